@@ -1,0 +1,110 @@
+# streamfilter: make, make install, make unit, make check. See README.md.
+EXTENSION = streamfilter
+EXTVERSION = 1.0
+MODULE_big = streamfilter
+PG_CONFIG ?= pg_config
+
+CORE_SOURCES = $(sort $(wildcard src/core/*.cpp))
+PG_SOURCES = $(sort $(wildcard src/pg/*.cpp))
+OBJS = $(CORE_SOURCES:.cpp=.o) $(PG_SOURCES:.cpp=.o)
+
+DATA_built = sql/$(EXTENSION)--$(EXTVERSION).sql
+SQL_PARTS = $(sort $(wildcard sql/[0-9]*.sql))
+
+REGRESS = $(patsubst test/sql/%.sql,%,$(sort $(wildcard test/sql/*.sql)))
+REGRESS_OPTS = --inputdir=test
+ISOLATION = $(patsubst test/isolation/specs/%.spec,%,$(sort $(wildcard test/isolation/specs/*.spec)))
+ISOLATION_OPTS = --inputdir=test/isolation
+TAP_TESTS = 1
+PROVE_TESTS = test/t/*.pl
+# These tests need a server that preloads the library: use `make check`, not `make installcheck`.
+NO_INSTALLCHECK = 1
+
+# Neither layer throws, so exceptions are off everywhere and none can meet a longjmp.
+LANGUAGE = -std=c++17 -fno-exceptions -fno-rtti -Wall -Wextra -Wshadow -Wno-register
+VISIBILITY = -fvisibility=hidden -fvisibility-inlines-hidden \
+             '-DPGDLLEXPORT=__attribute__((visibility("default")))'
+EXTRA_CLEAN = build sql/$(EXTENSION)--$(EXTVERSION).sql $(OBJS:.o=.d) tmp_check tmp_check_iso \
+              output_iso results log regression.diffs regression.out
+
+# The link needs the C++ runtime.
+override COMPILER = $(CXX) $(CXXFLAGS)
+
+PGXS := $(shell $(PG_CONFIG) --pgxs)
+include $(PGXS)
+
+# The core is compiled without any path to server headers.
+src/core/%.o: src/core/%.cpp
+	$(CXX) $(filter-out -Wdeclaration-after-statement,$(CXXFLAGS)) $(LANGUAGE) -Wconversion $(VISIBILITY) -fPIC \
+	  -Iinclude -MMD -MP -c -o $@ $<
+
+src/pg/%.o: src/pg/%.cpp
+	$(CXX) $(CXXFLAGS) $(LANGUAGE) $(VISIBILITY) -fPIC -Iinclude \
+	  $(patsubst -I%,-isystem%,$(CPPFLAGS)) -MMD -MP -c -o $@ $<
+
+COMPILE.cxx.bc += $(LANGUAGE) $(VISIBILITY) -Iinclude
+
+-include $(OBJS:.o=.d)
+
+sql/$(EXTENSION)--$(EXTVERSION).sql: $(SQL_PARTS)
+	cat $^ > $@
+
+# ---- tests ------------------------------------------------------------------------------------
+
+UNIT_SOURCES = $(sort $(wildcard test/unit/*.cpp))
+UNIT_FLAGS = -std=c++17 -g -Wall -Wextra -Wno-register -Iinclude -Itest/unit -DBOOST_TEST_DYN_LINK -MMD -MP
+UNIT_LIBS = -lboost_unit_test_framework
+SANITIZE = -fsanitize=address,undefined -fno-sanitize-recover=all
+
+UNIT_OBJS = $(patsubst %.cpp,build/unit/%.o,$(CORE_SOURCES) $(UNIT_SOURCES))
+SANITIZED_OBJS = $(patsubst %.cpp,build/unit-sanitize/%.o,$(CORE_SOURCES) $(UNIT_SOURCES))
+
+build/unit/%.o: %.cpp
+	@mkdir -p $(@D)
+	$(CXX) -O2 $(UNIT_FLAGS) -c -o $@ $<
+
+build/unit-sanitize/%.o: %.cpp
+	@mkdir -p $(@D)
+	$(CXX) -O1 $(SANITIZE) $(UNIT_FLAGS) -c -o $@ $<
+
+build/unit/unit_tests: $(UNIT_OBJS)
+	$(CXX) -o $@ $^ $(UNIT_LIBS)
+
+build/unit-sanitize/unit_tests: $(SANITIZED_OBJS)
+	$(CXX) $(SANITIZE) -o $@ $^ $(UNIT_LIBS)
+
+-include $(UNIT_OBJS:.o=.d) $(SANITIZED_OBJS:.o=.d)
+
+UNIT_RUN_OPTS ?= --report_level=short
+
+unit: build/unit/unit_tests
+	build/unit/unit_tests $(UNIT_RUN_OPTS)
+
+unit-sanitize: build/unit-sanitize/unit_tests
+	build/unit-sanitize/unit_tests $(UNIT_RUN_OPTS)
+
+# The core must not see PostgreSQL, throw or allocate; server headers come in through pg.hpp alone.
+check-layers: $(CORE_SOURCES:.cpp=.o)
+	@! grep -nE '#include [<"](postgres|utils/|access/|storage/|streamfilter/pg/)' -r src/core include/streamfilter/core
+	@for f in $(CORE_SOURCES); do \
+	  grep -q 'streamfilter/core/no_postgres.hpp' $$f || { echo "$$f does not include the layer wall"; exit 1; }; done
+	@! grep -lE '#include "postgres.h"' -r src include | grep -v '^include/streamfilter/pg/pg.hpp$$'
+	@! nm -C $(CORE_SOURCES:.cpp=.o) | grep -E ' U (operator new|operator delete|__cxa_throw|malloc|free|palloc|errstart)'
+	@echo "layers: ok"
+
+TEMP_CONFIG = test/streamfilter.conf
+
+check-regress: all
+	$(pg_regress_installcheck) $(REGRESS_OPTS) --temp-instance=./tmp_check \
+	  --temp-config=$(TEMP_CONFIG) --load-extension=streamfilter $(REGRESS)
+
+check-isolation: all
+	$(pg_isolation_regress_installcheck) $(ISOLATION_OPTS) --temp-instance=./tmp_check_iso \
+	  --temp-config=$(TEMP_CONFIG) --load-extension=streamfilter $(ISOLATION)
+
+check-tap: all
+	$(prove_installcheck)
+
+check: unit check-layers check-regress check-isolation check-tap
+
+.PHONY: unit unit-sanitize check-layers check-regress check-isolation check-tap check

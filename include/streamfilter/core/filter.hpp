@@ -1,0 +1,60 @@
+// A filter as a whole: the operations that the host calls on a block of bytes.
+#pragma once
+
+#include "streamfilter/core/filter_ops.hpp"
+
+namespace streamfilter {
+
+// Writes the header of an empty filter of complete parameters. The slices follow with
+// format_slice, one by one, so that a host can pause between them.
+void format_header(Header* header, const Parameters& parameters) noexcept;
+void format_slice(Header* header, std::uint32_t index) noexcept;
+
+// An empty filter in `parameters.memory` bytes (8-byte aligned).
+void format(Header* header, const Parameters& parameters) noexcept;
+
+// Is this a filter? Every door (text, binary, shared memory, snapshot) asks this one function.
+// `length` is how many bytes there are; they need 8-byte alignment. Safe on any bytes.
+// Errors: corrupt, newer_version.
+bool check(const void* bytes, std::size_t length, Problem& problem) noexcept;
+
+// The header part of `check` alone: enough to know `memory` before the rest has arrived.
+bool check_header(const Header& header, Problem& problem) noexcept;
+
+inline const FilterOps& ops_of(const Header* header) noexcept {
+  return *find_ops(header->parameters.kind);
+}
+
+// These three work on one slice of the block, the one that slice_of(hash) names.
+bool test(const Header* header, const Element& element) noexcept;
+bool insert(Header* header, const Element& element) noexcept;
+bool erase(Header* header, const Element& element) noexcept;
+
+// Adds what slice `index` of `from` remembers to the same slice of `into`; both mergeable.
+void merge_slice(Header* into, const Header* from, std::uint32_t index) noexcept;
+
+// Checks that the two can be merged, then merges all slices.
+bool merge(Header* into, const Header* from, Problem& problem) noexcept;
+
+// Is anything remembered?
+bool is_empty(const Header* header) noexcept;
+
+// Sums over slices.
+struct Totals {
+  std::uint64_t arrivals = 0;
+  std::uint64_t novel = 0;
+  Estimate estimate{};
+};
+Totals totals(const Header* header) noexcept;
+
+// Accumulates one slice into sums over `slices` of them; `totals` calls it for each.
+void add_slice(Totals& totals, const Parameters& parameters, ConstSlice slice) noexcept;
+
+// How many elements back a key is still remembered with at most `fnr` false negatives; infinity if
+// there is no such limit, NaN if the kind has no model.
+double window_keys(const Parameters& parameters, double fnr) noexcept;
+
+// Checksum of a whole block, the host's word aside.
+std::uint64_t checksum(const Header* header) noexcept;
+
+}  // namespace streamfilter

@@ -1,0 +1,75 @@
+// What a kind of filter is: one row of functions. A new kind is one file in src/core that defines
+// its row, a line in kinds.hpp, its tests and its docs.
+#pragma once
+
+#include "streamfilter/core/block.hpp"
+
+namespace streamfilter {
+
+// One element of a stream.
+struct Element {
+  std::uint64_t hash;     // of its key; kinds with `fingerprint 'integer'` get the key itself
+  double importance = 0;  // the role 'importance' column
+  std::int64_t time = 0;  // the role 'time' column or the clock, microseconds
+};
+
+// What the state of a slice says of itself.
+struct Estimate {
+  double fill;      // share of the cells (slots, entries) in use, 0..1
+  double fpr;       // probability that a new key would now be called a repeat
+  double distinct;  // distinct keys seen; NaN: unknown
+};
+
+struct FilterOps {
+  Kind kind;
+  const char* name;
+  const char* summary;  // one line, for people who choose a kind
+  const OptionSpec* options;
+  unsigned option_count;
+  bool has_blocked_layout;
+  bool keeps_fpr_forever;  // without `keys`, on any stream
+  bool uses_importance;
+  bool uses_time;
+
+  // Checks the given parameters and derives the others, for slices of slice_bytes each.
+  bool (*derive)(Definition& definition, Problem& problem) noexcept;
+
+  // Writes whatever an empty slice holds besides zeros. nullptr: nothing.
+  void (*init)(const Parameters&, Slice) noexcept;
+
+  // Was this key (probably) seen? Changes nothing.
+  bool (*test)(const Parameters&, ConstSlice, const Element&) noexcept;
+
+  // Was it seen before? It is remembered now.
+  bool (*insert)(const Parameters&, Slice, const Element&) noexcept;
+
+  // Forgets one key; false if it was not there. nullptr: this kind cannot.
+  bool (*erase)(const Parameters&, Slice, const Element&) noexcept;
+
+  // Adds what `from` remembers to `into`, and its `novel`. nullptr: this kind cannot.
+  void (*merge)(const Parameters&, Slice into, ConstSlice from) noexcept;
+
+  // Could these bytes be a slice of this kind? Must be safe on any bytes.
+  bool (*check)(const Parameters&, ConstSlice) noexcept;
+
+  Estimate (*estimate)(const Parameters&, ConstSlice) noexcept;
+
+  // The false-positive rate that the parameters imply as a bound: with `keys`, up to that many
+  // distinct keys; otherwise for ever. 1: no promise.
+  double (*fpr_bound)(const Parameters&) noexcept;
+
+  // Predicted false-negative rate of a key that was last seen `gap` elements ago.
+  double (*fnr_at)(const Parameters&, double gap) noexcept;
+};
+
+// The row of a kind; nullptr for Kind::automatic and unknown numbers.
+const FilterOps* find_ops(Kind kind) noexcept;
+const FilterOps* find_ops(const char* name) noexcept;
+
+// All rows, for tests and listings.
+const FilterOps* const* all_ops(unsigned& count) noexcept;
+
+// Lists the names of the kinds for which `wanted` holds ("bloom, sbf"). Returns the length.
+std::size_t list_kinds(bool (*wanted)(const FilterOps&), char* buffer, std::size_t size) noexcept;
+
+}  // namespace streamfilter

@@ -1,0 +1,41 @@
+// What went wrong, in a form that costs nothing to carry: no heap, no exceptions.
+#pragma once
+
+#include <cstdarg>
+#include <cstddef>
+#include <cstdint>
+
+namespace streamfilter {
+
+// Each value names a class of error; the host maps it to its own codes (SQLSTATE).
+enum class Error : std::uint8_t {
+  none,
+  syntax,         // text that cannot be read
+  unknown_name,   // no such kind or option
+  out_of_range,   // a value outside its range
+  conflict,       // options that contradict each other, or a promise that cannot be kept
+  too_small,      // memory that cannot hold the kind
+  too_large,      // sizes past what can be addressed
+  mismatch,       // two filters that cannot be merged
+  unsupported,    // an operation this kind does not have
+  corrupt,        // bytes that are not a filter
+  newer_version,  // bytes of a later format
+};
+
+// One problem with its explanation. Messages follow the host's habit: primary message without
+// a full stop, detail and hint as sentences.
+struct Problem {
+  Error error = Error::none;
+  char message[256] = "";
+  char detail[384] = "";
+  char hint[384] = "";
+
+  explicit operator bool() const noexcept { return error != Error::none; }
+
+  // Sets the error and its message (printf format). Returns false, so that a check can end with it.
+  bool set(Error what, const char* format, ...) noexcept __attribute__((format(printf, 3, 4)));
+  bool add_detail(const char* format, ...) noexcept __attribute__((format(printf, 2, 3)));
+  bool add_hint(const char* format, ...) noexcept __attribute__((format(printf, 2, 3)));
+};
+
+}  // namespace streamfilter

@@ -1,0 +1,36 @@
+// Hashes of keys, equal exactly for keys that SELECT DISTINCT calls equal.
+#pragma once
+
+#include "streamfilter/core/parameters.hpp"
+
+namespace streamfilter::pg {
+
+// How the values of one type under one collation are hashed. Prepared once per statement; lives in
+// the memory context it was prepared in.
+struct TypeHasher;
+
+// Prepares the hasher of a type (a domain counts as its base type), in the current memory context.
+// Raises undefined_function (42883) with a HINT if the type has no default hash operator class;
+// `what` names the culprit in that message, e.g. `column "tags" of filter "seen"`.
+TypeHasher* make_type_hasher(Oid type, Oid collation, const char* what);
+
+// Does the type have a default hash operator class (all the way down, for arrays and composites)?
+bool is_hashable(Oid type);
+
+// Does its operator class hash to 32 bits only? (A filter over it has more false positives.)
+bool hashes_to_32_bits(Oid type);
+
+// The hash of one value, detoasting where needed. May allocate in the current memory context when
+// values are toasted or of types that are hashed by their operator class.
+uint64 hash_datum(TypeHasher* hasher, Datum value, uint64 seed);
+
+// The key hash of one or several columns: hashers[i] for values[i]. A single column is its own
+// hash. Returns false if a column is NULL and `nulls` says that such a row has no key.
+bool hash_key(TypeHasher* const* hashers, const Datum* values, const bool* isnull, int count,
+              Nulls nulls, uint64 seed, uint64* hash);
+
+// The key hash of a value given as one argument (`filter @> key`): a record stands for its columns,
+// so ROW(a, b) has the hash of the key (a, b). Same return value as hash_key.
+bool hash_key_value(TypeHasher* hasher, Datum value, Nulls nulls, uint64 seed, uint64* hash);
+
+}  // namespace streamfilter::pg

@@ -1,0 +1,39 @@
+#include "streamfilter/core/filter_ops.hpp"
+
+#include <cstdio>
+#include <iterator>
+
+#include "streamfilter/core/kinds.hpp"
+#include "streamfilter/core/no_postgres.hpp"
+
+namespace streamfilter {
+
+const FilterOps* find_ops(Kind kind) noexcept {
+  for (const FilterOps* ops : kKinds)
+    if (ops->kind == kind) return ops;
+  return nullptr;
+}
+
+const FilterOps* find_ops(const char* name) noexcept {
+  for (const FilterOps* ops : kKinds)
+    if (std::strcmp(ops->name, name) == 0) return ops;
+  return nullptr;
+}
+
+const FilterOps* const* all_ops(unsigned& count) noexcept {
+  count = std::size(kKinds);
+  return kKinds;
+}
+
+std::size_t list_kinds(bool (*wanted)(const FilterOps&), char* buffer, std::size_t size) noexcept {
+  std::size_t length = 0;
+  if (size > 0) buffer[0] = '\0';
+  for (const FilterOps* ops : kKinds) {
+    if (!wanted(*ops) || length >= size) continue;
+    length += static_cast<std::size_t>(
+        std::snprintf(buffer + length, size - length, "%s%s", length > 0 ? ", " : "", ops->name));
+  }
+  return length < size ? length : size - 1;
+}
+
+}  // namespace streamfilter

@@ -1,0 +1,226 @@
+// The Stable Bloom Filter (Deng, Rafiei, SIGMOD 2006), Algorithm 1: m cells of up to Max. An
+// element is a repeat if its K cells are all non-zero. Then P cells, adjacent from one random start
+// (§5.2), are decremented, and the K cells are set to Max. The share of zeros becomes stable, and
+// with it the false-positive rate, on any stream.
+#include <algorithm>
+#include <cmath>
+
+#include "streamfilter/core/filter_ops.hpp"
+#include "streamfilter/core/no_postgres.hpp"
+#include "streamfilter/core/packed_cells.hpp"
+#include "streamfilter/core/random.hpp"
+#include "streamfilter/core/sbf_model.hpp"
+
+namespace streamfilter {
+namespace {
+
+enum Slot : unsigned { kMax, kCellBits, kK, kP, kGap, kCells };  // kCells: m of one slice
+
+constexpr unsigned kMostHashes = 32;
+
+constexpr OptionSpec kOptions[] = {
+    {kMax, "max", OptionType::integer, 1, 15, nullptr, 0},
+    {kCellBits, "cell_bits", OptionType::integer, 1, 4, nullptr, 0},
+    {kK, "k", OptionType::integer, 1, kMostHashes, nullptr, 0},
+    {kP, "p", OptionType::integer, 1, 1e15, nullptr, 0},
+    {kGap, "gap", OptionType::integer, 1, 1e15, nullptr, 0},
+};
+
+std::uint64_t& non_zero(SliceState& state) noexcept { return state.own[0]; }
+std::uint64_t non_zero(const SliceState& state) noexcept { return state.own[0]; }
+
+unsigned bits_for(std::uint64_t max) noexcept {
+  return max <= 1 ? 1 : max <= 3 ? 2 : max <= 7 ? 3 : 4;
+}
+
+std::uint64_t cells_of(std::uint64_t bytes, unsigned cell_bits) noexcept {
+  return with_cell_width(cell_bits,
+                         [=](auto width) { return PackedCells<width.value>::capacity(bytes); });
+}
+
+// §4.1: Max from the typical gap (1 if none is known), cells as narrow as Max allows.
+bool derive_cells(Definition& definition, Problem& problem) noexcept {
+  Parameters& p = definition.parameters;
+  if (!definition.has(kMax)) {
+    if (definition.has(kCellBits))
+      p.set_integer(kMax, (1u << p.integer(kCellBits)) - 1);
+    else if (definition.has(kGap))
+      p.set_integer(
+          kMax, sbf_model::best_max(definition.wanted_fpr(), static_cast<double>(p.integer(kGap)),
+                                    static_cast<double>(p.memory) * 8));
+    else
+      p.set_integer(kMax, 1);
+  }
+  if (!definition.has(kCellBits)) p.set_integer(kCellBits, bits_for(p.integer(kMax)));
+  if (p.integer(kMax) >> p.integer(kCellBits) != 0) {
+    problem.set(Error::conflict, "cells of %u bits cannot count to max %u",
+                static_cast<unsigned>(p.integer(kCellBits)),
+                static_cast<unsigned>(p.integer(kMax)));
+    return problem.add_hint("Leave out cell_bits, or set it to %u.", bits_for(p.integer(kMax)));
+  }
+  p.set_integer(kCells, cells_of(p.slice_bytes - sizeof(SliceState),
+                                 static_cast<unsigned>(p.integer(kCellBits))));
+  return true;
+}
+
+bool derive(Definition& definition, Problem& problem) noexcept {
+  if (!derive_cells(definition, problem)) return false;
+  Parameters& p = definition.parameters;
+  const double fpr = definition.wanted_fpr(), max = static_cast<double>(p.integer(kMax)),
+               m = static_cast<double>(p.integer(kCells));
+  if (!definition.has(kK)) p.set_integer(kK, sbf_model::best_k(fpr, max));
+  const double k = static_cast<double>(p.integer(kK));
+  if (!definition.has(kP)) p.set_integer(kP, sbf_model::whole_decrements(fpr, max, k, m));
+  if (p.integer(kP) == 0 || p.integer(kP) > p.integer(kCells) || k >= m) {
+    problem.set(Error::too_small, "kind sbf would have to decrement more cells than it has");
+    problem.add_detail("A slice has %.0f cells; fpr %g needs p = %.0f per element.", m, fpr,
+                       std::ceil(sbf_model::decrements(fpr, max, k, std::max(m, k + 1))));
+    return problem.add_hint("Use more memory, fewer slices or a larger fpr.");
+  }
+  return true;
+}
+
+template <unsigned bits>
+bool test_cells(const Parameters& p, ConstSlice slice, std::uint64_t hash) noexcept {
+  const PackedCells<bits, const unsigned char> cells(slice.body);
+  const std::uint64_t m = p.integer(kCells);
+  const unsigned k = static_cast<unsigned>(p.integer(kK));
+  for (unsigned i = 0; i < k; ++i)
+    if (cells.get(position(hash, i, m)) == 0) return false;
+  return true;
+}
+
+template <unsigned bits>
+bool insert_cells(const Parameters& p, Slice slice, std::uint64_t hash) noexcept {
+  const PackedCells<bits> cells(slice.body);
+  const std::uint64_t m = p.integer(kCells), decrements = p.integer(kP);
+  const unsigned k = static_cast<unsigned>(p.integer(kK)),
+                 max = static_cast<unsigned>(p.integer(kMax));
+  std::uint64_t at[kMostHashes];
+  bool seen = true;
+  for (unsigned i = 0; i < k; ++i) {
+    at[i] = position(hash, i, m);
+    seen &= cells.get(at[i]) != 0;
+  }
+
+  const std::uint64_t start = random_below(slice.state->random, m);
+  const std::uint64_t before_end = std::min(decrements, m - start);
+  std::uint64_t emptied = cells.decrement(start, before_end);
+  if (before_end < decrements) emptied += cells.decrement(0, decrements - before_end);
+
+  std::uint64_t filled = 0;
+  for (unsigned i = 0; i < k; ++i) {
+    filled += cells.get(at[i]) == 0;
+    cells.set(at[i], max);
+  }
+  non_zero(*slice.state) += filled - emptied;
+  return seen;
+}
+
+bool test(const Parameters& p, ConstSlice slice, const Element& element) noexcept {
+  return with_cell_width(static_cast<unsigned>(p.integer(kCellBits)), [&](auto width) {
+    return test_cells<width.value>(p, slice, element.hash);
+  });
+}
+
+bool insert(const Parameters& p, Slice slice, const Element& element) noexcept {
+  return with_cell_width(static_cast<unsigned>(p.integer(kCellBits)), [&](auto width) {
+    return insert_cells<width.value>(p, slice, element.hash);
+  });
+}
+
+// Linear counting of the keys whose cells are still set.
+double remembered(double non_zero, double m, double k) noexcept {
+  return -m / k * std::log1p(-std::min(non_zero / m, 1 - 1 / m));
+}
+
+// A cell takes the larger value: whatever either remembers is remembered. `novel` would count keys
+// seen by both twice; it is scaled by what the cells say of their overlap.
+void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
+  const std::uint64_t m = p.integer(kCells);
+  const std::uint64_t before = non_zero(*into.state);
+  const std::uint64_t after =
+      with_cell_width(static_cast<unsigned>(p.integer(kCellBits)), [&](auto width) {
+        const PackedCells<width.value> a(into.body);
+        const PackedCells<width.value, const unsigned char> b(from.body);
+        std::uint64_t count = 0;
+        for (std::uint64_t i = 0; i < m; ++i) {
+          const unsigned value = std::max(a.get(i), b.get(i));
+          a.set(i, value);
+          count += value != 0;
+        }
+        return count;
+      });
+  const double cells = static_cast<double>(m), k = static_cast<double>(p.integer(kK));
+  const double parts = remembered(static_cast<double>(before), cells, k) +
+                       remembered(static_cast<double>(non_zero(*from.state)), cells, k);
+  const double both = remembered(static_cast<double>(after), cells, k);
+  const double sum =
+      static_cast<double>(into.state->novel) + static_cast<double>(from.state->novel);
+  const double larger = static_cast<double>(std::max(into.state->novel, from.state->novel));
+  const double scaled = parts > 0 ? sum * both / parts : sum;
+  into.state->novel = static_cast<std::uint64_t>(std::clamp(std::round(scaled), larger, sum));
+  non_zero(*into.state) = after;
+}
+
+bool check(const Parameters& p, ConstSlice slice) noexcept {
+  const unsigned cell_bits = static_cast<unsigned>(p.integer(kCellBits));
+  const std::uint64_t m = p.integer(kCells), max = p.integer(kMax);
+  if (m != cells_of(slice.bytes, cell_bits)) return false;
+  return with_cell_width(cell_bits, [&](auto width) {
+    const PackedCells<width.value, const unsigned char> cells(slice.body);
+    std::uint64_t count = 0;
+    for (std::uint64_t i = 0; i < m; ++i) {
+      const unsigned value = cells.get(i);
+      if (value > max) return false;
+      count += value != 0;
+    }
+    return count == non_zero(*slice.state);
+  });
+}
+
+// A key is counted as distinct when it is reported as new.
+Estimate estimate(const Parameters& p, ConstSlice slice) noexcept {
+  const double fill =
+      static_cast<double>(non_zero(*slice.state)) / static_cast<double>(p.integer(kCells));
+  return {fill, std::pow(fill, static_cast<double>(p.integer(kK))),
+          static_cast<double>(slice.state->novel)};
+}
+
+double fpr_bound(const Parameters& p) noexcept {
+  return sbf_model::fpr_bound(
+      static_cast<double>(p.integer(kMax)), static_cast<double>(p.integer(kK)),
+      static_cast<double>(p.integer(kP)), static_cast<double>(p.integer(kCells)));
+}
+
+double fnr_at(const Parameters& p, double gap) noexcept {
+  return sbf_model::fnr(gap, static_cast<double>(p.integer(kMax)),
+                        static_cast<double>(p.integer(kK)), static_cast<double>(p.integer(kP)),
+                        static_cast<double>(p.integer(kCells)) * p.slices);
+}
+
+}  // namespace
+
+const FilterOps sbf_ops = {
+    Kind::sbf,
+    "sbf",
+    "Stable Bloom Filter: keeps its false-positive rate for ever, forgets old keys gradually",
+    kOptions,
+    sizeof kOptions / sizeof *kOptions,
+    /*has_blocked_layout=*/false,
+    /*keeps_fpr_forever=*/true,
+    /*uses_importance=*/false,
+    /*uses_time=*/false,
+    derive,
+    /*init=*/nullptr,
+    test,
+    insert,
+    /*erase=*/nullptr,
+    merge,
+    check,
+    estimate,
+    fpr_bound,
+    fnr_at,
+};
+
+}  // namespace streamfilter

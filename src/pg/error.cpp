@@ -1,0 +1,36 @@
+#include "streamfilter/pg/pg.hpp"
+#include "streamfilter/pg/error.hpp"
+
+namespace streamfilter::pg {
+
+int sqlstate(Error error) noexcept {
+  switch (error) {
+    case Error::syntax: return ERRCODE_INVALID_PARAMETER_VALUE;
+    case Error::unknown_name: return ERRCODE_FDW_INVALID_OPTION_NAME;
+    case Error::out_of_range: return ERRCODE_INVALID_PARAMETER_VALUE;
+    case Error::conflict: return ERRCODE_INVALID_PARAMETER_VALUE;
+    case Error::too_small: return ERRCODE_INVALID_PARAMETER_VALUE;
+    case Error::too_large: return ERRCODE_PROGRAM_LIMIT_EXCEEDED;
+    case Error::mismatch: return ERRCODE_INVALID_PARAMETER_VALUE;
+    case Error::unsupported: return ERRCODE_FEATURE_NOT_SUPPORTED;
+    case Error::corrupt: return ERRCODE_DATA_CORRUPTED;
+    case Error::newer_version: return ERRCODE_FEATURE_NOT_SUPPORTED;
+    case Error::none: break;
+  }
+  return ERRCODE_INTERNAL_ERROR;
+}
+
+int problem_report(const Problem& problem) {
+  errcode(sqlstate(problem.error));
+  errmsg("%s", problem.message);
+  if (problem.detail[0] != '\0') errdetail("%s", problem.detail);
+  if (problem.hint[0] != '\0') errhint("%s", problem.hint);
+  return 0;
+}
+
+void raise(const Problem& problem) {
+  ereport(ERROR, problem_report(problem));
+  pg_unreachable();
+}
+
+}  // namespace streamfilter::pg
