@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "streamfilter/core/filter_ops.hpp"
-#include "streamfilter/core/no_postgres.hpp"
+#include "streamfilter/core/kinds.hpp"
 #include "streamfilter/core/packed_cells.hpp"
+
+#include "streamfilter/core/no_postgres.hpp"
 
 namespace streamfilter {
 namespace {
@@ -13,6 +14,10 @@ namespace {
 enum Slot : unsigned { kK, kBits };  // kBits: m, the bits of one slice
 
 constexpr double kMostHashes = 64;
+
+// More hashes than this are never derived: they would cost time and save false positives that are
+// fewer than one in ten thousand million already.
+constexpr double kMostDerivedHashes = 16;
 
 constexpr OptionSpec kOptions[] = {
     {kK, "k", OptionType::integer, 1, kMostHashes, nullptr, 0},
@@ -35,8 +40,8 @@ double rate(double k, double keys, double slices, double bits) noexcept {
 // K = ln(2) m/n, the one of the two whole numbers beside it that gives the lower rate.
 std::uint64_t best_k(double keys, double slices, double bits) noexcept {
   const double exact = std::log(2) * bits * slices / keys;
-  const double low = std::clamp(std::floor(exact), 1.0, kMostHashes);
-  const double high = std::clamp(std::ceil(exact), 1.0, kMostHashes);
+  const double low = std::clamp(std::floor(exact), 1.0, kMostDerivedHashes);
+  const double high = std::clamp(std::ceil(exact), 1.0, kMostDerivedHashes);
   const bool take_low = rate(low, keys, slices, bits) <= rate(high, keys, slices, bits);
   return static_cast<std::uint64_t>(take_low ? low : high);
 }

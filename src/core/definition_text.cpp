@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "streamfilter/core/filter_ops.hpp"
+
 #include "streamfilter/core/no_postgres.hpp"
 
 namespace streamfilter {

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "streamfilter/core/boost_policy.hpp"
+
 #include "streamfilter/core/no_postgres.hpp"
 
 namespace streamfilter {

@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "streamfilter/core/kinds.hpp"
+
 #include "streamfilter/core/no_postgres.hpp"
 
 namespace streamfilter {

@@ -8,6 +8,7 @@
 #include "streamfilter/core/block.hpp"
 #include "streamfilter/core/filter_ops.hpp"
 #include "streamfilter/core/names.hpp"
+
 #include "streamfilter/core/no_postgres.hpp"
 
 namespace streamfilter {

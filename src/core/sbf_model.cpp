@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "streamfilter/core/boost_policy.hpp"
+
 #include "streamfilter/core/no_postgres.hpp"
 
 namespace streamfilter::sbf_model {

@@ -5,11 +5,12 @@
 #include <algorithm>
 #include <cmath>
 
-#include "streamfilter/core/filter_ops.hpp"
-#include "streamfilter/core/no_postgres.hpp"
+#include "streamfilter/core/kinds.hpp"
 #include "streamfilter/core/packed_cells.hpp"
 #include "streamfilter/core/random.hpp"
 #include "streamfilter/core/sbf_model.hpp"
+
+#include "streamfilter/core/no_postgres.hpp"
 
 namespace streamfilter {
 namespace {

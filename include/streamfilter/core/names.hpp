@@ -15,7 +15,7 @@ class NearestName {
 
   void consider(const char* candidate) noexcept {
     const std::size_t distance = distance_to(candidate);
-    if (distance < least_ && distance <= 1 + length_ / 4) {
+    if (distance < least_ && distance <= 1 + length_ / 3) {
       least_ = distance;
       name_ = candidate;
     }
