@@ -1,0 +1,25 @@
+// Values on their way into a column of a filter: the casts an INSERT would apply, implicit ones
+// only.
+#pragma once
+
+namespace streamfilter::pg {
+
+struct FilterColumn;
+
+// Converts values of one type to the type and typmod of a column. Made once per statement.
+struct Coercion;
+
+// In the current memory context, which must outlive it. `source` may be unknown: an untyped
+// literal, read by the column's input function. Raises 42804 when there is no implicit cast;
+// `what` names the source in the message, e.g. `argument 2 of streamfilter_seen`, and `filter` is
+// the name of the filter.
+Coercion* make_coercion(Oid source, const FilterColumn* column, const char* filter,
+                        const char* what);
+
+// Converts one value; allocates in the current memory context. A NULL stays NULL.
+Datum coerce(Coercion* coercion, Datum value, bool* isnull);
+
+// True if values pass unchanged.
+bool is_identity(const Coercion* coercion);
+
+}  // namespace streamfilter::pg

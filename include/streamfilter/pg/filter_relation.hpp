@@ -1,0 +1,48 @@
+// What a filter relation (a foreign table of this extension) says: its definition and its columns.
+#pragma once
+
+#include "streamfilter/core/parameters.hpp"
+
+namespace streamfilter::pg {
+
+enum class Role : uint8 { key, importance, time };
+
+struct FilterColumn {
+  AttrNumber attnum;
+  Role role;
+  Oid type;  // as declared, a domain included
+  int32 typmod;
+  Oid collation;
+  const char* name;
+};
+
+// Read from the catalogs; lives in one memory context and points to nothing outside it.
+struct FilterRelation {
+  Oid relid;
+  Oid server;
+  const char* name;       // for messages
+  Definition definition;  // complete; its seed counts only if seed_given
+  int column_count;       // dropped columns excluded, in order
+  FilterColumn* columns;
+  int key_count;
+  FilterColumn** keys;  // the columns with role `key`, in order
+  FilterColumn* importance;  // nullptr: none
+  FilterColumn* time;        // nullptr: none
+  uint64 signature;  // of all that the state depends on: equal signature, state can be kept
+  bool uncommitted;  // created or changed by the current transaction
+};
+
+// Is this relation a filter of this extension? False as well if there is no such relation.
+bool is_filter(Oid relid);
+
+// Reads a filter relation into the current memory context. The caller holds a lock on it.
+// Raises: 42P01 no such relation, 42809 not a filter, and whatever is wrong with its definition.
+FilterRelation* load_filter_relation(Oid relid);
+
+// Sum of `memory` over the definitions of all filters of a server; `except` is left out.
+uint64 memory_of_server(Oid server, Oid except);
+
+// Server option memory_limit in bytes; PG_UINT64_MAX if there is none.
+uint64 memory_limit_of_server(Oid server);
+
+}  // namespace streamfilter::pg

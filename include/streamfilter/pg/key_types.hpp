@@ -1,0 +1,44 @@
+// Which types can be keys, and how each is hashed. For key_hash.cpp; others use key_hash.hpp.
+#pragma once
+
+#include "streamfilter/pg/key_hash.hpp"
+
+namespace streamfilter::pg {
+
+enum class Method : uint8 {
+  boolean,
+  character,  // "char"
+  int16,      // integers are widened, so that smallint, integer and bigint agree
+  int32,
+  int64,
+  unsigned32,  // oid and its like
+  real4,       // widened, too
+  real8,
+  name,
+  c_string,  // an untyped literal
+  varlena,   // all bytes count
+  padded,    // trailing blanks do not
+  six_bytes,
+  eight_bytes,
+  sixteen_bytes,
+  procedure,    // the operator class, 64 bits
+  procedure32,  // the operator class, 32 bits
+  array,
+  record,
+};
+
+// The method of a type whose equality is that of canonical bytes; false for other types. Text under
+// a nondeterministic collation is not such a type after all: its bytes do not decide.
+bool find_direct_method(Oid type, Method* method);
+
+// The columns of a named composite type, to be released; nullptr for other types.
+TupleDesc row_columns(Oid type);
+
+// The first type inside `type` that cannot be hashed; InvalidOid if there is none. What is in an
+// anonymous record is only known when one arrives.
+Oid find_unhashable(Oid type);
+
+// Raises undefined_function for a key of `type` because `culprit` inside it cannot be hashed.
+[[noreturn]] void raise_unhashable(Oid type, Oid culprit, const char* what);
+
+}  // namespace streamfilter::pg

@@ -1,0 +1,78 @@
+// A named filter as the current backend uses it: definition, hashers and shared state, resolved
+// once and revalidated cheaply.
+#pragma once
+
+#include "streamfilter/core/filter_ops.hpp"
+#include "streamfilter/pg/filter_lifecycle.hpp"
+#include "streamfilter/pg/key_hash.hpp"
+
+namespace streamfilter::pg {
+
+// One per relation and backend, never freed; what it points to is replaced when the relation
+// changes. Callers keep the NamedFilter*, not what is behind it, from call to call, and call
+// use_filter first each time.
+struct NamedFilter {
+  Oid relid;
+  uint64 version;  // changes whenever `relation` and `hashers` are replaced
+  const FilterRelation* relation;
+  TypeHasher** hashers;  // one per key column
+  FilterSlot* slot;      // nullptr until the filter is used for more than its definition
+  Header* header;
+  uint64 seed;
+  Nulls nulls;
+
+  // The rest is private to named_filter.cpp.
+  MemoryContext context;
+  bool valid;             // no invalidation since it was loaded
+  uint64 lock_epoch;      // when the lock below was taken
+  LOCKMODE lockmode;      // strongest lock known to be held
+  Oid checked_user;       // whose rights were checked
+  AclMode checked_rights;
+  uint64 slot_generation;
+  uint64 tested, accepted, discarded;  // not yet added to the slot's counters
+  NamedFilter* next_dirty;
+  bool dirty;
+};
+
+// What a call is going to do; decides lock and needed right.
+enum class Use : uint8 {
+  define,    // look at the definition only: no state is needed or made, and no right
+  test,      // needs SELECT
+  probe,     // test, where the executor or the caller has checked the rights
+  remember,  // needs INSERT
+  judge,     // remember, where the executor or the trigger has checked the rights
+};
+
+// Finds or makes this backend's handle; takes no lock and checks nothing.
+NamedFilter* named_filter(Oid relid);
+
+// Locks the relation until the end of the transaction, checks the rights of the current user,
+// (re)loads the definition and attaches the shared state as far as not done yet. Cheap when
+// repeated. Raises the errors of load_filter_relation and attach_slot, 42501 for missing rights,
+// 55000 if the library is not preloaded (not for Use::define).
+void use_filter(NamedFilter* filter, Use use);
+
+// The hash of a key, its columns in the order of relation->keys and of the columns' types. False:
+// a NULL column means that the row has no key (it is never a repeat and not remembered).
+inline bool hash_filter_key(const NamedFilter* filter, const Datum* values, const bool* isnull,
+                            uint64* hash) {
+  return hash_key(filter->hashers, values, isnull, filter->relation->key_count, filter->nulls,
+                  filter->seed, hash);
+}
+
+// Was the key seen? It is remembered now. The one place where shared filters change by a key.
+bool remember_key(NamedFilter* filter, const Element& element);
+
+// Was the key seen?
+bool test_key(NamedFilter* filter, const Element& element);
+
+// Forgets everything; the caller holds AccessExclusiveLock.
+void reset_filter(NamedFilter* filter);
+
+// Adds what this backend has counted to the counters in shared memory.
+void flush_counters();
+
+// Called by _PG_init.
+void init_named_filters();
+
+}  // namespace streamfilter::pg

@@ -1,0 +1,77 @@
+// Filters in shared memory: the directory of slots and the arena their bytes lie in.
+#pragma once
+
+extern "C" {
+#include "datatype/timestamp.h"
+#include "port/atomics.h"
+#include "storage/condition_variable.h"
+#include "storage/lwlock.h"
+}
+
+#include "streamfilter/core/block.hpp"
+
+namespace streamfilter::pg {
+
+enum class SlotState : uint8 {
+  free,
+  building,  // its bytes are being written by `owner`; others wait
+  pending,   // belongs to a definition that transaction of `owner` has not committed
+  live,
+};
+
+struct FilterSlot {
+  SlotState state;
+  Oid database;
+  Oid relation;
+  Oid server;
+  int owner;          // pid, for building and pending
+  uint64 signature;   // FilterRelation::signature it was built for
+  uint64 generation;  // differs for every use of a slot
+  uint64 offset;      // of the block in the arena
+  uint64 size;
+  TimestampTz created;
+  TimestampTz last_reset;
+  pg_atomic_uint64 tested;
+  pg_atomic_uint64 accepted;
+  pg_atomic_uint64 discarded;
+};
+
+// Lies at the start of the shared memory; slots, then the arena, follow.
+struct SharedState {
+  LWLock* directory_lock;
+  LWLockPadded* slice_locks;
+  ConditionVariable built;  // some slot has left the state `building`
+  uint64 next_generation;
+  uint64 arena_size;
+  char* arena;
+  int slot_count;
+  FilterSlot slots[FLEXIBLE_ARRAY_MEMBER];
+};
+
+// nullptr until the library is preloaded and shared memory is there.
+extern SharedState* shared_state;
+
+// Defines settings and hooks. Called by _PG_init.
+void init_shared_state();
+
+// Raises 55000 with a HINT if the library was not preloaded.
+void require_shared_state();
+
+inline Header* block_of(const FilterSlot* slot) {
+  return reinterpret_cast<Header*>(shared_state->arena + slot->offset);
+}
+
+// The lock of one slice of a filter. A pool serves all filters, so two slices may share a lock:
+// nobody may hold two at a time.
+LWLock* slice_lock(const FilterSlot* slot, uint32 slice);
+
+// The three below need directory_lock.
+FilterSlot* find_slot(Oid database, Oid relation, SlotState state);
+FilterSlot* find_free_slot();
+// First fit among the gaps between the blocks; false if there is no room.
+bool find_space(uint64 size, uint64* offset);
+
+// Bytes of the largest gap and of all of them. Takes directory_lock.
+void free_space(uint64* largest, uint64* total);
+
+}  // namespace streamfilter::pg

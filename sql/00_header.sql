@@ -1,0 +1,2 @@
+\echo Use "CREATE EXTENSION streamfilter" to load this file. \quit
+

@@ -1,0 +1,148 @@
+// CREATE and ALTER are checked by an event trigger, which works without preloading, too. DROP is
+// noticed by a hook, because it must not be missed where there is state to free.
+#include "streamfilter/pg/pg.hpp"
+
+extern "C" {
+#include "catalog/namespace.h"
+#include "catalog/objectaccess.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_database.h"
+#include "commands/event_trigger.h"
+#include "nodes/parsenodes.h"
+}
+
+#include "streamfilter/core/filter_ops.hpp"
+#include "streamfilter/pg/ddl.hpp"
+#include "streamfilter/pg/filter_lifecycle.hpp"
+#include "streamfilter/pg/key_hash.hpp"
+#include "streamfilter/pg/trigger.hpp"
+
+namespace streamfilter::pg {
+namespace {
+
+object_access_hook_type previous_object_access = nullptr;
+
+bool has_slot(Oid database, Oid relation) {
+  bool found = false;
+  LWLockAcquire(shared_state->directory_lock, LW_SHARED);
+  for (int i = 0; i < shared_state->slot_count && !found; ++i) {
+    const FilterSlot* slot = &shared_state->slots[i];
+    found = slot->state != SlotState::free && slot->database == database &&
+            (relation == InvalidOid || slot->relation == relation);
+  }
+  LWLockRelease(shared_state->directory_lock);
+  return found;
+}
+
+void on_object_access(ObjectAccessType access, Oid class_id, Oid object, int sub_id, void* arg) {
+  if (previous_object_access) previous_object_access(access, class_id, object, sub_id, arg);
+  if (access != OAT_DROP || sub_id != 0 || shared_state == nullptr) return;
+  if (class_id == RelationRelationId && has_slot(MyDatabaseId, object))
+    drop_at_commit(MyDatabaseId, object);
+  else if (class_id == DatabaseRelationId && has_slot(object, InvalidOid))
+    drop_at_commit(object, InvalidOid);
+}
+
+void check_keys(const FilterRelation* relation) {
+  for (int i = 0; i < relation->key_count; ++i) {
+    const FilterColumn* column = relation->keys[i];
+    const char* what = psprintf("column \"%s\" of filter \"%s\"", column->name, relation->name);
+    make_type_hasher(column->type, column->collation, what);
+    if (hashes_to_32_bits(column->type))
+      ereport(WARNING, errmsg("the hash of %s has only 32 bits", what),
+              errdetail("Type %s has no extended hash function, so among n keys there are "
+                        "additional false positives at a rate of n / 2^32.",
+                        format_type_be(column->type)));
+  }
+}
+
+void check_roles(const FilterRelation* relation) {
+  const FilterOps* ops = find_ops(relation->definition.parameters.kind);
+  if (relation->importance != nullptr && !ops->uses_importance)
+    ereport(NOTICE, errmsg("kind %s makes no use of column \"%s\" with role importance", ops->name,
+                           relation->importance->name));
+  if (relation->time != nullptr && !ops->uses_time)
+    ereport(NOTICE, errmsg("kind %s makes no use of column \"%s\" with role time", ops->name,
+                           relation->time->name));
+}
+
+void check_memory(const FilterRelation* relation) {
+  const uint64 memory = relation->definition.parameters.memory;
+  const uint64 limit = memory_limit_of_server(relation->server);
+  const uint64 others = limit == PG_UINT64_MAX
+                            ? 0
+                            : memory_of_server(relation->server, relation->relid);
+  if (memory > limit || others > limit - memory)
+    ereport(ERROR, errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
+            errmsg("filter \"%s\" would exceed the memory_limit of its server", relation->name),
+            errdetail("It needs %llu bytes; other filters of the server have %llu, and all "
+                      "together may have %llu.",
+                      static_cast<unsigned long long>(memory),
+                      static_cast<unsigned long long>(others),
+                      static_cast<unsigned long long>(limit)),
+            errhint("Use less memory, drop a filter, or raise memory_limit with ALTER SERVER."));
+  if (shared_state == nullptr) {
+    ereport(WARNING, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+            errmsg("filter \"%s\" cannot be used yet: streamfilter is not preloaded",
+                   relation->name),
+            errhint("Set shared_preload_libraries = 'streamfilter' in postgresql.conf and restart "
+                    "the server."));
+    return;
+  }
+  uint64 largest, total;
+  free_space(&largest, &total);
+  if (memory > largest)
+    ereport(WARNING, errcode(ERRCODE_OUT_OF_MEMORY),
+            errmsg("not enough shared memory for filter \"%s\" now", relation->name),
+            errdetail("It needs %llu bytes at its first use; %llu are free in one piece.",
+                      static_cast<unsigned long long>(memory),
+                      static_cast<unsigned long long>(largest)),
+            errhint("Use less memory, drop a filter, or raise streamfilter.shared_memory and "
+                    "restart the server."));
+}
+
+void warn_if_emptied(const FilterRelation* relation) {
+  if (shared_state == nullptr) return;
+  LWLockAcquire(shared_state->directory_lock, LW_SHARED);
+  const FilterSlot* slot = find_slot(MyDatabaseId, relation->relid, SlotState::live);
+  const bool emptied = slot != nullptr && slot->signature != relation->signature;
+  LWLockRelease(shared_state->directory_lock);
+  if (emptied)
+    ereport(WARNING, errmsg("filter \"%s\" starts empty", relation->name),
+            errdetail("Its state does not fit the new definition."));
+}
+
+void check_filter(const RangeVar* name, bool altered) {
+  const Oid relid = RangeVarGetRelid(name, NoLock, true);
+  if (!OidIsValid(relid) || !is_filter(relid)) return;
+  const FilterRelation* relation = load_filter_relation(relid);
+  check_keys(relation);
+  check_roles(relation);
+  if (altered && peek_slot(relation) == nullptr) warn_if_emptied(relation);
+  if (!altered || peek_slot(relation) == nullptr) check_memory(relation);
+}
+
+}  // namespace
+
+void init_ddl_watch() {
+  previous_object_access = object_access_hook;
+  object_access_hook = on_object_access;
+}
+
+}  // namespace streamfilter::pg
+
+// Event trigger on ddl_command_end: checks what a statement has defined.
+SF_FUNCTION(streamfilter_check_ddl) {
+  using namespace streamfilter::pg;
+  if (!CALLED_AS_EVENT_TRIGGER(fcinfo))
+    ereport(ERROR, errcode(ERRCODE_E_R_I_E_EVENT_TRIGGER_PROTOCOL_VIOLATED),
+            errmsg("streamfilter_check_ddl must be called as an event trigger"));
+  auto* statement = reinterpret_cast<EventTriggerData*>(fcinfo->context)->parsetree;
+  if (IsA(statement, CreateForeignTableStmt))
+    check_filter(castNode(CreateForeignTableStmt, statement)->base.relation, false);
+  else if (IsA(statement, AlterTableStmt))
+    check_filter(castNode(AlterTableStmt, statement)->relation, true);
+  else if (IsA(statement, CreateTrigStmt))
+    check_created_trigger(castNode(CreateTrigStmt, statement));
+  PG_RETURN_NULL();
+}

@@ -1,0 +1,170 @@
+#include "streamfilter/pg/pg.hpp"
+
+extern "C" {
+#include "access/genam.h"
+#include "access/table.h"
+#include "access/reloptions.h"
+#include "catalog/pg_attribute.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_foreign_server.h"
+#include "catalog/pg_foreign_table.h"
+#include "commands/defrem.h"
+#include "foreign/fdwapi.h"
+#include "foreign/foreign.h"
+#include "utils/fmgroids.h"
+#include "utils/rel.h"
+}
+
+#include "streamfilter/core/hash.hpp"
+#include "streamfilter/pg/error.hpp"
+#include "streamfilter/pg/fdw.hpp"
+#include "streamfilter/pg/filter_options.hpp"
+#include "streamfilter/pg/filter_relation.hpp"
+
+namespace streamfilter::pg {
+namespace {
+
+// Was this version of a catalog row written by the current transaction?
+bool is_uncommitted(HeapTuple tuple) {
+  return TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetXmin(tuple->t_data));
+}
+
+// Name, owner and so on; raises unless the relation is a filter.
+void read_class(FilterRelation* relation, int* attributes) {
+  HeapTuple tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relation->relid));
+  if (!HeapTupleIsValid(tuple))
+    ereport(ERROR, errcode(ERRCODE_UNDEFINED_TABLE),
+            errmsg("relation with OID %u does not exist", relation->relid));
+  auto* form = reinterpret_cast<Form_pg_class>(GETSTRUCT(tuple));
+  relation->name = pstrdup(NameStr(form->relname));
+  const bool is_partition = form->relispartition;
+  *attributes = form->relnatts;
+  relation->uncommitted = is_uncommitted(tuple);
+  ReleaseSysCache(tuple);
+  if (!is_filter(relation->relid))
+    ereport(ERROR, errcode(ERRCODE_WRONG_OBJECT_TYPE),
+            errmsg("\"%s\" is not a filter", relation->name),
+            errhint("Create one with CREATE FOREIGN TABLE … SERVER streamfilter."));
+  if (is_partition)
+    ereport(ERROR, errcode(ERRCODE_WRONG_OBJECT_TYPE),
+            errmsg("filter \"%s\" cannot be a partition", relation->name),
+            errdetail("A filter holds no rows that a partitioned table could show."));
+}
+
+void read_definition(FilterRelation* relation) {
+  HeapTuple tuple = SearchSysCache1(FOREIGNTABLEREL, ObjectIdGetDatum(relation->relid));
+  if (!HeapTupleIsValid(tuple))
+    ereport(ERROR, errcode(ERRCODE_UNDEFINED_TABLE),
+            errmsg("filter \"%s\" does not exist", relation->name));
+  relation->uncommitted |= is_uncommitted(tuple);
+  ReleaseSysCache(tuple);
+  const ForeignTable* table = GetForeignTable(relation->relid);
+  relation->server = table->serverid;
+  relation->definition = read_table_options(table->options);
+}
+
+void read_columns(FilterRelation* relation, int attributes) {
+  relation->columns =
+      static_cast<FilterColumn*>(palloc0(sizeof(FilterColumn) * Max(attributes, 1)));
+  relation->keys = static_cast<FilterColumn**>(palloc0(sizeof(FilterColumn*) * Max(attributes, 1)));
+  for (int i = 1; i <= attributes; ++i) {
+    HeapTuple tuple =
+        SearchSysCache2(ATTNUM, ObjectIdGetDatum(relation->relid), Int16GetDatum(i));
+    if (!HeapTupleIsValid(tuple)) continue;
+    auto* form = reinterpret_cast<Form_pg_attribute>(GETSTRUCT(tuple));
+    relation->uncommitted |= is_uncommitted(tuple);
+    if (!form->attisdropped) {
+      FilterColumn* column = &relation->columns[relation->column_count++];
+      column->attnum = form->attnum;
+      column->type = form->atttypid;
+      column->typmod = form->atttypmod;
+      column->collation = form->attcollation;
+      column->name = pstrdup(NameStr(form->attname));
+      column->role = read_column_options(GetForeignColumnOptions(relation->relid, i));
+    }
+    ReleaseSysCache(tuple);
+  }
+}
+
+void assign_roles(FilterRelation* relation) {
+  for (int i = 0; i < relation->column_count; ++i) {
+    FilterColumn* column = &relation->columns[i];
+    if (column->role == Role::key) {
+      relation->keys[relation->key_count++] = column;
+      continue;
+    }
+    FilterColumn*& place =
+        column->role == Role::importance ? relation->importance : relation->time;
+    if (place != nullptr)
+      ereport(ERROR, errcode(ERRCODE_INVALID_TABLE_DEFINITION),
+              errmsg("columns \"%s\" and \"%s\" of filter \"%s\" have the same role", place->name,
+                     column->name, relation->name));
+    place = column;
+  }
+  if (relation->key_count == 0)
+    ereport(ERROR, errcode(ERRCODE_INVALID_TABLE_DEFINITION),
+            errmsg("filter \"%s\" has no key column", relation->name),
+            errhint("Every column without a role is part of the key; give at least one."));
+}
+
+// What the state depends on: the parameters (wishes, NULL policy and a random seed aside) and the
+// types of the columns.
+uint64 signature_of(const FilterRelation* relation) {
+  Parameters parameters = relation->definition.parameters;
+  parameters.keys = 0;
+  parameters.fpr = 0;
+  parameters.nulls = Nulls::distinct;
+  if (!relation->definition.seed_given) parameters.seed = 0;
+  uint64 signature = hash_bytes(&parameters, sizeof parameters, relation->definition.seed_given);
+  for (int i = 0; i < relation->column_count; ++i) {
+    const FilterColumn* column = &relation->columns[i];
+    const uint64 parts[] = {signature, static_cast<uint64>(column->role),
+                            getBaseType(column->type), column->collation};
+    signature = hash_columns(parts, lengthof(parts), 0);
+  }
+  return signature;
+}
+
+}  // namespace
+
+bool is_filter(Oid relid) {
+  HeapTuple tuple = SearchSysCache1(FOREIGNTABLEREL, ObjectIdGetDatum(relid));
+  if (!HeapTupleIsValid(tuple)) return false;
+  const Oid server = reinterpret_cast<Form_pg_foreign_table>(GETSTRUCT(tuple))->ftserver;
+  ReleaseSysCache(tuple);
+  const ForeignDataWrapper* wrapper = GetForeignDataWrapper(GetForeignServer(server)->fdwid);
+  return OidIsValid(wrapper->fdwhandler) && is_our_fdw_routine(GetFdwRoutine(wrapper->fdwhandler));
+}
+
+FilterRelation* load_filter_relation(Oid relid) {
+  auto* relation = static_cast<FilterRelation*>(palloc0(sizeof(FilterRelation)));
+  relation->relid = relid;
+  int attributes;
+  read_class(relation, &attributes);
+  read_definition(relation);
+  read_columns(relation, attributes);
+  assign_roles(relation);
+  relation->signature = signature_of(relation);
+  return relation;
+}
+
+uint64 memory_of_server(Oid server, Oid except) {
+  uint64 sum = 0;
+  Relation catalog = table_open(ForeignTableRelationId, AccessShareLock);
+  SysScanDesc scan = systable_beginscan(catalog, InvalidOid, false, nullptr, 0, nullptr);
+  HeapTuple tuple;
+  while (HeapTupleIsValid(tuple = systable_getnext(scan))) {
+    auto* form = reinterpret_cast<Form_pg_foreign_table>(GETSTRUCT(tuple));
+    if (form->ftserver != server || form->ftrelid == except) continue;
+    sum += read_table_options(GetForeignTable(form->ftrelid)->options).parameters.memory;
+  }
+  systable_endscan(scan);
+  table_close(catalog, AccessShareLock);
+  return sum;
+}
+
+uint64 memory_limit_of_server(Oid server) {
+  return read_memory_limit(GetForeignServer(server)->options);
+}
+
+}  // namespace streamfilter::pg

@@ -1,0 +1,235 @@
+// The handles of a backend. A handle stays for ever; what it points to is replaced when an
+// invalidation says that the relation may have changed, and the old parts live on until the end of
+// the transaction, since a caller further up the stack may still be looking at them.
+#include "streamfilter/pg/pg.hpp"
+
+extern "C" {
+#include "storage/lmgr.h"
+#include "utils/acl.h"
+#include "utils/catcache.h"
+#include "utils/hsearch.h"
+#include "utils/inval.h"
+#include "utils/timestamp.h"
+}
+
+#include "streamfilter/core/filter.hpp"
+#include "streamfilter/pg/named_filter.hpp"
+
+namespace streamfilter::pg {
+namespace {
+
+HTAB* handles = nullptr;            // NamedFilter by relid
+NamedFilter* dirty = nullptr;       // those with counts to add
+MemoryContext retired = nullptr;    // parent of replaced contexts; emptied at transaction end
+uint64 lock_epoch = 1;              // advances when locks may have been given back
+
+constexpr uint64 kFlushEvery = 8192;
+
+void on_invalidation(Datum, Oid relid) {
+  if (relid != InvalidOid) {
+    if (auto* filter =
+            static_cast<NamedFilter*>(hash_search(handles, &relid, HASH_FIND, nullptr)))
+      filter->valid = false;
+    return;
+  }
+  HASH_SEQ_STATUS scan;
+  hash_seq_init(&scan, handles);
+  while (auto* filter = static_cast<NamedFilter*>(hash_seq_search(&scan))) filter->valid = false;
+}
+
+void add_counters(NamedFilter* filter) {
+  if (filter->slot != nullptr && filter->slot->generation == filter->slot_generation) {
+    if (filter->tested) pg_atomic_fetch_add_u64(&filter->slot->tested, filter->tested);
+    if (filter->accepted) pg_atomic_fetch_add_u64(&filter->slot->accepted, filter->accepted);
+    if (filter->discarded) pg_atomic_fetch_add_u64(&filter->slot->discarded, filter->discarded);
+  }
+  filter->tested = filter->accepted = filter->discarded = 0;
+}
+
+void note_dirty(NamedFilter* filter) {
+  if (filter->dirty) return;
+  filter->dirty = true;
+  filter->next_dirty = dirty;
+  dirty = filter;
+}
+
+void at_transaction_end(XactEvent event, void*) {
+  switch (event) {
+    case XACT_EVENT_COMMIT:
+    case XACT_EVENT_ABORT:
+    case XACT_EVENT_PREPARE:
+      flush_counters();
+      ++lock_epoch;
+      if (retired != nullptr) MemoryContextDeleteChildren(retired);
+      break;
+    default:
+      break;
+  }
+}
+
+void at_subtransaction_end(SubXactEvent event, SubTransactionId, SubTransactionId, void*) {
+  if (event != SUBXACT_EVENT_ABORT_SUB) return;
+  flush_counters();
+  ++lock_epoch;
+}
+
+// Replaces definition and hashers.
+void load(NamedFilter* filter) {
+  MemoryContext context =
+      AllocSetContextCreate(CurrentMemoryContext, "streamfilter handle", ALLOCSET_SMALL_SIZES);
+  MemoryContext caller = MemoryContextSwitchTo(context);
+  // An invalidation while the catalogs are read must not get lost.
+  filter->valid = true;
+  FilterRelation* relation = load_filter_relation(filter->relid);
+  auto** hashers = static_cast<TypeHasher**>(palloc(sizeof(TypeHasher*) * relation->key_count));
+  for (int i = 0; i < relation->key_count; ++i) {
+    const FilterColumn* column = relation->keys[i];
+    hashers[i] = make_type_hasher(
+        column->type, column->collation,
+        psprintf("column \"%s\" of filter \"%s\"", column->name, relation->name));
+  }
+  MemoryContextSwitchTo(caller);
+
+  MemoryContextSetParent(context, CacheMemoryContext);
+  if (filter->context != nullptr) MemoryContextSetParent(filter->context, retired);
+  filter->context = context;
+  filter->relation = relation;
+  filter->hashers = hashers;
+  filter->nulls = relation->definition.parameters.nulls;
+  filter->slot = nullptr;
+  filter->header = nullptr;
+  filter->checked_user = InvalidOid;
+  filter->checked_rights = 0;
+  ++filter->version;
+}
+
+void attach(NamedFilter* filter) {
+  FilterSlot* slot = attach_slot(filter->relation);
+  filter->slot = slot;
+  filter->slot_generation = slot->generation;
+  filter->header = block_of(slot);
+  filter->seed = filter->header->parameters.seed;
+}
+
+LOCKMODE lock_for(Use use) {
+  return use == Use::remember || use == Use::judge ? RowExclusiveLock : AccessShareLock;
+}
+
+AclMode right_for(Use use) {
+  return use == Use::remember ? ACL_INSERT : use == Use::test ? ACL_SELECT : 0;
+}
+
+void check_rights(NamedFilter* filter, AclMode right) {
+  const Oid user = GetUserId();
+  if (filter->checked_user != user) {
+    filter->checked_user = user;
+    filter->checked_rights = 0;
+  }
+  if ((filter->checked_rights & right) == right) return;
+  const AclResult result = pg_class_aclcheck(filter->relid, user, right);
+  if (result != ACLCHECK_OK)
+    aclcheck_error(result, OBJECT_FOREIGN_TABLE, filter->relation->name);
+  filter->checked_rights |= right;
+}
+
+// Takes the lock and whatever may have changed since it was last held.
+void revalidate(NamedFilter* filter, Use use) {
+  const LOCKMODE mode = lock_for(use);
+  if (filter->lock_epoch != lock_epoch || filter->lockmode < mode) {
+    add_counters(filter);
+    LockRelationOid(filter->relid, mode);
+    filter->lock_epoch = lock_epoch;
+    filter->lockmode = mode;
+    filter->checked_user = InvalidOid;
+    // While no lock was held the slot may have been dropped and built anew.
+    filter->slot = nullptr;
+  }
+  if (!filter->valid) {
+    add_counters(filter);
+    load(filter);
+  }
+}
+
+}  // namespace
+
+void init_named_filters() {
+  RegisterXactCallback(at_transaction_end, nullptr);
+  RegisterSubXactCallback(at_subtransaction_end, nullptr);
+}
+
+NamedFilter* named_filter(Oid relid) {
+  if (handles == nullptr) {
+    if (CacheMemoryContext == nullptr) CreateCacheMemoryContext();
+    HASHCTL control = {};
+    control.keysize = sizeof(Oid);
+    control.entrysize = sizeof(NamedFilter);
+    control.hcxt = CacheMemoryContext;
+    retired = AllocSetContextCreate(CacheMemoryContext, "streamfilter retired handles",
+                                    ALLOCSET_SMALL_SIZES);
+    handles = hash_create("streamfilter handles", 16, &control,
+                          HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+    CacheRegisterRelcacheCallback(on_invalidation, static_cast<Datum>(0));
+  }
+  bool found;
+  auto* filter = static_cast<NamedFilter*>(hash_search(handles, &relid, HASH_ENTER, &found));
+  if (!found) {
+    memset(static_cast<void*>(filter), 0, sizeof *filter);
+    filter->relid = relid;
+  }
+  return filter;
+}
+
+void use_filter(NamedFilter* filter, Use use) {
+  if (unlikely(!filter->valid || filter->lock_epoch != lock_epoch ||
+               filter->lockmode < lock_for(use)))
+    revalidate(filter, use);
+  if (const AclMode right = right_for(use)) check_rights(filter, right);
+  if (unlikely(filter->slot == nullptr) && use != Use::define) attach(filter);
+}
+
+bool remember_key(NamedFilter* filter, const Element& element) {
+  Header* header = filter->header;
+  LWLock* lock = slice_lock(filter->slot, slice_of(header->parameters, element.hash));
+  LWLockAcquire(lock, LW_EXCLUSIVE);
+  const bool seen = insert(header, element);
+  LWLockRelease(lock);
+  note_dirty(filter);
+  ++filter->tested;
+  seen ? ++filter->discarded : ++filter->accepted;
+  if (filter->tested >= kFlushEvery) add_counters(filter);
+  return seen;
+}
+
+bool test_key(NamedFilter* filter, const Element& element) {
+  const Header* header = filter->header;
+  LWLock* lock = slice_lock(filter->slot, slice_of(header->parameters, element.hash));
+  LWLockAcquire(lock, LW_SHARED);
+  const bool seen = test(header, element);
+  LWLockRelease(lock);
+  note_dirty(filter);
+  ++filter->tested;
+  if (filter->tested >= kFlushEvery) add_counters(filter);
+  return seen;
+}
+
+void reset_filter(NamedFilter* filter) {
+  // The lock on the relation keeps users away; only the stats view may look on, a slice at a time.
+  for (uint32 i = 0; i < filter->header->parameters.slices; ++i) {
+    LWLock* lock = slice_lock(filter->slot, i);
+    LWLockAcquire(lock, LW_EXCLUSIVE);
+    format_slice(filter->header, i);
+    LWLockRelease(lock);
+  }
+  filter->slot->last_reset = GetCurrentTimestamp();
+}
+
+void flush_counters() {
+  while (dirty != nullptr) {
+    NamedFilter* filter = dirty;
+    dirty = filter->next_dirty;
+    filter->dirty = false;
+    add_counters(filter);
+  }
+}
+
+}  // namespace streamfilter::pg

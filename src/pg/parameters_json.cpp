@@ -1,0 +1,69 @@
+#include "streamfilter/pg/pg.hpp"
+
+extern "C" {
+#include "lib/stringinfo.h"
+#include "utils/fmgrprotos.h"
+#include "utils/json.h"
+}
+
+#include "streamfilter/core/filter_ops.hpp"
+#include "streamfilter/pg/parameters_json.hpp"
+
+namespace streamfilter::pg {
+namespace {
+
+bool is_number(OptionType type) { return type == OptionType::integer || type == OptionType::real; }
+
+// An option that is not in use has the value 0 where 0 is not allowed, or an empty list.
+bool is_used(const Parameters& parameters, const OptionSpec& option) {
+  return parameters.integer(option.slot) != 0 ||
+         (option.type != OptionType::reals && option.low <= 0);
+}
+
+}  // namespace
+
+void append_parameters_json(StringInfo out, const Parameters& parameters) {
+  const FilterOps* ops = find_ops(parameters.kind);
+  char value[512];
+  bool first = true;
+  appendStringInfoChar(out, '{');
+  const auto begin = [&](const char* name) {
+    appendStringInfo(out, "%s\"%s\": ", first ? "" : ", ", name);
+    first = false;
+  };
+  for (unsigned i = 0; i < ops->option_count; ++i) {
+    const OptionSpec& option = ops->options[i];
+    if (!is_used(parameters, option)) continue;
+    begin(option.name);
+    print_option(parameters, option, value, sizeof value);
+    if (is_number(option.type))
+      appendStringInfoString(out, value);
+    else if (option.type == OptionType::reals)
+      appendStringInfo(out, "[%s]", value);
+    else
+      escape_json(out, value);
+  }
+  begin("slices");
+  appendStringInfo(out, "%u", parameters.slices);
+  if (parameters.keys > 0) {
+    begin("keys");
+    appendStringInfo(out, UINT64_FORMAT, parameters.keys);
+  }
+  if (parameters.fpr > 0) {
+    begin("fpr");
+    appendStringInfo(out, "%.15g", parameters.fpr);
+  }
+  if (ops->has_blocked_layout) {
+    begin("layout");
+    escape_json(out, parameters.layout == Layout::blocked ? "blocked" : "scattered");
+  }
+  begin("nulls");
+  escape_json(out, parameters.nulls == Nulls::distinct ? "distinct" : "not distinct");
+  appendStringInfoChar(out, '}');
+}
+
+Datum json_to_jsonb(const char* json) {
+  return DirectFunctionCall1(jsonb_in, CStringGetDatum(json));
+}
+
+}  // namespace streamfilter::pg

@@ -1,0 +1,127 @@
+// streamfilter_stats: what every filter of the database is, holds and has done.
+#include "streamfilter/pg/pg.hpp"
+
+extern "C" {
+#include "access/htup_details.h"
+#include "funcapi.h"
+#include "lib/stringinfo.h"
+#include "utils/timestamp.h"
+}
+
+#include <cmath>
+
+#include "streamfilter/core/filter.hpp"
+#include "streamfilter/pg/named_filter.hpp"
+#include "streamfilter/pg/parameters_json.hpp"
+
+namespace streamfilter::pg {
+namespace {
+
+struct Numbers {
+  bool exists = false;  // there is state in shared memory
+  Totals totals{};
+  uint64 tested = 0, accepted = 0, discarded = 0;
+  TimestampTz created = 0, last_reset = 0;
+};
+
+// Sums up a filter without a lock on its relation: statistics must not wait for DDL. While
+// directory_lock is held the slot stays what it is.
+Numbers read_numbers(const FilterRelation* relation, const Parameters& parameters) {
+  Numbers numbers;
+  if (shared_state == nullptr) return numbers;
+  LWLockAcquire(shared_state->directory_lock, LW_SHARED);
+  const FilterSlot* slot = find_slot(MyDatabaseId, relation->relid, SlotState::pending);
+  if (slot == nullptr || slot->owner != MyProcPid)
+    slot = find_slot(MyDatabaseId, relation->relid, SlotState::live);
+  if (slot != nullptr && slot->signature == relation->signature) {
+    numbers.exists = true;
+    numbers.tested = pg_atomic_read_u64(const_cast<pg_atomic_uint64*>(&slot->tested));
+    numbers.accepted = pg_atomic_read_u64(const_cast<pg_atomic_uint64*>(&slot->accepted));
+    numbers.discarded = pg_atomic_read_u64(const_cast<pg_atomic_uint64*>(&slot->discarded));
+    numbers.created = slot->created;
+    numbers.last_reset = slot->last_reset;
+    const Header* header = block_of(slot);
+    for (uint32 i = 0; i < parameters.slices; ++i) {
+      LWLock* lock = slice_lock(slot, i);
+      LWLockAcquire(lock, LW_SHARED);
+      add_slice(numbers.totals, parameters, slice_at(header, i));
+      LWLockRelease(lock);
+    }
+  }
+  LWLockRelease(shared_state->directory_lock);
+  return numbers;
+}
+
+// Fills the columns of one row in their order.
+class Row {
+ public:
+  void datum(Datum value) { values_[count_++] = value; }
+  void null() { isnull_[count_++] = true; }
+  void count(uint64 value) { datum(Int64GetDatum(static_cast<int64>(value))); }
+  void rate(double value) { datum(Float8GetDatum(value)); }
+  void time(bool known, TimestampTz value) { known ? datum(TimestampTzGetDatum(value)) : null(); }
+
+  // A whole number that may be unknown or without limit: NULL then.
+  void estimate(double value) {
+    if (std::isfinite(value) && value < 9.2e18)
+      count(static_cast<uint64>(std::llround(value)));
+    else
+      null();
+  }
+
+  Datum tuple(TupleDesc descriptor) {
+    Assert(count_ == descriptor->natts);
+    return HeapTupleGetDatum(heap_form_tuple(descriptor, values_, isnull_));
+  }
+
+ private:
+  static constexpr int kMost = 32;
+  int count_ = 0;
+  Datum values_[kMost] = {};
+  bool isnull_[kMost] = {};
+};
+
+}  // namespace
+}  // namespace streamfilter::pg
+
+using namespace streamfilter;
+using namespace streamfilter::pg;
+
+// streamfilter_stat(filter oid): one row of streamfilter_stats; NULL if it is no filter (any more).
+SF_FUNCTION(streamfilter_stat) {
+  const Oid relid = PG_GETARG_OID(0);
+  TupleDesc descriptor;
+  if (get_call_result_type(fcinfo, nullptr, &descriptor) != TYPEFUNC_COMPOSITE)
+    elog(ERROR, "return type must be a row type");
+  if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relid)) || !is_filter(relid))
+    PG_RETURN_NULL();
+  const FilterRelation* relation = load_filter_relation(relid);
+  const Parameters& parameters = relation->definition.parameters;
+  const FilterOps* ops = find_ops(parameters.kind);
+  flush_counters();
+  const Numbers numbers = read_numbers(relation, parameters);
+  StringInfoData json;
+  initStringInfo(&json);
+  append_parameters_json(&json, parameters);
+
+  Row row;
+  row.datum(CStringGetTextDatum(ops->name));
+  row.count(parameters.memory);
+  row.datum(json_to_jsonb(json.data));
+  row.count(numbers.tested);
+  row.count(numbers.accepted);
+  row.count(numbers.discarded);
+  row.count(0);  // rolled_back
+  row.count(0);  // in_flight
+  row.count(0);  // waits
+  row.rate(numbers.totals.estimate.fill);
+  row.rate(numbers.totals.estimate.fpr);
+  row.rate(ops->fpr_bound(parameters));
+  row.estimate(numbers.totals.estimate.distinct);
+  row.estimate(window_keys(parameters, 0.01));
+  row.time(numbers.exists, numbers.created);
+  row.time(numbers.exists, numbers.last_reset);
+  row.null();  // last_saved
+  row.null();  // restored
+  PG_RETURN_DATUM(row.tuple(descriptor));
+}
