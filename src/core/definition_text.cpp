@@ -257,8 +257,8 @@ std::size_t print_definition(const Parameters& parameters, char* buffer,
   if (parameters.slices != default_slices(parameters.memory)) number("slices", parameters.slices);
   for (unsigned i = 0; i < ops->option_count; ++i) {
     const OptionSpec& option = ops->options[i];
+    if (!in_use(parameters, option)) continue;
     const bool list = option.type == OptionType::reals;
-    if (parameters.integer(option.slot) == 0 && (list || option.low > 0)) continue;  // not in use
     out.begin_option(option.name);
     if (list) out.add("'");
     write_option(out, parameters, option);

@@ -44,11 +44,12 @@ bool check_header(const Header& header, Problem& problem) noexcept {
                 header.version);
     return problem.add_hint("This version of streamfilter reads formats up to %u.", kFormatVersion);
   }
-  std::uint64_t reserved = header.reserved0 | header.reserved1 | header.parameters.reserved0;
+  std::uint64_t reserved = header.reserved0 | header.reserved1;
   for (const std::uint64_t word : header.reserved) reserved |= word;
-  if (header.version != kFormatVersion || reserved != 0 ||
-      find_ops(header.parameters.kind) == nullptr)
+  if (header.version != kFormatVersion || reserved != 0)
     return problem.set(Error::corrupt, "damaged streamfilter: invalid header");
+  if (!in_range(header.parameters))
+    return problem.set(Error::corrupt, "damaged streamfilter: parameters out of range");
 
   // The stored parameters must be what completing them gives: nothing derived can be off.
   Definition definition = definition_of(header.parameters);

@@ -293,6 +293,38 @@ bool set_kind_option(Definition& definition, const OptionSpec& option, const cha
   return true;
 }
 
+// How many slots the value of an option takes.
+unsigned words_of(const Parameters& p, const OptionSpec& option) noexcept {
+  switch (option.type) {
+    case OptionType::span: return 2;
+    case OptionType::reals:
+      return 1 + static_cast<unsigned>(
+                     std::min<std::uint64_t>(p.integer(option.slot), option.max_count));
+    default: return 1;
+  }
+}
+
+bool option_in_range(const Parameters& p, const OptionSpec& option) noexcept {
+  const std::uint64_t word = p.integer(option.slot);
+  const auto within = [&](double value) { return value >= option.low && value <= option.high; };
+  switch (option.type) {
+    case OptionType::integer: return within(static_cast<double>(word));
+    case OptionType::real: return within(p.real(option.slot));
+    case OptionType::span:
+      return within(static_cast<double>(word)) && p.integer(option.slot + 1) <= 1;
+    case OptionType::choice:
+      for (std::uint64_t i = 0; option.choices[i] != nullptr; ++i)
+        if (i == word) return true;
+      return false;
+    case OptionType::reals:
+      if (word > option.max_count) return false;
+      for (unsigned i = 0; i < word; ++i)
+        if (!within(p.real(option.slot + 1 + i))) return false;
+      return true;
+  }
+  return false;
+}
+
 // Lays out `memory` bytes and derives the kind's parameters for them.
 bool derive_in_memory(Definition& definition, Problem& problem) noexcept {
   Parameters& p = definition.parameters;
@@ -406,12 +438,29 @@ std::uint32_t default_slices(std::uint64_t memory) noexcept {
 Definition definition_of(const Parameters& parameters) noexcept {
   Definition definition;
   definition.parameters = parameters;
+  std::memset(definition.parameters.word, 0, sizeof definition.parameters.word);
   definition.memory_given = definition.slices_given = definition.layout_given = true;
   definition.seed_given = definition.nulls_given = true;
-  if (const FilterOps* ops = find_ops(parameters.kind))
-    for (unsigned i = 0; i < ops->option_count; ++i)
-      definition.given |= SlotSet{1} << ops->options[i].slot;
+  const FilterOps* ops = find_ops(parameters.kind);
+  for (unsigned i = 0; ops != nullptr && i < ops->option_count; ++i) {
+    const OptionSpec& option = ops->options[i];
+    if (!in_use(parameters, option)) continue;
+    std::memcpy(&definition.parameters.word[option.slot], &parameters.word[option.slot],
+                words_of(parameters, option) * sizeof *parameters.word);
+    definition.given |= SlotSet{1} << option.slot;
+  }
   return definition;
+}
+
+bool in_range(const Parameters& p) noexcept {
+  const FilterOps* ops = find_ops(p.kind);
+  if (ops == nullptr || p.layout > Layout::blocked || p.nulls > Nulls::not_distinct ||
+      p.reserved0 != 0 || p.slices < 1 || p.slices > kMostSlices || p.memory > kMostMemory ||
+      static_cast<double>(p.keys) > kMostKeys || !(p.fpr >= 0 && p.fpr < 1) || std::signbit(p.fpr))
+    return false;
+  for (unsigned i = 0; i < ops->option_count; ++i)
+    if (in_use(p, ops->options[i]) && !option_in_range(p, ops->options[i])) return false;
+  return true;
 }
 
 bool mergeable(const Parameters& a, const Parameters& b, Problem& problem) noexcept {

@@ -45,9 +45,9 @@ double pr_zero(double gap, double k_set, double p_taken, double max) noexcept {
   const double keep = std::exp(gap * std::log1p(-k_set));  // (1-k)^gap: not set again
   // A cell set again on the way is zero only if it was emptied after the last setting (Eq. 10-11).
   // Summed over the time of that setting, the terms form a tilted negative binomial distribution.
-  const double untouched = (1 - p_taken) * (1 - k_set);
-  const double tilt = std::pow(p_taken * (1 - k_set) / (1 - untouched), max);
-  const double set_again = tilt * negative_binomial_cdf(max, gap - 1, 1 - untouched) -
+  const double touched = p_taken + k_set - p_taken * k_set;
+  const double tilt = std::pow(p_taken * (1 - k_set) / touched, max);
+  const double set_again = tilt * negative_binomial_cdf(max, gap - 1, touched) -
                            keep * negative_binomial_cdf(max, gap - 1, p_taken);
   const double not_set = keep * negative_binomial_cdf(max, gap, p_taken);  // Eq. 12-13
   return std::clamp(set_again + not_set, 0.0, 1.0);

@@ -164,10 +164,17 @@ void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
   non_zero(*into.state) = after;
 }
 
+// Are the bits behind the last cell zero?
+bool is_clear_from(ConstSlice slice, std::uint64_t bit) noexcept {
+  for (; bit < slice.bytes * 8; ++bit)
+    if (slice.body[bit / 8] >> bit % 8 & 1) return false;
+  return true;
+}
+
 bool check(const Parameters& p, ConstSlice slice) noexcept {
   const unsigned cell_bits = static_cast<unsigned>(p.integer(kCellBits));
   const std::uint64_t m = p.integer(kCells), max = p.integer(kMax);
-  if (m != cells_of(slice.bytes, cell_bits)) return false;
+  if (m != cells_of(slice.bytes, cell_bits) || !is_clear_from(slice, m * cell_bits)) return false;
   return with_cell_width(cell_bits, [&](auto width) {
     const PackedCells<width.value, const unsigned char> cells(slice.body);
     std::uint64_t count = 0;

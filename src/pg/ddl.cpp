@@ -13,6 +13,7 @@ extern "C" {
 
 #include "streamfilter/core/filter_ops.hpp"
 #include "streamfilter/pg/ddl.hpp"
+#include "streamfilter/pg/element.hpp"
 #include "streamfilter/pg/filter_lifecycle.hpp"
 #include "streamfilter/pg/key_hash.hpp"
 #include "streamfilter/pg/trigger.hpp"
@@ -57,6 +58,7 @@ void check_keys(const FilterRelation* relation) {
 }
 
 void check_roles(const FilterRelation* relation) {
+  for (int i = 0; i < relation->column_count; ++i) check_role(&relation->columns[i], relation);
   const FilterOps* ops = find_ops(relation->definition.parameters.kind);
   if (relation->importance != nullptr && !ops->uses_importance)
     ereport(NOTICE, errmsg("kind %s makes no use of column \"%s\" with role importance", ops->name,

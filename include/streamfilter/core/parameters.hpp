@@ -86,6 +86,12 @@ struct OptionSpec {
   unsigned max_count;          // only for `reals`
 };
 
+// Is an option of a kind in use? 0 stands for "not given" where it is no allowed value.
+inline bool in_use(const Parameters& parameters, const OptionSpec& option) noexcept {
+  return parameters.integer(option.slot) != 0 ||
+         (option.low <= 0 && option.type != OptionType::reals);
+}
+
 // A set of slots.
 using SlotSet = std::uint64_t;
 static_assert(kMaxWords <= 64);
@@ -121,8 +127,12 @@ bool complete(Definition& definition, Problem& problem) noexcept;
 // 64 kB.
 std::uint32_t default_slices(std::uint64_t memory) noexcept;
 
-// The definition that has every parameter given; completing it yields the same parameters.
+// The definition that has every parameter given; completing it yields the same parameters. Derived
+// numbers are left out, so that completing it derives them anew. Safe on any bytes.
 Definition definition_of(const Parameters& parameters) noexcept;
+
+// Does every parameter lie in the range that set_option allows? Safe on any bytes.
+bool in_range(const Parameters& parameters) noexcept;
 
 // Equal for merging: same kind, shape, seed and parameters (`keys` and `fpr`, mere wishes, and
 // `nulls` aside).

@@ -24,3 +24,36 @@ extern "C" {
     return dummy;                          \
   } while (0)
 #endif
+
+// Hook of the executor: its last parameter is gone in 18.
+#if PG_VERSION_NUM >= 180000
+#define SF_EXECUTOR_RUN_PARAMETERS QueryDesc *query, ScanDirection direction, uint64 count
+#define SF_EXECUTOR_RUN_ARGUMENTS query, direction, count
+#else
+#define SF_EXECUTOR_RUN_PARAMETERS \
+  QueryDesc *query, ScanDirection direction, uint64 count, bool execute_once
+#define SF_EXECUTOR_RUN_ARGUMENTS query, direction, count, execute_once
+#endif
+
+// The callback is declared without parameters before 16.
+#if PG_VERSION_NUM >= 160000
+#define SF_WALK_PLANSTATE(state, walker, context) planstate_tree_walker(state, walker, context)
+#else
+#define SF_WALK_PLANSTATE(state, walker, context)                                                  \
+  planstate_tree_walker(state, reinterpret_cast<bool (*)()>(reinterpret_cast<void (*)()>(walker)), \
+                        context)
+#endif
+
+// What the MERGE at hand is doing with its row: CMD_INSERT, CMD_UPDATE, … Before 17 the action is
+// not to be seen, but ExecMergeMatched shows its expressions the row of the target, whereas
+// ExecMergeNotMatched has none.
+#if PG_VERSION_NUM >= 170000
+#define SF_MERGE_COMMAND(state)                      \
+  ((state)->mt_merge_action == nullptr ? CMD_UNKNOWN \
+                                       : (state)->mt_merge_action->mas_action->commandType)
+#else
+#define SF_MERGE_COMMAND(state)                                          \
+  ((state)->ps.ps_ExprContext == nullptr                   ? CMD_UNKNOWN \
+   : (state)->ps.ps_ExprContext->ecxt_scantuple == nullptr ? CMD_INSERT  \
+                                                           : CMD_UPDATE)
+#endif

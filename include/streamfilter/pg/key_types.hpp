@@ -21,6 +21,7 @@ enum class Method : uint8 {
   six_bytes,
   eight_bytes,
   sixteen_bytes,
+  label,        // of an enum
   procedure,    // the operator class, 64 bits
   procedure32,  // the operator class, 32 bits
   array,

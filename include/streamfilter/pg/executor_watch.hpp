@@ -1,0 +1,42 @@
+// Why a BEFORE INSERT row trigger fires: a trigger is told the row, not the statement behind it.
+#pragma once
+
+extern "C" {
+#include "commands/trigger.h"
+#include "nodes/execnodes.h"
+}
+
+namespace streamfilter::pg {
+
+enum class Arrival : uint8 {
+  inserted,             // by INSERT, the INSERT of a MERGE, or COPY
+  moved,                // UPDATE or MERGE moves a row that exists into this partition
+  on_conflict,          // by INSERT … ON CONFLICT: it may not be inserted after all
+  unclear_executor,     // by an executor that is not the server's own
+  unclear_replication,  // by a replication worker: inserted or moved
+};
+
+// Where the rows of one target of one statement come from: one answer for all of them, MERGE aside.
+struct RowSource {
+  Arrival arrival;
+  const ModifyTableState* merge;  // set if each row of this MERGE needs a look
+};
+
+// Installs the hooks. Called by _PG_init when preloaded.
+void init_executor_watch();
+
+// For the trigger that fires now. The answer holds as long as call->tg_trigger is the same object,
+// and so may be kept in fn_extra.
+RowSource find_row_source(const TriggerData* call);
+
+// How the row at hand arrives.
+inline Arrival arrival_of(const RowSource& source) {
+  if (likely(source.merge == nullptr)) return source.arrival;
+  switch (SF_MERGE_COMMAND(source.merge)) {
+    case CMD_INSERT: return Arrival::inserted;
+    case CMD_UPDATE: return Arrival::moved;
+    default: return Arrival::unclear_executor;
+  }
+}
+
+}  // namespace streamfilter::pg

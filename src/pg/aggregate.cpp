@@ -1,0 +1,224 @@
+// Aggregates: streamfilter_agg, streamfilter_union_agg, approx_count_distinct. Their state is a
+// filter in the aggregate's memory context; final functions leave it as it is.
+#include "streamfilter/pg/pg.hpp"
+
+extern "C" {
+#include "nodes/primnodes.h"
+}
+
+#include <algorithm>
+#include <cmath>
+
+#include "streamfilter/pg/error.hpp"
+#include "streamfilter/pg/key_argument.hpp"
+#include "streamfilter/pg/value.hpp"
+
+namespace streamfilter::pg {
+namespace {
+
+// What approx_count_distinct counts with unless told otherwise: one bit a key, counted linearly
+// (Whang, Vander-Zanden, Taylor 1990). Good for some hundred million keys.
+constexpr char kCountingPrototype[] = "bloom(memory=1MB, k=1)";
+
+struct State {
+  Header* filter;
+  // What the prototype had seen when it was taken.
+  uint64 start_arrivals;
+  uint64 start_novel;
+};
+
+// What the transition function of one aggregate call keeps from row to row, in fn_extra.
+struct CallSite {
+  TypeHasher* hasher;
+  bool constant_prototype;
+  Parameters parameters;  // of the default prototype, where none is given
+};
+
+MemoryContext aggregate_context(FunctionCallInfo fcinfo) {
+  MemoryContext context;
+  if (!AggCheckCallContext(fcinfo, &context))
+    elog(ERROR, "aggregate function called in non-aggregate context");
+  return context;
+}
+
+State* get_state(FunctionCallInfo fcinfo, int number) {
+  return PG_ARGISNULL(number) ? nullptr : reinterpret_cast<State*>(PG_GETARG_POINTER(number));
+}
+
+Datum return_state(FunctionCallInfo fcinfo, State* state) {
+  if (state == nullptr) PG_RETURN_NULL();
+  PG_RETURN_POINTER(state);
+}
+
+State* make_state(Header* filter, MemoryContext context) {
+  State* state = static_cast<State*>(MemoryContextAlloc(context, sizeof(State)));
+  const Totals start = totals(filter);
+  *state = {filter, start.arrivals, start.novel};
+  return state;
+}
+
+State* copy_state(const Header* filter, MemoryContext context) {
+  return make_state(copy_value(filter, context), context);
+}
+
+bool is_constant_argument(FunctionCallInfo fcinfo, int number) {
+  const Aggref* call = AggGetAggref(fcinfo);
+  if (call == nullptr || list_length(call->args) <= number) return false;
+  return IsA(static_cast<TargetEntry*>(list_nth(call->args, number))->expr, Const);
+}
+
+Parameters parse_prototype(const char* definition_text) {
+  Definition definition;
+  Size used;
+  Problem problem;
+  if (!parse_definition(definition_text, strlen(definition_text), definition, used, problem) ||
+      !complete(definition, problem))
+    raise(problem);
+  return definition.parameters;
+}
+
+CallSite* call_site(FunctionCallInfo fcinfo) {
+  FmgrInfo* function = fcinfo->flinfo;
+  if (function->fn_extra == nullptr) {
+    CallSite* site =
+        static_cast<CallSite*>(MemoryContextAllocZero(function->fn_mcxt, sizeof(CallSite)));
+    site->hasher = make_key_hasher(fcinfo, 1);
+    if (PG_NARGS() > 2)
+      site->constant_prototype = is_constant_argument(fcinfo, 1);
+    else
+      site->parameters = parse_prototype(kCountingPrototype);
+    function->fn_extra = site;
+  }
+  return static_cast<CallSite*>(function->fn_extra);
+}
+
+// The prototype in argument 2 of a transition function.
+const Header* get_prototype(FunctionCallInfo fcinfo) {
+  if (PG_ARGISNULL(2))
+    ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+                    errmsg("the prototype of a filter must not be null"),
+                    errhint("Give a definition, for example 'sbf(memory=64kB, fpr=0.01)'.")));
+  return get_value(PG_GETARG_DATUM(2));
+}
+
+// A prototype that is not a constant must be the same in every row: parameters and what it has
+// seen so far tell that well enough.
+void check_prototype(const State* state, const Header* prototype) {
+  const Totals start = totals(prototype);
+  if (memcmp(&state->filter->parameters, &prototype->parameters, sizeof(Parameters)) == 0 &&
+      state->start_arrivals == start.arrivals && state->start_novel == start.novel)
+    return;
+  ereport(
+      ERROR,
+      (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+       errmsg("the prototype of a filter must not change from row to row"),
+       errhint("To merge filters, use streamfilter_union_agg; to fill one filter per group, let "
+               "the prototype depend on the columns of GROUP BY only.")));
+}
+
+State* state_for_row(FunctionCallInfo fcinfo, CallSite* site) {
+  State* state = get_state(fcinfo, 0);
+  const MemoryContext context = aggregate_context(fcinfo);
+  if (PG_NARGS() <= 2)
+    return state != nullptr ? state : make_state(make_value(site->parameters, context), context);
+  if (state == nullptr) return copy_state(get_prototype(fcinfo), context);
+  if (!site->constant_prototype) check_prototype(state, get_prototype(fcinfo));
+  return state;
+}
+
+void remember(FunctionCallInfo fcinfo, CallSite* site, State* state, Nulls nulls) {
+  Element element{};
+  if (PG_ARGISNULL(1) || !hash_key_value(site->hasher, PG_GETARG_DATUM(1), nulls,
+                                         state->filter->parameters.seed, &element.hash))
+    return;
+  insert(state->filter, element);
+}
+
+void merge_states(State* into, const State* from) {
+  const FilterOps& ops = ops_of(into->filter);
+  if (ops.merge == nullptr)
+    ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+                    errmsg("filters of kind %s cannot be merged", ops.name),
+                    errhint("Run this aggregate without parallel workers: SET "
+                            "max_parallel_workers_per_gather = 0.")));
+  merge_value(into->filter, from->filter);
+}
+
+}  // namespace
+}  // namespace streamfilter::pg
+
+using namespace streamfilter;
+using namespace streamfilter::pg;
+
+// Transition of streamfilter_agg(key, prototype). A record with a NULL in it is a key if the
+// prototype has nulls = not distinct.
+SF_FUNCTION(streamfilter_agg_transition) {
+  CallSite* site = call_site(fcinfo);
+  State* state = state_for_row(fcinfo, site);
+  remember(fcinfo, site, state, state->filter->parameters.nulls);
+  PG_RETURN_POINTER(state);
+}
+
+// Transition of approx_count_distinct(key [, prototype]). As count(DISTINCT …): a NULL is not
+// counted, a record with a NULL in it is.
+SF_FUNCTION(approx_count_distinct_transition) {
+  CallSite* site = call_site(fcinfo);
+  State* state = state_for_row(fcinfo, site);
+  remember(fcinfo, site, state, Nulls::not_distinct);
+  PG_RETURN_POINTER(state);
+}
+
+// Transition of streamfilter_union_agg(filter); NULLs are left out.
+SF_FUNCTION(streamfilter_union_agg_transition) {
+  State* state = get_state(fcinfo, 0);
+  if (PG_ARGISNULL(1)) return return_state(fcinfo, state);
+  const Header* value = get_value(PG_GETARG_DATUM(1));
+  if (state == nullptr)
+    state = copy_state(value, aggregate_context(fcinfo));
+  else
+    merge_value(state->filter, value);
+  PG_RETURN_POINTER(state);
+}
+
+SF_FUNCTION(streamfilter_agg_combine) {
+  State* into = get_state(fcinfo, 0);
+  const State* from = get_state(fcinfo, 1);
+  const MemoryContext context = aggregate_context(fcinfo);
+  if (from == nullptr) return return_state(fcinfo, into);
+  if (into == nullptr) PG_RETURN_POINTER(copy_state(from->filter, context));
+  merge_states(into, from);
+  PG_RETURN_POINTER(into);
+}
+
+// The block has room for the length of a varlena, so that it can travel as it is.
+SF_FUNCTION(streamfilter_agg_serialize) { PG_RETURN_POINTER(get_state(fcinfo, 0)->filter); }
+
+SF_FUNCTION(streamfilter_agg_deserialize) {
+  Header* filter = const_cast<Header*>(get_value(PG_GETARG_DATUM(0)));  // combine only reads it
+  PG_RETURN_POINTER(make_state(filter, CurrentMemoryContext));
+}
+
+SF_FUNCTION(streamfilter_agg_final) {
+  const State* state = get_state(fcinfo, 0);
+  if (state == nullptr) PG_RETURN_NULL();
+  PG_RETURN_POINTER(copy_value(state->filter, CurrentMemoryContext));
+}
+
+SF_FUNCTION(approx_count_distinct_final) {
+  const State* state = get_state(fcinfo, 0);
+  if (state == nullptr) PG_RETURN_INT64(0);
+  bool full;
+  const double keys = distinct_keys(state->filter, &full);
+  if (std::isnan(keys))
+    ereport(ERROR,
+            (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+             errmsg("filters of kind %s cannot count distinct keys", ops_of(state->filter).name),
+             errhint("Use a prototype of kind bloom.")));
+  if (full)
+    ereport(WARNING, (errmsg("the filter behind approx_count_distinct is full"),
+                      errdetail("There are more distinct keys than it can count; the result is a "
+                                "lower bound."),
+                      errhint("Give a prototype with more memory, for example 'bloom(memory=16MB, "
+                              "k=1)'.")));
+  PG_RETURN_INT64(std::llround(std::min(keys, 9e18)));
+}

@@ -1,0 +1,39 @@
+#include "streamfilter/pg/pg.hpp"
+#include "streamfilter/pg/fdw.hpp"
+
+namespace streamfilter::pg {
+
+bool is_our_fdw_routine(const FdwRoutine* routine) {
+  return routine->GetForeignRelSize == get_foreign_rel_size;
+}
+
+}  // namespace streamfilter::pg
+
+// streamfilter_fdw_handler() → fdw_handler. ANALYZE, IMPORT FOREIGN SCHEMA, UPDATE and parallel
+// scans have no callback: the server then knows what to say or do.
+SF_FUNCTION(streamfilter_fdw_handler) {
+  using namespace streamfilter::pg;
+  (void)fcinfo;
+  FdwRoutine* routine = makeNode(FdwRoutine);
+
+  routine->GetForeignRelSize = get_foreign_rel_size;
+  routine->GetForeignPaths = get_foreign_paths;
+  routine->GetForeignPlan = get_foreign_plan;
+  routine->BeginForeignScan = begin_foreign_scan;
+  routine->IterateForeignScan = iterate_foreign_scan;
+  routine->ReScanForeignScan = rescan_foreign_scan;
+  routine->EndForeignScan = end_foreign_scan;
+
+  routine->IsForeignRelUpdatable = is_foreign_rel_updatable;
+  routine->PlanForeignModify = plan_foreign_modify;
+  routine->BeginForeignModify = begin_foreign_modify;
+  routine->BeginForeignInsert = begin_foreign_insert;
+  routine->ExecForeignInsert = exec_foreign_insert;
+  routine->EndForeignModify = end_foreign_modify;
+  routine->EndForeignInsert = end_foreign_modify;
+  routine->ExecForeignTruncate = exec_foreign_truncate;
+
+  routine->ExplainForeignScan = explain_foreign_scan;
+  routine->ExplainForeignModify = explain_foreign_modify;
+  PG_RETURN_POINTER(routine);
+}

@@ -1,0 +1,222 @@
+# Shared by test/all.sh and test/demo.sh: sourced by them, never run.
+# shellcheck shell=bash
+
+set -euo pipefail
+umask 022 # what is installed must be readable for the server's user
+export LC_ALL=C DEBIAN_FRONTEND=noninteractive
+# The caller's connection settings must not lead psql to another server.
+for name in "${!PG@}"; do [ "$name" = PG_CONFIG ] || unset "$name"; done
+
+ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+WORK='' # a directory of our own under /tmp, see make_work
+JOB_PID=''
+
+say() { printf '%s\n' "$*"; }
+
+die() {
+	printf '%s: %s\n' "$(basename "$0")" "$1" >&2
+	shift
+	[ $# -eq 0 ] || printf '  %s\n' "$@" >&2
+	exit 1
+}
+
+is_root() { [ "$(id -u)" -eq 0 ]; }
+
+as_root() {
+	if is_root; then
+		"$@"
+	elif command -v sudo >/dev/null; then
+		sudo -- timeout 600 "$@" # we may not signal what root runs
+	else
+		die "must be root for: $*" "Run it as root, or install sudo."
+	fi
+}
+
+# The owner of the tree, so that root does not leave files there that its owner cannot remove.
+as_owner() {
+	local owner
+	owner=$(stat -c %U "$ROOT")
+	if is_root && [ "$owner" != root ] && runuser -u "$owner" -- test -w "$ROOT" 2>/dev/null; then
+		runuser -u "$owner" -- "$@"
+	else
+		"$@"
+	fi
+}
+
+# A server refuses root, and its user may not be able to read the current directory.
+as_server() (
+	cd "$WORK"
+	export HOME=$WORK TMPDIR=$WORK/tmp
+	if is_root; then
+		exec runuser -u postgres -- "$@"
+	else
+		exec "$@"
+	fi
+)
+
+# --- One job at a time, with its progress ----------------------------------------------------------------------------
+
+elapsed() { # seconds since $1, with one decimal
+	local us=$((${EPOCHREALTIME/./} - ${1/./}))
+	printf '%d.%d' $((us / 1000000)) $((us / 100000 % 10))
+}
+
+job_progress() { :; } # scripts may replace it: prints how far the running job has come
+
+job_tick() { # title, seconds so far
+	if [ -t 1 ]; then
+		printf '\r%-52s %5d s  %s\033[K' "$1" "$2" "$([ "$2" -lt 2 ] || job_progress)"
+	elif [ $(($2 % 10)) -eq 0 ] && [ "$2" -gt 0 ]; then
+		printf '%-52s %5d s  %s\n' "$1 ..." "$2" "$(job_progress)"
+	fi
+}
+
+job_end() { # TERM or KILL, for the whole process group
+	[ -z "$JOB_PID" ] || kill "-$1" -- "-$JOB_PID" 2>/dev/null || true
+}
+
+# job TITLE LIMIT COMMAND…: runs the command, its output goes to $WORK/job.log, and shows the seconds it takes. Sets
+# JOB_STATUS (124: LIMIT seconds were not enough). The line is left open: the caller says how it ended. Never called in a
+# condition, for there bash would ignore every error of the command but its last.
+job() {
+	local title=$1 limit=$2 start=$EPOCHREALTIME last=0 now
+	JOB_STATUS=0
+	shift 2
+	set -m # a process group of its own, to be ended as a whole
+	("$@") </dev/null >"$WORK/job.log" 2>&1 &
+	JOB_PID=$!
+	set +m
+	[ ! -t 1 ] || printf '%-52s' "$title"
+	while kill -0 "$JOB_PID" 2>/dev/null; do
+		sleep 0.1
+		now=$(((${EPOCHREALTIME/./} - ${start/./}) / 1000000))
+		[ "$now" -eq "$last" ] || job_tick "$title" "$now"
+		last=$now
+		if [ "$now" -ge "$limit" ]; then
+			say "stopped: not done after $limit seconds" >>"$WORK/job.log"
+			job_end TERM
+			sleep 3
+			job_end KILL
+			JOB_STATUS=124
+		fi
+	done
+	wait "$JOB_PID" 2>/dev/null || JOB_STATUS=$((JOB_STATUS ? JOB_STATUS : $?))
+	JOB_PID=''
+	JOB_SECONDS=$(elapsed "$start")
+	[ ! -t 1 ] || printf '\r\033[K'
+	printf '%-52s %7s s' "$title" "$JOB_SECONDS"
+}
+
+# A job that must succeed.
+stage() {
+	job "$@"
+	if [ "$JOB_STATUS" -eq 0 ]; then
+		printf '\n'
+	else
+		printf '  failed\n'
+		tail -n 40 "$WORK/job.log" >&2
+		die "failed: $1"
+	fi
+}
+
+# --- The work directory ----------------------------------------------------------------------------------------------
+
+make_work() { # in /tmp and with a short name: the path of a socket is limited to 107 bytes
+	WORK=$(mktemp -d /tmp/streamfilter.XXXXXX)
+	mkdir "$WORK/tmp"
+}
+
+give_work() { # once the packages are there, and with them the server's user
+	! is_root || chown -R postgres "$WORK"
+}
+
+stop_servers() { # every server whose data directory is below ours: each by its own data directory
+	local pid_file
+	find "$WORK" -name postmaster.pid 2>/dev/null | while read -r pid_file; do
+		as_server "$(pg_bin)/pg_ctl" -D "$(dirname "$pid_file")" -m immediate -w stop >/dev/null 2>&1 || true
+	done
+}
+
+remove_work() {
+	[ -n "$WORK" ] || return 0
+	job_end TERM
+	stop_servers
+	cd /
+	rm -rf "$WORK"
+	WORK=''
+}
+
+# --- Packages --------------------------------------------------------------------------------------------------------
+
+ask_password() { # now, at the terminal: jobs run in the background
+	is_root || sudo -v || die "installing needs root or sudo"
+}
+
+missing_packages() {
+	local package
+	for package in "$@"; do
+		[ "$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null)" = installed ] || printf '%s ' "$package"
+	done
+}
+
+# postgresql-common first, and told not to create and start a cluster: these scripts start servers of their own.
+install_quietly() {
+	apt-get -y --no-install-recommends -o DPkg::Lock::Timeout=120 install postgresql-common
+	local conf=/etc/postgresql-common/createcluster.conf
+	cp -p "$conf" "$1/createcluster.conf"
+	# shellcheck disable=SC2064 # the names are wanted as they are now
+	trap "cp -p '$1/createcluster.conf' '$conf'" EXIT
+	printf '\ncreate_main_cluster = false\n' >>"$conf"
+	shift
+	apt-get -y --no-install-recommends -o DPkg::Lock::Timeout=120 install "$@"
+}
+
+install_missing() {
+	local missing
+	read -ra missing <<<"$(missing_packages "$@")"
+	[ ${#missing[@]} -gt 0 ] || return 0
+	command -v apt-get >/dev/null || die "not Debian: apt-get is not there" "These packages are needed: ${missing[*]}"
+	say "Installing what is missing: ${missing[*]}"
+	ask_password
+	stage "  apt-get update" 300 as_root apt-get -o DPkg::Lock::Timeout=120 update
+	stage "  apt-get install" 600 as_root bash -euc "$(declare -f install_quietly)"'; install_quietly "$@"' bash \
+		"$WORK" "${missing[@]}"
+}
+
+# The major version of the release's own package.
+postgres_major() {
+	local release
+	# shellcheck source=/dev/null
+	release=$(. /etc/os-release && printf '%s' "${ID:-} ${VERSION_ID:-}")
+	case $release in
+	"debian 12") say 15 ;;
+	"debian 13") say 17 ;;
+	*) apt-cache depends postgresql 2>/dev/null | sed -n 's/.*Depends: postgresql-\([0-9]\{1,\}\)$/\1/p' | head -n 1 ;;
+	esac
+}
+
+# prepare PACKAGE…: these, a compiler and PostgreSQL; PG_CONFIG names another PostgreSQL than the release's.
+prepare() {
+	local packages=(make g++ libboost-dev libboost-math-dev libxxhash-dev "$@") major
+	if [ -z "${PG_CONFIG:-}" ]; then
+		major=$(postgres_major)
+		[ -n "$major" ] || die "cannot tell the release's PostgreSQL" \
+			"This is made for Debian 12 and 13. Elsewhere set PG_CONFIG to the path of pg_config."
+		PG_CONFIG=/usr/lib/postgresql/$major/bin/pg_config
+		packages+=("postgresql-$major" "postgresql-server-dev-$major")
+	fi
+	install_missing "${packages[@]}"
+	[ -x "$PG_CONFIG" ] || die "$PG_CONFIG cannot be run" "PG_CONFIG must be the path of PostgreSQL's pg_config."
+	export PG_CONFIG
+	[ -w "$("$PG_CONFIG" --pkglibdir)" ] || ask_password
+	give_work
+}
+
+pg_bin() { "$PG_CONFIG" --bindir; }
+
+make_here() { as_owner make -C "$ROOT" --no-print-directory PG_CONFIG="$PG_CONFIG" "$@"; }
+
+install_extension() {
+	local command=(make -C "$ROOT" --no-print-directory PG_CONFIG="$PG_CONFIG" install)
+	if [ -w "$("$PG_CONFIG" --pkglibdir)" ]; then "${command[@]}"; else as_root "${command[@]}"; fi
+}

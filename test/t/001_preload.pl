@@ -1,0 +1,65 @@
+# Without shared_preload_libraries: values work, named filters are defined but say what is missing,
+# a dump restores, and after a restart with preloading everything is usable.
+use strict;
+use warnings;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = PostgreSQL::Test::Cluster->new('plain');
+$node->init;
+$node->start;
+
+my ($out, $err);
+$node->psql('postgres', 'CREATE EXTENSION streamfilter', stderr => \$err, on_error_stop => 0);
+is($err, '', 'the extension is created without preloading');
+
+is($node->safe_psql('postgres', q{SELECT streamfilter_add('sbf(memory=4kB)', 'x') @> 'x'}),
+	't', 'values work without preloading');
+is($node->safe_psql('postgres', q{SELECT approx_count_distinct(i) FROM generate_series(1, 10) i}),
+	'10', 'aggregates work without preloading');
+
+$node->psql(
+	'postgres', q{
+	CREATE TABLE events (id int);
+	CREATE FOREIGN TABLE seen (id int) SERVER streamfilter OPTIONS (kind 'sbf', memory '64kB');
+	CREATE TRIGGER zz_drop BEFORE INSERT ON events
+	  FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen');},
+	stderr => \$err);
+like($err, qr/WARNING:  filter "seen" cannot be used yet: streamfilter is not preloaded/,
+	'CREATE warns');
+like($err, qr/HINT:  Set shared_preload_libraries = 'streamfilter'/, 'and says what to do');
+
+for my $statement (
+	q{SELECT streamfilter_seen('seen', 1)}, q{SELECT streamfilter_test('seen', 1)},
+	q{INSERT INTO seen VALUES (1)}, q{SELECT * FROM seen WHERE id = 1},
+	q{INSERT INTO events VALUES (1)}, q{SELECT streamfilter_value('seen')},
+	q{TRUNCATE seen})
+{
+	isnt($node->psql('postgres', $statement, stderr => \$err), 0, "fails: $statement");
+	like($err, qr/must be loaded via shared_preload_libraries/, 'with the reason');
+	like($err, qr/HINT:  Set shared_preload_libraries/, 'and a hint');
+}
+is($node->safe_psql('postgres', 'SELECT count(*) FROM events'), '0', 'no row came in unjudged');
+is($node->safe_psql('postgres', q{SELECT filter, kind, memory, accepted FROM streamfilter_stats}),
+	'seen|sbf|65536|0', 'the statistics work without preloading');
+
+my $dump = $node->backup_dir . '/dump.sql';
+$node->command_ok([ 'pg_dump', '-f', $dump, '-d', $node->connstr('postgres') ], 'pg_dump');
+$node->safe_psql('postgres', 'CREATE DATABASE copy');
+$node->command_ok([ 'psql', '-X', '-v', 'ON_ERROR_STOP=1', '-f', $dump, '-d', $node->connstr('copy') ],
+	'the dump restores');
+is($node->safe_psql('copy', q{SELECT filter, kind, memory FROM streamfilter_stats}),
+	'seen|sbf|65536', 'with its filter');
+
+$node->append_conf('postgresql.conf', "shared_preload_libraries = 'streamfilter'");
+$node->restart;
+for my $database ('postgres', 'copy')
+{
+	is($node->safe_psql($database, 'INSERT INTO events VALUES (1), (1), (2); SELECT count(*) FROM events'),
+		'2', "$database: works after preloading");
+}
+is($node->safe_psql('postgres', q{SELECT accepted, discarded FROM streamfilter_stats}),
+	'2|1', 'each database has its own state');
+
+done_testing();

@@ -1,0 +1,93 @@
+# Several sessions on one filter at once: of equal keys exactly one is accepted, no key is lost, and
+# the counters are exact.
+use strict;
+use warnings;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $sessions = 4;
+my $keys     = 20000;
+
+my $node = PostgreSQL::Test::Cluster->new('sessions');
+$node->init;
+$node->append_conf('postgresql.conf', "shared_preload_libraries = 'streamfilter'");
+$node->start;
+$node->safe_psql(
+	'postgres', q{
+	CREATE EXTENSION streamfilter;
+	-- Large enough that false positives are practically nil: 1.3e-9 a key.
+	CREATE FOREIGN TABLE same (id int) SERVER streamfilter
+	  OPTIONS (kind 'bloom', memory '8MB', k '10', seed '1');
+	CREATE FOREIGN TABLE own (id int) SERVER streamfilter
+	  OPTIONS (kind 'bloom', memory '8MB', k '10', seed '1');
+	CREATE TABLE rows_of_same (id int, session int);
+	CREATE TRIGGER zz BEFORE INSERT ON rows_of_same
+	  FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('same', 'id');});
+
+# Runs one script per session, all at once; dies if one fails.
+sub run_together
+{
+	my ($script) = @_;
+	my @runs = map {
+		my $session = $_;
+		IPC::Run::start(
+			[ 'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-v', "session=$session", '-d', $node->connstr('postgres') ],
+			'<', \"$script", '>', \my $out, '2>', \my $err);
+	} 1 .. $sessions;
+	$_->finish or die "a session failed" for @runs;
+}
+
+# Every session inserts the same keys in an order of its own, in many small transactions.
+run_together(qq{
+	DO \$\$
+	BEGIN
+	  FOR i IN 0 .. 99 LOOP
+	    INSERT INTO rows_of_same
+	      SELECT id, pg_backend_pid()
+	      FROM generate_series(i * $keys / 100 + 1, (i + 1) * $keys / 100) id
+	      ORDER BY hashint4extended(id, pg_backend_pid());
+	    COMMIT;
+	  END LOOP;
+	END \$\$;});
+is($node->safe_psql('postgres', 'SELECT count(*), count(DISTINCT id) FROM rows_of_same'),
+	"$keys|$keys", 'of equal keys exactly one is accepted');
+is( $node->safe_psql(
+		'postgres', q{SELECT tested, accepted, discarded FROM streamfilter_stats
+		              WHERE filter = 'same'::regclass}),
+	join('|', $sessions * $keys, $keys, ($sessions - 1) * $keys),
+	'counters of the shared keys');
+
+# Every session inserts keys of its own.
+run_together("INSERT INTO own SELECT :session * 1000000 + i FROM generate_series(1, $keys) i;");
+is( $node->safe_psql(
+		'postgres', q{SELECT tested, accepted, discarded FROM streamfilter_stats
+		              WHERE filter = 'own'::regclass}),
+	join('|', $sessions * $keys, $sessions * $keys, 0),
+	'counters of keys of their own');
+is( $node->safe_psql(
+		'postgres', qq{SELECT count(*) FROM generate_series(1, $sessions) s, generate_series(1, $keys) i
+		               WHERE streamfilter_test('own', s * 1000000 + i)}),
+	$sessions * $keys,
+	'no key is lost');
+
+# A backend that dies takes all shared memory with it: the filters start empty, none is damaged.
+my $pid = $node->safe_psql('postgres', 'SELECT pg_backend_pid()');
+$node->safe_psql('postgres', q{ALTER SYSTEM SET restart_after_crash = on; SELECT pg_reload_conf()});
+my $victim = IPC::Run::start(
+	[ 'psql', '-X', '-q', '-t', '-A', '-d', $node->connstr('postgres') ],
+	'<', \"SELECT pg_backend_pid(); SELECT pg_sleep(60);", '>', \my $victim_out, '2>', \my $victim_err);
+my $deadline = time + 60;
+while ($victim_out !~ /\d+\n/ && time < $deadline) { $victim->pump_nb; select(undef, undef, undef, 0.05); }
+my ($victim_pid) = $victim_out =~ /(\d+)/;
+ok($victim_pid, 'a backend to kill');
+kill 'KILL', $victim_pid;
+$victim->finish;
+$node->poll_query_until('postgres', 'SELECT 1', '1') or die 'the server did not come back';
+is( $node->safe_psql(
+		'postgres', q{SELECT tested FROM streamfilter_stats WHERE filter = 'own'::regclass}),
+	'0', 'after a crash the filter is empty');
+is($node->safe_psql('postgres', q{SELECT streamfilter_seen('own', 1), streamfilter_seen('own', 1)}),
+	'f|t', 'and works');
+
+done_testing();
