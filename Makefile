@@ -21,7 +21,8 @@ PROVE_TESTS = test/t/*.pl
 NO_INSTALLCHECK = 1
 
 # Neither layer throws, so exceptions are off everywhere and none can meet a longjmp.
-LANGUAGE = -std=c++17 -fno-exceptions -fno-rtti -Wall -Wextra -Wshadow -Wno-register
+LANGUAGE = -std=c++17 -fno-exceptions -fno-rtti -Wno-register
+WARNINGS = -Wall -Wextra -Wshadow
 VISIBILITY = -fvisibility=hidden -fvisibility-inlines-hidden \
              '-DPGDLLEXPORT=__attribute__((visibility("default")))'
 EXTRA_CLEAN = build sql/$(EXTENSION)--$(EXTVERSION).sql $(OBJS:.o=.d) tmp_check tmp_check_iso \
@@ -35,14 +36,15 @@ include $(PGXS)
 
 # The core is compiled without any path to server headers.
 src/core/%.o: src/core/%.cpp
-	$(CXX) $(filter-out -Wdeclaration-after-statement,$(CXXFLAGS)) $(LANGUAGE) -Wconversion $(VISIBILITY) -fPIC \
-	  -Iinclude -MMD -MP -c -o $@ $<
+	$(CXX) $(CXXFLAGS) $(LANGUAGE) $(WARNINGS) -Wconversion $(VISIBILITY) -fPIC -Iinclude \
+	  -MMD -MP -c -o $@ $<
 
 src/pg/%.o: src/pg/%.cpp
-	$(CXX) $(CXXFLAGS) $(LANGUAGE) $(VISIBILITY) -fPIC -Iinclude \
-	  $(patsubst -I%,-isystem%,$(CPPFLAGS)) -MMD -MP -c -o $@ $<
+	$(CXX) $(CXXFLAGS) $(LANGUAGE) $(WARNINGS) $(VISIBILITY) -fPIC -Iinclude \
+	  $(patsubst -I%,-isystem %,$(CPPFLAGS)) -MMD -MP -c -o $@ $<
 
-COMPILE.cxx.bc += $(LANGUAGE) $(VISIBILITY) -Iinclude
+# Bitcode for the server's JIT; warnings were shown when the objects were compiled.
+COMPILE.cxx.bc += $(LANGUAGE) $(VISIBILITY) -w -Iinclude
 
 -include $(OBJS:.o=.d)
 

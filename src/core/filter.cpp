@@ -1,5 +1,6 @@
 #include "streamfilter/core/filter.hpp"
 
+#include <algorithm>
 #include <boost/math/tools/roots.hpp>
 #include <cmath>
 #include <limits>
@@ -9,6 +10,12 @@
 #include "streamfilter/core/no_postgres.hpp"
 
 namespace streamfilter {
+namespace {
+
+// Counting stops here: merging a filter with itself again and again must not wrap around.
+constexpr std::uint64_t kMostArrivals = std::uint64_t{1} << 62;
+
+}  // namespace
 
 void format_header(Header* header, const Parameters& parameters) noexcept {
   std::memset(static_cast<void*>(header), 0, sizeof *header);
@@ -73,7 +80,8 @@ bool check(const void* bytes, std::size_t length, Problem& problem) noexcept {
   const FilterOps* ops = find_ops(parameters.kind);
   for (std::uint32_t i = 0; i < parameters.slices; ++i) {
     const ConstSlice slice = slice_at(header, i);
-    if (slice.state->novel > slice.state->arrivals || !ops->check(parameters, slice))
+    if (slice.state->arrivals > kMostArrivals || slice.state->novel > slice.state->arrivals ||
+        !ops->check(parameters, slice))
       return problem.set(Error::corrupt, "damaged streamfilter: invalid state of slice %u", i);
   }
   const unsigned char* at = static_cast<const unsigned char*>(bytes) + sizeof(Header) +
@@ -94,8 +102,9 @@ bool insert(Header* header, const Element& element) noexcept {
   const Parameters& parameters = header->parameters;
   const Slice slice = slice_at(header, slice_of(parameters, element.hash));
   const bool seen = find_ops(parameters.kind)->insert(parameters, slice, element);
-  ++slice.state->arrivals;
-  slice.state->novel += !seen;
+  const bool counts = slice.state->arrivals < kMostArrivals;
+  slice.state->arrivals += counts;
+  slice.state->novel += counts && !seen;
   return seen;
 }
 
@@ -110,7 +119,9 @@ void merge_slice(Header* into, const Header* from, std::uint32_t index) noexcept
   const Slice target = slice_at(into, index);
   const ConstSlice source = slice_at(from, index);
   find_ops(parameters.kind)->merge(parameters, target, source);
-  target.state->arrivals += source.state->arrivals;
+  target.state->arrivals =
+      std::min(target.state->arrivals + source.state->arrivals, kMostArrivals);
+  target.state->novel = std::min(target.state->novel, kMostArrivals);
 }
 
 bool merge(Header* into, const Header* from, Problem& problem) noexcept {

@@ -1,5 +1,5 @@
-#include "streamfilter/pg/pg.hpp"
 #include "streamfilter/pg/fdw.hpp"
+#include "streamfilter/pg/pg.hpp"
 
 namespace streamfilter::pg {
 

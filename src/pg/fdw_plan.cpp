@@ -3,8 +3,8 @@
 // filter alone or from joins, in every combination, and each combination of other relations is a
 // parameterized path.
 //
-// A path without parameters has to exist, or the planner fails. It would have to list the filter: it
-// costs more than all others, and raises an error when a plan with it starts. (Not when it is
+// A path without parameters has to exist, or the planner fails. It would have to list the filter:
+// it costs more than all others, and raises an error when a plan with it starts. (Not when it is
 // planned: the planner also makes plans that it does not use, of an EXISTS as a hash table or of a
 // prepared statement without its parameters.)
 #include "streamfilter/pg/pg.hpp"

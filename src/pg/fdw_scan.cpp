@@ -89,8 +89,7 @@ void check_keys(const ScanState* scan) {
 bool evaluate_key(ForeignScanState* node, ScanState* scan) {
   for (int i = 0; i < scan->count; ++i) {
     const KeyValue* key = &scan->keys[i];
-    scan->values[i] =
-        ExecEvalExpr(key->expression, node->ss.ps.ps_ExprContext, &scan->isnull[i]);
+    scan->values[i] = ExecEvalExpr(key->expression, node->ss.ps.ps_ExprContext, &scan->isnull[i]);
     if (scan->isnull[i] || !convert(key->source, key->target, &scan->values[i])) return false;
   }
   return true;
@@ -116,10 +115,11 @@ void begin_foreign_scan(ForeignScanState* node, int flags) {
 
   auto* scan = static_cast<ScanState*>(palloc0(sizeof(ScanState)));
   scan->filter = filter;
-  scan->count = list_length(plan->fdw_exprs);
+  scan->count = filter->relation->key_count;
   scan->keys = static_cast<KeyValue*>(palloc0(sizeof(KeyValue) * scan->count));
   scan->values = static_cast<Datum*>(palloc0(sizeof(Datum) * scan->count));
   scan->isnull = static_cast<bool*>(palloc0(sizeof(bool) * scan->count));
+  Assert(scan->count == list_length(plan->fdw_exprs));  // a change invalidates the plan
   for (int i = 0; i < scan->count; ++i) {
     auto* value = static_cast<Expr*>(list_nth(plan->fdw_exprs, i));
     KeyValue* key = &scan->keys[i];
@@ -128,7 +128,6 @@ void begin_foreign_scan(ForeignScanState* node, int flags) {
     key->target = getBaseType(filter->relation->keys[i]->type);
     key->attnum = filter->relation->keys[i]->attnum;
   }
-  check_keys(scan);
   node->fdw_state = scan;
 }
 

@@ -27,9 +27,8 @@ bool is_column(const Node* node, const RelOptInfo* rel, const FilterColumn* colu
 }
 
 const TypeCacheEntry* equality_of(const FilterColumn* column) {
-  return lookup_type_cache(getBaseType(column->type), TYPECACHE_EQ_OPR |
-                                                          TYPECACHE_HASH_OPFAMILY |
-                                                          TYPECACHE_BTREE_OPFAMILY);
+  return lookup_type_cache(getBaseType(column->type),
+                           TYPECACHE_EQ_OPR | TYPECACHE_HASH_OPFAMILY | TYPECACHE_BTREE_OPFAMILY);
 }
 
 // Is it the equality that the hash goes by? The column may be relabelled (a varchar is compared as

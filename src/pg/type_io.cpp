@@ -11,6 +11,7 @@
 extern "C" {
 #include "common/base64.h"
 #include "libpq/pqformat.h"
+#include "mb/pg_wchar.h"
 }
 
 #include "streamfilter/pg/error.hpp"
@@ -121,7 +122,8 @@ bool check_length(Size length, Size expected, const char* unit, Problem& problem
 
 bool bad_syntax(Problem& problem, const char* detail, const char* at) {
   problem.set(Error::syntax, "invalid input syntax for type streamfilter");
-  return problem.add_detail("%s at \"%.30s\".", detail, at);
+  const int shown = pg_mbcliplen(at, strlen(at), 30);  // whole characters
+  return problem.add_detail("%s at \"%.*s\".", detail, shown, at);
 }
 
 // Reads ":version:" in front of a body.

@@ -57,3 +57,35 @@ extern "C" {
    : (state)->ps.ps_ExprContext->ecxt_scantuple == nullptr ? CMD_INSERT  \
                                                            : CMD_UPDATE)
 #endif
+
+// EXPLAIN's state and its properties have headers of their own since 18.
+#if PG_VERSION_NUM >= 180000
+extern "C" {
+#include "commands/explain_format.h"
+#include "commands/explain_state.h"
+}
+#endif
+
+// A path of a foreign scan without fdw_outerpath, fdw_restrictinfo (17) and fdw_private.
+#if PG_VERSION_NUM >= 180000
+#define SF_CREATE_FOREIGNSCAN_PATH(root, rel, rows, disabled_nodes, startup, total, outer)   \
+  create_foreignscan_path(root, rel, nullptr, rows, disabled_nodes, startup, total, NIL, outer, \
+                          nullptr, NIL, NIL)
+#elif PG_VERSION_NUM >= 170000
+#define SF_CREATE_FOREIGNSCAN_PATH(root, rel, rows, disabled_nodes, startup, total, outer)       \
+  (static_cast<void>(disabled_nodes), create_foreignscan_path(root, rel, nullptr, rows, startup, \
+                                                              total, NIL, outer, nullptr, NIL, NIL))
+#else
+#define SF_CREATE_FOREIGNSCAN_PATH(root, rel, rows, disabled_nodes, startup, total, outer) \
+  (static_cast<void>(disabled_nodes),                                                      \
+   create_foreignscan_path(root, rel, nullptr, rows, startup, total, NIL, outer, nullptr, NIL))
+#endif
+
+// The callback is declared without parameters before 16.
+#if PG_VERSION_NUM >= 160000
+#define SF_WALK_EXPRESSION(node, walker, context) expression_tree_walker(node, walker, context)
+#else
+#define SF_WALK_EXPRESSION(node, walker, context)                                                  \
+  expression_tree_walker(node, reinterpret_cast<bool (*)()>(reinterpret_cast<void (*)()>(walker)), \
+                         context)
+#endif

@@ -17,7 +17,7 @@ struct KeyClause {
   RestrictInfo* clause;
   Node* value;    // computable without the filter's row
   Relids relids;  // of the other relations that it needs
-  bool exact;     // holds for the row that a look-up of `value` returns, so need not be tested again
+  bool exact;  // holds for the row that a look-up of `value` returns, so need not be tested again
 };
 
 // The clause as a KeyClause, in the current memory context; nullptr if it is none for this column.

@@ -1,0 +1,139 @@
+// What EXPLAIN says of a filter that a plan scans or inserts into.
+#include "streamfilter/pg/pg.hpp"
+
+extern "C" {
+#include "commands/explain.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "nodes/plannodes.h"
+#include "utils/rel.h"
+#include "utils/ruleutils.h"
+}
+
+#include "streamfilter/core/filter.hpp"
+#include "streamfilter/pg/fdw.hpp"
+#include "streamfilter/pg/named_filter.hpp"
+
+namespace streamfilter::pg {
+namespace {
+
+// The way down to a plan node. The server names the parameters of a node after what its ancestors
+// give them, but does not tell a callback who they are.
+struct Search {
+  const PlannedStmt* statement;
+  const Plan* wanted;
+  List* ancestors;  // Plan and SubPlan nodes, the nearest first
+};
+
+bool search_plan(Plan* plan, Search* search);
+
+bool search_expression(Node* node, void* arg) {
+  if (node == nullptr) return false;
+  auto* search = static_cast<Search*>(arg);
+  if (IsA(node, SubPlan)) {
+    const int number = reinterpret_cast<SubPlan*>(node)->plan_id;
+    if (search_plan(static_cast<Plan*>(list_nth(search->statement->subplans, number - 1)),
+                    search)) {
+      search->ancestors = lappend(search->ancestors, node);
+      return true;
+    }
+  }
+  return SF_WALK_EXPRESSION(node, search_expression, arg);
+}
+
+bool search_expressions(Plan* plan, Search* search) {
+  List* others = NIL;
+  if (IsA(plan, NestLoop) || IsA(plan, MergeJoin) || IsA(plan, HashJoin))
+    others = reinterpret_cast<Join*>(plan)->joinqual;
+  else if (IsA(plan, Result))
+    others = reinterpret_cast<List*>(reinterpret_cast<Result*>(plan)->resconstantqual);
+  for (List* list : {plan->initPlan, plan->targetlist, plan->qual, others})
+    if (search_expression(reinterpret_cast<Node*>(list), search)) return true;
+  return false;
+}
+
+bool search_plans(List* plans, Search* search) {
+  ListCell* cell;
+  foreach (cell, plans)
+    if (search_plan(static_cast<Plan*>(lfirst(cell)), search)) return true;
+  return false;
+}
+
+bool search_children(Plan* plan, Search* search) {
+  if (search_plan(outerPlan(plan), search) || search_plan(innerPlan(plan), search)) return true;
+  switch (nodeTag(plan)) {
+    case T_Append: return search_plans(reinterpret_cast<Append*>(plan)->appendplans, search);
+    case T_MergeAppend:
+      return search_plans(reinterpret_cast<MergeAppend*>(plan)->mergeplans, search);
+    case T_SubqueryScan: return search_plan(reinterpret_cast<SubqueryScan*>(plan)->subplan, search);
+    case T_CustomScan:
+      return search_plans(reinterpret_cast<CustomScan*>(plan)->custom_plans, search);
+    default: return false;
+  }
+}
+
+bool search_plan(Plan* plan, Search* search) {
+  if (plan == nullptr) return false;
+  if (plan == search->wanted) return true;
+  check_stack_depth();
+  if (!search_children(plan, search) && !search_expressions(plan, search)) return false;
+  search->ancestors = lappend(search->ancestors, plan);
+  return true;
+}
+
+void explain_key(Plan* plan, List* conditions, ExplainState* es) {
+  Search search = {es->pstmt, plan, NIL};
+  // A plan whose place is not found shows its parameters as $0.
+  if (!search_plan(es->pstmt->planTree, &search)) search_plans(es->pstmt->subplans, &search);
+  List* context = set_deparse_context_plan(es->deparse_cxt, plan, search.ancestors);
+  char* text = deparse_expression(reinterpret_cast<Node*>(make_ands_explicit(conditions)), context,
+                                  es->verbose, false);
+  ExplainPropertyText("Filter Key", text, es);
+}
+
+// Share of the filter that is in use, in per cent.
+double fill_of(const FilterRelation* relation) {
+  const FilterSlot* slot = peek_slot(relation);
+  if (slot == nullptr) return 0;
+  const Header* header = block_of(slot);
+  const Parameters& parameters = header->parameters;
+  Totals totals{};
+  for (uint32 i = 0; i < parameters.slices; ++i) {
+    CHECK_FOR_INTERRUPTS();
+    LWLock* lock = slice_lock(slot, i);
+    LWLockAcquire(lock, LW_SHARED);
+    add_slice(totals, parameters, slice_at(header, i));
+    LWLockRelease(lock);
+  }
+  return 100 * totals.estimate.fill;
+}
+
+void explain_filter(Relation rel, ExplainState* es) {
+  NamedFilter* filter = named_filter(RelationGetRelid(rel));
+  use_filter(filter, Use::define);  // makes no state
+  const Parameters& parameters = filter->relation->definition.parameters;
+  ExplainPropertyText("Kind", find_ops(parameters.kind)->name, es);
+  if (es->format == EXPLAIN_FORMAT_TEXT) {
+    char memory[32];
+    print_size(parameters.memory, memory, sizeof memory);
+    ExplainPropertyText("Memory", memory, es);
+  } else {
+    ExplainPropertyUInteger("Memory", nullptr, parameters.memory, es);
+  }
+  ExplainPropertyFloat("Fill", "%", fill_of(filter->relation), 1, es);
+}
+
+}  // namespace
+
+void explain_foreign_scan(ForeignScanState* node, ExplainState* es) {
+  auto* plan = reinterpret_cast<ForeignScan*>(node->ss.ps.plan);
+  explain_key(&plan->scan.plan, plan->fdw_recheck_quals, es);
+  explain_filter(node->ss.ss_currentRelation, es);
+}
+
+void explain_foreign_modify(ModifyTableState*, ResultRelInfo* target, List*, int,
+                            ExplainState* es) {
+  explain_filter(target->ri_RelationDesc, es);
+}
+
+}  // namespace streamfilter::pg
