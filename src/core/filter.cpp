@@ -119,9 +119,8 @@ void merge_slice(Header* into, const Header* from, std::uint32_t index) noexcept
   const Slice target = slice_at(into, index);
   const ConstSlice source = slice_at(from, index);
   find_ops(parameters.kind)->merge(parameters, target, source);
-  target.state->arrivals =
-      std::min(target.state->arrivals + source.state->arrivals, kMostArrivals);
-  target.state->novel = std::min(target.state->novel, kMostArrivals);
+  target.state->arrivals = std::min(target.state->arrivals + source.state->arrivals, kMostArrivals);
+  target.state->novel = std::min(target.state->novel, target.state->arrivals);
 }
 
 bool merge(Header* into, const Header* from, Problem& problem) noexcept {

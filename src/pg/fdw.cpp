@@ -1,5 +1,6 @@
-#include "streamfilter/pg/fdw.hpp"
 #include "streamfilter/pg/pg.hpp"
+
+#include "streamfilter/pg/fdw.hpp"
 
 namespace streamfilter::pg {
 

@@ -10,6 +10,8 @@ extern "C" {
 #include "utils/ruleutils.h"
 }
 
+#include <initializer_list>
+
 #include "streamfilter/core/filter.hpp"
 #include "streamfilter/pg/fdw.hpp"
 #include "streamfilter/pg/named_filter.hpp"

@@ -3,7 +3,7 @@
 #include "streamfilter/pg/pg.hpp"
 
 extern "C" {
-#include "executor/tuptable.h"
+#include "executor/executor.h"
 #include "nodes/execnodes.h"
 #include "nodes/pathnodes.h"
 #include "nodes/plannodes.h"

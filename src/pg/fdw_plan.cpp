@@ -11,6 +11,7 @@
 
 extern "C" {
 #include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
 #include "optimizer/planmain.h"
@@ -77,6 +78,18 @@ void add_foreign_path(PlannerInfo* root, RelOptInfo* rel, Relids required, bool 
                     total, required)));
 }
 
+// EXISTS over the filter alone cannot be a join with its distinct keys, which would list it. The
+// planner has to know: as long as it believes in such a join it does not look for a join of the
+// relations that give the values if these are only joined by the filter.
+void rule_out_distinct_keys(PlannerInfo* root, const RelOptInfo* rel) {
+  ListCell* cell;
+  foreach (cell, root->join_info_list) {
+    auto* join = static_cast<SpecialJoinInfo*>(lfirst(cell));
+    if (join->jointype == JOIN_SEMI && bms_equal(join->syn_righthand, rel->relids))
+      join->semi_can_btree = join->semi_can_hash = false;
+  }
+}
+
 // One of these clauses, or else one found before, that needs no more than `available`.
 KeyClause* choose_clause(PlannerInfo* root, RelOptInfo* rel, int key, List* clauses,
                          Relids available) {
@@ -115,6 +128,7 @@ void get_foreign_rel_size(PlannerInfo* root, RelOptInfo* rel, Oid relid) {
   rel->tuples = kAssumedKeys;
   set_baserel_size_estimates(root, rel);
   if (all_bound) rel->rows = 1;
+  rule_out_distinct_keys(root, rel);
 }
 
 void get_foreign_paths(PlannerInfo* root, RelOptInfo* rel, Oid) {

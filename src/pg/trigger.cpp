@@ -95,9 +95,8 @@ void resolve(FiringState* state, const TriggerData* call, TriggerKind kind) {
   state->trigger = trigger->tgoid;
 
   check_is_last(trigger, table);
-  NamedFilter* filter = named_filter(lock_filter(trigger, kind, &origin, RowExclusiveLock));
+  NamedFilter* filter = named_filter(lock_filter(trigger, kind, &origin, RowExclusiveLock, ERROR));
   use_filter(filter, Use::define);
-  check_owner(&origin, filter->relation, ERROR);
   state->version = filter->version;
   state->plan = make_plan(trigger, kind, table, filter->relation);
   state->keys = static_cast<Datum*>(palloc(sizeof(Datum) * filter->relation->key_count));
@@ -142,9 +141,9 @@ const TriggerData* check_call(FunctionCallInfo fcinfo, TriggerKind kind) {
 
 [[noreturn]] void raise_on_conflict(const TriggerData* call, TriggerKind kind) {
   ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-          errmsg("INSERT ... ON CONFLICT does not go with trigger \"%s\" of table \"%s\"",
+          errmsg("cannot use INSERT ... ON CONFLICT with trigger \"%s\" of table \"%s\"",
                  call->tg_trigger->tgname, RelationGetRelationName(call->tg_relation)),
-          errdetail("The filter would remember a row that is not inserted after all."),
+          errdetail("The row may not be inserted after all, but the filter would remember it."),
           kind == TriggerKind::discard
               ? errhint("Leave out ON CONFLICT (the trigger discards repeats), or insert while "
                         "the trigger is disabled.")

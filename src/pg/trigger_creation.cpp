@@ -64,10 +64,9 @@ void check_trigger(const Trigger* trigger, Relation table) {
     raise_wrong_event(trigger, kind, table);
   const TriggerOrigin origin = find_origin(trigger, table);
   check_is_last_everywhere(trigger, table);
-  const Oid relid = lock_filter(trigger, kind, &origin, AccessShareLock);
+  const Oid relid = lock_filter(trigger, kind, &origin, AccessShareLock, WARNING);
   const FilterRelation* filter = load_filter_relation(relid);
   make_plan(trigger, kind, table, filter);
-  check_owner(&origin, filter, WARNING);
 }
 
 }  // namespace

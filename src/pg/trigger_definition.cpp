@@ -91,6 +91,22 @@ Oid look_up(const char* schema, const char* name, const TriggerOrigin* origin) {
   pg_unreachable();
 }
 
+void check_filter(Oid relid, const char* name, const TriggerOrigin* origin, int missing_right) {
+  if (!is_filter(relid))
+    ereport(ERROR, errcode(ERRCODE_WRONG_OBJECT_TYPE), errmsg("\"%s\" is not a filter", name),
+            errhint("Create one with CREATE FOREIGN TABLE ... SERVER streamfilter."));
+  if (pg_class_aclcheck(relid, origin->owner, ACL_INSERT) == ACLCHECK_OK) return;
+  const char* owner = GetUserNameFromId(origin->owner, true);
+  if (owner == nullptr) owner = "?";
+  ereport(missing_right, errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+          errmsg("permission denied for filter \"%s\"", name),
+          errdetail("The owner of table %s, role \"%s\", needs INSERT on the filter.",
+                    origin->table_name, owner),
+          errhint("GRANT INSERT ON %s TO %s;",
+                  quote_qualified_identifier(get_namespace_name(get_rel_namespace(relid)), name),
+                  quote_identifier(owner)));
+}
+
 // ---- which columns -----------------------------------------------------------------------------
 
 AttrNumber find_exactly(Relation table, const char* name) {
@@ -149,13 +165,14 @@ AttrNumber namesake(const FilterColumn* column, Relation table, const FilterRela
 }
 
 // A BEFORE trigger sees generated columns as NULL.
-void check_not_generated(const Form_pg_attribute attribute, Relation table, const char* use) {
+void check_not_generated(const Form_pg_attribute attribute, Relation table, bool key) {
   if (attribute->attgenerated == '\0') return;
-  ereport(ERROR, errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
-          errmsg("generated column \"%s\" of table \"%s\" cannot be %s",
-                 NameStr(attribute->attname), RelationGetRelationName(table), use),
-          errdetail("Generated columns are computed after BEFORE triggers have fired."),
-          errhint("Use the columns that it is generated from."));
+  ereport(
+      ERROR, errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
+      errmsg("generated column \"%s\" of table \"%s\" cannot be %s", NameStr(attribute->attname),
+             RelationGetRelationName(table), key ? "part of a key" : "the mark"),
+      errdetail("Generated columns are computed after BEFORE triggers have fired."),
+      key ? errhint("Use the columns that it is generated from.") : 0);
 }
 
 AttrNumber mark_column(const Trigger* trigger, Relation table) {
@@ -170,7 +187,7 @@ AttrNumber mark_column(const Trigger* trigger, Relation table) {
             errmsg("column \"%s\" of table \"%s\" is of type %s, but the mark is a boolean",
                    NameStr(attribute->attname), RelationGetRelationName(table),
                    format_type_be(attribute->atttypid)));
-  check_not_generated(attribute, table, "the mark");
+  check_not_generated(attribute, table, false);
   return attnum;
 }
 
@@ -215,7 +232,7 @@ TriggerOrigin find_origin(const Trigger* trigger, Relation table) {
 }
 
 Oid lock_filter(const Trigger* trigger, TriggerKind kind, const TriggerOrigin* origin,
-                LOCKMODE lockmode) {
+                LOCKMODE lockmode, int missing_right) {
   const char* function = function_name(kind);
   if (trigger->tgnargs < 1)
     ereport(ERROR, errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
@@ -231,6 +248,8 @@ Oid lock_filter(const Trigger* trigger, TriggerKind kind, const TriggerOrigin* o
     if (!OidIsValid(relid)) raise_no_filter(schema, name, trigger->tgargs[0], origin);
     if (relid == locked) return relid;
     if (OidIsValid(locked)) UnlockRelationOid(locked, lockmode);
+    // First, for nobody may lock what he has no business with.
+    check_filter(relid, name, origin, missing_right);
     LockRelationOid(relid, lockmode);
     locked = relid;
   }
@@ -265,20 +284,6 @@ void check_is_last(const Trigger* trigger, Relation table) {
               : errhint("Triggers fire in the order of their names: rename one of the two."));
 }
 
-void check_owner(const TriggerOrigin* origin, const FilterRelation* filter, int level) {
-  if (pg_class_aclcheck(filter->relid, origin->owner, ACL_INSERT) == ACLCHECK_OK) return;
-  const char* owner = GetUserNameFromId(origin->owner, true);
-  if (owner == nullptr) owner = "?";
-  ereport(level, errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-          errmsg("permission denied for filter \"%s\"", filter->name),
-          errdetail("The owner of table %s, role \"%s\", needs INSERT on the filter.",
-                    origin->table_name, owner),
-          errhint("GRANT INSERT ON %s TO %s;",
-                  quote_qualified_identifier(get_namespace_name(get_rel_namespace(filter->relid)),
-                                             filter->name),
-                  quote_identifier(owner)));
-}
-
 TriggerPlan* make_plan(const Trigger* trigger, TriggerKind kind, Relation table,
                        const FilterRelation* filter) {
   auto* plan = static_cast<TriggerPlan*>(palloc0(sizeof(TriggerPlan)));
@@ -301,7 +306,7 @@ TriggerPlan* make_plan(const Trigger* trigger, TriggerKind kind, Relation table,
     column->attnum =
         given ? named_column(trigger, first + i, table) : namesake(column->column, table, filter);
     const Form_pg_attribute attribute = TupleDescAttr(RelationGetDescr(table), column->attnum - 1);
-    check_not_generated(attribute, table, "part of a key");
+    check_not_generated(attribute, table, true);
     if (column->attnum == plan->mark)
       ereport(ERROR, errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
               errmsg("column \"%s\" of table \"%s\" cannot be part of the key and its mark",

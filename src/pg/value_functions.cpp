@@ -2,7 +2,6 @@
 #include "streamfilter/pg/pg.hpp"
 
 extern "C" {
-#include "common/shortest_dec.h"
 #include "lib/stringinfo.h"
 }
 
@@ -28,15 +27,16 @@ void append_count(StringInfo json, const char* name, uint64 value) {
 }
 
 // Unknown and infinite numbers become null.
-void append_real(StringInfo json, const char* name, double value) {
-  char number[DOUBLE_SHORTEST_DECIMAL_LEN] = "null";
-  if (std::isfinite(value)) double_to_shortest_decimal_buf(value, number);
-  appendStringInfo(json, ", \"%s\": %s", name, number);
+void append_real(StringInfo json, const char* name, const char* format, double value) {
+  appendStringInfo(json, ", \"%s\": ", name);
+  if (std::isfinite(value))
+    appendStringInfo(json, format, value);
+  else
+    appendStringInfoString(json, "null");
 }
 
-void append_whole(StringInfo json, const char* name, double value) {
-  append_real(json, name, std::round(value));
-}
+constexpr char kRate[] = "%.6g";
+constexpr char kWhole[] = "%.0f";
 
 }  // namespace
 }  // namespace streamfilter::pg
@@ -88,11 +88,11 @@ SF_FUNCTION(streamfilter_info) {
   append_count(&json, "slices", parameters.slices);
   append_count(&json, "seed", parameters.seed);
   append_count(&json, "arrivals", sums.arrivals);
-  append_real(&json, "fill", sums.estimate.fill);
-  append_real(&json, "fpr", sums.estimate.fpr);
-  append_real(&json, "fpr_bound", ops.fpr_bound(parameters));
-  append_whole(&json, "distinct_estimate", distinct_keys(header, &full));
-  append_whole(&json, "window_keys", window_keys(parameters, kWindowFnr));
+  append_real(&json, "fill", kRate, sums.estimate.fill);
+  append_real(&json, "fpr", kRate, sums.estimate.fpr);
+  append_real(&json, "fpr_bound", kRate, ops.fpr_bound(parameters));
+  append_real(&json, "distinct_estimate", kWhole, distinct_keys(header, &full));
+  append_real(&json, "window_keys", kWhole, window_keys(parameters, kWindowFnr));
   appendStringInfoChar(&json, '}');
   PG_RETURN_DATUM(json_to_jsonb(json.data));
 }

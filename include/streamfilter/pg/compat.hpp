@@ -68,13 +68,14 @@ extern "C" {
 
 // A path of a foreign scan without fdw_outerpath, fdw_restrictinfo (17) and fdw_private.
 #if PG_VERSION_NUM >= 180000
-#define SF_CREATE_FOREIGNSCAN_PATH(root, rel, rows, disabled_nodes, startup, total, outer)   \
+#define SF_CREATE_FOREIGNSCAN_PATH(root, rel, rows, disabled_nodes, startup, total, outer)      \
   create_foreignscan_path(root, rel, nullptr, rows, disabled_nodes, startup, total, NIL, outer, \
                           nullptr, NIL, NIL)
 #elif PG_VERSION_NUM >= 170000
-#define SF_CREATE_FOREIGNSCAN_PATH(root, rel, rows, disabled_nodes, startup, total, outer)       \
-  (static_cast<void>(disabled_nodes), create_foreignscan_path(root, rel, nullptr, rows, startup, \
-                                                              total, NIL, outer, nullptr, NIL, NIL))
+#define SF_CREATE_FOREIGNSCAN_PATH(root, rel, rows, disabled_nodes, startup, total, outer)     \
+  (static_cast<void>(disabled_nodes),                                                          \
+   create_foreignscan_path(root, rel, nullptr, rows, startup, total, NIL, outer, nullptr, NIL, \
+                           NIL))
 #else
 #define SF_CREATE_FOREIGNSCAN_PATH(root, rel, rows, disabled_nodes, startup, total, outer) \
   (static_cast<void>(disabled_nodes),                                                      \

@@ -46,16 +46,14 @@ struct TriggerPlan {
 // The answers live in the current memory context. The caller holds a lock on the table.
 TriggerOrigin find_origin(const Trigger* trigger, Relation table);
 
-// The relation that the trigger's first argument names, locked until the end of the transaction;
-// it need not be a filter. Raises 39P01 without such an argument, 42602, 42P01.
+// The filter that the trigger's first argument names, locked until the end of the transaction.
+// Raises 39P01 without such an argument, 42602, 42P01, 42809; reports 42501 at level
+// `missing_right` unless the owner of the table may INSERT into the filter.
 Oid lock_filter(const Trigger* trigger, TriggerKind kind, const TriggerOrigin* origin,
-                LOCKMODE lockmode);
+                LOCKMODE lockmode, int missing_right);
 
 // Raises 42P17 if a trigger that fires after this one could drop the row.
 void check_is_last(const Trigger* trigger, Relation table);
-
-// Reports 42501 at `level` unless the owner of the table may INSERT into the filter.
-void check_owner(const TriggerOrigin* origin, const FilterRelation* filter, int level);
 
 // Matches columns of table and filter. Raises 39P01 for a wrong number of arguments, 42703, 42804,
 // 42P17.
