@@ -91,6 +91,7 @@ check-layers: $(CORE_SOURCES:.cpp=.o)
 	@for f in $(CORE_SOURCES); do \
 	  grep -q 'streamfilter/core/no_postgres.hpp' $$f || { echo "$$f does not include the layer wall"; exit 1; }; done
 	@! grep -lE '#include "postgres.h"' -r src include | grep -v '^include/streamfilter/pg/pg.hpp$$'
+	@! grep -nP '"[^"]*[^\x00-\x7F][^"]*"' $(CORE_SOURCES) $(PG_SOURCES) || { echo "messages must be ASCII: databases have other encodings"; exit 1; }
 	@! nm -C $(CORE_SOURCES:.cpp=.o) | grep -E ' U (operator new|operator delete|__cxa_throw|malloc|free|palloc|errstart)'
 	@echo "layers: ok"
 

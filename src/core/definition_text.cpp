@@ -79,7 +79,7 @@ class Reader {
 bool syntax_error(const Reader& reader, const char* expected, Problem& problem) noexcept {
   problem.set(Error::syntax, "invalid input syntax for type streamfilter");
   problem.add_detail("Expected %s at \"%.*s\".", expected, reader.rest_length(), reader.rest());
-  return problem.add_hint("Write kind(option=value, …), for example sbf(memory=64kB, fpr=0.01).");
+  return problem.add_hint("Write kind(option=value, ...), for example sbf(memory=64kB, fpr=0.01).");
 }
 
 // Appends text to a buffer; what does not fit is cut.

@@ -18,6 +18,7 @@ namespace {
 
 struct Frame {
   const QueryDesc* query;  // nullptr: a utility statement
+  bool copy;               // which is COPY
   const Frame* below;
 };
 
@@ -28,7 +29,7 @@ ExecutorFinish_hook_type previous_finish = nullptr;
 ProcessUtility_hook_type previous_utility = nullptr;
 
 void watch_run(SF_EXECUTOR_RUN_PARAMETERS) {
-  const Frame frame = {query, top};
+  const Frame frame = {query, false, top};
   top = &frame;
   PG_TRY();
   {
@@ -44,7 +45,7 @@ void watch_run(SF_EXECUTOR_RUN_PARAMETERS) {
 
 // Data-modifying CTEs that nobody reads run here.
 void watch_finish(QueryDesc* query) {
-  const Frame frame = {query, top};
+  const Frame frame = {query, false, top};
   top = &frame;
   PG_TRY();
   {
@@ -61,7 +62,7 @@ void watch_finish(QueryDesc* query) {
 void watch_utility(PlannedStmt* statement, const char* text, bool read_only_tree,
                    ProcessUtilityContext context, ParamListInfo params, QueryEnvironment* env,
                    DestReceiver* dest, QueryCompletion* completion) {
-  const Frame frame = {nullptr, top};
+  const Frame frame = {nullptr, IsA(statement->utilityStmt, CopyStmt), top};
   top = &frame;
   PG_TRY();
   {
@@ -175,14 +176,17 @@ RowSource find_row_source(const TriggerData* call) {
       return source_of_node(node);
   }
   // Inserted by something that keeps its targets to itself: COPY, replication, other extensions.
+  if (top != nullptr && top->copy) return {Arrival::inserted, nullptr};
   if (top != nullptr && top->query != nullptr) {
     Search suspect = {nullptr, nullptr, nullptr};
     const bool plain = search_query(top->query, &suspect) == nullptr;
     return {plain ? Arrival::inserted : Arrival::unclear_executor, nullptr};
   }
-  if (top == nullptr && IsLogicalWorker() && call->tg_relation->rd_rel->relispartition)
-    return {Arrival::unclear_replication, nullptr};
-  return {Arrival::inserted, nullptr};
+  // Nothing else can move a row.
+  if (!call->tg_relation->rd_rel->relispartition) return {Arrival::inserted, nullptr};
+  return {top == nullptr && IsLogicalWorker() ? Arrival::unclear_replication
+                                              : Arrival::unclear_executor,
+          nullptr};
 }
 
 void init_executor_watch() {

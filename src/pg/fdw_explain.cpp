@@ -118,7 +118,8 @@ void explain_filter(Relation rel, ExplainState* es) {
   if (es->format == EXPLAIN_FORMAT_TEXT) {
     char memory[32];
     print_size(parameters.memory, memory, sizeof memory);
-    ExplainPropertyText("Memory", memory, es);
+    const bool has_unit = strspn(memory, "0123456789") < strlen(memory);
+    ExplainPropertyText("Memory", has_unit ? memory : psprintf("%s bytes", memory), es);
   } else {
     ExplainPropertyUInteger("Memory", nullptr, parameters.memory, es);
   }

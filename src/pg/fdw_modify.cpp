@@ -40,7 +40,7 @@ struct InsertState {
   ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
           errmsg("filter \"%s\" cannot forget single keys", relation->name),
           some ? errdetail("Its kind, %s, cannot; these kinds can: %s.", ops->name, kinds)
-               : errdetail("Its kind, %s, cannot, and neither can any other.", ops->name),
+               : errdetail("Its kind, %s, cannot, nor can any other kind.", ops->name),
           errhint("TRUNCATE forgets all keys."));
   pg_unreachable();
 }

@@ -41,7 +41,9 @@ struct ScanState {
   ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
           errmsg("filter \"%s\" cannot be listed", relation->name),
           errdetail("A filter only answers whether one key was seen."),
-          errhint("Give every key column a value of its type: WHERE %s", keys.data));
+          errhint("Give every key column a value of its type, by constants, a join or EXISTS: "
+                  "WHERE %s",
+                  keys.data));
   pg_unreachable();
 }
 

@@ -44,7 +44,7 @@ void read_class(FilterRelation* relation, int* attributes) {
   if (!is_filter(relation->relid))
     ereport(ERROR, errcode(ERRCODE_WRONG_OBJECT_TYPE),
             errmsg("\"%s\" is not a filter", relation->name),
-            errhint("Create one with CREATE FOREIGN TABLE … SERVER streamfilter."));
+            errhint("Create one with CREATE FOREIGN TABLE ... SERVER streamfilter."));
   if (is_partition)
     ereport(ERROR, errcode(ERRCODE_WRONG_OBJECT_TYPE),
             errmsg("filter \"%s\" cannot be a partition", relation->name),

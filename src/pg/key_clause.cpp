@@ -62,6 +62,7 @@ Node* fit_value(Node* value, const FilterColumn* column, bool* exact) {
   // The scan converts these, since a cast raises an error where a number does not fit.
   if ((is_integer(source) && is_integer(target)) || (is_float(source) && is_float(target)))
     return value;
+  if (source == RECORDOID) return nullptr;  // a row without a type of its own casts to none
   // A cast may change the value (text to name cuts it), so that the clause has to be tested after.
   *exact = false;
   return coerce_to_target_type(nullptr, value, exprType(value), target, -1, COERCION_ASSIGNMENT,

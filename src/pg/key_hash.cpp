@@ -1,23 +1,22 @@
 // Keys are hashed over bytes that are the same exactly for values that the type calls equal. Common
-// types have such bytes at hand; arrays and records are hashed element by element; everything else
-// goes through the hash function of the type's default operator class.
+// types have such bytes at hand (key_values.cpp); arrays, ranges and records are hashed part by
+// part; everything else goes through the hash function of the type's default operator class.
 #include "streamfilter/pg/pg.hpp"
 
 #include "streamfilter/pg/key_hash.hpp"
 
 extern "C" {
 #include "access/tupdesc.h"
-#include "catalog/pg_enum.h"
 #include "utils/array.h"
 #include "utils/arrayaccess.h"
+#include "utils/fmgroids.h"
+#include "utils/multirangetypes.h"
+#include "utils/rangetypes.h"
 #include "utils/typcache.h"
 }
 
-#include <cmath>
-#include <limits>
-
-#include "streamfilter/core/hash.hpp"
 #include "streamfilter/pg/key_types.hpp"
+#include "streamfilter/pg/key_values.hpp"
 
 namespace streamfilter::pg {
 
@@ -28,15 +27,17 @@ struct TypeHasher {
   const char* what;
   MemoryContext context;
 
-  // procedure: its call, prepared; only the arguments change.
+  // procedure, collated: the call, prepared; only the arguments change.
   FmgrInfo function;
   FunctionCallInfo call;
+  Form form;  // collated
 
-  // array: how elements are hashed and stored. record: a hasher per column that is not dropped.
+  // array, range, multirange: how elements or bounds are hashed and how elements are stored.
   TypeHasher* element;
-  int16 element_length;
+  int16 length;  // of an element; of the type itself where it is fixed
   bool element_by_value;
   char element_align;
+  TypeCacheEntry* range;
 
   MemoryContext layout_context;  // holds what follows, made anew when the row type changes
   Oid row_type;
@@ -58,32 +59,46 @@ uint64 combine(const uint64* hashes, int count, uint64 seed) {
   return count == 1 ? hashes[0] : hash_columns(hashes, count, seed);
 }
 
-uint64 chain(uint64 hash, uint64 next, uint64 seed) {
-  const uint64 words[] = {hash, next};
-  return hash_bytes(words, sizeof words, seed);
-}
-
-void prepare_text(TypeHasher* hasher) {
-  if (!OidIsValid(hasher->collation))
-    ereport(ERROR, (errcode(ERRCODE_INDETERMINATE_COLLATION),
-                    errmsg("could not determine which collation to use for %s",
-                           hasher->what != nullptr ? hasher->what : "the key"),
-                    errhint("Use the COLLATE clause to set the collation explicitly.")));
+void prepare_call(TypeHasher* hasher, Oid function, int arguments) {
+  fmgr_info_cxt(function, &hasher->function, hasher->context);
+  hasher->call = static_cast<FunctionCallInfo>(
+      MemoryContextAllocZero(hasher->context, SizeForFunctionCallInfo(2)));
+  InitFunctionCallInfoData(*hasher->call, &hasher->function, arguments, hasher->collation, nullptr,
+                           nullptr);
 }
 
 void prepare_procedure(TypeHasher* hasher) {
-  const TypeCacheEntry* entry = lookup_type_cache(
-      hasher->type, TYPECACHE_HASH_EXTENDED_PROC_FINFO | TYPECACHE_HASH_PROC_FINFO);
-  const bool extended = OidIsValid(entry->hash_extended_proc);
-  if (!extended && !OidIsValid(entry->hash_proc))
-    raise_unhashable(hasher->type, hasher->type, hasher->what);
-  hasher->method = extended ? Method::procedure : Method::procedure32;
-  fmgr_info_cxt(extended ? entry->hash_extended_proc : entry->hash_proc, &hasher->function,
-                hasher->context);
-  hasher->call = static_cast<FunctionCallInfo>(
-      MemoryContextAllocZero(hasher->context, SizeForFunctionCallInfo(2)));
-  InitFunctionCallInfoData(*hasher->call, &hasher->function, extended ? 2 : 1, hasher->collation,
-                           nullptr, nullptr);
+  const TypeCacheEntry* entry =
+      lookup_type_cache(hasher->type, TYPECACHE_HASH_EXTENDED_PROC | TYPECACHE_HASH_PROC);
+  if (hasher->method == Method::procedure)
+    prepare_call(hasher, entry->hash_extended_proc, 2);
+  else
+    prepare_call(hasher, entry->hash_proc, 1);
+}
+
+// Text under a nondeterministic collation is hashed as the type text does it.
+void prepare_text(TypeHasher* hasher, Form form) {
+  if (hasher->type == BYTEAOID) return;
+  if (!OidIsValid(hasher->collation)) {
+    if (form == Form::c_string) return;
+    ereport(ERROR, (errcode(ERRCODE_INDETERMINATE_COLLATION),
+                    errmsg("could not determine which collation to use for %s", hasher->what),
+                    errhint("Use the COLLATE clause to set the collation explicitly.")));
+  }
+  if (get_collation_isdeterministic(hasher->collation)) return;
+  hasher->method = Method::collated;
+  hasher->form = form;
+  prepare_call(hasher, F_HASHTEXTEXTENDED, 2);
+}
+
+void prepare_element(TypeHasher* hasher, Oid type, Oid collation) {
+  hasher->element = make_type_hasher(type, collation, hasher->what);
+  get_typlenbyvalalign(type, &hasher->length, &hasher->element_by_value, &hasher->element_align);
+}
+
+void prepare_range(TypeHasher* hasher) {
+  hasher->range = lookup_type_cache(hasher->type, TYPECACHE_RANGE_INFO);
+  prepare_element(hasher, hasher->range->rngelemtype->type_id, hasher->range->rng_collation);
 }
 
 // Makes the hashers of a row type's columns.
@@ -182,7 +197,7 @@ uint64 hash_array(TypeHasher* hasher, Datum value, uint64 seed) {
   array_iter_setup(&iterator, array);
   for (int i = 0; i < count; ++i) {
     bool isnull;
-    const Datum element = array_iter_next(&iterator, &isnull, i, hasher->element_length,
+    const Datum element = array_iter_next(&iterator, &isnull, i, hasher->length,
                                           hasher->element_by_value, hasher->element_align);
     hash = chain(hash, isnull ? null_hash(seed) : hash_datum(hasher->element, element, seed), seed);
   }
@@ -191,46 +206,55 @@ uint64 hash_array(TypeHasher* hasher, Datum value, uint64 seed) {
   return hash;
 }
 
-// Where the value is not toasted its bytes are hashed where they are.
-uint64 hash_varlena(Datum value, bool padded, uint64 seed) {
-  struct varlena* bytes = PG_DETOAST_DATUM_PACKED(value);
-  char* data = VARDATA_ANY(bytes);
-  int length = VARSIZE_ANY_EXHDR(bytes);
-  if (padded) length = bpchartruelen(data, length);
-  const uint64 hash = hash_bytes(data, length, seed);
-  if (reinterpret_cast<void*>(bytes) != DatumGetPointer(value)) pfree(bytes);
+uint64 hash_bound(TypeHasher* hasher, const RangeBound& bound, uint64 seed) {
+  if (bound.infinite) return chain(0, bound.lower, seed);
+  return chain(bound.inclusive ? 1 : 2, hash_datum(hasher->element, bound.val, seed), seed);
+}
+
+uint64 hash_range(TypeHasher* hasher, Datum value, uint64 seed) {
+  RangeType* range = DatumGetRangeTypeP(value);
+  RangeBound lower, upper;
+  bool empty;
+  range_deserialize(hasher->range, range, &lower, &upper, &empty);
+  const uint64 hash =
+      empty ? hash_word(0, seed)
+            : chain(hash_bound(hasher, lower, seed), hash_bound(hasher, upper, seed), seed);
+  if (reinterpret_cast<void*>(range) != DatumGetPointer(value)) pfree(range);
   return hash;
 }
 
-// -0 equals 0, and every NaN equals every other.
-uint64 hash_real(double real, uint64 seed) {
-  if (real == 0) real = 0;
-  if (std::isnan(real)) real = std::numeric_limits<double>::quiet_NaN();
-  uint64 bits;
-  memcpy(&bits, &real, sizeof bits);
-  return hash_word(bits, seed);
-}
-
-// By its label: the OID behind an enum value differs from database to database.
-uint64 hash_label(Oid value, uint64 seed) {
-  HeapTuple tuple = SearchSysCache1(ENUMOID, ObjectIdGetDatum(value));
-  if (!HeapTupleIsValid(tuple))
-    ereport(ERROR, (errcode(ERRCODE_INVALID_BINARY_REPRESENTATION),
-                    errmsg("invalid internal value for enum: %u", value)));
-  const char* label = NameStr(reinterpret_cast<Form_pg_enum>(GETSTRUCT(tuple))->enumlabel);
-  const uint64 hash = hash_bytes(label, strlen(label), seed);
-  ReleaseSysCache(tuple);
+// The element is the range type.
+uint64 hash_multirange(TypeHasher* hasher, Datum value, uint64 seed) {
+  MultirangeType* ranges = DatumGetMultirangeTypeP(value);
+  uint64 hash = hash_word(ranges->rangeCount, seed);
+  for (uint32 i = 0; i < ranges->rangeCount; ++i) {
+    RangeBound lower, upper;
+    multirange_get_bounds(hasher->element->range, ranges, i, &lower, &upper);
+    hash = chain(hash, hash_bound(hasher->element, lower, seed), seed);
+    hash = chain(hash, hash_bound(hasher->element, upper, seed), seed);
+  }
+  if (reinterpret_cast<void*>(ranges) != DatumGetPointer(value)) pfree(ranges);
   return hash;
 }
 
-uint64 hash_by_procedure(TypeHasher* hasher, Datum value, uint64 seed) {
+uint64 call_procedure(TypeHasher* hasher, Datum value, uint64 seed) {
   FunctionCallInfo call = hasher->call;
   call->isnull = false;
   call->args[0].value = value;
-  if (hasher->method == Method::procedure) call->args[1].value = UInt64GetDatum(seed);
+  call->args[1].value = UInt64GetDatum(seed);
   const Datum result = FunctionCallInvoke(call);
   return hash_word(
-      hasher->method == Method::procedure ? DatumGetUInt64(result) : DatumGetUInt32(result), seed);
+      hasher->method == Method::procedure32 ? DatumGetUInt32(result) : DatumGetUInt64(result),
+      seed);
+}
+
+uint64 hash_collated(TypeHasher* hasher, Datum value, uint64 seed) {
+  const Bytes bytes = open_bytes(value, hasher->form);
+  text* copy = cstring_to_text_with_len(bytes.data, bytes.length);
+  const uint64 hash = call_procedure(hasher, PointerGetDatum(copy), seed);
+  pfree(copy);
+  if (bytes.copy != nullptr) pfree(bytes.copy);
+  return hash;
 }
 
 }  // namespace
@@ -246,25 +270,28 @@ TypeHasher* make_type_hasher(Oid type, Oid collation, const char* what) {
   hasher->what = pstrdup(what != nullptr ? what : "the key");
   hasher->context = CurrentMemoryContext;
   hasher->attributes = -1;
-  if (find_direct_method(hasher->type, &hasher->method)) {
-    if (!type_is_collatable(hasher->type) || hasher->method == Method::name) return hasher;
-    prepare_text(hasher);
-    if (!get_collation_isdeterministic(collation)) prepare_procedure(hasher);
-  } else if (const Oid element = get_element_type(hasher->type); OidIsValid(element)) {
-    hasher->method = Method::array;
-    hasher->element = make_type_hasher(element, collation, hasher->what);
-    get_typlenbyvalalign(element, &hasher->element_length, &hasher->element_by_value,
-                         &hasher->element_align);
-  } else if (hasher->type == RECORDOID) {
-    hasher->method = Method::record;
-  } else if (type_is_enum(hasher->type)) {
-    hasher->method = Method::label;
-  } else if (TupleDesc columns = row_columns(hasher->type)) {
-    hasher->method = Method::record;
-    prepare_columns(hasher, columns);
-    ReleaseTupleDesc(columns);
-  } else {
-    prepare_procedure(hasher);
+  hasher->method = method_of(hasher->type);
+  switch (hasher->method) {
+    case Method::fixed: hasher->length = get_typlen(hasher->type); break;
+    case Method::varlena: prepare_text(hasher, Form::varlena); break;
+    case Method::padded: prepare_text(hasher, Form::padded); break;
+    case Method::name: prepare_text(hasher, Form::name); break;
+    case Method::c_string: prepare_text(hasher, Form::c_string); break;
+    case Method::array: prepare_element(hasher, get_element_type(hasher->type), collation); break;
+    case Method::range: prepare_range(hasher); break;
+    case Method::multirange:
+      prepare_element(hasher, get_multirange_range(hasher->type), InvalidOid);
+      break;
+    case Method::record:
+      if (hasher->type != RECORDOID) {
+        TupleDesc columns = row_columns(hasher->type);
+        prepare_columns(hasher, columns);
+        ReleaseTupleDesc(columns);
+      }
+      break;
+    case Method::procedure:
+    case Method::procedure32: prepare_procedure(hasher); break;
+    default: break;
   }
   return hasher;
 }
@@ -279,24 +306,23 @@ uint64 hash_datum(TypeHasher* hasher, Datum value, uint64 seed) {
     case Method::unsigned32: return hash_word(DatumGetUInt32(value), seed);
     case Method::real4: return hash_real(DatumGetFloat4(value), seed);
     case Method::real8: return hash_real(DatumGetFloat8(value), seed);
-    case Method::name: {
-      const char* name = NameStr(*DatumGetName(value));
-      return hash_bytes(name, strnlen(name, NAMEDATALEN), seed);
-    }
-    case Method::c_string: {
-      const char* text = DatumGetCString(value);
-      return hash_bytes(text, strlen(text), seed);
-    }
-    case Method::varlena: return hash_varlena(value, false, seed);
-    case Method::padded: return hash_varlena(value, true, seed);
-    case Method::six_bytes: return hash_bytes(DatumGetPointer(value), 6, seed);
-    case Method::eight_bytes: return hash_bytes(DatumGetPointer(value), 8, seed);
-    case Method::sixteen_bytes: return hash_bytes(DatumGetPointer(value), 16, seed);
-    case Method::label: return hash_label(DatumGetObjectId(value), seed);
-    case Method::procedure:
-    case Method::procedure32: return hash_by_procedure(hasher, value, seed);
+    case Method::numeric: return hash_numeric(value, seed);
+    case Method::interval: return hash_interval(value, seed);
+    case Method::timetz: return hash_timetz(value, seed);
+    case Method::jsonb: return hash_jsonb(value, seed);
+    case Method::enumeration: return hash_enum(DatumGetObjectId(value), seed);
+    case Method::fixed: return hash_bytes(DatumGetPointer(value), hasher->length, seed);
+    case Method::varlena: return hash_text(value, Form::varlena, seed);
+    case Method::padded: return hash_text(value, Form::padded, seed);
+    case Method::name: return hash_text(value, Form::name, seed);
+    case Method::c_string: return hash_text(value, Form::c_string, seed);
+    case Method::collated: return hash_collated(hasher, value, seed);
     case Method::array: return hash_array(hasher, value, seed);
+    case Method::range: return hash_range(hasher, value, seed);
+    case Method::multirange: return hash_multirange(hasher, value, seed);
     case Method::record: return hash_record(hasher, value, seed);
+    case Method::procedure:
+    case Method::procedure32: return call_procedure(hasher, value, seed);
   }
   pg_unreachable();
 }

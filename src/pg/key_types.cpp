@@ -9,19 +9,19 @@ extern "C" {
 
 namespace streamfilter::pg {
 
-bool find_direct_method(Oid type, Method* method) {
+Method method_of(Oid type) {
   switch (type) {
-    case BOOLOID: *method = Method::boolean; return true;
-    case CHAROID: *method = Method::character; return true;
-    case INT2OID: *method = Method::int16; return true;
+    case BOOLOID: return Method::boolean;
+    case CHAROID: return Method::character;
+    case INT2OID: return Method::int16;
     case INT4OID:
-    case DATEOID: *method = Method::int32; return true;
+    case DATEOID: return Method::int32;
     case INT8OID:
     case TIMEOID:
     case TIMESTAMPOID:
     case TIMESTAMPTZOID:
     case XID8OID:
-    case PG_LSNOID: *method = Method::int64; return true;
+    case PG_LSNOID: return Method::int64;
     case OIDOID:
     case XIDOID:
     case CIDOID:
@@ -35,45 +35,67 @@ bool find_direct_method(Oid type, Method* method) {
     case REGROLEOID:
     case REGNAMESPACEOID:
     case REGCONFIGOID:
-    case REGDICTIONARYOID: *method = Method::unsigned32; return true;
-    case FLOAT4OID: *method = Method::real4; return true;
-    case FLOAT8OID: *method = Method::real8; return true;
-    case NAMEOID: *method = Method::name; return true;
-    case UNKNOWNOID: *method = Method::c_string; return true;
+    case REGDICTIONARYOID: return Method::unsigned32;
+    case FLOAT4OID: return Method::real4;
+    case FLOAT8OID: return Method::real8;
+    case NUMERICOID: return Method::numeric;
+    case INTERVALOID: return Method::interval;
+    case TIMETZOID: return Method::timetz;
+    case JSONBOID: return Method::jsonb;
+    case UUIDOID:
+    case MACADDROID:
+    case MACADDR8OID:
+    case TIDOID:
+    case ACLITEMOID: return Method::fixed;
     case TEXTOID:
     case VARCHAROID:
-    case BYTEAOID: *method = Method::varlena; return true;
-    case BPCHAROID: *method = Method::padded; return true;
-    case MACADDROID: *method = Method::six_bytes; return true;
-    case MACADDR8OID: *method = Method::eight_bytes; return true;
-    case UUIDOID: *method = Method::sixteen_bytes; return true;
-    default: return false;
+    case BYTEAOID: return Method::varlena;
+    case BPCHAROID: return Method::padded;
+    case NAMEOID: return Method::name;
+    case UNKNOWNOID: return Method::c_string;
+    case RECORDOID: return Method::record;
+    default: break;
   }
+  if (OidIsValid(get_element_type(type))) return Method::array;
+  switch (get_typtype(type)) {
+    case TYPTYPE_COMPOSITE: return Method::record;
+    case TYPTYPE_ENUM: return Method::enumeration;
+    case TYPTYPE_RANGE: return Method::range;
+    case TYPTYPE_MULTIRANGE: return Method::multirange;
+    default: break;
+  }
+  const TypeCacheEntry* entry =
+      lookup_type_cache(type, TYPECACHE_HASH_EXTENDED_PROC | TYPECACHE_HASH_PROC);
+  return OidIsValid(entry->hash_extended_proc) || !OidIsValid(entry->hash_proc)
+             ? Method::procedure
+             : Method::procedure32;
 }
 
-TupleDesc row_columns(Oid type) {
-  if (type == RECORDOID || get_typtype(type) != TYPTYPE_COMPOSITE) return nullptr;
-  return lookup_rowtype_tupdesc(type, -1);
-}
+TupleDesc row_columns(Oid type) { return lookup_rowtype_tupdesc(type, -1); }
 
 Oid find_unhashable(Oid type) {
   check_stack_depth();
   type = getBaseType(type);
-  Method method;
-  if (type == RECORDOID || find_direct_method(type, &method)) return InvalidOid;
-  if (const Oid element = get_element_type(type); OidIsValid(element))
-    return find_unhashable(element);
-  if (TupleDesc columns = row_columns(type)) {
-    Oid culprit = InvalidOid;
-    for (int i = 0; i < columns->natts && !OidIsValid(culprit); ++i)
-      if (!TupleDescAttr(columns, i)->attisdropped)
-        culprit = find_unhashable(TupleDescAttr(columns, i)->atttypid);
-    ReleaseTupleDesc(columns);
-    return culprit;
+  switch (method_of(type)) {
+    case Method::array: return find_unhashable(get_element_type(type));
+    case Method::range: return find_unhashable(get_range_subtype(type));
+    case Method::multirange: return find_unhashable(get_multirange_range(type));
+    case Method::record: {
+      if (type == RECORDOID) return InvalidOid;
+      TupleDesc columns = row_columns(type);
+      Oid culprit = InvalidOid;
+      for (int i = 0; i < columns->natts && !OidIsValid(culprit); ++i)
+        if (!TupleDescAttr(columns, i)->attisdropped)
+          culprit = find_unhashable(TupleDescAttr(columns, i)->atttypid);
+      ReleaseTupleDesc(columns);
+      return culprit;
+    }
+    case Method::procedure: {
+      const TypeCacheEntry* entry = lookup_type_cache(type, TYPECACHE_HASH_EXTENDED_PROC);
+      return OidIsValid(entry->hash_extended_proc) ? InvalidOid : type;
+    }
+    default: return InvalidOid;
   }
-  const TypeCacheEntry* entry =
-      lookup_type_cache(type, TYPECACHE_HASH_EXTENDED_PROC | TYPECACHE_HASH_PROC);
-  return OidIsValid(entry->hash_extended_proc) || OidIsValid(entry->hash_proc) ? InvalidOid : type;
 }
 
 void raise_unhashable(Oid type, Oid culprit, const char* what) {
@@ -101,14 +123,9 @@ bool is_hashable(Oid type) { return !OidIsValid(find_unhashable(type)); }
 
 bool hashes_to_32_bits(Oid type) {
   type = getBaseType(type);
-  Method method;
-  if (type == RECORDOID || find_direct_method(type, &method)) return false;
-  if (const Oid element = get_element_type(type); OidIsValid(element))
-    return hashes_to_32_bits(element);
-  if (get_typtype(type) == TYPTYPE_COMPOSITE) return false;  // several columns make more bits
-  const TypeCacheEntry* entry =
-      lookup_type_cache(type, TYPECACHE_HASH_EXTENDED_PROC | TYPECACHE_HASH_PROC);
-  return !OidIsValid(entry->hash_extended_proc) && OidIsValid(entry->hash_proc);
+  const Method method = method_of(type);
+  if (method == Method::array) return hashes_to_32_bits(get_element_type(type));
+  return method == Method::procedure32;
 }
 
 }  // namespace streamfilter::pg

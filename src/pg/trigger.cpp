@@ -11,6 +11,7 @@ extern "C" {
 #include "streamfilter/pg/executor_watch.hpp"
 #include "streamfilter/pg/named_filter.hpp"
 #include "streamfilter/pg/settings.hpp"
+#include "streamfilter/pg/shared_state.hpp"
 #include "streamfilter/pg/trigger_definition.hpp"
 
 namespace streamfilter::pg {
@@ -116,6 +117,7 @@ void prepare(FiringState* state, const TriggerData* call, TriggerKind kind) {
 FiringState* state_of(FunctionCallInfo fcinfo, const TriggerData* call) {
   auto* state = static_cast<FiringState*>(fcinfo->flinfo->fn_extra);
   if (likely(state != nullptr)) return state;
+  require_shared_state();  // without it there are no hooks, either
   state = static_cast<FiringState*>(
       MemoryContextAllocZero(fcinfo->flinfo->fn_mcxt, sizeof(FiringState)));
   state->context =
@@ -159,12 +161,12 @@ const TriggerData* check_call(FunctionCallInfo fcinfo, TriggerKind kind) {
       arrival == Arrival::unclear_replication
           ? errdetail("Logical replication does not tell inserted rows from updated ones that "
                       "change their partition.")
-          : errdetail("The statement both inserts and updates, and is not run by the server's "
-                      "own executor."),
+          : errdetail("It comes neither from the server's own executor nor from COPY, so that "
+                      "nothing says how."),
       arrival == Arrival::unclear_replication
           ? errhint("Let the trigger fire where rows are first inserted, on the publisher, or "
                     "replicate into a table without partitions.")
-          : errhint("Use separate INSERT and UPDATE statements."));
+          : errhint("Use a plain INSERT, or insert while the trigger is disabled."));
   pg_unreachable();
 }
 

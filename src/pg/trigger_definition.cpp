@@ -270,7 +270,8 @@ void check_is_last(const Trigger* trigger, Relation table) {
       later = other;
   }
   if (later == nullptr) return;
-  char* last_name = psprintf("zz_%s", trigger->tgname);
+  const char* prefix = strncmp(trigger->tgname, "zz", 2) == 0 ? "z" : "zz_";
+  char* last_name = psprintf("%s%s", prefix, trigger->tgname);
   ereport(ERROR, errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
           errmsg("trigger \"%s\" must be the last BEFORE INSERT row trigger of table \"%s\"",
                  trigger->tgname, RelationGetRelationName(table)),

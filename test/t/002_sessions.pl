@@ -29,11 +29,13 @@ $node->safe_psql(
 sub run_together
 {
 	my ($script) = @_;
+	my $file = PostgreSQL::Test::Utils::tempdir . '/session.sql';
+	PostgreSQL::Test::Utils::append_to_file($file, $script);
 	my @runs = map {
 		my $session = $_;
 		IPC::Run::start(
-			[ 'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-v', "session=$session", '-d', $node->connstr('postgres') ],
-			'<', \"$script", '>', \my $out, '2>', \my $err);
+			[ 'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-v', "session=$session",
+				'-d', $node->connstr('postgres'), '-f', $file ]);
 	} 1 .. $sessions;
 	$_->finish or die "a session failed" for @runs;
 }
@@ -72,15 +74,14 @@ is( $node->safe_psql(
 	'no key is lost');
 
 # A backend that dies takes all shared memory with it: the filters start empty, none is damaged.
-my $pid = $node->safe_psql('postgres', 'SELECT pg_backend_pid()');
 $node->safe_psql('postgres', q{ALTER SYSTEM SET restart_after_crash = on; SELECT pg_reload_conf()});
 my $victim = IPC::Run::start(
-	[ 'psql', '-X', '-q', '-t', '-A', '-d', $node->connstr('postgres') ],
-	'<', \"SELECT pg_backend_pid(); SELECT pg_sleep(60);", '>', \my $victim_out, '2>', \my $victim_err);
-my $deadline = time + 60;
-while ($victim_out !~ /\d+\n/ && time < $deadline) { $victim->pump_nb; select(undef, undef, undef, 0.05); }
-my ($victim_pid) = $victim_out =~ /(\d+)/;
-ok($victim_pid, 'a backend to kill');
+	[ 'psql', '-X', '-q', '-d', $node->connstr('postgres') . ' application_name=victim',
+		'-c', 'SELECT pg_sleep(60)' ],
+	'2>', \my $victim_err);
+my $find_victim = q{SELECT pid FROM pg_stat_activity WHERE application_name = 'victim' AND state = 'active'};
+$node->poll_query_until('postgres', "SELECT count(*) = 1 FROM ($find_victim) v") or die 'no victim';
+my $victim_pid = $node->safe_psql('postgres', $find_victim);
 kill 'KILL', $victim_pid;
 $victim->finish;
 $node->poll_query_until('postgres', 'SELECT 1', '1') or die 'the server did not come back';

@@ -16,9 +16,9 @@ BOOST_AUTO_TEST_SUITE(bloom_filter)
 
 namespace {
 
-// K n balls in m bits: the share of bits that are hit has the standard deviation sqrt(e^-t (1 - (1 +
-// t) e^-t) / m), t = K n / m. By this factor a rate may exceed its expectation for that alone, with
-// odds of 1e-6 (4.75 deviations).
+// K n balls in m bits: the share of bits that are hit has the standard deviation sqrt(e^-t (1 - (1
+// + t) e^-t) / m), t = K n / m. By this factor a rate may exceed its expectation for that alone,
+// with odds of 1e-6 (4.75 deviations).
 double unlucky_fill(const Parameters& p) {
   const double k = static_cast<double>(option_value(p, "k")),
                m = static_cast<double>((p.slice_bytes - sizeof(SliceState)) * 8 * p.slices),
@@ -44,8 +44,7 @@ BOOST_AUTO_TEST_CASE(it_is_a_set_of_bits) {
         const std::uint64_t at = position(element.hash, i, m);
         seen = seen && bits[at];
       }
-      for (unsigned i = 0; i < option_value(p, "k"); ++i)
-        bits[position(element.hash, i, m)] = true;
+      for (unsigned i = 0; i < option_value(p, "k"); ++i) bits[position(element.hash, i, m)] = true;
       BOOST_TEST_REQUIRE(filter.test(element) == seen, text);
       BOOST_TEST_REQUIRE(filter.insert(element) == seen, text);
     }
@@ -65,8 +64,8 @@ BOOST_AUTO_TEST_CASE(it_is_a_set_of_bits) {
 
 // Also when it holds far more than it was made for.
 BOOST_AUTO_TEST_CASE(nothing_inserted_is_ever_missed) {
-  for (const char* text : {"bloom(keys=1000)", "bloom(keys=100000, fpr=0.001, slices=16)",
-                           "bloom(memory=640, k=2)"}) {
+  for (const char* text :
+       {"bloom(keys=1000)", "bloom(keys=100000, fpr=0.001, slices=16)", "bloom(memory=640, k=2)"}) {
     Filter filter(text);
     for (std::uint64_t number = 0; number < scaled(200000); ++number) filter.insert(key(number));
     for (std::uint64_t number = 0; number < scaled(200000); ++number)
@@ -116,7 +115,8 @@ BOOST_AUTO_TEST_CASE(the_bound_is_sharp_for_one_slice) {
   for (std::uint64_t number = 0; number < 200000; ++number) filter.insert(key(number));
   const double n = 300000, bound = find_ops(Kind::bloom)->fpr_bound(filter.parameters());
   double positives = 0;
-  for (std::uint64_t number = 0; number < n; ++number) positives += filter.test(key(200000 + number));
+  for (std::uint64_t number = 0; number < n; ++number)
+    positives += filter.test(key(200000 + number));
   BOOST_TEST(positives >= least(n, bound));
   BOOST_TEST(positives <= most(n, bound));
 }
@@ -156,8 +156,9 @@ BOOST_AUTO_TEST_CASE(a_full_filter_has_no_estimate) {
 
 // K = ln(2) m/n, whole and the better of two.
 BOOST_AUTO_TEST_CASE(no_other_k_is_better_than_the_derived_one) {
-  for (const char* text : {"bloom(memory=64kB, keys=100000, fpr=0.5", "bloom(memory=64kB, keys=50000",
-                           "bloom(memory=64kB, keys=400000, fpr=0.9", "bloom(memory=1MB, keys=1e6, fpr=0.5"}) {
+  for (const char* text :
+       {"bloom(memory=64kB, keys=100000, fpr=0.5", "bloom(memory=64kB, keys=50000",
+        "bloom(memory=64kB, keys=400000, fpr=0.9", "bloom(memory=1MB, keys=1e6, fpr=0.5"}) {
     const auto rate = [](const std::string& definition) {
       return find_ops(Kind::bloom)->fpr_bound(parameters_of(definition));
     };

@@ -31,8 +31,8 @@ BOOST_AUTO_TEST_CASE(sbf_keeps_fpr_in_any_memory) {
     for (const double fpr : {0.5, 0.2, 0.1, 0.05, 0.01, 0.001, 1e-6})
       for (const char* rest : {"", ", max=1", ", max=2", ", max=3", ", max=7", ", max=15", ", k=2",
                                ", gap=100", ", gap=1e6", ", keys=1e6", ", cell_bits=4"}) {
-        const std::string text = std::string("sbf(memory=") + memory + ", fpr=" +
-                                 std::to_string(fpr) + rest + ")";
+        const std::string text =
+            std::string("sbf(memory=") + memory + ", fpr=" + std::to_string(fpr) + rest + ")";
         Parameters parameters;
         Problem problem;
         if (!make_parameters(text, parameters, problem)) {
@@ -52,8 +52,8 @@ BOOST_AUTO_TEST_CASE(without_fpr_it_is_one_percent) {
 BOOST_AUTO_TEST_CASE(bloom_takes_the_memory_that_its_keys_need) {
   for (const char* keys : {"100", "12345", "1e6", "1e9", "1e12"})
     for (const double fpr : {0.3, 0.01, 0.0001}) {
-      const Parameters parameters = parameters_of(std::string("bloom(keys=") + keys +
-                                                  ", fpr=" + std::to_string(fpr) + ")");
+      const Parameters parameters =
+          parameters_of(std::string("bloom(keys=") + keys + ", fpr=" + std::to_string(fpr) + ")");
       BOOST_TEST(bound_of(parameters) <= fpr);
       // n ln(1/fpr) / ln(2)^2 bits in theory; headers, whole K and slices cost a little.
       const double bits = std::atof(keys) * -std::log(fpr) / (std::log(2) * std::log(2));
@@ -91,8 +91,8 @@ BOOST_AUTO_TEST_CASE(the_rate_that_would_be_reached_is_told) {
   Problem problem;
   BOOST_TEST(!make_parameters("bloom(memory=10kB, keys=10000)", parameters, problem));
   const double bits = (10240 - 512 - 64) / 64 * 64 * 8.0, load = 10000 / bits;
-  const double best = std::min(std::pow(1 - std::exp(-5 * load), 5),
-                               std::pow(1 - std::exp(-6 * load), 6));
+  const double best =
+      std::min(std::pow(1 - std::exp(-5 * load), 5), std::pow(1 - std::exp(-6 * load), 6));
   char detail[100];
   std::snprintf(detail, sizeof detail, "Its false-positive rate would reach %.3g.", best);
   BOOST_TEST(std::string(problem.detail) == detail);
@@ -111,9 +111,7 @@ BOOST_AUTO_TEST_CASE(explicit_parameters_override) {
 }
 
 BOOST_AUTO_TEST_CASE(cells_follow_max_and_max_follows_cells) {
-  const auto bits = [](const char* text) {
-    return option_value(parameters_of(text), "cell_bits");
-  };
+  const auto bits = [](const char* text) { return option_value(parameters_of(text), "cell_bits"); };
   BOOST_TEST(bits("sbf(max=1)") == 1u);
   BOOST_TEST(bits("sbf(max=2)") == 2u);
   BOOST_TEST(bits("sbf(max=3)") == 2u);

@@ -148,8 +148,7 @@ BOOST_AUTO_TEST_CASE(false_positive_rates) {
 }
 
 BOOST_AUTO_TEST_CASE(sizes_that_cannot_be_read) {
-  const char* const hint =
-      "Give a number of bytes, or a number with a unit: B, kB, MB, GB, TB.";
+  const char* const hint = "Give a number of bytes, or a number with a unit: B, kB, MB, GB, TB.";
   check_cases({
       {"sbf(memory=64KB)", Error::syntax, "invalid value for option \"memory\": \"64KB\"", hint},
       {"sbf(memory=much)", Error::syntax, "invalid value for option \"memory\": \"much\"", hint},

@@ -39,8 +39,7 @@ std::vector<std::string> values_of(const OptionSpec& option) {
       for (unsigned i = 1; i < option.max_count; ++i) list += ", " + number_text(high);
       return {'\'' + one + '\'', '\'' + list + '\''};
     }
-    case OptionType::span:
-      return {"'1 day'", "'90 minutes'", "'1500 ms'", "'1000000 rows'"};
+    case OptionType::span: return {"'1 day'", "'90 minutes'", "'1500 ms'", "'1000000 rows'"};
   }
   return {};
 }

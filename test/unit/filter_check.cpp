@@ -326,7 +326,8 @@ BOOST_AUTO_TEST_CASE(damaged_filters_are_refused_or_harmless) {
     const Error error = error_of(bytes);
     const SliceState& state = *filter.slice().state;
     BOOST_TEST_REQUIRE((error == Error::none), text_of(filter.parameters())
-                           << " arrivals " << state.arrivals << " novel " << state.novel);
+                                                   << " arrivals " << state.arrivals << " novel "
+                                                   << state.novel);
   }
   BOOST_TEST(accepted > 0u);
 }

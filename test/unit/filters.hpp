@@ -55,9 +55,7 @@ class Filter {
     format(header(), parameters);
   }
 
-  streamfilter::Header* header() {
-    return reinterpret_cast<streamfilter::Header*>(bytes_.data());
-  }
+  streamfilter::Header* header() { return reinterpret_cast<streamfilter::Header*>(bytes_.data()); }
   const streamfilter::Header* header() const {
     return reinterpret_cast<const streamfilter::Header*>(bytes_.data());
   }

@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "statistics.hpp"
-#include "streams.hpp"
 #include "streamfilter/core/block.hpp"
 #include "streamfilter/core/random.hpp"
+#include "streams.hpp"
 
 using namespace streamfilter;
 using namespace unit;
@@ -120,9 +120,8 @@ BOOST_AUTO_TEST_CASE(positions_are_the_same_everywhere) {
 
 BOOST_AUTO_TEST_CASE(scale_covers_the_whole_range_and_nothing_else) {
   const std::uint64_t largest = ~std::uint64_t{0};
-  for (const std::uint64_t n :
-       {std::uint64_t{1}, std::uint64_t{3}, std::uint64_t{1} << 32, (std::uint64_t{1} << 32) + 15,
-        std::uint64_t{1} << 49, largest}) {
+  for (const std::uint64_t n : {std::uint64_t{1}, std::uint64_t{3}, std::uint64_t{1} << 32,
+                                (std::uint64_t{1} << 32) + 15, std::uint64_t{1} << 49, largest}) {
     BOOST_TEST(scale(0, n) == 0u);
     BOOST_TEST(scale(largest, n) == n - 1);
   }

@@ -20,10 +20,10 @@ std::string nearest(const char* wanted) {
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(a_typo_is_recognised) {
-  BOOST_TEST(nearest("memry") == "memory");     // a letter left out
-  BOOST_TEST(nearest("memoryy") == "memory");   // one too many
-  BOOST_TEST(nearest("nemory") == "memory");    // a wrong one
-  BOOST_TEST(nearest("memroy") == "memory");    // two exchanged
+  BOOST_TEST(nearest("memry") == "memory");    // a letter left out
+  BOOST_TEST(nearest("memoryy") == "memory");  // one too many
+  BOOST_TEST(nearest("nemory") == "memory");   // a wrong one
+  BOOST_TEST(nearest("memroy") == "memory");   // two exchanged
   BOOST_TEST(nearest("cellbits") == "cell_bits");
   BOOST_TEST(nearest("key") == "keys");
   BOOST_TEST(nearest("fp") == "fpr");

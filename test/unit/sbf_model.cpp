@@ -19,7 +19,8 @@ constexpr double kCells = 1e5;
 double at_least_max(unsigned l, unsigned max, double p) {
   double sum = 0;
   for (unsigned j = max; j <= l; ++j) {
-    const double log_binomial = std::lgamma(l + 1.0) - std::lgamma(j + 1.0) - std::lgamma(l - j + 1.0);
+    const double log_binomial =
+        std::lgamma(l + 1.0) - std::lgamma(j + 1.0) - std::lgamma(l - j + 1.0);
     sum += std::exp(log_binomial + j * std::log(p) + (l - j) * std::log1p(-p));
   }
   return sum;
@@ -29,8 +30,8 @@ double at_least_max(unsigned l, unsigned max, double p) {
 double literal_pr_zero(unsigned gap, double k, double p, unsigned max) {
   double sum = 0;
   for (unsigned l = max; l + 1 <= gap; ++l)
-    sum += at_least_max(l, max, p) * std::pow(1 - k, l) * k;            // Eq. 10, 11
-  return sum + at_least_max(gap, max, p) * std::pow(1 - k, gap);        // Eq. 12, 13
+    sum += at_least_max(l, max, p) * std::pow(1 - k, l) * k;      // Eq. 10, 11
+  return sum + at_least_max(gap, max, p) * std::pow(1 - k, gap);  // Eq. 12, 13
 }
 
 }  // namespace
@@ -42,9 +43,9 @@ BOOST_AUTO_TEST_CASE(best_k_and_eq_17_as_tabulated) {
     double p;
   };
   const Row table[] = {
-      {.2, 1, 1, 4.00},    {.2, 3, 2, 9.16},    {.1, 1, 2, 4.33},     {.1, 3, 2, 14.81},
-      {.1, 7, 3, 32.18},   {.1, 15, 3, 70.64},  {.01, 1, 3, 10.93},   {.01, 3, 5, 27.12},
-      {.01, 7, 6, 64.36},  {.01, 15, 6, 141.27}, {.001, 1, 5, 14.91}, {.001, 3, 7, 41.61},
+      {.2, 1, 1, 4.00},   {.2, 3, 2, 9.16},     {.1, 1, 2, 4.33},    {.1, 3, 2, 14.81},
+      {.1, 7, 3, 32.18},  {.1, 15, 3, 70.64},   {.01, 1, 3, 10.93},  {.01, 3, 5, 27.12},
+      {.01, 7, 6, 64.36}, {.01, 15, 6, 141.27}, {.001, 1, 5, 14.91}, {.001, 3, 7, 41.61},
   };
   for (const Row& row : table) BOOST_TEST_CONTEXT("fps " << row.fps << " max " << row.max) {
       BOOST_TEST(best_k(row.fps, row.max) == row.k);
@@ -68,8 +69,7 @@ BOOST_AUTO_TEST_CASE(nothing_decremented_leaves_no_zeros) {
 BOOST_AUTO_TEST_CASE(eq_8_is_the_rate_of_k_non_zero_cells) {
   for (const double k : {1., 3., 6.})
     for (const double max : {1., 7.})
-      BOOST_TEST(fpr_bound(max, k, 20, kCells) ==
-                     std::pow(1 - stable_point(max, k, 20, kCells), k),
+      BOOST_TEST(fpr_bound(max, k, 20, kCells) == std::pow(1 - stable_point(max, k, 20, kCells), k),
                  tt::tolerance(1e-12));
   // Rounding P of FPS = 10 %, Max 1, K 2 down breaks the bound, rounding up keeps it.
   BOOST_TEST(std::fabs(fpr_bound(1, 2, 4, kCells) - .111) < 5e-4);
@@ -81,15 +81,14 @@ BOOST_AUTO_TEST_CASE(eq_17_inverts_eq_8) {
     for (const double max : {1., 2., 3., 7., 15.})
       for (const double k : {1., 2., 5., 10.})
         for (const double m : {1000., 1e5, 1e9, 1e13})
-          BOOST_TEST(fpr_bound(max, k, decrements(fps, max, k, m), m) == fps,
-                     tt::tolerance(1e-7));
+          BOOST_TEST(fpr_bound(max, k, decrements(fps, max, k, m), m) == fps, tt::tolerance(1e-7));
 }
 
 BOOST_AUTO_TEST_CASE(whole_decrements_round_up) {
   BOOST_TEST(whole_decrements(.2, 1, 1, kCells) == 4u);  // 4.00004: exactly 4 but for K/m
   BOOST_TEST(whole_decrements(.2, 1, 1, 1e9) == 4u);
-  BOOST_TEST(whole_decrements(.1, 1, 2, kCells) == 5u);     // 4.33
-  BOOST_TEST(whole_decrements(.01, 1, 3, kCells) == 11u);   // 10.93
+  BOOST_TEST(whole_decrements(.1, 1, 2, kCells) == 5u);      // 4.33
+  BOOST_TEST(whole_decrements(.01, 1, 3, kCells) == 11u);    // 10.93
   BOOST_TEST(whole_decrements(.01, 15, 6, kCells) == 142u);  // 141.27
   BOOST_TEST(whole_decrements(.9, 1, 1, kCells) == 1u);  // 0.11: less than one cell is not possible
 }

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "filters.hpp"
-#include "streams.hpp"
 #include "streamfilter/core/random.hpp"
+#include "streams.hpp"
 
 using namespace streamfilter;
 using namespace unit;
@@ -161,7 +161,8 @@ BOOST_AUTO_TEST_CASE(testing_changes_nothing) {
 }
 
 BOOST_AUTO_TEST_CASE(equal_streams_give_equal_filters) {
-  Filter a("sbf(memory=3kB, max=7)"), b("sbf(memory=3kB, max=7)"), other("sbf(memory=3kB, max=7, seed=1)");
+  Filter a("sbf(memory=3kB, max=7)"), b("sbf(memory=3kB, max=7)"),
+      other("sbf(memory=3kB, max=7, seed=1)");
   for (std::uint64_t number = 0; number < 5000; ++number)
     for (Filter* filter : {&a, &b, &other}) filter->insert(key(number % 700));
   BOOST_TEST((a.bytes() == b.bytes()));

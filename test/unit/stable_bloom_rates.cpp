@@ -6,8 +6,8 @@
 
 #include "filters.hpp"
 #include "statistics.hpp"
-#include "streams.hpp"
 #include "streamfilter/core/sbf_model.hpp"
+#include "streams.hpp"
 
 using namespace streamfilter;
 using namespace unit;
@@ -53,8 +53,9 @@ BOOST_AUTO_TEST_CASE(distinct_keys_reach_the_stable_point_and_the_bound) {
       }
       const double point = sbf_model::stable_point(s.max, s.k, s.p, m);
       const double bound = sbf_model::fpr_bound(s.max, s.k, s.p, m);
-      BOOST_TEST_MESSAGE(s.text("slices=1") << " zeros " << zeros / looks << " Eq. 7 " << point << " fpr "
-                                    << false_positives / n << " Eq. 8 " << bound);
+      BOOST_TEST_MESSAGE(s.text("slices=1")
+                         << " zeros " << zeros / looks << " Eq. 7 " << point << " fpr "
+                         << false_positives / n << " Eq. 8 " << bound);
       BOOST_TEST(std::fabs(zeros / looks / point - 1) < 0.02);
       BOOST_TEST(false_positives <= most(n, bound));
       BOOST_TEST(false_positives >= least(n, bound));
@@ -75,8 +76,8 @@ BOOST_AUTO_TEST_CASE(the_bound_holds_from_the_first_element_on) {
     }
 }
 
-// The derived parameters keep fpr on ten million draws from some million keys; checked a hundred
-// times on the way, each time with odds of 1e-6.
+// The derived parameters keep fpr on ten million draws from some million keys, at a hundred points
+// on the way. P is rounded up, and the filter starts empty: no allowance for chance is needed.
 BOOST_AUTO_TEST_CASE(fpr_is_kept_at_every_checkpoint_of_a_uniform_stream) {
   struct Case {
     const char* text;
@@ -98,7 +99,7 @@ BOOST_AUTO_TEST_CASE(fpr_is_kept_at_every_checkpoint_of_a_uniform_stream) {
           false_positives += seen;
         }
         if (row % (rows / 100) != 0) continue;
-        BOOST_TEST(false_positives <= most(distinct, c.fpr));
+        BOOST_TEST(false_positives <= c.fpr * distinct, "row " << row);
         highest = std::max(highest, false_positives / distinct);
       }
       BOOST_TEST_MESSAGE(c.text << ": fpr at most " << highest << " at a checkpoint, at the end "
@@ -114,7 +115,8 @@ BOOST_AUTO_TEST_CASE(keys_are_missed_as_often_as_eq_16_says) {
     const double m = cells_of(s, 131072);
     for (const double hits : {0.1, 0.5, 1., 1.5}) {  // decrements of a cell, in units of Max
       const std::uint64_t gap = static_cast<std::uint64_t>(hits * s.max * m / s.p);
-      const double expected = find_ops(Kind::sbf)->fnr_at(filter.parameters(), static_cast<double>(gap));
+      const double expected =
+          find_ops(Kind::sbf)->fnr_at(filter.parameters(), static_cast<double>(gap));
       const std::uint64_t rows = 5 * gap, stride = std::max<std::uint64_t>(1, gap / 2000);
       static std::uint64_t number = 0;
       const std::uint64_t first = number;
@@ -125,8 +127,8 @@ BOOST_AUTO_TEST_CASE(keys_are_missed_as_often_as_eq_16_says) {
         ++trials;
         misses += !filter.test(key(number - gap - 1));
       }
-      BOOST_TEST_CONTEXT(s.text("slices=1") << " gap " << gap << " Eq. 16 " << expected << " measured "
-                                    << misses / trials) {
+      BOOST_TEST_CONTEXT(s.text("slices=1") << " gap " << gap << " Eq. 16 " << expected
+                                            << " measured " << misses / trials) {
         BOOST_TEST(misses <= most(trials, expected));
         BOOST_TEST(misses >= least(trials, expected));
       }
@@ -139,7 +141,8 @@ BOOST_AUTO_TEST_CASE(keys_are_missed_as_often_as_eq_16_says) {
 BOOST_AUTO_TEST_CASE(slices_change_no_rate) {
   for (const char* options : {"fpr=0.1, max=1", "fpr=0.05, max=3"}) {
     const auto memory = [](std::size_t slices) {
-      const std::size_t cells = 262144, bytes = sizeof(Header) + slices * sizeof(SliceState) + cells;
+      const std::size_t cells = 262144,
+                        bytes = sizeof(Header) + slices * sizeof(SliceState) + cells;
       return ", slices=" + std::to_string(slices) + ", memory=" + std::to_string(bytes) + ")";
     };
     const std::string text = std::string("sbf(") + options;
@@ -168,7 +171,8 @@ BOOST_AUTO_TEST_CASE(the_estimated_rate_is_the_measured_one) {
   for (std::uint64_t number = 0; number < 200000; ++number) filter.insert(key(number));
   const double n = 1000000, estimate = totals(filter.header()).estimate.fpr;
   double positives = 0;
-  for (std::uint64_t number = 0; number < n; ++number) positives += filter.test(key(number + 1000000));
+  for (std::uint64_t number = 0; number < n; ++number)
+    positives += filter.test(key(number + 1000000));
   BOOST_TEST(positives <= most(n, estimate));
   BOOST_TEST(positives >= least(n, estimate));
 }

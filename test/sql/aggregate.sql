@@ -1,0 +1,121 @@
+--
+-- Aggregates: streamfilter_agg, streamfilter_union_agg, approx_count_distinct
+--
+CREATE TABLE events (id int, host int, word text);
+INSERT INTO events SELECT i, i % 500, CASE WHEN i % 3 > 0 THEN 'w' || i % 100 END
+FROM generate_series(1, 6000) i;
+ANALYZE events;
+
+-- ---- streamfilter_agg: a filter of the keys of a table ------------------------
+
+WITH f AS (SELECT streamfilter_agg(host, 'bloom(memory=4kB, k=5)') AS f FROM events)
+SELECT (SELECT bool_and(f @> host) FROM events) AS holds_all,
+       f @> 500 AS holds_another,
+       streamfilter_info(f) -> 'arrivals' AS arrivals,
+       streamfilter_info(f) -> 'distinct_estimate' AS distinct_estimate
+FROM f;
+
+-- Several columns, FILTER, DISTINCT.
+WITH f AS (SELECT streamfilter_agg(ROW(host, word), 'bloom(memory=4kB, k=5)') AS f,
+                  streamfilter_agg(host, 'bloom(memory=4kB, k=5)') FILTER (WHERE host < 10) AS g,
+                  streamfilter_agg(DISTINCT host, 'bloom(memory=4kB, k=5)') AS h
+           FROM events)
+SELECT f @> ROW(1, 'w1') AS has_1_w1, f @> ROW(1, 'w2') AS has_1_w2,
+       g @> 9 AS below_10, g @> 10 AS not_below_10,
+       streamfilter_info(f) -> 'arrivals' AS rows_without_null,
+       streamfilter_info(h) -> 'arrivals' AS distinct_hosts
+FROM f;
+
+-- One filter per group; the prototype may depend on the group.
+SELECT host % 3 AS part, streamfilter_info(f) -> 'parameters' -> 'k' AS k,
+       f @> 0 AS has_0, f @> 1 AS has_1, f @> 2 AS has_2
+FROM (SELECT host % 3 AS host, streamfilter_agg(host, format('bloom(memory=4kB, k=%s)', 5 + host % 3)::streamfilter) AS f
+      FROM events GROUP BY host % 3) AS groups
+ORDER BY 1;
+
+-- A filled prototype is where it starts from.
+SELECT f @> 'before' AS before, f @> 'w1' AS w1
+FROM (SELECT streamfilter_agg(word, streamfilter_add('bloom(memory=4kB, k=5)', 'before')) AS f
+      FROM events) AS v;
+
+-- No rows: NULL. NULL keys only: the prototype.
+SELECT streamfilter_agg(host, 'bloom(memory=4kB, k=5)') IS NULL AS nothing FROM events WHERE false;
+SELECT streamfilter_agg(NULL::int, 'bloom(memory=4kB, k=5)') FROM events;
+
+-- Errors.
+SELECT streamfilter_agg(host, NULL) FROM events;
+SELECT streamfilter_agg(host, format('bloom(memory=4kB, k=%s)', 1 + id % 2)::streamfilter) FROM events;
+SELECT streamfilter_agg(host, streamfilter_add('bloom(memory=4kB, k=1)', id)) FROM events;
+SELECT streamfilter_agg(host, CASE WHEN id % 2 = 0 THEN 'bloom(memory=4kB, k=1)'::streamfilter
+                              ELSE streamfilter_add('bloom(memory=4kB, k=1)', 1) END) FROM events;
+SELECT streamfilter_agg(point(host, 0), 'bloom(memory=4kB, k=5)') FROM events;
+
+-- ---- streamfilter_union_agg: a filter of filters ---------------------------------
+
+WITH parts AS (SELECT host % 7 AS part, streamfilter_agg(host, 'bloom(memory=4kB, k=5)') AS f
+               FROM events GROUP BY 1),
+     both AS (SELECT streamfilter_union_agg(f) AS f FROM parts)
+SELECT f::text = (SELECT streamfilter_agg(host, 'bloom(memory=4kB, k=5)')::text FROM events) AS "as if at once"
+FROM both;
+-- NULLs are left out; nothing is NULL.
+SELECT streamfilter_union_agg(f) FROM (VALUES (NULL), ('bloom(memory=4kB, k=5)'::streamfilter), (NULL)) AS v (f);
+SELECT streamfilter_union_agg(NULL) IS NULL AS nothing;
+SELECT streamfilter_union_agg(f)
+FROM (VALUES ('bloom(memory=4kB, k=5)'::streamfilter), ('bloom(memory=8kB, k=5)')) AS v (f);
+
+-- ---- approx_count_distinct ----------------------------------------------------------
+
+-- Close to the truth, NULLs not counted.
+SELECT count(DISTINCT host) AS hosts, approx_count_distinct(host) AS about,
+       count(DISTINCT word) AS words, approx_count_distinct(word) AS about
+FROM events;
+-- A row with a NULL in it counts, as for count(DISTINCT …); a column of NULLs does not.
+SELECT count(DISTINCT (host % 2, word)), approx_count_distinct((host % 2, word)),
+       count(DISTINCT NULL::text) AS "null", approx_count_distinct(NULL::text) AS "null"
+FROM events;
+SELECT approx_count_distinct(host) FROM events WHERE false;
+-- Far more keys than in a hash table of the same megabyte.
+SELECT approx_count_distinct(i) BETWEEN 990000 AND 1010000 AS within_one_percent
+FROM generate_series(1, 1000000) i;
+-- By group, and as a window function.
+SELECT host % 2 AS odd, count(DISTINCT word), approx_count_distinct(word)
+FROM events GROUP BY 1 ORDER BY 1;
+SELECT id, approx_count_distinct(id % 3) OVER (ORDER BY id) AS so_far FROM events WHERE id <= 5;
+SELECT approx_count_distinct('x') AS constant, approx_count_distinct(DISTINCT host) AS with_distinct
+FROM events;
+-- With a prototype: less memory, or another kind, which counts what it has called new.
+SELECT approx_count_distinct(host, 'bloom(memory=1kB, k=1)') AS in_a_kilobyte,
+       approx_count_distinct(host, 'sbf(memory=64kB)') AS by_sbf
+FROM events;
+-- A filter that is full can only give a lower bound, and says so.
+SELECT approx_count_distinct(id, 'bloom(memory=640, k=1)') FROM events;
+-- Errors.
+SELECT approx_count_distinct(host, NULL) FROM events;
+SELECT approx_count_distinct(to_json(host)) FROM events;
+
+-- ---- in parallel --------------------------------------------------------------------
+
+SELECT streamfilter_agg(host, 'bloom(memory=4kB, k=5)') AS serial FROM events \gset
+SELECT approx_count_distinct(word) AS serial_count FROM events \gset
+SET parallel_setup_cost = 0;
+SET parallel_tuple_cost = 0;
+SET min_parallel_table_scan_size = 0;
+SET max_parallel_workers_per_gather = 2;
+EXPLAIN (COSTS OFF) SELECT streamfilter_agg(host, 'bloom(memory=4kB, k=5)') FROM events;
+EXPLAIN (COSTS OFF) SELECT approx_count_distinct(word) FROM events;
+EXPLAIN (COSTS OFF) SELECT count(*) FROM events WHERE 'bloom(memory=4kB, k=5)'::streamfilter @> host;
+-- The same results, whoever took part.
+SELECT streamfilter_agg(host, 'bloom(memory=4kB, k=5)')::text = :'serial' AS filter,
+       approx_count_distinct(word) = :serial_count AS count FROM events;
+SET parallel_leader_participation = off;
+SELECT streamfilter_agg(host, 'bloom(memory=4kB, k=5)')::text = :'serial' AS filter,
+       approx_count_distinct(word) = :serial_count AS count FROM events;
+SELECT host % 3 AS part, approx_count_distinct(host) FROM events GROUP BY 1 ORDER BY 1;
+-- Every process starts from a filled prototype; its keys are merged, not lost.
+SELECT f @> 'before' AS before, f @> 499 AS "after"
+FROM (SELECT streamfilter_agg(host, streamfilter_add('bloom(memory=4kB, k=5)', 'before')) AS f
+      FROM events) AS v;
+-- Kinds that forget merge, too; what they remember then is approximate in both ways.
+SELECT streamfilter_info(streamfilter_agg(host, 'sbf(memory=64kB)')) -> 'arrivals' AS arrivals FROM events;
+SELECT streamfilter_agg(host, 'bloom(memory=4kB, k=5)') IS NULL AS nothing FROM events WHERE id < 0;
+DROP TABLE events;

@@ -1,0 +1,110 @@
+-- Defining filters: options, what is derived from them, and what bad ones get.
+SET client_min_messages = notice;
+
+-- ---- what is derived ------------------------------------------------------------------------------
+-- Everything has a default.
+CREATE FOREIGN TABLE plain (id int) SERVER streamfilter;
+-- sbf: K and P by the paper's method for fpr.
+CREATE FOREIGN TABLE stable (id int) SERVER streamfilter
+  OPTIONS (kind 'sbf', memory '1MB', fpr '0.1');
+-- sbf: Max by the typical gap of repeats.
+CREATE FOREIGN TABLE near (id int) SERVER streamfilter
+  OPTIONS (kind 'sbf', memory '64kB', gap '100');
+-- bloom: memory and k from keys and fpr.
+CREATE FOREIGN TABLE classic (id int) SERVER streamfilter
+  OPTIONS (kind 'bloom', keys '100000', fpr '0.001');
+-- auto: bloom where it keeps fpr for so many keys, else sbf.
+CREATE FOREIGN TABLE roomy (id int) SERVER streamfilter OPTIONS (memory '1MB', keys '100000');
+CREATE FOREIGN TABLE tight (id int) SERVER streamfilter OPTIONS (memory '1MB', keys '100000000');
+-- Explicit parameters override fpr; fpr_bound tells what they imply.
+CREATE FOREIGN TABLE as_printed (id int) SERVER streamfilter
+  OPTIONS (kind 'sbf', memory '1MB', max '1', k '2', p '4');
+CREATE FOREIGN TABLE unbounded (id int) SERVER streamfilter
+  OPTIONS (kind 'bloom', memory '1MB', k '4');
+
+SELECT filter, kind, memory, params - 'nulls' AS params, round(fpr_bound::numeric, 5) AS fpr_bound,
+       window_keys
+FROM streamfilter_stats ORDER BY filter::text;
+
+-- Sizes are exact to the byte, whatever was asked for.
+CREATE FOREIGN TABLE odd (id int) SERVER streamfilter OPTIONS (kind 'sbf', memory '100001');
+INSERT INTO odd VALUES (1);
+SELECT memory FROM streamfilter_stats WHERE filter = 'odd'::regclass;
+DROP FOREIGN TABLE plain, stable, near, classic, roomy, tight, as_printed, unbounded, odd;
+
+-- ---- bad options ----------------------------------------------------------------------------------
+-- The classes of errors: an unknown option, a bad value.
+\set VERBOSITY sqlstate
+CREATE FOREIGN TABLE bad (id int) SERVER streamfilter OPTIONS (knd 'sbf');
+CREATE FOREIGN TABLE bad (id int) SERVER streamfilter OPTIONS (fpr '2');
+\set VERBOSITY default
+CREATE FOREIGN TABLE bad (id int) SERVER streamfilter OPTIONS (knd 'sbf');
+CREATE FOREIGN TABLE bad (id int) SERVER streamfilter OPTIONS (kind 'sbff');
+CREATE FOREIGN TABLE bad (id int) SERVER streamfilter OPTIONS (kind 'bloom', max '3');
+CREATE FOREIGN TABLE bad (id int) SERVER streamfilter OPTIONS (kind 'sbf', memory '64XB');
+CREATE FOREIGN TABLE bad (id int) SERVER streamfilter OPTIONS (kind 'sbf', memory '-1');
+CREATE FOREIGN TABLE bad (id int) SERVER streamfilter OPTIONS (kind 'sbf', memory '100');
+CREATE FOREIGN TABLE bad (id int) SERVER streamfilter OPTIONS (kind 'sbf', memory '1000000TB');
+CREATE FOREIGN TABLE bad (id int) SERVER streamfilter OPTIONS (fpr '0');
+CREATE FOREIGN TABLE bad (id int) SERVER streamfilter OPTIONS (fpr '1');
+CREATE FOREIGN TABLE bad (id int) SERVER streamfilter OPTIONS (fpr 'NaN');
+CREATE FOREIGN TABLE bad (id int) SERVER streamfilter OPTIONS (fpr 'small');
+CREATE FOREIGN TABLE bad (id int) SERVER streamfilter OPTIONS (keys '0');
+CREATE FOREIGN TABLE bad (id int) SERVER streamfilter OPTIONS (keys '1.5');
+CREATE FOREIGN TABLE bad (id int) SERVER streamfilter OPTIONS (nulls 'equal');
+CREATE FOREIGN TABLE bad (id int) SERVER streamfilter OPTIONS (slices '0');
+CREATE FOREIGN TABLE bad (id int) SERVER streamfilter OPTIONS (kind 'sbf', max '16');
+CREATE FOREIGN TABLE bad (id int) SERVER streamfilter OPTIONS (kind 'sbf', max '7', cell_bits '2');
+CREATE FOREIGN TABLE bad (id int) SERVER streamfilter
+  OPTIONS (kind 'sbf', memory '640', fpr '0.0000001', max '15');
+-- A kind that cannot keep fpr says which can.
+CREATE FOREIGN TABLE bad (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '1MB');
+CREATE FOREIGN TABLE bad (id int) SERVER streamfilter
+  OPTIONS (kind 'bloom', memory '64kB', keys '1000000');
+
+-- ---- bad columns ----------------------------------------------------------------------------------
+CREATE FOREIGN TABLE bad () SERVER streamfilter;
+CREATE FOREIGN TABLE bad (at point) SERVER streamfilter;
+CREATE FOREIGN TABLE bad (doc json[]) SERVER streamfilter;
+CREATE FOREIGN TABLE bad (id int OPTIONS (rolle 'time')) SERVER streamfilter;
+CREATE FOREIGN TABLE bad (id int OPTIONS (role 'weight')) SERVER streamfilter;
+CREATE FOREIGN TABLE bad (id int OPTIONS (role 'time')) SERVER streamfilter;
+CREATE FOREIGN TABLE bad (id int, t1 timestamptz OPTIONS (role 'time'),
+                          t2 timestamptz OPTIONS (role 'time')) SERVER streamfilter;
+CREATE FOREIGN TABLE bad (id int, w text OPTIONS (role 'importance')) SERVER streamfilter;
+-- A role that the kind has no use for is fine, and said.
+CREATE FOREIGN TABLE roles (id int, w real OPTIONS (role 'importance'),
+                            t timestamptz OPTIONS (role 'time'))
+  SERVER streamfilter OPTIONS (kind 'sbf');
+SELECT streamfilter_seen('roles', 1, 2.5, now()), streamfilter_test('roles', 1),
+       streamfilter_test('roles', 1, 0, NULL);
+DROP FOREIGN TABLE roles;
+-- A filter holds no rows that a partitioned table could show.
+CREATE TABLE parent (id int) PARTITION BY LIST (id);
+CREATE FOREIGN TABLE bad PARTITION OF parent DEFAULT SERVER streamfilter;
+DROP TABLE parent;
+-- Nothing is left behind.
+SELECT count(*) FROM streamfilter_stats;
+
+-- ---- servers --------------------------------------------------------------------------------------
+CREATE SERVER small FOREIGN DATA WRAPPER streamfilter OPTIONS (memory_limit '1MB');
+CREATE SERVER bad FOREIGN DATA WRAPPER streamfilter OPTIONS (memory_limt '1MB');
+CREATE SERVER bad FOREIGN DATA WRAPPER streamfilter OPTIONS (memory_limit 'much');
+CREATE USER MAPPING FOR CURRENT_USER SERVER small OPTIONS (user 'me');
+-- memory_limit caps what the filters of a server take together.
+CREATE FOREIGN TABLE first (id int) SERVER small OPTIONS (kind 'sbf', memory '512kB');
+CREATE FOREIGN TABLE second (id int) SERVER small OPTIONS (kind 'sbf', memory '513kB');
+CREATE FOREIGN TABLE second (id int) SERVER small OPTIONS (kind 'sbf', memory '512kB');
+ALTER FOREIGN TABLE second OPTIONS (SET memory '1MB');
+-- It also holds when it is lowered later.
+SELECT streamfilter_seen('first', 1);
+ALTER SERVER small OPTIONS (SET memory_limit '600kB');
+SELECT streamfilter_seen('second', 1);
+DROP SERVER small CASCADE;
+
+-- CREATE warns of memory that is not free; the first use fails and says how much there is.
+CREATE FOREIGN TABLE large (id int) SERVER streamfilter OPTIONS (kind 'sbf', memory '100GB');
+\set VERBOSITY terse
+SELECT streamfilter_seen('large', 1);
+\set VERBOSITY default
+DROP FOREIGN TABLE large;
