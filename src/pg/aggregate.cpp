@@ -22,9 +22,7 @@ constexpr char kCountingPrototype[] = "bloom(memory=1MB, k=1)";
 
 struct State {
   Header* filter;
-  // What the prototype had seen when it was taken.
-  uint64 start_arrivals;
-  uint64 start_novel;
+  uint64 prototype;  // checksum of the prototype it started from, if that is no constant
 };
 
 // What the transition function of one aggregate call keeps from row to row, in fn_extra.
@@ -52,8 +50,7 @@ Datum return_state(FunctionCallInfo fcinfo, State* state) {
 
 State* make_state(Header* filter, MemoryContext context) {
   State* state = static_cast<State*>(MemoryContextAlloc(context, sizeof(State)));
-  const Totals start = totals(filter);
-  *state = {filter, start.arrivals, start.novel};
+  *state = {filter, 0};
   return state;
 }
 
@@ -61,10 +58,12 @@ State* copy_state(const Header* filter, MemoryContext context) {
   return make_state(copy_value(filter, context), context);
 }
 
+// A parameter is as good as a constant: it does not change while the aggregate runs.
 bool is_constant_argument(FunctionCallInfo fcinfo, int number) {
   const Aggref* call = AggGetAggref(fcinfo);
   if (call == nullptr || list_length(call->args) <= number) return false;
-  return IsA(static_cast<TargetEntry*>(list_nth(call->args, number))->expr, Const);
+  const Expr* argument = static_cast<TargetEntry*>(list_nth(call->args, number))->expr;
+  return IsA(argument, Const) || IsA(argument, Param);
 }
 
 Parameters parse_prototype(const char* definition_text) {
@@ -101,19 +100,14 @@ const Header* get_prototype(FunctionCallInfo fcinfo) {
   return get_value(PG_GETARG_DATUM(2));
 }
 
-// A prototype that is not a constant must be the same in every row: parameters and what it has
-// seen so far tell that well enough.
-void check_prototype(const State* state, const Header* prototype) {
-  const Totals start = totals(prototype);
-  if (memcmp(&state->filter->parameters, &prototype->parameters, sizeof(Parameters)) == 0 &&
-      state->start_arrivals == start.arrivals && state->start_novel == start.novel)
-    return;
+[[noreturn]] void raise_changed_prototype() {
   ereport(
       ERROR,
       (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
        errmsg("the prototype of a filter must not change from row to row"),
        errhint("To merge filters, use streamfilter_union_agg; to fill one filter per group, let "
                "the prototype depend on the columns of GROUP BY only.")));
+  pg_unreachable();
 }
 
 State* state_for_row(FunctionCallInfo fcinfo, CallSite* site) {
@@ -121,8 +115,15 @@ State* state_for_row(FunctionCallInfo fcinfo, CallSite* site) {
   const MemoryContext context = aggregate_context(fcinfo);
   if (PG_NARGS() <= 2)
     return state != nullptr ? state : make_state(make_value(site->parameters, context), context);
-  if (state == nullptr) return copy_state(get_prototype(fcinfo), context);
-  if (!site->constant_prototype) check_prototype(state, get_prototype(fcinfo));
+  if (state != nullptr && site->constant_prototype) return state;
+  const Header* prototype = get_prototype(fcinfo);
+  const uint64 sum = site->constant_prototype ? 0 : checksum(prototype);
+  if (state == nullptr) {
+    state = copy_state(prototype, context);
+    state->prototype = sum;
+  } else if (state->prototype != sum) {
+    raise_changed_prototype();
+  }
   return state;
 }
 

@@ -13,6 +13,8 @@ extern "C" {
 }
 
 #include "streamfilter/core/names.hpp"
+#include "streamfilter/pg/coercion.hpp"
+#include "streamfilter/pg/filter_relation.hpp"
 #include "streamfilter/pg/key_hash.hpp"
 #include "streamfilter/pg/value.hpp"
 
@@ -41,6 +43,7 @@ struct Conversion {
   TupleDesc target;
   bool scalar;      // the result is no row but one value
   int* attributes;  // by column of the query: the attribute of the result, from 0
+  Coercion** coercions;
   Row from;
   Row to;  // columns that were dropped from the row type stay NULL
 };
@@ -95,25 +98,28 @@ int live_attributes(TupleDesc descriptor) {
   return count;
 }
 
-// Values pass unchanged, so that the types have to be the same, or the same bytes.
-void check_column(const Conversion& conversion, int column, int attribute) {
+// Implicit casts only, as for a function's arguments.
+Coercion* make_column_coercion(const Conversion& conversion, int column, int attribute) {
   const FormData_pg_attribute* source = TupleDescAttr(conversion.source, column);
   const FormData_pg_attribute* target = TupleDescAttr(conversion.target, attribute);
-  if (IsBinaryCoercible(source->atttypid, target->atttypid) &&
-      (target->atttypmod < 0 || source->atttypmod == target->atttypmod))
-    return;
+  if (can_coerce_type(1, &source->atttypid, &target->atttypid, COERCION_IMPLICIT)) {
+    const FilterColumn place{target->attnum,       Role::key,
+                             target->atttypid,     target->atttypmod,
+                             target->attcollation, NameStr(target->attname)};
+    return make_coercion(source->atttypid, &place, "", "a column", source->atttypmod);
+  }
   const char* name = NameStr(source->attname);
-  const char* given = format_type_with_typemod(source->atttypid, source->atttypmod);
   const char* wanted = format_type_with_typemod(target->atttypid, target->atttypmod);
   const char* place = conversion.scalar
                           ? "the row type"
                           : psprintf("column \"%s\" of the row type", NameStr(target->attname));
-  ereport(ERROR,
-          (errcode(ERRCODE_DATATYPE_MISMATCH),
-           errmsg("column \"%s\" of the query does not fit the row type", name),
-           errdetail("Column %d of the query is of type %s, %s is %s.", column + 1, given, place,
-                     wanted),
-           errhint("Cast it in the query: CAST(%s AS %s).", quote_identifier(name), wanted)));
+  ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
+                  errmsg("column \"%s\" of the query does not fit the row type", name),
+                  errdetail("Column %d of the query is of type %s, %s is %s.", column + 1,
+                            format_type_be(source->atttypid), place, wanted),
+                  errhint("Only implicit casts are applied. Cast it in the query: CAST(%s AS %s).",
+                          quote_identifier(name), wanted)));
+  pg_unreachable();
 }
 
 Conversion make_conversion(TupleDesc source, TupleDesc target, bool scalar) {
@@ -127,12 +133,13 @@ Conversion make_conversion(TupleDesc source, TupleDesc target, bool scalar) {
   conversion.target = target;
   conversion.scalar = scalar;
   conversion.attributes = static_cast<int*>(palloc(sizeof(int) * (source->natts + 1)));
+  conversion.coercions = static_cast<Coercion**>(palloc(sizeof(Coercion*) * (source->natts + 1)));
   conversion.from = make_row(source->natts);
   conversion.to = make_row(target->natts);
   int column = 0;
   for (int i = 0; i < target->natts; ++i) {
     if (TupleDescAttr(target, i)->attisdropped) continue;
-    check_column(conversion, column, i);
+    conversion.coercions[column] = make_column_coercion(conversion, column, i);
     conversion.attributes[column++] = i;
   }
   return conversion;
@@ -212,8 +219,11 @@ bool is_repeat(const Key& key, const Row& from, Header* filter) {
 
 void keep_row(const Conversion& conversion, Tuplestorestate* result) {
   for (int i = 0; i < conversion.source->natts; ++i) {
-    conversion.to.values[conversion.attributes[i]] = conversion.from.values[i];
-    conversion.to.isnull[conversion.attributes[i]] = conversion.from.isnull[i];
+    const int attribute = conversion.attributes[i];
+    bool isnull = conversion.from.isnull[i];
+    conversion.to.values[attribute] =
+        coerce(conversion.coercions[i], conversion.from.values[i], &isnull);
+    conversion.to.isnull[attribute] = isnull;
   }
   tuplestore_putvalues(result, conversion.target, conversion.to.values, conversion.to.isnull);
 }

@@ -7,6 +7,7 @@ extern "C" {
 #include "executor/executor.h"
 #include "lib/stringinfo.h"
 #include "nodes/nodeFuncs.h"
+#include "parser/parse_coerce.h"
 #include "utils/rel.h"
 }
 
@@ -20,6 +21,9 @@ struct KeyValue {
   ExprState* expression;
   Oid source;  // its type and that of the column, domains aside
   Oid target;
+  int32 typmod;
+  bool has_length;  // and `to_length` cuts, pads or rounds to it
+  FmgrInfo to_length;
   AttrNumber attnum;
 };
 
@@ -79,6 +83,32 @@ bool convert(Oid source, Oid target, Datum* value) {
   }
 }
 
+// Types whose typmod is applied without an error. (A numeric that is too large is one.)
+bool can_be_cut(Oid type) {
+  switch (type) {
+    case BPCHAROID:
+    case VARCHAROID:
+    case TIMESTAMPOID:
+    case TIMESTAMPTZOID:
+    case TIMEOID:
+    case TIMETZOID:
+    case INTERVALOID: return true;
+    default: return false;
+  }
+}
+
+// A value that its column would have to change has not been seen; where it only looks different, as
+// char(n) does with other blanks, the row shows it as the column has it.
+bool fits_column(const NamedFilter* filter, KeyValue* key, int number, Datum* value) {
+  if (!key->has_length) return true;
+  const Datum fitted =
+      FunctionCall3(&key->to_length, *value, Int32GetDatum(key->typmod), BoolGetDatum(true));
+  if (fitted == *value) return true;
+  const uint64 hash = hash_datum(filter->hashers[number], *value, filter->seed);
+  *value = fitted;
+  return hash_datum(filter->hashers[number], fitted, filter->seed) == hash;
+}
+
 void check_keys(const ScanState* scan) {
   const FilterRelation* relation = scan->filter->relation;
   bool same = relation->key_count == scan->count;
@@ -100,6 +130,8 @@ bool evaluate_key(ForeignScanState* node, ScanState* scan) {
 bool look_up(const ScanState* scan) {
   use_filter(scan->filter, Use::probe);
   check_keys(scan);
+  for (int i = 0; i < scan->count; ++i)
+    if (!fits_column(scan->filter, &scan->keys[i], i, &scan->values[i])) return false;
   Element element{};
   return hash_filter_key(scan->filter, scan->values, scan->isnull, &element.hash) &&
          test_key(scan->filter, element);
@@ -124,11 +156,17 @@ void begin_foreign_scan(ForeignScanState* node, int flags) {
   Assert(scan->count == list_length(plan->fdw_exprs));  // a change invalidates the plan
   for (int i = 0; i < scan->count; ++i) {
     auto* value = static_cast<Expr*>(list_nth(plan->fdw_exprs, i));
+    const FilterColumn* column = filter->relation->keys[i];
     KeyValue* key = &scan->keys[i];
     key->expression = ExecInitExpr(value, &node->ss.ps);
     key->source = getBaseType(exprType(reinterpret_cast<Node*>(value)));
-    key->target = getBaseType(filter->relation->keys[i]->type);
-    key->attnum = filter->relation->keys[i]->attnum;
+    key->typmod = column->typmod;
+    key->target = getBaseTypeAndTypmod(column->type, &key->typmod);
+    key->attnum = column->attnum;
+    Oid function;
+    key->has_length = key->typmod >= 0 && can_be_cut(key->target) &&
+                      find_typmod_coercion_function(key->target, &function) == COERCION_PATH_FUNC;
+    if (key->has_length) fmgr_info(function, &key->to_length);
   }
   node->fdw_state = scan;
 }

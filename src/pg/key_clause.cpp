@@ -53,7 +53,7 @@ bool is_integer(Oid type) { return type == INT2OID || type == INT4OID || type ==
 bool is_float(Oid type) { return type == FLOAT4OID || type == FLOAT8OID; }
 
 // The value as one of the column's type, its typmod aside: a value that does not fit is no key of
-// the filter, whereas a cast to the typmod would make it one. nullptr: there is no way.
+// the filter, whereas a cast to the typmod could make it one. nullptr: there is no way.
 Node* fit_value(Node* value, const FilterColumn* column, bool* exact) {
   const Oid source = getBaseType(exprType(value));
   const Oid target = getBaseType(column->type);

@@ -97,7 +97,8 @@ void resolve(FiringState* state, const TriggerData* call, TriggerKind kind) {
 
   check_is_last(trigger, table);
   NamedFilter* filter = named_filter(lock_filter(trigger, kind, &origin, RowExclusiveLock, ERROR));
-  use_filter(filter, Use::define);
+  // The last time before the row is judged: another call might replace what the plan refers to.
+  use_filter(filter, Use::judge);
   state->version = filter->version;
   state->plan = make_plan(trigger, kind, table, filter->relation);
   state->keys = static_cast<Datum*>(palloc(sizeof(Datum) * filter->relation->key_count));
@@ -109,9 +110,7 @@ void resolve(FiringState* state, const TriggerData* call, TriggerKind kind) {
 // Ready to judge: everything is resolved, locked and attached.
 void prepare(FiringState* state, const TriggerData* call, TriggerKind kind) {
   if (likely(state->filter != nullptr)) use_filter(state->filter, Use::judge);
-  if (likely(is_resolved(state, call->tg_trigger))) return;
-  resolve(state, call, kind);
-  use_filter(state->filter, Use::judge);
+  if (unlikely(!is_resolved(state, call->tg_trigger))) resolve(state, call, kind);
 }
 
 FiringState* state_of(FunctionCallInfo fcinfo, const TriggerData* call) {

@@ -2,6 +2,7 @@
 #include "streamfilter/pg/pg.hpp"
 
 extern "C" {
+#include "access/detoast.h"
 #include "lib/stringinfo.h"
 }
 
@@ -17,9 +18,46 @@ namespace {
 // The false-negative rate behind window_keys, as in streamfilter_stats.
 constexpr double kWindowFnr = 0.01;
 
-bool read_element(FunctionCallInfo fcinfo, const Parameters& parameters, Element* element) {
-  return hash_key_value(key_hasher(fcinfo, 1), PG_GETARG_DATUM(1), parameters.nulls,
-                        parameters.seed, &element->hash);
+bool read_element(FunctionCallInfo fcinfo, TypeHasher* hasher, const Parameters& parameters,
+                  Element* element) {
+  return hash_key_value(hasher, PG_GETARG_DATUM(1), parameters.nulls, parameters.seed,
+                        &element->hash);
+}
+
+// What streamfilter_contains keeps from row to row, in fn_extra.
+struct CallSite {
+  TypeHasher* hasher;
+  varatt_external stored;  // where `filter` was read from
+  struct varlena* filter;
+};
+
+CallSite* call_site(FunctionCallInfo fcinfo) {
+  FmgrInfo* function = fcinfo->flinfo;
+  if (function->fn_extra == nullptr) {
+    auto* site =
+        static_cast<CallSite*>(MemoryContextAllocZero(function->fn_mcxt, sizeof(CallSite)));
+    site->hasher = make_key_hasher(fcinfo, 1);
+    function->fn_extra = site;
+  }
+  return static_cast<CallSite*>(function->fn_extra);
+}
+
+// A filter that lies in a table, out of line, is read once and not for every key.
+const Header* read_filter(FunctionCallInfo fcinfo, CallSite* site) {
+  const Datum value = PG_GETARG_DATUM(0);
+  struct varlena* pointer = reinterpret_cast<struct varlena*>(DatumGetPointer(value));
+  if (!VARATT_IS_EXTERNAL_ONDISK(pointer)) return get_value(value);
+  varatt_external stored;
+  VARATT_EXTERNAL_GET_POINTER(stored, pointer);
+  if (site->filter == nullptr || memcmp(&stored, &site->stored, sizeof stored) != 0) {
+    if (site->filter != nullptr) pfree(site->filter);
+    site->filter = nullptr;
+    const MemoryContext caller = MemoryContextSwitchTo(fcinfo->flinfo->fn_mcxt);
+    site->filter = PG_DETOAST_DATUM(value);
+    MemoryContextSwitchTo(caller);
+    site->stored = stored;
+  }
+  return get_value(PointerGetDatum(site->filter));
 }
 
 void append_count(StringInfo json, const char* name, uint64 value) {
@@ -50,7 +88,8 @@ SF_FUNCTION(streamfilter_add) {
   if (PG_ARGISNULL(1)) PG_RETURN_DATUM(PG_GETARG_DATUM(0));
   const Header* header = get_value(PG_GETARG_DATUM(0));
   Element element{};
-  if (!read_element(fcinfo, header->parameters, &element)) PG_RETURN_POINTER(header);
+  if (!read_element(fcinfo, key_hasher(fcinfo, 1), header->parameters, &element))
+    PG_RETURN_POINTER(header);
   Header* copy = copy_value(header, CurrentMemoryContext);
   insert(copy, element);
   PG_RETURN_POINTER(copy);
@@ -59,9 +98,11 @@ SF_FUNCTION(streamfilter_add) {
 // streamfilter_contains(filter, key), filter @> key. A record with a NULL in it is no repeat
 // (unless the filter has nulls = not distinct).
 SF_FUNCTION(streamfilter_contains) {
-  const Header* header = get_value(PG_GETARG_DATUM(0));
+  CallSite* site = call_site(fcinfo);
+  const Header* header = read_filter(fcinfo, site);
   Element element{};
-  PG_RETURN_BOOL(read_element(fcinfo, header->parameters, &element) && test(header, element));
+  PG_RETURN_BOOL(read_element(fcinfo, site->hasher, header->parameters, &element) &&
+                 test(header, element));
 }
 
 // streamfilter_union(a, b), a || b. Error: the two differ in kind, parameters or seed.

@@ -38,7 +38,7 @@ SELECT * FROM streamfilter_distinct(NULL::text, 'SELECT url FROM clicks ORDER BY
 -- loses some rows (false positives) and lets some pass twice (false negatives).
 SELECT count(*) FROM streamfilter_distinct(NULL::int, 'SELECT i % 10000 FROM generate_series(1, 50000) i',
                                            'bloom(memory=64kB, k=10)');
-SELECT count(*) BETWEEN 9900 AND 50000 AS some_twice
+SELECT count(*) > 10000 AS some_twice
 FROM streamfilter_distinct(NULL::int, 'SELECT i % 10000 FROM generate_series(1, 50000) i',
                            'sbf(memory=4kB, fpr=0.01)');
 
@@ -60,19 +60,21 @@ CREATE COLLATION ignore_case (provider = icu, locale = 'und-u-ks-level2', determ
 SELECT * FROM streamfilter_distinct(NULL::text, $$VALUES ('a' COLLATE ignore_case), ('A'), ('b')$$,
                                     'bloom(memory=1kB, k=5)');
 DROP COLLATION ignore_case;
--- Domains and kinds of text fit the types below them. Dropped columns are no columns.
-CREATE DOMAIN path AS varchar CHECK (VALUE LIKE '/%');
+-- Dropped columns are no columns. Implicit casts are applied: kinds of text, domains, wider numbers.
+CREATE DOMAIN site_path AS varchar CHECK (VALUE LIKE '/%');
 CREATE TABLE visits (gone int, url text, who name);
 ALTER TABLE visits DROP gone;
 INSERT INTO visits VALUES ('/a', 'ann'), ('/a', 'bob');
-SELECT * FROM streamfilter_distinct(NULL::visits, 'SELECT url::path, who FROM visits', 'bloom(memory=1kB, k=5)');
+SELECT * FROM streamfilter_distinct(NULL::visits, 'SELECT url::site_path, who FROM visits', 'bloom(memory=1kB, k=5)');
 SELECT * FROM streamfilter_distinct(NULL::visits, 'TABLE visits', 'bloom(memory=1kB, k=5)', '{url}');
+SELECT * FROM streamfilter_distinct(NULL::clicks, 'SELECT 1, url::varchar, 2::int2 FROM clicks', 'sbf(memory=64kB)');
+SELECT * FROM streamfilter_distinct(NULL::site_path, 'SELECT url FROM clicks', 'sbf(memory=64kB)');
+SELECT * FROM streamfilter_distinct(NULL::site_path, $$SELECT 'a'$$, 'sbf(memory=64kB)');
+SELECT * FROM streamfilter_distinct(NULL::record, 'SELECT url FROM clicks', 'sbf(memory=64kB)') AS t (u varchar(1));
 -- Anything else has to be cast by the query.
-SELECT * FROM streamfilter_distinct(NULL::clicks, 'SELECT 1, url, at FROM clicks', 'sbf(memory=64kB)');
+SELECT * FROM streamfilter_distinct(NULL::clicks, 'SELECT 1.5, url, at FROM clicks', 'sbf(memory=64kB)');
 SELECT * FROM streamfilter_distinct(NULL::clicks, 'SELECT user_id, url FROM clicks', 'sbf(memory=64kB)');
 SELECT * FROM streamfilter_distinct(NULL::int, 'SELECT url AS "Url" FROM clicks', 'sbf(memory=64kB)');
-SELECT * FROM streamfilter_distinct(NULL::path, 'SELECT url FROM clicks', 'sbf(memory=64kB)');
-SELECT * FROM streamfilter_distinct(NULL::record, 'SELECT url FROM clicks', 'sbf(memory=64kB)') AS t (u varchar(3));
 CREATE DOMAIN late_click AS clicks CHECK ((VALUE).at > 3);
 SELECT * FROM streamfilter_distinct(NULL::late_click, 'TABLE clicks', 'sbf(memory=64kB)');
 DROP DOMAIN late_click;
@@ -104,4 +106,4 @@ SELECT * FROM streamfilter_distinct(NULL::text, 'SELECT url FROM clicks', 'sbf(m
 RESET ROLE;
 DROP ROLE regress_streamfilter_reader;
 DROP TABLE clicks, visits;
-DROP DOMAIN path;
+DROP DOMAIN site_path;

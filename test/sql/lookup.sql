@@ -28,6 +28,7 @@ SELECT seen, tableoid::regclass FROM seen WHERE user_id = 1 AND url = '/b' FOR U
 
 -- Without a value for every key column the question has no answer.
 SELECT * FROM seen;
+\set VERBOSITY terse
 SELECT * FROM seen WHERE user_id = 1;
 SELECT count(*) FROM seen;
 SELECT * FROM seen WHERE user_id = 1 AND url IN ('/a', '/b');
@@ -36,6 +37,7 @@ SELECT * FROM seen WHERE user_id = 1 OR url = '/a';
 SELECT * FROM seen WHERE user_id = 1.0 AND url = '/a';
 SELECT * FROM seen WHERE user_id = random() * 2 AND url = '/a';
 EXPLAIN SELECT * FROM seen;
+\set VERBOSITY default
 CREATE FOREIGN TABLE "Odd Name" ("Key Column" int)
   SERVER streamfilter OPTIONS (kind 'bloom', memory '8kB', k '3');
 SELECT * FROM "Odd Name";
@@ -60,6 +62,7 @@ EXECUTE find_or_all (1);
 EXECUTE find_or_all (2);
 EXECUTE find_or_all (3);
 EXECUTE find_or_all (1);
+\set VERBOSITY terse
 EXECUTE find_or_all (NULL);
 
 BEGIN;
@@ -106,7 +109,7 @@ SELECT name, title FROM users, pages WHERE EXISTS (SELECT FROM seen s WHERE s.us
 SELECT name, title FROM users, pages WHERE NOT EXISTS (SELECT FROM seen s WHERE s.user_id = id AND s.url = path) ORDER BY 1, 2;
 SELECT name, s.url FROM users LEFT JOIN seen s ON s.user_id = id AND s.url = '/a' ORDER BY 1;
 SELECT count(*) FROM seen a JOIN seen b USING (user_id, url) WHERE user_id = 1 AND url = '/a';
-WITH some AS MATERIALIZED (SELECT * FROM clicks WHERE at < 3) SELECT * FROM some JOIN seen USING (user_id, url);
+WITH few AS MATERIALIZED (SELECT * FROM clicks WHERE at < 3) SELECT * FROM few JOIN seen USING (user_id, url);
 
 EXPLAIN (COSTS OFF)
 SELECT at FROM clicks c WHERE EXISTS (SELECT FROM seen s WHERE s.user_id = c.user_id AND s.url = c.url);
@@ -181,7 +184,7 @@ SELECT * FROM seen WHERE user_id = 1 AND url = '/A' COLLATE anycase;
 SELECT * FROM seen WHERE user_id = 1 AND url = '/a' COLLATE "C";
 
 -- Points in time: a cast to the column's type must keep the value.
-SET timezone = 'UTC';
+SET timezone = 'UTC'; SET datestyle = 'ISO';
 CREATE FOREIGN TABLE times (t timestamptz(0), d date)
   SERVER streamfilter OPTIONS (kind 'bloom', memory '64kB', keys '10000');
 INSERT INTO times VALUES ('2026-01-02 00:00+00', '2026-01-02');
@@ -190,6 +193,11 @@ SELECT * FROM times WHERE t = date '2026-01-02' AND d = timestamp '2026-01-02 00
 SELECT * FROM times WHERE t = date '2026-01-02' AND d = timestamp '2026-01-02 00:01';
 -- Finer than the column: not equal.
 SELECT * FROM times WHERE t = '2026-01-02 00:00:00.4+00' AND d = '2026-01-02';
+
+-- A value shows as its column has it. Longer than the column: not equal.
+SELECT octet_length(c) FROM texts WHERE v = 'v' AND c = 'c'::char(9) AND n = 'n' AND d = 'd';
+SELECT v, c, n, d FROM texts WHERE v = 'v' AND c = 'c    longer' AND n = 'n' AND d = 'd';
+SELECT v, c, n, d FROM texts WHERE v = 'v' AND c = 'c' AND n = 'n' AND d = 'd    longer';
 
 -- Everything else.
 CREATE TYPE mood AS ENUM ('sad', 'ok');
@@ -285,4 +293,3 @@ SELECT count(*) > 10 AS noticed FROM differ();
 
 SET client_min_messages = warning;
 DROP SCHEMA lookup CASCADE;
-DROP EXTENSION IF EXISTS citext;

@@ -3,6 +3,7 @@
 --
 CREATE SCHEMA relation;
 SET search_path = relation, public;
+SET timezone = 'UTC'; SET datestyle = 'ISO';
 CREATE FOREIGN TABLE seen (user_id bigint, url text)
   SERVER streamfilter OPTIONS (kind 'bloom', keys '10000', fpr '1e-6');
 

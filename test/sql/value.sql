@@ -98,6 +98,8 @@ INSERT INTO filters
 SELECT 3, streamfilter_agg(i, 'sbf(memory=1001, seed=18446744073709551615)')
 FROM generate_series(1, 50) i;
 INSERT INTO filters VALUES (4, 'bloom(memory=1MB, k=1)');
+INSERT INTO filters
+SELECT 5, streamfilter_agg(i, 'bloom(memory=300kB, k=9)') FROM generate_series(1, 20000) i WHERE i % 2 = 0;
 
 -- Text and back: the same bytes, the same text.
 SELECT id, streamfilter_send(f::text::streamfilter) = streamfilter_send(f) AS same_bytes,
@@ -123,6 +125,8 @@ FROM filters ORDER BY id;
 -- A filter that went through all of it goes on as before.
 SELECT bool_and(f @> i) AS no_false_negatives
 FROM copied, generate_series(1, 500) i WHERE id = 1;
+SELECT id, count(*) FILTER (WHERE f @> i) AS remembered, count(*) FILTER (WHERE NOT f @> -i) AS new
+FROM generate_series(19901, 20000) i, copied WHERE id IN (2, 5) GROUP BY id ORDER BY id;
 SELECT streamfilter_send(streamfilter_add(c.f, 0)) = streamfilter_send(streamfilter_add(f.f, 0))
          AS same_future
 FROM filters f JOIN copied c USING (id) WHERE id = 2;

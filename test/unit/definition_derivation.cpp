@@ -150,6 +150,10 @@ BOOST_AUTO_TEST_CASE(slices_are_many_but_none_is_small) {
   BOOST_TEST(default_slices(1 << 20) == 16u);
   BOOST_TEST(default_slices(4 << 20) == 64u);
   BOOST_TEST(default_slices(std::uint64_t{1} << 46) == 64u);
+  for (const char* memory : {"1kB", "128kB", "1MB", "1GB"}) {
+    const Parameters p = parameters_of(std::string("sbf(memory=") + memory + ")");
+    BOOST_TEST(p.slices == default_slices(p.memory));
+  }
 }
 
 BOOST_AUTO_TEST_CASE(slices_fill_the_memory_but_for_a_rest) {

@@ -235,6 +235,8 @@ BOOST_AUTO_TEST_CASE(wrong_counts_are_refused) {
     Filter filter = original;
     filter.slice().state->novel = filter.slice().state->arrivals + 1;
     BOOST_TEST(!filter.is_valid(), text);
+    filter.slice().state->arrivals = ~std::uint64_t{0};  // one more would be none
+    BOOST_TEST(!filter.is_valid(), text);
   }
 }
 

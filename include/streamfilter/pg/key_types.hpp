@@ -14,25 +14,29 @@ enum class Method : uint8 {
   unsigned32,  // oid and its like
   real4,       // widened, too
   real8,
+  numeric,
+  interval,
+  timetz,
+  jsonb,
+  enumeration,
+  fixed,    // bytes of a fixed number
+  varlena,  // all bytes count
+  padded,   // trailing blanks do not
   name,
   c_string,  // an untyped literal
-  varlena,   // all bytes count
-  padded,    // trailing blanks do not
-  six_bytes,
-  eight_bytes,
-  sixteen_bytes,
-  label,        // of an enum
+  collated,  // text whose bytes do not decide what is equal
+  array,
+  range,
+  multirange,
+  record,
   procedure,    // the operator class, 64 bits
   procedure32,  // the operator class, 32 bits
-  array,
-  record,
 };
 
-// The method of a type whose equality is that of canonical bytes; false for other types. Text under
-// a nondeterministic collation is not such a type after all: its bytes do not decide.
-bool find_direct_method(Oid type, Method* method);
+// How a type that is not a domain is hashed.
+Method method_of(Oid type);
 
-// The columns of a named composite type, to be released; nullptr for other types.
+// The columns of a named composite type, to be released.
 TupleDesc row_columns(Oid type);
 
 // The first type inside `type` that cannot be hashed; InvalidOid if there is none. What is in an
