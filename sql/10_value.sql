@@ -1,4 +1,4 @@
--- ---- the type streamfilter: a filter as a value ----------------------------------------------------
+-- ---- the type streamfilter: a filter as a value -----------------------------------------------
 
 CREATE TYPE streamfilter;
 
@@ -63,8 +63,7 @@ IS 'kind, parameters, memory, fill, estimated false-positive rate and number of 
 
 CREATE OPERATOR @> (
   LEFTARG = streamfilter, RIGHTARG = "any",
-  FUNCTION = streamfilter_contains,
-  RESTRICT = contsel, JOIN = contjoinsel
+  FUNCTION = streamfilter_contains
 );
 COMMENT ON OPERATOR @> (streamfilter, "any") IS 'does the filter (probably) remember the key?';
 

@@ -1,4 +1,4 @@
--- ---- aggregates ------------------------------------------------------------------------------------
+-- ---- aggregates -------------------------------------------------------------------------------
 
 CREATE FUNCTION streamfilter_agg_transition(internal, key "any", prototype streamfilter)
 RETURNS internal

@@ -1,4 +1,4 @@
--- ---- first occurrences of a query's rows ------------------------------------------------------------
+-- ---- first occurrences of a query's rows ------------------------------------------------------
 
 CREATE FUNCTION streamfilter_distinct(row_type anyelement, query text, prototype streamfilter,
   key text[] DEFAULT NULL) RETURNS SETOF anyelement

@@ -160,7 +160,7 @@ double window_keys(const Parameters& parameters, double fnr) noexcept {
     high *= 2;
     if (high > 1e18) return std::numeric_limits<double>::infinity();
   }
-  boost::uintmax_t rounds = 100;
+  std::uintmax_t rounds = 100;
   const auto root = boost::math::tools::bisect(
       [&](double gap) { return ops->fnr_at(parameters, gap) <= fnr ? -1.0 : 1.0; }, low, high,
       [](double a, double b) { return b - a < 0.5; }, rounds, MathPolicy());

@@ -109,6 +109,7 @@ bool fits_column(const NamedFilter* filter, KeyValue* key, int number, Datum* va
   return hash_datum(filter->hashers[number], fitted, filter->seed) == hash;
 }
 
+// A change of the columns invalidates plans, and is refused while a scan is open.
 void check_keys(const ScanState* scan) {
   const FilterRelation* relation = scan->filter->relation;
   bool same = relation->key_count == scan->count;
@@ -149,12 +150,11 @@ void begin_foreign_scan(ForeignScanState* node, int flags) {
 
   auto* scan = static_cast<ScanState*>(palloc0(sizeof(ScanState)));
   scan->filter = filter;
-  scan->count = filter->relation->key_count;
+  scan->count = list_length(plan->fdw_exprs);
   scan->keys = static_cast<KeyValue*>(palloc0(sizeof(KeyValue) * scan->count));
   scan->values = static_cast<Datum*>(palloc0(sizeof(Datum) * scan->count));
   scan->isnull = static_cast<bool*>(palloc0(sizeof(bool) * scan->count));
-  Assert(scan->count == list_length(plan->fdw_exprs));  // a change invalidates the plan
-  for (int i = 0; i < scan->count; ++i) {
+  for (int i = 0; i < Min(scan->count, filter->relation->key_count); ++i) {
     auto* value = static_cast<Expr*>(list_nth(plan->fdw_exprs, i));
     const FilterColumn* column = filter->relation->keys[i];
     KeyValue* key = &scan->keys[i];
@@ -168,6 +168,7 @@ void begin_foreign_scan(ForeignScanState* node, int flags) {
                       find_typmod_coercion_function(key->target, &function) == COERCION_PATH_FUNC;
     if (key->has_length) fmgr_info(function, &key->to_length);
   }
+  check_keys(scan);
   node->fdw_state = scan;
 }
 

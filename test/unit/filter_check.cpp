@@ -213,6 +213,13 @@ BOOST_AUTO_TEST_CASE(numbers_that_no_definition_allows_are_refused) {
   for (const double fpr : {-0.5, -0.0, 1.0, 7.0, std::numeric_limits<double>::infinity(),
                            std::numeric_limits<double>::quiet_NaN()})
     BOOST_TEST(refused(sbf, [=](Parameters& p) { p.fpr = fpr; }), fpr);
+  BOOST_TEST(refused(sbf, [](Parameters& p) {  // consistent, but more than can be asked for
+    Definition definition = definition_of(p);
+    definition.parameters.memory = std::uint64_t{1} << 47;
+    Problem problem;
+    BOOST_TEST(complete(definition, problem));
+    p = definition.parameters;
+  }));
   BOOST_TEST(refused(sbf, [](Parameters& p) { p.kind = Kind::automatic; }));
   BOOST_TEST(refused(sbf, [](Parameters& p) { p.kind = static_cast<Kind>(200); }));
   BOOST_TEST(refused(sbf, [](Parameters& p) { p.layout = Layout::blocked; }));
