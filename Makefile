@@ -12,7 +12,8 @@ DATA_built = sql/$(EXTENSION)--$(EXTVERSION).sql
 SQL_PARTS = $(sort $(wildcard sql/[0-9]*.sql))
 
 REGRESS = $(patsubst test/sql/%.sql,%,$(sort $(wildcard test/sql/*.sql)))
-REGRESS_OPTS = --inputdir=test
+# UTF8: some tests need ICU collations.
+REGRESS_OPTS = --inputdir=test --encoding=UTF8
 ISOLATION = $(patsubst test/isolation/specs/%.spec,%,$(sort $(wildcard test/isolation/specs/*.spec)))
 ISOLATION_OPTS = --inputdir=test/isolation
 TAP_TESTS = 1

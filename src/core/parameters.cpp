@@ -130,7 +130,11 @@ bool set_memory(Definition& definition, const char* value, Problem& problem) noe
     bad_value(problem, Error::syntax, "memory", value);
     return problem.add_hint("Give a number of bytes, or a number with a unit: B, kB, MB, GB, TB.");
   }
-  if (bytes > kMostMemory) return bad_range(problem, "memory", value, 1, kMostMemory);
+  if (bytes > kMostMemory) {
+    bad_range(problem, "memory", value, 1, kMostMemory);
+    problem.error = Error::too_large;
+    return false;
+  }
   definition.parameters.memory = bytes;
   definition.memory_given = true;
   return true;

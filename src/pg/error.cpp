@@ -1,7 +1,27 @@
 #include "streamfilter/pg/pg.hpp"
+
+extern "C" {
+#include "mb/pg_wchar.h"
+}
+
 #include "streamfilter/pg/error.hpp"
 
 namespace streamfilter::pg {
+namespace {
+
+// The core cuts long input without looking at characters: what it cut apart becomes question marks.
+const char* valid_text(const char* text) {
+  const int encoding = GetDatabaseEncoding();
+  char* copy = pstrdup(text);
+  for (char* at = copy; *at != '\0';) {
+    const int length = pg_encoding_verifymbchar(encoding, at, static_cast<int>(strlen(at)));
+    if (length <= 0) *at = '?';
+    at += Max(length, 1);
+  }
+  return copy;
+}
+
+}  // namespace
 
 int sqlstate(Error error) noexcept {
   switch (error) {
@@ -22,9 +42,9 @@ int sqlstate(Error error) noexcept {
 
 int problem_report(const Problem& problem) {
   errcode(sqlstate(problem.error));
-  errmsg("%s", problem.message);
-  if (problem.detail[0] != '\0') errdetail("%s", problem.detail);
-  if (problem.hint[0] != '\0') errhint("%s", problem.hint);
+  errmsg("%s", valid_text(problem.message));
+  if (problem.detail[0] != '\0') errdetail("%s", valid_text(problem.detail));
+  if (problem.hint[0] != '\0') errhint("%s", valid_text(problem.hint));
   return 0;
 }
 

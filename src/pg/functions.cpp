@@ -135,12 +135,7 @@ SF_FUNCTION(streamfilter_value) {
   NamedFilter* filter = named_filter(PG_GETARG_OID(0));
   use_filter(filter, Use::test);
   const Parameters& parameters = filter->header->parameters;
-  if (parameters.memory >= MaxAllocSize)
-    ereport(ERROR, errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-            errmsg("filter \"%s\" is too large for a value", filter->relation->name),
-            errdetail("It has %llu bytes; a value has less than 1 GB.",
-                      static_cast<unsigned long long>(parameters.memory)),
-            errhint("Give the filter less memory, or spread the keys over several filters."));
+  if (Problem problem; !fits_value(parameters, problem)) raise(problem);
   auto* copy = static_cast<Header*>(palloc0(parameters.memory));
   memcpy(static_cast<void*>(copy), filter->header, sizeof(Header));
   // Wishes may have been altered since the state was built.
