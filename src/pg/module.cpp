@@ -3,7 +3,6 @@
 #include "streamfilter/pg/ddl.hpp"
 #include "streamfilter/pg/executor_watch.hpp"
 #include "streamfilter/pg/filter_lifecycle.hpp"
-#include "streamfilter/pg/named_filter.hpp"
 #include "streamfilter/pg/settings.hpp"
 #include "streamfilter/pg/shared_state.hpp"
 
@@ -20,7 +19,6 @@ void _PG_init(void) {
   if (!process_shared_preload_libraries_in_progress) return;
   init_shared_state();
   init_lifecycle();
-  init_named_filters();
   init_executor_watch();
   init_ddl_watch();
 }

@@ -152,11 +152,6 @@ void revalidate(NamedFilter* filter, Use use) {
 
 }  // namespace
 
-void init_named_filters() {
-  RegisterXactCallback(at_transaction_end, nullptr);
-  RegisterSubXactCallback(at_subtransaction_end, nullptr);
-}
-
 NamedFilter* named_filter(Oid relid) {
   if (handles == nullptr) {
     if (CacheMemoryContext == nullptr) CreateCacheMemoryContext();
@@ -169,6 +164,10 @@ NamedFilter* named_filter(Oid relid) {
     handles = hash_create("streamfilter handles", 16, &control,
                           HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
     CacheRegisterRelcacheCallback(on_invalidation, static_cast<Datum>(0));
+    // Registered after those of the life cycle, so called before them: the counters are added before
+    // a slot is freed.
+    RegisterXactCallback(at_transaction_end, nullptr);
+    RegisterSubXactCallback(at_subtransaction_end, nullptr);
   }
   bool found;
   auto* filter = static_cast<NamedFilter*>(hash_search(handles, &relid, HASH_ENTER, &found));

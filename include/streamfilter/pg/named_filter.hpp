@@ -72,7 +72,4 @@ void reset_filter(NamedFilter* filter);
 // Adds what this backend has counted to the counters in shared memory.
 void flush_counters();
 
-// Called by _PG_init.
-void init_named_filters();
-
 }  // namespace streamfilter::pg
