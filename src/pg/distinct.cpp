@@ -5,10 +5,7 @@ extern "C" {
 #include "executor/spi.h"
 #include "funcapi.h"
 #include "parser/parse_coerce.h"
-#include "tcop/cmdtag.h"
 #include "utils/array.h"
-#include "utils/plancache.h"
-#include "utils/portal.h"
 #include "utils/tuplestore.h"
 }
 
@@ -16,11 +13,13 @@ extern "C" {
 #include "streamfilter/pg/coercion.hpp"
 #include "streamfilter/pg/filter_relation.hpp"
 #include "streamfilter/pg/key_hash.hpp"
+#include "streamfilter/pg/query.hpp"
 #include "streamfilter/pg/value.hpp"
 
 namespace streamfilter::pg {
 namespace {
 
+constexpr const char* kFunction = "streamfilter_distinct";
 constexpr long kBatch = 100;  // rows fetched at a time
 
 // A row, taken apart.
@@ -48,40 +47,10 @@ struct Conversion {
   Row to;  // columns that were dropped from the row type stay NULL
 };
 
-struct Progress {
-  uint64 rows;  // read so far
-  uint64 kept;
-};
-
-// Called between batches. Here a long run could tell how far it has come.
-void report_progress(const Progress&) { CHECK_FOR_INTERRUPTS(); }
-
 [[noreturn]] void raise_null_argument(const char* name) {
   ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
                   errmsg("argument \"%s\" of streamfilter_distinct must not be null", name)));
   pg_unreachable();
-}
-
-// Prepares the query, which must be one SELECT, and opens a cursor for it.
-Portal open_query(const char* query) {
-  SPIPlanPtr plan = SPI_prepare(query, 0, nullptr);
-  if (plan == nullptr) elog(ERROR, "SPI_prepare failed: %s", SPI_result_code_string(SPI_result));
-  List* statements = SPI_plan_get_plan_sources(plan);
-  const char* found = "It has no statement.";
-  if (list_length(statements) > 1) {
-    found = psprintf("It has %d statements.", list_length(statements));
-  } else if (list_length(statements) == 1) {
-    const CommandTag tag = static_cast<CachedPlanSource*>(linitial(statements))->commandTag;
-    found = tag == CMDTAG_SELECT && SPI_is_cursor_plan(plan)
-                ? nullptr
-                : psprintf("It is %s.", tag == CMDTAG_SELECT ? "a SELECT without a result"
-                                                             : GetCommandTagName(tag));
-  }
-  if (found != nullptr)
-    ereport(ERROR, (errcode(ERRCODE_INVALID_CURSOR_DEFINITION),
-                    errmsg("argument \"query\" of streamfilter_distinct must be one SELECT"),
-                    errdetail("%s", found)));
-  return SPI_cursor_open(nullptr, plan, nullptr, nullptr, false);
 }
 
 Row make_row(int columns) {
@@ -233,9 +202,8 @@ void run(Portal portal, const Key& key, const Conversion& conversion, Header* fi
          Tuplestorestate* result) {
   const MemoryContext batch_context = AllocSetContextCreate(
       CurrentMemoryContext, "streamfilter_distinct batch", ALLOCSET_DEFAULT_SIZES);
-  Progress progress{};
+  Progress progress(kFunction);
   for (;;) {
-    report_progress(progress);
     SPI_cursor_fetch(portal, true, kBatch);
     if (SPI_processed == 0) break;
     const MemoryContext caller = MemoryContextSwitchTo(batch_context);
@@ -244,11 +212,10 @@ void run(Portal portal, const Key& key, const Conversion& conversion, Header* fi
                         conversion.from.isnull);
       if (is_repeat(key, conversion.from, filter)) continue;
       keep_row(conversion, result);
-      ++progress.kept;
     }
     MemoryContextSwitchTo(caller);
     MemoryContextReset(batch_context);
-    progress.rows += SPI_processed;
+    progress.add(SPI_processed);
     SPI_freetuptable(SPI_tuptable);
   }
 }
@@ -292,7 +259,7 @@ SF_FUNCTION(streamfilter_distinct) {
 
   SPI_connect();
   Header* filter = copy_value(get_value(PG_GETARG_DATUM(2)), CurrentMemoryContext);
-  Portal portal = open_query(query);
+  Portal portal = open_query(query, kFunction);
   const Conversion conversion = make_conversion(portal->tupDesc, set->setDesc, scalar);
   const Key key = make_key(conversion, names);
   run(portal, key, conversion, filter, set->setResult);

@@ -100,9 +100,9 @@ BOOST_AUTO_TEST_CASE(values_out_of_range) {
        "value \"1e16\" is out of range for option \"keys\"", nullptr},
       {"bloom(keys=18446744073709551616)", Error::out_of_range,
        "value \"18446744073709551616\" is out of range for option \"keys\"", nullptr},
-      {"sbf(memory=65TB)", Error::out_of_range,
-       "value \"65TB\" is out of range for option \"memory\"", nullptr},
-      {"sbf(memory=18446744073709551615)", Error::out_of_range,
+      {"sbf(memory=65TB)", Error::too_large, "value \"65TB\" is out of range for option \"memory\"",
+       nullptr},
+      {"sbf(memory=18446744073709551615)", Error::too_large,
        "value \"18446744073709551615\" is out of range for option \"memory\"", nullptr},
   });
 }
