@@ -81,7 +81,8 @@ bool check(const void* bytes, std::size_t length, Problem& problem) noexcept {
   for (std::uint32_t i = 0; i < parameters.slices; ++i) {
     const ConstSlice slice = slice_at(header, i);
     if (slice.state->arrivals > kMostArrivals || slice.state->novel > slice.state->arrivals ||
-        !ops->check(parameters, slice))
+        !ops->check(parameters, slice) ||
+        (slice.state->arrivals == 0 && ops->estimate(parameters, slice).fill > 0))
       return problem.set(Error::corrupt, "damaged streamfilter: invalid state of slice %u", i);
   }
   const unsigned char* at = static_cast<const unsigned char*>(bytes) + sizeof(Header) +

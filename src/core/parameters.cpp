@@ -393,7 +393,7 @@ bool cannot_keep(const Definition& definition, Problem& problem) noexcept {
 void choose_kind(Definition& definition) noexcept {
   Parameters& p = definition.parameters;
   p.kind = Kind::sbf;
-  if (p.keys == 0 || definition.layout_given) return;
+  if (p.keys == 0 || p.layout == Layout::blocked) return;
   Definition attempt = definition;
   attempt.parameters.kind = Kind::bloom;
   if (!definition.memory_given) attempt.parameters.memory = memory_for_keys(attempt);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <boost/math/special_functions/beta.hpp>
 #include <cmath>
+#include <limits>
 
 #include "streamfilter/core/boost_policy.hpp"
 
@@ -24,10 +25,14 @@ double decrements(double fps, double max, double k, double m) noexcept {
   return 1 / ((1 / std::pow(zeros, 1 / max) - 1) * (1 / k - 1 / m));
 }
 
+double effective_cells(double k, double m) noexcept {
+  return k / m < 1e-4 ? std::numeric_limits<double>::infinity() : m;
+}
+
 std::uint64_t whole_decrements(double fps, double max, double k, double m) noexcept {
-  const double p = decrements(fps, max, k, m);
+  const double p = decrements(fps, max, k, effective_cells(k, m));
   if (!(p > 0 && p < 1e18)) return 0;
-  return static_cast<std::uint64_t>(std::max(1.0, std::ceil(p * (1 - 1e-4))));
+  return static_cast<std::uint64_t>(std::max(1.0, std::ceil(p * (1 - 1e-12))));
 }
 
 namespace {

@@ -54,7 +54,7 @@ bool derive_cells(Definition& definition, Problem& problem) noexcept {
   }
   if (!definition.has(kCellBits)) p.set_integer(kCellBits, bits_for(p.integer(kMax)));
   if (p.integer(kMax) >> p.integer(kCellBits) != 0) {
-    problem.set(Error::conflict, "cells of %u bits cannot count to max %u",
+    problem.set(Error::conflict, "%u-bit cells cannot count to max %u",
                 static_cast<unsigned>(p.integer(kCellBits)),
                 static_cast<unsigned>(p.integer(kMax)));
     return problem.add_hint("Leave out cell_bits, or set it to %u.", bits_for(p.integer(kMax)));
@@ -196,9 +196,10 @@ Estimate estimate(const Parameters& p, ConstSlice slice) noexcept {
 }
 
 double fpr_bound(const Parameters& p) noexcept {
+  const double k = static_cast<double>(p.integer(kK));
   return sbf_model::fpr_bound(
-      static_cast<double>(p.integer(kMax)), static_cast<double>(p.integer(kK)),
-      static_cast<double>(p.integer(kP)), static_cast<double>(p.integer(kCells)));
+      static_cast<double>(p.integer(kMax)), k, static_cast<double>(p.integer(kP)),
+      sbf_model::effective_cells(k, static_cast<double>(p.integer(kCells))));
 }
 
 double fnr_at(const Parameters& p, double gap) noexcept {

@@ -18,10 +18,9 @@ double bound_of(const Parameters& parameters) {
   return find_ops(parameters.kind)->fpr_bound(parameters);
 }
 
-// P up to 1e-4 below Eq. 17 is allowed, which the K cells of a key raise to a power.
+// But for rounding: where Eq. 17 is whole, Eq. 8 gives fpr itself.
 bool keeps(const Parameters& parameters, double fpr) {
-  const double k = static_cast<double>(option_value(parameters, "k"));
-  return bound_of(parameters) <= fpr * (1 + k * 1e-4);
+  return bound_of(parameters) <= fpr * (1 + 1e-9);
 }
 
 }  // namespace

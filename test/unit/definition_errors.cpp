@@ -205,9 +205,9 @@ BOOST_AUTO_TEST_CASE(a_layout_that_the_kind_does_not_have) {
 
 BOOST_AUTO_TEST_CASE(cells_that_cannot_count_to_max) {
   check_cases({
-      {"sbf(max=4, cell_bits=2)", Error::conflict, "cells of 2 bits cannot count to max 4",
+      {"sbf(max=4, cell_bits=2)", Error::conflict, "2-bit cells cannot count to max 4",
        "Leave out cell_bits, or set it to 3."},
-      {"sbf(max=15, cell_bits=1)", Error::conflict, "cells of 1 bits cannot count to max 15",
+      {"sbf(max=15, cell_bits=1)", Error::conflict, "1-bit cells cannot count to max 15",
        "Leave out cell_bits, or set it to 4."},
   });
 }

@@ -98,8 +98,8 @@ BOOST_AUTO_TEST_CASE(whole_decrements_keep_eq_8_a_bound) {
     for (const double max : {1., 2., 3., 7., 15.})
       for (const double k : {1., 2., 5., 10.}) {
         const double p = static_cast<double>(whole_decrements(fps, max, k, kCells));
-        BOOST_TEST(fpr_bound(max, k, p, kCells) <= fps * (1 + k * 1.01e-4));
-        if (p > 1) BOOST_TEST(fpr_bound(max, k, p - 1, kCells) > fps);
+        BOOST_TEST(fpr_bound(max, k, p, effective_cells(k, kCells)) <= fps * (1 + 1e-9));
+        if (p > 1) BOOST_TEST(fpr_bound(max, k, p - 1, effective_cells(k, kCells)) > fps);
       }
 }
 

@@ -17,8 +17,10 @@ double fpr_bound(double max, double k, double p, double m) noexcept;
 // Eq. 17 as a real number: the P that makes Eq. 8 equal to fps.
 double decrements(double fps, double max, double k, double m) noexcept;
 
-// Eq. 17 rounded up, so that Eq. 8 stays a bound. The paper rounds down. A relative excess of up to
-// 1e-4 over a whole number counts as that number: Eq. 17 exceeds it by K/m where it is whole.
+// m for Eq. 8 and 17: infinity where 1/m is negligible beside 1/K (K/m < 1e-4), as the paper has it.
+double effective_cells(double k, double m) noexcept;
+
+// Eq. 17 for effective_cells, rounded up, so that Eq. 8 stays a bound. The paper rounds down.
 std::uint64_t whole_decrements(double fps, double max, double k, double m) noexcept;
 
 // Eq. 9: the probability that a cell set `gap` elements ago is zero now, if it is set with
