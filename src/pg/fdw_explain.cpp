@@ -6,6 +6,7 @@ extern "C" {
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "nodes/plannodes.h"
+#include "optimizer/clauses.h"
 #include "utils/rel.h"
 #include "utils/ruleutils.h"
 }
@@ -83,7 +84,33 @@ bool search_plan(Plan* plan, Search* search) {
   return true;
 }
 
+bool is_column(Node* node, Index relation) {
+  node = strip_implicit_coercions(node);
+  return IsA(node, Var) && reinterpret_cast<Var*>(node)->varno == static_cast<int>(relation);
+}
+
+// The conditions with the filter's column on the left, whichever side the planner has put it on.
+List* columns_first(List* conditions, Index relation) {
+  List* result = NIL;
+  ListCell* cell;
+  foreach (cell, conditions) {
+    auto* condition = static_cast<Node*>(lfirst(cell));
+    if (IsA(condition, OpExpr)) {
+      auto* comparison = reinterpret_cast<OpExpr*>(condition);
+      if (list_length(comparison->args) == 2 &&
+          !is_column(static_cast<Node*>(linitial(comparison->args)), relation) &&
+          is_column(static_cast<Node*>(lsecond(comparison->args)), relation)) {
+        condition = static_cast<Node*>(copyObjectImpl(condition));
+        CommuteOpExpr(reinterpret_cast<OpExpr*>(condition));
+      }
+    }
+    result = lappend(result, condition);
+  }
+  return result;
+}
+
 void explain_key(Plan* plan, List* conditions, ExplainState* es) {
+  conditions = columns_first(conditions, reinterpret_cast<Scan*>(plan)->scanrelid);
   Search search = {es->pstmt, plan, NIL};
   // A plan whose place is not found shows its parameters as $0.
   if (!search_plan(es->pstmt->planTree, &search)) search_plans(es->pstmt->subplans, &search);

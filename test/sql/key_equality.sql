@@ -21,7 +21,7 @@ END $$;
 
 -- Collations: equal without regard to case, to accents, to neither.
 CREATE COLLATION no_case (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
-CREATE COLLATION no_accent (provider = icu, locale = 'und-u-ks-level1-kc-true', deterministic = false);
+CREATE COLLATION no_accent (provider = icu, locale = 'und-u-kc-ks-level1', deterministic = false);
 CREATE COLLATION careful (provider = icu, locale = 'und');
 CREATE EXTENSION citext;
 CREATE TYPE mood AS ENUM ('sad', 'ok', 'happy');
