@@ -31,6 +31,15 @@ double series(double y, double k) noexcept {
 // Probability that any of k bits is unset.
 double any_unset(double unset, double k) noexcept { return -std::expm1(k * std::log1p(-unset)); }
 
+// An integral by the trapezoidal rule, point by point; the first of width 0.
+struct Integral {
+  double sum = 0, last = 0;
+  void add(double width, double value) noexcept {
+    sum += width * (value + last) / 2;
+    last = value;
+  }
+};
+
 // The largest c (1-y^k) over all loads y: bits reset per element, at most.
 double most_resets(Scheme scheme, double k) noexcept {
   switch (scheme) {
@@ -74,12 +83,12 @@ double fnr_bound(const Setting& setting, double gap) noexcept {
   return -std::expm1(setting.k * std::log1p(-reset));
 }
 
-// What the integrals over the past say at one time.
-struct Course::Integrals {
-  double is_new;        // probability that the next element is new
+// What the past says of the next element.
+struct Course::Next {
+  double is_new;        // probability that it is new
   double load;          // that a bit of a new key is set
-  double unset_repeat;  // that the next element is a repeat and one certain bit of it is unset
-  double missed;        // that the next element is a repeat and any bit of it is unset
+  double unset_repeat;  // that it is a repeat and one certain bit of it is unset
+  double missed;        // that it is a repeat and any bit of it is unset
 };
 
 Course::Course(const Setting& setting, double rows, double distinct) noexcept
@@ -112,24 +121,26 @@ double Course::insertion(double t) const noexcept {
   return setting_.scheme == Scheme::rsbf_printed && t > 1 && 1 / t > setting_.p_star ? 1 / t : 1;
 }
 
-// Integrates over `lag`, the time since the last reset of a bit or the last insertion of a key.
-Course::Integrals Course::integrate(unsigned i) const noexcept {
-  const double now = time_[i];
-  Integrals result{};
-  // Probability that a key does not come within so many elements: not drawn, and not listed there.
-  const auto undrawn = [&](double elements) { return std::exp(-draws_ * elements); };
-  const auto absent = [&](double elements) { return undrawn(elements) * (1 - list_ * elements); };
-  // … that it comes now, and has not come within so many elements before.
-  const auto first = [&](double elements) {
-    return distinct_ * (list_ * undrawn(elements) + draws_ * absent(elements));
-  };
-  result.is_new = first(now);
+// Probability that a key does not come within so many elements: it is not drawn …
+double Course::undrawn(double elements) const noexcept { return std::exp(-draws_ * elements); }
 
-  double unset = 0;  // of a bit that was set `lag` ago
-  double reset_density = 0, unset_density = 0, missed_density = 0;  // at the last point
-  const double a = std::log1p(now / grid_) / kSteps;
+// … and its certain arrival is not there.
+double Course::absent(double elements) const noexcept {
+  return undrawn(elements) * (1 - list_ * elements);
+}
+
+// Probability that the next element is a key that was absent from so many before it.
+double Course::returns_after(double elements) const noexcept {
+  return distinct_ * (list_ * undrawn(elements) + draws_ * absent(elements));
+}
+
+// Integrates over `lag`, the time since the last reset of a bit or the last insertion of a key.
+Course::Next Course::next(unsigned i) const noexcept {
+  const double now = time_[i], a = std::log1p(now / grid_) / kSteps;
+  Integral unset;  // probability for a bit that was set `lag` ago
+  Integral unset_repeat, missed;
+  double kept = 0, inserted = 0, lag = 0;
   unsigned cell = i;
-  double lag = 0;
   for (unsigned j = 0; j <= kSteps; ++j) {
     const double previous = lag;
     lag = j < kSteps ? grid_ * std::expm1(a * j) : now;
@@ -140,40 +151,29 @@ Course::Integrals Course::integrate(unsigned i) const noexcept {
     const auto at = [&](const double(&values)[kSteps + 1]) {
       return i == 0 ? values[0] : values[cell] + part * (values[cell - 1] - values[cell]);
     };
-    const double resets = reset_sum_[i] - at(reset_sum_);
-    const double inserted = inserted_sum_[i] - at(inserted_sum_);
-    const double kept = std::exp(-resets) * std::exp(-distinct_ * (1 - absent(inserted)));
 
-    const double density = at(reset_rate_) * kept;
-    if (j > 0) unset += (lag - previous) * (density + reset_density) / 2;
-    reset_density = density;
+    inserted = inserted_sum_[i] - at(inserted_sum_);
+    // Neither reset since then, nor set again by any of its keys.
+    kept = std::exp(at(reset_sum_) - reset_sum_[i] - distinct_ * (1 - absent(inserted)));
+    unset.add(lag - previous, at(reset_rate_) * kept);
 
     // A listed repeat was last drawn `lag` ago; a drawn repeat was last drawn or listed then.
-    const double last = insertion(then) * distinct_ * draws_ * undrawn(inserted) *
-                        (2 * list_ + draws_ * (1 - list_ * inserted));
-    const double last_unset = last * unset,
-                 last_missed = last * any_unset(std::min(unset, 1.0), setting_.k);
-    if (j > 0) {
-      result.unset_repeat += (lag - previous) * (last_unset + unset_density) / 2;
-      result.missed += (lag - previous) * (last_missed + missed_density) / 2;
-    }
-    unset_density = last_unset;
-    missed_density = last_missed;
-    if (j == kSteps) {
-      // Bits of keys that were never inserted: never set, or reset and not set again.
-      const double unset_new = std::min(1.0, unset + kept);
-      const double passed_over = first(inserted) - result.is_new;
-      result.load = 1 - unset_new;
-      result.unset_repeat += passed_over * unset_new;
-      result.missed += passed_over * any_unset(unset_new, setting_.k);
-    }
+    const double last_inserted = insertion(then) * distinct_ * draws_ * undrawn(inserted) *
+                                 (2 * list_ + draws_ * (1 - list_ * inserted));
+    const double bit = std::min(unset.sum, 1.0);
+    unset_repeat.add(lag - previous, last_inserted * bit);
+    missed.add(lag - previous, last_inserted * any_unset(bit, setting_.k));
   }
-  return result;
+  // Bits of keys that were never inserted, new or passed over: never set, or reset since.
+  const double unset_new = std::min(1.0, unset.sum + kept);
+  const double is_new = returns_after(now), passed_over = returns_after(inserted) - is_new;
+  return {is_new, 1 - unset_new, unset_repeat.sum + passed_over * unset_new,
+          missed.sum + passed_over * any_unset(unset_new, setting_.k)};
 }
 
-double Course::resets(unsigned i, const Integrals& integrals) const noexcept {
-  const double t = time_[i], y = integrals.load;
-  const double missed = integrals.is_new * any_unset(1 - y, setting_.k) + integrals.missed;
+double Course::resets(unsigned i, const Next& next) const noexcept {
+  const double t = time_[i], y = next.load;
+  const double missed = next.is_new * any_unset(1 - y, setting_.k) + next.missed;
   switch (setting_.scheme) {
     case Scheme::bsbf: return missed;
     case Scheme::bsbfsd: return missed / setting_.k;
@@ -183,7 +183,7 @@ double Course::resets(unsigned i, const Integrals& integrals) const noexcept {
   }
   if (t <= 1) return 0;
   if (1 / t > setting_.p_star) return insertion(t);
-  const double unset = integrals.is_new * (1 - y) + integrals.unset_repeat;
+  const double unset = next.is_new * (1 - y) + next.unset_repeat;
   return y > 0 ? unset / y : 0;
 }
 
@@ -194,20 +194,20 @@ void Course::step(unsigned i) noexcept {
         inserted_sum_[i - 1] + width * (insertion(time_[i]) + insertion(time_[i - 1])) / 2;
     reset_rate_[i] = reset_rate_[i - 1];
   }
-  Integrals integrals{};
+  Next element{};
   for (unsigned round = 0; round < 50; ++round) {
     if (i > 0)
       reset_sum_[i] = reset_sum_[i - 1] + width * (reset_rate_[i] + reset_rate_[i - 1]) / 2;
-    integrals = integrate(i);
-    const double rate = resets(i, integrals);
+    element = next(i);
+    const double rate = resets(i, element);
     const bool settled = std::fabs(rate - reset_rate_[i]) <= 1e-7 * (1e-3 + rate);
     reset_rate_[i] = rate;
     if (settled) break;
   }
-  const double repeats = 1 - integrals.is_new;
-  load_[i] = integrals.load;
-  fpr_[i] = std::pow(integrals.load, setting_.k);
-  fnr_[i] = repeats > 0 ? std::min(1.0, integrals.missed / repeats) : 0;
+  const double repeats = 1 - element.is_new;
+  load_[i] = element.load;
+  fpr_[i] = std::pow(element.load, setting_.k);
+  fnr_[i] = repeats > 0 ? std::min(1.0, element.missed / repeats) : 0;
   if (i == 0) return;
   new_sum_[i] = distinct_ * (1 - std::exp(-draws_ * time_[i]) * (1 - list_ * time_[i]));
   const double rows = time_[i] - time_[i - 1], fresh = new_sum_[i] - new_sum_[i - 1];

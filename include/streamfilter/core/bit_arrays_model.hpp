@@ -40,18 +40,20 @@ double fpr_bound(const Setting& setting, double keys) noexcept;
 // new keys alone, at the load at which most bits are reset. Then a bit of the key is reset at rate
 // L/s and set at rate 1/s per element, L = max of c (1-y^k) over y, so it is still set with
 // probability u = (1 + L exp(-(1+L) gap/s)) / (1 + L), and the rate is 1 - u^k.
-// For rsbf_printed this holds in the first and third phase; in the second, most elements are not
-// remembered at all.
+// For rsbf_printed this is the rate in the third phase if new keys came before (half of the bits
+// are set then; fewer if few keys came, and each is reset sooner). In the first phase nothing is
+// reset; in the second, most elements are not remembered at all.
 double fnr_bound(const Setting& setting, double gap) noexcept;
 
 struct Rates {
-  double load;  // share of ones
+  double load;  // share of bits set
   double fpr;   // false positives / elements that are new
   double fnr;   // false negatives / elements that are repeats
 };
 
 // The course of a filter over the stream of tables 1-9: `distinct` keys that come once each and
-// rows - distinct uniform draws from them, all in random order (distinct = rows: new keys alone).
+// rows - distinct uniform draws from them, all in random order (0 < distinct <= rows; equal: new
+// keys alone).
 //
 // A bit is unset if, since its last reset (or ever), no element that hashes to it was inserted.
 // Resets come to a bit as a Poisson process, at a rate that depends on time only; to a bit belong
@@ -73,11 +75,14 @@ class Course {
  private:
   static constexpr unsigned kSteps = 256;
 
-  struct Integrals;
+  struct Next;
 
   void make_grid() noexcept;
-  Integrals integrate(unsigned i) const noexcept;
-  double resets(unsigned i, const Integrals& integrals) const noexcept;
+  double undrawn(double elements) const noexcept;
+  double absent(double elements) const noexcept;
+  double returns_after(double elements) const noexcept;
+  Next next(unsigned i) const noexcept;
+  double resets(unsigned i, const Next& next) const noexcept;
   double insertion(double t) const noexcept;
   void step(unsigned i) noexcept;
   double between(const double (&values)[kSteps + 1], double row) const noexcept;
