@@ -107,7 +107,7 @@ BOOST_AUTO_TEST_CASE(the_model_gives_the_printed_tables) {
 
 BOOST_AUTO_TEST_CASE(the_filters_give_the_printed_tables) {
   for (const Cell& c : kCells) {
-    const double scale = kSanitized ? 10000 : 1000;
+    const double scale = kSanitized ? 2000 : 1000;
     const Measured m =
         measure(c.kind, static_cast<unsigned>(c.k), static_cast<std::uint64_t>(c.s() / scale),
                 c.scheme() == Scheme::rsbf_measured ? ", variant=measured" : "",
