@@ -5,6 +5,7 @@
 
 #include "streamfilter/core/kinds.hpp"
 #include "streamfilter/core/packed_cells.hpp"
+#include "streamfilter/core/slice_counts.hpp"
 
 #include "streamfilter/core/no_postgres.hpp"
 
@@ -30,10 +31,9 @@ std::uint64_t& ones(SliceState& state) noexcept { return state.own[0]; }
 std::uint64_t ones(const SliceState& state) noexcept { return state.own[0]; }
 
 // sbf.txt §2.3: FP = (1 - (1 - 1/m)^(Kn))^K for n keys in m bits. Keys spread over several slices
-// unevenly; the fullest is taken, three standard deviations above the mean.
+// unevenly; the fullest is taken.
 double rate(double k, double keys, double slices, double bits) noexcept {
-  double n = keys / slices;
-  if (slices > 1) n += 3 * std::sqrt(n);
+  const double n = keys_of_fullest(keys, slices);
   return std::pow(-std::expm1(k * n * std::log1p(-1 / bits)), k);
 }
 

@@ -9,6 +9,7 @@
 #include "streamfilter/core/packed_cells.hpp"
 #include "streamfilter/core/random.hpp"
 #include "streamfilter/core/sbf_model.hpp"
+#include "streamfilter/core/slice_counts.hpp"
 
 #include "streamfilter/core/no_postgres.hpp"
 
@@ -130,13 +131,7 @@ bool insert(const Parameters& p, Slice slice, const Element& element) noexcept {
   });
 }
 
-// Linear counting of the keys whose cells are still set.
-double remembered(double non_zero, double m, double k) noexcept {
-  return -m / k * std::log1p(-std::min(non_zero / m, 1 - 1 / m));
-}
-
-// A cell takes the larger value: whatever either remembers is remembered. `novel` would count keys
-// seen by both twice; it is scaled by what the cells say of their overlap.
+// A cell takes the larger value: whatever either remembers is remembered.
 void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
   const std::uint64_t m = p.integer(kCells);
   const std::uint64_t before = non_zero(*into.state);
@@ -153,14 +148,10 @@ void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
         return count;
       });
   const double cells = static_cast<double>(m), k = static_cast<double>(p.integer(kK));
-  const double parts = remembered(static_cast<double>(before), cells, k) +
-                       remembered(static_cast<double>(non_zero(*from.state)), cells, k);
-  const double both = remembered(static_cast<double>(after), cells, k);
-  const double sum =
-      static_cast<double>(into.state->novel) + static_cast<double>(from.state->novel);
-  const double larger = static_cast<double>(std::max(into.state->novel, from.state->novel));
-  const double scaled = parts > 0 ? sum * both / parts : sum;
-  into.state->novel = static_cast<std::uint64_t>(std::clamp(std::round(scaled), larger, sum));
+  const double parts = counted_keys(static_cast<double>(before), cells, k) +
+                       counted_keys(static_cast<double>(non_zero(*from.state)), cells, k);
+  into.state->novel = merged_novel(into.state->novel, from.state->novel, parts,
+                                   counted_keys(static_cast<double>(after), cells, k));
   non_zero(*into.state) = after;
 }
 

@@ -5,12 +5,15 @@
 
 namespace streamfilter {
 
-extern const FilterOps bloom_ops;  // bloom.cpp
-extern const FilterOps sbf_ops;    // stable_bloom.cpp
+extern const FilterOps bloom_ops;   // bloom.cpp
+extern const FilterOps sbf_ops;     // stable_bloom.cpp
+extern const FilterOps rsbf_ops;    // reservoir_bloom.cpp
+extern const FilterOps bsbf_ops;    // biased_bloom.cpp
+extern const FilterOps bsbfsd_ops;  // biased_bloom.cpp
+extern const FilterOps rlbsbf_ops;  // biased_bloom.cpp
 
 inline constexpr const FilterOps* kKinds[] = {
-    &bloom_ops,
-    &sbf_ops,
+    &bloom_ops, &sbf_ops, &rsbf_ops, &bsbf_ops, &bsbfsd_ops, &rlbsbf_ops,
 };
 
 }  // namespace streamfilter

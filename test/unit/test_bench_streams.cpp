@@ -1,0 +1,118 @@
+// The streams of the bench are what they say.
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+#include <vector>
+
+#include "../../bench/streams.hpp"
+#include "statistics.hpp"
+
+using namespace unit;
+
+BOOST_AUTO_TEST_SUITE(bench_streams)
+
+namespace {
+
+bool is_share(double count, double n, double p) {
+  return count >= least(n, p) && count <= most(n, p);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_shuffled_list_has_every_key_and_no_order) {
+  const std::uint64_t rows = 100000, distinct = 30000;
+  bench::ShuffledList stream(rows, distinct, 1), same(rows, distinct, 1);
+  std::vector<std::uint64_t> times(distinct), fresh(10);
+  bench::SeenKeys truth(distinct);
+  double ascending = 0;
+  for (std::uint64_t row = 0, last = 0; row < rows; ++row) {
+    const std::uint64_t key = stream.next();
+    BOOST_REQUIRE(key < distinct);
+    BOOST_REQUIRE(same.next() == key);
+    ++times[key];
+    fresh[row * 10 / rows] += !truth.is_repeat(key);
+    ascending += key > last;
+    last = key;
+  }
+  for (const std::uint64_t count : times) BOOST_TEST_REQUIRE(count >= 1u);
+  BOOST_TEST(is_share(ascending, static_cast<double>(rows), 0.5));
+  // New with probability D e^(-draws t) (1/N + draws (1 - t/N)), draws = (N-D)/(N D).
+  const double n = rows, d = distinct, draws = (n - d) / (n * d);
+  const auto new_until = [=](double t) { return d * (1 - std::exp(-draws * t) * (1 - t / n)); };
+  for (int part = 0; part < 10; ++part) {
+    const double expected = new_until(n * (part + 1) / 10) - new_until(n * part / 10);
+    BOOST_TEST(is_share(static_cast<double>(fresh[part]), n / 10, expected / (n / 10)));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(uniform_draws_are_uniform) {
+  bench::Uniform stream(100, 2);
+  std::vector<std::uint64_t> times(100);
+  for (int i = 0; i < 100000; ++i) ++times[stream.next()];
+  BOOST_TEST(is_uniform(times));
+}
+
+BOOST_AUTO_TEST_CASE(zipf_draws_have_zipf_shares) {
+  for (const double exponent : {0.5, 1., 1.3, 2.}) {
+    const std::uint64_t universe = 1000;
+    const double n = 300000;
+    bench::Zipf stream(universe, exponent, 3);
+    std::vector<double> times(universe);
+    for (double i = 0; i < n; ++i) times.at(stream.next()) += 1;
+    double sum = 0;
+    for (std::uint64_t i = 1; i <= universe; ++i) sum += std::pow(i, -exponent);
+    for (const std::uint64_t i : {1, 2, 3, 10, 100, 999, 1000})
+      BOOST_TEST(is_share(times[i - 1], n, std::pow(i, -exponent) / sum), exponent << " " << i);
+  }
+}
+
+// sbf.txt §5.1: the limits of l that it prints, and 70 % of the frequent keys in the first half.
+BOOST_AUTO_TEST_CASE(the_b_model_is_bursty) {
+  const auto possible = [](double b, unsigned level, double v) {
+    return bench::BModel(1000, b, level, v, 10, 1).is_possible();
+  };
+  BOOST_TEST(possible(0.7, 6, 0.1));
+  BOOST_TEST(!possible(0.7, 7, 0.1));
+  BOOST_TEST(possible(0.8, 1, 0.5));
+  BOOST_TEST(!possible(0.8, 2, 0.5));
+  BOOST_TEST(possible(0.5, 30, 0.9));
+  const std::uint64_t rows = 200000;
+  bench::BModel stream(rows, 0.7, 3, 0.2, 100, 4);
+  std::vector<double> frequent(8);
+  for (std::uint64_t row = 0; row < rows; ++row)
+    frequent[row * 8 / rows] += stream.next() >> 63 == 0;
+  const double n = rows / 8;
+  BOOST_TEST(is_share(frequent[0], n, 0.2 * 1.4 * 1.4 * 1.4));
+  BOOST_TEST(is_share(frequent[1], n, 0.2 * 1.4 * 1.4 * 0.6));
+  BOOST_TEST(is_share(frequent[4], n, 0.2 * 0.6 * 1.4 * 1.4));
+  BOOST_TEST(is_share(frequent[7], n, 0.2 * 0.6 * 0.6 * 0.6));
+}
+
+BOOST_AUTO_TEST_CASE(poisson_and_exponential_streams_have_their_means) {
+  const double n = 200000;
+  bench::Poisson poisson(0.3, 50, 5);
+  double frequent = 0, first = 0;
+  for (double i = 0; i < n; ++i) {
+    const std::uint64_t key = poisson.next();
+    frequent += key >> 63 == 0;
+    first += key == 0;
+  }
+  BOOST_TEST(is_share(frequent, n, 0.3));
+  BOOST_TEST(is_share(first, n, 0.3 * -std::expm1(-1 / 50.)));
+
+  bench::ExponentialGaps gaps(0.4, 1000, 6);
+  std::vector<std::uint64_t> seen;
+  double repeats = 0;
+  for (double i = 0; i < n; ++i) {
+    const std::uint64_t key = gaps.next();
+    repeats += key < seen.size();
+    if (key == seen.size()) seen.push_back(key);
+  }
+  BOOST_TEST(std::fabs(repeats / n / 0.4 - 1) < 0.02);
+
+  bench::ArrivalTimes times(1000, 7);
+  std::int64_t last = 0;
+  for (double i = 0; i < n; ++i) last = times.next();
+  BOOST_TEST(std::fabs(static_cast<double>(last) / (n * 1000) - 1) < 5 / std::sqrt(n));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
