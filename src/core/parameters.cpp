@@ -342,6 +342,7 @@ bool derive_in_memory(Definition& definition, Problem& problem) noexcept {
                             static_cast<unsigned long long>(least));
   }
   p.slice_bytes = (p.memory - sizeof(Header)) / p.slices & ~std::uint64_t{63};
+  p.key_shift = 0;
   return find_ops(p.kind)->derive(definition, problem);
 }
 

@@ -7,10 +7,14 @@ namespace streamfilter {
 
 extern const FilterOps bloom_ops;  // bloom.cpp
 extern const FilterOps sbf_ops;    // stable_bloom.cpp
+extern const FilterOps sqf_ops;    // quotient_filter.cpp
+extern const FilterOps dsqf_ops;   // dynamic_quotient_filter.cpp
 
 inline constexpr const FilterOps* kKinds[] = {
     &bloom_ops,
     &sbf_ops,
+    &sqf_ops,
+    &dsqf_ops,
 };
 
 }  // namespace streamfilter
