@@ -41,11 +41,17 @@ constexpr OptionSpec kOptions[] = {
 };
 
 template <typename State>
-auto& used(State& state) noexcept { return state.own[0]; }  // buckets in chains
+auto& used(State& state) noexcept {
+  return state.own[0];
+}  // buckets in chains
 template <typename State>
-auto& weight(State& state) noexcept { return state.own[1]; }  // of their signatures
+auto& weight(State& state) noexcept {
+  return state.own[1];
+}  // of their signatures
 template <typename State>
-auto& evicted(State& state) noexcept { return state.own[4]; }
+auto& has_evicted(State& state) noexcept {
+  return state.own[4];
+}  // 0 or 1
 
 // The rest of SliceState::own.
 struct Ends {
@@ -200,7 +206,7 @@ class Chains {
       victim = body_.link(victim);
     }
     take_out(row, before, victim);
-    ++evicted(state_);
+    has_evicted(state_) = 1;
     return victim;
   }
 
@@ -276,8 +282,7 @@ bool appraise(const Definition& definition, Shape& shape) noexcept {
   fit = std::min({std::max<std::uint64_t>(fit, 1), bits / kRowBits, kMostInSlice});
   if (!set_rows(definition, fit, shape, definition.has(kRows))) return false;
   if (definition.has(kRows) && shape.rows != per_slice(kRows)) return false;
-  const std::uint64_t room =
-      std::min((bits - shape.rows * kRowBits) / bucket_bits, kMostInSlice);
+  const std::uint64_t room = std::min((bits - shape.rows * kRowBits) / bucket_bits, kMostInSlice);
   shape.buckets = definition.has(kBuckets) ? per_slice(kBuckets) : room;
   if (shape.buckets == 0 || shape.buckets > room) return false;
 
@@ -291,7 +296,8 @@ bool appraise(const Definition& definition, Shape& shape) noexcept {
     return true;
   }
   const double keys = static_cast<double>(p.keys) / p.slices;  // of one slice, at most:
-  const bool all_fit = p.keys > 0 && keys + 6 * std::sqrt(keys) < static_cast<double>(shape.buckets);
+  const bool all_fit =
+      p.keys > 0 && keys + 6 * std::sqrt(keys) < static_cast<double>(shape.buckets);
   shape.loss = all_fit ? 0 : 1 / buckets;
   shape.bound = sqf_model::dynamic_fpr_bound(shape.r_prime, signatures.unselected(),
                                              static_cast<double>(p.keys), rows, buckets);
@@ -333,19 +339,18 @@ void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
            bucket = source.link(bucket))
         added += !target.insert({row - 1, source.code(bucket)});
   }
-  into.state->novel =
-      merged_novel(into.state->novel, from.state->novel, added, used(*from.state));
-  evicted(*into.state) += evicted(*from.state);
+  into.state->novel = merged_novel(into.state->novel, from.state->novel, added, used(*from.state));
+  has_evicted(*into.state) |= has_evicted(*from.state);
 }
 
-// Every bucket ever taken is in exactly one chain or was given back; the rows that have buckets, and
-// no others, are in the order of access. Each walk is bounded, whatever the bytes.
+// Every bucket ever taken is in exactly one chain or was given back; the rows that have buckets,
+// and no others, are in the order of access. Each walk is bounded, whatever the bytes.
 bool check(const Parameters& p, ConstSlice slice) noexcept {
   const Body body(p, slice.body, slice.bytes);
   const Signatures signatures(p);
   const std::uint64_t rows = p.integer(kSliceRows);
   const Ends ends = load_ends(*slice.state);
-  if (ends.taken > p.integer(kSliceBuckets)) return false;
+  if (ends.taken > p.integer(kSliceBuckets) || has_evicted(*slice.state) > 1) return false;
 
   std::uint64_t in_chains = 0, weights = 0, rows_in_use = 0;
   for (std::uint64_t row = 0; row < rows; ++row) {
@@ -391,8 +396,7 @@ Estimate estimate(const Parameters& p, ConstSlice slice) noexcept {
   const SliceState& state = *slice.state;
   return {static_cast<double>(used(state)) / static_cast<double>(p.integer(kSliceBuckets)),
           fpr_now(p, used(state), weight(state)),
-          evicted(state) == 0 ? distinct(p, used(state))
-                              : std::numeric_limits<double>::quiet_NaN()};
+          has_evicted(state) ? std::numeric_limits<double>::quiet_NaN() : distinct(p, used(state))};
 }
 
 double all(const Parameters& p, unsigned slot) noexcept {

@@ -44,9 +44,8 @@ bool check_given(const Definition& definition, Problem& problem) noexcept {
   const Parameters& p = definition.parameters;
   const std::uint64_t r = p.integer(kR), omega = p.integer(kOmega);
   const bool omega_given = definition.has(kOmega) && omega != 0;
-  const std::uint64_t selected = omega_given
-                                     ? static_cast<unsigned>(__builtin_popcountll(omega))
-                                     : p.integer(kRPrime);
+  const std::uint64_t selected =
+      omega_given ? static_cast<unsigned>(__builtin_popcountll(omega)) : p.integer(kRPrime);
   if (omega_given && definition.has(kRPrime) && selected != p.integer(kRPrime)) {
     problem.set(Error::conflict, "omega %llu selects %llu bits, not r_prime %llu",
                 static_cast<unsigned long long>(omega), static_cast<unsigned long long>(selected),
@@ -54,14 +53,15 @@ bool check_given(const Definition& definition, Problem& problem) noexcept {
     return problem.add_hint("Leave out r_prime or omega.");
   }
   if (omega_given && definition.has(kR) && omega >> r != 0)
-    return problem.set(Error::conflict, "omega %llu selects bits that a remainder of r = %llu has not",
+    return problem.set(Error::conflict,
+                       "omega %llu selects bits that a remainder of r = %llu has not",
                        static_cast<unsigned long long>(omega), static_cast<unsigned long long>(r));
   if (definition.has(kR) && (definition.has(kRPrime) || omega_given) && selected >= r) {
     problem.set(Error::conflict, "r_prime must be less than r");
-    return problem.add_detail("The signature is %llu of the %llu bits of the remainder, and the "
-                              "number of ones among the others.",
-                              static_cast<unsigned long long>(selected),
-                              static_cast<unsigned long long>(r));
+    return problem.add_detail(
+        "The signature is %llu of the %llu bits of the remainder, and the "
+        "number of ones among the others.",
+        static_cast<unsigned long long>(selected), static_cast<unsigned long long>(r));
   }
   if (omega == low_bits(kMostRemainderBits)) {
     problem.set(Error::conflict, "omega selects every bit of the longest remainder");
@@ -69,8 +69,9 @@ bool check_given(const Definition& definition, Problem& problem) noexcept {
   }
   if (definition.has(kP) && definition.has(kR) && p.integer(kP) < r) {
     problem.set(Error::conflict, "p must be at least r");
-    return problem.add_detail("A fingerprint of p bits has r bits of remainder, and p - r select "
-                              "the row.");
+    return problem.add_detail(
+        "A fingerprint of p bits has r bits of remainder, and p - r select "
+        "the row.");
   }
   if (p.kind == Kind::dsqf && definition.has(kRows) && definition.has(kP) && definition.has(kR) &&
       ceil_divide(p.integer(kRows), p.slices) >
@@ -83,8 +84,9 @@ bool check_given(const Definition& definition, Problem& problem) noexcept {
   if (is_integer(definition) && p.keys == 0 && !definition.has(kP) && !definition.has(kR)) {
     problem.set(Error::conflict, "fingerprint \"integer\" needs to know the range of the keys");
     problem.add_detail("Keys that differ by a multiple of that range look equal.");
-    return problem.add_hint("Give option keys for keys from 0 to keys - 1, or p for keys of p "
-                            "bits.");
+    return problem.add_hint(
+        "Give option keys for keys from 0 to keys - 1, or p for keys of p "
+        "bits.");
   }
   return true;
 }
@@ -96,14 +98,14 @@ Ranges ranges_of(const Definition& definition) noexcept {
   if (definition.has(kRPrime))
     ranges.r_prime_low = ranges.r_prime_high = static_cast<unsigned>(p.integer(kRPrime));
   if (const std::uint64_t omega = p.integer(kOmega); definition.has(kOmega) && omega != 0) {
-    ranges.r_prime_low = ranges.r_prime_high =
-        static_cast<unsigned>(__builtin_popcountll(omega));
+    ranges.r_prime_low = ranges.r_prime_high = static_cast<unsigned>(__builtin_popcountll(omega));
     ranges.r_low = std::max(ranges.r_low, 64 - static_cast<unsigned>(__builtin_clzll(omega)));
   }
   if (p.kind == Kind::dsqf) return ranges;
   if (definition.has(kBuckets)) {
     ranges.k_low = ranges.k_high = static_cast<unsigned>(p.integer(kBuckets));
-  } else if (!is_integer(definition) && (!definition.has(kR) || ranges.r_prime_low != ranges.r_prime_high)) {
+  } else if (!is_integer(definition) &&
+             (!definition.has(kR) || ranges.r_prime_low != ranges.r_prime_high)) {
     ranges.k_low = 1;
     if (p.keys > 0) ranges.k_high = *std::rbegin(kChoices);
   }
@@ -129,9 +131,9 @@ bool does_not_fit(const Definition& definition, Problem& problem) noexcept {
   else if (definition.has(kP))
     problem.add_detail("Fingerprints of p = %llu bits with r bits of remainder need 2^(p-r) rows.",
                        static_cast<unsigned long long>(p.integer(kP)));
-  return problem.add_hint("Use more memory or fewer slices%s.",
-                          definition.has(kP) || definition.has(kR) ? ", a smaller p or a larger r"
-                                                                   : "");
+  return problem.add_hint(
+      "Use more memory or fewer slices%s.",
+      definition.has(kP) || definition.has(kR) ? ", a smaller p or a larger r" : "");
 }
 
 bool cannot_keep(const Definition& definition, const Shape& best, Problem& problem) noexcept {
@@ -152,8 +154,8 @@ double universe(const Parameters& p) noexcept {
 
 bool is_injective(const Parameters& p) noexcept {
   if (p.integer(kR) != p.integer(kRPrime) + 1) return false;
-  const double wanted = p.keys > 0 ? static_cast<double>(p.keys)
-                                   : std::ldexp(1, static_cast<int>(p.integer(kP)));
+  const double wanted =
+      p.keys > 0 ? static_cast<double>(p.keys) : std::ldexp(1, static_cast<int>(p.integer(kP)));
   return universe(p) >= wanted;
 }
 
@@ -204,8 +206,7 @@ bool derive(Definition& definition, Appraise appraise, Shape& shape, Problem& pr
     }
   if (!found) return does_not_fit(definition, problem);
   const bool nothing_given = (definition.given & ~(SlotSet{1} << kFingerprint)) == 0;
-  if (shape.bound > fpr && nothing_given)
-    return cannot_keep(definition, shape, problem);
+  if (shape.bound > fpr && nothing_given) return cannot_keep(definition, shape, problem);
   p.set_integer(kFingerprint, integer ? Fingerprint::kInteger : Fingerprint::kHash);
   p.set_integer(kR, shape.r);
   p.set_integer(kRPrime, shape.r_prime);
@@ -226,8 +227,8 @@ double distinct(const Parameters& p, std::uint64_t used) noexcept {
 }
 
 double fpr_now(const Parameters& p, std::uint64_t used, std::uint64_t weight) noexcept {
-  const double places = std::ldexp(static_cast<double>(p.integer(kSliceRows)),
-                                   static_cast<int>(p.integer(kR)));
+  const double places =
+      std::ldexp(static_cast<double>(p.integer(kSliceRows)), static_cast<int>(p.integer(kR)));
   // A stored integer key is the only one of its place, so that place is not a new key's.
   const double known = p.key_shift != 0 ? static_cast<double>(used) : 0;
   return known < places ? (static_cast<double>(weight) - known) / (places - known) : 0;

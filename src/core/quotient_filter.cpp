@@ -25,25 +25,33 @@ constexpr OptionSpec kOptions[] = {
     kFingerprintOption,
 };
 
-// With more than `keys` keys, derived parameters let the false-positive rate rise to this many times
-// fpr at most.
+// With more than `keys` keys, derived parameters let the false-positive rate rise to this many
+// times fpr at most.
 constexpr double kMostBeyondKeys = 4;
 
 // Fewer empty rows than this say too little of the number of keys.
 constexpr double kFewEmptyRows = 64;
 
 template <typename State>
-auto& used(State& state) noexcept { return state.own[0]; }  // buckets
+auto& used(State& state) noexcept {
+  return state.own[0];
+}  // buckets
 template <typename State>
-auto& weight(State& state) noexcept { return state.own[1]; }  // of their signatures
+auto& weight(State& state) noexcept {
+  return state.own[1];
+}  // of their signatures
 template <typename State>
-auto& rows_in_use(State& state) noexcept { return state.own[2]; }
+auto& rows_in_use(State& state) noexcept {
+  return state.own[2];
+}
 template <typename State>
-auto& evicted(State& state) noexcept { return state.own[3]; }
+auto& has_evicted(State& state) noexcept {
+  return state.own[3];
+}  // 0 or 1
 
-// How a row lies in memory. Its signatures are all different, so where there are few of them a
-// bitmap says which ones are in it: (2,1) with 4 buckets takes 4 bits a row. Otherwise the buckets
-// follow each other, the empty ones last.
+// How a row lies in memory. Its signatures are all different, so where only few exist, a bitmap of
+// all says which ones are in it: 4 bits a row for r, r', k = 2, 1, 4 and 12 bits for 4, 2, 4.
+// Otherwise the buckets follow each other, the empty ones last.
 struct RowLayout {
   RowLayout(const Signatures& signatures, unsigned row_buckets) noexcept
       : buckets(row_buckets),
@@ -154,9 +162,9 @@ class Row {
 
 // Without `keys`: on an endless stream of new keys, each one evicts any stored key with equal
 // probability, so the more buckets the better; 4 to a row (§6.1) if fpr can be kept so. With
-// `keys`: the share of them that does not fit into their rows. Rows that take nearly every signature
-// would do best up to that many keys and then run full of false positives, so they need to be asked
-// for.
+// `keys`: the share of them that does not fit into their rows. Rows that take nearly every
+// signature would do best up to that many keys and then run full of false positives, so they need
+// to be asked for.
 bool appraise(const Definition& definition, Shape& shape) noexcept {
   const Parameters& p = definition.parameters;
   const Signatures signatures(shape.r, shape.r_prime);
@@ -210,7 +218,7 @@ void store(const Parameters& p, SliceState& state, const Row<Byte>& row, unsigne
     const unsigned victim = static_cast<unsigned>(random_below(state.random, size));
     weight(state) -= signatures.weight(row.at(victim));
     row.replace(victim, code);
-    ++evicted(state);
+    has_evicted(state) = 1;
   }
   weight(state) += signatures.weight(code);
 }
@@ -261,7 +269,7 @@ void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
         store(p, state, target, seen, code);
         continue;
       }
-      ++evicted(state);
+      has_evicted(state) = 1;
       const std::uint64_t victim = random_below(state.random, seen + 1);
       if (victim >= k) continue;
       const unsigned bucket = static_cast<unsigned>(victim);
@@ -270,7 +278,7 @@ void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
     }
   }
   state.novel = merged_novel(state.novel, from.state->novel, added, used(*from.state));
-  evicted(state) += evicted(*from.state);
+  has_evicted(state) |= has_evicted(*from.state);
 }
 
 bool check(const Parameters& p, ConstSlice slice) noexcept {
@@ -287,14 +295,15 @@ bool check(const Parameters& p, ConstSlice slice) noexcept {
     for (unsigned i = 0; i < size; ++i) weights += signatures.weight(row.at(i));
   }
   return buckets == used(*slice.state) && weights == weight(*slice.state) &&
-         in_use == rows_in_use(*slice.state) && slice.state->own[4] == 0 &&
+         in_use == rows_in_use(*slice.state) && has_evicted(*slice.state) <= 1 &&
+         slice.state->own[4] == 0 &&
          PackedFields(slice.body, slice.bytes).is_zero_from(rows * layout.bits);
 }
 
 // Until the first eviction the signatures tell the number of keys. Later the rows that are still
 // empty do: linear counting (Whang et al. 1990), which evictions do not disturb.
 double distinct_keys(const Parameters& p, const SliceState& state) noexcept {
-  if (evicted(state) == 0) return quotient::distinct(p, used(state));
+  if (!has_evicted(state)) return quotient::distinct(p, used(state));
   const double rows = static_cast<double>(p.integer(kSliceRows)),
                empty = rows - static_cast<double>(rows_in_use(state));
   if (p.key_shift != 0 || empty < kFewEmptyRows) return std::numeric_limits<double>::quiet_NaN();
@@ -303,9 +312,8 @@ double distinct_keys(const Parameters& p, const SliceState& state) noexcept {
 
 Estimate estimate(const Parameters& p, ConstSlice slice) noexcept {
   const SliceState& state = *slice.state;
-  const double buckets =
-      static_cast<double>(p.integer(kSliceRows)) *
-      static_cast<double>(std::min(p.integer(kBuckets), Signatures(p).count()));
+  const double buckets = static_cast<double>(p.integer(kSliceRows)) *
+                         static_cast<double>(std::min(p.integer(kBuckets), Signatures(p).count()));
   return {static_cast<double>(used(state)) / buckets, fpr_now(p, used(state), weight(state)),
           distinct_keys(p, state)};
 }

@@ -29,8 +29,8 @@ constexpr unsigned kMostRemainderBits = sqf_model::kMostRemainderBits;
 constexpr unsigned kDefaultBuckets = 4;  // of a row, §6.1
 
 inline constexpr const char* kFingerprints[] = {"hash", "integer", nullptr};
-inline constexpr OptionSpec kROption = {
-    kR, "r", OptionType::integer, 1, kMostRemainderBits, nullptr, 0};
+inline constexpr OptionSpec kROption = {kR,      "r", OptionType::integer, 1, kMostRemainderBits,
+                                        nullptr, 0};
 inline constexpr OptionSpec kRPrimeOption = {
     kRPrime, "r_prime", OptionType::integer, 0, kMostRemainderBits - 1, nullptr, 0};
 inline constexpr OptionSpec kPOption = {kP, "p", OptionType::integer, 1, 64, nullptr, 0};
@@ -55,9 +55,7 @@ class Signatures {
   std::uint64_t count() const noexcept { return std::uint64_t{unselected_ + 1} << r_prime_; }
 
   // Bits of a code.
-  unsigned width() const noexcept {
-    return 64 - static_cast<unsigned>(__builtin_clzll(count()));
-  }
+  unsigned width() const noexcept { return 64 - static_cast<unsigned>(__builtin_clzll(count())); }
 
   std::uint64_t code(std::uint64_t remainder, std::uint64_t omega) const noexcept {
     const std::uint64_t chosen = gather(remainder & omega, omega);
@@ -102,8 +100,7 @@ inline Place locate(const Parameters& p, const Element& element) noexcept {
   if (p.key_shift == 0)
     return {position(element.hash, 0, rows),
             signatures.code(position(element.hash, 1, std::uint64_t{1} << r), p.integer(kOmega))};
-  const std::uint64_t fingerprint =
-      element.hash & low_bits(static_cast<unsigned>(p.integer(kP)));
+  const std::uint64_t fingerprint = element.hash & low_bits(static_cast<unsigned>(p.integer(kP)));
   return {(fingerprint >> r) / p.slices % rows,
           signatures.code(fingerprint & low_bits(r), p.integer(kOmega))};
 }
@@ -117,7 +114,7 @@ bool is_injective(const Parameters& p) noexcept;
 // A way to lay out a slice.
 struct Shape {
   unsigned r, r_prime;
-  unsigned row_buckets;   // sqf: of a row; dsqf: the mean of all rows
+  unsigned row_buckets;  // sqf: of a row; dsqf: the mean of all rows
   unsigned p;
   std::uint64_t rows;     // of a slice
   std::uint64_t buckets;  // of a slice; only dsqf

@@ -41,8 +41,8 @@ double fpr_bound(unsigned r_prime, unsigned u, unsigned k, double keys, double r
 double fnr(double gap, unsigned r_prime, unsigned u, unsigned k, double rows) noexcept;
 
 // Dynamic SQF (§5.1), `rows` chains that share `buckets` buckets. On a stream of new keys a row is
-// emptied when it was not accessed for `lifetime` elements: a chain then has e^(lifetime/rows) - 1
-// buckets on average.
+// emptied when it was not accessed for `lifetime` elements: since the last such pause a row then
+// had e^(lifetime/rows) - 1 accesses on average, and as many buckets.
 double lifetime(double rows, double buckets) noexcept;
 
 // Bound of the false-positive rate of dynamic SQF.
@@ -50,7 +50,7 @@ double dynamic_fpr_bound(unsigned r_prime, unsigned u, double keys, double rows,
                          double buckets) noexcept;
 
 // The false-negative rate of dynamic SQF: a key last seen `gap` new keys ago is forgotten if its
-// row once was not accessed for `lifetime` elements since.
+// row once was not accessed for `lifetime` elements since; it may then be a false positive.
 double dynamic_fnr(double gap, unsigned r_prime, unsigned u, double rows, double buckets) noexcept;
 
 // Distinct keys that explain `used` different pairs of row and signature, if none was evicted.
