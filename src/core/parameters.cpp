@@ -342,6 +342,7 @@ bool derive_in_memory(Definition& definition, Problem& problem) noexcept {
                             static_cast<unsigned long long>(least));
   }
   p.slice_bytes = (p.memory - sizeof(Header)) / p.slices & ~std::uint64_t{63};
+  p.key_shift = 0;
   return find_ops(p.kind)->derive(definition, problem);
 }
 
@@ -459,7 +460,7 @@ Definition definition_of(const Parameters& parameters) noexcept {
 bool in_range(const Parameters& p) noexcept {
   const FilterOps* ops = find_ops(p.kind);
   if (ops == nullptr || p.layout > Layout::blocked || p.nulls > Nulls::not_distinct ||
-      p.reserved0 != 0 || p.slices < 1 || p.slices > kMostSlices || p.memory > kMostMemory ||
+      p.slices < 1 || p.slices > kMostSlices || p.memory > kMostMemory ||
       static_cast<double>(p.keys) > kMostKeys || !(p.fpr >= 0 && p.fpr < 1) || std::signbit(p.fpr))
     return false;
   for (unsigned i = 0; i < ops->option_count; ++i)

@@ -225,7 +225,7 @@ BOOST_AUTO_TEST_CASE(numbers_that_no_definition_allows_are_refused) {
   BOOST_TEST(refused(sbf, [](Parameters& p) { p.layout = Layout::blocked; }));
   BOOST_TEST(refused(sbf, [](Parameters& p) { p.layout = static_cast<Layout>(2); }));
   BOOST_TEST(refused(sbf, [](Parameters& p) { p.nulls = static_cast<Nulls>(2); }));
-  BOOST_TEST(refused(sbf, [](Parameters& p) { p.reserved0 = 1; }));
+  BOOST_TEST(refused(sbf, [](Parameters& p) { p.key_shift = 1; }));
   for (unsigned slot = 5; slot < kMaxWords; ++slot)  // derived numbers, and words not in use
     BOOST_TEST(refused(sbf, [=](Parameters& p) { ++p.word[slot]; }), slot);
 }
@@ -356,7 +356,7 @@ BOOST_AUTO_TEST_CASE(random_bytes_behind_the_magic_number_are_harmless) {
     p.kind = random() % 2 == 0 ? Kind::sbf : Kind::bloom;
     p.layout = Layout::scattered;
     p.nulls = Nulls::distinct;
-    p.reserved0 = 0;
+    p.key_shift = 0;
     p.slices = static_cast<std::uint32_t>(random() % 3);
     if (random() % 4 != 0) p.memory = bytes.size();
     for (std::uint64_t& word : p.word) word = random() % 4 == 0 ? random() : random() % 20;

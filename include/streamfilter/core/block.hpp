@@ -64,6 +64,8 @@ inline ConstSlice as_const(const Slice& slice) noexcept {
 
 // The slice that a key belongs to.
 inline std::uint32_t slice_of(const Parameters& parameters, std::uint64_t hash) noexcept {
+  if (parameters.key_shift > 0)
+    return static_cast<std::uint32_t>((hash >> parameters.key_shift) % parameters.slices);
   return static_cast<std::uint32_t>(scale(hash, parameters.slices));
 }
 

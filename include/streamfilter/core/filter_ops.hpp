@@ -8,7 +8,7 @@ namespace streamfilter {
 
 // One element of a stream.
 struct Element {
-  std::uint64_t hash;     // of its key; kinds with `fingerprint 'integer'` get the key itself
+  std::uint64_t hash;     // of its key; the key itself where Parameters::key_shift is not 0
   double importance = 0;  // the role 'importance' column
   std::int64_t time = 0;  // the role 'time' column or the clock, microseconds
 };

@@ -14,6 +14,16 @@ extern const FilterOps rlbsbf_ops;  // biased_bloom.cpp
 
 inline constexpr const FilterOps* kKinds[] = {
     &bloom_ops, &sbf_ops, &rsbf_ops, &bsbf_ops, &bsbfsd_ops, &rlbsbf_ops,
+extern const FilterOps bloom_ops;  // bloom.cpp
+extern const FilterOps sbf_ops;    // stable_bloom.cpp
+extern const FilterOps sqf_ops;    // quotient_filter.cpp
+extern const FilterOps dsqf_ops;   // dynamic_quotient_filter.cpp
+
+inline constexpr const FilterOps* kKinds[] = {
+    &bloom_ops,
+    &sbf_ops,
+    &sqf_ops,
+    &dsqf_ops,
 };
 
 }  // namespace streamfilter

@@ -45,7 +45,9 @@ struct Parameters {
   Kind kind;
   Layout layout;
   Nulls nulls;
-  std::uint8_t reserved0;
+  // 0: Element.hash is a hash of the key. Otherwise it is the key itself, one integer, and keys
+  // that agree in all bits from this one on share a slice. Set by the kind.
+  std::uint8_t key_shift;
   std::uint32_t slices;       // independently locked parts, >= 1
   std::uint64_t memory;       // bytes of the whole filter
   std::uint64_t slice_bytes;  // bytes of one slice, a multiple of 64
