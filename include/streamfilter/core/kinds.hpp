@@ -7,10 +7,12 @@ namespace streamfilter {
 
 extern const FilterOps bloom_ops;  // bloom.cpp
 extern const FilterOps sbf_ops;    // stable_bloom.cpp
+extern const FilterOps ibf2c_ops;  // importance_bloom.cpp
+extern const FilterOps ibfmc_ops;  // importance_bloom.cpp
+extern const FilterOps ibfh_ops;   // importance_bloom.cpp
 
 inline constexpr const FilterOps* kKinds[] = {
-    &bloom_ops,
-    &sbf_ops,
+    &bloom_ops, &sbf_ops, &ibf2c_ops, &ibfmc_ops, &ibfh_ops,
 };
 
 }  // namespace streamfilter
