@@ -10,9 +10,19 @@ extern const FilterOps sbf_ops;    // stable_bloom.cpp
 extern const FilterOps ibf2c_ops;  // importance_bloom.cpp
 extern const FilterOps ibfmc_ops;  // importance_bloom.cpp
 extern const FilterOps ibfh_ops;   // importance_bloom.cpp
+extern const FilterOps lru_ops;    // recent_keys.cpp
+extern const FilterOps fplru_ops;  // recent_keys.cpp
 
+// clang-format off
 inline constexpr const FilterOps* kKinds[] = {
-    &bloom_ops, &sbf_ops, &ibf2c_ops, &ibfmc_ops, &ibfh_ops,
+    &bloom_ops,
+    &sbf_ops,
+    &ibf2c_ops,
+    &ibfmc_ops,
+    &ibfh_ops,
+    &lru_ops,
+    &fplru_ops,
 };
+// clang-format on
 
 }  // namespace streamfilter
