@@ -12,6 +12,7 @@ extern const FilterOps ibfmc_ops;  // importance_bloom.cpp
 extern const FilterOps ibfh_ops;   // importance_bloom.cpp
 extern const FilterOps lru_ops;    // recent_keys.cpp
 extern const FilterOps fplru_ops;  // recent_keys.cpp
+extern const FilterOps timer_ops;  // timing_bloom.cpp
 
 // clang-format off
 inline constexpr const FilterOps* kKinds[] = {
@@ -22,6 +23,7 @@ inline constexpr const FilterOps* kKinds[] = {
     &ibfh_ops,
     &lru_ops,
     &fplru_ops,
+    &timer_ops,
 };
 // clang-format on
 
