@@ -1,18 +1,33 @@
 // The Bloom filter (Bloom 1970; sbf.txt §2.3): m bits, K of them set for every key, nothing ever
 // cleared. No false negatives; the false-positive rate grows with the number of distinct keys.
+//
+// With `grow` (distributed-filtering.txt §5), a slice is cut into filters of equal size. When the
+// newest exceeds its limit of set bits (density) or accepted keys (cardinality), the next one is
+// used: keys are looked for in all and remembered in the newest. Memory is the cap: the last filter
+// takes what comes.
 #include <algorithm>
 #include <cmath>
 
 #include "streamfilter/core/kinds.hpp"
 #include "streamfilter/core/packed_cells.hpp"
 #include "streamfilter/core/slice_counts.hpp"
+#include "streamfilter/core/timing_model.hpp"
 
 #include "streamfilter/core/no_postgres.hpp"
 
 namespace streamfilter {
 namespace {
 
-enum Slot : unsigned { kK, kBits };  // kBits: m, the bits of one slice
+// kBits: m, the bits of one filter; with `grow`, kFilters: how many of them a slice can have, and
+// kLimit: the bits or keys of one
+enum Slot : unsigned { kK, kBits, kGrow, kFilters, kLimit };
+
+enum Grow : std::uint64_t { none, density, cardinality };
+
+constexpr const char* kGrows[] = {"none", "density", "cardinality", nullptr};
+
+constexpr std::uint64_t kGrownFilters = 8;
+constexpr std::uint64_t kMostKeys = std::uint64_t{1} << 62;  // counting stops here
 
 constexpr double kMostHashes = 64;
 
@@ -22,6 +37,7 @@ constexpr double kMostDerivedHashes = 16;
 
 constexpr OptionSpec kOptions[] = {
     {kK, "k", OptionType::integer, 1, kMostHashes, nullptr, 0},
+    {kGrow, "grow", OptionType::choice, 1, 2, kGrows, 0},  // none: not in use
 };
 
 using Bits = PackedCells<1>;
@@ -29,6 +45,14 @@ using ConstBits = PackedCells<1, const unsigned char>;
 
 std::uint64_t& ones(SliceState& state) noexcept { return state.own[0]; }
 std::uint64_t ones(const SliceState& state) noexcept { return state.own[0]; }
+
+// Only with `grow`:
+std::uint64_t& newest(SliceState& state) noexcept { return state.own[1]; }  // index of the filter
+std::uint64_t newest(const SliceState& state) noexcept { return state.own[1]; }
+std::uint64_t& newest_ones(SliceState& state) noexcept { return state.own[2]; }
+std::uint64_t newest_ones(const SliceState& state) noexcept { return state.own[2]; }
+std::uint64_t& newest_keys(SliceState& state) noexcept { return state.own[3]; }
+std::uint64_t newest_keys(const SliceState& state) noexcept { return state.own[3]; }
 
 // sbf.txt §2.3: FP = (1 - (1 - 1/m)^(Kn))^K for n keys in m bits. Keys spread over several slices
 // unevenly; the fullest is taken.
@@ -46,45 +70,130 @@ std::uint64_t best_k(double keys, double slices, double bits) noexcept {
   return static_cast<std::uint64_t>(take_low ? low : high);
 }
 
+double real_k(const Parameters& p) noexcept { return static_cast<double>(p.integer(kK)); }
+double real_m(const Parameters& p) noexcept { return static_cast<double>(p.integer(kBits)); }
+double filters(const Parameters& p) noexcept { return static_cast<double>(p.integer(kFilters)); }
+
+std::uint64_t filter_bytes(const Parameters& p) noexcept { return p.integer(kBits) / 8; }
+
+bool needs_keys(Problem& problem) noexcept {
+  problem.set(Error::conflict, "kind bloom needs to know how many distinct keys to expect");
+  problem.add_detail(
+      "A Bloom filter never forgets, so it keeps its false-positive rate only up "
+      "to a number of keys.");
+  return problem.add_hint(
+      "Give option keys (or k), or use a kind that forgets old keys, such as "
+      "sbf.");
+}
+
+// How many distinct keys a filter has seen when the next one takes over.
+double keys_of_one(const Parameters& p) noexcept {
+  const double limit = static_cast<double>(p.integer(kLimit));
+  if (p.integer(kGrow) == cardinality) return timing_model::keys_for(real_k(p), limit, real_m(p));
+  return -real_m(p) / real_k(p) * std::log1p(-std::min(limit / real_m(p), 1 - 1 / real_m(p)));
+}
+
+// Filters before the last are full; the last key before the limit can set K bits more.
+double grown_rate(const Parameters& p) noexcept {
+  double keys = static_cast<double>(p.keys) / p.slices;
+  if (p.slices > 1) keys += 3 * std::sqrt(keys);
+  const double k = real_k(p), m = real_m(p), each = keys_of_one(p);
+  const double full = std::clamp(std::ceil(keys / each) - 1, 0.0, filters(p) - 1);
+  const double one =
+      p.integer(kGrow) == density
+          ? std::pow(std::min(1.0, (static_cast<double>(p.integer(kLimit)) + k) / m), k)
+          : timing_model::rate(k, each, m);
+  const double last = timing_model::rate(k, keys - full * each, m);
+  return 1 - (1 - timing_model::rate_of_filters(one, full)) * (1 - last);
+}
+
+// Each filter may have so much of fpr that all together keep it.
+bool derive_growth(Definition& definition, Problem& problem) noexcept {
+  Parameters& p = definition.parameters;
+  const bool derived = !definition.has(kK);
+  if (derived && p.keys == 0) return needs_keys(problem);
+  p.set_integer(kFilters, kGrownFilters);
+  p.set_integer(kBits, (p.slice_bytes - sizeof(SliceState)) / kGrownFilters / 8 * 64);
+  const double one = timing_model::share_of_rate(definition.wanted_fpr(), filters(p));
+  if (derived)
+    p.set_integer(kK, static_cast<std::uint64_t>(
+                          std::clamp(std::round(-std::log2(one)), 1.0, kMostDerivedHashes)));
+  const double limit = p.integer(kGrow) == density
+                           ? timing_model::density_limit(one, real_k(p), real_m(p)) - real_k(p)
+                           : timing_model::cardinality_limit(one, real_k(p), real_m(p));
+  p.set_integer(kLimit, static_cast<std::uint64_t>(std::max(1.0, std::floor(limit))));
+  if (!derived || grown_rate(p) <= definition.wanted_fpr()) return true;
+  problem.set(Error::conflict, "kind bloom cannot keep fpr %g for %llu keys in %llu bytes",
+              definition.wanted_fpr(), static_cast<unsigned long long>(p.keys),
+              static_cast<unsigned long long>(p.memory));
+  problem.add_detail("Its filters hold %.0f keys.", keys_of_one(p) * filters(p) * p.slices);
+  return problem.add_hint("Use more memory, a larger fpr, or no grow.");
+}
+
 bool derive(Definition& definition, Problem& problem) noexcept {
   Parameters& p = definition.parameters;
-  const std::uint64_t bits = Bits::capacity(p.slice_bytes - sizeof(SliceState));
-  p.set_integer(kBits, bits);
+  if (p.integer(kGrow) != none) return derive_growth(definition, problem);
+  p.set_integer(kBits, Bits::capacity(p.slice_bytes - sizeof(SliceState)));
   if (definition.has(kK)) return true;
-  if (p.keys == 0) {
-    problem.set(Error::conflict, "kind bloom needs to know how many distinct keys to expect");
-    problem.add_detail(
-        "A Bloom filter never forgets, so it keeps its false-positive rate only up "
-        "to a number of keys.");
-    return problem.add_hint(
-        "Give option keys (or k), or use a kind that forgets old keys, such as "
-        "sbf.");
-  }
-  const double keys = static_cast<double>(p.keys), slices = p.slices, m = static_cast<double>(bits);
-  p.set_integer(kK, best_k(keys, slices, m));
+  if (p.keys == 0) return needs_keys(problem);
+  p.set_integer(kK, best_k(static_cast<double>(p.keys), p.slices, real_m(p)));
+  return true;
+}
+
+// Filter `index` of a slice.
+ConstBits bits_of(const Parameters& p, ConstSlice slice, std::uint64_t index) noexcept {
+  return ConstBits(slice.body + index * filter_bytes(p));
+}
+Bits bits_of(const Parameters& p, Slice slice, std::uint64_t index) noexcept {
+  return Bits(slice.body + index * filter_bytes(p));
+}
+
+bool has(const Parameters& p, ConstBits bits, std::uint64_t hash) noexcept {
+  const std::uint64_t m = p.integer(kBits);
+  const unsigned k = static_cast<unsigned>(p.integer(kK));
+  for (unsigned i = 0; i < k; ++i)
+    if (bits.get(position(hash, i, m)) == 0) return false;
   return true;
 }
 
 bool test(const Parameters& p, ConstSlice slice, const Element& element) noexcept {
-  const ConstBits bits(slice.body);
-  const std::uint64_t m = p.integer(kBits);
-  const unsigned k = static_cast<unsigned>(p.integer(kK));
-  for (unsigned i = 0; i < k; ++i)
-    if (bits.get(position(element.hash, i, m)) == 0) return false;
-  return true;
+  for (std::uint64_t i = newest(*slice.state) + 1; i > 0; --i)
+    if (has(p, bits_of(p, slice, i - 1), element.hash)) return true;
+  return false;
 }
 
-bool insert(const Parameters& p, Slice slice, const Element& element) noexcept {
-  const Bits bits(slice.body);
+// Sets the bits of a key; returns how many were not.
+std::uint64_t add(const Parameters& p, Bits bits, std::uint64_t hash) noexcept {
   const std::uint64_t m = p.integer(kBits);
   const unsigned k = static_cast<unsigned>(p.integer(kK));
   std::uint64_t fresh = 0;
   for (unsigned i = 0; i < k; ++i) {
-    const std::uint64_t at = position(element.hash, i, m);
+    const std::uint64_t at = position(hash, i, m);
     if (bits.get(at) != 0) continue;
     bits.set(at, 1);
     ++fresh;
   }
+  return fresh;
+}
+
+bool insert_growing(const Parameters& p, Slice slice, const Element& element) noexcept {
+  if (test(p, as_const(slice), element)) return true;
+  SliceState& state = *slice.state;
+  const std::uint64_t load = p.integer(kGrow) == density ? newest_ones(state) : newest_keys(state);
+  if (load >= p.integer(kLimit) && newest(state) + 1 < p.integer(kFilters)) {
+    ++newest(state);
+    newest_ones(state) = newest_keys(state) = 0;
+  }
+  const std::uint64_t fresh = add(p, bits_of(p, slice, newest(state)), element.hash);
+  ones(state) += fresh;
+  newest_ones(state) += fresh;
+  newest_keys(state) += newest_keys(state) < kMostKeys;
+  return false;
+}
+
+bool insert(const Parameters& p, Slice slice, const Element& element) noexcept {
+  if (p.integer(kGrow) != none) return insert_growing(p, slice, element);
+  const std::uint64_t fresh = add(p, Bits(slice.body), element.hash);
   ones(*slice.state) += fresh;
   return fresh == 0;
 }
@@ -99,29 +208,51 @@ std::uint64_t count_ones(const unsigned char* body, std::uint64_t bytes) noexcep
   return count;
 }
 
-void merge(const Parameters&, Slice into, ConstSlice from) noexcept {
+// Filters of equal age are merged, the first with the first; one can exceed its limit then.
+void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
   for (std::uint64_t i = 0; i < into.bytes; ++i) into.body[i] |= from.body[i];
-  ones(*into.state) = count_ones(into.body, into.bytes);
-  into.state->novel += from.state->novel;
+  SliceState& state = *into.state;
+  ones(state) = count_ones(into.body, into.bytes);
+  state.novel += from.state->novel;
+  if (p.integer(kGrow) == none) return;
+  const std::uint64_t keys = newest(*from.state) < newest(state) ? 0 : newest_keys(*from.state);
+  if (newest(state) < newest(*from.state)) newest_keys(state) = 0;
+  newest(state) = std::max(newest(state), newest(*from.state));
+  newest_keys(state) = std::min(newest_keys(state) + keys, kMostKeys);
+  newest_ones(state) = count_ones(into.body + newest(state) * filter_bytes(p), filter_bytes(p));
 }
 
 bool check(const Parameters& p, ConstSlice slice) noexcept {
-  return p.integer(kBits) == Bits::capacity(slice.bytes) &&
-         ones(*slice.state) == count_ones(slice.body, slice.bytes);
+  const SliceState& state = *slice.state;
+  const std::uint64_t most = p.integer(kGrow) == none ? 1 : p.integer(kFilters);
+  if (newest(state) >= most || ones(state) != count_ones(slice.body, slice.bytes)) return false;
+  if (p.integer(kGrow) == none) return (newest_ones(state) | newest_keys(state)) == 0;
+  const std::uint64_t start = newest(state) * filter_bytes(p), end = start + filter_bytes(p);
+  return newest_keys(state) <= kMostKeys &&
+         newest_ones(state) == count_ones(slice.body + start, filter_bytes(p)) &&
+         count_ones(slice.body + end, slice.bytes - end) == 0;
 }
 
 // The number of distinct keys that fills the bits so far, n = -m/K ln(1 - ones/m): linear counting
-// (Whang et al. 1990), for K bits a key. Infinity when every bit is set.
+// (Whang et al. 1990), for K bits a key. Infinity when every bit is set. Filters before the newest
+// are equally full, as good as.
 Estimate estimate(const Parameters& p, ConstSlice slice) noexcept {
-  const double m = static_cast<double>(p.integer(kBits)), k = static_cast<double>(p.integer(kK));
-  const double fill = static_cast<double>(ones(*slice.state)) / m;
-  return {fill, std::pow(fill, k), -m / k * std::log1p(-fill)};
+  const double m = real_m(p), k = real_k(p), all = static_cast<double>(ones(*slice.state));
+  if (p.integer(kGrow) == none)
+    return {all / m, std::pow(all / m, k), -m / k * std::log1p(-all / m)};
+  const double last = static_cast<double>(newest_ones(*slice.state)) / m,
+               full = static_cast<double>(newest(*slice.state)),
+               share = full > 0 ? (all / m - last) / full : 0;
+  return {
+      all / m / filters(p),
+      1 - (1 - timing_model::rate_of_filters(std::pow(share, k), full)) * (1 - std::pow(last, k)),
+      -m / k * (full * std::log1p(-share) + std::log1p(-last))};
 }
 
 double fpr_bound(const Parameters& p) noexcept {
   if (p.keys == 0) return 1;
-  return rate(static_cast<double>(p.integer(kK)), static_cast<double>(p.keys), p.slices,
-              static_cast<double>(p.integer(kBits)));
+  if (p.integer(kGrow) != none) return grown_rate(p);
+  return rate(real_k(p), static_cast<double>(p.keys), p.slices, real_m(p));
 }
 
 double fnr_at(const Parameters&, double) noexcept { return 0; }

@@ -89,20 +89,19 @@ double fpr_limit(const Levels& levels, const Setting& s) noexcept {
 
 // Less important elements set cells to less, so the zeros are fewest when all are most important,
 // and on streams of distinct keys (sbf.txt, Theorem 3). With Deletion::value, a look decrements
-// with probability at most the share F of cells that are not zero, so there are at least P/F looks;
-// the largest F that agrees with itself is found by iterating from 1 downwards.
+// with probability at most the share F of cells that are not zero, so there are at least P/F looks.
+// What F implies for itself in this way is concave in it: below the largest F that agrees with
+// itself it is more than F, above it is less.
 double fpr_bound(unsigned max, const Setting& s) noexcept {
   if (s.deletion == Deletion::random) return sbf_model::fpr_bound(max, s.k, s.p, s.m);
   const Levels levels = most_important(max);
-  double filled = 1, v[kMostLevels + 1];
-  for (int round = 0; round < 1000; ++round) {
-    const double least_looks = std::min({s.p / filled, s.p * kMostLooksReal, s.m});
-    limits(levels, s, least_looks, v);
-    const double next = 1 - v[0];
-    if (next > filled * (1 - 1e-12)) break;
-    filled = next;
+  double low = 0, high = 1, v[kMostLevels + 1];
+  for (int round = 0; round < 60; ++round) {
+    const double filled = (low + high) / 2;
+    limits(levels, s, std::min({s.p / filled, s.p * kMostLooksReal, s.m}), v);
+    (1 - v[0] > filled ? low : high) = filled;
   }
-  return std::pow(filled, s.k);
+  return std::pow(high, s.k);
 }
 
 std::uint64_t decrements(double fpr, unsigned max, Setting s) noexcept {

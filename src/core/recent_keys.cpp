@@ -59,8 +59,10 @@ std::uint64_t entries_in(std::uint64_t bytes, std::uint64_t entry_bits,
   std::uint64_t most = 0;
   for (unsigned link_bits = 1; link_bits < 48; ++link_bits) {
     const std::uint64_t largest = (std::uint64_t{1} << link_bits) - 1;
-    std::uint64_t n = std::min(largest, bits / (entry_bits + links_per_entry(policy) * link_bits));
-    while (n > 0 && bits_of(n, entry_bits, policy, link_bits) > bits) --n;
+    const std::uint64_t each =
+        entry_bits + links_per_entry(policy) * link_bits + (policy == clock ? 2 : 0);
+    std::uint64_t n = std::min(largest, bits / each);
+    while (n > 0 && bits_of(n, entry_bits, policy, link_bits) > bits) --n;  // whole words of marks
     most = std::max(most, n);
   }
   return most;
