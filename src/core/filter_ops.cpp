@@ -9,10 +9,25 @@
 
 namespace streamfilter {
 
+namespace {
+
+// Rows by the number of their kind: every element passes here.
+struct Index {
+  const FilterOps* rows[256] = {};
+  Index() noexcept {
+    for (const FilterOps* ops : kKinds) rows[static_cast<unsigned char>(ops->kind)] = ops;
+  }
+};
+
+const Index& index() noexcept {
+  static const Index made;
+  return made;
+}
+
+}  // namespace
+
 const FilterOps* find_ops(Kind kind) noexcept {
-  for (const FilterOps* ops : kKinds)
-    if (ops->kind == kind) return ops;
-  return nullptr;
+  return index().rows[static_cast<unsigned char>(kind)];
 }
 
 const FilterOps* find_ops(const char* name) noexcept {

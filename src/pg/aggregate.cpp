@@ -9,6 +9,7 @@ extern "C" {
 #include <algorithm>
 #include <cmath>
 
+#include "streamfilter/pg/element.hpp"
 #include "streamfilter/pg/error.hpp"
 #include "streamfilter/pg/key_argument.hpp"
 #include "streamfilter/pg/value.hpp"
@@ -128,9 +129,12 @@ State* state_for_row(FunctionCallInfo fcinfo, CallSite* site) {
 }
 
 void remember(FunctionCallInfo fcinfo, CallSite* site, State* state, Nulls nulls) {
-  Element element{};
-  if (PG_ARGISNULL(1) || !hash_key_value(site->hasher, PG_GETARG_DATUM(1), nulls,
-                                         state->filter->parameters.seed, &element.hash))
+  const Parameters& parameters = state->filter->parameters;
+  Element element = new_element(parameters);
+  KeyRule rule = key_rule(parameters);
+  rule.nulls = nulls;
+  if (PG_ARGISNULL(1) ||
+      !hash_key_value(site->hasher, PG_GETARG_DATUM(1), rule, &element.hash))
     return;
   insert(state->filter, element);
 }

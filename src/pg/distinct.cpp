@@ -12,6 +12,7 @@ extern "C" {
 #include "streamfilter/core/names.hpp"
 #include "streamfilter/pg/coercion.hpp"
 #include "streamfilter/pg/filter_relation.hpp"
+#include "streamfilter/pg/element.hpp"
 #include "streamfilter/pg/key_hash.hpp"
 #include "streamfilter/pg/query.hpp"
 #include "streamfilter/pg/value.hpp"
@@ -179,10 +180,9 @@ bool is_repeat(const Key& key, const Row& from, Header* filter) {
     key.row.values[i] = from.values[key.columns[i]];
     key.row.isnull[i] = from.isnull[key.columns[i]];
   }
-  const Parameters& parameters = filter->parameters;
-  Element element{};
-  return hash_key(key.hashers, key.row.values, key.row.isnull, key.count, parameters.nulls,
-                  parameters.seed, &element.hash) &&
+  Element element = new_element(filter->parameters);
+  return hash_key(key.hashers, key.row.values, key.row.isnull, key.count,
+                  key_rule(filter->parameters), &element.hash) &&
          insert(filter, element);
 }
 

@@ -90,6 +90,14 @@ bool is_nan(Oid type, Datum value) {
 
 }  // namespace
 
+int64 current_time() { return since_1970(GetCurrentTimestamp()); }
+
+Element new_element(const Parameters& parameters) {
+  Element element{};
+  if (find_ops(parameters.kind)->uses_time) element.time = current_time();
+  return element;
+}
+
 void check_role(const FilterColumn* column, const FilterRelation* relation) {
   if (column->role == Role::key || OidIsValid(role_type(column))) return;
   const bool time = column->role == Role::time;
@@ -110,7 +118,7 @@ void set_role(Element* element, const FilterColumn* column, const FilterRelation
   if (column->role == Role::importance)
     element->importance = known ? to_double(type, value) : 0;
   else
-    element->time = known ? to_microseconds(type, value) : since_1970(GetCurrentTimestamp());
+    element->time = known ? to_microseconds(type, value) : current_time();
 }
 
 }  // namespace streamfilter::pg

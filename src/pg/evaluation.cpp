@@ -132,7 +132,7 @@ void read_batch(Batch* batch, TupleDesc source, const FilterColumn* importance,
       const Datum value = heap_getattr(tuple, 3, source, &isnull);
       set_role(&element, time, &query, value, isnull);
     } else {
-      element.time = GetCurrentTimestamp();
+      element.time = current_time();
     }
     batch->importance[row] = element.importance;
     batch->time[row] = element.time;
@@ -141,13 +141,12 @@ void read_batch(Batch* batch, TupleDesc source, const FilterColumn* importance,
 
 // Sends a batch through one filter; only the filter's own work is timed.
 void feed(Batch* batch, Candidate* candidate, int index, TypeHasher* hasher) {
-  const Parameters& parameters = candidate->filter->parameters;
+  const KeyRule rule = key_rule(candidate->filter->parameters);
   for (int i = 0; i < batch->count; ++i) {
     Element* element = &batch->elements[i];
     element->importance = batch->importance[i];
     element->time = batch->time[i];
-    batch->has_key[i] = hash_key_value(hasher, batch->keys[i], parameters.nulls, parameters.seed,
-                                       &element->hash);
+    batch->has_key[i] = hash_key_value(hasher, batch->keys[i], rule, &element->hash);
   }
   instr_time start, stop;
   INSTR_TIME_SET_CURRENT(start);

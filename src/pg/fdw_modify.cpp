@@ -55,7 +55,7 @@ bool remember_row(const InsertState* state, TupleTableSlot* row) {
   auto* values = static_cast<Datum*>(palloc(sizeof(Datum) * relation->key_count));
   auto* isnull = static_cast<bool*>(palloc(sizeof(bool) * relation->key_count));
   int count = 0;
-  Element element{};
+  Element element = new_element(relation->definition.parameters);
   for (int i = 0; i < relation->column_count; ++i) {
     const FilterColumn* column = &relation->columns[i];
     const Datum value = row->tts_values[column->attnum - 1];

@@ -11,6 +11,7 @@ extern "C" {
 #include "utils/rel.h"
 }
 
+#include "streamfilter/pg/element.hpp"
 #include "streamfilter/pg/fdw.hpp"
 #include "streamfilter/pg/named_filter.hpp"
 
@@ -104,9 +105,9 @@ bool fits_column(const NamedFilter* filter, KeyValue* key, int number, Datum* va
   const Datum fitted =
       FunctionCall3(&key->to_length, *value, Int32GetDatum(key->typmod), BoolGetDatum(true));
   if (fitted == *value) return true;
-  const uint64 hash = hash_datum(filter->hashers[number], *value, filter->seed);
+  const uint64 hash = hash_datum(filter->hashers[number], *value, filter->rule.seed);
   *value = fitted;
-  return hash_datum(filter->hashers[number], fitted, filter->seed) == hash;
+  return hash_datum(filter->hashers[number], fitted, filter->rule.seed) == hash;
 }
 
 // A change of the columns invalidates plans, and is refused while a scan is open.
@@ -133,7 +134,7 @@ bool look_up(const ScanState* scan) {
   check_keys(scan);
   for (int i = 0; i < scan->count; ++i)
     if (!fits_column(scan->filter, &scan->keys[i], i, &scan->values[i])) return false;
-  Element element{};
+  Element element = new_element(scan->filter->relation->definition.parameters);
   return hash_filter_key(scan->filter, scan->values, scan->isnull, &element.hash) &&
          test_key(scan->filter, element);
 }

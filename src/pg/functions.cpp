@@ -116,7 +116,7 @@ using namespace streamfilter::pg;
 SF_FUNCTION(streamfilter_seen) {
   PreventCommandIfReadOnly("streamfilter_seen()");
   CallSite* site = prepare(fcinfo, Use::remember, "streamfilter_seen", false);
-  Element element{};
+  Element element = new_element(site->filter->relation->definition.parameters);
   if (!read_element(site, fcinfo, &element)) PG_RETURN_BOOL(false);
   PG_RETURN_BOOL(remember_key(site->filter, element));
 }
@@ -125,7 +125,7 @@ SF_FUNCTION(streamfilter_seen) {
 // is remembered; columns with a role may be left out. Needs SELECT on the filter.
 SF_FUNCTION(streamfilter_test) {
   CallSite* site = prepare(fcinfo, Use::test, "streamfilter_test", true);
-  Element element{};
+  Element element = new_element(site->filter->relation->definition.parameters);
   if (!read_element(site, fcinfo, &element)) PG_RETURN_BOOL(false);
   PG_RETURN_BOOL(test_key(site->filter, element));
 }
@@ -141,7 +141,7 @@ SF_FUNCTION(streamfilter_value) {
   // Wishes may have been altered since the state was built.
   copy->parameters.keys = filter->relation->definition.parameters.keys;
   copy->parameters.fpr = filter->relation->definition.parameters.fpr;
-  copy->parameters.nulls = filter->nulls;
+  copy->parameters.nulls = filter->rule.nulls;
   for (uint32 i = 0; i < parameters.slices; ++i) {
     CHECK_FOR_INTERRUPTS();
     LWLock* lock = slice_lock(filter->slot, i);

@@ -257,6 +257,20 @@ uint64 hash_collated(TypeHasher* hasher, Datum value, uint64 seed) {
   return hash;
 }
 
+bool is_integer(const TypeHasher* hasher) {
+  return hasher->method == Method::int16 || hasher->method == Method::int32 ||
+         hasher->method == Method::int64;
+}
+
+// Sign-extended.
+uint64 integer_of(const TypeHasher* hasher, Datum value) {
+  switch (hasher->method) {
+    case Method::int16: return static_cast<uint64>(static_cast<int64>(DatumGetInt16(value)));
+    case Method::int32: return static_cast<uint64>(static_cast<int64>(DatumGetInt32(value)));
+    default: return static_cast<uint64>(DatumGetInt64(value));
+  }
+}
+
 }  // namespace
 
 TypeHasher* make_type_hasher(Oid type, Oid collation, const char* what) {
@@ -327,24 +341,49 @@ uint64 hash_datum(TypeHasher* hasher, Datum value, uint64 seed) {
   pg_unreachable();
 }
 
+KeyRule key_rule(const Parameters& parameters) {
+  return {parameters.nulls, parameters.seed, parameters.key_shift != 0};
+}
+
+void check_key_rule(TypeHasher* const* hashers, int count, const KeyRule& rule) {
+  if (!rule.integer || (count == 1 && is_integer(hashers[0]))) return;
+  ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
+                  errmsg("fingerprint 'integer' needs a key of one integer column"),
+                  count == 1 ? errdetail("%s is of type %s.", hashers[0]->what,
+                                         format_type_be(hashers[0]->type))
+                             : errdetail("The key has %d columns.", count),
+                  errhint("Use fingerprint 'hash'.")));
+}
+
 bool hash_key(TypeHasher* const* hashers, const Datum* values, const bool* isnull, int count,
-              Nulls nulls, uint64 seed, uint64* hash) {
+              const KeyRule& rule, uint64* hash) {
+  if (unlikely(rule.integer)) {
+    check_key_rule(hashers, count, rule);
+    if (isnull[0]) return false;
+    *hash = integer_of(hashers[0], values[0]);
+    return true;
+  }
   uint64 hashes[MaxTupleAttributeNumber];
   for (int i = 0; i < count; ++i) {
-    if (isnull[i] && nulls == Nulls::distinct) return false;
-    hashes[i] = isnull[i] ? null_hash(seed) : hash_datum(hashers[i], values[i], seed);
+    if (isnull[i] && rule.nulls == Nulls::distinct) return false;
+    hashes[i] = isnull[i] ? null_hash(rule.seed) : hash_datum(hashers[i], values[i], rule.seed);
   }
-  *hash = combine(hashes, count, seed);
+  *hash = combine(hashes, count, rule.seed);
   return true;
 }
 
-bool hash_key_value(TypeHasher* hasher, Datum value, Nulls nulls, uint64 seed, uint64* hash) {
+bool hash_key_value(TypeHasher* hasher, Datum value, const KeyRule& rule, uint64* hash) {
+  if (unlikely(rule.integer)) {
+    check_key_rule(&hasher, 1, rule);
+    *hash = integer_of(hasher, value);
+    return true;
+  }
   if (hasher->method != Method::record) {
-    *hash = hash_datum(hasher, value, seed);
+    *hash = hash_datum(hasher, value, rule.seed);
     return true;
   }
   void* copy = open_row(hasher, value);
-  const bool has_key = hash_row(hasher, nulls, seed, hash);
+  const bool has_key = hash_row(hasher, rule.nulls, rule.seed, hash);
   if (copy != nullptr) pfree(copy);
   return has_key;
 }

@@ -95,7 +95,8 @@ void load(NamedFilter* filter) {
   filter->context = context;
   filter->relation = relation;
   filter->hashers = hashers;
-  filter->nulls = relation->definition.parameters.nulls;
+  filter->rule = key_rule(relation->definition.parameters);
+  check_key_rule(hashers, relation->key_count, filter->rule);
   filter->slot = nullptr;
   filter->header = nullptr;
   filter->checked_user = InvalidOid;
@@ -108,7 +109,7 @@ void attach(NamedFilter* filter) {
   filter->slot = slot;
   filter->slot_generation = slot->generation;
   filter->header = block_of(slot);
-  filter->seed = filter->header->parameters.seed;
+  filter->rule.seed = filter->header->parameters.seed;
 }
 
 LOCKMODE lock_for(Use use) {

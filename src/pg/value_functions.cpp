@@ -8,6 +8,7 @@ extern "C" {
 
 #include <cmath>
 
+#include "streamfilter/pg/element.hpp"
 #include "streamfilter/pg/key_argument.hpp"
 #include "streamfilter/pg/parameters_json.hpp"
 #include "streamfilter/pg/value.hpp"
@@ -20,8 +21,7 @@ constexpr double kWindowFnr = 0.01;
 
 bool read_element(FunctionCallInfo fcinfo, TypeHasher* hasher, const Parameters& parameters,
                   Element* element) {
-  return hash_key_value(hasher, PG_GETARG_DATUM(1), parameters.nulls, parameters.seed,
-                        &element->hash);
+  return hash_key_value(hasher, PG_GETARG_DATUM(1), key_rule(parameters), &element->hash);
 }
 
 // What streamfilter_contains keeps from row to row, in fn_extra.
@@ -87,7 +87,7 @@ SF_FUNCTION(streamfilter_add) {
   if (PG_ARGISNULL(0)) PG_RETURN_NULL();
   if (PG_ARGISNULL(1)) PG_RETURN_DATUM(PG_GETARG_DATUM(0));
   const Header* header = get_value(PG_GETARG_DATUM(0));
-  Element element{};
+  Element element = new_element(header->parameters);
   if (!read_element(fcinfo, key_hasher(fcinfo, 1), header->parameters, &element))
     PG_RETURN_POINTER(header);
   Header* copy = copy_value(header, CurrentMemoryContext);
@@ -100,7 +100,7 @@ SF_FUNCTION(streamfilter_add) {
 SF_FUNCTION(streamfilter_contains) {
   CallSite* site = call_site(fcinfo);
   const Header* header = read_filter(fcinfo, site);
-  Element element{};
+  Element element = new_element(header->parameters);
   PG_RETURN_BOOL(read_element(fcinfo, site->hasher, header->parameters, &element) &&
                  test(header, element));
 }

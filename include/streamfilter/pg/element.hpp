@@ -6,6 +6,12 @@
 
 namespace streamfilter::pg {
 
+// The present, in microseconds since 1970.
+int64 current_time();
+
+// An element that no column with a role tells more of: it is of no importance and arrives now.
+Element new_element(const Parameters& parameters);
+
 // Raises 42804 unless a column with a role has a type that can play it. Importance: a number. Time:
 // timestamp with or without time zone, date, or a number (microseconds, by any clock).
 void check_role(const FilterColumn* column, const FilterRelation* relation);

@@ -24,13 +24,24 @@ bool hashes_to_32_bits(Oid type);
 // values are toasted or of types that are hashed by their operator class.
 uint64 hash_datum(TypeHasher* hasher, Datum value, uint64 seed);
 
+// What a filter makes of keys.
+struct KeyRule {
+  Nulls nulls;
+  uint64 seed;
+  bool integer;  // the key is one integer and is taken as it is, not hashed
+};
+KeyRule key_rule(const Parameters& parameters);
+
+// Raises 42804 unless the columns make up a key that the rule allows.
+void check_key_rule(TypeHasher* const* hashers, int count, const KeyRule& rule);
+
 // The key hash of one or several columns: hashers[i] for values[i]. A single column is its own
-// hash. Returns false if a column is NULL and `nulls` says that such a row has no key.
+// hash. Returns false if a column is NULL and the rule says that such a row has no key.
 bool hash_key(TypeHasher* const* hashers, const Datum* values, const bool* isnull, int count,
-              Nulls nulls, uint64 seed, uint64* hash);
+              const KeyRule& rule, uint64* hash);
 
 // The key hash of a value given as one argument (`filter @> key`): a record stands for its columns,
 // so ROW(a, b) has the hash of the key (a, b). Same return value as hash_key.
-bool hash_key_value(TypeHasher* hasher, Datum value, Nulls nulls, uint64 seed, uint64* hash);
+bool hash_key_value(TypeHasher* hasher, Datum value, const KeyRule& rule, uint64* hash);
 
 }  // namespace streamfilter::pg

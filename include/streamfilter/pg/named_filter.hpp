@@ -18,8 +18,7 @@ struct NamedFilter {
   TypeHasher** hashers;  // one per key column
   FilterSlot* slot;      // nullptr until the filter is used for more than its definition
   Header* header;
-  uint64 seed;
-  Nulls nulls;
+  KeyRule rule;
 
   // The rest is private to named_filter.cpp.
   MemoryContext context;
@@ -56,8 +55,8 @@ void use_filter(NamedFilter* filter, Use use);
 // a NULL column means that the row has no key (it is never a repeat and not remembered).
 inline bool hash_filter_key(const NamedFilter* filter, const Datum* values, const bool* isnull,
                             uint64* hash) {
-  return hash_key(filter->hashers, values, isnull, filter->relation->key_count, filter->nulls,
-                  filter->seed, hash);
+  return hash_key(filter->hashers, values, isnull, filter->relation->key_count, filter->rule,
+                  hash);
 }
 
 // Was the key seen? It is remembered now. The one place where shared filters change by a key.
