@@ -45,16 +45,18 @@ void on_object_access(ObjectAccessType access, Oid class_id, Oid object, int sub
 }
 
 void check_keys(const FilterRelation* relation) {
+  auto** hashers = static_cast<TypeHasher**>(palloc(sizeof(TypeHasher*) * relation->key_count));
   for (int i = 0; i < relation->key_count; ++i) {
     const FilterColumn* column = relation->keys[i];
     const char* what = psprintf("column \"%s\" of filter \"%s\"", column->name, relation->name);
-    make_type_hasher(column->type, column->collation, what);
+    hashers[i] = make_type_hasher(column->type, column->collation, what);
     if (hashes_to_32_bits(column->type))
       ereport(WARNING, errmsg("the hash of %s has only 32 bits", what),
               errdetail("Type %s has no extended hash function, so among n keys there are "
                         "additional false positives at a rate of n / 2^32.",
                         format_type_be(column->type)));
   }
+  check_key_rule(hashers, relation->key_count, key_rule(relation->definition.parameters));
 }
 
 void check_roles(const FilterRelation* relation) {
@@ -71,24 +73,23 @@ void check_roles(const FilterRelation* relation) {
 void check_memory(const FilterRelation* relation) {
   const uint64 memory = relation->definition.parameters.memory;
   const uint64 limit = memory_limit_of_server(relation->server);
-  const uint64 others = limit == PG_UINT64_MAX
-                            ? 0
-                            : memory_of_server(relation->server, relation->relid);
+  const uint64 others =
+      limit == PG_UINT64_MAX ? 0 : memory_of_server(relation->server, relation->relid);
   if (memory > limit || others > limit - memory)
-    ereport(ERROR, errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
-            errmsg("filter \"%s\" would exceed the memory_limit of its server", relation->name),
-            errdetail("It needs %llu bytes; other filters of the server have %llu, and all "
-                      "together may have %llu.",
-                      static_cast<unsigned long long>(memory),
-                      static_cast<unsigned long long>(others),
-                      static_cast<unsigned long long>(limit)),
-            errhint("Use less memory, drop a filter, or raise memory_limit with ALTER SERVER."));
+    ereport(
+        ERROR, errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
+        errmsg("filter \"%s\" would exceed the memory_limit of its server", relation->name),
+        errdetail("It needs %llu bytes; other filters of the server have %llu, and all "
+                  "together may have %llu.",
+                  static_cast<unsigned long long>(memory), static_cast<unsigned long long>(others),
+                  static_cast<unsigned long long>(limit)),
+        errhint("Use less memory, drop a filter, or raise memory_limit with ALTER SERVER."));
   if (shared_state == nullptr) {
-    ereport(WARNING, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-            errmsg("filter \"%s\" cannot be used yet: streamfilter is not preloaded",
-                   relation->name),
-            errhint("Set shared_preload_libraries = 'streamfilter' in postgresql.conf and restart "
-                    "the server."));
+    ereport(
+        WARNING, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+        errmsg("filter \"%s\" cannot be used yet: streamfilter is not preloaded", relation->name),
+        errhint("Set shared_preload_libraries = 'streamfilter' in postgresql.conf and restart "
+                "the server."));
     return;
   }
   uint64 largest, total;

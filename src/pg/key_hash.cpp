@@ -349,9 +349,9 @@ void check_key_rule(TypeHasher* const* hashers, int count, const KeyRule& rule) 
   if (!rule.integer || (count == 1 && is_integer(hashers[0]))) return;
   ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
                   errmsg("fingerprint 'integer' needs a key of one integer column"),
-                  count == 1 ? errdetail("%s is of type %s.", hashers[0]->what,
+                  count == 1 ? errdetail("It is %s, of type %s.", hashers[0]->what,
                                          format_type_be(hashers[0]->type))
-                             : errdetail("The key has %d columns.", count),
+                             : errdetail("It has %d columns.", count),
                   errhint("Use fingerprint 'hash'.")));
 }
 
