@@ -159,6 +159,8 @@ main() {
 	make_work
 	prepare libboost-test-dev libipc-run-perl perl
 	export BOOST_TEST_REPORT_LEVEL=short BOOST_TEST_COLOR_OUTPUT=no
+	# Real event streams, if they lie beside the tree; tests that want them are skipped without.
+	export STREAMFILTER_TRACES=${STREAMFILTER_TRACES:-$ROOT/../shared/traces}
 	say "$("$PG_CONFIG" --version), $(g++ --version | head -n 1)"
 	build
 	for name in "$@"; do run_suite "$name"; done
