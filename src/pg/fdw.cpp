@@ -26,10 +26,12 @@ SF_FUNCTION(streamfilter_fdw_handler) {
   routine->EndForeignScan = end_foreign_scan;
 
   routine->IsForeignRelUpdatable = is_foreign_rel_updatable;
+  routine->AddForeignUpdateTargets = add_foreign_update_targets;
   routine->PlanForeignModify = plan_foreign_modify;
   routine->BeginForeignModify = begin_foreign_modify;
   routine->BeginForeignInsert = begin_foreign_insert;
   routine->ExecForeignInsert = exec_foreign_insert;
+  routine->ExecForeignDelete = exec_foreign_delete;
   routine->EndForeignModify = end_foreign_modify;
   routine->EndForeignInsert = end_foreign_modify;
   routine->ExecForeignTruncate = exec_foreign_truncate;

@@ -1,4 +1,4 @@
-// What EXPLAIN says of a filter that a plan scans or inserts into.
+// What EXPLAIN says of a filter that a plan scans, inserts into or deletes from.
 #include "streamfilter/pg/pg.hpp"
 
 extern "C" {

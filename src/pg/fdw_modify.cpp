@@ -1,12 +1,18 @@
-// INSERT, COPY and TRUNCATE, and what UPDATE and DELETE are told. The executor has checked the
-// rights.
+// INSERT, COPY, DELETE and TRUNCATE, and what UPDATE is told. The executor has checked the rights.
+//
+// DELETE looks a key up as SELECT does, and forgets it. A filter knows keys by their fingerprints:
+// a key that collides with the deleted one, of the same fingerprint, goes with it; and a key that
+// only seems to be there is deleted, and counted, in place of that other one.
 #include "streamfilter/pg/pg.hpp"
 
 extern "C" {
+#include "access/htup_details.h"
 #include "executor/executor.h"
 #include "nodes/execnodes.h"
+#include "nodes/makefuncs.h"
 #include "nodes/pathnodes.h"
 #include "nodes/plannodes.h"
+#include "optimizer/appendinfo.h"
 #include "parser/parsetree.h"
 #include "utils/rel.h"
 }
@@ -18,10 +24,18 @@ extern "C" {
 namespace streamfilter::pg {
 namespace {
 
-struct InsertState {
+// The junk column in which the plan of a DELETE hands over the row that it has found.
+constexpr char kRow[] = "wholerow";
+
+struct ModifyState {
   NamedFilter* filter;
   MemoryContext row_memory;
+  AttrNumber row;  // where the plan of a DELETE has kRow
 };
+
+bool can_erase(const FilterRelation* relation) {
+  return find_ops(relation->definition.parameters.kind)->erase != nullptr;
+}
 
 [[noreturn]] void raise_update(const FilterRelation* relation) {
   ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
@@ -30,8 +44,6 @@ struct InsertState {
   pg_unreachable();
 }
 
-// Once a kind has `erase`, DELETE needs, for that kind, the key columns as row identity
-// (AddForeignUpdateTargets) and ExecForeignDelete; the look-up by key is already there.
 [[noreturn]] void raise_delete(const FilterRelation* relation) {
   const FilterOps* ops = find_ops(relation->definition.parameters.kind);
   char kinds[256];
@@ -47,7 +59,7 @@ struct InsertState {
 
 // Remembers the key of a row; false if it was there before. A row without a key (it has a NULL) is
 // new every time.
-bool remember_row(const InsertState* state, TupleTableSlot* row) {
+bool remember_row(const ModifyState* state, TupleTableSlot* row) {
   NamedFilter* filter = state->filter;
   use_filter(filter, Use::judge);
   const FilterRelation* relation = filter->relation;
@@ -70,34 +82,81 @@ bool remember_row(const InsertState* state, TupleTableSlot* row) {
   return !hash_filter_key(filter, values, isnull, &element.hash) || !remember_key(filter, element);
 }
 
+// Forgets the key of the row that the plan has found, and puts that row into `slot`, where it lives
+// as long as the current memory context; false if the key was not there, or not any more.
+bool forget_row(const ModifyState* state, TupleTableSlot* slot, TupleTableSlot* plan_slot) {
+  NamedFilter* filter = state->filter;
+  use_filter(filter, Use::erase);
+  const FilterRelation* relation = filter->relation;
+  bool missing;
+  const Datum row = ExecGetJunkAttribute(plan_slot, state->row, &missing);
+  if (missing) elog(ERROR, "%s of filter \"%s\" is NULL", kRow, relation->name);
+  HeapTupleData tuple{};
+  tuple.t_data = DatumGetHeapTupleHeader(row);
+  tuple.t_len = HeapTupleHeaderGetDatumLength(tuple.t_data);
+  ExecClearTuple(slot);
+  heap_deform_tuple(&tuple, slot->tts_tupleDescriptor, slot->tts_values, slot->tts_isnull);
+  ExecStoreVirtualTuple(slot);
+
+  auto* values = static_cast<Datum*>(palloc(sizeof(Datum) * relation->key_count));
+  auto* isnull = static_cast<bool*>(palloc(sizeof(bool) * relation->key_count));
+  for (int i = 0; i < relation->key_count; ++i) {
+    values[i] = slot->tts_values[relation->keys[i]->attnum - 1];
+    isnull[i] = slot->tts_isnull[relation->keys[i]->attnum - 1];
+  }
+  Element element{};
+  return hash_filter_key(filter, values, isnull, &element.hash) && erase_key(filter, element);
+}
+
+void begin_modify(ResultRelInfo* target, Use use, AttrNumber row) {
+  auto* state = static_cast<ModifyState*>(palloc(sizeof(ModifyState)));
+  state->filter = named_filter(RelationGetRelid(target->ri_RelationDesc));
+  use_filter(state->filter, use);  // says now what is wrong, if anything is
+  state->row_memory =
+      AllocSetContextCreate(CurrentMemoryContext, "streamfilter row", ALLOCSET_SMALL_SIZES);
+  state->row = row;
+  target->ri_FdwState = state;
+}
+
 }  // namespace
 
-int is_foreign_rel_updatable(Relation) { return 1 << CMD_INSERT; }
+int is_foreign_rel_updatable(Relation relation) {
+  NamedFilter* filter = named_filter(RelationGetRelid(relation));
+  use_filter(filter, Use::define);
+  return 1 << CMD_INSERT | (can_erase(filter->relation) ? 1 << CMD_DELETE : 0);
+}
+
+// The same column, by type and name, as the planner itself adds for row triggers.
+void add_foreign_update_targets(PlannerInfo* root, Index target, RangeTblEntry*, Relation) {
+  Var* row = makeVar(static_cast<int>(target), InvalidAttrNumber, RECORDOID, -1, InvalidOid, 0);
+  add_row_identity_var(root, row, target, kRow);
+}
 
 List* plan_foreign_modify(PlannerInfo* root, ModifyTable* plan, Index target, int) {
   if (plan->operation == CMD_INSERT) return NIL;
   NamedFilter* filter = named_filter(planner_rt_fetch(target, root)->relid);
   use_filter(filter, Use::define);
-  if (plan->operation == CMD_DELETE) raise_delete(filter->relation);
-  raise_update(filter->relation);
+  if (plan->operation != CMD_DELETE) raise_update(filter->relation);
+  if (!can_erase(filter->relation)) raise_delete(filter->relation);
+  return NIL;
 }
 
 void begin_foreign_modify(ModifyTableState* state, ResultRelInfo* target, List*, int, int flags) {
-  if (!(flags & EXEC_FLAG_EXPLAIN_ONLY)) begin_foreign_insert(state, target);
+  if (flags & EXEC_FLAG_EXPLAIN_ONLY) return;
+  if (state->operation != CMD_DELETE) return begin_foreign_insert(state, target);
+  const AttrNumber row =
+      ExecFindJunkAttributeInTlist(outerPlanState(state)->plan->targetlist, kRow);
+  if (!AttributeNumberIsValid(row)) elog(ERROR, "could not find junk column %s", kRow);
+  begin_modify(target, Use::erase, row);
 }
 
 void begin_foreign_insert(ModifyTableState*, ResultRelInfo* target) {
-  auto* state = static_cast<InsertState*>(palloc(sizeof(InsertState)));
-  state->filter = named_filter(RelationGetRelid(target->ri_RelationDesc));
-  use_filter(state->filter, Use::judge);  // says now what is wrong, if anything is
-  state->row_memory =
-      AllocSetContextCreate(CurrentMemoryContext, "streamfilter row", ALLOCSET_SMALL_SIZES);
-  target->ri_FdwState = state;
+  begin_modify(target, Use::judge, InvalidAttrNumber);
 }
 
 TupleTableSlot* exec_foreign_insert(EState*, ResultRelInfo* target, TupleTableSlot* slot,
                                     TupleTableSlot*) {
-  auto* state = static_cast<InsertState*>(target->ri_FdwState);
+  auto* state = static_cast<ModifyState*>(target->ri_FdwState);
   MemoryContext caller = MemoryContextSwitchTo(state->row_memory);
   const bool is_new = remember_row(state, slot);
   MemoryContextSwitchTo(caller);
@@ -105,8 +164,18 @@ TupleTableSlot* exec_foreign_insert(EState*, ResultRelInfo* target, TupleTableSl
   return is_new ? slot : nullptr;
 }
 
+TupleTableSlot* exec_foreign_delete(EState*, ResultRelInfo* target, TupleTableSlot* slot,
+                                    TupleTableSlot* plan_slot) {
+  auto* state = static_cast<ModifyState*>(target->ri_FdwState);
+  MemoryContextReset(state->row_memory);  // of the previous row, which RETURNING has used
+  MemoryContext caller = MemoryContextSwitchTo(state->row_memory);
+  const bool forgotten = forget_row(state, slot, plan_slot);
+  MemoryContextSwitchTo(caller);
+  return forgotten ? slot : nullptr;
+}
+
 void end_foreign_modify(EState*, ResultRelInfo* target) {
-  auto* state = static_cast<InsertState*>(target->ri_FdwState);
+  auto* state = static_cast<ModifyState*>(target->ri_FdwState);
   if (state != nullptr) MemoryContextDelete(state->row_memory);
 }
 

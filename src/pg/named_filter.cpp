@@ -113,7 +113,12 @@ void attach(NamedFilter* filter) {
 }
 
 LOCKMODE lock_for(Use use) {
-  return use == Use::remember || use == Use::judge ? RowExclusiveLock : AccessShareLock;
+  switch (use) {
+    case Use::remember:
+    case Use::judge:
+    case Use::erase: return RowExclusiveLock;
+    default: return AccessShareLock;
+  }
 }
 
 AclMode right_for(Use use) {
@@ -210,6 +215,15 @@ bool test_key(NamedFilter* filter, const Element& element) {
   ++filter->tested;
   if (filter->tested >= kFlushEvery) add_counters(filter);
   return seen;
+}
+
+bool erase_key(NamedFilter* filter, const Element& element) {
+  Header* header = filter->header;
+  LWLock* lock = slice_lock(filter->slot, slice_of(header->parameters, element.hash));
+  LWLockAcquire(lock, LW_EXCLUSIVE);
+  const bool forgotten = erase(header, element);
+  LWLockRelease(lock);
+  return forgotten;
 }
 
 void reset_filter(NamedFilter* filter) {

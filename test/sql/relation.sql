@@ -1,5 +1,5 @@
 --
--- Filters as relations: INSERT, COPY, TRUNCATE, and what they refuse
+-- Filters as relations: INSERT, COPY, DELETE, TRUNCATE, and what they refuse
 --
 CREATE SCHEMA relation;
 SET search_path = relation, public;
@@ -146,11 +146,142 @@ CREATE FOREIGN TABLE unused (id int) SERVER streamfilter OPTIONS (kind 'bloom', 
 TRUNCATE unused;
 SELECT created IS NULL AS unused FROM streamfilter_stats WHERE filter = 'unused'::regclass;
 
+-- ---- DELETE forgets single keys -----------------------------------------------------------------
+
+SET client_min_messages = warning;
+CREATE FOREIGN TABLE recent (user_id bigint, url varchar(20))
+  SERVER streamfilter OPTIONS (kind 'lru', keys '1000');
+CREATE FOREIGN TABLE quotient (user_id bigint, gone int, url text, weight int OPTIONS (role 'importance'))
+  SERVER streamfilter OPTIONS (kind 'sqf', memory '256kB', seed '1');
+ALTER FOREIGN TABLE quotient DROP COLUMN gone;
+CREATE FOREIGN TABLE quotients (id int) SERVER streamfilter OPTIONS (kind 'dsqf', memory '64kB', seed '1');
+CREATE FOREIGN TABLE some_recent (id int) SERVER streamfilter OPTIONS (kind 'fplru', keys '100');
+RESET client_min_messages;
+INSERT INTO recent VALUES (1, '/a'), (1, '/b'), (2, '/a'), (3, '/a'), (4, '/a');
+INSERT INTO quotient VALUES (1, '/a', 5), (1, '/b', 5), (2, '/a', 5), (3, '/a', 5), (4, '/a', 5);
+INSERT INTO quotients VALUES (1), (2);
+INSERT INTO some_recent VALUES (1), (2);
+
+-- The tag counts what was forgotten.
+\set QUIET off
+DELETE FROM recent WHERE user_id = 1 AND url = '/a';
+DELETE FROM recent WHERE user_id = 1 AND url = '/a';
+DELETE FROM quotient WHERE user_id = 1 AND url = '/a';
+DELETE FROM quotient WHERE user_id = 1 AND url = '/a';
+DELETE FROM quotients WHERE id = 1;
+DELETE FROM quotients WHERE id = 1;
+DELETE FROM some_recent WHERE id = 1;
+DELETE FROM some_recent WHERE id = 1;
+\set QUIET on
+-- Other keys stay, and what was forgotten is new again.
+SELECT * FROM recent WHERE user_id = 1 AND url = '/a';
+SELECT * FROM recent WHERE user_id = 1 AND url = '/b';
+SELECT * FROM quotient WHERE user_id = 1 AND url = '/a';
+SELECT * FROM quotient WHERE user_id = 1 AND url = '/b';
+SELECT * FROM quotients WHERE id IN (SELECT generate_series(1, 2));
+INSERT INTO recent VALUES (1, '/a'), (1, '/a') RETURNING *;
+INSERT INTO quotient VALUES (1, '/a', 5), (1, '/a', 6) RETURNING *;
+
+-- RETURNING has the rows as SELECT has them.
+DELETE FROM recent WHERE user_id = 1 AND url = '/a' RETURNING *, tableoid::regclass;
+DELETE FROM recent WHERE user_id = 1 AND url = '/a' RETURNING *;
+DELETE FROM quotient q WHERE user_id = 1 AND url = '/a' RETURNING q, *;
+-- Values that are no key of the column, or NULL.
+DELETE FROM recent WHERE user_id = 1 AND url = '/a long url that does not fit' RETURNING *;
+DELETE FROM recent WHERE user_id = NULL AND url = '/b' RETURNING *;
+DELETE FROM recent WHERE user_id = 1 AND url = '/b' AND false RETURNING *;
+-- Further conditions.
+DELETE FROM recent WHERE user_id = 1 AND url = '/b' AND user_id > 1 RETURNING *;
+
+-- With other relations; a key that is found twice is forgotten once.
+CREATE TABLE leavers (id int, why text);
+INSERT INTO leavers VALUES (2, 'moved'), (3, 'bored'), (3, 'really'), (9, 'unknown');
+\set QUIET off
+DELETE FROM recent r USING leavers l WHERE r.user_id = l.id AND r.url = '/a' RETURNING r.*, l.id;
+DELETE FROM quotient WHERE (user_id, url) IN (SELECT id, '/a' FROM leavers);
+DELETE FROM quotient WHERE user_id = (SELECT max(id) FROM leavers) AND url = '/a';
+\set QUIET on
+SELECT id, EXISTS (SELECT FROM recent WHERE user_id = id AND url = '/a') AS recent,
+       EXISTS (SELECT FROM quotient WHERE user_id = id AND url = '/a') AS quotient
+  FROM generate_series(1, 4) id;
+-- One filter deletes what another knows; a table deletes what a filter knows.
+INSERT INTO recent VALUES (2, '/a');
+DELETE FROM recent r USING quotient q
+  WHERE r.user_id = q.user_id AND r.url = q.url AND q.user_id = 4 AND q.url = '/a' RETURNING *;
+DELETE FROM leavers l USING recent r WHERE r.user_id = l.id AND r.url = '/a' RETURNING l.*;
+-- Many rows; those to delete go through a hash table or a sort.
+INSERT INTO quotient SELECT i, 'many', 0 FROM generate_series(1, 500) i;
+CREATE TEMP TABLE numbers AS SELECT generate_series(1, 600) AS i;
+ANALYZE numbers;
+SET enable_mergejoin = off;
+EXPLAIN (COSTS OFF) DELETE FROM quotient USING numbers n, generate_series(1, 300) other
+  WHERE user_id = n.i AND url = 'many' AND weight IS NULL AND other = length(url) * user_id / 4;
+WITH gone AS (DELETE FROM quotient USING numbers n, generate_series(1, 300) other
+                WHERE user_id = n.i AND url = 'many' AND weight IS NULL AND other = length(url) * user_id / 4
+                RETURNING user_id, url)
+SELECT min(user_id), max(user_id), count(*) > 290 AS enough, count(DISTINCT url) FROM gone;
+RESET enable_mergejoin;
+SET enable_hashjoin = off;
+EXPLAIN (COSTS OFF) DELETE FROM quotient USING numbers n, generate_series(1, 600) other
+  WHERE user_id = n.i AND url = 'many' AND other = length(url) * user_id / 4;
+WITH gone AS (DELETE FROM quotient USING numbers n, generate_series(1, 600) other
+                WHERE user_id = n.i AND url = 'many' AND other = length(url) * user_id / 4
+                RETURNING user_id, url)
+SELECT min(user_id), max(user_id), count(*) > 190 AS enough, count(DISTINCT url) FROM gone;
+RESET enable_hashjoin;
+SELECT count(*) FROM numbers WHERE EXISTS (SELECT FROM quotient WHERE user_id = i AND url = 'many');
+
+-- Prepared, with plans of both kinds; in PL/pgSQL, with FOUND.
+PREPARE forget (bigint, text) AS DELETE FROM recent WHERE user_id = $1 AND url = $2 RETURNING *;
+INSERT INTO recent VALUES (5, '/p'), (6, '/p');
+EXECUTE forget (5, '/p');
+EXECUTE forget (5, '/p');
+SET plan_cache_mode = force_generic_plan;
+EXECUTE forget (6, '/p');
+EXECUTE forget (6, '/p');
+RESET plan_cache_mode;
+DO $$
+BEGIN
+  INSERT INTO recent VALUES (7, '/loop');
+  FOR i IN 1..2 LOOP
+    DELETE FROM recent WHERE user_id = 7 AND url = '/loop';
+    RAISE NOTICE '%: %', i, CASE WHEN FOUND THEN 'forgotten' ELSE 'not there' END;
+  END LOOP;
+END $$;
+
+-- Triggers see the rows; through a view.
+CREATE FUNCTION tell_old() RETURNS trigger LANGUAGE plpgsql AS
+$$ BEGIN RAISE NOTICE '% %', TG_WHEN, OLD; RETURN OLD; END $$;
+CREATE TRIGGER before BEFORE DELETE ON recent FOR EACH ROW EXECUTE FUNCTION tell_old();
+CREATE TRIGGER after AFTER DELETE ON recent FOR EACH ROW EXECUTE FUNCTION tell_old();
+CREATE VIEW of_recent AS SELECT url, user_id AS id FROM recent WHERE user_id < 1000;
+INSERT INTO recent VALUES (8, '/view');
+DELETE FROM of_recent WHERE id = 8 AND url = '/view' RETURNING *;
+DELETE FROM of_recent WHERE id = 8 AND url = '/view' RETURNING *;
+DROP TRIGGER before ON recent;
+DROP TRIGGER after ON recent;
+
+-- Every key column needs a value.
+DELETE FROM recent;
+DELETE FROM recent WHERE user_id = 1;
+DELETE FROM recent USING leavers WHERE user_id = id;
+EXPLAIN (COSTS OFF) DELETE FROM quotients WHERE id = 2;
+SELECT pg_relation_is_updatable('recent', false) & 28 AS lru,
+       pg_relation_is_updatable('seen', false) & 28 AS bloom;
+
+-- The statistics count look-ups and what was remembered, not what was forgotten.
+SELECT accepted, discarded FROM streamfilter_stats WHERE filter = 'quotients'::regclass;
+
 -- ---- What a filter cannot do --------------------------------------------------------------------
 
 UPDATE seen SET user_id = 2 WHERE user_id = 1 AND url = '/a';
 DELETE FROM seen WHERE user_id = 1 AND url = '/a';
 DELETE FROM seen;
+SET client_min_messages = warning;
+CREATE FOREIGN TABLE stable (id int) SERVER streamfilter OPTIONS (kind 'sbf', memory '8kB');
+RESET client_min_messages;
+DELETE FROM stable WHERE id = 1;
+EXPLAIN DELETE FROM stable WHERE id = 1;
 INSERT INTO seen VALUES (1, '/a') ON CONFLICT (user_id, url) DO NOTHING;
 MERGE INTO seen USING (VALUES (1, '/a')) v (a, b) ON user_id = a AND url = b
   WHEN NOT MATCHED THEN INSERT VALUES (a, b);
@@ -162,6 +293,9 @@ BEGIN READ ONLY;
 INSERT INTO seen VALUES (1, '/a');
 ROLLBACK;
 BEGIN READ ONLY;
+DELETE FROM recent WHERE user_id = 1 AND url = '/b';
+ROLLBACK;
+BEGIN READ ONLY;
 TRUNCATE seen;
 ROLLBACK;
 SELECT table_name, is_insertable_into FROM information_schema.tables
@@ -169,7 +303,7 @@ SELECT table_name, is_insertable_into FROM information_schema.tables
 
 -- ---- Rights -------------------------------------------------------------------------------------
 
--- INSERT: remember; SELECT: look up; TRUNCATE: forget everything.
+-- INSERT: remember; SELECT: look up; DELETE: forget what was looked up; TRUNCATE: forget everything.
 CREATE ROLE regress_streamfilter_clerk;
 GRANT USAGE ON SCHEMA relation TO regress_streamfilter_clerk;
 CREATE VIEW through_owner AS SELECT * FROM seen;
@@ -196,6 +330,22 @@ SET ROLE regress_streamfilter_clerk;
 SELECT * FROM seen WHERE user_id = 2 AND url = '/right';
 TRUNCATE seen;
 SELECT * FROM seen WHERE user_id = 2 AND url = '/right';
+-- DELETE takes both rights, as its condition reads columns.
+INSERT INTO recent VALUES (1, '/right');
+DELETE FROM recent WHERE user_id = 1 AND url = '/b';
+RESET ROLE;
+GRANT DELETE ON recent TO regress_streamfilter_clerk;
+SET ROLE regress_streamfilter_clerk;
+DELETE FROM recent WHERE user_id = 1 AND url = '/b';
+RESET ROLE;
+GRANT SELECT ON recent TO regress_streamfilter_clerk;
+REVOKE DELETE ON recent FROM regress_streamfilter_clerk;
+SET ROLE regress_streamfilter_clerk;
+DELETE FROM recent WHERE user_id = 1 AND url = '/b';
+RESET ROLE;
+GRANT DELETE ON recent TO regress_streamfilter_clerk;
+SET ROLE regress_streamfilter_clerk;
+DELETE FROM recent WHERE user_id = 1 AND url = '/b' RETURNING *;
 -- Creating one takes USAGE on the server, which PUBLIC does not have.
 RESET ROLE;
 GRANT CREATE ON SCHEMA relation TO regress_streamfilter_clerk;

@@ -1,4 +1,5 @@
-// The foreign-data wrapper: what INSERT, SELECT, TRUNCATE and EXPLAIN do with a filter relation.
+// The foreign-data wrapper: what INSERT, SELECT, DELETE, TRUNCATE and EXPLAIN do with a filter
+// relation.
 #pragma once
 
 extern "C" {
@@ -41,11 +42,15 @@ void end_foreign_scan(ForeignScanState* node);
 
 // fdw_modify.cpp
 int is_foreign_rel_updatable(Relation relation);
+void add_foreign_update_targets(PlannerInfo* root, Index target, RangeTblEntry* entry,
+                                Relation relation);
 List* plan_foreign_modify(PlannerInfo* root, ModifyTable* plan, Index target, int subplan);
 void begin_foreign_modify(ModifyTableState* state, ResultRelInfo* target, List* plan_private,
                           int subplan, int flags);
 void begin_foreign_insert(ModifyTableState* state, ResultRelInfo* target);
 TupleTableSlot* exec_foreign_insert(EState* estate, ResultRelInfo* target, TupleTableSlot* slot,
+                                    TupleTableSlot* plan_slot);
+TupleTableSlot* exec_foreign_delete(EState* estate, ResultRelInfo* target, TupleTableSlot* slot,
                                     TupleTableSlot* plan_slot);
 void end_foreign_modify(EState* estate, ResultRelInfo* target);
 void exec_foreign_truncate(List* relations, DropBehavior behavior, bool restart_sequences);

@@ -40,6 +40,7 @@ enum class Use : uint8 {
   probe,     // test, where the executor or the caller has checked the rights
   remember,  // needs INSERT
   judge,     // remember, where the executor or the trigger has checked the rights
+  erase,     // forget a key, where the executor has checked the rights
 };
 
 // Finds or makes this backend's handle; takes no lock and checks nothing.
@@ -59,11 +60,16 @@ inline bool hash_filter_key(const NamedFilter* filter, const Datum* values, cons
                   hash);
 }
 
-// Was the key seen? It is remembered now. The one place where shared filters change by a key.
+// Was the key seen? It is remembered now. This and erase_key are the places where shared filters
+// change by a key.
 bool remember_key(NamedFilter* filter, const Element& element);
 
 // Was the key seen?
 bool test_key(NamedFilter* filter, const Element& element);
+
+// Forgets a key; false if it was not there. Only for kinds with FilterOps::erase. A filter knows
+// keys by their fingerprints: another key with the same one is forgotten with it.
+bool erase_key(NamedFilter* filter, const Element& element);
 
 // Forgets everything; the caller holds AccessExclusiveLock.
 void reset_filter(NamedFilter* filter);
