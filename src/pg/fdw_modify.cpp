@@ -104,7 +104,7 @@ bool forget_row(const ModifyState* state, TupleTableSlot* slot, TupleTableSlot* 
     values[i] = slot->tts_values[relation->keys[i]->attnum - 1];
     isnull[i] = slot->tts_isnull[relation->keys[i]->attnum - 1];
   }
-  Element element{};
+  Element element = new_element(relation->definition.parameters);
   return hash_filter_key(filter, values, isnull, &element.hash) && erase_key(filter, element);
 }
 
