@@ -15,7 +15,7 @@ namespace {
 // The root of a falling function on 0..1.
 template <typename Function>
 double root(Function function) noexcept {
-  boost::uintmax_t rounds = 200;
+  std::uintmax_t rounds = 200;
   const auto [low, high] = boost::math::tools::bisect(
       function, 0.0, 1.0, boost::math::tools::eps_tolerance<double>(), rounds, MathPolicy());
   return low + (high - low) / 2;

@@ -231,11 +231,8 @@ bool insert(const Parameters& p, Slice slice, const Element& element) noexcept {
 }
 
 void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
-  const std::uint64_t m = p.integer(kCells), before = non_zero(*into.state);
-  non_zero(*into.state) = take_larger_cells(into, from, cell_bits(p), m);
-  into.state->novel = merged_novel(into.state->novel, from.state->novel, before,
-                                   non_zero(*from.state), non_zero(*into.state),
-                                   static_cast<double>(m), static_cast<double>(p.integer(kK)));
+  merge_cells(into, from, cell_bits(p), p.integer(kCells), p.integer(kK), non_zero(*into.state),
+              non_zero(*from.state));
 }
 
 bool check(const Parameters& p, ConstSlice slice) noexcept {

@@ -5,11 +5,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "streamfilter/core/counting_cells.hpp"
 #include "streamfilter/core/kinds.hpp"
-#include "streamfilter/core/packed_cells.hpp"
 #include "streamfilter/core/random.hpp"
 #include "streamfilter/core/sbf_model.hpp"
-#include "streamfilter/core/slice_counts.hpp"
 
 #include "streamfilter/core/no_postgres.hpp"
 
@@ -31,15 +30,6 @@ constexpr OptionSpec kOptions[] = {
 std::uint64_t& non_zero(SliceState& state) noexcept { return state.own[0]; }
 std::uint64_t non_zero(const SliceState& state) noexcept { return state.own[0]; }
 
-unsigned bits_for(std::uint64_t max) noexcept {
-  return max <= 1 ? 1 : max <= 3 ? 2 : max <= 7 ? 3 : 4;
-}
-
-std::uint64_t cells_of(std::uint64_t bytes, unsigned cell_bits) noexcept {
-  return with_cell_width(cell_bits,
-                         [=](auto width) { return PackedCells<width.value>::capacity(bytes); });
-}
-
 // §4.1: Max from the typical gap (1 if none is known), cells as narrow as Max allows.
 bool derive_cells(Definition& definition, Problem& problem) noexcept {
   Parameters& p = definition.parameters;
@@ -53,14 +43,14 @@ bool derive_cells(Definition& definition, Problem& problem) noexcept {
     else
       p.set_integer(kMax, 1);
   }
-  if (!definition.has(kCellBits)) p.set_integer(kCellBits, bits_for(p.integer(kMax)));
+  if (!definition.has(kCellBits)) p.set_integer(kCellBits, cell_bits_for(p.integer(kMax)));
   if (p.integer(kMax) >> p.integer(kCellBits) != 0) {
     problem.set(Error::conflict, "%u-bit cells cannot count to max %u",
                 static_cast<unsigned>(p.integer(kCellBits)),
                 static_cast<unsigned>(p.integer(kMax)));
-    return problem.add_hint("Leave out cell_bits, or set it to %u.", bits_for(p.integer(kMax)));
+    return problem.add_hint("Leave out cell_bits, or set it to %u.", cell_bits_for(p.integer(kMax)));
   }
-  p.set_integer(kCells, cells_of(p.slice_bytes - sizeof(SliceState),
+  p.set_integer(kCells, cells_in(p.slice_bytes - sizeof(SliceState),
                                  static_cast<unsigned>(p.integer(kCellBits))));
   return true;
 }
@@ -133,49 +123,16 @@ bool insert(const Parameters& p, Slice slice, const Element& element) noexcept {
 
 // A cell takes the larger value: whatever either remembers is remembered.
 void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
-  const std::uint64_t m = p.integer(kCells);
-  const std::uint64_t before = non_zero(*into.state);
-  const std::uint64_t after =
-      with_cell_width(static_cast<unsigned>(p.integer(kCellBits)), [&](auto width) {
-        const PackedCells<width.value> a(into.body);
-        const PackedCells<width.value, const unsigned char> b(from.body);
-        std::uint64_t count = 0;
-        for (std::uint64_t i = 0; i < m; ++i) {
-          const unsigned value = std::max(a.get(i), b.get(i));
-          a.set(i, value);
-          count += value != 0;
-        }
-        return count;
-      });
-  const double cells = static_cast<double>(m), k = static_cast<double>(p.integer(kK));
-  const double parts = counted_keys(static_cast<double>(before), cells, k) +
-                       counted_keys(static_cast<double>(non_zero(*from.state)), cells, k);
-  into.state->novel = merged_novel(into.state->novel, from.state->novel, parts,
-                                   counted_keys(static_cast<double>(after), cells, k));
-  non_zero(*into.state) = after;
-}
-
-// Are the bits behind the last cell zero?
-bool is_clear_from(ConstSlice slice, std::uint64_t bit) noexcept {
-  for (; bit < slice.bytes * 8; ++bit)
-    if (slice.body[bit / 8] >> bit % 8 & 1) return false;
-  return true;
+  merge_cells(into, from, static_cast<unsigned>(p.integer(kCellBits)), p.integer(kCells),
+              p.integer(kK), non_zero(*into.state), non_zero(*from.state));
 }
 
 bool check(const Parameters& p, ConstSlice slice) noexcept {
   const unsigned cell_bits = static_cast<unsigned>(p.integer(kCellBits));
-  const std::uint64_t m = p.integer(kCells), max = p.integer(kMax);
-  if (m != cells_of(slice.bytes, cell_bits) || !is_clear_from(slice, m * cell_bits)) return false;
-  return with_cell_width(cell_bits, [&](auto width) {
-    const PackedCells<width.value, const unsigned char> cells(slice.body);
-    std::uint64_t count = 0;
-    for (std::uint64_t i = 0; i < m; ++i) {
-      const unsigned value = cells.get(i);
-      if (value > max) return false;
-      count += value != 0;
-    }
-    return count == non_zero(*slice.state);
-  });
+  std::uint64_t counted;
+  return p.integer(kCells) == cells_in(slice.bytes, cell_bits) &&
+         check_cells(slice, cell_bits, p.integer(kCells), p.integer(kMax), counted) &&
+         counted == non_zero(*slice.state);
 }
 
 // A key is counted as distinct when it is reported as new.

@@ -2,10 +2,10 @@
 #pragma once
 
 #include <algorithm>
-#include <cmath>
 
 #include "streamfilter/core/block.hpp"
 #include "streamfilter/core/packed_cells.hpp"
+#include "streamfilter/core/slice_counts.hpp"
 
 namespace streamfilter {
 
@@ -53,21 +53,17 @@ inline std::uint64_t take_larger_cells(Slice into, ConstSlice from, unsigned cel
   });
 }
 
-// Linear counting of the keys whose k cells of m are still set.
-inline double remembered_keys(std::uint64_t non_zero, double m, double k) noexcept {
-  return -m / k * std::log1p(-std::min(static_cast<double>(non_zero) / m, 1 - 1 / m));
-}
-
-// `novel` of a merged filter. The sum would count keys that both have seen twice; it is scaled by
-// what the cells, before and after, say of the overlap.
-inline std::uint64_t merged_novel(std::uint64_t novel_a, std::uint64_t novel_b,
-                                  std::uint64_t non_zero_a, std::uint64_t non_zero_b,
-                                  std::uint64_t non_zero_both, double m, double k) noexcept {
-  const double parts = remembered_keys(non_zero_a, m, k) + remembered_keys(non_zero_b, m, k);
-  const double both = remembered_keys(non_zero_both, m, k);
-  const double a = static_cast<double>(novel_a), b = static_cast<double>(novel_b);
-  const double scaled = parts > 0 ? (a + b) * both / parts : a + b;
-  return static_cast<std::uint64_t>(std::clamp(std::round(scaled), std::max(a, b), a + b));
+// Merges two slices of m cells, k of them set for every key. `non_zero` counts the cells of `into`
+// that are not zero and is kept up to date; `from_non_zero` counts those of `from`.
+inline void merge_cells(Slice into, ConstSlice from, unsigned cell_bits, std::uint64_t m,
+                        std::uint64_t k, std::uint64_t& non_zero,
+                        std::uint64_t from_non_zero) noexcept {
+  const double cells = static_cast<double>(m), per_key = static_cast<double>(k);
+  const double parts = counted_keys(static_cast<double>(non_zero), cells, per_key) +
+                       counted_keys(static_cast<double>(from_non_zero), cells, per_key);
+  non_zero = take_larger_cells(into, from, cell_bits, m);
+  into.state->novel = merged_novel(into.state->novel, from.state->novel, parts,
+                                   counted_keys(static_cast<double>(non_zero), cells, per_key));
 }
 
 }  // namespace streamfilter
