@@ -8,6 +8,7 @@ extern "C" {
 #include "catalog/pg_class.h"
 #include "catalog/pg_database.h"
 #include "commands/event_trigger.h"
+#include "foreign/foreign.h"
 #include "nodes/parsenodes.h"
 }
 
@@ -15,6 +16,7 @@ extern "C" {
 #include "streamfilter/pg/ddl.hpp"
 #include "streamfilter/pg/element.hpp"
 #include "streamfilter/pg/filter_lifecycle.hpp"
+#include "streamfilter/pg/filter_options.hpp"
 #include "streamfilter/pg/key_hash.hpp"
 #include "streamfilter/pg/trigger.hpp"
 
@@ -57,6 +59,14 @@ void check_keys(const FilterRelation* relation) {
                         format_type_be(column->type)));
   }
   check_key_rule(hashers, relation->key_count, key_rule(relation->definition.parameters));
+}
+
+void check_effects(const FilterRelation* relation) {
+  if (const char* option = option_without_effect(GetForeignTable(relation->relid)->options))
+    ereport(WARNING, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+            errmsg("option \"%s\" has no effect yet", option),
+            errdetail("In this version a key counts as soon as it is tested, and filters are empty "
+                      "after a restart."));
 }
 
 void check_roles(const FilterRelation* relation) {
@@ -126,6 +136,7 @@ void check_filter(const RangeVar* name, bool altered) {
   const FilterRelation* relation = load_filter_relation(relid);
   check_keys(relation);
   check_roles(relation);
+  check_effects(relation);
   if (altered && peek_slot(relation) == nullptr) warn_if_emptied(relation);
   if (!altered || peek_slot(relation) == nullptr) check_memory(relation);
 }

@@ -20,7 +20,35 @@ bool is_named(const DefElem* option, const char* name) {
   return strcmp(option->defname, name) == 0;
 }
 
+// Options that only named filters have, not their bytes.
+struct HostOption {
+  const char* name;
+  const char* const* values;  // ends with nullptr
+  const char* list;
+};
+constexpr const char* kConflict[] = {"wait", "admit", "discard", nullptr};
+constexpr const char* kPersistence[] = {"logged", "unlogged", nullptr};
+constexpr HostOption kHostOptions[] = {
+    {"conflict", kConflict, "wait, admit, discard"},
+    {"persistence", kPersistence, "logged, unlogged"},
+};
+
+// Checks the value of an option of this kind; false if it is another one.
+bool check_host_option(DefElem* option) {
+  for (const HostOption& known : kHostOptions) {
+    if (!is_named(option, known.name)) continue;
+    const char* value = defGetString(option);
+    for (const char* const* valid = known.values; *valid != nullptr; ++valid)
+      if (strcmp(*valid, value) == 0) return true;
+    ereport(ERROR, errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+            errmsg("invalid value for option \"%s\": \"%s\"", known.name, value),
+            errhint("Valid values are: %s.", known.list));
+  }
+  return false;
+}
+
 void set_or_raise(Definition* definition, DefElem* option) {
+  if (check_host_option(option)) return;
   Problem problem;
   if (!set_option(*definition, option->defname, defGetString(option), problem)) raise(problem);
 }
@@ -48,6 +76,14 @@ Definition read_table_options(List* options) {
   Problem problem;
   if (!complete(definition, problem)) raise(problem);
   return definition;
+}
+
+const char* option_without_effect(List* options) {
+  ListCell* cell;
+  foreach (cell, options)
+    for (const HostOption& known : kHostOptions)
+      if (is_named(static_cast<DefElem*>(lfirst(cell)), known.name)) return known.name;
+  return nullptr;
 }
 
 Role read_column_options(List* options) {

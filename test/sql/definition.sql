@@ -62,6 +62,13 @@ CREATE FOREIGN TABLE bad (id int) SERVER streamfilter OPTIONS (kind 'bloom', mem
 CREATE FOREIGN TABLE bad (id int) SERVER streamfilter
   OPTIONS (kind 'bloom', memory '64kB', keys '1000000');
 
+-- Options of named filters that this version accepts, but does not act on: it says so.
+CREATE FOREIGN TABLE later (id int) SERVER streamfilter
+  OPTIONS (kind 'sbf', conflict 'wait', persistence 'unlogged');
+DROP FOREIGN TABLE later;
+CREATE FOREIGN TABLE bad (id int) SERVER streamfilter OPTIONS (conflict 'ignore');
+CREATE FOREIGN TABLE bad (id int) SERVER streamfilter OPTIONS (persistence 'temporary');
+
 -- ---- bad columns ----------------------------------------------------------------------------------
 CREATE FOREIGN TABLE bad () SERVER streamfilter;
 CREATE FOREIGN TABLE bad (at point) SERVER streamfilter;

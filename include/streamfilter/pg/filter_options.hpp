@@ -11,6 +11,10 @@ namespace streamfilter::pg {
 // unknown option, 22023 for bad values and promises that cannot be kept.
 Definition read_table_options(List* options);
 
+// The name of an option that is accepted but not acted on in this version (conflict, persistence);
+// nullptr if there is none.
+const char* option_without_effect(List* options);
+
 // The role of a column.
 Role read_column_options(List* options);
 
