@@ -2,6 +2,10 @@
 // element is a repeat if its K cells are all non-zero. Then P cells, adjacent from one random start
 // (§5.2), are decremented, and the K cells are set to Max. The share of zeros becomes stable, and
 // with it the false-positive rate, on any stream.
+//
+// With layout blocked every 64-byte line is such a filter of its own for the keys that fall into
+// it, so that an element touches one cache line. Eq. 8 and 17 then hold with m = cells of a line,
+// if the K cells of a key differ, which they do.
 #include <algorithm>
 #include <cmath>
 
@@ -15,7 +19,12 @@
 namespace streamfilter {
 namespace {
 
-enum Slot : unsigned { kMax, kCellBits, kK, kP, kGap, kCells };  // kCells: m of one slice
+// kCells: m, the cells of one region. A region is what the cells of a key and those decremented for
+// it are drawn from: a line, or scattered the whole slice.
+enum Slot : unsigned { kMax, kCellBits, kK, kP, kGap, kCells };
+
+constexpr std::uint64_t kLineBytes = 64;
+constexpr unsigned kRegionHash = 1000;  // a number that no cell of a key has
 
 constexpr unsigned kMostHashes = 32;
 
@@ -29,6 +38,16 @@ constexpr OptionSpec kOptions[] = {
 
 std::uint64_t& non_zero(SliceState& state) noexcept { return state.own[0]; }
 std::uint64_t non_zero(const SliceState& state) noexcept { return state.own[0]; }
+
+std::uint64_t region_bytes(const Parameters& p, std::uint64_t slice_bytes) noexcept {
+  return p.layout == Layout::blocked ? kLineBytes : slice_bytes;
+}
+
+double cells_of_slice(const Parameters& p) noexcept {
+  const std::uint64_t bytes = p.slice_bytes - sizeof(SliceState);
+  return static_cast<double>(p.integer(kCells)) *
+         static_cast<double>(bytes / region_bytes(p, bytes));
+}
 
 // §4.1: Max from the typical gap (1 if none is known), cells as narrow as Max allows.
 bool derive_cells(Definition& definition, Problem& problem) noexcept {
@@ -48,10 +67,12 @@ bool derive_cells(Definition& definition, Problem& problem) noexcept {
     problem.set(Error::conflict, "%u-bit cells cannot count to max %u",
                 static_cast<unsigned>(p.integer(kCellBits)),
                 static_cast<unsigned>(p.integer(kMax)));
-    return problem.add_hint("Leave out cell_bits, or set it to %u.", cell_bits_for(p.integer(kMax)));
+    return problem.add_hint("Leave out cell_bits, or set it to %u.",
+                            cell_bits_for(p.integer(kMax)));
   }
-  p.set_integer(kCells, cells_in(p.slice_bytes - sizeof(SliceState),
-                                 static_cast<unsigned>(p.integer(kCellBits))));
+  const std::uint64_t bytes = p.slice_bytes - sizeof(SliceState);
+  p.set_integer(kCells,
+                cells_in(region_bytes(p, bytes), static_cast<unsigned>(p.integer(kCellBits))));
   return true;
 }
 
@@ -65,35 +86,55 @@ bool derive(Definition& definition, Problem& problem) noexcept {
   if (!definition.has(kP)) p.set_integer(kP, sbf_model::whole_decrements(fpr, max, k, m));
   if (p.integer(kP) == 0 || p.integer(kP) > p.integer(kCells) || k >= m) {
     problem.set(Error::too_small, "kind sbf would have to decrement more cells than it has");
-    problem.add_detail("A slice has %.0f cells; fpr %g needs p = %.0f per element.", m, fpr,
+    problem.add_detail("A %s has %.0f cells; fpr %g needs p = %.0f per element.",
+                       p.layout == Layout::blocked ? "line" : "slice", m, fpr,
                        std::ceil(sbf_model::decrements(fpr, max, k, std::max(m, k + 1))));
-    return problem.add_hint("Use more memory, fewer slices or a larger fpr.");
+    return problem.add_hint(p.layout == Layout::blocked
+                                ? "Use layout scattered, a smaller max or a larger fpr."
+                                : "Use more memory, fewer slices or a larger fpr.");
   }
   return true;
 }
 
-template <unsigned bits>
-bool test_cells(const Parameters& p, ConstSlice slice, std::uint64_t hash) noexcept {
-  const PackedCells<bits, const unsigned char> cells(slice.body);
+// Where the region of a key starts in the body of its slice.
+std::uint64_t region_start(const Parameters& p, std::uint64_t slice_bytes,
+                           std::uint64_t hash) noexcept {
+  if (p.layout != Layout::blocked) return 0;
+  return position(hash, kRegionHash, slice_bytes / kLineBytes) * kLineBytes;
+}
+
+// The K cells of a key in its region: independent as printed, or in a line all different.
+void find_cells(const Parameters& p, std::uint64_t hash, std::uint64_t* at) noexcept {
   const std::uint64_t m = p.integer(kCells);
   const unsigned k = static_cast<unsigned>(p.integer(kK));
+  for (unsigned i = 0; i < k; ++i) at[i] = position(hash, i, m);
+  if (p.layout != Layout::blocked) return;
+  for (unsigned i = 1; i < k; ++i)
+    while (std::find(at, at + i, at[i]) != at + i) at[i] = at[i] + 1 < m ? at[i] + 1 : 0;
+}
+
+template <unsigned bits>
+bool test_cells(const Parameters& p, ConstSlice slice, std::uint64_t hash) noexcept {
+  const PackedCells<bits, const unsigned char> cells(slice.body +
+                                                     region_start(p, slice.bytes, hash));
+  const unsigned k = static_cast<unsigned>(p.integer(kK));
+  std::uint64_t at[kMostHashes];
+  find_cells(p, hash, at);
   for (unsigned i = 0; i < k; ++i)
-    if (cells.get(position(hash, i, m)) == 0) return false;
+    if (cells.get(at[i]) == 0) return false;
   return true;
 }
 
 template <unsigned bits>
 bool insert_cells(const Parameters& p, Slice slice, std::uint64_t hash) noexcept {
-  const PackedCells<bits> cells(slice.body);
+  const PackedCells<bits> cells(slice.body + region_start(p, slice.bytes, hash));
   const std::uint64_t m = p.integer(kCells), decrements = p.integer(kP);
   const unsigned k = static_cast<unsigned>(p.integer(kK)),
                  max = static_cast<unsigned>(p.integer(kMax));
   std::uint64_t at[kMostHashes];
+  find_cells(p, hash, at);
   bool seen = true;
-  for (unsigned i = 0; i < k; ++i) {
-    at[i] = position(hash, i, m);
-    seen &= cells.get(at[i]) != 0;
-  }
+  for (unsigned i = 0; i < k; ++i) seen &= cells.get(at[i]) != 0;
 
   const std::uint64_t start = random_below(slice.state->random, m);
   const std::uint64_t before_end = std::min(decrements, m - start);
@@ -123,22 +164,39 @@ bool insert(const Parameters& p, Slice slice, const Element& element) noexcept {
 
 // A cell takes the larger value: whatever either remembers is remembered.
 void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
-  merge_cells(into, from, static_cast<unsigned>(p.integer(kCellBits)), p.integer(kCells),
-              p.integer(kK), non_zero(*into.state), non_zero(*from.state));
+  const unsigned cell_bits = static_cast<unsigned>(p.integer(kCellBits));
+  const double m = cells_of_slice(p), k = static_cast<double>(p.integer(kK));
+  const double parts = counted_keys(static_cast<double>(non_zero(*into.state)), m, k) +
+                       counted_keys(static_cast<double>(non_zero(*from.state)), m, k);
+  const std::uint64_t bytes = region_bytes(p, into.bytes);
+  std::uint64_t after = 0;
+  for (std::uint64_t start = 0; start + bytes <= into.bytes; start += bytes)
+    after +=
+        take_larger_cells({into.state, into.body + start, bytes},
+                          {from.state, from.body + start, bytes}, cell_bits, p.integer(kCells));
+  non_zero(*into.state) = after;
+  into.state->novel = merged_novel(into.state->novel, from.state->novel, parts,
+                                   counted_keys(static_cast<double>(after), m, k));
 }
 
 bool check(const Parameters& p, ConstSlice slice) noexcept {
   const unsigned cell_bits = static_cast<unsigned>(p.integer(kCellBits));
-  std::uint64_t counted;
-  return p.integer(kCells) == cells_in(slice.bytes, cell_bits) &&
-         check_cells(slice, cell_bits, p.integer(kCells), p.integer(kMax), counted) &&
-         counted == non_zero(*slice.state);
+  const std::uint64_t bytes = region_bytes(p, slice.bytes);
+  if (p.integer(kCells) != cells_in(bytes, cell_bits)) return false;
+  std::uint64_t sum = 0;
+  for (std::uint64_t start = 0; start + bytes <= slice.bytes; start += bytes) {
+    std::uint64_t counted;
+    if (!check_cells({slice.state, slice.body + start, bytes}, cell_bits, p.integer(kCells),
+                     p.integer(kMax), counted))
+      return false;
+    sum += counted;
+  }
+  return sum == non_zero(*slice.state);
 }
 
 // A key is counted as distinct when it is reported as new.
 Estimate estimate(const Parameters& p, ConstSlice slice) noexcept {
-  const double fill =
-      static_cast<double>(non_zero(*slice.state)) / static_cast<double>(p.integer(kCells));
+  const double fill = static_cast<double>(non_zero(*slice.state)) / cells_of_slice(p);
   return {fill, std::pow(fill, static_cast<double>(p.integer(kK))),
           static_cast<double>(slice.state->novel)};
 }
@@ -153,7 +211,7 @@ double fpr_bound(const Parameters& p) noexcept {
 double fnr_at(const Parameters& p, double gap) noexcept {
   return sbf_model::fnr(gap, static_cast<double>(p.integer(kMax)),
                         static_cast<double>(p.integer(kK)), static_cast<double>(p.integer(kP)),
-                        static_cast<double>(p.integer(kCells)) * p.slices);
+                        cells_of_slice(p) * p.slices);
 }
 
 }  // namespace
@@ -164,7 +222,7 @@ const FilterOps sbf_ops = {
     "Stable Bloom Filter: keeps its false-positive rate for ever, forgets old keys gradually",
     kOptions,
     sizeof kOptions / sizeof *kOptions,
-    /*has_blocked_layout=*/false,
+    /*has_blocked_layout=*/true,
     /*keeps_fpr_forever=*/true,
     /*uses_importance=*/false,
     /*uses_time=*/false,

@@ -53,9 +53,9 @@ void append_parameters_json(StringInfo out, const Parameters& parameters) {
     begin("fpr");
     appendStringInfo(out, "%.15g", parameters.fpr);
   }
-  if (ops->has_blocked_layout) {
+  if (parameters.layout == Layout::blocked) {
     begin("layout");
-    escape_json(out, parameters.layout == Layout::blocked ? "blocked" : "scattered");
+    escape_json(out, "blocked");
   }
   begin("nulls");
   escape_json(out, parameters.nulls == Nulls::distinct ? "distinct" : "not distinct");

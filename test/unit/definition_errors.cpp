@@ -197,7 +197,7 @@ BOOST_AUTO_TEST_CASE(choices) {
 
 BOOST_AUTO_TEST_CASE(a_layout_that_the_kind_does_not_have) {
   check_cases({
-      {"sbf(layout=blocked)", Error::unsupported, "kind sbf has no layout \"blocked\"", nullptr},
+      {"rsbf(layout=blocked)", Error::unsupported, "kind rsbf has no layout \"blocked\"", nullptr},
       {"bloom(keys=9, layout=blocked)", Error::unsupported, "kind bloom has no layout \"blocked\"",
        nullptr},
   });
