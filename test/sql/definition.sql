@@ -115,3 +115,13 @@ CREATE FOREIGN TABLE large (id int) SERVER streamfilter OPTIONS (kind 'sbf', mem
 SELECT streamfilter_seen('large', 1);
 \set VERBOSITY default
 DROP FOREIGN TABLE large;
+
+-- ---- layout ---------------------------------------------------------------------------------------
+-- One 64-byte line per key, with the same promise; not for every kind.
+CREATE FOREIGN TABLE lines (id int) SERVER streamfilter
+  OPTIONS (kind 'sbf', memory '64kB', layout 'blocked');
+SELECT streamfilter_seen('lines', 1) AS s1, streamfilter_seen('lines', 1) AS s2;
+SELECT params ->> 'layout' AS layout, fpr_bound <= 0.01 AS keeps_fpr FROM streamfilter_stats;
+DROP FOREIGN TABLE lines;
+CREATE FOREIGN TABLE bad (id int) SERVER streamfilter
+  OPTIONS (kind 'bloom', keys '1000', layout 'blocked');
