@@ -96,6 +96,13 @@ check-layers: $(CORE_SOURCES:.cpp=.o)
 	@! nm -C $(CORE_SOURCES:.cpp=.o) | grep -E ' U (operator new|operator delete|__cxa_throw|malloc|free|palloc|errstart)'
 	@echo "layers: ok"
 
+# The figures of the papers, recomputed: build/bench/paper_tables, build/bench/sqf_table.
+bench: $(patsubst bench/%.cpp,build/bench/%,$(wildcard bench/*.cpp))
+
+build/bench/%: bench/%.cpp bench/streams.hpp $(CORE_SOURCES:.cpp=.o)
+	@mkdir -p $(@D)
+	$(CXX) -O2 -std=c++17 -Wall -Wextra -Iinclude -I. -pthread -o $@ $< $(CORE_SOURCES:.cpp=.o)
+
 TEMP_CONFIG = test/streamfilter.conf
 
 check-regress: all
@@ -111,4 +118,4 @@ check-tap: all
 
 check: unit check-layers check-regress check-isolation check-tap
 
-.PHONY: unit unit-sanitize check-layers check-regress check-isolation check-tap check
+.PHONY: bench unit unit-sanitize check-layers check-regress check-isolation check-tap check

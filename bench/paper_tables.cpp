@@ -2,8 +2,8 @@
 // by --scale, the rates depend on their ratios only. The streams are shuffled lists (streams.hpp),
 // false positives are counted per new element and false negatives per repeat.
 //
-//   g++ -std=c++17 -O2 -Iinclude -o paper_tables bench/paper_tables.cpp src/core/*.cpp -lpthread
-//   paper_tables [--scale 100] [--threads 2] [--table 4] [--seed 1]
+//   make bench
+//   build/bench/paper_tables [--scale 100] [--threads 2] [--table 4] [--seed 1]
 //
 // A figure is met if it is within 3 % or four standard errors of the printed one, whichever is
 // larger. RSBF is variant 'measured', SBF is Max 1, K 2, P 4 in one slice. Cells in arrays of more

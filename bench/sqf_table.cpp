@@ -2,8 +2,8 @@
 // integers once, then uniform draws from them, all in random order), the fingerprint is the integer
 // itself, and r, r', k follow from the memory. Prints printed and measured rates side by side.
 //
-//   c++ -std=c++17 -O2 -Iinclude -o sqf_table bench/sqf_table.cpp src/core/*.cpp
-//   ./sqf_table [scale]      scale: a power of two, default 128; everything is divided by it
+//   make bench
+//   build/bench/sqf_table [scale]      scale: a power of two, default 128; everything is divided by it
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
