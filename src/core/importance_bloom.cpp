@@ -231,8 +231,8 @@ bool insert(const Parameters& p, Slice slice, const Element& element) noexcept {
 }
 
 void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
-  merge_cells(into, from, cell_bits(p), p.integer(kCells), p.integer(kK), non_zero(*into.state),
-              non_zero(*from.state));
+  merge_cells(into, from, into.bytes, cell_bits(p), p.integer(kCells), p.integer(kK),
+              non_zero(*into.state), non_zero(*from.state));
 }
 
 bool check(const Parameters& p, ConstSlice slice) noexcept {

@@ -164,19 +164,8 @@ bool insert(const Parameters& p, Slice slice, const Element& element) noexcept {
 
 // A cell takes the larger value: whatever either remembers is remembered.
 void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
-  const unsigned cell_bits = static_cast<unsigned>(p.integer(kCellBits));
-  const double m = cells_of_slice(p), k = static_cast<double>(p.integer(kK));
-  const double parts = counted_keys(static_cast<double>(non_zero(*into.state)), m, k) +
-                       counted_keys(static_cast<double>(non_zero(*from.state)), m, k);
-  const std::uint64_t bytes = region_bytes(p, into.bytes);
-  std::uint64_t after = 0;
-  for (std::uint64_t start = 0; start + bytes <= into.bytes; start += bytes)
-    after +=
-        take_larger_cells({into.state, into.body + start, bytes},
-                          {from.state, from.body + start, bytes}, cell_bits, p.integer(kCells));
-  non_zero(*into.state) = after;
-  into.state->novel = merged_novel(into.state->novel, from.state->novel, parts,
-                                   counted_keys(static_cast<double>(after), m, k));
+  merge_cells(into, from, region_bytes(p, into.bytes), static_cast<unsigned>(p.integer(kCellBits)),
+              p.integer(kCells), p.integer(kK), non_zero(*into.state), non_zero(*from.state));
 }
 
 bool check(const Parameters& p, ConstSlice slice) noexcept {

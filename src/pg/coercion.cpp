@@ -103,6 +103,4 @@ Datum coerce(Coercion* coercion, Datum value, bool* isnull) {
   return ExecEvalExpr(coercion->state, econtext, isnull);
 }
 
-bool is_identity(const Coercion* coercion) { return coercion->way == Coercion::identity; }
-
 }  // namespace streamfilter::pg

@@ -119,8 +119,6 @@ void raise_unhashable(Oid type, Oid culprit, const char* what) {
   pg_unreachable();
 }
 
-bool is_hashable(Oid type) { return !OidIsValid(find_unhashable(type)); }
-
 bool hashes_to_32_bits(Oid type) {
   type = getBaseType(type);
   const Method method = method_of(type);

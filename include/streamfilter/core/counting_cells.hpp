@@ -53,15 +53,20 @@ inline std::uint64_t take_larger_cells(Slice into, ConstSlice from, unsigned cel
   });
 }
 
-// Merges two slices of m cells, k of them set for every key. `non_zero` counts the cells of `into`
-// that are not zero and is kept up to date; `from_non_zero` counts those of `from`.
-inline void merge_cells(Slice into, ConstSlice from, unsigned cell_bits, std::uint64_t m,
-                        std::uint64_t k, std::uint64_t& non_zero,
+// Merges two slices that consist of regions of `region_bytes` with m cells each, k of them set for
+// every key. `non_zero` counts the cells of `into` that are not zero and is kept up to date;
+// `from_non_zero` counts those of `from`.
+inline void merge_cells(Slice into, ConstSlice from, std::uint64_t region_bytes, unsigned cell_bits,
+                        std::uint64_t m, std::uint64_t k, std::uint64_t& non_zero,
                         std::uint64_t from_non_zero) noexcept {
-  const double cells = static_cast<double>(m), per_key = static_cast<double>(k);
+  const double cells = static_cast<double>(into.bytes / region_bytes * m);
+  const double per_key = static_cast<double>(k);
   const double parts = counted_keys(static_cast<double>(non_zero), cells, per_key) +
                        counted_keys(static_cast<double>(from_non_zero), cells, per_key);
-  non_zero = take_larger_cells(into, from, cell_bits, m);
+  non_zero = 0;
+  for (std::uint64_t start = 0; start + region_bytes <= into.bytes; start += region_bytes)
+    non_zero += take_larger_cells({into.state, into.body + start, region_bytes},
+                                  {from.state, from.body + start, region_bytes}, cell_bits, m);
   into.state->novel = merged_novel(into.state->novel, from.state->novel, parts,
                                    counted_keys(static_cast<double>(non_zero), cells, per_key));
 }

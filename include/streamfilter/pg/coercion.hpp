@@ -20,7 +20,4 @@ Coercion* make_coercion(Oid source, const FilterColumn* column, const char* filt
 // Converts one value; allocates in the current memory context. A NULL stays NULL.
 Datum coerce(Coercion* coercion, Datum value, bool* isnull);
 
-// True if values pass unchanged.
-bool is_identity(const Coercion* coercion);
-
 }  // namespace streamfilter::pg

@@ -14,9 +14,6 @@ struct TypeHasher;
 // `what` names the culprit in that message, e.g. `column "tags" of filter "seen"`.
 TypeHasher* make_type_hasher(Oid type, Oid collation, const char* what);
 
-// Does the type have a default hash operator class (all the way down, for arrays and composites)?
-bool is_hashable(Oid type);
-
 // Does its operator class hash to 32 bits only? (A filter over it has more false positives.)
 bool hashes_to_32_bits(Oid type);
 
