@@ -332,6 +332,16 @@ class Timers {
   std::uint64_t m_, ticks_, codes_, present_;
 };
 
+bool is_finite(std::int64_t time) noexcept {
+  return time != std::numeric_limits<std::int64_t>::min() &&
+         time != std::numeric_limits<std::int64_t>::max();
+}
+
+std::uint64_t tick(const Parameters& p, std::int64_t time) noexcept {
+  const std::uint64_t since = static_cast<std::uint64_t>(time) + (std::uint64_t{1} << 63);
+  return std::min(since / p.integer(kTickLength), kLastTick);
+}
+
 template <typename State, typename Byte>
 class Filters : public Counters<State> {
  public:
@@ -351,11 +361,7 @@ class Filters : public Counters<State> {
 
   // The tick of an element; the present for one without.
   std::uint64_t tick_of(const Element& element) const noexcept {
-    constexpr std::int64_t kFirst = std::numeric_limits<std::int64_t>::min(),
-                           kLast = std::numeric_limits<std::int64_t>::max();
-    if (counts_rows(p_) || element.time == kFirst || element.time == kLast) return clock;
-    const std::uint64_t since = static_cast<std::uint64_t>(element.time) + (std::uint64_t{1} << 63);
-    return std::min(since / p_.integer(kTickLength), kLastTick);
+    return counts_rows(p_) || !is_finite(element.time) ? clock : tick(p_, element.time);
   }
 
   // Definition 4, in `after` ticks from now.
@@ -515,6 +521,15 @@ bool insert(const Parameters& p, Slice slice, const Element& element) noexcept {
   return false;
 }
 
+// A key without a time had the clock's, which is not known any more: rather accept a repeat.
+bool expired(const Parameters& p, const Element& added, const Element& present,
+             std::uint64_t since) noexcept {
+  if (counts_rows(p)) return since >= p.integer(kWindow);
+  if (!is_finite(added.time)) return true;
+  return is_finite(present.time) &&
+         tick(p, present.time) >= tick(p, added.time) + p.integer(kTicks);
+}
+
 // A timer takes the later end. Windows of rows count different rows: there, the larger timer.
 // Filters are merged by age, the newest with the newest; with `grow`, one can exceed its limit
 // then.
@@ -598,10 +613,12 @@ const FilterOps timer_ops = {
     /*keeps_fpr_forever=*/false,
     /*uses_importance=*/false,
     /*uses_time=*/true,
+    /*learns_from_repeats=*/false,
     derive,
     /*init=*/nullptr,
     test,
     insert,
+    expired,
     /*erase=*/nullptr,
     merge,
     check,

@@ -65,8 +65,7 @@ void check_effects(const FilterRelation* relation) {
   if (const char* option = option_without_effect(GetForeignTable(relation->relid)->options))
     ereport(WARNING, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
             errmsg("option \"%s\" has no effect yet", option),
-            errdetail("In this version a key counts as soon as it is tested, and filters are empty "
-                      "after a restart."));
+            errdetail("In this version filters are empty after a restart."));
 }
 
 void check_roles(const FilterRelation* relation) {

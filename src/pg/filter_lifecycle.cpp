@@ -206,9 +206,7 @@ Reservation reserve(const FilterRelation* relation, uint64 size, uint64 limit, T
       slot->offset = offset;
       slot->size = size;
       slot->created = slot->last_reset = now;
-      pg_atomic_write_u64(&slot->tested, 0);
-      pg_atomic_write_u64(&slot->accepted, 0);
-      pg_atomic_write_u64(&slot->discarded, 0);
+      reset_counters(slot);
       item->slot = slot;
       push(item);
     }

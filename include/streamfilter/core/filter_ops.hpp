@@ -30,6 +30,7 @@ struct FilterOps {
   bool keeps_fpr_forever;  // without `keys`, on any stream
   bool uses_importance;
   bool uses_time;
+  bool learns_from_repeats;  // inserting a key that is there changes more than counters
 
   // Checks the given parameters and derives the others, for slices of slice_bytes each.
   bool (*derive)(Definition& definition, Problem& problem) noexcept;
@@ -42,6 +43,11 @@ struct FilterOps {
 
   // Was it seen before? It is remembered now.
   bool (*insert)(const Parameters&, Slice, const Element&) noexcept;
+
+  // `added` was inserted, and `since` other keys after it; is it forgotten by the time of `present`,
+  // however much room there is? nullptr: never, for that reason.
+  bool (*expired)(const Parameters&, const Element& added, const Element& present,
+                  std::uint64_t since) noexcept;
 
   // Forgets one key; false if it was not there. nullptr: this kind cannot.
   bool (*erase)(const Parameters&, Slice, const Element&) noexcept;

@@ -90,3 +90,10 @@ extern "C" {
   expression_tree_walker(node, reinterpret_cast<bool (*)()>(reinterpret_cast<void (*)()>(walker)), \
                          context)
 #endif
+
+// The oldest transaction that the commit log still knows.
+#if PG_VERSION_NUM >= 170000
+#define SF_OLDEST_CLOG_XID (TransamVariables->oldestClogXid)
+#else
+#define SF_OLDEST_CLOG_XID (ShmemVariableCache->oldestClogXid)
+#endif

@@ -34,6 +34,12 @@ struct FilterSlot {
   pg_atomic_uint64 tested;
   pg_atomic_uint64 accepted;
   pg_atomic_uint64 discarded;
+  pg_atomic_uint64 rolled_back;
+  pg_atomic_uint64 waits;
+  pg_atomic_uint64 overflowed;   // transactions that added more keys than the table in flight took
+  pg_atomic_uint64 unannounced;  // keys of unfinished transactions that are not in that table
+  pg_atomic_uint64 applied;      // how often transactions have brought their changes in
+  pg_atomic_uint64 claimed_by;   // full id of a transaction to wait for before adding any key, or 0
 };
 
 // Lies at the start of the shared memory; slots, then the arena, follow.
@@ -64,6 +70,9 @@ inline Header* block_of(const FilterSlot* slot) {
 // The lock of one slice of a filter. A pool serves all filters, so two slices may share a lock:
 // nobody may hold two at a time.
 LWLock* slice_lock(const FilterSlot* slot, uint32 slice);
+
+// Sets the counters of a slot to zero.
+void reset_counters(FilterSlot* slot);
 
 // The three below need directory_lock.
 FilterSlot* find_slot(Oid database, Oid relation, SlotState state);
