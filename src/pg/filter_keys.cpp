@@ -174,6 +174,11 @@ bool claim(NamedFilter* filter, Pending* pending, const Element& element, uint64
   }
 }
 
+Pending* begin(const NamedFilter* filter) {
+  return begin_pending(filter->slot, filter->header,
+                       filter->relation->host.persistence == Persistence::logged);
+}
+
 bool judge(NamedFilter* filter, const Element& element) {
   FilterSlot* slot = filter->slot;
   Pending* pending = find_pending(slot, filter->slot_generation);
@@ -188,7 +193,7 @@ bool judge(NamedFilter* filter, const Element& element) {
   const bool in_sight = view == OwnView::untouched;
   const uint64 applied = pg_atomic_read_u64(&slot->applied);
   if (in_sight && touch(filter, element)) return true;
-  if (pending == nullptr) pending = begin_pending(slot, filter->header);
+  if (pending == nullptr) pending = begin(filter);
   return !claim(filter, pending, element, applied, in_sight);
 }
 
@@ -214,7 +219,7 @@ bool is_seen(const NamedFilter* filter, const Element& element) {
 }
 
 Pending* begin_change(NamedFilter* filter) {
-  Pending* pending = begin_pending(filter->slot, filter->header);
+  Pending* pending = begin(filter);
   reserve_pending(pending);
   return pending;
 }

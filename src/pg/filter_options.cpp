@@ -80,14 +80,6 @@ Definition read_table_options(List* options, HostOptions* host) {
   return definition;
 }
 
-const char* option_without_effect(List* options) {
-  ListCell* cell;
-  foreach (cell, options)
-    if (is_named(static_cast<DefElem*>(lfirst(cell)), kPersistenceOption.name))
-      return kPersistenceOption.name;
-  return nullptr;
-}
-
 Role read_column_options(List* options) {
   Role role = Role::key;
   ListCell* cell;

@@ -13,6 +13,7 @@ extern "C" {
 
 #include "streamfilter/core/filter.hpp"
 #include "streamfilter/pg/named_filter.hpp"
+#include "streamfilter/pg/saved_state.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -105,6 +106,7 @@ void load(NamedFilter* filter) {
 
 void attach(NamedFilter* filter) {
   FilterSlot* slot = attach_slot(filter->relation);
+  if (slot->saved.follows) follow_log(slot, filter->relation);
   filter->slot = slot;
   filter->slot_generation = slot->generation;
   filter->header = block_of(slot);

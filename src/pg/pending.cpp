@@ -8,8 +8,10 @@ extern "C" {
 }
 
 #include "streamfilter/core/filter.hpp"
+#include "streamfilter/pg/key_journal.hpp"
 #include "streamfilter/pg/pending.hpp"
 #include "streamfilter/pg/prepared_keys.hpp"
+#include "streamfilter/pg/saved_state.hpp"
 #include "streamfilter/pg/settings.hpp"
 
 namespace streamfilter::pg {
@@ -63,6 +65,7 @@ void retract(Pending* pending, uint32 keep) {
 
 void release_slot(Pending* pending) {
   if (!is_alive(pending)) return;
+  if (pending->committing) end_commit(pending->slot, pending->epoch);
   if (pending->unannounced > 0)
     pg_atomic_fetch_sub_u64(&pending->slot->unannounced, pending->unannounced);
   uint64 self = U64FromFullTransactionId(GetTopFullTransactionIdIfAny());
@@ -118,9 +121,52 @@ void apply(Pending* pending) {
   pg_atomic_fetch_add_u64(&pending->slot->applied, 1);
 }
 
+// What is saved now that the transaction has committed.
+void note_saved(Pending* pending) {
+  SavedState* saved = &pending->slot->saved;
+  saved->logged = pending->logged;
+  if (pending->writes_header) pg_atomic_write_u32(&saved->has_header, 1);
+  if (pending->drops_saved) pg_atomic_write_u32(&saved->has_header, 0);
+}
+
+// Saves the changes with the transaction.
+void save_changes(Pending* pending) {
+  SavedState* saved = &pending->slot->saved;
+  const bool has_header = pg_atomic_read_u32(&saved->has_header) != 0;
+  const Oid relation = pending->slot->relation;
+  if (!pending->logged) {
+    if (!has_header) return;
+    delete_saved_state(relation);
+    pending->drops_saved = true;
+    return;
+  }
+  pending->writes_header = true;
+  // What the log does not have calls for an image: merged values, and what was added while the
+  // filter was unlogged.
+  if (pending->log.last_merge != kNoEntry ||
+      (!has_header && pg_atomic_read_u64(&pending->slot->applied) > 0)) {
+    NamedFilter* filter = named_filter(relation);
+    use_filter(filter, Use::probe);
+    if (filter->slot == pending->slot) save_filter(filter, true);
+    return;
+  }
+  pending->epoch = begin_commit(pending->slot);
+  pending->committing = true;
+  write_journal(pending);
+  save_in_background_if_due(pending->slot, pending->journal_bytes);
+}
+
+void before_commit() {
+  for (Pending* pending = pending_filters; pending != nullptr; pending = pending->next)
+    if (is_alive(pending) && pending->log.count > 0) save_changes(pending);
+}
+
 void commit() {
   for (Pending* pending = pending_filters; pending != nullptr; pending = pending->next) {
-    if (is_alive(pending)) apply(pending);
+    if (is_alive(pending)) {
+      note_saved(pending);
+      apply(pending);
+    }
     withdraw_announcements(pending);
     release_slot(pending);
   }
@@ -154,11 +200,13 @@ void before_prepare() {
               errhint("Commit in smaller parts, or raise streamfilter.max_in_flight and restart "
                       "the server."));
   }
+  before_commit();
 }
 
 void at_transaction_end(XactEvent event, void*) {
   if (pending_filters == nullptr) return;
   switch (event) {
+    case XACT_EVENT_PRE_COMMIT: before_commit(); break;
     case XACT_EVENT_COMMIT: commit(); break;
     case XACT_EVENT_ABORT:
       remove_prepared(GetTopFullTransactionIdIfAny());
@@ -167,8 +215,10 @@ void at_transaction_end(XactEvent event, void*) {
     case XACT_EVENT_PRE_PREPARE: before_prepare(); break;
     // From now on the keys belong to whoever meets them.
     case XACT_EVENT_PREPARE:
-      for (Pending* pending = pending_filters; pending != nullptr; pending = pending->next)
+      for (Pending* pending = pending_filters; pending != nullptr; pending = pending->next) {
+        if (is_alive(pending)) note_saved(pending);
         release_slot(pending);
+      }
       pending_filters = nullptr;
       break;
     default: break;
@@ -216,7 +266,7 @@ Pending* find_pending(const FilterSlot* slot, uint64 generation) {
   return nullptr;
 }
 
-Pending* begin_pending(FilterSlot* slot, Header* header) {
+Pending* begin_pending(FilterSlot* slot, Header* header, bool logged) {
   if (Pending* pending = find_pending(slot, slot->generation)) return pending;
   const FilterOps& ops = ops_of(header);
   auto* pending =
@@ -224,6 +274,7 @@ Pending* begin_pending(FilterSlot* slot, Header* header) {
   pending->slot = slot;
   pending->generation = slot->generation;
   pending->header = header;
+  pending->logged = logged;
   pending->latest = PG_INT64_MIN;
   init_log(&pending->log, TopTransactionContext, ops.uses_time || ops.uses_importance);
   pending->owner_places = 4;

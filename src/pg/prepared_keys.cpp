@@ -2,6 +2,7 @@
 #include "streamfilter/pg/pg.hpp"
 
 extern "C" {
+#include "access/transam.h"
 #include "access/twophase.h"
 #include "storage/ipc.h"
 #include "storage/shmem.h"
@@ -137,6 +138,27 @@ void remove_prepared(FullTransactionId transaction) {
   LWLockAcquire(prepared->lock, LW_EXCLUSIVE);
   remove_keys(transaction);
   LWLockRelease(prepared->lock);
+}
+
+bool put_back_in_flight(FilterSlot* slot, TransactionId transaction, const Element& element) {
+  const FullTransactionId next = ReadNextFullTransactionId();
+  const uint32 epoch = EpochFromFullTransactionId(next);
+  const FullTransactionId full = FullTransactionIdFromEpochAndXid(
+      transaction > XidFromFullTransactionId(next) ? epoch - 1 : epoch, transaction);
+  const Owner owner = make_owner(slot, full);
+  const InFlightTag tag = in_flight_tag(slot->generation, element.hash);
+  InFlightPart* part = part_of(tag);
+  LWLockAcquire(lock_of(part), LW_EXCLUSIVE);
+  const bool announced =
+      find_owner(part, tag) != 0 || add_in_flight(part, tag, owner, 0);
+  LWLockRelease(lock_of(part));
+  LWLockAcquire(prepared->lock, LW_EXCLUSIVE);
+  const bool fits = prepared->count < places();
+  if (fits)
+    prepared->keys[prepared->count++] = {
+        owner, owner, slot->generation, element.hash, element.importance, element.time};
+  LWLockRelease(prepared->lock);
+  return announced && fits;
 }
 
 void settle_prepared() {

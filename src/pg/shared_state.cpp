@@ -23,6 +23,7 @@ extern "C" {
 #include "streamfilter/pg/in_flight.hpp"
 #include "streamfilter/pg/prepared_keys.hpp"
 #include "streamfilter/pg/settings.hpp"
+#include "streamfilter/pg/shutdown_image.hpp"
 #include "streamfilter/pg/shared_state.hpp"
 
 namespace streamfilter::pg {
@@ -79,6 +80,7 @@ void startup() {
   start_prepared();
   LWLockRelease(AddinShmemInitLock);
   shared_state = state;
+  start_shutdown_image();
 }
 
 // Collects the blocks in use in the order of their offsets into `used` (slot_count places).
@@ -140,6 +142,8 @@ void reset_counters(FilterSlot* slot) {
        {&slot->tested, &slot->accepted, &slot->discarded, &slot->rolled_back, &slot->waits,
         &slot->overflowed, &slot->unannounced, &slot->applied, &slot->claimed_by})
     pg_atomic_init_u64(counter, 0);
+  memset(static_cast<void*>(&slot->saved), 0, sizeof slot->saved);
+  pg_atomic_init_u64(&slot->saved.next_number, 1);
 }
 
 LWLock* slice_lock(const FilterSlot* slot, uint32 slice) {

@@ -24,7 +24,7 @@ struct Numbers {
   Totals totals{};
   uint64 tested = 0, accepted = 0, discarded = 0;
   uint64 rolled_back = 0, in_flight = 0, waits = 0, overflowed = 0;
-  TimestampTz created = 0, last_reset = 0;
+  TimestampTz created = 0, last_reset = 0, last_saved = 0, restored = 0;
 };
 
 // Sums up a filter without a lock on its relation: statistics must not wait for DDL. While
@@ -46,6 +46,8 @@ Numbers read_numbers(const FilterRelation* relation, const Parameters& parameter
     numbers.waits = pg_atomic_read_u64(&slot->waits);
     numbers.overflowed = pg_atomic_read_u64(&slot->overflowed);
     numbers.created = slot->created;
+    numbers.last_saved = slot->saved.last_saved;
+    numbers.restored = slot->saved.restored;
     numbers.last_reset = slot->last_reset;
     const Header* header = block_of(slot);
     for (uint32 i = 0; i < parameters.slices; ++i) {
@@ -129,8 +131,8 @@ SF_FUNCTION(streamfilter_stat) {
   row.estimate(window_keys(parameters, 0.01));
   row.time(numbers.exists, numbers.created);
   row.time(numbers.exists, numbers.last_reset);
-  row.null();  // last_saved
-  row.null();  // restored
+  row.time(numbers.last_saved != 0, numbers.last_saved);
+  row.time(numbers.restored != 0, numbers.restored);
   row.count(numbers.overflowed);
   PG_RETURN_DATUM(row.tuple(descriptor));
 }

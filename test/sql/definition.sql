@@ -62,7 +62,7 @@ CREATE FOREIGN TABLE bad (id int) SERVER streamfilter OPTIONS (kind 'bloom', mem
 CREATE FOREIGN TABLE bad (id int) SERVER streamfilter
   OPTIONS (kind 'bloom', memory '64kB', keys '1000000');
 
--- Options of named filters that this version accepts, but does not act on: it says so.
+-- Options of named filters that are not part of their bytes.
 CREATE FOREIGN TABLE later (id int) SERVER streamfilter
   OPTIONS (kind 'sbf', conflict 'wait', persistence 'unlogged');
 DROP FOREIGN TABLE later;

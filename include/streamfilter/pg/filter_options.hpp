@@ -12,10 +12,6 @@ namespace streamfilter::pg {
 // unknown option, 22023 for bad values and promises that cannot be kept.
 Definition read_table_options(List* options, HostOptions* host);
 
-// The name of an option that is accepted but not acted on in this version (persistence);
-// nullptr if there is none.
-const char* option_without_effect(List* options);
-
 // The role of a column.
 Role read_column_options(List* options);
 

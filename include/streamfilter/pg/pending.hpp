@@ -26,6 +26,12 @@ struct Pending {
   // so, and others wait for any key; otherwise they take such keys as new.
   bool overflowed;
   int64 latest;        // time of a key so far
+  bool logged;         // its changes go to the log, too
+  bool committing;     // begin_commit was called, for `epoch`
+  bool writes_header;  // the header is saved with this transaction
+  bool drops_saved;    // what was saved is deleted with this transaction
+  uint32 epoch;
+  uint64 journal_bytes;
   uint32 announced;    // keys in the table of keys in flight
   uint32 unannounced;  // keys in the log only
   KeyLog log;
@@ -37,7 +43,7 @@ struct Pending {
 // What the transaction has done to this use of the slot; nullptr: nothing.
 Pending* find_pending(const FilterSlot* slot, uint64 generation);
 // The same, begun if there is nothing. Raises 53200.
-Pending* begin_pending(FilterSlot* slot, Header* header);
+Pending* begin_pending(FilterSlot* slot, Header* header, bool logged);
 
 // What the transaction's own changes say of a key. One that has left the window since is untouched.
 enum class OwnView : uint8 { untouched, added, forgotten };

@@ -13,6 +13,10 @@ bool add_prepared(const Pending* pending, FullTransactionId transaction);
 // Takes back what add_prepared has stored; the transaction aborts instead.
 void remove_prepared(FullTransactionId transaction);
 
+// Puts a key of a transaction that was prepared before the server started back in flight. False: no
+// room.
+bool put_back_in_flight(FilterSlot* slot, TransactionId transaction, const Element& element);
+
 // Applies or forgets the keys of every prepared transaction that has ended. Cheap if there are none.
 // No lock may be held.
 void settle_prepared();
