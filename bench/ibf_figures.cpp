@@ -57,6 +57,7 @@ constexpr unsigned kShown = 5;  // the paper's own
 struct Scale {
   std::uint64_t bytes, rows;
   unsigned permutations, replicas;
+  bool is_small;  // gains of one or two points are not told from chance
 };
 
 std::string definition(const char* start, const Scale& scale, std::uint64_t seed) {
@@ -232,7 +233,9 @@ void compare_at_equal_positives(bench::Report& report, const Case& c, const Outc
                       setting = text("%s, SBF's P for equal wFP", c.name),
                       ours = text("%+.2f pt", 100 * gain);
     if (c.frequency == Frequency::inverse)
-      report.line(what, setting, "", ours, text("NOT REPRODUCED as a gain: %+.1f s.e.", off));
+      report.line(what, setting, "> 0", ours, text("NOT REPRODUCED as a gain: %+.1f s.e.", off));
+    else if (scale.is_small)
+      report.line(what, setting, "> 0", ours, text("%+.1f s.e., not asserted at this scale", off));
     else
       report.check(off > 4, what, setting, "> 0", ours, text("%+.1f s.e., above 4", off));
   }
@@ -295,7 +298,7 @@ struct Sample {
 };
 
 // The mean of replicas is within 5 standard errors of the chain: a deviate of Student's t, beyond
-// which it is with a probability of 2e-5 in 32 replicas.
+// which it is with a probability of 2e-5 in 32 replicas, 4e-4 in 12.
 void against_chain(bench::Report& report, const std::string& what, const char* setting,
                    const Sample& sample, double chain) {
   const double off = (sample.mean() - chain) / sample.error();
@@ -410,7 +413,8 @@ void printed_table_two(bench::Report& report) {
 
 int main(int count, char** words) {
   const bench::Arguments arguments = bench::read_arguments(count, words);
-  const Scale scale = arguments.quick ? Scale{2048, 12500, 2, 12} : Scale{16384, 100000, 4, 32};
+  const Scale scale =
+      arguments.quick ? Scale{2048, 12500, 1, 12, true} : Scale{16384, 100000, 4, 32, false};
   bench::Report report("ibf.txt, figures 9-18 and table II");
   const std::vector<Combination> all(kCombinations, kCombinations + kColumns);
   bench::DataFile table(arguments, "ibf-table2",
