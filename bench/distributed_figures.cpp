@@ -297,9 +297,9 @@ struct Growth {
     const double n = static_cast<double>(filters.size());
     const std::size_t first = static_cast<std::size_t>(from * n),
                       last = static_cast<std::size_t>(to * n);
-    double sum = 0;
-    for (std::size_t i = first; i < last; ++i) sum += filters[i];
-    return sum / static_cast<double>(last - first);
+    double total = 0;
+    for (std::size_t i = first; i < last; ++i) total += filters[i];
+    return total / static_cast<double>(last - first);
   }
   double before() const { return mean(1. / 6, 1. / 3); }
   double extra() const { return mean(.5, 2. / 3) - before(); }
