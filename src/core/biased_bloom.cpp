@@ -109,6 +109,7 @@ constexpr FilterOps row(Kind kind, const char* name, const char* summary) noexce
       /*learns_from_repeats=*/false,
       derive<Policy>,
       /*init=*/nullptr,
+      /*prefetch=*/nullptr,
       bit_arrays::test,
       insert<Policy>,
       /*expired=*/nullptr,

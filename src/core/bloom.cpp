@@ -272,6 +272,7 @@ const FilterOps bloom_ops = {
     /*learns_from_repeats=*/false,
     derive,
     /*init=*/nullptr,
+    /*prefetch=*/nullptr,
     test,
     insert,
     /*expired=*/nullptr,

@@ -433,6 +433,7 @@ const FilterOps dsqf_ops = {
     /*learns_from_repeats=*/true,
     derive,
     /*init=*/nullptr,
+    /*prefetch=*/nullptr,
     test,
     insert,
     /*expired=*/nullptr,

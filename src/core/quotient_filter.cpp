@@ -352,6 +352,7 @@ const FilterOps sqf_ops = {
     /*learns_from_repeats=*/false,
     derive,
     /*init=*/nullptr,
+    /*prefetch=*/nullptr,
     test,
     insert,
     /*expired=*/nullptr,

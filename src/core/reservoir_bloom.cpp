@@ -138,6 +138,7 @@ const FilterOps rsbf_ops = {
     /*learns_from_repeats=*/true,
     derive,
     /*init=*/nullptr,
+    /*prefetch=*/nullptr,
     bit_arrays::test,
     insert,
     /*expired=*/nullptr,

@@ -150,6 +150,17 @@ bool insert_cells(const Parameters& p, Slice slice, std::uint64_t hash) noexcept
   return seen;
 }
 
+void prefetch(const Parameters& p, ConstSlice slice, const Element& element) noexcept {
+  const unsigned char* region = slice.body + region_start(p, slice.bytes, element.hash);
+  if (p.layout == Layout::blocked) {
+    __builtin_prefetch(region);
+    return;
+  }
+  const std::uint64_t bits = p.integer(kCellBits), m = p.integer(kCells);
+  for (unsigned i = 0; i < p.integer(kK); ++i)
+    __builtin_prefetch(region + position(element.hash, i, m) * bits / 8);
+}
+
 bool test(const Parameters& p, ConstSlice slice, const Element& element) noexcept {
   return with_cell_width(static_cast<unsigned>(p.integer(kCellBits)), [&](auto width) {
     return test_cells<width.value>(p, slice, element.hash);
@@ -218,6 +229,7 @@ const FilterOps sbf_ops = {
     /*learns_from_repeats=*/true,
     derive,
     /*init=*/nullptr,
+    prefetch,
     test,
     insert,
     /*expired=*/nullptr,

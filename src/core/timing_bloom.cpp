@@ -616,6 +616,7 @@ const FilterOps timer_ops = {
     /*learns_from_repeats=*/false,
     derive,
     /*init=*/nullptr,
+    /*prefetch=*/nullptr,
     test,
     insert,
     expired,

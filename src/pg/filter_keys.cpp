@@ -182,6 +182,7 @@ Pending* begin(const NamedFilter* filter) {
 bool judge(NamedFilter* filter, const Element& element) {
   FilterSlot* slot = filter->slot;
   Pending* pending = find_pending(slot, filter->slot_generation);
+  prefetch(filter->header, element);
   const OwnView view = own_view(pending, element);
   if (view == OwnView::added) {
     if (ops_of(filter->header).learns_from_repeats) {
@@ -230,6 +231,12 @@ bool remember_key(NamedFilter* filter, const Element& element) {
   const bool seen = judge(filter, element);
   count_judged(filter, seen);
   return seen;
+}
+
+void prefetch_key(const NamedFilter* filter, const Element& element) {
+  prefetch(filter->header, element);
+  if (const Pending* pending = find_pending(filter->slot, filter->slot_generation))
+    prefetch_change(&pending->log, element.hash);
 }
 
 bool test_key(NamedFilter* filter, const Element& element) {

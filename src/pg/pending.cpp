@@ -19,6 +19,8 @@ namespace {
 
 Pending* pending_filters = nullptr;
 
+constexpr uint32 kLookahead = 16;  // keys whose memory is on its way at once
+
 bool is_key(const LogEntry* entry) { return entry->change == static_cast<uint32>(Change::add); }
 
 // Is the state that was changed still in its place?
@@ -88,6 +90,8 @@ void play(const Pending* pending, Header* header, Lock&& lock_slice, Unlock&& un
     }
   }
   for (uint32 position = start; position < log->count; ++position) {
+    if (position + kLookahead < log->count)
+      prefetch(header, element_at(log, position + kLookahead));
     const LogEntry* entry = entry_at(log, position);
     if (entry->change == static_cast<uint32>(Change::merge)) {
       const Header* value = merged_value(entry);

@@ -38,6 +38,10 @@ struct FilterOps {
   // Writes whatever an empty slice holds besides zeros. nullptr: nothing.
   void (*init)(const Parameters&, Slice) noexcept;
 
+  // Gets the memory that `test` and `insert` will need on its way into the cache, for callers that
+  // know their next keys. nullptr: nothing to gain.
+  void (*prefetch)(const Parameters&, ConstSlice, const Element&) noexcept;
+
   // Was this key (probably) seen? Changes nothing.
   bool (*test)(const Parameters&, ConstSlice, const Element&) noexcept;
 
