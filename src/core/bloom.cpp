@@ -24,8 +24,8 @@ namespace streamfilter {
 namespace {
 
 // kBits: m, the bits of one filter; with `grow`, kFilters: how many of them a slice can have, and
-// kLimit: the bits or keys of one
-enum Slot : unsigned { kK, kBits, kGrow, kFilters, kLimit };
+// kLimit: the bits or keys of one; with layout blocked, kLineBits: the bits of a line
+enum Slot : unsigned { kK, kBits, kGrow, kFilters, kLimit, kLineBits };
 
 enum Grow : std::uint64_t { none, density, cardinality };
 
@@ -66,7 +66,7 @@ double filters(const Parameters& p) noexcept { return static_cast<double>(p.inte
 std::uint64_t filter_bytes(const Parameters& p) noexcept { return p.integer(kBits) / 8; }
 
 double lines(const Parameters& p) noexcept {
-  return static_cast<double>(filter_bytes(p) / kLineBytes);
+  return real_m(p) / static_cast<double>(p.integer(kLineBits));
 }
 
 // sbf.txt §2.3: FP = (1 - (1 - 1/m)^(Kn))^K for n keys in m bits, scattered.
@@ -149,6 +149,7 @@ bool derive(Definition& definition, Problem& problem) noexcept {
   Parameters& p = definition.parameters;
   if (p.integer(kGrow) != none) return derive_growth(definition, problem);
   p.set_integer(kBits, Bits::capacity(p.slice_bytes - sizeof(SliceState)));
+  if (p.layout == Layout::blocked) p.set_integer(kLineBits, kLineBytes * 8);
   if (definition.has(kK)) return true;
   if (p.keys == 0) return needs_keys(problem);
   p.set_integer(kK, best_k(p, expected_keys(p)));
@@ -170,7 +171,7 @@ bool all_bits(const Parameters& p, std::uint64_t hash, Visit visit) noexcept {
   if (p.layout == Layout::blocked) {
     const std::uint64_t line = region_start(p, filter_bytes(p), hash) * 8;
     std::uint64_t at[kMostHashes];
-    find_cells(p, hash, k, kLineBytes * 8, at);
+    find_cells(p, hash, k, p.integer(kLineBits), at);
     return std::all_of(at, at + k, [&](std::uint64_t bit) { return visit(line + bit); });
   }
   const std::uint64_t m = p.integer(kBits);

@@ -198,8 +198,9 @@ BOOST_AUTO_TEST_CASE(choices) {
 BOOST_AUTO_TEST_CASE(a_layout_that_the_kind_does_not_have) {
   check_cases({
       {"rsbf(layout=blocked)", Error::unsupported, "kind rsbf has no layout \"blocked\"", nullptr},
-      {"bloom(keys=9, layout=blocked)", Error::unsupported, "kind bloom has no layout \"blocked\"",
-       nullptr},
+      {"bloom(keys=9, grow=density, layout=blocked)", Error::unsupported,
+       "kind bloom has no layout \"blocked\" with option grow",
+       "Use layout scattered, or no grow."},
   });
 }
 

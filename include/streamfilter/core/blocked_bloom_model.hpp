@@ -6,10 +6,10 @@
 
 namespace streamfilter::blocked_bloom_model {
 
-// An upper bound for n keys in so many lines, 1 to 3 % above the rate itself for up to 8 bits a
-// key: the mixture over the numbers of keys that a line has. Bits of a line are negatively
-// associated, as those of a key differ, so that k of them are set with at most the product of their
-// probabilities.
+// An upper bound of the rate for n keys in so many lines: the mixture over the numbers of keys that
+// a line has. Bits of a line are negatively associated, as those of a key differ, so that k of them
+// are all set with at most the product of their probabilities. That is 3 % more than the exact
+// probability where k is best for a rate of 1 %.
 double rate(double k, double n, double lines) noexcept;
 
 // The k with the lowest rate, at most `most`.
