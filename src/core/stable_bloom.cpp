@@ -149,15 +149,9 @@ bool check(const Parameters& p, ConstSlice slice) noexcept {
   const unsigned cell_bits = static_cast<unsigned>(p.integer(kCellBits));
   const std::uint64_t bytes = region_bytes(p, slice.bytes);
   if (p.integer(kCells) != cells_in(bytes, cell_bits)) return false;
-  std::uint64_t sum = 0;
-  for (std::uint64_t start = 0; start + bytes <= slice.bytes; start += bytes) {
-    std::uint64_t counted;
-    if (!check_cells({slice.state, slice.body + start, bytes}, cell_bits, p.integer(kCells),
-                     p.integer(kMax), counted))
-      return false;
-    sum += counted;
-  }
-  return sum == non_zero(*slice.state);
+  std::uint64_t count;
+  return check_regions(slice, bytes, cell_bits, p.integer(kCells), p.integer(kMax), count) &&
+         count == non_zero(*slice.state);
 }
 
 // A key is counted as distinct when it is reported as new.
