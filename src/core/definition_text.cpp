@@ -130,10 +130,12 @@ void write_span(Writer& out, std::uint64_t amount, bool rows) noexcept {
     std::uint64_t size;  // in microseconds or rows
   };
   static constexpr Unit kRows = {" row", " rows", 1};
-  static constexpr Unit kUnits[] = {
-      {" day", " days", 86400000000},    {" hour", " hours", 3600000000},
-      {" minute", " minutes", 60000000}, {" second", " seconds", 1000000},
-      {" ms", " ms", 1000},              {" us", " us", 1}};
+  static constexpr Unit kUnits[] = {{" day", " days", 86400000000},
+                                    {" hour", " hours", 3600000000},
+                                    {" minute", " minutes", 60000000},
+                                    {" second", " seconds", 1000000},
+                                    {" ms", " ms", 1000},
+                                    {" us", " us", 1}};
   const Unit* unit = rows ? &kRows : kUnits;
   while (amount % unit->size != 0) ++unit;
   const std::uint64_t count = amount / unit->size;

@@ -8,8 +8,8 @@
 // The importance of an element may be any number. Beyond the ends of importance_range it counts as
 // the nearest end, infinite ones included; NaN, for an importance that is missing, as the least.
 //
-// With layout blocked every 64-byte line is such a filter of its own, as in stable_bloom.cpp. That is
-// for random deletion only: a line has too few cells for what the model says of the other.
+// With layout blocked every 64-byte line is such a filter of its own, as in stable_bloom.cpp. That
+// is for random deletion only: a line has too few cells for what the model says of the other.
 #include <algorithm>
 #include <cmath>
 

@@ -1,4 +1,5 @@
-// The Bloom filter with layout blocked: the bits of a key in one 64-byte line, and the same promise.
+// The Bloom filter with layout blocked: the bits of a key in one 64-byte line, and the same
+// promise.
 #include <boost/math/distributions/poisson.hpp>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
@@ -76,8 +77,9 @@ BOOST_AUTO_TEST_CASE(lines_are_used_evenly) {
 }
 
 BOOST_AUTO_TEST_CASE(nothing_inserted_is_ever_missed) {
-  for (const char* text : {"bloom(keys=1000, layout=blocked)", "bloom(memory=640, k=2, layout=blocked)",
-                           "bloom(keys=50000, fpr=0.001, slices=16, layout=blocked)"}) {
+  for (const char* text :
+       {"bloom(keys=1000, layout=blocked)", "bloom(memory=640, k=2, layout=blocked)",
+        "bloom(keys=50000, fpr=0.001, slices=16, layout=blocked)"}) {
     Filter filter(text);
     for (std::uint64_t number = 0; number < scaled(100000); ++number) filter.insert(key(number));
     for (std::uint64_t number = 0; number < scaled(100000); ++number)
@@ -180,10 +182,10 @@ BOOST_AUTO_TEST_CASE(the_model_knows_its_limits) {
 }
 
 BOOST_AUTO_TEST_CASE(no_other_k_is_better_than_the_derived_one) {
-  for (const char* text :
-       {"bloom(memory=64kB, layout=blocked, keys=100000, fpr=0.5", "bloom(memory=64kB, layout=blocked, keys=40000",
-        "bloom(memory=64kB, layout=blocked, keys=400000, fpr=0.9",
-        "bloom(memory=1MB, layout=blocked, keys=3e5, fpr=0.5"}) {
+  for (const char* text : {"bloom(memory=64kB, layout=blocked, keys=100000, fpr=0.5",
+                           "bloom(memory=64kB, layout=blocked, keys=40000",
+                           "bloom(memory=64kB, layout=blocked, keys=400000, fpr=0.9",
+                           "bloom(memory=1MB, layout=blocked, keys=3e5, fpr=0.5"}) {
     const auto rate = [](const std::string& definition) {
       return find_ops(Kind::bloom)->fpr_bound(parameters_of(definition));
     };
@@ -195,8 +197,8 @@ BOOST_AUTO_TEST_CASE(no_other_k_is_better_than_the_derived_one) {
 
 // Lines fill unevenly, which costs memory: the more, the smaller fpr.
 BOOST_AUTO_TEST_CASE(the_derived_memory_is_more_than_scattered_and_no_more_than_needed) {
-  for (const char* rest : {"keys=12345", "keys=1e6, fpr=0.1", "keys=1e6, fpr=0.0001",
-                           "keys=1e9", "keys=100, fpr=0.3"})
+  for (const char* rest :
+       {"keys=12345", "keys=1e6, fpr=0.1", "keys=1e6, fpr=0.0001", "keys=1e9", "keys=100, fpr=0.3"})
     BOOST_TEST_CONTEXT(rest) {
       const Parameters plain = parameters_of(std::string("bloom(") + rest + ")"),
                        p = parameters_of(std::string("bloom(layout=blocked, ") + rest + ")");
@@ -204,8 +206,8 @@ BOOST_AUTO_TEST_CASE(the_derived_memory_is_more_than_scattered_and_no_more_than_
       BOOST_TEST(p.memory <= plain.memory * 3 / 2 + 1024);
       Parameters less;
       Problem problem;
-      const std::string memory = std::to_string(static_cast<std::uint64_t>(
-          static_cast<double>(p.memory) * 0.98 - 64));
+      const std::string memory =
+          std::to_string(static_cast<std::uint64_t>(static_cast<double>(p.memory) * 0.98 - 64));
       BOOST_TEST(!make_parameters("bloom(layout=blocked, memory=" + memory + ", " + rest + ")",
                                   less, problem));
       BOOST_TEST((problem.error == Error::conflict || problem.error == Error::too_small));
@@ -225,8 +227,7 @@ BOOST_AUTO_TEST_CASE(definitions_read_back) {
 BOOST_AUTO_TEST_CASE(a_union_remembers_both_and_counts_them) {
   const char* const text = "bloom(memory=64kB, keys=20000, layout=blocked)";
   Filter a(text), b(text);
-  for (std::uint64_t number = 0; number < 20000; ++number)
-    (number % 2 ? a : b).insert(key(number));
+  for (std::uint64_t number = 0; number < 20000; ++number) (number % 2 ? a : b).insert(key(number));
   Problem problem;
   BOOST_REQUIRE(merge(a.header(), b.header(), problem));
   for (std::uint64_t number = 0; number < 20000; ++number) BOOST_REQUIRE(a.test(key(number)));
@@ -256,9 +257,8 @@ BOOST_AUTO_TEST_CASE(a_full_filter_has_no_estimate) {
 // what the model says.
 BOOST_AUTO_TEST_CASE(errors_are_near_scattered_on_flat_streams) {
   const std::uint64_t universe = scaled(500000);
-  const std::string rest =
-      "memory=" + std::to_string(universe * 12 / 8) + ", slices=1, k=6, keys=" +
-      std::to_string(universe);
+  const std::string rest = "memory=" + std::to_string(universe * 12 / 8) +
+                           ", slices=1, k=6, keys=" + std::to_string(universe);
   Filter blocked("bloom(layout=blocked, " + rest + ")"), scattered("bloom(" + rest + ")");
   UniformStream stream(universe, 7);
   double positives = 0, scattered_positives = 0, novel = 0;

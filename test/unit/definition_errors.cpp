@@ -128,7 +128,8 @@ BOOST_AUTO_TEST_CASE(values_that_are_no_numbers) {
       {"sbf(seed=18446744073709551616)", Error::syntax,
        "invalid value for option \"seed\": \"18446744073709551616\"", nullptr},
       {"timer(window='1 hour', k=3, grow=density, size=8kB)", Error::syntax,
-       "invalid value for option \"size\": \"8kB\"", "Give a whole number from 1 to 70368744177664."},
+       "invalid value for option \"size\": \"8kB\"",
+       "Give a whole number from 1 to 70368744177664."},
       {"bloom(keys=many)", Error::syntax, "invalid value for option \"keys\": \"many\"", nullptr},
   });
 }

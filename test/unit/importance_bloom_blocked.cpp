@@ -25,8 +25,7 @@ Element with_importance(std::uint64_t number, double importance) {
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(a_key_touches_one_line) {
-  for (const char* kind : {"ibf2c", "ibfmc"})
-    BOOST_TEST_CONTEXT(kind) {
+  for (const char* kind : {"ibf2c", "ibfmc"}) BOOST_TEST_CONTEXT(kind) {
       Filter filter(std::string(kind) + "(memory=8kB, layout=blocked)");
       const Slice slice = filter.slice();
       std::vector<unsigned char> before(slice.body, slice.body + slice.bytes);

@@ -36,7 +36,8 @@ class PackedCells {
   }
 
   // Takes 1 from every non-zero cell of `first` … `first+count-1`; returns how many became zero.
-  // Up to a word of cells at once: subtracting the low bit of a non-zero cell borrows from no other.
+  // Up to a word of cells at once: subtracting the low bit of a non-zero cell borrows from no
+  // other.
   std::uint64_t decrement(std::uint64_t first, std::uint64_t count) const noexcept {
     std::uint64_t emptied = 0;
     for (std::uint64_t bit = first * bits, end = (first + count) * bits; bit < end;) {
@@ -48,8 +49,7 @@ class PackedCells {
       const std::uint64_t cells = low >> offset | high << 1 << (63 - offset);
       const std::uint64_t taken = non_zero(cells) & ~std::uint64_t{0} >> (64 - size);
       const std::uint64_t changed = cells ^ (cells - taken);
-      emptied += static_cast<std::uint64_t>(
-          __builtin_popcountll(taken & ~non_zero(cells - taken)));
+      emptied += static_cast<std::uint64_t>(__builtin_popcountll(taken & ~non_zero(cells - taken)));
       store_word(at, low ^ changed << offset);
       if (crosses) store_word(at + 8, high ^ changed >> 1 >> (63 - offset));
       bit += size;
