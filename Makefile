@@ -96,7 +96,8 @@ check-layers: $(CORE_SOURCES:.cpp=.o)
 	@! nm -C $(CORE_SOURCES:.cpp=.o) | grep -E ' U (operator new|operator delete|__cxa_throw|malloc|free|palloc|errstart)'
 	@echo "layers: ok"
 
-# The figures of the papers, recomputed: build/bench/paper_tables, build/bench/sqf_table.
+# The figures of the papers, recomputed: build/bench/paper_tables, build/bench/sqf_table; and what
+# the layouts cost and gain: build/bench/layouts.
 bench: $(patsubst bench/%.cpp,build/bench/%,$(wildcard bench/*.cpp))
 
 build/bench/%: bench/%.cpp bench/streams.hpp $(CORE_SOURCES:.cpp=.o)
