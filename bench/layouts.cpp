@@ -7,8 +7,8 @@
 //
 // The rates are those of 1 MB for as many distinct keys as give each b bits: 60 % of the rows are
 // distinct and the others uniform draws from these (uniform 60 %), or rows follow Zipf's law of
-// exponent 1 over twice as many keys, until so many have come (zipf 1). They depend on b, not on
-// memory. Times are the shortest of twenty rounds of new keys.
+// exponent 1 over twice as many keys, until so many have come (zipf 1). On the flat stream they
+// depend on b alone. Times are the shortest of twenty rounds of new keys.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
