@@ -99,7 +99,7 @@ check-layers: $(CORE_SOURCES:.cpp=.o)
 # The figures of the papers, recomputed: build/bench/paper_tables, build/bench/sqf_table.
 bench: $(patsubst bench/%.cpp,build/bench/%,$(wildcard bench/*.cpp))
 
-build/bench/%: bench/%.cpp bench/streams.hpp $(CORE_SOURCES:.cpp=.o)
+build/bench/%: bench/%.cpp $(wildcard bench/*.hpp) $(CORE_SOURCES:.cpp=.o)
 	@mkdir -p $(@D)
 	$(CXX) -O2 -std=c++17 -Wall -Wextra -Iinclude -I. -pthread -o $@ $< $(CORE_SOURCES:.cpp=.o)
 
