@@ -3,6 +3,7 @@
 #include <cmath>
 #include <vector>
 
+#include "../../bench/importance_streams.hpp"
 #include "../../bench/streams.hpp"
 #include "statistics.hpp"
 
@@ -113,6 +114,43 @@ BOOST_AUTO_TEST_CASE(poisson_and_exponential_streams_have_their_means) {
   std::int64_t last = 0;
   for (double i = 0; i < n; ++i) last = times.next();
   BOOST_TEST(std::fabs(static_cast<double>(last) / (n * 1000) - 1) < 5 / std::sqrt(n));
+}
+
+// Importances have the shares that their frequency says, keys of one importance are equally
+// frequent, and the wanted share of the elements is repeats. (Draws are independent, so the count
+// of distinct keys varies less than a binomial one.)
+BOOST_AUTO_TEST_CASE(importance_streams_have_their_frequencies) {
+  using bench::Frequency;
+  const std::uint64_t rows = 100000;
+  const double n = rows;
+  for (const Frequency frequency :
+       {Frequency::equal, Frequency::inverse, Frequency::proportional}) {
+    const double low = frequency == Frequency::equal ? 1 : 50;
+    const double ratio = frequency == Frequency::inverse ? low : 1 / low;
+    for (const double repeats : {.1, .5}) {
+      bench::ImportanceStream stream(rows, repeats, frequency, 8);
+      BOOST_TEST(stream.share(1) / stream.share(50) == ratio, boost::test_tools::tolerance(1e-12));
+      bench::SeenKeys truth(stream.universe());
+      std::vector<double> times(51);
+      const std::uint64_t keys = stream.universe() / 50;  // of one importance
+      std::vector<double> parts(10), sizes(10);
+      for (std::uint64_t key = 0; key < keys; ++key) ++sizes[key * 10 / keys];
+      double again = 0;
+      for (std::uint64_t row = 0; row < rows; ++row) {
+        const std::uint64_t key = stream.next();
+        BOOST_REQUIRE(key < stream.universe());
+        ++times[stream.importance(key)];
+        ++parts[key / 50 * 10 / keys];
+        again += truth.is_repeat(key);
+      }
+      for (unsigned i = 1; i <= 50; ++i) BOOST_TEST(is_share(times[i], n, stream.share(i)));
+      for (int part = 0; part < 10; ++part)
+        BOOST_TEST(is_share(parts[part], n, sizes[part] / static_cast<double>(keys)));
+      BOOST_TEST(is_share(again, n, repeats));
+    }
+  }
+  bench::ImportanceStream distinct(rows, 0, Frequency::inverse, 9);
+  for (std::uint64_t row = 0; row < 1000; ++row) BOOST_TEST(distinct.next() / 50 == row);
 }
 
 BOOST_AUTO_TEST_SUITE_END()
