@@ -20,7 +20,7 @@
 #include <thread>
 #include <vector>
 
-#include "filter.hpp"
+#include "figures.hpp"
 #include "printed_tables.hpp"
 #include "streamfilter/core/random.hpp"
 #include "streams.hpp"
@@ -28,7 +28,7 @@
 namespace {
 
 using namespace streamfilter;
-using bench::Counts;
+using bench::Errors;
 using bench::kKindOfColumn;
 using bench::kKindOfTable;
 using bench::kPrinted;
@@ -50,7 +50,7 @@ class AnyFilter {
 class LibraryFilter : public AnyFilter {
  public:
   explicit LibraryFilter(const std::string& text) : filter_(text) {}
-  bool insert(std::uint64_t hash) override { return filter_.insert(hash); }
+  bool insert(std::uint64_t hash) override { return filter_.insert({hash}); }
 
  private:
   bench::Filter filter_;
@@ -110,7 +110,8 @@ struct Cell {
           kind(), bits, static_cast<std::uint64_t>(0x1p31 / options.scale), options.seed);
     const std::uint64_t body = is_sbf() ? bits / 8 : k() * (8 + bits / 8);
     std::string text = kind();
-    text += "(" + bench::one_slice(static_cast<double>(8 * body)) + ", k=" + std::to_string(k());
+    text += "(slices=1, memory=" + std::to_string(bench::memory_for(body)) +
+            ", k=" + std::to_string(k());
     text += ", seed=" + std::to_string(options.seed);
     if (is_sbf()) text += ", max=1, p=4";
     if (text.compare(0, 4, "rsbf") == 0) text += ", variant=measured";
@@ -119,7 +120,7 @@ struct Cell {
 };
 
 // Runs the filters of some cells over the one stream that they share.
-std::vector<Counts> run(const std::vector<Cell>& cells, const Options& options) {
+std::vector<Errors> run(const std::vector<Cell>& cells, const Options& options) {
   const PrintedRow& row = *cells.front().row;
   const std::uint64_t rows = static_cast<std::uint64_t>(row.records * 1e6 / options.scale);
   const std::uint64_t distinct = rows * row.distinct / 100;
@@ -127,11 +128,12 @@ std::vector<Counts> run(const std::vector<Cell>& cells, const Options& options) 
   bench::SeenKeys truth(distinct);
   std::vector<std::unique_ptr<AnyFilter>> filters;
   for (const Cell& cell : cells) filters.push_back(cell.filter(options));
-  std::vector<Counts> counts(cells.size());
+  std::vector<Errors> counts(cells.size());
   for (std::uint64_t i = 0; i < rows; ++i) {
     const std::uint64_t key = stream.next(), hash = hash_word(key, options.seed);
     const bool repeat = truth.is_repeat(key);
-    for (std::size_t c = 0; c < cells.size(); ++c) counts[c].add(repeat, filters[c]->insert(hash));
+    for (std::size_t c = 0; c < cells.size(); ++c)
+      counts[c].count(repeat, filters[c]->insert(hash));
   }
   return counts;
 }
@@ -180,7 +182,7 @@ int main(int count, char** words) {
     jobs.emplace_back();
     for (unsigned column = 0; column < 5; ++column) jobs.back().push_back({&row, column});
   }
-  std::vector<std::vector<Counts>> results(jobs.size());
+  std::vector<std::vector<Errors>> results(jobs.size());
   std::atomic<std::size_t> next{0};
   std::vector<std::thread> workers;
   for (unsigned i = 0; i < options.threads; ++i)
@@ -196,7 +198,7 @@ int main(int count, char** words) {
   for (std::size_t job = 0; job < jobs.size(); ++job)
     for (std::size_t c = 0; c < jobs[job].size(); ++c) {
       const Cell& cell = jobs[job][c];
-      const Counts& counts = results[job][c];
+      const Errors& counts = results[job][c];
       met += compare(cell, "fpr", cell.row->fpr[cell.column], counts.positives, counts.fresh);
       met += compare(cell, "fnr", cell.row->fnr[cell.column], counts.negatives, counts.repeats);
       figures += 2;

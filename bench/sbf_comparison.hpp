@@ -5,8 +5,7 @@
 #include <cmath>
 #include <string>
 
-#include "filter.hpp"
-#include "report.hpp"
+#include "model_report.hpp"
 #include "sbf_formulas.hpp"
 #include "stored_stream.hpp"
 
@@ -26,7 +25,7 @@ inline std::string buffer(const char* kind, double entries, unsigned entry_bits,
 // SBF and the buffers in the same space.
 struct Comparison {
   Cells cells;
-  Counts sbf, buffering, fpbuffering;
+  Errors sbf, buffering, fpbuffering;
   double predicted;  // FNR by Eq. 15 with phi 0
   double bound() const { return sbf_model::fpr_bound(cells.max, cells.k, cells.p, cells.m); }
 };
@@ -39,25 +38,25 @@ inline Comparison compare(const StoredStream& stream, unsigned max, unsigned k, 
   c.sbf = stream.run(sbf);
   Filter lru(buffer("lru", bits / entry_bits, entry_bits, ""));
   c.buffering = stream.run(lru);
-  Filter fplru(buffer("fplru", bits / entry_bits, entry_bits, format("q=%.17g, ", c.sbf.fpr())));
+  Filter fplru(buffer("fplru", bits / entry_bits, entry_bits, text("q=%.17g, ", c.sbf.fpr())));
   c.fpbuffering = stream.run(fplru);
   c.predicted = stream.mean_over_gaps([&](double gap) { return c.cells.fnr(gap); });
   return c;
 }
 
 // Positive: SBF misses less. By five standard errors of the two rates.
-inline bool is_less(const Counts& a, const Counts& b) {
+inline bool is_less(const Errors& a, const Errors& b) {
   return a.fnr() + std::hypot(five_errors(a.fnr(), a.repeats), five_errors(b.fnr(), b.repeats)) <
          b.fnr();
 }
 
-inline bool is_at_most(const Counts& counts, double bound) {
+inline bool is_at_most(const Errors& counts, double bound) {
   return counts.fpr() <= bound + five_errors(bound, counts.fresh);
 }
 
-inline Counts run_bloom(const StoredStream& stream, double bits) {
+inline Errors run_bloom(const StoredStream& stream, double bits) {
   const double k = std::clamp(std::round(std::log(2.) * bits / stream.distinct()), 1., 64.);
-  Filter bloom(format("bloom(seed=1, k=%.0f, ", k) + one_slice(bits) + ")");
+  Filter bloom(text("bloom(seed=1, k=%.0f, ", k) + one_slice(bits) + ")");
   return stream.run(bloom);
 }
 

@@ -7,7 +7,7 @@
 
 int main(int count, char** words) {
   const bench::Arguments arguments = bench::read_arguments(count, words);
-  bench::Report report;
+  bench::ModelReport report("sbf.txt, figures 1-6; rates in %");
   bench::figure_1(arguments, report);
   bench::figure_2(arguments, report);
   bench::figures_3_to_5(arguments, report);

@@ -7,8 +7,7 @@
 #include <cmath>
 #include <string>
 
-#include "filter.hpp"
-#include "report.hpp"
+#include "model_report.hpp"
 #include "streamfilter/core/sbf_model.hpp"
 
 namespace bench {
@@ -28,7 +27,7 @@ struct Cells {
   }
   Cells whole() const { return {max, k, std::max(1.0, std::round(p)), m}; }
   std::string definition() const {
-    return format("sbf(max=%u, k=%u, p=%.0f, seed=1, ", max, k, p) + one_slice(m * bits()) + ")";
+    return text("sbf(max=%u, k=%u, p=%.0f, seed=1, ", max, k, p) + one_slice(m * bits()) + ")";
   }
 };
 
@@ -58,10 +57,10 @@ inline Trials missed_after(const Cells& cells, std::uint64_t gap, std::uint64_t 
   Filter filter(cells.definition());
   Trials trials;
   for (std::uint64_t i = 0; i < gap + elements; ++i) {
-    filter.insert(streamfilter::hash_word(i, 1));
+    filter.insert(filter.element(i));
     if (i < gap || (i - gap) % stride != 0) continue;
     trials.of += 1;
-    trials.misses += !filter.test(streamfilter::hash_word(i - gap, 1));
+    trials.misses += !filter.test(filter.element(i - gap));
   }
   return trials;
 }
@@ -101,14 +100,14 @@ inline double regret(const Target& target) {
   return worst;
 }
 
-inline void figure_1(const Arguments& arguments, Report& report) {
-  Data data(arguments, "sbf-fig1",
-            "K, FNR by Eq. 16, P, whole P, Eq. 16 for it, FNR measured, five standard errors");
+inline void figure_1(const Arguments& arguments, ModelReport& report) {
+  DataFile data(arguments, "sbf-fig1",
+                "K, FNR by Eq. 16, P, whole P, Eq. 16 for it, FNR measured, five standard errors");
   const std::uint64_t elements = arguments.quick ? 12000 : 400000;
   for (const Scene& scene : kScenes)
     for (const Target& target : kTargets) {
       const std::string setting =
-          format("FPS %g, Max %u, m %.0f, gap %.0f", target.fps, target.max, scene.m, scene.gap);
+          text("FPS %g, Max %u, m %.0f, gap %.0f", target.fps, target.max, scene.m, scene.gap);
       data.block(setting);
       bool met = true;
       double worst = 0, expected = 0, measured = 0;
@@ -125,13 +124,13 @@ inline void figure_1(const Arguments& arguments, Report& report) {
         if (part < worst) continue;
         worst = part, expected = rate, measured = trials.rate(), worst_k = k;
       }
-      report.judge("sbf-fig1", setting, format("FNR, K 1-10; worst at K %u", worst_k), kNone,
+      report.judge("sbf-fig1", setting, text("FNR, K 1-10; worst at K %u", worst_k), kNone,
                    100 * expected, 100 * measured, met);
     }
   for (const Target& target : kTargets) {
     const unsigned best = sbf_model::best_k(target.fps, target.max);
-    const std::string setting = format("FPS %g, Max %u", target.fps, target.max);
-    report.judge("sbf-fig1", setting, format("best K, printed %u to %u", target.from, target.to),
+    const std::string setting = text("FPS %g, Max %u", target.fps, target.max);
+    report.judge("sbf-fig1", setting, text("best K, printed %u to %u", target.from, target.to),
                  target.from, best, best, best >= target.from && best <= target.to);
     report.show("sbf-fig1", setting, "FNR above that of the best K, any m, gap", kNone, kNone,
                 100 * regret(target), "points, at worst");
@@ -165,14 +164,14 @@ inline Crossing crossing(double fps, unsigned low, unsigned high, double bits, d
 
 // §4.1: the larger Max is better for small gaps, and "a smaller FPS suggests a larger Max". It does
 // so by the share that is missed where both are equal; the gap there gets smaller.
-inline void judge_crossings(Report& report) {
+inline void judge_crossings(ModelReport& report) {
   for (const unsigned low : {1u, 3u})
     for (const double bits : {1e3, 1e5, 1e7}) {
       double last = 0;
       for (const double fps : kRates) {
         const Crossing c = crossing(fps, low, 2 * low + 1, bits, 0);
         const std::string setting =
-            format("FPS %g, %g bits, Max %u and %u", fps, bits, low, 2 * low + 1);
+            text("FPS %g, %g bits, Max %u and %u", fps, bits, low, 2 * low + 1);
         report.judge("sbf-fig2", setting, "the larger Max is better up to one gap", kNone, c.gap,
                      kNone, c.times == 1);
         report.judge("sbf-fig2", setting, "FNR there, rising as FPS falls", kNone, 100 * c.fnr,
@@ -182,22 +181,26 @@ inline void judge_crossings(Report& report) {
     }
 }
 
-inline void figure_2(const Arguments& arguments, Report& report) {
-  Data data(arguments, "sbf-fig2",
-            "gap, FNR(Max 3) - FNR(Max 1) by Eq. 16 with Eq. 17; with whole P; measured; five "
-            "standard errors");
+inline void figure_2(const Arguments& arguments, ModelReport& report) {
+  DataFile data(arguments, "sbf-fig2",
+                "gap, FNR(Max 3) - FNR(Max 1) by Eq. 16 with Eq. 17; with whole P; measured; five "
+                "standard errors");
   const std::uint64_t elements = arguments.quick ? 20000 : 300000;
   for (const double bits : {16384., 131072.})
     for (const double fps : kRates) {
       const unsigned k1 = sbf_model::best_k(fps, 1), k3 = sbf_model::best_k(fps, 3);
       const Cells one = cells_for(fps, 1, k1, bits), three = cells_for(fps, 3, k3, bits / 2);
-      const std::string setting = format("FPS %g, %.0f bits", fps, bits);
+      const std::string setting = text("FPS %g, %.0f bits", fps, bits);
       data.block(setting);
       bool met = true;
       double worst = 0, expected = 0, measured = 0, at = 0;
-      for (const double cleared : {0.02, 0.1, 0.3, 0.6, 1., 1.5, 2.5, 4.}) {
-        // P gap / m of Max 1: how often a cell is decremented meanwhile.
-        const double gap = std::floor(cleared * bits / one.p);
+      for (int i = 0; i <= 48; ++i) {
+        // P gap / m of Max 1, how often a cell is decremented meanwhile: 0.02 to 5.
+        const double gap = std::floor(0.02 * std::exp2(i / 6.) * bits / one.p);
+        if (i % 6 != 0) {
+          data.row({gap, three.fnr(gap) - one.fnr(gap), kNone, kNone, kNone});
+          continue;
+        }
         const Cells a = one.whole(), b = three.whole();
         const double difference = b.fnr(gap) - a.fnr(gap);
         const std::uint64_t others = static_cast<std::uint64_t>(gap);
@@ -212,8 +215,8 @@ inline void figure_2(const Arguments& arguments, Report& report) {
         if (part < worst) continue;
         worst = part, expected = difference, measured = ours, at = gap;
       }
-      report.judge("sbf-fig2", setting, format("Max 3 - Max 1, points; worst at gap %.0f", at),
-                   kNone, 100 * expected, 100 * measured, met);
+      report.judge("sbf-fig2", setting, text("Max 3 - Max 1, points; worst at gap %.0f", at), kNone,
+                   100 * expected, 100 * measured, met);
     }
   judge_crossings(report);
 }

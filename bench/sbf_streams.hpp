@@ -11,8 +11,7 @@
 #include <vector>
 
 #include "crawl.hpp"
-#include "filter.hpp"
-#include "report.hpp"
+#include "model_report.hpp"
 #include "sbf_comparison.hpp"
 #include "stored_stream.hpp"
 #include "traces.hpp"
@@ -99,10 +98,10 @@ inline bool is_near(double rate, double percent, double of, double points) {
 
 struct Methods {
   Comparison c;
-  Counts bloom;
+  Errors bloom;
 };
 
-inline Methods all_methods(Data& data, const StoredStream& stream, const PrintedErrors& printed,
+inline Methods all_methods(DataFile& data, const StoredStream& stream, const PrintedErrors& printed,
                            double bits) {
   Methods m = {compare(stream, kMax, kHashes, kTaken, bits, kEntryBits), run_bloom(stream, bits)};
   const Comparison& c = m.c;
@@ -112,7 +111,7 @@ inline Methods all_methods(Data& data, const StoredStream& stream, const Printed
   return m;
 }
 
-inline void judge_row(Report& report, const std::string& setting, const Methods& m,
+inline void judge_row(ModelReport& report, const std::string& setting, const Methods& m,
                       const PrintedErrors& printed) {
   const Comparison& c = m.c;
   report.judge("sbf-fig4", setting, "FNR of SBF; model: Eq. 15, phi 0", printed.sbf,
@@ -141,26 +140,26 @@ inline void judge_row(Report& report, const std::string& setting, const Methods&
       less ? is_less(c.sbf, c.fpbuffering) : is_less(c.fpbuffering, c.sbf));
 }
 
-inline void judge_bound(Report& report, const std::string& setting, const Comparison& c) {
+inline void judge_bound(ModelReport& report, const std::string& setting, const Comparison& c) {
   report.judge("sbf-fig4", setting, "FPR of SBF, at most Eq. 8", kNone, 100 * c.bound(),
                100 * c.sbf.fpr(), is_at_most(c.sbf, c.bound()));
 }
 
 // A real stream beside the made ones, if it is there.
-inline void figure_4_on_a_trace(Report& report, Data& data, const char* name) {
+inline void figure_4_on_a_trace(ModelReport& report, DataFile& data, const char* name) {
   StoredStream stream;
   std::unordered_map<std::string, std::uint32_t> numbers;
   Trace trace(name);
   for (std::string key; trace.next(key);) stream.add(key, numbers);
   if (stream.rows() == 0) {
     report.note(
-        format("no %s in %s (STREAMFILTER_TRACES): left out", name, trace_directory().c_str()));
+        text("no %s in %s (STREAMFILTER_TRACES): left out", name, trace_directory().c_str()));
     return;
   }
   data.block(name);
   for (const double bits : {0x1p14, 0x1p16, 0x1p18, 0x1p20, 0x1p22, 0x1p24}) {
     const Methods m = all_methods(data, stream, {bits, kNone, kNone, kNone, kNone, kNone}, bits);
-    const std::string setting = format("%s, %.0f bits", name, bits);
+    const std::string setting = text("%s, %.0f bits", name, bits);
     judge_bound(report, setting, m.c);
     report.show("sbf-fig4", setting, "FNR of SBF; model: Eq. 15, phi 0", kNone, 100 * m.c.predicted,
                 100 * m.c.sbf.fnr(), "real stream");
@@ -171,9 +170,9 @@ inline void figure_4_on_a_trace(Report& report, Data& data, const char* name) {
 }
 
 // Settings of figure 5, P as the print has it: Eq. 17 rounded down.
-inline void figure_5(const Arguments& arguments, Report& report, const PrintedSet& set,
+inline void figure_5(const Arguments& arguments, ModelReport& report, const PrintedSet& set,
                      double scale, const StoredStream& stream) {
-  Data data(arguments, "sbf-fig5", "bits; points that SBF misses less, FPS 0.5, 1, 10, 20 %");
+  DataFile data(arguments, "sbf-fig5", "bits; points that SBF misses less, FPS 0.5, 1, 10, 20 %");
   const struct {
     double fps;
     unsigned max, k;
@@ -187,7 +186,7 @@ inline void figure_5(const Arguments& arguments, Report& report, const PrintedSe
       const double p = std::floor(sbf_model::decrements(s.fps, s.max, s.k, INFINITY));
       const Comparison c = compare(stream, s.max, s.k, p, bits, kEntryBits);
       gains[i] = 100 * (c.fpbuffering.fnr() - c.sbf.fnr());
-      const std::string setting = format("FPS %g %%, P %.0f, %.0f bits", 100 * s.fps, p, row.bits);
+      const std::string setting = text("FPS %g %%, P %.0f, %.0f bits", 100 * s.fps, p, row.bits);
       report.judge("sbf-fig5", setting, "FPR, at most Eq. 8", 100 * s.fps, 100 * c.bound(),
                    100 * c.sbf.fpr(), is_at_most(c.sbf, c.bound()));
       const double noise = 200 * five_errors(0.5, c.sbf.repeats);
@@ -214,14 +213,15 @@ inline std::vector<Zeros> zeros_of(const StoredStream& stream, const Cells& cell
   stream.run(filter, [&](std::size_t row) {
     if (static_cast<double>(row) < next) return;
     next = std::ceil(next * 1.25);
-    zeros.push_back({static_cast<double>(row), 1 - filter.fill()});
+    zeros.push_back({static_cast<double>(row), filter.zeros()});
   });
   return zeros;
 }
 
-inline void figure_3(const Arguments& arguments, Report& report, const PrintedSet& set,
+inline void figure_3(const Arguments& arguments, ModelReport& report, const PrintedSet& set,
                      double scale, const StoredStream& stream) {
-  Data data(arguments, "sbf-fig3", "rows at full scale, zeros on the crawl, on new keys, by Eq. 1");
+  DataFile data(arguments, "sbf-fig3",
+                "rows at full scale, zeros on the crawl, on new keys, by Eq. 1");
   StoredStream fresh;
   for (double row = 0; row < stream.rows(); ++row) fresh.add_number(fresh.new_number());
   double converged_last = 0;
@@ -236,8 +236,8 @@ inline void figure_3(const Arguments& arguments, Report& report, const PrintedSe
     };
     // P adjacent cells are decremented together.
     const auto allowed = [&](double share) { return five_errors(share, cells.m, kTaken); };
-    const std::string setting = format("%.0f bits", row.bits);
-    data.block(format("%.0f * 64 bits", row.bits / 64));
+    const std::string setting = text("%.0f bits", row.bits);
+    data.block(text("%.0f * 64 bits", row.bits / 64));
     bool as_eq_1 = true, above = true;
     double least = 1, converged = 0;
     for (std::size_t i = 0; i < ours.size(); ++i) {
@@ -259,20 +259,20 @@ inline void figure_3(const Arguments& arguments, Report& report, const PrintedSe
   }
 }
 
-inline void figures_3_to_5(const Arguments& arguments, Report& report) {
-  Data data(arguments, "sbf-fig4",
-            "bits; FNR of SBF, FPBuffering, Buffering; FPR of SBF and FPBuffering, of a Bloom "
-            "filter; FNR of SBF by Eq. 15; the same five as printed");
+inline void figures_3_to_5(const Arguments& arguments, ModelReport& report) {
+  DataFile data(arguments, "sbf-fig4",
+                "bits; FNR of SBF, FPBuffering, Buffering; FPR of SBF and FPBuffering, of a Bloom "
+                "filter; FNR of SBF by Eq. 15; the same five as printed");
   for (const PrintedSet& set : printed_sets()) {
     const double scale = arguments.quick ? set.quick_scale : set.scale;
     const StoredStream stream = crawl(set, scale);
-    report.note(format("%s, divided by %g: %.0f rows, %.2f %% distinct", set.name, scale,
-                       stream.rows(), 100 * stream.distinct() / stream.rows()));
+    report.note(text("%s, divided by %g: %.0f rows, %.2f %% distinct", set.name, scale,
+                     stream.rows(), 100 * stream.distinct() / stream.rows()));
     data.block(set.name);
     for (const PrintedErrors& row : set.errors) {
       if (row.bits / scale < kLeastBits) continue;
       const Methods m = all_methods(data, stream, row, row.bits / scale);
-      const std::string setting = format("%s, %.0f bits", set.name, row.bits);
+      const std::string setting = text("%s, %.0f bits", set.name, row.bits);
       judge_row(report, setting, m, row);
       judge_bound(report, setting, m.c);
     }

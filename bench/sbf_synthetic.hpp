@@ -8,8 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "filter.hpp"
-#include "report.hpp"
+#include "model_report.hpp"
 #include "sbf_comparison.hpp"
 #include "stored_stream.hpp"
 #include "streams.hpp"
@@ -43,7 +42,7 @@ inline StoredStream synthetic(const Synthetic& s, double scale) {
   return store(BModel(static_cast<std::uint64_t>(rows), s.b, kAggregation, s.share, u, 1), rows);
 }
 
-inline void judge_space(Report& report, const std::string& setting, const Comparison& c) {
+inline void judge_space(ModelReport& report, const std::string& setting, const Comparison& c) {
   report.judge("sbf-fig6", setting, "FPR of SBF, at most Eq. 8", 10, 100 * c.bound(),
                100 * c.sbf.fpr(), is_at_most(c.sbf, c.bound()));
   report.show("sbf-fig6", setting, "FNR of SBF; model: Eq. 15, phi 0", kNone, 100 * c.predicted,
@@ -58,7 +57,7 @@ inline void judge_space(Report& report, const std::string& setting, const Compar
 }
 
 // What the appendix says of the four together.
-inline void judge_together(Report& report, const std::vector<std::vector<Comparison>>& all,
+inline void judge_together(ModelReport& report, const std::vector<std::vector<Comparison>>& all,
                            bool quick) {
   const auto most = [&](std::size_t i) {
     double gain = -1;
@@ -91,9 +90,9 @@ inline void judge_together(Report& report, const std::vector<std::vector<Compari
                kNone, last(2), last(3), shorter);
 }
 
-inline void figure_6(const Arguments& arguments, Report& report) {
+inline void figure_6(const Arguments& arguments, ModelReport& report) {
   const double scale = arguments.quick ? 64 : 8;
-  Data data(arguments, "sbf-fig6", "bits; FNR of SBF, FPBuffering; FPR of both; FNR by Eq. 15");
+  DataFile data(arguments, "sbf-fig6", "bits; FNR of SBF, FPBuffering; FPR of both; FNR by Eq. 15");
   std::vector<std::vector<Comparison>> all(4);
   for (std::size_t i = 0; i < 4; ++i) {
     const Synthetic& s = kSynthetics[i];
@@ -105,7 +104,7 @@ inline void figure_6(const Arguments& arguments, Report& report) {
           compare(stream, kMax, kHashes, kTaken, bits / scale, kSyntheticEntryBits);
       data.row({bits, 100 * c.sbf.fnr(), 100 * c.fpbuffering.fnr(), 100 * c.sbf.fpr(),
                 100 * c.predicted});
-      judge_space(report, format("%s, %.0f bits", s.name, bits), c);
+      judge_space(report, text("%s, %.0f bits", s.name, bits), c);
       all[i].push_back(c);
     }
   }

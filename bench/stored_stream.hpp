@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "filter.hpp"
+#include "figures.hpp"
 
 namespace bench {
 
@@ -39,18 +39,18 @@ class StoredStream {
 
   // Calls visit(row) after every row if given.
   template <typename Visit>
-  Counts run(Filter& filter, Visit visit) const {
-    Counts counts;
+  Errors run(Filter& filter, Visit visit) const {
+    Errors counts;
     std::uint32_t fresh = 0;
     for (std::size_t row = 0; row < keys_.size(); ++row) {
       const bool repeat = keys_[row] < fresh;
       fresh += !repeat;
-      counts.add(repeat, filter.insert(streamfilter::hash_word(keys_[row], 1)));
+      counts.count(repeat, filter.insert(filter.element(keys_[row])));
       visit(row + 1);
     }
     return counts;
   }
-  Counts run(Filter& filter) const {
+  Errors run(Filter& filter) const {
     return run(filter, [](std::size_t) {});
   }
 

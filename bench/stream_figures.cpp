@@ -14,9 +14,8 @@
 #include <string>
 #include <vector>
 
-#include "filter.hpp"
+#include "model_report.hpp"
 #include "printed_tables.hpp"
-#include "report.hpp"
 #include "sbf_course.hpp"
 #include "streamfilter/core/bit_arrays_model.hpp"
 #include "streams.hpp"
@@ -60,7 +59,7 @@ const PrintedRow& printed_row(const Figure& figure) {
 
 struct Point {
   double row, load;
-  Counts counts;
+  Errors counts;
   Rates model;
 };
 using Curve = std::vector<Point>;
@@ -90,26 +89,27 @@ std::vector<Curve> run(const Figure& figure, double scale) {
   }
   ShuffledList stream(rows, distinct, figure.number);
   SeenKeys truth(distinct);
-  std::vector<Counts> counts(filters.size());
+  std::vector<Errors> counts(filters.size());
   for (std::uint64_t i = 1, next = 1; i <= rows; ++i) {
     const std::uint64_t key = stream.next(), hash = streamfilter::hash_word(key, 1);
     const bool repeat = truth.is_repeat(key);
-    for (std::size_t f = 0; f < filters.size(); ++f) counts[f].add(repeat, filters[f].insert(hash));
+    for (std::size_t f = 0; f < filters.size(); ++f)
+      counts[f].count(repeat, filters[f].insert({hash}));
     if (i != rows * next / kPoints) continue;
     ++next;
     const double at = static_cast<double>(i);
     for (std::size_t f = 0; f < filters.size(); ++f)
-      curves[f].push_back({at, filters[f].fill(), counts[f],
+      curves[f].push_back({at, 1 - filters[f].zeros(), counts[f],
                            is_sbf(kAlgorithms[f]) ? stable.until(at) : courses[f].until(at)});
   }
   return curves;
 }
 
-struct Errors {
+struct Share {
   double rate, of;
 };
-Errors positives(const Counts& counts) { return {counts.fpr(), counts.fresh}; }
-Errors negatives(const Counts& counts) { return {counts.fnr(), counts.repeats}; }
+Share positives(const Errors& counts) { return {counts.fpr(), counts.fresh}; }
+Share negatives(const Errors& counts) { return {counts.fnr(), counts.repeats}; }
 
 bool agree(double rate, double expected, double of) {
   return std::fabs(rate - expected) <=
@@ -123,13 +123,13 @@ bool is_at_turn(const Algorithm& algorithm, double row, double s) {
 }
 
 // All points of one curve against the model, shown by the one that deviates most.
-void judge_course(Report& report, const std::string& name, const std::string& setting,
+void judge_course(ModelReport& report, const std::string& name, const std::string& setting,
                   const std::string& what, const Algorithm& algorithm, double s, const Curve& curve,
-                  Errors (*errors)(const Counts&), double Rates::*model) {
+                  Share (*errors)(const Errors&), double Rates::*model) {
   double worst = 0, expected = 0, rate = 0, at = 0;
   bool met = true;
   for (const Point& point : curve) {
-    const Errors measured = errors(point.counts);
+    const Share measured = errors(point.counts);
     if (measured.of == 0 || is_at_turn(algorithm, point.row, s)) continue;
     const double prediction = point.model.*model;
     met &= agree(measured.rate, prediction, measured.of);
@@ -139,19 +139,18 @@ void judge_course(Report& report, const std::string& name, const std::string& se
     if (part < worst) continue;
     worst = part, expected = prediction, rate = measured.rate, at = point.row;
   }
-  report.judge(
-      name, setting,
-      format("%s, all points; worst at %.0f %%", what.c_str(), 100 * at / curve.back().row), kNone,
-      100 * expected, 100 * rate, met);
+  report.judge(name, setting,
+               text("%s, all points; worst at %.0f %%", what.c_str(), 100 * at / curve.back().row),
+               kNone, 100 * expected, 100 * rate, met);
 }
 
-void judge_end(Report& report, const std::string& name, const Figure& figure,
+void judge_end(ModelReport& report, const std::string& name, const Figure& figure,
                const std::string& setting, const Algorithm& algorithm, const Curve& curve) {
   const PrintedRow& row = printed_row(figure);
   const Point& end = curve.back();
   const struct {
     const char* what;
-    Errors ours;
+    Share ours;
     double printed, model;
   } pairs[] = {{"FPR at the end", positives(end.counts), row.fpr[algorithm.column], end.model.fpr},
                {"FNR at the end", negatives(end.counts), row.fnr[algorithm.column], end.model.fnr}};
@@ -169,30 +168,30 @@ void judge_end(Report& report, const std::string& name, const Figure& figure,
 
 // §6.2, figures 2-4: false negatives get more along the stream for SBF, and fewer for the biased
 // kinds once the filter is no longer all but empty.
-void judge_trend(Report& report, const std::string& name, const std::string& setting,
+void judge_trend(ModelReport& report, const std::string& name, const std::string& setting,
                  const Algorithm& algorithm, const Curve& curve) {
-  const Errors end = negatives(curve.back().counts);
+  const Share end = negatives(curve.back().counts);
   const auto rate = [](const Point& a, const Point& b) {
     return negatives(a.counts).rate < negatives(b.counts).rate;
   };
   if (is_sbf(algorithm)) {
-    const Errors early = negatives(curve[kPoints / 10].counts);
+    const Share early = negatives(curve[kPoints / 10].counts);
     report.judge(name, setting, "FNR rises from 10 % of the stream on", kNone, 100 * early.rate,
                  100 * end.rate, end.rate > early.rate + five_errors(end.rate, early.of));
   } else if (algorithm.column >= 2) {
-    const Errors peak = negatives(std::max_element(curve.begin() + 1, curve.end(), rate)->counts);
+    const Share peak = negatives(std::max_element(curve.begin() + 1, curve.end(), rate)->counts);
     report.judge(name, setting, "FNR falls from its peak to the end", kNone, 100 * peak.rate,
                  100 * end.rate, end.rate < peak.rate - five_errors(peak.rate, peak.of));
   }
 }
 
-void judge_order(Report& report, const std::string& name, const std::string& setting,
+void judge_order(ModelReport& report, const std::string& name, const std::string& setting,
                  const std::vector<Curve>& curves) {
   for (unsigned f = 1; f < 5; ++f) {
-    const Errors worse = negatives(curves[f - 1].back().counts),
-                 better = negatives(curves[f].back().counts);
+    const Share worse = negatives(curves[f - 1].back().counts),
+                better = negatives(curves[f].back().counts);
     report.judge(name, setting,
-                 format("FNR of %s below that of %s", kAlgorithms[f].name, kAlgorithms[f - 1].name),
+                 text("FNR of %s below that of %s", kAlgorithms[f].name, kAlgorithms[f - 1].name),
                  kNone, 100 * worse.rate, 100 * better.rate,
                  better.rate < worse.rate - five_errors(worse.rate, worse.of));
   }
@@ -200,8 +199,8 @@ void judge_order(Report& report, const std::string& name, const std::string& set
 
 void write(const Arguments& arguments, const std::string& name, const std::vector<Curve>& curves,
            double scale) {
-  Data data(arguments, name,
-            "million rows at full scale; fpr, fnr, load, in %; the same by the model");
+  DataFile data(arguments, name,
+                "million rows at full scale; fpr, fnr, load, in %; the same by the model");
   for (std::size_t f = 0; f < curves.size(); ++f) {
     data.block(kAlgorithms[f].name);
     for (const Point& p : curves[f])
@@ -211,9 +210,9 @@ void write(const Arguments& arguments, const std::string& name, const std::vecto
 }
 
 // Figure 11. The load of an array of s bits has less variance than s independent bits.
-void judge_load(Report& report, const Figure& figure, double scale,
+void judge_load(ModelReport& report, const Figure& figure, double scale,
                 const std::vector<Curve>& curves) {
-  const std::string setting = format("1000 M, 15 %%, %u MB", figure.memory);
+  const std::string setting = text("1000 M, 15 %%, %u MB", figure.memory);
   for (std::size_t f = 0; f < curves.size(); ++f) {
     double worst = -1, expected = 0, load = 0;
     bool met = true;
@@ -241,12 +240,12 @@ void judge_load(Report& report, const Figure& figure, double scale,
 int main(int count, char** words) {
   const Arguments arguments = read_arguments(count, words);
   const double scale = arguments.quick ? 2000 : 200;
-  Report report;
-  Data loads(arguments, "rsbf-fig11", "million rows at full scale; load in %; by the model");
+  ModelReport report("rsbf-bsbf-rlbsbf.txt, figures 2-11; rates in %");
+  DataFile loads(arguments, "rsbf-fig11", "million rows at full scale; load in %; by the model");
   for (const Figure& figure : kFigures) {
     const PrintedRow& row = printed_row(figure);
     const std::string name = "rsbf-fig" + std::to_string(figure.number);
-    const std::string of = format("%u M, %u %%, %u MB, ", row.records, row.distinct, figure.memory);
+    const std::string of = text("%u M, %u %%, %u MB, ", row.records, row.distinct, figure.memory);
     const std::vector<Curve> curves = run(figure, scale);
     const double s = bits_of(figure, scale) / kArrays;
     write(arguments, name, curves, scale);
@@ -264,12 +263,12 @@ int main(int count, char** words) {
     judge_order(report, name, of, curves);
     if (figure.number != 3 && figure.number != 4) continue;
     for (std::size_t f = 0; f < curves.size(); ++f) {
-      loads.block(format("%s, %u MB", kAlgorithms[f].name, figure.memory));
+      loads.block(text("%s, %u MB", kAlgorithms[f].name, figure.memory));
       for (const Point& p : curves[f])
         loads.row({p.row * scale / 1e6, 100 * p.load, 100 * p.model.load});
     }
     judge_load(report, figure, scale, curves);
   }
-  report.note(format("records and memory are divided by %g; model and ours in %%", scale));
+  report.note(text("records and memory are divided by %g; model and ours in %%", scale));
   return report.end();
 }

@@ -1,6 +1,7 @@
-load 'bench/plots/style.inc'
-data = dir.'/rsbf-fig11.dat'
-set output dir.'/rsbf-fig11.png'
+figure = 'rsbf-fig11'
+load 'bench/plots/common.inc'
+set terminal pngcairo size 1100,750
+set datafile missing 'nan'
 set title "rsbf-bsbf-rlbsbf.txt, figure 11: load along the stream, 1000 M, 15 % distinct; points: measured, lines: model"
 set xlabel 'million elements'
 set ylabel 'bits set, %'

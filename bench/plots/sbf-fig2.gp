@@ -1,6 +1,7 @@
-load 'bench/plots/style.inc'
-data = dir.'/sbf-fig2.dat'
-set output dir.'/sbf-fig2.png'
+figure = 'sbf-fig2'
+load 'bench/plots/common.inc'
+set terminal pngcairo size 1100,750
+set datafile missing 'nan'
 set title "sbf.txt, figure 2: FNR with Max 3 less FNR with Max 1 in as many bits, by Eq. 16; points: measured, with a whole P"
 set logscale x
 set xlabel 'gap'

@@ -1,6 +1,7 @@
-load 'bench/plots/style.inc'
-data = dir.'/sbf-fig3.dat'
-set output dir.'/sbf-fig3.png'
+figure = 'sbf-fig3'
+load 'bench/plots/common.inc'
+set terminal pngcairo size 1100,750
+set datafile missing 'nan'
 set title "sbf.txt, figure 3: zeros along the crawl; dashed: on new keys by Eq. 1, points: measured"
 set logscale x
 set xlabel 'elements'

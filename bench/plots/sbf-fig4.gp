@@ -1,6 +1,7 @@
-load 'bench/plots/style.inc'
-data = dir.'/sbf-fig4.dat'
-set output dir.'/sbf-fig4.png'
+figure = 'sbf-fig4'
+load 'bench/plots/common.inc'
+set terminal pngcairo size 1100,750
+set datafile missing 'nan'
 stats data using 1 nooutput
 set multiplot layout 2,2 title "sbf.txt, figure 4: errors over space, in %; lines: measured, points: printed"
 set logscale x

@@ -1,6 +1,7 @@
-load 'bench/plots/style.inc'
-data = dir.'/sbf-fig5.dat'
-set output dir.'/sbf-fig5.png'
+figure = 'sbf-fig5'
+load 'bench/plots/common.inc'
+set terminal pngcairo size 1100,750
+set datafile missing 'nan'
 set title "sbf.txt, figure 5: how much less SBF misses than FPBuffering at the same FPR"
 set style data histograms
 set style fill solid 0.6

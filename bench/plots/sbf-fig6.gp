@@ -1,6 +1,7 @@
-load 'bench/plots/style.inc'
-data = dir.'/sbf-fig6.dat'
-set output dir.'/sbf-fig6.png'
+figure = 'sbf-fig6'
+load 'bench/plots/common.inc'
+set terminal pngcairo size 1100,750
+set datafile missing 'nan'
 set multiplot layout 2,2 title "sbf.txt, figure 6: synthetic streams, in %"
 set logscale x
 set xlabel 'bits'
