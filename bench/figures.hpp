@@ -31,14 +31,15 @@ struct Arguments {
 
 inline Arguments read_arguments(int count, char** words) {
   Arguments arguments;
+  bool is_valid = true;
   for (int i = 1; i < count; ++i)
     if (std::strcmp(words[i], "--quick") == 0)
       arguments.quick = true;
     else if (arguments.directory.empty() && words[i][0] != '-')
       arguments.directory = words[i];
     else
-      arguments.directory.clear(), i = count;
-  if (arguments.directory.empty()) {
+      is_valid = false;
+  if (!is_valid || arguments.directory.empty()) {
     std::fprintf(stderr, "usage: %s OUTDIR [--quick]\n", words[0]);
     std::exit(2);
   }

@@ -6,8 +6,8 @@
 //
 // The setting is that of table III: 16 KB, M = 7, K = 5, P = 10. All rates are of all elements, as
 // §IV-B defines them, so a rate of false positives contains the share of new elements. The paper
-// does not give the length of its streams; here they have 100,000 elements (enough to fill BF), and
-// counts are summed over several permutations, as the paper does.
+// does not give the length of its streams; here they have 100,000 elements, and counts are summed
+// over several streams, as the paper does over permutations.
 //
 // The streams of figures 3-8 and table II are traces of YouTube requests, which are not here: of
 // table II only what the chain says is compared, and its rates are computed for the synthetic
