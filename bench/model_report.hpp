@@ -18,12 +18,13 @@ class ModelReport {
   // A figure that must be met. Numbers that do not exist are kNone.
   void judge(const std::string& figure, const std::string& setting, const std::string& what,
              double printed, double model, double ours, bool met) {
-    report_.check(met, figure + ": " + what, setting, number(printed), number(ours), by(model));
+    report_.check(met, label(figure) + what, setting, number(printed), number(ours),
+                  std::isnan(model) ? "as claimed" : by(model));
   }
   // One beside which nothing says what it must be; the remark says why.
   void show(const std::string& figure, const std::string& setting, const std::string& what,
             double printed, double model, double ours, const std::string& remark) {
-    report_.line(figure + ": " + what, setting, number(printed), number(ours),
+    report_.line(label(figure) + what, setting, number(printed), number(ours),
                  remark + (remark.empty() || std::isnan(model) ? "" : "; ") + by(model));
   }
   void note(const std::string& remark) { std::printf("# %s\n", remark.c_str()); }
@@ -31,6 +32,10 @@ class ModelReport {
   int end() { return report_.end(); }
 
  private:
+  // "fig. 3: " for sbf-fig3.
+  static std::string label(const std::string& figure) {
+    return "fig. " + figure.substr(figure.find("fig") + 3) + ": ";
+  }
   static std::string number(double value) { return std::isnan(value) ? "-" : text("%.4g", value); }
   static std::string by(double model) { return std::isnan(model) ? "" : "model " + number(model); }
 

@@ -114,9 +114,8 @@ inline Methods all_methods(DataFile& data, const StoredStream& stream, const Pri
 inline void judge_row(ModelReport& report, const std::string& setting, const Methods& m,
                       const PrintedErrors& printed) {
   const Comparison& c = m.c;
-  report.judge("sbf-fig4", setting, "FNR of SBF; model: Eq. 15, phi 0", printed.sbf,
-               100 * c.predicted, 100 * c.sbf.fnr(),
-               is_near(c.sbf.fnr(), printed.sbf, c.sbf.repeats, 2));
+  report.judge("sbf-fig4", setting, "FNR of SBF; model: Eq. 15", printed.sbf, 100 * c.predicted,
+               100 * c.sbf.fnr(), is_near(c.sbf.fnr(), printed.sbf, c.sbf.repeats, 2));
   report.judge("sbf-fig4", setting, "FNR of FPBuffering", printed.fpbuffering, kNone,
                100 * c.fpbuffering.fnr(),
                is_near(c.fpbuffering.fnr(), printed.fpbuffering, c.sbf.repeats, 2));
@@ -133,11 +132,9 @@ inline void judge_row(ModelReport& report, const std::string& setting, const Met
   report.show("sbf-fig4", setting, "FPR of a Bloom filter", printed.bloom, kNone,
               100 * m.bloom.fpr(), strange ? "print not explained" : "other K possible");
   const bool less = printed.sbf < printed.fpbuffering;
-  report.judge(
-      "sbf-fig4", setting,
-      less ? "points SBF misses less than FPBuffering" : "the same, where buffers are better",
-      printed.fpbuffering - printed.sbf, kNone, 100 * (c.fpbuffering.fnr() - c.sbf.fnr()),
-      less ? is_less(c.sbf, c.fpbuffering) : is_less(c.fpbuffering, c.sbf));
+  report.judge("sbf-fig4", setting, less ? "SBF misses less, points" : "the same, buffers better",
+               printed.fpbuffering - printed.sbf, kNone, 100 * (c.fpbuffering.fnr() - c.sbf.fnr()),
+               less ? is_less(c.sbf, c.fpbuffering) : is_less(c.fpbuffering, c.sbf));
 }
 
 inline void judge_bound(ModelReport& report, const std::string& setting, const Comparison& c) {
@@ -161,9 +158,9 @@ inline void figure_4_on_a_trace(ModelReport& report, DataFile& data, const char*
     const Methods m = all_methods(data, stream, {bits, kNone, kNone, kNone, kNone, kNone}, bits);
     const std::string setting = text("%s, %.0f bits", name, bits);
     judge_bound(report, setting, m.c);
-    report.show("sbf-fig4", setting, "FNR of SBF; model: Eq. 15, phi 0", kNone, 100 * m.c.predicted,
+    report.show("sbf-fig4", setting, "FNR of SBF; model: Eq. 15", kNone, 100 * m.c.predicted,
                 100 * m.c.sbf.fnr(), "real stream");
-    report.show("sbf-fig4", setting, "points SBF misses less than FPBuffering", kNone, kNone,
+    report.show("sbf-fig4", setting, "SBF misses less, points", kNone, kNone,
                 100 * (m.c.fpbuffering.fnr() - m.c.sbf.fnr()),
                 is_less(m.c.fpbuffering, m.c.sbf) ? "buffers are better" : "real stream");
   }
@@ -191,11 +188,10 @@ inline void figure_5(const Arguments& arguments, ModelReport& report, const Prin
                    100 * c.sbf.fpr(), is_at_most(c.sbf, c.bound()));
       const double noise = 200 * five_errors(0.5, c.sbf.repeats);
       if (i == 0 || arguments.quick)
-        report.show("sbf-fig5", setting, "points SBF misses less than FPBuffering", kNone, kNone,
-                    gains[i], "");
+        report.show("sbf-fig5", setting, "SBF misses less, points", kNone, kNone, gains[i], "");
       else
-        report.judge("sbf-fig5", setting, "the same, above that for a smaller FPS", kNone, kNone,
-                     gains[i], gains[i] > gains[i - 1] + noise);
+        report.judge("sbf-fig5", setting, "above that for a smaller FPS", kNone, kNone, gains[i],
+                     gains[i] > gains[i - 1] + noise);
     }
     data.row({row.bits, gains[0], gains[1], gains[2], gains[3]});
   }
@@ -249,12 +245,11 @@ inline void figure_3(const Arguments& arguments, ModelReport& report, const Prin
     }
     for (const Zeros& z : ours)
       if (converged == 0 && z.share < 1 - 0.9 * (1 - ours.back().share)) converged = z.row;
-    report.judge("sbf-fig3", setting, "zeros on new keys are those of Eq. 1; end", kNone,
+    report.judge("sbf-fig3", setting, "zeros on new keys, as Eq. 1", kNone,
                  expected(alone.back().row), alone.back().share, as_eq_1);
-    report.judge("sbf-fig3", setting, "zeros on the crawl, at least Theorem 3", kNone, point, least,
-                 above);
-    report.judge("sbf-fig3", setting, "M rows until 90 % of the fall, more space more", kNone,
-                 kNone, converged * scale / 1e6, converged > converged_last);
+    report.judge("sbf-fig3", setting, "least zeros on the crawl", kNone, point, least, above);
+    report.judge("sbf-fig3", setting, "M rows until 90 % of the fall", kNone, kNone,
+                 converged * scale / 1e6, converged > converged_last);
     converged_last = converged;
   }
 }

@@ -45,15 +45,14 @@ inline StoredStream synthetic(const Synthetic& s, double scale) {
 inline void judge_space(ModelReport& report, const std::string& setting, const Comparison& c) {
   report.judge("sbf-fig6", setting, "FPR of SBF, at most Eq. 8", 10, 100 * c.bound(),
                100 * c.sbf.fpr(), is_at_most(c.sbf, c.bound()));
-  report.show("sbf-fig6", setting, "FNR of SBF; model: Eq. 15, phi 0", kNone, 100 * c.predicted,
+  report.show("sbf-fig6", setting, "FNR of SBF; model: Eq. 15", kNone, 100 * c.predicted,
               100 * c.sbf.fnr(), "");
   const double gain = 100 * (c.fpbuffering.fnr() - c.sbf.fnr());
   if (c.fpbuffering.fnr() > 0.1)
-    report.judge("sbf-fig6", setting, "points SBF misses less, not below 0", kNone, kNone, gain,
+    report.judge("sbf-fig6", setting, "SBF misses less, points", kNone, kNone, gain,
                  !is_less(c.fpbuffering, c.sbf));
   else
-    report.show("sbf-fig6", setting, "points SBF misses less; both miss few", kNone, kNone, gain,
-                "");
+    report.show("sbf-fig6", setting, "SBF misses less; both few", kNone, kNone, gain, "");
 }
 
 // What the appendix says of the four together.
@@ -68,13 +67,13 @@ inline void judge_together(ModelReport& report, const std::vector<std::vector<Co
   for (std::size_t i = 0; i < 4; ++i) {
     bool beaten = false;
     for (const Comparison& c : all[i]) beaten |= is_less(c.sbf, c.fpbuffering);
-    report.judge("sbf-fig6", kSynthetics[i].name, "most that SBF misses less, points", kNone, kNone,
+    report.judge("sbf-fig6", kSynthetics[i].name, "most that SBF misses less", kNone, kNone,
                  most(i), beaten);
     overall = std::max(overall, most(i));
   }
-  report.show("sbf-fig6", "all", "most that SBF misses less, points", 30, kNone, overall,
+  report.show("sbf-fig6", "all", "most that SBF misses less", 30, kNone, overall,
               "printed: up to 30");
-  report.judge("sbf-fig6", "b 0.7 beside b 0.5", "that gets smaller with bursts", kNone, most(0),
+  report.judge("sbf-fig6", "b 0.7 beside b 0.5", "that is less with bursts", kNone, most(0),
                most(1), most(1) < most(0));
   bool longer = true, shorter = true;
   for (std::size_t j = 0; j < all[0].size(); ++j)
@@ -84,10 +83,10 @@ inline void judge_together(ModelReport& report, const std::vector<std::vector<Co
     shorter &= is_less(all[3][j].sbf, all[2][j].sbf) &&
                is_less(all[3][j].fpbuffering, all[2][j].fpbuffering);
   const auto last = [&](std::size_t i) { return 100 * all[i].back().sbf.fnr(); };
-  report.judge("sbf-fig6", "u 1e6 beside u 1e3", "FNR higher in any space; most space", kNone,
-               last(1), last(2), longer);
-  report.judge("sbf-fig6", "Poisson beside b-model, u 1e6", "FNR lower in much space; most space",
-               kNone, last(2), last(3), shorter);
+  report.judge("sbf-fig6", "u 1e6 beside u 1e3", "FNR higher in any space", kNone, last(1), last(2),
+               longer);
+  report.judge("sbf-fig6", "Poisson beside b-model, u 1e6", "FNR lower in much space", kNone,
+               last(2), last(3), shorter);
 }
 
 inline void figure_6(const Arguments& arguments, ModelReport& report) {

@@ -176,12 +176,12 @@ void judge_trend(ModelReport& report, const std::string& name, const std::string
   };
   if (is_sbf(algorithm)) {
     const Share early = negatives(curve[kPoints / 10].counts);
-    report.judge(name, setting, "FNR rises from 10 % of the stream on", kNone, 100 * early.rate,
-                 100 * end.rate, end.rate > early.rate + five_errors(end.rate, early.of));
+    report.judge(name, setting, "FNR rises from 10 % on", kNone, 100 * early.rate, 100 * end.rate,
+                 end.rate > early.rate + five_errors(end.rate, early.of));
   } else if (algorithm.column >= 2) {
     const Share peak = negatives(std::max_element(curve.begin() + 1, curve.end(), rate)->counts);
-    report.judge(name, setting, "FNR falls from its peak to the end", kNone, 100 * peak.rate,
-                 100 * end.rate, end.rate < peak.rate - five_errors(peak.rate, peak.of));
+    report.judge(name, setting, "FNR falls from its peak", kNone, 100 * peak.rate, 100 * end.rate,
+                 end.rate < peak.rate - five_errors(peak.rate, peak.of));
   }
 }
 
@@ -191,8 +191,8 @@ void judge_order(ModelReport& report, const std::string& name, const std::string
     const Share worse = negatives(curves[f - 1].back().counts),
                 better = negatives(curves[f].back().counts);
     report.judge(name, setting,
-                 text("FNR of %s below that of %s", kAlgorithms[f].name, kAlgorithms[f - 1].name),
-                 kNone, 100 * worse.rate, 100 * better.rate,
+                 text("FNR of %s below %s", kAlgorithms[f].name, kAlgorithms[f - 1].name), kNone,
+                 100 * worse.rate, 100 * better.rate,
                  better.rate < worse.rate - five_errors(worse.rate, worse.of));
   }
 }
@@ -228,9 +228,8 @@ void judge_load(ModelReport& report, const Figure& figure, double scale,
                  100 * expected, 100 * load, met);
     // "Nearly stable when 300M-400M data points have been processed", earlier with more memory.
     const Point &middle = curves[f][kPoints * 35 / 100], &end = curves[f].back();
-    report.show("rsbf-fig11", setting + ", " + kAlgorithms[f].name,
-                "load at 350 M, in % of that at the end", kNone,
-                100 * middle.model.load / end.model.load, 100 * middle.load / end.load,
+    report.show("rsbf-fig11", setting + ", " + kAlgorithms[f].name, "load at 350 M / at the end",
+                kNone, 100 * middle.model.load / end.model.load, 100 * middle.load / end.load,
                 "printed: nearly stable");
   }
 }
