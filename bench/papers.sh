@@ -14,7 +14,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/../test/lib.sh"
 PROGRAMS=(paper_tables sbf_figures distributed_figures ibf_figures stream_figures sqf_figures sqf_table)
 LIMIT=900 # seconds for all of them
 QUICK='' OUT=''
-FAILED=0
+FAILED=0 RUNNING=''
 
 scale() { if [ "$QUICK" ]; then say "$1"; else say "$2"; fi; }
 
@@ -45,6 +45,7 @@ run_programs() {
 
 job_progress() {
 	local ended
+	[ "$RUNNING" ] || return 0
 	ended=$(find "$WORK" -name '*.end' | wc -l)
 	printf '%d of %d programs done' "$ended" "${#PROGRAMS[@]}"
 }
@@ -101,9 +102,11 @@ main() {
 	export STREAMFILTER_TRACES=${STREAMFILTER_TRACES:-$ROOT/../shared/traces}
 	as_owner mkdir -p "$OUT" 2>/dev/null || mkdir -p "$OUT"
 	stage "build" 420 make_here -j2 bench
+	RUNNING=1
 	job "tables and figures" "$LIMIT" run_programs
 	printf '\n'
 	for name in "${PROGRAMS[@]}"; do summary "$name"; done
+	RUNNING=''
 	job "plots" 120 plot
 	printf '\n'
 	if [ "$JOB_STATUS" -ne 0 ]; then

@@ -119,7 +119,10 @@ run_suite() {
 	layers) suite "layer wall" 120 count_one make_here check-layers ;;
 	unit) suite "unit tests of the core" 240 count_boost make_here -j2 unit ;;
 	sanitize) suite "unit tests of the core, ASan and UBSan" 360 count_boost make_here -j2 unit-sanitize ;;
-	papers) suite "tables and figures of the papers, small scale" 120 count_papers "$ROOT/bench/papers.sh" --quick "$ROOT/build/papers-quick" ;;
+	papers)
+		suite "tables and figures of the papers, small scale" 120 count_papers \
+			"$ROOT/bench/papers.sh" --quick "$ROOT/build/papers-quick"
+		;;
 	regress) server_suite "pg_regress" 240 count_regress in_copy check-regress ;;
 	isolation) server_suite "isolation" 180 count_regress in_copy check-isolation ;;
 	tap) server_suite "TAP" 300 count_tap in_copy check-tap ;;
