@@ -44,7 +44,7 @@ inline Comparison compare(const StoredStream& stream, unsigned max, unsigned k, 
   return c;
 }
 
-// Positive: SBF misses less. By five standard errors of the two rates.
+// Does a miss less than b, by more than five standard errors of the difference?
 inline bool is_less(const Errors& a, const Errors& b) {
   return a.fnr() + std::hypot(five_errors(a.fnr(), a.repeats), five_errors(b.fnr(), b.repeats)) <
          b.fnr();

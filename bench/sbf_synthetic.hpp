@@ -73,8 +73,8 @@ inline void judge_together(ModelReport& report, const std::vector<std::vector<Co
   }
   report.show("sbf-fig6", "all", "most that SBF misses less", 30, kNone, overall,
               "printed: up to 30");
-  report.judge("sbf-fig6", "b 0.7 beside b 0.5", "that is less with bursts", kNone, most(0),
-               most(1), most(1) < most(0));
+  report.judge("sbf-fig6", text("b 0.7 beside b 0.5: %.4g", most(0)), "that is less with bursts",
+               kNone, kNone, most(1), most(1) < most(0));
   bool longer = true, shorter = true;
   for (std::size_t j = 0; j < all[0].size(); ++j)
     longer &= all[2][j].sbf.fnr() > all[1][j].sbf.fnr() &&
@@ -83,10 +83,10 @@ inline void judge_together(ModelReport& report, const std::vector<std::vector<Co
     shorter &= is_less(all[3][j].sbf, all[2][j].sbf) &&
                is_less(all[3][j].fpbuffering, all[2][j].fpbuffering);
   const auto last = [&](std::size_t i) { return 100 * all[i].back().sbf.fnr(); };
-  report.judge("sbf-fig6", "u 1e6 beside u 1e3", "FNR higher in any space", kNone, last(1), last(2),
-               longer);
-  report.judge("sbf-fig6", "Poisson beside b-model, u 1e6", "FNR lower in much space", kNone,
-               last(2), last(3), shorter);
+  report.judge("sbf-fig6", text("u 1e6 beside u 1e3: %.4g", last(1)), "FNR higher in any space",
+               kNone, kNone, last(2), longer);
+  report.judge("sbf-fig6", text("Poisson beside b-model, u 1e6: %.4g", last(2)),
+               "FNR lower in much space", kNone, kNone, last(3), shorter);
 }
 
 inline void figure_6(const Arguments& arguments, ModelReport& report) {

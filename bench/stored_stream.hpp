@@ -16,8 +16,7 @@ class StoredStream {
  public:
   template <typename Key>
   void add(const Key& key, std::unordered_map<Key, std::uint32_t>& numbers) {
-    const auto [entry, fresh] = numbers.try_emplace(key, distinct_);
-    add_number(entry->second);
+    add_number(numbers.try_emplace(key, distinct_).first->second);
   }
   // A key that is numbered already, or the next number for one that is new.
   void add_number(std::uint32_t number) {
@@ -37,7 +36,7 @@ class StoredStream {
   double distinct() const { return distinct_; }
   double repeats() const { return rows() - distinct(); }
 
-  // Calls visit(row) after every row if given.
+  // visit(rows so far) is called after every row.
   template <typename Visit>
   Errors run(Filter& filter, Visit visit) const {
     Errors counts;

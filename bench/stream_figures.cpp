@@ -176,12 +176,12 @@ void judge_trend(ModelReport& report, const std::string& name, const std::string
   };
   if (is_sbf(algorithm)) {
     const Share early = negatives(curve[kPoints / 10].counts);
-    report.judge(name, setting, "FNR rises from 10 % on", kNone, 100 * early.rate, 100 * end.rate,
-                 end.rate > early.rate + five_errors(end.rate, early.of));
+    report.judge(name, setting, text("FNR rises from %.4g at 10 %%", 100 * early.rate), kNone,
+                 kNone, 100 * end.rate, end.rate > early.rate + five_errors(end.rate, early.of));
   } else if (algorithm.column >= 2) {
     const Share peak = negatives(std::max_element(curve.begin() + 1, curve.end(), rate)->counts);
-    report.judge(name, setting, "FNR falls from its peak", kNone, 100 * peak.rate, 100 * end.rate,
-                 end.rate < peak.rate - five_errors(peak.rate, peak.of));
+    report.judge(name, setting, text("FNR falls from its peak, %.4g", 100 * peak.rate), kNone,
+                 kNone, 100 * end.rate, end.rate < peak.rate - five_errors(peak.rate, peak.of));
   }
 }
 
@@ -191,8 +191,9 @@ void judge_order(ModelReport& report, const std::string& name, const std::string
     const Share worse = negatives(curves[f - 1].back().counts),
                 better = negatives(curves[f].back().counts);
     report.judge(name, setting,
-                 text("FNR of %s below %s", kAlgorithms[f].name, kAlgorithms[f - 1].name), kNone,
-                 100 * worse.rate, 100 * better.rate,
+                 text("FNR of %s below %s, %.4g", kAlgorithms[f].name, kAlgorithms[f - 1].name,
+                      100 * worse.rate),
+                 kNone, kNone, 100 * better.rate,
                  better.rate < worse.rate - five_errors(worse.rate, worse.of));
   }
 }
@@ -244,12 +245,12 @@ int main(int count, char** words) {
   for (const Figure& figure : kFigures) {
     const PrintedRow& row = printed_row(figure);
     const std::string name = "rsbf-fig" + std::to_string(figure.number);
-    const std::string of = text("%u M, %u %%, %u MB, ", row.records, row.distinct, figure.memory);
+    const std::string of = text("%u M, %u %%, %u MB", row.records, row.distinct, figure.memory);
     const std::vector<Curve> curves = run(figure, scale);
     const double s = bits_of(figure, scale) / kArrays;
     write(arguments, name, curves, scale);
     for (std::size_t f = 0; f < curves.size(); ++f) {
-      const std::string setting = of + kAlgorithms[f].name;
+      const std::string setting = of + ", " + kAlgorithms[f].name;
       if (kAlgorithms[f].column >= 0)
         judge_end(report, name, figure, setting, kAlgorithms[f], curves[f]);
       judge_course(report, name, setting, "FPR", kAlgorithms[f], s, curves[f], positives,
