@@ -128,11 +128,16 @@ class DataFile {
     for (const double value : values) std::fprintf(file_, "%.7g ", value);
     std::fputc('\n', file_);
   }
+  // Begins a block with its title.
+  void block(const std::string& title) {
+    std::fprintf(file_, "%s\"%s\"\n", blocks_++ > 0 ? "\n\n" : "", title.c_str());
+  }
   // Ends a block of lines that belong together.
   void end_block() { std::fputs("\n\n", file_); }
 
  private:
   std::FILE* file_;
+  unsigned blocks_ = 0;
 };
 
 // The printed table. A figure is met, missed, or, where nothing is asserted, commented.
