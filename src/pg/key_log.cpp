@@ -11,7 +11,9 @@ namespace streamfilter::pg {
 namespace {
 
 constexpr int kFirstBits = 7;
-constexpr uint32 kMostChanges = PG_UINT32_MAX / 2;
+// As many as the largest index can tell apart; there are levels for more.
+constexpr uint32 kMostChanges = (uint32{1} << 31) / 4 * 3 - 1;
+static_assert(kMostChanges < KeyLog::kFirst * ((uint64{1} << KeyLog::kLevels) - 1));
 
 struct Place {
   int level;

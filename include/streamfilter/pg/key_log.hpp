@@ -57,7 +57,7 @@ struct KeyLog {
 // An empty log. Raises 53200.
 void init_log(KeyLog* log, MemoryContext memory, bool has_roles);
 
-// Makes room for one more change, so that `append` cannot fail. Raises 53200, and 54000 after two
+// Makes room for one more change, so that `append` cannot fail. Raises 53200, and 54000 after 1.6
 // thousand million changes.
 void reserve_change(KeyLog* log);
 
