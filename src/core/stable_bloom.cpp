@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "streamfilter/core/cells_model.hpp"
 #include "streamfilter/core/counting_cells.hpp"
 #include "streamfilter/core/kinds.hpp"
 #include "streamfilter/core/random.hpp"
@@ -203,6 +204,20 @@ double fnr_at(const Parameters& p, double gap) noexcept {
                         cells_of_slice(p) * p.slices);
 }
 
+// What a region sees of the stream; lines get few keys, and not equally many (see predict).
+Prediction predict_region(const Parameters& p, const Stream& stream) noexcept {
+  const double m = static_cast<double>(p.integer(kCells));
+  return cells_model::predict(
+      {static_cast<double>(p.integer(kK)), m, static_cast<unsigned>(p.integer(kMax)),
+       static_cast<double>(p.integer(kP)) / m, /*by_value=*/false},
+      stream);
+}
+
+Prediction predict(const Parameters& p, const Stream& stream) noexcept {
+  const double regions = cells_of_slice(p) / static_cast<double>(p.integer(kCells)) * p.slices;
+  return predict_region(p, stream.part(regions));
+}
+
 }  // namespace
 
 const FilterOps sbf_ops = {
@@ -225,6 +240,7 @@ const FilterOps sbf_ops = {
     estimate,
     fpr_bound,
     fnr_at,
+    predict,
 };
 
 }  // namespace streamfilter

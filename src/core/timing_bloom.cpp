@@ -29,6 +29,7 @@
 #include "streamfilter/core/boost_policy.hpp"
 #include "streamfilter/core/kinds.hpp"
 #include "streamfilter/core/packed_words.hpp"
+#include "streamfilter/core/store_model.hpp"
 #include "streamfilter/core/timing_model.hpp"
 
 #include "streamfilter/core/no_postgres.hpp"
@@ -586,6 +587,55 @@ double fnr_at(const Parameters& p, double gap) noexcept {
                                  static_cast<unsigned>(p.integer(kEqual)), overwritten);
 }
 
+// Repeats that all come after a gap. A repeat does not prolong its key's window, so the J-th after
+// an accepted row is the next that is accepted, J gaps being the first beyond the window; and the
+// window is the shorter in rows of the stream, the more are accepted: all, when the stream begins.
+double mean_fnr_at_gap(const Stream& stream, double window) noexcept {
+  const double gap = stream.gap(), again = stream.again(), all = stream.rows();
+  double missed = 1;
+  for (int round = 0; round < 200; ++round) {
+    const double rows = window / (1 - again + again * missed), j = std::floor(rows / gap) + 1;
+    if (j * gap >= all) return 0;
+    const double share = again < 1 ? std::pow(again, j - 1) * (1 - again) / (1 - std::pow(again, j))
+                                   : 1 / j;
+    const double now = share * (all - j * gap) / (all - gap);
+    if (now >= missed) break;
+    missed = now;
+  }
+  return missed;
+}
+
+// Of plain windows of rows. Those of a slice hold so many keys, depending on when in a tick they
+// begin: accepted ones, and those that are mistaken for them.
+Prediction predict(const Parameters& p, const Stream& stream) noexcept {
+  constexpr int kPhases = 16;
+  constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+  if (!counts_rows(p) || p.integer(kGrow) != none || p.integer(kEqual) != 0)
+    return {kUnknown, kUnknown};
+  const double tick = static_cast<double>(p.integer(kTickLength)),
+               longest = static_cast<double>(p.integer(kTicks)) * tick, slices = p.slices;
+  const auto keys_in = [&](double window) {
+    return timing_model::keys_for(real_k(p), window, real_m(p));
+  };
+  const double capacity = keys_in(longest - (tick - 1) / 2);
+  const auto held = [&](double n) { return store_model::held(n, capacity, slices); };
+  const auto rate = [&](double n) {
+    return timing_model::rate(real_k(p), held(n) / slices, real_m(p));
+  };
+  double fnr = kUnknown;
+  if (stream.gap() == 0) {
+    fnr = store_model::mean_fnr(stream, held, rate);
+  } else if (stream.repeats() > 0) {
+    fnr = 0;
+    for (int i = 0; i < kPhases; ++i)
+      fnr += mean_fnr_at_gap(stream,
+                             slices * keys_in(longest - (tick - 1) * (i + 0.5) / kPhases)) /
+             kPhases;
+    fnr *= 1 - rate(stream.distinct());
+  }
+  return {store_model::mean_fpr(stream.distinct(), rate), fnr};
+}
+
 }  // namespace
 
 const FilterOps timer_ops = {
@@ -608,6 +658,7 @@ const FilterOps timer_ops = {
     estimate,
     fpr_bound,
     fnr_at,
+    predict,
 };
 
 }  // namespace streamfilter
