@@ -173,8 +173,10 @@ double Course::resets(unsigned i, const Next& next) const noexcept {
   }
   if (t <= 1) return 0;
   if (1 / t > setting_.p_star) return insertion(t);
+  // A set bit is reset for each that is set, so the load stays what it was; dividing by that instead
+  // of the load computed keeps errors from adding up.
   const double unset = next.is_new * (1 - y) + next.unset_repeat;
-  return y > 0 ? unset / y : 0;
+  return constant_load_ > 0 ? unset / constant_load_ : 0;
 }
 
 void Course::step(unsigned i) noexcept {
@@ -196,6 +198,7 @@ void Course::step(unsigned i) noexcept {
   }
   const double repeats = 1 - element.is_new;
   load_[i] = element.load;
+  if (time_[i] * setting_.p_star < 1) constant_load_ = element.load;
   fpr_[i] = std::pow(element.load, setting_.k);
   fnr_[i] = repeats > 0 ? std::min(1.0, element.missed / repeats) : 0;
   if (i == 0) return;

@@ -419,32 +419,23 @@ double fnr_at(const Parameters& p, double gap) noexcept {
                                 all(p, kSliceRows), all(p, kSliceBuckets));
 }
 
-// Repeats that all come after a gap: since the pause before it was emptied last, a row had as many
-// accesses as rows of the stream bring `buckets` distinct keys, and it is emptied once they have.
-double mean_fnr_at_gap(const Parameters& p, const Stream& stream, double fpr) noexcept {
-  const double rows = all(p, kSliceRows), until_full = stream.rows_with(all(p, kSliceBuckets));
-  const double after = stream.rows() - std::max(until_full, stream.gap());
-  return sqf_model::paused(stream.gap(), sqf_model::lifetime(rows, until_full), rows) *
-         (1 - fpr) * std::max(0.0, after) / (stream.rows() - stream.gap());
-}
-
+// Repeats that all come after a gap keep the rows of their keys from being idle for as long as they
+// come, and these rows fill with keys that come no more: there is a model only while all keys fit.
 Prediction predict(const Parameters& p, const Stream& stream) noexcept {
   constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
   if (p.key_shift != 0) return {kUnknown, kUnknown};
   const Signatures signatures(p);
   const double rows = all(p, kSliceRows), buckets = all(p, kSliceBuckets);
+  const auto held = [&](double n) { return store_model::held(n, buckets / p.slices, p.slices); };
+  if (stream.gap() > 0 && held(stream.distinct()) < stream.distinct() * (1 - 1e-9))
+    return {kUnknown, kUnknown};
   const auto rate = [&](double n) {
     return n > 0 ? sqf_model::dynamic_fpr_bound(signatures.selected(), signatures.unselected(), n,
                                                 rows, buckets)
                  : 0;
   };
-  const auto held = [&](double n) { return store_model::held(n, buckets / p.slices, p.slices); };
-  double fnr = kUnknown;
-  if (stream.gap() == 0)
-    fnr = store_model::mean_fnr(stream, held, rate);
-  else if (stream.repeats() > 0)
-    fnr = mean_fnr_at_gap(p, stream, rate(stream.distinct()));
-  return {store_model::mean_fpr(stream.distinct(), rate), fnr};
+  return {store_model::mean_fpr(stream.distinct(), rate),
+          store_model::mean_fnr(stream, held, rate)};
 }
 
 }  // namespace

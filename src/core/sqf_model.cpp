@@ -143,13 +143,15 @@ double dynamic_fpr_bound(unsigned r_prime, unsigned u, double keys, double rows,
   return keys > 0 ? std::min(bound, covered(r_prime, u, keys, rows)) : bound;
 }
 
-// One less the probability that no spacing of a Poisson process of rate 1/rows in 0..gap exceeds
-// `life`: sum over j of (-1)^j e^(-j life/rows) (x^j / j! + x^(j-1) / (j-1)!), x = (gap - j life) /
-// rows.
-double paused(double gap, double life, double rows) noexcept {
+double dynamic_fnr(double gap, unsigned r_prime, unsigned u, double rows, double buckets) noexcept {
+  if (buckets >= signatures(r_prime, u) * rows) return 0;
+  const double fpr = dynamic_fpr_bound(r_prime, u, 0, rows, buckets);
+  const double life = lifetime(rows, buckets);
   if (gap <= life) return 0;
+  // The probability that no spacing of a Poisson process of rate 1/rows in 0..gap exceeds `life`:
+  // sum over j of (-1)^j e^(-j life/rows) (x^j / j! + x^(j-1) / (j-1)!), x = (gap - j life) / rows.
   const double shrink = life / rows;
-  if (gap / rows * std::exp(-shrink) > 15) return 1;  // but for less than e^-15
+  if (gap / rows * std::exp(-shrink) > 15) return 1 - fpr;  // less than e^-15 are left
   double kept = 1;
   for (int j = 1; j * life < gap; ++j) {
     const double x = gap / rows - j * shrink;
@@ -158,13 +160,7 @@ double paused(double gap, double life, double rows) noexcept {
     kept += j % 2 == 1 ? -term : term;
     if (term < 1e-18 && j > x) break;
   }
-  return std::clamp(1 - kept, 0.0, 1.0);
-}
-
-double dynamic_fnr(double gap, unsigned r_prime, unsigned u, double rows, double buckets) noexcept {
-  if (buckets >= signatures(r_prime, u) * rows) return 0;
-  return paused(gap, lifetime(rows, buckets), rows) *
-         (1 - dynamic_fpr_bound(r_prime, u, 0, rows, buckets));
+  return std::clamp(1 - kept, 0.0, 1.0) * (1 - fpr);
 }
 
 double distinct(unsigned r_prime, unsigned u, double used, double rows) noexcept {

@@ -8,6 +8,7 @@
 // if the K cells of a key differ, which they do.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "streamfilter/core/cells_model.hpp"
 #include "streamfilter/core/counting_cells.hpp"
@@ -204,18 +205,15 @@ double fnr_at(const Parameters& p, double gap) noexcept {
                         cells_of_slice(p) * p.slices);
 }
 
-// What a region sees of the stream; lines get few keys, and not equally many (see predict).
-Prediction predict_region(const Parameters& p, const Stream& stream) noexcept {
-  const double m = static_cast<double>(p.integer(kCells));
+// Every region sees its share of the stream. How unevenly gaps fall on lines is not modelled.
+Prediction predict(const Parameters& p, const Stream& stream) noexcept {
+  constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+  if (p.layout == Layout::blocked && stream.gap() > 0) return {kUnknown, kUnknown};
+  const double m = static_cast<double>(p.integer(kCells)), regions = cells_of_slice(p) / m;
   return cells_model::predict(
       {static_cast<double>(p.integer(kK)), m, static_cast<unsigned>(p.integer(kMax)),
        static_cast<double>(p.integer(kP)) / m, /*by_value=*/false},
-      stream);
-}
-
-Prediction predict(const Parameters& p, const Stream& stream) noexcept {
-  const double regions = cells_of_slice(p) / static_cast<double>(p.integer(kCells)) * p.slices;
-  return predict_region(p, stream.part(regions));
+      stream.part(regions * p.slices));
 }
 
 }  // namespace

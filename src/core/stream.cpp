@@ -58,16 +58,6 @@ double Stream::distinct_in(double rows) const noexcept {
   return keys_ * (undrawn(rows) * list_ * rows - std::expm1(-draws_ * rows));
 }
 
-double Stream::rows_with(double distinct) const noexcept {
-  if (distinct >= distinct_) return rows_;
-  double low = distinct, high = rows_;
-  for (int round = 0; round < 100; ++round) {
-    const double middle = (low + high) / 2;
-    (distinct_in(middle) < distinct ? low : high) = middle;
-  }
-  return high;
-}
-
 Stream Stream::part(double parts) const noexcept {
   Stream stream = *this;
   stream.rows_ /= parts;

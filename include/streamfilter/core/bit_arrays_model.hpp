@@ -90,6 +90,7 @@ class Course {
   Setting setting_;
   Stream stream_;  // what one bit sees of it: time is counted in s elements
   double grid_ = 0;
+  double constant_load_ = 0;  // rsbf_printed: from the third phase on
   double time_[kSteps + 1] = {};
   double reset_rate_[kSteps + 1] = {}, reset_sum_[kSteps + 1] = {};  // of one bit
   double inserted_sum_[kSteps + 1] = {};  // elements inserted, as far as a coin decides

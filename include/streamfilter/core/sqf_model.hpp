@@ -49,9 +49,6 @@ double lifetime(double rows, double buckets) noexcept;
 double dynamic_fpr_bound(unsigned r_prime, unsigned u, double keys, double rows,
                          double buckets) noexcept;
 
-// The probability that a row was once not accessed for so many elements among the last `gap`.
-double paused(double gap, double lifetime, double rows) noexcept;
-
 // The false-negative rate of dynamic SQF: a key last seen `gap` new keys ago is forgotten if its
 // row once was not accessed for `lifetime` elements since; it may then be a false positive.
 double dynamic_fnr(double gap, unsigned r_prime, unsigned u, double rows, double buckets) noexcept;

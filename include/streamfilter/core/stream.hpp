@@ -35,9 +35,8 @@ class Stream {
 
   double fresh(double age) const noexcept;
 
-  // Distinct keys among so many rows; and the rows that have so many, at most all.
+  // Distinct keys among so many rows.
   double distinct_in(double rows) const noexcept;
-  double rows_with(double distinct) const noexcept;
 
   // Where among rows `from` to `to` the lags between the two lie, as a share: at the gap, else
   // about in the middle.
