@@ -173,8 +173,8 @@ double Course::resets(unsigned i, const Next& next) const noexcept {
   }
   if (t <= 1) return 0;
   if (1 / t > setting_.p_star) return insertion(t);
-  // A set bit is reset for each that is set, so the load stays what it was; dividing by that instead
-  // of the load computed keeps errors from adding up.
+  // A set bit is reset for each that is set, so the load stays what it was; dividing by that
+  // instead of the load computed keeps errors from adding up.
   const double unset = next.is_new * (1 - y) + next.unset_repeat;
   return constant_load_ > 0 ? unset / constant_load_ : 0;
 }
@@ -222,7 +222,8 @@ Rates Course::at(double row) const noexcept {
 }
 
 Rates Course::until(double row) const noexcept {
-  const double fresh = between(new_sum_, row), all = std::clamp(row / setting_.s, 0.0, stream_.rows());
+  const double fresh = between(new_sum_, row),
+               all = std::clamp(row / setting_.s, 0.0, stream_.rows());
   return {between(load_, row), fresh > 0 ? between(positive_sum_, row) / fresh : 0,
           all > fresh ? std::min(1.0, between(negative_sum_, row) / (all - fresh)) : 0};
 }

@@ -386,8 +386,7 @@ double mean_fnr_at_gap(const Parameters& p, const Stream& stream) noexcept {
     for (double others = first; others <= mean + spread; others += stride) {
       // With those that came before, is the row full when one of them is stored?
       const double risk = has_met(p, k - others, std::max(0.0, n - gap)) / k;
-      const double weight =
-          std::exp(others * std::log(mean) - mean - std::lgamma(others + 1));
+      const double weight = std::exp(others * std::log(mean) - mean - std::lgamma(others + 1));
       missed += weight * left_row(others, risk, fresh);
       all += weight;
     }
@@ -396,20 +395,47 @@ double mean_fnr_at_gap(const Parameters& p, const Stream& stream) noexcept {
   return sum / kTimes;
 }
 
+// How many of n keys that are seen equally often are found. In a row of few keys, one more has the
+// signature of one that is there with probability collision() for each; of more than k signatures,
+// each is there with equal probability. In long rows, keys are as good as independent.
+double found(const Parameters& p, double n) noexcept {
+  constexpr double kLongRow = 6;
+  constexpr int kMost = 48;
+  const Signatures signatures(p);
+  const double per_row = n / all_rows(p);
+  const unsigned k = static_cast<unsigned>(p.integer(kBuckets));
+  if (per_row > kLongRow) {
+    const double held = std::min(n, sqf_model::mean_fill(n, all_rows(p), k) * all_rows(p));
+    return held + (n - held) * fpr_after(p, n);
+  }
+  const double same = sqf_model::collision(signatures.selected(), signatures.unselected());
+  double different[kMost + 1] = {1};  // probability of so many signatures
+  double missed = 0, rows = std::exp(-per_row);
+  for (int keys = 1; keys <= kMost; ++keys) {
+    rows *= per_row / keys;  // the share of rows with so many keys
+    double missed_here = 0;
+    for (int i = keys; i > 0; --i) {
+      different[i] = different[i] * std::min(1.0, i * same) +
+                     different[i - 1] * std::max(0.0, 1 - (i - 1) * same);
+      if (static_cast<unsigned>(i) > k)
+        missed_here += different[i] * (1 - k / static_cast<double>(i));
+    }
+    different[0] = 0;
+    missed += rows * keys * missed_here;
+  }
+  return std::max(0.0, n - missed * all_rows(p));
+}
+
 Prediction predict(const Parameters& p, const Stream& stream) noexcept {
   constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
   if (p.key_shift != 0) return {kUnknown, kUnknown};
-  const unsigned k = static_cast<unsigned>(p.integer(kBuckets));
-  const auto rate = [&](double n) { return fpr_after(p, n); };
-  const auto held = [&](double n) {
-    return sqf_model::mean_fill(n, all_rows(p), k) * all_rows(p);
-  };
   double fnr = kUnknown;
   if (stream.gap() == 0)
-    fnr = store_model::mean_fnr(stream, held, rate);
+    fnr = store_model::mean_fnr(
+        stream, [&](double n) { return found(p, n); }, [](double) { return 0.0; });
   else if (stream.repeats() > 0)
     fnr = mean_fnr_at_gap(p, stream);
-  return {store_model::mean_fpr(stream.distinct(), rate), fnr};
+  return {store_model::mean_fpr(stream.distinct(), [&](double n) { return fpr_after(p, n); }), fnr};
 }
 
 }  // namespace

@@ -603,8 +603,8 @@ AtGap at_gap(const Stream& stream, double window) noexcept {
     rows = window / (1 - again + again * missed);
     const double j = std::floor(rows / gap) + 1;
     if (j * gap >= all) return {0, rows};
-    const double share = again < 1 ? std::pow(again, j - 1) * (1 - again) / (1 - std::pow(again, j))
-                                   : 1 / j;
+    const double share =
+        again < 1 ? std::pow(again, j - 1) * (1 - again) / (1 - std::pow(again, j)) : 1 / j;
     const double now = share * (all - j * gap) / (all - gap);
     if (now >= missed) break;
     missed = now;
@@ -650,8 +650,8 @@ Prediction predict(const Parameters& p, const Stream& stream) noexcept {
   for (int i = 0; i < kPhases; ++i) {
     const double window = longest - (tick - 1) * (i + 0.5) / kPhases;
     const AtGap result = at_gap(stream, slices * keys_in(window));
-    fnr += result.missed * (1 - fpr) + fpr * stream.distinct() / stream.repeats() *
-                                           found_out(stream, result.window, real_k(p));
+    fnr += result.missed * (1 - fpr) +
+           fpr * stream.distinct() / stream.repeats() * found_out(stream, result.window, real_k(p));
   }
   return {fpr, std::min(fnr / kPhases, 1.0)};
 }

@@ -57,8 +57,8 @@ void put_advice(ReturnSetInfo* set, const Advice& advice, double distinct_rows) 
 using namespace streamfilter;
 using namespace streamfilter::pg;
 
-// streamfilter_advise(memory, fpr, rows, distinct_rows [, gap]): a row per kind, best first; no rows
-// if one of the first four is NULL.
+// streamfilter_advise(memory, fpr, rows, distinct_rows [, gap]): a row per kind, best first; no
+// rows if one of the first four is NULL.
 SF_FUNCTION(streamfilter_advise) {
   InitMaterializedSRF(fcinfo, 0);
   for (int i = 0; i < 4; ++i)

@@ -1,6 +1,6 @@
 // Advice: its order, its prototypes, its limits.
-#include <boost/test/unit_test.hpp>
 #include <algorithm>
+#include <boost/test/unit_test.hpp>
 #include <chrono>
 #include <cmath>
 #include <set>
@@ -50,11 +50,11 @@ struct Case {
 };
 
 const Case kCases[] = {
-    {"64kB", "0.01", 1e6, 1e5, 0},     {"1MB", "0.01", 1e6, 5e5, 10000},
-    {"1GB", "0.01", 1e12, 1e10, 0},    {"1GB", "0.01", 1e12, 1e12, 0},
-    {"1kB", "0.001", 1e15, 1e15, 0},   {"1kB", "0.9", 1e15, 1, 0},
-    {"700", "0.5", 10, 5, 5},          {"64TB", "1e-9", 1e15, 1e13, 1e9},
-    {"64TB", "0.00001", 10, 5, 0},     {"4kB", "0.1", 1e15, 1e9, 1e9},
+    {"64kB", "0.01", 1e6, 1e5, 0},      {"1MB", "0.01", 1e6, 5e5, 10000},
+    {"1GB", "0.01", 1e12, 1e10, 0},     {"1GB", "0.01", 1e12, 1e12, 0},
+    {"1kB", "0.001", 1e15, 1e15, 0},    {"1kB", "0.9", 1e15, 1, 0},
+    {"700", "0.5", 10, 5, 5},           {"64TB", "1e-9", 1e15, 1e13, 1e9},
+    {"64TB", "0.00001", 10, 5, 0},      {"4kB", "0.1", 1e15, 1e9, 1e9},
     {"100MB", "0.01", 1e9, 1e9 - 1, 1}, {"16kB", "0.01", 1, 1, 0},
 };
 
@@ -134,9 +134,8 @@ BOOST_AUTO_TEST_CASE(every_kind_is_there_once_or_twice) {
   unsigned kinds;
   const FilterOps* const* ops = all_ops(kinds);
   for (unsigned i = 0; i < kinds; ++i) {
-    const auto count = std::count_if(all.begin(), all.end(), [&](const Advice& a) {
-      return a.parameters.kind == ops[i]->kind;
-    });
+    const auto count = std::count_if(
+        all.begin(), all.end(), [&](const Advice& a) { return a.parameters.kind == ops[i]->kind; });
     BOOST_TEST((count == 1 || count == 2), ops[i]->name);
   }
 }
@@ -193,7 +192,8 @@ BOOST_AUTO_TEST_CASE(advice_explains_itself) {
     BOOST_TEST(std::string(cut) == std::string(note).substr(0, 9));
   }
   BOOST_TEST(notes.count("lru: keeps fpr for ever"));
-  BOOST_TEST(notes.count("bloom: does not keep fpr: the rate may reach 0.0831 at 100000 distinct keys"));
+  BOOST_TEST(
+      notes.count("bloom: does not keep fpr: the rate may reach 0.0831 at 100000 distinct keys"));
   BOOST_TEST(notes.count("timer: keeps fpr for ever; the window counts accepted rows"));
 }
 

@@ -94,9 +94,8 @@ bool is_met(double rate, double expected, double n) {
 
 BOOST_AUTO_TEST_CASE(the_model_gives_the_printed_tables) {
   for (const Cell& c : kCells) {
-    const Rates rates =
-        over_stream({c.scheme(), c.k, c.s()},
-                    Stream::listed(c.records * 1e6, c.records * c.distinct * 1e6));
+    const Rates rates = over_stream({c.scheme(), c.k, c.s()},
+                                    Stream::listed(c.records * 1e6, c.records * c.distinct * 1e6));
     BOOST_TEST_CONTEXT(c.kind << " k " << c.k << " " << c.records << " M, " << c.distinct << ", "
                               << c.memory << " MiB: " << 100 * rates.fpr << " "
                               << 100 * rates.fnr) {

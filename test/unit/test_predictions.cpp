@@ -92,8 +92,8 @@ BOOST_AUTO_TEST_CASE(a_stream_of_uniform_draws_is_described) {
     BOOST_TEST(stream.fresh(0) == 1, boost::test_tools::tolerance(1e-9));
     BOOST_TEST(stream.distinct_in(1e5) == distinct, boost::test_tools::tolerance(1e-6));
     // The rate of new rows is the slope of the number of distinct ones.
-    BOOST_TEST(std::fabs(stream.distinct_in(501) - stream.distinct_in(500) -
-                         stream.fresh(500.5)) < 1e-6);
+    BOOST_TEST(std::fabs(stream.distinct_in(501) - stream.distinct_in(500) - stream.fresh(500.5)) <
+               1e-6);
     const Stream part = stream.part(10);
     BOOST_TEST(part.distinct_in(500) == stream.distinct_in(5000) / 10,
                boost::test_tools::tolerance(1e-9));
@@ -188,8 +188,7 @@ BOOST_AUTO_TEST_CASE(rates_at_a_gap) {
       const Measured m = measure(c.text, GapStream(rows, gap, r.again), rows);
       BOOST_TEST_CONTEXT("gap " << gap)
       check_prediction(c.text, m,
-                       Stream::at_gap(static_cast<double>(rows), m.fresh,
-                                      static_cast<double>(gap)),
+                       Stream::at_gap(static_cast<double>(rows), m.fresh, static_cast<double>(gap)),
                        c.model_error);
     }
 }
@@ -200,12 +199,12 @@ BOOST_AUTO_TEST_CASE(rates_of_windows_at_a_gap) {
     const char* text;
     double gap, again;
   };
-  for (const Case& c : {Case{"timer(memory=64kB, window='2000 rows')", 400, 0.5},
-                        Case{"timer(memory=64kB, window='2000 rows')", 1000, 0.8},
-                        Case{"timer(memory=64kB, window='2000 rows')", 2500, 0.5},
-                        Case{"timer(memory=64kB, window='2000 rows')", 4000, 0.9},
-                        Case{"timer(memory=32kB, window='1000 rows', tick='1 row', slices=1)", 300,
-                             0.6}}) {
+  for (const Case& c :
+       {Case{"timer(memory=64kB, window='2000 rows')", 400, 0.5},
+        Case{"timer(memory=64kB, window='2000 rows')", 1000, 0.8},
+        Case{"timer(memory=64kB, window='2000 rows')", 2500, 0.5},
+        Case{"timer(memory=64kB, window='2000 rows')", 4000, 0.9},
+        Case{"timer(memory=32kB, window='1000 rows', tick='1 row', slices=1)", 300, 0.6}}) {
     const std::uint64_t rows = 200000;
     const Measured m =
         measure(c.text, GapStream(rows, static_cast<std::uint64_t>(c.gap), c.again), rows);
@@ -249,13 +248,12 @@ BOOST_AUTO_TEST_CASE(what_has_no_model_says_so) {
     const Parameters p = parameters_of(text);
     return find_ops(p.kind)->predict(p, stream);
   };
-  for (const char* text :
-       {"timer(window='1 hour', keys=1000, memory=64kB)",
-        "timer(window='1000 rows', memory=64kB, equal_timers=2)",
-        "sqf(memory=64kB, fingerprint=integer, p=20)"})
+  for (const char* text : {"timer(window='1 hour', keys=1000, memory=64kB)",
+                           "timer(window='1000 rows', memory=64kB, equal_timers=2)",
+                           "sqf(memory=64kB, fingerprint=integer, p=20)"})
     BOOST_TEST(std::isnan(predict(text, uniform).fpr), text);
-  for (const char* text : {"rsbf(memory=64kB)", "sbf(memory=64kB, layout=blocked)",
-                           "dsqf(memory=64kB)"}) {
+  for (const char* text :
+       {"rsbf(memory=64kB)", "sbf(memory=64kB, layout=blocked)", "dsqf(memory=64kB)"}) {
     BOOST_TEST(std::isnan(predict(text, gap).fpr), text);
     BOOST_TEST(!std::isnan(predict(text, uniform).fpr), text);
   }

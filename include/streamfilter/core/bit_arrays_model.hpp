@@ -56,14 +56,14 @@ struct Rates {
 // The course of a filter over a stream.
 //
 // A bit is unset if, since its last reset (or ever), no element that hashes to it was inserted.
-// Resets come to a bit as a Poisson process, at a rate that depends on time only; how many keys were
-// inserted since, of which each hashes to it with probability 1/s, is a matter of the stream. So the
-// probability that a bit is unset is an integral over the time of its last reset, for a new key's
-// bit from the beginning, for a repeat's from its last insertion; averaged over the repeats' lags,
-// this gives the rates, and they give the resets: a Volterra equation, solved step by step on a grid
-// that is even in the logarithm of time. Assumptions: many bits (rates are their means), the k
-// arrays independent; for rsbf_printed, which passes elements over, that repeats come at random (no
-// Stream::at_gap).
+// Resets come to a bit as a Poisson process, at a rate that depends on time only; how many keys
+// were inserted since, of which each hashes to it with probability 1/s, is a matter of the stream.
+// So the probability that a bit is unset is an integral over the time of its last reset, for a new
+// key's bit from the beginning, for a repeat's from its last insertion; averaged over the repeats'
+// lags, this gives the rates, and they give the resets: a Volterra equation, solved step by step on
+// a grid that is even in the logarithm of time. Assumptions: many bits (rates are their means), the
+// k arrays independent; for rsbf_printed, which passes elements over, that repeats come at random
+// (no Stream::at_gap).
 class Course {
  public:
   Course(const Setting& setting, const Stream& stream) noexcept;
