@@ -16,6 +16,7 @@
 #include "streamfilter/core/packed_cells.hpp"
 #include "streamfilter/core/regions.hpp"
 #include "streamfilter/core/slice_counts.hpp"
+#include "streamfilter/core/store_model.hpp"
 #include "streamfilter/core/timing_model.hpp"
 
 #include "streamfilter/core/no_postgres.hpp"
@@ -293,6 +294,23 @@ double fpr_bound(const Parameters& p) noexcept {
 
 double fnr_at(const Parameters&, double) noexcept { return 0; }
 
+// The rate after n distinct keys of a slice; with `grow`, in full filters and the newest.
+double rate_after(const Parameters& p, double n) noexcept {
+  const double k = real_k(p), m = real_m(p);
+  if (p.integer(kGrow) == none) return timing_model::rate(k, n, m);
+  const double each = keys_of_one(p), full = std::min(std::floor(n / each), filters(p) - 1);
+  const double one = timing_model::rate(k, each, m);
+  return 1 - (1 - timing_model::rate_of_filters(one, full)) *
+                 (1 - timing_model::rate(k, n - full * each, m));
+}
+
+// False positives depend on the number of distinct keys alone.
+Prediction predict(const Parameters& p, const Stream& stream) noexcept {
+  return {store_model::mean_fpr(stream.distinct() / p.slices,
+                                [&](double n) { return rate_after(p, n); }),
+          stream.repeats() > 0 ? 0 : std::numeric_limits<double>::quiet_NaN()};
+}
+
 }  // namespace
 
 const FilterOps bloom_ops = {
@@ -318,6 +336,7 @@ const FilterOps bloom_ops = {
     estimate,
     fpr_bound,
     fnr_at,
+    predict,
 };
 
 }  // namespace streamfilter

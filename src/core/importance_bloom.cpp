@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "streamfilter/core/cells_model.hpp"
 #include "streamfilter/core/counting_cells.hpp"
 #include "streamfilter/core/ibf_model.hpp"
 #include "streamfilter/core/kinds.hpp"
@@ -284,6 +285,16 @@ double fnr_at(const Parameters& p, double gap) noexcept {
       setting_of(p, static_cast<double>(p.slices * regions_of_slice(p))));
 }
 
+// All cells are set to the level of importance 0.
+Prediction predict(const Parameters& p, const Stream& stream) noexcept {
+  const ibf_model::Setting s = setting_of(p, 1);
+  const unsigned level = level_of(p, 0);
+  const double looks = ibf_model::looks(ibf_model::most_important(level), s);
+  return cells_model::predict(
+      {s.k, s.m, level, looks / s.m, s.deletion == ibf_model::Deletion::value},
+      stream.part(p.slices));
+}
+
 constexpr FilterOps row(Kind kind, const char* name, const char* summary,
                         const OptionSpec* options) noexcept {
   return {kind,
@@ -307,7 +318,8 @@ constexpr FilterOps row(Kind kind, const char* name, const char* summary,
           check,
           estimate,
           fpr_bound,
-          fnr_at};
+          fnr_at,
+          predict};
 }
 
 }  // namespace

@@ -8,7 +8,9 @@
 // if the K cells of a key differ, which they do.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
+#include "streamfilter/core/cells_model.hpp"
 #include "streamfilter/core/counting_cells.hpp"
 #include "streamfilter/core/kinds.hpp"
 #include "streamfilter/core/random.hpp"
@@ -179,6 +181,17 @@ double fnr_at(const Parameters& p, double gap) noexcept {
                         cells_of_slice(p) * p.slices);
 }
 
+// Every region sees its share of the stream. How unevenly gaps fall on lines is not modelled.
+Prediction predict(const Parameters& p, const Stream& stream) noexcept {
+  constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+  if (p.layout == Layout::blocked && stream.gap() > 0) return {kUnknown, kUnknown};
+  const double m = static_cast<double>(p.integer(kCells)), regions = cells_of_slice(p) / m;
+  return cells_model::predict(
+      {static_cast<double>(p.integer(kK)), m, static_cast<unsigned>(p.integer(kMax)),
+       static_cast<double>(p.integer(kP)) / m, /*by_value=*/false},
+      stream.part(regions * p.slices));
+}
+
 }  // namespace
 
 const FilterOps sbf_ops = {
@@ -204,6 +217,7 @@ const FilterOps sbf_ops = {
     estimate,
     fpr_bound,
     fnr_at,
+    predict,
 };
 
 }  // namespace streamfilter
