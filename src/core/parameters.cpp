@@ -351,14 +351,15 @@ bool keeps_fpr(const Definition& definition) noexcept {
          definition.wanted_fpr();
 }
 
+bool keeps_fpr_in(Definition attempt, std::uint64_t memory) noexcept {
+  Problem ignored;
+  attempt.parameters.memory = memory;
+  return derive_in_memory(attempt, ignored) && keeps_fpr(attempt);
+}
+
 // The least memory (to 1/64) in which the kind keeps `fpr` for `keys` keys; 0: none.
 std::uint64_t memory_for_keys(const Definition& definition) noexcept {
-  Problem ignored;
-  const auto enough = [&](std::uint64_t memory) {
-    Definition attempt = definition;
-    attempt.parameters.memory = memory;
-    return derive_in_memory(attempt, ignored) && keeps_fpr(attempt);
-  };
+  const auto enough = [&](std::uint64_t memory) { return keeps_fpr_in(definition, memory); };
   std::uint64_t high = 1024;
   while (!enough(high)) {
     high *= 2;
@@ -424,9 +425,11 @@ bool complete(Definition& definition, Problem& problem) noexcept {
   if (ops == nullptr) return problem.set(Error::unknown_name, "unknown kind of filter");
   if (p.layout == Layout::blocked && !ops->has_blocked_layout)
     return problem.set(Error::unsupported, "kind %s has no layout \"blocked\"", ops->name);
-  const bool promised = definition.given == 0 && p.keys > 0 && !ops->keeps_fpr_forever;
+  const bool promised = definition.given == 0 && p.keys > 0;
   if (!definition.memory_given) {
-    p.memory = promised ? memory_for_keys(definition) : kDefaultMemory;
+    p.memory = kDefaultMemory;
+    if (promised && !(ops->keeps_fpr_forever && keeps_fpr_in(definition, p.memory)))
+      p.memory = memory_for_keys(definition);
     if (p.memory == 0) p.memory = kMostMemory;
   }
   if (!derive_in_memory(definition, problem)) return false;
