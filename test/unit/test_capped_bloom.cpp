@@ -123,7 +123,7 @@ BOOST_AUTO_TEST_CASE(the_rule_is_followed) {
     }
     BOOST_TEST(reference.equals(filter), text);
     BOOST_TEST(filter.is_valid(), text);
-    BOOST_TEST(repeats > 100u, text);
+    BOOST_TEST(repeats > 20u, text);
   }
 }
 
