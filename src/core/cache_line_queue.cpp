@@ -4,7 +4,7 @@
 // other metadata, and an element touches one cache line.
 //
 // 0 stands for no fingerprint, so a new key meets one of the B others with probability B/(2^f - 1),
-// for ever and on any stream. (Fingerprint queues in buckets: Gerault, Dupuy 2019,
+// for ever and on any stream. (Queues of fingerprints in buckets: Quotient Hash Tables,
 // arXiv:1901.04358.)
 #include <algorithm>
 #include <cmath>
