@@ -79,7 +79,8 @@ bool derive(Definition& definition, Problem& problem) noexcept {
 
 // Where the bucket of a key is, and its fingerprint. The two come from different hash functions.
 struct Place {
-  Place(const Parameters& p, std::uint64_t bytes, std::uint64_t hash) noexcept
+  [[gnu::always_inline]] Place(const Parameters& p, std::uint64_t bytes,
+                               std::uint64_t hash) noexcept
       : width(static_cast<unsigned>(p.integer(kBits))),
         length(static_cast<unsigned>(p.integer(kBucket))) {
     const unsigned __int128 at =
@@ -101,34 +102,43 @@ struct Place {
   std::uint64_t fingerprint;
 };
 
-[[gnu::always_inline]] inline bool find(const Place& place, const unsigned char* body) noexcept {
+[[gnu::always_inline]] inline bool find(const Parameters& p, const ConstSlice& slice,
+                                        const Element& element) noexcept {
+  const Place place(p, slice.bytes, element.hash);
   LineVector reach;
-  return place.queue(body).find(place.fingerprint, reach);
+  return place.queue(slice.body).find(place.fingerprint, reach);
 }
 
-[[gnu::always_inline]] inline bool enter(const Place& place, std::uint64_t policy,
-                                         const Slice& slice) noexcept {
+[[gnu::always_inline]] inline bool enter(const Parameters& p, const Slice& slice,
+                                         const Element& element) noexcept {
+  const Place place(p, slice.bytes, element.hash);
+  unsigned char* line = slice.body + place.line;
   FingerprintQueue queue = place.queue(slice.body);
   LineVector reach;
   const bool seen = queue.find(place.fingerprint, reach);
-  if (seen && policy == fifo) return true;
-  used(*slice.state) += !seen && !queue.is_full();
+  if (seen && p.integer(kPolicy) == fifo) return true;
+  const std::uint64_t oldest =
+      PackedFields(line, kLineBytes)
+          .get(place.start + (place.length - 1) * place.width, place.width);
+  used(*slice.state) += !seen & (oldest == 0);
   queue.push(place.fingerprint, reach);
-  queue.store(slice.body + place.line, place.start);
+  queue.store(line, place.start);
   return seen;
 }
 
-// With registers of 64 bytes a line takes one; the same source is compiled for them, too.
+// Where the machine has registers of 64 bytes a line takes one; the same source is compiled for
+// them, too.
 #if defined(__x86_64__)
 const bool kHasWideRegisters = __builtin_cpu_supports("avx512f");
 
-[[gnu::target("avx512f")]] bool find_wide(const Place& place, const unsigned char* body) noexcept {
-  return find(place, body);
+[[gnu::target("avx512f")]] bool find_wide(const Parameters& p, const ConstSlice& slice,
+                                          const Element& element) noexcept {
+  return find(p, slice, element);
 }
 
-[[gnu::target("avx512f")]] bool enter_wide(const Place& place, std::uint64_t policy,
-                                           const Slice& slice) noexcept {
-  return enter(place, policy, slice);
+[[gnu::target("avx512f")]] bool enter_wide(const Parameters& p, const Slice& slice,
+                                           const Element& element) noexcept {
+  return enter(p, slice, element);
 }
 #else
 constexpr bool kHasWideRegisters = false;
@@ -137,14 +147,11 @@ constexpr auto& enter_wide = enter;
 #endif
 
 bool test(const Parameters& p, ConstSlice slice, const Element& element) noexcept {
-  const Place place(p, slice.bytes, element.hash);
-  return kHasWideRegisters ? find_wide(place, slice.body) : find(place, slice.body);
+  return kHasWideRegisters ? find_wide(p, slice, element) : find(p, slice, element);
 }
 
 bool insert(const Parameters& p, Slice slice, const Element& element) noexcept {
-  const Place place(p, slice.bytes, element.hash);
-  const std::uint64_t policy = p.integer(kPolicy);
-  return kHasWideRegisters ? enter_wide(place, policy, slice) : enter(place, policy, slice);
+  return kHasWideRegisters ? enter_wide(p, slice, element) : enter(p, slice, element);
 }
 
 // The older ones move up. Another key of the same bucket and fingerprint is forgotten with it.
