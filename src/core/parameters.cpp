@@ -353,14 +353,15 @@ bool keeps_fpr(const Definition& definition) noexcept {
          definition.wanted_fpr();
 }
 
+bool keeps_fpr_in(Definition attempt, std::uint64_t memory) noexcept {
+  Problem ignored;
+  attempt.parameters.memory = memory;
+  return derive_in_memory(attempt, ignored) && keeps_fpr(attempt);
+}
+
 // The least memory (to 1/64) in which the kind keeps `fpr` for `keys` keys; 0: none.
 std::uint64_t memory_for_keys(const Definition& definition) noexcept {
-  Problem ignored;
-  const auto enough = [&](std::uint64_t memory) {
-    Definition attempt = definition;
-    attempt.parameters.memory = memory;
-    return derive_in_memory(attempt, ignored) && keeps_fpr(attempt);
-  };
+  const auto enough = [&](std::uint64_t memory) { return keeps_fpr_in(definition, memory); };
   std::uint64_t high = 1024;
   while (!enough(high)) {
     high *= 2;
@@ -426,9 +427,10 @@ bool complete(Definition& definition, Problem& problem) noexcept {
   if (ops == nullptr) return problem.set(Error::unknown_name, "unknown kind of filter");
   if (p.layout == Layout::blocked && !ops->has_blocked_layout)
     return problem.set(Error::unsupported, "kind %s has no layout \"blocked\"", ops->name);
-  const bool for_keys = p.keys > 0 && !ops->keeps_fpr_forever,
-             promised = for_keys && definition.given == 0;
+  const bool promised = definition.given == 0 && p.keys > 0;
   if (!definition.memory_given) {
+    const bool for_keys = p.keys > 0 && (!ops->keeps_fpr_forever ||
+                                         (promised && !keeps_fpr_in(definition, kDefaultMemory)));
     p.memory = for_keys ? memory_for_keys(definition) : kDefaultMemory;
     if (p.memory == 0) p.memory = promised ? kMostMemory : kDefaultMemory;
   }
