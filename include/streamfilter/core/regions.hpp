@@ -33,8 +33,9 @@ inline void find_cells(const Parameters& p, std::uint64_t hash, unsigned k, std:
     while (std::find(at, at + i, at[i]) != at + i) at[i] = at[i] + 1 < m ? at[i] + 1 : 0;
 }
 
-// Gets the k cells of a key, of `bits` bits each, on their way into the cache.
-inline void prefetch_cells(const Parameters& p, const unsigned char* body, std::uint64_t bytes,
+// Gets the k cells of a key, of `bits` bits each, on their way into the cache. Compilers take a
+// function that only prefetches for one without effect and drop calls of it: so it must be inlined.
+[[gnu::always_inline]] inline void prefetch_cells(const Parameters& p, const unsigned char* body, std::uint64_t bytes,
                            std::uint64_t hash, unsigned k, std::uint64_t m,
                            std::uint64_t bits) noexcept {
   const unsigned char* region = body + region_start(p, bytes, hash);
