@@ -97,7 +97,8 @@ Course::Course(const Setting& setting, const Stream& stream) noexcept
   for (unsigned i = 0; i <= kSteps; ++i) step(i);
 }
 
-// t = grid_ (e^(a i) - 1). The phases of Algorithm 1 and the first repeats begin on the grid.
+// t = grid_ (e^(a i) - 1). The phases of Algorithm 1 and the first repeats begin between two
+// points next to each other.
 void Course::make_grid() noexcept {
   grid_ = std::min(0.02, stream_.rows());
   const double a = std::log1p(stream_.rows() / grid_) / kSteps;
@@ -112,7 +113,7 @@ void Course::put_on_grid(double time) noexcept {
   unsigned i = 1;
   while (i < kSteps && time_[i] < time) ++i;
   if (i + 1 >= kSteps) return;
-  time_[i] = time;
+  time_[i] = time * (1 - 1e-9);
   time_[i + 1] = time * (1 + 1e-9);
 }
 

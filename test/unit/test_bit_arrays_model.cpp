@@ -171,4 +171,15 @@ BOOST_AUTO_TEST_CASE(the_course_tends_to_the_limits) {
     }
 }
 
+// In the third phase of Algorithm 1 the load of an array does not change any more, however long.
+BOOST_AUTO_TEST_CASE(the_course_keeps_the_load_of_the_third_phase) {
+  for (const double distinct : {1e6, 1e8, 1e9}) {
+    const Setting setting{Scheme::rsbf_printed, 6, 1e5};
+    const Course course(setting, Stream::uniform(1e9, distinct));
+    const double load = course.at(1e5 / setting.p_star * 1.01).load;
+    for (const double row : {1e7, 1e8, 1e9})
+      BOOST_TEST(course.at(row).load == load, boost::test_tools::tolerance(0.01));
+  }
+}
+
 BOOST_AUTO_TEST_SUITE_END()
