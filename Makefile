@@ -96,7 +96,8 @@ check-layers: $(CORE_SOURCES:.cpp=.o)
 	@! nm -C $(CORE_SOURCES:.cpp=.o) | grep -E ' U (operator new|operator delete|__cxa_throw|malloc|free|palloc|errstart)'
 	@echo "layers: ok"
 
-# The figures of the papers, recomputed: a program for each bench/*.cpp, plots by bench/plots/*.gp.
+# The figures of the papers, recomputed, and what layouts and kinds cost: a program for each
+# bench/*.cpp, plots by bench/plots/*.gp.
 bench: $(patsubst bench/%.cpp,build/bench/%,$(wildcard bench/*.cpp))
 
 build/bench/%: bench/%.cpp $(wildcard bench/*.hpp) $(CORE_SOURCES:.cpp=.o)

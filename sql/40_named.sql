@@ -24,6 +24,12 @@ AS 'MODULE_PATHNAME';
 COMMENT ON FUNCTION streamfilter_merge(regclass, streamfilter)
 IS 'adds what a value remembers to the shared state of a filter';
 
+CREATE FUNCTION streamfilter_save(filter regclass) RETURNS void
+LANGUAGE C STRICT VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME';
+COMMENT ON FUNCTION streamfilter_save(regclass)
+IS 'saves the state of a logged filter now';
+
 CREATE FUNCTION streamfilter_stat(filter oid,
   OUT kind text, OUT memory bigint, OUT params jsonb,
   OUT tested bigint, OUT accepted bigint, OUT discarded bigint,
@@ -31,7 +37,7 @@ CREATE FUNCTION streamfilter_stat(filter oid,
   OUT fill double precision, OUT fpr_now double precision, OUT fpr_bound double precision,
   OUT distinct_estimate bigint, OUT window_keys bigint,
   OUT created timestamptz, OUT last_reset timestamptz,
-  OUT last_saved timestamptz, OUT restored timestamptz)
+  OUT last_saved timestamptz, OUT restored timestamptz, OUT overflowed bigint)
 LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED
 AS 'MODULE_PATHNAME';
 COMMENT ON FUNCTION streamfilter_stat(oid)
@@ -48,6 +54,16 @@ WHERE stat.kind IS NOT NULL;
 COMMENT ON VIEW streamfilter_stats
 IS 'what every filter of this database is, holds and has done';
 GRANT SELECT ON streamfilter_stats TO PUBLIC;
+
+CREATE FUNCTION streamfilter_save() RETURNS void
+LANGUAGE sql VOLATILE PARALLEL UNSAFE
+BEGIN ATOMIC
+  SELECT count(streamfilter_save(s.filter))
+  FROM streamfilter_stats s JOIN pg_catalog.pg_class c ON c.oid = s.filter
+  WHERE pg_catalog.pg_has_role(c.relowner, 'USAGE');
+END;
+COMMENT ON FUNCTION streamfilter_save()
+IS 'saves the state of all logged filters of the current user now';
 
 -- ---- watching DDL ----------------------------------------------------------------------------------
 

@@ -61,6 +61,11 @@ double fnr_at(const Parameters& p, double gap) noexcept {
   return bit_arrays_model::fnr_bound(setting<Policy>(p), gap / p.slices);
 }
 
+template <typename Policy>
+Prediction predict(const Parameters& p, const Stream& stream) noexcept {
+  return bit_arrays_model::predict(setting<Policy>(p), stream.part(p.slices));
+}
+
 bool cannot_keep_forever(const Definition& definition, double limit, Problem& problem) noexcept {
   const Parameters& p = definition.parameters;
   problem.set(Error::conflict, "kind %s cannot keep fpr %g for ever", find_ops(p.kind)->name,
@@ -106,16 +111,20 @@ constexpr FilterOps row(Kind kind, const char* name, const char* summary) noexce
       /*keeps_fpr_forever=*/false,
       /*uses_importance=*/false,
       /*uses_time=*/false,
+      /*learns_from_repeats=*/false,
       derive<Policy>,
       /*init=*/nullptr,
+      /*prefetch=*/nullptr,
       bit_arrays::test,
       insert<Policy>,
+      /*expired=*/nullptr,
       /*erase=*/nullptr,
       bit_arrays::merge,
       bit_arrays::check,
       bit_arrays::estimate,
       fpr_bound<Policy>,
       fnr_at<Policy>,
+      predict<Policy>,
   };
 }
 

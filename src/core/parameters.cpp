@@ -158,7 +158,8 @@ bool whole_number(const char* name, const char* value, double low, double high,
     double real;
     if (parse_real(value, real) && (real < low || real > high))
       return bad_range(problem, name, value, low, high);
-    return bad_value(problem, Error::syntax, name, value);
+    bad_value(problem, Error::syntax, name, value);
+    return problem.add_hint("Give a whole number from %.15g to %.15g.", low, high);
   }
   if (static_cast<double>(result) < low || static_cast<double>(result) > high)
     return bad_range(problem, name, value, low, high);
@@ -221,7 +222,8 @@ bool set_reals(Definition& definition, const OptionSpec& option, const char* val
       return bad_range(problem, option.name, value, option.low, option.high);
     if (count == option.max_count) {
       bad_value(problem, Error::out_of_range, option.name, value);
-      return problem.add_detail("At most %u numbers can be given.", option.max_count);
+      return problem.add_detail("At most %u %s can be given.", option.max_count,
+                                option.max_count == 1 ? "number" : "numbers");
     }
     p.set_real(option.slot + 1 + count++, real);
     if (comma == nullptr) break;
@@ -351,14 +353,15 @@ bool keeps_fpr(const Definition& definition) noexcept {
          definition.wanted_fpr();
 }
 
+bool keeps_fpr_in(Definition attempt, std::uint64_t memory) noexcept {
+  Problem ignored;
+  attempt.parameters.memory = memory;
+  return derive_in_memory(attempt, ignored) && keeps_fpr(attempt);
+}
+
 // The least memory (to 1/64) in which the kind keeps `fpr` for `keys` keys; 0: none.
 std::uint64_t memory_for_keys(const Definition& definition) noexcept {
-  Problem ignored;
-  const auto enough = [&](std::uint64_t memory) {
-    Definition attempt = definition;
-    attempt.parameters.memory = memory;
-    return derive_in_memory(attempt, ignored) && keeps_fpr(attempt);
-  };
+  const auto enough = [&](std::uint64_t memory) { return keeps_fpr_in(definition, memory); };
   std::uint64_t high = 1024;
   while (!enough(high)) {
     high *= 2;
@@ -394,7 +397,7 @@ bool cannot_keep(const Definition& definition, Problem& problem) noexcept {
 void choose_kind(Definition& definition) noexcept {
   Parameters& p = definition.parameters;
   p.kind = Kind::sbf;
-  if (p.keys == 0 || p.layout == Layout::blocked) return;
+  if (p.keys == 0) return;
   Definition attempt = definition;
   attempt.parameters.kind = Kind::bloom;
   if (!definition.memory_given) attempt.parameters.memory = memory_for_keys(attempt);
@@ -424,10 +427,12 @@ bool complete(Definition& definition, Problem& problem) noexcept {
   if (ops == nullptr) return problem.set(Error::unknown_name, "unknown kind of filter");
   if (p.layout == Layout::blocked && !ops->has_blocked_layout)
     return problem.set(Error::unsupported, "kind %s has no layout \"blocked\"", ops->name);
-  const bool promised = definition.given == 0 && p.keys > 0 && !ops->keeps_fpr_forever;
+  const bool promised = definition.given == 0 && p.keys > 0;
   if (!definition.memory_given) {
-    p.memory = promised ? memory_for_keys(definition) : kDefaultMemory;
-    if (p.memory == 0) p.memory = kMostMemory;
+    const bool for_keys = p.keys > 0 && (!ops->keeps_fpr_forever ||
+                                         (promised && !keeps_fpr_in(definition, kDefaultMemory)));
+    p.memory = for_keys ? memory_for_keys(definition) : kDefaultMemory;
+    if (p.memory == 0) p.memory = promised ? kMostMemory : kDefaultMemory;
   }
   if (!derive_in_memory(definition, problem)) return false;
   if (promised && !keeps_fpr(definition)) return cannot_keep(definition, problem);

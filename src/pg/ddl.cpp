@@ -18,6 +18,7 @@ extern "C" {
 #include "streamfilter/pg/filter_lifecycle.hpp"
 #include "streamfilter/pg/filter_options.hpp"
 #include "streamfilter/pg/key_hash.hpp"
+#include "streamfilter/pg/saved_state.hpp"
 #include "streamfilter/pg/trigger.hpp"
 
 namespace streamfilter::pg {
@@ -40,6 +41,9 @@ bool has_slot(Oid database, Oid relation) {
 void on_object_access(ObjectAccessType access, Oid class_id, Oid object, int sub_id, void* arg) {
   if (previous_object_access) previous_object_access(access, class_id, object, sub_id, arg);
   if (access != OAT_DROP || sub_id != 0 || shared_state == nullptr) return;
+  if (class_id == RelationRelationId && get_rel_relkind(object) == RELKIND_FOREIGN_TABLE &&
+      is_filter(object))
+    delete_saved_state(object);
   if (class_id == RelationRelationId && has_slot(MyDatabaseId, object))
     drop_at_commit(MyDatabaseId, object);
   else if (class_id == DatabaseRelationId && has_slot(object, InvalidOid))
@@ -59,14 +63,6 @@ void check_keys(const FilterRelation* relation) {
                         format_type_be(column->type)));
   }
   check_key_rule(hashers, relation->key_count, key_rule(relation->definition.parameters));
-}
-
-void check_effects(const FilterRelation* relation) {
-  if (const char* option = option_without_effect(GetForeignTable(relation->relid)->options))
-    ereport(WARNING, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-            errmsg("option \"%s\" has no effect yet", option),
-            errdetail("In this version a key counts as soon as it is tested, and filters are empty "
-                      "after a restart."));
 }
 
 void check_roles(const FilterRelation* relation) {
@@ -136,7 +132,6 @@ void check_filter(const RangeVar* name, bool altered) {
   const FilterRelation* relation = load_filter_relation(relid);
   check_keys(relation);
   check_roles(relation);
-  check_effects(relation);
   if (altered && peek_slot(relation) == nullptr) warn_if_emptied(relation);
   if (!altered || peek_slot(relation) == nullptr) check_memory(relation);
 }

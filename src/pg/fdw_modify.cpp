@@ -19,7 +19,7 @@ extern "C" {
 
 #include "streamfilter/pg/element.hpp"
 #include "streamfilter/pg/fdw.hpp"
-#include "streamfilter/pg/named_filter.hpp"
+#include "streamfilter/pg/filter_keys.hpp"
 
 namespace streamfilter::pg {
 namespace {

@@ -13,6 +13,7 @@ extern "C" {
 
 #include "streamfilter/core/filter.hpp"
 #include "streamfilter/pg/filter_lifecycle.hpp"
+#include "streamfilter/pg/saved_state.hpp"
 #include "streamfilter/pg/settings.hpp"
 
 namespace streamfilter::pg {
@@ -206,9 +207,7 @@ Reservation reserve(const FilterRelation* relation, uint64 size, uint64 limit, T
       slot->offset = offset;
       slot->size = size;
       slot->created = slot->last_reset = now;
-      pg_atomic_write_u64(&slot->tested, 0);
-      pg_atomic_write_u64(&slot->accepted, 0);
-      pg_atomic_write_u64(&slot->discarded, 0);
+      reset_counters(slot);
       item->slot = slot;
       push(item);
     }
@@ -251,16 +250,13 @@ void raise_no_room(const FilterRelation* relation, uint64 size, uint64 limit,
   }
 }
 
-// Writes the empty filter, a slice at a time, and opens the slot to its users.
-void build(FilterSlot* slot, const Parameters& parameters, Work* item, bool uncommitted) {
-  Header* header = block_of(slot);
-  format_header(header, parameters);
-  for (uint32 i = 0; i < parameters.slices; ++i) {
-    CHECK_FOR_INTERRUPTS();
-    format_slice(header, i);
-  }
+// Fills the filter and opens the slot to its users.
+void build(FilterSlot* slot, const FilterRelation* relation, const Parameters& parameters,
+           Work* item) {
+  slot->saved.logged = relation->host.persistence == Persistence::logged;
+  restore_filter(slot, relation, parameters);
   LWLockAcquire(shared_state->directory_lock, LW_EXCLUSIVE);
-  if (uncommitted) {
+  if (relation->uncommitted) {
     slot->state = SlotState::pending;
     item->action = Action::define;
   } else {
@@ -305,7 +301,7 @@ FilterSlot* attach_slot(const FilterRelation* relation) {
     Work* item = new_work(Action::build);
     const Reservation reservation = reserve(relation, parameters.memory, limit, now, item);
     if (reservation == Reservation::done) {
-      build(item->slot, parameters, item, relation->uncommitted);
+      build(item->slot, relation, parameters, item);
       return item->slot;
     }
     if (reservation != Reservation::exists)

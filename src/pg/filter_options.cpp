@@ -20,35 +20,37 @@ bool is_named(const DefElem* option, const char* name) {
   return strcmp(option->defname, name) == 0;
 }
 
-// Options that only named filters have, not their bytes.
+// Options that only named filters have, not their bytes; each has a list of values.
 struct HostOption {
   const char* name;
-  const char* const* values;  // ends with nullptr
+  const char* const* values;  // in the order of their enum; ends with nullptr
   const char* list;
 };
 constexpr const char* kConflict[] = {"wait", "admit", "discard", nullptr};
 constexpr const char* kPersistence[] = {"logged", "unlogged", nullptr};
-constexpr HostOption kHostOptions[] = {
-    {"conflict", kConflict, "wait, admit, discard"},
-    {"persistence", kPersistence, "logged, unlogged"},
-};
+constexpr HostOption kConflictOption = {"conflict", kConflict, "wait, admit, discard"};
+constexpr HostOption kPersistenceOption = {"persistence", kPersistence, "logged, unlogged"};
 
-// Checks the value of an option of this kind; false if it is another one.
-bool check_host_option(DefElem* option) {
-  for (const HostOption& known : kHostOptions) {
-    if (!is_named(option, known.name)) continue;
-    const char* value = defGetString(option);
-    for (const char* const* valid = known.values; *valid != nullptr; ++valid)
-      if (strcmp(*valid, value) == 0) return true;
-    ereport(ERROR, errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-            errmsg("invalid value for option \"%s\": \"%s\"", known.name, value),
-            errhint("Valid values are: %s.", known.list));
-  }
-  return false;
+// Reads the value of this option; false if it is another one.
+template <typename Value>
+bool read_host_option(DefElem* option, const HostOption& known, Value* result) {
+  if (!is_named(option, known.name)) return false;
+  const char* value = defGetString(option);
+  for (int i = 0; known.values[i] != nullptr; ++i)
+    if (strcmp(known.values[i], value) == 0) {
+      *result = static_cast<Value>(i);
+      return true;
+    }
+  ereport(ERROR, errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+          errmsg("invalid value for option \"%s\": \"%s\"", known.name, value),
+          errhint("Valid values are: %s.", known.list));
+  pg_unreachable();
 }
 
-void set_or_raise(Definition* definition, DefElem* option) {
-  if (check_host_option(option)) return;
+void set_or_raise(Definition* definition, HostOptions* host, DefElem* option) {
+  if (read_host_option(option, kConflictOption, &host->conflict) ||
+      read_host_option(option, kPersistenceOption, &host->persistence))
+    return;
   Problem problem;
   if (!set_option(*definition, option->defname, defGetString(option), problem)) raise(problem);
 }
@@ -63,27 +65,19 @@ void set_or_raise(Definition* definition, DefElem* option) {
 
 }  // namespace
 
-Definition read_table_options(List* options) {
+Definition read_table_options(List* options, HostOptions* host) {
   Definition definition;
   ListCell* cell;
   // The kind decides which other options there are.
   foreach (cell, options)
     if (auto* option = static_cast<DefElem*>(lfirst(cell)); is_named(option, "kind"))
-      set_or_raise(&definition, option);
+      set_or_raise(&definition, host, option);
   foreach (cell, options)
     if (auto* option = static_cast<DefElem*>(lfirst(cell)); !is_named(option, "kind"))
-      set_or_raise(&definition, option);
+      set_or_raise(&definition, host, option);
   Problem problem;
   if (!complete(definition, problem)) raise(problem);
   return definition;
-}
-
-const char* option_without_effect(List* options) {
-  ListCell* cell;
-  foreach (cell, options)
-    for (const HostOption& known : kHostOptions)
-      if (is_named(static_cast<DefElem*>(lfirst(cell)), known.name)) return known.name;
-  return nullptr;
 }
 
 Role read_column_options(List* options) {
@@ -128,9 +122,11 @@ SF_FUNCTION(streamfilter_fdw_validator) {
   using namespace streamfilter::pg;
   List* options = untransformRelOptions(PG_GETARG_DATUM(0));
   switch (PG_GETARG_OID(1)) {
-    case ForeignTableRelationId:
-      read_table_options(options);
+    case ForeignTableRelationId: {
+      HostOptions host;
+      read_table_options(options, &host);
       break;
+    }
     case AttributeRelationId:
       read_column_options(options);
       break;

@@ -60,7 +60,8 @@ void read_definition(FilterRelation* relation) {
   ReleaseSysCache(tuple);
   const ForeignTable* table = GetForeignTable(relation->relid);
   relation->server = table->serverid;
-  relation->definition = read_table_options(table->options);
+  relation->host = HostOptions();
+  relation->definition = read_table_options(table->options, &relation->host);
 }
 
 void read_columns(FilterRelation* relation, int attributes) {
@@ -156,7 +157,8 @@ uint64 memory_of_server(Oid server, Oid except) {
   while (HeapTupleIsValid(tuple = systable_getnext(scan))) {
     auto* form = reinterpret_cast<Form_pg_foreign_table>(GETSTRUCT(tuple));
     if (form->ftserver != server || form->ftrelid == except) continue;
-    sum += read_table_options(GetForeignTable(form->ftrelid)->options).parameters.memory;
+    HostOptions host;
+    sum += read_table_options(GetForeignTable(form->ftrelid)->options, &host).parameters.memory;
   }
   systable_endscan(scan);
   table_close(catalog, AccessShareLock);

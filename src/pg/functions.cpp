@@ -9,7 +9,7 @@ extern "C" {
 #include "streamfilter/pg/coercion.hpp"
 #include "streamfilter/pg/element.hpp"
 #include "streamfilter/pg/error.hpp"
-#include "streamfilter/pg/named_filter.hpp"
+#include "streamfilter/pg/filter_keys.hpp"
 #include "streamfilter/pg/value.hpp"
 
 namespace streamfilter::pg {
@@ -112,8 +112,9 @@ using namespace streamfilter;
 using namespace streamfilter::pg;
 
 // streamfilter_seen(filter regclass, VARIADIC key "any") → boolean: was the key seen before? It is
-// remembered now. Needs INSERT on the filter.
+// remembered now, once the transaction commits. Needs INSERT on the filter.
 SF_FUNCTION(streamfilter_seen) {
+  PreventCommandDuringRecovery("streamfilter_seen()");
   PreventCommandIfReadOnly("streamfilter_seen()");
   CallSite* site = prepare(fcinfo, Use::remember, "streamfilter_seen", false);
   Element element = new_element(site->filter->relation->definition.parameters);
@@ -136,20 +137,11 @@ SF_FUNCTION(streamfilter_value) {
   use_filter(filter, Use::test);
   const Parameters& parameters = filter->header->parameters;
   if (Problem problem; !fits_value(parameters, problem)) raise(problem);
-  auto* copy = static_cast<Header*>(palloc0(parameters.memory));
-  memcpy(static_cast<void*>(copy), filter->header, sizeof(Header));
+  Header* copy = copy_filter(filter);
   // Wishes may have been altered since the state was built.
   copy->parameters.keys = filter->relation->definition.parameters.keys;
   copy->parameters.fpr = filter->relation->definition.parameters.fpr;
   copy->parameters.nulls = filter->rule.nulls;
-  for (uint32 i = 0; i < parameters.slices; ++i) {
-    CHECK_FOR_INTERRUPTS();
-    LWLock* lock = slice_lock(filter->slot, i);
-    LWLockAcquire(lock, LW_SHARED);
-    memcpy(static_cast<void*>(slice_at(copy, i).state), slice_at(filter->header, i).state,
-           parameters.slice_bytes);
-    LWLockRelease(lock);
-  }
   SET_VARSIZE(copy, parameters.memory);
   PG_RETURN_POINTER(copy);
 }
@@ -157,18 +149,13 @@ SF_FUNCTION(streamfilter_value) {
 // streamfilter_merge(filter regclass, streamfilter): adds what the value remembers to the shared
 // state. Both must have equal kind, parameters and seed. Needs INSERT.
 SF_FUNCTION(streamfilter_merge) {
+  PreventCommandDuringRecovery("streamfilter_merge()");
   PreventCommandIfReadOnly("streamfilter_merge()");
   NamedFilter* filter = named_filter(PG_GETARG_OID(0));
   const Header* value = get_value(PG_GETARG_DATUM(1));
   use_filter(filter, Use::remember);
   Problem problem;
   if (!mergeable(filter->header->parameters, value->parameters, problem)) raise(problem);
-  for (uint32 i = 0; i < value->parameters.slices; ++i) {
-    CHECK_FOR_INTERRUPTS();
-    LWLock* lock = slice_lock(filter->slot, i);
-    LWLockAcquire(lock, LW_EXCLUSIVE);
-    merge_slice(filter->header, value, i);
-    LWLockRelease(lock);
-  }
+  merge_into_filter(filter, value);
   PG_RETURN_VOID();
 }

@@ -3,6 +3,8 @@
 #include "streamfilter/pg/ddl.hpp"
 #include "streamfilter/pg/executor_watch.hpp"
 #include "streamfilter/pg/filter_lifecycle.hpp"
+#include "streamfilter/pg/pending.hpp"
+#include "streamfilter/pg/prepared_keys.hpp"
 #include "streamfilter/pg/settings.hpp"
 #include "streamfilter/pg/shared_state.hpp"
 
@@ -19,6 +21,8 @@ void _PG_init(void) {
   if (!process_shared_preload_libraries_in_progress) return;
   init_shared_state();
   init_lifecycle();
+  init_pending();
+  init_prepared_keys();
   init_executor_watch();
   init_ddl_watch();
 }

@@ -9,11 +9,11 @@ extern "C" {
 #include "utils/catcache.h"
 #include "utils/hsearch.h"
 #include "utils/inval.h"
-#include "utils/timestamp.h"
 }
 
 #include "streamfilter/core/filter.hpp"
 #include "streamfilter/pg/named_filter.hpp"
+#include "streamfilter/pg/saved_state.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -106,6 +106,7 @@ void load(NamedFilter* filter) {
 
 void attach(NamedFilter* filter) {
   FilterSlot* slot = attach_slot(filter->relation);
+  if (slot->saved.follows) follow_log(slot, filter->relation);
   filter->slot = slot;
   filter->slot_generation = slot->generation;
   filter->header = block_of(slot);
@@ -192,49 +193,14 @@ void use_filter(NamedFilter* filter, Use use) {
   if (unlikely(filter->slot == nullptr) && use != Use::define) attach(filter);
 }
 
-bool remember_key(NamedFilter* filter, const Element& element) {
-  Header* header = filter->header;
-  LWLock* lock = slice_lock(filter->slot, slice_of(header->parameters, element.hash));
-  LWLockAcquire(lock, LW_EXCLUSIVE);
-  const bool seen = insert(header, element);
-  LWLockRelease(lock);
-  note_dirty(filter);
-  ++filter->tested;
+void count_judged(NamedFilter* filter, bool seen) {
   seen ? ++filter->discarded : ++filter->accepted;
-  if (filter->tested >= kFlushEvery) add_counters(filter);
-  return seen;
+  count_tested(filter);
 }
 
-bool test_key(NamedFilter* filter, const Element& element) {
-  const Header* header = filter->header;
-  LWLock* lock = slice_lock(filter->slot, slice_of(header->parameters, element.hash));
-  LWLockAcquire(lock, LW_SHARED);
-  const bool seen = test(header, element);
-  LWLockRelease(lock);
+void count_tested(NamedFilter* filter) {
   note_dirty(filter);
-  ++filter->tested;
-  if (filter->tested >= kFlushEvery) add_counters(filter);
-  return seen;
-}
-
-bool erase_key(NamedFilter* filter, const Element& element) {
-  Header* header = filter->header;
-  LWLock* lock = slice_lock(filter->slot, slice_of(header->parameters, element.hash));
-  LWLockAcquire(lock, LW_EXCLUSIVE);
-  const bool forgotten = erase(header, element);
-  LWLockRelease(lock);
-  return forgotten;
-}
-
-void reset_filter(NamedFilter* filter) {
-  // The lock on the relation keeps users away; only the stats view may look on, a slice at a time.
-  for (uint32 i = 0; i < filter->header->parameters.slices; ++i) {
-    LWLock* lock = slice_lock(filter->slot, i);
-    LWLockAcquire(lock, LW_EXCLUSIVE);
-    format_slice(filter->header, i);
-    LWLockRelease(lock);
-  }
-  filter->slot->last_reset = GetCurrentTimestamp();
+  if (++filter->tested >= kFlushEvery) add_counters(filter);
 }
 
 void flush_counters() {

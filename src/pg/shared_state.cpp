@@ -20,7 +20,10 @@ extern "C" {
 
 #include <algorithm>
 
+#include "streamfilter/pg/in_flight.hpp"
+#include "streamfilter/pg/prepared_keys.hpp"
 #include "streamfilter/pg/settings.hpp"
+#include "streamfilter/pg/shutdown_image.hpp"
 #include "streamfilter/pg/shared_state.hpp"
 
 namespace streamfilter::pg {
@@ -49,6 +52,8 @@ void request() {
       add_size(add_size(directory_bytes(), arena_bytes()), PG_CACHE_LINE_SIZE));
   RequestNamedLWLockTranche(kDirectoryTranche, 1);
   RequestNamedLWLockTranche(kSliceTranche, kSliceLocks);
+  request_in_flight();
+  request_prepared();
 }
 
 void startup() {
@@ -69,14 +74,13 @@ void startup() {
     state->arena_size = arena_bytes();
     state->arena =
         reinterpret_cast<char*>(CACHELINEALIGN(reinterpret_cast<char*>(state) + directory_bytes()));
-    for (int i = 0; i < state->slot_count; ++i) {
-      pg_atomic_init_u64(&state->slots[i].tested, 0);
-      pg_atomic_init_u64(&state->slots[i].accepted, 0);
-      pg_atomic_init_u64(&state->slots[i].discarded, 0);
-    }
+    for (int i = 0; i < state->slot_count; ++i) reset_counters(&state->slots[i]);
   }
+  start_in_flight();
+  start_prepared();
   LWLockRelease(AddinShmemInitLock);
   shared_state = state;
+  start_shutdown_image();
 }
 
 // Collects the blocks in use in the order of their offsets into `used` (slot_count places).
@@ -131,6 +135,15 @@ void require_shared_state() {
                     "server starts."),
           errhint("Set shared_preload_libraries = 'streamfilter' in postgresql.conf and restart "
                   "the server."));
+}
+
+void reset_counters(FilterSlot* slot) {
+  for (pg_atomic_uint64* counter :
+       {&slot->tested, &slot->accepted, &slot->discarded, &slot->rolled_back, &slot->waits,
+        &slot->overflowed, &slot->unannounced, &slot->applied, &slot->claimed_by})
+    pg_atomic_init_u64(counter, 0);
+  memset(static_cast<void*>(&slot->saved), 0, sizeof slot->saved);
+  pg_atomic_init_u64(&slot->saved.next_number, 1);
 }
 
 LWLock* slice_lock(const FilterSlot* slot, uint32 slice) {

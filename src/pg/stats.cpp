@@ -11,8 +11,10 @@ extern "C" {
 #include <cmath>
 
 #include "streamfilter/core/filter.hpp"
+#include "streamfilter/pg/in_flight.hpp"
 #include "streamfilter/pg/named_filter.hpp"
 #include "streamfilter/pg/parameters_json.hpp"
+#include "streamfilter/pg/prepared_keys.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -21,7 +23,8 @@ struct Numbers {
   bool exists = false;  // there is state in shared memory
   Totals totals{};
   uint64 tested = 0, accepted = 0, discarded = 0;
-  TimestampTz created = 0, last_reset = 0;
+  uint64 rolled_back = 0, in_flight = 0, waits = 0, overflowed = 0;
+  TimestampTz created = 0, last_reset = 0, last_saved = 0, restored = 0;
 };
 
 // Sums up a filter without a lock on its relation: statistics must not wait for DDL. While
@@ -30,15 +33,21 @@ Numbers read_numbers(const FilterRelation* relation, const Parameters& parameter
   Numbers numbers;
   if (shared_state == nullptr) return numbers;
   LWLockAcquire(shared_state->directory_lock, LW_SHARED);
-  const FilterSlot* slot = find_slot(MyDatabaseId, relation->relid, SlotState::pending);
+  FilterSlot* slot = find_slot(MyDatabaseId, relation->relid, SlotState::pending);
   if (slot == nullptr || slot->owner != MyProcPid)
     slot = find_slot(MyDatabaseId, relation->relid, SlotState::live);
   if (slot != nullptr && slot->signature == relation->signature) {
     numbers.exists = true;
-    numbers.tested = pg_atomic_read_u64(const_cast<pg_atomic_uint64*>(&slot->tested));
-    numbers.accepted = pg_atomic_read_u64(const_cast<pg_atomic_uint64*>(&slot->accepted));
-    numbers.discarded = pg_atomic_read_u64(const_cast<pg_atomic_uint64*>(&slot->discarded));
+    numbers.tested = pg_atomic_read_u64(&slot->tested);
+    numbers.accepted = pg_atomic_read_u64(&slot->accepted);
+    numbers.discarded = pg_atomic_read_u64(&slot->discarded);
+    numbers.rolled_back = pg_atomic_read_u64(&slot->rolled_back);
+    numbers.in_flight = count_in_flight(slot) + pg_atomic_read_u64(&slot->unannounced);
+    numbers.waits = pg_atomic_read_u64(&slot->waits);
+    numbers.overflowed = pg_atomic_read_u64(&slot->overflowed);
     numbers.created = slot->created;
+    numbers.last_saved = slot->saved.last_saved;
+    numbers.restored = slot->saved.restored;
     numbers.last_reset = slot->last_reset;
     const Header* header = block_of(slot);
     for (uint32 i = 0; i < parameters.slices; ++i) {
@@ -99,6 +108,7 @@ SF_FUNCTION(streamfilter_stat) {
   const Parameters& parameters = relation->definition.parameters;
   const FilterOps* ops = find_ops(parameters.kind);
   flush_counters();
+  settle_prepared();
   const Numbers numbers = read_numbers(relation, parameters);
   StringInfoData json;
   initStringInfo(&json);
@@ -111,9 +121,9 @@ SF_FUNCTION(streamfilter_stat) {
   row.count(numbers.tested);
   row.count(numbers.accepted);
   row.count(numbers.discarded);
-  row.count(0);  // rolled_back
-  row.count(0);  // in_flight
-  row.count(0);  // waits
+  row.count(numbers.rolled_back);
+  row.count(numbers.in_flight);
+  row.count(numbers.waits);
   row.rate(numbers.totals.estimate.fill);
   row.rate(numbers.totals.estimate.fpr);
   row.rate(ops->fpr_bound(parameters));
@@ -121,7 +131,8 @@ SF_FUNCTION(streamfilter_stat) {
   row.estimate(window_keys(parameters, 0.01));
   row.time(numbers.exists, numbers.created);
   row.time(numbers.exists, numbers.last_reset);
-  row.null();  // last_saved
-  row.null();  // restored
+  row.time(numbers.last_saved != 0, numbers.last_saved);
+  row.time(numbers.restored != 0, numbers.restored);
+  row.count(numbers.overflowed);
   PG_RETURN_DATUM(row.tuple(descriptor));
 }

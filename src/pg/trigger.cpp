@@ -9,7 +9,7 @@ extern "C" {
 
 #include "streamfilter/pg/element.hpp"
 #include "streamfilter/pg/executor_watch.hpp"
-#include "streamfilter/pg/named_filter.hpp"
+#include "streamfilter/pg/filter_keys.hpp"
 #include "streamfilter/pg/settings.hpp"
 #include "streamfilter/pg/shared_state.hpp"
 #include "streamfilter/pg/trigger_definition.hpp"

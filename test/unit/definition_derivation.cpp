@@ -60,6 +60,35 @@ BOOST_AUTO_TEST_CASE(bloom_takes_the_memory_that_its_keys_need) {
     }
 }
 
+// Kinds with a promise up to `keys` take what it needs, whatever else is given, and not much more.
+BOOST_AUTO_TEST_CASE(memory_follows_keys_beside_other_options) {
+  for (const char* text :
+       {"bloom(keys=1e6, k=3", "bloom(keys=1e6, k=3, layout=blocked",
+        "bloom(keys=1e6, grow=density", "bloom(keys=1e6, fpr=0.001, grow=cardinality",
+        "bsbf(keys=1e6, k=3", "rlbsbf(keys=1e6, k=1", "bsbfsd(keys=1000, k=2",
+        "timer(window='1 hour', keys=1e7", "timer(window='1 hour', keys=1000, fpr=0.1, k=4",
+        "timer(window='1 hour', keys=1e5, grow=density",
+        "timer(window='100000 rows', keys=1e6, grow=cardinality"})
+    BOOST_TEST_CONTEXT(text) {
+      const Parameters p = parameters_of(std::string(text) + ")");
+      BOOST_TEST(bound_of(p) <= (p.fpr > 0 ? p.fpr : 0.01));
+      Parameters less;
+      Problem problem;
+      const bool fits = make_parameters(std::string(text) + ", memory=" +
+                                            std::to_string(static_cast<std::uint64_t>(
+                                                static_cast<double>(p.memory) * 0.95 - 64)) +
+                                            ", slices=" + std::to_string(p.slices) + ")",
+                                        less, problem);
+      BOOST_TEST((!fits || bound_of(less) > (p.fpr > 0 ? p.fpr : 0.01)));
+    }
+}
+
+BOOST_AUTO_TEST_CASE(memory_that_follows_from_nothing_is_the_default) {
+  for (const char* text :
+       {"sbf()", "sbf(keys=1e6)", "bloom(k=3)", "timer(window='1 hour', k=3)", "lru(keys=1e6)"})
+    BOOST_TEST(parameters_of(text).memory == 1u << 20, text);
+}
+
 // The hint of a refused Bloom filter can be believed: so much is enough, and 2 % less is not. (64
 // bytes are the step of memory, so small filters have a little more.)
 BOOST_AUTO_TEST_CASE(the_memory_in_the_hint_suffices_and_no_less_does) {

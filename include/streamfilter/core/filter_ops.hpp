@@ -3,6 +3,7 @@
 #pragma once
 
 #include "streamfilter/core/block.hpp"
+#include "streamfilter/core/stream.hpp"
 
 namespace streamfilter {
 
@@ -20,6 +21,12 @@ struct Estimate {
   double distinct;  // distinct keys seen; NaN: unknown
 };
 
+// What a filter will do on a whole stream, as streamfilter_evaluate counts it; NaN: unknown.
+struct Prediction {
+  double fpr;  // false positives / rows that are new
+  double fnr;  // false negatives / rows that are repeats; NaN also if there are none
+};
+
 struct FilterOps {
   Kind kind;
   const char* name;
@@ -30,6 +37,7 @@ struct FilterOps {
   bool keeps_fpr_forever;  // without `keys`, on any stream
   bool uses_importance;
   bool uses_time;
+  bool learns_from_repeats;  // inserting a key that is there changes more than counters
 
   // Checks the given parameters and derives the others, for slices of slice_bytes each.
   bool (*derive)(Definition& definition, Problem& problem) noexcept;
@@ -37,11 +45,20 @@ struct FilterOps {
   // Writes whatever an empty slice holds besides zeros. nullptr: nothing.
   void (*init)(const Parameters&, Slice) noexcept;
 
+  // Gets the memory that `test` and `insert` will need on its way into the cache, for callers that
+  // know their next keys. nullptr: nothing to gain.
+  void (*prefetch)(const Parameters&, ConstSlice, const Element&) noexcept;
+
   // Was this key (probably) seen? Changes nothing.
   bool (*test)(const Parameters&, ConstSlice, const Element&) noexcept;
 
   // Was it seen before? It is remembered now.
   bool (*insert)(const Parameters&, Slice, const Element&) noexcept;
+
+  // `added` was inserted, and `since` other keys after it; is it forgotten by the time of `present`,
+  // however much room there is? nullptr: never, for that reason.
+  bool (*expired)(const Parameters&, const Element& added, const Element& present,
+                  std::uint64_t since) noexcept;
 
   // Forgets one key; false if it was not there. nullptr: this kind cannot.
   bool (*erase)(const Parameters&, Slice, const Element&) noexcept;
@@ -60,6 +77,10 @@ struct FilterOps {
 
   // Predicted false-negative rate of a key that was last seen `gap` elements ago.
   double (*fnr_at)(const Parameters&, double gap) noexcept;
+
+  // The error rates of an empty filter on a stream whose rows are of importance 0. nullptr: this
+  // kind has no model of them.
+  Prediction (*predict)(const Parameters&, const Stream&) noexcept;
 };
 
 // The row of a kind; nullptr for Kind::automatic and unknown numbers.

@@ -90,3 +90,17 @@ extern "C" {
   expression_tree_walker(node, reinterpret_cast<bool (*)()>(reinterpret_cast<void (*)()>(walker)), \
                          context)
 #endif
+
+// Ownership of a relation.
+#if PG_VERSION_NUM >= 160000
+#define SF_IS_OWNER_OF_RELATION(relid, user) object_ownercheck(RelationRelationId, relid, user)
+#else
+#define SF_IS_OWNER_OF_RELATION(relid, user) pg_class_ownercheck(relid, user)
+#endif
+
+// The oldest transaction that the commit log still knows.
+#if PG_VERSION_NUM >= 170000
+#define SF_OLDEST_CLOG_XID (TransamVariables->oldestClogXid)
+#else
+#define SF_OLDEST_CLOG_XID (ShmemVariableCache->oldestClogXid)
+#endif

@@ -7,13 +7,10 @@ struct List;
 
 namespace streamfilter::pg {
 
-// The complete definition that the options of a filter (DefElems) ask for. Raises HV00D for an
+// The complete definition that the options of a filter (DefElems) ask for; the options that are not
+// part of it go to `host`, which keeps its defaults where they are not given. Raises HV00D for an
 // unknown option, 22023 for bad values and promises that cannot be kept.
-Definition read_table_options(List* options);
-
-// The name of an option that is accepted but not acted on in this version (conflict, persistence);
-// nullptr if there is none.
-const char* option_without_effect(List* options);
+Definition read_table_options(List* options, HostOptions* host);
 
 // The role of a column.
 Role read_column_options(List* options);

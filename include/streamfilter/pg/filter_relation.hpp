@@ -7,6 +7,21 @@ namespace streamfilter::pg {
 
 enum class Role : uint8 { key, importance, time };
 
+// What happens to a key that another, unfinished transaction has added.
+enum class Conflict : uint8 {
+  wait,     // for the end of that transaction
+  admit,    // it is new
+  discard,  // it is a repeat
+};
+
+enum class Persistence : uint8 { logged, unlogged };
+
+// Options that only named filters have, not their bytes.
+struct HostOptions {
+  Conflict conflict = Conflict::wait;
+  Persistence persistence = Persistence::logged;
+};
+
 struct FilterColumn {
   AttrNumber attnum;
   Role role;
@@ -22,6 +37,7 @@ struct FilterRelation {
   Oid server;
   const char* name;       // for messages
   Definition definition;  // complete; its seed counts only if seed_given
+  HostOptions host;
   int column_count;       // dropped columns excluded, in order
   FilterColumn* columns;
   int key_count;

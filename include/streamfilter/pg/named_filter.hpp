@@ -60,19 +60,9 @@ inline bool hash_filter_key(const NamedFilter* filter, const Datum* values, cons
                   hash);
 }
 
-// Was the key seen? It is remembered now. This and erase_key are the places where shared filters
-// change by a key.
-bool remember_key(NamedFilter* filter, const Element& element);
-
-// Was the key seen?
-bool test_key(NamedFilter* filter, const Element& element);
-
-// Forgets a key; false if it was not there. Only for kinds with FilterOps::erase. A filter knows
-// keys by their fingerprints: another key with the same one is forgotten with it.
-bool erase_key(NamedFilter* filter, const Element& element);
-
-// Forgets everything; the caller holds AccessExclusiveLock.
-void reset_filter(NamedFilter* filter);
+// Count an answer: of a key that was to be remembered, or only looked up.
+void count_judged(NamedFilter* filter, bool seen);
+void count_tested(NamedFilter* filter);
 
 // Adds what this backend has counted to the counters in shared memory.
 void flush_counters();

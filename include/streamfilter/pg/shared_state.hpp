@@ -2,6 +2,7 @@
 #pragma once
 
 extern "C" {
+#include "access/xlogdefs.h"
 #include "datatype/timestamp.h"
 #include "port/atomics.h"
 #include "storage/condition_variable.h"
@@ -19,6 +20,30 @@ enum class SlotState : uint8 {
   live,
 };
 
+// How the state of a filter is saved. The plain fields belong to whoever builds the slot or follows
+// the log.
+struct SavedState {
+  static constexpr int kSeen = 256;
+
+  bool logged;   // as the definition was when the slot was last used
+  bool follows;  // was filled on a standby: what is replayed must be played on it
+  TimestampTz last_saved;  // 0: never
+  TimestampTz restored;    // 0: it was not
+  pg_atomic_uint32 has_header;   // a committed row of the log, or an image, tells the seed
+  pg_atomic_uint32 epoch;        // changes when an image is taken
+  pg_atomic_uint32 committing[2];  // transactions about to commit, by parity of the epoch
+  pg_atomic_uint32 following;    // somebody follows the log
+  pg_atomic_uint64 next_number;  // of a row of the log
+  pg_atomic_uint64 log_bytes;    // in the log since the last image, about
+  pg_atomic_uint64 next_worker;  // when a worker may be started again
+  // On a standby: image and snapshot at the last look.
+  TimestampTz image;
+  XLogRecPtr replayed;
+  TransactionId seen_xmin, seen_xmax;
+  int seen_count;  // -1: the snapshot did not fit
+  TransactionId seen[kSeen];
+};
+
 struct FilterSlot {
   SlotState state;
   Oid database;
@@ -34,6 +59,13 @@ struct FilterSlot {
   pg_atomic_uint64 tested;
   pg_atomic_uint64 accepted;
   pg_atomic_uint64 discarded;
+  pg_atomic_uint64 rolled_back;
+  pg_atomic_uint64 waits;
+  pg_atomic_uint64 overflowed;   // transactions that added more keys than the table in flight took
+  pg_atomic_uint64 unannounced;  // keys of unfinished transactions that are not in that table
+  pg_atomic_uint64 applied;      // how often transactions have brought their changes in
+  pg_atomic_uint64 claimed_by;   // full id of a transaction to wait for before adding any key, or 0
+  SavedState saved;
 };
 
 // Lies at the start of the shared memory; slots, then the arena, follow.
@@ -64,6 +96,9 @@ inline Header* block_of(const FilterSlot* slot) {
 // The lock of one slice of a filter. A pool serves all filters, so two slices may share a lock:
 // nobody may hold two at a time.
 LWLock* slice_lock(const FilterSlot* slot, uint32 slice);
+
+// Sets the counters of a slot, and what is known of its saved state, to zero.
+void reset_counters(FilterSlot* slot);
 
 // The three below need directory_lock.
 FilterSlot* find_slot(Oid database, Oid relation, SlotState state);

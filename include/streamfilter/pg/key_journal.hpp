@@ -1,0 +1,22 @@
+// Writing what a transaction has changed to the log, as part of that transaction, and playing the
+// log on a filter.
+#pragma once
+
+#include "streamfilter/pg/pending.hpp"
+#include "streamfilter/pg/state_tables.hpp"
+
+namespace streamfilter::pg {
+
+// Writes the changes of a transaction that is about to commit or to be prepared. May raise.
+void write_journal(Pending* pending);
+
+// The changes that a row stands for, one by one. False: the row is damaged.
+struct JournalChange {
+  LogChange change;
+  Element element;
+};
+uint64 count_changes(const LogRow& row);
+JournalChange change_at(const LogRow& row, uint64 position);
+bool is_sound(const LogRow& row);
+
+}  // namespace streamfilter::pg

@@ -1,0 +1,70 @@
+// The two heaps that hold the state of logged filters: the log of what transactions have added, and
+// images of whole filters. They are ordinary relations, so rollback, crash recovery, standbys and
+// backups treat them as they treat the user's tables; that is the whole point of them.
+#pragma once
+
+extern "C" {
+#include "utils/rel.h"
+#include "utils/snapshot.h"
+}
+
+#include "streamfilter/core/block.hpp"
+
+namespace streamfilter::pg {
+
+enum class StateTable : uint8 { log, image };
+
+// Opens the heap of the extension that the filter belongs to; nullptr if it is being dropped.
+Relation open_state_table(StateTable table, Oid filter, LOCKMODE lock);
+
+// What a row of the log says.
+enum class LogChange : char {
+  header = 'h',  // data is the Header: parameters and seed
+  add = 'a',     // hashes, 8 bytes each
+  roles = 'r',   // hash, importance, time, 24 bytes each
+  erase = 'e',   // hashes
+  reset = 'z',   // nothing
+};
+
+struct LogRow {
+  Oid filter;
+  LogChange change;
+  int64 number;    // ascending with time, for one filter
+  int64 identity;  // of definition and seed: rows of another one are not this filter's
+  const char* data;
+  Size size;
+};
+
+struct ImageRow {
+  Oid filter;
+  int32 chunks;  // of the whole image
+  int32 number;  // of this chunk, from 0
+  int64 sum;     // checksum
+  int64 image;   // equal for the chunks of one image
+  TimestampTz saved;
+  const char* data;
+  Size size;
+};
+
+// Bytes of data in one row, at most: a row fills a page.
+constexpr Size kRowData = 7936;
+
+// Adds a row; needs a RowExclusiveLock.
+void write_row(Relation table, const LogRow& row);
+void write_row(Relation table, const ImageRow& row);
+
+// False: damaged.
+bool read_row(Relation table, HeapTuple tuple, LogRow* row);
+bool read_row(Relation table, HeapTuple tuple, ImageRow* row);
+
+// The filter that any row belongs to.
+Oid filter_of(Relation table, HeapTuple tuple);
+
+// Deletes the filter's rows that the snapshot sees. Whoever deletes holds a ShareUpdateExclusiveLock
+// on the table of images. Returns the bytes of the rows.
+uint64 delete_rows(Relation table, Oid filter, Snapshot snapshot);
+
+// What ties rows to a filter's state: its definition and its seed.
+int64 identity_of(uint64 signature, uint64 seed);
+
+}  // namespace streamfilter::pg

@@ -1,0 +1,393 @@
+// The order at commit: the transaction is visibly committed, its locks are still held. Its keys go
+// into the filter first, then out of the table of keys in flight; whoever finds a key in neither
+// place came before the transaction. The callbacks allocate nothing and raise nothing.
+#include "streamfilter/pg/pg.hpp"
+
+extern "C" {
+#include "utils/timestamp.h"
+}
+
+#include "streamfilter/core/filter.hpp"
+#include "streamfilter/pg/key_journal.hpp"
+#include "streamfilter/pg/pending.hpp"
+#include "streamfilter/pg/prepared_keys.hpp"
+#include "streamfilter/pg/saved_state.hpp"
+#include "streamfilter/pg/settings.hpp"
+
+namespace streamfilter::pg {
+namespace {
+
+Pending* pending_filters = nullptr;
+bool preparing = false;  // the keys may be among those of prepared transactions already
+
+constexpr uint32 kLookahead = 16;  // keys whose memory is on its way at once
+
+bool is_key(const LogEntry* entry) { return entry->change == static_cast<uint32>(Change::add); }
+
+// Is the state that was changed still in its place?
+bool is_alive(const Pending* pending) { return pending->slot->generation == pending->generation; }
+
+Mark* mark_now(Pending* pending) {
+  const SubTransactionId current = GetCurrentSubTransactionId();
+  if (pending->marks != nullptr && pending->marks->subtransaction == current)
+    return pending->marks;
+  auto* mark = static_cast<Mark*>(MemoryContextAlloc(TopTransactionContext, sizeof(Mark)));
+  *mark = {pending->marks, current, GetCurrentTransactionNestLevel(), pending->log.count, kNoEntry,
+           pending->latest};
+  pending->marks = mark;
+  return mark;
+}
+
+void note_time(Pending* pending, const Element& element) {
+  if (element.time != PG_INT64_MAX) pending->latest = Max(pending->latest, element.time);
+}
+
+void pop_mark(Pending* pending) {
+  Mark* mark = pending->marks;
+  pending->marks = mark->below;
+  pfree(mark);
+}
+
+// Takes the keys of all changes from `keep` on away.
+void retract(Pending* pending, uint32 keep) {
+  uint32 announced = 0, unannounced = 0;
+  for (uint32 i = keep; i < pending->log.count; ++i) {
+    const LogEntry* entry = entry_at(&pending->log, i);
+    if (!is_key(entry)) continue;
+    entry->announced ? ++announced : ++unannounced;
+    if (entry->announced)
+      remove_in_flight(in_flight_tag(pending->generation, entry->hash),
+                       pending->owners[entry->owner]);
+  }
+  pending->announced -= announced;
+  pending->unannounced -= unannounced;
+  if (is_alive(pending)) {
+    pg_atomic_fetch_sub_u64(&pending->slot->unannounced, unannounced);
+    pg_atomic_fetch_add_u64(&pending->slot->rolled_back, announced + unannounced);
+  }
+}
+
+void release_slot(Pending* pending) {
+  if (!is_alive(pending)) return;
+  if (pending->committing) end_commit(pending->slot, pending->epoch);
+  if (pending->unannounced > 0)
+    pg_atomic_fetch_sub_u64(&pending->slot->unannounced, pending->unannounced);
+  uint64 self = U64FromFullTransactionId(GetTopFullTransactionIdIfAny());
+  if (pending->overflowed && self != 0)
+    pg_atomic_compare_exchange_u64(&pending->slot->claimed_by, &self, 0);
+}
+
+// Plays the changes that count; `lock_slice` and `unlock` surround every step.
+template <typename Lock, typename Unlock>
+void play(const Pending* pending, Header* header, Lock&& lock_slice, Unlock&& unlock) {
+  const KeyLog* log = &pending->log;
+  const Parameters& parameters = header->parameters;
+  uint32 start = 0;
+  if (log->last_reset != kNoEntry) {
+    start = log->last_reset + 1;
+    for (uint32 i = 0; i < parameters.slices; ++i) {
+      lock_slice(i);
+      format_slice(header, i);
+      unlock();
+    }
+  }
+  for (uint32 position = start; position < log->count; ++position) {
+    if (position + kLookahead < log->count)
+      prefetch(header, element_at(log, position + kLookahead));
+    const LogEntry* entry = entry_at(log, position);
+    if (entry->change == static_cast<uint32>(Change::merge)) {
+      const Header* value = merged_value(entry);
+      for (uint32 i = 0; i < parameters.slices; ++i) {
+        lock_slice(i);
+        merge_slice(header, value, i);
+        unlock();
+      }
+      continue;
+    }
+    const Element element = element_at(log, position);
+    lock_slice(slice_of(parameters, element.hash));
+    if (entry->change == static_cast<uint32>(Change::erase))
+      erase(header, element);
+    else
+      insert(header, element);
+    unlock();
+  }
+}
+
+void apply(Pending* pending) {
+  LWLock* lock = nullptr;
+  play(
+      pending, pending->header,
+      [&](uint32 slice) {
+        lock = slice_lock(pending->slot, slice);
+        LWLockAcquire(lock, LW_EXCLUSIVE);
+      },
+      [&] { LWLockRelease(lock); });
+  if (pending->log.last_reset != kNoEntry) pending->slot->last_reset = GetCurrentTimestamp();
+  pg_atomic_fetch_add_u64(&pending->slot->applied, 1);
+}
+
+// What is saved now that the transaction has committed.
+void note_saved(Pending* pending) {
+  SavedState* saved = &pending->slot->saved;
+  saved->logged = pending->logged;
+  if (pending->writes_header) pg_atomic_write_u32(&saved->has_header, 1);
+  if (pending->drops_saved) pg_atomic_write_u32(&saved->has_header, 0);
+}
+
+// Saves the changes with the transaction.
+void save_changes(Pending* pending) {
+  SavedState* saved = &pending->slot->saved;
+  const bool has_header = pg_atomic_read_u32(&saved->has_header) != 0;
+  const Oid relation = pending->slot->relation;
+  if (!pending->logged) {
+    if (!has_header) return;
+    delete_saved_state(relation);
+    pending->drops_saved = true;
+    return;
+  }
+  pending->writes_header = true;
+  // What the log does not have calls for an image: merged values, and what was added while the
+  // filter was unlogged.
+  if (pending->log.last_merge != kNoEntry ||
+      (!has_header && pg_atomic_read_u64(&pending->slot->applied) > 0)) {
+    NamedFilter* filter = named_filter(relation);
+    use_filter(filter, Use::probe);
+    if (filter->slot == pending->slot) save_filter(filter, true);
+    return;
+  }
+  pending->epoch = begin_commit(pending->slot);
+  pending->committing = true;
+  write_journal(pending);
+  save_in_background_if_due(pending->slot, pending->journal_bytes);
+}
+
+void before_commit() {
+  for (Pending* pending = pending_filters; pending != nullptr; pending = pending->next)
+    if (is_alive(pending) && pending->log.count > 0) save_changes(pending);
+}
+
+void commit() {
+  for (Pending* pending = pending_filters; pending != nullptr; pending = pending->next) {
+    if (is_alive(pending)) {
+      note_saved(pending);
+      apply(pending);
+    }
+    withdraw_announcements(pending);
+    release_slot(pending);
+  }
+  pending_filters = nullptr;
+}
+
+void abort() {
+  for (Pending* pending = pending_filters; pending != nullptr; pending = pending->next) {
+    retract(pending, 0);  // nobody looks at the log any more
+    release_slot(pending);
+  }
+  pending_filters = nullptr;
+}
+
+void before_prepare() {
+  bool overflowed = false;
+  for (const Pending* pending = pending_filters; pending != nullptr; pending = pending->next) {
+    for (uint32 i = 0; i < pending->log.count; ++i) {
+      const LogEntry* entry = entry_at(&pending->log, i);
+      if (!is_key(entry) && entry->change != static_cast<uint32>(Change::repeat))
+        ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+                errmsg("cannot PREPARE a transaction that has truncated a filter, deleted keys from "
+                       "it or merged a value into it"));
+    }
+    overflowed |= pending->overflowed;
+  }
+  before_commit();
+  preparing = !overflowed && add_prepared(pending_filters, GetTopFullTransactionIdIfAny());
+  if (!preparing)
+    ereport(ERROR, errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
+            errmsg("cannot PREPARE a transaction that has added so many keys to filters"),
+            errdetail("Keys of prepared transactions need a place among "
+                      "streamfilter.max_in_flight, now %d.",
+                      max_in_flight),
+            errhint("Commit in smaller parts, or raise streamfilter.max_in_flight and restart "
+                    "the server."));
+}
+
+void at_transaction_end(XactEvent event, void*) {
+  if (pending_filters == nullptr) return;
+  switch (event) {
+    case XACT_EVENT_PRE_COMMIT: before_commit(); break;
+    case XACT_EVENT_COMMIT: commit(); break;
+    case XACT_EVENT_ABORT:
+      if (preparing) remove_prepared(GetTopFullTransactionIdIfAny());
+      abort();
+      break;
+    case XACT_EVENT_PRE_PREPARE: before_prepare(); break;
+    // From now on the keys belong to whoever meets them.
+    case XACT_EVENT_PREPARE:
+      for (Pending* pending = pending_filters; pending != nullptr; pending = pending->next) {
+        // Nobody knows yet whether the header is going to be there; rather save it twice.
+        if (is_alive(pending) && pending->drops_saved)
+          pg_atomic_write_u32(&pending->slot->saved.has_header, 0);
+        release_slot(pending);
+      }
+      pending_filters = nullptr;
+      break;
+    default: return;
+  }
+  preparing = event == XACT_EVENT_PRE_PREPARE;
+}
+
+void abort_subtransaction(Pending* pending, int level) {
+  uint32 keep = pending->log.count;
+  while (pending->marks != nullptr && pending->marks->level >= level) {
+    keep = pending->marks->start;
+    pending->latest = pending->marks->latest;
+    // Those of the entries that stay are older.
+    if (pending->marks->owner != kNoEntry) pending->owner_count = pending->marks->owner;
+    pop_mark(pending);
+  }
+  retract(pending, keep);
+  while (pending->log.count > keep) {
+    const LogEntry* last = entry_at(&pending->log, pending->log.count - 1);
+    if (last->change == static_cast<uint32>(Change::merge))
+      pfree(const_cast<Header*>(merged_value(last)));
+    undo_change(&pending->log);
+  }
+}
+
+// What a subtransaction has changed is its parent's now.
+void commit_subtransaction(Pending* pending, int level, SubTransactionId parent) {
+  if (pending->marks == nullptr || pending->marks->level < level) return;
+  const Mark* below = pending->marks->below;
+  if (below != nullptr && below->level == level - 1) {
+    pop_mark(pending);
+    return;
+  }
+  pending->marks->level = level - 1;
+  pending->marks->subtransaction = parent;
+  pending->marks->owner = kNoEntry;
+}
+
+void at_subtransaction_end(SubXactEvent event, SubTransactionId, SubTransactionId parent, void*) {
+  const int level = GetCurrentTransactionNestLevel();
+  for (Pending* pending = pending_filters; pending != nullptr; pending = pending->next) {
+    if (event == SUBXACT_EVENT_ABORT_SUB) abort_subtransaction(pending, level);
+    if (event == SUBXACT_EVENT_COMMIT_SUB) commit_subtransaction(pending, level, parent);
+  }
+}
+
+}  // namespace
+
+Pending* find_pending(const FilterSlot* slot, uint64 generation) {
+  for (Pending* pending = pending_filters; pending != nullptr; pending = pending->next)
+    if (pending->slot == slot && pending->generation == generation) return pending;
+  return nullptr;
+}
+
+Pending* begin_pending(FilterSlot* slot, Header* header, bool logged) {
+  if (Pending* pending = find_pending(slot, slot->generation)) return pending;
+  const FilterOps& ops = ops_of(header);
+  auto* pending =
+      static_cast<Pending*>(MemoryContextAllocZero(TopTransactionContext, sizeof(Pending)));
+  pending->slot = slot;
+  pending->generation = slot->generation;
+  pending->header = header;
+  pending->logged = logged;
+  pending->latest = PG_INT64_MIN;
+  init_log(&pending->log, TopTransactionContext, ops.uses_time || ops.uses_importance);
+  pending->owner_places = 4;
+  pending->owners = static_cast<Owner*>(
+      MemoryContextAlloc(TopTransactionContext, sizeof(Owner) * pending->owner_places));
+  pending->next = pending_filters;
+  pending_filters = pending;
+  return pending;
+}
+
+OwnView view_own(const Pending* pending, const Element& element) {
+  const KeyLog* log = &pending->log;
+  const OwnView rest = log->last_reset == kNoEntry ? OwnView::untouched : OwnView::forgotten;
+  const uint32 last = find_change(log, element.hash);
+  if (last == kNoEntry || (rest == OwnView::forgotten && last < log->last_reset)) return rest;
+  if (entry_at(log, last)->change == static_cast<uint32>(Change::erase)) return OwnView::forgotten;
+  if (const FilterOps& ops = ops_of(pending->header); ops.expired != nullptr) {
+    Element present = element;
+    present.time = Max(present.time, pending->latest);
+    if (ops.expired(pending->header->parameters, element_at(log, last), present,
+                    log->count - last - 1))
+      return rest;
+  }
+  return OwnView::added;
+}
+
+bool in_merged_value(const Pending* pending, const Element& element) {
+  const KeyLog* log = &pending->log;
+  const uint32 erased = find_change(log, element.hash);
+  for (uint32 i = log->last_merge; i != kNoEntry; i = entry_at(log, i)->previous) {
+    // What was forgotten later is not in it any more.
+    if ((log->last_reset != kNoEntry && i < log->last_reset) || (erased != kNoEntry && i < erased))
+      return false;
+    if (test(merged_value(entry_at(log, i)), element)) return true;
+  }
+  return false;
+}
+
+void reserve_pending(Pending* pending) {
+  mark_now(pending);
+  reserve_change(&pending->log);
+}
+
+void append_pending(Pending* pending, Change change, const Element& element) {
+  append_change(&pending->log, change, element);
+  note_time(pending, element);
+  if (change != Change::add) return;
+  ++pending->unannounced;
+  pg_atomic_fetch_add_u64(&pending->slot->unannounced, 1);
+}
+
+void append_announced(Pending* pending, const Element& element) {
+  LogEntry* entry = append_change(&pending->log, Change::add, element);
+  entry->announced = 1;
+  entry->owner = pending->marks->owner;
+  note_time(pending, element);
+  ++pending->announced;
+}
+
+Owner owner_of_new_key(Pending* pending) {
+  Mark* mark = mark_now(pending);
+  if (mark->owner == kNoEntry) {
+    const Owner owner = make_owner(pending->slot, GetCurrentFullTransactionId());
+    if (pending->owner_count == pending->owner_places) {
+      pending->owners = static_cast<Owner*>(repalloc_huge(
+          pending->owners, sizeof(Owner) * 2 * static_cast<Size>(pending->owner_places)));
+      pending->owner_places *= 2;
+    }
+    pending->owners[pending->owner_count] = owner;
+    mark->owner = pending->owner_count++;
+  }
+  return pending->owners[mark->owner];
+}
+
+void withdraw_announcements(Pending* pending) {
+  const uint32 announced = pending->announced;
+  for (uint32 i = 0; pending->announced > 0; ++i) {
+    LogEntry* entry = entry_at(&pending->log, i);
+    if (!entry->announced) continue;
+    remove_in_flight(in_flight_tag(pending->generation, entry->hash),
+                     pending->owners[entry->owner]);
+    entry->announced = 0;
+    --pending->announced;
+  }
+  pending->unannounced += announced;
+  if (announced > 0 && is_alive(pending))
+    pg_atomic_fetch_add_u64(&pending->slot->unannounced, announced);
+}
+
+void replay(const Pending* pending, Header* copy) {
+  play(pending, copy, [](uint32) {}, [] {});
+}
+
+void init_pending() {
+  RegisterXactCallback(at_transaction_end, nullptr);
+  RegisterSubXactCallback(at_subtransaction_end, nullptr);
+}
+
+}  // namespace streamfilter::pg
