@@ -81,7 +81,7 @@ std::vector<Curve> run(const Figure& figure, double scale) {
   std::vector<Curve> curves;
   for (const Algorithm& a : kAlgorithms) {
     courses.emplace_back(streamfilter::bit_arrays_model::Setting{a.scheme, kArrays, bits / kArrays},
-                         n, d);
+                         streamfilter::Stream::listed(n, d));
     // The biased kinds keep a counter of ones beside every array.
     filters.emplace_back(a.definition + one_slice(bits + (is_sbf(a) ? 0 : 64 * kArrays)) +
                          ", seed=1, k=" + std::to_string(kArrays) + ")");

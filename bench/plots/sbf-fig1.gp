@@ -2,6 +2,7 @@ figure = 'sbf-fig1'
 load 'bench/plots/common.inc'
 set terminal pngcairo size 1100,750
 set datafile missing 'nan'
+set bmargin
 set multiplot layout 1,2 title "sbf.txt, figure 1: false negatives by Eq. 16 over K; points: measured, with a whole P"
 set xlabel 'K'
 set ylabel 'FNR'

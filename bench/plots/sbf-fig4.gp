@@ -3,6 +3,7 @@ load 'bench/plots/common.inc'
 set terminal pngcairo size 1100,750
 set datafile missing 'nan'
 stats data using 1 nooutput
+set bmargin
 set multiplot layout 2,2 title "sbf.txt, figure 4: errors over space, in %; lines: measured, points: printed"
 set logscale x
 set xlabel 'bits'
@@ -16,5 +17,5 @@ do for [i = 0:STATS_blocks - 1] {
        data index i using 1:5 skip 1 with lines lc 4 title 'SBF and FPBuffering, FPR', \
        data index i using 1:6 skip 1 with lines lc 5 title 'Bloom filter, FPR', \
        data index i using 1:7 skip 1 with lines lc 1 dt 2 title 'SBF, FNR by Eq. 15', \
-       for [c = 1:5] data index i using 1:(column(word("8 9 10 11 12", c) + 0)) skip 1 with points lc c pt 7 notitle
+       for [c = 1:(i < 3 ? 5 : 0)] data index i using 1:(column(word("8 9 10 11 12", c) + 0)) skip 1 with points lc c pt 7 notitle
 }

@@ -2,6 +2,7 @@ figure = 'sbf-fig6'
 load 'bench/plots/common.inc'
 set terminal pngcairo size 1100,750
 set datafile missing 'nan'
+set bmargin
 set multiplot layout 2,2 title "sbf.txt, figure 6: synthetic streams, in %"
 set logscale x
 set xlabel 'bits'
