@@ -129,22 +129,22 @@ struct Place {
 // Where the machine has registers of 64 bytes a line takes one; the same source is compiled for
 // them, too.
 #if defined(__x86_64__)
+#define FOR_WIDE_REGISTERS [[gnu::target("avx512f")]]
 const bool kHasWideRegisters = __builtin_cpu_supports("avx512f");
+#else
+#define FOR_WIDE_REGISTERS
+constexpr bool kHasWideRegisters = false;
+#endif
 
-[[gnu::target("avx512f")]] bool find_wide(const Parameters& p, const ConstSlice& slice,
-                                          const Element& element) noexcept {
+FOR_WIDE_REGISTERS bool find_wide(const Parameters& p, const ConstSlice& slice,
+                                  const Element& element) noexcept {
   return find(p, slice, element);
 }
 
-[[gnu::target("avx512f")]] bool enter_wide(const Parameters& p, const Slice& slice,
-                                           const Element& element) noexcept {
+FOR_WIDE_REGISTERS bool enter_wide(const Parameters& p, const Slice& slice,
+                                   const Element& element) noexcept {
   return enter(p, slice, element);
 }
-#else
-constexpr bool kHasWideRegisters = false;
-constexpr auto& find_wide = find;
-constexpr auto& enter_wide = enter;
-#endif
 
 bool test(const Parameters& p, ConstSlice slice, const Element& element) noexcept {
   return kHasWideRegisters ? find_wide(p, slice, element) : find(p, slice, element);
