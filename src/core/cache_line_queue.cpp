@@ -116,7 +116,7 @@ struct Place {
   FingerprintQueue queue = place.queue(slice.body);
   LineVector reach;
   const bool seen = queue.find(place.fingerprint, reach);
-  if (seen && p.integer(kPolicy) == fifo) return true;
+  if (p.integer(kPolicy) == fifo && seen) return true;  // in this order: it can be foretold
   const std::uint64_t oldest =
       PackedFields(line, kLineBytes)
           .get(place.start + (place.length - 1) * place.width, place.width);
