@@ -87,13 +87,14 @@ sub transaction
 		$text .= attempt($mode, some_keys()) if chance(0.5);
 	}
 	$text .= sprintf("SELECT pg_sleep(%f);\n", rand 0.005) if chance(0.3);
-	return "$text\\echo >commit\nCOMMIT;\n"     if chance(0.5);
-	return "$text\\echo >rollback\nROLLBACK;\n" if chance(0.5);
+	# If the end is cancelled the transaction may still be open, which only a new connection ends for sure.
+	my $reconnect = "\\if :ERROR\n\\c -\n\\endif\n";
+	return "$text\\echo >commit\nCOMMIT;\n$reconnect"     if chance(0.5);
+	return "$text\\echo >rollback\nROLLBACK;\n$reconnect" if chance(0.5);
 	# The name says how the transaction ends. Its session ends it, or else the finisher.
 	my $end = chance(0.5) ? 'commit' : 'rollback';
-	my $name = "'${end}_${session}_' :'start' '_" . ++$prepared . "'";
-	$text .= "SELECT $name AS name \\gset\n" =~ s/' :'start' '/' || :'start' || '/r;
-	$text .= "\\echo >prepare_$end\nPREPARE TRANSACTION :'name';\n";
+	$text .= "\\set name ${end}_${session}_ :start _" . ++$prepared . "\n";
+	$text .= "\\echo >prepare_$end\nPREPARE TRANSACTION :'name';\n$reconnect";
 	$text .= "\\echo >finish\n" . uc($end) . " PREPARED :'name';\n" if chance(0.5);
 	return $text;
 }
