@@ -25,16 +25,17 @@ restart_with() { # libraries
 }
 
 section_idle() {
-	local round case
+	local round case order=(without with)
 	local -A libraries=([without]='' [with]=streamfilter)
 	idle_titles
 	stage "  table" 60 idle_source
 	for ((round = 1; round <= IDLE_ROUNDS; round++)); do
-		for case in without with; do
+		for case in "${order[@]}"; do
 			stage "  restart" 120 restart_with "${libraries[$case]}"
 			measure idle_select $case 1 "$round" 60 pgbench_us "$WORK/tmp/idle_select.sql" 1 "$PGBENCH_SECONDS"
 			measure idle_insert $case 1 "$round" 60 pgbench_us "$WORK/tmp/idle_insert.sql" 1 "$PGBENCH_SECONDS"
 		done
+		order=("${order[1]}" "${order[0]}")
 	done
 	goal 5.7 "SELECT by primary key, library preloaded: x not loaded" \
 		"$(per_round ratio idle_select 1 with without)" most 1.01 x

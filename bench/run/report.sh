@@ -39,14 +39,15 @@ section_heading() {
 	esac
 }
 
-reference_of() { # section: the case that the others are set in relation to
-	case $1 in
-	bulk | single | batch | wal) say plain ;;
-	memory) say unlogged ;;
-	sessions) say insert ;;
-	aggregates) say distinct ;;
+reference_of() { # section case: what the case is set in relation to
+	case $1/$2 in
+	single/*_async | batch/*_async) say plain_async ;;
+	bulk/* | single/* | batch/* | wal/*) say plain ;;
+	memory/*) say unlogged ;;
+	sessions/*) say insert ;;
+	aggregates/*) say distinct ;;
 	idle_*) say without ;;
-	core) say limit/chained/small ;;
+	core/*) say "limit/chained/${2##*/}" ;;
 	esac
 }
 
@@ -61,7 +62,7 @@ write_medians() { # section case size median unit ratio
 		while IFS=$'\t' read -r size unit; do
 			value=$(median_of "$section" "$case" "$size")
 			printf '%s\t%s\t%s\t%s\t%s\t%s\n' "$section" "$case" "$size" "$value" "$unit" \
-				"$(per_round ratio "$section" "$size" "$case" "$(reference_of "$section")")"
+				"$(per_round ratio "$section" "$size" "$case" "$(reference_of "$section" "$case")")"
 		done < <(awk -F '\t' -v s="$section" -v c="$case" \
 			'$1 == s && $2 == c && !seen[$3]++ { print $3 "\t" $6 }' "$RESULTS/samples")
 	done <"$RESULTS/titles" >"$RESULTS/medians"
@@ -100,7 +101,7 @@ report() {
 	local section
 	printf '\nMACHINE AND SETTINGS\n'
 	sed 's/^/  /' "$RESULTS/machine"
-	printf '\nMedians of interleaved rounds; ratio: to "%s" or the like, the median over the rounds.\n' "no filter"
+	printf '\nMedians of interleaved rounds. The ratio is to the case of its section that has 1.000; its median over the rounds.\n'
 	while read -r section; do report_section "$section"; done < <(cut -f 1 "$RESULTS/medians" | awk '!seen[$0]++')
 	report_goals
 }
