@@ -88,7 +88,7 @@ section_aggregates() {
 	aggregate_titles
 	stage "  $(commas "$AGGREGATE_ROWS") rows" 300 aggregate_source
 	cases=(scan distinct "${DISTINCT_MEMORY[@]/#/distinct_}" count_distinct approx approx_parallel)
-	if sql -c "CREATE EXTENSION IF NOT EXISTS hll" 2>/dev/null; then
+	if sql -c "CREATE EXTENSION IF NOT EXISTS hll"; then
 		cases+=(hll)
 	else
 		say "  hll: left out, for its package is not installed (postgresql-15-hll or the like)"

@@ -32,8 +32,8 @@ section_idle() {
 	for ((round = 1; round <= IDLE_ROUNDS; round++)); do
 		for case in "${order[@]}"; do
 			stage "  restart" 120 restart_with "${libraries[$case]}"
-			measure idle_select $case 1 "$round" 60 pgbench_us "$WORK/tmp/idle_select.sql" 1 "$PGBENCH_SECONDS"
-			measure idle_insert $case 1 "$round" 60 pgbench_us "$WORK/tmp/idle_insert.sql" 1 "$PGBENCH_SECONDS"
+			measure idle_select "$case" 1 "$round" 60 pgbench_us "$WORK/tmp/idle_select.sql" 1 "$PGBENCH_SECONDS"
+			measure idle_insert "$case" 1 "$round" 60 pgbench_us "$WORK/tmp/idle_insert.sql" 1 "$PGBENCH_SECONDS"
 		done
 		order=("${order[1]}" "${order[0]}")
 	done

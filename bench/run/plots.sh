@@ -12,14 +12,14 @@ plot() {
 			function bytes(size) {
 				return size + 0 == size ? size : size * (size ~ /kB$/ ? 1024 : size ~ /MB$/ ? 1048576 : 1073741824)
 			}
-			$1 == s && $2 == c { size = bytes($3); print size, $4 * ('"$factor"') }' "$RESULTS/medians" | sort -g >"$data"
+			$1 == s && $2 == c { size = bytes($3); print size, $4 * ('"$factor"'), $3 }' "$RESULTS/medians" | sort -g >"$data"
 		[ -s "$data" ] || continue
-		lines+="${lines:+, }'$data' using 1:2 with linespoints linewidth 2 pointtype 7 title '$(title_of "$section" "$case" |
+		lines+="${lines:+, }'$data' using 1:2:xtic(3) with linespoints linewidth 2 pointtype 7 title '$(title_of "$section" "$case" |
 			tr -s ' ')'"
 	done
 	[ -n "$lines" ] || return 0
 	gnuplot 2>"$WORK/tmp/gnuplot.log" <<-END
-		set terminal png noenhanced size 1000,640
+		set terminal png noenhanced size 1200,600
 		set output '$WORK/tmp/$file.png'
 		set title '$heading'
 		set xlabel '$x'
@@ -27,8 +27,8 @@ plot() {
 		set logscale x
 		set yrange [0:*]
 		set grid
-		set key outside below
-		$([ "$section" != core ] || say "set xtics ('1 MB' 2**20, '64 MB' 2**26, '1 GB' 2**30)")
+		set key outside right top Left reverse
+		unset mxtics
 		plot $lines
 	END
 }
