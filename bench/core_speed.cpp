@@ -7,7 +7,8 @@
 // that no two keys overlap, as in a server that does other work between them; `free` does not.
 // Pages: `small`, or `huge` where the kernel was asked for huge pages. The limit reads, changes and
 // writes one random line of 64 bytes per key of the same memory, chained, free, or with 16
-// prefetches in flight. Kinds that take more than --slow ns per key are left out, and say so.
+// prefetches in flight; so do filters whose kind can prefetch. Kinds that take more than --slow ns
+// per key are left out, and say so.
 #include <benchmark/benchmark.h>
 #include <sys/mman.h>
 
@@ -121,6 +122,8 @@ void limit_prefetched(benchmark::State& state, std::uint64_t bytes, bool huge) {
 struct Case {
   std::string name;     // in the output
   std::string options;  // beside memory
+  bool can_prefetch;
+  bool one_line;  // touches one line of memory per key; huge pages are tried for these and bloom
 };
 
 // What a kind needs beside its memory. Importance and time are the same for all keys.
@@ -134,9 +137,11 @@ std::vector<Case> all_cases() {
     if (name == "bloom") options = "k=7";
     if (name == "bsbf" || name == "bsbfsd" || name == "rlbsbf") options = "k=2";
     if (name == "timer") options += ", window=\"100000 rows\"";
-    cases.push_back({name, options});
+    if (name == "capped") options = "k=6, cap=0.65";
+    const bool prefetches = kinds[i]->prefetch != nullptr;
+    cases.push_back({name, options, prefetches, name == "clq" || name == "capped"});
     if (kinds[i]->has_blocked_layout)
-      cases.push_back({name + "-blocked", options + ", layout=blocked"});
+      cases.push_back({name + "-blocked", options + ", layout=blocked", prefetches, true});
   }
   return cases;
 }
@@ -207,23 +212,44 @@ class Filled {
   std::unique_ptr<Memory> memory_;
 };
 
+// Every other key is a repeat of a recent one.
+inline std::uint64_t key_at(std::uint64_t n) { return n & 1 ? n : n - 1001; }
+
 template <bool chained>
-void filter(benchmark::State& state, const Case& tried, const std::string& size, bool huge) {
-  Filled& filled = Filled::get(tried, size, huge);
-  if (!filled.error.empty()) {
-    state.SkipWithError(filled.error.c_str());
-    return;
-  }
+void filter(benchmark::State& state, Filled& filled) {
   Header* header = filled.header();
   const std::uint64_t zero = hidden_zero();
   std::uint64_t n = filled.keys, answer = 0;
   for (auto _ : state) {
-    // Every other key is a repeat of a recent one.
-    const std::uint64_t key = ++n & 1 ? n : n - 1001;
-    answer = insert(header, {hash_of(key + (chained ? answer & zero : 0))});
+    answer = insert(header, {hash_of(key_at(++n) + (chained ? answer & zero : 0))});
     benchmark::DoNotOptimize(answer);
   }
   filled.keys = n;
+}
+
+void filter_prefetched(benchmark::State& state, Filled& filled) {
+  Header* header = filled.header();
+  std::uint64_t n = filled.keys;
+  while (state.KeepRunningBatch(kInFlight)) {
+    std::uint64_t hashes[kInFlight];
+    for (std::uint64_t& hash : hashes) {
+      hash = hash_of(key_at(++n));
+      prefetch(header, {hash});
+    }
+    for (const std::uint64_t hash : hashes) benchmark::DoNotOptimize(insert(header, {hash}));
+  }
+  filled.keys = n;
+}
+
+using Measured = void (*)(benchmark::State&, Filled&);
+
+void run(benchmark::State& state, Measured measured, const Case& tried, const std::string& size,
+         bool huge) {
+  Filled& filled = Filled::get(tried, size, huge);
+  if (filled.error.empty())
+    measured(state, filled);
+  else
+    state.SkipWithError(filled.error.c_str());
 }
 
 // ---- which of them -----------------------------------------------------------------------------
@@ -236,11 +262,13 @@ void register_size(const std::string& size, std::uint64_t bytes) {
     RegisterBenchmark(("limit/free" + where).c_str(), limit<false>, bytes, huge);
     RegisterBenchmark(("limit/prefetched" + where).c_str(), limit_prefetched, bytes, huge);
     for (const Case& tried : all_cases()) {
-      // What huge pages do shows at the kinds that touch one line, and at one that touches several.
-      const bool blocked = tried.name.find("-blocked") != std::string::npos;
-      if (huge && !blocked && tried.name != "bloom") continue;
-      RegisterBenchmark((tried.name + "/chained" + where).c_str(), filter<true>, tried, size, huge);
-      RegisterBenchmark((tried.name + "/free" + where).c_str(), filter<false>, tried, size, huge);
+      if (huge && !tried.one_line && tried.name != "bloom") continue;
+      const auto add = [&](const char* how, Measured measured) {
+        RegisterBenchmark((tried.name + how + where).c_str(), run, measured, tried, size, huge);
+      };
+      add("/chained", filter<true>);
+      add("/free", filter<false>);
+      if (tried.can_prefetch) add("/prefetched", filter_prefetched);
     }
   }
 }

@@ -8,9 +8,10 @@ bulk_titles() {
 	title bulk plain "INSERT, distinct rows only"
 	title bulk all "INSERT, all rows"
 	title bulk seen "INSERT WHERE NOT streamfilter_seen"
-	title bulk seen_unlogged "the same, filter unlogged"
+	title bulk seen_unlogged "WHERE NOT streamfilter_seen, filter unlogged"
+	title bulk seen_alone "WHERE NOT streamfilter_seen, batch_scan off"
 	title bulk trigger "INSERT, trigger streamfilter_discard"
-	title bulk trigger_unlogged "the same, filter unlogged"
+	title bulk trigger_unlogged "trigger streamfilter_discard, filter unlogged"
 	title bulk unique "UNIQUE, ON CONFLICT DO NOTHING"
 	title bulk exists "PL/pgSQL trigger, EXISTS"
 	title bulk hash "hash index, ON CONFLICT DO NOTHING"
@@ -38,8 +39,8 @@ bulk_prepare() { # way
 	say "DROP TABLE IF EXISTS arrivals;"
 	[ "$1" = scan ] || say "CREATE TABLE arrivals (key bigint, payload text);"
 	case $1 in
-	*seen) filter_sql seen "$MEMORY" ;;
-	*seen_unlogged) filter_sql seen "$MEMORY" "persistence 'unlogged'" ;;
+	seen | seen_alone) filter_sql seen "$MEMORY" ;;
+	seen_unlogged) filter_sql seen "$MEMORY" "persistence 'unlogged'" ;;
 	*trigger | copy_off) filter_sql seen "$MEMORY" && discard_sql arrivals seen ;;
 	*trigger_unlogged) filter_sql seen "$MEMORY" "persistence 'unlogged'" && discard_sql arrivals seen ;;
 	unique) say "CREATE UNIQUE INDEX ON arrivals (key);" ;;
@@ -49,6 +50,7 @@ bulk_prepare() { # way
 	into_filter) say "TRUNCATE big;" ;;
 	esac
 	[ "$1" != copy_off ] || say "SET streamfilter.enabled = off;"
+	[ "$1" != seen_alone ] || say "SET streamfilter.batch_scan = off;"
 	say "CHECKPOINT;"
 }
 
@@ -88,8 +90,8 @@ bulk_way() { # way
 
 bulk_rounds() { # rows
 	local rows=$1 rounds=$ROUNDS round way ways
-	ways=(scan plain all seen seen_unlogged trigger trigger_unlogged unique noop copy copy_off copy_noop copy_trigger
-		into_filter)
+	ways=(scan plain all seen seen_alone seen_unlogged trigger trigger_unlogged unique noop copy copy_off copy_noop
+		copy_trigger into_filter)
 	[ "$rows" -gt "$PEER_ROWS" ] || ways+=(exists hash)
 	[ "$rows" -le 5000000 ] || rounds=2
 	for ((round = 1; round <= rounds; round++)); do
@@ -101,7 +103,8 @@ bulk_goals() { # rows
 	local n=$1 base=scan+plain at
 	at="at $(commas "$1") rows"
 	goal 5.1 "WHERE NOT streamfilter_seen: x (scan + INSERT of the distinct rows) $at" \
-		"$(per_round ratio bulk "$n" seen $base)" most 1.6 x
+		"$(per_round ratio bulk "$n" seen $base)" most 1.25 x
+	goal 5.1 "the same, batch_scan off $at" "$(per_round ratio bulk "$n" seen_alone $base)" most 1.6 x
 	goal 5.1 "ON CONFLICT: x WHERE NOT streamfilter_seen $at" "$(per_round ratio bulk "$n" unique seen)" least 5 x
 	goal 5.2 "trigger: x (scan + INSERT of the distinct rows) $at" \
 		"$(per_round ratio bulk "$n" trigger $base)" most 1.8 x
