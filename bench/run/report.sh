@@ -82,7 +82,17 @@ report_section() { # section
 		printf '  %10s  %-48s %12.5g %-6s %9s %8s  %s\n' "$size" "$(title_of "$section" "$case")" "$value" "$unit" \
 			"$(per_row "$section" "$size" "$value" "$unit")" "${ratio:+$(printf '%.3f' "$ratio")}" \
 			"$(notes_of "$section" "$case" "$size")"
-	done < <(awk -F '\t' -v s="$section" '$1 == s' "$RESULTS/medians" | sort -s -t $'\t' -k 3,3V)
+	done < <(awk -F '\t' -v s="$section" \
+		'$1 == s { if (!($3 in place)) place[$3] = ++sizes; print place[$3] "\t" $0 }' "$RESULTS/medians" |
+		sort -s -n -k 1,1 | cut -f 2-)
+	report_skipped "$section"
+}
+
+report_skipped() { # section
+	local case size reason
+	while IFS=$'\t' read -r _ case size _ reason; do
+		printf '  %10s  %-48s left out: %s\n' "$size" "$(title_of "$1" "$case")" "$reason"
+	done < <(awk -F '\t' -v s="$1" '$1 == s && $4 == "skipped"' "$RESULTS/notes")
 }
 
 report_goals() {
