@@ -8,6 +8,7 @@
 // arXiv:1901.04358.)
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "streamfilter/core/cache_line.hpp"
 #include "streamfilter/core/kinds.hpp"
@@ -252,6 +253,13 @@ double fnr_at(const Parameters& p, double gap) noexcept {
                           buckets_of_slice(p) * p.slices);
 }
 
+// With FIFO it matters how often a key came since it was inserted, which is not modelled.
+Prediction predict(const Parameters& p, const Stream& stream) noexcept {
+  constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+  if (p.integer(kPolicy) == fifo) return {kUnknown, kUnknown};
+  return queue_model::predict(shape_of(p), buckets_of_slice(p) * p.slices, stream);
+}
+
 }  // namespace
 
 const FilterOps clq_ops = {
@@ -277,7 +285,7 @@ const FilterOps clq_ops = {
     estimate,
     fpr_bound,
     fnr_at,
-    /*predict=*/nullptr,
+    predict,
 };
 
 }  // namespace streamfilter

@@ -1,14 +1,48 @@
 #include "streamfilter/core/queue_model.hpp"
 
 #include <algorithm>
+#include <boost/math/special_functions/beta.hpp>
 #include <boost/math/special_functions/gamma.hpp>
+#include <limits>
 
 #include "streamfilter/core/boost_policy.hpp"
 #include "streamfilter/core/cache_line.hpp"
+#include "streamfilter/core/store_model.hpp"
 
 #include "streamfilter/core/no_postgres.hpp"
 
 namespace streamfilter::queue_model {
+namespace {
+
+// Of `different` fingerprints, which keys have with equal probability, those that a Poisson number
+// of keys has: each is among them independently of the others.
+class Fingerprints {
+ public:
+  Fingerprints(double different, double keys) noexcept
+      : different_(different), keys_(keys), share_(-std::expm1(-keys / different)) {}
+
+  double at_least(double count) const noexcept { return tail(different_, count); }
+
+  // The mean of their number, but at most `limit`.
+  double limited(double limit) const noexcept {
+    const double fewer = limit > 1 ? 1 - tail(different_ - 1, limit - 1) : 0;
+    return different_ * share_ * fewer + limit * at_least(limit);
+  }
+
+ private:
+  // Beyond this many a binomial and a Poisson number are as good as the same.
+  static constexpr double kMany = 1 << 20;
+
+  double tail(double n, double count) const noexcept {
+    if (count > n || !(keys_ > 0)) return 0;
+    return n > kMany ? boost::math::gamma_p(count, keys_, MathPolicy())
+                     : boost::math::ibeta(count, n - count + 1, share_, MathPolicy());
+  }
+
+  double different_, keys_, share_;
+};
+
+}  // namespace
 
 unsigned longest(unsigned bits) noexcept {
   const unsigned different = bits < 10 ? (1u << bits) - 1 : kLongestQueue;
@@ -21,6 +55,28 @@ bool Shape::is_possible() const noexcept { return length <= longest(bits); }
 double fnr(double others, double length, double buckets) noexcept {
   if (!(others > 0)) return 0;
   return boost::math::gamma_p(length, others / buckets, MathPolicy());
+}
+
+// A key is found if its fingerprint is among the last `length` different ones. All are equally
+// likely to be, so one that nobody has shown is with probability fpr(); and a key that was seen is
+// lost if there are `length` of others, its own not among them.
+Prediction predict(const Shape& shape, double buckets, const Stream& stream) noexcept {
+  const double length = shape.length, different = length / shape.fpr();
+  const double fpr = store_model::mean_fpr(stream.distinct(), [&](double n) {
+    return Fingerprints(different, n / buckets).limited(length) / different;
+  });
+  if (!(stream.repeats() > 0)) return {fpr, std::numeric_limits<double>::quiet_NaN()};
+  const Ages age(stream, 1e-3 * stream.distinct());
+  double negatives = 0, repeats = 0;
+  for (unsigned i = 1; i <= Ages::kSteps; ++i) {
+    const double middle = (age[i - 1] + age[i]) / 2;
+    const double rows =
+        (stream.fresh(age[i - 1]) - stream.fresh(age[i])) * (stream.rows() - middle);
+    const Fingerprints others(different, stream.distinct_in(middle) / buckets);
+    negatives += rows * (1 - shape.fpr()) * others.at_least(length);
+    repeats += rows;
+  }
+  return {fpr, repeats > 0 ? std::clamp(negatives / repeats, 0.0, 1.0) : 0};
 }
 
 bool best_shape(double fpr, unsigned bits, unsigned length, Shape& best) noexcept {

@@ -3,6 +3,8 @@
 
 #include <cmath>
 
+#include "streamfilter/core/filter_ops.hpp"
+
 namespace streamfilter::queue_model {
 
 constexpr unsigned kFewestBits = 2;
@@ -30,6 +32,11 @@ unsigned longest(unsigned bits) noexcept;
 // new or repeated (with FIFO: those inserted since the key was). Equal fingerprints are neglected,
 // which makes it high by a factor of 1/(1 - fpr) at most.
 double fnr(double others, double length, double buckets) noexcept;
+
+// The error rates over a stream of a filter (LRU) with so many buckets in all. Exact where the keys of
+// a bucket are a Poisson number, as those spread by a hash are: its fingerprints are the last
+// `length` different ones that were seen, and which these are does not depend on answers.
+Prediction predict(const Shape& shape, double buckets, const Stream& stream) noexcept;
 
 // The shape that keeps `fpr` and remembers the most keys, that is, with the longest gap at which
 // fnr() is 1 %. `bits`, `length`: 0 or what they must be. False: none keeps it.
