@@ -8,7 +8,7 @@
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-LIMIT=870 # seconds for everything
+LIMIT=1140 # seconds for everything
 SUITES=(layers unit sanitize papers regress isolation tap)
 PASSED=0 FAILED=0 SKIPPED=0 FINISHED='' BUILT=''
 
@@ -117,15 +117,15 @@ server_suite() { # only where there is something to install
 run_suite() {
 	case $1 in
 	layers) suite "layer wall" 120 count_one make_here check-layers ;;
-	unit) suite "unit tests of the core" 240 count_boost make_here -j2 unit ;;
-	sanitize) suite "unit tests of the core, ASan and UBSan" 360 count_boost make_here -j2 unit-sanitize ;;
+	unit) suite "unit tests of the core" 300 count_boost make_here -j2 unit ;;
+	sanitize) suite "unit tests of the core, ASan and UBSan" 480 count_boost make_here -j2 unit-sanitize ;;
 	papers)
 		suite "tables and figures of the papers, small scale" 120 count_papers \
 			"$ROOT/bench/papers.sh" --quick "$ROOT/build/papers-quick"
 		;;
 	regress) server_suite "pg_regress" 240 count_regress in_copy check-regress ;;
 	isolation) server_suite "isolation" 180 count_regress in_copy check-isolation ;;
-	tap) server_suite "TAP" 300 count_tap in_copy check-tap ;;
+	tap) server_suite "TAP" 420 count_tap in_copy check-tap ;;
 	esac
 }
 

@@ -117,7 +117,7 @@ struct Place {
   FingerprintQueue queue = place.queue(slice.body);
   LineVector reach;
   const bool seen = queue.find(place.fingerprint, reach);
-  if (seen && p.integer(kPolicy) == fifo) return true;
+  if (p.integer(kPolicy) == fifo && seen) return true;  // in this order: it can be foretold
   const std::uint64_t oldest =
       PackedFields(line, kLineBytes)
           .get(place.start + (place.length - 1) * place.width, place.width);
@@ -130,22 +130,22 @@ struct Place {
 // Where the machine has registers of 64 bytes a line takes one; the same source is compiled for
 // them, too.
 #if defined(__x86_64__)
+#define FOR_WIDE_REGISTERS [[gnu::target("avx512f")]]
 const bool kHasWideRegisters = __builtin_cpu_supports("avx512f");
+#else
+#define FOR_WIDE_REGISTERS
+constexpr bool kHasWideRegisters = false;
+#endif
 
-[[gnu::target("avx512f")]] bool find_wide(const Parameters& p, const ConstSlice& slice,
-                                          const Element& element) noexcept {
+FOR_WIDE_REGISTERS bool find_wide(const Parameters& p, const ConstSlice& slice,
+                                  const Element& element) noexcept {
   return find(p, slice, element);
 }
 
-[[gnu::target("avx512f")]] bool enter_wide(const Parameters& p, const Slice& slice,
-                                           const Element& element) noexcept {
+FOR_WIDE_REGISTERS bool enter_wide(const Parameters& p, const Slice& slice,
+                                   const Element& element) noexcept {
   return enter(p, slice, element);
 }
-#else
-constexpr bool kHasWideRegisters = false;
-constexpr auto& find_wide = find;
-constexpr auto& enter_wide = enter;
-#endif
 
 void prefetch(const Parameters& p, ConstSlice slice, const Element& element) noexcept {
   __builtin_prefetch(slice.body + Place(p, slice.bytes, element.hash).line);

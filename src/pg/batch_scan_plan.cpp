@@ -3,6 +3,7 @@
 #include "streamfilter/pg/pg.hpp"
 
 extern "C" {
+#include "access/sysattr.h"
 #include "catalog/pg_class.h"
 #include "nodes/extensible.h"
 #include "nodes/makefuncs.h"
@@ -62,6 +63,15 @@ bool may_recheck(const PlannerInfo* root) {
   return false;
 }
 
+// System columns and whole rows are not among the columns that a scan hands over.
+bool has_only_columns(const RelOptInfo* rel, const FuncExpr* call) {
+  Bitmapset* columns = nullptr;
+  pull_varattnos(reinterpret_cast<Node*>(rel->reltarget->exprs), rel->relid, &columns);
+  pull_varattnos(reinterpret_cast<Node*>(call->args), rel->relid, &columns);
+  const int first = bms_next_member(columns, -1);
+  return first < 0 || first + FirstLowInvalidHeapAttributeNumber > 0;
+}
+
 bool is_plain_scan(const Path* path) {
   return path->param_info == nullptr && !path->parallel_aware &&
          (path->pathtype == T_SeqScan || path->pathtype == T_IndexScan ||
@@ -85,7 +95,7 @@ void add_batch_paths(PlannerInfo* root, RelOptInfo* rel, Index rti, RangeTblEntr
       root->hasPseudoConstantQuals || may_recheck(root))
     return;
   const FuncExpr* call = find_call(rel);
-  if (call == nullptr) return;
+  if (call == nullptr || !has_only_columns(rel, call)) return;
   QualCost cost{};
   add_function_cost(root, call->funcid, nullptr, &cost);
   const double saved = (1 - kShareOfCost) * cost.per_tuple;

@@ -47,6 +47,15 @@ SELECT count(id), sum(id) FROM events WHERE NOT streamfilter_seen('seen', key + 
 SELECT count(*) FROM events WHERE NOT streamfilter_seen('seen', key + 1) AND id BETWEEN 1 AND 60;
 RESET enable_seqscan; RESET enable_bitmapscan;
 
+-- System columns, whole rows, aggregates, an outer join.
+TRUNCATE seen;
+SELECT ctid, tableoid::regclass FROM events WHERE NOT streamfilter_seen('seen', key) LIMIT 2;
+SELECT events FROM events WHERE NOT streamfilter_seen('seen', key) LIMIT 2;
+SELECT count(*), sum(id + 1) FROM events WHERE NOT streamfilter_seen('seen', key);
+TRUNCATE seen;
+SELECT count(*), count(e.key) FROM generate_series(1, 2000) AS i
+  LEFT JOIN (SELECT key, coalesce(id, 0) AS id FROM events WHERE NOT streamfilter_seen('seen', key)) e ON e.key = i;
+
 -- Not where rows may be checked again, the filter is not a constant, or there are other volatile conditions.
 EXPLAIN (COSTS OFF) SELECT * FROM events WHERE NOT streamfilter_seen('seen', key) FOR UPDATE;
 EXPLAIN (COSTS OFF) UPDATE events SET id = id WHERE NOT streamfilter_seen('seen', key);

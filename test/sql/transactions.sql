@@ -279,6 +279,26 @@ BEGIN;
 INSERT INTO short VALUES (6);
 DROP FOREIGN TABLE short;
 COMMIT;
+-- The state of a filter that the transaction has created comes back, too.
+BEGIN;
+CREATE FOREIGN TABLE short (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '8kB', k '4');
+INSERT INTO short VALUES (1);
+SAVEPOINT a;
+ALTER FOREIGN TABLE short OPTIONS (SET memory '16kB');
+INSERT INTO short VALUES (1), (2) RETURNING id;
+ROLLBACK TO a;
+INSERT INTO short VALUES (1), (2) RETURNING id;
+SAVEPOINT b;
+ALTER FOREIGN TABLE short OPTIONS (SET memory '16kB');
+INSERT INTO short VALUES (1), (3) RETURNING id;
+ALTER FOREIGN TABLE short OPTIONS (SET memory '32kB');
+INSERT INTO short VALUES (1), (4) RETURNING id;
+RELEASE b;
+INSERT INTO short VALUES (1), (2) RETURNING id;
+COMMIT;
+SELECT known('short');
+SELECT in_flight, created IS NOT NULL AS in_memory FROM streamfilter_stats WHERE filter = 'short'::regclass;
+DROP FOREIGN TABLE short;
 -- A filter whose first use is in a savepoint that rolls back.
 CREATE FOREIGN TABLE short (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '8kB', k '4');
 BEGIN;

@@ -278,6 +278,19 @@ BOOST_AUTO_TEST_CASE(merging) {
   BOOST_TEST(totals(a.header()).estimate.fill == fill);
 }
 
+// Doubling a count 70 times would wrap it around.
+BOOST_AUTO_TEST_CASE(a_filter_can_be_merged_with_itself_for_ever) {
+  Filter filter("capped(memory=1kB)");
+  for (std::uint64_t i = 0; i < 500; ++i) filter.insert(key(i));
+  for (unsigned i = 0; i < 70; ++i) {
+    const Filter same = filter;
+    Problem problem;
+    BOOST_TEST(merge(filter.header(), same.header(), problem));
+  }
+  filter.insert(key(1000));
+  BOOST_TEST(filter.is_valid());
+}
+
 BOOST_AUTO_TEST_CASE(definitions) {
   const auto derived = [](const char* text) {
     const Parameters p = parameters_of(text), again = parameters_of(text_of(p));

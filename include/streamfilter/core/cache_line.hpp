@@ -58,7 +58,6 @@ inline constexpr FieldPatterns kFieldPatterns;
 
 // The compiler makes of these what the machine has.
 using LineVector = std::uint64_t __attribute__((vector_size(kLineBytes)));
-using SignedLineVector = std::int64_t __attribute__((vector_size(kLineBytes)));
 
 // A queue of up to `length` different fingerprints of `width` bits, newest first; 0 is none. It is
 // a copy of its bits in a line; `store` writes it back.
@@ -108,15 +107,13 @@ class FingerprintQueue {
     raise(first_parts, 0);
     const LineVector equal = parts & ~begun & ~(ended & (first_parts - 1));
 
-    // At most one bit is set: fingerprints are different.
+    // At most one bit is set, because fingerprints are different: the number of its word, from 1.
     const LineVector numbers = (LineVector)(equal != 0) & (kNumbers + 1);
-    std::uint64_t words[kLineWords], counts[kLineWords], bit = 0, count = 0;
-    std::memcpy(words, &equal, sizeof words);
-    std::memcpy(counts, &numbers, sizeof counts);
-    for (unsigned i = 0; i < kLineWords; ++i) bit |= words[i];
-    for (unsigned i = 0; i < kLineWords; ++i) count |= counts[i];
-    const std::uint64_t word = count - 1;  // none: beyond all words
-    reach = (LineVector)(kNumbers < word) | ((LineVector)(kNumbers == word) & (bit ^ (bit - 1)));
+    std::uint64_t number[kLineWords], count = 0;
+    std::memcpy(number, &numbers, sizeof number);
+    for (unsigned i = 0; i < kLineWords; ++i) count |= number[i];
+    // In words without it all bits are set here.
+    reach = (equal ^ (equal - 1)) & (LineVector)(kNumbers <= count - 1);
     keep_own(reach);
     return count != 0;
   }
@@ -172,10 +169,9 @@ class FingerprintQueue {
 
   // Clears the bits that do not belong to the queue.
   ALWAYS_INLINE void keep_own(LineVector& words) const noexcept {
-    const SignedLineVector left =
-        static_cast<std::int64_t>(width_ * length_) - (SignedLineVector)kNumbers * 64;
-    const LineVector part = (LineVector{} + 1) << (LineVector)(left & 63);
-    words &= (LineVector)(left > 63) | ((LineVector)(left > 0) & (part - 1));
+    const std::uint64_t bits = width_ * length_, whole = bits / 64;
+    words &=
+        (LineVector)(kNumbers < whole) | ((LineVector)(kNumbers == whole) & low_bits(bits % 64));
   }
 
   void move_down(unsigned bits) noexcept {
