@@ -55,14 +55,27 @@ bool cannot_keep(const Definition& definition, Problem& problem) noexcept {
   return problem.add_hint("Leave out bits and bucket, or use a larger fpr.");
 }
 
+// If it cannot remember all keys that there will be, it does not matter how surely it remembers the
+// latest ones.
+bool find_shape(const Definition& definition, queue_model::Shape& shape) noexcept {
+  const Parameters& p = definition.parameters;
+  const unsigned bits = definition.has(kBits) ? shape.bits : 0,
+                 length = definition.has(kBucket) ? shape.length : 0;
+  const double fpr = definition.wanted_fpr(),
+               lines = static_cast<double>((p.slice_bytes - sizeof(SliceState)) / kLineBytes) *
+                       p.slices,
+               keys = static_cast<double>(p.keys) / lines;
+  if (!queue_model::best_shape(fpr, bits, length, shape)) return false;
+  if (queue_model::fnr(keys, shape.length, shape.buckets()) <= 0.01) return true;
+  return queue_model::best_shape_for(keys, fpr, bits, length, shape);
+}
+
 bool derive(Definition& definition, Problem& problem) noexcept {
   Parameters& p = definition.parameters;
   if (!definition.has(kPolicy)) p.set_integer(kPolicy, lru);
   queue_model::Shape shape = shape_of(p);
   if (!definition.has(kBits) || !definition.has(kBucket)) {
-    if (!queue_model::best_shape(definition.wanted_fpr(), definition.has(kBits) ? shape.bits : 0,
-                                 definition.has(kBucket) ? shape.length : 0, shape))
-      return cannot_keep(definition, problem);
+    if (!find_shape(definition, shape)) return cannot_keep(definition, problem);
     p.set_integer(kBits, shape.bits);
     p.set_integer(kBucket, shape.length);
   }

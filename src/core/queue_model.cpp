@@ -42,6 +42,32 @@ class Fingerprints {
   double different_, keys_, share_;
 };
 
+// Calls visit(shape) for those that keep `fpr` and that none of as many buckets and bits surpasses.
+template <typename Visit>
+void for_each_shape(double fpr, unsigned bits, unsigned length, Visit visit) noexcept {
+  const auto consider = [&](const Shape& shape) {
+    if (shape.is_possible() && shape.fpr() <= fpr) visit(shape);
+  };
+  for (unsigned width = kFewestBits; width <= kWidestFingerprint; ++width) {
+    if (bits != 0 && bits != width) continue;
+    if (length != 0) {
+      consider({width, length});
+      continue;
+    }
+    // For every number of buckets to a line, the longest that keep fpr.
+    const double most = fpr * (std::ldexp(1, static_cast<int>(width)) - 1);
+    const unsigned limit = most < longest(width) ? static_cast<unsigned>(most) : longest(width);
+    unsigned last = 0;
+    for (unsigned buckets = 1; buckets <= kLineBits / width; ++buckets) {
+      const unsigned fits = std::min(limit, kLineBits / (width * buckets));
+      if (fits > 0 && fits != last) consider({width, fits});
+      last = fits;
+    }
+    // Wider ones have no longer buckets.
+    if (limit == longest(width) && most >= kLongestQueue) break;
+  }
+}
+
 }  // namespace
 
 unsigned longest(unsigned bits) noexcept {
@@ -82,32 +108,32 @@ Prediction predict(const Shape& shape, double buckets, const Stream& stream) noe
 bool best_shape(double fpr, unsigned bits, unsigned length, Shape& best) noexcept {
   double reached = 0;
   double window[kLongestQueue + 1] = {};  // of one bucket, by its length; 0: not known yet
-  const auto consider = [&](const Shape& shape) {
-    if (!shape.is_possible() || shape.fpr() > fpr) return;
+  for_each_shape(fpr, bits, length, [&](const Shape& shape) {
     double& one = window[shape.length];
     if (one == 0)
       one = boost::math::gamma_p_inv(static_cast<double>(shape.length), 0.01, MathPolicy());
     if (one * shape.buckets() <= reached) return;
     reached = one * shape.buckets();
     best = shape;
-  };
-  for (unsigned width = kFewestBits; width <= kWidestFingerprint; ++width) {
-    if (bits != 0 && bits != width) continue;
-    if (length != 0) {
-      consider({width, length});
-      continue;
-    }
-    // For every number of buckets to a line, the longest that keep fpr.
-    const double most = fpr * (std::ldexp(1, static_cast<int>(width)) - 1);
-    const unsigned limit = most < longest(width) ? static_cast<unsigned>(most) : longest(width);
-    unsigned last = 0;
-    for (unsigned buckets = 1; buckets <= kLineBits / width; ++buckets) {
-      const unsigned fits = std::min(limit, kLineBits / (width * buckets));
-      if (fits > 0 && fits != last) consider({width, fits});
-      last = fits;
-    }
-  }
+  });
   return reached > 0;
+}
+
+bool best_shape_for(double keys, double fpr, unsigned bits, unsigned length, Shape& best) noexcept {
+  constexpr int kPoints = 8;
+  double most = 0;
+  for_each_shape(fpr, bits, length, [&](const Shape& shape) {
+    const double buckets = shape.buckets();
+    double held = 0;
+    for (int i = 1; i <= kPoints; ++i)
+      held += Fingerprints(shape.length / shape.fpr(), keys * i / kPoints / buckets)
+                  .limited(shape.length) *
+              buckets / i;
+    if (held <= most) return;
+    most = held;
+    best = shape;
+  });
+  return most > 0;
 }
 
 }  // namespace streamfilter::queue_model

@@ -42,4 +42,8 @@ Prediction predict(const Shape& shape, double buckets, const Stream& stream) noe
 // fnr() is 1 %. `bits`, `length`: 0 or what they must be. False: none keeps it.
 bool best_shape(double fpr, unsigned bits, unsigned length, Shape& best) noexcept;
 
+// The same where there will be so many keys to a line, more than it remembers: the shape that holds
+// most of them, in the mean until they are all there.
+bool best_shape_for(double keys, double fpr, unsigned bits, unsigned length, Shape& best) noexcept;
+
 }  // namespace streamfilter::queue_model
