@@ -8,6 +8,7 @@
 // arXiv:1901.04358.)
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "streamfilter/core/cache_line.hpp"
 #include "streamfilter/core/kinds.hpp"
@@ -54,14 +55,27 @@ bool cannot_keep(const Definition& definition, Problem& problem) noexcept {
   return problem.add_hint("Leave out bits and bucket, or use a larger fpr.");
 }
 
+// If it cannot remember all keys that there will be, it does not matter how surely it remembers the
+// latest ones.
+bool find_shape(const Definition& definition, queue_model::Shape& shape) noexcept {
+  const Parameters& p = definition.parameters;
+  const unsigned bits = definition.has(kBits) ? shape.bits : 0,
+                 length = definition.has(kBucket) ? shape.length : 0;
+  const double fpr = definition.wanted_fpr(),
+               lines = static_cast<double>((p.slice_bytes - sizeof(SliceState)) / kLineBytes) *
+                       p.slices,
+               keys = static_cast<double>(p.keys) / lines;
+  if (!queue_model::best_shape(fpr, bits, length, shape)) return false;
+  if (queue_model::fnr(keys, shape.length, shape.buckets()) <= 0.01) return true;
+  return queue_model::best_shape_for(keys, fpr, bits, length, shape);
+}
+
 bool derive(Definition& definition, Problem& problem) noexcept {
   Parameters& p = definition.parameters;
   if (!definition.has(kPolicy)) p.set_integer(kPolicy, lru);
   queue_model::Shape shape = shape_of(p);
   if (!definition.has(kBits) || !definition.has(kBucket)) {
-    if (!queue_model::best_shape(definition.wanted_fpr(), definition.has(kBits) ? shape.bits : 0,
-                                 definition.has(kBucket) ? shape.length : 0, shape))
-      return cannot_keep(definition, problem);
+    if (!find_shape(definition, shape)) return cannot_keep(definition, problem);
     p.set_integer(kBits, shape.bits);
     p.set_integer(kBucket, shape.length);
   }
@@ -252,6 +266,13 @@ double fnr_at(const Parameters& p, double gap) noexcept {
                           buckets_of_slice(p) * p.slices);
 }
 
+// With FIFO it matters how often a key came since it was inserted, which is not modelled.
+Prediction predict(const Parameters& p, const Stream& stream) noexcept {
+  constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+  if (p.integer(kPolicy) == fifo) return {kUnknown, kUnknown};
+  return queue_model::predict(shape_of(p), buckets_of_slice(p) * p.slices, stream);
+}
+
 }  // namespace
 
 const FilterOps clq_ops = {
@@ -277,7 +298,7 @@ const FilterOps clq_ops = {
     estimate,
     fpr_bound,
     fnr_at,
-    /*predict=*/nullptr,
+    predict,
 };
 
 }  // namespace streamfilter

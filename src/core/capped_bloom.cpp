@@ -4,6 +4,7 @@
 // next to nothing; on any stream its false-positive rate stays below cap^K.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "streamfilter/core/capped_model.hpp"
 #include "streamfilter/core/kinds.hpp"
@@ -282,6 +283,13 @@ double fnr_at(const Parameters& p, double gap) noexcept {
   return 1 - admission * (1 - lost);
 }
 
+// Keys that are passed over are not modelled.
+Prediction predict(const Parameters& p, const Stream& stream) noexcept {
+  constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+  if (p.real(kAdmission) < 1) return {kUnknown, kUnknown};
+  return capped_model::predict(setting(p), stream.part(lines_of_slice(p) * p.slices));
+}
+
 }  // namespace
 
 const FilterOps capped_ops = {
@@ -308,7 +316,7 @@ const FilterOps capped_ops = {
     estimate,
     fpr_bound,
     fnr_at,
-    /*predict=*/nullptr,
+    predict,
 };
 
 }  // namespace streamfilter

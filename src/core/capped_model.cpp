@@ -99,16 +99,24 @@ double mean_fnr(const Setting& setting, double keys) noexcept {
   return std::clamp(sum, 0.0, 1.0);
 }
 
+double mean_zeros(const Setting& setting, double keys) noexcept {
+  const Chain chain(setting);
+  return (1 - chain.at_last()) * -std::expm1(-keys * (1 - chain.decay()));
+}
+
+double filling(const Setting& setting) noexcept {
+  return setting.ones < kBits ? std::log1p(-setting.ones / kBits) / std::log1p(-setting.k / kBits)
+                              : kBits * kBits;
+}
+
 double fnr_after(const Setting& setting, double keys, double all) noexcept {
-  const double filling = setting.ones < kBits
-                             ? std::log1p(-setting.ones / kBits) / std::log1p(-setting.k / kBits)
-                             : kBits * kBits;
+  const double full = filling(setting);
   const double most = all + 10 * std::sqrt(all) + 30;
-  if (most > 20 * filling + 1000) return mean_fnr(setting, keys);
+  if (most > 20 * full + 1000) return mean_fnr(setting, keys);
   const boost::math::poisson_distribution<double, MathPolicy> number(all);
   double sum = 0;
-  for (double n = std::floor(filling) + 1; n <= most; ++n)
-    sum += pdf(number, n) * fnr(setting, std::min(keys, n - filling));
+  for (double n = std::floor(full) + 1; n <= most; ++n)
+    sum += pdf(number, n) * fnr(setting, std::min(keys, n - full));
   return std::clamp(sum, 0.0, 1.0);
 }
 

@@ -304,7 +304,7 @@ BOOST_AUTO_TEST_CASE(a_definition_without_a_kind_is_auto) {
   Definition definition;
   Problem problem;
   BOOST_TEST(complete(definition, problem));
-  BOOST_TEST((definition.parameters.kind == Kind::sbf));
+  BOOST_TEST((definition.parameters.kind == Kind::clq));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

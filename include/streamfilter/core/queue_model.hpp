@@ -3,6 +3,8 @@
 
 #include <cmath>
 
+#include "streamfilter/core/filter_ops.hpp"
+
 namespace streamfilter::queue_model {
 
 constexpr unsigned kFewestBits = 2;
@@ -31,8 +33,17 @@ unsigned longest(unsigned bits) noexcept;
 // which makes it high by a factor of 1/(1 - fpr) at most.
 double fnr(double others, double length, double buckets) noexcept;
 
+// The error rates over a stream of a filter (LRU) with so many buckets in all. Exact where the keys of
+// a bucket are a Poisson number, as those spread by a hash are: its fingerprints are the last
+// `length` different ones that were seen, and which these are does not depend on answers.
+Prediction predict(const Shape& shape, double buckets, const Stream& stream) noexcept;
+
 // The shape that keeps `fpr` and remembers the most keys, that is, with the longest gap at which
 // fnr() is 1 %. `bits`, `length`: 0 or what they must be. False: none keeps it.
 bool best_shape(double fpr, unsigned bits, unsigned length, Shape& best) noexcept;
+
+// The same where there will be so many keys to a line, more than it remembers: the shape that holds
+// most of them, in the mean until they are all there.
+bool best_shape_for(double keys, double fpr, unsigned bits, unsigned length, Shape& best) noexcept;
 
 }  // namespace streamfilter::queue_model
