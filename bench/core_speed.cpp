@@ -212,8 +212,9 @@ class Filled {
   std::unique_ptr<Memory> memory_;
 };
 
-// Every other key is a repeat of a recent one.
-inline std::uint64_t key_at(std::uint64_t n) { return n & 1 ? n : n - 1001; }
+// Every other key is a repeat of any earlier one: of a recent one, the memory would still be
+// cached.
+inline std::uint64_t key_at(std::uint64_t n) { return n & 1 ? n : 1 + scale(hash_of(~n), n - 1); }
 
 template <bool chained>
 void filter(benchmark::State& state, Filled& filled) {

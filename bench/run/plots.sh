@@ -4,7 +4,7 @@
 # plot FILE SECTION TITLE X Y FACTOR CASE...: the medians of these cases against the size, one line each. FACTOR is what a
 # median is multiplied with; "size" in it is the size.
 plot() {
-	local file=$1 section=$2 heading=$3 x=$4 y=$5 factor=$6 case lines='' data
+	local file=$1 section=$2 heading=$3 x=$4 y=$5 factor=$6 case lines='' data points=0
 	shift 6
 	for case in "$@"; do
 		data=$WORK/tmp/plot.$section.${case//\//_}
@@ -14,7 +14,8 @@ plot() {
 			}
 			$1 == s && $2 == c { size = bytes($3); print size, $4 * ('"$factor"'), $3 }' "$RESULTS/medians" | sort -g >"$data"
 		[ -s "$data" ] || continue
-		lines+="${lines:+, }'$data' using 1:2:xtic(3) with linespoints linewidth 2 pointtype 7 title '$(title_of "$section" "$case" |
+		points=$((points + 1))
+		lines+="${lines:+, }'$data' using 1:2:xtic(3) with linespoints linewidth 2 pointtype $points title '$(title_of "$section" "$case" |
 			tr -s ' ')'"
 	done
 	[ -n "$lines" ] || return 0
@@ -29,6 +30,7 @@ plot() {
 		set grid
 		set key outside right top Left reverse
 		unset mxtics
+		set autoscale xfix
 		plot $lines
 	END
 }

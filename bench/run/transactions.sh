@@ -57,14 +57,14 @@ transaction_rounds() { # section
 	done
 }
 
-# Bytes of WAL per transaction of a script, and of the filters' log. The first half is not counted: it writes whole pages.
+# Bytes of WAL per transaction of a script, and of the rows in the filters' log, with the 4 bytes that point to each. The
+# first half is not counted: it writes whole pages.
 log_bytes() { # script transactions
-	local before wal size
+	local before wal size rows="(SELECT coalesce(sum(pg_column_size(l.*) + 4), 0) FROM streamfilter_log l)"
 	run_transactions "$@"
-	before=$(sql -F ' ' -c "SELECT pg_current_wal_insert_lsn(), pg_relation_size('streamfilter_log')")
+	before=$(sql -F ' ' -c "SELECT pg_current_wal_insert_lsn(), $rows")
 	run_transactions "$@"
-	read -r wal size < <(sql -F ' ' -c "SELECT pg_current_wal_insert_lsn() - '${before% *}',
-		pg_relation_size('streamfilter_log') - ${before#* }")
+	read -r wal size < <(sql -F ' ' -c "SELECT pg_current_wal_insert_lsn() - '${before% *}', $rows - ${before#* }")
 	awk -v wal="$wal" -v size="$size" -v n="$2" 'BEGIN { print "sample", wal / n, "bytes"; print "note log", size / n }'
 }
 
@@ -130,10 +130,10 @@ section_transactions() {
 	transaction_tables
 	transaction_scripts
 	set_server "fsync = on"
-	transaction_rounds single
-	transaction_rounds batch
 	measure_log_bytes single 1 2000
 	measure_log_bytes batch $BATCH 100
+	transaction_rounds single
+	transaction_rounds batch
 	set_server "fsync = off"
 	measure_memory
 	transaction_goals
