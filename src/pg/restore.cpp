@@ -7,7 +7,9 @@ extern "C" {
 #include "access/xlog.h"
 #include "access/twophase.h"
 #include "access/xlogrecovery.h"
+#include "storage/ipc.h"
 #include "storage/procarray.h"
+#include "utils/resowner.h"
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 #include "utils/wait_event.h"
@@ -55,25 +57,61 @@ void sort_rows(Rows* rows) {
             [](const LogRow& a, const LogRow& b) { return a.number < b.number; });
 }
 
-// Reads the filter's rows of the log for which wanted(xmin) holds.
+// Adds the filter's rows of the log for which wanted(tuple) holds, in the order of their numbers.
 template <typename Wanted>
-Rows read_log(Relation table, Oid filter, Snapshot snapshot, Progress* progress, Wanted&& wanted) {
-  Rows rows;
-  TableScanDesc scan = table_beginscan(table, snapshot, 0, nullptr);
-  while (HeapTuple tuple = heap_getnext(scan, ForwardScanDirection)) {
+void read_log(Relation table, Oid filter, Snapshot snapshot, Progress* progress, Wanted&& wanted,
+              Rows* rows) {
+  StateScan scan(table, filter, snapshot);
+  while (HeapTuple tuple = scan.next()) {
     progress->add(1);
-    if (filter_of(table, tuple) != filter ||
-        !wanted(HeapTupleHeaderGetXmin(tuple->t_data), tuple->t_data))
-      continue;
+    if (!wanted(tuple->t_data)) continue;
     LogRow row;
     if (read_row(table, tuple, &row) && is_sound(row))
-      keep_row(&rows, row);
+      keep_row(rows, row);
     else
-      ++rows.damaged;
+      ++rows->damaged;
   }
-  table_endscan(scan);
-  sort_rows(&rows);
-  return rows;
+  scan.end();
+  sort_rows(rows);
+}
+
+uint64 next_number(const Rows& rows) {
+  return rows.count == 0 ? 1 : static_cast<uint64>(rows.rows[rows.count - 1].number) + 1;
+}
+
+// Calls read(arg); an error that damaged bytes may lead to becomes the result, nullptr is good. It
+// takes a subtransaction, which a parallel query does not allow: there errors remain errors.
+pg_noinline const char* try_to_read(void (*read)(void*), void* arg) {
+  if (IsInParallelMode()) {
+    read(arg);
+    return nullptr;
+  }
+  MemoryContext context = CurrentMemoryContext;
+  ResourceOwner owner = CurrentResourceOwner;
+  const char* volatile damage = nullptr;
+  BeginInternalSubTransaction(nullptr);
+  MemoryContextSwitchTo(context);
+  PG_TRY();
+  {
+    read(arg);
+    ReleaseCurrentSubTransaction();
+  }
+  PG_CATCH();
+  {
+    MemoryContextSwitchTo(context);
+    ErrorData* error = CopyErrorData();
+    FlushErrorState();
+    RollbackAndReleaseCurrentSubTransaction();
+    const int category = ERRCODE_TO_CATEGORY(error->sqlerrcode);
+    if (error->sqlerrcode != ERRCODE_DATA_CORRUPTED && error->sqlerrcode != ERRCODE_INTERNAL_ERROR &&
+        category != ERRCODE_SYSTEM_ERROR)
+      ReThrowError(error);
+    damage = error->message;
+  }
+  PG_END_TRY();
+  MemoryContextSwitchTo(context);
+  CurrentResourceOwner = owner;
+  return damage;
 }
 
 void warn_damaged(const FilterRelation* relation, const char* what, const char* detail) {
@@ -103,7 +141,13 @@ bool take_parameters(const char* bytes, const FilterRelation* relation, const Pa
   return true;
 }
 
-// Reads the image of the filter into the zeroed slices of the block.
+bool is_known_format(const char* bytes) {
+  Header header;
+  memcpy(static_cast<void*>(&header), bytes, sizeof header);
+  return header.magic == kMagic && header.version == kFormatVersion;
+}
+
+// What read_image has found, besides the slices of the block.
 struct Image {
   bool found = false;    // one of this definition
   bool stale = false;    // rows of another definition
@@ -125,38 +169,36 @@ const char* place_chunk(const ImageRow& row, Header* block) {
   return nullptr;
 }
 
-Image read_image(Relation table, const FilterRelation* relation, Snapshot snapshot, Header* block,
-                 Progress* progress) {
-  Image image;
+void read_image(Relation table, const FilterRelation* relation, Snapshot snapshot, Header* block,
+                Progress* progress, Image* image) {
   int32 rows = 0, chunks = -1;
-  TableScanDesc scan = table_beginscan(table, snapshot, 0, nullptr);
-  while (HeapTuple tuple = heap_getnext(scan, ForwardScanDirection)) {
+  StateScan scan(table, relation->relid, snapshot);
+  while (HeapTuple tuple = scan.next()) {
     progress->add(1);
-    if (filter_of(table, tuple) != relation->relid) continue;
     ImageRow row;
     if (!read_row(table, tuple, &row) || row.number < 0 || row.sum != sum_of(row)) {
-      image.damage = "A chunk is not what was written.";
+      image->damage = "A chunk is not what was written.";
       continue;
     }
     ++rows;
-    if (rows > 1 && row.saved != image.saved) image.damage = "Chunks of several images are mixed.";
-    image.saved = row.saved;
-    image.identity = row.image;
+    if (rows > 1 && row.saved != image->saved) image->damage = "Chunks of several images are mixed.";
+    image->saved = row.saved;
+    image->identity = row.image;
     const char* damage = nullptr;
-    if (row.number == 0) {
-      chunks = row.chunks;
-      image.found = row.size == sizeof(Header) &&
-                    take_parameters(row.data, relation, block->parameters, row.image,
-                                    &image.parameters);
-      image.stale = !image.found;
-    } else {
+    if (row.number > 0) {
       damage = place_chunk(row, block);
+    } else if (row.size != sizeof(Header) || !is_known_format(row.data)) {
+      damage = "Its format is not known to this version.";
+    } else {
+      chunks = row.chunks;
+      image->found =
+          take_parameters(row.data, relation, block->parameters, row.image, &image->parameters);
+      image->stale = !image->found;
     }
-    if (damage != nullptr) image.damage = damage;
+    if (damage != nullptr) image->damage = damage;
   }
-  table_endscan(scan);
-  if (rows > 0 && chunks != rows && image.damage == nullptr) image.damage = "Chunks are missing.";
-  return image;
+  scan.end();
+  if (rows > 0 && chunks != rows && image->damage == nullptr) image->damage = "Chunks are missing.";
 }
 
 void clear_slices(Header* block) {
@@ -180,7 +222,12 @@ void play_rows(FilterSlot* slot, Header* block, const Rows& rows, uint64 from, i
     const LogRow& row = rows.rows[i];
     if (row.identity != identity || row.change == LogChange::header) continue;
     if (row.change == LogChange::reset) {
-      format_slices(block);
+      for (uint32 j = 0; j < block->parameters.slices; ++j) {
+        LWLock* lock = slice_lock(slot, j);
+        LWLockAcquire(lock, LW_EXCLUSIVE);
+        format_slice(block, j);
+        LWLockRelease(lock);
+      }
       continue;
     }
     const uint64 count = count_changes(row);
@@ -197,21 +244,23 @@ void play_rows(FilterSlot* slot, Header* block, const Rows& rows, uint64 from, i
   }
 }
 
-// Puts keys of transactions that were prepared before the server stopped back in flight. Nobody
-// else can have written to this filter's log and not have ended: its state is only being built.
-void restore_prepared(Relation log, FilterSlot* slot, const FilterRelation* relation,
-                      Progress* progress) {
-  if (max_prepared_xacts == 0 || RecoveryInProgress()) return;
-  TableScanDesc scan = table_beginscan(log, SnapshotAny, 0, nullptr);
-  while (HeapTuple tuple = heap_getnext(scan, ForwardScanDirection)) {
+// Puts keys of transactions that were prepared before the server started back in flight. Nobody
+// else can have written to this filter's log and not have ended: its state is only being built, or
+// was only read so far. Returns the number that follows theirs.
+uint64 restore_prepared(Relation log, FilterSlot* slot, const FilterRelation* relation,
+                        Progress* progress) {
+  uint64 next = 1;
+  if (max_prepared_xacts == 0 || RecoveryInProgress()) return next;
+  StateScan scan(log, relation->relid, SnapshotAny);
+  while (HeapTuple tuple = scan.next()) {
     progress->add(1);
-    if (filter_of(log, tuple) != relation->relid) continue;
     const TransactionId xid = HeapTupleHeaderGetXmin(tuple->t_data);
     LogRow row;
     if (!TransactionIdIsNormal(xid) || TransactionIdIsCurrentTransactionId(xid) ||
-        !TransactionIdIsInProgress(xid) || !read_row(log, tuple, &row) || !is_sound(row) ||
-        (row.change != LogChange::add && row.change != LogChange::roles))
+        !TransactionIdIsInProgress(xid) || !read_row(log, tuple, &row) || !is_sound(row))
       continue;
+    next = Max(next, static_cast<uint64>(row.number) + 1);
+    if (row.change != LogChange::add && row.change != LogChange::roles) continue;
     const uint64 count = count_changes(row);
     for (uint64 i = 0; i < count; ++i)
       if (!put_back_in_flight(slot, xid, change_at(row, i).element)) {
@@ -221,7 +270,39 @@ void restore_prepared(Relation log, FilterSlot* slot, const FilterRelation* rela
         break;
       }
   }
-  table_endscan(scan);
+  scan.end();
+  return next;
+}
+
+// What one look at the heaps reads, for try_to_read.
+struct Reading {
+  StateTables tables;
+  FilterSlot* slot;
+  const FilterRelation* relation;
+  Header* block;
+  Snapshot snapshot;
+  Progress* progress;
+  uint64 next_number;
+  Rows rows;
+  Image image;
+};
+
+void read_prepared(void* arg) {
+  auto* reading = static_cast<Reading*>(arg);
+  reading->next_number = restore_prepared(reading->tables.log, reading->slot, reading->relation,
+                                          reading->progress);
+}
+
+void read_whole_log(void* arg) {
+  auto* reading = static_cast<Reading*>(arg);
+  read_log(reading->tables.log, reading->relation->relid, reading->snapshot, reading->progress,
+           [](HeapTupleHeader) { return true; }, &reading->rows);
+}
+
+void read_whole_image(void* arg) {
+  auto* reading = static_cast<Reading*>(arg);
+  read_image(reading->tables.images, reading->relation, reading->snapshot, reading->block,
+             reading->progress, &reading->image);
 }
 
 void remember_snapshot(FilterSlot* slot, Snapshot snapshot, XLogRecPtr replayed) {
@@ -237,15 +318,14 @@ void remember_snapshot(FilterSlot* slot, Snapshot snapshot, XLogRecPtr replayed)
   saved->replayed = replayed;
 }
 
-// Reads everything that is saved. Other sessions may look on only on a standby.
-void load(FilterSlot* slot, const FilterRelation* relation, const Parameters& parameters) {
-  Header* block = block_of(slot);
+// Reads everything that is saved into `block`: that of a slot that is being built, or a copy.
+void load(FilterSlot* slot, const FilterRelation* relation, const Parameters& parameters,
+          Header* block) {
   const bool standby = RecoveryInProgress();
   const XLogRecPtr replayed = standby ? GetXLogReplayRecPtr(nullptr) : InvalidXLogRecPtr;
   format_header(block, parameters);
-  Relation images = open_state_table(StateTable::image, relation->relid, AccessShareLock);
-  Relation log = open_state_table(StateTable::log, relation->relid, AccessShareLock);
-  if (images == nullptr || log == nullptr) {
+  Reading reading{};
+  if (!open_state_tables(relation->relid, AccessShareLock, AccessShareLock, &reading.tables)) {
     format_slices(block);
     return;
   }
@@ -253,13 +333,24 @@ void load(FilterSlot* slot, const FilterRelation* relation, const Parameters& pa
       AllocSetContextCreate(CurrentMemoryContext, "streamfilter restore", ALLOCSET_DEFAULT_SIZES);
   MemoryContext caller = MemoryContextSwitchTo(context);
   Progress progress(psprintf("restoring filter \"%s\"", relation->name));
+  reading.slot = slot;
+  reading.relation = relation;
+  reading.block = block;
+  reading.progress = &progress;
 
-  restore_prepared(log, slot, relation, &progress);
-  Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
-  const Rows rows = read_log(log, relation->relid, snapshot, &progress,
-                             [](TransactionId, HeapTupleHeader) { return true; });
+  // Before the snapshot: whoever commits in between is in both.
+  const char* damage = try_to_read(read_prepared, &reading);
+  reading.snapshot = register_latest_snapshot();
+  if (const char* more = try_to_read(read_whole_log, &reading)) {
+    damage = more;
+    sort_rows(&reading.rows);  // those before the damage
+  }
   clear_slices(block);
-  Image image = read_image(images, relation, snapshot, block, &progress);
+  if (const char* more = try_to_read(read_whole_image, &reading)) reading.image.damage = more;
+  const Rows& rows = reading.rows;
+  Image& image = reading.image;
+  if (rows.damaged > 0 && damage == nullptr)
+    damage = psprintf(UINT64_FORMAT " rows cannot be read.", rows.damaged);
 
   // The newest header tells the seed; of a definition that is gone, nothing is used.
   bool found = false;
@@ -297,8 +388,7 @@ void load(FilterSlot* slot, const FilterRelation* relation, const Parameters& pa
   }
   if (!use_image) format_slices(block);
   if (image.damage != nullptr) warn_damaged(relation, "image", image.damage);
-  if (rows.damaged > 0)
-    warn_damaged(relation, "log", psprintf(UINT64_FORMAT " rows cannot be read.", rows.damaged));
+  if (damage != nullptr) warn_damaged(relation, "log", damage);
   if (found) play_rows(slot, block, rows, from, identity);
 
   SavedState* saved = &slot->saved;
@@ -307,45 +397,67 @@ void load(FilterSlot* slot, const FilterRelation* relation, const Parameters& pa
   saved->restored = found ? GetCurrentTimestamp() : 0;
   pg_atomic_write_u32(&saved->has_header, found);
   pg_atomic_write_u64(&saved->log_bytes, rows.bytes);
-  pg_atomic_write_u64(&saved->next_number,
-                      rows.count == 0 ? 1 : static_cast<uint64>(rows.rows[rows.count - 1].number) + 1);
+  pg_atomic_write_u64(&saved->next_number, Max(reading.next_number, next_number(rows)));
   saved->follows = standby;
-  if (standby) remember_snapshot(slot, snapshot, replayed);
-  UnregisterSnapshot(snapshot);
-  table_close(log, AccessShareLock);
-  table_close(images, AccessShareLock);
+  if (standby) remember_snapshot(slot, reading.snapshot, replayed);
+  UnregisterSnapshot(reading.snapshot);
+  close_state_tables(reading.tables);
+  bool stale = image.stale;
+  for (uint64 i = 0; i < rows.count && !stale; ++i)
+    stale = !found || rows.rows[i].identity != identity;
   MemoryContextSwitchTo(caller);
   MemoryContextDelete(context);
 
   // What is left of other definitions must not come back when one of them does.
-  const bool stale = image.stale || (rows.count > 0 && !found);
-  if (stale && !standby && !XactReadOnly && !IsInParallelMode()) delete_saved_state(relation->relid);
+  if (stale && !standby && !XactReadOnly && !IsInParallelMode()) {
+    ereport(LOG, errmsg("what was saved of filter \"%s\" for another definition is deleted",
+                        relation->name));
+    delete_saved_state(relation->relid, found ? &identity : nullptr);
+  }
+}
+
+// Reads everything again, while others are reading the filter.
+void load_again(FilterSlot* slot, const FilterRelation* relation) {
+  Header* block = block_of(slot);
+  const Parameters& parameters = block->parameters;
+  auto* copy = static_cast<Header*>(MemoryContextAllocExtended(
+      CurrentMemoryContext, parameters.memory, MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO));
+  load(slot, relation, parameters, copy);
+  for (uint32 i = 0; i < parameters.slices; ++i) {
+    LWLock* lock = slice_lock(slot, i);
+    LWLockAcquire(lock, LW_EXCLUSIVE);
+    memcpy(static_cast<void*>(slice_at(block, i).state), slice_at(copy, i).state,
+           parameters.slice_bytes);
+    LWLockRelease(lock);
+  }
+  block->parameters.seed = copy->parameters.seed;
+  pfree(copy);
 }
 
 // When was the current image saved? 0: there is none.
 TimestampTz image_time(Relation table, Oid filter, Snapshot snapshot) {
   TimestampTz saved = 0;
-  TableScanDesc scan = table_beginscan(table, snapshot, 0, nullptr);
-  while (HeapTuple tuple = heap_getnext(scan, ForwardScanDirection)) {
+  StateScan scan(table, filter, snapshot);
+  while (HeapTuple tuple = scan.next()) {
     ImageRow row;
-    if (filter_of(table, tuple) != filter || !read_row(table, tuple, &row)) continue;
+    if (!read_row(table, tuple, &row)) continue;
     saved = row.saved;
     break;
   }
-  table_endscan(scan);
+  scan.end();
   return saved;
 }
 
 // Plays what has become visible since `seen`. False: everything must be read again.
 bool play_news(FilterSlot* slot, const FilterRelation* relation) {
   SavedState* saved = &slot->saved;
-  if (saved->seen_count < 0) return false;
+  // Before there was a header to be found, the seed was not known.
+  if (saved->seen_count < 0 || pg_atomic_read_u32(&saved->has_header) == 0) return false;
   const bool standby = RecoveryInProgress();
   const XLogRecPtr replayed = standby ? GetXLogReplayRecPtr(nullptr) : InvalidXLogRecPtr;
   if (standby && replayed == saved->replayed) return true;
-  Relation images = open_state_table(StateTable::image, relation->relid, AccessShareLock);
-  Relation log = open_state_table(StateTable::log, relation->relid, AccessShareLock);
-  if (images == nullptr || log == nullptr) return true;
+  StateTables tables;
+  if (!open_state_tables(relation->relid, AccessShareLock, AccessShareLock, &tables)) return true;
   SnapshotData seen{};
   seen.snapshot_type = SNAPSHOT_MVCC;
   seen.xmin = saved->seen_xmin;
@@ -354,37 +466,52 @@ bool play_news(FilterSlot* slot, const FilterRelation* relation) {
   seen.subxcnt = saved->seen_count;
   seen.takenDuringRecovery = true;
   Progress progress(psprintf("following filter \"%s\"", relation->name));
-  Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
-  const bool same_image = image_time(images, relation->relid, snapshot) == saved->image;
-  if (same_image) {
-    const Rows rows = read_log(log, relation->relid, snapshot, &progress,
-                               [&](TransactionId xmin, HeapTupleHeader tuple) {
-                                 return !HeapTupleHeaderXminFrozen(tuple) &&
-                                        XidInMVCCSnapshot(xmin, &seen);
-                               });
+  const uint64 after_prepared = restore_prepared(tables.log, slot, relation, &progress);
+  Snapshot snapshot = register_latest_snapshot();
+  bool complete = image_time(tables.images, relation->relid, snapshot) == saved->image;
+  if (complete) {
+    Rows rows;
+    read_log(tables.log, relation->relid, snapshot, &progress,
+             [&](HeapTupleHeader tuple) {
+               const TransactionId xid = HeapTupleHeaderGetRawXmin(tuple);
+               if (!TransactionIdIsNormal(xid) || !XidInMVCCSnapshot(xid, &seen)) return false;
+               // Frozen since then, or ages ago.
+               if (HeapTupleHeaderXminFrozen(tuple)) complete = false;
+               return true;
+             },
+             &rows);
     Header* block = block_of(slot);
-    play_rows(slot, block, rows, 0, identity_of(relation->signature, block->parameters.seed));
-    if (rows.count > 0)
-      pg_atomic_write_u64(&saved->next_number,
-                          Max(pg_atomic_read_u64(&saved->next_number),
-                              static_cast<uint64>(rows.rows[rows.count - 1].number) + 1));
+    if (complete)
+      play_rows(slot, block, rows, 0, identity_of(relation->signature, block->parameters.seed));
+    pg_atomic_write_u64(&saved->next_number, Max(Max(pg_atomic_read_u64(&saved->next_number),
+                                                     after_prepared),
+                                                 next_number(rows)));
     remember_snapshot(slot, snapshot, replayed);
   }
   UnregisterSnapshot(snapshot);
-  table_close(log, AccessShareLock);
-  table_close(images, AccessShareLock);
-  // Before there was a header to be found, the seed was not known.
-  return same_image && pg_atomic_read_u32(&saved->has_header) != 0;
+  close_state_tables(tables);
+  return complete;
+}
+
+void stop_following(int, Datum slot) {
+  pg_atomic_write_u32(&reinterpret_cast<FilterSlot*>(DatumGetPointer(slot))->saved.following, 0);
+  ConditionVariableBroadcast(&shared_state->built);
 }
 
 }  // namespace
 
 void restore_filter(FilterSlot* slot, const FilterRelation* relation,
                     const Parameters& parameters) {
-  if (relation->host.persistence == Persistence::logged) return load(slot, relation, parameters);
   Header* block = block_of(slot);
+  if (relation->host.persistence == Persistence::logged)
+    return load(slot, relation, parameters, block);
   format_header(block, parameters);
   format_slices(block);
+  // It may have been a logged one; what is still saved of that has to go with the first change. On a
+  // standby it may become one.
+  pg_atomic_write_u32(&slot->saved.has_header, 1);
+  slot->saved.follows = RecoveryInProgress();
+  slot->saved.seen_count = -1;
 }
 
 void follow_log(FilterSlot* slot, const FilterRelation* relation) {
@@ -397,20 +524,18 @@ void follow_log(FilterSlot* slot, const FilterRelation* relation) {
     ConditionVariableSleep(&shared_state->built, PG_WAIT_EXTENSION);
   }
   ConditionVariableCancelSleep();
-  PG_TRY();
+  // Also when this process is told to end.
+  PG_ENSURE_ERROR_CLEANUP(stop_following, PointerGetDatum(slot));
   {
     const bool promoted = !RecoveryInProgress();
     if (saved->follows) {
-      if (!play_news(slot, relation)) load(slot, relation, block_of(slot)->parameters);
+      const bool logged = relation->host.persistence == Persistence::logged;
+      if (logged && !play_news(slot, relation)) load_again(slot, relation);
       if (promoted) saved->follows = false;
     }
   }
-  PG_FINALLY();
-  {
-    pg_atomic_write_u32(&saved->following, 0);
-    ConditionVariableBroadcast(&shared_state->built);
-  }
-  PG_END_TRY();
+  PG_END_ENSURE_ERROR_CLEANUP(stop_following, PointerGetDatum(slot));
+  stop_following(0, PointerGetDatum(slot));
 }
 
 }  // namespace streamfilter::pg

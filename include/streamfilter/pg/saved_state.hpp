@@ -20,8 +20,9 @@ void follow_log(FilterSlot* slot, const FilterRelation* relation);
 // Raises 55006 if other transactions take too long to commit.
 void save_filter(NamedFilter* filter, bool own_changes);
 
-// Deletes everything that is saved of a filter, as part of the current transaction.
-void delete_saved_state(Oid relation);
+// Deletes what is saved of a filter, as part of the current transaction; rows of identity `except`,
+// if given, stay.
+void delete_saved_state(Oid relation, const int64* except = nullptr);
 
 // A transaction that writes to the log of a filter is about to commit, or has ended; an image waits
 // for those that have begun, so that it has all of what it makes superfluous. Returns what
