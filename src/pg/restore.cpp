@@ -220,7 +220,7 @@ void play_rows(FilterSlot* slot, Header* block, const Rows& rows, uint64 from, i
   for (uint64 i = from; i < rows.count; ++i) {
     CHECK_FOR_INTERRUPTS();
     const LogRow& row = rows.rows[i];
-    if (row.identity != identity || row.change == LogChange::header) continue;
+    if (row.identity != identity || is_header(row.change)) continue;
     if (row.change == LogChange::reset) {
       for (uint32 j = 0; j < block->parameters.slices; ++j) {
         LWLock* lock = slice_lock(slot, j);
@@ -358,7 +358,7 @@ void load(FilterSlot* slot, const FilterRelation* relation, const Parameters& pa
   for (uint64 i = rows.count; i > 0 && !found; --i) {
     const LogRow& row = rows.rows[i - 1];
     Parameters saved;
-    if (row.change != LogChange::header ||
+    if (!is_header(row.change) ||
         !take_parameters(row.data, relation, parameters, row.identity, &saved))
       continue;
     found = true;
@@ -370,15 +370,22 @@ void load(FilterSlot* slot, const FilterRelation* relation, const Parameters& pa
     identity = image.identity;
     block->parameters = image.parameters;
   }
+  bool stale = image.stale;
+  if (image.found && image.identity != identity) {
+    image.damage = "It belongs to another filter.";
+    stale = true;
+  }
   uint64 from = 0;
   bool use_image = image.found && image.identity == identity && image.damage == nullptr;
-  for (uint64 i = rows.count; i > 0; --i)
-    if (rows.rows[i - 1].change == LogChange::reset && rows.rows[i - 1].identity == identity) {
-      from = i;
-      use_image = false;
-      image.damage = nullptr;  // it would not be used anyway
-      break;
-    }
+  for (uint64 i = 0; i < rows.count; ++i) {
+    if (rows.rows[i].identity != identity) continue;
+    if (rows.rows[i].change == LogChange::image && !image.found && image.damage == nullptr)
+      image.damage = "It is missing.";
+    if (rows.rows[i].change != LogChange::reset) continue;
+    from = i + 1;
+    use_image = false;
+    image.damage = nullptr;  // it would not be used anyway
+  }
   if (use_image) {
     Problem problem;
     if (!check(block, block->parameters.memory, problem)) {
@@ -402,7 +409,6 @@ void load(FilterSlot* slot, const FilterRelation* relation, const Parameters& pa
   if (standby) remember_snapshot(slot, reading.snapshot, replayed);
   UnregisterSnapshot(reading.snapshot);
   close_state_tables(reading.tables);
-  bool stale = image.stale;
   for (uint64 i = 0; i < rows.count && !stale; ++i)
     stale = !found || rows.rows[i].identity != identity;
   MemoryContextSwitchTo(caller);

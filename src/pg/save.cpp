@@ -154,7 +154,7 @@ void save_filter(NamedFilter* filter, bool own_changes) {
   pending->saved_at = write_image(tables.images, filter, own_changes);
   pending->freed_bytes += delete_rows(tables.log, filter->relid, snapshot);
   // If the image is damaged one day, the log shall still be readable.
-  write_log_header(tables.log, slot, filter->header);
+  write_log_header(tables.log, slot, LogChange::image, filter->header);
   UnregisterSnapshot(snapshot);
   close_state_tables(tables);
 }

@@ -172,8 +172,8 @@ void read_file() {
   for (uint64 i = 0; good && i < header.count; ++i) good = read_filter(file);
   FreeFile(file);
   if (!good)
-    ereport(LOG, errmsg("file \"%s\" is damaged or of another past, unlogged filters are empty",
-                        kFile));
+    ereport(LOG, errmsg("file \"%s\" is damaged or of another past", kFile),
+            errdetail("Unlogged filters that it does not hold, or not soundly, are empty."));
 }
 
 }  // namespace

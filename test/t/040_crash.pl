@@ -253,6 +253,25 @@ $node->restart;
 is($node->safe_psql('postgres', q{SELECT streamfilter_test('fresh', 2), streamfilter_test('fresh', 3)}),
 	'f|f', 'TRUNCATE comes after it');
 
+# --- The first use, wherever it is ---------------------------------------------------------------------
+
+my $ask = q{SELECT count(*) FROM events WHERE streamfilter_test('seen', id) IS NOT TRUE};
+for my $setting ('', 'SET default_transaction_isolation = serializable', 'SET default_transaction_read_only = on',
+	'SET default_transaction_isolation = serializable; SET default_transaction_deferrable = on',
+	'SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0')
+{
+	$node->restart;
+	is($node->safe_psql('postgres', "$setting; $ask"), '0', "first use: $setting");
+	like($node->safe_psql('postgres', "$setting; EXPLAIN $ask"), qr/Gather/, 'that is parallel')
+	  if $setting =~ /parallel/;
+}
+$node->restart;
+is($node->safe_psql('postgres', q{
+		DO $$ BEGIN PERFORM streamfilter_test('seen', 1), 1 / 0; EXCEPTION WHEN division_by_zero THEN END $$;
+		BEGIN; SAVEPOINT a; INSERT INTO seen VALUES (-1); ROLLBACK TO a; INSERT INTO seen VALUES (-2); COMMIT;
+		SELECT streamfilter_test('seen', -1), streamfilter_test('seen', -2);} . $ask), "f|t\n0",
+	'first use: in a subtransaction that rolls back');
+
 # --- What it costs ------------------------------------------------------------------------------------
 
 # Bytes of WAL of `statements`, without images of pages.

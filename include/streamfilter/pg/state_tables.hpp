@@ -46,6 +46,7 @@ class StateScan {
 // What a row of the log says.
 enum class LogChange : char {
   header = 'h',  // data is the Header: parameters and seed
+  image = 'i',   // the same, and there is an image
   add = 'a',     // hashes, 8 bytes each
   roles = 'r',   // hash, importance, time, 24 bytes each
   erase = 'e',   // hashes
@@ -71,6 +72,10 @@ struct ImageRow {
   const char* data;
   Size size;
 };
+
+inline bool is_header(LogChange change) {
+  return change == LogChange::header || change == LogChange::image;
+}
 
 // Bytes of data in one row, at most: a row fills a page.
 constexpr Size kRowData = 7936;
