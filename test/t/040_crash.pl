@@ -255,7 +255,7 @@ is($node->safe_psql('postgres', q{SELECT streamfilter_test('fresh', 2), streamfi
 
 # --- The first use, wherever it is ---------------------------------------------------------------------
 
-my $ask = q{SELECT count(*) FROM events WHERE streamfilter_test('seen', id) IS NOT TRUE};
+my $ask = q{SELECT count(*) FILTER (WHERE NOT streamfilter_test('seen', id)) FROM events};
 for my $setting ('', 'SET default_transaction_isolation = serializable', 'SET default_transaction_read_only = on',
 	'SET default_transaction_isolation = serializable; SET default_transaction_deferrable = on',
 	'SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0')
