@@ -45,7 +45,7 @@ sub known
 	return $node->safe_psql('postgres',
 		"SELECT count(*) FROM generate_series($from, $to) i WHERE streamfilter_test('$filter', i)");
 }
-sub catch_up { $primary->wait_for_catchup($standby, 'replay', $primary->lsn('insert')) }
+sub catch_up { $primary->wait_for_catchup($standby) }
 
 # --- Streaming ----------------------------------------------------------------------------------------
 
