@@ -1,6 +1,10 @@
 // Images of logged filters, and bringing a filter back from its image and the log.
 #pragma once
 
+extern "C" {
+#include "utils/snapshot.h"
+}
+
 #include "streamfilter/pg/filter_relation.hpp"
 #include "streamfilter/pg/named_filter.hpp"
 #include "streamfilter/pg/shared_state.hpp"
@@ -11,6 +15,11 @@ namespace streamfilter::pg {
 // `parameters` are those of the definition, with a seed for a filter that has none yet. A damaged
 // image is a WARNING; the filter then holds what the log has. Shows progress, can be cancelled.
 void restore_filter(FilterSlot* slot, const FilterRelation* relation, const Parameters& parameters);
+
+// For follow_log: reads everything again, while others are reading the filter.
+void load_again(FilterSlot* slot, const FilterRelation* relation);
+// What has been looked at, and up to which position it was replayed.
+void remember_snapshot(FilterSlot* slot, Snapshot snapshot, XLogRecPtr replayed);
 
 // On a standby: plays on the filter what has been replayed since it was last looked at.
 void follow_log(FilterSlot* slot, const FilterRelation* relation);
