@@ -89,6 +89,51 @@ $primary->safe_psql('postgres', q{SELECT streamfilter_save('recent'); SELECT str
 $_->finish for @runs;
 is(join('', @outs), "1000\n" x 120, 'standby: nobody sees a filter that is being read anew');
 
+# --- Under load ---------------------------------------------------------------------------------------
+
+$primary->safe_psql('postgres', q{
+	CREATE SEQUENCE keys;
+	CREATE TABLE busy (id bigint);
+	CREATE FOREIGN TABLE seen_busy (id bigint) SERVER streamfilter
+	  OPTIONS (kind 'bloom', memory '2MB', k '10');
+	CREATE TRIGGER zz BEFORE INSERT ON busy
+	  FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen_busy');});
+my $insert = q{INSERT INTO busy SELECT nextval('keys') FROM generate_series(1, 3);};
+my @load = map {
+	my $session = $_;
+	my $load = PostgreSQL::Test::Utils::tempdir . "/load_$session.sql";
+	PostgreSQL::Test::Utils::append_to_file($load, join "\n", map {
+			my $name = "load_${session}_$_";
+			( $insert, "BEGIN; $insert SAVEPOINT a; $insert ROLLBACK TO a; $insert COMMIT;", "BEGIN; $insert ROLLBACK;",
+				"BEGIN; $insert PREPARE TRANSACTION '$name'; " . ($_ % 2 ? 'COMMIT' : 'ROLLBACK') . " PREPARED '$name';",
+				$_ % 20 ? '' : q{SELECT streamfilter_save('seen_busy');})
+		} 1 .. 400);
+	IPC::Run::start([ 'psql', '-XAtq', '-v', 'ON_ERROR_STOP=1', '-d', $primary->connstr('postgres'), '-f', $load ],
+		'<', \undef, '>', \my $ignored, IPC::Run::timeout(60))
+} 1 .. 2;
+my ($looks, $unknown, $most) = (0, 0, 0);
+for (1 .. 200)
+{
+	$_->pump_nb for grep { $_->pumpable } @load;
+	last if $looks >= 10 && !grep { $_->pumpable } @load;
+	my ($rows, $missing) = split /\|/, $standby->safe_psql('postgres',
+		q{SELECT count(*), count(*) FILTER (WHERE NOT streamfilter_test('seen_busy', id)) FROM busy});
+	$unknown += $missing;
+	$most = $rows;
+	$looks++;
+}
+$_->finish for @load;
+catch_up();
+diag("standby under load: looked $looks times, in the end at $most rows; $unknown not known");
+is($unknown, 0, 'standby: under load, too, the filter is never older than the table');
+is($standby->safe_psql('postgres', q{
+		SELECT count(*) FILTER (WHERE (b.id IS NOT NULL) <> known)
+		FROM (SELECT i, streamfilter_test('seen_busy', i) AS known
+		      FROM generate_series(1, (SELECT last_value + 100 FROM keys)) i OFFSET 0) k
+		LEFT JOIN busy b ON b.id = k.i}), '0', 'and in the end it knows its rows and no other key');
+
+# --- TRUNCATE, ALTER, and what a standby refuses -------------------------------------------------------
+
 $primary->safe_psql('postgres', q{BEGIN; TRUNCATE events; TRUNCATE seen; INSERT INTO events VALUES (5); COMMIT;});
 catch_up();
 is(known($standby, 'seen', 1, 2000), 1, 'standby: TRUNCATE');
