@@ -127,7 +127,7 @@ int main(int argc, char** argv) {
   while (divisor >> shift > 1) ++shift;
 
   std::printf("records distinct   memory  r r' k  fpr printed/measured  fnr printed/measured\n");
-  bool all_agree = true;
+  unsigned figures = 0, met = 0;
   for (const Part& part : kTable) {
     const std::uint64_t records = part.records / divisor;
     const std::uint64_t distinct =
@@ -155,7 +155,7 @@ int main(int argc, char** argv) {
                 agrees(errors.fnr(), row.fnr, errors.repeats);
         verdict = agree ? "agrees" : "DIFFERS";
       }
-      all_agree &= agree;
+      if (row.reading != Reading::unexplained) ++figures, met += agree;
       std::printf("%6.0f M %6.0f %%  %4u MB  %u  %u %u   %9.4f %9.4f   %9.4f %9.4f   %s\n",
                   static_cast<double>(part.records) / 1e6, 100 * part.distinct_share, row.megabytes,
                   row.r, row.r_prime, row.buckets, row.fpr, errors.fpr(), row.fnr, errors.fnr(),
@@ -163,5 +163,6 @@ int main(int argc, char** argv) {
       std::fflush(stdout);
     }
   }
-  return all_agree ? 0 : 1;
+  std::printf("%u of %u asserted figures met\n", met, figures);
+  return met == figures ? 0 : 1;
 }

@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
 # Runs every test. Installs what is missing, builds, and ends with one line: N passed, N failed[, N skipped].
 #
-#   test/all.sh [SUITE…]     suites: layers unit sanitize regress isolation tap; all of them when none is named
+#   test/all.sh [SUITE…]     suites: layers unit sanitize papers regress isolation tap; all of them when none is named
 #
 # Debian 12 or 13, as root or with sudo. Servers run as an unprivileged user, in a copy of the tree below /tmp.
 
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-LIMIT=870 # seconds for everything
-SUITES=(layers unit sanitize regress isolation tap)
+LIMIT=1140 # seconds for everything
+SUITES=(layers unit sanitize papers regress isolation tap)
 PASSED=0 FAILED=0 SKIPPED=0 FINISHED='' BUILT=''
 
 finish() { # always the last line, also when something above went wrong
@@ -33,6 +33,10 @@ count_boost() { # the lines that the short report prints for a test module
 		/test cases? out of [0-9]+ failed/ { failed += $1 }
 		/test cases? out of [0-9]+ skipped/ { skipped += $1 }
 		END { print passed + 0, failed + 0, skipped + 0 }' "$WORK/job.log"
+}
+
+count_papers() { # figures asserted by the programs that recompute the papers' tables and figures
+	awk '/^papers: [0-9]+ of [0-9]+ figures met/ { met = $2; all = $4 } END { print met + 0, all - met, 0 }' "$WORK/job.log"
 }
 
 count_regress() { # "test name ... ok 5 ms" up to PostgreSQL 15, "ok 1 - name 5 ms" since; isolation tests likewise
@@ -113,11 +117,15 @@ server_suite() { # only where there is something to install
 run_suite() {
 	case $1 in
 	layers) suite "layer wall" 120 count_one make_here check-layers ;;
-	unit) suite "unit tests of the core" 240 count_boost make_here -j2 unit ;;
-	sanitize) suite "unit tests of the core, ASan and UBSan" 360 count_boost make_here -j2 unit-sanitize ;;
+	unit) suite "unit tests of the core" 300 count_boost make_here -j2 unit ;;
+	sanitize) suite "unit tests of the core, ASan and UBSan" 480 count_boost make_here -j2 unit-sanitize ;;
+	papers)
+		suite "tables and figures of the papers, small scale" 120 count_papers \
+			"$ROOT/bench/papers.sh" --quick "$ROOT/build/papers-quick"
+		;;
 	regress) server_suite "pg_regress" 240 count_regress in_copy check-regress ;;
 	isolation) server_suite "isolation" 180 count_regress in_copy check-isolation ;;
-	tap) server_suite "TAP" 300 count_tap in_copy check-tap ;;
+	tap) server_suite "TAP" 420 count_tap in_copy check-tap ;;
 	esac
 }
 
@@ -157,7 +165,7 @@ main() {
 	trap 'exit 130' INT
 	trap 'exit 143' TERM
 	make_work
-	prepare libboost-test-dev libipc-run-perl perl
+	prepare libboost-test-dev libipc-run-perl perl gnuplot-nox
 	export BOOST_TEST_REPORT_LEVEL=short BOOST_TEST_COLOR_OUTPUT=no
 	# Real event streams, if they lie beside the tree; tests that want them are skipped without.
 	export STREAMFILTER_TRACES=${STREAMFILTER_TRACES:-$ROOT/../shared/traces}

@@ -61,6 +61,11 @@ double fnr_at(const Parameters& p, double gap) noexcept {
   return bit_arrays_model::fnr_bound(setting<Policy>(p), gap / p.slices);
 }
 
+template <typename Policy>
+Prediction predict(const Parameters& p, const Stream& stream) noexcept {
+  return bit_arrays_model::predict(setting<Policy>(p), stream.part(p.slices));
+}
+
 bool cannot_keep_forever(const Definition& definition, double limit, Problem& problem) noexcept {
   const Parameters& p = definition.parameters;
   problem.set(Error::conflict, "kind %s cannot keep fpr %g for ever", find_ops(p.kind)->name,
@@ -109,6 +114,7 @@ constexpr FilterOps row(Kind kind, const char* name, const char* summary) noexce
       /*learns_from_repeats=*/false,
       derive<Policy>,
       /*init=*/nullptr,
+      /*prefetch=*/nullptr,
       bit_arrays::test,
       insert<Policy>,
       /*expired=*/nullptr,
@@ -118,6 +124,7 @@ constexpr FilterOps row(Kind kind, const char* name, const char* summary) noexce
       bit_arrays::estimate,
       fpr_bound<Policy>,
       fnr_at<Policy>,
+      predict<Policy>,
   };
 }
 

@@ -91,29 +91,30 @@ struct Course::Next {
   double missed;        // that it is a repeat and any bit of it is unset
 };
 
-Course::Course(const Setting& setting, double rows, double distinct) noexcept
-    : setting_(setting),
-      rows_(rows / setting.s),
-      distinct_(distinct / setting.s),
-      list_(1 / rows_),
-      draws_(std::max(0.0, (rows_ - distinct_) / (rows_ * distinct_))) {
+Course::Course(const Setting& setting, const Stream& stream) noexcept
+    : setting_(setting), stream_(stream.part(setting.s)) {
   make_grid();
   for (unsigned i = 0; i <= kSteps; ++i) step(i);
 }
 
-// t = grid_ (e^(a i) - 1). The phases of Algorithm 1 begin on the grid.
+// t = grid_ (e^(a i) - 1). The phases of Algorithm 1 and the first repeats begin between two
+// points next to each other.
 void Course::make_grid() noexcept {
-  grid_ = std::min(0.02, rows_);
-  const double a = std::log1p(rows_ / grid_) / kSteps;
+  grid_ = std::min(0.02, stream_.rows());
+  const double a = std::log1p(stream_.rows() / grid_) / kSteps;
   for (unsigned i = 0; i <= kSteps; ++i) time_[i] = grid_ * std::expm1(a * i);
+  if (stream_.gap() > 0) put_on_grid(stream_.gap());
   if (setting_.scheme != Scheme::rsbf_printed) return;
-  for (const double phase : {1.0, 1 / setting_.p_star}) {
-    unsigned i = 1;
-    while (i < kSteps && time_[i] < phase) ++i;
-    if (i + 1 >= kSteps) continue;
-    time_[i] = phase;
-    time_[i + 1] = phase * (1 + 1e-9);
-  }
+  put_on_grid(1);
+  put_on_grid(1 / setting_.p_star);
+}
+
+void Course::put_on_grid(double time) noexcept {
+  unsigned i = 1;
+  while (i < kSteps && time_[i] < time) ++i;
+  if (i + 1 >= kSteps) return;
+  time_[i] = time * (1 - 1e-9);
+  time_[i + 1] = time * (1 + 1e-9);
 }
 
 // Algorithm 1 inserts with probability s/iter in its second phase.
@@ -121,24 +122,11 @@ double Course::insertion(double t) const noexcept {
   return setting_.scheme == Scheme::rsbf_printed && t > 1 && 1 / t > setting_.p_star ? 1 / t : 1;
 }
 
-// Probability that a key does not come within so many elements: it is not drawn …
-double Course::undrawn(double elements) const noexcept { return std::exp(-draws_ * elements); }
-
-// … and its certain arrival is not there.
-double Course::absent(double elements) const noexcept {
-  return undrawn(elements) * (1 - list_ * elements);
-}
-
-// Probability that the next element is a key that was absent from so many before it.
-double Course::returns_after(double elements) const noexcept {
-  return distinct_ * (list_ * undrawn(elements) + draws_ * absent(elements));
-}
-
 // Integrates over `lag`, the time since the last reset of a bit or the last insertion of a key.
 Course::Next Course::next(unsigned i) const noexcept {
   const double now = time_[i], a = std::log1p(now / grid_) / kSteps;
   Integral unset;  // probability for a bit that was set `lag` ago
-  Integral unset_repeat, missed;
+  double unset_repeat = 0, missed = 0, last_bit = 0, last_missed = 0;
   double kept = 0, inserted = 0, lag = 0;
   unsigned cell = i;
   for (unsigned j = 0; j <= kSteps; ++j) {
@@ -152,23 +140,26 @@ Course::Next Course::next(unsigned i) const noexcept {
       return i == 0 ? values[0] : values[cell] + part * (values[cell - 1] - values[cell]);
     };
 
+    const double newer = inserted;
     inserted = inserted_sum_[i] - at(inserted_sum_);
     // Neither reset since then, nor set again by any of its keys.
-    kept = std::exp(at(reset_sum_) - reset_sum_[i] - distinct_ * (1 - absent(inserted)));
+    kept = std::exp(at(reset_sum_) - reset_sum_[i] - stream_.distinct_in(inserted));
     unset.add(lag - previous, at(reset_rate_) * kept);
 
-    // A listed repeat was last drawn `lag` ago; a drawn repeat was last drawn or listed then.
-    const double last_inserted = insertion(then) * distinct_ * draws_ * undrawn(inserted) *
-                                 (2 * list_ + draws_ * (1 - list_ * inserted));
-    const double bit = std::min(unset.sum, 1.0);
-    unset_repeat.add(lag - previous, last_inserted * bit);
-    missed.add(lag - previous, last_inserted * any_unset(bit, setting_.k));
+    // The next element was last inserted between the previous lag and this one.
+    const double last_inserted = stream_.fresh(newer) - stream_.fresh(inserted),
+                 part_of_it = stream_.lags_between(newer, inserted);
+    const double bit = std::min(unset.sum, 1.0), any = any_unset(bit, setting_.k);
+    unset_repeat += last_inserted * (last_bit + part_of_it * (bit - last_bit));
+    missed += last_inserted * (last_missed + part_of_it * (any - last_missed));
+    last_bit = bit;
+    last_missed = any;
   }
   // Bits of keys that were never inserted, new or passed over: never set, or reset since.
   const double unset_new = std::min(1.0, unset.sum + kept);
-  const double is_new = returns_after(now), passed_over = returns_after(inserted) - is_new;
-  return {is_new, 1 - unset_new, unset_repeat.sum + passed_over * unset_new,
-          missed.sum + passed_over * any_unset(unset_new, setting_.k)};
+  const double is_new = stream_.fresh(now), passed_over = stream_.fresh(inserted) - is_new;
+  return {is_new, 1 - unset_new, unset_repeat + passed_over * unset_new,
+          missed + passed_over * any_unset(unset_new, setting_.k)};
 }
 
 double Course::resets(unsigned i, const Next& next) const noexcept {
@@ -183,8 +174,10 @@ double Course::resets(unsigned i, const Next& next) const noexcept {
   }
   if (t <= 1) return 0;
   if (1 / t > setting_.p_star) return insertion(t);
+  // A set bit is reset for each that is set, so the load stays what it was; dividing by that
+  // instead of the load computed keeps errors from adding up.
   const double unset = next.is_new * (1 - y) + next.unset_repeat;
-  return y > 0 ? unset / y : 0;
+  return constant_load_ > 0 ? unset / constant_load_ : 0;
 }
 
 void Course::step(unsigned i) noexcept {
@@ -206,17 +199,18 @@ void Course::step(unsigned i) noexcept {
   }
   const double repeats = 1 - element.is_new;
   load_[i] = element.load;
+  if (time_[i] * setting_.p_star < 1) constant_load_ = element.load;
   fpr_[i] = std::pow(element.load, setting_.k);
   fnr_[i] = repeats > 0 ? std::min(1.0, element.missed / repeats) : 0;
   if (i == 0) return;
-  new_sum_[i] = distinct_ * (1 - std::exp(-draws_ * time_[i]) * (1 - list_ * time_[i]));
+  new_sum_[i] = stream_.distinct_in(time_[i]);
   const double rows = time_[i] - time_[i - 1], fresh = new_sum_[i] - new_sum_[i - 1];
   positive_sum_[i] = positive_sum_[i - 1] + fresh * (fpr_[i] + fpr_[i - 1]) / 2;
   negative_sum_[i] = negative_sum_[i - 1] + (rows - fresh) * (fnr_[i] + fnr_[i - 1]) / 2;
 }
 
 double Course::between(const double (&values)[kSteps + 1], double row) const noexcept {
-  const double t = std::clamp(row / setting_.s, 0.0, rows_);
+  const double t = std::clamp(row / setting_.s, 0.0, stream_.rows());
   const double* above = std::upper_bound(time_ + 1, time_ + kSteps, t);
   const long i = above - time_;
   const double width = time_[i] - time_[i - 1];
@@ -229,13 +223,22 @@ Rates Course::at(double row) const noexcept {
 }
 
 Rates Course::until(double row) const noexcept {
-  const double fresh = between(new_sum_, row), all = std::clamp(row / setting_.s, 0.0, rows_);
+  const double fresh = between(new_sum_, row),
+               all = std::clamp(row / setting_.s, 0.0, stream_.rows());
   return {between(load_, row), fresh > 0 ? between(positive_sum_, row) / fresh : 0,
           all > fresh ? std::min(1.0, between(negative_sum_, row) / (all - fresh)) : 0};
 }
 
-Rates over_stream(const Setting& setting, double rows, double distinct) noexcept {
-  return Course(setting, rows, distinct).until(rows);
+Rates over_stream(const Setting& setting, const Stream& stream) noexcept {
+  return Course(setting, stream).until(stream.rows());
+}
+
+Prediction predict(const Setting& setting, const Stream& stream) noexcept {
+  constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+  if (setting.scheme == Scheme::rsbf_printed && stream.gap() > 0 && stream.repeats() > 0)
+    return {kUnknown, kUnknown};
+  const Rates rates = over_stream(setting, stream);
+  return {rates.fpr, stream.repeats() > 0 ? rates.fnr : kUnknown};
 }
 
 }  // namespace streamfilter::bit_arrays_model

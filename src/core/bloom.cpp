@@ -5,12 +5,18 @@
 // newest exceeds its limit of set bits (density) or accepted keys (cardinality), the next one is
 // used: keys are looked for in all and remembered in the newest. Memory is the cap: the last filter
 // takes what comes.
+//
+// With layout blocked, the K bits of a key, all different, lie in one 64-byte line. Lines fill
+// unevenly, which the rate allows for.
 #include <algorithm>
 #include <cmath>
 
+#include "streamfilter/core/blocked_bloom_model.hpp"
 #include "streamfilter/core/kinds.hpp"
 #include "streamfilter/core/packed_cells.hpp"
+#include "streamfilter/core/regions.hpp"
 #include "streamfilter/core/slice_counts.hpp"
+#include "streamfilter/core/store_model.hpp"
 #include "streamfilter/core/timing_model.hpp"
 
 #include "streamfilter/core/no_postgres.hpp"
@@ -19,8 +25,8 @@ namespace streamfilter {
 namespace {
 
 // kBits: m, the bits of one filter; with `grow`, kFilters: how many of them a slice can have, and
-// kLimit: the bits or keys of one
-enum Slot : unsigned { kK, kBits, kGrow, kFilters, kLimit };
+// kLimit: the bits or keys of one; with layout blocked, kLineBits: the bits of a line
+enum Slot : unsigned { kK, kBits, kGrow, kFilters, kLimit, kLineBits };
 
 enum Grow : std::uint64_t { none, density, cardinality };
 
@@ -29,7 +35,7 @@ constexpr const char* kGrows[] = {"none", "density", "cardinality", nullptr};
 constexpr std::uint64_t kGrownFilters = 8;
 constexpr std::uint64_t kMostKeys = std::uint64_t{1} << 62;  // counting stops here
 
-constexpr double kMostHashes = 64;
+constexpr unsigned kMostHashes = 64;
 
 // More hashes than this are never derived: they would cost time and save false positives that are
 // fewer than one in ten thousand million already.
@@ -54,27 +60,33 @@ std::uint64_t newest_ones(const SliceState& state) noexcept { return state.own[2
 std::uint64_t& newest_keys(SliceState& state) noexcept { return state.own[3]; }
 std::uint64_t newest_keys(const SliceState& state) noexcept { return state.own[3]; }
 
-// sbf.txt §2.3: FP = (1 - (1 - 1/m)^(Kn))^K for n keys in m bits. Keys spread over several slices
-// unevenly; the fullest is taken.
-double rate(double k, double keys, double slices, double bits) noexcept {
-  const double n = keys_of_fullest(keys, slices);
-  return std::pow(-std::expm1(k * n * std::log1p(-1 / bits)), k);
-}
-
-// K = ln(2) m/n, the one of the two whole numbers beside it that gives the lower rate.
-std::uint64_t best_k(double keys, double slices, double bits) noexcept {
-  const double exact = std::log(2) * bits * slices / keys;
-  const double low = std::clamp(std::floor(exact), 1.0, kMostDerivedHashes);
-  const double high = std::clamp(std::ceil(exact), 1.0, kMostDerivedHashes);
-  const bool take_low = rate(low, keys, slices, bits) <= rate(high, keys, slices, bits);
-  return static_cast<std::uint64_t>(take_low ? low : high);
-}
-
 double real_k(const Parameters& p) noexcept { return static_cast<double>(p.integer(kK)); }
 double real_m(const Parameters& p) noexcept { return static_cast<double>(p.integer(kBits)); }
 double filters(const Parameters& p) noexcept { return static_cast<double>(p.integer(kFilters)); }
 
 std::uint64_t filter_bytes(const Parameters& p) noexcept { return p.integer(kBits) / 8; }
+
+double lines(const Parameters& p) noexcept {
+  return real_m(p) / static_cast<double>(p.integer(kLineBits));
+}
+
+// sbf.txt §2.3: FP = (1 - (1 - 1/m)^(Kn))^K for n keys in m bits, scattered.
+double rate(const Parameters& p, double keys) noexcept {
+  return p.layout == Layout::blocked ? blocked_bloom_model::rate(real_k(p), keys, lines(p))
+                                     : timing_model::rate(real_k(p), keys, real_m(p));
+}
+
+// In lines, the best K is mostly less.
+std::uint64_t best_k(const Parameters& p, double keys) noexcept {
+  return p.layout == Layout::blocked
+             ? blocked_bloom_model::best_k(keys, lines(p), kMostDerivedHashes)
+             : timing_model::best_k(keys, real_m(p));
+}
+
+// Keys spread over several slices unevenly; the fullest is taken.
+double expected_keys(const Parameters& p) noexcept {
+  return keys_of_fullest(static_cast<double>(p.keys), p.slices);
+}
 
 bool needs_keys(Problem& problem) noexcept {
   problem.set(Error::conflict, "kind bloom needs to know how many distinct keys to expect");
@@ -112,6 +124,10 @@ bool derive_growth(Definition& definition, Problem& problem) noexcept {
   Parameters& p = definition.parameters;
   const bool derived = !definition.has(kK);
   if (derived && p.keys == 0) return needs_keys(problem);
+  if (p.layout == Layout::blocked) {
+    problem.set(Error::unsupported, "kind bloom has no layout \"blocked\" with option grow");
+    return problem.add_hint("Use layout scattered, or no grow.");
+  }
   p.set_integer(kFilters, kGrownFilters);
   p.set_integer(kBits, (p.slice_bytes - sizeof(SliceState)) / kGrownFilters / 8 * 64);
   const double one = timing_model::share_of_rate(definition.wanted_fpr(), filters(p));
@@ -134,9 +150,10 @@ bool derive(Definition& definition, Problem& problem) noexcept {
   Parameters& p = definition.parameters;
   if (p.integer(kGrow) != none) return derive_growth(definition, problem);
   p.set_integer(kBits, Bits::capacity(p.slice_bytes - sizeof(SliceState)));
+  if (p.layout == Layout::blocked) p.set_integer(kLineBits, kLineBytes * 8);
   if (definition.has(kK)) return true;
   if (p.keys == 0) return needs_keys(problem);
-  p.set_integer(kK, best_k(static_cast<double>(p.keys), p.slices, real_m(p)));
+  p.set_integer(kK, best_k(p, expected_keys(p)));
   return true;
 }
 
@@ -148,12 +165,31 @@ Bits bits_of(const Parameters& p, Slice slice, std::uint64_t index) noexcept {
   return Bits(slice.body + index * filter_bytes(p));
 }
 
-bool has(const Parameters& p, ConstBits bits, std::uint64_t hash) noexcept {
-  const std::uint64_t m = p.integer(kBits);
+// Calls `visit` with the bits of a key, counted from the start of a filter, until it says no.
+template <typename Visit>
+bool all_bits(const Parameters& p, std::uint64_t hash, Visit visit) noexcept {
   const unsigned k = static_cast<unsigned>(p.integer(kK));
+  if (p.layout == Layout::blocked) {
+    const std::uint64_t line = region_start(p, filter_bytes(p), hash) * 8;
+    std::uint64_t at[kMostHashes];
+    find_cells(p, hash, k, p.integer(kLineBits), at);
+    return std::all_of(at, at + k, [&](std::uint64_t bit) { return visit(line + bit); });
+  }
+  const std::uint64_t m = p.integer(kBits);
   for (unsigned i = 0; i < k; ++i)
-    if (bits.get(position(hash, i, m)) == 0) return false;
+    if (!visit(position(hash, i, m))) return false;
   return true;
+}
+
+bool has(const Parameters& p, ConstBits bits, std::uint64_t hash) noexcept {
+  return all_bits(p, hash, [&](std::uint64_t at) { return bits.get(at) != 0; });
+}
+
+// The newest filter's: with `grow`, most keys of late are there.
+void prefetch(const Parameters& p, ConstSlice slice, const Element& element) noexcept {
+  prefetch_cells(p, slice.body + newest(*slice.state) * filter_bytes(p), filter_bytes(p),
+                 element.hash, static_cast<unsigned>(p.integer(kK)),
+                 p.layout == Layout::blocked ? p.integer(kLineBits) : p.integer(kBits), 1);
 }
 
 bool test(const Parameters& p, ConstSlice slice, const Element& element) noexcept {
@@ -164,15 +200,14 @@ bool test(const Parameters& p, ConstSlice slice, const Element& element) noexcep
 
 // Sets the bits of a key; returns how many were not.
 std::uint64_t add(const Parameters& p, Bits bits, std::uint64_t hash) noexcept {
-  const std::uint64_t m = p.integer(kBits);
-  const unsigned k = static_cast<unsigned>(p.integer(kK));
   std::uint64_t fresh = 0;
-  for (unsigned i = 0; i < k; ++i) {
-    const std::uint64_t at = position(hash, i, m);
-    if (bits.get(at) != 0) continue;
-    bits.set(at, 1);
-    ++fresh;
-  }
+  all_bits(p, hash, [&](std::uint64_t at) {
+    if (bits.get(at) == 0) {
+      bits.set(at, 1);
+      ++fresh;
+    }
+    return true;
+  });
   return fresh;
 }
 
@@ -238,8 +273,10 @@ bool check(const Parameters& p, ConstSlice slice) noexcept {
 // are equally full, as good as.
 Estimate estimate(const Parameters& p, ConstSlice slice) noexcept {
   const double m = real_m(p), k = real_k(p), all = static_cast<double>(ones(*slice.state));
-  if (p.integer(kGrow) == none)
-    return {all / m, std::pow(all / m, k), -m / k * std::log1p(-all / m)};
+  if (p.integer(kGrow) == none) {
+    const double keys = -m / k * std::log1p(-all / m);
+    return {all / m, p.layout == Layout::blocked ? rate(p, keys) : std::pow(all / m, k), keys};
+  }
   const double last = static_cast<double>(newest_ones(*slice.state)) / m,
                full = static_cast<double>(newest(*slice.state)),
                share = full > 0 ? (all / m - last) / full : 0;
@@ -252,10 +289,27 @@ Estimate estimate(const Parameters& p, ConstSlice slice) noexcept {
 double fpr_bound(const Parameters& p) noexcept {
   if (p.keys == 0) return 1;
   if (p.integer(kGrow) != none) return grown_rate(p);
-  return rate(real_k(p), static_cast<double>(p.keys), p.slices, real_m(p));
+  return rate(p, expected_keys(p));
 }
 
 double fnr_at(const Parameters&, double) noexcept { return 0; }
+
+// The rate after n distinct keys of a slice; with `grow`, in full filters and the newest.
+double rate_after(const Parameters& p, double n) noexcept {
+  const double k = real_k(p), m = real_m(p);
+  if (p.integer(kGrow) == none) return timing_model::rate(k, n, m);
+  const double each = keys_of_one(p), full = std::min(std::floor(n / each), filters(p) - 1);
+  const double one = timing_model::rate(k, each, m);
+  return 1 - (1 - timing_model::rate_of_filters(one, full)) *
+                 (1 - timing_model::rate(k, n - full * each, m));
+}
+
+// False positives depend on the number of distinct keys alone.
+Prediction predict(const Parameters& p, const Stream& stream) noexcept {
+  return {store_model::mean_fpr(stream.distinct() / p.slices,
+                                [&](double n) { return rate_after(p, n); }),
+          stream.repeats() > 0 ? 0 : std::numeric_limits<double>::quiet_NaN()};
+}
 
 }  // namespace
 
@@ -265,13 +319,14 @@ const FilterOps bloom_ops = {
     "classic Bloom filter: no false negatives, for a known number of distinct keys",
     kOptions,
     sizeof kOptions / sizeof *kOptions,
-    /*has_blocked_layout=*/false,
+    /*has_blocked_layout=*/true,
     /*keeps_fpr_forever=*/false,
     /*uses_importance=*/false,
     /*uses_time=*/false,
     /*learns_from_repeats=*/false,
     derive,
     /*init=*/nullptr,
+    prefetch,
     test,
     insert,
     /*expired=*/nullptr,
@@ -281,6 +336,7 @@ const FilterOps bloom_ops = {
     estimate,
     fpr_bound,
     fnr_at,
+    predict,
 };
 
 }  // namespace streamfilter

@@ -125,23 +125,22 @@ class Writer {
 
 void write_span(Writer& out, std::uint64_t amount, bool rows) noexcept {
   struct Unit {
-    const char* name;
-    std::uint64_t microseconds;
+    const char* one;
+    const char* many;
+    std::uint64_t size;  // in microseconds or rows
   };
-  static constexpr Unit kUnits[] = {{" days", 86400000000}, {" hours", 3600000000},
-                                    {" minutes", 60000000}, {" seconds", 1000000},
-                                    {" ms", 1000},          {" us", 1}};
-  if (rows) {
-    out.add(amount);
-    out.add(" rows");
-    return;
-  }
-  for (const Unit& unit : kUnits)
-    if (amount % unit.microseconds == 0) {
-      out.add(amount / unit.microseconds);
-      out.add(unit.name);
-      return;
-    }
+  static constexpr Unit kRows = {" row", " rows", 1};
+  static constexpr Unit kUnits[] = {{" day", " days", 86400000000},
+                                    {" hour", " hours", 3600000000},
+                                    {" minute", " minutes", 60000000},
+                                    {" second", " seconds", 1000000},
+                                    {" ms", " ms", 1000},
+                                    {" us", " us", 1}};
+  const Unit* unit = rows ? &kRows : kUnits;
+  while (amount % unit->size != 0) ++unit;
+  const std::uint64_t count = amount / unit->size;
+  out.add(count);
+  out.add(count == 1 ? unit->one : unit->many);
 }
 
 void write_option(Writer& out, const Parameters& parameters, const OptionSpec& option) noexcept {

@@ -9,6 +9,7 @@
 #include "streamfilter/core/kinds.hpp"
 #include "streamfilter/core/quotient.hpp"
 #include "streamfilter/core/random.hpp"
+#include "streamfilter/core/store_model.hpp"
 
 #include "streamfilter/core/no_postgres.hpp"
 
@@ -418,6 +419,25 @@ double fnr_at(const Parameters& p, double gap) noexcept {
                                 all(p, kSliceRows), all(p, kSliceBuckets));
 }
 
+// Repeats that all come after a gap keep the rows of their keys from being idle for as long as they
+// come, and these rows fill with keys that come no more: there is a model only while all keys fit.
+Prediction predict(const Parameters& p, const Stream& stream) noexcept {
+  constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+  if (p.key_shift != 0) return {kUnknown, kUnknown};
+  const Signatures signatures(p);
+  const double rows = all(p, kSliceRows), buckets = all(p, kSliceBuckets);
+  const auto held = [&](double n) { return store_model::held(n, buckets / p.slices, p.slices); };
+  if (stream.gap() > 0 && held(stream.distinct()) < stream.distinct() * (1 - 1e-9))
+    return {kUnknown, kUnknown};
+  const auto rate = [&](double n) {
+    return n > 0 ? sqf_model::dynamic_fpr_bound(signatures.selected(), signatures.unselected(), n,
+                                                rows, buckets)
+                 : 0;
+  };
+  return {store_model::mean_fpr(stream.distinct(), rate),
+          store_model::mean_fnr(stream, held, rate)};
+}
+
 }  // namespace
 
 const FilterOps dsqf_ops = {
@@ -433,6 +453,7 @@ const FilterOps dsqf_ops = {
     /*learns_from_repeats=*/true,
     derive,
     /*init=*/nullptr,
+    /*prefetch=*/nullptr,
     test,
     insert,
     /*expired=*/nullptr,
@@ -442,6 +463,7 @@ const FilterOps dsqf_ops = {
     estimate,
     fpr_bound,
     fnr_at,
+    predict,
 };
 
 }  // namespace streamfilter

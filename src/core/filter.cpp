@@ -93,6 +93,12 @@ bool check(const void* bytes, std::size_t length, Problem& problem) noexcept {
   return true;
 }
 
+void prefetch(const Header* header, const Element& element) noexcept {
+  const Parameters& parameters = header->parameters;
+  if (const FilterOps* ops = find_ops(parameters.kind); ops->prefetch != nullptr)
+    ops->prefetch(parameters, slice_at(header, slice_of(parameters, element.hash)), element);
+}
+
 bool test(const Header* header, const Element& element) noexcept {
   const Parameters& parameters = header->parameters;
   return find_ops(parameters.kind)

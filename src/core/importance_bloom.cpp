@@ -7,13 +7,18 @@
 //
 // The importance of an element may be any number. Beyond the ends of importance_range it counts as
 // the nearest end, infinite ones included; NaN, for an importance that is missing, as the least.
+//
+// With layout blocked every 64-byte line is such a filter of its own, as in stable_bloom.cpp. That
+// is for random deletion only: a line has too few cells for what the model says of the other.
 #include <algorithm>
 #include <cmath>
 
+#include "streamfilter/core/cells_model.hpp"
 #include "streamfilter/core/counting_cells.hpp"
 #include "streamfilter/core/ibf_model.hpp"
 #include "streamfilter/core/kinds.hpp"
 #include "streamfilter/core/random.hpp"
+#include "streamfilter/core/regions.hpp"
 
 #include "streamfilter/core/no_postgres.hpp"
 
@@ -27,7 +32,7 @@ enum Slot : unsigned {
   kDelete,
   kRange,                 // two numbers in the next slots
   kLevels = kRange + 3,   // up to 14 numbers in the next slots
-  kCells = kLevels + 15,  // derived: m of one slice
+  kCells = kLevels + 15,  // derived: m of one region
 };
 
 constexpr unsigned kMostHashes = 32;
@@ -62,11 +67,16 @@ std::uint64_t non_zero(const SliceState& state) noexcept { return state.own[0]; 
 
 unsigned cell_bits(const Parameters& p) noexcept { return cell_bits_for(p.integer(kMax)); }
 
+std::uint64_t regions_of_slice(const Parameters& p) noexcept {
+  const std::uint64_t bytes = p.slice_bytes - sizeof(SliceState);
+  return bytes / region_bytes(p, bytes);
+}
+
 bool has_two_classes(const Parameters& p) noexcept { return p.kind == Kind::ibf2c; }
 
-ibf_model::Setting setting_of(const Parameters& p, double slices) noexcept {
+ibf_model::Setting setting_of(const Parameters& p, double regions) noexcept {
   return {static_cast<double>(p.integer(kK)), static_cast<double>(p.integer(kP)),
-          static_cast<double>(p.integer(kCells)) * slices,
+          static_cast<double>(p.integer(kCells)) * regions,
           static_cast<ibf_model::Deletion>(p.integer(kDelete))};
 }
 
@@ -85,8 +95,8 @@ bool derive_importance(Definition& definition, Problem& problem) noexcept {
       if (!(p.real(kLevels + i) < p.real(kLevels + i + 1)))
         return problem.set(Error::conflict, "the numbers of option importance_levels must ascend");
     if (!has_two_classes(p) && thresholds >= max) {
-      problem.set(Error::conflict, "%u numbers in option importance_levels are too many for max %u",
-                  static_cast<unsigned>(thresholds), static_cast<unsigned>(max));
+      problem.set(Error::conflict, "too many numbers in option importance_levels for max %u: %u",
+                  static_cast<unsigned>(max), static_cast<unsigned>(thresholds));
       return problem.add_detail("Numbers up to one less than max divide the levels 1 to max.");
     }
     return true;
@@ -111,8 +121,14 @@ bool derive(Definition& definition, Problem& problem) noexcept {
   if (!definition.has(kK)) p.set_integer(kK, kDefaultK);
   if (!definition.has(kDelete)) p.set_integer(kDelete, p.kind == Kind::ibfh);
   if (!derive_importance(definition, problem)) return false;
+  if (p.layout == Layout::blocked && p.integer(kDelete) != 0) {
+    problem.set(Error::unsupported, "kind %s has no layout \"blocked\" with delete value",
+                find_ops(p.kind)->name);
+    return problem.add_hint("Use layout scattered, or delete random.");
+  }
 
-  p.set_integer(kCells, cells_in(p.slice_bytes - sizeof(SliceState), cell_bits(p)));
+  const std::uint64_t bytes = p.slice_bytes - sizeof(SliceState);
+  p.set_integer(kCells, cells_in(region_bytes(p, bytes), cell_bits(p)));
   const double fpr = definition.wanted_fpr(), m = static_cast<double>(p.integer(kCells));
   if (!definition.has(kP))
     p.set_integer(
@@ -121,8 +137,11 @@ bool derive(Definition& definition, Problem& problem) noexcept {
       p.integer(kK) >= p.integer(kCells)) {
     problem.set(Error::too_small, "kind %s would have to decrement more cells than it has",
                 find_ops(p.kind)->name);
-    problem.add_detail("A slice has %.0f cells, which are too few for fpr %g.", m, fpr);
-    return problem.add_hint("Use more memory, fewer slices or a larger fpr.");
+    const bool blocked = p.layout == Layout::blocked;
+    problem.add_detail("A %s has %.0f cells, which are too few for fpr %g.",
+                       blocked ? "line" : "slice", m, fpr);
+    return problem.add_hint(blocked ? "Use layout scattered, a smaller max or a larger fpr."
+                                    : "Use more memory, fewer slices or a larger fpr.");
   }
   return true;
 }
@@ -149,11 +168,13 @@ unsigned level_of(const Parameters& p, double importance) noexcept {
 
 template <unsigned bits>
 bool test_cells(const Parameters& p, ConstSlice slice, std::uint64_t hash) noexcept {
-  const PackedCells<bits, const unsigned char> cells(slice.body);
-  const std::uint64_t m = p.integer(kCells);
+  const PackedCells<bits, const unsigned char> cells(slice.body +
+                                                     region_start(p, slice.bytes, hash));
   const unsigned k = static_cast<unsigned>(p.integer(kK));
+  std::uint64_t at[kMostHashes];
+  find_cells(p, hash, k, p.integer(kCells), at);
   for (unsigned i = 0; i < k; ++i)
-    if (cells.get(position(hash, i, m)) == 0) return false;
+    if (cells.get(at[i]) == 0) return false;
   return true;
 }
 
@@ -196,15 +217,12 @@ std::uint64_t delete_value(const Parameters& p, const PackedCells<bits>& cells,
 // the cell to M. It is left as it is here, as in Algorithm 2.
 template <unsigned bits>
 bool insert_cells(const Parameters& p, Slice slice, const Element& element) noexcept {
-  const PackedCells<bits> cells(slice.body);
-  const std::uint64_t m = p.integer(kCells);
+  const PackedCells<bits> cells(slice.body + region_start(p, slice.bytes, element.hash));
   const unsigned k = static_cast<unsigned>(p.integer(kK)), level = level_of(p, element.importance);
   std::uint64_t at[kMostHashes];
+  find_cells(p, element.hash, k, p.integer(kCells), at);
   bool seen = true;
-  for (unsigned i = 0; i < k; ++i) {
-    at[i] = position(element.hash, i, m);
-    seen &= cells.get(at[i]) != 0;
-  }
+  for (unsigned i = 0; i < k; ++i) seen &= cells.get(at[i]) != 0;
 
   const std::uint64_t emptied = p.integer(kDelete) != 0
                                     ? delete_value<bits>(p, cells, slice.state->random)
@@ -220,6 +238,11 @@ bool insert_cells(const Parameters& p, Slice slice, const Element& element) noex
   return seen;
 }
 
+void prefetch(const Parameters& p, ConstSlice slice, const Element& element) noexcept {
+  prefetch_cells(p, slice.body, slice.bytes, element.hash, static_cast<unsigned>(p.integer(kK)),
+                 p.integer(kCells), cell_bits(p));
+}
+
 bool test(const Parameters& p, ConstSlice slice, const Element& element) noexcept {
   return with_cell_width(
       cell_bits(p), [&](auto width) { return test_cells<width.value>(p, slice, element.hash); });
@@ -231,20 +254,21 @@ bool insert(const Parameters& p, Slice slice, const Element& element) noexcept {
 }
 
 void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
-  merge_cells(into, from, into.bytes, cell_bits(p), p.integer(kCells), p.integer(kK),
-              non_zero(*into.state), non_zero(*from.state));
+  merge_cells(into, from, region_bytes(p, into.bytes), cell_bits(p), p.integer(kCells),
+              p.integer(kK), non_zero(*into.state), non_zero(*from.state));
 }
 
 bool check(const Parameters& p, ConstSlice slice) noexcept {
   std::uint64_t count;
-  return check_cells(slice, cell_bits(p), p.integer(kCells), p.integer(kMax), count) &&
+  return check_regions(slice, region_bytes(p, slice.bytes), cell_bits(p), p.integer(kCells),
+                       p.integer(kMax), count) &&
          count == non_zero(*slice.state);
 }
 
 // A key is counted as distinct when it is reported as new.
 Estimate estimate(const Parameters& p, ConstSlice slice) noexcept {
-  const double fill =
-      static_cast<double>(non_zero(*slice.state)) / static_cast<double>(p.integer(kCells));
+  const double fill = static_cast<double>(non_zero(*slice.state)) /
+                      static_cast<double>(p.integer(kCells) * regions_of_slice(p));
   return {fill, std::pow(fill, static_cast<double>(p.integer(kK))),
           static_cast<double>(slice.state->novel)};
 }
@@ -258,7 +282,17 @@ double fnr_at(const Parameters& p, double gap) noexcept {
   const unsigned max = static_cast<unsigned>(p.integer(kMax));
   return ibf_model::mean_fnr(
       gap, has_two_classes(p) ? ibf_model::two_classes(max) : ibf_model::uniform(max),
-      setting_of(p, p.slices));
+      setting_of(p, static_cast<double>(p.slices * regions_of_slice(p))));
+}
+
+// All cells are set to the level of importance 0.
+Prediction predict(const Parameters& p, const Stream& stream) noexcept {
+  const ibf_model::Setting s = setting_of(p, 1);
+  const unsigned level = level_of(p, 0);
+  const double looks = ibf_model::looks(ibf_model::most_important(level), s);
+  return cells_model::predict(
+      {s.k, s.m, level, looks / s.m, s.deletion == ibf_model::Deletion::value},
+      stream.part(p.slices));
 }
 
 constexpr FilterOps row(Kind kind, const char* name, const char* summary,
@@ -268,13 +302,14 @@ constexpr FilterOps row(Kind kind, const char* name, const char* summary,
           summary,
           options,
           sizeof kOptions / sizeof *kOptions,
-          /*has_blocked_layout=*/false,
+          /*has_blocked_layout=*/true,
           /*keeps_fpr_forever=*/true,
           /*uses_importance=*/true,
           /*uses_time=*/false,
           /*learns_from_repeats=*/true,
           derive,
           /*init=*/nullptr,
+          prefetch,
           test,
           insert,
           /*expired=*/nullptr,
@@ -283,7 +318,8 @@ constexpr FilterOps row(Kind kind, const char* name, const char* summary,
           check,
           estimate,
           fpr_bound,
-          fnr_at};
+          fnr_at,
+          predict};
 }
 
 }  // namespace

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <cstdio>
 
-#include "streamfilter/core/block.hpp"
-#include "streamfilter/core/filter_ops.hpp"
+#include "streamfilter/core/auto_kind.hpp"
+#include "streamfilter/core/filter.hpp"
 #include "streamfilter/core/names.hpp"
 
 #include "streamfilter/core/no_postgres.hpp"
@@ -19,6 +19,7 @@ constexpr std::uint64_t kMostMemory = std::uint64_t{1} << 46;
 constexpr std::uint64_t kLeastSliceBytes = sizeof(SliceState) + 64;
 constexpr std::uint32_t kMostSlices = 65536;
 constexpr double kMostKeys = 1e15;
+constexpr double kForgettable = 0.01;  // the false-negative rate of keys that count as remembered
 
 constexpr const char* kLayouts[] = {"scattered", "blocked", nullptr};
 constexpr const char* kNulls[] = {"distinct", "not distinct", nullptr};
@@ -158,7 +159,8 @@ bool whole_number(const char* name, const char* value, double low, double high,
     double real;
     if (parse_real(value, real) && (real < low || real > high))
       return bad_range(problem, name, value, low, high);
-    return bad_value(problem, Error::syntax, name, value);
+    bad_value(problem, Error::syntax, name, value);
+    return problem.add_hint("Give a whole number from %.15g to %.15g.", low, high);
   }
   if (static_cast<double>(result) < low || static_cast<double>(result) > high)
     return bad_range(problem, name, value, low, high);
@@ -221,7 +223,8 @@ bool set_reals(Definition& definition, const OptionSpec& option, const char* val
       return bad_range(problem, option.name, value, option.low, option.high);
     if (count == option.max_count) {
       bad_value(problem, Error::out_of_range, option.name, value);
-      return problem.add_detail("At most %u numbers can be given.", option.max_count);
+      return problem.add_detail("At most %u %s can be given.", option.max_count,
+                                option.max_count == 1 ? "number" : "numbers");
     }
     p.set_real(option.slot + 1 + count++, real);
     if (comma == nullptr) break;
@@ -351,14 +354,23 @@ bool keeps_fpr(const Definition& definition) noexcept {
          definition.wanted_fpr();
 }
 
-// The least memory (to 1/64) in which the kind keeps `fpr` for `keys` keys; 0: none.
-std::uint64_t memory_for_keys(const Definition& definition) noexcept {
+// Does `keys` say, in a kind that keeps fpr anyway, how many keys shall be remembered? Others that
+// forget would need out of all proportion.
+bool remembers_keys(Kind kind) noexcept { return kind == Kind::clq; }
+
+// Would the kind keep fpr in so much memory, and remember the keys?
+bool suffices(Definition attempt, std::uint64_t memory) noexcept {
   Problem ignored;
-  const auto enough = [&](std::uint64_t memory) {
-    Definition attempt = definition;
-    attempt.parameters.memory = memory;
-    return derive_in_memory(attempt, ignored) && keeps_fpr(attempt);
-  };
+  Parameters& p = attempt.parameters;
+  p.memory = memory;
+  return derive_in_memory(attempt, ignored) && keeps_fpr(attempt) &&
+         (!remembers_keys(p.kind) ||
+          window_keys(p, kForgettable) >= static_cast<double>(p.keys));
+}
+
+// The least memory (to 1/64) that suffices for `keys` keys; 0: none.
+std::uint64_t memory_for_keys(const Definition& definition) noexcept {
+  const auto enough = [&](std::uint64_t memory) { return suffices(definition, memory); };
   std::uint64_t high = 1024;
   while (!enough(high)) {
     high *= 2;
@@ -389,20 +401,6 @@ bool cannot_keep(const Definition& definition, Problem& problem) noexcept {
                           forever);
 }
 
-// `auto`: a Bloom filter where the number of keys is known and it keeps fpr in that memory (it then
-// has no false negatives at all), otherwise a Stable Bloom Filter.
-void choose_kind(Definition& definition) noexcept {
-  Parameters& p = definition.parameters;
-  p.kind = Kind::sbf;
-  if (p.keys == 0 || p.layout == Layout::blocked) return;
-  Definition attempt = definition;
-  attempt.parameters.kind = Kind::bloom;
-  if (!definition.memory_given) attempt.parameters.memory = memory_for_keys(attempt);
-  Problem ignored;
-  if (attempt.parameters.memory > 0 && derive_in_memory(attempt, ignored) && keeps_fpr(attempt))
-    p.kind = Kind::bloom;
-}
-
 }  // namespace
 
 bool set_option(Definition& definition, const char* name, const char* value,
@@ -410,7 +408,9 @@ bool set_option(Definition& definition, const char* name, const char* value,
   bool known;
   if (!set_common_option(definition, name, value, known, problem)) return false;
   if (known) return true;
-  const FilterOps* ops = find_ops(definition.parameters.kind);
+  const FilterOps* ops = definition.parameters.kind == Kind::automatic
+                             ? kind_of_auto_option(name)
+                             : find_ops(definition.parameters.kind);
   for (unsigned i = 0; ops != nullptr && i < ops->option_count; ++i)
     if (std::strcmp(ops->options[i].name, name) == 0)
       return set_kind_option(definition, ops->options[i], value, problem);
@@ -424,10 +424,12 @@ bool complete(Definition& definition, Problem& problem) noexcept {
   if (ops == nullptr) return problem.set(Error::unknown_name, "unknown kind of filter");
   if (p.layout == Layout::blocked && !ops->has_blocked_layout)
     return problem.set(Error::unsupported, "kind %s has no layout \"blocked\"", ops->name);
-  const bool promised = definition.given == 0 && p.keys > 0 && !ops->keeps_fpr_forever;
+  const bool promised = definition.given == 0 && p.keys > 0;
   if (!definition.memory_given) {
-    p.memory = promised ? memory_for_keys(definition) : kDefaultMemory;
-    if (p.memory == 0) p.memory = kMostMemory;
+    const bool for_keys = p.keys > 0 && (!ops->keeps_fpr_forever || remembers_keys(p.kind) ||
+                                         (promised && !suffices(definition, kDefaultMemory)));
+    p.memory = for_keys ? memory_for_keys(definition) : kDefaultMemory;
+    if (p.memory == 0) p.memory = promised ? kMostMemory : kDefaultMemory;
   }
   if (!derive_in_memory(definition, problem)) return false;
   if (promised && !keeps_fpr(definition)) return cannot_keep(definition, problem);

@@ -8,6 +8,7 @@
 #include "streamfilter/core/kinds.hpp"
 #include "streamfilter/core/quotient.hpp"
 #include "streamfilter/core/random.hpp"
+#include "streamfilter/core/store_model.hpp"
 
 #include "streamfilter/core/no_postgres.hpp"
 
@@ -337,6 +338,106 @@ double fnr_at(const Parameters& p, double gap) noexcept {
                         static_cast<unsigned>(p.integer(kBuckets)), all_rows(p));
 }
 
+double fpr_after(const Parameters& p, double keys) noexcept {
+  const Signatures signatures(p);
+  if (!(keys > 0)) return 0;
+  return sqf_model::fpr_bound(signatures.selected(), signatures.unselected(),
+                              static_cast<unsigned>(p.integer(kBuckets)), keys, all_rows(p));
+}
+
+// The probability that a row was chosen by `least` or more of n keys.
+double has_met(const Parameters& p, double least, double n) noexcept {
+  const double mean = n / all_rows(p);
+  double fewer = 0, term = std::exp(-mean);
+  for (double i = 0; i < least; ++i) {
+    fewer += term;
+    term *= mean / (i + 1);
+  }
+  return std::max(0.0, 1 - fewer);
+}
+
+// The probability that a key has left its row while `others` came there: each that is stored evicts
+// it with probability `risk`; new keys are stored, and repeats that had left.
+double left_row(double others, double risk, double fresh) noexcept {
+  double missed = 0;
+  for (int round = 0; round < 100; ++round) {
+    const double stored = fresh + (1 - fresh) * missed;
+    const double now = -std::expm1(others * std::log1p(-risk * stored));
+    if (now - missed <= 1e-9) return now;
+    missed = now;
+  }
+  return missed;
+}
+
+// Repeats that all come after a gap: Poisson many others come to the row meanwhile, and most of
+// them again in the next gap.
+double mean_fnr_at_gap(const Parameters& p, const Stream& stream) noexcept {
+  constexpr int kTimes = 64, kCounts = 64;
+  const double gap = stream.gap(), k = static_cast<double>(p.integer(kBuckets)),
+               mean = gap / all_rows(p), spread = 6 * std::sqrt(mean) + 6;
+  const double first = std::max(0.0, std::floor(mean - spread)),
+               stride = std::max(1.0, std::ceil((mean + spread - first) / kCounts));
+  double sum = 0;
+  for (int i = 0; i < kTimes; ++i) {
+    const double time = gap + (stream.rows() - gap) * (i + 0.5) / kTimes,
+                 fresh = (stream.distinct_in(time) - stream.distinct_in(time - gap)) / gap,
+                 n = stream.distinct_in(time - gap / 2);
+    double missed = 0, all = 0;
+    for (double others = first; others <= mean + spread; others += stride) {
+      // With those that came before, is the row full when one of them is stored?
+      const double risk = has_met(p, k - others, std::max(0.0, n - gap)) / k;
+      const double weight = std::exp(others * std::log(mean) - mean - std::lgamma(others + 1));
+      missed += weight * left_row(others, risk, fresh);
+      all += weight;
+    }
+    sum += missed / all * (1 - fpr_after(p, n));
+  }
+  return sum / kTimes;
+}
+
+// How many of n keys that are seen equally often are found. In a row of few keys, one more has the
+// signature of one that is there with probability collision() for each; of more than k signatures,
+// each is there with equal probability. In long rows, keys are as good as independent.
+double found(const Parameters& p, double n) noexcept {
+  constexpr double kLongRow = 6;
+  constexpr int kMost = 48;
+  const Signatures signatures(p);
+  const double per_row = n / all_rows(p);
+  const unsigned k = static_cast<unsigned>(p.integer(kBuckets));
+  if (per_row > kLongRow) {
+    const double held = std::min(n, sqf_model::mean_fill(n, all_rows(p), k) * all_rows(p));
+    return held + (n - held) * fpr_after(p, n);
+  }
+  const double same = sqf_model::collision(signatures.selected(), signatures.unselected());
+  double different[kMost + 1] = {1};  // probability of so many signatures
+  double missed = 0, rows = std::exp(-per_row);
+  for (int keys = 1; keys <= kMost; ++keys) {
+    rows *= per_row / keys;  // the share of rows with so many keys
+    double missed_here = 0;
+    for (int i = keys; i > 0; --i) {
+      different[i] = different[i] * std::min(1.0, i * same) +
+                     different[i - 1] * std::max(0.0, 1 - (i - 1) * same);
+      if (static_cast<unsigned>(i) > k)
+        missed_here += different[i] * (1 - k / static_cast<double>(i));
+    }
+    different[0] = 0;
+    missed += rows * keys * missed_here;
+  }
+  return std::max(0.0, n - missed * all_rows(p));
+}
+
+Prediction predict(const Parameters& p, const Stream& stream) noexcept {
+  constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+  if (p.key_shift != 0) return {kUnknown, kUnknown};
+  double fnr = kUnknown;
+  if (stream.gap() == 0)
+    fnr = store_model::mean_fnr(
+        stream, [&](double n) { return found(p, n); }, [](double) { return 0.0; });
+  else if (stream.repeats() > 0)
+    fnr = mean_fnr_at_gap(p, stream);
+  return {store_model::mean_fpr(stream.distinct(), [&](double n) { return fpr_after(p, n); }), fnr};
+}
+
 }  // namespace
 
 const FilterOps sqf_ops = {
@@ -352,6 +453,7 @@ const FilterOps sqf_ops = {
     /*learns_from_repeats=*/false,
     derive,
     /*init=*/nullptr,
+    /*prefetch=*/nullptr,
     test,
     insert,
     /*expired=*/nullptr,
@@ -361,6 +463,7 @@ const FilterOps sqf_ops = {
     estimate,
     fpr_bound,
     fnr_at,
+    predict,
 };
 
 }  // namespace streamfilter

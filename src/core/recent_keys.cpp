@@ -20,6 +20,7 @@
 #include "streamfilter/core/kinds.hpp"
 #include "streamfilter/core/packed_words.hpp"
 #include "streamfilter/core/random.hpp"
+#include "streamfilter/core/store_model.hpp"
 
 #include "streamfilter/core/no_postgres.hpp"
 
@@ -438,6 +439,19 @@ double fnr_at(const Parameters& p, double gap) noexcept {
   return forgotten * (1 - q_of(p));
 }
 
+// With a gap, as many keys lie between a key and its repeat. What Clock makes of that near the end
+// of its reach is not modelled.
+Prediction predict(const Parameters& p, const Stream& stream) noexcept {
+  const auto held = [&](double n) { return store_model::held(n, entries(p), p.slices); };
+  const auto rate_after = [&](double n) { return rate(p, held(n) / p.slices); };
+  double fnr = std::numeric_limits<double>::quiet_NaN();
+  if (stream.gap() == 0)
+    fnr = store_model::mean_fnr(stream, held, rate_after);
+  else if (stream.repeats() > 0 && p.integer(kPolicy) == lru)
+    fnr = fnr_at(p, stream.gap());
+  return {store_model::mean_fpr(stream.distinct(), rate_after), fnr};
+}
+
 constexpr FilterOps row(Kind kind, const char* name, const char* summary,
                         unsigned option_count) noexcept {
   return {kind,
@@ -452,6 +466,7 @@ constexpr FilterOps row(Kind kind, const char* name, const char* summary,
           /*learns_from_repeats=*/true,
           derive,
           /*init=*/nullptr,
+          /*prefetch=*/nullptr,
           test,
           insert,
           /*expired=*/nullptr,
@@ -460,7 +475,8 @@ constexpr FilterOps row(Kind kind, const char* name, const char* summary,
           check,
           estimate,
           fpr_bound,
-          fnr_at};
+          fnr_at,
+          predict};
 }
 
 }  // namespace

@@ -54,6 +54,10 @@ double fnr_at(const Parameters& p, double gap) noexcept {
   return bit_arrays_model::fnr_bound(setting(p), gap / p.slices);
 }
 
+Prediction predict(const Parameters& p, const Stream& stream) noexcept {
+  return bit_arrays_model::predict(setting(p), stream.part(p.slices));
+}
+
 // The fewest arrays that keep fpr: false negatives are fewest with k = 1 (§6.1). Without `keys`
 // this is Eq. 6.1, k = ln fpr / ln(1 - 1/e), rounded up.
 bool derive_arrays(Definition& definition, Problem& problem) noexcept {
@@ -138,6 +142,7 @@ const FilterOps rsbf_ops = {
     /*learns_from_repeats=*/true,
     derive,
     /*init=*/nullptr,
+    /*prefetch=*/nullptr,
     bit_arrays::test,
     insert,
     /*expired=*/nullptr,
@@ -147,6 +152,7 @@ const FilterOps rsbf_ops = {
     bit_arrays::estimate,
     fpr_bound,
     fnr_at,
+    predict,
 };
 
 }  // namespace streamfilter

@@ -8,10 +8,13 @@
 // if the K cells of a key differ, which they do.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
+#include "streamfilter/core/cells_model.hpp"
 #include "streamfilter/core/counting_cells.hpp"
 #include "streamfilter/core/kinds.hpp"
 #include "streamfilter/core/random.hpp"
+#include "streamfilter/core/regions.hpp"
 #include "streamfilter/core/sbf_model.hpp"
 
 #include "streamfilter/core/no_postgres.hpp"
@@ -19,12 +22,9 @@
 namespace streamfilter {
 namespace {
 
-// kCells: m, the cells of one region. A region is what the cells of a key and those decremented for
-// it are drawn from: a line, or scattered the whole slice.
+// kCells: m, the cells of one region, from which the decremented ones are drawn, too: of a line, or
+// scattered of the whole slice.
 enum Slot : unsigned { kMax, kCellBits, kK, kP, kGap, kCells };
-
-constexpr std::uint64_t kLineBytes = 64;
-constexpr unsigned kRegionHash = 1000;  // a number that no cell of a key has
 
 constexpr unsigned kMostHashes = 32;
 
@@ -38,10 +38,6 @@ constexpr OptionSpec kOptions[] = {
 
 std::uint64_t& non_zero(SliceState& state) noexcept { return state.own[0]; }
 std::uint64_t non_zero(const SliceState& state) noexcept { return state.own[0]; }
-
-std::uint64_t region_bytes(const Parameters& p, std::uint64_t slice_bytes) noexcept {
-  return p.layout == Layout::blocked ? kLineBytes : slice_bytes;
-}
 
 double cells_of_slice(const Parameters& p) noexcept {
   const std::uint64_t bytes = p.slice_bytes - sizeof(SliceState);
@@ -96,30 +92,13 @@ bool derive(Definition& definition, Problem& problem) noexcept {
   return true;
 }
 
-// Where the region of a key starts in the body of its slice.
-std::uint64_t region_start(const Parameters& p, std::uint64_t slice_bytes,
-                           std::uint64_t hash) noexcept {
-  if (p.layout != Layout::blocked) return 0;
-  return position(hash, kRegionHash, slice_bytes / kLineBytes) * kLineBytes;
-}
-
-// The K cells of a key in its region: independent as printed, or in a line all different.
-void find_cells(const Parameters& p, std::uint64_t hash, std::uint64_t* at) noexcept {
-  const std::uint64_t m = p.integer(kCells);
-  const unsigned k = static_cast<unsigned>(p.integer(kK));
-  for (unsigned i = 0; i < k; ++i) at[i] = position(hash, i, m);
-  if (p.layout != Layout::blocked) return;
-  for (unsigned i = 1; i < k; ++i)
-    while (std::find(at, at + i, at[i]) != at + i) at[i] = at[i] + 1 < m ? at[i] + 1 : 0;
-}
-
 template <unsigned bits>
 bool test_cells(const Parameters& p, ConstSlice slice, std::uint64_t hash) noexcept {
   const PackedCells<bits, const unsigned char> cells(slice.body +
                                                      region_start(p, slice.bytes, hash));
   const unsigned k = static_cast<unsigned>(p.integer(kK));
   std::uint64_t at[kMostHashes];
-  find_cells(p, hash, at);
+  find_cells(p, hash, k, p.integer(kCells), at);
   for (unsigned i = 0; i < k; ++i)
     if (cells.get(at[i]) == 0) return false;
   return true;
@@ -132,7 +111,7 @@ bool insert_cells(const Parameters& p, Slice slice, std::uint64_t hash) noexcept
   const unsigned k = static_cast<unsigned>(p.integer(kK)),
                  max = static_cast<unsigned>(p.integer(kMax));
   std::uint64_t at[kMostHashes];
-  find_cells(p, hash, at);
+  find_cells(p, hash, k, m, at);
   bool seen = true;
   for (unsigned i = 0; i < k; ++i) seen &= cells.get(at[i]) != 0;
 
@@ -148,6 +127,11 @@ bool insert_cells(const Parameters& p, Slice slice, std::uint64_t hash) noexcept
   }
   non_zero(*slice.state) += filled - emptied;
   return seen;
+}
+
+void prefetch(const Parameters& p, ConstSlice slice, const Element& element) noexcept {
+  prefetch_cells(p, slice.body, slice.bytes, element.hash, static_cast<unsigned>(p.integer(kK)),
+                 p.integer(kCells), p.integer(kCellBits));
 }
 
 bool test(const Parameters& p, ConstSlice slice, const Element& element) noexcept {
@@ -172,15 +156,9 @@ bool check(const Parameters& p, ConstSlice slice) noexcept {
   const unsigned cell_bits = static_cast<unsigned>(p.integer(kCellBits));
   const std::uint64_t bytes = region_bytes(p, slice.bytes);
   if (p.integer(kCells) != cells_in(bytes, cell_bits)) return false;
-  std::uint64_t sum = 0;
-  for (std::uint64_t start = 0; start + bytes <= slice.bytes; start += bytes) {
-    std::uint64_t counted;
-    if (!check_cells({slice.state, slice.body + start, bytes}, cell_bits, p.integer(kCells),
-                     p.integer(kMax), counted))
-      return false;
-    sum += counted;
-  }
-  return sum == non_zero(*slice.state);
+  std::uint64_t count;
+  return check_regions(slice, bytes, cell_bits, p.integer(kCells), p.integer(kMax), count) &&
+         count == non_zero(*slice.state);
 }
 
 // A key is counted as distinct when it is reported as new.
@@ -203,6 +181,17 @@ double fnr_at(const Parameters& p, double gap) noexcept {
                         cells_of_slice(p) * p.slices);
 }
 
+// Every region sees its share of the stream. How unevenly gaps fall on lines is not modelled.
+Prediction predict(const Parameters& p, const Stream& stream) noexcept {
+  constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+  if (p.layout == Layout::blocked && stream.gap() > 0) return {kUnknown, kUnknown};
+  const double m = static_cast<double>(p.integer(kCells)), regions = cells_of_slice(p) / m;
+  return cells_model::predict(
+      {static_cast<double>(p.integer(kK)), m, static_cast<unsigned>(p.integer(kMax)),
+       static_cast<double>(p.integer(kP)) / m, /*by_value=*/false},
+      stream.part(regions * p.slices));
+}
+
 }  // namespace
 
 const FilterOps sbf_ops = {
@@ -218,6 +207,7 @@ const FilterOps sbf_ops = {
     /*learns_from_repeats=*/true,
     derive,
     /*init=*/nullptr,
+    prefetch,
     test,
     insert,
     /*expired=*/nullptr,
@@ -227,6 +217,7 @@ const FilterOps sbf_ops = {
     estimate,
     fpr_bound,
     fnr_at,
+    predict,
 };
 
 }  // namespace streamfilter

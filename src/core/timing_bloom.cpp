@@ -29,6 +29,7 @@
 #include "streamfilter/core/boost_policy.hpp"
 #include "streamfilter/core/kinds.hpp"
 #include "streamfilter/core/packed_words.hpp"
+#include "streamfilter/core/store_model.hpp"
 #include "streamfilter/core/timing_model.hpp"
 
 #include "streamfilter/core/no_postgres.hpp"
@@ -601,6 +602,75 @@ double fnr_at(const Parameters& p, double gap) noexcept {
                                  static_cast<unsigned>(p.integer(kEqual)), overwritten);
 }
 
+// Repeats that all come after a gap. A repeat does not prolong its key's window, so the J-th after
+// an accepted row is the next that is accepted, J gaps being the first beyond the window; and the
+// window is the shorter in rows of the stream, the more are accepted: all, when the stream begins.
+// That it begins with many new keys is otherwise neglected: it is long beside the window.
+struct AtGap {
+  double missed;  // share of the repeats
+  double window;  // in rows of the stream
+};
+
+AtGap at_gap(const Stream& stream, double window) noexcept {
+  const double gap = stream.gap(), again = stream.again(), all = stream.rows();
+  double missed = 1, rows = window;
+  for (int round = 0; round < 200; ++round) {
+    rows = window / (1 - again + again * missed);
+    const double j = std::floor(rows / gap) + 1;
+    if (j * gap >= all) return {0, rows};
+    const double share =
+        again < 1 ? std::pow(again, j - 1) * (1 - again) / (1 - std::pow(again, j)) : 1 / j;
+    const double now = share * (all - j * gap) / (all - gap);
+    if (now >= missed) break;
+    missed = now;
+  }
+  return {missed, rows};
+}
+
+// A new key that is mistaken for a repeat sets no timers. It is found out when the first of the K
+// that run for others has ended, if it comes again then: the probability of that.
+double found_out(const Stream& stream, double window, double k) noexcept {
+  if (window >= stream.rows()) return 0;
+  const double gaps = window / stream.gap(), stride = std::max(1.0, gaps / 256);
+  double sum = 0, before = 1;
+  for (double j = stride; before > 0; j += stride) {
+    const double running = std::pow(std::max(0.0, 1 - j / gaps), k);
+    sum += (before - running) * std::pow(stream.again(), j);
+    before = running;
+  }
+  return sum;
+}
+
+// Of plain windows of rows. Those of a slice hold so many keys, depending on when in a tick they
+// begin: accepted ones, and those that are mistaken for them.
+Prediction predict(const Parameters& p, const Stream& stream) noexcept {
+  constexpr int kPhases = 16;
+  constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+  if (!counts_rows(p) || p.integer(kGrow) != none || p.integer(kEqual) != 0)
+    return {kUnknown, kUnknown};
+  const double tick = static_cast<double>(p.integer(kTickLength)),
+               longest = static_cast<double>(p.integer(kTicks)) * tick, slices = p.slices;
+  const auto keys_in = [&](double window) {
+    return timing_model::keys_for(real_k(p), window, real_m(p));
+  };
+  const double capacity = keys_in(longest - (tick - 1) / 2);
+  const auto held = [&](double n) { return store_model::held(n, capacity, slices); };
+  const auto rate = [&](double n) {
+    return timing_model::rate(real_k(p), held(n) / slices, real_m(p));
+  };
+  const double fpr = store_model::mean_fpr(stream.distinct(), rate);
+  if (stream.gap() == 0) return {fpr, store_model::mean_fnr(stream, held, rate)};
+  if (!(stream.repeats() > 0)) return {fpr, kUnknown};
+  double fnr = 0;
+  for (int i = 0; i < kPhases; ++i) {
+    const double window = longest - (tick - 1) * (i + 0.5) / kPhases;
+    const AtGap result = at_gap(stream, slices * keys_in(window));
+    fnr += result.missed * (1 - fpr) +
+           fpr * stream.distinct() / stream.repeats() * found_out(stream, result.window, real_k(p));
+  }
+  return {fpr, std::min(fnr / kPhases, 1.0)};
+}
+
 }  // namespace
 
 const FilterOps timer_ops = {
@@ -616,6 +686,7 @@ const FilterOps timer_ops = {
     /*learns_from_repeats=*/false,
     derive,
     /*init=*/nullptr,
+    /*prefetch=*/nullptr,
     test,
     insert,
     expired,
@@ -625,6 +696,7 @@ const FilterOps timer_ops = {
     estimate,
     fpr_bound,
     fnr_at,
+    predict,
 };
 
 }  // namespace streamfilter

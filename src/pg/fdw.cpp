@@ -31,6 +31,8 @@ SF_FUNCTION(streamfilter_fdw_handler) {
   routine->BeginForeignModify = begin_foreign_modify;
   routine->BeginForeignInsert = begin_foreign_insert;
   routine->ExecForeignInsert = exec_foreign_insert;
+  routine->GetForeignModifyBatchSize = get_foreign_modify_batch_size;
+  routine->ExecForeignBatchInsert = exec_foreign_batch_insert;
   routine->ExecForeignDelete = exec_foreign_delete;
   routine->EndForeignModify = end_foreign_modify;
   routine->EndForeignInsert = end_foreign_modify;

@@ -140,8 +140,10 @@ double fill_of(const FilterRelation* relation) {
 void explain_filter(Relation rel, ExplainState* es) {
   NamedFilter* filter = named_filter(RelationGetRelid(rel));
   use_filter(filter, Use::define);  // makes no state
-  const Parameters& parameters = filter->relation->definition.parameters;
+  const Definition& definition = filter->relation->definition;
+  const Parameters& parameters = definition.parameters;
   ExplainPropertyText("Kind", find_ops(parameters.kind)->name, es);
+  if (definition.reason != nullptr) ExplainPropertyText("Chosen", definition.reason, es);
   if (es->format == EXPLAIN_FORMAT_TEXT) {
     char memory[32];
     print_size(parameters.memory, memory, sizeof memory);

@@ -27,10 +27,14 @@ namespace {
 // The junk column in which the plan of a DELETE hands over the row that it has found.
 constexpr char kRow[] = "wholerow";
 
+// Rows of an INSERT that are judged together: so many keys' memory is fetched at once.
+constexpr int kBatch = 64;
+
 struct ModifyState {
   NamedFilter* filter;
   MemoryContext row_memory;
   AttrNumber row;  // where the plan of a DELETE has kRow
+  TupleTableSlot* kept[kBatch];
 };
 
 bool can_erase(const FilterRelation* relation) {
@@ -57,17 +61,15 @@ bool can_erase(const FilterRelation* relation) {
   pg_unreachable();
 }
 
-// Remembers the key of a row; false if it was there before. A row without a key (it has a NULL) is
-// new every time.
-bool remember_row(const ModifyState* state, TupleTableSlot* row) {
-  NamedFilter* filter = state->filter;
-  use_filter(filter, Use::judge);
+// The element of a row; false: it has no key (it has a NULL), so it is new every time.
+bool read_row(const ModifyState* state, TupleTableSlot* row, Element* element) {
+  const NamedFilter* filter = state->filter;
   const FilterRelation* relation = filter->relation;
   slot_getallattrs(row);
   auto* values = static_cast<Datum*>(palloc(sizeof(Datum) * relation->key_count));
   auto* isnull = static_cast<bool*>(palloc(sizeof(bool) * relation->key_count));
   int count = 0;
-  Element element = new_element(relation->definition.parameters);
+  *element = new_element(relation->definition.parameters);
   for (int i = 0; i < relation->column_count; ++i) {
     const FilterColumn* column = &relation->columns[i];
     const Datum value = row->tts_values[column->attnum - 1];
@@ -76,10 +78,10 @@ bool remember_row(const ModifyState* state, TupleTableSlot* row) {
       values[count] = value;
       isnull[count++] = null;
     } else {
-      set_role(&element, column, relation, value, null);
+      set_role(element, column, relation, value, null);
     }
   }
-  return !hash_filter_key(filter, values, isnull, &element.hash) || !remember_key(filter, element);
+  return hash_filter_key(filter, values, isnull, &element->hash);
 }
 
 // Forgets the key of the row that the plan has found, and puts that row into `slot`, where it lives
@@ -157,11 +159,44 @@ void begin_foreign_insert(ModifyTableState*, ResultRelInfo* target) {
 TupleTableSlot* exec_foreign_insert(EState*, ResultRelInfo* target, TupleTableSlot* slot,
                                     TupleTableSlot*) {
   auto* state = static_cast<ModifyState*>(target->ri_FdwState);
+  use_filter(state->filter, Use::judge);
   MemoryContext caller = MemoryContextSwitchTo(state->row_memory);
-  const bool is_new = remember_row(state, slot);
+  Element element;
+  const bool has_key = read_row(state, slot, &element);
   MemoryContextSwitchTo(caller);
   MemoryContextReset(state->row_memory);
-  return is_new ? slot : nullptr;
+  return has_key && remember_key(state->filter, element) ? nullptr : slot;
+}
+
+// Rows go one by one where somebody looks at each: RETURNING, triggers, checks of views.
+int get_foreign_modify_batch_size(ResultRelInfo* target) {
+  const TriggerDesc* triggers = target->ri_TrigDesc;
+  const bool watched = target->ri_projectReturning != nullptr ||
+                       target->ri_WithCheckOptions != NIL ||
+                       (triggers != nullptr && (triggers->trig_insert_before_row ||
+                                                triggers->trig_insert_after_row));
+  return watched ? 1 : kBatch;
+}
+
+TupleTableSlot** exec_foreign_batch_insert(EState*, ResultRelInfo* target, TupleTableSlot** slots,
+                                           TupleTableSlot**, int* count) {
+  auto* state = static_cast<ModifyState*>(target->ri_FdwState);
+  use_filter(state->filter, Use::judge);
+  Element elements[kBatch];
+  bool has_key[kBatch];
+  Assert(*count <= kBatch);
+  MemoryContext caller = MemoryContextSwitchTo(state->row_memory);
+  for (int i = 0; i < *count; ++i) {
+    has_key[i] = read_row(state, slots[i], &elements[i]);
+    if (has_key[i]) prefetch_key(state->filter, elements[i]);
+  }
+  MemoryContextSwitchTo(caller);
+  MemoryContextReset(state->row_memory);
+  int kept = 0;
+  for (int i = 0; i < *count; ++i)
+    if (!has_key[i] || !remember_key(state->filter, elements[i])) state->kept[kept++] = slots[i];
+  *count = kept;
+  return state->kept;
 }
 
 TupleTableSlot* exec_foreign_delete(EState*, ResultRelInfo* target, TupleTableSlot* slot,

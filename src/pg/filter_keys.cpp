@@ -59,6 +59,12 @@ void wait_for(NamedFilter* filter, FullTransactionId other) {
   error_context_stack = context.previous;
 }
 
+// Waits until a transaction that has committed has brought all its changes in.
+void let_arrive(NamedFilter* filter, FullTransactionId other) {
+  wait_for(filter, other);
+  settle_prepared();
+}
+
 // What a key that is not this transaction's own meets.
 enum class Meeting : uint8 {
   seen,       // the filter has it after all
@@ -145,6 +151,7 @@ bool claim(NamedFilter* filter, Pending* pending, const Element& element, uint64
   Attempt now{};
   now.owner = owner_of_new_key(pending);
   now.look_again = look_again;
+  Owner arrived = 0;
   for (;;) {
     now.announce = !pending->overflowed;
     switch (attempt(filter, pending, element, applied, &now)) {
@@ -161,8 +168,12 @@ bool claim(NamedFilter* filter, Pending* pending, const Element& element, uint64
     }
     switch (fate_of(transaction_of(now.met))) {
       case Fate::committed:
-        settle_prepared();
-        return false;
+        // Its keys are on their way into the filter. Not all may arrive: it may have deleted some.
+        if (filter->relation->host.conflict == Conflict::discard || now.met == arrived)
+          return false;
+        arrived = now.met;
+        let_arrive(filter, transaction_of(arrived));
+        continue;
       case Fate::aborted: now.finished = now.met; continue;
       case Fate::running: break;
     }
@@ -182,6 +193,7 @@ Pending* begin(const NamedFilter* filter) {
 bool judge(NamedFilter* filter, const Element& element) {
   FilterSlot* slot = filter->slot;
   Pending* pending = find_pending(slot, filter->slot_generation);
+  prefetch(filter->header, element);
   const OwnView view = own_view(pending, element);
   if (view == OwnView::added) {
     if (ops_of(filter->header).learns_from_repeats) {
@@ -197,17 +209,20 @@ bool judge(NamedFilter* filter, const Element& element) {
   return !claim(filter, pending, element, applied, in_sight);
 }
 
-// Has a transaction added the key that has committed, but whose keys are not all in the filter yet?
-bool is_arriving(const NamedFilter* filter, const Element& element) {
+// The transaction that has added the key and committed, but whose keys are not all in the filter
+// yet; 0: none.
+Owner find_arriving(const NamedFilter* filter, const Element& element) {
   const InFlightTag tag = in_flight_tag(filter->slot_generation, element.hash);
   InFlightPart* part = part_of(tag);
-  if (is_empty_part(part)) return false;
+  if (is_empty_part(part)) return 0;
   LWLockAcquire(lock_of(part), LW_SHARED);
   const Owner owner = find_owner(part, tag);
   LWLockRelease(lock_of(part));
-  return owner != 0 &&
-         !TransactionIdIsCurrentTransactionId(XidFromFullTransactionId(transaction_of(owner))) &&
-         fate_of(transaction_of(owner)) == Fate::committed;
+  const bool arrives =
+      owner != 0 &&
+      !TransactionIdIsCurrentTransactionId(XidFromFullTransactionId(transaction_of(owner))) &&
+      fate_of(transaction_of(owner)) == Fate::committed;
+  return arrives ? owner : 0;
 }
 
 bool is_seen(const NamedFilter* filter, const Element& element) {
@@ -215,7 +230,7 @@ bool is_seen(const NamedFilter* filter, const Element& element) {
   const OwnView view = own_view(pending, element);
   if (view != OwnView::untouched) return view == OwnView::added;
   // In this order: on its way a key is in both places for a while.
-  return is_arriving(filter, element) || is_in_filter(filter, element);
+  return find_arriving(filter, element) != 0 || is_in_filter(filter, element);
 }
 
 Pending* begin_change(NamedFilter* filter) {
@@ -232,6 +247,12 @@ bool remember_key(NamedFilter* filter, const Element& element) {
   return seen;
 }
 
+void prefetch_key(const NamedFilter* filter, const Element& element) {
+  prefetch(filter->header, element);
+  if (const Pending* pending = find_pending(filter->slot, filter->slot_generation))
+    prefetch_change(&pending->log, element.hash);
+}
+
 bool test_key(NamedFilter* filter, const Element& element) {
   const bool seen = is_seen(filter, element);
   count_tested(filter);
@@ -239,6 +260,9 @@ bool test_key(NamedFilter* filter, const Element& element) {
 }
 
 bool erase_key(NamedFilter* filter, const Element& element) {
+  // What is forgotten must not arrive afterwards.
+  if (const Owner other = find_arriving(filter, element))
+    let_arrive(filter, transaction_of(other));
   if (!is_seen(filter, element)) return false;
   append_pending(begin_change(filter), Change::erase, element);
   return true;

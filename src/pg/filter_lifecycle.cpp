@@ -66,9 +66,21 @@ void free_slots_of(Oid database, Oid relation) {
   }
 }
 
+// Has the transaction built another state for the same relation later?
+bool is_superseded(const Work* item) {
+  for (const Work* newer = work; newer != item; newer = newer->next)
+    if (newer->action == Action::define && newer->slot->relation == item->slot->relation)
+      return true;
+  return false;
+}
+
 void commit_definitions() {
   for (const Work* item = work; item != nullptr; item = item->next) {
     if (item->action != Action::define) continue;
+    if (is_superseded(item)) {
+      free_slot(item->slot);
+      continue;
+    }
     if (FilterSlot* old = find_slot(item->slot->database, item->slot->relation, SlotState::live))
       free_slot(old);
     item->slot->state = SlotState::live;
@@ -132,7 +144,6 @@ struct SlotsOfRelation {
   FilterSlot* usable = nullptr;         // built for this definition
   FilterSlot* building = nullptr;       // by another session
   FilterSlot* outdated = nullptr;       // live, for another definition
-  FilterSlot* own_outdated = nullptr;   // pending, of an earlier change in this transaction
 };
 
 SlotsOfRelation find_slots(const FilterRelation* relation) {
@@ -146,7 +157,7 @@ SlotsOfRelation find_slots(const FilterRelation* relation) {
     if (slot->state == SlotState::building)
       found.building = slot;
     else if (slot->state == SlotState::pending && slot->owner == MyProcPid)
-      (fits ? found.usable : found.own_outdated) = slot;
+      found.usable = fits ? slot : found.usable;
     else if (slot->state == SlotState::live && !(fits && found.usable == nullptr))
       found.outdated = slot;
     else if (slot->state == SlotState::live)
@@ -168,6 +179,21 @@ uint64 memory_in_use(Oid server, Oid except) {
   return sum;
 }
 
+// Frees what the current subtransaction has built for the relation. Needs directory_lock.
+void free_states_of_subtransaction(Oid relation) {
+  const SubTransactionId current = GetCurrentSubTransactionId();
+  for (Work** at = &work; *at != nullptr;) {
+    Work* item = *at;
+    if (item->action != Action::define || item->subtransaction != current ||
+        item->slot->relation != relation) {
+      at = &item->next;
+      continue;
+    }
+    free_slot(item->slot);
+    *at = item->next;
+  }
+}
+
 // Takes a slot and room for it, in the state `building`. Takes directory_lock.
 Reservation reserve(const FilterRelation* relation, uint64 size, uint64 limit, TimestampTz now,
                     Work* item) {
@@ -178,15 +204,8 @@ Reservation reserve(const FilterRelation* relation, uint64 size, uint64 limit, T
     result = Reservation::exists;
   } else {
     // Nobody can use a state of an older definition any more, unless that definition comes back
-    // because this transaction rolls back.
-    if (found.own_outdated != nullptr) {
-      for (Work* old = work; old != nullptr; old = old->next)
-        if (old->slot == found.own_outdated) {
-          remove(old);
-          break;
-        }
-      free_slot(found.own_outdated);
-    }
+    // because this (sub)transaction rolls back.
+    free_states_of_subtransaction(relation->relid);
     if (found.outdated != nullptr && !relation->uncommitted) free_slot(found.outdated);
     FilterSlot* slot = find_free_slot();
     uint64 offset;

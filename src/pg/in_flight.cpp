@@ -89,9 +89,13 @@ FullTransactionId transaction_of(Owner owner) {
 Fate fate_of(FullTransactionId transaction) {
   const TransactionId xid = XidFromFullTransactionId(transaction);
   if (TransactionIdIsInProgress(xid)) return Fate::running;
-  // Nobody can tell any more: rather keep a repeat than lose a row.
-  if (TransactionIdPrecedes(xid, SF_OLDEST_CLOG_XID)) return Fate::aborted;
-  return TransactionIdDidCommit(xid) ? Fate::committed : Fate::aborted;
+  // The commit log must not be truncated meanwhile.
+  LWLockAcquire(XactTruncationLock, LW_SHARED);
+  // Where nobody can tell any more: rather keep a repeat than lose a row.
+  const bool known = !TransactionIdPrecedes(xid, SF_OLDEST_CLOG_XID);
+  const bool committed = known && TransactionIdDidCommit(xid);
+  LWLockRelease(XactTruncationLock);
+  return committed ? Fate::committed : Fate::aborted;
 }
 
 InFlightPart* part_of(InFlightTag tag) {
@@ -101,7 +105,9 @@ InFlightPart* part_of(InFlightTag tag) {
 LWLock* lock_of(InFlightPart* part) { return part->lock; }
 
 bool is_empty_part(const InFlightPart* part) {
-  return *const_cast<const volatile uint32*>(&part->used) == 0;
+  const bool empty = *const_cast<const volatile uint32*>(&part->used) == 0;
+  pg_read_barrier();  // what the filter holds by now is read after this
+  return empty;
 }
 
 Owner find_owner(InFlightPart* part, InFlightTag tag) {

@@ -4,14 +4,18 @@ extern "C" {
 #include "port/pg_bitutils.h"
 }
 
+#include <sys/mman.h>
+
 #include "streamfilter/core/hash.hpp"
 #include "streamfilter/pg/key_log.hpp"
 
 namespace streamfilter::pg {
 namespace {
 
-constexpr uint32 kFirstIndex = 128;
-constexpr uint32 kMostChanges = PG_UINT32_MAX / 2;
+constexpr int kFirstBits = 7;
+// As many as the largest index can tell apart; there are levels for more.
+constexpr uint32 kMostChanges = (uint32{1} << 31) / 4 * 3 - 1;
+static_assert(kMostChanges < KeyLog::kFirst * ((uint64{1} << KeyLog::kLevels) - 1));
 
 struct Place {
   int level;
@@ -28,42 +32,68 @@ bool is_indexed(const LogEntry* entry) {
          entry->change != static_cast<uint32>(Change::merge);
 }
 
-// Keys may be numbers that are no hashes (fingerprint 'integer').
-uint32 home_of(const KeyLog* log, uint64 hash) {
-  return static_cast<uint32>(mix64(hash)) & (log->index_size - 1);
+// Large pages for large memory that is read at random: most of a lookup's time goes into finding its
+// page. Where the system has none, nothing changes.
+void* alloc_large(MemoryContext memory, Size bytes) {
+  constexpr Size kLargePage = 2 * 1024 * 1024;
+  void* result = MemoryContextAllocExtended(memory, bytes, MCXT_ALLOC_HUGE);
+#ifdef MADV_HUGEPAGE
+  if (bytes >= kLargePage) {
+    auto* first = reinterpret_cast<char*>(TYPEALIGN(kLargePage, result));
+    auto* last = reinterpret_cast<char*>(
+        TYPEALIGN_DOWN(kLargePage, static_cast<char*>(result) + bytes));
+    if (last > first) madvise(first, static_cast<Size>(last - first), MADV_HUGEPAGE);
+  }
+#endif
+  return result;
 }
+
+// Keys may be numbers that are no hashes (fingerprint 'integer').
+uint32 tag_of(uint64 hash) { return static_cast<uint32>(mix64(hash) >> 32); }
+
+uint32 home_of(const KeyLog* log, uint32 tag) { return tag >> (32 - log->index_bits); }
+
+uint32 last_place(const KeyLog* log) { return (uint32{1} << log->index_bits) - 1; }
 
 // Where the index has the key, or the free place where it would be.
 uint32 probe(const KeyLog* log, uint64 hash) {
-  uint32 at = home_of(log, hash);
-  while (log->index[at] != 0 && entry_at(log, log->index[at] - 1)->hash != hash)
-    at = (at + 1) & (log->index_size - 1);
-  return at;
+  const uint32 tag = tag_of(hash), mask = last_place(log);
+  uint32 at = home_of(log, tag);
+  for (;; at = (at + 1) & mask) {
+    const IndexPlace& place = log->index[at];
+    if (place.next == 0 || (place.tag == tag && entry_at(log, place.next - 1)->hash == hash))
+      return at;
+  }
 }
 
+// Keys keep their order, so that old and new index are walked through side by side.
 void grow_index(KeyLog* log) {
-  uint32* old = log->index;
-  const uint32 old_size = log->index_size;
-  auto* index = static_cast<uint32*>(MemoryContextAllocExtended(
-      log->memory, sizeof(uint32) * 2 * static_cast<Size>(old_size),
-      MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO));
-  log->index = index;
-  log->index_size = 2 * old_size;
-  for (uint32 i = 0; i < old_size; ++i)
-    if (old[i] != 0) index[probe(log, entry_at(log, old[i] - 1)->hash)] = old[i];
+  IndexPlace* old = log->index;
+  const Size old_size = Size{1} << log->index_bits;
+  const Size bytes = sizeof(IndexPlace) * 2 * old_size;
+  log->index = static_cast<IndexPlace*>(alloc_large(log->memory, bytes));
+  memset(static_cast<void*>(log->index), 0, bytes);
+  ++log->index_bits;
+  const uint32 mask = last_place(log);
+  for (Size i = 0; i < old_size; ++i) {
+    if (old[i].next == 0) continue;
+    uint32 at = home_of(log, old[i].tag);
+    while (log->index[at].next != 0) at = (at + 1) & mask;
+    log->index[at] = old[i];
+  }
   pfree(old);
 }
 
 // Frees a place without breaking the runs behind it.
 void remove_from_index(KeyLog* log, uint32 hole) {
-  const uint32 mask = log->index_size - 1;
-  for (uint32 at = (hole + 1) & mask; log->index[at] != 0; at = (at + 1) & mask) {
-    const uint32 home = home_of(log, entry_at(log, log->index[at] - 1)->hash);
+  const uint32 mask = last_place(log);
+  for (uint32 at = (hole + 1) & mask; log->index[at].next != 0; at = (at + 1) & mask) {
+    const uint32 home = home_of(log, log->index[at].tag);
     if (((at - home) & mask) < ((at - hole) & mask)) continue;
     log->index[hole] = log->index[at];
     hole = at;
   }
-  log->index[hole] = 0;
+  log->index[hole].next = 0;
   --log->indexed;
 }
 
@@ -74,8 +104,9 @@ void init_log(KeyLog* log, MemoryContext memory, bool has_roles) {
   log->memory = memory;
   log->has_roles = has_roles;
   log->last_reset = log->last_merge = kNoEntry;
-  log->index_size = kFirstIndex;
-  log->index = static_cast<uint32*>(MemoryContextAllocZero(memory, sizeof(uint32) * kFirstIndex));
+  log->index_bits = kFirstBits;
+  log->index = static_cast<IndexPlace*>(
+      MemoryContextAllocZero(memory, sizeof(IndexPlace) << kFirstBits));
 }
 
 void reserve_change(KeyLog* log) {
@@ -86,12 +117,12 @@ void reserve_change(KeyLog* log) {
   const Place place = place_of(log->count);
   const Size entries = static_cast<Size>(KeyLog::kFirst) << place.level;
   if (log->levels[place.level] == nullptr)
-    log->levels[place.level] = static_cast<LogEntry*>(
-        MemoryContextAllocHuge(log->memory, sizeof(LogEntry) * entries));
+    log->levels[place.level] =
+        static_cast<LogEntry*>(alloc_large(log->memory, sizeof(LogEntry) * entries));
   if (log->has_roles && log->roles[place.level] == nullptr)
-    log->roles[place.level] = static_cast<KeyLog::Roles*>(
-        MemoryContextAllocHuge(log->memory, sizeof(KeyLog::Roles) * entries));
-  if (log->indexed + 1 > log->index_size / 4 * 3) grow_index(log);
+    log->roles[place.level] =
+        static_cast<KeyLog::Roles*>(alloc_large(log->memory, sizeof(KeyLog::Roles) * entries));
+  if (log->indexed >= last_place(log) / 4 * 3) grow_index(log);
 }
 
 LogEntry* append_change(KeyLog* log, Change change, const Element& element) {
@@ -104,10 +135,10 @@ LogEntry* append_change(KeyLog* log, Change change, const Element& element) {
   entry->announced = 0;
   entry->owner = 0;
   if (is_indexed(entry)) {
-    uint32* at = &log->index[probe(log, element.hash)];
-    entry->previous = *at == 0 ? kNoEntry : *at - 1;
-    log->indexed += *at == 0;
-    *at = position + 1;
+    IndexPlace* at = &log->index[probe(log, element.hash)];
+    entry->previous = at->next - 1;  // 0, unused, gives kNoEntry
+    log->indexed += at->next == 0;
+    *at = {position + 1, tag_of(element.hash)};
   } else {
     uint32* last = change == Change::reset ? &log->last_reset : &log->last_merge;
     entry->previous = *last;
@@ -123,7 +154,7 @@ void undo_change(KeyLog* log) {
     if (entry->previous == kNoEntry)
       remove_from_index(log, at);
     else
-      log->index[at] = entry->previous + 1;
+      log->index[at].next = entry->previous + 1;
   } else if (entry->change == static_cast<uint32>(Change::reset)) {
     log->last_reset = entry->previous;
   } else {
@@ -132,8 +163,12 @@ void undo_change(KeyLog* log) {
   --log->count;
 }
 
+void prefetch_change(const KeyLog* log, uint64 hash) {
+  __builtin_prefetch(&log->index[home_of(log, tag_of(hash))]);
+}
+
 uint32 find_change(const KeyLog* log, uint64 hash) {
-  return log->index[probe(log, hash)] - 1;  // 0, unused, gives kNoEntry
+  return log->index[probe(log, hash)].next - 1;
 }
 
 LogEntry* entry_at(const KeyLog* log, uint32 position) {

@@ -1,5 +1,6 @@
 #include "streamfilter/pg/pg.hpp"
 
+#include "streamfilter/pg/batch_scan.hpp"
 #include "streamfilter/pg/ddl.hpp"
 #include "streamfilter/pg/executor_watch.hpp"
 #include "streamfilter/pg/filter_lifecycle.hpp"
@@ -25,4 +26,5 @@ void _PG_init(void) {
   init_prepared_keys();
   init_executor_watch();
   init_ddl_watch();
+  init_batch_scan();
 }

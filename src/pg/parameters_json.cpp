@@ -22,7 +22,7 @@ bool is_used(const Parameters& parameters, const OptionSpec& option) {
 
 }  // namespace
 
-void append_parameters_json(StringInfo out, const Parameters& parameters) {
+void append_parameters_json(StringInfo out, const Parameters& parameters, const char* reason) {
   const FilterOps* ops = find_ops(parameters.kind);
   char value[512];
   bool first = true;
@@ -59,6 +59,10 @@ void append_parameters_json(StringInfo out, const Parameters& parameters) {
   }
   begin("nulls");
   escape_json(out, parameters.nulls == Nulls::distinct ? "distinct" : "not distinct");
+  if (reason != nullptr) {
+    begin("chosen");
+    escape_json(out, psprintf("%s: %s", ops->name, reason));
+  }
   appendStringInfoChar(out, '}');
 }
 

@@ -18,6 +18,9 @@ namespace streamfilter::pg {
 namespace {
 
 Pending* pending_filters = nullptr;
+bool preparing = false;  // the keys may be among those of prepared transactions already
+
+constexpr uint32 kLookahead = 16;  // keys whose memory is on its way at once
 
 bool is_key(const LogEntry* entry) { return entry->change == static_cast<uint32>(Change::add); }
 
@@ -29,7 +32,8 @@ Mark* mark_now(Pending* pending) {
   if (pending->marks != nullptr && pending->marks->subtransaction == current)
     return pending->marks;
   auto* mark = static_cast<Mark*>(MemoryContextAlloc(TopTransactionContext, sizeof(Mark)));
-  *mark = {pending->marks, current, GetCurrentTransactionNestLevel(), pending->log.count, kNoEntry};
+  *mark = {pending->marks, current, GetCurrentTransactionNestLevel(), pending->log.count, kNoEntry,
+           pending->latest};
   pending->marks = mark;
   return mark;
 }
@@ -88,6 +92,8 @@ void play(const Pending* pending, Header* header, Lock&& lock_slice, Unlock&& un
     }
   }
   for (uint32 position = start; position < log->count; ++position) {
+    if (position + kLookahead < log->count)
+      prefetch(header, element_at(log, position + kLookahead));
     const LogEntry* entry = entry_at(log, position);
     if (entry->change == static_cast<uint32>(Change::merge)) {
       const Header* value = merged_value(entry);
@@ -201,7 +207,7 @@ void abort() {
 }
 
 void before_prepare() {
-  const FullTransactionId top = GetTopFullTransactionIdIfAny();
+  bool overflowed = false;
   for (const Pending* pending = pending_filters; pending != nullptr; pending = pending->next) {
     for (uint32 i = 0; i < pending->log.count; ++i) {
       const LogEntry* entry = entry_at(&pending->log, i);
@@ -210,16 +216,18 @@ void before_prepare() {
                 errmsg("cannot PREPARE a transaction that has truncated a filter, deleted keys from "
                        "it or merged a value into it"));
     }
-    if (pending->overflowed || !add_prepared(pending, top))
-      ereport(ERROR, errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
-              errmsg("cannot PREPARE a transaction that has added so many keys to filters"),
-              errdetail("Keys of prepared transactions need a place among "
-                        "streamfilter.max_in_flight, now %d.",
-                        max_in_flight),
-              errhint("Commit in smaller parts, or raise streamfilter.max_in_flight and restart "
-                      "the server."));
+    overflowed |= pending->overflowed;
   }
   before_commit();
+  preparing = !overflowed && add_prepared(pending_filters, GetTopFullTransactionIdIfAny());
+  if (!preparing)
+    ereport(ERROR, errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
+            errmsg("cannot PREPARE a transaction that has added so many keys to filters"),
+            errdetail("Keys of prepared transactions need a place among "
+                      "streamfilter.max_in_flight, now %d.",
+                      max_in_flight),
+            errhint("Commit in smaller parts, or raise streamfilter.max_in_flight and restart "
+                    "the server."));
 }
 
 void at_transaction_end(XactEvent event, void*) {
@@ -228,7 +236,7 @@ void at_transaction_end(XactEvent event, void*) {
     case XACT_EVENT_PRE_COMMIT: before_commit(); break;
     case XACT_EVENT_COMMIT: commit(); break;
     case XACT_EVENT_ABORT:
-      remove_prepared(GetTopFullTransactionIdIfAny());
+      if (preparing) remove_prepared(GetTopFullTransactionIdIfAny());
       abort();
       break;
     case XACT_EVENT_PRE_PREPARE: before_prepare(); break;
@@ -239,20 +247,27 @@ void at_transaction_end(XactEvent event, void*) {
         release_slot(pending);
       pending_filters = nullptr;
       break;
-    default: break;
+    default: return;
   }
+  preparing = event == XACT_EVENT_PRE_PREPARE;
 }
 
 void abort_subtransaction(Pending* pending, int level) {
   uint32 keep = pending->log.count;
   while (pending->marks != nullptr && pending->marks->level >= level) {
     keep = pending->marks->start;
+    pending->latest = pending->marks->latest;
     // Those of the entries that stay are older.
     if (pending->marks->owner != kNoEntry) pending->owner_count = pending->marks->owner;
     pop_mark(pending);
   }
   retract(pending, keep);
-  while (pending->log.count > keep) undo_change(&pending->log);
+  while (pending->log.count > keep) {
+    const LogEntry* last = entry_at(&pending->log, pending->log.count - 1);
+    if (last->change == static_cast<uint32>(Change::merge))
+      pfree(const_cast<Header*>(merged_value(last)));
+    undo_change(&pending->log);
+  }
 }
 
 // What a subtransaction has changed is its parent's now.

@@ -20,6 +20,7 @@ struct PreparedKey {
   Owner transaction;  // the slot, and the top-level transaction
   Owner owner;        // in the table of keys in flight; 0: it is not there
   uint64 generation;  // of the slot
+  bool is_new;        // not a repeat
   uint64 hash;
   double importance;
   int64 time;
@@ -55,7 +56,6 @@ void remove_keys(FullTransactionId transaction) {
 
 void apply(const PreparedKey& key) {
   FilterSlot* slot = slot_of(key);
-  if (slot->generation != key.generation) return;
   Header* header = block_of(slot);
   Element element;
   element.hash = key.hash;
@@ -74,15 +74,32 @@ void settle(FullTransactionId transaction, bool committed) {
   for (uint32 i = 0; i < prepared->count; ++i) {
     const PreparedKey& key = prepared->keys[i];
     if (!is_of(key, transaction)) continue;
-    if (committed)
+    const bool alive = slot_of(key)->generation == key.generation;
+    if (alive && committed)
       apply(key);
-    else
+    else if (alive && key.is_new)
       pg_atomic_fetch_add_u64(&slot_of(key)->rolled_back, 1);
     remove_in_flight(in_flight_tag(key.generation, key.hash), key.owner);
   }
   remove_keys(transaction);
   LWLockRelease(prepared->lock);
   LWLockRelease(shared_state->directory_lock);
+}
+
+// Needs the lock, exclusive, and room.
+void store_keys(const Pending* pending, FullTransactionId transaction) {
+  const KeyLog* log = &pending->log;
+  for (uint32 i = 0; i < log->count; ++i) {
+    const LogEntry* entry = entry_at(log, i);
+    const Element element = element_at(log, i);
+    prepared->keys[prepared->count++] = {make_owner(pending->slot, transaction),
+                                         entry->announced ? pending->owners[entry->owner] : 0,
+                                         pending->generation,
+                                         entry->change == static_cast<uint32>(Change::add),
+                                         element.hash,
+                                         element.importance,
+                                         element.time};
+  }
 }
 
 // The transactions that have keys here, each once. Their keys lie together.
@@ -115,26 +132,20 @@ void watch_utility(PlannedStmt* statement, const char* text, bool read_only_tree
 
 }  // namespace
 
-bool add_prepared(const Pending* pending, FullTransactionId transaction) {
-  const KeyLog* log = &pending->log;
+bool add_prepared(const Pending* first, FullTransactionId transaction) {
+  uint64 count = 0;
+  for (const Pending* pending = first; pending != nullptr; pending = pending->next)
+    count += pending->log.count;
   LWLockAcquire(prepared->lock, LW_EXCLUSIVE);
-  const bool fits = log->count <= places() - prepared->count;
-  for (uint32 i = 0; fits && i < log->count; ++i) {
-    const LogEntry* entry = entry_at(log, i);
-    const Element element = element_at(log, i);
-    prepared->keys[prepared->count++] = {make_owner(pending->slot, transaction),
-                                         entry->announced ? pending->owners[entry->owner] : 0,
-                                         pending->generation,
-                                         element.hash,
-                                         element.importance,
-                                         element.time};
-  }
+  const bool fits = count <= places() - prepared->count;
+  if (fits)
+    for (const Pending* pending = first; pending != nullptr; pending = pending->next)
+      store_keys(pending, transaction);
   LWLockRelease(prepared->lock);
   return fits;
 }
 
 void remove_prepared(FullTransactionId transaction) {
-  if (prepared->count == 0 || !FullTransactionIdIsValid(transaction)) return;
   LWLockAcquire(prepared->lock, LW_EXCLUSIVE);
   remove_keys(transaction);
   LWLockRelease(prepared->lock);
@@ -156,7 +167,7 @@ bool put_back_in_flight(FilterSlot* slot, TransactionId transaction, const Eleme
   const bool fits = prepared->count < places();
   if (fits)
     prepared->keys[prepared->count++] = {
-        owner, owner, slot->generation, element.hash, element.importance, element.time};
+        owner, owner, slot->generation, true, element.hash, element.importance, element.time};
   LWLockRelease(prepared->lock);
   return announced && fits;
 }

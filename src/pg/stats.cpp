@@ -112,7 +112,7 @@ SF_FUNCTION(streamfilter_stat) {
   const Numbers numbers = read_numbers(relation, parameters);
   StringInfoData json;
   initStringInfo(&json);
-  append_parameters_json(&json, parameters);
+  append_parameters_json(&json, parameters, relation->definition.reason);
 
   Row row;
   row.datum(CStringGetTextDatum(ops->name));

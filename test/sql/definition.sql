@@ -123,5 +123,24 @@ CREATE FOREIGN TABLE lines (id int) SERVER streamfilter
 SELECT streamfilter_seen('lines', 1) AS s1, streamfilter_seen('lines', 1) AS s2;
 SELECT params ->> 'layout' AS layout, fpr_bound <= 0.01 AS keeps_fpr FROM streamfilter_stats;
 DROP FOREIGN TABLE lines;
+CREATE FOREIGN TABLE lines (id int) SERVER streamfilter
+  OPTIONS (kind 'bloom', keys '100000', layout 'blocked');
+SELECT streamfilter_seen('lines', 1) AS s1, streamfilter_seen('lines', 1) AS s2;
+SELECT memory, params ->> 'layout' AS layout, params ->> 'k' AS k, fpr_bound <= 0.01 AS keeps_fpr
+FROM streamfilter_stats;
+-- As values: it is a part of the text, and only equal layouts can be merged.
+SELECT split_part('bloom(keys=1000, layout=blocked)'::streamfilter::text, ':', 1) AS text;
+SELECT count(*) FILTER (WHERE f @> i) AS remembered, count(*) FILTER (WHERE f @> -i) <= 30 AS few_others
+FROM generate_series(1, 1000) AS i,
+     (SELECT streamfilter_agg(key, 'bloom(keys=1000, layout=blocked)') FILTER (WHERE key % 2 = 0)
+          || streamfilter_agg(key, 'bloom(keys=1000, layout=blocked)') FILTER (WHERE key % 2 = 1) AS f
+      FROM generate_series(1, 1000) AS key) AS filled;
+SELECT 'bloom(memory=4kB, k=4)'::streamfilter || 'bloom(memory=4kB, k=4, layout=blocked)';
+DROP FOREIGN TABLE lines;
 CREATE FOREIGN TABLE bad (id int) SERVER streamfilter
-  OPTIONS (kind 'bloom', keys '1000', layout 'blocked');
+  OPTIONS (kind 'lru', layout 'blocked');
+CREATE FOREIGN TABLE bad (id int) SERVER streamfilter
+  OPTIONS (kind 'bloom', keys '1000', grow 'density', layout 'blocked');
+-- Memory follows from keys whatever else is given; sizes are whole numbers.
+SELECT split_part('timer(window=1 hour, tick=1 minutes, keys=100000)'::streamfilter::text, ':', 1);
+SELECT 'timer(window=1 hour, k=3, grow=density, size=8kB)'::streamfilter;

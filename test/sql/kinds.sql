@@ -49,6 +49,16 @@ CREATE FOREIGN TABLE k_lru_clock (id int) SERVER streamfilter
   OPTIONS (kind 'lru', memory '16kB', policy 'clock', entry_bits '32', seed '1');
 CREATE FOREIGN TABLE k_fplru (id int) SERVER streamfilter
   OPTIONS (kind 'fplru', memory '16kB', q '0.05', seed '1');
+-- Short fingerprints of the keys seen last, in buckets of one cache line.
+CREATE FOREIGN TABLE k_clq (id int) SERVER streamfilter
+  OPTIONS (kind 'clq', memory '16kB', fpr '0.01', seed '1');
+CREATE FOREIGN TABLE k_clq_fifo (id int) SERVER streamfilter
+  OPTIONS (kind 'clq', memory '16kB', fpr '0.01', policy 'fifo', seed '1');
+-- A Bloom filter that clears bits where it gets too full: for a number of keys, or for ever.
+CREATE FOREIGN TABLE k_capped (id int) SERVER streamfilter
+  OPTIONS (kind 'capped', memory '16kB', keys '10000', seed '1');
+CREATE FOREIGN TABLE k_capped_forever (id int) SERVER streamfilter
+  OPTIONS (kind 'capped', memory '16kB', fpr '0.1', seed '1');
 
 -- What was derived. The rate is promised up to `keys` where that is given, for ever where it is not.
 SELECT filter, kind, memory, params->>'keys' AS keys, round(fpr_bound::numeric, 4) AS fpr_bound,
@@ -94,6 +104,15 @@ SELECT streamfilter_seen('k_lru_clock', 1) AS first, streamfilter_seen('k_lru_cl
        streamfilter_seen('k_lru_clock', 2) AS other;
 SELECT streamfilter_seen('k_fplru', 1) AS first, streamfilter_seen('k_fplru', 1) AS repeat,
        streamfilter_seen('k_fplru', 2) AS other;
+SELECT streamfilter_seen('k_clq', 1) AS first, streamfilter_seen('k_clq', 1) AS repeat,
+       streamfilter_seen('k_clq', 2) AS other;
+SELECT streamfilter_seen('k_clq_fifo', 1) AS first, streamfilter_seen('k_clq_fifo', 1) AS repeat,
+       streamfilter_seen('k_clq_fifo', 2) AS other;
+SELECT streamfilter_seen('k_capped', 1) AS first, streamfilter_seen('k_capped', 1) AS repeat,
+       streamfilter_seen('k_capped', 2) AS other;
+SELECT streamfilter_seen('k_capped_forever', 1) AS first,
+       streamfilter_seen('k_capped_forever', 1) AS repeat,
+       streamfilter_seen('k_capped_forever', 2) AS other;
 
 -- What each counted. A timer does not know how many distinct keys there were: NULL.
 SELECT filter, kind, accepted, discarded, round(distinct_estimate::numeric) AS distinct_estimate
@@ -157,6 +176,35 @@ CREATE FOREIGN TABLE guessing (id int) SERVER streamfilter
 SELECT count(*) BETWEEN 450 AND 550 AS about_half
 FROM generate_series(1, 1000) AS i WHERE streamfilter_seen('guessing', i);
 
+-- clq: what is seen again and again stays (lru), or goes with its age all the same (fifo).
+CREATE FOREIGN TABLE queue (id int) SERVER streamfilter
+  OPTIONS (kind 'clq', memory '640', bits '48', bucket '10', seed '1');
+CREATE FOREIGN TABLE queue_fifo (id int) SERVER streamfilter
+  OPTIONS (kind 'clq', memory '640', bits '48', bucket '10', policy 'fifo', seed '1');
+-- Ten keys fit; the first one comes again before five others.
+INSERT INTO queue SELECT CASE i WHEN 11 THEN 1 ELSE i END FROM generate_series(1, 16) AS i;
+INSERT INTO queue_fifo SELECT CASE i WHEN 11 THEN 1 ELSE i END FROM generate_series(1, 16) AS i;
+SELECT array_agg(i) FILTER (WHERE streamfilter_test('queue', i)) AS lru,
+       array_agg(i) FILTER (WHERE streamfilter_test('queue_fifo', i)) AS fifo
+FROM generate_series(1, 16) AS i;
+-- One key is forgotten, and only that one.
+DELETE FROM queue WHERE id = 14;
+SELECT array_agg(i) FILTER (WHERE streamfilter_test('queue', i)) AS lru
+FROM generate_series(1, 16) AS i;
+DELETE FROM k_capped WHERE id = 1;
+
+-- ---- capped -------------------------------------------------------------------------------------
+-- Up to the promised number of keys nearly nothing is forgotten. Without one, old keys are, and there
+-- are no more false positives than promised, however long the stream is.
+INSERT INTO k_capped SELECT i FROM generate_series(3, 10000) AS i;
+SELECT count(*) FILTER (WHERE streamfilter_test('k_capped', i)) > 9950 AS remembered,
+       count(*) FILTER (WHERE streamfilter_test('k_capped', -i)) < 150 AS few_false_positives
+FROM generate_series(1, 10000) AS i;
+INSERT INTO k_capped_forever SELECT i FROM generate_series(3, 100000) AS i;
+SELECT count(*) FILTER (WHERE streamfilter_test('k_capped_forever', 100000 - i)) AS youngest,
+       count(*) FILTER (WHERE streamfilter_test('k_capped_forever', -i)) < 125 AS few_false_positives
+FROM generate_series(0, 999) AS i;
+
 -- ---- growing ------------------------------------------------------------------------------------
 -- Up to the promised number of keys: no false negatives, and few false positives.
 INSERT INTO k_bloom_grow SELECT i FROM generate_series(3, 10000) AS i;
@@ -176,7 +224,8 @@ ORDER BY filter::text;
 -- ---- forgetting ---------------------------------------------------------------------------------
 -- No filter keeps anything after TRUNCATE.
 TRUNCATE k_bloom, k_bloom_grow, k_sbf, k_rsbf, k_rsbf_measured, k_bsbf, k_bsbfsd, k_rlbsbf, k_sqf,
-  k_dsqf, k_ibf2c, k_ibfmc, k_ibfh, k_timer, k_timer_rows, k_lru, k_lru_clock, k_fplru;
+  k_dsqf, k_ibf2c, k_ibfmc, k_ibfh, k_timer, k_timer_rows, k_lru, k_lru_clock, k_fplru, k_clq,
+  k_clq_fifo, k_capped, k_capped_forever;
 SELECT count(*) AS filters, max(fill) AS fill
 FROM streamfilter_stats WHERE filter::text LIKE 'k\_%';
 
@@ -199,7 +248,11 @@ INSERT INTO kinds VALUES
   (14, 'timer(memory=64kB, slices=1, window="1000 rows", tick="1 row")'),
   (15, 'lru(memory=16kB)'),
   (16, 'lru(memory=16kB, policy=clock, entry_bits=32)'),
-  (17, 'fplru(memory=16kB, fpr=0.05)');
+  (17, 'fplru(memory=16kB, fpr=0.05)'),
+  (18, 'clq(memory=16kB)'),
+  (19, 'clq(memory=16kB, bits=16, bucket=8, policy=fifo)'),
+  (20, 'capped(memory=16kB, keys=10000)'),
+  (21, 'capped(memory=16kB, fpr=0.1)');
 
 -- A key that was added is contained; text form and value agree. (fplru guesses: key 1 happens to be
 -- among the 5 % that it calls repeats at the start.)
@@ -226,7 +279,7 @@ FROM kinds ORDER BY nr;
 -- Merged, a filter remembers what either did. lru and fplru cannot: their keys have an order.
 SELECT nr, streamfilter_info(f)->>'kind' AS kind, g @> 1 AS left, g @> 2 AS right, g @> 3 AS neither
 FROM kinds, LATERAL (SELECT streamfilter_add(f, 1) || streamfilter_add(f, 2) AS g) AS merged
-WHERE nr < 15 ORDER BY nr;
+WHERE nr NOT IN (15, 16, 17) ORDER BY nr;
 SELECT f || f FROM kinds WHERE nr = 15;
 SELECT f || f FROM kinds WHERE nr = 17;
 SELECT streamfilter_union_agg(f) FROM kinds, generate_series(1, 2) WHERE nr = 15;
@@ -283,6 +336,14 @@ SELECT 'timer(memory=64kB, k=3, window="10 minutes", size=8192)'::streamfilter;
 SELECT 'lru(memory=64kB, entry_bits=15)'::streamfilter;
 SELECT 'lru(memory=64kB, policy=fifo)'::streamfilter;
 SELECT 'fplru(memory=64kB, q=1.5)'::streamfilter;
+SELECT 'clq(memory=64kB, bits=1)'::streamfilter;
+SELECT 'clq(memory=64kB, bits=12, bucket=43)'::streamfilter;
+SELECT 'clq(memory=64kB, bits=6)'::streamfilter;
+SELECT 'clq(memory=64kB, policy=clock)'::streamfilter;
+SELECT 'capped(memory=64kB, k=33)'::streamfilter;
+SELECT 'capped(memory=64kB, cap=1.5)'::streamfilter;
+SELECT 'capped(memory=64kB, k=10, cap=0.01)'::streamfilter;
+SELECT 'capped(memory=64kB, admission=0)'::streamfilter;
 
 -- Options of another kind.
 SELECT 'bloom(memory=64kB, keys=1000, max=3)'::streamfilter;
@@ -292,6 +353,8 @@ SELECT 'sqf(memory=64kB, rows=4)'::streamfilter;
 SELECT 'ibfmc(memory=64kB, gap=100)'::streamfilter;
 SELECT 'timer(memory=64kB, k=3, window="10 minutes", delete=value)'::streamfilter;
 SELECT 'lru(memory=64kB, q=0.1)'::streamfilter;
+SELECT 'clq(memory=64kB, k=3)'::streamfilter;
+SELECT 'capped(memory=64kB, bits=8)'::streamfilter;
 
 -- Promises that a kind cannot make.
 SELECT 'bsbf(memory=16kB, keys=10000)'::streamfilter;
@@ -302,8 +365,12 @@ SELECT 'rsbf(memory=64kB, fpr=0.0000001)'::streamfilter;
 SELECT 'sqf(memory=64kB, fpr=0.00000001)'::streamfilter;
 SELECT 'fplru(memory=64kB, entry_bits=16, fpr=0.000001)'::streamfilter;
 SELECT 'timer(memory=1kB, window="1000000 rows")'::streamfilter;
+SELECT 'clq(memory=64kB, fpr=1e-15)'::streamfilter;
+SELECT 'capped(memory=16kB, keys=100000)'::streamfilter;
+SELECT 'capped(memory=16kB, fpr=1e-60)'::streamfilter;
 
 DROP TABLE kinds, events;
 DROP FOREIGN TABLE k_bloom, k_bloom_grow, k_sbf, k_rsbf, k_rsbf_measured, k_bsbf, k_bsbfsd, k_rlbsbf,
   k_sqf, k_dsqf, k_ibf2c, k_ibfmc, k_ibfh, k_timer, k_timer_rows, k_lru, k_lru_clock, k_fplru,
-  ranked, recent, last_rows, buffer, guessing;
+  k_clq, k_clq_fifo, k_capped, k_capped_forever, ranked, recent, last_rows, buffer, guessing, queue,
+  queue_fifo;

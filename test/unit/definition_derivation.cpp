@@ -60,6 +60,35 @@ BOOST_AUTO_TEST_CASE(bloom_takes_the_memory_that_its_keys_need) {
     }
 }
 
+// Kinds with a promise up to `keys` take what it needs, whatever else is given, and not much more.
+BOOST_AUTO_TEST_CASE(memory_follows_keys_beside_other_options) {
+  for (const char* text :
+       {"bloom(keys=1e6, k=3", "bloom(keys=1e6, k=3, layout=blocked",
+        "bloom(keys=1e6, grow=density", "bloom(keys=1e6, fpr=0.001, grow=cardinality",
+        "bsbf(keys=1e6, k=3", "rlbsbf(keys=1e6, k=1", "bsbfsd(keys=1000, k=2",
+        "timer(window='1 hour', keys=1e7", "timer(window='1 hour', keys=1000, fpr=0.1, k=4",
+        "timer(window='1 hour', keys=1e5, grow=density",
+        "timer(window='100000 rows', keys=1e6, grow=cardinality"})
+    BOOST_TEST_CONTEXT(text) {
+      const Parameters p = parameters_of(std::string(text) + ")");
+      BOOST_TEST(bound_of(p) <= (p.fpr > 0 ? p.fpr : 0.01));
+      Parameters less;
+      Problem problem;
+      const bool fits = make_parameters(std::string(text) + ", memory=" +
+                                            std::to_string(static_cast<std::uint64_t>(
+                                                static_cast<double>(p.memory) * 0.95 - 64)) +
+                                            ", slices=" + std::to_string(p.slices) + ")",
+                                        less, problem);
+      BOOST_TEST((!fits || bound_of(less) > (p.fpr > 0 ? p.fpr : 0.01)));
+    }
+}
+
+BOOST_AUTO_TEST_CASE(memory_that_follows_from_nothing_is_the_default) {
+  for (const char* text :
+       {"sbf()", "sbf(keys=1e6)", "bloom(k=3)", "timer(window='1 hour', k=3)", "lru(keys=1e6)"})
+    BOOST_TEST(parameters_of(text).memory == 1u << 20, text);
+}
+
 // The hint of a refused Bloom filter can be believed: so much is enough, and 2 % less is not. (64
 // bytes are the step of memory, so small filters have a little more.)
 BOOST_AUTO_TEST_CASE(the_memory_in_the_hint_suffices_and_no_less_does) {
@@ -132,14 +161,63 @@ BOOST_AUTO_TEST_CASE(max_follows_the_typical_gap) {
   BOOST_TEST(max("2000") == 7u);
 }
 
-BOOST_AUTO_TEST_CASE(auto_is_bloom_where_that_keeps_fpr) {
-  const auto kind = [](const char* text) { return find_ops(parameters_of(text).kind)->name; };
-  BOOST_TEST(kind("auto()") == "sbf");
-  BOOST_TEST(kind("auto(memory=64kB)") == "sbf");
+BOOST_AUTO_TEST_CASE(auto_keeps_fpr_and_then_misses_the_fewest) {
+  const auto kind = [](const std::string& text) { return find_ops(parameters_of(text).kind)->name; };
+  BOOST_TEST(kind("auto()") == "clq");
+  BOOST_TEST(kind("auto(memory=64kB)") == "clq");
   BOOST_TEST(kind("auto(keys=10000)") == "bloom");
   BOOST_TEST(kind("auto(memory=64kB, keys=10000)") == "bloom");
-  BOOST_TEST(kind("auto(memory=64kB, keys=1000000)") == "sbf");
+  BOOST_TEST(kind("auto(memory=64kB, keys=1000000)") == "clq");
   BOOST_TEST(kind("auto(memory=64kB, keys=100000, fpr=0.2)") == "bloom");
+  BOOST_TEST(kind("auto(memory=64kB, window='1000 rows')") == "timer");
+  for (const char* memory : {"1kB", "64kB", "1MB", "100MB"})
+    for (const double fpr : {0.5, 0.1, 0.01, 1e-6})
+      for (const char* rest : {"", ", keys=1000", ", keys=1e6", ", keys=1e8", ", keys=1e12"}) {
+        const std::string text =
+            std::string("auto(memory=") + memory + ", fpr=" + std::to_string(fpr) + rest + ")";
+        BOOST_TEST(keeps(parameters_of(text), fpr), text);
+      }
+}
+
+BOOST_AUTO_TEST_CASE(auto_lays_a_bloom_filter_out_in_lines_beyond_the_cache) {
+  const auto layout = [](const char* text) { return parameters_of(text).layout; };
+  BOOST_TEST((layout("auto(memory=1MB, keys=10000)") == Layout::scattered));
+  BOOST_TEST((layout("auto(memory=64MB, keys=1e7)") == Layout::blocked));
+  BOOST_TEST((layout("auto(memory=64MB, keys=1e7, layout=scattered)") == Layout::scattered));
+  // Scattered bits keep 1 % for so many keys, those in lines do not.
+  BOOST_TEST((layout("auto(memory=64MB, keys=5.55e7)") == Layout::scattered));
+  BOOST_TEST((parameters_of("auto(memory=64MB, keys=5.55e7)").kind == Kind::bloom));
+  // A key of clq lies in one line anyway.
+  BOOST_TEST((parameters_of("auto(memory=64kB, layout=blocked)").kind == Kind::clq));
+}
+
+// Enough memory, and no more, for the window that is promised; what is given stays.
+BOOST_AUTO_TEST_CASE(clq_takes_the_memory_that_its_keys_need) {
+  for (const char* rest : {"", ", fpr=0.1", ", fpr=0.0001", ", bits=16", ", bits=16, bucket=32"})
+    for (const char* keys : {"100", "10000", "1e6", "1e9"}) {
+      const std::string text = std::string("clq(keys=") + keys + rest;
+      const Parameters p = parameters_of(text + ")");
+      BOOST_TEST(window_keys(p, 0.01) >= std::atof(keys), text);
+      const double less = static_cast<double>(p.memory) * 0.97 - 64 * p.slices;
+      if (less < 1024 * p.slices) continue;
+      BOOST_TEST(window_keys(parameters_of(text + ", memory=" +
+                                           std::to_string(static_cast<std::uint64_t>(less)) +
+                                           ", slices=" + std::to_string(p.slices) + ")"),
+                             0.01) < std::atof(keys),
+                 text);
+    }
+  BOOST_TEST(parameters_of("clq(memory=64kB, keys=1e6)").memory == 65536u);
+}
+
+// More keys than it can remember: shorter buckets hold more of them.
+BOOST_AUTO_TEST_CASE(clq_in_too_little_memory_holds_the_most_keys) {
+  const Stream stream = Stream::uniform(200000, 100000);
+  const auto fnr = [&](const char* text) {
+    const Parameters p = parameters_of(text);
+    BOOST_TEST(find_ops(p.kind)->fpr_bound(p) <= 0.01);
+    return find_ops(p.kind)->predict(p, stream).fnr;
+  };
+  BOOST_TEST(fnr("clq(memory=100kB, keys=100000)") < 0.8 * fnr("clq(memory=100kB)"));
 }
 
 BOOST_AUTO_TEST_CASE(slices_are_many_but_none_is_small) {

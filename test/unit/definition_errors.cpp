@@ -116,7 +116,8 @@ BOOST_AUTO_TEST_CASE(a_range_is_told) {
 
 BOOST_AUTO_TEST_CASE(values_that_are_no_numbers) {
   check_cases({
-      {"sbf(k=three)", Error::syntax, "invalid value for option \"k\": \"three\"", nullptr},
+      {"sbf(k=three)", Error::syntax, "invalid value for option \"k\": \"three\"",
+       "Give a whole number from 1 to 32."},
       {"sbf(k=)", Error::syntax, "invalid value for option \"k\": \"\"", nullptr},
       {"sbf(k=1.5)", Error::syntax, "invalid value for option \"k\": \"1.5\"", nullptr},
       {"sbf(k=3x)", Error::syntax, "invalid value for option \"k\": \"3x\"", nullptr},
@@ -126,8 +127,20 @@ BOOST_AUTO_TEST_CASE(values_that_are_no_numbers) {
       {"sbf(seed=-1)", Error::syntax, "invalid value for option \"seed\": \"-1\"", nullptr},
       {"sbf(seed=18446744073709551616)", Error::syntax,
        "invalid value for option \"seed\": \"18446744073709551616\"", nullptr},
+      {"timer(window='1 hour', k=3, grow=density, size=8kB)", Error::syntax,
+       "invalid value for option \"size\": \"8kB\"",
+       "Give a whole number from 1 to 70368744177664."},
       {"bloom(keys=many)", Error::syntax, "invalid value for option \"keys\": \"many\"", nullptr},
   });
+}
+
+BOOST_AUTO_TEST_CASE(a_list_that_is_too_long_is_told_in_the_right_number) {
+  Parameters parameters;
+  Problem problem;
+  BOOST_TEST(!make_parameters("ibf2c(importance_levels='1,2')", parameters, problem));
+  BOOST_TEST(std::string(problem.detail) == "At most 1 number can be given.");
+  BOOST_TEST(!make_parameters("ibfmc(importance_range='1,2,3')", parameters, problem));
+  BOOST_TEST(std::string(problem.detail) == "At most 2 numbers can be given.");
 }
 
 BOOST_AUTO_TEST_CASE(false_positive_rates) {
@@ -198,8 +211,9 @@ BOOST_AUTO_TEST_CASE(choices) {
 BOOST_AUTO_TEST_CASE(a_layout_that_the_kind_does_not_have) {
   check_cases({
       {"rsbf(layout=blocked)", Error::unsupported, "kind rsbf has no layout \"blocked\"", nullptr},
-      {"bloom(keys=9, layout=blocked)", Error::unsupported, "kind bloom has no layout \"blocked\"",
-       nullptr},
+      {"bloom(keys=9, grow=density, layout=blocked)", Error::unsupported,
+       "kind bloom has no layout \"blocked\" with option grow",
+       "Use layout scattered, or no grow."},
   });
 }
 
@@ -290,7 +304,7 @@ BOOST_AUTO_TEST_CASE(a_definition_without_a_kind_is_auto) {
   Definition definition;
   Problem problem;
   BOOST_TEST(complete(definition, problem));
-  BOOST_TEST((definition.parameters.kind == Kind::sbf));
+  BOOST_TEST((definition.parameters.kind == Kind::clq));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -170,4 +170,17 @@ BOOST_AUTO_TEST_CASE(an_option_prints_as_it_is_written) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(one_of_a_unit_is_singular) {
+  const auto text = [](const std::string& rest) {
+    return text_of(parameters_of("timer(k=3, " + rest + ")"));
+  };
+  BOOST_TEST(text("window='1 days', tick='1 hours'").find("window=1 day, tick=1 hour,") !=
+             std::string::npos);
+  BOOST_TEST(text("window='2 days', tick='1 ms'").find("window=2 days, tick=1 ms,") !=
+             std::string::npos);
+  BOOST_TEST(
+      text("window='1000 rows', tick='1 rows', slices=1").find("window=1000 rows, tick=1 row,") !=
+      std::string::npos);
+}
+
 BOOST_AUTO_TEST_SUITE_END()

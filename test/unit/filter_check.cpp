@@ -27,6 +27,8 @@ const char* const kDefinitions[] = {
     "sbf(memory=4kB, max=13, nulls=not distinct, gap=100)",
     "bloom(memory=1kB, k=3)",
     "bloom(memory=2003, keys=300, slices=2, fpr=0.1)",
+    "sbf(memory=2003, slices=2, layout=blocked)",
+    "bloom(memory=2003, k=5, slices=2, layout=blocked)",
 };
 
 Filter filled(const std::string& definition) {

@@ -1,8 +1,12 @@
 // The streams of the bench are what they say.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
+#include <list>
+#include <unordered_map>
 #include <vector>
 
+#include "../../bench/crawl.hpp"
+#include "../../bench/importance_streams.hpp"
 #include "../../bench/streams.hpp"
 #include "statistics.hpp"
 
@@ -90,13 +94,17 @@ BOOST_AUTO_TEST_CASE(the_b_model_is_bursty) {
 BOOST_AUTO_TEST_CASE(poisson_and_exponential_streams_have_their_means) {
   const double n = 200000;
   bench::Poisson poisson(0.3, 50, 5);
-  double frequent = 0, first = 0;
+  double frequent = 0, first = 0, pairs = 0, before = 0;
   for (double i = 0; i < n; ++i) {
     const std::uint64_t key = poisson.next();
-    frequent += key >> 63 == 0;
+    const double is_frequent = key >> 63 == 0;
+    frequent += is_frequent;
+    pairs += is_frequent * before;
+    before = is_frequent;
     first += key == 0;
   }
   BOOST_TEST(is_share(frequent, n, 0.3));
+  BOOST_TEST(is_share(pairs, frequent, 0.3));  // without memory
   BOOST_TEST(is_share(first, n, 0.3 * -std::expm1(-1 / 50.)));
 
   bench::ExponentialGaps gaps(0.4, 1000, 6);
@@ -107,12 +115,86 @@ BOOST_AUTO_TEST_CASE(poisson_and_exponential_streams_have_their_means) {
     repeats += key < seen.size();
     if (key == seen.size()) seen.push_back(key);
   }
-  BOOST_TEST(std::fabs(repeats / n / 0.4 - 1) < 0.02);
+  // No repeat comes from before the beginning.
+  const double possible = n - std::expm1(-n / 1000) / std::expm1(-1 / 1000.);
+  BOOST_TEST(is_share(repeats, n, 0.4 * possible / n));
 
   bench::ArrivalTimes times(1000, 7);
   std::int64_t last = 0;
   for (double i = 0; i < n; ++i) last = times.next();
   BOOST_TEST(std::fabs(static_cast<double>(last) / (n * 1000) - 1) < 5 / std::sqrt(n));
+}
+
+// A crawl has the distinct keys and the misses of buffers that it was given.
+BOOST_AUTO_TEST_CASE(a_crawl_has_the_printed_curves) {
+  const std::uint64_t rows = 200000;
+  bench::Crawl stream({{1, 1}, {1000, 800}, {200000, 60000}},
+                      {{1, 1}, {10, 0.7}, {1000, 0.3}, {20000, 0.05}, {60000, 0}}, rows, 9);
+  const std::uint64_t sizes[] = {10, 1000, 20000};
+  std::vector<std::list<std::uint64_t>> recent(3);
+  std::vector<std::unordered_map<std::uint64_t, std::list<std::uint64_t>::iterator>> where(3);
+  double distinct = 0, misses[3] = {};
+  for (std::uint64_t row = 1; row <= rows; ++row) {
+    const std::uint64_t key = stream.next();
+    const bool is_new = static_cast<double>(key) == distinct;
+    BOOST_REQUIRE(static_cast<double>(key) <= distinct);
+    distinct += is_new;
+    for (int i = 0; i < 3; ++i) {
+      const auto entry = where[i].find(key);
+      if (entry != where[i].end())
+        recent[i].erase(entry->second);
+      else
+        misses[i] += !is_new;
+      recent[i].push_front(key);
+      where[i][key] = recent[i].begin();
+      if (recent[i].size() <= sizes[i]) continue;
+      where[i].erase(recent[i].back());
+      recent[i].pop_back();
+    }
+    if (row == 1000) BOOST_TEST(is_share(distinct, 1000, 0.8));
+  }
+  const double n = rows, repeats = n - distinct;
+  BOOST_TEST(is_share(distinct, n, 0.3));
+  BOOST_TEST(is_share(misses[0], repeats, 0.7));
+  BOOST_TEST(is_share(misses[1], repeats, 0.3));
+  BOOST_TEST(is_share(misses[2], repeats, 0.05));
+}
+
+// Importances have the shares that their frequency says, keys of one importance are equally
+// frequent, and the wanted share of the elements is repeats. (Draws are independent, so the count
+// of distinct keys varies less than a binomial one.)
+BOOST_AUTO_TEST_CASE(importance_streams_have_their_frequencies) {
+  using bench::Frequency;
+  const std::uint64_t rows = 100000;
+  const double n = rows;
+  for (const Frequency frequency :
+       {Frequency::equal, Frequency::inverse, Frequency::proportional}) {
+    const double low = frequency == Frequency::equal ? 1 : 50;
+    const double ratio = frequency == Frequency::inverse ? low : 1 / low;
+    for (const double repeats : {.1, .5}) {
+      bench::ImportanceStream stream(rows, repeats, frequency, 8);
+      BOOST_TEST(stream.share(1) / stream.share(50) == ratio, boost::test_tools::tolerance(1e-12));
+      bench::SeenKeys truth(stream.universe());
+      std::vector<double> times(51);
+      const std::uint64_t keys = stream.universe() / 50;  // of one importance
+      std::vector<double> parts(10), sizes(10);
+      for (std::uint64_t key = 0; key < keys; ++key) ++sizes[key * 10 / keys];
+      double again = 0;
+      for (std::uint64_t row = 0; row < rows; ++row) {
+        const std::uint64_t key = stream.next();
+        BOOST_REQUIRE(key < stream.universe());
+        ++times[stream.importance(key)];
+        ++parts[key / 50 * 10 / keys];
+        again += truth.is_repeat(key);
+      }
+      for (unsigned i = 1; i <= 50; ++i) BOOST_TEST(is_share(times[i], n, stream.share(i)));
+      for (int part = 0; part < 10; ++part)
+        BOOST_TEST(is_share(parts[part], n, sizes[part] / static_cast<double>(keys)));
+      BOOST_TEST(is_share(again, n, repeats));
+    }
+  }
+  bench::ImportanceStream distinct(rows, 0, Frequency::inverse, 9);
+  for (std::uint64_t row = 0; row < 1000; ++row) BOOST_TEST(distinct.next() / 50 == row);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -94,8 +94,8 @@ bool is_met(double rate, double expected, double n) {
 
 BOOST_AUTO_TEST_CASE(the_model_gives_the_printed_tables) {
   for (const Cell& c : kCells) {
-    const Rates rates =
-        over_stream({c.scheme(), c.k, c.s()}, c.records * 1e6, c.records * c.distinct * 1e6);
+    const Rates rates = over_stream({c.scheme(), c.k, c.s()},
+                                    Stream::listed(c.records * 1e6, c.records * c.distinct * 1e6));
     BOOST_TEST_CONTEXT(c.kind << " k " << c.k << " " << c.records << " M, " << c.distinct << ", "
                               << c.memory << " MiB: " << 100 * rates.fpr << " "
                               << 100 * rates.fnr) {
@@ -130,8 +130,9 @@ BOOST_AUTO_TEST_CASE(the_model_gives_algorithm_1_in_every_phase) {
       const std::uint64_t rows = static_cast<std::uint64_t>(length * static_cast<double>(s)),
                           keys = static_cast<std::uint64_t>(distinct * static_cast<double>(rows));
       const Measured m = measure("rsbf", 2, s, ", p_star=0.2", rows, keys);
-      const Rates rates = over_stream({Scheme::rsbf_printed, 2, static_cast<double>(s), 0.2},
-                                      static_cast<double>(rows), static_cast<double>(keys));
+      const Rates rates =
+          over_stream({Scheme::rsbf_printed, 2, static_cast<double>(s), 0.2},
+                      Stream::listed(static_cast<double>(rows), static_cast<double>(keys)));
       BOOST_TEST_CONTEXT(length << " s elements, " << distinct << " new: " << m.fpr() << " "
                                 << m.fnr() << ", model " << rates.fpr << " " << rates.fnr) {
         BOOST_TEST(is_met(rates.fpr, m.fpr(), m.fresh));
@@ -142,7 +143,7 @@ BOOST_AUTO_TEST_CASE(the_model_gives_algorithm_1_in_every_phase) {
 
 BOOST_AUTO_TEST_CASE(the_course_of_a_stream_is_consistent) {
   const Setting setting{Scheme::rlbsbf, 2, 1e6};
-  const Course course(setting, 5e6, 2e6);
+  const Course course(setting, Stream::listed(5e6, 2e6));
   BOOST_TEST(course.at(0).load == 0);
   BOOST_TEST(course.until(0).fpr == 0);
   double load = 0, positives = 0;
@@ -154,7 +155,8 @@ BOOST_AUTO_TEST_CASE(the_course_of_a_stream_is_consistent) {
     positives += now.fpr;
   }
   // Rates only depend on ratios, and the end of the course is the whole stream.
-  const Rates all = course.until(5e6), same = over_stream({Scheme::rlbsbf, 2, 1e3}, 5e3, 2e3);
+  const Rates all = course.until(5e6),
+              same = over_stream({Scheme::rlbsbf, 2, 1e3}, Stream::listed(5e3, 2e3));
   BOOST_TEST(all.fpr == same.fpr, boost::test_tools::tolerance(1e-9));
   BOOST_TEST(all.fnr == same.fnr, boost::test_tools::tolerance(1e-9));
 }
@@ -164,9 +166,20 @@ BOOST_AUTO_TEST_CASE(the_course_tends_to_the_limits) {
   for (const Scheme scheme : {Scheme::bsbf, Scheme::rlbsbf, Scheme::rsbf_measured})
     for (double k = 2; k <= 5; ++k) {
       const Setting setting{scheme, k, 1e6};
-      BOOST_TEST(Course(setting, 1e8, 1e8).at(1e8).load == limit_load(setting),
+      BOOST_TEST(Course(setting, Stream::listed(1e8, 1e8)).at(1e8).load == limit_load(setting),
                  boost::test_tools::tolerance(0.002));
     }
+}
+
+// In the third phase of Algorithm 1 the load of an array does not change any more, however long.
+BOOST_AUTO_TEST_CASE(the_course_keeps_the_load_of_the_third_phase) {
+  for (const double distinct : {1e6, 1e8, 1e9}) {
+    const Setting setting{Scheme::rsbf_printed, 6, 1e5};
+    const Course course(setting, Stream::uniform(1e9, distinct));
+    const double load = course.at(1e5 / setting.p_star * 1.01).load;
+    for (const double row : {1e7, 1e8, 1e9})
+      BOOST_TEST(course.at(row).load == load, boost::test_tools::tolerance(0.01));
+  }
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -174,7 +174,7 @@ BOOST_AUTO_TEST_CASE(windows_of_time_are_as_in_the_reference) {
 
 BOOST_AUTO_TEST_CASE(windows_of_rows_are_as_in_the_reference) {
   for (const char* text :
-       {"timer(memory=1kB, window='50 rows', tick='1 rows', k=3)",
+       {"timer(memory=1kB, window='50 rows', tick='1 row', k=3)",
         "timer(memory=1kB, window='50 rows', tick='7 rows', k=4)",
         "timer(memory=2kB, window='100 rows', fpr=0.05)", "timer(memory=700, window='1 row', k=2)",
         "timer(memory=2kB, window='100 rows', k=4, equal_timers=3)",
@@ -302,7 +302,7 @@ BOOST_AUTO_TEST_CASE(promises_are_kept_or_refused) {
   BOOST_TEST(ops.fpr_bound(parameters_of("timer(window='1 hour', k=3)")) == 1);
   for (const char* text :
        {"timer()", "timer(k=3)", "timer(window='1 hour')", "timer(window='1 hour', grow=density)",
-        "timer(window='1 hour', keys=1e7)", "timer(window='0 rows')", "timer(window='-1 s')",
+        "timer(window='1 hour', memory=1MB, keys=1e7)", "timer(window='0 rows')", "timer(window='-1 s')",
         "timer(window='10', k=3)", "timer(window='1 hour', tick='2 hours', k=3)",
         "timer(window='1 hour', tick='10 rows', k=3)", "timer(window='365 days', tick='1 us', k=3)",
         "timer(window='1 hour', k=33)", "timer(window='1 hour', k=3, equal_timers=4)",

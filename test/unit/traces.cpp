@@ -1,8 +1,5 @@
-// Real streams: four public traces, whose exact counts truth.csv gives. They are no part of this
-// repository; where they are is said by STREAMFILTER_TRACES, else they are looked for beside it.
+// Real streams: four public traces (bench/traces.hpp), whose exact counts truth.csv gives.
 #include <boost/test/unit_test.hpp>
-#include <cstdio>
-#include <cstdlib>
 #include <fstream>
 #include <iostream>
 #include <sstream>
@@ -10,6 +7,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "../../bench/traces.hpp"
 #include "filters.hpp"
 #include "streams.hpp"
 
@@ -20,18 +18,13 @@ BOOST_AUTO_TEST_SUITE(traces)
 
 namespace {
 
-std::string directory() {
-  const char* given = std::getenv("STREAMFILTER_TRACES");
-  return given != nullptr ? given : "../shared/traces";
-}
-
 struct Checkpoint {
   std::uint64_t rows, distinct;
 };
 
 // The deciles of one trace as truth.csv has them; none: there is no such file or trace.
 std::vector<Checkpoint> truth_of(const std::string& name) {
-  std::ifstream file(directory() + "/truth.csv");
+  std::ifstream file(bench::trace_directory() + "/truth.csv");
   std::vector<Checkpoint> deciles;
   for (std::string line; std::getline(file, line);) {
     std::istringstream fields(line);
@@ -45,38 +38,6 @@ std::vector<Checkpoint> truth_of(const std::string& name) {
   return deciles;
 }
 
-// Reads the keys of a trace (`seq,ts,key,weight`) one by one.
-class Trace {
- public:
-  explicit Trace(const std::string& name) {
-    std::string quoted;
-    for (const char c : directory() + "/" + name)
-      quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-    pipe_ = popen(("gzip -dc '" + quoted + "'").c_str(), "r");
-    std::string header;
-    if (pipe_ != nullptr) next(header);
-  }
-  Trace(const Trace&) = delete;
-  ~Trace() {
-    if (pipe_ != nullptr) pclose(pipe_);
-    std::free(line_);
-  }
-
-  bool next(std::string& key) {
-    const ssize_t length = pipe_ != nullptr ? getline(&line_, &size_, pipe_) : -1;
-    if (length < 0) return false;
-    const std::string line(line_, static_cast<std::size_t>(length));
-    const std::size_t first = line.find(',', line.find(',') + 1) + 1;
-    key = line.substr(first, line.find(',', first) - first);
-    return true;
-  }
-
- private:
-  std::FILE* pipe_ = nullptr;
-  char* line_ = nullptr;
-  std::size_t size_ = 0;
-};
-
 struct Candidate {
   explicit Candidate(const std::string& text, double rate) : name(text), fpr(rate), filter(text) {}
   std::string name;
@@ -88,7 +49,8 @@ struct Candidate {
 void check_trace(const std::string& name) {
   const std::vector<Checkpoint> deciles = truth_of(name);
   if (deciles.empty()) {
-    std::cout << "skipped: no " << name << " in " << directory() << " (STREAMFILTER_TRACES)\n";
+    std::cout << "skipped: no " << name << " in " << bench::trace_directory()
+              << " (STREAMFILTER_TRACES)\n";
     return;
   }
   std::vector<Candidate> candidates;
@@ -97,7 +59,7 @@ void check_trace(const std::string& name) {
       candidates.emplace_back(std::string("sbf(memory=") + memory + rest + ")",
                               *rest == '\0' ? 0.01 : 0.1);
 
-  Trace trace(name);
+  bench::Trace trace(name);
   std::unordered_set<std::string> exact;
   std::string key;
   double row = 0;

@@ -6,6 +6,8 @@
 // new one, and so find that X tends to 1 always. What follows are the corrected ones.
 #pragma once
 
+#include "streamfilter/core/filter_ops.hpp"
+
 namespace streamfilter::bit_arrays_model {
 
 enum class Scheme {
@@ -51,20 +53,20 @@ struct Rates {
   double fnr;   // false negatives / elements that are repeats
 };
 
-// The course of a filter over the stream of tables 1-9: `distinct` keys that come once each and
-// rows - distinct uniform draws from them, all in random order (0 < distinct <= rows; equal: new
-// keys alone).
+// The course of a filter over a stream.
 //
 // A bit is unset if, since its last reset (or ever), no element that hashes to it was inserted.
-// Resets come to a bit as a Poisson process, at a rate that depends on time only; to a bit belong
-// Poisson(distinct/s) keys, each of which comes when it comes. So the probability that a bit is
-// unset is an integral over the time of its last reset, for a new key's bit from the beginning, for
-// a repeat's from its last insertion; averaged over the repeats' distances, this gives the rates,
-// and they give the resets: a Volterra equation, solved step by step on a grid that is even in the
-// logarithm of time. Assumptions: many bits (rates are their means), the k arrays independent.
+// Resets come to a bit as a Poisson process, at a rate that depends on time only; how many keys
+// were inserted since, of which each hashes to it with probability 1/s, is a matter of the stream.
+// So the probability that a bit is unset is an integral over the time of its last reset, for a new
+// key's bit from the beginning, for a repeat's from its last insertion; averaged over the repeats'
+// lags, this gives the rates, and they give the resets: a Volterra equation, solved step by step on
+// a grid that is even in the logarithm of time. Assumptions: many bits (rates are their means), the
+// k arrays independent; for rsbf_printed, which passes elements over, that repeats come at random
+// (no Stream::at_gap).
 class Course {
  public:
-  Course(const Setting& setting, double rows, double distinct) noexcept;
+  Course(const Setting& setting, const Stream& stream) noexcept;
 
   // Of the element after `row` others, if it is new and if it is a repeat.
   Rates at(double row) const noexcept;
@@ -78,9 +80,7 @@ class Course {
   struct Next;
 
   void make_grid() noexcept;
-  double undrawn(double elements) const noexcept;
-  double absent(double elements) const noexcept;
-  double returns_after(double elements) const noexcept;
+  void put_on_grid(double time) noexcept;
   Next next(unsigned i) const noexcept;
   double resets(unsigned i, const Next& next) const noexcept;
   double insertion(double t) const noexcept;
@@ -88,11 +88,9 @@ class Course {
   double between(const double (&values)[kSteps + 1], double row) const noexcept;
 
   Setting setting_;
-  // Time is counted in s elements, rates are per such unit.
-  double rows_, distinct_;
-  double list_;   // rate of a key's one certain arrival, while it is due
-  double draws_;  // rate of its other arrivals
+  Stream stream_;  // what one bit sees of it: time is counted in s elements
   double grid_ = 0;
+  double constant_load_ = 0;  // rsbf_printed: from the third phase on
   double time_[kSteps + 1] = {};
   double reset_rate_[kSteps + 1] = {}, reset_sum_[kSteps + 1] = {};  // of one bit
   double inserted_sum_[kSteps + 1] = {};  // elements inserted, as far as a coin decides
@@ -100,7 +98,10 @@ class Course {
   double new_sum_[kSteps + 1] = {}, positive_sum_[kSteps + 1] = {}, negative_sum_[kSteps + 1] = {};
 };
 
-// Rates over the whole of such a stream.
-Rates over_stream(const Setting& setting, double rows, double distinct) noexcept;
+// Rates over the whole of a stream.
+Rates over_stream(const Setting& setting, const Stream& stream) noexcept;
+
+// The same, NaN where there is no such rate: of rsbf_printed on Stream::at_gap, and of no repeats.
+Prediction predict(const Setting& setting, const Stream& stream) noexcept;
 
 }  // namespace streamfilter::bit_arrays_model

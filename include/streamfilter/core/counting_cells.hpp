@@ -37,6 +37,19 @@ inline bool check_cells(ConstSlice slice, unsigned cell_bits, std::uint64_t m, s
   });
 }
 
+// The same for a slice of regions of `region_bytes` with m cells each.
+inline bool check_regions(ConstSlice slice, std::uint64_t region_bytes, unsigned cell_bits,
+                          std::uint64_t m, std::uint64_t max, std::uint64_t& non_zero) noexcept {
+  non_zero = 0;
+  for (std::uint64_t start = 0; start + region_bytes <= slice.bytes; start += region_bytes) {
+    std::uint64_t counted;
+    if (!check_cells({slice.state, slice.body + start, region_bytes}, cell_bits, m, max, counted))
+      return false;
+    non_zero += counted;
+  }
+  return true;
+}
+
 // Every cell takes the larger value of the two; returns how many are not zero then.
 inline std::uint64_t take_larger_cells(Slice into, ConstSlice from, unsigned cell_bits,
                                        std::uint64_t m) noexcept {

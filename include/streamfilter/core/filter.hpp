@@ -25,7 +25,8 @@ inline const FilterOps& ops_of(const Header* header) noexcept {
   return *find_ops(header->parameters.kind);
 }
 
-// These three work on one slice of the block, the one that slice_of(hash) names.
+// These work on one slice of the block, the one that slice_of(hash) names.
+void prefetch(const Header* header, const Element& element) noexcept;
 bool test(const Header* header, const Element& element) noexcept;
 bool insert(Header* header, const Element& element) noexcept;
 bool erase(Header* header, const Element& element) noexcept;

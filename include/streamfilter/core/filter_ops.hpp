@@ -3,6 +3,7 @@
 #pragma once
 
 #include "streamfilter/core/block.hpp"
+#include "streamfilter/core/stream.hpp"
 
 namespace streamfilter {
 
@@ -18,6 +19,12 @@ struct Estimate {
   double fill;      // share of the cells (slots, entries) in use, 0..1
   double fpr;       // probability that a new key would now be called a repeat
   double distinct;  // distinct keys seen; NaN: unknown
+};
+
+// What a filter will do on a whole stream, as streamfilter_evaluate counts it; NaN: unknown.
+struct Prediction {
+  double fpr;  // false positives / rows that are new
+  double fnr;  // false negatives / rows that are repeats; NaN also if there are none
 };
 
 struct FilterOps {
@@ -37,6 +44,10 @@ struct FilterOps {
 
   // Writes whatever an empty slice holds besides zeros. nullptr: nothing.
   void (*init)(const Parameters&, Slice) noexcept;
+
+  // Gets the memory that `test` and `insert` will need on its way into the cache, for callers that
+  // know their next keys. nullptr: nothing to gain.
+  void (*prefetch)(const Parameters&, ConstSlice, const Element&) noexcept;
 
   // Was this key (probably) seen? Changes nothing.
   bool (*test)(const Parameters&, ConstSlice, const Element&) noexcept;
@@ -66,6 +77,10 @@ struct FilterOps {
 
   // Predicted false-negative rate of a key that was last seen `gap` elements ago.
   double (*fnr_at)(const Parameters&, double gap) noexcept;
+
+  // The error rates of an empty filter on a stream whose rows are of importance 0. nullptr: this
+  // kind has no model of them.
+  Prediction (*predict)(const Parameters&, const Stream&) noexcept;
 };
 
 // The row of a kind; nullptr for Kind::automatic and unknown numbers.

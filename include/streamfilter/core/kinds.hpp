@@ -19,6 +19,8 @@ extern const FilterOps ibfh_ops;    // importance_bloom.cpp
 extern const FilterOps timer_ops;   // timing_bloom.cpp
 extern const FilterOps lru_ops;     // recent_keys.cpp
 extern const FilterOps fplru_ops;   // recent_keys.cpp
+extern const FilterOps clq_ops;     // cache_line_queue.cpp
+extern const FilterOps capped_ops;  // capped_bloom.cpp
 
 // clang-format off
 inline constexpr const FilterOps* kKinds[] = {
@@ -36,6 +38,8 @@ inline constexpr const FilterOps* kKinds[] = {
     &timer_ops,
     &lru_ops,
     &fplru_ops,
+    &clq_ops,
+    &capped_ops,
 };
 // clang-format on
 

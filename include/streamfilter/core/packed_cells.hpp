@@ -1,6 +1,7 @@
 // An array of cells of 1 to 4 bits, packed without gaps.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 
@@ -35,50 +36,45 @@ class PackedCells {
   }
 
   // Takes 1 from every non-zero cell of `first` … `first+count-1`; returns how many became zero.
+  // Up to a word of cells at once: subtracting the low bit of a non-zero cell borrows from no
+  // other.
   std::uint64_t decrement(std::uint64_t first, std::uint64_t count) const noexcept {
-    if constexpr (bits == 3) {
-      std::uint64_t emptied = 0;
-      for (std::uint64_t i = first; i < first + count; ++i) {
-        const unsigned value = get(i);
-        if (value == 0) continue;
-        set(i, value - 1);
-        emptied += value == 1;
-      }
-      return emptied;
-    } else {
-      return decrement_words(first * bits, (first + count) * bits);
-    }
-  }
-
- private:
-  // The lowest bit of every cell of a word.
-  static constexpr std::uint64_t kLowBits = ~std::uint64_t{0} / kLargest;
-
-  static std::uint64_t non_zero(std::uint64_t word) noexcept {
-    if constexpr (bits == 1) return word;
-    word |= word >> 1;
-    if constexpr (bits == 4) word |= word >> 2;
-    return word & kLowBits;
-  }
-
-  // All cells of a word at once: subtracting the low bit of a non-zero cell borrows from no other.
-  std::uint64_t decrement_words(std::uint64_t first_bit, std::uint64_t end_bit) const noexcept {
     std::uint64_t emptied = 0;
-    while (first_bit < end_bit) {
-      const std::uint64_t word_bit = first_bit & ~std::uint64_t{63};
-      const std::uint64_t stop = end_bit - word_bit < 64 ? end_bit - word_bit : 64;
-      std::uint64_t range = ~std::uint64_t{0} << (first_bit - word_bit);
-      if (stop < 64) range &= (std::uint64_t{1} << stop) - 1;
-      std::uint64_t word;
-      std::memcpy(&word, body_ + word_bit / 8, 8);
-      const std::uint64_t taken = non_zero(word) & range;
-      word -= taken;
-      emptied += static_cast<std::uint64_t>(__builtin_popcountll(taken & ~non_zero(word)));
-      std::memcpy(body_ + word_bit / 8, &word, 8);
-      first_bit = word_bit + 64;
+    for (std::uint64_t bit = first * bits, end = (first + count) * bits; bit < end;) {
+      Byte* at = body_ + (bit >> 6) * 8;
+      const std::uint64_t offset = bit & 63;
+      const std::uint64_t size = std::min(end - bit, bits == 3 ? 63 : 64 - offset);
+      const bool crosses = bits == 3 && offset + size > 64;
+      const std::uint64_t low = load_word(at), high = crosses ? load_word(at + 8) : 0;
+      const std::uint64_t cells = low >> offset | high << 1 << (63 - offset);
+      const std::uint64_t taken = non_zero(cells) & ~std::uint64_t{0} >> (64 - size);
+      const std::uint64_t changed = cells ^ (cells - taken);
+      emptied += static_cast<std::uint64_t>(__builtin_popcountll(taken & ~non_zero(cells - taken)));
+      store_word(at, low ^ changed << offset);
+      if (crosses) store_word(at + 8, high ^ changed >> 1 >> (63 - offset));
+      bit += size;
     }
     return emptied;
   }
+
+ private:
+  // The lowest bit of every whole cell of a word.
+  static constexpr std::uint64_t kLowBits = (~std::uint64_t{0} >> 64 % bits) / kLargest;
+
+  // The lowest bits of the cells that are not zero.
+  static std::uint64_t non_zero(std::uint64_t word) noexcept {
+    if constexpr (bits > 1) word |= word >> 1;
+    if constexpr (bits > 2) word |= word >> (bits - 2);
+    return word & kLowBits;
+  }
+
+  static std::uint64_t load_word(const Byte* at) noexcept {
+    std::uint64_t word;
+    std::memcpy(&word, at, 8);
+    return word;
+  }
+
+  static void store_word(Byte* at, std::uint64_t word) noexcept { std::memcpy(at, &word, 8); }
 
   unsigned load(std::uint64_t byte) const noexcept {
     if constexpr (bits == 3) return body_[byte] | static_cast<unsigned>(body_[byte + 1]) << 8;

@@ -107,6 +107,7 @@ struct Definition {
   bool layout_given = false;
   bool seed_given = false;
   bool nulls_given = false;
+  const char* reason = nullptr;  // why `complete` has chosen the kind; nullptr: it was given
 
   bool has(unsigned slot) const noexcept { return given >> slot & 1; }
   // The false-positive rate to derive parameters for.

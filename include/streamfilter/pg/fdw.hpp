@@ -50,6 +50,10 @@ void begin_foreign_modify(ModifyTableState* state, ResultRelInfo* target, List* 
 void begin_foreign_insert(ModifyTableState* state, ResultRelInfo* target);
 TupleTableSlot* exec_foreign_insert(EState* estate, ResultRelInfo* target, TupleTableSlot* slot,
                                     TupleTableSlot* plan_slot);
+int get_foreign_modify_batch_size(ResultRelInfo* target);
+TupleTableSlot** exec_foreign_batch_insert(EState* estate, ResultRelInfo* target,
+                                           TupleTableSlot** slots, TupleTableSlot** plan_slots,
+                                           int* count);
 TupleTableSlot* exec_foreign_delete(EState* estate, ResultRelInfo* target, TupleTableSlot* slot,
                                     TupleTableSlot* plan_slot);
 void end_foreign_modify(EState* estate, ResultRelInfo* target);

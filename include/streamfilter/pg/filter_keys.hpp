@@ -7,6 +7,10 @@
 
 namespace streamfilter::pg {
 
+// Gets the memory that judging a key needs on its way into the cache, for callers that know their
+// next keys.
+void prefetch_key(const NamedFilter* filter, const Element& element);
+
 // Was the key seen? It is remembered now, once the transaction commits. A key that an unfinished
 // transaction has added is judged by option conflict; 'wait' may raise what waiting for a lock can
 // raise: 40P01, 55P03, 57014. Raises 53200, 54000 as reserve_pending does.

@@ -10,7 +10,8 @@ struct StringInfoData;
 namespace streamfilter::pg {
 
 // Appends the kind's parameters as a JSON object: {"max": 1, "k": 3, …}.
-void append_parameters_json(StringInfoData* out, const Parameters& parameters);
+void append_parameters_json(StringInfoData* out, const Parameters& parameters,
+                            const char* reason = nullptr);
 
 // Parses JSON text into a jsonb datum.
 Datum json_to_jsonb(const char* json);

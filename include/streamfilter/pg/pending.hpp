@@ -14,6 +14,7 @@ struct Mark {
   int level;
   uint32 start;
   uint32 owner;  // index in Pending::owners; kNoEntry: not needed yet
+  int64 latest;  // Pending::latest at that time
 };
 
 // One per filter (use of a slot) that the transaction has changed.

@@ -7,10 +7,10 @@
 
 namespace streamfilter::pg {
 
-// Stores what a transaction that is about to be prepared has added. False: no room.
-bool add_prepared(const Pending* pending, FullTransactionId transaction);
+// Stores what a transaction that is about to be prepared has added to all filters. False: no room.
+bool add_prepared(const Pending* first, FullTransactionId transaction);
 
-// Takes back what add_prepared has stored; the transaction aborts instead.
+// Takes back what add_prepared has stored; the transaction aborts instead. Raises nothing.
 void remove_prepared(FullTransactionId transaction);
 
 // Puts a key of a transaction that was prepared before the server started back in flight. False: no

@@ -1,0 +1,175 @@
+// Execution. Keys are judged when their row is asked for, not when it is read ahead: whoever stops
+// early (LIMIT, a cursor) has no key remembered whose row it has not seen.
+#include "streamfilter/pg/pg.hpp"
+
+extern "C" {
+#include "commands/explain.h"
+#include "executor/executor.h"
+#include "nodes/extensible.h"
+#include "nodes/nodeFuncs.h"
+#include "nodes/plannodes.h"
+}
+
+#include "streamfilter/pg/batch_scan.hpp"
+#include "streamfilter/pg/filter_keys.hpp"
+#include "streamfilter/pg/key_call.hpp"
+
+namespace streamfilter::pg {
+namespace {
+
+constexpr int kBatch = 32;
+
+struct BatchScanState {
+  CustomScanState custom;  // first
+  Oid filter;
+  int count;  // of the values of a key
+  Oid* types;
+  ExprState** values;
+  NullableDatum* row;
+  KeyCall call;
+  MemoryContext memory;  // of the values of a batch
+  bool finished;         // the scan below has no more rows
+  int rows, next;        // of the batch
+  TupleTableSlot* slots[kBatch];
+  Element elements[kBatch];
+  bool has_key[kBatch];
+};
+
+BatchScanState* state_of(CustomScanState* node) { return reinterpret_cast<BatchScanState*>(node); }
+
+void begin(CustomScanState* node, EState* estate, int flags) {
+  BatchScanState* state = state_of(node);
+  auto* plan = reinterpret_cast<CustomScan*>(node->ss.ps.plan);
+  PlanState* child = ExecInitNode(static_cast<Plan*>(linitial(plan->custom_plans)), estate, flags);
+  node->custom_ps = list_make1(child);
+  state->filter = DatumGetObjectId(linitial_node(Const, plan->custom_private)->constvalue);
+  state->count = list_length(plan->custom_exprs);
+  state->types = static_cast<Oid*>(palloc(sizeof(Oid) * state->count));
+  state->values = static_cast<ExprState**>(palloc(sizeof(ExprState*) * state->count));
+  state->row = static_cast<NullableDatum*>(palloc(sizeof(NullableDatum) * state->count));
+  for (int i = 0; i < state->count; ++i) {
+    auto* value = static_cast<Expr*>(list_nth(plan->custom_exprs, i));
+    state->types[i] = exprType(reinterpret_cast<Node*>(value));
+    state->values[i] = ExecInitExpr(value, &node->ss.ps);
+  }
+  if (flags & EXEC_FLAG_EXPLAIN_ONLY) return;
+  init_key_call(&state->call, "streamfilter_seen", state->types, state->count, false);
+  state->memory =
+      AllocSetContextCreate(CurrentMemoryContext, "streamfilter batch", ALLOCSET_SMALL_SIZES);
+  const TupleTableSlotOps* ops = ExecGetResultSlotOps(child, nullptr);
+  for (TupleTableSlot*& slot : state->slots)
+    slot = ExecInitExtraTupleSlot(estate, ExecGetResultType(child), ops);
+}
+
+// The row of a slot, as the node's expressions want it.
+TupleTableSlot* show(CustomScanState* node, TupleTableSlot* slot) {
+  TupleTableSlot* shown = node->ss.ss_ScanTupleSlot;
+  ExecClearTuple(shown);
+  slot_getallattrs(slot);
+  const Size columns = static_cast<Size>(slot->tts_tupleDescriptor->natts);
+  memcpy(shown->tts_values, slot->tts_values, columns * sizeof(Datum));
+  memcpy(shown->tts_isnull, slot->tts_isnull, columns * sizeof(bool));
+  return ExecStoreVirtualTuple(shown);
+}
+
+void read_row_key(CustomScanState* node, int i) {
+  BatchScanState* state = state_of(node);
+  ExprContext* context = node->ss.ps.ps_ExprContext;
+  context->ecxt_scantuple = show(node, state->slots[i]);
+  MemoryContext caller = MemoryContextSwitchTo(state->memory);
+  for (int j = 0; j < state->count; ++j)
+    state->row[j].value = ExecEvalExpr(state->values[j], context, &state->row[j].isnull);
+  state->has_key[i] = read_key(&state->call, state->row, &state->elements[i]);
+  MemoryContextSwitchTo(caller);
+  if (state->has_key[i]) prefetch_key(state->call.filter, state->elements[i]);
+}
+
+// Reads the next rows; false if there are none.
+bool read_batch(CustomScanState* node) {
+  BatchScanState* state = state_of(node);
+  auto* child = static_cast<PlanState*>(linitial(node->custom_ps));
+  state->rows = state->next = 0;
+  MemoryContextReset(state->memory);
+  while (!state->finished && state->rows < kBatch) {
+    TupleTableSlot* slot = ExecProcNode(child);
+    if (TupIsNull(slot)) {
+      state->finished = true;
+      break;
+    }
+    ExecCopySlot(state->slots[state->rows], slot);
+    if (state->rows == 0) begin_key_call(&state->call, state->filter, Use::remember);
+    read_row_key(node, state->rows);
+    ++state->rows;
+  }
+  return state->rows > 0;
+}
+
+TupleTableSlot* next_row(ScanState* scan) {
+  auto* node = reinterpret_cast<CustomScanState*>(scan);
+  BatchScanState* state = state_of(node);
+  for (;;) {
+    if (state->next == state->rows && !read_batch(node)) return nullptr;
+    const int i = state->next++;
+    // Somebody else's code has run since the batch was read.
+    const uint64 version = state->call.version;
+    begin_key_call(&state->call, state->filter, Use::remember);
+    if (unlikely(state->call.version != version)) read_row_key(node, i);
+    if (!state->has_key[i] || !remember_key(state->call.filter, state->elements[i]))
+      return show(node, state->slots[i]);
+    InstrCountFiltered1(node, 1);
+  }
+}
+
+bool recheck(ScanState*, TupleTableSlot*) { return true; }
+
+TupleTableSlot* execute(CustomScanState* node) {
+  return ExecScan(&node->ss, next_row, recheck);
+}
+
+TupleTableSlot* execute_first(CustomScanState* node) {
+  PreventCommandDuringRecovery("streamfilter_seen()");
+  PreventCommandIfReadOnly("streamfilter_seen()");
+  return execute(node);
+}
+
+void clear_batch(BatchScanState* state) {
+  for (TupleTableSlot* slot : state->slots)
+    if (slot != nullptr) ExecClearTuple(slot);
+  state->rows = state->next = 0;
+  state->finished = false;
+}
+
+void end(CustomScanState* node) {
+  clear_batch(state_of(node));
+  ExecEndNode(static_cast<PlanState*>(linitial(node->custom_ps)));
+}
+
+void rescan(CustomScanState* node) {
+  clear_batch(state_of(node));
+  auto* child = static_cast<PlanState*>(linitial(node->custom_ps));
+  if (node->ss.ps.chgParam != nullptr) UpdateChangedParamSet(child, node->ss.ps.chgParam);
+  ExecReScan(child);
+}
+
+void explain(CustomScanState* node, List*, ExplainState* es) {
+  const BatchScanState* state = state_of(node);
+  const char* name = get_rel_name(state->filter);
+  ExplainPropertyText("Discards Keys Seen By", name != nullptr ? name : "(dropped filter)", es);
+  if (es->verbose) ExplainPropertyInteger("Rows Read Ahead", nullptr, kBatch, es);
+}
+
+const CustomExecMethods kExecMethods = {
+    "streamfilter batch", begin,   execute_first, end,     rescan,  nullptr, nullptr,
+    nullptr,              nullptr, nullptr,       nullptr, nullptr, explain,
+};
+
+}  // namespace
+
+Node* create_batch_scan_state(CustomScan*) {
+  auto* state = static_cast<BatchScanState*>(palloc0(sizeof(BatchScanState)));
+  NodeSetTag(state, T_CustomScanState);
+  state->custom.methods = &kExecMethods;
+  return reinterpret_cast<Node*>(state);
+}
+
+}  // namespace streamfilter::pg

@@ -1,0 +1,75 @@
+#include "streamfilter/pg/pg.hpp"
+
+#include "streamfilter/pg/element.hpp"
+#include "streamfilter/pg/key_call.hpp"
+
+namespace streamfilter::pg {
+namespace {
+
+void resolve(KeyCall* call, NamedFilter* filter) {
+  const FilterRelation* relation = filter->relation;
+  call->filter = nullptr;
+  MemoryContextReset(call->context);
+  MemoryContext caller = MemoryContextSwitchTo(call->context);
+  const bool keys_only = call->count == relation->key_count;
+  if (call->count != relation->column_count && !(call->may_leave_out_roles && keys_only))
+    ereport(ERROR, errcode(ERRCODE_UNDEFINED_FUNCTION),
+            errmsg("%s needs %d %s for filter \"%s\", not %d", call->function,
+                   relation->column_count, relation->column_count == 1 ? "value" : "values",
+                   relation->name, call->count),
+            errhint("Give a value for every column of the filter, in order."));
+  const Size places = static_cast<Size>(Max(call->count, 1));
+  call->columns = static_cast<const FilterColumn**>(palloc(sizeof(FilterColumn*) * places));
+  call->coercions = static_cast<Coercion**>(palloc(sizeof(Coercion*) * places));
+  call->values = static_cast<Datum*>(palloc(sizeof(Datum) * places));
+  call->isnull = static_cast<bool*>(palloc(sizeof(bool) * places));
+  for (int i = 0; i < call->count; ++i) {
+    call->columns[i] = keys_only ? relation->keys[i] : &relation->columns[i];
+    call->coercions[i] =
+        make_coercion(call->types[i], call->columns[i], relation->name,
+                      psprintf("argument %d of %s", i + 2, call->function));
+  }
+  MemoryContextSwitchTo(caller);
+  call->version = filter->version;
+  call->filter = filter;
+}
+
+}  // namespace
+
+void init_key_call(KeyCall* call, const char* function, const Oid* types, int count,
+                   bool may_leave_out_roles) {
+  memset(static_cast<void*>(call), 0, sizeof *call);
+  call->function = function;
+  call->types = types;
+  call->count = count;
+  call->may_leave_out_roles = may_leave_out_roles;
+  call->context = AllocSetContextCreate(CurrentMemoryContext, "streamfilter key call",
+                                        ALLOCSET_SMALL_SIZES);
+}
+
+void begin_key_call(KeyCall* call, Oid relid, Use use) {
+  NamedFilter* filter = call->filter != nullptr && call->filter->relid == relid
+                            ? call->filter
+                            : named_filter(relid);
+  use_filter(filter, use);
+  if (call->filter != filter || call->version != filter->version) resolve(call, filter);
+}
+
+bool read_key(KeyCall* call, const NullableDatum* values, Element* element) {
+  const NamedFilter* filter = call->filter;
+  *element = new_element(filter->relation->definition.parameters);
+  int key_count = 0;
+  for (int i = 0; i < call->count; ++i) {
+    bool isnull = values[i].isnull;
+    const Datum value = coerce(call->coercions[i], values[i].value, &isnull);
+    if (call->columns[i]->role == Role::key) {
+      call->values[key_count] = value;
+      call->isnull[key_count++] = isnull;
+    } else {
+      set_role(element, call->columns[i], filter->relation, value, isnull);
+    }
+  }
+  return hash_filter_key(filter, call->values, call->isnull, &element->hash);
+}
+
+}  // namespace streamfilter::pg

@@ -1,0 +1,88 @@
+-- A scan filtered by NOT streamfilter_seen() reads rows ahead; the result is that of the plain filter.
+CREATE TABLE events (id int, key int, note text);
+INSERT INTO events SELECT i, i % 1000, repeat('x', i % 7) FROM generate_series(1, 5000) AS i;
+INSERT INTO events VALUES (5001, NULL, NULL);
+CREATE FOREIGN TABLE seen (key int) SERVER streamfilter OPTIONS (kind 'sbf', memory '64kB', seed '1');
+CREATE FOREIGN TABLE seen_plain (key int) SERVER streamfilter OPTIONS (kind 'sbf', memory '64kB', seed '1');
+
+EXPLAIN (COSTS OFF) SELECT * FROM events WHERE NOT streamfilter_seen('seen', key) AND id > 10;
+EXPLAIN (COSTS OFF, VERBOSE) SELECT note FROM events WHERE NOT streamfilter_seen('seen', key);
+SET streamfilter.batch_scan = off;
+EXPLAIN (COSTS OFF) SELECT * FROM events WHERE NOT streamfilter_seen('seen', key) AND id > 10;
+CREATE TABLE plain AS SELECT * FROM events WHERE NOT streamfilter_seen('seen_plain', key) AND id > 10;
+RESET streamfilter.batch_scan;
+CREATE TABLE batch AS SELECT * FROM events WHERE NOT streamfilter_seen('seen', key) AND id > 10;
+SELECT count(*), count(key), min(id), max(id) FROM batch;
+SELECT count(*) AS different FROM ((TABLE plain EXCEPT ALL TABLE batch) UNION ALL (TABLE batch EXCEPT ALL TABLE plain)) d;
+SELECT accepted, discarded FROM streamfilter_stats WHERE filter::text LIKE 'seen%';
+-- The same state, too.
+SELECT streamfilter_value('seen')::text = streamfilter_value('seen_plain')::text AS same_state;
+
+-- Only rows that are asked for are judged.
+TRUNCATE seen;
+SELECT key FROM events WHERE NOT streamfilter_seen('seen', key) LIMIT 3;
+SELECT count(*) AS remembered FROM generate_series(0, 999) AS key WHERE streamfilter_test('seen', key);
+BEGIN;
+DECLARE first_rows CURSOR FOR SELECT key FROM events WHERE NOT streamfilter_seen('seen', key);
+FETCH 2 FROM first_rows;
+CLOSE first_rows;
+COMMIT;
+SELECT count(*) AS remembered FROM generate_series(0, 999) AS key WHERE streamfilter_test('seen', key);
+
+-- Rescans, as the inner side of a join.
+TRUNCATE seen;
+SET enable_hashjoin = off; SET enable_mergejoin = off; SET enable_material = off;
+SELECT outer_side, count(*) FROM generate_series(1, 2) AS outer_side
+  CROSS JOIN LATERAL (SELECT key FROM events WHERE NOT streamfilter_seen('seen', key) AND id > outer_side * 0) AS inner_side
+GROUP BY 1 ORDER BY 1;
+RESET enable_hashjoin; RESET enable_mergejoin; RESET enable_material;
+
+-- What is read ahead by an index, an expression as key, a column that nothing else needs, a dropped column.
+CREATE INDEX ON events (id);
+ALTER TABLE events DROP COLUMN note;
+TRUNCATE seen;
+SET enable_seqscan = off; SET enable_bitmapscan = off;
+EXPLAIN (COSTS OFF) SELECT id FROM events WHERE NOT streamfilter_seen('seen', key + 1) AND id BETWEEN 1 AND 50;
+SELECT count(id), sum(id) FROM events WHERE NOT streamfilter_seen('seen', key + 1) AND id BETWEEN 1 AND 50;
+SELECT count(*) FROM events WHERE NOT streamfilter_seen('seen', key + 1) AND id BETWEEN 1 AND 60;
+RESET enable_seqscan; RESET enable_bitmapscan;
+
+-- System columns, whole rows, aggregates, an outer join.
+TRUNCATE seen;
+SELECT ctid, tableoid::regclass FROM events WHERE NOT streamfilter_seen('seen', key) LIMIT 2;
+SELECT events FROM events WHERE NOT streamfilter_seen('seen', key) LIMIT 2;
+SELECT count(*), sum(id + 1) FROM events WHERE NOT streamfilter_seen('seen', key);
+TRUNCATE seen;
+SELECT count(*), count(e.key) FROM generate_series(1, 2000) AS i
+  LEFT JOIN (SELECT key, coalesce(id, 0) AS id FROM events WHERE NOT streamfilter_seen('seen', key)) e ON e.key = i;
+
+-- Not where rows may be checked again, the filter is not a constant, or there are other volatile conditions.
+EXPLAIN (COSTS OFF) SELECT * FROM events WHERE NOT streamfilter_seen('seen', key) FOR UPDATE;
+EXPLAIN (COSTS OFF) UPDATE events SET id = id WHERE NOT streamfilter_seen('seen', key);
+EXPLAIN (COSTS OFF) SELECT * FROM events WHERE NOT streamfilter_seen('seen', key) AND random() < 2;
+
+-- Errors are those of the function.
+SELECT * FROM events WHERE NOT streamfilter_seen('seen', key, id);
+SELECT * FROM events WHERE NOT streamfilter_seen('seen', id::text);
+BEGIN READ ONLY;
+SELECT count(*) FROM events WHERE NOT streamfilter_seen('seen', key);
+ROLLBACK;
+CREATE ROLE batch_reader;
+GRANT SELECT ON events TO batch_reader;
+SET ROLE batch_reader;
+SELECT count(*) FROM events WHERE NOT streamfilter_seen('seen', key);
+RESET ROLE;
+
+-- Partitions, and INSERT ... SELECT from the table that is inserted into.
+CREATE TABLE parted (key int) PARTITION BY RANGE (key);
+CREATE TABLE parted_low PARTITION OF parted FOR VALUES FROM (0) TO (500);
+CREATE TABLE parted_high PARTITION OF parted FOR VALUES FROM (500) TO (1000);
+INSERT INTO parted SELECT key FROM events WHERE key IS NOT NULL;
+TRUNCATE seen;
+SELECT count(*) FROM parted WHERE NOT streamfilter_seen('seen', key);
+TRUNCATE seen;
+INSERT INTO events SELECT id, key FROM events WHERE NOT streamfilter_seen('seen', key);
+
+DROP TABLE events, plain, batch, parted;
+DROP FOREIGN TABLE seen, seen_plain;
+DROP ROLE batch_reader;

@@ -1,0 +1,181 @@
+# More keys than the table of keys in flight takes; waiting for prepared transactions and for backends
+# that are terminated.
+use strict;
+use warnings;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = PostgreSQL::Test::Cluster->new('transactions');
+$node->init;
+$node->append_conf(
+	'postgresql.conf', q{
+	shared_preload_libraries = 'streamfilter'
+	streamfilter.max_in_flight = 1000
+	max_prepared_transactions = 10});
+$node->start;
+$node->safe_psql('postgres', 'CREATE EXTENSION streamfilter');
+for my $mode (qw(wait admit discard))
+{
+	$node->safe_psql('postgres', qq{
+		CREATE FOREIGN TABLE $mode (key int) SERVER streamfilter
+		  OPTIONS (kind 'bloom', memory '1MB', k '10', seed '1', conflict '$mode')});
+}
+
+sub session
+{
+	my $session = $node->background_psql('postgres', on_error_stop => 0);
+	$session->query_safe("SET application_name = 'session'; SET lock_timeout = 0");
+	return $session;
+}
+
+# Inserts keys on its own; the keys that were new, or 'waits' if that would have to wait.
+sub insert_at_once
+{
+	my ($filter, @keys) = @_;
+	my ($status, $out, $err) = $node->psql('postgres', "SET lock_timeout = '100ms'; INSERT INTO $filter VALUES "
+		  . join(', ', map { "($_)" } @keys) . ' RETURNING key');
+	return $err =~ /lock timeout/ ? 'waits' : join(' ', split /\n/, $out);
+}
+
+# Lets a session begin to insert a key, and returns when it waits.
+sub insert_and_wait
+{
+	my ($session, $filter, $key) = @_;
+	$session->query_until(qr//, "INSERT INTO $filter VALUES ($key) RETURNING 'new: ' || key;\n");
+	$node->poll_query_until('postgres',
+		q{SELECT count(*) = 1 FROM pg_stat_activity
+		  WHERE application_name = 'session' AND wait_event = 'transactionid'})
+	  or die 'nobody waits';
+	return;
+}
+
+# What the session got in the end.
+sub outcome
+{
+	my ($session) = @_;
+	return $session->query(q{SELECT 'end'}) =~ /new: (\d+)/ ? "new: $1" : 'a repeat';
+}
+
+sub stat_is
+{
+	my ($filter, $columns, $expected, $name) = @_;
+	is($node->safe_psql('postgres', "SELECT $columns FROM streamfilter_stats WHERE filter = '$filter'::regclass"),
+		$expected, $name);
+	return;
+}
+
+my $one = session();
+my $two = session();
+
+# ---- More keys than max_in_flight, conflict 'wait' -------------------------------------------------
+is(insert_at_once('wait', 7777), '7777', 'a key from before');
+$one->query_safe('BEGIN; INSERT INTO wait SELECT generate_series(1, 5000)');
+stat_is('wait', 'in_flight, overflowed', '5000|1', 'all keys are in flight, and the overflow is counted');
+is(insert_at_once('wait', 1),     'waits', 'others wait for its first key,');
+is(insert_at_once('wait', 5000),  'waits', 'for its last,');
+is(insert_at_once('wait', 90000), 'waits', 'and for the whole filter');
+is(insert_at_once('wait', 7777),  '',      'but not for keys that are remembered,');
+is($node->safe_psql('postgres', q{SELECT streamfilter_test('wait', 5000), streamfilter_test('wait', 7777)}),
+	'f|t', 'nor to test,');
+is(insert_at_once('admit', 1, 5000), '1 5000', 'nor for other filters');
+insert_and_wait($two, 'wait', 5000);
+$one->query_safe('COMMIT');
+is(outcome($two), 'a repeat', 'after its commit its keys are repeats');
+is(insert_at_once('wait', 1, 2500, 5000, 90000), '90000', 'all of them, and no others');
+stat_is('wait', 'in_flight', 0, 'nothing is left in flight');
+
+$one->query_safe('BEGIN; INSERT INTO wait SELECT generate_series(10001, 15000)');
+insert_and_wait($two, 'wait', 15000);
+$one->query_safe('ROLLBACK');
+is(outcome($two), 'new: 15000', 'after its rollback its keys are new');
+is(insert_at_once('wait', 10001, 12500, 15000), '10001 12500', 'all of them');
+stat_is('wait', 'in_flight, rolled_back', '0|5000', 'and counted');
+
+# Part of it in a savepoint that rolls back.
+$one->query_safe('BEGIN; INSERT INTO wait SELECT generate_series(20001, 20100)');
+$one->query_safe('SAVEPOINT a; INSERT INTO wait SELECT generate_series(20101, 25000)');
+$one->query_safe('ROLLBACK TO a; INSERT INTO wait SELECT generate_series(25001, 25100)');
+stat_is('wait', 'in_flight', 200, 'what the savepoint has added is not in flight any more');
+$one->query_safe('COMMIT');
+is(insert_at_once('wait', 20001, 20100, 20101, 25000, 25001, 25100), '20101 25000', 'nor remembered');
+
+# Two such transactions.
+$one->query_safe('BEGIN; INSERT INTO wait SELECT generate_series(30001, 35000)');
+$two->query_until(qr//,
+	"WITH n AS (INSERT INTO wait SELECT generate_series(34001, 38000) RETURNING key)\nSELECT 'new: ' || count(*) FROM n;\n");
+$node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_locks WHERE NOT granted}) or die 'nobody waits';
+$one->query_safe('COMMIT');
+is(outcome($two), 'new: 3000', 'they take turns');
+
+# It may have waited itself: a key that another has in flight.
+$two->query_safe('BEGIN; INSERT INTO wait VALUES (44000)');
+$one->query_until(qr//, "INSERT INTO wait SELECT generate_series(40001, 45000);\n");
+$node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_locks WHERE NOT granted}) or die 'nobody waits';
+$two->query_safe('COMMIT');
+$one->query_safe('SELECT 1');
+stat_is('wait', 'in_flight', 0, 'a large transaction that had to wait');
+is(insert_at_once('wait', 40001, 44000, 45000), '', 'has added its keys');
+
+# ---- The same with 'admit' and 'discard' ------------------------------------------------------------
+$one->query_safe('BEGIN; INSERT INTO admit SELECT generate_series(10001, 15000); INSERT INTO discard SELECT generate_series(10001, 15000)');
+stat_is('discard', 'in_flight, overflowed', '5000|1', q{conflict 'discard': the overflow is counted});
+is(insert_at_once('admit', 10001, 15000), '10001 15000', q{conflict 'admit': others take its keys as new, as ever});
+is(insert_at_once('discard', 10001, 15000), '15000', q{conflict 'discard': beyond the table, too});
+$one->query_safe('COMMIT');
+is(insert_at_once('admit', 10001, 12500, 15000), '', q{conflict 'admit': its keys are remembered});
+is(insert_at_once('discard', 10001, 12500, 15000), '', q{conflict 'discard': its keys are remembered});
+stat_is($_, 'in_flight, waits', '0|0', "conflict '$_': nothing is left, nobody waited") for qw(admit discard);
+
+# ---- Prepared transactions --------------------------------------------------------------------------
+my ($status, $out, $err) = $node->psql('postgres',
+	q{BEGIN; INSERT INTO wait SELECT generate_series(50001, 55000); PREPARE TRANSACTION 'large'});
+like($err, qr/cannot PREPARE a transaction that has added so many keys.*max_in_flight, now 1000/s,
+	'a transaction beyond max_in_flight cannot be prepared');
+is(insert_at_once('wait', 50001, 55000), '50001 55000', 'and is forgotten');
+
+my $key = 60000;
+for my $end (qw(COMMIT ROLLBACK))
+{
+	my $expected = sub { $end eq 'COMMIT' ? 'a repeat' : "new: $_[0]" };
+	$key += 2;
+	# The session that prepared it is gone when another ends it.
+	$node->safe_psql('postgres', "BEGIN; INSERT INTO wait VALUES ($key); PREPARE TRANSACTION 'p'");
+	insert_and_wait($one, 'wait', $key);
+	$node->safe_psql('postgres', "$end PREPARED 'p'");
+	is(outcome($one), $expected->($key), "who waits for a prepared transaction sees its $end PREPARED");
+	++$key;
+	$two->query_safe("BEGIN; INSERT INTO wait VALUES ($key)");
+	insert_and_wait($one, 'wait', $key);
+	$two->query_safe("PREPARE TRANSACTION 'p'");
+	$node->safe_psql('postgres', 'SELECT pg_sleep(0.1)');
+	is($node->safe_psql('postgres', 'SELECT count(*) FROM pg_locks WHERE NOT granted'),
+		1, 'PREPARE TRANSACTION does not end the waiting,');
+	$node->safe_psql('postgres', "$end PREPARED 'p'");
+	is(outcome($one), $expected->($key), "but $end PREPARED does");
+}
+# Many keys in two of them.
+$node->safe_psql('postgres', q{BEGIN; INSERT INTO wait SELECT generate_series(70001, 70400); PREPARE TRANSACTION 'p'});
+$node->safe_psql('postgres', q{BEGIN; INSERT INTO discard SELECT generate_series(70001, 70200); PREPARE TRANSACTION 'q'});
+stat_is('wait', 'in_flight', 400, 'the keys of prepared transactions are in flight');
+$node->safe_psql('postgres', q{COMMIT PREPARED 'p'});
+$node->safe_psql('postgres', q{ROLLBACK PREPARED 'q'});
+is($node->safe_psql('postgres', q{SELECT count(*) FILTER (WHERE streamfilter_test('wait', i)),
+		count(*) FILTER (WHERE streamfilter_test('discard', i)) FROM generate_series(70001, 70400) i}),
+	'400|0', 'and remembered or forgotten as they end');
+stat_is('wait', 'in_flight', 0, 'nothing is left in flight');
+
+# ---- A terminated backend ---------------------------------------------------------------------------
+my $victim = $node->background_psql('postgres', on_error_stop => 0);
+my $pid = $victim->query_safe('SELECT pg_backend_pid()');
+$victim->query_safe('BEGIN; INSERT INTO wait VALUES (80000); INSERT INTO discard VALUES (80000)');
+insert_and_wait($one, 'wait', 80000);
+$node->safe_psql('postgres', "SELECT pg_terminate_backend($pid)");
+is(outcome($one), 'new: 80000', 'the keys of a terminated backend are new');
+is(insert_at_once('discard', 80000), '80000', 'for all');
+eval { $victim->quit };
+$_->quit for $one, $two;
+stat_is($_, 'in_flight', 0, "conflict '$_': nothing is left in flight") for qw(wait admit discard);
+$node->stop;
+
+done_testing();
