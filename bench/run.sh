@@ -23,6 +23,7 @@ ROWS=(1000000 5000000) AGGREGATE_ROWS=10000000 MANY_KEYS=10000000 REDIS_ROWS=100
 ROUNDS=3 TRANSACTION_ROUNDS=5 IDLE_ROUNDS=5 PGBENCH_SECONDS=2
 CORE_SIZES=(1MB 64MB 1GB) CORE_SECONDS=0.1
 SHARED_MEMORY=1500MB
+HUGE_PAGES=on
 OUTPUT='' CHOSEN=()
 
 usage() {
@@ -38,6 +39,7 @@ usage() {
 		  --full                    bulk loads of 1, 5 and 20 million rows
 		  --rows N[,N...]           bulk loads of so many rows
 		  --only SECTION[,...]      bulk, transactions, sessions, aggregates, core, idle, peers
+		  --small-pages             no huge pages for the server; otherwise it gets some if root can reserve them
 		  --help                    this text
 	END
 }
@@ -48,6 +50,7 @@ parse_arguments() {
 		case $1 in
 		--help | -h) usage && exit 0 ;;
 		--quick) be_quick ;;
+		--small-pages) HUGE_PAGES=off ;;
 		--full) ROWS=(1000000 5000000 20000000) ;;
 		--rows | --only)
 			[ -n "${2:-}" ] || die "$1 needs a value" "See --help."
@@ -100,6 +103,7 @@ save_results() { # arguments of this run
 finish() {
 	redis_end
 	remove_work
+	release_huge_pages
 }
 
 main() {
@@ -117,6 +121,7 @@ main() {
 	prepare libbenchmark-dev gnuplot-nox jq
 	stage "building streamfilter" 600 build_all
 	stage "installing it" 60 install_extension
+	reserve_huge_pages
 	stage "starting a server" 60 create_benchmark_server
 	for section in "${CHOSEN[@]}"; do
 		say "$section"

@@ -5,6 +5,7 @@
 configure_benchmark() {
 	cat >>"$WORK/data/postgresql.conf" <<-END
 		shared_buffers = '1GB'
+		huge_pages = '$([ "$HUGE_PAGES" = on ] && say try || say off)'
 		work_mem = '2GB'
 		hash_mem_multiplier = 2
 		maintenance_work_mem = '512MB'
@@ -16,6 +17,27 @@ configure_benchmark() {
 		client_min_messages = 'warning'
 		streamfilter.shared_memory = '${SHARED_MEMORY}'
 	END
+}
+
+# Most of the time that a key takes in a large filter goes into finding its page, so the server gets huge pages if root
+# can reserve them; they are given back at the end.
+HUGE_BEFORE=''
+NR_HUGEPAGES=/proc/sys/vm/nr_hugepages
+
+reserve_huge_pages() {
+	local kilobytes=$((3 * 1024 * 1024)) page
+	{ [ "$HUGE_PAGES" = on ] && is_root && [ -w "$NR_HUGEPAGES" ]; } || return 0
+	page=$(awk '/^Hugepagesize/ { print $2 }' /proc/meminfo)
+	HUGE_BEFORE=$(cat "$NR_HUGEPAGES")
+	say $((HUGE_BEFORE + kilobytes / page)) >"$NR_HUGEPAGES"
+}
+
+release_huge_pages() { [ -z "$HUGE_BEFORE" ] || say "$HUGE_BEFORE" >"$NR_HUGEPAGES"; }
+
+page_size() { # of the server's shared memory
+	local pid
+	pid=$(head -n 1 "$WORK/data/postmaster.pid")
+	if grep -qE '^KernelPageSize: +(2048|[1-9][0-9]{5,}) kB' "/proc/$pid/smaps" 2>/dev/null; then say huge; else say small; fi
 }
 
 create_benchmark_server() {
