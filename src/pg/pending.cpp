@@ -10,6 +10,7 @@ extern "C" {
 #include "streamfilter/core/filter.hpp"
 #include "streamfilter/pg/key_journal.hpp"
 #include "streamfilter/pg/pending.hpp"
+#include "streamfilter/pg/play_changes.hpp"
 #include "streamfilter/pg/prepared_keys.hpp"
 #include "streamfilter/pg/saved_state.hpp"
 #include "streamfilter/pg/settings.hpp"
@@ -19,8 +20,6 @@ namespace {
 
 Pending* pending_filters = nullptr;
 bool preparing = false;  // the keys may be among those of prepared transactions already
-
-constexpr uint32 kLookahead = 16;  // keys whose memory is on its way at once
 
 bool is_key(const LogEntry* entry) { return entry->change == static_cast<uint32>(Change::add); }
 
@@ -77,52 +76,8 @@ void release_slot(Pending* pending) {
     pg_atomic_compare_exchange_u64(&pending->slot->claimed_by, &self, 0);
 }
 
-// Plays the changes that count; `lock_slice` and `unlock` surround every step.
-template <typename Lock, typename Unlock>
-void play(const Pending* pending, Header* header, Lock&& lock_slice, Unlock&& unlock) {
-  const KeyLog* log = &pending->log;
-  const Parameters& parameters = header->parameters;
-  uint32 start = 0;
-  if (log->last_reset != kNoEntry) {
-    start = log->last_reset + 1;
-    for (uint32 i = 0; i < parameters.slices; ++i) {
-      lock_slice(i);
-      format_slice(header, i);
-      unlock();
-    }
-  }
-  for (uint32 position = start; position < log->count; ++position) {
-    if (position + kLookahead < log->count)
-      prefetch(header, element_at(log, position + kLookahead));
-    const LogEntry* entry = entry_at(log, position);
-    if (entry->change == static_cast<uint32>(Change::merge)) {
-      const Header* value = merged_value(entry);
-      for (uint32 i = 0; i < parameters.slices; ++i) {
-        lock_slice(i);
-        merge_slice(header, value, i);
-        unlock();
-      }
-      continue;
-    }
-    const Element element = element_at(log, position);
-    lock_slice(slice_of(parameters, element.hash));
-    if (entry->change == static_cast<uint32>(Change::erase))
-      erase(header, element);
-    else
-      insert(header, element);
-    unlock();
-  }
-}
-
 void apply(Pending* pending) {
-  LWLock* lock = nullptr;
-  play(
-      pending, pending->header,
-      [&](uint32 slice) {
-        lock = slice_lock(pending->slot, slice);
-        LWLockAcquire(lock, LW_EXCLUSIVE);
-      },
-      [&] { LWLockRelease(lock); });
+  play_changes(&pending->log, pending->header, pending->slot);
   if (pending->log.last_reset != kNoEntry) pending->slot->last_reset = GetCurrentTimestamp();
   pg_atomic_fetch_add_u64(&pending->slot->applied, 1);
 }
@@ -398,7 +353,7 @@ void withdraw_announcements(Pending* pending) {
 }
 
 void replay(const Pending* pending, Header* copy) {
-  play(pending, copy, [](uint32) {}, [] {});
+  play_changes(&pending->log, copy, nullptr);
 }
 
 void init_pending() {
