@@ -16,15 +16,17 @@ inline std::uint64_t bit_of(std::uint64_t hash, unsigned function, std::uint64_t
   return streamfilter::position(hash, function, bits);
 }
 
-// Two Bloom filters of half the memory (Yoon, Aging Bloom Filter with Two Active Buffers for Dynamic
-// Sets, 2010). A key that is in neither, or in the older one only, is added to the younger; when
-// that is half full, the older one is emptied and becomes the younger.
+// Two Bloom filters of half the memory (Yoon, Aging Bloom Filter with Two Active Buffers for
+// Dynamic Sets, 2010). A key that is in neither, or in the older one only, is added to the younger;
+// when that is half full, the older one is emptied and becomes the younger.
 class TwoBuffers {
  public:
   TwoBuffers(std::uint64_t bits, unsigned k)
-      : bits_(bits / 2), k_(k), limit_(static_cast<std::uint64_t>(std::log(2) *
-                                                                  static_cast<double>(bits_) / k)),
-        young_(bits_), old_(bits_) {}
+      : bits_(bits / 2),
+        k_(k),
+        limit_(static_cast<std::uint64_t>(std::log(2) * static_cast<double>(bits_) / k)),
+        young_(bits_),
+        old_(bits_) {}
 
   bool insert(std::uint64_t hash) {
     if (contains(young_, hash)) return true;
@@ -60,9 +62,11 @@ class TwoBuffers {
 class AgePartitioned {
  public:
   AgePartitioned(std::uint64_t bits, unsigned k, unsigned l)
-      : slices_(k + l), k_(k), bits_(bits / (k + l)),
-        generation_(static_cast<std::uint64_t>(
-            std::fmax(1, std::log(2) * static_cast<double>(bits_) / k))),
+      : slices_(k + l),
+        k_(k),
+        bits_(bits / (k + l)),
+        generation_(
+            static_cast<std::uint64_t>(std::fmax(1, std::log(2) * static_cast<double>(bits_) / k))),
         slice_(slices_, std::vector<bool>(bits_)) {}
 
   bool insert(std::uint64_t hash) {

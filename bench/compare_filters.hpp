@@ -1,5 +1,5 @@
-// The filters of bench/compare.cpp: every kind of the papers with several of its own parameters, and
-// those that they are compared with.
+// The filters of bench/compare.cpp: every kind of the papers with several of its own parameters,
+// and those that they are compared with.
 #pragma once
 
 #include <functional>
@@ -26,10 +26,13 @@ inline std::vector<ComparedKind> compared_kinds() {
   std::vector<std::string> up_to_keys = rates;
   for (const std::string& rate : rates) up_to_keys.push_back(rate + ", keys=%keys");
   return {
-      {"sbf", true,
+      {"sbf",
+       true,
        {"fpr=0.002", "fpr=0.01", "fpr=0.03", "fpr=0.1", "max=1, k=2, p=4", "max=3, fpr=0.01",
         "max=3, fpr=0.03", "max=3, fpr=0.1", "max=7, fpr=0.03", "gap=%keys, fpr=0.03"}},
-      {"rsbf", true, {"fpr=0.01", "fpr=0.1", "fpr=0.03, variant=measured", "fpr=0.1, variant=measured"}},
+      {"rsbf",
+       true,
+       {"fpr=0.01", "fpr=0.1", "fpr=0.03, variant=measured", "fpr=0.1, variant=measured"}},
       {"bsbf", true, hashes},
       {"bsbfsd", true, hashes},
       {"rlbsbf", true, hashes},
@@ -37,16 +40,19 @@ inline std::vector<ComparedKind> compared_kinds() {
       {"dsqf", true, rates},
       {"ibf2c", true, {"fpr=0.01", "fpr=0.1", "fpr=0.1, k=2"}},
       {"ibfmc", true, {"fpr=0.01", "fpr=0.1", "fpr=0.1, k=2"}},
-      {"timer", true,
+      {"timer",
+       true,
        {"window='%keys/1 rows', k=1", "window='%keys/2 rows', k=2", "window='%keys/4 rows', k=3",
         "window='%keys/8 rows', k=4"}},
       {"lru", true, {"entry_bits=32", "entry_bits=32, policy=clock"}},
       {"fplru", true, {"entry_bits=16, policy=clock, fpr=0.03"}},
       {"bloom", false, {"k=1", "k=2", "k=3", "k=4", "k=5", "k=6", "k=8", "k=11"}},
-      {"clq", false,
+      {"clq",
+       false,
        {"fpr=0.0003", "fpr=0.001", "fpr=0.003", "fpr=0.01", "fpr=0.03", "fpr=0.06", "fpr=0.12",
         "fpr=0.3"}},
-      {"capped", false,
+      {"capped",
+       false,
        {"k=1, cap=0.65", "k=2, cap=0.65", "k=3, cap=0.65", "k=4, cap=0.65", "k=6, cap=0.65",
         "k=8, cap=0.65", "fpr=0.03", "fpr=0.1", "fpr=0.3"}},
       {"two buffers", false, {"3", "4", "5", "6", "8", "10"}},
@@ -92,8 +98,8 @@ class Runner {
       const double part = is_part ? definition[at + 6] - '0' : 1;
       definition.replace(at, is_part ? 7 : 5, text("%.0f", std::ceil(stream_.keys() / part)));
     }
-    definition += text(", slices=1, memory=%llu)",
-                       static_cast<unsigned long long>(memory_for(bits_ / 8)));
+    definition +=
+        text(", slices=1, memory=%llu)", static_cast<unsigned long long>(memory_for(bits_ / 8)));
     streamfilter::Parameters parameters;
     streamfilter::Problem problem;
     if (!make_parameters(definition, parameters, problem)) return false;

@@ -43,7 +43,7 @@ inline StoredStream store_trace(const std::string& name, std::uint64_t rows) {
 }
 
 inline std::vector<ComparedStream> compared_streams(bool quick) {
-  const std::uint64_t rows = quick ? 12000 : 60000;
+  const std::uint64_t rows = quick ? 10000 : 100000;
   std::vector<ComparedStream> all;
   for (const unsigned percent : {15, 60, 90})
     all.push_back({"uniform-" + std::to_string(percent),

@@ -55,8 +55,8 @@ CappedLines roomiest_lines(double fpr) noexcept {
   return best;
 }
 
-// Once lines are full, clq forgets fewer than capped, but capped has room for more keys until then. By
-// k, the number of keys to a line, as a multiple of those that fill it, up to which capped is
+// Once lines are full, clq forgets fewer than capped, but capped has room for more keys until then.
+// By k, the number of keys to a line, as a multiple of those that fill it, up to which capped is
 // predicted to miss fewer over a stream in which each key comes twice, at any time
 // (docs/compare.md).
 constexpr double kMostKeysToFilling[] = {0, 5, 1.75, 1.5, 1.33, 1.2, 1.12, 1.05};
