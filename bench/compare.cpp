@@ -73,12 +73,13 @@ std::string line_of(const ComparedStream& stream, double bits, const Point& sett
 
 // What one setting of a paper's kind is held against.
 void judge(const ComparedStream& stream, double bits, const Point& point, Runner& runner,
-           Scores& scores, std::vector<std::string>& exceptions) {
+           Scores& scores, std::vector<std::string>& exceptions, std::vector<Point>& autos) {
   const double least = 1 / point.all.fresh,
                asked = std::max({point.end.fpr(), point.all.fpr(), least});
   Point chosen, whole;
   if (!runner.run_auto(asked, chosen) || !runner.run_auto(std::max(point.all.fpr(), least), whole))
     return;
+  autos.push_back(chosen);
   const bool kept = keeps(chosen.end, asked),
              fewer = chosen.all.fnr() < point.all.fnr() || point.all.negatives == 0,
              both = is_below_in_both(point.all, chosen.all);
@@ -94,6 +95,20 @@ void judge(const ComparedStream& stream, double bits, const Point& point, Runner
                      : bits >= kFrom && !fewer ? "misses fewer"
                                                : nullptr;
   if (what != nullptr) exceptions.push_back(line_of(stream, bits, point, &chosen, what));
+}
+
+// The curve of a kind: without the settings that others of the kind are below of.
+void draw(DataFile& data, const char* name, std::vector<Point> points) {
+  std::sort(points.begin(), points.end(), [](const Point& a, const Point& b) {
+    return a.all.fpr() != b.all.fpr() ? a.all.fpr() < b.all.fpr() : a.all.fnr() < b.all.fnr();
+  });
+  double least = 2;
+  data.block(name);
+  for (const Point& point : points) {
+    if (point.all.fnr() >= least) continue;
+    least = point.all.fnr();
+    data.row({point.all.fpr(), least});
+  }
 }
 
 // Without columns in the table: those that need importances, and guesses.
@@ -123,13 +138,14 @@ int main(int count, char** words) {
     for (const double bits : kBits) {
       Runner runner(stream, bits);
       std::printf("%-16s %4.0f", stream.name.c_str(), bits);
-      std::vector<Point> best_known, ours;
+      std::vector<Point> best_known, ours, autos;
       for (const ComparedKind& kind : kinds) {
         std::vector<Point> points;
         for (const std::string& options : kind.options)
           if (Point point; runner.run(kind, options, point)) points.push_back(point);
         if (kind.of_a_paper)
-          for (const Point& point : points) judge(stream, bits, point, runner, scores, exceptions);
+          for (const Point& point : points)
+            judge(stream, bits, point, runner, scores, exceptions, autos);
         if (is_shown(kind)) std::printf(" %15s", rates(least_sum(points)).c_str());
         std::sort(points.begin(), points.end(),
                   [](const Point& a, const Point& b) { return a.all.fpr() < b.all.fpr(); });
@@ -139,6 +155,7 @@ int main(int count, char** words) {
         data.block(kind.name);
         for (const Point& point : points) data.row({point.all.fpr(), point.all.fnr()});
       }
+      draw(data, "auto", autos);
       if (bits >= kFrom && stream.gap == 0)
         for (const Point& theirs : best_known) {
           const bool beaten = std::any_of(ours.begin(), ours.end(), [&](const Point& point) {
