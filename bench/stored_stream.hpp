@@ -36,17 +36,25 @@ class StoredStream {
   double distinct() const { return distinct_; }
   double repeats() const { return rows() - distinct(); }
 
-  // visit(rows so far) is called after every row.
+  // visit(row, key, is it a repeat) is called for every row.
   template <typename Visit>
-  Errors run(Filter& filter, Visit visit) const {
-    Errors counts;
+  void for_each_row(Visit visit) const {
     std::uint32_t fresh = 0;
     for (std::size_t row = 0; row < keys_.size(); ++row) {
       const bool repeat = keys_[row] < fresh;
       fresh += !repeat;
-      counts.count(repeat, filter.insert(filter.element(keys_[row])));
-      visit(row + 1);
+      visit(row, keys_[row], repeat);
     }
+  }
+
+  // visit(rows so far) is called after every row.
+  template <typename Visit>
+  Errors run(Filter& filter, Visit visit) const {
+    Errors counts;
+    for_each_row([&](std::size_t row, std::uint32_t key, bool repeat) {
+      counts.count(repeat, filter.insert(filter.element(key)));
+      visit(row + 1);
+    });
     return counts;
   }
   Errors run(Filter& filter) const {

@@ -1,5 +1,10 @@
 #include "streamfilter/core/auto_kind.hpp"
 
+#include <algorithm>
+#include <cstdio>
+
+#include "streamfilter/core/capped_model.hpp"
+
 #include "streamfilter/core/no_postgres.hpp"
 
 namespace streamfilter {
@@ -32,6 +37,51 @@ bool choose_bloom(Definition& definition) noexcept {
   return choose(definition, Kind::bloom, "it keeps fpr up to that many keys and misses no repeat");
 }
 
+// Lines that fill up to the cap with which they keep fpr on any stream.
+struct CappedLines {
+  unsigned k = 0, ones = 0;  // 0: there are none
+  double filling = 0;        // keys that a line takes before it forgets
+};
+
+CappedLines roomiest_lines(double fpr) noexcept {
+  CappedLines best;
+  for (unsigned k = 1; k <= capped_model::kMostHashes; ++k) {
+    const unsigned ones = std::min(capped_model::most_ones(fpr, k), 511u);
+    if (ones <= k) continue;
+    const double filling =
+        capped_model::filling({static_cast<double>(k), static_cast<double>(ones)});
+    if (filling > best.filling) best = {k, ones, filling};
+  }
+  return best;
+}
+
+// Once lines are full, clq forgets fewer than capped, but capped has room for more keys until then.
+// By k, the number of keys to a line, as a multiple of those that fill it, up to which capped is
+// predicted to miss fewer over a stream in which each key comes twice, at any time
+// (docs/compare.md).
+constexpr double kMostKeysToFilling[] = {0, 5, 1.75, 1.5, 1.33, 1.2, 1.12, 1.05};
+
+bool choose_capped(Definition& definition) noexcept {
+  const Parameters& p = definition.parameters;
+  const CappedLines lines = roomiest_lines(definition.wanted_fpr());
+  if (lines.k >= sizeof kMostKeysToFilling / sizeof *kMostKeysToFilling) return false;
+  const double keys = static_cast<double>(p.keys) * 64 / static_cast<double>(p.memory);
+  if (!(keys <= kMostKeysToFilling[lines.k] * lines.filling)) return false;
+  Definition attempt = definition;
+  attempt.parameters.kind = Kind::capped;
+  attempt.parameters.layout = Layout::scattered;
+  char k[8], cap[32];
+  std::snprintf(k, sizeof k, "%u", lines.k);
+  std::snprintf(cap, sizeof cap, "%.10g", lines.ones / 512.0);
+  Problem ignored;
+  if (!set_option(attempt, "k", k, ignored) || !set_option(attempt, "cap", cap, ignored) ||
+      !is_possible(attempt))
+    return false;
+  definition = attempt;
+  return choose(definition, Kind::capped,
+                "it keeps fpr for ever, and forgets few of that many keys");
+}
+
 }  // namespace
 
 const FilterOps* kind_of_auto_option(const char* name) noexcept {
@@ -44,13 +94,12 @@ void choose_kind(Definition& definition) noexcept {
     choose(definition, Kind::timer, "repeats count within a window only");
     return;
   }
-  if (choose_bloom(definition)) return;
+  if (choose_bloom(definition) || (p.keys > 0 && choose_capped(definition))) return;
   // A key of this kind lies in one line whatever the layout is called.
   p.layout = Layout::scattered;
   choose(definition, Kind::clq,
-         p.keys > 0 ? "no filter of this memory keeps fpr and all of that many keys; this one "
-                      "forgets those not seen for longest"
-                    : "it keeps fpr for ever, and of the kinds that do, it remembers the longest");
+         p.keys > 0 ? "it keeps fpr for ever, and forgets the fewest of that many keys"
+                    : "it keeps fpr for ever, and remembers the longest of the kinds that do");
 }
 
 }  // namespace streamfilter

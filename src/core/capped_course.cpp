@@ -1,8 +1,8 @@
-// The error rates of capped over a stream. A row counts by the zeros that it turns into ones, for as
-// many ones are cleared for it: a new key's bits are zeros as often as any, those of a repeat are if
-// they were cleared since its last sight. So the rate at which bits are cleared depends on the
-// share of bits lost, an integral over the repeats' lags of what was cleared since; it is solved
-// step by step.
+// The error rates of capped over a stream. A row counts by the zeros that it turns into ones, for
+// as many ones are cleared for it: a new key's bits are zeros as often as any, those of a repeat
+// are if they were cleared since its last sight. So the rate at which bits are cleared depends on
+// the share of bits lost, an integral over the repeats' lags of what was cleared since; it is
+// solved step by step.
 #include <algorithm>
 #include <boost/math/distributions/poisson.hpp>
 #include <boost/math/special_functions/gamma.hpp>
@@ -25,8 +25,8 @@ constexpr double kBits = 512;  // of a line
 double rate_of_keys(double k, double keys) noexcept {
   const double zeros = std::exp(keys * std::log1p(-k / kBits)), load = k * keys / kBits,
                ones = kBits * (1 - zeros), variance = kBits * zeros * (1 - (1 + load) * zeros);
-  return std::min(1.0, line_fpr(k, ones) *
-                           (1 + k * (k - 1) / 2 * std::max(0.0, variance) / (ones * ones)));
+  return std::min(
+      1.0, line_fpr(k, ones) * (1 + k * (k - 1) / 2 * std::max(0.0, variance) / (ones * ones)));
 }
 
 // The mean over lines when they have got a Poisson number of keys.
@@ -82,13 +82,13 @@ class Course {
     const double before = time_[i - 1], now = time_[i];
     cleared_[i] = cleared_[i - 1];
     if (load_ * stream_.distinct_in(now) <= full) return;
-    const double rows = now - before, fresh = stream_.distinct_in(now) - stream_.distinct_in(before);
+    const double rows = now - before,
+                 fresh = stream_.distinct_in(now) - stream_.distinct_in(before);
     Lost lost = last_;
     // The first guess is that nothing has changed since the step before.
     for (int round = 0; round < 2; ++round) {
       const double bits = (last_.bits + lost.bits) / 2;
-      cleared_[i] =
-          cleared_[i - 1] + load_ * (fresh + rows * bits / (1 - setting_.ones / kBits));
+      cleared_[i] = cleared_[i - 1] + load_ * (fresh + rows * bits / (1 - setting_.ones / kBits));
       lost = lost_at(i);
     }
     negatives_ += rows * (last_.keys + lost.keys) / 2;
@@ -102,8 +102,8 @@ class Course {
       const double start = time_[i] - lags_.at[j];
       while (from > 0 && time_[from] > start) --from;
       const double width = time_[from + 1] - time_[from],
-                   at = cleared_[from] + (start - time_[from]) / width *
-                                             (cleared_[from + 1] - cleared_[from]);
+                   at = cleared_[from] +
+                        (start - time_[from]) / width * (cleared_[from + 1] - cleared_[from]);
       const double since = cleared_[i] - at;
       if (!(since > 0)) continue;
       sum.bits += lags_.share[j] * mean_zeros(setting_, since);
@@ -125,8 +125,8 @@ class Course {
 }  // namespace
 
 Prediction predict(const Setting& setting, const Stream& of_line) noexcept {
-  const double fpr = store_model::mean_fpr(
-      of_line.distinct(), [&](double n) { return rate_after(setting, n); });
+  const double fpr =
+      store_model::mean_fpr(of_line.distinct(), [&](double n) { return rate_after(setting, n); });
   if (!(of_line.repeats() > 0)) return {fpr, std::numeric_limits<double>::quiet_NaN()};
   // From 5 standard deviations below the mean to 6 above it: few keys are unevenly spread.
   constexpr int kClasses = 22;

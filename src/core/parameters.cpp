@@ -364,8 +364,7 @@ bool suffices(Definition attempt, std::uint64_t memory) noexcept {
   Parameters& p = attempt.parameters;
   p.memory = memory;
   return derive_in_memory(attempt, ignored) && keeps_fpr(attempt) &&
-         (!remembers_keys(p.kind) ||
-          window_keys(p, kForgettable) >= static_cast<double>(p.keys));
+         (!remembers_keys(p.kind) || window_keys(p, kForgettable) >= static_cast<double>(p.keys));
 }
 
 // The least memory (to 1/64) that suffices for `keys` keys; 0: none.

@@ -13,24 +13,30 @@ CREATE FOREIGN TABLE near (id int) SERVER streamfilter
 -- bloom: memory and k from keys and fpr.
 CREATE FOREIGN TABLE classic (id int) SERVER streamfilter
   OPTIONS (kind 'bloom', keys '100000', fpr '0.001');
--- auto: bloom where it keeps fpr for so many keys, else sbf.
+-- auto: bloom where it keeps fpr for so many keys, capped where it forgets few of them, else clq.
 CREATE FOREIGN TABLE roomy (id int) SERVER streamfilter OPTIONS (memory '1MB', keys '100000');
-CREATE FOREIGN TABLE tight (id int) SERVER streamfilter OPTIONS (memory '1MB', keys '100000000');
+CREATE FOREIGN TABLE tight (id int) SERVER streamfilter OPTIONS (memory '1MB', keys '900000');
+CREATE FOREIGN TABLE crowded (id int) SERVER streamfilter OPTIONS (memory '1MB', keys '100000000');
+CREATE FOREIGN TABLE window_of_rows (id int) SERVER streamfilter OPTIONS (window '1000 rows');
 -- Explicit parameters override fpr; fpr_bound tells what they imply.
 CREATE FOREIGN TABLE as_printed (id int) SERVER streamfilter
   OPTIONS (kind 'sbf', memory '1MB', max '1', k '2', p '4');
 CREATE FOREIGN TABLE unbounded (id int) SERVER streamfilter
   OPTIONS (kind 'bloom', memory '1MB', k '4');
 
-SELECT filter, kind, memory, params - 'nulls' AS params, round(fpr_bound::numeric, 5) AS fpr_bound,
-       window_keys
+SELECT filter, kind, memory, params - '{nulls,chosen}'::text[] AS params,
+       round(fpr_bound::numeric, 5) AS fpr_bound, window_keys
 FROM streamfilter_stats ORDER BY filter::text;
+-- What auto chose, and why.
+SELECT filter, params->>'chosen' AS chosen FROM streamfilter_stats
+WHERE params ? 'chosen' ORDER BY filter::text;
+EXPLAIN (COSTS OFF) SELECT * FROM plain WHERE id = 1;
 
 -- Sizes are exact to the byte, whatever was asked for.
 CREATE FOREIGN TABLE odd (id int) SERVER streamfilter OPTIONS (kind 'sbf', memory '100001');
 INSERT INTO odd VALUES (1);
 SELECT memory FROM streamfilter_stats WHERE filter = 'odd'::regclass;
-DROP FOREIGN TABLE plain, stable, near, classic, roomy, tight, as_printed, unbounded, odd;
+DROP FOREIGN TABLE plain, stable, near, classic, roomy, tight, crowded, window_of_rows, as_printed, unbounded, odd;
 
 -- ---- bad options ----------------------------------------------------------------------------------
 -- The classes of errors: an unknown option, a bad value.

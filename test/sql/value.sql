@@ -9,7 +9,7 @@ SELECT 'sbf(memory=64kB, fpr=0.01)'::streamfilter;
 SELECT 'sbf(memory=1MB, fpr=0.001, gap=100000)'::streamfilter;
 SELECT 'bloom(keys=1000, fpr=0.01)'::streamfilter;
 SELECT 'bloom(memory=4kB, k=3, seed=42, nulls=''not distinct'')'::streamfilter;
--- auto: a Bloom filter if it is told the number of keys, a Stable Bloom Filter otherwise.
+-- auto: a Bloom filter if it is told the number of keys, a cache-line queue otherwise.
 SELECT 'auto(keys=1000)'::streamfilter, 'auto(memory=16kB)'::streamfilter;
 -- Spaces, quotes and the order of options do not matter.
 SELECT E'  bloom ( k = "3" ,\n memory = \'1024\' ) '::streamfilter;

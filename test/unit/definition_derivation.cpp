@@ -162,7 +162,9 @@ BOOST_AUTO_TEST_CASE(max_follows_the_typical_gap) {
 }
 
 BOOST_AUTO_TEST_CASE(auto_keeps_fpr_and_then_misses_the_fewest) {
-  const auto kind = [](const std::string& text) { return find_ops(parameters_of(text).kind)->name; };
+  const auto kind = [](const std::string& text) {
+    return find_ops(parameters_of(text).kind)->name;
+  };
   BOOST_TEST(kind("auto()") == "clq");
   BOOST_TEST(kind("auto(memory=64kB)") == "clq");
   BOOST_TEST(kind("auto(keys=10000)") == "bloom");

@@ -33,8 +33,8 @@ unsigned longest(unsigned bits) noexcept;
 // which makes it high by a factor of 1/(1 - fpr) at most.
 double fnr(double others, double length, double buckets) noexcept;
 
-// The error rates over a stream of a filter (LRU) with so many buckets in all. Exact where the keys of
-// a bucket are a Poisson number, as those spread by a hash are: its fingerprints are the last
+// The error rates over a stream of a filter (LRU) with so many buckets in all. Exact where the keys
+// of a bucket are a Poisson number, as those spread by a hash are: its fingerprints are the last
 // `length` different ones that were seen, and which these are does not depend on answers.
 Prediction predict(const Shape& shape, double buckets, const Stream& stream) noexcept;
 
