@@ -117,8 +117,8 @@ server_suite() { # only where there is something to install
 run_suite() {
 	case $1 in
 	layers) suite "layer wall" 120 count_one make_here check-layers ;;
-	unit) suite "unit tests of the core" 300 count_boost make_here -j2 unit ;;
-	sanitize) suite "unit tests of the core, ASan and UBSan" 480 count_boost make_here -j2 unit-sanitize ;;
+	unit) suite "unit tests of the core" 480 count_boost make_here -j2 unit ;;
+	sanitize) suite "unit tests of the core, ASan and UBSan" 600 count_boost make_here -j2 unit-sanitize ;;
 	papers)
 		suite "tables and figures of the papers, small scale" 120 count_papers \
 			"$ROOT/bench/papers.sh" --quick "$ROOT/build/papers-quick"
