@@ -57,7 +57,7 @@ inline std::vector<ComparedKind> compared_kinds() {
        {"k=1, cap=0.65", "k=2, cap=0.65", "k=3, cap=0.65", "k=4, cap=0.65", "k=6, cap=0.65",
         "k=8, cap=0.65", "k=3, cap=0.45", "k=4, cap=0.5", "fpr=0.03", "fpr=0.1", "fpr=0.3"}},
       {"two buffers", false, {"3", "4", "5", "6", "8", "10"}},
-      {"age-partitioned", false, {"2 2", "3 3", "4 3", "5 7", "7 5", "8 8", "10 7"}},
+      {"partitioned", false, {"2 2", "3 3", "4 3", "5 7", "7 5", "8 8", "10 7"}},
   };
 }
 
