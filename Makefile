@@ -97,12 +97,15 @@ check-layers: $(CORE_SOURCES:.cpp=.o)
 	@echo "layers: ok"
 
 # The figures of the papers, recomputed, and what layouts and kinds cost: a program for each
-# bench/*.cpp, plots by bench/plots/*.gp.
-bench: $(patsubst bench/%.cpp,build/bench/%,$(wildcard bench/*.cpp))
+# bench/*.cpp, plots by bench/plots/*.gp. build/bench/core_speed is apart, for it needs Google Benchmark;
+# bench/run.sh builds it.
+bench: $(filter-out build/bench/core_speed,$(patsubst bench/%.cpp,build/bench/%,$(wildcard bench/*.cpp)))
+
+build/bench/core_speed: BENCH_LIBS = -lbenchmark
 
 build/bench/%: bench/%.cpp $(wildcard bench/*.hpp) $(CORE_SOURCES:.cpp=.o)
 	@mkdir -p $(@D)
-	$(CXX) -O2 -std=c++17 -Wall -Wextra -Iinclude -I. -pthread -o $@ $< $(CORE_SOURCES:.cpp=.o)
+	$(CXX) -O2 -std=c++17 -Wall -Wextra -Iinclude -I. -pthread -o $@ $< $(CORE_SOURCES:.cpp=.o) $(BENCH_LIBS)
 
 TEMP_CONFIG = test/streamfilter.conf
 

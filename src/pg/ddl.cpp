@@ -126,6 +126,16 @@ void warn_if_emptied(const FilterRelation* relation) {
             errdetail("Its state does not fit the new definition."));
 }
 
+// A filter that becomes a logged one is saved now.
+void save_if_due(const FilterRelation* relation) {
+  const FilterSlot* slot = peek_slot(relation);
+  if (slot == nullptr) return;
+  const bool was_logged = slot->saved.logged;
+  NamedFilter* filter = named_filter(relation->relid);
+  use_filter(filter, Use::probe);
+  if (!was_logged && relation->host.persistence == Persistence::logged) save_filter(filter, true);
+}
+
 void check_filter(const RangeVar* name, bool altered) {
   const Oid relid = RangeVarGetRelid(name, NoLock, true);
   if (!OidIsValid(relid) || !is_filter(relid)) return;
@@ -134,6 +144,7 @@ void check_filter(const RangeVar* name, bool altered) {
   check_roles(relation);
   if (altered && peek_slot(relation) == nullptr) warn_if_emptied(relation);
   if (!altered || peek_slot(relation) == nullptr) check_memory(relation);
+  if (altered) save_if_due(relation);
 }
 
 }  // namespace

@@ -50,14 +50,6 @@ class JournalWriter {
     row_.size = 0;
   }
 
-  void write_header(const Header* header) {
-    LogRow row = row_;
-    row.change = LogChange::header;
-    row.data = reinterpret_cast<const char*>(header);
-    row.size = sizeof(Header);
-    write(row);
-  }
-
   void write_reset() {
     LogRow row = row_;
     row.change = LogChange::reset;
@@ -89,13 +81,20 @@ LogChange sort_of(const KeyLog* log, const LogEntry* entry) {
 
 }  // namespace
 
+void write_log_header(Relation table, FilterSlot* slot, LogChange change, const Header* header) {
+  const auto number = static_cast<int64>(pg_atomic_fetch_add_u64(&slot->saved.next_number, 1));
+  write_row(table, LogRow{slot->relation, change, number,
+                          identity_of(slot->signature, header->parameters.seed),
+                          reinterpret_cast<const char*>(header), sizeof(Header)});
+}
+
 void write_journal(Pending* pending) {
   const KeyLog* log = &pending->log;
   Relation table = open_state_table(StateTable::log, pending->slot->relation, RowExclusiveLock);
   if (table == nullptr) return;
   auto* writer = new (palloc(sizeof(JournalWriter))) JournalWriter(table, pending);
   if (pg_atomic_read_u32(&pending->slot->saved.has_header) == 0)
-    writer->write_header(pending->header);
+    write_log_header(table, pending->slot, LogChange::header, pending->header);
   uint32 start = 0;
   if (log->last_reset != kNoEntry) {
     writer->write_reset();
@@ -115,7 +114,8 @@ void write_journal(Pending* pending) {
 
 uint64 count_changes(const LogRow& row) {
   switch (row.change) {
-    case LogChange::header: return 0;
+    case LogChange::header:
+    case LogChange::image: return 0;
     case LogChange::reset: return 1;
     default: return row.size / record_size(row.change);
   }
@@ -137,7 +137,8 @@ JournalChange change_at(const LogRow& row, uint64 position) {
 
 bool is_sound(const LogRow& row) {
   switch (row.change) {
-    case LogChange::header: return row.size == sizeof(Header);
+    case LogChange::header:
+    case LogChange::image: return row.size == sizeof(Header);
     case LogChange::reset: return row.size == 0;
     case LogChange::add:
     case LogChange::roles:

@@ -104,8 +104,17 @@ void load(NamedFilter* filter) {
   ++filter->version;
 }
 
+// The definition may have been altered. What was added while the filter was unlogged is in no log:
+// without a header, the next change writes an image.
+void note_persistence(SavedState* saved, bool logged) {
+  if (saved->logged == logged) return;
+  if (logged) pg_atomic_write_u32(&saved->has_header, 0);
+  saved->logged = logged;
+}
+
 void attach(NamedFilter* filter) {
   FilterSlot* slot = attach_slot(filter->relation);
+  note_persistence(&slot->saved, filter->relation->host.persistence == Persistence::logged);
   if (slot->saved.follows) follow_log(slot, filter->relation);
   filter->slot = slot;
   filter->slot_generation = slot->generation;

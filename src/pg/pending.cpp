@@ -10,6 +10,7 @@ extern "C" {
 #include "streamfilter/core/filter.hpp"
 #include "streamfilter/pg/key_journal.hpp"
 #include "streamfilter/pg/pending.hpp"
+#include "streamfilter/pg/play_changes.hpp"
 #include "streamfilter/pg/prepared_keys.hpp"
 #include "streamfilter/pg/saved_state.hpp"
 #include "streamfilter/pg/settings.hpp"
@@ -19,8 +20,6 @@ namespace {
 
 Pending* pending_filters = nullptr;
 bool preparing = false;  // the keys may be among those of prepared transactions already
-
-constexpr uint32 kLookahead = 16;  // keys whose memory is on its way at once
 
 bool is_key(const LogEntry* entry) { return entry->change == static_cast<uint32>(Change::add); }
 
@@ -77,52 +76,8 @@ void release_slot(Pending* pending) {
     pg_atomic_compare_exchange_u64(&pending->slot->claimed_by, &self, 0);
 }
 
-// Plays the changes that count; `lock_slice` and `unlock` surround every step.
-template <typename Lock, typename Unlock>
-void play(const Pending* pending, Header* header, Lock&& lock_slice, Unlock&& unlock) {
-  const KeyLog* log = &pending->log;
-  const Parameters& parameters = header->parameters;
-  uint32 start = 0;
-  if (log->last_reset != kNoEntry) {
-    start = log->last_reset + 1;
-    for (uint32 i = 0; i < parameters.slices; ++i) {
-      lock_slice(i);
-      format_slice(header, i);
-      unlock();
-    }
-  }
-  for (uint32 position = start; position < log->count; ++position) {
-    if (position + kLookahead < log->count)
-      prefetch(header, element_at(log, position + kLookahead));
-    const LogEntry* entry = entry_at(log, position);
-    if (entry->change == static_cast<uint32>(Change::merge)) {
-      const Header* value = merged_value(entry);
-      for (uint32 i = 0; i < parameters.slices; ++i) {
-        lock_slice(i);
-        merge_slice(header, value, i);
-        unlock();
-      }
-      continue;
-    }
-    const Element element = element_at(log, position);
-    lock_slice(slice_of(parameters, element.hash));
-    if (entry->change == static_cast<uint32>(Change::erase))
-      erase(header, element);
-    else
-      insert(header, element);
-    unlock();
-  }
-}
-
 void apply(Pending* pending) {
-  LWLock* lock = nullptr;
-  play(
-      pending, pending->header,
-      [&](uint32 slice) {
-        lock = slice_lock(pending->slot, slice);
-        LWLockAcquire(lock, LW_EXCLUSIVE);
-      },
-      [&] { LWLockRelease(lock); });
+  play_changes(&pending->log, pending->header, pending->slot);
   if (pending->log.last_reset != kNoEntry) pending->slot->last_reset = GetCurrentTimestamp();
   pg_atomic_fetch_add_u64(&pending->slot->applied, 1);
 }
@@ -133,38 +88,57 @@ void note_saved(Pending* pending) {
   saved->logged = pending->logged;
   if (pending->writes_header) pg_atomic_write_u32(&saved->has_header, 1);
   if (pending->drops_saved) pg_atomic_write_u32(&saved->has_header, 0);
+  if (pending->saved_at == 0) return;
+  saved->last_saved = pending->saved_at;
+  pg_atomic_fetch_sub_u64(&saved->log_bytes,
+                          Min(pending->freed_bytes, pg_atomic_read_u64(&saved->log_bytes)));
 }
 
-// Saves the changes with the transaction.
-void save_changes(Pending* pending) {
-  SavedState* saved = &pending->slot->saved;
-  const bool has_header = pg_atomic_read_u32(&saved->has_header) != 0;
+bool has_header(const Pending* pending) {
+  return pg_atomic_read_u32(&pending->slot->saved.has_header) != 0;
+}
+
+// Does this transaction have to delete what is saved, or write an image? The log does not have
+// merged values, nor what was added while the filter was unlogged.
+bool replaces_saved(const Pending* pending) {
+  if (!pending->logged) return has_header(pending);
+  return pending->log.last_merge != kNoEntry ||
+         (!has_header(pending) && pg_atomic_read_u64(&pending->slot->applied) > 0);
+}
+
+void replace_saved(Pending* pending) {
   const Oid relation = pending->slot->relation;
+  if (!is_filter(relation)) return;  // this transaction has dropped it
+  pending->replaced = true;
   if (!pending->logged) {
-    if (!has_header) return;
     delete_saved_state(relation);
     pending->drops_saved = true;
     return;
   }
+  NamedFilter* filter = named_filter(relation);
+  use_filter(filter, Use::probe);
+  if (filter->slot != pending->slot) return;
+  save_filter(filter, true);
   pending->writes_header = true;
-  // What the log does not have calls for an image: merged values, and what was added while the
-  // filter was unlogged.
-  if (pending->log.last_merge != kNoEntry ||
-      (!has_header && pg_atomic_read_u64(&pending->slot->applied) > 0)) {
-    NamedFilter* filter = named_filter(relation);
-    use_filter(filter, Use::probe);
-    if (filter->slot == pending->slot) save_filter(filter, true);
-    return;
-  }
+}
+
+void log_changes(Pending* pending) {
   pending->epoch = begin_commit(pending->slot);
   pending->committing = true;
+  pending->writes_header = true;
   write_journal(pending);
   save_in_background_if_due(pending->slot, pending->journal_bytes);
 }
 
+bool has_changes(const Pending* pending) { return is_alive(pending) && pending->log.count > 0; }
+
+// Saves the changes with the transaction. Images come first: once begin_commit was called, this
+// transaction must not wait for one, since whoever takes one may be waiting for it.
 void before_commit() {
   for (Pending* pending = pending_filters; pending != nullptr; pending = pending->next)
-    if (is_alive(pending) && pending->log.count > 0) save_changes(pending);
+    if (has_changes(pending) && replaces_saved(pending)) replace_saved(pending);
+  for (Pending* pending = pending_filters; pending != nullptr; pending = pending->next)
+    if (has_changes(pending) && pending->logged && !pending->replaced) log_changes(pending);
 }
 
 void commit() {
@@ -223,12 +197,9 @@ void at_transaction_end(XactEvent event, void*) {
     case XACT_EVENT_PRE_PREPARE: before_prepare(); break;
     // From now on the keys belong to whoever meets them.
     case XACT_EVENT_PREPARE:
-      for (Pending* pending = pending_filters; pending != nullptr; pending = pending->next) {
-        // Nobody knows yet whether the header is going to be there; rather save it twice.
-        if (is_alive(pending) && pending->drops_saved)
-          pg_atomic_write_u32(&pending->slot->saved.has_header, 0);
+      // So does what is saved: whether it counts is not known yet.
+      for (Pending* pending = pending_filters; pending != nullptr; pending = pending->next)
         release_slot(pending);
-      }
       pending_filters = nullptr;
       break;
     default: return;
@@ -382,7 +353,7 @@ void withdraw_announcements(Pending* pending) {
 }
 
 void replay(const Pending* pending, Header* copy) {
-  play(pending, copy, [](uint32) {}, [] {});
+  play_changes(&pending->log, copy, nullptr);
 }
 
 void init_pending() {

@@ -1,162 +1,25 @@
 #include "streamfilter/pg/pg.hpp"
 
 extern "C" {
-#include "access/heapam.h"
-#include "access/table.h"
-#include "access/tableam.h"
 #include "access/xlog.h"
-#include "access/twophase.h"
 #include "access/xlogrecovery.h"
 #include "storage/procarray.h"
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
-#include "utils/wait_event.h"
 }
 
-#include <algorithm>
-
 #include "streamfilter/core/filter.hpp"
-#include "streamfilter/pg/image_format.hpp"
-#include "streamfilter/pg/key_journal.hpp"
-#include "streamfilter/pg/prepared_keys.hpp"
-#include "streamfilter/pg/query.hpp"
 #include "streamfilter/pg/saved_state.hpp"
+#include "streamfilter/pg/state_reader.hpp"
 
 namespace streamfilter::pg {
 namespace {
-
-// Rows of the log, copied, in the order of their numbers.
-struct Rows {
-  LogRow* rows = nullptr;
-  uint64 count = 0;
-  uint64 places = 0;
-  uint64 bytes = 0;
-  uint64 damaged = 0;
-};
-
-void keep_row(Rows* rows, const LogRow& row) {
-  if (rows->count == rows->places) {
-    rows->places = Max(rows->places * 2, uint64{256});
-    const Size bytes = sizeof(LogRow) * rows->places;
-    rows->rows = static_cast<LogRow*>(
-        rows->rows == nullptr ? MemoryContextAllocHuge(CurrentMemoryContext, bytes)
-                              : repalloc_huge(rows->rows, bytes));
-  }
-  LogRow* kept = &rows->rows[rows->count++];
-  *kept = row;
-  auto* data = static_cast<char*>(palloc(row.size + 1));
-  memcpy(data, row.data, row.size);
-  kept->data = data;
-  rows->bytes += row.size;
-}
-
-void sort_rows(Rows* rows) {
-  std::sort(rows->rows, rows->rows + rows->count,
-            [](const LogRow& a, const LogRow& b) { return a.number < b.number; });
-}
-
-// Reads the filter's rows of the log for which wanted(xmin) holds.
-template <typename Wanted>
-Rows read_log(Relation table, Oid filter, Snapshot snapshot, Progress* progress, Wanted&& wanted) {
-  Rows rows;
-  TableScanDesc scan = table_beginscan(table, snapshot, 0, nullptr);
-  while (HeapTuple tuple = heap_getnext(scan, ForwardScanDirection)) {
-    progress->add(1);
-    if (filter_of(table, tuple) != filter ||
-        !wanted(HeapTupleHeaderGetXmin(tuple->t_data), tuple->t_data))
-      continue;
-    LogRow row;
-    if (read_row(table, tuple, &row) && is_sound(row))
-      keep_row(&rows, row);
-    else
-      ++rows.damaged;
-  }
-  table_endscan(scan);
-  sort_rows(&rows);
-  return rows;
-}
 
 void warn_damaged(const FilterRelation* relation, const char* what, const char* detail) {
   ereport(WARNING, errcode(ERRCODE_DATA_CORRUPTED),
           errmsg("the saved %s of filter \"%s\" is damaged", what, relation->name),
           errdetail("%s", detail),
           errhint("The filter goes on without it, so repeats of older keys are not recognised."));
-}
-
-// The parameters of a saved header, if they are this definition's but for the seed and for wishes
-// that may have been altered.
-bool take_parameters(const char* bytes, const FilterRelation* relation, const Parameters& wanted,
-                     int64 identity, Parameters* result) {
-  Header header;
-  memcpy(static_cast<void*>(&header), bytes, sizeof header);
-  Parameters saved = header.parameters;
-  saved.keys = wanted.keys;
-  saved.fpr = wanted.fpr;
-  saved.nulls = wanted.nulls;
-  Parameters expected = wanted;
-  expected.seed = saved.seed;
-  if (memcmp(&saved, &expected, sizeof saved) != 0 ||
-      identity != identity_of(relation->signature, saved.seed) ||
-      (relation->definition.seed_given && saved.seed != wanted.seed))
-    return false;
-  *result = saved;
-  return true;
-}
-
-// Reads the image of the filter into the zeroed slices of the block.
-struct Image {
-  bool found = false;    // one of this definition
-  bool stale = false;    // rows of another definition
-  const char* damage = nullptr;
-  int64 identity = 0;
-  TimestampTz saved = 0;
-  Parameters parameters{};
-};
-
-const char* place_chunk(const ImageRow& row, Header* block) {
-  const Parameters& parameters = block->parameters;
-  const uint64 per_slice = chunks_of(parameters.slice_bytes);
-  const uint64 index = static_cast<uint64>(row.number) - 1;
-  if (index >= per_slice * parameters.slices) return "A chunk lies outside of the filter.";
-  const Size at = index % per_slice * kRowData;
-  if (row.size != Min(kRowData, parameters.slice_bytes - at)) return "A chunk has another size.";
-  memcpy(reinterpret_cast<char*>(slice_at(block, static_cast<uint32>(index / per_slice)).state) + at,
-         row.data, row.size);
-  return nullptr;
-}
-
-Image read_image(Relation table, const FilterRelation* relation, Snapshot snapshot, Header* block,
-                 Progress* progress) {
-  Image image;
-  int32 rows = 0, chunks = -1;
-  TableScanDesc scan = table_beginscan(table, snapshot, 0, nullptr);
-  while (HeapTuple tuple = heap_getnext(scan, ForwardScanDirection)) {
-    progress->add(1);
-    if (filter_of(table, tuple) != relation->relid) continue;
-    ImageRow row;
-    if (!read_row(table, tuple, &row) || row.number < 0 || row.sum != sum_of(row)) {
-      image.damage = "A chunk is not what was written.";
-      continue;
-    }
-    ++rows;
-    if (rows > 1 && row.saved != image.saved) image.damage = "Chunks of several images are mixed.";
-    image.saved = row.saved;
-    image.identity = row.image;
-    const char* damage = nullptr;
-    if (row.number == 0) {
-      chunks = row.chunks;
-      image.found = row.size == sizeof(Header) &&
-                    take_parameters(row.data, relation, block->parameters, row.image,
-                                    &image.parameters);
-      image.stale = !image.found;
-    } else {
-      damage = place_chunk(row, block);
-    }
-    if (damage != nullptr) image.damage = damage;
-  }
-  table_endscan(scan);
-  if (rows > 0 && chunks != rows && image.damage == nullptr) image.damage = "Chunks are missing.";
-  return image;
 }
 
 void clear_slices(Header* block) {
@@ -173,56 +36,124 @@ void format_slices(Header* block) {
   }
 }
 
-// Plays rows on a filter that others may be reading.
-void play_rows(FilterSlot* slot, Header* block, const Rows& rows, uint64 from, int64 identity) {
-  for (uint64 i = from; i < rows.count; ++i) {
-    CHECK_FOR_INTERRUPTS();
-    const LogRow& row = rows.rows[i];
-    if (row.identity != identity || row.change == LogChange::header) continue;
-    if (row.change == LogChange::reset) {
-      format_slices(block);
+// What of all that was read is to be used.
+struct Choice {
+  bool found = false;  // something of this definition
+  bool stale = false;  // something of another one
+  int64 identity = 0;
+  bool use_image = false;
+  uint64 first_row = 0;  // of the log, to be played
+};
+
+// The newest header tells the seed; of a definition that is gone, nothing is used.
+void find_header(const StateReading& reading, const Parameters& parameters, Choice* choice) {
+  const LogRows& log = reading.log;
+  for (uint64 i = log.count; i > 0; --i) {
+    const LogRow& row = log.rows[i - 1];
+    if (!is_header(row.change) || !take_parameters(row.data, reading.relation, parameters,
+                                                   row.identity, &reading.block->parameters))
+      continue;
+    choice->found = true;
+    choice->identity = row.identity;
+    return;
+  }
+  if (!reading.image.found) return;
+  choice->found = true;
+  choice->identity = reading.image.identity;
+  reading.block->parameters = reading.image.parameters;
+}
+
+Choice choose(StateReading* reading, const Parameters& parameters) {
+  Choice choice;
+  const LogRows& log = reading->log;
+  SavedImage* image = &reading->image;
+  find_header(*reading, parameters, &choice);
+  choice.stale = image->stale;
+  if (image->found && image->identity != choice.identity) {
+    image->damage = "It belongs to another filter.";
+    choice.stale = true;
+  }
+  choice.use_image = image->found && image->damage == nullptr;
+  for (uint64 i = 0; i < log.count; ++i) {
+    const LogRow& row = log.rows[i];
+    if (!choice.found || row.identity != choice.identity) {
+      choice.stale = true;
       continue;
     }
-    const uint64 count = count_changes(row);
-    for (uint64 j = 0; j < count; ++j) {
-      const JournalChange it = change_at(row, j);
-      LWLock* lock = slice_lock(slot, slice_of(block->parameters, it.element.hash));
-      LWLockAcquire(lock, LW_EXCLUSIVE);
-      if (it.change != LogChange::erase)
-        insert(block, it.element);
-      else if (ops_of(block).erase != nullptr)
-        erase(block, it.element);
-      LWLockRelease(lock);
-    }
+    if (row.change == LogChange::image && !image->found && image->damage == nullptr)
+      image->damage = "It is missing.";
+    if (row.change != LogChange::reset) continue;
+    choice.first_row = i + 1;
+    choice.use_image = false;
+    image->damage = nullptr;  // it would not be used anyway
+  }
+  if (!choice.use_image) return choice;
+  if (Problem problem; !check(reading->block, reading->block->parameters.memory, problem)) {
+    choice.use_image = false;
+    image->damage = pstrdup(problem.message);
+  }
+  return choice;
+}
+
+// Reads everything that is saved into `block`: that of a slot that is being built, or a copy.
+void load(FilterSlot* slot, const FilterRelation* relation, const Parameters& parameters,
+          Header* block) {
+  const bool standby = RecoveryInProgress();
+  const XLogRecPtr replayed = standby ? GetXLogReplayRecPtr(nullptr) : InvalidXLogRecPtr;
+  format_header(block, parameters);
+  StateReading reading;
+  if (!open_state_tables(relation->relid, AccessShareLock, AccessShareLock, &reading.tables)) {
+    format_slices(block);
+    return;
+  }
+  MemoryContext context =
+      AllocSetContextCreate(CurrentMemoryContext, "streamfilter restore", ALLOCSET_DEFAULT_SIZES);
+  MemoryContext caller = MemoryContextSwitchTo(context);
+  Progress progress(psprintf("restoring filter \"%s\"", relation->name));
+  reading.slot = slot;
+  reading.relation = relation;
+  reading.block = block;
+  reading.progress = &progress;
+
+  const char* damage = try_to_read(read_prepared, &reading);
+  reading.snapshot = register_latest_snapshot();
+  if (const char* more = try_to_read(read_log, &reading)) damage = more;
+  clear_slices(block);
+  if (const char* more = try_to_read(read_image, &reading)) reading.image.damage = more;
+  const LogRows& rows = reading.log;
+  const SavedImage& image = reading.image;
+  if (rows.damaged > 0 && damage == nullptr)
+    damage = psprintf(UINT64_FORMAT " rows cannot be read.", rows.damaged);
+
+  const Choice choice = choose(&reading, parameters);
+  if (!choice.use_image) format_slices(block);
+  if (image.damage != nullptr) warn_damaged(relation, "image", image.damage);
+  if (damage != nullptr) warn_damaged(relation, "log", damage);
+  if (choice.found) play_rows(slot, block, rows, choice.first_row, choice.identity);
+
+  SavedState* saved = &slot->saved;
+  saved->last_saved = choice.use_image ? image.saved : 0;
+  saved->image = image.saved;
+  saved->restored = choice.found ? GetCurrentTimestamp() : 0;
+  pg_atomic_write_u32(&saved->has_header, choice.found);
+  pg_atomic_write_u64(&saved->log_bytes, rows.bytes);
+  pg_atomic_write_u64(&saved->next_number, reading.next_number);
+  saved->follows = standby;
+  if (standby) remember_snapshot(slot, reading.snapshot, replayed);
+  UnregisterSnapshot(reading.snapshot);
+  close_state_tables(reading.tables);
+  MemoryContextSwitchTo(caller);
+  MemoryContextDelete(context);
+
+  // What is left of other definitions must not come back when one of them does.
+  if (choice.stale && !standby && !XactReadOnly && !IsInParallelMode()) {
+    ereport(LOG, errmsg("what was saved of filter \"%s\" for another definition is deleted",
+                        relation->name));
+    delete_saved_state(relation->relid, choice.found ? &choice.identity : nullptr);
   }
 }
 
-// Puts keys of transactions that were prepared before the server stopped back in flight. Nobody
-// else can have written to this filter's log and not have ended: its state is only being built.
-void restore_prepared(Relation log, FilterSlot* slot, const FilterRelation* relation,
-                      Progress* progress) {
-  if (max_prepared_xacts == 0 || RecoveryInProgress()) return;
-  TableScanDesc scan = table_beginscan(log, SnapshotAny, 0, nullptr);
-  while (HeapTuple tuple = heap_getnext(scan, ForwardScanDirection)) {
-    progress->add(1);
-    if (filter_of(log, tuple) != relation->relid) continue;
-    const TransactionId xid = HeapTupleHeaderGetXmin(tuple->t_data);
-    LogRow row;
-    if (!TransactionIdIsNormal(xid) || TransactionIdIsCurrentTransactionId(xid) ||
-        !TransactionIdIsInProgress(xid) || !read_row(log, tuple, &row) || !is_sound(row) ||
-        (row.change != LogChange::add && row.change != LogChange::roles))
-      continue;
-    const uint64 count = count_changes(row);
-    for (uint64 i = 0; i < count; ++i)
-      if (!put_back_in_flight(slot, xid, change_at(row, i).element)) {
-        ereport(WARNING, errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
-                errmsg("keys of prepared transaction %u do not fit among those in flight", xid),
-                errhint("Raise streamfilter.max_in_flight and restart the server."));
-        break;
-      }
-  }
-  table_endscan(scan);
-}
+}  // namespace
 
 void remember_snapshot(FilterSlot* slot, Snapshot snapshot, XLogRecPtr replayed) {
   SavedState* saved = &slot->saved;
@@ -237,180 +168,35 @@ void remember_snapshot(FilterSlot* slot, Snapshot snapshot, XLogRecPtr replayed)
   saved->replayed = replayed;
 }
 
-// Reads everything that is saved. Other sessions may look on only on a standby.
-void load(FilterSlot* slot, const FilterRelation* relation, const Parameters& parameters) {
-  Header* block = block_of(slot);
-  const bool standby = RecoveryInProgress();
-  const XLogRecPtr replayed = standby ? GetXLogReplayRecPtr(nullptr) : InvalidXLogRecPtr;
-  format_header(block, parameters);
-  Relation images = open_state_table(StateTable::image, relation->relid, AccessShareLock);
-  Relation log = open_state_table(StateTable::log, relation->relid, AccessShareLock);
-  if (images == nullptr || log == nullptr) {
-    format_slices(block);
-    return;
-  }
-  MemoryContext context =
-      AllocSetContextCreate(CurrentMemoryContext, "streamfilter restore", ALLOCSET_DEFAULT_SIZES);
-  MemoryContext caller = MemoryContextSwitchTo(context);
-  Progress progress(psprintf("restoring filter \"%s\"", relation->name));
-
-  restore_prepared(log, slot, relation, &progress);
-  Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
-  const Rows rows = read_log(log, relation->relid, snapshot, &progress,
-                             [](TransactionId, HeapTupleHeader) { return true; });
-  clear_slices(block);
-  Image image = read_image(images, relation, snapshot, block, &progress);
-
-  // The newest header tells the seed; of a definition that is gone, nothing is used.
-  bool found = false;
-  int64 identity = 0;
-  for (uint64 i = rows.count; i > 0 && !found; --i) {
-    const LogRow& row = rows.rows[i - 1];
-    Parameters saved;
-    if (row.change != LogChange::header ||
-        !take_parameters(row.data, relation, parameters, row.identity, &saved))
-      continue;
-    found = true;
-    identity = row.identity;
-    block->parameters = saved;
-  }
-  if (!found && image.found) {
-    found = true;
-    identity = image.identity;
-    block->parameters = image.parameters;
-  }
-  uint64 from = 0;
-  bool use_image = image.found && image.identity == identity && image.damage == nullptr;
-  for (uint64 i = rows.count; i > 0; --i)
-    if (rows.rows[i - 1].change == LogChange::reset && rows.rows[i - 1].identity == identity) {
-      from = i;
-      use_image = false;
-      image.damage = nullptr;  // it would not be used anyway
-      break;
-    }
-  if (use_image) {
-    Problem problem;
-    if (!check(block, block->parameters.memory, problem)) {
-      use_image = false;
-      image.damage = pstrdup(problem.message);
-    }
-  }
-  if (!use_image) format_slices(block);
-  if (image.damage != nullptr) warn_damaged(relation, "image", image.damage);
-  if (rows.damaged > 0)
-    warn_damaged(relation, "log", psprintf(UINT64_FORMAT " rows cannot be read.", rows.damaged));
-  if (found) play_rows(slot, block, rows, from, identity);
-
-  SavedState* saved = &slot->saved;
-  saved->last_saved = use_image ? image.saved : 0;
-  saved->image = image.saved;
-  saved->restored = found ? GetCurrentTimestamp() : 0;
-  pg_atomic_write_u32(&saved->has_header, found);
-  pg_atomic_write_u64(&saved->log_bytes, rows.bytes);
-  pg_atomic_write_u64(&saved->next_number,
-                      rows.count == 0 ? 1 : static_cast<uint64>(rows.rows[rows.count - 1].number) + 1);
-  saved->follows = standby;
-  if (standby) remember_snapshot(slot, snapshot, replayed);
-  UnregisterSnapshot(snapshot);
-  table_close(log, AccessShareLock);
-  table_close(images, AccessShareLock);
-  MemoryContextSwitchTo(caller);
-  MemoryContextDelete(context);
-
-  // What is left of other definitions must not come back when one of them does.
-  const bool stale = image.stale || (rows.count > 0 && !found);
-  if (stale && !standby && !XactReadOnly && !IsInParallelMode()) delete_saved_state(relation->relid);
-}
-
-// When was the current image saved? 0: there is none.
-TimestampTz image_time(Relation table, Oid filter, Snapshot snapshot) {
-  TimestampTz saved = 0;
-  TableScanDesc scan = table_beginscan(table, snapshot, 0, nullptr);
-  while (HeapTuple tuple = heap_getnext(scan, ForwardScanDirection)) {
-    ImageRow row;
-    if (filter_of(table, tuple) != filter || !read_row(table, tuple, &row)) continue;
-    saved = row.saved;
-    break;
-  }
-  table_endscan(scan);
-  return saved;
-}
-
-// Plays what has become visible since `seen`. False: everything must be read again.
-bool play_news(FilterSlot* slot, const FilterRelation* relation) {
-  SavedState* saved = &slot->saved;
-  if (saved->seen_count < 0) return false;
-  const bool standby = RecoveryInProgress();
-  const XLogRecPtr replayed = standby ? GetXLogReplayRecPtr(nullptr) : InvalidXLogRecPtr;
-  if (standby && replayed == saved->replayed) return true;
-  Relation images = open_state_table(StateTable::image, relation->relid, AccessShareLock);
-  Relation log = open_state_table(StateTable::log, relation->relid, AccessShareLock);
-  if (images == nullptr || log == nullptr) return true;
-  SnapshotData seen{};
-  seen.snapshot_type = SNAPSHOT_MVCC;
-  seen.xmin = saved->seen_xmin;
-  seen.xmax = saved->seen_xmax;
-  seen.subxip = saved->seen;
-  seen.subxcnt = saved->seen_count;
-  seen.takenDuringRecovery = true;
-  Progress progress(psprintf("following filter \"%s\"", relation->name));
-  Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
-  const bool same_image = image_time(images, relation->relid, snapshot) == saved->image;
-  if (same_image) {
-    const Rows rows = read_log(log, relation->relid, snapshot, &progress,
-                               [&](TransactionId xmin, HeapTupleHeader tuple) {
-                                 return !HeapTupleHeaderXminFrozen(tuple) &&
-                                        XidInMVCCSnapshot(xmin, &seen);
-                               });
-    Header* block = block_of(slot);
-    play_rows(slot, block, rows, 0, identity_of(relation->signature, block->parameters.seed));
-    if (rows.count > 0)
-      pg_atomic_write_u64(&saved->next_number,
-                          Max(pg_atomic_read_u64(&saved->next_number),
-                              static_cast<uint64>(rows.rows[rows.count - 1].number) + 1));
-    remember_snapshot(slot, snapshot, replayed);
-  }
-  UnregisterSnapshot(snapshot);
-  table_close(log, AccessShareLock);
-  table_close(images, AccessShareLock);
-  // Before there was a header to be found, the seed was not known.
-  return same_image && pg_atomic_read_u32(&saved->has_header) != 0;
-}
-
-}  // namespace
-
 void restore_filter(FilterSlot* slot, const FilterRelation* relation,
                     const Parameters& parameters) {
-  if (relation->host.persistence == Persistence::logged) return load(slot, relation, parameters);
   Header* block = block_of(slot);
+  if (relation->host.persistence == Persistence::logged)
+    return load(slot, relation, parameters, block);
   format_header(block, parameters);
   format_slices(block);
+  // It may have been a logged one; what is still saved of that has to go with the first change. On a
+  // standby it may become one.
+  pg_atomic_write_u32(&slot->saved.has_header, 1);
+  slot->saved.follows = RecoveryInProgress();
+  slot->saved.seen_count = -1;
 }
 
-void follow_log(FilterSlot* slot, const FilterRelation* relation) {
-  SavedState* saved = &slot->saved;
-  // One at a time; the others wait until the filter is as new as they need it.
-  ConditionVariablePrepareToSleep(&shared_state->built);
-  for (;;) {
-    uint32 idle = 0;
-    if (pg_atomic_compare_exchange_u32(&saved->following, &idle, 1)) break;
-    ConditionVariableSleep(&shared_state->built, PG_WAIT_EXTENSION);
+void load_again(FilterSlot* slot, const FilterRelation* relation) {
+  Header* block = block_of(slot);
+  const Parameters& parameters = block->parameters;
+  auto* copy = static_cast<Header*>(MemoryContextAllocExtended(
+      CurrentMemoryContext, parameters.memory, MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO));
+  load(slot, relation, parameters, copy);
+  for (uint32 i = 0; i < parameters.slices; ++i) {
+    LWLock* lock = slice_lock(slot, i);
+    LWLockAcquire(lock, LW_EXCLUSIVE);
+    memcpy(static_cast<void*>(slice_at(block, i).state), slice_at(copy, i).state,
+           parameters.slice_bytes);
+    LWLockRelease(lock);
   }
-  ConditionVariableCancelSleep();
-  PG_TRY();
-  {
-    const bool promoted = !RecoveryInProgress();
-    if (saved->follows) {
-      if (!play_news(slot, relation)) load(slot, relation, block_of(slot)->parameters);
-      if (promoted) saved->follows = false;
-    }
-  }
-  PG_FINALLY();
-  {
-    pg_atomic_write_u32(&saved->following, 0);
-    ConditionVariableBroadcast(&shared_state->built);
-  }
-  PG_END_TRY();
+  block->parameters.seed = copy->parameters.seed;
+  pfree(copy);
 }
 
 }  // namespace streamfilter::pg

@@ -7,6 +7,7 @@ extern "C" {
 #include "pgstat.h"
 #include "postmaster/bgworker.h"
 #include "storage/latch.h"
+#include "tcop/tcopprot.h"
 #include "utils/acl.h"
 #include "utils/backend_status.h"
 #include "utils/snapmgr.h"
@@ -17,6 +18,8 @@ extern "C" {
 #include "streamfilter/core/filter.hpp"
 #include "streamfilter/pg/filter_keys.hpp"
 #include "streamfilter/pg/image_format.hpp"
+#include "streamfilter/pg/key_journal.hpp"
+#include "streamfilter/pg/pending.hpp"
 #include "streamfilter/pg/prepared_keys.hpp"
 #include "streamfilter/pg/saved_state.hpp"
 #include "streamfilter/pg/state_tables.hpp"
@@ -28,10 +31,8 @@ constexpr uint64 kSmallestLog = 8 * 1024 * 1024;  // smaller ones are not worth 
 constexpr int64 kRetry = 10 * USECS_PER_SEC;
 constexpr int kLongestCommit = 60000;  // ms
 
-// Waits until all transactions that had begun to commit are done with it.
-void wait_for_commits(FilterSlot* slot, const char* name) {
-  const uint32 old = pg_atomic_fetch_add_u32(&slot->saved.epoch, 1) & 1;
-  for (int waited = 0; pg_atomic_read_u32(&slot->saved.committing[old]) > 0; ++waited) {
+void wait_for_commits_of(FilterSlot* slot, uint32 parity, const char* name) {
+  for (int waited = 0; pg_atomic_read_u32(&slot->saved.committing[parity]) > 0; ++waited) {
     if (waited >= kLongestCommit)
       ereport(ERROR, errcode(ERRCODE_OBJECT_IN_USE),
               errmsg("could not save filter \"%s\"", name),
@@ -40,6 +41,15 @@ void wait_for_commits(FilterSlot* slot, const char* name) {
     ResetLatch(MyLatch);
     CHECK_FOR_INTERRUPTS();
   }
+}
+
+// Waits until all transactions that had begun to commit are done with it. There may also be some
+// of the epoch before: then an earlier save was cancelled while it waited for them.
+void wait_for_commits(FilterSlot* slot, const char* name) {
+  const uint32 parity = pg_atomic_read_u32(&slot->saved.epoch) & 1;
+  wait_for_commits_of(slot, 1 - parity, name);
+  pg_atomic_fetch_add_u32(&slot->saved.epoch, 1);
+  wait_for_commits_of(slot, parity, name);
 }
 
 class ImageWriter {
@@ -85,7 +95,7 @@ class ImageWriter {
   int32 count_ = 0;
 };
 
-void write_image(Relation table, NamedFilter* filter, bool own_changes) {
+TimestampTz write_image(Relation table, NamedFilter* filter, bool own_changes) {
   FilterSlot* slot = filter->slot;
   const Parameters& parameters = filter->header->parameters;
   ImageWriter writer(table, filter->relid, identity_of(slot->signature, parameters.seed));
@@ -106,43 +116,59 @@ void write_image(Relation table, NamedFilter* filter, bool own_changes) {
   }
   writer.write_header(filter->header);
   pfree(own_changes ? static_cast<void*>(copy) : buffer);
-  slot->saved.last_saved = writer.saved();
+  return writer.saved();
+}
+
+bool has_rows(Relation table, Oid filter, Snapshot snapshot) {
+  StateScan scan(table, filter, snapshot);
+  const bool found = scan.next() != nullptr;
+  scan.end();
+  return found;
+}
+
+// A look that keeps nobody waiting.
+bool is_anything_saved(Oid relation) {
+  StateTables tables;
+  if (!open_state_tables(relation, AccessShareLock, AccessShareLock, &tables)) return false;
+  Snapshot snapshot = register_latest_snapshot();
+  const bool found =
+      has_rows(tables.log, relation, snapshot) || has_rows(tables.images, relation, snapshot);
+  UnregisterSnapshot(snapshot);
+  close_state_tables(tables);
+  return found;
 }
 
 }  // namespace
 
 void save_filter(NamedFilter* filter, bool own_changes) {
-  Relation images = open_state_table(StateTable::image, filter->relid, ShareUpdateExclusiveLock);
-  Relation log = open_state_table(StateTable::log, filter->relid, RowExclusiveLock);
-  if (images == nullptr || log == nullptr) return;
+  StateTables tables;
+  if (!open_state_tables(filter->relid, ShareUpdateExclusiveLock, RowExclusiveLock, &tables))
+    return;
   FilterSlot* slot = filter->slot;
-  Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
+  Snapshot snapshot = register_latest_snapshot();
   // What the snapshot sees has been committed; from here on it is in the filter, too.
   settle_prepared();
   wait_for_commits(slot, filter->relation->name);
-  delete_rows(images, filter->relid, snapshot);
-  write_image(images, filter, own_changes);
-  const uint64 freed = delete_rows(log, filter->relid, snapshot);
+  delete_rows(tables.images, filter->relid, snapshot);
+  Pending* pending = begin_pending(slot, filter->header, true);
+  pending->saved_at = write_image(tables.images, filter, own_changes);
+  pending->freed_bytes += delete_rows(tables.log, filter->relid, snapshot);
+  // If the image is damaged one day, the log shall still be readable.
+  write_log_header(tables.log, slot, LogChange::image, filter->header);
   UnregisterSnapshot(snapshot);
-  table_close(log, NoLock);
-  table_close(images, NoLock);
-  pg_atomic_fetch_sub_u64(&slot->saved.log_bytes,
-                          Min(freed, pg_atomic_read_u64(&slot->saved.log_bytes)));
+  close_state_tables(tables);
 }
 
-void delete_saved_state(Oid relation) {
-  Relation images = open_state_table(StateTable::image, relation, ShareUpdateExclusiveLock);
-  Relation log = open_state_table(StateTable::log, relation, RowExclusiveLock);
-  Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
-  if (images != nullptr) {
-    delete_rows(images, relation, snapshot);
-    table_close(images, NoLock);
-  }
-  if (log != nullptr) {
-    delete_rows(log, relation, snapshot);
-    table_close(log, NoLock);
-  }
+void delete_saved_state(Oid relation, const int64* except) {
+  StateTables tables;
+  if (!is_anything_saved(relation) ||
+      !open_state_tables(relation, ShareUpdateExclusiveLock, RowExclusiveLock, &tables))
+    return;
+  Snapshot snapshot = register_latest_snapshot();
+  delete_rows(tables.images, relation, snapshot, except);
+  delete_rows(tables.log, relation, snapshot, except);
   UnregisterSnapshot(snapshot);
+  close_state_tables(tables);
 }
 
 uint32 begin_commit(FilterSlot* slot) {
@@ -193,6 +219,8 @@ PGDLLEXPORT void streamfilter_save_worker(Datum);
 void streamfilter_save_worker(Datum) {
   Oid ids[2];
   memcpy(ids, MyBgworkerEntry->bgw_extra, sizeof ids);
+  // The default handler would end the process at once, even within a critical section.
+  pqsignal(SIGTERM, die);
   BackgroundWorkerUnblockSignals();
   BackgroundWorkerInitializeConnectionByOid(ids[0], InvalidOid, 0);
   StartTransactionCommand();

@@ -5,6 +5,7 @@
 #include "streamfilter/pg/pg.hpp"
 
 extern "C" {
+#include "access/xlog.h"
 #include "catalog/pg_control.h"
 #include "common/controldata_utils.h"
 #include "storage/fd.h"
@@ -147,9 +148,16 @@ bool read_filter(FILE* file) {
   // The filter was used before: if it becomes a logged one, that starts with an image.
   pg_atomic_write_u64(&slot->applied, 1);
   slot->saved.last_saved = record.saved;
+  // As for any unlogged filter: something may still be saved in the heaps.
+  pg_atomic_write_u32(&slot->saved.has_header, 1);
   slot->saved.restored = GetCurrentTimestamp();
   slot->state = SlotState::live;
   return true;
+}
+
+// Does the server start to replay the log of another one? Then its tables will change.
+bool replays() {
+  return access(RECOVERY_SIGNAL_FILE, F_OK) == 0 || access(STANDBY_SIGNAL_FILE, F_OK) == 0;
 }
 
 void read_file() {
@@ -158,14 +166,14 @@ void read_file() {
   FileHeader header;
   uint64 system, checkpoint;
   const bool ours = fread(&header, sizeof header, 1, file) == 1 && header.sum == sum_of(header) &&
-                    header.magic == kFileMagic && read_checkpoint(&system, &checkpoint) &&
+                    header.magic == kFileMagic && !replays() && read_checkpoint(&system, &checkpoint) &&
                     header.system == system && header.checkpoint == checkpoint;
   bool good = ours;
   for (uint64 i = 0; good && i < header.count; ++i) good = read_filter(file);
   FreeFile(file);
   if (!good)
-    ereport(LOG, errmsg("file \"%s\" is damaged or of another past, unlogged filters are empty",
-                        kFile));
+    ereport(LOG, errmsg("file \"%s\" is damaged or of another past", kFile),
+            errdetail("Unlogged filters that it does not hold, or not soundly, are empty."));
 }
 
 }  // namespace

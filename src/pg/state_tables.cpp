@@ -3,9 +3,10 @@
 extern "C" {
 #include "access/heapam.h"
 #include "access/table.h"
-#include "access/tableam.h"
 #include "catalog/pg_foreign_table.h"
 #include "foreign/foreign.h"
+#include "storage/procarray.h"
+#include "utils/guc.h"
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 }
@@ -44,13 +45,22 @@ bool deform(Relation table, HeapTuple tuple, int columns, Datum* values) {
   return true;
 }
 
-// The data of a row; false if it is of a form that is never written.
-bool read_data(Datum value, const char** data, Size* size) {
-  auto* bytes = reinterpret_cast<struct varlena*>(DatumGetPointer(value));
-  if (VARATT_IS_EXTERNAL(bytes) || VARATT_IS_COMPRESSED(bytes)) return false;
-  *data = VARDATA_ANY(bytes);
-  *size = VARSIZE_ANY_EXHDR(bytes);
-  return true;
+// The data of a row; false if it is of a form that is never written. It must lie within the row:
+// nothing else guards against a length that is damaged.
+bool read_data(HeapTuple tuple, Datum value, const char** data, Size* size) {
+  const char* start = DatumGetPointer(value);
+  const char* end = reinterpret_cast<const char*>(tuple->t_data) + tuple->t_len;
+  if (start >= end || VARATT_IS_EXTERNAL(start) || VARATT_IS_COMPRESSED(start)) return false;
+  *data = VARDATA_ANY(start);
+  if (*data > end || VARSIZE_ANY(start) < static_cast<Size>(*data - start)) return false;
+  *size = VARSIZE_ANY_EXHDR(start);
+  return *size <= kRowData && *size <= static_cast<Size>(end - *data);
+}
+
+Oid filter_of(Relation table, HeapTuple tuple) {
+  bool isnull;
+  const Datum value = heap_getattr(tuple, 1, RelationGetDescr(table), &isnull);
+  return isnull ? InvalidOid : DatumGetObjectId(value);
 }
 
 }  // namespace
@@ -65,6 +75,45 @@ Relation open_state_table(StateTable table, Oid filter, LOCKMODE lock) {
   const Oid relid = get_relname_relid(
       table == StateTable::log ? "streamfilter_log" : "streamfilter_image", schema);
   return OidIsValid(relid) ? try_table_open(relid, lock) : nullptr;
+}
+
+bool open_state_tables(Oid filter, LOCKMODE images, LOCKMODE log, StateTables* tables) {
+  tables->images = open_state_table(StateTable::image, filter, images);
+  if (tables->images == nullptr) return false;
+  tables->log = open_state_table(StateTable::log, filter, log);
+  if (tables->log == nullptr) table_close(tables->images, NoLock);
+  return tables->log != nullptr;
+}
+
+void close_state_tables(const StateTables& tables) {
+  table_close(tables.log, NoLock);
+  table_close(tables.images, NoLock);
+}
+
+Snapshot register_latest_snapshot() {
+  static SnapshotData latest;
+  latest.snapshot_type = SNAPSHOT_MVCC;
+  return RegisterSnapshot(GetSnapshotData(&latest));
+}
+
+StateScan::StateScan(Relation table, Oid filter, Snapshot snapshot)
+    : table_(table), filter_(filter), settings_(NewGUCNestLevel()) {
+  set_config_option("zero_damaged_pages", "on", PGC_SUSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0,
+                    false);
+  scan_ = table_beginscan(table, snapshot, 0, nullptr);
+}
+
+HeapTuple StateScan::next() {
+  for (;;) {
+    CHECK_FOR_INTERRUPTS();
+    HeapTuple tuple = heap_getnext(scan_, ForwardScanDirection);
+    if (tuple == nullptr || filter_of(table_, tuple) == filter_) return tuple;
+  }
+}
+
+void StateScan::end() {
+  table_endscan(scan_);
+  AtEOXact_GUC(true, settings_);
 }
 
 void write_row(Relation table, const LogRow& row) {
@@ -93,7 +142,7 @@ bool read_row(Relation table, HeapTuple tuple, LogRow* row) {
   row->change = static_cast<LogChange>(DatumGetChar(values[1]));
   row->number = DatumGetInt64(values[2]);
   row->identity = DatumGetInt64(values[3]);
-  return read_data(values[4], &row->data, &row->size);
+  return read_data(tuple, values[4], &row->data, &row->size);
 }
 
 bool read_row(Relation table, HeapTuple tuple, ImageRow* row) {
@@ -105,25 +154,25 @@ bool read_row(Relation table, HeapTuple tuple, ImageRow* row) {
   row->sum = DatumGetInt64(values[3]);
   row->image = DatumGetInt64(values[4]);
   row->saved = DatumGetTimestampTz(values[5]);
-  return read_data(values[6], &row->data, &row->size);
+  return read_data(tuple, values[6], &row->data, &row->size);
 }
 
-Oid filter_of(Relation table, HeapTuple tuple) {
+int64 identity_in(Relation table, HeapTuple tuple) {
   bool isnull;
-  const Datum value = heap_getattr(tuple, 1, RelationGetDescr(table), &isnull);
-  return isnull ? InvalidOid : DatumGetObjectId(value);
+  const int column = RelationGetDescr(table)->natts == kLogColumns ? 4 : 5;
+  const Datum value = heap_getattr(tuple, column, RelationGetDescr(table), &isnull);
+  return isnull ? 0 : DatumGetInt64(value);
 }
 
-uint64 delete_rows(Relation table, Oid filter, Snapshot snapshot) {
+uint64 delete_rows(Relation table, Oid filter, Snapshot snapshot, const int64* except) {
   uint64 bytes = 0;
-  TableScanDesc scan = table_beginscan(table, snapshot, 0, nullptr);
-  while (HeapTuple tuple = heap_getnext(scan, ForwardScanDirection)) {
-    CHECK_FOR_INTERRUPTS();
-    if (filter_of(table, tuple) != filter) continue;
+  StateScan scan(table, filter, snapshot);
+  while (HeapTuple tuple = scan.next()) {
+    if (except != nullptr && identity_in(table, tuple) == *except) continue;
     bytes += tuple->t_len;
     simple_heap_delete(table, &tuple->t_self);
   }
-  table_endscan(scan);
+  scan.end();
   return bytes;
 }
 

@@ -7,6 +7,10 @@
 
 namespace streamfilter::pg {
 
+// Writes the row without which the log cannot be read: the definition's parameters and the seed.
+// `change` says whether there is an image, too.
+void write_log_header(Relation table, FilterSlot* slot, LogChange change, const Header* header);
+
 // Writes the changes of a transaction that is about to commit or to be prepared. May raise.
 void write_journal(Pending* pending);
 

@@ -29,10 +29,13 @@ struct Pending {
   int64 latest;        // time of a key so far
   bool logged;         // its changes go to the log, too
   bool committing;     // begin_commit was called, for `epoch`
+  bool replaced;       // what was saved is deleted or replaced by an image
   bool writes_header;  // the header is saved with this transaction
   bool drops_saved;    // what was saved is deleted with this transaction
   uint32 epoch;
   uint64 journal_bytes;
+  TimestampTz saved_at;  // of an image that this transaction has written; 0: none
+  uint64 freed_bytes;    // of the log
   uint32 announced;    // keys in the table of keys in flight
   uint32 unannounced;  // keys in the log only
   KeyLog log;

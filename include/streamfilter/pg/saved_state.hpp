@@ -1,6 +1,10 @@
 // Images of logged filters, and bringing a filter back from its image and the log.
 #pragma once
 
+extern "C" {
+#include "utils/snapshot.h"
+}
+
 #include "streamfilter/pg/filter_relation.hpp"
 #include "streamfilter/pg/named_filter.hpp"
 #include "streamfilter/pg/shared_state.hpp"
@@ -12,6 +16,11 @@ namespace streamfilter::pg {
 // image is a WARNING; the filter then holds what the log has. Shows progress, can be cancelled.
 void restore_filter(FilterSlot* slot, const FilterRelation* relation, const Parameters& parameters);
 
+// For follow_log: reads everything again, while others are reading the filter.
+void load_again(FilterSlot* slot, const FilterRelation* relation);
+// What has been looked at, and up to which position it was replayed.
+void remember_snapshot(FilterSlot* slot, Snapshot snapshot, XLogRecPtr replayed);
+
 // On a standby: plays on the filter what has been replayed since it was last looked at.
 void follow_log(FilterSlot* slot, const FilterRelation* relation);
 
@@ -20,8 +29,9 @@ void follow_log(FilterSlot* slot, const FilterRelation* relation);
 // Raises 55006 if other transactions take too long to commit.
 void save_filter(NamedFilter* filter, bool own_changes);
 
-// Deletes everything that is saved of a filter, as part of the current transaction.
-void delete_saved_state(Oid relation);
+// Deletes what is saved of a filter, as part of the current transaction; rows of identity `except`,
+// if given, stay.
+void delete_saved_state(Oid relation, const int64* except = nullptr);
 
 // A transaction that writes to the log of a filter is about to commit, or has ended; an image waits
 // for those that have begun, so that it has all of what it makes superfluous. Returns what

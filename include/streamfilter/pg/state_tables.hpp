@@ -4,6 +4,7 @@
 #pragma once
 
 extern "C" {
+#include "access/tableam.h"
 #include "utils/rel.h"
 #include "utils/snapshot.h"
 }
@@ -17,9 +18,35 @@ enum class StateTable : uint8 { log, image };
 // Opens the heap of the extension that the filter belongs to; nullptr if it is being dropped.
 Relation open_state_table(StateTable table, Oid filter, LOCKMODE lock);
 
+// Opens both heaps or none. Closing them gives no lock back.
+struct StateTables {
+  Relation images;
+  Relation log;
+};
+bool open_state_tables(Oid filter, LOCKMODE images, LOCKMODE log, StateTables* tables);
+void close_state_tables(const StateTables& tables);
+
+// What has been committed by now, whatever the isolation level; also within a parallel query.
+Snapshot register_latest_snapshot();
+
+// The filter's rows in a heap. A page that is damaged counts as empty, with a WARNING.
+class StateScan {
+ public:
+  StateScan(Relation table, Oid filter, Snapshot snapshot);
+  HeapTuple next();  // nullptr after the last one
+  void end();
+
+ private:
+  Relation table_;
+  Oid filter_;
+  TableScanDesc scan_;
+  int settings_;  // the nest level of settings
+};
+
 // What a row of the log says.
 enum class LogChange : char {
   header = 'h',  // data is the Header: parameters and seed
+  image = 'i',   // the same, and there is an image
   add = 'a',     // hashes, 8 bytes each
   roles = 'r',   // hash, importance, time, 24 bytes each
   erase = 'e',   // hashes
@@ -46,6 +73,10 @@ struct ImageRow {
   Size size;
 };
 
+inline bool is_header(LogChange change) {
+  return change == LogChange::header || change == LogChange::image;
+}
+
 // Bytes of data in one row, at most: a row fills a page.
 constexpr Size kRowData = 7936;
 
@@ -57,12 +88,13 @@ void write_row(Relation table, const ImageRow& row);
 bool read_row(Relation table, HeapTuple tuple, LogRow* row);
 bool read_row(Relation table, HeapTuple tuple, ImageRow* row);
 
-// The filter that any row belongs to.
-Oid filter_of(Relation table, HeapTuple tuple);
+// The identity in a row of either heap.
+int64 identity_in(Relation table, HeapTuple tuple);
 
-// Deletes the filter's rows that the snapshot sees. Whoever deletes holds a ShareUpdateExclusiveLock
-// on the table of images. Returns the bytes of the rows.
-uint64 delete_rows(Relation table, Oid filter, Snapshot snapshot);
+// Deletes the filter's rows that the snapshot sees, but for those of identity `except`, if given.
+// Whoever deletes holds a ShareUpdateExclusiveLock on the table of images. Returns the bytes of the
+// rows.
+uint64 delete_rows(Relation table, Oid filter, Snapshot snapshot, const int64* except = nullptr);
 
 // What ties rows to a filter's state: its definition and its seed.
 int64 identity_of(uint64 signature, uint64 seed);

@@ -1,0 +1,103 @@
+# Distinct rows and their number, exactly and by filters. Sourced by bench/run.sh.
+# shellcheck shell=bash disable=SC2153,SC2317 # variables are shared; functions are called by name
+
+DISTINCT_MEMORY=(64MB 512kB)
+WORKERS=2
+
+aggregate_titles() {
+	local memory
+	title aggregates scan "scan"
+	title aggregates distinct "SELECT DISTINCT"
+	for memory in "${DISTINCT_MEMORY[@]}"; do
+		title aggregates "distinct_$memory" "streamfilter_distinct, $memory"
+	done
+	title aggregates count_distinct "count(DISTINCT key)"
+	title aggregates approx "approx_count_distinct(key), 1MB"
+	title aggregates approx_parallel "the same, up to $WORKERS workers"
+	title aggregates hll "hll_cardinality(hll_add_agg(hll_hash_bigint(key)))"
+}
+
+aggregate_source() { rows_sql numbers "$AGGREGATE_ROWS" | sql; }
+
+# The first column of the last statement is noted as its result.
+aggregate_statement() { # case
+	local memory=${1#distinct_}
+	case $1 in
+	scan) say "SELECT count(*) FROM numbers;" ;;
+	distinct) say "SELECT count(*) FROM (SELECT DISTINCT key FROM numbers) AS firsts;" ;;
+	distinct_*)
+		say "SELECT count(*) FROM streamfilter_distinct(NULL::numbers, 'SELECT key FROM numbers',"
+		say "  '$(value_text "$memory")');"
+		;;
+	count_distinct) say "SELECT count(DISTINCT key) FROM numbers;" ;;
+	approx*) say "SELECT approx_count_distinct(key) FROM numbers;" ;;
+	hll) say "SELECT hll_cardinality(hll_add_agg(hll_hash_bigint(key)))::bigint FROM numbers;" ;;
+	esac
+}
+
+# The benchmark's filter, as a value of type streamfilter: "kind 'sbf', fpr '0.01'" becomes "sbf(memory=1MB, fpr=0.01)".
+value_text() { # memory
+	sed -E "s/^kind '([a-z0-9]+)'(, )?(.*)/\1(memory=$1\2\3)/; s/([a-z_]+) '([^']*)'/\1=\2/g" <<<"$FILTER"
+}
+
+aggregate_settings() { # case
+	[ "$1" != approx_parallel ] || say "SET max_parallel_workers_per_gather = $WORKERS;"
+}
+
+aggregate_case() { # case
+	timed "aggregate_settings $1" "say '\\timing on'" "aggregate_statement $1" >"$WORK/tmp/answer"
+	awk '/^[0-9]+$/ { print "note rows", $1 } /^sample/' "$WORK/tmp/answer"
+	case $1 in
+	distinct) say "note kilobytes $(peak_memory)" ;;
+	distinct_*) say "note kilobytes $(sql -c "SELECT pg_size_bytes('${1#distinct_}') / 1024")" ;;
+	approx*) say "note kilobytes 1024" ;;
+	esac
+}
+
+peak_memory() { # of the hash table of SELECT DISTINCT
+	sql -c "EXPLAIN (ANALYZE, FORMAT JSON) SELECT DISTINCT key FROM numbers" |
+		awk -F ': ' '/Peak Memory Usage/ { kb += $2 } END { print kb }'
+}
+
+note_of() { # section case size name
+	awk -F '\t' -v s="$1" -v c="$2" -v n="$3" -v name="$4" '$1 == s && $2 == c && $3 == n && $4 == name { print $5 }' \
+		"$RESULTS/notes"
+}
+
+aggregate_goals() {
+	local n=$AGGREGATE_ROWS exact memory
+	exact=$(note_of aggregates distinct "$n" kilobytes)
+	for memory in "${DISTINCT_MEMORY[@]}"; do
+		goal 5.6 "SELECT DISTINCT: x streamfilter_distinct, $memory" \
+			"$(per_round ratio aggregates "$n" distinct "distinct_$memory")" least 1 x
+		memory_goal "$exact" "streamfilter_distinct, $memory" "$(note_of aggregates "distinct_$memory" "$n" kilobytes)"
+	done
+	goal 5.6 "count(DISTINCT): x approx_count_distinct" "$(per_round ratio aggregates "$n" count_distinct approx)" least 1 x
+	goal 5.6 "approx_count_distinct: x the same with up to $WORKERS workers" \
+		"$(per_round ratio aggregates "$n" approx approx_parallel)" least 1 x
+	memory_goal "$exact" "approx_count_distinct" "$(note_of aggregates approx "$n" kilobytes)"
+}
+
+memory_goal() { # exact what filter
+	[ -n "$1" ] && [ -n "$3" ] || return 0
+	goal 5.6 "memory of a hash table of all keys: x $2" "$(awk -v a="$1" -v b="$3" 'BEGIN { print a / b }')" least 1000 x
+}
+
+section_aggregates() {
+	local round case cases
+	aggregate_titles
+	stage "  $(commas "$AGGREGATE_ROWS") rows" 300 aggregate_source
+	cases=(scan distinct "${DISTINCT_MEMORY[@]/#/distinct_}" count_distinct approx approx_parallel)
+	if sql -c "CREATE EXTENSION IF NOT EXISTS hll"; then
+		cases+=(hll)
+	else
+		say "  hll: left out, for its package is not installed (postgresql-15-hll or the like)"
+	fi
+	for ((round = 1; round <= ROUNDS; round++)); do
+		for case in "${cases[@]}"; do
+			measure aggregates "$case" "$AGGREGATE_ROWS" "$round" 600 aggregate_case "$case"
+		done
+	done
+	aggregate_goals
+	sql -c "DROP TABLE numbers"
+}

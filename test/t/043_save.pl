@@ -1,0 +1,94 @@
+# The background save, copies of databases, dumps, wal_level minimal; a restore that is cancelled.
+use strict;
+use warnings;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = PostgreSQL::Test::Cluster->new('save');
+$node->init;
+$node->append_conf('postgresql.conf', q{
+shared_preload_libraries = 'streamfilter'
+streamfilter.shared_memory = '24MB'
+wal_level = minimal
+max_wal_senders = 0
+max_prepared_transactions = 10
+statement_timeout = '60s'
+lock_timeout = '10s'
+fsync = off});
+$node->start;
+# So large that a false positive is less likely than 1e-3 in the whole test.
+$node->safe_psql('postgres', q{
+	CREATE EXTENSION streamfilter;
+	CREATE FOREIGN TABLE seen (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '8MB', k '15')});
+sub known
+{
+	my ($database, $from, $to) = @_;
+	return $node->safe_psql($database,
+		"SELECT count(*) FROM generate_series($from, $to) i WHERE streamfilter_test('seen', i)");
+}
+
+# --- The background save ------------------------------------------------------------------------------
+
+my $images = q{SELECT count(*) FROM streamfilter_image WHERE number = 0};
+my $log = q{SELECT pg_size_pretty(sum(length(data))), count(*) FROM streamfilter_log};
+$node->safe_psql('postgres', 'INSERT INTO seen SELECT generate_series(1, 500000)');
+is($node->safe_psql('postgres', $images), '0', '4 MB of log are not worth an image');
+# A transaction that has not committed is in no image, and nothing of it gets lost.
+$node->safe_psql('postgres', q{BEGIN; INSERT INTO seen VALUES (2000001); PREPARE TRANSACTION 'p'});
+$node->safe_psql('postgres', 'INSERT INTO seen SELECT generate_series(500001, 1100000)');
+for my $i (1 .. 20)
+{
+	$node->safe_psql('postgres', "INSERT INTO seen VALUES (1200000 + $i)");
+}
+ok($node->poll_query_until('postgres', "SELECT ($images) = 1"), 'a log that outgrows the filter is replaced by an image');
+ok($node->poll_query_until('postgres', q{SELECT last_saved IS NOT NULL FROM streamfilter_stats}), 'the statistics tell');
+cmp_ok($node->safe_psql('postgres', 'SELECT coalesce(sum(length(data)), 0) FROM streamfilter_log'), '<', 5_000_000,
+	'the log starts again');
+$node->stop('immediate');
+$node->start;
+$node->safe_psql('postgres', q{COMMIT PREPARED 'p'});
+is(known('postgres', 1, 1100000), '1100000', 'wal_level minimal: a crash later, all is there');
+is(known('postgres', 1200001, 1200020), '20', 'also what came during the save');
+is(known('postgres', 2000001, 2000001), '1', 'and what was prepared before it');
+
+# The worker ends when it is told to.
+$node->safe_psql('postgres', 'INSERT INTO seen SELECT generate_series(3000001, 4100000)');
+$node->restart;
+is(known('postgres', 3000001, 4100000), '1100000', 'a shutdown while the worker may be at it');
+
+# --- Cancelled restore --------------------------------------------------------------------------------
+
+$node->restart;
+my $err;
+isnt($node->psql('postgres', q{SET statement_timeout = '5ms'; SELECT streamfilter_test('seen', 1)}, stderr => \$err), 0,
+	'a restore can be cancelled');
+like($err, qr/canceling statement due to statement timeout/, 'as any statement');
+is(known('postgres', 1, 1100000), '1100000', 'the next one restores all');
+
+# --- Copies of a database -----------------------------------------------------------------------------
+
+for my $round (1 .. 4)    # more than fit into memory, if one were left behind
+{
+	$node->safe_psql('template1', 'CREATE DATABASE copy TEMPLATE postgres');
+	is(known('copy', 1, 1100000), '1100000', "TEMPLATE, round $round: the state comes with the definition");
+	$node->safe_psql('copy', 'INSERT INTO seen VALUES (5000000)');
+	$node->safe_psql('template1', 'DROP DATABASE copy');
+}
+is(known('postgres', 5000000, 5000000), '0', 'what a copy learns is its own');
+
+my $dump = $node->backup_dir . '/dump.sql';
+$node->command_ok([ 'pg_dump', '-f', $dump, '-d', $node->connstr('postgres') ], 'pg_dump');
+unlike(slurp_file($dump), qr/streamfilter_(log|image)/, 'the state is not dumped');
+$node->safe_psql('template1', 'CREATE DATABASE restored');
+$node->command_ok([ 'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-f', $dump, '-d', $node->connstr('restored') ],
+	'the dump restores');
+is(known('restored', 1, 1000), '0', 'the filter is defined and empty');
+is($node->safe_psql('restored', 'INSERT INTO seen VALUES (1), (1) RETURNING id'), '1', 'and works');
+
+# --- Dropped extension --------------------------------------------------------------------------------
+
+$node->safe_psql('restored', 'DROP EXTENSION streamfilter CASCADE; CREATE EXTENSION streamfilter');
+is($node->safe_psql('restored', 'SELECT count(*) FROM streamfilter_log'), '0', 'DROP EXTENSION takes the state along');
+
+done_testing();
