@@ -131,7 +131,7 @@ int main(int count, char** words) {
   Scores scores;
   std::printf("%-16s %4s", "stream", "bits");
   for (const ComparedKind& kind : kinds)
-    if (is_shown(kind)) std::printf(" %15s", kind.name);
+    if (is_shown(kind)) std::printf(" %12s", kind.name);
   std::printf("\n");
   for (const ComparedStream& stream : streams) {
     DataFile data(arguments, "compare-" + stream.name, "FPR FNR");
@@ -146,14 +146,11 @@ int main(int count, char** words) {
         if (kind.of_a_paper)
           for (const Point& point : points)
             judge(stream, bits, point, runner, scores, exceptions, autos);
-        if (is_shown(kind)) std::printf(" %15s", rates(least_sum(points)).c_str());
-        std::sort(points.begin(), points.end(),
-                  [](const Point& a, const Point& b) { return a.all.fpr() < b.all.fpr(); });
+        if (is_shown(kind)) std::printf(" %12s", rates(least_sum(points)).c_str());
         if (std::strcmp(kind.name, "rlbsbf") == 0) best_known = points;
         if (std::strcmp(kind.name, "clq") == 0 || std::strcmp(kind.name, "capped") == 0)
           ours.insert(ours.end(), points.begin(), points.end());
-        data.block(kind.name);
-        for (const Point& point : points) data.row({point.all.fpr(), point.all.fnr()});
+        draw(data, kind.name, points);
       }
       draw(data, "auto", autos);
       if (bits >= kFrom && stream.gap == 0)

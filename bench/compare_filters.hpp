@@ -25,6 +25,10 @@ inline std::vector<ComparedKind> compared_kinds() {
   const std::vector<std::string> hashes = {"k=1", "k=2", "k=3", "k=4", "k=6"};
   std::vector<std::string> up_to_keys = rates;
   for (const std::string& rate : rates) up_to_keys.push_back(rate + ", keys=%keys");
+  std::vector<std::string> forgetting;
+  for (const char* rate : {"0.0003", "0.001", "0.003", "0.01", "0.03", "0.06", "0.12", "0.3"})
+    for (const char* rest : {"", ", keys=%keys"})
+      forgetting.push_back(std::string("fpr=") + rate + rest);
   return {
       {"sbf",
        true,
@@ -53,7 +57,7 @@ inline std::vector<ComparedKind> compared_kinds() {
        {"k=1, cap=0.65", "k=2, cap=0.65", "k=3, cap=0.65", "k=4, cap=0.65", "k=6, cap=0.65",
         "k=8, cap=0.65", "k=3, cap=0.45", "k=4, cap=0.5", "fpr=0.03", "fpr=0.1", "fpr=0.3"}},
       {"two buffers", false, {"3", "4", "5", "6", "8", "10"}},
-      {"age-partitioned", false, {"2 2", "3 3", "4 3", "5 7", "7 5", "8 8", "10 7"}},
+      {"partitioned", false, {"2 2", "3 3", "4 3", "5 7", "7 5", "8 8", "10 7"}},
   };
 }
 

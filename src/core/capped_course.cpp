@@ -101,6 +101,7 @@ class Course {
     for (unsigned j = 0; j < Lags::kCount && lags_.at[j] < time_[i]; ++j) {
       const double start = time_[i] - lags_.at[j];
       while (from > 0 && time_[from] > start) --from;
+      if (from == i) continue;  // a lag that is lost in rounding
       const double width = time_[from + 1] - time_[from],
                    at = cleared_[from] +
                         (start - time_[from]) / width * (cleared_[from + 1] - cleared_[from]);
@@ -140,7 +141,7 @@ Prediction predict(const Setting& setting, const Stream& of_line) noexcept {
         boost::math::gamma_p(std::max(keys - width / 2, 1e-3), mean, MathPolicy()) -
         boost::math::gamma_p(keys + width / 2, mean, MathPolicy());
     rows += share * keys / mean * of_line.repeats();
-    if (keys <= filling(setting)) continue;
+    if (keys <= filling(setting) || setting.ones >= kBits) continue;  // nothing is cleared
     negatives += share * keys / mean * Course(setting, of_line, lags, keys / mean).negatives();
   }
   return {fpr, std::clamp(negatives / rows, 0.0, 1.0)};
