@@ -4,18 +4,29 @@
 #include <boost/math/special_functions/gamma.hpp>
 
 #include "streamfilter/core/boost_policy.hpp"
-#include "streamfilter/core/cache_line.hpp"
+#include "streamfilter/core/line_ages.hpp"
 
 #include "streamfilter/core/no_postgres.hpp"
 
 namespace streamfilter::queue_model {
 
-unsigned longest(unsigned bits) noexcept {
-  const unsigned different = bits < 10 ? (1u << bits) - 1 : kLongestQueue;
-  return std::min({kLongestQueue, kLineBits / bits, different});
+namespace {
+
+// How many places of fingerprints of so many bits a line has.
+unsigned places(unsigned bits, bool is_aged) noexcept {
+  return is_aged ? (kLineBits - kStampBits) / (bits + kAgeBits) : kLineBits / bits;
 }
 
-bool Shape::is_possible() const noexcept { return length <= longest(bits); }
+}  // namespace
+
+unsigned longest(unsigned bits, bool is_aged) noexcept {
+  const unsigned different = bits < 10 ? (1u << bits) - 1 : kLongestQueue;
+  return std::min({kLongestQueue, places(bits, is_aged), different});
+}
+
+unsigned Shape::buckets() const noexcept { return places(bits, is_aged) / length; }
+
+bool Shape::is_possible() const noexcept { return length <= longest(bits, is_aged); }
 
 // The sum of Poisson probabilities from `length` on is an incomplete gamma function.
 double fnr(double others, double length, double buckets) noexcept {
@@ -23,7 +34,7 @@ double fnr(double others, double length, double buckets) noexcept {
   return boost::math::gamma_p(length, others / buckets, MathPolicy());
 }
 
-bool best_shape(double fpr, unsigned bits, unsigned length, Shape& best) noexcept {
+bool best_shape(double fpr, unsigned bits, unsigned length, Shape& best, bool is_aged) noexcept {
   double reached = 0;
   double window[kLongestQueue + 1] = {};  // of one bucket, by its length; 0: not known yet
   const auto consider = [&](const Shape& shape) {
@@ -38,16 +49,17 @@ bool best_shape(double fpr, unsigned bits, unsigned length, Shape& best) noexcep
   for (unsigned width = kFewestBits; width <= kWidestFingerprint; ++width) {
     if (bits != 0 && bits != width) continue;
     if (length != 0) {
-      consider({width, length});
+      consider({width, length, is_aged});
       continue;
     }
     // For every number of buckets to a line, the longest that keep fpr.
     const double most = fpr * (std::ldexp(1, static_cast<int>(width)) - 1);
-    const unsigned limit = most < longest(width) ? static_cast<unsigned>(most) : longest(width);
+    const unsigned limit =
+        most < longest(width, is_aged) ? static_cast<unsigned>(most) : longest(width, is_aged);
     unsigned last = 0;
-    for (unsigned buckets = 1; buckets <= kLineBits / width; ++buckets) {
-      const unsigned fits = std::min(limit, kLineBits / (width * buckets));
-      if (fits > 0 && fits != last) consider({width, fits});
+    for (unsigned buckets = 1; buckets <= places(width, is_aged); ++buckets) {
+      const unsigned fits = std::min(limit, places(width, is_aged) / buckets);
+      if (fits > 0 && fits != last) consider({width, fits, is_aged});
       last = fits;
     }
   }

@@ -91,6 +91,9 @@ class FingerprintQueue {
   // Exclusive or with the fingerprint repeated in every field leaves zeros where they are equal.
   // Adding ones to all bits but the highest of a field, which cannot carry out of it, sets that
   // highest bit unless the others were zero.
+  //
+  // `kIsShared`: the line holds more than fingerprints.
+  template <bool kIsShared = false>
   ALWAYS_INLINE bool find(std::uint64_t fingerprint, LineVector& reach) const noexcept {
     LineVector down, up, rest, last, begun, ended;
     load(down, pattern_.down);
@@ -105,7 +108,8 @@ class FingerprintQueue {
     // A second part counts only if the first one was equal, too.
     LineVector first_parts = parts >> 63;
     raise(first_parts, 0);
-    const LineVector equal = parts & ~begun & ~(ended & (first_parts - 1));
+    LineVector equal = parts & ~begun & ~(ended & (first_parts - 1));
+    if (kIsShared) keep_own(equal);
 
     // At most one bit is set, because fingerprints are different: the number of its word, from 1.
     const LineVector numbers = (LineVector)(equal != 0) & (kNumbers + 1);
