@@ -293,7 +293,8 @@ Pending* begin_pending(FilterSlot* slot, Header* header, bool logged) {
   pending->header = header;
   pending->logged = logged;
   pending->latest = PG_INT64_MIN;
-  init_log(&pending->log, TopTransactionContext, uses_time(parameters) || uses_importance(parameters));
+  init_log(&pending->log, TopTransactionContext,
+           uses_time(parameters) || uses_importance(parameters));
   pending->owner_places = 4;
   pending->owners = static_cast<Owner*>(
       MemoryContextAlloc(TopTransactionContext, sizeof(Owner) * pending->owner_places));
@@ -316,6 +317,14 @@ OwnView view_own(const Pending* pending, const Element& element) {
       return rest;
   }
   return OwnView::added;
+}
+
+Element as_accepted(const Pending* pending, const Element& element) {
+  Element result = element;
+  const uint32 last = find_change(&pending->log, element.hash);
+  if (uses_time(pending->header->parameters) && last != kNoEntry)
+    result.time = element_at(&pending->log, last).time;
+  return result;
 }
 
 bool in_merged_value(const Pending* pending, const Element& element) {
