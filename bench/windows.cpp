@@ -1,4 +1,5 @@
-// Kind clq with a window against kind timer: error rates at equal memory and fpr.
+// Kind clq with a window against kind timer, and with an importance against ibf2c and ibfmc: error
+// rates at equal memory and fpr.
 //
 //   make bench
 //   build/bench/windows OUTDIR [--quick]     also writes OUTDIR/windows.csv; quick: a tenth as long
@@ -181,6 +182,17 @@ void compare_windows(Report& report, std::uint64_t rows) {
   }
 }
 
+void compare_importance(Report& report, std::uint64_t rows) {
+  report.begin("Keys of importance 1 to 7", false);
+  for (const char* memory : {"64kB", "256kB"})
+    for (const char* fpr : {"0.01", "0.1"})
+      for (const std::string options :
+           {"ibf2c(importance_levels='4'", "ibfmc(importance_range='1,7'", "clq(policy=lru",
+            "clq(importance_range='1,7'", "clq(importance_levels='4'"})
+        report.add(memory, options + ", fpr=" + fpr + ")",
+                   measure(with(options, memory, fpr), rows, false));
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
@@ -192,5 +204,6 @@ int main(int count, char** arguments) {
   Report report(arguments[1]);
   const std::uint64_t rows = quick ? 300000 : 3000000;
   compare_windows(report, rows);
+  compare_importance(report, rows);
   return 0;
 }

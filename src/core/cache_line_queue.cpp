@@ -14,6 +14,10 @@
 // slice's clock the latest of it, infinite times mean the present, and an element that is late by d
 // ticks enters with age d, or not at all.
 //
+// With an importance, a key enters the further back in its bucket, the less it matters: the most
+// important ones at the front, the least important after three quarters of the places. A key that
+// is found moves up to that place, or stays where it is if that is further in front.
+//
 // A stamp says which tick it is modulo 2^32. A line that is left alone for so long could show what
 // was in it once more; the false-positive rate holds whatever is in it.
 #include <algorithm>
@@ -21,6 +25,7 @@
 #include <limits>
 
 #include "streamfilter/core/cache_line.hpp"
+#include "streamfilter/core/importance.hpp"
 #include "streamfilter/core/kinds.hpp"
 #include "streamfilter/core/line_ages.hpp"
 #include "streamfilter/core/queue_model.hpp"
@@ -36,13 +41,18 @@ enum Slot : unsigned {
   kBits,
   kBucket,
   kPolicy,
-  kBuckets,     // derived: of one line
-  kWindow,      // and its unit
-  kTicks = 6,   // derived: of the window; 0 without one
-  kTickLength,  // in microseconds
+  kBuckets,               // derived: of one line
+  kWindow,                // and its unit
+  kTicks = 6,             // derived: of the window; 0 without one
+  kTickLength,            // in microseconds
+  kRange,                 // two numbers in the next slots
+  kLevels = kRange + 3,   // up to 14 numbers in the next slots
+  kParts = kLevels + 15,  // derived: of importance, one less than there are levels; 0 without
 };
 
 constexpr double kLongestWindow = 1e18;
+constexpr unsigned kPartsOfRange = 7;
+constexpr importance::Slots kImportanceSlots = {kRange, kLevels};
 
 enum Policy : std::uint64_t { lru, fifo };
 
@@ -53,6 +63,10 @@ constexpr OptionSpec kOptions[] = {
     {kBucket, "bucket", OptionType::integer, 1, queue_model::kLongestQueue, nullptr, 0},
     {kPolicy, "policy", OptionType::choice, 0, 0, kPolicies, 0},
     {kWindow, "window", OptionType::span, 1, kLongestWindow, nullptr, 0},
+    {kRange, "importance_range", OptionType::reals, -importance::kLargest, importance::kLargest,
+     nullptr, 2},
+    {kLevels, "importance_levels", OptionType::reals, -importance::kLargest, importance::kLargest,
+     nullptr, 14},
 };
 
 constexpr unsigned kBucketHash = 0, kFingerprintHash = 1;
@@ -66,6 +80,7 @@ std::uint64_t& clock(SliceState& state) noexcept {
 std::uint64_t clock(const SliceState& state) noexcept { return state.own[1]; }
 
 bool has_window(const Parameters& p) noexcept { return p.integer(kTicks) != 0; }
+bool has_importance(const Parameters& p) noexcept { return p.integer(kParts) != 0; }
 
 queue_model::Shape shape_of(const Parameters& p) noexcept {
   return {static_cast<unsigned>(p.integer(kBits)), static_cast<unsigned>(p.integer(kBucket)),
@@ -102,9 +117,17 @@ bool derive_ticks(Definition& definition, Problem& problem) noexcept {
   return true;
 }
 
+bool derive_importance(Definition& definition, Problem& problem) noexcept {
+  if (!definition.has(kRange) && !definition.has(kLevels)) return true;
+  if (!importance::check(definition, kImportanceSlots, problem)) return false;
+  Parameters& p = definition.parameters;
+  p.set_integer(kParts, definition.has(kLevels) ? p.integer(kLevels) : kPartsOfRange);
+  return true;
+}
+
 bool derive(Definition& definition, Problem& problem) noexcept {
   Parameters& p = definition.parameters;
-  if (!derive_ticks(definition, problem)) return false;
+  if (!derive_ticks(definition, problem) || !derive_importance(definition, problem)) return false;
   if (!definition.has(kPolicy)) p.set_integer(kPolicy, lru);
   queue_model::Shape shape = shape_of(p);
   if (!definition.has(kBits) || !definition.has(kBucket)) {
@@ -176,7 +199,15 @@ struct Place {
   return seen;
 }
 
-// ---- with a window
+// The place of a bucket where an element enters.
+unsigned entrance(const Parameters& p, double importance) noexcept {
+  if (!has_importance(p)) return 0;
+  unsigned parts = kPartsOfRange;
+  const unsigned part = importance::part(p, kImportanceSlots, importance, parts);
+  return (parts - part) * (static_cast<unsigned>(p.integer(kBucket)) * 3 / 4) / parts;
+}
+
+// ---- with a window or an importance
 
 std::uint64_t tick(const Parameters& p, std::int64_t time) noexcept {
   return tick_at(time, p.integer(kTickLength));
@@ -246,27 +277,37 @@ void bring_up(const Parameters& p, SliceState& state, unsigned char* line) noexc
                  ages.since_stamp(present) + (now - present));
 }
 
-[[gnu::always_inline]] inline bool enter_in_window(const Parameters& p, const Slice& slice,
+[[gnu::always_inline]] inline bool enter_specially(const Parameters& p, const Slice& slice,
                                                    const Element& element) noexcept {
   SliceState& state = *slice.state;
   const Place place(p, slice.bytes, element.hash);
   unsigned char* line = slice.body + place.line;
-  const std::uint64_t then = tick_of(p, state, element);
-  clock(state) = std::max(clock(state), then);
-  bring_up(p, state, line);
+  std::uint64_t late = 0;
+  if (has_window(p)) {
+    const std::uint64_t then = tick_of(p, state, element);
+    clock(state) = std::max(clock(state), then);
+    late = clock(state) - then;
+    bring_up(p, state, line);
+  }
   FingerprintQueue queue = place.queue(slice.body);
   LineVector reach;
   const bool seen = queue.find<true>(place.fingerprint, reach);
   if (p.integer(kPolicy) == fifo && seen) return true;
-  const std::uint64_t late = clock(state) - then;
-  if (!seen && late >= p.integer(kTicks)) return false;
-  const auto ages = ages_of(p, line);
-  const unsigned first = place.start / place.width, last = first + last_place(reach, place.width);
-  const unsigned age = seen ? ages.get(last) : static_cast<unsigned>(late);
-  used(state) += !seen && !queue.is_full();
-  queue.push(place.fingerprint, reach);
+  if (!seen && has_window(p) && late >= p.integer(kTicks)) return false;
+  const bool is_full = queue.is_full();
+  const unsigned last = last_place(reach, place.width);
+  unsigned to = entrance(p, element.importance);
+  if (to > last) return true;
+  if (to > 0 && !seen && !is_full) to = std::min(to, queue.size());
+  used(state) += !seen && !is_full;
+  queue.push_to(to, place.fingerprint, reach);
   queue.store(line, place.start);
-  ages.push(first, last, age);
+  if (has_window(p)) {
+    const auto ages = ages_of(p, line);
+    const unsigned first = place.start / place.width;
+    const unsigned age = seen ? ages.get(first + last) : static_cast<unsigned>(late);
+    ages.push(first + to, first + last, age);
+  }
   return seen;
 }
 
@@ -297,9 +338,9 @@ FOR_WIDE_REGISTERS bool find_in_window_wide(const Parameters& p, const ConstSlic
   return find_in_window(p, slice, element);
 }
 
-FOR_WIDE_REGISTERS bool enter_in_window_wide(const Parameters& p, const Slice& slice,
+FOR_WIDE_REGISTERS bool enter_specially_wide(const Parameters& p, const Slice& slice,
                                              const Element& element) noexcept {
-  return enter_in_window(p, slice, element);
+  return enter_specially(p, slice, element);
 }
 
 [[gnu::noinline]] bool test_in_window(const Parameters& p, const ConstSlice& slice,
@@ -308,10 +349,10 @@ FOR_WIDE_REGISTERS bool enter_in_window_wide(const Parameters& p, const Slice& s
                            : find_in_window(p, slice, element);
 }
 
-[[gnu::noinline]] bool insert_in_window(const Parameters& p, const Slice& slice,
+[[gnu::noinline]] bool insert_specially(const Parameters& p, const Slice& slice,
                                         const Element& element) noexcept {
-  return kHasWideRegisters ? enter_in_window_wide(p, slice, element)
-                           : enter_in_window(p, slice, element);
+  return kHasWideRegisters ? enter_specially_wide(p, slice, element)
+                           : enter_specially(p, slice, element);
 }
 
 void prefetch(const Parameters& p, ConstSlice slice, const Element& element) noexcept {
@@ -324,7 +365,7 @@ bool test(const Parameters& p, ConstSlice slice, const Element& element) noexcep
 }
 
 bool insert(const Parameters& p, Slice slice, const Element& element) noexcept {
-  if (has_window(p)) return insert_in_window(p, slice, element);
+  if (has_window(p) || has_importance(p)) return insert_specially(p, slice, element);
   return kHasWideRegisters ? enter_wide(p, slice, element) : enter(p, slice, element);
 }
 
@@ -520,8 +561,9 @@ Estimate estimate(const Parameters& p, ConstSlice slice) noexcept {
 
 double fpr_bound(const Parameters& p) noexcept { return shape_of(p).fpr(); }
 
+// With an importance, at most: of a key of the least importance if all others matter as much.
 double fnr_at(const Parameters& p, double gap) noexcept {
-  return queue_model::fnr(gap, static_cast<double>(p.integer(kBucket)),
+  return queue_model::fnr(gap, static_cast<double>(p.integer(kBucket) - entrance(p, NAN)),
                           buckets_of_slice(p) * p.slices);
 }
 
@@ -535,7 +577,7 @@ const FilterOps clq_ops = {
     sizeof kOptions / sizeof *kOptions,
     /*has_blocked_layout=*/false,
     /*keeps_fpr_forever=*/true,
-    /*uses_importance=*/nullptr,
+    /*uses_importance=*/has_importance,
     /*uses_time=*/has_window,
     /*learns_from_repeats=*/true,
     derive,

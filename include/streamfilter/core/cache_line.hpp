@@ -131,6 +131,15 @@ class FingerprintQueue {
     words_ = (moved & reach) | (words_ & ~reach);
   }
 
+  // The same, but the fingerprint goes to `place`, and what is in front of that stays.
+  ALWAYS_INLINE void push_to(unsigned place, std::uint64_t fingerprint,
+                             const LineVector& reach) noexcept {
+    LineVector front;
+    first_bits(front, place * width_);
+    push(fingerprint, reach & ~front);
+    set(place, fingerprint);
+  }
+
   std::uint64_t get(unsigned i) const noexcept { return fields().get(i * width_, width_); }
 
   void set(unsigned i, std::uint64_t fingerprint) noexcept {
@@ -173,9 +182,14 @@ class FingerprintQueue {
 
   // Clears the bits that do not belong to the queue.
   ALWAYS_INLINE void keep_own(LineVector& words) const noexcept {
-    const std::uint64_t bits = width_ * length_, whole = bits / 64;
-    words &=
-        (LineVector)(kNumbers < whole) | ((LineVector)(kNumbers == whole) & low_bits(bits % 64));
+    LineVector own;
+    first_bits(own, width_ * length_);
+    words &= own;
+  }
+
+  ALWAYS_INLINE static void first_bits(LineVector& mask, std::uint64_t bits) noexcept {
+    const std::uint64_t whole = bits / 64;
+    mask = (LineVector)(kNumbers < whole) | ((LineVector)(kNumbers == whole) & low_bits(bits % 64));
   }
 
   void move_down(unsigned bits) noexcept {
