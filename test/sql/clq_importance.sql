@@ -3,6 +3,8 @@
 --
 CREATE FOREIGN TABLE alerts (id int, severity int OPTIONS (role 'importance')) SERVER streamfilter
   OPTIONS (kind 'clq', memory '8kB', importance_levels '3,5,7', seed '1');
+-- Buckets that are full of keys that do not matter, 100 that do, 100 that do not, and others.
+INSERT INTO alerts SELECT i, 1 FROM generate_series(10001, 20000) AS i;
 INSERT INTO alerts SELECT i, 9 FROM generate_series(1, 100) AS i;
 INSERT INTO alerts SELECT -i, 1 FROM generate_series(1, 100) AS i;
 INSERT INTO alerts SELECT i, 1 FROM generate_series(1001, 6000) AS i;
