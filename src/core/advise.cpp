@@ -39,7 +39,7 @@ enum Rank { kKeeps, kDoesNotKeep, kForImportance, kUnknown };
 
 Rank rank_of(const Advice& a) noexcept {
   if (!is_modelled(a)) return kUnknown;
-  if (find_ops(a.parameters.kind)->uses_importance) return kForImportance;
+  if (uses_importance(a.parameters)) return kForImportance;
   return a.keeps_fpr ? kKeeps : kDoesNotKeep;
 }
 
@@ -207,7 +207,6 @@ unsigned advise(const Definition& wish, const Stream& stream, Advice* advice,
 
 void explain(const Advice& advice, char* buffer, std::size_t size) noexcept {
   const Parameters& p = advice.parameters;
-  const FilterOps& ops = *find_ops(p.kind);
   const auto keys = static_cast<unsigned long long>(p.keys);
   int length;
   if (advice.keeps_fpr && keys == 0)
@@ -225,7 +224,7 @@ void explain(const Advice& advice, char* buffer, std::size_t size) noexcept {
     length += std::snprintf(buffer + used, size - used, "; %s", remark);
   };
   if (p.kind == Kind::timer) add("the window counts accepted rows");
-  if (ops.uses_importance) add("predicted for keys that are all of the least importance");
+  if (uses_importance(p)) add("predicted for keys that are all of the least importance");
   if (!is_modelled(advice)) add("no model of its errors on such a stream");
 }
 

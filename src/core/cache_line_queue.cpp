@@ -6,22 +6,53 @@
 // 0 stands for no fingerprint, so a new key meets one of the B others with probability B/(2^f - 1),
 // for ever and on any stream. (Queues of fingerprints in buckets: Quotient Hash Tables,
 // arXiv:1901.04358.)
+//
+// With a window, every fingerprint has an age in ticks (line_ages.hpp), of which a window takes at
+// most 16, and one that has left the window is absent: it is skipped by tests and removed by the
+// next insertion into its line. As in kind timer, the window counts from the row that was accepted:
+// a repeat moves to the front of its bucket with the age it has. Time is what elements say, a
+// slice's clock the latest of it, infinite times mean the present, and an element that is late by d
+// ticks enters with age d, or not at all.
+//
+// With an importance, a key enters the further back in its bucket, the less it matters: the most
+// important ones at the front, the least important after three quarters of the places. A key that
+// is found moves up to that place, or stays where it is if that is further in front.
+//
+// A stamp says which tick it is modulo 2^32. A line that is left alone for so long could show what
+// was in it once more; the false-positive rate holds whatever is in it.
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "streamfilter/core/cache_line.hpp"
+#include "streamfilter/core/importance.hpp"
 #include "streamfilter/core/kinds.hpp"
+#include "streamfilter/core/line_ages.hpp"
 #include "streamfilter/core/queue_model.hpp"
 #include "streamfilter/core/quotient.hpp"
+#include "streamfilter/core/ticks.hpp"
 
 #include "streamfilter/core/no_postgres.hpp"
 
 namespace streamfilter {
 namespace {
 
-// kBuckets: of one line
-enum Slot : unsigned { kBits, kBucket, kPolicy, kBuckets };
+enum Slot : unsigned {
+  kBits,
+  kBucket,
+  kPolicy,
+  kBuckets,               // derived: of one line
+  kWindow,                // and its unit
+  kTicks = 6,             // derived: of the window; 0 without one
+  kTickLength,            // in microseconds
+  kRange,                 // two numbers in the next slots
+  kLevels = kRange + 3,   // up to 14 numbers in the next slots
+  kParts = kLevels + 15,  // derived: of importance, one less than there are levels; 0 without
+};
+
+constexpr double kLongestWindow = 1e18;
+constexpr unsigned kPartsOfRange = 7;
+constexpr importance::Slots kImportanceSlots = {kRange, kLevels};
 
 enum Policy : std::uint64_t { lru, fifo };
 
@@ -31,6 +62,11 @@ constexpr OptionSpec kOptions[] = {
     {kBits, "bits", OptionType::integer, queue_model::kFewestBits, kWidestFingerprint, nullptr, 0},
     {kBucket, "bucket", OptionType::integer, 1, queue_model::kLongestQueue, nullptr, 0},
     {kPolicy, "policy", OptionType::choice, 0, 0, kPolicies, 0},
+    {kWindow, "window", OptionType::span, 1, kLongestWindow, nullptr, 0},
+    {kRange, "importance_range", OptionType::reals, -importance::kLargest, importance::kLargest,
+     nullptr, 2},
+    {kLevels, "importance_levels", OptionType::reals, -importance::kLargest, importance::kLargest,
+     nullptr, 14},
 };
 
 constexpr unsigned kBucketHash = 0, kFingerprintHash = 1;
@@ -38,8 +74,17 @@ constexpr unsigned kBucketHash = 0, kFingerprintHash = 1;
 std::uint64_t& used(SliceState& state) noexcept { return state.own[0]; }  // places taken
 std::uint64_t used(const SliceState& state) noexcept { return state.own[0]; }
 
+std::uint64_t& clock(SliceState& state) noexcept {
+  return state.own[1];
+}  // with a window: the tick
+std::uint64_t clock(const SliceState& state) noexcept { return state.own[1]; }
+
+bool has_window(const Parameters& p) noexcept { return p.integer(kTicks) != 0; }
+bool has_importance(const Parameters& p) noexcept { return p.integer(kParts) != 0; }
+
 queue_model::Shape shape_of(const Parameters& p) noexcept {
-  return {static_cast<unsigned>(p.integer(kBits)), static_cast<unsigned>(p.integer(kBucket))};
+  return {static_cast<unsigned>(p.integer(kBits)), static_cast<unsigned>(p.integer(kBucket)),
+          has_window(p)};
 }
 
 double buckets_of_slice(const Parameters& p) noexcept {
@@ -65,13 +110,39 @@ bool find_shape(const Definition& definition, queue_model::Shape& shape) noexcep
                lines = static_cast<double>((p.slice_bytes - sizeof(SliceState)) / kLineBytes) *
                        p.slices,
                keys = static_cast<double>(p.keys) / lines;
-  if (!queue_model::best_shape(fpr, bits, length, shape)) return false;
+  if (!queue_model::best_shape(fpr, bits, length, shape, has_window(p))) return false;
   if (queue_model::fnr(keys, shape.length, shape.buckets()) <= 0.01) return true;
-  return queue_model::best_shape_for(keys, fpr, bits, length, shape);
+  return queue_model::best_shape_for(keys, fpr, bits, length, shape, has_window(p));
+}
+
+// The shortest ticks with which ages fit. A key that was accepted at the end of a tick stays for
+// the whole window, one at its beginning up to a tick longer.
+bool derive_ticks(Definition& definition, Problem& problem) noexcept {
+  Parameters& p = definition.parameters;
+  if (!definition.has(kWindow)) return true;
+  if (p.integer(kWindow + 1) != 0) {
+    problem.set(Error::unsupported, "kind clq has no windows of rows");
+    problem.add_detail("Its fingerprints have ages in time; rows push the oldest out of a bucket.");
+    return problem.add_hint("Use a time, for example window '10 minutes', or kind timer.");
+  }
+  const std::uint64_t rest = p.integer(kWindow) - 1;
+  const std::uint64_t tick = std::max<std::uint64_t>(1, (rest + kAges - 2) / (kAges - 1));
+  p.set_integer(kTickLength, tick);
+  p.set_integer(kTicks, (rest + tick - 1) / tick + 1);
+  return true;
+}
+
+bool derive_importance(Definition& definition, Problem& problem) noexcept {
+  if (!definition.has(kRange) && !definition.has(kLevels)) return true;
+  if (!importance::check(definition, kImportanceSlots, problem)) return false;
+  Parameters& p = definition.parameters;
+  p.set_integer(kParts, definition.has(kLevels) ? p.integer(kLevels) : kPartsOfRange);
+  return true;
 }
 
 bool derive(Definition& definition, Problem& problem) noexcept {
   Parameters& p = definition.parameters;
+  if (!derive_ticks(definition, problem) || !derive_importance(definition, problem)) return false;
   if (!definition.has(kPolicy)) p.set_integer(kPolicy, lru);
   queue_model::Shape shape = shape_of(p);
   if (!definition.has(kBits) || !definition.has(kBucket)) {
@@ -85,10 +156,11 @@ bool derive(Definition& definition, Problem& problem) noexcept {
   }
   problem.set(Error::conflict, "a line has no room for a bucket of %u fingerprints of %u bits",
               shape.length, shape.bits);
-  problem.add_detail("A line has %u bits, and the fingerprints of a bucket are all different.",
-                     kLineBits);
+  problem.add_detail("A line has %u bits%s, and the fingerprints of a bucket are all different.",
+                     kLineBits,
+                     has_window(p) ? ", of which a window takes 32 and 4 per fingerprint" : "");
   return problem.add_hint("Leave out bucket, or set it to at most %u.",
-                          queue_model::longest(shape.bits));
+                          queue_model::longest(shape.bits, has_window(p)));
 }
 
 // Where the bucket of a key is, and its fingerprint. The two come from different hash functions.
@@ -140,6 +212,120 @@ struct Place {
   return seen;
 }
 
+// The place of a bucket where an element enters.
+unsigned entrance(const Parameters& p, double importance) noexcept {
+  if (!has_importance(p)) return 0;
+  unsigned parts = kPartsOfRange;
+  const unsigned part = importance::part(p, kImportanceSlots, importance, parts);
+  return (parts - part) * (static_cast<unsigned>(p.integer(kBucket)) * 3 / 4) / parts;
+}
+
+// ---- with a window or an importance
+
+std::uint64_t tick(const Parameters& p, std::int64_t time) noexcept {
+  return tick_at(time, p.integer(kTickLength));
+}
+
+// The tick of an element; the present for one without.
+std::uint64_t tick_of(const Parameters& p, const SliceState& state,
+                      const Element& element) noexcept {
+  return is_finite(element.time) ? tick(p, element.time) : clock(state);
+}
+
+template <typename Byte>
+LineAges<Byte> ages_of(const Parameters& p, Byte* line) noexcept {
+  return {line, static_cast<unsigned>(p.integer(kBuckets) * p.integer(kBucket))};
+}
+
+// Is what had this age at a line's stamp still in the window, so many ticks later?
+bool is_live(const Parameters& p, unsigned age, std::uint64_t later) noexcept {
+  return later < p.integer(kTicks) && age + later < p.integer(kTicks);
+}
+
+// Has the ages of a line refer to the slice's clock, without what has left the window.
+void bring_up(const Parameters& p, SliceState& state, unsigned char* line) noexcept {
+  const auto ages = ages_of(p, line);
+  const std::uint64_t later = ages.since_stamp(clock(state));
+  if (later == 0) return;
+  const queue_model::Shape shape = shape_of(p);
+  const PackedFields fields(line, kLineBytes);
+  for (unsigned first = 0; first < shape.buckets() * shape.length; first += shape.length) {
+    unsigned kept = first;
+    for (unsigned i = first; i < first + shape.length; ++i) {
+      const std::uint64_t fingerprint = fields.get(i * shape.bits, shape.bits);
+      if (fingerprint == 0) break;
+      const unsigned age = ages.get(i);
+      fields.set(i * shape.bits, shape.bits, 0);
+      ages.set(i, 0);
+      if (!is_live(p, age, later)) {
+        --used(state);
+        continue;
+      }
+      fields.set(kept * shape.bits, shape.bits, fingerprint);
+      ages.set(kept++, age + static_cast<unsigned>(later));
+    }
+  }
+  ages.set_stamp(clock(state));
+}
+
+// Where `reach` ends, in places of a bucket.
+[[gnu::always_inline]] inline unsigned last_place(const LineVector& reach,
+                                                  unsigned width) noexcept {
+  std::uint64_t words[kLineWords];
+  std::memcpy(words, &reach, sizeof words);
+  unsigned bits = 0;
+  for (const std::uint64_t word : words) bits += static_cast<unsigned>(__builtin_popcountll(word));
+  return bits / width - 1;
+}
+
+[[gnu::always_inline]] inline bool find_in_window(const Parameters& p, const ConstSlice& slice,
+                                                  const Element& element) noexcept {
+  const Place place(p, slice.bytes, element.hash);
+  LineVector reach;
+  if (!place.queue(slice.body).find<true>(place.fingerprint, reach)) return false;
+  const auto ages = ages_of(p, slice.body + place.line);
+  const std::uint64_t present = clock(*slice.state),
+                      now = std::max(present, tick_of(p, *slice.state, element));
+  return is_live(p, ages.get(place.start / place.width + last_place(reach, place.width)),
+                 ages.since_stamp(present) + (now - present));
+}
+
+[[gnu::always_inline]] inline bool enter_specially(const Parameters& p, const Slice& slice,
+                                                   const Element& element) noexcept {
+  SliceState& state = *slice.state;
+  const Place place(p, slice.bytes, element.hash);
+  unsigned char* line = slice.body + place.line;
+  std::uint64_t late = 0;
+  if (has_window(p)) {
+    const std::uint64_t then = tick_of(p, state, element);
+    clock(state) = std::max(clock(state), then);
+    late = clock(state) - then;
+    bring_up(p, state, line);
+  }
+  FingerprintQueue queue = place.queue(slice.body);
+  LineVector reach;
+  const bool seen = queue.find<true>(place.fingerprint, reach);
+  if (p.integer(kPolicy) == fifo && seen) return true;
+  if (!seen && has_window(p) && late >= p.integer(kTicks)) return false;
+  const bool is_full = queue.is_full();
+  const unsigned last = last_place(reach, place.width);
+  unsigned to = entrance(p, element.importance);
+  if (to > last) return true;
+  if (to > 0 && !seen && !is_full) to = std::min(to, queue.size());
+  used(state) += !seen && !is_full;
+  queue.push_to(to, place.fingerprint, reach);
+  queue.store(line, place.start);
+  if (has_window(p)) {
+    const auto ages = ages_of(p, line);
+    const unsigned first = place.start / place.width;
+    const unsigned age = seen ? ages.get(first + last) : static_cast<unsigned>(late);
+    ages.push(first + to, first + last, age);
+  }
+  return seen;
+}
+
+// ---- operations
+
 // Where the machine has registers of 64 bytes a line takes one; the same source is compiled for
 // them, too.
 #if defined(__x86_64__)
@@ -160,29 +346,69 @@ FOR_WIDE_REGISTERS bool enter_wide(const Parameters& p, const Slice& slice,
   return enter(p, slice, element);
 }
 
+FOR_WIDE_REGISTERS bool find_in_window_wide(const Parameters& p, const ConstSlice& slice,
+                                            const Element& element) noexcept {
+  return find_in_window(p, slice, element);
+}
+
+FOR_WIDE_REGISTERS bool enter_specially_wide(const Parameters& p, const Slice& slice,
+                                             const Element& element) noexcept {
+  return enter_specially(p, slice, element);
+}
+
+[[gnu::noinline]] bool test_in_window(const Parameters& p, const ConstSlice& slice,
+                                      const Element& element) noexcept {
+  return kHasWideRegisters ? find_in_window_wide(p, slice, element)
+                           : find_in_window(p, slice, element);
+}
+
+[[gnu::noinline]] bool insert_specially(const Parameters& p, const Slice& slice,
+                                        const Element& element) noexcept {
+  return kHasWideRegisters ? enter_specially_wide(p, slice, element)
+                           : enter_specially(p, slice, element);
+}
+
 void prefetch(const Parameters& p, ConstSlice slice, const Element& element) noexcept {
   __builtin_prefetch(slice.body + Place(p, slice.bytes, element.hash).line);
 }
 
 bool test(const Parameters& p, ConstSlice slice, const Element& element) noexcept {
+  if (has_window(p)) return test_in_window(p, slice, element);
   return kHasWideRegisters ? find_wide(p, slice, element) : find(p, slice, element);
 }
 
 bool insert(const Parameters& p, Slice slice, const Element& element) noexcept {
+  if (has_window(p) || has_importance(p)) return insert_specially(p, slice, element);
   return kHasWideRegisters ? enter_wide(p, slice, element) : enter(p, slice, element);
+}
+
+// A key without a time had the clock's, which is not known any more: rather accept a repeat.
+bool expired(const Parameters& p, const Element& added, const Element& present,
+             std::uint64_t) noexcept {
+  if (!has_window(p)) return false;
+  if (!is_finite(added.time)) return true;
+  return is_finite(present.time) &&
+         tick(p, present.time) >= tick(p, added.time) + p.integer(kTicks);
 }
 
 // The older ones move up. Another key of the same bucket and fingerprint is forgotten with it.
 bool erase(const Parameters& p, Slice slice, const Element& element) noexcept {
   const Place place(p, slice.bytes, element.hash);
   FingerprintQueue queue = place.queue(slice.body);
-  unsigned i = queue.place(place.fingerprint);
-  if (i == queue.length()) return false;
-  for (; i + 1 < queue.length(); ++i) queue.set(i, queue.get(i + 1));
-  queue.set(i, 0);
+  const unsigned at = queue.place(place.fingerprint), last = queue.length() - 1;
+  if (at > last) return false;
+  const bool was_there = !has_window(p) || find_in_window(p, as_const(slice), element);
+  for (unsigned i = at; i < last; ++i) queue.set(i, queue.get(i + 1));
+  queue.set(last, 0);
   queue.store(slice.body + place.line, place.start);
+  if (has_window(p)) {
+    const auto ages = ages_of(p, slice.body + place.line);
+    const unsigned first = place.start / place.width;
+    for (unsigned i = first + at; i < first + last; ++i) ages.set(i, ages.get(i + 1));
+    ages.set(first + last, 0);
+  }
   --used(*slice.state);
-  return true;
+  return was_there;
 }
 
 // Calls visit(line, start) for every bucket: a byte of the body and a bit of the line.
@@ -211,17 +437,63 @@ unsigned interleave(const FingerprintQueue& a, const FingerprintQueue& b,
   return count;
 }
 
+// The ages of a bucket by its places.
+struct Ages {
+  unsigned of[queue_model::kLongestQueue + 1];
+
+  Ages(const Parameters& p, const unsigned char* line, unsigned start) noexcept {
+    const auto ages = ages_of(p, line);
+    const unsigned first = start / static_cast<unsigned>(p.integer(kBits)),
+                   length = static_cast<unsigned>(p.integer(kBucket));
+    for (unsigned i = 0; i < length; ++i) of[i] = ages.get(first + i);
+    of[length] = kAges;  // of what is not there
+  }
+};
+
+// Lets the copy of a bucket grow older and be without what has left the window.
+void grow_older(const Parameters& p, std::uint64_t later, FingerprintQueue& queue,
+                Ages& ages) noexcept {
+  const unsigned size = queue.size();
+  unsigned kept = 0;
+  for (unsigned i = 0; i < size; ++i) {
+    const std::uint64_t fingerprint = queue.get(i);
+    queue.set(i, 0);
+    if (!is_live(p, ages.of[i], later)) continue;
+    ages.of[kept] = ages.of[i] + static_cast<unsigned>(later);
+    queue.set(kept++, fingerprint);
+  }
+}
+
+// With a window a key is as old as in the queue where it is younger.
 void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
   const queue_model::Shape shape = shape_of(p);
   SliceState& state = *into.state;
   std::uint64_t added = 0, taken = 0;
-  for_each_bucket(p, into.bytes, [&](std::uint64_t line, unsigned start) {
-    const FingerprintQueue a(shape.bits, shape.length, into.body + line, start),
-        b(shape.bits, shape.length, from.body + line, start);
+  if (has_window(p)) clock(state) = std::max(clock(state), clock(*from.state));
+  for_each_bucket(p, into.bytes, [&](std::uint64_t at, unsigned start) {
+    unsigned char* line = into.body + at;
+    if (has_window(p)) bring_up(p, state, line);
+    const FingerprintQueue a(shape.bits, shape.length, line, start);
+    FingerprintQueue b(shape.bits, shape.length, from.body + at, start), both = a;
+    if (!has_window(p)) {
+      for (unsigned i = 0; i < b.size(); ++i) added += a.place(b.get(i)) == a.length();
+      taken += interleave(a, b, both);
+      both.store(line, start);
+      return;
+    }
+    const Ages ages_a(p, line, start);
+    Ages ages_b(p, from.body + at, start);
+    grow_older(p,
+               ages_of(p, from.body + at).since_stamp(clock(*from.state)) +
+                   (clock(state) - clock(*from.state)),
+               b, ages_b);
     for (unsigned i = 0; i < b.size(); ++i) added += a.place(b.get(i)) == a.length();
-    FingerprintQueue both = a;
-    taken += interleave(a, b, both);
-    both.store(into.body + line, start);
+    const unsigned count = interleave(a, b, both), first = start / shape.bits;
+    both.store(line, start);
+    for (unsigned i = 0; i < count; ++i)
+      ages_of(p, line).set(
+          first + i, std::min(ages_a.of[a.place(both.get(i))], ages_b.of[b.place(both.get(i))]));
+    taken += count;
   });
   used(state) = taken;
   state.novel = quotient::merged_novel(state.novel, from.state->novel, added, used(*from.state));
@@ -235,6 +507,18 @@ bool is_valid(const FingerprintQueue& queue) noexcept {
   return true;
 }
 
+// Ages that can be, none where there is no fingerprint, and a stamp that is not in the future.
+bool has_valid_ages(const Parameters& p, const SliceState& state,
+                    const unsigned char* line) noexcept {
+  const auto ages = ages_of(p, line);
+  if (ages.since_stamp(clock(state)) > clock(state)) return false;
+  const PackedFields fields(line, kLineBytes);
+  const unsigned width = static_cast<unsigned>(p.integer(kBits));
+  for (unsigned i = 0; i < p.integer(kBuckets) * p.integer(kBucket); ++i)
+    if (ages.get(i) >= (fields.get(i * width, width) != 0 ? p.integer(kTicks) : 1)) return false;
+  return true;
+}
+
 bool check(const Parameters& p, ConstSlice slice) noexcept {
   const queue_model::Shape shape = shape_of(p);
   const PackedFields fields(slice.body, slice.bytes);
@@ -245,15 +529,44 @@ bool check(const Parameters& p, ConstSlice slice) noexcept {
     taken += queue.size();
     valid = valid && is_valid(queue);
   });
-  for (std::uint64_t line = 0; line < slice.bytes; line += kLineBytes)
-    for (unsigned bit = shape.bits * shape.length * shape.buckets(); bit < kLineBits; ++bit)
+  for (std::uint64_t line = 0; line < slice.bytes; line += kLineBytes) {
+    const unsigned end = has_window(p) ? ages_of(p, slice.body + line).start() : kLineBits;
+    for (unsigned bit = shape.bits * shape.length * shape.buckets(); bit < end; ++bit)
       valid = valid && fields.get(line * 8 + bit, 1) == 0;
+    if (has_window(p)) valid = valid && has_valid_ages(p, *slice.state, slice.body + line);
+  }
   const std::uint64_t(&own)[5] = slice.state->own;
-  return valid && taken == used(*slice.state) && (own[1] | own[2] | own[3] | own[4]) == 0;
+  return valid && taken == used(*slice.state) &&
+         clock(*slice.state) <= (has_window(p) ? kLastTick : 0) && (own[2] | own[3] | own[4]) == 0;
 }
 
-// A key is counted as distinct when it is reported as new.
+// The share of places that are taken by what is in the window as of the latest element, in up to
+// 1024 lines that are looked at.
+double live_share(const Parameters& p, const ConstSlice& slice) noexcept {
+  constexpr std::uint64_t kMostLooks = 1024;
+  const std::uint64_t lines = slice.bytes / kLineBytes, looks = std::min(lines, kMostLooks);
+  const unsigned width = static_cast<unsigned>(p.integer(kBits)),
+                 places = static_cast<unsigned>(p.integer(kBuckets) * p.integer(kBucket));
+  std::uint64_t count = 0;
+  for (std::uint64_t i = 0; i < looks; ++i) {
+    const unsigned char* line =
+        slice.body +
+        static_cast<std::uint64_t>(static_cast<unsigned __int128>(i) * lines / looks) * kLineBytes;
+    const auto ages = ages_of(p, line);
+    const PackedFields fields(line, kLineBytes);
+    const std::uint64_t later = ages.since_stamp(clock(*slice.state));
+    for (unsigned place = 0; place < places; ++place)
+      count += fields.get(place * width, width) != 0 && is_live(p, ages.get(place), later);
+  }
+  return static_cast<double>(count) / static_cast<double>(looks * places);
+}
+
+// A key is counted as distinct when it is reported as new; with a window, that can be many times.
 Estimate estimate(const Parameters& p, ConstSlice slice) noexcept {
+  if (has_window(p)) {
+    const double share = live_share(p, slice);
+    return {share, share * shape_of(p).fpr(), std::numeric_limits<double>::quiet_NaN()};
+  }
   const double fill = static_cast<double>(used(*slice.state)) /
                       (buckets_of_slice(p) * static_cast<double>(p.integer(kBucket)));
   return {fill, fill * shape_of(p).fpr(), static_cast<double>(slice.state->novel)};
@@ -261,15 +574,17 @@ Estimate estimate(const Parameters& p, ConstSlice slice) noexcept {
 
 double fpr_bound(const Parameters& p) noexcept { return shape_of(p).fpr(); }
 
+// With an importance, at most: of a key of the least importance if all others matter as much.
 double fnr_at(const Parameters& p, double gap) noexcept {
-  return queue_model::fnr(gap, static_cast<double>(p.integer(kBucket)),
+  return queue_model::fnr(gap, static_cast<double>(p.integer(kBucket) - entrance(p, NAN)),
                           buckets_of_slice(p) * p.slices);
 }
 
 // With FIFO it matters how often a key came since it was inserted, which is not modelled.
 Prediction predict(const Parameters& p, const Stream& stream) noexcept {
   constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
-  if (p.integer(kPolicy) == fifo) return {kUnknown, kUnknown};
+  if (p.integer(kPolicy) == fifo || has_window(p) || has_importance(p))
+    return {kUnknown, kUnknown};
   return queue_model::predict(shape_of(p), buckets_of_slice(p) * p.slices, stream);
 }
 
@@ -283,15 +598,15 @@ const FilterOps clq_ops = {
     sizeof kOptions / sizeof *kOptions,
     /*has_blocked_layout=*/false,
     /*keeps_fpr_forever=*/true,
-    /*uses_importance=*/false,
-    /*uses_time=*/false,
+    /*uses_importance=*/has_importance,
+    /*uses_time=*/has_window,
     /*learns_from_repeats=*/true,
     derive,
     /*init=*/nullptr,
     prefetch,
     test,
     insert,
-    /*expired=*/nullptr,
+    expired,
     erase,
     merge,
     check,

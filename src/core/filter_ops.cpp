@@ -36,6 +36,16 @@ const FilterOps* find_ops(const char* name) noexcept {
   return nullptr;
 }
 
+bool uses_importance(const Parameters& parameters) noexcept {
+  const auto uses = find_ops(parameters.kind)->uses_importance;
+  return uses != nullptr && uses(parameters);
+}
+
+bool uses_time(const Parameters& parameters) noexcept {
+  const auto uses = find_ops(parameters.kind)->uses_time;
+  return uses != nullptr && uses(parameters);
+}
+
 const FilterOps* const* all_ops(unsigned& count) noexcept {
   count = std::size(kKinds);
   return kKinds;

@@ -5,9 +5,6 @@
 //   ibfh   levels 1..M                       (Imp-insert + Probabilistic-delete-val)
 // Option `delete` combines either way of deleting with either way of inserting.
 //
-// The importance of an element may be any number. Beyond the ends of importance_range it counts as
-// the nearest end, infinite ones included; NaN, for an importance that is missing, as the least.
-//
 // With layout blocked every 64-byte line is such a filter of its own, as in stable_bloom.cpp. That
 // is for random deletion only: a line has too few cells for what the model says of the other.
 #include <algorithm>
@@ -16,6 +13,7 @@
 #include "streamfilter/core/cells_model.hpp"
 #include "streamfilter/core/counting_cells.hpp"
 #include "streamfilter/core/ibf_model.hpp"
+#include "streamfilter/core/importance.hpp"
 #include "streamfilter/core/kinds.hpp"
 #include "streamfilter/core/random.hpp"
 #include "streamfilter/core/regions.hpp"
@@ -36,7 +34,7 @@ enum Slot : unsigned {
 };
 
 constexpr unsigned kMostHashes = 32;
-constexpr double kLargestImportance = 1e300;
+constexpr importance::Slots kImportanceSlots = {kRange, kLevels};
 constexpr std::uint64_t kDefaultMax = 7, kDefaultK = 5;  // table III
 
 constexpr const char* kDeletions[] = {"random", "value", nullptr};
@@ -46,9 +44,9 @@ constexpr OptionSpec kOptions[] = {
     {kK, "k", OptionType::integer, 1, kMostHashes, nullptr, 0},
     {kP, "p", OptionType::integer, 1, 1e15, nullptr, 0},
     {kDelete, "delete", OptionType::choice, 0, 0, kDeletions, 0},
-    {kRange, "importance_range", OptionType::reals, -kLargestImportance, kLargestImportance,
+    {kRange, "importance_range", OptionType::reals, -importance::kLargest, importance::kLargest,
      nullptr, 2},
-    {kLevels, "importance_levels", OptionType::reals, -kLargestImportance, kLargestImportance,
+    {kLevels, "importance_levels", OptionType::reals, -importance::kLargest, importance::kLargest,
      nullptr, 14},
 };
 
@@ -58,7 +56,7 @@ constexpr OptionSpec kOptionsOfTwoClasses[] = {
     kOptions[2],
     kOptions[3],
     kOptions[4],
-    {kLevels, "importance_levels", OptionType::reals, -kLargestImportance, kLargestImportance,
+    {kLevels, "importance_levels", OptionType::reals, -importance::kLargest, importance::kLargest,
      nullptr, 1},
 };
 
@@ -85,30 +83,16 @@ ibf_model::Setting setting_of(const Parameters& p, double regions) noexcept {
 bool derive_importance(Definition& definition, Problem& problem) noexcept {
   Parameters& p = definition.parameters;
   const std::uint64_t max = p.integer(kMax), thresholds = p.integer(kLevels);
-  if (definition.has(kRange) && definition.has(kLevels)) {
-    problem.set(Error::conflict,
-                "options importance_range and importance_levels exclude each other");
-    return problem.add_hint("Leave out one of them.");
-  }
-  if (definition.has(kLevels)) {
-    for (unsigned i = 1; i < thresholds; ++i)
-      if (!(p.real(kLevels + i) < p.real(kLevels + i + 1)))
-        return problem.set(Error::conflict, "the numbers of option importance_levels must ascend");
-    if (!has_two_classes(p) && thresholds >= max) {
-      problem.set(Error::conflict, "too many numbers in option importance_levels for max %u: %u",
-                  static_cast<unsigned>(max), static_cast<unsigned>(thresholds));
-      return problem.add_detail("Numbers up to one less than max divide the levels 1 to max.");
-    }
-    return true;
-  }
-  if (!definition.has(kRange)) {
+  if (!definition.has(kRange) && !definition.has(kLevels)) {
     p.set_integer(kRange, 2);
     p.set_real(kRange + 1, 1);
     p.set_real(kRange + 2, static_cast<double>(std::max<std::uint64_t>(max, 2)));
   }
-  if (p.integer(kRange) != 2 || !(p.real(kRange + 1) < p.real(kRange + 2))) {
-    problem.set(Error::conflict, "option importance_range must be two ascending numbers");
-    return problem.add_hint("For example: importance_range '0,100'.");
+  if (!importance::check(definition, kImportanceSlots, problem)) return false;
+  if (!has_two_classes(p) && thresholds >= max && definition.has(kLevels)) {
+    problem.set(Error::conflict, "too many numbers in option importance_levels for max %u: %u",
+                static_cast<unsigned>(max), static_cast<unsigned>(thresholds));
+    return problem.add_detail("Numbers up to one less than max divide the levels 1 to max.");
   }
   return true;
 }
@@ -146,22 +130,11 @@ bool derive(Definition& definition, Problem& problem) noexcept {
   return true;
 }
 
-// The value that the cells of an element get, at least. Comparisons are false for NaN.
+// The value that the cells of an element get, at least.
 unsigned level_of(const Parameters& p, double importance) noexcept {
   const unsigned max = static_cast<unsigned>(p.integer(kMax));
-  const unsigned thresholds = static_cast<unsigned>(p.integer(kLevels));
-  unsigned part = 0, parts = thresholds;  // 0 … parts, most important last
-  if (thresholds > 0) {
-    while (part < parts && importance >= p.real(kLevels + 1 + part)) ++part;
-  } else {
-    const double low = p.real(kRange + 1), high = p.real(kRange + 2);
-    parts = has_two_classes(p) ? 1 : max - 1;
-    const double scaled = (importance - low) / (high - low) * (parts + 1);
-    if (scaled >= parts)
-      part = parts;
-    else if (scaled > 0)
-      part = static_cast<unsigned>(scaled);
-  }
+  unsigned parts = has_two_classes(p) ? 1 : max - 1;
+  const unsigned part = importance::part(p, kImportanceSlots, importance, parts);
   if (has_two_classes(p)) return part > 0 ? max : max / 2;
   return parts > 0 ? 1 + (part * (max - 1) * 2 + parts) / (parts * 2) : max;
 }
@@ -304,8 +277,8 @@ constexpr FilterOps row(Kind kind, const char* name, const char* summary,
           sizeof kOptions / sizeof *kOptions,
           /*has_blocked_layout=*/true,
           /*keeps_fpr_forever=*/true,
-          /*uses_importance=*/true,
-          /*uses_time=*/false,
+          /*uses_importance=*/always,
+          /*uses_time=*/nullptr,
           /*learns_from_repeats=*/true,
           derive,
           /*init=*/nullptr,

@@ -6,13 +6,18 @@
 #include <limits>
 
 #include "streamfilter/core/boost_policy.hpp"
-#include "streamfilter/core/cache_line.hpp"
+#include "streamfilter/core/line_ages.hpp"
 #include "streamfilter/core/store_model.hpp"
 
 #include "streamfilter/core/no_postgres.hpp"
 
 namespace streamfilter::queue_model {
 namespace {
+
+// How many places of fingerprints of so many bits a line has.
+unsigned places(unsigned bits, bool is_aged) noexcept {
+  return is_aged ? (kLineBits - kStampBits) / (bits + kAgeBits) : kLineBits / bits;
+}
 
 // Of `different` fingerprints, which keys have with equal probability, those that a Poisson number
 // of keys has: each is among them independently of the others.
@@ -44,38 +49,42 @@ class Fingerprints {
 
 // Calls visit(shape) for those that keep `fpr` and that none of as many buckets and bits surpasses.
 template <typename Visit>
-void for_each_shape(double fpr, unsigned bits, unsigned length, Visit visit) noexcept {
+void for_each_shape(double fpr, unsigned bits, unsigned length, bool is_aged,
+                    Visit visit) noexcept {
   const auto consider = [&](const Shape& shape) {
     if (shape.is_possible() && shape.fpr() <= fpr) visit(shape);
   };
   for (unsigned width = kFewestBits; width <= kWidestFingerprint; ++width) {
     if (bits != 0 && bits != width) continue;
     if (length != 0) {
-      consider({width, length});
+      consider({width, length, is_aged});
       continue;
     }
     // For every number of buckets to a line, the longest that keep fpr.
     const double most = fpr * (std::ldexp(1, static_cast<int>(width)) - 1);
-    const unsigned limit = most < longest(width) ? static_cast<unsigned>(most) : longest(width);
+    const unsigned limit =
+        most < longest(width, is_aged) ? static_cast<unsigned>(most) : longest(width, is_aged);
     unsigned last = 0;
-    for (unsigned buckets = 1; buckets <= kLineBits / width; ++buckets) {
-      const unsigned fits = std::min(limit, kLineBits / (width * buckets));
-      if (fits > 0 && fits != last) consider({width, fits});
+    for (unsigned buckets = 1; buckets <= places(width, is_aged); ++buckets) {
+      const unsigned fits = std::min(limit, places(width, is_aged) / buckets);
+      if (fits > 0 && fits != last) consider({width, fits, is_aged});
       last = fits;
     }
     // Wider ones have no longer buckets.
-    if (limit == longest(width) && most >= kLongestQueue) break;
+    if (limit == longest(width, is_aged) && most >= kLongestQueue) break;
   }
 }
 
 }  // namespace
 
-unsigned longest(unsigned bits) noexcept {
+unsigned longest(unsigned bits, bool is_aged) noexcept {
   const unsigned different = bits < 10 ? (1u << bits) - 1 : kLongestQueue;
-  return std::min({kLongestQueue, kLineBits / bits, different});
+  return std::min({kLongestQueue, places(bits, is_aged), different});
 }
 
-bool Shape::is_possible() const noexcept { return length <= longest(bits); }
+unsigned Shape::buckets() const noexcept { return places(bits, is_aged) / length; }
+
+bool Shape::is_possible() const noexcept { return length <= longest(bits, is_aged); }
 
 // The sum of Poisson probabilities from `length` on is an incomplete gamma function.
 double fnr(double others, double length, double buckets) noexcept {
@@ -105,10 +114,10 @@ Prediction predict(const Shape& shape, double buckets, const Stream& stream) noe
   return {fpr, repeats > 0 ? std::clamp(negatives / repeats, 0.0, 1.0) : 0};
 }
 
-bool best_shape(double fpr, unsigned bits, unsigned length, Shape& best) noexcept {
+bool best_shape(double fpr, unsigned bits, unsigned length, Shape& best, bool is_aged) noexcept {
   double reached = 0;
   double window[kLongestQueue + 1] = {};  // of one bucket, by its length; 0: not known yet
-  for_each_shape(fpr, bits, length, [&](const Shape& shape) {
+  for_each_shape(fpr, bits, length, is_aged, [&](const Shape& shape) {
     double& one = window[shape.length];
     if (one == 0)
       one = boost::math::gamma_p_inv(static_cast<double>(shape.length), 0.01, MathPolicy());
@@ -119,10 +128,11 @@ bool best_shape(double fpr, unsigned bits, unsigned length, Shape& best) noexcep
   return reached > 0;
 }
 
-bool best_shape_for(double keys, double fpr, unsigned bits, unsigned length, Shape& best) noexcept {
+bool best_shape_for(double keys, double fpr, unsigned bits, unsigned length, Shape& best,
+                    bool is_aged) noexcept {
   constexpr int kPoints = 8;
   double most = 0;
-  for_each_shape(fpr, bits, length, [&](const Shape& shape) {
+  for_each_shape(fpr, bits, length, is_aged, [&](const Shape& shape) {
     const double buckets = shape.buckets();
     double held = 0;
     for (int i = 1; i <= kPoints; ++i)

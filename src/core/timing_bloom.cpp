@@ -30,6 +30,7 @@
 #include "streamfilter/core/kinds.hpp"
 #include "streamfilter/core/packed_words.hpp"
 #include "streamfilter/core/store_model.hpp"
+#include "streamfilter/core/ticks.hpp"
 #include "streamfilter/core/timing_model.hpp"
 
 #include "streamfilter/core/no_postgres.hpp"
@@ -56,7 +57,6 @@ enum Grow : std::uint64_t { none, density, cardinality };
 
 constexpr unsigned kMostHashes = 32;
 constexpr double kLongest = 1e18;
-constexpr std::uint64_t kMostTicks = std::uint64_t{1} << 30;
 constexpr std::uint64_t kMostFilters = 256;
 constexpr std::uint64_t kDefaultTicks = 32;  // per window
 constexpr std::uint64_t kDefaultFilters = 8;
@@ -242,9 +242,6 @@ bool derive(Definition& definition, Problem& problem) noexcept {
 
 // ---- the state of a slice
 
-// Ticks are counted from the earliest time there is, as unsigned numbers, and stay so far from
-// their end that nothing added to one wraps around.
-constexpr std::uint64_t kLastTick = ~std::uint64_t{0} - 2 * kMostTicks;
 constexpr std::uint64_t kMostRows = std::uint64_t{1} << 62;
 
 template <typename State>
@@ -333,14 +330,8 @@ class Timers {
   std::uint64_t m_, ticks_, codes_, present_;
 };
 
-bool is_finite(std::int64_t time) noexcept {
-  return time != std::numeric_limits<std::int64_t>::min() &&
-         time != std::numeric_limits<std::int64_t>::max();
-}
-
 std::uint64_t tick(const Parameters& p, std::int64_t time) noexcept {
-  const std::uint64_t since = static_cast<std::uint64_t>(time) + (std::uint64_t{1} << 63);
-  return std::min(since / p.integer(kTickLength), kLastTick);
+  return tick_at(time, p.integer(kTickLength));
 }
 
 template <typename State, typename Byte>
@@ -681,8 +672,8 @@ const FilterOps timer_ops = {
     sizeof kOptions / sizeof *kOptions,
     /*has_blocked_layout=*/false,
     /*keeps_fpr_forever=*/false,
-    /*uses_importance=*/false,
-    /*uses_time=*/true,
+    /*uses_importance=*/nullptr,
+    /*uses_time=*/always,
     /*learns_from_repeats=*/false,
     derive,
     /*init=*/nullptr,

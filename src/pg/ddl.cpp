@@ -67,17 +67,18 @@ void check_keys(const FilterRelation* relation) {
 
 void check_roles(const FilterRelation* relation) {
   for (int i = 0; i < relation->column_count; ++i) check_role(&relation->columns[i], relation);
-  const FilterOps* ops = find_ops(relation->definition.parameters.kind);
-  if (relation->importance == nullptr && ops->uses_importance)
+  const Parameters& parameters = relation->definition.parameters;
+  const char* kind = find_ops(parameters.kind)->name;
+  if (relation->importance == nullptr && uses_importance(parameters))
     ereport(NOTICE, errmsg("kind %s judges by importance, but filter \"%s\" has no such column",
-                           ops->name, relation->name),
+                           kind, relation->name),
             errdetail("Every key is taken to be of the least importance."),
             errhint("Mark a column with OPTIONS (role 'importance')."));
-  if (relation->importance != nullptr && !ops->uses_importance)
-    ereport(NOTICE, errmsg("kind %s makes no use of column \"%s\" with role importance", ops->name,
+  if (relation->importance != nullptr && !uses_importance(parameters))
+    ereport(NOTICE, errmsg("kind %s makes no use of column \"%s\" with role importance", kind,
                            relation->importance->name));
-  if (relation->time != nullptr && !ops->uses_time)
-    ereport(NOTICE, errmsg("kind %s makes no use of column \"%s\" with role time", ops->name,
+  if (relation->time != nullptr && !uses_time(parameters))
+    ereport(NOTICE, errmsg("kind %s makes no use of column \"%s\" with role time", kind,
                            relation->time->name));
 }
 

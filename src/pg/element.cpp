@@ -94,7 +94,7 @@ int64 current_time() { return since_1970(GetCurrentTimestamp()); }
 
 Element new_element(const Parameters& parameters) {
   Element element{};
-  if (find_ops(parameters.kind)->uses_time) element.time = current_time();
+  if (uses_time(parameters)) element.time = current_time();
   return element;
 }
 

@@ -198,7 +198,7 @@ bool judge(NamedFilter* filter, const Element& element) {
   if (view == OwnView::added) {
     if (ops_of(filter->header).learns_from_repeats) {
       reserve_pending(pending);
-      append_pending(pending, Change::repeat, element);
+      append_pending(pending, Change::repeat, as_accepted(pending, element));
     }
     return true;
   }

@@ -256,7 +256,7 @@ Pending* find_pending(const FilterSlot* slot, uint64 generation) {
 
 Pending* begin_pending(FilterSlot* slot, Header* header, bool logged) {
   if (Pending* pending = find_pending(slot, slot->generation)) return pending;
-  const FilterOps& ops = ops_of(header);
+  const Parameters& parameters = header->parameters;
   auto* pending =
       static_cast<Pending*>(MemoryContextAllocZero(TopTransactionContext, sizeof(Pending)));
   pending->slot = slot;
@@ -264,7 +264,8 @@ Pending* begin_pending(FilterSlot* slot, Header* header, bool logged) {
   pending->header = header;
   pending->logged = logged;
   pending->latest = PG_INT64_MIN;
-  init_log(&pending->log, TopTransactionContext, ops.uses_time || ops.uses_importance);
+  init_log(&pending->log, TopTransactionContext,
+           uses_time(parameters) || uses_importance(parameters));
   pending->owner_places = 4;
   pending->owners = static_cast<Owner*>(
       MemoryContextAlloc(TopTransactionContext, sizeof(Owner) * pending->owner_places));
@@ -287,6 +288,14 @@ OwnView view_own(const Pending* pending, const Element& element) {
       return rest;
   }
   return OwnView::added;
+}
+
+Element as_accepted(const Pending* pending, const Element& element) {
+  Element result = element;
+  const uint32 last = find_change(&pending->log, element.hash);
+  if (uses_time(pending->header->parameters) && last != kNoEntry)
+    result.time = element_at(&pending->log, last).time;
+  return result;
 }
 
 bool in_merged_value(const Pending* pending, const Element& element) {

@@ -85,8 +85,7 @@ BOOST_AUTO_TEST_CASE(the_best_comes_first) {
     unsigned group = 0;
     double last = -1;
     for (const Advice& a : advice) {
-      const bool modelled = !std::isnan(a.predicted.fpr),
-                 important = find_ops(a.parameters.kind)->uses_importance;
+      const bool modelled = !std::isnan(a.predicted.fpr), important = uses_importance(a.parameters);
       const unsigned now = !modelled ? 3 : important ? 2 : a.keeps_fpr ? 0 : 1;
       BOOST_TEST_CONTEXT(c.memory << " " << c.rows << " " << text_of(a.parameters)) {
         BOOST_TEST(now >= group);

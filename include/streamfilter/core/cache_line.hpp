@@ -91,6 +91,9 @@ class FingerprintQueue {
   // Exclusive or with the fingerprint repeated in every field leaves zeros where they are equal.
   // Adding ones to all bits but the highest of a field, which cannot carry out of it, sets that
   // highest bit unless the others were zero.
+  //
+  // `kIsShared`: the line holds more than fingerprints.
+  template <bool kIsShared = false>
   ALWAYS_INLINE bool find(std::uint64_t fingerprint, LineVector& reach) const noexcept {
     LineVector down, up, rest, last, begun, ended;
     load(down, pattern_.down);
@@ -105,7 +108,8 @@ class FingerprintQueue {
     // A second part counts only if the first one was equal, too.
     LineVector first_parts = parts >> 63;
     raise(first_parts, 0);
-    const LineVector equal = parts & ~begun & ~(ended & (first_parts - 1));
+    LineVector equal = parts & ~begun & ~(ended & (first_parts - 1));
+    if (kIsShared) keep_own(equal);
 
     // At most one bit is set, because fingerprints are different: the number of its word, from 1.
     const LineVector numbers = (LineVector)(equal != 0) & (kNumbers + 1);
@@ -125,6 +129,15 @@ class FingerprintQueue {
     raise(below, fingerprint << (64 - width_));
     const LineVector moved = words_ << width_ | below >> (64 - width_);
     words_ = (moved & reach) | (words_ & ~reach);
+  }
+
+  // The same, but the fingerprint goes to `place`, and what is in front of that stays.
+  ALWAYS_INLINE void push_to(unsigned place, std::uint64_t fingerprint,
+                             const LineVector& reach) noexcept {
+    LineVector front;
+    first_bits(front, place * width_);
+    push(fingerprint, reach & ~front);
+    set(place, fingerprint);
   }
 
   std::uint64_t get(unsigned i) const noexcept { return fields().get(i * width_, width_); }
@@ -169,9 +182,14 @@ class FingerprintQueue {
 
   // Clears the bits that do not belong to the queue.
   ALWAYS_INLINE void keep_own(LineVector& words) const noexcept {
-    const std::uint64_t bits = width_ * length_, whole = bits / 64;
-    words &=
-        (LineVector)(kNumbers < whole) | ((LineVector)(kNumbers == whole) & low_bits(bits % 64));
+    LineVector own;
+    first_bits(own, width_ * length_);
+    words &= own;
+  }
+
+  ALWAYS_INLINE static void first_bits(LineVector& mask, std::uint64_t bits) noexcept {
+    const std::uint64_t whole = bits / 64;
+    mask = (LineVector)(kNumbers < whole) | ((LineVector)(kNumbers == whole) & low_bits(bits % 64));
   }
 
   void move_down(unsigned bits) noexcept {

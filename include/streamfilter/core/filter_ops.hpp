@@ -35,8 +35,11 @@ struct FilterOps {
   unsigned option_count;
   bool has_blocked_layout;
   bool keeps_fpr_forever;  // without `keys`, on any stream
-  bool uses_importance;
-  bool uses_time;
+
+  // Does it make use of an element's importance, or time? nullptr: never.
+  bool (*uses_importance)(const Parameters&) noexcept;
+  bool (*uses_time)(const Parameters&) noexcept;
+
   bool learns_from_repeats;  // inserting a key that is there changes more than counters
 
   // Checks the given parameters and derives the others, for slices of slice_bytes each.
@@ -86,6 +89,12 @@ struct FilterOps {
 // The row of a kind; nullptr for Kind::automatic and unknown numbers.
 const FilterOps* find_ops(Kind kind) noexcept;
 const FilterOps* find_ops(const char* name) noexcept;
+
+// For kinds that use importance or time whatever their parameters are.
+inline bool always(const Parameters&) noexcept { return true; }
+
+bool uses_importance(const Parameters& parameters) noexcept;
+bool uses_time(const Parameters& parameters) noexcept;
 
 // All rows, for tests and listings.
 const FilterOps* const* all_ops(unsigned& count) noexcept;

@@ -10,12 +10,14 @@ namespace streamfilter::queue_model {
 constexpr unsigned kFewestBits = 2;
 constexpr unsigned kLongestQueue = 64;
 
-// How a 64-byte line is cut: buckets of `length` fingerprints of `bits`.
+// How a 64-byte line is cut: buckets of `length` fingerprints of `bits`. With ages (line_ages.hpp)
+// there is less room for them.
 struct Shape {
   unsigned bits;
   unsigned length;
+  bool is_aged = false;
 
-  unsigned buckets() const noexcept { return 512 / (bits * length); }
+  unsigned buckets() const noexcept;
 
   // Does a bucket fit into a line, and are there so many different fingerprints?
   bool is_possible() const noexcept;
@@ -25,7 +27,7 @@ struct Shape {
 };
 
 // The longest bucket of fingerprints of so many bits.
-unsigned longest(unsigned bits) noexcept;
+unsigned longest(unsigned bits, bool is_aged = false) noexcept;
 
 // The probability that a key has fallen out of its bucket: `length` or more of the `others` keys
 // that were seen since its last sight were of the same one of all `buckets`. `others` are distinct,
@@ -40,10 +42,12 @@ Prediction predict(const Shape& shape, double buckets, const Stream& stream) noe
 
 // The shape that keeps `fpr` and remembers the most keys, that is, with the longest gap at which
 // fnr() is 1 %. `bits`, `length`: 0 or what they must be. False: none keeps it.
-bool best_shape(double fpr, unsigned bits, unsigned length, Shape& best) noexcept;
+bool best_shape(double fpr, unsigned bits, unsigned length, Shape& best,
+                bool is_aged = false) noexcept;
 
 // The same where there will be so many keys to a line, more than it remembers: the shape that holds
 // most of them, in the mean until they are all there.
-bool best_shape_for(double keys, double fpr, unsigned bits, unsigned length, Shape& best) noexcept;
+bool best_shape_for(double keys, double fpr, unsigned bits, unsigned length, Shape& best,
+                    bool is_aged = false) noexcept;
 
 }  // namespace streamfilter::queue_model

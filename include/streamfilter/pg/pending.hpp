@@ -53,6 +53,10 @@ Pending* begin_pending(FilterSlot* slot, Header* header, bool logged);
 enum class OwnView : uint8 { untouched, added, forgotten };
 OwnView view_own(const Pending* pending, const Element& element);
 
+// The element with the time of the row that this transaction accepted, if it did: a repeat does not
+// make a window longer.
+Element as_accepted(const Pending* pending, const Element& element);
+
 // Was the key in one of the values that the transaction has merged into the filter?
 bool in_merged_value(const Pending* pending, const Element& element);
 

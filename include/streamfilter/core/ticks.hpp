@@ -1,0 +1,27 @@
+// The time of elements in ticks.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+
+namespace streamfilter {
+
+constexpr std::uint64_t kMostTicks = std::uint64_t{1} << 30;  // in a window
+
+// Ticks are counted from the earliest time there is, as unsigned numbers, and stay so far from
+// their end that nothing added to one wraps around.
+constexpr std::uint64_t kLastTick = ~std::uint64_t{0} - 2 * kMostTicks;
+
+inline bool is_finite(std::int64_t time) noexcept {
+  return time != std::numeric_limits<std::int64_t>::min() &&
+         time != std::numeric_limits<std::int64_t>::max();
+}
+
+// `length` in microseconds.
+inline std::uint64_t tick_at(std::int64_t time, std::uint64_t length) noexcept {
+  const std::uint64_t since = static_cast<std::uint64_t>(time) + (std::uint64_t{1} << 63);
+  return std::min(since / length, kLastTick);
+}
+
+}  // namespace streamfilter
