@@ -130,7 +130,7 @@ BOOST_AUTO_TEST_CASE(what_matters_is_remembered_longer) {
   Filter ranked("clq(memory=64kB, slices=1, importance_levels='1')"),
       plain("clq(memory=64kB, slices=1)");
   const std::uint64_t gap = static_cast<std::uint64_t>(window_keys(plain.parameters(), .2));
-  const std::uint64_t count = gap + scaled(100000);
+  const std::uint64_t count = gap + 100000;
   double missed[2] = {}, all[2] = {}, missed_plain = 0;
   for (std::uint64_t i = 0; i < count; ++i) {
     ranked.insert(element_of(i, static_cast<double>(i % 2)));
