@@ -155,7 +155,7 @@ CREATE FOREIGN TABLE quotient (user_id bigint, gone int, url text, weight int OP
   SERVER streamfilter OPTIONS (kind 'sqf', memory '256kB', seed '1');
 ALTER FOREIGN TABLE quotient DROP COLUMN gone;
 CREATE FOREIGN TABLE quotients (id int) SERVER streamfilter OPTIONS (kind 'dsqf', memory '64kB', seed '1');
-CREATE FOREIGN TABLE some_recent (id int) SERVER streamfilter OPTIONS (kind 'fplru', keys '100');
+CREATE FOREIGN TABLE some_recent (id int) SERVER streamfilter OPTIONS (kind 'fplru', keys '100', seed '1');
 RESET client_min_messages;
 INSERT INTO recent VALUES (1, '/a'), (1, '/b'), (2, '/a'), (3, '/a'), (4, '/a');
 INSERT INTO quotient VALUES (1, '/a', 5), (1, '/b', 5), (2, '/a', 5), (3, '/a', 5), (4, '/a', 5);
