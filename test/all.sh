@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs every test. Installs what is missing, builds, and ends with one line: N passed, N failed[, N skipped].
 #
-#   test/all.sh [SUITE…]     suites: layers unit sanitize papers regress isolation tap; all of them when none is named
+#   test/all.sh [SUITE…]     suites: layers unit sanitize papers compare regress isolation tap; all of them when none is named
 #
 # Debian 12 or 13, as root or with sudo. Servers run as an unprivileged user, in a copy of the tree below /tmp.
 
@@ -9,7 +9,7 @@
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 LIMIT=1140 # seconds for everything
-SUITES=(layers unit sanitize papers regress isolation tap)
+SUITES=(layers unit sanitize papers compare regress isolation tap)
 PASSED=0 FAILED=0 SKIPPED=0 FINISHED='' BUILT=''
 
 finish() { # always the last line, also when something above went wrong
@@ -37,6 +37,10 @@ count_boost() { # the lines that the short report prints for a test module
 
 count_papers() { # figures asserted by the programs that recompute the papers' tables and figures
 	awk '/^papers: [0-9]+ of [0-9]+ figures met/ { met = $2; all = $4 } END { print met + 0, all - met, 0 }' "$WORK/job.log"
+}
+
+count_compare() { # cases in which `auto` kept the rate that it was asked for
+	awk '/^compare: auto kept its rate in [0-9]+ of [0-9]+ cases/ { met = $7; all = $9 } END { print met + 0, all - met, 0 }' "$WORK/job.log"
 }
 
 count_regress() { # "test name ... ok 5 ms" up to PostgreSQL 15, "ok 1 - name 5 ms" since; isolation tests likewise
@@ -122,6 +126,10 @@ run_suite() {
 	papers)
 		suite "tables and figures of the papers, small scale" 120 count_papers \
 			"$ROOT/bench/papers.sh" --quick "$ROOT/build/papers-quick"
+		;;
+	compare)
+		suite "all kinds at equal memory, small scale" 120 count_compare \
+			"$ROOT/bench/compare.sh" --quick "$ROOT/build/compare-quick"
 		;;
 	regress) server_suite "pg_regress" 240 count_regress in_copy check-regress ;;
 	isolation) server_suite "isolation" 180 count_regress in_copy check-isolation ;;
