@@ -11,6 +11,7 @@ extern "C" {
 #include "streamfilter/core/filter.hpp"
 #include "streamfilter/pg/filter_keys.hpp"
 #include "streamfilter/pg/pending.hpp"
+#include "streamfilter/pg/play_changes.hpp"
 #include "streamfilter/pg/prepared_keys.hpp"
 
 namespace streamfilter::pg {
@@ -300,7 +301,7 @@ Header* copy_filter(NamedFilter* filter) {
     LWLockRelease(lock);
   }
   if (const Pending* pending = find_pending(filter->slot, filter->slot_generation))
-    replay(pending, copy);
+    play_changes(&pending->log, copy, nullptr);
   return copy;
 }
 

@@ -361,10 +361,6 @@ void withdraw_announcements(Pending* pending) {
     pg_atomic_fetch_add_u64(&pending->slot->unannounced, announced);
 }
 
-void replay(const Pending* pending, Header* copy) {
-  play_changes(&pending->log, copy, nullptr);
-}
-
 void init_pending() {
   RegisterXactCallback(at_transaction_end, nullptr);
   RegisterSubXactCallback(at_subtransaction_end, nullptr);

@@ -36,8 +36,8 @@ struct Pending {
   uint64 journal_bytes;
   TimestampTz saved_at;  // of an image that this transaction has written; 0: none
   uint64 freed_bytes;    // of the log
-  uint32 announced;    // keys in the table of keys in flight
-  uint32 unannounced;  // keys in the log only
+  uint32 announced;      // keys in the table of keys in flight
+  uint32 unannounced;    // keys in the log only
   KeyLog log;
   Mark* marks;
   Owner* owners;
@@ -65,7 +65,7 @@ bool in_merged_value(const Pending* pending, const Element& element);
 void reserve_pending(Pending* pending);
 void append_pending(Pending* pending, Change change, const Element& element);
 
-// The same for a key that is in the table of keys in flight. `owner` is what owner_of_new_key gave.
+// The same for a new key that owner_of_new_key's owner has put into the table of keys in flight.
 void append_announced(Pending* pending, const Element& element);
 
 // Who the current subtransaction is to the table of keys in flight. It gets a transaction id. Needs
@@ -74,9 +74,6 @@ Owner owner_of_new_key(Pending* pending);
 
 // Takes the keys out of the table of keys in flight; others have been told to wait for any key.
 void withdraw_announcements(Pending* pending);
-
-// Plays the changes on a copy of the filter's state.
-void replay(const Pending* pending, Header* copy);
 
 // Registers the callbacks. Called by _PG_init when preloaded, after init_lifecycle: a slot is freed
 // only when the changes have been applied.
