@@ -9,11 +9,12 @@
 
 # shellcheck source-path=SCRIPTDIR source=../test/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../test/lib.sh"
+# shellcheck source-path=SCRIPTDIR source=figures.sh
+source "$ROOT/bench/figures.sh"
 
 # The longest first: two run at a time.
 PROGRAMS=(paper_tables sbf_figures distributed_figures ibf_figures stream_figures sqf_figures sqf_table)
 LIMIT=900 # seconds for all of them
-QUICK='' OUT=''
 FAILED=0 RUNNING=''
 
 scale() { if [ "$QUICK" ]; then say "$1"; else say "$2"; fi; }
@@ -65,10 +66,7 @@ plot() {
 	cd "$ROOT"
 	for script in bench/plots/*.gp; do
 		figure=$(basename "$script" .gp)
-		rm -f "$OUT/$figure.png"
-		gnuplot -e "dir='$OUT'" "$script" || true
-		[ -s "$OUT/$figure.png" ] || status=1
-		[ -s "$OUT/$figure.png" ] || say "no plot: $figure"
+		plot_figure "$script" "$figure" || status=1
 	done
 	return "$status"
 }
@@ -81,35 +79,15 @@ count_met() { # "MET of ALL" over the last lines of all programs
 
 main() {
 	local name
-	while [ $# -gt 0 ]; do
-		case $1 in
-		--quick) QUICK=--quick ;;
-		-*) die "unknown option: $1" "Usage: bench/papers.sh [--quick] [OUTDIR]" ;;
-		*) OUT=$1 ;;
-		esac
-		shift
-	done
-	case ${OUT:=$ROOT/build/papers} in /*) ;; *) OUT=$PWD/$OUT ;; esac
-	case $OUT in *[[:space:]\']*) die "OUTDIR has a space or a quote: $OUT" ;; esac
-	trap remove_work EXIT
-	trap 'exit 130' INT
-	trap 'exit 143' TERM
-	make_work
-	prepare gnuplot-nox gzip
-	export STREAMFILTER_TRACES=${STREAMFILTER_TRACES:-$ROOT/../shared/traces}
-	as_owner mkdir -p "$OUT" 2>/dev/null || mkdir -p "$OUT"
+	begin_figures "$ROOT/build/papers" "$@"
 	stage "build" 420 make_here -j2 "${PROGRAMS[@]/#/build/bench/}"
 	RUNNING=1
 	job "tables and figures" "$LIMIT" run_programs
 	printf '\n'
 	for name in "${PROGRAMS[@]}"; do summary "$name"; done
 	RUNNING=''
-	job "plots" 120 plot
-	printf '\n'
-	if [ "$JOB_STATUS" -ne 0 ]; then
-		FAILED=$((FAILED + 1))
-		tail -n 40 "$WORK/job.log"
-	fi
+	job_of_plots plot
+	[ "$JOB_STATUS" -eq 0 ] || FAILED=$((FAILED + 1))
 	say "papers: $(count_met) figures met, $(find "$OUT" -name '*.png' | wc -l) plots in $OUT"
 	[ "$FAILED" -eq 0 ]
 }

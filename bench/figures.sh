@@ -1,0 +1,44 @@
+# What the commands have in common that compute figures and plot them: sourced by bench/papers.sh and bench/compare.sh.
+# shellcheck shell=bash disable=SC2034 # their variables
+
+QUICK='' OUT=''
+
+# begin_figures DEFAULT ARGUMENT...: reads [--quick] [OUTDIR], makes OUTDIR, and installs what is missing.
+begin_figures() {
+	local default=$1 usage
+	usage="Usage: bench/$(basename "$0") [--quick] [OUTDIR]"
+	shift
+	while [ $# -gt 0 ]; do
+		case $1 in
+		--quick) QUICK=--quick ;;
+		-*) die "unknown option: $1" "$usage" ;;
+		*) OUT=$1 ;;
+		esac
+		shift
+	done
+	case ${OUT:=$default} in /*) ;; *) OUT=$PWD/$OUT ;; esac
+	case $OUT in *[[:space:]\']*) die "OUTDIR has a space or a quote: $OUT" ;; esac
+	trap remove_work EXIT
+	trap 'exit 130' INT
+	trap 'exit 143' TERM
+	make_work
+	prepare gnuplot-nox gzip
+	export STREAMFILTER_TRACES=${STREAMFILTER_TRACES:-$ROOT/../shared/traces}
+	as_owner mkdir -p "$OUT" 2>/dev/null || mkdir -p "$OUT"
+}
+
+# plot_figure SCRIPT NAME [VARIABLES]: OUTDIR/NAME.png; false if there is none afterwards.
+plot_figure() {
+	rm -f "$OUT/$2.png"
+	gnuplot -e "dir='$OUT'; ${3:-}" "$1" || true
+	[ -s "$OUT/$2.png" ] && return
+	say "no plot: $2"
+	return 1
+}
+
+# job_of_plots FUNCTION: a job, as `job` has it; shows what it said if it failed.
+job_of_plots() {
+	job "plots" 120 "$1"
+	printf '\n'
+	[ "$JOB_STATUS" -eq 0 ] || tail -n 40 "$WORK/job.log"
+}
