@@ -66,26 +66,26 @@ std::string definition(const std::string& kind, const std::string& layout, std::
   return kind + "(memory=" + std::to_string(memory) + ", layout=" + layout + ", " + rest + ")";
 }
 
-struct Stream {
+struct MeasuredStream {
   const char* name;
   std::uint64_t universe;
   std::vector<std::uint32_t> keys;
 };
 
-Stream uniform(std::uint64_t distinct) {
+MeasuredStream uniform(std::uint64_t distinct) {
   const std::uint64_t rows = distinct * 10 / 6;
   bench::ShuffledList list(rows, distinct, 1);
-  Stream stream{"uniform 60 %", distinct, {}};
+  MeasuredStream stream{"uniform 60 %", distinct, {}};
   for (std::uint64_t i = 0; i < rows; ++i)
     stream.keys.push_back(static_cast<std::uint32_t>(list.next()));
   return stream;
 }
 
-Stream zipf(std::uint64_t distinct) {
+MeasuredStream zipf(std::uint64_t distinct) {
   const std::uint64_t universe = 2 * distinct;
   bench::Zipf draws(universe, 1, 1);
   bench::SeenKeys seen(universe);
-  Stream stream{"zipf 1", universe, {}};
+  MeasuredStream stream{"zipf 1", universe, {}};
   for (std::uint64_t count = 0; count < distinct;) {
     const std::uint64_t key = draws.next();
     stream.keys.push_back(static_cast<std::uint32_t>(key));
@@ -98,7 +98,7 @@ struct Rates {
   double fpr, fnr;
 };
 
-Rates rates(Filter filter, const Stream& stream) {
+Rates rates(Filter filter, const MeasuredStream& stream) {
   bench::SeenKeys seen(stream.universe);
   double fresh = 0, repeats = 0, positives = 0, negatives = 0;
   for (const std::uint32_t key : stream.keys) {
@@ -165,8 +165,8 @@ int main(int argc, char** argv) {
     Times small, large;
     measure(megabyte, bits, keys, small);
     measure(64 * megabyte, bits, keys, large);
-    for (Stream (*make)(std::uint64_t) : {uniform, zipf}) {
-      const Stream stream = make(memory * 8 / bits);
+    for (MeasuredStream (*make)(std::uint64_t) : {uniform, zipf}) {
+      const MeasuredStream stream = make(memory * 8 / bits);
       for (unsigned k = 0; k < 2; ++k)
         for (unsigned l = 0; l < 2; ++l) {
           const Rates found =

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs every test. Installs what is missing, builds, and ends with one line: N passed, N failed[, N skipped].
 #
-#   test/all.sh [SUITE…]     suites: layers unit sanitize papers compare regress isolation tap; all of them when none is named
+#   test/all.sh [SUITE…]     suites: layers unit sanitize bench papers compare regress isolation tap; all of them when none is named
 #
 # Debian 12 or 13, as root or with sudo. Servers run as an unprivileged user, in a copy of the tree below /tmp.
 
@@ -9,7 +9,7 @@
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 LIMIT=1140 # seconds for everything
-SUITES=(layers unit sanitize papers compare regress isolation tap)
+SUITES=(layers unit sanitize bench papers compare regress isolation tap)
 PASSED=0 FAILED=0 SKIPPED=0 FINISHED='' BUILT=''
 
 finish() { # always the last line, also when something above went wrong
@@ -123,6 +123,7 @@ run_suite() {
 	layers) suite "layer wall" 120 count_one make_here check-layers ;;
 	unit) suite "unit tests of the core" 480 count_boost make_here -j2 unit ;;
 	sanitize) suite "unit tests of the core, ASan and UBSan" 600 count_boost make_here -j2 unit-sanitize ;;
+	bench) suite "every measuring program builds" 300 count_one make_here -j2 bench ;;
 	papers)
 		suite "tables and figures of the papers, small scale" 120 count_papers \
 			"$ROOT/bench/papers.sh" --quick "$ROOT/build/papers-quick"
