@@ -1,308 +1,36 @@
-// How a key is judged. Its own transaction's changes come first; then the filter; then, under the
-// lock of its part of the table of keys in flight, what unfinished transactions have added, and the
-// filter once more, since one of them may have committed in between. A new key enters the table under
-// that same lock, so of two transactions that add a key at once, one finds the other.
 #include "streamfilter/pg/pg.hpp"
 
-extern "C" {
-#include "storage/lmgr.h"
-}
-
-#include "streamfilter/core/filter.hpp"
 #include "streamfilter/pg/filter_keys.hpp"
-#include "streamfilter/pg/pending.hpp"
-#include "streamfilter/pg/play_changes.hpp"
-#include "streamfilter/pg/prepared_keys.hpp"
+#include "streamfilter/pg/local_keys.hpp"
 
 namespace streamfilter::pg {
-namespace {
 
-bool is_in_filter(const NamedFilter* filter, const Element& element) {
-  LWLock* lock = slice_lock(filter->slot, slice_of(filter->header->parameters, element.hash));
-  LWLockAcquire(lock, LW_SHARED);
-  const bool seen = test(filter->header, element);
-  LWLockRelease(lock);
-  return seen;
+void prefetch_key(const NamedFilter* filter, const Element& element) {
+  prefetch_local_key(filter, element);
 }
-
-// Was the key seen? If so, the filter learns that it was seen again. This takes no commit: the key
-// is remembered anyway.
-bool touch(const NamedFilter* filter, const Element& element) {
-  if (!ops_of(filter->header).learns_from_repeats) return is_in_filter(filter, element);
-  LWLock* lock = slice_lock(filter->slot, slice_of(filter->header->parameters, element.hash));
-  LWLockAcquire(lock, LW_EXCLUSIVE);
-  const bool seen = test(filter->header, element);
-  if (seen) insert(filter->header, element);
-  LWLockRelease(lock);
-  return seen;
-}
-
-OwnView own_view(const Pending* pending, const Element& element) {
-  if (pending == nullptr) return OwnView::untouched;
-  const OwnView view = view_own(pending, element);
-  if (view == OwnView::added || in_merged_value(pending, element)) return OwnView::added;
-  return view;
-}
-
-bool waits(const NamedFilter* filter) { return filter->relation->host.conflict == Conflict::wait; }
-
-void say_what_for(void* filter) {
-  errcontext("while waiting for another transaction that adds keys to filter \"%s\"",
-             static_cast<const NamedFilter*>(filter)->relation->name);
-}
-
-// As a unique index waits: until the other (sub)transaction has ended.
-void wait_for(NamedFilter* filter, FullTransactionId other) {
-  pg_atomic_fetch_add_u64(&filter->slot->waits, 1);
-  ErrorContextCallback context = {error_context_stack, say_what_for, filter};
-  error_context_stack = &context;
-  XactLockTableWait(XidFromFullTransactionId(other), nullptr, nullptr, XLTW_None);
-  error_context_stack = context.previous;
-}
-
-// Waits until a transaction that has committed has brought all its changes in.
-void let_arrive(NamedFilter* filter, FullTransactionId other) {
-  wait_for(filter, other);
-  settle_prepared();
-}
-
-// What a key that is not this transaction's own meets.
-enum class Meeting : uint8 {
-  seen,       // the filter has it after all
-  none,       // it is new, and in the table of keys in flight if that was wanted
-  other,      // another transaction has added it
-  any_key,    // another transaction has added so many keys that it asks to be waited for
-  no_room,    // it is new, but the table is full
-};
-
-struct Attempt {
-  Owner owner;      // of this transaction
-  Owner finished;   // 0, or one that is known to have rolled back
-  bool announce;    // enter the table
-  bool look_again;  // in the filter: it has changed
-  // Results.
-  Owner met;
-  bool announced;
-};
-
-Meeting attempt(const NamedFilter* filter, const Pending* pending, const Element& element,
-                uint64 applied, Attempt* attempt) {
-  FilterSlot* slot = filter->slot;
-  const InFlightTag tag = in_flight_tag(pending->generation, element.hash);
-  InFlightPart* part = part_of(tag);
-  const uint64 self = U64FromFullTransactionId(GetTopFullTransactionIdIfAny());
-  attempt->announced = false;
-  // Nobody can add a key to a filter that this transaction has claimed.
-  if (pg_atomic_read_u64(&slot->claimed_by) == self && is_empty_part(part))
-    return attempt->look_again && pg_atomic_read_u64(&slot->applied) != applied &&
-                   is_in_filter(filter, element)
-               ? Meeting::seen
-               : Meeting::none;
-  Meeting meeting = Meeting::none;
-  LWLockAcquire(lock_of(part), LW_EXCLUSIVE);
-  const Owner owner = find_owner(part, tag);
-  const bool own = owner != 0 && TransactionIdIsCurrentTransactionId(
-                                     XidFromFullTransactionId(transaction_of(owner)));
-  const uint64 claimed_by = pg_atomic_read_u64(&slot->claimed_by);
-  attempt->met = owner;
-  if (owner != 0 && !own && owner != attempt->finished) {
-    meeting = Meeting::other;
-  } else if (claimed_by != 0 && claimed_by != self) {
-    meeting = Meeting::any_key;
-    attempt->met = claimed_by;
-  } else if (attempt->look_again && pg_atomic_read_u64(&slot->applied) != applied &&
-             is_in_filter(filter, element)) {
-    meeting = Meeting::seen;
-  } else if (owner != 0 && !own) {
-    take_over(part, tag, attempt->owner);
-    attempt->announced = true;
-  } else if (owner == 0 && attempt->announce) {
-    attempt->announced = add_in_flight(part, tag, attempt->owner, pending->announced);
-    if (!attempt->announced) meeting = Meeting::no_room;
-  }
-  LWLockRelease(lock_of(part));
-  return meeting;
-}
-
-// The table does not take this transaction's next key. With conflict 'wait' the transaction claims
-// the whole filter instead: others wait for it before they add any key. There is one at a time.
-void overflow(NamedFilter* filter, Pending* pending) {
-  FilterSlot* slot = filter->slot;
-  settle_prepared();
-  if (waits(filter)) {
-    const uint64 self = U64FromFullTransactionId(GetTopFullTransactionId());
-    for (;;) {
-      uint64 other = 0;
-      if (pg_atomic_compare_exchange_u64(&slot->claimed_by, &other, self) || other == self) break;
-      wait_for(filter, FullTransactionIdFromU64(other));
-    }
-    pending->overflowed = true;
-    pass_all_parts();
-    withdraw_announcements(pending);
-  }
-  pending->overflowed = true;
-  pg_atomic_fetch_add_u64(&slot->overflowed, 1);
-}
-
-// Adds a key that is new as far as this transaction's own changes and a first look into the filter
-// tell. False: it was seen after all.
-bool claim(NamedFilter* filter, Pending* pending, const Element& element, uint64 applied,
-           bool look_again) {
-  reserve_pending(pending);
-  Attempt now{};
-  now.owner = owner_of_new_key(pending);
-  now.look_again = look_again;
-  Owner arrived = 0;
-  for (;;) {
-    now.announce = !pending->overflowed;
-    switch (attempt(filter, pending, element, applied, &now)) {
-      case Meeting::seen: return false;
-      case Meeting::none:
-        if (now.announced)
-          append_announced(pending, element);
-        else
-          append_pending(pending, Change::add, element);
-        return true;
-      case Meeting::no_room: overflow(filter, pending); continue;
-      case Meeting::any_key: wait_for(filter, FullTransactionIdFromU64(now.met)); continue;
-      case Meeting::other: break;
-    }
-    switch (fate_of(transaction_of(now.met))) {
-      case Fate::committed:
-        // Its keys are on their way into the filter. Not all may arrive: it may have deleted some.
-        if (filter->relation->host.conflict == Conflict::discard || now.met == arrived)
-          return false;
-        arrived = now.met;
-        let_arrive(filter, transaction_of(arrived));
-        continue;
-      case Fate::aborted: now.finished = now.met; continue;
-      case Fate::running: break;
-    }
-    switch (filter->relation->host.conflict) {
-      case Conflict::wait: wait_for(filter, transaction_of(now.met)); continue;
-      case Conflict::discard: return false;
-      case Conflict::admit: append_pending(pending, Change::add, element); return true;
-    }
-  }
-}
-
-Pending* begin(const NamedFilter* filter) {
-  return begin_pending(filter->slot, filter->header,
-                       filter->relation->host.persistence == Persistence::logged);
-}
-
-bool judge(NamedFilter* filter, const Element& element) {
-  FilterSlot* slot = filter->slot;
-  Pending* pending = find_pending(slot, filter->slot_generation);
-  prefetch(filter->header, element);
-  const OwnView view = own_view(pending, element);
-  if (view == OwnView::added) {
-    if (ops_of(filter->header).learns_from_repeats) {
-      reserve_pending(pending);
-      append_pending(pending, Change::repeat, as_accepted(pending, element));
-    }
-    return true;
-  }
-  const bool in_sight = view == OwnView::untouched;
-  const uint64 applied = pg_atomic_read_u64(&slot->applied);
-  if (in_sight && touch(filter, element)) return true;
-  if (pending == nullptr) pending = begin(filter);
-  return !claim(filter, pending, element, applied, in_sight);
-}
-
-// The transaction that has added the key and committed, but whose keys are not all in the filter
-// yet; 0: none.
-Owner find_arriving(const NamedFilter* filter, const Element& element) {
-  const InFlightTag tag = in_flight_tag(filter->slot_generation, element.hash);
-  InFlightPart* part = part_of(tag);
-  if (is_empty_part(part)) return 0;
-  LWLockAcquire(lock_of(part), LW_SHARED);
-  const Owner owner = find_owner(part, tag);
-  LWLockRelease(lock_of(part));
-  const bool arrives =
-      owner != 0 &&
-      !TransactionIdIsCurrentTransactionId(XidFromFullTransactionId(transaction_of(owner))) &&
-      fate_of(transaction_of(owner)) == Fate::committed;
-  return arrives ? owner : 0;
-}
-
-bool is_seen(const NamedFilter* filter, const Element& element) {
-  const Pending* pending = find_pending(filter->slot, filter->slot_generation);
-  const OwnView view = own_view(pending, element);
-  if (view != OwnView::untouched) return view == OwnView::added;
-  // In this order: on its way a key is in both places for a while.
-  return find_arriving(filter, element) != 0 || is_in_filter(filter, element);
-}
-
-Pending* begin_change(NamedFilter* filter) {
-  Pending* pending = begin(filter);
-  reserve_pending(pending);
-  return pending;
-}
-
-}  // namespace
 
 bool remember_key(NamedFilter* filter, const Element& element) {
-  const bool seen = judge(filter, element);
+  const bool seen = remember_local_key(filter, element);
   count_judged(filter, seen);
   return seen;
 }
 
-void prefetch_key(const NamedFilter* filter, const Element& element) {
-  prefetch(filter->header, element);
-  if (const Pending* pending = find_pending(filter->slot, filter->slot_generation))
-    prefetch_change(&pending->log, element.hash);
-}
-
 bool test_key(NamedFilter* filter, const Element& element) {
-  const bool seen = is_seen(filter, element);
+  const bool seen = test_local_key(filter, element);
   count_tested(filter);
   return seen;
 }
 
 bool erase_key(NamedFilter* filter, const Element& element) {
-  // What is forgotten must not arrive afterwards.
-  if (const Owner other = find_arriving(filter, element))
-    let_arrive(filter, transaction_of(other));
-  if (!is_seen(filter, element)) return false;
-  append_pending(begin_change(filter), Change::erase, element);
-  return true;
+  return erase_local_key(filter, element);
 }
 
-void reset_filter(NamedFilter* filter) {
-  // The lock on the relation keeps other transactions away, also prepared ones; what is left of such
-  // that have ended must not come after this.
-  settle_prepared();
-  append_pending(begin_change(filter), Change::reset, Element{});
-}
+void reset_filter(NamedFilter* filter) { reset_local_filter(filter); }
 
 void merge_into_filter(NamedFilter* filter, const Header* value) {
-  Pending* pending = begin_change(filter);
-  auto* copy = static_cast<Header*>(
-      MemoryContextAllocHuge(TopTransactionContext, value->parameters.memory));
-  memcpy(static_cast<void*>(copy), value, value->parameters.memory);
-  Element address;
-  address.hash = reinterpret_cast<uintptr_t>(copy);
-  append_pending(pending, Change::merge, address);
+  merge_into_local_filter(filter, value);
 }
 
-Header* copy_filter(NamedFilter* filter) {
-  settle_prepared();
-  const Parameters& parameters = filter->header->parameters;
-  auto* copy = static_cast<Header*>(MemoryContextAllocExtended(
-      CurrentMemoryContext, parameters.memory, MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO));
-  memcpy(static_cast<void*>(copy), filter->header, sizeof(Header));
-  for (uint32 i = 0; i < parameters.slices; ++i) {
-    CHECK_FOR_INTERRUPTS();
-    LWLock* lock = slice_lock(filter->slot, i);
-    LWLockAcquire(lock, LW_SHARED);
-    memcpy(static_cast<void*>(slice_at(copy, i).state), slice_at(filter->header, i).state,
-           parameters.slice_bytes);
-    LWLockRelease(lock);
-  }
-  if (const Pending* pending = find_pending(filter->slot, filter->slot_generation))
-    play_changes(&pending->log, copy, nullptr);
-  return copy;
-}
+Header* copy_filter(NamedFilter* filter) { return copy_local_filter(filter); }
 
 }  // namespace streamfilter::pg

@@ -1,6 +1,5 @@
-// The places where a key meets a shared filter. A key that is added, forgotten or merged in belongs
-// to the current transaction: others see it when that commits (pending.hpp). All of these need
-// use_filter first.
+// The places where a key meets a filter, wherever its state is. All of these need use_filter first;
+// what they raise, and what a transaction that adds keys can expect, is told in local_keys.hpp.
 #pragma once
 
 #include "streamfilter/pg/named_filter.hpp"
@@ -11,9 +10,7 @@ namespace streamfilter::pg {
 // next keys.
 void prefetch_key(const NamedFilter* filter, const Element& element);
 
-// Was the key seen? It is remembered now, once the transaction commits. A key that an unfinished
-// transaction has added is judged by option conflict; 'wait' may raise what waiting for a lock can
-// raise: 40P01, 55P03, 57014. Raises 53200, 54000 as reserve_pending does.
+// Was the key seen? It is remembered now, once the transaction commits.
 bool remember_key(NamedFilter* filter, const Element& element);
 
 // Was the key seen, by committed transactions or by this one?
