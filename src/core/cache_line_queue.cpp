@@ -368,8 +368,9 @@ FOR_WIDE_REGISTERS bool enter_specially_wide(const Parameters& p, const Slice& s
                            : enter_specially(p, slice, element);
 }
 
-void prefetch(const Parameters& p, ConstSlice slice, const Element& element) noexcept {
-  __builtin_prefetch(slice.body + Place(p, slice.bytes, element.hash).line);
+void prefetch(const Parameters& p, ConstSlice slice, const Element& element,
+              Prefetches& prefetches) noexcept {
+  prefetches.add(slice.body + Place(p, slice.bytes, element.hash).line);
 }
 
 bool test(const Parameters& p, ConstSlice slice, const Element& element) noexcept {

@@ -93,10 +93,11 @@ bool check(const void* bytes, std::size_t length, Problem& problem) noexcept {
   return true;
 }
 
-void prefetch(const Header* header, const Element& element) noexcept {
+void prefetch(const Header* header, const Element& element, Prefetches& prefetches) noexcept {
   const Parameters& parameters = header->parameters;
   if (const FilterOps* ops = find_ops(parameters.kind); ops->prefetch != nullptr)
-    ops->prefetch(parameters, slice_at(header, slice_of(parameters, element.hash)), element);
+    ops->prefetch(parameters, slice_at(header, slice_of(parameters, element.hash)), element,
+                  prefetches);
 }
 
 bool test(const Header* header, const Element& element) noexcept {

@@ -79,7 +79,8 @@ void settle(FullTransactionId transaction, bool committed) {
       apply(key);
     else if (alive && key.is_new)
       pg_atomic_fetch_add_u64(&slot_of(key)->rolled_back, 1);
-    remove_in_flight(in_flight_tag(key.generation, key.hash), key.owner);
+    const InFlightKey entry = {in_flight_tag(key.generation, key.hash), key.owner};
+    remove_in_flight(&entry, 1);
   }
   remove_keys(transaction);
   LWLockRelease(prepared->lock);

@@ -26,7 +26,7 @@ inline const FilterOps& ops_of(const Header* header) noexcept {
 }
 
 // These work on one slice of the block, the one that slice_of(hash) names.
-void prefetch(const Header* header, const Element& element) noexcept;
+void prefetch(const Header* header, const Element& element, Prefetches& prefetches) noexcept;
 bool test(const Header* header, const Element& element) noexcept;
 bool insert(Header* header, const Element& element) noexcept;
 bool erase(Header* header, const Element& element) noexcept;

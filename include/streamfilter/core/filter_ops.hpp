@@ -3,6 +3,7 @@
 #pragma once
 
 #include "streamfilter/core/block.hpp"
+#include "streamfilter/core/prefetches.hpp"
 #include "streamfilter/core/stream.hpp"
 
 namespace streamfilter {
@@ -48,9 +49,9 @@ struct FilterOps {
   // Writes whatever an empty slice holds besides zeros. nullptr: nothing.
   void (*init)(const Parameters&, Slice) noexcept;
 
-  // Gets the memory that `test` and `insert` will need on its way into the cache, for callers that
-  // know their next keys. nullptr: nothing to gain.
-  void (*prefetch)(const Parameters&, ConstSlice, const Element&) noexcept;
+  // Adds the memory that `test` and `insert` will need, for callers that know their next keys.
+  // nullptr: nothing to gain.
+  void (*prefetch)(const Parameters&, ConstSlice, const Element&, Prefetches&) noexcept;
 
   // Was this key (probably) seen? Changes nothing.
   bool (*test)(const Parameters&, ConstSlice, const Element&) noexcept;
