@@ -27,13 +27,15 @@ bool is_in_filter(const NamedFilter* filter, const Element& element) {
 
 // Was the key seen? If so, the filter learns that it was seen again. This takes no commit: the key
 // is remembered anyway.
-bool touch(const NamedFilter* filter, const Element& element) {
+bool touch(NamedFilter* filter, const Element& element) {
   if (!ops_of(filter->header).learns_from_repeats) return is_in_filter(filter, element);
   LWLock* lock = slice_lock(filter->slot, slice_of(filter->header->parameters, element.hash));
+  unsigned place;
   LWLockAcquire(lock, LW_EXCLUSIVE);
-  const bool seen = test(filter->header, element);
+  const bool seen = test(filter->header, element, place);
   if (seen) insert(filter->header, element);
   LWLockRelease(lock);
+  if (place != kNoPlace) count_hit(filter, place);
   return seen;
 }
 

@@ -5,6 +5,7 @@
 
 extern "C" {
 #include "storage/lmgr.h"
+#include "port/pg_bitutils.h"
 #include "utils/acl.h"
 #include "utils/catcache.h"
 #include "utils/hsearch.h"
@@ -37,8 +38,20 @@ void on_invalidation(Datum, Oid relid) {
   while (auto* filter = static_cast<NamedFilter*>(hash_seq_search(&scan))) filter->valid = false;
 }
 
+void add_hits(NamedFilter* filter, bool is_attached) {
+  for (uint64 rest = filter->hit_places; rest != 0; rest &= rest - 1) {
+    const int place = pg_rightmost_one_pos64(rest);
+    if (is_attached) pg_atomic_fetch_add_u64(&filter->slot->hits[place], filter->hits[place]);
+    filter->hits[place] = 0;
+  }
+  filter->hit_places = 0;
+}
+
 void add_counters(NamedFilter* filter) {
-  if (filter->slot != nullptr && filter->slot->generation == filter->slot_generation) {
+  const bool is_attached =
+      filter->slot != nullptr && filter->slot->generation == filter->slot_generation;
+  add_hits(filter, is_attached);
+  if (is_attached) {
     if (filter->tested) pg_atomic_fetch_add_u64(&filter->slot->tested, filter->tested);
     if (filter->accepted) pg_atomic_fetch_add_u64(&filter->slot->accepted, filter->accepted);
     if (filter->discarded) pg_atomic_fetch_add_u64(&filter->slot->discarded, filter->discarded);
@@ -210,6 +223,12 @@ void count_judged(NamedFilter* filter, bool seen) {
 void count_tested(NamedFilter* filter) {
   note_dirty(filter);
   if (++filter->tested >= kFlushEvery) add_counters(filter);
+}
+
+void count_hit(NamedFilter* filter, unsigned place) {
+  note_dirty(filter);
+  ++filter->hits[place];
+  filter->hit_places |= UINT64CONST(1) << place;
 }
 
 void flush_counters() {

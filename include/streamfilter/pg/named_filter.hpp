@@ -29,6 +29,8 @@ struct NamedFilter {
   AclMode checked_rights;
   uint64 slot_generation;
   uint64 tested, accepted, discarded;  // not yet added to the slot's counters
+  uint32 hits[kMostPlaces];            // the same, by place
+  uint64 hit_places;                   // the places that have any, as bits
   NamedFilter* next_dirty;
   bool dirty;
 };
@@ -63,6 +65,9 @@ inline bool hash_filter_key(const NamedFilter* filter, const Datum* values, cons
 // Count an answer: of a key that was to be remembered, or only looked up.
 void count_judged(NamedFilter* filter, bool seen);
 void count_tested(NamedFilter* filter);
+
+// Counts, for a key that is being judged, where the filter found it.
+void count_hit(NamedFilter* filter, unsigned place);
 
 // Adds what this backend has counted to the counters in shared memory.
 void flush_counters();
