@@ -1,14 +1,12 @@
-// Aggregates: streamfilter_agg, streamfilter_union_agg, approx_count_distinct. Their state is a
-// filter in the aggregate's memory context; final functions leave it as it is.
+// Aggregates over keys of any type: streamfilter_agg, approx_count_distinct. Their state is a filter
+// in the aggregate's memory context; final functions leave it as it is.
 #include "streamfilter/pg/pg.hpp"
 
 extern "C" {
 #include "nodes/primnodes.h"
 }
 
-#include <algorithm>
-#include <cmath>
-
+#include "streamfilter/pg/counting.hpp"
 #include "streamfilter/pg/element.hpp"
 #include "streamfilter/pg/error.hpp"
 #include "streamfilter/pg/key_argument.hpp"
@@ -16,10 +14,6 @@ extern "C" {
 
 namespace streamfilter::pg {
 namespace {
-
-// What approx_count_distinct counts with unless told otherwise: one bit a key, counted linearly
-// (Whang, Vander-Zanden, Taylor 1990). Good for some hundred million keys.
-constexpr char kCountingPrototype[] = "bloom(memory=1MB, k=1)";
 
 struct State {
   Header* filter;
@@ -65,16 +59,6 @@ bool is_constant_argument(FunctionCallInfo fcinfo, int number) {
   if (call == nullptr || list_length(call->args) <= number) return false;
   const Expr* argument = static_cast<TargetEntry*>(list_nth(call->args, number))->expr;
   return IsA(argument, Const) || IsA(argument, Param);
-}
-
-Parameters parse_prototype(const char* definition_text) {
-  Definition definition;
-  Size used;
-  Problem problem;
-  if (!parse_definition(definition_text, strlen(definition_text), definition, used, problem) ||
-      !complete(definition, problem))
-    raise(problem);
-  return definition.parameters;
 }
 
 CallSite* call_site(FunctionCallInfo fcinfo) {
@@ -173,18 +157,6 @@ SF_FUNCTION(approx_count_distinct_transition) {
   PG_RETURN_POINTER(state);
 }
 
-// Transition of streamfilter_union_agg(filter); NULLs are left out.
-SF_FUNCTION(streamfilter_union_agg_transition) {
-  State* state = get_state(fcinfo, 0);
-  if (PG_ARGISNULL(1)) return return_state(fcinfo, state);
-  const Header* value = get_value(PG_GETARG_DATUM(1));
-  if (state == nullptr)
-    state = copy_state(value, aggregate_context(fcinfo));
-  else
-    merge_value(state->filter, value);
-  PG_RETURN_POINTER(state);
-}
-
 SF_FUNCTION(streamfilter_agg_combine) {
   State* into = get_state(fcinfo, 0);
   const State* from = get_state(fcinfo, 1);
@@ -212,18 +184,5 @@ SF_FUNCTION(streamfilter_agg_final) {
 SF_FUNCTION(approx_count_distinct_final) {
   const State* state = get_state(fcinfo, 0);
   if (state == nullptr) PG_RETURN_INT64(0);
-  bool full;
-  const double keys = distinct_keys(state->filter, &full);
-  if (std::isnan(keys))
-    ereport(ERROR,
-            (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-             errmsg("filters of kind %s cannot count distinct keys", ops_of(state->filter).name),
-             errhint("Use a prototype of kind bloom.")));
-  if (full)
-    ereport(WARNING, (errmsg("the filter behind approx_count_distinct is full"),
-                      errdetail("There are more distinct keys than it can count; the result is a "
-                                "lower bound."),
-                      errhint("Give a prototype with more memory, for example 'bloom(memory=16MB, "
-                              "k=1)'.")));
-  PG_RETURN_INT64(std::llround(std::min(keys, 9e18)));
+  PG_RETURN_INT64(count_keys(state->filter));
 }
