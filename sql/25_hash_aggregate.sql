@@ -18,7 +18,7 @@ AS 'MODULE_PATHNAME';
 COMMENT ON FUNCTION streamfilter_agg_result(streamfilter)
 IS 'aggregate final function';
 
-CREATE FUNCTION streamfilter_hash_agg_transition(streamfilter, hash bigint, definition text)
+CREATE FUNCTION streamfilter_hash_agg_transition(streamfilter, hash bigint, prototype text)
 RETURNS streamfilter
 LANGUAGE C IMMUTABLE PARALLEL SAFE
 AS 'MODULE_PATHNAME';
@@ -49,7 +49,7 @@ CREATE AGGREGATE streamfilter_union_agg(streamfilter) (
 COMMENT ON AGGREGATE streamfilter_union_agg(streamfilter)
 IS 'a filter that remembers what any of the filters remembers';
 
-CREATE AGGREGATE streamfilter_hash_agg(hash bigint, definition text) (
+CREATE AGGREGATE streamfilter_hash_agg(hash bigint, prototype text) (
   SFUNC = streamfilter_hash_agg_transition,
   STYPE = streamfilter,
   SSPACE = 1048576,
@@ -58,7 +58,7 @@ CREATE AGGREGATE streamfilter_hash_agg(hash bigint, definition text) (
   PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE streamfilter_hash_agg(bigint, text)
-IS 'a filter of this definition, filled with the keys that have these hashes';
+IS 'a filter by this definition, filled with the keys that have these hashes';
 
 CREATE AGGREGATE approx_count_distinct_hash(hash bigint) (
   SFUNC = approx_count_distinct_hash_transition,

@@ -2,10 +2,7 @@
 // in the aggregate's memory context; final functions leave it as it is.
 #include "streamfilter/pg/pg.hpp"
 
-extern "C" {
-#include "nodes/primnodes.h"
-}
-
+#include "streamfilter/pg/aggregate_arguments.hpp"
 #include "streamfilter/pg/counting.hpp"
 #include "streamfilter/pg/element.hpp"
 #include "streamfilter/pg/error.hpp"
@@ -27,13 +24,6 @@ struct CallSite {
   Parameters parameters;  // of the default prototype, where none is given
 };
 
-MemoryContext aggregate_context(FunctionCallInfo fcinfo) {
-  MemoryContext context;
-  if (!AggCheckCallContext(fcinfo, &context))
-    elog(ERROR, "aggregate function called in non-aggregate context");
-  return context;
-}
-
 State* get_state(FunctionCallInfo fcinfo, int number) {
   return PG_ARGISNULL(number) ? nullptr : reinterpret_cast<State*>(PG_GETARG_POINTER(number));
 }
@@ -53,14 +43,6 @@ State* copy_state(const Header* filter, MemoryContext context) {
   return make_state(copy_value(filter, context), context);
 }
 
-// A parameter is as good as a constant: it does not change while the aggregate runs.
-bool is_constant_argument(FunctionCallInfo fcinfo, int number) {
-  const Aggref* call = AggGetAggref(fcinfo);
-  if (call == nullptr || list_length(call->args) <= number) return false;
-  const Expr* argument = static_cast<TargetEntry*>(list_nth(call->args, number))->expr;
-  return IsA(argument, Const) || IsA(argument, Param);
-}
-
 CallSite* call_site(FunctionCallInfo fcinfo) {
   FmgrInfo* function = fcinfo->flinfo;
   if (function->fn_extra == nullptr) {
@@ -76,32 +58,13 @@ CallSite* call_site(FunctionCallInfo fcinfo) {
   return static_cast<CallSite*>(function->fn_extra);
 }
 
-// The prototype in argument 2 of a transition function.
-const Header* get_prototype(FunctionCallInfo fcinfo) {
-  if (PG_ARGISNULL(2))
-    ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-                    errmsg("the prototype of a filter must not be null"),
-                    errhint("Give a definition, for example 'sbf(memory=64kB, fpr=0.01)'.")));
-  return get_value(PG_GETARG_DATUM(2));
-}
-
-[[noreturn]] void raise_changed_prototype() {
-  ereport(
-      ERROR,
-      (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-       errmsg("the prototype of a filter must not change from row to row"),
-       errhint("To merge filters, use streamfilter_union_agg; to fill one filter per group, let "
-               "the prototype depend on the columns of GROUP BY only.")));
-  pg_unreachable();
-}
-
 State* state_for_row(FunctionCallInfo fcinfo, CallSite* site) {
   State* state = get_state(fcinfo, 0);
   const MemoryContext context = aggregate_context(fcinfo);
   if (PG_NARGS() <= 2)
     return state != nullptr ? state : make_state(make_value(site->parameters, context), context);
   if (state != nullptr && site->constant_prototype) return state;
-  const Header* prototype = get_prototype(fcinfo);
+  const Header* prototype = get_prototype(fcinfo, 2);
   const uint64 sum = site->constant_prototype ? 0 : checksum(prototype);
   if (state == nullptr) {
     state = copy_state(prototype, context);

@@ -4,10 +4,7 @@
 // aggregate on different machines can take the state from one to the other (docs/engines.md).
 #include "streamfilter/pg/pg.hpp"
 
-extern "C" {
-#include "nodes/primnodes.h"
-}
-
+#include "streamfilter/pg/aggregate_arguments.hpp"
 #include "streamfilter/pg/counting.hpp"
 #include "streamfilter/pg/element.hpp"
 #include "streamfilter/pg/key_argument.hpp"
@@ -23,38 +20,20 @@ Header* get_state(FunctionCallInfo fcinfo) {
   return copy_value(state, CurrentMemoryContext);
 }
 
-// Is argument 1 of the aggregate the same in all rows? An engine that runs the transition function
-// inside an aggregate of its own hands over the arguments as one row, its last argument.
-bool is_constant_definition(FunctionCallInfo fcinfo) {
-  const Aggref* call = AggGetAggref(fcinfo);
-  if (call == nullptr || call->args == NIL) return false;
-  const Expr* argument = static_cast<TargetEntry*>(llast(call->args))->expr;
-  if (IsA(argument, RowExpr)) {
-    const List* columns = reinterpret_cast<const RowExpr*>(argument)->args;
-    if (list_length(columns) != 2) return false;
-    argument = static_cast<Expr*>(lsecond(columns));
-  }
-  return IsA(argument, Const) || IsA(argument, Param);
-}
-
-Parameters get_definition(FunctionCallInfo fcinfo) {
+Parameters get_prototype_text(FunctionCallInfo fcinfo) {
   if (PG_ARGISNULL(2))
     ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-                    errmsg("the definition of a filter must not be null"),
+                    errmsg("the prototype of a filter must not be null"),
                     errhint("Give a definition, for example 'sbf(memory=64kB, fpr=0.01)'.")));
   return parse_prototype(text_to_cstring(PG_GETARG_TEXT_PP(2)));
 }
 
 Header* state_for_row(FunctionCallInfo fcinfo) {
-  if (PG_ARGISNULL(0)) return make_value(get_definition(fcinfo), CurrentMemoryContext);
+  if (PG_ARGISNULL(0)) return make_value(get_prototype_text(fcinfo), CurrentMemoryContext);
   Header* state = get_state(fcinfo);
-  if (is_constant_definition(fcinfo)) return state;
-  const Parameters parameters = get_definition(fcinfo);
-  if (memcmp(&parameters, &state->parameters, sizeof parameters) != 0)
-    ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-                    errmsg("the definition of a filter must not change from row to row"),
-                    errhint("To fill one filter per group, let the definition depend on the "
-                            "columns of GROUP BY only.")));
+  if (is_constant_argument(fcinfo, 1)) return state;
+  const Parameters parameters = get_prototype_text(fcinfo);
+  if (memcmp(&parameters, &state->parameters, sizeof parameters) != 0) raise_changed_prototype();
   return state;
 }
 
@@ -100,7 +79,7 @@ SF_FUNCTION(streamfilter_agg_result) {
   PG_RETURN_POINTER(copy_value(get_value(PG_GETARG_DATUM(0)), CurrentMemoryContext));
 }
 
-// Transition of streamfilter_hash_agg(hash, definition).
+// Transition of streamfilter_hash_agg(hash, prototype).
 SF_FUNCTION(streamfilter_hash_agg_transition) {
   Header* state = state_for_row(fcinfo);
   remember_hash(fcinfo, state);
