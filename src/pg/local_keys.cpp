@@ -234,6 +234,17 @@ bool remember_local_key(NamedFilter* filter, const Element& element) {
   return !claim(filter, pending, element, applied, in_sight);
 }
 
+bool claim_local_key(NamedFilter* filter, const Element& element) {
+  Pending* pending = begin(filter);
+  return own_view(pending, element) == OwnView::added || claim(filter, pending, element, 0, false);
+}
+
+void put_local_key(NamedFilter* filter, const Element& element) {
+  const Pending* pending = find_pending(filter->slot, filter->slot_generation);
+  if (own_view(pending, element) != OwnView::added)
+    append_pending(begin_change(filter), Change::add, element);
+}
+
 bool test_local_key(const NamedFilter* filter, const Element& element) {
   const Pending* pending = find_pending(filter->slot, filter->slot_generation);
   const OwnView view = own_view(pending, element);
