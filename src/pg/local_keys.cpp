@@ -35,7 +35,7 @@ bool touch(NamedFilter* filter, const Element& element) {
   const bool seen = test(filter->header, element, place);
   if (seen) insert(filter->header, element);
   LWLockRelease(lock);
-  if (place != kNoPlace) count_hit(filter, place);
+  if (place != kNoPlace) count_found(filter, place);
   return seen;
 }
 
@@ -242,6 +242,17 @@ bool remember_local_key(NamedFilter* filter, const Element& element) {
   if (in_sight && touch(filter, element)) return true;
   if (pending == nullptr) pending = begin(filter);
   return !claim(filter, pending, element, applied, in_sight);
+}
+
+bool claim_local_key(NamedFilter* filter, const Element& element) {
+  Pending* pending = begin(filter);
+  return own_view(pending, element) == OwnView::added || claim(filter, pending, element, 0, false);
+}
+
+void put_local_key(NamedFilter* filter, const Element& element) {
+  const Pending* pending = find_pending(filter->slot, filter->slot_generation);
+  if (own_view(pending, element) != OwnView::added)
+    append_pending(begin_change(filter), Change::add, element);
 }
 
 bool test_local_key(const NamedFilter* filter, const Element& element) {
