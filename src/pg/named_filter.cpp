@@ -42,7 +42,8 @@ void on_invalidation(Datum, Oid relid) {
 void add_found(NamedFilter* filter, bool is_attached) {
   for (uint64 rest = filter->found_places; rest != 0; rest &= rest - 1) {
     const int place = pg_rightmost_one_pos64(rest);
-    if (is_attached) pg_atomic_fetch_add_u64(&filter->slot->found_at[place], filter->found_at[place]);
+    if (is_attached)
+      pg_atomic_fetch_add_u64(&filter->slot->found_at[place], filter->found_at[place]);
     filter->found_at[place] = 0;
   }
   filter->found_places = 0;
