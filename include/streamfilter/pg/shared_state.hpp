@@ -59,7 +59,7 @@ struct FilterSlot {
   pg_atomic_uint64 tested;
   pg_atomic_uint64 accepted;
   pg_atomic_uint64 discarded;
-  pg_atomic_uint64 found_at[kMostPlaces];  // of those discarded, by the place where the filter had them
+  pg_atomic_uint64 found_at[kMostPositions];  // of those discarded, by the place where the filter had them
   pg_atomic_uint64 accesses;  // in a tree: walks that came to this node
   pg_atomic_uint64 hits;      // … and ended here with a repeat
   pg_atomic_uint64 rolled_back;
