@@ -55,6 +55,22 @@ COMMENT ON VIEW streamfilter_stats
 IS 'what every filter of this database is, holds and has done';
 GRANT SELECT ON streamfilter_stats TO PUBLIC;
 
+CREATE FUNCTION streamfilter_tune(filter oid)
+RETURNS TABLE (factor double precision, memory bigint, found bigint,
+  fnr double precision, fnr_low double precision, fnr_high double precision)
+LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED ROWS 5
+AS 'MODULE_PATHNAME';
+COMMENT ON FUNCTION streamfilter_tune(oid)
+IS 'the rows of the view streamfilter_tuning for one filter';
+
+CREATE VIEW streamfilter_tuning AS
+SELECT s.filter, tuned.*
+FROM streamfilter_stats s
+CROSS JOIN LATERAL streamfilter_tune(s.filter) AS tuned;
+COMMENT ON VIEW streamfilter_tuning
+IS 'what filters would have missed with less and more memory, by what they have found so far';
+GRANT SELECT ON streamfilter_tuning TO PUBLIC;
+
 CREATE FUNCTION streamfilter_tree_node(filter oid,
   OUT parent regclass, OUT level int, OUT accesses bigint, OUT hits bigint)
 LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED

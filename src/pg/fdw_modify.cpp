@@ -187,10 +187,8 @@ TupleTableSlot** exec_foreign_batch_insert(EState*, ResultRelInfo* target, Tuple
   bool has_key[kBatch];
   Assert(*count <= kBatch);
   MemoryContext caller = MemoryContextSwitchTo(state->row_memory);
-  for (int i = 0; i < *count; ++i) {
-    has_key[i] = read_row(state, slots[i], &elements[i]);
-    if (has_key[i]) prefetch_key(state->filter, elements[i]);
-  }
+  for (int i = 0; i < *count; ++i) has_key[i] = read_row(state, slots[i], &elements[i]);
+  prefetch_keys(state->filter, elements, has_key, *count);
   MemoryContextSwitchTo(caller);
   MemoryContextReset(state->row_memory);
   int kept = 0;

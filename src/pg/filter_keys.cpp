@@ -6,8 +6,9 @@
 
 namespace streamfilter::pg {
 
-void prefetch_key(const NamedFilter* filter, const Element& element) {
-  prefetch_local_key(filter, element);
+void prefetch_keys(const NamedFilter* filter, const Element* elements, const bool* has_key,
+                   int count) {
+  prefetch_local_keys(filter, elements, has_key, count);
 }
 
 bool remember_key(NamedFilter* filter, const Element& element) {

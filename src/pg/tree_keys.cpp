@@ -59,7 +59,7 @@ class Access {
   }
 
   void accessed(Node node) const { count_access(node); }
-  void hit(Node node) const { count_hit(node); }
+  void hit(Node node) const { count_found(node); }
 
  private:
   static uint64 applied(Node root) { return pg_atomic_read_u64(&root->slot->applied); }

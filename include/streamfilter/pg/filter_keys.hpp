@@ -6,9 +6,10 @@
 
 namespace streamfilter::pg {
 
-// Gets the memory that judging a key needs on its way into the cache, for callers that know their
-// next keys.
-void prefetch_key(const NamedFilter* filter, const Element& element);
+// Gets the memory that judging keys needs on its way into the cache, for callers that know their next
+// ones. Those without has_key are left out.
+void prefetch_keys(const NamedFilter* filter, const Element* elements, const bool* has_key,
+                   int count);
 
 // Was the key seen? It is remembered now, once the transaction commits.
 bool remember_key(NamedFilter* filter, const Element& element);

@@ -7,9 +7,10 @@
 
 namespace streamfilter::pg {
 
-// Gets the memory that judging a key needs on its way into the cache, for callers that know their
-// next keys.
-void prefetch_local_key(const NamedFilter* filter, const Element& element);
+// Gets the memory that judging keys needs on its way into the cache, for callers that know their next
+// ones. Those without has_key are left out.
+void prefetch_local_keys(const NamedFilter* filter, const Element* elements, const bool* has_key,
+                         int count);
 
 // Was the key seen? It is remembered now, once the transaction commits. A key that an unfinished
 // transaction has added is judged by option conflict; 'wait' may raise what waiting for a lock can
