@@ -39,27 +39,28 @@ void on_invalidation(Datum, Oid relid) {
   while (auto* filter = static_cast<NamedFilter*>(hash_seq_search(&scan))) filter->valid = false;
 }
 
-void add_hits(NamedFilter* filter, bool is_attached) {
-  for (uint64 rest = filter->hit_places; rest != 0; rest &= rest - 1) {
+void add_found(NamedFilter* filter, bool is_attached) {
+  for (uint64 rest = filter->found_places; rest != 0; rest &= rest - 1) {
     const int place = pg_rightmost_one_pos64(rest);
-    if (is_attached) pg_atomic_fetch_add_u64(&filter->slot->hits[place], filter->hits[place]);
-    filter->hits[place] = 0;
+    if (is_attached)
+      pg_atomic_fetch_add_u64(&filter->slot->found_at[place], filter->found_at[place]);
+    filter->found_at[place] = 0;
   }
-  filter->hit_places = 0;
+  filter->found_places = 0;
 }
 
 void add_counters(NamedFilter* filter) {
   const bool is_attached =
       filter->slot != nullptr && filter->slot->generation == filter->slot_generation;
-  add_hits(filter, is_attached);
+  add_found(filter, is_attached);
   if (is_attached) {
     if (filter->tested) pg_atomic_fetch_add_u64(&filter->slot->tested, filter->tested);
     if (filter->accepted) pg_atomic_fetch_add_u64(&filter->slot->accepted, filter->accepted);
     if (filter->discarded) pg_atomic_fetch_add_u64(&filter->slot->discarded, filter->discarded);
     if (filter->accesses) pg_atomic_fetch_add_u64(&filter->slot->accesses, filter->accesses);
-    if (filter->found) pg_atomic_fetch_add_u64(&filter->slot->found, filter->found);
+    if (filter->hits) pg_atomic_fetch_add_u64(&filter->slot->hits, filter->hits);
   }
-  filter->tested = filter->accepted = filter->discarded = filter->accesses = filter->found = 0;
+  filter->tested = filter->accepted = filter->discarded = filter->accesses = filter->hits = 0;
 }
 
 void note_dirty(NamedFilter* filter) {
@@ -232,10 +233,10 @@ void count_tested(NamedFilter* filter) {
   if (++filter->tested >= kFlushEvery) add_counters(filter);
 }
 
-void count_hit(NamedFilter* filter, unsigned place) {
+void count_found(NamedFilter* filter, unsigned place) {
   note_dirty(filter);
-  ++filter->hits[place];
-  filter->hit_places |= UINT64CONST(1) << place;
+  ++filter->found_at[place];
+  filter->found_places |= UINT64CONST(1) << place;
 }
 
 void count_access(NamedFilter* filter) {
@@ -243,7 +244,7 @@ void count_access(NamedFilter* filter) {
   ++filter->accesses;
 }
 
-void count_found(NamedFilter* filter) { ++filter->found; }
+void count_hit(NamedFilter* filter) { ++filter->hits; }
 
 void flush_counters() {
   while (dirty != nullptr) {

@@ -80,12 +80,11 @@ void settle(FullTransactionId transaction, bool committed) {
     else if (key.is_new)
       pg_atomic_fetch_add_u64(&slot_of(key)->rolled_back, 1);
   }
-  for (uint32 i = 0; i < prepared->count; ++i) {
-    const PreparedKey& key = prepared->keys[i];
-    if (!is_of(key, transaction)) continue;
-    const InFlightKey entry = {in_flight_tag(key.generation, key.hash), key.owner};
-    remove_in_flight(&entry, 1);
-  }
+  for (uint32 i = 0; i < prepared->count; ++i)
+    if (const PreparedKey& key = prepared->keys[i]; is_of(key, transaction)) {
+      const InFlightKey entry = {in_flight_tag(key.generation, key.hash), key.owner};
+      remove_in_flight(&entry, 1);
+    }
   remove_keys(transaction);
   LWLockRelease(prepared->lock);
   LWLockRelease(shared_state->directory_lock);

@@ -42,7 +42,7 @@ struct FilterRecord {
   TimestampTz created;
   TimestampTz last_reset;
   TimestampTz saved;
-  uint64 tested, accepted, discarded, accesses, found, rolled_back, waits, overflowed;
+  uint64 tested, accepted, discarded, accesses, hits, rolled_back, waits, overflowed;
   uint64 block_sum;
   uint64 sum;  // of the fields above
 };
@@ -82,7 +82,7 @@ bool write_filter(FILE* file, FilterSlot* slot, TimestampTz now) {
   record.accepted = pg_atomic_read_u64(&slot->accepted);
   record.discarded = pg_atomic_read_u64(&slot->discarded);
   record.accesses = pg_atomic_read_u64(&slot->accesses);
-  record.found = pg_atomic_read_u64(&slot->found);
+  record.hits = pg_atomic_read_u64(&slot->hits);
   record.rolled_back = pg_atomic_read_u64(&slot->rolled_back);
   record.waits = pg_atomic_read_u64(&slot->waits);
   record.overflowed = pg_atomic_read_u64(&slot->overflowed);
@@ -145,7 +145,7 @@ bool read_filter(FILE* file) {
   pg_atomic_write_u64(&slot->accepted, record.accepted);
   pg_atomic_write_u64(&slot->discarded, record.discarded);
   pg_atomic_write_u64(&slot->accesses, record.accesses);
-  pg_atomic_write_u64(&slot->found, record.found);
+  pg_atomic_write_u64(&slot->hits, record.hits);
   pg_atomic_write_u64(&slot->rolled_back, record.rolled_back);
   pg_atomic_write_u64(&slot->waits, record.waits);
   pg_atomic_write_u64(&slot->overflowed, record.overflowed);

@@ -30,7 +30,7 @@ SF_FUNCTION(streamfilter_tree_node) {
   };
   Datum values[] = {ObjectIdGetDatum(relation->parent), Int32GetDatum(relation->level),
                           count(slot ? &slot->accesses : nullptr),
-                          count(slot ? &slot->found : nullptr)};
+                          count(slot ? &slot->hits : nullptr)};
   bool isnull[] = {!OidIsValid(relation->parent), false, false, false};
   PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(descriptor, values, isnull)));
 }

@@ -29,7 +29,7 @@ bool read_counts(const FilterRelation* relation, const Parameters& parameters, C
   LWLockAcquire(shared_state->directory_lock, LW_SHARED);
   FilterSlot* slot = slot_to_show(relation);
   if (slot != nullptr) {
-    for (unsigned i = 0; i < kMostPlaces; ++i) counts->hits[i] = pg_atomic_read_u64(&slot->hits[i]);
+    for (unsigned i = 0; i < kMostPlaces; ++i) counts->hits[i] = pg_atomic_read_u64(&slot->found_at[i]);
     counts->answers.hits = counts->hits;
     counts->answers.places = places_of_bucket(parameters);
     counts->answers.misses = pg_atomic_read_u64(&slot->accepted);

@@ -25,6 +25,10 @@ inline const FilterOps& ops_of(const Header* header) noexcept {
   return *find_ops(header->parameters.kind);
 }
 
+// The part of `check` about one slice, number `index`; the parameters have passed check_header.
+bool check_slice(const Parameters& parameters, ConstSlice slice, std::uint32_t index,
+                 Problem& problem) noexcept;
+
 // These work on one slice of the block, the one that slice_of(hash) names.
 void prefetch(const Header* header, const Element& element, Prefetches& prefetches) noexcept;
 bool test(const Header* header, const Element& element) noexcept;
@@ -38,6 +42,9 @@ bool erase(Header* header, const Element& element) noexcept;
 
 // Adds what slice `index` of `from` remembers to the same slice of `into`; both mergeable.
 void merge_slice(Header* into, const Header* from, std::uint32_t index) noexcept;
+
+// The same from the one slice that is there of another filter.
+void merge_slice(Header* into, ConstSlice from, std::uint32_t index) noexcept;
 
 // Checks that the two can be merged, then merges all slices.
 bool merge(Header* into, const Header* from, Problem& problem) noexcept;

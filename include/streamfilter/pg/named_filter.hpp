@@ -41,9 +41,9 @@ struct NamedFilter {
   AclMode checked_rights;
   uint64 slot_generation;
   uint64 tested, accepted, discarded;  // not yet added to the slot's counters
-  uint32 hits[kMostPlaces];            // the same, by place
-  uint64 hit_places;                   // the places that have any, as bits
-  uint64 accesses, found;              // the same, by a tree
+  uint32 found_at[kMostPlaces];        // repeats, by place
+  uint64 found_places;                 // the places that have any, as bits
+  uint64 accesses, hits;               // likewise
   NamedFilter* next_dirty;
   bool dirty;
 };
@@ -80,11 +80,10 @@ void count_judged(NamedFilter* filter, bool seen);
 void count_tested(NamedFilter* filter);
 
 // Counts, for a key that is being judged, where the filter found it.
-void count_hit(NamedFilter* filter, unsigned place);
-
+void count_found(NamedFilter* filter, unsigned place);
 // Count that a walk through a tree has come to this node, or ended here with a repeat.
 void count_access(NamedFilter* filter);
-void count_found(NamedFilter* filter);
+void count_hit(NamedFilter* filter);
 
 // Adds what this backend has counted to the counters in shared memory.
 void flush_counters();
