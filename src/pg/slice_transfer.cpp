@@ -48,8 +48,8 @@ const Header* open_packet(const struct varlena* packet, uint32* slice) {
   if (length < sizeof head + sizeof(Header)) raise_damaged("They are too few.");
   memcpy(&head, VARDATA_ANY(packet), sizeof head);
   const Size rest = length - sizeof head;
-  auto* header = static_cast<Header*>(palloc(rest));
-  memcpy(static_cast<void*>(header), VARDATA_ANY(packet) + sizeof head, rest);
+  const auto* header =
+      static_cast<const Header*>(memcpy(palloc(rest), VARDATA_ANY(packet) + sizeof head, rest));
   if (head.magic != kPacketMagic) raise_damaged("They do not begin as such a state does.");
   if (head.sum != sum_of(header, rest, head.slice)) raise_damaged("Their checksum is wrong.");
   Problem problem;
