@@ -31,11 +31,16 @@ bool erase_key(NamedFilter* filter, const Element& element) {
 
 void reset_filter(NamedFilter* filter) { reset_local_filter(filter); }
 
-void merge_into_filter(NamedFilter* filter, const Header* value) {
-  filter->tree != nullptr ? merge_into_tree(filter, value) : merge_into_node(filter, value);
+void merge_into_filter(NamedFilter* filter, const Header* value, int64 slice) {
+  filter->tree != nullptr ? merge_into_tree(filter, value, slice)
+                          : merge_into_node(filter, value, slice);
 }
 
 Header* copy_filter(NamedFilter* filter) { return copy_local_filter(filter); }
+
+Header* copy_filter_slice(NamedFilter* filter, uint32 slice) {
+  return copy_local_slice(filter, slice);
+}
 
 bool remember_node_key(NamedFilter* filter, const Element& element) {
   return remember_local_key(filter, element);
@@ -51,8 +56,8 @@ bool test_node_key(const NamedFilter* filter, const Element& element) {
   return test_local_key(filter, element);
 }
 
-void merge_into_node(NamedFilter* filter, const Header* value) {
-  merge_into_local_filter(filter, value);
+void merge_into_node(NamedFilter* filter, const Header* value, int64 slice) {
+  merge_into_local_filter(filter, value, slice);
 }
 
 }  // namespace streamfilter::pg

@@ -295,11 +295,14 @@ void reset_local_filter(NamedFilter* filter) {
   append_pending(begin_change(filter), Change::reset, Element{});
 }
 
-void merge_into_local_filter(NamedFilter* filter, const Header* value) {
+void merge_into_local_filter(NamedFilter* filter, const Header* value, int64 slice) {
   Pending* pending = begin_change(filter);
-  auto* copy = static_cast<Header*>(
-      MemoryContextAllocHuge(TopTransactionContext, value->parameters.memory));
-  memcpy(static_cast<void*>(copy), value, value->parameters.memory);
+  const Size bytes = slice == kAllSlices ? value->parameters.memory
+                                         : sizeof(Header) + value->parameters.slice_bytes;
+  auto* copy = static_cast<MergedValue*>(
+      MemoryContextAllocHuge(TopTransactionContext, sizeof(MergedValue) + bytes));
+  copy->slice = slice;
+  memcpy(static_cast<void*>(copy + 1), value, bytes);
   Element address;
   address.hash = reinterpret_cast<uintptr_t>(copy);
   append_pending(pending, Change::merge, address);
@@ -321,6 +324,27 @@ Header* copy_local_filter(NamedFilter* filter) {
   }
   if (const Pending* pending = find_pending(filter->slot, filter->slot_generation))
     play_changes(&pending->log, copy, nullptr);
+  return copy;
+}
+
+Header* copy_local_slice(NamedFilter* filter, uint32 slice) {
+  const Parameters& parameters = filter->header->parameters;
+  settle_prepared();
+  auto* copy = static_cast<Header*>(MemoryContextAllocHuge(
+      CurrentMemoryContext, sizeof(Header) + parameters.slice_bytes));
+  memcpy(static_cast<void*>(copy), filter->header, sizeof(Header));
+  if (find_pending(filter->slot, filter->slot_generation) != nullptr) {
+    Header* all = copy_local_filter(filter);
+    memcpy(static_cast<void*>(slice_at(copy, 0).state), slice_at(all, slice).state,
+           parameters.slice_bytes);
+    pfree(all);
+    return copy;
+  }
+  LWLock* lock = slice_lock(filter->slot, slice);
+  LWLockAcquire(lock, LW_SHARED);
+  memcpy(static_cast<void*>(slice_at(copy, 0).state), slice_at(filter->header, slice).state,
+         parameters.slice_bytes);
+  LWLockRelease(lock);
   return copy;
 }
 

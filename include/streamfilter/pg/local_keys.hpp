@@ -34,10 +34,14 @@ bool erase_local_key(NamedFilter* filter, const Element& element);
 // Forgets everything at commit; the caller holds AccessExclusiveLock.
 void reset_local_filter(NamedFilter* filter);
 
-// Adds what a value remembers, at commit. Equal kind, parameters and seed are the caller's duty.
-void merge_into_local_filter(NamedFilter* filter, const Header* value);
+// Adds what a value remembers, at commit; or one slice, which is all that lies behind its header then.
+// Equal kind, parameters and seed are the caller's duty.
+void merge_into_local_filter(NamedFilter* filter, const Header* value, int64 slice);
 
 // The state as this transaction sees it, a palloc'ed block of the filter's memory.
 Header* copy_local_filter(NamedFilter* filter);
+
+// The header and one slice, likewise.
+Header* copy_local_slice(NamedFilter* filter, uint32 slice);
 
 }  // namespace streamfilter::pg
