@@ -41,7 +41,7 @@ query('CREATE EXTENSION postgres_fdw; CREATE EXTENSION streamfilter');
 foreach my $i (0, 1)
 {
 	query(sprintf q{CREATE SERVER shard%d FOREIGN DATA WRAPPER postgres_fdw
-		  OPTIONS (host '%s', port '%d', dbname 'postgres', batch_size '100');
+		  OPTIONS (host '%s', port '%d', dbname 'postgres', batch_size '100', options '-c lock_timeout=500ms');
 		CREATE USER MAPPING FOR CURRENT_USER SERVER shard%1$d}, $i, $shards[$i]->host, $shards[$i]->port);
 }
 query(q{
@@ -75,6 +75,17 @@ is(on_shards(q{SELECT count(*) FROM generate_series(1000, 1299) i WHERE streamfi
 query('INSERT INTO clicks SELECT i, 1 FROM generate_series(1000, 1299) i');
 is(query('SELECT count(*), count(DISTINCT user_id), count(*) FILTER (WHERE n = 0) FROM clicks WHERE user_id >= 1000'),
 	'300|300|2', 'and can be inserted again');
+
+# A key that another transaction has added is waited for on its shard, as long as lock_timeout allows:
+# nobody finds out that transactions wait for each other on different shards.
+my $holder = $node->background_psql('postgres', on_error_stop => 0);
+$holder->query_safe('BEGIN; INSERT INTO clicks VALUES (1500, 0)');
+my (undef, undef, $error) = $node->psql('postgres', 'INSERT INTO clicks VALUES (1499, 1), (1500, 1)');
+like($error, qr/canceling statement due to lock timeout/, 'waiting on a shard is bounded');
+$holder->query_safe('ROLLBACK');
+$holder->quit;
+query('INSERT INTO clicks VALUES (1499, 2), (1500, 2)');
+is(query('SELECT count(*), min(n) FROM clicks WHERE user_id IN (1499, 1500)'), '2|2', 'and costs no key');
 
 # The shards have committed when the coordinator fails: here a serialization failure, at the last moment.
 query('CREATE TABLE offsets (consumer int, at int); INSERT INTO offsets VALUES (1, 0), (2, 0)');
