@@ -106,6 +106,20 @@ bool test(const Header* header, const Element& element) noexcept {
       ->test(parameters, slice_at(header, slice_of(parameters, element.hash)), element);
 }
 
+unsigned places_of_bucket(const Parameters& parameters) noexcept {
+  const FilterOps* ops = find_ops(parameters.kind);
+  return ops->places != nullptr ? ops->places(parameters) : 0;
+}
+
+bool test(const Header* header, const Element& element, unsigned& place) noexcept {
+  const Parameters& parameters = header->parameters;
+  place = kNoPlace;
+  if (places_of_bucket(parameters) == 0) return test(header, element);
+  place = find_ops(parameters.kind)
+              ->place(parameters, slice_at(header, slice_of(parameters, element.hash)), element);
+  return place != kNoPlace;
+}
+
 bool insert(Header* header, const Element& element) noexcept {
   const Parameters& parameters = header->parameters;
   const Slice slice = slice_at(header, slice_of(parameters, element.hash));

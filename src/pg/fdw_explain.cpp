@@ -152,6 +152,10 @@ void explain_filter(Relation rel, ExplainState* es) {
   } else {
     ExplainPropertyUInteger("Memory", nullptr, parameters.memory, es);
   }
+  if (const HostOptions& host = filter->relation->host; host.parent != nullptr) {
+    ExplainPropertyText("Parent", host.parent, es);
+    ExplainPropertyText("Tree", host.tree == TreeKind::dense ? "dense" : "sparse", es);
+  }
   ExplainPropertyFloat("Fill", "%", fill_of(filter->relation), 1, es);
 }
 

@@ -20,6 +20,7 @@ extern "C" {
 #include "streamfilter/pg/element.hpp"
 #include "streamfilter/pg/fdw.hpp"
 #include "streamfilter/pg/filter_keys.hpp"
+#include "streamfilter/pg/tree_ddl.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -213,10 +214,14 @@ void end_foreign_modify(EState*, ResultRelInfo* target) {
 }
 
 void exec_foreign_truncate(List* relations, DropBehavior, bool) {
+  List* relids = NIL;
   ListCell* cell;
-  foreach (cell, relations) {
-    NamedFilter* filter = named_filter(RelationGetRelid(static_cast<Relation>(lfirst(cell))));
+  foreach (cell, relations)
+    relids = lappend_oid(relids, RelationGetRelid(static_cast<Relation>(lfirst(cell))));
+  foreach (cell, relids) {
+    NamedFilter* filter = named_filter(lfirst_oid(cell));
     use_filter(filter, Use::define);
+    warn_of_remembering_children(filter->relid, relids);
     require_shared_state();
     if (peek_slot(filter->relation) == nullptr) continue;  // nothing to forget
     use_filter(filter, Use::judge);

@@ -2,6 +2,7 @@
 
 #include "streamfilter/pg/filter_keys.hpp"
 #include "streamfilter/pg/local_keys.hpp"
+#include "streamfilter/pg/tree_keys.hpp"
 
 namespace streamfilter::pg {
 
@@ -11,13 +12,15 @@ void prefetch_keys(const NamedFilter* filter, const Element* elements, const boo
 }
 
 bool remember_key(NamedFilter* filter, const Element& element) {
-  const bool seen = remember_local_key(filter, element);
+  const bool seen = filter->tree != nullptr ? remember_in_tree(filter, element)
+                                            : remember_node_key(filter, element);
   count_judged(filter, seen);
   return seen;
 }
 
 bool test_key(NamedFilter* filter, const Element& element) {
-  const bool seen = test_local_key(filter, element);
+  const bool seen =
+      filter->tree != nullptr ? test_in_tree(filter, element) : test_node_key(filter, element);
   count_tested(filter);
   return seen;
 }
@@ -29,9 +32,27 @@ bool erase_key(NamedFilter* filter, const Element& element) {
 void reset_filter(NamedFilter* filter) { reset_local_filter(filter); }
 
 void merge_into_filter(NamedFilter* filter, const Header* value) {
-  merge_into_local_filter(filter, value);
+  filter->tree != nullptr ? merge_into_tree(filter, value) : merge_into_node(filter, value);
 }
 
 Header* copy_filter(NamedFilter* filter) { return copy_local_filter(filter); }
+
+bool remember_node_key(NamedFilter* filter, const Element& element) {
+  return remember_local_key(filter, element);
+}
+
+bool claim_node_key(NamedFilter* filter, const Element& element) {
+  return claim_local_key(filter, element);
+}
+
+void put_node_key(NamedFilter* filter, const Element& element) { put_local_key(filter, element); }
+
+bool test_node_key(const NamedFilter* filter, const Element& element) {
+  return test_local_key(filter, element);
+}
+
+void merge_into_node(NamedFilter* filter, const Header* value) {
+  merge_into_local_filter(filter, value);
+}
 
 }  // namespace streamfilter::pg

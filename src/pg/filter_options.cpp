@@ -12,6 +12,7 @@ extern "C" {
 #include "streamfilter/core/filter.hpp"
 #include "streamfilter/pg/error.hpp"
 #include "streamfilter/pg/filter_options.hpp"
+#include "streamfilter/pg/tree_options.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -49,7 +50,8 @@ bool read_host_option(DefElem* option, const HostOption& known, Value* result) {
 
 void set_or_raise(Definition* definition, HostOptions* host, DefElem* option) {
   if (read_host_option(option, kConflictOption, &host->conflict) ||
-      read_host_option(option, kPersistenceOption, &host->persistence))
+      read_host_option(option, kPersistenceOption, &host->persistence) ||
+      read_tree_option(option, host))
     return;
   Problem problem;
   if (!set_option(*definition, option->defname, defGetString(option), problem)) raise(problem);
@@ -77,6 +79,7 @@ Definition read_table_options(List* options, HostOptions* host) {
       set_or_raise(&definition, host, option);
   Problem problem;
   if (!complete(definition, problem)) raise(problem);
+  check_tree_options(options, definition, *host);
   return definition;
 }
 

@@ -20,6 +20,7 @@ extern "C" {
 #include "streamfilter/pg/fdw.hpp"
 #include "streamfilter/pg/filter_options.hpp"
 #include "streamfilter/pg/filter_relation.hpp"
+#include "streamfilter/pg/tree.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -146,7 +147,14 @@ FilterRelation* load_filter_relation(Oid relid) {
   read_columns(relation, attributes);
   assign_roles(relation);
   relation->signature = signature_of(relation);
+  place_in_tree(relation);
   return relation;
+}
+
+void adopt_seed(FilterRelation* relation, uint64 seed) {
+  relation->definition.parameters.seed = seed;
+  relation->definition.seed_given = true;
+  relation->signature = signature_of(relation);
 }
 
 uint64 memory_of_server(Oid server, Oid except) {

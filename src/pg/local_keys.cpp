@@ -27,13 +27,15 @@ bool is_in_filter(const NamedFilter* filter, const Element& element) {
 
 // Was the key seen? If so, the filter learns that it was seen again. This takes no commit: the key
 // is remembered anyway.
-bool touch(const NamedFilter* filter, const Element& element) {
+bool touch(NamedFilter* filter, const Element& element) {
   if (!ops_of(filter->header).learns_from_repeats) return is_in_filter(filter, element);
   LWLock* lock = slice_lock(filter->slot, slice_of(filter->header->parameters, element.hash));
+  unsigned place;
   LWLockAcquire(lock, LW_EXCLUSIVE);
-  const bool seen = test(filter->header, element);
+  const bool seen = test(filter->header, element, place);
   if (seen) insert(filter->header, element);
   LWLockRelease(lock);
+  if (place != kNoPlace) count_found(filter, place);
   return seen;
 }
 
@@ -240,6 +242,17 @@ bool remember_local_key(NamedFilter* filter, const Element& element) {
   if (in_sight && touch(filter, element)) return true;
   if (pending == nullptr) pending = begin(filter);
   return !claim(filter, pending, element, applied, in_sight);
+}
+
+bool claim_local_key(NamedFilter* filter, const Element& element) {
+  Pending* pending = begin(filter);
+  return own_view(pending, element) == OwnView::added || claim(filter, pending, element, 0, false);
+}
+
+void put_local_key(NamedFilter* filter, const Element& element) {
+  const Pending* pending = find_pending(filter->slot, filter->slot_generation);
+  if (own_view(pending, element) != OwnView::added)
+    append_pending(begin_change(filter), Change::add, element);
 }
 
 bool test_local_key(const NamedFilter* filter, const Element& element) {

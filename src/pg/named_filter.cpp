@@ -5,6 +5,7 @@
 
 extern "C" {
 #include "storage/lmgr.h"
+#include "port/pg_bitutils.h"
 #include "utils/acl.h"
 #include "utils/catcache.h"
 #include "utils/hsearch.h"
@@ -14,6 +15,7 @@ extern "C" {
 #include "streamfilter/core/filter.hpp"
 #include "streamfilter/pg/named_filter.hpp"
 #include "streamfilter/pg/saved_state.hpp"
+#include "streamfilter/pg/tree.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -37,13 +39,28 @@ void on_invalidation(Datum, Oid relid) {
   while (auto* filter = static_cast<NamedFilter*>(hash_seq_search(&scan))) filter->valid = false;
 }
 
+void add_found(NamedFilter* filter, bool is_attached) {
+  for (uint64 rest = filter->found_places; rest != 0; rest &= rest - 1) {
+    const int place = pg_rightmost_one_pos64(rest);
+    if (is_attached)
+      pg_atomic_fetch_add_u64(&filter->slot->found_at[place], filter->found_at[place]);
+    filter->found_at[place] = 0;
+  }
+  filter->found_places = 0;
+}
+
 void add_counters(NamedFilter* filter) {
-  if (filter->slot != nullptr && filter->slot->generation == filter->slot_generation) {
+  const bool is_attached =
+      filter->slot != nullptr && filter->slot->generation == filter->slot_generation;
+  add_found(filter, is_attached);
+  if (is_attached) {
     if (filter->tested) pg_atomic_fetch_add_u64(&filter->slot->tested, filter->tested);
     if (filter->accepted) pg_atomic_fetch_add_u64(&filter->slot->accepted, filter->accepted);
     if (filter->discarded) pg_atomic_fetch_add_u64(&filter->slot->discarded, filter->discarded);
+    if (filter->accesses) pg_atomic_fetch_add_u64(&filter->slot->accesses, filter->accesses);
+    if (filter->hits) pg_atomic_fetch_add_u64(&filter->slot->hits, filter->hits);
   }
-  filter->tested = filter->accepted = filter->discarded = 0;
+  filter->tested = filter->accepted = filter->discarded = filter->accesses = filter->hits = 0;
 }
 
 void note_dirty(NamedFilter* filter) {
@@ -88,6 +105,7 @@ void load(NamedFilter* filter) {
         column->type, column->collation,
         psprintf("column \"%s\" of filter \"%s\"", column->name, relation->name));
   }
+  TreeNode* tree = make_tree_node(relation);
   MemoryContextSwitchTo(caller);
 
   MemoryContextSetParent(context, CacheMemoryContext);
@@ -95,6 +113,7 @@ void load(NamedFilter* filter) {
   filter->context = context;
   filter->relation = relation;
   filter->hashers = hashers;
+  filter->tree = tree;
   filter->rule = key_rule(relation->definition.parameters);
   check_key_rule(hashers, relation->key_count, filter->rule);
   filter->slot = nullptr;
@@ -112,7 +131,9 @@ void note_persistence(SavedState* saved, bool logged) {
   saved->logged = logged;
 }
 
-void attach(NamedFilter* filter) {
+void attach(NamedFilter* filter, Use use) {
+  if (filter->relation->host.parent != nullptr)
+    join_parent(filter, const_cast<FilterRelation*>(filter->relation), use);
   FilterSlot* slot = attach_slot(filter->relation);
   note_persistence(&slot->saved, filter->relation->host.persistence == Persistence::logged);
   if (slot->saved.follows) follow_log(slot, filter->relation);
@@ -199,7 +220,7 @@ void use_filter(NamedFilter* filter, Use use) {
                filter->lockmode < lock_for(use)))
     revalidate(filter, use);
   if (const AclMode right = right_for(use)) check_rights(filter, right);
-  if (unlikely(filter->slot == nullptr) && use != Use::define) attach(filter);
+  if (unlikely(filter->slot == nullptr) && use != Use::define) attach(filter, use);
 }
 
 void count_judged(NamedFilter* filter, bool seen) {
@@ -211,6 +232,19 @@ void count_tested(NamedFilter* filter) {
   note_dirty(filter);
   if (++filter->tested >= kFlushEvery) add_counters(filter);
 }
+
+void count_found(NamedFilter* filter, unsigned place) {
+  note_dirty(filter);
+  ++filter->found_at[place];
+  filter->found_places |= UINT64CONST(1) << place;
+}
+
+void count_access(NamedFilter* filter) {
+  note_dirty(filter);
+  ++filter->accesses;
+}
+
+void count_hit(NamedFilter* filter) { ++filter->hits; }
 
 void flush_counters() {
   while (dirty != nullptr) {

@@ -156,12 +156,15 @@ void before_commit() {
     if (has_changes(pending) && pending->logged && !pending->replaced) log_changes(pending);
 }
 
+// All filters have their keys before any other transaction is told that this one has ended: one key
+// may be in several nodes of a tree.
 void commit() {
   for (Pending* pending = pending_filters; pending != nullptr; pending = pending->next) {
-    if (is_alive(pending)) {
-      note_saved(pending);
-      apply(pending);
-    }
+    if (!is_alive(pending)) continue;
+    note_saved(pending);
+    apply(pending);
+  }
+  for (Pending* pending = pending_filters; pending != nullptr; pending = pending->next) {
     withdraw_announcements(pending);
     release_slot(pending);
   }

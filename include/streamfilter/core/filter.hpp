@@ -29,6 +29,11 @@ inline const FilterOps& ops_of(const Header* header) noexcept {
 void prefetch(const Header* header, const Element& element, Prefetches& prefetches) noexcept;
 bool test(const Header* header, const Element& element) noexcept;
 bool insert(Header* header, const Element& element) noexcept;
+
+// `test`, and where the key was found, among the places_of_bucket(); kNoPlace if there are none.
+bool test(const Header* header, const Element& element, unsigned& place) noexcept;
+unsigned places_of_bucket(const Parameters& parameters) noexcept;
+
 bool erase(Header* header, const Element& element) noexcept;
 
 // Adds what slice `index` of `from` remembers to the same slice of `into`; both mergeable.

@@ -85,7 +85,17 @@ struct FilterOps {
   // The error rates of an empty filter on a stream whose rows are of importance 0. nullptr: this
   // kind has no model of them.
   Prediction (*predict)(const Parameters&, const Stream&) noexcept;
+
+  // For kinds with places in the order of last sight (tuning.hpp): how many a bucket has, up to
+  // kMostPlaces; 0 if these parameters keep another order. nullptr: never.
+  unsigned (*places)(const Parameters&) noexcept = nullptr;
+
+  // `test`, and the place where the key was found, 0 the front; kNoPlace if it was not.
+  unsigned (*place)(const Parameters&, const ConstSlice&, const Element&) noexcept = nullptr;
 };
+
+constexpr unsigned kMostPlaces = 64;
+constexpr unsigned kNoPlace = ~0u;
 
 // The row of a kind; nullptr for Kind::automatic and unknown numbers.
 const FilterOps* find_ops(Kind kind) noexcept;

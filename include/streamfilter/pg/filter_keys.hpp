@@ -21,11 +21,20 @@ bool test_key(NamedFilter* filter, const Element& element);
 // knows keys by their fingerprints: another key with the same one is forgotten with it.
 bool erase_key(NamedFilter* filter, const Element& element);
 
-// Forgets everything at commit; the caller holds AccessExclusiveLock.
+// Forgets everything at commit, of this filter alone; the caller holds AccessExclusiveLock.
 void reset_filter(NamedFilter* filter);
 
-// Adds what a value remembers, at commit. Equal kind, parameters and seed are the caller's duty.
+// Adds what a value remembers, at commit, to the filter and its ancestors. Equal kind, parameters and
+// seed are the caller's duty; raises 22023 if an ancestor has others.
 void merge_into_filter(NamedFilter* filter, const Header* value);
+
+// The same for one filter alone, as a node of a tree: whatever its tree, and without counting. What is
+// said of claim_local_key and put_local_key holds.
+bool remember_node_key(NamedFilter* filter, const Element& element);
+bool claim_node_key(NamedFilter* filter, const Element& element);
+void put_node_key(NamedFilter* filter, const Element& element);
+bool test_node_key(const NamedFilter* filter, const Element& element);
+void merge_into_node(NamedFilter* filter, const Header* value);
 
 // The state as this transaction sees it, a palloc'ed block of the filter's memory.
 Header* copy_filter(NamedFilter* filter);

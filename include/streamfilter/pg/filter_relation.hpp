@@ -2,6 +2,7 @@
 #pragma once
 
 #include "streamfilter/core/parameters.hpp"
+#include "streamfilter/core/tree_walk.hpp"
 
 namespace streamfilter::pg {
 
@@ -20,6 +21,9 @@ enum class Persistence : uint8 { logged, unlogged };
 struct HostOptions {
   Conflict conflict = Conflict::wait;
   Persistence persistence = Persistence::logged;
+  const char* parent = nullptr;  // in a tree of filters, as SQL names it; nullptr: none
+  TreeKind tree = TreeKind::sparse;
+  unsigned top_down = 0;  // the level down to which a match is tested; 0: no such tests
 };
 
 struct FilterColumn {
@@ -38,6 +42,9 @@ struct FilterRelation {
   const char* name;       // for messages
   Definition definition;  // complete; its seed counts only if seed_given
   HostOptions host;
+  Oid parent;        // InvalidOid: none, or there is no such relation
+  int level;         // in its tree, 0: the root; -1: there is no way up to a root
+  bool adopts_seed;  // a node has the seed of its root
   int column_count;       // dropped columns excluded, in order
   FilterColumn* columns;
   int key_count;
@@ -54,6 +61,9 @@ bool is_filter(Oid relid);
 // Reads a filter relation into the current memory context. The caller holds a lock on it.
 // Raises: 42P01 no such relation, 42809 not a filter, and whatever is wrong with its definition.
 FilterRelation* load_filter_relation(Oid relid);
+
+// Gives a node of a tree the seed of its root.
+void adopt_seed(FilterRelation* relation, uint64 seed);
 
 // Sum of `memory` over the definitions of all filters of a server; `except` is left out.
 uint64 memory_of_server(Oid server, Oid except);

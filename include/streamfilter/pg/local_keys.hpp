@@ -17,6 +17,13 @@ void prefetch_local_keys(const NamedFilter* filter, const Element* elements, con
 // raise: 40P01, 55P03, 57014. Raises 53200, 54000 as reserve_pending does.
 bool remember_local_key(NamedFilter* filter, const Element& element);
 
+// Takes the key as new, whatever the filter says of it; false if another transaction is adding it and
+// option conflict gives it to that one. Raises what remember_local_key does.
+bool claim_local_key(NamedFilter* filter, const Element& element);
+
+// The key is remembered once the transaction commits, whoever else adds it. Raises 53200, 54000.
+void put_local_key(NamedFilter* filter, const Element& element);
+
 // Was the key seen, by committed transactions or by this one?
 bool test_local_key(const NamedFilter* filter, const Element& element);
 

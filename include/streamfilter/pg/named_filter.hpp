@@ -8,6 +8,17 @@
 
 namespace streamfilter::pg {
 
+struct NamedFilter;
+
+// A filter's place in a tree of filters.
+struct TreeNode {
+  NamedFilter* parent;  // nullptr: it is the root
+  NamedFilter** children;
+  int child_count;
+  bool searched;   // a node below tests matches here top-down, so keys must come in below
+  uint64 checked;  // the version of the parent that it was found to fit
+};
+
 // One per relation and backend, never freed; what it points to is replaced when the relation
 // changes. Callers keep the NamedFilter*, not what is behind it, from call to call, and call
 // use_filter first each time.
@@ -16,6 +27,7 @@ struct NamedFilter {
   uint64 version;  // changes whenever `relation` and `hashers` are replaced
   const FilterRelation* relation;
   TypeHasher** hashers;  // one per key column
+  TreeNode* tree;        // nullptr: it is in no tree
   FilterSlot* slot;      // nullptr until the filter is used for more than its definition
   Header* header;
   KeyRule rule;
@@ -29,6 +41,9 @@ struct NamedFilter {
   AclMode checked_rights;
   uint64 slot_generation;
   uint64 tested, accepted, discarded;  // not yet added to the slot's counters
+  uint32 found_at[kMostPlaces];        // repeats, by place
+  uint64 found_places;                 // the places that have any, as bits
+  uint64 accesses, hits;               // likewise
   NamedFilter* next_dirty;
   bool dirty;
 };
@@ -63,6 +78,12 @@ inline bool hash_filter_key(const NamedFilter* filter, const Datum* values, cons
 // Count an answer: of a key that was to be remembered, or only looked up.
 void count_judged(NamedFilter* filter, bool seen);
 void count_tested(NamedFilter* filter);
+
+// Counts, for a key that is being judged, where the filter found it.
+void count_found(NamedFilter* filter, unsigned place);
+// Count that a walk through a tree has come to this node, or ended here with a repeat.
+void count_access(NamedFilter* filter);
+void count_hit(NamedFilter* filter);
 
 // Adds what this backend has counted to the counters in shared memory.
 void flush_counters();
