@@ -76,7 +76,7 @@ struct Messages {
 };
 
 // All places at once, a message to each of their slices; or one after the other, up to the first
-// that says no. Places in the slice that was asked last cost no message.
+// that says no. A slice with two places of a key is asked once.
 inline Messages messages_of(Filter& filter, const StoredStream& stream) {
   double all = 0, asked = 0;
   stream.for_each_row([&](std::size_t, std::uint32_t key, bool) {
