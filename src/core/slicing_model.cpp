@@ -37,6 +37,30 @@ double over_poisson(double mean, Value value) noexcept {
   return sum;
 }
 
+// Eq. 1 with the variance of the share of cells that are set, to the second order: of m cells,
+// t = kn throws leave each empty with probability q^t, and two of them with (1 - 2/m)^t.
+double small_rate(double k, double n, double m) noexcept {
+  const double t = k * n, empty = std::exp(t * std::log1p(-1 / m)), set = 1 - empty;
+  if (m < 3 || !(set > 0)) return timing_model::rate(k, n, m);
+  const double both = std::exp(t * std::log1p(-2 / m)),
+               variance = (1 - 1 / m) * both + empty / m - empty * empty;
+  return std::min(1.0, std::pow(set, k) + k * (k - 1) / 2 * std::pow(set, k - 2) * variance);
+}
+
+template <typename Rate>
+double part_rate_by(Rate rate, const Shape& shape, double n) noexcept {
+  if (shape.k1 <= 1 || shape.k2 <= 1) return rate(shape.k1 * shape.k2, n, shape.slices * shape.m);
+  const auto place = [&](double load) { return rate(shape.k2, load, shape.m); };
+  return std::pow(over_poisson(n * shape.k1 / shape.slices, place), shape.k1);
+}
+
+template <typename Rate>
+double rate_by(Rate rate, const Shape& shape, double n) noexcept {
+  if (shape.parts <= 1) return part_rate_by(rate, shape, n);
+  return over_poisson(n / shape.parts,
+                      [&](double load) { return part_rate_by(rate, shape, load); });
+}
+
 double log_choose(double n, double k) noexcept {
   return std::lgamma(n + 1) - std::lgamma(k + 1) - std::lgamma(n - k + 1);
 }
@@ -76,17 +100,13 @@ Shape shape_of(const Parameters& parameters, double k, double m) noexcept {
 }
 
 double part_rate(const Shape& shape, double n) noexcept {
-  if (shape.k1 <= 1 || shape.k2 <= 1)
-    return timing_model::rate(shape.k1 * shape.k2, n, shape.slices * shape.m);
-  return std::pow(
-      over_poisson(n * shape.k1 / shape.slices,
-                   [&](double load) { return timing_model::rate(shape.k2, load, shape.m); }),
-      shape.k1);
+  return part_rate_by(timing_model::rate, shape, n);
 }
 
-double rate(const Shape& shape, double n) noexcept {
-  if (shape.parts <= 1) return part_rate(shape, n);
-  return over_poisson(n / shape.parts, [&](double load) { return part_rate(shape, load); });
+double rate(const Shape& shape, double n) noexcept { return rate_by(timing_model::rate, shape, n); }
+
+double rate_of_few_cells(const Shape& shape, double n) noexcept {
+  return rate_by(small_rate, shape, n);
 }
 
 Errors errors(const Failures& failures, Rule rule, unsigned least) noexcept {

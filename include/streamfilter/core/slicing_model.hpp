@@ -27,6 +27,10 @@ double part_rate(const Shape& shape, double n) noexcept;
 // averaged over Poisson(n / parts).
 double rate(const Shape& shape, double n) noexcept;
 
+// The same for slices of few cells (tens): Eq. 1 takes the share of cells that are set for its
+// mean, but the mean of its k-th power is larger.
+double rate_of_few_cells(const Shape& shape, double n) noexcept;
+
 // ---- failures (§3.2)
 
 // f of all slices cannot be reached. A place of a new key that can be reached says `seen` with
