@@ -137,6 +137,18 @@ double fill_of(const FilterRelation* relation) {
   return 100 * totals.estimate.fill;
 }
 
+// Where the bits of a key lie; nullptr: in one slice.
+const char* slicing_of(const Parameters& parameters) {
+  if (parameters.k1 == 0) return nullptr;
+  if (parameters.slicing == Slicing::vertical)
+    return psprintf("vertical, %u slices", parameters.slices);
+  if (parameters.slicing == Slicing::horizontal)
+    return psprintf("%u x %u bits, %u slices", parameters.k1, parameters.k2, parameters.slices);
+  char slices[32];
+  print_slices(parameters, slices, sizeof slices);
+  return psprintf("diced %s, %s slices", parameters.dice == Dice::hv ? "h-v" : "v-h", slices);
+}
+
 void explain_filter(Relation rel, ExplainState* es) {
   NamedFilter* filter = named_filter(RelationGetRelid(rel));
   use_filter(filter, Use::define);  // makes no state
@@ -152,6 +164,7 @@ void explain_filter(Relation rel, ExplainState* es) {
   } else {
     ExplainPropertyUInteger("Memory", nullptr, parameters.memory, es);
   }
+  if (const char* slicing = slicing_of(parameters)) ExplainPropertyText("Slicing", slicing, es);
   if (const HostOptions& host = filter->relation->host; host.parent != nullptr) {
     ExplainPropertyText("Parent", host.parent, es);
     ExplainPropertyText("Tree", host.tree == TreeKind::dense ? "dense" : "sparse", es);

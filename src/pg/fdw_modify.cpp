@@ -193,7 +193,8 @@ TupleTableSlot** exec_foreign_batch_insert(EState*, ResultRelInfo* target, Tuple
   MemoryContextReset(state->row_memory);
   int kept = 0;
   for (int i = 0; i < *count; ++i)
-    if (!has_key[i] || !remember_key(state->filter, elements[i])) state->kept[kept++] = slots[i];
+    if (!has_key[i] || !remember_fetched_key(state->filter, elements[i]))
+      state->kept[kept++] = slots[i];
   *count = kept;
   return state->kept;
 }

@@ -12,6 +12,11 @@ void prefetch_keys(const NamedFilter* filter, const Element* elements, const boo
 }
 
 bool remember_key(NamedFilter* filter, const Element& element) {
+  prefetch_local_key(filter, element);
+  return remember_fetched_key(filter, element);
+}
+
+bool remember_fetched_key(NamedFilter* filter, const Element& element) {
   const bool seen = filter->tree != nullptr ? remember_in_tree(filter, element)
                                             : remember_node_key(filter, element);
   count_judged(filter, seen);

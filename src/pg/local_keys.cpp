@@ -9,6 +9,7 @@ extern "C" {
 }
 
 #include "streamfilter/core/filter.hpp"
+#include "streamfilter/pg/key_places.hpp"
 #include "streamfilter/pg/local_keys.hpp"
 #include "streamfilter/pg/pending.hpp"
 #include "streamfilter/pg/play_changes.hpp"
@@ -18,6 +19,8 @@ namespace streamfilter::pg {
 namespace {
 
 bool is_in_filter(const NamedFilter* filter, const Element& element) {
+  if (filter->header->parameters.k1 > 0)
+    return test_in_slices(filter->slot, filter->header, element);
   LWLock* lock = slice_lock(filter->slot, slice_of(filter->header->parameters, element.hash));
   LWLockAcquire(lock, LW_SHARED);
   const bool seen = test(filter->header, element);
@@ -35,7 +38,7 @@ bool touch(NamedFilter* filter, const Element& element) {
   const bool seen = test(filter->header, element, place);
   if (seen) insert(filter->header, element);
   LWLockRelease(lock);
-  if (place != kNoPlace) count_found(filter, place);
+  if (place != kNoPosition) count_found(filter, place);
   return seen;
 }
 
@@ -209,11 +212,10 @@ Owner find_arriving(const NamedFilter* filter, const Element& element) {
   return arrives ? owner : 0;
 }
 
-// Where judging a key will look.
-void prefetch_places(const NamedFilter* filter, const Pending* pending, const Element& element,
+// Where judging a key will look in shared memory.
+void prefetch_shared(const NamedFilter* filter, const Pending* pending, const Element& element,
                      Prefetches& prefetches) {
   prefetch(filter->header, element, prefetches);
-  if (pending != nullptr) prefetch_place(&pending->log, element.hash, prefetches);
   if (pending == nullptr || !pending->overflowed)
     prefetch_in_flight(in_flight_tag(filter->slot_generation, element.hash), prefetches);
 }
@@ -263,12 +265,21 @@ bool test_local_key(const NamedFilter* filter, const Element& element) {
   return find_arriving(filter, element) != 0 || is_in_filter(filter, element);
 }
 
+void prefetch_local_key(const NamedFilter* filter, const Element& element) {
+  Prefetches prefetches;
+  prefetch_shared(filter, find_pending(filter->slot, filter->slot_generation), element, prefetches);
+  prefetches.start();
+}
+
 void prefetch_local_keys(const NamedFilter* filter, const Element* elements, const bool* has_key,
                          int count) {
   const Pending* pending = find_pending(filter->slot, filter->slot_generation);
   Prefetches prefetches;
-  for (int i = 0; i < count; ++i)
-    if (has_key[i]) prefetch_places(filter, pending, elements[i], prefetches);
+  for (int i = 0; i < count; ++i) {
+    if (!has_key[i]) continue;
+    prefetch_shared(filter, pending, elements[i], prefetches);
+    if (pending != nullptr) prefetch_place(&pending->log, elements[i].hash, prefetches);
+  }
   prefetches.start();
   if (pending == nullptr) return;
   for (int i = 0; i < count; ++i)

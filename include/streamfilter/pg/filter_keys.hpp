@@ -14,6 +14,8 @@ void prefetch_keys(const NamedFilter* filter, const Element* elements, const boo
 
 // Was the key seen? It is remembered now, once the transaction commits.
 bool remember_key(NamedFilter* filter, const Element& element);
+// The same after prefetch_keys.
+bool remember_fetched_key(NamedFilter* filter, const Element& element);
 
 // Was the key seen, by committed transactions or by this one?
 bool test_key(NamedFilter* filter, const Element& element);

@@ -7,8 +7,11 @@
 
 namespace streamfilter::pg {
 
-// Gets the memory that judging keys needs on its way into the cache, for callers that know their next
-// ones. Those without has_key are left out.
+// Gets the shared memory that judging a key needs on its way into the cache, all at once; judging comes
+// to one place after the other.
+void prefetch_local_key(const NamedFilter* filter, const Element& element);
+// The same for several keys, with what the own transaction knows of them. Those without has_key are left
+// out.
 void prefetch_local_keys(const NamedFilter* filter, const Element* elements, const bool* has_key,
                          int count);
 

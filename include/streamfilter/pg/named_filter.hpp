@@ -41,7 +41,7 @@ struct NamedFilter {
   AclMode checked_rights;
   uint64 slot_generation;
   uint64 tested, accepted, discarded;  // not yet added to the slot's counters
-  uint32 found_at[kMostPlaces];        // repeats, by place
+  uint32 found_at[kMostPositions];        // repeats, by place
   uint64 found_places;                 // the places that have any, as bits
   uint64 accesses, hits;               // likewise
   NamedFilter* next_dirty;
