@@ -197,7 +197,7 @@ postgres_major() {
 
 # prepare PACKAGE…: these, a compiler and PostgreSQL; PG_CONFIG names another PostgreSQL than the release's.
 prepare() {
-	local packages=(make g++ libboost-dev libboost-math-dev libxxhash-dev "$@") major
+	local packages=(make g++ libboost-dev libboost-math-dev libxxhash-dev libpq-dev "$@") major
 	if [ -z "${PG_CONFIG:-}" ]; then
 		major=$(postgres_major)
 		[ -n "$major" ] || die "cannot tell the release's PostgreSQL" \

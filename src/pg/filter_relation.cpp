@@ -20,6 +20,7 @@ extern "C" {
 #include "streamfilter/pg/fdw.hpp"
 #include "streamfilter/pg/filter_options.hpp"
 #include "streamfilter/pg/filter_relation.hpp"
+#include "streamfilter/pg/server_options.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -62,6 +63,57 @@ void read_definition(FilterRelation* relation) {
   relation->server = table->serverid;
   relation->host = HostOptions();
   relation->definition = read_table_options(table->options, &relation->host);
+}
+
+// Can the filter be cut into slices for so many servers?
+void check_slices(const FilterRelation* relation) {
+  const Parameters& parameters = relation->definition.parameters;
+  if (relation->server_count < 2) return;
+  if (parameters.slices < static_cast<uint32>(relation->server_count))
+    ereport(ERROR, errcode(ERRCODE_INVALID_TABLE_DEFINITION),
+            errmsg("filter \"%s\" has fewer slices than servers", relation->name),
+            errdetail("It has %u slices and %d servers.", parameters.slices,
+                      relation->server_count),
+            errhint("Raise option slices, or leave it out."));
+  if (parameters.key_shift != 0)
+    ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+            errmsg("filter \"%s\" cannot be cut into slices on several servers", relation->name),
+            errdetail("Its fingerprints are the keys themselves."));
+}
+
+[[noreturn]] void raise_servers(const FilterRelation* relation, const char* server,
+                                const char* detail) {
+  ereport(ERROR, errcode(ERRCODE_INVALID_TABLE_DEFINITION),
+          errmsg("filter \"%s\" cannot be held by server \"%s\"", relation->name, server),
+          errdetail("%s", detail));
+  pg_unreachable();
+}
+
+// The servers that hold the state.
+void read_servers(FilterRelation* relation) {
+  const ForeignServer* own = GetForeignServer(relation->server);
+  List* names = read_server_names(&relation->host);
+  const bool own_is_remote = read_server_options(own->options).is_remote;
+  if (own_is_remote && names != NIL)
+    ereport(ERROR, errcode(ERRCODE_INVALID_TABLE_DEFINITION),
+            errmsg("filter \"%s\" has both option servers and a server that is another Postgres",
+                   relation->name),
+            errhint("Create it on SERVER streamfilter, or leave out option servers."));
+  relation->servers = static_cast<Oid*>(palloc(sizeof(Oid) * Max(1, list_length(names))));
+  if (own_is_remote) relation->servers[relation->server_count++] = relation->server;
+  ListCell* cell;
+  foreach (cell, names) {
+    const char* name = static_cast<const char*>(lfirst(cell));
+    const ForeignServer* server = GetForeignServerByName(name, false);
+    if (server->fdwid != own->fdwid) raise_servers(relation, name, "It is of another wrapper.");
+    if (!read_server_options(server->options).is_remote)
+      raise_servers(relation, name, "It has none of the options host, port and dbname.");
+    for (int i = 0; i < relation->server_count; ++i)
+      if (relation->servers[i] == server->serverid)
+        raise_servers(relation, name, "It is named twice.");
+    relation->servers[relation->server_count++] = server->serverid;
+  }
+  check_slices(relation);
 }
 
 void read_columns(FilterRelation* relation, int attributes) {
@@ -143,6 +195,7 @@ FilterRelation* load_filter_relation(Oid relid) {
   int attributes;
   read_class(relation, &attributes);
   read_definition(relation);
+  read_servers(relation);
   read_columns(relation, attributes);
   assign_roles(relation);
   relation->signature = signature_of(relation);
@@ -166,7 +219,7 @@ uint64 memory_of_server(Oid server, Oid except) {
 }
 
 uint64 memory_limit_of_server(Oid server) {
-  return read_memory_limit(GetForeignServer(server)->options);
+  return read_server_options(GetForeignServer(server)->options).memory_limit;
 }
 
 }  // namespace streamfilter::pg

@@ -16,10 +16,29 @@ enum class Conflict : uint8 {
 
 enum class Persistence : uint8 { logged, unlogged };
 
+// The places of a key on several servers are asked all at once, or in turn until one says no.
+enum class Probe : uint8 { parallel, pipelined };
+
+// What a slice that cannot be reached makes of a key (distributed-filtering.txt, section 3.2).
+enum class LostRule : uint8 {
+  distinct,   // its bits count as unset
+  duplicate,  // its bits count as set
+  votes,      // a repeat if all bits within reach are set, and at least `least` are within reach
+  hybrid,     // while a slice is lost, a repeat if at least `least` bits within reach are set
+};
+struct LostSlice {
+  LostRule rule = LostRule::distinct;
+  uint32 least = 0;
+};
+
 // Options that only named filters have, not their bytes.
 struct HostOptions {
   Conflict conflict = Conflict::wait;
   Persistence persistence = Persistence::logged;
+  Probe probe = Probe::parallel;
+  LostSlice lost_slice;
+  const char* servers = nullptr;   // names, separated by commas
+  const char* producer = nullptr;  // JSON: the filter whose slices these are, on another server
 };
 
 struct FilterColumn {
@@ -44,6 +63,8 @@ struct FilterRelation {
   FilterColumn** keys;  // the columns with role `key`, in order
   FilterColumn* importance;  // nullptr: none
   FilterColumn* time;        // nullptr: none
+  int server_count;  // of the servers that hold the state; 0: it is this one
+  Oid* servers;
   uint64 signature;  // of all that the state depends on: equal signature, state can be kept
   bool uncommitted;  // created or changed by the current transaction
 };
@@ -54,6 +75,9 @@ bool is_filter(Oid relid);
 // Reads a filter relation into the current memory context. The caller holds a lock on it.
 // Raises: 42P01 no such relation, 42809 not a filter, and whatever is wrong with its definition.
 FilterRelation* load_filter_relation(Oid relid);
+
+// Does another server hold the state?
+inline bool is_remote(const FilterRelation* relation) { return relation->server_count > 0; }
 
 // Sum of `memory` over the definitions of all filters of a server; `except` is left out.
 uint64 memory_of_server(Oid server, Oid except);
