@@ -14,6 +14,7 @@
 #include "streamfilter/core/blocked_bloom_model.hpp"
 #include "streamfilter/core/kinds.hpp"
 #include "streamfilter/core/packed_cells.hpp"
+#include "streamfilter/core/placement.hpp"
 #include "streamfilter/core/regions.hpp"
 #include "streamfilter/core/slice_counts.hpp"
 #include "streamfilter/core/store_model.hpp"
@@ -60,7 +61,11 @@ std::uint64_t newest_ones(const SliceState& state) noexcept { return state.own[2
 std::uint64_t& newest_keys(SliceState& state) noexcept { return state.own[3]; }
 std::uint64_t newest_keys(const SliceState& state) noexcept { return state.own[3]; }
 
-double real_k(const Parameters& p) noexcept { return static_cast<double>(p.integer(kK)); }
+// The bits of a key in a slice: all k of them, or fewer if it lies in several places.
+unsigned own_k(const Parameters& p) noexcept {
+  return static_cast<unsigned>(bits_in_place(p, p.integer(kK)));
+}
+double real_k(const Parameters& p) noexcept { return own_k(p); }
 double real_m(const Parameters& p) noexcept { return static_cast<double>(p.integer(kBits)); }
 double filters(const Parameters& p) noexcept { return static_cast<double>(p.integer(kFilters)); }
 
@@ -168,7 +173,7 @@ Bits bits_of(const Parameters& p, Slice slice, std::uint64_t index) noexcept {
 // Calls `visit` with the bits of a key, counted from the start of a filter, until it says no.
 template <typename Visit>
 bool all_bits(const Parameters& p, std::uint64_t hash, Visit visit) noexcept {
-  const unsigned k = static_cast<unsigned>(p.integer(kK));
+  const unsigned k = own_k(p);
   if (p.layout == Layout::blocked) {
     const std::uint64_t line = region_start(p, filter_bytes(p), hash) * 8;
     std::uint64_t at[kMostHashes];
@@ -188,7 +193,7 @@ bool has(const Parameters& p, ConstBits bits, std::uint64_t hash) noexcept {
 // The newest filter's: with `grow`, most keys of late are there.
 void prefetch(const Parameters& p, ConstSlice slice, const Element& element) noexcept {
   prefetch_cells(p, slice.body + newest(*slice.state) * filter_bytes(p), filter_bytes(p),
-                 element.hash, static_cast<unsigned>(p.integer(kK)),
+                 element.hash, own_k(p),
                  p.layout == Layout::blocked ? p.integer(kLineBits) : p.integer(kBits), 1);
 }
 
@@ -211,23 +216,32 @@ std::uint64_t add(const Parameters& p, Bits bits, std::uint64_t hash) noexcept {
   return fresh;
 }
 
-bool insert_growing(const Parameters& p, Slice slice, const Element& element) noexcept {
-  if (test(p, as_const(slice), element)) return true;
+void put_growing(const Parameters& p, Slice slice, std::uint64_t hash) noexcept {
   SliceState& state = *slice.state;
   const std::uint64_t load = p.integer(kGrow) == density ? newest_ones(state) : newest_keys(state);
   if (load >= p.integer(kLimit) && newest(state) + 1 < p.integer(kFilters)) {
     ++newest(state);
     newest_ones(state) = newest_keys(state) = 0;
   }
-  const std::uint64_t fresh = add(p, bits_of(p, slice, newest(state)), element.hash);
+  const std::uint64_t fresh = add(p, bits_of(p, slice, newest(state)), hash);
   ones(state) += fresh;
   newest_ones(state) += fresh;
   newest_keys(state) += newest_keys(state) < kMostKeys;
-  return false;
+}
+
+void put(const Parameters& p, Slice slice, const Element& element) noexcept {
+  if (p.integer(kGrow) != none)
+    put_growing(p, slice, element.hash);
+  else
+    ones(*slice.state) += add(p, Bits(slice.body), element.hash);
 }
 
 bool insert(const Parameters& p, Slice slice, const Element& element) noexcept {
-  if (p.integer(kGrow) != none) return insert_growing(p, slice, element);
+  if (p.integer(kGrow) != none) {
+    if (test(p, as_const(slice), element)) return true;
+    put_growing(p, slice, element.hash);
+    return false;
+  }
   const std::uint64_t fresh = add(p, Bits(slice.body), element.hash);
   ones(*slice.state) += fresh;
   return fresh == 0;
@@ -337,6 +351,7 @@ const FilterOps bloom_ops = {
     fpr_bound,
     fnr_at,
     predict,
+    put,
 };
 
 }  // namespace streamfilter

@@ -29,6 +29,7 @@
 #include "streamfilter/core/boost_policy.hpp"
 #include "streamfilter/core/kinds.hpp"
 #include "streamfilter/core/packed_words.hpp"
+#include "streamfilter/core/placement.hpp"
 #include "streamfilter/core/store_model.hpp"
 #include "streamfilter/core/ticks.hpp"
 #include "streamfilter/core/timing_model.hpp"
@@ -73,6 +74,11 @@ constexpr OptionSpec kOptions[] = {
 };
 
 bool counts_rows(const Parameters& p) noexcept { return p.integer(kWindow + 1) != 0; }
+
+// The timers of a key in a slice: all k of them, or fewer if it lies in several places.
+unsigned own_k(const Parameters& p) noexcept {
+  return static_cast<unsigned>(bits_in_place(p, p.integer(kK)));
+}
 
 // What a filter in a slice keeps before its timers.
 struct FilterState {
@@ -168,7 +174,7 @@ double live_keys(const Parameters& p) noexcept {
   return live;
 }
 
-double real_k(const Parameters& p) noexcept { return static_cast<double>(p.integer(kK)); }
+double real_k(const Parameters& p) noexcept { return own_k(p); }
 double real_m(const Parameters& p) noexcept { return static_cast<double>(p.integer(kCells)); }
 
 // The rate that each filter may have, so that all that memory holds together keep fpr.
@@ -385,7 +391,7 @@ class Filters : public Counters<State> {
   void add(std::uint64_t hash, std::uint64_t ticks) const noexcept {
     make_room();
     const Timers<Byte> timers = newest();
-    for (unsigned i = 0; i < p_.integer(kK); ++i)
+    for (unsigned i = 0; i < own_k(p_); ++i)
       timers.prolong(position(hash, i, timers.size()), ticks);
     if (timers.state().keys < kMostRows) ++timers.state().keys;
     timers.state().last_end = std::max(timers.state().last_end, clock + ticks);
@@ -419,7 +425,7 @@ class Filters : public Counters<State> {
 
   // With equal timers (§4), as many as `equal_timers` must have been set together.
   bool has(const Timers<Byte>& timers, std::uint64_t hash, std::int64_t after) const noexcept {
-    const unsigned k = static_cast<unsigned>(p_.integer(kK));
+    const unsigned k = own_k(p_);
     const unsigned wanted = static_cast<unsigned>(p_.integer(kEqual));
     std::uint64_t codes[kMostHashes];
     for (unsigned i = 0; i < k; ++i) {
@@ -511,6 +517,15 @@ bool insert(const Parameters& p, Slice slice, const Element& element) noexcept {
   const std::uint64_t late = all.clock - then;
   if (late < ticks) all.add(element.hash, ticks - late);
   return false;
+}
+
+// A new event may be late: max(what the timers are, min(w, w - (t_i - t_u))).
+void put(const Parameters& p, Slice slice, const Element& element) noexcept {
+  const auto all = filters(p, slice);
+  const std::uint64_t then = all.tick_of(element);
+  all.advance(then);
+  const std::uint64_t late = all.clock - then;
+  if (late < p.integer(kTicks)) all.add(element.hash, p.integer(kTicks) - late);
 }
 
 // A key without a time had the clock's, which is not known any more: rather accept a repeat.
@@ -688,6 +703,7 @@ const FilterOps timer_ops = {
     fpr_bound,
     fnr_at,
     predict,
+    put,
 };
 
 }  // namespace streamfilter

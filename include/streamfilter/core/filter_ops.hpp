@@ -58,8 +58,8 @@ struct FilterOps {
   // Was it seen before? It is remembered now.
   bool (*insert)(const Parameters&, Slice, const Element&) noexcept;
 
-  // `added` was inserted, and `since` other keys after it; is it forgotten by the time of `present`,
-  // however much room there is? nullptr: never, for that reason.
+  // `added` was inserted, and `since` other keys after it; is it forgotten by the time of
+  // `present`, however much room there is? nullptr: never, for that reason.
   bool (*expired)(const Parameters&, const Element& added, const Element& present,
                   std::uint64_t since) noexcept;
 
@@ -84,6 +84,10 @@ struct FilterOps {
   // The error rates of an empty filter on a stream whose rows are of importance 0. nullptr: this
   // kind has no model of them.
   Prediction (*predict)(const Parameters&, const Stream&) noexcept;
+
+  // Puts a new key in one of its places, whatever the slice held before: Element.hash is the
+  // place's. nullptr: horizontal slices only (placement.hpp).
+  void (*put)(const Parameters&, Slice, const Element&) noexcept = nullptr;
 };
 
 // The row of a kind; nullptr for Kind::automatic and unknown numbers.
