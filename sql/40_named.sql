@@ -55,16 +55,6 @@ COMMENT ON VIEW streamfilter_stats
 IS 'what every filter of this database is, holds and has done';
 GRANT SELECT ON streamfilter_stats TO PUBLIC;
 
-CREATE FUNCTION streamfilter_save() RETURNS void
-LANGUAGE sql VOLATILE PARALLEL UNSAFE
-BEGIN ATOMIC
-  SELECT count(streamfilter_save(s.filter))
-  FROM streamfilter_stats s JOIN pg_catalog.pg_class c ON c.oid = s.filter
-  WHERE pg_catalog.pg_has_role(c.relowner, 'USAGE');
-END;
-COMMENT ON FUNCTION streamfilter_save()
-IS 'saves the state of all logged filters of the current user now';
-
 -- ---- watching DDL ----------------------------------------------------------------------------------
 
 CREATE FUNCTION streamfilter_check_ddl() RETURNS event_trigger

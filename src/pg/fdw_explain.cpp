@@ -3,6 +3,7 @@
 
 extern "C" {
 #include "commands/explain.h"
+#include "foreign/foreign.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "nodes/plannodes.h"
@@ -14,7 +15,9 @@ extern "C" {
 #include <initializer_list>
 
 #include "streamfilter/core/filter.hpp"
+#include "streamfilter/core/placement.hpp"
 #include "streamfilter/pg/fdw.hpp"
+#include "streamfilter/pg/lost_servers.hpp"
 #include "streamfilter/pg/named_filter.hpp"
 
 namespace streamfilter::pg {
@@ -137,6 +140,26 @@ double fill_of(const FilterRelation* relation) {
   return 100 * totals.estimate.fill;
 }
 
+// Where the state is, and which of these servers cannot be reached now.
+void explain_servers(const FilterRelation* relation, ExplainState* es) {
+  static constexpr const char* kSlicings[] = {"horizontal", "vertical", "diced"};
+  const Parameters& parameters = relation->definition.parameters;
+  List* names = NIL;
+  List* lost = NIL;
+  for (int i = 0; i < relation->server_count; ++i) {
+    char* name = GetForeignServer(relation->servers[i])->servername;
+    names = lappend(names, name);
+    if (is_lost(server_state(relation->servers[i]))) lost = lappend(lost, name);
+  }
+  ExplainPropertyList("Servers", names, es);
+  ExplainPropertyText("Slicing",
+                      psprintf("%s, %u slices, %u %s of a key",
+                               kSlicings[static_cast<int>(parameters.slicing)], parameters.slices,
+                               places(parameters), places(parameters) == 1 ? "place" : "places"),
+                      es);
+  if (lost != NIL) ExplainPropertyList("Lost", lost, es);
+}
+
 void explain_filter(Relation rel, ExplainState* es) {
   NamedFilter* filter = named_filter(RelationGetRelid(rel));
   use_filter(filter, Use::define);  // makes no state
@@ -152,7 +175,10 @@ void explain_filter(Relation rel, ExplainState* es) {
   } else {
     ExplainPropertyUInteger("Memory", nullptr, parameters.memory, es);
   }
-  ExplainPropertyFloat("Fill", "%", fill_of(filter->relation), 1, es);
+  if (is_remote(filter->relation))
+    explain_servers(filter->relation, es);
+  else
+    ExplainPropertyFloat("Fill", "%", fill_of(filter->relation), 1, es);
 }
 
 }  // namespace

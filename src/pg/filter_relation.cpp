@@ -16,6 +16,7 @@ extern "C" {
 }
 
 #include "streamfilter/core/hash.hpp"
+#include "streamfilter/core/placement.hpp"
 #include "streamfilter/pg/error.hpp"
 #include "streamfilter/pg/fdw.hpp"
 #include "streamfilter/pg/filter_options.hpp"
@@ -38,6 +39,7 @@ void read_class(FilterRelation* relation, int* attributes) {
             errmsg("relation with OID %u does not exist", relation->relid));
   auto* form = reinterpret_cast<Form_pg_class>(GETSTRUCT(tuple));
   relation->name = pstrdup(NameStr(form->relname));
+  relation->owner = form->relowner;
   const bool is_partition = form->relispartition;
   *attributes = form->relnatts;
   relation->uncommitted = is_uncommitted(tuple);
@@ -79,6 +81,11 @@ void check_slices(const FilterRelation* relation) {
     ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
             errmsg("filter \"%s\" cannot be cut into slices on several servers", relation->name),
             errdetail("Its fingerprints are the keys themselves."));
+  if (places(parameters) > 1 && parameters.kind != Kind::bloom)
+    ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+            errmsg("the keys of filter \"%s\" cannot have several places on several servers",
+                   relation->name),
+            errhint("Use slicing 'horizontal', kind bloom, or one server."));
 }
 
 [[noreturn]] void raise_servers(const FilterRelation* relation, const char* server,

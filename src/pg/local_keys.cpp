@@ -234,6 +234,22 @@ bool remember_local_key(NamedFilter* filter, const Element& element) {
   return !claim(filter, pending, element, applied, in_sight);
 }
 
+Claim claim_local_key(NamedFilter* filter, const Element& element) {
+  Pending* pending = find_pending(filter->slot, filter->slot_generation);
+  const OwnView view = own_view(pending, element);
+  if (view == OwnView::added) return Claim::set;
+  if (pending == nullptr) pending = begin(filter);
+  if (!claim(filter, pending, element, 0, false)) return Claim::taken;
+  return view == OwnView::untouched && is_in_filter(filter, element) ? Claim::set : Claim::unset;
+}
+
+bool put_local_key(NamedFilter* filter, const Element& element) {
+  const bool was_set = test_local_key(filter, element);
+  if (own_view(find_pending(filter->slot, filter->slot_generation), element) != OwnView::added)
+    append_pending(begin_change(filter), Change::add, element);
+  return was_set;
+}
+
 bool test_local_key(const NamedFilter* filter, const Element& element) {
   const Pending* pending = find_pending(filter->slot, filter->slot_generation);
   const OwnView view = own_view(pending, element);

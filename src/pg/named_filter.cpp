@@ -13,6 +13,7 @@ extern "C" {
 
 #include "streamfilter/core/filter.hpp"
 #include "streamfilter/pg/named_filter.hpp"
+#include "streamfilter/pg/remote_filter.hpp"
 #include "streamfilter/pg/saved_state.hpp"
 
 namespace streamfilter::pg {
@@ -37,7 +38,13 @@ void on_invalidation(Datum, Oid relid) {
   while (auto* filter = static_cast<NamedFilter*>(hash_seq_search(&scan))) filter->valid = false;
 }
 
+void on_server_change(Datum, int, uint32) { on_invalidation(static_cast<Datum>(0), InvalidOid); }
+
 void add_counters(NamedFilter* filter) {
+  if (filter->remote != nullptr) {
+    add_filter_counts(filter->relid, {filter->tested, filter->accepted, filter->discarded});
+    flush_slice_counts(filter->remote);
+  }
   if (filter->slot != nullptr && filter->slot->generation == filter->slot_generation) {
     if (filter->tested) pg_atomic_fetch_add_u64(&filter->slot->tested, filter->tested);
     if (filter->accepted) pg_atomic_fetch_add_u64(&filter->slot->accepted, filter->accepted);
@@ -88,6 +95,7 @@ void load(NamedFilter* filter) {
         column->type, column->collation,
         psprintf("column \"%s\" of filter \"%s\"", column->name, relation->name));
   }
+  RemoteFilter* remote = is_remote(relation) ? make_remote_filter(relation) : nullptr;
   MemoryContextSwitchTo(caller);
 
   MemoryContextSetParent(context, CacheMemoryContext);
@@ -99,6 +107,7 @@ void load(NamedFilter* filter) {
   check_key_rule(hashers, relation->key_count, filter->rule);
   filter->slot = nullptr;
   filter->header = nullptr;
+  filter->remote = remote;
   filter->checked_user = InvalidOid;
   filter->checked_rights = 0;
   ++filter->version;
@@ -113,6 +122,11 @@ void note_persistence(SavedState* saved, bool logged) {
 }
 
 void attach(NamedFilter* filter) {
+  if (filter->remote != nullptr) {
+    learn_seed(filter->remote);
+    filter->rule.seed = filter->remote->parameters.seed;
+    return;
+  }
   FilterSlot* slot = attach_slot(filter->relation);
   note_persistence(&slot->saved, filter->relation->host.persistence == Persistence::logged);
   if (slot->saved.follows) follow_log(slot, filter->relation);
@@ -180,6 +194,7 @@ NamedFilter* named_filter(Oid relid) {
     handles = hash_create("streamfilter handles", 16, &control,
                           HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
     CacheRegisterRelcacheCallback(on_invalidation, static_cast<Datum>(0));
+    CacheRegisterSyscacheCallback(FOREIGNSERVEROID, on_server_change, static_cast<Datum>(0));
     // Registered after those of the life cycle, so called before them: the counters are added before
     // a slot is freed.
     RegisterXactCallback(at_transaction_end, nullptr);
@@ -210,6 +225,14 @@ void count_judged(NamedFilter* filter, bool seen) {
 void count_tested(NamedFilter* filter) {
   note_dirty(filter);
   if (++filter->tested >= kFlushEvery) add_counters(filter);
+}
+
+void require_local(const NamedFilter* filter, const char* what) {
+  if (filter->remote == nullptr) return;
+  ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+          errmsg("%s cannot be used on filter \"%s\"", what, filter->relation->name),
+          errdetail("Its state is on another server."),
+          errhint("Use it there, on the filter of the same name."));
 }
 
 void flush_counters() {

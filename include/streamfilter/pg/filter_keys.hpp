@@ -1,5 +1,6 @@
 // The places where a key meets a filter, wherever its state is. All of these need use_filter first;
-// what they raise, and what a transaction that adds keys can expect, is told in local_keys.hpp.
+// what they raise, and what a transaction that adds keys can expect, is told in local_keys.hpp and
+// remote_keys.hpp.
 #pragma once
 
 #include "streamfilter/pg/named_filter.hpp"
@@ -13,6 +14,9 @@ void prefetch_key(const NamedFilter* filter, const Element& element);
 // Was the key seen? It is remembered now, once the transaction commits.
 bool remember_key(NamedFilter* filter, const Element& element);
 
+// The same for several keys, in their order: one message for all where the state is on another server.
+void remember_keys(NamedFilter* filter, const Element* elements, int count, bool* seen);
+
 // Was the key seen, by committed transactions or by this one?
 bool test_key(NamedFilter* filter, const Element& element);
 
@@ -23,6 +27,7 @@ bool erase_key(NamedFilter* filter, const Element& element);
 // Forgets everything at commit; the caller holds AccessExclusiveLock.
 void reset_filter(NamedFilter* filter);
 
+// These two work on state in this server only, and raise 0A000 for other filters.
 // Adds what a value remembers, at commit. Equal kind, parameters and seed are the caller's duty.
 void merge_into_filter(NamedFilter* filter, const Header* value);
 

@@ -1,6 +1,7 @@
 // What a filter relation (a foreign table of this extension) says: its definition and its columns.
 #pragma once
 
+#include "streamfilter/core/lost_places.hpp"
 #include "streamfilter/core/parameters.hpp"
 
 namespace streamfilter::pg {
@@ -19,13 +20,7 @@ enum class Persistence : uint8 { logged, unlogged };
 // The places of a key on several servers are asked all at once, or in turn until one says no.
 enum class Probe : uint8 { parallel, pipelined };
 
-// What a slice that cannot be reached makes of a key (distributed-filtering.txt, section 3.2).
-enum class LostRule : uint8 {
-  distinct,   // its bits count as unset
-  duplicate,  // its bits count as set
-  votes,      // a repeat if all bits within reach are set, and at least `least` are within reach
-  hybrid,     // while a slice is lost, a repeat if at least `least` bits within reach are set
-};
+// What is made of keys that have bits on a server that cannot be reached.
 struct LostSlice {
   LostRule rule = LostRule::distinct;
   uint32 least = 0;
@@ -54,6 +49,7 @@ struct FilterColumn {
 struct FilterRelation {
   Oid relid;
   Oid server;
+  Oid owner;
   const char* name;       // for messages
   Definition definition;  // complete; its seed counts only if seed_given
   HostOptions host;

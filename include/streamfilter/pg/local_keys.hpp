@@ -7,6 +7,10 @@
 
 namespace streamfilter::pg {
 
+// What the claim of a key meets: its bits are set, or not, or another transaction has added it and option
+// conflict calls that a repeat.
+enum class Claim : uint8 { unset, set, taken };
+
 // Gets the memory that judging a key needs on its way into the cache, for callers that know their
 // next keys.
 void prefetch_local_key(const NamedFilter* filter, const Element& element);
@@ -15,6 +19,14 @@ void prefetch_local_key(const NamedFilter* filter, const Element& element);
 // transaction has added is judged by option conflict; 'wait' may raise what waiting for a lock can
 // raise: 40P01, 55P03, 57014. Raises 53200, 54000 as reserve_pending does.
 bool remember_local_key(NamedFilter* filter, const Element& element);
+
+// For keys of which this filter has a part of the bits only (distributed-filtering.txt, section 3.1), so
+// that bits that are set do not tell whether the key was seen. Claims the key in any case: until this
+// transaction has ended, others judge it by option conflict. Errors as of remember_local_key.
+Claim claim_local_key(NamedFilter* filter, const Element& element);
+
+// The same without the claim, for a key that is claimed elsewhere. Were its bits set?
+bool put_local_key(NamedFilter* filter, const Element& element);
 
 // Was the key seen, by committed transactions or by this one?
 bool test_local_key(const NamedFilter* filter, const Element& element);

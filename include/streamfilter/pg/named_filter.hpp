@@ -18,6 +18,7 @@ struct NamedFilter {
   TypeHasher** hashers;  // one per key column
   FilterSlot* slot;      // nullptr until the filter is used for more than its definition
   Header* header;
+  struct RemoteFilter* remote;  // instead of these two, where the state is on other servers
   KeyRule rule;
 
   // The rest is private to named_filter.cpp.
@@ -63,6 +64,9 @@ inline bool hash_filter_key(const NamedFilter* filter, const Datum* values, cons
 // Count an answer: of a key that was to be remembered, or only looked up.
 void count_judged(NamedFilter* filter, bool seen);
 void count_tested(NamedFilter* filter);
+
+// Raises 0A000 if the state of the filter is on another server; `what` cannot be done there.
+void require_local(const NamedFilter* filter, const char* what);
 
 // Adds what this backend has counted to the counters in shared memory.
 void flush_counters();
