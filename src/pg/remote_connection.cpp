@@ -293,12 +293,14 @@ bool take_result(Connection* connection, PGresult* result, int number, ResultVis
 // Waits until the next answer is there, or the end of one (nullptr). False: lost.
 bool next_result(Connection* connection, Manner manner, PGresult** result) {
   while (PQisBusy(connection->pg)) {
-    if (!wait_for_socket(connection->pg, false, connection->deadline, manner)) {
-      lose(connection, "it does not answer in time");
-      return false;
-    }
+    const bool late = !wait_for_socket(connection->pg, false, connection->deadline, manner);
     if (!PQconsumeInput(connection->pg)) {
       lose(connection, PQerrorMessage(connection->pg));
+      return false;
+    }
+    // Its answer may have come while another server kept us waiting.
+    if (late && PQisBusy(connection->pg)) {
+      lose(connection, "it does not answer in time");
       return false;
     }
   }

@@ -242,7 +242,7 @@ $holder{a}->reload;
 sql(q{CREATE ROLE plain LOGIN; GRANT USAGE ON FOREIGN SERVER a TO plain; GRANT ALL ON SCHEMA public TO plain;
       CREATE USER MAPPING FOR plain SERVER a OPTIONS (user 'holder')});
 my $plain = q{SET ROLE plain; };
-sql($plain . q{CREATE FOREIGN TABLE of_plain (id int) SERVER a OPTIONS (kind 'bloom', memory '64kB')});
+sql($plain . q{CREATE FOREIGN TABLE of_plain (id int) SERVER a OPTIONS (kind 'bloom', memory '64kB', k '4')});
 ($ret, $out, $err) = $node->psql('postgres', q{SELECT streamfilter_seen('of_plain', 1)});
 like($err, qr/a password is required to connect to server "a"/, 'who is no superuser needs a password');
 sql(q{ALTER USER MAPPING FOR plain SERVER a OPTIONS (ADD password 'wrong-secret')});
@@ -259,7 +259,7 @@ like($err, qr/a password is required/, 'a password that is not asked for does no
 ($ret, $out, $err) = $node->psql('postgres',
 	q{CREATE SERVER nowhere FOREIGN DATA WRAPPER streamfilter OPTIONS (host '/nonexistent', connect_timeout '1s');
 	  CREATE USER MAPPING FOR CURRENT_USER SERVER nowhere;
-	  CREATE FOREIGN TABLE lost (id int) SERVER nowhere OPTIONS (kind 'bloom', memory '64kB');
+	  CREATE FOREIGN TABLE lost (id int) SERVER nowhere OPTIONS (kind 'bloom', memory '64kB', k '4');
 	  SELECT streamfilter_seen('lost', 1), streamfilter_seen('lost', 1);});
 is($out, 'f|f', 'a server that is nowhere is lost');
 like($err, qr/WARNING:  server "nowhere" is lost/, 'with a warning');
@@ -267,7 +267,7 @@ like($err, qr/WARNING:  server "nowhere" is lost/, 'with a warning');
 	q{CREATE SERVER wrong FOREIGN DATA WRAPPER streamfilter OPTIONS (host '} . $holder{a}->host
 	  . q{', port '} . $holder{a}->port . q{', dbname 'no_such');
 	  CREATE USER MAPPING FOR CURRENT_USER SERVER wrong;
-	  CREATE FOREIGN TABLE wrong (id int) SERVER wrong OPTIONS (kind 'bloom', memory '64kB');
+	  CREATE FOREIGN TABLE wrong (id int) SERVER wrong OPTIONS (kind 'bloom', memory '64kB', k '4');
 	  SELECT streamfilter_seen('wrong', 1);});
 like($err, qr/ERROR:  could not connect to server "wrong".*database "no_such" does not exist/s, 'no such database');
 ($ret, $out, $err) = $node->psql('postgres', 'DROP SERVER b');
