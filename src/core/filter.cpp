@@ -15,6 +15,11 @@ namespace {
 // Counting stops here: merging a filter with itself again and again must not wrap around.
 constexpr std::uint64_t kMostArrivals = std::uint64_t{1} << 62;
 
+// What a slice sees of an element.
+Element at_place(const Element& element, const Place& place) noexcept {
+  return {place.hash, element.importance, element.time};
+}
+
 }  // namespace
 
 void format_header(Header* header, const Parameters& parameters) noexcept {
@@ -82,9 +87,12 @@ bool check(const void* bytes, std::size_t length, Problem& problem) noexcept {
     const ConstSlice slice = slice_at(header, i);
     if (slice.state->arrivals > kMostArrivals || slice.state->novel > slice.state->arrivals ||
         !ops->check(parameters, slice) ||
-        (slice.state->arrivals == 0 && ops->estimate(parameters, slice).fill > 0))
+        (parameters.k1 == 0 && slice.state->arrivals == 0 &&
+         ops->estimate(parameters, slice).fill > 0))
       return problem.set(Error::corrupt, "damaged streamfilter: invalid state of slice %u", i);
   }
+  if (parameters.k1 > 0 && is_empty(header) && totals(header).estimate.fill > 0)
+    return problem.set(Error::corrupt, "damaged streamfilter: bits without keys");
   const unsigned char* at = static_cast<const unsigned char*>(bytes) + sizeof(Header) +
                             parameters.slices * parameters.slice_bytes;
   const unsigned char* end = static_cast<const unsigned char*>(bytes) + length;
@@ -95,23 +103,56 @@ bool check(const void* bytes, std::size_t length, Problem& problem) noexcept {
 
 void prefetch(const Header* header, const Element& element) noexcept {
   const Parameters& parameters = header->parameters;
-  if (const FilterOps* ops = find_ops(parameters.kind); ops->prefetch != nullptr)
-    ops->prefetch(parameters, slice_at(header, slice_of(parameters, element.hash)), element);
+  const FilterOps* ops = find_ops(parameters.kind);
+  if (ops->prefetch == nullptr) return;
+  for (unsigned i = 0; i < places(parameters); ++i) {
+    const Place place = place_of(parameters, element.hash, i);
+    ops->prefetch(parameters, slice_at(header, place.slice), at_place(element, place));
+  }
+}
+
+bool test_place(const Header* header, const Element& element, const Place& place) noexcept {
+  const Parameters& parameters = header->parameters;
+  return find_ops(parameters.kind)
+      ->test(parameters, slice_at(header, place.slice), at_place(element, place));
+}
+
+void put_in_place(Header* header, const Element& element, const Place& place) noexcept {
+  const Parameters& parameters = header->parameters;
+  find_ops(parameters.kind)
+      ->put(parameters, slice_at(header, place.slice), at_place(element, place));
+}
+
+void count_arrival(Header* header, std::uint32_t slice, bool seen) noexcept {
+  SliceState& state = *slice_at(header, slice).state;
+  const bool counts = state.arrivals < kMostArrivals;
+  state.arrivals += counts;
+  state.novel += counts && !seen;
 }
 
 bool test(const Header* header, const Element& element) noexcept {
   const Parameters& parameters = header->parameters;
-  return find_ops(parameters.kind)
-      ->test(parameters, slice_at(header, slice_of(parameters, element.hash)), element);
+  if (parameters.k1 == 0)
+    return find_ops(parameters.kind)
+        ->test(parameters, slice_at(header, slice_of(parameters, element.hash)), element);
+  for (unsigned i = 0; i < parameters.k1; ++i)
+    if (!test_place(header, element, place_of(parameters, element.hash, i))) return false;
+  return true;
 }
 
 bool insert(Header* header, const Element& element) noexcept {
   const Parameters& parameters = header->parameters;
-  const Slice slice = slice_at(header, slice_of(parameters, element.hash));
-  const bool seen = find_ops(parameters.kind)->insert(parameters, slice, element);
-  const bool counts = slice.state->arrivals < kMostArrivals;
-  slice.state->arrivals += counts;
-  slice.state->novel += counts && !seen;
+  if (parameters.k1 == 0) {
+    const std::uint32_t slice = slice_of(parameters, element.hash);
+    const bool seen =
+        find_ops(parameters.kind)->insert(parameters, slice_at(header, slice), element);
+    count_arrival(header, slice, seen);
+    return seen;
+  }
+  const bool seen = test(header, element);
+  for (unsigned i = 0; i < parameters.k1 && !seen; ++i)
+    put_in_place(header, element, place_of(parameters, element.hash, i));
+  count_arrival(header, place_of(parameters, element.hash, 0).slice, seen);
   return seen;
 }
 
@@ -142,13 +183,19 @@ bool is_empty(const Header* header) noexcept {
   return true;
 }
 
+// A new key is mistaken for another if all its places are, which lie anywhere in one part.
 void add_slice(Totals& totals, const Parameters& parameters, ConstSlice slice) noexcept {
   const Estimate one = find_ops(parameters.kind)->estimate(parameters, slice);
+  const std::uint32_t part = slices_of_part(parameters);
+  const double k1 = places(parameters);
   totals.arrivals += slice.state->arrivals;
   totals.novel += slice.state->novel;
   totals.estimate.fill += one.fill / parameters.slices;
-  totals.estimate.fpr += one.fpr / parameters.slices;
-  totals.estimate.distinct += one.distinct;
+  totals.estimate.distinct += one.distinct / k1;
+  totals.place_fpr += one.fpr / part;
+  if (++totals.slices % part != 0) return;
+  totals.estimate.fpr += std::pow(totals.place_fpr, k1) / parts_of(parameters);
+  totals.place_fpr = 0;
 }
 
 Totals totals(const Header* header) noexcept {

@@ -15,7 +15,6 @@ extern "C" {
 #include <initializer_list>
 
 #include "streamfilter/core/filter.hpp"
-#include "streamfilter/core/placement.hpp"
 #include "streamfilter/pg/fdw.hpp"
 #include "streamfilter/pg/lost_servers.hpp"
 #include "streamfilter/pg/named_filter.hpp"
@@ -142,8 +141,6 @@ double fill_of(const FilterRelation* relation) {
 
 // Where the state is, and which of these servers cannot be reached now.
 void explain_servers(const FilterRelation* relation, ExplainState* es) {
-  static constexpr const char* kSlicings[] = {"horizontal", "vertical", "diced"};
-  const Parameters& parameters = relation->definition.parameters;
   List* names = NIL;
   List* lost = NIL;
   for (int i = 0; i < relation->server_count; ++i) {
@@ -152,12 +149,19 @@ void explain_servers(const FilterRelation* relation, ExplainState* es) {
     if (is_lost(server_state(relation->servers[i]))) lost = lappend(lost, name);
   }
   ExplainPropertyList("Servers", names, es);
-  ExplainPropertyText("Slicing",
-                      psprintf("%s, %u slices, %u %s of a key",
-                               kSlicings[static_cast<int>(parameters.slicing)], parameters.slices,
-                               places(parameters), places(parameters) == 1 ? "place" : "places"),
-                      es);
   if (lost != NIL) ExplainPropertyList("Lost", lost, es);
+}
+
+// Where the bits of a key lie; nullptr: in one slice.
+const char* slicing_of(const Parameters& parameters) {
+  if (parameters.k1 == 0) return nullptr;
+  if (parameters.slicing == Slicing::vertical)
+    return psprintf("vertical, %u slices", parameters.slices);
+  if (parameters.slicing == Slicing::horizontal)
+    return psprintf("%u x %u bits, %u slices", parameters.k1, parameters.k2, parameters.slices);
+  char slices[32];
+  print_slices(parameters, slices, sizeof slices);
+  return psprintf("diced %s, %s slices", parameters.dice == Dice::hv ? "h-v" : "v-h", slices);
 }
 
 void explain_filter(Relation rel, ExplainState* es) {
@@ -175,6 +179,7 @@ void explain_filter(Relation rel, ExplainState* es) {
   } else {
     ExplainPropertyUInteger("Memory", nullptr, parameters.memory, es);
   }
+  if (const char* slicing = slicing_of(parameters)) ExplainPropertyText("Slicing", slicing, es);
   if (is_remote(filter->relation))
     explain_servers(filter->relation, es);
   else

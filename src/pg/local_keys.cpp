@@ -9,6 +9,7 @@ extern "C" {
 }
 
 #include "streamfilter/core/filter.hpp"
+#include "streamfilter/pg/key_places.hpp"
 #include "streamfilter/pg/local_keys.hpp"
 #include "streamfilter/pg/pending.hpp"
 #include "streamfilter/pg/play_changes.hpp"
@@ -18,6 +19,8 @@ namespace streamfilter::pg {
 namespace {
 
 bool is_in_filter(const NamedFilter* filter, const Element& element) {
+  if (filter->header->parameters.k1 > 0)
+    return test_in_slices(filter->slot, filter->header, element);
   LWLock* lock = slice_lock(filter->slot, slice_of(filter->header->parameters, element.hash));
   LWLockAcquire(lock, LW_SHARED);
   const bool seen = test(filter->header, element);

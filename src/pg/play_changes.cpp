@@ -1,6 +1,7 @@
 #include "streamfilter/pg/pg.hpp"
 
 #include "streamfilter/core/filter.hpp"
+#include "streamfilter/pg/key_places.hpp"
 #include "streamfilter/pg/play_changes.hpp"
 
 namespace streamfilter::pg {
@@ -86,6 +87,16 @@ void play_group(const KeyLog* log, uint32 start, uint32 count, Header* header, S
   lock->release();
 }
 
+// Keys with several places, of kinds that only add: one after the other, each slice by slice.
+void play_places(const KeyLog* log, uint32 start, uint32 count, Header* header,
+                 const FilterSlot* slot) {
+  for (uint32 i = start; i < start + count; ++i)
+    if (slot != nullptr)
+      insert_in_slices(slot, header, element_at(log, i));
+    else
+      insert(header, element_at(log, i));
+}
+
 }  // namespace
 
 void play_changes(const KeyLog* log, Header* header, const FilterSlot* slot) {
@@ -112,7 +123,10 @@ void play_changes(const KeyLog* log, Header* header, const FilterSlot* slot) {
     while (count < Group::kMost && position + count < log->count &&
            !is_merge(log, position + count))
       ++count;
-    play_group(log, position, count, header, &lock);
+    if (header->parameters.k1 > 0)
+      play_places(log, position, count, header, slot);
+    else
+      play_group(log, position, count, header, &lock);
     position += count;
   }
 }

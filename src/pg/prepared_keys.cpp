@@ -10,6 +10,7 @@ extern "C" {
 }
 
 #include "streamfilter/core/filter.hpp"
+#include "streamfilter/pg/key_places.hpp"
 #include "streamfilter/pg/prepared_keys.hpp"
 #include "streamfilter/pg/settings.hpp"
 
@@ -61,10 +62,7 @@ void apply(const PreparedKey& key) {
   element.hash = key.hash;
   element.importance = key.importance;
   element.time = key.time;
-  LWLock* lock = slice_lock(slot, slice_of(header->parameters, key.hash));
-  LWLockAcquire(lock, LW_EXCLUSIVE);
-  insert(header, element);
-  LWLockRelease(lock);
+  insert_in_slices(slot, header, element);
   pg_atomic_fetch_add_u64(&slot->applied, 1);
 }
 
