@@ -55,6 +55,38 @@ COMMENT ON VIEW streamfilter_stats
 IS 'what every filter of this database is, holds and has done';
 GRANT SELECT ON streamfilter_stats TO PUBLIC;
 
+CREATE FUNCTION streamfilter_tune(filter oid)
+RETURNS TABLE (factor double precision, memory bigint, found bigint,
+  fnr double precision, fnr_low double precision, fnr_high double precision)
+LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED ROWS 5
+AS 'MODULE_PATHNAME';
+COMMENT ON FUNCTION streamfilter_tune(oid)
+IS 'the rows of the view streamfilter_tuning for one filter';
+
+CREATE VIEW streamfilter_tuning AS
+SELECT s.filter, tuned.*
+FROM streamfilter_stats s
+CROSS JOIN LATERAL streamfilter_tune(s.filter) AS tuned;
+COMMENT ON VIEW streamfilter_tuning
+IS 'what filters would have missed with less and more memory, by what they have found so far';
+GRANT SELECT ON streamfilter_tuning TO PUBLIC;
+
+CREATE FUNCTION streamfilter_tree_node(filter oid,
+  OUT parent regclass, OUT level int, OUT accesses bigint, OUT hits bigint)
+LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED
+AS 'MODULE_PATHNAME';
+COMMENT ON FUNCTION streamfilter_tree_node(oid)
+IS 'one row of the view streamfilter_tree; NULL for a filter that is in no tree';
+
+CREATE VIEW streamfilter_tree AS
+SELECT stat.filter, node.*
+FROM streamfilter_stats AS stat
+CROSS JOIN LATERAL streamfilter_tree_node(stat.filter) AS node
+WHERE node.level IS NOT NULL;
+COMMENT ON VIEW streamfilter_tree
+IS 'the nodes of trees of filters: how often a key has come to each, and how many repeats each has found';
+GRANT SELECT ON streamfilter_tree TO PUBLIC;
+
 -- ---- watching DDL ----------------------------------------------------------------------------------
 
 CREATE FUNCTION streamfilter_check_ddl() RETURNS event_trigger

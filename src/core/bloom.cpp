@@ -224,10 +224,12 @@ bool has(const Parameters& p, ConstBits bits, std::uint64_t hash) noexcept {
 }
 
 // The newest filter's: with `grow`, most keys of late are there.
-void prefetch(const Parameters& p, ConstSlice slice, const Element& element) noexcept {
+void prefetch(const Parameters& p, ConstSlice slice, const Element& element,
+              Prefetches& prefetches) noexcept {
   prefetch_cells(p, slice.body + newest(*slice.state) * filter_bytes(p), filter_bytes(p),
                  element.hash, own_k(p),
-                 p.layout == Layout::blocked ? p.integer(kLineBits) : p.integer(kBits), 1);
+                 p.layout == Layout::blocked ? p.integer(kLineBits) : p.integer(kBits), 1,
+                 prefetches);
 }
 
 bool test(const Parameters& p, ConstSlice slice, const Element& element) noexcept {

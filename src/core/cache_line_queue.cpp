@@ -326,6 +326,22 @@ void bring_up(const Parameters& p, SliceState& state, unsigned char* line) noexc
 
 // ---- operations
 
+// Places are in the order of last sight unless another one is asked for.
+unsigned places(const Parameters& p) noexcept {
+  return p.integer(kPolicy) == lru && !has_importance(p)
+             ? static_cast<unsigned>(p.integer(kBucket))
+             : 0;
+}
+
+[[gnu::always_inline]] inline unsigned find_place(const Parameters& p, const ConstSlice& slice,
+                                                  const Element& element) noexcept {
+  if (has_window(p) && !find_in_window(p, slice, element)) return kNoPosition;
+  const Place place(p, slice.bytes, element.hash);
+  LineVector reach;
+  if (!place.queue(slice.body).find<true>(place.fingerprint, reach)) return kNoPosition;
+  return last_place(reach, place.width);
+}
+
 // Where the machine has registers of 64 bytes a line takes one; the same source is compiled for
 // them, too.
 #if defined(__x86_64__)
@@ -356,6 +372,11 @@ FOR_WIDE_REGISTERS bool enter_specially_wide(const Parameters& p, const Slice& s
   return enter_specially(p, slice, element);
 }
 
+FOR_WIDE_REGISTERS unsigned find_place_wide(const Parameters& p, const ConstSlice& slice,
+                                            const Element& element) noexcept {
+  return find_place(p, slice, element);
+}
+
 [[gnu::noinline]] bool test_in_window(const Parameters& p, const ConstSlice& slice,
                                       const Element& element) noexcept {
   return kHasWideRegisters ? find_in_window_wide(p, slice, element)
@@ -368,8 +389,9 @@ FOR_WIDE_REGISTERS bool enter_specially_wide(const Parameters& p, const Slice& s
                            : enter_specially(p, slice, element);
 }
 
-void prefetch(const Parameters& p, ConstSlice slice, const Element& element) noexcept {
-  __builtin_prefetch(slice.body + Place(p, slice.bytes, element.hash).line);
+void prefetch(const Parameters& p, ConstSlice slice, const Element& element,
+              Prefetches& prefetches) noexcept {
+  prefetches.add(slice.body + Place(p, slice.bytes, element.hash).line);
 }
 
 bool test(const Parameters& p, ConstSlice slice, const Element& element) noexcept {
@@ -380,6 +402,10 @@ bool test(const Parameters& p, ConstSlice slice, const Element& element) noexcep
 bool insert(const Parameters& p, Slice slice, const Element& element) noexcept {
   if (has_window(p) || has_importance(p)) return insert_specially(p, slice, element);
   return kHasWideRegisters ? enter_wide(p, slice, element) : enter(p, slice, element);
+}
+
+unsigned place(const Parameters& p, const ConstSlice& slice, const Element& element) noexcept {
+  return kHasWideRegisters ? find_place_wide(p, slice, element) : find_place(p, slice, element);
 }
 
 // A key without a time had the clock's, which is not known any more: rather accept a repeat.
@@ -614,6 +640,9 @@ const FilterOps clq_ops = {
     fpr_bound,
     fnr_at,
     predict,
+    /*put=*/nullptr,
+    places,
+    place,
 };
 
 }  // namespace streamfilter

@@ -101,13 +101,14 @@ bool check(const void* bytes, std::size_t length, Problem& problem) noexcept {
   return true;
 }
 
-void prefetch(const Header* header, const Element& element) noexcept {
+void prefetch(const Header* header, const Element& element, Prefetches& prefetches) noexcept {
   const Parameters& parameters = header->parameters;
   const FilterOps* ops = find_ops(parameters.kind);
   if (ops->prefetch == nullptr) return;
   for (unsigned i = 0; i < places(parameters); ++i) {
     const Place place = place_of(parameters, element.hash, i);
-    ops->prefetch(parameters, slice_at(header, place.slice), at_place(element, place));
+    ops->prefetch(parameters, slice_at(header, place.slice), at_place(element, place),
+                  prefetches);
   }
 }
 
@@ -138,6 +139,20 @@ bool test(const Header* header, const Element& element) noexcept {
   for (unsigned i = 0; i < parameters.k1; ++i)
     if (!test_place(header, element, place_of(parameters, element.hash, i))) return false;
   return true;
+}
+
+unsigned positions_of_bucket(const Parameters& parameters) noexcept {
+  const FilterOps* ops = find_ops(parameters.kind);
+  return ops->places != nullptr ? ops->places(parameters) : 0;
+}
+
+bool test(const Header* header, const Element& element, unsigned& place) noexcept {
+  const Parameters& parameters = header->parameters;
+  place = kNoPosition;
+  if (positions_of_bucket(parameters) == 0) return test(header, element);
+  place = find_ops(parameters.kind)
+              ->place(parameters, slice_at(header, slice_of(parameters, element.hash)), element);
+  return place != kNoPosition;
 }
 
 bool insert(Header* header, const Element& element) noexcept {

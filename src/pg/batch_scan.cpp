@@ -81,7 +81,6 @@ void read_row_key(CustomScanState* node, int i) {
     state->row[j].value = ExecEvalExpr(state->values[j], context, &state->row[j].isnull);
   state->has_key[i] = read_key(&state->call, state->row, &state->elements[i]);
   MemoryContextSwitchTo(caller);
-  if (state->has_key[i]) prefetch_key(state->call.filter, state->elements[i]);
 }
 
 // Reads the next rows; false if there are none.
@@ -101,7 +100,9 @@ bool read_batch(CustomScanState* node) {
     read_row_key(node, state->rows);
     ++state->rows;
   }
-  return state->rows > 0;
+  if (state->rows == 0) return false;
+  prefetch_keys(state->call.filter, state->elements, state->has_key, state->rows);
+  return true;
 }
 
 TupleTableSlot* next_row(ScanState* scan) {

@@ -22,6 +22,7 @@ extern "C" {
 #include "streamfilter/pg/filter_options.hpp"
 #include "streamfilter/pg/key_hash.hpp"
 #include "streamfilter/pg/saved_state.hpp"
+#include "streamfilter/pg/tree_ddl.hpp"
 #include "streamfilter/pg/trigger.hpp"
 
 namespace streamfilter::pg {
@@ -45,8 +46,10 @@ void on_object_access(ObjectAccessType access, Oid class_id, Oid object, int sub
   if (previous_object_access) previous_object_access(access, class_id, object, sub_id, arg);
   if (access != OAT_DROP || sub_id != 0 || shared_state == nullptr) return;
   if (class_id == RelationRelationId && get_rel_relkind(object) == RELKIND_FOREIGN_TABLE &&
-      is_filter(object))
+      is_filter(object)) {
     delete_saved_state(object);
+    leave_tree(object);
+  }
   if (class_id == RelationRelationId && has_slot(MyDatabaseId, object))
     drop_at_commit(MyDatabaseId, object);
   else if (class_id == DatabaseRelationId && has_slot(object, InvalidOid))
@@ -170,12 +173,24 @@ void check_filter(const RangeVar* name, bool altered) {
   check_keys(relation);
   check_roles(relation);
   check_servers(relation);
+  check_tree(relation);
   const bool kept = altered && peek_slot(relation) != nullptr;
   if (altered && !kept) warn_if_emptied(relation);
   if (!kept) check_memory_limit(relation);
   if (is_remote(relation)) return;
   if (!kept) check_memory(relation);
   if (altered) save_if_due(relation);
+}
+
+// After RENAME or SET SCHEMA; `before` is its name before.
+void check_renamed(const RangeVar* before, char* schema, char* relation) {
+  RangeVar name = *before;
+  if (schema != nullptr) name.schemaname = schema;
+  if (relation != nullptr) name.relname = relation;
+  const Oid relid = RangeVarGetRelid(&name, NoLock, true);
+  if (!OidIsValid(relid) || !is_filter(relid)) return;
+  warn_of_lost_children(relid);
+  check_tree(load_filter_relation(relid));
 }
 
 }  // namespace
@@ -198,6 +213,14 @@ SF_FUNCTION(streamfilter_check_ddl) {
     check_filter(castNode(CreateForeignTableStmt, statement)->base.relation, false);
   else if (IsA(statement, AlterTableStmt))
     check_filter(castNode(AlterTableStmt, statement)->relation, true);
+  else if (IsA(statement, RenameStmt) && castNode(RenameStmt, statement)->relation != nullptr &&
+           castNode(RenameStmt, statement)->subname == nullptr)
+    check_renamed(castNode(RenameStmt, statement)->relation, nullptr,
+                  castNode(RenameStmt, statement)->newname);
+  else if (IsA(statement, AlterObjectSchemaStmt) &&
+           castNode(AlterObjectSchemaStmt, statement)->relation != nullptr)
+    check_renamed(castNode(AlterObjectSchemaStmt, statement)->relation,
+                  castNode(AlterObjectSchemaStmt, statement)->newschema, nullptr);
   else if (IsA(statement, CreateTrigStmt))
     check_created_trigger(castNode(CreateTrigStmt, statement));
   PG_RETURN_NULL();

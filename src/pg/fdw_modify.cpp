@@ -20,6 +20,7 @@ extern "C" {
 #include "streamfilter/pg/element.hpp"
 #include "streamfilter/pg/fdw.hpp"
 #include "streamfilter/pg/filter_keys.hpp"
+#include "streamfilter/pg/tree_ddl.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -195,8 +196,9 @@ TupleTableSlot** exec_foreign_batch_insert(EState*, ResultRelInfo* target, Tuple
   MemoryContext caller = MemoryContextSwitchTo(state->row_memory);
   for (int i = 0; i < *count; ++i) {
     has_key[i] = read_row(state, slots[i], &elements[keys]);
-    if (has_key[i]) prefetch_key(state->filter, elements[keys++]);
+    keys += has_key[i];
   }
+  prefetch_keys(state->filter, elements, nullptr, keys);
   MemoryContextSwitchTo(caller);
   MemoryContextReset(state->row_memory);
   remember_keys(state->filter, elements, keys, seen);
@@ -224,10 +226,14 @@ void end_foreign_modify(EState*, ResultRelInfo* target) {
 }
 
 void exec_foreign_truncate(List* relations, DropBehavior, bool) {
+  List* relids = NIL;
   ListCell* cell;
-  foreach (cell, relations) {
-    NamedFilter* filter = named_filter(RelationGetRelid(static_cast<Relation>(lfirst(cell))));
+  foreach (cell, relations)
+    relids = lappend_oid(relids, RelationGetRelid(static_cast<Relation>(lfirst(cell))));
+  foreach (cell, relids) {
+    NamedFilter* filter = named_filter(lfirst_oid(cell));
     use_filter(filter, Use::define);
+    warn_of_remembering_children(filter->relid, relids);
     require_shared_state();
     if (!is_remote(filter->relation) && peek_slot(filter->relation) == nullptr)
       continue;  // nothing to forget

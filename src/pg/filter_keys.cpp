@@ -3,19 +3,18 @@
 #include "streamfilter/pg/filter_keys.hpp"
 #include "streamfilter/pg/local_keys.hpp"
 #include "streamfilter/pg/remote_keys.hpp"
+#include "streamfilter/pg/tree_keys.hpp"
 
 namespace streamfilter::pg {
 
-void prefetch_key(const NamedFilter* filter, const Element& element) {
-  if (filter->remote == nullptr) prefetch_local_key(filter, element);
+void prefetch_keys(const NamedFilter* filter, const Element* elements, const bool* has_key,
+                   int count) {
+  if (filter->remote == nullptr) prefetch_local_keys(filter, elements, has_key, count);
 }
 
 bool remember_key(NamedFilter* filter, const Element& element) {
-  bool seen;
-  if (filter->remote != nullptr)
-    remember_remote_keys(filter, &element, 1, &seen);
-  else
-    seen = remember_local_key(filter, element);
+  const bool seen = filter->tree != nullptr ? remember_in_tree(filter, element)
+                                            : remember_node_key(filter, element);
   count_judged(filter, seen);
   return seen;
 }
@@ -30,8 +29,8 @@ void remember_keys(NamedFilter* filter, const Element* elements, int count, bool
 }
 
 bool test_key(NamedFilter* filter, const Element& element) {
-  const bool seen = filter->remote != nullptr ? test_remote_key(filter, element)
-                                              : test_local_key(filter, element);
+  const bool seen =
+      filter->tree != nullptr ? test_in_tree(filter, element) : test_node_key(filter, element);
   count_tested(filter);
   return seen;
 }
@@ -47,12 +46,34 @@ void reset_filter(NamedFilter* filter) {
 
 void merge_into_filter(NamedFilter* filter, const Header* value) {
   require_local(filter, "streamfilter_merge");
-  merge_into_local_filter(filter, value);
+  filter->tree != nullptr ? merge_into_tree(filter, value) : merge_into_node(filter, value);
 }
 
 Header* copy_filter(NamedFilter* filter) {
   require_local(filter, "streamfilter_value");
   return copy_local_filter(filter);
+}
+
+bool remember_node_key(NamedFilter* filter, const Element& element) {
+  if (filter->remote == nullptr) return remember_local_key(filter, element);
+  bool seen;
+  remember_remote_keys(filter, &element, 1, &seen);
+  return seen;
+}
+
+bool claim_node_key(NamedFilter* filter, const Element& element) {
+  return claim_local_key(filter, element);
+}
+
+void put_node_key(NamedFilter* filter, const Element& element) { put_local_key(filter, element); }
+
+bool test_node_key(const NamedFilter* filter, const Element& element) {
+  return filter->remote != nullptr ? test_remote_key(filter, element)
+                                   : test_local_key(filter, element);
+}
+
+void merge_into_node(NamedFilter* filter, const Header* value) {
+  merge_into_local_filter(filter, value);
 }
 
 }  // namespace streamfilter::pg

@@ -16,6 +16,7 @@ extern "C" {
 #include "streamfilter/pg/error.hpp"
 #include "streamfilter/pg/filter_options.hpp"
 #include "streamfilter/pg/server_options.hpp"
+#include "streamfilter/pg/tree_options.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -94,7 +95,7 @@ void set_or_raise(Definition* definition, HostOptions* host, DefElem* option) {
       read_host_option(option, kProbeOption, &host->probe) ||
       read_lost_slice(option, &host->lost_slice) ||
       read_text_option(option, "servers", &host->servers) ||
-      read_text_option(option, "producer", &host->producer))
+      read_text_option(option, "producer", &host->producer) || read_tree_option(option, host))
     return;
   Problem problem;
   if (!set_option(*definition, option->defname, defGetString(option), problem)) raise(problem);
@@ -145,6 +146,7 @@ Definition read_table_options(List* options, HostOptions* host) {
   spread_slices(&definition, host);
   Problem problem;
   if (!complete(definition, problem)) raise(problem);
+  check_tree_options(options, definition, *host);
   return definition;
 }
 

@@ -22,6 +22,7 @@ extern "C" {
 #include "streamfilter/pg/filter_options.hpp"
 #include "streamfilter/pg/filter_relation.hpp"
 #include "streamfilter/pg/server_options.hpp"
+#include "streamfilter/pg/tree.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -121,6 +122,10 @@ void read_servers(FilterRelation* relation) {
     relation->servers[relation->server_count++] = server->serverid;
   }
   check_slices(relation);
+  if (is_remote(relation) && relation->host.parent != nullptr)
+    ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+            errmsg("filter \"%s\" cannot be in a tree", relation->name),
+            errdetail("The nodes of a tree are all on one server, and it is on another."));
 }
 
 void read_columns(FilterRelation* relation, int attributes) {
@@ -206,7 +211,14 @@ FilterRelation* load_filter_relation(Oid relid) {
   read_columns(relation, attributes);
   assign_roles(relation);
   relation->signature = signature_of(relation);
+  place_in_tree(relation);
   return relation;
+}
+
+void adopt_seed(FilterRelation* relation, uint64 seed) {
+  relation->definition.parameters.seed = seed;
+  relation->definition.seed_given = true;
+  relation->signature = signature_of(relation);
 }
 
 uint64 memory_of_server(Oid server, Oid except) {

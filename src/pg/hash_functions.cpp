@@ -63,8 +63,8 @@ Datum answer(FunctionCallInfo fcinfo, Use use, const char* function, Judge&& jud
     elements[i].hash = static_cast<uint64>(DatumGetInt64(hashes[i]));
     if (times != nullptr) elements[i].time = DatumGetInt64(times[i]);
     if (importances != nullptr) elements[i].importance = DatumGetFloat8(importances[i]);
-    prefetch_key(filter, elements[i]);
   }
+  prefetch_keys(filter, elements, nullptr, count);
   auto* answers = static_cast<Datum*>(palloc(sizeof(Datum) * Max(count, 1)));
   auto* isnull = static_cast<bool*>(palloc(sizeof(bool) * Max(count, 1)));
   for (int i = 0; i < count; ++i) {
@@ -126,9 +126,9 @@ SF_FUNCTION(streamfilter_hashes_claim) {
   prevent_if_read_only("streamfilter_hashes_claim()");
   return answer(fcinfo, Use::remember, "streamfilter_hashes_claim",
                 [](NamedFilter* filter, const Element& element) {
-                  const Claim claim = claim_local_key(filter, element);
-                  count_judged(filter, claim != Claim::unset);
-                  return claim == Claim::taken ? kTaken : say(claim == Claim::set);
+                  const PartClaim claim = claim_part_of_key(filter, element);
+                  count_judged(filter, claim != PartClaim::unset);
+                  return claim == PartClaim::taken ? kTaken : say(claim == PartClaim::set);
                 });
 }
 
@@ -137,7 +137,7 @@ SF_FUNCTION(streamfilter_hashes_put) {
   prevent_if_read_only("streamfilter_hashes_put()");
   return answer(fcinfo, Use::remember, "streamfilter_hashes_put",
                 [](NamedFilter* filter, const Element& element) {
-                  const bool was_set = put_local_key(filter, element);
+                  const bool was_set = put_part_of_key(filter, element);
                   count_judged(filter, was_set);
                   return say(was_set);
                 });

@@ -30,13 +30,15 @@ bool is_in_filter(const NamedFilter* filter, const Element& element) {
 
 // Was the key seen? If so, the filter learns that it was seen again. This takes no commit: the key
 // is remembered anyway.
-bool touch(const NamedFilter* filter, const Element& element) {
+bool touch(NamedFilter* filter, const Element& element) {
   if (!ops_of(filter->header).learns_from_repeats) return is_in_filter(filter, element);
   LWLock* lock = slice_lock(filter->slot, slice_of(filter->header->parameters, element.hash));
+  unsigned place;
   LWLockAcquire(lock, LW_EXCLUSIVE);
-  const bool seen = test(filter->header, element);
+  const bool seen = test(filter->header, element, place);
   if (seen) insert(filter->header, element);
   LWLockRelease(lock);
+  if (place != kNoPosition) count_found(filter, place);
   return seen;
 }
 
@@ -210,6 +212,15 @@ Owner find_arriving(const NamedFilter* filter, const Element& element) {
   return arrives ? owner : 0;
 }
 
+// Where judging a key will look.
+void prefetch_places(const NamedFilter* filter, const Pending* pending, const Element& element,
+                     Prefetches& prefetches) {
+  prefetch(filter->header, element, prefetches);
+  if (pending != nullptr) prefetch_place(&pending->log, element.hash, prefetches);
+  if (pending == nullptr || !pending->overflowed)
+    prefetch_in_flight(in_flight_tag(filter->slot_generation, element.hash), prefetches);
+}
+
 Pending* begin_change(NamedFilter* filter) {
   Pending* pending = begin(filter);
   reserve_pending(pending);
@@ -221,7 +232,6 @@ Pending* begin_change(NamedFilter* filter) {
 bool remember_local_key(NamedFilter* filter, const Element& element) {
   FilterSlot* slot = filter->slot;
   Pending* pending = find_pending(slot, filter->slot_generation);
-  prefetch(filter->header, element);
   const OwnView view = own_view(pending, element);
   if (view == OwnView::added) {
     if (ops_of(filter->header).learns_from_repeats) {
@@ -237,19 +247,29 @@ bool remember_local_key(NamedFilter* filter, const Element& element) {
   return !claim(filter, pending, element, applied, in_sight);
 }
 
-Claim claim_local_key(NamedFilter* filter, const Element& element) {
-  Pending* pending = find_pending(filter->slot, filter->slot_generation);
-  const OwnView view = own_view(pending, element);
-  if (view == OwnView::added) return Claim::set;
-  if (pending == nullptr) pending = begin(filter);
-  if (!claim(filter, pending, element, 0, false)) return Claim::taken;
-  return view == OwnView::untouched && is_in_filter(filter, element) ? Claim::set : Claim::unset;
+bool claim_local_key(NamedFilter* filter, const Element& element) {
+  Pending* pending = begin(filter);
+  return own_view(pending, element) == OwnView::added || claim(filter, pending, element, 0, false);
 }
 
-bool put_local_key(NamedFilter* filter, const Element& element) {
-  const bool was_set = test_local_key(filter, element);
-  if (own_view(find_pending(filter->slot, filter->slot_generation), element) != OwnView::added)
+void put_local_key(NamedFilter* filter, const Element& element) {
+  const Pending* pending = find_pending(filter->slot, filter->slot_generation);
+  if (own_view(pending, element) != OwnView::added)
     append_pending(begin_change(filter), Change::add, element);
+}
+
+PartClaim claim_part_of_key(NamedFilter* filter, const Element& element) {
+  const OwnView view =
+      own_view(find_pending(filter->slot, filter->slot_generation), element);
+  if (view == OwnView::added) return PartClaim::set;
+  if (!claim_local_key(filter, element)) return PartClaim::taken;
+  return view == OwnView::untouched && is_in_filter(filter, element) ? PartClaim::set
+                                                                     : PartClaim::unset;
+}
+
+bool put_part_of_key(NamedFilter* filter, const Element& element) {
+  const bool was_set = test_local_key(filter, element);
+  put_local_key(filter, element);
   return was_set;
 }
 
@@ -261,10 +281,17 @@ bool test_local_key(const NamedFilter* filter, const Element& element) {
   return find_arriving(filter, element) != 0 || is_in_filter(filter, element);
 }
 
-void prefetch_local_key(const NamedFilter* filter, const Element& element) {
-  prefetch(filter->header, element);
-  if (const Pending* pending = find_pending(filter->slot, filter->slot_generation))
-    prefetch_change(&pending->log, element.hash);
+void prefetch_local_keys(const NamedFilter* filter, const Element* elements, const bool* has_key,
+                         int count) {
+  const Pending* pending = find_pending(filter->slot, filter->slot_generation);
+  Prefetches prefetches;
+  for (int i = 0; i < count; ++i)
+    if (has_key == nullptr || has_key[i]) prefetch_places(filter, pending, elements[i], prefetches);
+  prefetches.start();
+  if (pending == nullptr) return;
+  for (int i = 0; i < count; ++i)
+    if (has_key == nullptr || has_key[i]) prefetch_change(&pending->log, elements[i].hash, prefetches);
+  prefetches.start();
 }
 
 bool erase_local_key(NamedFilter* filter, const Element& element) {

@@ -47,22 +47,37 @@ void pop_mark(Pending* pending) {
   pfree(mark);
 }
 
+// Takes the keys of all changes from `keep` on out of the table of keys in flight. Returns how many were
+// there.
+uint32 withdraw_from(Pending* pending, uint32 keep) {
+  InFlightKey keys[kMostRemoved];
+  uint32 count = 0, removed = 0;
+  const uint32 announced = pending->announced;
+  for (uint32 i = keep; removed + count < announced && i < pending->log.count; ++i) {
+    LogEntry* entry = entry_at(&pending->log, i);
+    if (!entry->announced) continue;
+    entry->announced = 0;
+    keys[count++] = {in_flight_tag(pending->generation, entry->hash),
+                     pending->owners[entry->owner]};
+    if (count < kMostRemoved) continue;
+    remove_in_flight(keys, count);
+    removed += count;
+    count = 0;
+  }
+  remove_in_flight(keys, count);
+  pending->announced -= removed + count;
+  return removed + count;
+}
+
 // Takes the keys of all changes from `keep` on away.
 void retract(Pending* pending, uint32 keep) {
-  uint32 announced = 0, unannounced = 0;
-  for (uint32 i = keep; i < pending->log.count; ++i) {
-    const LogEntry* entry = entry_at(&pending->log, i);
-    if (!is_key(entry)) continue;
-    entry->announced ? ++announced : ++unannounced;
-    if (entry->announced)
-      remove_in_flight(in_flight_tag(pending->generation, entry->hash),
-                       pending->owners[entry->owner]);
-  }
-  pending->announced -= announced;
+  uint32 keys = 0;
+  for (uint32 i = keep; i < pending->log.count; ++i) keys += is_key(entry_at(&pending->log, i));
+  const uint32 unannounced = keys - withdraw_from(pending, keep);
   pending->unannounced -= unannounced;
   if (is_alive(pending)) {
     pg_atomic_fetch_sub_u64(&pending->slot->unannounced, unannounced);
-    pg_atomic_fetch_add_u64(&pending->slot->rolled_back, announced + unannounced);
+    pg_atomic_fetch_add_u64(&pending->slot->rolled_back, keys);
   }
 }
 
@@ -141,12 +156,15 @@ void before_commit() {
     if (has_changes(pending) && pending->logged && !pending->replaced) log_changes(pending);
 }
 
+// All filters have their keys before any other transaction is told that this one has ended: one key
+// may be in several nodes of a tree.
 void commit() {
   for (Pending* pending = pending_filters; pending != nullptr; pending = pending->next) {
-    if (is_alive(pending)) {
-      note_saved(pending);
-      apply(pending);
-    }
+    if (!is_alive(pending)) continue;
+    note_saved(pending);
+    apply(pending);
+  }
+  for (Pending* pending = pending_filters; pending != nullptr; pending = pending->next) {
     withdraw_announcements(pending);
     release_slot(pending);
   }
@@ -347,15 +365,7 @@ Owner owner_of_new_key(Pending* pending) {
 }
 
 void withdraw_announcements(Pending* pending) {
-  const uint32 announced = pending->announced;
-  for (uint32 i = 0; pending->announced > 0; ++i) {
-    LogEntry* entry = entry_at(&pending->log, i);
-    if (!entry->announced) continue;
-    remove_in_flight(in_flight_tag(pending->generation, entry->hash),
-                     pending->owners[entry->owner]);
-    entry->announced = 0;
-    --pending->announced;
-  }
+  const uint32 announced = withdraw_from(pending, 0);
   pending->unannounced += announced;
   if (announced > 0 && is_alive(pending))
     pg_atomic_fetch_add_u64(&pending->slot->unannounced, announced);

@@ -66,19 +66,23 @@ void apply(const PreparedKey& key) {
   pg_atomic_fetch_add_u64(&slot->applied, 1);
 }
 
+// As pending.cpp does: first all keys into their filters, then out of the table of keys in flight.
 void settle(FullTransactionId transaction, bool committed) {
   LWLockAcquire(shared_state->directory_lock, LW_SHARED);
   LWLockAcquire(prepared->lock, LW_EXCLUSIVE);
   for (uint32 i = 0; i < prepared->count; ++i) {
     const PreparedKey& key = prepared->keys[i];
-    if (!is_of(key, transaction)) continue;
-    const bool alive = slot_of(key)->generation == key.generation;
-    if (alive && committed)
+    if (!is_of(key, transaction) || slot_of(key)->generation != key.generation) continue;
+    if (committed)
       apply(key);
-    else if (alive && key.is_new)
+    else if (key.is_new)
       pg_atomic_fetch_add_u64(&slot_of(key)->rolled_back, 1);
-    remove_in_flight(in_flight_tag(key.generation, key.hash), key.owner);
   }
+  for (uint32 i = 0; i < prepared->count; ++i)
+    if (const PreparedKey& key = prepared->keys[i]; is_of(key, transaction)) {
+      const InFlightKey entry = {in_flight_tag(key.generation, key.hash), key.owner};
+      remove_in_flight(&entry, 1);
+    }
   remove_keys(transaction);
   LWLockRelease(prepared->lock);
   LWLockRelease(shared_state->directory_lock);

@@ -67,7 +67,7 @@ void locate(const Batch* batch) {
 }
 
 // A single server does all the slicing itself.
-Batch* make_batch(NamedFilter* filter, const Element* elements, int count) {
+Batch* make_batch(const NamedFilter* filter, const Element* elements, int count) {
   RemoteFilter* remote = filter->remote;
   const Parameters& parameters = remote->parameters;
   auto* batch = static_cast<Batch*>(palloc0(sizeof(Batch)));
@@ -274,7 +274,7 @@ void remember_remote_keys(NamedFilter* filter, const Element* elements, int coun
   MemoryContextSwitchTo(caller);
 }
 
-bool test_remote_key(NamedFilter* filter, const Element& element) {
+bool test_remote_key(const NamedFilter* filter, const Element& element) {
   MemoryContext caller = Scratch::enter();
   Batch* batch = make_batch(filter, &element, 1);
   probe(batch);

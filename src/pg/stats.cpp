@@ -10,12 +10,12 @@ extern "C" {
 
 #include <cmath>
 
-#include "streamfilter/core/filter.hpp"
 #include "streamfilter/pg/in_flight.hpp"
 #include "streamfilter/pg/lost_servers.hpp"
 #include "streamfilter/pg/named_filter.hpp"
 #include "streamfilter/pg/parameters_json.hpp"
 #include "streamfilter/pg/prepared_keys.hpp"
+#include "streamfilter/pg/stats.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -28,8 +28,6 @@ struct Numbers {
   TimestampTz created = 0, last_reset = 0, last_saved = 0, restored = 0;
 };
 
-// Sums up a filter without a lock on its relation: statistics must not wait for DDL. While
-// directory_lock is held the slot stays what it is.
 Numbers read_numbers(const FilterRelation* relation, const Parameters& parameters) {
   Numbers numbers;
   if (is_remote(relation)) {  // its state speaks for itself where it is
@@ -42,10 +40,7 @@ Numbers read_numbers(const FilterRelation* relation, const Parameters& parameter
   }
   if (shared_state == nullptr) return numbers;
   LWLockAcquire(shared_state->directory_lock, LW_SHARED);
-  FilterSlot* slot = find_slot(MyDatabaseId, relation->relid, SlotState::pending);
-  if (slot == nullptr || slot->owner != MyProcPid)
-    slot = find_slot(MyDatabaseId, relation->relid, SlotState::live);
-  if (slot != nullptr && slot->signature == relation->signature) {
+  if (FilterSlot* slot = slot_to_show(relation)) {
     numbers.exists = true;
     numbers.tested = pg_atomic_read_u64(&slot->tested);
     numbers.accepted = pg_atomic_read_u64(&slot->accepted);
@@ -58,13 +53,7 @@ Numbers read_numbers(const FilterRelation* relation, const Parameters& parameter
     numbers.last_saved = slot->saved.last_saved;
     numbers.restored = slot->saved.restored;
     numbers.last_reset = slot->last_reset;
-    const Header* header = block_of(slot);
-    for (uint32 i = 0; i < parameters.slices; ++i) {
-      LWLock* lock = slice_lock(slot, i);
-      LWLockAcquire(lock, LW_SHARED);
-      add_slice(numbers.totals, parameters, slice_at(header, i));
-      LWLockRelease(lock);
-    }
+    numbers.totals = read_totals(slot, parameters);
   }
   LWLockRelease(shared_state->directory_lock);
   return numbers;
@@ -100,6 +89,25 @@ class Row {
 };
 
 }  // namespace
+
+FilterSlot* slot_to_show(const FilterRelation* relation) {
+  FilterSlot* slot = find_slot(MyDatabaseId, relation->relid, SlotState::pending);
+  if (slot == nullptr || slot->owner != MyProcPid)
+    slot = find_slot(MyDatabaseId, relation->relid, SlotState::live);
+  return slot != nullptr && slot->signature == relation->signature ? slot : nullptr;
+}
+
+Totals read_totals(const FilterSlot* slot, const Parameters& parameters) {
+  Totals totals;
+  for (uint32 i = 0; i < parameters.slices; ++i) {
+    LWLock* lock = slice_lock(slot, i);
+    LWLockAcquire(lock, LW_SHARED);
+    add_slice(totals, parameters, slice_at(static_cast<const Header*>(block_of(slot)), i));
+    LWLockRelease(lock);
+  }
+  return totals;
+}
+
 }  // namespace streamfilter::pg
 
 using namespace streamfilter;

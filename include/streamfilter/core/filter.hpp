@@ -28,9 +28,14 @@ inline const FilterOps& ops_of(const Header* header) noexcept {
 
 // These work on the slices of the block that place_of(hash, i) names, in turn. `test` stops at the
 // first place that says no.
-void prefetch(const Header* header, const Element& element) noexcept;
+void prefetch(const Header* header, const Element& element, Prefetches& prefetches) noexcept;
 bool test(const Header* header, const Element& element) noexcept;
 bool insert(Header* header, const Element& element) noexcept;
+
+// `test`, and where the key was found, among the positions_of_bucket(); kNoPosition if there are none.
+bool test(const Header* header, const Element& element, unsigned& place) noexcept;
+unsigned positions_of_bucket(const Parameters& parameters) noexcept;
+
 bool erase(Header* header, const Element& element) noexcept;
 
 // One place at a time, for hosts that lock each slice by itself. To insert a key: test its places;

@@ -7,9 +7,10 @@
 
 namespace streamfilter::pg {
 
-// Gets the memory that judging a key needs on its way into the cache, for callers that know their
-// next keys.
-void prefetch_key(const NamedFilter* filter, const Element& element);
+// Gets the memory that judging keys needs on its way into the cache, for callers that know their next
+// ones. Those without has_key are left out; nullptr: all have one.
+void prefetch_keys(const NamedFilter* filter, const Element* elements, const bool* has_key,
+                   int count);
 
 // Was the key seen? It is remembered now, once the transaction commits.
 bool remember_key(NamedFilter* filter, const Element& element);
@@ -24,12 +25,21 @@ bool test_key(NamedFilter* filter, const Element& element);
 // knows keys by their fingerprints: another key with the same one is forgotten with it.
 bool erase_key(NamedFilter* filter, const Element& element);
 
-// Forgets everything at commit; the caller holds AccessExclusiveLock.
+// Forgets everything at commit, of this filter alone; the caller holds AccessExclusiveLock.
 void reset_filter(NamedFilter* filter);
 
-// These two work on state in this server only, and raise 0A000 for other filters.
-// Adds what a value remembers, at commit. Equal kind, parameters and seed are the caller's duty.
+// The next, and copy_filter, work on state in this server only, and raise 0A000 for other filters.
+// Adds what a value remembers, at commit, to the filter and its ancestors. Equal kind, parameters and
+// seed are the caller's duty; raises 22023 if an ancestor has others.
 void merge_into_filter(NamedFilter* filter, const Header* value);
+
+// The same for one filter alone, as a node of a tree: whatever its tree, and without counting. What is
+// said of claim_local_key and put_local_key holds.
+bool remember_node_key(NamedFilter* filter, const Element& element);
+bool claim_node_key(NamedFilter* filter, const Element& element);
+void put_node_key(NamedFilter* filter, const Element& element);
+bool test_node_key(const NamedFilter* filter, const Element& element);
+void merge_into_node(NamedFilter* filter, const Header* value);
 
 // The state as this transaction sees it, a palloc'ed block of the filter's memory.
 Header* copy_filter(NamedFilter* filter);

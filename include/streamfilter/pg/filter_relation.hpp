@@ -3,6 +3,7 @@
 
 #include "streamfilter/core/lost_places.hpp"
 #include "streamfilter/core/parameters.hpp"
+#include "streamfilter/core/tree_walk.hpp"
 
 namespace streamfilter::pg {
 
@@ -34,6 +35,9 @@ struct HostOptions {
   LostSlice lost_slice;
   const char* servers = nullptr;   // names, separated by commas
   const char* producer = nullptr;  // JSON: the filter whose slices these are, on another server
+  const char* parent = nullptr;  // in a tree of filters, as SQL names it; nullptr: none
+  TreeKind tree = TreeKind::sparse;
+  unsigned top_down = 0;  // the level down to which a match is tested; 0: no such tests
 };
 
 struct FilterColumn {
@@ -53,6 +57,9 @@ struct FilterRelation {
   const char* name;       // for messages
   Definition definition;  // complete; its seed counts only if seed_given
   HostOptions host;
+  Oid parent;        // InvalidOid: none, or there is no such relation
+  int level;         // in its tree, 0: the root; -1: there is no way up to a root
+  bool adopts_seed;  // a node has the seed of its root
   int column_count;       // dropped columns excluded, in order
   FilterColumn* columns;
   int key_count;
@@ -74,6 +81,8 @@ FilterRelation* load_filter_relation(Oid relid);
 
 // Does another server hold the state?
 inline bool is_remote(const FilterRelation* relation) { return relation->server_count > 0; }
+// Gives a node of a tree the seed of its root.
+void adopt_seed(FilterRelation* relation, uint64 seed);
 
 // Sum of `memory` over the definitions of all filters of a server; `except` is left out.
 uint64 memory_of_server(Oid server, Oid except);

@@ -67,8 +67,10 @@ LogEntry* append_change(KeyLog* log, Change change, const Element& element);
 // Takes the last change back. Cannot fail.
 void undo_change(KeyLog* log);
 
-// Gets the place where the key would be into the cache.
-void prefetch_change(const KeyLog* log, uint64 hash);
+// Adds the place of the index where the key would be to what is to be fetched; then, when that has come,
+// the change that it probably leads to.
+void prefetch_place(const KeyLog* log, uint64 hash, Prefetches& prefetches);
+void prefetch_change(const KeyLog* log, uint64 hash, Prefetches& prefetches);
 
 // The last change of a key; kNoEntry: none.
 uint32 find_change(const KeyLog* log, uint64 hash);

@@ -7,26 +7,31 @@
 
 namespace streamfilter::pg {
 
-// What the claim of a key meets: its bits are set, or not, or another transaction has added it and option
-// conflict calls that a repeat.
-enum class Claim : uint8 { unset, set, taken };
-
-// Gets the memory that judging a key needs on its way into the cache, for callers that know their
-// next keys.
-void prefetch_local_key(const NamedFilter* filter, const Element& element);
+// Gets the memory that judging keys needs on its way into the cache, for callers that know their next
+// ones. Those without has_key are left out; nullptr: all have one.
+void prefetch_local_keys(const NamedFilter* filter, const Element* elements, const bool* has_key,
+                         int count);
 
 // Was the key seen? It is remembered now, once the transaction commits. A key that an unfinished
 // transaction has added is judged by option conflict; 'wait' may raise what waiting for a lock can
 // raise: 40P01, 55P03, 57014. Raises 53200, 54000 as reserve_pending does.
 bool remember_local_key(NamedFilter* filter, const Element& element);
 
+// Takes the key as new, whatever the filter says of it; false if another transaction is adding it and
+// option conflict gives it to that one. Raises what remember_local_key does.
+bool claim_local_key(NamedFilter* filter, const Element& element);
+
+// The key is remembered once the transaction commits, whoever else adds it. Raises 53200, 54000.
+void put_local_key(NamedFilter* filter, const Element& element);
+
 // For keys of which this filter has a part of the bits only (distributed-filtering.txt, section 3.1), so
-// that bits that are set do not tell whether the key was seen. Claims the key in any case: until this
-// transaction has ended, others judge it by option conflict. Errors as of remember_local_key.
-Claim claim_local_key(NamedFilter* filter, const Element& element);
+// that bits that are set do not tell whether the key was seen: claims it as claim_local_key does, and tells
+// whether its bits are set then. `taken`: the claim failed.
+enum class PartClaim : uint8 { unset, set, taken };
+PartClaim claim_part_of_key(NamedFilter* filter, const Element& element);
 
 // The same without the claim, for a key that is claimed elsewhere. Were its bits set?
-bool put_local_key(NamedFilter* filter, const Element& element);
+bool put_part_of_key(NamedFilter* filter, const Element& element);
 
 // Was the key seen, by committed transactions or by this one?
 bool test_local_key(const NamedFilter* filter, const Element& element);

@@ -11,7 +11,7 @@ namespace streamfilter::pg {
 void remember_remote_keys(NamedFilter* filter, const Element* elements, int count, bool* seen);
 
 // Was the key seen, by committed transactions or by this one?
-bool test_remote_key(NamedFilter* filter, const Element& element);
+bool test_remote_key(const NamedFilter* filter, const Element& element);
 
 // Forgets a key at commit; false if it was not there.
 bool erase_remote_key(NamedFilter* filter, const Element& element);

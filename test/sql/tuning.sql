@@ -1,0 +1,50 @@
+--
+-- What running filters would have missed with less and more memory. See docs/tuning.md.
+--
+CREATE FOREIGN TABLE seen (id int) SERVER streamfilter
+  OPTIONS (kind 'clq', memory '64kB', slices '1', seed '1');
+CREATE FOREIGN TABLE fifo (id int) SERVER streamfilter
+  OPTIONS (kind 'clq', policy 'fifo', memory '64kB', seed '1');
+CREATE FOREIGN TABLE important (id int, weight int OPTIONS (role 'importance')) SERVER streamfilter
+  OPTIONS (kind 'clq', importance_range '1,7', memory '64kB', seed '1');
+CREATE FOREIGN TABLE other (id int) SERVER streamfilter OPTIONS (kind 'sbf', memory '64kB');
+
+-- ---- nothing is known of a filter that nobody has used -----------------------------------------
+SELECT * FROM streamfilter_tuning;
+
+-- ---- kinds without an order of last sight have no rows --------------------------------------------
+INSERT INTO fifo SELECT i % 10 FROM generate_series(1, 100) AS i;
+INSERT INTO important SELECT i % 10, 1 FROM generate_series(1, 100) AS i;
+INSERT INTO other SELECT i % 10 FROM generate_series(1, 100) AS i;
+SELECT filter FROM streamfilter_tuning;
+
+-- ---- repeats of 20,000 keys, each as often, in a filter of 40,920 places -----------------------------
+-- Half the memory still has nearly all, a quarter about half of them. (Rows of one statement are the
+-- transaction's own until it ends: nothing is learnt from their repeats.)
+SELECT setseed(0.5);
+INSERT INTO seen SELECT i FROM generate_series(1, 20000) AS i;
+SELECT count(*) AS found, sum(streamfilter_seen('seen', 1 + floor(random() * 20000)::int)::int) AS seen
+FROM generate_series(1, 60000);
+SELECT filter, factor, memory, round(found / 60000.0, 2) AS found, round(fnr::numeric, 2) AS fnr,
+       round(fnr_low::numeric, 2) AS fnr_low, round(fnr_high::numeric, 2) AS fnr_high
+FROM streamfilter_tuning ORDER BY factor;
+-- What was found with the memory there is was really counted; false positives are taken out.
+SELECT abs(t.found - s.discarded) < 0.01 * s.discarded AS counted
+FROM streamfilter_tuning t JOIN streamfilter_stats s USING (filter) WHERE t.factor = 1;
+
+-- ---- tests do not count; TRUNCATE forgets keys, not what was counted ------------------------------
+SELECT found AS before FROM streamfilter_tuning WHERE factor = 1 \gset
+SELECT count(*) FROM generate_series(1, 1000) AS i WHERE streamfilter_test('seen', i);
+SELECT found = :before AS the_same FROM streamfilter_tuning WHERE factor = 1;
+TRUNCATE seen;
+SELECT round(found / :before::numeric, 2) AS share FROM streamfilter_tuning WHERE factor = 1;
+
+-- ---- anybody may look ---------------------------------------------------------------------------
+CREATE ROLE tuning_reader;
+SET ROLE tuning_reader;
+SELECT count(*) FROM streamfilter_tuning;
+RESET ROLE;
+DROP ROLE tuning_reader;
+SELECT * FROM streamfilter_tune(0);
+SELECT * FROM streamfilter_tune('pg_class'::regclass);
+DROP FOREIGN TABLE seen, fifo, important, other;
