@@ -75,8 +75,7 @@ void check_slices(const FilterRelation* relation) {
   if (parameters.slices < static_cast<uint32>(relation->server_count))
     ereport(ERROR, errcode(ERRCODE_INVALID_TABLE_DEFINITION),
             errmsg("filter \"%s\" has fewer slices than servers", relation->name),
-            errdetail("It has %u slices and %d servers.", parameters.slices,
-                      relation->server_count),
+            errdetail("Slices: %u; servers: %d.", parameters.slices, relation->server_count),
             errhint("Raise option slices, or leave it out."));
   if (parameters.key_shift != 0)
     ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),

@@ -18,13 +18,13 @@ namespace {
 const Datum* read_words(FunctionCallInfo fcinfo, int number, Oid type, const char* name, int* count) {
   if (PG_ARGISNULL(number)) return nullptr;
   ArrayType* array = PG_GETARG_ARRAYTYPE_P(number);
+  if (array_contains_nulls(array))
+    ereport(ERROR, errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+            errmsg("argument \"%s\" must not contain NULL", name));
   Datum* values;
   int length;
   deconstruct_array(array, type, sizeof(int64), FLOAT8PASSBYVAL, TYPALIGN_DOUBLE, &values, nullptr,
                     &length);
-  if (array_contains_nulls(array))
-    ereport(ERROR, errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-            errmsg("argument \"%s\" must not contain NULL", name));
   if (*count >= 0 && length != *count)
     ereport(ERROR, errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
             errmsg("argument \"%s\" must have as many elements as \"hashes\"", name));
