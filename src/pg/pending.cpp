@@ -267,8 +267,12 @@ void at_subtransaction_end(SubXactEvent event, SubTransactionId, SubTransactionI
 bool holds(const MergedValue* value, const Element& element) {
   if (value->slice == kAllSlices) return test(value->header(), element);
   const Parameters& parameters = value->header()->parameters;
-  return slice_of(parameters, element.hash) == value->slice &&
-         find_ops(parameters.kind)->test(parameters, slice_at(value->header(), 0), element);
+  for (unsigned i = 0; i < places(parameters); ++i) {
+    const Place place = place_of(parameters, element.hash, i);
+    if (place.slice != value->slice || !test_place(value->header(), element, {0, place.hash}))
+      return false;
+  }
+  return true;
 }
 
 }  // namespace

@@ -72,10 +72,14 @@ using namespace streamfilter::pg;
 // Columns with a role may be left out. Needs SELECT.
 SF_FUNCTION(streamfilter_slice) {
   KeyCall* site = key_call_site(fcinfo, Use::test, "streamfilter_slice", true);
+  const Parameters& parameters = site->filter->header->parameters;
+  if (places(parameters) > 1)
+    ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+            errmsg("the keys of filter \"%s\" lie in several slices", site->filter->relation->name),
+            errhint("Only horizontal slices have keys of their own."));
   Element element;
   if (!read_key(site, fcinfo->args + 1, &element)) PG_RETURN_NULL();
-  PG_RETURN_INT32(
-      static_cast<int32>(slice_of(site->filter->header->parameters, element.hash)));
+  PG_RETURN_INT32(static_cast<int32>(slice_of(parameters, element.hash)));
 }
 
 // streamfilter_export(filter regclass, slice int) → bytea: the state of the slice as this transaction
