@@ -1,18 +1,19 @@
 // Trees of filters: propositions 3 and 4 of distributed-filtering.txt event by event, top-down testing
 // without false negatives, and what is counted.
-#include "trees.hpp"
-
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
 #include <cstring>
 #include <random>
 
+#include "../../bench/tree.hpp"
+#include "filters.hpp"
 #include "streams.hpp"
 
 using namespace streamfilter;
 using namespace unit;
 namespace data = boost::unit_test::data;
+using Tree = bench::Tree<unit::Filter>;
 BOOST_TEST_DONT_PRINT_LOG_VALUE(streamfilter::TreeKind)
 
 BOOST_AUTO_TEST_SUITE(tree_walk)

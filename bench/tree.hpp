@@ -1,16 +1,18 @@
-// Trees of filters in memory, walked by core/tree_walk.hpp.
+// Trees of filters in memory, walked by core/tree_walk.hpp as those in the server are.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
-#include "filters.hpp"
+#include "streamfilter/core/filter.hpp"
 #include "streamfilter/core/tree_walk.hpp"
 
-namespace unit {
+namespace bench {
 
 // A complete tree: every inner node has as many children. Nodes are numbered level by level, the root
-// is 0.
+// is 0. A `Filter` is made from its definition and has a header().
+template <typename Filter>
 class Tree {
  public:
   using Node = unsigned;
@@ -75,4 +77,4 @@ class Tree {
   streamfilter::Element element_{};
 };
 
-}  // namespace unit
+}  // namespace bench
