@@ -264,10 +264,11 @@ void at_subtransaction_end(SubXactEvent event, SubTransactionId, SubTransactionI
   }
 }
 
+// One slice tells nothing of keys that have several places.
 bool holds(const MergedValue* value, const Element& element) {
   if (value->slice == kAllSlices) return test(value->header(), element);
   const Parameters& parameters = value->header()->parameters;
-  return slice_of(parameters, element.hash) == value->slice &&
+  return parameters.k1 == 0 && slice_of(parameters, element.hash) == value->slice &&
          find_ops(parameters.kind)->test(parameters, slice_at(value->header(), 0), element);
 }
 
