@@ -105,16 +105,6 @@ COMMENT ON VIEW streamfilter_tree
 IS 'the nodes of trees of filters: how often a key has come to each, and how many repeats each has found';
 GRANT SELECT ON streamfilter_tree TO PUBLIC;
 
-CREATE FUNCTION streamfilter_save() RETURNS void
-LANGUAGE sql VOLATILE PARALLEL UNSAFE
-BEGIN ATOMIC
-  SELECT count(streamfilter_save(s.filter))
-  FROM streamfilter_stats s JOIN pg_catalog.pg_class c ON c.oid = s.filter
-  WHERE pg_catalog.pg_has_role(c.relowner, 'USAGE');
-END;
-COMMENT ON FUNCTION streamfilter_save()
-IS 'saves the state of all logged filters of the current user now';
-
 -- ---- watching DDL ----------------------------------------------------------------------------------
 
 CREATE FUNCTION streamfilter_check_ddl() RETURNS event_trigger

@@ -212,7 +212,7 @@ postgres_major() {
 # prepare PACKAGE…: these, a compiler and PostgreSQL; PG_CONFIG names another PostgreSQL than the release's. In
 # PG_MODULES, what is wanted of the modules that are packaged for every major version.
 prepare() {
-	local packages=(make g++ libboost-dev libboost-math-dev libxxhash-dev "$@") major=''
+	local packages=(make g++ libboost-dev libboost-math-dev libxxhash-dev libpq-dev "$@") major=''
 	if [ -z "${PG_CONFIG:-}" ]; then
 		major=$(postgres_major)
 		[ -n "$major" ] || die "cannot tell the release's PostgreSQL" \

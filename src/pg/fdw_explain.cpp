@@ -3,6 +3,7 @@
 
 extern "C" {
 #include "commands/explain.h"
+#include "foreign/foreign.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "nodes/plannodes.h"
@@ -15,6 +16,7 @@ extern "C" {
 
 #include "streamfilter/core/filter.hpp"
 #include "streamfilter/pg/fdw.hpp"
+#include "streamfilter/pg/lost_servers.hpp"
 #include "streamfilter/pg/named_filter.hpp"
 
 namespace streamfilter::pg {
@@ -137,6 +139,19 @@ double fill_of(const FilterRelation* relation) {
   return 100 * totals.estimate.fill;
 }
 
+// Where the state is, and which of these servers cannot be reached now.
+void explain_servers(const FilterRelation* relation, ExplainState* es) {
+  List* names = NIL;
+  List* lost = NIL;
+  for (int i = 0; i < relation->server_count; ++i) {
+    char* name = GetForeignServer(relation->servers[i])->servername;
+    names = lappend(names, name);
+    if (is_lost(server_state(relation->servers[i]))) lost = lappend(lost, name);
+  }
+  ExplainPropertyList("Servers", names, es);
+  if (lost != NIL) ExplainPropertyList("Lost", lost, es);
+}
+
 // Where the bits of a key lie; nullptr: in one slice.
 const char* slicing_of(const Parameters& parameters) {
   if (parameters.k1 == 0) return nullptr;
@@ -169,7 +184,10 @@ void explain_filter(Relation rel, ExplainState* es) {
     ExplainPropertyText("Parent", host.parent, es);
     ExplainPropertyText("Tree", host.tree == TreeKind::dense ? "dense" : "sparse", es);
   }
-  ExplainPropertyFloat("Fill", "%", fill_of(filter->relation), 1, es);
+  if (is_remote(filter->relation))
+    explain_servers(filter->relation, es);
+  else
+    ExplainPropertyFloat("Fill", "%", fill_of(filter->relation), 1, es);
 }
 
 }  // namespace

@@ -34,6 +34,7 @@ SF_FUNCTION(streamfilter_test) {
 SF_FUNCTION(streamfilter_value) {
   NamedFilter* filter = named_filter(PG_GETARG_OID(0));
   use_filter(filter, Use::test);
+  require_local(filter, "streamfilter_value");
   const Parameters& parameters = filter->header->parameters;
   if (Problem problem; !fits_value(parameters, problem)) raise(problem);
   Header* copy = copy_filter(filter);
@@ -53,6 +54,7 @@ SF_FUNCTION(streamfilter_merge) {
   NamedFilter* filter = named_filter(PG_GETARG_OID(0));
   const Header* value = get_value(PG_GETARG_DATUM(1));
   use_filter(filter, Use::remember);
+  require_local(filter, "streamfilter_merge");
   Problem problem;
   if (!mergeable(filter->header->parameters, value->parameters, problem)) raise(problem);
   merge_into_filter(filter, value);

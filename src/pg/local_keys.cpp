@@ -257,6 +257,21 @@ void put_local_key(NamedFilter* filter, const Element& element) {
     append_pending(begin_change(filter), Change::add, element);
 }
 
+PartClaim claim_part_of_key(NamedFilter* filter, const Element& element) {
+  const OwnView view =
+      own_view(find_pending(filter->slot, filter->slot_generation), element);
+  if (view == OwnView::added) return PartClaim::set;
+  if (!claim_local_key(filter, element)) return PartClaim::taken;
+  return view == OwnView::untouched && is_in_filter(filter, element) ? PartClaim::set
+                                                                     : PartClaim::unset;
+}
+
+bool put_part_of_key(NamedFilter* filter, const Element& element) {
+  const bool was_set = test_local_key(filter, element);
+  put_local_key(filter, element);
+  return was_set;
+}
+
 bool test_local_key(const NamedFilter* filter, const Element& element) {
   const Pending* pending = find_pending(filter->slot, filter->slot_generation);
   const OwnView view = own_view(pending, element);
@@ -276,14 +291,14 @@ void prefetch_local_keys(const NamedFilter* filter, const Element* elements, con
   const Pending* pending = find_pending(filter->slot, filter->slot_generation);
   Prefetches prefetches;
   for (int i = 0; i < count; ++i) {
-    if (!has_key[i]) continue;
+    if (has_key != nullptr && !has_key[i]) continue;
     prefetch_shared(filter, pending, elements[i], prefetches);
     if (pending != nullptr) prefetch_place(&pending->log, elements[i].hash, prefetches);
   }
   prefetches.start();
   if (pending == nullptr) return;
   for (int i = 0; i < count; ++i)
-    if (has_key[i]) prefetch_change(&pending->log, elements[i].hash, prefetches);
+    if (has_key == nullptr || has_key[i]) prefetch_change(&pending->log, elements[i].hash, prefetches);
   prefetches.start();
 }
 

@@ -81,13 +81,12 @@ using namespace streamfilter::pg;
 // Columns with a role may be left out. Needs SELECT. Raises 0A000 where a key has several places.
 SF_FUNCTION(streamfilter_slice) {
   KeyCall* site = key_call_site(fcinfo, Use::test, "streamfilter_slice", true);
-  Element element;
   const Parameters& parameters = site->filter->header->parameters;
-  if (parameters.k1 > 0)
+  if (places(parameters) > 1)
     ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-            errmsg("keys of filter \"%s\" lie in several slices each",
-                   site->filter->relation->name),
-            errhint("Only with slicing 'horizontal' is a key in one slice."));
+            errmsg("the keys of filter \"%s\" lie in several slices", site->filter->relation->name),
+            errhint("Only horizontal slices have keys of their own."));
+  Element element;
   if (!read_key(site, fcinfo->args + 1, &element)) PG_RETURN_NULL();
   PG_RETURN_INT32(static_cast<int32>(slice_of(parameters, element.hash)));
 }

@@ -41,13 +41,18 @@ class Access {
   bool test(Node node) const { return test_node_key(node, element_); }
   void put(Node node) const { put_node_key(node, element_); }
 
-  bool judge(Node root) {
+  bool judge(Node root) const { return remember_node_key(root, element_); }
+
+  // To be called before the first look at a node: keys that arrive from now on are noticed.
+  void watch(Node start) {
+    Node root = start;
+    while (!is_root(root)) root = parent(root);
     applied_ = applied(root);
-    return remember_node_key(root, element_);
   }
 
-  // Keys go into all nodes before others are told that their transaction has ended; so whoever cannot
-  // be waited for any more has been counted by the root.
+  // Keys are in all nodes before the root says that some have arrived, and before their transaction
+  // leaves its table. So whoever cannot be waited for any more was seen on the way up, or has been
+  // counted since.
   Claim claim(Node root) const {
     if (!claim_node_key(root, element_)) return Claim::seen;
     return applied(root) == applied_ ? Claim::fresh : Claim::changed;
@@ -95,6 +100,7 @@ bool remember_in_tree(NamedFilter* filter, const Element& element) {
   check_entry(filter);
   const HostOptions& host = filter->relation->host;
   Access access(element, Use::judge);
+  if (host.top_down > 0) access.watch(filter);
   return TreeWalk<Access>(access, host.tree, host.top_down).remember(filter);
 }
 

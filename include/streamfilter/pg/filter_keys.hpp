@@ -1,5 +1,6 @@
 // The places where a key meets a filter, wherever its state is. All of these need use_filter first;
-// what they raise, and what a transaction that adds keys can expect, is told in local_keys.hpp.
+// what they raise, and what a transaction that adds keys can expect, is told in local_keys.hpp and
+// remote_keys.hpp.
 #pragma once
 
 #include "streamfilter/pg/key_log.hpp"
@@ -17,6 +18,9 @@ bool remember_key(NamedFilter* filter, const Element& element);
 // The same after prefetch_keys.
 bool remember_fetched_key(NamedFilter* filter, const Element& element);
 
+// The same for several keys, in their order: one message for all where the state is on another server.
+void remember_keys(NamedFilter* filter, const Element* elements, int count, bool* seen);
+
 // Was the key seen, by committed transactions or by this one?
 bool test_key(NamedFilter* filter, const Element& element);
 
@@ -27,6 +31,7 @@ bool erase_key(NamedFilter* filter, const Element& element);
 // Forgets everything at commit, of this filter alone; the caller holds AccessExclusiveLock.
 void reset_filter(NamedFilter* filter);
 
+// The next, and copy_filter, work on state in this server only, and raise 0A000 for other filters.
 // Adds what a value remembers, at commit, to the filter and its ancestors. Equal kind, parameters and
 // seed are the caller's duty; raises 22023 if an ancestor has others. With `slice`, that one is all that
 // lies behind the value's header.
