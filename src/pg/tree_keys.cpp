@@ -47,6 +47,11 @@ class Access {
   void watch(Node start) {
     Node root = start;
     while (!is_root(root)) root = parent(root);
+    if (root->remote != nullptr)
+      ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+              errmsg("filter \"%s\" cannot be tested top-down", root->relation->name),
+              errdetail("Its state is on other servers."),
+              errhint("Drop option top_down of filter \"%s\".", start->relation->name));
     applied_ = applied(root);
   }
 
@@ -115,6 +120,7 @@ void merge_into_tree(NamedFilter* filter, const Header* value, int64 slice) {
   const Access access(Element{}, Use::judge);
   for (NamedFilter* node = filter; !access.is_root(node);) {
     node = access.parent(node);
+    require_local(node, "streamfilter_merge");
     Problem problem;
     if (!mergeable(node->header->parameters, value->parameters, problem)) raise(problem);
   }
