@@ -29,6 +29,10 @@ VISIBILITY = -fvisibility=hidden -fvisibility-inlines-hidden \
 EXTRA_CLEAN = build sql/$(EXTENSION)--$(EXTVERSION).sql $(OBJS:.o=.d) tmp_check tmp_check_iso \
               output_iso results log regression.diffs regression.out
 
+# Filters on other servers are reached by libpq.
+PG_CPPFLAGS = -I$(shell $(PG_CONFIG) --includedir)
+SHLIB_LINK += -lpq
+
 # The link needs the C++ runtime.
 override COMPILER = $(CXX) $(CXXFLAGS)
 

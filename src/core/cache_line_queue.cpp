@@ -335,10 +335,10 @@ unsigned places(const Parameters& p) noexcept {
 
 [[gnu::always_inline]] inline unsigned find_place(const Parameters& p, const ConstSlice& slice,
                                                   const Element& element) noexcept {
-  if (has_window(p) && !find_in_window(p, slice, element)) return kNoPlace;
+  if (has_window(p) && !find_in_window(p, slice, element)) return kNoPosition;
   const Place place(p, slice.bytes, element.hash);
   LineVector reach;
-  if (!place.queue(slice.body).find<true>(place.fingerprint, reach)) return kNoPlace;
+  if (!place.queue(slice.body).find<true>(place.fingerprint, reach)) return kNoPosition;
   return last_place(reach, place.width);
 }
 
@@ -640,6 +640,7 @@ const FilterOps clq_ops = {
     fpr_bound,
     fnr_at,
     predict,
+    /*put=*/nullptr,
     places,
     place,
 };

@@ -4,12 +4,15 @@
 
 extern "C" {
 #include "catalog/namespace.h"
+#include "catalog/dependency.h"
 #include "catalog/objectaccess.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_database.h"
+#include "catalog/pg_foreign_server.h"
 #include "commands/event_trigger.h"
 #include "foreign/foreign.h"
 #include "nodes/parsenodes.h"
+#include "utils/acl.h"
 }
 
 #include "streamfilter/core/filter_ops.hpp"
@@ -85,7 +88,7 @@ void check_roles(const FilterRelation* relation) {
                            relation->time->name));
 }
 
-void check_memory(const FilterRelation* relation) {
+void check_memory_limit(const FilterRelation* relation) {
   const uint64 memory = relation->definition.parameters.memory;
   const uint64 limit = memory_limit_of_server(relation->server);
   const uint64 others =
@@ -99,6 +102,10 @@ void check_memory(const FilterRelation* relation) {
                   static_cast<unsigned long long>(memory), static_cast<unsigned long long>(others),
                   static_cast<unsigned long long>(limit)),
         errhint("Use less memory, drop a filter, or raise memory_limit with ALTER SERVER."));
+}
+
+void check_memory(const FilterRelation* relation) {
+  const uint64 memory = relation->definition.parameters.memory;
   if (shared_state == nullptr) {
     ereport(
         WARNING, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
@@ -117,6 +124,25 @@ void check_memory(const FilterRelation* relation) {
                       static_cast<unsigned long long>(largest)),
             errhint("Use less memory, drop a filter, or raise streamfilter.shared_memory and "
                     "restart the server."));
+}
+
+// The owner reaches the other servers: USAGE is needed on them, and they cannot be dropped before the filter.
+void check_servers(const FilterRelation* relation) {
+  deleteDependencyRecordsForClass(RelationRelationId, relation->relid, ForeignServerRelationId,
+                                  DEPENDENCY_NORMAL);
+  const ObjectAddress self = {RelationRelationId, relation->relid, 0};
+  const auto depend_on = [&self](Oid server) {
+    const ObjectAddress address = {ForeignServerRelationId, server, 0};
+    recordDependencyOn(&self, &address, DEPENDENCY_NORMAL);
+  };
+  depend_on(relation->server);
+  for (int i = 0; i < relation->server_count; ++i) {
+    const Oid server = relation->servers[i];
+    const AclResult right = SF_SERVER_ACLCHECK(server, relation->owner, ACL_USAGE);
+    if (right != ACLCHECK_OK)
+      aclcheck_error(right, OBJECT_FOREIGN_SERVER, GetForeignServer(server)->servername);
+    if (server != relation->server) depend_on(server);
+  }
 }
 
 void warn_if_emptied(const FilterRelation* relation) {
@@ -146,9 +172,13 @@ void check_filter(const RangeVar* name, bool altered) {
   const FilterRelation* relation = load_filter_relation(relid);
   check_keys(relation);
   check_roles(relation);
+  check_servers(relation);
   check_tree(relation);
-  if (altered && peek_slot(relation) == nullptr) warn_if_emptied(relation);
-  if (!altered || peek_slot(relation) == nullptr) check_memory(relation);
+  const bool kept = altered && peek_slot(relation) != nullptr;
+  if (altered && !kept) warn_if_emptied(relation);
+  if (!kept) check_memory_limit(relation);
+  if (is_remote(relation)) return;
+  if (!kept) check_memory(relation);
   if (altered) save_if_due(relation);
 }
 

@@ -9,6 +9,7 @@ extern "C" {
 }
 
 #include "streamfilter/core/filter.hpp"
+#include "streamfilter/pg/key_places.hpp"
 #include "streamfilter/pg/local_keys.hpp"
 #include "streamfilter/pg/pending.hpp"
 #include "streamfilter/pg/play_changes.hpp"
@@ -18,6 +19,8 @@ namespace streamfilter::pg {
 namespace {
 
 bool is_in_filter(const NamedFilter* filter, const Element& element) {
+  if (filter->header->parameters.k1 > 0)
+    return test_in_slices(filter->slot, filter->header, element);
   LWLock* lock = slice_lock(filter->slot, slice_of(filter->header->parameters, element.hash));
   LWLockAcquire(lock, LW_SHARED);
   const bool seen = test(filter->header, element);
@@ -35,7 +38,7 @@ bool touch(NamedFilter* filter, const Element& element) {
   const bool seen = test(filter->header, element, place);
   if (seen) insert(filter->header, element);
   LWLockRelease(lock);
-  if (place != kNoPlace) count_found(filter, place);
+  if (place != kNoPosition) count_found(filter, place);
   return seen;
 }
 
@@ -254,6 +257,21 @@ void put_local_key(NamedFilter* filter, const Element& element) {
     append_pending(begin_change(filter), Change::add, element);
 }
 
+PartClaim claim_part_of_key(NamedFilter* filter, const Element& element) {
+  const OwnView view =
+      own_view(find_pending(filter->slot, filter->slot_generation), element);
+  if (view == OwnView::added) return PartClaim::set;
+  if (!claim_local_key(filter, element)) return PartClaim::taken;
+  return view == OwnView::untouched && is_in_filter(filter, element) ? PartClaim::set
+                                                                     : PartClaim::unset;
+}
+
+bool put_part_of_key(NamedFilter* filter, const Element& element) {
+  const bool was_set = test_local_key(filter, element);
+  put_local_key(filter, element);
+  return was_set;
+}
+
 bool test_local_key(const NamedFilter* filter, const Element& element) {
   const Pending* pending = find_pending(filter->slot, filter->slot_generation);
   const OwnView view = own_view(pending, element);
@@ -273,14 +291,14 @@ void prefetch_local_keys(const NamedFilter* filter, const Element* elements, con
   const Pending* pending = find_pending(filter->slot, filter->slot_generation);
   Prefetches prefetches;
   for (int i = 0; i < count; ++i) {
-    if (!has_key[i]) continue;
+    if (has_key != nullptr && !has_key[i]) continue;
     prefetch_shared(filter, pending, elements[i], prefetches);
     if (pending != nullptr) prefetch_place(&pending->log, elements[i].hash, prefetches);
   }
   prefetches.start();
   if (pending == nullptr) return;
   for (int i = 0; i < count; ++i)
-    if (has_key[i]) prefetch_change(&pending->log, elements[i].hash, prefetches);
+    if (has_key == nullptr || has_key[i]) prefetch_change(&pending->log, elements[i].hash, prefetches);
   prefetches.start();
 }
 
@@ -300,11 +318,14 @@ void reset_local_filter(NamedFilter* filter) {
   append_pending(begin_change(filter), Change::reset, Element{});
 }
 
-void merge_into_local_filter(NamedFilter* filter, const Header* value) {
+void merge_into_local_filter(NamedFilter* filter, const Header* value, int64 slice) {
   Pending* pending = begin_change(filter);
-  auto* copy = static_cast<Header*>(
-      MemoryContextAllocHuge(TopTransactionContext, value->parameters.memory));
-  memcpy(static_cast<void*>(copy), value, value->parameters.memory);
+  const Size bytes = slice == kAllSlices ? value->parameters.memory
+                                         : sizeof(Header) + value->parameters.slice_bytes;
+  auto* copy = static_cast<MergedValue*>(
+      MemoryContextAllocHuge(TopTransactionContext, sizeof(MergedValue) + bytes));
+  copy->slice = slice;
+  memcpy(static_cast<void*>(copy + 1), value, bytes);
   Element address;
   address.hash = reinterpret_cast<uintptr_t>(copy);
   append_pending(pending, Change::merge, address);
@@ -326,6 +347,27 @@ Header* copy_local_filter(NamedFilter* filter) {
   }
   if (const Pending* pending = find_pending(filter->slot, filter->slot_generation))
     play_changes(&pending->log, copy, nullptr);
+  return copy;
+}
+
+Header* copy_local_slice(NamedFilter* filter, uint32 slice) {
+  const Parameters& parameters = filter->header->parameters;
+  settle_prepared();
+  auto* copy = static_cast<Header*>(MemoryContextAllocHuge(
+      CurrentMemoryContext, sizeof(Header) + parameters.slice_bytes));
+  memcpy(static_cast<void*>(copy), filter->header, sizeof(Header));
+  if (find_pending(filter->slot, filter->slot_generation) != nullptr) {
+    Header* all = copy_local_filter(filter);
+    memcpy(static_cast<void*>(slice_at(copy, 0).state), slice_at(all, slice).state,
+           parameters.slice_bytes);
+    pfree(all);
+    return copy;
+  }
+  LWLock* lock = slice_lock(filter->slot, slice);
+  LWLockAcquire(lock, LW_SHARED);
+  memcpy(static_cast<void*>(slice_at(copy, 0).state), slice_at(filter->header, slice).state,
+         parameters.slice_bytes);
+  LWLockRelease(lock);
   return copy;
 }
 

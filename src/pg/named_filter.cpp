@@ -14,6 +14,7 @@ extern "C" {
 
 #include "streamfilter/core/filter.hpp"
 #include "streamfilter/pg/named_filter.hpp"
+#include "streamfilter/pg/remote_filter.hpp"
 #include "streamfilter/pg/saved_state.hpp"
 #include "streamfilter/pg/tree.hpp"
 
@@ -39,6 +40,8 @@ void on_invalidation(Datum, Oid relid) {
   while (auto* filter = static_cast<NamedFilter*>(hash_seq_search(&scan))) filter->valid = false;
 }
 
+void on_server_change(Datum, int, uint32) { on_invalidation(static_cast<Datum>(0), InvalidOid); }
+
 void add_found(NamedFilter* filter, bool is_attached) {
   for (uint64 rest = filter->found_places; rest != 0; rest &= rest - 1) {
     const int place = pg_rightmost_one_pos64(rest);
@@ -50,6 +53,10 @@ void add_found(NamedFilter* filter, bool is_attached) {
 }
 
 void add_counters(NamedFilter* filter) {
+  if (filter->remote != nullptr) {
+    add_filter_counts(filter->relid, {filter->tested, filter->accepted, filter->discarded});
+    flush_slice_counts(filter->remote);
+  }
   const bool is_attached =
       filter->slot != nullptr && filter->slot->generation == filter->slot_generation;
   add_found(filter, is_attached);
@@ -105,6 +112,7 @@ void load(NamedFilter* filter) {
         column->type, column->collation,
         psprintf("column \"%s\" of filter \"%s\"", column->name, relation->name));
   }
+  RemoteFilter* remote = is_remote(relation) ? make_remote_filter(relation) : nullptr;
   TreeNode* tree = make_tree_node(relation);
   MemoryContextSwitchTo(caller);
 
@@ -118,6 +126,7 @@ void load(NamedFilter* filter) {
   check_key_rule(hashers, relation->key_count, filter->rule);
   filter->slot = nullptr;
   filter->header = nullptr;
+  filter->remote = remote;
   filter->checked_user = InvalidOid;
   filter->checked_rights = 0;
   ++filter->version;
@@ -132,6 +141,11 @@ void note_persistence(SavedState* saved, bool logged) {
 }
 
 void attach(NamedFilter* filter, Use use) {
+  if (filter->remote != nullptr) {
+    learn_seed(filter->remote);
+    filter->rule.seed = filter->remote->parameters.seed;
+    return;
+  }
   if (filter->relation->host.parent != nullptr)
     join_parent(filter, const_cast<FilterRelation*>(filter->relation), use);
   FilterSlot* slot = attach_slot(filter->relation);
@@ -201,6 +215,7 @@ NamedFilter* named_filter(Oid relid) {
     handles = hash_create("streamfilter handles", 16, &control,
                           HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
     CacheRegisterRelcacheCallback(on_invalidation, static_cast<Datum>(0));
+    CacheRegisterSyscacheCallback(FOREIGNSERVEROID, on_server_change, static_cast<Datum>(0));
     // Registered after those of the life cycle, so called before them: the counters are added before
     // a slot is freed.
     RegisterXactCallback(at_transaction_end, nullptr);
@@ -231,6 +246,14 @@ void count_judged(NamedFilter* filter, bool seen) {
 void count_tested(NamedFilter* filter) {
   note_dirty(filter);
   if (++filter->tested >= kFlushEvery) add_counters(filter);
+}
+
+void require_local(const NamedFilter* filter, const char* what) {
+  if (filter->remote == nullptr) return;
+  ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+          errmsg("%s cannot be used on filter \"%s\"", what, filter->relation->name),
+          errdetail("Its state is on another server."),
+          errhint("Use it there, on the filter of the same name."));
 }
 
 void count_found(NamedFilter* filter, unsigned place) {

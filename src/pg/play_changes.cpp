@@ -2,6 +2,7 @@
 
 #include "streamfilter/core/filter.hpp"
 #include "streamfilter/pg/grouping.hpp"
+#include "streamfilter/pg/key_places.hpp"
 #include "streamfilter/pg/play_changes.hpp"
 
 namespace streamfilter::pg {
@@ -65,6 +66,16 @@ void play_group(const KeyLog* log, uint32 start, uint32 count, Header* header, S
   lock->release();
 }
 
+// Keys with several places, of kinds that only add: one after the other, each slice by slice.
+void play_places(const KeyLog* log, uint32 start, uint32 count, Header* header,
+                 const FilterSlot* slot) {
+  for (uint32 i = start; i < start + count; ++i)
+    if (slot != nullptr)
+      insert_in_slices(slot, header, element_at(log, i));
+    else
+      insert(header, element_at(log, i));
+}
+
 }  // namespace
 
 void play_changes(const KeyLog* log, Header* header, const FilterSlot* slot) {
@@ -83,15 +94,25 @@ void play_changes(const KeyLog* log, Header* header, const FilterSlot* slot) {
   }
   while (position < log->count) {
     if (is_merge(log, position)) {
-      const Header* value = merged_value(entry_at(log, position++));
-      on_every_slice([&](uint32 slice) { merge_slice(header, value, slice); });
+      const MergedValue* value = merged_value(entry_at(log, position++));
+      if (value->slice == kAllSlices) {
+        on_every_slice([&](uint32 slice) { merge_slice(header, value->header(), slice); });
+      } else {
+        const auto slice = static_cast<uint32>(value->slice);
+        lock.acquire(slice);
+        merge_slice(header, slice_at(value->header(), 0), slice);
+        lock.release();
+      }
       continue;
     }
     uint32 count = 1;
     while (count < Grouping::kMost && position + count < log->count &&
            !is_merge(log, position + count))
       ++count;
-    play_group(log, position, count, header, &lock);
+    if (header->parameters.k1 > 0)
+      play_places(log, position, count, header, slot);
+    else
+      play_group(log, position, count, header, &lock);
     position += count;
   }
 }

@@ -10,6 +10,7 @@ extern "C" {
 }
 
 #include "streamfilter/core/filter.hpp"
+#include "streamfilter/pg/key_places.hpp"
 #include "streamfilter/pg/prepared_keys.hpp"
 #include "streamfilter/pg/settings.hpp"
 
@@ -61,11 +62,11 @@ void apply(const PreparedKey& key) {
   element.hash = key.hash;
   element.importance = key.importance;
   element.time = key.time;
-  LWLock* lock = slice_lock(slot, slice_of(header->parameters, key.hash));
-  LWLockAcquire(lock, LW_EXCLUSIVE);
-  insert(header, element);
-  LWLockRelease(lock);
+  insert_in_slices(slot, header, element);
   pg_atomic_fetch_add_u64(&slot->applied, 1);
+  // Its transaction has written a header, if there was none. Without this, all that are prepared
+  // until another one commits would write an image, one after the end of the other.
+  if (slot->saved.logged) pg_atomic_write_u32(&slot->saved.has_header, 1);
 }
 
 // As pending.cpp does: first all keys into their filters, then out of the table of keys in flight.

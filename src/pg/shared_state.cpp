@@ -21,6 +21,7 @@ extern "C" {
 #include <algorithm>
 
 #include "streamfilter/pg/in_flight.hpp"
+#include "streamfilter/pg/lost_servers.hpp"
 #include "streamfilter/pg/prepared_keys.hpp"
 #include "streamfilter/pg/settings.hpp"
 #include "streamfilter/pg/shutdown_image.hpp"
@@ -54,6 +55,7 @@ void request() {
   RequestNamedLWLockTranche(kSliceTranche, kSliceLocks);
   request_in_flight();
   request_prepared();
+  request_lost_servers();
 }
 
 void startup() {
@@ -78,6 +80,7 @@ void startup() {
   }
   start_in_flight();
   start_prepared();
+  start_lost_servers();
   LWLockRelease(AddinShmemInitLock);
   shared_state = state;
   start_shutdown_image();

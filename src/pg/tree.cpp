@@ -160,6 +160,10 @@ void place_in_tree(FilterRelation* relation) {
   relation->level = level_of(relation->relid);
   if (relation->level < 0 || !relation->adopts_seed) return;
   const FilterRelation* parent = load_filter_relation(relation->parent);
+  if (is_remote(parent))
+    ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+            errmsg("filter \"%s\" cannot be a parent", parent->name),
+            errdetail("The nodes of a tree are all on one server, and it is on another."));
   uint64 seed = parent->definition.parameters.seed;
   if (!parent->definition.seed_given && !peek_seed(parent, &seed)) return;
   relation->uncommitted |= parent->uncommitted;

@@ -30,6 +30,7 @@ struct NamedFilter {
   TreeNode* tree;        // nullptr: it is in no tree
   FilterSlot* slot;      // nullptr until the filter is used for more than its definition
   Header* header;
+  struct RemoteFilter* remote;  // instead of these two, where the state is on other servers
   KeyRule rule;
 
   // The rest is private to named_filter.cpp.
@@ -41,7 +42,7 @@ struct NamedFilter {
   AclMode checked_rights;
   uint64 slot_generation;
   uint64 tested, accepted, discarded;  // not yet added to the slot's counters
-  uint32 found_at[kMostPlaces];        // repeats, by place
+  uint32 found_at[kMostPositions];        // repeats, by place
   uint64 found_places;                 // the places that have any, as bits
   uint64 accesses, hits;               // likewise
   NamedFilter* next_dirty;
@@ -79,6 +80,8 @@ inline bool hash_filter_key(const NamedFilter* filter, const Datum* values, cons
 void count_judged(NamedFilter* filter, bool seen);
 void count_tested(NamedFilter* filter);
 
+// Raises 0A000 if the state of the filter is on another server; `what` cannot be done there.
+void require_local(const NamedFilter* filter, const char* what);
 // Counts, for a key that is being judged, where the filter found it.
 void count_found(NamedFilter* filter, unsigned place);
 // Count that a walk through a tree has come to this node, or ended here with a repeat.
