@@ -60,6 +60,7 @@ int main(int count, char** words) {
   const std::uint64_t events = arguments.quick ? 20000 : 100000;
   const double probes = arguments.quick ? 20000 : 200000;
   same_decisions(report);
+  table_of_slicings(report);
   figure_1a(report, arguments, probes);
   figure_1b(report, arguments);
   figures(report, arguments, "5a", "5b", "5c",

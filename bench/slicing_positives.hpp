@@ -74,6 +74,43 @@ inline void false_positives(Report& report, const char* figure, const std::strin
   }
 }
 
+// Every slicing at one size: new keys against filters that hold the keys they are sized for.
+inline void table_of_slicings(Report& report) {
+  constexpr unsigned kBitsOfKey = 6, kRuns = 24, kProbes = 20000;
+  constexpr std::uint64_t kBody = 64;
+  const auto keys = static_cast<std::uint64_t>(40 * kBody * 8 / timers_for(kBitsOfKey, 1, .02));
+  for (const char* slicing :
+       {"40", "40, slicing=vertical", "'8,5', slicing=diced", "'8,5', slicing=diced, dice=vh",
+        "40, k1=2, k2=3", "40, k1=3, k2=2"}) {
+    double sum = 0, squares = 0, asked = 0, expected = 0;
+    for (unsigned run = 0; run < kRuns; ++run) {
+      Filter filter(sliced_bloom(slicing, 40, kBitsOfKey, kBody));
+      const Parameters& p = filter.parameters();
+      expected = slicing_model::rate(slicing_model::shape_of(p, kBitsOfKey, kBody * 8),
+                                     static_cast<double>(keys));
+      for (std::uint64_t key = 0; key < keys; ++key) filter.insert({hash_word(key, run), 0, 0});
+      double found = 0;
+      for (std::uint64_t key = keys; key < keys + kProbes; ++key) {
+        const Element element = {hash_word(key, run), 0, 0};
+        unsigned place = 0;
+        while (place < places(p) &&
+               test_place(filter.header(), element, place_of(p, element.hash, place)))
+          ++place;
+        found += place == places(p);
+        asked += std::min(place + 1, places(p));
+      }
+      sum += found / kProbes;
+      squares += found * found / kProbes / kProbes;
+    }
+    const double mean = sum / kRuns,
+                 error = std::sqrt((squares / kRuns - mean * mean) / (kRuns - 1));
+    report.check(std::fabs(mean - expected) <= 5 * error, "FPR; slices asked by a new key",
+                 text("slices=%s", slicing), percent(expected),
+                 text("%s %.2f", percent(mean).c_str(), asked / kRuns / kProbes),
+                 "within 5 s.e. of the formula");
+  }
+}
+
 // The cells of these figures decide as kind bloom does.
 inline void same_decisions(Report& report) {
   unsigned differences = 0;

@@ -24,6 +24,24 @@ AS 'MODULE_PATHNAME';
 COMMENT ON FUNCTION streamfilter_merge(regclass, streamfilter)
 IS 'adds what a value remembers to the shared state of a filter';
 
+CREATE FUNCTION streamfilter_slice(filter regclass, VARIADIC key "any") RETURNS int
+LANGUAGE C VOLATILE PARALLEL RESTRICTED COST 10
+AS 'MODULE_PATHNAME';
+COMMENT ON FUNCTION streamfilter_slice(regclass, VARIADIC "any")
+IS 'the slice of a filter that holds the key, 0 to slices - 1';
+
+CREATE FUNCTION streamfilter_export(filter regclass, slice int) RETURNS bytea
+LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED
+AS 'MODULE_PATHNAME';
+COMMENT ON FUNCTION streamfilter_export(regclass, int)
+IS 'the state of one slice of a filter, for streamfilter_import';
+
+CREATE FUNCTION streamfilter_import(filter regclass, slice int, state bytea) RETURNS void
+LANGUAGE C STRICT VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME';
+COMMENT ON FUNCTION streamfilter_import(regclass, int, bytea)
+IS 'adds what streamfilter_export has given of a slice to the same slice of a filter';
+
 CREATE FUNCTION streamfilter_save(filter regclass) RETURNS void
 LANGUAGE C STRICT VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME';

@@ -72,6 +72,17 @@ bool check_header(const Header& header, Problem& problem) noexcept {
   return true;
 }
 
+bool check_slice(const Parameters& parameters, ConstSlice slice, std::uint32_t index,
+                 Problem& problem) noexcept {
+  const FilterOps* ops = find_ops(parameters.kind);
+  if (slice.state->arrivals <= kMostArrivals && slice.state->novel <= slice.state->arrivals &&
+      ops->check(parameters, slice) &&
+      (parameters.k1 > 0 || slice.state->arrivals > 0 ||
+       !(ops->estimate(parameters, slice).fill > 0)))
+    return true;
+  return problem.set(Error::corrupt, "damaged streamfilter: invalid state of slice %u", index);
+}
+
 bool check(const void* bytes, std::size_t length, Problem& problem) noexcept {
   if (length < sizeof(Header))
     return problem.set(Error::corrupt, "truncated streamfilter: %zu bytes", length);
@@ -82,15 +93,8 @@ bool check(const void* bytes, std::size_t length, Problem& problem) noexcept {
     return problem.set(Error::corrupt, "damaged streamfilter: %zu bytes instead of %llu", length,
                        static_cast<unsigned long long>(parameters.memory));
 
-  const FilterOps* ops = find_ops(parameters.kind);
-  for (std::uint32_t i = 0; i < parameters.slices; ++i) {
-    const ConstSlice slice = slice_at(header, i);
-    if (slice.state->arrivals > kMostArrivals || slice.state->novel > slice.state->arrivals ||
-        !ops->check(parameters, slice) ||
-        (parameters.k1 == 0 && slice.state->arrivals == 0 &&
-         ops->estimate(parameters, slice).fill > 0))
-      return problem.set(Error::corrupt, "damaged streamfilter: invalid state of slice %u", i);
-  }
+  for (std::uint32_t i = 0; i < parameters.slices; ++i)
+    if (!check_slice(parameters, slice_at(header, i), i, problem)) return false;
   if (parameters.k1 > 0 && is_empty(header) && totals(header).estimate.fill > 0)
     return problem.set(Error::corrupt, "damaged streamfilter: bits without keys");
   const unsigned char* at = static_cast<const unsigned char*>(bytes) + sizeof(Header) +
@@ -178,9 +182,12 @@ bool erase(Header* header, const Element& element) noexcept {
 }
 
 void merge_slice(Header* into, const Header* from, std::uint32_t index) noexcept {
+  merge_slice(into, slice_at(from, index), index);
+}
+
+void merge_slice(Header* into, ConstSlice source, std::uint32_t index) noexcept {
   const Parameters& parameters = into->parameters;
   const Slice target = slice_at(into, index);
-  const ConstSlice source = slice_at(from, index);
   find_ops(parameters.kind)->merge(parameters, target, source);
   target.state->arrivals = std::min(target.state->arrivals + source.state->arrivals, kMostArrivals);
   target.state->novel = std::min(target.state->novel, target.state->arrivals);

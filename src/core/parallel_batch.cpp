@@ -11,7 +11,7 @@ namespace streamfilter {
 void group_by_slice(const Parameters& parameters, const Batch& batch) noexcept {
   std::uint32_t* const next = batch.starts + 1;
   const auto slice = [&](std::uint32_t i) {
-    return slice_of(parameters, batch.arrivals[i].element.hash);
+    return parameters.k1 > 0 ? 0 : slice_of(parameters, batch.arrivals[i].element.hash);
   };
   std::memset(batch.starts, 0, (std::size_t{parameters.slices} + 1) * sizeof *batch.starts);
   for (std::uint32_t i = 0; i < batch.count; ++i) ++next[slice(i)];

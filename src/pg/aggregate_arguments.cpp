@@ -20,13 +20,14 @@ MemoryContext aggregate_context(FunctionCallInfo fcinfo) {
 bool is_constant_argument(FunctionCallInfo fcinfo, int number) {
   const Aggref* call = AggGetAggref(fcinfo);
   if (call == nullptr || call->args == NIL) return false;
-  const Node* argument = nullptr;
-  const Expr* last = static_cast<TargetEntry*>(llast(call->args))->expr;
-  if (list_length(call->args) == PG_NARGS() - 1)
-    argument = reinterpret_cast<Node*>(static_cast<TargetEntry*>(list_nth(call->args, number))->expr);
-  else if (IsA(last, RowExpr))
-    argument = static_cast<Node*>(list_nth(reinterpret_cast<const RowExpr*>(last)->args, number));
-  return argument != nullptr && (IsA(argument, Const) || IsA(argument, Param));
+  const List* arguments = call->args;
+  const Node* last = reinterpret_cast<const Node*>(static_cast<TargetEntry*>(llast(arguments))->expr);
+  if (IsA(last, RowExpr)) arguments = reinterpret_cast<const RowExpr*>(last)->args;
+  if (list_length(arguments) <= number) return false;
+  const Node* argument = static_cast<const Node*>(list_nth(arguments, number));
+  if (IsA(argument, TargetEntry))
+    argument = reinterpret_cast<const Node*>(reinterpret_cast<const TargetEntry*>(argument)->expr);
+  return IsA(argument, Const) || IsA(argument, Param);
 }
 
 const Header* get_prototype(FunctionCallInfo fcinfo, int number) {

@@ -115,7 +115,7 @@ TupleTableSlot* next_row(ScanState* scan) {
     const uint64 version = state->call.version;
     begin_key_call(&state->call, state->filter, Use::remember);
     if (unlikely(state->call.version != version)) read_row_key(node, i);
-    if (!state->has_key[i] || !remember_key(state->call.filter, state->elements[i]))
+    if (!state->has_key[i] || !remember_fetched_key(state->call.filter, state->elements[i]))
       return show(node, state->slots[i]);
     InstrCountFiltered1(node, 1);
   }

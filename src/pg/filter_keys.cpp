@@ -13,6 +13,11 @@ void prefetch_keys(const NamedFilter* filter, const Element* elements, const boo
 }
 
 bool remember_key(NamedFilter* filter, const Element& element) {
+  if (filter->remote == nullptr) prefetch_local_key(filter, element);
+  return remember_fetched_key(filter, element);
+}
+
+bool remember_fetched_key(NamedFilter* filter, const Element& element) {
   const bool seen = filter->tree != nullptr ? remember_in_tree(filter, element)
                                             : remember_node_key(filter, element);
   count_judged(filter, seen);
@@ -21,7 +26,7 @@ bool remember_key(NamedFilter* filter, const Element& element) {
 
 void remember_keys(NamedFilter* filter, const Element* elements, int count, bool* seen) {
   if (filter->remote == nullptr) {
-    for (int i = 0; i < count; ++i) seen[i] = remember_key(filter, elements[i]);
+    for (int i = 0; i < count; ++i) seen[i] = remember_fetched_key(filter, elements[i]);
     return;
   }
   if (count > 0) remember_remote_keys(filter, elements, count, seen);
@@ -44,14 +49,19 @@ void reset_filter(NamedFilter* filter) {
   filter->remote != nullptr ? reset_remote_filter(filter) : reset_local_filter(filter);
 }
 
-void merge_into_filter(NamedFilter* filter, const Header* value) {
+void merge_into_filter(NamedFilter* filter, const Header* value, int64 slice) {
   require_local(filter, "streamfilter_merge");
-  filter->tree != nullptr ? merge_into_tree(filter, value) : merge_into_node(filter, value);
+  filter->tree != nullptr ? merge_into_tree(filter, value, slice)
+                          : merge_into_node(filter, value, slice);
 }
 
 Header* copy_filter(NamedFilter* filter) {
   require_local(filter, "streamfilter_value");
   return copy_local_filter(filter);
+}
+
+Header* copy_filter_slice(NamedFilter* filter, uint32 slice) {
+  return copy_local_slice(filter, slice);
 }
 
 bool remember_node_key(NamedFilter* filter, const Element& element) {
@@ -72,8 +82,8 @@ bool test_node_key(const NamedFilter* filter, const Element& element) {
                                    : test_local_key(filter, element);
 }
 
-void merge_into_node(NamedFilter* filter, const Header* value) {
-  merge_into_local_filter(filter, value);
+void merge_into_node(NamedFilter* filter, const Header* value, int64 slice) {
+  merge_into_local_filter(filter, value, slice);
 }
 
 }  // namespace streamfilter::pg

@@ -212,11 +212,10 @@ Owner find_arriving(const NamedFilter* filter, const Element& element) {
   return arrives ? owner : 0;
 }
 
-// Where judging a key will look.
-void prefetch_places(const NamedFilter* filter, const Pending* pending, const Element& element,
+// Where judging a key will look in shared memory.
+void prefetch_shared(const NamedFilter* filter, const Pending* pending, const Element& element,
                      Prefetches& prefetches) {
   prefetch(filter->header, element, prefetches);
-  if (pending != nullptr) prefetch_place(&pending->log, element.hash, prefetches);
   if (pending == nullptr || !pending->overflowed)
     prefetch_in_flight(in_flight_tag(filter->slot_generation, element.hash), prefetches);
 }
@@ -281,12 +280,21 @@ bool test_local_key(const NamedFilter* filter, const Element& element) {
   return find_arriving(filter, element) != 0 || is_in_filter(filter, element);
 }
 
+void prefetch_local_key(const NamedFilter* filter, const Element& element) {
+  Prefetches prefetches;
+  prefetch_shared(filter, find_pending(filter->slot, filter->slot_generation), element, prefetches);
+  prefetches.start();
+}
+
 void prefetch_local_keys(const NamedFilter* filter, const Element* elements, const bool* has_key,
                          int count) {
   const Pending* pending = find_pending(filter->slot, filter->slot_generation);
   Prefetches prefetches;
-  for (int i = 0; i < count; ++i)
-    if (has_key == nullptr || has_key[i]) prefetch_places(filter, pending, elements[i], prefetches);
+  for (int i = 0; i < count; ++i) {
+    if (has_key != nullptr && !has_key[i]) continue;
+    prefetch_shared(filter, pending, elements[i], prefetches);
+    if (pending != nullptr) prefetch_place(&pending->log, elements[i].hash, prefetches);
+  }
   prefetches.start();
   if (pending == nullptr) return;
   for (int i = 0; i < count; ++i)
@@ -310,11 +318,14 @@ void reset_local_filter(NamedFilter* filter) {
   append_pending(begin_change(filter), Change::reset, Element{});
 }
 
-void merge_into_local_filter(NamedFilter* filter, const Header* value) {
+void merge_into_local_filter(NamedFilter* filter, const Header* value, int64 slice) {
   Pending* pending = begin_change(filter);
-  auto* copy = static_cast<Header*>(
-      MemoryContextAllocHuge(TopTransactionContext, value->parameters.memory));
-  memcpy(static_cast<void*>(copy), value, value->parameters.memory);
+  const Size bytes = slice == kAllSlices ? value->parameters.memory
+                                         : sizeof(Header) + value->parameters.slice_bytes;
+  auto* copy = static_cast<MergedValue*>(
+      MemoryContextAllocHuge(TopTransactionContext, sizeof(MergedValue) + bytes));
+  copy->slice = slice;
+  memcpy(static_cast<void*>(copy + 1), value, bytes);
   Element address;
   address.hash = reinterpret_cast<uintptr_t>(copy);
   append_pending(pending, Change::merge, address);
@@ -336,6 +347,27 @@ Header* copy_local_filter(NamedFilter* filter) {
   }
   if (const Pending* pending = find_pending(filter->slot, filter->slot_generation))
     play_changes(&pending->log, copy, nullptr);
+  return copy;
+}
+
+Header* copy_local_slice(NamedFilter* filter, uint32 slice) {
+  const Parameters& parameters = filter->header->parameters;
+  settle_prepared();
+  auto* copy = static_cast<Header*>(MemoryContextAllocHuge(
+      CurrentMemoryContext, sizeof(Header) + parameters.slice_bytes));
+  memcpy(static_cast<void*>(copy), filter->header, sizeof(Header));
+  if (find_pending(filter->slot, filter->slot_generation) != nullptr) {
+    Header* all = copy_local_filter(filter);
+    memcpy(static_cast<void*>(slice_at(copy, 0).state), slice_at(all, slice).state,
+           parameters.slice_bytes);
+    pfree(all);
+    return copy;
+  }
+  LWLock* lock = slice_lock(filter->slot, slice);
+  LWLockAcquire(lock, LW_SHARED);
+  memcpy(static_cast<void*>(slice_at(copy, 0).state), slice_at(filter->header, slice).state,
+         parameters.slice_bytes);
+  LWLockRelease(lock);
   return copy;
 }
 

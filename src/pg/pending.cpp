@@ -238,7 +238,7 @@ void abort_subtransaction(Pending* pending, int level) {
   while (pending->log.count > keep) {
     const LogEntry* last = entry_at(&pending->log, pending->log.count - 1);
     if (last->change == static_cast<uint32>(Change::merge))
-      pfree(const_cast<Header*>(merged_value(last)));
+      pfree(merged_value(last));
     undo_change(&pending->log);
   }
 }
@@ -262,6 +262,17 @@ void at_subtransaction_end(SubXactEvent event, SubTransactionId, SubTransactionI
     if (event == SUBXACT_EVENT_ABORT_SUB) abort_subtransaction(pending, level);
     if (event == SUBXACT_EVENT_COMMIT_SUB) commit_subtransaction(pending, level, parent);
   }
+}
+
+bool holds(const MergedValue* value, const Element& element) {
+  if (value->slice == kAllSlices) return test(value->header(), element);
+  const Parameters& parameters = value->header()->parameters;
+  for (unsigned i = 0; i < places(parameters); ++i) {
+    const Place place = place_of(parameters, element.hash, i);
+    if (place.slice != value->slice || !test_place(value->header(), element, {0, place.hash}))
+      return false;
+  }
+  return true;
 }
 
 }  // namespace
@@ -323,7 +334,7 @@ bool in_merged_value(const Pending* pending, const Element& element) {
     // What was forgotten later is not in it any more.
     if ((log->last_reset != kNoEntry && i < log->last_reset) || (erased != kNoEntry && i < erased))
       return false;
-    if (test(merged_value(entry_at(log, i)), element)) return true;
+    if (holds(merged_value(entry_at(log, i)), element)) return true;
   }
   return false;
 }

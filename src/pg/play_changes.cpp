@@ -94,8 +94,15 @@ void play_changes(const KeyLog* log, Header* header, const FilterSlot* slot) {
   }
   while (position < log->count) {
     if (is_merge(log, position)) {
-      const Header* value = merged_value(entry_at(log, position++));
-      on_every_slice([&](uint32 slice) { merge_slice(header, value, slice); });
+      const MergedValue* value = merged_value(entry_at(log, position++));
+      if (value->slice == kAllSlices) {
+        on_every_slice([&](uint32 slice) { merge_slice(header, value->header(), slice); });
+      } else {
+        const auto slice = static_cast<uint32>(value->slice);
+        lock.acquire(slice);
+        merge_slice(header, slice_at(value->header(), 0), slice);
+        lock.release();
+      }
       continue;
     }
     uint32 count = 1;

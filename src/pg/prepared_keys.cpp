@@ -64,6 +64,9 @@ void apply(const PreparedKey& key) {
   element.time = key.time;
   insert_in_slices(slot, header, element);
   pg_atomic_fetch_add_u64(&slot->applied, 1);
+  // Its transaction has written a header, if there was none. Without this, all that are prepared
+  // until another one commits would write an image, one after the end of the other.
+  if (slot->saved.logged) pg_atomic_write_u32(&slot->saved.has_header, 1);
 }
 
 // As pending.cpp does: first all keys into their filters, then out of the table of keys in flight.

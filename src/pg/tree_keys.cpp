@@ -104,7 +104,7 @@ bool test_in_tree(NamedFilter* filter, const Element& element) {
       .test_from(filter);
 }
 
-void merge_into_tree(NamedFilter* filter, const Header* value) {
+void merge_into_tree(NamedFilter* filter, const Header* value, int64 slice) {
   check_entry(filter);
   const Access access(Element{}, Use::judge);
   for (NamedFilter* node = filter; !access.is_root(node);) {
@@ -112,10 +112,10 @@ void merge_into_tree(NamedFilter* filter, const Header* value) {
     Problem problem;
     if (!mergeable(node->header->parameters, value->parameters, problem)) raise(problem);
   }
-  merge_into_node(filter, value);
+  merge_into_node(filter, value, slice);
   for (NamedFilter* node = filter; !access.is_root(node);) {
     node = access.parent(node);
-    merge_into_node(node, value);
+    merge_into_node(node, value, slice);
   }
 }
 

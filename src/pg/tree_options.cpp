@@ -102,6 +102,12 @@ void check_tree_options(List* options, const Definition& definition, const HostO
             errmsg("a tree of kind timer cannot be dense"),
             errdetail("A repeat that is set again in a lower node would outlive its window there."),
             errhint("Use tree 'sparse'."));
+  if (host.top_down > 0)
+    ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+            errmsg("a tree of kind timer cannot be tested top-down"),
+            errdetail("A key whose match is refuted would last only as long as the keys that it was "
+                      "taken for."),
+            errhint("Leave out option top_down."));
   if (counts_rows(definition.parameters))
     ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
             errmsg("a filter with a window of rows cannot have a parent"),

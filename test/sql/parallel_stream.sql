@@ -94,9 +94,17 @@ INSERT INTO parted SELECT * FROM events;
 ANALYZE parted;
 SET enable_partitionwise_aggregate = on;
 SET enable_sort = off;
-EXPLAIN (COSTS OFF)
+CREATE FUNCTION nodes(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+  line text;
+BEGIN
+  FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || query LOOP
+    IF line !~ 'Group Key' THEN RETURN NEXT regexp_replace(line, ' on .*', ''); END IF;
+  END LOOP;
+END $$;
+SELECT nodes($$
 SELECT streamfilter_slice_of(host, 4) AS part, streamfilter_distinct_agg(host, position, 'sqf(memory=1kB)') AS block
-FROM parted GROUP BY 1;
+FROM parted GROUP BY 1$$);
 SELECT p.part, (p.block).positions = (b.block).positions AS same
 FROM (SELECT streamfilter_slice_of(host, 4) AS part,
              streamfilter_distinct_agg(host, position, 'sqf(memory=1kB)') AS block
@@ -111,4 +119,4 @@ SELECT streamfilter_distinct_agg(host, position, prototype) FROM events, filters
 SELECT streamfilter_distinct_agg(host, position, 'sqf(memory=1kB)') IS NULL AS nothing FROM events WHERE false;
 SELECT (streamfilter_distinct_agg(NULL::int, position, 'sqf(memory=1kB)')).positions FROM events WHERE position < 4;
 DROP TABLE events, filters, answers, by_part, firsts, parted;
-DROP FUNCTION sequential, in_blocks, part;
+DROP FUNCTION sequential, in_blocks, part, nodes;

@@ -135,5 +135,25 @@ SELECT value::text::streamfilter::text = value::text AS same FROM halves;
 SELECT (SELECT value FROM halves WHERE half = 0) ||
        (SELECT streamfilter_agg(1, 'bloom(memory=8kB, slices=8, slicing=vertical, k=6)'));
 
+
+-- ---- Slices ---------------------------------------------------------------------------------------
+-- A key has several; they move one by one all the same, and together make the filter.
+SELECT streamfilter_slice('vertical', 1);
+CREATE FOREIGN TABLE moved (id int) SERVER streamfilter
+  OPTIONS (kind 'bloom', memory '64kB', k '8', slices '16', slicing 'vertical', seed '1');
+CREATE FOREIGN TABLE target (id int) SERVER streamfilter
+  OPTIONS (kind 'bloom', memory '64kB', k '8', slices '16', slicing 'vertical', seed '1');
+INSERT INTO moved SELECT generate_series(1, 1000);
+BEGIN;
+SELECT count(streamfilter_import('target', i, streamfilter_export('moved', i))) FROM generate_series(0, 14) i;
+SELECT count(*) < 1000 AS some FROM generate_series(1, 1000) i WHERE streamfilter_test('target', i);
+COMMIT;
+SELECT count(*) < 1000 AS some FROM generate_series(1, 1000) i WHERE streamfilter_test('target', i);
+SELECT streamfilter_import('target', 15, streamfilter_export('moved', 15));
+SELECT count(*) FROM generate_series(1, 1000) i WHERE streamfilter_test('target', i);
+-- Blocks of a stream are judged in their order.
+SELECT cardinality((streamfilter_distinct_agg(i % 500, i, 'bloom(memory=8kB, slices=8, slicing=vertical, k=6)')).positions)
+  FROM generate_series(1, 1000) i;
+
 \set VERBOSITY terse
 DROP SCHEMA slicing CASCADE;

@@ -28,6 +28,7 @@ const char* const kDefinitions[] = {
     "dsqf(memory=16kB, slices=13, rows=100)",
     "sbf(memory=4kB, slices=5)",
     "clq(memory=4kB, slices=5)",
+    "bloom(memory=16kB, k=5, slices=8, slicing=vertical)",
 };
 constexpr std::uint64_t kUniverse = 20000;
 

@@ -243,7 +243,7 @@ BOOST_AUTO_TEST_CASE(rates_are_those_of_the_formulas) {
   for (const std::string& slicing : kSlicings) {
     const std::string text = bloom(slicing, 64);
     const std::uint64_t n = 2400;
-    const Measured measured = measure(text, n, kSanitized ? 20 : 60, 4000);
+    const Measured measured = measure(text, n, 60, 4000);
     const double expected =
         slicing_model::rate(shape_of(parameters_of(text)), static_cast<double>(n));
     BOOST_TEST(std::fabs(measured.fpr - expected) <= 5 * measured.deviation,

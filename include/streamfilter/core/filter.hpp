@@ -26,6 +26,10 @@ inline const FilterOps& ops_of(const Header* header) noexcept {
   return *find_ops(header->parameters.kind);
 }
 
+// The part of `check` about one slice, number `index`; the parameters have passed check_header.
+bool check_slice(const Parameters& parameters, ConstSlice slice, std::uint32_t index,
+                 Problem& problem) noexcept;
+
 // These work on the slices of the block that place_of(hash, i) names, in turn. `test` stops at the
 // first place that says no.
 void prefetch(const Header* header, const Element& element, Prefetches& prefetches) noexcept;
@@ -47,6 +51,9 @@ void count_arrival(Header* header, std::uint32_t slice, bool seen) noexcept;
 
 // Adds what slice `index` of `from` remembers to the same slice of `into`; both mergeable.
 void merge_slice(Header* into, const Header* from, std::uint32_t index) noexcept;
+
+// The same from the one slice that is there of another filter.
+void merge_slice(Header* into, ConstSlice from, std::uint32_t index) noexcept;
 
 // Checks that the two can be merged, then merges all slices.
 bool merge(Header* into, const Header* from, Problem& problem) noexcept;

@@ -6,8 +6,8 @@
 // positions. A bucket needs no `pos` for that, and no block number: what the paper's workers find out
 // afterwards by comparing positions cannot happen here.
 //
-// Memory is the caller's, and so are the threads: core knows none. Holds for every kind whose keys
-// lie in one slice each.
+// Memory is the caller's, and so are the threads: core knows none. Holds for every kind. Where keys
+// lie in several slices (placement.hpp), all of a batch is the first slice's, for one worker.
 #pragma once
 
 #include "streamfilter/core/filter.hpp"

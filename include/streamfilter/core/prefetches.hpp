@@ -26,6 +26,10 @@ class Prefetches {
     count_ = 0;
   }
 
+  // What was added and not started.
+  unsigned count() const noexcept { return count_; }
+  const void* at(unsigned i) const noexcept { return addresses_[i]; }
+
  private:
   static constexpr unsigned kMost = 128;
   unsigned count_ = 0;

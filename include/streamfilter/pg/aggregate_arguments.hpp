@@ -8,9 +8,9 @@ namespace streamfilter::pg {
 // Where the state lives. Raises if the function was called outside an aggregate.
 MemoryContext aggregate_context(FunctionCallInfo fcinfo);
 
-// Is argument `number` of the aggregate (from 0) the same in all rows? An engine that runs the
-// transition function inside an aggregate of its own may hand over the arguments as one row, its
-// last argument.
+// Is argument `number` of the aggregate (from 0) the same in all rows? For aggregates whose last
+// argument is no record: where it is one, an engine runs the transition function inside an aggregate
+// of its own and hands over the arguments as that row.
 bool is_constant_argument(FunctionCallInfo fcinfo, int number);
 
 // The prototype in argument `number` of the transition function. Raises if it is NULL.

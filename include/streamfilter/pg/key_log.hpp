@@ -78,9 +78,17 @@ uint32 find_change(const KeyLog* log, uint64 hash);
 LogEntry* entry_at(const KeyLog* log, uint32 position);
 Element element_at(const KeyLog* log, uint32 position);
 
-// The value of a change `merge`.
-inline const Header* merged_value(const LogEntry* entry) {
-  return reinterpret_cast<const Header*>(static_cast<uintptr_t>(entry->hash));
+constexpr int64 kAllSlices = -1;
+
+// What a change `merge` merges in: a filter, or one slice of it.
+struct alignas(8) MergedValue {
+  int64 slice;  // the only one that follows the header; or kAllSlices
+
+  const Header* header() const { return reinterpret_cast<const Header*>(this + 1); }
+};
+
+inline MergedValue* merged_value(const LogEntry* entry) {
+  return reinterpret_cast<MergedValue*>(static_cast<uintptr_t>(entry->hash));
 }
 
 }  // namespace streamfilter::pg

@@ -7,8 +7,11 @@
 
 namespace streamfilter::pg {
 
-// Gets the memory that judging keys needs on its way into the cache, for callers that know their next
-// ones. Those without has_key are left out; nullptr: all have one.
+// Gets the shared memory that judging a key needs on its way into the cache, all at once; judging comes
+// to one place after the other.
+void prefetch_local_key(const NamedFilter* filter, const Element& element);
+// The same for several keys, with what the own transaction knows of them. Those without has_key are left
+// out; nullptr: all have one.
 void prefetch_local_keys(const NamedFilter* filter, const Element* elements, const bool* has_key,
                          int count);
 
@@ -43,10 +46,14 @@ bool erase_local_key(NamedFilter* filter, const Element& element);
 // Forgets everything at commit; the caller holds AccessExclusiveLock.
 void reset_local_filter(NamedFilter* filter);
 
-// Adds what a value remembers, at commit. Equal kind, parameters and seed are the caller's duty.
-void merge_into_local_filter(NamedFilter* filter, const Header* value);
+// Adds what a value remembers, at commit; or one slice, which is all that lies behind its header then.
+// Equal kind, parameters and seed are the caller's duty.
+void merge_into_local_filter(NamedFilter* filter, const Header* value, int64 slice);
 
 // The state as this transaction sees it, a palloc'ed block of the filter's memory.
 Header* copy_local_filter(NamedFilter* filter);
+
+// The header and one slice, likewise.
+Header* copy_local_slice(NamedFilter* filter, uint32 slice);
 
 }  // namespace streamfilter::pg
