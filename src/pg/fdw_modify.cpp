@@ -198,7 +198,6 @@ TupleTableSlot** exec_foreign_batch_insert(EState*, ResultRelInfo* target, Tuple
     has_key[i] = read_row(state, slots[i], &elements[keys]);
     keys += has_key[i];
   }
-  prefetch_keys(state->filter, elements, nullptr, keys);
   MemoryContextSwitchTo(caller);
   MemoryContextReset(state->row_memory);
   remember_keys(state->filter, elements, keys, seen);

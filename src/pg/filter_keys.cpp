@@ -26,6 +26,7 @@ bool remember_fetched_key(NamedFilter* filter, const Element& element) {
 
 void remember_keys(NamedFilter* filter, const Element* elements, int count, bool* seen) {
   if (filter->remote == nullptr) {
+    prefetch_local_keys(filter, elements, nullptr, count);
     for (int i = 0; i < count; ++i) seen[i] = remember_fetched_key(filter, elements[i]);
     return;
   }
@@ -61,6 +62,7 @@ Header* copy_filter(NamedFilter* filter) {
 }
 
 Header* copy_filter_slice(NamedFilter* filter, uint32 slice) {
+  require_local(filter, "streamfilter_export");
   return copy_local_slice(filter, slice);
 }
 

@@ -9,7 +9,7 @@
 namespace streamfilter::pg {
 
 // Gets the memory that judging keys needs on its way into the cache, for callers that know their next
-// ones. Those without has_key are left out; nullptr: all have one.
+// ones. Those without has_key are left out.
 void prefetch_keys(const NamedFilter* filter, const Element* elements, const bool* has_key,
                    int count);
 
@@ -19,7 +19,6 @@ bool remember_key(NamedFilter* filter, const Element& element);
 bool remember_fetched_key(NamedFilter* filter, const Element& element);
 
 // The same for several keys, in their order: one message for all where the state is on another server.
-// After prefetch_keys.
 void remember_keys(NamedFilter* filter, const Element* elements, int count, bool* seen);
 
 // Was the key seen, by committed transactions or by this one?
