@@ -3,7 +3,7 @@
 # shellcheck shell=bash disable=SC2153,SC2317 # variables are shared; functions are called by name
 
 HOLDERS=3
-DISTRIBUTED_FILTER="kind 'bloom', memory '$MEMORY', k '6', slices '48'"
+DISTRIBUTED_FILTER="kind 'bloom', memory '64MB', k '6', slices '48'"
 
 distributed_titles() {
 	local servers
@@ -92,7 +92,7 @@ section_distributed() {
 	for ((round = 1; round <= ROUNDS; round++)); do
 		distributed_filters | sql
 		for filter in here horizontal_{1..3} vertical pipelined; do
-			measure distributed $filter "$rows" "$round" 120 distributed_case $filter "$rows" "insert_keys $filter"
+			measure distributed "$filter" "$rows" "$round" 120 distributed_case "$filter" "$rows" "insert_keys $filter"
 		done
 		for filter in vertical pipelined; do
 			measure distributed repeats_$filter "$rows" "$round" 120 distributed_case $filter "$rows" "insert_keys $filter"
