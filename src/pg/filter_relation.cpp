@@ -229,7 +229,9 @@ uint64 memory_of_server(Oid server, Oid except) {
     auto* form = reinterpret_cast<Form_pg_foreign_table>(GETSTRUCT(tuple));
     if (form->ftserver != server || form->ftrelid == except) continue;
     HostOptions host;
-    sum += read_table_options(GetForeignTable(form->ftrelid)->options, &host).parameters.memory;
+    const Definition definition =
+        read_table_options(GetForeignTable(form->ftrelid)->options, &host);
+    if (host.servers == nullptr) sum += definition.parameters.memory;
   }
   systable_endscan(scan);
   table_close(catalog, AccessShareLock);

@@ -81,7 +81,7 @@ using namespace streamfilter::pg;
 // Columns with a role may be left out. Needs SELECT. Raises 0A000 where a key has several places.
 SF_FUNCTION(streamfilter_slice) {
   KeyCall* site = key_call_site(fcinfo, Use::test, "streamfilter_slice", true);
-  const Parameters& parameters = site->filter->header->parameters;
+  const Parameters& parameters = site->filter->relation->definition.parameters;
   if (places(parameters) > 1)
     ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
             errmsg("the keys of filter \"%s\" lie in several slices", site->filter->relation->name),
@@ -96,6 +96,7 @@ SF_FUNCTION(streamfilter_slice) {
 SF_FUNCTION(streamfilter_export) {
   NamedFilter* filter = named_filter(PG_GETARG_OID(0));
   use_filter(filter, Use::test);
+  require_local(filter, "streamfilter_export");
   PacketHead head = {kPacketMagic, check_slice_number(filter, PG_GETARG_INT32(1)), 0};
   const Parameters& parameters = filter->header->parameters;
   const Size size = size_after_head(parameters);
@@ -124,6 +125,7 @@ SF_FUNCTION(streamfilter_import) {
   PreventCommandIfReadOnly("streamfilter_import()");
   NamedFilter* filter = named_filter(PG_GETARG_OID(0));
   use_filter(filter, Use::remember);
+  require_local(filter, "streamfilter_import");
   const uint32 slice = check_slice_number(filter, PG_GETARG_INT32(1));
   uint32 exported;
   const Header* value = open_packet(PG_GETARG_VARLENA_PP(2), &exported);
