@@ -31,6 +31,7 @@
 #include "streamfilter/core/queue_model.hpp"
 #include "streamfilter/core/quotient.hpp"
 #include "streamfilter/core/ticks.hpp"
+#include "streamfilter/core/wide_line.hpp"
 
 #include "streamfilter/core/no_postgres.hpp"
 
@@ -354,12 +355,27 @@ constexpr bool kHasWideRegisters = false;
 
 FOR_WIDE_REGISTERS bool find_wide(const Parameters& p, const ConstSlice& slice,
                                   const Element& element) noexcept {
-  return find(p, slice, element);
+  if (p.integer(kBuckets) > 1) return find(p, slice, element);
+  const Place place(p, slice.bytes, element.hash);
+  __m512i reach;
+  return WideLine(place.width, place.length, slice.body + place.line).find(place.fingerprint, reach);
 }
 
 FOR_WIDE_REGISTERS bool enter_wide(const Parameters& p, const Slice& slice,
                                    const Element& element) noexcept {
-  return enter(p, slice, element);
+  if (p.integer(kBuckets) > 1) return enter(p, slice, element);
+  const Place place(p, slice.bytes, element.hash);
+  unsigned char* line = slice.body + place.line;
+  WideLine queue(place.width, place.length, line);
+  __m512i reach;
+  const bool seen = queue.find(place.fingerprint, reach);
+  if (p.integer(kPolicy) == fifo && seen) return true;
+  const std::uint64_t oldest =
+      PackedFields(line, kLineBytes).get((place.length - 1) * place.width, place.width);
+  used(*slice.state) += !seen & (oldest == 0);
+  queue.push(place.fingerprint, reach);
+  queue.store(line);
+  return seen;
 }
 
 FOR_WIDE_REGISTERS bool find_in_window_wide(const Parameters& p, const ConstSlice& slice,

@@ -121,11 +121,13 @@ bool test(const Header* header, const Element& element, unsigned& place) noexcep
 
 bool insert(Header* header, const Element& element) noexcept {
   const Parameters& parameters = header->parameters;
-  const Slice slice = slice_at(header, slice_of(parameters, element.hash));
-  const bool seen = find_ops(parameters.kind)->insert(parameters, slice, element);
-  const bool counts = slice.state->arrivals < kMostArrivals;
-  slice.state->arrivals += counts;
-  slice.state->novel += counts && !seen;
+  const std::uint32_t index = slice_of(parameters, element.hash);
+  SliceState& state = *slice_at(header, index).state;
+  const bool seen =
+      find_ops(parameters.kind)->insert(parameters, slice_at(header, index), element);
+  const bool counts = state.arrivals < kMostArrivals;
+  state.arrivals += counts;
+  state.novel += counts && !seen;
   return seen;
 }
 
