@@ -192,7 +192,7 @@ void prefetch(const Parameters& p, ConstSlice slice, const Element& element) noe
                  p.layout == Layout::blocked ? p.integer(kLineBits) : p.integer(kBits), 1);
 }
 
-bool test(const Parameters& p, ConstSlice slice, const Element& element) noexcept {
+bool test(const Parameters& p, const ConstSlice& slice, const Element& element) noexcept {
   for (std::uint64_t i = newest(*slice.state) + 1; i > 0; --i)
     if (has(p, bits_of(p, slice, i - 1), element.hash)) return true;
   return false;
@@ -226,7 +226,7 @@ bool insert_growing(const Parameters& p, Slice slice, const Element& element) no
   return false;
 }
 
-bool insert(const Parameters& p, Slice slice, const Element& element) noexcept {
+bool insert(const Parameters& p, const Slice& slice, const Element& element) noexcept {
   if (p.integer(kGrow) != none) return insert_growing(p, slice, element);
   const std::uint64_t fresh = add(p, Bits(slice.body), element.hash);
   ones(*slice.state) += fresh;

@@ -53,10 +53,10 @@ struct FilterOps {
   void (*prefetch)(const Parameters&, ConstSlice, const Element&) noexcept;
 
   // Was this key (probably) seen? Changes nothing.
-  bool (*test)(const Parameters&, ConstSlice, const Element&) noexcept;
+  bool (*test)(const Parameters&, const ConstSlice&, const Element&) noexcept;
 
   // Was it seen before? It is remembered now.
-  bool (*insert)(const Parameters&, Slice, const Element&) noexcept;
+  bool (*insert)(const Parameters&, const Slice&, const Element&) noexcept;
 
   // `added` was inserted, and `since` other keys after it; is it forgotten by the time of `present`,
   // however much room there is? nullptr: never, for that reason.
