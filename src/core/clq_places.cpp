@@ -37,10 +37,12 @@ std::uint64_t tick_of(const Parameters& p, const SliceState& state,
   return is_finite(element.time) ? tick_at(element.time, p.integer(kTickLength)) : clock(state);
 }
 
+template <bool kWide>
 ALWAYS_INLINE unsigned find(const Parameters& p, const ConstSlice& slice,
                             const Element& element) noexcept {
   const Place place(p, slice.bytes, element.hash);
-  const FingerprintQueue queue(place.width, place.length, slice.body + place.line, place.start);
+  const BasicFingerprintQueue<kWide> queue(place.width, place.length, slice.body + place.line,
+                                           place.start);
   LineVector reach;
   if (!queue.find(place.fingerprint, reach)) return kNoPlace;
   const unsigned at = queue.last_place(reach);
@@ -54,19 +56,22 @@ ALWAYS_INLINE unsigned find(const Parameters& p, const ConstSlice& slice,
 }
 
 // Without a window.
+template <bool kWide>
 ALWAYS_INLINE bool find_any(const Parameters& p, const ConstSlice& slice,
                             const Element& element) noexcept {
   const Place place(p, slice.bytes, element.hash);
-  LineVector reach;
-  return FingerprintQueue(place.width, place.length, slice.body + place.line, place.start)
-      .find(place.fingerprint, reach);
+  return BasicFingerprintQueue<kWide>(place.width, place.length, slice.body + place.line,
+                                      place.start, p.integer(kBuckets) == 1)
+      .has(place.fingerprint);
 }
 
 // Without a window and an importance.
+template <bool kWide>
 ALWAYS_INLINE bool enter(const Parameters& p, const Slice& slice, const Element& element) noexcept {
   const Place place(p, slice.bytes, element.hash);
   unsigned char* line = slice.body + place.line;
-  FingerprintQueue queue(place.width, place.length, line, place.start);
+  BasicFingerprintQueue<kWide> queue(place.width, place.length, line, place.start,
+                                     p.integer(kBuckets) == 1);
   LineVector reach;
   const bool seen = queue.find(place.fingerprint, reach);
   if (p.integer(kPolicy) == fifo && seen) return true;  // in this order: it can be foretold
@@ -79,6 +84,7 @@ ALWAYS_INLINE bool enter(const Parameters& p, const Slice& slice, const Element&
   return seen;
 }
 
+template <bool kWide>
 ALWAYS_INLINE bool enter_specially(const Parameters& p, const Slice& slice,
                                    const Element& element) noexcept {
   SliceState& state = *slice.state;
@@ -91,7 +97,7 @@ ALWAYS_INLINE bool enter_specially(const Parameters& p, const Slice& slice,
     late = clock(state) - then;
     bring_up(p, state, line);
   }
-  FingerprintQueue queue(place.width, place.length, line, place.start);
+  BasicFingerprintQueue<kWide> queue(place.width, place.length, line, place.start);
   LineVector reach;
   const bool seen = queue.find(place.fingerprint, reach);
   if (p.integer(kPolicy) == fifo && seen) return true;
@@ -113,41 +119,33 @@ ALWAYS_INLINE bool enter_specially(const Parameters& p, const Slice& slice,
   return seen;
 }
 
-// Where the machine has registers of 64 bytes a line takes one; the same source is compiled for
-// them, too.
-#if defined(__x86_64__)
-#define FOR_WIDE_REGISTERS [[gnu::target("avx512f,popcnt")]]
-const bool kIsWide = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("popcnt");
-#else
-#define FOR_WIDE_REGISTERS
-constexpr bool kIsWide = false;
-#endif
+const bool kIsWide = has_wide_registers();
 
 FOR_WIDE_REGISTERS unsigned find_wide(const Parameters& p, const ConstSlice& slice,
                                       const Element& element) noexcept {
-  return find(p, slice, element);
+  return find<true>(p, slice, element);
 }
 
 FOR_WIDE_REGISTERS bool find_any_wide(const Parameters& p, const ConstSlice& slice,
                                       const Element& element) noexcept {
-  return find_any(p, slice, element);
+  return find_any<true>(p, slice, element);
 }
 
 FOR_WIDE_REGISTERS bool enter_wide(const Parameters& p, const Slice& slice,
                                    const Element& element) noexcept {
-  return enter(p, slice, element);
+  return enter<true>(p, slice, element);
 }
 
 FOR_WIDE_REGISTERS bool enter_specially_wide(const Parameters& p, const Slice& slice,
                                              const Element& element) noexcept {
-  return enter_specially(p, slice, element);
+  return enter_specially<true>(p, slice, element);
 }
 
 // Apart, so that what they need does not weigh on the plain kind.
 [[gnu::noinline]] bool insert_specially(const Parameters& p, const Slice& slice,
                                         const Element& element) noexcept {
   return kIsWide ? enter_specially_wide(p, slice, element)
-                 : enter_specially(p, slice, element);
+                 : enter_specially<false>(p, slice, element);
 }
 
 #undef ALWAYS_INLINE
@@ -192,18 +190,18 @@ void prefetch(const Parameters& p, ConstSlice slice, const Element& element) noe
 
 [[gnu::noinline]] unsigned place(const Parameters& p, const ConstSlice& slice,
                                  const Element& element) noexcept {
-  return kIsWide ? find_wide(p, slice, element) : find(p, slice, element);
+  return kIsWide ? find_wide(p, slice, element) : find<false>(p, slice, element);
 }
 
 bool test(const Parameters& p, const ConstSlice& slice, const Element& element) noexcept {
   if (has_window(p)) return place(p, slice, element) != kNoPlace;
   return kIsWide ? find_any_wide(p, slice, element)
-                 : find_any(p, slice, element);
+                 : find_any<false>(p, slice, element);
 }
 
 bool insert(const Parameters& p, const Slice& slice, const Element& element) noexcept {
   if (has_window(p) || has_importance(p)) return insert_specially(p, slice, element);
-  return kIsWide ? enter_wide(p, slice, element) : enter(p, slice, element);
+  return kIsWide ? enter_wide(p, slice, element) : enter<false>(p, slice, element);
 }
 
 // A key without a time had the clock's, which is not known any more: rather accept a repeat.

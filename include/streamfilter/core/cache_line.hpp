@@ -6,12 +6,9 @@
 #include <cstring>
 
 #include "streamfilter/core/packed_fields.hpp"
+#include "streamfilter/core/wide_registers.hpp"
 
 namespace streamfilter {
-
-constexpr unsigned kLineBytes = 64;
-constexpr unsigned kLineBits = 512;
-constexpr unsigned kLineWords = 8;
 
 constexpr unsigned kWidestFingerprint = 48;
 
@@ -56,23 +53,28 @@ struct FieldPatterns {
 
 inline constexpr FieldPatterns kFieldPatterns;
 
-// The compiler makes of these what the machine has.
-using LineVector = std::uint64_t __attribute__((vector_size(kLineBytes)));
-
 // A queue of up to `length` different fingerprints of `width` bits, newest first; 0 is none. It lies
 // in a line, of which this is a copy with all that is beside it; `store` writes the line back.
-class FingerprintQueue {
+// `kWide`: for callers that are FOR_WIDE_REGISTERS.
+template <bool kWide>
+class BasicFingerprintQueue {
 #define ALWAYS_INLINE [[gnu::always_inline]] inline  // so that callers choose the instructions
 
  public:
-  // The queue at bit `start` of a line, a whole number of fields from its beginning.
-  ALWAYS_INLINE FingerprintQueue(unsigned width, unsigned length, const unsigned char* line,
-                                 unsigned start) noexcept
-      : pattern_(kFieldPatterns.of[width]), width_(width), length_(length), start_(start) {
+  // The queue at bit `start` of a line, a whole number of fields from its beginning. Alone: there is
+  // nothing else in the line.
+  ALWAYS_INLINE BasicFingerprintQueue(unsigned width, unsigned length, const unsigned char* line,
+                                      unsigned start, bool is_alone = false) noexcept
+      : pattern_(kFieldPatterns.of[width]),
+        width_(width),
+        length_(length),
+        start_(start),
+        is_alone_(is_alone) {
     load(words_, line);
+    first_bits(own_, start + width * length);
+    if (is_alone) return;
     LineVector front;
     first_bits(front, start);
-    first_bits(own_, start + width * length);
     own_ &= ~front;
   }
 
@@ -80,11 +82,27 @@ class FingerprintQueue {
     std::memcpy(line, &words_, kLineBytes);
   }
 
-  // Is the fingerprint there? `reach` gets a mask of the queue's bits up to its last one; of all of
-  // them if it is not there.
+  // Is the fingerprint there?
+  ALWAYS_INLINE bool has(std::uint64_t fingerprint) const noexcept {
+    LineVector equal;
+    find_fields(fingerprint, equal);
+    if constexpr (kWide) return nonzero_words(equal) != 0;
+    std::uint64_t words[kLineWords], all = 0;
+    std::memcpy(words, &equal, sizeof words);
+    for (const std::uint64_t word : words) all |= word;
+    return all != 0;
+  }
+
+  // The same, and `reach` gets a mask of the queue's bits up to its last one; of all of them if it is
+  // not there.
   ALWAYS_INLINE bool find(std::uint64_t fingerprint, LineVector& reach) const noexcept {
     LineVector equal;
     find_fields(fingerprint, equal);
+    if constexpr (kWide) {
+      bits_up_to(equal, reach);
+      reach &= own_;
+      return nonzero_words(equal) != 0;
+    }
     // The words from the one on that has a bit set: all their bits; then those behind it.
     LineVector from = (LineVector)(equal != 0), behind;
     from |= __builtin_shufflevector(from, LineVector{}, 8, 8, 8, 8, 0, 1, 2, 3);
@@ -100,7 +118,10 @@ class FingerprintQueue {
   // Moves what lies within `reach` by one place and puts the fingerprint in front. What was last
   // there is gone.
   ALWAYS_INLINE void push(std::uint64_t fingerprint, const LineVector& reach) noexcept {
-    push_at(start_, fingerprint, reach);
+    if (!is_alone_) return push_at(start_, fingerprint, reach);
+    LineVector below = LineVector{} + (fingerprint << (64 - width_));
+    below = __builtin_shufflevector(words_, below, 8, 0, 1, 2, 3, 4, 5, 6);
+    words_ = (words_ & ~reach) | (reach & (words_ << width_ | below >> (64 - width_)));
   }
 
   // The same, but the fingerprint goes to `place`, and what is in front of that stays.
@@ -161,6 +182,7 @@ class FingerprintQueue {
   }
 
   ALWAYS_INLINE static void first_bits(LineVector& mask, unsigned bits) noexcept {
+    if constexpr (kWide) return first_bits_wide(bits, mask);
     const std::uint64_t whole = bits / 64;
     mask = (LineVector)(kNumbers < whole) |
            ((LineVector)(kNumbers == whole) & ((std::uint64_t{1} << bits % 64) - 1));
@@ -192,7 +214,8 @@ class FingerprintQueue {
     const LineVector parts = ~(((different & rest) + rest) | different) & last;
     // A second part counts only if the first one was equal, too.
     raise(parts >> 63, first_parts);
-    equal = parts & own_ & ~begun & ~(ended & (first_parts - 1));
+    equal = parts & ~begun & ~(ended & (first_parts - 1));
+    if (!is_alone_) equal &= own_;
   }
 
   ALWAYS_INLINE void push_at(unsigned bit, std::uint64_t fingerprint,
@@ -207,8 +230,11 @@ class FingerprintQueue {
 
   const FieldPattern& pattern_;
   unsigned width_, length_, start_;
+  bool is_alone_;
   LineVector words_, own_;  // the line, and which bits of it are the queue's
 #undef ALWAYS_INLINE
 };
+
+using FingerprintQueue = BasicFingerprintQueue<false>;
 
 }  // namespace streamfilter
