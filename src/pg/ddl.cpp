@@ -21,6 +21,7 @@ extern "C" {
 #include "streamfilter/pg/filter_lifecycle.hpp"
 #include "streamfilter/pg/filter_options.hpp"
 #include "streamfilter/pg/key_hash.hpp"
+#include "streamfilter/pg/lost_servers.hpp"
 #include "streamfilter/pg/saved_state.hpp"
 #include "streamfilter/pg/tree_ddl.hpp"
 #include "streamfilter/pg/trigger.hpp"
@@ -88,7 +89,9 @@ void check_roles(const FilterRelation* relation) {
                            relation->time->name));
 }
 
+// Several servers have limits of their own, of what lies there.
 void check_memory_limit(const FilterRelation* relation) {
+  if (relation->host.servers != nullptr) return;
   const uint64 memory = relation->definition.parameters.memory;
   const uint64 limit = memory_limit_of_server(relation->server);
   const uint64 others =

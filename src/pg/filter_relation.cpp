@@ -123,8 +123,8 @@ void read_servers(FilterRelation* relation) {
   check_slices(relation);
   if (is_remote(relation) && relation->host.parent != nullptr)
     ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-            errmsg("filter \"%s\" cannot be in a tree", relation->name),
-            errdetail("The nodes of a tree are all on one server, and it is on another."));
+            errmsg("filter \"%s\" cannot have a parent", relation->name),
+            errdetail("Its state is on other servers; of a tree, only the root can be there."));
 }
 
 void read_columns(FilterRelation* relation, int attributes) {
@@ -229,7 +229,9 @@ uint64 memory_of_server(Oid server, Oid except) {
     auto* form = reinterpret_cast<Form_pg_foreign_table>(GETSTRUCT(tuple));
     if (form->ftserver != server || form->ftrelid == except) continue;
     HostOptions host;
-    sum += read_table_options(GetForeignTable(form->ftrelid)->options, &host).parameters.memory;
+    const Definition definition =
+        read_table_options(GetForeignTable(form->ftrelid)->options, &host);
+    if (host.servers == nullptr) sum += definition.parameters.memory;
   }
   systable_endscan(scan);
   table_close(catalog, AccessShareLock);

@@ -116,7 +116,7 @@ SF_FUNCTION(streamfilter_hashes_seen) {
   prevent_if_read_only("streamfilter_hashes_seen()");
   return answer(fcinfo, Use::remember, "streamfilter_hashes_seen",
                 [](NamedFilter* filter, const Element& element) {
-                  return say(remember_key(filter, element));
+                  return say(remember_fetched_key(filter, element));
                 });
 }
 

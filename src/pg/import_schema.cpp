@@ -19,7 +19,8 @@ extern "C" {
 #include <initializer_list>
 
 #include "streamfilter/pg/import_schema.hpp"
-#include "streamfilter/pg/remote_connection.hpp"
+#include "streamfilter/pg/remote_exchange.hpp"
+#include "streamfilter/pg/remote_transaction.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -80,7 +81,9 @@ Rows fetch_rows(Oid server, const char* schema) {
   Connection* connection = find_connection(server, GetUserId());
   Rows rows = {CurrentMemoryContext, nullptr, 0};
   const char* values[] = {schema};
-  if (!ensure_connected(connection) ||
+  const bool connected = ensure_connected(connection);
+  if (connected && connection->level > 0) queue_transaction(connection);
+  if (!connected || connection->pg == nullptr ||
       PQsendQueryParams(connection->pg, kQuery, 1, nullptr, values, nullptr, nullptr, 0) != 1 ||
       !send_queued(connection, Manner::interruptible) ||
       !receive(connection, Manner::interruptible, read_rows, &rows))

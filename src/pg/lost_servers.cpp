@@ -128,6 +128,17 @@ void add_filter_counts(Oid relation, const FilterCounts& added) {
   LWLockRelease(servers->lock);
 }
 
+void forget_counts(Oid relation) {
+  if (counts == nullptr) return;
+  LWLockAcquire(servers->lock, LW_EXCLUSIVE);
+  HASH_SEQ_STATUS scan;
+  hash_seq_init(&scan, counts);
+  while (auto* entry = static_cast<CountEntry*>(hash_seq_search(&scan)))
+    if (entry->key.database == MyDatabaseId && entry->key.relation == relation)
+      hash_search(counts, &entry->key, HASH_REMOVE, nullptr);
+  LWLockRelease(servers->lock);
+}
+
 SliceCounts read_slice_counts(Oid relation, uint32 slice) {
   SliceCounts result{};
   if (counts == nullptr) return result;

@@ -6,6 +6,7 @@ extern "C" {
 }
 
 #include "streamfilter/pg/remote_calls.hpp"
+#include "streamfilter/pg/remote_exchange.hpp"
 #include "streamfilter/pg/remote_transaction.hpp"
 
 namespace streamfilter::pg {
@@ -78,11 +79,9 @@ bool begin_call(RemoteCall* call, int* commands) {
   Connection* connection = call->connection;
   *commands = 0;
   if (!ensure_connected(connection)) return false;
-  if (changes(call->call)) {
-    *commands = queue_transaction(connection);
-    connection->changed = true;
-    if (connection->pg == nullptr) return false;
-  }
+  connection->changed |= changes(call->call);
+  if (changes(call->call) || connection->level > 0) *commands = queue_transaction(connection);
+  if (connection->pg == nullptr) return false;
   if (!queue_call(call)) {
     lose(connection, PQerrorMessage(connection->pg));
     return false;
@@ -133,7 +132,7 @@ void ignore(void*, int, const PGresult*) {}
 void run_calls(RemoteCall* calls, int count) {
   auto* commands = static_cast<int*>(palloc(sizeof(int) * Max(count, 1)));
   for (int i = 0; i < count; ++i) calls[i].lost = !begin_call(&calls[i], &commands[i]);
-  const Connection* failed = nullptr;
+  Connection* failed = nullptr;
   for (int i = 0; i < count; ++i) {
     if (calls[i].lost) continue;
     Connection* connection = calls[i].connection;

@@ -1,22 +1,18 @@
 #include "streamfilter/pg/pg.hpp"
 
 extern "C" {
-#include <poll.h>
-
 #include "commands/defrem.h"
 #include "foreign/foreign.h"
 #include "mb/pg_wchar.h"
 #include "storage/fd.h"
 #include "storage/ipc.h"
-#include "storage/latch.h"
 #include "utils/hsearch.h"
 #include "utils/inval.h"
 #include "utils/timestamp.h"
-#include "utils/wait_event.h"
 }
 
 #include "streamfilter/pg/remote_calls.hpp"
-#include "streamfilter/pg/remote_connection.hpp"
+#include "streamfilter/pg/remote_exchange.hpp"
 #include "streamfilter/pg/remote_transaction.hpp"
 
 namespace streamfilter::pg {
@@ -24,30 +20,6 @@ namespace {
 
 HTAB* connections = nullptr;  // Connection by ConnectionKey
 uint64 next_number = 1;
-
-// ---- waiting -----------------------------------------------------------------------------------
-
-// Milliseconds until then, at least 0.
-int time_left(TimestampTz deadline) {
-  return static_cast<int>(TimestampDifferenceMilliseconds(GetCurrentTimestamp(), deadline));
-}
-
-// Waits for the socket, a while at most. False: the time is over. Otherwise the caller looks again.
-bool wait_for_socket(PGconn* pg, bool write, TimestampTz deadline, Manner manner) {
-  const int left = time_left(deadline);
-  if (left <= 0) return false;
-  if (manner == Manner::quiet) {
-    pollfd ready = {PQsocket(pg), static_cast<short>(POLLIN | (write ? POLLOUT : 0)), 0};
-    poll(&ready, 1, left);
-    return true;
-  }
-  const int events = WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH | WL_SOCKET_READABLE |
-                     (write ? WL_SOCKET_WRITEABLE : 0);
-  const int happened = WaitLatchOrSocket(MyLatch, events, PQsocket(pg), left, PG_WAIT_EXTENSION);
-  if (happened & WL_LATCH_SET) ResetLatch(MyLatch);
-  CHECK_FOR_INTERRUPTS();
-  return true;
-}
 
 // ---- connecting --------------------------------------------------------------------------------
 
@@ -130,6 +102,9 @@ bool poll_connection(PGconn* pg, TimestampTz deadline) {
   return true;
 }
 
+// What is only noted there would go to the log here.
+void ignore_notice(void*, const PGresult*) {}
+
 // The connection under construction belongs to the entry, so that an error does not leak it.
 bool open_connection(Connection* connection, const Target* target) {
   if (!AcquireExternalFD())
@@ -143,6 +118,7 @@ bool open_connection(Connection* connection, const Target* target) {
     ereport(ERROR, errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory"));
   }
   PQsetErrorVerbosity(connection->pg, PQERRORS_VERBOSE);
+  PQsetNoticeReceiver(connection->pg, ignore_notice, nullptr);
   const TimestampTz deadline =
       TimestampTzPlusMilliseconds(GetCurrentTimestamp(), connection->options.connect_timeout);
   if (PQstatus(connection->pg) != CONNECTION_BAD && poll_connection(connection->pg, deadline)) {
@@ -208,11 +184,15 @@ bool set_up(Connection* connection) {
           errhint("CREATE EXTENSION streamfilter there."));
 }
 
+void read_server(Connection* connection, const ForeignServer* server) {
+  strlcpy(connection->name, server->servername, NAMEDATALEN);
+  connection->options = read_server_options(server->options);
+}
+
 bool connect(Connection* connection) {
   const ForeignServer* server = GetForeignServer(connection->key.server);
   const UserMapping* mapping = GetUserMapping(connection->key.user, connection->key.server);
-  strlcpy(connection->name, server->servername, NAMEDATALEN);
-  connection->options = read_server_options(server->options);
+  read_server(connection, server);
   connection->server_hash =
       GetSysCacheHashValue1(FOREIGNSERVEROID, ObjectIdGetDatum(server->serverid));
   connection->mapping_hash = GetSysCacheHashValue1(USERMAPPINGOID, ObjectIdGetDatum(mapping->umid));
@@ -264,52 +244,6 @@ void init_connections() {
   init_remote_transactions();
 }
 
-void forget_error(Connection* connection) {
-  PQclear(connection->error);
-  connection->error = nullptr;
-}
-
-// Does the server end the connection with this?
-bool is_fatal(const PGresult* result) {
-  const char* severity = PQresultErrorField(result, PG_DIAG_SEVERITY_NONLOCALIZED);
-  return severity != nullptr && (strcmp(severity, "FATAL") == 0 || strcmp(severity, "PANIC") == 0);
-}
-
-// Passes an answer on, or keeps it if it is the first error. False: the connection is at its end.
-bool take_result(Connection* connection, PGresult* result, int number, ResultVisitor visit,
-                 void* context) {
-  const ExecStatusType status = PQresultStatus(result);
-  const bool fatal = is_fatal(result) || PQstatus(connection->pg) == CONNECTION_BAD;
-  if (status == PGRES_FATAL_ERROR && !fatal && connection->error == nullptr) {
-    connection->error = result;
-    return true;
-  }
-  if (status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK) visit(context, number, result);
-  if (fatal) lose(connection, PQresultErrorMessage(result));
-  PQclear(result);
-  return !fatal;
-}
-
-// Waits until the next answer is there, or the end of one (nullptr). False: lost.
-bool next_result(Connection* connection, Manner manner, PGresult** result) {
-  while (PQisBusy(connection->pg)) {
-    const bool late = !wait_for_socket(connection->pg, false, connection->deadline, manner);
-    if (!PQconsumeInput(connection->pg)) {
-      lose(connection, PQerrorMessage(connection->pg));
-      return false;
-    }
-    // Its answer may have come while another server kept us waiting.
-    if (late && PQisBusy(connection->pg)) {
-      lose(connection, "it does not answer in time");
-      return false;
-    }
-  }
-  *result = PQgetResult(connection->pg);
-  if (*result != nullptr || PQstatus(connection->pg) != CONNECTION_BAD) return true;
-  lose(connection, PQerrorMessage(connection->pg));
-  return false;
-}
-
 }  // namespace
 
 Connection* find_connection(Oid server, Oid user) {
@@ -321,7 +255,7 @@ Connection* find_connection(Oid server, Oid user) {
   if (!found) {
     memset(static_cast<void*>(connection), 0, sizeof *connection);
     connection->key = key;
-    connection->options = ServerOptions();
+    read_server(connection, GetForeignServer(server));
   }
   return connection;
 }
@@ -340,7 +274,8 @@ bool ensure_connected(Connection* connection) {
 
 void disconnect(Connection* connection) {
   if (connection->pg == nullptr) return;
-  forget_error(connection);
+  PQclear(connection->error);
+  connection->error = nullptr;
   PQfinish(connection->pg);
   ReleaseExternalFD();
   connection->pg = nullptr;
@@ -362,60 +297,7 @@ void lose(Connection* connection, const char* reason) {
             errdetail_internal("%s", message));
 }
 
-bool send_queued(Connection* connection, Manner manner) {
-  forget_error(connection);
-  connection->busy = true;
-  connection->deadline =
-      TimestampTzPlusMilliseconds(GetCurrentTimestamp(), connection->options.timeout);
-  if (PQpipelineSync(connection->pg) != 1) {
-    lose(connection, PQerrorMessage(connection->pg));
-    return false;
-  }
-  for (;;) {
-    const int rest = PQflush(connection->pg);
-    if (rest == 0) return true;
-    if (rest < 0 || !PQconsumeInput(connection->pg)) {
-      lose(connection, PQerrorMessage(connection->pg));
-      return false;
-    }
-    if (!wait_for_socket(connection->pg, true, connection->deadline, manner)) {
-      lose(connection, "it does not read what is sent");
-      return false;
-    }
-  }
-}
-
-bool receive(Connection* connection, Manner manner, ResultVisitor visit, void* context) {
-  for (int number = 0;;) {
-    PGresult* result;
-    if (!next_result(connection, manner, &result)) return false;
-    if (result == nullptr) continue;
-    if (PQresultStatus(result) == PGRES_PIPELINE_SYNC) {
-      PQclear(result);
-      connection->busy = false;
-      note_reached(connection->state);
-      return true;
-    }
-    if (!take_result(connection, result, number++, visit, context)) return false;
-  }
-}
-
-void raise_remote(const Connection* connection) {
-  const PGresult* result = connection->error;
-  const char* code = PQresultErrorField(result, PG_DIAG_SQLSTATE);
-  const char* message = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
-  const char* detail = PQresultErrorField(result, PG_DIAG_MESSAGE_DETAIL);
-  const char* hint = PQresultErrorField(result, PG_DIAG_MESSAGE_HINT);
-  ereport(ERROR,
-          errcode(code == nullptr
-                      ? ERRCODE_FDW_ERROR
-                      : MAKE_SQLSTATE(code[0], code[1], code[2], code[3], code[4])),
-          errmsg_internal("%s", message != nullptr ? message : "unknown error"),
-          detail != nullptr ? errdetail_internal("%s", detail) : 0,
-          hint != nullptr ? errhint("%s", hint) : 0,
-          errcontext("server \"%s\"", connection->name));
-  pg_unreachable();
-}
+void forget_relations(Connection* connection) { connection->number = next_number++; }
 
 void visit_connections(void (*visit)(Connection* connection)) {
   if (connections == nullptr) return;

@@ -1,5 +1,6 @@
 #include "streamfilter/pg/pg.hpp"
 
+#include "streamfilter/pg/remote_exchange.hpp"
 #include "streamfilter/pg/remote_transaction.hpp"
 
 namespace streamfilter::pg {

@@ -41,6 +41,15 @@ uint32 check_slice_number(const NamedFilter* filter, int32 slice) {
   pg_unreachable();
 }
 
+// Arrivals are counted in the first place of a key; a slice that has only others shall not look like an
+// empty one.
+void count_strays(Header* copy) {
+  const Slice slice = slice_at(copy, 0);
+  if (slice.state->arrivals == 0 &&
+      find_ops(copy->parameters.kind)->estimate(copy->parameters, as_const(slice)).fill > 0)
+    slice.state->arrivals = slice.state->novel = 1;
+}
+
 // The header and the slice, checked and aligned; `slice` is the number they are of.
 const Header* open_packet(const struct varlena* packet, uint32* slice) {
   const Size length = VARSIZE_ANY_EXHDR(packet);
@@ -69,10 +78,10 @@ using namespace streamfilter::pg;
 
 // streamfilter_slice(filter regclass, VARIADIC key "any") → int: the slice that holds the key, the same
 // in all filters of equal parameters and seed; NULL for a key that is not remembered (it has a NULL).
-// Columns with a role may be left out. Needs SELECT.
+// Columns with a role may be left out. Needs SELECT. Raises 0A000 where a key has several places.
 SF_FUNCTION(streamfilter_slice) {
   KeyCall* site = key_call_site(fcinfo, Use::test, "streamfilter_slice", true);
-  const Parameters& parameters = site->filter->header->parameters;
+  const Parameters& parameters = site->filter->relation->definition.parameters;
   if (places(parameters) > 1)
     ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
             errmsg("the keys of filter \"%s\" lie in several slices", site->filter->relation->name),
@@ -87,6 +96,7 @@ SF_FUNCTION(streamfilter_slice) {
 SF_FUNCTION(streamfilter_export) {
   NamedFilter* filter = named_filter(PG_GETARG_OID(0));
   use_filter(filter, Use::test);
+  require_local(filter, "streamfilter_export");
   PacketHead head = {kPacketMagic, check_slice_number(filter, PG_GETARG_INT32(1)), 0};
   const Parameters& parameters = filter->header->parameters;
   const Size size = size_after_head(parameters);
@@ -98,6 +108,7 @@ SF_FUNCTION(streamfilter_export) {
             errhint("Give the filter more slices."));
   Header* copy = copy_filter_slice(filter, head.slice);
   copy->host = 0;
+  count_strays(copy);
   head.sum = sum_of(copy, size, head.slice);
   auto* result = static_cast<struct varlena*>(palloc(VARHDRSZ + sizeof head + size));
   SET_VARSIZE(result, VARHDRSZ + sizeof head + size);
@@ -114,6 +125,7 @@ SF_FUNCTION(streamfilter_import) {
   PreventCommandIfReadOnly("streamfilter_import()");
   NamedFilter* filter = named_filter(PG_GETARG_OID(0));
   use_filter(filter, Use::remember);
+  require_local(filter, "streamfilter_import");
   const uint32 slice = check_slice_number(filter, PG_GETARG_INT32(1));
   uint32 exported;
   const Header* value = open_packet(PG_GETARG_VARLENA_PP(2), &exported);

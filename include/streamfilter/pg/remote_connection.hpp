@@ -1,6 +1,4 @@
-// Connections to other servers over libpq, kept per server and user. Nothing here waits longer than the
-// server's timeouts. A connection is always in pipeline mode: commands are queued, sent together, and
-// answered together.
+// Connections to other servers over libpq, kept per server and user.
 #pragma once
 
 extern "C" {
@@ -21,7 +19,7 @@ struct ConnectionKey {
 struct Connection {
   ConnectionKey key;
   PGconn* pg;            // nullptr: there is none
-  uint64 number;         // differs for every connection made
+  uint64 number;         // changes when what is known of the relations there may be wrong
   bool valid;            // no option was changed since
   bool busy;             // answers have not been read
   ServerOptions options;
@@ -39,9 +37,6 @@ struct Connection {
   int rank;             // connections of a higher one commit before
 };
 
-// How to wait: callbacks at commit and abort neither raise nor serve interrupts.
-enum class Manner : uint8 { interruptible, quiet };
-
 // Finds or makes the entry; connects to nothing.
 Connection* find_connection(Oid server, Oid user);
 
@@ -55,17 +50,8 @@ void disconnect(Connection* connection);
 // The connection failed or did not answer in time: closes it, and others leave the server alone a while.
 void lose(Connection* connection, const char* reason);
 
-// Ends what has been queued, and sends it. False: lost.
-bool send_queued(Connection* connection, Manner manner);
-
-// Reads the answers to what was sent and shows the visitor, which must not raise, each with the number of
-// its command; but the first error is kept in `error`. False: lost. Interrupts may raise in between; the
-// connection stays busy then.
-using ResultVisitor = void (*)(void* context, int number, const PGresult* result);
-bool receive(Connection* connection, Manner manner, ResultVisitor visit, void* context);
-
-// Raises `error` as one of ours, with its SQLSTATE.
-[[noreturn]] void raise_remote(const Connection* connection);
+// Relations that were found there may be gone.
+void forget_relations(Connection* connection);
 
 // Calls visit for every connection that was ever made.
 void visit_connections(void (*visit)(Connection* connection));
