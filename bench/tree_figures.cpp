@@ -4,10 +4,11 @@
 //   build/bench/tree_figures OUTDIR [--quick]
 //
 // Two streams in place of the paper's web log. The first has its length, number of distinct keys and kind
-// of skew, as in distributed_figures, and 81 leaves that get events by Zipf's law, too, whatever their key:
-// with so many, a sparse tree finds as many repeats at its leaves as is printed. The second is a real one, the page requests of
-// fifa98_clicks.csv.gz: events are pages, the producer is the session, which its hash gives a leaf. It is left
-// out, saying so, where the trace is not there. Every node has the size that one filter needs for FPR .02.
+// of skew, as in distributed_figures, and 81 leaves that get events by Zipf's law, too, whatever their
+// key: with so many, a sparse tree finds as many repeats at its leaves as is printed. The second is a
+// real one, the page requests of fifa98_clicks.csv.gz: events are pages, the producer is the session,
+// which its hash gives a leaf. It is left out, saying so, where the trace is not there. Every node has
+// the size that one filter needs for FPR .02.
 //
 // The trees are walked by the very code that walks those in the server.
 #include <cinttypes>

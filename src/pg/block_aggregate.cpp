@@ -115,15 +115,15 @@ Batch make_batch(const Block* block) {
     element.hash = event.hash;
     arrivals[count++] = {element, event.position};
   }
-  const Size slices = block->prototype->parameters.slices;
+  const Size parts = parts_of(block->prototype->parameters);
   return {arrivals, count, static_cast<uint32*>(palloc((Size{count} + 1) * sizeof(uint32))),
-          static_cast<uint32*>(palloc((slices + 1) * sizeof(uint32))),
+          static_cast<uint32*>(palloc((parts + 1) * sizeof(uint32))),
           static_cast<bool*>(palloc(Size{count} + 1))};
 }
 
-// Two keys of one slice at one position: there is no telling which was the first.
-void check_positions(const Batch& batch, uint32 slice) {
-  for (uint32 i = batch.starts[slice] + 1; i < batch.starts[slice + 1]; ++i) {
+// Two keys of one part at one position: there is no telling which was the first.
+void check_positions(const Batch& batch, uint32 part) {
+  for (uint32 i = batch.starts[part] + 1; i < batch.starts[part + 1]; ++i) {
     const int64 position = batch.arrivals[batch.order[i]].position;
     if (batch.arrivals[batch.order[i - 1]].position != position) continue;
     ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -133,11 +133,12 @@ void check_positions(const Batch& batch, uint32 slice) {
 }
 
 void insert_all(Header* filter, const Batch& batch) {
-  group_by_slice(filter->parameters, batch);
-  for (uint32 slice = 0; slice < filter->parameters.slices; ++slice) {
+  group_by_part(filter->parameters, batch);
+  const uint32 parts = parts_of(filter->parameters);
+  for (uint32 part = 0; part < parts; ++part) {
     CHECK_FOR_INTERRUPTS();
-    insert_slice(filter, batch, slice);
-    check_positions(batch, slice);
+    insert_part(filter, batch, part);
+    check_positions(batch, part);
   }
 }
 

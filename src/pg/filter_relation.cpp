@@ -123,8 +123,8 @@ void read_servers(FilterRelation* relation) {
   check_slices(relation);
   if (is_remote(relation) && relation->host.parent != nullptr)
     ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-            errmsg("filter \"%s\" cannot be in a tree", relation->name),
-            errdetail("The nodes of a tree are all on one server, and it is on another."));
+            errmsg("filter \"%s\" cannot have a parent", relation->name),
+            errdetail("Its state is on other servers; of a tree, only the root can be there."));
 }
 
 void read_columns(FilterRelation* relation, int attributes) {

@@ -94,7 +94,6 @@ void release_slot(Pending* pending) {
 void apply(Pending* pending) {
   play_changes(&pending->log, pending->header, pending->slot);
   if (pending->log.last_reset != kNoEntry) pending->slot->last_reset = GetCurrentTimestamp();
-  pg_atomic_fetch_add_u64(&pending->slot->applied, 1);
 }
 
 // What is saved now that the transaction has committed.
@@ -156,8 +155,8 @@ void before_commit() {
     if (has_changes(pending) && pending->logged && !pending->replaced) log_changes(pending);
 }
 
-// All filters have their keys before any other transaction is told that this one has ended: one key
-// may be in several nodes of a tree.
+// All filters have their keys before any of them says so, and before any other transaction is told that
+// this one has ended: one key may be in several nodes of a tree.
 void commit() {
   for (Pending* pending = pending_filters; pending != nullptr; pending = pending->next) {
     if (!is_alive(pending)) continue;
@@ -165,6 +164,7 @@ void commit() {
     apply(pending);
   }
   for (Pending* pending = pending_filters; pending != nullptr; pending = pending->next) {
+    if (is_alive(pending)) pg_atomic_fetch_add_u64(&pending->slot->applied, 1);
     withdraw_announcements(pending);
     release_slot(pending);
   }

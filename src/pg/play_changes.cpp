@@ -8,7 +8,7 @@
 namespace streamfilter::pg {
 namespace {
 
-constexpr uint32 kLookahead = 32;  // keys whose memory is on its way at once
+constexpr uint32 kLookahead = 64;  // keys whose memory is on its way at once
 
 // The lock of one slice at a time; none for a filter that nobody else sees.
 class SliceLock {

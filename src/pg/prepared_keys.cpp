@@ -63,13 +63,13 @@ void apply(const PreparedKey& key) {
   element.importance = key.importance;
   element.time = key.time;
   insert_in_slices(slot, header, element);
-  pg_atomic_fetch_add_u64(&slot->applied, 1);
   // Its transaction has written a header, if there was none. Without this, all that are prepared
   // until another one commits would write an image, one after the end of the other.
   if (slot->saved.logged) pg_atomic_write_u32(&slot->saved.has_header, 1);
 }
 
-// As pending.cpp does: first all keys into their filters, then out of the table of keys in flight.
+// As pending.cpp does: first all keys into their filters, then they say so, and out of the table of keys
+// in flight.
 void settle(FullTransactionId transaction, bool committed) {
   LWLockAcquire(shared_state->directory_lock, LW_SHARED);
   LWLockAcquire(prepared->lock, LW_EXCLUSIVE);
@@ -83,6 +83,8 @@ void settle(FullTransactionId transaction, bool committed) {
   }
   for (uint32 i = 0; i < prepared->count; ++i)
     if (const PreparedKey& key = prepared->keys[i]; is_of(key, transaction)) {
+      if (committed && slot_of(key)->generation == key.generation)
+        pg_atomic_fetch_add_u64(&slot_of(key)->applied, 1);
       const InFlightKey entry = {in_flight_tag(key.generation, key.hash), key.owner};
       remove_in_flight(&entry, 1);
     }

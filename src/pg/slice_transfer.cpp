@@ -41,6 +41,15 @@ uint32 check_slice_number(const NamedFilter* filter, int32 slice) {
   pg_unreachable();
 }
 
+// Arrivals are counted in the first place of a key; a slice that has only others shall not look like an
+// empty one.
+void count_strays(Header* copy) {
+  const Slice slice = slice_at(copy, 0);
+  if (slice.state->arrivals == 0 &&
+      find_ops(copy->parameters.kind)->estimate(copy->parameters, as_const(slice)).fill > 0)
+    slice.state->arrivals = slice.state->novel = 1;
+}
+
 // The header and the slice, checked and aligned; `slice` is the number they are of.
 const Header* open_packet(const struct varlena* packet, uint32* slice) {
   const Size length = VARSIZE_ANY_EXHDR(packet);
@@ -69,7 +78,7 @@ using namespace streamfilter::pg;
 
 // streamfilter_slice(filter regclass, VARIADIC key "any") → int: the slice that holds the key, the same
 // in all filters of equal parameters and seed; NULL for a key that is not remembered (it has a NULL).
-// Columns with a role may be left out. Needs SELECT.
+// Columns with a role may be left out. Needs SELECT. Raises 0A000 where a key has several places.
 SF_FUNCTION(streamfilter_slice) {
   KeyCall* site = key_call_site(fcinfo, Use::test, "streamfilter_slice", true);
   const Parameters& parameters = site->filter->relation->definition.parameters;
@@ -99,6 +108,7 @@ SF_FUNCTION(streamfilter_export) {
             errhint("Give the filter more slices."));
   Header* copy = copy_filter_slice(filter, head.slice);
   copy->host = 0;
+  count_strays(copy);
   head.sum = sum_of(copy, size, head.slice);
   auto* result = static_cast<struct varlena*>(palloc(VARHDRSZ + sizeof head + size));
   SET_VARSIZE(result, VARHDRSZ + sizeof head + size);

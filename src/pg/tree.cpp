@@ -160,10 +160,6 @@ void place_in_tree(FilterRelation* relation) {
   relation->level = level_of(relation->relid);
   if (relation->level < 0 || !relation->adopts_seed) return;
   const FilterRelation* parent = load_filter_relation(relation->parent);
-  if (is_remote(parent))
-    ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-            errmsg("filter \"%s\" cannot be a parent", parent->name),
-            errdetail("The nodes of a tree are all on one server, and it is on another."));
   uint64 seed = parent->definition.parameters.seed;
   if (!parent->definition.seed_given && !peek_seed(parent, &seed)) return;
   relation->uncommitted |= parent->uncommitted;
@@ -228,6 +224,11 @@ void check_fit(int level, const FilterRelation* relation, const FilterRelation* 
             errhint("All filters of a tree have the same types and collations of key columns."));
     return;
   }
+  if (is_remote(parent) && !parent->definition.seed_given)
+    ereport(level, errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
+            errmsg("filter \"%s\" cannot be a parent without option seed", parent->name),
+            errdetail("Its state is on other servers, and the filters below need its seed."),
+            errhint("ALTER FOREIGN TABLE ... OPTIONS (ADD seed '...')."));
   const Difference difference = difference_of(relation, parent);
   if (difference.what == nullptr) return;
   ereport(level, errcode(ERRCODE_INVALID_OBJECT_DEFINITION),

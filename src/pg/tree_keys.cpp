@@ -41,13 +41,23 @@ class Access {
   bool test(Node node) const { return test_node_key(node, element_); }
   void put(Node node) const { put_node_key(node, element_); }
 
-  bool judge(Node root) {
+  bool judge(Node root) const { return remember_node_key(root, element_); }
+
+  // To be called before the first look at a node: keys that arrive from now on are noticed.
+  void watch(Node start) {
+    Node root = start;
+    while (!is_root(root)) root = parent(root);
+    if (root->remote != nullptr)
+      ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+              errmsg("filter \"%s\" cannot be tested top-down", root->relation->name),
+              errdetail("Its state is on other servers."),
+              errhint("Drop option top_down of filter \"%s\".", start->relation->name));
     applied_ = applied(root);
-    return remember_node_key(root, element_);
   }
 
-  // Keys go into all nodes before others are told that their transaction has ended; so whoever cannot
-  // be waited for any more has been counted by the root.
+  // Keys are in all nodes before the root says that some have arrived, and before their transaction
+  // leaves its table. So whoever cannot be waited for any more was seen on the way up, or has been
+  // counted since.
   Claim claim(Node root) const {
     if (!claim_node_key(root, element_)) return Claim::seen;
     return applied(root) == applied_ ? Claim::fresh : Claim::changed;
@@ -95,6 +105,7 @@ bool remember_in_tree(NamedFilter* filter, const Element& element) {
   check_entry(filter);
   const HostOptions& host = filter->relation->host;
   Access access(element, Use::judge);
+  if (host.top_down > 0) access.watch(filter);
   return TreeWalk<Access>(access, host.tree, host.top_down).remember(filter);
 }
 
@@ -109,6 +120,7 @@ void merge_into_tree(NamedFilter* filter, const Header* value, int64 slice) {
   const Access access(Element{}, Use::judge);
   for (NamedFilter* node = filter; !access.is_root(node);) {
     node = access.parent(node);
+    require_local(node, "streamfilter_merge");
     Problem problem;
     if (!mergeable(node->header->parameters, value->parameters, problem)) raise(problem);
   }

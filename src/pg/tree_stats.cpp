@@ -31,6 +31,8 @@ SF_FUNCTION(streamfilter_tree_node) {
   Datum values[] = {ObjectIdGetDatum(relation->parent), Int32GetDatum(relation->level),
                           count(slot ? &slot->accesses : nullptr),
                           count(slot ? &slot->hits : nullptr)};
-  bool isnull[] = {!OidIsValid(relation->parent), false, false, false};
+  // What reaches other servers is counted there.
+  const bool unknown = is_remote(relation);
+  bool isnull[] = {!OidIsValid(relation->parent), false, unknown, unknown};
   PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(descriptor, values, isnull)));
 }

@@ -189,6 +189,19 @@ SELECT count(*) FILTER (WHERE streamfilter_seen('third_leaf', i)) < 600 AS some_
 FROM generate_series(20001, 20600) i;
 SELECT count(*) AS missed FROM generate_series(20001, 20600) i WHERE NOT streamfilter_test('left_leaf', i);
 
+-- ---- an overloaded root may be sliced otherwise -------------------------------------------------
+CREATE FOREIGN TABLE sliced (id int) SERVER streamfilter
+  OPTIONS (kind 'bloom', memory '64kB', k '4', slices '16', slicing 'vertical');
+CREATE FOREIGN TABLE sliced_a (id int) SERVER streamfilter
+  OPTIONS (kind 'bloom', memory '64kB', k '4', parent 'sliced', slices '1', top_down '1');
+CREATE FOREIGN TABLE sliced_b (id int) SERVER streamfilter
+  OPTIONS (kind 'bloom', memory '64kB', k '4', parent 'sliced', slices '4', tree 'dense', top_down '1');
+INSERT INTO sliced_a SELECT i FROM generate_series(1, 1000) i;
+SELECT count(*) FILTER (WHERE streamfilter_seen('sliced_b', i)) AS repeats FROM generate_series(1, 1000) i;
+SELECT level, sum(hits) AS hits FROM streamfilter_tree WHERE filter::text LIKE 'sliced%'
+GROUP BY level ORDER BY level;
+DROP FOREIGN TABLE sliced, sliced_a, sliced_b;
+
 -- ---- three levels, a window of time -------------------------------------------------------------
 CREATE FOREIGN TABLE hour (id int, at timestamptz OPTIONS (role 'time')) SERVER streamfilter
   OPTIONS (kind 'timer', memory '32kB', k '4', window '1 hour');

@@ -10,7 +10,7 @@ my $definition = q{
 	CREATE EXTENSION streamfilter;
 	CREATE TABLE events (id int, node text, n int);
 	CREATE FOREIGN TABLE seen (id int)
-	  SERVER streamfilter OPTIONS (kind 'bloom', keys '20000', fpr '1e-6');
+	  SERVER streamfilter OPTIONS (kind 'bloom', keys '20000', fpr '1e-6', seed '1');
 	CREATE TRIGGER zz BEFORE INSERT ON events
 	  FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen');};
 
@@ -62,6 +62,14 @@ subscribe(0);
 hub_is('1000|1000|1000', 'the initial copy');
 subscribe(1);
 hub_is('1500|1500|1000', 'what a node has in common with the hub is discarded from its initial copy');
+
+# What the nodes remember can be carried over without their rows.
+my @values = map { $_->safe_psql('postgres', q{SELECT streamfilter_value('seen')}) } @ingest;
+$hub->safe_psql('postgres', q{CREATE FOREIGN TABLE carried_over (id int)
+	SERVER streamfilter OPTIONS (kind 'bloom', keys '20000', fpr '1e-6', seed '1')});
+$hub->safe_psql('postgres', "SELECT streamfilter_merge('carried_over', '$_')") foreach @values;
+is($hub->safe_psql('postgres', q{SELECT count(*) FILTER (WHERE streamfilter_test('carried_over', id)) = count(*),
+	streamfilter_test('carried_over', 1500) FROM events}), 't|f', 'a filter takes over what two others remember');
 
 # ---- The stream ----------------------------------------------------------------------------------------
 $ingest[0]->safe_psql('postgres', q{INSERT INTO events SELECT i, 'ingest0', 0 FROM generate_series(2000, 2099) i});

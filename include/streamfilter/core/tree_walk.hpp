@@ -23,7 +23,7 @@ constexpr unsigned kMostTreeLevels = 32;
 enum class Claim : std::uint8_t {
   fresh,    // the key is new
   seen,     // another one has added it meanwhile
-  changed,  // the key was taken, but the tree has changed: it may have been added below
+  changed,  // the key was taken, but the tree has changed since the walk began
 };
 
 // Access:
@@ -107,7 +107,7 @@ class TreeWalk {
       case Claim::seen: return true;
       case Claim::changed: break;
     }
-    return is_confirmed(root, below);
+    return is_confirmed(root, nullptr);  // what was missed below may be there by now
   }
 
   // `node` has the key; does a child, other than the one that has missed it?

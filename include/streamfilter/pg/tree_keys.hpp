@@ -14,8 +14,8 @@ bool remember_in_tree(NamedFilter* filter, const Element& element);
 // Was the key seen anywhere in the tree, by committed transactions or by this one?
 bool test_in_tree(NamedFilter* filter, const Element& element);
 
-// Adds a value, or one slice of it, to the filter and its ancestors. Raises 22023 if one of them has other parameters, 0A000
-// as above.
+// Adds a value, or one slice of it, to the filter and its ancestors. Raises 22023 if one of them has
+// other parameters, 0A000 as above.
 void merge_into_tree(NamedFilter* filter, const Header* value, int64 slice);
 
 }  // namespace streamfilter::pg
