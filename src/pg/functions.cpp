@@ -5,6 +5,7 @@
 #include "streamfilter/pg/error.hpp"
 #include "streamfilter/pg/filter_keys.hpp"
 #include "streamfilter/pg/key_call.hpp"
+#include "streamfilter/pg/remote_keys.hpp"
 #include "streamfilter/pg/value.hpp"
 
 using namespace streamfilter;
@@ -34,7 +35,8 @@ SF_FUNCTION(streamfilter_test) {
 SF_FUNCTION(streamfilter_value) {
   NamedFilter* filter = named_filter(PG_GETARG_OID(0));
   use_filter(filter, Use::test);
-  require_local(filter, "streamfilter_value");
+  if (filter->remote != nullptr)
+    PG_RETURN_DATUM(fetch_remote_value(filter, get_func_rettype(fcinfo->flinfo->fn_oid)));
   const Parameters& parameters = filter->header->parameters;
   if (Problem problem; !fits_value(parameters, problem)) raise(problem);
   Header* copy = copy_filter(filter);

@@ -15,6 +15,7 @@ namespace {
 constexpr const char* kNames[] = {"test", "seen", "claim", "put", "erase"};
 constexpr Oid kTypes[] = {REGCLASSOID, INT8ARRAYOID, INT8ARRAYOID, FLOAT8ARRAYOID};
 constexpr char kDefine[] = "define";
+constexpr char kValue[] = "value";
 
 bool changes(Call call) { return call != Call::test; }
 
@@ -125,6 +126,18 @@ void read_definition(void* context, int number, const PGresult* result) {
   text->made = PQgetvalue(result, 0, 1)[0] == 't';
 }
 
+// A value in binary form.
+struct Bytes {
+  int number;
+  StringInfo buffer;
+};
+
+void read_bytes(void* context, int number, const PGresult* result) {
+  auto* bytes = static_cast<Bytes*>(context);
+  if (number == bytes->number && PQntuples(result) == 1)
+    appendBinaryStringInfo(bytes->buffer, PQgetvalue(result, 0, 0), PQgetlength(result, 0, 0));
+}
+
 void ignore(void*, int, const PGresult*) {}
 
 }  // namespace
@@ -184,6 +197,21 @@ bool run_statement(Connection* connection, const char* statement) {
   return true;
 }
 
+bool fetch_value(Connection* connection, const char* filter, StringInfo bytes) {
+  if (!ensure_connected(connection)) return false;
+  Bytes found = {connection->level > 0 ? queue_transaction(connection) : 0, bytes};
+  if (connection->pg == nullptr) return false;
+  if (PQsendQueryPrepared(connection->pg, kValue, 1, &filter, nullptr, nullptr, 1) != 1) {
+    lose(connection, PQerrorMessage(connection->pg));
+    return false;
+  }
+  if (!send_queued(connection, Manner::interruptible) ||
+      !receive(connection, Manner::interruptible, read_bytes, &found))
+    return false;
+  if (connection->error != nullptr) raise_remote(connection);
+  return true;
+}
+
 void prepare_calls(Connection* connection, const char* schema) {
   for (const char* name : kNames) {
     const char* query =
@@ -193,6 +221,8 @@ void prepare_calls(Connection* connection, const char* schema) {
   const char* define = psprintf(
       "SELECT definition, made FROM %s.streamfilter_hashes_define($1, $2, $3, $4, $5, $6)", schema);
   PQsendPrepare(connection->pg, kDefine, define, 0, nullptr);
+  PQsendPrepare(connection->pg, kValue, psprintf("SELECT %s.streamfilter_value($1)", schema), 1,
+                kTypes);
 }
 
 }  // namespace streamfilter::pg

@@ -307,4 +307,18 @@ void reset_remote_filter(NamedFilter* filter) {
               errdetail("Server \"%s\" is lost.", remote->connections[i]->name));
 }
 
+Datum fetch_remote_value(NamedFilter* filter, Oid type) {
+  RemoteFilter* remote = filter->remote;
+  if (remote->count > 1) require_local(filter, "streamfilter_value");
+  StringInfoData bytes;
+  initStringInfo(&bytes);
+  if (!open_slices(remote, 0) || !fetch_value(remote->connections[0], remote->filter, &bytes))
+    ereport(ERROR, errcode(ERRCODE_CONNECTION_FAILURE),
+            errmsg("the state of filter \"%s\" cannot be read now", filter->relation->name),
+            errdetail("Server \"%s\" is lost.", remote->connections[0]->name));
+  Oid function, io_param;
+  getTypeBinaryInputInfo(type, &function, &io_param);
+  return OidReceiveFunctionCall(function, &bytes, io_param, -1);
+}
+
 }  // namespace streamfilter::pg

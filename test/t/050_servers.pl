@@ -74,6 +74,9 @@ is(sql(q{SELECT tested, accepted, discarded, memory, fill IS NULL FROM streamfil
          WHERE filter = 'single'::regclass}), '5|1|1|524288|t', 'statistics of the producer');
 like(sql('EXPLAIN INSERT INTO single VALUES (1)'), qr/Servers: a/, 'EXPLAIN names the server');
 
+is(sql(q{SELECT v @> ROW(1, 'x'::text), v @> ROW(2, 'x'::text) FROM streamfilter_value('single') v}), 't|f',
+	'its state as a value');
+
 # Kinds that learn of time and importance get them.
 sql(q{CREATE FOREIGN TABLE timed (id int, at timestamptz OPTIONS (role 'time')) SERVER b
         OPTIONS (kind 'timer', memory '256kB', window '10 minutes', keys '1000')});

@@ -2,6 +2,10 @@
 // back for any number of keys, to all servers at once.
 #pragma once
 
+extern "C" {
+#include "lib/stringinfo.h"
+}
+
 #include "streamfilter/core/filter_ops.hpp"
 #include "streamfilter/pg/remote_connection.hpp"
 
@@ -51,6 +55,9 @@ const char* define_slices(Connection* connection, const SliceDefinition* slices,
 
 // Runs one statement without a result there, as part of the transaction. False: lost.
 bool run_statement(Connection* connection, const char* statement);
+
+// Appends the state of a filter there, as streamfilter_send has it. False: lost.
+bool fetch_value(Connection* connection, const char* filter, StringInfo bytes);
 
 // Queues the preparation of all calls; `schema` is that of the extension there, quoted.
 void prepare_calls(Connection* connection, const char* schema);

@@ -19,4 +19,8 @@ bool erase_remote_key(NamedFilter* filter, const Element& element);
 // Forgets everything at commit. Raises 08006 if a server is lost.
 void reset_remote_filter(NamedFilter* filter);
 
+// The state of a filter on one server as a value of this type; 0A000 if it is on several, 08006 if its server
+// is lost.
+Datum fetch_remote_value(NamedFilter* filter, Oid type);
+
 }  // namespace streamfilter::pg
