@@ -243,7 +243,7 @@ BOOST_AUTO_TEST_CASE(the_bound_of_entering_behind_the_first_place) {
   double lost = 0, checked = 0;
   for (std::uint64_t i = 0; i < count; ++i) {
     filter.insert(key(i));
-    if (i < 4 * gap) continue;
+    if (i < 2 * gap) continue;
     lost += !filter.test(key(i - gap));
     ++checked;
   }
