@@ -29,6 +29,10 @@ VISIBILITY = -fvisibility=hidden -fvisibility-inlines-hidden \
 EXTRA_CLEAN = build sql/$(EXTENSION)--$(EXTVERSION).sql $(OBJS:.o=.d) tmp_check tmp_check_iso \
               output_iso results log regression.diffs regression.out
 
+# Filters on other servers are reached by libpq.
+PG_CPPFLAGS = -I$(shell $(PG_CONFIG) --includedir)
+SHLIB_LINK += -lpq
+
 # The link needs the C++ runtime.
 override COMPILER = $(CXX) $(CXXFLAGS)
 
@@ -56,7 +60,7 @@ sql/$(EXTENSION)--$(EXTVERSION).sql: $(SQL_PARTS)
 
 UNIT_SOURCES = $(sort $(wildcard test/unit/*.cpp))
 UNIT_FLAGS = -std=c++17 -g -Wall -Wextra -Wno-register -Iinclude -Itest/unit -DBOOST_TEST_DYN_LINK -MMD -MP
-UNIT_LIBS = -lboost_unit_test_framework
+UNIT_LIBS = -lboost_unit_test_framework -pthread
 SANITIZE = -fsanitize=address,undefined -fno-sanitize-recover=all
 
 UNIT_OBJS = $(patsubst %.cpp,build/unit/%.o,$(CORE_SOURCES) $(UNIT_SOURCES))

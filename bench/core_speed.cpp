@@ -233,10 +233,12 @@ void filter_prefetched(benchmark::State& state, Filled& filled) {
   std::uint64_t n = filled.keys;
   while (state.KeepRunningBatch(kInFlight)) {
     std::uint64_t hashes[kInFlight];
+    Prefetches prefetches;
     for (std::uint64_t& hash : hashes) {
       hash = hash_of(key_at(++n));
-      prefetch(header, {hash});
+      prefetch(header, {hash}, prefetches);
     }
+    prefetches.start();
     for (const std::uint64_t hash : hashes) benchmark::DoNotOptimize(insert(header, {hash}));
   }
   filled.keys = n;

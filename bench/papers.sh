@@ -13,7 +13,8 @@ source "$(dirname "${BASH_SOURCE[0]}")/../test/lib.sh"
 source "$ROOT/bench/figures.sh"
 
 # The longest first: two run at a time.
-PROGRAMS=(paper_tables sbf_figures distributed_figures ibf_figures stream_figures sqf_figures sqf_table)
+PROGRAMS=(paper_tables sbf_figures distributed_figures slicing_figures ibf_figures stream_figures tree_figures
+	sqf_figures sqf_table)
 LIMIT=900 # seconds for all of them
 FAILED=0 RUNNING=''
 

@@ -7,7 +7,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/../test/lib.sh"
 # shellcheck source-path=SCRIPTDIR source=../test/demo/server.sh
 source "$ROOT/test/demo/server.sh"
 
-SECTIONS=(bulk transactions sessions aggregates core idle peers)
+SECTIONS=(bulk transactions sessions aggregates core idle distributed peers)
 for name in record server report plots "${SECTIONS[@]}"; do
 	# shellcheck source=/dev/null
 	source "$ROOT/bench/run/$name.sh"
@@ -19,7 +19,7 @@ MEMORY=64MB BIG_MEMORY=1GB
 PLOTTED_KINDS=(clq capped sbf-blocked bloom-blocked bloom sbf rlbsbf sqf lru)
 
 # Scales; --quick and --full have others.
-ROWS=(1000000 5000000) AGGREGATE_ROWS=10000000 MANY_KEYS=10000000 REDIS_ROWS=1000000
+ROWS=(1000000 5000000) AGGREGATE_ROWS=10000000 MANY_KEYS=10000000 REDIS_ROWS=1000000 DISTRIBUTED_ROWS=500000
 ROUNDS=3 TRANSACTION_ROUNDS=5 IDLE_ROUNDS=5 PGBENCH_SECONDS=2
 CORE_SIZES=(1MB 64MB 1GB) CORE_SECONDS=0.1
 SHARED_MEMORY=1500MB
@@ -38,7 +38,7 @@ usage() {
 		  --quick                   small scales: shows that everything runs, figures mean little
 		  --full                    bulk loads of 1, 5 and 20 million rows
 		  --rows N[,N...]           bulk loads of so many rows
-		  --only SECTION[,...]      bulk, transactions, sessions, aggregates, core, idle, peers
+		  --only SECTION[,...]      bulk, transactions, sessions, aggregates, core, idle, distributed, peers
 		  --small-pages             no huge pages for the server; otherwise it gets some if root can reserve them
 		  --help                    this text
 	END
@@ -74,7 +74,7 @@ parse_arguments() {
 }
 
 be_quick() {
-	ROWS=(100000) AGGREGATE_ROWS=100000 MANY_KEYS=100000 REDIS_ROWS=100000
+	ROWS=(100000) AGGREGATE_ROWS=100000 MANY_KEYS=100000 REDIS_ROWS=100000 DISTRIBUTED_ROWS=50000
 	ROUNDS=1 TRANSACTION_ROUNDS=1 IDLE_ROUNDS=1 PGBENCH_SECONDS=1
 	CORE_SIZES=(1MB) CORE_SECONDS=0.01
 	BIG_MEMORY=128MB SHARED_MEMORY=500MB

@@ -7,12 +7,6 @@ AS 'MODULE_PATHNAME';
 COMMENT ON FUNCTION streamfilter_agg_transition(internal, "any", streamfilter)
 IS 'aggregate transition function';
 
-CREATE FUNCTION streamfilter_union_agg_transition(internal, streamfilter) RETURNS internal
-LANGUAGE C IMMUTABLE PARALLEL SAFE
-AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION streamfilter_union_agg_transition(internal, streamfilter)
-IS 'aggregate transition function';
-
 CREATE FUNCTION approx_count_distinct_transition(internal, key "any") RETURNS internal
 LANGUAGE C IMMUTABLE PARALLEL SAFE
 AS 'MODULE_PATHNAME';
@@ -68,19 +62,6 @@ CREATE AGGREGATE streamfilter_agg(key "any", prototype streamfilter) (
 );
 COMMENT ON AGGREGATE streamfilter_agg("any", streamfilter)
 IS 'the prototype, filled with the keys';
-
-CREATE AGGREGATE streamfilter_union_agg(streamfilter) (
-  SFUNC = streamfilter_union_agg_transition,
-  STYPE = internal,
-  SSPACE = 1048576,
-  FINALFUNC = streamfilter_agg_final,
-  COMBINEFUNC = streamfilter_agg_combine,
-  SERIALFUNC = streamfilter_agg_serialize,
-  DESERIALFUNC = streamfilter_agg_deserialize,
-  PARALLEL = SAFE
-);
-COMMENT ON AGGREGATE streamfilter_union_agg(streamfilter)
-IS 'a filter that remembers what any of the filters remembers';
 
 CREATE AGGREGATE approx_count_distinct(key "any") (
   SFUNC = approx_count_distinct_transition,

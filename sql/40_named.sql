@@ -24,6 +24,24 @@ AS 'MODULE_PATHNAME';
 COMMENT ON FUNCTION streamfilter_merge(regclass, streamfilter)
 IS 'adds what a value remembers to the shared state of a filter';
 
+CREATE FUNCTION streamfilter_slice(filter regclass, VARIADIC key "any") RETURNS int
+LANGUAGE C VOLATILE PARALLEL RESTRICTED COST 10
+AS 'MODULE_PATHNAME';
+COMMENT ON FUNCTION streamfilter_slice(regclass, VARIADIC "any")
+IS 'the slice of a filter that holds the key, 0 to slices - 1';
+
+CREATE FUNCTION streamfilter_export(filter regclass, slice int) RETURNS bytea
+LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED
+AS 'MODULE_PATHNAME';
+COMMENT ON FUNCTION streamfilter_export(regclass, int)
+IS 'the state of one slice of a filter, for streamfilter_import';
+
+CREATE FUNCTION streamfilter_import(filter regclass, slice int, state bytea) RETURNS void
+LANGUAGE C STRICT VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME';
+COMMENT ON FUNCTION streamfilter_import(regclass, int, bytea)
+IS 'adds what streamfilter_export has given of a slice to the same slice of a filter';
+
 CREATE FUNCTION streamfilter_save(filter regclass) RETURNS void
 LANGUAGE C STRICT VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME';
@@ -71,15 +89,21 @@ COMMENT ON VIEW streamfilter_tuning
 IS 'what filters would have missed with less and more memory, by what they have found so far';
 GRANT SELECT ON streamfilter_tuning TO PUBLIC;
 
-CREATE FUNCTION streamfilter_save() RETURNS void
-LANGUAGE sql VOLATILE PARALLEL UNSAFE
-BEGIN ATOMIC
-  SELECT count(streamfilter_save(s.filter))
-  FROM streamfilter_stats s JOIN pg_catalog.pg_class c ON c.oid = s.filter
-  WHERE pg_catalog.pg_has_role(c.relowner, 'USAGE');
-END;
-COMMENT ON FUNCTION streamfilter_save()
-IS 'saves the state of all logged filters of the current user now';
+CREATE FUNCTION streamfilter_tree_node(filter oid,
+  OUT parent regclass, OUT level int, OUT accesses bigint, OUT hits bigint)
+LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED
+AS 'MODULE_PATHNAME';
+COMMENT ON FUNCTION streamfilter_tree_node(oid)
+IS 'one row of the view streamfilter_tree; NULL for a filter that is in no tree';
+
+CREATE VIEW streamfilter_tree AS
+SELECT stat.filter, node.*
+FROM streamfilter_stats AS stat
+CROSS JOIN LATERAL streamfilter_tree_node(stat.filter) AS node
+WHERE node.level IS NOT NULL;
+COMMENT ON VIEW streamfilter_tree
+IS 'the nodes of trees of filters: how often a key has come to each, and how many repeats each has found';
+GRANT SELECT ON streamfilter_tree TO PUBLIC;
 
 -- ---- watching DDL ----------------------------------------------------------------------------------
 

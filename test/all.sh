@@ -174,6 +174,7 @@ main() {
 	trap 'exit 130' INT
 	trap 'exit 143' TERM
 	make_work
+	PG_MODULES=(plproxy)
 	prepare libboost-test-dev libipc-run-perl perl gnuplot-nox
 	export BOOST_TEST_REPORT_LEVEL=short BOOST_TEST_COLOR_OUTPUT=no
 	# Real event streams, if they lie beside the tree; tests that want them are skipped without.

@@ -183,6 +183,20 @@ install_missing() {
 		"$WORK" "${missing[@]}"
 }
 
+# What some tests want and a release may lack: they are skipped without it.
+install_if_available() {
+	local missing package candidate
+	read -ra missing <<<"$(missing_packages "$@")"
+	for package in ${missing[@]+"${missing[@]}"}; do
+		candidate=$(apt-cache policy "$package" 2>/dev/null | sed -n 's/^ *Candidate: //p' || true)
+		if [ -z "$candidate" ] || [ "$candidate" = "(none)" ]; then continue; fi
+		ask_password
+		job "  apt-get install $package, for some tests" 300 as_root bash -euc \
+			"$(declare -f install_quietly)"'; install_quietly "$@"' bash "$WORK" "$package"
+		if [ "$JOB_STATUS" -eq 0 ]; then printf '\n'; else printf '  failed, and can be done without\n'; fi
+	done
+}
+
 # The major version of the release's own package.
 postgres_major() {
 	local release
@@ -195,9 +209,10 @@ postgres_major() {
 	esac
 }
 
-# prepare PACKAGE…: these, a compiler and PostgreSQL; PG_CONFIG names another PostgreSQL than the release's.
+# prepare PACKAGE…: these, a compiler and PostgreSQL; PG_CONFIG names another PostgreSQL than the release's. In
+# PG_MODULES, what is wanted of the modules that are packaged for every major version.
 prepare() {
-	local packages=(make g++ libboost-dev libboost-math-dev libxxhash-dev "$@") major
+	local packages=(make g++ libboost-dev libboost-math-dev libxxhash-dev libpq-dev "$@") major=''
 	if [ -z "${PG_CONFIG:-}" ]; then
 		major=$(postgres_major)
 		[ -n "$major" ] || die "cannot tell the release's PostgreSQL" \
@@ -206,6 +221,7 @@ prepare() {
 		packages+=("postgresql-$major" "postgresql-server-dev-$major")
 	fi
 	install_missing "${packages[@]}"
+	[ -z "$major" ] || install_if_available ${PG_MODULES[@]+"${PG_MODULES[@]/#/postgresql-$major-}"}
 	[ -x "$PG_CONFIG" ] || die "$PG_CONFIG cannot be run" "PG_CONFIG must be the path of PostgreSQL's pg_config."
 	export PG_CONFIG
 	[ -w "$("$PG_CONFIG" --pkglibdir)" ] || ask_password

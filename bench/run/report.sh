@@ -35,6 +35,8 @@ section_heading() {
 	core) say "THE CORE, CPU TIME PER KEY (size: of the filter)" ;;
 	idle_select) say "SELECT BY PRIMARY KEY (size: sessions)" ;;
 	idle_insert) say "INSERT OF ONE ROW (size: sessions)" ;;
+	distributed) say "A FILTER ON OTHER SERVERS, ALL ON THIS MACHINE WITH $(nproc) CORES" ;;
+	distributed_rows) say "THE SAME, A CALL FOR EACH ROW" ;;
 	peers) say "PEERS" ;;
 	*) say "$1" ;;
 	esac
@@ -47,6 +49,7 @@ reference_of() { # section case: what the case is set in relation to
 	memory/*) say unlogged ;;
 	sessions/*) say insert ;;
 	aggregates/*) say distinct ;;
+	distributed/* | distributed_rows/*) say here ;;
 	idle_*) say without ;;
 	core/*) say "limit/chained/${2##*/}" ;;
 	esac
@@ -71,7 +74,7 @@ write_medians() { # section case size median unit ratio
 
 per_row() { # section size value unit: nanoseconds per row, where the size is rows
 	case $1 in
-	bulk | aggregates | peers) [ "$4" != s ] || awk -v n="$2" -v s="$3" 'BEGIN { printf "%.0f", s / n * 1e9 }' ;;
+	bulk | aggregates | peers | distributed | distributed_rows) [ "$4" != s ] || awk -v n="$2" -v s="$3" 'BEGIN { printf "%.0f", s / n * 1e9 }' ;;
 	esac
 }
 

@@ -14,8 +14,10 @@
 #include "streamfilter/core/blocked_bloom_model.hpp"
 #include "streamfilter/core/kinds.hpp"
 #include "streamfilter/core/packed_cells.hpp"
+#include "streamfilter/core/placement.hpp"
 #include "streamfilter/core/regions.hpp"
 #include "streamfilter/core/slice_counts.hpp"
+#include "streamfilter/core/slicing_model.hpp"
 #include "streamfilter/core/store_model.hpp"
 #include "streamfilter/core/timing_model.hpp"
 
@@ -60,7 +62,11 @@ std::uint64_t newest_ones(const SliceState& state) noexcept { return state.own[2
 std::uint64_t& newest_keys(SliceState& state) noexcept { return state.own[3]; }
 std::uint64_t newest_keys(const SliceState& state) noexcept { return state.own[3]; }
 
-double real_k(const Parameters& p) noexcept { return static_cast<double>(p.integer(kK)); }
+// The bits of a key in a slice: all k of them, or fewer if it lies in several places.
+unsigned own_k(const Parameters& p) noexcept {
+  return static_cast<unsigned>(bits_in_place(p, p.integer(kK)));
+}
+double real_k(const Parameters& p) noexcept { return own_k(p); }
 double real_m(const Parameters& p) noexcept { return static_cast<double>(p.integer(kBits)); }
 double filters(const Parameters& p) noexcept { return static_cast<double>(p.integer(kFilters)); }
 
@@ -70,22 +76,27 @@ double lines(const Parameters& p) noexcept {
   return real_m(p) / static_cast<double>(p.integer(kLineBits));
 }
 
-// sbf.txt §2.3: FP = (1 - (1 - 1/m)^(Kn))^K for n keys in m bits, scattered.
+slicing_model::Shape shape_of(const Parameters& p) noexcept {
+  return slicing_model::shape_of(p, static_cast<double>(p.integer(kK)), real_m(p));
+}
+
+// sbf.txt §2.3: FP = (1 - (1 - 1/m)^(Kn))^K for n keys in m bits, scattered. The keys are those of
+// the slices that a key can be in.
 double rate(const Parameters& p, double keys) noexcept {
   return p.layout == Layout::blocked ? blocked_bloom_model::rate(real_k(p), keys, lines(p))
-                                     : timing_model::rate(real_k(p), keys, real_m(p));
+                                     : slicing_model::part_rate(shape_of(p), keys);
 }
 
 // In lines, the best K is mostly less.
 std::uint64_t best_k(const Parameters& p, double keys) noexcept {
   return p.layout == Layout::blocked
              ? blocked_bloom_model::best_k(keys, lines(p), kMostDerivedHashes)
-             : timing_model::best_k(keys, real_m(p));
+             : timing_model::best_k(keys, real_m(p) * slices_of_part(p));
 }
 
-// Keys spread over several slices unevenly; the fullest is taken.
+// Keys spread over slices unevenly; the fullest is taken.
 double expected_keys(const Parameters& p) noexcept {
-  return keys_of_fullest(static_cast<double>(p.keys), p.slices);
+  return keys_of_fullest(static_cast<double>(p.keys), parts_of(p));
 }
 
 bool needs_keys(Problem& problem) noexcept {
@@ -98,25 +109,53 @@ bool needs_keys(Problem& problem) noexcept {
       "sbf.");
 }
 
-// How many distinct keys a filter has seen when the next one takes over.
+// Slices of a part are loaded unevenly, too, with all places of its keys.
+double expected_puts(const Parameters& p) noexcept {
+  const slicing_model::Shape shape = shape_of(p);
+  return keys_of_fullest(expected_keys(p) * shape.k1, shape.slices);
+}
+
+// How many distinct keys a filter has seen when the next one takes over. Where keys have several
+// places, a slice does not know which of them are new, and counts all that are put in it.
 double keys_of_one(const Parameters& p) noexcept {
   const double limit = static_cast<double>(p.integer(kLimit));
-  if (p.integer(kGrow) == cardinality) return timing_model::keys_for(real_k(p), limit, real_m(p));
-  return -real_m(p) / real_k(p) * std::log1p(-std::min(limit / real_m(p), 1 - 1 / real_m(p)));
+  if (p.integer(kGrow) != cardinality)
+    return -real_m(p) / real_k(p) * std::log1p(-std::min(limit / real_m(p), 1 - 1 / real_m(p)));
+  return shape_of(p).k1 > 1 ? limit : timing_model::keys_for(real_k(p), limit, real_m(p));
 }
 
 // Filters before the last are full; the last key before the limit can set K bits more.
 double grown_rate(const Parameters& p) noexcept {
-  double keys = static_cast<double>(p.keys) / p.slices;
-  if (p.slices > 1) keys += 3 * std::sqrt(keys);
-  const double k = real_k(p), m = real_m(p), each = keys_of_one(p);
+  const double k = real_k(p), m = real_m(p), keys = expected_puts(p), each = keys_of_one(p);
   const double full = std::clamp(std::ceil(keys / each) - 1, 0.0, filters(p) - 1);
   const double one =
       p.integer(kGrow) == density
           ? std::pow(std::min(1.0, (static_cast<double>(p.integer(kLimit)) + k) / m), k)
           : timing_model::rate(k, each, m);
   const double last = timing_model::rate(k, keys - full * each, m);
-  return 1 - (1 - timing_model::rate_of_filters(one, full)) * (1 - last);
+  return std::pow(1 - (1 - timing_model::rate_of_filters(one, full)) * (1 - last), shape_of(p).k1);
+}
+
+// The rate that each filter of a slice may have, so that all of them keep fpr.
+double rate_of_one(const Definition& definition) noexcept {
+  const Parameters& p = definition.parameters;
+  return timing_model::share_of_rate(std::pow(definition.wanted_fpr(), 1 / shape_of(p).k1),
+                                     filters(p));
+}
+
+// Of one bit a place, the filters of a slice are together as one with the bits of all.
+std::uint64_t best_k_of_growth(const Definition& definition) noexcept {
+  const bool single = definition.parameters.slicing != Slicing::horizontal;
+  const double rate =
+      single ? definition.wanted_fpr()
+             : timing_model::share_of_rate(definition.wanted_fpr(), filters(definition.parameters));
+  return static_cast<std::uint64_t>(
+      std::clamp(std::round(-std::log2(rate)), 1.0, kMostDerivedHashes));
+}
+
+double cardinality_limit(const Parameters& p, double one) noexcept {
+  if (shape_of(p).k1 <= 1) return timing_model::cardinality_limit(one, real_k(p), real_m(p));
+  return -real_m(p) / real_k(p) * std::log1p(-std::pow(one, 1 / real_k(p)));
 }
 
 // Each filter may have so much of fpr that all together keep it.
@@ -130,19 +169,18 @@ bool derive_growth(Definition& definition, Problem& problem) noexcept {
   }
   p.set_integer(kFilters, kGrownFilters);
   p.set_integer(kBits, (p.slice_bytes - sizeof(SliceState)) / kGrownFilters / 8 * 64);
-  const double one = timing_model::share_of_rate(definition.wanted_fpr(), filters(p));
-  if (derived)
-    p.set_integer(kK, static_cast<std::uint64_t>(
-                          std::clamp(std::round(-std::log2(one)), 1.0, kMostDerivedHashes)));
+  if (derived) p.set_integer(kK, best_k_of_growth(definition));
+  const double one = rate_of_one(definition);
   const double limit = p.integer(kGrow) == density
                            ? timing_model::density_limit(one, real_k(p), real_m(p)) - real_k(p)
-                           : timing_model::cardinality_limit(one, real_k(p), real_m(p));
+                           : cardinality_limit(p, one);
   p.set_integer(kLimit, static_cast<std::uint64_t>(std::max(1.0, std::floor(limit))));
   if (!derived || grown_rate(p) <= definition.wanted_fpr()) return true;
   problem.set(Error::conflict, "kind bloom cannot keep fpr %g for %llu keys in %llu bytes",
               definition.wanted_fpr(), static_cast<unsigned long long>(p.keys),
               static_cast<unsigned long long>(p.memory));
-  problem.add_detail("Its filters hold %.0f keys.", keys_of_one(p) * filters(p) * p.slices);
+  problem.add_detail("Its filters hold %.0f keys.",
+                     keys_of_one(p) * filters(p) * p.slices / shape_of(p).k1);
   return problem.add_hint("Use more memory, a larger fpr, or no grow.");
 }
 
@@ -168,7 +206,7 @@ Bits bits_of(const Parameters& p, Slice slice, std::uint64_t index) noexcept {
 // Calls `visit` with the bits of a key, counted from the start of a filter, until it says no.
 template <typename Visit>
 bool all_bits(const Parameters& p, std::uint64_t hash, Visit visit) noexcept {
-  const unsigned k = static_cast<unsigned>(p.integer(kK));
+  const unsigned k = own_k(p);
   if (p.layout == Layout::blocked) {
     const std::uint64_t line = region_start(p, filter_bytes(p), hash) * 8;
     std::uint64_t at[kMostHashes];
@@ -186,10 +224,12 @@ bool has(const Parameters& p, ConstBits bits, std::uint64_t hash) noexcept {
 }
 
 // The newest filter's: with `grow`, most keys of late are there.
-void prefetch(const Parameters& p, ConstSlice slice, const Element& element) noexcept {
+void prefetch(const Parameters& p, ConstSlice slice, const Element& element,
+              Prefetches& prefetches) noexcept {
   prefetch_cells(p, slice.body + newest(*slice.state) * filter_bytes(p), filter_bytes(p),
-                 element.hash, static_cast<unsigned>(p.integer(kK)),
-                 p.layout == Layout::blocked ? p.integer(kLineBits) : p.integer(kBits), 1);
+                 element.hash, own_k(p),
+                 p.layout == Layout::blocked ? p.integer(kLineBits) : p.integer(kBits), 1,
+                 prefetches);
 }
 
 bool test(const Parameters& p, const ConstSlice& slice, const Element& element) noexcept {
@@ -211,23 +251,32 @@ std::uint64_t add(const Parameters& p, Bits bits, std::uint64_t hash) noexcept {
   return fresh;
 }
 
-bool insert_growing(const Parameters& p, Slice slice, const Element& element) noexcept {
-  if (test(p, as_const(slice), element)) return true;
+void put_growing(const Parameters& p, Slice slice, std::uint64_t hash) noexcept {
   SliceState& state = *slice.state;
   const std::uint64_t load = p.integer(kGrow) == density ? newest_ones(state) : newest_keys(state);
   if (load >= p.integer(kLimit) && newest(state) + 1 < p.integer(kFilters)) {
     ++newest(state);
     newest_ones(state) = newest_keys(state) = 0;
   }
-  const std::uint64_t fresh = add(p, bits_of(p, slice, newest(state)), element.hash);
+  const std::uint64_t fresh = add(p, bits_of(p, slice, newest(state)), hash);
   ones(state) += fresh;
   newest_ones(state) += fresh;
   newest_keys(state) += newest_keys(state) < kMostKeys;
-  return false;
+}
+
+void put(const Parameters& p, Slice slice, const Element& element) noexcept {
+  if (p.integer(kGrow) != none)
+    put_growing(p, slice, element.hash);
+  else
+    ones(*slice.state) += add(p, Bits(slice.body), element.hash);
 }
 
 bool insert(const Parameters& p, const Slice& slice, const Element& element) noexcept {
-  if (p.integer(kGrow) != none) return insert_growing(p, slice, element);
+  if (p.integer(kGrow) != none) {
+    if (test(p, as_const(slice), element)) return true;
+    put_growing(p, slice, element.hash);
+    return false;
+  }
   const std::uint64_t fresh = add(p, Bits(slice.body), element.hash);
   ones(*slice.state) += fresh;
   return fresh == 0;
@@ -294,20 +343,22 @@ double fpr_bound(const Parameters& p) noexcept {
 
 double fnr_at(const Parameters&, double) noexcept { return 0; }
 
-// The rate after n distinct keys of a slice; with `grow`, in full filters and the newest.
+// The rate after n distinct keys; with `grow`, in full filters and the newest.
 double rate_after(const Parameters& p, double n) noexcept {
-  const double k = real_k(p), m = real_m(p);
-  if (p.integer(kGrow) == none) return timing_model::rate(k, n, m);
-  const double each = keys_of_one(p), full = std::min(std::floor(n / each), filters(p) - 1);
+  const slicing_model::Shape shape = shape_of(p);
+  if (p.layout == Layout::blocked) return rate(p, n / p.slices);
+  if (p.integer(kGrow) == none) return slicing_model::rate(shape, n);
+  const double k = real_k(p), m = real_m(p), puts = n * shape.k1 / p.slices;
+  const double each = keys_of_one(p), full = std::min(std::floor(puts / each), filters(p) - 1);
   const double one = timing_model::rate(k, each, m);
-  return 1 - (1 - timing_model::rate_of_filters(one, full)) *
-                 (1 - timing_model::rate(k, n - full * each, m));
+  return std::pow(1 - (1 - timing_model::rate_of_filters(one, full)) *
+                          (1 - timing_model::rate(k, puts - full * each, m)),
+                  shape.k1);
 }
 
 // False positives depend on the number of distinct keys alone.
 Prediction predict(const Parameters& p, const Stream& stream) noexcept {
-  return {store_model::mean_fpr(stream.distinct() / p.slices,
-                                [&](double n) { return rate_after(p, n); }),
+  return {store_model::mean_fpr(stream.distinct(), [&](double n) { return rate_after(p, n); }),
           stream.repeats() > 0 ? 0 : std::numeric_limits<double>::quiet_NaN()};
 }
 
@@ -337,6 +388,7 @@ const FilterOps bloom_ops = {
     fpr_bound,
     fnr_at,
     predict,
+    put,
 };
 
 }  // namespace streamfilter

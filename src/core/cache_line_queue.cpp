@@ -167,6 +167,7 @@ const FilterOps clq_ops = {
     fpr_bound,
     fnr_at,
     predict,
+    /*put=*/nullptr,
     places,
     place,
 };

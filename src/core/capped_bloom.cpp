@@ -191,8 +191,9 @@ void clear_down(Line& line, const Line& kept, unsigned count, unsigned most,
   }
 }
 
-void prefetch(const Parameters&, ConstSlice slice, const Element& element) noexcept {
-  __builtin_prefetch(slice.body + line_start(slice.bytes, element.hash));
+void prefetch(const Parameters&, ConstSlice slice, const Element& element,
+              Prefetches& prefetches) noexcept {
+  prefetches.add(slice.body + line_start(slice.bytes, element.hash));
 }
 
 bool test(const Parameters& p, const ConstSlice& slice, const Element& element) noexcept {

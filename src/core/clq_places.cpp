@@ -44,7 +44,7 @@ ALWAYS_INLINE unsigned find(const Parameters& p, const ConstSlice& slice,
   const BasicFingerprintQueue<kWide> queue(place.width, place.length, slice.body + place.line,
                                            place.start);
   LineVector reach;
-  if (!queue.find(place.fingerprint, reach)) return kNoPlace;
+  if (!queue.find(place.fingerprint, reach)) return kNoPosition;
   const unsigned at = queue.last_place(reach);
   if (!has_window(p)) return at;
   const std::uint64_t present = clock(*slice.state),
@@ -52,7 +52,7 @@ ALWAYS_INLINE unsigned find(const Parameters& p, const ConstSlice& slice,
   const auto ages = ages_of(p, slice.body + place.line);
   const bool lives = is_live(p, ages.get(place.start / place.width + at),
                              ages.since_stamp(present) + (now - present));
-  return lives ? at : kNoPlace;
+  return lives ? at : kNoPosition;
 }
 
 // Without a window.
@@ -184,8 +184,9 @@ void bring_up(const Parameters& p, SliceState& state, unsigned char* line) noexc
   ages.set_stamp(clock(state));
 }
 
-void prefetch(const Parameters& p, ConstSlice slice, const Element& element) noexcept {
-  __builtin_prefetch(slice.body + Place(p, slice.bytes, element.hash).line);
+void prefetch(const Parameters& p, ConstSlice slice, const Element& element,
+              Prefetches& prefetches) noexcept {
+  prefetches.add(slice.body + Place(p, slice.bytes, element.hash).line);
 }
 
 [[gnu::noinline]] unsigned place(const Parameters& p, const ConstSlice& slice,
@@ -194,7 +195,7 @@ void prefetch(const Parameters& p, ConstSlice slice, const Element& element) noe
 }
 
 bool test(const Parameters& p, const ConstSlice& slice, const Element& element) noexcept {
-  if (has_window(p)) return place(p, slice, element) != kNoPlace;
+  if (has_window(p)) return place(p, slice, element) != kNoPosition;
   return kIsWide ? find_any_wide(p, slice, element)
                  : find_any<false>(p, slice, element);
 }

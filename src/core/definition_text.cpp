@@ -160,7 +160,44 @@ void write_option(Writer& out, const Parameters& parameters, const OptionSpec& o
   }
 }
 
+void write_slicing(Writer& out, const Parameters& parameters) noexcept {
+  const auto number = [&](const char* name, std::uint64_t value) {
+    out.begin_option(name);
+    out.add(value);
+  };
+  if (parameters.slicing == Slicing::diced) {
+    char slices[32];
+    print_slices(parameters, slices, sizeof slices);
+    out.begin_option("slicing");
+    out.add("diced");
+    out.begin_option("dice");
+    out.add(parameters.dice == Dice::hv ? "hv" : "vh");
+    out.begin_option("slices");
+    out.add("'");
+    out.add(slices);
+    out.add("'");
+    return;
+  }
+  if (parameters.slices != default_slices(parameters.memory)) number("slices", parameters.slices);
+  if (parameters.slicing == Slicing::vertical) {
+    out.begin_option("slicing");
+    out.add("vertical");
+  } else if (parameters.k1 > 0) {
+    number("k1", parameters.k1);
+    number("k2", parameters.k2);
+  }
+}
+
 }  // namespace
+
+void print_slices(const Parameters& parameters, char* buffer, std::size_t size) noexcept {
+  Writer out(buffer, size);
+  const bool two = parameters.slices2 > 0;
+  out.add(std::uint64_t{two ? parameters.slices / parameters.slices2 : parameters.slices});
+  if (!two) return;
+  out.add(",");
+  out.add(std::uint64_t{parameters.slices2});
+}
 
 bool parse_size(const char* text, std::uint64_t& bytes) noexcept {
   const char* end = text + std::strlen(text);
@@ -253,7 +290,7 @@ std::size_t print_definition(const Parameters& parameters, char* buffer,
     out.add("not distinct");
   }
   if (parameters.seed != 0) number("seed", parameters.seed);
-  if (parameters.slices != default_slices(parameters.memory)) number("slices", parameters.slices);
+  write_slicing(out, parameters);
   for (unsigned i = 0; i < ops->option_count; ++i) {
     const OptionSpec& option = ops->options[i];
     if (!in_use(parameters, option)) continue;

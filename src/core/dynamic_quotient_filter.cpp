@@ -147,23 +147,23 @@ class Chains {
   ~Chains() { save_ends(state_, ends_); }
 
   // Finds or stores a code; the row is the most recently accessed one now.
-  bool insert(const Place& place) noexcept {
-    const bool found = contains(body_, place.row, place.code);
-    if (body_.head(place.row) != 0) {
-      leave(place.row);
-      enter(place.row);
+  bool insert(const RowEntry& entry) noexcept {
+    const bool found = contains(body_, entry.row, entry.code);
+    if (body_.head(entry.row) != 0) {
+      leave(entry.row);
+      enter(entry.row);
     }
-    if (!found) add(place);
+    if (!found) add(entry);
     return found;
   }
 
-  bool erase(const Place& place) noexcept {
-    const std::uint32_t head = body_.head(place.row);
+  bool erase(const RowEntry& entry) noexcept {
+    const std::uint32_t head = body_.head(entry.row);
     if (head == 0) return false;
     std::uint32_t before = kEnd;
     for (std::uint32_t bucket = head - 1; !(bucket & kEnd); bucket = body_.link(bucket)) {
-      if (body_.code(bucket) == place.code) {
-        take_out(place.row, before, bucket);
+      if (body_.code(bucket) == entry.code) {
+        take_out(entry.row, before, bucket);
         body_.set_link(bucket, ends_.free != 0 ? ends_.free - 1 : kEnd | kFree);
         ends_.free = bucket + 1;
         return true;
@@ -174,15 +174,15 @@ class Chains {
   }
 
  private:
-  void add(const Place& place) noexcept {
+  void add(const RowEntry& entry) noexcept {
     const std::uint32_t bucket = new_bucket();
-    const std::uint32_t head = body_.head(place.row);
-    if (head == 0) enter(place.row);
-    body_.set_code(bucket, place.code);
-    body_.set_link(bucket, head != 0 ? head - 1 : kEnd | place.row);
-    body_.set_head(place.row, std::uint64_t{bucket} + 1);
+    const std::uint32_t head = body_.head(entry.row);
+    if (head == 0) enter(entry.row);
+    body_.set_code(bucket, entry.code);
+    body_.set_link(bucket, head != 0 ? head - 1 : kEnd | entry.row);
+    body_.set_head(entry.row, std::uint64_t{bucket} + 1);
     ++used(state_);
-    weight(state_) += signatures_.weight(place.code);
+    weight(state_) += signatures_.weight(entry.code);
   }
 
   std::uint32_t new_bucket() noexcept {
@@ -316,8 +316,8 @@ bool derive(Definition& definition, Problem& problem) noexcept {
 }
 
 bool test(const Parameters& p, const ConstSlice& slice, const Element& element) noexcept {
-  const Place place = locate(p, element);
-  return contains(Body(p, slice.body, slice.bytes), place.row, place.code);
+  const RowEntry entry = locate(p, element);
+  return contains(Body(p, slice.body, slice.bytes), entry.row, entry.code);
 }
 
 bool insert(const Parameters& p, const Slice& slice, const Element& element) noexcept {

@@ -15,6 +15,11 @@ namespace {
 // Counting stops here: merging a filter with itself again and again must not wrap around.
 constexpr std::uint64_t kMostArrivals = std::uint64_t{1} << 62;
 
+// What a slice sees of an element.
+Element at_place(const Element& element, const Place& place) noexcept {
+  return {place.hash, element.importance, element.time};
+}
+
 }  // namespace
 
 void format_header(Header* header, const Parameters& parameters) noexcept {
@@ -67,6 +72,17 @@ bool check_header(const Header& header, Problem& problem) noexcept {
   return true;
 }
 
+bool check_slice(const Parameters& parameters, ConstSlice slice, std::uint32_t index,
+                 Problem& problem) noexcept {
+  const FilterOps* ops = find_ops(parameters.kind);
+  if (slice.state->arrivals <= kMostArrivals && slice.state->novel <= slice.state->arrivals &&
+      ops->check(parameters, slice) &&
+      (parameters.k1 > 0 || slice.state->arrivals > 0 ||
+       !(ops->estimate(parameters, slice).fill > 0)))
+    return true;
+  return problem.set(Error::corrupt, "damaged streamfilter: invalid state of slice %u", index);
+}
+
 bool check(const void* bytes, std::size_t length, Problem& problem) noexcept {
   if (length < sizeof(Header))
     return problem.set(Error::corrupt, "truncated streamfilter: %zu bytes", length);
@@ -77,14 +93,10 @@ bool check(const void* bytes, std::size_t length, Problem& problem) noexcept {
     return problem.set(Error::corrupt, "damaged streamfilter: %zu bytes instead of %llu", length,
                        static_cast<unsigned long long>(parameters.memory));
 
-  const FilterOps* ops = find_ops(parameters.kind);
-  for (std::uint32_t i = 0; i < parameters.slices; ++i) {
-    const ConstSlice slice = slice_at(header, i);
-    if (slice.state->arrivals > kMostArrivals || slice.state->novel > slice.state->arrivals ||
-        !ops->check(parameters, slice) ||
-        (slice.state->arrivals == 0 && ops->estimate(parameters, slice).fill > 0))
-      return problem.set(Error::corrupt, "damaged streamfilter: invalid state of slice %u", i);
-  }
+  for (std::uint32_t i = 0; i < parameters.slices; ++i)
+    if (!check_slice(parameters, slice_at(header, i), i, problem)) return false;
+  if (parameters.k1 > 0 && is_empty(header) && totals(header).estimate.fill > 0)
+    return problem.set(Error::corrupt, "damaged streamfilter: bits without keys");
   const unsigned char* at = static_cast<const unsigned char*>(bytes) + sizeof(Header) +
                             parameters.slices * parameters.slice_bytes;
   const unsigned char* end = static_cast<const unsigned char*>(bytes) + length;
@@ -93,41 +105,73 @@ bool check(const void* bytes, std::size_t length, Problem& problem) noexcept {
   return true;
 }
 
-void prefetch(const Header* header, const Element& element) noexcept {
+void prefetch(const Header* header, const Element& element, Prefetches& prefetches) noexcept {
   const Parameters& parameters = header->parameters;
-  if (const FilterOps* ops = find_ops(parameters.kind); ops->prefetch != nullptr)
-    ops->prefetch(parameters, slice_at(header, slice_of(parameters, element.hash)), element);
+  const FilterOps* ops = find_ops(parameters.kind);
+  if (ops->prefetch == nullptr) return;
+  for (unsigned i = 0; i < places(parameters); ++i) {
+    const Place place = place_of(parameters, element.hash, i);
+    ops->prefetch(parameters, slice_at(header, place.slice), at_place(element, place),
+                  prefetches);
+  }
+}
+
+bool test_place(const Header* header, const Element& element, const Place& place) noexcept {
+  const Parameters& parameters = header->parameters;
+  return find_ops(parameters.kind)
+      ->test(parameters, slice_at(header, place.slice), at_place(element, place));
+}
+
+void put_in_place(Header* header, const Element& element, const Place& place) noexcept {
+  const Parameters& parameters = header->parameters;
+  find_ops(parameters.kind)
+      ->put(parameters, slice_at(header, place.slice), at_place(element, place));
+}
+
+void count_arrival(Header* header, std::uint32_t slice, bool seen) noexcept {
+  SliceState& state = *slice_at(header, slice).state;
+  const bool counts = state.arrivals < kMostArrivals;
+  state.arrivals += counts;
+  state.novel += counts && !seen;
 }
 
 bool test(const Header* header, const Element& element) noexcept {
   const Parameters& parameters = header->parameters;
-  return find_ops(parameters.kind)
-      ->test(parameters, slice_at(header, slice_of(parameters, element.hash)), element);
+  if (parameters.k1 == 0)
+    return find_ops(parameters.kind)
+        ->test(parameters, slice_at(header, slice_of(parameters, element.hash)), element);
+  for (unsigned i = 0; i < parameters.k1; ++i)
+    if (!test_place(header, element, place_of(parameters, element.hash, i))) return false;
+  return true;
 }
 
-unsigned places_of_bucket(const Parameters& parameters) noexcept {
+unsigned positions_of_bucket(const Parameters& parameters) noexcept {
   const FilterOps* ops = find_ops(parameters.kind);
   return ops->places != nullptr ? ops->places(parameters) : 0;
 }
 
 bool test(const Header* header, const Element& element, unsigned& place) noexcept {
   const Parameters& parameters = header->parameters;
-  place = kNoPlace;
-  if (places_of_bucket(parameters) == 0) return test(header, element);
+  place = kNoPosition;
+  if (positions_of_bucket(parameters) == 0) return test(header, element);
   place = find_ops(parameters.kind)
               ->place(parameters, slice_at(header, slice_of(parameters, element.hash)), element);
-  return place != kNoPlace;
+  return place != kNoPosition;
 }
 
 bool insert(Header* header, const Element& element) noexcept {
   const Parameters& parameters = header->parameters;
-  const std::uint32_t index = slice_of(parameters, element.hash);
-  SliceState& state = *slice_at(header, index).state;
-  const bool seen =
-      find_ops(parameters.kind)->insert(parameters, slice_at(header, index), element);
-  const bool counts = state.arrivals < kMostArrivals;
-  state.arrivals += counts;
-  state.novel += counts && !seen;
+  if (parameters.k1 == 0) {
+    const std::uint32_t slice = slice_of(parameters, element.hash);
+    const bool seen =
+        find_ops(parameters.kind)->insert(parameters, slice_at(header, slice), element);
+    count_arrival(header, slice, seen);
+    return seen;
+  }
+  const bool seen = test(header, element);
+  for (unsigned i = 0; i < parameters.k1 && !seen; ++i)
+    put_in_place(header, element, place_of(parameters, element.hash, i));
+  count_arrival(header, place_of(parameters, element.hash, 0).slice, seen);
   return seen;
 }
 
@@ -138,9 +182,12 @@ bool erase(Header* header, const Element& element) noexcept {
 }
 
 void merge_slice(Header* into, const Header* from, std::uint32_t index) noexcept {
+  merge_slice(into, slice_at(from, index), index);
+}
+
+void merge_slice(Header* into, ConstSlice source, std::uint32_t index) noexcept {
   const Parameters& parameters = into->parameters;
   const Slice target = slice_at(into, index);
-  const ConstSlice source = slice_at(from, index);
   find_ops(parameters.kind)->merge(parameters, target, source);
   target.state->arrivals = std::min(target.state->arrivals + source.state->arrivals, kMostArrivals);
   target.state->novel = std::min(target.state->novel, target.state->arrivals);
@@ -158,13 +205,19 @@ bool is_empty(const Header* header) noexcept {
   return true;
 }
 
+// A new key is mistaken for another if all its places are, which lie anywhere in one part.
 void add_slice(Totals& totals, const Parameters& parameters, ConstSlice slice) noexcept {
   const Estimate one = find_ops(parameters.kind)->estimate(parameters, slice);
+  const std::uint32_t part = slices_of_part(parameters);
+  const double k1 = places(parameters);
   totals.arrivals += slice.state->arrivals;
   totals.novel += slice.state->novel;
   totals.estimate.fill += one.fill / parameters.slices;
-  totals.estimate.fpr += one.fpr / parameters.slices;
-  totals.estimate.distinct += one.distinct;
+  totals.estimate.distinct += one.distinct / k1;
+  totals.place_fpr += one.fpr / part;
+  if (++totals.slices % part != 0) return;
+  totals.estimate.fpr += std::pow(totals.place_fpr, k1) / parts_of(parameters);
+  totals.place_fpr = 0;
 }
 
 Totals totals(const Header* header) noexcept {

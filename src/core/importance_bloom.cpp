@@ -211,9 +211,10 @@ bool insert_cells(const Parameters& p, Slice slice, const Element& element) noex
   return seen;
 }
 
-void prefetch(const Parameters& p, ConstSlice slice, const Element& element) noexcept {
+void prefetch(const Parameters& p, ConstSlice slice, const Element& element,
+              Prefetches& prefetches) noexcept {
   prefetch_cells(p, slice.body, slice.bytes, element.hash, static_cast<unsigned>(p.integer(kK)),
-                 p.integer(kCells), cell_bits(p));
+                 p.integer(kCells), cell_bits(p), prefetches);
 }
 
 bool test(const Parameters& p, const ConstSlice& slice, const Element& element) noexcept {

@@ -8,6 +8,7 @@
 #include "streamfilter/core/auto_kind.hpp"
 #include "streamfilter/core/filter.hpp"
 #include "streamfilter/core/names.hpp"
+#include "streamfilter/core/slicing_rules.hpp"
 
 #include "streamfilter/core/no_postgres.hpp"
 
@@ -18,13 +19,16 @@ constexpr std::uint64_t kDefaultMemory = 1u << 20;
 constexpr std::uint64_t kMostMemory = std::uint64_t{1} << 46;
 constexpr std::uint64_t kLeastSliceBytes = sizeof(SliceState) + 64;
 constexpr std::uint32_t kMostSlices = 65536;
+constexpr unsigned kMostPlaces = 64;
 constexpr double kMostKeys = 1e15;
 constexpr double kForgettable = 0.01;  // the false-negative rate of keys that count as remembered
 
 constexpr const char* kLayouts[] = {"scattered", "blocked", nullptr};
 constexpr const char* kNulls[] = {"distinct", "not distinct", nullptr};
-constexpr const char* kCommonOptions[] = {"kind", "memory", "keys",   "fpr",
-                                          "seed", "nulls",  "slices", "layout"};
+constexpr const char* kSlicings[] = {"horizontal", "vertical", "diced", nullptr};
+constexpr const char* kDices[] = {"hv", "vh", nullptr};
+constexpr const char* kCommonOptions[] = {"kind",   "memory", "keys",    "fpr",  "seed", "nulls",
+                                          "slices", "layout", "slicing", "dice", "k1",   "k2"};
 
 bool parse_real(const char* text, double& value) noexcept {
   const char* end = text + std::strlen(text);
@@ -167,6 +171,59 @@ bool whole_number(const char* name, const char* value, double low, double high,
   return true;
 }
 
+// 'S', or 'S,S2' for a diced filter.
+bool set_slices(Definition& definition, const char* value, Problem& problem) noexcept {
+  Parameters& p = definition.parameters;
+  std::uint64_t slices, others = 1;
+  char first[32];
+  const char* comma = std::strchr(value, ',');
+  const std::size_t length =
+      comma != nullptr ? static_cast<std::size_t>(comma - value) : std::strlen(value);
+  std::snprintf(first, sizeof first, "%.*s", static_cast<int>(std::min<std::size_t>(length, 31)),
+                value);
+  if (comma == nullptr) {
+    if (!whole_number("slices", value, 1, kMostSlices, slices, problem)) return false;
+  } else {
+    const char* second = comma + 1;
+    while (*second == ' ') ++second;
+    if (!whole_number("slices", first, 1, kMostSlices, slices, problem) ||
+        !whole_number("slices", second, 1, kMostSlices, others, problem))
+      return false;
+    if (slices * others > kMostSlices) return bad_range(problem, "slices", value, 1, kMostSlices);
+  }
+  p.slices = static_cast<std::uint32_t>(slices * others);
+  p.slices2 = comma != nullptr ? static_cast<std::uint32_t>(others) : 0;
+  definition.slices_given = true;
+  return true;
+}
+
+// `slicing`, `dice`, `k1` and `k2`. `known` tells whether this was one.
+bool set_placement(Definition& definition, const char* name, const char* value, bool& known,
+                   Problem& problem) noexcept {
+  Parameters& p = definition.parameters;
+  std::uint64_t number;
+  if (std::strcmp(name, "slicing") == 0) {
+    if (!find_choice(kSlicings, value, number)) return bad_choice(problem, name, value, kSlicings);
+    p.slicing = static_cast<Slicing>(number);
+    definition.slicing_given = true;
+    return true;
+  }
+  if (std::strcmp(name, "dice") == 0) {
+    if (!find_choice(kDices, value, number)) return bad_choice(problem, name, value, kDices);
+    p.dice = static_cast<Dice>(number);
+    definition.dice_given = true;
+    return true;
+  }
+  if (std::strcmp(name, "k1") == 0 || std::strcmp(name, "k2") == 0) {
+    if (!whole_number(name, value, 1, kMostPlaces, number, problem)) return false;
+    (name[1] == '1' ? p.k1 : p.k2) = static_cast<std::uint8_t>(number);
+    definition.places_given = true;
+    return true;
+  }
+  known = false;
+  return true;
+}
+
 // Options that every kind has. `known` tells whether this was one.
 bool set_common_option(Definition& definition, const char* name, const char* value, bool& known,
                        Problem& problem) noexcept {
@@ -185,12 +242,7 @@ bool set_common_option(Definition& definition, const char* name, const char* val
     definition.seed_given = true;
     return true;
   }
-  if (std::strcmp(name, "slices") == 0) {
-    if (!whole_number(name, value, 1, kMostSlices, number, problem)) return false;
-    p.slices = static_cast<std::uint32_t>(number);
-    definition.slices_given = true;
-    return true;
-  }
+  if (std::strcmp(name, "slices") == 0) return set_slices(definition, value, problem);
   if (std::strcmp(name, "nulls") == 0) {
     if (!find_choice(kNulls, value, number)) return bad_choice(problem, name, value, kNulls);
     p.nulls = static_cast<Nulls>(number);
@@ -203,8 +255,7 @@ bool set_common_option(Definition& definition, const char* name, const char* val
     definition.layout_given = true;
     return true;
   }
-  known = false;
-  return true;
+  return set_placement(definition, name, value, known, problem);
 }
 
 bool set_reals(Definition& definition, const OptionSpec& option, const char* value,
@@ -346,7 +397,9 @@ bool derive_in_memory(Definition& definition, Problem& problem) noexcept {
   }
   p.slice_bytes = (p.memory - sizeof(Header)) / p.slices & ~std::uint64_t{63};
   p.key_shift = 0;
-  return find_ops(p.kind)->derive(definition, problem);
+  if (!find_ops(p.kind)->derive(definition, problem)) return false;
+  derive_places(p);
+  return true;
 }
 
 bool keeps_fpr(const Definition& definition) noexcept {
@@ -423,6 +476,7 @@ bool complete(Definition& definition, Problem& problem) noexcept {
   if (ops == nullptr) return problem.set(Error::unknown_name, "unknown kind of filter");
   if (p.layout == Layout::blocked && !ops->has_blocked_layout)
     return problem.set(Error::unsupported, "kind %s has no layout \"blocked\"", ops->name);
+  if (!check_slicing(definition, *ops, problem)) return false;
   const bool promised = definition.given == 0 && p.keys > 0;
   if (!definition.memory_given) {
     const bool for_keys = p.keys > 0 && (!ops->keeps_fpr_forever || remembers_keys(p.kind) ||
@@ -447,6 +501,10 @@ Definition definition_of(const Parameters& parameters) noexcept {
   std::memset(definition.parameters.word, 0, sizeof definition.parameters.word);
   definition.memory_given = definition.slices_given = definition.layout_given = true;
   definition.seed_given = definition.nulls_given = true;
+  definition.slicing_given = true;
+  definition.dice_given = parameters.slicing == Slicing::diced;
+  definition.places_given = parameters.slicing == Slicing::horizontal && parameters.k1 > 0;
+  if (!definition.places_given) definition.parameters.k1 = definition.parameters.k2 = 0;
   const FilterOps* ops = find_ops(parameters.kind);
   for (unsigned i = 0; ops != nullptr && i < ops->option_count; ++i) {
     const OptionSpec& option = ops->options[i];
@@ -463,6 +521,9 @@ bool in_range(const Parameters& p) noexcept {
   if (ops == nullptr || p.layout > Layout::blocked || p.nulls > Nulls::not_distinct ||
       p.slices < 1 || p.slices > kMostSlices || p.memory > kMostMemory ||
       static_cast<double>(p.keys) > kMostKeys || !(p.fpr >= 0 && p.fpr < 1) || std::signbit(p.fpr))
+    return false;
+  if (p.slicing > Slicing::diced || p.dice > Dice::vh || p.k1 > kMostPlaces || p.k2 > kMostPlaces ||
+      (p.slices2 > 0 && p.slices % p.slices2 != 0))
     return false;
   for (unsigned i = 0; i < ops->option_count; ++i)
     if (in_use(p, ops->options[i]) && !option_in_range(p, ops->options[i])) return false;

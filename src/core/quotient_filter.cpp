@@ -201,9 +201,9 @@ bool derive(Definition& definition, Problem& problem) noexcept {
 }
 
 bool test(const Parameters& p, const ConstSlice& slice, const Element& element) noexcept {
-  const Place place = locate(p, element);
+  const RowEntry entry = locate(p, element);
   const RowLayout layout(p);
-  return Row(layout, slice.body, slice.bytes, place.row).contains(place.code);
+  return Row(layout, slice.body, slice.bytes, entry.row).contains(entry.code);
 }
 
 // Stores a code that is not in the row.
@@ -225,23 +225,23 @@ void store(const Parameters& p, SliceState& state, const Row<Byte>& row, unsigne
 }
 
 bool insert(const Parameters& p, const Slice& slice, const Element& element) noexcept {
-  const Place place = locate(p, element);
+  const RowEntry entry = locate(p, element);
   const RowLayout layout(p);
-  const Row row(layout, slice.body, slice.bytes, place.row);
-  if (row.contains(place.code)) return true;
-  store(p, *slice.state, row, row.size(), place.code);
+  const Row row(layout, slice.body, slice.bytes, entry.row);
+  if (row.contains(entry.code)) return true;
+  store(p, *slice.state, row, row.size(), entry.code);
   return false;
 }
 
 // Another key of the same row and signature is forgotten with it.
 bool erase(const Parameters& p, Slice slice, const Element& element) noexcept {
-  const Place place = locate(p, element);
+  const RowEntry entry = locate(p, element);
   const RowLayout layout(p);
-  const Row row(layout, slice.body, slice.bytes, place.row);
+  const Row row(layout, slice.body, slice.bytes, entry.row);
   const unsigned size = row.size();
-  if (!row.remove(place.code, size)) return false;
+  if (!row.remove(entry.code, size)) return false;
   --used(*slice.state);
-  weight(*slice.state) -= Signatures(p).weight(place.code);
+  weight(*slice.state) -= Signatures(p).weight(entry.code);
   rows_in_use(*slice.state) -= size == 1;
   return true;
 }

@@ -129,9 +129,10 @@ bool insert_cells(const Parameters& p, Slice slice, std::uint64_t hash) noexcept
   return seen;
 }
 
-void prefetch(const Parameters& p, ConstSlice slice, const Element& element) noexcept {
+void prefetch(const Parameters& p, ConstSlice slice, const Element& element,
+              Prefetches& prefetches) noexcept {
   prefetch_cells(p, slice.body, slice.bytes, element.hash, static_cast<unsigned>(p.integer(kK)),
-                 p.integer(kCells), p.integer(kCellBits));
+                 p.integer(kCells), p.integer(kCellBits), prefetches);
 }
 
 bool test(const Parameters& p, const ConstSlice& slice, const Element& element) noexcept {

@@ -29,6 +29,9 @@
 #include "streamfilter/core/boost_policy.hpp"
 #include "streamfilter/core/kinds.hpp"
 #include "streamfilter/core/packed_words.hpp"
+#include "streamfilter/core/placement.hpp"
+#include "streamfilter/core/slice_counts.hpp"
+#include "streamfilter/core/slicing_model.hpp"
 #include "streamfilter/core/store_model.hpp"
 #include "streamfilter/core/ticks.hpp"
 #include "streamfilter/core/timing_model.hpp"
@@ -73,6 +76,11 @@ constexpr OptionSpec kOptions[] = {
 };
 
 bool counts_rows(const Parameters& p) noexcept { return p.integer(kWindow + 1) != 0; }
+
+// The timers of a key in a slice: all k of them, or fewer if it lies in several places.
+unsigned own_k(const Parameters& p) noexcept {
+  return static_cast<unsigned>(bits_in_place(p, p.integer(kK)));
+}
 
 // What a filter in a slice keeps before its timers.
 struct FilterState {
@@ -146,8 +154,13 @@ bool derive_filters(Definition& definition, Problem& problem) noexcept {
   return true;
 }
 
-// How many keys are live in a slice at most; infinity: unknown. They stay for up to w ticks, and
-// spread over slices unevenly (three standard deviations are allowed for).
+slicing_model::Shape shape_of(const Parameters& p) noexcept {
+  return slicing_model::shape_of(p, static_cast<double>(p.integer(kK)),
+                                 static_cast<double>(p.integer(kCells)));
+}
+
+// How many keys are live at most in the slices that a key can be in; infinity: unknown. They stay
+// for up to w ticks, and spread over slices unevenly (three standard deviations are allowed for).
 // A window of rows holds accepted ones, which stand for more keys once K is known.
 double live_keys(const Parameters& p) noexcept {
   const double ticks = static_cast<double>(p.integer(kTicks)),
@@ -161,42 +174,75 @@ double live_keys(const Parameters& p) noexcept {
   if (p.keys > 0) {
     const double stretched =
         counts_rows(p) ? 1 : ticks * tick / static_cast<double>(p.integer(kWindow));
-    double keys = static_cast<double>(p.keys) * stretched / p.slices;
-    if (p.slices > 1) keys += 3 * std::sqrt(keys);
-    live = std::min(live, keys);
+    live = std::min(live, keys_of_fullest(static_cast<double>(p.keys) * stretched, parts_of(p)));
   }
   return live;
 }
 
-double real_k(const Parameters& p) noexcept { return static_cast<double>(p.integer(kK)); }
+double real_k(const Parameters& p) noexcept { return own_k(p); }
 double real_m(const Parameters& p) noexcept { return static_cast<double>(p.integer(kCells)); }
+
+double filters(const Parameters& p) noexcept { return static_cast<double>(p.integer(kFilters)); }
 
 // The rate that each filter may have, so that all that memory holds together keep fpr.
 double rate_of_one(const Definition& definition) noexcept {
-  return timing_model::share_of_rate(definition.wanted_fpr(),
-                                     static_cast<double>(definition.parameters.integer(kFilters)));
+  const Parameters& p = definition.parameters;
+  return timing_model::share_of_rate(std::pow(definition.wanted_fpr(), 1 / shape_of(p).k1),
+                                     filters(p));
+}
+
+// Of one timer a place, the filters of a slice are together as one with the timers of all.
+std::uint64_t best_k_of_growth(const Definition& definition) noexcept {
+  const bool single = definition.parameters.slicing != Slicing::horizontal;
+  const double rate =
+      single ? definition.wanted_fpr()
+             : timing_model::share_of_rate(definition.wanted_fpr(), filters(definition.parameters));
+  return static_cast<std::uint64_t>(std::clamp(std::round(-std::log2(rate)), 1.0, 16.0));
+}
+
+// A slice of keys with several places does not know which of them are new: it counts all.
+double cardinality_limit(const Parameters& p, double one) noexcept {
+  if (shape_of(p).k1 <= 1) return timing_model::cardinality_limit(one, real_k(p), real_m(p));
+  return -real_m(p) / real_k(p) * std::log1p(-std::pow(one, 1 / real_k(p)));
 }
 
 // Equal timers only lower it.
 double fpr_bound(const Parameters& p) noexcept {
   const double live = live_keys(p);
   if (!(live < 1e18)) return 1;
-  if (p.integer(kGrow) == none) return timing_model::rate(real_k(p), live, real_m(p));
+  const slicing_model::Shape shape = shape_of(p);
+  if (p.integer(kGrow) == none) return slicing_model::part_rate(shape, live);
   // Full filters, the newest, and the oldest, of which some keys have gone. The last key before the
   // limit can set K timers more.
   const double limit = static_cast<double>(p.integer(kLimit)), k = real_k(p), m = real_m(p);
   const double keys = p.integer(kGrow) == density
                           ? -m / k * std::log1p(-std::min(limit / m, 1 - 1 / m))
-                          : timing_model::keys_for(k, limit, m);
-  const double filters = std::ceil(live / keys) + 1;
-  if (filters > static_cast<double>(p.integer(kFilters))) return 1;
+                      : shape.k1 > 1 ? limit
+                                     : timing_model::keys_for(k, limit, m);
+  const double filled = std::ceil(keys_of_fullest(live * shape.k1, shape.slices) / keys) + 1;
+  if (filled > filters(p)) return 1;
   const double one = p.integer(kGrow) == density ? std::pow(std::min(1.0, (limit + k) / m), k)
                                                  : timing_model::rate(k, keys, m);
-  return timing_model::rate_of_filters(one, filters);
+  return std::pow(timing_model::rate_of_filters(one, filled), shape.k1);
+}
+
+// What keys of several places can do: a slice counts its own rows, and knows its own timers.
+bool check_places(const Definition& definition, Problem& problem) noexcept {
+  const Parameters& p = definition.parameters;
+  if (p.slicing == Slicing::horizontal && p.k1 == 0) return true;
+  if (counts_rows(p)) {
+    problem.set(Error::conflict, "a window of rows goes with horizontal slices only");
+    return problem.add_hint("Give a window of time: slices that share keys must forget together.");
+  }
+  if (!definition.has(kEqual)) return true;
+  problem.set(Error::conflict, "option equal_timers goes with horizontal slices only");
+  return problem.add_hint("The timers that it compares must lie in one slice.");
 }
 
 bool derive(Definition& definition, Problem& problem) noexcept {
-  if (!derive_ticks(definition, problem) || !derive_filters(definition, problem)) return false;
+  if (!derive_ticks(definition, problem) || !check_places(definition, problem) ||
+      !derive_filters(definition, problem))
+    return false;
   Parameters& p = definition.parameters;
   const bool derived = !definition.has(kK);
   if (derived) p.set_integer(kK, 0);
@@ -209,10 +255,10 @@ bool derive(Definition& definition, Problem& problem) noexcept {
     return problem.add_hint("Give option keys (or k), or a window in rows.");
   }
   if (derived && p.integer(kGrow) == none)
-    p.set_integer(kK, timing_model::best_k(live, real_m(p)));
+    p.set_integer(
+        kK, timing_model::best_k(live, static_cast<double>(p.integer(kCells)) * slices_of_part(p)));
   else if (derived)
-    p.set_integer(kK, static_cast<std::uint64_t>(
-                          std::clamp(std::round(-std::log2(rate_of_one(definition))), 1.0, 16.0)));
+    p.set_integer(kK, best_k_of_growth(definition));
   if (p.integer(kEqual) > p.integer(kK)) {
     problem.set(Error::conflict, "equal_timers %u exceeds k %u",
                 static_cast<unsigned>(p.integer(kEqual)), static_cast<unsigned>(p.integer(kK)));
@@ -222,16 +268,17 @@ bool derive(Definition& definition, Problem& problem) noexcept {
     const double one = rate_of_one(definition);
     const double limit = p.integer(kGrow) == density
                              ? timing_model::density_limit(one, real_k(p), real_m(p)) - real_k(p)
-                             : timing_model::cardinality_limit(one, real_k(p), real_m(p));
+                             : cardinality_limit(p, one);
     p.set_integer(kLimit, static_cast<std::uint64_t>(std::max(1.0, std::floor(limit))));
   }
   if (derived && fpr_bound(p) > fpr) {
-    const double bytes = live * p.slices * -std::log2(fpr) / std::log(2) / 8 *
-                         static_cast<double>(p.integer(kTimerBits));
+    const double all = live * parts_of(p);
+    const double bytes =
+        all * -std::log2(fpr) / std::log(2) / 8 * static_cast<double>(p.integer(kTimerBits));
     problem.set(Error::conflict, "kind timer cannot keep fpr %g in %llu bytes", fpr,
                 static_cast<unsigned long long>(p.memory));
-    problem.add_detail("Up to %.0f keys are live at a time; the rate would reach %.3g.",
-                       live * p.slices, fpr_bound(p));
+    problem.add_detail("Up to %.0f keys are live at a time; the rate would reach %.3g.", all,
+                       fpr_bound(p));
     return problem.add_hint(
         "It needs about %.0f bytes%s; a longer tick, fewer keys or a larger "
         "fpr need less.",
@@ -385,7 +432,7 @@ class Filters : public Counters<State> {
   void add(std::uint64_t hash, std::uint64_t ticks) const noexcept {
     make_room();
     const Timers<Byte> timers = newest();
-    for (unsigned i = 0; i < p_.integer(kK); ++i)
+    for (unsigned i = 0; i < own_k(p_); ++i)
       timers.prolong(position(hash, i, timers.size()), ticks);
     if (timers.state().keys < kMostRows) ++timers.state().keys;
     timers.state().last_end = std::max(timers.state().last_end, clock + ticks);
@@ -419,7 +466,7 @@ class Filters : public Counters<State> {
 
   // With equal timers (§4), as many as `equal_timers` must have been set together.
   bool has(const Timers<Byte>& timers, std::uint64_t hash, std::int64_t after) const noexcept {
-    const unsigned k = static_cast<unsigned>(p_.integer(kK));
+    const unsigned k = own_k(p_);
     const unsigned wanted = static_cast<unsigned>(p_.integer(kEqual));
     std::uint64_t codes[kMostHashes];
     for (unsigned i = 0; i < k; ++i) {
@@ -511,6 +558,15 @@ bool insert(const Parameters& p, const Slice& slice, const Element& element) noe
   const std::uint64_t late = all.clock - then;
   if (late < ticks) all.add(element.hash, ticks - late);
   return false;
+}
+
+// A new event may be late: max(what the timers are, min(w, w - (t_i - t_u))).
+void put(const Parameters& p, Slice slice, const Element& element) noexcept {
+  const auto all = filters(p, slice);
+  const std::uint64_t then = all.tick_of(element);
+  all.advance(then);
+  const std::uint64_t late = all.clock - then;
+  if (late < p.integer(kTicks)) all.add(element.hash, p.integer(kTicks) - late);
 }
 
 // A key without a time had the clock's, which is not known any more: rather accept a repeat.
@@ -688,6 +744,7 @@ const FilterOps timer_ops = {
     fpr_bound,
     fnr_at,
     predict,
+    put,
 };
 
 }  // namespace streamfilter

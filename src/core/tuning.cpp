@@ -118,7 +118,7 @@ void Tuning::find_lags() noexcept {
     seen[i] = stays(places_, lag_[i]);
   }
   for (int round = 0; round < kRounds; ++round) {
-    double expected[kMostPlaces] = {}, likelihood[kLags] = {};
+    double expected[kMostPositions] = {}, likelihood[kLags] = {};
     const auto for_each = [this](auto visit) {
       for (unsigned i = 0; i < kLags; ++i) {
         double chance = std::exp(-lag_[i]);

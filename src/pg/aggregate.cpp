@@ -1,14 +1,9 @@
-// Aggregates: streamfilter_agg, streamfilter_union_agg, approx_count_distinct. Their state is a
-// filter in the aggregate's memory context; final functions leave it as it is.
+// Aggregates over keys of any type: streamfilter_agg, approx_count_distinct. Their state is a filter
+// in the aggregate's memory context; final functions leave it as it is.
 #include "streamfilter/pg/pg.hpp"
 
-extern "C" {
-#include "nodes/primnodes.h"
-}
-
-#include <algorithm>
-#include <cmath>
-
+#include "streamfilter/pg/aggregate_arguments.hpp"
+#include "streamfilter/pg/counting.hpp"
 #include "streamfilter/pg/element.hpp"
 #include "streamfilter/pg/error.hpp"
 #include "streamfilter/pg/key_argument.hpp"
@@ -16,10 +11,6 @@ extern "C" {
 
 namespace streamfilter::pg {
 namespace {
-
-// What approx_count_distinct counts with unless told otherwise: one bit a key, counted linearly
-// (Whang, Vander-Zanden, Taylor 1990). Good for some hundred million keys.
-constexpr char kCountingPrototype[] = "bloom(memory=1MB, k=1)";
 
 struct State {
   Header* filter;
@@ -32,13 +23,6 @@ struct CallSite {
   bool constant_prototype;
   Parameters parameters;  // of the default prototype, where none is given
 };
-
-MemoryContext aggregate_context(FunctionCallInfo fcinfo) {
-  MemoryContext context;
-  if (!AggCheckCallContext(fcinfo, &context))
-    elog(ERROR, "aggregate function called in non-aggregate context");
-  return context;
-}
 
 State* get_state(FunctionCallInfo fcinfo, int number) {
   return PG_ARGISNULL(number) ? nullptr : reinterpret_cast<State*>(PG_GETARG_POINTER(number));
@@ -59,24 +43,6 @@ State* copy_state(const Header* filter, MemoryContext context) {
   return make_state(copy_value(filter, context), context);
 }
 
-// A parameter is as good as a constant: it does not change while the aggregate runs.
-bool is_constant_argument(FunctionCallInfo fcinfo, int number) {
-  const Aggref* call = AggGetAggref(fcinfo);
-  if (call == nullptr || list_length(call->args) <= number) return false;
-  const Expr* argument = static_cast<TargetEntry*>(list_nth(call->args, number))->expr;
-  return IsA(argument, Const) || IsA(argument, Param);
-}
-
-Parameters parse_prototype(const char* definition_text) {
-  Definition definition;
-  Size used;
-  Problem problem;
-  if (!parse_definition(definition_text, strlen(definition_text), definition, used, problem) ||
-      !complete(definition, problem))
-    raise(problem);
-  return definition.parameters;
-}
-
 CallSite* call_site(FunctionCallInfo fcinfo) {
   FmgrInfo* function = fcinfo->flinfo;
   if (function->fn_extra == nullptr) {
@@ -92,32 +58,13 @@ CallSite* call_site(FunctionCallInfo fcinfo) {
   return static_cast<CallSite*>(function->fn_extra);
 }
 
-// The prototype in argument 2 of a transition function.
-const Header* get_prototype(FunctionCallInfo fcinfo) {
-  if (PG_ARGISNULL(2))
-    ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-                    errmsg("the prototype of a filter must not be null"),
-                    errhint("Give a definition, for example 'sbf(memory=64kB, fpr=0.01)'.")));
-  return get_value(PG_GETARG_DATUM(2));
-}
-
-[[noreturn]] void raise_changed_prototype() {
-  ereport(
-      ERROR,
-      (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-       errmsg("the prototype of a filter must not change from row to row"),
-       errhint("To merge filters, use streamfilter_union_agg; to fill one filter per group, let "
-               "the prototype depend on the columns of GROUP BY only.")));
-  pg_unreachable();
-}
-
 State* state_for_row(FunctionCallInfo fcinfo, CallSite* site) {
   State* state = get_state(fcinfo, 0);
   const MemoryContext context = aggregate_context(fcinfo);
   if (PG_NARGS() <= 2)
     return state != nullptr ? state : make_state(make_value(site->parameters, context), context);
   if (state != nullptr && site->constant_prototype) return state;
-  const Header* prototype = get_prototype(fcinfo);
+  const Header* prototype = get_prototype(fcinfo, 2);
   const uint64 sum = site->constant_prototype ? 0 : checksum(prototype);
   if (state == nullptr) {
     state = copy_state(prototype, context);
@@ -173,18 +120,6 @@ SF_FUNCTION(approx_count_distinct_transition) {
   PG_RETURN_POINTER(state);
 }
 
-// Transition of streamfilter_union_agg(filter); NULLs are left out.
-SF_FUNCTION(streamfilter_union_agg_transition) {
-  State* state = get_state(fcinfo, 0);
-  if (PG_ARGISNULL(1)) return return_state(fcinfo, state);
-  const Header* value = get_value(PG_GETARG_DATUM(1));
-  if (state == nullptr)
-    state = copy_state(value, aggregate_context(fcinfo));
-  else
-    merge_value(state->filter, value);
-  PG_RETURN_POINTER(state);
-}
-
 SF_FUNCTION(streamfilter_agg_combine) {
   State* into = get_state(fcinfo, 0);
   const State* from = get_state(fcinfo, 1);
@@ -212,18 +147,5 @@ SF_FUNCTION(streamfilter_agg_final) {
 SF_FUNCTION(approx_count_distinct_final) {
   const State* state = get_state(fcinfo, 0);
   if (state == nullptr) PG_RETURN_INT64(0);
-  bool full;
-  const double keys = distinct_keys(state->filter, &full);
-  if (std::isnan(keys))
-    ereport(ERROR,
-            (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-             errmsg("filters of kind %s cannot count distinct keys", ops_of(state->filter).name),
-             errhint("Use a prototype of kind bloom.")));
-  if (full)
-    ereport(WARNING, (errmsg("the filter behind approx_count_distinct is full"),
-                      errdetail("There are more distinct keys than it can count; the result is a "
-                                "lower bound."),
-                      errhint("Give a prototype with more memory, for example 'bloom(memory=16MB, "
-                              "k=1)'.")));
-  PG_RETURN_INT64(std::llround(std::min(keys, 9e18)));
+  PG_RETURN_INT64(count_keys(state->filter));
 }

@@ -37,11 +37,19 @@ struct BatchScanState {
 
 BatchScanState* state_of(CustomScanState* node) { return reinterpret_cast<BatchScanState*>(node); }
 
+// Rows are handed over as the scan below gives them; for this node the core expects virtual tuples.
+void take_rows_of(CustomScanState* node, PlanState* child, EState* estate) {
+  ExecInitScanTupleSlot(estate, &node->ss, ExecGetResultType(child),
+                        ExecGetResultSlotOps(child, nullptr));
+  ExecAssignScanProjectionInfoWithVarno(&node->ss, INDEX_VAR);
+}
+
 void begin(CustomScanState* node, EState* estate, int flags) {
   BatchScanState* state = state_of(node);
   auto* plan = reinterpret_cast<CustomScan*>(node->ss.ps.plan);
   PlanState* child = ExecInitNode(static_cast<Plan*>(linitial(plan->custom_plans)), estate, flags);
   node->custom_ps = list_make1(child);
+  take_rows_of(node, child, estate);
   state->filter = DatumGetObjectId(linitial_node(Const, plan->custom_private)->constvalue);
   state->count = list_length(plan->custom_exprs);
   state->types = static_cast<Oid*>(palloc(sizeof(Oid) * state->count));
@@ -56,32 +64,20 @@ void begin(CustomScanState* node, EState* estate, int flags) {
   init_key_call(&state->call, "streamfilter_seen", state->types, state->count, false);
   state->memory =
       AllocSetContextCreate(CurrentMemoryContext, "streamfilter batch", ALLOCSET_SMALL_SIZES);
-  const TupleTableSlotOps* ops = ExecGetResultSlotOps(child, nullptr);
   for (TupleTableSlot*& slot : state->slots)
-    slot = ExecInitExtraTupleSlot(estate, ExecGetResultType(child), ops);
-}
-
-// The row of a slot, as the node's expressions want it.
-TupleTableSlot* show(CustomScanState* node, TupleTableSlot* slot) {
-  TupleTableSlot* shown = node->ss.ss_ScanTupleSlot;
-  ExecClearTuple(shown);
-  slot_getallattrs(slot);
-  const Size columns = static_cast<Size>(slot->tts_tupleDescriptor->natts);
-  memcpy(shown->tts_values, slot->tts_values, columns * sizeof(Datum));
-  memcpy(shown->tts_isnull, slot->tts_isnull, columns * sizeof(bool));
-  return ExecStoreVirtualTuple(shown);
+    slot = ExecInitExtraTupleSlot(estate, node->ss.ss_ScanTupleSlot->tts_tupleDescriptor,
+                                  node->ss.ss_ScanTupleSlot->tts_ops);
 }
 
 void read_row_key(CustomScanState* node, int i) {
   BatchScanState* state = state_of(node);
   ExprContext* context = node->ss.ps.ps_ExprContext;
-  context->ecxt_scantuple = show(node, state->slots[i]);
+  context->ecxt_scantuple = state->slots[i];
   MemoryContext caller = MemoryContextSwitchTo(state->memory);
   for (int j = 0; j < state->count; ++j)
     state->row[j].value = ExecEvalExpr(state->values[j], context, &state->row[j].isnull);
   state->has_key[i] = read_key(&state->call, state->row, &state->elements[i]);
   MemoryContextSwitchTo(caller);
-  if (state->has_key[i]) prefetch_key(state->call.filter, state->elements[i]);
 }
 
 // Reads the next rows; false if there are none.
@@ -101,7 +97,9 @@ bool read_batch(CustomScanState* node) {
     read_row_key(node, state->rows);
     ++state->rows;
   }
-  return state->rows > 0;
+  if (state->rows == 0) return false;
+  prefetch_keys(state->call.filter, state->elements, state->has_key, state->rows);
+  return true;
 }
 
 TupleTableSlot* next_row(ScanState* scan) {
@@ -114,8 +112,8 @@ TupleTableSlot* next_row(ScanState* scan) {
     const uint64 version = state->call.version;
     begin_key_call(&state->call, state->filter, Use::remember);
     if (unlikely(state->call.version != version)) read_row_key(node, i);
-    if (!state->has_key[i] || !remember_key(state->call.filter, state->elements[i]))
-      return show(node, state->slots[i]);
+    if (!state->has_key[i] || !remember_fetched_key(state->call.filter, state->elements[i]))
+      return state->slots[i];
     InstrCountFiltered1(node, 1);
   }
 }

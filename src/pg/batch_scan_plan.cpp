@@ -20,6 +20,7 @@ extern "C" {
 }
 
 #include "streamfilter/pg/batch_scan.hpp"
+#include "streamfilter/pg/named_filter.hpp"
 #include "streamfilter/pg/settings.hpp"
 
 extern "C" Datum streamfilter_seen(PG_FUNCTION_ARGS);
@@ -88,6 +89,15 @@ Path* copy_path(const Path* path) {
   return copy;
 }
 
+// Reading ahead brings no memory nearer then.
+bool is_on_other_server(const FuncExpr* call) {
+  const Oid relid = DatumGetObjectId(static_cast<Const*>(linitial(call->args))->constvalue);
+  if (!is_filter(relid)) return false;
+  NamedFilter* filter = named_filter(relid);
+  use_filter(filter, Use::define);
+  return is_remote(filter->relation);
+}
+
 void add_batch_paths(PlannerInfo* root, RelOptInfo* rel, Index rti, RangeTblEntry* rte) {
   if (previous_pathlist) previous_pathlist(root, rel, rti, rte);
   if (!batch_scan || rte->rtekind != RTE_RELATION || rte->tablesample != nullptr ||
@@ -95,7 +105,7 @@ void add_batch_paths(PlannerInfo* root, RelOptInfo* rel, Index rti, RangeTblEntr
       root->hasPseudoConstantQuals || may_recheck(root))
     return;
   const FuncExpr* call = find_call(rel);
-  if (call == nullptr || !has_only_columns(rel, call)) return;
+  if (call == nullptr || is_on_other_server(call) || !has_only_columns(rel, call)) return;
   QualCost cost{};
   add_function_cost(root, call->funcid, nullptr, &cost);
   const double saved = (1 - kShareOfCost) * cost.per_tuple;

@@ -4,12 +4,15 @@
 
 extern "C" {
 #include "catalog/namespace.h"
+#include "catalog/dependency.h"
 #include "catalog/objectaccess.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_database.h"
+#include "catalog/pg_foreign_server.h"
 #include "commands/event_trigger.h"
 #include "foreign/foreign.h"
 #include "nodes/parsenodes.h"
+#include "utils/acl.h"
 }
 
 #include "streamfilter/core/filter_ops.hpp"
@@ -18,7 +21,9 @@ extern "C" {
 #include "streamfilter/pg/filter_lifecycle.hpp"
 #include "streamfilter/pg/filter_options.hpp"
 #include "streamfilter/pg/key_hash.hpp"
+#include "streamfilter/pg/lost_servers.hpp"
 #include "streamfilter/pg/saved_state.hpp"
+#include "streamfilter/pg/tree_ddl.hpp"
 #include "streamfilter/pg/trigger.hpp"
 
 namespace streamfilter::pg {
@@ -42,8 +47,10 @@ void on_object_access(ObjectAccessType access, Oid class_id, Oid object, int sub
   if (previous_object_access) previous_object_access(access, class_id, object, sub_id, arg);
   if (access != OAT_DROP || sub_id != 0 || shared_state == nullptr) return;
   if (class_id == RelationRelationId && get_rel_relkind(object) == RELKIND_FOREIGN_TABLE &&
-      is_filter(object))
+      is_filter(object)) {
     delete_saved_state(object);
+    leave_tree(object);
+  }
   if (class_id == RelationRelationId && has_slot(MyDatabaseId, object))
     drop_at_commit(MyDatabaseId, object);
   else if (class_id == DatabaseRelationId && has_slot(object, InvalidOid))
@@ -82,7 +89,9 @@ void check_roles(const FilterRelation* relation) {
                            relation->time->name));
 }
 
-void check_memory(const FilterRelation* relation) {
+// Several servers have limits of their own, of what lies there.
+void check_memory_limit(const FilterRelation* relation) {
+  if (relation->host.servers != nullptr) return;
   const uint64 memory = relation->definition.parameters.memory;
   const uint64 limit = memory_limit_of_server(relation->server);
   const uint64 others =
@@ -96,6 +105,10 @@ void check_memory(const FilterRelation* relation) {
                   static_cast<unsigned long long>(memory), static_cast<unsigned long long>(others),
                   static_cast<unsigned long long>(limit)),
         errhint("Use less memory, drop a filter, or raise memory_limit with ALTER SERVER."));
+}
+
+void check_memory(const FilterRelation* relation) {
+  const uint64 memory = relation->definition.parameters.memory;
   if (shared_state == nullptr) {
     ereport(
         WARNING, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
@@ -114,6 +127,25 @@ void check_memory(const FilterRelation* relation) {
                       static_cast<unsigned long long>(largest)),
             errhint("Use less memory, drop a filter, or raise streamfilter.shared_memory and "
                     "restart the server."));
+}
+
+// The owner reaches the other servers: USAGE is needed on them, and they cannot be dropped before the filter.
+void check_servers(const FilterRelation* relation) {
+  deleteDependencyRecordsForClass(RelationRelationId, relation->relid, ForeignServerRelationId,
+                                  DEPENDENCY_NORMAL);
+  const ObjectAddress self = {RelationRelationId, relation->relid, 0};
+  const auto depend_on = [&self](Oid server) {
+    const ObjectAddress address = {ForeignServerRelationId, server, 0};
+    recordDependencyOn(&self, &address, DEPENDENCY_NORMAL);
+  };
+  depend_on(relation->server);
+  for (int i = 0; i < relation->server_count; ++i) {
+    const Oid server = relation->servers[i];
+    const AclResult right = SF_SERVER_ACLCHECK(server, relation->owner, ACL_USAGE);
+    if (right != ACLCHECK_OK)
+      aclcheck_error(right, OBJECT_FOREIGN_SERVER, GetForeignServer(server)->servername);
+    if (server != relation->server) depend_on(server);
+  }
 }
 
 void warn_if_emptied(const FilterRelation* relation) {
@@ -143,9 +175,25 @@ void check_filter(const RangeVar* name, bool altered) {
   const FilterRelation* relation = load_filter_relation(relid);
   check_keys(relation);
   check_roles(relation);
-  if (altered && peek_slot(relation) == nullptr) warn_if_emptied(relation);
-  if (!altered || peek_slot(relation) == nullptr) check_memory(relation);
+  check_servers(relation);
+  check_tree(relation);
+  const bool kept = altered && peek_slot(relation) != nullptr;
+  if (altered && !kept) warn_if_emptied(relation);
+  if (!kept) check_memory_limit(relation);
+  if (is_remote(relation)) return;
+  if (!kept) check_memory(relation);
   if (altered) save_if_due(relation);
+}
+
+// After RENAME or SET SCHEMA; `before` is its name before.
+void check_renamed(const RangeVar* before, char* schema, char* relation) {
+  RangeVar name = *before;
+  if (schema != nullptr) name.schemaname = schema;
+  if (relation != nullptr) name.relname = relation;
+  const Oid relid = RangeVarGetRelid(&name, NoLock, true);
+  if (!OidIsValid(relid) || !is_filter(relid)) return;
+  warn_of_lost_children(relid);
+  check_tree(load_filter_relation(relid));
 }
 
 }  // namespace
@@ -168,6 +216,14 @@ SF_FUNCTION(streamfilter_check_ddl) {
     check_filter(castNode(CreateForeignTableStmt, statement)->base.relation, false);
   else if (IsA(statement, AlterTableStmt))
     check_filter(castNode(AlterTableStmt, statement)->relation, true);
+  else if (IsA(statement, RenameStmt) && castNode(RenameStmt, statement)->relation != nullptr &&
+           castNode(RenameStmt, statement)->subname == nullptr)
+    check_renamed(castNode(RenameStmt, statement)->relation, nullptr,
+                  castNode(RenameStmt, statement)->newname);
+  else if (IsA(statement, AlterObjectSchemaStmt) &&
+           castNode(AlterObjectSchemaStmt, statement)->relation != nullptr)
+    check_renamed(castNode(AlterObjectSchemaStmt, statement)->relation,
+                  castNode(AlterObjectSchemaStmt, statement)->newschema, nullptr);
   else if (IsA(statement, CreateTrigStmt))
     check_created_trigger(castNode(CreateTrigStmt, statement));
   PG_RETURN_NULL();

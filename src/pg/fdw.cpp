@@ -1,6 +1,7 @@
 #include "streamfilter/pg/pg.hpp"
 
 #include "streamfilter/pg/fdw.hpp"
+#include "streamfilter/pg/import_schema.hpp"
 
 namespace streamfilter::pg {
 
@@ -10,8 +11,7 @@ bool is_our_fdw_routine(const FdwRoutine* routine) {
 
 }  // namespace streamfilter::pg
 
-// streamfilter_fdw_handler() → fdw_handler. ANALYZE, IMPORT FOREIGN SCHEMA, UPDATE and parallel
-// scans have no callback: the server then knows what to say or do.
+// streamfilter_fdw_handler() → fdw_handler. ANALYZE, UPDATE and parallel scans have no callback: the server then knows what to say or do.
 SF_FUNCTION(streamfilter_fdw_handler) {
   using namespace streamfilter::pg;
   (void)fcinfo;
@@ -37,6 +37,8 @@ SF_FUNCTION(streamfilter_fdw_handler) {
   routine->EndForeignModify = end_foreign_modify;
   routine->EndForeignInsert = end_foreign_modify;
   routine->ExecForeignTruncate = exec_foreign_truncate;
+
+  routine->ImportForeignSchema = import_foreign_schema;
 
   routine->ExplainForeignScan = explain_foreign_scan;
   routine->ExplainForeignModify = explain_foreign_modify;

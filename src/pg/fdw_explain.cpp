@@ -3,6 +3,7 @@
 
 extern "C" {
 #include "commands/explain.h"
+#include "foreign/foreign.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "nodes/plannodes.h"
@@ -15,6 +16,7 @@ extern "C" {
 
 #include "streamfilter/core/filter.hpp"
 #include "streamfilter/pg/fdw.hpp"
+#include "streamfilter/pg/lost_servers.hpp"
 #include "streamfilter/pg/named_filter.hpp"
 
 namespace streamfilter::pg {
@@ -137,6 +139,31 @@ double fill_of(const FilterRelation* relation) {
   return 100 * totals.estimate.fill;
 }
 
+// Where the state is, and which of these servers cannot be reached now.
+void explain_servers(const FilterRelation* relation, ExplainState* es) {
+  List* names = NIL;
+  List* lost = NIL;
+  for (int i = 0; i < relation->server_count; ++i) {
+    char* name = GetForeignServer(relation->servers[i])->servername;
+    names = lappend(names, name);
+    if (is_lost(server_state(relation->servers[i]))) lost = lappend(lost, name);
+  }
+  ExplainPropertyList("Servers", names, es);
+  if (lost != NIL) ExplainPropertyList("Lost", lost, es);
+}
+
+// Where the bits of a key lie; nullptr: in one slice.
+const char* slicing_of(const Parameters& parameters) {
+  if (parameters.k1 == 0) return nullptr;
+  if (parameters.slicing == Slicing::vertical)
+    return psprintf("vertical, %u slices", parameters.slices);
+  if (parameters.slicing == Slicing::horizontal)
+    return psprintf("%u x %u bits, %u slices", parameters.k1, parameters.k2, parameters.slices);
+  char slices[32];
+  print_slices(parameters, slices, sizeof slices);
+  return psprintf("diced %s, %s slices", parameters.dice == Dice::hv ? "h-v" : "v-h", slices);
+}
+
 void explain_filter(Relation rel, ExplainState* es) {
   NamedFilter* filter = named_filter(RelationGetRelid(rel));
   use_filter(filter, Use::define);  // makes no state
@@ -152,7 +179,15 @@ void explain_filter(Relation rel, ExplainState* es) {
   } else {
     ExplainPropertyUInteger("Memory", nullptr, parameters.memory, es);
   }
-  ExplainPropertyFloat("Fill", "%", fill_of(filter->relation), 1, es);
+  if (const char* slicing = slicing_of(parameters)) ExplainPropertyText("Slicing", slicing, es);
+  if (const HostOptions& host = filter->relation->host; host.parent != nullptr) {
+    ExplainPropertyText("Parent", host.parent, es);
+    ExplainPropertyText("Tree", host.tree == TreeKind::dense ? "dense" : "sparse", es);
+  }
+  if (is_remote(filter->relation))
+    explain_servers(filter->relation, es);
+  else
+    ExplainPropertyFloat("Fill", "%", fill_of(filter->relation), 1, es);
 }
 
 }  // namespace

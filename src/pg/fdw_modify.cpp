@@ -20,6 +20,7 @@ extern "C" {
 #include "streamfilter/pg/element.hpp"
 #include "streamfilter/pg/fdw.hpp"
 #include "streamfilter/pg/filter_keys.hpp"
+#include "streamfilter/pg/tree_ddl.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -27,14 +28,17 @@ namespace {
 // The junk column in which the plan of a DELETE hands over the row that it has found.
 constexpr char kRow[] = "wholerow";
 
-// Rows of an INSERT that are judged together: so many keys' memory is fetched at once.
+// Rows of an INSERT that are judged together: the memory of so many keys is fetched at once, or so many are
+// sent to another server at once.
 constexpr int kBatch = 64;
+constexpr int kRemoteBatch = 512;
+constexpr int kMostBatch = kRemoteBatch;
 
 struct ModifyState {
   NamedFilter* filter;
   MemoryContext row_memory;
   AttrNumber row;  // where the plan of a DELETE has kRow
-  TupleTableSlot* kept[kBatch];
+  TupleTableSlot* kept[kMostBatch];
 };
 
 bool can_erase(const FilterRelation* relation) {
@@ -175,26 +179,32 @@ int get_foreign_modify_batch_size(ResultRelInfo* target) {
                        target->ri_WithCheckOptions != NIL ||
                        (triggers != nullptr && (triggers->trig_insert_before_row ||
                                                 triggers->trig_insert_after_row));
-  return watched ? 1 : kBatch;
+  if (watched) return 1;
+  NamedFilter* filter = named_filter(RelationGetRelid(target->ri_RelationDesc));
+  use_filter(filter, Use::define);
+  return is_remote(filter->relation) ? kRemoteBatch : kBatch;
 }
 
 TupleTableSlot** exec_foreign_batch_insert(EState*, ResultRelInfo* target, TupleTableSlot** slots,
                                            TupleTableSlot**, int* count) {
   auto* state = static_cast<ModifyState*>(target->ri_FdwState);
   use_filter(state->filter, Use::judge);
-  Element elements[kBatch];
-  bool has_key[kBatch];
-  Assert(*count <= kBatch);
+  Element elements[kMostBatch];
+  bool has_key[kMostBatch], seen[kMostBatch];
+  int keys = 0;
+  Assert(*count <= kMostBatch);
   MemoryContext caller = MemoryContextSwitchTo(state->row_memory);
   for (int i = 0; i < *count; ++i) {
-    has_key[i] = read_row(state, slots[i], &elements[i]);
-    if (has_key[i]) prefetch_key(state->filter, elements[i]);
+    has_key[i] = read_row(state, slots[i], &elements[keys]);
+    keys += has_key[i];
   }
   MemoryContextSwitchTo(caller);
   MemoryContextReset(state->row_memory);
+  remember_keys(state->filter, elements, keys, seen);
   int kept = 0;
+  keys = 0;
   for (int i = 0; i < *count; ++i)
-    if (!has_key[i] || !remember_key(state->filter, elements[i])) state->kept[kept++] = slots[i];
+    if (!has_key[i] || !seen[keys++]) state->kept[kept++] = slots[i];
   *count = kept;
   return state->kept;
 }
@@ -215,12 +225,17 @@ void end_foreign_modify(EState*, ResultRelInfo* target) {
 }
 
 void exec_foreign_truncate(List* relations, DropBehavior, bool) {
+  List* relids = NIL;
   ListCell* cell;
-  foreach (cell, relations) {
-    NamedFilter* filter = named_filter(RelationGetRelid(static_cast<Relation>(lfirst(cell))));
+  foreach (cell, relations)
+    relids = lappend_oid(relids, RelationGetRelid(static_cast<Relation>(lfirst(cell))));
+  foreach (cell, relids) {
+    NamedFilter* filter = named_filter(lfirst_oid(cell));
     use_filter(filter, Use::define);
+    warn_of_remembering_children(filter->relid, relids);
     require_shared_state();
-    if (peek_slot(filter->relation) == nullptr) continue;  // nothing to forget
+    if (!is_remote(filter->relation) && peek_slot(filter->relation) == nullptr)
+      continue;  // nothing to forget
     use_filter(filter, Use::judge);
     reset_filter(filter);
   }

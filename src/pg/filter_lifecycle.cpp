@@ -310,6 +310,15 @@ FilterSlot* peek_slot(const FilterRelation* relation) {
   return slot;
 }
 
+bool peek_seed(const FilterRelation* relation, uint64* seed) {
+  if (shared_state == nullptr) return false;
+  LWLockAcquire(shared_state->directory_lock, LW_SHARED);
+  const FilterSlot* slot = find_slots(relation).usable;
+  if (slot != nullptr) *seed = block_of(slot)->parameters.seed;
+  LWLockRelease(shared_state->directory_lock);
+  return slot != nullptr;
+}
+
 FilterSlot* attach_slot(const FilterRelation* relation) {
   require_shared_state();
   if (FilterSlot* slot = peek_slot(relation)) return slot;

@@ -5,13 +5,18 @@ extern "C" {
 #include "catalog/pg_attribute.h"
 #include "catalog/pg_foreign_server.h"
 #include "catalog/pg_foreign_table.h"
+#include "catalog/pg_user_mapping.h"
 #include "commands/defrem.h"
 #include "nodes/parsenodes.h"
+#include "utils/guc.h"
+#include "utils/varlena.h"
 }
 
 #include "streamfilter/core/filter.hpp"
 #include "streamfilter/pg/error.hpp"
 #include "streamfilter/pg/filter_options.hpp"
+#include "streamfilter/pg/server_options.hpp"
+#include "streamfilter/pg/tree_options.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -28,8 +33,10 @@ struct HostOption {
 };
 constexpr const char* kConflict[] = {"wait", "admit", "discard", nullptr};
 constexpr const char* kPersistence[] = {"logged", "unlogged", nullptr};
+constexpr const char* kProbe[] = {"parallel", "pipelined", nullptr};
 constexpr HostOption kConflictOption = {"conflict", kConflict, "wait, admit, discard"};
 constexpr HostOption kPersistenceOption = {"persistence", kPersistence, "logged, unlogged"};
+constexpr HostOption kProbeOption = {"probe", kProbe, "parallel, pipelined"};
 
 // Reads the value of this option; false if it is another one.
 template <typename Value>
@@ -47,23 +54,84 @@ bool read_host_option(DefElem* option, const HostOption& known, Value* result) {
   pg_unreachable();
 }
 
+// What a lost slice makes of a key; false if it is another option.
+bool read_lost_slice(DefElem* option, LostSlice* result) {
+  if (!is_named(option, "lost_slice")) return false;
+  const char* value = defGetString(option);
+  if (strcmp(value, "distinct") == 0) {
+    result->rule = LostRule::distinct;
+    return true;
+  }
+  if (strcmp(value, "duplicate") == 0) {
+    result->rule = LostRule::duplicate;
+    return true;
+  }
+  const bool votes = strncmp(value, "votes:", 6) == 0;
+  const char* number = votes ? value + 6 : value + 7;
+  int least;
+  if ((votes || strncmp(value, "hybrid:", 7) == 0) && parse_int(number, &least, 0, nullptr) &&
+      least > 0 && least <= 64) {
+    result->rule = votes ? LostRule::votes : LostRule::hybrid;
+    result->least = static_cast<uint32>(least);
+    return true;
+  }
+  ereport(ERROR, errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+          errmsg("invalid value for option \"lost_slice\": \"%s\"", value),
+          errhint("Valid values are: distinct, duplicate, votes:x, hybrid:x, with a number x of bits "
+                  "from 1 to 64."));
+  pg_unreachable();
+}
+
+// Reads the value of an option that is a text; false if it is another one.
+bool read_text_option(DefElem* option, const char* name, const char** result) {
+  if (!is_named(option, name)) return false;
+  *result = defGetString(option);
+  return true;
+}
+
 void set_or_raise(Definition* definition, HostOptions* host, DefElem* option) {
   if (read_host_option(option, kConflictOption, &host->conflict) ||
-      read_host_option(option, kPersistenceOption, &host->persistence))
+      read_host_option(option, kPersistenceOption, &host->persistence) ||
+      read_host_option(option, kProbeOption, &host->probe) ||
+      read_lost_slice(option, &host->lost_slice) ||
+      read_text_option(option, "servers", &host->servers) ||
+      read_text_option(option, "producer", &host->producer) || read_tree_option(option, host))
     return;
   Problem problem;
   if (!set_option(*definition, option->defname, defGetString(option), problem)) raise(problem);
 }
 
-[[noreturn]] void raise_unknown(const DefElem* option, const char* of, const char* valid) {
+// Every server holds equally many slices, unless told otherwise.
+void spread_slices(Definition* definition, const HostOptions* host) {
+  const auto servers = static_cast<uint32>(list_length(read_server_names(host)));
+  if (servers < 2 || definition->slices_given) return;
+  Definition attempt = *definition;
+  Problem problem;
+  if (!complete(attempt, problem)) return;
+  definition->parameters.slices =
+      (attempt.parameters.slices + servers - 1) / servers * servers;
+  definition->slices_given = true;
+}
+
+}  // namespace
+
+List* read_server_names(const HostOptions* host) {
+  List* names;
+  if (host->servers == nullptr) return NIL;
+  if (!SplitIdentifierString(pstrdup(host->servers), ',', &names) || names == NIL)
+    ereport(ERROR, errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+            errmsg("invalid value for option \"servers\": \"%s\"", host->servers),
+            errhint("Give the names of servers, separated by commas."));
+  return names;
+}
+
+void raise_unknown_option(const DefElem* option, const char* of, const char* valid) {
   ereport(ERROR, errcode(ERRCODE_FDW_INVALID_OPTION_NAME),
           errmsg("invalid option \"%s\" of a %s", option->defname, of),
           valid != nullptr ? errhint("Valid options are: %s.", valid)
                            : errhint("There are no valid options in this context."));
   pg_unreachable();
 }
-
-}  // namespace
 
 Definition read_table_options(List* options, HostOptions* host) {
   Definition definition;
@@ -75,8 +143,10 @@ Definition read_table_options(List* options, HostOptions* host) {
   foreach (cell, options)
     if (auto* option = static_cast<DefElem*>(lfirst(cell)); !is_named(option, "kind"))
       set_or_raise(&definition, host, option);
+  spread_slices(&definition, host);
   Problem problem;
   if (!complete(definition, problem)) raise(problem);
+  check_tree_options(options, definition, *host);
   return definition;
 }
 
@@ -85,7 +155,7 @@ Role read_column_options(List* options) {
   ListCell* cell;
   foreach (cell, options) {
     auto* option = static_cast<DefElem*>(lfirst(cell));
-    if (!is_named(option, "role")) raise_unknown(option, "column of a filter", "role");
+    if (!is_named(option, "role")) raise_unknown_option(option, "column of a filter", "role");
     const char* value = defGetString(option);
     if (strcmp(value, "importance") == 0)
       role = Role::importance;
@@ -97,21 +167,6 @@ Role read_column_options(List* options) {
               errhint("Valid values are: importance, time."));
   }
   return role;
-}
-
-uint64 read_memory_limit(List* options) {
-  uint64 limit = PG_UINT64_MAX;
-  ListCell* cell;
-  foreach (cell, options) {
-    auto* option = static_cast<DefElem*>(lfirst(cell));
-    if (!is_named(option, "memory_limit"))
-      raise_unknown(option, "server of filters", "memory_limit");
-    if (!parse_size(defGetString(option), limit))
-      ereport(ERROR, errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-              errmsg("invalid value for option \"memory_limit\": \"%s\"", defGetString(option)),
-              errhint("Give a number of bytes, or a number with a unit: B, kB, MB, GB, TB."));
-  }
-  return limit;
 }
 
 }  // namespace streamfilter::pg
@@ -131,12 +186,15 @@ SF_FUNCTION(streamfilter_fdw_validator) {
       read_column_options(options);
       break;
     case ForeignServerRelationId:
-      read_memory_limit(options);
+      read_server_options(options);
+      break;
+    case UserMappingRelationId:
+      check_user_mapping_options(options);
       break;
     default:
       if (options != NIL)
-        raise_unknown(static_cast<DefElem*>(linitial(options)), "foreign-data wrapper or user",
-                      nullptr);
+        raise_unknown_option(static_cast<DefElem*>(linitial(options)), "foreign-data wrapper",
+                             nullptr);
   }
   PG_RETURN_VOID();
 }

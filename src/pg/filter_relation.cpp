@@ -16,10 +16,13 @@ extern "C" {
 }
 
 #include "streamfilter/core/hash.hpp"
+#include "streamfilter/core/placement.hpp"
 #include "streamfilter/pg/error.hpp"
 #include "streamfilter/pg/fdw.hpp"
 #include "streamfilter/pg/filter_options.hpp"
 #include "streamfilter/pg/filter_relation.hpp"
+#include "streamfilter/pg/server_options.hpp"
+#include "streamfilter/pg/tree.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -37,6 +40,7 @@ void read_class(FilterRelation* relation, int* attributes) {
             errmsg("relation with OID %u does not exist", relation->relid));
   auto* form = reinterpret_cast<Form_pg_class>(GETSTRUCT(tuple));
   relation->name = pstrdup(NameStr(form->relname));
+  relation->owner = form->relowner;
   const bool is_partition = form->relispartition;
   *attributes = form->relnatts;
   relation->uncommitted = is_uncommitted(tuple);
@@ -62,6 +66,65 @@ void read_definition(FilterRelation* relation) {
   relation->server = table->serverid;
   relation->host = HostOptions();
   relation->definition = read_table_options(table->options, &relation->host);
+}
+
+// Can the filter be cut into slices for so many servers?
+void check_slices(const FilterRelation* relation) {
+  const Parameters& parameters = relation->definition.parameters;
+  if (relation->server_count < 2) return;
+  if (parameters.slices < static_cast<uint32>(relation->server_count))
+    ereport(ERROR, errcode(ERRCODE_INVALID_TABLE_DEFINITION),
+            errmsg("filter \"%s\" has fewer slices than servers", relation->name),
+            errdetail("Slices: %u; servers: %d.", parameters.slices, relation->server_count),
+            errhint("Raise option slices, or leave it out."));
+  if (parameters.key_shift != 0)
+    ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+            errmsg("filter \"%s\" cannot be cut into slices on several servers", relation->name),
+            errdetail("Its fingerprints are the keys themselves."));
+  if (places(parameters) > 1 && parameters.kind != Kind::bloom)
+    ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+            errmsg("the keys of filter \"%s\" cannot have several places on several servers",
+                   relation->name),
+            errhint("Use slicing 'horizontal', kind bloom, or one server."));
+}
+
+[[noreturn]] void raise_servers(const FilterRelation* relation, const char* server,
+                                const char* detail) {
+  ereport(ERROR, errcode(ERRCODE_INVALID_TABLE_DEFINITION),
+          errmsg("filter \"%s\" cannot be held by server \"%s\"", relation->name, server),
+          errdetail("%s", detail));
+  pg_unreachable();
+}
+
+// The servers that hold the state.
+void read_servers(FilterRelation* relation) {
+  const ForeignServer* own = GetForeignServer(relation->server);
+  List* names = read_server_names(&relation->host);
+  const bool own_is_remote = read_server_options(own->options).is_remote;
+  if (own_is_remote && names != NIL)
+    ereport(ERROR, errcode(ERRCODE_INVALID_TABLE_DEFINITION),
+            errmsg("filter \"%s\" has both option servers and a server that is another Postgres",
+                   relation->name),
+            errhint("Create it on SERVER streamfilter, or leave out option servers."));
+  relation->servers = static_cast<Oid*>(palloc(sizeof(Oid) * Max(1, list_length(names))));
+  if (own_is_remote) relation->servers[relation->server_count++] = relation->server;
+  ListCell* cell;
+  foreach (cell, names) {
+    const char* name = static_cast<const char*>(lfirst(cell));
+    const ForeignServer* server = GetForeignServerByName(name, false);
+    if (server->fdwid != own->fdwid) raise_servers(relation, name, "It is of another wrapper.");
+    if (!read_server_options(server->options).is_remote)
+      raise_servers(relation, name, "It has none of the options host, port and dbname.");
+    for (int i = 0; i < relation->server_count; ++i)
+      if (relation->servers[i] == server->serverid)
+        raise_servers(relation, name, "It is named twice.");
+    relation->servers[relation->server_count++] = server->serverid;
+  }
+  check_slices(relation);
+  if (is_remote(relation) && relation->host.parent != nullptr)
+    ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+            errmsg("filter \"%s\" cannot have a parent", relation->name),
+            errdetail("Its state is on other servers; of a tree, only the root can be there."));
 }
 
 void read_columns(FilterRelation* relation, int attributes) {
@@ -143,10 +206,18 @@ FilterRelation* load_filter_relation(Oid relid) {
   int attributes;
   read_class(relation, &attributes);
   read_definition(relation);
+  read_servers(relation);
   read_columns(relation, attributes);
   assign_roles(relation);
   relation->signature = signature_of(relation);
+  place_in_tree(relation);
   return relation;
+}
+
+void adopt_seed(FilterRelation* relation, uint64 seed) {
+  relation->definition.parameters.seed = seed;
+  relation->definition.seed_given = true;
+  relation->signature = signature_of(relation);
 }
 
 uint64 memory_of_server(Oid server, Oid except) {
@@ -158,7 +229,9 @@ uint64 memory_of_server(Oid server, Oid except) {
     auto* form = reinterpret_cast<Form_pg_foreign_table>(GETSTRUCT(tuple));
     if (form->ftserver != server || form->ftrelid == except) continue;
     HostOptions host;
-    sum += read_table_options(GetForeignTable(form->ftrelid)->options, &host).parameters.memory;
+    const Definition definition =
+        read_table_options(GetForeignTable(form->ftrelid)->options, &host);
+    if (host.servers == nullptr) sum += definition.parameters.memory;
   }
   systable_endscan(scan);
   table_close(catalog, AccessShareLock);
@@ -166,7 +239,7 @@ uint64 memory_of_server(Oid server, Oid except) {
 }
 
 uint64 memory_limit_of_server(Oid server) {
-  return read_memory_limit(GetForeignServer(server)->options);
+  return read_server_options(GetForeignServer(server)->options).memory_limit;
 }
 
 }  // namespace streamfilter::pg

@@ -10,6 +10,7 @@ extern "C" {
 }
 
 #include "streamfilter/core/hash.hpp"
+#include "streamfilter/pg/grouping.hpp"
 #include "streamfilter/pg/in_flight.hpp"
 #include "streamfilter/pg/settings.hpp"
 
@@ -45,6 +46,10 @@ void set_shape() {
   part_count = pg_nextpower2_32(Min(Max(wanted / kSmallestPart, 1u), 128u));
   part_limit = (wanted + part_count - 1) / part_count;
   part_places = pg_nextpower2_32(part_limit / 3 * 4 + 4);
+}
+
+uint32 part_number(InFlightTag tag) {
+  return static_cast<uint32>(tag.bits) & (part_count - 1);
 }
 
 uint32 home_of(uint64 tag) { return static_cast<uint32>(tag >> 32) & (part_places - 1); }
@@ -98,11 +103,13 @@ Fate fate_of(FullTransactionId transaction) {
   return committed ? Fate::committed : Fate::aborted;
 }
 
-InFlightPart* part_of(InFlightTag tag) {
-  return &parts[static_cast<uint32>(tag.bits) & (part_count - 1)];
-}
+InFlightPart* part_of(InFlightTag tag) { return &parts[part_number(tag)]; }
 
 LWLock* lock_of(InFlightPart* part) { return part->lock; }
+
+void prefetch_in_flight(InFlightTag tag, Prefetches& prefetches) {
+  prefetches.add(&part_of(tag)->entries[home_of(tag.bits)]);
+}
 
 bool is_empty_part(const InFlightPart* part) {
   const bool empty = *const_cast<const volatile uint32*>(&part->used) == 0;
@@ -130,12 +137,23 @@ void take_over(InFlightPart* part, InFlightTag tag, Owner owner) {
   find(part, tag.bits)->owner = owner;
 }
 
-void remove_in_flight(InFlightTag tag, Owner owner) {
-  InFlightPart* part = part_of(tag);
-  LWLockAcquire(part->lock, LW_EXCLUSIVE);
-  InFlightEntry* entry = find(part, tag.bits);
-  if (entry->tag != 0 && entry->owner == owner) remove(part, entry);
-  LWLockRelease(part->lock);
+void remove_in_flight(const InFlightKey* keys, uint32 count) {
+  const Grouping group(count, part_count, [=](uint32 i) { return part_number(keys[i].tag); });
+  Prefetches prefetches;
+  for (uint32 i = 0; i < count; ++i) prefetch_in_flight(keys[group.at(i)].tag, prefetches);
+  prefetches.start();
+  InFlightPart* part = nullptr;
+  for (uint32 i = 0; i < count; ++i) {
+    if (group.begins(i)) {
+      if (part != nullptr) LWLockRelease(part->lock);
+      part = &parts[group.number(i)];
+      LWLockAcquire(part->lock, LW_EXCLUSIVE);
+    }
+    const InFlightKey& key = keys[group.at(i)];
+    InFlightEntry* entry = find(part, key.tag.bits);
+    if (entry->tag != 0 && entry->owner == key.owner) remove(part, entry);
+  }
+  if (part != nullptr) LWLockRelease(part->lock);
 }
 
 void pass_all_parts() {

@@ -55,6 +55,30 @@ void begin_key_call(KeyCall* call, Oid relid, Use use) {
   if (call->filter != filter || call->version != filter->version) resolve(call, filter);
 }
 
+KeyCall* key_call_site(FunctionCallInfo fcinfo, Use use, const char* function,
+                       bool may_leave_out_roles) {
+  if (PG_ARGISNULL(0))
+    ereport(ERROR, errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+            errmsg("the filter of %s must not be NULL", function));
+  auto* site = static_cast<KeyCall*>(fcinfo->flinfo->fn_extra);
+  if (site == nullptr) {
+    if (get_fn_expr_variadic(fcinfo->flinfo))
+      ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+              errmsg("%s does not take VARIADIC arrays", function),
+              errhint("Give the values of the key one by one."));
+    MemoryContext caller = MemoryContextSwitchTo(fcinfo->flinfo->fn_mcxt);
+    const int count = PG_NARGS() - 1;
+    auto* types = static_cast<Oid*>(palloc(sizeof(Oid) * Max(count, 1)));
+    for (int i = 0; i < count; ++i) types[i] = get_fn_expr_argtype(fcinfo->flinfo, i + 1);
+    site = static_cast<KeyCall*>(palloc0(sizeof(KeyCall)));
+    init_key_call(site, function, types, count, may_leave_out_roles);
+    MemoryContextSwitchTo(caller);
+    fcinfo->flinfo->fn_extra = site;
+  }
+  begin_key_call(site, PG_GETARG_OID(0), use);
+  return site;
+}
+
 bool read_key(KeyCall* call, const NullableDatum* values, Element* element) {
   const NamedFilter* filter = call->filter;
   *element = new_element(filter->relation->definition.parameters);

@@ -163,8 +163,15 @@ void undo_change(KeyLog* log) {
   --log->count;
 }
 
-void prefetch_change(const KeyLog* log, uint64 hash) {
-  __builtin_prefetch(&log->index[home_of(log, tag_of(hash))]);
+void prefetch_place(const KeyLog* log, uint64 hash, Prefetches& prefetches) {
+  prefetches.add(&log->index[home_of(log, tag_of(hash))]);
+}
+
+void prefetch_change(const KeyLog* log, uint64 hash, Prefetches& prefetches) {
+  const uint32 tag = tag_of(hash), mask = last_place(log);
+  uint32 at = home_of(log, tag);
+  while (log->index[at].next != 0 && log->index[at].tag != tag) at = (at + 1) & mask;
+  if (log->index[at].next != 0) prefetches.add(entry_at(log, log->index[at].next - 1));
 }
 
 uint32 find_change(const KeyLog* log, uint64 hash) {

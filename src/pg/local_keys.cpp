@@ -9,6 +9,7 @@ extern "C" {
 }
 
 #include "streamfilter/core/filter.hpp"
+#include "streamfilter/pg/key_places.hpp"
 #include "streamfilter/pg/local_keys.hpp"
 #include "streamfilter/pg/pending.hpp"
 #include "streamfilter/pg/play_changes.hpp"
@@ -18,6 +19,8 @@ namespace streamfilter::pg {
 namespace {
 
 bool is_in_filter(const NamedFilter* filter, const Element& element) {
+  if (filter->header->parameters.k1 > 0)
+    return test_in_slices(filter->slot, filter->header, element);
   LWLock* lock = slice_lock(filter->slot, slice_of(filter->header->parameters, element.hash));
   LWLockAcquire(lock, LW_SHARED);
   const bool seen = test(filter->header, element);
@@ -35,7 +38,7 @@ bool touch(NamedFilter* filter, const Element& element) {
   const bool seen = test(filter->header, element, place);
   if (seen) insert(filter->header, element);
   LWLockRelease(lock);
-  if (place != kNoPlace) count_hit(filter, place);
+  if (place != kNoPosition) count_found(filter, place);
   return seen;
 }
 
@@ -209,6 +212,14 @@ Owner find_arriving(const NamedFilter* filter, const Element& element) {
   return arrives ? owner : 0;
 }
 
+// Where judging a key will look in shared memory.
+void prefetch_shared(const NamedFilter* filter, const Pending* pending, const Element& element,
+                     Prefetches& prefetches) {
+  prefetch(filter->header, element, prefetches);
+  if (pending == nullptr || !pending->overflowed)
+    prefetch_in_flight(in_flight_tag(filter->slot_generation, element.hash), prefetches);
+}
+
 Pending* begin_change(NamedFilter* filter) {
   Pending* pending = begin(filter);
   reserve_pending(pending);
@@ -220,7 +231,6 @@ Pending* begin_change(NamedFilter* filter) {
 bool remember_local_key(NamedFilter* filter, const Element& element) {
   FilterSlot* slot = filter->slot;
   Pending* pending = find_pending(slot, filter->slot_generation);
-  prefetch(filter->header, element);
   const OwnView view = own_view(pending, element);
   if (view == OwnView::added) {
     if (ops_of(filter->header).learns_from_repeats) {
@@ -236,6 +246,32 @@ bool remember_local_key(NamedFilter* filter, const Element& element) {
   return !claim(filter, pending, element, applied, in_sight);
 }
 
+bool claim_local_key(NamedFilter* filter, const Element& element) {
+  Pending* pending = begin(filter);
+  return own_view(pending, element) == OwnView::added || claim(filter, pending, element, 0, false);
+}
+
+void put_local_key(NamedFilter* filter, const Element& element) {
+  const Pending* pending = find_pending(filter->slot, filter->slot_generation);
+  if (own_view(pending, element) != OwnView::added)
+    append_pending(begin_change(filter), Change::add, element);
+}
+
+PartClaim claim_part_of_key(NamedFilter* filter, const Element& element) {
+  const OwnView view =
+      own_view(find_pending(filter->slot, filter->slot_generation), element);
+  if (view == OwnView::added) return PartClaim::set;
+  if (!claim_local_key(filter, element)) return PartClaim::taken;
+  return view == OwnView::untouched && is_in_filter(filter, element) ? PartClaim::set
+                                                                     : PartClaim::unset;
+}
+
+bool put_part_of_key(NamedFilter* filter, const Element& element) {
+  const bool was_set = test_local_key(filter, element);
+  put_local_key(filter, element);
+  return was_set;
+}
+
 bool test_local_key(const NamedFilter* filter, const Element& element) {
   const Pending* pending = find_pending(filter->slot, filter->slot_generation);
   const OwnView view = own_view(pending, element);
@@ -245,9 +281,25 @@ bool test_local_key(const NamedFilter* filter, const Element& element) {
 }
 
 void prefetch_local_key(const NamedFilter* filter, const Element& element) {
-  prefetch(filter->header, element);
-  if (const Pending* pending = find_pending(filter->slot, filter->slot_generation))
-    prefetch_change(&pending->log, element.hash);
+  Prefetches prefetches;
+  prefetch_shared(filter, find_pending(filter->slot, filter->slot_generation), element, prefetches);
+  prefetches.start();
+}
+
+void prefetch_local_keys(const NamedFilter* filter, const Element* elements, const bool* has_key,
+                         int count) {
+  const Pending* pending = find_pending(filter->slot, filter->slot_generation);
+  Prefetches prefetches;
+  for (int i = 0; i < count; ++i) {
+    if (has_key != nullptr && !has_key[i]) continue;
+    prefetch_shared(filter, pending, elements[i], prefetches);
+    if (pending != nullptr) prefetch_place(&pending->log, elements[i].hash, prefetches);
+  }
+  prefetches.start();
+  if (pending == nullptr) return;
+  for (int i = 0; i < count; ++i)
+    if (has_key == nullptr || has_key[i]) prefetch_change(&pending->log, elements[i].hash, prefetches);
+  prefetches.start();
 }
 
 bool erase_local_key(NamedFilter* filter, const Element& element) {
@@ -266,11 +318,14 @@ void reset_local_filter(NamedFilter* filter) {
   append_pending(begin_change(filter), Change::reset, Element{});
 }
 
-void merge_into_local_filter(NamedFilter* filter, const Header* value) {
+void merge_into_local_filter(NamedFilter* filter, const Header* value, int64 slice) {
   Pending* pending = begin_change(filter);
-  auto* copy = static_cast<Header*>(
-      MemoryContextAllocHuge(TopTransactionContext, value->parameters.memory));
-  memcpy(static_cast<void*>(copy), value, value->parameters.memory);
+  const Size bytes = slice == kAllSlices ? value->parameters.memory
+                                         : sizeof(Header) + value->parameters.slice_bytes;
+  auto* copy = static_cast<MergedValue*>(
+      MemoryContextAllocHuge(TopTransactionContext, sizeof(MergedValue) + bytes));
+  copy->slice = slice;
+  memcpy(static_cast<void*>(copy + 1), value, bytes);
   Element address;
   address.hash = reinterpret_cast<uintptr_t>(copy);
   append_pending(pending, Change::merge, address);
@@ -292,6 +347,27 @@ Header* copy_local_filter(NamedFilter* filter) {
   }
   if (const Pending* pending = find_pending(filter->slot, filter->slot_generation))
     play_changes(&pending->log, copy, nullptr);
+  return copy;
+}
+
+Header* copy_local_slice(NamedFilter* filter, uint32 slice) {
+  const Parameters& parameters = filter->header->parameters;
+  settle_prepared();
+  auto* copy = static_cast<Header*>(MemoryContextAllocHuge(
+      CurrentMemoryContext, sizeof(Header) + parameters.slice_bytes));
+  memcpy(static_cast<void*>(copy), filter->header, sizeof(Header));
+  if (find_pending(filter->slot, filter->slot_generation) != nullptr) {
+    Header* all = copy_local_filter(filter);
+    memcpy(static_cast<void*>(slice_at(copy, 0).state), slice_at(all, slice).state,
+           parameters.slice_bytes);
+    pfree(all);
+    return copy;
+  }
+  LWLock* lock = slice_lock(filter->slot, slice);
+  LWLockAcquire(lock, LW_SHARED);
+  memcpy(static_cast<void*>(slice_at(copy, 0).state), slice_at(filter->header, slice).state,
+         parameters.slice_bytes);
+  LWLockRelease(lock);
   return copy;
 }
 

@@ -14,7 +14,9 @@ extern "C" {
 
 #include "streamfilter/core/filter.hpp"
 #include "streamfilter/pg/named_filter.hpp"
+#include "streamfilter/pg/remote_filter.hpp"
 #include "streamfilter/pg/saved_state.hpp"
+#include "streamfilter/pg/tree.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -38,25 +40,34 @@ void on_invalidation(Datum, Oid relid) {
   while (auto* filter = static_cast<NamedFilter*>(hash_seq_search(&scan))) filter->valid = false;
 }
 
-void add_hits(NamedFilter* filter, bool is_attached) {
-  for (uint64 rest = filter->hit_places; rest != 0; rest &= rest - 1) {
+void on_server_change(Datum, int, uint32) { on_invalidation(static_cast<Datum>(0), InvalidOid); }
+
+void add_found(NamedFilter* filter, bool is_attached) {
+  for (uint64 rest = filter->found_places; rest != 0; rest &= rest - 1) {
     const int place = pg_rightmost_one_pos64(rest);
-    if (is_attached) pg_atomic_fetch_add_u64(&filter->slot->hits[place], filter->hits[place]);
-    filter->hits[place] = 0;
+    if (is_attached)
+      pg_atomic_fetch_add_u64(&filter->slot->found_at[place], filter->found_at[place]);
+    filter->found_at[place] = 0;
   }
-  filter->hit_places = 0;
+  filter->found_places = 0;
 }
 
 void add_counters(NamedFilter* filter) {
+  if (filter->remote != nullptr) {
+    add_filter_counts(filter->relid, {filter->tested, filter->accepted, filter->discarded});
+    flush_slice_counts(filter->remote);
+  }
   const bool is_attached =
       filter->slot != nullptr && filter->slot->generation == filter->slot_generation;
-  add_hits(filter, is_attached);
+  add_found(filter, is_attached);
   if (is_attached) {
     if (filter->tested) pg_atomic_fetch_add_u64(&filter->slot->tested, filter->tested);
     if (filter->accepted) pg_atomic_fetch_add_u64(&filter->slot->accepted, filter->accepted);
     if (filter->discarded) pg_atomic_fetch_add_u64(&filter->slot->discarded, filter->discarded);
+    if (filter->accesses) pg_atomic_fetch_add_u64(&filter->slot->accesses, filter->accesses);
+    if (filter->hits) pg_atomic_fetch_add_u64(&filter->slot->hits, filter->hits);
   }
-  filter->tested = filter->accepted = filter->discarded = 0;
+  filter->tested = filter->accepted = filter->discarded = filter->accesses = filter->hits = 0;
 }
 
 void note_dirty(NamedFilter* filter) {
@@ -101,6 +112,8 @@ void load(NamedFilter* filter) {
         column->type, column->collation,
         psprintf("column \"%s\" of filter \"%s\"", column->name, relation->name));
   }
+  RemoteFilter* remote = is_remote(relation) ? make_remote_filter(relation) : nullptr;
+  TreeNode* tree = make_tree_node(relation);
   MemoryContextSwitchTo(caller);
 
   MemoryContextSetParent(context, CacheMemoryContext);
@@ -108,10 +121,12 @@ void load(NamedFilter* filter) {
   filter->context = context;
   filter->relation = relation;
   filter->hashers = hashers;
+  filter->tree = tree;
   filter->rule = key_rule(relation->definition.parameters);
   check_key_rule(hashers, relation->key_count, filter->rule);
   filter->slot = nullptr;
   filter->header = nullptr;
+  filter->remote = remote;
   filter->checked_user = InvalidOid;
   filter->checked_rights = 0;
   ++filter->version;
@@ -125,7 +140,14 @@ void note_persistence(SavedState* saved, bool logged) {
   saved->logged = logged;
 }
 
-void attach(NamedFilter* filter) {
+void attach(NamedFilter* filter, Use use) {
+  if (filter->remote != nullptr) {
+    learn_seed(filter->remote);
+    filter->rule.seed = filter->remote->parameters.seed;
+    return;
+  }
+  if (filter->relation->host.parent != nullptr)
+    join_parent(filter, const_cast<FilterRelation*>(filter->relation), use);
   FilterSlot* slot = attach_slot(filter->relation);
   note_persistence(&slot->saved, filter->relation->host.persistence == Persistence::logged);
   if (slot->saved.follows) follow_log(slot, filter->relation);
@@ -193,6 +215,7 @@ NamedFilter* named_filter(Oid relid) {
     handles = hash_create("streamfilter handles", 16, &control,
                           HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
     CacheRegisterRelcacheCallback(on_invalidation, static_cast<Datum>(0));
+    CacheRegisterSyscacheCallback(FOREIGNSERVEROID, on_server_change, static_cast<Datum>(0));
     // Registered after those of the life cycle, so called before them: the counters are added before
     // a slot is freed.
     RegisterXactCallback(at_transaction_end, nullptr);
@@ -212,7 +235,7 @@ void use_filter(NamedFilter* filter, Use use) {
                filter->lockmode < lock_for(use)))
     revalidate(filter, use);
   if (const AclMode right = right_for(use)) check_rights(filter, right);
-  if (unlikely(filter->slot == nullptr) && use != Use::define) attach(filter);
+  if (unlikely(filter->slot == nullptr) && use != Use::define) attach(filter, use);
 }
 
 void count_judged(NamedFilter* filter, bool seen) {
@@ -225,11 +248,26 @@ void count_tested(NamedFilter* filter) {
   if (++filter->tested >= kFlushEvery) add_counters(filter);
 }
 
-void count_hit(NamedFilter* filter, unsigned place) {
-  note_dirty(filter);
-  ++filter->hits[place];
-  filter->hit_places |= UINT64CONST(1) << place;
+void require_local(const NamedFilter* filter, const char* what) {
+  if (filter->remote == nullptr) return;
+  ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+          errmsg("%s cannot be used on filter \"%s\"", what, filter->relation->name),
+          errdetail("Its state is on another server."),
+          errhint("Use it there, on the filter of the same name."));
 }
+
+void count_found(NamedFilter* filter, unsigned place) {
+  note_dirty(filter);
+  ++filter->found_at[place];
+  filter->found_places |= UINT64CONST(1) << place;
+}
+
+void count_access(NamedFilter* filter) {
+  note_dirty(filter);
+  ++filter->accesses;
+}
+
+void count_hit(NamedFilter* filter) { ++filter->hits; }
 
 void flush_counters() {
   while (dirty != nullptr) {

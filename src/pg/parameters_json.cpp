@@ -20,6 +20,28 @@ bool is_used(const Parameters& parameters, const OptionSpec& option) {
          (option.type != OptionType::reals && option.low <= 0);
 }
 
+// Nothing for horizontal slices.
+template <typename Begin>
+void append_slicing(const Parameters& parameters, Begin begin, StringInfo out) {
+  if (parameters.k1 == 0) return;
+  if (parameters.slicing == Slicing::diced) {
+    begin("slicing");
+    appendStringInfo(out, "\"diced\"");
+    begin("dice");
+    appendStringInfo(out, "\"%s\"", parameters.dice == Dice::hv ? "hv" : "vh");
+    begin("slices2");
+    appendStringInfo(out, "%u", parameters.slices2);
+  } else if (parameters.slicing == Slicing::vertical) {
+    begin("slicing");
+    appendStringInfo(out, "\"vertical\"");
+  } else {
+    begin("k1");
+    appendStringInfo(out, "%u", parameters.k1);
+    begin("k2");
+    appendStringInfo(out, "%u", parameters.k2);
+  }
+}
+
 }  // namespace
 
 void append_parameters_json(StringInfo out, const Parameters& parameters, const char* reason) {
@@ -45,6 +67,7 @@ void append_parameters_json(StringInfo out, const Parameters& parameters, const 
   }
   begin("slices");
   appendStringInfo(out, "%u", parameters.slices);
+  append_slicing(parameters, begin, out);
   if (parameters.keys > 0) {
     begin("keys");
     appendStringInfo(out, UINT64_FORMAT, parameters.keys);

@@ -47,22 +47,37 @@ void pop_mark(Pending* pending) {
   pfree(mark);
 }
 
+// Takes the keys of all changes from `keep` on out of the table of keys in flight. Returns how many were
+// there.
+uint32 withdraw_from(Pending* pending, uint32 keep) {
+  InFlightKey keys[kMostRemoved];
+  uint32 count = 0, removed = 0;
+  const uint32 announced = pending->announced;
+  for (uint32 i = keep; removed + count < announced && i < pending->log.count; ++i) {
+    LogEntry* entry = entry_at(&pending->log, i);
+    if (!entry->announced) continue;
+    entry->announced = 0;
+    keys[count++] = {in_flight_tag(pending->generation, entry->hash),
+                     pending->owners[entry->owner]};
+    if (count < kMostRemoved) continue;
+    remove_in_flight(keys, count);
+    removed += count;
+    count = 0;
+  }
+  remove_in_flight(keys, count);
+  pending->announced -= removed + count;
+  return removed + count;
+}
+
 // Takes the keys of all changes from `keep` on away.
 void retract(Pending* pending, uint32 keep) {
-  uint32 announced = 0, unannounced = 0;
-  for (uint32 i = keep; i < pending->log.count; ++i) {
-    const LogEntry* entry = entry_at(&pending->log, i);
-    if (!is_key(entry)) continue;
-    entry->announced ? ++announced : ++unannounced;
-    if (entry->announced)
-      remove_in_flight(in_flight_tag(pending->generation, entry->hash),
-                       pending->owners[entry->owner]);
-  }
-  pending->announced -= announced;
+  uint32 keys = 0;
+  for (uint32 i = keep; i < pending->log.count; ++i) keys += is_key(entry_at(&pending->log, i));
+  const uint32 unannounced = keys - withdraw_from(pending, keep);
   pending->unannounced -= unannounced;
   if (is_alive(pending)) {
     pg_atomic_fetch_sub_u64(&pending->slot->unannounced, unannounced);
-    pg_atomic_fetch_add_u64(&pending->slot->rolled_back, announced + unannounced);
+    pg_atomic_fetch_add_u64(&pending->slot->rolled_back, keys);
   }
 }
 
@@ -79,7 +94,6 @@ void release_slot(Pending* pending) {
 void apply(Pending* pending) {
   play_changes(&pending->log, pending->header, pending->slot);
   if (pending->log.last_reset != kNoEntry) pending->slot->last_reset = GetCurrentTimestamp();
-  pg_atomic_fetch_add_u64(&pending->slot->applied, 1);
 }
 
 // What is saved now that the transaction has committed.
@@ -141,12 +155,16 @@ void before_commit() {
     if (has_changes(pending) && pending->logged && !pending->replaced) log_changes(pending);
 }
 
+// All filters have their keys before any of them says so, and before any other transaction is told that
+// this one has ended: one key may be in several nodes of a tree.
 void commit() {
   for (Pending* pending = pending_filters; pending != nullptr; pending = pending->next) {
-    if (is_alive(pending)) {
-      note_saved(pending);
-      apply(pending);
-    }
+    if (!is_alive(pending)) continue;
+    note_saved(pending);
+    apply(pending);
+  }
+  for (Pending* pending = pending_filters; pending != nullptr; pending = pending->next) {
+    if (is_alive(pending)) pg_atomic_fetch_add_u64(&pending->slot->applied, 1);
     withdraw_announcements(pending);
     release_slot(pending);
   }
@@ -220,7 +238,7 @@ void abort_subtransaction(Pending* pending, int level) {
   while (pending->log.count > keep) {
     const LogEntry* last = entry_at(&pending->log, pending->log.count - 1);
     if (last->change == static_cast<uint32>(Change::merge))
-      pfree(const_cast<Header*>(merged_value(last)));
+      pfree(merged_value(last));
     undo_change(&pending->log);
   }
 }
@@ -244,6 +262,17 @@ void at_subtransaction_end(SubXactEvent event, SubTransactionId, SubTransactionI
     if (event == SUBXACT_EVENT_ABORT_SUB) abort_subtransaction(pending, level);
     if (event == SUBXACT_EVENT_COMMIT_SUB) commit_subtransaction(pending, level, parent);
   }
+}
+
+bool holds(const MergedValue* value, const Element& element) {
+  if (value->slice == kAllSlices) return test(value->header(), element);
+  const Parameters& parameters = value->header()->parameters;
+  for (unsigned i = 0; i < places(parameters); ++i) {
+    const Place place = place_of(parameters, element.hash, i);
+    if (place.slice != value->slice || !test_place(value->header(), element, {0, place.hash}))
+      return false;
+  }
+  return true;
 }
 
 }  // namespace
@@ -305,7 +334,7 @@ bool in_merged_value(const Pending* pending, const Element& element) {
     // What was forgotten later is not in it any more.
     if ((log->last_reset != kNoEntry && i < log->last_reset) || (erased != kNoEntry && i < erased))
       return false;
-    if (test(merged_value(entry_at(log, i)), element)) return true;
+    if (holds(merged_value(entry_at(log, i)), element)) return true;
   }
   return false;
 }
@@ -347,15 +376,7 @@ Owner owner_of_new_key(Pending* pending) {
 }
 
 void withdraw_announcements(Pending* pending) {
-  const uint32 announced = pending->announced;
-  for (uint32 i = 0; pending->announced > 0; ++i) {
-    LogEntry* entry = entry_at(&pending->log, i);
-    if (!entry->announced) continue;
-    remove_in_flight(in_flight_tag(pending->generation, entry->hash),
-                     pending->owners[entry->owner]);
-    entry->announced = 0;
-    --pending->announced;
-  }
+  const uint32 announced = withdraw_from(pending, 0);
   pending->unannounced += announced;
   if (announced > 0 && is_alive(pending))
     pg_atomic_fetch_add_u64(&pending->slot->unannounced, announced);

@@ -1,12 +1,14 @@
 #include "streamfilter/pg/pg.hpp"
 
 #include "streamfilter/core/filter.hpp"
+#include "streamfilter/pg/grouping.hpp"
+#include "streamfilter/pg/key_places.hpp"
 #include "streamfilter/pg/play_changes.hpp"
 
 namespace streamfilter::pg {
 namespace {
 
-constexpr uint32 kLookahead = 16;  // keys whose memory is on its way at once
+constexpr uint32 kLookahead = 64;  // keys whose memory is on its way at once
 
 // The lock of one slice at a time; none for a filter that nobody else sees.
 class SliceLock {
@@ -29,38 +31,6 @@ class SliceLock {
   LWLock* held_ = nullptr;
 };
 
-// Changes that are played together, slice by slice: one lock for all of a slice. Those of a key stay in
-// their order, for a key has one slice.
-class Group {
- public:
-  static constexpr uint32 kMost = 512;
-  static constexpr uint32 kMostSlices = 64;
-
-  // Of the changes from `start` on.
-  Group(const KeyLog* log, const Parameters& parameters, uint32 start, uint32 count)
-      : count_(count) {
-    uint32 next[kMostSlices + 1] = {};
-    const bool sorted = count > kMostSlices && parameters.slices <= kMostSlices;
-    for (uint32 i = 0; i < count; ++i) {
-      slice_[i] = slice_of(parameters, entry_at(log, start + i)->hash);
-      order_[i] = i;
-      if (sorted) ++next[slice_[i] + 1];
-    }
-    if (!sorted) return;
-    for (uint32 i = 1; i <= parameters.slices; ++i) next[i] += next[i - 1];
-    for (uint32 i = 0; i < count; ++i) order_[next[slice_[i]]++] = i;
-  }
-
-  uint32 count() const { return count_; }
-  uint32 at(uint32 i) const { return order_[i]; }
-  uint32 slice(uint32 i) const { return slice_[order_[i]]; }
-
- private:
-  uint32 count_;
-  uint32 slice_[kMost];
-  uint32 order_[kMost];
-};
-
 bool is_merge(const KeyLog* log, uint32 position) {
   return entry_at(log, position)->change == static_cast<uint32>(Change::merge);
 }
@@ -72,18 +42,38 @@ void play_change(const KeyLog* log, uint32 position, Header* header) {
     insert(header, element_at(log, position));
 }
 
+// Changes that are played together, slice by slice. Those of a key stay in their order, for a key has one
+// slice.
 void play_group(const KeyLog* log, uint32 start, uint32 count, Header* header, SliceLock* lock) {
-  const Group group(log, header->parameters, start, count);
+  const Grouping group(count, header->parameters.slices, [&](uint32 i) {
+    return slice_of(header->parameters, entry_at(log, start + i)->hash);
+  });
+  const auto fetch = [&](uint32 from) {
+    Prefetches prefetches;
+    for (uint32 i = from; i < Min(from + kLookahead, count); ++i)
+      prefetch(header, element_at(log, start + group.at(i)), prefetches);
+    prefetches.start();
+  };
+  fetch(0);
   for (uint32 i = 0; i < count; ++i) {
-    if (i + kLookahead < count)
-      prefetch(header, element_at(log, start + group.at(i + kLookahead)));
-    if (i == 0 || group.slice(i) != group.slice(i - 1)) {
+    if (i % kLookahead == 0) fetch(i + kLookahead);
+    if (group.begins(i)) {
       lock->release();
-      lock->acquire(group.slice(i));
+      lock->acquire(group.number(i));
     }
     play_change(log, start + group.at(i), header);
   }
   lock->release();
+}
+
+// Keys with several places, of kinds that only add: one after the other, each slice by slice.
+void play_places(const KeyLog* log, uint32 start, uint32 count, Header* header,
+                 const FilterSlot* slot) {
+  for (uint32 i = start; i < start + count; ++i)
+    if (slot != nullptr)
+      insert_in_slices(slot, header, element_at(log, i));
+    else
+      insert(header, element_at(log, i));
 }
 
 }  // namespace
@@ -104,15 +94,25 @@ void play_changes(const KeyLog* log, Header* header, const FilterSlot* slot) {
   }
   while (position < log->count) {
     if (is_merge(log, position)) {
-      const Header* value = merged_value(entry_at(log, position++));
-      on_every_slice([&](uint32 slice) { merge_slice(header, value, slice); });
+      const MergedValue* value = merged_value(entry_at(log, position++));
+      if (value->slice == kAllSlices) {
+        on_every_slice([&](uint32 slice) { merge_slice(header, value->header(), slice); });
+      } else {
+        const auto slice = static_cast<uint32>(value->slice);
+        lock.acquire(slice);
+        merge_slice(header, slice_at(value->header(), 0), slice);
+        lock.release();
+      }
       continue;
     }
     uint32 count = 1;
-    while (count < Group::kMost && position + count < log->count &&
+    while (count < Grouping::kMost && position + count < log->count &&
            !is_merge(log, position + count))
       ++count;
-    play_group(log, position, count, header, &lock);
+    if (header->parameters.k1 > 0)
+      play_places(log, position, count, header, slot);
+    else
+      play_group(log, position, count, header, &lock);
     position += count;
   }
 }

@@ -10,6 +10,7 @@ extern "C" {
 }
 
 #include "streamfilter/core/filter.hpp"
+#include "streamfilter/pg/key_places.hpp"
 #include "streamfilter/pg/prepared_keys.hpp"
 #include "streamfilter/pg/settings.hpp"
 
@@ -61,26 +62,32 @@ void apply(const PreparedKey& key) {
   element.hash = key.hash;
   element.importance = key.importance;
   element.time = key.time;
-  LWLock* lock = slice_lock(slot, slice_of(header->parameters, key.hash));
-  LWLockAcquire(lock, LW_EXCLUSIVE);
-  insert(header, element);
-  LWLockRelease(lock);
-  pg_atomic_fetch_add_u64(&slot->applied, 1);
+  insert_in_slices(slot, header, element);
+  // Its transaction has written a header, if there was none. Without this, all that are prepared
+  // until another one commits would write an image, one after the end of the other.
+  if (slot->saved.logged) pg_atomic_write_u32(&slot->saved.has_header, 1);
 }
 
+// As pending.cpp does: first all keys into their filters, then they say so, and out of the table of keys
+// in flight.
 void settle(FullTransactionId transaction, bool committed) {
   LWLockAcquire(shared_state->directory_lock, LW_SHARED);
   LWLockAcquire(prepared->lock, LW_EXCLUSIVE);
   for (uint32 i = 0; i < prepared->count; ++i) {
     const PreparedKey& key = prepared->keys[i];
-    if (!is_of(key, transaction)) continue;
-    const bool alive = slot_of(key)->generation == key.generation;
-    if (alive && committed)
+    if (!is_of(key, transaction) || slot_of(key)->generation != key.generation) continue;
+    if (committed)
       apply(key);
-    else if (alive && key.is_new)
+    else if (key.is_new)
       pg_atomic_fetch_add_u64(&slot_of(key)->rolled_back, 1);
-    remove_in_flight(in_flight_tag(key.generation, key.hash), key.owner);
   }
+  for (uint32 i = 0; i < prepared->count; ++i)
+    if (const PreparedKey& key = prepared->keys[i]; is_of(key, transaction)) {
+      if (committed && slot_of(key)->generation == key.generation)
+        pg_atomic_fetch_add_u64(&slot_of(key)->applied, 1);
+      const InFlightKey entry = {in_flight_tag(key.generation, key.hash), key.owner};
+      remove_in_flight(&entry, 1);
+    }
   remove_keys(transaction);
   LWLockRelease(prepared->lock);
   LWLockRelease(shared_state->directory_lock);

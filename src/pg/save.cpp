@@ -245,6 +245,7 @@ SF_FUNCTION(streamfilter_save) {
   use_filter(filter, Use::define);
   if (!SF_IS_OWNER_OF_RELATION(relid, GetUserId()))
     aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_FOREIGN_TABLE, filter->relation->name);
+  require_local(filter, "streamfilter_save");
   if (filter->relation->host.persistence == Persistence::unlogged) {
     ereport(NOTICE, errmsg("filter \"%s\" is unlogged: it is saved when the server is shut down",
                            filter->relation->name));

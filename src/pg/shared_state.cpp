@@ -21,6 +21,7 @@ extern "C" {
 #include <algorithm>
 
 #include "streamfilter/pg/in_flight.hpp"
+#include "streamfilter/pg/lost_servers.hpp"
 #include "streamfilter/pg/prepared_keys.hpp"
 #include "streamfilter/pg/settings.hpp"
 #include "streamfilter/pg/shutdown_image.hpp"
@@ -54,6 +55,7 @@ void request() {
   RequestNamedLWLockTranche(kSliceTranche, kSliceLocks);
   request_in_flight();
   request_prepared();
+  request_lost_servers();
 }
 
 void startup() {
@@ -78,6 +80,7 @@ void startup() {
   }
   start_in_flight();
   start_prepared();
+  start_lost_servers();
   LWLockRelease(AddinShmemInitLock);
   shared_state = state;
   start_shutdown_image();
@@ -139,10 +142,11 @@ void require_shared_state() {
 
 void reset_counters(FilterSlot* slot) {
   for (pg_atomic_uint64* counter :
-       {&slot->tested, &slot->accepted, &slot->discarded, &slot->rolled_back, &slot->waits,
-        &slot->overflowed, &slot->unannounced, &slot->applied, &slot->claimed_by})
+       {&slot->tested, &slot->accepted, &slot->discarded, &slot->accesses, &slot->hits,
+        &slot->rolled_back, &slot->waits, &slot->overflowed, &slot->unannounced, &slot->applied,
+        &slot->claimed_by})
     pg_atomic_init_u64(counter, 0);
-  for (pg_atomic_uint64& hits : slot->hits) pg_atomic_init_u64(&hits, 0);
+  for (pg_atomic_uint64& found : slot->found_at) pg_atomic_init_u64(&found, 0);
   memset(static_cast<void*>(&slot->saved), 0, sizeof slot->saved);
   pg_atomic_init_u64(&slot->saved.next_number, 1);
 }

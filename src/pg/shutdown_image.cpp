@@ -42,7 +42,7 @@ struct FilterRecord {
   TimestampTz created;
   TimestampTz last_reset;
   TimestampTz saved;
-  uint64 tested, accepted, discarded, rolled_back, waits, overflowed;
+  uint64 tested, accepted, discarded, accesses, hits, rolled_back, waits, overflowed;
   uint64 block_sum;
   uint64 sum;  // of the fields above
 };
@@ -81,6 +81,8 @@ bool write_filter(FILE* file, FilterSlot* slot, TimestampTz now) {
   record.tested = pg_atomic_read_u64(&slot->tested);
   record.accepted = pg_atomic_read_u64(&slot->accepted);
   record.discarded = pg_atomic_read_u64(&slot->discarded);
+  record.accesses = pg_atomic_read_u64(&slot->accesses);
+  record.hits = pg_atomic_read_u64(&slot->hits);
   record.rolled_back = pg_atomic_read_u64(&slot->rolled_back);
   record.waits = pg_atomic_read_u64(&slot->waits);
   record.overflowed = pg_atomic_read_u64(&slot->overflowed);
@@ -142,6 +144,8 @@ bool read_filter(FILE* file) {
   pg_atomic_write_u64(&slot->tested, record.tested);
   pg_atomic_write_u64(&slot->accepted, record.accepted);
   pg_atomic_write_u64(&slot->discarded, record.discarded);
+  pg_atomic_write_u64(&slot->accesses, record.accesses);
+  pg_atomic_write_u64(&slot->hits, record.hits);
   pg_atomic_write_u64(&slot->rolled_back, record.rolled_back);
   pg_atomic_write_u64(&slot->waits, record.waits);
   pg_atomic_write_u64(&slot->overflowed, record.overflowed);

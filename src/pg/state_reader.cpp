@@ -14,6 +14,7 @@ extern "C" {
 #include "streamfilter/core/filter.hpp"
 #include "streamfilter/pg/image_format.hpp"
 #include "streamfilter/pg/key_journal.hpp"
+#include "streamfilter/pg/key_places.hpp"
 #include "streamfilter/pg/prepared_keys.hpp"
 #include "streamfilter/pg/state_reader.hpp"
 
@@ -218,13 +219,14 @@ void play_rows(FilterSlot* slot, Header* block, const LogRows& rows, uint64 from
     const uint64 count = count_changes(row);
     for (uint64 j = 0; j < count; ++j) {
       const JournalChange it = change_at(row, j);
-      LWLock* lock = slice_lock(slot, slice_of(block->parameters, it.element.hash));
-      LWLockAcquire(lock, LW_EXCLUSIVE);
-      if (it.change != LogChange::erase)
-        insert(block, it.element);
-      else if (ops_of(block).erase != nullptr)
+      if (it.change != LogChange::erase) {
+        insert_in_slices(slot, block, it.element);
+      } else if (ops_of(block).erase != nullptr) {
+        LWLock* lock = slice_lock(slot, slice_of(block->parameters, it.element.hash));
+        LWLockAcquire(lock, LW_EXCLUSIVE);
         erase(block, it.element);
-      LWLockRelease(lock);
+        LWLockRelease(lock);
+      }
     }
   }
 }

@@ -11,6 +11,7 @@ extern "C" {
 #include <cmath>
 
 #include "streamfilter/pg/in_flight.hpp"
+#include "streamfilter/pg/lost_servers.hpp"
 #include "streamfilter/pg/named_filter.hpp"
 #include "streamfilter/pg/parameters_json.hpp"
 #include "streamfilter/pg/prepared_keys.hpp"
@@ -29,6 +30,14 @@ struct Numbers {
 
 Numbers read_numbers(const FilterRelation* relation, const Parameters& parameters) {
   Numbers numbers;
+  if (is_remote(relation)) {  // its state speaks for itself where it is
+    const FilterCounts counts = read_filter_counts(relation->relid);
+    numbers.tested = counts.tested;
+    numbers.accepted = counts.accepted;
+    numbers.discarded = counts.discarded;
+    numbers.totals.estimate = {NAN, NAN, NAN};
+    return numbers;
+  }
   if (shared_state == nullptr) return numbers;
   LWLockAcquire(shared_state->directory_lock, LW_SHARED);
   if (FilterSlot* slot = slot_to_show(relation)) {
@@ -56,7 +65,7 @@ class Row {
   void datum(Datum value) { values_[count_++] = value; }
   void null() { isnull_[count_++] = true; }
   void count(uint64 value) { datum(Int64GetDatum(static_cast<int64>(value))); }
-  void rate(double value) { datum(Float8GetDatum(value)); }
+  void rate(double value) { std::isnan(value) ? null() : datum(Float8GetDatum(value)); }
   void time(bool known, TimestampTz value) { known ? datum(TimestampTzGetDatum(value)) : null(); }
 
   // A whole number that may be unknown or without limit: NULL then.

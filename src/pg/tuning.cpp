@@ -19,7 +19,7 @@ namespace {
 constexpr double kFactors[] = {0.25, 0.5, 1, 2, 4};
 
 struct Counts {
-  uint64 hits[kMostPlaces];
+  uint64 hits[kMostPositions];
   Answers answers;
 };
 
@@ -29,9 +29,9 @@ bool read_counts(const FilterRelation* relation, const Parameters& parameters, C
   LWLockAcquire(shared_state->directory_lock, LW_SHARED);
   FilterSlot* slot = slot_to_show(relation);
   if (slot != nullptr) {
-    for (unsigned i = 0; i < kMostPlaces; ++i) counts->hits[i] = pg_atomic_read_u64(&slot->hits[i]);
+    for (unsigned i = 0; i < kMostPositions; ++i) counts->hits[i] = pg_atomic_read_u64(&slot->found_at[i]);
     counts->answers.hits = counts->hits;
-    counts->answers.places = places_of_bucket(parameters);
+    counts->answers.places = positions_of_bucket(parameters);
     counts->answers.misses = pg_atomic_read_u64(&slot->accepted);
     counts->answers.fpr = read_totals(slot, parameters).estimate.fpr;
   }
@@ -73,7 +73,7 @@ SF_FUNCTION(streamfilter_tune) {
     return static_cast<Datum>(0);
   const FilterRelation* relation = load_filter_relation(relid);
   const Parameters& parameters = relation->definition.parameters;
-  if (places_of_bucket(parameters) == 0) return static_cast<Datum>(0);
+  if (positions_of_bucket(parameters) == 0) return static_cast<Datum>(0);
   flush_counters();
   settle_prepared();
   Counts counts;

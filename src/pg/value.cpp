@@ -81,7 +81,7 @@ double distinct_keys(const Header* header, bool* full) {
   *full = false;
   for (uint32 i = 0; i < parameters.slices; ++i) {
     const ConstSlice slice = slice_at(header, i);
-    const double keys = ops_of(header).estimate(parameters, slice).distinct;
+    const double keys = ops_of(header).estimate(parameters, slice).distinct / places(parameters);
     if (std::isinf(keys)) {
       // Each of the keys that were reported as new has set at least one bit. After a merge they may
       // have been counted twice, but not the bits.

@@ -103,7 +103,7 @@ SELECT count(*) FROM streamfilter_stats;
 CREATE SERVER small FOREIGN DATA WRAPPER streamfilter OPTIONS (memory_limit '1MB');
 CREATE SERVER bad FOREIGN DATA WRAPPER streamfilter OPTIONS (memory_limt '1MB');
 CREATE SERVER bad FOREIGN DATA WRAPPER streamfilter OPTIONS (memory_limit 'much');
-CREATE USER MAPPING FOR CURRENT_USER SERVER small OPTIONS (user 'me');
+CREATE USER MAPPING FOR CURRENT_USER SERVER small OPTIONS (colour 'red');
 -- memory_limit caps what the filters of a server take together.
 CREATE FOREIGN TABLE first (id int) SERVER small OPTIONS (kind 'sbf', memory '512kB');
 CREATE FOREIGN TABLE second (id int) SERVER small OPTIONS (kind 'sbf', memory '513kB');

@@ -19,6 +19,10 @@ my $seconds  = $ENV{STREAMFILTER_STRESS_SECONDS} || 5;
 my $sessions = 8;
 my $scripts  = 4;     # per session, run in turn
 my $length   = 60;    # transactions of a script
+my %slicing  = (    # one slice per key, and several
+	wait    => ", slices '40', slicing 'vertical'",
+	discard => ", slices '8,5', slicing 'diced'",
+	admit   => '');
 my $dir      = PostgreSQL::Test::Utils::tempdir;
 srand(20240817);
 
@@ -193,7 +197,7 @@ for my $mode (qw(wait admit discard))
 	$node->safe_psql(
 		'postgres', qq{
 		CREATE FOREIGN TABLE seen_$mode (key bigint) SERVER streamfilter
-		  OPTIONS (kind 'bloom', memory '16MB', k '10', seed '1', conflict '$mode');
+		  OPTIONS (kind 'bloom', memory '16MB', k '10', seed '1', conflict '$mode'$slicing{$mode});
 		CREATE TABLE plain_$mode (key bigint);
 		CREATE TABLE guarded_$mode (key bigint);
 		CREATE TRIGGER zz BEFORE INSERT ON guarded_$mode

@@ -176,6 +176,22 @@ is(insert_at_once('discard', 80000), '80000', 'for all');
 eval { $victim->quit };
 $_->quit for $one, $two;
 stat_is($_, 'in_flight', 0, "conflict '$_': nothing is left in flight") for qw(wait admit discard);
+
+# ---- A filter that only prepared transactions have used --------------------------------------------
+$node->safe_psql('postgres', q{
+	CREATE FOREIGN TABLE by_two_phases (key int) SERVER streamfilter OPTIONS (kind 'bloom', keys '10000', fpr '1e-6')});
+my $in_time = "SET statement_timeout = '10s'; SET lock_timeout = '5s'; BEGIN; INSERT INTO by_two_phases VALUES";
+$node->safe_psql('postgres', "$in_time (1); PREPARE TRANSACTION 'first'");
+$node->safe_psql('postgres', "COMMIT PREPARED 'first'");
+$node->safe_psql('postgres', "$in_time (2); PREPARE TRANSACTION 'second'");
+my ($status, undef, $stderr) = $node->psql('postgres', "$in_time (3); PREPARE TRANSACTION 'third'");
+is($status, 0, 'two prepared transactions at a time') or diag($stderr);
+$node->safe_psql('postgres', "COMMIT PREPARED 'second'; COMMIT PREPARED 'third'");
+is($node->safe_psql('postgres', q{SELECT string_agg(streamfilter_test('by_two_phases', i)::text, ' ') FROM generate_series(1, 4) i}),
+	'true true true false', 'their keys are there');
+$node->restart('immediate');
+is($node->safe_psql('postgres', q{SELECT string_agg(streamfilter_test('by_two_phases', i)::text, ' ') FROM generate_series(1, 4) i}),
+	'true true true false', 'and after a crash');
 $node->stop;
 
 done_testing();

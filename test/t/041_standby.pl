@@ -95,7 +95,7 @@ $primary->safe_psql('postgres', q{
 	CREATE SEQUENCE keys;
 	CREATE TABLE busy (id bigint);
 	CREATE FOREIGN TABLE seen_busy (id bigint) SERVER streamfilter
-	  OPTIONS (kind 'bloom', memory '2MB', k '10');
+	  OPTIONS (kind 'bloom', memory '2MB', k '10', slices '40', slicing 'vertical');
 	CREATE TRIGGER zz BEFORE INSERT ON busy
 	  FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen_busy');});
 my $insert = q{INSERT INTO busy SELECT nextval('keys') FROM generate_series(1, 3);};

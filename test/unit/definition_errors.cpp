@@ -60,7 +60,8 @@ BOOST_AUTO_TEST_CASE(unknown_options) {
       {"bloom(Keys=2)", Error::unknown_name, "invalid option \"Keys\"",
        "Perhaps you meant the option \"keys\"."},
       {"sbf(colour=red)", Error::unknown_name, "invalid option \"colour\"",
-       "Valid options are: kind, memory, keys, fpr, seed, nulls, slices, layout, max, cell_bits, "
+       "Valid options are: kind, memory, keys, fpr, seed, nulls, slices, layout, slicing, dice, "
+       "k1, k2, max, cell_bits, "
        "k, p, gap."},
   });
 }

@@ -22,6 +22,8 @@ const char* const kValid[] = {
     "sbf(memory=1MB, fpr=0.001, seed=18446744073709551615, slices=4, max=7, k=6, p=65, gap=2000)",
     "bloom(memory=16kB, keys=10000, nulls='not distinct', k=9, layout=scattered)",
     "bloom(keys=1e6, fpr=1e-3)",
+    "bloom(memory=16kB, slicing=diced, dice=vh, slices='8,5', k=4)",
+    "bloom(memory=16kB, slices=4, k1=3, k2=2)",
     "auto(keys=1000, memory=\"3 kB\")",
     " sbf ( cell_bits = 3 , memory = 1000 ) ",
 };

@@ -29,6 +29,10 @@ const char* const kDefinitions[] = {
     "bloom(memory=2003, keys=300, slices=2, fpr=0.1)",
     "sbf(memory=2003, slices=2, layout=blocked)",
     "bloom(memory=2003, k=5, slices=2, layout=blocked)",
+    "bloom(memory=2003, k=5, slices=4, slicing=vertical)",
+    "bloom(memory=2003, k=5, slices='2,3', slicing=diced)",
+    "bloom(memory=2003, k=5, slices='2,3', slicing=diced, dice=vh)",
+    "bloom(memory=2003, slices=4, k1=2, k2=3)",
 };
 
 Filter filled(const std::string& definition) {
@@ -122,8 +126,8 @@ BOOST_AUTO_TEST_CASE(a_newer_format_is_told_apart_from_damage) {
 
 // A changed header is refused, unless it is the header of another filter with the same cells: a
 // different seed, other wishes (keys, fpr, gap, nulls), or other numbers that the cells do not show
-// (k, p; max, if that is not less than any cell). Whoever stores or sends a filter adds checksum(),
-// which tells these, too.
+// (k, p; max, if that is not less than any cell; how so many slices are diced). Whoever stores or
+// sends a filter adds checksum(), which tells these, too.
 BOOST_AUTO_TEST_CASE(every_flipped_bit_of_a_header_is_refused_or_makes_another_valid_filter) {
   for (const char* text : kDefinitions) {
     const Filter original = filled(text);
@@ -141,6 +145,8 @@ BOOST_AUTO_TEST_CASE(every_flipped_bit_of_a_header_is_refused_or_makes_another_v
         p->fpr = 0;
         p->nulls = Nulls::distinct;
         p->layout = Layout::scattered;  // a slice of one line is the same in both
+        p->dice = Dice::hv;
+        p->slices2 = 0;
         for (const char* option : {"k", "p", "max", "gap"})
           for (unsigned i = 0; i < ops_of(original.header()).option_count; ++i)
             if (std::strcmp(ops_of(original.header()).options[i].name, option) == 0)

@@ -34,14 +34,21 @@ BOOST_AUTO_TEST_CASE(every_row_is_complete) {
       BOOST_TEST(ops->summary[0] != '\0');
       BOOST_TEST((ops->derive && ops->test && ops->insert && ops->check && ops->estimate &&
                   ops->fpr_bound));
+      // A kind whose keys can have several places divides its k bits among them.
+      const auto has_k = [&] {
+        for (unsigned i = 0; i < ops->option_count; ++i)
+          if (std::string(ops->options[i].name) == "k") return true;
+        return false;
+      };
+      BOOST_TEST((ops->put == nullptr || (has_k() && !ops->learns_from_repeats && !ops->erase)));
     }
 }
 
 BOOST_AUTO_TEST_CASE(options_have_slots_and_ranges_of_their_own) {
   for (const FilterOps* ops : kKinds) {
     std::set<unsigned> slots;
-    std::set<std::string> names = {"kind", "memory", "keys",   "fpr",
-                                   "seed", "nulls",  "slices", "layout"};
+    std::set<std::string> names = {"kind",   "memory", "keys",    "fpr",  "seed", "nulls",
+                                   "slices", "layout", "slicing", "dice", "k1",   "k2"};
     for (unsigned i = 0; i < ops->option_count; ++i) {
       const OptionSpec& option = ops->options[i];
       BOOST_TEST_CONTEXT(ops->name << " " << option.name) {

@@ -112,7 +112,7 @@ class Exact {
 };
 
 // How many fingerprints a filter can hold.
-std::uint64_t places(const Parameters& p) {
+std::uint64_t capacity(const Parameters& p) {
   const std::uint64_t length = option_value(p, "bucket");
   return p.slices * ((p.slice_bytes - sizeof(SliceState)) / 64) *
          (512 / (option_value(p, "bits") * length)) * length;
@@ -124,7 +124,7 @@ void compare(const char* definition) {
     Filter filter(definition);
     Plain reference(filter.parameters());
     std::mt19937_64 random(1);
-    const std::uint64_t universe = 2 * places(filter.parameters());
+    const std::uint64_t universe = 2 * capacity(filter.parameters());
     unsigned repeats = 0, erased = 0;
     for (unsigned i = 0; i < 20000; ++i) {
       const Element element =

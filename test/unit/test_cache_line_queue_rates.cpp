@@ -19,7 +19,7 @@ namespace {
 const FilterOps& ops() { return *find_ops(Kind::clq); }
 
 // How many fingerprints a filter can hold.
-std::uint64_t places(const Parameters& p) {
+std::uint64_t capacity(const Parameters& p) {
   const std::uint64_t length = option_value(p, "bucket");
   return p.slices * ((p.slice_bytes - sizeof(SliceState)) / 64) *
          (512 / (option_value(p, "bits") * length)) * length;
@@ -129,7 +129,7 @@ BOOST_AUTO_TEST_CASE(the_window_is_the_one_predicted) {
   const double window = window_keys(p, .01);
   BOOST_TEST(ops().fnr_at(p, window) <= .01);
   BOOST_TEST(ops().fnr_at(p, window + 2) > .01);
-  BOOST_TEST(std::fabs(window / static_cast<double>(places(p)) - .67) < .01);
+  BOOST_TEST(std::fabs(window / static_cast<double>(capacity(p)) - .67) < .01);
 }
 
 namespace {

@@ -24,7 +24,7 @@ BOOST_AUTO_TEST_SUITE(dynamic_quotient_filter)
 namespace {
 
 using quotient::locate;
-using quotient::Place;
+using quotient::RowEntry;
 
 // §5.1 on lists, one slice: the newest bucket of a row first, the least recently accessed row
 // first. Signatures and places are those of the filter; test_quotient_filter checks them.
@@ -33,7 +33,7 @@ class PlainDynamicFilter {
   PlainDynamicFilter(const Parameters& p, std::uint64_t random) : p_(p), random_(random) {}
 
   bool insert(const Element& element) {
-    const Place place = locate(p_, element);
+    const RowEntry place = locate(p_, element);
     const bool found = contains(place);
     if (!rows_[place.row].empty()) {
       order_.remove(place.row);
@@ -48,7 +48,7 @@ class PlainDynamicFilter {
   }
 
   bool erase(const Element& element) {
-    const Place place = locate(p_, element);
+    const RowEntry place = locate(p_, element);
     if (!contains(place)) return false;
     std::vector<std::uint64_t>& row = rows_[place.row];
     remove(place.row,
@@ -61,7 +61,7 @@ class PlainDynamicFilter {
   std::uint64_t used = 0;
 
  private:
-  bool contains(const Place& place) {
+  bool contains(const RowEntry& place) {
     const std::vector<std::uint64_t>& row = rows_[place.row];
     return std::find(row.begin(), row.end(), place.code) != row.end();
   }

@@ -24,7 +24,7 @@ BOOST_AUTO_TEST_SUITE(quotient_filter)
 
 namespace {
 
-using quotient::Place;
+using quotient::RowEntry;
 
 // A signature as the paper describes it, bit by bit.
 struct PlainSignature {
@@ -169,7 +169,7 @@ BOOST_AUTO_TEST_CASE(the_signature_of_the_papers_example) {
       parameters_of("sqf(memory=1kB, r=4, r_prime=2, buckets=1, p=8, fingerprint=integer)");
   BOOST_TEST(p.integer(quotient::kOmega) == 12u);
   BOOST_TEST(p.integer(quotient::kSliceRows) == 16u);
-  const Place place = quotient::locate(p, Element{0b10100111});
+  const RowEntry place = quotient::locate(p, Element{0b10100111});
   BOOST_TEST(place.row == 0b1010u);
   BOOST_TEST(place.code == 1u + 0b01 * 3 + 2);  // reduced remainder 01, two ones among the others
 }

@@ -72,7 +72,8 @@ constexpr unsigned kOptionCount = 6;
 extern const OptionSpec kOptions[kOptionCount];
 bool derive(Definition& definition, Problem& problem) noexcept;
 
-void prefetch(const Parameters& p, ConstSlice slice, const Element& element) noexcept;
+void prefetch(const Parameters& p, ConstSlice slice, const Element& element,
+              Prefetches& prefetches) noexcept;
 bool test(const Parameters& p, const ConstSlice& slice, const Element& element) noexcept;
 bool insert(const Parameters& p, const Slice& slice, const Element& element) noexcept;
 unsigned place(const Parameters& p, const ConstSlice& slice, const Element& element) noexcept;

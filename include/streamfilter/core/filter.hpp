@@ -2,6 +2,7 @@
 #pragma once
 
 #include "streamfilter/core/filter_ops.hpp"
+#include "streamfilter/core/placement.hpp"
 
 namespace streamfilter {
 
@@ -25,19 +26,34 @@ inline const FilterOps& ops_of(const Header* header) noexcept {
   return *find_ops(header->parameters.kind);
 }
 
-// These work on one slice of the block, the one that slice_of(hash) names.
-void prefetch(const Header* header, const Element& element) noexcept;
+// The part of `check` about one slice, number `index`; the parameters have passed check_header.
+bool check_slice(const Parameters& parameters, ConstSlice slice, std::uint32_t index,
+                 Problem& problem) noexcept;
+
+// These work on the slices of the block that place_of(hash, i) names, in turn. `test` stops at the
+// first place that says no.
+void prefetch(const Header* header, const Element& element, Prefetches& prefetches) noexcept;
 bool test(const Header* header, const Element& element) noexcept;
 bool insert(Header* header, const Element& element) noexcept;
 
-// `test`, and where the key was found, among the places_of_bucket(); kNoPlace if there are none.
+// `test`, and where the key was found, among the positions_of_bucket(); kNoPosition if there are none.
 bool test(const Header* header, const Element& element, unsigned& place) noexcept;
-unsigned places_of_bucket(const Parameters& parameters) noexcept;
+unsigned positions_of_bucket(const Parameters& parameters) noexcept;
 
 bool erase(Header* header, const Element& element) noexcept;
 
+// One place at a time, for hosts that lock each slice by itself. To insert a key: test its places;
+// if one says no, put it in all of them; count it in the slice of the first. Only where the key has
+// several places, that is k1 > 0.
+bool test_place(const Header* header, const Element& element, const Place& place) noexcept;
+void put_in_place(Header* header, const Element& element, const Place& place) noexcept;
+void count_arrival(Header* header, std::uint32_t slice, bool seen) noexcept;
+
 // Adds what slice `index` of `from` remembers to the same slice of `into`; both mergeable.
 void merge_slice(Header* into, const Header* from, std::uint32_t index) noexcept;
+
+// The same from the one slice that is there of another filter.
+void merge_slice(Header* into, ConstSlice from, std::uint32_t index) noexcept;
 
 // Checks that the two can be merged, then merges all slices.
 bool merge(Header* into, const Header* from, Problem& problem) noexcept;
@@ -50,10 +66,13 @@ struct Totals {
   std::uint64_t arrivals = 0;
   std::uint64_t novel = 0;
   Estimate estimate{};
+  // Of the slices added so far:
+  std::uint32_t slices = 0;
+  double place_fpr = 0;  // of the part that is being added
 };
 Totals totals(const Header* header) noexcept;
 
-// Accumulates one slice into sums over `slices` of them; `totals` calls it for each.
+// Accumulates one slice into sums over `slices` of them; `totals` calls it for each, in order.
 void add_slice(Totals& totals, const Parameters& parameters, ConstSlice slice) noexcept;
 
 // How many elements back a key is still remembered with at most `fnr` false negatives; infinity if

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "streamfilter/core/block.hpp"
+#include "streamfilter/core/prefetches.hpp"
 #include "streamfilter/core/stream.hpp"
 
 namespace streamfilter {
@@ -48,9 +49,9 @@ struct FilterOps {
   // Writes whatever an empty slice holds besides zeros. nullptr: nothing.
   void (*init)(const Parameters&, Slice) noexcept;
 
-  // Gets the memory that `test` and `insert` will need on its way into the cache, for callers that
-  // know their next keys. nullptr: nothing to gain.
-  void (*prefetch)(const Parameters&, ConstSlice, const Element&) noexcept;
+  // Adds the memory that `test` and `insert` will need, for callers that know their next keys.
+  // nullptr: nothing to gain.
+  void (*prefetch)(const Parameters&, ConstSlice, const Element&, Prefetches&) noexcept;
 
   // Was this key (probably) seen? Changes nothing.
   bool (*test)(const Parameters&, const ConstSlice&, const Element&) noexcept;
@@ -58,8 +59,8 @@ struct FilterOps {
   // Was it seen before? It is remembered now.
   bool (*insert)(const Parameters&, const Slice&, const Element&) noexcept;
 
-  // `added` was inserted, and `since` other keys after it; is it forgotten by the time of `present`,
-  // however much room there is? nullptr: never, for that reason.
+  // `added` was inserted, and `since` other keys after it; is it forgotten by the time of
+  // `present`, however much room there is? nullptr: never, for that reason.
   bool (*expired)(const Parameters&, const Element& added, const Element& present,
                   std::uint64_t since) noexcept;
 
@@ -85,16 +86,20 @@ struct FilterOps {
   // kind has no model of them.
   Prediction (*predict)(const Parameters&, const Stream&) noexcept;
 
+  // Puts a new key in one of its places, whatever the slice held before: Element.hash is the
+  // place's. nullptr: horizontal slices only (placement.hpp).
+  void (*put)(const Parameters&, Slice, const Element&) noexcept = nullptr;
+
   // For kinds with places in the order of last sight (tuning.hpp): how many a bucket has, up to
-  // kMostPlaces; 0 if these parameters keep another order. nullptr: never.
+  // kMostPositions; 0 if these parameters keep another order. nullptr: never.
   unsigned (*places)(const Parameters&) noexcept = nullptr;
 
-  // `test`, and the place where the key was found, 0 the front; kNoPlace if it was not.
+  // `test`, and the place where the key was found, 0 the front; kNoPosition if it was not.
   unsigned (*place)(const Parameters&, const ConstSlice&, const Element&) noexcept = nullptr;
 };
 
-constexpr unsigned kMostPlaces = 64;
-constexpr unsigned kNoPlace = ~0u;
+constexpr unsigned kMostPositions = 64;
+constexpr unsigned kNoPosition = ~0u;
 
 // The row of a kind; nullptr for Kind::automatic and unknown numbers.
 const FilterOps* find_ops(Kind kind) noexcept;

@@ -37,7 +37,12 @@ enum class Layout : std::uint8_t { scattered = 0, blocked = 1 };
 // What a NULL in a key means: `distinct` rows are never repeats and are not remembered.
 enum class Nulls : std::uint8_t { distinct = 0, not_distinct = 1 };
 
-constexpr unsigned kMaxWords = 48;
+// Which slices the bits of a key lie in: core/placement.hpp. `diced` is of two numbers of slices, S
+// and S2, in one of two orders.
+enum class Slicing : std::uint8_t { horizontal = 0, vertical = 1, diced = 2 };
+enum class Dice : std::uint8_t { hv = 0, vh = 1 };
+
+constexpr unsigned kMaxWords = 47;
 
 // Complete parameters; a part of the stored format. A kind keeps its own in `word`, by the slot
 // numbers of its option table; slots without an option hold derived numbers.
@@ -55,6 +60,10 @@ struct Parameters {
   double fpr;                 // false-positive rate asked for; 0: not given
   std::uint64_t seed;         // of the key hash
   std::uint64_t word[kMaxWords];
+  Slicing slicing;
+  Dice dice;
+  std::uint8_t k1, k2;    // places of a key, and its bits in each; 0, 0: one place, all of its bits
+  std::uint32_t slices2;  // diced: S2, where `slices` is S * S2; else 0
 
   std::uint64_t integer(unsigned slot) const noexcept { return word[slot]; }
   double real(unsigned slot) const noexcept {
@@ -107,6 +116,9 @@ struct Definition {
   bool layout_given = false;
   bool seed_given = false;
   bool nulls_given = false;
+  bool slicing_given = false;
+  bool dice_given = false;
+  bool places_given = false;     // k1 or k2
   const char* reason = nullptr;  // why `complete` has chosen the kind; nullptr: it was given
 
   bool has(unsigned slot) const noexcept { return given >> slot & 1; }
@@ -146,6 +158,9 @@ bool parse_size(const char* text, std::uint64_t& bytes) noexcept;
 
 // Prints a size in the largest unit that divides it. `size` of at least 32 is enough.
 void print_size(std::uint64_t bytes, char* buffer, std::size_t size) noexcept;
+
+// Prints the option `slices`: 'S', or 'S,S2' of a diced filter. `size` of at least 32 is enough.
+void print_slices(const Parameters& parameters, char* buffer, std::size_t size) noexcept;
 
 // Prints the value of one option of a kind as set_option reads it. Returns the length.
 std::size_t print_option(const Parameters& parameters, const OptionSpec& option, char* buffer,

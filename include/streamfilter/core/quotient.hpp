@@ -88,12 +88,12 @@ class Signatures {
 };
 
 // Where a key belongs in its slice.
-struct Place {
+struct RowEntry {
   std::uint64_t row;
   std::uint64_t code;
 };
 
-inline Place locate(const Parameters& p, const Element& element) noexcept {
+inline RowEntry locate(const Parameters& p, const Element& element) noexcept {
   const unsigned r = static_cast<unsigned>(p.integer(kR));
   const std::uint64_t rows = p.integer(kSliceRows);
   const Signatures signatures(p);

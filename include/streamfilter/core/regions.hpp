@@ -5,6 +5,7 @@
 
 #include "streamfilter/core/hash.hpp"
 #include "streamfilter/core/parameters.hpp"
+#include "streamfilter/core/prefetches.hpp"
 
 namespace streamfilter {
 
@@ -33,14 +34,13 @@ inline void find_cells(const Parameters& p, std::uint64_t hash, unsigned k, std:
     while (std::find(at, at + i, at[i]) != at + i) at[i] = at[i] + 1 < m ? at[i] + 1 : 0;
 }
 
-// Gets the k cells of a key, of `bits` bits each, on their way into the cache. Compilers take a
-// function that only prefetches for one without effect and drop calls of it: so it must be inlined.
-[[gnu::always_inline]] inline void prefetch_cells(const Parameters& p, const unsigned char* body, std::uint64_t bytes,
-                           std::uint64_t hash, unsigned k, std::uint64_t m,
-                           std::uint64_t bits) noexcept {
+// Adds the k cells of a key, of `bits` bits each, to what is to be fetched.
+inline void prefetch_cells(const Parameters& p, const unsigned char* body, std::uint64_t bytes,
+                           std::uint64_t hash, unsigned k, std::uint64_t m, std::uint64_t bits,
+                           Prefetches& prefetches) noexcept {
   const unsigned char* region = body + region_start(p, bytes, hash);
-  if (p.layout == Layout::blocked) return __builtin_prefetch(region);
-  for (unsigned i = 0; i < k; ++i) __builtin_prefetch(region + position(hash, i, m) * bits / 8);
+  if (p.layout == Layout::blocked) return prefetches.add(region);
+  for (unsigned i = 0; i < k; ++i) prefetches.add(region + position(hash, i, m) * bits / 8);
 }
 
 }  // namespace streamfilter

@@ -16,7 +16,7 @@ namespace streamfilter {
 // What a filter has answered.
 struct Answers {
   const std::uint64_t* hits;  // by place
-  unsigned places;            // of a bucket, 1 … kMostPlaces
+  unsigned places;            // of a bucket, 1 … kMostPositions
   std::uint64_t misses;       // reported as new
   double fpr;                 // of the filter as it is now; the same at every place
 };
@@ -59,7 +59,7 @@ class Tuning {
 
   unsigned places_;
   double fpr_;
-  double hits_[kTails][kReach * kMostPlaces];  // by place, without false positives
+  double hits_[kTails][kReach * kMostPositions];  // by place, without false positives
   double seen_;                                // all hits in a place that there is
   double lag_[kLags], weight_[kLags];          // lags in others per bucket, repeats of each
 };

@@ -98,6 +98,24 @@ extern "C" {
 #define SF_IS_OWNER_OF_RELATION(relid, user) pg_class_ownercheck(relid, user)
 #endif
 
+// Names in text, which raise what is wrong with them.
+#if PG_VERSION_NUM >= 160000
+#define SF_PARSE_TYPE_STRING(text, type, typmod) \
+  static_cast<void>(parseTypeString(text, type, typmod, nullptr))
+#define SF_STRING_TO_QUALIFIED_NAME_LIST(text) stringToQualifiedNameList(text, nullptr)
+#else
+#define SF_PARSE_TYPE_STRING(text, type, typmod) parseTypeString(text, type, typmod, false)
+#define SF_STRING_TO_QUALIFIED_NAME_LIST(text) stringToQualifiedNameList(text)
+#endif
+
+// Rights on a foreign server.
+#if PG_VERSION_NUM >= 160000
+#define SF_SERVER_ACLCHECK(server, user, right) \
+  object_aclcheck(ForeignServerRelationId, server, user, right)
+#else
+#define SF_SERVER_ACLCHECK(server, user, right) pg_foreign_server_aclcheck(server, user, right)
+#endif
+
 // The oldest transaction that the commit log still knows.
 #if PG_VERSION_NUM >= 170000
 #define SF_OLDEST_CLOG_XID (TransamVariables->oldestClogXid)

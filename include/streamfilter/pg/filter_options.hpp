@@ -1,8 +1,9 @@
-// The OPTIONS (…) of foreign servers, filters and their columns.
+// The OPTIONS (…) of filters and their columns.
 #pragma once
 
 #include "streamfilter/pg/filter_relation.hpp"
 
+struct DefElem;
 struct List;
 
 namespace streamfilter::pg {
@@ -12,10 +13,13 @@ namespace streamfilter::pg {
 // unknown option, 22023 for bad values and promises that cannot be kept.
 Definition read_table_options(List* options, HostOptions* host);
 
+// The names in option servers (char*), NIL if it is not given. Raises 22023.
+List* read_server_names(const HostOptions* host);
+
 // The role of a column.
 Role read_column_options(List* options);
 
-// Option memory_limit of a server in bytes; PG_UINT64_MAX if there is none.
-uint64 read_memory_limit(List* options);
+// Raises HV00D: the option is none of a thing of this sort; `valid` lists those that are.
+[[noreturn]] void raise_unknown_option(const DefElem* option, const char* of, const char* valid);
 
 }  // namespace streamfilter::pg

@@ -2,6 +2,7 @@
 // size in shared memory. It says of a key only who added it: 16 bytes an entry.
 #pragma once
 
+#include "streamfilter/core/prefetches.hpp"
 #include "streamfilter/pg/shared_state.hpp"
 
 namespace streamfilter::pg {
@@ -29,6 +30,9 @@ struct InFlightPart;
 InFlightPart* part_of(InFlightTag tag);
 LWLock* lock_of(InFlightPart* part);
 
+// Adds the place where a key would be to what is to be fetched.
+void prefetch_in_flight(InFlightTag tag, Prefetches& prefetches);
+
 // May be asked without the lock: a transaction whose key is missed by that has begun to add it
 // later, or has already moved it into the filter.
 bool is_empty_part(const InFlightPart* part);
@@ -45,8 +49,13 @@ bool add_in_flight(InFlightPart* part, InFlightTag tag, Owner owner, uint32 own)
 // Gives the entry of a key that is there to another owner.
 void take_over(InFlightPart* part, InFlightTag tag, Owner owner);
 
-// Removes a key if it still is the owner's. Takes the part's lock.
-void remove_in_flight(InFlightTag tag, Owner owner);
+// Removes those of the keys that still are their owners'. Takes the locks of their parts, one by one.
+struct InFlightKey {
+  InFlightTag tag;
+  Owner owner;
+};
+constexpr uint32 kMostRemoved = 512;  // at once
+void remove_in_flight(const InFlightKey* keys, uint32 count);
 
 // Waits until everyone who held the lock of a part when this was called has let go of it.
 void pass_all_parts();

@@ -30,6 +30,11 @@ void init_key_call(KeyCall* call, const char* function, const Oid* types, int co
 // of values, and what use_filter and make_coercion raise.
 void begin_key_call(KeyCall* call, Oid relid, Use use);
 
+// The call of the running function, which takes the filter first and then the values, kept in fn_extra
+// and ready to use. Raises 22004 for a NULL filter, 0A000 for a VARIADIC array, and as begin_key_call.
+KeyCall* key_call_site(FunctionCallInfo fcinfo, Use use, const char* function,
+                       bool may_leave_out_roles);
+
 // The element that the values stand for. False: its key is NULL. Needs begin_key_call.
 bool read_key(KeyCall* call, const NullableDatum* values, Element* element);
 

@@ -67,8 +67,10 @@ LogEntry* append_change(KeyLog* log, Change change, const Element& element);
 // Takes the last change back. Cannot fail.
 void undo_change(KeyLog* log);
 
-// Gets the place where the key would be into the cache.
-void prefetch_change(const KeyLog* log, uint64 hash);
+// Adds the place of the index where the key would be to what is to be fetched; then, when that has come,
+// the change that it probably leads to.
+void prefetch_place(const KeyLog* log, uint64 hash, Prefetches& prefetches);
+void prefetch_change(const KeyLog* log, uint64 hash, Prefetches& prefetches);
 
 // The last change of a key; kNoEntry: none.
 uint32 find_change(const KeyLog* log, uint64 hash);
@@ -76,9 +78,17 @@ uint32 find_change(const KeyLog* log, uint64 hash);
 LogEntry* entry_at(const KeyLog* log, uint32 position);
 Element element_at(const KeyLog* log, uint32 position);
 
-// The value of a change `merge`.
-inline const Header* merged_value(const LogEntry* entry) {
-  return reinterpret_cast<const Header*>(static_cast<uintptr_t>(entry->hash));
+constexpr int64 kAllSlices = -1;
+
+// What a change `merge` merges in: a filter, or one slice of it.
+struct alignas(8) MergedValue {
+  int64 slice;  // the only one that follows the header; or kAllSlices
+
+  const Header* header() const { return reinterpret_cast<const Header*>(this + 1); }
+};
+
+inline MergedValue* merged_value(const LogEntry* entry) {
+  return reinterpret_cast<MergedValue*>(static_cast<uintptr_t>(entry->hash));
 }
 
 }  // namespace streamfilter::pg

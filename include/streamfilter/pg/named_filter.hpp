@@ -8,6 +8,17 @@
 
 namespace streamfilter::pg {
 
+struct NamedFilter;
+
+// A filter's place in a tree of filters.
+struct TreeNode {
+  NamedFilter* parent;  // nullptr: it is the root
+  NamedFilter** children;
+  int child_count;
+  bool searched;   // a node below tests matches here top-down, so keys must come in below
+  uint64 checked;  // the version of the parent that it was found to fit
+};
+
 // One per relation and backend, never freed; what it points to is replaced when the relation
 // changes. Callers keep the NamedFilter*, not what is behind it, from call to call, and call
 // use_filter first each time.
@@ -16,8 +27,10 @@ struct NamedFilter {
   uint64 version;  // changes whenever `relation` and `hashers` are replaced
   const FilterRelation* relation;
   TypeHasher** hashers;  // one per key column
+  TreeNode* tree;        // nullptr: it is in no tree
   FilterSlot* slot;      // nullptr until the filter is used for more than its definition
   Header* header;
+  struct RemoteFilter* remote;  // instead of these two, where the state is on other servers
   KeyRule rule;
 
   // The rest is private to named_filter.cpp.
@@ -29,8 +42,9 @@ struct NamedFilter {
   AclMode checked_rights;
   uint64 slot_generation;
   uint64 tested, accepted, discarded;  // not yet added to the slot's counters
-  uint32 hits[kMostPlaces];            // the same, by place
-  uint64 hit_places;                   // the places that have any, as bits
+  uint32 found_at[kMostPositions];        // repeats, by place
+  uint64 found_places;                 // the places that have any, as bits
+  uint64 accesses, hits;               // likewise
   NamedFilter* next_dirty;
   bool dirty;
 };
@@ -66,8 +80,13 @@ inline bool hash_filter_key(const NamedFilter* filter, const Datum* values, cons
 void count_judged(NamedFilter* filter, bool seen);
 void count_tested(NamedFilter* filter);
 
+// Raises 0A000 if the state of the filter is on another server; `what` cannot be done there.
+void require_local(const NamedFilter* filter, const char* what);
 // Counts, for a key that is being judged, where the filter found it.
-void count_hit(NamedFilter* filter, unsigned place);
+void count_found(NamedFilter* filter, unsigned place);
+// Count that a walk through a tree has come to this node, or ended here with a repeat.
+void count_access(NamedFilter* filter);
+void count_hit(NamedFilter* filter);
 
 // Adds what this backend has counted to the counters in shared memory.
 void flush_counters();

@@ -1,0 +1,84 @@
+
+-- ---- slices of filters on other servers ------------------------------------------------------------
+-- Called by the servers whose filters have slices here, with the hashes of keys.
+
+CREATE FUNCTION streamfilter_hashes_define(schema_name text, table_name text, wanted text,
+  conflict text, persistence text, producer text, OUT definition text, OUT made boolean)
+LANGUAGE C VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME';
+COMMENT ON FUNCTION streamfilter_hashes_define(text, text, text, text, text, text)
+IS 'makes the relation that holds slices of a filter on another server, unless it is there';
+
+CREATE FUNCTION streamfilter_hashes_test(filter regclass, hashes bigint[],
+  times bigint[] DEFAULT NULL, importances double precision[] DEFAULT NULL) RETURNS boolean[]
+LANGUAGE C VOLATILE PARALLEL RESTRICTED
+AS 'MODULE_PATHNAME';
+COMMENT ON FUNCTION streamfilter_hashes_test(regclass, bigint[], bigint[], double precision[])
+IS 'was each hash seen before? nothing is remembered';
+
+CREATE FUNCTION streamfilter_hashes_seen(filter regclass, hashes bigint[],
+  times bigint[] DEFAULT NULL, importances double precision[] DEFAULT NULL) RETURNS boolean[]
+LANGUAGE C VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME';
+COMMENT ON FUNCTION streamfilter_hashes_seen(regclass, bigint[], bigint[], double precision[])
+IS 'was each hash seen before? it is remembered now';
+
+CREATE FUNCTION streamfilter_hashes_claim(filter regclass, hashes bigint[],
+  times bigint[] DEFAULT NULL, importances double precision[] DEFAULT NULL) RETURNS boolean[]
+LANGUAGE C VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME';
+COMMENT ON FUNCTION streamfilter_hashes_claim(regclass, bigint[], bigint[], double precision[])
+IS 'the same for one of several parts of a key: nobody else adds it until the transaction ends';
+
+CREATE FUNCTION streamfilter_hashes_put(filter regclass, hashes bigint[],
+  times bigint[] DEFAULT NULL, importances double precision[] DEFAULT NULL) RETURNS boolean[]
+LANGUAGE C VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME';
+COMMENT ON FUNCTION streamfilter_hashes_put(regclass, bigint[], bigint[], double precision[])
+IS 'the same for the other parts of a key that is claimed';
+
+CREATE FUNCTION streamfilter_hashes_erase(filter regclass, hashes bigint[],
+  times bigint[] DEFAULT NULL, importances double precision[] DEFAULT NULL) RETURNS boolean[]
+LANGUAGE C VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME';
+COMMENT ON FUNCTION streamfilter_hashes_erase(regclass, bigint[], bigint[], double precision[])
+IS 'was each hash there? it is forgotten now';
+
+CREATE FUNCTION streamfilter_slice_stats(filter oid, OUT slice int, OUT server text,
+  OUT lost boolean, OUT lost_since timestamptz, OUT answered bigint, OUT unanswered bigint,
+  OUT messages bigint, OUT bytes_sent bigint, OUT bytes_received bigint) RETURNS SETOF record
+LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED ROWS 16
+AS 'MODULE_PATHNAME';
+COMMENT ON FUNCTION streamfilter_slice_stats(oid)
+IS 'the rows of a filter in the view streamfilter_slices';
+
+CREATE VIEW streamfilter_slices AS
+SELECT ft.ftrelid::regclass AS filter, slice.*
+FROM pg_foreign_table ft
+JOIN pg_foreign_server s ON s.oid = ft.ftserver
+JOIN pg_foreign_data_wrapper w ON w.oid = s.srvfdw
+JOIN pg_proc handler ON handler.oid = w.fdwhandler AND handler.prosrc = 'streamfilter_fdw_handler'
+CROSS JOIN LATERAL streamfilter_slice_stats(ft.ftrelid) AS slice;
+COMMENT ON VIEW streamfilter_slices
+IS 'the slices of filters on other servers: where they are, what they have done, whether they are lost';
+GRANT SELECT ON streamfilter_slices TO PUBLIC;
+
+CREATE FUNCTION streamfilter_save() RETURNS void
+LANGUAGE sql VOLATILE PARALLEL UNSAFE
+BEGIN ATOMIC
+  SELECT count(streamfilter_save(s.filter))
+  FROM streamfilter_stats s JOIN pg_catalog.pg_class c ON c.oid = s.filter
+  WHERE pg_catalog.pg_has_role(c.relowner, 'USAGE')
+    AND NOT EXISTS (SELECT FROM streamfilter_slices l WHERE l.filter = s.filter);
+END;
+COMMENT ON FUNCTION streamfilter_save()
+IS 'saves the state of all logged filters of the current user that is on this server now';
+
+CREATE FUNCTION streamfilter_slices_needed(lost int, places int DEFAULT 1,
+  max_fpr double precision DEFAULT NULL, fpr double precision DEFAULT 0,
+  max_fnr double precision DEFAULT NULL) RETURNS bigint
+LANGUAGE C IMMUTABLE PARALLEL SAFE
+AS 'MODULE_PATHNAME';
+COMMENT ON FUNCTION streamfilter_slices_needed(int, int, double precision, double precision,
+  double precision)
+IS 'how many slices keep a rate of false positives, or of false negatives, while some are lost';

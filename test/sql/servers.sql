@@ -1,0 +1,108 @@
+-- Options of filters on other servers. Nothing here connects; test/t/050 and 051 do.
+CREATE SCHEMA servers;
+SET search_path = servers, public;
+
+-- Servers and user mappings.
+CREATE SERVER one FOREIGN DATA WRAPPER streamfilter
+  OPTIONS (host 'one.invalid', port '5433', dbname 'events', connect_timeout '2s', timeout '500');
+CREATE SERVER two FOREIGN DATA WRAPPER streamfilter OPTIONS (host 'two.invalid', sslmode 'require');
+CREATE SERVER here FOREIGN DATA WRAPPER streamfilter OPTIONS (memory_limit '1MB');
+CREATE SERVER bad FOREIGN DATA WRAPPER streamfilter OPTIONS (hots 'one');
+CREATE SERVER bad FOREIGN DATA WRAPPER streamfilter OPTIONS (host 'one', port 'x');
+CREATE SERVER bad FOREIGN DATA WRAPPER streamfilter OPTIONS (host 'one', port '70000');
+CREATE SERVER bad FOREIGN DATA WRAPPER streamfilter OPTIONS (host 'one', timeout '0');
+CREATE SERVER bad FOREIGN DATA WRAPPER streamfilter OPTIONS (host 'one', timeout '2 hours');
+CREATE SERVER bad FOREIGN DATA WRAPPER streamfilter OPTIONS (host 'one', timeout 'soon');
+CREATE SERVER bad FOREIGN DATA WRAPPER streamfilter OPTIONS (host 'one', password 'secret');
+ALTER SERVER one OPTIONS (SET connect_timeout '1 d');
+CREATE USER MAPPING FOR CURRENT_USER SERVER one OPTIONS (user 'me', password 'secret');
+CREATE USER MAPPING FOR CURRENT_USER SERVER two OPTIONS (host 'two');
+
+-- Filters.
+CREATE FOREIGN TABLE f (id int) SERVER one OPTIONS (kind 'bloom', memory '1MB', k '4');
+CREATE FOREIGN TABLE g (id int) SERVER streamfilter
+  OPTIONS (servers 'one, two', kind 'bloom', memory '1MB', k '4', slicing 'vertical',
+           probe 'pipelined', lost_slice 'votes:3');
+EXPLAIN (COSTS OFF) INSERT INTO g VALUES (1);
+EXPLAIN (COSTS OFF) SELECT * FROM f WHERE id = 1;
+SELECT slice, server, lost, answered FROM streamfilter_slices WHERE filter = 'g'::regclass AND slice < 2
+ORDER BY slice;
+SELECT count(*) % 2 AS rest FROM streamfilter_slices WHERE filter = 'g'::regclass;
+SELECT kind, memory, tested, fill, created FROM streamfilter_stats WHERE filter = 'f'::regclass;
+CREATE FOREIGN TABLE bad (id int) SERVER one OPTIONS (servers 'two', kind 'sbf');
+CREATE FOREIGN TABLE bad (id int) SERVER streamfilter OPTIONS (servers 'three', kind 'sbf');
+CREATE FOREIGN TABLE bad (id int) SERVER streamfilter OPTIONS (servers 'one,here', kind 'sbf');
+CREATE FOREIGN TABLE bad (id int) SERVER streamfilter OPTIONS (servers 'one,one', kind 'sbf');
+CREATE FOREIGN TABLE bad (id int) SERVER streamfilter OPTIONS (servers 'one,,', kind 'sbf');
+CREATE FOREIGN TABLE bad (id int) SERVER streamfilter OPTIONS (servers 'one,two', kind 'sbf', slices '1');
+CREATE FOREIGN TABLE bad (id int) SERVER streamfilter
+  OPTIONS (servers 'one,two', kind 'sqf', fingerprint 'integer', memory '1MB', keys '100000');
+CREATE FOREIGN TABLE bad (id int) SERVER streamfilter
+  OPTIONS (servers 'one,two', kind 'timer', window '1 hour', keys '1000', slicing 'vertical');
+CREATE FOREIGN TABLE bad (id int) SERVER one OPTIONS (kind 'sbf', probe 'both');
+CREATE FOREIGN TABLE bad (id int) SERVER one OPTIONS (kind 'sbf', lost_slice 'new');
+CREATE FOREIGN TABLE bad (id int) SERVER one OPTIONS (kind 'sbf', lost_slice 'votes');
+CREATE FOREIGN TABLE bad (id int) SERVER one OPTIONS (kind 'sbf', lost_slice 'votes:0');
+CREATE FOREIGN TABLE bad (id int) SERVER one OPTIONS (kind 'sbf', lost_slice 'hybrid:x');
+CREATE FOREIGN TABLE bad (id int) SERVER one OPTIONS (kind 'sbf', lost_slice 'distinct');
+CREATE FOREIGN TABLE child (id int) SERVER one OPTIONS (kind 'bloom', memory '1MB', k '4', parent 'f');
+DROP FOREIGN TABLE bad;
+IMPORT FOREIGN SCHEMA public FROM SERVER here INTO servers;
+
+-- The filter's owner connects: without USAGE on a server it is no place for filters.
+CREATE ROLE servers_user;
+GRANT USAGE ON FOREIGN SERVER streamfilter TO servers_user;
+GRANT USAGE, CREATE ON SCHEMA servers TO servers_user;
+SET ROLE servers_user;
+CREATE FOREIGN TABLE of_user (id int) SERVER streamfilter
+  OPTIONS (servers 'one,two', kind 'bloom', memory '1MB', k '4');
+RESET ROLE;
+GRANT USAGE ON FOREIGN SERVER one, two TO servers_user;
+CREATE USER MAPPING FOR servers_user SERVER one OPTIONS (user 'me');
+SET ROLE servers_user;
+CREATE FOREIGN TABLE of_user (id int) SERVER one OPTIONS (kind 'bloom', memory '1MB', k '4');
+SELECT streamfilter_seen('of_user', 1);
+RESET ROLE;
+
+-- Filters depend on their servers, also after a change.
+DROP SERVER two;
+ALTER FOREIGN TABLE g OPTIONS (SET servers 'one');
+DROP SERVER two;
+
+-- The functions that other servers call.
+CREATE FOREIGN TABLE own (hash bigint) SERVER streamfilter OPTIONS (kind 'bloom', memory '64kB', k '4');
+SELECT streamfilter_hashes_seen('own', '{1,2,1}'), streamfilter_hashes_test('own', '{1,2,3}');
+SELECT streamfilter_hashes_claim('own', '{1,4}'), streamfilter_hashes_put('own', '{4,5,5}');
+SELECT streamfilter_hashes_test('own', '{}'), streamfilter_hashes_test('own', '{4,5}');
+SELECT streamfilter_hashes_seen('own', '{1,NULL}');
+SELECT streamfilter_hashes_seen('own', '{1,2}', times => '{1}');
+SELECT streamfilter_hashes_seen('f', '{1}');
+SELECT streamfilter_hashes_erase('own', '{1}');
+SELECT * FROM streamfilter_hashes_define('servers', 'own', NULL, NULL, NULL, NULL);
+SELECT * FROM streamfilter_hashes_define('servers', 'none', NULL, NULL, NULL, NULL);
+SELECT * FROM streamfilter_hashes_define('servers', 'made', 'bloom(memory=64kB, seed=7, k=4)', 'wait',
+                                         'unlogged', '{}');
+SELECT * FROM streamfilter_hashes_define('servers', 'made', 'sbf(memory=1MB)', 'wait', 'logged', '{}');
+SELECT ftoptions FROM pg_foreign_table WHERE ftrelid = 'made'::regclass;
+SELECT * FROM streamfilter_hashes_define('servers', 'bad', 'bloom(k=4) OPTIONS (x', NULL, NULL, '{}');
+SELECT * FROM streamfilter_hashes_define('servers', 'bad', 'bloom(k=4', NULL, NULL, '{}');
+SET ROLE servers_user;
+SELECT streamfilter_hashes_seen('own', '{1}');
+SELECT streamfilter_hashes_test('own', '{1}');
+SELECT streamfilter_hashes_erase('own', '{1}');
+RESET ROLE;
+
+-- Definition 3. The figures of the text: max. 0.15, 4 lost, k = 4, a filter with fpr 0.02.
+SELECT streamfilter_slices_needed(4, max_fpr => 0.15, fpr => 0.02) AS horizontal,
+       streamfilter_slices_needed(4, 4, max_fpr => 0.15, fpr => 0.02) AS vertical,
+       streamfilter_slices_needed(1, max_fnr => 0.05) AS horizontal_fnr,
+       streamfilter_slices_needed(1, 4, max_fnr => 0.05) AS vertical_fnr;
+SELECT streamfilter_slices_needed(1, max_fpr => 0.01, fpr => 0.02);
+SELECT streamfilter_slices_needed(1);
+SELECT streamfilter_slices_needed(0, max_fnr => 0.1);
+SELECT streamfilter_slices_needed(1, max_fnr => 1.5);
+
+DROP SCHEMA servers CASCADE;
+DROP SERVER one, here CASCADE;
+REVOKE USAGE ON FOREIGN SERVER streamfilter FROM servers_user;
+DROP ROLE servers_user;

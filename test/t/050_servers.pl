@@ -1,0 +1,276 @@
+# Filters on other servers: their state, transactions, errors, and producers on two sides.
+use strict;
+use warnings;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $limit = $PostgreSQL::Test::Utils::timeout_default;
+
+sub start_node
+{
+	my ($name) = @_;
+	my $node = PostgreSQL::Test::Cluster->new($name);
+	$node->init;
+	$node->append_conf('postgresql.conf', q{
+		shared_preload_libraries = 'streamfilter'
+		streamfilter.shared_memory = '32MB'
+		max_prepared_transactions = 2
+		autovacuum = off});
+	$node->start;
+	$node->safe_psql('postgres', 'CREATE EXTENSION streamfilter');
+	return $node;
+}
+
+my %holder = map { $_ => start_node($_) } qw(a b);
+my $node = start_node('producer');
+
+sub server_sql
+{
+	my ($name, $holder, $options) = @_;
+	return sprintf(
+		q{CREATE SERVER %s FOREIGN DATA WRAPPER streamfilter
+		  OPTIONS (host '%s', port '%d', dbname 'postgres', connect_timeout '1s', timeout '%s');
+		  CREATE USER MAPPING FOR CURRENT_USER SERVER %s;},
+		$name, $holder->host, $holder->port, $options // '4s', $name);
+}
+
+my $servers = server_sql('a', $holder{a}) . server_sql('b', $holder{b});
+$node->safe_psql('postgres', $servers);
+$node->safe_psql('postgres', 'CREATE DATABASE other');
+$node->safe_psql('other', 'CREATE EXTENSION streamfilter');
+
+sub sql   { return $node->safe_psql('postgres', $_[0]); }
+sub other { return $node->safe_psql('other',    $_[0]); }
+
+# What the holders say of a filter: accepted, rolled back, in flight.
+sub held
+{
+	my ($filter) = @_;
+	my @sums = (0, 0, 0);
+	for my $holder (values %holder)
+	{
+		my @counts = split /\|/, $holder->safe_psql('postgres',
+			"SELECT accepted, rolled_back, in_flight FROM streamfilter_stats
+			 WHERE filter::text = '$filter'");
+		$sums[$_] += $counts[$_] // 0 for 0 .. 2;
+	}
+	return join '|', @sums;
+}
+
+# ---- one server ------------------------------------------------------------------------------------
+
+sql(q{CREATE FOREIGN TABLE single (id int, url text) SERVER a
+        OPTIONS (kind 'bloom', memory '512kB', k '10')});
+is(sql(q{SELECT streamfilter_seen('single', 1, 'x'), streamfilter_seen('single', 1, 'x'),
+                streamfilter_test('single', 2, 'x')}), 'f|t|f', 'seen and test');
+is(sql(q{SELECT streamfilter_test('single', 1, 'x')}), 't', 'remembered after the commit');
+is(sql(q{SELECT * FROM single WHERE id = 1 AND url = 'x'}), '1|x', 'SELECT by key');
+is($holder{a}->safe_psql('postgres',
+		q{SELECT attname, atttypid::regtype FROM pg_attribute
+		  WHERE attrelid = 'single'::regclass AND attnum > 0}),
+	'hash|bigint', 'only hashes are on the other server');
+is(sql(q{SELECT tested, accepted, discarded, memory, fill IS NULL FROM streamfilter_stats
+         WHERE filter = 'single'::regclass}), '5|1|1|524288|t', 'statistics of the producer');
+like(sql('EXPLAIN INSERT INTO single VALUES (1)'), qr/Servers: a/, 'EXPLAIN names the server');
+
+# Kinds that learn of time and importance get them.
+sql(q{CREATE FOREIGN TABLE timed (id int, at timestamptz OPTIONS (role 'time')) SERVER b
+        OPTIONS (kind 'timer', memory '256kB', window '10 minutes', keys '1000')});
+is(sql(q{SELECT streamfilter_seen('timed', 1, '2026-01-01 00:00Z'),
+                streamfilter_seen('timed', 1, '2026-01-01 00:09Z'),
+                streamfilter_seen('timed', 1, '2026-01-01 00:30Z')}),
+	'f|t|f', 'the time of a row travels');
+
+# ---- several servers -------------------------------------------------------------------------------
+
+my %filters = (
+	horizontal => q{slicing 'horizontal', slices '6'},
+	vertical   => q{slicing 'vertical', slices '6'},
+	pipelined  => q{slicing 'vertical', slices '6', probe 'pipelined'},
+	diced      => q{slicing 'diced', slices '3,2'},
+	places     => q{k1 '5', k2 '2', slices '6'});
+for my $name (sort keys %filters)
+{
+	sql(qq{CREATE FOREIGN TABLE $name (id int) SERVER streamfilter
+	         OPTIONS (servers 'a,b', kind 'bloom', memory '512kB', k '10', $filters{$name});
+	       CREATE TABLE rows_$name (id int);
+	       CREATE TRIGGER zz BEFORE INSERT ON rows_$name
+	         FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('$name');});
+	# 512 kB for 3000 keys: k = 10 gives less than 1e-16 false positives a key.
+	is(sql(qq{WITH a AS (INSERT INTO $name SELECT i / 2 FROM generate_series(0, 3999) i RETURNING 1)
+	          SELECT count(*) FROM a}), 2000, "$name: row by row, of repeats one is new");
+	$node->safe_psql('postgres', "INSERT INTO $name SELECT i / 2 FROM generate_series(0, 5999) i");
+	is(sql("SELECT accepted, discarded FROM streamfilter_stats WHERE filter::text = '$name'"),
+		'3000|7000', "$name: in batches as well");
+	is(sql(qq{SELECT count(*) FILTER (WHERE i < 3000 AND streamfilter_test('$name', i)),
+	                 count(*) FILTER (WHERE i >= 3000 AND streamfilter_test('$name', i))
+	          FROM generate_series(2900, 3099) i}), '100|0', "$name: test");
+}
+is(sql(q{SELECT count(DISTINCT server), count(*), bool_or(lost), sum(answered) > 0
+         FROM streamfilter_slices WHERE filter = 'horizontal'::regclass}),
+	'2|6|f|t', 'view of slices');
+my ($parallel, $in_turn) = map {
+	sql("SELECT sum(answered) FROM streamfilter_slices WHERE filter::text = '$_'");
+} qw(vertical pipelined);
+cmp_ok($in_turn, '<', $parallel, 'a pipelined probe asks fewer places');
+
+# ---- transactions ----------------------------------------------------------------------------------
+
+for my $name (qw(horizontal vertical))
+{
+	my $held = held($name);
+	sql(qq{
+		BEGIN;
+		INSERT INTO rows_$name SELECT i FROM generate_series(10001, 10010) i;
+		SAVEPOINT s;
+		INSERT INTO rows_$name SELECT i FROM generate_series(10011, 10020) i;
+		ROLLBACK TO s;
+		INSERT INTO rows_$name SELECT i FROM generate_series(10011, 10012) i;
+		SAVEPOINT s;
+		INSERT INTO rows_$name SELECT i FROM generate_series(10013, 10014) i;
+		RELEASE s;
+		SAVEPOINT s;
+		INSERT INTO rows_$name SELECT i FROM generate_series(10015, 10016) i;
+		ROLLBACK TO s;
+		COMMIT;});
+	is(sql(qq{SELECT count(*), count(*) FILTER (WHERE streamfilter_test('$name', i)), (SELECT count(*) FROM rows_$name)
+	          FROM generate_series(10001, 10020) i
+	          WHERE streamfilter_test('$name', i) = (i <= 10014)}),
+		'20|14|14', "$name: savepoints are followed");
+	sql(qq{BEGIN; INSERT INTO $name SELECT i FROM generate_series(20001, 20600) i; ROLLBACK;});
+	is(sql("SELECT count(*) FROM generate_series(20001, 20600) i WHERE streamfilter_test('$name', i)"),
+		0, "$name: a rollback leaves nothing");
+	sql(qq{DO \$\$ BEGIN
+	         INSERT INTO rows_$name VALUES (30001);
+	         BEGIN
+	           INSERT INTO rows_$name VALUES (30002), (30003);
+	           PERFORM 1 / 0;
+	         EXCEPTION WHEN division_by_zero THEN NULL;
+	         END;
+	         INSERT INTO rows_$name VALUES (30003);
+	       END \$\$});
+	is(sql("SELECT array_agg(i) FROM generate_series(30000, 30004) i WHERE streamfilter_test('$name', i)"),
+		'{30001,30003}', "$name: exceptions are followed");
+	like(held($name), qr/\|0$/, "$name: nothing stays in flight");
+}
+my ($ret, $out, $err) = $node->psql('postgres',
+	q{BEGIN; INSERT INTO horizontal VALUES (40001); PREPARE TRANSACTION 'x'});
+like($err, qr/cannot PREPARE a transaction that has changed filters on other servers/, 'PREPARE is refused');
+is(sql(q{SELECT streamfilter_test('horizontal', 40001)}), 'f', 'and nothing remembered');
+sql('TRUNCATE diced');
+is(sql(q{SELECT count(*) FROM generate_series(1, 100) i WHERE streamfilter_test('diced', i)}), 0, 'TRUNCATE');
+for my $what (q{streamfilter_save('horizontal')}, q{streamfilter_value('horizontal')})
+{
+	($ret, $out, $err) = $node->psql('postgres', "SELECT $what");
+	like($err, qr/HINT:  Use it there/, "$what is refused with a hint");
+}
+
+# ---- a second producer -----------------------------------------------------------------------------
+
+($ret, $out, $err) = $node->psql('other',
+	server_sql('first', $holder{a}) . 'IMPORT FOREIGN SCHEMA public FROM SERVER first INTO public');
+like($err, qr/has slices on a server that is not known here/, 'IMPORT names servers that are missing');
+like($err, qr/HINT:  CREATE SERVER b FOREIGN DATA WRAPPER streamfilter OPTIONS \(dbname 'postgres', host '/,
+	'and where they are');
+other(server_sql('b', $holder{b})
+	  . 'IMPORT FOREIGN SCHEMA public EXCEPT (timed) FROM SERVER first INTO public');
+is(other(q{SELECT string_agg(format_type(atttypid, atttypmod), ',' ORDER BY attnum) FROM pg_attribute
+           WHERE attrelid = 'single'::regclass AND attnum > 0}), 'integer,text', 'columns are those of the producer');
+is(other(q{SELECT streamfilter_test('single', 1, 'x'), streamfilter_test('vertical', 10001),
+                  streamfilter_test('horizontal', 10001), streamfilter_test('horizontal', 10018)}),
+	't|t|t|f', 'an imported filter knows the keys');
+
+# Equal keys from two sides at once, in the same order: exactly one of each is kept.
+for my $name (qw(horizontal vertical pipelined))
+{
+	other(qq{CREATE TABLE rows_$name (id int);
+	         CREATE TRIGGER zz BEFORE INSERT ON rows_$name
+	           FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('$name')});
+	my $script = qq{
+		DO \$\$ BEGIN
+		  FOR i IN 0 .. 19 LOOP
+		    INSERT INTO rows_$name SELECT 50000 + i * 20 + j FROM generate_series(1, 20) j ORDER BY 1;
+		    COMMIT;
+		  END LOOP;
+		END \$\$;};
+	my @runs = map {
+		IPC::Run::start([ 'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-d', $node->connstr($_), '-c', $script ])
+	} qw(postgres other);
+	my $fine = 1;
+	$fine &= $_->finish for @runs;
+	ok($fine, "$name: two producers at once");
+	my @rows = map { split /\n/, $_ } sql("SELECT id FROM rows_$name WHERE id > 50000"),
+	  other("SELECT id FROM rows_$name WHERE id > 50000");
+	my %distinct = map { $_ => 1 } @rows;
+	is(scalar(@rows) . '|' . scalar(keys %distinct), '400|400', "$name: every key is kept once");
+}
+
+# ---- waiting and cancelling ------------------------------------------------------------------------
+
+my $holding = $node->background_psql('other', on_error_stop => 0);
+$holding->query_safe(q{BEGIN; INSERT INTO horizontal VALUES (60001)});
+my $start = time;
+($ret, $out, $err) = $node->psql('postgres',
+	q{SET statement_timeout = '500ms'; INSERT INTO horizontal VALUES (60001)});
+like($err, qr/canceling statement due to statement timeout/, 'who waits for a key there can be cancelled');
+cmp_ok(time - $start, '<=', 3, 'at once');
+for my $holder (values %holder)
+{
+	ok( $holder->poll_query_until('postgres',
+			q{SELECT count(*) = 0 FROM pg_stat_activity
+			  WHERE wait_event_type = 'Lock' AND application_name = 'streamfilter'}),
+		'and nobody waits there any more');
+}
+sql(q{ALTER SERVER a OPTIONS (SET timeout '1s'); ALTER SERVER b OPTIONS (SET timeout '1s')});
+($ret, $out, $err) = $node->psql('postgres', 'INSERT INTO horizontal VALUES (60001)');
+like($err, qr/ERROR:  canceling statement due to lock timeout/, 'waiting too long is an error, and no loss');
+is(sql('SELECT bool_or(lost) FROM streamfilter_slices'), 'f', 'the server is not lost');
+$holding->query_safe('ROLLBACK');
+$holding->quit;
+sql(q{ALTER SERVER a OPTIONS (SET timeout '4s'); ALTER SERVER b OPTIONS (SET timeout '4s')});
+
+# ---- passwords and mistakes -----------------------------------------------------------------------
+
+$holder{a}->safe_psql('postgres', q{
+	CREATE ROLE holder LOGIN PASSWORD 'right-secret';
+	GRANT USAGE ON FOREIGN SERVER streamfilter TO holder; GRANT CREATE ON SCHEMA public TO holder});
+my $hba = slurp_file($holder{a}->data_dir . '/pg_hba.conf');
+PostgreSQL::Test::Utils::append_to_file($holder{a}->data_dir . '/pg_hba.new', "local all holder scram-sha-256\n$hba");
+rename($holder{a}->data_dir . '/pg_hba.new', $holder{a}->data_dir . '/pg_hba.conf') or die $!;
+$holder{a}->reload;
+sql(q{CREATE ROLE plain LOGIN; GRANT USAGE ON FOREIGN SERVER a TO plain; GRANT ALL ON SCHEMA public TO plain;
+      CREATE USER MAPPING FOR plain SERVER a OPTIONS (user 'holder')});
+my $plain = q{SET ROLE plain; };
+sql($plain . q{CREATE FOREIGN TABLE of_plain (id int) SERVER a OPTIONS (kind 'bloom', memory '64kB', k '4')});
+($ret, $out, $err) = $node->psql('postgres', q{SELECT streamfilter_seen('of_plain', 1)});
+like($err, qr/a password is required to connect to server "a"/, 'who is no superuser needs a password');
+sql(q{ALTER USER MAPPING FOR plain SERVER a OPTIONS (ADD password 'wrong-secret')});
+($ret, $out, $err) = $node->psql('postgres', q{SELECT streamfilter_seen('of_plain', 1)});
+like($err, qr/could not connect to server "a".*password authentication failed/s, 'wrong password');
+unlike($err, qr/secret/, 'which no error shows');
+sql(q{ALTER USER MAPPING FOR plain SERVER a OPTIONS (SET password 'right-secret')});
+is(sql($plain . q{SELECT streamfilter_seen('of_plain', 1), streamfilter_seen('of_plain', 1)}), 'f|t',
+	'right password');
+sql(q{ALTER USER MAPPING FOR plain SERVER a OPTIONS (SET user 'postgres', SET password 'x')})
+  if $holder{a}->safe_psql('postgres', 'SELECT current_user') eq 'postgres';
+($ret, $out, $err) = $node->psql('postgres', q{SELECT streamfilter_seen('of_plain', 2)});
+like($err, qr/a password is required/, 'a password that is not asked for does not count');
+($ret, $out, $err) = $node->psql('postgres',
+	q{CREATE SERVER nowhere FOREIGN DATA WRAPPER streamfilter OPTIONS (host '/nonexistent', connect_timeout '1s');
+	  CREATE USER MAPPING FOR CURRENT_USER SERVER nowhere;
+	  CREATE FOREIGN TABLE lost (id int) SERVER nowhere OPTIONS (kind 'bloom', memory '64kB', k '4');
+	  SELECT streamfilter_seen('lost', 1), streamfilter_seen('lost', 1);});
+is($out, 'f|f', 'a server that is nowhere is lost');
+like($err, qr/WARNING:  server "nowhere" is lost/, 'with a warning');
+($ret, $out, $err) = $node->psql('postgres',
+	q{CREATE SERVER wrong FOREIGN DATA WRAPPER streamfilter OPTIONS (host '} . $holder{a}->host
+	  . q{', port '} . $holder{a}->port . q{', dbname 'no_such');
+	  CREATE USER MAPPING FOR CURRENT_USER SERVER wrong;
+	  CREATE FOREIGN TABLE wrong (id int) SERVER wrong OPTIONS (kind 'bloom', memory '64kB', k '4');
+	  SELECT streamfilter_seen('wrong', 1);});
+like($err, qr/ERROR:  could not connect to server "wrong".*database "no_such" does not exist/s, 'no such database');
+($ret, $out, $err) = $node->psql('postgres', 'DROP SERVER b');
+like($err, qr/cannot drop server b because other objects depend on it/, 'filters depend on their servers');
+
+done_testing();

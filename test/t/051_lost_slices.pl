@@ -1,0 +1,221 @@
+# Servers that are lost and come back, under every policy: no hang, no lost row where none may be lost, and
+# the error rates of distributed-filtering.txt, section 3.2 (as ERRATA corrects them).
+use strict;
+use warnings;
+use IO::Socket::INET;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(time);
+
+sub start_node
+{
+	my ($name) = @_;
+	my $node = PostgreSQL::Test::Cluster->new($name);
+	$node->init;
+	$node->append_conf('postgresql.conf', q{
+		shared_preload_libraries = 'streamfilter'
+		streamfilter.shared_memory = '32MB'
+		autovacuum = off
+		fsync = on});
+	$node->start;
+	$node->safe_psql('postgres', 'CREATE EXTENSION streamfilter');
+	return $node;
+}
+
+my $node   = start_node('producer');
+my %holder = map { $_ => start_node($_) } qw(a b c);
+sub sql { return $node->safe_psql('postgres', $_[0]); }
+
+sql(join '', map { sprintf(
+	q{CREATE SERVER %s FOREIGN DATA WRAPPER streamfilter
+	  OPTIONS (host '%s', port '%d', dbname 'postgres', connect_timeout '1s', timeout '2s');
+	  CREATE USER MAPPING FOR CURRENT_USER SERVER %s;},
+	$_, $holder{$_}->host, $holder{$_}->port, $_) } sort keys %holder);
+
+# How far may a count of n trials of probability p be off? The odds that one of these bounds fails a right
+# program are below 1e-6 (5 standard deviations; a little more for small counts).
+sub near
+{
+	my ($count, $n, $p, $name) = @_;
+	my $slack = 5 * sqrt($n * $p * (1 - $p)) + 3;
+	cmp_ok(abs($count - $n * $p), '<=', $slack,
+		sprintf('%s: %.4f, by the formula %.4f', $name, $count / $n, $p));
+}
+
+sub binomial
+{
+	my ($n, $k, $p) = @_;
+	my $ways = 1;
+	$ways *= ($n - $_) / ($_ + 1) for 0 .. $k - 1;
+	return $ways * $p**$k * (1 - $p)**($n - $k);
+}
+
+# ---- the filters, filled to a third -------------------------------------------------------------------
+
+my $k     = 4;
+my $known = 6000;
+for my $slicing (qw(horizontal vertical))
+{
+	sql(qq{CREATE FOREIGN TABLE $slicing (id int) SERVER streamfilter
+	         OPTIONS (servers 'a,b,c', kind 'bloom', memory '8kB', k '$k', slicing '$slicing', slices '6');
+	       INSERT INTO $slicing SELECT generate_series(1, $known)});
+}
+my %fill = map {
+	my $filter = $_;
+	my $sum    = 0;
+	$sum += $_->safe_psql('postgres', "SELECT fill FROM streamfilter_stats WHERE filter::text = '$filter'") / 3
+	  for values %holder;
+	$filter => $sum;
+} qw(horizontal vertical);
+note(join ', ', map { "$_ fill $fill{$_}" } sort keys %fill);
+
+# A table that is fed while a server is lost: large filters, so that false positives do not matter.
+for my $slicing (qw(horizontal vertical))
+{
+	sql(qq{CREATE FOREIGN TABLE seen_$slicing (id int) SERVER streamfilter
+	         OPTIONS (servers 'a,b,c', kind 'bloom', memory '1MB', k '8', slicing '$slicing', slices '6');
+	       CREATE TABLE rows_$slicing (id int);
+	       CREATE TRIGGER zz BEFORE INSERT ON rows_$slicing
+	         FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen_$slicing')});
+}
+
+# ---- lost in the middle of a load -----------------------------------------------------------------------
+
+my $load = q{DO $$ BEGIN
+  FOR i IN 0 .. 149 LOOP
+    INSERT INTO rows_horizontal SELECT (i * 7 + j) % 1000 FROM generate_series(1, 10) j;
+    INSERT INTO rows_vertical SELECT (i * 7 + j) % 1000 FROM generate_series(1, 10) j;
+    COMMIT;
+    PERFORM pg_sleep(0.005);
+  END LOOP;
+END $$};
+my ($out, $err) = ('', '');
+my $run = IPC::Run::start([ 'psql', '-X', '-q', '-d', $node->connstr('postgres'), '-c', $load ], '>', \$out, '2>', \$err);
+sleep 1;
+my $start = time;
+$holder{b}->stop('immediate');
+ok($run->finish, 'a load goes on without a server');
+cmp_ok(time - $start, '<', 20, 'and does not hang');
+like($err, qr/WARNING:  server "b" is lost: keys are judged without its slices/, 'it warns');
+my $keys = sql(q{SELECT count(DISTINCT (i * 7 + j) % 1000) FROM generate_series(0, 149) i, generate_series(1, 10) j});
+for my $slicing (qw(horizontal vertical))
+{
+	is(sql("SELECT count(DISTINCT id) FROM rows_$slicing"), $keys, "$slicing: no row is lost under lost_slice distinct");
+}
+is(sql(q{SELECT string_agg(DISTINCT server, ','), bool_and(lost_since IS NOT NULL), sum(unanswered) > 0
+         FROM streamfilter_slices WHERE lost}), 'b|t|t', 'view of slices');
+like(sql('EXPLAIN INSERT INTO horizontal VALUES (1)'), qr/Lost: b/, 'EXPLAIN says what is lost');
+
+# ---- error rates by policy --------------------------------------------------------------------------------
+
+# One of three servers is lost: f/S = 1/3.
+my $lost = 1 / 3;
+my $n    = 600;
+
+sub rates
+{
+	my ($slicing, $policy) = @_;
+	sql("ALTER FOREIGN TABLE $slicing OPTIONS ("
+		  . (sql("SELECT count(*) FROM pg_foreign_table WHERE ftrelid = '$slicing'::regclass AND ftoptions::text LIKE '%lost_slice%'") ? 'SET' : 'ADD')
+		  . " lost_slice '$policy')");
+	return split /\|/, sql(qq{
+		SELECT count(*) FILTER (WHERE i > 1000000 AND streamfilter_test('$slicing', i)),
+		       count(*) FILTER (WHERE i <= 1000000 AND NOT streamfilter_test('$slicing', i))
+		FROM (SELECT generate_series(1, $n) UNION ALL SELECT generate_series(1000001, 1000000 + $n)) x(i)});
+}
+
+my ($false_positives, $false_negatives) = rates('horizontal', 'duplicate');
+near($false_positives, $n, $lost + (1 - $lost) * $fill{horizontal}**$k, 'horizontal, duplicate: Eq. 5');
+is($false_negatives, 0, 'horizontal, duplicate: no false negatives');
+($false_positives, $false_negatives) = rates('horizontal', 'distinct');
+near($false_positives, $n, (1 - $lost) * $fill{horizontal}**$k, 'horizontal, distinct: false positives');
+near($false_negatives, $n, $lost, 'horizontal, distinct: false negatives f/S');
+
+my $fill = $fill{vertical};
+($false_positives, $false_negatives) = rates('vertical', 'duplicate');
+near($false_positives, $n, ($lost + (1 - $lost) * $fill)**$k, 'vertical, duplicate: Eq. 6');
+is($false_negatives, 0, 'vertical, duplicate: no false negatives');
+($false_positives, $false_negatives) = rates('vertical', 'distinct');
+near($false_positives, $n, ((1 - $lost) * $fill)**$k, 'vertical, distinct: false positives');
+near($false_negatives, $n, 1 - (1 - $lost)**$k, 'vertical, distinct: false negatives');
+for my $x (2, 3)
+{
+	my ($hybrid, $votes, $missed) = (0, 0, 0);
+	for my $i ($x .. $k)
+	{
+		$hybrid += binomial($k, $i, (1 - $lost) * $fill);
+		$votes  += binomial($k, $i, 1 - $lost) * $fill**$i;
+	}
+	$missed += binomial($k, $_, 1 - $lost) for 0 .. $x - 1;
+	($false_positives, $false_negatives) = rates('vertical', "hybrid:$x");
+	near($false_positives, $n, $hybrid, "vertical, hybrid:$x: false positives");
+	# A bit that its key did not set is set with probability `fill`, but there is none: all k were.
+	near($false_negatives, $n, $missed, "vertical, hybrid:$x: false negatives");
+	($false_positives, $false_negatives) = rates('vertical', "votes:$x");
+	near($false_positives, $n, $votes,  "vertical, votes:$x: false positives");
+	near($false_negatives, $n, $missed, "vertical, votes:$x: false negatives");
+}
+
+# ---- back again ---------------------------------------------------------------------------------------------
+
+$holder{b}->start;
+my $back = 0;
+for my $try (1 .. 300)
+{
+	sql(q{SELECT count(streamfilter_test('horizontal', i)) FROM generate_series(1, 20) i});
+	$back = sql('SELECT NOT bool_or(lost) FROM streamfilter_slices') eq 't';
+	last if $back;
+	Time::HiRes::sleep(0.1);
+}
+ok($back, 'a server that is back is used again');
+is(sql("SELECT count(*) FROM generate_series(1, $n) i WHERE NOT streamfilter_test('horizontal', i)"), 0,
+	'and remembers what it had');
+
+# ---- within a transaction -----------------------------------------------------------------------------------
+
+my $session = $node->background_psql('postgres', on_error_stop => 0);
+$session->query('BEGIN; INSERT INTO rows_horizontal SELECT generate_series(5001, 5060)');
+$holder{c}->stop('immediate');
+$session->query('INSERT INTO rows_horizontal SELECT generate_series(5061, 5080)');
+$session->query('COMMIT');
+like($session->{stderr}, qr/WARNING:  server "c" does not remember the keys of this transaction/,
+	'a loss within a transaction: warned of at its end');
+$session->quit;
+is(sql('SELECT count(DISTINCT id) FROM rows_horizontal WHERE id > 5000'), 80, 'its rows are all there');
+$holder{c}->start;
+
+# ---- a server that accepts and never answers ------------------------------------------------------------------
+
+my $silent = IO::Socket::INET->new(Listen => 5, LocalAddr => '127.0.0.1', Proto => 'tcp') or die $!;
+sql(sprintf q{CREATE SERVER silent FOREIGN DATA WRAPPER streamfilter
+                OPTIONS (host '127.0.0.1', port '%d', connect_timeout '700ms');
+              CREATE USER MAPPING FOR CURRENT_USER SERVER silent;
+              CREATE FOREIGN TABLE silent (id int) SERVER silent OPTIONS (kind 'bloom', memory '64kB', k '4')},
+	$silent->sockport);
+$start = time;
+my ($ret, $stdout, $stderr) = $node->psql('postgres', q{SELECT streamfilter_seen('silent', 1)});
+is($stdout, 'f', 'a server that never answers is lost');
+like($stderr, qr/it does not answer/, 'and the warning says so');
+cmp_ok(time - $start, '<', 5, 'after its connect_timeout');
+$start = time;
+sql(q{SELECT streamfilter_seen('silent', 1)}) for 1 .. 5;
+cmp_ok(time - $start, '<', 5, 'and sessions do not all wait for it');
+
+# A connection that goes silent: the backend there is stopped.
+sql(q{SELECT streamfilter_seen('seen_horizontal', 9001)});
+my $quiet = $node->background_psql('postgres', on_error_stop => 0);
+$quiet->query(q{SELECT streamfilter_test('seen_vertical', 1)});
+my @pids = split /\n/, $holder{a}->safe_psql('postgres',
+	q{SELECT pid FROM pg_stat_activity WHERE application_name = 'streamfilter'});
+kill 'STOP', @pids;
+$start = time;
+$quiet->query(q{SELECT streamfilter_test('seen_vertical', 1)});
+cmp_ok(time - $start, '<', 6, 'a connection that goes silent is given up after the timeout');
+like($quiet->{stderr}, qr/it does not answer in time/, 'with a warning');
+is(sql(q{SELECT string_agg(DISTINCT server, ',') FROM streamfilter_slices WHERE lost AND server <> 'silent'}),
+	'a', 'and no other server for its sake');
+kill 'CONT', @pids;
+$quiet->quit;
+
+done_testing();

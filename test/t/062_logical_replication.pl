@@ -1,0 +1,115 @@
+# Fan-in by logical replication: two ingest nodes discard what repeats there, a hub discards what both
+# have. On the hub the trigger must be enabled ALWAYS, for workers run as replicas.
+use strict;
+use warnings;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $definition = q{
+	CREATE EXTENSION streamfilter;
+	CREATE TABLE events (id int, node text, n int);
+	CREATE FOREIGN TABLE seen (id int)
+	  SERVER streamfilter OPTIONS (kind 'bloom', keys '20000', fpr '1e-6', seed '1');
+	CREATE TRIGGER zz BEFORE INSERT ON events
+	  FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen');};
+
+# ---- The ingest nodes ----------------------------------------------------------------------------------
+my @ingest = map { PostgreSQL::Test::Cluster->new("ingest$_") } 0, 1;
+foreach my $i (0, 1)
+{
+	$ingest[$i]->init(allows_streaming => 'logical');
+	$ingest[$i]->append_conf('postgresql.conf', "shared_preload_libraries = 'streamfilter'");
+	$ingest[$i]->start;
+	$ingest[$i]->safe_psql(
+		'postgres', qq{
+		$definition
+		CREATE PUBLICATION events FOR TABLE events WITH (publish = 'insert');
+		INSERT INTO events SELECT i % 1000 + $i * 500, 'ingest$i', i FROM generate_series(1, 2000) i});
+	is($ingest[$i]->safe_psql('postgres', 'SELECT count(*) FROM events'), '1000', "ingest $i discards its own repeats");
+}
+
+# ---- The hub -------------------------------------------------------------------------------------------
+my $hub = PostgreSQL::Test::Cluster->new('hub');
+$hub->init;
+$hub->append_conf(
+	'postgresql.conf', q{
+	shared_preload_libraries = 'streamfilter'
+	wal_retrieve_retry_interval = '100ms'
+	deadlock_timeout = '50ms'});
+$hub->start;
+$hub->safe_psql('postgres', "$definition ALTER TABLE events ENABLE ALWAYS TRIGGER zz");
+
+sub subscribe
+{
+	my ($i) = @_;
+	my $connection = $ingest[$i]->connstr . ' dbname=postgres';
+	$hub->safe_psql('postgres', "CREATE SUBSCRIPTION from$i CONNECTION '$connection' PUBLICATION events");
+	$hub->wait_for_subscription_sync($ingest[$i], "from$i");
+}
+
+sub catch_up { $ingest[$_]->wait_for_catchup("from$_") for 0, 1; }
+
+# Rows, distinct keys, and how many came from ingest 0.
+sub hub_is
+{
+	my ($expected, $name) = @_;
+	is($hub->safe_psql('postgres', q{SELECT count(*), count(DISTINCT id), count(*) FILTER (WHERE node = 'ingest0') FROM events}),
+		$expected, $name);
+}
+
+subscribe(0);
+hub_is('1000|1000|1000', 'the initial copy');
+subscribe(1);
+hub_is('1500|1500|1000', 'what a node has in common with the hub is discarded from its initial copy');
+
+# What the nodes remember can be carried over without their rows.
+my @values = map { $_->safe_psql('postgres', q{SELECT streamfilter_value('seen')}) } @ingest;
+$hub->safe_psql('postgres', q{CREATE FOREIGN TABLE carried_over (id int)
+	SERVER streamfilter OPTIONS (kind 'bloom', keys '20000', fpr '1e-6', seed '1')});
+$hub->safe_psql('postgres', "SELECT streamfilter_merge('carried_over', '$_')") foreach @values;
+is($hub->safe_psql('postgres', q{SELECT count(*) FILTER (WHERE streamfilter_test('carried_over', id)) = count(*),
+	streamfilter_test('carried_over', 1500) FROM events}), 't|f', 'a filter takes over what two others remember');
+
+# ---- The stream ----------------------------------------------------------------------------------------
+$ingest[0]->safe_psql('postgres', q{INSERT INTO events SELECT i, 'ingest0', 0 FROM generate_series(2000, 2099) i});
+catch_up();
+$ingest[1]->safe_psql('postgres', q{INSERT INTO events SELECT i, 'ingest1', 0 FROM generate_series(2050, 2149) i});
+catch_up();
+hub_is('1650|1650|1100', 'the first to arrive stays');
+
+# What a node changes later stays there: the publication is of insertions only.
+$ingest[0]->safe_psql('postgres', q{UPDATE events SET n = -1 WHERE id < 100; DELETE FROM events WHERE id = 2000});
+$ingest[0]->safe_psql('postgres', q{BEGIN; INSERT INTO events SELECT i, 'ingest0', 0 FROM generate_series(2500, 2599) i; ROLLBACK});
+$ingest[1]->safe_psql('postgres', q{INSERT INTO events SELECT i, 'ingest1', 0 FROM generate_series(2500, 2599) i});
+catch_up();
+hub_is('1750|1750|1100', 'updates, deletions and what was rolled back do not arrive');
+
+# Both at the same time, in opposite orders: the workers wait for each other, and where they would do so
+# for ever one of them begins again.
+$ingest[0]->safe_psql('postgres', q{INSERT INTO events SELECT i, 'ingest0', 0 FROM generate_series(3000, 3999) i});
+$ingest[1]->safe_psql('postgres', q{INSERT INTO events SELECT i, 'ingest1', 0 FROM generate_series(3999, 3000, -1) i});
+catch_up();
+is($hub->safe_psql('postgres', 'SELECT count(*), count(DISTINCT id) FROM events WHERE id >= 3000'), '1000|1000',
+	'of keys that arrive at the same time one stays');
+
+# ---- A crash of the hub: the progress of a subscription, its rows and its keys are of one transaction.
+$hub->stop('immediate');
+foreach my $i (0, 1)
+{
+	$ingest[$i]->safe_psql('postgres', "INSERT INTO events SELECT i, 'ingest$i', 0 FROM generate_series(1900, 2999) i");
+}
+$hub->start;
+catch_up();
+is($hub->safe_psql('postgres', 'SELECT count(*), count(DISTINCT id), count(DISTINCT id) FILTER (WHERE NOT streamfilter_test($$seen$$, id)) FROM events'),
+	'3600|3600|0', 'after a crash of the hub nothing is lost and nothing is there twice');
+
+# ---- Without ALWAYS, nothing is discarded.
+$hub->safe_psql('postgres', 'ALTER TABLE events ENABLE TRIGGER zz');
+$ingest[0]->safe_psql('postgres', q{INSERT INTO events VALUES (5000, 'ingest0', 0)});
+$ingest[1]->safe_psql('postgres', q{INSERT INTO events VALUES (5000, 'ingest1', 0)});
+catch_up();
+is($hub->safe_psql('postgres', 'SELECT count(*) FROM events WHERE id = 5000'), '2', 'an ordinary trigger does not fire');
+
+$hub->safe_psql('postgres', 'DROP SUBSCRIPTION from0; DROP SUBSCRIPTION from1');
+done_testing();
