@@ -18,6 +18,9 @@
 // important ones at the front, the least important after three quarters of the places. A key that
 // is found moves up to that place, or stays where it is if that is further in front.
 //
+// With policy second a new key enters behind the first place. That one belongs to a key that has come
+// again, and keeps it from being washed out by keys that never do.
+//
 // A stamp says which tick it is modulo 2^32. A line that is left alone for so long could show what
 // was in it once more; the false-positive rate holds whatever is in it.
 //
@@ -117,16 +120,17 @@ Estimate estimate(const Parameters& p, ConstSlice slice) noexcept {
 
 double fpr_bound(const Parameters& p) noexcept { return shape_of(p).fpr(); }
 
-// With an importance, at most: of a key of the least importance if all others matter as much.
+// With an importance or policy second, at most: of a key of the least importance if all others matter
+// as much.
 double fnr_at(const Parameters& p, double gap) noexcept {
   return queue_model::fnr(gap, static_cast<double>(p.integer(kBucket) - entrance(p, NAN)),
                           buckets_of_slice(p) * p.slices);
 }
 
-// With FIFO it matters how often a key came since it was inserted, which is not modelled.
+// With other policies it matters how often keys came, which is not modelled.
 Prediction predict(const Parameters& p, const Stream& stream) noexcept {
   constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
-  if (p.integer(kPolicy) == fifo || has_window(p) || has_importance(p))
+  if (p.integer(kPolicy) != lru || has_window(p) || has_importance(p))
     return {kUnknown, kUnknown};
   return queue_model::predict(shape_of(p), buckets_of_slice(p) * p.slices, stream);
 }

@@ -8,7 +8,7 @@ namespace {
 
 constexpr double kLongestWindow = 1e18;
 
-constexpr const char* kPolicies[] = {"lru", "fifo", nullptr};
+constexpr const char* kPolicies[] = {"lru", "fifo", "second", nullptr};
 
 bool cannot_keep(const Definition& definition, Problem& problem) noexcept {
   problem.set(Error::conflict, "kind clq cannot keep fpr %g", definition.wanted_fpr());
@@ -54,6 +54,10 @@ bool derive_importance(Definition& definition, Problem& problem) noexcept {
   if (!definition.has(kRange) && !definition.has(kLevels)) return true;
   if (!importance::check(definition, kImportanceSlots, problem)) return false;
   Parameters& p = definition.parameters;
+  if (definition.has(kPolicy) && p.integer(kPolicy) == second) {
+    problem.set(Error::conflict, "policy second and an importance exclude each other");
+    return problem.add_detail("Both say at which place a new key enters its bucket.");
+  }
   p.set_integer(kParts, definition.has(kLevels) ? p.integer(kLevels) : kPartsOfRange);
   return true;
 }

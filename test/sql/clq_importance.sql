@@ -33,3 +33,15 @@ SELECT 'clq(importance_range="9,1")'::streamfilter;
 SELECT 'clq(importance_levels="5,3")'::streamfilter;
 
 DROP FOREIGN TABLE alerts, recent_alerts, without, no_column;
+
+-- ---- policy second says, too, where a key enters --------------------------------------------------
+CREATE FOREIGN TABLE twice (id int) SERVER streamfilter
+  OPTIONS (kind 'clq', memory '64kB', policy 'second', importance_levels '4');
+CREATE FOREIGN TABLE behind (id int) SERVER streamfilter
+  OPTIONS (kind 'clq', memory '640', bits '48', bucket '10', policy 'second', seed '1');
+-- The key that came again stays at the front, whatever comes after it.
+INSERT INTO behind VALUES (1);
+INSERT INTO behind VALUES (1);
+INSERT INTO behind SELECT i FROM generate_series(2, 100) AS i;
+SELECT i, streamfilter_test('behind', i) FROM unnest(ARRAY[1, 2, 91, 92, 100]) AS i;
+DROP FOREIGN TABLE behind;

@@ -170,7 +170,8 @@ BOOST_AUTO_TEST_CASE(places_of_a_bucket) {
 
 BOOST_AUTO_TEST_CASE(other_orders_have_no_places) {
   for (const char* text :
-       {"clq(memory=4kB, policy=fifo)", "clq(memory=4kB, importance_range='1,7')",
+       {"clq(memory=4kB, policy=fifo)", "clq(memory=4kB, policy=second)",
+        "clq(memory=4kB, importance_range='1,7')",
         "lru(memory=4kB)", "sbf(memory=4kB)", "bloom(memory=4kB, keys=100)"}) {
     Filter filter(text);
     unsigned place = 0;

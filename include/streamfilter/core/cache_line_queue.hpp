@@ -23,7 +23,7 @@ enum Slot : unsigned {
   kParts = kLevels + 15,  // derived: of importance, one less than there are levels; 0 without
 };
 
-enum Policy : std::uint64_t { lru, fifo };
+enum Policy : std::uint64_t { lru, fifo, second };
 
 constexpr unsigned kPartsOfRange = 7;
 constexpr importance::Slots kImportanceSlots = {kRange, kLevels};
