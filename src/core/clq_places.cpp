@@ -104,7 +104,7 @@ ALWAYS_INLINE bool enter_specially(const Parameters& p, const Slice& slice,
   if (!seen && has_window(p) && late >= p.integer(kTicks)) return false;
   const bool is_full = queue.is_full();
   const unsigned last = queue.last_place(reach);
-  unsigned to = entrance(p, element.importance);
+  unsigned to = seen && !has_importance(p) ? 0 : entrance(p, element.importance);
   if (to > last) return true;
   if (to > 0 && !seen && !is_full) to = std::min(to, queue.size());
   used(state) += !seen && !is_full;
@@ -153,7 +153,7 @@ FOR_WIDE_REGISTERS bool enter_specially_wide(const Parameters& p, const Slice& s
 }  // namespace
 
 unsigned entrance(const Parameters& p, double importance) noexcept {
-  if (!has_importance(p)) return 0;
+  if (!has_importance(p)) return p.integer(kPolicy) == second && p.integer(kBucket) > 1;
   unsigned parts = kPartsOfRange;
   const unsigned part = importance::part(p, kImportanceSlots, importance, parts);
   return (parts - part) * (static_cast<unsigned>(p.integer(kBucket)) * 3 / 4) / parts;
@@ -189,8 +189,7 @@ void prefetch(const Parameters& p, ConstSlice slice, const Element& element,
   prefetches.add(slice.body + Place(p, slice.bytes, element.hash).line);
 }
 
-[[gnu::noinline]] unsigned find_position(const Parameters& p,
-                                         const ConstSlice& slice,
+[[gnu::noinline]] unsigned find_position(const Parameters& p, const ConstSlice& slice,
                                          const Element& element) noexcept {
   return kIsWide ? find_wide(p, slice, element) : find<false>(p, slice, element);
 }
@@ -202,7 +201,8 @@ bool test(const Parameters& p, const ConstSlice& slice, const Element& element) 
 }
 
 bool insert(const Parameters& p, const Slice& slice, const Element& element) noexcept {
-  if (has_window(p) || has_importance(p)) return insert_specially(p, slice, element);
+  if (has_window(p) || has_importance(p) || p.integer(kPolicy) == second)
+    return insert_specially(p, slice, element);
   return kIsWide ? enter_wide(p, slice, element) : enter<false>(p, slice, element);
 }
 
