@@ -37,11 +37,7 @@ bool choose_bloom(Definition& definition) noexcept {
   return choose(definition, Kind::bloom, "it keeps fpr up to that many keys and misses no repeat");
 }
 
-// Lines that fill up to the cap with which they keep fpr on any stream.
-struct CappedLines {
-  unsigned k = 0, ones = 0;  // 0: there are none
-  double filling = 0;        // keys that a line takes before it forgets
-};
+}  // namespace
 
 CappedLines roomiest_lines(double fpr) noexcept {
   CappedLines best;
@@ -55,11 +51,7 @@ CappedLines roomiest_lines(double fpr) noexcept {
   return best;
 }
 
-// Once lines are full, clq forgets fewer than capped, but capped has room for more keys until then.
-// By k, the number of keys to a line, as a multiple of those that fill it, up to which capped is
-// predicted to miss fewer over a stream in which each key comes twice, at any time
-// (docs/compare.md).
-constexpr double kMostKeysToFilling[] = {0, 5, 1.75, 1.5, 1.33, 1.2, 1.12, 1.05};
+namespace {
 
 bool choose_capped(Definition& definition) noexcept {
   const Parameters& p = definition.parameters;

@@ -51,7 +51,7 @@ bool derive_bits(Parameters& p, Problem& problem) noexcept {
   return problem.add_hint("Use more memory, fewer slices or a smaller k.");
 }
 
-bool test(const Parameters& p, ConstSlice slice, const Element& element) noexcept {
+bool test(const Parameters& p, const ConstSlice& slice, const Element& element) noexcept {
   const BitArrays<const unsigned char> arrays = of(p, slice);
   for (unsigned i = 0; i < arrays.k(); ++i)
     if (!arrays.get(i, position(element.hash, i, arrays.s()))) return false;

@@ -232,7 +232,7 @@ void prefetch(const Parameters& p, ConstSlice slice, const Element& element,
                  prefetches);
 }
 
-bool test(const Parameters& p, ConstSlice slice, const Element& element) noexcept {
+bool test(const Parameters& p, const ConstSlice& slice, const Element& element) noexcept {
   for (std::uint64_t i = newest(*slice.state) + 1; i > 0; --i)
     if (has(p, bits_of(p, slice, i - 1), element.hash)) return true;
   return false;
@@ -271,7 +271,7 @@ void put(const Parameters& p, Slice slice, const Element& element) noexcept {
     ones(*slice.state) += add(p, Bits(slice.body), element.hash);
 }
 
-bool insert(const Parameters& p, Slice slice, const Element& element) noexcept {
+bool insert(const Parameters& p, const Slice& slice, const Element& element) noexcept {
   if (p.integer(kGrow) != none) {
     if (test(p, as_const(slice), element)) return true;
     put_growing(p, slice, element.hash);

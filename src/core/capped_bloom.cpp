@@ -196,12 +196,12 @@ void prefetch(const Parameters&, ConstSlice slice, const Element& element,
   prefetches.add(slice.body + line_start(slice.bytes, element.hash));
 }
 
-bool test(const Parameters& p, ConstSlice slice, const Element& element) noexcept {
+bool test(const Parameters& p, const ConstSlice& slice, const Element& element) noexcept {
   const KeyLine key(p, slice.bytes, element.hash);
   return Line::read(slice.body + key.start).contains(key.bits);
 }
 
-bool insert(const Parameters& p, Slice slice, const Element& element) noexcept {
+bool insert(const Parameters& p, const Slice& slice, const Element& element) noexcept {
   const KeyLine key(p, slice.bytes, element.hash);
   Line line = Line::read(slice.body + key.start);
   if (line.contains(key.bits)) return true;

@@ -315,12 +315,12 @@ bool derive(Definition& definition, Problem& problem) noexcept {
   return true;
 }
 
-bool test(const Parameters& p, ConstSlice slice, const Element& element) noexcept {
+bool test(const Parameters& p, const ConstSlice& slice, const Element& element) noexcept {
   const RowEntry entry = locate(p, element);
   return contains(Body(p, slice.body, slice.bytes), entry.row, entry.code);
 }
 
-bool insert(const Parameters& p, Slice slice, const Element& element) noexcept {
+bool insert(const Parameters& p, const Slice& slice, const Element& element) noexcept {
   return Chains(p, slice).insert(locate(p, element));
 }
 

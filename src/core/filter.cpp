@@ -147,16 +147,16 @@ bool test(const Header* header, const Element& element) noexcept {
 
 unsigned positions_of_bucket(const Parameters& parameters) noexcept {
   const FilterOps* ops = find_ops(parameters.kind);
-  return ops->places != nullptr ? ops->places(parameters) : 0;
+  return ops->positions != nullptr ? ops->positions(parameters) : 0;
 }
 
-bool test(const Header* header, const Element& element, unsigned& place) noexcept {
+bool test(const Header* header, const Element& element, unsigned& position) noexcept {
   const Parameters& parameters = header->parameters;
-  place = kNoPosition;
+  position = kNoPosition;
   if (positions_of_bucket(parameters) == 0) return test(header, element);
-  place = find_ops(parameters.kind)
-              ->place(parameters, slice_at(header, slice_of(parameters, element.hash)), element);
-  return place != kNoPosition;
+  const ConstSlice slice = slice_at(header, slice_of(parameters, element.hash));
+  position = find_ops(parameters.kind)->find_position(parameters, slice, element);
+  return position != kNoPosition;
 }
 
 bool insert(Header* header, const Element& element) noexcept {

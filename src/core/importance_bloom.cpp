@@ -217,12 +217,12 @@ void prefetch(const Parameters& p, ConstSlice slice, const Element& element,
                  p.integer(kCells), cell_bits(p), prefetches);
 }
 
-bool test(const Parameters& p, ConstSlice slice, const Element& element) noexcept {
+bool test(const Parameters& p, const ConstSlice& slice, const Element& element) noexcept {
   return with_cell_width(
       cell_bits(p), [&](auto width) { return test_cells<width.value>(p, slice, element.hash); });
 }
 
-bool insert(const Parameters& p, Slice slice, const Element& element) noexcept {
+bool insert(const Parameters& p, const Slice& slice, const Element& element) noexcept {
   return with_cell_width(cell_bits(p),
                          [&](auto width) { return insert_cells<width.value>(p, slice, element); });
 }

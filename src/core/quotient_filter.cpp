@@ -200,7 +200,7 @@ bool derive(Definition& definition, Problem& problem) noexcept {
   return true;
 }
 
-bool test(const Parameters& p, ConstSlice slice, const Element& element) noexcept {
+bool test(const Parameters& p, const ConstSlice& slice, const Element& element) noexcept {
   const RowEntry entry = locate(p, element);
   const RowLayout layout(p);
   return Row(layout, slice.body, slice.bytes, entry.row).contains(entry.code);
@@ -224,7 +224,7 @@ void store(const Parameters& p, SliceState& state, const Row<Byte>& row, unsigne
   weight(state) += signatures.weight(code);
 }
 
-bool insert(const Parameters& p, Slice slice, const Element& element) noexcept {
+bool insert(const Parameters& p, const Slice& slice, const Element& element) noexcept {
   const RowEntry entry = locate(p, element);
   const RowLayout layout(p);
   const Row row(layout, slice.body, slice.bytes, entry.row);

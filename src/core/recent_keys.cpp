@@ -391,12 +391,12 @@ bool guess(const Parameters& p, const SliceState& state, std::uint64_t hash) noe
   return random_chance(draw, p.real(kQ));
 }
 
-bool test(const Parameters& p, ConstSlice slice, const Element& element) noexcept {
+bool test(const Parameters& p, const ConstSlice& slice, const Element& element) noexcept {
   const auto keys = buffer(p, slice);
   return keys.find(keys.fingerprint(element.hash)) != 0 || guess(p, *slice.state, element.hash);
 }
 
-bool insert(const Parameters& p, Slice slice, const Element& element) noexcept {
+bool insert(const Parameters& p, const Slice& slice, const Element& element) noexcept {
   const auto keys = buffer(p, slice);
   const std::uint64_t print = keys.fingerprint(element.hash);
   if (const std::uint64_t id = keys.find(print)) {

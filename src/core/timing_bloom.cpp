@@ -538,13 +538,13 @@ Filters<State, Byte> filters(const Parameters& p, const BasicSlice<State, Byte>&
 
 // ---- operations
 
-bool test(const Parameters& p, ConstSlice slice, const Element& element) noexcept {
+bool test(const Parameters& p, const ConstSlice& slice, const Element& element) noexcept {
   const auto all = filters(p, slice);
   const std::uint64_t now = all.tick_of(element);
   return all.has(element.hash, now > all.clock ? now - all.clock : 0);
 }
 
-bool insert(const Parameters& p, Slice slice, const Element& element) noexcept {
+bool insert(const Parameters& p, const Slice& slice, const Element& element) noexcept {
   const auto all = filters(p, slice);
   const std::uint64_t ticks = p.integer(kTicks);
   std::uint64_t then = all.tick_of(element);

@@ -33,6 +33,7 @@ namespace {
 constexpr char kTranche[] = "streamfilter_in_flight";
 constexpr int kOwnerBits = 48;
 constexpr uint32 kSmallestPart = 256;
+static_assert(kMostRemoved <= Grouping::kMost);
 
 InFlightPart* parts = nullptr;
 

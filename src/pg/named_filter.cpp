@@ -102,6 +102,7 @@ void load(NamedFilter* filter) {
   MemoryContext context =
       AllocSetContextCreate(CurrentMemoryContext, "streamfilter handle", ALLOCSET_SMALL_SIZES);
   MemoryContext caller = MemoryContextSwitchTo(context);
+  filter->loaded = false;
   // An invalidation while the catalogs are read must not get lost.
   filter->valid = true;
   FilterRelation* relation = load_filter_relation(filter->relid);
@@ -129,6 +130,7 @@ void load(NamedFilter* filter) {
   filter->remote = remote;
   filter->checked_user = InvalidOid;
   filter->checked_rights = 0;
+  filter->loaded = true;
   ++filter->version;
 }
 
@@ -195,7 +197,8 @@ void revalidate(NamedFilter* filter, Use use) {
     // While no lock was held the slot may have been dropped and built anew.
     filter->slot = nullptr;
   }
-  if (!filter->valid) {
+  // After a failure the locks were given back, so that this is asked again.
+  if (!filter->valid || !filter->loaded) {
     add_counters(filter);
     load(filter);
   }

@@ -30,6 +30,7 @@ SELECT streamfilter_seen('seen', VARIADIC ARRAY[1, 2]);
 SELECT streamfilter_seen(NULL, 1, '/a');
 SELECT streamfilter_seen('missing', 1, '/a');
 SELECT streamfilter_seen('pg_class', 1, '/a');
+SELECT streamfilter_seen('pg_class', 1, '/a'); -- and again: nothing of the first attempt is left
 SELECT streamfilter_seen(0, 1, '/a');
 -- The filter may differ from row to row.
 CREATE FOREIGN TABLE other (user_id int, url varchar(3)) SERVER streamfilter

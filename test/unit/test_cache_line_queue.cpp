@@ -293,7 +293,7 @@ BOOST_AUTO_TEST_CASE(holes_doubles_and_stray_bits_are_refused) {
     changed.slice().state->own[0] +=
         (fingerprint != 0) - static_cast<std::uint64_t>(queue.get(place) != 0);
     queue.set(place, fingerprint);
-    queue.store(changed.slice().body, 0);
+    queue.store(changed.slice().body);
     return changed.is_valid();
   };
   const FingerprintQueue queue(12, 42, filter.slice().body, 0);

@@ -1,4 +1,4 @@
-// The queue of fingerprints in a line, without wide registers, against a plain list; and its model.
+// The queue of fingerprints in a line, with wide registers and without, against a plain list; and its model.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
@@ -35,8 +35,34 @@ bool touch(std::vector<std::uint64_t>& list, std::uint64_t fingerprint, unsigned
   return found;
 }
 
+// Where a fingerprint is in a list; the last place if it is not.
+unsigned place_in(const std::vector<std::uint64_t>& list, std::uint64_t fingerprint,
+                  unsigned length) {
+  const auto at = std::find(list.begin(), list.end(), fingerprint);
+  return at != list.end() ? static_cast<unsigned>(at - list.begin()) : length - 1;
+}
+
+#if defined(__x86_64__)
+[[gnu::target("avx512f,popcnt")]] bool find_wide(const FingerprintQueue& queue,
+                                                 std::uint64_t fingerprint, LineVector& reach) {
+  return queue.find(fingerprint, reach);
+}
+[[gnu::target("avx512f,popcnt")]] void push_wide(FingerprintQueue& queue,
+                                                 std::uint64_t fingerprint,
+                                                 const LineVector& reach) {
+  queue.push(fingerprint, reach);
+}
+bool has_wide_registers() {
+  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("popcnt");
+}
+#else
+bool find_wide(const FingerprintQueue&, std::uint64_t, LineVector&) { return false; }
+void push_wide(FingerprintQueue&, std::uint64_t, const LineVector&) {}
+bool has_wide_registers() { return false; }
+#endif
+
 // All buckets of a line at once: what happens in one must not be seen in another.
-void compare(const Shape& shape, std::mt19937_64& random) {
+void compare(const Shape& shape, bool wide, std::mt19937_64& random) {
   Line line{};
   std::vector<std::vector<std::uint64_t>> lists(shape.buckets());
   const std::uint64_t largest = low_bits(shape.bits);
@@ -54,11 +80,13 @@ void compare(const Shape& shape, std::mt19937_64& random) {
     FingerprintQueue queue(shape.bits, shape.length, line.bytes, start);
     BOOST_REQUIRE(contents(queue) == lists[bucket]);
     LineVector reach;
-    const bool found = queue.find(fingerprint, reach);
+    const bool found = wide ? find_wide(queue, fingerprint, reach) : queue.find(fingerprint, reach);
     BOOST_REQUIRE_EQUAL(queue.is_full(), lists[bucket].size() == shape.length);
+    const unsigned before = place_in(lists[bucket], fingerprint, shape.length);
+    BOOST_REQUIRE_EQUAL(queue.last_place(reach), before);
     BOOST_REQUIRE_EQUAL(found, touch(lists[bucket], fingerprint, shape.length));
-    queue.push(fingerprint, reach);
-    queue.store(line.bytes, start);
+    wide ? push_wide(queue, fingerprint, reach) : queue.push(fingerprint, reach);
+    queue.store(line.bytes);
   }
   for (unsigned bucket = 0; bucket < shape.buckets(); ++bucket)
     BOOST_REQUIRE(contents(FingerprintQueue(shape.bits, shape.length, line.bytes,
@@ -72,9 +100,13 @@ void compare(const Shape& shape, std::mt19937_64& random) {
 BOOST_AUTO_TEST_CASE(every_shape_is_a_queue) {
   std::mt19937_64 random(1);
   unsigned shapes = 0;
+  if (!has_wide_registers()) BOOST_TEST_MESSAGE("this processor has no wide registers");
   for (unsigned bits = queue_model::kFewestBits; bits <= kWidestFingerprint; ++bits)
     for (unsigned length = 1; length <= queue_model::longest(bits); ++length, ++shapes)
-      BOOST_TEST_CONTEXT(bits << " bits x " << length) { compare({bits, length}, random); }
+      BOOST_TEST_CONTEXT(bits << " bits x " << length) {
+        compare({bits, length}, false, random);
+        if (has_wide_registers()) compare({bits, length}, true, random);
+      }
   BOOST_TEST(shapes > 800u);
 }
 

@@ -62,6 +62,31 @@ BOOST_AUTO_TEST_CASE(rates_are_those_of_the_formulas) {
   }
 }
 
+// What is predicted of a stream of new keys that fills an empty filter; as above, with 12 filters.
+BOOST_AUTO_TEST_CASE(predictions_are_right) {
+  for (const std::string& slicing : kSlicings)
+    for (const bool grows : {false, true}) {
+      const std::string text =
+          grows ? bloom(slicing, 2048, "k=6, grow=density") : bloom(slicing, 256);
+      const std::uint64_t n = 10000;
+      const unsigned filters = 12;
+      double sum = 0, squares = 0;
+      for (unsigned f = 0; f < filters; ++f) {
+        Filter filter(text);
+        double found = 0;
+        for (std::uint64_t i = 0; i < n; ++i) found += filter.insert(numbered(i, f));
+        sum += found / n;
+        squares += found / n * found / n;
+      }
+      const double mean = sum / filters,
+                   deviation = std::sqrt((squares / filters - mean * mean) / (filters - 1));
+      const Parameters p = parameters_of(text);
+      const double predicted = find_ops(Kind::bloom)->predict(p, Stream::listed(n, n)).fpr;
+      BOOST_TEST(std::fabs(mean - predicted) <= 5 * deviation,
+                 text << ": " << mean << " instead of " << predicted);
+    }
+}
+
 BOOST_AUTO_TEST_CASE(a_vertical_filter_errs_as_often_as_an_unsliced_one) {
   Filter sliced("bloom(memory=41472, slices=64, slicing=vertical, k=4)"),  // 64 x 4608 bits
       whole("bloom(memory=37440, slices=1, k=4)");                         // 294912 bits

@@ -127,6 +127,45 @@ BOOST_DATA_TEST_CASE(accesses_and_hits_add_up, kKinds, kind) {
   BOOST_TEST(tree.accesses(0) == kEvents - tree.hits(1) + set_again);
 }
 
+// A root and two leaves, by what they answer. The root takes every key for a repeat, and the first leaf
+// learns of the key from somebody else while the root is asked.
+struct Raced {
+  using Node = unsigned;
+
+  Claim claimed;
+  bool arrived = false;
+  unsigned puts = 0;
+
+  bool is_root(Node node) const { return node == 0; }
+  Node parent(Node) const { return 0; }
+  unsigned level(Node node) const { return node == 0 ? 0 : 1; }
+  bool has_children(Node node) const { return node == 0; }
+  template <typename Visit>
+  bool any_child(Node, Visit visit) {
+    return visit(1) || visit(2);
+  }
+  bool test(Node node) const { return node == 0 || (node == 1 && arrived); }
+  bool judge(Node) const { return true; }
+  Claim claim(Node) {
+    arrived = true;
+    return claimed;
+  }
+  bool is_settled(Node) const { return true; }
+  void put(Node) { ++puts; }
+  void accessed(Node) {}
+  void hit(Node) {}
+};
+
+BOOST_AUTO_TEST_CASE(a_key_that_arrives_during_the_walk_is_looked_for_again_in_its_own_leaf_too) {
+  for (const unsigned leaf : {1u, 2u})
+    for (const Claim claimed : {Claim::fresh, Claim::seen, Claim::changed}) {
+      Raced tree{claimed};
+      const bool seen = TreeWalk<Raced>(tree, TreeKind::sparse, 1).remember(leaf);
+      BOOST_TEST(seen == (claimed != Claim::fresh));
+      BOOST_TEST(tree.puts == (seen ? 0u : 1u));
+    }
+}
+
 BOOST_AUTO_TEST_CASE(a_dense_tree_finds_more_repeats_at_its_leaves) {
   Tree sparse(kBloom, 2, 4, TreeKind::sparse), dense(kBloom, 2, 4, TreeKind::dense);
   Events events(sparse.leaves());

@@ -108,7 +108,7 @@ std::uint64_t bits_per_array(std::uint64_t slice_bytes, std::uint64_t k) noexcep
 // Derives s from k; refuses slices without room for k arrays.
 bool derive_bits(Parameters& p, Problem& problem) noexcept;
 
-bool test(const Parameters& p, ConstSlice slice, const Element& element) noexcept;
+bool test(const Parameters& p, const ConstSlice& slice, const Element& element) noexcept;
 
 // A bit that either has set is set, so that what either remembers is remembered. Until as many
 // elements again have come, more bits may be set than a single filter would have.

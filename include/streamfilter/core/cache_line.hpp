@@ -6,12 +6,9 @@
 #include <cstring>
 
 #include "streamfilter/core/packed_fields.hpp"
+#include "streamfilter/core/wide_registers.hpp"
 
 namespace streamfilter {
-
-constexpr unsigned kLineBytes = 64;
-constexpr unsigned kLineBits = 512;
-constexpr unsigned kLineWords = 8;
 
 constexpr unsigned kWidestFingerprint = 48;
 
@@ -56,95 +53,103 @@ struct FieldPatterns {
 
 inline constexpr FieldPatterns kFieldPatterns;
 
-// The compiler makes of these what the machine has.
-using LineVector = std::uint64_t __attribute__((vector_size(kLineBytes)));
-
-// A queue of up to `length` different fingerprints of `width` bits, newest first; 0 is none. It is
-// a copy of its bits in a line; `store` writes it back.
-class FingerprintQueue {
+// A queue of up to `length` different fingerprints of `width` bits, newest first; 0 is none. It lies
+// in a line, of which this is a copy with all that is beside it; `store` writes the line back.
+// `kWide`: for callers that are FOR_WIDE_REGISTERS.
+template <bool kWide>
+class BasicFingerprintQueue {
 #define ALWAYS_INLINE [[gnu::always_inline]] inline  // so that callers choose the instructions
 
  public:
-  // The queue at bit `start` of a line.
-  ALWAYS_INLINE FingerprintQueue(unsigned width, unsigned length, const unsigned char* line,
-                                 unsigned start) noexcept
-      : pattern_(kFieldPatterns.of[width]), width_(width), length_(length) {
+  // The queue at bit `start` of a line, a whole number of fields from its beginning. Alone: there is
+  // nothing else in the line.
+  ALWAYS_INLINE BasicFingerprintQueue(unsigned width, unsigned length, const unsigned char* line,
+                                      unsigned start, bool is_alone = false) noexcept
+      : pattern_(kFieldPatterns.of[width]),
+        width_(width),
+        length_(length),
+        start_(start),
+        is_alone_(is_alone) {
     load(words_, line);
-    if (!has_line()) {
-      move_down(start);
-      keep_own(words_);
-    }
+    first_bits(own_, start + width * length);
+    if (is_alone) return;
+    LineVector front;
+    first_bits(front, start);
+    own_ &= ~front;
   }
 
-  ALWAYS_INLINE void store(unsigned char* line, unsigned start) const noexcept {
-    if (has_line()) {
-      std::memcpy(line, &words_, kLineBytes);
-      return;
-    }
-    const PackedFields<> fields(line, kLineBytes);
-    for (unsigned i = 0; i < length_; ++i) fields.set(start + i * width_, width_, get(i));
+  ALWAYS_INLINE void store(unsigned char* line) const noexcept {
+    std::memcpy(line, &words_, kLineBytes);
   }
 
-  // Is the fingerprint there? `reach` gets a mask of all bits up to its last one; of all bits of
-  // the queue if it is not there.
-  //
-  // Exclusive or with the fingerprint repeated in every field leaves zeros where they are equal.
-  // Adding ones to all bits but the highest of a field, which cannot carry out of it, sets that
-  // highest bit unless the others were zero.
-  //
-  // `kIsShared`: the line holds more than fingerprints.
-  template <bool kIsShared = false>
+  // Is the fingerprint there?
+  ALWAYS_INLINE bool has(std::uint64_t fingerprint) const noexcept {
+    LineVector equal;
+    find_fields(fingerprint, equal);
+    if constexpr (kWide) return nonzero_words(equal) != 0;
+    std::uint64_t words[kLineWords], all = 0;
+    std::memcpy(words, &equal, sizeof words);
+    for (const std::uint64_t word : words) all |= word;
+    return all != 0;
+  }
+
+  // The same, and `reach` gets a mask of the queue's bits up to its last one; of all of them if it is
+  // not there.
   ALWAYS_INLINE bool find(std::uint64_t fingerprint, LineVector& reach) const noexcept {
-    LineVector down, up, rest, last, begun, ended;
-    load(down, pattern_.down);
-    load(up, pattern_.up);
-    load(rest, pattern_.rest);
-    load(last, pattern_.last);
-    load(begun, pattern_.begun);
-    load(ended, pattern_.ended);
-    const LineVector repeated = LineVector{} + fingerprint * pattern_.first;
-    const LineVector different = words_ ^ (repeated >> down | repeated << up);
-    const LineVector parts = ~(((different & rest) + rest) | different) & last;
-    // A second part counts only if the first one was equal, too.
-    LineVector first_parts = parts >> 63;
-    raise(first_parts, 0);
-    LineVector equal = parts & ~begun & ~(ended & (first_parts - 1));
-    if (kIsShared) keep_own(equal);
-
-    // At most one bit is set, because fingerprints are different: the number of its word, from 1.
-    const LineVector numbers = (LineVector)(equal != 0) & (kNumbers + 1);
-    std::uint64_t number[kLineWords], count = 0;
-    std::memcpy(number, &numbers, sizeof number);
-    for (unsigned i = 0; i < kLineWords; ++i) count |= number[i];
-    // In words without it all bits are set here.
-    reach = (equal ^ (equal - 1)) & (LineVector)(kNumbers <= count - 1);
-    keep_own(reach);
-    return count != 0;
+    LineVector equal;
+    find_fields(fingerprint, equal);
+    if constexpr (kWide) {
+      bits_up_to(equal, reach);
+      reach &= own_;
+      return nonzero_words(equal) != 0;
+    }
+    // The words from the one on that has a bit set: all their bits; then those behind it.
+    LineVector from = (LineVector)(equal != 0), behind;
+    from |= __builtin_shufflevector(from, LineVector{}, 8, 8, 8, 8, 0, 1, 2, 3);
+    from |= __builtin_shufflevector(from, LineVector{}, 8, 8, 0, 1, 2, 3, 4, 5);
+    raise(from, behind);
+    from |= behind;
+    raise(from, behind);
+    // In words in front of it, where nothing is equal, this sets all bits.
+    reach = (equal ^ (equal - 1)) & ~behind & own_;
+    return from[kLineWords - 1] != 0;
   }
 
   // Moves what lies within `reach` by one place and puts the fingerprint in front. What was last
   // there is gone.
   ALWAYS_INLINE void push(std::uint64_t fingerprint, const LineVector& reach) noexcept {
-    LineVector below = words_;
-    raise(below, fingerprint << (64 - width_));
-    const LineVector moved = words_ << width_ | below >> (64 - width_);
-    words_ = (moved & reach) | (words_ & ~reach);
+    if (!is_alone_) return push_at(start_, fingerprint, reach);
+    LineVector below = LineVector{} + (fingerprint << (64 - width_));
+    below = __builtin_shufflevector(words_, below, 8, 0, 1, 2, 3, 4, 5, 6);
+    words_ = (words_ & ~reach) | (reach & (words_ << width_ | below >> (64 - width_)));
   }
 
   // The same, but the fingerprint goes to `place`, and what is in front of that stays.
   ALWAYS_INLINE void push_to(unsigned place, std::uint64_t fingerprint,
                              const LineVector& reach) noexcept {
     LineVector front;
-    first_bits(front, place * width_);
-    push(fingerprint, reach & ~front);
-    set(place, fingerprint);
+    first_bits(front, start_ + place * width_);
+    push_at(start_ + place * width_, fingerprint, reach & ~front);
   }
 
-  std::uint64_t get(unsigned i) const noexcept { return fields().get(i * width_, width_); }
+  // The place at which `reach` ends.
+  ALWAYS_INLINE unsigned last_place(const LineVector& reach) const noexcept {
+    std::uint64_t words[kLineWords];
+    std::memcpy(words, &reach, sizeof words);
+    unsigned bits = 0;
+    for (const std::uint64_t word : words)
+      bits += static_cast<unsigned>(__builtin_popcountll(word));
+    return bits / width_ - 1;
+  }
+
+  std::uint64_t get(unsigned i) const noexcept {
+    return PackedFields(reinterpret_cast<const unsigned char*>(&words_), kLineBytes)
+        .get(start_ + i * width_, width_);
+  }
 
   void set(unsigned i, std::uint64_t fingerprint) noexcept {
     PackedFields(reinterpret_cast<unsigned char*>(&words_), kLineBytes)
-        .set(i * width_, width_, fingerprint);
+        .set(start_ + i * width_, width_, fingerprint);
   }
 
   unsigned length() const noexcept { return length_; }
@@ -171,45 +176,65 @@ class FingerprintQueue {
     std::memcpy(&words, from, kLineBytes);
   }
 
-  // Every word gives way to the one below it, the lowest to `first`.
-  ALWAYS_INLINE static void raise(LineVector& words, std::uint64_t first) noexcept {
-    const LineVector lowest = LineVector{} + first;
-    words = __builtin_shufflevector(words, lowest, 8, 0, 1, 2, 3, 4, 5, 6);
+  // Every word gives way to the one below it, the lowest to zero.
+  ALWAYS_INLINE static void raise(const LineVector& words, LineVector& raised) noexcept {
+    raised = __builtin_shufflevector(words, LineVector{}, 8, 0, 1, 2, 3, 4, 5, 6);
   }
 
-  // Is there no second bucket in the line?
-  ALWAYS_INLINE bool has_line() const noexcept { return width_ * length_ * 2 > kLineBits; }
-
-  // Clears the bits that do not belong to the queue.
-  ALWAYS_INLINE void keep_own(LineVector& words) const noexcept {
-    LineVector own;
-    first_bits(own, width_ * length_);
-    words &= own;
-  }
-
-  ALWAYS_INLINE static void first_bits(LineVector& mask, std::uint64_t bits) noexcept {
+  ALWAYS_INLINE static void first_bits(LineVector& mask, unsigned bits) noexcept {
+    if constexpr (kWide) return first_bits_wide(bits, mask);
     const std::uint64_t whole = bits / 64;
-    mask = (LineVector)(kNumbers < whole) | ((LineVector)(kNumbers == whole) & low_bits(bits % 64));
+    mask = (LineVector)(kNumbers < whole) |
+           ((LineVector)(kNumbers == whole) & ((std::uint64_t{1} << bits % 64) - 1));
   }
 
-  void move_down(unsigned bits) noexcept {
-    std::uint64_t from[kLineWords + 1] = {}, to[kLineWords] = {};
-    std::memcpy(from, &words_, kLineBytes);
-    const unsigned words = bits / 64, shift = bits % 64;
-    for (unsigned i = 0; i + words < kLineWords; ++i)
-      to[i] = shift > 0 ? from[i + words] >> shift | from[i + words + 1] << (64 - shift)
-                        : from[i + words];
-    load(words_, to);
+  // In every field of the line.
+  ALWAYS_INLINE void repeat(std::uint64_t fingerprint, LineVector& repeated) const noexcept {
+    LineVector down, up;
+    load(down, pattern_.down);
+    load(up, pattern_.up);
+    const LineVector in_words = LineVector{} + fingerprint * pattern_.first;
+    repeated = in_words >> down | in_words << up;
   }
 
-  PackedFields<const unsigned char> fields() const noexcept {
-    return {reinterpret_cast<const unsigned char*>(&words_), kLineBytes};
+  // The highest bit of the field of the queue that is equal to the fingerprint: at most one, because
+  // fingerprints are different.
+  //
+  // Exclusive or with the fingerprint repeated in every field leaves zeros where they are equal.
+  // Adding ones to all bits but the highest of a field, which cannot carry out of it, sets that
+  // highest bit unless the others were zero.
+  ALWAYS_INLINE void find_fields(std::uint64_t fingerprint, LineVector& equal) const noexcept {
+    LineVector rest, last, begun, ended, different, first_parts;
+    load(rest, pattern_.rest);
+    load(last, pattern_.last);
+    load(begun, pattern_.begun);
+    load(ended, pattern_.ended);
+    repeat(fingerprint, different);
+    different ^= words_;
+    const LineVector parts = ~(((different & rest) + rest) | different) & last;
+    // A second part counts only if the first one was equal, too.
+    raise(parts >> 63, first_parts);
+    equal = parts & ~begun & ~(ended & (first_parts - 1));
+    if (!is_alone_) equal &= own_;
+  }
+
+  ALWAYS_INLINE void push_at(unsigned bit, std::uint64_t fingerprint,
+                             const LineVector& reach) noexcept {
+    LineVector below, repeated, front;
+    raise(words_, below);
+    repeat(fingerprint, repeated);
+    first_bits(front, bit + width_);
+    const LineVector moved = words_ << width_ | below >> (64 - width_);
+    words_ = (words_ & ~reach) | (reach & ((moved & ~front) | (repeated & front)));
   }
 
   const FieldPattern& pattern_;
-  unsigned width_, length_;
-  LineVector words_;
+  unsigned width_, length_, start_;
+  bool is_alone_;
+  LineVector words_, own_;  // the line, and which bits of it are the queue's
 #undef ALWAYS_INLINE
 };
+
+using FingerprintQueue = BasicFingerprintQueue<false>;
 
 }  // namespace streamfilter

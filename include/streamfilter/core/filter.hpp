@@ -37,7 +37,7 @@ bool test(const Header* header, const Element& element) noexcept;
 bool insert(Header* header, const Element& element) noexcept;
 
 // `test`, and where the key was found, among the positions_of_bucket(); kNoPosition if there are none.
-bool test(const Header* header, const Element& element, unsigned& place) noexcept;
+bool test(const Header* header, const Element& element, unsigned& position) noexcept;
 unsigned positions_of_bucket(const Parameters& parameters) noexcept;
 
 bool erase(Header* header, const Element& element) noexcept;

@@ -54,10 +54,10 @@ struct FilterOps {
   void (*prefetch)(const Parameters&, ConstSlice, const Element&, Prefetches&) noexcept;
 
   // Was this key (probably) seen? Changes nothing.
-  bool (*test)(const Parameters&, ConstSlice, const Element&) noexcept;
+  bool (*test)(const Parameters&, const ConstSlice&, const Element&) noexcept;
 
   // Was it seen before? It is remembered now.
-  bool (*insert)(const Parameters&, Slice, const Element&) noexcept;
+  bool (*insert)(const Parameters&, const Slice&, const Element&) noexcept;
 
   // `added` was inserted, and `since` other keys after it; is it forgotten by the time of
   // `present`, however much room there is? nullptr: never, for that reason.
@@ -90,12 +90,12 @@ struct FilterOps {
   // place's. nullptr: horizontal slices only (placement.hpp).
   void (*put)(const Parameters&, Slice, const Element&) noexcept = nullptr;
 
-  // For kinds with places in the order of last sight (tuning.hpp): how many a bucket has, up to
+  // For kinds with positions in the order of last sight (tuning.hpp): how many a bucket has, up to
   // kMostPositions; 0 if these parameters keep another order. nullptr: never.
-  unsigned (*places)(const Parameters&) noexcept = nullptr;
+  unsigned (*positions)(const Parameters&) noexcept = nullptr;
 
-  // `test`, and the place where the key was found, 0 the front; kNoPosition if it was not.
-  unsigned (*place)(const Parameters&, const ConstSlice&, const Element&) noexcept = nullptr;
+  // `test`, and the position where the key was found, 0 the front; kNoPosition if it was not.
+  unsigned (*find_position)(const Parameters&, const ConstSlice&, const Element&) noexcept = nullptr;
 };
 
 constexpr unsigned kMostPositions = 64;

@@ -35,6 +35,7 @@ struct NamedFilter {
 
   // The rest is private to named_filter.cpp.
   MemoryContext context;
+  bool loaded;            // as a whole: loading can fail halfway
   bool valid;             // no invalidation since it was loaded
   uint64 lock_epoch;      // when the lock below was taken
   LOCKMODE lockmode;      // strongest lock known to be held
