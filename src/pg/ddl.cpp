@@ -22,6 +22,7 @@ extern "C" {
 #include "streamfilter/pg/filter_options.hpp"
 #include "streamfilter/pg/key_hash.hpp"
 #include "streamfilter/pg/lost_servers.hpp"
+#include "streamfilter/pg/remote_filter.hpp"
 #include "streamfilter/pg/saved_state.hpp"
 #include "streamfilter/pg/tree_ddl.hpp"
 #include "streamfilter/pg/trigger.hpp"
@@ -180,7 +181,7 @@ void check_filter(const RangeVar* name, bool altered) {
   const bool kept = altered && peek_slot(relation) != nullptr;
   if (altered && !kept) warn_if_emptied(relation);
   if (!kept) check_memory_limit(relation);
-  if (is_remote(relation)) return;
+  if (is_remote(relation)) return check_slice_definitions(relation);
   if (!kept) check_memory(relation);
   if (altered) save_if_due(relation);
 }

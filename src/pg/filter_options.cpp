@@ -77,8 +77,8 @@ bool read_lost_slice(DefElem* option, LostSlice* result) {
   }
   ereport(ERROR, errcode(ERRCODE_INVALID_PARAMETER_VALUE),
           errmsg("invalid value for option \"lost_slice\": \"%s\"", value),
-          errhint("Valid values are: distinct, duplicate, votes:x, hybrid:x, with a number x of bits "
-                  "from 1 to 64."));
+          errhint("Valid values are: distinct, duplicate, votes:x, hybrid:x, with a number x of "
+                  "bits from 1 to 64."));
   pg_unreachable();
 }
 

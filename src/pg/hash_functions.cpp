@@ -15,7 +15,8 @@ namespace streamfilter::pg {
 namespace {
 
 // The values of an array of 8-byte values; `count` of them must be there. nullptr: the argument is NULL.
-const Datum* read_words(FunctionCallInfo fcinfo, int number, Oid type, const char* name, int* count) {
+const Datum* read_words(FunctionCallInfo fcinfo, int number, Oid type, const char* name,
+                        int* count) {
   if (PG_ARGISNULL(number)) return nullptr;
   ArrayType* array = PG_GETARG_ARRAYTYPE_P(number);
   if (array_contains_nulls(array))

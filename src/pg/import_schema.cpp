@@ -218,7 +218,8 @@ List* import_foreign_schema(ImportForeignSchemaStmt* statement, Oid server_id) {
   if (!read_server_options(server->options).is_remote)
     ereport(ERROR, errcode(ERRCODE_WRONG_OBJECT_TYPE),
             errmsg("there is nothing to import from server \"%s\"", server->servername),
-            errdetail("It is not another Postgres: it has none of the options host, port, dbname."));
+            errdetail("It is not another Postgres: it has none of the options host, port, "
+                      "dbname."));
   const Rows rows = fetch_rows(server_id, statement->remote_schema);
   const Row* const end = rows.rows + rows.count;
   List* commands = NIL;

@@ -298,7 +298,8 @@ void prefetch_local_keys(const NamedFilter* filter, const Element* elements, con
   prefetches.start();
   if (pending == nullptr) return;
   for (int i = 0; i < count; ++i)
-    if (has_key == nullptr || has_key[i]) prefetch_change(&pending->log, elements[i].hash, prefetches);
+    if (has_key == nullptr || has_key[i])
+      prefetch_change(&pending->log, elements[i].hash, prefetches);
   prefetches.start();
 }
 

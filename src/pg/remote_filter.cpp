@@ -37,6 +37,13 @@ Parameters parameters_on(const RemoteFilter* remote, uint32 server) {
     const uint64 bits = bits_in_place(whole, whole.integer(k->slot));
     if (!set_option(definition, "k", psprintf(UINT64_FORMAT, bits), problem)) raise(problem);
   }
+  if (complete(definition, problem)) return definition.parameters;
+  // Some of what was derived for the whole filter may be too much for a part of it.
+  definition = remote->relation->definition;
+  definition.parameters = part;
+  definition.memory_given = definition.slices_given = definition.seed_given = true;
+  definition.slicing_given = definition.dice_given = definition.places_given = false;
+  problem = Problem();
   if (!complete(definition, problem)) raise(problem);
   return definition.parameters;
 }
@@ -112,6 +119,11 @@ RemoteFilter* make_remote_filter(const FilterRelation* relation) {
   slices->producer = describe_producer(relation);
   remote->filter = quote_qualified_identifier(slices->schema, slices->name);
   return remote;
+}
+
+void check_slice_definitions(const FilterRelation* relation) {
+  const RemoteFilter* remote = make_remote_filter(relation);
+  for (int i = 0; i < remote->count; ++i) definition_on(remote, i);
 }
 
 void learn_seed(RemoteFilter* remote) {

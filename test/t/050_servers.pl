@@ -118,6 +118,13 @@ my ($parallel, $in_turn) = map {
 } qw(vertical pipelined);
 cmp_ok($in_turn, '<', $parallel, 'a pipelined probe asks fewer places');
 
+# A kind that can forget keys, and whose shape on a server differs from that of the whole.
+sql(q{CREATE FOREIGN TABLE forgetting (id int) SERVER streamfilter
+        OPTIONS (servers 'a,b', kind 'sqf', memory '1MB', fpr '0.0001');
+      INSERT INTO forgetting SELECT generate_series(1, 100)});
+is(sql(q{DELETE FROM forgetting WHERE id = 5 RETURNING id}), '5', 'DELETE of a key');
+is(sql(q{SELECT streamfilter_test('forgetting', 5), streamfilter_test('forgetting', 6)}), 'f|t', 'forgets that key');
+
 # ---- transactions ----------------------------------------------------------------------------------
 
 for my $name (qw(horizontal vertical))

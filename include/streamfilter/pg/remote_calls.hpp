@@ -19,8 +19,8 @@ enum class Call : uint8 {
   erase,  // it is forgotten
 };
 
-// What a server says of a hash.
-enum class Answer : char { no = 'f', yes = 't', taken = 'N' };  // taken: claimed by another transaction
+// What a server says of a hash; `taken`: it is claimed by another transaction.
+enum class Answer : char { no = 'f', yes = 't', taken = 'N' };
 
 struct RemoteCall {
   Connection* connection;

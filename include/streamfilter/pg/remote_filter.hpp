@@ -23,6 +23,9 @@ struct RemoteFilter {
 // In the current memory context, as is the relation. Connects to nothing.
 RemoteFilter* make_remote_filter(const FilterRelation* relation);
 
+// Raises what is wrong with the definitions that its servers would get.
+void check_slice_definitions(const FilterRelation* relation);
+
 // Learns the seed, as far as servers can be reached.
 void learn_seed(RemoteFilter* remote);
 

@@ -7,7 +7,7 @@ struct List;
 namespace streamfilter::pg {
 
 struct ServerOptions {
-  uint64 memory_limit = PG_UINT64_MAX;  // of all its filters together, bytes; without limit by default
+  uint64 memory_limit = PG_UINT64_MAX;  // of all its filters together, bytes
   int connect_timeout = 2000;           // ms, until a connection stands
   int timeout = 5000;                   // ms, until an answer is there
   bool is_remote = false;
