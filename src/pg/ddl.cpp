@@ -52,9 +52,11 @@ void on_object_access(ObjectAccessType access, Oid class_id, Oid object, int sub
     delete_saved_state(object);
     leave_tree(object);
   }
-  if (class_id == RelationRelationId && has_slot(MyDatabaseId, object))
+  if (class_id == RelationRelationId &&
+      (has_slot(MyDatabaseId, object) || has_counts(MyDatabaseId, object)))
     drop_at_commit(MyDatabaseId, object);
-  else if (class_id == DatabaseRelationId && has_slot(object, InvalidOid))
+  else if (class_id == DatabaseRelationId &&
+           (has_slot(object, InvalidOid) || has_counts(object, InvalidOid)))
     drop_at_commit(object, InvalidOid);
 }
 
@@ -197,6 +199,33 @@ void check_renamed(const RangeVar* before, char* schema, char* relation) {
   check_tree(load_filter_relation(relid));
 }
 
+List* filters_of_server(const char* name) {
+  return filters_depending_on(ForeignServerRelationId,
+                              GetForeignServerByName(name, false)->serverid);
+}
+
+// Whoever looks at all filters shall not stumble over one whose servers make no sense any more.
+void check_filters_of_server(const char* name) {
+  ListCell* cell;
+  foreach (cell, filters_of_server(name))
+    load_filter_relation(lfirst_oid(cell));
+}
+
+void check_renamed_server(const char* before, const char* name) {
+  ListCell *cell, *named;
+  foreach (cell, filters_of_server(name)) {
+    HostOptions host;
+    read_table_options(GetForeignTable(lfirst_oid(cell))->options, &host);
+    foreach (named, read_server_names(&host))
+      if (strcmp(static_cast<const char*>(lfirst(named)), before) == 0)
+        ereport(ERROR, errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
+                errmsg("cannot rename server \"%s\"", before),
+                errdetail("Filter \"%s\" has it in option servers.",
+                          get_rel_name(lfirst_oid(cell))),
+                errhint("Drop the filter, or set its option servers to others, before."));
+  }
+}
+
 }  // namespace
 
 void init_ddl_watch() {
@@ -217,6 +246,12 @@ SF_FUNCTION(streamfilter_check_ddl) {
     check_filter(castNode(CreateForeignTableStmt, statement)->base.relation, false);
   else if (IsA(statement, AlterTableStmt))
     check_filter(castNode(AlterTableStmt, statement)->relation, true);
+  else if (IsA(statement, AlterForeignServerStmt))
+    check_filters_of_server(castNode(AlterForeignServerStmt, statement)->servername);
+  else if (IsA(statement, RenameStmt) &&
+           castNode(RenameStmt, statement)->renameType == OBJECT_FOREIGN_SERVER)
+    check_renamed_server(strVal(castNode(RenameStmt, statement)->object),
+                         castNode(RenameStmt, statement)->newname);
   else if (IsA(statement, RenameStmt) && castNode(RenameStmt, statement)->relation != nullptr &&
            castNode(RenameStmt, statement)->subname == nullptr)
     check_renamed(castNode(RenameStmt, statement)->relation, nullptr,

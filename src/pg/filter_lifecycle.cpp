@@ -13,6 +13,7 @@ extern "C" {
 
 #include "streamfilter/core/filter.hpp"
 #include "streamfilter/pg/filter_lifecycle.hpp"
+#include "streamfilter/pg/lost_servers.hpp"
 #include "streamfilter/pg/saved_state.hpp"
 #include "streamfilter/pg/settings.hpp"
 
@@ -89,6 +90,11 @@ void commit_definitions() {
     if (item->action == Action::drop) free_slots_of(item->database, item->relation);
 }
 
+void forget_dropped_counts() {
+  for (const Work* item = work; item != nullptr; item = item->next)
+    if (item->action == Action::drop) forget_counts(item->database, item->relation);
+}
+
 // Frees what the (sub)transaction has built; forgets what it wanted to drop.
 void roll_back(SubTransactionId subtransaction) {
   bool building = false;
@@ -115,6 +121,7 @@ void at_transaction_end(XactEvent event, void*) {
       LWLockAcquire(shared_state->directory_lock, LW_EXCLUSIVE);
       commit_definitions();
       LWLockRelease(shared_state->directory_lock);
+      forget_dropped_counts();
       work = nullptr;
       break;
     case XACT_EVENT_ABORT:

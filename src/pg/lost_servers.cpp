@@ -53,6 +53,10 @@ CountEntry* find_counts(Oid relation, uint32 slice, HASHACTION action) {
   return entry;
 }
 
+bool is_of(const CountKey* key, Oid database, Oid relation) {
+  return key->database == database && (relation == InvalidOid || key->relation == relation);
+}
+
 }  // namespace
 
 ServerState* server_state(Oid server) {
@@ -128,13 +132,25 @@ void add_filter_counts(Oid relation, const FilterCounts& added) {
   LWLockRelease(servers->lock);
 }
 
-void forget_counts(Oid relation) {
+bool has_counts(Oid database, Oid relation) {
+  if (counts == nullptr) return false;
+  bool found = false;
+  LWLockAcquire(servers->lock, LW_SHARED);
+  HASH_SEQ_STATUS scan;
+  hash_seq_init(&scan, counts);
+  while (const auto* entry = static_cast<CountEntry*>(hash_seq_search(&scan)))
+    found |= is_of(&entry->key, database, relation);
+  LWLockRelease(servers->lock);
+  return found;
+}
+
+void forget_counts(Oid database, Oid relation) {
   if (counts == nullptr) return;
   LWLockAcquire(servers->lock, LW_EXCLUSIVE);
   HASH_SEQ_STATUS scan;
   hash_seq_init(&scan, counts);
   while (auto* entry = static_cast<CountEntry*>(hash_seq_search(&scan)))
-    if (entry->key.database == MyDatabaseId && entry->key.relation == relation)
+    if (is_of(&entry->key, database, relation))
       hash_search(counts, &entry->key, HASH_REMOVE, nullptr);
   LWLockRelease(servers->lock);
 }

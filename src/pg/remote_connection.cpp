@@ -1,6 +1,8 @@
 #include "streamfilter/pg/pg.hpp"
 
 extern "C" {
+#include <poll.h>
+
 #include "commands/defrem.h"
 #include "foreign/foreign.h"
 #include "mb/pg_wchar.h"
@@ -220,6 +222,12 @@ bool connect(Connection* connection) {
   return set_up(connection);
 }
 
+// An idle connection has nothing to tell but that it is at its end, as after a restart there.
+bool has_ended(const Connection* connection) {
+  pollfd ready = {PQsocket(connection->pg), POLLIN, 0};
+  return poll(&ready, 1, 0) != 0;
+}
+
 // ---- keeping -----------------------------------------------------------------------------------
 
 void on_invalidation(Datum, int cache, uint32 hash) {
@@ -263,7 +271,8 @@ Connection* find_connection(Oid server, Oid user) {
 bool ensure_connected(Connection* connection) {
   if (connection->lost) return false;
   if (connection->busy) disconnect(connection);
-  if (connection->pg != nullptr && !connection->valid && connection->level == 0)
+  if (connection->pg != nullptr && connection->level == 0 &&
+      (!connection->valid || has_ended(connection)))
     disconnect(connection);
   if (connection->state == nullptr) connection->state = server_state(connection->key.server);
   if (!may_try(connection->state,

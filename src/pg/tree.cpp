@@ -137,7 +137,8 @@ List* find_children(Oid relid) {
     const Oid other = reinterpret_cast<Form_pg_foreign_table>(GETSTRUCT(tuple))->ftrelid;
     if (isnull || other == relid || !is_filter(other)) continue;
     const HostOptions host = tree_options(untransformRelOptions(options));
-    if (host.parent != nullptr && look_up(host.parent, other) == relid)
+    if (host.parent != nullptr && look_up(host.parent, other) == relid &&
+        has_rights_on_parent(other, relid))
       children = lappend_oid(children, other);
   }
   systable_endscan(scan);
@@ -241,14 +242,18 @@ void check_fit(int level, const FilterRelation* relation, const FilterRelation* 
                         difference.what));
 }
 
-void check_rights_on_parent(const FilterRelation* relation, const FilterRelation* parent) {
-  const Oid owner = owner_of(relation->relid);
-  if (pg_class_aclcheck(parent->relid, owner, ACL_INSERT) == ACLCHECK_OK &&
-      pg_class_aclcheck(parent->relid, owner, ACL_SELECT) == ACLCHECK_OK)
-    return;
-  const char* name = GetUserNameFromId(owner, true);
+bool has_rights_on_parent(Oid relid, Oid parent) {
+  const Oid owner = owner_of(relid);
+  return pg_class_aclcheck(parent, owner, ACL_INSERT) == ACLCHECK_OK &&
+         pg_class_aclcheck(parent, owner, ACL_SELECT) == ACLCHECK_OK;
+}
+
+void check_rights_on_parent(int level, const FilterRelation* relation,
+                            const FilterRelation* parent) {
+  if (has_rights_on_parent(relation->relid, parent->relid)) return;
+  const char* name = GetUserNameFromId(owner_of(relation->relid), true);
   if (name == nullptr) name = "?";
-  ereport(ERROR, errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+  ereport(level, errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
           errmsg("permission denied for filter \"%s\"", parent->name),
           errdetail("The owner of its child \"%s\", role \"%s\", needs SELECT and INSERT on it.",
                     relation->name, name),
@@ -265,7 +270,7 @@ void join_parent(NamedFilter* filter, FilterRelation* relation, Use use) {
   use_filter(parent, use == Use::test || use == Use::probe ? Use::probe : Use::judge);
   if (node->checked != parent->version) {
     check_fit(ERROR, relation, parent->relation);
-    check_rights_on_parent(relation, parent->relation);
+    check_rights_on_parent(ERROR, relation, parent->relation);
     node->checked = parent->version;
   }
   if (!relation->adopts_seed) return;

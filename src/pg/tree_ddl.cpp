@@ -20,18 +20,18 @@ extern "C" {
 namespace streamfilter::pg {
 namespace {
 
-// The filters that a filter depends on, or those that depend on it.
+// The filters that an object depends on, or those that depend on it.
 enum class Direction : uint8 { up, down };
 
-List* dependent_filters(Oid relid, Direction direction) {
+List* dependent_filters(Oid class_id, Oid object, Direction direction) {
   const bool up = direction == Direction::up;
   List* found = NIL;
   Relation catalog = table_open(DependRelationId, AccessShareLock);
   ScanKeyData keys[2];
   ScanKeyInit(&keys[0], up ? Anum_pg_depend_classid : Anum_pg_depend_refclassid,
-              BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(RelationRelationId));
+              BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(class_id));
   ScanKeyInit(&keys[1], up ? Anum_pg_depend_objid : Anum_pg_depend_refobjid,
-              BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(relid));
+              BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(object));
   SysScanDesc scan = systable_beginscan(
       catalog, up ? DependDependerIndexId : DependReferenceIndexId, true, nullptr, 2, keys);
   HeapTuple tuple;
@@ -65,9 +65,10 @@ void look_again_upwards(Oid relid) {
   }
 }
 
-// Makes a filter depend on its parent, and on no other filter.
+// Makes a filter depend on its parent, and on no other filter. Nobody holds up the DROP of a filter that he
+// has no rights on.
 void depend_on_parent(Oid relid, Oid parent) {
-  List* before = dependent_filters(relid, Direction::up);
+  List* before = dependent_filters(RelationRelationId, relid, Direction::up);
   ListCell* cell;
   foreach (cell, before) {
     if (lfirst_oid(cell) == parent) continue;
@@ -75,7 +76,9 @@ void depend_on_parent(Oid relid, Oid parent) {
                                        RelationRelationId, lfirst_oid(cell));
     look_again_upwards(lfirst_oid(cell));
   }
-  if (!OidIsValid(parent) || list_member_oid(before, parent)) return;
+  if (!OidIsValid(parent) || list_member_oid(before, parent) ||
+      !has_rights_on_parent(relid, parent))
+    return;
   ObjectAddress child = {RelationRelationId, relid, 0};
   ObjectAddress referenced = {RelationRelationId, parent, 0};
   recordDependencyOn(&child, &referenced, DEPENDENCY_NORMAL);
@@ -105,6 +108,10 @@ const char* list_names(List* relids) {
 
 }  // namespace
 
+List* filters_depending_on(Oid class_id, Oid object) {
+  return dependent_filters(class_id, object, Direction::down);
+}
+
 void check_tree(const FilterRelation* relation) {
   if (relation->host.parent != nullptr) {
     if (!OidIsValid(relation->parent)) {
@@ -113,7 +120,7 @@ void check_tree(const FilterRelation* relation) {
       check_way_up(relation);
       const FilterRelation* parent = load_filter_relation(relation->parent);
       check_fit(ERROR, relation, parent);
-      check_rights_on_parent(relation, parent);
+      check_rights_on_parent(WARNING, relation, parent);
     }
   }
   depend_on_parent(relation->relid, relation->parent);
@@ -125,7 +132,7 @@ void check_tree(const FilterRelation* relation) {
 void warn_of_lost_children(Oid relid) {
   List* lost = NIL;
   ListCell* cell;
-  foreach (cell, dependent_filters(relid, Direction::down))
+  foreach (cell, filters_depending_on(RelationRelationId, relid))
     if (find_parent(lfirst_oid(cell)) != relid) lost = lappend_oid(lost, lfirst_oid(cell));
   if (lost == NIL) return;
   look_again(lost);

@@ -48,6 +48,12 @@ CREATE FOREIGN TABLE bad (id int) SERVER one OPTIONS (kind 'sbf', lost_slice 'di
 CREATE FOREIGN TABLE child (id int) SERVER one OPTIONS (kind 'bloom', memory '1MB', k '4', parent 'f');
 DROP FOREIGN TABLE bad;
 IMPORT FOREIGN SCHEMA public FROM SERVER here INTO servers;
+-- Servers that filters name.
+ALTER SERVER two RENAME TO three;
+ALTER SERVER two OPTIONS (DROP host);
+ALTER SERVER one OPTIONS (DROP host, DROP port, DROP dbname);
+ALTER SERVER here RENAME TO there;
+ALTER SERVER there RENAME TO here;
 
 -- The filter's owner connects: without USAGE on a server it is no place for filters.
 CREATE ROLE servers_user;

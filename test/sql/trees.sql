@@ -98,11 +98,23 @@ GRANT CREATE ON SCHEMA public TO tree_user;
 SET ROLE tree_user;
 CREATE FOREIGN TABLE others (user_id bigint, url text) SERVER streamfilter
   OPTIONS (kind 'bloom', memory '64kB', k '4', parent 'root');
+SELECT streamfilter_seen('others', 1, '/');
+-- Until then it is none of the tree: it neither keeps keys from the root nor the root from being dropped.
+ALTER FOREIGN TABLE others OPTIONS (ADD top_down '1');
+RESET ROLE;
+SELECT streamfilter_seen('root', -1, '/no rights') AS seen;
+SET ROLE tree_user;
+SELECT count(*) FROM pg_depend WHERE objid = 'others'::regclass AND refobjid = 'root'::regclass;
+ALTER FOREIGN TABLE others OPTIONS (DROP top_down);
 RESET ROLE;
 GRANT SELECT, INSERT ON root TO tree_user;
+ALTER FOREIGN TABLE others OWNER TO CURRENT_USER;
+REVOKE ALL ON root FROM tree_user;
+-- A dump sets the owner before the rights.
+ALTER FOREIGN TABLE others OWNER TO tree_user;
+SELECT count(*) FROM pg_depend WHERE objid = 'others'::regclass AND refobjid = 'root'::regclass;
+GRANT SELECT, INSERT ON root TO tree_user;
 SET ROLE tree_user;
-CREATE FOREIGN TABLE others (user_id bigint, url text) SERVER streamfilter
-  OPTIONS (kind 'bloom', memory '64kB', k '4', parent 'root');
 SELECT streamfilter_seen('others', 1, '/') AS seen;
 RESET ROLE;
 REVOKE INSERT ON root FROM tree_user;

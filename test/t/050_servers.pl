@@ -280,6 +280,14 @@ like($err, qr/WARNING:  server "nowhere" is lost/, 'with a warning');
 	  CREATE FOREIGN TABLE wrong (id int) SERVER wrong OPTIONS (kind 'bloom', memory '64kB', k '4');
 	  SELECT streamfilter_seen('wrong', 1);});
 like($err, qr/ERROR:  could not connect to server "wrong".*database "no_such" does not exist/s, 'no such database');
+
+# A connection that ends while it is idle is no lost server.
+$holder{a}->safe_psql('postgres', q{ALTER DATABASE postgres SET idle_session_timeout = '50ms'});
+($ret, $out, $err) = $node->psql('postgres', q{SELECT streamfilter_seen('single', 70, 'idle');
+	SELECT pg_sleep(0.5)::text = ''; SELECT streamfilter_seen('single', 70, 'idle')});
+is("$out|$err", "f\nt\nt|", 'a connection that has ended while idle is made again');
+$holder{a}->safe_psql('postgres', 'ALTER DATABASE postgres RESET idle_session_timeout');
+
 ($ret, $out, $err) = $node->psql('postgres', 'DROP SERVER b');
 like($err, qr/cannot drop server b because other objects depend on it/, 'filters depend on their servers');
 

@@ -46,8 +46,9 @@ inline bool is_lost(const ServerState* state) {
 // Add to the counts of a filter of this database; what has no room is not counted.
 void add_slice_counts(Oid relation, uint32 slice, const SliceCounts& counts);
 void add_filter_counts(Oid relation, const FilterCounts& counts);
-// A filter is dropped: its counts go.
-void forget_counts(Oid relation);
+// When a filter is dropped its counts go; InvalidOid: those of all filters of the database.
+bool has_counts(Oid database, Oid relation);
+void forget_counts(Oid database, Oid relation);
 // Zeros if nothing was counted.
 SliceCounts read_slice_counts(Oid relation, uint32 slice);
 FilterCounts read_filter_counts(Oid relation);

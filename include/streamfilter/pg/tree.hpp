@@ -11,7 +11,8 @@ namespace streamfilter::pg {
 // schema. InvalidOid: none, or there is no such relation.
 Oid find_parent(Oid relid);
 
-// The OIDs of the filters that name this one as their parent, or as any ancestor.
+// The OIDs of the filters that name this one as their parent, or as any ancestor, and whose owners have rights
+// on it.
 List* find_children(Oid relid);
 List* find_descendants(Oid relid);
 
@@ -30,8 +31,10 @@ void report_missing_parent(int level, const FilterRelation* relation);
 // what differs.
 void check_fit(int level, const FilterRelation* relation, const FilterRelation* parent);
 
-// The owner of a filter must have INSERT and SELECT on its parent. Raises 42501.
-void check_rights_on_parent(const FilterRelation* relation, const FilterRelation* parent);
+// The owner of a filter must have INSERT and SELECT on its parent. Reports 42501.
+bool has_rights_on_parent(Oid relid, Oid parent);
+void check_rights_on_parent(int level, const FilterRelation* relation,
+                            const FilterRelation* parent);
 
 // Makes the filter that is about to be attached ready to be walked through: its parent likewise, and
 // its seed is the parent's. Raises what the checks above do.
