@@ -152,7 +152,7 @@ struct SetUp {
 
 void read_set_up(void* context, int, const PGresult* result) {
   auto* set_up = static_cast<SetUp*>(context);
-  set_up->ok = PQntuples(result) == 1;
+  set_up->ok = PQntuples(result) == 1 && PQnfields(result) == 1;
   if (set_up->ok) strlcpy(set_up->schema, PQgetvalue(result, 0, 0), sizeof set_up->schema);
 }
 

@@ -271,6 +271,18 @@ like($err, qr/WARNING:  server "nowhere" is lost/, 'with a warning');
 	  SELECT streamfilter_seen('wrong', 1);});
 like($err, qr/ERROR:  could not connect to server "wrong".*database "no_such" does not exist/s, 'no such database');
 
+# What others have written into option producer.
+for my $producer ('{"columns": [{}]}', '{"columns": [{"name": "id"}], "options": {"kind": null}}',
+	'{"columns": [{"name": "id", "type": "integer"}], "options": {"servers": "x"}, "servers": [{"host": null}]}')
+{
+	$holder{a}->safe_psql('postgres', qq{CREATE SCHEMA odd;
+		CREATE FOREIGN TABLE odd.odd (hash bigint) SERVER streamfilter
+		  OPTIONS (kind 'bloom', memory '64kB', k '4', producer '$producer')});
+	($ret, $out, $err) = $node->psql('postgres', 'IMPORT FOREIGN SCHEMA odd FROM SERVER a INTO public');
+	like($err, qr/ERROR:  server "a" does not say all of filter "odd"/, "import of $producer");
+	$holder{a}->safe_psql('postgres', 'DROP SCHEMA odd CASCADE');
+}
+
 # A connection that ends while it is idle is no lost server.
 $holder{a}->safe_psql('postgres', q{ALTER DATABASE postgres SET idle_session_timeout = '50ms'});
 ($ret, $out, $err) = $node->psql('postgres', q{SELECT streamfilter_seen('single', 70, 'idle');
