@@ -69,7 +69,9 @@ BEGIN ATOMIC
   SELECT count(streamfilter_save(s.filter))
   FROM streamfilter_stats s JOIN pg_catalog.pg_class c ON c.oid = s.filter
   WHERE pg_catalog.pg_has_role(c.relowner, 'USAGE')
-    AND NOT EXISTS (SELECT FROM streamfilter_slices l WHERE l.filter = s.filter);
+    -- Neither those whose state is elsewhere or not in memory, nor those that have lost their way to the root.
+    AND s.created IS NOT NULL
+    AND NOT EXISTS (SELECT FROM streamfilter_tree t WHERE t.filter = s.filter AND t.level < 0);
 END;
 COMMENT ON FUNCTION streamfilter_save()
 IS 'saves the state of all logged filters of the current user that is on this server now';

@@ -77,6 +77,20 @@ void read_rows(void* context, int, const PGresult* result) {
               : MemoryContextStrdup(rows->context, PQgetvalue(result, i, j));
 }
 
+// Option producer over there may say anything.
+void check_rows(const Rows* rows, const char* server) {
+  for (const Row* row = rows->rows; row < rows->rows + rows->count; ++row) {
+    const bool whole = row->filter() != nullptr && row->values[1] != nullptr &&
+                       row->name() != nullptr && row->first() != nullptr &&
+                       (row->item() != 's' || row->second() != nullptr);
+    if (!whole)
+      ereport(ERROR, errcode(ERRCODE_FDW_INVALID_ATTRIBUTE_VALUE),
+              errmsg("server \"%s\" does not say all of filter \"%s\"", server,
+                     row->filter() != nullptr ? row->filter() : "?"),
+              errhint("Its option producer is damaged there; drop it, or import from another server."));
+  }
+}
+
 Rows fetch_rows(Oid server, const char* schema) {
   Connection* connection = find_connection(server, GetUserId());
   Rows rows = {CurrentMemoryContext, nullptr, 0};
@@ -90,6 +104,7 @@ Rows fetch_rows(Oid server, const char* schema) {
     ereport(ERROR, errcode(ERRCODE_SQLCLIENT_UNABLE_TO_ESTABLISH_SQLCONNECTION),
             errmsg("server \"%s\" cannot be reached", GetForeignServer(server)->servername));
   if (connection->error != nullptr) raise_remote(connection);
+  check_rows(&rows, connection->name);
   return rows;
 }
 

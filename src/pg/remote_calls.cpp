@@ -99,12 +99,12 @@ struct Reader {
 // The text form of boolean[]: {t,f,NULL,...}.
 void read_answers(void* context, int number, const PGresult* result) {
   auto* reader = static_cast<Reader*>(context);
-  if (number != reader->number || PQntuples(result) != 1) return;
+  if (number != reader->number || PQntuples(result) != 1 || PQnfields(result) != 1) return;
   RemoteCall* call = reader->call;
   const char* at = PQgetvalue(result, 0, 0);
   call->received = static_cast<uint64>(PQgetlength(result, 0, 0));
   int count = 0;
-  for (++at; *at != '\0' && *at != '}' && count < call->count; ++at) {
+  for (at += *at == '{'; *at != '\0' && *at != '}' && count < call->count; ++at) {
     call->answers[count++] = static_cast<Answer>(*at);
     at += strcspn(at, ",}");
     if (*at == '}') break;
@@ -121,7 +121,7 @@ struct Text {
 
 void read_definition(void* context, int number, const PGresult* result) {
   auto* text = static_cast<Text*>(context);
-  if (number != text->number || PQntuples(result) != 1) return;
+  if (number != text->number || PQntuples(result) != 1 || PQnfields(result) != 2) return;
   text->definition = MemoryContextStrdup(text->context, PQgetvalue(result, 0, 0));
   text->made = PQgetvalue(result, 0, 1)[0] == 't';
 }
@@ -189,7 +189,10 @@ bool run_statement(Connection* connection, const char* statement) {
   queue_transaction(connection);
   connection->changed = true;
   if (connection->pg == nullptr) return false;
-  PQsendQueryParams(connection->pg, statement, 0, nullptr, nullptr, nullptr, nullptr, 0);
+  if (PQsendQueryParams(connection->pg, statement, 0, nullptr, nullptr, nullptr, nullptr, 0) != 1) {
+    lose(connection, PQerrorMessage(connection->pg));
+    return false;
+  }
   if (!send_queued(connection, Manner::interruptible) ||
       !receive(connection, Manner::interruptible, ignore, nullptr))
     return false;

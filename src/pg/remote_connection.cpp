@@ -152,7 +152,7 @@ struct SetUp {
 
 void read_set_up(void* context, int, const PGresult* result) {
   auto* set_up = static_cast<SetUp*>(context);
-  set_up->ok = PQntuples(result) == 1;
+  set_up->ok = PQntuples(result) == 1 && PQnfields(result) == 1;
   if (set_up->ok) strlcpy(set_up->schema, PQgetvalue(result, 0, 0), sizeof set_up->schema);
 }
 
@@ -205,11 +205,13 @@ bool connect(Connection* connection) {
   add_options(&target, mapping->options);
   target.add("client_encoding", GetDatabaseEncodingName());
   target.add("fallback_application_name", "streamfilter");
-  // Who waits there for a lock longer than this is told so, and is not lost. A client that has gone is
-  // noticed, so that closing the connection also cancels what it was doing.
+  // Who waits there longer than this for a lock, or for several, is told so, and is not lost. A client that
+  // has gone is noticed, so that closing the connection also cancels what it was doing.
   target.add("options", psprintf("-c search_path=pg_catalog -c lock_timeout=%d "
+                                 "-c statement_timeout=%d "
                                  "-c client_connection_check_interval=200",
-                                 Max(connection->options.timeout * 4 / 5, 1)));
+                                 Max(connection->options.timeout * 4 / 5, 1),
+                                 Max(connection->options.timeout * 9 / 10, 2)));
   const bool superuser = superuser_arg(connection->key.user);
   if (!superuser && !target.has_password) raise_password_required(connection);
   if (!open_connection(connection, &target)) return false;

@@ -129,6 +129,7 @@ DROP ROLE tree_user;
 CREATE FOREIGN TABLE child (id int) SERVER streamfilter
   OPTIONS (kind 'bloom', memory '8kB', k '4', parent 'later');
 SELECT streamfilter_seen('child', 1);
+SELECT streamfilter_save();
 CREATE FOREIGN TABLE later (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '8kB', k '4');
 SELECT streamfilter_seen('child', 1) AS new, streamfilter_seen('later', 1) AS seen;
 DROP FOREIGN TABLE later;

@@ -281,6 +281,32 @@ like($err, qr/WARNING:  server "nowhere" is lost/, 'with a warning');
 	  SELECT streamfilter_seen('wrong', 1);});
 like($err, qr/ERROR:  could not connect to server "wrong".*database "no_such" does not exist/s, 'no such database');
 
+# A batch that waits for several transactions, each in time but all together too long: an error, no loss.
+sql(server_sql('patient', $holder{a}, '2s')
+	  . q{CREATE FOREIGN TABLE waits (id int) SERVER patient OPTIONS (kind 'bloom', memory '64kB', k '4')});
+sql('INSERT INTO waits VALUES (0)');
+my @holding = map {
+	IPC::Run::start([ 'psql', '-XAtq', '-d', $node->connstr('postgres'), '-c',
+			sprintf('BEGIN; INSERT INTO waits VALUES (%d); SELECT pg_sleep(%.1f); COMMIT', $_, 0.3 + 1.2 * $_) ],
+		'>', '/dev/null', IPC::Run::timeout($limit))
+} 1 .. 2;
+select(undef, undef, undef, 0.3);
+($ret, $out, $err) = $node->psql('postgres', 'INSERT INTO waits SELECT generate_series(1, 3)');
+unlike($err, qr/is lost/, 'a server that waits is not lost');
+$_->finish for @holding;
+
+# What others have written into option producer.
+for my $producer ('{"columns": [{}]}', '{"columns": [{"name": "id"}], "options": {"kind": null}}',
+	'{"columns": [{"name": "id", "type": "integer"}], "options": {"servers": "x"}, "servers": [{"host": null}]}')
+{
+	$holder{a}->safe_psql('postgres', qq{CREATE SCHEMA odd;
+		CREATE FOREIGN TABLE odd.odd (hash bigint) SERVER streamfilter
+		  OPTIONS (kind 'bloom', memory '64kB', k '4', producer '$producer')});
+	($ret, $out, $err) = $node->psql('postgres', 'IMPORT FOREIGN SCHEMA odd FROM SERVER a INTO public');
+	like($err, qr/ERROR:  server "a" does not say all of filter "odd"/, "import of $producer");
+	$holder{a}->safe_psql('postgres', 'DROP SCHEMA odd CASCADE');
+}
+
 # A connection that ends while it is idle is no lost server.
 $holder{a}->safe_psql('postgres', q{ALTER DATABASE postgres SET idle_session_timeout = '50ms'});
 ($ret, $out, $err) = $node->psql('postgres', q{SELECT streamfilter_seen('single', 70, 'idle');
