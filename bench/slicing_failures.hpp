@@ -5,7 +5,6 @@
 
 namespace bench::distributed {
 
-using slicing_model::Rule;
 
 inline constexpr double kFilterSlices = 40;
 
@@ -68,12 +67,12 @@ class Lossy {
   Random random_{11};
 };
 
-inline bool is_seen(Rule rule, const Lossy::Answers& a, unsigned least) {
+inline bool is_seen(LostRule rule, const Lossy::Answers& a, unsigned least) {
   switch (rule) {
-    case Rule::duplicate: return a.set == a.reached;
-    case Rule::distinct: return a.set == a.places;
-    case Rule::votes: return a.set == a.reached && a.reached >= least;
-    case Rule::hybrid: return a.set >= least;
+    case LostRule::duplicate: return a.set == a.reached;
+    case LostRule::distinct: return a.set == a.places;
+    case LostRule::votes: return a.set == a.reached && a.reached >= least;
+    case LostRule::hybrid: return a.set >= least;
   }
   return false;
 }
@@ -104,9 +103,9 @@ inline void figure_1a(Report& report, const Arguments& arguments, double probes)
       double found = 0;
       for (double probe = 0; probe < probes; ++probe) {
         filter.lose(lost);
-        found += is_seen(Rule::duplicate, filter.ask(filter.fresh_key()), 0);
+        found += is_seen(LostRule::duplicate, filter.ask(filter.fresh_key()), 0);
       }
-      const double expected = errors(filter.failures(lost), Rule::duplicate).fpr;
+      const double expected = errors(filter.failures(lost), LostRule::duplicate).fpr;
       worst = std::max(worst, standard_errors(found / probes, expected, probes));
       file.row({100. * lost / 40, 100 * found / probes, 100 * expected});
       rates[c].push_back(found / probes);
@@ -152,13 +151,13 @@ inline void figure_5d(Report& report, const Arguments& arguments, double probes)
       filter.lose(8);
       const Lossy::Answers fresh = filter.ask(filter.fresh_key()),
                            known = filter.ask(filter.known_key());
-      hybrid += is_seen(Rule::hybrid, fresh, x);
-      votes += is_seen(Rule::votes, fresh, x);
-      missed_hybrid += !is_seen(Rule::hybrid, known, x);
-      missed_votes += !is_seen(Rule::votes, known, x);
+      hybrid += is_seen(LostRule::hybrid, fresh, x);
+      votes += is_seen(LostRule::votes, fresh, x);
+      missed_hybrid += !is_seen(LostRule::hybrid, known, x);
+      missed_votes += !is_seen(LostRule::votes, known, x);
     }
-    const slicing_model::Errors by_hybrid = errors(filter.failures(8), Rule::hybrid, x),
-                                by_votes = errors(filter.failures(8), Rule::votes, x);
+    const slicing_model::Errors by_hybrid = errors(filter.failures(8), LostRule::hybrid, x),
+                                by_votes = errors(filter.failures(8), LostRule::votes, x);
     worst = std::max({worst, standard_errors(hybrid / probes, by_hybrid.fpr, probes),
                       standard_errors(votes / probes, by_votes.fpr, probes),
                       standard_errors(missed_hybrid / probes, by_hybrid.fnr, probes),

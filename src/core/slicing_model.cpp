@@ -74,14 +74,14 @@ double at_least(double least, double n, double p) noexcept {
 }
 
 // Where a place of a key is lost with probability `lost`.
-Errors errors_at(double lost, double places, double rate, Rule rule, unsigned least) noexcept {
+Errors errors_at(double lost, double places, double rate, LostRule rule, unsigned least) noexcept {
   const double reached = 1 - lost;
   switch (rule) {
-    case Rule::duplicate: return {std::pow(lost + reached * rate, places), 0};
-    case Rule::distinct: return {std::pow(reached * rate, places), 1 - std::pow(reached, places)};
-    case Rule::hybrid:
+    case LostRule::duplicate: return {std::pow(lost + reached * rate, places), 0};
+    case LostRule::distinct: return {std::pow(reached * rate, places), 1 - std::pow(reached, places)};
+    case LostRule::hybrid:
       return {at_least(least, places, reached * rate), 1 - at_least(least, places, reached)};
-    case Rule::votes: break;
+    case LostRule::votes: break;
   }
   // All reached places say so, of `places` that are each lost, or reached and set: a binomial count
   // of those reached among them.
@@ -109,7 +109,7 @@ double rate_of_few_cells(const Shape& shape, double n) noexcept {
   return rate_by(small_rate, shape, n);
 }
 
-Errors errors(const Failures& failures, Rule rule, unsigned least) noexcept {
+Errors errors(const Failures& failures, LostRule rule, unsigned least) noexcept {
   const double slices = failures.slices, part = failures.part, lost = failures.lost;
   Errors sum{0, 0};
   const double first = std::max(0.0, lost - (slices - part)), last = std::min(part, lost);

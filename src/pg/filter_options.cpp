@@ -115,6 +115,11 @@ void spread_slices(Definition* definition, const HostOptions* host) {
 
 }  // namespace
 
+const char* name_of(Conflict conflict) { return kConflict[static_cast<int>(conflict)]; }
+const char* name_of(Persistence persistence) {
+  return kPersistence[static_cast<int>(persistence)];
+}
+
 List* read_server_names(const HostOptions* host) {
   List* names;
   if (host->servers == nullptr) return NIL;

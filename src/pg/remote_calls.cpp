@@ -138,8 +138,6 @@ void read_bytes(void* context, int number, const PGresult* result) {
     appendBinaryStringInfo(bytes->buffer, PQgetvalue(result, 0, 0), PQgetlength(result, 0, 0));
 }
 
-void ignore(void*, int, const PGresult*) {}
-
 }  // namespace
 
 void run_calls(RemoteCall* calls, int count) {
@@ -194,7 +192,7 @@ bool run_statement(Connection* connection, const char* statement) {
     return false;
   }
   if (!send_queued(connection, Manner::interruptible) ||
-      !receive(connection, Manner::interruptible, ignore, nullptr))
+      !receive(connection, Manner::interruptible))
     return false;
   if (connection->error != nullptr) raise_remote(connection);
   return true;

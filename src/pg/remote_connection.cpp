@@ -156,8 +156,6 @@ void read_set_up(void* context, int, const PGresult* result) {
   if (set_up->ok) strlcpy(set_up->schema, PQgetvalue(result, 0, 0), sizeof set_up->schema);
 }
 
-void ignore_result(void*, int, const PGresult*) {}
-
 // Goes into pipeline mode, and prepares what will be called. False: lost.
 bool set_up(Connection* connection) {
   if (PQsetnonblocking(connection->pg, 1) != 0 || !PQenterPipelineMode(connection->pg)) {
@@ -173,7 +171,7 @@ bool set_up(Connection* connection) {
   if (prepared) {
     prepare_calls(connection, found.schema);
     if (!send_queued(connection, Manner::interruptible) ||
-        !receive(connection, Manner::interruptible, ignore_result, nullptr))
+        !receive(connection, Manner::interruptible))
       return false;
     prepared = connection->error == nullptr;
   }

@@ -3,14 +3,12 @@
 #include "streamfilter/core/filter.hpp"
 #include "streamfilter/core/placement.hpp"
 #include "streamfilter/pg/error.hpp"
+#include "streamfilter/pg/filter_options.hpp"
 #include "streamfilter/pg/producer.hpp"
 #include "streamfilter/pg/remote_filter.hpp"
 
 namespace streamfilter::pg {
 namespace {
-
-constexpr const char* kConflict[] = {"wait", "admit", "discard"};
-constexpr const char* kPersistence[] = {"logged", "unlogged"};
 
 uint64 share(uint64 whole, uint64 part, uint64 of) {
   return static_cast<uint64>((static_cast<unsigned __int128>(whole) * part + of - 1) / of);
@@ -114,8 +112,8 @@ RemoteFilter* make_remote_filter(const FilterRelation* relation) {
   SliceDefinition* slices = &remote->slices;
   slices->schema = get_namespace_name(get_rel_namespace(relation->relid));
   slices->name = relation->name;
-  slices->conflict = kConflict[static_cast<int>(relation->host.conflict)];
-  slices->persistence = kPersistence[static_cast<int>(relation->host.persistence)];
+  slices->conflict = name_of(relation->host.conflict);
+  slices->persistence = name_of(relation->host.persistence);
   slices->producer = describe_producer(relation);
   remote->filter = quote_qualified_identifier(slices->schema, slices->name);
   return remote;

@@ -16,8 +16,6 @@ bool queue_on_savepoint(Connection* connection, const char* command, int level) 
   return queue_command(connection, text);
 }
 
-void ignore(void*, int, const PGresult*) {}
-
 // COMMIT of a transaction that has failed there answers ROLLBACK.
 void note_rollback(void* context, int, const PGresult* result) {
   if (strcmp(PQcmdStatus(const_cast<PGresult*>(result)), "COMMIT") != 0)
@@ -69,7 +67,7 @@ void begin_rollback(Connection* connection) {
 
 void end_rollback(Connection* connection) {
   if (connection->level == 0 || connection->pg == nullptr) return;
-  if (!receive(connection, Manner::quiet, ignore, nullptr)) return;
+  if (!receive(connection, Manner::quiet)) return;
   connection->level = connection->kept = 0;
   if (connection->error != nullptr) disconnect(connection);
 }
@@ -131,7 +129,7 @@ void roll_back_subtransaction(Connection* connection) {
       !queue_on_savepoint(connection, "RELEASE SAVEPOINT", level))
     return disconnect(connection);
   if (!send_queued(connection, Manner::quiet) ||
-      !receive(connection, Manner::quiet, ignore, nullptr))
+      !receive(connection, Manner::quiet))
     return;
   if (connection->error != nullptr) return disconnect(connection);
   connection->level = connection->kept = level - 1;

@@ -32,15 +32,6 @@ double repeat_rate(LostRule rule, unsigned least, double lost, double set) {
   return sum;
 }
 
-slicing_model::Rule model_rule(LostRule rule) {
-  switch (rule) {
-    case LostRule::duplicate: return slicing_model::Rule::duplicate;
-    case LostRule::votes: return slicing_model::Rule::votes;
-    case LostRule::hybrid: return slicing_model::Rule::hybrid;
-    default: return slicing_model::Rule::distinct;
-  }
-}
-
 }  // namespace
 
 BOOST_AUTO_TEST_SUITE(LostPlaces)
@@ -51,8 +42,7 @@ BOOST_AUTO_TEST_CASE(rates_are_those_of_the_model) {
   for (const LostRule rule :
        {LostRule::distinct, LostRule::duplicate, LostRule::votes, LostRule::hybrid})
     for (unsigned least = 1; least <= kPlaces; ++least) {
-      const slicing_model::Errors wanted =
-          slicing_model::errors(failures, model_rule(rule), least);
+      const slicing_model::Errors wanted = slicing_model::errors(failures, rule, least);
       BOOST_TEST(repeat_rate(rule, least, 0.2, fill) == wanted.fpr,
                  boost::test_tools::tolerance(1e-9));
       BOOST_TEST(1 - repeat_rate(rule, least, 0.2, 1) == wanted.fnr,

@@ -261,12 +261,12 @@ Answers ask(const Filter& filter, const Element& element, const std::vector<bool
   return answers;
 }
 
-bool seen_by(slicing_model::Rule rule, const Answers& a, unsigned all, unsigned least) {
+bool seen_by(LostRule rule, const Answers& a, unsigned all, unsigned least) {
   switch (rule) {
-    case slicing_model::Rule::duplicate: return a.set == a.reached;
-    case slicing_model::Rule::distinct: return a.set == all;
-    case slicing_model::Rule::votes: return a.set == a.reached && a.reached >= least;
-    case slicing_model::Rule::hybrid: return a.set >= least;
+    case LostRule::duplicate: return a.set == a.reached;
+    case LostRule::distinct: return a.set == all;
+    case LostRule::votes: return a.set == a.reached && a.reached >= least;
+    case LostRule::hybrid: return a.set >= least;
   }
   return false;
 }
@@ -275,7 +275,6 @@ bool seen_by(slicing_model::Rule rule, const Answers& a, unsigned all, unsigned 
 
 // Each probe loses another 8 of 40 slices of a filter with 8 bits a key.
 BOOST_AUTO_TEST_CASE(lost_slices_cost_what_the_formulas_say) {
-  using slicing_model::Rule;
   const std::string cut[] = {"slices=40, slicing=vertical", "slices='8,5', slicing=diced",
                              "slices='8,5', slicing=diced, dice=vh"};
   for (const std::string& slicing : cut) {
@@ -289,11 +288,11 @@ BOOST_AUTO_TEST_CASE(lost_slices_cost_what_the_formulas_say) {
         8, set, 40, static_cast<double>(slices_of_part(filter.parameters())), 8};
     const double probes = static_cast<double>(scaled(100000));
     struct {
-      Rule rule;
+      LostRule rule;
       unsigned least;
       double positives, negatives;
-    } rules[] = {{Rule::duplicate, 0, 0, 0}, {Rule::distinct, 0, 0, 0}, {Rule::votes, 4, 0, 0},
-                 {Rule::votes, 6, 0, 0},     {Rule::hybrid, 4, 0, 0},   {Rule::hybrid, 6, 0, 0}};
+    } rules[] = {{LostRule::duplicate, 0, 0, 0}, {LostRule::distinct, 0, 0, 0}, {LostRule::votes, 4, 0, 0},
+                 {LostRule::votes, 6, 0, 0},     {LostRule::hybrid, 4, 0, 0},   {LostRule::hybrid, 6, 0, 0}};
     std::mt19937_64 random(7);
     std::vector<bool> lost(40);
     for (std::uint64_t i = 0; i < probes; ++i) {

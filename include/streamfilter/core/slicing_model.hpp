@@ -3,6 +3,7 @@
 // while slices are lost. Corrected where a printed formula does not give what slices do.
 #pragma once
 
+#include "streamfilter/core/lost_places.hpp"
 #include "streamfilter/core/parameters.hpp"
 
 namespace streamfilter::slicing_model {
@@ -47,18 +48,11 @@ struct Errors {
   double fpr, fnr;
 };
 
-// The rules of judging a key, as option lost_slice names them. `least` is the x of the last two.
-enum class Rule {
-  duplicate,  // a lost place counts as set: Eq. 5, 6, 7
-  distinct,   // a lost place counts as unset
-  votes,      // seen if all places that are reached say so, and at least `least` are reached
-  hybrid,     // seen if at least `least` places that are reached say so, as printed
-};
-
-// Averaged over which slices are lost, that is over how many of the part of a key are: of vertical
-// filters f, of a horizontal one none or its only one. The printed formulas lack binomial
-// coefficients, and Eq. 7 takes the bits of one key for spread over all slices.
-Errors errors(const Failures& failures, Rule rule, unsigned least = 0) noexcept;
+// `least` is the x of votes:x and hybrid:x. Averaged over which slices are lost, that is over how many
+// of the part of a key are: of vertical filters f, of a horizontal one none or its only one. The
+// printed formulas lack binomial coefficients, and Eq. 7 takes the bits of one key for spread over all
+// slices.
+Errors errors(const Failures& failures, LostRule rule, unsigned least = 0) noexcept;
 
 // Definition 3: the least number of slices S_f that keeps a bound while f are lost, of filters
 // whose places are spread over all slices, or horizontal ones (1 place). `fpr` is that of the whole

@@ -16,6 +16,10 @@ Definition read_table_options(List* options, HostOptions* host);
 // The names in option servers (char*), NIL if it is not given. Raises 22023.
 List* read_server_names(const HostOptions* host);
 
+// As options have them.
+const char* name_of(Conflict conflict);
+const char* name_of(Persistence persistence);
+
 // The role of a column.
 Role read_column_options(List* options);
 

@@ -19,7 +19,9 @@ bool send_queued(Connection* connection, Manner manner);
 // its command; but the first error is kept in `error`. False: lost. Interrupts may raise in between; the
 // connection stays busy then.
 using ResultVisitor = void (*)(void* context, int number, const PGresult* result);
-bool receive(Connection* connection, Manner manner, ResultVisitor visit, void* context);
+inline void ignore_result(void*, int, const PGresult*) {}
+bool receive(Connection* connection, Manner manner, ResultVisitor visit = ignore_result,
+             void* context = nullptr);
 
 // Raises `error` as one of ours, with its SQLSTATE.
 [[noreturn]] void raise_remote(Connection* connection);
