@@ -175,6 +175,22 @@ bool insert(Header* header, const Element& element) noexcept {
   return seen;
 }
 
+bool puts_anyway(const Parameters& parameters) noexcept {
+  const FilterOps* ops = find_ops(parameters.kind);
+  return ops->put != nullptr && ops->expired != nullptr;
+}
+
+void insert_new(Header* header, const Element& element) noexcept {
+  const Parameters& parameters = header->parameters;
+  if (!puts_anyway(parameters)) {
+    insert(header, element);
+    return;
+  }
+  for (unsigned i = 0; i < places(parameters); ++i)
+    put_in_place(header, element, place_of(parameters, element.hash, i));
+  count_arrival(header, place_of(parameters, element.hash, 0).slice, false);
+}
+
 bool erase(Header* header, const Element& element) noexcept {
   const Parameters& parameters = header->parameters;
   return find_ops(parameters.kind)

@@ -544,29 +544,26 @@ bool test(const Parameters& p, const ConstSlice& slice, const Element& element) 
   return all.has(element.hash, now > all.clock ? now - all.clock : 0);
 }
 
-bool insert(const Parameters& p, const Slice& slice, const Element& element) noexcept {
+// A new event may be late: max(what the timers are, min(w, w - (t_i - t_u))).
+void put(const Parameters& p, Slice slice, const Element& element) noexcept {
   const auto all = filters(p, slice);
-  const std::uint64_t ticks = p.integer(kTicks);
   std::uint64_t then = all.tick_of(element);
   all.advance(then);
-  if (all.has(element.hash, 0)) return true;
   if (counts_rows(p)) {
     if (all.rows < kMostRows) ++all.rows;
     then = all.rows / p.integer(kTickLength);
     all.advance(then);
   }
   const std::uint64_t late = all.clock - then;
-  if (late < ticks) all.add(element.hash, ticks - late);
-  return false;
+  if (late < p.integer(kTicks)) all.add(element.hash, p.integer(kTicks) - late);
 }
 
-// A new event may be late: max(what the timers are, min(w, w - (t_i - t_u))).
-void put(const Parameters& p, Slice slice, const Element& element) noexcept {
+bool insert(const Parameters& p, const Slice& slice, const Element& element) noexcept {
   const auto all = filters(p, slice);
-  const std::uint64_t then = all.tick_of(element);
-  all.advance(then);
-  const std::uint64_t late = all.clock - then;
-  if (late < p.integer(kTicks)) all.add(element.hash, p.integer(kTicks) - late);
+  all.advance(all.tick_of(element));
+  if (all.has(element.hash, 0)) return true;
+  put(p, slice, element);
+  return false;
 }
 
 // A key without a time had the clock's, which is not known any more: rather accept a repeat.

@@ -81,11 +81,6 @@ void check_slices(const FilterRelation* relation) {
     ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
             errmsg("filter \"%s\" cannot be cut into slices on several servers", relation->name),
             errdetail("Its fingerprints are the keys themselves."));
-  if (places(parameters) > 1 && parameters.kind != Kind::bloom)
-    ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-            errmsg("the keys of filter \"%s\" cannot have several places on several servers",
-                   relation->name),
-            errhint("Use slicing 'horizontal', kind bloom, or one server."));
 }
 
 [[noreturn]] void raise_servers(const FilterRelation* relation, const char* server,

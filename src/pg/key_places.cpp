@@ -16,19 +16,19 @@ bool test_in_slices(const FilterSlot* slot, const Header* header, const Element&
   return true;
 }
 
-void insert_in_slices(const FilterSlot* slot, Header* header, const Element& element) {
+void insert_new_in_slices(const FilterSlot* slot, Header* header, const Element& element) {
   const Parameters& parameters = header->parameters;
-  const bool several = parameters.k1 > 0;
-  const bool seen = several && test_in_slices(slot, header, element);
+  const bool anyway = puts_anyway(parameters), by_place = anyway || parameters.k1 > 0;
+  const bool seen = by_place && !anyway && test_in_slices(slot, header, element);
   for (unsigned i = 0; i < places(parameters); ++i) {
     const Place place = place_of(parameters, element.hash, i);
     LWLock* lock = slice_lock(slot, place.slice);
     LWLockAcquire(lock, LW_EXCLUSIVE);
-    if (!several)
+    if (!by_place)
       insert(header, element);
     else if (!seen)
       put_in_place(header, element, place);
-    if (several && i == 0) count_arrival(header, place.slice, seen);
+    if (by_place && i == 0) count_arrival(header, place.slice, seen);
     LWLockRelease(lock);
     if (seen) break;
   }

@@ -36,10 +36,11 @@ bool is_merge(const KeyLog* log, uint32 position) {
 }
 
 void play_change(const KeyLog* log, uint32 position, Header* header) {
-  if (entry_at(log, position)->change == static_cast<uint32>(Change::erase))
-    erase(header, element_at(log, position));
-  else
-    insert(header, element_at(log, position));
+  switch (static_cast<Change>(entry_at(log, position)->change)) {
+    case Change::erase: erase(header, element_at(log, position)); break;
+    case Change::add: insert_new(header, element_at(log, position)); break;
+    default: insert(header, element_at(log, position));
+  }
 }
 
 // Changes that are played together, slice by slice. Those of a key stay in their order, for a key has one
@@ -71,9 +72,9 @@ void play_places(const KeyLog* log, uint32 start, uint32 count, Header* header,
                  const FilterSlot* slot) {
   for (uint32 i = start; i < start + count; ++i)
     if (slot != nullptr)
-      insert_in_slices(slot, header, element_at(log, i));
+      insert_new_in_slices(slot, header, element_at(log, i));
     else
-      insert(header, element_at(log, i));
+      insert_new(header, element_at(log, i));
 }
 
 }  // namespace

@@ -220,7 +220,7 @@ void play_rows(FilterSlot* slot, Header* block, const LogRows& rows, uint64 from
     for (uint64 j = 0; j < count; ++j) {
       const JournalChange it = change_at(row, j);
       if (it.change != LogChange::erase) {
-        insert_in_slices(slot, block, it.element);
+        insert_new_in_slices(slot, block, it.element);
       } else if (ops_of(block).erase != nullptr) {
         LWLock* lock = slice_lock(slot, slice_of(block->parameters, it.element.hash));
         LWLockAcquire(lock, LW_EXCLUSIVE);

@@ -37,8 +37,6 @@ CREATE FOREIGN TABLE bad (id int) SERVER streamfilter OPTIONS (servers 'one,,', 
 CREATE FOREIGN TABLE bad (id int) SERVER streamfilter OPTIONS (servers 'one,two', kind 'sbf', slices '1');
 CREATE FOREIGN TABLE bad (id int) SERVER streamfilter
   OPTIONS (servers 'one,two', kind 'sqf', fingerprint 'integer', memory '1MB', keys '100000');
-CREATE FOREIGN TABLE bad (id int) SERVER streamfilter
-  OPTIONS (servers 'one,two', kind 'timer', window '1 hour', keys '1000', slicing 'vertical');
 CREATE FOREIGN TABLE bad (id int) SERVER one OPTIONS (kind 'sbf', probe 'both');
 CREATE FOREIGN TABLE bad (id int) SERVER one OPTIONS (kind 'sbf', lost_slice 'new');
 CREATE FOREIGN TABLE bad (id int) SERVER one OPTIONS (kind 'sbf', lost_slice 'votes');

@@ -118,6 +118,16 @@ my ($parallel, $in_turn) = map {
 } qw(vertical pipelined);
 cmp_ok($in_turn, '<', $parallel, 'a pipelined probe asks fewer places');
 
+# Windows: the places of a key on several servers end together.
+sql(q{CREATE FOREIGN TABLE windows (id int, at timestamptz OPTIONS (role 'time')) SERVER streamfilter
+        OPTIONS (servers 'a,b', kind 'timer', memory '512kB', window '10 minutes', k '10', slicing 'vertical',
+                 slices '6')});
+my $until = sub { sprintf q{SELECT i, '2026-01-01 00:%02d:00Z' FROM generate_series(1, 500) i}, $_[0] };
+is(sql('WITH a AS (INSERT INTO windows ' . $until->($_->[0]) . ' RETURNING 1) SELECT count(*) FROM a'),
+	$_->[1], "$_->[2]")
+  for [0, 500, 'windows: new keys'], [9, 0, 'their repeats'], [12, 500, 'new again after the window'],
+  [20, 0, 'and repeats of these'];
+
 # A kind that can forget keys, and whose shape on a server differs from that of the whole.
 sql(q{CREATE FOREIGN TABLE forgetting (id int) SERVER streamfilter
         OPTIONS (servers 'a,b', kind 'sqf', memory '1MB', fpr '0.0001');

@@ -49,6 +49,23 @@ BOOST_AUTO_TEST_CASE(a_key_is_remembered_for_one_window_in_all_its_places) {
     }
 }
 
+// A host that remembers a key later than it has tested it: what makes the key look seen by then may
+// expire before it does. Tiny filters, so that every key looks seen after a while.
+BOOST_AUTO_TEST_CASE(a_key_that_was_found_new_stays_for_its_window) {
+  std::vector<std::string> slicings(std::begin(kSlicings), std::end(kSlicings));
+  slicings.push_back("slices=1");
+  for (const std::string& slicing : slicings) {
+    Filter filter("timer(memory=8kB, window='60 s', tick='1 s', k=6, " + slicing + ")");
+    std::uint64_t others = 1000;
+    while (!filter.test(at(1, 100))) filter.insert(at(++others, 100));
+    insert_new(filter.header(), at(1, 130));
+    BOOST_TEST(filter.test(at(1, 130 + kFound - 2)), slicing);
+    BOOST_TEST(filter.is_valid(), slicing);
+    insert_new(filter.header(), at(1, 131));
+    BOOST_TEST(filter.test(at(1, 131 + kFound - 2)), slicing);
+  }
+}
+
 // A late event sets its timers to what is left of its window, and an early one to no more than it.
 BOOST_AUTO_TEST_CASE(late_events_end_in_their_own_time) {
   for (const std::string& slicing : kSlicings) {

@@ -42,9 +42,15 @@ unsigned positions_of_bucket(const Parameters& parameters) noexcept;
 
 bool erase(Header* header, const Element& element) noexcept;
 
+// Remembers a key that was found new a while ago, for hosts that remember it later than they test it.
+// Where keys expire it is put in its places even if it looks seen by now, for whatever makes it look so
+// may expire before it does (`puts_anyway`); elsewhere this is `insert`.
+void insert_new(Header* header, const Element& element) noexcept;
+bool puts_anyway(const Parameters& parameters) noexcept;
+
 // One place at a time, for hosts that lock each slice by itself. To insert a key: test its places;
 // if one says no, put it in all of them; count it in the slice of the first. Only where the key has
-// several places, that is k1 > 0.
+// several places, that is k1 > 0, or with puts_anyway.
 bool test_place(const Header* header, const Element& element, const Place& place) noexcept;
 void put_in_place(Header* header, const Element& element, const Place& place) noexcept;
 void count_arrival(Header* header, std::uint32_t slice, bool seen) noexcept;
