@@ -184,12 +184,13 @@ my $in_time = "SET statement_timeout = '10s'; SET lock_timeout = '5s'; BEGIN; IN
 $node->safe_psql('postgres', "$in_time (1); PREPARE TRANSACTION 'first'");
 $node->safe_psql('postgres', "COMMIT PREPARED 'first'");
 $node->safe_psql('postgres', "$in_time (2); PREPARE TRANSACTION 'second'");
-my ($status, undef, $stderr) = $node->psql('postgres', "$in_time (3); PREPARE TRANSACTION 'third'");
-is($status, 0, 'two prepared transactions at a time') or diag($stderr);
+my ($third, undef, $stderr) = $node->psql('postgres', "$in_time (3); PREPARE TRANSACTION 'third'");
+is($third, 0, 'two prepared transactions at a time') or diag($stderr);
 $node->safe_psql('postgres', "COMMIT PREPARED 'second'; COMMIT PREPARED 'third'");
 is($node->safe_psql('postgres', q{SELECT string_agg(streamfilter_test('by_two_phases', i)::text, ' ') FROM generate_series(1, 4) i}),
 	'true true true false', 'their keys are there');
-$node->restart('immediate');
+$node->stop('immediate');
+$node->start;
 is($node->safe_psql('postgres', q{SELECT string_agg(streamfilter_test('by_two_phases', i)::text, ' ') FROM generate_series(1, 4) i}),
 	'true true true false', 'and after a crash');
 $node->stop;
