@@ -136,23 +136,6 @@ double grown_rate(const Parameters& p) noexcept {
   return std::pow(1 - (1 - timing_model::rate_of_filters(one, full)) * (1 - last), shape_of(p).k1);
 }
 
-// The rate that each filter of a slice may have, so that all of them keep fpr.
-double rate_of_one(const Definition& definition) noexcept {
-  const Parameters& p = definition.parameters;
-  return timing_model::share_of_rate(std::pow(definition.wanted_fpr(), 1 / shape_of(p).k1),
-                                     filters(p));
-}
-
-// Of one bit a place, the filters of a slice are together as one with the bits of all.
-std::uint64_t best_k_of_growth(const Definition& definition) noexcept {
-  const bool single = definition.parameters.slicing != Slicing::horizontal;
-  const double rate =
-      single ? definition.wanted_fpr()
-             : timing_model::share_of_rate(definition.wanted_fpr(), filters(definition.parameters));
-  return static_cast<std::uint64_t>(
-      std::clamp(std::round(-std::log2(rate)), 1.0, kMostDerivedHashes));
-}
-
 double cardinality_limit(const Parameters& p, double one) noexcept {
   if (shape_of(p).k1 <= 1) return timing_model::cardinality_limit(one, real_k(p), real_m(p));
   return -real_m(p) / real_k(p) * std::log1p(-std::pow(one, 1 / real_k(p)));
@@ -169,8 +152,9 @@ bool derive_growth(Definition& definition, Problem& problem) noexcept {
   }
   p.set_integer(kFilters, kGrownFilters);
   p.set_integer(kBits, (p.slice_bytes - sizeof(SliceState)) / kGrownFilters / 8 * 64);
-  if (derived) p.set_integer(kK, best_k_of_growth(definition));
-  const double one = rate_of_one(definition);
+  const double fpr = definition.wanted_fpr();
+  if (derived) p.set_integer(kK, timing_model::growing_k(fpr, p.slicing, filters(p)));
+  const double one = timing_model::rate_of_one(fpr, shape_of(p).k1, filters(p));
   const double limit = p.integer(kGrow) == density
                            ? timing_model::density_limit(one, real_k(p), real_m(p)) - real_k(p)
                            : cardinality_limit(p, one);

@@ -184,22 +184,6 @@ double real_m(const Parameters& p) noexcept { return static_cast<double>(p.integ
 
 double filters(const Parameters& p) noexcept { return static_cast<double>(p.integer(kFilters)); }
 
-// The rate that each filter may have, so that all that memory holds together keep fpr.
-double rate_of_one(const Definition& definition) noexcept {
-  const Parameters& p = definition.parameters;
-  return timing_model::share_of_rate(std::pow(definition.wanted_fpr(), 1 / shape_of(p).k1),
-                                     filters(p));
-}
-
-// Of one timer a place, the filters of a slice are together as one with the timers of all.
-std::uint64_t best_k_of_growth(const Definition& definition) noexcept {
-  const bool single = definition.parameters.slicing != Slicing::horizontal;
-  const double rate =
-      single ? definition.wanted_fpr()
-             : timing_model::share_of_rate(definition.wanted_fpr(), filters(definition.parameters));
-  return static_cast<std::uint64_t>(std::clamp(std::round(-std::log2(rate)), 1.0, 16.0));
-}
-
 // A slice of keys with several places does not know which of them are new: it counts all.
 double cardinality_limit(const Parameters& p, double one) noexcept {
   if (shape_of(p).k1 <= 1) return timing_model::cardinality_limit(one, real_k(p), real_m(p));
@@ -258,14 +242,15 @@ bool derive(Definition& definition, Problem& problem) noexcept {
     p.set_integer(
         kK, timing_model::best_k(live, static_cast<double>(p.integer(kCells)) * slices_of_part(p)));
   else if (derived)
-    p.set_integer(kK, best_k_of_growth(definition));
+    p.set_integer(kK, timing_model::growing_k(definition.wanted_fpr(), p.slicing, filters(p)));
   if (p.integer(kEqual) > p.integer(kK)) {
     problem.set(Error::conflict, "equal_timers %u exceeds k %u",
                 static_cast<unsigned>(p.integer(kEqual)), static_cast<unsigned>(p.integer(kK)));
     return problem.add_hint("At most k timers can be equal; 2 or 3 lose few repeats.");
   }
   if (p.integer(kGrow) != none) {
-    const double one = rate_of_one(definition);
+    const double one =
+        timing_model::rate_of_one(definition.wanted_fpr(), shape_of(p).k1, filters(p));
     const double limit = p.integer(kGrow) == density
                              ? timing_model::density_limit(one, real_k(p), real_m(p)) - real_k(p)
                              : cardinality_limit(p, one);

@@ -68,6 +68,16 @@ double rate_of_filters(double p, double j) noexcept { return -std::expm1(j * std
 
 double share_of_rate(double fpr, double j) noexcept { return -std::expm1(std::log1p(-fpr) / j); }
 
+double rate_of_one(double fpr, double places, double j) noexcept {
+  return share_of_rate(std::pow(fpr, 1 / places), j);
+}
+
+std::uint64_t growing_k(double fpr, Slicing slicing, double j) noexcept {
+  constexpr double kMost = 16;  // more would cost time and save next to nothing
+  const double rate = slicing == Slicing::horizontal ? share_of_rate(fpr, j) : fpr;
+  return static_cast<std::uint64_t>(std::clamp(std::round(-std::log2(rate)), 1.0, kMost));
+}
+
 double density_limit(double p, double k, double m) noexcept { return m * std::pow(p, 1 / k); }
 
 double cardinality_limit(double p, double k, double m) noexcept {

@@ -11,7 +11,8 @@ bool is_our_fdw_routine(const FdwRoutine* routine) {
 
 }  // namespace streamfilter::pg
 
-// streamfilter_fdw_handler() → fdw_handler. ANALYZE, UPDATE and parallel scans have no callback: the server then knows what to say or do.
+// streamfilter_fdw_handler() → fdw_handler. ANALYZE, UPDATE and parallel scans have no
+// callback: the server then knows what to say or do.
 SF_FUNCTION(streamfilter_fdw_handler) {
   using namespace streamfilter::pg;
   (void)fcinfo;

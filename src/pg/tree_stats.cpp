@@ -29,8 +29,7 @@ SF_FUNCTION(streamfilter_tree_node) {
     return Int64GetDatum(counter == nullptr ? 0 : static_cast<int64>(pg_atomic_read_u64(counter)));
   };
   Datum values[] = {ObjectIdGetDatum(relation->parent), Int32GetDatum(relation->level),
-                          count(slot ? &slot->accesses : nullptr),
-                          count(slot ? &slot->hits : nullptr)};
+                    count(slot ? &slot->accesses : nullptr), count(slot ? &slot->hits : nullptr)};
   // What reaches other servers is counted there.
   const bool unknown = is_remote(relation);
   bool isnull[] = {!OidIsValid(relation->parent), false, unknown, unknown};

@@ -3,7 +3,7 @@
 // timers, and filters that grow.
 #pragma once
 
-#include <cstdint>
+#include "streamfilter/core/parameters.hpp"
 
 namespace streamfilter::timing_model {
 
@@ -33,6 +33,13 @@ double mean_equal_timers_fnr(unsigned k, unsigned equal, double fill) noexcept;
 // §5: the rate of j filters asked together, each of rate p; and the rate that each may have.
 double rate_of_filters(double p, double j) noexcept;
 double share_of_rate(double fpr, double j) noexcept;
+
+// The same where keys have `places`, all of which must be found in one of their j filters.
+double rate_of_one(double fpr, double places, double j) noexcept;
+
+// §5: the k of j filters that grow. Of one cell a place, the filters of a slice are together as one with
+// the cells of all.
+std::uint64_t growing_k(double fpr, Slicing slicing, double j) noexcept;
 
 // §5: how many of m timers run, and how many keys were accepted, when a filter reaches rate p. The
 // paper takes all keys for accepted ones.

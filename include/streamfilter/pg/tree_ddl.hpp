@@ -8,8 +8,9 @@ struct List;
 namespace streamfilter::pg {
 
 // After CREATE or ALTER of a filter: checks that it fits its parent (one that is missing, or on which
-// its owner has no rights yet, is a WARNING, so that a dump restores in any order) and that its children still fit it (WARNING), makes it depend on
-// its parent, and lets everybody look at the tree again. Raises what tree.hpp's checks do.
+// its owner has no rights yet, is a WARNING, so that a dump restores in any order) and that its
+// children still fit it (WARNING), makes it depend on its parent, and lets everybody look at the tree
+// again. Raises what tree.hpp's checks do.
 void check_tree(const FilterRelation* relation);
 
 // After the filter has got another name or schema: WARNING if its children name the old one.
