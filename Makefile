@@ -33,19 +33,22 @@ EXTRA_CLEAN = build sql/$(EXTENSION)--$(EXTVERSION).sql $(OBJS:.o=.d) tmp_check 
 PG_CPPFLAGS = -I$(shell $(PG_CONFIG) --includedir)
 SHLIB_LINK += -lpq
 
+# A key passes through many small files; the linker inlines across them.
+LTO = $(if $(findstring clang,$(CXX)),,-flto=auto)
+
 # The link needs the C++ runtime.
-override COMPILER = $(CXX) $(CXXFLAGS)
+override COMPILER = $(CXX) $(CXXFLAGS) $(LTO)
 
 PGXS := $(shell $(PG_CONFIG) --pgxs)
 include $(PGXS)
 
 # The core is compiled without any path to server headers.
 src/core/%.o: src/core/%.cpp
-	$(CXX) $(CXXFLAGS) $(LANGUAGE) $(WARNINGS) -Wconversion $(VISIBILITY) -fPIC -Iinclude \
+	$(CXX) $(CXXFLAGS) $(LANGUAGE) $(WARNINGS) -Wconversion $(LTO) $(VISIBILITY) -fPIC -Iinclude \
 	  -MMD -MP -c -o $@ $<
 
 src/pg/%.o: src/pg/%.cpp
-	$(CXX) $(CXXFLAGS) $(LANGUAGE) $(WARNINGS) $(VISIBILITY) -fPIC -Iinclude \
+	$(CXX) $(CXXFLAGS) $(LANGUAGE) $(WARNINGS) $(LTO) $(VISIBILITY) -fPIC -Iinclude \
 	  $(patsubst -I%,-isystem %,$(CPPFLAGS)) -MMD -MP -c -o $@ $<
 
 # Bitcode for the server's JIT; warnings were shown when the objects were compiled.

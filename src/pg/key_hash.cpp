@@ -271,6 +271,19 @@ uint64 integer_of(const TypeHasher* hasher, Datum value) {
   }
 }
 
+// Apart, as it needs much of the stack.
+pg_noinline bool hash_columns_of_key(TypeHasher* const* hashers, const Datum* values,
+                                     const bool* isnull, int count, const KeyRule& rule,
+                                     uint64* hash) {
+  uint64 hashes[MaxTupleAttributeNumber];
+  for (int i = 0; i < count; ++i) {
+    if (isnull[i] && rule.nulls == Nulls::distinct) return false;
+    hashes[i] = isnull[i] ? null_hash(rule.seed) : hash_datum(hashers[i], values[i], rule.seed);
+  }
+  *hash = hash_columns(hashes, static_cast<Size>(count), rule.seed);
+  return true;
+}
+
 }  // namespace
 
 TypeHasher* make_type_hasher(Oid type, Oid collation, const char* what) {
@@ -363,12 +376,9 @@ bool hash_key(TypeHasher* const* hashers, const Datum* values, const bool* isnul
     *hash = integer_of(hashers[0], values[0]);
     return true;
   }
-  uint64 hashes[MaxTupleAttributeNumber];
-  for (int i = 0; i < count; ++i) {
-    if (isnull[i] && rule.nulls == Nulls::distinct) return false;
-    hashes[i] = isnull[i] ? null_hash(rule.seed) : hash_datum(hashers[i], values[i], rule.seed);
-  }
-  *hash = combine(hashes, count, rule.seed);
+  if (count > 1) return hash_columns_of_key(hashers, values, isnull, count, rule, hash);
+  if (isnull[0] && rule.nulls == Nulls::distinct) return false;
+  *hash = isnull[0] ? null_hash(rule.seed) : hash_datum(hashers[0], values[0], rule.seed);
   return true;
 }
 

@@ -55,17 +55,6 @@ uint32 home_of(const KeyLog* log, uint32 tag) { return tag >> (32 - log->index_b
 
 uint32 last_place(const KeyLog* log) { return (uint32{1} << log->index_bits) - 1; }
 
-// Where the index has the key, or the free place where it would be.
-uint32 probe(const KeyLog* log, uint64 hash) {
-  const uint32 tag = tag_of(hash), mask = last_place(log);
-  uint32 at = home_of(log, tag);
-  for (;; at = (at + 1) & mask) {
-    const IndexPlace& place = log->index[at];
-    if (place.next == 0 || (place.tag == tag && entry_at(log, place.next - 1)->hash == hash))
-      return at;
-  }
-}
-
 // Keys keep their order, so that old and new index are walked through side by side.
 void grow_index(KeyLog* log) {
   IndexPlace* old = log->index;
@@ -125,7 +114,7 @@ void reserve_change(KeyLog* log) {
   if (log->indexed >= last_place(log) / 4 * 3) grow_index(log);
 }
 
-LogEntry* append_change(KeyLog* log, Change change, const Element& element) {
+LogEntry* append_change(KeyLog* log, Change change, const Element& element, KeySpot spot) {
   const uint32 position = log->count++;
   const Place place = place_of(position);
   LogEntry* entry = &log->levels[place.level][place.offset];
@@ -135,10 +124,10 @@ LogEntry* append_change(KeyLog* log, Change change, const Element& element) {
   entry->announced = 0;
   entry->owner = 0;
   if (is_indexed(entry)) {
-    IndexPlace* at = &log->index[probe(log, element.hash)];
-    entry->previous = at->next - 1;  // 0, unused, gives kNoEntry
-    log->indexed += at->next == 0;
-    *at = {position + 1, tag_of(element.hash)};
+    if (spot.index_bits != log->index_bits) spot = find_key(log, element.hash);
+    entry->previous = spot.last;
+    log->indexed += spot.last == kNoEntry;
+    log->index[spot.place] = {position + 1, spot.tag};
   } else {
     uint32* last = change == Change::reset ? &log->last_reset : &log->last_merge;
     entry->previous = *last;
@@ -150,7 +139,7 @@ LogEntry* append_change(KeyLog* log, Change change, const Element& element) {
 void undo_change(KeyLog* log) {
   const LogEntry* entry = entry_at(log, log->count - 1);
   if (is_indexed(entry)) {
-    const uint32 at = probe(log, entry->hash);
+    const uint32 at = find_key(log, entry->hash).place;
     if (entry->previous == kNoEntry)
       remove_from_index(log, at);
     else
@@ -174,8 +163,14 @@ void prefetch_change(const KeyLog* log, uint64 hash, Prefetches& prefetches) {
   if (log->index[at].next != 0) prefetches.add(entry_at(log, log->index[at].next - 1));
 }
 
-uint32 find_change(const KeyLog* log, uint64 hash) {
-  return log->index[probe(log, hash)].next - 1;
+KeySpot find_key(const KeyLog* log, uint64 hash) {
+  const uint32 tag = tag_of(hash), mask = last_place(log);
+  uint32 at = home_of(log, tag);
+  for (;; at = (at + 1) & mask) {
+    const IndexPlace& place = log->index[at];
+    if (place.next == 0 || (place.tag == tag && entry_at(log, place.next - 1)->hash == hash))
+      return {place.next - 1, tag, at, log->index_bits};  // 0, unused, gives kNoEntry
+  }
 }
 
 LogEntry* entry_at(const KeyLog* log, uint32 position) {

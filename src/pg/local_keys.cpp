@@ -42,11 +42,8 @@ bool touch(NamedFilter* filter, const Element& element) {
   return seen;
 }
 
-OwnView own_view(const Pending* pending, const Element& element) {
-  if (pending == nullptr) return OwnView::untouched;
-  const OwnView view = view_own(pending, element);
-  if (view == OwnView::added || in_merged_value(pending, element)) return OwnView::added;
-  return view;
+OwnKey own_key(const Pending* pending, const Element& element) {
+  return pending == nullptr ? OwnKey{} : find_own(pending, element);
 }
 
 bool waits(const NamedFilter* filter) { return filter->relation->host.conflict == Conflict::wait; }
@@ -151,8 +148,8 @@ void overflow(NamedFilter* filter, Pending* pending) {
 
 // Adds a key that is new as far as this transaction's own changes and a first look into the filter
 // tell. False: it was seen after all.
-bool claim(NamedFilter* filter, Pending* pending, const Element& element, uint64 applied,
-           bool look_again) {
+bool claim(NamedFilter* filter, Pending* pending, const Element& element, const KeySpot& spot,
+           uint64 applied, bool look_again) {
   reserve_pending(pending);
   Attempt now{};
   now.owner = owner_of_new_key(pending);
@@ -164,9 +161,9 @@ bool claim(NamedFilter* filter, Pending* pending, const Element& element, uint64
       case Meeting::seen: return false;
       case Meeting::none:
         if (now.announced)
-          append_announced(pending, element);
+          append_announced(pending, element, spot);
         else
-          append_pending(pending, Change::add, element);
+          append_pending(pending, Change::add, element, spot);
         return true;
       case Meeting::no_room: overflow(filter, pending); continue;
       case Meeting::any_key: wait_for(filter, FullTransactionIdFromU64(now.met)); continue;
@@ -186,7 +183,7 @@ bool claim(NamedFilter* filter, Pending* pending, const Element& element, uint64
     switch (filter->relation->host.conflict) {
       case Conflict::wait: wait_for(filter, transaction_of(now.met)); continue;
       case Conflict::discard: return false;
-      case Conflict::admit: append_pending(pending, Change::add, element); return true;
+      case Conflict::admit: append_pending(pending, Change::add, element, spot); return true;
     }
   }
 }
@@ -231,35 +228,36 @@ Pending* begin_change(NamedFilter* filter) {
 bool remember_local_key(NamedFilter* filter, const Element& element) {
   FilterSlot* slot = filter->slot;
   Pending* pending = find_pending(slot, filter->slot_generation);
-  const OwnView view = own_view(pending, element);
-  if (view == OwnView::added) {
+  const OwnKey own = own_key(pending, element);
+  if (own.view == OwnView::added) {
     if (ops_of(filter->header).learns_from_repeats) {
       reserve_pending(pending);
-      append_pending(pending, Change::repeat, as_accepted(pending, element));
+      append_pending(pending, Change::repeat, as_accepted(pending, element, own.spot), own.spot);
     }
     return true;
   }
-  const bool in_sight = view == OwnView::untouched;
+  const bool in_sight = own.view == OwnView::untouched;
   const uint64 applied = pg_atomic_read_u64(&slot->applied);
   if (in_sight && touch(filter, element)) return true;
   if (pending == nullptr) pending = begin(filter);
-  return !claim(filter, pending, element, applied, in_sight);
+  return !claim(filter, pending, element, own.spot, applied, in_sight);
 }
 
 bool claim_local_key(NamedFilter* filter, const Element& element) {
   Pending* pending = begin(filter);
-  return own_view(pending, element) == OwnView::added || claim(filter, pending, element, 0, false);
+  const OwnKey own = own_key(pending, element);
+  return own.view == OwnView::added || claim(filter, pending, element, own.spot, 0, false);
 }
 
 void put_local_key(NamedFilter* filter, const Element& element) {
   const Pending* pending = find_pending(filter->slot, filter->slot_generation);
-  if (own_view(pending, element) != OwnView::added)
+  if (own_key(pending, element).view != OwnView::added)
     append_pending(begin_change(filter), Change::add, element);
 }
 
 PartClaim claim_part_of_key(NamedFilter* filter, const Element& element) {
   const OwnView view =
-      own_view(find_pending(filter->slot, filter->slot_generation), element);
+      own_key(find_pending(filter->slot, filter->slot_generation), element).view;
   if (view == OwnView::added) return PartClaim::set;
   if (!claim_local_key(filter, element)) return PartClaim::taken;
   return view == OwnView::untouched && is_in_filter(filter, element) ? PartClaim::set
@@ -274,7 +272,7 @@ bool put_part_of_key(NamedFilter* filter, const Element& element) {
 
 bool test_local_key(const NamedFilter* filter, const Element& element) {
   const Pending* pending = find_pending(filter->slot, filter->slot_generation);
-  const OwnView view = own_view(pending, element);
+  const OwnView view = own_key(pending, element).view;
   if (view != OwnView::untouched) return view == OwnView::added;
   // In this order: on its way a key is in both places for a while.
   return find_arriving(filter, element) != 0 || is_in_filter(filter, element);

@@ -69,23 +69,28 @@ uint32 withdraw_from(Pending* pending, uint32 keep) {
   return removed + count;
 }
 
+// Lets others know how many keys are in the log only.
+void publish(Pending* pending) {
+  const int64 more = static_cast<int64>(pending->unannounced) - pending->published;
+  if (more != 0 && is_alive(pending))
+    pg_atomic_fetch_add_u64(&pending->slot->unannounced, more);
+  pending->published = pending->unannounced;
+}
+
 // Takes the keys of all changes from `keep` on away.
 void retract(Pending* pending, uint32 keep) {
   uint32 keys = 0;
   for (uint32 i = keep; i < pending->log.count; ++i) keys += is_key(entry_at(&pending->log, i));
-  const uint32 unannounced = keys - withdraw_from(pending, keep);
-  pending->unannounced -= unannounced;
-  if (is_alive(pending)) {
-    pg_atomic_fetch_sub_u64(&pending->slot->unannounced, unannounced);
-    pg_atomic_fetch_add_u64(&pending->slot->rolled_back, keys);
-  }
+  pending->unannounced -= keys - withdraw_from(pending, keep);
+  publish(pending);
+  if (is_alive(pending)) pg_atomic_fetch_add_u64(&pending->slot->rolled_back, keys);
 }
 
 void release_slot(Pending* pending) {
   if (!is_alive(pending)) return;
   if (pending->committing) end_commit(pending->slot, pending->epoch);
-  if (pending->unannounced > 0)
-    pg_atomic_fetch_sub_u64(&pending->slot->unannounced, pending->unannounced);
+  if (pending->published > 0)
+    pg_atomic_fetch_sub_u64(&pending->slot->unannounced, pending->published);
   uint64 self = U64FromFullTransactionId(GetTopFullTransactionIdIfAny());
   if (pending->overflowed && self != 0)
     pg_atomic_compare_exchange_u64(&pending->slot->claimed_by, &self, 0);
@@ -275,6 +280,34 @@ bool holds(const MergedValue* value, const Element& element) {
   return true;
 }
 
+OwnView view_of(const Pending* pending, const Element& element, uint32 last) {
+  const KeyLog* log = &pending->log;
+  const OwnView rest = log->last_reset == kNoEntry ? OwnView::untouched : OwnView::forgotten;
+  if (last == kNoEntry || (rest == OwnView::forgotten && last < log->last_reset)) return rest;
+  if (entry_at(log, last)->change == static_cast<uint32>(Change::erase)) return OwnView::forgotten;
+  if (const FilterOps& ops = ops_of(pending->header); ops.expired != nullptr) {
+    Element present = element;
+    present.time = Max(present.time, pending->latest);
+    if (ops.expired(pending->header->parameters, element_at(log, last), present,
+                    log->count - last - 1))
+      return rest;
+  }
+  return OwnView::added;
+}
+
+// Was the key in one of the values that the transaction has merged into the filter? `last` is its own
+// last change.
+bool in_merged_value(const Pending* pending, const Element& element, uint32 last) {
+  const KeyLog* log = &pending->log;
+  for (uint32 i = log->last_merge; i != kNoEntry; i = entry_at(log, i)->previous) {
+    // What was forgotten later is not in it any more.
+    if ((log->last_reset != kNoEntry && i < log->last_reset) || (last != kNoEntry && i < last))
+      return false;
+    if (holds(merged_value(entry_at(log, i)), element)) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 Pending* find_pending(const FilterSlot* slot, uint64 generation) {
@@ -303,40 +336,21 @@ Pending* begin_pending(FilterSlot* slot, Header* header, bool logged) {
   return pending;
 }
 
-OwnView view_own(const Pending* pending, const Element& element) {
-  const KeyLog* log = &pending->log;
-  const OwnView rest = log->last_reset == kNoEntry ? OwnView::untouched : OwnView::forgotten;
-  const uint32 last = find_change(log, element.hash);
-  if (last == kNoEntry || (rest == OwnView::forgotten && last < log->last_reset)) return rest;
-  if (entry_at(log, last)->change == static_cast<uint32>(Change::erase)) return OwnView::forgotten;
-  if (const FilterOps& ops = ops_of(pending->header); ops.expired != nullptr) {
-    Element present = element;
-    present.time = Max(present.time, pending->latest);
-    if (ops.expired(pending->header->parameters, element_at(log, last), present,
-                    log->count - last - 1))
-      return rest;
-  }
-  return OwnView::added;
+OwnKey find_own(const Pending* pending, const Element& element) {
+  OwnKey own;
+  own.spot = find_key(&pending->log, element.hash);
+  own.view = view_of(pending, element, own.spot.last);
+  if (unlikely(pending->log.last_merge != kNoEntry) && own.view != OwnView::added &&
+      in_merged_value(pending, element, own.spot.last))
+    own.view = OwnView::added;
+  return own;
 }
 
-Element as_accepted(const Pending* pending, const Element& element) {
+Element as_accepted(const Pending* pending, const Element& element, const KeySpot& spot) {
   Element result = element;
-  const uint32 last = find_change(&pending->log, element.hash);
-  if (uses_time(pending->header->parameters) && last != kNoEntry)
-    result.time = element_at(&pending->log, last).time;
+  if (uses_time(pending->header->parameters) && spot.last != kNoEntry)
+    result.time = element_at(&pending->log, spot.last).time;
   return result;
-}
-
-bool in_merged_value(const Pending* pending, const Element& element) {
-  const KeyLog* log = &pending->log;
-  const uint32 erased = find_change(log, element.hash);
-  for (uint32 i = log->last_merge; i != kNoEntry; i = entry_at(log, i)->previous) {
-    // What was forgotten later is not in it any more.
-    if ((log->last_reset != kNoEntry && i < log->last_reset) || (erased != kNoEntry && i < erased))
-      return false;
-    if (holds(merged_value(entry_at(log, i)), element)) return true;
-  }
-  return false;
 }
 
 void reserve_pending(Pending* pending) {
@@ -344,16 +358,17 @@ void reserve_pending(Pending* pending) {
   reserve_change(&pending->log);
 }
 
-void append_pending(Pending* pending, Change change, const Element& element) {
-  append_change(&pending->log, change, element);
+void append_pending(Pending* pending, Change change, const Element& element, const KeySpot& spot) {
+  append_change(&pending->log, change, element, spot);
   note_time(pending, element);
   if (change != Change::add) return;
   ++pending->unannounced;
-  pg_atomic_fetch_add_u64(&pending->slot->unannounced, 1);
+  // Of many keys not each one.
+  if (pending->unannounced - pending->published > pending->published / 64) publish(pending);
 }
 
-void append_announced(Pending* pending, const Element& element) {
-  LogEntry* entry = append_change(&pending->log, Change::add, element);
+void append_announced(Pending* pending, const Element& element, const KeySpot& spot) {
+  LogEntry* entry = append_change(&pending->log, Change::add, element, spot);
   entry->announced = 1;
   entry->owner = pending->marks->owner;
   note_time(pending, element);
@@ -378,8 +393,7 @@ Owner owner_of_new_key(Pending* pending) {
 void withdraw_announcements(Pending* pending) {
   const uint32 announced = withdraw_from(pending, 0);
   pending->unannounced += announced;
-  if (announced > 0 && is_alive(pending))
-    pg_atomic_fetch_add_u64(&pending->slot->unannounced, announced);
+  publish(pending);
 }
 
 void init_pending() {

@@ -61,8 +61,18 @@ void init_log(KeyLog* log, MemoryContext memory, bool has_roles);
 // thousand million changes.
 void reserve_change(KeyLog* log);
 
+// Where the index has a key, or would have it. Good for `append_change` of that key as long as no other
+// change comes in between.
+struct KeySpot {
+  uint32 last = kNoEntry;  // the last change of the key; kNoEntry: none
+  uint32 tag = 0;
+  uint32 place = 0;
+  int index_bits = 0;  // of the index that was looked into; 0: it is still to be looked up
+};
+KeySpot find_key(const KeyLog* log, uint64 hash);
+
 // Needs reserve_change. The entry is valid until it is undone.
-LogEntry* append_change(KeyLog* log, Change change, const Element& element);
+LogEntry* append_change(KeyLog* log, Change change, const Element& element, KeySpot spot = {});
 
 // Takes the last change back. Cannot fail.
 void undo_change(KeyLog* log);
@@ -71,9 +81,6 @@ void undo_change(KeyLog* log);
 // the change that it probably leads to.
 void prefetch_place(const KeyLog* log, uint64 hash, Prefetches& prefetches);
 void prefetch_change(const KeyLog* log, uint64 hash, Prefetches& prefetches);
-
-// The last change of a key; kNoEntry: none.
-uint32 find_change(const KeyLog* log, uint64 hash);
 
 LogEntry* entry_at(const KeyLog* log, uint32 position);
 Element element_at(const KeyLog* log, uint32 position);

@@ -38,6 +38,7 @@ struct Pending {
   uint64 freed_bytes;    // of the log
   uint32 announced;      // keys in the table of keys in flight
   uint32 unannounced;    // keys in the log only
+  uint32 published;      // of these, in FilterSlot::unannounced
   KeyLog log;
   Mark* marks;
   Owner* owners;
@@ -51,22 +52,24 @@ Pending* begin_pending(FilterSlot* slot, Header* header, bool logged);
 
 // What the transaction's own changes say of a key. One that has left the window since is untouched.
 enum class OwnView : uint8 { untouched, added, forgotten };
-OwnView view_own(const Pending* pending, const Element& element);
+struct OwnKey {
+  OwnView view = OwnView::untouched;
+  KeySpot spot;  // of its changes; good until the next change
+};
+OwnKey find_own(const Pending* pending, const Element& element);
 
 // The element with the time of the row that this transaction accepted, if it did: a repeat does not
 // make a window longer.
-Element as_accepted(const Pending* pending, const Element& element);
-
-// Was the key in one of the values that the transaction has merged into the filter?
-bool in_merged_value(const Pending* pending, const Element& element);
+Element as_accepted(const Pending* pending, const Element& element, const KeySpot& spot);
 
 // Makes room for one change of the current subtransaction; `append_pending` cannot fail then.
 // Raises 53200, 54000.
 void reserve_pending(Pending* pending);
-void append_pending(Pending* pending, Change change, const Element& element);
+void append_pending(Pending* pending, Change change, const Element& element,
+                    const KeySpot& spot = {});
 
 // The same for a new key that owner_of_new_key's owner has put into the table of keys in flight.
-void append_announced(Pending* pending, const Element& element);
+void append_announced(Pending* pending, const Element& element, const KeySpot& spot);
 
 // Who the current subtransaction is to the table of keys in flight. It gets a transaction id. Needs
 // reserve_pending.
