@@ -25,6 +25,7 @@ struct BatchScanState {
   int count;  // of the values of a key
   Oid* types;
   ExprState** values;
+  ScanState* filled;  // the scan below, if it can be made to put rows where they are to stay
   NullableDatum* row;
   KeyCall call;
   MemoryContext memory;  // of the values of a batch
@@ -44,12 +45,20 @@ void take_rows_of(CustomScanState* node, PlanState* child, EState* estate) {
   ExecAssignScanProjectionInfoWithVarno(&node->ss, INDEX_VAR);
 }
 
+// A plain scan hands out the rows of the table in its own slot, as they are.
+ScanState* scan_to_fill(PlanState* child) {
+  return IsA(child, SeqScanState) && child->ps_ProjInfo == nullptr
+             ? reinterpret_cast<ScanState*>(child)
+             : nullptr;
+}
+
 void begin(CustomScanState* node, EState* estate, int flags) {
   BatchScanState* state = state_of(node);
   auto* plan = reinterpret_cast<CustomScan*>(node->ss.ps.plan);
   PlanState* child = ExecInitNode(static_cast<Plan*>(linitial(plan->custom_plans)), estate, flags);
   node->custom_ps = list_make1(child);
   take_rows_of(node, child, estate);
+  state->filled = scan_to_fill(child);
   state->filter = DatumGetObjectId(linitial_node(Const, plan->custom_private)->constvalue);
   state->count = list_length(plan->custom_exprs);
   state->types = static_cast<Oid*>(palloc(sizeof(Oid) * state->count));
@@ -80,6 +89,20 @@ void read_row_key(CustomScanState* node, int i) {
   MemoryContextSwitchTo(caller);
 }
 
+// The next row, in the slot that keeps it; nullptr: there is none.
+TupleTableSlot* fetch_row(BatchScanState* state, PlanState* child, TupleTableSlot* kept) {
+  if (state->filled == nullptr) {
+    TupleTableSlot* row = ExecProcNode(child);
+    return TupIsNull(row) ? nullptr : ExecCopySlot(kept, row);
+  }
+  TupleTableSlot* own = state->filled->ss_ScanTupleSlot;
+  state->filled->ss_ScanTupleSlot = kept;
+  TupleTableSlot* row = ExecProcNode(child);
+  state->filled->ss_ScanTupleSlot = own;
+  if (TupIsNull(row)) return nullptr;
+  return row == kept ? row : ExecCopySlot(kept, row);
+}
+
 // Reads the next rows; false if there are none.
 bool read_batch(CustomScanState* node) {
   BatchScanState* state = state_of(node);
@@ -87,12 +110,10 @@ bool read_batch(CustomScanState* node) {
   state->rows = state->next = 0;
   MemoryContextReset(state->memory);
   while (!state->finished && state->rows < kBatch) {
-    TupleTableSlot* slot = ExecProcNode(child);
-    if (TupIsNull(slot)) {
+    if (fetch_row(state, child, state->slots[state->rows]) == nullptr) {
       state->finished = true;
       break;
     }
-    ExecCopySlot(state->slots[state->rows], slot);
     if (state->rows == 0) begin_key_call(&state->call, state->filter, Use::remember);
     read_row_key(node, state->rows);
     ++state->rows;

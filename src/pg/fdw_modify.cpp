@@ -38,6 +38,8 @@ struct ModifyState {
   NamedFilter* filter;
   MemoryContext row_memory;
   AttrNumber row;  // where the plan of a DELETE has kRow
+  Datum* values;  // of a key
+  bool* isnull;
   TupleTableSlot* kept[kMostBatch];
 };
 
@@ -70,22 +72,20 @@ bool read_row(const ModifyState* state, TupleTableSlot* row, Element* element) {
   const NamedFilter* filter = state->filter;
   const FilterRelation* relation = filter->relation;
   slot_getallattrs(row);
-  auto* values = static_cast<Datum*>(palloc(sizeof(Datum) * relation->key_count));
-  auto* isnull = static_cast<bool*>(palloc(sizeof(bool) * relation->key_count));
   int count = 0;
-  *element = new_element(relation->definition.parameters);
+  *element = new_element(filter);
   for (int i = 0; i < relation->column_count; ++i) {
     const FilterColumn* column = &relation->columns[i];
     const Datum value = row->tts_values[column->attnum - 1];
     const bool null = row->tts_isnull[column->attnum - 1];
     if (column->role == Role::key) {
-      values[count] = value;
-      isnull[count++] = null;
+      state->values[count] = value;
+      state->isnull[count++] = null;
     } else {
       set_role(element, column, relation, value, null);
     }
   }
-  return hash_filter_key(filter, values, isnull, &element->hash);
+  return hash_filter_key(filter, state->values, state->isnull, &element->hash);
 }
 
 // Forgets the key of the row that the plan has found, and puts that row into `slot`, where it lives
@@ -104,14 +104,13 @@ bool forget_row(const ModifyState* state, TupleTableSlot* slot, TupleTableSlot* 
   heap_deform_tuple(&tuple, slot->tts_tupleDescriptor, slot->tts_values, slot->tts_isnull);
   ExecStoreVirtualTuple(slot);
 
-  auto* values = static_cast<Datum*>(palloc(sizeof(Datum) * relation->key_count));
-  auto* isnull = static_cast<bool*>(palloc(sizeof(bool) * relation->key_count));
   for (int i = 0; i < relation->key_count; ++i) {
-    values[i] = slot->tts_values[relation->keys[i]->attnum - 1];
-    isnull[i] = slot->tts_isnull[relation->keys[i]->attnum - 1];
+    state->values[i] = slot->tts_values[relation->keys[i]->attnum - 1];
+    state->isnull[i] = slot->tts_isnull[relation->keys[i]->attnum - 1];
   }
-  Element element = new_element(relation->definition.parameters);
-  return hash_filter_key(filter, values, isnull, &element.hash) && erase_key(filter, element);
+  Element element = new_element(filter);
+  return hash_filter_key(filter, state->values, state->isnull, &element.hash) &&
+         erase_key(filter, element);
 }
 
 void begin_modify(ResultRelInfo* target, Use use, AttrNumber row) {
@@ -121,6 +120,10 @@ void begin_modify(ResultRelInfo* target, Use use, AttrNumber row) {
   state->row_memory =
       AllocSetContextCreate(CurrentMemoryContext, "streamfilter row", ALLOCSET_SMALL_SIZES);
   state->row = row;
+  // Nobody can alter a relation that is open for a statement.
+  const auto keys = static_cast<Size>(state->filter->relation->key_count);
+  state->values = static_cast<Datum*>(palloc(sizeof(Datum) * keys));
+  state->isnull = static_cast<bool*>(palloc(sizeof(bool) * keys));
   target->ri_FdwState = state;
 }
 

@@ -81,7 +81,7 @@ KeyCall* key_call_site(FunctionCallInfo fcinfo, Use use, const char* function,
 
 bool read_key(KeyCall* call, const NullableDatum* values, Element* element) {
   const NamedFilter* filter = call->filter;
-  *element = new_element(filter->relation->definition.parameters);
+  *element = new_element(filter);
   int key_count = 0;
   for (int i = 0; i < call->count; ++i) {
     bool isnull = values[i].isnull;

@@ -19,6 +19,9 @@ extern "C" {
 #include "streamfilter/pg/tree.hpp"
 
 namespace streamfilter::pg {
+
+uint64 handle_epoch = 1;
+
 namespace {
 
 HTAB* handles = nullptr;            // NamedFilter by relid
@@ -29,6 +32,7 @@ uint64 lock_epoch = 1;              // advances when locks may have been given b
 constexpr uint64 kFlushEvery = 8192;
 
 void on_invalidation(Datum, Oid relid) {
+  ++handle_epoch;
   if (relid != InvalidOid) {
     if (auto* filter =
             static_cast<NamedFilter*>(hash_search(handles, &relid, HASH_FIND, nullptr)))
@@ -77,13 +81,18 @@ void note_dirty(NamedFilter* filter) {
   dirty = filter;
 }
 
+void end_locks() {
+  ++lock_epoch;
+  ++handle_epoch;
+}
+
 void at_transaction_end(XactEvent event, void*) {
   switch (event) {
     case XACT_EVENT_COMMIT:
     case XACT_EVENT_ABORT:
     case XACT_EVENT_PREPARE:
       flush_counters();
-      ++lock_epoch;
+      end_locks();
       if (retired != nullptr) MemoryContextDeleteChildren(retired);
       break;
     default:
@@ -94,7 +103,7 @@ void at_transaction_end(XactEvent event, void*) {
 void at_subtransaction_end(SubXactEvent event, SubTransactionId, SubTransactionId, void*) {
   if (event != SUBXACT_EVENT_ABORT_SUB) return;
   flush_counters();
-  ++lock_epoch;
+  end_locks();
 }
 
 // Replaces definition and hashers.
@@ -124,6 +133,7 @@ void load(NamedFilter* filter) {
   filter->hashers = hashers;
   filter->tree = tree;
   filter->rule = key_rule(relation->definition.parameters);
+  filter->has_time = uses_time(relation->definition.parameters);
   check_key_rule(hashers, relation->key_count, filter->rule);
   filter->slot = nullptr;
   filter->header = nullptr;
@@ -233,12 +243,16 @@ NamedFilter* named_filter(Oid relid) {
   return filter;
 }
 
-void use_filter(NamedFilter* filter, Use use) {
+void make_ready(NamedFilter* filter, Use use) {
+  filter->used_epoch = 0;
   if (unlikely(!filter->valid || filter->lock_epoch != lock_epoch ||
                filter->lockmode < lock_for(use)))
     revalidate(filter, use);
   if (const AclMode right = right_for(use)) check_rights(filter, right);
   if (unlikely(filter->slot == nullptr) && use != Use::define) attach(filter, use);
+  filter->used_epoch = handle_epoch;
+  filter->used_by = GetUserId();
+  filter->used_for = use;
 }
 
 void count_judged(NamedFilter* filter, bool seen) {

@@ -186,7 +186,7 @@ bool is_new(const FiringState* state, const TriggerData* call, TriggerKind kind)
 bool is_repeat(FiringState* state, TupleTableSlot* row) {
   NamedFilter* filter = state->filter;
   const TriggerPlan* plan = state->plan;
-  Element element = new_element(filter->relation->definition.parameters);
+  Element element = new_element(filter);
   int keys = 0;
   for (int i = 0; i < plan->count; ++i) {
     const TriggerColumn* column = &plan->columns[i];

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "streamfilter/core/filter_ops.hpp"
+#include "streamfilter/pg/element.hpp"
 #include "streamfilter/pg/filter_lifecycle.hpp"
 #include "streamfilter/pg/key_hash.hpp"
 
@@ -19,6 +20,16 @@ struct TreeNode {
   uint64 checked;  // the version of the parent that it was found to fit
 };
 
+// What a call is going to do; decides lock and needed right.
+enum class Use : uint8 {
+  define,    // look at the definition only: no state is needed or made, and no right
+  test,      // needs SELECT
+  probe,     // test, where the executor or the caller has checked the rights
+  remember,  // needs INSERT
+  judge,     // remember, where the executor or the trigger has checked the rights
+  erase,     // forget a key, where the executor has checked the rights
+};
+
 // One per relation and backend, never freed; what it points to is replaced when the relation
 // changes. Callers keep the NamedFilter*, not what is behind it, from call to call, and call
 // use_filter first each time.
@@ -32,11 +43,15 @@ struct NamedFilter {
   Header* header;
   struct RemoteFilter* remote;  // instead of these two, where the state is on other servers
   KeyRule rule;
+  bool has_time;  // of its elements
 
   // The rest is private to named_filter.cpp.
   MemoryContext context;
   bool loaded;            // as a whole: loading can fail halfway
   bool valid;             // no invalidation since it was loaded
+  uint64 used_epoch;      // handle_epoch when it was last made ready, for whom and what: below
+  Oid used_by;
+  Use used_for;
   uint64 lock_epoch;      // when the lock below was taken
   LOCKMODE lockmode;      // strongest lock known to be held
   Oid checked_user;       // whose rights were checked
@@ -50,16 +65,6 @@ struct NamedFilter {
   bool dirty;
 };
 
-// What a call is going to do; decides lock and needed right.
-enum class Use : uint8 {
-  define,    // look at the definition only: no state is needed or made, and no right
-  test,      // needs SELECT
-  probe,     // test, where the executor or the caller has checked the rights
-  remember,  // needs INSERT
-  judge,     // remember, where the executor or the trigger has checked the rights
-  erase,     // forget a key, where the executor has checked the rights
-};
-
 // Finds or makes this backend's handle; takes no lock and checks nothing.
 NamedFilter* named_filter(Oid relid);
 
@@ -67,7 +72,20 @@ NamedFilter* named_filter(Oid relid);
 // (re)loads the definition and attaches the shared state as far as not done yet. Cheap when
 // repeated. Raises the errors of load_filter_relation and attach_slot, 42501 for missing rights,
 // 55000 if the library is not preloaded (not for Use::define).
-void use_filter(NamedFilter* filter, Use use);
+void make_ready(NamedFilter* filter, Use use);
+extern uint64 handle_epoch;  // changes with all that it looks at, but the current user
+inline void use_filter(NamedFilter* filter, Use use) {
+  if (unlikely(filter->used_epoch != handle_epoch || filter->used_for != use ||
+               filter->used_by != GetUserId()))
+    make_ready(filter, use);
+}
+
+// An element of the filter that no column with a role tells more of.
+inline Element new_element(const NamedFilter* filter) {
+  Element element{};
+  if (unlikely(filter->has_time)) element.time = current_time();
+  return element;
+}
 
 // The hash of a key, its columns in the order of relation->keys and of the columns' types. False:
 // a NULL column means that the row has no key (it is never a repeat and not remembered).
