@@ -122,11 +122,13 @@ LogEntry* append_change(KeyLog* log, Change change, const Element& element, KeyS
   entry->hash = element.hash;
   entry->change = static_cast<uint32>(change);
   entry->announced = 0;
+  entry->repeated = 0;
   entry->owner = 0;
   if (is_indexed(entry)) {
     if (spot.index_bits != log->index_bits) spot = find_key(log, element.hash);
     entry->previous = spot.last;
     log->indexed += spot.last == kNoEntry;
+    if (spot.last != kNoEntry) entry_at(log, spot.last)->repeated = change == Change::repeat;
     log->index[spot.place] = {position + 1, spot.tag};
   } else {
     uint32* last = change == Change::reset ? &log->last_reset : &log->last_merge;
@@ -140,10 +142,12 @@ void undo_change(KeyLog* log) {
   const LogEntry* entry = entry_at(log, log->count - 1);
   if (is_indexed(entry)) {
     const uint32 at = find_key(log, entry->hash).place;
-    if (entry->previous == kNoEntry)
+    if (entry->previous == kNoEntry) {
       remove_from_index(log, at);
-    else
+    } else {
       log->index[at].next = entry->previous + 1;
+      entry_at(log, entry->previous)->repeated = 0;
+    }
   } else if (entry->change == static_cast<uint32>(Change::reset)) {
     log->last_reset = entry->previous;
   } else {

@@ -43,16 +43,27 @@ void play_change(const KeyLog* log, uint32 position, Header* header) {
   }
 }
 
+// Where keys lie in the order of last sight, only the last time that a key came counts; the others are
+// counted.
+bool only_last_counts(const Parameters& parameters) {
+  return positions_of_bucket(parameters) > 0 && !uses_time(parameters);
+}
+
 // Changes that are played together, slice by slice. Those of a key stay in their order, for a key has one
 // slice.
 void play_group(const KeyLog* log, uint32 start, uint32 count, Header* header, SliceLock* lock) {
   const Grouping group(count, header->parameters.slices, [&](uint32 i) {
     return slice_of(header->parameters, entry_at(log, start + i)->hash);
   });
+  const bool skips = only_last_counts(header->parameters);
+  const auto is_skipped = [=](uint32 position) {
+    return skips && entry_at(log, position)->repeated;
+  };
   const auto fetch = [&](uint32 from) {
     Prefetches prefetches;
     for (uint32 i = from; i < Min(from + kLookahead, count); ++i)
-      prefetch(header, element_at(log, start + group.at(i)), prefetches);
+      if (const uint32 position = start + group.at(i); !is_skipped(position))
+        prefetch(header, element_at(log, position), prefetches);
     prefetches.start();
   };
   fetch(0);
@@ -62,7 +73,10 @@ void play_group(const KeyLog* log, uint32 start, uint32 count, Header* header, S
       lock->release();
       lock->acquire(group.number(i));
     }
-    play_change(log, start + group.at(i), header);
+    if (const uint32 position = start + group.at(i); is_skipped(position))
+      count_arrival(header, group.number(i), true);
+    else
+      play_change(log, position, header);
   }
   lock->release();
 }

@@ -20,7 +20,8 @@ struct LogEntry {
   uint32 previous;  // the last change of the same key before; of reset and merge: the last such
   uint32 change : 3;
   uint32 announced : 1;  // others see the key in the table of keys in flight
-  uint32 owner : 28;     // announced: which of Pending::owners
+  uint32 repeated : 1;   // the next change of the key is a repeat
+  uint32 owner : 27;     // announced: which of Pending::owners
 };
 static_assert(sizeof(LogEntry) == 16);
 
