@@ -135,13 +135,6 @@ Prediction predict(const Parameters& p, const Stream& stream) noexcept {
   return queue_model::predict(shape_of(p), buckets_of_slice(p) * p.slices, stream);
 }
 
-// Fingerprints are in the order of last sight unless another one is asked for.
-unsigned positions(const Parameters& p) noexcept {
-  return p.integer(kPolicy) == lru && !has_importance(p)
-             ? static_cast<unsigned>(p.integer(kBucket))
-             : 0;
-}
-
 }  // namespace
 
 const FilterOps clq_ops = {
@@ -171,6 +164,7 @@ const FilterOps clq_ops = {
     /*put=*/nullptr,
     positions,
     find_position,
+    refresh,
 };
 
 }  // namespace streamfilter

@@ -175,6 +175,20 @@ bool insert(Header* header, const Element& element) noexcept {
   return seen;
 }
 
+bool refresh(Header* header, const Element& element, unsigned& position) noexcept {
+  const Parameters& parameters = header->parameters;
+  const FilterOps* ops = find_ops(parameters.kind);
+  if (ops->refresh == nullptr) {
+    const bool seen = test(header, element, position);
+    if (seen) insert(header, element);
+    return seen;
+  }
+  const std::uint32_t slice = slice_of(parameters, element.hash);
+  const bool seen = ops->refresh(parameters, slice_at(header, slice), element, position);
+  if (seen) count_arrival(header, slice, true);
+  return seen;
+}
+
 bool puts_anyway(const Parameters& parameters) noexcept {
   const FilterOps* ops = find_ops(parameters.kind);
   return ops->put != nullptr && ops->expired != nullptr;

@@ -43,6 +43,13 @@ inline queue_model::Shape shape_of(const Parameters& p) noexcept {
           has_window(p)};
 }
 
+// Fingerprints are in the order of last sight unless another one is asked for.
+inline unsigned positions(const Parameters& p) noexcept {
+  return p.integer(kPolicy) == lru && !has_importance(p)
+             ? static_cast<unsigned>(p.integer(kBucket))
+             : 0;
+}
+
 // Calls visit(line, start) for every bucket: a byte of the body and a bit of the line.
 template <typename Visit>
 void for_each_bucket(const Parameters& p, std::uint64_t bytes, Visit visit) noexcept {
@@ -78,6 +85,8 @@ bool test(const Parameters& p, const ConstSlice& slice, const Element& element) 
 bool insert(const Parameters& p, const Slice& slice, const Element& element) noexcept;
 unsigned find_position(const Parameters& p, const ConstSlice& slice,
                        const Element& element) noexcept;
+bool refresh(const Parameters& p, const Slice& slice, const Element& element,
+             unsigned& position) noexcept;
 bool expired(const Parameters& p, const Element& added, const Element& present,
              std::uint64_t since) noexcept;
 bool erase(const Parameters& p, Slice slice, const Element& element) noexcept;

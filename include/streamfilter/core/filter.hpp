@@ -40,6 +40,10 @@ bool insert(Header* header, const Element& element) noexcept;
 bool test(const Header* header, const Element& element, unsigned& position) noexcept;
 unsigned positions_of_bucket(const Parameters& parameters) noexcept;
 
+// For hosts that add new keys later: was the key seen? If so, it is inserted as the repeat that it is; if
+// not, nothing changes. `position` as of `test`.
+bool refresh(Header* header, const Element& element, unsigned& position) noexcept;
+
 bool erase(Header* header, const Element& element) noexcept;
 
 // Remembers a key that was found new a while ago, for hosts that remember it later than they test it.

@@ -96,6 +96,10 @@ struct FilterOps {
 
   // `test`, and the position where the key was found, 0 the front; kNoPosition if it was not.
   unsigned (*find_position)(const Parameters&, const ConstSlice&, const Element&) noexcept = nullptr;
+
+  // `refresh` (filter.hpp) without the counters of a slice, at once. nullptr: `test`, then `insert`.
+  bool (*refresh)(const Parameters&, const Slice&, const Element&,
+                  unsigned& position) noexcept = nullptr;
 };
 
 constexpr unsigned kMostPositions = 64;
