@@ -33,12 +33,11 @@ bool is_in_filter(const NamedFilter* filter, const Element& element) {
 bool touch(NamedFilter* filter, const Element& element) {
   if (!ops_of(filter->header).learns_from_repeats) return is_in_filter(filter, element);
   LWLock* lock = slice_lock(filter->slot, slice_of(filter->header->parameters, element.hash));
-  unsigned place;
+  unsigned position;
   LWLockAcquire(lock, LW_EXCLUSIVE);
-  const bool seen = test(filter->header, element, place);
-  if (seen) insert(filter->header, element);
+  const bool seen = refresh(filter->header, element, position);
   LWLockRelease(lock);
-  if (place != kNoPosition) count_found(filter, place);
+  if (position != kNoPosition) count_found(filter, position);
   return seen;
 }
 
