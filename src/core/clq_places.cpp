@@ -8,36 +8,63 @@ namespace {
 
 const bool kIsWide = has_wide_registers();
 
-FOR_WIDE_REGISTERS unsigned find_wide(const Parameters& p, const ConstSlice& slice,
-                                      const Element& element) noexcept {
-  return find<true>(p, slice, element);
-}
-
-FOR_WIDE_REGISTERS bool find_any_wide(const Parameters& p, const ConstSlice& slice,
-                                      const Element& element) noexcept {
-  return find_any<true>(p, slice, element);
-}
-
-FOR_WIDE_REGISTERS bool enter_wide(const Parameters& p, const Slice& slice,
-                                   const Element& element) noexcept {
-  return enter<true>(p, slice, element);
-}
-
-FOR_WIDE_REGISTERS unsigned renew_wide(const Parameters& p, const Slice& slice,
+// The steps of clq_places.hpp, each a function of its own: of those that are taken, no other one's
+// needs are in the way.
+struct Wide {
+  FOR_WIDE_REGISTERS static unsigned find(const Parameters& p, const ConstSlice& slice,
+                                          const Element& element) noexcept {
+    return clq::find<true>(p, slice, element);
+  }
+  template <bool kAlone>
+  FOR_WIDE_REGISTERS static bool find_any(const Parameters& p, const ConstSlice& slice,
+                                          const Element& element) noexcept {
+    return clq::find_any<true, kAlone>(p, slice, element);
+  }
+  template <bool kAlone>
+  FOR_WIDE_REGISTERS static bool enter(const Parameters& p, const Slice& slice,
                                        const Element& element) noexcept {
-  return renew<true>(p, slice, element);
-}
+    return clq::enter<true, kAlone>(p, slice, element);
+  }
+  template <bool kAlone>
+  FOR_WIDE_REGISTERS static unsigned renew(const Parameters& p, const Slice& slice,
+                                           const Element& element) noexcept {
+    return clq::renew<true, kAlone>(p, slice, element);
+  }
+  FOR_WIDE_REGISTERS static bool enter_specially(const Parameters& p, const Slice& slice,
+                                                 const Element& element) noexcept {
+    return clq::enter_specially<true>(p, slice, element);
+  }
+};
 
-FOR_WIDE_REGISTERS bool enter_specially_wide(const Parameters& p, const Slice& slice,
-                                             const Element& element) noexcept {
-  return enter_specially<true>(p, slice, element);
-}
+struct Portable {
+  [[gnu::noinline]] static unsigned find(const Parameters& p, const ConstSlice& slice,
+                                         const Element& element) noexcept {
+    return clq::find<false>(p, slice, element);
+  }
+  template <bool kAlone>
+  [[gnu::noinline]] static bool find_any(const Parameters& p, const ConstSlice& slice,
+                                         const Element& element) noexcept {
+    return clq::find_any<false, kAlone>(p, slice, element);
+  }
+  template <bool kAlone>
+  [[gnu::noinline]] static bool enter(const Parameters& p, const Slice& slice,
+                                      const Element& element) noexcept {
+    return clq::enter<false, kAlone>(p, slice, element);
+  }
+  template <bool kAlone>
+  [[gnu::noinline]] static unsigned renew(const Parameters& p, const Slice& slice,
+                                          const Element& element) noexcept {
+    return clq::renew<false, kAlone>(p, slice, element);
+  }
+  [[gnu::noinline]] static bool enter_specially(const Parameters& p, const Slice& slice,
+                                                const Element& element) noexcept {
+    return clq::enter_specially<false>(p, slice, element);
+  }
+};
 
-// Apart, so that what they need does not weigh on the plain kind.
-[[gnu::noinline]] bool insert_specially(const Parameters& p, const Slice& slice,
-                                        const Element& element) noexcept {
-  return kIsWide ? enter_specially_wide(p, slice, element)
-                 : enter_specially<false>(p, slice, element);
+bool insert_specially(const Parameters& p, const Slice& slice, const Element& element) noexcept {
+  return kIsWide ? Wide::enter_specially(p, slice, element)
+                 : Portable::enter_specially(p, slice, element);
 }
 
 }  // namespace
@@ -76,24 +103,31 @@ void bring_up(const Parameters& p, SliceState& state, unsigned char* line) noexc
 
 void prefetch(const Parameters& p, ConstSlice slice, const Element& element,
               Prefetches& prefetches) noexcept {
-  prefetches.add(slice.body + Place(p, slice.bytes, element.hash).line);
+  prefetches.add(slice.body + Place<>(p, slice.bytes, element.hash).line);
 }
 
-[[gnu::noinline]] unsigned find_position(const Parameters& p, const ConstSlice& slice,
-                                         const Element& element) noexcept {
-  return kIsWide ? find_wide(p, slice, element) : find<false>(p, slice, element);
+unsigned find_position(const Parameters& p, const ConstSlice& slice,
+                       const Element& element) noexcept {
+  return kIsWide ? Wide::find(p, slice, element) : Portable::find(p, slice, element);
 }
 
 bool test(const Parameters& p, const ConstSlice& slice, const Element& element) noexcept {
   if (has_window(p)) return find_position(p, slice, element) != kNoPosition;
-  return kIsWide ? find_any_wide(p, slice, element)
-                 : find_any<false>(p, slice, element);
+  if (is_alone(p))
+    return kIsWide ? Wide::find_any<true>(p, slice, element)
+                   : Portable::find_any<true>(p, slice, element);
+  return kIsWide ? Wide::find_any<false>(p, slice, element)
+                 : Portable::find_any<false>(p, slice, element);
 }
 
 bool insert(const Parameters& p, const Slice& slice, const Element& element) noexcept {
   if (has_window(p) || has_importance(p) || p.integer(kPolicy) == second)
     return insert_specially(p, slice, element);
-  return kIsWide ? enter_wide(p, slice, element) : enter<false>(p, slice, element);
+  if (is_alone(p))
+    return kIsWide ? Wide::enter<true>(p, slice, element)
+                   : Portable::enter<true>(p, slice, element);
+  return kIsWide ? Wide::enter<false>(p, slice, element)
+                 : Portable::enter<false>(p, slice, element);
 }
 
 bool refresh(const Parameters& p, const Slice& slice, const Element& element,
@@ -102,8 +136,11 @@ bool refresh(const Parameters& p, const Slice& slice, const Element& element,
   if (has_window(p) || has_importance(p)) {
     at = find_position(p, as_const(slice), element);
     if (at != kNoPosition) insert_specially(p, slice, element);
+  } else if (is_alone(p)) {
+    at = kIsWide ? Wide::renew<true>(p, slice, element) : Portable::renew<true>(p, slice, element);
   } else {
-    at = kIsWide ? renew_wide(p, slice, element) : renew<false>(p, slice, element);
+    at = kIsWide ? Wide::renew<false>(p, slice, element)
+                 : Portable::renew<false>(p, slice, element);
   }
   position = positions(p) > 0 ? at : kNoPosition;
   return at != kNoPosition;
@@ -121,7 +158,7 @@ bool expired(const Parameters& p, const Element& added, const Element& present,
 
 // The older ones move up. Another key of the same bucket and fingerprint is forgotten with it.
 bool erase(const Parameters& p, Slice slice, const Element& element) noexcept {
-  const Place place(p, slice.bytes, element.hash);
+  const Place<> place(p, slice.bytes, element.hash);
   unsigned char* line = slice.body + place.line;
   FingerprintQueue queue(place.width, place.length, line, place.start);
   const unsigned at = queue.place(place.fingerprint), last = queue.length() - 1;

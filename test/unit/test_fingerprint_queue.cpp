@@ -42,27 +42,42 @@ unsigned place_in(const std::vector<std::uint64_t>& list, std::uint64_t fingerpr
   return at != list.end() ? static_cast<unsigned>(at - list.begin()) : length - 1;
 }
 
-#if defined(__x86_64__)
-[[gnu::target("avx512f,popcnt")]] bool find_wide(const FingerprintQueue& queue,
-                                                 std::uint64_t fingerprint, LineVector& reach) {
-  return queue.find(fingerprint, reach);
-}
-[[gnu::target("avx512f,popcnt")]] void push_wide(FingerprintQueue& queue,
-                                                 std::uint64_t fingerprint,
-                                                 const LineVector& reach) {
+struct Touched {
+  bool has, found, is_full;
+  unsigned last_place;
+};
+
+// Moves to the front or pushes in front, in a line.
+template <bool kWide, bool kAlone>
+[[gnu::always_inline]] inline Touched touch_line(const Shape& shape, unsigned char* line,
+                                                 unsigned start, std::uint64_t fingerprint) {
+  BasicFingerprintQueue<kWide, kAlone> queue(shape.bits, shape.length, line, start);
+  LineVector reach;
+  Touched touched;
+  touched.has = queue.has(fingerprint);
+  touched.found = queue.find(fingerprint, reach);
+  touched.is_full = queue.is_full();
+  touched.last_place = queue.last_place(reach);
   queue.push(fingerprint, reach);
+  queue.store(line);
+  return touched;
 }
-bool has_wide_registers() {
-  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("popcnt");
+
+template <bool kAlone>
+FOR_WIDE_REGISTERS Touched touch_wide(const Shape& shape, unsigned char* line, unsigned start,
+                                      std::uint64_t fingerprint) {
+  return touch_line<true, kAlone>(shape, line, start, fingerprint);
 }
-#else
-bool find_wide(const FingerprintQueue&, std::uint64_t, LineVector&) { return false; }
-void push_wide(FingerprintQueue&, std::uint64_t, const LineVector&) {}
-bool has_wide_registers() { return false; }
-#endif
+
+template <bool kAlone>
+Touched touch(const Shape& shape, unsigned char* line, unsigned start, std::uint64_t fingerprint,
+              bool wide) {
+  return wide ? touch_wide<kAlone>(shape, line, start, fingerprint)
+              : touch_line<false, kAlone>(shape, line, start, fingerprint);
+}
 
 // All buckets of a line at once: what happens in one must not be seen in another.
-void compare(const Shape& shape, bool wide, std::mt19937_64& random) {
+void compare(const Shape& shape, bool wide, bool alone, std::mt19937_64& random) {
   Line line{};
   std::vector<std::vector<std::uint64_t>> lists(shape.buckets());
   const std::uint64_t largest = low_bits(shape.bits);
@@ -77,16 +92,15 @@ void compare(const Shape& shape, bool wide, std::mt19937_64& random) {
     const unsigned bucket = static_cast<unsigned>(random() % shape.buckets());
     const std::uint64_t fingerprint = fingerprints[random() % fingerprints.size()];
     const unsigned start = bucket * shape.bits * shape.length;
-    FingerprintQueue queue(shape.bits, shape.length, line.bytes, start);
-    BOOST_REQUIRE(contents(queue) == lists[bucket]);
-    LineVector reach;
-    const bool found = wide ? find_wide(queue, fingerprint, reach) : queue.find(fingerprint, reach);
-    BOOST_REQUIRE_EQUAL(queue.is_full(), lists[bucket].size() == shape.length);
+    BOOST_REQUIRE(contents({shape.bits, shape.length, line.bytes, start}) == lists[bucket]);
     const unsigned before = place_in(lists[bucket], fingerprint, shape.length);
-    BOOST_REQUIRE_EQUAL(queue.last_place(reach), before);
-    BOOST_REQUIRE_EQUAL(found, touch(lists[bucket], fingerprint, shape.length));
-    wide ? push_wide(queue, fingerprint, reach) : queue.push(fingerprint, reach);
-    queue.store(line.bytes);
+    const bool was_full = lists[bucket].size() == shape.length;
+    const Touched touched = alone ? touch<true>(shape, line.bytes, start, fingerprint, wide)
+                                  : touch<false>(shape, line.bytes, start, fingerprint, wide);
+    BOOST_REQUIRE_EQUAL(touched.is_full, was_full);
+    BOOST_REQUIRE_EQUAL(touched.last_place, before);
+    BOOST_REQUIRE_EQUAL(touched.has, touched.found);
+    BOOST_REQUIRE_EQUAL(touched.found, touch(lists[bucket], fingerprint, shape.length));
   }
   for (unsigned bucket = 0; bucket < shape.buckets(); ++bucket)
     BOOST_REQUIRE(contents(FingerprintQueue(shape.bits, shape.length, line.bytes,
@@ -104,8 +118,11 @@ BOOST_AUTO_TEST_CASE(every_shape_is_a_queue) {
   for (unsigned bits = queue_model::kFewestBits; bits <= kWidestFingerprint; ++bits)
     for (unsigned length = 1; length <= queue_model::longest(bits); ++length, ++shapes)
       BOOST_TEST_CONTEXT(bits << " bits x " << length) {
-        compare({bits, length}, false, random);
-        if (has_wide_registers()) compare({bits, length}, true, random);
+        const Shape shape{bits, length};
+        for (const bool wide : {false, true})
+          for (const bool alone : {false, true})
+            if ((!wide || has_wide_registers()) && (!alone || shape.buckets() == 1))
+              compare(shape, wide, alone, random);
       }
   BOOST_TEST(shapes > 800u);
 }

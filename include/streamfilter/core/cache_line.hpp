@@ -17,10 +17,9 @@ constexpr unsigned kWidestFingerprint = 48;
 struct alignas(kLineBytes) FieldPattern {
   std::uint64_t down[kLineWords] = {};   // bits of a field that precede the word
   std::uint64_t up[kLineWords] = {};     // … and that lack from it to whole fields in 64 bits
-  std::uint64_t last[kLineWords] = {};   // the highest bit of every field and of every part
-  std::uint64_t rest[kLineWords] = {};   // the other bits
-  std::uint64_t begun[kLineWords] = {};  // the highest bit of a first part
-  std::uint64_t ended[kLineWords] = {};  // the highest bit of a second part
+  std::uint64_t rest[kLineWords] = {};   // all bits but the highest of every field and every part
+  std::uint64_t whole[kLineWords] = {};  // the highest bit of a field in one word
+  std::uint64_t ended[kLineWords] = {};  // the highest bit of a second part; that of a first is bit 63
   std::uint64_t first = 0;  // the lowest bit of every field, as far as they fit into 64 bits
 };
 
@@ -38,14 +37,10 @@ struct FieldPatterns {
       }
       for (unsigned bit = 0; bit + width <= kLineBits; bit += width) {
         const unsigned end = bit + width - 1;
-        pattern.last[end / 64] |= std::uint64_t{1} << end % 64;
-        for (unsigned i = bit; i < end; ++i) pattern.rest[i / 64] |= std::uint64_t{1} << i % 64;
-        if (bit / 64 == end / 64) continue;
-        const std::uint64_t top = std::uint64_t{1} << 63;
-        pattern.begun[bit / 64] |= top;
-        pattern.last[bit / 64] |= top;
-        pattern.rest[bit / 64] &= ~top;
-        pattern.ended[end / 64] |= std::uint64_t{1} << end % 64;
+        const bool is_whole = bit / 64 == end / 64;
+        (is_whole ? pattern.whole : pattern.ended)[end / 64] |= std::uint64_t{1} << end % 64;
+        for (unsigned i = bit; i < end; ++i)
+          if (is_whole || i % 64 != 63) pattern.rest[i / 64] |= std::uint64_t{1} << i % 64;
       }
     }
   }
@@ -53,28 +48,42 @@ struct FieldPatterns {
 
 inline constexpr FieldPatterns kFieldPatterns;
 
+// The first bits of a line, by their number. A filter uses few of these rows.
+struct FirstBits {
+  struct alignas(kLineBytes) {
+    std::uint64_t words[kLineWords];
+  } of[kLineBits + 1];
+
+  constexpr FirstBits() noexcept : of() {
+    for (unsigned count = 0; count <= kLineBits; ++count)
+      for (unsigned word = 0; word < kLineWords; ++word)
+        of[count].words[word] =
+            count <= word * 64 ? 0 : low_bits(count - word * 64);
+  }
+};
+
+inline constexpr FirstBits kFirstBits;
+
 // A queue of up to `length` different fingerprints of `width` bits, newest first; 0 is none. It lies
 // in a line, of which this is a copy with all that is beside it; `store` writes the line back.
-// `kWide`: for callers that are FOR_WIDE_REGISTERS.
-template <bool kWide>
+// `kWide`: for callers that are FOR_WIDE_REGISTERS. `kAlone`: there is nothing else in the line.
+template <bool kWide, bool kAlone = false>
 class BasicFingerprintQueue {
 #define ALWAYS_INLINE [[gnu::always_inline]] inline  // so that callers choose the instructions
 
  public:
-  // The queue at bit `start` of a line, a whole number of fields from its beginning. Alone: there is
-  // nothing else in the line.
+  // The queue at bit `start` of a line, a whole number of fields from its beginning.
   ALWAYS_INLINE BasicFingerprintQueue(unsigned width, unsigned length, const unsigned char* line,
-                                      unsigned start, bool is_alone = false) noexcept
+                                      unsigned start) noexcept
       : pattern_(kFieldPatterns.of[width]),
         width_(width),
         length_(length),
-        start_(start),
-        is_alone_(is_alone) {
+        start_(kAlone ? 0 : start) {
     load(words_, line);
-    first_bits(own_, start + width * length);
-    if (is_alone) return;
+    first_bits(own_, start_ + width * length);
+    if constexpr (kAlone) return;
     LineVector front;
-    first_bits(front, start);
+    first_bits(front, start_);
     own_ &= ~front;
   }
 
@@ -86,11 +95,7 @@ class BasicFingerprintQueue {
   ALWAYS_INLINE bool has(std::uint64_t fingerprint) const noexcept {
     LineVector equal;
     find_fields(fingerprint, equal);
-    if constexpr (kWide) return nonzero_words(equal) != 0;
-    std::uint64_t words[kLineWords], all = 0;
-    std::memcpy(words, &equal, sizeof words);
-    for (const std::uint64_t word : words) all |= word;
-    return all != 0;
+    return is_any(equal);
   }
 
   // The same, and `reach` gets a mask of the queue's bits up to its last one; of all of them if it is
@@ -99,17 +104,18 @@ class BasicFingerprintQueue {
     LineVector equal;
     find_fields(fingerprint, equal);
     if constexpr (kWide) {
-      bits_up_to(equal, reach);
+      const unsigned word = nonzero_words(equal);
+      bits_up_to(equal, word, reach);
       reach &= own_;
-      return nonzero_words(equal) != 0;
+      return word != 0;
     }
     // The words from the one on that has a bit set: all their bits; then those behind it.
     LineVector from = (LineVector)(equal != 0), behind;
     from |= __builtin_shufflevector(from, LineVector{}, 8, 8, 8, 8, 0, 1, 2, 3);
     from |= __builtin_shufflevector(from, LineVector{}, 8, 8, 0, 1, 2, 3, 4, 5);
-    raise(from, behind);
+    raise(from, LineVector{}, behind);
     from |= behind;
-    raise(from, behind);
+    raise(from, LineVector{}, behind);
     // In words in front of it, where nothing is equal, this sets all bits.
     reach = (equal ^ (equal - 1)) & ~behind & own_;
     return from[kLineWords - 1] != 0;
@@ -118,10 +124,11 @@ class BasicFingerprintQueue {
   // Moves what lies within `reach` by one place and puts the fingerprint in front. What was last
   // there is gone.
   ALWAYS_INLINE void push(std::uint64_t fingerprint, const LineVector& reach) noexcept {
-    if (!is_alone_) return push_at(start_, fingerprint, reach);
-    LineVector below = LineVector{} + (fingerprint << (64 - width_));
-    below = __builtin_shufflevector(words_, below, 8, 0, 1, 2, 3, 4, 5, 6);
-    words_ = (words_ & ~reach) | (reach & (words_ << width_ | below >> (64 - width_)));
+    if constexpr (!kAlone) return push_at(start_, fingerprint, reach);
+    LineVector in_front, moved;
+    repeat_word(fingerprint << (64 - width_), in_front);
+    move(in_front, moved);
+    words_ = (words_ & ~reach) | (reach & moved);
   }
 
   // The same, but the fingerprint goes to `place`, and what is in front of that stays.
@@ -153,7 +160,12 @@ class BasicFingerprintQueue {
   }
 
   unsigned length() const noexcept { return length_; }
-  bool is_full() const noexcept { return get(length_ - 1) != 0; }
+
+  ALWAYS_INLINE bool is_full() const noexcept {
+    LineVector last;
+    first_bits(last, start_ + (length_ - 1) * width_);
+    return is_any(words_ & own_ & ~last);
+  }
 
   // How many fingerprints it holds.
   unsigned size() const noexcept {
@@ -170,22 +182,43 @@ class BasicFingerprintQueue {
   }
 
  private:
-  static constexpr LineVector kNumbers = {0, 1, 2, 3, 4, 5, 6, 7};
-
   ALWAYS_INLINE static void load(LineVector& words, const void* from) noexcept {
     std::memcpy(&words, from, kLineBytes);
   }
 
-  // Every word gives way to the one below it, the lowest to zero.
-  ALWAYS_INLINE static void raise(const LineVector& words, LineVector& raised) noexcept {
-    raised = __builtin_shufflevector(words, LineVector{}, 8, 0, 1, 2, 3, 4, 5, 6);
+  ALWAYS_INLINE static void first_bits(LineVector& mask, unsigned bits) noexcept {
+    load(mask, kFirstBits.of[bits].words);
   }
 
-  ALWAYS_INLINE static void first_bits(LineVector& mask, unsigned bits) noexcept {
-    if constexpr (kWide) return first_bits_wide(bits, mask);
-    const std::uint64_t whole = bits / 64;
-    mask = (LineVector)(kNumbers < whole) |
-           ((LineVector)(kNumbers == whole) & ((std::uint64_t{1} << bits % 64) - 1));
+  ALWAYS_INLINE static bool is_any(const LineVector& bits) noexcept {
+    if constexpr (kWide) return nonzero_words(bits) != 0;
+    std::uint64_t words[kLineWords], all = 0;
+    std::memcpy(words, &bits, sizeof words);
+    for (const std::uint64_t word : words) all |= word;
+    return all != 0;
+  }
+
+  // Every word gives way to the one below it, the lowest to the highest of `below`.
+  ALWAYS_INLINE static void raise(const LineVector& words, const LineVector& below,
+                                  LineVector& raised) noexcept {
+    if constexpr (kWide)
+      raise_wide(words, below, raised);
+    else
+      raised = __builtin_shufflevector(words, below, 15, 0, 1, 2, 3, 4, 5, 6);
+  }
+
+  // All bits by one field, and into the lowest one the highest bits of `below`.
+  ALWAYS_INLINE void move(const LineVector& below, LineVector& moved) const noexcept {
+    LineVector raised;
+    raise(words_, below, raised);
+    moved = words_ << width_ | raised >> (64 - width_);
+  }
+
+  ALWAYS_INLINE static void repeat_word(std::uint64_t word, LineVector& words) noexcept {
+    if constexpr (kWide)
+      repeat_wide(word, words);
+    else
+      words = LineVector{} + word;
   }
 
   // In every field of the line.
@@ -193,7 +226,8 @@ class BasicFingerprintQueue {
     LineVector down, up;
     load(down, pattern_.down);
     load(up, pattern_.up);
-    const LineVector in_words = LineVector{} + fingerprint * pattern_.first;
+    LineVector in_words;
+    repeat_word(fingerprint * pattern_.first, in_words);
     repeated = in_words >> down | in_words << up;
   }
 
@@ -202,35 +236,33 @@ class BasicFingerprintQueue {
   //
   // Exclusive or with the fingerprint repeated in every field leaves zeros where they are equal.
   // Adding ones to all bits but the highest of a field, which cannot carry out of it, sets that
-  // highest bit unless the others were zero.
+  // highest bit unless the others were zero. A second part counts only if the first one, in the word
+  // below it, was equal, too.
   ALWAYS_INLINE void find_fields(std::uint64_t fingerprint, LineVector& equal) const noexcept {
-    LineVector rest, last, begun, ended, different, first_parts;
+    LineVector rest, whole, ended, different, unequal_firsts, below;
     load(rest, pattern_.rest);
-    load(last, pattern_.last);
-    load(begun, pattern_.begun);
+    load(whole, pattern_.whole);
     load(ended, pattern_.ended);
     repeat(fingerprint, different);
     different ^= words_;
-    const LineVector parts = ~(((different & rest) + rest) | different) & last;
-    // A second part counts only if the first one was equal, too.
-    raise(parts >> 63, first_parts);
-    equal = parts & ~begun & ~(ended & (first_parts - 1));
-    if (!is_alone_) equal &= own_;
+    different |= (different & rest) + rest;
+    unequal_firsts = (LineVector)((SignedLineVector)different >> 63);
+    raise(unequal_firsts, unequal_firsts, below);
+    equal = (whole | (ended & ~below)) & ~different;
+    if constexpr (!kAlone) equal &= own_;
   }
 
   ALWAYS_INLINE void push_at(unsigned bit, std::uint64_t fingerprint,
                              const LineVector& reach) noexcept {
-    LineVector below, repeated, front;
-    raise(words_, below);
+    LineVector moved, repeated, front;
+    move(LineVector{}, moved);
     repeat(fingerprint, repeated);
     first_bits(front, bit + width_);
-    const LineVector moved = words_ << width_ | below >> (64 - width_);
     words_ = (words_ & ~reach) | (reach & ((moved & ~front) | (repeated & front)));
   }
 
   const FieldPattern& pattern_;
   unsigned width_, length_, start_;
-  bool is_alone_;
   LineVector words_, own_;  // the line, and which bits of it are the queue's
 #undef ALWAYS_INLINE
 };

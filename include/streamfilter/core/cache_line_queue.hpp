@@ -38,6 +38,8 @@ inline std::uint64_t clock(const SliceState& state) noexcept { return state.own[
 inline bool has_window(const Parameters& p) noexcept { return p.integer(kTicks) != 0; }
 inline bool has_importance(const Parameters& p) noexcept { return p.integer(kParts) != 0; }
 
+inline bool is_alone(const Parameters& p) noexcept { return p.integer(kBuckets) == 1; }
+
 inline queue_model::Shape shape_of(const Parameters& p) noexcept {
   return {static_cast<unsigned>(p.integer(kBits)), static_cast<unsigned>(p.integer(kBucket)),
           has_window(p)};

@@ -1,5 +1,5 @@
-// Kind clq: where a key lies, and what happens there. What looks at fingerprints is made twice:
-// `kWide` is for callers that are FOR_WIDE_REGISTERS.
+// Kind clq: where a key lies, and what happens there. `kWide`: for callers that are
+// FOR_WIDE_REGISTERS. `kAlone`: for lines of one bucket.
 #pragma once
 
 #include "streamfilter/core/cache_line.hpp"
@@ -13,6 +13,7 @@ namespace streamfilter::clq {
 constexpr unsigned kBucketHash = 0, kFingerprintHash = 1;
 
 // Where the bucket of a key is, and its fingerprint. The two come from different hash functions.
+template <bool kAlone = false>
 struct Place {
   ALWAYS_INLINE Place(const Parameters& p, std::uint64_t bytes, std::uint64_t hash) noexcept
       : width(static_cast<unsigned>(p.integer(kBits))),
@@ -21,8 +22,10 @@ struct Place {
         static_cast<unsigned __int128>(mix64(hash + (kBucketHash + 1) * kGoldenRatio)) *
         (bytes / kLineBytes);
     line = static_cast<std::uint64_t>(at >> 64) * kLineBytes;
-    start = static_cast<unsigned>(scale(static_cast<std::uint64_t>(at), p.integer(kBuckets))) *
-            width * length;
+    start = kAlone ? 0
+                   : static_cast<unsigned>(
+                         scale(static_cast<std::uint64_t>(at), p.integer(kBuckets))) *
+                         width * length;
     fingerprint = 1 + position(hash, kFingerprintHash, (std::uint64_t{1} << width) - 1);
   }
 
@@ -34,14 +37,14 @@ struct Place {
 
 // The tick of an element; the present for one without.
 inline std::uint64_t tick_of(const Parameters& p, const SliceState& state,
-                      const Element& element) noexcept {
+                             const Element& element) noexcept {
   return is_finite(element.time) ? tick_at(element.time, p.integer(kTickLength)) : clock(state);
 }
 
 template <bool kWide>
 ALWAYS_INLINE unsigned find(const Parameters& p, const ConstSlice& slice,
                             const Element& element) noexcept {
-  const Place place(p, slice.bytes, element.hash);
+  const Place<> place(p, slice.bytes, element.hash);
   const BasicFingerprintQueue<kWide> queue(place.width, place.length, slice.body + place.line,
                                            place.start);
   LineVector reach;
@@ -57,43 +60,38 @@ ALWAYS_INLINE unsigned find(const Parameters& p, const ConstSlice& slice,
 }
 
 // Without a window.
-template <bool kWide>
+template <bool kWide, bool kAlone>
 ALWAYS_INLINE bool find_any(const Parameters& p, const ConstSlice& slice,
                             const Element& element) noexcept {
-  const Place place(p, slice.bytes, element.hash);
-  return BasicFingerprintQueue<kWide>(place.width, place.length, slice.body + place.line,
-                                      place.start, p.integer(kBuckets) == 1)
+  const Place<kAlone> place(p, slice.bytes, element.hash);
+  return BasicFingerprintQueue<kWide, kAlone>(place.width, place.length, slice.body + place.line,
+                                              place.start)
       .has(place.fingerprint);
 }
 
-// Without a window and an importance.
-template <bool kWide>
+// Without a window and an importance, policy lru or fifo.
+template <bool kWide, bool kAlone>
 ALWAYS_INLINE bool enter(const Parameters& p, const Slice& slice, const Element& element) noexcept {
-  const Place place(p, slice.bytes, element.hash);
+  const Place<kAlone> place(p, slice.bytes, element.hash);
   unsigned char* line = slice.body + place.line;
-  BasicFingerprintQueue<kWide> queue(place.width, place.length, line, place.start,
-                                     p.integer(kBuckets) == 1);
+  BasicFingerprintQueue<kWide, kAlone> queue(place.width, place.length, line, place.start);
   LineVector reach;
   const bool seen = queue.find(place.fingerprint, reach);
   if (p.integer(kPolicy) == fifo && seen) return true;  // in this order: it can be foretold
-  const std::uint64_t oldest =
-      PackedFields(line, kLineBytes)
-          .get(place.start + (place.length - 1) * place.width, place.width);
-  used(*slice.state) += !seen & (oldest == 0);
+  used(*slice.state) += !seen & !queue.is_full();
   queue.push(place.fingerprint, reach);
   queue.store(line);
   return seen;
 }
 
-// Without a window and an importance: what `enter` does to a key that is there, and where it was found;
+// Without a window and an importance: what `insert` does to a key that is there, and where it was found;
 // kNoPosition, and nothing, if it is not.
-template <bool kWide>
+template <bool kWide, bool kAlone>
 ALWAYS_INLINE unsigned renew(const Parameters& p, const Slice& slice,
                              const Element& element) noexcept {
-  const Place place(p, slice.bytes, element.hash);
+  const Place<kAlone> place(p, slice.bytes, element.hash);
   unsigned char* line = slice.body + place.line;
-  BasicFingerprintQueue<kWide> queue(place.width, place.length, line, place.start,
-                                     p.integer(kBuckets) == 1);
+  BasicFingerprintQueue<kWide, kAlone> queue(place.width, place.length, line, place.start);
   LineVector reach;
   if (!queue.find(place.fingerprint, reach)) return kNoPosition;
   const unsigned at = queue.last_place(reach);
@@ -107,7 +105,7 @@ template <bool kWide>
 ALWAYS_INLINE bool enter_specially(const Parameters& p, const Slice& slice,
                                    const Element& element) noexcept {
   SliceState& state = *slice.state;
-  const Place place(p, slice.bytes, element.hash);
+  const Place<> place(p, slice.bytes, element.hash);
   unsigned char* line = slice.body + place.line;
   std::uint64_t late = 0;
   if (has_window(p)) {
