@@ -9,7 +9,6 @@ extern "C" {
 #include "storage/shmem.h"
 }
 
-#include "streamfilter/core/hash.hpp"
 #include "streamfilter/pg/grouping.hpp"
 #include "streamfilter/pg/in_flight.hpp"
 #include "streamfilter/pg/settings.hpp"
@@ -77,11 +76,6 @@ void remove(InFlightPart* part, InFlightEntry* entry) {
 }
 
 }  // namespace
-
-InFlightTag in_flight_tag(uint64 generation, uint64 hash) {
-  const uint64 bits = mix64(hash ^ mix64(generation));
-  return {bits == 0 ? 1 : bits};
-}
 
 Owner make_owner(const FilterSlot* slot, FullTransactionId transaction) {
   return static_cast<uint64>(slot - shared_state->slots) << kOwnerBits |

@@ -55,6 +55,8 @@ uint32 home_of(const KeyLog* log, uint32 tag) { return tag >> (32 - log->index_b
 
 uint32 last_place(const KeyLog* log) { return (uint32{1} << log->index_bits) - 1; }
 
+uint32 most_indexed(const KeyLog* log) { return last_place(log) / 4 * 3; }
+
 // Keys keep their order, so that old and new index are walked through side by side.
 void grow_index(KeyLog* log) {
   IndexPlace* old = log->index;
@@ -98,7 +100,7 @@ void init_log(KeyLog* log, MemoryContext memory, bool has_roles) {
       MemoryContextAllocZero(memory, sizeof(IndexPlace) << kFirstBits));
 }
 
-void reserve_change(KeyLog* log) {
+void make_room(KeyLog* log) {
   if (log->count >= kMostChanges)
     ereport(ERROR, errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
             errmsg("a transaction cannot change a filter more than %u times", kMostChanges),
@@ -111,11 +113,15 @@ void reserve_change(KeyLog* log) {
   if (log->has_roles && log->roles[place.level] == nullptr)
     log->roles[place.level] =
         static_cast<KeyLog::Roles*>(alloc_large(log->memory, sizeof(KeyLog::Roles) * entries));
-  if (log->indexed >= last_place(log) / 4 * 3) grow_index(log);
+  if (log->indexed >= most_indexed(log)) grow_index(log);
+  const uint32 unindexed = most_indexed(log) - log->indexed;
+  const uint32 unused = static_cast<uint32>(entries) - place.offset;
+  log->room = Min(Min(unused, unindexed), kMostChanges - log->count);
 }
 
 LogEntry* append_change(KeyLog* log, Change change, const Element& element, KeySpot spot) {
   const uint32 position = log->count++;
+  --log->room;
   const Place place = place_of(position);
   LogEntry* entry = &log->levels[place.level][place.offset];
   if (log->has_roles) log->roles[place.level][place.offset] = {element.importance, element.time};
@@ -154,6 +160,7 @@ void undo_change(KeyLog* log) {
     log->last_merge = entry->previous;
   }
   --log->count;
+  log->room = 0;
 }
 
 void prefetch_place(const KeyLog* log, uint64 hash, Prefetches& prefetches) {

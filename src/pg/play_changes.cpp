@@ -35,11 +35,11 @@ bool is_merge(const KeyLog* log, uint32 position) {
   return entry_at(log, position)->change == static_cast<uint32>(Change::merge);
 }
 
-void play_change(const KeyLog* log, uint32 position, Header* header) {
-  switch (static_cast<Change>(entry_at(log, position)->change)) {
-    case Change::erase: erase(header, element_at(log, position)); break;
-    case Change::add: insert_new(header, element_at(log, position)); break;
-    default: insert(header, element_at(log, position));
+void play_change(Change change, const Element& element, Header* header) {
+  switch (change) {
+    case Change::erase: erase(header, element); break;
+    case Change::add: insert_new(header, element); break;
+    default: insert(header, element);
   }
 }
 
@@ -52,18 +52,21 @@ bool only_last_counts(const Parameters& parameters) {
 // Changes that are played together, slice by slice. Those of a key stay in their order, for a key has one
 // slice.
 void play_group(const KeyLog* log, uint32 start, uint32 count, Header* header, SliceLock* lock) {
-  const Grouping group(count, header->parameters.slices, [&](uint32 i) {
-    return slice_of(header->parameters, entry_at(log, start + i)->hash);
-  });
   const bool skips = only_last_counts(header->parameters);
-  const auto is_skipped = [=](uint32 position) {
-    return skips && entry_at(log, position)->repeated;
-  };
+  Element elements[Grouping::kMost];
+  Change changes[Grouping::kMost];
+  bool is_skipped[Grouping::kMost];
+  const Grouping group(count, header->parameters.slices, [&](uint32 i) {
+    const LogEntry* entry = entry_at(log, start + i);
+    elements[i] = element_at(log, start + i);
+    changes[i] = static_cast<Change>(entry->change);
+    is_skipped[i] = skips && entry->repeated;
+    return slice_of(header->parameters, entry->hash);
+  });
   const auto fetch = [&](uint32 from) {
     Prefetches prefetches;
     for (uint32 i = from; i < Min(from + kLookahead, count); ++i)
-      if (const uint32 position = start + group.at(i); !is_skipped(position))
-        prefetch(header, element_at(log, position), prefetches);
+      if (!is_skipped[group.at(i)]) prefetch(header, elements[group.at(i)], prefetches);
     prefetches.start();
   };
   fetch(0);
@@ -73,10 +76,11 @@ void play_group(const KeyLog* log, uint32 start, uint32 count, Header* header, S
       lock->release();
       lock->acquire(group.number(i));
     }
-    if (const uint32 position = start + group.at(i); is_skipped(position))
+    const uint32 at = group.at(i);
+    if (is_skipped[at])
       count_arrival(header, group.number(i), true);
     else
-      play_change(log, position, header);
+      play_change(changes[at], elements[at], header);
   }
   lock->release();
 }

@@ -2,6 +2,7 @@
 // size in shared memory. It says of a key only who added it: 16 bytes an entry.
 #pragma once
 
+#include "streamfilter/core/hash.hpp"
 #include "streamfilter/core/prefetches.hpp"
 #include "streamfilter/pg/shared_state.hpp"
 
@@ -12,7 +13,10 @@ namespace streamfilter::pg {
 struct InFlightTag {
   uint64 bits;  // never 0
 };
-InFlightTag in_flight_tag(uint64 generation, uint64 hash);
+inline InFlightTag in_flight_tag(uint64 generation, uint64 hash) {
+  const uint64 bits = mix64(hash ^ generation * kGoldenRatio);
+  return {bits == 0 ? 1 : bits};
+}
 
 // Who added a key, and to which filter: 48 bits of a full transaction id (of the subtransaction) and
 // the number of the slot.

@@ -46,6 +46,7 @@ struct KeyLog {
   MemoryContext memory;
   uint32 count;
   uint32 indexed;     // places of the index in use
+  uint32 room;        // so many changes can come before more memory is needed
   int index_bits;     // it has 2 to that power places
   IndexPlace* index;
   uint32 last_reset;
@@ -60,7 +61,10 @@ void init_log(KeyLog* log, MemoryContext memory, bool has_roles);
 
 // Makes room for one more change, so that `append` cannot fail. Raises 53200, and 54000 after 1.6
 // thousand million changes.
-void reserve_change(KeyLog* log);
+void make_room(KeyLog* log);
+inline void reserve_change(KeyLog* log) {
+  if (unlikely(log->room == 0)) make_room(log);
+}
 
 // Where the index has a key, or would have it. Good for `append_change` of that key as long as no other
 // change comes in between.
