@@ -485,3 +485,28 @@ INSERT INTO of_time VALUES (1, '2030-01-01 00:35'), (3, '2030-01-01 00:35') RETU
 DROP FUNCTION known;
 DROP TABLE events, checked, saved;
 DROP FOREIGN TABLE seen, seen_events, recent, fading, admitting, discarding, counted, of_rows, of_time;
+
+-- A filter is the same to the last bit whether keys come in one transaction, with repeats and a savepoint
+-- that is rolled back, or each in a transaction of its own.
+CREATE FOREIGN TABLE at_once (id int) SERVER streamfilter
+  OPTIONS (kind 'clq', fpr '0.01', memory '64kB', seed '1');
+CREATE FOREIGN TABLE one_by_one (id int) SERVER streamfilter
+  OPTIONS (kind 'clq', fpr '0.01', memory '64kB', seed '1', persistence 'unlogged');
+BEGIN;
+SELECT count(*) FILTER (WHERE streamfilter_seen('at_once', i * i % 1009)) FROM generate_series(1, 1500) i;
+SAVEPOINT a;
+SELECT count(*) FILTER (WHERE streamfilter_seen('at_once', i)) FROM generate_series(1000, 1, -1) i;
+ROLLBACK TO a;
+SELECT count(*) FILTER (WHERE streamfilter_seen('at_once', i * i % 1009)) FROM generate_series(1501, 3000) i;
+COMMIT;
+DO $$
+BEGIN
+  FOR i IN 1..3000 LOOP
+    PERFORM streamfilter_seen('one_by_one', i * i % 1009);
+    COMMIT;
+  END LOOP;
+END
+$$;
+SELECT streamfilter_send(streamfilter_value('at_once')) =
+       streamfilter_send(streamfilter_value('one_by_one')) AS same;
+DROP FOREIGN TABLE at_once, one_by_one;
