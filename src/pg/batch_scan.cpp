@@ -45,11 +45,18 @@ void take_rows_of(CustomScanState* node, PlanState* child, EState* estate) {
   ExecAssignScanProjectionInfoWithVarno(&node->ss, INDEX_VAR);
 }
 
-// A plain scan hands out the rows of the table in its own slot, as they are.
+// A plain scan of a heap hands out the rows of the table in its own slot, as they are.
 ScanState* scan_to_fill(PlanState* child) {
-  return IsA(child, SeqScanState) && child->ps_ProjInfo == nullptr
-             ? reinterpret_cast<ScanState*>(child)
-             : nullptr;
+  if (!IsA(child, SeqScanState) || child->ps_ProjInfo != nullptr) return nullptr;
+  auto* scan = reinterpret_cast<ScanState*>(child);
+  return TTS_IS_BUFFERTUPLE(scan->ss_ScanTupleSlot) ? scan : nullptr;
+}
+
+// The slot of a scan points to what describes the row, which the scan will overwrite.
+void keep_description(TupleTableSlot* slot) {
+  auto* row = reinterpret_cast<HeapTupleTableSlot*>(slot);
+  row->tupdata = *row->tuple;
+  row->tuple = &row->tupdata;
 }
 
 void begin(CustomScanState* node, EState* estate, int flags) {
@@ -100,7 +107,9 @@ TupleTableSlot* fetch_row(BatchScanState* state, PlanState* child, TupleTableSlo
   TupleTableSlot* row = ExecProcNode(child);
   state->filled->ss_ScanTupleSlot = own;
   if (TupIsNull(row)) return nullptr;
-  return row == kept ? row : ExecCopySlot(kept, row);
+  if (row != kept) return ExecCopySlot(kept, row);
+  keep_description(kept);
+  return kept;
 }
 
 // Reads the next rows; false if there are none.
