@@ -90,7 +90,7 @@ bool derive(Definition& definition, Problem& problem) noexcept {
 }
 
 template <typename Policy>
-bool insert(const Parameters& p, const Slice& slice, const Element& element) noexcept {
+bool insert(const Parameters& p, Slice slice, const Element& element) noexcept {
   const BitArrays<> arrays = bit_arrays::of(p, slice);
   const KeyBits bits(element.hash, arrays.k(), arrays.s());
   if (bits.all_set(arrays)) return true;

@@ -19,7 +19,7 @@ std::uint64_t count_ones(const Parameters& p, ConstSlice slice, unsigned i) noex
   const std::uint64_t words = p.integer(kArrayBits) / 64, first = p.integer(kArrays) + i * words;
   std::uint64_t count = 0;
   for (std::uint64_t w = first; w < first + words; ++w)
-    count += static_cast<std::uint64_t>(__builtin_popcountll(word_at(slice.body, w)));
+    count += static_cast<std::uint64_t>(__builtin_popcountll(word_at(slice.body(), w)));
   return count;
 }
 
@@ -51,7 +51,7 @@ bool derive_bits(Parameters& p, Problem& problem) noexcept {
   return problem.add_hint("Use more memory, fewer slices or a smaller k.");
 }
 
-bool test(const Parameters& p, const ConstSlice& slice, const Element& element) noexcept {
+bool test(const Parameters& p, ConstSlice slice, const Element& element) noexcept {
   const BitArrays<const unsigned char> arrays = of(p, slice);
   for (unsigned i = 0; i < arrays.k(); ++i)
     if (!arrays.get(i, position(element.hash, i, arrays.s()))) return false;
@@ -63,7 +63,8 @@ void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
                bits = k * static_cast<double>(p.integer(kArrayBits));
   const double parts =
       counted_keys(all_ones(p, as_const(into)), bits, k) + counted_keys(all_ones(p, from), bits, k);
-  for (std::uint64_t i = 8 * p.integer(kArrays); i < into.bytes; ++i) into.body[i] |= from.body[i];
+  for (std::uint64_t i = 8 * p.integer(kArrays); i < into.bytes; ++i)
+    into.body()[i] |= from.body()[i];
   const BitArrays<> arrays = of(p, into);
   for (unsigned i = 0; i < arrays.k(); ++i) arrays.set_ones(i, count_ones(p, as_const(into), i));
   into.state->novel = merged_novel(into.state->novel, from.state->novel, parts,
@@ -78,7 +79,7 @@ bool check(const Parameters& p, ConstSlice slice) noexcept {
   // What is left over behind the arrays stays empty.
   const std::uint64_t used = arrays.k() * (1 + arrays.s() / 64);
   for (std::uint64_t w = used; w < slice.bytes / 8; ++w)
-    if (word_at(slice.body, w) != 0) return false;
+    if (word_at(slice.body(), w) != 0) return false;
   return true;
 }
 

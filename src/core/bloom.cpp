@@ -181,10 +181,10 @@ bool derive(Definition& definition, Problem& problem) noexcept {
 
 // Filter `index` of a slice.
 ConstBits bits_of(const Parameters& p, ConstSlice slice, std::uint64_t index) noexcept {
-  return ConstBits(slice.body + index * filter_bytes(p));
+  return ConstBits(slice.body() + index * filter_bytes(p));
 }
 Bits bits_of(const Parameters& p, Slice slice, std::uint64_t index) noexcept {
-  return Bits(slice.body + index * filter_bytes(p));
+  return Bits(slice.body() + index * filter_bytes(p));
 }
 
 // Calls `visit` with the bits of a key, counted from the start of a filter, until it says no.
@@ -210,13 +210,13 @@ bool has(const Parameters& p, ConstBits bits, std::uint64_t hash) noexcept {
 // The newest filter's: with `grow`, most keys of late are there.
 void prefetch(const Parameters& p, ConstSlice slice, const Element& element,
               Prefetches& prefetches) noexcept {
-  prefetch_cells(p, slice.body + newest(*slice.state) * filter_bytes(p), filter_bytes(p),
+  prefetch_cells(p, slice.body() + newest(*slice.state) * filter_bytes(p), filter_bytes(p),
                  element.hash, own_k(p),
                  p.layout == Layout::blocked ? p.integer(kLineBits) : p.integer(kBits), 1,
                  prefetches);
 }
 
-bool test(const Parameters& p, const ConstSlice& slice, const Element& element) noexcept {
+bool test(const Parameters& p, ConstSlice slice, const Element& element) noexcept {
   for (std::uint64_t i = newest(*slice.state) + 1; i > 0; --i)
     if (has(p, bits_of(p, slice, i - 1), element.hash)) return true;
   return false;
@@ -252,16 +252,16 @@ void put(const Parameters& p, Slice slice, const Element& element) noexcept {
   if (p.integer(kGrow) != none)
     put_growing(p, slice, element.hash);
   else
-    ones(*slice.state) += add(p, Bits(slice.body), element.hash);
+    ones(*slice.state) += add(p, Bits(slice.body()), element.hash);
 }
 
-bool insert(const Parameters& p, const Slice& slice, const Element& element) noexcept {
+bool insert(const Parameters& p, Slice slice, const Element& element) noexcept {
   if (p.integer(kGrow) != none) {
     if (test(p, as_const(slice), element)) return true;
     put_growing(p, slice, element.hash);
     return false;
   }
-  const std::uint64_t fresh = add(p, Bits(slice.body), element.hash);
+  const std::uint64_t fresh = add(p, Bits(slice.body()), element.hash);
   ones(*slice.state) += fresh;
   return fresh == 0;
 }
@@ -278,27 +278,27 @@ std::uint64_t count_ones(const unsigned char* body, std::uint64_t bytes) noexcep
 
 // Filters of equal age are merged, the first with the first; one can exceed its limit then.
 void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
-  for (std::uint64_t i = 0; i < into.bytes; ++i) into.body[i] |= from.body[i];
+  for (std::uint64_t i = 0; i < into.bytes; ++i) into.body()[i] |= from.body()[i];
   SliceState& state = *into.state;
-  ones(state) = count_ones(into.body, into.bytes);
+  ones(state) = count_ones(into.body(), into.bytes);
   state.novel += from.state->novel;
   if (p.integer(kGrow) == none) return;
   const std::uint64_t keys = newest(*from.state) < newest(state) ? 0 : newest_keys(*from.state);
   if (newest(state) < newest(*from.state)) newest_keys(state) = 0;
   newest(state) = std::max(newest(state), newest(*from.state));
   newest_keys(state) = std::min(newest_keys(state) + keys, kMostKeys);
-  newest_ones(state) = count_ones(into.body + newest(state) * filter_bytes(p), filter_bytes(p));
+  newest_ones(state) = count_ones(into.body() + newest(state) * filter_bytes(p), filter_bytes(p));
 }
 
 bool check(const Parameters& p, ConstSlice slice) noexcept {
   const SliceState& state = *slice.state;
   const std::uint64_t most = p.integer(kGrow) == none ? 1 : p.integer(kFilters);
-  if (newest(state) >= most || ones(state) != count_ones(slice.body, slice.bytes)) return false;
+  if (newest(state) >= most || ones(state) != count_ones(slice.body(), slice.bytes)) return false;
   if (p.integer(kGrow) == none) return (newest_ones(state) | newest_keys(state)) == 0;
   const std::uint64_t start = newest(state) * filter_bytes(p), end = start + filter_bytes(p);
   return newest_keys(state) <= kMostKeys &&
-         newest_ones(state) == count_ones(slice.body + start, filter_bytes(p)) &&
-         count_ones(slice.body + end, slice.bytes - end) == 0;
+         newest_ones(state) == count_ones(slice.body() + start, filter_bytes(p)) &&
+         count_ones(slice.body() + end, slice.bytes - end) == 0;
 }
 
 // The number of distinct keys that fills the bits so far, n = -m/K ln(1 - ones/m): linear counting

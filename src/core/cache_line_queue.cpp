@@ -67,19 +67,19 @@ bool has_valid_ages(const Parameters& p, const SliceState& state,
 
 bool check(const Parameters& p, ConstSlice slice) noexcept {
   const queue_model::Shape shape = shape_of(p);
-  const PackedFields fields(slice.body, slice.bytes);
+  const PackedFields fields(slice.body(), slice.bytes);
   std::uint64_t taken = 0;
   bool valid = true;
   for_each_bucket(p, slice.bytes, [&](std::uint64_t line, unsigned start) {
-    const FingerprintQueue queue(shape.bits, shape.length, slice.body + line, start);
+    const FingerprintQueue queue(shape.bits, shape.length, slice.body() + line, start);
     taken += queue.size();
     valid = valid && is_valid(queue);
   });
   for (std::uint64_t line = 0; line < slice.bytes; line += kLineBytes) {
-    const unsigned end = has_window(p) ? ages_of(p, slice.body + line).start() : kLineBits;
+    const unsigned end = has_window(p) ? ages_of(p, slice.body() + line).start() : kLineBits;
     for (unsigned bit = shape.bits * shape.length * shape.buckets(); bit < end; ++bit)
       valid = valid && fields.get(line * 8 + bit, 1) == 0;
-    if (has_window(p)) valid = valid && has_valid_ages(p, *slice.state, slice.body + line);
+    if (has_window(p)) valid = valid && has_valid_ages(p, *slice.state, slice.body() + line);
   }
   const std::uint64_t(&own)[5] = slice.state->own;
   return valid && taken == used(*slice.state) &&
@@ -88,7 +88,7 @@ bool check(const Parameters& p, ConstSlice slice) noexcept {
 
 // The share of places that are taken by what is in the window as of the latest element, in up to
 // 1024 lines that are looked at.
-double live_share(const Parameters& p, const ConstSlice& slice) noexcept {
+double live_share(const Parameters& p, ConstSlice slice) noexcept {
   constexpr std::uint64_t kMostLooks = 1024;
   const std::uint64_t lines = slice.bytes / kLineBytes, looks = std::min(lines, kMostLooks);
   const unsigned width = static_cast<unsigned>(p.integer(kBits)),
@@ -96,7 +96,7 @@ double live_share(const Parameters& p, const ConstSlice& slice) noexcept {
   std::uint64_t count = 0;
   for (std::uint64_t i = 0; i < looks; ++i) {
     const unsigned char* line =
-        slice.body +
+        slice.body() +
         static_cast<std::uint64_t>(static_cast<unsigned __int128>(i) * lines / looks) * kLineBytes;
     const auto ages = ages_of(p, line);
     const PackedFields fields(line, kLineBytes);

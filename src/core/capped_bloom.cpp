@@ -193,17 +193,17 @@ void clear_down(Line& line, const Line& kept, unsigned count, unsigned most,
 
 void prefetch(const Parameters&, ConstSlice slice, const Element& element,
               Prefetches& prefetches) noexcept {
-  prefetches.add(slice.body + line_start(slice.bytes, element.hash));
+  prefetches.add(slice.body() + line_start(slice.bytes, element.hash));
 }
 
-bool test(const Parameters& p, const ConstSlice& slice, const Element& element) noexcept {
+bool test(const Parameters& p, ConstSlice slice, const Element& element) noexcept {
   const KeyLine key(p, slice.bytes, element.hash);
-  return Line::read(slice.body + key.start).contains(key.bits);
+  return Line::read(slice.body() + key.start).contains(key.bits);
 }
 
-bool insert(const Parameters& p, const Slice& slice, const Element& element) noexcept {
+bool insert(const Parameters& p, Slice slice, const Element& element) noexcept {
   const KeyLine key(p, slice.bytes, element.hash);
-  Line line = Line::read(slice.body + key.start);
+  Line line = Line::read(slice.body() + key.start);
   if (line.contains(key.bits)) return true;
   SliceState& state = *slice.state;
   const double admission = p.real(kAdmission);
@@ -212,7 +212,7 @@ bool insert(const Parameters& p, const Slice& slice, const Element& element) noe
   line.add(key.bits);
   const unsigned all = line.count(), after = std::min(all, most);
   clear_down(line, key.bits, all, most, state.random);
-  line.write(slice.body + key.start);
+  line.write(slice.body() + key.start);
   ones(state) += after - before;
   squares(state) += std::uint64_t{after} * after - std::uint64_t{before} * before;
   return false;
@@ -229,11 +229,11 @@ void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
   std::uint64_t sum = 0;
   ones(state) = squares(state) = 0;
   for (std::uint64_t start = 0; start < into.bytes; start += kLineBytes) {
-    Line line = Line::read(into.body + start);
-    line.add(Line::read(from.body + start));
+    Line line = Line::read(into.body() + start);
+    line.add(Line::read(from.body() + start));
     const unsigned all = line.count(), left = std::min(all, most);
     clear_down(line, Line{}, all, most, state.random);
-    line.write(into.body + start);
+    line.write(into.body() + start);
     sum += all;
     ones(state) += left;
     squares(state) += std::uint64_t{left} * left;
@@ -245,7 +245,7 @@ void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
 bool check(const Parameters& p, ConstSlice slice) noexcept {
   std::uint64_t sum = 0, of_squares = 0, largest = 0;
   for (std::uint64_t start = 0; start < slice.bytes; start += kLineBytes) {
-    const std::uint64_t count = Line::read(slice.body + start).count();
+    const std::uint64_t count = Line::read(slice.body() + start).count();
     sum += count;
     of_squares += count * count;
     largest = std::max(largest, count);

@@ -61,10 +61,10 @@ void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
   std::uint64_t added = 0, taken = 0;
   if (has_window(p)) clock(state) = std::max(clock(state), clock(*from.state));
   for_each_bucket(p, into.bytes, [&](std::uint64_t at, unsigned start) {
-    unsigned char* line = into.body + at;
+    unsigned char* line = into.body() + at;
     if (has_window(p)) bring_up(p, state, line);
     const FingerprintQueue a(shape.bits, shape.length, line, start);
-    FingerprintQueue b(shape.bits, shape.length, from.body + at, start), both = a;
+    FingerprintQueue b(shape.bits, shape.length, from.body() + at, start), both = a;
     if (!has_window(p)) {
       for (unsigned i = 0; i < b.size(); ++i) added += a.place(b.get(i)) == a.length();
       taken += interleave(a, b, both);
@@ -72,9 +72,9 @@ void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
       return;
     }
     const Ages ages_a(p, line, start);
-    Ages ages_b(p, from.body + at, start);
+    Ages ages_b(p, from.body() + at, start);
     grow_older(p,
-               ages_of(p, from.body + at).since_stamp(clock(*from.state)) +
+               ages_of(p, from.body() + at).since_stamp(clock(*from.state)) +
                    (clock(state) - clock(*from.state)),
                b, ages_b);
     for (unsigned i = 0; i < b.size(); ++i) added += a.place(b.get(i)) == a.length();

@@ -11,58 +11,58 @@ const bool kIsWide = has_wide_registers();
 // The steps of clq_places.hpp, each a function of its own: of those that are taken, no other one's
 // needs are in the way.
 struct Wide {
-  FOR_WIDE_REGISTERS static unsigned find(const Parameters& p, const ConstSlice& slice,
+  FOR_WIDE_REGISTERS static unsigned find(const Parameters& p, ConstSlice slice,
                                           const Element& element) noexcept {
     return clq::find<true>(p, slice, element);
   }
   template <bool kAlone>
-  FOR_WIDE_REGISTERS static bool find_any(const Parameters& p, const ConstSlice& slice,
+  FOR_WIDE_REGISTERS static bool find_any(const Parameters& p, ConstSlice slice,
                                           const Element& element) noexcept {
     return clq::find_any<true, kAlone>(p, slice, element);
   }
   template <bool kAlone>
-  FOR_WIDE_REGISTERS static bool enter(const Parameters& p, const Slice& slice,
+  FOR_WIDE_REGISTERS static bool enter(const Parameters& p, Slice slice,
                                        const Element& element) noexcept {
     return clq::enter<true, kAlone>(p, slice, element);
   }
   template <bool kAlone>
-  FOR_WIDE_REGISTERS static unsigned renew(const Parameters& p, const Slice& slice,
+  FOR_WIDE_REGISTERS static unsigned renew(const Parameters& p, Slice slice,
                                            const Element& element) noexcept {
     return clq::renew<true, kAlone>(p, slice, element);
   }
-  FOR_WIDE_REGISTERS static bool enter_specially(const Parameters& p, const Slice& slice,
+  FOR_WIDE_REGISTERS static bool enter_specially(const Parameters& p, Slice slice,
                                                  const Element& element) noexcept {
     return clq::enter_specially<true>(p, slice, element);
   }
 };
 
 struct Portable {
-  [[gnu::noinline]] static unsigned find(const Parameters& p, const ConstSlice& slice,
+  [[gnu::noinline]] static unsigned find(const Parameters& p, ConstSlice slice,
                                          const Element& element) noexcept {
     return clq::find<false>(p, slice, element);
   }
   template <bool kAlone>
-  [[gnu::noinline]] static bool find_any(const Parameters& p, const ConstSlice& slice,
+  [[gnu::noinline]] static bool find_any(const Parameters& p, ConstSlice slice,
                                          const Element& element) noexcept {
     return clq::find_any<false, kAlone>(p, slice, element);
   }
   template <bool kAlone>
-  [[gnu::noinline]] static bool enter(const Parameters& p, const Slice& slice,
+  [[gnu::noinline]] static bool enter(const Parameters& p, Slice slice,
                                       const Element& element) noexcept {
     return clq::enter<false, kAlone>(p, slice, element);
   }
   template <bool kAlone>
-  [[gnu::noinline]] static unsigned renew(const Parameters& p, const Slice& slice,
+  [[gnu::noinline]] static unsigned renew(const Parameters& p, Slice slice,
                                           const Element& element) noexcept {
     return clq::renew<false, kAlone>(p, slice, element);
   }
-  [[gnu::noinline]] static bool enter_specially(const Parameters& p, const Slice& slice,
+  [[gnu::noinline]] static bool enter_specially(const Parameters& p, Slice slice,
                                                 const Element& element) noexcept {
     return clq::enter_specially<false>(p, slice, element);
   }
 };
 
-bool insert_specially(const Parameters& p, const Slice& slice, const Element& element) noexcept {
+bool insert_specially(const Parameters& p, Slice slice, const Element& element) noexcept {
   return kIsWide ? Wide::enter_specially(p, slice, element)
                  : Portable::enter_specially(p, slice, element);
 }
@@ -103,15 +103,15 @@ void bring_up(const Parameters& p, SliceState& state, unsigned char* line) noexc
 
 void prefetch(const Parameters& p, ConstSlice slice, const Element& element,
               Prefetches& prefetches) noexcept {
-  prefetches.add(slice.body + Place<>(p, slice.bytes, element.hash).line);
+  prefetches.add(slice.body() + Place<>(p, slice.bytes, element.hash).line);
 }
 
-unsigned find_position(const Parameters& p, const ConstSlice& slice,
+unsigned find_position(const Parameters& p, ConstSlice slice,
                        const Element& element) noexcept {
   return kIsWide ? Wide::find(p, slice, element) : Portable::find(p, slice, element);
 }
 
-bool test(const Parameters& p, const ConstSlice& slice, const Element& element) noexcept {
+bool test(const Parameters& p, ConstSlice slice, const Element& element) noexcept {
   if (has_window(p)) return find_position(p, slice, element) != kNoPosition;
   if (is_alone(p))
     return kIsWide ? Wide::find_any<true>(p, slice, element)
@@ -120,7 +120,7 @@ bool test(const Parameters& p, const ConstSlice& slice, const Element& element) 
                  : Portable::find_any<false>(p, slice, element);
 }
 
-bool insert(const Parameters& p, const Slice& slice, const Element& element) noexcept {
+bool insert(const Parameters& p, Slice slice, const Element& element) noexcept {
   if (has_window(p) || has_importance(p) || p.integer(kPolicy) == second)
     return insert_specially(p, slice, element);
   if (is_alone(p))
@@ -130,7 +130,7 @@ bool insert(const Parameters& p, const Slice& slice, const Element& element) noe
                  : Portable::enter<false>(p, slice, element);
 }
 
-bool refresh(const Parameters& p, const Slice& slice, const Element& element,
+bool refresh(const Parameters& p, Slice slice, const Element& element,
              unsigned& position) noexcept {
   unsigned at;
   if (has_window(p) || has_importance(p)) {
@@ -159,7 +159,7 @@ bool expired(const Parameters& p, const Element& added, const Element& present,
 // The older ones move up. Another key of the same bucket and fingerprint is forgotten with it.
 bool erase(const Parameters& p, Slice slice, const Element& element) noexcept {
   const Place<> place(p, slice.bytes, element.hash);
-  unsigned char* line = slice.body + place.line;
+  unsigned char* line = slice.body() + place.line;
   FingerprintQueue queue(place.width, place.length, line, place.start);
   const unsigned at = queue.place(place.fingerprint), last = queue.length() - 1;
   if (at > last) return false;

@@ -136,8 +136,8 @@ bool contains(const Body<Byte>& body, std::uint64_t row, std::uint64_t code) noe
 // A slice at work.
 class Chains {
  public:
-  Chains(const Parameters& p, const Slice& slice) noexcept
-      : body_(p, slice.body, slice.bytes),
+  Chains(const Parameters& p, Slice slice) noexcept
+      : body_(p, slice.body(), slice.bytes),
         state_(*slice.state),
         signatures_(p),
         buckets_(p.integer(kSliceBuckets)),
@@ -315,12 +315,12 @@ bool derive(Definition& definition, Problem& problem) noexcept {
   return true;
 }
 
-bool test(const Parameters& p, const ConstSlice& slice, const Element& element) noexcept {
+bool test(const Parameters& p, ConstSlice slice, const Element& element) noexcept {
   const RowEntry entry = locate(p, element);
-  return contains(Body(p, slice.body, slice.bytes), entry.row, entry.code);
+  return contains(Body(p, slice.body(), slice.bytes), entry.row, entry.code);
 }
 
-bool insert(const Parameters& p, const Slice& slice, const Element& element) noexcept {
+bool insert(const Parameters& p, Slice slice, const Element& element) noexcept {
   return Chains(p, slice).insert(locate(p, element));
 }
 
@@ -331,7 +331,7 @@ bool erase(const Parameters& p, Slice slice, const Element& element) noexcept {
 
 // As if what `from` remembers had arrived after all of `into`, in the order of its rows.
 void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
-  const Body source(p, from.body, from.bytes);
+  const Body source(p, from.body(), from.bytes);
   std::uint64_t added = 0;
   {
     Chains target(p, into);
@@ -347,7 +347,7 @@ void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
 // Every bucket ever taken is in exactly one chain or was given back; the rows that have buckets,
 // and no others, are in the order of access. Each walk is bounded, whatever the bytes.
 bool check(const Parameters& p, ConstSlice slice) noexcept {
-  const Body body(p, slice.body, slice.bytes);
+  const Body body(p, slice.body(), slice.bytes);
   const Signatures signatures(p);
   const std::uint64_t rows = p.integer(kSliceRows);
   const Ends ends = load_ends(*slice.state);

@@ -12,9 +12,6 @@
 namespace streamfilter {
 namespace {
 
-// Counting stops here: merging a filter with itself again and again must not wrap around.
-constexpr std::uint64_t kMostArrivals = std::uint64_t{1} << 62;
-
 // What a slice sees of an element.
 Element at_place(const Element& element, const Place& place) noexcept {
   return {place.hash, element.importance, element.time};
@@ -105,14 +102,13 @@ bool check(const void* bytes, std::size_t length, Problem& problem) noexcept {
   return true;
 }
 
-void prefetch(const Header* header, const Element& element, Prefetches& prefetches) noexcept {
+void prefetch_places(const Header* header, const Element& element,
+                     Prefetches& prefetches) noexcept {
   const Parameters& parameters = header->parameters;
-  const FilterOps* ops = find_ops(parameters.kind);
-  if (ops->prefetch == nullptr) return;
   for (unsigned i = 0; i < places(parameters); ++i) {
     const Place place = place_of(parameters, element.hash, i);
-    ops->prefetch(parameters, slice_at(header, place.slice), at_place(element, place),
-                  prefetches);
+    find_ops(parameters.kind)
+        ->prefetch(parameters, slice_at(header, place.slice), at_place(element, place), prefetches);
   }
 }
 
@@ -128,21 +124,20 @@ void put_in_place(Header* header, const Element& element, const Place& place) no
       ->put(parameters, slice_at(header, place.slice), at_place(element, place));
 }
 
-void count_arrival(Header* header, std::uint32_t slice, bool seen) noexcept {
-  SliceState& state = *slice_at(header, slice).state;
-  const bool counts = state.arrivals < kMostArrivals;
-  state.arrivals += counts;
-  state.novel += counts && !seen;
-}
-
-bool test(const Header* header, const Element& element) noexcept {
+bool test_places(const Header* header, const Element& element) noexcept {
   const Parameters& parameters = header->parameters;
-  if (parameters.k1 == 0)
-    return find_ops(parameters.kind)
-        ->test(parameters, slice_at(header, slice_of(parameters, element.hash)), element);
   for (unsigned i = 0; i < parameters.k1; ++i)
     if (!test_place(header, element, place_of(parameters, element.hash, i))) return false;
   return true;
+}
+
+bool insert_in_places(Header* header, const Element& element) noexcept {
+  const Parameters& parameters = header->parameters;
+  const bool seen = test_places(header, element);
+  for (unsigned i = 0; i < parameters.k1 && !seen; ++i)
+    put_in_place(header, element, place_of(parameters, element.hash, i));
+  count_arrival(header, place_of(parameters, element.hash, 0).slice, seen);
+  return seen;
 }
 
 unsigned positions_of_bucket(const Parameters& parameters) noexcept {
@@ -159,22 +154,6 @@ bool test(const Header* header, const Element& element, unsigned& position) noex
   return position != kNoPosition;
 }
 
-bool insert(Header* header, const Element& element) noexcept {
-  const Parameters& parameters = header->parameters;
-  if (parameters.k1 == 0) {
-    const std::uint32_t slice = slice_of(parameters, element.hash);
-    const bool seen =
-        find_ops(parameters.kind)->insert(parameters, slice_at(header, slice), element);
-    count_arrival(header, slice, seen);
-    return seen;
-  }
-  const bool seen = test(header, element);
-  for (unsigned i = 0; i < parameters.k1 && !seen; ++i)
-    put_in_place(header, element, place_of(parameters, element.hash, i));
-  count_arrival(header, place_of(parameters, element.hash, 0).slice, seen);
-  return seen;
-}
-
 bool refresh(Header* header, const Element& element, unsigned& position) noexcept {
   const Parameters& parameters = header->parameters;
   const FilterOps* ops = find_ops(parameters.kind);
@@ -183,9 +162,9 @@ bool refresh(Header* header, const Element& element, unsigned& position) noexcep
     if (seen) insert(header, element);
     return seen;
   }
-  const std::uint32_t slice = slice_of(parameters, element.hash);
-  const bool seen = ops->refresh(parameters, slice_at(header, slice), element, position);
-  if (seen) count_arrival(header, slice, true);
+  const Slice slice = slice_at(header, slice_of(parameters, element.hash));
+  const bool seen = ops->refresh(parameters, slice, element, position);
+  if (seen) count_arrival(*slice.state, true);
   return seen;
 }
 

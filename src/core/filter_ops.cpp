@@ -9,41 +9,18 @@
 
 namespace streamfilter {
 
-namespace {
-
-// Rows by the number of their kind: every element passes here.
-struct Index {
-  const FilterOps* rows[256] = {};
-  Index() noexcept {
-    for (const FilterOps* ops : kKinds) rows[static_cast<unsigned char>(ops->kind)] = ops;
-  }
-};
-
-const Index& index() noexcept {
-  static const Index made;
-  return made;
+// Before any other code runs: numbers begin with 1.
+constexpr OpsByNumber rows_by_number() noexcept {
+  OpsByNumber rows{};
+  for (unsigned i = 0; i < std::size(kKinds); ++i) rows.of[i + 1] = kKinds[i];
+  return rows;
 }
-
-}  // namespace
-
-const FilterOps* find_ops(Kind kind) noexcept {
-  return index().rows[static_cast<unsigned char>(kind)];
-}
+constexpr OpsByNumber kOpsByNumber = rows_by_number();
 
 const FilterOps* find_ops(const char* name) noexcept {
   for (const FilterOps* ops : kKinds)
     if (std::strcmp(ops->name, name) == 0) return ops;
   return nullptr;
-}
-
-bool uses_importance(const Parameters& parameters) noexcept {
-  const auto uses = find_ops(parameters.kind)->uses_importance;
-  return uses != nullptr && uses(parameters);
-}
-
-bool uses_time(const Parameters& parameters) noexcept {
-  const auto uses = find_ops(parameters.kind)->uses_time;
-  return uses != nullptr && uses(parameters);
 }
 
 const FilterOps* const* all_ops(unsigned& count) noexcept {

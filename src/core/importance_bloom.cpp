@@ -141,7 +141,7 @@ unsigned level_of(const Parameters& p, double importance) noexcept {
 
 template <unsigned bits>
 bool test_cells(const Parameters& p, ConstSlice slice, std::uint64_t hash) noexcept {
-  const PackedCells<bits, const unsigned char> cells(slice.body +
+  const PackedCells<bits, const unsigned char> cells(slice.body() +
                                                      region_start(p, slice.bytes, hash));
   const unsigned k = static_cast<unsigned>(p.integer(kK));
   std::uint64_t at[kMostHashes];
@@ -190,7 +190,7 @@ std::uint64_t delete_value(const Parameters& p, const PackedCells<bits>& cells,
 // the cell to M. It is left as it is here, as in Algorithm 2.
 template <unsigned bits>
 bool insert_cells(const Parameters& p, Slice slice, const Element& element) noexcept {
-  const PackedCells<bits> cells(slice.body + region_start(p, slice.bytes, element.hash));
+  const PackedCells<bits> cells(slice.body() + region_start(p, slice.bytes, element.hash));
   const unsigned k = static_cast<unsigned>(p.integer(kK)), level = level_of(p, element.importance);
   std::uint64_t at[kMostHashes];
   find_cells(p, element.hash, k, p.integer(kCells), at);
@@ -213,16 +213,16 @@ bool insert_cells(const Parameters& p, Slice slice, const Element& element) noex
 
 void prefetch(const Parameters& p, ConstSlice slice, const Element& element,
               Prefetches& prefetches) noexcept {
-  prefetch_cells(p, slice.body, slice.bytes, element.hash, static_cast<unsigned>(p.integer(kK)),
+  prefetch_cells(p, slice.body(), slice.bytes, element.hash, static_cast<unsigned>(p.integer(kK)),
                  p.integer(kCells), cell_bits(p), prefetches);
 }
 
-bool test(const Parameters& p, const ConstSlice& slice, const Element& element) noexcept {
+bool test(const Parameters& p, ConstSlice slice, const Element& element) noexcept {
   return with_cell_width(
       cell_bits(p), [&](auto width) { return test_cells<width.value>(p, slice, element.hash); });
 }
 
-bool insert(const Parameters& p, const Slice& slice, const Element& element) noexcept {
+bool insert(const Parameters& p, Slice slice, const Element& element) noexcept {
   return with_cell_width(cell_bits(p),
                          [&](auto width) { return insert_cells<width.value>(p, slice, element); });
 }

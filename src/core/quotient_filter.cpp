@@ -200,10 +200,10 @@ bool derive(Definition& definition, Problem& problem) noexcept {
   return true;
 }
 
-bool test(const Parameters& p, const ConstSlice& slice, const Element& element) noexcept {
+bool test(const Parameters& p, ConstSlice slice, const Element& element) noexcept {
   const RowEntry entry = locate(p, element);
   const RowLayout layout(p);
-  return Row(layout, slice.body, slice.bytes, entry.row).contains(entry.code);
+  return Row(layout, slice.body(), slice.bytes, entry.row).contains(entry.code);
 }
 
 // Stores a code that is not in the row.
@@ -224,10 +224,10 @@ void store(const Parameters& p, SliceState& state, const Row<Byte>& row, unsigne
   weight(state) += signatures.weight(code);
 }
 
-bool insert(const Parameters& p, const Slice& slice, const Element& element) noexcept {
+bool insert(const Parameters& p, Slice slice, const Element& element) noexcept {
   const RowEntry entry = locate(p, element);
   const RowLayout layout(p);
-  const Row row(layout, slice.body, slice.bytes, entry.row);
+  const Row row(layout, slice.body(), slice.bytes, entry.row);
   if (row.contains(entry.code)) return true;
   store(p, *slice.state, row, row.size(), entry.code);
   return false;
@@ -237,7 +237,7 @@ bool insert(const Parameters& p, const Slice& slice, const Element& element) noe
 bool erase(const Parameters& p, Slice slice, const Element& element) noexcept {
   const RowEntry entry = locate(p, element);
   const RowLayout layout(p);
-  const Row row(layout, slice.body, slice.bytes, entry.row);
+  const Row row(layout, slice.body(), slice.bytes, entry.row);
   const unsigned size = row.size();
   if (!row.remove(entry.code, size)) return false;
   --used(*slice.state);
@@ -255,8 +255,8 @@ void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
   const unsigned k = layout.buckets;
   std::uint64_t added = 0;
   for (std::uint64_t at = 0; at < p.integer(kSliceRows); ++at) {
-    const Row target(layout, into.body, into.bytes, at);
-    const Row source(layout, from.body, from.bytes, at);
+    const Row target(layout, into.body(), into.bytes, at);
+    const Row source(layout, from.body(), from.bytes, at);
     const unsigned offered = source.size();
     std::uint64_t fresh[sqf_model::kMostBuckets];
     unsigned count = 0;
@@ -288,7 +288,7 @@ bool check(const Parameters& p, ConstSlice slice) noexcept {
   const std::uint64_t rows = p.integer(kSliceRows);
   std::uint64_t buckets = 0, weights = 0, in_use = 0;
   for (std::uint64_t at = 0; at < rows; ++at) {
-    const Row row(layout, slice.body, slice.bytes, at);
+    const Row row(layout, slice.body(), slice.bytes, at);
     if (!row.is_valid(signatures.count())) return false;
     const unsigned size = row.size();
     buckets += size;
@@ -298,7 +298,7 @@ bool check(const Parameters& p, ConstSlice slice) noexcept {
   return buckets == used(*slice.state) && weights == weight(*slice.state) &&
          in_use == rows_in_use(*slice.state) && has_evicted(*slice.state) <= 1 &&
          slice.state->own[4] == 0 &&
-         PackedFields(slice.body, slice.bytes).is_zero_from(rows * layout.bits);
+         PackedFields(slice.body(), slice.bytes).is_zero_from(rows * layout.bits);
 }
 
 // Until the first eviction the signatures tell the number of keys. Later the rows that are still

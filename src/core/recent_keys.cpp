@@ -91,7 +91,7 @@ struct Counters {
 template <typename State, typename Byte>
 class Buffer : private Counters<State> {
  public:
-  Buffer(const Parameters& p, const BasicSlice<State, Byte>& slice) noexcept
+  Buffer(const Parameters& p, BasicSlice<State, Byte> slice) noexcept
       : Buffer(p, slice, bit_width(p.integer(kEntries))) {}
 
   std::uint64_t size() const noexcept { return count; }
@@ -163,12 +163,12 @@ class Buffer : private Counters<State> {
 
   enum Mark : unsigned { kSeen, kHeld };
 
-  Buffer(const Parameters& p, const BasicSlice<State, Byte>& slice, unsigned link_bits) noexcept
+  Buffer(const Parameters& p, BasicSlice<State, Byte> slice, unsigned link_bits) noexcept
       : Counters<State>(*slice.state),
         n_(p.integer(kEntries)),
         policy_(p.integer(kPolicy)),
         entry_bits_(static_cast<unsigned>(p.integer(kEntryBits))),
-        body_(slice.body),
+        body_(slice.body()),
         bytes_(slice.bytes),
         end_(bits_of(n_, entry_bits_, policy_, link_bits)),
         prints_(body_, policy_ == clock ? 2 * 64 * words_for(n_) : 0, entry_bits_),
@@ -339,7 +339,7 @@ class Buffer : private Counters<State> {
 };
 
 template <typename State, typename Byte>
-Buffer<State, Byte> buffer(const Parameters& p, const BasicSlice<State, Byte>& slice) noexcept {
+Buffer<State, Byte> buffer(const Parameters& p, BasicSlice<State, Byte> slice) noexcept {
   return {p, slice};
 }
 
@@ -391,12 +391,12 @@ bool guess(const Parameters& p, const SliceState& state, std::uint64_t hash) noe
   return random_chance(draw, p.real(kQ));
 }
 
-bool test(const Parameters& p, const ConstSlice& slice, const Element& element) noexcept {
+bool test(const Parameters& p, ConstSlice slice, const Element& element) noexcept {
   const auto keys = buffer(p, slice);
   return keys.find(keys.fingerprint(element.hash)) != 0 || guess(p, *slice.state, element.hash);
 }
 
-bool insert(const Parameters& p, const Slice& slice, const Element& element) noexcept {
+bool insert(const Parameters& p, Slice slice, const Element& element) noexcept {
   const auto keys = buffer(p, slice);
   const std::uint64_t print = keys.fingerprint(element.hash);
   if (const std::uint64_t id = keys.find(print)) {

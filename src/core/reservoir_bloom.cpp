@@ -115,7 +115,7 @@ void remember_as_measured(const BitArrays<>& arrays, const KeyBits& bits,
 }
 
 // Every slice is a filter of its own: `iter` counts its own elements.
-bool insert(const Parameters& p, const Slice& slice, const Element& element) noexcept {
+bool insert(const Parameters& p, Slice slice, const Element& element) noexcept {
   const BitArrays<> arrays = bit_arrays::of(p, slice);
   const KeyBits bits(element.hash, arrays.k(), arrays.s());
   const bool seen = bits.all_set(arrays);

@@ -94,7 +94,7 @@ bool derive(Definition& definition, Problem& problem) noexcept {
 
 template <unsigned bits>
 bool test_cells(const Parameters& p, ConstSlice slice, std::uint64_t hash) noexcept {
-  const PackedCells<bits, const unsigned char> cells(slice.body +
+  const PackedCells<bits, const unsigned char> cells(slice.body() +
                                                      region_start(p, slice.bytes, hash));
   const unsigned k = static_cast<unsigned>(p.integer(kK));
   std::uint64_t at[kMostHashes];
@@ -106,7 +106,7 @@ bool test_cells(const Parameters& p, ConstSlice slice, std::uint64_t hash) noexc
 
 template <unsigned bits>
 bool insert_cells(const Parameters& p, Slice slice, std::uint64_t hash) noexcept {
-  const PackedCells<bits> cells(slice.body + region_start(p, slice.bytes, hash));
+  const PackedCells<bits> cells(slice.body() + region_start(p, slice.bytes, hash));
   const std::uint64_t m = p.integer(kCells), decrements = p.integer(kP);
   const unsigned k = static_cast<unsigned>(p.integer(kK)),
                  max = static_cast<unsigned>(p.integer(kMax));
@@ -131,17 +131,17 @@ bool insert_cells(const Parameters& p, Slice slice, std::uint64_t hash) noexcept
 
 void prefetch(const Parameters& p, ConstSlice slice, const Element& element,
               Prefetches& prefetches) noexcept {
-  prefetch_cells(p, slice.body, slice.bytes, element.hash, static_cast<unsigned>(p.integer(kK)),
+  prefetch_cells(p, slice.body(), slice.bytes, element.hash, static_cast<unsigned>(p.integer(kK)),
                  p.integer(kCells), p.integer(kCellBits), prefetches);
 }
 
-bool test(const Parameters& p, const ConstSlice& slice, const Element& element) noexcept {
+bool test(const Parameters& p, ConstSlice slice, const Element& element) noexcept {
   return with_cell_width(static_cast<unsigned>(p.integer(kCellBits)), [&](auto width) {
     return test_cells<width.value>(p, slice, element.hash);
   });
 }
 
-bool insert(const Parameters& p, const Slice& slice, const Element& element) noexcept {
+bool insert(const Parameters& p, Slice slice, const Element& element) noexcept {
   return with_cell_width(static_cast<unsigned>(p.integer(kCellBits)), [&](auto width) {
     return insert_cells<width.value>(p, slice, element.hash);
   });

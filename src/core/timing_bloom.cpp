@@ -374,8 +374,8 @@ class Filters : public Counters<State> {
   using Counters<State>::open;
   using Counters<State>::rows;
 
-  Filters(const Parameters& p, const BasicSlice<State, Byte>& slice) noexcept
-      : Counters<State>(*slice.state), p_(p), body_(slice.body), bytes_(filter_bytes(p)) {}
+  Filters(const Parameters& p, BasicSlice<State, Byte> slice) noexcept
+      : Counters<State>(*slice.state), p_(p), body_(slice.body()), bytes_(filter_bytes(p)) {}
 
   // Filter i in order of age, the oldest first.
   Timers<Byte> filter(std::uint64_t i) const noexcept {
@@ -517,13 +517,13 @@ class Filters : public Counters<State> {
 };
 
 template <typename State, typename Byte>
-Filters<State, Byte> filters(const Parameters& p, const BasicSlice<State, Byte>& slice) noexcept {
+Filters<State, Byte> filters(const Parameters& p, BasicSlice<State, Byte> slice) noexcept {
   return {p, slice};
 }
 
 // ---- operations
 
-bool test(const Parameters& p, const ConstSlice& slice, const Element& element) noexcept {
+bool test(const Parameters& p, ConstSlice slice, const Element& element) noexcept {
   const auto all = filters(p, slice);
   const std::uint64_t now = all.tick_of(element);
   return all.has(element.hash, now > all.clock ? now - all.clock : 0);
@@ -543,7 +543,7 @@ void put(const Parameters& p, Slice slice, const Element& element) noexcept {
   if (late < p.integer(kTicks)) all.add(element.hash, p.integer(kTicks) - late);
 }
 
-bool insert(const Parameters& p, const Slice& slice, const Element& element) noexcept {
+bool insert(const Parameters& p, Slice slice, const Element& element) noexcept {
   const auto all = filters(p, slice);
   all.advance(all.tick_of(element));
   if (all.has(element.hash, 0)) return true;

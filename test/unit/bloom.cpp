@@ -51,7 +51,7 @@ BOOST_AUTO_TEST_CASE(it_is_a_set_of_bits) {
     std::uint64_t differences = 0, ones = 0;
     for (std::uint32_t s = 0; s < p.slices; ++s)
       for (std::uint64_t bit = 0; bit < m; ++bit) {
-        differences += (filter.slice(s).body[bit / 8] >> bit % 8 & 1) != plain[s][bit];
+        differences += (filter.slice(s).body()[bit / 8] >> bit % 8 & 1) != plain[s][bit];
         ones += plain[s][bit];
       }
     BOOST_TEST(differences == 0u);

@@ -52,7 +52,7 @@ BOOST_AUTO_TEST_CASE(a_key_sets_k_bits_of_one_line) {
       for (std::uint64_t line = 0; line < slice.bytes; line += 64) {
         unsigned of_line = 0;
         for (std::uint64_t i = line; i < line + 64; ++i)
-          of_line += static_cast<unsigned>(__builtin_popcount(slice.body[i]));
+          of_line += static_cast<unsigned>(__builtin_popcount(slice.body()[i]));
         lines += of_line > 0;
         ones += of_line;
       }
@@ -70,7 +70,7 @@ BOOST_AUTO_TEST_CASE(lines_are_used_evenly) {
     filter.insert(key(number));
     const Slice slice = filter.slice();
     std::uint64_t at = 0;
-    while (slice.body[at] == 0) ++at;
+    while (slice.body()[at] == 0) ++at;
     ++keys[at / 64];
   }
   BOOST_TEST(is_uniform(keys));

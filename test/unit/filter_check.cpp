@@ -273,11 +273,11 @@ BOOST_AUTO_TEST_CASE(cells_above_max_are_refused) {
   const Slice slice = filter.slice();
   for (std::uint64_t i = 0; i < slice.bytes; ++i)
     for (unsigned cell = 0; cell < 8; cell += 2) {
-      if ((slice.body[i] >> cell & 3) == 0) continue;  // else the count would be wrong, too
-      const unsigned char before = slice.body[i];
-      slice.body[i] |= static_cast<unsigned char>(3 << cell);
+      if ((slice.body()[i] >> cell & 3) == 0) continue;  // else the count would be wrong, too
+      const unsigned char before = slice.body()[i];
+      slice.body()[i] |= static_cast<unsigned char>(3 << cell);
       BOOST_TEST_REQUIRE(!filter.is_valid());
-      slice.body[i] = before;
+      slice.body()[i] = before;
     }
 }
 
@@ -297,9 +297,9 @@ BOOST_AUTO_TEST_CASE(bytes_in_no_use_are_zero) {
   Filter narrow = filled("sbf(memory=640, max=7)");
   const Slice slice = narrow.slice();
   for (std::uint64_t bit = (slice.bytes * 8 - 8) / 3 * 3; bit < slice.bytes * 8; ++bit) {
-    slice.body[bit / 8] ^= static_cast<unsigned char>(1 << bit % 8);
+    slice.body()[bit / 8] ^= static_cast<unsigned char>(1 << bit % 8);
     BOOST_TEST(!narrow.is_valid(), bit);
-    slice.body[bit / 8] ^= static_cast<unsigned char>(1 << bit % 8);
+    slice.body()[bit / 8] ^= static_cast<unsigned char>(1 << bit % 8);
   }
   BOOST_TEST(narrow.is_valid());
 }

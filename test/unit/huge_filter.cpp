@@ -83,7 +83,7 @@ BOOST_AUTO_TEST_CASE(a_stable_bloom_filter_of_five_thousand_million_cells_is_alg
   }
   const Slice slice = slice_at(mapping.header(), 0);
   for (const std::uint64_t cell : ones)
-    BOOST_TEST_REQUIRE((slice.body[cell / 8] >> cell % 8 & 1) == 1);
+    BOOST_TEST_REQUIRE((slice.body()[cell / 8] >> cell % 8 & 1) == 1);
   // The stream must have tried what it is for.
   BOOST_TEST(emptied > 20u);
   BOOST_TEST(high_starts > 20u);

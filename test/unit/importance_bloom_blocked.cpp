@@ -28,14 +28,14 @@ BOOST_AUTO_TEST_CASE(a_key_touches_one_line) {
   for (const char* kind : {"ibf2c", "ibfmc"}) BOOST_TEST_CONTEXT(kind) {
       Filter filter(std::string(kind) + "(memory=8kB, layout=blocked)");
       const Slice slice = filter.slice();
-      std::vector<unsigned char> before(slice.body, slice.body + slice.bytes);
+      std::vector<unsigned char> before(slice.body(), slice.body() + slice.bytes);
       for (std::uint64_t number = 0; number < 2000; ++number) {
         filter.insert(with_importance(number, static_cast<double>(number % 8)));
         unsigned lines = 0;
         for (std::uint64_t line = 0; line < slice.bytes; line += 64)
-          lines += std::memcmp(&before[line], slice.body + line, 64) != 0;
+          lines += std::memcmp(&before[line], slice.body() + line, 64) != 0;
         BOOST_REQUIRE(lines <= 1);
-        std::memcpy(before.data(), slice.body, slice.bytes);
+        std::memcpy(before.data(), slice.body(), slice.bytes);
       }
       BOOST_TEST(filter.is_valid());
     }

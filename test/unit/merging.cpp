@@ -30,7 +30,7 @@ std::vector<unsigned char> cells(Filter filter) {
   std::vector<unsigned char> all;
   for (std::uint32_t s = 0; s < filter.parameters().slices; ++s) {
     const Slice slice = filter.slice(s);
-    all.insert(all.end(), slice.body, slice.body + slice.bytes);
+    all.insert(all.end(), slice.body(), slice.body() + slice.bytes);
   }
   return all;
 }

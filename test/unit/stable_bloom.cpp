@@ -56,11 +56,11 @@ class PlainStableBloom {
 };
 
 // The cell as the format lays it out, bit by bit.
-int cell_at(const Slice& slice, std::uint64_t i, std::uint64_t cell_bits) {
+int cell_at(Slice slice, std::uint64_t i, std::uint64_t cell_bits) {
   int value = 0;
   for (std::uint64_t b = 0; b < cell_bits; ++b) {
     const std::uint64_t bit = i * cell_bits + b;
-    value |= (slice.body[bit / 8] >> bit % 8 & 1) << b;
+    value |= (slice.body()[bit / 8] >> bit % 8 & 1) << b;
   }
   return value;
 }

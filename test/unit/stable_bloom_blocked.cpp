@@ -20,14 +20,14 @@ BOOST_AUTO_TEST_CASE(a_key_touches_one_line) {
     BOOST_TEST_CONTEXT(rest) {
       Filter filter(std::string("sbf(memory=8kB, layout=blocked") + rest + ")");
       const Slice slice = slice_at(filter.header(), 0);
-      std::vector<unsigned char> before(slice.body, slice.body + slice.bytes);
+      std::vector<unsigned char> before(slice.body(), slice.body() + slice.bytes);
       for (std::uint64_t number = 0; number < 2000; ++number) {
         filter.insert(key(number));
         unsigned lines = 0;
         for (std::uint64_t line = 0; line < slice.bytes; line += 64)
-          lines += std::memcmp(&before[line], slice.body + line, 64) != 0;
+          lines += std::memcmp(&before[line], slice.body() + line, 64) != 0;
         BOOST_REQUIRE(lines <= 1);
-        std::memcpy(before.data(), slice.body, slice.bytes);
+        std::memcpy(before.data(), slice.body(), slice.bytes);
       }
     }
 }

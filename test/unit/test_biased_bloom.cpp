@@ -71,7 +71,7 @@ void check_equal(Filter& filter, const std::vector<Plain>& plain) {
     for (unsigned i = 0; i < k; ++i) {
       for (std::size_t at = 0; at < s; ++at) {
         const std::size_t bit = 64 * k + i * s + at;
-        differences += (slice.body[bit / 8] >> bit % 8 & 1) != plain[n].arrays()[i][at];
+        differences += (slice.body()[bit / 8] >> bit % 8 & 1) != plain[n].arrays()[i][at];
       }
       const double load = static_cast<double>(plain[n].ones(i)) / static_cast<double>(s);
       fill += load / static_cast<double>(k * plain.size());

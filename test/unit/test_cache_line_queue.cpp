@@ -217,7 +217,7 @@ BOOST_AUTO_TEST_CASE(merging_with_little_loses_nothing) {
     BOOST_TEST(merge(empty.header(), a.header(), problem));
     for (std::uint32_t s = 0; s < a.parameters().slices; ++s)
       for (Filter* one : {&same, &empty})
-        BOOST_TEST(std::memcmp(one->slice(s).body, a.slice(s).body, a.slice(s).bytes) == 0);
+        BOOST_TEST(std::memcmp(one->slice(s).body(), a.slice(s).body(), a.slice(s).bytes) == 0);
     BOOST_TEST(both.is_valid());
   }
 }
@@ -289,14 +289,14 @@ BOOST_AUTO_TEST_CASE(holes_doubles_and_stray_bits_are_refused) {
   BOOST_TEST_REQUIRE(filter.is_valid());
   const auto with = [&](unsigned place, std::uint64_t fingerprint) {
     Filter changed = filter;
-    FingerprintQueue queue(12, 42, changed.slice().body, 0);
+    FingerprintQueue queue(12, 42, changed.slice().body(), 0);
     changed.slice().state->own[0] +=
         (fingerprint != 0) - static_cast<std::uint64_t>(queue.get(place) != 0);
     queue.set(place, fingerprint);
-    queue.store(changed.slice().body);
+    queue.store(changed.slice().body());
     return changed.is_valid();
   };
-  const FingerprintQueue queue(12, 42, filter.slice().body, 0);
+  const FingerprintQueue queue(12, 42, filter.slice().body(), 0);
   BOOST_TEST(with(9, 0));   // the last one gone
   BOOST_TEST(!with(8, 0));  // a hole
   BOOST_TEST(!with(0, 0));
@@ -305,7 +305,7 @@ BOOST_AUTO_TEST_CASE(holes_doubles_and_stray_bits_are_refused) {
   BOOST_TEST(!with(10, queue.get(0)));
   for (unsigned bit = 504; bit < 512; ++bit) {
     Filter changed = filter;
-    changed.slice().body[bit / 8] ^= static_cast<unsigned char>(1u << bit % 8);
+    changed.slice().body()[bit / 8] ^= static_cast<unsigned char>(1u << bit % 8);
     BOOST_TEST(!changed.is_valid());
   }
   for (unsigned counter = 0; counter < 5; ++counter)

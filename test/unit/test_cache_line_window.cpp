@@ -194,7 +194,7 @@ void require_bytes(Filter& filter, const Reference& reference) {
   for (std::uint32_t s = 0; s < filter.parameters().slices; ++s) {
     const Slice slice = filter.slice(s);
     for (std::uint64_t l = 0; l < reference.lines(); ++l) {
-      const unsigned char* line = slice.body + l * 64;
+      const unsigned char* line = slice.body() + l * 64;
       const std::uint64_t stamp = bits_at(line, 480, 32),
                           since = (slice.state->own[1] - stamp) & 0xffffffff;
       for (unsigned b = 0; b < reference.buckets(); ++b) {
@@ -448,7 +448,7 @@ BOOST_AUTO_TEST_CASE(stray_ages_and_stamps_are_refused) {
   BOOST_TEST_REQUIRE(filter.is_valid());
   const auto with_age = [&](unsigned place, unsigned age) {
     Filter changed = filter;
-    unsigned char& byte = changed.slice().body[48 + place / 2];
+    unsigned char& byte = changed.slice().body()[48 + place / 2];
     const unsigned shift = place % 2 * 4;
     byte = static_cast<unsigned char>((byte & ~(15u << shift)) | age << shift);
     return changed.is_valid();
@@ -466,14 +466,14 @@ BOOST_AUTO_TEST_CASE(stray_ages_and_stamps_are_refused) {
   Filter early("clq(memory=640, bits=16, bucket=24, window='10 us')");
   early.insert(at(1, kNever + 5));
   BOOST_TEST(early.is_valid());
-  early.slice().body[60] = 6;
+  early.slice().body()[60] = 6;
   BOOST_TEST(!early.is_valid());
   // Between fingerprints and ages.
   Filter padded("clq(memory=640, bits=12, bucket=29, window='10 us')");
   BOOST_TEST(padded.is_valid());
   for (unsigned bit = 12 * 29; bit < 480 - 4 * 29; ++bit) {
     Filter changed = padded;
-    changed.slice().body[bit / 8] ^= static_cast<unsigned char>(1u << bit % 8);
+    changed.slice().body()[bit / 8] ^= static_cast<unsigned char>(1u << bit % 8);
     BOOST_TEST(!changed.is_valid());
   }
   // Without a window there is no clock.

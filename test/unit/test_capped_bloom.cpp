@@ -85,7 +85,7 @@ class Reference {
     for (std::uint32_t s = 0; s < p_.slices; ++s)
       for (std::size_t l = 0; l < slices_[s].lines.size(); ++l)
         for (unsigned bit = 0; bit < 512; ++bit)
-          if (slices_[s].lines[l][bit] != (filter.slice(s).body[64 * l + bit / 8] >> bit % 8 & 1))
+          if (slices_[s].lines[l][bit] != (filter.slice(s).body()[64 * l + bit / 8] >> bit % 8 & 1))
             return false;
     return true;
   }
@@ -135,7 +135,7 @@ BOOST_AUTO_TEST_CASE(the_bits_of_a_key) {
     filter.insert(key(i));
     unsigned ones = 0;
     for (unsigned bit = 0; bit < 512; ++bit) {
-      const bool set = filter.slice().body[bit / 8] >> bit % 8 & 1;
+      const bool set = filter.slice().body()[bit / 8] >> bit % 8 & 1;
       counts[bit] += set;
       ones += set;
     }
@@ -266,7 +266,7 @@ BOOST_AUTO_TEST_CASE(merging) {
     for (std::uint64_t i = 0; i < 900; ++i) BOOST_TEST(both.test(key(i)));
     BOOST_TEST(std::fabs(totals(both.header()).estimate.distinct / 900 - 1) < .05);
     BOOST_TEST(merge(same.header(), a.header(), problem));
-    BOOST_TEST(std::memcmp(same.slice().body, a.slice().body, a.slice().bytes) == 0);
+    BOOST_TEST(std::memcmp(same.slice().body(), a.slice().body(), a.slice().bytes) == 0);
   }
   // Where both are full, the cap holds.
   Filter a("capped(memory=1kB)"), b("capped(memory=1kB)");
@@ -335,7 +335,7 @@ BOOST_AUTO_TEST_CASE(damaged_bytes_are_found_or_harmless) {
     BOOST_REQUIRE(sound.is_valid());
     for (std::uint64_t bit = 0; bit < sound.slice().bytes * 8; ++bit) {
       Filter filter(sound);
-      filter.slice().body[bit / 8] ^= static_cast<unsigned char>(1u << bit % 8);
+      filter.slice().body()[bit / 8] ^= static_cast<unsigned char>(1u << bit % 8);
       BOOST_TEST(!filter.is_valid());
     }
     for (unsigned counter = 0; counter < 5; ++counter) {
@@ -358,11 +358,11 @@ BOOST_AUTO_TEST_CASE(damaged_bytes_are_found_or_harmless) {
   // More ones than the cap allows, and the counts to match.
   Filter filter("capped(memory=640, k=3, cap=0.1)");
   filter.slice().state->arrivals = 1000;
-  std::memset(filter.slice().body, 0xff, 7);
+  std::memset(filter.slice().body(), 0xff, 7);
   filter.slice().state->own[0] = 56;
   filter.slice().state->own[1] = 56 * 56;
   BOOST_TEST(!filter.is_valid());
-  std::memset(filter.slice().body, 0x7f, 7);
+  std::memset(filter.slice().body(), 0x7f, 7);
   filter.slice().state->own[0] = 49;
   filter.slice().state->own[1] = 49 * 49;
   BOOST_TEST(filter.is_valid());

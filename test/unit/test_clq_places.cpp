@@ -16,19 +16,19 @@ namespace {
 
 bool is_special(const Parameters& p) { return clq::has_window(p) || clq::has_importance(p); }
 
-bool test_portably(const Parameters& p, const ConstSlice& slice, const Element& element) {
+bool test_portably(const Parameters& p, ConstSlice slice, const Element& element) {
   return clq::is_alone(p) ? clq::find_any<false, true>(p, slice, element)
                           : clq::find_any<false, false>(p, slice, element);
 }
 
-bool insert_portably(const Parameters& p, const Slice& slice, const Element& element) {
+bool insert_portably(const Parameters& p, Slice slice, const Element& element) {
   return is_special(p) || p.integer(clq::kPolicy) == clq::second
              ? clq::enter_specially<false>(p, slice, element)
          : clq::is_alone(p) ? clq::enter<false, true>(p, slice, element)
                             : clq::enter<false, false>(p, slice, element);
 }
 
-unsigned refresh_portably(const Parameters& p, const Slice& slice, const Element& element) {
+unsigned refresh_portably(const Parameters& p, Slice slice, const Element& element) {
   if (!is_special(p))
     return clq::is_alone(p) ? clq::renew<false, true>(p, slice, element)
                             : clq::renew<false, false>(p, slice, element);

@@ -361,7 +361,7 @@ BOOST_AUTO_TEST_CASE(damaged_bytes_are_found_or_harmless) {
     for (int round = 0; round < 600; ++round) {
       Filter filter = original;
       const Slice slice = filter.slice(static_cast<std::uint32_t>(random() % p.slices));
-      const PackedFields fields(slice.body, slice.bytes);
+      const PackedFields fields(slice.body(), slice.bytes);
       const auto bucket = [&] { return random() % p.integer(quotient::kSliceBuckets); };
       const auto row = [&] { return random() % p.integer(quotient::kSliceRows); };
       for (std::uint64_t changes = random() % 4 + 1; changes > 0; --changes) {
@@ -413,7 +413,7 @@ BOOST_AUTO_TEST_CASE(shared_and_circular_chains_are_found) {
     for (std::uint64_t to = 0; to < 24; ++to) {
       Filter filter = original;
       const Slice slice = filter.slice();
-      const PackedFields fields(slice.body, slice.bytes);
+      const PackedFields fields(slice.body(), slice.bytes);
       const std::uint64_t at = 4 * 96 + from * step, link = to < 20 ? to : 0x80000000 | (to - 20);
       if (fields.get(at, 32) == link) continue;
       fields.set(at, 32, link);

@@ -29,7 +29,7 @@ std::vector<unsigned> cells_of(Filter& filter) {
   const std::uint64_t max = option_value(filter.parameters(), "max");
   const std::uint64_t m = cells_in(filter.slice().bytes, cell_bits_for(max));
   return with_cell_width(cell_bits_for(max), [&](auto width) {
-    const PackedCells<width.value> cells(filter.slice().body);
+    const PackedCells<width.value> cells(filter.slice().body());
     std::vector<unsigned> values(m);
     for (std::uint64_t i = 0; i < m; ++i) values[i] = cells.get(i);
     return values;

@@ -34,9 +34,9 @@ std::set<std::size_t> lines_fetched(const Filter& filter, const Element& element
   std::set<std::size_t> lines;
   for (unsigned i = 0; i < prefetches.count(); ++i) {
     const auto* address = static_cast<const unsigned char*>(prefetches.at(i));
-    BOOST_REQUIRE(address >= slice.body);
-    BOOST_REQUIRE(address < slice.body + slice.bytes);
-    lines.insert(static_cast<std::size_t>(address - slice.body) / kLine);
+    BOOST_REQUIRE(address >= slice.body());
+    BOOST_REQUIRE(address < slice.body() + slice.bytes);
+    lines.insert(static_cast<std::size_t>(address - slice.body()) / kLine);
   }
   prefetches.start();
   BOOST_TEST(prefetches.count() == 0);
@@ -46,11 +46,11 @@ std::set<std::size_t> lines_fetched(const Filter& filter, const Element& element
 // The lines of the key's slice that inserting it changes.
 std::set<std::size_t> lines_changed(Filter& filter, const Element& element) {
   const Slice slice = slice_at(filter.header(), slice_of(filter.parameters(), element.hash));
-  const std::vector<unsigned char> before(slice.body, slice.body + slice.bytes);
+  const std::vector<unsigned char> before(slice.body(), slice.body() + slice.bytes);
   filter.insert(element);
   std::set<std::size_t> lines;
   for (std::size_t i = 0; i < before.size(); ++i)
-    if (slice.body[i] != before[i]) lines.insert(i / kLine);
+    if (slice.body()[i] != before[i]) lines.insert(i / kLine);
   return lines;
 }
 

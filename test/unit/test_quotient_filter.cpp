@@ -723,8 +723,7 @@ BOOST_AUTO_TEST_CASE(rows_beyond_32_bits) {
   void* bytes = mmap(nullptr, p.memory, PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   BOOST_TEST_REQUIRE(bytes != MAP_FAILED);
-  SliceState state{};
-  const Slice slice{&state, static_cast<unsigned char*>(bytes), p.slice_bytes - sizeof(SliceState)};
+  const Slice slice{static_cast<SliceState*>(bytes), p.slice_bytes - sizeof(SliceState)};
   for (std::uint64_t number = 1; number < std::uint64_t{1} << 35; number = number * 3 + 1) {
     BOOST_TEST(!sqf_ops.insert(p, slice, Element{number}));
     BOOST_TEST(sqf_ops.test(p, as_const(slice), Element{number}));

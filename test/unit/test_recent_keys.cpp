@@ -337,7 +337,7 @@ BOOST_AUTO_TEST_CASE(no_wrong_counter_or_bit_is_accepted_and_unsafe) {
       }
     for (std::size_t bit = 0; bit < sound.slice().bytes * 8; ++bit) {
       Filter filter(sound);
-      filter.slice().body[bit / 8] ^= static_cast<unsigned char>(1u << bit % 8);
+      filter.slice().body()[bit / 8] ^= static_cast<unsigned char>(1u << bit % 8);
       if (filter.is_valid()) use(filter);
     }
   }

@@ -102,7 +102,7 @@ void compare_with_plain(const std::string& definition, double p_star, std::uint6
       for (unsigned i = 0; i < k; ++i)
         for (std::size_t at = 0; at < s; ++at) {
           const std::size_t bit = 64 * k + i * s + at;
-          differences += (slice.body[bit / 8] >> bit % 8 & 1) != plain[n].arrays()[i][at];
+          differences += (slice.body()[bit / 8] >> bit % 8 & 1) != plain[n].arrays()[i][at];
         }
       BOOST_TEST(differences == 0u);
       if (option_value(p, "variant") == 0) {

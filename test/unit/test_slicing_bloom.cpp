@@ -224,7 +224,7 @@ BOOST_AUTO_TEST_CASE(merging_is_union) {
       BOOST_TEST(a.is_valid(), text);
       if (more == "k=6")
         for (std::uint32_t s = 0; s < 40; ++s)
-          BOOST_TEST(std::memcmp(a.slice(s).body, both.slice(s).body, a.slice(s).bytes) == 0);
+          BOOST_TEST(std::memcmp(a.slice(s).body(), both.slice(s).body(), a.slice(s).bytes) == 0);
     }
   Filter a(bloom(kSlicings[1], 64)), b(bloom(kSlicings[2], 64));
   Problem problem;

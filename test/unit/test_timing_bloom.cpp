@@ -415,7 +415,7 @@ BOOST_AUTO_TEST_CASE(full_filters_by_simulation) {
     for (unsigned full = 1; full <= 4; ++full) {
       const auto load = [&] {
         const std::uint64_t* state =
-            reinterpret_cast<const std::uint64_t*>(filter.slice().body) + (full - 1) * 10000 / 8;
+            reinterpret_cast<const std::uint64_t*>(filter.slice().body()) + (full - 1) * 10000 / 8;
         return option_value(filter.parameters(), "grow") == 2 ? state[0] : state[1];
       };
       while (load() < shape.limit) filter.insert(at(next++, 0));

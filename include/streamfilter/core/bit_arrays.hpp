@@ -93,10 +93,10 @@ constexpr OptionSpec kArraysOption = {kArrays, "k", OptionType::integer, 1, kMos
                                       nullptr, 0};
 
 inline BitArrays<> of(const Parameters& p, Slice slice) noexcept {
-  return {slice.body, static_cast<unsigned>(p.integer(kArrays)), p.integer(kArrayBits)};
+  return {slice.body(), static_cast<unsigned>(p.integer(kArrays)), p.integer(kArrayBits)};
 }
 inline BitArrays<const unsigned char> of(const Parameters& p, ConstSlice slice) noexcept {
-  return {slice.body, static_cast<unsigned>(p.integer(kArrays)), p.integer(kArrayBits)};
+  return {slice.body(), static_cast<unsigned>(p.integer(kArrays)), p.integer(kArrayBits)};
 }
 
 // How many distinct keys a slice is promised to meet at most; infinity: no such promise.
@@ -108,7 +108,7 @@ std::uint64_t bits_per_array(std::uint64_t slice_bytes, std::uint64_t k) noexcep
 // Derives s from k; refuses slices without room for k arrays.
 bool derive_bits(Parameters& p, Problem& problem) noexcept;
 
-bool test(const Parameters& p, const ConstSlice& slice, const Element& element) noexcept;
+bool test(const Parameters& p, ConstSlice slice, const Element& element) noexcept;
 
 // A bit that either has set is set, so that what either remembers is remembered. Until as many
 // elements again have come, more bits may be set than a single filter would have.

@@ -43,23 +43,34 @@ struct SliceState {
   std::uint64_t own[5];    // the kind's own counters
 };
 
+// Counting stops here: merging a filter with itself again and again must not wrap around.
+constexpr std::uint64_t kMostArrivals = std::uint64_t{1} << 62;
+
+// An element has been inserted.
+inline void count_arrival(SliceState& state, bool seen) noexcept {
+  const bool counts = state.arrivals < kMostArrivals;
+  state.arrivals += counts;
+  state.novel += counts && !seen;
+}
+
 static_assert(sizeof(Header) == 512);
 static_assert(sizeof(SliceState) == 64);
 static_assert(std::is_trivially_copyable_v<Header> && std::is_standard_layout_v<Header>);
 static_assert(std::is_trivially_copyable_v<SliceState>);
 
-// One slice of a filter. `Byte` is const-qualified for reading.
+// One slice of a filter, in two registers. `Byte` is const-qualified for reading.
 template <typename State, typename Byte>
 struct BasicSlice {
   State* state;
-  Byte* body;
-  std::uint64_t bytes;  // of the body
+  std::uint64_t bytes;  // of the body, which follows the state
+
+  Byte* body() const noexcept { return reinterpret_cast<Byte*>(state + 1); }
 };
 using Slice = BasicSlice<SliceState, unsigned char>;
 using ConstSlice = BasicSlice<const SliceState, const unsigned char>;
 
-inline ConstSlice as_const(const Slice& slice) noexcept {
-  return {slice.state, slice.body, slice.bytes};
+inline ConstSlice as_const(Slice slice) noexcept {
+  return {slice.state, slice.bytes};
 }
 
 // The slice that a key belongs to.
@@ -72,7 +83,7 @@ inline std::uint32_t slice_of(const Parameters& parameters, std::uint64_t hash) 
 inline Slice slice_at(Header* header, std::uint32_t index) noexcept {
   unsigned char* start = reinterpret_cast<unsigned char*>(header) + sizeof(Header) +
                          index * header->parameters.slice_bytes;
-  return {reinterpret_cast<SliceState*>(start), start + sizeof(SliceState),
+  return {reinterpret_cast<SliceState*>(start),
           header->parameters.slice_bytes - sizeof(SliceState)};
 }
 

@@ -83,11 +83,11 @@ bool derive(Definition& definition, Problem& problem) noexcept;
 
 void prefetch(const Parameters& p, ConstSlice slice, const Element& element,
               Prefetches& prefetches) noexcept;
-bool test(const Parameters& p, const ConstSlice& slice, const Element& element) noexcept;
-bool insert(const Parameters& p, const Slice& slice, const Element& element) noexcept;
-unsigned find_position(const Parameters& p, const ConstSlice& slice,
+bool test(const Parameters& p, ConstSlice slice, const Element& element) noexcept;
+bool insert(const Parameters& p, Slice slice, const Element& element) noexcept;
+unsigned find_position(const Parameters& p, ConstSlice slice,
                        const Element& element) noexcept;
-bool refresh(const Parameters& p, const Slice& slice, const Element& element,
+bool refresh(const Parameters& p, Slice slice, const Element& element,
              unsigned& position) noexcept;
 bool expired(const Parameters& p, const Element& added, const Element& present,
              std::uint64_t since) noexcept;

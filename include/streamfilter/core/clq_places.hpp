@@ -42,10 +42,10 @@ inline std::uint64_t tick_of(const Parameters& p, const SliceState& state,
 }
 
 template <bool kWide>
-ALWAYS_INLINE unsigned find(const Parameters& p, const ConstSlice& slice,
+ALWAYS_INLINE unsigned find(const Parameters& p, ConstSlice slice,
                             const Element& element) noexcept {
   const Place<> place(p, slice.bytes, element.hash);
-  const BasicFingerprintQueue<kWide> queue(place.width, place.length, slice.body + place.line,
+  const BasicFingerprintQueue<kWide> queue(place.width, place.length, slice.body() + place.line,
                                            place.start);
   LineVector reach;
   if (!queue.find(place.fingerprint, reach)) return kNoPosition;
@@ -53,7 +53,7 @@ ALWAYS_INLINE unsigned find(const Parameters& p, const ConstSlice& slice,
   if (!has_window(p)) return at;
   const std::uint64_t present = clock(*slice.state),
                       now = std::max(present, tick_of(p, *slice.state, element));
-  const auto ages = ages_of(p, slice.body + place.line);
+  const auto ages = ages_of(p, slice.body() + place.line);
   const bool lives = is_live(p, ages.get(place.start / place.width + at),
                              ages.since_stamp(present) + (now - present));
   return lives ? at : kNoPosition;
@@ -61,19 +61,19 @@ ALWAYS_INLINE unsigned find(const Parameters& p, const ConstSlice& slice,
 
 // Without a window.
 template <bool kWide, bool kAlone>
-ALWAYS_INLINE bool find_any(const Parameters& p, const ConstSlice& slice,
+ALWAYS_INLINE bool find_any(const Parameters& p, ConstSlice slice,
                             const Element& element) noexcept {
   const Place<kAlone> place(p, slice.bytes, element.hash);
-  return BasicFingerprintQueue<kWide, kAlone>(place.width, place.length, slice.body + place.line,
+  return BasicFingerprintQueue<kWide, kAlone>(place.width, place.length, slice.body() + place.line,
                                               place.start)
       .has(place.fingerprint);
 }
 
 // Without a window and an importance, policy lru or fifo.
 template <bool kWide, bool kAlone>
-ALWAYS_INLINE bool enter(const Parameters& p, const Slice& slice, const Element& element) noexcept {
+ALWAYS_INLINE bool enter(const Parameters& p, Slice slice, const Element& element) noexcept {
   const Place<kAlone> place(p, slice.bytes, element.hash);
-  unsigned char* line = slice.body + place.line;
+  unsigned char* line = slice.body() + place.line;
   BasicFingerprintQueue<kWide, kAlone> queue(place.width, place.length, line, place.start);
   LineVector reach;
   const bool seen = queue.find(place.fingerprint, reach);
@@ -87,10 +87,10 @@ ALWAYS_INLINE bool enter(const Parameters& p, const Slice& slice, const Element&
 // Without a window and an importance: what `insert` does to a key that is there, and where it was found;
 // kNoPosition, and nothing, if it is not.
 template <bool kWide, bool kAlone>
-ALWAYS_INLINE unsigned renew(const Parameters& p, const Slice& slice,
+ALWAYS_INLINE unsigned renew(const Parameters& p, Slice slice,
                              const Element& element) noexcept {
   const Place<kAlone> place(p, slice.bytes, element.hash);
-  unsigned char* line = slice.body + place.line;
+  unsigned char* line = slice.body() + place.line;
   BasicFingerprintQueue<kWide, kAlone> queue(place.width, place.length, line, place.start);
   LineVector reach;
   if (!queue.find(place.fingerprint, reach)) return kNoPosition;
@@ -102,11 +102,11 @@ ALWAYS_INLINE unsigned renew(const Parameters& p, const Slice& slice,
 }
 
 template <bool kWide>
-ALWAYS_INLINE bool enter_specially(const Parameters& p, const Slice& slice,
+ALWAYS_INLINE bool enter_specially(const Parameters& p, Slice slice,
                                    const Element& element) noexcept {
   SliceState& state = *slice.state;
   const Place<> place(p, slice.bytes, element.hash);
-  unsigned char* line = slice.body + place.line;
+  unsigned char* line = slice.body() + place.line;
   std::uint64_t late = 0;
   if (has_window(p)) {
     const std::uint64_t then = tick_of(p, state, element);

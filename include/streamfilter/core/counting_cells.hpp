@@ -21,12 +21,12 @@ inline std::uint64_t cells_in(std::uint64_t bytes, unsigned cell_bits) noexcept 
 
 // Could these bytes be m cells of up to max? All other bits must be zero. Counts the cells that are
 // not zero.
-inline bool check_cells(ConstSlice slice, unsigned cell_bits, std::uint64_t m, std::uint64_t max,
-                        std::uint64_t& non_zero) noexcept {
-  for (std::uint64_t bit = m * cell_bits; bit < slice.bytes * 8; ++bit)
-    if (slice.body[bit / 8] >> bit % 8 & 1) return false;
+inline bool check_cells(const unsigned char* body, std::uint64_t bytes, unsigned cell_bits,
+                        std::uint64_t m, std::uint64_t max, std::uint64_t& non_zero) noexcept {
+  for (std::uint64_t bit = m * cell_bits; bit < bytes * 8; ++bit)
+    if (body[bit / 8] >> bit % 8 & 1) return false;
   return with_cell_width(cell_bits, [&](auto width) {
-    const PackedCells<width.value, const unsigned char> cells(slice.body);
+    const PackedCells<width.value, const unsigned char> cells(body);
     non_zero = 0;
     for (std::uint64_t i = 0; i < m; ++i) {
       const unsigned value = cells.get(i);
@@ -43,7 +43,7 @@ inline bool check_regions(ConstSlice slice, std::uint64_t region_bytes, unsigned
   non_zero = 0;
   for (std::uint64_t start = 0; start + region_bytes <= slice.bytes; start += region_bytes) {
     std::uint64_t counted;
-    if (!check_cells({slice.state, slice.body + start, region_bytes}, cell_bits, m, max, counted))
+    if (!check_cells(slice.body() + start, region_bytes, cell_bits, m, max, counted))
       return false;
     non_zero += counted;
   }
@@ -51,11 +51,11 @@ inline bool check_regions(ConstSlice slice, std::uint64_t region_bytes, unsigned
 }
 
 // Every cell takes the larger value of the two; returns how many are not zero then.
-inline std::uint64_t take_larger_cells(Slice into, ConstSlice from, unsigned cell_bits,
-                                       std::uint64_t m) noexcept {
+inline std::uint64_t take_larger_cells(unsigned char* into, const unsigned char* from,
+                                       unsigned cell_bits, std::uint64_t m) noexcept {
   return with_cell_width(cell_bits, [&](auto width) {
-    const PackedCells<width.value> a(into.body);
-    const PackedCells<width.value, const unsigned char> b(from.body);
+    const PackedCells<width.value> a(into);
+    const PackedCells<width.value, const unsigned char> b(from);
     std::uint64_t non_zero = 0;
     for (std::uint64_t i = 0; i < m; ++i) {
       const unsigned value = std::max(a.get(i), b.get(i));
@@ -78,8 +78,7 @@ inline void merge_cells(Slice into, ConstSlice from, std::uint64_t region_bytes,
                        counted_keys(static_cast<double>(from_non_zero), cells, per_key);
   non_zero = 0;
   for (std::uint64_t start = 0; start + region_bytes <= into.bytes; start += region_bytes)
-    non_zero += take_larger_cells({into.state, into.body + start, region_bytes},
-                                  {from.state, from.body + start, region_bytes}, cell_bits, m);
+    non_zero += take_larger_cells(into.body() + start, from.body() + start, cell_bits, m);
   into.state->novel = merged_novel(into.state->novel, from.state->novel, parts,
                                    counted_keys(static_cast<double>(non_zero), cells, per_key));
 }

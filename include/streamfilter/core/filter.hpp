@@ -30,11 +30,46 @@ inline const FilterOps& ops_of(const Header* header) noexcept {
 bool check_slice(const Parameters& parameters, ConstSlice slice, std::uint32_t index,
                  Problem& problem) noexcept;
 
+// One place at a time, for hosts that lock each slice by itself. To insert a key: test its places;
+// if one says no, put it in all of them; count it in the slice of the first. Only where the key has
+// several places, that is k1 > 0, or with puts_anyway.
+bool test_place(const Header* header, const Element& element, const Place& place) noexcept;
+void put_in_place(Header* header, const Element& element, const Place& place) noexcept;
+inline void count_arrival(Header* header, std::uint32_t slice, bool seen) noexcept {
+  count_arrival(*slice_at(header, slice).state, seen);
+}
+
+// The functions below for keys of several places.
+void prefetch_places(const Header* header, const Element& element, Prefetches& prefetches) noexcept;
+bool test_places(const Header* header, const Element& element) noexcept;
+bool insert_in_places(Header* header, const Element& element) noexcept;
+
 // These work on the slices of the block that place_of(hash, i) names, in turn. `test` stops at the
 // first place that says no.
-void prefetch(const Header* header, const Element& element, Prefetches& prefetches) noexcept;
-bool test(const Header* header, const Element& element) noexcept;
-bool insert(Header* header, const Element& element) noexcept;
+inline void prefetch(const Header* header, const Element& element,
+                     Prefetches& prefetches) noexcept {
+  const Parameters& parameters = header->parameters;
+  const auto one = find_ops(parameters.kind)->prefetch;
+  if (one == nullptr) return;
+  if (parameters.k1 > 0) return prefetch_places(header, element, prefetches);
+  one(parameters, slice_at(header, slice_of(parameters, element.hash)), element, prefetches);
+}
+
+inline bool test(const Header* header, const Element& element) noexcept {
+  const Parameters& parameters = header->parameters;
+  if (parameters.k1 > 0) return test_places(header, element);
+  return find_ops(parameters.kind)
+      ->test(parameters, slice_at(header, slice_of(parameters, element.hash)), element);
+}
+
+inline bool insert(Header* header, const Element& element) noexcept {
+  const Parameters& parameters = header->parameters;
+  if (parameters.k1 > 0) return insert_in_places(header, element);
+  const Slice slice = slice_at(header, slice_of(parameters, element.hash));
+  const bool seen = find_ops(parameters.kind)->insert(parameters, slice, element);
+  count_arrival(*slice.state, seen);
+  return seen;
+}
 
 // `test`, and where the key was found, among the positions_of_bucket(); kNoPosition if there are none.
 bool test(const Header* header, const Element& element, unsigned& position) noexcept;
@@ -51,13 +86,6 @@ bool erase(Header* header, const Element& element) noexcept;
 // may expire before it does (`puts_anyway`); elsewhere this is `insert`.
 void insert_new(Header* header, const Element& element) noexcept;
 bool puts_anyway(const Parameters& parameters) noexcept;
-
-// One place at a time, for hosts that lock each slice by itself. To insert a key: test its places;
-// if one says no, put it in all of them; count it in the slice of the first. Only where the key has
-// several places, that is k1 > 0, or with puts_anyway.
-bool test_place(const Header* header, const Element& element, const Place& place) noexcept;
-void put_in_place(Header* header, const Element& element, const Place& place) noexcept;
-void count_arrival(Header* header, std::uint32_t slice, bool seen) noexcept;
 
 // Adds what slice `index` of `from` remembers to the same slice of `into`; both mergeable.
 void merge_slice(Header* into, const Header* from, std::uint32_t index) noexcept;

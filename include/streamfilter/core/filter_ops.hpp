@@ -54,10 +54,10 @@ struct FilterOps {
   void (*prefetch)(const Parameters&, ConstSlice, const Element&, Prefetches&) noexcept;
 
   // Was this key (probably) seen? Changes nothing.
-  bool (*test)(const Parameters&, const ConstSlice&, const Element&) noexcept;
+  bool (*test)(const Parameters&, ConstSlice, const Element&) noexcept;
 
   // Was it seen before? It is remembered now.
-  bool (*insert)(const Parameters&, const Slice&, const Element&) noexcept;
+  bool (*insert)(const Parameters&, Slice, const Element&) noexcept;
 
   // `added` was inserted, and `since` other keys after it; is it forgotten by the time of
   // `present`, however much room there is? nullptr: never, for that reason.
@@ -95,25 +95,38 @@ struct FilterOps {
   unsigned (*positions)(const Parameters&) noexcept = nullptr;
 
   // `test`, and the position where the key was found, 0 the front; kNoPosition if it was not.
-  unsigned (*find_position)(const Parameters&, const ConstSlice&, const Element&) noexcept = nullptr;
+  unsigned (*find_position)(const Parameters&, ConstSlice, const Element&) noexcept = nullptr;
 
   // `refresh` (filter.hpp) without the counters of a slice, at once. nullptr: `test`, then `insert`.
-  bool (*refresh)(const Parameters&, const Slice&, const Element&,
+  bool (*refresh)(const Parameters&, Slice, const Element&,
                   unsigned& position) noexcept = nullptr;
 };
 
 constexpr unsigned kMostPositions = 64;
 constexpr unsigned kNoPosition = ~0u;
 
-// The row of a kind; nullptr for Kind::automatic and unknown numbers.
-const FilterOps* find_ops(Kind kind) noexcept;
+// The row of a kind; nullptr for Kind::automatic and unknown numbers. Every element passes here.
+struct OpsByNumber {
+  const FilterOps* of[256];
+};
+extern const OpsByNumber kOpsByNumber;
+inline const FilterOps* find_ops(Kind kind) noexcept {
+  return kOpsByNumber.of[static_cast<unsigned char>(kind)];
+}
 const FilterOps* find_ops(const char* name) noexcept;
 
 // For kinds that use importance or time whatever their parameters are.
 inline bool always(const Parameters&) noexcept { return true; }
 
-bool uses_importance(const Parameters& parameters) noexcept;
-bool uses_time(const Parameters& parameters) noexcept;
+inline bool uses_importance(const Parameters& parameters) noexcept {
+  const auto uses = find_ops(parameters.kind)->uses_importance;
+  return uses != nullptr && uses(parameters);
+}
+
+inline bool uses_time(const Parameters& parameters) noexcept {
+  const auto uses = find_ops(parameters.kind)->uses_time;
+  return uses != nullptr && uses(parameters);
+}
 
 // All rows, for tests and listings.
 const FilterOps* const* all_ops(unsigned& count) noexcept;

@@ -1,4 +1,4 @@
-// The table of kinds: one line each.
+// The table of kinds: one line each, in the order of their numbers.
 #pragma once
 
 #include "streamfilter/core/filter_ops.hpp"
