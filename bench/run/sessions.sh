@@ -18,13 +18,20 @@ session_tables() {
 	} | sql
 }
 
-# Every session has keys of its own, of which more and more are repeats: what is measured is what sessions share, the
-# filter, and not how they wait for each other's keys.
-session_scripts() {
-	local keys="SELECT :client_id * 1000000000::bigint + (random() * 1e6)::bigint AS key FROM generate_series(1, $BATCH)"
+# Every session has keys of its own: what is measured is what sessions share, the filter, and not how they wait for each
+# other's keys. All together have a million, however many they are, so that repeats become as frequent.
+session_scripts() { # sessions
+	local count=$((1000000 / $1))
+	local keys="SELECT :client_id * 1000000000::bigint + (random() * $count)::bigint AS key FROM generate_series(1, $BATCH)"
 	say "SELECT count(*) FILTER (WHERE streamfilter_seen('shared', key)) FROM ($keys) AS keys;" >"$WORK/tmp/seen.sql"
 	say "INSERT INTO s_insert SELECT key, repeat('x', 60) FROM ($keys) AS keys;" >"$WORK/tmp/insert.sql"
 	say "INSERT INTO s_trigger SELECT key, repeat('x', 60) FROM ($keys) AS keys;" >"$WORK/tmp/trigger.sql"
+}
+
+session_way() { # case sessions
+	sql -c "TRUNCATE s_insert, s_trigger" -c "TRUNCATE shared" -c CHECKPOINT
+	session_scripts "$2"
+	pgbench_tps "$WORK/tmp/$1.sql" "$2" "$PGBENCH_SECONDS"
 }
 
 session_goals() {
@@ -56,13 +63,10 @@ section_sessions() {
 	local round sessions case
 	session_titles
 	session_tables
-	session_scripts
 	for ((round = 1; round <= ROUNDS; round++)); do
-		sql -c "TRUNCATE s_insert, s_trigger" -c CHECKPOINT
 		for sessions in "${SESSIONS[@]}"; do
 			for case in seen insert trigger; do
-				measure sessions $case "$sessions" "$round" 60 \
-					pgbench_tps "$WORK/tmp/$case.sql" "$sessions" "$PGBENCH_SECONDS"
+				measure sessions $case "$sessions" "$round" 60 session_way $case "$sessions"
 			done
 		done
 	done
