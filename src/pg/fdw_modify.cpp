@@ -20,6 +20,7 @@ extern "C" {
 #include "streamfilter/pg/element.hpp"
 #include "streamfilter/pg/fdw.hpp"
 #include "streamfilter/pg/filter_keys.hpp"
+#include "streamfilter/pg/saved_state.hpp"
 #include "streamfilter/pg/tree_ddl.hpp"
 
 namespace streamfilter::pg {
@@ -237,7 +238,8 @@ void exec_foreign_truncate(List* relations, DropBehavior, bool) {
     use_filter(filter, Use::define);
     warn_of_remembering_children(filter->relid, relids);
     require_shared_state();
-    if (!is_remote(filter->relation) && peek_slot(filter->relation) == nullptr)
+    if (!is_remote(filter->relation) && peek_slot(filter->relation) == nullptr &&
+        !is_anything_saved(filter->relid))
       continue;  // nothing to forget
     use_filter(filter, Use::judge);
     reset_filter(filter);

@@ -126,18 +126,6 @@ bool has_rows(Relation table, Oid filter, Snapshot snapshot) {
   return found;
 }
 
-// A look that keeps nobody waiting.
-bool is_anything_saved(Oid relation) {
-  StateTables tables;
-  if (!open_state_tables(relation, AccessShareLock, AccessShareLock, &tables)) return false;
-  Snapshot snapshot = register_latest_snapshot();
-  const bool found =
-      has_rows(tables.log, relation, snapshot) || has_rows(tables.images, relation, snapshot);
-  UnregisterSnapshot(snapshot);
-  close_state_tables(tables);
-  return found;
-}
-
 }  // namespace
 
 void save_filter(NamedFilter* filter, bool own_changes) {
@@ -157,6 +145,17 @@ void save_filter(NamedFilter* filter, bool own_changes) {
   write_log_header(tables.log, slot, LogChange::image, filter->header);
   UnregisterSnapshot(snapshot);
   close_state_tables(tables);
+}
+
+bool is_anything_saved(Oid relation) {
+  StateTables tables;
+  if (!open_state_tables(relation, AccessShareLock, AccessShareLock, &tables)) return false;
+  Snapshot snapshot = register_latest_snapshot();
+  const bool found =
+      has_rows(tables.log, relation, snapshot) || has_rows(tables.images, relation, snapshot);
+  UnregisterSnapshot(snapshot);
+  close_state_tables(tables);
+  return found;
 }
 
 void delete_saved_state(Oid relation, const int64* except) {

@@ -29,6 +29,9 @@ void follow_log(FilterSlot* slot, const FilterRelation* relation);
 // Raises 55006 if other transactions take too long to commit.
 void save_filter(NamedFilter* filter, bool own_changes);
 
+// Is anything saved of a filter, as a log or an image? A look that keeps nobody waiting.
+bool is_anything_saved(Oid relation);
+
 // Deletes what is saved of a filter, as part of the current transaction; rows of identity `except`,
 // if given, stay.
 void delete_saved_state(Oid relation, const int64* except = nullptr);

@@ -1,0 +1,116 @@
+#!/usr/bin/env bash
+# How many instructions a row takes, counted by callgrind in a stand-alone backend: the same on every run and however busy
+# the machine is, but blind to how long memory takes. docs/benchmarks.md says what is made of it.
+#
+#   bench/instructions.sh [OUTDIR]
+#
+# Prints a table, instructions for each row of the source: all, those of streamfilter itself, those of the server and its
+# libraries. OUTDIR (build/instructions) gets it as instructions.txt, and the profiles, for callgrind_annotate. Takes about
+# two minutes. valgrind knows no registers of 64 bytes: kind clq runs its portable code. Debian 12 or 13, as root or with
+# sudo.
+
+# shellcheck source-path=SCRIPTDIR source=../test/lib.sh
+source "$(dirname "${BASH_SOURCE[0]}")/../test/lib.sh"
+# shellcheck source-path=SCRIPTDIR source=../test/demo/server.sh
+source "$ROOT/test/demo/server.sh"
+
+ROWS=100000
+OPTIONS="kind 'clq', fpr '0.01', memory '16MB'"
+CASES=(scan plain all trigger_off seen seen_alone trigger into)
+
+title() { # case
+	case $1 in
+	scan) say "scan of the source" ;;
+	plain) say "INSERT, distinct rows only" ;;
+	all) say "INSERT, all rows" ;;
+	trigger_off) say "INSERT, all rows, trigger switched off" ;;
+	seen) say "INSERT WHERE NOT streamfilter_seen" ;;
+	seen_alone) say "the same, batch_scan off" ;;
+	trigger) say "INSERT, trigger streamfilter_discard" ;;
+	into) say "INSERT INTO a filter" ;;
+	esac
+}
+
+create_tables() {
+	create_server
+	sql <<-END
+		SELECT FROM setseed(0.5);
+		CREATE TABLE source AS SELECT hashint8extended((random() * $ROWS / 1.6485)::bigint, 0) AS key, repeat('x', 60) AS payload
+		  FROM generate_series(1, $ROWS);
+		CREATE TABLE distinct_rows AS SELECT DISTINCT ON (key) * FROM source;
+		CREATE TABLE arrivals (LIKE source);
+		CREATE TABLE discarding (LIKE source);
+		CREATE FOREIGN TABLE seen (key bigint) SERVER streamfilter OPTIONS ($OPTIONS);
+		CREATE TRIGGER discard BEFORE INSERT ON discarding FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen');
+		VACUUM (FREEZE, ANALYZE);
+	END
+	stop_server
+}
+
+statements() { # case: one a line; the first ones fetch what the last one needs, so that only its own work is added
+	say "SELECT count(*) FROM source"
+	say "SELECT count(*) FROM distinct_rows"
+	say "SELECT streamfilter_test('seen', 0::bigint)"
+	case $1 in
+	scan) say "SELECT count(*) FROM source" ;;
+	plain) say "INSERT INTO arrivals SELECT * FROM distinct_rows" ;;
+	all) say "INSERT INTO arrivals SELECT * FROM source" ;;
+	seen_alone) say "SET streamfilter.batch_scan = off" ;;&
+	seen*) say "INSERT INTO arrivals SELECT * FROM source WHERE NOT streamfilter_seen('seen', key)" ;;
+	trigger_off) say "SET streamfilter.enabled = off" ;;&
+	trigger*) say "INSERT INTO discarding SELECT * FROM source" ;;
+	into) say "INSERT INTO seen SELECT key FROM source" ;;
+	esac
+}
+
+clean() { # every case finds the same
+	printf '%s\n' "TRUNCATE arrivals" "TRUNCATE discarding" "TRUNCATE seen" "VACUUM FULL streamfilter_log" "CHECKPOINT" |
+		alone >/dev/null
+}
+
+alone() { as_server "$@" "$(pg_bin)/postgres" --single -D "$WORK/data" postgres; }
+
+count_case() { # case
+	clean
+	statements "$1" | alone valgrind --tool=callgrind --callgrind-out-file="$WORK/tmp/$1.callgrind"
+	as_server callgrind_annotate --threshold=100 --show-percs=no "$WORK/tmp/$1.callgrind" |
+		awk '$1 ~ /^[0-9,]+$/ && / \[[^]]*\]$/ { gsub(",", "", $1); all += $1; if (/streamfilter\.so\]$/) own += $1 }
+			END { print all, own }' >"$WORK/tmp/$1.sums"
+}
+
+table() {
+	local case
+	printf 'Instructions per row of a source of %d rows, 49 %% of them distinct\n\n' "$ROWS"
+	printf '%-44s %8s %14s %10s\n' '' all streamfilter server
+	for case in "${CASES[@]}"; do
+		paste -d ' ' "$WORK/tmp/$case.sums" "$WORK/tmp/nothing.sums" |
+			awk -v title="$(title "$case")" -v rows="$ROWS" '{ all = ($1 - $3) / rows; own = ($2 - $4) / rows
+				printf "%-44s %8.0f %14.0f %10.0f\n", title, all, own, all - own }'
+	done
+}
+
+save() {
+	as_owner mkdir -p "$OUT"
+	table | as_owner tee "$OUT/instructions.txt"
+	local name
+	for name in "${CASES[@]}"; do as_owner tee "$OUT/$name.callgrind" <"$WORK/tmp/$name.callgrind" >/dev/null; done
+	printf '\nwritten: %s\n' "$OUT"
+}
+
+main() {
+	local case
+	case ${1:-} in -*) sed -n '2,10s/^# \{0,1\}//p' "$0" && exit 0 ;; esac
+	OUT=$(realpath -m "${1:-$ROOT/build/instructions}")
+	trap remove_work EXIT
+	trap 'exit 130' INT
+	trap 'exit 143' TERM
+	make_work
+	prepare valgrind
+	stage "building streamfilter" 600 make_here -j2
+	stage "installing it" 60 install_extension
+	stage "starting a server" 60 create_tables
+	for case in nothing "${CASES[@]}"; do stage "  counting: $case" 120 count_case "$case"; done
+	save
+}
+
+main "$@"
