@@ -21,7 +21,11 @@ struct alignas(kLineBytes) FieldPattern {
   std::uint64_t whole[kLineWords] = {};  // the highest bit of a field in one word
   std::uint64_t ended[kLineWords] = {};  // the highest bit of a second part; that of a first is bit 63
   std::uint64_t first = 0;  // the lowest bit of every field, as far as they fit into 64 bits
+  unsigned inverse = 0;     // of the width: bits of whole fields times this are fields
 };
+
+// An inverse is a little too large, which does not show up to 512 bits.
+constexpr unsigned kInverseBits = 16;
 
 struct FieldPatterns {
   FieldPattern of[kWidestFingerprint + 1];
@@ -29,6 +33,7 @@ struct FieldPatterns {
   constexpr FieldPatterns() noexcept : of() {
     for (unsigned width = 1; width <= kWidestFingerprint; ++width) {
       FieldPattern& pattern = of[width];
+      pattern.inverse = (1u << kInverseBits) / width + 1;
       for (unsigned bit = 0; bit < 64; bit += width) pattern.first |= std::uint64_t{1} << bit;
       for (unsigned word = 0; word < kLineWords; ++word) {
         const unsigned cut = word * 64 % width;
@@ -141,12 +146,7 @@ class BasicFingerprintQueue {
 
   // The place at which `reach` ends.
   ALWAYS_INLINE unsigned last_place(const LineVector& reach) const noexcept {
-    std::uint64_t words[kLineWords];
-    std::memcpy(words, &reach, sizeof words);
-    unsigned bits = 0;
-    for (const std::uint64_t word : words)
-      bits += static_cast<unsigned>(__builtin_popcountll(word));
-    return bits / width_ - 1;
+    return ((bits_in_front(reach) - start_) * pattern_.inverse >> kInverseBits) - 1;
   }
 
   std::uint64_t get(unsigned i) const noexcept {
@@ -188,6 +188,18 @@ class BasicFingerprintQueue {
 
   ALWAYS_INLINE static void first_bits(LineVector& mask, unsigned bits) noexcept {
     load(mask, kFirstBits.of[bits].words);
+  }
+
+  // Up to the highest bit that is set, of which there is one.
+  ALWAYS_INLINE static unsigned bits_in_front(const LineVector& bits) noexcept {
+    std::uint64_t words[kLineWords];
+    std::memcpy(words, &bits, sizeof words);
+    unsigned word = kLineWords - 1;
+    if constexpr (kWide)
+      word = 31 - static_cast<unsigned>(__builtin_clz(nonzero_words(bits)));
+    else
+      while (words[word] == 0) --word;
+    return word * 64 + 64 - static_cast<unsigned>(__builtin_clzll(words[word]));
   }
 
   ALWAYS_INLINE static bool is_any(const LineVector& bits) noexcept {
