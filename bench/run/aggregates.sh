@@ -2,6 +2,7 @@
 # shellcheck shell=bash disable=SC2153,SC2317 # variables are shared; functions are called by name
 
 DISTINCT_MEMORY=(64MB 512kB)
+SMALL_COUNTER=256kB # of bits, for linear counting: at ten million rows a thousandth of a hash table, and some .1 % off
 WORKERS=2
 
 aggregate_titles() {
@@ -13,6 +14,7 @@ aggregate_titles() {
 	done
 	title aggregates count_distinct "count(DISTINCT key)"
 	title aggregates approx "approx_count_distinct(key), 1MB"
+	title aggregates approx_small "approx_count_distinct(key), $SMALL_COUNTER"
 	title aggregates approx_parallel "the same, up to $WORKERS workers"
 	title aggregates hll "hll_cardinality(hll_add_agg(hll_hash_bigint(key)))"
 }
@@ -30,6 +32,7 @@ aggregate_statement() { # case
 		say "  '$(value_text "$memory")');"
 		;;
 	count_distinct) say "SELECT count(DISTINCT key) FROM numbers;" ;;
+	approx_small) say "SELECT approx_count_distinct(key, 'bloom(memory=$SMALL_COUNTER, k=1)') FROM numbers;" ;;
 	approx*) say "SELECT approx_count_distinct(key) FROM numbers;" ;;
 	hll) say "SELECT hll_cardinality(hll_add_agg(hll_hash_bigint(key)))::bigint FROM numbers;" ;;
 	esac
@@ -49,10 +52,13 @@ aggregate_case() { # case
 	awk '/^[0-9]+$/ { print "note rows", $1 } /^sample/' "$WORK/tmp/answer"
 	case $1 in
 	distinct) say "note kilobytes $(peak_memory)" ;;
-	distinct_*) say "note kilobytes $(sql -c "SELECT pg_size_bytes('${1#distinct_}') / 1024")" ;;
+	distinct_*) say "note kilobytes $(kilobytes "${1#distinct_}")" ;;
+	approx_small) say "note kilobytes $(kilobytes $SMALL_COUNTER)" ;;
 	approx*) say "note kilobytes 1024" ;;
 	esac
 }
+
+kilobytes() { sql -c "SELECT pg_size_bytes('$1') / 1024"; }
 
 peak_memory() { # of the hash table of SELECT DISTINCT
 	sql -c "EXPLAIN (ANALYZE, FORMAT JSON) SELECT DISTINCT key FROM numbers" |
@@ -73,9 +79,11 @@ aggregate_goals() {
 		memory_goal "$exact" "streamfilter_distinct, $memory" "$(note_of aggregates "distinct_$memory" "$n" kilobytes)"
 	done
 	goal 5.6 "count(DISTINCT): x approx_count_distinct" "$(per_round ratio aggregates "$n" count_distinct approx)" least 1 x
+	goal 5.6 "count(DISTINCT): x approx_count_distinct, $SMALL_COUNTER" \
+		"$(per_round ratio aggregates "$n" count_distinct approx_small)" least 1 x
 	goal 5.6 "approx_count_distinct: x the same with up to $WORKERS workers" \
 		"$(per_round ratio aggregates "$n" approx approx_parallel)" least 1 x
-	memory_goal "$exact" "approx_count_distinct" "$(note_of aggregates approx "$n" kilobytes)"
+	memory_goal "$exact" "approx_count_distinct, $SMALL_COUNTER" "$(note_of aggregates approx_small "$n" kilobytes)"
 }
 
 memory_goal() { # exact what filter
@@ -87,7 +95,7 @@ section_aggregates() {
 	local round case cases
 	aggregate_titles
 	stage "  $(commas "$AGGREGATE_ROWS") rows" 300 aggregate_source
-	cases=(scan distinct "${DISTINCT_MEMORY[@]/#/distinct_}" count_distinct approx approx_parallel)
+	cases=(scan distinct "${DISTINCT_MEMORY[@]/#/distinct_}" count_distinct approx approx_small approx_parallel)
 	if sql -c "CREATE EXTENSION IF NOT EXISTS hll"; then
 		cases+=(hll)
 	else
