@@ -12,6 +12,7 @@ extern "C" {
 }
 
 #include "streamfilter/pg/executor_watch.hpp"
+#include "streamfilter/pg/pending.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -41,6 +42,7 @@ void watch_run(SF_EXECUTOR_RUN_PARAMETERS) {
   PG_FINALLY();
   { top = frame.below; }
   PG_END_TRY();
+  publish_counts();
 }
 
 // Data-modifying CTEs that nobody reads run here.
@@ -57,6 +59,7 @@ void watch_finish(QueryDesc* query) {
   PG_FINALLY();
   { top = frame.below; }
   PG_END_TRY();
+  publish_counts();
 }
 
 void watch_utility(PlannedStmt* statement, const char* text, bool read_only_tree,
@@ -75,6 +78,7 @@ void watch_utility(PlannedStmt* statement, const char* text, bool read_only_tree
   PG_FINALLY();
   { top = frame.below; }
   PG_END_TRY();
+  publish_counts();
 }
 
 // ---- which node inserts ------------------------------------------------------------------------

@@ -69,7 +69,6 @@ uint32 withdraw_from(Pending* pending, uint32 keep) {
   return removed + count;
 }
 
-// Lets others know how many keys are in the log only.
 void publish(Pending* pending) {
   const int64 more = static_cast<int64>(pending->unannounced) - pending->published;
   if (more != 0 && is_alive(pending))
@@ -363,7 +362,7 @@ void append_pending(Pending* pending, Change change, const Element& element, con
   note_time(pending, element);
   if (change != Change::add) return;
   ++pending->unannounced;
-  // Of many keys not each one.
+  // Of many keys not each one: publish_counts.
   if (pending->unannounced - pending->published > pending->published / 64) publish(pending);
 }
 
@@ -394,6 +393,11 @@ void withdraw_announcements(Pending* pending) {
   const uint32 announced = withdraw_from(pending, 0);
   pending->unannounced += announced;
   publish(pending);
+}
+
+void publish_counts() {
+  for (Pending* pending = pending_filters; pending != nullptr; pending = pending->next)
+    publish(pending);
 }
 
 void init_pending() {

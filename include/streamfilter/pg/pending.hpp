@@ -78,6 +78,10 @@ Owner owner_of_new_key(Pending* pending);
 // Takes the keys out of the table of keys in flight; others have been told to wait for any key.
 void withdraw_announcements(Pending* pending);
 
+// Tells others how many keys are in the log only. Called at the end of a statement; in between, what others
+// see lacks up to a 64th.
+void publish_counts();
+
 // Registers the callbacks. Called by _PG_init when preloaded, after init_lifecycle: a slot is freed
 // only when the changes have been applied.
 void init_pending();
