@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "definitions.hpp"
 #include "streamfilter/core/auto_kind.hpp"
 #include "streamfilter/core/filter_ops.hpp"
 
@@ -29,14 +30,11 @@ constexpr double kFarthest = 5;  // both kinds miss some 40 % there, at 50 % fal
 
 // Predicted share of missed repeats; 2 where there is no such filter.
 double missed(const std::string& text, double keys) {
-  Definition definition;
+  Parameters parameters;
   Problem problem;
-  std::size_t used;
-  if (!parse_definition(text.data(), text.size(), definition, used, problem) ||
-      !complete(definition, problem))
-    return 2;
-  const FilterOps* ops = find_ops(definition.parameters.kind);
-  return ops->predict(definition.parameters, Stream::uniform(2 * keys, keys)).fnr;
+  if (!bench::make_parameters(text, parameters, problem)) return 2;
+  const FilterOps* ops = find_ops(parameters.kind);
+  return ops->predict(parameters, Stream::uniform(2 * keys, keys)).fnr;
 }
 
 // By how much capped misses fewer, with so many keys to a line.

@@ -21,6 +21,7 @@
 #include <string>
 #include <vector>
 
+#include "definitions.hpp"
 #include "streamfilter/core/filter.hpp"
 
 namespace {
@@ -150,13 +151,7 @@ bool parameters_of(const Case& filter, const std::string& size, Parameters& para
                    Problem& problem) {
   const std::string kind = filter.name.substr(0, filter.name.find('-'));
   const std::string text = kind + "(memory=" + size + ", " + filter.options + ")";
-  Definition definition;
-  std::size_t used;
-  if (!parse_definition(text.data(), text.size(), definition, used, problem) ||
-      !complete(definition, problem))
-    return false;
-  parameters = definition.parameters;
-  return true;
+  return bench::make_parameters(text, parameters, problem);
 }
 
 // Inserts keys 1 to n; false if that is too slow.

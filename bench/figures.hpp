@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "definitions.hpp"
 #include "streamfilter/core/filter.hpp"
 
 namespace bench {
@@ -44,19 +45,6 @@ inline Arguments read_arguments(int count, char** words) {
     std::exit(2);
   }
   return arguments;
-}
-
-// Reads and completes a definition. False: it is not possible.
-inline bool make_parameters(const std::string& definition_text,
-                            streamfilter::Parameters& parameters, streamfilter::Problem& problem) {
-  streamfilter::Definition definition;
-  std::size_t used;
-  if (!parse_definition(definition_text.data(), definition_text.size(), definition, used,
-                        problem) ||
-      !complete(definition, problem))
-    return false;
-  parameters = definition.parameters;
-  return true;
 }
 
 // A filter of the library; the program ends if its definition is wrong.

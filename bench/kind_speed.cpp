@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/definitions.hpp"
 #include "bench/streams.hpp"
 #include "streamfilter/core/filter.hpp"
 
@@ -48,16 +49,10 @@ constexpr std::uint64_t kMostBefore = 16000000, kBurst = 65536;
 using Clock = std::chrono::steady_clock;
 
 bool make(const std::string& text, Parameters& parameters) {
-  Definition definition;
   Problem problem;
-  std::size_t used;
-  if (!parse_definition(text.data(), text.size(), definition, used, problem) ||
-      !complete(definition, problem)) {
-    std::fprintf(stderr, "%s: %s\n", text.c_str(), problem.message);
-    return false;
-  }
-  parameters = definition.parameters;
-  return true;
+  if (bench::make_parameters(text, parameters, problem)) return true;
+  std::fprintf(stderr, "%s: %s\n", text.c_str(), problem.message);
+  return false;
 }
 
 double ns_per_key(Header* filter, std::uint64_t universe, double seconds) {

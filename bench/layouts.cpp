@@ -19,6 +19,7 @@
 #include <string>
 #include <vector>
 
+#include "definitions.hpp"
 #include "streamfilter/core/filter.hpp"
 #include "streams.hpp"
 
@@ -34,19 +35,17 @@ constexpr const char* kLayouts[] = {"scattered", "blocked"};
 class Filter {
  public:
   explicit Filter(const std::string& text) : bytes_(nullptr, std::free) {
-    Definition definition;
+    Parameters parameters;
     Problem problem;
-    std::size_t used;
-    if (!parse_definition(text.data(), text.size(), definition, used, problem) ||
-        !complete(definition, problem)) {
+    if (!bench::make_parameters(text, parameters, problem)) {
       std::fprintf(stderr, "%s: %s\n%s\n%s\n", text.c_str(), problem.message, problem.detail,
                    problem.hint);
       std::exit(2);
     }
-    const std::uint64_t memory = (definition.parameters.memory + 63) & ~std::uint64_t{63};
+    const std::uint64_t memory = (parameters.memory + 63) & ~std::uint64_t{63};
     bytes_.reset(static_cast<unsigned char*>(std::aligned_alloc(64, memory)));
     if (!bytes_) std::exit(2);
-    format(header(), definition.parameters);
+    format(header(), parameters);
   }
 
   bool insert(std::uint64_t number) {

@@ -15,6 +15,7 @@
 #include <time.h>
 #include <vector>
 
+#include "bench/definitions.hpp"
 #include "bench/parallel_sqf_rule.hpp"
 #include "bench/streams.hpp"
 #include "streamfilter/core/parallel_batch.hpp"
@@ -29,15 +30,13 @@ constexpr std::uint32_t kBlocks = 8;
 using Clock = std::chrono::steady_clock;
 
 Parameters parameters_of(const std::string& text) {
-  Definition definition;
+  Parameters parameters;
   Problem problem;
-  std::size_t used;
-  if (!parse_definition(text.data(), text.size(), definition, used, problem) ||
-      !complete(definition, problem)) {
+  if (!bench::make_parameters(text, parameters, problem)) {
     std::fprintf(stderr, "%s: %s\n", text.c_str(), problem.message);
     std::exit(1);
   }
-  return definition.parameters;
+  return parameters;
 }
 
 std::vector<Arrival> make_stream(std::uint64_t universe) {

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "definitions.hpp"
 #include "streamfilter/core/filter.hpp"
 #include "streamfilter/core/quotient.hpp"
 
@@ -85,19 +86,16 @@ struct Errors {
 
 Errors run(const std::string& definition_text, const std::vector<std::uint32_t>& stream,
            std::uint64_t distinct) {
-  Definition definition;
+  Parameters parameters;
   Problem problem;
-  std::size_t used;
-  if (!parse_definition(definition_text.data(), definition_text.size(), definition, used,
-                        problem) ||
-      !complete(definition, problem)) {
+  if (!bench::make_parameters(definition_text, parameters, problem)) {
     std::fprintf(stderr, "%s: %s\n%s\n%s\n", definition_text.c_str(), problem.message,
                  problem.detail, problem.hint);
     std::exit(2);
   }
-  std::vector<std::uint64_t> bytes((definition.parameters.memory + 7) / 8);
+  std::vector<std::uint64_t> bytes((parameters.memory + 7) / 8);
   Header* filter = reinterpret_cast<Header*>(bytes.data());
-  format(filter, definition.parameters);
+  format(filter, parameters);
   std::vector<bool> seen(distinct);
   Errors errors;
   for (const std::uint32_t number : stream) {

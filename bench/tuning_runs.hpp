@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "definitions.hpp"
 #include "streamfilter/core/filter.hpp"
 #include "streamfilter/core/tuning.hpp"
 #include "streams.hpp"
@@ -63,17 +64,15 @@ class TuningRun {
     const std::string text =
         "clq(" + options + ", slices=1, memory=" +
         std::to_string(sizeof(Header) + sizeof(SliceState) + lines * 64) + ")";
-    Definition definition;
+    Parameters parameters;
     Problem problem;
-    std::size_t used;
-    if (!parse_definition(text.data(), text.size(), definition, used, problem) ||
-        !complete(definition, problem)) {
+    if (!make_parameters(text, parameters, problem)) {
       std::fprintf(stderr, "%s: %s\n", text.c_str(), problem.message);
       std::exit(2);
     }
     bytes_.reset(static_cast<unsigned char*>(
-        std::aligned_alloc(64, (definition.parameters.memory + 63) / 64 * 64)));
-    format(header(), definition.parameters);
+        std::aligned_alloc(64, (parameters.memory + 63) / 64 * 64)));
+    format(header(), parameters);
   }
 
   streamfilter::Header* header() const {

@@ -21,6 +21,7 @@
 #include <string>
 #include <vector>
 
+#include "definitions.hpp"
 #include "streamfilter/core/filter.hpp"
 #include "streams.hpp"
 
@@ -36,14 +37,8 @@ constexpr const char* kRates[] = {"0.001", "0.01", "0.02", "0.05", "0.1", "0.2"}
 class Filter {
  public:
   static bool fits(const std::string& text, Parameters& parameters) {
-    Definition definition;
     Problem problem;
-    std::size_t used;
-    if (!parse_definition(text.data(), text.size(), definition, used, problem) ||
-        !complete(definition, problem))
-      return false;
-    parameters = definition.parameters;
-    return true;
+    return bench::make_parameters(text, parameters, problem);
   }
 
   explicit Filter(const std::string& text) : bytes_(nullptr, std::free) {

@@ -47,13 +47,13 @@ void on_invalidation(Datum, Oid relid) {
 void on_server_change(Datum, int, uint32) { on_invalidation(static_cast<Datum>(0), InvalidOid); }
 
 void add_found(NamedFilter* filter, bool is_attached) {
-  for (uint64 rest = filter->found_places; rest != 0; rest &= rest - 1) {
-    const int place = pg_rightmost_one_pos64(rest);
+  for (uint64 rest = filter->found_positions; rest != 0; rest &= rest - 1) {
+    const int position = pg_rightmost_one_pos64(rest);
     if (is_attached)
-      pg_atomic_fetch_add_u64(&filter->slot->found_at[place], filter->found_at[place]);
-    filter->found_at[place] = 0;
+      pg_atomic_fetch_add_u64(&filter->slot->found_at[position], filter->found_at[position]);
+    filter->found_at[position] = 0;
   }
-  filter->found_places = 0;
+  filter->found_positions = 0;
 }
 
 void add_counters(NamedFilter* filter) {
@@ -273,10 +273,10 @@ void require_local(const NamedFilter* filter, const char* what) {
           errhint("Use it there, on the filter of the same name."));
 }
 
-void count_found(NamedFilter* filter, unsigned place) {
+void count_found(NamedFilter* filter, unsigned position) {
   note_dirty(filter);
-  ++filter->found_at[place];
-  filter->found_places |= UINT64CONST(1) << place;
+  ++filter->found_at[position];
+  filter->found_positions |= UINT64CONST(1) << position;
 }
 
 void count_access(NamedFilter* filter) {

@@ -31,7 +31,7 @@ bool read_counts(const FilterRelation* relation, const Parameters& parameters, C
   if (slot != nullptr) {
     for (unsigned i = 0; i < kMostPositions; ++i) counts->hits[i] = pg_atomic_read_u64(&slot->found_at[i]);
     counts->answers.hits = counts->hits;
-    counts->answers.places = positions_of_bucket(parameters);
+    counts->answers.positions = positions_of_bucket(parameters);
     counts->answers.misses = pg_atomic_read_u64(&slot->accepted);
     counts->answers.fpr = read_totals(slot, parameters).estimate.fpr;
   }

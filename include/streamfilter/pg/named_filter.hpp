@@ -58,8 +58,8 @@ struct NamedFilter {
   AclMode checked_rights;
   uint64 slot_generation;
   uint64 tested, accepted, discarded;  // not yet added to the slot's counters
-  uint32 found_at[kMostPositions];        // repeats, by place
-  uint64 found_places;                 // the places that have any, as bits
+  uint32 found_at[kMostPositions];     // repeats, by position in the bucket
+  uint64 found_positions;              // the positions that have any, as bits
   uint64 accesses, hits;               // likewise
   NamedFilter* next_dirty;
   bool dirty;
@@ -102,7 +102,7 @@ void count_tested(NamedFilter* filter);
 // Raises 0A000 if the state of the filter is on another server; `what` cannot be done there.
 void require_local(const NamedFilter* filter, const char* what);
 // Counts, for a key that is being judged, where the filter found it.
-void count_found(NamedFilter* filter, unsigned place);
+void count_found(NamedFilter* filter, unsigned position);
 // Count that a walk through a tree has come to this node, or ended here with a repeat.
 void count_access(NamedFilter* filter);
 void count_hit(NamedFilter* filter);
