@@ -80,11 +80,11 @@ class TuningRun {
   }
 
   void take(const streamfilter::Element& element, bool is_within, bool counts) {
-    unsigned place;
-    const bool seen = test(header(), element, place);
+    unsigned position;
+    const bool seen = test(header(), element, position);
     insert(header(), element);
     if (!counts) return;
-    if (seen) ++hits[place];
+    if (seen) ++hits[position];
     misses += !seen;
     found += seen && is_within;
   }
