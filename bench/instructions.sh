@@ -16,7 +16,7 @@ source "$ROOT/test/demo/server.sh"
 
 ROWS=100000
 OPTIONS="kind 'clq', fpr '0.01', memory '16MB'"
-CASES=(scan plain all trigger_off seen seen_alone trigger into)
+CASES=(scan plain all trigger_off seen seen_alone trigger into small_plain small_trigger)
 
 title() { # case
 	case $1 in
@@ -28,6 +28,8 @@ title() { # case
 	seen_alone) say "the same, batch_scan off" ;;
 	trigger) say "INSERT, trigger streamfilter_discard" ;;
 	into) say "INSERT INTO a filter" ;;
+	small_plain) say "transactions of 1000 new rows" ;;
+	small_trigger) say "the same, trigger streamfilter_discard" ;;
 	esac
 }
 
@@ -60,7 +62,16 @@ statements() { # case: one a line; the first ones fetch what the last one needs,
 	trigger_off) say "SET streamfilter.enabled = off" ;;&
 	trigger*) say "INSERT INTO discarding SELECT * FROM source" ;;
 	into) say "INSERT INTO seen SELECT key FROM source" ;;
+	small_plain) small arrivals ;;
+	small_trigger) small discarding ;;
 	esac
+}
+
+small() { # table: as many rows as the source has
+	local i
+	for ((i = 0; i < ROWS; i += 1000)); do
+		say "INSERT INTO $1 SELECT random() * 1e15, repeat('x', 60) FROM generate_series(1, 1000)"
+	done
 }
 
 clean() { # every case finds the same
