@@ -1,11 +1,7 @@
 #include "core/filter/filter.hpp"
 
 #include <algorithm>
-#include <boost/math/tools/roots.hpp>
 #include <cmath>
-#include <limits>
-
-#include "core/base/math_policy.hpp"
 
 #include "core/base/layer_wall.hpp"
 
@@ -234,22 +230,6 @@ Totals totals(const Header* header) noexcept {
   for (std::uint32_t i = 0; i < header->parameters.slices; ++i)
     add_slice(sum, header->parameters, slice_at(header, i));
   return sum;
-}
-
-double window_keys(const Parameters& parameters, double fnr) noexcept {
-  const FilterOps* ops = find_ops(parameters.kind);
-  if (ops->fnr_at == nullptr) return std::numeric_limits<double>::quiet_NaN();
-  double low = 0, high = 1;
-  while (ops->fnr_at(parameters, high) <= fnr) {
-    low = high;
-    high *= 2;
-    if (high > 1e18) return std::numeric_limits<double>::infinity();
-  }
-  std::uintmax_t rounds = 100;
-  const auto root = boost::math::tools::bisect(
-      [&](double gap) { return ops->fnr_at(parameters, gap) <= fnr ? -1.0 : 1.0; }, low, high,
-      [](double a, double b) { return b - a < 0.5; }, rounds, MathPolicy());
-  return std::floor(root.first);
 }
 
 std::uint64_t checksum(const Header* header) noexcept {

@@ -1,8 +1,9 @@
 // A filter as a whole: the operations that the host calls on a block of bytes.
 #pragma once
 
+#include "core/filter/definition.hpp"
 #include "core/format/sharding.hpp"
-#include "core/kind/filter_ops.hpp"
+#include "core/kind/kind_registry.hpp"
 
 namespace streamfilter {
 
@@ -113,10 +114,6 @@ Totals totals(const Header* header) noexcept;
 
 // Accumulates one slice into sums over `slices` of them; `totals` calls it for each, in order.
 void add_slice(Totals& totals, const Parameters& parameters, ConstSlice slice) noexcept;
-
-// How many elements back a key is still remembered with at most `fnr` false negatives; infinity if
-// there is no such limit, NaN if the kind has no model.
-double window_keys(const Parameters& parameters, double fnr) noexcept;
 
 // Checksum of a whole block, the host's word aside.
 std::uint64_t checksum(const Header* header) noexcept;

@@ -7,7 +7,7 @@
 
 #include "core/base/random.hpp"
 #include "core/bits/packed_cells.hpp"
-#include "core/kind/filter_ops.hpp"
+#include "core/kind/filter_kind.hpp"
 
 namespace streamfilter {
 

@@ -4,6 +4,7 @@
 // print the two answers the wrong way round.)
 #include "core/kind/biased_bit_arrays.hpp"
 #include "core/kind/kind_list.hpp"
+#include "core/kind/kind_registry.hpp"
 #include "core/model/biased_model.hpp"
 
 #include "core/base/layer_wall.hpp"

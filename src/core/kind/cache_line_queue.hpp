@@ -6,6 +6,7 @@
 #include "core/base/ticks.hpp"
 #include "core/bits/line_timestamps.hpp"
 #include "core/format/importance_levels.hpp"
+#include "core/kind/filter_kind.hpp"
 #include "core/model/clq_model.hpp"
 
 namespace streamfilter::clq {

@@ -15,6 +15,7 @@
 #include "core/format/counting_cells.hpp"
 #include "core/format/importance_levels.hpp"
 #include "core/kind/kind_list.hpp"
+#include "core/kind/kind_registry.hpp"
 #include "core/model/cells_model.hpp"
 #include "core/model/importance_model.hpp"
 

@@ -20,6 +20,7 @@
 #include "core/base/random.hpp"
 #include "core/bits/packed_words.hpp"
 #include "core/kind/kind_list.hpp"
+#include "core/kind/kind_registry.hpp"
 #include "core/model/exact_store_model.hpp"
 
 #include "core/base/layer_wall.hpp"

@@ -1,9 +1,12 @@
 #include "core/kind/quotient_table.hpp"
+#include "core/kind/kind_registry.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <iterator>
 #include <limits>
+
+#include "core/kind/kind_registry.hpp"
 
 #include "core/base/layer_wall.hpp"
 

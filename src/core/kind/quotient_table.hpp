@@ -5,7 +5,7 @@
 #pragma once
 
 #include "core/bits/packed_fields.hpp"
-#include "core/kind/filter_ops.hpp"
+#include "core/kind/filter_kind.hpp"
 #include "core/model/quotient_model.hpp"
 
 namespace streamfilter::quotient {

@@ -6,7 +6,7 @@ extern "C" {
 #include "utils/guc.h"
 }
 
-#include "core/format/parameters.hpp"
+#include "core/filter/option_values.hpp"
 #include "pg/catalog/filter_options.hpp"
 #include "pg/catalog/server_options.hpp"
 

@@ -15,7 +15,7 @@ extern "C" {
 #include "utils/acl.h"
 }
 
-#include "core/kind/filter_ops.hpp"
+#include "core/kind/kind_registry.hpp"
 #include "pg/catalog/element_roles.hpp"
 #include "pg/catalog/filter_options.hpp"
 #include "pg/ddl/ddl_checks.hpp"

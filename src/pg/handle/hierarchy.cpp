@@ -14,6 +14,7 @@ extern "C" {
 #include "utils/rel.h"
 }
 
+#include "core/filter/option_values.hpp"
 #include "pg/catalog/hierarchy_options.hpp"
 #include "pg/handle/hierarchy.hpp"
 

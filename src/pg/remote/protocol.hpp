@@ -6,7 +6,7 @@ extern "C" {
 #include "lib/stringinfo.h"
 }
 
-#include "core/kind/filter_ops.hpp"
+#include "core/kind/kind_registry.hpp"
 #include "pg/remote/connection.hpp"
 
 namespace streamfilter::pg {

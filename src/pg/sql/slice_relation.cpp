@@ -15,7 +15,8 @@ extern "C" {
 #include "utils/inval.h"
 }
 
-#include "core/kind/filter_ops.hpp"
+#include "core/filter/definition_text.hpp"
+#include "core/kind/kind_registry.hpp"
 #include "pg/catalog/filter_relation.hpp"
 #include "pg/server/problem_report.hpp"
 

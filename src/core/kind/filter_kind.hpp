@@ -1,31 +1,20 @@
-// What a kind of filter is: one row of functions. A new kind is one file in src/core that defines
-// its row, a line in kind_list.hpp, its tests and its docs.
+// What a kind of filter is: one row of functions. A new kind is one file in this folder that
+// defines its row, a line in kind_list.hpp, its tests and its docs.
 #pragma once
 
 #include "core/base/prefetch_list.hpp"
+#include "core/base/status.hpp"
+#include "core/format/element.hpp"
 #include "core/format/layout.hpp"
 #include "core/model/stream.hpp"
 
 namespace streamfilter {
-
-// One element of a stream.
-struct Element {
-  std::uint64_t hash;     // of its key; the key itself where Parameters::key_shift is not 0
-  double importance = 0;  // the role 'importance' column
-  std::int64_t time = 0;  // the role 'time' column or the clock, microseconds
-};
 
 // What the state of a slice says of itself.
 struct Estimate {
   double fill;      // share of the cells (slots, entries) in use, 0..1
   double fpr;       // probability that a new key would now be called a repeat
   double distinct;  // distinct keys seen; NaN: unknown
-};
-
-// What a filter will do on a whole stream, as streamfilter_evaluate counts it; NaN: unknown.
-struct Prediction {
-  double fpr;  // false positives / rows that are new
-  double fnr;  // false negatives / rows that are repeats; NaN also if there are none
 };
 
 struct FilterOps {
@@ -105,33 +94,7 @@ struct FilterOps {
 constexpr unsigned kMostPositions = 64;
 constexpr unsigned kNoPosition = ~0u;
 
-// The row of a kind; nullptr for Kind::automatic and unknown numbers. Every element passes here.
-struct OpsByNumber {
-  const FilterOps* of[256];
-};
-extern const OpsByNumber kOpsByNumber;
-inline const FilterOps* find_ops(Kind kind) noexcept {
-  return kOpsByNumber.of[static_cast<unsigned char>(kind)];
-}
-const FilterOps* find_ops(const char* name) noexcept;
-
 // For kinds that use importance or time whatever their parameters are.
 inline bool always(const Parameters&) noexcept { return true; }
-
-inline bool uses_importance(const Parameters& parameters) noexcept {
-  const auto uses = find_ops(parameters.kind)->uses_importance;
-  return uses != nullptr && uses(parameters);
-}
-
-inline bool uses_time(const Parameters& parameters) noexcept {
-  const auto uses = find_ops(parameters.kind)->uses_time;
-  return uses != nullptr && uses(parameters);
-}
-
-// All rows, for tests and listings.
-const FilterOps* const* all_ops(unsigned& count) noexcept;
-
-// Lists the names of the kinds for which `wanted` holds ("bloom, sbf"). Returns the length.
-std::size_t list_kinds(bool (*wanted)(const FilterOps&), char* buffer, std::size_t size) noexcept;
 
 }  // namespace streamfilter
