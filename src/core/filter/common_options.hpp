@@ -11,8 +11,8 @@ struct CommonOption {
   const char* name;
 
   // For `choices` (ends with nullptr) or whole numbers from low to high.
-  const char* const* choices;
-  double low, high;
+  const char* const* choices = nullptr;
+  double low = 0, high = 0;
 
   // Stores a value. Errors: syntax, out_of_range; unknown_name for a kind.
   bool (*set)(Definition&, const CommonOption&, const char* value, Problem&) noexcept;
@@ -26,7 +26,7 @@ struct CommonOption {
 
   // Must a definition name it, or does leaving it out say the same?
   bool (*is_needed)(const Parameters&) noexcept;
-  void (*write)(TextWriter&, const Parameters&) noexcept;
+  void (*write)(TextWriter&, const Parameters&) noexcept = nullptr;
 };
 
 constexpr std::uint64_t kMaxMemory = std::uint64_t{1} << 46;

@@ -89,10 +89,10 @@ struct OptionSpec {
   unsigned slot;  // where Parameters::word keeps it
   const char* name;
   OptionType type;
-  double low;                  // smallest allowed value (of each element, for lists)
-  double high;                 // largest allowed value; for `reals` see also max_count
-  const char* const* choices;  // ends with nullptr; only for `choice`
-  unsigned max_count;          // only for `reals`
+  double low = 0;                        // smallest allowed value (of each element, for lists)
+  double high = 0;                       // largest allowed value; for `reals` see also max_count
+  const char* const* choices = nullptr;  // ends with nullptr; only for `choice`
+  unsigned max_count = 0;                // only for `reals`
 };
 
 // Is an option of a kind in use? 0 stands for "not given" where it is no allowed value.

@@ -23,24 +23,24 @@ struct FilterOps {
   const char* summary;  // one line, for people who choose a kind
   const OptionSpec* options;
   unsigned option_count;
-  bool has_blocked_layout;
-  bool keeps_fpr_forever;  // without `keys`, on any stream
+  bool has_blocked_layout = false;
+  bool keeps_fpr_forever = false;  // without `keys`, on any stream
 
   // Does it make use of an element's importance, or time? nullptr: never.
-  bool (*uses_importance)(const Parameters&) noexcept;
-  bool (*uses_time)(const Parameters&) noexcept;
+  bool (*uses_importance)(const Parameters&) noexcept = nullptr;
+  bool (*uses_time)(const Parameters&) noexcept = nullptr;
 
-  bool learns_from_repeats;  // inserting a key that is there changes more than counters
+  bool learns_from_repeats = false;  // inserting a key that is there changes more than counters
 
   // Checks the given parameters and derives the others, for slices of slice_bytes each.
   bool (*derive)(Definition& definition, Problem& problem) noexcept;
 
   // Writes whatever an empty slice holds besides zeros. nullptr: nothing.
-  void (*init)(const Parameters&, Slice) noexcept;
+  void (*init)(const Parameters&, Slice) noexcept = nullptr;
 
   // Adds the memory that `test` and `insert` will need, for callers that know their next keys.
   // nullptr: nothing to gain.
-  void (*prefetch)(const Parameters&, ConstSlice, const Element&, Prefetches&) noexcept;
+  void (*prefetch)(const Parameters&, ConstSlice, const Element&, Prefetches&) noexcept = nullptr;
 
   // Was this key (probably) seen? Changes nothing.
   bool (*test)(const Parameters&, ConstSlice, const Element&) noexcept;
@@ -51,13 +51,13 @@ struct FilterOps {
   // `added` was inserted, and `since` other keys after it; is it forgotten by the time of
   // `present`, however much room there is? nullptr: never, for that reason.
   bool (*expired)(const Parameters&, const Element& added, const Element& present,
-                  std::uint64_t since) noexcept;
+                  std::uint64_t since) noexcept = nullptr;
 
   // Forgets one key; false if it was not there. nullptr: this kind cannot.
-  bool (*erase)(const Parameters&, Slice, const Element&) noexcept;
+  bool (*erase)(const Parameters&, Slice, const Element&) noexcept = nullptr;
 
   // Adds what `from` remembers to `into`, and its `novel`. nullptr: this kind cannot.
-  void (*merge)(const Parameters&, Slice into, ConstSlice from) noexcept;
+  void (*merge)(const Parameters&, Slice into, ConstSlice from) noexcept = nullptr;
 
   // Could these bytes be a slice of this kind? Must be safe on any bytes.
   bool (*check)(const Parameters&, ConstSlice) noexcept;
@@ -69,11 +69,11 @@ struct FilterOps {
   double (*fpr_bound)(const Parameters&) noexcept;
 
   // Predicted false-negative rate of a key that was last seen `gap` elements ago.
-  double (*fnr_at)(const Parameters&, double gap) noexcept;
+  double (*fnr_at)(const Parameters&, double gap) noexcept = nullptr;
 
   // The error rates of an empty filter on a stream whose rows are of importance 0. nullptr: this
   // kind has no model of them.
-  Prediction (*predict)(const Parameters&, const Stream&) noexcept;
+  Prediction (*predict)(const Parameters&, const Stream&) noexcept = nullptr;
 
   // Puts a new key in one of its places, whatever the slice held before: Element.hash is the
   // place's. nullptr: horizontal slices only (sharding.hpp).
