@@ -59,6 +59,8 @@ COMPILE.cxx.bc += $(LANGUAGE) $(VISIBILITY) -w -Isrc
 sql/$(EXTENSION)--$(EXTVERSION).sql: $(SQL_PARTS)
 	cat $^ > $@
 
+include src/capi/library.mk
+
 # ---- tests ------------------------------------------------------------------------------------
 
 UNIT_SOURCES = $(sort $(wildcard test/unit/*/*.cpp))
@@ -133,6 +135,6 @@ check-isolation: all
 check-tap: all
 	$(prove_installcheck)
 
-check: unit check-layers check-regress check-isolation check-tap
+check: unit check-layers check-library check-regress check-isolation check-tap
 
 .PHONY: bench check-rooms unit unit-sanitize check-layers check-regress check-isolation check-tap check

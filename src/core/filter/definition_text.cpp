@@ -1,5 +1,6 @@
 #include "core/filter/definition_text.hpp"
 
+#include "core/base/text.hpp"
 #include "core/base/text_writer.hpp"
 #include "core/filter/common_options.hpp"
 #include "core/filter/option_values.hpp"
@@ -10,8 +11,6 @@
 
 namespace streamfilter {
 namespace {
-
-bool is_space(char c) noexcept { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 
 // Reads the parts of a definition from left to right.
 class Reader {
@@ -59,7 +58,7 @@ class Reader {
 
   std::size_t used() const noexcept { return static_cast<std::size_t>(at_ - start_); }
   const char* rest() const noexcept { return at_; }
-  int rest_length() const noexcept { return static_cast<int>(end_ - at_ < 30 ? end_ - at_ : 30); }
+  int rest_length() const noexcept { return shown_length(at_, end_); }
 
  private:
   static bool is_name(char c) noexcept {

@@ -22,12 +22,16 @@ void format_header(Header* header, const Parameters& parameters) noexcept {
   header->parameters = parameters;
 }
 
-void format_slice(Header* header, std::uint32_t index) noexcept {
-  const Parameters& parameters = header->parameters;
-  const Slice slice = slice_at(header, index);
+void format_slice(const Parameters& parameters, Slice slice, std::uint32_t index) noexcept {
   std::memset(static_cast<void*>(slice.state), 0, parameters.slice_bytes);
   slice.state->random = mix64(parameters.seed ^ (index + 1) * kGoldenRatio);
   if (const FilterOps* ops = find_ops(parameters.kind); ops->init) ops->init(parameters, slice);
+}
+
+void format_slice(Header* header, std::uint32_t index) noexcept {
+  const Parameters& parameters = header->parameters;
+  const Slice slice = slice_at(header, index);
+  format_slice(parameters, slice, index);
   if (index + 1 == parameters.slices) {
     unsigned char* end = reinterpret_cast<unsigned char*>(slice.state) + parameters.slice_bytes;
     std::memset(end, 0,
@@ -229,6 +233,25 @@ Totals totals(const Header* header) noexcept {
   Totals sum;
   for (std::uint32_t i = 0; i < header->parameters.slices; ++i)
     add_slice(sum, header->parameters, slice_at(header, i));
+  return sum;
+}
+
+double distinct_keys(const Header* header, bool& full) noexcept {
+  const Parameters& parameters = header->parameters;
+  double sum = 0;
+  full = false;
+  for (std::uint32_t i = 0; i < parameters.slices; ++i) {
+    const ConstSlice slice = slice_at(header, i);
+    const double keys = ops_of(header).estimate(parameters, slice).distinct / places(parameters);
+    if (std::isinf(keys)) {
+      // Each of the keys that were reported as new has set at least one bit. After a merge they may
+      // have been counted twice, but not the bits.
+      full = true;
+      sum += static_cast<double>(std::min<std::uint64_t>(slice.state->novel, slice.bytes * 8));
+    } else {
+      sum += keys;
+    }
+  }
   return sum;
 }
 

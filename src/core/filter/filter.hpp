@@ -12,6 +12,9 @@ namespace streamfilter {
 void format_header(Header* header, const Parameters& parameters) noexcept;
 void format_slice(Header* header, std::uint32_t index) noexcept;
 
+// The empty slice number `index` of a filter of these parameters, wherever it lies.
+void format_slice(const Parameters& parameters, Slice slice, std::uint32_t index) noexcept;
+
 // An empty filter in `parameters.memory` bytes (8-byte aligned).
 void format(Header* header, const Parameters& parameters) noexcept;
 
@@ -114,6 +117,10 @@ Totals totals(const Header* header) noexcept;
 
 // Accumulates one slice into sums over `slices` of them; `totals` calls it for each, in order.
 void add_slice(Totals& totals, const Parameters& parameters, ConstSlice slice) noexcept;
+
+// How many distinct keys the filter has seen; NaN if its kind cannot tell. A filter that is full
+// can only tell that there were more than so many: `full` is set then.
+double distinct_keys(const Header* header, bool& full) noexcept;
 
 // Checksum of a whole block, the host's word aside.
 std::uint64_t checksum(const Header* header) noexcept;

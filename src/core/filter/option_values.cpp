@@ -5,6 +5,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "core/base/text.hpp"
+
 #include "core/base/layer_wall.hpp"
 
 namespace streamfilter {
@@ -105,7 +107,7 @@ bool parse_size(const char* text, std::uint64_t& bytes) noexcept {
   const auto [stop, error] = std::from_chars(text, end, number);
   if (error != std::errc{}) return false;
   const char* unit = stop;
-  while (*unit == ' ' || *unit == '\t' || *unit == '\n' || *unit == '\r') ++unit;
+  while (is_space(*unit)) ++unit;
   if (*unit == '\0') {
     bytes = number;
     return unit == stop;

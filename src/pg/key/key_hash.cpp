@@ -52,9 +52,6 @@ struct TypeHasher {
 
 namespace {
 
-// A NULL inside a key is one more value. Not made by XXH3, so that no value is sure to share it.
-uint64 null_hash(uint64 seed) { return mix64(seed ^ kGoldenRatio); }
-
 uint64 combine(const uint64* hashes, int count, uint64 seed) {
   return count == 1 ? hashes[0] : hash_columns(hashes, count, seed);
 }
