@@ -144,6 +144,34 @@ for my $file ("$root/README.md", sort glob "$root/docs/*.md $root/docs/*/*.md")
 		else { $since .= "$line\n" }
 	}
 }
+# Links between documents lead somewhere: to a file, and to a heading in it.
+sub anchors_of
+{
+	my ($file) = @_;
+	my %anchors;
+	for my $heading (slurp_file($file) =~ /^#+ +(.*)$/mg)
+	{
+		my $anchor = lc $heading =~ s/`//gr;
+		$anchor =~ s/[^\w\- ]//g;
+		$anchors{ $anchor =~ tr/ /-/r } = 1;
+	}
+	return \%anchors;
+}
+
+for my $file ("$root/README.md", "$root/CHANGELOG.md", sort glob "$root/docs/*.md $root/docs/*/*.md")
+{
+	my @broken;
+	for my $link (slurp_file($file) =~ /\]\(([^)\s]+)\)/g)
+	{
+		next if $link =~ /^[a-z]+:/;
+		my ($path, $anchor) = $link =~ /^([^#]*)#?(.*)$/;
+		my $target = $path eq '' ? $file : dirname($file) . "/$path";
+		push @broken, $link
+			if !-e $target || ($anchor ne '' && $target =~ /\.md$/ && !anchors_of($target)->{$anchor});
+	}
+	is("@broken", '', substr($file, length("$root/")) . ': links lead somewhere');
+}
+
 cmp_ok($documents, '>', 5, 'documents with examples');
 cmp_ok($examples, '>', 5, 'results compared');
 done_testing();
