@@ -66,7 +66,7 @@ include src/capi/library.mk
 UNIT_SOURCES = $(sort $(wildcard test/unit/*/*.cpp))
 UNIT_FLAGS = -std=c++20 -g -Wall -Wextra -Wno-register -Isrc -Itest -I. -DBOOST_TEST_DYN_LINK -MMD -MP
 UNIT_LIBS = -lboost_unit_test_framework -pthread
-SANITIZE = -fsanitize=address,undefined -fno-sanitize-recover=all
+SANITIZE = -fsanitize=address,undefined,float-cast-overflow -fno-sanitize-recover=all
 
 UNIT_OBJS = $(patsubst %.cpp,build/unit/%.o,$(CORE_SOURCES) $(UNIT_SOURCES))
 SANITIZED_OBJS = $(patsubst %.cpp,build/unit-sanitize/%.o,$(CORE_SOURCES) $(UNIT_SOURCES))

@@ -142,8 +142,8 @@ bool hash_decimal_text(const char* text, std::size_t length, std::uint64_t seed,
                        std::uint64_t& hash, Problem& problem) noexcept {
   Text in{text, text + length};
   const auto bad_syntax = [&] {
-    return problem.set(Error::syntax, "invalid input syntax for type numeric: \"%.*s\"",
-                       static_cast<int>(std::min<std::size_t>(length, 80)), text);
+    return problem.set(Error::syntax, "invalid input syntax for type numeric: \"%s\"",
+                       Excerpt(text, length).text());
   };
   while (in.at < in.end && is_space(*in.at)) ++in.at;
   while (in.at < in.end && is_space(in.end[-1])) --in.end;

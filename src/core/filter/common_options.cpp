@@ -34,7 +34,7 @@ bool set_kind(Definition& definition, const CommonOption&, const char* value,
     definition.parameters.kind = ops->kind;
     return true;
   }
-  problem.set(Error::unknown_name, "unrecognized kind of filter \"%.80s\"", value);
+  problem.set(Error::unknown_name, "unrecognized kind of filter \"%s\"", Excerpt(value).text());
   NearestName nearest(value);
   nearest.consider("auto");
   unsigned count;
@@ -70,7 +70,8 @@ bool set_fpr(Definition& definition, const CommonOption&, const char* value,
   double fpr;
   if (!parse_real(value, fpr)) return bad_value(problem, Error::syntax, "fpr", value);
   if (!(fpr > 0 && fpr < 1)) {
-    problem.set(Error::out_of_range, "value \"%.80s\" is out of range for option \"fpr\"", value);
+    problem.set(Error::out_of_range, "value \"%s\" is out of range for option \"fpr\"",
+                Excerpt(value).text());
     problem.add_detail("A false-positive rate lies between 0 and 1, both excluded.");
     return problem.add_hint("For one wrongly discarded row in a hundred new ones, write 0.01.");
   }
@@ -98,18 +99,17 @@ bool set_slices(Definition& definition, const CommonOption&, const char* value,
                 Problem& problem) noexcept {
   Parameters& p = definition.parameters;
   std::uint64_t slices, others = 1;
-  char first[32];
   const char* comma = std::strchr(value, ',');
   const std::size_t length =
       comma != nullptr ? static_cast<std::size_t>(comma - value) : std::strlen(value);
-  std::snprintf(first, sizeof first, "%.*s", static_cast<int>(std::min<std::size_t>(length, 31)),
-                value);
+  if (length > Excerpt::kMost) return bad_value(problem, Error::syntax, "slices", value);
+  const Excerpt first(value, length);
   if (comma == nullptr) {
     if (!read_whole_number("slices", value, 1, kMaxSlices, slices, problem)) return false;
   } else {
     const char* second = comma + 1;
     while (*second == ' ') ++second;
-    if (!read_whole_number("slices", first, 1, kMaxSlices, slices, problem) ||
+    if (!read_whole_number("slices", first.text(), 1, kMaxSlices, slices, problem) ||
         !read_whole_number("slices", second, 1, kMaxSlices, others, problem))
       return false;
     if (slices * others > kMaxSlices) return bad_range(problem, "slices", value, 1, kMaxSlices);

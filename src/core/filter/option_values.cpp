@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "core/base/saturate.hpp"
 #include "core/base/text.hpp"
 
 #include "core/base/layer_wall.hpp"
@@ -62,14 +63,18 @@ bool set_span(Definition& definition, const OptionSpec& option, const char* valu
   const char* end = value + std::strlen(value);
   double amount;
   const auto [stop, error] = std::from_chars(value, end, amount);
+  // Beyond 2^53 a double does not have every whole number.
+  std::uint64_t whole = 0;
+  const bool is_whole = std::from_chars(value, end, whole).ptr == stop;
   const char* unit = stop;
   while (*unit == ' ') ++unit;
   for (const Unit& known : kUnits) {
     if (error != std::errc{} || std::strcmp(known.name, unit) != 0) continue;
-    const double scaled = amount * (known.microseconds > 0 ? known.microseconds : 1);
+    const double size = known.microseconds > 0 ? known.microseconds : 1, scaled = amount * size;
     if (!(scaled >= option.low && scaled <= option.high)) break;
     definition.parameters.set_integer(option.slot,
-                                      static_cast<std::uint64_t>(std::llround(scaled)));
+                                      is_whole ? whole * static_cast<std::uint64_t>(size)
+                                               : saturate<std::uint64_t>(std::round(scaled)));
     definition.parameters.set_integer(option.slot + 1, known.microseconds > 0 ? 0 : 1);
     return true;
   }
@@ -150,13 +155,14 @@ bool parse_integer(const char* text, std::uint64_t& value) noexcept {
 }
 
 bool bad_value(Problem& problem, Error error, const char* option, const char* value) noexcept {
-  return problem.set(error, "invalid value for option \"%s\": \"%.80s\"", option, value);
+  return problem.set(error, "invalid value for option \"%s\": \"%s\"", option,
+                     Excerpt(value).text());
 }
 
 bool bad_range(Problem& problem, const char* option, const char* value, double low,
                double high) noexcept {
-  problem.set(Error::out_of_range, "value \"%.80s\" is out of range for option \"%s\"", value,
-              option);
+  problem.set(Error::out_of_range, "value \"%s\" is out of range for option \"%s\"",
+              Excerpt(value).text(), option);
   return problem.add_detail("It must be between %.15g and %.15g.", low, high);
 }
 

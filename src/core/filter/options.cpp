@@ -21,7 +21,7 @@ bool unknown_option(const FilterOps* ops, const char* name, Problem& problem) no
                     ops != nullptr ? ops->name : "auto", name);
         return problem.add_hint("It is an option of kind %s.", all[i]->name);
       }
-  problem.set(Error::unknown_name, "invalid option \"%.80s\"", name);
+  problem.set(Error::unknown_name, "invalid option \"%s\"", Excerpt(name).text());
   NearestName nearest(name);
   char names[256];
   TextWriter out(names, sizeof names);

@@ -32,7 +32,8 @@ bool check_length(std::size_t length, std::uint64_t expected, const char* unit,
 
 bool bad_syntax(const char* detail, const char* at, const char* end, Problem& problem) noexcept {
   problem.set(Error::syntax, "invalid input syntax for type streamfilter");
-  return problem.add_detail("%s at \"%.*s\".", detail, shown_length(at, end), at);
+  return problem.add_detail("%s at \"%s\".", detail,
+                            Excerpt(at, static_cast<std::size_t>(end - at), 30).text());
 }
 
 // Reads ":version:" in front of a body.

@@ -1,8 +1,8 @@
 #include "pg/server/postgres.hpp"
 
 #include "core/filter/definition.hpp"
-#include "pg/handle/filter_keys.hpp"
 #include "pg/handle/hierarchy_keys.hpp"
+#include "pg/handle/node_keys.hpp"
 #include "pg/server/problem_report.hpp"
 
 namespace streamfilter::pg {

@@ -18,6 +18,7 @@ extern "C" {
 #include "core/filter/definition_text.hpp"
 #include "core/kind/kind_registry.hpp"
 #include "pg/catalog/filter_relation.hpp"
+#include "pg/handle/hierarchy.hpp"
 #include "pg/server/problem_report.hpp"
 
 namespace streamfilter::pg {
