@@ -13,10 +13,10 @@
  *
  * Threads. There is no global state. At a time, one thread may change a filter, or many read it.
  *
- * Errors. What can fail returns an sflt_status, or a filter or NULL, and says why in *problem, which
- * may be NULL. Nothing is printed or thrown. Functions without a status cannot fail; they rely on
- * pointers that are not NULL, definitions that sflt_define() or sflt_definition_of() has filled in,
- * and filters that sflt_init(), sflt_open() or sflt_read_…() has returned.
+ * Errors. What can fail returns an sflt_status, or a filter or NULL, and says why in *problem,
+ * which may be NULL. Nothing is printed or thrown. Functions without a status cannot fail; they
+ * rely on pointers that are not NULL, definitions that sflt_define() or sflt_definition_of() has
+ * filled in, and filters that sflt_init(), sflt_open() or sflt_read_…() has returned.
  *
  * Promise. A program that was linked with this version goes on working with later ones: functions
  * keep their meaning, structs their layout, constants their value. Filters that a version has
@@ -74,16 +74,17 @@ typedef struct sflt_definition {
 } sflt_definition;
 
 /*
- * Reads `kind(option=value, ...)`, for example "bloom(keys=1e6, fpr=0.001)", and derives what is not
- * given, as the server does for a value of type streamfilter. The options are those of the server.
+ * Reads `kind(option=value, ...)`, for example "bloom(keys=1e6, fpr=0.001)", and derives what is
+ * not given, as the server does for a value of type streamfilter. The options are those of the
+ * server.
  *
  * A filter that shall be merged into a named one needs the same parameters and seed. The seed of a
  * named filter is random unless its option `seed` says otherwise (here, the default is 0), so take
  * the definition from the server: streamfilter_value('seen')::text up to the first colon behind the
  * closing parenthesis, or sflt_definition_of() what sflt_read_binary() has read.
  */
-SFLT_API sflt_status sflt_define(sflt_definition *definition, const char *text,
-                                 sflt_problem *problem);
+SFLT_API sflt_status sflt_define(sflt_definition* definition, const char* text,
+                                 sflt_problem* problem);
 
 /*
  * Writes the definition as text with a final zero; reading that gives the same definition. Returns
@@ -91,13 +92,13 @@ SFLT_API sflt_status sflt_define(sflt_definition *definition, const char *text,
  * does not fit is cut.
  */
 #define SFLT_MAX_DEFINITION 2048
-SFLT_API size_t sflt_print_definition(const sflt_definition *definition, char *buffer, size_t size);
+SFLT_API size_t sflt_print_definition(const sflt_definition* definition, char* buffer, size_t size);
 
 /* The bytes that a filter takes. */
-SFLT_API uint64_t sflt_size(const sflt_definition *definition);
+SFLT_API uint64_t sflt_size(const sflt_definition* definition);
 
 /* What the hashes of its keys start from. */
-SFLT_API uint64_t sflt_seed(const sflt_definition *definition);
+SFLT_API uint64_t sflt_seed(const sflt_definition* definition);
 
 enum {
   SFLT_USES_IMPORTANCE = 1, /* of an element */
@@ -108,16 +109,16 @@ enum {
   SFLT_NULLS_NOT_DISTINCT = 32, /* a key with a NULL in it is a key: nulls=not distinct */
   SFLT_KEEPS_FPR_FOREVER = 64   /* on any stream, if it was defined without keys */
 };
-SFLT_API unsigned sflt_traits(const sflt_definition *definition);
+SFLT_API unsigned sflt_traits(const sflt_definition* definition);
 
 /* The false-positive rate that the parameters imply as a bound; 1: none. */
-SFLT_API double sflt_fpr_bound(const sflt_definition *definition);
+SFLT_API double sflt_fpr_bound(const sflt_definition* definition);
 
 /*
  * How many elements back a key is still remembered with at most `fnr` false negatives; infinity if
  * there is no such limit, NaN if this kind has no model of it.
  */
-SFLT_API double sflt_window_keys(const sflt_definition *definition, double fnr);
+SFLT_API double sflt_window_keys(const sflt_definition* definition, double fnr);
 
 /* ---- filters --------------------------------------------------------------------------------- */
 
@@ -125,19 +126,19 @@ SFLT_API double sflt_window_keys(const sflt_definition *definition, double fnr);
 typedef struct sflt_filter sflt_filter;
 
 /* Makes an empty filter in `size` bytes at `memory`; NULL if they are too few or not aligned. */
-SFLT_API sflt_filter *sflt_init(void *memory, size_t size, const sflt_definition *definition,
-                                sflt_problem *problem);
+SFLT_API sflt_filter* sflt_init(void* memory, size_t size, const sflt_definition* definition,
+                                sflt_problem* problem);
 
 /*
  * The filter that lies at `memory`, after checking every byte of it: for blocks from a file or from
  * another process. NULL if these bytes are no filter of `size` bytes. Safe on any bytes.
  */
-SFLT_API sflt_filter *sflt_open(void *memory, size_t size, sflt_problem *problem);
+SFLT_API sflt_filter* sflt_open(void* memory, size_t size, sflt_problem* problem);
 
 /* The check alone. */
-SFLT_API sflt_status sflt_check(const void *memory, size_t size, sflt_problem *problem);
+SFLT_API sflt_status sflt_check(const void* memory, size_t size, sflt_problem* problem);
 
-SFLT_API void sflt_definition_of(const sflt_filter *filter, sflt_definition *definition);
+SFLT_API void sflt_definition_of(const sflt_filter* filter, sflt_definition* definition);
 
 /* ---- elements -------------------------------------------------------------------------------- */
 
@@ -148,27 +149,27 @@ typedef struct sflt_element {
 } sflt_element;
 
 /* Was the key (probably) seen? 1 or 0; nothing is remembered. */
-SFLT_API int sflt_test(const sflt_filter *filter, const sflt_element *element);
+SFLT_API int sflt_test(const sflt_filter* filter, const sflt_element* element);
 
 /* Was the key (probably) seen before? 1 or 0; it is remembered now. */
-SFLT_API int sflt_insert(sflt_filter *filter, const sflt_element *element);
+SFLT_API int sflt_insert(sflt_filter* filter, const sflt_element* element);
 
 /*
  * The same for `count` elements in their order, faster where a filter is larger than the caches.
  * Stores each answer in seen[i], unless `seen` is NULL, and returns how many were 0.
  */
-SFLT_API size_t sflt_test_many(const sflt_filter *filter, const sflt_element *elements,
-                               size_t count, unsigned char *seen);
-SFLT_API size_t sflt_insert_many(sflt_filter *filter, const sflt_element *elements, size_t count,
-                                 unsigned char *seen);
+SFLT_API size_t sflt_test_many(const sflt_filter* filter, const sflt_element* elements,
+                               size_t count, unsigned char* seen);
+SFLT_API size_t sflt_insert_many(sflt_filter* filter, const sflt_element* elements, size_t count,
+                                 unsigned char* seen);
 
 /* Forgets a key. *found (may be NULL) tells if it was there. SFLT_UNSUPPORTED: not in this kind. */
-SFLT_API sflt_status sflt_forget(sflt_filter *filter, const sflt_element *element, int *found,
-                                 sflt_problem *problem);
+SFLT_API sflt_status sflt_forget(sflt_filter* filter, const sflt_element* element, int* found,
+                                 sflt_problem* problem);
 
 /* Adds what `from` remembers to `into`: two filters of equal parameters. On failure, `into` is as
  * it was. */
-SFLT_API sflt_status sflt_merge(sflt_filter *into, const sflt_filter *from, sflt_problem *problem);
+SFLT_API sflt_status sflt_merge(sflt_filter* into, const sflt_filter* from, sflt_problem* problem);
 
 typedef struct sflt_estimate {
   double fill;       /* share of the cells in use, 0 to 1 */
@@ -180,7 +181,7 @@ typedef struct sflt_estimate {
   int32_t reserved;
 } sflt_estimate;
 
-SFLT_API void sflt_estimate_of(const sflt_filter *filter, sflt_estimate *estimate);
+SFLT_API void sflt_estimate_of(const sflt_filter* filter, sflt_estimate* estimate);
 
 /* ---- keys ------------------------------------------------------------------------------------ */
 
@@ -207,7 +208,8 @@ SFLT_API void sflt_estimate_of(const sflt_filter *filter, sflt_estimate *estimat
  * A key of one column has the hash of that column, a key of several sflt_hash_columns() of theirs.
  * A key with a NULL in it is no key: do not insert it, and call its row new; unless the filter has
  * SFLT_NULLS_NOT_DISTINCT: then the NULL has sflt_hash_null(). A filter with SFLT_TAKES_INTEGERS
- * takes keys of one integer column, which are not hashed: sflt_key_integer() does right in any case.
+ * takes keys of one integer column, which are not hashed: sflt_key_integer() does right in any
+ * case.
  *
  * The server converts a value to the type of the filter's column first, with its scale and length,
  * and so must the caller. Types that are not listed are hashed in the server only; so is text under
@@ -215,22 +217,22 @@ SFLT_API void sflt_estimate_of(const sflt_filter *filter, sflt_estimate *estimat
  */
 SFLT_API uint64_t sflt_hash_integer(int64_t value, uint64_t seed);
 SFLT_API uint64_t sflt_hash_real(double value, uint64_t seed);
-SFLT_API uint64_t sflt_hash_bytes(const void *bytes, size_t length, uint64_t seed);
+SFLT_API uint64_t sflt_hash_bytes(const void* bytes, size_t length, uint64_t seed);
 SFLT_API uint64_t sflt_hash_interval(int32_t months, int32_t days, int64_t microseconds,
                                      uint64_t seed);
-SFLT_API uint64_t sflt_hash_array(const uint64_t *elements, size_t count, uint64_t seed);
-SFLT_API uint64_t sflt_hash_columns(const uint64_t *columns, size_t count, uint64_t seed);
+SFLT_API uint64_t sflt_hash_array(const uint64_t* elements, size_t count, uint64_t seed);
+SFLT_API uint64_t sflt_hash_columns(const uint64_t* columns, size_t count, uint64_t seed);
 SFLT_API uint64_t sflt_hash_null(uint64_t seed);
 
 /*
  * Of a decimal number of `length` characters: "-12.50", "1e3", "NaN", "Infinity". Zeros at either
  * end do not count. SFLT_SYNTAX if it is none, SFLT_OUT_OF_RANGE past what numeric can hold.
  */
-SFLT_API sflt_status sflt_hash_numeric(const char *text, size_t length, uint64_t seed,
-                                       uint64_t *hash, sflt_problem *problem);
+SFLT_API sflt_status sflt_hash_numeric(const char* text, size_t length, uint64_t seed,
+                                       uint64_t* hash, sflt_problem* problem);
 
 /* The hash of a key of one integer column, for filters that hash and for those that do not. */
-SFLT_API uint64_t sflt_key_integer(const sflt_definition *definition, int64_t value);
+SFLT_API uint64_t sflt_key_integer(const sflt_definition* definition, int64_t value);
 
 /* Between the server's epoch, 2000-01-01, and that of Unix. */
 #define SFLT_EPOCH_DAYS 10957
@@ -240,18 +242,18 @@ SFLT_API uint64_t sflt_key_integer(const sflt_definition *definition, int64_t va
 
 /*
  * What the server calls the text and the binary form of a value of type streamfilter: what COPY
- * writes and reads, and what a parameter of a query takes, in either format. The server takes values
- * of up to 1 GB.
+ * writes and reads, and what a parameter of a query takes, in either format. The server takes
+ * values of up to 1 GB.
  *
  * Each function that writes returns how many bytes the form takes, with the final zero of a text,
- * and writes only if `size` is not less. sflt_write_text() needs some of `buffer` to work in, so ask
- * sflt_text_size(), which is never less than what it returns.
+ * and writes only if `size` is not less. sflt_write_text() needs some of `buffer` to work in, so
+ * ask sflt_text_size(), which is never less than what it returns.
  */
-SFLT_API size_t sflt_binary_size(const sflt_filter *filter);
-SFLT_API size_t sflt_write_binary(const sflt_filter *filter, void *buffer, size_t size);
+SFLT_API size_t sflt_binary_size(const sflt_filter* filter);
+SFLT_API size_t sflt_write_binary(const sflt_filter* filter, void* buffer, size_t size);
 
-SFLT_API size_t sflt_text_size(const sflt_filter *filter);
-SFLT_API size_t sflt_write_text(const sflt_filter *filter, char *buffer, size_t size);
+SFLT_API size_t sflt_text_size(const sflt_filter* filter);
+SFLT_API size_t sflt_write_text(const sflt_filter* filter, char* buffer, size_t size);
 
 /*
  * Reading: sflt_define_from_…() tells what filter is meant, and so how much memory it will need,
@@ -260,15 +262,15 @@ SFLT_API size_t sflt_write_text(const sflt_filter *filter, char *buffer, size_t 
  * `memory` are undefined. Safe on any bytes.
  */
 #define SFLT_BINARY_HEADER 512
-SFLT_API sflt_status sflt_define_from_binary(sflt_definition *definition, const void *bytes,
-                                             size_t length, sflt_problem *problem);
-SFLT_API sflt_filter *sflt_read_binary(void *memory, size_t size, const void *bytes, size_t length,
-                                       sflt_problem *problem);
+SFLT_API sflt_status sflt_define_from_binary(sflt_definition* definition, const void* bytes,
+                                             size_t length, sflt_problem* problem);
+SFLT_API sflt_filter* sflt_read_binary(void* memory, size_t size, const void* bytes, size_t length,
+                                       sflt_problem* problem);
 
-SFLT_API sflt_status sflt_define_from_text(sflt_definition *definition, const char *text,
-                                           size_t length, sflt_problem *problem);
-SFLT_API sflt_filter *sflt_read_text(void *memory, size_t size, const char *text, size_t length,
-                                     sflt_problem *problem);
+SFLT_API sflt_status sflt_define_from_text(sflt_definition* definition, const char* text,
+                                           size_t length, sflt_problem* problem);
+SFLT_API sflt_filter* sflt_read_text(void* memory, size_t size, const char* text, size_t length,
+                                     sflt_problem* problem);
 
 #ifdef __cplusplus
 }

@@ -10,25 +10,25 @@
 static int failures;
 static int checks;
 
-#define CHECK(condition)                                                     \
-  do {                                                                       \
-    ++checks;                                                                \
-    if (!(condition)) {                                                      \
-      ++failures;                                                            \
+#define CHECK(condition)                                                        \
+  do {                                                                          \
+    ++checks;                                                                   \
+    if (!(condition)) {                                                         \
+      ++failures;                                                               \
       fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #condition); \
-    }                                                                        \
+    }                                                                           \
   } while (0)
 
 static sflt_problem problem;
 
-static void *memory_for(const sflt_definition *definition) {
-  void *memory = aligned_alloc(64, (sflt_size(definition) + 63) / 64 * 64);
+static void* memory_for(const sflt_definition* definition) {
+  void* memory = aligned_alloc(64, (sflt_size(definition) + 63) / 64 * 64);
   if (memory == NULL) abort();
   memset(memory, 0xA5, sflt_size(definition));
   return memory;
 }
 
-static sflt_filter *make(const char *text, sflt_definition *definition) {
+static sflt_filter* make(const char* text, sflt_definition* definition) {
   if (sflt_define(definition, text, &problem) != SFLT_OK) {
     fprintf(stderr, "%s: %s\n", text, problem.message);
     abort();
@@ -36,26 +36,26 @@ static sflt_filter *make(const char *text, sflt_definition *definition) {
   return sflt_init(memory_for(definition), sflt_size(definition), definition, &problem);
 }
 
-static sflt_element element_of(const sflt_definition *definition, int64_t key) {
+static sflt_element element_of(const sflt_definition* definition, int64_t key) {
   sflt_element element = {sflt_key_integer(definition, key), (double)(key % 100), key * 1000000};
   return element;
 }
 
-static int insert_key(sflt_filter *filter, int64_t key) {
+static int insert_key(sflt_filter* filter, int64_t key) {
   sflt_definition definition;
   sflt_definition_of(filter, &definition);
   const sflt_element element = element_of(&definition, key);
   return sflt_insert(filter, &element);
 }
 
-static int test_key(const sflt_filter *filter, int64_t key) {
+static int test_key(const sflt_filter* filter, int64_t key) {
   sflt_definition definition;
   sflt_definition_of(filter, &definition);
   const sflt_element element = element_of(&definition, key);
   return sflt_test(filter, &element);
 }
 
-static const char *const kinds[] = {
+static const char* const kinds[] = {
     "bloom(memory=16kB, keys=1000)",
     "bloom(memory=64kB, k=4, slicing=vertical, slices=4)",
     "sbf(memory=16kB)",
@@ -97,7 +97,8 @@ static void test_definitions(void) {
   sflt_print_definition(&definition, small, sizeof small);
   CHECK(strcmp(small, "bloom(m") == 0);
 
-  CHECK(sflt_define(&definition, "timer(window='1 hour', keys=10, memory=64kB, nulls='not distinct')",
+  CHECK(sflt_define(&definition,
+                    "timer(window='1 hour', keys=10, memory=64kB, nulls='not distinct')",
                     NULL) == SFLT_OK);
   CHECK(sflt_traits(&definition) & SFLT_USES_TIME);
   CHECK(sflt_traits(&definition) & SFLT_NULLS_NOT_DISTINCT);
@@ -130,7 +131,7 @@ static void test_problems(void) {
 static void test_memory(void) {
   sflt_definition definition;
   sflt_define(&definition, "sbf(memory=16kB)", NULL);
-  char *memory = memory_for(&definition);
+  char* memory = memory_for(&definition);
   CHECK(sflt_init(NULL, 1 << 20, &definition, &problem) == NULL);
   CHECK(problem.status == SFLT_ARGUMENT);
   CHECK(sflt_init(memory + 1, 1 << 20, &definition, &problem) == NULL);
@@ -139,12 +140,12 @@ static void test_memory(void) {
   CHECK(problem.status == SFLT_ARGUMENT && strstr(problem.detail, "16383") != NULL);
   CHECK(sflt_init(memory, 16384, NULL, &problem) == NULL);
 
-  sflt_filter *filter = sflt_init(memory, 16384, &definition, &problem);
-  CHECK((void *)filter == (void *)memory && problem.status == SFLT_OK);
+  sflt_filter* filter = sflt_init(memory, 16384, &definition, &problem);
+  CHECK((void*)filter == (void*)memory && problem.status == SFLT_OK);
   CHECK(insert_key(filter, 1) == 0 && insert_key(filter, 1) == 1);
-  char *moved = memory_for(&definition);
+  char* moved = memory_for(&definition);
   memcpy(moved, memory, 16384);
-  sflt_filter *copy = sflt_open(moved, 16384, &problem);
+  sflt_filter* copy = sflt_open(moved, 16384, &problem);
   CHECK(copy != NULL && test_key(copy, 1) && !test_key(copy, 2));
   CHECK(sflt_open(moved, 16383, &problem) == NULL && problem.status == SFLT_CORRUPT);
   CHECK(sflt_open(moved + 4, 100, &problem) == NULL && problem.status == SFLT_ARGUMENT);
@@ -158,7 +159,7 @@ static void test_memory(void) {
 }
 
 /* One element at a time, and many at once: the same answers, the same bytes. */
-static void test_many(const char *text) {
+static void test_many(const char* text) {
   enum { count = 3000 };
   sflt_definition definition;
   sflt_filter *one = make(text, &definition), *many = make(text, &definition);
@@ -188,9 +189,9 @@ static void test_many(const char *text) {
   free(many);
 }
 
-static void test_forgetting(const char *text) {
+static void test_forgetting(const char* text) {
   sflt_definition definition;
-  sflt_filter *filter = make(text, &definition);
+  sflt_filter* filter = make(text, &definition);
   const sflt_element element = element_of(&definition, 42);
   int found = 7;
   if (sflt_traits(&definition) & SFLT_CAN_FORGET) {
@@ -206,7 +207,7 @@ static void test_forgetting(const char *text) {
   free(filter);
 }
 
-static void test_merging(const char *text) {
+static void test_merging(const char* text) {
   sflt_definition definition, other;
   sflt_filter *into = make(text, &definition), *from = make(text, &definition);
   int known = 0;
@@ -222,7 +223,7 @@ static void test_merging(const char *text) {
   } else {
     CHECK(sflt_merge(into, from, &problem) == SFLT_UNSUPPORTED);
   }
-  sflt_filter *stranger = make("sbf(memory=8kB, seed=1)", &other);
+  sflt_filter* stranger = make("sbf(memory=8kB, seed=1)", &other);
   CHECK(sflt_merge(into, stranger, &problem) != SFLT_OK && problem.message[0] != '\0');
   free(into);
   free(from);
@@ -231,19 +232,19 @@ static void test_merging(const char *text) {
 
 /* ---- forms ---- */
 
-static void test_binary(const char *text, int keys) {
+static void test_binary(const char* text, int keys) {
   sflt_definition definition, read;
-  sflt_filter *filter = make(text, &definition);
+  sflt_filter* filter = make(text, &definition);
   for (int key = 0; key < keys; ++key) insert_key(filter, key);
   const size_t size = sflt_binary_size(filter), memory = sflt_size(&definition);
-  unsigned char *bytes = malloc(size);
+  unsigned char* bytes = malloc(size);
   CHECK(sflt_write_binary(filter, bytes, size - 1) == size);
   CHECK(sflt_write_binary(filter, bytes, size) == size);
   CHECK(sflt_define_from_binary(&read, bytes, SFLT_BINARY_HEADER, &problem) == SFLT_OK);
   CHECK(memcmp(&read, &definition, sizeof read) == 0);
   CHECK(sflt_define_from_binary(&read, bytes, SFLT_BINARY_HEADER - 1, &problem) == SFLT_ARGUMENT);
-  void *block = memory_for(&definition);
-  CHECK((void *)sflt_read_binary(block, memory, bytes, size, &problem) == block);
+  void* block = memory_for(&definition);
+  CHECK((void*)sflt_read_binary(block, memory, bytes, size, &problem) == block);
   CHECK(memcmp(block, filter, memory) == 0);
   CHECK(sflt_read_binary(block, memory - 1, bytes, size, &problem) == NULL);
   CHECK(problem.status == SFLT_ARGUMENT);
@@ -257,21 +258,22 @@ static void test_binary(const char *text, int keys) {
   free(filter);
 }
 
-static void test_text(const char *text, int keys) {
+static void test_text(const char* text, int keys) {
   sflt_definition definition, read;
-  sflt_filter *filter = make(text, &definition);
+  sflt_filter* filter = make(text, &definition);
   for (int key = 0; key < keys; ++key) insert_key(filter, key);
   const size_t size = sflt_text_size(filter), memory = sflt_size(&definition);
-  char *form = malloc(size);
+  char* form = malloc(size);
   CHECK(sflt_write_text(filter, form, 10) > 10);
   const size_t written = sflt_write_text(filter, form, size);
   CHECK(written <= size && strlen(form) == written - 1);
   CHECK((strstr(form, "):1:") != NULL) == (keys > 0));
   CHECK(sflt_define_from_text(&read, form, strlen(form), &problem) == SFLT_OK);
   CHECK(memcmp(&read, &definition, sizeof read) == 0);
-  CHECK(sflt_define_from_text(&read, form, (size_t)(strchr(form, ')') - form) + 1, NULL) == SFLT_OK);
-  void *block = memory_for(&definition);
-  CHECK((void *)sflt_read_text(block, memory, form, strlen(form), &problem) == block);
+  CHECK(sflt_define_from_text(&read, form, (size_t)(strchr(form, ')') - form) + 1, NULL) ==
+        SFLT_OK);
+  void* block = memory_for(&definition);
+  CHECK((void*)sflt_read_text(block, memory, form, strlen(form), &problem) == block);
   CHECK(memcmp(block, filter, memory) == 0);
   CHECK(sflt_read_text(block, memory - 1, form, strlen(form), &problem) == NULL);
   CHECK(problem.status == SFLT_ARGUMENT);
@@ -291,12 +293,12 @@ static void test_text(const char *text, int keys) {
 }
 
 /* Bytes from outside must never do harm. */
-static void test_hostile_bytes(const char *text) {
+static void test_hostile_bytes(const char* text) {
   sflt_definition definition;
-  sflt_filter *filter = make(text, &definition);
+  sflt_filter* filter = make(text, &definition);
   for (int key = 0; key < 100; ++key) insert_key(filter, key);
   const size_t memory = sflt_size(&definition);
-  unsigned char *copy = memory_for(&definition);
+  unsigned char* copy = memory_for(&definition);
   uint64_t random = 1;
   for (int round = 0; round < 300; ++round) {
     memcpy(copy, filter, memory);
@@ -304,7 +306,7 @@ static void test_hostile_bytes(const char *text) {
       random = sflt_hash_integer((int64_t)random, 5);
       copy[random % (round % 2 ? memory : 768)] = (unsigned char)(random >> 56);
     }
-    sflt_filter *opened = sflt_open(copy, memory, NULL);
+    sflt_filter* opened = sflt_open(copy, memory, NULL);
     if (opened != NULL && sflt_traits(&definition) & SFLT_CAN_MERGE)
       (void)sflt_merge(opened, filter, NULL);
     if (opened != NULL) insert_key(opened, round);
@@ -315,13 +317,13 @@ static void test_hostile_bytes(const char *text) {
 
 /* ---- keys ---- */
 
-static uint64_t numeric(const char *text) {
+static uint64_t numeric(const char* text) {
   uint64_t hash = 0;
   CHECK(sflt_hash_numeric(text, strlen(text), 0, &hash, &problem) == SFLT_OK);
   return hash;
 }
 
-static sflt_status numeric_status(const char *text) {
+static sflt_status numeric_status(const char* text) {
   uint64_t hash;
   return sflt_hash_numeric(text, strlen(text), 0, &hash, &problem);
 }

@@ -182,5 +182,40 @@ is( built($prototype, 'integer,text', "1\tx\n\\N\ty\n2\t\\N\n"),
 	$node->safe_psql('postgres', "SELECT streamfilter_agg(ROW(a, b), '$prototype')
 		FROM (VALUES (1, 'x'), (NULL, 'y'), (2, NULL)) AS t(a, b)"), 'rows with a NULL have no key');
 
+# ---- the examples
+
+$node->safe_psql('postgres', q{CREATE FOREIGN TABLE lines (line text) SERVER streamfilter
+	OPTIONS (kind 'bloom', keys '1000', seed '42')});
+my $lines = join '', map { 'event ' . $_ * 7 % 30 . "\n" } 1 .. 100;
+my $distinct = join '', map { 'event ' . $_ * 7 % 30 . "\n" } 1 .. 30;
+
+sub check_example
+{
+	my ($name, @command) = @_;
+	my ($out, $err);
+	IPC::Run::run([ @command, 'bloom(keys=1000, seed=42)', "$dir/seen.copy" ], '<', \$lines, '>', \$out, '2>', \$err);
+	is($out, $distinct, "$name: first occurrences") or diag($err);
+	$node->safe_psql('postgres', qq{TRUNCATE received, lines; COPY received FROM '$dir/seen.copy'});
+	is( $node->safe_psql('postgres', q{SELECT streamfilter_merge('lines', filter) FROM received;
+			SELECT count(*) FROM generate_series(0, 40) i WHERE streamfilter_test('lines', 'event ' || i)}),
+		"\n30", "$name: the server knows them");
+	return;
+}
+
+my $example = "$dir/ingest";
+IPC::Run::run([ 'cc', '-std=c11', '-Wall', '-Wextra', '-Werror', '-I' . config('includedir'), '-o', $example,
+	'examples/ingest.c', config('libdir') . '/libstreamfilter.a', '-lstdc++', '-lm' ]) or BAIL_OUT('cannot compile');
+check_example('examples/ingest.c', $example);
+my ($out, $err);
+IPC::Run::run([ $example, 'blom()', '/dev/null' ], '<', \'', '>', \$out, '2>', \$err);
+like($err, qr/unrecognized kind of filter "blom"\n  Perhaps you meant "bloom"/, 'a problem is explained');
+
+SKIP:
+{
+	skip 'no python3', 2 if system('python3 -c "import ctypes" 2>/dev/null') != 0;
+	local $ENV{LIBSTREAMFILTER} = config('libdir') . '/libstreamfilter.so.1';
+	check_example('examples/ingest.py', 'python3', 'examples/ingest.py');
+}
+
 $node->stop;
 done_testing();
