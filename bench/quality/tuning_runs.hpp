@@ -92,7 +92,7 @@ class TuningRun {
             streamfilter::totals(header()).estimate.fpr};
   }
 
-  std::uint64_t hits[streamfilter::kMostPositions] = {}, misses = 0;
+  std::uint64_t hits[streamfilter::kMaxPositions] = {}, misses = 0;
   double found = 0;
 
  private:

@@ -122,7 +122,7 @@ void Tuning::find_lags() noexcept {
     seen[i] = stays(positions_, lag_[i]);
   }
   for (int round = 0; round < kRounds; ++round) {
-    double expected[kMostPositions] = {}, likelihood[kLags] = {};
+    double expected[kMaxPositions] = {}, likelihood[kLags] = {};
     const auto for_each = [this](auto visit) {
       for (unsigned i = 0; i < kLags; ++i) {
         double chance = std::exp(-lag_[i]);

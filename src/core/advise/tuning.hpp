@@ -16,7 +16,7 @@ namespace streamfilter {
 // What a filter has answered.
 struct Answers {
   const std::uint64_t* hits;  // by position
-  unsigned positions;         // of a bucket, 1 … kMostPositions
+  unsigned positions;         // of a bucket, 1 … kMaxPositions
   std::uint64_t misses;       // reported as new
   double fpr;                 // of the filter as it is now; the same at every position
 };
@@ -59,9 +59,9 @@ class Tuning {
 
   unsigned positions_;
   double fpr_;
-  double hits_[kTails][kReach * kMostPositions];  // by position, without false positives
-  double seen_;                                   // all hits in a position that there is
-  double lag_[kLags], weight_[kLags];             // lags in others per bucket, repeats of each
+  double hits_[kTails][kReach * kMaxPositions];  // by position, without false positives
+  double seen_;                                  // all hits in a position that there is
+  double lag_[kLags], weight_[kLags];            // lags in others per bucket, repeats of each
 };
 
 }  // namespace streamfilter

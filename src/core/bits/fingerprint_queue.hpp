@@ -10,7 +10,7 @@
 
 namespace streamfilter {
 
-constexpr unsigned kWidestFingerprint = 48;
+constexpr unsigned kMaxFingerprintBits = 48;
 
 // Fields of one width in 512 bits: field i takes the bits i*width … i*width + width-1. A field that
 // begins in one word and ends in the next is seen as two parts, each in its own word.
@@ -29,10 +29,10 @@ struct alignas(kLineBytes) FieldPattern {
 constexpr unsigned kInverseBits = 16;
 
 struct FieldPatterns {
-  FieldPattern of[kWidestFingerprint + 1];
+  FieldPattern of[kMaxFingerprintBits + 1];
 
   constexpr FieldPatterns() noexcept : of() {
-    for (unsigned width = 1; width <= kWidestFingerprint; ++width) {
+    for (unsigned width = 1; width <= kMaxFingerprintBits; ++width) {
       FieldPattern& pattern = of[width];
       pattern.inverse = (1u << kInverseBits) / width + 1;
       for (unsigned bit = 0; bit < 64; bit += width) pattern.first |= std::uint64_t{1} << bit;

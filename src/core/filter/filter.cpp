@@ -72,7 +72,7 @@ bool check_header(const Header& header, Problem& problem) noexcept {
 bool check_slice(const Parameters& parameters, ConstSlice slice, std::uint32_t index,
                  Problem& problem) noexcept {
   const FilterOps* ops = find_ops(parameters.kind);
-  if (slice.state->arrivals <= kMostArrivals && slice.state->novel <= slice.state->arrivals &&
+  if (slice.state->arrivals <= kMaxArrivals && slice.state->novel <= slice.state->arrivals &&
       ops->check(parameters, slice) &&
       (parameters.k1 > 0 || slice.state->arrivals > 0 ||
        !(ops->estimate(parameters, slice).fill > 0)))
@@ -198,7 +198,7 @@ void merge_slice(Header* into, ConstSlice source, std::uint32_t index) noexcept 
   const Parameters& parameters = into->parameters;
   const Slice target = slice_at(into, index);
   find_ops(parameters.kind)->merge(parameters, target, source);
-  target.state->arrivals = std::min(target.state->arrivals + source.state->arrivals, kMostArrivals);
+  target.state->arrivals = std::min(target.state->arrivals + source.state->arrivals, kMaxArrivals);
   target.state->novel = std::min(target.state->novel, target.state->arrivals);
 }
 

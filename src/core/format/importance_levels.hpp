@@ -8,7 +8,7 @@
 
 namespace streamfilter::importance {
 
-constexpr double kLargest = 1e300;
+constexpr double kMaxImportance = 1e300;
 
 // The slots of the two options in a kind's table.
 struct Slots {

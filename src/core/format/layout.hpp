@@ -44,11 +44,11 @@ struct SliceState {
 };
 
 // Counting stops here: merging a filter with itself again and again must not wrap around.
-constexpr std::uint64_t kMostArrivals = std::uint64_t{1} << 62;
+constexpr std::uint64_t kMaxArrivals = std::uint64_t{1} << 62;
 
 // An element has been inserted.
 inline void count_arrival(SliceState& state, bool seen) noexcept {
-  const bool counts = state.arrivals < kMostArrivals;
+  const bool counts = state.arrivals < kMaxArrivals;
   state.arrivals += counts;
   state.novel += counts && !seen;
 }

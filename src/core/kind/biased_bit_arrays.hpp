@@ -11,7 +11,7 @@
 
 namespace streamfilter {
 
-constexpr unsigned kMostArrays = 32;
+constexpr unsigned kMaxArrays = 32;
 
 // `Byte` is const-qualified for reading.
 template <typename Byte = unsigned char>
@@ -80,7 +80,7 @@ class KeyBits {
 
  private:
   unsigned k_;
-  std::uint64_t at_[kMostArrays];
+  std::uint64_t at_[kMaxArrays];
 };
 
 // What the kinds made of such arrays have in common. They keep k in slot kArrays of their
@@ -90,7 +90,7 @@ namespace bit_arrays {
 enum Slot : unsigned { kArrays, kArrayBits };
 
 constexpr OptionSpec kArraysOption = {
-    .slot = kArrays, .name = "k", .type = OptionType::integer, .low = 1, .high = kMostArrays};
+    .slot = kArrays, .name = "k", .type = OptionType::integer, .low = 1, .high = kMaxArrays};
 
 inline BitArrays<> of(const Parameters& p, Slice slice) noexcept {
   return {slice.body(), static_cast<unsigned>(p.integer(kArrays)), p.integer(kArrayBits)};

@@ -36,16 +36,16 @@ enum Grow : std::uint64_t { none, density, cardinality };
 constexpr const char* kGrows[] = {"none", "density", "cardinality", nullptr};
 
 constexpr std::uint64_t kGrownFilters = 8;
-constexpr std::uint64_t kMostKeys = std::uint64_t{1} << 62;  // counting stops here
+constexpr std::uint64_t kMaxKeys = std::uint64_t{1} << 62;  // counting stops here
 
-constexpr unsigned kMostHashes = 64;
+constexpr unsigned kMaxHashes = 64;
 
 // More hashes than this are never derived: they would cost time and save false positives that are
 // fewer than one in ten thousand million already.
-constexpr double kMostDerivedHashes = 16;
+constexpr double kMaxDerivedHashes = 16;
 
 constexpr OptionSpec kOptions[] = {
-    {.slot = kK, .name = "k", .type = OptionType::integer, .low = 1, .high = kMostHashes},
+    {.slot = kK, .name = "k", .type = OptionType::integer, .low = 1, .high = kMaxHashes},
     {.slot = kGrow,
      .name = "grow",
      .type = OptionType::choice,
@@ -96,7 +96,7 @@ double rate(const Parameters& p, double keys) noexcept {
 // In lines, the best K is mostly less.
 std::uint64_t best_k(const Parameters& p, double keys) noexcept {
   return p.layout == Layout::blocked
-             ? blocked_bloom_model::best_k(keys, lines(p), kMostDerivedHashes)
+             ? blocked_bloom_model::best_k(keys, lines(p), kMaxDerivedHashes)
              : timing_model::best_k(keys, real_m(p) * slices_of_part(p));
 }
 
@@ -199,7 +199,7 @@ bool all_bits(const Parameters& p, std::uint64_t hash, Visit visit) noexcept {
   const unsigned k = own_k(p);
   if (p.layout == Layout::blocked) {
     const std::uint64_t line = region_start(p, filter_bytes(p), hash) * 8;
-    std::uint64_t at[kMostHashes];
+    std::uint64_t at[kMaxHashes];
     find_cells(p, hash, k, p.integer(kLineBits), at);
     return std::all_of(at, at + k, [&](std::uint64_t bit) { return visit(line + bit); });
   }
@@ -251,7 +251,7 @@ void put_growing(const Parameters& p, Slice slice, std::uint64_t hash) noexcept 
   const std::uint64_t fresh = add(p, bits_of(p, slice, newest(state)), hash);
   ones(state) += fresh;
   newest_ones(state) += fresh;
-  newest_keys(state) += newest_keys(state) < kMostKeys;
+  newest_keys(state) += newest_keys(state) < kMaxKeys;
 }
 
 void put(const Parameters& p, Slice slice, const Element& element) noexcept {
@@ -292,7 +292,7 @@ void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
   const std::uint64_t keys = newest(*from.state) < newest(state) ? 0 : newest_keys(*from.state);
   if (newest(state) < newest(*from.state)) newest_keys(state) = 0;
   newest(state) = std::max(newest(state), newest(*from.state));
-  newest_keys(state) = std::min(newest_keys(state) + keys, kMostKeys);
+  newest_keys(state) = std::min(newest_keys(state) + keys, kMaxKeys);
   newest_ones(state) = count_ones(into.body() + newest(state) * filter_bytes(p), filter_bytes(p));
 }
 
@@ -302,7 +302,7 @@ bool check(const Parameters& p, ConstSlice slice) noexcept {
   if (newest(state) >= most || ones(state) != count_ones(slice.body(), slice.bytes)) return false;
   if (p.integer(kGrow) == none) return (newest_ones(state) | newest_keys(state)) == 0;
   const std::uint64_t start = newest(state) * filter_bytes(p), end = start + filter_bytes(p);
-  return newest_keys(state) <= kMostKeys &&
+  return newest_keys(state) <= kMaxKeys &&
          newest_ones(state) == count_ones(slice.body() + start, filter_bytes(p)) &&
          count_ones(slice.body() + end, slice.bytes - end) == 0;
 }

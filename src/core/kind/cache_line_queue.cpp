@@ -90,8 +90,8 @@ bool check(const Parameters& p, ConstSlice slice) noexcept {
 // The share of places that are taken by what is in the window as of the latest element, in up to
 // 1024 lines that are looked at.
 double live_share(const Parameters& p, ConstSlice slice) noexcept {
-  constexpr std::uint64_t kMostLooks = 1024;
-  const std::uint64_t lines = slice.bytes / kLineBytes, looks = std::min(lines, kMostLooks);
+  constexpr std::uint64_t kMaxLooks = 1024;
+  const std::uint64_t lines = slice.bytes / kLineBytes, looks = std::min(lines, kMaxLooks);
   const unsigned width = static_cast<unsigned>(p.integer(kBits)),
                  places = static_cast<unsigned>(p.integer(kBuckets) * p.integer(kBucket));
   std::uint64_t count = 0;

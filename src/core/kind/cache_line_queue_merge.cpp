@@ -27,7 +27,7 @@ unsigned interleave(const FingerprintQueue& a, const FingerprintQueue& b,
 
 // The ages of a bucket by its places.
 struct Ages {
-  unsigned of[queue_model::kLongestQueue + 1];
+  unsigned of[queue_model::kMaxQueue + 1];
 
   Ages(const Parameters& p, const unsigned char* line, unsigned start) noexcept {
     const auto ages = ages_of(p, line);

@@ -6,7 +6,7 @@
 namespace streamfilter::clq {
 namespace {
 
-constexpr double kLongestWindow = 1e18;
+constexpr double kMaxWindow = 1e18;
 
 constexpr const char* kPolicies[] = {"lru", "fifo", "second", nullptr};
 
@@ -14,7 +14,7 @@ bool cannot_keep(const Definition& definition, Problem& problem) noexcept {
   problem.set(Error::conflict, "kind clq cannot keep fpr %g", definition.wanted_fpr());
   if (definition.given == 0)
     return problem.add_hint("The least it can keep is %.3g.",
-                            queue_model::Shape{kWidestFingerprint, 1}.fpr());
+                            queue_model::Shape{kMaxFingerprintBits, 1}.fpr());
   return problem.add_hint("Leave out bits and bucket, or use a larger fpr.");
 }
 
@@ -68,26 +68,26 @@ const OptionSpec kOptions[kOptionCount] = {
     {.slot = kBits,
      .name = "bits",
      .type = OptionType::integer,
-     .low = queue_model::kFewestBits,
-     .high = kWidestFingerprint},
+     .low = queue_model::kMinBits,
+     .high = kMaxFingerprintBits},
     {.slot = kBucket,
      .name = "bucket",
      .type = OptionType::integer,
      .low = 1,
-     .high = queue_model::kLongestQueue},
+     .high = queue_model::kMaxQueue},
     {.slot = kPolicy, .name = "policy", .type = OptionType::choice, .choices = kPolicies},
-    {.slot = kWindow, .name = "window", .type = OptionType::span, .low = 1, .high = kLongestWindow},
+    {.slot = kWindow, .name = "window", .type = OptionType::span, .low = 1, .high = kMaxWindow},
     {.slot = kRange,
      .name = "importance_range",
      .type = OptionType::reals,
-     .low = -importance::kLargest,
-     .high = importance::kLargest,
+     .low = -importance::kMaxImportance,
+     .high = importance::kMaxImportance,
      .max_count = 2},
     {.slot = kLevels,
      .name = "importance_levels",
      .type = OptionType::reals,
-     .low = -importance::kLargest,
-     .high = importance::kLargest,
+     .low = -importance::kMaxImportance,
+     .high = importance::kMaxImportance,
      .max_count = 14},
 };
 

@@ -31,7 +31,7 @@ constexpr OptionSpec kOptions[] = {
      .name = "k",
      .type = OptionType::integer,
      .low = 1,
-     .high = capped_model::kMostHashes},
+     .high = capped_model::kMaxHashes},
     {.slot = kCap, .name = "cap", .type = OptionType::real, .low = 0.002, .high = 1},
     {.slot = kAdmission, .name = "admission", .type = OptionType::real, .low = 0.01, .high = 1},
 };
@@ -69,17 +69,17 @@ void derive_k_and_cap(Definition& definition) noexcept {
     if (p.keys > 0)
       p.set_integer(kK, capped_model::best_k(keys_of_line(p)));
     else
-      for (unsigned k = capped_model::kMostHashes; k > 0; --k)
-        if (k == capped_model::kMostHashes ||
+      for (unsigned k = capped_model::kMaxHashes; k > 0; --k)
+        if (k == capped_model::kMaxHashes ||
             capped_model::line_fpr(k, ones_of(p.real(kCap))) <= definition.wanted_fpr())
           p.set_integer(kK, k);
   }
   if (definition.has(kCap)) return;
   if (p.keys > 0) return p.set_real(kCap, kDefaultCap);
-  double least = 2 * capped_model::kMostHashes;
+  double least = 2 * capped_model::kMaxHashes;
   const unsigned given = definition.has(kK) ? static_cast<unsigned>(p.integer(kK)) : 0;
   p.set_real(kCap, 0);
-  for (unsigned k = 1; k <= capped_model::kMostHashes; ++k) {
+  for (unsigned k = 1; k <= capped_model::kMaxHashes; ++k) {
     if (given != 0 && given != k) continue;
     const unsigned most = capped_model::most_ones(definition.wanted_fpr(), k);
     if (most <= k) continue;

@@ -26,10 +26,10 @@ constexpr unsigned kRowBits = 3 * kLinkBits;
 // that they are separate. Elsewhere numbers are stored plus one; 0 stands for none.
 constexpr std::uint32_t kEnd = 0x80000000;
 constexpr std::uint32_t kFree = kEnd - 1;  // in place of the row for buckets that were given back
-constexpr std::uint64_t kMostInSlice = kFree;
+constexpr std::uint64_t kMaxInSlice = kFree;
 
 // No longer chains than this, on average, are derived.
-constexpr double kLongestDerived = 16;
+constexpr double kMaxDerived = 16;
 
 constexpr OptionSpec kOptions[] = {
     kROption,
@@ -280,17 +280,16 @@ bool appraise(const Definition& definition, Shape& shape) noexcept {
     fit = std::max<std::uint64_t>(1, per_slice(kBuckets) / kDefaultBuckets);
   else if (definition.has(kP) && definition.has(kR))
     fit = bits / kRowBits;
-  fit = std::min({std::max<std::uint64_t>(fit, 1), bits / kRowBits, kMostInSlice});
+  fit = std::min({std::max<std::uint64_t>(fit, 1), bits / kRowBits, kMaxInSlice});
   if (!set_rows(definition, fit, shape, definition.has(kRows))) return false;
   if (definition.has(kRows) && shape.rows != per_slice(kRows)) return false;
-  const std::uint64_t room = std::min((bits - shape.rows * kRowBits) / bucket_bits, kMostInSlice);
+  const std::uint64_t room = std::min((bits - shape.rows * kRowBits) / bucket_bits, kMaxInSlice);
   shape.buckets = definition.has(kBuckets) ? per_slice(kBuckets) : room;
   if (shape.buckets == 0 || shape.buckets > room) return false;
 
   const double rows = static_cast<double>(shape.rows) * p.slices,
                buckets = static_cast<double>(shape.buckets) * p.slices;
-  if (buckets > kLongestDerived * rows && !definition.has(kR) && !definition.has(kRows))
-    return false;
+  if (buckets > kMaxDerived * rows && !definition.has(kR) && !definition.has(kRows)) return false;
   if (is_integer(definition)) {
     shape.loss = shape.r;
     shape.bound = signatures.unselected() == 1 ? 0 : 1;

@@ -80,7 +80,7 @@ struct FilterOps {
   void (*put)(const Parameters&, Slice, const Element&) noexcept = nullptr;
 
   // For kinds with positions in the order of last sight (tuning.hpp): how many a bucket has, up to
-  // kMostPositions; 0 if these parameters keep another order. nullptr: never.
+  // kMaxPositions; 0 if these parameters keep another order. nullptr: never.
   unsigned (*positions)(const Parameters&) noexcept = nullptr;
 
   // `test`, and the position where the key was found, 0 the front; kNoPosition if it was not.
@@ -91,7 +91,7 @@ struct FilterOps {
   bool (*refresh)(const Parameters&, Slice, const Element&, unsigned& position) noexcept = nullptr;
 };
 
-constexpr unsigned kMostPositions = 64;
+constexpr unsigned kMaxPositions = 64;
 constexpr unsigned kNoPosition = ~0u;
 
 // For kinds that use importance or time whatever their parameters are.

@@ -34,7 +34,7 @@ enum Slot : unsigned {
   kCells = kLevels + 15,  // derived: m of one region
 };
 
-constexpr unsigned kMostHashes = 32;
+constexpr unsigned kMaxHashes = 32;
 constexpr importance::Slots kImportanceSlots = {kRange, kLevels};
 constexpr std::uint64_t kDefaultMax = 7, kDefaultK = 5;  // table III
 
@@ -42,20 +42,20 @@ constexpr const char* kDeletions[] = {"random", "value", nullptr};
 
 constexpr OptionSpec kOptions[] = {
     {.slot = kMax, .name = "max", .type = OptionType::integer, .low = 1, .high = 15},
-    {.slot = kK, .name = "k", .type = OptionType::integer, .low = 1, .high = kMostHashes},
+    {.slot = kK, .name = "k", .type = OptionType::integer, .low = 1, .high = kMaxHashes},
     {.slot = kP, .name = "p", .type = OptionType::integer, .low = 1, .high = 1e15},
     {.slot = kDelete, .name = "delete", .type = OptionType::choice, .choices = kDeletions},
     {.slot = kRange,
      .name = "importance_range",
      .type = OptionType::reals,
-     .low = -importance::kLargest,
-     .high = importance::kLargest,
+     .low = -importance::kMaxImportance,
+     .high = importance::kMaxImportance,
      .max_count = 2},
     {.slot = kLevels,
      .name = "importance_levels",
      .type = OptionType::reals,
-     .low = -importance::kLargest,
-     .high = importance::kLargest,
+     .low = -importance::kMaxImportance,
+     .high = importance::kMaxImportance,
      .max_count = 14},
 };
 
@@ -68,8 +68,8 @@ constexpr OptionSpec kOptionsOfTwoClasses[] = {
     {.slot = kLevels,
      .name = "importance_levels",
      .type = OptionType::reals,
-     .low = -importance::kLargest,
-     .high = importance::kLargest,
+     .low = -importance::kMaxImportance,
+     .high = importance::kMaxImportance,
      .max_count = 1},
 };
 
@@ -157,7 +157,7 @@ bool test_cells(const Parameters& p, ConstSlice slice, std::uint64_t hash) noexc
   const PackedCells<bits, const unsigned char> cells(slice.body() +
                                                      region_start(p, slice.bytes, hash));
   const unsigned k = static_cast<unsigned>(p.integer(kK));
-  std::uint64_t at[kMostHashes];
+  std::uint64_t at[kMaxHashes];
   find_cells(p, hash, k, p.integer(kCells), at);
   for (unsigned i = 0; i < k; ++i)
     if (cells.get(at[i]) == 0) return false;
@@ -186,7 +186,7 @@ std::uint64_t delete_value(const Parameters& p, const PackedCells<bits>& cells,
                            std::uint64_t& random) noexcept {
   const std::uint64_t m = p.integer(kCells), decrements = p.integer(kP);
   std::uint64_t emptied = 0, taken = 0;
-  for (std::uint64_t looks = std::min(decrements * ibf_model::kMostLooks, m);
+  for (std::uint64_t looks = std::min(decrements * ibf_model::kMaxLooks, m);
        looks > 0 && taken < decrements; --looks) {
     const std::uint64_t at = random_below(random, m);
     const unsigned value = cells.get(at);
@@ -205,7 +205,7 @@ template <unsigned bits>
 bool insert_cells(const Parameters& p, Slice slice, const Element& element) noexcept {
   const PackedCells<bits> cells(slice.body() + region_start(p, slice.bytes, element.hash));
   const unsigned k = static_cast<unsigned>(p.integer(kK)), level = level_of(p, element.importance);
-  std::uint64_t at[kMostHashes];
+  std::uint64_t at[kMaxHashes];
   find_cells(p, element.hash, k, p.integer(kCells), at);
   bool seen = true;
   for (unsigned i = 0; i < k; ++i) seen &= cells.get(at[i]) != 0;

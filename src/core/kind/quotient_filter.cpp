@@ -24,7 +24,7 @@ constexpr OptionSpec kOptions[] = {
      .name = "buckets",
      .type = OptionType::integer,
      .low = 1,
-     .high = sqf_model::kMostBuckets},
+     .high = sqf_model::kMaxBuckets},
     kPOption,
     kOmegaOption,
     kFingerprintOption,
@@ -32,7 +32,7 @@ constexpr OptionSpec kOptions[] = {
 
 // With more than `keys` keys, derived parameters let the false-positive rate rise to this many
 // times fpr at most.
-constexpr double kMostBeyondKeys = 4;
+constexpr double kMaxBeyondKeys = 4;
 
 // Fewer empty rows than this say too little of the number of keys.
 constexpr double kFewEmptyRows = 64;
@@ -61,7 +61,7 @@ struct RowLayout {
   RowLayout(const Signatures& signatures, unsigned row_buckets) noexcept
       : buckets(row_buckets),
         width(signatures.width()),
-        is_bitmap(signatures.count() <= PackedFields<>::kWidest &&
+        is_bitmap(signatures.count() <= PackedFields<>::kMaxBits &&
                   signatures.count() <= std::uint64_t{buckets} * width),
         bits(is_bitmap ? static_cast<unsigned>(signatures.count()) : buckets * width) {}
 
@@ -178,13 +178,13 @@ bool appraise(const Definition& definition, Shape& shape) noexcept {
   if (!set_rows(definition, (p.slice_bytes - sizeof(SliceState)) * 8 / layout.bits, shape))
     return false;
   if (definition.has(kFingerprint) && p.integer(kFingerprint) == Fingerprint::kInteger) {
-    shape.loss = shape.r == 1 ? kMostRemainderBits + 1 : shape.r;  // r = 2 if that fits
+    shape.loss = shape.r == 1 ? kMaxRemainderBits + 1 : shape.r;  // r = 2 if that fits
     shape.bound = signatures.unselected() == 1 ? 0 : 1;
     return true;
   }
   const double for_ever =
       sqf_model::fpr_bound(shape.r_prime, signatures.unselected(), k, /*keys=*/0, /*rows=*/1);
-  const bool too_full = p.keys > 0 && for_ever > kMostBeyondKeys * definition.wanted_fpr();
+  const bool too_full = p.keys > 0 && for_ever > kMaxBeyondKeys * definition.wanted_fpr();
   if ((too_full || k >= signatures.count()) && !definition.has(kR) && !definition.has(kBuckets))
     return false;
   const double keys = static_cast<double>(p.keys),
@@ -262,7 +262,7 @@ void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
     const Row target(layout, into.body(), into.bytes, at);
     const Row source(layout, from.body(), from.bytes, at);
     const unsigned offered = source.size();
-    std::uint64_t fresh[sqf_model::kMostBuckets];
+    std::uint64_t fresh[sqf_model::kMaxBuckets];
     unsigned count = 0;
     for (unsigned i = 0; i < offered; ++i)
       if (!target.contains(source.at(i))) fresh[count++] = source.at(i);
@@ -404,7 +404,7 @@ double mean_fnr_at_gap(const Parameters& p, const Stream& stream) noexcept {
 // each is there with equal probability. In long rows, keys are as good as independent.
 double found(const Parameters& p, double n) noexcept {
   constexpr double kLongRow = 6;
-  constexpr int kMost = 48;
+  constexpr int kMax = 48;
   const Signatures signatures(p);
   const double per_row = n / all_rows(p);
   const unsigned k = static_cast<unsigned>(p.integer(kBuckets));
@@ -413,9 +413,9 @@ double found(const Parameters& p, double n) noexcept {
     return held + (n - held) * fpr_after(p, n);
   }
   const double same = sqf_model::collision(signatures.selected(), signatures.unselected());
-  double different[kMost + 1] = {1};  // probability of so many signatures
+  double different[kMax + 1] = {1};  // probability of so many signatures
   double missed = 0, rows = std::exp(-per_row);
-  for (int keys = 1; keys <= kMost; ++keys) {
+  for (int keys = 1; keys <= kMax; ++keys) {
     rows *= per_row / keys;  // the share of rows with so many keys
     double missed_here = 0;
     for (int i = keys; i > 0; --i) {

@@ -36,7 +36,7 @@ const char* kind_name(const Definition& definition) noexcept {
 
 unsigned next_choice(unsigned k) noexcept {
   const unsigned* next = std::upper_bound(std::begin(kChoices), std::end(kChoices), k);
-  return next != std::end(kChoices) ? *next : sqf_model::kMostBuckets + 1;
+  return next != std::end(kChoices) ? *next : sqf_model::kMaxBuckets + 1;
 }
 
 // What the options leave open.
@@ -67,7 +67,7 @@ bool check_given(const Definition& definition, Problem& problem) noexcept {
         "number of ones among the others.",
         static_cast<unsigned long long>(selected), static_cast<unsigned long long>(r));
   }
-  if (omega == low_bits(kMostRemainderBits)) {
+  if (omega == low_bits(kMaxRemainderBits)) {
     problem.set(Error::conflict, "omega selects every bit of the longest remainder");
     return problem.add_hint("Leave at least one bit unselected.");
   }
@@ -97,7 +97,7 @@ bool check_given(const Definition& definition, Problem& problem) noexcept {
 
 Ranges ranges_of(const Definition& definition) noexcept {
   const Parameters& p = definition.parameters;
-  Ranges ranges{1, kMostRemainderBits, 0, kMostRemainderBits - 1, kDefaultBuckets, kDefaultBuckets};
+  Ranges ranges{1, kMaxRemainderBits, 0, kMaxRemainderBits - 1, kDefaultBuckets, kDefaultBuckets};
   if (definition.has(kR)) ranges.r_low = ranges.r_high = static_cast<unsigned>(p.integer(kR));
   if (definition.has(kRPrime))
     ranges.r_prime_low = ranges.r_prime_high = static_cast<unsigned>(p.integer(kRPrime));

@@ -25,24 +25,24 @@ enum Slot : unsigned {
 
 enum Fingerprint : std::uint64_t { kHash, kInteger };
 
-constexpr unsigned kMostRemainderBits = sqf_model::kMostRemainderBits;
+constexpr unsigned kMaxRemainderBits = sqf_model::kMaxRemainderBits;
 constexpr unsigned kDefaultBuckets = 4;  // of a row, §6.1
 
 inline constexpr const char* kFingerprints[] = {"hash", "integer", nullptr};
 inline constexpr OptionSpec kROption = {
-    .slot = kR, .name = "r", .type = OptionType::integer, .low = 1, .high = kMostRemainderBits};
+    .slot = kR, .name = "r", .type = OptionType::integer, .low = 1, .high = kMaxRemainderBits};
 inline constexpr OptionSpec kRPrimeOption = {.slot = kRPrime,
                                              .name = "r_prime",
                                              .type = OptionType::integer,
                                              .low = 0,
-                                             .high = kMostRemainderBits - 1};
+                                             .high = kMaxRemainderBits - 1};
 inline constexpr OptionSpec kPOption = {
     .slot = kP, .name = "p", .type = OptionType::integer, .low = 1, .high = 64};
 inline constexpr OptionSpec kOmegaOption = {.slot = kOmega,
                                             .name = "omega",
                                             .type = OptionType::integer,
                                             .low = 1,
-                                            .high = (1u << kMostRemainderBits) - 1};
+                                            .high = (1u << kMaxRemainderBits) - 1};
 inline constexpr OptionSpec kFingerprintOption = {.slot = kFingerprint,
                                                   .name = "fingerprint",
                                                   .type = OptionType::choice,

@@ -38,7 +38,7 @@ constexpr OptionSpec kOptions[] = {
 
 // So many random bits are looked at for one that is set. An array that is all but empty may so
 // gain a bit; at the load that Algorithm 1 bounds, a search fails once in 10^27.
-constexpr unsigned kMostProbes = 64;
+constexpr unsigned kMaxProbes = 64;
 
 bit_arrays_model::Setting setting(const Parameters& p) noexcept {
   return {p.integer(kVariant) == kMeasured ? Scheme::rsbf_measured : Scheme::rsbf_printed,
@@ -62,14 +62,14 @@ Prediction predict(const Parameters& p, const Stream& stream) noexcept {
 // this is Eq. 6.1, k = ln fpr / ln(1 - 1/e), rounded up.
 bool derive_arrays(Definition& definition, Problem& problem) noexcept {
   Parameters& p = definition.parameters;
-  for (std::uint64_t k = 1; k <= kMostArrays; ++k) {
+  for (std::uint64_t k = 1; k <= kMaxArrays; ++k) {
     p.set_integer(kArrays, k);
     if (!bit_arrays::derive_bits(p, problem)) return false;
     if (fpr_bound(p) <= definition.wanted_fpr()) return true;
   }
   problem.set(Error::out_of_range, "kind rsbf cannot keep fpr %g", definition.wanted_fpr());
   return problem.add_detail("With k = %u, the most, its false-positive rate is at most %.3g.",
-                            kMostArrays, fpr_bound(p));
+                            kMaxArrays, fpr_bound(p));
 }
 
 bool derive(Definition& definition, Problem& problem) noexcept {
@@ -82,7 +82,7 @@ bool derive(Definition& definition, Problem& problem) noexcept {
 
 void clear_a_set_bit(const BitArrays<>& arrays, unsigned i, std::uint64_t& random) noexcept {
   if (arrays.ones(i) == 0) return;
-  for (unsigned probe = 0; probe < kMostProbes; ++probe) {
+  for (unsigned probe = 0; probe < kMaxProbes; ++probe) {
     const std::uint64_t at = random_below(random, arrays.s());
     if (!arrays.get(i, at)) continue;
     arrays.clear(i, at);

@@ -26,12 +26,12 @@ namespace {
 // scattered of the whole slice.
 enum Slot : unsigned { kMax, kCellBits, kK, kP, kGap, kCells };
 
-constexpr unsigned kMostHashes = 32;
+constexpr unsigned kMaxHashes = 32;
 
 constexpr OptionSpec kOptions[] = {
     {.slot = kMax, .name = "max", .type = OptionType::integer, .low = 1, .high = 15},
     {.slot = kCellBits, .name = "cell_bits", .type = OptionType::integer, .low = 1, .high = 4},
-    {.slot = kK, .name = "k", .type = OptionType::integer, .low = 1, .high = kMostHashes},
+    {.slot = kK, .name = "k", .type = OptionType::integer, .low = 1, .high = kMaxHashes},
     {.slot = kP, .name = "p", .type = OptionType::integer, .low = 1, .high = 1e15},
     {.slot = kGap, .name = "gap", .type = OptionType::integer, .low = 1, .high = 1e15},
 };
@@ -97,7 +97,7 @@ bool test_cells(const Parameters& p, ConstSlice slice, std::uint64_t hash) noexc
   const PackedCells<bits, const unsigned char> cells(slice.body() +
                                                      region_start(p, slice.bytes, hash));
   const unsigned k = static_cast<unsigned>(p.integer(kK));
-  std::uint64_t at[kMostHashes];
+  std::uint64_t at[kMaxHashes];
   find_cells(p, hash, k, p.integer(kCells), at);
   for (unsigned i = 0; i < k; ++i)
     if (cells.get(at[i]) == 0) return false;
@@ -110,7 +110,7 @@ bool insert_cells(const Parameters& p, Slice slice, std::uint64_t hash) noexcept
   const std::uint64_t m = p.integer(kCells), decrements = p.integer(kP);
   const unsigned k = static_cast<unsigned>(p.integer(kK)),
                  max = static_cast<unsigned>(p.integer(kMax));
-  std::uint64_t at[kMostHashes];
+  std::uint64_t at[kMaxHashes];
   find_cells(p, hash, k, m, at);
   bool seen = true;
   for (unsigned i = 0; i < k; ++i) seen &= cells.get(at[i]) != 0;

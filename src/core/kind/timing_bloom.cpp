@@ -59,23 +59,23 @@ enum Slot : unsigned {
 
 enum Grow : std::uint64_t { none, density, cardinality };
 
-constexpr unsigned kMostHashes = 32;
-constexpr double kLongest = 1e18;
-constexpr std::uint64_t kMostFilters = 256;
+constexpr unsigned kMaxHashes = 32;
+constexpr double kMaxSpan = 1e18;
+constexpr std::uint64_t kMaxFilters = 256;
 constexpr std::uint64_t kDefaultTicks = 32;  // per window
 constexpr std::uint64_t kDefaultFilters = 8;
 
 constexpr const char* kGrows[] = {"none", "density", "cardinality", nullptr};
 
 constexpr OptionSpec kOptions[] = {
-    {.slot = kWindow, .name = "window", .type = OptionType::span, .low = 1, .high = kLongest},
-    {.slot = kTick, .name = "tick", .type = OptionType::span, .low = 1, .high = kLongest},
-    {.slot = kK, .name = "k", .type = OptionType::integer, .low = 1, .high = kMostHashes},
+    {.slot = kWindow, .name = "window", .type = OptionType::span, .low = 1, .high = kMaxSpan},
+    {.slot = kTick, .name = "tick", .type = OptionType::span, .low = 1, .high = kMaxSpan},
+    {.slot = kK, .name = "k", .type = OptionType::integer, .low = 1, .high = kMaxHashes},
     {.slot = kEqual,
      .name = "equal_timers",
      .type = OptionType::integer,
      .low = 2,
-     .high = kMostHashes},
+     .high = kMaxHashes},
     {.slot = kGrow,
      .name = "grow",
      .type = OptionType::choice,
@@ -128,10 +128,10 @@ bool derive_ticks(Definition& definition, Problem& problem) noexcept {
   const std::uint64_t window = (p.integer(kWindow) + parts - 1) / parts;
   const std::uint64_t tick = std::max<std::uint64_t>(1, p.integer(kTick) / parts);
   const std::uint64_t ticks = (window - 1 + tick - 1) / tick + 1;
-  if (ticks > kMostTicks) {
+  if (ticks > kMaxTicks) {
     problem.set(Error::out_of_range, "option tick is too short for this window");
     return problem.add_detail("A window can have up to %llu ticks.",
-                              static_cast<unsigned long long>(kMostTicks));
+                              static_cast<unsigned long long>(kMaxTicks));
   }
   p.set_integer(kTicks, ticks);
   p.set_integer(kTickLength, tick);
@@ -160,7 +160,7 @@ bool derive_filters(Definition& definition, Problem& problem) noexcept {
     return problem.add_hint("Use more memory, a larger size, fewer slices or a longer tick.");
   }
   p.set_integer(kCells, cells);
-  p.set_integer(kFilters, std::min(body / bytes, kMostFilters));
+  p.set_integer(kFilters, std::min(body / bytes, kMaxFilters));
   return true;
 }
 
@@ -284,7 +284,7 @@ bool derive(Definition& definition, Problem& problem) noexcept {
 
 // ---- the state of a slice
 
-constexpr std::uint64_t kMostRows = std::uint64_t{1} << 62;
+constexpr std::uint64_t kMaxRows = std::uint64_t{1} << 62;
 
 template <typename State>
 struct Counters {
@@ -429,7 +429,7 @@ class Filters : public Counters<State> {
     const Timers<Byte> timers = newest();
     for (unsigned i = 0; i < own_k(p_); ++i)
       timers.prolong(position(hash, i, timers.size()), ticks);
-    if (timers.state().keys < kMostRows) ++timers.state().keys;
+    if (timers.state().keys < kMaxRows) ++timers.state().keys;
     timers.state().last_end = std::max(timers.state().last_end, clock + ticks);
   }
 
@@ -443,7 +443,7 @@ class Filters : public Counters<State> {
 
   // Could these bytes be the state of a slice?
   bool check(std::uint64_t body_bytes) const noexcept {
-    if (open > most() || oldest >= most() || clock > kLastTick || rows > kMostRows) return false;
+    if (open > most() || oldest >= most() || clock > kLastTick || rows > kMaxRows) return false;
     if (counts_rows(p_) ? clock != rows / p_.integer(kTickLength) : rows != 0) return false;
     for (std::uint64_t i = 0; i < open; ++i)
       if (!check(filter(i))) return false;
@@ -463,7 +463,7 @@ class Filters : public Counters<State> {
   bool has(const Timers<Byte>& timers, std::uint64_t hash, std::int64_t after) const noexcept {
     const unsigned k = own_k(p_);
     const unsigned wanted = static_cast<unsigned>(p_.integer(kEqual));
-    std::uint64_t codes[kMostHashes];
+    std::uint64_t codes[kMaxHashes];
     for (unsigned i = 0; i < k; ++i) {
       codes[i] = timers.code(position(hash, i, timers.size()));
       if (codes[i] == 0 || timers.left(codes[i]) <= after) return false;
@@ -502,7 +502,7 @@ class Filters : public Counters<State> {
   bool check(const Timers<Byte>& timers) const noexcept {
     const FilterState& state = timers.state();
     if (state.swept >= timers.size() || state.all_swept > clock ||
-        state.last_end > clock + p_.integer(kTicks) || state.keys > kMostRows)
+        state.last_end > clock + p_.integer(kTicks) || state.keys > kMaxRows)
       return false;
     std::uint64_t non_zero = 0;
     for (std::uint64_t i = 0; i < timers.size(); ++i) {
@@ -545,7 +545,7 @@ void put(const Parameters& p, Slice slice, const Element& element) noexcept {
   std::uint64_t then = all.tick_of(element);
   all.advance(then);
   if (counts_rows(p)) {
-    if (all.rows < kMostRows) ++all.rows;
+    if (all.rows < kMaxRows) ++all.rows;
     then = all.rows / p.integer(kTickLength);
     all.advance(then);
   }
@@ -592,7 +592,7 @@ void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
       a.prolong(i, left);
       a.state().last_end = std::max(a.state().last_end, target.clock + left);
     }
-    a.state().keys = std::min(a.state().keys + b.state().keys, kMostRows);
+    a.state().keys = std::min(a.state().keys + b.state().keys, kMaxRows);
   }
 }
 
@@ -603,8 +603,8 @@ bool check(const Parameters& p, ConstSlice slice) noexcept {
 // The share of timers that run, of up to 16384 that are looked at.
 template <typename Byte>
 double running(const Timers<Byte>& timers) noexcept {
-  constexpr std::uint64_t kMostLooks = 16384;
-  const std::uint64_t looks = std::min(timers.size(), kMostLooks);
+  constexpr std::uint64_t kMaxLooks = 16384;
+  const std::uint64_t looks = std::min(timers.size(), kMaxLooks);
   std::uint64_t count = 0;
   for (std::uint64_t i = 0; i < looks; ++i)
     count += timers.runs(

@@ -54,7 +54,7 @@ void for_each_shape(double fpr, unsigned bits, unsigned length, bool is_aged,
   const auto consider = [&](const Shape& shape) {
     if (shape.is_possible() && shape.fpr() <= fpr) visit(shape);
   };
-  for (unsigned width = kFewestBits; width <= kWidestFingerprint; ++width) {
+  for (unsigned width = kMinBits; width <= kMaxFingerprintBits; ++width) {
     if (bits != 0 && bits != width) continue;
     if (length != 0) {
       consider({width, length, is_aged});
@@ -71,15 +71,15 @@ void for_each_shape(double fpr, unsigned bits, unsigned length, bool is_aged,
       last = fits;
     }
     // Wider ones have no longer buckets.
-    if (limit == longest(width, is_aged) && most >= kLongestQueue) break;
+    if (limit == longest(width, is_aged) && most >= kMaxQueue) break;
   }
 }
 
 }  // namespace
 
 unsigned longest(unsigned bits, bool is_aged) noexcept {
-  const unsigned different = bits < 10 ? (1u << bits) - 1 : kLongestQueue;
-  return std::min({kLongestQueue, places(bits, is_aged), different});
+  const unsigned different = bits < 10 ? (1u << bits) - 1 : kMaxQueue;
+  return std::min({kMaxQueue, places(bits, is_aged), different});
 }
 
 unsigned Shape::buckets() const noexcept { return places(bits, is_aged) / length; }
@@ -116,7 +116,7 @@ Prediction predict(const Shape& shape, double buckets, const Stream& stream) noe
 
 bool best_shape(double fpr, unsigned bits, unsigned length, Shape& best, bool is_aged) noexcept {
   double reached = 0;
-  double window[kLongestQueue + 1] = {};  // of one bucket, by its length; 0: not known yet
+  double window[kMaxQueue + 1] = {};  // of one bucket, by its length; 0: not known yet
   for_each_shape(fpr, bits, length, is_aged, [&](const Shape& shape) {
     double& one = window[shape.length];
     if (one == 0)

@@ -7,8 +7,8 @@
 
 namespace streamfilter::queue_model {
 
-constexpr unsigned kFewestBits = 2;
-constexpr unsigned kLongestQueue = 64;
+constexpr unsigned kMinBits = 2;
+constexpr unsigned kMaxQueue = 64;
 
 // How a 64-byte line is cut: buckets of `length` fingerprints of `bits`. With ages
 // (line_timestamps.hpp) there is less room for them.

@@ -9,10 +9,10 @@
 
 namespace streamfilter::sqf_model {
 
-constexpr unsigned kMostBuckets = 64;
-constexpr unsigned kMostRemainderBits = 24;
+constexpr unsigned kMaxBuckets = 64;
+constexpr unsigned kMaxRemainderBits = 24;
 
-// C(n, i) for n up to kMostRemainderBits.
+// C(n, i) for n up to kMaxRemainderBits.
 std::uint32_t binomial(unsigned n, unsigned i) noexcept;
 
 // Eq. 5-8: the probability that two random remainders have equal signatures,

@@ -49,11 +49,11 @@ TreeKind read_kind(const char* value) {
 unsigned read_level(const char* value) {
   char* end;
   const long level = strtol(value, &end, 10);
-  if (end == value || *end != '\0' || level < 0 || level >= static_cast<long>(kMostTreeLevels))
+  if (end == value || *end != '\0' || level < 0 || level >= static_cast<long>(kMaxTreeLevels))
     raise_value(kTopDown, value,
                 psprintf("Give a level of the tree, 1 to %u, or 0 for none; the root is on "
                          "level 0.",
-                         kMostTreeLevels - 1));
+                         kMaxTreeLevels - 1));
   return static_cast<unsigned>(level);
 }
 

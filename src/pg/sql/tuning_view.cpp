@@ -21,7 +21,7 @@ namespace {
 constexpr double kFactors[] = {0.25, 0.5, 1, 2, 4};
 
 struct Counts {
-  uint64 hits[kMostPositions];
+  uint64 hits[kMaxPositions];
   Answers answers;
 };
 
@@ -31,7 +31,7 @@ bool read_counts(const FilterRelation* relation, const Parameters& parameters, C
   LWLockAcquire(shared_state->directory_lock, LW_SHARED);
   FilterSlot* slot = slot_to_show(relation);
   if (slot != nullptr) {
-    for (unsigned i = 0; i < kMostPositions; ++i)
+    for (unsigned i = 0; i < kMaxPositions; ++i)
       counts->hits[i] = pg_atomic_read_u64(&slot->found_at[i]);
     counts->answers.hits = counts->hits;
     counts->answers.positions = positions_of_bucket(parameters);

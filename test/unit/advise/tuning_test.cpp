@@ -88,7 +88,7 @@ BOOST_AUTO_TEST_CASE(false_positives_are_not_taken_for_repeats) {
 }
 
 BOOST_AUTO_TEST_CASE(whatever_was_counted) {
-  for (const unsigned places : {1u, 2u, 3u, 7u, kMostPositions})
+  for (const unsigned places : {1u, 2u, 3u, 7u, kMaxPositions})
     for (const std::uint64_t hits : {0ull, 1ull, 1ull << 62})
       for (const std::uint64_t misses : {0ull, 1ull, 1ull << 62})
         for (const double fpr : {0.0, 0.01, 1.0}) {

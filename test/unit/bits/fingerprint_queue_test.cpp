@@ -116,7 +116,7 @@ BOOST_AUTO_TEST_CASE(every_shape_is_a_queue) {
   std::mt19937_64 random(1);
   unsigned shapes = 0;
   if (!has_wide_registers()) BOOST_TEST_MESSAGE("this processor has no wide registers");
-  for (unsigned bits = queue_model::kFewestBits; bits <= kWidestFingerprint; ++bits)
+  for (unsigned bits = queue_model::kMinBits; bits <= kMaxFingerprintBits; ++bits)
     for (unsigned length = 1; length <= queue_model::longest(bits); ++length, ++shapes)
       BOOST_TEST_CONTEXT(bits << " bits x " << length) {
         const Shape shape{bits, length};
@@ -165,7 +165,7 @@ BOOST_AUTO_TEST_CASE(the_best_shape) {
   };
   for (const double fpr : {.9, .3, .1, .04, .01, .001, 1e-6, 1e-12}) {
     double most = 0;
-    for (unsigned bits = queue_model::kFewestBits; bits <= kWidestFingerprint; ++bits)
+    for (unsigned bits = queue_model::kMinBits; bits <= kMaxFingerprintBits; ++bits)
       for (unsigned length = 1; length <= queue_model::longest(bits); ++length)
         if (const Shape shape{bits, length}; shape.fpr() <= fpr)
           most = std::max(most, window(shape));

@@ -237,7 +237,7 @@ BOOST_AUTO_TEST_CASE(limits_of_the_chain) {
                boost::test_tools::tolerance(1e-9));
     BOOST_TEST(zeros(most_important(max), kPaper) == sbf_model::stable_point(max, 5, 10, kCells),
                boost::test_tools::tolerance(1e-9));
-    double v[kMostLevels + 1], sum = 0;
+    double v[kMaxLevels + 1], sum = 0;
     stationary(uniform(max), kPaper, v);
     for (unsigned j = 0; j <= max; ++j) sum += v[j];
     BOOST_TEST(sum == 1, boost::test_tools::tolerance(1e-12));
