@@ -20,7 +20,7 @@ class Lossy {
   }
 
   // The probability that a place of a new key says `seen`, by the bits that are set now.
-  double place_rate() {
+  double probe_rate() {
     const Parameters& p = filter_.parameters();
     double sum = 0;
     for (std::uint32_t i = 0; i < p.slices; ++i)
@@ -28,8 +28,8 @@ class Lossy {
     return sum;
   }
   slicing_model::Failures failures(double lost) {
-    return {static_cast<double>(places(filter_.parameters())), place_rate(), kFilterSlices,
-            static_cast<double>(slices_of_part(filter_.parameters())), lost};
+    return {static_cast<double>(places(filter_.parameters())), probe_rate(), kFilterSlices,
+            static_cast<double>(slices_of_group(filter_.parameters())), lost};
   }
 
   void lose(unsigned count) {
@@ -51,10 +51,10 @@ class Lossy {
     const Element element = filter_.element(key);
     Answers answers = {places(filter_.parameters()), 0, 0};
     for (unsigned i = 0; i < answers.places; ++i) {
-      const Place place = place_of(filter_.parameters(), element.hash, i);
+      const KeyProbe place = probe_of(filter_.parameters(), element.hash, i);
       if (lost_[place.slice]) continue;
       ++answers.reached;
-      answers.set += test_place(filter_.header(), element, place);
+      answers.set += test_probe(filter_.header(), element, place);
     }
     return answers;
   }

@@ -92,12 +92,12 @@ inline void table_of_slicings(Report& report) {
       double found = 0;
       for (std::uint64_t key = keys; key < keys + kProbes; ++key) {
         const Element element = {hash_word(key, run), 0, 0};
-        unsigned place = 0;
-        while (place < places(p) &&
-               test_place(filter.header(), element, place_of(p, element.hash, place)))
-          ++place;
-        found += place == places(p);
-        asked += std::min(place + 1, places(p));
+        unsigned probe = 0;
+        while (probe < probes(p) &&
+               test_probe(filter.header(), element, probe_of(p, element.hash, probe)))
+          ++probe;
+        found += probe == probes(p);
+        asked += std::min(probe + 1, probes(p));
       }
       sum += found / kProbes;
       squares += found * found / kProbes / kProbes;

@@ -38,7 +38,7 @@ class Cells {
  public:
   Cells(const Parameters& parameters, unsigned k, std::uint64_t cells_of_slice)
       : p_(parameters),
-        bits_(bits_in_place(parameters, k)),
+        bits_(bits_per_probe(parameters, k)),
         m_(cells_of_slice),
         cells_(parameters.slices * cells_of_slice) {}
 
@@ -46,7 +46,7 @@ class Cells {
   bool insert(std::uint64_t hash) {
     bool seen = true;
     for (unsigned i = 0; i < places(p_); ++i) {
-      const Place place = place_of(p_, hash, i);
+      const KeyProbe place = probe_of(p_, hash, i);
       for (unsigned j = 0; j < bits_; ++j) {
         auto cell = cells_[place.slice * m_ + position(place.hash, j, m_)];
         seen = seen && cell;

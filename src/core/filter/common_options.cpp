@@ -140,7 +140,7 @@ bool set_probes(Definition& definition, const CommonOption& option, const char* 
   if (!read_whole_number(option.name, value, option.low, option.high, number, problem))
     return false;
   definition.parameters.*member = static_cast<std::uint8_t>(number);
-  definition.places_given = true;
+  definition.probes_given = true;
   return true;
 }
 

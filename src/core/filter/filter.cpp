@@ -9,8 +9,8 @@ namespace streamfilter {
 namespace {
 
 // What a slice sees of an element.
-Element at_place(const Element& element, const Place& place) noexcept {
-  return {place.hash, element.importance, element.time};
+Element at_probe(const Element& element, const KeyProbe& probe) noexcept {
+  return {probe.hash, element.importance, element.time};
 }
 
 }  // namespace
@@ -102,41 +102,41 @@ bool check(const void* bytes, std::size_t length, Problem& problem) noexcept {
   return true;
 }
 
-void prefetch_places(const Header* header, const Element& element,
+void prefetch_probes(const Header* header, const Element& element,
                      Prefetches& prefetches) noexcept {
   const Parameters& parameters = header->parameters;
-  for (unsigned i = 0; i < places(parameters); ++i) {
-    const Place place = place_of(parameters, element.hash, i);
+  for (unsigned i = 0; i < probes(parameters); ++i) {
+    const KeyProbe probe = probe_of(parameters, element.hash, i);
     find_ops(parameters.kind)
-        ->prefetch(parameters, slice_at(header, place.slice), at_place(element, place), prefetches);
+        ->prefetch(parameters, slice_at(header, probe.slice), at_probe(element, probe), prefetches);
   }
 }
 
-bool test_place(const Header* header, const Element& element, const Place& place) noexcept {
+bool test_probe(const Header* header, const Element& element, const KeyProbe& probe) noexcept {
   const Parameters& parameters = header->parameters;
   return find_ops(parameters.kind)
-      ->test(parameters, slice_at(header, place.slice), at_place(element, place));
+      ->test(parameters, slice_at(header, probe.slice), at_probe(element, probe));
 }
 
-void put_in_place(Header* header, const Element& element, const Place& place) noexcept {
+void insert_probe(Header* header, const Element& element, const KeyProbe& probe) noexcept {
   const Parameters& parameters = header->parameters;
   find_ops(parameters.kind)
-      ->put(parameters, slice_at(header, place.slice), at_place(element, place));
+      ->put(parameters, slice_at(header, probe.slice), at_probe(element, probe));
 }
 
-bool test_places(const Header* header, const Element& element) noexcept {
+bool test_probes(const Header* header, const Element& element) noexcept {
   const Parameters& parameters = header->parameters;
   for (unsigned i = 0; i < parameters.k1; ++i)
-    if (!test_place(header, element, place_of(parameters, element.hash, i))) return false;
+    if (!test_probe(header, element, probe_of(parameters, element.hash, i))) return false;
   return true;
 }
 
-bool insert_in_places(Header* header, const Element& element) noexcept {
+bool insert_probes(Header* header, const Element& element) noexcept {
   const Parameters& parameters = header->parameters;
-  const bool seen = test_places(header, element);
+  const bool seen = test_probes(header, element);
   for (unsigned i = 0; i < parameters.k1 && !seen; ++i)
-    put_in_place(header, element, place_of(parameters, element.hash, i));
-  count_arrival(header, place_of(parameters, element.hash, 0).slice, seen);
+    insert_probe(header, element, probe_of(parameters, element.hash, i));
+  count_arrival(header, probe_of(parameters, element.hash, 0).slice, seen);
   return seen;
 }
 
@@ -179,9 +179,9 @@ void insert_new(Header* header, const Element& element) noexcept {
     insert(header, element);
     return;
   }
-  for (unsigned i = 0; i < places(parameters); ++i)
-    put_in_place(header, element, place_of(parameters, element.hash, i));
-  count_arrival(header, place_of(parameters, element.hash, 0).slice, false);
+  for (unsigned i = 0; i < probes(parameters); ++i)
+    insert_probe(header, element, probe_of(parameters, element.hash, i));
+  count_arrival(header, probe_of(parameters, element.hash, 0).slice, false);
 }
 
 bool erase(Header* header, const Element& element) noexcept {
@@ -214,19 +214,19 @@ bool is_empty(const Header* header) noexcept {
   return true;
 }
 
-// A new key is mistaken for another if all its places are, which lie anywhere in one part.
+// A new key is mistaken for another if all its probes are, which lie anywhere in one group.
 void add_slice(Totals& totals, const Parameters& parameters, ConstSlice slice) noexcept {
   const Estimate one = find_ops(parameters.kind)->estimate(parameters, slice);
-  const std::uint32_t part = slices_of_part(parameters);
-  const double k1 = places(parameters);
+  const std::uint32_t group = slices_of_group(parameters);
+  const double k1 = probes(parameters);
   totals.arrivals += slice.state->arrivals;
   totals.novel += slice.state->novel;
   totals.estimate.fill += one.fill / parameters.slices;
   totals.estimate.distinct += one.distinct / k1;
-  totals.place_fpr += one.fpr / part;
-  if (++totals.slices % part != 0) return;
-  totals.estimate.fpr += std::pow(totals.place_fpr, k1) / parts_of(parameters);
-  totals.place_fpr = 0;
+  totals.probe_fpr += one.fpr / group;
+  if (++totals.slices % group != 0) return;
+  totals.estimate.fpr += std::pow(totals.probe_fpr, k1) / groups_of(parameters);
+  totals.probe_fpr = 0;
 }
 
 Totals totals(const Header* header) noexcept {
@@ -242,7 +242,7 @@ double distinct_keys(const Header* header, bool& full) noexcept {
   full = false;
   for (std::uint32_t i = 0; i < parameters.slices; ++i) {
     const ConstSlice slice = slice_at(header, i);
-    const double keys = ops_of(header).estimate(parameters, slice).distinct / places(parameters);
+    const double keys = ops_of(header).estimate(parameters, slice).distinct / probes(parameters);
     if (std::isinf(keys)) {
       // Each of the keys that were reported as new has set at least one bit. After a merge they may
       // have been counted twice, but not the bits.

@@ -34,41 +34,41 @@ inline const FilterOps& ops_of(const Header* header) noexcept {
 bool check_slice(const Parameters& parameters, ConstSlice slice, std::uint32_t index,
                  Problem& problem) noexcept;
 
-// One place at a time, for hosts that lock each slice by itself. To insert a key: test its places;
+// One probe at a time, for hosts that lock each slice by itself. To insert a key: test its probes;
 // if one says no, put it in all of them; count it in the slice of the first. Only where the key has
-// several places, that is k1 > 0, or with puts_anyway.
-bool test_place(const Header* header, const Element& element, const Place& place) noexcept;
-void put_in_place(Header* header, const Element& element, const Place& place) noexcept;
+// several probes, that is k1 > 0, or with puts_anyway.
+bool test_probe(const Header* header, const Element& element, const KeyProbe& probe) noexcept;
+void insert_probe(Header* header, const Element& element, const KeyProbe& probe) noexcept;
 inline void count_arrival(Header* header, std::uint32_t slice, bool seen) noexcept {
   count_arrival(*slice_at(header, slice).state, seen);
 }
 
-// The functions below for keys of several places.
-void prefetch_places(const Header* header, const Element& element, Prefetches& prefetches) noexcept;
-bool test_places(const Header* header, const Element& element) noexcept;
-bool insert_in_places(Header* header, const Element& element) noexcept;
+// The functions below for keys of several probes.
+void prefetch_probes(const Header* header, const Element& element, Prefetches& prefetches) noexcept;
+bool test_probes(const Header* header, const Element& element) noexcept;
+bool insert_probes(Header* header, const Element& element) noexcept;
 
-// These work on the slices of the block that place_of(hash, i) names, in turn. `test` stops at the
-// first place that says no.
+// These work on the slices of the block that probe_of(hash, i) names, in turn. `test` stops at the
+// first probe that says no.
 inline void prefetch(const Header* header, const Element& element,
                      Prefetches& prefetches) noexcept {
   const Parameters& parameters = header->parameters;
   const auto one = find_ops(parameters.kind)->prefetch;
   if (one == nullptr) return;
-  if (parameters.k1 > 0) return prefetch_places(header, element, prefetches);
+  if (parameters.k1 > 0) return prefetch_probes(header, element, prefetches);
   one(parameters, slice_at(header, slice_of(parameters, element.hash)), element, prefetches);
 }
 
 inline bool test(const Header* header, const Element& element) noexcept {
   const Parameters& parameters = header->parameters;
-  if (parameters.k1 > 0) return test_places(header, element);
+  if (parameters.k1 > 0) return test_probes(header, element);
   return find_ops(parameters.kind)
       ->test(parameters, slice_at(header, slice_of(parameters, element.hash)), element);
 }
 
 inline bool insert(Header* header, const Element& element) noexcept {
   const Parameters& parameters = header->parameters;
-  if (parameters.k1 > 0) return insert_in_places(header, element);
+  if (parameters.k1 > 0) return insert_probes(header, element);
   const Slice slice = slice_at(header, slice_of(parameters, element.hash));
   const bool seen = find_ops(parameters.kind)->insert(parameters, slice, element);
   count_arrival(*slice.state, seen);
@@ -87,7 +87,7 @@ bool refresh(Header* header, const Element& element, unsigned& position) noexcep
 bool erase(Header* header, const Element& element) noexcept;
 
 // Remembers a key that was found new a while ago, for hosts that remember it later than they test
-// it. Where keys expire it is put in its places even if it looks seen by now, for whatever makes it
+// it. Where keys expire it is put in its probes even if it looks seen by now, for whatever makes it
 // look so may expire before it does (`puts_anyway`); elsewhere this is `insert`.
 void insert_new(Header* header, const Element& element) noexcept;
 bool puts_anyway(const Parameters& parameters) noexcept;
@@ -111,7 +111,7 @@ struct Totals {
   Estimate estimate{};
   // Of the slices added so far:
   std::uint32_t slices = 0;
-  double place_fpr = 0;  // of the part that is being added
+  double probe_fpr = 0;  // of the group that is being added
 };
 Totals totals(const Header* header) noexcept;
 

@@ -43,7 +43,7 @@ bool check_k1_k2(Definition& definition, const FilterOps& ops, Problem& problem)
   if (p.k1 > 1 && p.k2 > 1) return true;
   if (p.k2 == 1 && p.k1 > 1) p.slicing = Slicing::vertical;
   p.k1 = p.k2 = 0;
-  definition.places_given = false;
+  definition.probes_given = false;
   return true;
 }
 
@@ -60,7 +60,7 @@ bool check_slicing(Definition& definition, const FilterOps& ops, Problem& proble
     problem.set(Error::conflict, "option dice needs slicing \"diced\"");
     return problem.add_hint("For example: slicing 'diced', dice 'vh', slices '8,5'.");
   }
-  if (p.slicing == Slicing::horizontal && !definition.places_given) return true;
+  if (p.slicing == Slicing::horizontal && !definition.probes_given) return true;
   if (ops.put == nullptr) {
     problem.set(Error::unsupported, "kind %s can be sliced horizontally only", ops.name);
     char names[80];
@@ -71,10 +71,10 @@ bool check_slicing(Definition& definition, const FilterOps& ops, Problem& proble
     problem.set(Error::conflict, "layout \"blocked\" goes with horizontal slices only");
     return problem.add_hint("It keeps all bits of a key in one line of one slice.");
   }
-  return !definition.places_given || check_k1_k2(definition, ops, problem);
+  return !definition.probes_given || check_k1_k2(definition, ops, problem);
 }
 
-void derive_places(Parameters& p) noexcept {
+void derive_probes(Parameters& p) noexcept {
   if (p.slicing == Slicing::horizontal) return;
   p.k1 = static_cast<std::uint8_t>(p.integer(find_option(*find_ops(p.kind), "k")->slot));
   p.k2 = 1;

@@ -60,7 +60,7 @@ struct Parameters {
   std::uint64_t word[kMaxWords];
   Slicing slicing;
   Dice dice;
-  std::uint8_t k1, k2;    // places of a key, and its bits in each; 0, 0: one place, all of its bits
+  std::uint8_t k1, k2;    // probes of a key, and its bits in each; 0, 0: one probe, all of its bits
   std::uint32_t slices2;  // diced: S2, where `slices` is S * S2; else 0
 
   std::uint64_t integer(unsigned slot) const noexcept { return word[slot]; }
@@ -116,7 +116,7 @@ struct Definition {
   bool nulls_given = false;
   bool slicing_given = false;
   bool dice_given = false;
-  bool places_given = false;     // k1 or k2
+  bool probes_given = false;     // k1 or k2
   const char* reason = nullptr;  // why `complete` has chosen the kind; nullptr: it was given
 
   bool has(unsigned slot) const noexcept { return given >> slot & 1; }

@@ -68,9 +68,9 @@ std::uint64_t newest_ones(const SliceState& state) noexcept { return state.own[2
 std::uint64_t& newest_keys(SliceState& state) noexcept { return state.own[3]; }
 std::uint64_t newest_keys(const SliceState& state) noexcept { return state.own[3]; }
 
-// The bits of a key in a slice: all k of them, or fewer if it lies in several places.
+// The bits of a key in a slice: all k of them, or fewer if it lies in several probes.
 unsigned own_k(const Parameters& p) noexcept {
-  return static_cast<unsigned>(bits_in_place(p, p.integer(kK)));
+  return static_cast<unsigned>(bits_per_probe(p, p.integer(kK)));
 }
 double real_k(const Parameters& p) noexcept { return own_k(p); }
 double real_m(const Parameters& p) noexcept { return static_cast<double>(p.integer(kBits)); }
@@ -90,19 +90,19 @@ slicing_model::Shape shape_of(const Parameters& p) noexcept {
 // the slices that a key can be in.
 double rate(const Parameters& p, double keys) noexcept {
   return p.layout == Layout::blocked ? blocked_bloom_model::rate(real_k(p), keys, lines(p))
-                                     : slicing_model::part_rate(shape_of(p), keys);
+                                     : slicing_model::group_rate(shape_of(p), keys);
 }
 
 // In lines, the best K is mostly less.
 std::uint64_t best_k(const Parameters& p, double keys) noexcept {
   return p.layout == Layout::blocked
              ? blocked_bloom_model::best_k(keys, lines(p), kMaxDerivedHashes)
-             : timing_model::best_k(keys, real_m(p) * slices_of_part(p));
+             : timing_model::best_k(keys, real_m(p) * slices_of_group(p));
 }
 
 // Keys spread over slices unevenly; the fullest is taken.
 double expected_keys(const Parameters& p) noexcept {
-  return keys_of_fullest(static_cast<double>(p.keys), parts_of(p));
+  return keys_of_fullest(static_cast<double>(p.keys), groups_of(p));
 }
 
 bool needs_keys(Problem& problem) noexcept {
@@ -115,14 +115,14 @@ bool needs_keys(Problem& problem) noexcept {
       "sbf.");
 }
 
-// Slices of a part are loaded unevenly, too, with all places of its keys.
+// Slices of a part are loaded unevenly, too, with all probes of its keys.
 double expected_puts(const Parameters& p) noexcept {
   const slicing_model::Shape shape = shape_of(p);
   return keys_of_fullest(expected_keys(p) * shape.k1, shape.slices);
 }
 
 // How many distinct keys a filter has seen when the next one takes over. Where keys have several
-// places, a slice does not know which of them are new, and counts all that are put in it.
+// probes, a slice does not know which of them are new, and counts all that are put in it.
 double keys_of_one(const Parameters& p) noexcept {
   const double limit = static_cast<double>(p.integer(kLimit));
   if (p.integer(kGrow) != cardinality)

@@ -109,11 +109,11 @@ bool derive(Definition& definition, Problem& problem) noexcept {
   return problem.add_hint("Use a larger cap or a smaller k.");
 }
 
-// Places in a line, each uniform and independent: nine bits at a time of a sequence of words.
+// Bits of a line, each uniform and independent: nine bits at a time of a sequence of words.
 template <typename NextWord>
-class Places {
+class RandomBits {
  public:
-  explicit Places(NextWord next_word) noexcept : next_word_(next_word) {}
+  explicit RandomBits(NextWord next_word) noexcept : next_word_(next_word) {}
 
   unsigned next() noexcept {
     if (left_ == 0) {
@@ -121,9 +121,9 @@ class Places {
       left_ = 7;
     }
     --left_;
-    const unsigned place = word_ % kLineBits;
+    const unsigned bit = word_ % kLineBits;
     word_ /= kLineBits;
-    return place;
+    return bit;
   }
 
  private:
@@ -141,8 +141,8 @@ struct Line {
   }
   void write(unsigned char* to) const noexcept { std::memcpy(to, word, kLineBytes); }
 
-  bool has(unsigned place) const noexcept { return word[place / 64] >> place % 64 & 1; }
-  void flip(unsigned place) noexcept { word[place / 64] ^= std::uint64_t{1} << place % 64; }
+  bool has(unsigned bit) const noexcept { return word[bit / 64] >> bit % 64 & 1; }
+  void flip(unsigned bit) noexcept { word[bit / 64] ^= std::uint64_t{1} << bit % 64; }
 
   bool contains(const Line& other) const noexcept {
     std::uint64_t missing = 0;
@@ -170,11 +170,11 @@ struct KeyLine {
   KeyLine(const Parameters& p, std::uint64_t bytes, std::uint64_t hash) noexcept
       : start(line_start(bytes, hash)) {
     std::uint64_t state = hash + kGoldenRatio;
-    Places places([&]() noexcept { return next_random(state); });
+    RandomBits draws([&]() noexcept { return next_random(state); });
     for (std::uint64_t left = p.integer(kK); left > 0;) {
-      const unsigned place = places.next();
-      if (bits.has(place)) continue;
-      bits.flip(place);
+      const unsigned bit = draws.next();
+      if (bits.has(bit)) continue;
+      bits.flip(bit);
       --left;
     }
   }
@@ -186,11 +186,11 @@ struct KeyLine {
 // Clears random ones that are not `kept` until `most` are left of `count`.
 void clear_down(Line& line, const Line& kept, unsigned count, unsigned most,
                 std::uint64_t& random) noexcept {
-  Places places([&]() noexcept { return next_random(random); });
+  RandomBits draws([&]() noexcept { return next_random(random); });
   while (count > most) {
-    const unsigned place = places.next();
-    if (!line.has(place) || kept.has(place)) continue;
-    line.flip(place);
+    const unsigned bit = draws.next();
+    if (!line.has(bit) || kept.has(bit)) continue;
+    line.flip(bit);
     --count;
   }
 }

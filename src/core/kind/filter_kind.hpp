@@ -75,8 +75,8 @@ struct FilterOps {
   // kind has no model of them.
   Prediction (*predict)(const Parameters&, const Stream&) noexcept = nullptr;
 
-  // Puts a new key in one of its places, whatever the slice held before: Element.hash is the
-  // place's. nullptr: horizontal slices only (sharding.hpp).
+  // Puts a new key in one of its probes, whatever the slice held before: Element.hash is the
+  // probe's. nullptr: horizontal slices only (sharding.hpp).
   void (*put)(const Parameters&, Slice, const Element&) noexcept = nullptr;
 
   // For kinds with positions in the order of last sight (tuning.hpp): how many a bucket has, up to

@@ -151,9 +151,9 @@ bool cannot_keep(const Definition& definition, const Shape& best, Problem& probl
 }  // namespace
 
 double universe(const Parameters& p) noexcept {
-  const double places = std::ldexp(static_cast<double>(p.integer(kSliceRows)) * p.slices,
-                                   static_cast<int>(p.integer(kR)));
-  return std::min(places, std::ldexp(1, static_cast<int>(p.integer(kP))));
+  const double capacity = std::ldexp(static_cast<double>(p.integer(kSliceRows)) * p.slices,
+                                     static_cast<int>(p.integer(kR)));
+  return std::min(capacity, std::ldexp(1, static_cast<int>(p.integer(kP))));
 }
 
 bool is_injective(const Parameters& p) noexcept {
@@ -178,12 +178,12 @@ bool set_rows(const Definition& definition, std::uint64_t fit, Shape& shape, boo
   // 2^(p-r) rows (§3.1). Where a little less fits, in filters of given r, the last rows are missing
   // and their keys share the first ones.
   shape.rows = std::min(fit, ceil_divide(std::uint64_t{1} << (shape.p - shape.r), p.slices));
-  const double places =
+  const double capacity =
       std::ldexp(static_cast<double>(shape.rows) * p.slices, static_cast<int>(shape.r));
   const double fingerprints = std::ldexp(1, static_cast<int>(shape.p));
-  if (integer_keys) return places >= std::min(fingerprints, static_cast<double>(p.keys));
-  if (is_integer(definition) && !definition.has(kR)) return places >= fingerprints;
-  return places > fingerprints / 2;
+  if (integer_keys) return capacity >= std::min(fingerprints, static_cast<double>(p.keys));
+  if (is_integer(definition) && !definition.has(kR)) return capacity >= fingerprints;
+  return capacity > fingerprints / 2;
 }
 
 bool derive(Definition& definition, Appraise appraise, Shape& shape, Problem& problem) noexcept {
@@ -231,11 +231,12 @@ double distinct(const Parameters& p, std::uint64_t used) noexcept {
 }
 
 double fpr_now(const Parameters& p, std::uint64_t used, std::uint64_t weight) noexcept {
-  const double places =
+  const double capacity =
       std::ldexp(static_cast<double>(p.integer(kSliceRows)), static_cast<int>(p.integer(kR)));
-  // A stored integer key is the only one of its place, so that place is not a new key's.
+  // A stored integer key is the only one of its fingerprint, so that fingerprint is not a new
+  // key's.
   const double known = p.key_shift != 0 ? static_cast<double>(used) : 0;
-  return known < places ? (static_cast<double>(weight) - known) / (places - known) : 0;
+  return known < capacity ? (static_cast<double>(weight) - known) / (capacity - known) : 0;
 }
 
 std::uint64_t merged_novel(std::uint64_t into, std::uint64_t from, std::uint64_t added,

@@ -87,9 +87,9 @@ constexpr OptionSpec kOptions[] = {
 
 bool counts_rows(const Parameters& p) noexcept { return p.integer(kWindow + 1) != 0; }
 
-// The timers of a key in a slice: all k of them, or fewer if it lies in several places.
+// The timers of a key in a slice: all k of them, or fewer if it lies in several probes.
 unsigned own_k(const Parameters& p) noexcept {
-  return static_cast<unsigned>(bits_in_place(p, p.integer(kK)));
+  return static_cast<unsigned>(bits_per_probe(p, p.integer(kK)));
 }
 
 // What a filter in a slice keeps before its timers.
@@ -184,7 +184,7 @@ double live_keys(const Parameters& p) noexcept {
   if (p.keys > 0) {
     const double stretched =
         counts_rows(p) ? 1 : ticks * tick / static_cast<double>(p.integer(kWindow));
-    live = std::min(live, keys_of_fullest(static_cast<double>(p.keys) * stretched, parts_of(p)));
+    live = std::min(live, keys_of_fullest(static_cast<double>(p.keys) * stretched, groups_of(p)));
   }
   return live;
 }
@@ -194,7 +194,7 @@ double real_m(const Parameters& p) noexcept { return static_cast<double>(p.integ
 
 double filters(const Parameters& p) noexcept { return static_cast<double>(p.integer(kFilters)); }
 
-// A slice of keys with several places does not know which of them are new: it counts all.
+// A slice of keys with several probes does not know which of them are new: it counts all.
 double cardinality_limit(const Parameters& p, double one) noexcept {
   if (shape_of(p).k1 <= 1) return timing_model::cardinality_limit(one, real_k(p), real_m(p));
   return -real_m(p) / real_k(p) * std::log1p(-std::pow(one, 1 / real_k(p)));
@@ -205,7 +205,7 @@ double fpr_bound(const Parameters& p) noexcept {
   const double live = live_keys(p);
   if (!(live < 1e18)) return 1;
   const slicing_model::Shape shape = shape_of(p);
-  if (p.integer(kGrow) == none) return slicing_model::part_rate(shape, live);
+  if (p.integer(kGrow) == none) return slicing_model::group_rate(shape, live);
   // Full filters, the newest, and the oldest, of which some keys have gone. The last key before the
   // limit can set K timers more.
   const double limit = static_cast<double>(p.integer(kLimit)), k = real_k(p), m = real_m(p);
@@ -220,8 +220,8 @@ double fpr_bound(const Parameters& p) noexcept {
   return std::pow(timing_model::rate_of_filters(one, filled), shape.k1);
 }
 
-// What keys of several places can do: a slice counts its own rows, and knows its own timers.
-bool check_places(const Definition& definition, Problem& problem) noexcept {
+// What keys of several probes can do: a slice counts its own rows, and knows its own timers.
+bool check_probes(const Definition& definition, Problem& problem) noexcept {
   const Parameters& p = definition.parameters;
   if (p.slicing == Slicing::horizontal && p.k1 == 0) return true;
   if (counts_rows(p)) {
@@ -234,7 +234,7 @@ bool check_places(const Definition& definition, Problem& problem) noexcept {
 }
 
 bool derive(Definition& definition, Problem& problem) noexcept {
-  if (!derive_ticks(definition, problem) || !check_places(definition, problem) ||
+  if (!derive_ticks(definition, problem) || !check_probes(definition, problem) ||
       !derive_filters(definition, problem))
     return false;
   Parameters& p = definition.parameters;
@@ -249,8 +249,8 @@ bool derive(Definition& definition, Problem& problem) noexcept {
     return problem.add_hint("Give option keys (or k), or a window in rows.");
   }
   if (derived && p.integer(kGrow) == none)
-    p.set_integer(
-        kK, timing_model::best_k(live, static_cast<double>(p.integer(kCells)) * slices_of_part(p)));
+    p.set_integer(kK, timing_model::best_k(
+                          live, static_cast<double>(p.integer(kCells)) * slices_of_group(p)));
   else if (derived)
     p.set_integer(kK, timing_model::growing_k(definition.wanted_fpr(), p.slicing, filters(p)));
   if (p.integer(kEqual) > p.integer(kK)) {
@@ -267,7 +267,7 @@ bool derive(Definition& definition, Problem& problem) noexcept {
     p.set_integer(kLimit, std::max(saturate<std::uint64_t>(limit), std::uint64_t{1}));
   }
   if (derived && fpr_bound(p) > fpr) {
-    const double all = live * parts_of(p);
+    const double all = live * groups_of(p);
     const double bytes =
         all * -std::log2(fpr) / std::log(2) / 8 * static_cast<double>(p.integer(kTimerBits));
     problem.set(Error::conflict, "kind timer cannot keep fpr %g in %llu bytes", fpr,

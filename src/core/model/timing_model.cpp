@@ -69,8 +69,8 @@ double rate_of_filters(double p, double j) noexcept { return -std::expm1(j * std
 
 double share_of_rate(double fpr, double j) noexcept { return -std::expm1(std::log1p(-fpr) / j); }
 
-double rate_of_one(double fpr, double places, double j) noexcept {
-  return share_of_rate(std::pow(fpr, 1 / places), j);
+double rate_of_one(double fpr, double probes, double j) noexcept {
+  return share_of_rate(std::pow(fpr, 1 / probes), j);
 }
 
 std::uint64_t growing_k(double fpr, Slicing slicing, double j) noexcept {

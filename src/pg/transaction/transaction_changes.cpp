@@ -269,9 +269,9 @@ void at_subtransaction_end(SubXactEvent event, SubTransactionId, SubTransactionI
 bool holds(const MergedValue* value, const Element& element) {
   if (value->slice == kAllSlices) return test(value->header(), element);
   const Parameters& parameters = value->header()->parameters;
-  for (unsigned i = 0; i < places(parameters); ++i) {
-    const Place place = place_of(parameters, element.hash, i);
-    if (place.slice != value->slice || !test_place(value->header(), element, {0, place.hash}))
+  for (unsigned i = 0; i < probes(parameters); ++i) {
+    const KeyProbe place = probe_of(parameters, element.hash, i);
+    if (place.slice != value->slice || !test_probe(value->header(), element, {0, place.hash}))
       return false;
   }
   return true;

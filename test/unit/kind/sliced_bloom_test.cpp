@@ -252,11 +252,11 @@ struct Answers {
 
 Answers ask(const Filter& filter, const Element& element, const std::vector<bool>& lost) {
   Answers answers;
-  for (unsigned i = 0; i < places(filter.parameters()); ++i) {
-    const Place place = place_of(filter.parameters(), element.hash, i);
-    if (lost[place.slice]) continue;
+  for (unsigned i = 0; i < probes(filter.parameters()); ++i) {
+    const KeyProbe probe = probe_of(filter.parameters(), element.hash, i);
+    if (lost[probe.slice]) continue;
     ++answers.reached;
-    answers.set += test_place(filter.header(), element, place);
+    answers.set += test_probe(filter.header(), element, probe);
   }
   return answers;
 }
@@ -285,7 +285,7 @@ BOOST_AUTO_TEST_CASE(lost_slices_cost_what_the_formulas_say) {
     for (std::uint32_t s = 0; s < 40; ++s)
       set += static_cast<double>(filter.slice(s).state->own[0]) / (1024 * 8) / 40;
     const slicing_model::Failures failures = {
-        8, set, 40, static_cast<double>(slices_of_part(filter.parameters())), 8};
+        8, set, 40, static_cast<double>(slices_of_group(filter.parameters())), 8};
     const double probes = static_cast<double>(scaled(100000));
     struct {
       LostRule rule;
