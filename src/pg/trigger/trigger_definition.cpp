@@ -328,7 +328,7 @@ TriggerPlan* make_plan(const Trigger* trigger, TriggerKind kind, Relation table,
               errmsg("column \"%s\" of table \"%s\" cannot be part of the key and its mark",
                      NameStr(attribute->attname), RelationGetRelationName(table)));
     column->coercion =
-        make_coercion(attribute->atttypid, column->column, filter->name,
+        make_coercion(attribute->atttypid, column->column, filter,
                       psprintf("column \"%s\" of table \"%s\"", NameStr(attribute->attname),
                                RelationGetRelationName(table)),
                       attribute->atttypmod);
