@@ -14,9 +14,6 @@ struct TypeHasher;
 // `what` names the culprit in that message, e.g. `column "tags" of filter "seen"`.
 TypeHasher* make_type_hasher(Oid type, Oid collation, const char* what);
 
-// Does its operator class hash to 32 bits only? (A filter over it has more false positives.)
-bool hashes_to_32_bits(Oid type);
-
 // Does it call a function that is not trusted (trusted_code.hpp)?
 bool runs_untrusted_code(const TypeHasher* hasher);
 

@@ -6,8 +6,6 @@ extern "C" {
 #include "catalog/dependency.h"
 #include "catalog/indexing.h"
 #include "catalog/pg_depend.h"
-#include "catalog/pg_language.h"
-#include "catalog/pg_proc.h"
 #include "catalog/pg_trigger.h"
 #include "commands/trigger.h"
 #include "lib/stringinfo.h"
@@ -18,6 +16,7 @@ extern "C" {
 
 #include <initializer_list>
 
+#include "pg/catalog/own_function.hpp"
 #include "pg/trigger/trigger_binding.hpp"
 #include "pg/trigger/trigger_definition.hpp"
 
@@ -121,21 +120,12 @@ bool lock_if_free(Oid trigger) {
 }  // namespace
 
 bool find_kind(Oid function, TriggerKind* kind) {
-  HeapTuple tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
-  if (!HeapTupleIsValid(tuple)) return false;
-  bool found = false;
-  if (reinterpret_cast<Form_pg_proc>(GETSTRUCT(tuple))->prolang == ClanguageId) {
-    bool isnull;
-    const Datum source = SysCacheGetAttr(PROCOID, tuple, Anum_pg_proc_prosrc, &isnull);
-    const char* symbol = isnull ? "" : TextDatumGetCString(source);
-    for (const TriggerKind candidate : {TriggerKind::discard, TriggerKind::mark})
-      if (strcmp(symbol, function_name(candidate)) == 0) {
-        *kind = candidate;
-        found = true;
-      }
-  }
-  ReleaseSysCache(tuple);
-  return found;
+  for (const TriggerKind candidate : {TriggerKind::discard, TriggerKind::mark})
+    if (is_own_function(function, function_name(candidate))) {
+      *kind = candidate;
+      return true;
+    }
+  return false;
 }
 
 bool read_trigger_row(Oid trigger, TriggerRow* row) {

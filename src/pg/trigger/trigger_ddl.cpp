@@ -9,6 +9,7 @@ extern "C" {
 #include "utils/acl.h"
 }
 
+#include "pg/handle/hierarchy.hpp"
 #include "pg/trigger/trigger_binding.hpp"
 #include "pg/trigger/trigger_ddl.hpp"
 #include "pg/trigger/trigger_definition.hpp"
