@@ -4,8 +4,8 @@ EXTVERSION = 1.0
 MODULE_big = streamfilter
 PG_CONFIG ?= pg_config
 
-CORE_SOURCES = $(sort $(wildcard src/core/*.cpp))
-PG_SOURCES = $(sort $(wildcard src/pg/*.cpp))
+CORE_SOURCES = $(sort $(wildcard src/core/*/*.cpp))
+PG_SOURCES = $(sort $(wildcard src/pg/*/*.cpp))
 OBJS = $(CORE_SOURCES:.cpp=.o) $(PG_SOURCES:.cpp=.o)
 
 DATA_built = sql/$(EXTENSION)--$(EXTVERSION).sql
@@ -44,15 +44,15 @@ include $(PGXS)
 
 # The core is compiled without any path to server headers.
 src/core/%.o: src/core/%.cpp
-	$(CXX) $(CXXFLAGS) $(LANGUAGE) $(WARNINGS) -Wconversion $(LTO) $(VISIBILITY) -fPIC -Iinclude \
+	$(CXX) $(CXXFLAGS) $(LANGUAGE) $(WARNINGS) -Wconversion $(LTO) $(VISIBILITY) -fPIC -Isrc \
 	  -MMD -MP -c -o $@ $<
 
 src/pg/%.o: src/pg/%.cpp
-	$(CXX) $(CXXFLAGS) $(LANGUAGE) $(WARNINGS) $(LTO) $(VISIBILITY) -fPIC -Iinclude \
+	$(CXX) $(CXXFLAGS) $(LANGUAGE) $(WARNINGS) $(LTO) $(VISIBILITY) -fPIC -Isrc \
 	  $(patsubst -I%,-isystem %,$(CPPFLAGS)) -MMD -MP -c -o $@ $<
 
 # Bitcode for the server's JIT; warnings were shown when the objects were compiled.
-COMPILE.cxx.bc += $(LANGUAGE) $(VISIBILITY) -w -Iinclude
+COMPILE.cxx.bc += $(LANGUAGE) $(VISIBILITY) -w -Isrc
 
 -include $(OBJS:.o=.d)
 
@@ -61,8 +61,8 @@ sql/$(EXTENSION)--$(EXTVERSION).sql: $(SQL_PARTS)
 
 # ---- tests ------------------------------------------------------------------------------------
 
-UNIT_SOURCES = $(sort $(wildcard test/unit/*.cpp))
-UNIT_FLAGS = -std=c++17 -g -Wall -Wextra -Wno-register -Iinclude -Itest/unit -DBOOST_TEST_DYN_LINK -MMD -MP
+UNIT_SOURCES = $(sort $(wildcard test/unit/*/*.cpp))
+UNIT_FLAGS = -std=c++17 -g -Wall -Wextra -Wno-register -Isrc -Itest -I. -DBOOST_TEST_DYN_LINK -MMD -MP
 UNIT_LIBS = -lboost_unit_test_framework -pthread
 SANITIZE = -fsanitize=address,undefined -fno-sanitize-recover=all
 
@@ -93,26 +93,32 @@ unit: build/unit/unit_tests
 unit-sanitize: build/unit-sanitize/unit_tests
 	build/unit-sanitize/unit_tests $(UNIT_RUN_OPTS)
 
-# The core must not see PostgreSQL, throw or allocate; server headers come in through pg.hpp alone.
+# `check-rooms`: every include stays within src/ROOMS. The core must not see PostgreSQL, throw or allocate; server headers come in through
+# postgres.hpp alone.
 check-layers: $(CORE_SOURCES:.cpp=.o)
-	@! grep -nE '#include [<"](postgres|utils/|access/|storage/|streamfilter/pg/)' -r src/core include/streamfilter/core
+	@! grep -nE '#include [<"](postgres|utils/|access/|storage/|pg/)' -r src/core
 	@for f in $(CORE_SOURCES); do \
-	  grep -q 'streamfilter/core/no_postgres.hpp' $$f || { echo "$$f does not include the layer wall"; exit 1; }; done
-	@! grep -lE '#include "postgres.h"' -r src include | grep -v '^include/streamfilter/pg/pg.hpp$$'
+	  grep -q 'core/base/layer_wall.hpp' $$f || { echo "$$f does not include the layer wall"; exit 1; }; done
+	@! grep -lE '#include "postgres.h"' -r src | grep -v '^src/pg/server/postgres.hpp$$'
 	@! grep -nP '"[^"]*[^\x00-\x7F][^"]*"' $(CORE_SOURCES) $(PG_SOURCES) || { echo "messages must be ASCII: databases have other encodings"; exit 1; }
 	@! nm -C $(CORE_SOURCES:.cpp=.o) | grep -E ' U (operator new|operator delete|__cxa_throw|malloc|free|palloc|errstart)'
 	@echo "layers: ok"
 
-# The figures of the papers, recomputed, and what layouts and kinds cost: a program for each
-# bench/*.cpp, plots by bench/plots/*.gp. build/bench/core_speed is apart, for it needs Google Benchmark;
-# bench/run.sh builds it.
-bench: $(filter-out build/bench/core_speed,$(patsubst bench/%.cpp,build/bench/%,$(wildcard bench/*.cpp)))
+check-rooms:
+	@perl test/check_rooms.pl
+
+# The figures of the papers, recomputed, and what layouts and kinds cost: a program for each source in a folder of bench/.
+# build/bench/core_speed is apart, for it needs Google Benchmark; bench/run.sh builds it.
+BENCH_SOURCES = $(sort $(wildcard bench/quality/*.cpp bench/micro/*.cpp bench/papers/*/*.cpp))
+vpath %.cpp $(sort $(dir $(BENCH_SOURCES)))
+
+bench: $(filter-out build/bench/core_speed,$(patsubst %.cpp,build/bench/%,$(notdir $(BENCH_SOURCES))))
 
 build/bench/core_speed: BENCH_LIBS = -lbenchmark
 
-build/bench/%: bench/%.cpp $(wildcard bench/*.hpp) $(CORE_SOURCES:.cpp=.o)
+build/bench/%: %.cpp $(wildcard bench/*/*.hpp bench/papers/*/*.hpp) $(CORE_SOURCES:.cpp=.o)
 	@mkdir -p $(@D)
-	$(CXX) -O2 -std=c++17 -Wall -Wextra -Iinclude -I. -pthread -o $@ $< $(CORE_SOURCES:.cpp=.o) $(BENCH_LIBS)
+	$(CXX) -O2 -std=c++17 -Wall -Wextra -Isrc -I. -pthread -o $@ $< $(CORE_SOURCES:.cpp=.o) $(BENCH_LIBS)
 
 TEMP_CONFIG = test/streamfilter.conf
 
@@ -129,4 +135,4 @@ check-tap: all
 
 check: unit check-layers check-regress check-isolation check-tap
 
-.PHONY: bench unit unit-sanitize check-layers check-regress check-isolation check-tap check
+.PHONY: bench check-rooms unit unit-sanitize check-layers check-regress check-isolation check-tap check

@@ -10,8 +10,8 @@
 
 # shellcheck source-path=SCRIPTDIR source=../test/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../test/lib.sh"
-# shellcheck source-path=SCRIPTDIR source=figures.sh
-source "$ROOT/bench/figures.sh"
+# shellcheck source-path=SCRIPTDIR source=lib/figures.sh
+source "$ROOT/bench/lib/figures.sh"
 
 LIMIT=600 # seconds
 
@@ -25,7 +25,7 @@ plot() {
 	cd "$ROOT"
 	for data in "$OUT"/compare-*.dat; do
 		name=$(basename "$data" .dat)
-		plot_figure bench/compare.gp "$name" "stream='${name#compare-}'" || status=1
+		plot_figure bench/quality/compare.gp "$name" "stream='${name#compare-}'" || status=1
 	done
 	return "$status"
 }

@@ -9,8 +9,8 @@
 
 # shellcheck source-path=SCRIPTDIR source=../test/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../test/lib.sh"
-# shellcheck source-path=SCRIPTDIR source=figures.sh
-source "$ROOT/bench/figures.sh"
+# shellcheck source-path=SCRIPTDIR source=lib/figures.sh
+source "$ROOT/bench/lib/figures.sh"
 
 # The longest first: two run at a time.
 PROGRAMS=(paper_tables sbf_figures distributed_figures slicing_figures ibf_figures stream_figures tree_figures
@@ -65,7 +65,7 @@ summary() { # of a program
 plot() {
 	local script figure status=0
 	cd "$ROOT"
-	for script in bench/plots/*.gp; do
+	for script in bench/papers/*/*.gp; do
 		figure=$(basename "$script" .gp)
 		plot_figure "$script" "$figure" || status=1
 	done

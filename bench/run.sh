@@ -10,7 +10,7 @@ source "$ROOT/test/demo/server.sh"
 SECTIONS=(bulk transactions sessions aggregates core idle distributed peers)
 for name in record server report plots "${SECTIONS[@]}"; do
 	# shellcheck source=/dev/null
-	source "$ROOT/bench/run/$name.sh"
+	source "$ROOT/bench/server/$name.sh"
 done
 
 # The fastest kind; its memory where nothing else is said, and where it is to be large.

@@ -1,0 +1,25 @@
+// Filters by the text of their definition, for all programs of bench.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "core/filter/filter.hpp"
+
+namespace bench {
+
+// Reads and completes a definition. False: it is not possible, `problem` says why, and `parameters`
+// are as they were. What is then printed, and whether the program ends, is left to the caller.
+inline bool make_parameters(const std::string& definition_text,
+                            streamfilter::Parameters& parameters, streamfilter::Problem& problem) {
+  streamfilter::Definition definition;
+  std::size_t used;
+  if (!parse_definition(definition_text.data(), definition_text.size(), definition, used,
+                        problem) ||
+      !complete(definition, problem))
+    return false;
+  parameters = definition.parameters;
+  return true;
+}
+
+}  // namespace bench

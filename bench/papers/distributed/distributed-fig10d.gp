@@ -1,0 +1,3 @@
+figure = 'distributed-fig10d'
+set title 'Filters by cardinality, window of 100 slots'
+load 'bench/papers/distributed/distributed-filters.inc'

@@ -1,0 +1,5 @@
+figure = 'distributed-fig12a'
+set title 'Levels that an event goes up before it is found, or new (4)'
+set xlabel 'levels'
+set ylabel '% of the events'
+load 'bench/papers/distributed/distributed-trees.inc'

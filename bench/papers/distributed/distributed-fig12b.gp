@@ -1,0 +1,5 @@
+figure = 'distributed-fig12b'
+set title 'Accesses by level; the root is on level 0'
+set xlabel 'level'
+set ylabel 'accesses'
+load 'bench/papers/distributed/distributed-trees.inc'

@@ -1,0 +1,5 @@
+figure = 'distributed-fig12c'
+set title 'False positives by the level down to which matches are tested'
+set xlabel 'top\_down'
+set ylabel '% of the new events'
+load 'bench/papers/distributed/distributed-trees.inc'

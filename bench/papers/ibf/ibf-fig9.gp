@@ -1,0 +1,3 @@
+figure = 'ibf-fig9'
+set title 'equal frequencies'
+load 'bench/papers/ibf/ibf-distribution.inc'

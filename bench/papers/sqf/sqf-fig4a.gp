@@ -1,0 +1,5 @@
+figure = 'sqf-fig4a'
+set title 'FPR by stream length: 60 % distinct, 256 MB'
+set xlabel 'records'
+set ylabel '%'
+load 'bench/papers/sqf/sqf-three.inc'

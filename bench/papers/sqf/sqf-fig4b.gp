@@ -1,0 +1,5 @@
+figure = 'sqf-fig4b'
+set title 'FNR by stream length: 15 % distinct, 64 MB'
+set xlabel 'records'
+set ylabel '%'
+load 'bench/papers/sqf/sqf-three.inc'

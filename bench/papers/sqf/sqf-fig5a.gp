@@ -1,0 +1,5 @@
+figure = 'sqf-fig5a'
+set title 'Memory for FPR 2 %: 695 million records'
+set xlabel '% distinct'
+set ylabel 'MB'
+load 'bench/papers/sqf/sqf-three.inc'

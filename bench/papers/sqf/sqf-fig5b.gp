@@ -1,0 +1,5 @@
+figure = 'sqf-fig5b'
+set title 'Memory for FNR 10 %: 695 million records'
+set xlabel '% distinct'
+set ylabel 'MB'
+load 'bench/papers/sqf/sqf-three.inc'

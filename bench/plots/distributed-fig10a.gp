@@ -1,3 +1,0 @@
-figure = 'distributed-fig10a'
-set title 'Filters by density, window of 100 slots'
-load 'bench/plots/distributed-filters.inc'

@@ -1,3 +1,0 @@
-figure = 'distributed-fig10b'
-set title 'Filters by density, window of 500 slots'
-load 'bench/plots/distributed-filters.inc'

@@ -1,3 +1,0 @@
-figure = 'distributed-fig10c'
-set title 'Filters by density, window of 1000 slots'
-load 'bench/plots/distributed-filters.inc'

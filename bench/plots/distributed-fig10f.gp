@@ -1,3 +1,0 @@
-figure = 'distributed-fig10f'
-set title 'Filters by cardinality, window of 1000 slots'
-load 'bench/plots/distributed-filters.inc'

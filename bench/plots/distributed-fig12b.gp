@@ -1,5 +1,0 @@
-figure = 'distributed-fig12b'
-set title 'Accesses by level; the root is on level 0'
-set xlabel 'level'
-set ylabel 'accesses'
-load 'bench/plots/distributed-trees.inc'

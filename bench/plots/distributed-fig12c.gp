@@ -1,5 +1,0 @@
-figure = 'distributed-fig12c'
-set title 'False positives by the level down to which matches are tested'
-set xlabel 'top\_down'
-set ylabel '% of the new events'
-load 'bench/plots/distributed-trees.inc'

@@ -1,6 +1,0 @@
-figure = 'distributed-fig9c'
-set title "False positives by the equal timers k' that a duplicate needs, k = 8"
-set xlabel "k'"
-set ylabel '%'
-load 'bench/plots/common.inc'
-plot data using 1:2 with linespoints title 'horizontal', '' using 1:3 with linespoints title 'vertical'

@@ -1,4 +1,0 @@
-figure = 'ibf-fig10'
-set title 'False positives, equal frequencies'
-set ylabel '% of the elements of this importance'
-load 'bench/plots/ibf-by-importance.inc'

@@ -1,4 +1,0 @@
-figure = 'ibf-fig11'
-set title 'False negatives, equal frequencies'
-set ylabel '% of the elements of this importance'
-load 'bench/plots/ibf-by-importance.inc'

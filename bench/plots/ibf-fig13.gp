@@ -1,4 +1,0 @@
-figure = 'ibf-fig13'
-set title 'False positives, frequency inverse to importance'
-set ylabel '% of the elements of this importance'
-load 'bench/plots/ibf-by-importance.inc'

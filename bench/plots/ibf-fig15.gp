@@ -1,3 +1,0 @@
-figure = 'ibf-fig15'
-set title 'frequency proportional to importance'
-load 'bench/plots/ibf-distribution.inc'

@@ -1,3 +1,0 @@
-figure = 'rsbf-fig10'
-what = '695 M, 90 % distinct, 512 MB'
-load 'bench/plots/rsbf-errors.inc'

@@ -1,3 +1,0 @@
-figure = 'rsbf-fig2'
-what = '1000 M, 15 % distinct, 128 MB'
-load 'bench/plots/rsbf-errors.inc'

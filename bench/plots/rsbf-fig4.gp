@@ -1,3 +1,0 @@
-figure = 'rsbf-fig4'
-what = '1000 M, 15 % distinct, 512 MB'
-load 'bench/plots/rsbf-errors.inc'

@@ -1,3 +1,0 @@
-figure = 'rsbf-fig5'
-what = '1000 M, 60 % distinct, 128 MB'
-load 'bench/plots/rsbf-errors.inc'

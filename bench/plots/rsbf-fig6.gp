@@ -1,3 +1,0 @@
-figure = 'rsbf-fig6'
-what = '1000 M, 60 % distinct, 256 MB'
-load 'bench/plots/rsbf-errors.inc'

@@ -1,3 +1,0 @@
-figure = 'rsbf-fig8'
-what = '695 M, 15 % distinct, 512 MB'
-load 'bench/plots/rsbf-errors.inc'

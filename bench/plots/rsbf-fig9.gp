@@ -1,3 +1,0 @@
-figure = 'rsbf-fig9'
-what = '695 M, 60 % distinct, 512 MB'
-load 'bench/plots/rsbf-errors.inc'

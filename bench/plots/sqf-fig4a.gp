@@ -1,5 +1,0 @@
-figure = 'sqf-fig4a'
-set title 'FPR by stream length: 60 % distinct, 256 MB'
-set xlabel 'records'
-set ylabel '%'
-load 'bench/plots/sqf-three.inc'

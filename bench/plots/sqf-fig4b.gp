@@ -1,5 +1,0 @@
-figure = 'sqf-fig4b'
-set title 'FNR by stream length: 15 % distinct, 64 MB'
-set xlabel 'records'
-set ylabel '%'
-load 'bench/plots/sqf-three.inc'

@@ -1,5 +1,0 @@
-figure = 'sqf-fig5a'
-set title 'Memory for FPR 2 %: 695 million records'
-set xlabel '% distinct'
-set ylabel 'MB'
-load 'bench/plots/sqf-three.inc'

@@ -1,5 +1,0 @@
-figure = 'sqf-fig5b'
-set title 'Memory for FNR 10 %: 695 million records'
-set xlabel '% distinct'
-set ylabel 'MB'
-load 'bench/plots/sqf-three.inc'

@@ -1,0 +1,106 @@
+// The rule by which kind auto chooses between capped and clq (kMostKeysToFilling in auto_kind.hpp),
+// from the predictions of the two kinds.
+//
+//   make bench
+//   build/bench/auto_rule     exit 1: a constant is not within what is found
+//
+// For rates of false positives down to 10^-7: the lines of kind capped that keep the rate, and how
+// many keys to a line, as a multiple of those that fill it, make both kinds miss as many repeats of
+// a stream of uniform draws in which each key comes twice on average. Filters of 4 MB, one slice.
+// By k, the least, the mean and the most of these multiples, up to 5, over five of the rates that
+// lead to that k. The rule must not be above the most, nor more than an eighth below the least.
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "bench/lib/definitions.hpp"
+#include "core/filter/auto_kind.hpp"
+#include "core/kind/filter_ops.hpp"
+
+namespace {
+
+using namespace streamfilter;
+
+constexpr double kBytes = 4 << 20, kLines = kBytes / 64;
+constexpr unsigned kMostK = 8, kRates = 5;
+constexpr double kFarthest = 5;  // both kinds miss some 40 % there, at 50 % false positives
+
+// Predicted share of missed repeats; 2 where there is no such filter.
+double missed(const std::string& text, double keys) {
+  Parameters parameters;
+  Problem problem;
+  if (!bench::make_parameters(text, parameters, problem)) return 2;
+  const FilterOps* ops = find_ops(parameters.kind);
+  return ops->predict(parameters, Stream::uniform(2 * keys, keys)).fnr;
+}
+
+// By how much capped misses fewer, with so many keys to a line.
+double advantage(const CappedLines& lines, double fpr, double to_line) {
+  char capped[128], clq[128];
+  const double keys = to_line * kLines;
+  std::snprintf(capped, sizeof capped, "capped(k=%u, cap=%.10g, slices=1, memory=4MB)", lines.k,
+                lines.ones / 512.0);
+  std::snprintf(clq, sizeof clq, "clq(fpr=%.10g, keys=%.0f, slices=1, memory=4MB)", fpr, keys);
+  return missed(clq, keys) - missed(capped, keys);
+}
+
+struct Multiples {
+  double least = HUGE_VAL, sum = 0, most = 0;
+  unsigned count = 0;
+};
+
+// Where the advantage ends first, as a multiple of `filling`; 1 if there is none beyond it, and
+// about kFarthest if it does not end before.
+double turn(const CappedLines& lines, double fpr) {
+  constexpr double kStep = 1.15;
+  const auto wins = [&](double multiple) {
+    return advantage(lines, fpr, multiple * lines.filling) > 0;
+  };
+  double at = 1;
+  while (at < kFarthest && wins(at * kStep)) at *= kStep;
+  if (at >= kFarthest) return kFarthest;
+  double beyond = at * kStep;
+  for (int i = 0; i < 5; ++i) {
+    const double middle = (at + beyond) / 2;
+    (wins(middle) ? at : beyond) = middle;
+  }
+  return at;
+}
+
+}  // namespace
+
+int main() {
+  std::vector<double> rates[kMostK + 1];
+  for (double fpr = .5; fpr > 1e-7; fpr /= 1.06)
+    if (const unsigned k = roomiest_lines(fpr).k; k > 0 && k <= kMostK) rates[k].push_back(fpr);
+  Multiples found[kMostK + 1];
+  for (unsigned k = 1; k <= kMostK; ++k)
+    for (unsigned i = 0; i < kRates && !rates[k].empty(); ++i) {
+      const double fpr = rates[k][i * (rates[k].size() - 1) / (kRates - 1)];
+      const double multiple = turn(roomiest_lines(fpr), fpr);
+      Multiples& of = found[k];
+      of.least = std::min(of.least, multiple);
+      of.most = std::max(of.most, multiple);
+      of.sum += multiple;
+      ++of.count;
+    }
+  bool agrees = true;
+  std::printf("%2s %6s %6s %6s %6s\n", "k", "least", "mean", "most", "rule");
+  for (unsigned k = 1; k <= kMostK; ++k) {
+    const Multiples& of = found[k];
+    if (of.count == 0) continue;
+    std::printf("%2u %6.2f %6.2f %6.2f", k, of.least, of.sum / of.count, of.most);
+    if (k >= std::size(kMostKeysToFilling)) {
+      std::printf("  never\n");
+      continue;
+    }
+    const double rule = kMostKeysToFilling[k];
+    const bool within = rule >= .875 * of.least && rule <= of.most + .01;
+    agrees = agrees && within;
+    std::printf(" %6.2f%s\n", rule, within ? "" : "  not within");
+  }
+  return agrees ? 0 : 1;
+}

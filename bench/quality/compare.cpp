@@ -1,0 +1,188 @@
+// Every kind of filter at equal memory: false negatives against false positives.
+//
+//   make bench
+//   build/bench/compare OUTDIR [--quick]
+//
+// Kind auto is asked for the rate of false positives of each setting of each kind of the papers:
+// for the one that setting has come to at the end of a finite stream, as `fpr` is a promise for
+// every moment, and, as a harder question, for the one it had over the whole stream. Data files
+// hold a block for each size and kind: FPR and FNR.
+#include <algorithm>
+#include <cstdio>
+
+#include "bench/quality/compare_filters.hpp"
+#include "bench/quality/compare_importance.hpp"
+
+using namespace bench;
+
+namespace {
+
+constexpr double kBits[] = {1, 2, 4, 8, 16};
+constexpr double kFrom = 4;  // bits per key from which auto shall be better
+
+// How often something holds, of how many.
+struct Score {
+  unsigned holds = 0, all = 0;
+  void count(bool held) {
+    ++all;
+    holds += held;
+  }
+};
+
+struct Scores {
+  Score keeps, fewer, fewer_whole, not_both, not_both_from_4, rlbsbf;
+};
+
+// More false positives than that would be a promise broken: four standard errors and one.
+bool keeps(const Errors& errors, double fpr) {
+  const double mean = fpr * errors.fresh;
+  return errors.positives <= mean + 4 * std::sqrt(mean) + 1;
+}
+
+bool is_below_in_both(const Errors& a, const Errors& b) {
+  return a.fpr() < b.fpr() && a.fnr() < b.fnr();
+}
+
+// And better, unless there are no errors at all.
+bool is_at_most_in_both(const Errors& a, const Errors& b) {
+  return a.positives <= b.positives && a.negatives <= b.negatives &&
+         (a.positives + a.negatives < b.positives + b.negatives || b.positives + b.negatives == 0);
+}
+
+std::string rates(const Point* point) {
+  return point == nullptr ? "-" : text("%.2f/%.2f", 100 * point->all.fpr(), 100 * point->all.fnr());
+}
+
+const Point* least_sum(const std::vector<Point>& points) {
+  const auto sum = [](const Point& p) { return p.all.fpr() + p.all.fnr(); };
+  const auto least =
+      std::min_element(points.begin(), points.end(),
+                       [&](const Point& a, const Point& b) { return sum(a) < sum(b); });
+  return least == points.end() ? nullptr : &*least;
+}
+
+std::string line_of(const ComparedStream& stream, double bits, const Point& setting,
+                    const Point* ours, const char* what) {
+  // The size is the same for all.
+  std::string name = setting.setting;
+  if (const std::size_t at = name.find("memory="); at != std::string::npos)
+    name.erase(at, std::min(name.find(", ", at) + 2, name.size()) - at);
+  return text("%-16s %4.0f  %-52.52s %13s %13s  %s", stream.name.c_str(), bits, name.c_str(),
+              rates(&setting).c_str(), rates(ours).c_str(), what);
+}
+
+// What one setting of a paper's kind is held against.
+void judge(const ComparedStream& stream, double bits, const Point& point, Runner& runner,
+           Scores& scores, std::vector<std::string>& exceptions, std::vector<Point>& autos) {
+  const double least = 1 / point.all.fresh,
+               asked = std::max({point.end.fpr(), point.all.fpr(), least});
+  Point chosen, whole;
+  if (!runner.run_auto(asked, chosen) || !runner.run_auto(std::max(point.all.fpr(), least), whole))
+    return;
+  autos.push_back(chosen);
+  const bool kept = keeps(chosen.end, asked),
+             fewer = chosen.all.fnr() < point.all.fnr() || point.all.negatives == 0,
+             both = is_below_in_both(point.all, chosen.all);
+  if (bits >= kFrom) {
+    scores.keeps.count(kept);
+    scores.fewer.count(fewer);
+    scores.fewer_whole.count(whole.all.fnr() < point.all.fnr() || point.all.negatives == 0);
+    scores.not_both_from_4.count(!both);
+  }
+  scores.not_both.count(!both);
+  const char* what = !kept                     ? "FPR not kept"
+                     : both                    ? "below auto in both"
+                     : bits >= kFrom && !fewer ? "misses fewer"
+                                               : nullptr;
+  if (what != nullptr) exceptions.push_back(line_of(stream, bits, point, &chosen, what));
+}
+
+// The curve of a kind: without the settings that others of the kind are below of.
+void draw(DataFile& data, const char* name, std::vector<Point> points) {
+  std::sort(points.begin(), points.end(), [](const Point& a, const Point& b) {
+    return a.all.fpr() != b.all.fpr() ? a.all.fpr() < b.all.fpr() : a.all.fnr() < b.all.fnr();
+  });
+  double least = 2;
+  data.block(name);
+  for (const Point& point : points) {
+    if (point.all.fnr() >= least) continue;
+    least = point.all.fnr();
+    data.row({point.all.fpr(), least});
+  }
+}
+
+// Without columns in the table: those that need importances, and guesses.
+bool is_shown(const ComparedKind& kind) {
+  return std::strncmp(kind.name, "ibf", 3) != 0 && std::strcmp(kind.name, "fplru") != 0;
+}
+
+void print_score(const char* what, const Score& score) {
+  std::printf("%-76s %u of %u\n", what, score.holds, score.all);
+}
+
+}  // namespace
+
+int main(int count, char** words) {
+  const Arguments arguments = read_arguments(count, words);
+  std::printf("FPR/FNR in per cent; for each kind the setting with the least sum\n");
+  const std::vector<ComparedStream> streams = compared_streams(arguments.quick);
+  const std::vector<ComparedKind> kinds = compared_kinds();
+  std::vector<std::string> exceptions;
+  Scores scores;
+  std::printf("%-16s %4s", "stream", "bits");
+  for (const ComparedKind& kind : kinds)
+    if (is_shown(kind)) std::printf(" %12s", kind.name);
+  std::printf("\n");
+  for (const ComparedStream& stream : streams) {
+    DataFile data(arguments, "compare-" + stream.name, "FPR FNR");
+    for (const double bits : kBits) {
+      Runner runner(stream, bits);
+      std::printf("%-16s %4.0f", stream.name.c_str(), bits);
+      std::vector<Point> best_known, ours, autos;
+      for (const ComparedKind& kind : kinds) {
+        std::vector<Point> points;
+        for (const std::string& options : kind.options)
+          if (Point point; runner.run(kind, options, point)) points.push_back(point);
+        if (kind.of_a_paper)
+          for (const Point& point : points)
+            judge(stream, bits, point, runner, scores, exceptions, autos);
+        if (is_shown(kind)) std::printf(" %12s", rates(least_sum(points)).c_str());
+        if (std::strcmp(kind.name, "rlbsbf") == 0) best_known = points;
+        if (std::strcmp(kind.name, "clq") == 0 || std::strcmp(kind.name, "capped") == 0)
+          ours.insert(ours.end(), points.begin(), points.end());
+        draw(data, kind.name, points);
+      }
+      draw(data, "auto", autos);
+      if (bits >= kFrom && stream.gap == 0)
+        for (const Point& theirs : best_known) {
+          const bool beaten = std::any_of(ours.begin(), ours.end(), [&](const Point& point) {
+            return is_at_most_in_both(point.all, theirs.all);
+          });
+          scores.rlbsbf.count(beaten);
+          if (!beaten)
+            exceptions.push_back(line_of(stream, bits, theirs, nullptr, "no clq, capped below it"));
+        }
+      std::printf("\n");
+      std::fflush(stdout);
+    }
+  }
+  std::printf(
+      "\nWhere a setting of a paper's kind is better than auto, or auto has more false positives\n"
+      "than it was asked to:\n%-16s %4s  %-52s %13s %13s\n",
+      "stream", "bits", "setting", "", "auto");
+  for (const std::string& line : exceptions) std::printf("%s\n", line.c_str());
+  std::printf("\n");
+  print_score("asked for the rate at the end, auto keeps it, from 4 bits on:", scores.keeps);
+  print_score("and misses fewer than the setting (or both none), from 4 bits on:", scores.fewer);
+  print_score("and is not above the setting in both errors, from 4 bits on:",
+              scores.not_both_from_4);
+  print_score("and is not above the setting in both errors, from 1 bit on:", scores.not_both);
+  print_score("asked for the rate over the whole stream, it misses fewer, from 4 bits on:",
+              scores.fewer_whole);
+  print_score("rlbsbf: some clq or capped is below in both errors, finite, from 4 bits on:",
+              scores.rlbsbf);
+  compare_importance(arguments.quick);
+  std::printf("\ncompare: auto kept its rate in %u of %u cases\n", scores.keeps.holds,
+              scores.keeps.all);
+  return scores.keeps.holds == scores.keeps.all ? 0 : 1;
+}

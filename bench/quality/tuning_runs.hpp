@@ -1,0 +1,135 @@
+// Filters of kind clq with less and more memory on the same stream, and what the one in the middle
+// foretells of the others.
+#pragma once
+
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "bench/lib/definitions.hpp"
+#include "bench/lib/streams.hpp"
+#include "core/advise/tuning.hpp"
+#include "core/filter/filter.hpp"
+
+namespace bench {
+
+// How many different keys came since a key's last sight: a Fenwick tree over the rows, in which
+// those are marked that are the last of their keys.
+class Lags {
+ public:
+  explicit Lags(std::uint64_t rows) : tree_(rows + 1) {}
+
+  // Of the next row; -1 if its key is new.
+  double next(std::uint64_t key) {
+    const std::uint64_t now = ++row_;
+    const auto [at, is_new] = last_.try_emplace(key, now);
+    double lag = -1;
+    if (!is_new) {
+      lag = static_cast<double>(last_.size() - marked_until(at->second));
+      mark(at->second, -1);
+      at->second = now;
+    }
+    mark(now, 1);
+    return lag;
+  }
+
+ private:
+  void mark(std::uint64_t row, int by) {
+    for (; row < tree_.size(); row += row & -row) tree_[row] += by;
+  }
+  std::uint64_t marked_until(std::uint64_t row) const {
+    std::int64_t sum = 0;
+    for (; row > 0; row -= row & -row) sum += tree_[row];
+    return static_cast<std::uint64_t>(sum);
+  }
+
+  std::uint64_t row_ = 0;
+  std::vector<std::int32_t> tree_;
+  std::unordered_map<std::uint64_t, std::uint64_t> last_;
+};
+
+constexpr double kFactors[] = {0.25, 0.5, 1, 2, 4};
+constexpr unsigned kRuns = 5, kMiddle = 2;
+
+// One filter, and what it has found of the rows that count.
+class TuningRun {
+ public:
+  // As many lines as `lines` in one slice.
+  TuningRun(const std::string& options, std::uint64_t lines) : bytes_(nullptr, std::free) {
+    using namespace streamfilter;
+    const std::string text = "clq(" + options + ", slices=1, memory=" +
+                             std::to_string(sizeof(Header) + sizeof(SliceState) + lines * 64) + ")";
+    Parameters parameters;
+    Problem problem;
+    if (!make_parameters(text, parameters, problem)) {
+      std::fprintf(stderr, "%s: %s\n", text.c_str(), problem.message);
+      std::exit(2);
+    }
+    bytes_.reset(
+        static_cast<unsigned char*>(std::aligned_alloc(64, (parameters.memory + 63) / 64 * 64)));
+    format(header(), parameters);
+  }
+
+  streamfilter::Header* header() const {
+    return reinterpret_cast<streamfilter::Header*>(bytes_.get());
+  }
+
+  void take(const streamfilter::Element& element, bool is_within, bool counts) {
+    unsigned position;
+    const bool seen = test(header(), element, position);
+    insert(header(), element);
+    if (!counts) return;
+    if (seen) ++hits[position];
+    misses += !seen;
+    found += seen && is_within;
+  }
+
+  streamfilter::Answers answers() const {
+    return {hits, streamfilter::positions_of_bucket(header()->parameters), misses,
+            streamfilter::totals(header()).estimate.fpr};
+  }
+
+  std::uint64_t hits[streamfilter::kMostPositions] = {}, misses = 0;
+  double found = 0;
+
+ private:
+  std::unique_ptr<unsigned char, void (*)(void*)> bytes_;
+};
+
+struct TuningRuns {
+  std::vector<TuningRun> runs;  // by kFactors
+  double within = 0;            // repeats within Tuning::kReach
+
+  double fnr(unsigned run) const { return 1 - runs[run].found / within; }
+
+  // A row is a repeat within reach if its lag is at most kReach times the places of the filter in
+  // the middle. The first half of the rows only fills the filters.
+  template <typename Stream>
+  TuningRuns(const std::string& options, std::uint64_t lines, Stream stream, std::uint64_t rows) {
+    for (const double factor : kFactors)
+      runs.emplace_back(options, static_cast<std::uint64_t>(factor * static_cast<double>(lines)));
+    const double reach = streamfilter::Tuning::kReach * places();
+    Lags lags(rows);
+    for (std::uint64_t row = 0; row < rows; ++row) {
+      const std::uint64_t key = stream.next();
+      const double lag = lags.next(key);
+      const bool counts = row >= rows / 2, is_within = lag >= 0 && lag < reach;
+      within += counts && is_within;
+      for (TuningRun& run : runs) run.take({streamfilter::hash_word(key, 0)}, is_within, counts);
+    }
+  }
+
+  // Of the filter in the middle.
+  double places() const {
+    const auto& p = runs[kMiddle].header()->parameters;
+    const unsigned length = streamfilter::positions_of_bucket(p);
+    const double bits = std::log2(length / streamfilter::find_ops(p.kind)->fpr_bound(p) + 1);
+    return static_cast<double>((p.slice_bytes - sizeof(streamfilter::SliceState)) / 64) *
+           std::floor(512 / (std::round(bits) * length)) * length;
+  }
+};
+
+}  // namespace bench

@@ -1,0 +1,231 @@
+#include "core/advise/advise.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "core/filter/filter.hpp"
+
+#include "core/base/layer_wall.hpp"
+
+namespace streamfilter {
+namespace {
+
+constexpr double kMostRows = 1e15;
+
+// Rates below this one count as zero where filters are compared.
+constexpr double kNone = 1e-9;
+
+// Parameters worth trying beside what a kind derives by itself.
+struct Variant {
+  Kind kind;
+  const char* option;
+  const char* value;
+};
+constexpr Variant kVariants[] = {
+    {Kind::sbf, "max", "3"},
+    {Kind::sbf, "max", "7"},
+    {Kind::rsbf, "variant", "measured"},
+};
+
+bool out_of_range(Problem& problem, const char* what, double value) noexcept {
+  return problem.set(Error::out_of_range, "%s %.15g is out of range", what, value);
+}
+
+bool is_modelled(const Advice& a) noexcept { return !std::isnan(a.predicted.fpr); }
+
+// The groups of advise(), best first.
+enum Rank { kKeeps, kDoesNotKeep, kForImportance, kUnknown };
+
+Rank rank_of(const Advice& a) noexcept {
+  if (!is_modelled(a)) return kUnknown;
+  if (uses_importance(a.parameters)) return kForImportance;
+  return a.keeps_fpr ? kKeeps : kDoesNotKeep;
+}
+
+// In the order of advise(); where there are no repeats, none is missed.
+bool is_better(const Advice& a, const Advice& b, double fpr) noexcept {
+  const Rank rank = rank_of(a), other = rank_of(b);
+  if (rank != other) return rank < other;
+  if (rank == kUnknown) return false;
+  if (rank == kDoesNotKeep) {
+    const double beyond_a = std::max(a.predicted.fpr, fpr),
+                 beyond_b = std::max(b.predicted.fpr, fpr);
+    if (beyond_a != beyond_b) return beyond_a < beyond_b;
+  }
+  const double fnr_a = a.predicted.fnr > kNone ? a.predicted.fnr : 0,
+               fnr_b = b.predicted.fnr > kNone ? b.predicted.fnr : 0;
+  if (fnr_a != fnr_b) return fnr_a < fnr_b;
+  return a.predicted.fpr < b.predicted.fpr;
+}
+
+// One kind at a time.
+class Search {
+ public:
+  Search(const Definition& wish, const Stream& stream, const FilterOps& ops) noexcept
+      : wish_(wish), stream_(stream), ops_(ops) {
+    wish_.parameters.kind = ops.kind;
+  }
+
+  void run() noexcept {
+    if (ops_.kind == Kind::timer) return try_windows();
+    if (ops_.keeps_fpr_forever) try_all(/*keys=*/0);
+    const std::uint64_t keys = static_cast<std::uint64_t>(std::ceil(stream_.distinct()));
+    if (!try_all(keys) && !ops_.keeps_fpr_forever) try_hashes(keys);
+  }
+
+  // What was found, at most two; in `problem` why nothing was.
+  unsigned report(Advice* advice, Problem& problem) const noexcept {
+    const double fpr = wish_.wanted_fpr();
+    unsigned count = 0;
+    if (has_[kForever]) advice[count++] = best_[kForever];
+    if (has_[kUpToKeys] && (count == 0 || is_better(best_[kUpToKeys], best_[kForever], fpr)))
+      advice[count++] = best_[kUpToKeys];
+    if (count == 0 && problem_.error == Error::too_small) problem = problem_;
+    return count;
+  }
+
+ private:
+  enum Promise { kForever, kUpToKeys };
+
+  bool try_all(std::uint64_t keys) noexcept {
+    bool any = attempt(keys, nullptr, nullptr);
+    for (const Variant& variant : kVariants)
+      if (variant.kind == ops_.kind) any |= attempt(keys, variant.option, variant.value);
+    return any;
+  }
+
+  bool attempt(std::uint64_t keys, const char* option, const char* value) noexcept {
+    Definition definition = wish_;
+    definition.parameters.keys = keys;
+    Problem problem;
+    if ((option != nullptr && !set_option(definition, option, value, problem)) ||
+        !complete(definition, problem)) {
+      problem_ = problem;
+      return false;
+    }
+    const Parameters& p = definition.parameters;
+    Advice found{p, {NAN, NAN}, ops_.fpr_bound(p), false};
+    if (ops_.predict != nullptr) found.predicted = ops_.predict(p, stream_);
+    // The bound holds on this stream, and what is predicted has errors of integration.
+    found.predicted.fpr = std::min(found.predicted.fpr, found.fpr_bound);
+    found.keeps_fpr = found.fpr_bound <= wish_.wanted_fpr();
+    const Promise promise = keys > 0 ? kUpToKeys : kForever;
+    if (!has_[promise] || is_better(found, best_[promise], wish_.wanted_fpr()))
+      best_[promise] = found;
+    return has_[promise] = true;
+  }
+
+  // Kinds that refuse parameters that do not keep fpr take what they are told. For a Bloom filter,
+  // k = ln(2) m/n; the others have their own default.
+  void try_hashes(std::uint64_t keys) noexcept {
+    const double bits = static_cast<double>(wish_.parameters.memory) * 8;
+    const double best = std::clamp(std::round(std::log(2) * bits / stream_.distinct()), 1.0, 16.0);
+    char k[8];
+    std::snprintf(k, sizeof k, "%d", ops_.kind == Kind::bloom ? static_cast<int>(best) : 2);
+    attempt(keys, "k", k);
+  }
+
+  // The longest window of rows that keeps fpr, if need be all keys, however they fall on slices.
+  void try_windows() noexcept {
+    std::uint64_t low = 0, high = static_cast<std::uint64_t>(
+                               stream_.distinct() + 6 * std::sqrt(64 * stream_.distinct()) + 64);
+    if (!keeps_window(high)) {
+      while (high - low > std::max<std::uint64_t>(1, high / 1024)) {
+        const std::uint64_t middle = low + (high - low) / 2;
+        (keeps_window(middle) ? low : high) = middle;
+      }
+      if (low == 0) return;
+      high = low;
+    }
+    attempt(/*keys=*/0, "window", window_of(high));
+  }
+
+  bool keeps_window(std::uint64_t rows) noexcept {
+    Definition definition = wish_;
+    problem_ = Problem{};
+    return set_option(definition, "window", window_of(rows), problem_) &&
+           complete(definition, problem_);
+  }
+
+  const char* window_of(std::uint64_t rows) noexcept {
+    std::snprintf(window_, sizeof window_, "%llu rows", static_cast<unsigned long long>(rows));
+    return window_;
+  }
+
+  Definition wish_;
+  const Stream& stream_;
+  const FilterOps& ops_;
+  Advice best_[2] = {};
+  bool has_[2] = {};
+  Problem problem_;
+  char window_[32] = "";
+};
+
+}  // namespace
+
+bool describe_stream(double rows, double distinct, const double* gap, Stream& stream,
+                     Problem& problem) noexcept {
+  if (!(rows >= 1 && rows <= kMostRows)) {
+    out_of_range(problem, "number of rows", rows);
+    return problem.add_detail("It must be between 1 and %.15g.", kMostRows);
+  }
+  if (!(distinct >= 1 && distinct <= rows)) {
+    out_of_range(problem, "number of distinct rows", distinct);
+    return problem.add_detail("It must be between 1 and the number of rows, %.15g.", rows);
+  }
+  if (gap != nullptr && !(*gap >= 1 && *gap <= distinct)) {
+    out_of_range(problem, "gap", *gap);
+    problem.add_detail("It must be between 1 and the number of distinct rows, %.15g.", distinct);
+    return problem.add_hint(
+        "Repeats that come at a typical gap have as many other keys between them. Leave gap out "
+        "if repeats come after any time.");
+  }
+  stream = gap != nullptr ? Stream::at_gap(rows, distinct, *gap) : Stream::uniform(rows, distinct);
+  return true;
+}
+
+unsigned advise(const Definition& wish, const Stream& stream, Advice* advice,
+                Problem& problem) noexcept {
+  unsigned kinds, count = 0;
+  const FilterOps* const* all = all_ops(kinds);
+  for (unsigned i = 0; i < kinds && count + 2 <= kMostAdvice; ++i) {
+    Search search(wish, stream, *all[i]);
+    search.run();
+    count += search.report(advice + count, problem);
+  }
+  // By insertion: stable, so that equal ones stay in the order of the table of kinds.
+  const double fpr = wish.wanted_fpr();
+  for (unsigned i = 1; i < count; ++i) {
+    const Advice moved = advice[i];
+    unsigned at = i;
+    for (; at > 0 && is_better(moved, advice[at - 1], fpr); --at) advice[at] = advice[at - 1];
+    advice[at] = moved;
+  }
+  return count;
+}
+
+void explain(const Advice& advice, char* buffer, std::size_t size) noexcept {
+  const Parameters& p = advice.parameters;
+  const auto keys = static_cast<unsigned long long>(p.keys);
+  int length;
+  if (advice.keeps_fpr && keys == 0)
+    length = std::snprintf(buffer, size, "keeps fpr for ever");
+  else if (advice.keeps_fpr)
+    length = std::snprintf(buffer, size, "keeps fpr up to %llu distinct keys", keys);
+  else if (keys == 0)
+    length = std::snprintf(buffer, size, "does not keep fpr");
+  else
+    length = std::snprintf(buffer, size,
+                           "does not keep fpr: the rate may reach %.3g at %llu distinct keys",
+                           advice.fpr_bound, keys);
+  const auto add = [&](const char* remark) {
+    const std::size_t used = std::min(static_cast<std::size_t>(length), size - 1);
+    length += std::snprintf(buffer + used, size - used, "; %s", remark);
+  };
+  if (p.kind == Kind::timer) add("the window counts accepted rows");
+  if (uses_importance(p)) add("predicted for keys that are all of the least importance");
+  if (!is_modelled(advice)) add("no model of its errors on such a stream");
+}
+
+}  // namespace streamfilter

@@ -1,0 +1,36 @@
+// Which filter for a stream: every kind with the parameters that serve it best, by what the kinds
+// predict of themselves.
+#pragma once
+
+#include "core/kind/filter_ops.hpp"
+
+namespace streamfilter {
+
+struct Advice {
+  Parameters parameters;
+  Prediction predicted;
+  double fpr_bound;
+  bool keeps_fpr;  // as a promise, on this stream at least
+};
+
+constexpr unsigned kMostAdvice = 64;
+
+// What is known of a stream, from outside; without a gap repeats are uniform draws from the keys
+// seen. Errors: out_of_range.
+bool describe_stream(double rows, double distinct, const double* gap, Stream& stream,
+                     Problem& problem) noexcept;
+
+// The kinds that `wish` (its memory and fpr) and the stream allow, best first; writes up to
+// kMostAdvice and returns how many. At most two for a kind: one that promises fpr for ever and, if
+// it is predicted to do better, one that does so for the distinct keys of the stream.
+//
+// First those that keep fpr, by false-negative rate; then those that do not, by false-positive
+// rate; then those made for keys of different importance, of which nothing is known; last those
+// that have no model of such a stream. 0: none fits, and `problem` says why.
+unsigned advise(const Definition& wish, const Stream& stream, Advice* advice,
+                Problem& problem) noexcept;
+
+// What there is to say about one of them, as a sentence without a full stop.
+void explain(const Advice& advice, char* buffer, std::size_t size) noexcept;
+
+}  // namespace streamfilter

@@ -1,0 +1,67 @@
+// What a running filter would miss with less or more memory, from the positions where it has found
+// its repeats; no key is kept for it.
+//
+// The filter has buckets of B positions in the order of last sight. A key of which `lag` different
+// others have been seen since its last sight is found at position j if j of these are of its
+// bucket: with n buckets, a Poisson number of mean lag/n. With f times the memory there are f n
+// buckets, so f times as many others find room before the key falls out (stack distances:
+// R. Mattson et al., Evaluation Techniques for Storage Hierarchies, IBM Systems Journal 9, 1970;
+// here seen through the hash that spreads keys over buckets).
+#pragma once
+
+#include "core/kind/filter_ops.hpp"
+
+namespace streamfilter {
+
+// What a filter has answered.
+struct Answers {
+  const std::uint64_t* hits;  // by position
+  unsigned positions;         // of a bucket, 1 … kMostPositions
+  std::uint64_t misses;       // reported as new
+  double fpr;                 // of the filter as it is now; the same at every position
+};
+
+// With some factor of memory.
+struct Tuned {
+  double found;  // repeats within kReach that would have been found
+
+  // Share of these repeats that would have been missed, and its limits; NaN if there are none. Lags
+  // that are longer than memory reaches leave no trace, so these suppose that repeats beyond the
+  // last position
+  double fnr;       // go on as they become fewer over the second half of the positions
+  double fnr_low;   // are none
+  double fnr_high;  // are at every position as many as at the last ones: lags do not bunch there
+};
+
+class Tuning {
+ public:
+  // A repeat counts whose key is within so many times the positions of a bucket: about as many
+  // times as many different keys ago as the filter has positions.
+  static constexpr unsigned kReach = 4;
+
+  explicit Tuning(const Answers& answers) noexcept;
+
+  // With `factor` times the memory, 1/kReach to kReach, in a filter of the same bits and bucket.
+  Tuned at(double factor) const noexcept;
+
+ private:
+  enum Tail : unsigned { continued, none, level, kTails };
+
+  void take_hits(const Answers& answers) noexcept;
+  void continue_hits(double most) noexcept;
+  void find_lags() noexcept;
+  double found(double factor, Tail tail) const noexcept;
+  double found_with_less(double factor) const noexcept;
+  double found_with_more(double factor, Tail tail) const noexcept;
+  double repeats(Tail tail) const noexcept;
+
+  static constexpr unsigned kLags = 128;
+
+  unsigned positions_;
+  double fpr_;
+  double hits_[kTails][kReach * kMostPositions];  // by position, without false positives
+  double seen_;                                   // all hits in a position that there is
+  double lag_[kLags], weight_[kLags];             // lags in others per bucket, repeats of each
+};
+
+}  // namespace streamfilter

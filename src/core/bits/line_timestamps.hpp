@@ -1,0 +1,70 @@
+// Ages of the fingerprints in a 64-byte line. The last 32 bits of the line are its stamp, a tick
+// modulo 2^32; in front of it every place has 4 bits, the ticks that had passed at the stamp. So a
+// line that nobody touches needs no work to grow older.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+#include "core/bits/fingerprint_queue.hpp"
+
+namespace streamfilter {
+
+constexpr unsigned kAgeBits = 4;
+constexpr unsigned kAges = 1 << kAgeBits;
+constexpr unsigned kStampBits = 32;
+
+// `Byte` is const-qualified for reading.
+template <typename Byte = unsigned char>
+class LineAges {
+ public:
+  LineAges(Byte* line, unsigned places) noexcept
+      : line_(line), first_((kLineBits - kStampBits) / kAgeBits - places) {}
+
+  unsigned get(unsigned place) const noexcept {
+    const unsigned at = first_ + place;
+    return line_[at / 2] >> at % 2 * kAgeBits & (kAges - 1);
+  }
+
+  void set(unsigned place, unsigned age) const noexcept {
+    const unsigned at = first_ + place, shift = at % 2 * kAgeBits;
+    line_[at / 2] =
+        static_cast<unsigned char>((line_[at / 2] & ~((kAges - 1) << shift)) | age << shift);
+  }
+
+  // What lies from `first` up to `last` moves by one place, and `age` goes in front. With the
+  // caller's instructions, as it is the whole line that moves.
+  [[gnu::always_inline]] inline void push(unsigned first, unsigned last,
+                                          unsigned age) const noexcept {
+    LineVector words, front, reach;
+    std::memcpy(&words, line_, kLineBytes);
+    std::memcpy(&front, kFirstBits.of[(first_ + first) * kAgeBits].words, kLineBytes);
+    std::memcpy(&reach, kFirstBits.of[(first_ + last + 1) * kAgeBits].words, kLineBytes);
+    reach &= ~front;
+    const LineVector below = __builtin_shufflevector(words, LineVector{}, 8, 0, 1, 2, 3, 4, 5, 6);
+    words = (words & ~reach) | (reach & (words << kAgeBits | below >> (64 - kAgeBits)));
+    std::memcpy(line_, &words, kLineBytes);
+    set(first, age);
+  }
+
+  // The ticks from the stamp to `clock`, which is not before it.
+  std::uint64_t since_stamp(std::uint64_t clock) const noexcept {
+    std::uint32_t stamp;
+    std::memcpy(&stamp, line_ + kLineBytes - sizeof stamp, sizeof stamp);
+    return static_cast<std::uint32_t>(clock - stamp);
+  }
+
+  void set_stamp(std::uint64_t clock) const noexcept {
+    const std::uint32_t stamp = static_cast<std::uint32_t>(clock);
+    std::memcpy(line_ + kLineBytes - sizeof stamp, &stamp, sizeof stamp);
+  }
+
+  // The bit of the line where the ages begin.
+  unsigned start() const noexcept { return first_ * kAgeBits; }
+
+ private:
+  Byte* line_;
+  unsigned first_;  // place of the first one, in half bytes
+};
+
+}  // namespace streamfilter

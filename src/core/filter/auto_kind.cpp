@@ -1,0 +1,97 @@
+#include "core/filter/auto_kind.hpp"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "core/model/capped_model.hpp"
+
+#include "core/base/layer_wall.hpp"
+
+namespace streamfilter {
+namespace {
+
+// A filter that is larger than what the processor caches gains by having a key in one line.
+constexpr std::uint64_t kBeyondCache = 4u << 20;
+
+bool choose(Definition& definition, Kind kind, const char* reason) noexcept {
+  definition.parameters.kind = kind;
+  definition.reason = reason;
+  return true;
+}
+
+bool is_possible(Definition attempt) noexcept {
+  Problem ignored;
+  return complete(attempt, ignored);
+}
+
+// A Bloom filter that keeps fpr up to the number of keys: nothing else misses no repeat at all.
+bool choose_bloom(Definition& definition) noexcept {
+  Definition attempt = definition;
+  attempt.parameters.kind = Kind::bloom;
+  if (definition.parameters.keys == 0 || !is_possible(attempt)) return false;
+  if (!definition.layout_given && definition.memory_given &&
+      definition.parameters.memory >= kBeyondCache) {
+    attempt.parameters.layout = Layout::blocked;
+    if (is_possible(attempt)) definition.parameters.layout = Layout::blocked;
+  }
+  return choose(definition, Kind::bloom, "it keeps fpr up to that many keys and misses no repeat");
+}
+
+}  // namespace
+
+CappedLines roomiest_lines(double fpr) noexcept {
+  CappedLines best;
+  for (unsigned k = 1; k <= capped_model::kMostHashes; ++k) {
+    const unsigned ones = std::min(capped_model::most_ones(fpr, k), 511u);
+    if (ones <= k) continue;
+    const double filling =
+        capped_model::filling({static_cast<double>(k), static_cast<double>(ones)});
+    if (filling > best.filling) best = {k, ones, filling};
+  }
+  return best;
+}
+
+namespace {
+
+bool choose_capped(Definition& definition) noexcept {
+  const Parameters& p = definition.parameters;
+  const CappedLines lines = roomiest_lines(definition.wanted_fpr());
+  if (lines.k >= sizeof kMostKeysToFilling / sizeof *kMostKeysToFilling) return false;
+  const double keys = static_cast<double>(p.keys) * 64 / static_cast<double>(p.memory);
+  if (!(keys <= kMostKeysToFilling[lines.k] * lines.filling)) return false;
+  Definition attempt = definition;
+  attempt.parameters.kind = Kind::capped;
+  attempt.parameters.layout = Layout::scattered;
+  char k[8], cap[32];
+  std::snprintf(k, sizeof k, "%u", lines.k);
+  std::snprintf(cap, sizeof cap, "%.10g", lines.ones / 512.0);
+  Problem ignored;
+  if (!set_option(attempt, "k", k, ignored) || !set_option(attempt, "cap", cap, ignored) ||
+      !is_possible(attempt))
+    return false;
+  definition = attempt;
+  return choose(definition, Kind::capped,
+                "it keeps fpr for ever, and forgets few of that many keys");
+}
+
+}  // namespace
+
+const FilterOps* kind_of_auto_option(const char* name) noexcept {
+  return std::strcmp(name, "window") == 0 ? find_ops(Kind::timer) : nullptr;
+}
+
+void choose_kind(Definition& definition) noexcept {
+  Parameters& p = definition.parameters;
+  if (definition.given != 0) {
+    choose(definition, Kind::timer, "repeats count within a window only");
+    return;
+  }
+  if (choose_bloom(definition) || (p.keys > 0 && choose_capped(definition))) return;
+  // A key of this kind lies in one line whatever the layout is called.
+  p.layout = Layout::scattered;
+  choose(definition, Kind::clq,
+         p.keys > 0 ? "it keeps fpr for ever, and forgets the fewest of that many keys"
+                    : "it keeps fpr for ever, and remembers the longest of the kinds that do");
+}
+
+}  // namespace streamfilter

@@ -1,0 +1,261 @@
+#include "core/filter/filter.hpp"
+
+#include <algorithm>
+#include <boost/math/tools/roots.hpp>
+#include <cmath>
+#include <limits>
+
+#include "core/base/math_policy.hpp"
+
+#include "core/base/layer_wall.hpp"
+
+namespace streamfilter {
+namespace {
+
+// What a slice sees of an element.
+Element at_place(const Element& element, const Place& place) noexcept {
+  return {place.hash, element.importance, element.time};
+}
+
+}  // namespace
+
+void format_header(Header* header, const Parameters& parameters) noexcept {
+  std::memset(static_cast<void*>(header), 0, sizeof *header);
+  header->magic = kMagic;
+  header->version = kFormatVersion;
+  header->parameters = parameters;
+}
+
+void format_slice(Header* header, std::uint32_t index) noexcept {
+  const Parameters& parameters = header->parameters;
+  const Slice slice = slice_at(header, index);
+  std::memset(static_cast<void*>(slice.state), 0, parameters.slice_bytes);
+  slice.state->random = mix64(parameters.seed ^ (index + 1) * kGoldenRatio);
+  if (const FilterOps* ops = find_ops(parameters.kind); ops->init) ops->init(parameters, slice);
+  if (index + 1 == parameters.slices) {
+    unsigned char* end = reinterpret_cast<unsigned char*>(slice.state) + parameters.slice_bytes;
+    std::memset(end, 0,
+                static_cast<std::size_t>(reinterpret_cast<unsigned char*>(header) +
+                                         parameters.memory - end));
+  }
+}
+
+void format(Header* header, const Parameters& parameters) noexcept {
+  format_header(header, parameters);
+  for (std::uint32_t i = 0; i < parameters.slices; ++i) format_slice(header, i);
+}
+
+bool check_header(const Header& header, Problem& problem) noexcept {
+  if (header.magic != kMagic)
+    return problem.set(Error::corrupt, "these bytes are not a streamfilter");
+  if (header.version > kFormatVersion) {
+    problem.set(Error::newer_version, "streamfilter of format version %u cannot be read",
+                header.version);
+    return problem.add_hint("This version of streamfilter reads formats up to %u.", kFormatVersion);
+  }
+  std::uint64_t reserved = header.reserved0 | header.reserved1;
+  for (const std::uint64_t word : header.reserved) reserved |= word;
+  if (header.version != kFormatVersion || reserved != 0)
+    return problem.set(Error::corrupt, "damaged streamfilter: invalid header");
+  if (!in_range(header.parameters))
+    return problem.set(Error::corrupt, "damaged streamfilter: parameters out of range");
+
+  // The stored parameters must be what completing them gives: nothing derived can be off.
+  Definition definition = definition_of(header.parameters);
+  Problem ignored;
+  if (!complete(definition, ignored) ||
+      std::memcmp(&definition.parameters, &header.parameters, sizeof(Parameters)) != 0)
+    return problem.set(Error::corrupt, "damaged streamfilter: invalid parameters");
+  return true;
+}
+
+bool check_slice(const Parameters& parameters, ConstSlice slice, std::uint32_t index,
+                 Problem& problem) noexcept {
+  const FilterOps* ops = find_ops(parameters.kind);
+  if (slice.state->arrivals <= kMostArrivals && slice.state->novel <= slice.state->arrivals &&
+      ops->check(parameters, slice) &&
+      (parameters.k1 > 0 || slice.state->arrivals > 0 ||
+       !(ops->estimate(parameters, slice).fill > 0)))
+    return true;
+  return problem.set(Error::corrupt, "damaged streamfilter: invalid state of slice %u", index);
+}
+
+bool check(const void* bytes, std::size_t length, Problem& problem) noexcept {
+  if (length < sizeof(Header))
+    return problem.set(Error::corrupt, "truncated streamfilter: %zu bytes", length);
+  const Header* header = static_cast<const Header*>(bytes);
+  if (!check_header(*header, problem)) return false;
+  const Parameters& parameters = header->parameters;
+  if (length != parameters.memory)
+    return problem.set(Error::corrupt, "damaged streamfilter: %zu bytes instead of %llu", length,
+                       static_cast<unsigned long long>(parameters.memory));
+
+  for (std::uint32_t i = 0; i < parameters.slices; ++i)
+    if (!check_slice(parameters, slice_at(header, i), i, problem)) return false;
+  if (parameters.k1 > 0 && is_empty(header) && totals(header).estimate.fill > 0)
+    return problem.set(Error::corrupt, "damaged streamfilter: bits without keys");
+  const unsigned char* at = static_cast<const unsigned char*>(bytes) + sizeof(Header) +
+                            parameters.slices * parameters.slice_bytes;
+  const unsigned char* end = static_cast<const unsigned char*>(bytes) + length;
+  for (; at < end; ++at)
+    if (*at != 0) return problem.set(Error::corrupt, "damaged streamfilter: invalid padding");
+  return true;
+}
+
+void prefetch_places(const Header* header, const Element& element,
+                     Prefetches& prefetches) noexcept {
+  const Parameters& parameters = header->parameters;
+  for (unsigned i = 0; i < places(parameters); ++i) {
+    const Place place = place_of(parameters, element.hash, i);
+    find_ops(parameters.kind)
+        ->prefetch(parameters, slice_at(header, place.slice), at_place(element, place), prefetches);
+  }
+}
+
+bool test_place(const Header* header, const Element& element, const Place& place) noexcept {
+  const Parameters& parameters = header->parameters;
+  return find_ops(parameters.kind)
+      ->test(parameters, slice_at(header, place.slice), at_place(element, place));
+}
+
+void put_in_place(Header* header, const Element& element, const Place& place) noexcept {
+  const Parameters& parameters = header->parameters;
+  find_ops(parameters.kind)
+      ->put(parameters, slice_at(header, place.slice), at_place(element, place));
+}
+
+bool test_places(const Header* header, const Element& element) noexcept {
+  const Parameters& parameters = header->parameters;
+  for (unsigned i = 0; i < parameters.k1; ++i)
+    if (!test_place(header, element, place_of(parameters, element.hash, i))) return false;
+  return true;
+}
+
+bool insert_in_places(Header* header, const Element& element) noexcept {
+  const Parameters& parameters = header->parameters;
+  const bool seen = test_places(header, element);
+  for (unsigned i = 0; i < parameters.k1 && !seen; ++i)
+    put_in_place(header, element, place_of(parameters, element.hash, i));
+  count_arrival(header, place_of(parameters, element.hash, 0).slice, seen);
+  return seen;
+}
+
+unsigned positions_of_bucket(const Parameters& parameters) noexcept {
+  const FilterOps* ops = find_ops(parameters.kind);
+  return ops->positions != nullptr ? ops->positions(parameters) : 0;
+}
+
+bool test(const Header* header, const Element& element, unsigned& position) noexcept {
+  const Parameters& parameters = header->parameters;
+  position = kNoPosition;
+  if (positions_of_bucket(parameters) == 0) return test(header, element);
+  const ConstSlice slice = slice_at(header, slice_of(parameters, element.hash));
+  position = find_ops(parameters.kind)->find_position(parameters, slice, element);
+  return position != kNoPosition;
+}
+
+bool refresh(Header* header, const Element& element, unsigned& position) noexcept {
+  const Parameters& parameters = header->parameters;
+  const FilterOps* ops = find_ops(parameters.kind);
+  if (ops->refresh == nullptr) {
+    const bool seen = test(header, element, position);
+    if (seen) insert(header, element);
+    return seen;
+  }
+  const Slice slice = slice_at(header, slice_of(parameters, element.hash));
+  const bool seen = ops->refresh(parameters, slice, element, position);
+  if (seen) count_arrival(*slice.state, true);
+  return seen;
+}
+
+bool puts_anyway(const Parameters& parameters) noexcept {
+  const FilterOps* ops = find_ops(parameters.kind);
+  return ops->put != nullptr && ops->expired != nullptr;
+}
+
+void insert_new(Header* header, const Element& element) noexcept {
+  const Parameters& parameters = header->parameters;
+  if (!puts_anyway(parameters)) {
+    insert(header, element);
+    return;
+  }
+  for (unsigned i = 0; i < places(parameters); ++i)
+    put_in_place(header, element, place_of(parameters, element.hash, i));
+  count_arrival(header, place_of(parameters, element.hash, 0).slice, false);
+}
+
+bool erase(Header* header, const Element& element) noexcept {
+  const Parameters& parameters = header->parameters;
+  return find_ops(parameters.kind)
+      ->erase(parameters, slice_at(header, slice_of(parameters, element.hash)), element);
+}
+
+void merge_slice(Header* into, const Header* from, std::uint32_t index) noexcept {
+  merge_slice(into, slice_at(from, index), index);
+}
+
+void merge_slice(Header* into, ConstSlice source, std::uint32_t index) noexcept {
+  const Parameters& parameters = into->parameters;
+  const Slice target = slice_at(into, index);
+  find_ops(parameters.kind)->merge(parameters, target, source);
+  target.state->arrivals = std::min(target.state->arrivals + source.state->arrivals, kMostArrivals);
+  target.state->novel = std::min(target.state->novel, target.state->arrivals);
+}
+
+bool merge(Header* into, const Header* from, Problem& problem) noexcept {
+  if (!mergeable(into->parameters, from->parameters, problem)) return false;
+  for (std::uint32_t i = 0; i < into->parameters.slices; ++i) merge_slice(into, from, i);
+  return true;
+}
+
+bool is_empty(const Header* header) noexcept {
+  for (std::uint32_t i = 0; i < header->parameters.slices; ++i)
+    if (slice_at(header, i).state->arrivals != 0) return false;
+  return true;
+}
+
+// A new key is mistaken for another if all its places are, which lie anywhere in one part.
+void add_slice(Totals& totals, const Parameters& parameters, ConstSlice slice) noexcept {
+  const Estimate one = find_ops(parameters.kind)->estimate(parameters, slice);
+  const std::uint32_t part = slices_of_part(parameters);
+  const double k1 = places(parameters);
+  totals.arrivals += slice.state->arrivals;
+  totals.novel += slice.state->novel;
+  totals.estimate.fill += one.fill / parameters.slices;
+  totals.estimate.distinct += one.distinct / k1;
+  totals.place_fpr += one.fpr / part;
+  if (++totals.slices % part != 0) return;
+  totals.estimate.fpr += std::pow(totals.place_fpr, k1) / parts_of(parameters);
+  totals.place_fpr = 0;
+}
+
+Totals totals(const Header* header) noexcept {
+  Totals sum;
+  for (std::uint32_t i = 0; i < header->parameters.slices; ++i)
+    add_slice(sum, header->parameters, slice_at(header, i));
+  return sum;
+}
+
+double window_keys(const Parameters& parameters, double fnr) noexcept {
+  const FilterOps* ops = find_ops(parameters.kind);
+  if (ops->fnr_at == nullptr) return std::numeric_limits<double>::quiet_NaN();
+  double low = 0, high = 1;
+  while (ops->fnr_at(parameters, high) <= fnr) {
+    low = high;
+    high *= 2;
+    if (high > 1e18) return std::numeric_limits<double>::infinity();
+  }
+  std::uintmax_t rounds = 100;
+  const auto root = boost::math::tools::bisect(
+      [&](double gap) { return ops->fnr_at(parameters, gap) <= fnr ? -1.0 : 1.0; }, low, high,
+      [](double a, double b) { return b - a < 0.5; }, rounds, MathPolicy());
+  return std::floor(root.first);
+}
+
+std::uint64_t checksum(const Header* header) noexcept {
+  const unsigned char* bytes = reinterpret_cast<const unsigned char*>(header);
+  return hash_bytes(bytes + sizeof header->host, header->parameters.memory - sizeof header->host,
+                    kMagic);
+}
+
+}  // namespace streamfilter

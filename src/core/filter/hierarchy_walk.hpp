@@ -1,0 +1,127 @@
+// How a key meets a tree of filters (distributed-filtering.txt §6): Algorithm 1 (dense), Algorithm
+// 2 (sparse) and the top-down testing heuristic. The walk knows nothing of filters but what
+// `Access` tells it, so whatever decides by a tree decides alike.
+//
+// Two points differ from the paper's text, and no answer does. What Algorithm 1 sets on its way up
+// is set once the answer is known: where that is another transaction's to give, nothing may stay in
+// a lower node alone. And a match that top-down testing refutes does not end the walk: it goes on
+// upwards, since the key may have come in by another branch.
+#pragma once
+
+#include <cstdint>
+
+namespace streamfilter {
+
+// sparse: a key is set along its path if the root finds it new, so every key lies below one leaf.
+// dense: whatever node misses a key learns it, so that the next repeat there is found there.
+enum class TreeKind : std::uint8_t { sparse, dense };
+
+// The root is on level 0.
+constexpr unsigned kMostTreeLevels = 32;
+
+// What the root's taking of a refuted match has come to.
+enum class Claim : std::uint8_t {
+  fresh,    // the key is new
+  seen,     // another one has added it meanwhile
+  changed,  // the key was taken, but the tree has changed since the walk began
+};
+
+// Access:
+//   Node                          a node; equality tells the same one
+//   bool is_root(Node), Node parent(Node), unsigned level(Node)
+//   bool any_child(Node, visit)   visits children until visit(child) is true; was it?
+//   bool has_children(Node)
+//   bool test(Node)               is the key there?
+//   bool judge(Node root)         the same, and it is there now
+//   Claim claim(Node root)        takes the key as new although `judge` has found it there
+//   bool is_settled(Node root)    is what `judge` has found there to stay?
+//   void put(Node)                the key is there now
+//   void accessed(Node), hit(Node)  for counting: a message to a node; a repeat found by it
+//
+// A node of level below `top_down` does not decide alone: one of its children, and so on down to
+// that level, must have the key, too.
+template <typename Access>
+class TreeWalk {
+ public:
+  using Node = typename Access::Node;
+
+  TreeWalk(Access& access, TreeKind kind, unsigned top_down) noexcept
+      : access_(access), kind_(kind), top_down_(top_down) {}
+
+  // Was the key seen anywhere in the tree? It is remembered now, having come in at `start`.
+  bool remember(Node start) {
+    Node missed[kMostTreeLevels];
+    unsigned count = 0;
+    Node node = start;
+    for (; !access_.is_root(node); node = access_.parent(node)) {
+      if (test(node) && is_confirmed(node, count > 0 ? &missed[count - 1] : nullptr)) {
+        access_.hit(node);
+        if (kind_ == TreeKind::dense) put(missed, count);
+        return true;
+      }
+      missed[count++] = node;
+    }
+    const bool seen = judge(node, count > 0 ? &missed[count - 1] : nullptr);
+    if (seen) access_.hit(node);
+    if (!seen || (kind_ == TreeKind::dense && access_.is_settled(node))) put(missed, count);
+    return seen;
+  }
+
+  // Was the key seen anywhere in the tree? Nothing is remembered.
+  bool test_from(Node start) {
+    Node below = start;
+    for (Node node = start;; node = access_.parent(node)) {
+      if (test(node) && is_confirmed(node, node == start ? nullptr : &below)) {
+        access_.hit(node);
+        return true;
+      }
+      if (access_.is_root(node)) return false;
+      below = node;
+    }
+  }
+
+ private:
+  bool test(Node node) {
+    access_.accessed(node);
+    return access_.test(node);
+  }
+
+  // Algorithm 2 comes back to set what it has tested before.
+  void put(const Node* missed, unsigned count) {
+    while (count > 0) {
+      const Node node = missed[--count];
+      if (kind_ == TreeKind::sparse) access_.accessed(node);
+      access_.put(node);
+    }
+  }
+
+  bool judge(Node root, const Node* below) {
+    access_.accessed(root);
+    if (!access_.judge(root)) {
+      if (kind_ == TreeKind::sparse) access_.accessed(root);
+      return false;
+    }
+    if (is_confirmed(root, below)) return true;
+    switch (access_.claim(root)) {
+      case Claim::fresh: return false;
+      case Claim::seen: return true;
+      case Claim::changed: break;
+    }
+    return is_confirmed(root, nullptr);  // what was missed below may be there by now
+  }
+
+  // `node` has the key; does a child, other than the one that has missed it?
+  bool is_confirmed(Node node, const Node* missed) {
+    if (access_.level(node) >= top_down_ || !access_.has_children(node)) return true;
+    return access_.any_child(node, [&](Node child) {
+      return !(missed != nullptr && child == *missed) && test(child) &&
+             is_confirmed(child, nullptr);
+    });
+  }
+
+  Access& access_;
+  TreeKind kind_;
+  unsigned top_down_;
+};
+
+}  // namespace streamfilter

@@ -1,0 +1,83 @@
+#include "core/filter/sharding_rules.hpp"
+
+#include <cstring>
+
+#include "core/base/layer_wall.hpp"
+
+namespace streamfilter {
+namespace {
+
+const OptionSpec* find_option(const FilterOps& ops, const char* name) noexcept {
+  for (unsigned i = 0; i < ops.option_count; ++i)
+    if (std::strcmp(ops.options[i].name, name) == 0) return &ops.options[i];
+  return nullptr;
+}
+
+// k1 and k2 are a slicing of their own (§3.3): they say what k is. With k1 = 1 it is the horizontal
+// one, with k2 = 1 the vertical one.
+bool check_k1_k2(Definition& definition, const FilterOps& ops, Problem& problem) noexcept {
+  Parameters& p = definition.parameters;
+  if (p.k1 == 0 || p.k2 == 0) {
+    problem.set(Error::conflict, "options k1 and k2 belong together");
+    return problem.add_hint("A key has k1 places with k2 of its bits in each: give both.");
+  }
+  if (p.slicing != Slicing::horizontal) {
+    problem.set(Error::conflict, "options k1 and k2 cannot be combined with slicing \"%s\"",
+                p.slicing == Slicing::vertical ? "vertical" : "diced");
+    return problem.add_hint("k1 places of k2 bits are a slicing of their own: leave slicing out.");
+  }
+  const OptionSpec& k = *find_option(ops, "k");
+  const std::uint64_t bits = std::uint64_t{p.k1} * p.k2;
+  if (definition.has(k.slot) && p.integer(k.slot) != bits) {
+    problem.set(Error::conflict, "k1 times k2 is not k");
+    return problem.add_detail("%u times %u is %u, but k is %u.", p.k1, p.k2,
+                              static_cast<unsigned>(bits),
+                              static_cast<unsigned>(p.integer(k.slot)));
+  }
+  if (static_cast<double>(bits) > k.high) {
+    problem.set(Error::out_of_range, "k1 times k2 is out of range");
+    return problem.add_detail("It must be between 1 and %.15g.", k.high);
+  }
+  p.set_integer(k.slot, bits);
+  definition.given |= SlotSet{1} << k.slot;
+  if (p.k1 > 1 && p.k2 > 1) return true;
+  if (p.k2 == 1 && p.k1 > 1) p.slicing = Slicing::vertical;
+  p.k1 = p.k2 = 0;
+  definition.places_given = false;
+  return true;
+}
+
+}  // namespace
+
+bool check_slicing(Definition& definition, const FilterOps& ops, Problem& problem) noexcept {
+  Parameters& p = definition.parameters;
+  if (p.slicing == Slicing::diced ? p.slices2 == 0 : p.slices2 != 0) {
+    problem.set(Error::conflict, p.slices2 == 0 ? "slicing \"diced\" needs two numbers of slices"
+                                                : "two numbers of slices need slicing \"diced\"");
+    return problem.add_hint("For example: slicing 'diced', slices '8,5'.");
+  }
+  if (p.slicing != Slicing::diced && (definition.dice_given || p.dice != Dice::hv)) {
+    problem.set(Error::conflict, "option dice needs slicing \"diced\"");
+    return problem.add_hint("For example: slicing 'diced', dice 'vh', slices '8,5'.");
+  }
+  if (p.slicing == Slicing::horizontal && !definition.places_given) return true;
+  if (ops.put == nullptr) {
+    problem.set(Error::unsupported, "kind %s can be sliced horizontally only", ops.name);
+    char names[80];
+    list_kinds([](const FilterOps& other) { return other.put != nullptr; }, names, sizeof names);
+    return problem.add_hint("Leave slicing out, or use one of the kinds: %s.", names);
+  }
+  if (p.layout == Layout::blocked) {
+    problem.set(Error::conflict, "layout \"blocked\" goes with horizontal slices only");
+    return problem.add_hint("It keeps all bits of a key in one line of one slice.");
+  }
+  return !definition.places_given || check_k1_k2(definition, ops, problem);
+}
+
+void derive_places(Parameters& p) noexcept {
+  if (p.slicing == Slicing::horizontal) return;
+  p.k1 = static_cast<std::uint8_t>(p.integer(find_option(*find_ops(p.kind), "k")->slot));
+  p.k2 = 1;
+}
+
+}  // namespace streamfilter

@@ -1,0 +1,16 @@
+// Which slicings go with which kinds and options.
+#pragma once
+
+#include "core/kind/filter_ops.hpp"
+
+namespace streamfilter {
+
+// Is the slicing one that the kind and the other options go with? k1 and k2 say what k is.
+// Errors: conflict, unsupported, out_of_range.
+bool check_slicing(Definition& definition, const FilterOps& ops, Problem& problem) noexcept;
+
+// k1 and k2 of parameters whose k is known: of a vertical or diced filter, every bit has a place of
+// its own.
+void derive_places(Parameters& parameters) noexcept;
+
+}  // namespace streamfilter

@@ -1,0 +1,85 @@
+// What filters with small counting cells have in common: widths, capacities and merging.
+#pragma once
+
+#include <algorithm>
+
+#include "core/bits/packed_cells.hpp"
+#include "core/format/layout.hpp"
+#include "core/format/slice_counters.hpp"
+
+namespace streamfilter {
+
+// The bits of a cell that counts to `max` (at most 15).
+inline unsigned cell_bits_for(std::uint64_t max) noexcept {
+  return max <= 1 ? 1 : max <= 3 ? 2 : max <= 7 ? 3 : 4;
+}
+
+inline std::uint64_t cells_in(std::uint64_t bytes, unsigned cell_bits) noexcept {
+  return with_cell_width(cell_bits,
+                         [=](auto width) { return PackedCells<width.value>::capacity(bytes); });
+}
+
+// Could these bytes be m cells of up to max? All other bits must be zero. Counts the cells that are
+// not zero.
+inline bool check_cells(const unsigned char* body, std::uint64_t bytes, unsigned cell_bits,
+                        std::uint64_t m, std::uint64_t max, std::uint64_t& non_zero) noexcept {
+  for (std::uint64_t bit = m * cell_bits; bit < bytes * 8; ++bit)
+    if (body[bit / 8] >> bit % 8 & 1) return false;
+  return with_cell_width(cell_bits, [&](auto width) {
+    const PackedCells<width.value, const unsigned char> cells(body);
+    non_zero = 0;
+    for (std::uint64_t i = 0; i < m; ++i) {
+      const unsigned value = cells.get(i);
+      if (value > max) return false;
+      non_zero += value != 0;
+    }
+    return true;
+  });
+}
+
+// The same for a slice of regions of `region_bytes` with m cells each.
+inline bool check_regions(ConstSlice slice, std::uint64_t region_bytes, unsigned cell_bits,
+                          std::uint64_t m, std::uint64_t max, std::uint64_t& non_zero) noexcept {
+  non_zero = 0;
+  for (std::uint64_t start = 0; start + region_bytes <= slice.bytes; start += region_bytes) {
+    std::uint64_t counted;
+    if (!check_cells(slice.body() + start, region_bytes, cell_bits, m, max, counted)) return false;
+    non_zero += counted;
+  }
+  return true;
+}
+
+// Every cell takes the larger value of the two; returns how many are not zero then.
+inline std::uint64_t take_larger_cells(unsigned char* into, const unsigned char* from,
+                                       unsigned cell_bits, std::uint64_t m) noexcept {
+  return with_cell_width(cell_bits, [&](auto width) {
+    const PackedCells<width.value> a(into);
+    const PackedCells<width.value, const unsigned char> b(from);
+    std::uint64_t non_zero = 0;
+    for (std::uint64_t i = 0; i < m; ++i) {
+      const unsigned value = std::max(a.get(i), b.get(i));
+      a.set(i, value);
+      non_zero += value != 0;
+    }
+    return non_zero;
+  });
+}
+
+// Merges two slices that consist of regions of `region_bytes` with m cells each, k of them set for
+// every key. `non_zero` counts the cells of `into` that are not zero and is kept up to date;
+// `from_non_zero` counts those of `from`.
+inline void merge_cells(Slice into, ConstSlice from, std::uint64_t region_bytes, unsigned cell_bits,
+                        std::uint64_t m, std::uint64_t k, std::uint64_t& non_zero,
+                        std::uint64_t from_non_zero) noexcept {
+  const double cells = static_cast<double>(into.bytes / region_bytes * m);
+  const double per_key = static_cast<double>(k);
+  const double parts = counted_keys(static_cast<double>(non_zero), cells, per_key) +
+                       counted_keys(static_cast<double>(from_non_zero), cells, per_key);
+  non_zero = 0;
+  for (std::uint64_t start = 0; start + region_bytes <= into.bytes; start += region_bytes)
+    non_zero += take_larger_cells(into.body() + start, from.body() + start, cell_bits, m);
+  into.state->novel = merged_novel(into.state->novel, from.state->novel, parts,
+                                   counted_keys(static_cast<double>(non_zero), cells, per_key));
+}
+
+}  // namespace streamfilter

@@ -1,0 +1,92 @@
+// The bytes of a filter. One contiguous, pointer-free block is the filter in shared memory, in a
+// value, in an aggregate and in a snapshot:
+//
+//   0                Header            512 bytes: format, parameters; written once
+//   512              slice 0           SliceState (64 bytes), then the kind's own bytes
+//   512 + slice_bytes  slice 1 …       every slice is a filter of its own for its share of the keys
+//   …                zero bytes up to `memory`
+//
+// Slices are independent: whoever works on one needs no other, so each can have its own lock.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include "core/base/hash.hpp"
+#include "core/format/parameters.hpp"
+
+#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "the format of a filter is little-endian; big-endian machines are not supported"
+#endif
+
+namespace streamfilter {
+
+constexpr std::uint32_t kMagic = 0x544c4653;  // "SFLT"
+constexpr std::uint16_t kFormatVersion = 1;
+
+struct Header {
+  std::uint32_t host;  // left to the host (PostgreSQL keeps a value's length here); never read
+  std::uint32_t magic;
+  std::uint16_t version;
+  std::uint16_t reserved0;
+  std::uint32_t reserved1;
+  std::uint64_t reserved[8];  // always zero
+  Parameters parameters;
+};
+
+// What every slice keeps beside the kind's own bytes.
+struct SliceState {
+  std::uint64_t random;    // state of the generator
+  std::uint64_t arrivals;  // elements inserted
+  std::uint64_t novel;     // of these, reported as new
+  std::uint64_t own[5];    // the kind's own counters
+};
+
+// Counting stops here: merging a filter with itself again and again must not wrap around.
+constexpr std::uint64_t kMostArrivals = std::uint64_t{1} << 62;
+
+// An element has been inserted.
+inline void count_arrival(SliceState& state, bool seen) noexcept {
+  const bool counts = state.arrivals < kMostArrivals;
+  state.arrivals += counts;
+  state.novel += counts && !seen;
+}
+
+static_assert(sizeof(Header) == 512);
+static_assert(sizeof(SliceState) == 64);
+static_assert(std::is_trivially_copyable_v<Header> && std::is_standard_layout_v<Header>);
+static_assert(std::is_trivially_copyable_v<SliceState>);
+
+// One slice of a filter, in two registers. `Byte` is const-qualified for reading.
+template <typename State, typename Byte>
+struct BasicSlice {
+  State* state;
+  std::uint64_t bytes;  // of the body, which follows the state
+
+  Byte* body() const noexcept { return reinterpret_cast<Byte*>(state + 1); }
+};
+using Slice = BasicSlice<SliceState, unsigned char>;
+using ConstSlice = BasicSlice<const SliceState, const unsigned char>;
+
+inline ConstSlice as_const(Slice slice) noexcept { return {slice.state, slice.bytes}; }
+
+// The slice that a key belongs to.
+inline std::uint32_t slice_of(const Parameters& parameters, std::uint64_t hash) noexcept {
+  if (parameters.key_shift > 0)
+    return static_cast<std::uint32_t>((hash >> parameters.key_shift) % parameters.slices);
+  return static_cast<std::uint32_t>(scale(hash, parameters.slices));
+}
+
+inline Slice slice_at(Header* header, std::uint32_t index) noexcept {
+  unsigned char* start = reinterpret_cast<unsigned char*>(header) + sizeof(Header) +
+                         index * header->parameters.slice_bytes;
+  return {reinterpret_cast<SliceState*>(start),
+          header->parameters.slice_bytes - sizeof(SliceState)};
+}
+
+inline ConstSlice slice_at(const Header* header, std::uint32_t index) noexcept {
+  return as_const(slice_at(const_cast<Header*>(header), index));
+}
+
+}  // namespace streamfilter

@@ -1,0 +1,181 @@
+// The parameters of a filter: what the user asks for (Definition) and what was made of it
+// (Parameters, stored in the filter's own bytes).
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+#include "core/base/status.hpp"
+
+namespace streamfilter {
+
+// Numbers are part of the stored format: never renumber.
+enum class Kind : std::uint8_t {
+  automatic = 0,
+  bloom = 1,
+  sbf = 2,
+  rsbf = 3,
+  bsbf = 4,
+  bsbfsd = 5,
+  rlbsbf = 6,
+  sqf = 7,
+  dsqf = 8,
+  ibf2c = 9,
+  ibfmc = 10,
+  ibfh = 11,
+  timer = 12,
+  lru = 13,
+  fplru = 14,
+  clq = 15,
+  capped = 16,
+};
+
+// scattered: the cells of a key lie anywhere, as the papers print it.
+// blocked: all of them lie in one 64-byte line.
+enum class Layout : std::uint8_t { scattered = 0, blocked = 1 };
+
+// What a NULL in a key means: `distinct` rows are never repeats and are not remembered.
+enum class Nulls : std::uint8_t { distinct = 0, not_distinct = 1 };
+
+// Which slices the bits of a key lie in: core/placement.hpp. `diced` is of two numbers of slices, S
+// and S2, in one of two orders.
+enum class Slicing : std::uint8_t { horizontal = 0, vertical = 1, diced = 2 };
+enum class Dice : std::uint8_t { hv = 0, vh = 1 };
+
+constexpr unsigned kMaxWords = 47;
+
+// Complete parameters; a part of the stored format. A kind keeps its own in `word`, by the slot
+// numbers of its option table; slots without an option hold derived numbers.
+struct Parameters {
+  Kind kind;
+  Layout layout;
+  Nulls nulls;
+  // 0: Element.hash is a hash of the key. Otherwise it is the key itself, one integer, and keys
+  // that agree in all bits from this one on share a slice. Set by the kind.
+  std::uint8_t key_shift;
+  std::uint32_t slices;       // independently locked parts, >= 1
+  std::uint64_t memory;       // bytes of the whole filter
+  std::uint64_t slice_bytes;  // bytes of one slice, a multiple of 64
+  std::uint64_t keys;         // distinct keys expected; 0: not given
+  double fpr;                 // false-positive rate asked for; 0: not given
+  std::uint64_t seed;         // of the key hash
+  std::uint64_t word[kMaxWords];
+  Slicing slicing;
+  Dice dice;
+  std::uint8_t k1, k2;    // places of a key, and its bits in each; 0, 0: one place, all of its bits
+  std::uint32_t slices2;  // diced: S2, where `slices` is S * S2; else 0
+
+  std::uint64_t integer(unsigned slot) const noexcept { return word[slot]; }
+  double real(unsigned slot) const noexcept {
+    double value;
+    std::memcpy(&value, &word[slot], sizeof value);
+    return value;
+  }
+  void set_integer(unsigned slot, std::uint64_t value) noexcept { word[slot] = value; }
+  void set_real(unsigned slot, double value) noexcept {
+    std::memcpy(&word[slot], &value, sizeof value);
+  }
+};
+
+enum class OptionType : std::uint8_t {
+  integer,  // a whole number; also written 1e6
+  real,
+  choice,  // one word of a list, stored as its index
+  reals,   // a list of numbers: the count, then the numbers, in consecutive slots
+  span,    // time or rows ('10 minutes', '1000000 rows'): the amount, in microseconds or rows,
+           // then in the next slot 0 for time and 1 for rows
+};
+
+// One option of a kind. The tables of these drive parsing, range checks, printing and the hints.
+struct OptionSpec {
+  unsigned slot;  // where Parameters::word keeps it
+  const char* name;
+  OptionType type;
+  double low;                  // smallest allowed value (of each element, for lists)
+  double high;                 // largest allowed value; for `reals` see also max_count
+  const char* const* choices;  // ends with nullptr; only for `choice`
+  unsigned max_count;          // only for `reals`
+};
+
+// Is an option of a kind in use? 0 stands for "not given" where it is no allowed value.
+inline bool in_use(const Parameters& parameters, const OptionSpec& option) noexcept {
+  return parameters.integer(option.slot) != 0 ||
+         (option.low <= 0 && option.type != OptionType::reals);
+}
+
+// A set of slots.
+using SlotSet = std::uint64_t;
+static_assert(kMaxWords <= 64);
+
+// A wish: options given so far. `complete` derives the rest.
+struct Definition {
+  Parameters parameters{};
+  SlotSet given = 0;  // the kind's own options
+  bool memory_given = false;
+  bool slices_given = false;
+  bool layout_given = false;
+  bool seed_given = false;
+  bool nulls_given = false;
+  bool slicing_given = false;
+  bool dice_given = false;
+  bool places_given = false;     // k1 or k2
+  const char* reason = nullptr;  // why `complete` has chosen the kind; nullptr: it was given
+
+  bool has(unsigned slot) const noexcept { return given >> slot & 1; }
+  // The false-positive rate to derive parameters for.
+  double wanted_fpr() const noexcept { return parameters.fpr > 0 ? parameters.fpr : kDefaultFpr; }
+
+  static constexpr double kDefaultFpr = 0.01;
+};
+
+// One `name = value` of a definition, as text. The kind's own options need `kind` to be set first:
+// hosts that take options in any order call this for `kind` before the others.
+// Errors: unknown_name (with the nearest name as a hint), syntax, out_of_range.
+bool set_option(Definition& definition, const char* name, const char* value,
+                Problem& problem) noexcept;
+
+// Derives everything not given: kind, memory, slices, and by the kind's own formulas the rest.
+// Errors: too_small, too_large, conflict (a promise that cannot be kept), out_of_range.
+bool complete(Definition& definition, Problem& problem) noexcept;
+
+// How many slices a filter has unless told otherwise: enough that sessions rarely meet, none under
+// 64 kB.
+std::uint32_t default_slices(std::uint64_t memory) noexcept;
+
+// The definition that has every parameter given; completing it yields the same parameters. Derived
+// numbers are left out, so that completing it derives them anew. Safe on any bytes.
+Definition definition_of(const Parameters& parameters) noexcept;
+
+// Does every parameter lie in the range that set_option allows? Safe on any bytes.
+bool in_range(const Parameters& parameters) noexcept;
+
+// Equal for merging: same kind, shape, seed and parameters (`keys` and `fpr`, mere wishes, and
+// `nulls` aside).
+bool mergeable(const Parameters& a, const Parameters& b, Problem& problem) noexcept;
+
+// Parses a size as PostgreSQL writes it: bytes, or B, kB, MB, GB, TB.
+bool parse_size(const char* text, std::uint64_t& bytes) noexcept;
+
+// Prints a size in the largest unit that divides it. `size` of at least 32 is enough.
+void print_size(std::uint64_t bytes, char* buffer, std::size_t size) noexcept;
+
+// Prints the option `slices`: 'S', or 'S,S2' of a diced filter. `size` of at least 32 is enough.
+void print_slices(const Parameters& parameters, char* buffer, std::size_t size) noexcept;
+
+// Prints the value of one option of a kind as set_option reads it. Returns the length.
+std::size_t print_option(const Parameters& parameters, const OptionSpec& option, char* buffer,
+                         std::size_t size) noexcept;
+
+// Reads `kind(option=value, …)`; stops behind the closing parenthesis and stores in `used` how many
+// characters were read. Errors: syntax, and those of set_option.
+bool parse_definition(const char* text, std::size_t length, Definition& definition,
+                      std::size_t& used, Problem& problem) noexcept;
+
+// Longest text print_definition writes, with its final zero.
+constexpr std::size_t kMaxDefinitionText = 2048;
+
+// Prints complete parameters as `kind(option=value, …)`; reading that back gives them again.
+// Returns the length.
+std::size_t print_definition(const Parameters& parameters, char* buffer, std::size_t size) noexcept;
+
+}  // namespace streamfilter

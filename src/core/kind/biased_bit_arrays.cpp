@@ -1,0 +1,98 @@
+#include "core/kind/biased_bit_arrays.hpp"
+
+#include <limits>
+
+#include "core/format/slice_counters.hpp"
+
+#include "core/base/layer_wall.hpp"
+
+namespace streamfilter::bit_arrays {
+namespace {
+
+std::uint64_t word_at(const unsigned char* body, std::uint64_t index) noexcept {
+  std::uint64_t word;
+  std::memcpy(&word, body + 8 * index, 8);
+  return word;
+}
+
+std::uint64_t count_ones(const Parameters& p, ConstSlice slice, unsigned i) noexcept {
+  const std::uint64_t words = p.integer(kArrayBits) / 64, first = p.integer(kArrays) + i * words;
+  std::uint64_t count = 0;
+  for (std::uint64_t w = first; w < first + words; ++w)
+    count += static_cast<std::uint64_t>(__builtin_popcountll(word_at(slice.body(), w)));
+  return count;
+}
+
+double all_ones(const Parameters& p, ConstSlice slice) noexcept {
+  const BitArrays<const unsigned char> arrays = of(p, slice);
+  double sum = 0;
+  for (unsigned i = 0; i < arrays.k(); ++i) sum += static_cast<double>(arrays.ones(i));
+  return sum;
+}
+
+}  // namespace
+
+double promised_keys(const Parameters& p) noexcept {
+  return p.keys > 0 ? keys_of_fullest(static_cast<double>(p.keys), p.slices)
+                    : std::numeric_limits<double>::infinity();
+}
+
+std::uint64_t bits_per_array(std::uint64_t slice_bytes, std::uint64_t k) noexcept {
+  const std::uint64_t words = (slice_bytes - sizeof(SliceState)) / 8;
+  return words < 2 * k ? 0 : (words - k) / k * 64;
+}
+
+bool derive_bits(Parameters& p, Problem& problem) noexcept {
+  const std::uint64_t k = p.integer(kArrays);
+  p.set_integer(kArrayBits, bits_per_array(p.slice_bytes, k));
+  if (p.integer(kArrayBits) > 0) return true;
+  problem.set(Error::too_small, "a slice of %llu bytes has no room for k = %u arrays of bits",
+              static_cast<unsigned long long>(p.slice_bytes), static_cast<unsigned>(k));
+  return problem.add_hint("Use more memory, fewer slices or a smaller k.");
+}
+
+bool test(const Parameters& p, ConstSlice slice, const Element& element) noexcept {
+  const BitArrays<const unsigned char> arrays = of(p, slice);
+  for (unsigned i = 0; i < arrays.k(); ++i)
+    if (!arrays.get(i, position(element.hash, i, arrays.s()))) return false;
+  return true;
+}
+
+void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
+  const double k = static_cast<double>(p.integer(kArrays)),
+               bits = k * static_cast<double>(p.integer(kArrayBits));
+  const double parts =
+      counted_keys(all_ones(p, as_const(into)), bits, k) + counted_keys(all_ones(p, from), bits, k);
+  for (std::uint64_t i = 8 * p.integer(kArrays); i < into.bytes; ++i)
+    into.body()[i] |= from.body()[i];
+  const BitArrays<> arrays = of(p, into);
+  for (unsigned i = 0; i < arrays.k(); ++i) arrays.set_ones(i, count_ones(p, as_const(into), i));
+  into.state->novel = merged_novel(into.state->novel, from.state->novel, parts,
+                                   counted_keys(all_ones(p, as_const(into)), bits, k));
+}
+
+bool check(const Parameters& p, ConstSlice slice) noexcept {
+  if (p.integer(kArrayBits) != bits_per_array(p.slice_bytes, p.integer(kArrays))) return false;
+  const BitArrays<const unsigned char> arrays = of(p, slice);
+  for (unsigned i = 0; i < arrays.k(); ++i)
+    if (arrays.ones(i) != count_ones(p, slice, i)) return false;
+  // What is left over behind the arrays stays empty.
+  const std::uint64_t used = arrays.k() * (1 + arrays.s() / 64);
+  for (std::uint64_t w = used; w < slice.bytes / 8; ++w)
+    if (word_at(slice.body(), w) != 0) return false;
+  return true;
+}
+
+Estimate estimate(const Parameters& p, ConstSlice slice) noexcept {
+  const BitArrays<const unsigned char> arrays = of(p, slice);
+  const double s = static_cast<double>(arrays.s());
+  double fill = 0, fpr = 1;
+  for (unsigned i = 0; i < arrays.k(); ++i) {
+    const double load = static_cast<double>(arrays.ones(i)) / s;
+    fill += load / arrays.k();
+    fpr *= load;
+  }
+  return {fill, fpr, static_cast<double>(slice.state->novel)};
+}
+
+}  // namespace streamfilter::bit_arrays

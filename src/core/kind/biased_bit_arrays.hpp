@@ -1,0 +1,123 @@
+// The structure of rsbf-bsbf-rlbsbf.txt: k Bloom filters of s bits, one hash function each. A slice
+// holds the number of ones of every array (k words), then the arrays one after the other, each a
+// whole number of words.
+#pragma once
+
+#include <cstring>
+
+#include "core/base/random.hpp"
+#include "core/bits/packed_cells.hpp"
+#include "core/kind/filter_ops.hpp"
+
+namespace streamfilter {
+
+constexpr unsigned kMostArrays = 32;
+
+// `Byte` is const-qualified for reading.
+template <typename Byte = unsigned char>
+class BitArrays {
+ public:
+  BitArrays(Byte* body, unsigned k, std::uint64_t s) noexcept
+      : counters_(body), bits_(body + 8 * k), k_(k), s_(s) {}
+
+  unsigned k() const noexcept { return k_; }
+  std::uint64_t s() const noexcept { return s_; }
+
+  std::uint64_t ones(unsigned i) const noexcept {
+    std::uint64_t count;
+    std::memcpy(&count, counters_ + 8 * i, 8);
+    return count;
+  }
+  void set_ones(unsigned i, std::uint64_t count) const noexcept {
+    std::memcpy(counters_ + 8 * i, &count, 8);
+  }
+
+  bool get(unsigned i, std::uint64_t at) const noexcept { return bits_.get(i * s_ + at) != 0; }
+
+  void set(unsigned i, std::uint64_t at) const noexcept {
+    if (get(i, at)) return;
+    bits_.set(i * s_ + at, 1);
+    set_ones(i, ones(i) + 1);
+  }
+
+  void clear(unsigned i, std::uint64_t at) const noexcept {
+    if (!get(i, at)) return;
+    bits_.set(i * s_ + at, 0);
+    set_ones(i, ones(i) - 1);
+  }
+
+  // Clears a random bit of array i, whatever it was.
+  void clear_random(unsigned i, std::uint64_t& random) const noexcept {
+    clear(i, random_below(random, s_));
+  }
+
+ private:
+  Byte* counters_;
+  PackedCells<1, Byte> bits_;
+  unsigned k_;
+  std::uint64_t s_;
+};
+
+// The bits h_1 … h_k of one key.
+class KeyBits {
+ public:
+  KeyBits(std::uint64_t hash, unsigned k, std::uint64_t s) noexcept : k_(k) {
+    for (unsigned i = 0; i < k; ++i) at_[i] = position(hash, i, s);
+  }
+
+  std::uint64_t operator[](unsigned i) const noexcept { return at_[i]; }
+
+  template <typename Byte>
+  bool all_set(const BitArrays<Byte>& arrays) const noexcept {
+    bool all = true;
+    for (unsigned i = 0; i < k_; ++i) all &= arrays.get(i, at_[i]);
+    return all;
+  }
+
+  void set(const BitArrays<>& arrays) const noexcept {
+    for (unsigned i = 0; i < k_; ++i) arrays.set(i, at_[i]);
+  }
+
+ private:
+  unsigned k_;
+  std::uint64_t at_[kMostArrays];
+};
+
+// What the kinds made of such arrays have in common. They keep k in slot kArrays of their
+// parameters and s in slot kArrayBits.
+namespace bit_arrays {
+
+enum Slot : unsigned { kArrays, kArrayBits };
+
+constexpr OptionSpec kArraysOption = {kArrays, "k", OptionType::integer, 1, kMostArrays,
+                                      nullptr, 0};
+
+inline BitArrays<> of(const Parameters& p, Slice slice) noexcept {
+  return {slice.body(), static_cast<unsigned>(p.integer(kArrays)), p.integer(kArrayBits)};
+}
+inline BitArrays<const unsigned char> of(const Parameters& p, ConstSlice slice) noexcept {
+  return {slice.body(), static_cast<unsigned>(p.integer(kArrays)), p.integer(kArrayBits)};
+}
+
+// How many distinct keys a slice is promised to meet at most; infinity: no such promise.
+double promised_keys(const Parameters& p) noexcept;
+
+// s for k arrays in a slice of this size; 0: no room.
+std::uint64_t bits_per_array(std::uint64_t slice_bytes, std::uint64_t k) noexcept;
+
+// Derives s from k; refuses slices without room for k arrays.
+bool derive_bits(Parameters& p, Problem& problem) noexcept;
+
+bool test(const Parameters& p, ConstSlice slice, const Element& element) noexcept;
+
+// A bit that either has set is set, so that what either remembers is remembered. Until as many
+// elements again have come, more bits may be set than a single filter would have.
+void merge(const Parameters& p, Slice into, ConstSlice from) noexcept;
+
+bool check(const Parameters& p, ConstSlice slice) noexcept;
+
+// A key is counted as distinct when it is reported as new.
+Estimate estimate(const Parameters& p, ConstSlice slice) noexcept;
+
+}  // namespace bit_arrays
+}  // namespace streamfilter

@@ -1,0 +1,146 @@
+// The biased sampling Bloom filters of rsbf-bsbf-rlbsbf.txt §4-5: k arrays of s bits, one hash
+// function each. An element is a repeat if its k bits are all set; otherwise some random bits are
+// reset and its k bits are set. The three kinds differ in what they reset. (Algorithms 2, 3 and 4
+// print the two answers the wrong way round.)
+#include "core/kind/biased_bit_arrays.hpp"
+#include "core/kind/kind_list.hpp"
+#include "core/model/biased_model.hpp"
+
+#include "core/base/layer_wall.hpp"
+
+namespace streamfilter {
+namespace {
+
+using bit_arrays::kArrays;
+using bit_arrays_model::Scheme;
+
+// Algorithm 2: one bit of every array.
+struct EveryArray {
+  static constexpr Scheme kScheme = Scheme::bsbf;
+  static void reset(const BitArrays<>& arrays, std::uint64_t& random) noexcept {
+    for (unsigned i = 0; i < arrays.k(); ++i) arrays.clear_random(i, random);
+  }
+};
+
+// Algorithm 3: one bit of one array.
+struct OneArray {
+  static constexpr Scheme kScheme = Scheme::bsbfsd;
+  static void reset(const BitArrays<>& arrays, std::uint64_t& random) noexcept {
+    const std::uint64_t i = random_below(random, arrays.k());
+    arrays.clear_random(static_cast<unsigned>(i), random);
+  }
+};
+
+// Algorithm 4: one bit of every array with a probability equal to the array's load.
+struct LoadedArrays {
+  static constexpr Scheme kScheme = Scheme::rlbsbf;
+  static void reset(const BitArrays<>& arrays, std::uint64_t& random) noexcept {
+    for (unsigned i = 0; i < arrays.k(); ++i)
+      if (random_below(random, arrays.s()) < arrays.ones(i)) arrays.clear_random(i, random);
+  }
+};
+
+// The balance of FPR and FNR that §6.1 chooses.
+constexpr std::uint64_t kDefaultArrays = 2;
+
+constexpr OptionSpec kOptions[] = {bit_arrays::kArraysOption};
+
+template <typename Policy>
+bit_arrays_model::Setting setting(const Parameters& p) noexcept {
+  return {Policy::kScheme, static_cast<double>(p.integer(kArrays)),
+          static_cast<double>(p.integer(bit_arrays::kArrayBits))};
+}
+
+template <typename Policy>
+double fpr_bound(const Parameters& p) noexcept {
+  return bit_arrays_model::fpr_bound(setting<Policy>(p), bit_arrays::promised_keys(p));
+}
+
+template <typename Policy>
+double fnr_at(const Parameters& p, double gap) noexcept {
+  return bit_arrays_model::fnr_bound(setting<Policy>(p), gap / p.slices);
+}
+
+template <typename Policy>
+Prediction predict(const Parameters& p, const Stream& stream) noexcept {
+  return bit_arrays_model::predict(setting<Policy>(p), stream.part(p.slices));
+}
+
+bool cannot_keep_forever(const Definition& definition, double limit, Problem& problem) noexcept {
+  const Parameters& p = definition.parameters;
+  problem.set(Error::conflict, "kind %s cannot keep fpr %g for ever", find_ops(p.kind)->name,
+              definition.wanted_fpr());
+  problem.add_detail("On a stream of new keys its false-positive rate tends to %.3g.", limit);
+  char forever[200];
+  list_kinds([](const FilterOps& ops) { return ops.keeps_fpr_forever; }, forever, sizeof forever);
+  return problem.add_hint(
+      "Give option keys (how many distinct keys to expect) or k, or use a kind that keeps fpr on "
+      "any stream: %s.",
+      forever);
+}
+
+template <typename Policy>
+bool derive(Definition& definition, Problem& problem) noexcept {
+  Parameters& p = definition.parameters;
+  if (!definition.has(kArrays)) p.set_integer(kArrays, kDefaultArrays);
+  if (!bit_arrays::derive_bits(p, problem)) return false;
+  if (definition.has(kArrays) || p.keys > 0) return true;
+  const double limit = fpr_bound<Policy>(p);
+  return limit <= definition.wanted_fpr() || cannot_keep_forever(definition, limit, problem);
+}
+
+template <typename Policy>
+bool insert(const Parameters& p, Slice slice, const Element& element) noexcept {
+  const BitArrays<> arrays = bit_arrays::of(p, slice);
+  const KeyBits bits(element.hash, arrays.k(), arrays.s());
+  if (bits.all_set(arrays)) return true;
+  Policy::reset(arrays, slice.state->random);
+  bits.set(arrays);
+  return false;
+}
+
+template <typename Policy>
+constexpr FilterOps row(Kind kind, const char* name, const char* summary) noexcept {
+  return {
+      kind,
+      name,
+      summary,
+      kOptions,
+      sizeof kOptions / sizeof *kOptions,
+      /*has_blocked_layout=*/false,
+      /*keeps_fpr_forever=*/false,
+      /*uses_importance=*/nullptr,
+      /*uses_time=*/nullptr,
+      /*learns_from_repeats=*/false,
+      derive<Policy>,
+      /*init=*/nullptr,
+      /*prefetch=*/nullptr,
+      bit_arrays::test,
+      insert<Policy>,
+      /*expired=*/nullptr,
+      /*erase=*/nullptr,
+      bit_arrays::merge,
+      bit_arrays::check,
+      bit_arrays::estimate,
+      fpr_bound<Policy>,
+      fnr_at<Policy>,
+      predict<Policy>,
+  };
+}
+
+}  // namespace
+
+const FilterOps bsbf_ops =
+    row<EveryArray>(Kind::bsbf, "bsbf",
+                    "biased sampling Bloom filter: every new key resets one bit of every array");
+
+const FilterOps bsbfsd_ops =
+    row<OneArray>(Kind::bsbfsd, "bsbfsd",
+                  "biased sampling, single deletion: few false negatives; on an endless stream of "
+                  "new keys it ends by calling everything a repeat");
+
+const FilterOps rlbsbf_ops = row<LoadedArrays>(
+    Kind::rlbsbf, "rlbsbf",
+    "load-balanced biased sampling: resets more bits the fuller it is; fewest false negatives");
+
+}  // namespace streamfilter

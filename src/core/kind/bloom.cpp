@@ -1,0 +1,378 @@
+// The Bloom filter (Bloom 1970; sbf.txt §2.3): m bits, K of them set for every key, nothing ever
+// cleared. No false negatives; the false-positive rate grows with the number of distinct keys.
+//
+// With `grow` (distributed-filtering.txt §5), a slice is cut into filters of equal size. When the
+// newest exceeds its limit of set bits (density) or accepted keys (cardinality), the next one is
+// used: keys are looked for in all and remembered in the newest. Memory is the cap: the last filter
+// takes what comes.
+//
+// With layout blocked, the K bits of a key, all different, lie in one 64-byte line. Lines fill
+// unevenly, which the rate allows for.
+#include <algorithm>
+#include <cmath>
+
+#include "core/bits/packed_cells.hpp"
+#include "core/format/cell_addressing.hpp"
+#include "core/format/sharding.hpp"
+#include "core/format/slice_counters.hpp"
+#include "core/kind/kind_list.hpp"
+#include "core/model/blocked_bloom_model.hpp"
+#include "core/model/exact_store_model.hpp"
+#include "core/model/sharding_model.hpp"
+#include "core/model/timing_model.hpp"
+
+#include "core/base/layer_wall.hpp"
+
+namespace streamfilter {
+namespace {
+
+// kBits: m, the bits of one filter; with `grow`, kFilters: how many of them a slice can have, and
+// kLimit: the bits or keys of one; with layout blocked, kLineBits: the bits of a line
+enum Slot : unsigned { kK, kBits, kGrow, kFilters, kLimit, kLineBits };
+
+enum Grow : std::uint64_t { none, density, cardinality };
+
+constexpr const char* kGrows[] = {"none", "density", "cardinality", nullptr};
+
+constexpr std::uint64_t kGrownFilters = 8;
+constexpr std::uint64_t kMostKeys = std::uint64_t{1} << 62;  // counting stops here
+
+constexpr unsigned kMostHashes = 64;
+
+// More hashes than this are never derived: they would cost time and save false positives that are
+// fewer than one in ten thousand million already.
+constexpr double kMostDerivedHashes = 16;
+
+constexpr OptionSpec kOptions[] = {
+    {kK, "k", OptionType::integer, 1, kMostHashes, nullptr, 0},
+    {kGrow, "grow", OptionType::choice, 1, 2, kGrows, 0},  // none: not in use
+};
+
+using Bits = PackedCells<1>;
+using ConstBits = PackedCells<1, const unsigned char>;
+
+std::uint64_t& ones(SliceState& state) noexcept { return state.own[0]; }
+std::uint64_t ones(const SliceState& state) noexcept { return state.own[0]; }
+
+// Only with `grow`:
+std::uint64_t& newest(SliceState& state) noexcept { return state.own[1]; }  // index of the filter
+std::uint64_t newest(const SliceState& state) noexcept { return state.own[1]; }
+std::uint64_t& newest_ones(SliceState& state) noexcept { return state.own[2]; }
+std::uint64_t newest_ones(const SliceState& state) noexcept { return state.own[2]; }
+std::uint64_t& newest_keys(SliceState& state) noexcept { return state.own[3]; }
+std::uint64_t newest_keys(const SliceState& state) noexcept { return state.own[3]; }
+
+// The bits of a key in a slice: all k of them, or fewer if it lies in several places.
+unsigned own_k(const Parameters& p) noexcept {
+  return static_cast<unsigned>(bits_in_place(p, p.integer(kK)));
+}
+double real_k(const Parameters& p) noexcept { return own_k(p); }
+double real_m(const Parameters& p) noexcept { return static_cast<double>(p.integer(kBits)); }
+double filters(const Parameters& p) noexcept { return static_cast<double>(p.integer(kFilters)); }
+
+std::uint64_t filter_bytes(const Parameters& p) noexcept { return p.integer(kBits) / 8; }
+
+double lines(const Parameters& p) noexcept {
+  return real_m(p) / static_cast<double>(p.integer(kLineBits));
+}
+
+slicing_model::Shape shape_of(const Parameters& p) noexcept {
+  return slicing_model::shape_of(p, static_cast<double>(p.integer(kK)), real_m(p));
+}
+
+// sbf.txt §2.3: FP = (1 - (1 - 1/m)^(Kn))^K for n keys in m bits, scattered. The keys are those of
+// the slices that a key can be in.
+double rate(const Parameters& p, double keys) noexcept {
+  return p.layout == Layout::blocked ? blocked_bloom_model::rate(real_k(p), keys, lines(p))
+                                     : slicing_model::part_rate(shape_of(p), keys);
+}
+
+// In lines, the best K is mostly less.
+std::uint64_t best_k(const Parameters& p, double keys) noexcept {
+  return p.layout == Layout::blocked
+             ? blocked_bloom_model::best_k(keys, lines(p), kMostDerivedHashes)
+             : timing_model::best_k(keys, real_m(p) * slices_of_part(p));
+}
+
+// Keys spread over slices unevenly; the fullest is taken.
+double expected_keys(const Parameters& p) noexcept {
+  return keys_of_fullest(static_cast<double>(p.keys), parts_of(p));
+}
+
+bool needs_keys(Problem& problem) noexcept {
+  problem.set(Error::conflict, "kind bloom needs to know how many distinct keys to expect");
+  problem.add_detail(
+      "A Bloom filter never forgets, so it keeps its false-positive rate only up "
+      "to a number of keys.");
+  return problem.add_hint(
+      "Give option keys (or k), or use a kind that forgets old keys, such as "
+      "sbf.");
+}
+
+// Slices of a part are loaded unevenly, too, with all places of its keys.
+double expected_puts(const Parameters& p) noexcept {
+  const slicing_model::Shape shape = shape_of(p);
+  return keys_of_fullest(expected_keys(p) * shape.k1, shape.slices);
+}
+
+// How many distinct keys a filter has seen when the next one takes over. Where keys have several
+// places, a slice does not know which of them are new, and counts all that are put in it.
+double keys_of_one(const Parameters& p) noexcept {
+  const double limit = static_cast<double>(p.integer(kLimit));
+  if (p.integer(kGrow) != cardinality)
+    return -real_m(p) / real_k(p) * std::log1p(-std::min(limit / real_m(p), 1 - 1 / real_m(p)));
+  return shape_of(p).k1 > 1 ? limit : timing_model::keys_for(real_k(p), limit, real_m(p));
+}
+
+// Filters before the last are full; the last key before the limit can set K bits more.
+double grown_rate(const Parameters& p) noexcept {
+  const double k = real_k(p), m = real_m(p), keys = expected_puts(p), each = keys_of_one(p);
+  const double full = std::clamp(std::ceil(keys / each) - 1, 0.0, filters(p) - 1);
+  const double one =
+      p.integer(kGrow) == density
+          ? std::pow(std::min(1.0, (static_cast<double>(p.integer(kLimit)) + k) / m), k)
+          : timing_model::rate(k, each, m);
+  const double last = timing_model::rate(k, keys - full * each, m);
+  return std::pow(1 - (1 - timing_model::rate_of_filters(one, full)) * (1 - last), shape_of(p).k1);
+}
+
+double cardinality_limit(const Parameters& p, double one) noexcept {
+  if (shape_of(p).k1 <= 1) return timing_model::cardinality_limit(one, real_k(p), real_m(p));
+  return -real_m(p) / real_k(p) * std::log1p(-std::pow(one, 1 / real_k(p)));
+}
+
+// Each filter may have so much of fpr that all together keep it.
+bool derive_growth(Definition& definition, Problem& problem) noexcept {
+  Parameters& p = definition.parameters;
+  const bool derived = !definition.has(kK);
+  if (derived && p.keys == 0) return needs_keys(problem);
+  if (p.layout == Layout::blocked) {
+    problem.set(Error::unsupported, "kind bloom has no layout \"blocked\" with option grow");
+    return problem.add_hint("Use layout scattered, or no grow.");
+  }
+  p.set_integer(kFilters, kGrownFilters);
+  p.set_integer(kBits, (p.slice_bytes - sizeof(SliceState)) / kGrownFilters / 8 * 64);
+  const double fpr = definition.wanted_fpr();
+  if (derived) p.set_integer(kK, timing_model::growing_k(fpr, p.slicing, filters(p)));
+  const double one = timing_model::rate_of_one(fpr, shape_of(p).k1, filters(p));
+  const double limit = p.integer(kGrow) == density
+                           ? timing_model::density_limit(one, real_k(p), real_m(p)) - real_k(p)
+                           : cardinality_limit(p, one);
+  p.set_integer(kLimit, static_cast<std::uint64_t>(std::max(1.0, std::floor(limit))));
+  if (!derived || grown_rate(p) <= definition.wanted_fpr()) return true;
+  problem.set(Error::conflict, "kind bloom cannot keep fpr %g for %llu keys in %llu bytes",
+              definition.wanted_fpr(), static_cast<unsigned long long>(p.keys),
+              static_cast<unsigned long long>(p.memory));
+  problem.add_detail("Its filters hold %.0f keys.",
+                     keys_of_one(p) * filters(p) * p.slices / shape_of(p).k1);
+  return problem.add_hint("Use more memory, a larger fpr, or no grow.");
+}
+
+bool derive(Definition& definition, Problem& problem) noexcept {
+  Parameters& p = definition.parameters;
+  if (p.integer(kGrow) != none) return derive_growth(definition, problem);
+  p.set_integer(kBits, Bits::capacity(p.slice_bytes - sizeof(SliceState)));
+  if (p.layout == Layout::blocked) p.set_integer(kLineBits, kLineBytes * 8);
+  if (definition.has(kK)) return true;
+  if (p.keys == 0) return needs_keys(problem);
+  p.set_integer(kK, best_k(p, expected_keys(p)));
+  return true;
+}
+
+// Filter `index` of a slice.
+ConstBits bits_of(const Parameters& p, ConstSlice slice, std::uint64_t index) noexcept {
+  return ConstBits(slice.body() + index * filter_bytes(p));
+}
+Bits bits_of(const Parameters& p, Slice slice, std::uint64_t index) noexcept {
+  return Bits(slice.body() + index * filter_bytes(p));
+}
+
+// Calls `visit` with the bits of a key, counted from the start of a filter, until it says no.
+template <typename Visit>
+bool all_bits(const Parameters& p, std::uint64_t hash, Visit visit) noexcept {
+  const unsigned k = own_k(p);
+  if (p.layout == Layout::blocked) {
+    const std::uint64_t line = region_start(p, filter_bytes(p), hash) * 8;
+    std::uint64_t at[kMostHashes];
+    find_cells(p, hash, k, p.integer(kLineBits), at);
+    return std::all_of(at, at + k, [&](std::uint64_t bit) { return visit(line + bit); });
+  }
+  const std::uint64_t m = p.integer(kBits);
+  for (unsigned i = 0; i < k; ++i)
+    if (!visit(position(hash, i, m))) return false;
+  return true;
+}
+
+bool has(const Parameters& p, ConstBits bits, std::uint64_t hash) noexcept {
+  return all_bits(p, hash, [&](std::uint64_t at) { return bits.get(at) != 0; });
+}
+
+// The newest filter's: with `grow`, most keys of late are there.
+void prefetch(const Parameters& p, ConstSlice slice, const Element& element,
+              Prefetches& prefetches) noexcept {
+  prefetch_cells(p, slice.body() + newest(*slice.state) * filter_bytes(p), filter_bytes(p),
+                 element.hash, own_k(p),
+                 p.layout == Layout::blocked ? p.integer(kLineBits) : p.integer(kBits), 1,
+                 prefetches);
+}
+
+bool test(const Parameters& p, ConstSlice slice, const Element& element) noexcept {
+  for (std::uint64_t i = newest(*slice.state) + 1; i > 0; --i)
+    if (has(p, bits_of(p, slice, i - 1), element.hash)) return true;
+  return false;
+}
+
+// Sets the bits of a key; returns how many were not.
+std::uint64_t add(const Parameters& p, Bits bits, std::uint64_t hash) noexcept {
+  std::uint64_t fresh = 0;
+  all_bits(p, hash, [&](std::uint64_t at) {
+    if (bits.get(at) == 0) {
+      bits.set(at, 1);
+      ++fresh;
+    }
+    return true;
+  });
+  return fresh;
+}
+
+void put_growing(const Parameters& p, Slice slice, std::uint64_t hash) noexcept {
+  SliceState& state = *slice.state;
+  const std::uint64_t load = p.integer(kGrow) == density ? newest_ones(state) : newest_keys(state);
+  if (load >= p.integer(kLimit) && newest(state) + 1 < p.integer(kFilters)) {
+    ++newest(state);
+    newest_ones(state) = newest_keys(state) = 0;
+  }
+  const std::uint64_t fresh = add(p, bits_of(p, slice, newest(state)), hash);
+  ones(state) += fresh;
+  newest_ones(state) += fresh;
+  newest_keys(state) += newest_keys(state) < kMostKeys;
+}
+
+void put(const Parameters& p, Slice slice, const Element& element) noexcept {
+  if (p.integer(kGrow) != none)
+    put_growing(p, slice, element.hash);
+  else
+    ones(*slice.state) += add(p, Bits(slice.body()), element.hash);
+}
+
+bool insert(const Parameters& p, Slice slice, const Element& element) noexcept {
+  if (p.integer(kGrow) != none) {
+    if (test(p, as_const(slice), element)) return true;
+    put_growing(p, slice, element.hash);
+    return false;
+  }
+  const std::uint64_t fresh = add(p, Bits(slice.body()), element.hash);
+  ones(*slice.state) += fresh;
+  return fresh == 0;
+}
+
+std::uint64_t count_ones(const unsigned char* body, std::uint64_t bytes) noexcept {
+  std::uint64_t count = 0;
+  for (std::uint64_t i = 0; i < bytes; i += 8) {
+    std::uint64_t word;
+    std::memcpy(&word, body + i, 8);
+    count += static_cast<std::uint64_t>(__builtin_popcountll(word));
+  }
+  return count;
+}
+
+// Filters of equal age are merged, the first with the first; one can exceed its limit then.
+void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
+  for (std::uint64_t i = 0; i < into.bytes; ++i) into.body()[i] |= from.body()[i];
+  SliceState& state = *into.state;
+  ones(state) = count_ones(into.body(), into.bytes);
+  state.novel += from.state->novel;
+  if (p.integer(kGrow) == none) return;
+  const std::uint64_t keys = newest(*from.state) < newest(state) ? 0 : newest_keys(*from.state);
+  if (newest(state) < newest(*from.state)) newest_keys(state) = 0;
+  newest(state) = std::max(newest(state), newest(*from.state));
+  newest_keys(state) = std::min(newest_keys(state) + keys, kMostKeys);
+  newest_ones(state) = count_ones(into.body() + newest(state) * filter_bytes(p), filter_bytes(p));
+}
+
+bool check(const Parameters& p, ConstSlice slice) noexcept {
+  const SliceState& state = *slice.state;
+  const std::uint64_t most = p.integer(kGrow) == none ? 1 : p.integer(kFilters);
+  if (newest(state) >= most || ones(state) != count_ones(slice.body(), slice.bytes)) return false;
+  if (p.integer(kGrow) == none) return (newest_ones(state) | newest_keys(state)) == 0;
+  const std::uint64_t start = newest(state) * filter_bytes(p), end = start + filter_bytes(p);
+  return newest_keys(state) <= kMostKeys &&
+         newest_ones(state) == count_ones(slice.body() + start, filter_bytes(p)) &&
+         count_ones(slice.body() + end, slice.bytes - end) == 0;
+}
+
+// The number of distinct keys that fills the bits so far, n = -m/K ln(1 - ones/m): linear counting
+// (Whang et al. 1990), for K bits a key. Infinity when every bit is set. Filters before the newest
+// are equally full, as good as.
+Estimate estimate(const Parameters& p, ConstSlice slice) noexcept {
+  const double m = real_m(p), k = real_k(p), all = static_cast<double>(ones(*slice.state));
+  if (p.integer(kGrow) == none) {
+    const double keys = -m / k * std::log1p(-all / m);
+    return {all / m, p.layout == Layout::blocked ? rate(p, keys) : std::pow(all / m, k), keys};
+  }
+  const double last = static_cast<double>(newest_ones(*slice.state)) / m,
+               full = static_cast<double>(newest(*slice.state)),
+               share = full > 0 ? (all / m - last) / full : 0;
+  return {
+      all / m / filters(p),
+      1 - (1 - timing_model::rate_of_filters(std::pow(share, k), full)) * (1 - std::pow(last, k)),
+      -m / k * (full * std::log1p(-share) + std::log1p(-last))};
+}
+
+double fpr_bound(const Parameters& p) noexcept {
+  if (p.keys == 0) return 1;
+  if (p.integer(kGrow) != none) return grown_rate(p);
+  return rate(p, expected_keys(p));
+}
+
+double fnr_at(const Parameters&, double) noexcept { return 0; }
+
+// The rate after n distinct keys; with `grow`, in full filters and the newest.
+double rate_after(const Parameters& p, double n) noexcept {
+  const slicing_model::Shape shape = shape_of(p);
+  if (p.layout == Layout::blocked) return rate(p, n / p.slices);
+  if (p.integer(kGrow) == none) return slicing_model::rate(shape, n);
+  const double k = real_k(p), m = real_m(p), puts = n * shape.k1 / p.slices;
+  const double each = keys_of_one(p), full = std::min(std::floor(puts / each), filters(p) - 1);
+  const double one = timing_model::rate(k, each, m);
+  return std::pow(1 - (1 - timing_model::rate_of_filters(one, full)) *
+                          (1 - timing_model::rate(k, puts - full * each, m)),
+                  shape.k1);
+}
+
+// False positives depend on the number of distinct keys alone.
+Prediction predict(const Parameters& p, const Stream& stream) noexcept {
+  return {store_model::mean_fpr(stream.distinct(), [&](double n) { return rate_after(p, n); }),
+          stream.repeats() > 0 ? 0 : std::numeric_limits<double>::quiet_NaN()};
+}
+
+}  // namespace
+
+const FilterOps bloom_ops = {
+    Kind::bloom,
+    "bloom",
+    "classic Bloom filter: no false negatives, for a known number of distinct keys",
+    kOptions,
+    sizeof kOptions / sizeof *kOptions,
+    /*has_blocked_layout=*/true,
+    /*keeps_fpr_forever=*/false,
+    /*uses_importance=*/nullptr,
+    /*uses_time=*/nullptr,
+    /*learns_from_repeats=*/false,
+    derive,
+    /*init=*/nullptr,
+    prefetch,
+    test,
+    insert,
+    /*expired=*/nullptr,
+    /*erase=*/nullptr,
+    merge,
+    check,
+    estimate,
+    fpr_bound,
+    fnr_at,
+    predict,
+    put,
+};
+
+}  // namespace streamfilter

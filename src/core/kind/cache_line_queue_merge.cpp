@@ -1,0 +1,92 @@
+// Kind clq: the keys of two filters in one.
+#include "core/kind/cache_line_queue.hpp"
+#include "core/kind/quotient_table.hpp"
+
+#include "core/base/layer_wall.hpp"
+
+namespace streamfilter::clq {
+namespace {
+
+// The ages of two streams cannot be compared, so the two queues are taken for equally old: their
+// fingerprints alternate, front to front, `into` first, and those that are in both count once.
+unsigned interleave(const FingerprintQueue& a, const FingerprintQueue& b,
+                    FingerprintQueue& result) noexcept {
+  unsigned count = 0;
+  const auto add = [&](std::uint64_t fingerprint) {
+    if (fingerprint == 0 || count == result.length()) return;
+    for (unsigned i = 0; i < count; ++i)
+      if (result.get(i) == fingerprint) return;
+    result.set(count++, fingerprint);
+  };
+  for (unsigned i = 0; i < result.length(); ++i) {
+    add(a.get(i));
+    add(b.get(i));
+  }
+  return count;
+}
+
+// The ages of a bucket by its places.
+struct Ages {
+  unsigned of[queue_model::kLongestQueue + 1];
+
+  Ages(const Parameters& p, const unsigned char* line, unsigned start) noexcept {
+    const auto ages = ages_of(p, line);
+    const unsigned first = start / static_cast<unsigned>(p.integer(kBits)),
+                   length = static_cast<unsigned>(p.integer(kBucket));
+    for (unsigned i = 0; i < length; ++i) of[i] = ages.get(first + i);
+    of[length] = kAges;  // of what is not there
+  }
+};
+
+// Lets the copy of a bucket grow older and be without what has left the window.
+void grow_older(const Parameters& p, std::uint64_t later, FingerprintQueue& queue,
+                Ages& ages) noexcept {
+  const unsigned size = queue.size();
+  unsigned kept = 0;
+  for (unsigned i = 0; i < size; ++i) {
+    const std::uint64_t fingerprint = queue.get(i);
+    queue.set(i, 0);
+    if (!is_live(p, ages.of[i], later)) continue;
+    ages.of[kept] = ages.of[i] + static_cast<unsigned>(later);
+    queue.set(kept++, fingerprint);
+  }
+}
+
+}  // namespace
+
+// With a window a key is as old as in the queue where it is younger.
+void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
+  const queue_model::Shape shape = shape_of(p);
+  SliceState& state = *into.state;
+  std::uint64_t added = 0, taken = 0;
+  if (has_window(p)) clock(state) = std::max(clock(state), clock(*from.state));
+  for_each_bucket(p, into.bytes, [&](std::uint64_t at, unsigned start) {
+    unsigned char* line = into.body() + at;
+    if (has_window(p)) bring_up(p, state, line);
+    const FingerprintQueue a(shape.bits, shape.length, line, start);
+    FingerprintQueue b(shape.bits, shape.length, from.body() + at, start), both = a;
+    if (!has_window(p)) {
+      for (unsigned i = 0; i < b.size(); ++i) added += a.place(b.get(i)) == a.length();
+      taken += interleave(a, b, both);
+      both.store(line);
+      return;
+    }
+    const Ages ages_a(p, line, start);
+    Ages ages_b(p, from.body() + at, start);
+    grow_older(p,
+               ages_of(p, from.body() + at).since_stamp(clock(*from.state)) +
+                   (clock(state) - clock(*from.state)),
+               b, ages_b);
+    for (unsigned i = 0; i < b.size(); ++i) added += a.place(b.get(i)) == a.length();
+    const unsigned count = interleave(a, b, both), first = start / shape.bits;
+    both.store(line);
+    for (unsigned i = 0; i < count; ++i)
+      ages_of(p, line).set(
+          first + i, std::min(ages_a.of[a.place(both.get(i))], ages_b.of[b.place(both.get(i))]));
+    taken += count;
+  });
+  used(state) = taken;
+  state.novel = quotient::merged_novel(state.novel, from.state->novel, added, used(*from.state));
+}
+
+}  // namespace streamfilter::clq

@@ -1,0 +1,179 @@
+// Kind clq: what happens where a key lies, with the registers that there are.
+#include "core/kind/cache_line_queue_ops.hpp"
+
+#include "core/base/layer_wall.hpp"
+
+namespace streamfilter::clq {
+namespace {
+
+const bool kIsWide = has_wide_registers();
+
+// The steps of cache_line_queue_ops.hpp, each a function of its own, so that registers and stack that one
+// needs do not weigh on another.
+struct Wide {
+  FOR_WIDE_REGISTERS static unsigned find(const Parameters& p, ConstSlice slice,
+                                          const Element& element) noexcept {
+    return clq::find<true>(p, slice, element);
+  }
+  template <bool kAlone>
+  FOR_WIDE_REGISTERS static bool find_any(const Parameters& p, ConstSlice slice,
+                                          const Element& element) noexcept {
+    return clq::find_any<true, kAlone>(p, slice, element);
+  }
+  template <bool kAlone>
+  FOR_WIDE_REGISTERS static bool enter(const Parameters& p, Slice slice,
+                                       const Element& element) noexcept {
+    return clq::enter<true, kAlone>(p, slice, element);
+  }
+  template <bool kAlone>
+  FOR_WIDE_REGISTERS static unsigned renew(const Parameters& p, Slice slice,
+                                           const Element& element) noexcept {
+    return clq::renew<true, kAlone>(p, slice, element);
+  }
+  FOR_WIDE_REGISTERS static bool enter_specially(const Parameters& p, Slice slice,
+                                                 const Element& element) noexcept {
+    return clq::enter_specially<true>(p, slice, element);
+  }
+};
+
+struct Portable {
+  [[gnu::noinline]] static unsigned find(const Parameters& p, ConstSlice slice,
+                                         const Element& element) noexcept {
+    return clq::find<false>(p, slice, element);
+  }
+  template <bool kAlone>
+  [[gnu::noinline]] static bool find_any(const Parameters& p, ConstSlice slice,
+                                         const Element& element) noexcept {
+    return clq::find_any<false, kAlone>(p, slice, element);
+  }
+  template <bool kAlone>
+  [[gnu::noinline]] static bool enter(const Parameters& p, Slice slice,
+                                      const Element& element) noexcept {
+    return clq::enter<false, kAlone>(p, slice, element);
+  }
+  template <bool kAlone>
+  [[gnu::noinline]] static unsigned renew(const Parameters& p, Slice slice,
+                                          const Element& element) noexcept {
+    return clq::renew<false, kAlone>(p, slice, element);
+  }
+  [[gnu::noinline]] static bool enter_specially(const Parameters& p, Slice slice,
+                                                const Element& element) noexcept {
+    return clq::enter_specially<false>(p, slice, element);
+  }
+};
+
+bool insert_specially(const Parameters& p, Slice slice, const Element& element) noexcept {
+  return kIsWide ? Wide::enter_specially(p, slice, element)
+                 : Portable::enter_specially(p, slice, element);
+}
+
+}  // namespace
+
+unsigned entrance(const Parameters& p, double importance) noexcept {
+  if (!has_importance(p)) return p.integer(kPolicy) == second && p.integer(kBucket) > 1;
+  unsigned parts = kPartsOfRange;
+  const unsigned part = importance::part(p, kImportanceSlots, importance, parts);
+  return (parts - part) * (static_cast<unsigned>(p.integer(kBucket)) * 3 / 4) / parts;
+}
+
+void bring_up(const Parameters& p, SliceState& state, unsigned char* line) noexcept {
+  const auto ages = ages_of(p, line);
+  const std::uint64_t later = ages.since_stamp(clock(state));
+  if (later == 0) return;
+  const queue_model::Shape shape = shape_of(p);
+  const PackedFields fields(line, kLineBytes);
+  for (unsigned first = 0; first < shape.buckets() * shape.length; first += shape.length) {
+    unsigned kept = first;
+    for (unsigned i = first; i < first + shape.length; ++i) {
+      const std::uint64_t fingerprint = fields.get(i * shape.bits, shape.bits);
+      if (fingerprint == 0) break;
+      const unsigned age = ages.get(i);
+      fields.set(i * shape.bits, shape.bits, 0);
+      ages.set(i, 0);
+      if (!is_live(p, age, later)) {
+        --used(state);
+        continue;
+      }
+      fields.set(kept * shape.bits, shape.bits, fingerprint);
+      ages.set(kept++, age + static_cast<unsigned>(later));
+    }
+  }
+  ages.set_stamp(clock(state));
+}
+
+void prefetch(const Parameters& p, ConstSlice slice, const Element& element,
+              Prefetches& prefetches) noexcept {
+  prefetches.add(slice.body() + Place<>(p, slice.bytes, element.hash).line);
+}
+
+unsigned find_position(const Parameters& p, ConstSlice slice, const Element& element) noexcept {
+  return kIsWide ? Wide::find(p, slice, element) : Portable::find(p, slice, element);
+}
+
+bool test(const Parameters& p, ConstSlice slice, const Element& element) noexcept {
+  if (has_window(p)) return find_position(p, slice, element) != kNoPosition;
+  if (is_alone(p))
+    return kIsWide ? Wide::find_any<true>(p, slice, element)
+                   : Portable::find_any<true>(p, slice, element);
+  return kIsWide ? Wide::find_any<false>(p, slice, element)
+                 : Portable::find_any<false>(p, slice, element);
+}
+
+bool insert(const Parameters& p, Slice slice, const Element& element) noexcept {
+  if (has_window(p) || has_importance(p) || p.integer(kPolicy) == second)
+    return insert_specially(p, slice, element);
+  if (is_alone(p))
+    return kIsWide ? Wide::enter<true>(p, slice, element)
+                   : Portable::enter<true>(p, slice, element);
+  return kIsWide ? Wide::enter<false>(p, slice, element)
+                 : Portable::enter<false>(p, slice, element);
+}
+
+bool refresh(const Parameters& p, Slice slice, const Element& element,
+             unsigned& position) noexcept {
+  unsigned at;
+  if (has_window(p) || has_importance(p)) {
+    at = find_position(p, as_const(slice), element);
+    if (at != kNoPosition) insert_specially(p, slice, element);
+  } else if (is_alone(p)) {
+    at = kIsWide ? Wide::renew<true>(p, slice, element) : Portable::renew<true>(p, slice, element);
+  } else {
+    at =
+        kIsWide ? Wide::renew<false>(p, slice, element) : Portable::renew<false>(p, slice, element);
+  }
+  position = positions(p) > 0 ? at : kNoPosition;
+  return at != kNoPosition;
+}
+
+// A key without a time had the clock's, which is not known any more: rather accept a repeat.
+bool expired(const Parameters& p, const Element& added, const Element& present,
+             std::uint64_t) noexcept {
+  if (!has_window(p)) return false;
+  if (!is_finite(added.time)) return true;
+  const std::uint64_t length = p.integer(kTickLength);
+  return is_finite(present.time) &&
+         tick_at(present.time, length) >= tick_at(added.time, length) + p.integer(kTicks);
+}
+
+// The older ones move up. Another key of the same bucket and fingerprint is forgotten with it.
+bool erase(const Parameters& p, Slice slice, const Element& element) noexcept {
+  const Place<> place(p, slice.bytes, element.hash);
+  unsigned char* line = slice.body() + place.line;
+  FingerprintQueue queue(place.width, place.length, line, place.start);
+  const unsigned at = queue.place(place.fingerprint), last = queue.length() - 1;
+  if (at > last) return false;
+  const bool was_there = !has_window(p) || test(p, as_const(slice), element);
+  for (unsigned i = at; i < last; ++i) queue.set(i, queue.get(i + 1));
+  queue.set(last, 0);
+  queue.store(line);
+  if (has_window(p)) {
+    const auto ages = ages_of(p, line);
+    const unsigned first = place.start / place.width;
+    for (unsigned i = first + at; i < first + last; ++i) ages.set(i, ages.get(i + 1));
+    ages.set(first + last, 0);
+  }
+  --used(*slice.state);
+  return was_there;
+}
+
+}  // namespace streamfilter::clq

@@ -1,0 +1,101 @@
+// The options of kind clq, and what follows from them.
+#include "core/kind/cache_line_queue.hpp"
+
+#include "core/base/layer_wall.hpp"
+
+namespace streamfilter::clq {
+namespace {
+
+constexpr double kLongestWindow = 1e18;
+
+constexpr const char* kPolicies[] = {"lru", "fifo", "second", nullptr};
+
+bool cannot_keep(const Definition& definition, Problem& problem) noexcept {
+  problem.set(Error::conflict, "kind clq cannot keep fpr %g", definition.wanted_fpr());
+  if (definition.given == 0)
+    return problem.add_hint("The least it can keep is %.3g.",
+                            queue_model::Shape{kWidestFingerprint, 1}.fpr());
+  return problem.add_hint("Leave out bits and bucket, or use a larger fpr.");
+}
+
+// If it cannot remember all keys that there will be, it does not matter how surely it remembers the
+// latest ones.
+bool find_shape(const Definition& definition, queue_model::Shape& shape) noexcept {
+  const Parameters& p = definition.parameters;
+  const unsigned bits = definition.has(kBits) ? shape.bits : 0,
+                 length = definition.has(kBucket) ? shape.length : 0;
+  const double fpr = definition.wanted_fpr(),
+               lines = static_cast<double>((p.slice_bytes - sizeof(SliceState)) / kLineBytes) *
+                       p.slices,
+               keys = static_cast<double>(p.keys) / lines;
+  if (!queue_model::best_shape(fpr, bits, length, shape, has_window(p))) return false;
+  if (queue_model::fnr(keys, shape.length, shape.buckets()) <= 0.01) return true;
+  return queue_model::best_shape_for(keys, fpr, bits, length, shape, has_window(p));
+}
+
+// The shortest ticks with which ages fit. A key that was accepted at the end of a tick stays for
+// the whole window, one at its beginning up to a tick longer.
+bool derive_ticks(Definition& definition, Problem& problem) noexcept {
+  Parameters& p = definition.parameters;
+  if (!definition.has(kWindow)) return true;
+  if (p.integer(kWindow + 1) != 0) {
+    problem.set(Error::unsupported, "kind clq has no windows of rows");
+    problem.add_detail("Its fingerprints have ages in time; rows push the oldest out of a bucket.");
+    return problem.add_hint("Use a time, for example window '10 minutes', or kind timer.");
+  }
+  const std::uint64_t rest = p.integer(kWindow) - 1;
+  const std::uint64_t tick = std::max<std::uint64_t>(1, (rest + kAges - 2) / (kAges - 1));
+  p.set_integer(kTickLength, tick);
+  p.set_integer(kTicks, (rest + tick - 1) / tick + 1);
+  return true;
+}
+
+bool derive_importance(Definition& definition, Problem& problem) noexcept {
+  if (!definition.has(kRange) && !definition.has(kLevels)) return true;
+  if (!importance::check(definition, kImportanceSlots, problem)) return false;
+  Parameters& p = definition.parameters;
+  if (definition.has(kPolicy) && p.integer(kPolicy) == second) {
+    problem.set(Error::conflict, "policy second and an importance exclude each other");
+    return problem.add_detail("Both say at which place a new key enters its bucket.");
+  }
+  p.set_integer(kParts, definition.has(kLevels) ? p.integer(kLevels) : kPartsOfRange);
+  return true;
+}
+
+}  // namespace
+
+const OptionSpec kOptions[kOptionCount] = {
+    {kBits, "bits", OptionType::integer, queue_model::kFewestBits, kWidestFingerprint, nullptr, 0},
+    {kBucket, "bucket", OptionType::integer, 1, queue_model::kLongestQueue, nullptr, 0},
+    {kPolicy, "policy", OptionType::choice, 0, 0, kPolicies, 0},
+    {kWindow, "window", OptionType::span, 1, kLongestWindow, nullptr, 0},
+    {kRange, "importance_range", OptionType::reals, -importance::kLargest, importance::kLargest,
+     nullptr, 2},
+    {kLevels, "importance_levels", OptionType::reals, -importance::kLargest, importance::kLargest,
+     nullptr, 14},
+};
+
+bool derive(Definition& definition, Problem& problem) noexcept {
+  Parameters& p = definition.parameters;
+  if (!derive_ticks(definition, problem) || !derive_importance(definition, problem)) return false;
+  if (!definition.has(kPolicy)) p.set_integer(kPolicy, lru);
+  queue_model::Shape shape = shape_of(p);
+  if (!definition.has(kBits) || !definition.has(kBucket)) {
+    if (!find_shape(definition, shape)) return cannot_keep(definition, problem);
+    p.set_integer(kBits, shape.bits);
+    p.set_integer(kBucket, shape.length);
+  }
+  if (shape.is_possible()) {
+    p.set_integer(kBuckets, shape.buckets());
+    return true;
+  }
+  problem.set(Error::conflict, "a line has no room for a bucket of %u fingerprints of %u bits",
+              shape.length, shape.bits);
+  problem.add_detail("A line has %u bits%s, and the fingerprints of a bucket are all different.",
+                     kLineBits,
+                     has_window(p) ? ", of which a window takes 32 and 4 per fingerprint" : "");
+  return problem.add_hint("Leave out bucket, or set it to at most %u.",
+                          queue_model::longest(shape.bits, has_window(p)));
+}
+
+}  // namespace streamfilter::clq

@@ -1,0 +1,323 @@
+// A blocked Bloom filter that forgets only what it must: a key sets K different bits of one 64-byte
+// line. If the line then has more ones than the cap allows, as many random ones that are not the
+// key's own are cleared. Up to the number of keys it is made for it is a Bloom filter and forgets
+// next to nothing; on any stream its false-positive rate stays below cap^K.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "core/base/random.hpp"
+#include "core/format/slice_counters.hpp"
+#include "core/kind/kind_list.hpp"
+#include "core/model/capped_model.hpp"
+
+#include "core/base/layer_wall.hpp"
+
+namespace streamfilter {
+namespace {
+
+// kOnes: the cap as a number of bits
+enum Slot : unsigned { kK, kCap, kAdmission, kOnes };
+
+constexpr unsigned kLineBytes = 64;
+constexpr unsigned kLineWords = 8;
+constexpr unsigned kLineBits = 512;
+
+// Lets no line fill up, and rarely interferes before the number of keys is reached.
+constexpr double kDefaultCap = 0.65;
+
+constexpr OptionSpec kOptions[] = {
+    {kK, "k", OptionType::integer, 1, capped_model::kMostHashes, nullptr, 0},
+    {kCap, "cap", OptionType::real, 0.002, 1, nullptr, 0},
+    {kAdmission, "admission", OptionType::real, 0.01, 1, nullptr, 0},
+};
+
+// Over all lines: the ones, and the squares of how many a line has.
+template <typename State>
+auto& ones(State& state) noexcept {
+  return state.own[0];
+}
+template <typename State>
+auto& squares(State& state) noexcept {
+  return state.own[1];
+}
+
+double lines_of_slice(const Parameters& p) noexcept {
+  return static_cast<double>((p.slice_bytes - sizeof(SliceState)) / kLineBytes);
+}
+double real_k(const Parameters& p) noexcept { return static_cast<double>(p.integer(kK)); }
+double keys_of_line(const Parameters& p) noexcept {
+  return static_cast<double>(p.keys) / (lines_of_slice(p) * p.slices);
+}
+capped_model::Setting setting(const Parameters& p) noexcept {
+  return {real_k(p), static_cast<double>(p.integer(kOnes))};
+}
+
+unsigned ones_of(double cap) noexcept {
+  return static_cast<unsigned>(std::floor(cap * kLineBits + 1e-9));
+}
+
+// For a number of keys: the K of the best blocked Bloom filter. For ever: of the pairs of K and cap
+// that keep fpr, the one with which a new key costs the older ones the fewest bits they need.
+void derive_k_and_cap(Definition& definition) noexcept {
+  Parameters& p = definition.parameters;
+  if (!definition.has(kK) && (p.keys > 0 || definition.has(kCap))) {
+    if (p.keys > 0)
+      p.set_integer(kK, capped_model::best_k(keys_of_line(p)));
+    else
+      for (unsigned k = capped_model::kMostHashes; k > 0; --k)
+        if (k == capped_model::kMostHashes ||
+            capped_model::line_fpr(k, ones_of(p.real(kCap))) <= definition.wanted_fpr())
+          p.set_integer(kK, k);
+  }
+  if (definition.has(kCap)) return;
+  if (p.keys > 0) return p.set_real(kCap, kDefaultCap);
+  double least = 2 * capped_model::kMostHashes;
+  const unsigned given = definition.has(kK) ? static_cast<unsigned>(p.integer(kK)) : 0;
+  p.set_real(kCap, 0);
+  for (unsigned k = 1; k <= capped_model::kMostHashes; ++k) {
+    if (given != 0 && given != k) continue;
+    const unsigned most = capped_model::most_ones(definition.wanted_fpr(), k);
+    if (most <= k) continue;
+    const double cost =
+        k * capped_model::clearing({static_cast<double>(k), static_cast<double>(most)});
+    if (cost >= least) continue;
+    least = cost;
+    p.set_integer(kK, k);
+    p.set_real(kCap, most / static_cast<double>(kLineBits));
+  }
+}
+
+bool derive(Definition& definition, Problem& problem) noexcept {
+  Parameters& p = definition.parameters;
+  if (!definition.has(kAdmission)) p.set_real(kAdmission, 1);
+  derive_k_and_cap(definition);
+  p.set_integer(kOnes, ones_of(p.real(kCap)));
+  if (p.integer(kOnes) > p.integer(kK)) return true;
+  if (!definition.has(kCap)) {
+    problem.set(Error::conflict, "kind capped cannot keep fpr %g", definition.wanted_fpr());
+    return problem.add_hint("Use a larger fpr, or leave out k.");
+  }
+  problem.set(Error::conflict, "a line that is full would not hold a second key");
+  problem.add_detail("Cap %g leaves %llu ones in a line; a key sets k = %llu.", p.real(kCap),
+                     static_cast<unsigned long long>(p.integer(kOnes)),
+                     static_cast<unsigned long long>(p.integer(kK)));
+  return problem.add_hint("Use a larger cap or a smaller k.");
+}
+
+// Places in a line, each uniform and independent: nine bits at a time of a sequence of words.
+template <typename NextWord>
+class Places {
+ public:
+  explicit Places(NextWord next_word) noexcept : next_word_(next_word) {}
+
+  unsigned next() noexcept {
+    if (left_ == 0) {
+      word_ = next_word_();
+      left_ = 7;
+    }
+    --left_;
+    const unsigned place = word_ % kLineBits;
+    word_ /= kLineBits;
+    return place;
+  }
+
+ private:
+  NextWord next_word_;
+  std::uint64_t word_ = 0;
+  unsigned left_ = 0;
+};
+
+// The bits of a line.
+struct Line {
+  static Line read(const unsigned char* from) noexcept {
+    Line line;
+    std::memcpy(line.word, from, kLineBytes);
+    return line;
+  }
+  void write(unsigned char* to) const noexcept { std::memcpy(to, word, kLineBytes); }
+
+  bool has(unsigned place) const noexcept { return word[place / 64] >> place % 64 & 1; }
+  void flip(unsigned place) noexcept { word[place / 64] ^= std::uint64_t{1} << place % 64; }
+
+  bool contains(const Line& other) const noexcept {
+    std::uint64_t missing = 0;
+    for (unsigned i = 0; i < kLineWords; ++i) missing |= other.word[i] & ~word[i];
+    return missing == 0;
+  }
+  void add(const Line& other) noexcept {
+    for (unsigned i = 0; i < kLineWords; ++i) word[i] |= other.word[i];
+  }
+  unsigned count() const noexcept {
+    unsigned sum = 0;
+    for (const std::uint64_t bits : word) sum += static_cast<unsigned>(__builtin_popcountll(bits));
+    return sum;
+  }
+
+  std::uint64_t word[kLineWords] = {};
+};
+
+std::uint64_t line_start(std::uint64_t bytes, std::uint64_t hash) noexcept {
+  return position(hash, 0, bytes / kLineBytes) * kLineBytes;
+}
+
+// Where the line of a key is, and its bits there.
+struct KeyLine {
+  KeyLine(const Parameters& p, std::uint64_t bytes, std::uint64_t hash) noexcept
+      : start(line_start(bytes, hash)) {
+    std::uint64_t state = hash + kGoldenRatio;
+    Places places([&]() noexcept { return next_random(state); });
+    for (std::uint64_t left = p.integer(kK); left > 0;) {
+      const unsigned place = places.next();
+      if (bits.has(place)) continue;
+      bits.flip(place);
+      --left;
+    }
+  }
+
+  std::uint64_t start;  // byte of the body
+  Line bits;
+};
+
+// Clears random ones that are not `kept` until `most` are left of `count`.
+void clear_down(Line& line, const Line& kept, unsigned count, unsigned most,
+                std::uint64_t& random) noexcept {
+  Places places([&]() noexcept { return next_random(random); });
+  while (count > most) {
+    const unsigned place = places.next();
+    if (!line.has(place) || kept.has(place)) continue;
+    line.flip(place);
+    --count;
+  }
+}
+
+void prefetch(const Parameters&, ConstSlice slice, const Element& element,
+              Prefetches& prefetches) noexcept {
+  prefetches.add(slice.body() + line_start(slice.bytes, element.hash));
+}
+
+bool test(const Parameters& p, ConstSlice slice, const Element& element) noexcept {
+  const KeyLine key(p, slice.bytes, element.hash);
+  return Line::read(slice.body() + key.start).contains(key.bits);
+}
+
+bool insert(const Parameters& p, Slice slice, const Element& element) noexcept {
+  const KeyLine key(p, slice.bytes, element.hash);
+  Line line = Line::read(slice.body() + key.start);
+  if (line.contains(key.bits)) return true;
+  SliceState& state = *slice.state;
+  const double admission = p.real(kAdmission);
+  if (admission < 1 && !random_chance(state.random, admission)) return false;
+  const unsigned most = static_cast<unsigned>(p.integer(kOnes)), before = line.count();
+  line.add(key.bits);
+  const unsigned all = line.count(), after = std::min(all, most);
+  clear_down(line, key.bits, all, most, state.random);
+  line.write(slice.body() + key.start);
+  ones(state) += after - before;
+  squares(state) += std::uint64_t{after} * after - std::uint64_t{before} * before;
+  return false;
+}
+
+// A bit that either has is set. Where a line gets more ones than the cap allows, random ones are
+// cleared, so that neither side is preferred.
+void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
+  SliceState& state = *into.state;
+  const unsigned most = static_cast<unsigned>(p.integer(kOnes));
+  const double bits = lines_of_slice(p) * kLineBits, k = real_k(p);
+  const double parts = counted_keys(static_cast<double>(ones(state)), bits, k) +
+                       counted_keys(static_cast<double>(ones(*from.state)), bits, k);
+  std::uint64_t sum = 0;
+  ones(state) = squares(state) = 0;
+  for (std::uint64_t start = 0; start < into.bytes; start += kLineBytes) {
+    Line line = Line::read(into.body() + start);
+    line.add(Line::read(from.body() + start));
+    const unsigned all = line.count(), left = std::min(all, most);
+    clear_down(line, Line{}, all, most, state.random);
+    line.write(into.body() + start);
+    sum += all;
+    ones(state) += left;
+    squares(state) += std::uint64_t{left} * left;
+  }
+  state.novel = merged_novel(state.novel, from.state->novel, parts,
+                             counted_keys(static_cast<double>(sum), bits, k));
+}
+
+bool check(const Parameters& p, ConstSlice slice) noexcept {
+  std::uint64_t sum = 0, of_squares = 0, largest = 0;
+  for (std::uint64_t start = 0; start < slice.bytes; start += kLineBytes) {
+    const std::uint64_t count = Line::read(slice.body() + start).count();
+    sum += count;
+    of_squares += count * count;
+    largest = std::max(largest, count);
+  }
+  const std::uint64_t(&own)[5] = slice.state->own;
+  return sum == ones(*slice.state) && of_squares == squares(*slice.state) &&
+         largest <= p.integer(kOnes) && (own[2] | own[3] | own[4]) == 0;
+}
+
+// The mean over lines of (ones/512)^K, from the mean and the variance of the ones. A key is counted
+// as distinct when it is reported as new.
+Estimate estimate(const Parameters& p, ConstSlice slice) noexcept {
+  const double lines = lines_of_slice(p), k = real_k(p),
+               mean = static_cast<double>(ones(*slice.state)) / lines,
+               variance = static_cast<double>(squares(*slice.state)) / lines - mean * mean;
+  const double spread = mean > 0 ? k * (k - 1) / 2 * std::max(0.0, variance) / (mean * mean) : 0;
+  const double rate = std::pow(mean / kLineBits, k) * (1 + spread);
+  return {mean / kLineBits,
+          std::min(rate, std::pow(static_cast<double>(p.integer(kOnes)) / kLineBits, k)),
+          static_cast<double>(slice.state->novel)};
+}
+
+double fpr_bound(const Parameters& p) noexcept {
+  const double for_ever = capped_model::line_fpr(real_k(p), setting(p).ones);
+  return p.keys > 0 ? std::min(for_ever, capped_model::blocked_fpr(real_k(p), keys_of_line(p)))
+                    : for_ever;
+}
+
+// Of a key that came once and may not have been admitted.
+double fnr_at(const Parameters& p, double gap) noexcept {
+  const double admission = p.real(kAdmission),
+               others = admission * gap / (lines_of_slice(p) * p.slices);
+  const double lost = p.keys > 0
+                          ? capped_model::fnr_after(setting(p), others, admission * keys_of_line(p))
+                          : capped_model::mean_fnr(setting(p), others);
+  return 1 - admission * (1 - lost);
+}
+
+// Keys that are passed over are not modelled.
+Prediction predict(const Parameters& p, const Stream& stream) noexcept {
+  constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+  if (p.real(kAdmission) < 1) return {kUnknown, kUnknown};
+  return capped_model::predict(setting(p), stream.part(lines_of_slice(p) * p.slices));
+}
+
+}  // namespace
+
+const FilterOps capped_ops = {
+    Kind::capped,
+    "capped",
+    "blocked Bloom filter that clears bits only where a line gets too full: for a number of keys "
+    "that is about known",
+    kOptions,
+    sizeof kOptions / sizeof *kOptions,
+    /*has_blocked_layout=*/false,
+    /*keeps_fpr_forever=*/true,
+    /*uses_importance=*/nullptr,
+    /*uses_time=*/nullptr,
+    /*learns_from_repeats=*/false,
+    derive,
+    /*init=*/nullptr,
+    prefetch,
+    test,
+    insert,
+    /*expired=*/nullptr,
+    /*erase=*/nullptr,
+    merge,
+    check,
+    estimate,
+    fpr_bound,
+    fnr_at,
+    predict,
+};
+
+}  // namespace streamfilter

@@ -1,0 +1,149 @@
+// What the kinds sqf and dsqf share (sqf.txt §3): a key's fingerprint is split by quotienting into
+// a row and a remainder of r bits, of which the signature is kept: r' selected bits, and the number
+// of ones among the others. (The paper counts the ones of all r bits: the same equality with more
+// values.)
+#pragma once
+
+#include "core/bits/packed_fields.hpp"
+#include "core/kind/filter_ops.hpp"
+#include "core/model/quotient_model.hpp"
+
+namespace streamfilter::quotient {
+
+// The paper names r, r', k (buckets), p and Omega.
+enum Slot : unsigned {
+  kR,
+  kRPrime,
+  kBuckets,      // sqf: of a row; dsqf: of all rows together
+  kP,            // bits of the fingerprint, ceil(log2(rows 2^r))
+  kOmega,        // the selected bits of the remainder
+  kFingerprint,  // kHash, kInteger
+  kRows,         // dsqf: of all slices together
+  kSliceRows,    // derived: rows of one slice
+  kSliceBuckets  // derived, dsqf: buckets of one slice
+};
+
+enum Fingerprint : std::uint64_t { kHash, kInteger };
+
+constexpr unsigned kMostRemainderBits = sqf_model::kMostRemainderBits;
+constexpr unsigned kDefaultBuckets = 4;  // of a row, §6.1
+
+inline constexpr const char* kFingerprints[] = {"hash", "integer", nullptr};
+inline constexpr OptionSpec kROption = {kR,      "r", OptionType::integer, 1, kMostRemainderBits,
+                                        nullptr, 0};
+inline constexpr OptionSpec kRPrimeOption = {
+    kRPrime, "r_prime", OptionType::integer, 0, kMostRemainderBits - 1, nullptr, 0};
+inline constexpr OptionSpec kPOption = {kP, "p", OptionType::integer, 1, 64, nullptr, 0};
+inline constexpr OptionSpec kOmegaOption = {
+    kOmega, "omega", OptionType::integer, 1, (1u << kMostRemainderBits) - 1, nullptr, 0};
+inline constexpr OptionSpec kFingerprintOption = {
+    kFingerprint, "fingerprint", OptionType::choice, 0, 0, kFingerprints, 0};
+
+// The signatures of remainders of r bits. Code 0 stands for an empty bucket.
+class Signatures {
+ public:
+  Signatures(unsigned r, unsigned r_prime) noexcept : r_prime_(r_prime), unselected_(r - r_prime) {}
+
+  explicit Signatures(const Parameters& p) noexcept
+      : Signatures(static_cast<unsigned>(p.integer(kR)),
+                   static_cast<unsigned>(p.integer(kRPrime))) {}
+
+  unsigned selected() const noexcept { return r_prime_; }
+  unsigned unselected() const noexcept { return unselected_; }
+
+  // How many there are: codes 1..count().
+  std::uint64_t count() const noexcept { return std::uint64_t{unselected_ + 1} << r_prime_; }
+
+  // Bits of a code.
+  unsigned width() const noexcept { return 64 - static_cast<unsigned>(__builtin_clzll(count())); }
+
+  std::uint64_t code(std::uint64_t remainder, std::uint64_t omega) const noexcept {
+    const std::uint64_t chosen = gather(remainder & omega, omega);
+    const std::uint64_t others = remainder & ~omega;
+    return 1 + chosen * (unselected_ + 1) + static_cast<unsigned>(__builtin_popcountll(others));
+  }
+
+  // How many remainders have this signature. The sum over stored ones tells the false-positive
+  // rate.
+  std::uint64_t weight(std::uint64_t code) const noexcept {
+    return sqf_model::binomial(unselected_, static_cast<unsigned>((code - 1) % (unselected_ + 1)));
+  }
+
+ private:
+  // The bits of `word` that `mask` selects, moved together; `word` has no others.
+  static std::uint64_t gather(std::uint64_t word, std::uint64_t mask) noexcept {
+    if (mask == 0) return 0;
+    const int shift = __builtin_ctzll(mask);
+    mask >>= shift;
+    word >>= shift;
+    if ((mask & (mask + 1)) == 0) return word;
+    std::uint64_t result = 0;
+    for (unsigned at = 0; mask != 0; mask &= mask - 1, ++at)
+      result |= (word >> __builtin_ctzll(mask) & 1) << at;
+    return result;
+  }
+
+  unsigned r_prime_;
+  unsigned unselected_;
+};
+
+// Where a key belongs in its slice.
+struct RowEntry {
+  std::uint64_t row;
+  std::uint64_t code;
+};
+
+inline RowEntry locate(const Parameters& p, const Element& element) noexcept {
+  const unsigned r = static_cast<unsigned>(p.integer(kR));
+  const std::uint64_t rows = p.integer(kSliceRows);
+  const Signatures signatures(p);
+  if (p.key_shift == 0)
+    return {position(element.hash, 0, rows),
+            signatures.code(position(element.hash, 1, std::uint64_t{1} << r), p.integer(kOmega))};
+  const std::uint64_t fingerprint = element.hash & low_bits(static_cast<unsigned>(p.integer(kP)));
+  return {(fingerprint >> r) / p.slices % rows,
+          signatures.code(fingerprint & low_bits(r), p.integer(kOmega))};
+}
+
+// How many different integer keys have a row and remainder of their own.
+double universe(const Parameters& p) noexcept;
+
+// Do all these integer keys, 0..keys-1 or 0..2^p-1, have a row and signature of their own?
+bool is_injective(const Parameters& p) noexcept;
+
+// A way to lay out a slice.
+struct Shape {
+  unsigned r, r_prime;
+  unsigned row_buckets;  // sqf: of a row; dsqf: the mean of all rows
+  unsigned p;
+  std::uint64_t rows;     // of a slice
+  std::uint64_t buckets;  // of a slice; only dsqf
+  double bound;           // of the false-positive rate
+  double loss;            // what to minimise as long as the bound is kept
+};
+
+// Number of fingerprint bits and rows for shape.r, where `fit` rows of a slice are possible, and
+// wanted if `all`. False: not enough for the fingerprint bits or integer keys wanted.
+bool set_rows(const Definition& definition, std::uint64_t fit, Shape& shape,
+              bool all = false) noexcept;
+
+// Completes a shape of given r, r_prime and row_buckets. False: it does not fit.
+using Appraise = bool (*)(const Definition&, Shape&) noexcept;
+
+// Checks what is given, finds the shape that keeps fpr with the least loss (if something is given
+// that no shape can keep it with: the shape with the lowest bound), and sets the parameters that
+// both kinds have.
+bool derive(Definition& definition, Appraise appraise, Shape& shape, Problem& problem) noexcept;
+
+// Distinct keys behind `used` signatures of a slice of which none was evicted; NaN: unknown.
+double distinct(const Parameters& p, std::uint64_t used) noexcept;
+
+// The false-positive rate of a slice that holds `used` signatures of total weight `weight`.
+double fpr_now(const Parameters& p, std::uint64_t used, std::uint64_t weight) noexcept;
+
+// `novel` of two slices merged into one: keys that both know count once, as far as the signatures
+// tell: `added` of the `used` signatures of `from` were new.
+std::uint64_t merged_novel(std::uint64_t into, std::uint64_t from, std::uint64_t added,
+                           std::uint64_t used) noexcept;
+
+}  // namespace streamfilter::quotient

@@ -1,0 +1,224 @@
+// The Stable Bloom Filter (Deng, Rafiei, SIGMOD 2006), Algorithm 1: m cells of up to Max. An
+// element is a repeat if its K cells are all non-zero. Then P cells, adjacent from one random start
+// (§5.2), are decremented, and the K cells are set to Max. The share of zeros becomes stable, and
+// with it the false-positive rate, on any stream.
+//
+// With layout blocked every 64-byte line is such a filter of its own for the keys that fall into
+// it, so that an element touches one cache line. Eq. 8 and 17 then hold with m = cells of a line,
+// if the K cells of a key differ, which they do.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "core/base/random.hpp"
+#include "core/format/cell_addressing.hpp"
+#include "core/format/counting_cells.hpp"
+#include "core/kind/kind_list.hpp"
+#include "core/model/cells_model.hpp"
+#include "core/model/stable_model.hpp"
+
+#include "core/base/layer_wall.hpp"
+
+namespace streamfilter {
+namespace {
+
+// kCells: m, the cells of one region, from which the decremented ones are drawn, too: of a line, or
+// scattered of the whole slice.
+enum Slot : unsigned { kMax, kCellBits, kK, kP, kGap, kCells };
+
+constexpr unsigned kMostHashes = 32;
+
+constexpr OptionSpec kOptions[] = {
+    {kMax, "max", OptionType::integer, 1, 15, nullptr, 0},
+    {kCellBits, "cell_bits", OptionType::integer, 1, 4, nullptr, 0},
+    {kK, "k", OptionType::integer, 1, kMostHashes, nullptr, 0},
+    {kP, "p", OptionType::integer, 1, 1e15, nullptr, 0},
+    {kGap, "gap", OptionType::integer, 1, 1e15, nullptr, 0},
+};
+
+std::uint64_t& non_zero(SliceState& state) noexcept { return state.own[0]; }
+std::uint64_t non_zero(const SliceState& state) noexcept { return state.own[0]; }
+
+double cells_of_slice(const Parameters& p) noexcept {
+  const std::uint64_t bytes = p.slice_bytes - sizeof(SliceState);
+  return static_cast<double>(p.integer(kCells)) *
+         static_cast<double>(bytes / region_bytes(p, bytes));
+}
+
+// §4.1: Max from the typical gap (1 if none is known), cells as narrow as Max allows.
+bool derive_cells(Definition& definition, Problem& problem) noexcept {
+  Parameters& p = definition.parameters;
+  if (!definition.has(kMax)) {
+    if (definition.has(kCellBits))
+      p.set_integer(kMax, (1u << p.integer(kCellBits)) - 1);
+    else if (definition.has(kGap))
+      p.set_integer(
+          kMax, sbf_model::best_max(definition.wanted_fpr(), static_cast<double>(p.integer(kGap)),
+                                    static_cast<double>(p.memory) * 8));
+    else
+      p.set_integer(kMax, 1);
+  }
+  if (!definition.has(kCellBits)) p.set_integer(kCellBits, cell_bits_for(p.integer(kMax)));
+  if (p.integer(kMax) >> p.integer(kCellBits) != 0) {
+    problem.set(Error::conflict, "%u-bit cells cannot count to max %u",
+                static_cast<unsigned>(p.integer(kCellBits)),
+                static_cast<unsigned>(p.integer(kMax)));
+    return problem.add_hint("Leave out cell_bits, or set it to %u.",
+                            cell_bits_for(p.integer(kMax)));
+  }
+  const std::uint64_t bytes = p.slice_bytes - sizeof(SliceState);
+  p.set_integer(kCells,
+                cells_in(region_bytes(p, bytes), static_cast<unsigned>(p.integer(kCellBits))));
+  return true;
+}
+
+bool derive(Definition& definition, Problem& problem) noexcept {
+  if (!derive_cells(definition, problem)) return false;
+  Parameters& p = definition.parameters;
+  const double fpr = definition.wanted_fpr(), max = static_cast<double>(p.integer(kMax)),
+               m = static_cast<double>(p.integer(kCells));
+  if (!definition.has(kK)) p.set_integer(kK, sbf_model::best_k(fpr, max));
+  const double k = static_cast<double>(p.integer(kK));
+  if (!definition.has(kP)) p.set_integer(kP, sbf_model::whole_decrements(fpr, max, k, m));
+  if (p.integer(kP) == 0 || p.integer(kP) > p.integer(kCells) || k >= m) {
+    problem.set(Error::too_small, "kind sbf would have to decrement more cells than it has");
+    problem.add_detail("A %s has %.0f cells; fpr %g needs p = %.0f per element.",
+                       p.layout == Layout::blocked ? "line" : "slice", m, fpr,
+                       std::ceil(sbf_model::decrements(fpr, max, k, std::max(m, k + 1))));
+    return problem.add_hint(p.layout == Layout::blocked
+                                ? "Use layout scattered, a smaller max or a larger fpr."
+                                : "Use more memory, fewer slices or a larger fpr.");
+  }
+  return true;
+}
+
+template <unsigned bits>
+bool test_cells(const Parameters& p, ConstSlice slice, std::uint64_t hash) noexcept {
+  const PackedCells<bits, const unsigned char> cells(slice.body() +
+                                                     region_start(p, slice.bytes, hash));
+  const unsigned k = static_cast<unsigned>(p.integer(kK));
+  std::uint64_t at[kMostHashes];
+  find_cells(p, hash, k, p.integer(kCells), at);
+  for (unsigned i = 0; i < k; ++i)
+    if (cells.get(at[i]) == 0) return false;
+  return true;
+}
+
+template <unsigned bits>
+bool insert_cells(const Parameters& p, Slice slice, std::uint64_t hash) noexcept {
+  const PackedCells<bits> cells(slice.body() + region_start(p, slice.bytes, hash));
+  const std::uint64_t m = p.integer(kCells), decrements = p.integer(kP);
+  const unsigned k = static_cast<unsigned>(p.integer(kK)),
+                 max = static_cast<unsigned>(p.integer(kMax));
+  std::uint64_t at[kMostHashes];
+  find_cells(p, hash, k, m, at);
+  bool seen = true;
+  for (unsigned i = 0; i < k; ++i) seen &= cells.get(at[i]) != 0;
+
+  const std::uint64_t start = random_below(slice.state->random, m);
+  const std::uint64_t before_end = std::min(decrements, m - start);
+  std::uint64_t emptied = cells.decrement(start, before_end);
+  if (before_end < decrements) emptied += cells.decrement(0, decrements - before_end);
+
+  std::uint64_t filled = 0;
+  for (unsigned i = 0; i < k; ++i) {
+    filled += cells.get(at[i]) == 0;
+    cells.set(at[i], max);
+  }
+  non_zero(*slice.state) += filled - emptied;
+  return seen;
+}
+
+void prefetch(const Parameters& p, ConstSlice slice, const Element& element,
+              Prefetches& prefetches) noexcept {
+  prefetch_cells(p, slice.body(), slice.bytes, element.hash, static_cast<unsigned>(p.integer(kK)),
+                 p.integer(kCells), p.integer(kCellBits), prefetches);
+}
+
+bool test(const Parameters& p, ConstSlice slice, const Element& element) noexcept {
+  return with_cell_width(static_cast<unsigned>(p.integer(kCellBits)), [&](auto width) {
+    return test_cells<width.value>(p, slice, element.hash);
+  });
+}
+
+bool insert(const Parameters& p, Slice slice, const Element& element) noexcept {
+  return with_cell_width(static_cast<unsigned>(p.integer(kCellBits)), [&](auto width) {
+    return insert_cells<width.value>(p, slice, element.hash);
+  });
+}
+
+// A cell takes the larger value: whatever either remembers is remembered.
+void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
+  merge_cells(into, from, region_bytes(p, into.bytes), static_cast<unsigned>(p.integer(kCellBits)),
+              p.integer(kCells), p.integer(kK), non_zero(*into.state), non_zero(*from.state));
+}
+
+bool check(const Parameters& p, ConstSlice slice) noexcept {
+  const unsigned cell_bits = static_cast<unsigned>(p.integer(kCellBits));
+  const std::uint64_t bytes = region_bytes(p, slice.bytes);
+  if (p.integer(kCells) != cells_in(bytes, cell_bits)) return false;
+  std::uint64_t count;
+  return check_regions(slice, bytes, cell_bits, p.integer(kCells), p.integer(kMax), count) &&
+         count == non_zero(*slice.state);
+}
+
+// A key is counted as distinct when it is reported as new.
+Estimate estimate(const Parameters& p, ConstSlice slice) noexcept {
+  const double fill = static_cast<double>(non_zero(*slice.state)) / cells_of_slice(p);
+  return {fill, std::pow(fill, static_cast<double>(p.integer(kK))),
+          static_cast<double>(slice.state->novel)};
+}
+
+double fpr_bound(const Parameters& p) noexcept {
+  const double k = static_cast<double>(p.integer(kK));
+  return sbf_model::fpr_bound(
+      static_cast<double>(p.integer(kMax)), k, static_cast<double>(p.integer(kP)),
+      sbf_model::effective_cells(k, static_cast<double>(p.integer(kCells))));
+}
+
+double fnr_at(const Parameters& p, double gap) noexcept {
+  return sbf_model::fnr(gap, static_cast<double>(p.integer(kMax)),
+                        static_cast<double>(p.integer(kK)), static_cast<double>(p.integer(kP)),
+                        cells_of_slice(p) * p.slices);
+}
+
+// Every region sees its share of the stream. How unevenly gaps fall on lines is not modelled.
+Prediction predict(const Parameters& p, const Stream& stream) noexcept {
+  constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+  if (p.layout == Layout::blocked && stream.gap() > 0) return {kUnknown, kUnknown};
+  const double m = static_cast<double>(p.integer(kCells)), regions = cells_of_slice(p) / m;
+  return cells_model::predict(
+      {static_cast<double>(p.integer(kK)), m, static_cast<unsigned>(p.integer(kMax)),
+       static_cast<double>(p.integer(kP)) / m, /*by_value=*/false},
+      stream.part(regions * p.slices));
+}
+
+}  // namespace
+
+const FilterOps sbf_ops = {
+    Kind::sbf,
+    "sbf",
+    "Stable Bloom Filter: keeps its false-positive rate for ever, forgets old keys gradually",
+    kOptions,
+    sizeof kOptions / sizeof *kOptions,
+    /*has_blocked_layout=*/true,
+    /*keeps_fpr_forever=*/true,
+    /*uses_importance=*/nullptr,
+    /*uses_time=*/nullptr,
+    /*learns_from_repeats=*/true,
+    derive,
+    /*init=*/nullptr,
+    prefetch,
+    test,
+    insert,
+    /*expired=*/nullptr,
+    /*erase=*/nullptr,
+    merge,
+    check,
+    estimate,
+    fpr_bound,
+    fnr_at,
+    predict,
+};
+
+}  // namespace streamfilter

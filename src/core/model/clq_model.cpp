@@ -1,0 +1,149 @@
+#include "core/model/clq_model.hpp"
+
+#include <algorithm>
+#include <boost/math/special_functions/beta.hpp>
+#include <boost/math/special_functions/gamma.hpp>
+#include <limits>
+
+#include "core/base/math_policy.hpp"
+#include "core/bits/line_timestamps.hpp"
+#include "core/model/exact_store_model.hpp"
+
+#include "core/base/layer_wall.hpp"
+
+namespace streamfilter::queue_model {
+namespace {
+
+// How many places of fingerprints of so many bits a line has.
+unsigned places(unsigned bits, bool is_aged) noexcept {
+  return is_aged ? (kLineBits - kStampBits) / (bits + kAgeBits) : kLineBits / bits;
+}
+
+// Of `different` fingerprints, which keys have with equal probability, those that a Poisson number
+// of keys has: each is among them independently of the others.
+class Fingerprints {
+ public:
+  Fingerprints(double different, double keys) noexcept
+      : different_(different), keys_(keys), share_(-std::expm1(-keys / different)) {}
+
+  double at_least(double count) const noexcept { return tail(different_, count); }
+
+  // The mean of their number, but at most `limit`.
+  double limited(double limit) const noexcept {
+    const double fewer = limit > 1 ? 1 - tail(different_ - 1, limit - 1) : 0;
+    return different_ * share_ * fewer + limit * at_least(limit);
+  }
+
+ private:
+  // Beyond this many a binomial and a Poisson number are as good as the same.
+  static constexpr double kMany = 1 << 20;
+
+  double tail(double n, double count) const noexcept {
+    if (count > n || !(keys_ > 0)) return 0;
+    return n > kMany ? boost::math::gamma_p(count, keys_, MathPolicy())
+                     : boost::math::ibeta(count, n - count + 1, share_, MathPolicy());
+  }
+
+  double different_, keys_, share_;
+};
+
+// Calls visit(shape) for those that keep `fpr` and that none of as many buckets and bits surpasses.
+template <typename Visit>
+void for_each_shape(double fpr, unsigned bits, unsigned length, bool is_aged,
+                    Visit visit) noexcept {
+  const auto consider = [&](const Shape& shape) {
+    if (shape.is_possible() && shape.fpr() <= fpr) visit(shape);
+  };
+  for (unsigned width = kFewestBits; width <= kWidestFingerprint; ++width) {
+    if (bits != 0 && bits != width) continue;
+    if (length != 0) {
+      consider({width, length, is_aged});
+      continue;
+    }
+    // For every number of buckets to a line, the longest that keep fpr.
+    const double most = fpr * (std::ldexp(1, static_cast<int>(width)) - 1);
+    const unsigned limit =
+        most < longest(width, is_aged) ? static_cast<unsigned>(most) : longest(width, is_aged);
+    unsigned last = 0;
+    for (unsigned buckets = 1; buckets <= places(width, is_aged); ++buckets) {
+      const unsigned fits = std::min(limit, places(width, is_aged) / buckets);
+      if (fits > 0 && fits != last) consider({width, fits, is_aged});
+      last = fits;
+    }
+    // Wider ones have no longer buckets.
+    if (limit == longest(width, is_aged) && most >= kLongestQueue) break;
+  }
+}
+
+}  // namespace
+
+unsigned longest(unsigned bits, bool is_aged) noexcept {
+  const unsigned different = bits < 10 ? (1u << bits) - 1 : kLongestQueue;
+  return std::min({kLongestQueue, places(bits, is_aged), different});
+}
+
+unsigned Shape::buckets() const noexcept { return places(bits, is_aged) / length; }
+
+bool Shape::is_possible() const noexcept { return length <= longest(bits, is_aged); }
+
+// The sum of Poisson probabilities from `length` on is an incomplete gamma function.
+double fnr(double others, double length, double buckets) noexcept {
+  if (!(others > 0)) return 0;
+  return boost::math::gamma_p(length, others / buckets, MathPolicy());
+}
+
+// A key is found if its fingerprint is among the last `length` different ones. All are equally
+// likely to be, so one that nobody has shown is with probability fpr(); and a key that was seen is
+// lost if there are `length` of others, its own not among them.
+Prediction predict(const Shape& shape, double buckets, const Stream& stream) noexcept {
+  const double length = shape.length, different = length / shape.fpr();
+  const double fpr = store_model::mean_fpr(stream.distinct(), [&](double n) {
+    return Fingerprints(different, n / buckets).limited(length) / different;
+  });
+  if (!(stream.repeats() > 0)) return {fpr, std::numeric_limits<double>::quiet_NaN()};
+  const Ages age(stream, 1e-3 * stream.distinct());
+  double negatives = 0, repeats = 0;
+  for (unsigned i = 1; i <= Ages::kSteps; ++i) {
+    const double middle = (age[i - 1] + age[i]) / 2;
+    const double rows =
+        (stream.fresh(age[i - 1]) - stream.fresh(age[i])) * (stream.rows() - middle);
+    const Fingerprints others(different, stream.distinct_in(middle) / buckets);
+    negatives += rows * (1 - shape.fpr()) * others.at_least(length);
+    repeats += rows;
+  }
+  return {fpr, repeats > 0 ? std::clamp(negatives / repeats, 0.0, 1.0) : 0};
+}
+
+bool best_shape(double fpr, unsigned bits, unsigned length, Shape& best, bool is_aged) noexcept {
+  double reached = 0;
+  double window[kLongestQueue + 1] = {};  // of one bucket, by its length; 0: not known yet
+  for_each_shape(fpr, bits, length, is_aged, [&](const Shape& shape) {
+    double& one = window[shape.length];
+    if (one == 0)
+      one = boost::math::gamma_p_inv(static_cast<double>(shape.length), 0.01, MathPolicy());
+    if (one * shape.buckets() <= reached) return;
+    reached = one * shape.buckets();
+    best = shape;
+  });
+  return reached > 0;
+}
+
+bool best_shape_for(double keys, double fpr, unsigned bits, unsigned length, Shape& best,
+                    bool is_aged) noexcept {
+  constexpr int kPoints = 8;
+  double most = 0;
+  for_each_shape(fpr, bits, length, is_aged, [&](const Shape& shape) {
+    const double buckets = shape.buckets();
+    double held = 0;
+    for (int i = 1; i <= kPoints; ++i)
+      held += Fingerprints(shape.length / shape.fpr(), keys * i / kPoints / buckets)
+                  .limited(shape.length) *
+              buckets / i;
+    if (held <= most) return;
+    most = held;
+    best = shape;
+  });
+  return most > 0;
+}
+
+}  // namespace streamfilter::queue_model

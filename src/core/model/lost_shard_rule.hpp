@@ -1,0 +1,42 @@
+// Judging a key while some of its places cannot be reached (distributed-filtering.txt, section 3.2,
+// "Fault Tolerance", and ERRATA on its hybrid rule).
+#pragma once
+
+#include <cstdint>
+
+namespace streamfilter {
+
+enum class LostRule : std::uint8_t {
+  distinct,   // lost bits count as unset: no false positives more, but false negatives
+  duplicate,  // lost bits count as set: Eq. 5 and 6
+  votes,      // a repeat if all bits within reach are set, and at least `least` are within reach
+  hybrid,     // while a slice is lost, a repeat if at least `least` bits within reach are set
+};
+
+// What is known of the bits of a key.
+struct PlacesSeen {
+  unsigned set = 0;  // bits, of places within reach; those of a place count together
+  unsigned unset = 0;
+  unsigned lost = 0;
+  bool slice_lost = false;  // any slice of the filter, not only one of this key
+};
+
+inline bool is_repeat(const PlacesSeen& seen, LostRule rule, unsigned least) noexcept {
+  switch (rule) {
+    case LostRule::duplicate: return seen.unset == 0;
+    case LostRule::votes: return seen.unset == 0 && (seen.lost == 0 || seen.set >= least);
+    case LostRule::hybrid:
+      if (seen.slice_lost) return seen.set >= least;
+      break;
+    case LostRule::distinct: break;
+  }
+  return seen.unset == 0 && seen.lost == 0;
+}
+
+// Can places that have not been asked yet still make it a repeat?
+inline bool may_be_repeat(const PlacesSeen& seen, LostRule rule) noexcept {
+  if (rule == LostRule::hybrid && seen.slice_lost) return true;
+  return seen.unset == 0 && (seen.lost == 0 || rule != LostRule::distinct);
+}
+
+}  // namespace streamfilter

@@ -1,0 +1,99 @@
+#include "core/model/stable_model.hpp"
+
+#include <algorithm>
+#include <boost/math/special_functions/beta.hpp>
+#include <cmath>
+#include <limits>
+
+#include "core/base/math_policy.hpp"
+
+#include "core/base/layer_wall.hpp"
+
+namespace streamfilter::sbf_model {
+
+double stable_point(double max, double k, double p, double m) noexcept {
+  if (p <= 0) return 0;
+  return std::pow(1 / (1 + 1 / (p * (1 / k - 1 / m))), max);
+}
+
+double fpr_bound(double max, double k, double p, double m) noexcept {
+  return std::pow(1 - stable_point(max, k, p, m), k);
+}
+
+double decrements(double fps, double max, double k, double m) noexcept {
+  const double zeros = 1 - std::pow(fps, 1 / k);
+  return 1 / ((1 / std::pow(zeros, 1 / max) - 1) * (1 / k - 1 / m));
+}
+
+double effective_cells(double k, double m) noexcept {
+  return k / m < 1e-4 ? std::numeric_limits<double>::infinity() : m;
+}
+
+std::uint64_t whole_decrements(double fps, double max, double k, double m) noexcept {
+  const double p = decrements(fps, max, k, effective_cells(k, m));
+  if (!(p > 0 && p < 1e18)) return 0;
+  return static_cast<std::uint64_t>(std::max(1.0, std::ceil(p * (1 - 1e-12))));
+}
+
+namespace {
+
+// P(T <= n) for the time T of the max-th success in trials of probability p.
+double negative_binomial_cdf(double max, double n, double p) noexcept {
+  if (n < max) return 0;
+  return boost::math::ibeta(max, n - max + 1, std::min(p, 1.0), MathPolicy());
+}
+
+}  // namespace
+
+double pr_zero(double gap, double k_set, double p_taken, double max) noexcept {
+  if (gap < max || p_taken <= 0) return 0;
+  const double keep = std::exp(gap * std::log1p(-k_set));  // (1-k)^gap: not set again
+  // A cell set again on the way is zero only if it was emptied after the last setting (Eq. 10-11).
+  // Summed over the time of that setting, the terms form a tilted negative binomial distribution.
+  const double touched = p_taken + k_set - p_taken * k_set;
+  const double tilt = std::pow(p_taken * (1 - k_set) / touched, max);
+  const double set_again = tilt * negative_binomial_cdf(max, gap - 1, touched) -
+                           keep * negative_binomial_cdf(max, gap - 1, p_taken);
+  const double not_set = keep * negative_binomial_cdf(max, gap, p_taken);  // Eq. 12-13
+  return std::clamp(set_again + not_set, 0.0, 1.0);
+}
+
+double fnr(double gap, double max, double k, double p, double m) noexcept {
+  const double zero = pr_zero(gap, k / m, p / m, max);
+  return -std::expm1(k * std::log1p(-zero));
+}
+
+unsigned best_k(double fps, double max) noexcept {
+  constexpr double kTestCells = 1e5, kTestGap = 5000;
+  unsigned best = 1;
+  double least = 2;
+  for (unsigned k = 1; k <= 20; ++k) {
+    const double p = decrements(fps, max, k, kTestCells);
+    if (!(p >= 0 && p <= kTestCells)) continue;
+    const double rate = fnr(kTestGap, max, k, p, kTestCells);
+    if (rate < least) {
+      least = rate;
+      best = k;
+    }
+  }
+  return best;
+}
+
+unsigned best_max(double fps, double gap, double bits) noexcept {
+  unsigned best = 1;
+  double least = 2;
+  for (unsigned cell_bits = 1; cell_bits <= 3; ++cell_bits) {
+    const double max = (1u << cell_bits) - 1, m = bits / cell_bits;
+    const double k = best_k(fps, max);
+    const double p = decrements(fps, max, k, m);
+    if (!(p >= 0 && p <= m)) continue;
+    const double rate = fnr(gap, max, k, p, m);
+    if (rate < least) {
+      least = rate;
+      best = static_cast<unsigned>(max);
+    }
+  }
+  return best;
+}
+
+}  // namespace streamfilter::sbf_model

@@ -1,0 +1,87 @@
+#include "core/model/timing_model.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "core/base/layer_wall.hpp"
+
+namespace streamfilter::timing_model {
+
+double rate(double k, double n, double m) noexcept {
+  return std::pow(-std::expm1(k * n * std::log1p(-1 / m)), k);
+}
+
+// The integral of 1 - Eq. 1 up to n, by Simpson's rule.
+double accepted(double k, double n, double m) noexcept {
+  constexpr int kSteps = 128;
+  double sum = rate(k, n, m);
+  for (int i = 1; i < kSteps; ++i) sum += (i % 2 == 1 ? 4 : 2) * rate(k, n * i / kSteps, m);
+  return n * (1 - sum / (3 * kSteps));
+}
+
+double keys_for(double k, double count, double m) noexcept {
+  double low = count, high = count * 2;
+  if (accepted(k, high, m) < count) return std::numeric_limits<double>::infinity();
+  for (int round = 0; round < 50; ++round) {
+    const double middle = (low + high) / 2;
+    (accepted(k, middle, m) < count ? low : high) = middle;
+  }
+  return high;
+}
+
+std::uint64_t best_k(double n, double m) noexcept {
+  constexpr double kMost = 16;
+  const double exact = std::log(2) * m / n;
+  const double low = std::clamp(std::floor(exact), 1.0, kMost);
+  const double high = std::clamp(std::ceil(exact), 1.0, kMost);
+  return static_cast<std::uint64_t>(rate(low, n, m) <= rate(high, n, m) ? low : high);
+}
+
+double equal_timers_fpr(double k, double n, double m) noexcept {
+  return std::min(1.0, n * std::pow(-std::expm1(-k / m), k));
+}
+
+// The timers that are still the key's own are equal; there are fewer than `equal` of them with the
+// probability of a binomial count. Others that happen to be equal are neglected.
+double equal_timers_fnr(unsigned k, unsigned equal, double overwritten) noexcept {
+  if (overwritten <= 0) return 0;
+  double sum = 0, ways = 1;
+  for (unsigned own = 0; own < equal && own <= k; ++own) {
+    sum += ways * std::pow(1 - overwritten, own) * std::pow(overwritten, k - own);
+    ways *= static_cast<double>(k - own) / (own + 1);
+  }
+  return std::min(sum, 1.0);
+}
+
+// A timer set at age a (0: now, 1: one window ago) has been left alone with probability
+// (1 - fill)^a.
+double mean_equal_timers_fnr(unsigned k, unsigned equal, double fill) noexcept {
+  constexpr int kSteps = 1000;
+  double sum = 0;
+  for (int i = 0; i < kSteps; ++i)
+    sum += equal_timers_fnr(k, equal, -std::expm1((i + 0.5) / kSteps * std::log1p(-fill)));
+  return sum / kSteps;
+}
+
+double rate_of_filters(double p, double j) noexcept { return -std::expm1(j * std::log1p(-p)); }
+
+double share_of_rate(double fpr, double j) noexcept { return -std::expm1(std::log1p(-fpr) / j); }
+
+double rate_of_one(double fpr, double places, double j) noexcept {
+  return share_of_rate(std::pow(fpr, 1 / places), j);
+}
+
+std::uint64_t growing_k(double fpr, Slicing slicing, double j) noexcept {
+  constexpr double kMost = 16;  // more would cost time and save next to nothing
+  const double rate = slicing == Slicing::horizontal ? share_of_rate(fpr, j) : fpr;
+  return static_cast<std::uint64_t>(std::clamp(std::round(-std::log2(rate)), 1.0, kMost));
+}
+
+double density_limit(double p, double k, double m) noexcept { return m * std::pow(p, 1 / k); }
+
+double cardinality_limit(double p, double k, double m) noexcept {
+  return accepted(k, -m / k * std::log1p(-std::pow(p, 1 / k)), m);
+}
+
+}  // namespace streamfilter::timing_model

@@ -1,0 +1,52 @@
+#include "pg/server/postgres.hpp"
+
+extern "C" {
+#include "nodes/primnodes.h"
+}
+
+#include "pg/aggregate/aggregate_arguments.hpp"
+#include "pg/value/value.hpp"
+
+namespace streamfilter::pg {
+
+MemoryContext aggregate_context(FunctionCallInfo fcinfo) {
+  MemoryContext context;
+  if (!AggCheckCallContext(fcinfo, &context))
+    elog(ERROR, "aggregate function called in non-aggregate context");
+  return context;
+}
+
+// A parameter is as good as a constant: it does not change while the aggregate runs.
+bool is_constant_argument(FunctionCallInfo fcinfo, int number) {
+  const Aggref* call = AggGetAggref(fcinfo);
+  if (call == nullptr || call->args == NIL) return false;
+  const List* arguments = call->args;
+  const Node* last =
+      reinterpret_cast<const Node*>(static_cast<TargetEntry*>(llast(arguments))->expr);
+  if (IsA(last, RowExpr)) arguments = reinterpret_cast<const RowExpr*>(last)->args;
+  if (list_length(arguments) <= number) return false;
+  const Node* argument = static_cast<const Node*>(list_nth(arguments, number));
+  if (IsA(argument, TargetEntry))
+    argument = reinterpret_cast<const Node*>(reinterpret_cast<const TargetEntry*>(argument)->expr);
+  return IsA(argument, Const) || IsA(argument, Param);
+}
+
+const Header* get_prototype(FunctionCallInfo fcinfo, int number) {
+  if (PG_ARGISNULL(number))
+    ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+                    errmsg("the prototype of a filter must not be null"),
+                    errhint("Give a definition, for example 'sbf(memory=64kB, fpr=0.01)'.")));
+  return get_value(PG_GETARG_DATUM(number));
+}
+
+[[noreturn]] void raise_changed_prototype() {
+  ereport(
+      ERROR,
+      (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+       errmsg("the prototype of a filter must not change from row to row"),
+       errhint("To merge filters, use streamfilter_union_agg; to fill one filter per group, let "
+               "the prototype depend on the columns of GROUP BY only.")));
+  pg_unreachable();
+}
+
+}  // namespace streamfilter::pg

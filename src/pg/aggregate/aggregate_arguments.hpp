@@ -1,0 +1,21 @@
+// What the transition functions of aggregates ask about their call.
+#pragma once
+
+#include "core/filter/filter.hpp"
+
+namespace streamfilter::pg {
+
+// Where the state lives. Raises if the function was called outside an aggregate.
+MemoryContext aggregate_context(FunctionCallInfo fcinfo);
+
+// Is argument `number` of the aggregate (from 0) the same in all rows? For aggregates whose last
+// argument is no record: where it is one, an engine runs the transition function inside an
+// aggregate of its own and hands over the arguments as that row.
+bool is_constant_argument(FunctionCallInfo fcinfo, int number);
+
+// The prototype in argument `number` of the transition function. Raises if it is NULL.
+const Header* get_prototype(FunctionCallInfo fcinfo, int number);
+
+[[noreturn]] void raise_changed_prototype();
+
+}  // namespace streamfilter::pg

@@ -1,0 +1,238 @@
+// streamfilter_distinct_agg(key, position, prototype): which rows of a block of a stream are first
+// occurrences. Parallel workers hash and collect; the filter sees the keys in the order of their
+// positions when all are there, so that the answer does not depend on who met which row.
+#include "pg/server/postgres.hpp"
+
+extern "C" {
+#include "access/htup_details.h"
+#include "funcapi.h"
+#include "utils/array.h"
+}
+
+#include <algorithm>
+
+#include "core/filter/parallel_batch.hpp"
+#include "pg/aggregate/aggregate_arguments.hpp"
+#include "pg/catalog/element_roles.hpp"
+#include "pg/value/key_argument.hpp"
+#include "pg/value/value.hpp"
+
+namespace streamfilter::pg {
+namespace {
+
+// A row. One without a key is never a repeat.
+struct Event {
+  uint64 hash;
+  int64 position;
+  uint64 has_key;
+};
+
+struct Block {
+  Header* prototype;
+  uint64 checksum;  // of the prototype
+  Event* events;
+  uint64 count;
+  uint64 room;
+};
+
+// A block as bytes; the prototype and the events follow.
+struct Travelling {
+  uint32 host;  // length of the varlena
+  uint32 unused;
+  uint64 checksum;
+  uint64 count;
+};
+
+// What the transition function keeps from row to row, in fn_extra.
+struct CallSite {
+  TypeHasher* hasher;
+  bool constant_prototype;
+};
+
+constexpr uint64 kFirstRoom = 64;
+constexpr uint64 kMostEvents = MaxAllocSize / sizeof(Arrival);
+static_assert(sizeof(Arrival) >= sizeof(Event));
+
+[[noreturn]] void raise_too_many() {
+  ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+                  errmsg("too many rows in one block of a stream"),
+                  errdetail("A block has at most " UINT64_FORMAT " rows.", kMostEvents),
+                  errhint("Take the stream in several blocks: the filter that one returns is the "
+                          "prototype of the next.")));
+  pg_unreachable();
+}
+
+Block* get_block(FunctionCallInfo fcinfo, int number) {
+  return PG_ARGISNULL(number) ? nullptr : reinterpret_cast<Block*>(PG_GETARG_POINTER(number));
+}
+
+Block* make_block(const void* prototype, uint64 sum, MemoryContext context) {
+  Block* block = static_cast<Block*>(MemoryContextAllocZero(context, sizeof(Block)));
+  block->prototype = copy_value(static_cast<const Header*>(prototype), context);
+  block->checksum = sum;
+  return block;
+}
+
+void make_room(Block* block, uint64 more, MemoryContext context) {
+  const uint64 wanted = block->count + more;
+  if (wanted <= block->room) return;
+  if (wanted > kMostEvents) raise_too_many();
+  const uint64 room = std::min(std::max({wanted, 2 * block->room, kFirstRoom}), kMostEvents);
+  const Size size = room * sizeof(Event);
+  block->events = static_cast<Event*>(block->events == nullptr ? MemoryContextAlloc(context, size)
+                                                               : repalloc(block->events, size));
+  block->room = room;
+}
+
+CallSite* call_site(FunctionCallInfo fcinfo) {
+  FmgrInfo* function = fcinfo->flinfo;
+  if (function->fn_extra == nullptr) {
+    auto* site = static_cast<CallSite*>(MemoryContextAlloc(function->fn_mcxt, sizeof(CallSite)));
+    *site = {make_key_hasher(fcinfo, 1), is_constant_argument(fcinfo, 2)};
+    function->fn_extra = site;
+  }
+  return static_cast<CallSite*>(function->fn_extra);
+}
+
+Block* block_for_row(FunctionCallInfo fcinfo, const CallSite* site) {
+  Block* block = get_block(fcinfo, 0);
+  if (block != nullptr && site->constant_prototype) return block;
+  const Header* prototype = get_prototype(fcinfo, 3);
+  const uint64 sum = checksum(prototype);
+  if (block == nullptr) return make_block(prototype, sum, aggregate_context(fcinfo));
+  if (block->checksum != sum) raise_changed_prototype();
+  return block;
+}
+
+// Everything that has a key, as the core takes it; the caller's context has the memory.
+Batch make_batch(const Block* block) {
+  auto* arrivals = static_cast<Arrival*>(palloc(std::max<Size>(1, block->count) * sizeof(Arrival)));
+  uint32 count = 0;
+  for (uint64 i = 0; i < block->count; ++i) {
+    const Event& event = block->events[i];
+    if (!event.has_key) continue;
+    Element element = new_element(block->prototype->parameters);
+    element.hash = event.hash;
+    arrivals[count++] = {element, event.position};
+  }
+  const Size parts = parts_of(block->prototype->parameters);
+  return {arrivals, count, static_cast<uint32*>(palloc((Size{count} + 1) * sizeof(uint32))),
+          static_cast<uint32*>(palloc((parts + 1) * sizeof(uint32))),
+          static_cast<bool*>(palloc(Size{count} + 1))};
+}
+
+// Two keys of one part at one position: there is no telling which was the first.
+void check_positions(const Batch& batch, uint32 part) {
+  for (uint32 i = batch.starts[part] + 1; i < batch.starts[part + 1]; ++i) {
+    const int64 position = batch.arrivals[batch.order[i]].position;
+    if (batch.arrivals[batch.order[i - 1]].position != position) continue;
+    ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                    errmsg("two rows of a block have the position " INT64_FORMAT, position),
+                    errhint("Number the rows: row_number() OVER (ORDER BY ...).")));
+  }
+}
+
+void insert_all(Header* filter, const Batch& batch) {
+  group_by_part(filter->parameters, batch);
+  const uint32 parts = parts_of(filter->parameters);
+  for (uint32 part = 0; part < parts; ++part) {
+    CHECK_FOR_INTERRUPTS();
+    insert_part(filter, batch, part);
+    check_positions(batch, part);
+  }
+}
+
+// The positions of what is no repeat, in order.
+ArrayType* make_positions(const Block* block, const Batch& batch) {
+  auto* positions = static_cast<Datum*>(palloc((block->count + 1) * sizeof(Datum)));
+  int count = 0;
+  for (uint64 i = 0; i < block->count; ++i)
+    if (!block->events[i].has_key) positions[count++] = Int64GetDatum(block->events[i].position);
+  for (uint32 i = 0; i < batch.count; ++i)
+    if (!batch.seen[i]) positions[count++] = Int64GetDatum(batch.arrivals[i].position);
+  std::sort(positions, positions + count,
+            [](Datum a, Datum b) { return DatumGetInt64(a) < DatumGetInt64(b); });
+  return construct_array(positions, count, INT8OID, sizeof(int64), FLOAT8PASSBYVAL,
+                         TYPALIGN_DOUBLE);
+}
+
+}  // namespace
+}  // namespace streamfilter::pg
+
+using namespace streamfilter;
+using namespace streamfilter::pg;
+
+SF_FUNCTION(streamfilter_distinct_agg_transition) {
+  CallSite* site = call_site(fcinfo);
+  Block* block = block_for_row(fcinfo, site);
+  if (PG_ARGISNULL(2))
+    ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+                    errmsg("the position of a row must not be null")));
+  Event event{0, PG_GETARG_INT64(2), false};
+  event.has_key =
+      !PG_ARGISNULL(1) && hash_key_value(site->hasher, PG_GETARG_DATUM(1),
+                                         key_rule(block->prototype->parameters), &event.hash);
+  make_room(block, 1, aggregate_context(fcinfo));
+  block->events[block->count++] = event;
+  PG_RETURN_POINTER(block);
+}
+
+SF_FUNCTION(streamfilter_distinct_agg_combine) {
+  Block* into = get_block(fcinfo, 0);
+  const Block* from = get_block(fcinfo, 1);
+  const MemoryContext context = aggregate_context(fcinfo);
+  if (from == nullptr) {
+    if (into == nullptr) PG_RETURN_NULL();
+    PG_RETURN_POINTER(into);
+  }
+  if (into == nullptr) into = make_block(from->prototype, from->checksum, context);
+  if (into->checksum != from->checksum) raise_changed_prototype();
+  make_room(into, from->count, context);
+  memcpy(into->events + into->count, from->events, from->count * sizeof(Event));
+  into->count += from->count;
+  PG_RETURN_POINTER(into);
+}
+
+SF_FUNCTION(streamfilter_distinct_agg_serialize) {
+  const Block* block = get_block(fcinfo, 0);
+  const Size memory = block->prototype->parameters.memory, events = block->count * sizeof(Event);
+  if (sizeof(Travelling) + memory + events > MaxAllocSize) raise_too_many();
+  char* bytes = static_cast<char*>(palloc(sizeof(Travelling) + memory + events));
+  const Travelling start{0, 0, block->checksum, block->count};
+  memcpy(bytes, &start, sizeof start);
+  memcpy(bytes + sizeof start, block->prototype, memory);
+  memcpy(bytes + sizeof start + memory, block->events, events);
+  SET_VARSIZE(bytes, sizeof start + memory + events);
+  PG_RETURN_POINTER(bytes);
+}
+
+SF_FUNCTION(streamfilter_distinct_agg_deserialize) {
+  const char* bytes = reinterpret_cast<const char*>(PG_DETOAST_DATUM(PG_GETARG_DATUM(0)));
+  Travelling start;
+  memcpy(&start, bytes, sizeof start);
+  Header header;
+  memcpy(static_cast<void*>(&header), bytes + sizeof start, sizeof header);
+  const Size memory = header.parameters.memory;
+  char* prototype = static_cast<char*>(palloc(memory));
+  memcpy(prototype, bytes + sizeof start, memory);
+  Block* block = make_block(prototype, start.checksum, CurrentMemoryContext);
+  make_room(block, start.count, CurrentMemoryContext);
+  memcpy(block->events, bytes + sizeof start + memory, start.count * sizeof(Event));
+  block->count = start.count;
+  PG_RETURN_POINTER(block);
+}
+
+// (positions, filter): the prototype of the next block is the filter after this one.
+SF_FUNCTION(streamfilter_distinct_agg_final) {
+  const Block* block = get_block(fcinfo, 0);
+  if (block == nullptr) PG_RETURN_NULL();
+  TupleDesc columns;
+  if (get_call_result_type(fcinfo, nullptr, &columns) != TYPEFUNC_COMPOSITE)
+    elog(ERROR, "the result of streamfilter_distinct_agg is no row");
+  Header* filter = copy_value(block->prototype, CurrentMemoryContext);
+  const Batch batch = make_batch(block);
+  insert_all(filter, batch);
+  Datum values[] = {PointerGetDatum(make_positions(block, batch)), PointerGetDatum(filter)};
+  bool isnull[] = {false, false};
+  PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(columns), values, isnull)));
+}

@@ -1,0 +1,44 @@
+#include "pg/server/postgres.hpp"
+
+#include "pg/aggregate/distinct_count.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "pg/server/problem_report.hpp"
+#include "pg/value/value.hpp"
+
+namespace streamfilter::pg {
+
+Parameters parse_prototype(const char* definition_text) {
+  Definition definition;
+  Size used;
+  Problem problem;
+  if (!parse_definition(definition_text, strlen(definition_text), definition, used, problem) ||
+      !complete(definition, problem))
+    raise(problem);
+  if (definition_text[used] != '\0')
+    ereport(ERROR, (errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
+                    errmsg("invalid definition of a filter: \"%s\"", definition_text),
+                    errdetail("There is more behind the closing parenthesis."),
+                    errhint("Give a definition like 'sbf(memory=64kB, fpr=0.01)'.")));
+  return definition.parameters;
+}
+
+int64 count_keys(const Header* filter) {
+  bool full;
+  const double keys = distinct_keys(filter, &full);
+  if (std::isnan(keys))
+    ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+                    errmsg("filters of kind %s cannot count distinct keys", ops_of(filter).name),
+                    errhint("Use a prototype of kind bloom.")));
+  if (full)
+    ereport(WARNING, (errmsg("the filter behind approx_count_distinct is full"),
+                      errdetail("There are more distinct keys than it can count; the result is a "
+                                "lower bound."),
+                      errhint("Give a prototype with more memory, for example 'bloom(memory=16MB, "
+                              "k=1)'.")));
+  return std::llround(std::min(keys, 9e18));
+}
+
+}  // namespace streamfilter::pg

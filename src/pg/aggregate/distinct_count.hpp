@@ -1,0 +1,19 @@
+// Counting distinct keys, for the aggregates that do.
+#pragma once
+
+#include "core/filter/filter.hpp"
+
+namespace streamfilter::pg {
+
+// What is counted with unless told otherwise: one bit a key, counted linearly (Whang,
+// Vander-Zanden, Taylor 1990). Good for some hundred million keys.
+constexpr char kCountingPrototype[] = "bloom(memory=1MB, k=1)";
+
+// Complete parameters. Raises what is wrong with the definition.
+Parameters parse_prototype(const char* definition);
+
+// How many distinct keys the filter has seen. Raises feature_not_supported if its kind cannot tell;
+// warns if it is full, so that this is a lower bound.
+int64 count_keys(const Header* filter);
+
+}  // namespace streamfilter::pg

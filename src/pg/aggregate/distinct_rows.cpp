@@ -1,0 +1,269 @@
+// streamfilter_distinct: the first occurrences of a query's rows, in constant memory.
+#include "pg/server/postgres.hpp"
+
+extern "C" {
+#include "executor/spi.h"
+#include "funcapi.h"
+#include "parser/parse_coerce.h"
+#include "utils/array.h"
+#include "utils/tuplestore.h"
+}
+
+#include "core/base/nearest_name.hpp"
+#include "pg/catalog/column_coercion.hpp"
+#include "pg/catalog/element_roles.hpp"
+#include "pg/catalog/filter_relation.hpp"
+#include "pg/key/key_hash.hpp"
+#include "pg/server/spi_cursor.hpp"
+#include "pg/value/value.hpp"
+
+namespace streamfilter::pg {
+namespace {
+
+constexpr const char* kFunction = "streamfilter_distinct";
+constexpr long kBatch = 100;  // rows fetched at a time
+
+// A row, taken apart.
+struct Row {
+  Datum* values;
+  bool* isnull;
+};
+
+// The columns of the query that make up the key.
+struct Key {
+  int count;
+  int* columns;  // of the query, from 0
+  TypeHasher** hashers;
+  Row row;
+};
+
+// How a row of the query becomes a row of the result.
+struct Conversion {
+  TupleDesc source;
+  TupleDesc target;
+  bool scalar;      // the result is no row but one value
+  int* attributes;  // by column of the query: the attribute of the result, from 0
+  Coercion** coercions;
+  Row from;
+  Row to;  // columns that were dropped from the row type stay NULL
+};
+
+[[noreturn]] void raise_null_argument(const char* name) {
+  ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+                  errmsg("argument \"%s\" of streamfilter_distinct must not be null", name)));
+  pg_unreachable();
+}
+
+Row make_row(int columns) {
+  Row row;
+  row.values = static_cast<Datum*>(palloc0(sizeof(Datum) * (columns + 1)));
+  row.isnull = static_cast<bool*>(palloc(columns + 1));
+  memset(row.isnull, true, columns + 1);
+  return row;
+}
+
+int live_attributes(TupleDesc descriptor) {
+  int count = 0;
+  for (int i = 0; i < descriptor->natts; ++i) count += !TupleDescAttr(descriptor, i)->attisdropped;
+  return count;
+}
+
+// Implicit casts only, as for a function's arguments.
+Coercion* make_column_coercion(const Conversion& conversion, int column, int attribute) {
+  const FormData_pg_attribute* source = TupleDescAttr(conversion.source, column);
+  const FormData_pg_attribute* target = TupleDescAttr(conversion.target, attribute);
+  if (can_coerce_type(1, &source->atttypid, &target->atttypid, COERCION_IMPLICIT)) {
+    const FilterColumn place{target->attnum,       Role::key,
+                             target->atttypid,     target->atttypmod,
+                             target->attcollation, NameStr(target->attname)};
+    return make_coercion(source->atttypid, &place, "", "a column", source->atttypmod);
+  }
+  const char* name = NameStr(source->attname);
+  const char* wanted = format_type_with_typemod(target->atttypid, target->atttypmod);
+  const char* place = conversion.scalar
+                          ? "the row type"
+                          : psprintf("column \"%s\" of the row type", NameStr(target->attname));
+  ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
+                  errmsg("column \"%s\" of the query does not fit the row type", name),
+                  errdetail("Column %d of the query is of type %s, %s is %s.", column + 1,
+                            format_type_be(source->atttypid), place, wanted),
+                  errhint("Only implicit casts are applied. Cast it in the query: CAST(%s AS %s).",
+                          quote_identifier(name), wanted)));
+  pg_unreachable();
+}
+
+Conversion make_conversion(TupleDesc source, TupleDesc target, bool scalar) {
+  if (source->natts != live_attributes(target))
+    ereport(ERROR,
+            (errcode(ERRCODE_DATATYPE_MISMATCH), errmsg("the query does not fit the row type"),
+             errdetail("The number of columns is %d in the query and %d in the row type.",
+                       source->natts, live_attributes(target))));
+  Conversion conversion;
+  conversion.source = source;
+  conversion.target = target;
+  conversion.scalar = scalar;
+  conversion.attributes = static_cast<int*>(palloc(sizeof(int) * (source->natts + 1)));
+  conversion.coercions = static_cast<Coercion**>(palloc(sizeof(Coercion*) * (source->natts + 1)));
+  conversion.from = make_row(source->natts);
+  conversion.to = make_row(target->natts);
+  int column = 0;
+  for (int i = 0; i < target->natts; ++i) {
+    if (TupleDescAttr(target, i)->attisdropped) continue;
+    conversion.coercions[column] = make_column_coercion(conversion, column, i);
+    conversion.attributes[column++] = i;
+  }
+  return conversion;
+}
+
+// The column of the query whose place in the result has this name.
+int find_column(const Conversion& conversion, const char* name) {
+  NearestName nearest(name);
+  for (int i = 0; i < conversion.source->natts; ++i) {
+    const char* known =
+        conversion.scalar
+            ? NameStr(TupleDescAttr(conversion.source, i)->attname)
+            : NameStr(TupleDescAttr(conversion.target, conversion.attributes[i])->attname);
+    if (strcmp(known, name) == 0) return i;
+    nearest.consider(known);
+  }
+  ereport(ERROR, (errcode(ERRCODE_UNDEFINED_COLUMN),
+                  errmsg("key column \"%s\" does not exist in the row type", name),
+                  nearest.name() != nullptr
+                      ? errhint("Perhaps you meant the column \"%s\".", nearest.name())
+                      : errhint("Name columns of the row type, or leave out the key to use all.")));
+  pg_unreachable();
+}
+
+[[noreturn]] void raise_bad_key(int code, const char* message) {
+  ereport(ERROR, (errcode(code), errmsg("%s", message),
+                  errhint("Name one or more columns, or leave out the key to use all.")));
+  pg_unreachable();
+}
+
+// Resolves the argument "key"; nullptr: all columns.
+Key make_key(const Conversion& conversion, ArrayType* names) {
+  const int columns = conversion.source->natts;
+  Key key;
+  key.count = columns;
+  key.columns = static_cast<int*>(palloc(sizeof(int) * (columns + 1)));
+  for (int i = 0; i < columns; ++i) key.columns[i] = i;
+  if (names != nullptr) {
+    Datum* elements;
+    bool* isnull;
+    int count;
+    deconstruct_array(names, TEXTOID, -1, false, TYPALIGN_INT, &elements, &isnull, &count);
+    key.count = 0;
+    for (int i = 0; i < count; ++i) {
+      if (isnull[i]) raise_bad_key(ERRCODE_NULL_VALUE_NOT_ALLOWED, "a key column must not be null");
+      const int column = find_column(conversion, TextDatumGetCString(elements[i]));
+      for (int j = 0; j < key.count; ++j)
+        if (key.columns[j] == column)
+          raise_bad_key(ERRCODE_DUPLICATE_COLUMN, "a key column is named twice");
+      key.columns[key.count++] = column;
+    }
+  }
+  if (key.count == 0) raise_bad_key(ERRCODE_INVALID_PARAMETER_VALUE, "the key has no columns");
+  key.hashers = static_cast<TypeHasher**>(palloc(sizeof(TypeHasher*) * key.count));
+  key.row = make_row(key.count);
+  for (int i = 0; i < key.count; ++i) {
+    const FormData_pg_attribute* column = TupleDescAttr(conversion.source, key.columns[i]);
+    key.hashers[i] =
+        make_type_hasher(column->atttypid, column->attcollation,
+                         psprintf("column \"%s\" of the query", NameStr(column->attname)));
+  }
+  return key;
+}
+
+// Has the row in `from` been seen before? A row without a key has not.
+bool is_repeat(const Key& key, const Row& from, Header* filter) {
+  for (int i = 0; i < key.count; ++i) {
+    key.row.values[i] = from.values[key.columns[i]];
+    key.row.isnull[i] = from.isnull[key.columns[i]];
+  }
+  Element element = new_element(filter->parameters);
+  return hash_key(key.hashers, key.row.values, key.row.isnull, key.count,
+                  key_rule(filter->parameters), &element.hash) &&
+         insert(filter, element);
+}
+
+void keep_row(const Conversion& conversion, Tuplestorestate* result) {
+  for (int i = 0; i < conversion.source->natts; ++i) {
+    const int attribute = conversion.attributes[i];
+    bool isnull = conversion.from.isnull[i];
+    conversion.to.values[attribute] =
+        coerce(conversion.coercions[i], conversion.from.values[i], &isnull);
+    conversion.to.isnull[attribute] = isnull;
+  }
+  tuplestore_putvalues(result, conversion.target, conversion.to.values, conversion.to.isnull);
+}
+
+// Reads the query to its end; what is no repeat goes into the result.
+void run(Portal portal, const Key& key, const Conversion& conversion, Header* filter,
+         Tuplestorestate* result) {
+  const MemoryContext batch_context = AllocSetContextCreate(
+      CurrentMemoryContext, "streamfilter_distinct batch", ALLOCSET_DEFAULT_SIZES);
+  Progress progress(kFunction);
+  for (;;) {
+    SPI_cursor_fetch(portal, true, kBatch);
+    if (SPI_processed == 0) break;
+    const MemoryContext caller = MemoryContextSwitchTo(batch_context);
+    for (uint64 i = 0; i < SPI_processed; ++i) {
+      heap_deform_tuple(SPI_tuptable->vals[i], conversion.source, conversion.from.values,
+                        conversion.from.isnull);
+      if (is_repeat(key, conversion.from, filter)) continue;
+      keep_row(conversion, result);
+    }
+    MemoryContextSwitchTo(caller);
+    MemoryContextReset(batch_context);
+    progress.add(SPI_processed);
+    SPI_freetuptable(SPI_tuptable);
+  }
+}
+
+// Opens the result; tells whether rows are of a scalar type.
+ReturnSetInfo* open_result(FunctionCallInfo fcinfo, bool* scalar) {
+  Oid type;
+  const TypeFuncClass type_class = get_call_result_type(fcinfo, &type, nullptr);
+  *scalar = type_class == TYPEFUNC_SCALAR;
+  if (type_class == TYPEFUNC_COMPOSITE_DOMAIN)
+    ereport(
+        ERROR,
+        (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+         errmsg("streamfilter_distinct cannot return rows of domain %s", format_type_be(type)),
+         errhint("Use the type below the domain: NULL::%s.", format_type_be(getBaseType(type)))));
+  ReturnSetInfo* set = reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo);
+  if (set != nullptr && IsA(set, ReturnSetInfo) && set->expectedDesc == nullptr)
+    ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+                    errmsg("streamfilter_distinct needs to know the columns of its rows"),
+                    errhint("Call it in FROM, with a column definition list for type record.")));
+  InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
+  return set;
+}
+
+}  // namespace
+}  // namespace streamfilter::pg
+
+using namespace streamfilter;
+using namespace streamfilter::pg;
+
+// streamfilter_distinct(row_type anyelement, query text, prototype streamfilter [, key text[]]).
+// The query runs with the rights of the caller. A row with a NULL in its key is always kept, unless
+// the prototype has nulls = not distinct.
+SF_FUNCTION(streamfilter_distinct) {
+  if (PG_ARGISNULL(1)) raise_null_argument("query");
+  if (PG_ARGISNULL(2)) raise_null_argument("prototype");
+  bool scalar;
+  ReturnSetInfo* set = open_result(fcinfo, &scalar);
+  const char* query = text_to_cstring(PG_GETARG_TEXT_PP(1));
+  ArrayType* names = PG_ARGISNULL(3) ? nullptr : PG_GETARG_ARRAYTYPE_P(3);
+
+  SPI_connect();
+  Header* filter = copy_value(get_value(PG_GETARG_DATUM(2)), CurrentMemoryContext);
+  Portal portal = open_query(query, kFunction);
+  const Conversion conversion = make_conversion(portal->tupDesc, set->setDesc, scalar);
+  const Key key = make_key(conversion, names);
+  run(portal, key, conversion, filter, set->setResult);
+  SPI_cursor_close(portal);
+  SPI_finish();
+  return static_cast<Datum>(0);
+}

@@ -1,0 +1,101 @@
+// Aggregates over filters and over hashes of keys: streamfilter_union_agg, streamfilter_hash_agg,
+// approx_count_distinct_hash. Their state is a value of type streamfilter, which has text and
+// binary forms, and their arguments are of fixed types: so that an engine which runs the parts of
+// an aggregate on different machines can take the state from one to the other (docs/engines.md).
+#include "pg/server/postgres.hpp"
+
+#include "pg/aggregate/aggregate_arguments.hpp"
+#include "pg/aggregate/distinct_count.hpp"
+#include "pg/catalog/element_roles.hpp"
+#include "pg/value/key_argument.hpp"
+#include "pg/value/value.hpp"
+
+namespace streamfilter::pg {
+namespace {
+
+// The state in argument 0, to be changed: inside an aggregate it is ours.
+Header* get_state(FunctionCallInfo fcinfo) {
+  const Header* state = get_value(PG_GETARG_DATUM(0));
+  if (AggCheckCallContext(fcinfo, nullptr)) return const_cast<Header*>(state);
+  return copy_value(state, CurrentMemoryContext);
+}
+
+Parameters get_prototype_text(FunctionCallInfo fcinfo) {
+  if (PG_ARGISNULL(2))
+    ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+                    errmsg("the prototype of a filter must not be null"),
+                    errhint("Give a definition, for example 'sbf(memory=64kB, fpr=0.01)'.")));
+  return parse_prototype(text_to_cstring(PG_GETARG_TEXT_PP(2)));
+}
+
+Header* state_for_row(FunctionCallInfo fcinfo) {
+  if (PG_ARGISNULL(0)) return make_value(get_prototype_text(fcinfo), CurrentMemoryContext);
+  Header* state = get_state(fcinfo);
+  if (is_constant_argument(fcinfo, 1)) return state;
+  const Parameters parameters = get_prototype_text(fcinfo);
+  if (memcmp(&parameters, &state->parameters, sizeof parameters) != 0) raise_changed_prototype();
+  return state;
+}
+
+void remember_hash(FunctionCallInfo fcinfo, Header* state) {
+  if (PG_ARGISNULL(1)) return;
+  Element element = new_element(state->parameters);
+  element.hash = static_cast<uint64>(PG_GETARG_INT64(1));
+  insert(state, element);
+}
+
+}  // namespace
+}  // namespace streamfilter::pg
+
+using namespace streamfilter;
+using namespace streamfilter::pg;
+
+// streamfilter_hash(key "any" [, prototype streamfilter]): what a filter of the prototype's kind
+// and seed takes for the key; NULL if such a filter would not remember it.
+SF_FUNCTION(streamfilter_hash) {
+  TypeHasher* hasher = key_hasher(fcinfo, 0);
+  KeyRule rule{Nulls::distinct, 0, false};
+  if (!PG_ARGISNULL(1)) rule = key_rule(get_value(PG_GETARG_DATUM(1))->parameters);
+  uint64 hash;
+  if (PG_ARGISNULL(0) || !hash_key_value(hasher, PG_GETARG_DATUM(0), rule, &hash)) PG_RETURN_NULL();
+  PG_RETURN_INT64(static_cast<int64>(hash));
+}
+
+// Transition and combination: whatever either remembers; NULLs are left out.
+SF_FUNCTION(streamfilter_agg_merge) {
+  if (PG_ARGISNULL(1)) {
+    if (PG_ARGISNULL(0)) PG_RETURN_NULL();
+    PG_RETURN_DATUM(PG_GETARG_DATUM(0));
+  }
+  const Header* from = get_value(PG_GETARG_DATUM(1));
+  if (PG_ARGISNULL(0)) PG_RETURN_POINTER(from);
+  Header* into = get_state(fcinfo);
+  merge_value(into, from);
+  PG_RETURN_POINTER(into);
+}
+
+// The state goes on: a window function asks for its result after every row.
+SF_FUNCTION(streamfilter_agg_result) {
+  PG_RETURN_POINTER(copy_value(get_value(PG_GETARG_DATUM(0)), CurrentMemoryContext));
+}
+
+// Transition of streamfilter_hash_agg(hash, prototype).
+SF_FUNCTION(streamfilter_hash_agg_transition) {
+  Header* state = state_for_row(fcinfo);
+  remember_hash(fcinfo, state);
+  PG_RETURN_POINTER(state);
+}
+
+// Transition of approx_count_distinct_hash(hash).
+SF_FUNCTION(approx_count_distinct_hash_transition) {
+  Header* state = PG_ARGISNULL(0)
+                      ? make_value(parse_prototype(kCountingPrototype), CurrentMemoryContext)
+                      : get_state(fcinfo);
+  remember_hash(fcinfo, state);
+  PG_RETURN_POINTER(state);
+}
+
+SF_FUNCTION(approx_count_distinct_hash_final) {
+  if (PG_ARGISNULL(0)) PG_RETURN_INT64(0);
+  PG_RETURN_INT64(count_keys(get_value(PG_GETARG_DATUM(0))));
+}

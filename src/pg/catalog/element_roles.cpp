@@ -1,0 +1,124 @@
+#include "pg/server/postgres.hpp"
+
+extern "C" {
+#include "common/int.h"
+#include "utils/fmgrprotos.h"
+#include "utils/timestamp.h"
+}
+
+#include <cmath>
+
+#include "pg/catalog/element_roles.hpp"
+
+namespace streamfilter::pg {
+namespace {
+
+constexpr int64 kEpochDifference =  // from 1970 to 2000, where the server's count starts
+    static_cast<int64>(POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE) * USECS_PER_DAY;
+
+bool is_number(Oid type) {
+  switch (type) {
+    case INT2OID:
+    case INT4OID:
+    case INT8OID:
+    case FLOAT4OID:
+    case FLOAT8OID:
+    case NUMERICOID: return true;
+    default: return false;
+  }
+}
+
+bool is_point_in_time(Oid type) {
+  return type == TIMESTAMPTZOID || type == TIMESTAMPOID || type == DATEOID;
+}
+
+double to_double(Oid type, Datum value) {
+  switch (type) {
+    case INT2OID: return DatumGetInt16(value);
+    case INT4OID: return DatumGetInt32(value);
+    case INT8OID: return static_cast<double>(DatumGetInt64(value));
+    case FLOAT4OID: return DatumGetFloat4(value);
+    case FLOAT8OID: return DatumGetFloat8(value);
+    default: return DatumGetFloat8(DirectFunctionCall1(numeric_float8_no_overflow, value));
+  }
+}
+
+// Rounded; what does not fit becomes the nearest that does.
+int64 to_integer(Oid type, Datum value) {
+  switch (type) {
+    case INT2OID: return DatumGetInt16(value);
+    case INT4OID: return DatumGetInt32(value);
+    case INT8OID: return DatumGetInt64(value);
+    default: break;
+  }
+  const double number = std::rint(to_double(type, value));
+  if (!FLOAT8_FITS_IN_INT64(number)) return number < 0 ? PG_INT64_MIN : PG_INT64_MAX;
+  return static_cast<int64>(number);
+}
+
+int64 since_1970(TimestampTz time) {
+  int64 result;
+  if (pg_add_s64_overflow(time, kEpochDifference, &result)) return PG_INT64_MAX;
+  return result;
+}
+
+int64 to_microseconds(Oid type, Datum value) {
+  switch (type) {
+    case TIMESTAMPTZOID: return since_1970(DatumGetTimestampTz(value));
+    case TIMESTAMPOID:
+      return since_1970(DatumGetTimestampTz(DirectFunctionCall1(timestamp_timestamptz, value)));
+    case DATEOID:
+      return since_1970(DatumGetTimestampTz(DirectFunctionCall1(date_timestamptz, value)));
+    default: return to_integer(type, value);
+  }
+}
+
+// The base type, or InvalidOid if it cannot play the column's role.
+Oid role_type(const FilterColumn* column) {
+  Oid type = column->type;
+  const auto fits = [column](Oid candidate) {
+    return is_number(candidate) || (column->role == Role::time && is_point_in_time(candidate));
+  };
+  if (fits(type)) return type;
+  type = getBaseType(type);
+  return fits(type) ? type : InvalidOid;
+}
+
+bool is_nan(Oid type, Datum value) {
+  return !is_point_in_time(type) && std::isnan(to_double(type, value));
+}
+
+}  // namespace
+
+int64 current_time() { return since_1970(GetCurrentTimestamp()); }
+
+Element new_element(const Parameters& parameters) {
+  Element element{};
+  if (uses_time(parameters)) element.time = current_time();
+  return element;
+}
+
+void check_role(const FilterColumn* column, const FilterRelation* relation) {
+  if (column->role == Role::key || OidIsValid(role_type(column))) return;
+  const bool time = column->role == Role::time;
+  ereport(
+      ERROR, errcode(ERRCODE_DATATYPE_MISMATCH),
+      errmsg("column \"%s\" of filter \"%s\" cannot have role '%s': its type is %s", column->name,
+             relation->name, time ? "time" : "importance", format_type_be(column->type)),
+      time ? errhint("Use timestamp with time zone, or a number of microseconds.")
+           : errhint("Use a number, for example double precision."));
+}
+
+void set_role(Element* element, const FilterColumn* column, const FilterRelation* relation,
+              Datum value, bool isnull) {
+  if (column->role == Role::key) return;
+  const Oid type = role_type(column);
+  if (!OidIsValid(type)) check_role(column, relation);
+  const bool known = !isnull && !is_nan(type, value);
+  if (column->role == Role::importance)
+    element->importance = known ? to_double(type, value) : 0;
+  else
+    element->time = known ? to_microseconds(type, value) : current_time();
+}
+
+}  // namespace streamfilter::pg

@@ -1,0 +1,21 @@
+// The options of a filter that make it a node of a tree: parent, tree, top_down.
+#pragma once
+
+#include "pg/catalog/filter_relation.hpp"
+
+struct DefElem;
+struct List;
+
+namespace streamfilter::pg {
+
+// Reads one of these options; false if it is another one. Raises 22023, 42602.
+bool read_tree_option(DefElem* option, HostOptions* host);
+
+// Do they fit each other and the rest of a complete definition? Raises 22023, 0A000.
+void check_tree_options(List* options, const Definition& definition, const HostOptions& host);
+
+// Splits a name as SQL writes it, my_schema."My Filter", without a schema too (nullptr then);
+// false: it is no such name.
+bool split_name(const char* text, char** schema, char** name);
+
+}  // namespace streamfilter::pg

@@ -1,0 +1,86 @@
+#include "pg/server/postgres.hpp"
+
+extern "C" {
+#include "commands/defrem.h"
+#include "foreign/foreign.h"
+#include "lib/stringinfo.h"
+#include "utils/json.h"
+#include "utils/ruleutils.h"
+}
+
+#include "pg/catalog/server_options.hpp"
+#include "pg/catalog/slice_origin.hpp"
+
+namespace streamfilter::pg {
+namespace {
+
+void append_member(StringInfo json, const char* name, const char* value) {
+  if (json->data[json->len - 1] != '{') appendStringInfoString(json, ", ");
+  escape_json(json, name);
+  appendStringInfoString(json, ": ");
+  escape_json(json, value);
+}
+
+void append_separator(StringInfo json, int i) {
+  if (i > 0) appendStringInfoString(json, ", ");
+}
+
+const char* role_of(const FilterColumn* column) {
+  switch (column->role) {
+    case Role::importance: return "importance";
+    case Role::time: return "time";
+    default: return nullptr;
+  }
+}
+
+void append_column(StringInfo json, const FilterColumn* column) {
+  appendStringInfoChar(json, '{');
+  append_member(json, "name", column->name);
+  append_member(json, "type",
+                format_type_extended(column->type, column->typmod,
+                                     FORMAT_TYPE_TYPEMOD_GIVEN | FORMAT_TYPE_FORCE_QUALIFY));
+  if (OidIsValid(column->collation) && column->collation != get_typcollation(column->type))
+    append_member(json, "collation", generate_collation_name(column->collation));
+  if (const char* role = role_of(column)) append_member(json, "role", role);
+  appendStringInfoChar(json, '}');
+}
+
+void append_server(StringInfo json, Oid oid) {
+  const ForeignServer* server = GetForeignServer(oid);
+  appendStringInfoChar(json, '{');
+  append_member(json, "name", server->servername);
+  ListCell* cell;
+  foreach (cell, server->options) {
+    auto* option = static_cast<DefElem*>(lfirst(cell));
+    if (is_connection_option(option->defname))
+      append_member(json, option->defname, defGetString(option));
+  }
+  appendStringInfoChar(json, '}');
+}
+
+}  // namespace
+
+const char* describe_producer(const FilterRelation* relation) {
+  StringInfoData json;
+  initStringInfo(&json);
+  appendStringInfoString(&json, "{\"columns\": [");
+  for (int i = 0; i < relation->column_count; ++i) {
+    append_separator(&json, i);
+    append_column(&json, &relation->columns[i]);
+  }
+  appendStringInfoString(&json, "], \"options\": {");
+  ListCell* cell;
+  foreach (cell, GetForeignTable(relation->relid)->options) {
+    auto* option = static_cast<DefElem*>(lfirst(cell));
+    append_member(&json, option->defname, defGetString(option));
+  }
+  appendStringInfoString(&json, "}, \"servers\": [");
+  for (int i = 0; i < relation->server_count; ++i) {
+    append_separator(&json, i);
+    append_server(&json, relation->servers[i]);
+  }
+  appendStringInfoString(&json, "]}");
+  return json.data;
+}
+
+}  // namespace streamfilter::pg

@@ -1,0 +1,14 @@
+// What a server that holds slices keeps of the filter that they are slices of, so that other
+// producers need to know one of the servers only (distributed-filtering.txt, section 3.1).
+#pragma once
+
+#include "pg/catalog/filter_relation.hpp"
+
+namespace streamfilter::pg {
+
+// Columns, options and servers of a filter as a JSON object, in the current memory context:
+// {"columns": [{"name", "type", "collation", "role"}], "options": {...}, "servers": [{"name",
+// ...}]}. Users and passwords are not in it.
+const char* describe_producer(const FilterRelation* relation);
+
+}  // namespace streamfilter::pg

@@ -1,0 +1,241 @@
+// streamfilter_evaluate and streamfilter_profile: the error rates of filters on the user's own
+// data.
+#include "pg/server/postgres.hpp"
+
+extern "C" {
+#include "executor/spi.h"
+#include "funcapi.h"
+#include "utils/array.h"
+#include "utils/tuplestore.h"
+}
+
+#include <cmath>
+
+#include "pg/evaluate/evaluation.hpp"
+#include "pg/value/value.hpp"
+
+namespace streamfilter::pg {
+namespace {
+
+struct Filters {
+  int count;
+  const Header** values;
+};
+
+Filters read_filters(FunctionCallInfo fcinfo, int argument, const char* function) {
+  ArrayType* array = PG_GETARG_ARRAYTYPE_P(argument);
+  Datum* elements;
+  bool* isnull;
+  Filters filters;
+  deconstruct_array(array, ARR_ELEMTYPE(array), -1, false, TYPALIGN_DOUBLE, &elements, &isnull,
+                    &filters.count);
+  if (filters.count < 1 || filters.count > kMostEvaluated)
+    ereport(ERROR, (errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
+                    errmsg("%s takes 1 to %d filters at a time, not %d", function, kMostEvaluated,
+                           filters.count)));
+  filters.values = static_cast<const Header**>(palloc(sizeof(Header*) * filters.count));
+  for (int i = 0; i < filters.count; ++i) {
+    if (isnull[i])
+      ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+                      errmsg("filter %d of %s must not be null", i + 1, function)));
+    filters.values[i] = get_value(elements[i]);
+  }
+  return filters;
+}
+
+// What one filter did to some of the rows.
+struct Tally {
+  int64 false_positives;
+  int64 false_negatives;
+  double false_positive_importance;
+  double false_negative_importance;
+};
+
+// Some of the rows, and what every filter did to them.
+struct RowGroup {
+  double from, to;
+  int64 rows;
+  int64 distinct_rows;
+  double importance;
+  Tally tally[kMostEvaluated];
+};
+
+void count(RowGroup* group, const Verdict& verdict, int filters) {
+  const bool is_new = verdict.previous == 0;
+  ++group->rows;
+  group->distinct_rows += is_new;
+  group->importance += verdict.importance;
+  for (int i = 0; i < filters; ++i) {
+    const bool seen = verdict.answers >> i & 1;
+    Tally& tally = group->tally[i];
+    if (is_new && seen) {
+      ++tally.false_positives;
+      tally.false_positive_importance += verdict.importance;
+    } else if (!is_new && !seen) {
+      ++tally.false_negatives;
+      tally.false_negative_importance += verdict.importance;
+    }
+  }
+}
+
+// The rate, NULL where there is nothing that it could be a rate of.
+void put_rate(Datum* value, bool* isnull, double part, double whole) {
+  *isnull = !(whole > 0);
+  *value = Float8GetDatum(*isnull ? 0 : part / whole);
+}
+
+Datum definition_text(const Header* filter) {
+  char text[kMaxDefinitionText];
+  print_definition(filter->parameters, text, sizeof text);
+  return CStringGetTextDatum(text);
+}
+
+// ---- profile: how rows are grouped
+// -----------------------------------------------------------------
+
+enum class By : uint8 { lag, position, importance };
+
+constexpr int kMostGroups = 130;
+constexpr int kPositionGroups = 10;
+
+By read_by(FunctionCallInfo fcinfo) {
+  const char* by = text_to_cstring(PG_GETARG_TEXT_PP(2));
+  if (strcmp(by, "lag") == 0) return By::lag;
+  if (strcmp(by, "position") == 0) return By::position;
+  if (strcmp(by, "importance") == 0) return By::importance;
+  ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                  errmsg("streamfilter_profile cannot group by \"%s\"", by),
+                  errhint("Valid values are: lag, position, importance.")));
+  pg_unreachable();
+}
+
+// Powers of two: 0 for values below 1, else 1 + floor(log2(value)).
+int octave(double value) { return value < 1 ? 0 : Min(1 + std::ilogb(value), kMostGroups / 2 - 1); }
+
+// The end of the i-th of ten equal parts of the stream.
+int64 part_end(int64 rows, int part) {
+  return static_cast<int64>(static_cast<__int128>(rows) * part / kPositionGroups);
+}
+
+int group_of(By by, const Verdict& verdict, int64 rows) {
+  switch (by) {
+    case By::lag:
+      return verdict.previous == 0
+                 ? 0
+                 : octave(static_cast<double>(verdict.position - verdict.previous));
+    case By::position: {
+      int part =
+          static_cast<int>(static_cast<__int128>(verdict.position - 1) * kPositionGroups / rows);
+      while (verdict.position > part_end(rows, part + 1)) ++part;
+      return part;
+    }
+    default: return octave(verdict.importance);
+  }
+}
+
+void set_range(RowGroup* group, By by, int index, int64 rows) {
+  if (by == By::position) {
+    group->from = static_cast<double>(part_end(rows, index) + 1);
+    group->to = static_cast<double>(part_end(rows, index + 1));
+  } else if (index == 0) {
+    group->from = 0;
+    group->to = by == By::lag ? 0 : 1;
+  } else {
+    group->from = std::ldexp(1, index - 1);
+    group->to = by == By::lag ? std::ldexp(1, index) - 1 : std::ldexp(1, index);
+  }
+}
+
+}  // namespace
+}  // namespace streamfilter::pg
+
+using namespace streamfilter;
+using namespace streamfilter::pg;
+
+// streamfilter_evaluate(query text, filters streamfilter[]): one row per filter, in their order.
+SF_FUNCTION(streamfilter_evaluate) {
+  constexpr const char* kName = "streamfilter_evaluate";
+  InitMaterializedSRF(fcinfo, 0);
+  auto* set = reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo);
+  SPI_connect();
+  const Filters filters = read_filters(fcinfo, 1, kName);
+  Evaluation* evaluation =
+      evaluate(text_to_cstring(PG_GETARG_TEXT_PP(0)), filters.values, filters.count, kName);
+  auto* all = static_cast<RowGroup*>(palloc0(sizeof(RowGroup)));
+  Verdict verdict;
+  while (next_verdict(evaluation, &verdict)) {
+    CHECK_FOR_INTERRUPTS();
+    count(all, verdict, filters.count);
+  }
+  for (int i = 0; i < filters.count; ++i) {
+    const Tally& tally = all->tally[i];
+    const double rows = static_cast<double>(all->rows);
+    const double distinct = static_cast<double>(all->distinct_rows);
+    Datum values[11];
+    bool isnull[11] = {};
+    values[0] = definition_text(filters.values[i]);
+    values[1] = Int64GetDatum(static_cast<int64>(filters.values[i]->parameters.memory));
+    values[2] = Int64GetDatum(all->rows);
+    values[3] = Int64GetDatum(all->distinct_rows);
+    values[4] = Int64GetDatum(tally.false_positives);
+    values[5] = Int64GetDatum(tally.false_negatives);
+    put_rate(&values[6], &isnull[6], static_cast<double>(tally.false_positives), distinct);
+    put_rate(&values[7], &isnull[7], static_cast<double>(tally.false_negatives), rows - distinct);
+    put_rate(&values[8], &isnull[8], tally.false_positive_importance, all->importance);
+    put_rate(&values[9], &isnull[9], tally.false_negative_importance, all->importance);
+    put_rate(&values[10], &isnull[10], evaluation->candidates[i].nanoseconds, rows);
+    tuplestore_putvalues(set->setResult, set->setDesc, values, isnull);
+  }
+  end_evaluation(evaluation);
+  SPI_finish();
+  return static_cast<Datum>(0);
+}
+
+// streamfilter_profile(query text, filters streamfilter[], by text): one row per filter and group.
+SF_FUNCTION(streamfilter_profile) {
+  constexpr const char* kName = "streamfilter_profile";
+  const By by = read_by(fcinfo);
+  InitMaterializedSRF(fcinfo, 0);
+  auto* set = reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo);
+  SPI_connect();
+  const Filters filters = read_filters(fcinfo, 1, kName);
+  Evaluation* evaluation =
+      evaluate(text_to_cstring(PG_GETARG_TEXT_PP(0)), filters.values, filters.count, kName);
+  auto* groups = static_cast<RowGroup*>(palloc0(sizeof(RowGroup) * kMostGroups));
+  auto* last_position = static_cast<int64*>(palloc0(sizeof(int64) * kMostGroups));
+  Verdict verdict;
+  while (next_verdict(evaluation, &verdict)) {
+    CHECK_FOR_INTERRUPTS();
+    const int index = group_of(by, verdict, evaluation->rows);
+    count(&groups[index], verdict, filters.count);
+    last_position[index] = Max(last_position[index], verdict.position);
+  }
+  for (int i = 0; i < filters.count; ++i) {
+    const Datum name = definition_text(filters.values[i]);
+    for (int g = 0; g < kMostGroups; ++g) {
+      RowGroup* group = &groups[g];
+      if (group->rows == 0) continue;
+      set_range(group, by, g, evaluation->rows);
+      const Tally& tally = group->tally[i];
+      const double distinct = static_cast<double>(group->distinct_rows);
+      Datum values[10];
+      bool isnull[10] = {};
+      values[0] = name;
+      values[1] = Float8GetDatum(group->from);
+      values[2] = Float8GetDatum(group->to);
+      values[3] = Int64GetDatum(group->rows);
+      values[4] = Int64GetDatum(group->distinct_rows);
+      values[5] = Int64GetDatum(tally.false_positives);
+      values[6] = Int64GetDatum(tally.false_negatives);
+      put_rate(&values[7], &isnull[7], static_cast<double>(tally.false_positives), distinct);
+      put_rate(&values[8], &isnull[8], static_cast<double>(tally.false_negatives),
+               static_cast<double>(group->rows) - distinct);
+      // The fill when the group's last row had passed.
+      values[9] = Float8GetDatum(fill_at(evaluation, i, last_position[g]));
+      tuplestore_putvalues(set->setResult, set->setDesc, values, isnull);
+    }
+  }
+  end_evaluation(evaluation);
+  SPI_finish();
+  return static_cast<Datum>(0);
+}

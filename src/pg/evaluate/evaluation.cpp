@@ -1,0 +1,296 @@
+#include "pg/server/postgres.hpp"
+
+extern "C" {
+#include "catalog/pg_collation.h"
+#include "catalog/pg_operator.h"
+#include "executor/spi.h"
+#include "executor/tuptable.h"
+#include "miscadmin.h"
+#include "parser/parse_oper.h"
+#include "portability/instr_time.h"
+#include "utils/datum.h"
+#include "utils/timestamp.h"
+#include "utils/tuplesort.h"
+#include "utils/typcache.h"
+}
+
+#include <cmath>
+
+#include "pg/catalog/element_roles.hpp"
+#include "pg/evaluate/evaluation.hpp"
+#include "pg/key/key_hash.hpp"
+#include "pg/server/spi_cursor.hpp"
+#include "pg/value/value.hpp"
+
+namespace streamfilter::pg {
+namespace {
+
+constexpr int kBatch = 1024;
+
+// Columns of what is sorted.
+enum Column : int { kKey, kPosition, kImportance, kAnswers, kColumns };
+
+// Rows on their way into the filters.
+struct Batch {
+  int count;
+  Datum keys[kBatch];
+  double importance[kBatch];
+  int64 time[kBatch];
+  uint64 answers[kBatch];
+  Element elements[kBatch];  // for the candidate at work
+  bool has_key[kBatch];
+};
+
+struct Reader {
+  FmgrInfo equal;
+  Oid collation;
+  TupleTableSlot* slot;
+  Datum key;  // of the last verdict
+  bool has_key;
+  int64 position;  // of the last verdict
+  MemoryContext key_context;
+  int16 key_length;
+  bool key_by_value;
+};
+
+TupleDesc sort_descriptor(const FormData_pg_attribute* key) {
+  TupleDesc descriptor = CreateTemplateTupleDesc(kColumns);
+  TupleDescInitEntry(descriptor, kKey + 1, "key", key->atttypid, key->atttypmod, 0);
+  TupleDescInitEntryCollation(descriptor, kKey + 1, key->attcollation);
+  TupleDescInitEntry(descriptor, kPosition + 1, "position", INT8OID, -1, 0);
+  TupleDescInitEntry(descriptor, kImportance + 1, "importance", FLOAT8OID, -1, 0);
+  TupleDescInitEntry(descriptor, kAnswers + 1, "answers", INT8OID, -1, 0);
+  return descriptor;
+}
+
+// Any order will do as long as equal keys meet: where equality does not depend on the collation,
+// the fastest is taken.
+Oid sort_collation(Oid collation) {
+  return OidIsValid(collation) && get_collation_isdeterministic(collation) ? C_COLLATION_OID
+                                                                           : collation;
+}
+
+// Sorts by key and position, within work_mem.
+Tuplesortstate* begin_sort(TupleDesc descriptor, Oid* equal) {
+  const FormData_pg_attribute* key = TupleDescAttr(descriptor, kKey);
+  Oid key_less, position_less;
+  get_sort_group_operators(key->atttypid, true, true, false, &key_less, equal, nullptr, nullptr);
+  get_sort_group_operators(INT8OID, true, false, false, &position_less, nullptr, nullptr, nullptr);
+  AttrNumber columns[] = {kKey + 1, kPosition + 1};
+  Oid operators[] = {key_less, position_less};
+  Oid collations[] = {sort_collation(key->attcollation), InvalidOid};
+  bool nulls_first[] = {false, false};
+  return tuplesort_begin_heap(descriptor, 2, columns, operators, collations, nulls_first, work_mem,
+                              nullptr, TUPLESORT_NONE);
+}
+
+// The columns of the query after the key act like the columns with a role of a named filter.
+FilterColumn role_column(TupleDesc source, int column, Role role) {
+  FilterColumn result{};
+  result.role = role;
+  result.attnum = static_cast<AttrNumber>(column + 1);
+  if (column < source->natts) {
+    const FormData_pg_attribute* attribute = TupleDescAttr(source, column);
+    result.type = attribute->atttypid;
+    result.typmod = attribute->atttypmod;
+    result.name = NameStr(attribute->attname);
+  }
+  return result;
+}
+
+void check_columns(TupleDesc source, const char* function) {
+  if (source->natts < 1 || source->natts > 3)
+    ereport(ERROR, (errcode(ERRCODE_INVALID_COLUMN_REFERENCE),
+                    errmsg("the query of %s must have one to three columns, not %d", function,
+                           source->natts),
+                    errhint("The first is the key (ROW(a, b) for several columns), the second the "
+                            "importance, the third the time.")));
+}
+
+// Takes the rows that the cursor has fetched apart.
+void read_batch(Batch* batch, TupleDesc source, const FilterColumn* importance,
+                const FilterColumn* time) {
+  FilterRelation query{};
+  query.name = "query";
+  batch->count = 0;
+  for (uint64 i = 0; i < SPI_processed; ++i) {
+    HeapTuple tuple = SPI_tuptable->vals[i];
+    bool isnull;
+    const Datum key = heap_getattr(tuple, 1, source, &isnull);
+    if (isnull) continue;
+    const int row = batch->count++;
+    batch->keys[row] = key;
+    batch->answers[row] = 0;
+    Element element{};
+    element.importance = 1;
+    if (source->natts > 1) {
+      const Datum value = heap_getattr(tuple, 2, source, &isnull);
+      set_role(&element, importance, &query, value, isnull);
+    }
+    if (source->natts > 2) {
+      const Datum value = heap_getattr(tuple, 3, source, &isnull);
+      set_role(&element, time, &query, value, isnull);
+    } else {
+      element.time = current_time();
+    }
+    batch->importance[row] = element.importance;
+    batch->time[row] = element.time;
+  }
+}
+
+// Sends a batch through one filter; only the filter's own work is timed.
+void feed(Batch* batch, Candidate* candidate, int index, TypeHasher* hasher) {
+  const KeyRule rule = key_rule(candidate->filter->parameters);
+  for (int i = 0; i < batch->count; ++i) {
+    Element* element = &batch->elements[i];
+    element->importance = batch->importance[i];
+    element->time = batch->time[i];
+    batch->has_key[i] = hash_key_value(hasher, batch->keys[i], rule, &element->hash);
+  }
+  instr_time start, stop;
+  INSTR_TIME_SET_CURRENT(start);
+  for (int i = 0; i < batch->count; ++i)
+    if (batch->has_key[i])
+      batch->answers[i] |= static_cast<uint64>(insert(candidate->filter, batch->elements[i]))
+                           << index;
+  INSTR_TIME_SET_CURRENT(stop);
+  INSTR_TIME_SUBTRACT(stop, start);
+  candidate->nanoseconds += INSTR_TIME_GET_DOUBLE(stop) * 1e9;
+}
+
+// Samples lie at equal distances; when there are too many, every second one goes.
+void sample_fill(Evaluation* evaluation, int64* next) {
+  if (evaluation->rows < *next) return;
+  FillSamples* samples = &evaluation->samples;
+  const int candidates = evaluation->count;
+  if (samples->count == FillSamples::kMost) {
+    for (int i = 0; i < FillSamples::kMost / 2; ++i) {
+      samples->positions[i] = samples->positions[2 * i + 1];
+      memcpy(&samples->fill[i * candidates], &samples->fill[(2 * i + 1) * candidates],
+             sizeof(float) * candidates);
+    }
+    samples->count /= 2;
+  }
+  samples->positions[samples->count] = evaluation->rows;
+  for (int i = 0; i < candidates; ++i)
+    samples->fill[samples->count * candidates + i] =
+        static_cast<float>(totals(evaluation->candidates[i].filter).estimate.fill);
+  ++samples->count;
+  const int64 distance =
+      samples->count > 1 ? samples->positions[1] - samples->positions[0] : samples->positions[0];
+  *next = evaluation->rows + distance;
+}
+
+}  // namespace
+
+Evaluation* evaluate(const char* query, const Header* const* filters, int count,
+                     const char* function) {
+  auto* evaluation = static_cast<Evaluation*>(palloc0(sizeof(Evaluation)));
+  evaluation->count = count;
+  evaluation->candidates = static_cast<Candidate*>(palloc0(sizeof(Candidate) * Max(count, 1)));
+  evaluation->samples.fill =
+      static_cast<float*>(palloc0(sizeof(float) * FillSamples::kMost * Max(count, 1)));
+  for (int i = 0; i < count; ++i)
+    evaluation->candidates[i].filter = copy_value(filters[i], CurrentMemoryContext);
+
+  Portal portal = open_query(query, function);
+  TupleDesc source = portal->tupDesc;
+  check_columns(source, function);
+  FilterColumn importance = role_column(source, 1, Role::importance);
+  FilterColumn time = role_column(source, 2, Role::time);
+  FilterRelation named{};
+  named.name = "query";
+  if (source->natts > 1) check_role(&importance, &named);
+  if (source->natts > 2) check_role(&time, &named);
+  const FormData_pg_attribute* key = TupleDescAttr(source, 0);
+  TypeHasher* hasher = make_type_hasher(key->atttypid, key->attcollation, "the key of the query");
+
+  auto* reader = static_cast<Reader*>(palloc0(sizeof(Reader)));
+  TupleDesc descriptor = sort_descriptor(key);
+  Oid equal;
+  evaluation->sort = begin_sort(descriptor, &equal);
+  fmgr_info(get_opcode(equal), &reader->equal);
+  reader->collation = sort_collation(key->attcollation);
+  reader->key_length = key->attlen;
+  reader->key_by_value = key->attbyval;
+  reader->key_context = AllocSetContextCreate(CurrentMemoryContext, "streamfilter evaluated key",
+                                              ALLOCSET_DEFAULT_SIZES);
+  reader->slot = MakeSingleTupleTableSlot(descriptor, &TTSOpsMinimalTuple);
+  evaluation->reading = reader;
+
+  TupleTableSlot* row = MakeSingleTupleTableSlot(descriptor, &TTSOpsVirtual);
+  auto* batch = static_cast<Batch*>(palloc(sizeof(Batch)));
+  MemoryContext batch_context = AllocSetContextCreate(
+      CurrentMemoryContext, "streamfilter evaluation batch", ALLOCSET_DEFAULT_SIZES);
+  Progress progress(function);
+  int64 next_sample = kBatch;
+  for (;;) {
+    SPI_cursor_fetch(portal, true, kBatch);
+    if (SPI_processed == 0) break;
+    MemoryContext caller = MemoryContextSwitchTo(batch_context);
+    read_batch(batch, source, &importance, &time);
+    for (int i = 0; i < count; ++i) feed(batch, &evaluation->candidates[i], i, hasher);
+    MemoryContextSwitchTo(caller);
+    for (int i = 0; i < batch->count; ++i) {
+      ExecClearTuple(row);
+      row->tts_values[kKey] = batch->keys[i];
+      row->tts_values[kPosition] = Int64GetDatum(++evaluation->rows);
+      row->tts_values[kImportance] = Float8GetDatum(batch->importance[i]);
+      row->tts_values[kAnswers] = Int64GetDatum(static_cast<int64>(batch->answers[i]));
+      memset(row->tts_isnull, 0, sizeof(bool) * kColumns);
+      ExecStoreVirtualTuple(row);
+      tuplesort_puttupleslot(evaluation->sort, row);
+    }
+    MemoryContextReset(batch_context);
+    sample_fill(evaluation, &next_sample);
+    progress.add(SPI_processed);
+    SPI_freetuptable(SPI_tuptable);
+  }
+  next_sample = 0;  // the end always counts
+  sample_fill(evaluation, &next_sample);
+  SPI_cursor_close(portal);
+  ExecDropSingleTupleTableSlot(row);
+  tuplesort_performsort(evaluation->sort);
+  return evaluation;
+}
+
+bool next_verdict(Evaluation* evaluation, Verdict* verdict) {
+  auto* reader = static_cast<Reader*>(evaluation->reading);
+  if (!tuplesort_gettupleslot(evaluation->sort, true, false, reader->slot, nullptr)) return false;
+  slot_getallattrs(reader->slot);
+  const Datum* values = reader->slot->tts_values;
+  const bool repeat =
+      reader->has_key &&
+      DatumGetBool(FunctionCall2Coll(&reader->equal, reader->collation, reader->key, values[kKey]));
+  verdict->position = DatumGetInt64(values[kPosition]);
+  verdict->previous = repeat ? reader->position : 0;
+  verdict->importance = DatumGetFloat8(values[kImportance]);
+  verdict->answers = static_cast<uint64>(DatumGetInt64(values[kAnswers]));
+  reader->position = verdict->position;
+  if (!repeat) {
+    MemoryContextReset(reader->key_context);
+    MemoryContext caller = MemoryContextSwitchTo(reader->key_context);
+    reader->key = datumCopy(values[kKey], reader->key_by_value, reader->key_length);
+    reader->has_key = true;
+    MemoryContextSwitchTo(caller);
+  }
+  return true;
+}
+
+void end_evaluation(Evaluation* evaluation) {
+  ExecDropSingleTupleTableSlot(static_cast<Reader*>(evaluation->reading)->slot);
+  tuplesort_end(evaluation->sort);
+}
+
+double fill_at(const Evaluation* evaluation, int candidate, int64 position) {
+  const FillSamples& samples = evaluation->samples;
+  if (samples.count == 0) return 0;
+  int best = 0;
+  for (int i = 1; i < samples.count; ++i)
+    if (std::llabs(samples.positions[i] - position) <
+        std::llabs(samples.positions[best] - position))
+      best = i;
+  return samples.fill[best * evaluation->count + candidate];
+}
+
+}  // namespace streamfilter::pg

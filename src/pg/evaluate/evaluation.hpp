@@ -1,0 +1,61 @@
+// Filters against the exact truth: every row of a query goes through every filter, and a sort tells
+// afterwards what each answer should have been.
+#pragma once
+
+#include "core/filter/filter.hpp"
+
+extern "C" {
+struct Tuplesortstate;
+}
+
+namespace streamfilter::pg {
+
+// Answers are kept as one bit per filter.
+constexpr int kMostEvaluated = 64;
+
+// One filter on trial.
+struct Candidate {
+  Header* filter;
+  double nanoseconds;  // spent in the filter so far
+};
+
+// One row of the query, judged.
+struct Verdict {
+  int64 position;  // from 1
+  int64 previous;  // position of the same key before; 0: the key is new
+  double importance;
+  uint64 answers;  // bit i: candidate i has seen the key
+};
+
+// How full the candidates were at some positions along the stream.
+struct FillSamples {
+  static constexpr int kMost = 1024;
+  int count;
+  int64 positions[kMost];
+  float* fill;  // [sample * candidates + candidate]
+};
+
+struct Evaluation {
+  int count;
+  Candidate* candidates;
+  int64 rows;
+  FillSamples samples;
+  Tuplesortstate* sort;
+  void* reading;  // state of next_verdict
+};
+
+// Runs the query (first column: the key; optional second: importance; optional third: time) and
+// feeds all candidates, copies of the given filters. Rows whose key is NULL are left out. Memory
+// for the truth is bounded by work_mem; what is more goes to disk. SPI must be connected.
+Evaluation* evaluate(const char* query, const Header* const* filters, int count,
+                     const char* function);
+
+// The verdicts in the order of keys, and of positions within a key. False: there are no more.
+bool next_verdict(Evaluation* evaluation, Verdict* verdict);
+
+void end_evaluation(Evaluation* evaluation);
+
+// The fill of a candidate nearest to a position.
+double fill_at(const Evaluation* evaluation, int candidate, int64 position);
+
+}  // namespace streamfilter::pg

@@ -1,0 +1,212 @@
+// Execution. Keys are judged when their row is asked for, not when it is read ahead: whoever stops
+// early (LIMIT, a cursor) has no key remembered whose row it has not seen.
+#include "pg/server/postgres.hpp"
+
+extern "C" {
+#include "commands/explain.h"
+#include "executor/executor.h"
+#include "nodes/extensible.h"
+#include "nodes/nodeFuncs.h"
+#include "nodes/plannodes.h"
+}
+
+#include "pg/fdw/batch_scan.hpp"
+#include "pg/handle/filter_keys.hpp"
+#include "pg/handle/key_builder.hpp"
+
+namespace streamfilter::pg {
+namespace {
+
+constexpr int kBatch = 32;
+
+struct BatchScanState {
+  CustomScanState custom;  // first
+  Oid filter;
+  int count;  // of the values of a key
+  Oid* types;
+  ExprState** values;
+  ScanState* filled;  // the scan below, if it can be made to put rows where they are to stay
+  NullableDatum* row;
+  KeyCall call;
+  MemoryContext memory;  // of the values of a batch
+  bool finished;         // the scan below has no more rows
+  int rows, next;        // of the batch
+  TupleTableSlot* slots[kBatch];
+  Element elements[kBatch];
+  bool has_key[kBatch];
+};
+
+BatchScanState* state_of(CustomScanState* node) { return reinterpret_cast<BatchScanState*>(node); }
+
+// Rows are handed over as the scan below gives them; for this node the core expects virtual tuples.
+void take_rows_of(CustomScanState* node, PlanState* child, EState* estate) {
+  ExecInitScanTupleSlot(estate, &node->ss, ExecGetResultType(child),
+                        ExecGetResultSlotOps(child, nullptr));
+  ExecAssignScanProjectionInfoWithVarno(&node->ss, INDEX_VAR);
+}
+
+// A plain scan of a heap hands out the rows of the table in its own slot, as they are.
+ScanState* scan_to_fill(PlanState* child) {
+  if (!IsA(child, SeqScanState) || child->ps_ProjInfo != nullptr) return nullptr;
+  auto* scan = reinterpret_cast<ScanState*>(child);
+  return TTS_IS_BUFFERTUPLE(scan->ss_ScanTupleSlot) ? scan : nullptr;
+}
+
+// The slot of a scan points to what describes the row, which the scan will overwrite.
+void keep_description(TupleTableSlot* slot) {
+  auto* row = reinterpret_cast<HeapTupleTableSlot*>(slot);
+  row->tupdata = *row->tuple;
+  row->tuple = &row->tupdata;
+}
+
+void begin(CustomScanState* node, EState* estate, int flags) {
+  BatchScanState* state = state_of(node);
+  auto* plan = reinterpret_cast<CustomScan*>(node->ss.ps.plan);
+  PlanState* child = ExecInitNode(static_cast<Plan*>(linitial(plan->custom_plans)), estate, flags);
+  node->custom_ps = list_make1(child);
+  take_rows_of(node, child, estate);
+  state->filled = scan_to_fill(child);
+  state->filter = DatumGetObjectId(linitial_node(Const, plan->custom_private)->constvalue);
+  state->count = list_length(plan->custom_exprs);
+  state->types = static_cast<Oid*>(palloc(sizeof(Oid) * state->count));
+  state->values = static_cast<ExprState**>(palloc(sizeof(ExprState*) * state->count));
+  state->row = static_cast<NullableDatum*>(palloc(sizeof(NullableDatum) * state->count));
+  for (int i = 0; i < state->count; ++i) {
+    auto* value = static_cast<Expr*>(list_nth(plan->custom_exprs, i));
+    state->types[i] = exprType(reinterpret_cast<Node*>(value));
+    state->values[i] = ExecInitExpr(value, &node->ss.ps);
+  }
+  if (flags & EXEC_FLAG_EXPLAIN_ONLY) return;
+  init_key_call(&state->call, "streamfilter_seen", state->types, state->count, false);
+  state->memory =
+      AllocSetContextCreate(CurrentMemoryContext, "streamfilter batch", ALLOCSET_SMALL_SIZES);
+  for (TupleTableSlot*& slot : state->slots)
+    slot = ExecInitExtraTupleSlot(estate, node->ss.ss_ScanTupleSlot->tts_tupleDescriptor,
+                                  node->ss.ss_ScanTupleSlot->tts_ops);
+}
+
+void read_row_key(CustomScanState* node, int i) {
+  BatchScanState* state = state_of(node);
+  ExprContext* context = node->ss.ps.ps_ExprContext;
+  context->ecxt_scantuple = state->slots[i];
+  MemoryContext caller = MemoryContextSwitchTo(state->memory);
+  for (int j = 0; j < state->count; ++j)
+    state->row[j].value = ExecEvalExpr(state->values[j], context, &state->row[j].isnull);
+  state->has_key[i] = read_key(&state->call, state->row, &state->elements[i]);
+  MemoryContextSwitchTo(caller);
+}
+
+// The next row, in the slot that keeps it; nullptr: there is none.
+TupleTableSlot* fetch_row(BatchScanState* state, PlanState* child, TupleTableSlot* kept) {
+  if (state->filled == nullptr) {
+    TupleTableSlot* row = ExecProcNode(child);
+    return TupIsNull(row) ? nullptr : ExecCopySlot(kept, row);
+  }
+  TupleTableSlot* own = state->filled->ss_ScanTupleSlot;
+  state->filled->ss_ScanTupleSlot = kept;
+  TupleTableSlot* row = ExecProcNode(child);
+  state->filled->ss_ScanTupleSlot = own;
+  if (TupIsNull(row)) return nullptr;
+  if (row != kept) return ExecCopySlot(kept, row);
+  keep_description(kept);
+  return kept;
+}
+
+// Reads the next rows; false if there are none.
+bool read_batch(CustomScanState* node) {
+  BatchScanState* state = state_of(node);
+  auto* child = static_cast<PlanState*>(linitial(node->custom_ps));
+  state->rows = state->next = 0;
+  MemoryContextReset(state->memory);
+  while (!state->finished && state->rows < kBatch) {
+    if (fetch_row(state, child, state->slots[state->rows]) == nullptr) {
+      state->finished = true;
+      break;
+    }
+    if (state->rows == 0) begin_key_call(&state->call, state->filter, Use::remember);
+    read_row_key(node, state->rows);
+    ++state->rows;
+  }
+  if (state->rows == 0) return false;
+  prefetch_keys(state->call.filter, state->elements, state->has_key, state->rows);
+  return true;
+}
+
+TupleTableSlot* next_row(ScanState* scan) {
+  auto* node = reinterpret_cast<CustomScanState*>(scan);
+  BatchScanState* state = state_of(node);
+  for (;;) {
+    if (state->next == state->rows && !read_batch(node)) return nullptr;
+    const int i = state->next++;
+    // Somebody else's code has run since the batch was read.
+    const uint64 version = state->call.version;
+    begin_key_call(&state->call, state->filter, Use::remember);
+    if (unlikely(state->call.version != version)) read_row_key(node, i);
+    if (!state->has_key[i] || !remember_fetched_key(state->call.filter, state->elements[i]))
+      return state->slots[i];
+    InstrCountFiltered1(node, 1);
+  }
+}
+
+bool recheck(ScanState*, TupleTableSlot*) { return true; }
+
+TupleTableSlot* execute(CustomScanState* node) { return ExecScan(&node->ss, next_row, recheck); }
+
+TupleTableSlot* execute_first(CustomScanState* node) {
+  PreventCommandDuringRecovery("streamfilter_seen()");
+  PreventCommandIfReadOnly("streamfilter_seen()");
+  return execute(node);
+}
+
+void clear_batch(BatchScanState* state) {
+  for (TupleTableSlot* slot : state->slots)
+    if (slot != nullptr) ExecClearTuple(slot);
+  state->rows = state->next = 0;
+  state->finished = false;
+}
+
+void end(CustomScanState* node) {
+  clear_batch(state_of(node));
+  ExecEndNode(static_cast<PlanState*>(linitial(node->custom_ps)));
+}
+
+void rescan(CustomScanState* node) {
+  clear_batch(state_of(node));
+  auto* child = static_cast<PlanState*>(linitial(node->custom_ps));
+  if (node->ss.ps.chgParam != nullptr) UpdateChangedParamSet(child, node->ss.ps.chgParam);
+  ExecReScan(child);
+}
+
+void explain(CustomScanState* node, List*, ExplainState* es) {
+  const BatchScanState* state = state_of(node);
+  const char* name = get_rel_name(state->filter);
+  ExplainPropertyText("Discards Keys Seen By", name != nullptr ? name : "(dropped filter)", es);
+  if (es->verbose) ExplainPropertyInteger("Rows Read Ahead", nullptr, kBatch, es);
+}
+
+const CustomExecMethods kExecMethods = {
+    "streamfilter batch",
+    begin,
+    execute_first,
+    end,
+    rescan,
+    nullptr,
+    nullptr,
+    nullptr,
+    nullptr,
+    nullptr,
+    nullptr,
+    nullptr,
+    explain,
+};
+
+}  // namespace
+
+Node* create_batch_scan_state(CustomScan*) {
+  auto* state = static_cast<BatchScanState*>(palloc0(sizeof(BatchScanState)));
+  NodeSetTag(state, T_CustomScanState);
+  state->custom.methods = &kExecMethods;
+  return reinterpret_cast<Node*>(state);
+}
+
+}  // namespace streamfilter::pg

@@ -1,0 +1,23 @@
+// A plan node for `… WHERE NOT streamfilter_seen('filter', key…)` over the scan of a table: it
+// reads rows ahead and gets the memory of their keys on its way, then judges them one by one as
+// they are asked for. Same result as without it, less waiting for memory.
+#pragma once
+
+extern "C" {
+#include "nodes/pathnodes.h"
+#include "nodes/plannodes.h"
+#include "nodes/primnodes.h"
+}
+
+namespace streamfilter::pg {
+
+// The call if the condition is NOT streamfilter_seen(constant filter, values…), else nullptr.
+FuncExpr* find_seen_call(Expr* condition);
+
+// The state of the node in the executor.
+Node* create_batch_scan_state(CustomScan* plan);
+
+// Registers hook and node. Called by _PG_init when preloaded.
+void init_batch_scan();
+
+}  // namespace streamfilter::pg

@@ -1,0 +1,197 @@
+// Planning. The node stands on a scan that the core has planned, whose condition on the filter it
+// takes over. Others of its conditions are evaluated by the scan itself, before.
+#include "pg/server/postgres.hpp"
+
+extern "C" {
+#include "access/sysattr.h"
+#include "catalog/pg_class.h"
+#include "nodes/extensible.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "nodes/plannodes.h"
+#include "optimizer/clauses.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
+#include "optimizer/paths.h"
+#include "optimizer/plancat.h"
+#include "optimizer/restrictinfo.h"
+#include "optimizer/tlist.h"
+}
+
+#include "pg/fdw/batch_scan.hpp"
+#include "pg/handle/filter_handle.hpp"
+#include "pg/server/settings.hpp"
+
+extern "C" Datum streamfilter_seen(PG_FUNCTION_ARGS);
+
+namespace streamfilter::pg {
+namespace {
+
+// The declared cost of a call only puts it behind all other conditions. Here it is last anyway, and
+// what it costs in truth is nothing that would pay for compiling the query.
+constexpr double kShareOfCost = 0.001;
+
+set_rel_pathlist_hook_type previous_pathlist = nullptr;
+
+Plan* plan_batch_scan(PlannerInfo*, RelOptInfo*, CustomPath*, List*, List*, List*);
+
+const CustomPathMethods kPathMethods = {"streamfilter batch", plan_batch_scan, nullptr};
+const CustomScanMethods kScanMethods = {"streamfilter batch", create_batch_scan_state};
+
+// The one volatile condition on the relation, if it is one of ours.
+FuncExpr* find_call(const RelOptInfo* rel) {
+  FuncExpr* found = nullptr;
+  ListCell* cell;
+  foreach (cell, rel->baserestrictinfo) {
+    Expr* clause = lfirst_node(RestrictInfo, cell)->clause;
+    if (!contain_volatile_functions(reinterpret_cast<Node*>(clause))) continue;
+    if (found != nullptr) return nullptr;
+    found = find_seen_call(clause);
+    if (found == nullptr || contain_subplans(reinterpret_cast<Node*>(found)) ||
+        contain_volatile_functions(reinterpret_cast<Node*>(found->args)))
+      return nullptr;
+  }
+  return found;
+}
+
+// Rows that are checked again after a concurrent update come to a scan on another way.
+bool may_recheck(const PlannerInfo* root) {
+  for (; root != nullptr; root = root->parent_root)
+    if (root->rowMarks != NIL ||
+        (root->parse->commandType != CMD_SELECT && root->parse->commandType != CMD_INSERT))
+      return true;
+  return false;
+}
+
+// System columns and whole rows are not among the columns that a scan hands over.
+bool has_only_columns(const RelOptInfo* rel, const FuncExpr* call) {
+  Bitmapset* columns = nullptr;
+  pull_varattnos(reinterpret_cast<Node*>(rel->reltarget->exprs), rel->relid, &columns);
+  pull_varattnos(reinterpret_cast<Node*>(call->args), rel->relid, &columns);
+  const int first = bms_next_member(columns, -1);
+  return first < 0 || first + FirstLowInvalidHeapAttributeNumber > 0;
+}
+
+bool is_plain_scan(const Path* path) {
+  return path->param_info == nullptr && !path->parallel_aware &&
+         (path->pathtype == T_SeqScan || path->pathtype == T_IndexScan ||
+          path->pathtype == T_BitmapHeapScan);
+}
+
+// add_path frees what a new path makes superfluous.
+Path* copy_path(const Path* path) {
+  const Size size = path->pathtype == T_SeqScan     ? sizeof(Path)
+                    : path->pathtype == T_IndexScan ? sizeof(IndexPath)
+                                                    : sizeof(BitmapHeapPath);
+  auto* copy = static_cast<Path*>(palloc(size));
+  memcpy(static_cast<void*>(copy), path, size);
+  return copy;
+}
+
+// Reading ahead brings no memory nearer then.
+bool is_on_other_server(const FuncExpr* call) {
+  const Oid relid = DatumGetObjectId(static_cast<Const*>(linitial(call->args))->constvalue);
+  if (!is_filter(relid)) return false;
+  NamedFilter* filter = named_filter(relid);
+  use_filter(filter, Use::define);
+  return is_remote(filter->relation);
+}
+
+void add_batch_paths(PlannerInfo* root, RelOptInfo* rel, Index rti, RangeTblEntry* rte) {
+  if (previous_pathlist) previous_pathlist(root, rel, rti, rte);
+  if (!batch_scan || rte->rtekind != RTE_RELATION || rte->tablesample != nullptr ||
+      (rte->relkind != RELKIND_RELATION && rte->relkind != RELKIND_MATVIEW) ||
+      root->hasPseudoConstantQuals || may_recheck(root))
+    return;
+  const FuncExpr* call = find_call(rel);
+  if (call == nullptr || is_on_other_server(call) || !has_only_columns(rel, call)) return;
+  QualCost cost{};
+  add_function_cost(root, call->funcid, nullptr, &cost);
+  const double saved = (1 - kShareOfCost) * cost.per_tuple;
+  List* added = NIL;
+  ListCell* cell;
+  foreach (cell, rel->pathlist) {
+    const auto* scan = static_cast<const Path*>(lfirst(cell));
+    if (!is_plain_scan(scan)) continue;
+    Path* child = copy_path(scan);
+    CustomPath* path = makeNode(CustomPath);
+    path->path.pathtype = T_CustomScan;
+    path->path.parent = rel;
+    path->path.pathtarget = rel->reltarget;
+    path->path.rows = child->rows;
+    path->path.startup_cost = child->startup_cost;
+    path->path.total_cost =
+        Max(child->startup_cost, child->total_cost - saved * Max(child->rows, 1.0));
+    path->path.pathkeys = child->pathkeys;
+    path->flags = CUSTOMPATH_SUPPORT_PROJECTION;
+    path->custom_paths = list_make1(child);
+    path->methods = &kPathMethods;
+    added = lappend(added, path);
+  }
+  foreach (cell, added) add_path(rel, static_cast<Path*>(lfirst(cell)));
+}
+
+// All columns of the table, so that the scan hands over its tuples as they are; where that cannot
+// be, those that are needed. What the node has to give may be decided later, from the same columns.
+List* columns_for(PlannerInfo* root, RelOptInfo* rel, FuncExpr* call) {
+  if (List* physical = build_physical_tlist(root, rel)) return physical;
+  List* needed =
+      pull_var_clause(reinterpret_cast<Node*>(list_concat_copy(rel->reltarget->exprs, call->args)),
+                      PVC_RECURSE_AGGREGATES | PVC_RECURSE_WINDOWFUNCS | PVC_RECURSE_PLACEHOLDERS);
+  return add_to_flat_tlist(NIL, needed);
+}
+
+Plan* plan_batch_scan(PlannerInfo* root, RelOptInfo* rel, CustomPath* path, List* targets,
+                      List* clauses, List* children) {
+  auto* child = static_cast<Plan*>(linitial(children));
+  FuncExpr* call = nullptr;
+  Expr* condition = nullptr;
+  ListCell* cell;
+  foreach (cell, clauses) {
+    condition = lfirst_node(RestrictInfo, cell)->clause;
+    call = find_seen_call(condition);
+    if (call != nullptr) break;
+  }
+  if (call == nullptr || !list_member(child->qual, condition))
+    elog(ERROR, "the condition on a filter is not where it was expected");
+  child->qual = list_delete(child->qual, condition);
+  child->targetlist = columns_for(root, rel, call);
+
+  CustomScan* plan = makeNode(CustomScan);
+  plan->scan.plan.targetlist = targets;
+  plan->scan.plan.qual = NIL;
+  plan->scan.scanrelid = 0;
+  plan->flags = path->flags;
+  plan->custom_plans = children;
+  plan->custom_exprs = list_copy_tail(call->args, 1);
+  plan->custom_private = list_make1(linitial(call->args));
+  plan->custom_scan_tlist = static_cast<List*>(copyObjectImpl(child->targetlist));
+  plan->methods = &kScanMethods;
+  return &plan->scan.plan;
+}
+
+}  // namespace
+
+FuncExpr* find_seen_call(Expr* condition) {
+  if (!is_notclause(condition)) return nullptr;
+  Expr* inner = get_notclausearg(condition);
+  if (!IsA(inner, FuncExpr)) return nullptr;
+  auto* call = reinterpret_cast<FuncExpr*>(inner);
+  if (call->funcvariadic || list_length(call->args) < 2 || !IsA(linitial(call->args), Const) ||
+      linitial_node(Const, call->args)->constisnull)
+    return nullptr;
+  const char* name = get_func_name(call->funcid);
+  if (name == nullptr || strcmp(name, "streamfilter_seen") != 0) return nullptr;
+  FmgrInfo function;
+  fmgr_info(call->funcid, &function);
+  return function.fn_addr == streamfilter_seen ? call : nullptr;
+}
+
+void init_batch_scan() {
+  RegisterCustomScanMethods(&kScanMethods);
+  previous_pathlist = set_rel_pathlist_hook;
+  set_rel_pathlist_hook = add_batch_paths;
+}
+
+}  // namespace streamfilter::pg

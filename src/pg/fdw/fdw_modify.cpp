@@ -1,0 +1,249 @@
+// INSERT, COPY, DELETE and TRUNCATE, and what UPDATE is told. The executor has checked the rights.
+//
+// DELETE looks a key up as SELECT does, and forgets it. A filter knows keys by their fingerprints:
+// a key that collides with the deleted one, of the same fingerprint, goes with it; and a key that
+// only seems to be there is deleted, and counted, in place of that other one.
+#include "pg/server/postgres.hpp"
+
+extern "C" {
+#include "access/htup_details.h"
+#include "executor/executor.h"
+#include "nodes/execnodes.h"
+#include "nodes/makefuncs.h"
+#include "nodes/pathnodes.h"
+#include "nodes/plannodes.h"
+#include "optimizer/appendinfo.h"
+#include "parser/parsetree.h"
+#include "utils/rel.h"
+}
+
+#include "pg/catalog/element_roles.hpp"
+#include "pg/ddl/hierarchy_ddl.hpp"
+#include "pg/fdw/fdw_handler.hpp"
+#include "pg/handle/filter_keys.hpp"
+#include "pg/storage/persistence.hpp"
+
+namespace streamfilter::pg {
+namespace {
+
+// The junk column in which the plan of a DELETE hands over the row that it has found.
+constexpr char kRow[] = "wholerow";
+
+// Rows of an INSERT that are judged together: the memory of so many keys is fetched at once, or so
+// many are sent to another server at once.
+constexpr int kBatch = 64;
+constexpr int kRemoteBatch = 512;
+constexpr int kMostBatch = kRemoteBatch;
+
+struct ModifyState {
+  NamedFilter* filter;
+  MemoryContext row_memory;
+  AttrNumber row;  // where the plan of a DELETE has kRow
+  Datum* values;   // of a key
+  bool* isnull;
+  TupleTableSlot* kept[kMostBatch];
+};
+
+bool can_erase(const FilterRelation* relation) {
+  return find_ops(relation->definition.parameters.kind)->erase != nullptr;
+}
+
+[[noreturn]] void raise_update(const FilterRelation* relation) {
+  ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+          errmsg("filter \"%s\" cannot be updated", relation->name),
+          errdetail("A filter remembers keys, not rows."), errhint("INSERT the new key."));
+  pg_unreachable();
+}
+
+[[noreturn]] void raise_delete(const FilterRelation* relation) {
+  const FilterOps* ops = find_ops(relation->definition.parameters.kind);
+  char kinds[256];
+  const bool some = list_kinds([](const FilterOps& other) { return other.erase != nullptr; }, kinds,
+                               sizeof kinds) > 0;
+  ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+          errmsg("filter \"%s\" cannot forget single keys", relation->name),
+          some ? errdetail("Its kind, %s, cannot; these kinds can: %s.", ops->name, kinds)
+               : errdetail("Its kind, %s, cannot, nor can any other kind.", ops->name),
+          errhint("TRUNCATE forgets all keys."));
+  pg_unreachable();
+}
+
+// The element of a row; false: it has no key (it has a NULL), so it is new every time.
+bool read_row(const ModifyState* state, TupleTableSlot* row, Element* element) {
+  const NamedFilter* filter = state->filter;
+  const FilterRelation* relation = filter->relation;
+  slot_getallattrs(row);
+  int count = 0;
+  *element = new_element(filter);
+  for (int i = 0; i < relation->column_count; ++i) {
+    const FilterColumn* column = &relation->columns[i];
+    const Datum value = row->tts_values[column->attnum - 1];
+    const bool null = row->tts_isnull[column->attnum - 1];
+    if (column->role == Role::key) {
+      state->values[count] = value;
+      state->isnull[count++] = null;
+    } else {
+      set_role(element, column, relation, value, null);
+    }
+  }
+  return hash_filter_key(filter, state->values, state->isnull, &element->hash);
+}
+
+// Forgets the key of the row that the plan has found, and puts that row into `slot`, where it lives
+// as long as the current memory context; false if the key was not there, or not any more.
+bool forget_row(const ModifyState* state, TupleTableSlot* slot, TupleTableSlot* plan_slot) {
+  NamedFilter* filter = state->filter;
+  use_filter(filter, Use::erase);
+  const FilterRelation* relation = filter->relation;
+  bool missing;
+  const Datum row = ExecGetJunkAttribute(plan_slot, state->row, &missing);
+  if (missing) elog(ERROR, "%s of filter \"%s\" is NULL", kRow, relation->name);
+  HeapTupleData tuple{};
+  tuple.t_data = DatumGetHeapTupleHeader(row);
+  tuple.t_len = HeapTupleHeaderGetDatumLength(tuple.t_data);
+  ExecClearTuple(slot);
+  heap_deform_tuple(&tuple, slot->tts_tupleDescriptor, slot->tts_values, slot->tts_isnull);
+  ExecStoreVirtualTuple(slot);
+
+  for (int i = 0; i < relation->key_count; ++i) {
+    state->values[i] = slot->tts_values[relation->keys[i]->attnum - 1];
+    state->isnull[i] = slot->tts_isnull[relation->keys[i]->attnum - 1];
+  }
+  Element element = new_element(filter);
+  return hash_filter_key(filter, state->values, state->isnull, &element.hash) &&
+         erase_key(filter, element);
+}
+
+void begin_modify(ResultRelInfo* target, Use use, AttrNumber row) {
+  auto* state = static_cast<ModifyState*>(palloc(sizeof(ModifyState)));
+  state->filter = named_filter(RelationGetRelid(target->ri_RelationDesc));
+  use_filter(state->filter, use);  // says now what is wrong, if anything is
+  state->row_memory =
+      AllocSetContextCreate(CurrentMemoryContext, "streamfilter row", ALLOCSET_SMALL_SIZES);
+  state->row = row;
+  // Nobody can alter a relation that is open for a statement.
+  const auto keys = static_cast<Size>(state->filter->relation->key_count);
+  state->values = static_cast<Datum*>(palloc(sizeof(Datum) * keys));
+  state->isnull = static_cast<bool*>(palloc(sizeof(bool) * keys));
+  target->ri_FdwState = state;
+}
+
+}  // namespace
+
+int is_foreign_rel_updatable(Relation relation) {
+  NamedFilter* filter = named_filter(RelationGetRelid(relation));
+  use_filter(filter, Use::define);
+  return 1 << CMD_INSERT | (can_erase(filter->relation) ? 1 << CMD_DELETE : 0);
+}
+
+// The same column, by type and name, as the planner itself adds for row triggers.
+void add_foreign_update_targets(PlannerInfo* root, Index target, RangeTblEntry*, Relation) {
+  Var* row = makeVar(static_cast<int>(target), InvalidAttrNumber, RECORDOID, -1, InvalidOid, 0);
+  add_row_identity_var(root, row, target, kRow);
+}
+
+List* plan_foreign_modify(PlannerInfo* root, ModifyTable* plan, Index target, int) {
+  if (plan->operation == CMD_INSERT) return NIL;
+  NamedFilter* filter = named_filter(planner_rt_fetch(target, root)->relid);
+  use_filter(filter, Use::define);
+  if (plan->operation != CMD_DELETE) raise_update(filter->relation);
+  if (!can_erase(filter->relation)) raise_delete(filter->relation);
+  return NIL;
+}
+
+void begin_foreign_modify(ModifyTableState* state, ResultRelInfo* target, List*, int, int flags) {
+  if (flags & EXEC_FLAG_EXPLAIN_ONLY) return;
+  if (state->operation != CMD_DELETE) return begin_foreign_insert(state, target);
+  const AttrNumber row =
+      ExecFindJunkAttributeInTlist(outerPlanState(state)->plan->targetlist, kRow);
+  if (!AttributeNumberIsValid(row)) elog(ERROR, "could not find junk column %s", kRow);
+  begin_modify(target, Use::erase, row);
+}
+
+void begin_foreign_insert(ModifyTableState*, ResultRelInfo* target) {
+  begin_modify(target, Use::judge, InvalidAttrNumber);
+}
+
+TupleTableSlot* exec_foreign_insert(EState*, ResultRelInfo* target, TupleTableSlot* slot,
+                                    TupleTableSlot*) {
+  auto* state = static_cast<ModifyState*>(target->ri_FdwState);
+  use_filter(state->filter, Use::judge);
+  MemoryContext caller = MemoryContextSwitchTo(state->row_memory);
+  Element element;
+  const bool has_key = read_row(state, slot, &element);
+  MemoryContextSwitchTo(caller);
+  MemoryContextReset(state->row_memory);
+  return has_key && remember_key(state->filter, element) ? nullptr : slot;
+}
+
+// Rows go one by one where somebody looks at each: RETURNING, triggers, checks of views.
+int get_foreign_modify_batch_size(ResultRelInfo* target) {
+  const TriggerDesc* triggers = target->ri_TrigDesc;
+  const bool watched = target->ri_projectReturning != nullptr ||
+                       target->ri_WithCheckOptions != NIL ||
+                       (triggers != nullptr &&
+                        (triggers->trig_insert_before_row || triggers->trig_insert_after_row));
+  if (watched) return 1;
+  NamedFilter* filter = named_filter(RelationGetRelid(target->ri_RelationDesc));
+  use_filter(filter, Use::define);
+  return is_remote(filter->relation) ? kRemoteBatch : kBatch;
+}
+
+TupleTableSlot** exec_foreign_batch_insert(EState*, ResultRelInfo* target, TupleTableSlot** slots,
+                                           TupleTableSlot**, int* count) {
+  auto* state = static_cast<ModifyState*>(target->ri_FdwState);
+  use_filter(state->filter, Use::judge);
+  Element elements[kMostBatch];
+  bool has_key[kMostBatch], seen[kMostBatch];
+  int keys = 0;
+  Assert(*count <= kMostBatch);
+  MemoryContext caller = MemoryContextSwitchTo(state->row_memory);
+  for (int i = 0; i < *count; ++i) {
+    has_key[i] = read_row(state, slots[i], &elements[keys]);
+    keys += has_key[i];
+  }
+  MemoryContextSwitchTo(caller);
+  MemoryContextReset(state->row_memory);
+  remember_keys(state->filter, elements, keys, seen);
+  int kept = 0;
+  keys = 0;
+  for (int i = 0; i < *count; ++i)
+    if (!has_key[i] || !seen[keys++]) state->kept[kept++] = slots[i];
+  *count = kept;
+  return state->kept;
+}
+
+TupleTableSlot* exec_foreign_delete(EState*, ResultRelInfo* target, TupleTableSlot* slot,
+                                    TupleTableSlot* plan_slot) {
+  auto* state = static_cast<ModifyState*>(target->ri_FdwState);
+  MemoryContextReset(state->row_memory);  // of the previous row, which RETURNING has used
+  MemoryContext caller = MemoryContextSwitchTo(state->row_memory);
+  const bool forgotten = forget_row(state, slot, plan_slot);
+  MemoryContextSwitchTo(caller);
+  return forgotten ? slot : nullptr;
+}
+
+void end_foreign_modify(EState*, ResultRelInfo* target) {
+  auto* state = static_cast<ModifyState*>(target->ri_FdwState);
+  if (state != nullptr) MemoryContextDelete(state->row_memory);
+}
+
+void exec_foreign_truncate(List* relations, DropBehavior, bool) {
+  List* relids = NIL;
+  ListCell* cell;
+  foreach (cell, relations)
+    relids = lappend_oid(relids, RelationGetRelid(static_cast<Relation>(lfirst(cell))));
+  foreach (cell, relids) {
+    NamedFilter* filter = named_filter(lfirst_oid(cell));
+    use_filter(filter, Use::define);
+    warn_of_remembering_children(filter->relid, relids);
+    require_shared_state();
+    if (!is_remote(filter->relation) && peek_slot(filter->relation) == nullptr &&
+        !is_anything_saved(filter->relid))
+      continue;  // nothing to forget
+    use_filter(filter, Use::judge);
+    reset_filter(filter);
+  }
+}
+
+}  // namespace streamfilter::pg

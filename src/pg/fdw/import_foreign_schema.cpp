@@ -1,0 +1,251 @@
+// Whoever produces events needs to know one of the servers only (distributed-filtering.txt,
+// section 3.1): what describe_producer has written there says which columns, options and other
+// servers a filter has. Nothing of it gets into a command unquoted or unparsed.
+#include "pg/server/postgres.hpp"
+
+extern "C" {
+#include "access/genam.h"
+#include "access/table.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_foreign_server.h"
+#include "commands/defrem.h"
+#include "foreign/foreign.h"
+#include "lib/stringinfo.h"
+#include "parser/parse_type.h"
+#include "utils/regproc.h"
+#include "utils/ruleutils.h"
+}
+
+#include <initializer_list>
+
+#include "pg/fdw/import_foreign_schema.hpp"
+#include "pg/remote/pipeline.hpp"
+#include "pg/remote/remote_transaction.hpp"
+
+namespace streamfilter::pg {
+namespace {
+
+// Rows: filter; 'c', name, type, collation, role for each of its columns in order; 'o', name, value
+// for options; 's', name of the server, option, value.
+const char* kQuery =
+    "SELECT c.relname, x.item, x.name, x.first, x.second, x.third "
+    "FROM pg_catalog.pg_foreign_table t "
+    "JOIN pg_catalog.pg_class c ON c.oid = t.ftrelid "
+    "JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace "
+    "CROSS JOIN LATERAL (SELECT option_value::pg_catalog.jsonb AS producer "
+    "  FROM pg_catalog.pg_options_to_table(t.ftoptions) WHERE option_name = 'producer') p "
+    "CROSS JOIN LATERAL ("
+    "  SELECT 'c' AS item, number, e->>'name' AS name, e->>'type' AS first,"
+    "         e->>'collation' AS second, e->>'role' AS third"
+    "  FROM pg_catalog.jsonb_array_elements(producer->'columns') WITH ORDINALITY y(e, number)"
+    "  UNION ALL"
+    "  SELECT 'o', 0, key, value, NULL, NULL FROM pg_catalog.jsonb_each_text(producer->'options')"
+    "  UNION ALL"
+    "  SELECT 's', number, e->>'name', key, value, NULL"
+    "  FROM pg_catalog.jsonb_array_elements(producer->'servers') WITH ORDINALITY y(e, number),"
+    "       pg_catalog.jsonb_each_text(e)) x "
+    "WHERE n.nspname = $1 ORDER BY c.relname, x.item, x.number, x.first";
+
+constexpr int kColumns = 6;
+
+struct Row {
+  const char* values[kColumns];  // nullptr: NULL
+  const char* filter() const { return values[0]; }
+  char item() const { return values[1][0]; }
+  const char* name() const { return values[2]; }
+  const char* first() const { return values[3]; }
+  const char* second() const { return values[4]; }
+  const char* third() const { return values[5]; }
+};
+
+struct Rows {
+  MemoryContext context;
+  Row* rows;
+  int count;
+};
+
+void read_rows(void* context, int, const PGresult* result) {
+  auto* rows = static_cast<Rows*>(context);
+  rows->count = PQntuples(result);
+  rows->rows = static_cast<Row*>(
+      MemoryContextAlloc(rows->context, sizeof(Row) * static_cast<Size>(Max(rows->count, 1))));
+  for (int i = 0; i < rows->count; ++i)
+    for (int j = 0; j < kColumns; ++j)
+      rows->rows[i].values[j] = PQgetisnull(result, i, j)
+                                    ? nullptr
+                                    : MemoryContextStrdup(rows->context, PQgetvalue(result, i, j));
+}
+
+// Option producer over there may say anything.
+void check_rows(const Rows* rows, const char* server) {
+  for (const Row* row = rows->rows; row < rows->rows + rows->count; ++row) {
+    const bool whole = row->filter() != nullptr && row->values[1] != nullptr &&
+                       row->name() != nullptr && row->first() != nullptr &&
+                       (row->item() != 's' || row->second() != nullptr);
+    if (!whole)
+      ereport(
+          ERROR, errcode(ERRCODE_FDW_INVALID_ATTRIBUTE_VALUE),
+          errmsg("server \"%s\" does not say all of filter \"%s\"", server,
+                 row->filter() != nullptr ? row->filter() : "?"),
+          errhint("Its option producer is damaged there; drop it, or import from another server."));
+  }
+}
+
+Rows fetch_rows(Oid server, const char* schema) {
+  Connection* connection = find_connection(server, GetUserId());
+  Rows rows = {CurrentMemoryContext, nullptr, 0};
+  const char* values[] = {schema};
+  const bool connected = ensure_connected(connection);
+  if (connected && connection->level > 0) queue_transaction(connection);
+  if (!connected || connection->pg == nullptr ||
+      PQsendQueryParams(connection->pg, kQuery, 1, nullptr, values, nullptr, nullptr, 0) != 1 ||
+      !send_queued(connection, Manner::interruptible) ||
+      !receive(connection, Manner::interruptible, read_rows, &rows))
+    ereport(ERROR, errcode(ERRCODE_SQLCLIENT_UNABLE_TO_ESTABLISH_SQLCONNECTION),
+            errmsg("server \"%s\" cannot be reached", GetForeignServer(server)->servername));
+  if (connection->error != nullptr) raise_remote(connection);
+  check_rows(&rows, connection->name);
+  return rows;
+}
+
+// ---- servers
+// ----------------------------------------------------------------------------------------
+
+const char* option_of(List* options, const char* name) {
+  ListCell* cell;
+  foreach (cell, options) {
+    auto* option = static_cast<DefElem*>(lfirst(cell));
+    if (strcmp(option->defname, name) == 0) return defGetString(option);
+  }
+  return "";
+}
+
+// Is the server of rows `first` to `end` where `known` is?
+bool is_there(const ForeignServer* known, const Row* first, const Row* end) {
+  for (const char* name : {"host", "port", "dbname"}) {
+    const char* wanted = "";
+    for (const Row* row = first; row < end; ++row)
+      if (strcmp(row->first(), name) == 0) wanted = row->second();
+    if (strcmp(option_of(known->options, name), wanted) != 0) return false;
+  }
+  return true;
+}
+
+[[noreturn]] void raise_unknown_server(const Row* first, const Row* end) {
+  StringInfoData options;
+  initStringInfo(&options);
+  for (const Row* row = first; row < end; ++row)
+    if (strcmp(row->first(), "name") != 0)
+      appendStringInfo(&options, "%s%s %s", options.len > 0 ? ", " : "",
+                       quote_identifier(row->first()), quote_literal_cstr(row->second()));
+  ereport(ERROR, errcode(ERRCODE_UNDEFINED_OBJECT),
+          errmsg("filter \"%s\" has slices on a server that is not known here", first->filter()),
+          errhint("CREATE SERVER %s FOREIGN DATA WRAPPER streamfilter OPTIONS (%s), with a user "
+                  "mapping.",
+                  quote_identifier(first->name()), options.data));
+  pg_unreachable();
+}
+
+// The name that a server has here: the same, or that of one at the same place.
+const char* find_server(Oid wrapper, const Row* first, const Row* end) {
+  const ForeignServer* same = GetForeignServerByName(first->name(), true);
+  if (same != nullptr && same->fdwid == wrapper && is_there(same, first, end))
+    return same->servername;
+  const char* found = nullptr;
+  Relation catalog = table_open(ForeignServerRelationId, AccessShareLock);
+  SysScanDesc scan = systable_beginscan(catalog, InvalidOid, false, nullptr, 0, nullptr);
+  HeapTuple tuple;
+  while (found == nullptr && HeapTupleIsValid(tuple = systable_getnext(scan))) {
+    auto* form = reinterpret_cast<Form_pg_foreign_server>(GETSTRUCT(tuple));
+    if (form->srvfdw != wrapper) continue;
+    const ForeignServer* known = GetForeignServer(form->oid);
+    if (is_there(known, first, end)) found = known->servername;
+  }
+  systable_endscan(scan);
+  table_close(catalog, AccessShareLock);
+  if (found == nullptr) raise_unknown_server(first, end);
+  return found;
+}
+
+// Their names here, separated by commas, as option servers has them.
+const char* servers_here(Oid wrapper, const Row* row, const Row* end) {
+  StringInfoData names;
+  initStringInfo(&names);
+  while (row < end) {
+    const Row* next = row;
+    while (next < end && strcmp(next->name(), row->name()) == 0) ++next;
+    appendStringInfo(&names, "%s%s", names.len > 0 ? "," : "",
+                     quote_identifier(find_server(wrapper, row, next)));
+    row = next;
+  }
+  return names.data;
+}
+
+// ---- commands
+// ---------------------------------------------------------------------------------------
+
+void append_column(StringInfo command, const Row* row) {
+  Oid type;
+  int32 typmod;
+  SF_PARSE_TYPE_STRING(row->first(), &type, &typmod);
+  appendStringInfo(
+      command, "%s %s", quote_identifier(row->name()),
+      format_type_extended(type, typmod, FORMAT_TYPE_TYPEMOD_GIVEN | FORMAT_TYPE_FORCE_QUALIFY));
+  if (row->second() != nullptr)
+    appendStringInfo(command, " COLLATE %s",
+                     generate_collation_name(get_collation_oid(
+                         SF_STRING_TO_QUALIFIED_NAME_LIST(row->second()), false)));
+  if (row->third() != nullptr)
+    appendStringInfo(command, " OPTIONS (role %s)", quote_literal_cstr(row->third()));
+}
+
+// The rows of one filter.
+char* make_command(const ForeignServer* server, const Row* row, const Row* end) {
+  const Row* servers = row;
+  while (servers < end && servers->item() != 's') ++servers;
+  StringInfoData command, options;
+  initStringInfo(&command);
+  initStringInfo(&options);
+  const char* holder = server->servername;
+  appendStringInfo(&command, "CREATE FOREIGN TABLE %s (", quote_identifier(row->filter()));
+  bool first = true;
+  for (; row < servers; ++row) {
+    if (row->item() == 'c') {
+      appendStringInfoString(&command, first ? "" : ", ");
+      append_column(&command, row);
+      first = false;
+      continue;
+    }
+    const bool several = strcmp(row->name(), "servers") == 0;
+    if (several) holder = "streamfilter";
+    appendStringInfo(
+        &options, "%s%s %s", options.len > 0 ? ", " : "", quote_identifier(row->name()),
+        quote_literal_cstr(several ? servers_here(server->fdwid, servers, end) : row->first()));
+  }
+  appendStringInfo(&command, ") SERVER %s", quote_identifier(holder));
+  if (options.len > 0) appendStringInfo(&command, " OPTIONS (%s)", options.data);
+  return command.data;
+}
+
+}  // namespace
+
+List* import_foreign_schema(ImportForeignSchemaStmt* statement, Oid server_id) {
+  const ForeignServer* server = GetForeignServer(server_id);
+  if (!read_server_options(server->options).is_remote)
+    ereport(ERROR, errcode(ERRCODE_WRONG_OBJECT_TYPE),
+            errmsg("there is nothing to import from server \"%s\"", server->servername),
+            errdetail("It is not another Postgres: it has none of the options host, port, "
+                      "dbname."));
+  const Rows rows = fetch_rows(server_id, statement->remote_schema);
+  const Row* const end = rows.rows + rows.count;
+  List* commands = NIL;
+  for (const Row* row = rows.rows; row < end;) {
+    const Row* next = row;
+    while (next < end && strcmp(next->filter(), row->filter()) == 0) ++next;
+    commands = lappend(commands, make_command(server, row, next));
+    row = next;
+  }
+  return commands;
+}
+
+}  // namespace streamfilter::pg

@@ -1,0 +1,295 @@
+// The handles of a backend. A handle stays for ever; what it points to is replaced when an
+// invalidation says that the relation may have changed, and the old parts live on until the end of
+// the transaction, since a caller further up the stack may still be looking at them.
+#include "pg/server/postgres.hpp"
+
+extern "C" {
+#include "port/pg_bitutils.h"
+#include "storage/lmgr.h"
+#include "utils/acl.h"
+#include "utils/catcache.h"
+#include "utils/hsearch.h"
+#include "utils/inval.h"
+}
+
+#include "core/filter/filter.hpp"
+#include "pg/handle/filter_handle.hpp"
+#include "pg/handle/hierarchy.hpp"
+#include "pg/remote/remote_filter.hpp"
+#include "pg/storage/persistence.hpp"
+
+namespace streamfilter::pg {
+
+uint64 handle_epoch = 1;
+
+namespace {
+
+HTAB* handles = nullptr;          // NamedFilter by relid
+NamedFilter* dirty = nullptr;     // those with counts to add
+MemoryContext retired = nullptr;  // parent of replaced contexts; emptied at transaction end
+uint64 lock_epoch = 1;            // advances when locks may have been given back
+
+constexpr uint64 kFlushEvery = 8192;
+
+void on_invalidation(Datum, Oid relid) {
+  ++handle_epoch;
+  if (relid != InvalidOid) {
+    if (auto* filter = static_cast<NamedFilter*>(hash_search(handles, &relid, HASH_FIND, nullptr)))
+      filter->valid = false;
+    return;
+  }
+  HASH_SEQ_STATUS scan;
+  hash_seq_init(&scan, handles);
+  while (auto* filter = static_cast<NamedFilter*>(hash_seq_search(&scan))) filter->valid = false;
+}
+
+void on_server_change(Datum, int, uint32) { on_invalidation(static_cast<Datum>(0), InvalidOid); }
+
+void add_found(NamedFilter* filter, bool is_attached) {
+  for (uint64 rest = filter->found_positions; rest != 0; rest &= rest - 1) {
+    const int position = pg_rightmost_one_pos64(rest);
+    if (is_attached)
+      pg_atomic_fetch_add_u64(&filter->slot->found_at[position], filter->found_at[position]);
+    filter->found_at[position] = 0;
+  }
+  filter->found_positions = 0;
+}
+
+void add_counters(NamedFilter* filter) {
+  if (filter->remote != nullptr) {
+    add_filter_counts(filter->relid, {filter->tested, filter->accepted, filter->discarded});
+    flush_slice_counts(filter->remote);
+  }
+  const bool is_attached =
+      filter->slot != nullptr && filter->slot->generation == filter->slot_generation;
+  add_found(filter, is_attached);
+  if (is_attached) {
+    if (filter->tested) pg_atomic_fetch_add_u64(&filter->slot->tested, filter->tested);
+    if (filter->accepted) pg_atomic_fetch_add_u64(&filter->slot->accepted, filter->accepted);
+    if (filter->discarded) pg_atomic_fetch_add_u64(&filter->slot->discarded, filter->discarded);
+    if (filter->accesses) pg_atomic_fetch_add_u64(&filter->slot->accesses, filter->accesses);
+    if (filter->hits) pg_atomic_fetch_add_u64(&filter->slot->hits, filter->hits);
+  }
+  filter->tested = filter->accepted = filter->discarded = filter->accesses = filter->hits = 0;
+}
+
+void note_dirty(NamedFilter* filter) {
+  if (filter->dirty) return;
+  filter->dirty = true;
+  filter->next_dirty = dirty;
+  dirty = filter;
+}
+
+void end_locks() {
+  ++lock_epoch;
+  ++handle_epoch;
+}
+
+void at_transaction_end(XactEvent event, void*) {
+  switch (event) {
+    case XACT_EVENT_COMMIT:
+    case XACT_EVENT_ABORT:
+    case XACT_EVENT_PREPARE:
+      flush_counters();
+      end_locks();
+      if (retired != nullptr) MemoryContextDeleteChildren(retired);
+      break;
+    default: break;
+  }
+}
+
+void at_subtransaction_end(SubXactEvent event, SubTransactionId, SubTransactionId, void*) {
+  if (event != SUBXACT_EVENT_ABORT_SUB) return;
+  flush_counters();
+  end_locks();
+}
+
+// Replaces definition and hashers.
+void load(NamedFilter* filter) {
+  MemoryContext context =
+      AllocSetContextCreate(CurrentMemoryContext, "streamfilter handle", ALLOCSET_SMALL_SIZES);
+  MemoryContext caller = MemoryContextSwitchTo(context);
+  filter->loaded = false;
+  // An invalidation while the catalogs are read must not get lost.
+  filter->valid = true;
+  FilterRelation* relation = load_filter_relation(filter->relid);
+  auto** hashers = static_cast<TypeHasher**>(palloc(sizeof(TypeHasher*) * relation->key_count));
+  for (int i = 0; i < relation->key_count; ++i) {
+    const FilterColumn* column = relation->keys[i];
+    hashers[i] =
+        make_type_hasher(column->type, column->collation,
+                         psprintf("column \"%s\" of filter \"%s\"", column->name, relation->name));
+  }
+  RemoteFilter* remote = is_remote(relation) ? make_remote_filter(relation) : nullptr;
+  TreeNode* tree = make_tree_node(relation);
+  MemoryContextSwitchTo(caller);
+
+  MemoryContextSetParent(context, CacheMemoryContext);
+  if (filter->context != nullptr) MemoryContextSetParent(filter->context, retired);
+  filter->context = context;
+  filter->relation = relation;
+  filter->hashers = hashers;
+  filter->tree = tree;
+  filter->rule = key_rule(relation->definition.parameters);
+  filter->has_time = uses_time(relation->definition.parameters);
+  check_key_rule(hashers, relation->key_count, filter->rule);
+  filter->slot = nullptr;
+  filter->header = nullptr;
+  filter->remote = remote;
+  filter->checked_user = InvalidOid;
+  filter->checked_rights = 0;
+  filter->loaded = true;
+  ++filter->version;
+}
+
+// The definition may have been altered. What was added while the filter was unlogged is in no log:
+// without a header, the next change writes an image.
+void note_persistence(SavedState* saved, bool logged) {
+  if (saved->logged == logged) return;
+  if (logged) pg_atomic_write_u32(&saved->has_header, 0);
+  saved->logged = logged;
+}
+
+void attach(NamedFilter* filter, Use use) {
+  if (filter->remote != nullptr) {
+    learn_seed(filter->remote);
+    filter->rule.seed = filter->remote->parameters.seed;
+    return;
+  }
+  if (filter->relation->host.parent != nullptr)
+    join_parent(filter, const_cast<FilterRelation*>(filter->relation), use);
+  FilterSlot* slot = attach_slot(filter->relation);
+  note_persistence(&slot->saved, filter->relation->host.persistence == Persistence::logged);
+  if (slot->saved.follows) follow_log(slot, filter->relation);
+  filter->slot = slot;
+  filter->slot_generation = slot->generation;
+  filter->header = block_of(slot);
+  filter->rule.seed = filter->header->parameters.seed;
+}
+
+LOCKMODE lock_for(Use use) {
+  switch (use) {
+    case Use::remember:
+    case Use::judge:
+    case Use::erase: return RowExclusiveLock;
+    default: return AccessShareLock;
+  }
+}
+
+AclMode right_for(Use use) {
+  return use == Use::remember ? ACL_INSERT : use == Use::test ? ACL_SELECT : 0;
+}
+
+void check_rights(NamedFilter* filter, AclMode right) {
+  const Oid user = GetUserId();
+  if (filter->checked_user != user) {
+    filter->checked_user = user;
+    filter->checked_rights = 0;
+  }
+  if ((filter->checked_rights & right) == right) return;
+  const AclResult result = pg_class_aclcheck(filter->relid, user, right);
+  if (result != ACLCHECK_OK) aclcheck_error(result, OBJECT_FOREIGN_TABLE, filter->relation->name);
+  filter->checked_rights |= right;
+}
+
+// Takes the lock and whatever may have changed since it was last held.
+void revalidate(NamedFilter* filter, Use use) {
+  const LOCKMODE mode = lock_for(use);
+  if (filter->lock_epoch != lock_epoch || filter->lockmode < mode) {
+    add_counters(filter);
+    LockRelationOid(filter->relid, mode);
+    filter->lock_epoch = lock_epoch;
+    filter->lockmode = mode;
+    filter->checked_user = InvalidOid;
+    // While no lock was held the slot may have been dropped and built anew.
+    filter->slot = nullptr;
+  }
+  // After a failure the locks were given back, so that this is asked again.
+  if (!filter->valid || !filter->loaded) {
+    add_counters(filter);
+    load(filter);
+  }
+}
+
+}  // namespace
+
+NamedFilter* named_filter(Oid relid) {
+  if (handles == nullptr) {
+    if (CacheMemoryContext == nullptr) CreateCacheMemoryContext();
+    HASHCTL control = {};
+    control.keysize = sizeof(Oid);
+    control.entrysize = sizeof(NamedFilter);
+    control.hcxt = CacheMemoryContext;
+    retired = AllocSetContextCreate(CacheMemoryContext, "streamfilter retired handles",
+                                    ALLOCSET_SMALL_SIZES);
+    handles =
+        hash_create("streamfilter handles", 16, &control, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+    CacheRegisterRelcacheCallback(on_invalidation, static_cast<Datum>(0));
+    CacheRegisterSyscacheCallback(FOREIGNSERVEROID, on_server_change, static_cast<Datum>(0));
+    // Registered after those of the life cycle, so called before them: the counters are added
+    // before a slot is freed.
+    RegisterXactCallback(at_transaction_end, nullptr);
+    RegisterSubXactCallback(at_subtransaction_end, nullptr);
+  }
+  bool found;
+  auto* filter = static_cast<NamedFilter*>(hash_search(handles, &relid, HASH_ENTER, &found));
+  if (!found) {
+    memset(static_cast<void*>(filter), 0, sizeof *filter);
+    filter->relid = relid;
+  }
+  return filter;
+}
+
+void make_ready(NamedFilter* filter, Use use) {
+  filter->used_epoch = 0;
+  if (unlikely(!filter->valid || filter->lock_epoch != lock_epoch ||
+               filter->lockmode < lock_for(use)))
+    revalidate(filter, use);
+  if (const AclMode right = right_for(use)) check_rights(filter, right);
+  if (unlikely(filter->slot == nullptr) && use != Use::define) attach(filter, use);
+  filter->used_epoch = handle_epoch;
+  filter->used_by = GetUserId();
+  filter->used_for = use;
+}
+
+void count_judged(NamedFilter* filter, bool seen) {
+  seen ? ++filter->discarded : ++filter->accepted;
+  count_tested(filter);
+}
+
+void count_tested(NamedFilter* filter) {
+  note_dirty(filter);
+  if (++filter->tested >= kFlushEvery) add_counters(filter);
+}
+
+void require_local(const NamedFilter* filter, const char* what) {
+  if (filter->remote == nullptr) return;
+  ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+          errmsg("%s cannot be used on filter \"%s\"", what, filter->relation->name),
+          errdetail("Its state is on another server."),
+          errhint("Use it there, on the filter of the same name."));
+}
+
+void count_found(NamedFilter* filter, unsigned position) {
+  note_dirty(filter);
+  ++filter->found_at[position];
+  filter->found_positions |= UINT64CONST(1) << position;
+}
+
+void count_access(NamedFilter* filter) {
+  note_dirty(filter);
+  ++filter->accesses;
+}
+
+void count_hit(NamedFilter* filter) { ++filter->hits; }
+
+void flush_counters() {
+  while (dirty != nullptr) {
+    NamedFilter* filter = dirty;
+    dirty = filter->next_dirty;
+    filter->dirty = false;
+    add_counters(filter);
+  }
+}
+
+}  // namespace streamfilter::pg

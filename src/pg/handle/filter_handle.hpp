@@ -1,0 +1,112 @@
+// A named filter as the current backend uses it: definition, hashers and shared state, resolved
+// once and revalidated cheaply.
+#pragma once
+
+#include "core/kind/filter_ops.hpp"
+#include "pg/catalog/element_roles.hpp"
+#include "pg/handle/slot_lifecycle.hpp"
+#include "pg/key/key_hash.hpp"
+
+namespace streamfilter::pg {
+
+struct NamedFilter;
+
+// A filter's place in a tree of filters.
+struct TreeNode {
+  NamedFilter* parent;  // nullptr: it is the root
+  NamedFilter** children;
+  int child_count;
+  bool searched;   // a node below tests matches here top-down, so keys must come in below
+  uint64 checked;  // the version of the parent that it was found to fit
+};
+
+// What a call is going to do; decides lock and needed right.
+enum class Use : uint8 {
+  define,    // look at the definition only: no state is needed or made, and no right
+  test,      // needs SELECT
+  probe,     // test, where the executor or the caller has checked the rights
+  remember,  // needs INSERT
+  judge,     // remember, where the executor or the trigger has checked the rights
+  erase,     // forget a key, where the executor has checked the rights
+};
+
+// One per relation and backend, never freed; what it points to is replaced when the relation
+// changes. Callers keep the NamedFilter*, not what is behind it, from call to call, and call
+// use_filter first each time.
+struct NamedFilter {
+  Oid relid;
+  uint64 version;  // changes whenever `relation` and `hashers` are replaced
+  const FilterRelation* relation;
+  TypeHasher** hashers;  // one per key column
+  TreeNode* tree;        // nullptr: it is in no tree
+  FilterSlot* slot;      // nullptr until the filter is used for more than its definition
+  Header* header;
+  struct RemoteFilter* remote;  // instead of these two, where the state is on other servers
+  KeyRule rule;
+  bool has_time;  // of its elements
+
+  // The rest is private to filter_handle.cpp.
+  MemoryContext context;
+  bool loaded;        // as a whole: loading can fail halfway
+  bool valid;         // no invalidation since it was loaded
+  uint64 used_epoch;  // handle_epoch when it was last made ready, for whom and what: below
+  Oid used_by;
+  Use used_for;
+  uint64 lock_epoch;  // when the lock below was taken
+  LOCKMODE lockmode;  // strongest lock known to be held
+  Oid checked_user;   // whose rights were checked
+  AclMode checked_rights;
+  uint64 slot_generation;
+  uint64 tested, accepted, discarded;  // not yet added to the slot's counters
+  uint32 found_at[kMostPositions];     // repeats, by position in the bucket
+  uint64 found_positions;              // the positions that have any, as bits
+  uint64 accesses, hits;               // likewise
+  NamedFilter* next_dirty;
+  bool dirty;
+};
+
+// Finds or makes this backend's handle; takes no lock and checks nothing.
+NamedFilter* named_filter(Oid relid);
+
+// Locks the relation until the end of the transaction, checks the rights of the current user,
+// (re)loads the definition and attaches the shared state as far as not done yet. Cheap when
+// repeated. Raises the errors of load_filter_relation and attach_slot, 42501 for missing rights,
+// 55000 if the library is not preloaded (not for Use::define).
+void make_ready(NamedFilter* filter, Use use);
+extern uint64 handle_epoch;  // changes with all that it looks at, but the current user
+inline void use_filter(NamedFilter* filter, Use use) {
+  if (unlikely(filter->used_epoch != handle_epoch || filter->used_for != use ||
+               filter->used_by != GetUserId()))
+    make_ready(filter, use);
+}
+
+// An element of the filter that no column with a role tells more of.
+inline Element new_element(const NamedFilter* filter) {
+  Element element{};
+  if (unlikely(filter->has_time)) element.time = current_time();
+  return element;
+}
+
+// The hash of a key, its columns in the order of relation->keys and of the columns' types. False:
+// a NULL column means that the row has no key (it is never a repeat and not remembered).
+inline bool hash_filter_key(const NamedFilter* filter, const Datum* values, const bool* isnull,
+                            uint64* hash) {
+  return hash_key(filter->hashers, values, isnull, filter->relation->key_count, filter->rule, hash);
+}
+
+// Count an answer: of a key that was to be remembered, or only looked up.
+void count_judged(NamedFilter* filter, bool seen);
+void count_tested(NamedFilter* filter);
+
+// Raises 0A000 if the state of the filter is on another server; `what` cannot be done there.
+void require_local(const NamedFilter* filter, const char* what);
+// Counts, for a key that is being judged, where the filter found it.
+void count_found(NamedFilter* filter, unsigned position);
+// Count that a walk through a tree has come to this node, or ended here with a repeat.
+void count_access(NamedFilter* filter);
+void count_hit(NamedFilter* filter);
+
+// Adds what this backend has counted to the counters in shared memory.
+void flush_counters();
+
+}  // namespace streamfilter::pg

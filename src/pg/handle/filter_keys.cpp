@@ -1,0 +1,91 @@
+#include "pg/server/postgres.hpp"
+
+#include "pg/handle/filter_keys.hpp"
+#include "pg/handle/hierarchy_keys.hpp"
+#include "pg/handle/local_filter.hpp"
+#include "pg/remote/remote_keys.hpp"
+
+namespace streamfilter::pg {
+
+void prefetch_keys(const NamedFilter* filter, const Element* elements, const bool* has_key,
+                   int count) {
+  if (filter->remote == nullptr) prefetch_local_keys(filter, elements, has_key, count);
+}
+
+bool remember_key(NamedFilter* filter, const Element& element) {
+  if (filter->remote == nullptr) prefetch_local_key(filter, element);
+  return remember_fetched_key(filter, element);
+}
+
+bool remember_fetched_key(NamedFilter* filter, const Element& element) {
+  const bool seen = filter->tree != nullptr ? remember_in_tree(filter, element)
+                                            : remember_node_key(filter, element);
+  count_judged(filter, seen);
+  return seen;
+}
+
+void remember_keys(NamedFilter* filter, const Element* elements, int count, bool* seen) {
+  if (filter->remote == nullptr) {
+    prefetch_local_keys(filter, elements, nullptr, count);
+    for (int i = 0; i < count; ++i) seen[i] = remember_fetched_key(filter, elements[i]);
+    return;
+  }
+  if (count > 0) remember_remote_keys(filter, elements, count, seen);
+  for (int i = 0; i < count; ++i) count_judged(filter, seen[i]);
+}
+
+bool test_key(NamedFilter* filter, const Element& element) {
+  const bool seen =
+      filter->tree != nullptr ? test_in_tree(filter, element) : test_node_key(filter, element);
+  count_tested(filter);
+  return seen;
+}
+
+bool erase_key(NamedFilter* filter, const Element& element) {
+  return filter->remote != nullptr ? erase_remote_key(filter, element)
+                                   : erase_local_key(filter, element);
+}
+
+void reset_filter(NamedFilter* filter) {
+  filter->remote != nullptr ? reset_remote_filter(filter) : reset_local_filter(filter);
+}
+
+void merge_into_filter(NamedFilter* filter, const Header* value, int64 slice) {
+  require_local(filter, "streamfilter_merge");
+  filter->tree != nullptr ? merge_into_tree(filter, value, slice)
+                          : merge_into_node(filter, value, slice);
+}
+
+Header* copy_filter(NamedFilter* filter) {
+  require_local(filter, "streamfilter_value");
+  return copy_local_filter(filter);
+}
+
+Header* copy_filter_slice(NamedFilter* filter, uint32 slice) {
+  require_local(filter, "streamfilter_export");
+  return copy_local_slice(filter, slice);
+}
+
+bool remember_node_key(NamedFilter* filter, const Element& element) {
+  if (filter->remote == nullptr) return remember_local_key(filter, element);
+  bool seen;
+  remember_remote_keys(filter, &element, 1, &seen);
+  return seen;
+}
+
+bool claim_node_key(NamedFilter* filter, const Element& element) {
+  return claim_local_key(filter, element);
+}
+
+void put_node_key(NamedFilter* filter, const Element& element) { put_local_key(filter, element); }
+
+bool test_node_key(const NamedFilter* filter, const Element& element) {
+  return filter->remote != nullptr ? test_remote_key(filter, element)
+                                   : test_local_key(filter, element);
+}
+
+void merge_into_node(NamedFilter* filter, const Header* value, int64 slice) {
+  merge_into_local_filter(filter, value, slice);
+}
+
+}  // namespace streamfilter::pg

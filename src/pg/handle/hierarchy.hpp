@@ -1,0 +1,44 @@
+// Trees of filters: which filters hang together by their options `parent`, and whether they fit.
+#pragma once
+
+#include "pg/handle/filter_handle.hpp"
+
+struct List;
+
+namespace streamfilter::pg {
+
+// The parent that the options of a filter name: an unqualified name is looked up in the filter's
+// own schema. InvalidOid: none, or there is no such relation.
+Oid find_parent(Oid relid);
+
+// The OIDs of the filters that name this one as their parent, or as any ancestor, and whose owners
+// have rights on it.
+List* find_children(Oid relid);
+List* find_descendants(Oid relid);
+
+// Fills in parent, level and seed of a relation that is just read, as far as they are known.
+void place_in_tree(FilterRelation* relation);
+
+// The place of a filter in its tree, palloc'ed; nullptr if it is in none.
+TreeNode* make_tree_node(const FilterRelation* relation);
+
+// Raises unless there is a way from the filter up to a root: 42P01 the parent does not exist, 42809
+// it is no filter, 42P17 the filter is its own ancestor. The second may be reported on other
+// levels.
+void check_way_up(const FilterRelation* relation);
+void report_missing_parent(int level, const FilterRelation* relation);
+
+// Does a filter fit its parent: kind, size, options, key columns, seed? Reports 42P17 if not, with
+// what differs.
+void check_fit(int level, const FilterRelation* relation, const FilterRelation* parent);
+
+// The owner of a filter must have INSERT and SELECT on its parent. Reports 42501.
+bool has_rights_on_parent(Oid relid, Oid parent);
+void check_rights_on_parent(int level, const FilterRelation* relation,
+                            const FilterRelation* parent);
+
+// Makes the filter that is about to be attached ready to be walked through: its parent likewise,
+// and its seed is the parent's. Raises what the checks above do.
+void join_parent(NamedFilter* filter, FilterRelation* relation, Use use);
+
+}  // namespace streamfilter::pg

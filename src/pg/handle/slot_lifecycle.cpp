@@ -1,0 +1,361 @@
+// A slot is built at first use. If its definition is not committed yet, it stays `pending` until
+// the transaction ends: commit makes it live in place of an older one, abort frees it. DROP frees
+// slots at commit. The relation's own lock keeps everybody else away meanwhile.
+#include "pg/server/postgres.hpp"
+
+extern "C" {
+#include "catalog/pg_foreign_server.h"
+#include "storage/condition_variable.h"
+#include "utils/guc.h"
+#include "utils/timestamp.h"
+#include "utils/wait_event.h"
+}
+
+#include "core/filter/filter.hpp"
+#include "pg/handle/slot_lifecycle.hpp"
+#include "pg/server/settings.hpp"
+#include "pg/shmem/server_health.hpp"
+#include "pg/storage/persistence.hpp"
+
+namespace streamfilter::pg {
+namespace {
+
+// What has to be done when the current transaction ends. Allocated in TopTransactionContext, before
+// any lock is taken, so that the callbacks need nothing.
+enum class Action : uint8 { build, define, drop };
+struct Work {
+  Work* next;
+  Action action;
+  SubTransactionId subtransaction;
+  FilterSlot* slot;  // build, define
+  Oid database;      // drop
+  Oid relation;      // drop; InvalidOid: all of the database
+};
+Work* work = nullptr;
+
+Work* new_work(Action action) {
+  Work* item = static_cast<Work*>(MemoryContextAllocZero(TopTransactionContext, sizeof(Work)));
+  item->action = action;
+  item->subtransaction = GetCurrentSubTransactionId();
+  return item;
+}
+
+void push(Work* item) {
+  item->next = work;
+  work = item;
+}
+
+void remove(Work* item) {
+  for (Work** at = &work; *at != nullptr; at = &(*at)->next)
+    if (*at == item) {
+      *at = item->next;
+      return;
+    }
+}
+
+void free_slot(FilterSlot* slot) {
+  slot->state = SlotState::free;
+  slot->generation = 0;
+}
+
+void free_slots_of(Oid database, Oid relation) {
+  for (int i = 0; i < shared_state->slot_count; ++i) {
+    FilterSlot* slot = &shared_state->slots[i];
+    if (slot->state != SlotState::free && slot->database == database &&
+        (relation == InvalidOid || slot->relation == relation))
+      free_slot(slot);
+  }
+}
+
+// Has the transaction built another state for the same relation later?
+bool is_superseded(const Work* item) {
+  for (const Work* newer = work; newer != item; newer = newer->next)
+    if (newer->action == Action::define && newer->slot->relation == item->slot->relation)
+      return true;
+  return false;
+}
+
+void commit_definitions() {
+  for (const Work* item = work; item != nullptr; item = item->next) {
+    if (item->action != Action::define) continue;
+    if (is_superseded(item)) {
+      free_slot(item->slot);
+      continue;
+    }
+    if (FilterSlot* old = find_slot(item->slot->database, item->slot->relation, SlotState::live))
+      free_slot(old);
+    item->slot->state = SlotState::live;
+  }
+  for (const Work* item = work; item != nullptr; item = item->next)
+    if (item->action == Action::drop) free_slots_of(item->database, item->relation);
+}
+
+void forget_dropped_counts() {
+  for (const Work* item = work; item != nullptr; item = item->next)
+    if (item->action == Action::drop) forget_counts(item->database, item->relation);
+}
+
+// Frees what the (sub)transaction has built; forgets what it wanted to drop.
+void roll_back(SubTransactionId subtransaction) {
+  bool building = false;
+  LWLockAcquire(shared_state->directory_lock, LW_EXCLUSIVE);
+  for (Work** at = &work; *at != nullptr;) {
+    Work* item = *at;
+    if (subtransaction != InvalidSubTransactionId && item->subtransaction != subtransaction) {
+      at = &item->next;
+      continue;
+    }
+    building |= item->action == Action::build;
+    if (item->action != Action::drop) free_slot(item->slot);
+    *at = item->next;
+  }
+  LWLockRelease(shared_state->directory_lock);
+  if (building) ConditionVariableBroadcast(&shared_state->built);
+}
+
+void at_transaction_end(XactEvent event, void*) {
+  if (work == nullptr) return;
+  switch (event) {
+    case XACT_EVENT_COMMIT:
+    case XACT_EVENT_PARALLEL_COMMIT:
+      LWLockAcquire(shared_state->directory_lock, LW_EXCLUSIVE);
+      commit_definitions();
+      LWLockRelease(shared_state->directory_lock);
+      forget_dropped_counts();
+      work = nullptr;
+      break;
+    case XACT_EVENT_ABORT:
+    case XACT_EVENT_PARALLEL_ABORT: roll_back(InvalidSubTransactionId); break;
+    case XACT_EVENT_PRE_PREPARE:
+      ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+              errmsg("cannot PREPARE a transaction that has created, altered or dropped a filter"));
+      break;
+    default: break;
+  }
+}
+
+void at_subtransaction_end(SubXactEvent event, SubTransactionId subtransaction,
+                           SubTransactionId parent, void*) {
+  if (work == nullptr) return;
+  if (event == SUBXACT_EVENT_ABORT_SUB) roll_back(subtransaction);
+  if (event == SUBXACT_EVENT_COMMIT_SUB)
+    for (Work* item = work; item != nullptr; item = item->next)
+      if (item->subtransaction == subtransaction) item->subtransaction = parent;
+}
+
+// The slots of one relation, as the current transaction sees them. Needs directory_lock.
+struct SlotsOfRelation {
+  FilterSlot* usable = nullptr;    // built for this definition
+  FilterSlot* building = nullptr;  // by another session
+  FilterSlot* outdated = nullptr;  // live, for another definition
+};
+
+SlotsOfRelation find_slots(const FilterRelation* relation) {
+  SlotsOfRelation found;
+  for (int i = 0; i < shared_state->slot_count; ++i) {
+    FilterSlot* slot = &shared_state->slots[i];
+    if (slot->state == SlotState::free || slot->database != MyDatabaseId ||
+        slot->relation != relation->relid)
+      continue;
+    const bool fits = slot->signature == relation->signature;
+    if (slot->state == SlotState::building)
+      found.building = slot;
+    else if (slot->state == SlotState::pending && slot->owner == MyProcPid)
+      found.usable = fits ? slot : found.usable;
+    else if (slot->state == SlotState::live && !(fits && found.usable == nullptr))
+      found.outdated = slot;
+    else if (slot->state == SlotState::live)
+      found.usable = slot;
+  }
+  return found;
+}
+
+enum class Reservation : uint8 { done, exists, no_slot, no_space, over_limit };
+
+uint64 memory_in_use(Oid server, Oid except) {
+  uint64 sum = 0;
+  for (int i = 0; i < shared_state->slot_count; ++i) {
+    const FilterSlot* slot = &shared_state->slots[i];
+    if (slot->state != SlotState::free && slot->database == MyDatabaseId &&
+        slot->server == server && slot->relation != except)
+      sum += slot->size;
+  }
+  return sum;
+}
+
+// Frees what the current subtransaction has built for the relation. Needs directory_lock.
+void free_states_of_subtransaction(Oid relation) {
+  const SubTransactionId current = GetCurrentSubTransactionId();
+  for (Work** at = &work; *at != nullptr;) {
+    Work* item = *at;
+    if (item->action != Action::define || item->subtransaction != current ||
+        item->slot->relation != relation) {
+      at = &item->next;
+      continue;
+    }
+    free_slot(item->slot);
+    *at = item->next;
+  }
+}
+
+// Takes a slot and room for it, in the state `building`. Takes directory_lock.
+Reservation reserve(const FilterRelation* relation, uint64 size, uint64 limit, TimestampTz now,
+                    Work* item) {
+  Reservation result = Reservation::done;
+  LWLockAcquire(shared_state->directory_lock, LW_EXCLUSIVE);
+  const SlotsOfRelation found = find_slots(relation);
+  if (found.usable != nullptr || found.building != nullptr) {
+    result = Reservation::exists;
+  } else {
+    // Nobody can use a state of an older definition any more, unless that definition comes back
+    // because this (sub)transaction rolls back.
+    free_states_of_subtransaction(relation->relid);
+    if (found.outdated != nullptr && !relation->uncommitted) free_slot(found.outdated);
+    FilterSlot* slot = find_free_slot();
+    uint64 offset;
+    if (slot == nullptr) {
+      result = Reservation::no_slot;
+    } else if (size > limit || memory_in_use(relation->server, relation->relid) > limit - size) {
+      result = Reservation::over_limit;
+    } else if (!find_space(size, &offset)) {
+      result = Reservation::no_space;
+    } else {
+      slot->state = SlotState::building;
+      slot->database = MyDatabaseId;
+      slot->relation = relation->relid;
+      slot->server = relation->server;
+      slot->owner = MyProcPid;
+      slot->signature = relation->signature;
+      slot->generation = shared_state->next_generation++;
+      slot->offset = offset;
+      slot->size = size;
+      slot->created = slot->last_reset = now;
+      reset_counters(slot);
+      item->slot = slot;
+      push(item);
+    }
+  }
+  LWLockRelease(shared_state->directory_lock);
+  return result;
+}
+
+void raise_no_room(const FilterRelation* relation, uint64 size, uint64 limit, Reservation reason) {
+  switch (reason) {
+    case Reservation::no_slot:
+      ereport(ERROR, errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
+              errmsg("too many filters: no place for filter \"%s\"", relation->name),
+              errdetail("All %d places are in use.", max_filters),
+              errhint("Raise streamfilter.max_filters and restart the server, or drop a filter."));
+      break;
+    case Reservation::over_limit:
+      ereport(
+          ERROR, errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
+          errmsg("filter \"%s\" would exceed the memory_limit of its server", relation->name),
+          errdetail("It needs %llu bytes; all filters of the server together may take %llu.",
+                    static_cast<unsigned long long>(size), static_cast<unsigned long long>(limit)),
+          errhint("Use less memory, drop a filter, or raise memory_limit with ALTER SERVER."));
+      break;
+    default: {
+      uint64 largest, total;
+      free_space(&largest, &total);
+      ereport(
+          ERROR, errcode(ERRCODE_OUT_OF_MEMORY),
+          errmsg("not enough shared memory for filter \"%s\"", relation->name),
+          errdetail("It needs %llu bytes; %llu of %llu bytes are free, %llu in one piece.",
+                    static_cast<unsigned long long>(size), static_cast<unsigned long long>(total),
+                    static_cast<unsigned long long>(shared_state->arena_size),
+                    static_cast<unsigned long long>(largest)),
+          errhint("Use less memory, drop a filter, or raise streamfilter.shared_memory "
+                  "(now %dkB) and restart the server.",
+                  shared_memory_kb));
+    }
+  }
+}
+
+// Fills the filter and opens the slot to its users.
+void build(FilterSlot* slot, const FilterRelation* relation, const Parameters& parameters,
+           Work* item) {
+  slot->saved.logged = relation->host.persistence == Persistence::logged;
+  restore_filter(slot, relation, parameters);
+  LWLockAcquire(shared_state->directory_lock, LW_EXCLUSIVE);
+  if (relation->uncommitted) {
+    slot->state = SlotState::pending;
+    item->action = Action::define;
+  } else {
+    slot->state = SlotState::live;
+    remove(item);
+  }
+  LWLockRelease(shared_state->directory_lock);
+  ConditionVariableBroadcast(&shared_state->built);
+}
+
+Parameters parameters_for(const FilterRelation* relation) {
+  Parameters parameters = relation->definition.parameters;
+  // Nobody shall be able to aim at a filter: its hash is its own.
+  if (!relation->definition.seed_given &&
+      !pg_strong_random(&parameters.seed, sizeof parameters.seed))
+    ereport(ERROR, errcode(ERRCODE_INTERNAL_ERROR), errmsg("could not generate a random seed"));
+  return parameters;
+}
+
+}  // namespace
+
+void init_lifecycle() {
+  RegisterXactCallback(at_transaction_end, nullptr);
+  RegisterSubXactCallback(at_subtransaction_end, nullptr);
+}
+
+FilterSlot* peek_slot(const FilterRelation* relation) {
+  if (shared_state == nullptr) return nullptr;
+  LWLockAcquire(shared_state->directory_lock, LW_SHARED);
+  FilterSlot* slot = find_slots(relation).usable;
+  LWLockRelease(shared_state->directory_lock);
+  return slot;
+}
+
+bool peek_seed(const FilterRelation* relation, uint64* seed) {
+  if (shared_state == nullptr) return false;
+  LWLockAcquire(shared_state->directory_lock, LW_SHARED);
+  const FilterSlot* slot = find_slots(relation).usable;
+  if (slot != nullptr) *seed = block_of(slot)->parameters.seed;
+  LWLockRelease(shared_state->directory_lock);
+  return slot != nullptr;
+}
+
+FilterSlot* attach_slot(const FilterRelation* relation) {
+  require_shared_state();
+  if (FilterSlot* slot = peek_slot(relation)) return slot;
+  const Parameters parameters = parameters_for(relation);
+  const uint64 limit = memory_limit_of_server(relation->server);
+  const TimestampTz now = GetCurrentTimestamp();
+  for (;;) {
+    Work* item = new_work(Action::build);
+    const Reservation reservation = reserve(relation, parameters.memory, limit, now, item);
+    if (reservation == Reservation::done) {
+      build(item->slot, relation, parameters, item);
+      return item->slot;
+    }
+    if (reservation != Reservation::exists)
+      raise_no_room(relation, parameters.memory, limit, reservation);
+
+    // Another session is building it: wait until it is done or has failed.
+    ConditionVariablePrepareToSleep(&shared_state->built);
+    for (bool building = true; building;) {
+      LWLockAcquire(shared_state->directory_lock, LW_SHARED);
+      building = find_slots(relation).building != nullptr;
+      LWLockRelease(shared_state->directory_lock);
+      if (building) ConditionVariableSleep(&shared_state->built, PG_WAIT_EXTENSION);
+    }
+    ConditionVariableCancelSleep();
+    if (FilterSlot* slot = peek_slot(relation)) return slot;
+  }
+}
+
+void drop_at_commit(Oid database, Oid relation) {
+  Work* item = new_work(Action::drop);
+  item->database = database;
+  item->relation = relation;
+  push(item);
+}
+
+}  // namespace streamfilter::pg

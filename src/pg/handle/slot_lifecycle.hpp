@@ -1,0 +1,25 @@
+// How filters in shared memory come and go with the transactions that define them.
+#pragma once
+
+#include "pg/catalog/filter_relation.hpp"
+#include "pg/shmem/filter_directory.hpp"
+
+namespace streamfilter::pg {
+
+// Registers the transaction callbacks. Called by _PG_init when preloaded.
+void init_lifecycle();
+
+// The slot of a filter, built empty if there is none yet. The caller holds a lock on the relation,
+// which keeps the slot in place. Raises 53200 if memory, slots or memory_limit do not allow it.
+FilterSlot* attach_slot(const FilterRelation* relation);
+
+// The slot if there is one with this definition, else nullptr.
+FilterSlot* peek_slot(const FilterRelation* relation);
+
+// The seed of a filter that has state; false: it has none.
+bool peek_seed(const FilterRelation* relation, uint64* seed);
+
+// At commit of the current transaction, frees the state of a relation or of a whole database.
+void drop_at_commit(Oid database, Oid relation);
+
+}  // namespace streamfilter::pg

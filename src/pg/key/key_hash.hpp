@@ -1,0 +1,44 @@
+// Hashes of keys, equal exactly for keys that SELECT DISTINCT calls equal.
+#pragma once
+
+#include "core/format/parameters.hpp"
+
+namespace streamfilter::pg {
+
+// How the values of one type under one collation are hashed. Prepared once per statement; lives in
+// the memory context it was prepared in.
+struct TypeHasher;
+
+// Prepares the hasher of a type (a domain counts as its base type), in the current memory context.
+// Raises undefined_function (42883) with a HINT if the type has no default hash operator class;
+// `what` names the culprit in that message, e.g. `column "tags" of filter "seen"`.
+TypeHasher* make_type_hasher(Oid type, Oid collation, const char* what);
+
+// Does its operator class hash to 32 bits only? (A filter over it has more false positives.)
+bool hashes_to_32_bits(Oid type);
+
+// The hash of one value, detoasting where needed. May allocate in the current memory context when
+// values are toasted or of types that are hashed by their operator class.
+uint64 hash_datum(TypeHasher* hasher, Datum value, uint64 seed);
+
+// What a filter makes of keys.
+struct KeyRule {
+  Nulls nulls;
+  uint64 seed;
+  bool integer;  // the key is one integer and is taken as it is, not hashed
+};
+KeyRule key_rule(const Parameters& parameters);
+
+// Raises 42804 unless the columns make up a key that the rule allows.
+void check_key_rule(TypeHasher* const* hashers, int count, const KeyRule& rule);
+
+// The key hash of one or several columns: hashers[i] for values[i]. A single column is its own
+// hash. Returns false if a column is NULL and the rule says that such a row has no key.
+bool hash_key(TypeHasher* const* hashers, const Datum* values, const bool* isnull, int count,
+              const KeyRule& rule, uint64* hash);
+
+// The key hash of a value given as one argument (`filter @> key`): a record stands for its columns,
+// so ROW(a, b) has the hash of the key (a, b). Same return value as hash_key.
+bool hash_key_value(TypeHasher* hasher, Datum value, const KeyRule& rule, uint64* hash);
+
+}  // namespace streamfilter::pg

@@ -1,0 +1,39 @@
+// Hashes of single values of PostgreSQL's own types: over bytes that are the same exactly for equal
+// values. (The hash functions of their operator classes are not used where they leave something
+// out, such as the sign of a numeric: two keys that always collide are no approximation.)
+#pragma once
+
+#include "core/base/hash.hpp"
+
+namespace streamfilter::pg {
+
+// A hash that also depends on what was hashed before.
+inline uint64 chain(uint64 hash, uint64 next, uint64 seed) {
+  const uint64 words[] = {hash, next};
+  return hash_bytes(words, sizeof words, seed);
+}
+
+uint64 hash_real(double real, uint64 seed);
+uint64 hash_numeric(Datum value, uint64 seed);
+uint64 hash_interval(Datum value, uint64 seed);
+uint64 hash_timetz(Datum value, uint64 seed);
+uint64 hash_jsonb(Datum value, uint64 seed);
+uint64 hash_enum(Oid value, uint64 seed);
+
+// The bytes of text, where they are; of an untyped literal, too.
+struct Bytes {
+  const char* data;
+  Size length;
+  void* copy;  // what was detoasted for it, to be freed; or nullptr
+};
+enum class Form : uint8 { varlena, padded, name, c_string };
+Bytes open_bytes(Datum value, Form form);
+
+inline uint64 hash_text(Datum value, Form form, uint64 seed) {
+  const Bytes bytes = open_bytes(value, form);
+  const uint64 hash = hash_bytes(bytes.data, bytes.length, seed);
+  if (bytes.copy != nullptr) pfree(bytes.copy);
+  return hash;
+}
+
+}  // namespace streamfilter::pg

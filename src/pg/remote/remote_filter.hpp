@@ -1,0 +1,51 @@
+// A filter on other servers as the current backend uses it. Slice i lies on server i mod count,
+// there as slice i / count of a relation of the same name. The definition travels when a server is
+// first used; the seed of the hashes is that of the first server, unless the filter has one of its
+// own.
+#pragma once
+
+#include "pg/catalog/filter_relation.hpp"
+#include "pg/remote/protocol.hpp"
+
+namespace streamfilter::pg {
+
+struct RemoteFilter {
+  const FilterRelation* relation;
+  Parameters parameters;  // of the whole filter, with its seed
+  bool seed_known;        // otherwise no key can be looked for, and all slices count as lost
+  int count;              // servers
+  Connection** connections;
+  uint64* opened;          // number of the connection on which the relation was found; 0: none
+  const char* filter;      // quoted, with its schema
+  SliceDefinition slices;  // without `definition`
+  SliceCounts* counts;     // per slice, not yet in shared memory
+};
+
+// In the current memory context, as is the relation. Connects to nothing.
+RemoteFilter* make_remote_filter(const FilterRelation* relation);
+
+// Raises what is wrong with the definitions that its servers would get.
+void check_slice_definitions(const FilterRelation* relation);
+
+// Learns the seed, as far as servers can be reached.
+void learn_seed(RemoteFilter* remote);
+
+// Makes a server ready to be called. False: lost. Raises 55000 if another definition is there.
+bool open_slices(RemoteFilter* remote, int server);
+
+// How many slices a server holds.
+inline uint32 slices_on(const RemoteFilter* remote, uint32 server) {
+  const auto count = static_cast<uint32>(remote->count);
+  return (remote->parameters.slices - server + count - 1) / count;
+}
+
+// The option k of the kind; nullptr: it has none.
+const OptionSpec* find_k(const Parameters& parameters);
+
+// Is one of the servers lost?
+bool has_lost_slices(const RemoteFilter* remote);
+
+// Adds what was counted to shared memory.
+void flush_slice_counts(RemoteFilter* remote);
+
+}  // namespace streamfilter::pg

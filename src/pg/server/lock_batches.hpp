@@ -1,0 +1,41 @@
+// Things that lie under locks by number: all under one lock in one go.
+#pragma once
+
+namespace streamfilter::pg {
+
+// The order of up to kMost things by their numbers; those of one number stay in their order. Few
+// things, or numbers above kMostNumbers, are not worth it, and keep their order altogether.
+class Grouping {
+ public:
+  static constexpr uint32 kMost = 512;
+  static constexpr uint32 kMostNumbers = 128;
+
+  // `number(i)`, below `numbers`, is that of thing i.
+  template <typename NumberOf>
+  Grouping(uint32 count, uint32 numbers, NumberOf&& number) : count_(count) {
+    uint32 next[kMostNumbers + 1] = {};
+    const bool sorted = count > numbers && numbers <= kMostNumbers;
+    for (uint32 i = 0; i < count; ++i) {
+      number_[i] = number(i);
+      order_[i] = i;
+      if (sorted) ++next[number_[i] + 1];
+    }
+    if (!sorted) return;
+    for (uint32 i = 1; i <= numbers; ++i) next[i] += next[i - 1];
+    for (uint32 i = 0; i < count; ++i) order_[next[number_[i]]++] = i;
+  }
+
+  uint32 count() const { return count_; }
+  uint32 at(uint32 i) const { return order_[i]; }
+  uint32 number(uint32 i) const { return number_[order_[i]]; }
+
+  // Has the one at place i another number than the one before it?
+  bool begins(uint32 i) const { return i == 0 || number(i) != number(i - 1); }
+
+ private:
+  uint32 count_;
+  uint32 number_[kMost];
+  uint32 order_[kMost];
+};
+
+}  // namespace streamfilter::pg

@@ -1,0 +1,56 @@
+#include "pg/server/postgres.hpp"
+
+extern "C" {
+#include "mb/pg_wchar.h"
+}
+
+#include "pg/server/problem_report.hpp"
+
+namespace streamfilter::pg {
+namespace {
+
+// The core cuts long input without looking at characters: what it cut apart becomes question marks.
+const char* valid_text(const char* text) {
+  const int encoding = GetDatabaseEncoding();
+  char* copy = pstrdup(text);
+  for (char* at = copy; *at != '\0';) {
+    const int length = pg_encoding_verifymbchar(encoding, at, static_cast<int>(strlen(at)));
+    if (length <= 0) *at = '?';
+    at += Max(length, 1);
+  }
+  return copy;
+}
+
+}  // namespace
+
+int sqlstate(Error error) noexcept {
+  switch (error) {
+    case Error::syntax: return ERRCODE_INVALID_PARAMETER_VALUE;
+    case Error::unknown_name: return ERRCODE_FDW_INVALID_OPTION_NAME;
+    case Error::out_of_range: return ERRCODE_INVALID_PARAMETER_VALUE;
+    case Error::conflict: return ERRCODE_INVALID_PARAMETER_VALUE;
+    case Error::too_small: return ERRCODE_INVALID_PARAMETER_VALUE;
+    case Error::too_large: return ERRCODE_PROGRAM_LIMIT_EXCEEDED;
+    case Error::mismatch: return ERRCODE_INVALID_PARAMETER_VALUE;
+    case Error::unsupported: return ERRCODE_FEATURE_NOT_SUPPORTED;
+    case Error::corrupt: return ERRCODE_DATA_CORRUPTED;
+    case Error::newer_version: return ERRCODE_FEATURE_NOT_SUPPORTED;
+    case Error::none: break;
+  }
+  return ERRCODE_INTERNAL_ERROR;
+}
+
+int problem_report(const Problem& problem) {
+  errcode(sqlstate(problem.error));
+  errmsg("%s", valid_text(problem.message));
+  if (problem.detail[0] != '\0') errdetail("%s", valid_text(problem.detail));
+  if (problem.hint[0] != '\0') errhint("%s", valid_text(problem.hint));
+  return 0;
+}
+
+void raise(const Problem& problem) {
+  ereport(ERROR, problem_report(problem));
+  pg_unreachable();
+}
+
+}  // namespace streamfilter::pg

@@ -1,0 +1,193 @@
+// The directory of filters and their memory.
+//
+// Locking rules:
+// - directory_lock protects `state`, `database`, `relation`, `server`, `owner`, `signature`,
+//   `generation`, `offset` and `size` of every slot, and `next_generation`. To read or write them,
+//   hold it (shared or exclusive), except that `generation`, `offset` and `size` of a live or own
+//   slot may be read by whoever holds a lock on its relation: only DDL and TRUNCATE change them,
+//   and they hold AccessExclusiveLock.
+// - The bytes of a block belong to the builder while the slot is `building`. Later the header is
+//   only read, and each slice is read and written under its slice lock, of which nobody may hold
+//   two.
+// - The counters are atomics. `built` is broadcast whenever a slot leaves the state `building`.
+// - While one of these locks is held, nothing is called that can raise, allocate or do I/O.
+#include "pg/server/postgres.hpp"
+
+extern "C" {
+#include "storage/ipc.h"
+#include "storage/lwlock.h"
+#include "storage/shmem.h"
+}
+
+#include <algorithm>
+
+#include "pg/server/settings.hpp"
+#include "pg/shmem/filter_directory.hpp"
+#include "pg/shmem/in_flight_table.hpp"
+#include "pg/shmem/server_health.hpp"
+#include "pg/shmem/unlogged_file.hpp"
+#include "pg/transaction/prepared_transactions.hpp"
+
+namespace streamfilter::pg {
+
+SharedState* shared_state = nullptr;
+
+namespace {
+
+constexpr int kSliceLocks = 1024;
+constexpr char kDirectoryTranche[] = "streamfilter_directory";
+constexpr char kSliceTranche[] = "streamfilter_slice";
+
+shmem_request_hook_type previous_shmem_request = nullptr;
+shmem_startup_hook_type previous_shmem_startup = nullptr;
+
+Size directory_bytes() {
+  return CACHELINEALIGN(add_size(offsetof(SharedState, slots),
+                                 mul_size(sizeof(FilterSlot), static_cast<Size>(max_filters))));
+}
+
+Size arena_bytes() { return mul_size(static_cast<Size>(shared_memory_kb), 1024); }
+
+void request() {
+  if (previous_shmem_request) previous_shmem_request();
+  RequestAddinShmemSpace(add_size(add_size(directory_bytes(), arena_bytes()), PG_CACHE_LINE_SIZE));
+  RequestNamedLWLockTranche(kDirectoryTranche, 1);
+  RequestNamedLWLockTranche(kSliceTranche, kSliceLocks);
+  request_in_flight();
+  request_prepared();
+  request_lost_servers();
+}
+
+void startup() {
+  if (previous_shmem_startup) previous_shmem_startup();
+  shared_state = nullptr;  // of the time before a crash
+  LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
+  bool found;
+  SharedState* state = static_cast<SharedState*>(ShmemInitStruct(
+      "streamfilter", directory_bytes() + arena_bytes() + PG_CACHE_LINE_SIZE, &found));
+  if (!found) {
+    memset(static_cast<void*>(state), 0, directory_bytes());
+    state->directory_lock = &GetNamedLWLockTranche(kDirectoryTranche)->lock;
+    state->slice_locks = GetNamedLWLockTranche(kSliceTranche);
+    ConditionVariableInit(&state->built);
+    state->next_generation = 1;
+    state->slot_count = max_filters;
+    state->arena_size = arena_bytes();
+    state->arena =
+        reinterpret_cast<char*>(CACHELINEALIGN(reinterpret_cast<char*>(state) + directory_bytes()));
+    for (int i = 0; i < state->slot_count; ++i) reset_counters(&state->slots[i]);
+  }
+  start_in_flight();
+  start_prepared();
+  start_lost_servers();
+  LWLockRelease(AddinShmemInitLock);
+  shared_state = state;
+  start_shutdown_image();
+}
+
+// Collects the blocks in use in the order of their offsets into `used` (slot_count places).
+int blocks_in_use(const FilterSlot** used) {
+  int count = 0;
+  for (int i = 0; i < shared_state->slot_count; ++i)
+    if (shared_state->slots[i].state != SlotState::free) used[count++] = &shared_state->slots[i];
+  std::sort(used, used + count,
+            [](const FilterSlot* a, const FilterSlot* b) { return a->offset < b->offset; });
+  return count;
+}
+
+// Calls visit(offset, size) for every gap between the blocks, in order, until it returns true.
+template <typename Visit>
+bool visit_gaps(const FilterSlot** scratch, Visit&& visit) {
+  const int count = blocks_in_use(scratch);
+  uint64 at = 0;
+  for (int i = 0; i <= count; ++i) {
+    const uint64 end = i < count ? scratch[i]->offset : shared_state->arena_size;
+    if (end > at && visit(at, end - at)) return true;
+    if (i < count) at = CACHELINEALIGN(end + scratch[i]->size);
+  }
+  return false;
+}
+
+// Room to sort all slots in, allocated before any lock is taken and kept.
+const FilterSlot** scratch_slots() {
+  static const FilterSlot** scratch = nullptr;
+  if (scratch == nullptr)
+    scratch = static_cast<const FilterSlot**>(
+        MemoryContextAlloc(TopMemoryContext, sizeof(FilterSlot*) * shared_state->slot_count));
+  return scratch;
+}
+
+}  // namespace
+
+void init_shared_state() {
+  previous_shmem_request = shmem_request_hook;
+  shmem_request_hook = request;
+  previous_shmem_startup = shmem_startup_hook;
+  shmem_startup_hook = startup;
+}
+
+void require_shared_state() {
+  if (shared_state != nullptr) {
+    scratch_slots();
+    return;
+  }
+  ereport(ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+          errmsg("streamfilter must be loaded via shared_preload_libraries to use named filters"),
+          errdetail("Named filters keep their state in shared memory, which is reserved when the "
+                    "server starts."),
+          errhint("Set shared_preload_libraries = 'streamfilter' in postgresql.conf and restart "
+                  "the server."));
+}
+
+void reset_counters(FilterSlot* slot) {
+  for (pg_atomic_uint64* counter :
+       {&slot->tested, &slot->accepted, &slot->discarded, &slot->accesses, &slot->hits,
+        &slot->rolled_back, &slot->waits, &slot->overflowed, &slot->unannounced, &slot->applied,
+        &slot->claimed_by})
+    pg_atomic_init_u64(counter, 0);
+  for (pg_atomic_uint64& found : slot->found_at) pg_atomic_init_u64(&found, 0);
+  memset(static_cast<void*>(&slot->saved), 0, sizeof slot->saved);
+  pg_atomic_init_u64(&slot->saved.next_number, 1);
+}
+
+LWLock* slice_lock(const FilterSlot* slot, uint32 slice) {
+  const uint32 number = static_cast<uint32>(slot - shared_state->slots) * 67 + slice;
+  return &shared_state->slice_locks[number % kSliceLocks].lock;
+}
+
+FilterSlot* find_slot(Oid database, Oid relation, SlotState state) {
+  for (int i = 0; i < shared_state->slot_count; ++i) {
+    FilterSlot* slot = &shared_state->slots[i];
+    if (slot->state == state && slot->database == database && slot->relation == relation)
+      return slot;
+  }
+  return nullptr;
+}
+
+FilterSlot* find_free_slot() {
+  for (int i = 0; i < shared_state->slot_count; ++i)
+    if (shared_state->slots[i].state == SlotState::free) return &shared_state->slots[i];
+  return nullptr;
+}
+
+bool find_space(uint64 size, uint64* offset) {
+  return visit_gaps(scratch_slots(), [=](uint64 at, uint64 gap) {
+    if (gap < size) return false;
+    *offset = at;
+    return true;
+  });
+}
+
+void free_space(uint64* largest, uint64* total) {
+  *largest = *total = 0;
+  scratch_slots();
+  LWLockAcquire(shared_state->directory_lock, LW_SHARED);
+  visit_gaps(scratch_slots(), [=](uint64, uint64 gap) {
+    *largest = Max(*largest, gap);
+    *total += gap;
+    return false;
+  });
+  LWLockRelease(shared_state->directory_lock);
+}
+
+}  // namespace streamfilter::pg

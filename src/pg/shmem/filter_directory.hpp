@@ -1,0 +1,116 @@
+// Filters in shared memory: the directory of slots and the arena their bytes lie in.
+#pragma once
+
+extern "C" {
+#include "access/xlogdefs.h"
+#include "datatype/timestamp.h"
+#include "port/atomics.h"
+#include "storage/condition_variable.h"
+#include "storage/lwlock.h"
+}
+
+#include "core/kind/filter_ops.hpp"
+
+namespace streamfilter::pg {
+
+enum class SlotState : uint8 {
+  free,
+  building,  // its bytes are being written by `owner`; others wait
+  pending,   // belongs to a definition that transaction of `owner` has not committed
+  live,
+};
+
+// How the state of a filter is saved. The plain fields belong to whoever builds the slot or follows
+// the log.
+struct SavedState {
+  static constexpr int kSeen = 256;
+
+  bool logged;                     // as the definition was when the slot was last used
+  bool follows;                    // was filled on a standby: what is replayed must be played on it
+  TimestampTz last_saved;          // 0: never
+  TimestampTz restored;            // 0: it was not
+  pg_atomic_uint32 has_header;     // a committed row of the log, or an image, tells the seed
+  pg_atomic_uint32 epoch;          // changes when an image is taken
+  pg_atomic_uint32 committing[2];  // transactions about to commit, by parity of the epoch
+  pg_atomic_uint32 following;      // somebody follows the log
+  pg_atomic_uint64 next_number;    // of a row of the log
+  pg_atomic_uint64 log_bytes;      // in the log since the last image, about
+  pg_atomic_uint64 next_worker;    // when a worker may be started again
+  // On a standby: image and snapshot at the last look.
+  TimestampTz image;
+  XLogRecPtr replayed;
+  TransactionId seen_xmin, seen_xmax;
+  int seen_count;  // -1: the snapshot did not fit
+  TransactionId seen[kSeen];
+};
+
+struct FilterSlot {
+  SlotState state;
+  Oid database;
+  Oid relation;
+  Oid server;
+  int owner;          // pid, for building and pending
+  uint64 signature;   // FilterRelation::signature it was built for
+  uint64 generation;  // differs for every use of a slot
+  uint64 offset;      // of the block in the arena
+  uint64 size;
+  TimestampTz created;
+  TimestampTz last_reset;
+  pg_atomic_uint64 tested;
+  pg_atomic_uint64 accepted;
+  pg_atomic_uint64 discarded;
+  pg_atomic_uint64
+      found_at[kMostPositions];  // repeats that it has found, by position in the bucket
+  pg_atomic_uint64 accesses;     // in a tree: messages to this node
+  pg_atomic_uint64 hits;         // … and repeats that it has found
+  pg_atomic_uint64 rolled_back;
+  pg_atomic_uint64 waits;
+  pg_atomic_uint64 overflowed;   // transactions that added more keys than the table in flight took
+  pg_atomic_uint64 unannounced;  // keys of unfinished transactions that are not in that table
+  pg_atomic_uint64 applied;      // how often transactions have brought their changes in
+  pg_atomic_uint64 claimed_by;   // full id of a transaction to wait for before adding any key, or 0
+  SavedState saved;
+};
+
+// Lies at the start of the shared memory; slots, then the arena, follow.
+struct SharedState {
+  LWLock* directory_lock;
+  LWLockPadded* slice_locks;
+  ConditionVariable built;  // some slot has left the state `building`
+  uint64 next_generation;
+  uint64 arena_size;
+  char* arena;
+  int slot_count;
+  FilterSlot slots[FLEXIBLE_ARRAY_MEMBER];
+};
+
+// nullptr until the library is preloaded and shared memory is there.
+extern SharedState* shared_state;
+
+// Defines settings and hooks. Called by _PG_init.
+void init_shared_state();
+
+// Raises 55000 with a HINT if the library was not preloaded.
+void require_shared_state();
+
+inline Header* block_of(const FilterSlot* slot) {
+  return reinterpret_cast<Header*>(shared_state->arena + slot->offset);
+}
+
+// The lock of one slice of a filter. A pool serves all filters, so two slices may share a lock:
+// nobody may hold two at a time.
+LWLock* slice_lock(const FilterSlot* slot, uint32 slice);
+
+// Sets the counters of a slot, and what is known of its saved state, to zero.
+void reset_counters(FilterSlot* slot);
+
+// The three below need directory_lock.
+FilterSlot* find_slot(Oid database, Oid relation, SlotState state);
+FilterSlot* find_free_slot();
+// First fit among the gaps between the blocks; false if there is no room.
+bool find_space(uint64 size, uint64* offset);
+
+// Bytes of the largest gap and of all of them. Takes directory_lock.
+void free_space(uint64* largest, uint64* total);
+
+}  // namespace streamfilter::pg

@@ -1,0 +1,76 @@
+// Keys in flight: what unfinished transactions have added, for others to see, in a table of fixed
+// size in shared memory. It says of a key only who added it: 16 bytes an entry.
+#pragma once
+
+#include "core/base/hash.hpp"
+#include "core/base/prefetch_list.hpp"
+#include "pg/shmem/filter_directory.hpp"
+
+namespace streamfilter::pg {
+
+// A key of a filter, 64 bits made of the hash of the key and the slot's generation. Two keys share
+// one by chance in one of 1.8e19 pairs.
+struct InFlightTag {
+  uint64 bits;  // never 0
+};
+inline InFlightTag in_flight_tag(uint64 generation, uint64 hash) {
+  const uint64 bits = mix64(hash ^ generation * kGoldenRatio);
+  return {bits == 0 ? 1 : bits};
+}
+
+// Who added a key, and to which filter: 48 bits of a full transaction id (of the subtransaction)
+// and the number of the slot.
+using Owner = uint64;
+Owner make_owner(const FilterSlot* slot, FullTransactionId transaction);
+FullTransactionId transaction_of(Owner owner);
+
+// What has become of a transaction (or a subtransaction). Looks up shared state and perhaps the
+// commit log, so no lock may be held.
+enum class Fate : uint8 { running, committed, aborted };
+Fate fate_of(FullTransactionId transaction);
+
+// A part of the table under one lock.
+struct InFlightPart;
+InFlightPart* part_of(InFlightTag tag);
+LWLock* lock_of(InFlightPart* part);
+
+// Adds the place where a key would be to what is to be fetched.
+void prefetch_in_flight(InFlightTag tag, Prefetches& prefetches);
+
+// May be asked without the lock: a transaction whose key is missed by that has begun to add it
+// later, or has already moved it into the filter.
+bool is_empty_part(const InFlightPart* part);
+
+// The rest needs the part's lock, exclusive to change anything.
+
+// Who has added the key; 0: nobody.
+Owner find_owner(InFlightPart* part, InFlightTag tag);
+
+// Adds a key that is not there. `own` is how many keys the transaction has in the table. False:
+// full, or the transaction would have more than is left for all others.
+bool add_in_flight(InFlightPart* part, InFlightTag tag, Owner owner, uint32 own);
+
+// Gives the entry of a key that is there to another owner.
+void take_over(InFlightPart* part, InFlightTag tag, Owner owner);
+
+// Removes those of the keys that still are their owners'. Takes the locks of their parts, one by
+// one.
+struct InFlightKey {
+  InFlightTag tag;
+  Owner owner;
+};
+constexpr uint32 kMostRemoved = 512;  // at once
+void remove_in_flight(const InFlightKey* keys, uint32 count);
+
+// Waits until everyone who held the lock of a part when this was called has let go of it.
+void pass_all_parts();
+
+// How many keys of a filter are in the table.
+uint64 count_in_flight(const FilterSlot* slot);
+
+// For filter_directory.cpp.
+Size in_flight_bytes();
+void request_in_flight();
+void start_in_flight();
+
+}  // namespace streamfilter::pg

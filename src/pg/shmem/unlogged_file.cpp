@@ -1,0 +1,193 @@
+// Unlogged filters outlive a clean restart in a file, which the postmaster writes when everything
+// else has stopped and reads before anything else starts. The file belongs to the checkpoint that
+// the shutdown wrote: any other past of the data directory (a crash, a backup, a promotion) finds
+// another last checkpoint, and starts with empty filters.
+#include "pg/server/postgres.hpp"
+
+extern "C" {
+#include "access/xlog.h"
+#include "catalog/pg_control.h"
+#include "common/controldata_utils.h"
+#include "storage/fd.h"
+#include "storage/ipc.h"
+#include "utils/timestamp.h"
+}
+
+#include "core/filter/filter.hpp"
+#include "pg/shmem/filter_directory.hpp"
+#include "pg/shmem/unlogged_file.hpp"
+
+namespace streamfilter::pg {
+namespace {
+
+constexpr char kFile[] = "streamfilter.unlogged";
+constexpr char kTemporary[] = "streamfilter.unlogged.tmp";
+constexpr uint64 kFileMagic = 0x31554c4653ULL;  // "SFLU1"
+
+struct FileHeader {
+  uint64 magic;
+  uint64 system;      // identifier of the cluster
+  uint64 checkpoint;  // of the shutdown
+  uint64 count;       // of filters
+  uint64 sum;         // of the fields above
+};
+
+struct FilterRecord {
+  Oid database;
+  Oid relation;
+  Oid server;
+  uint32 reserved;
+  uint64 signature;
+  uint64 size;
+  TimestampTz created;
+  TimestampTz last_reset;
+  TimestampTz saved;
+  uint64 tested, accepted, discarded, accesses, hits, rolled_back, waits, overflowed;
+  uint64 block_sum;
+  uint64 sum;  // of the fields above
+};
+
+template <typename Record>
+uint64 sum_of(const Record& record) {
+  return hash_bytes(&record, offsetof(Record, sum), kFileMagic);
+}
+
+// The last checkpoint, if it is that of a shutdown.
+bool read_checkpoint(uint64* system, uint64* checkpoint) {
+  bool sound;
+  ControlFileData* control = get_controlfile(DataDir, &sound);
+  const bool clean = sound && control->state == DB_SHUTDOWNED;
+  *system = control->system_identifier;
+  *checkpoint = control->checkPoint;
+  pfree(control);
+  return clean;
+}
+
+bool is_kept(const FilterSlot* slot) {
+  return slot->state == SlotState::live && !slot->saved.logged;
+}
+
+bool write_filter(FILE* file, FilterSlot* slot, TimestampTz now) {
+  const Header* header = block_of(slot);
+  FilterRecord record{};
+  record.database = slot->database;
+  record.relation = slot->relation;
+  record.server = slot->server;
+  record.signature = slot->signature;
+  record.size = slot->size;
+  record.created = slot->created;
+  record.last_reset = slot->last_reset;
+  record.saved = now;
+  record.tested = pg_atomic_read_u64(&slot->tested);
+  record.accepted = pg_atomic_read_u64(&slot->accepted);
+  record.discarded = pg_atomic_read_u64(&slot->discarded);
+  record.accesses = pg_atomic_read_u64(&slot->accesses);
+  record.hits = pg_atomic_read_u64(&slot->hits);
+  record.rolled_back = pg_atomic_read_u64(&slot->rolled_back);
+  record.waits = pg_atomic_read_u64(&slot->waits);
+  record.overflowed = pg_atomic_read_u64(&slot->overflowed);
+  record.block_sum = checksum(header);
+  record.sum = sum_of(record);
+  return fwrite(&record, sizeof record, 1, file) == 1 && fwrite(header, slot->size, 1, file) == 1;
+}
+
+// Writes the file or leaves none.
+void write_file(int code, Datum) {
+  if (code != 0 || shared_state == nullptr) return;
+  uint64 count = 0;
+  for (int i = 0; i < shared_state->slot_count; ++i) count += is_kept(&shared_state->slots[i]);
+  FileHeader header{};
+  if (count == 0 || !read_checkpoint(&header.system, &header.checkpoint)) return;
+  header.magic = kFileMagic;
+  header.count = count;
+  header.sum = sum_of(header);
+  FILE* file = AllocateFile(kTemporary, PG_BINARY_W);
+  bool good = file != nullptr && fwrite(&header, sizeof header, 1, file) == 1;
+  const TimestampTz now = GetCurrentTimestamp();
+  for (int i = 0; good && i < shared_state->slot_count; ++i)
+    if (is_kept(&shared_state->slots[i])) good = write_filter(file, &shared_state->slots[i], now);
+  if (file != nullptr && FreeFile(file) != 0) good = false;
+  if (!good || durable_rename(kTemporary, kFile, LOG) != 0) {
+    ereport(LOG, errcode_for_file_access(),
+            errmsg("could not write file \"%s\", unlogged filters will be empty: %m", kFile));
+    unlink(kTemporary);
+  }
+}
+
+// Reads one filter into a slot. False: the rest of the file is of no use.
+bool read_filter(FILE* file) {
+  FilterRecord record;
+  if (fread(&record, sizeof record, 1, file) != 1 || record.sum != sum_of(record)) return false;
+  FilterSlot* slot = find_free_slot();
+  uint64 offset;
+  if (slot == nullptr || !find_space(record.size, &offset)) {
+    ereport(LOG, errmsg("not enough room for an unlogged filter of %llu bytes, it will be empty",
+                        static_cast<unsigned long long>(record.size)));
+    return fseeko(file, static_cast<off_t>(record.size), SEEK_CUR) == 0;
+  }
+  slot->offset = offset;
+  Header* header = block_of(slot);
+  Problem problem;
+  if (fread(header, record.size, 1, file) != 1 || !check(header, record.size, problem) ||
+      checksum(header) != record.block_sum)
+    return false;
+  slot->database = record.database;
+  slot->relation = record.relation;
+  slot->server = record.server;
+  slot->signature = record.signature;
+  slot->size = record.size;
+  slot->generation = shared_state->next_generation++;
+  slot->created = record.created;
+  slot->last_reset = record.last_reset;
+  pg_atomic_write_u64(&slot->tested, record.tested);
+  pg_atomic_write_u64(&slot->accepted, record.accepted);
+  pg_atomic_write_u64(&slot->discarded, record.discarded);
+  pg_atomic_write_u64(&slot->accesses, record.accesses);
+  pg_atomic_write_u64(&slot->hits, record.hits);
+  pg_atomic_write_u64(&slot->rolled_back, record.rolled_back);
+  pg_atomic_write_u64(&slot->waits, record.waits);
+  pg_atomic_write_u64(&slot->overflowed, record.overflowed);
+  // The filter was used before: if it becomes a logged one, that starts with an image.
+  pg_atomic_write_u64(&slot->applied, 1);
+  slot->saved.last_saved = record.saved;
+  // As for any unlogged filter: something may still be saved in the heaps.
+  pg_atomic_write_u32(&slot->saved.has_header, 1);
+  slot->saved.restored = GetCurrentTimestamp();
+  slot->state = SlotState::live;
+  return true;
+}
+
+// Does the server start to replay the log of another one? Then its tables will change.
+bool replays() {
+  return access(RECOVERY_SIGNAL_FILE, F_OK) == 0 || access(STANDBY_SIGNAL_FILE, F_OK) == 0;
+}
+
+void read_file() {
+  FILE* file = AllocateFile(kFile, PG_BINARY_R);
+  if (file == nullptr) return;
+  FileHeader header;
+  uint64 system, checkpoint;
+  const bool ours = fread(&header, sizeof header, 1, file) == 1 && header.sum == sum_of(header) &&
+                    header.magic == kFileMagic && !replays() &&
+                    read_checkpoint(&system, &checkpoint) && header.system == system &&
+                    header.checkpoint == checkpoint;
+  bool good = ours;
+  for (uint64 i = 0; good && i < header.count; ++i) good = read_filter(file);
+  FreeFile(file);
+  if (!good)
+    ereport(LOG, errmsg("file \"%s\" is damaged or of another past", kFile),
+            errdetail("Unlogged filters that it does not hold, or not soundly, are empty."));
+}
+
+}  // namespace
+
+void start_shutdown_image() {
+  if (IsUnderPostmaster) return;
+  read_file();
+  // A crash must not find it.
+  unlink(kFile);
+  unlink(kTemporary);
+  on_shmem_exit(write_file, static_cast<Datum>(0));
+}
+
+}  // namespace streamfilter::pg

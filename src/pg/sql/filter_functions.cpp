@@ -1,0 +1,64 @@
+// Functions on named filters, for use in any query.
+#include "pg/server/postgres.hpp"
+
+#include "core/filter/filter.hpp"
+#include "pg/handle/filter_keys.hpp"
+#include "pg/handle/key_builder.hpp"
+#include "pg/remote/remote_keys.hpp"
+#include "pg/server/problem_report.hpp"
+#include "pg/value/value.hpp"
+
+using namespace streamfilter;
+using namespace streamfilter::pg;
+
+// streamfilter_seen(filter regclass, VARIADIC key "any") → boolean: was the key seen before? It is
+// remembered now, once the transaction commits. Needs INSERT on the filter.
+SF_FUNCTION(streamfilter_seen) {
+  PreventCommandDuringRecovery("streamfilter_seen()");
+  PreventCommandIfReadOnly("streamfilter_seen()");
+  KeyCall* site = key_call_site(fcinfo, Use::remember, "streamfilter_seen", false);
+  Element element;
+  if (!read_key(site, fcinfo->args + 1, &element)) PG_RETURN_BOOL(false);
+  PG_RETURN_BOOL(remember_key(site->filter, element));
+}
+
+// streamfilter_test(filter regclass, VARIADIC key "any") → boolean: was the key seen before?
+// Nothing is remembered; columns with a role may be left out. Needs SELECT on the filter.
+SF_FUNCTION(streamfilter_test) {
+  KeyCall* site = key_call_site(fcinfo, Use::test, "streamfilter_test", true);
+  Element element;
+  if (!read_key(site, fcinfo->args + 1, &element)) PG_RETURN_BOOL(false);
+  PG_RETURN_BOOL(test_key(site->filter, element));
+}
+
+// streamfilter_value(filter regclass) → streamfilter: the shared state as a value. Needs SELECT.
+SF_FUNCTION(streamfilter_value) {
+  NamedFilter* filter = named_filter(PG_GETARG_OID(0));
+  use_filter(filter, Use::test);
+  if (filter->remote != nullptr)
+    PG_RETURN_DATUM(fetch_remote_value(filter, get_func_rettype(fcinfo->flinfo->fn_oid)));
+  const Parameters& parameters = filter->header->parameters;
+  if (Problem problem; !fits_value(parameters, problem)) raise(problem);
+  Header* copy = copy_filter(filter);
+  // Wishes may have been altered since the state was built.
+  copy->parameters.keys = filter->relation->definition.parameters.keys;
+  copy->parameters.fpr = filter->relation->definition.parameters.fpr;
+  copy->parameters.nulls = filter->rule.nulls;
+  SET_VARSIZE(copy, parameters.memory);
+  PG_RETURN_POINTER(copy);
+}
+
+// streamfilter_merge(filter regclass, streamfilter): adds what the value remembers to the shared
+// state. Both must have equal kind, parameters and seed. Needs INSERT.
+SF_FUNCTION(streamfilter_merge) {
+  PreventCommandDuringRecovery("streamfilter_merge()");
+  PreventCommandIfReadOnly("streamfilter_merge()");
+  NamedFilter* filter = named_filter(PG_GETARG_OID(0));
+  const Header* value = get_value(PG_GETARG_DATUM(1));
+  use_filter(filter, Use::remember);
+  require_local(filter, "streamfilter_merge");
+  Problem problem;
+  if (!mergeable(filter->header->parameters, value->parameters, problem)) raise(problem);
+  merge_into_filter(filter, value);
+  PG_RETURN_VOID();
+}

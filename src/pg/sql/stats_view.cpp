@@ -1,0 +1,155 @@
+// streamfilter_stats: what every filter of the database is, holds and has done.
+#include "pg/server/postgres.hpp"
+
+extern "C" {
+#include "access/htup_details.h"
+#include "funcapi.h"
+#include "lib/stringinfo.h"
+#include "utils/timestamp.h"
+}
+
+#include <cmath>
+
+#include "pg/handle/filter_handle.hpp"
+#include "pg/shmem/in_flight_table.hpp"
+#include "pg/shmem/server_health.hpp"
+#include "pg/sql/stats_view.hpp"
+#include "pg/transaction/prepared_transactions.hpp"
+#include "pg/value/parameters_json.hpp"
+
+namespace streamfilter::pg {
+namespace {
+
+struct Numbers {
+  bool exists = false;  // there is state in shared memory
+  Totals totals{};
+  uint64 tested = 0, accepted = 0, discarded = 0;
+  uint64 rolled_back = 0, in_flight = 0, waits = 0, overflowed = 0;
+  TimestampTz created = 0, last_reset = 0, last_saved = 0, restored = 0;
+};
+
+Numbers read_numbers(const FilterRelation* relation, const Parameters& parameters) {
+  Numbers numbers;
+  if (is_remote(relation)) {  // its state speaks for itself where it is
+    const FilterCounts counts = read_filter_counts(relation->relid);
+    numbers.tested = counts.tested;
+    numbers.accepted = counts.accepted;
+    numbers.discarded = counts.discarded;
+    numbers.totals.estimate = {NAN, NAN, NAN};
+    return numbers;
+  }
+  if (shared_state == nullptr) return numbers;
+  LWLockAcquire(shared_state->directory_lock, LW_SHARED);
+  if (FilterSlot* slot = slot_to_show(relation)) {
+    numbers.exists = true;
+    numbers.tested = pg_atomic_read_u64(&slot->tested);
+    numbers.accepted = pg_atomic_read_u64(&slot->accepted);
+    numbers.discarded = pg_atomic_read_u64(&slot->discarded);
+    numbers.rolled_back = pg_atomic_read_u64(&slot->rolled_back);
+    numbers.in_flight = count_in_flight(slot) + pg_atomic_read_u64(&slot->unannounced);
+    numbers.waits = pg_atomic_read_u64(&slot->waits);
+    numbers.overflowed = pg_atomic_read_u64(&slot->overflowed);
+    numbers.created = slot->created;
+    numbers.last_saved = slot->saved.last_saved;
+    numbers.restored = slot->saved.restored;
+    numbers.last_reset = slot->last_reset;
+    numbers.totals = read_totals(slot, parameters);
+  }
+  LWLockRelease(shared_state->directory_lock);
+  return numbers;
+}
+
+// Fills the columns of one row in their order.
+class Row {
+ public:
+  void datum(Datum value) { values_[count_++] = value; }
+  void null() { isnull_[count_++] = true; }
+  void count(uint64 value) { datum(Int64GetDatum(static_cast<int64>(value))); }
+  void rate(double value) { std::isnan(value) ? null() : datum(Float8GetDatum(value)); }
+  void time(bool known, TimestampTz value) { known ? datum(TimestampTzGetDatum(value)) : null(); }
+
+  // A whole number that may be unknown or without limit: NULL then.
+  void estimate(double value) {
+    if (std::isfinite(value) && value < 9.2e18)
+      count(static_cast<uint64>(std::llround(value)));
+    else
+      null();
+  }
+
+  Datum tuple(TupleDesc descriptor) {
+    Assert(count_ == descriptor->natts);
+    return HeapTupleGetDatum(heap_form_tuple(descriptor, values_, isnull_));
+  }
+
+ private:
+  static constexpr int kMost = 32;
+  int count_ = 0;
+  Datum values_[kMost] = {};
+  bool isnull_[kMost] = {};
+};
+
+}  // namespace
+
+FilterSlot* slot_to_show(const FilterRelation* relation) {
+  FilterSlot* slot = find_slot(MyDatabaseId, relation->relid, SlotState::pending);
+  if (slot == nullptr || slot->owner != MyProcPid)
+    slot = find_slot(MyDatabaseId, relation->relid, SlotState::live);
+  return slot != nullptr && slot->signature == relation->signature ? slot : nullptr;
+}
+
+Totals read_totals(const FilterSlot* slot, const Parameters& parameters) {
+  Totals totals;
+  for (uint32 i = 0; i < parameters.slices; ++i) {
+    LWLock* lock = slice_lock(slot, i);
+    LWLockAcquire(lock, LW_SHARED);
+    add_slice(totals, parameters, slice_at(static_cast<const Header*>(block_of(slot)), i));
+    LWLockRelease(lock);
+  }
+  return totals;
+}
+
+}  // namespace streamfilter::pg
+
+using namespace streamfilter;
+using namespace streamfilter::pg;
+
+// streamfilter_stat(filter oid): one row of streamfilter_stats; NULL if it is no filter (any more).
+SF_FUNCTION(streamfilter_stat) {
+  const Oid relid = PG_GETARG_OID(0);
+  TupleDesc descriptor;
+  if (get_call_result_type(fcinfo, nullptr, &descriptor) != TYPEFUNC_COMPOSITE)
+    elog(ERROR, "return type must be a row type");
+  if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relid)) || !is_filter(relid))
+    PG_RETURN_NULL();
+  const FilterRelation* relation = load_filter_relation(relid);
+  const Parameters& parameters = relation->definition.parameters;
+  const FilterOps* ops = find_ops(parameters.kind);
+  flush_counters();
+  settle_prepared();
+  const Numbers numbers = read_numbers(relation, parameters);
+  StringInfoData json;
+  initStringInfo(&json);
+  append_parameters_json(&json, parameters, relation->definition.reason);
+
+  Row row;
+  row.datum(CStringGetTextDatum(ops->name));
+  row.count(parameters.memory);
+  row.datum(json_to_jsonb(json.data));
+  row.count(numbers.tested);
+  row.count(numbers.accepted);
+  row.count(numbers.discarded);
+  row.count(numbers.rolled_back);
+  row.count(numbers.in_flight);
+  row.count(numbers.waits);
+  row.rate(numbers.totals.estimate.fill);
+  row.rate(numbers.totals.estimate.fpr);
+  row.rate(ops->fpr_bound(parameters));
+  row.estimate(numbers.totals.estimate.distinct);
+  row.estimate(window_keys(parameters, 0.01));
+  row.time(numbers.exists, numbers.created);
+  row.time(numbers.exists, numbers.last_reset);
+  row.time(numbers.last_saved != 0, numbers.last_saved);
+  row.time(numbers.restored != 0, numbers.restored);
+  row.count(numbers.overflowed);
+  PG_RETURN_DATUM(row.tuple(descriptor));
+}

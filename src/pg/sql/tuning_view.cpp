@@ -1,0 +1,86 @@
+// streamfilter_tuning: what a running filter would miss with less and more memory.
+#include "pg/server/postgres.hpp"
+
+extern "C" {
+#include "funcapi.h"
+#include "utils/tuplestore.h"
+}
+
+#include <cmath>
+
+#include "core/advise/tuning.hpp"
+#include "pg/handle/filter_handle.hpp"
+#include "pg/sql/stats_view.hpp"
+#include "pg/transaction/prepared_transactions.hpp"
+
+namespace streamfilter::pg {
+namespace {
+
+constexpr double kFactors[] = {0.25, 0.5, 1, 2, 4};
+
+struct Counts {
+  uint64 hits[kMostPositions];
+  Answers answers;
+};
+
+// False: the filter has not been used yet.
+bool read_counts(const FilterRelation* relation, const Parameters& parameters, Counts* counts) {
+  if (shared_state == nullptr) return false;
+  LWLockAcquire(shared_state->directory_lock, LW_SHARED);
+  FilterSlot* slot = slot_to_show(relation);
+  if (slot != nullptr) {
+    for (unsigned i = 0; i < kMostPositions; ++i)
+      counts->hits[i] = pg_atomic_read_u64(&slot->found_at[i]);
+    counts->answers.hits = counts->hits;
+    counts->answers.positions = positions_of_bucket(parameters);
+    counts->answers.misses = pg_atomic_read_u64(&slot->accepted);
+    counts->answers.fpr = read_totals(slot, parameters).estimate.fpr;
+  }
+  LWLockRelease(shared_state->directory_lock);
+  return slot != nullptr;
+}
+
+void put_real(Datum* value, bool* isnull, double real) {
+  *isnull = std::isnan(real);
+  *value = Float8GetDatum(real);
+}
+
+void put_row(ReturnSetInfo* set, const Parameters& parameters, const Tuning& tuning,
+             double factor) {
+  const Tuned tuned = tuning.at(factor);
+  Datum values[6];
+  bool isnull[6] = {};
+  values[0] = Float8GetDatum(factor);
+  values[1] = Int64GetDatum(std::llround(factor * static_cast<double>(parameters.memory)));
+  values[2] = Int64GetDatum(std::llround(tuned.found));
+  put_real(&values[3], &isnull[3], tuned.fnr);
+  put_real(&values[4], &isnull[4], tuned.fnr_low);
+  put_real(&values[5], &isnull[5], tuned.fnr_high);
+  tuplestore_putvalues(set->setResult, set->setDesc, values, isnull);
+}
+
+}  // namespace
+}  // namespace streamfilter::pg
+
+using namespace streamfilter;
+using namespace streamfilter::pg;
+
+// streamfilter_tune(filter oid): rows of streamfilter_tuning; none if it is no filter (any more),
+// keeps no order of last sight, or has not been used yet.
+SF_FUNCTION(streamfilter_tune) {
+  InitMaterializedSRF(fcinfo, 0);
+  const Oid relid = PG_GETARG_OID(0);
+  if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relid)) || !is_filter(relid))
+    return static_cast<Datum>(0);
+  const FilterRelation* relation = load_filter_relation(relid);
+  const Parameters& parameters = relation->definition.parameters;
+  if (positions_of_bucket(parameters) == 0) return static_cast<Datum>(0);
+  flush_counters();
+  settle_prepared();
+  Counts counts;
+  if (!read_counts(relation, parameters, &counts)) return static_cast<Datum>(0);
+  const Tuning tuning(counts.answers);
+  for (const double factor : kFactors)
+    put_row(reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo), parameters, tuning, factor);
+  return static_cast<Datum>(0);
+}

@@ -1,0 +1,48 @@
+// Images of logged filters, and bringing a filter back from its image and the log.
+#pragma once
+
+extern "C" {
+#include "utils/snapshot.h"
+}
+
+#include "pg/catalog/filter_relation.hpp"
+#include "pg/handle/filter_handle.hpp"
+#include "pg/shmem/filter_directory.hpp"
+
+namespace streamfilter::pg {
+
+// Fills the block of a slot that is being built: with what is saved of this filter, or empty.
+// `parameters` are those of the definition, with a seed for a filter that has none yet. A damaged
+// image is a WARNING; the filter then holds what the log has. Shows progress, can be cancelled.
+void restore_filter(FilterSlot* slot, const FilterRelation* relation, const Parameters& parameters);
+
+// For follow_log: reads everything again, while others are reading the filter.
+void load_again(FilterSlot* slot, const FilterRelation* relation);
+// What has been looked at, and up to which position it was replayed.
+void remember_snapshot(FilterSlot* slot, Snapshot snapshot, XLogRecPtr replayed);
+
+// On a standby: plays on the filter what has been replayed since it was last looked at.
+void follow_log(FilterSlot* slot, const FilterRelation* relation);
+
+// Writes an image of the filter and deletes what it makes superfluous from the log, as part of the
+// current transaction. `own_changes`: with those of this transaction, which is about to commit.
+// Raises 55006 if other transactions take too long to commit.
+void save_filter(NamedFilter* filter, bool own_changes);
+
+// Is anything saved of a filter, as a log or an image? A look that keeps nobody waiting.
+bool is_anything_saved(Oid relation);
+
+// Deletes what is saved of a filter, as part of the current transaction; rows of identity `except`,
+// if given, stay.
+void delete_saved_state(Oid relation, const int64* except = nullptr);
+
+// A transaction that writes to the log of a filter is about to commit, or has ended; an image waits
+// for those that have begun, so that it has all of what it makes superfluous. Returns what
+// `end_commit` needs.
+uint32 begin_commit(FilterSlot* slot);
+void end_commit(FilterSlot* slot, uint32 epoch);
+
+// Starts a worker that saves the filter, if its log has outgrown it and none was started just now.
+void save_in_background_if_due(FilterSlot* slot, uint64 more_bytes);
+
+}  // namespace streamfilter::pg

@@ -1,0 +1,257 @@
+// An image is a row per chunk of every slice, chunks of zeros left out, and a row with the header.
+#include "pg/server/postgres.hpp"
+
+extern "C" {
+#include "access/table.h"
+#include "catalog/pg_class.h"
+#include "pgstat.h"
+#include "postmaster/bgworker.h"
+#include "storage/latch.h"
+#include "tcop/tcopprot.h"
+#include "utils/acl.h"
+#include "utils/backend_status.h"
+#include "utils/snapmgr.h"
+#include "utils/timestamp.h"
+#include "utils/wait_event.h"
+}
+
+#include "core/filter/filter.hpp"
+#include "pg/handle/filter_keys.hpp"
+#include "pg/storage/log_records.hpp"
+#include "pg/storage/persistence.hpp"
+#include "pg/storage/snapshot_format.hpp"
+#include "pg/storage/state_heaps.hpp"
+#include "pg/transaction/prepared_transactions.hpp"
+#include "pg/transaction/transaction_changes.hpp"
+
+namespace streamfilter::pg {
+namespace {
+
+constexpr uint64 kSmallestLog = 8 * 1024 * 1024;  // smaller ones are not worth an image
+constexpr int64 kRetry = 10 * USECS_PER_SEC;
+constexpr int kLongestCommit = 60000;  // ms
+
+void wait_for_commits_of(FilterSlot* slot, uint32 parity, const char* name) {
+  for (int waited = 0; pg_atomic_read_u32(&slot->saved.committing[parity]) > 0; ++waited) {
+    if (waited >= kLongestCommit)
+      ereport(ERROR, errcode(ERRCODE_OBJECT_IN_USE), errmsg("could not save filter \"%s\"", name),
+              errdetail("Transactions that use it have been committing for more than a minute."));
+    WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, 1, PG_WAIT_EXTENSION);
+    ResetLatch(MyLatch);
+    CHECK_FOR_INTERRUPTS();
+  }
+}
+
+// Waits until all transactions that had begun to commit are done with it. There may also be some
+// of the epoch before: then an earlier save was cancelled while it waited for them.
+void wait_for_commits(FilterSlot* slot, const char* name) {
+  const uint32 parity = pg_atomic_read_u32(&slot->saved.epoch) & 1;
+  wait_for_commits_of(slot, 1 - parity, name);
+  pg_atomic_fetch_add_u32(&slot->saved.epoch, 1);
+  wait_for_commits_of(slot, parity, name);
+}
+
+class ImageWriter {
+ public:
+  ImageWriter(Relation table, Oid filter, int64 identity)
+      : table_(table), row_{filter, 0, 0, 0, identity, GetCurrentTimestamp(), nullptr, 0} {}
+
+  // The bytes of slice `index`.
+  void write_slice(uint32 index, const char* bytes, Size size) {
+    const int32 first = 1 + static_cast<int32>(index * chunks_of(size));
+    for (Size at = 0; at < size; at += kRowData) {
+      CHECK_FOR_INTERRUPTS();
+      const Size length = Min(kRowData, size - at);
+      if (!is_zero(bytes + at, length))
+        write(first + static_cast<int32>(at / kRowData), bytes + at, length);
+    }
+  }
+
+  // Last: only with it is the image complete.
+  void write_header(const Header* header) {
+    row_.chunks = count_ + 1;
+    write(0, reinterpret_cast<const char*>(header), sizeof *header);
+  }
+
+  TimestampTz saved() const { return row_.saved; }
+
+ private:
+  static bool is_zero(const char* bytes, Size size) {
+    return bytes[0] == 0 && memcmp(bytes, bytes + 1, size - 1) == 0;
+  }
+
+  void write(int32 number, const char* data, Size size) {
+    row_.number = number;
+    row_.data = data;
+    row_.size = size;
+    row_.sum = sum_of(row_);
+    write_row(table_, row_);
+    ++count_;
+  }
+
+  Relation table_;
+  ImageRow row_;
+  int32 count_ = 0;
+};
+
+TimestampTz write_image(Relation table, NamedFilter* filter, bool own_changes) {
+  FilterSlot* slot = filter->slot;
+  const Parameters& parameters = filter->header->parameters;
+  ImageWriter writer(table, filter->relid, identity_of(slot->signature, parameters.seed));
+  const Size size = parameters.slice_bytes;
+  Header* copy = own_changes ? copy_filter(filter) : nullptr;
+  char* buffer = own_changes
+                     ? nullptr
+                     : static_cast<char*>(MemoryContextAllocHuge(CurrentMemoryContext, size));
+  for (uint32 i = 0; i < parameters.slices; ++i) {
+    if (own_changes) {
+      writer.write_slice(i, reinterpret_cast<char*>(slice_at(copy, i).state), size);
+      continue;
+    }
+    LWLock* lock = slice_lock(slot, i);
+    LWLockAcquire(lock, LW_SHARED);
+    memcpy(buffer, slice_at(filter->header, i).state, size);
+    LWLockRelease(lock);
+    writer.write_slice(i, buffer, size);
+  }
+  writer.write_header(filter->header);
+  pfree(own_changes ? static_cast<void*>(copy) : buffer);
+  return writer.saved();
+}
+
+bool has_rows(Relation table, Oid filter, Snapshot snapshot) {
+  StateScan scan(table, filter, snapshot);
+  const bool found = scan.next() != nullptr;
+  scan.end();
+  return found;
+}
+
+}  // namespace
+
+void save_filter(NamedFilter* filter, bool own_changes) {
+  StateTables tables;
+  if (!open_state_tables(filter->relid, ShareUpdateExclusiveLock, RowExclusiveLock, &tables))
+    return;
+  FilterSlot* slot = filter->slot;
+  Snapshot snapshot = register_latest_snapshot();
+  // What the snapshot sees has been committed; from here on it is in the filter, too.
+  settle_prepared();
+  wait_for_commits(slot, filter->relation->name);
+  delete_rows(tables.images, filter->relid, snapshot);
+  Pending* pending = begin_pending(slot, filter->header, true);
+  pending->saved_at = write_image(tables.images, filter, own_changes);
+  pending->freed_bytes += delete_rows(tables.log, filter->relid, snapshot);
+  // If the image is damaged one day, the log shall still be readable.
+  write_log_header(tables.log, slot, LogChange::image, filter->header);
+  UnregisterSnapshot(snapshot);
+  close_state_tables(tables);
+}
+
+bool is_anything_saved(Oid relation) {
+  StateTables tables;
+  if (!open_state_tables(relation, AccessShareLock, AccessShareLock, &tables)) return false;
+  Snapshot snapshot = register_latest_snapshot();
+  const bool found =
+      has_rows(tables.log, relation, snapshot) || has_rows(tables.images, relation, snapshot);
+  UnregisterSnapshot(snapshot);
+  close_state_tables(tables);
+  return found;
+}
+
+void delete_saved_state(Oid relation, const int64* except) {
+  StateTables tables;
+  if (!is_anything_saved(relation) ||
+      !open_state_tables(relation, ShareUpdateExclusiveLock, RowExclusiveLock, &tables))
+    return;
+  Snapshot snapshot = register_latest_snapshot();
+  delete_rows(tables.images, relation, snapshot, except);
+  delete_rows(tables.log, relation, snapshot, except);
+  UnregisterSnapshot(snapshot);
+  close_state_tables(tables);
+}
+
+uint32 begin_commit(FilterSlot* slot) {
+  // Whoever takes an image afterwards sees the count, or the change of the epoch is seen here.
+  for (;;) {
+    const uint32 epoch = pg_atomic_read_u32(&slot->saved.epoch);
+    pg_atomic_fetch_add_u32(&slot->saved.committing[epoch & 1], 1);
+    if (pg_atomic_read_u32(&slot->saved.epoch) == epoch) return epoch;
+    pg_atomic_fetch_sub_u32(&slot->saved.committing[epoch & 1], 1);
+  }
+}
+
+void end_commit(FilterSlot* slot, uint32 epoch) {
+  pg_atomic_fetch_sub_u32(&slot->saved.committing[epoch & 1], 1);
+}
+
+void save_in_background_if_due(FilterSlot* slot, uint64 more_bytes) {
+  const uint64 bytes =
+      pg_atomic_add_fetch_u64(&slot->saved.log_bytes, static_cast<int64>(more_bytes));
+  if (bytes < Max(slot->size, kSmallestLog)) return;
+  const auto now = static_cast<uint64>(GetCurrentTimestamp());
+  uint64 next = pg_atomic_read_u64(&slot->saved.next_worker);
+  if (now < next || !pg_atomic_compare_exchange_u64(&slot->saved.next_worker, &next, now + kRetry))
+    return;
+  BackgroundWorker worker{};
+  worker.bgw_flags = BGWORKER_SHMEM_ACCESS | BGWORKER_BACKEND_DATABASE_CONNECTION;
+  worker.bgw_start_time = BgWorkerStart_RecoveryFinished;
+  worker.bgw_restart_time = BGW_NEVER_RESTART;
+  strlcpy(worker.bgw_library_name, "streamfilter", sizeof worker.bgw_library_name);
+  strlcpy(worker.bgw_function_name, "streamfilter_save_worker", sizeof worker.bgw_function_name);
+  snprintf(worker.bgw_name, sizeof worker.bgw_name, "streamfilter save of filter %u",
+           slot->relation);
+  strlcpy(worker.bgw_type, "streamfilter save", sizeof worker.bgw_type);
+  memcpy(worker.bgw_extra, &slot->database, sizeof(Oid));
+  memcpy(worker.bgw_extra + sizeof(Oid), &slot->relation, sizeof(Oid));
+  BackgroundWorkerHandle* handle;
+  RegisterDynamicBackgroundWorker(&worker, &handle);  // no worker free: later
+}
+
+}  // namespace streamfilter::pg
+
+using namespace streamfilter::pg;
+
+extern "C" {
+PGDLLEXPORT void streamfilter_save_worker(Datum);
+}
+
+void streamfilter_save_worker(Datum) {
+  Oid ids[2];
+  memcpy(ids, MyBgworkerEntry->bgw_extra, sizeof ids);
+  // The default handler would end the process at once, even within a critical section.
+  pqsignal(SIGTERM, die);
+  BackgroundWorkerUnblockSignals();
+  BackgroundWorkerInitializeConnectionByOid(ids[0], InvalidOid, 0);
+  StartTransactionCommand();
+  PushActiveSnapshot(GetTransactionSnapshot());
+  pgstat_report_activity(STATE_RUNNING, "streamfilter: saving a filter");
+  if (is_filter(ids[1])) {
+    NamedFilter* filter = named_filter(ids[1]);
+    use_filter(filter, Use::probe);
+    if (filter->relation->host.persistence == Persistence::logged) save_filter(filter, false);
+  }
+  PopActiveSnapshot();
+  CommitTransactionCommand();
+  pgstat_report_activity(STATE_IDLE, nullptr);
+}
+
+// streamfilter_save(filter regclass): saves the state of a logged filter now. Needs to be its
+// owner.
+SF_FUNCTION(streamfilter_save) {
+  PreventCommandDuringRecovery("streamfilter_save()");
+  PreventCommandIfReadOnly("streamfilter_save()");
+  const Oid relid = PG_GETARG_OID(0);
+  NamedFilter* filter = named_filter(relid);
+  use_filter(filter, Use::define);
+  if (!SF_IS_OWNER_OF_RELATION(relid, GetUserId()))
+    aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_FOREIGN_TABLE, filter->relation->name);
+  require_local(filter, "streamfilter_save");
+  if (filter->relation->host.persistence == Persistence::unlogged) {
+    ereport(NOTICE, errmsg("filter \"%s\" is unlogged: it is saved when the server is shut down",
+                           filter->relation->name));
+    PG_RETURN_VOID();
+  }
+  use_filter(filter, Use::probe);
+  save_filter(filter, false);
+  PG_RETURN_VOID();
+}

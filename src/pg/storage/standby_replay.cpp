@@ -1,0 +1,105 @@
+// On a standby: what has been replayed since the filter was last looked at.
+#include "pg/server/postgres.hpp"
+
+extern "C" {
+#include "access/xlog.h"
+#include "access/xlogrecovery.h"
+#include "storage/ipc.h"
+#include "utils/snapmgr.h"
+#include "utils/wait_event.h"
+}
+
+#include "core/format/layout.hpp"
+#include "pg/storage/persistence.hpp"
+#include "pg/storage/state_reader.hpp"
+
+namespace streamfilter::pg {
+namespace {
+
+// When was the current image saved? 0: there is none.
+TimestampTz image_time(Relation table, Oid filter, Snapshot snapshot) {
+  TimestampTz saved = 0;
+  StateScan scan(table, filter, snapshot);
+  while (HeapTuple tuple = scan.next()) {
+    ImageRow row;
+    if (!read_row(table, tuple, &row)) continue;
+    saved = row.saved;
+    break;
+  }
+  scan.end();
+  return saved;
+}
+
+// Plays what has become visible since the last look. False: everything must be read again.
+bool play_news(FilterSlot* slot, const FilterRelation* relation) {
+  SavedState* saved = &slot->saved;
+  // Before there was a header to be found, the seed was not known.
+  if (saved->seen_count < 0 || pg_atomic_read_u32(&saved->has_header) == 0) return false;
+  const bool standby = RecoveryInProgress();
+  const XLogRecPtr replayed = standby ? GetXLogReplayRecPtr(nullptr) : InvalidXLogRecPtr;
+  if (standby && replayed == saved->replayed) return true;
+  StateReading reading;
+  if (!open_state_tables(relation->relid, AccessShareLock, AccessShareLock, &reading.tables))
+    return true;
+  SnapshotData seen{};
+  seen.snapshot_type = SNAPSHOT_MVCC;
+  seen.xmin = saved->seen_xmin;
+  seen.xmax = saved->seen_xmax;
+  seen.subxip = saved->seen;
+  seen.subxcnt = saved->seen_count;
+  seen.takenDuringRecovery = true;
+  Progress progress(psprintf("following filter \"%s\"", relation->name));
+  reading.slot = slot;
+  reading.relation = relation;
+  reading.progress = &progress;
+  reading.seen = &seen;
+  reading.next_number = pg_atomic_read_u64(&saved->next_number);
+  bool complete = try_to_read(read_prepared, &reading) == nullptr;
+  reading.snapshot = register_latest_snapshot();
+  complete = complete &&
+             image_time(reading.tables.images, relation->relid, reading.snapshot) == saved->image &&
+             try_to_read(read_log, &reading) == nullptr && !reading.unsure;
+  if (complete) {
+    Header* block = block_of(slot);
+    play_rows(slot, block, reading.log, 0,
+              identity_of(relation->signature, block->parameters.seed));
+    pg_atomic_write_u64(&saved->next_number, reading.next_number);
+    remember_snapshot(slot, reading.snapshot, replayed);
+  }
+  UnregisterSnapshot(reading.snapshot);
+  close_state_tables(reading.tables);
+  return complete;
+}
+
+void stop_following(int, Datum slot) {
+  pg_atomic_write_u32(&reinterpret_cast<FilterSlot*>(DatumGetPointer(slot))->saved.following, 0);
+  ConditionVariableBroadcast(&shared_state->built);
+}
+
+}  // namespace
+
+void follow_log(FilterSlot* slot, const FilterRelation* relation) {
+  SavedState* saved = &slot->saved;
+  // One at a time; the others wait until the filter is as new as they need it.
+  ConditionVariablePrepareToSleep(&shared_state->built);
+  for (;;) {
+    uint32 idle = 0;
+    if (pg_atomic_compare_exchange_u32(&saved->following, &idle, 1)) break;
+    ConditionVariableSleep(&shared_state->built, PG_WAIT_EXTENSION);
+  }
+  ConditionVariableCancelSleep();
+  // Also when this process is told to end.
+  PG_ENSURE_ERROR_CLEANUP(stop_following, PointerGetDatum(slot));
+  {
+    const bool promoted = !RecoveryInProgress();
+    if (saved->follows) {
+      const bool logged = relation->host.persistence == Persistence::logged;
+      if (logged && !play_news(slot, relation)) load_again(slot, relation);
+      if (promoted) saved->follows = false;
+    }
+  }
+  PG_END_ENSURE_ERROR_CLEANUP(stop_following, PointerGetDatum(slot));
+  stop_following(0, PointerGetDatum(slot));
+}
+
+}  // namespace streamfilter::pg

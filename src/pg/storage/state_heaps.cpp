@@ -1,0 +1,183 @@
+#include "pg/server/postgres.hpp"
+
+extern "C" {
+#include "access/heapam.h"
+#include "access/table.h"
+#include "catalog/pg_foreign_table.h"
+#include "foreign/foreign.h"
+#include "storage/procarray.h"
+#include "utils/guc.h"
+#include "utils/snapmgr.h"
+#include "utils/timestamp.h"
+}
+
+#include "core/base/hash.hpp"
+#include "pg/storage/state_heaps.hpp"
+
+namespace streamfilter::pg {
+namespace {
+
+constexpr int kLogColumns = 5;
+constexpr int kImageColumns = 7;
+
+bytea* make_bytea(const char* data, Size size) {
+  auto* result = static_cast<bytea*>(palloc(VARHDRSZ + size));
+  SET_VARSIZE(result, VARHDRSZ + size);
+  if (size > 0) memcpy(VARDATA(result), data, size);
+  return result;
+}
+
+void insert_tuple(Relation table, const Datum* values) {
+  const bool isnull[kImageColumns] = {};
+  HeapTuple tuple = heap_form_tuple(RelationGetDescr(table), const_cast<Datum*>(values),
+                                    const_cast<bool*>(isnull));
+  simple_heap_insert(table, tuple);
+  heap_freetuple(tuple);
+}
+
+// Reads a row of so many columns, none of them NULL.
+bool deform(Relation table, HeapTuple tuple, int columns, Datum* values) {
+  bool isnull[kImageColumns];
+  if (RelationGetDescr(table)->natts != columns) return false;
+  heap_deform_tuple(tuple, RelationGetDescr(table), values, isnull);
+  for (int i = 0; i < columns; ++i)
+    if (isnull[i]) return false;
+  return true;
+}
+
+// The data of a row; false if it is of a form that is never written. It must lie within the row:
+// nothing else guards against a length that is damaged.
+bool read_data(HeapTuple tuple, Datum value, const char** data, Size* size) {
+  const char* start = DatumGetPointer(value);
+  const char* end = reinterpret_cast<const char*>(tuple->t_data) + tuple->t_len;
+  if (start >= end || VARATT_IS_EXTERNAL(start) || VARATT_IS_COMPRESSED(start)) return false;
+  *data = VARDATA_ANY(start);
+  if (*data > end || VARSIZE_ANY(start) < static_cast<Size>(*data - start)) return false;
+  *size = VARSIZE_ANY_EXHDR(start);
+  return *size <= kRowData && *size <= static_cast<Size>(end - *data);
+}
+
+Oid filter_of(Relation table, HeapTuple tuple) {
+  bool isnull;
+  const Datum value = heap_getattr(tuple, 1, RelationGetDescr(table), &isnull);
+  return isnull ? InvalidOid : DatumGetObjectId(value);
+}
+
+}  // namespace
+
+Relation open_state_table(StateTable table, Oid filter, LOCKMODE lock) {
+  HeapTuple tuple = SearchSysCache1(FOREIGNTABLEREL, ObjectIdGetDatum(filter));
+  if (!HeapTupleIsValid(tuple)) return nullptr;
+  const Oid server = reinterpret_cast<Form_pg_foreign_table>(GETSTRUCT(tuple))->ftserver;
+  ReleaseSysCache(tuple);
+  const Oid handler = GetForeignDataWrapper(GetForeignServer(server)->fdwid)->fdwhandler;
+  const Oid schema = get_func_namespace(handler);
+  const Oid relid = get_relname_relid(
+      table == StateTable::log ? "streamfilter_log" : "streamfilter_image", schema);
+  return OidIsValid(relid) ? try_table_open(relid, lock) : nullptr;
+}
+
+bool open_state_tables(Oid filter, LOCKMODE images, LOCKMODE log, StateTables* tables) {
+  tables->images = open_state_table(StateTable::image, filter, images);
+  if (tables->images == nullptr) return false;
+  tables->log = open_state_table(StateTable::log, filter, log);
+  if (tables->log == nullptr) table_close(tables->images, NoLock);
+  return tables->log != nullptr;
+}
+
+void close_state_tables(const StateTables& tables) {
+  table_close(tables.log, NoLock);
+  table_close(tables.images, NoLock);
+}
+
+Snapshot register_latest_snapshot() {
+  static SnapshotData latest;
+  latest.snapshot_type = SNAPSHOT_MVCC;
+  return RegisterSnapshot(GetSnapshotData(&latest));
+}
+
+StateScan::StateScan(Relation table, Oid filter, Snapshot snapshot)
+    : table_(table), filter_(filter), settings_(NewGUCNestLevel()) {
+  set_config_option("zero_damaged_pages", "on", PGC_SUSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0,
+                    false);
+  scan_ = table_beginscan(table, snapshot, 0, nullptr);
+}
+
+HeapTuple StateScan::next() {
+  for (;;) {
+    CHECK_FOR_INTERRUPTS();
+    HeapTuple tuple = heap_getnext(scan_, ForwardScanDirection);
+    if (tuple == nullptr || filter_of(table_, tuple) == filter_) return tuple;
+  }
+}
+
+void StateScan::end() {
+  table_endscan(scan_);
+  AtEOXact_GUC(true, settings_);
+}
+
+void write_row(Relation table, const LogRow& row) {
+  bytea* data = make_bytea(row.data, row.size);
+  const Datum values[kLogColumns] = {
+      ObjectIdGetDatum(row.filter), CharGetDatum(static_cast<char>(row.change)),
+      Int64GetDatum(row.number), Int64GetDatum(row.identity), PointerGetDatum(data)};
+  insert_tuple(table, values);
+  pfree(data);
+}
+
+void write_row(Relation table, const ImageRow& row) {
+  bytea* data = make_bytea(row.data, row.size);
+  const Datum values[kImageColumns] = {ObjectIdGetDatum(row.filter), Int32GetDatum(row.chunks),
+                                       Int32GetDatum(row.number),    Int64GetDatum(row.sum),
+                                       Int64GetDatum(row.image),     TimestampTzGetDatum(row.saved),
+                                       PointerGetDatum(data)};
+  insert_tuple(table, values);
+  pfree(data);
+}
+
+bool read_row(Relation table, HeapTuple tuple, LogRow* row) {
+  Datum values[kImageColumns];
+  if (!deform(table, tuple, kLogColumns, values)) return false;
+  row->filter = DatumGetObjectId(values[0]);
+  row->change = static_cast<LogChange>(DatumGetChar(values[1]));
+  row->number = DatumGetInt64(values[2]);
+  row->identity = DatumGetInt64(values[3]);
+  return read_data(tuple, values[4], &row->data, &row->size);
+}
+
+bool read_row(Relation table, HeapTuple tuple, ImageRow* row) {
+  Datum values[kImageColumns];
+  if (!deform(table, tuple, kImageColumns, values)) return false;
+  row->filter = DatumGetObjectId(values[0]);
+  row->chunks = DatumGetInt32(values[1]);
+  row->number = DatumGetInt32(values[2]);
+  row->sum = DatumGetInt64(values[3]);
+  row->image = DatumGetInt64(values[4]);
+  row->saved = DatumGetTimestampTz(values[5]);
+  return read_data(tuple, values[6], &row->data, &row->size);
+}
+
+int64 identity_in(Relation table, HeapTuple tuple) {
+  bool isnull;
+  const int column = RelationGetDescr(table)->natts == kLogColumns ? 4 : 5;
+  const Datum value = heap_getattr(tuple, column, RelationGetDescr(table), &isnull);
+  return isnull ? 0 : DatumGetInt64(value);
+}
+
+uint64 delete_rows(Relation table, Oid filter, Snapshot snapshot, const int64* except) {
+  uint64 bytes = 0;
+  StateScan scan(table, filter, snapshot);
+  while (HeapTuple tuple = scan.next()) {
+    if (except != nullptr && identity_in(table, tuple) == *except) continue;
+    bytes += tuple->t_len;
+    simple_heap_delete(table, &tuple->t_self);
+  }
+  scan.end();
+  return bytes;
+}
+
+int64 identity_of(uint64 signature, uint64 seed) {
+  return static_cast<int64>(mix64(signature ^ mix64(seed)));
+}
+
+}  // namespace streamfilter::pg

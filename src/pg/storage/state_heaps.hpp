@@ -1,0 +1,102 @@
+// The two heaps that hold the state of logged filters: the log of what transactions have added, and
+// images of whole filters. They are ordinary relations, so rollback, crash recovery, standbys and
+// backups treat them as they treat the user's tables; that is the whole point of them.
+#pragma once
+
+extern "C" {
+#include "access/tableam.h"
+#include "utils/rel.h"
+#include "utils/snapshot.h"
+}
+
+#include "core/format/layout.hpp"
+
+namespace streamfilter::pg {
+
+enum class StateTable : uint8 { log, image };
+
+// Opens the heap of the extension that the filter belongs to; nullptr if it is being dropped.
+Relation open_state_table(StateTable table, Oid filter, LOCKMODE lock);
+
+// Opens both heaps or none. Closing them gives no lock back.
+struct StateTables {
+  Relation images;
+  Relation log;
+};
+bool open_state_tables(Oid filter, LOCKMODE images, LOCKMODE log, StateTables* tables);
+void close_state_tables(const StateTables& tables);
+
+// What has been committed by now, whatever the isolation level; also within a parallel query.
+Snapshot register_latest_snapshot();
+
+// The filter's rows in a heap. A page that is damaged counts as empty, with a WARNING.
+class StateScan {
+ public:
+  StateScan(Relation table, Oid filter, Snapshot snapshot);
+  HeapTuple next();  // nullptr after the last one
+  void end();
+
+ private:
+  Relation table_;
+  Oid filter_;
+  TableScanDesc scan_;
+  int settings_;  // the nest level of settings
+};
+
+// What a row of the log says.
+enum class LogChange : char {
+  header = 'h',  // data is the Header: parameters and seed
+  image = 'i',   // the same, and there is an image
+  add = 'a',     // hashes, 8 bytes each
+  roles = 'r',   // hash, importance, time, 24 bytes each
+  erase = 'e',   // hashes
+  reset = 'z',   // nothing
+};
+
+struct LogRow {
+  Oid filter;
+  LogChange change;
+  int64 number;    // ascending with time, for one filter
+  int64 identity;  // of definition and seed: rows of another one are not this filter's
+  const char* data;
+  Size size;
+};
+
+struct ImageRow {
+  Oid filter;
+  int32 chunks;  // of the whole image
+  int32 number;  // of this chunk, from 0
+  int64 sum;     // checksum
+  int64 image;   // equal for the chunks of one image
+  TimestampTz saved;
+  const char* data;
+  Size size;
+};
+
+inline bool is_header(LogChange change) {
+  return change == LogChange::header || change == LogChange::image;
+}
+
+// Bytes of data in one row, at most: a row fills a page.
+constexpr Size kRowData = 7936;
+
+// Adds a row; needs a RowExclusiveLock.
+void write_row(Relation table, const LogRow& row);
+void write_row(Relation table, const ImageRow& row);
+
+// False: damaged.
+bool read_row(Relation table, HeapTuple tuple, LogRow* row);
+bool read_row(Relation table, HeapTuple tuple, ImageRow* row);
+
+// The identity in a row of either heap.
+int64 identity_in(Relation table, HeapTuple tuple);
+
+// Deletes the filter's rows that the snapshot sees, but for those of identity `except`, if given.
+// Whoever deletes holds a ShareUpdateExclusiveLock on the table of images. Returns the bytes of the
+// rows.
+uint64 delete_rows(Relation table, Oid filter, Snapshot snapshot, const int64* except = nullptr);
+
+// What ties rows to a filter's state: its definition and its seed.
+int64 identity_of(uint64 signature, uint64 seed);
+
+}  // namespace streamfilter::pg

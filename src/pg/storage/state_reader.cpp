@@ -1,0 +1,236 @@
+#include "pg/server/postgres.hpp"
+
+extern "C" {
+#include "access/heapam.h"
+#include "access/twophase.h"
+#include "access/xlog.h"
+#include "storage/procarray.h"
+#include "utils/resowner.h"
+#include "utils/snapmgr.h"
+}
+
+#include <algorithm>
+
+#include "core/filter/filter.hpp"
+#include "pg/shmem/slice_access.hpp"
+#include "pg/storage/log_records.hpp"
+#include "pg/storage/snapshot_format.hpp"
+#include "pg/storage/state_reader.hpp"
+#include "pg/transaction/prepared_transactions.hpp"
+
+namespace streamfilter::pg {
+namespace {
+
+void keep_row(LogRows* rows, const LogRow& row) {
+  if (rows->count == rows->places) {
+    rows->places = Max(rows->places * 2, uint64{256});
+    const Size bytes = sizeof(LogRow) * rows->places;
+    rows->rows = static_cast<LogRow*>(rows->rows == nullptr
+                                          ? MemoryContextAllocHuge(CurrentMemoryContext, bytes)
+                                          : repalloc_huge(rows->rows, bytes));
+  }
+  LogRow* kept = &rows->rows[rows->count++];
+  *kept = row;
+  auto* data = static_cast<char*>(palloc(row.size + 1));
+  memcpy(data, row.data, row.size);
+  kept->data = data;
+  rows->bytes += row.size;
+}
+
+void sort_rows(LogRows* rows) {
+  std::sort(rows->rows, rows->rows + rows->count,
+            [](const LogRow& a, const LogRow& b) { return a.number < b.number; });
+}
+
+// Must the row be read?
+bool is_wanted(StateReading* reading, HeapTupleHeader tuple) {
+  if (reading->seen == nullptr) return true;
+  const TransactionId xid = HeapTupleHeaderGetRawXmin(tuple);
+  if (!TransactionIdIsNormal(xid) || !XidInMVCCSnapshot(xid, reading->seen)) return false;
+  // Frozen since then, or ages ago.
+  reading->unsure |= HeapTupleHeaderXminFrozen(tuple);
+  return true;
+}
+
+bool is_known_format(const char* bytes) {
+  Header header;
+  memcpy(static_cast<void*>(&header), bytes, sizeof header);
+  return header.magic == kMagic && header.version == kFormatVersion;
+}
+
+const char* place_chunk(const ImageRow& row, Header* block) {
+  const Parameters& parameters = block->parameters;
+  const uint64 per_slice = chunks_of(parameters.slice_bytes);
+  const uint64 index = static_cast<uint64>(row.number) - 1;
+  if (index >= per_slice * parameters.slices) return "A chunk lies outside of the filter.";
+  const Size at = index % per_slice * kRowData;
+  if (row.size != Min(kRowData, parameters.slice_bytes - at)) return "A chunk has another size.";
+  memcpy(
+      reinterpret_cast<char*>(slice_at(block, static_cast<uint32>(index / per_slice)).state) + at,
+      row.data, row.size);
+  return nullptr;
+}
+
+}  // namespace
+
+void read_prepared(StateReading* reading) {
+  if (max_prepared_xacts == 0 || RecoveryInProgress()) return;
+  Relation log = reading->tables.log;
+  StateScan scan(log, reading->relation->relid, SnapshotAny);
+  while (HeapTuple tuple = scan.next()) {
+    reading->progress->add(1);
+    const TransactionId xid = HeapTupleHeaderGetXmin(tuple->t_data);
+    LogRow row;
+    if (!TransactionIdIsNormal(xid) || TransactionIdIsCurrentTransactionId(xid) ||
+        !TransactionIdIsInProgress(xid) || !read_row(log, tuple, &row) || !is_sound(row))
+      continue;
+    reading->next_number = Max(reading->next_number, static_cast<uint64>(row.number) + 1);
+    if (row.change != LogChange::add && row.change != LogChange::roles) continue;
+    const uint64 count = count_changes(row);
+    for (uint64 i = 0; i < count; ++i)
+      if (!put_back_in_flight(reading->slot, xid, change_at(row, i).element)) {
+        ereport(WARNING, errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
+                errmsg("keys of prepared transaction %u do not fit among those in flight", xid),
+                errhint("Raise streamfilter.max_in_flight and restart the server."));
+        break;
+      }
+  }
+  scan.end();
+}
+
+void read_log(StateReading* reading) {
+  Relation table = reading->tables.log;
+  StateScan scan(table, reading->relation->relid, reading->snapshot);
+  while (HeapTuple tuple = scan.next()) {
+    reading->progress->add(1);
+    if (!is_wanted(reading, tuple->t_data)) continue;
+    LogRow row;
+    if (!read_row(table, tuple, &row) || !is_sound(row)) {
+      ++reading->log.damaged;
+      continue;
+    }
+    keep_row(&reading->log, row);
+    reading->next_number = Max(reading->next_number, static_cast<uint64>(row.number) + 1);
+  }
+  scan.end();
+}
+
+void read_image(StateReading* reading) {
+  Relation table = reading->tables.images;
+  const FilterRelation* relation = reading->relation;
+  Header* block = reading->block;
+  SavedImage* image = &reading->image;
+  int32 rows = 0, chunks = -1;
+  StateScan scan(table, relation->relid, reading->snapshot);
+  while (HeapTuple tuple = scan.next()) {
+    reading->progress->add(1);
+    ImageRow row;
+    if (!read_row(table, tuple, &row) || row.number < 0 || row.sum != sum_of(row)) {
+      image->damage = "A chunk is not what was written.";
+      continue;
+    }
+    ++rows;
+    if (rows > 1 && row.saved != image->saved)
+      image->damage = "Chunks of several images are mixed.";
+    image->saved = row.saved;
+    image->identity = row.image;
+    const char* damage = nullptr;
+    if (row.number > 0) {
+      damage = place_chunk(row, block);
+    } else if (row.size != sizeof(Header) || !is_known_format(row.data)) {
+      damage = "Its format is not known to this version.";
+    } else {
+      chunks = row.chunks;
+      image->found =
+          take_parameters(row.data, relation, block->parameters, row.image, &image->parameters);
+      image->stale = !image->found;
+    }
+    if (damage != nullptr) image->damage = damage;
+  }
+  scan.end();
+  if (rows > 0 && chunks != rows && image->damage == nullptr) image->damage = "Chunks are missing.";
+}
+
+const char* try_to_read(void (*read)(StateReading*), StateReading* reading) {
+  if (IsInParallelMode()) {
+    read(reading);
+    sort_rows(&reading->log);
+    return nullptr;
+  }
+  MemoryContext context = CurrentMemoryContext;
+  ResourceOwner owner = CurrentResourceOwner;
+  const char* volatile damage = nullptr;
+  BeginInternalSubTransaction(nullptr);
+  MemoryContextSwitchTo(context);
+  PG_TRY();
+  {
+    read(reading);
+    ReleaseCurrentSubTransaction();
+  }
+  PG_CATCH();
+  {
+    MemoryContextSwitchTo(context);
+    ErrorData* error = CopyErrorData();
+    FlushErrorState();
+    RollbackAndReleaseCurrentSubTransaction();
+    const int category = ERRCODE_TO_CATEGORY(error->sqlerrcode);
+    if (error->sqlerrcode != ERRCODE_DATA_CORRUPTED &&
+        error->sqlerrcode != ERRCODE_INTERNAL_ERROR && category != ERRCODE_SYSTEM_ERROR)
+      ReThrowError(error);
+    damage = error->message;
+  }
+  PG_END_TRY();
+  MemoryContextSwitchTo(context);
+  CurrentResourceOwner = owner;
+  sort_rows(&reading->log);
+  return damage;
+}
+
+bool take_parameters(const char* bytes, const FilterRelation* relation, const Parameters& wanted,
+                     int64 identity, Parameters* result) {
+  Header header;
+  memcpy(static_cast<void*>(&header), bytes, sizeof header);
+  Parameters saved = header.parameters;
+  saved.keys = wanted.keys;
+  saved.fpr = wanted.fpr;
+  saved.nulls = wanted.nulls;
+  Parameters expected = wanted;
+  expected.seed = saved.seed;
+  if (memcmp(&saved, &expected, sizeof saved) != 0 ||
+      identity != identity_of(relation->signature, saved.seed) ||
+      (relation->definition.seed_given && saved.seed != wanted.seed))
+    return false;
+  *result = saved;
+  return true;
+}
+
+void play_rows(FilterSlot* slot, Header* block, const LogRows& rows, uint64 from, int64 identity) {
+  for (uint64 i = from; i < rows.count; ++i) {
+    CHECK_FOR_INTERRUPTS();
+    const LogRow& row = rows.rows[i];
+    if (row.identity != identity || is_header(row.change)) continue;
+    if (row.change == LogChange::reset) {
+      for (uint32 j = 0; j < block->parameters.slices; ++j) {
+        LWLock* lock = slice_lock(slot, j);
+        LWLockAcquire(lock, LW_EXCLUSIVE);
+        format_slice(block, j);
+        LWLockRelease(lock);
+      }
+      continue;
+    }
+    const uint64 count = count_changes(row);
+    for (uint64 j = 0; j < count; ++j) {
+      const JournalChange it = change_at(row, j);
+      if (it.change != LogChange::erase) {
+        insert_new_in_slices(slot, block, it.element);
+      } else if (ops_of(block).erase != nullptr) {
+        LWLock* lock = slice_lock(slot, slice_of(block->parameters, it.element.hash));
+        LWLockAcquire(lock, LW_EXCLUSIVE);
+        erase(block, it.element);
+        LWLockRelease(lock);
+      }
+    }
+  }
+}
+
+}  // namespace streamfilter::pg

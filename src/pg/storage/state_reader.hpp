@@ -1,0 +1,65 @@
+// Reading what is saved of a filter: the log, the image, and keys of prepared transactions.
+#pragma once
+
+#include "pg/catalog/filter_relation.hpp"
+#include "pg/server/spi_cursor.hpp"
+#include "pg/shmem/filter_directory.hpp"
+#include "pg/storage/state_heaps.hpp"
+
+namespace streamfilter::pg {
+
+// Rows of the log, copied, in the order of their numbers.
+struct LogRows {
+  LogRow* rows = nullptr;
+  uint64 count = 0;
+  uint64 places = 0;
+  uint64 bytes = 0;
+  uint64 damaged = 0;
+};
+
+struct SavedImage {
+  bool found = false;  // one of this definition
+  bool stale = false;  // one of another definition
+  const char* damage = nullptr;
+  int64 identity = 0;
+  TimestampTz saved = 0;
+  Parameters parameters{};
+};
+
+// One look at the heaps.
+struct StateReading {
+  StateTables tables{};
+  FilterSlot* slot = nullptr;
+  const FilterRelation* relation = nullptr;
+  Header* block = nullptr;  // whose slices read_image fills
+  Snapshot snapshot = nullptr;
+  Snapshot seen = nullptr;  // given: of the log only what it does not see
+  Progress* progress = nullptr;
+  // Results.
+  uint64 next_number = 1;  // that follows those of all rows
+  bool unsure = false;     // whether a row of the log was seen
+  LogRows log;
+  SavedImage image;
+};
+
+// Puts keys of transactions that were prepared before the server started back in flight. Nobody
+// else can have written to this filter's log and not have ended: its state is only being built, or
+// was only read so far. Comes before the snapshot is taken: whoever commits in between is in both.
+void read_prepared(StateReading* reading);
+void read_log(StateReading* reading);
+// The slices of the block must be zeroed, its header tell the definition.
+void read_image(StateReading* reading);
+
+// Calls one of these. An error that damaged bytes may lead to becomes the result; nullptr: none. It
+// takes a subtransaction, which a parallel query does not allow: there errors remain errors.
+const char* try_to_read(void (*read)(StateReading*), StateReading* reading);
+
+// The parameters of a saved header, if they are those of this definition, `wanted`, but for the
+// seed and for wishes that may have been altered.
+bool take_parameters(const char* bytes, const FilterRelation* relation, const Parameters& wanted,
+                     int64 identity, Parameters* result);
+
+// Plays rows from `from` on on a filter that others may be reading.
+void play_rows(FilterSlot* slot, Header* block, const LogRows& rows, uint64 from, int64 identity);
+
+}  // namespace streamfilter::pg

@@ -1,0 +1,139 @@
+#include "pg/server/postgres.hpp"
+
+#include "core/filter/filter.hpp"
+#include "pg/server/lock_batches.hpp"
+#include "pg/shmem/slice_access.hpp"
+#include "pg/transaction/apply_changes.hpp"
+
+namespace streamfilter::pg {
+namespace {
+
+constexpr uint32 kLookahead = 64;  // keys whose memory is on its way at once
+
+// The lock of one slice at a time; none for a filter that nobody else sees.
+class SliceLock {
+ public:
+  explicit SliceLock(const FilterSlot* slot) : slot_(slot) {}
+
+  void acquire(uint32 slice) {
+    if (slot_ == nullptr) return;
+    held_ = slice_lock(slot_, slice);
+    LWLockAcquire(held_, LW_EXCLUSIVE);
+  }
+
+  void release() {
+    if (held_ != nullptr) LWLockRelease(held_);
+    held_ = nullptr;
+  }
+
+ private:
+  const FilterSlot* slot_;
+  LWLock* held_ = nullptr;
+};
+
+bool is_merge(const KeyLog* log, uint32 position) {
+  return entry_at(log, position)->change == static_cast<uint32>(Change::merge);
+}
+
+void play_change(Change change, const Element& element, Header* header) {
+  switch (change) {
+    case Change::erase: erase(header, element); break;
+    case Change::add: insert_new(header, element); break;
+    default: insert(header, element);
+  }
+}
+
+// Where keys lie in the order of last sight, only the last time that a key came counts; the others
+// are counted.
+bool only_last_counts(const Parameters& parameters) {
+  return positions_of_bucket(parameters) > 0 && !uses_time(parameters);
+}
+
+// Changes that are played together, slice by slice. Those of a key stay in their order, for a key
+// has one slice.
+void play_group(const KeyLog* log, uint32 start, uint32 count, Header* header, SliceLock* lock) {
+  const bool skips = only_last_counts(header->parameters);
+  Element elements[Grouping::kMost];
+  Change changes[Grouping::kMost];
+  bool is_skipped[Grouping::kMost];
+  const Grouping group(count, header->parameters.slices, [&](uint32 i) {
+    const LogEntry* entry = entry_at(log, start + i);
+    elements[i] = element_at(log, start + i);
+    changes[i] = static_cast<Change>(entry->change);
+    is_skipped[i] = skips && entry->repeated;
+    return slice_of(header->parameters, entry->hash);
+  });
+  const auto fetch = [&](uint32 from) {
+    Prefetches prefetches;
+    for (uint32 i = from; i < Min(from + kLookahead, count); ++i)
+      if (!is_skipped[group.at(i)]) prefetch(header, elements[group.at(i)], prefetches);
+    prefetches.start();
+  };
+  fetch(0);
+  for (uint32 i = 0; i < count; ++i) {
+    if (i % kLookahead == 0) fetch(i + kLookahead);
+    if (group.begins(i)) {
+      lock->release();
+      lock->acquire(group.number(i));
+    }
+    const uint32 at = group.at(i);
+    if (is_skipped[at])
+      count_arrival(header, group.number(i), true);
+    else
+      play_change(changes[at], elements[at], header);
+  }
+  lock->release();
+}
+
+// Keys with several places, of kinds that only add: one after the other, each slice by slice.
+void play_places(const KeyLog* log, uint32 start, uint32 count, Header* header,
+                 const FilterSlot* slot) {
+  for (uint32 i = start; i < start + count; ++i)
+    if (slot != nullptr)
+      insert_new_in_slices(slot, header, element_at(log, i));
+    else
+      insert_new(header, element_at(log, i));
+}
+
+}  // namespace
+
+void play_changes(const KeyLog* log, Header* header, const FilterSlot* slot) {
+  SliceLock lock(slot);
+  const auto on_every_slice = [&](auto&& change) {
+    for (uint32 i = 0; i < header->parameters.slices; ++i) {
+      lock.acquire(i);
+      change(i);
+      lock.release();
+    }
+  };
+  uint32 position = 0;
+  if (log->last_reset != kNoEntry) {
+    on_every_slice([&](uint32 slice) { format_slice(header, slice); });
+    position = log->last_reset + 1;
+  }
+  while (position < log->count) {
+    if (is_merge(log, position)) {
+      const MergedValue* value = merged_value(entry_at(log, position++));
+      if (value->slice == kAllSlices) {
+        on_every_slice([&](uint32 slice) { merge_slice(header, value->header(), slice); });
+      } else {
+        const auto slice = static_cast<uint32>(value->slice);
+        lock.acquire(slice);
+        merge_slice(header, slice_at(value->header(), 0), slice);
+        lock.release();
+      }
+      continue;
+    }
+    uint32 count = 1;
+    while (count < Grouping::kMost && position + count < log->count &&
+           !is_merge(log, position + count))
+      ++count;
+    if (header->parameters.k1 > 0)
+      play_places(log, position, count, header, slot);
+    else
+      play_group(log, position, count, header, &lock);
+    position += count;
+  }
+}
+
+}  // namespace streamfilter::pg

@@ -1,0 +1,13 @@
+// Brings the changes of a transaction into a filter.
+#pragma once
+
+#include "pg/shmem/filter_directory.hpp"
+#include "pg/transaction/change_log.hpp"
+
+namespace streamfilter::pg {
+
+// Plays the changes that count on a filter: the state of `slot`, under its locks, or with nullptr a
+// private copy. Allocates nothing and cannot fail.
+void play_changes(const KeyLog* log, Header* header, const FilterSlot* slot);
+
+}  // namespace streamfilter::pg

@@ -1,0 +1,215 @@
+// Lock order: directory_lock, then that of the prepared keys, then a slice's or a part's.
+#include "pg/server/postgres.hpp"
+
+extern "C" {
+#include "access/transam.h"
+#include "access/twophase.h"
+#include "storage/ipc.h"
+#include "storage/shmem.h"
+#include "tcop/utility.h"
+}
+
+#include "core/filter/filter.hpp"
+#include "pg/server/settings.hpp"
+#include "pg/shmem/slice_access.hpp"
+#include "pg/transaction/prepared_transactions.hpp"
+
+namespace streamfilter::pg {
+namespace {
+
+struct PreparedKey {
+  Owner transaction;  // the slot, and the top-level transaction
+  Owner owner;        // in the table of keys in flight; 0: it is not there
+  uint64 generation;  // of the slot
+  bool is_new;        // not a repeat
+  uint64 hash;
+  double importance;
+  int64 time;
+};
+
+struct PreparedKeys {
+  LWLock* lock;
+  uint32 count;
+  PreparedKey keys[FLEXIBLE_ARRAY_MEMBER];
+};
+
+constexpr char kTranche[] = "streamfilter_prepared";
+PreparedKeys* prepared = nullptr;
+ProcessUtility_hook_type previous_utility = nullptr;
+
+uint32 places() { return max_prepared_xacts > 0 ? static_cast<uint32>(max_in_flight) : 0; }
+
+bool is_of(const PreparedKey& key, FullTransactionId transaction) {
+  return FullTransactionIdEquals(transaction_of(key.transaction), transaction);
+}
+
+FilterSlot* slot_of(const PreparedKey& key) { return &shared_state->slots[key.transaction >> 48]; }
+
+// Needs the lock, exclusive.
+void remove_keys(FullTransactionId transaction) {
+  uint32 kept = 0;
+  for (uint32 i = 0; i < prepared->count; ++i)
+    if (!is_of(prepared->keys[i], transaction)) prepared->keys[kept++] = prepared->keys[i];
+  prepared->count = kept;
+}
+
+void apply(const PreparedKey& key) {
+  FilterSlot* slot = slot_of(key);
+  Header* header = block_of(slot);
+  Element element;
+  element.hash = key.hash;
+  element.importance = key.importance;
+  element.time = key.time;
+  insert_new_in_slices(slot, header, element);
+  // Its transaction has written a header, if there was none. Without this, all that are prepared
+  // until another one commits would write an image, one after the end of the other.
+  if (slot->saved.logged) pg_atomic_write_u32(&slot->saved.has_header, 1);
+}
+
+// As transaction_changes.cpp does: first all keys into their filters, then they say so, and out of the table of
+// keys in flight.
+void settle(FullTransactionId transaction, bool committed) {
+  LWLockAcquire(shared_state->directory_lock, LW_SHARED);
+  LWLockAcquire(prepared->lock, LW_EXCLUSIVE);
+  for (uint32 i = 0; i < prepared->count; ++i) {
+    const PreparedKey& key = prepared->keys[i];
+    if (!is_of(key, transaction) || slot_of(key)->generation != key.generation) continue;
+    if (committed)
+      apply(key);
+    else if (key.is_new)
+      pg_atomic_fetch_add_u64(&slot_of(key)->rolled_back, 1);
+  }
+  for (uint32 i = 0; i < prepared->count; ++i)
+    if (const PreparedKey& key = prepared->keys[i]; is_of(key, transaction)) {
+      if (committed && slot_of(key)->generation == key.generation)
+        pg_atomic_fetch_add_u64(&slot_of(key)->applied, 1);
+      const InFlightKey entry = {in_flight_tag(key.generation, key.hash), key.owner};
+      remove_in_flight(&entry, 1);
+    }
+  remove_keys(transaction);
+  LWLockRelease(prepared->lock);
+  LWLockRelease(shared_state->directory_lock);
+}
+
+// Needs the lock, exclusive, and room.
+void store_keys(const Pending* pending, FullTransactionId transaction) {
+  const KeyLog* log = &pending->log;
+  for (uint32 i = 0; i < log->count; ++i) {
+    const LogEntry* entry = entry_at(log, i);
+    const Element element = element_at(log, i);
+    prepared->keys[prepared->count++] = {make_owner(pending->slot, transaction),
+                                         entry->announced ? pending->owners[entry->owner] : 0,
+                                         pending->generation,
+                                         entry->change == static_cast<uint32>(Change::add),
+                                         element.hash,
+                                         element.importance,
+                                         element.time};
+  }
+}
+
+// The transactions that have keys here, each once. Their keys lie together.
+uint32 list_transactions(FullTransactionId* list, uint32 most) {
+  uint32 count = 0;
+  LWLockAcquire(prepared->lock, LW_SHARED);
+  for (uint32 i = 0; i < prepared->count && count < most; ++i)
+    if (i == 0 || !is_of(prepared->keys[i], list[count - 1]))
+      list[count++] = transaction_of(prepared->keys[i].transaction);
+  LWLockRelease(prepared->lock);
+  return count;
+}
+
+void watch_utility(PlannedStmt* statement, const char* text, bool read_only_tree,
+                   ProcessUtilityContext context, ParamListInfo params, QueryEnvironment* env,
+                   DestReceiver* dest, QueryCompletion* completion) {
+  // The statement's tree may be gone afterwards.
+  const Node* node = statement->utilityStmt;
+  const bool ends_prepared =
+      IsA(node, TransactionStmt) &&
+      (reinterpret_cast<const TransactionStmt*>(node)->kind == TRANS_STMT_COMMIT_PREPARED ||
+       reinterpret_cast<const TransactionStmt*>(node)->kind == TRANS_STMT_ROLLBACK_PREPARED);
+  if (previous_utility)
+    previous_utility(statement, text, read_only_tree, context, params, env, dest, completion);
+  else
+    standard_ProcessUtility(statement, text, read_only_tree, context, params, env, dest,
+                            completion);
+  if (ends_prepared) settle_prepared();
+}
+
+}  // namespace
+
+bool add_prepared(const Pending* first, FullTransactionId transaction) {
+  uint64 count = 0;
+  for (const Pending* pending = first; pending != nullptr; pending = pending->next)
+    count += pending->log.count;
+  LWLockAcquire(prepared->lock, LW_EXCLUSIVE);
+  const bool fits = count <= places() - prepared->count;
+  if (fits)
+    for (const Pending* pending = first; pending != nullptr; pending = pending->next)
+      store_keys(pending, transaction);
+  LWLockRelease(prepared->lock);
+  return fits;
+}
+
+void remove_prepared(FullTransactionId transaction) {
+  LWLockAcquire(prepared->lock, LW_EXCLUSIVE);
+  remove_keys(transaction);
+  LWLockRelease(prepared->lock);
+}
+
+bool put_back_in_flight(FilterSlot* slot, TransactionId transaction, const Element& element) {
+  const FullTransactionId next = ReadNextFullTransactionId();
+  const uint32 epoch = EpochFromFullTransactionId(next);
+  const FullTransactionId full = FullTransactionIdFromEpochAndXid(
+      transaction > XidFromFullTransactionId(next) ? epoch - 1 : epoch, transaction);
+  const Owner owner = make_owner(slot, full);
+  const InFlightTag tag = in_flight_tag(slot->generation, element.hash);
+  InFlightPart* part = part_of(tag);
+  LWLockAcquire(lock_of(part), LW_EXCLUSIVE);
+  const bool announced = find_owner(part, tag) != 0 || add_in_flight(part, tag, owner, 0);
+  LWLockRelease(lock_of(part));
+  LWLockAcquire(prepared->lock, LW_EXCLUSIVE);
+  const bool fits = prepared->count < places();
+  if (fits)
+    prepared->keys[prepared->count++] = {
+        owner, owner, slot->generation, true, element.hash, element.importance, element.time};
+  LWLockRelease(prepared->lock);
+  return announced && fits;
+}
+
+void settle_prepared() {
+  // Asked without the lock: a transaction that ends now may be settled next time.
+  if (prepared == nullptr || *const_cast<volatile uint32*>(&prepared->count) == 0) return;
+  const auto most = static_cast<uint32>(max_prepared_xacts + MaxBackends);
+  auto* list = static_cast<FullTransactionId*>(palloc(sizeof(FullTransactionId) * most));
+  const uint32 count = list_transactions(list, most);
+  for (uint32 i = 0; i < count; ++i) {
+    const Fate fate = fate_of(list[i]);
+    if (fate != Fate::running) settle(list[i], fate == Fate::committed);
+  }
+  pfree(list);
+}
+
+void init_prepared_keys() {
+  previous_utility = ProcessUtility_hook;
+  ProcessUtility_hook = watch_utility;
+}
+
+Size prepared_bytes() {
+  return add_size(offsetof(PreparedKeys, keys), mul_size(sizeof(PreparedKey), places()));
+}
+
+void request_prepared() {
+  RequestAddinShmemSpace(prepared_bytes());
+  RequestNamedLWLockTranche(kTranche, 1);
+}
+
+void start_prepared() {
+  bool found;
+  prepared = static_cast<PreparedKeys*>(
+      ShmemInitStruct("streamfilter prepared", prepared_bytes(), &found));
+  if (found) return;
+  prepared->lock = &GetNamedLWLockTranche(kTranche)->lock;
+  prepared->count = 0;
+}
+
+}  // namespace streamfilter::pg

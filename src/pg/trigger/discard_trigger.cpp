@@ -1,0 +1,244 @@
+// streamfilter_discard and streamfilter_mark, row by row.
+#include "pg/server/postgres.hpp"
+
+extern "C" {
+#include "executor/tuptable.h"
+#include "utils/hsearch.h"
+#include "utils/inval.h"
+}
+
+#include "pg/catalog/element_roles.hpp"
+#include "pg/handle/filter_keys.hpp"
+#include "pg/server/settings.hpp"
+#include "pg/shmem/filter_directory.hpp"
+#include "pg/trigger/row_source.hpp"
+#include "pg/trigger/trigger_definition.hpp"
+
+namespace streamfilter::pg {
+namespace {
+
+// ---- tables that change ------------------------------------------------------------------------
+
+// Counts the invalidations of a table. Never freed.
+struct TableWatch {
+  Oid table;
+  uint64 changes;
+};
+
+HTAB* watches = nullptr;
+
+void on_table_change(Datum, Oid table) {
+  if (OidIsValid(table)) {
+    if (auto* watch = static_cast<TableWatch*>(hash_search(watches, &table, HASH_FIND, nullptr)))
+      ++watch->changes;
+    return;
+  }
+  HASH_SEQ_STATUS scan;
+  hash_seq_init(&scan, watches);
+  while (auto* watch = static_cast<TableWatch*>(hash_seq_search(&scan))) ++watch->changes;
+}
+
+const TableWatch* watch_table(Oid table) {
+  if (watches == nullptr) {
+    HASHCTL control = {};
+    control.keysize = sizeof(Oid);
+    control.entrysize = sizeof(TableWatch);
+    watches =
+        hash_create("streamfilter tables with triggers", 16, &control, HASH_ELEM | HASH_BLOBS);
+    CacheRegisterRelcacheCallback(on_table_change, static_cast<Datum>(0));
+  }
+  bool found;
+  auto* watch = static_cast<TableWatch*>(hash_search(watches, &table, HASH_ENTER, &found));
+  if (!found) watch->changes = 0;
+  return watch;
+}
+
+// ---- what a statement has resolved -------------------------------------------------------------
+
+// Kept in fn_extra: one for each table (partition) that a statement inserts into.
+struct FiringState {
+  RowSource source;
+  MemoryContext context;  // of what follows
+  NamedFilter* filter;    // nullptr: nothing is resolved
+  uint64 version;
+  Oid trigger;
+  int replication_role;
+  const TableWatch* table;
+  uint64 table_changes;
+  const TableWatch* origin;
+  uint64 origin_changes;
+  TriggerPlan* plan;
+  // One place per key column; reused by every row.
+  Datum* keys;
+  bool* isnull;
+};
+
+bool is_resolved(const FiringState* state, const Trigger* trigger) {
+  return state->filter != nullptr && state->version == state->filter->version &&
+         state->trigger == trigger->tgoid && state->replication_role == SessionReplicationRole &&
+         state->table_changes == state->table->changes &&
+         state->origin_changes == state->origin->changes;
+}
+
+void resolve(FiringState* state, const TriggerData* call, TriggerKind kind) {
+  const Trigger* trigger = call->tg_trigger;
+  Relation table = call->tg_relation;
+  state->filter = nullptr;
+  MemoryContextReset(state->context);
+  MemoryContext caller = MemoryContextSwitchTo(state->context);
+  // Counts first: what changes while we look makes the next row look again.
+  state->table = watch_table(RelationGetRelid(table));
+  state->table_changes = state->table->changes;
+  TriggerOrigin origin = find_origin(trigger, table);
+  state->origin = watch_table(origin.table);
+  state->origin_changes = state->origin->changes;
+  state->replication_role = SessionReplicationRole;
+  state->trigger = trigger->tgoid;
+
+  check_is_last(trigger, table);
+  NamedFilter* filter = named_filter(lock_filter(trigger, kind, &origin, RowExclusiveLock, ERROR));
+  // The last time before the row is judged: another call might replace what the plan refers to.
+  use_filter(filter, Use::judge);
+  state->version = filter->version;
+  state->plan = make_plan(trigger, kind, table, filter->relation);
+  state->keys = static_cast<Datum*>(palloc(sizeof(Datum) * filter->relation->key_count));
+  state->isnull = static_cast<bool*>(palloc(sizeof(bool) * filter->relation->key_count));
+  MemoryContextSwitchTo(caller);
+  state->filter = filter;
+}
+
+// Ready to judge: everything is resolved, locked and attached.
+void prepare(FiringState* state, const TriggerData* call, TriggerKind kind) {
+  if (likely(state->filter != nullptr)) use_filter(state->filter, Use::judge);
+  if (unlikely(!is_resolved(state, call->tg_trigger))) resolve(state, call, kind);
+}
+
+FiringState* state_of(FunctionCallInfo fcinfo, const TriggerData* call) {
+  auto* state = static_cast<FiringState*>(fcinfo->flinfo->fn_extra);
+  if (likely(state != nullptr)) return state;
+  require_shared_state();  // without it there are no hooks, either
+  state = static_cast<FiringState*>(
+      MemoryContextAllocZero(fcinfo->flinfo->fn_mcxt, sizeof(FiringState)));
+  state->context =
+      AllocSetContextCreate(fcinfo->flinfo->fn_mcxt, "streamfilter trigger", ALLOCSET_SMALL_SIZES);
+  state->source = find_row_source(call);
+  fcinfo->flinfo->fn_extra = state;
+  return state;
+}
+
+// ---- one row -----------------------------------------------------------------------------------
+
+const TriggerData* check_call(FunctionCallInfo fcinfo, TriggerKind kind) {
+  const char* function = function_name(kind);
+  if (!CALLED_AS_TRIGGER(fcinfo))
+    ereport(ERROR, errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+            errmsg("%s can only be called as a trigger", function));
+  const auto* call = reinterpret_cast<const TriggerData*>(fcinfo->context);
+  if (!TRIGGER_FIRED_BEFORE(call->tg_event) || !TRIGGER_FIRED_FOR_ROW(call->tg_event) ||
+      !TRIGGER_FIRED_BY_INSERT(call->tg_event))
+    raise_wrong_event(call->tg_trigger, kind, call->tg_relation);
+  return call;
+}
+
+[[noreturn]] void raise_on_conflict(const TriggerData* call, TriggerKind kind) {
+  ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+          errmsg("cannot use INSERT ... ON CONFLICT with trigger \"%s\" of table \"%s\"",
+                 call->tg_trigger->tgname, RelationGetRelationName(call->tg_relation)),
+          errdetail("The row may not be inserted after all, but the filter would remember it."),
+          kind == TriggerKind::discard
+              ? errhint("Leave out ON CONFLICT (the trigger discards repeats), or insert while "
+                        "the trigger is disabled.")
+              : errhint("Leave out ON CONFLICT, or insert while the trigger is disabled."));
+  pg_unreachable();
+}
+
+[[noreturn]] void raise_unclear(const TriggerData* call, Arrival arrival) {
+  ereport(
+      ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+      errmsg("trigger \"%s\" cannot tell whether a row is new in partition \"%s\" or moved there",
+             call->tg_trigger->tgname, RelationGetRelationName(call->tg_relation)),
+      arrival == Arrival::unclear_replication
+          ? errdetail("Logical replication does not tell inserted rows from updated ones that "
+                      "change their partition.")
+          : errdetail("It comes neither from the server's own executor nor from COPY, so that "
+                      "nothing says how."),
+      arrival == Arrival::unclear_replication
+          ? errhint("Let the trigger fire where rows are first inserted, on the publisher, or "
+                    "replicate into a table without partitions.")
+          : errhint("Use a plain INSERT, or insert while the trigger is disabled."));
+  pg_unreachable();
+}
+
+// Must this row be judged? If not, it passes as it is.
+bool is_new(const FiringState* state, const TriggerData* call, TriggerKind kind) {
+  const Arrival arrival = arrival_of(state->source);
+  switch (arrival) {
+    case Arrival::inserted: return true;
+    case Arrival::moved: return false;
+    case Arrival::on_conflict: raise_on_conflict(call, kind);
+    case Arrival::unclear_executor:
+    case Arrival::unclear_replication: break;
+  }
+  raise_unclear(call, arrival);
+}
+
+// Was the key of this row seen before? It is remembered now. In per-row memory.
+bool is_repeat(FiringState* state, TupleTableSlot* row) {
+  NamedFilter* filter = state->filter;
+  const TriggerPlan* plan = state->plan;
+  Element element = new_element(filter);
+  int keys = 0;
+  for (int i = 0; i < plan->count; ++i) {
+    const TriggerColumn* column = &plan->columns[i];
+    bool isnull;
+    Datum value = slot_getattr(row, column->attnum, &isnull);
+    value = coerce(column->coercion, value, &isnull);
+    if (column->column->role == Role::key) {
+      state->keys[keys] = value;
+      state->isnull[keys++] = isnull;
+    } else {
+      set_role(&element, column->column, filter->relation, value, isnull);
+    }
+  }
+  if (unlikely(filter->version != state->version))
+    ereport(ERROR, errcode(ERRCODE_OBJECT_IN_USE),
+            errmsg("filter \"%s\" was changed by a cast of one of its columns",
+                   filter->relation->name));
+  if (!hash_filter_key(filter, state->keys, state->isnull, &element.hash)) return false;
+  return remember_key(filter, element);
+}
+
+HeapTuple set_mark(const TriggerData* call, AttrNumber column, bool repeat) {
+  bool isnull;
+  const Datum old = slot_getattr(call->tg_trigslot, column, &isnull);
+  if (!isnull && DatumGetBool(old) == repeat) return call->tg_trigtuple;
+  int number = column;
+  Datum value = BoolGetDatum(repeat);
+  bool null = false;
+  return heap_modify_tuple_by_cols(call->tg_trigtuple, RelationGetDescr(call->tg_relation), 1,
+                                   &number, &value, &null);
+}
+
+HeapTuple fire(FunctionCallInfo fcinfo, TriggerKind kind) {
+  const TriggerData* call = check_call(fcinfo, kind);
+  if (!enabled) return call->tg_trigtuple;
+  FiringState* state = state_of(fcinfo, call);
+  if (!is_new(state, call, kind)) return call->tg_trigtuple;
+  prepare(state, call, kind);
+  const bool repeat = is_repeat(state, call->tg_trigslot);
+  if (kind == TriggerKind::mark) return set_mark(call, state->plan->mark, repeat);
+  return repeat ? nullptr : call->tg_trigtuple;
+}
+
+}  // namespace
+}  // namespace streamfilter::pg
+
+using namespace streamfilter::pg;
+
+// streamfilter_discard(filter [, column …]): BEFORE INSERT FOR EACH ROW. Discards rows whose key
+// was (probably) seen before.
+SF_FUNCTION(streamfilter_discard) { return PointerGetDatum(fire(fcinfo, TriggerKind::discard)); }
+
+// streamfilter_mark(filter, mark [, column …]): BEFORE INSERT FOR EACH ROW. Sets the boolean column
+// `mark` to whether the row's key was (probably) seen before.
+SF_FUNCTION(streamfilter_mark) { return PointerGetDatum(fire(fcinfo, TriggerKind::mark)); }

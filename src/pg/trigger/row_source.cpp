@@ -1,0 +1,205 @@
+// Hooks keep a stack of what runs: queries, and utility statements such as COPY, which insert
+// without a query. The executor copies the triggers of a table for every target of every statement,
+// so the address of the trigger that fires tells the target, and this the ModifyTable node.
+#include "pg/server/postgres.hpp"
+
+extern "C" {
+#include "executor/executor.h"
+#include "nodes/nodeFuncs.h"
+#include "replication/logicalworker.h"
+#include "tcop/utility.h"
+#include "utils/rel.h"
+}
+
+#include "pg/transaction/transaction_changes.hpp"
+#include "pg/trigger/row_source.hpp"
+
+namespace streamfilter::pg {
+namespace {
+
+struct Frame {
+  const QueryDesc* query;  // nullptr: a utility statement
+  bool copy;               // which is COPY
+  const Frame* below;
+};
+
+const Frame* top = nullptr;
+
+ExecutorRun_hook_type previous_run = nullptr;
+ExecutorFinish_hook_type previous_finish = nullptr;
+ProcessUtility_hook_type previous_utility = nullptr;
+
+void watch_run(SF_EXECUTOR_RUN_PARAMETERS) {
+  const Frame frame = {query, false, top};
+  top = &frame;
+  PG_TRY();
+  {
+    if (previous_run)
+      previous_run(SF_EXECUTOR_RUN_ARGUMENTS);
+    else
+      standard_ExecutorRun(SF_EXECUTOR_RUN_ARGUMENTS);
+  }
+  PG_FINALLY();
+  { top = frame.below; }
+  PG_END_TRY();
+  publish_counts();
+}
+
+// Data-modifying CTEs that nobody reads run here.
+void watch_finish(QueryDesc* query) {
+  const Frame frame = {query, false, top};
+  top = &frame;
+  PG_TRY();
+  {
+    if (previous_finish)
+      previous_finish(query);
+    else
+      standard_ExecutorFinish(query);
+  }
+  PG_FINALLY();
+  { top = frame.below; }
+  PG_END_TRY();
+  publish_counts();
+}
+
+void watch_utility(PlannedStmt* statement, const char* text, bool read_only_tree,
+                   ProcessUtilityContext context, ParamListInfo params, QueryEnvironment* env,
+                   DestReceiver* dest, QueryCompletion* completion) {
+  const Frame frame = {nullptr, IsA(statement->utilityStmt, CopyStmt), top};
+  top = &frame;
+  PG_TRY();
+  {
+    if (previous_utility)
+      previous_utility(statement, text, read_only_tree, context, params, env, dest, completion);
+    else
+      standard_ProcessUtility(statement, text, read_only_tree, context, params, env, dest,
+                              completion);
+  }
+  PG_FINALLY();
+  { top = frame.below; }
+  PG_END_TRY();
+  publish_counts();
+}
+
+// ---- which node inserts ------------------------------------------------------------------------
+
+bool has_trigger(const ResultRelInfo* target, const Trigger* trigger) {
+  if (target == nullptr || target->ri_TrigDesc == nullptr) return false;
+  const auto first = reinterpret_cast<uintptr_t>(target->ri_TrigDesc->triggers);
+  const auto address = reinterpret_cast<uintptr_t>(trigger);
+  return address >= first && address < first + sizeof(Trigger) * target->ri_TrigDesc->numtriggers;
+}
+
+// A target that rows are routed to; nullptr if the trigger is none of its copies.
+const ResultRelInfo* find_routed(const EState* estate, const Trigger* trigger) {
+  const List* routed = estate->es_tuple_routing_result_relations;
+  for (int i = list_length(routed) - 1; i >= 0; --i) {  // the newest is the likeliest
+    const auto* target = static_cast<const ResultRelInfo*>(list_nth(routed, i));
+    if (has_trigger(target, trigger)) return target;
+  }
+  return nullptr;
+}
+
+struct Search {
+  const Trigger* trigger;       // nullptr: any node that does more than a plain INSERT
+  const ResultRelInfo* routed;  // where the trigger was found, if there
+  const ModifyTableState* found;
+};
+
+bool is_plain_insert(const ModifyTableState* node) {
+  return node->operation == CMD_INSERT &&
+         reinterpret_cast<const ModifyTable*>(node->ps.plan)->onConflictAction == ONCONFLICT_NONE;
+}
+
+bool fits(const Search* search, const ModifyTableState* node) {
+  if (search->trigger == nullptr) return node->operation != CMD_DELETE && !is_plain_insert(node);
+  if (search->routed != nullptr && search->routed->ri_RootResultRelInfo == node->rootResultRelInfo)
+    return true;
+  if (has_trigger(node->rootResultRelInfo, search->trigger)) return true;
+  for (int i = 0; i < node->mt_nrels; ++i)
+    if (has_trigger(&node->resultRelInfo[i], search->trigger)) return true;
+  return false;
+}
+
+bool search_tree(PlanState* state, void* context) {
+  auto* search = static_cast<Search*>(context);
+  if (state == nullptr) return false;
+  if (IsA(state, ModifyTableState)) {
+    const auto* node = reinterpret_cast<const ModifyTableState*>(state);
+    if (fits(search, node)) {
+      search->found = node;
+      return true;
+    }
+  }
+  return SF_WALK_PLANSTATE(state, search_tree, context);
+}
+
+// Usually the root of the plan is the node; CTEs are listed. A CustomScan may sit on top.
+const ModifyTableState* search_query(const QueryDesc* query, Search* search) {
+  if (query->estate == nullptr || query->planstate == nullptr) return nullptr;
+  if (search->trigger != nullptr) search->routed = find_routed(query->estate, search->trigger);
+  if (IsA(query->planstate, ModifyTableState)) {
+    const auto* node = reinterpret_cast<const ModifyTableState*>(query->planstate);
+    if (fits(search, node)) return node;
+  }
+  const List* others = query->estate->es_auxmodifytables;
+  for (int i = 0; i < list_length(others); ++i) {
+    const auto* node = static_cast<const ModifyTableState*>(list_nth(others, i));
+    if (fits(search, node)) return node;
+  }
+  search->found = nullptr;
+  search_tree(query->planstate, search);
+  return search->found;
+}
+
+bool is_partitioned(const ResultRelInfo* target) {
+  return target->ri_RelationDesc->rd_rel->relkind == RELKIND_PARTITIONED_TABLE;
+}
+
+RowSource source_of_node(const ModifyTableState* node) {
+  switch (node->operation) {
+    case CMD_INSERT:
+      return {is_plain_insert(node) ? Arrival::inserted : Arrival::on_conflict, nullptr};
+    case CMD_UPDATE: return {Arrival::moved, nullptr};
+    case CMD_MERGE: break;
+    default: return {Arrival::unclear_executor, nullptr};
+  }
+  if (!(node->mt_merge_subcommands & MERGE_UPDATE) || !is_partitioned(node->rootResultRelInfo))
+    return {Arrival::inserted, nullptr};
+  if (!(node->mt_merge_subcommands & MERGE_INSERT)) return {Arrival::moved, nullptr};
+  return {Arrival::unclear_executor, node};
+}
+
+}  // namespace
+
+RowSource find_row_source(const TriggerData* call) {
+  Search search = {call->tg_trigger, nullptr, nullptr};
+  for (const Frame* frame = top; frame != nullptr; frame = frame->below) {
+    if (frame->query == nullptr) continue;
+    if (const ModifyTableState* node = search_query(frame->query, &search))
+      return source_of_node(node);
+  }
+  // Inserted by something that keeps its targets to itself: COPY, replication, other extensions.
+  if (top != nullptr && top->copy) return {Arrival::inserted, nullptr};
+  if (top != nullptr && top->query != nullptr) {
+    Search suspect = {nullptr, nullptr, nullptr};
+    const bool plain = search_query(top->query, &suspect) == nullptr;
+    return {plain ? Arrival::inserted : Arrival::unclear_executor, nullptr};
+  }
+  // Nothing else can move a row.
+  if (!call->tg_relation->rd_rel->relispartition) return {Arrival::inserted, nullptr};
+  return {top == nullptr && IsLogicalWorker() ? Arrival::unclear_replication
+                                              : Arrival::unclear_executor,
+          nullptr};
+}
+
+void init_executor_watch() {
+  previous_run = ExecutorRun_hook;
+  ExecutorRun_hook = watch_run;
+  previous_finish = ExecutorFinish_hook;
+  ExecutorFinish_hook = watch_finish;
+  previous_utility = ProcessUtility_hook;
+  ProcessUtility_hook = watch_utility;
+}
+
+}  // namespace streamfilter::pg

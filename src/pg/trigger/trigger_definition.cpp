@@ -1,0 +1,324 @@
+#include "pg/server/postgres.hpp"
+
+extern "C" {
+#include "access/genam.h"
+#include "access/table.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_proc.h"
+#include "catalog/pg_trigger.h"
+#include "storage/lmgr.h"
+#include "utils/acl.h"
+#include "utils/fmgroids.h"
+#include "utils/varlena.h"
+}
+
+#include "core/base/nearest_name.hpp"
+#include "pg/trigger/trigger_definition.hpp"
+
+namespace streamfilter::pg {
+namespace {
+
+// ---- where the trigger comes from --------------------------------------------------------------
+
+// The trigger that this one was cloned from, and its table; InvalidOid if it was not.
+Oid parent_of(Oid trigger, Oid* table) {
+  Relation catalog = table_open(TriggerRelationId, AccessShareLock);
+  ScanKeyData key;
+  ScanKeyInit(&key, Anum_pg_trigger_oid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(trigger));
+  SysScanDesc scan = systable_beginscan(catalog, TriggerOidIndexId, true, nullptr, 1, &key);
+  Oid parent = InvalidOid;
+  HeapTuple tuple = systable_getnext(scan);
+  if (HeapTupleIsValid(tuple)) {
+    const auto* form = reinterpret_cast<Form_pg_trigger>(GETSTRUCT(tuple));
+    parent = form->tgparentid;
+    *table = form->tgrelid;
+  }
+  systable_endscan(scan);
+  table_close(catalog, AccessShareLock);
+  return parent;
+}
+
+Oid schema_of_function(Oid function) {
+  HeapTuple tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
+  if (!HeapTupleIsValid(tuple)) return InvalidOid;
+  const Oid schema = reinterpret_cast<Form_pg_proc>(GETSTRUCT(tuple))->pronamespace;
+  ReleaseSysCache(tuple);
+  return schema;
+}
+
+// ---- which filter ------------------------------------------------------------------------------
+
+// A name as SQL reads it: "Seen Clicks", my_schema.seen.
+void parse_name(const char* text, const char* function, char** schema, char** name) {
+  List* parts = NIL;
+  List* strings = NIL;
+  if (!SplitIdentifierString(pstrdup(text), '.', &parts) || parts == NIL)
+    ereport(ERROR, errcode(ERRCODE_INVALID_NAME),
+            errmsg("\"%s\" is not the name of a filter", text),
+            errhint("Write it as in SQL, with double quotes where needed: "
+                    "%s('my_schema.\"My Filter\"').",
+                    function));
+  for (int i = 0; i < list_length(parts); ++i)
+    strings = lappend(strings, makeString(static_cast<char*>(list_nth(parts, i))));
+  DeconstructQualifiedName(strings, schema, name);
+}
+
+// Never by search_path, and without rights of the inserting user on the schemas.
+Oid look_up(const char* schema, const char* name, const TriggerOrigin* origin) {
+  if (schema != nullptr) {
+    const Oid space = LookupNamespaceNoError(schema);
+    return OidIsValid(space) ? get_relname_relid(name, space) : InvalidOid;
+  }
+  const Oid relid = get_relname_relid(name, origin->schema);
+  return OidIsValid(relid) ? relid : get_relname_relid(name, origin->function_schema);
+}
+
+[[noreturn]] void raise_no_filter(const char* schema, const char* name, const char* text,
+                                  const TriggerOrigin* origin) {
+  const bool unquoted = OidIsValid(look_up(schema, text, origin));
+  ereport(ERROR, errcode(ERRCODE_UNDEFINED_TABLE),
+          schema ? errmsg("filter \"%s.%s\" does not exist", schema, name)
+                 : errmsg("filter \"%s\" does not exist", name),
+          schema ? 0
+          : origin->schema == origin->function_schema
+              ? errdetail("It was looked up in schema \"%s\".", get_namespace_name(origin->schema))
+              : errdetail("It was looked up in schemas \"%s\" and \"%s\".",
+                          get_namespace_name(origin->schema),
+                          get_namespace_name(origin->function_schema)),
+          unquoted ? errhint("There is \"%s\": put the name in double quotes, as in '\"%s\"'.",
+                             text, text)
+                   : errhint("Create it, or give its name with its schema."));
+  pg_unreachable();
+}
+
+void check_filter(Oid relid, const char* name, const TriggerOrigin* origin, int missing_right) {
+  if (!is_filter(relid))
+    ereport(ERROR, errcode(ERRCODE_WRONG_OBJECT_TYPE), errmsg("\"%s\" is not a filter", name),
+            errhint("Create one with CREATE FOREIGN TABLE ... SERVER streamfilter."));
+  if (pg_class_aclcheck(relid, origin->owner, ACL_INSERT) == ACLCHECK_OK) return;
+  const char* owner = GetUserNameFromId(origin->owner, true);
+  if (owner == nullptr) owner = "?";
+  ereport(missing_right, errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+          errmsg("permission denied for filter \"%s\"", name),
+          errdetail("The owner of table %s, role \"%s\", needs INSERT on the filter.",
+                    origin->table_name, owner),
+          errhint("GRANT INSERT ON %s TO %s;",
+                  quote_qualified_identifier(get_namespace_name(get_rel_namespace(relid)), name),
+                  quote_identifier(owner)));
+}
+
+// ---- which columns -----------------------------------------------------------------------------
+
+AttrNumber find_exactly(Relation table, const char* name) {
+  for (int i = 0; i < RelationGetNumberOfAttributes(table); ++i) {
+    const Form_pg_attribute attribute = TupleDescAttr(RelationGetDescr(table), i);
+    if (!attribute->attisdropped && strcmp(NameStr(attribute->attname), name) == 0)
+      return attribute->attnum;
+  }
+  return InvalidAttrNumber;
+}
+
+// By its exact name, otherwise as SQL reads the text ('Url' and '"url"' are url).
+AttrNumber find_column(Relation table, const char* text) {
+  const AttrNumber exact = find_exactly(table, text);
+  if (exact != InvalidAttrNumber) return exact;
+  List* parts = NIL;
+  if (!SplitIdentifierString(pstrdup(text), '.', &parts) || list_length(parts) != 1)
+    return InvalidAttrNumber;
+  return find_exactly(table, static_cast<char*>(linitial(parts)));
+}
+
+const char* nearest_column(Relation table, const char* name) {
+  NearestName nearest(name);
+  for (int i = 0; i < RelationGetNumberOfAttributes(table); ++i) {
+    const Form_pg_attribute attribute = TupleDescAttr(RelationGetDescr(table), i);
+    if (!attribute->attisdropped) nearest.consider(NameStr(attribute->attname));
+  }
+  return nearest.name();
+}
+
+AttrNumber named_column(const Trigger* trigger, int argument, Relation table) {
+  const char* name = trigger->tgargs[argument];
+  const AttrNumber attnum = find_column(table, name);
+  if (attnum != InvalidAttrNumber) return attnum;
+  const char* nearest = nearest_column(table, name);
+  ereport(
+      ERROR, errcode(ERRCODE_UNDEFINED_COLUMN),
+      errmsg("column \"%s\" of table \"%s\" does not exist", name, RelationGetRelationName(table)),
+      errdetail("Trigger \"%s\" names it in argument %d.", trigger->tgname, argument + 1),
+      nearest ? errhint("Perhaps you meant \"%s\".", nearest) : 0);
+  pg_unreachable();
+}
+
+AttrNumber namesake(const FilterColumn* column, Relation table, const FilterRelation* filter) {
+  const AttrNumber attnum = find_exactly(table, column->name);
+  if (attnum != InvalidAttrNumber) return attnum;
+  const char* nearest = nearest_column(table, column->name);
+  const char* advice =
+      "name the table's columns in further arguments of the trigger, in the order of the filter's";
+  ereport(ERROR, errcode(ERRCODE_UNDEFINED_COLUMN),
+          errmsg("table \"%s\" has no column \"%s\", as filter \"%s\" has",
+                 RelationGetRelationName(table), column->name, filter->name),
+          nearest ? errhint("If its column \"%s\" is meant, %s.", nearest, advice)
+                  : errhint("If another column is meant, %s.", advice));
+  pg_unreachable();
+}
+
+// A BEFORE trigger sees generated columns as NULL.
+void check_not_generated(const Form_pg_attribute attribute, Relation table, bool key) {
+  if (attribute->attgenerated == '\0') return;
+  ereport(
+      ERROR, errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
+      errmsg("generated column \"%s\" of table \"%s\" cannot be %s", NameStr(attribute->attname),
+             RelationGetRelationName(table), key ? "part of a key" : "the mark"),
+      errdetail("Generated columns are computed after BEFORE triggers have fired."),
+      key ? errhint("Use the columns that it is generated from.") : 0);
+}
+
+AttrNumber mark_column(const Trigger* trigger, Relation table) {
+  if (trigger->tgnargs < 2)
+    ereport(ERROR, errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+            errmsg("trigger \"%s\" does not say which column to mark", trigger->tgname),
+            errhint("Give a boolean column of the table: streamfilter_mark('filter', 'column')."));
+  const AttrNumber attnum = named_column(trigger, 1, table);
+  const Form_pg_attribute attribute = TupleDescAttr(RelationGetDescr(table), attnum - 1);
+  if (attribute->atttypid != BOOLOID)
+    ereport(ERROR, errcode(ERRCODE_DATATYPE_MISMATCH),
+            errmsg("column \"%s\" of table \"%s\" is of type %s, but the mark is a boolean",
+                   NameStr(attribute->attname), RelationGetRelationName(table),
+                   format_type_be(attribute->atttypid)));
+  check_not_generated(attribute, table, false);
+  return attnum;
+}
+
+char* list_columns(const FilterRelation* filter) {
+  StringInfoData list;
+  initStringInfo(&list);
+  for (int i = 0; i < filter->column_count; ++i)
+    appendStringInfo(&list, "%s%s", i ? ", " : "", filter->columns[i].name);
+  return list.data;
+}
+
+}  // namespace
+
+void raise_wrong_event(const Trigger* trigger, TriggerKind kind, Relation table) {
+  ereport(
+      ERROR, errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+      errmsg("trigger \"%s\" of table \"%s\" must be BEFORE INSERT FOR EACH ROW, and nothing else",
+             trigger->tgname, RelationGetRelationName(table)),
+      errdetail("%s judges rows one by one, before they are inserted.", function_name(kind)),
+      errhint("CREATE TRIGGER zz_... BEFORE INSERT ON %s FOR EACH ROW EXECUTE FUNCTION %s(...);",
+              quote_identifier(RelationGetRelationName(table)), function_name(kind)));
+  pg_unreachable();
+}
+
+TriggerOrigin find_origin(const Trigger* trigger, Relation table) {
+  TriggerOrigin origin = {};
+  origin.table = RelationGetRelid(table);
+  if (trigger->tgisclone)
+    for (Oid at = trigger->tgoid; OidIsValid(at);) at = parent_of(at, &origin.table);
+  HeapTuple tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(origin.table));
+  if (!HeapTupleIsValid(tuple))
+    ereport(ERROR, errcode(ERRCODE_UNDEFINED_TABLE),
+            errmsg("the table of trigger \"%s\" does not exist", trigger->tgname));
+  const auto* form = reinterpret_cast<Form_pg_class>(GETSTRUCT(tuple));
+  origin.schema = form->relnamespace;
+  origin.owner = form->relowner;
+  origin.table_name =
+      quote_qualified_identifier(get_namespace_name(form->relnamespace), NameStr(form->relname));
+  ReleaseSysCache(tuple);
+  origin.function_schema = schema_of_function(trigger->tgfoid);
+  return origin;
+}
+
+Oid lock_filter(const Trigger* trigger, TriggerKind kind, const TriggerOrigin* origin,
+                LOCKMODE lockmode, int missing_right) {
+  const char* function = function_name(kind);
+  if (trigger->tgnargs < 1)
+    ereport(ERROR, errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+            errmsg("trigger \"%s\" does not say which filter to use", trigger->tgname),
+            errhint("Name it in the first argument: %s('filter').", function));
+  char* schema;
+  char* name;
+  parse_name(trigger->tgargs[0], function, &schema, &name);
+  // The name may come to mean another relation while we wait for the lock.
+  Oid locked = InvalidOid;
+  for (;;) {
+    const Oid relid = look_up(schema, name, origin);
+    if (!OidIsValid(relid)) raise_no_filter(schema, name, trigger->tgargs[0], origin);
+    if (relid == locked) return relid;
+    if (OidIsValid(locked)) UnlockRelationOid(locked, lockmode);
+    // First, for nobody may lock what he has no business with.
+    check_filter(relid, name, origin, missing_right);
+    LockRelationOid(relid, lockmode);
+    locked = relid;
+  }
+}
+
+void check_is_last(const Trigger* trigger, Relation table) {
+  // They fire in the order of their names.
+  const TriggerDesc* triggers = table->trigdesc;
+  const Trigger* later = nullptr;
+  for (int i = 0; triggers != nullptr && i < triggers->numtriggers; ++i) {
+    const Trigger* other = &triggers->triggers[i];
+    const bool replica = SessionReplicationRole == SESSION_REPLICATION_ROLE_REPLICA;
+    if (strcmp(other->tgname, trigger->tgname) > 0 &&
+        TRIGGER_TYPE_MATCHES(other->tgtype, TRIGGER_TYPE_ROW, TRIGGER_TYPE_BEFORE,
+                             TRIGGER_TYPE_INSERT) &&
+        other->tgenabled != TRIGGER_DISABLED &&
+        other->tgenabled != (replica ? TRIGGER_FIRES_ON_ORIGIN : TRIGGER_FIRES_ON_REPLICA))
+      later = other;
+  }
+  if (later == nullptr) return;
+  const char* prefix = strncmp(trigger->tgname, "zz", 2) == 0 ? "z" : "zz_";
+  char* last_name = psprintf("%s%s", prefix, trigger->tgname);
+  ereport(ERROR, errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
+          errmsg("trigger \"%s\" must be the last BEFORE INSERT row trigger of table \"%s\"",
+                 trigger->tgname, RelationGetRelationName(table)),
+          errdetail("Trigger \"%s\" fires after it and could drop or change a row that the filter "
+                    "remembers.",
+                    later->tgname),
+          strcmp(last_name, later->tgname) > 0 && strlen(last_name) < NAMEDATALEN
+              ? errhint("Triggers fire in the order of their names: give it one that sorts last, "
+                        "for example %s.",
+                        quote_identifier(last_name))
+              : errhint("Triggers fire in the order of their names: rename one of the two."));
+}
+
+TriggerPlan* make_plan(const Trigger* trigger, TriggerKind kind, Relation table,
+                       const FilterRelation* filter) {
+  auto* plan = static_cast<TriggerPlan*>(palloc0(sizeof(TriggerPlan)));
+  if (kind == TriggerKind::mark) plan->mark = mark_column(trigger, table);
+  const int first = kind == TriggerKind::mark ? 2 : 1;
+  const int given = trigger->tgnargs - first;
+  if (given != 0 && given != filter->column_count)
+    ereport(ERROR, errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+            errmsg("trigger \"%s\" names %d %s for the %d of filter \"%s\"", trigger->tgname, given,
+                   given == 1 ? "column" : "columns", filter->column_count, filter->name),
+            errdetail("The columns of the filter are: %s.", list_columns(filter)),
+            errhint("Name a column of table \"%s\" for each of them, or none if they have the same "
+                    "names.",
+                    RelationGetRelationName(table)));
+  plan->count = filter->column_count;
+  plan->columns = static_cast<TriggerColumn*>(palloc0(sizeof(TriggerColumn) * Max(plan->count, 1)));
+  for (int i = 0; i < plan->count; ++i) {
+    TriggerColumn* column = &plan->columns[i];
+    column->column = &filter->columns[i];
+    column->attnum =
+        given ? named_column(trigger, first + i, table) : namesake(column->column, table, filter);
+    const Form_pg_attribute attribute = TupleDescAttr(RelationGetDescr(table), column->attnum - 1);
+    check_not_generated(attribute, table, true);
+    if (column->attnum == plan->mark)
+      ereport(ERROR, errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
+              errmsg("column \"%s\" of table \"%s\" cannot be part of the key and its mark",
+                     NameStr(attribute->attname), RelationGetRelationName(table)));
+    column->coercion =
+        make_coercion(attribute->atttypid, column->column, filter->name,
+                      psprintf("column \"%s\" of table \"%s\"", NameStr(attribute->attname),
+                               RelationGetRelationName(table)),
+                      attribute->atttypmod);
+  }
+  return plan;
+}
+
+}  // namespace streamfilter::pg

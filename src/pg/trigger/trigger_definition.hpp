@@ -1,0 +1,63 @@
+// What a trigger of ours is meant to do, by its definition: which filter, which columns. Everything
+// that can be wrong with that is found here, when the trigger is created as well as when it fires.
+#pragma once
+
+extern "C" {
+#include "commands/trigger.h"
+#include "utils/rel.h"
+}
+
+#include "pg/catalog/column_coercion.hpp"
+#include "pg/catalog/filter_relation.hpp"
+
+namespace streamfilter::pg {
+
+enum class TriggerKind : uint8 { discard, mark };
+
+inline const char* function_name(TriggerKind kind) {
+  return kind == TriggerKind::discard ? "streamfilter_discard" : "streamfilter_mark";
+}
+
+// The table that CREATE TRIGGER named: for a partition, the one its trigger was cloned from. Its
+// owner answers for the trigger, and its schema is where filters are looked up first.
+struct TriggerOrigin {
+  Oid table;
+  Oid schema;
+  Oid owner;
+  const char* table_name;  // quoted and with its schema, for statements in hints
+  Oid function_schema;
+};
+
+struct TriggerColumn {
+  AttrNumber attnum;  // in the table that fires
+  const FilterColumn* column;
+  Coercion* coercion;
+};
+
+struct TriggerPlan {
+  AttrNumber mark;  // the column to set; 0: repeats are discarded
+  int count;        // columns of the filter, in order
+  TriggerColumn* columns;
+};
+
+// Raises 39P01: the trigger is not what these functions are made for.
+[[noreturn]] void raise_wrong_event(const Trigger* trigger, TriggerKind kind, Relation table);
+
+// The answers live in the current memory context. The caller holds a lock on the table.
+TriggerOrigin find_origin(const Trigger* trigger, Relation table);
+
+// The filter that the trigger's first argument names, locked until the end of the transaction.
+// Raises 39P01 without such an argument, 42602, 42P01, 42809; reports 42501 at level
+// `missing_right` unless the owner of the table may INSERT into the filter.
+Oid lock_filter(const Trigger* trigger, TriggerKind kind, const TriggerOrigin* origin,
+                LOCKMODE lockmode, int missing_right);
+
+// Raises 42P17 if a trigger that fires after this one could drop the row.
+void check_is_last(const Trigger* trigger, Relation table);
+
+// Matches columns of table and filter. Raises 39P01 for a wrong number of arguments, 42703, 42804,
+// 42P17.
+TriggerPlan* make_plan(const Trigger* trigger, TriggerKind kind, Relation table,
+                       const FilterRelation* filter);
+
+}  // namespace streamfilter::pg

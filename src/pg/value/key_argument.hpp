@@ -1,0 +1,15 @@
+// Keys that functions take as an argument of type "any".
+#pragma once
+
+#include "pg/key/key_hash.hpp"
+
+namespace streamfilter::pg {
+
+// A hasher for argument `number` (from 0) of the running function, by the type and collation that
+// the parser found; it lives as long as the call site.
+TypeHasher* make_key_hasher(FunctionCallInfo fcinfo, int number);
+
+// The same, made at the first call and kept in fn_extra, which must be left to it.
+TypeHasher* key_hasher(FunctionCallInfo fcinfo, int number);
+
+}  // namespace streamfilter::pg

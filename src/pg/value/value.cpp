@@ -1,0 +1,97 @@
+#include "pg/server/postgres.hpp"
+
+#include "pg/value/value.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "pg/server/problem_report.hpp"
+
+namespace streamfilter::pg {
+namespace {
+
+// What every later access relies on. Values were checked in full when they came in, so that this
+// only has to notice bytes that are none of ours.
+bool is_sound(const Header* header, Size length) {
+  const Parameters& p = header->parameters;
+  return header->magic == kMagic && header->version == kFormatVersion && p.memory == length &&
+         find_ops(p.kind) != nullptr && p.slices > 0 &&
+         p.slice_bytes <= (length - sizeof(Header)) / p.slices;
+}
+
+}  // namespace
+
+const Header* get_value(Datum value) {
+  struct varlena* bytes = PG_DETOAST_DATUM(value);
+  const Size length = VARSIZE(bytes);
+  if (reinterpret_cast<uintptr_t>(bytes) % alignof(Header) != 0)
+    bytes = static_cast<struct varlena*>(memcpy(palloc(length), bytes, length));
+  const Header* header = reinterpret_cast<const Header*>(bytes);
+  if (length >= sizeof(Header) && is_sound(header, length)) return header;
+
+  Problem problem;
+  if (check(header, length, problem)) problem.set(Error::corrupt, "damaged streamfilter");
+  raise(problem);
+}
+
+Header* copy_value(const Header* value, MemoryContext context) {
+  const Size memory = value->parameters.memory;
+  void* copy = memcpy(MemoryContextAlloc(context, memory), value, memory);
+  SET_VARSIZE(copy, memory);
+  return static_cast<Header*>(copy);
+}
+
+Header* make_value(const Parameters& parameters, MemoryContext context) {
+  Problem problem;
+  if (!fits_value(parameters, problem)) raise(problem);
+  Header* header = static_cast<Header*>(MemoryContextAlloc(context, parameters.memory));
+  format_header(header, parameters);
+  for (uint32 i = 0; i < parameters.slices; ++i) {
+    CHECK_FOR_INTERRUPTS();
+    format_slice(header, i);
+  }
+  SET_VARSIZE(header, parameters.memory);
+  return header;
+}
+
+bool fits_value(const Parameters& parameters, Problem& problem) {
+  if (parameters.memory <= kMostValueMemory) return true;
+  char size[32];
+  print_size(parameters.memory, size, sizeof size);
+  problem.set(Error::too_large, "a streamfilter value of %s is too large", size);
+  problem.add_detail("Values take up to %llu bytes of memory.",
+                     static_cast<unsigned long long>(kMostValueMemory));
+  return problem.add_hint(
+      "Use less memory, or a filter in shared memory: CREATE FOREIGN TABLE ... SERVER "
+      "streamfilter.");
+}
+
+void merge_value(Header* into, const Header* from) {
+  Problem problem;
+  if (!mergeable(into->parameters, from->parameters, problem)) raise(problem);
+  for (uint32 i = 0; i < into->parameters.slices; ++i) {
+    CHECK_FOR_INTERRUPTS();
+    merge_slice(into, from, i);
+  }
+}
+
+double distinct_keys(const Header* header, bool* full) {
+  const Parameters& parameters = header->parameters;
+  double sum = 0;
+  *full = false;
+  for (uint32 i = 0; i < parameters.slices; ++i) {
+    const ConstSlice slice = slice_at(header, i);
+    const double keys = ops_of(header).estimate(parameters, slice).distinct / places(parameters);
+    if (std::isinf(keys)) {
+      // Each of the keys that were reported as new has set at least one bit. After a merge they may
+      // have been counted twice, but not the bits.
+      *full = true;
+      sum += static_cast<double>(std::min<uint64>(slice.state->novel, slice.bytes * 8));
+    } else {
+      sum += keys;
+    }
+  }
+  return sum;
+}
+
+}  // namespace streamfilter::pg

@@ -1,0 +1,32 @@
+// Values of the SQL type streamfilter: the core's block, with the varlena length in Header::host.
+#pragma once
+
+#include "core/filter/filter.hpp"
+
+namespace streamfilter::pg {
+
+// Memory of the largest value: its binary form, a checksum longer, must still be one message.
+constexpr uint64 kMostValueMemory = MaxAllocSize - 64;
+
+// The filter inside a datum of type streamfilter (or of bytea, when an aggregate's state travels),
+// detoasted and aligned in the current memory context where needed. Its header is checked as far as
+// memory safety depends on it; raises data_corrupted.
+const Header* get_value(Datum value);
+
+// A palloc'd copy to work on.
+Header* copy_value(const Header* value, MemoryContext context);
+
+// An empty filter in `context`. Raises program_limit_exceeded if it would be too large.
+Header* make_value(const Parameters& parameters, MemoryContext context);
+
+// False, with a problem, for filters too large for a value.
+bool fits_value(const Parameters& parameters, Problem& problem);
+
+// Merges a value into one of ours, giving way to interrupts. Raises what core's mergeable says.
+void merge_value(Header* into, const Header* from);
+
+// How many distinct keys the filter has seen; NaN if its kind cannot tell. A filter that is full
+// can only tell that there were more than so many: `full` is set then.
+double distinct_keys(const Header* header, bool* full);
+
+}  // namespace streamfilter::pg

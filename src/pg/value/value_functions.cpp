@@ -1,0 +1,139 @@
+// Functions and operators on values of type streamfilter.
+#include "pg/server/postgres.hpp"
+
+extern "C" {
+#include "access/detoast.h"
+#include "lib/stringinfo.h"
+}
+
+#include <cmath>
+
+#include "pg/catalog/element_roles.hpp"
+#include "pg/value/key_argument.hpp"
+#include "pg/value/parameters_json.hpp"
+#include "pg/value/value.hpp"
+
+namespace streamfilter::pg {
+namespace {
+
+// The false-negative rate behind window_keys, as in streamfilter_stats.
+constexpr double kWindowFnr = 0.01;
+
+bool read_element(FunctionCallInfo fcinfo, TypeHasher* hasher, const Parameters& parameters,
+                  Element* element) {
+  return hash_key_value(hasher, PG_GETARG_DATUM(1), key_rule(parameters), &element->hash);
+}
+
+// What streamfilter_contains keeps from row to row, in fn_extra.
+struct CallSite {
+  TypeHasher* hasher;
+  varatt_external stored;  // where `filter` was read from
+  struct varlena* filter;
+};
+
+CallSite* call_site(FunctionCallInfo fcinfo) {
+  FmgrInfo* function = fcinfo->flinfo;
+  if (function->fn_extra == nullptr) {
+    auto* site =
+        static_cast<CallSite*>(MemoryContextAllocZero(function->fn_mcxt, sizeof(CallSite)));
+    site->hasher = make_key_hasher(fcinfo, 1);
+    function->fn_extra = site;
+  }
+  return static_cast<CallSite*>(function->fn_extra);
+}
+
+// A filter that lies in a table, out of line, is read once and not for every key.
+const Header* read_filter(FunctionCallInfo fcinfo, CallSite* site) {
+  const Datum value = PG_GETARG_DATUM(0);
+  struct varlena* pointer = reinterpret_cast<struct varlena*>(DatumGetPointer(value));
+  if (!VARATT_IS_EXTERNAL_ONDISK(pointer)) return get_value(value);
+  varatt_external stored;
+  VARATT_EXTERNAL_GET_POINTER(stored, pointer);
+  if (site->filter == nullptr || memcmp(&stored, &site->stored, sizeof stored) != 0) {
+    if (site->filter != nullptr) pfree(site->filter);
+    site->filter = nullptr;
+    const MemoryContext caller = MemoryContextSwitchTo(fcinfo->flinfo->fn_mcxt);
+    site->filter = PG_DETOAST_DATUM(value);
+    MemoryContextSwitchTo(caller);
+    site->stored = stored;
+  }
+  return get_value(PointerGetDatum(site->filter));
+}
+
+void append_count(StringInfo json, const char* name, uint64 value) {
+  appendStringInfo(json, ", \"%s\": " UINT64_FORMAT, name, value);
+}
+
+// Unknown and infinite numbers become null.
+void append_real(StringInfo json, const char* name, const char* format, double value) {
+  appendStringInfo(json, ", \"%s\": ", name);
+  if (std::isfinite(value))
+    appendStringInfo(json, format, value);
+  else
+    appendStringInfoString(json, "null");
+}
+
+constexpr char kRate[] = "%.6g";
+constexpr char kWhole[] = "%.0f";
+
+}  // namespace
+}  // namespace streamfilter::pg
+
+using namespace streamfilter;
+using namespace streamfilter::pg;
+
+// streamfilter_add(filter, key): a copy that remembers the key; the same filter for a NULL key.
+SF_FUNCTION(streamfilter_add) {
+  if (PG_ARGISNULL(0)) PG_RETURN_NULL();
+  if (PG_ARGISNULL(1)) PG_RETURN_DATUM(PG_GETARG_DATUM(0));
+  const Header* header = get_value(PG_GETARG_DATUM(0));
+  Element element = new_element(header->parameters);
+  if (!read_element(fcinfo, key_hasher(fcinfo, 1), header->parameters, &element))
+    PG_RETURN_POINTER(header);
+  Header* copy = copy_value(header, CurrentMemoryContext);
+  insert(copy, element);
+  PG_RETURN_POINTER(copy);
+}
+
+// streamfilter_contains(filter, key), filter @> key. A record with a NULL in it is no repeat
+// (unless the filter has nulls = not distinct).
+SF_FUNCTION(streamfilter_contains) {
+  CallSite* site = call_site(fcinfo);
+  const Header* header = read_filter(fcinfo, site);
+  Element element = new_element(header->parameters);
+  PG_RETURN_BOOL(read_element(fcinfo, site->hasher, header->parameters, &element) &&
+                 test(header, element));
+}
+
+// streamfilter_union(a, b), a || b. Error: the two differ in kind, parameters or seed.
+SF_FUNCTION(streamfilter_union) {
+  const Header* left = get_value(PG_GETARG_DATUM(0));
+  const Header* right = get_value(PG_GETARG_DATUM(1));
+  Header* result = copy_value(left, CurrentMemoryContext);
+  merge_value(result, right);
+  PG_RETURN_POINTER(result);
+}
+
+// streamfilter_info(filter): what it is and how full.
+SF_FUNCTION(streamfilter_info) {
+  const Header* header = get_value(PG_GETARG_DATUM(0));
+  const Parameters& parameters = header->parameters;
+  const FilterOps& ops = ops_of(header);
+  const Totals sums = totals(header);
+  bool full;
+  StringInfoData json;
+  initStringInfo(&json);
+  appendStringInfo(&json, "{\"kind\": \"%s\", \"parameters\": ", ops.name);
+  append_parameters_json(&json, parameters);
+  append_count(&json, "memory", parameters.memory);
+  append_count(&json, "slices", parameters.slices);
+  append_count(&json, "seed", parameters.seed);
+  append_count(&json, "arrivals", sums.arrivals);
+  append_real(&json, "fill", kRate, sums.estimate.fill);
+  append_real(&json, "fpr", kRate, sums.estimate.fpr);
+  append_real(&json, "fpr_bound", kRate, ops.fpr_bound(parameters));
+  append_real(&json, "distinct_estimate", kWhole, distinct_keys(header, &full));
+  append_real(&json, "window_keys", kWhole, window_keys(parameters, kWindowFnr));
+  appendStringInfoChar(&json, '}');
+  PG_RETURN_DATUM(json_to_jsonb(json.data));
+}

@@ -1,0 +1,70 @@
+#!/usr/bin/env perl
+# Holds the includes of src/ against src/ROOMS: none may lead to a room further down the list, and no modules (a header
+# with its source) may include each other in a circle. Run by `make check-layers`, from the top folder.
+use strict;
+use warnings;
+use File::Find;
+
+my (%rank, @findings);
+
+open my $rooms, '<', 'src/ROOMS' or die "src/ROOMS: $!\n";
+while (<$rooms>) {
+	next if /^\s*(#|$)/;
+	my ($room) = split;
+	die "src/ROOMS: $room stands twice\n" if exists $rank{$room};
+	$rank{$room} = keys %rank;
+}
+close $rooms;
+
+sub room_of { my ($file) = @_; $file =~ m{^(.*)/[^/]*$} ? $1 : '' }
+
+my (%uses, %files);
+find({ no_chdir => 1, wanted => sub {
+	return unless m{^src/(.*)\.([ch]pp)$};
+	my ($module, $file) = ($1, substr($_, 4));
+	$files{$file} = 1;
+	my $room = room_of($file);
+	return push @findings, "$_: its folder is not in src/ROOMS" unless exists $rank{$room};
+	open my $source, '<', $_ or die "$_: $!\n";
+	while (my $line = <$source>) {
+		my ($included) = $line =~ m{^\s*#include "((?:core|pg)/[^"]+)\.hpp"} or next;
+		my $other = room_of($included);
+		push @findings, "src/$file:$.: \"$included.hpp\" is not there" unless -e "src/$included.hpp";
+		push @findings, "src/$file:$.: $room may not use $other"
+			if exists $rank{$other} && $rank{$other} > $rank{$room};
+		$uses{$module}{$included} = 1 unless $included eq $module;
+	}
+	close $source;
+} }, 'src');
+
+# Circles: the strongly connected components of more than one module (Tarjan 1972).
+my (%index, %low, %on_stack, @stack);
+my $next = 0;
+
+sub visit {
+	my ($module) = @_;
+	no warnings 'recursion';
+	$index{$module} = $low{$module} = $next++;
+	push @stack, $module;
+	$on_stack{$module} = 1;
+	for my $other (sort keys %{ $uses{$module} // {} }) {
+		if (!exists $index{$other}) {
+			visit($other);
+			$low{$module} = $low{$other} if $low{$other} < $low{$module};
+		} elsif ($on_stack{$other} && $index{$other} < $low{$module}) {
+			$low{$module} = $index{$other};
+		}
+	}
+	return if $low{$module} != $index{$module};
+	my @component;
+	do {
+		push @component, pop @stack;
+		$on_stack{ $component[-1] } = 0;
+	} until $component[-1] eq $module;
+	push @findings, 'a circle of ' . @component . ' modules: ' . join ', ', sort @component
+		if @component > 1;
+}
+exists $index{$_} or visit($_) for sort keys %uses;
+
+print "$_\n" for @findings;
+exit(@findings ? 1 : 0);

@@ -1,0 +1,183 @@
+// What a running filter foretells of less and more memory.
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+#include <vector>
+
+#include "bench/quality/tuning_runs.hpp"
+#include "unit/support/filters.hpp"
+#include "unit/support/streams.hpp"
+
+using namespace streamfilter;
+using namespace unit;
+
+BOOST_AUTO_TEST_SUITE(tuning)
+
+namespace {
+
+constexpr unsigned kPlaces = 40;
+
+// Hits of a filter without false positives.
+Tuning of(const std::vector<double>& hits, std::uint64_t misses) {
+  std::vector<std::uint64_t> whole;
+  for (const double hit : hits) whole.push_back(static_cast<std::uint64_t>(std::llround(hit)));
+  return Tuning({whole.data(), static_cast<unsigned>(whole.size()), misses, 0});
+}
+
+// A million repeats of one lag, in others per bucket: a Poisson number is before them.
+std::vector<double> hits_at(double lag) {
+  std::vector<double> hits;
+  for (unsigned j = 0; j < kPlaces; ++j)
+    hits.push_back(1e6 * std::exp(j * std::log(lag) - lag - std::lgamma(j + 1)));
+  return hits;
+}
+
+double stays(double lag) {
+  double sum = 0;
+  for (const double hit : hits_at(lag)) sum += hit;
+  return sum;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(the_same_memory_finds_what_was_found) {
+  const Tuned now = of(hits_at(20), 500000).at(1);
+  BOOST_TEST(std::fabs(now.found - stays(20)) < kPlaces);
+  BOOST_TEST(now.fnr_low == 0);
+  BOOST_TEST(now.fnr < .01);  // .00005: those of one lag end sooner than a geometric series
+}
+
+// Lags are resolved although positions are spread: within 3 % of all repeats.
+BOOST_AUTO_TEST_CASE(less_memory_loses_by_lag) {
+  for (const double lag : {1.0, 5.0, 10.0, 15.0, 20.0, 25.0})
+    for (const double factor : {0.25, 0.5}) {
+      const Tuned tuned = of(hits_at(lag), 500000).at(factor);
+      BOOST_TEST(std::fabs(tuned.found - stays(lag / factor)) < 3e4,
+                 lag << " at " << factor << ": " << tuned.found << ", " << stays(lag / factor));
+    }
+}
+
+// As many repeats at every lag: f times the memory finds f times as many, but for the few that are
+// on the edge.
+BOOST_AUTO_TEST_CASE(more_memory_finds_more_of_what_goes_on) {
+  const std::vector<double> hits(kPlaces, 1e6);
+  const Tuning tuning = of(hits, 1000 * 1000 * 1000);
+  BOOST_TEST(std::fabs(tuning.at(0.5).found / 2e7 - 1) < .02);
+  BOOST_TEST(std::fabs(tuning.at(2).found / 8e7 - 1) < .001);
+  BOOST_TEST(std::fabs(tuning.at(1).fnr - .75) < 1e-6);
+  BOOST_TEST(std::fabs(tuning.at(2).fnr - .5) < 1e-3);
+  // Hits that become fewer by a tenth from place to place.
+  std::vector<double> series;
+  for (unsigned j = 0; j < kPlaces; ++j) series.push_back(1e8 * std::pow(.9, j));
+  const double all = 1e9, later = all * std::pow(.9, kPlaces);
+  const Tuned now = of(series, 1000 * 1000 * 1000).at(1);
+  BOOST_TEST(std::fabs(now.fnr / (later / all) - 1) < .01, now.fnr);
+  BOOST_TEST(now.fnr_high > 2 * now.fnr);
+}
+
+BOOST_AUTO_TEST_CASE(no_more_repeats_than_rows_reported_as_new) {
+  const Tuning tuning = of(std::vector<double>(kPlaces, 1e6), 10 * 1000 * 1000);
+  BOOST_TEST(std::fabs(tuning.at(1).fnr_high - .2) < 1e-6);
+  BOOST_TEST(of(std::vector<double>(kPlaces, 1e6), 0).at(1).fnr_high == 0);
+}
+
+// Alike at every place, they are taken out: nothing is left of hits that are false alone.
+BOOST_AUTO_TEST_CASE(false_positives_are_not_taken_for_repeats) {
+  const std::vector<std::uint64_t> hits(kPlaces, 250);
+  const Tuning tuning({hits.data(), kPlaces, 990000, 0.01});
+  BOOST_TEST(tuning.at(1).found < 1);
+}
+
+BOOST_AUTO_TEST_CASE(whatever_was_counted) {
+  for (const unsigned places : {1u, 2u, 3u, 7u, kMostPositions})
+    for (const std::uint64_t hits : {0ull, 1ull, 1ull << 62})
+      for (const std::uint64_t misses : {0ull, 1ull, 1ull << 62})
+        for (const double fpr : {0.0, 0.01, 1.0}) {
+          std::vector<std::uint64_t> counts(places, 0);
+          for (const unsigned at : {0u, places - 1}) {
+            counts[at] = hits;
+            const Tuning tuning({counts.data(), places, misses, fpr});
+            double before = 1;
+            for (const double factor : bench::kFactors) {
+              const Tuned tuned = tuning.at(factor);
+              BOOST_REQUIRE(tuned.found >= 0);
+              if (std::isnan(tuned.fnr)) continue;
+              BOOST_REQUIRE((tuned.fnr_low <= tuned.fnr + 1e-9 &&
+                             tuned.fnr <= tuned.fnr_high + 1e-9 && tuned.fnr_low >= 0 &&
+                             tuned.fnr_high <= 1));
+              BOOST_REQUIRE(tuned.fnr <= before + 1e-9);
+              before = tuned.fnr;
+            }
+          }
+        }
+}
+
+namespace {
+
+// Less memory: within 1.5 % of the repeats that are found now (sampling takes 1 %: four standard
+// errors of the tens of thousands of repeats here). The limits hold, by the same.
+template <typename Stream>
+void check_stream(const char* name, const char* options, Stream stream, bool has_limits = true) {
+  const bench::TuningRuns runs(options, 128, stream, scaled(300000));
+  const Tuning tuning(runs.runs[bench::kMiddle].answers());
+  const double now = runs.runs[bench::kMiddle].found, slack = kSanitized ? 0.05 : 0.015;
+  for (unsigned i = 0; i < bench::kRuns; ++i) {
+    const Tuned tuned = tuning.at(bench::kFactors[i]);
+    BOOST_TEST_CONTEXT(name << " at " << bench::kFactors[i]) {
+      if (i <= bench::kMiddle)
+        BOOST_TEST(std::fabs(tuned.found - runs.runs[i].found) <= slack * now,
+                   tuned.found << " foretold, " << runs.runs[i].found << " of " << now);
+      if (!has_limits) continue;
+      BOOST_TEST(tuned.fnr_low <= runs.fnr(i) + slack);
+      BOOST_TEST(tuned.fnr_high >= runs.fnr(i) - slack);
+    }
+  }
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(filters_with_less_and_more_memory) {
+  const double s = 128 * 40;
+  check_stream("uniform, few keys", "fpr=0.01", bench::Uniform(s * .6, 1));
+  check_stream("uniform, many keys", "fpr=0.01", bench::Uniform(s * 6, 2));
+  check_stream("zipf", "fpr=0.01", bench::Zipf(s * 10, 1, 3));
+  check_stream("exponential", "fpr=0.01", bench::ExponentialGaps(.5, s, 4));
+  check_stream("exponential, 10 %", "fpr=0.1", bench::ExponentialGaps(.5, s / 4, 5));
+}
+
+// The place of a key is the number of others of its bucket since its last sight.
+BOOST_AUTO_TEST_CASE(places_of_a_bucket) {
+  for (const char* text : {"clq(memory=640, slices=1, bits=32, bucket=16)",
+                           "clq(memory=640, slices=1, bits=24, bucket=16, window=1 hour)"}) {
+    Filter filter(text);
+    BOOST_TEST(positions_of_bucket(filter.parameters()) == 16u);
+    unsigned place;
+    BOOST_TEST(!test(filter.header(), key(0), place));
+    BOOST_TEST(place == kNoPosition);
+    std::vector<std::uint64_t> order;  // of last sight, newest last, in the one bucket
+    for (const std::uint64_t number : {1, 2, 3, 4, 2, 5, 1, 1, 6}) {
+      filter.insert(key(number));
+      for (std::size_t i = 0; i < order.size(); ++i)
+        if (order[i] == number) order.erase(order.begin() + static_cast<std::ptrdiff_t>(i--));
+      order.push_back(number);
+    }
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      BOOST_TEST(test(filter.header(), key(order[order.size() - 1 - i]), place));
+      BOOST_TEST(place == i);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(other_orders_have_no_places) {
+  for (const char* text : {"clq(memory=4kB, policy=fifo)", "clq(memory=4kB, policy=second)",
+                           "clq(memory=4kB, importance_range='1,7')", "lru(memory=4kB)",
+                           "sbf(memory=4kB)", "bloom(memory=4kB, keys=100)"}) {
+    Filter filter(text);
+    unsigned place = 0;
+    filter.insert(key(1));
+    BOOST_TEST(positions_of_bucket(filter.parameters()) == 0u, text);
+    BOOST_TEST(test(filter.header(), key(1), place));
+    BOOST_TEST(place == kNoPosition);
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,25 @@
+// Parts of a stream are promised to stay what they are on every machine and in every release.
+#include <boost/test/unit_test.hpp>
+
+#include "core/base/partition.hpp"
+
+using namespace streamfilter;
+
+BOOST_AUTO_TEST_SUITE(partition)
+
+BOOST_AUTO_TEST_CASE(golden_values_of_partition_of) {
+  const std::uint64_t key = hash_word(42, kPartitionSeed);
+  BOOST_TEST(partition_of(key, 1) == 0u);
+  BOOST_TEST(partition_of(key, 10) == 1u);
+  BOOST_TEST(partition_of(key, 1000) == 184u);
+  BOOST_TEST(partition_of(key, 2147483647) == 395966917u);
+}
+
+BOOST_AUTO_TEST_CASE(finer_partitions_refine_coarser_ones) {
+  for (std::uint64_t i = 0; i < 10'000; ++i) {
+    const std::uint64_t hash = hash_word(i, kPartitionSeed);
+    BOOST_TEST_REQUIRE(partition_of(hash, 21) / 3 == partition_of(hash, 7));
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()

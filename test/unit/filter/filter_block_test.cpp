@@ -1,0 +1,172 @@
+// A filter as one block of bytes: what it says of itself as a whole.
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "unit/support/filters.hpp"
+#include "unit/support/streams.hpp"
+
+using namespace streamfilter;
+using namespace unit;
+
+BOOST_AUTO_TEST_SUITE(filter_block)
+
+BOOST_AUTO_TEST_CASE(the_layout_of_the_format_is_fixed) {
+  BOOST_TEST(offsetof(Header, magic) == 4u);
+  BOOST_TEST(offsetof(Header, version) == 8u);
+  BOOST_TEST(offsetof(Header, parameters) == 80u);
+  BOOST_TEST(offsetof(Parameters, slices) == 4u);
+  BOOST_TEST(offsetof(Parameters, memory) == 8u);
+  BOOST_TEST(offsetof(Parameters, slice_bytes) == 16u);
+  BOOST_TEST(offsetof(Parameters, keys) == 24u);
+  BOOST_TEST(offsetof(Parameters, fpr) == 32u);
+  BOOST_TEST(offsetof(Parameters, seed) == 40u);
+  BOOST_TEST(offsetof(Parameters, word) == 48u);
+}
+
+// Checksums of filters of a fixed stream: the bytes are the same on every machine and build.
+BOOST_AUTO_TEST_CASE(the_bytes_of_a_filter_are_the_same_everywhere) {
+  struct Golden {
+    const char* text;
+    std::uint64_t checksum;
+  };
+  for (const Golden& golden : {
+           Golden{"sbf(memory=1kB, max=1, k=3, p=11)", 0x6fc9dfce9df18d05},
+           Golden{"sbf(memory=1kB, max=3, k=5, p=28, seed=42)", 0x8ced32678ce74971},
+           Golden{"sbf(memory=4kB, max=7, k=6, p=65, slices=3)", 0x5241f88dc58cdb59},
+           Golden{"sbf(memory=1kB, max=15, k=6, p=142)", 0x688ba5da7349830c},
+           Golden{"bloom(memory=1000, k=3)", 0x38a960b32ef47724},
+       }) {
+    Filter filter(golden.text);
+    for (std::uint64_t number = 0; number < 1000; ++number) filter.insert(key(number % 300));
+    BOOST_TEST_CONTEXT(golden.text) BOOST_TEST(checksum(filter.header()) == golden.checksum);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(the_checksum_covers_every_byte_but_the_host_s) {
+  Filter filter("sbf(memory=1003, max=3)");
+  for (std::uint64_t number = 0; number < 100; ++number) filter.insert(key(number));
+  const std::uint64_t before = checksum(filter.header());
+  const std::size_t memory = offsetof(Header, parameters) + offsetof(Parameters, memory);
+  for (std::size_t at = 0; at < filter.bytes().size(); ++at) {
+    if (at >= memory && at < memory + 8) continue;  // says how many bytes to read
+    filter.bytes()[at] ^= 1;
+    if (at < sizeof(Header::host))
+      BOOST_TEST(checksum(filter.header()) == before);
+    else
+      BOOST_TEST(checksum(filter.header()) != before, at);
+    filter.bytes()[at] ^= 1;
+  }
+  BOOST_TEST(checksum(filter.header()) == before);
+}
+
+BOOST_AUTO_TEST_CASE(a_new_filter_is_empty_and_an_old_one_is_not) {
+  for (const char* text :
+       {"sbf(memory=1MB)", "sbf(memory=1kB)", "bloom(memory=3kB, k=2, slices=4)"}) {
+    Filter filter(text);
+    BOOST_TEST(is_empty(filter.header()), text);
+    const Totals none = totals(filter.header());
+    BOOST_TEST(none.arrivals == 0u);
+    BOOST_TEST(none.novel == 0u);
+    BOOST_TEST(none.estimate.fill == 0);
+    BOOST_TEST(none.estimate.fpr == 0);
+    BOOST_TEST(none.estimate.distinct == 0);
+    filter.insert(key(1));
+    BOOST_TEST(!is_empty(filter.header()), text);
+    format(filter.header(), filter.parameters());
+    BOOST_TEST(is_empty(filter.header()), text);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(an_empty_filter_remembers_nothing) {
+  for (const char* text : {"sbf()", "sbf(max=7)", "bloom(k=4)"}) {
+    const Filter filter(text);
+    for (std::uint64_t number = 0; number < 1000; ++number)
+      BOOST_TEST_REQUIRE(!filter.test(key(number)), text);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(slices_formatted_one_by_one_make_the_same_filter) {
+  const Filter whole("sbf(memory=10003, slices=7)");
+  std::vector<unsigned char> bytes(whole.bytes().size(), 0xff);
+  Header* header = reinterpret_cast<Header*>(bytes.data());
+  format_header(header, whole.parameters());
+  for (const std::uint32_t i : {6, 0, 3, 1, 2, 5, 4}) format_slice(header, i);
+  BOOST_TEST((bytes == whole.bytes()));
+}
+
+BOOST_AUTO_TEST_CASE(totals_are_sums_over_the_slices) {
+  for (const char* text : {"sbf(memory=64kB, slices=8)", "bloom(memory=64kB, k=3, slices=8)"}) {
+    Filter filter(text);
+    std::uint64_t novel = 0;
+    for (std::uint64_t number = 0; number < 5000; ++number)
+      novel += !filter.insert(key(number % 999));
+    const Totals sums = totals(filter.header());
+    BOOST_TEST(sums.arrivals == 5000u);
+    BOOST_TEST(sums.novel == novel);
+
+    Totals added;
+    std::uint64_t arrivals = 0;
+    for (std::uint32_t s = 0; s < 8; ++s) {
+      add_slice(added, filter.parameters(), as_const(filter.slice(s)));
+      arrivals += filter.slice(s).state->arrivals;
+      BOOST_TEST(filter.slice(s).state->arrivals > 0u);
+    }
+    BOOST_TEST(arrivals == sums.arrivals);
+    BOOST_TEST(added.estimate.fill == sums.estimate.fill);
+    BOOST_TEST(added.estimate.distinct == sums.estimate.distinct);
+  }
+}
+
+// A key touches its own slice and no other: that is why each can have its own lock.
+BOOST_AUTO_TEST_CASE(a_key_touches_one_slice_only) {
+  Filter filter("sbf(memory=8kB, slices=5, max=3)");
+  for (std::uint64_t number = 0; number < 500; ++number) {
+    const std::vector<unsigned char> before = filter.bytes();
+    const std::uint32_t own = slice_of(filter.parameters(), key(number).hash);
+    filter.insert(key(number));
+    const std::size_t slice = filter.parameters().slice_bytes;
+    for (std::size_t at = 0; at < before.size(); ++at)
+      if (before[at] != filter.bytes()[at])
+        BOOST_TEST_REQUIRE(
+            (at >= sizeof(Header) + own * slice && at < sizeof(Header) + (own + 1) * slice));
+  }
+}
+
+// The window is the number of elements after which a key is missed with 1 %.
+BOOST_AUTO_TEST_CASE(the_window_is_where_fnr_reaches_the_limit) {
+  for (const char* text :
+       {"sbf(memory=64kB)", "sbf(memory=1MB, fpr=0.1, max=3)", "sbf(max=7)",
+        "sbf(memory=100MB, max=15, fpr=0.001)", "sbf(memory=1TB)", "sbf(memory=64TB, max=3)"})
+    for (const double limit : {0.01, 0.2}) {
+      const Parameters p = parameters_of(text);
+      const double window = window_keys(p, limit);
+      BOOST_TEST_CONTEXT(text << " window " << window) {
+        BOOST_TEST(window > 20);
+        BOOST_TEST(window == std::floor(window));
+        BOOST_TEST(find_ops(p.kind)->fnr_at(p, window) <= limit);
+        BOOST_TEST(find_ops(p.kind)->fnr_at(p, window * 1.05) > limit);
+      }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(windows_grow_with_memory_and_not_with_slices) {
+  const auto window = [](const char* text) { return window_keys(parameters_of(text), 0.01); };
+  BOOST_TEST(window("sbf(memory=64MB)") / window("sbf(memory=1MB)") == 64,
+             boost::test_tools::tolerance(0.01));
+  BOOST_TEST(window("sbf(memory=64MB, slices=1)") == window("sbf(memory=64MB, slices=64)"),
+             boost::test_tools::tolerance(0.001));
+}
+
+BOOST_AUTO_TEST_CASE(some_windows_are_endless_or_empty) {
+  BOOST_TEST(std::isinf(window_keys(parameters_of("bloom(k=3)"), 0.01)));
+  // Half of the cells are decremented at each element: the next key may be missed.
+  BOOST_TEST(window_keys(parameters_of("sbf(memory=640, p=256, k=1)"), 0.01) == 0);
+  // Nobody can be certain.
+  BOOST_TEST(window_keys(parameters_of("sbf(memory=1MB, max=7)"), 0) < 1000);
+  BOOST_TEST(std::isinf(window_keys(parameters_of("sbf(memory=1MB)"), 1)));
+}
+
+BOOST_AUTO_TEST_SUITE_END()

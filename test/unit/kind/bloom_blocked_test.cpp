@@ -1,0 +1,298 @@
+// The Bloom filter with layout blocked: the bits of a key in one 64-byte line, and the same
+// promise.
+#include <boost/math/distributions/poisson.hpp>
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "core/model/blocked_bloom_model.hpp"
+#include "unit/support/filters.hpp"
+#include "unit/support/statistics.hpp"
+#include "unit/support/streams.hpp"
+
+using namespace streamfilter;
+using namespace unit;
+
+BOOST_AUTO_TEST_SUITE(bloom_blocked)
+
+namespace {
+
+double bits_of(const Parameters& p) {
+  return static_cast<double>((p.slice_bytes - sizeof(SliceState)) * 8);
+}
+
+// The rate of a line in which j keys have set k different bits each, without correlation.
+double rate_of_line(double k, double j) { return std::pow(1 - std::pow(1 - k / 512, j), k); }
+
+// What the chance of how keys fall into lines may add to the rate of one filter, with odds of 1e-6:
+// 4.75 standard deviations of the mean of as many lines.
+double unlucky_lines(const Parameters& p) {
+  const double k = static_cast<double>(option_value(p, "k")), lines = bits_of(p) * p.slices / 512,
+               mean = static_cast<double>(p.keys) / lines;
+  const boost::math::poisson law(mean);
+  double first = 0, second = 0;
+  for (double j = 0; j < mean + 20 * std::sqrt(mean) + 100; ++j) {
+    first += pdf(law, j) * rate_of_line(k, j);
+    second += pdf(law, j) * std::pow(rate_of_line(k, j), 2);
+  }
+  return 4.75 * std::sqrt((second - first * first) / lines);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_key_sets_k_bits_of_one_line) {
+  for (const unsigned k : {1u, 7u, 16u, 64u})
+    for (std::uint64_t number = 0; number < 500; ++number) {
+      Filter filter("bloom(memory=8kB, layout=blocked, k=" + std::to_string(k) + ")");
+      filter.insert(key(number));
+      const Slice slice = filter.slice();
+      unsigned lines = 0, ones = 0;
+      for (std::uint64_t line = 0; line < slice.bytes; line += 64) {
+        unsigned of_line = 0;
+        for (std::uint64_t i = line; i < line + 64; ++i)
+          of_line += static_cast<unsigned>(__builtin_popcount(slice.body()[i]));
+        lines += of_line > 0;
+        ones += of_line;
+      }
+      BOOST_TEST_REQUIRE(lines == 1u);
+      BOOST_TEST_REQUIRE(ones == k);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(lines_are_used_evenly) {
+  Filter filter("bloom(memory=8kB, layout=blocked, k=1)");
+  const std::uint64_t lines = filter.slice().bytes / 64;
+  std::vector<std::uint64_t> keys(lines);
+  for (std::uint64_t number = 0; number < 200000; ++number) {
+    format(filter.header(), Parameters(filter.parameters()));
+    filter.insert(key(number));
+    const Slice slice = filter.slice();
+    std::uint64_t at = 0;
+    while (slice.body()[at] == 0) ++at;
+    ++keys[at / 64];
+  }
+  BOOST_TEST(is_uniform(keys));
+}
+
+BOOST_AUTO_TEST_CASE(nothing_inserted_is_ever_missed) {
+  for (const char* text :
+       {"bloom(keys=1000, layout=blocked)", "bloom(memory=640, k=2, layout=blocked)",
+        "bloom(keys=50000, fpr=0.001, slices=16, layout=blocked)"}) {
+    Filter filter(text);
+    for (std::uint64_t number = 0; number < scaled(100000); ++number) filter.insert(key(number));
+    for (std::uint64_t number = 0; number < scaled(100000); ++number)
+      BOOST_TEST_REQUIRE(filter.test(key(number)), text);
+    BOOST_TEST(filter.is_valid(), text);
+    BOOST_TEST(find_ops(Kind::bloom)->fnr_at(filter.parameters(), 1e18) == 0);
+  }
+}
+
+// A filter of the least memory, filled with `keys` keys, is asked for others.
+BOOST_AUTO_TEST_CASE(fpr_is_kept_up_to_the_given_number_of_keys) {
+  struct Case {
+    const char* rest;
+    double fpr;
+  };
+  for (const Case& c : {
+           Case{"keys=100, fpr=0.2", 0.2},
+           Case{"keys=10000", 0.01},
+           Case{"keys=100000, fpr=0.0001", 0.0001},
+           Case{"keys=200000, fpr=0.01", 0.01},
+           Case{"keys=200000, fpr=0.01, slices=64", 0.01},
+           Case{"keys=100000, fpr=0.5, slices=1", 0.5},
+           Case{"keys=200000, fpr=0.001, slices=1", 0.001},
+       })
+    BOOST_TEST_CONTEXT(c.rest) {
+      Filter filter(std::string("bloom(layout=blocked, ") + c.rest + ")");
+      const Parameters p = filter.parameters();
+      const double bound = find_ops(Kind::bloom)->fpr_bound(p), limit = bound + unlucky_lines(p);
+      const std::uint64_t keys = p.keys, others = scaled(2000000);
+      double while_filling = 0, positives = 0;
+      for (std::uint64_t number = 0; number < keys; ++number)
+        while_filling += filter.insert(key(number));
+      for (std::uint64_t number = 0; number < others; ++number)
+        positives += filter.test(key(keys + number));
+      const double n = static_cast<double>(others);
+      const double estimate = totals(filter.header()).estimate.fpr;
+      BOOST_TEST_MESSAGE(c.rest << ": k " << option_value(p, "k") << ", bytes " << p.memory
+                                << ", measured " << positives / n << ", bound " << bound
+                                << ", estimate " << estimate);
+      BOOST_TEST(bound <= c.fpr);
+      BOOST_TEST(positives <= most(n, limit));
+      BOOST_TEST(while_filling <= most(static_cast<double>(keys), limit));
+      // What the filter says of itself is such a bound, too.
+      BOOST_TEST(positives <= most(n, estimate + unlucky_lines(p)));
+    }
+}
+
+// It lies above the rate by what the correlation of bits takes away, for 5 bits a key 1 to 2 %.
+BOOST_AUTO_TEST_CASE(the_bound_is_sharp_for_one_slice) {
+  Filter filter("bloom(keys=400000, fpr=0.05, slices=1, layout=blocked)");
+  const Parameters p = filter.parameters();
+  for (std::uint64_t number = 0; number < 400000; ++number) filter.insert(key(number));
+  const double n = static_cast<double>(scaled(2000000)),
+               bound = find_ops(Kind::bloom)->fpr_bound(p);
+  double positives = 0;
+  for (std::uint64_t number = 0; number < n; ++number)
+    positives += filter.test(key(400000 + number));
+  BOOST_TEST(positives >= least(n, bound * 0.97 - unlucky_lines(p)), positives / n << " " << bound);
+  BOOST_TEST(positives <= most(n, bound + unlucky_lines(p)));
+}
+
+// The exact rate for random sets of k bits: the sum of (-1)^i C(k, i) times the probability that i
+// given bits are unset, which a key of the same line leaves so with C(512-i, k) / C(512, k).
+BOOST_AUTO_TEST_CASE(the_model_is_an_upper_bound_of_the_exact_rate_and_close) {
+  for (const double bits_per_key : {2.0, 5.0, 8.0, 10.5, 13.0, 16.0}) {
+    const double lines = 10000, n = 512 / bits_per_key * lines;
+    const unsigned k = static_cast<unsigned>(blocked_bloom_model::best_k(n, lines, 16));
+    double exact = 0, ways = 1;
+    for (unsigned i = 0; i <= k; ++i) {
+      double unset = 1;
+      for (unsigned bit = 0; bit < i; ++bit) unset *= (512.0 - k - bit) / (512.0 - bit);
+      exact += (i % 2 == 0 ? 1 : -1) * ways * std::pow(1 - (1 - unset) / lines, n);
+      ways *= static_cast<double>(k - i) / (i + 1);
+    }
+    const double model = blocked_bloom_model::rate(k, n, lines);
+    BOOST_TEST_MESSAGE(bits_per_key << " bits a key, k " << k << ": " << model / exact);
+    BOOST_TEST(model >= exact * (1 - 1e-9));
+    BOOST_TEST(model <= exact * 1.06);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(the_model_knows_its_limits) {
+  BOOST_TEST(blocked_bloom_model::rate(4, 0, 10) == 0);
+  BOOST_TEST(blocked_bloom_model::rate(4, 1e15, 10) == 1);
+  BOOST_TEST(blocked_bloom_model::rate(4, INFINITY, 10) == 1);
+  // One line has all keys.
+  BOOST_TEST(blocked_bloom_model::rate(4, 30, 1) == rate_of_line(4, 30),
+             boost::test_tools::tolerance(1e-9));
+  // One bit a key is not blocked by anything.
+  BOOST_TEST(blocked_bloom_model::rate(1, 1e6, 1e4) == -std::expm1(1e6 * std::log1p(-1 / 5.12e6)),
+             boost::test_tools::tolerance(1e-9));
+  double last = 0;
+  for (double n = 1; n < 1e7; n *= 1.1) {
+    const double rate = blocked_bloom_model::rate(6, n, 1000);
+    BOOST_TEST(rate >= last);
+    BOOST_TEST(rate <= 1);
+    last = rate;
+    if (rate > 0.999999) break;
+  }
+}
+
+BOOST_AUTO_TEST_CASE(no_other_k_is_better_than_the_derived_one) {
+  for (const char* text : {"bloom(memory=64kB, layout=blocked, keys=100000, fpr=0.5",
+                           "bloom(memory=64kB, layout=blocked, keys=40000",
+                           "bloom(memory=64kB, layout=blocked, keys=400000, fpr=0.9",
+                           "bloom(memory=1MB, layout=blocked, keys=3e5, fpr=0.5"}) {
+    const auto rate = [](const std::string& definition) {
+      return find_ops(Kind::bloom)->fpr_bound(parameters_of(definition));
+    };
+    const double derived = rate(std::string(text) + ")");
+    for (int k = 1; k <= 16; ++k)
+      BOOST_TEST(derived <= rate(std::string(text) + ", k=" + std::to_string(k) + ")"), text << k);
+  }
+}
+
+// Lines fill unevenly, which costs memory: the more, the smaller fpr.
+BOOST_AUTO_TEST_CASE(the_derived_memory_is_more_than_scattered_and_no_more_than_needed) {
+  for (const char* rest :
+       {"keys=12345", "keys=1e6, fpr=0.1", "keys=1e6, fpr=0.0001", "keys=1e9", "keys=100, fpr=0.3"})
+    BOOST_TEST_CONTEXT(rest) {
+      const Parameters plain = parameters_of(std::string("bloom(") + rest + ")"),
+                       p = parameters_of(std::string("bloom(layout=blocked, ") + rest + ")");
+      BOOST_TEST(p.memory >= plain.memory);
+      BOOST_TEST(p.memory <= plain.memory * 3 / 2 + 1024);
+      Parameters less;
+      Problem problem;
+      const std::string memory =
+          std::to_string(static_cast<std::uint64_t>(static_cast<double>(p.memory) * 0.98 - 64));
+      BOOST_TEST(!make_parameters("bloom(layout=blocked, memory=" + memory + ", " + rest + ")",
+                                  less, problem));
+      BOOST_TEST((problem.error == Error::conflict || problem.error == Error::too_small));
+    }
+}
+
+BOOST_AUTO_TEST_CASE(definitions_read_back) {
+  for (const char* text : {"bloom(keys=10000, layout=blocked)", "bloom(k=4, layout=blocked)",
+                           "auto(keys=10000, layout=blocked)"}) {
+    const Parameters p = parameters_of(text), again = parameters_of(text_of(p));
+    BOOST_TEST(std::memcmp(&p, &again, sizeof p) == 0, text_of(p));
+    BOOST_TEST((p.kind == Kind::bloom));
+    BOOST_TEST(text_of(p).find("layout=blocked") != std::string::npos);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_union_remembers_both_and_counts_them) {
+  const char* const text = "bloom(memory=64kB, keys=20000, layout=blocked)";
+  Filter a(text), b(text);
+  for (std::uint64_t number = 0; number < 20000; ++number) (number % 2 ? a : b).insert(key(number));
+  Problem problem;
+  BOOST_REQUIRE(merge(a.header(), b.header(), problem));
+  for (std::uint64_t number = 0; number < 20000; ++number) BOOST_REQUIRE(a.test(key(number)));
+  BOOST_TEST(a.is_valid());
+  // Linear counting: five standard errors, as in bloom.cpp.
+  const Parameters p = a.parameters();
+  const double m = bits_of(p) * p.slices, t = static_cast<double>(option_value(p, "k")) * 20000 / m;
+  BOOST_TEST(std::fabs(totals(a.header()).estimate.distinct / 20000 - 1) <=
+             5 * std::sqrt((std::expm1(t) - t) / m) / t);
+
+  Filter scattered("bloom(memory=64kB, keys=20000)");
+  BOOST_TEST(!merge(a.header(), scattered.header(), problem));
+  BOOST_TEST((problem.error == Error::mismatch));
+}
+
+BOOST_AUTO_TEST_CASE(a_full_filter_has_no_estimate) {
+  Filter filter("bloom(memory=640, k=64, layout=blocked)");
+  for (std::uint64_t number = 0; number < 1000; ++number) filter.insert(key(number));
+  const Estimate estimate = totals(filter.header()).estimate;
+  BOOST_TEST(estimate.fill == 1);
+  BOOST_TEST(estimate.fpr == 1);
+  BOOST_TEST(std::isinf(estimate.distinct));
+  BOOST_TEST(filter.is_valid());
+}
+
+// On a stream with repeats nothing is missed, and what scattered bits with the same k do better is
+// what the model says.
+BOOST_AUTO_TEST_CASE(errors_are_near_scattered_on_flat_streams) {
+  const std::uint64_t universe = scaled(500000);
+  const std::string rest = "memory=" + std::to_string(universe * 12 / 8) +
+                           ", slices=1, k=6, keys=" + std::to_string(universe);
+  Filter blocked("bloom(layout=blocked, " + rest + ")"), scattered("bloom(" + rest + ")");
+  UniformStream stream(universe, 7);
+  double positives = 0, scattered_positives = 0, novel = 0;
+  for (std::uint64_t i = 0; i < 3 * universe; ++i) {
+    const Element element = stream.next();
+    const bool seen = blocked.insert(element), scattered_seen = scattered.insert(element);
+    if (stream.is_repeat()) {
+      BOOST_TEST_REQUIRE(seen);
+      BOOST_TEST_REQUIRE(scattered_seen);
+      continue;
+    }
+    ++novel;
+    positives += seen;
+    scattered_positives += scattered_seen;
+  }
+  // New keys come while it fills: the mean of the rates on the way.
+  const auto mean_rate = [&](const Filter& filter) {
+    Parameters p = filter.parameters();
+    double sum = 0;
+    for (unsigned i = 0; i < 100; ++i) {
+      p.keys = static_cast<std::uint64_t>((i + 0.5) / 100 * novel);
+      sum += find_ops(Kind::bloom)->fpr_bound(p) / 100;
+    }
+    return sum;
+  };
+  const double expected = mean_rate(blocked), scattered_expected = mean_rate(scattered);
+  BOOST_TEST_MESSAGE("blocked " << positives / novel << " expected " << expected << ", scattered "
+                                << scattered_positives / novel << " expected "
+                                << scattered_expected);
+  BOOST_TEST(positives <= most(novel, expected));
+  BOOST_TEST(positives >= least(novel, 0.9 * expected));
+  BOOST_TEST(scattered_positives <= most(novel, scattered_expected));
+  BOOST_TEST(scattered_positives >= least(novel, scattered_expected));
+  BOOST_TEST(expected <= 1.6 * scattered_expected);
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,185 @@
+// Kind bloom with `grow`: filters that are opened one after another, against a plain reference; the
+// rate of false positives while they fill.
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+#include <cstring>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "core/model/timing_model.hpp"
+#include "unit/support/filters.hpp"
+#include "unit/support/statistics.hpp"
+#include "unit/support/streams.hpp"
+
+using namespace streamfilter;
+using namespace unit;
+
+BOOST_AUTO_TEST_SUITE(bloom_growth)
+
+namespace {
+
+struct Shape {
+  std::uint64_t k, m, limit;
+  bool by_keys;
+};
+
+// The derived numbers are in the slots beside the options'.
+Shape shape_of(const Parameters& p) {
+  return {option_value(p, "k"), p.word[1], p.word[4], option_value(p, "grow") == 2};
+}
+
+class Reference {
+ public:
+  explicit Reference(const Shape& shape) : shape_(shape), filters_(1, One(shape.m)) {}
+
+  bool insert(std::uint64_t hash) {
+    for (const One& one : filters_) {
+      bool all = true;
+      for (unsigned i = 0; i < shape_.k; ++i) all = all && one.bits[position(hash, i, shape_.m)];
+      if (all) return true;
+    }
+    const One& last = filters_.back();
+    if ((shape_.by_keys ? last.keys : last.ones) >= shape_.limit && filters_.size() < 8)
+      filters_.emplace_back(shape_.m);
+    One& newest = filters_.back();
+    for (unsigned i = 0; i < shape_.k; ++i) {
+      const std::uint64_t at = position(hash, i, shape_.m);
+      newest.ones += !newest.bits[at];
+      newest.bits[at] = true;
+    }
+    ++newest.keys;
+    return false;
+  }
+
+  std::size_t count() const { return filters_.size(); }
+
+ private:
+  struct One {
+    explicit One(std::uint64_t m) : bits(m) {}
+    std::vector<bool> bits;
+    std::uint64_t keys = 0, ones = 0;
+  };
+  Shape shape_;
+  std::vector<One> filters_;
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(every_key_is_answered_as_by_the_reference) {
+  for (const char* text :
+       {"bloom(memory=2kB, k=3, grow=density, fpr=0.1)", "bloom(memory=640, k=2, grow=density)",
+        "bloom(memory=2kB, k=3, grow=cardinality, fpr=0.1)",
+        "bloom(memory=3kB, keys=500, fpr=0.2, grow=cardinality)"}) {
+    Filter filter(text);
+    Reference reference(shape_of(filter.parameters()));
+    UniformStream stream(2000, 1);
+    for (unsigned i = 0; i < 5000; ++i) {
+      const Element element = stream.next();
+      const bool seen = reference.insert(element.hash);
+      BOOST_REQUIRE_EQUAL(filter.test(element), seen);
+      BOOST_REQUIRE_EQUAL(filter.insert(element), seen);
+      BOOST_REQUIRE(filter.test(element));
+      BOOST_REQUIRE_EQUAL(filter.slice().state->own[1] + 1, reference.count());
+      if (i % 500 == 0) BOOST_REQUIRE_MESSAGE(filter.is_valid(), text);
+    }
+    BOOST_TEST(filter.is_valid(), text);
+    BOOST_TEST(reference.count() >= 4u);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(it_grows_as_far_as_keys_need) {
+  for (const char* grow : {"density", "cardinality"}) {
+    Filter filter(std::string("bloom(memory=80kB, keys=50000, fpr=0.05, slices=1, grow=") + grow +
+                  ")");
+    const Parameters p = filter.parameters();
+    const double bound = find_ops(Kind::bloom)->fpr_bound(p);
+    BOOST_TEST(bound <= .05);
+    std::uint64_t next = 0, opened = 0;
+    while (next < p.keys) {
+      filter.insert(key(next++));
+      if (filter.slice().state->own[1] == opened) continue;
+      // `opened` filters are full: 1 - (1 - P)^j.
+      opened = filter.slice().state->own[1];
+      double positives = 0;
+      const std::uint64_t count = scaled(100000);
+      for (std::uint64_t i = 0; i < count; ++i) positives += filter.test(key(i + 1000000));
+      const double one = timing_model::share_of_rate(.05, 8);
+      const double rate = timing_model::rate_of_filters(one, static_cast<double>(opened)) * count;
+      // The fill of a filter of a given number of keys varies, by 1 % of the rate.
+      BOOST_TEST(std::fabs(positives - rate) < 6 * std::sqrt(rate) + .04 * rate,
+                 grow << " " << opened << ": " << positives << " instead of " << rate);
+      BOOST_TEST(totals(filter.header()).estimate.fpr == rate / static_cast<double>(count),
+                 boost::test_tools::tolerance(.05));
+    }
+    BOOST_TEST(opened >= 4u);
+    BOOST_TEST(opened < 8u);
+    BOOST_TEST(totals(filter.header()).estimate.distinct == 50000,
+               boost::test_tools::tolerance(.02));
+    double positives = 0;
+    for (std::uint64_t i = 0; i < scaled(100000); ++i) positives += filter.test(key(i + 1000000));
+    BOOST_TEST(positives <= most(static_cast<double>(scaled(100000)), bound * 1.04));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(definitions) {
+  for (const char* text :
+       {"bloom(keys=10000, grow=density)", "bloom(keys=10000, grow=cardinality, slices=4)",
+        "bloom(k=4, grow=density)", "bloom(k=4, grow=none)"}) {
+    const Parameters p = parameters_of(text), again = parameters_of(text_of(p));
+    BOOST_TEST(std::memcmp(&p, &again, sizeof p) == 0, text_of(p));
+    BOOST_TEST(Filter(p).is_valid(), text);
+  }
+  // Not growing is the same as saying nothing.
+  const Parameters p = parameters_of("bloom(k=4, grow=none)"), q = parameters_of("bloom(k=4)");
+  BOOST_TEST(std::memcmp(&p, &q, sizeof p) == 0);
+  for (const char* text : {"bloom(grow=density)", "bloom(keys=1000, grow=often)",
+                           "bloom(memory=10kB, keys=100000, grow=density)"}) {
+    Parameters none;
+    Problem problem;
+    BOOST_TEST(!make_parameters(text, none, problem), text);
+    BOOST_TEST(problem.message[0] != '\0', text);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(merged_filters_remember_both) {
+  for (const char* grow : {"density", "cardinality"})
+    for (const std::uint64_t other : {100u, 1000u, 4000u}) {
+      const std::string text = std::string("bloom(memory=4kB, k=4, fpr=0.2, grow=") + grow + ")";
+      Filter a(text), b(text);
+      for (std::uint64_t i = 0; i < 1000; ++i) a.insert(key(i));
+      for (std::uint64_t i = 0; i < other; ++i) b.insert(key(i + 100000));
+      Problem problem;
+      BOOST_REQUIRE(merge(a.header(), b.header(), problem));
+      BOOST_TEST(a.is_valid());
+      for (std::uint64_t i = 0; i < 1000; ++i) BOOST_REQUIRE(a.test(key(i)));
+      for (std::uint64_t i = 0; i < other; ++i) BOOST_REQUIRE(a.test(key(i + 100000)));
+      for (std::uint64_t i = 0; i < 5000; ++i) a.insert(key(i + 200000));
+      BOOST_TEST(a.is_valid());
+    }
+}
+
+BOOST_AUTO_TEST_CASE(damaged_bytes_are_found_or_harmless) {
+  for (const char* text : {"bloom(memory=1kB, k=3, fpr=0.2, grow=density)",
+                           "bloom(memory=1kB, k=3, fpr=0.2, grow=cardinality)"}) {
+    Filter sound(text);
+    for (std::uint64_t i = 0; i < 150; ++i) sound.insert(key(i));
+    std::mt19937_64 random(4);
+    unsigned found = 0;
+    for (std::uint64_t round = 0; round < scaled(20000); ++round) {
+      Filter filter(sound);
+      for (std::uint64_t n = random() % 2 + 1; n > 0; --n)
+        filter.bytes()[sizeof(Header) + random() % (filter.bytes().size() - sizeof(Header))] ^=
+            static_cast<unsigned char>(1u << random() % 8);
+      if (!filter.is_valid()) {
+        ++found;
+        continue;
+      }
+      for (std::uint64_t i = 0; i < 200; ++i) filter.insert(key(i + 1000));
+      BOOST_REQUIRE(filter.is_valid());
+    }
+    BOOST_TEST(found > scaled(20000) / 2);
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,87 @@
+// Kind clq without wide registers writes the bytes and gives the answers that the kind does with
+// those that this processor has.
+#include <boost/test/unit_test.hpp>
+#include <random>
+
+#include "core/kind/cache_line_queue_ops.hpp"
+#include "unit/support/filters.hpp"
+#include "unit/support/streams.hpp"
+
+using namespace streamfilter;
+using namespace unit;
+
+BOOST_AUTO_TEST_SUITE(clq_places)
+
+namespace {
+
+bool is_special(const Parameters& p) { return clq::has_window(p) || clq::has_importance(p); }
+
+bool test_portably(const Parameters& p, ConstSlice slice, const Element& element) {
+  return clq::is_alone(p) ? clq::find_any<false, true>(p, slice, element)
+                          : clq::find_any<false, false>(p, slice, element);
+}
+
+bool insert_portably(const Parameters& p, Slice slice, const Element& element) {
+  return is_special(p) || p.integer(clq::kPolicy) == clq::second
+             ? clq::enter_specially<false>(p, slice, element)
+         : clq::is_alone(p) ? clq::enter<false, true>(p, slice, element)
+                            : clq::enter<false, false>(p, slice, element);
+}
+
+unsigned refresh_portably(const Parameters& p, Slice slice, const Element& element) {
+  if (!is_special(p))
+    return clq::is_alone(p) ? clq::renew<false, true>(p, slice, element)
+                            : clq::renew<false, false>(p, slice, element);
+  const unsigned at = clq::find<false>(p, as_const(slice), element);
+  if (at != kNoPosition) insert_portably(p, slice, element);
+  return at;
+}
+
+void compare(const char* definition) {
+  Filter native(definition), portable(definition);
+  const Parameters& p = native.parameters();
+  const FilterOps& ops = *find_ops(Kind::clq);
+  std::mt19937_64 random(2);
+  for (unsigned i = 0; i < scaled(10000); ++i) {
+    Element element = key(random() % 3 == 0 ? random() % 100 : random() % 1000);
+    element.importance = static_cast<double>(random() % 120) - 10;
+    element.time = static_cast<std::int64_t>(i * 10000 + random() % 2000000);
+    const Slice a = native.slice(), b = portable.slice();
+    BOOST_REQUIRE_EQUAL(ops.find_position(p, as_const(a), element),
+                        clq::find<false>(p, as_const(b), element));
+    if (!clq::has_window(p))
+      BOOST_REQUIRE_EQUAL(ops.test(p, as_const(a), element),
+                          test_portably(p, as_const(b), element));
+    if (i % 2 == 0) {
+      BOOST_REQUIRE_EQUAL(ops.insert(p, a, element), insert_portably(p, b, element));
+    } else {
+      unsigned position;
+      const bool seen = ops.refresh(p, a, element, position);
+      const unsigned at = refresh_portably(p, b, element);
+      BOOST_REQUIRE_EQUAL(seen, at != kNoPosition);
+      if (position != kNoPosition) BOOST_REQUIRE_EQUAL(position, at);
+    }
+    BOOST_REQUIRE(native.bytes() == portable.bytes());
+  }
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(with_wide_registers_and_without) {
+  if (!has_wide_registers()) BOOST_TEST_MESSAGE("this processor has no wide registers");
+  for (const char* definition :
+       {"clq(memory=2kB)", "clq(memory=2kB, bits=9)", "clq(memory=2kB, bits=8, bucket=64)",
+        "clq(memory=2kB, bits=8, bucket=16)", "clq(memory=2kB, bits=10)",
+        "clq(memory=2kB, bits=16, bucket=32)", "clq(memory=2kB, bits=16, bucket=5)",
+        "clq(memory=2kB, bits=48, bucket=10)", "clq(memory=2kB, bits=2, bucket=3)",
+        "clq(memory=2kB, bits=33, bucket=1)", "clq(memory=2kB, policy=fifo)",
+        "clq(memory=2kB, policy=second)", "clq(memory=2kB, bits=13, bucket=5, policy=second)",
+        "clq(memory=2kB, window='10 seconds')", "clq(memory=2kB, window='10 seconds', policy=fifo)",
+        "clq(memory=2kB, window='10 seconds', bits=11, bucket=7)",
+        "clq(memory=2kB, importance_range='0,100')",
+        "clq(memory=2kB, importance_levels='10,50,90', policy=fifo, bits=16)",
+        "clq(memory=2kB, importance_range='0,100', window='10 seconds')"})
+    BOOST_TEST_CONTEXT(definition) compare(definition);
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,519 @@
+// Kind clq with a window: against plain lists with times, merging, rates, and check.
+#include <algorithm>
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "unit/support/filters.hpp"
+#include "unit/support/statistics.hpp"
+#include "unit/support/streams.hpp"
+
+using namespace streamfilter;
+using namespace unit;
+
+BOOST_AUTO_TEST_SUITE(cache_line_window)
+
+namespace {
+
+constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::min();
+
+Element at(std::uint64_t number, std::int64_t time) {
+  Element element = key(number);
+  element.time = time;
+  return element;
+}
+
+struct Entry {
+  std::uint64_t fingerprint;
+  std::uint64_t tick;  // at which it was accepted
+  bool operator==(const Entry& other) const {
+    return fingerprint == other.fingerprint && tick == other.tick;
+  }
+};
+using List = std::vector<Entry>;
+
+// The rule as it is told: a list with times for every bucket.
+class Reference {
+ public:
+  using Bucket = std::pair<std::uint32_t, std::pair<std::uint64_t, std::uint64_t>>;
+
+  explicit Reference(const Parameters& p)
+      : bits_(static_cast<unsigned>(option_value(p, "bits"))),
+        length_(option_value(p, "bucket")),
+        fifo_(option_value(p, "policy") == 1),
+        lines_((p.slice_bytes - sizeof(SliceState)) / 64),
+        p_(p) {
+    const std::uint64_t window = option_value(p, "window");
+    tick_ = std::max<std::uint64_t>(1, (window - 1 + 14) / 15);
+    ticks_ = (window - 1 + tick_ - 1) / tick_ + 1;
+  }
+
+  bool test(const Element& element) const {
+    const auto list = lists_.find(bucket(element.hash));
+    if (list == lists_.end()) return false;
+    const std::uint64_t now = std::max(clock(element.hash), tick_of(element));
+    for (const Entry& entry : list->second)
+      if (entry.fingerprint == fingerprint(element.hash)) return now - entry.tick < ticks_;
+    return false;
+  }
+
+  bool insert(const Element& element) {
+    const std::uint64_t then = tick_of(element);
+    std::uint64_t& present = clocks_[slice_of(p_, element.hash)];
+    present = std::max(present, then);
+    List& list = live(bucket(element.hash));
+    const auto found = find(list, element.hash);
+    if (found != list.end()) {
+      if (!fifo_) std::rotate(list.begin(), found, found + 1);
+      return true;
+    }
+    if (present - then >= ticks_) return false;
+    list.insert(list.begin(), {fingerprint(element.hash), then});
+    if (list.size() > length_) list.pop_back();
+    return false;
+  }
+
+  bool erase(const Element& element) {
+    const bool was_there = test(element);
+    List& list = lists_[bucket(element.hash)];
+    const auto found = find(list, element.hash);
+    if (found != list.end()) list.erase(found);
+    return was_there;
+  }
+
+  // Front to front, the younger of two ages.
+  void merge(const Reference& other) {
+    for (const auto& [slice, clock] : other.clocks_)
+      clocks_[slice] = std::max(clocks_[slice], clock);
+    for (const auto& [bucket, list] : other.lists_) lists_[bucket];
+    for (auto& [bucket, list] : lists_) {
+      const List a = live(bucket);
+      const auto from = other.lists_.find(bucket);
+      const List b = from == other.lists_.end() ? List() : live_of(from->second, bucket.first);
+      List both;
+      const auto add = [&](const List& source, std::size_t i) {
+        if (i >= source.size()) return;
+        for (Entry& entry : both)
+          if (entry.fingerprint == source[i].fingerprint) {
+            entry.tick = std::max(entry.tick, source[i].tick);
+            return;
+          }
+        both.push_back(source[i]);
+      };
+      for (std::size_t i = 0; i < length_; ++i) {
+        add(a, i);
+        add(b, i);
+      }
+      if (both.size() > length_) both.resize(length_);
+      list = both;
+    }
+  }
+
+  // What a bucket of the filter holds now, of which the reference knows the ticks.
+  List live_list(const Bucket& bucket) const {
+    const auto list = lists_.find(bucket);
+    return list == lists_.end() ? List() : live_of(list->second, bucket.first);
+  }
+
+  std::uint64_t clock_of_slice(std::uint32_t slice) const {
+    const auto it = clocks_.find(slice);
+    return it == clocks_.end() ? 0 : it->second;
+  }
+  std::uint64_t ticks() const { return ticks_; }
+  unsigned bits() const { return bits_; }
+  std::uint64_t length() const { return length_; }
+  std::uint64_t lines() const { return lines_; }
+  std::uint64_t buckets() const { return 480 / (bits_ + 4) / length_; }
+
+ private:
+  Bucket bucket(std::uint64_t hash) const {
+    const unsigned __int128 place =
+        static_cast<unsigned __int128>(mix64(hash + kGoldenRatio)) * lines_;
+    return {slice_of(p_, hash),
+            {static_cast<std::uint64_t>(place >> 64),
+             scale(static_cast<std::uint64_t>(place), buckets())}};
+  }
+
+  std::uint64_t fingerprint(std::uint64_t hash) const {
+    return 1 + position(hash, 1, (std::uint64_t{1} << bits_) - 1);
+  }
+
+  List::iterator find(List& list, std::uint64_t hash) const {
+    return std::find_if(list.begin(), list.end(),
+                        [&](const Entry& entry) { return entry.fingerprint == fingerprint(hash); });
+  }
+
+  std::uint64_t clock(std::uint64_t hash) const { return clock_of_slice(slice_of(p_, hash)); }
+
+  // Ticks are counted from the earliest time there is.
+  std::uint64_t tick_of(const Element& element) const {
+    if (element.time == kNever) return clock(element.hash);
+    return static_cast<std::uint64_t>((static_cast<__int128>(element.time) - kNever) / tick_);
+  }
+
+  List live_of(const List& list, std::uint32_t slice) const {
+    List result;
+    for (const Entry& entry : list)
+      if (clock_of_slice(slice) - entry.tick < ticks_) result.push_back(entry);
+    return result;
+  }
+
+  List& live(const Bucket& bucket) {
+    List& list = lists_[bucket];
+    list = live_of(list, bucket.first);
+    return list;
+  }
+
+  unsigned bits_;
+  std::uint64_t length_;
+  bool fifo_;
+  std::uint64_t lines_;
+  std::uint64_t tick_, ticks_;
+  const Parameters& p_;
+  std::map<std::uint32_t, std::uint64_t> clocks_;
+  std::map<Bucket, List> lists_;
+};
+
+std::uint64_t bits_at(const unsigned char* line, unsigned bit, unsigned width) {
+  std::uint64_t value = 0;
+  for (unsigned i = 0; i < width; ++i)
+    value |= static_cast<std::uint64_t>(line[(bit + i) / 8] >> (bit + i) % 8 & 1) << i;
+  return value;
+}
+
+// The bytes, as they are documented: fingerprints from the first bit on; 4 bits of age for each up
+// to the last 32, which are the tick they refer to.
+void require_bytes(Filter& filter, const Reference& reference) {
+  const unsigned bits = reference.bits(), length = static_cast<unsigned>(reference.length()),
+                 places = static_cast<unsigned>(reference.buckets()) * length;
+  for (std::uint32_t s = 0; s < filter.parameters().slices; ++s) {
+    const Slice slice = filter.slice(s);
+    for (std::uint64_t l = 0; l < reference.lines(); ++l) {
+      const unsigned char* line = slice.body() + l * 64;
+      const std::uint64_t stamp = bits_at(line, 480, 32),
+                          since = (slice.state->own[1] - stamp) & 0xffffffff;
+      for (unsigned b = 0; b < reference.buckets(); ++b) {
+        List list;
+        for (unsigned i = b * length; i < (b + 1) * length; ++i) {
+          const std::uint64_t fingerprint = bits_at(line, i * bits, bits),
+                              age = bits_at(line, 480 - (places - i) * 4, 4) + since;
+          if (fingerprint != 0 && age < reference.ticks())
+            list.push_back({fingerprint, reference.clock_of_slice(s) - age});
+        }
+        BOOST_REQUIRE(list == reference.live_list({s, {l, b}}));
+      }
+    }
+  }
+}
+
+// Bursts, quiet times and gaps longer than a window; a tenth of the events is late.
+class Times {
+ public:
+  Times(std::int64_t start, std::int64_t window, std::mt19937_64& random)
+      : present_(start), window_(window), random_(random) {}
+
+  std::int64_t next() {
+    const std::uint64_t draw = random_() % 1000;
+    if (draw == 0)
+      present_ += window_ * static_cast<std::int64_t>(random_() % 40);
+    else if (draw < 300)
+      present_ += static_cast<std::int64_t>(random_() % (window_ / 25 + 2));
+    if (random_() % 10 == 0)
+      return present_ - static_cast<std::int64_t>(random_() % (2 * window_ + 1));
+    return random_() % 50 == 0 ? kNever : present_;
+  }
+
+ private:
+  std::int64_t present_, window_;
+  std::mt19937_64& random_;
+};
+
+const char* const kDefinitions[] = {
+    "clq(memory=640, window='100 us')",
+    "clq(memory=2000, bits=12, bucket=30, window='1000 us')",
+    "clq(memory=4kB, slices=3, window='16 us')",
+    "clq(memory=1kB, bits=8, bucket=13, window='17 us')",
+    "clq(memory=1kB, bits=16, bucket=24, window='1 us')",
+    "clq(memory=2kB, bits=8, bucket=4, policy=fifo, window='90 us')",
+    "clq(memory=1kB, bits=3, bucket=7, window='2 us')",
+    "clq(memory=1kB, bits=48, bucket=9, window='600 us')",
+    "clq(memory=1kB, bits=33, bucket=3, policy=fifo, window='30 us')",
+    "clq(memory=1kB, bits=4, bucket=15, window='1 hour')",
+    "clq(memory=3003, fpr=0.2, seed=7, window='5 us')",
+};
+
+// 2^32 us are a whole turn of a stamp where a tick is 1 us.
+constexpr std::int64_t kStarts[] = {0, 1767225600000000, (std::int64_t{1} << 32) * 1000 - 300,
+                                    -(std::int64_t{1} << 40) - 50};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(windows_are_as_in_the_reference) {
+  for (const char* text : kDefinitions)
+    for (const std::int64_t start : kStarts) BOOST_TEST_CONTEXT(text << " from " << start) {
+        Filter filter(text);
+        Reference reference(filter.parameters());
+        std::mt19937_64 random(1);
+        const std::int64_t window =
+            static_cast<std::int64_t>(option_value(filter.parameters(), "window"));
+        Times times(start, window, random);
+        const std::uint64_t places = filter.parameters().slices * reference.lines() *
+                                     reference.buckets() * reference.length();
+        unsigned repeats = 0, erased = 0, gone = 0;
+        filter.insert(at(0, start));
+        reference.insert(at(0, start));
+        for (std::uint64_t i = 0; i < std::uint64_t{6000}; ++i) {
+          const Element element = at(random() % (places + 5), times.next());
+          const std::vector<unsigned char> before = filter.bytes();
+          BOOST_REQUIRE_EQUAL(filter.test(element), reference.test(element));
+          BOOST_REQUIRE(filter.bytes() == before);
+          if (random() % 8 == 0) {
+            const bool was_there = reference.erase(element);
+            BOOST_REQUIRE_EQUAL(erase(filter.header(), element), was_there);
+            BOOST_REQUIRE(!filter.test(element));
+            erased += was_there;
+          } else {
+            const bool seen = reference.insert(element);
+            BOOST_REQUIRE_EQUAL(filter.insert(element), seen);
+            repeats += seen;
+            gone += !filter.test(element);
+          }
+          if (i % 100 == 0) {
+            BOOST_REQUIRE(filter.is_valid());
+            require_bytes(filter, reference);
+          }
+        }
+        BOOST_TEST(filter.is_valid());
+        require_bytes(filter, reference);
+        BOOST_TEST(repeats > std::uint64_t{6000} / 100);
+        BOOST_TEST(erased > std::uint64_t{6000} / 1000);
+        BOOST_TEST(gone > 0u);  // later than the window
+      }
+}
+
+// At every phase of a tick.
+BOOST_AUTO_TEST_CASE(keys_stay_for_the_window_and_at_most_a_tick_longer) {
+  for (const std::int64_t window : {1, 2, 15, 16, 17, 31, 100, 1000, 1501}) {
+    const std::string text =
+        "clq(memory=640, bits=48, bucket=9, window='" + std::to_string(window) + " us')";
+    const std::int64_t tick = std::max<std::int64_t>(1, (window - 1 + 14) / 15);
+    for (std::int64_t start = 0; start < tick; ++start) {
+      Filter filter(text);
+      filter.insert(at(1, start));
+      BOOST_REQUIRE(filter.test(at(1, start + window - 1)));
+      // A tick is a fifteenth of the window, rounded up to microseconds.
+      BOOST_REQUIRE(!filter.test(at(1, start + window + tick + 14)));
+      BOOST_REQUIRE(filter.insert(at(1, start + window - 1)));  // which does not prolong it
+      BOOST_REQUIRE(!filter.insert(at(1, start + window + tick + 14)));
+      BOOST_REQUIRE(filter.test(at(1, start + window + tick + 14)));
+    }
+    if (15 * tick == window) {
+      Filter filter(text);
+      filter.insert(at(1, 0));
+      BOOST_TEST(!filter.test(at(1, window + tick)));
+    }
+  }
+}
+
+// Of late events and of those without a time.
+BOOST_AUTO_TEST_CASE(late_events_live_for_what_is_left) {
+  Filter filter("clq(memory=640, bits=48, bucket=9, window='15 us')");  // ticks of 1 us
+  filter.insert(at(1, 1000));
+  BOOST_TEST(!filter.insert(at(2, 990)));
+  BOOST_TEST(filter.insert(at(2, 1004)));
+  BOOST_TEST(filter.insert(at(1, 1004)));
+  BOOST_TEST(!filter.test(at(2, 1005)));
+  BOOST_TEST(!filter.insert(at(3, 980)));  // late by more than a window: not remembered
+  BOOST_TEST(!filter.test(at(3, 980)));
+  BOOST_TEST(!filter.insert(at(4, kNever)));  // the present: 1004
+  BOOST_TEST(filter.test(at(4, 1018)));
+  BOOST_TEST(!filter.test(at(4, 1019)));
+  BOOST_TEST(filter.is_valid());
+}
+
+BOOST_AUTO_TEST_CASE(expiry_is_foretold) {
+  const Parameters p = parameters_of("clq(memory=640, window='15 us')"),
+                   none = parameters_of("clq(memory=640)");
+  const FilterOps& ops = *find_ops(Kind::clq);
+  BOOST_TEST(!ops.expired(p, at(1, 1000), at(1, 1014), 1000000));
+  BOOST_TEST(ops.expired(p, at(1, 1000), at(1, 1015), 0));
+  BOOST_TEST(ops.expired(p, at(1, kNever), at(1, 1000), 0));
+  BOOST_TEST(!ops.expired(p, at(1, 1000), at(1, kNever), 0));
+  BOOST_TEST(!ops.expired(none, at(1, kNever), at(1, 1000), 1000000));
+  BOOST_TEST(uses_time(p));
+  BOOST_TEST(!uses_time(none));
+  BOOST_TEST(uses_time(parameters_of("timer(window='1 hour', k=3)")));
+  BOOST_TEST(!uses_time(parameters_of("bloom(keys=1000)")));
+}
+
+BOOST_AUTO_TEST_CASE(merging_takes_the_younger) {
+  for (const char* text : kDefinitions) BOOST_TEST_CONTEXT(text) {
+      std::mt19937_64 random(2);
+      unsigned both_live = 0;
+      for (unsigned round = 0; round < 30; ++round) {
+        Filter a(text), b(text);
+        Reference plain_a(a.parameters()), plain_b(b.parameters());
+        const std::int64_t window =
+            static_cast<std::int64_t>(option_value(a.parameters(), "window"));
+        const std::uint64_t places =
+            a.parameters().slices * plain_a.lines() * plain_a.buckets() * plain_a.length();
+        const std::int64_t shift = static_cast<std::int64_t>(random() % 3) * window / 2;
+        const auto fill = [&](Filter& filter, Reference& plain, std::int64_t start) {
+          for (std::uint64_t i = 0; i < places; ++i) {
+            const std::int64_t late = static_cast<std::int64_t>(random() % (window + 1));
+            const Element element = at(random() % places, start - (i > 0 ? late : 0));
+            filter.insert(element);
+            plain.insert(element);
+          }
+        };
+        fill(a, plain_a, 5000);
+        fill(b, plain_b, round % 2 == 0 ? 5000 + shift : 5000 - shift);
+        Problem problem;
+        BOOST_TEST_REQUIRE(merge(a.header(), b.header(), problem));
+        plain_a.merge(plain_b);
+        BOOST_REQUIRE(a.is_valid());
+        require_bytes(a, plain_a);
+        both_live += totals(a.header()).estimate.fill > 0;
+      }
+      BOOST_TEST(both_live > 10u);
+    }
+}
+
+// New keys in every tick of many windows: what is in the line does not matter.
+BOOST_AUTO_TEST_CASE(the_false_positive_rate_is_kept) {
+  for (const char* text :
+       {"clq(memory=4kB, window='150 us')", "clq(memory=4kB, fpr=0.1, window='150 us')",
+        "clq(memory=4kB, bits=8, bucket=4, window='3000 us')"}) {
+    Filter filter(text);
+    const double bound = find_ops(Kind::clq)->fpr_bound(filter.parameters());
+    BOOST_TEST(bound <= (filter.parameters().fpr > 0 ? filter.parameters().fpr : .0157));
+    std::uint64_t positives = 0;
+    const std::uint64_t count = scaled(400000);
+    for (std::uint64_t i = 0; i < count; ++i)
+      positives += filter.insert(at(i, static_cast<std::int64_t>(i / 10)));
+    BOOST_TEST(static_cast<double>(positives) <= most(static_cast<double>(count), bound), text);
+    BOOST_TEST(static_cast<double>(positives) > 0);
+  }
+}
+
+// What has left the window is not counted, though nothing was swept.
+BOOST_AUTO_TEST_CASE(the_fill_is_that_of_the_window) {
+  Filter filter("clq(memory=64kB, slices=1, window='150 us')");
+  for (std::uint64_t i = 0; i < 10000; ++i) filter.insert(at(i, 0));
+  const Totals then = totals(filter.header());
+  BOOST_TEST(then.estimate.fill > .2);
+  BOOST_TEST(std::isnan(then.estimate.distinct));
+  filter.insert(at(0, 1000));
+  const Totals now = totals(filter.header());
+  BOOST_TEST(now.estimate.fill > 0);
+  BOOST_TEST(now.estimate.fill < .0001);
+}
+
+BOOST_AUTO_TEST_CASE(definitions) {
+  const auto shape = [](const char* text) {
+    const Parameters p = parameters_of(text), again = parameters_of(text_of(p));
+    BOOST_TEST(std::memcmp(&p, &again, sizeof p) == 0, text_of(p));
+    BOOST_TEST(Filter(p).is_valid(), text_of(p));
+    return std::to_string(option_value(p, "bits")) + "x" +
+           std::to_string(option_value(p, "bucket"));
+  };
+  BOOST_TEST(shape("clq(window='10 minutes')") == "12x30");
+  BOOST_TEST(shape("clq(window='1 us', bits=16)") == "16x24");
+  BOOST_TEST(shape("clq(window='365 days', bits=8, bucket=10)") == "8x10");
+  for (const char* text : {"clq(window='1000 rows')", "clq(window='0 us')", "clq(window='10')",
+                           "clq(window='1 hour', bits=12, bucket=31)", "clq(tick='1 s')"}) {
+    Parameters p;
+    Problem problem;
+    BOOST_TEST(!make_parameters(text, p, problem), text);
+    BOOST_TEST(problem.message[0] != '\0', text);
+  }
+  Parameters p;
+  Problem problem;
+  BOOST_TEST(!make_parameters("clq(window='5 rows')", p, problem));
+  BOOST_TEST((problem.error == Error::unsupported));
+}
+
+// ---- check
+// -----------------------------------------------------------------------------------------
+
+BOOST_AUTO_TEST_CASE(stray_ages_and_stamps_are_refused) {
+  // 24 places; bits 384 up to the stamp are ages. A window of 10 ticks.
+  Filter filter("clq(memory=640, bits=16, bucket=24, window='10 us')");
+  for (std::uint64_t i = 0; i < 10; ++i) filter.insert(at(i, static_cast<std::int64_t>(i)));
+  BOOST_TEST_REQUIRE(filter.is_valid());
+  const auto with_age = [&](unsigned place, unsigned age) {
+    Filter changed = filter;
+    unsigned char& byte = changed.slice().body()[48 + place / 2];
+    const unsigned shift = place % 2 * 4;
+    byte = static_cast<unsigned char>((byte & ~(15u << shift)) | age << shift);
+    return changed.is_valid();
+  };
+  for (unsigned place = 0; place < 24; ++place)
+    for (unsigned age = 0; age < 16; ++age)
+      BOOST_TEST(with_age(place, age) == (age < (place < 10 ? 10 : 1)));
+  for (unsigned counter = 0; counter < 5; ++counter)
+    for (const std::uint64_t value : {5ull, ~0ull}) {
+      Filter changed = filter;
+      changed.slice().state->own[counter] = value;
+      BOOST_TEST(!changed.is_valid());
+    }
+  // Early in time a stamp can be known to be in the future.
+  Filter early("clq(memory=640, bits=16, bucket=24, window='10 us')");
+  early.insert(at(1, kNever + 5));
+  BOOST_TEST(early.is_valid());
+  early.slice().body()[60] = 6;
+  BOOST_TEST(!early.is_valid());
+  // Between fingerprints and ages.
+  Filter padded("clq(memory=640, bits=12, bucket=29, window='10 us')");
+  BOOST_TEST(padded.is_valid());
+  for (unsigned bit = 12 * 29; bit < 480 - 4 * 29; ++bit) {
+    Filter changed = padded;
+    changed.slice().body()[bit / 8] ^= static_cast<unsigned char>(1u << bit % 8);
+    BOOST_TEST(!changed.is_valid());
+  }
+  // Without a window there is no clock.
+  Filter plain("clq(memory=640)");
+  plain.slice().state->own[1] = 1;
+  BOOST_TEST(!plain.is_valid());
+}
+
+BOOST_AUTO_TEST_CASE(damaged_bytes_are_found_or_harmless) {
+  for (const char* text : kDefinitions) {
+    Filter sound(text);
+    for (std::uint64_t i = 0; i < 50; ++i) sound.insert(at(i, static_cast<std::int64_t>(i / 10)));
+    BOOST_REQUIRE(sound.is_valid());
+    std::mt19937_64 random(4);
+    unsigned found = 0;
+    for (std::uint64_t round = 0; round < scaled(4000); ++round) {
+      Filter filter(sound);
+      const std::size_t size = filter.bytes().size() - sizeof(Header);
+      for (std::uint64_t n = random() % 4 + 1; n > 0; --n) {
+        unsigned char& byte = filter.bytes()[sizeof(Header) + random() % size];
+        byte = random() % 2 ? static_cast<unsigned char>(random())
+                            : static_cast<unsigned char>(byte ^ 1u << random() % 8);
+      }
+      if (!filter.is_valid()) {
+        ++found;
+        continue;
+      }
+      Problem problem;
+      BOOST_REQUIRE(merge(filter.header(), sound.header(), problem));
+      for (std::uint64_t i = 0; i < 40; ++i) {
+        const Element element = at(i * 7, static_cast<std::int64_t>(i));
+        if (i % 5 == 0)
+          erase(filter.header(), element);
+        else
+          filter.insert(element);
+      }
+      BOOST_REQUIRE(filter.is_valid());
+    }
+    BOOST_TEST(found > scaled(4000) / 8);
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()

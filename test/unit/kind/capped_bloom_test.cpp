@@ -1,0 +1,371 @@
+// Kind capped: its rule against a plain reference, its promises, merging, and check.
+#include <algorithm>
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+#include <cstring>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "bench/lib/streams.hpp"
+#include "core/base/random.hpp"
+#include "unit/support/filters.hpp"
+#include "unit/support/statistics.hpp"
+#include "unit/support/streams.hpp"
+
+using namespace streamfilter;
+using namespace unit;
+
+BOOST_AUTO_TEST_SUITE(capped_bloom)
+
+namespace {
+
+const FilterOps& ops() { return *find_ops(Kind::capped); }
+
+double option_real(const Parameters& p, const std::string& name) {
+  for (unsigned i = 0; i < ops().option_count; ++i)
+    if (name == ops().options[i].name) return p.real(ops().options[i].slot);
+  BOOST_FAIL("no option " << name);
+  return 0;
+}
+
+// Numbers of nine bits, seven from each word of the generator, the lowest first.
+class Numbers {
+ public:
+  explicit Numbers(std::uint64_t& state) : state_(state) {}
+  unsigned next() {
+    if (left_.empty()) {
+      std::uint64_t word = next_random(state_);
+      for (unsigned i = 0; i < 7; ++i, word >>= 9) left_.push_back(word & 511);
+      std::reverse(left_.begin(), left_.end());
+    }
+    const unsigned number = left_.back();
+    left_.pop_back();
+    return number;
+  }
+
+ private:
+  std::uint64_t& state_;
+  std::vector<unsigned> left_;
+};
+
+// The rule as it is told, one bool for a bit.
+class Reference {
+ public:
+  explicit Reference(Filter& filter) : p_(filter.parameters()) {
+    for (std::uint32_t s = 0; s < p_.slices; ++s)
+      slices_.push_back(
+          {std::vector<std::vector<bool>>(filter.slice(s).bytes / 64, std::vector<bool>(512)),
+           filter.slice(s).state->random});
+  }
+
+  bool insert(const Element& element) {
+    Part& part = slices_[slice_of(p_, element.hash)];
+    std::vector<bool>& line = part.lines[position(element.hash, 0, part.lines.size())];
+    std::vector<unsigned> own;
+    std::uint64_t state = element.hash + kGoldenRatio;
+    for (Numbers numbers(state); own.size() < option_value(p_, "k");) {
+      const unsigned place = numbers.next();
+      if (std::find(own.begin(), own.end(), place) == own.end()) own.push_back(place);
+    }
+    if (std::all_of(own.begin(), own.end(), [&](unsigned place) { return line[place]; }))
+      return true;
+    const double admission = option_real(p_, "admission");
+    if (admission < 1 && !random_chance(part.random, admission)) return false;
+    for (const unsigned place : own) line[place] = true;
+    Numbers numbers(part.random);
+    while (std::count(line.begin(), line.end(), true) > option_real(p_, "cap") * 512) {
+      const unsigned place = numbers.next();
+      if (std::find(own.begin(), own.end(), place) == own.end()) line[place] = false;
+    }
+    return false;
+  }
+
+  bool equals(Filter& filter) const {
+    for (std::uint32_t s = 0; s < p_.slices; ++s)
+      for (std::size_t l = 0; l < slices_[s].lines.size(); ++l)
+        for (unsigned bit = 0; bit < 512; ++bit)
+          if (slices_[s].lines[l][bit] != (filter.slice(s).body()[64 * l + bit / 8] >> bit % 8 & 1))
+            return false;
+    return true;
+  }
+
+ private:
+  struct Part {
+    std::vector<std::vector<bool>> lines;
+    std::uint64_t random;
+  };
+  Parameters p_;
+  std::vector<Part> slices_;
+};
+
+double fpr_bound(const std::string& text) { return ops().fpr_bound(parameters_of(text)); }
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(the_rule_is_followed) {
+  for (const char* text :
+       {"capped(memory=640)", "capped(memory=1kB, fpr=0.1)", "capped(memory=2003, slices=3)",
+        "capped(memory=1kB, k=8, cap=0.5, seed=3)",
+        "capped(memory=1kB, k=3, cap=0.65, admission=0.6)", "capped(memory=640, k=32, cap=0.5)",
+        "capped(memory=640, k=1, cap=1)"}) {
+    Filter filter(text);
+    Reference reference(filter);
+    std::mt19937_64 random(1);
+    unsigned repeats = 0;
+    for (unsigned i = 0; i < 3000; ++i) {
+      const Element element = key(random() % (i % 2 == 0 ? 3 : 400));
+      const bool tested = filter.test(element), seen = filter.insert(element);
+      BOOST_REQUIRE_EQUAL(seen, reference.insert(element));
+      BOOST_REQUIRE_EQUAL(seen, tested);
+      repeats += seen;
+      if (i % 200 == 0) BOOST_REQUIRE(filter.is_valid() && reference.equals(filter));
+    }
+    BOOST_TEST(reference.equals(filter), text);
+    BOOST_TEST(filter.is_valid(), text);
+    BOOST_TEST(repeats > 20u, text);
+  }
+}
+
+// The k bits of a key are different, and every bit of a line is as likely as any other.
+BOOST_AUTO_TEST_CASE(the_bits_of_a_key) {
+  std::vector<std::uint64_t> counts(512);
+  for (std::uint64_t i = 0; i < scaled(20000); ++i) {
+    Filter filter("capped(memory=640, k=20, cap=1)");
+    filter.insert(key(i));
+    unsigned ones = 0;
+    for (unsigned bit = 0; bit < 512; ++bit) {
+      const bool set = filter.slice().body()[bit / 8] >> bit % 8 & 1;
+      counts[bit] += set;
+      ones += set;
+    }
+    BOOST_REQUIRE_EQUAL(ones, 20u);
+  }
+  BOOST_TEST(is_uniform(counts));
+}
+
+// Uniform streams of 60 % distinct keys, b bits a key: both errors in percent over the whole
+// stream, as printed to two digits by an independent simulation.
+BOOST_AUTO_TEST_CASE(finite_streams) {
+  if (kSanitized) return;
+  struct Row {
+    double bits;
+    const char* options;
+    double fpr, fnr;
+  };
+  const std::uint64_t rows = 1000000, distinct = 600000;
+  for (const Row& row : {Row{4, "k=3", 4.63, 0}, Row{8, "k=6", .46, 0}, Row{10, "k=7", .17, 0},
+                         Row{16, "k=8", .01, 0}}) {
+    const std::uint64_t bytes = static_cast<std::uint64_t>(row.bits * distinct / 8) / 64 * 64;
+    Filter filter("capped(slices=1, cap=0.65, memory=" + std::to_string(576 + bytes) + ", " +
+                  row.options + ")");
+    bench::ShuffledList stream(rows, distinct, 1);
+    bench::SeenKeys truth(distinct);
+    double positives = 0, negatives = 0;
+    for (std::uint64_t i = 0; i < rows; ++i) {
+      const std::uint64_t number = stream.next();
+      const bool repeat = truth.is_repeat(number), seen = filter.insert(key(number));
+      positives += seen && !repeat;
+      negatives += !seen && repeat;
+    }
+    BOOST_TEST(positives <= most(distinct, (row.fpr + .005) / 100), row.bits << ": " << positives);
+    BOOST_TEST(positives >= least(distinct, (row.fpr - .005) / 100), row.bits << ": " << positives);
+    BOOST_TEST(negatives <= most(rows - distinct, (row.fnr + .005) / 100), negatives);
+  }
+}
+
+// Once every line is at its cap, a new key meets C(ones, K) of the C(512, K) ways to choose K bits.
+BOOST_AUTO_TEST_CASE(for_ever_the_rate_of_false_positives_is_the_bound) {
+  for (const char* text : {"capped(memory=4kB)", "capped(memory=4kB, fpr=0.1)",
+                           "capped(memory=4kB, fpr=0.001)", "capped(memory=4kB, k=8, cap=0.65)"}) {
+    Filter filter(text);
+    const double bound = fpr_bound(text), cap = option_real(filter.parameters(), "cap");
+    BOOST_TEST(bound <= std::pow(cap, option_value(filter.parameters(), "k")));
+    const double full = std::floor(cap * 512) / 512;
+    std::uint64_t next = 0;
+    while (totals(filter.header()).estimate.fill < full) filter.insert(key(next++));
+    BOOST_TEST(std::fabs(totals(filter.header()).estimate.fpr / bound - 1) < .1);
+    const std::uint64_t count = scaled(1000000);
+    double positives = 0;
+    for (std::uint64_t i = 0; i < count; ++i) positives += filter.insert(key(next++));
+    BOOST_TEST(positives <= most(static_cast<double>(count), bound), text << ": " << positives);
+    BOOST_TEST(positives >= least(static_cast<double>(count), bound), text << ": " << positives);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(fpr_is_kept_on_any_stream) {
+  const std::uint64_t count = scaled(300000);
+  for (const char* text :
+       {"capped(memory=16kB)", "capped(memory=16kB, fpr=0.1)", "capped(memory=16kB, keys=12000)"}) {
+    const Parameters& p = parameters_of(text);
+    const double fpr = p.fpr > 0 ? p.fpr : .01;
+    const std::uint64_t universe = p.keys > 0 ? p.keys : count / 2;
+    bench::Uniform uniform(universe, 1);
+    bench::Zipf zipf(universe, 1, 2);
+    std::uint64_t next = 0;
+    const auto check = [&](auto next_key) {
+      Filter filter(text);
+      bench::SeenKeys truth(universe);
+      double fresh = 0, positives = 0;
+      for (std::uint64_t i = 0; i < count; ++i) {
+        const std::uint64_t number = next_key();
+        const bool repeat = truth.is_repeat(number), seen = filter.insert(key(number));
+        fresh += !repeat;
+        positives += !repeat && seen;
+      }
+      BOOST_TEST(positives <= most(fresh, fpr), text);
+    };
+    check([&] { return uniform.next(); });
+    check([&] { return zipf.next(); });
+    check([&] { return next++ % universe; });
+  }
+}
+
+// With the promised number of keys, the rate for the next key is the one promised: all keys in,
+// then others are asked for. Fresh filters, for one filter's lines are the same for all.
+BOOST_AUTO_TEST_CASE(the_promise_for_a_number_of_keys_is_exact) {
+  for (const char* options : {"keys=600, k=3, cap=1", "keys=900, k=6, cap=1"}) {
+    double positives = 0, asked = 0;
+    const std::string text = std::string("capped(memory=1600, slices=1, ") + options + ")";
+    const double bound = fpr_bound(text);
+    const std::uint64_t keys = parameters_of(text).keys;
+    std::uint64_t next = 0;
+    for (std::uint64_t round = 0; round < scaled(1000); ++round) {
+      Filter filter(text);
+      for (std::uint64_t i = 0; i < keys; ++i) filter.insert(key(next++));
+      for (unsigned i = 0; i < 4; ++i, ++asked) positives += filter.test(key(next++));
+    }
+    // The number of keys is fixed here, not Poisson: hardly fewer false positives.
+    BOOST_TEST(positives <= most(asked, bound), positives);
+    BOOST_TEST(positives >= least(asked, bound * .97), positives);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(admission_is_a_probability) {
+  Filter filter("capped(memory=64kB, k=4, cap=0.65, admission=0.3)");
+  const std::uint64_t count = 3000;
+  double known = 0;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    BOOST_TEST(!filter.insert(key(i)));
+    known += filter.test(key(i));
+  }
+  BOOST_TEST(known <= most(count, .3));
+  BOOST_TEST(known >= least(count, .3));
+}
+
+BOOST_AUTO_TEST_CASE(merging) {
+  for (const char* text :
+       {"capped(memory=8kB, keys=4000)", "capped(memory=8kB, slices=3, k=5, cap=0.6)"}) {
+    Filter a(text), b(text);
+    for (std::uint64_t i = 0; i < 600; ++i) a.insert(key(i));
+    for (std::uint64_t i = 300; i < 900; ++i) b.insert(key(i));
+    Problem problem;
+    Filter both = a, same = a;
+    BOOST_TEST(merge(both.header(), b.header(), problem));
+    BOOST_TEST(both.is_valid());
+    for (std::uint64_t i = 0; i < 900; ++i) BOOST_TEST(both.test(key(i)));
+    BOOST_TEST(std::fabs(totals(both.header()).estimate.distinct / 900 - 1) < .05);
+    BOOST_TEST(merge(same.header(), a.header(), problem));
+    BOOST_TEST(std::memcmp(same.slice().body(), a.slice().body(), a.slice().bytes) == 0);
+  }
+  // Where both are full, the cap holds.
+  Filter a("capped(memory=1kB)"), b("capped(memory=1kB)");
+  for (std::uint64_t i = 0; i < 1000; ++i) a.insert(key(i)), b.insert(key(5000 + i));
+  Problem problem;
+  const double fill = totals(a.header()).estimate.fill;
+  BOOST_TEST(merge(a.header(), b.header(), problem));
+  BOOST_TEST(a.is_valid());
+  BOOST_TEST(totals(a.header()).estimate.fill == fill);
+}
+
+// Doubling a count 70 times would wrap it around.
+BOOST_AUTO_TEST_CASE(a_filter_can_be_merged_with_itself_for_ever) {
+  Filter filter("capped(memory=1kB)");
+  for (std::uint64_t i = 0; i < 500; ++i) filter.insert(key(i));
+  for (unsigned i = 0; i < 70; ++i) {
+    const Filter same = filter;
+    Problem problem;
+    BOOST_TEST(merge(filter.header(), same.header(), problem));
+  }
+  filter.insert(key(1000));
+  BOOST_TEST(filter.is_valid());
+}
+
+BOOST_AUTO_TEST_CASE(definitions) {
+  const auto derived = [](const char* text) {
+    const Parameters p = parameters_of(text), again = parameters_of(text_of(p));
+    BOOST_TEST(std::memcmp(&p, &again, sizeof p) == 0, text_of(p));
+    BOOST_TEST(Filter(p).is_valid(), text_of(p));
+    BOOST_TEST(ops().fpr_bound(p) <= (p.fpr > 0 ? p.fpr : .01), text_of(p));
+    return p;
+  };
+  for (const char* text : {"capped(fpr=0.5)", "capped()", "capped(fpr=0.003)", "capped(fpr=1e-9)",
+                           "capped(fpr=0.9)", "capped(k=4)", "capped(cap=0.5)",
+                           "capped(keys=1000, memory=1MB)", "capped(keys=100000, fpr=0.05)"})
+    derived(text);
+  BOOST_TEST(option_value(derived("capped(cap=0.65)"), "k") == 11u);
+  BOOST_TEST(option_real(derived("capped(keys=10000)"), "cap") == .65);
+  // No more memory than is needed for the promise, but not less than without keys.
+  BOOST_TEST(derived("capped(keys=1000)").memory == 1u << 20);
+  const std::uint64_t memory = derived("capped(keys=10000000)").memory;
+  BOOST_TEST(memory > 11000000u);
+  BOOST_TEST(memory < 13500000u);
+  for (const char* text :
+       {"capped(k=0)", "capped(k=33)", "capped(cap=0)", "capped(cap=1.1)", "capped(admission=0)",
+        "capped(admission=2)", "capped(k=10, cap=0.01)", "capped(fpr=1e-60)",
+        "capped(k=1, fpr=0.001)", "capped(keys=1000000, memory=1MB)", "capped(layout=blocked)",
+        "capped(max=1)"}) {
+    Parameters p;
+    Problem problem;
+    BOOST_TEST(!make_parameters(text, p, problem), text);
+    BOOST_TEST(problem.message[0] != '\0', text);
+  }
+  Parameters p;
+  Problem problem;
+  BOOST_TEST(!make_parameters("capped(keys=1000000, memory=1MB)", p, problem));
+  BOOST_TEST((problem.error == Error::conflict));
+  BOOST_TEST(std::string(problem.hint).find("bytes would do") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(damaged_bytes_are_found_or_harmless) {
+  for (const char* text :
+       {"capped(memory=640)", "capped(memory=1kB, slices=2, k=3, cap=0.65, admission=0.5)"}) {
+    Filter sound(text);
+    for (std::uint64_t i = 0; i < 100; ++i) sound.insert(key(i));
+    BOOST_REQUIRE(sound.is_valid());
+    for (std::uint64_t bit = 0; bit < sound.slice().bytes * 8; ++bit) {
+      Filter filter(sound);
+      filter.slice().body()[bit / 8] ^= static_cast<unsigned char>(1u << bit % 8);
+      BOOST_TEST(!filter.is_valid());
+    }
+    for (unsigned counter = 0; counter < 5; ++counter) {
+      Filter filter(sound);
+      ++filter.slice().state->own[counter];
+      BOOST_TEST(!filter.is_valid());
+    }
+    std::mt19937_64 random(4);
+    for (std::uint64_t round = 0; round < scaled(20000); ++round) {
+      Filter filter(sound);
+      const std::size_t size = filter.bytes().size() - sizeof(Header);
+      for (std::uint64_t n = random() % 4 + 1; n > 0; --n)
+        filter.bytes()[sizeof(Header) + random() % size] ^=
+            static_cast<unsigned char>(1u << random() % 8);
+      if (!filter.is_valid()) continue;
+      for (std::uint64_t i = 0; i < 50; ++i) filter.insert(key(1000 + i));
+      BOOST_REQUIRE(filter.is_valid());
+    }
+  }
+  // More ones than the cap allows, and the counts to match.
+  Filter filter("capped(memory=640, k=3, cap=0.1)");
+  filter.slice().state->arrivals = 1000;
+  std::memset(filter.slice().body(), 0xff, 7);
+  filter.slice().state->own[0] = 56;
+  filter.slice().state->own[1] = 56 * 56;
+  BOOST_TEST(!filter.is_valid());
+  std::memset(filter.slice().body(), 0x7f, 7);
+  filter.slice().state->own[0] = 49;
+  filter.slice().state->own[1] = 49 * 49;
+  BOOST_TEST(filter.is_valid());
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,346 @@
+// Kinds lru and fplru: the replacement policies against plain references, exactness, and the safety
+// of check.
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+#include <cstring>
+#include <list>
+#include <random>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "unit/support/filters.hpp"
+#include "unit/support/statistics.hpp"
+#include "unit/support/streams.hpp"
+
+using namespace streamfilter;
+using namespace unit;
+
+BOOST_AUTO_TEST_SUITE(recent_keys)
+
+namespace {
+
+// LRU with a list and a map.
+class Lru {
+ public:
+  explicit Lru(std::size_t size) : size_(size) {}
+
+  bool insert(std::uint64_t key) {
+    const bool found = erase(key);
+    if (places_.size() == size_) {
+      places_.erase(keys_.back());
+      keys_.pop_back();
+    }
+    keys_.push_front(key);
+    places_[key] = keys_.begin();
+    return found;
+  }
+
+  bool erase(std::uint64_t key) {
+    const auto at = places_.find(key);
+    if (at == places_.end()) return false;
+    keys_.erase(at->second);
+    places_.erase(at);
+    return true;
+  }
+
+  std::size_t count() const { return places_.size(); }
+
+ private:
+  std::size_t size_;
+  std::list<std::uint64_t> keys_;
+  std::unordered_map<std::uint64_t, std::list<std::uint64_t>::iterator> places_;
+};
+
+// Clock with an array that is searched. Places left by erased keys are taken first, the last one
+// left before the others.
+class Clock {
+ public:
+  explicit Clock(std::size_t size) : size_(size) {}
+
+  bool insert(std::uint64_t key) {
+    for (Place& place : places_)
+      if (place.held && place.key == key) return place.seen = true;
+    std::size_t at;
+    if (!left_.empty()) {
+      at = left_.back();
+      left_.pop_back();
+    } else if (places_.size() < size_) {
+      at = places_.size();
+      places_.emplace_back();
+    } else {
+      for (; places_[hand_].seen; hand_ = (hand_ + 1) % size_) places_[hand_].seen = false;
+      at = hand_;
+      hand_ = (hand_ + 1) % size_;
+    }
+    places_[at] = {key, true, true};
+    return false;
+  }
+
+  bool erase(std::uint64_t key) {
+    for (std::size_t i = 0; i < places_.size(); ++i)
+      if (places_[i].held && places_[i].key == key) {
+        places_[i] = {};
+        left_.push_back(i);
+        return true;
+      }
+    return false;
+  }
+
+  std::size_t count() const { return places_.size() - left_.size(); }
+
+ private:
+  struct Place {
+    std::uint64_t key = 0;
+    bool held = false, seen = false;
+  };
+  std::size_t size_;
+  std::vector<Place> places_;
+  std::vector<std::size_t> left_;
+  std::size_t hand_ = 0;
+};
+
+// How many keys a filter holds when it is full.
+std::size_t capacity(const std::string& definition) {
+  Filter filter(definition);
+  std::size_t count = 0;
+  for (std::uint64_t i = 0; totals(filter.header()).estimate.fill < 1; ++i)
+    count += !filter.insert(key(i));
+  return count;
+}
+
+template <typename Reference>
+void compare(const std::string& definition, bool erasing) {
+  const std::size_t size = capacity(definition);
+  Filter filter(definition);
+  Reference reference(size);
+  std::mt19937_64 random(1);
+  unsigned repeats = 0, erased = 0;
+  for (unsigned i = 0; i < 30000; ++i) {
+    // Two populations, one of them hot, so that hits occur at all depths.
+    const std::uint64_t number = random() % 3 == 0 ? random() % size : random() % (size * 3);
+    const Element element = key(number);
+    if (erasing && random() % 8 == 0) {
+      const bool was_there = reference.erase(number);
+      BOOST_REQUIRE_EQUAL(filter.test(element), was_there);
+      BOOST_REQUIRE_EQUAL(erase(filter.header(), element), was_there);
+      BOOST_REQUIRE(!filter.test(element));
+      erased += was_there;
+    } else {
+      const bool seen = reference.insert(number);
+      BOOST_REQUIRE_EQUAL(filter.test(element), seen);
+      BOOST_REQUIRE_EQUAL(filter.insert(element), seen);
+      BOOST_REQUIRE(filter.test(element));
+      repeats += seen;
+    }
+    if (i % 1000 == 0) BOOST_REQUIRE_MESSAGE(filter.is_valid(), definition << " at " << i);
+  }
+  BOOST_TEST(filter.is_valid());
+  BOOST_TEST(totals(filter.header()).estimate.fill ==
+                 static_cast<double>(reference.count()) / static_cast<double>(size),
+             boost::test_tools::tolerance(1e-9));
+  BOOST_TEST(repeats > 3000);
+  if (erasing) BOOST_TEST(erased > 500);
+}
+
+const char* const kDefinitions[] = {
+    "(memory=640",
+    "(memory=700",
+    "(memory=1kB",
+    "(memory=1kB, entry_bits=40",
+    "(memory=3000",
+    "(memory=2kB, seed=3",
+    "(memory=4kB, entry_bits=33",
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(lru_is_lru) {
+  for (const std::string rest : kDefinitions)
+    for (const bool erasing : {false, true}) compare<Lru>("lru" + rest + ")", erasing);
+  compare<Lru>("fplru(memory=2kB, q=0)", true);
+}
+
+BOOST_AUTO_TEST_CASE(clock_is_clock) {
+  for (const std::string rest : kDefinitions)
+    for (const bool erasing : {false, true})
+      compare<Clock>("lru" + rest + ", policy=clock)", erasing);
+  compare<Clock>("fplru(memory=2kB, q=0, policy=clock)", true);
+}
+
+BOOST_AUTO_TEST_CASE(the_last_n_keys_are_remembered) {
+  for (const char* text : {"lru(memory=50kB)", "lru(memory=50kB, policy=clock)"}) {
+    const std::size_t n = capacity(text);
+    Filter filter(text);
+    for (std::uint64_t i = 0; i < 5 * n; ++i) BOOST_REQUIRE(!filter.insert(key(i)));
+    for (std::uint64_t i = 0; i < 5 * n; ++i) BOOST_REQUIRE_EQUAL(filter.test(key(i)), i >= 4 * n);
+    const FilterOps& ops = *find_ops(Kind::lru);
+    BOOST_TEST(ops.fnr_at(filter.parameters(), static_cast<double>(n)) == 0);
+    BOOST_TEST(ops.fnr_at(filter.parameters(), static_cast<double>(n + 1)) == 1);
+    BOOST_TEST(window_keys(filter.parameters(), 0.01) == static_cast<double>(n));
+  }
+}
+
+// 64 bits for a fingerprint as in §5.2, and what the paper did not count.
+BOOST_AUTO_TEST_CASE(all_state_counts_as_memory) {
+  const auto bits_per_key = [](const std::string& text) {
+    return 8e6 / static_cast<double>(capacity(text));
+  };
+  BOOST_TEST(bits_per_key("lru(memory=1000000, slices=1)") == 64 + 4 * 16,
+             boost::test_tools::tolerance(.001));
+  BOOST_TEST(bits_per_key("lru(memory=1000000, slices=1, policy=clock)") == 64 + 2 * 17 + 2,
+             boost::test_tools::tolerance(.001));
+  BOOST_TEST(bits_per_key("lru(memory=1000000, slices=1, entry_bits=32)") == 32 + 4 * 17,
+             boost::test_tools::tolerance(.001));
+}
+
+BOOST_AUTO_TEST_CASE(slices_forget_by_themselves) {
+  const char* const text = "lru(memory=64kB, slices=8)";
+  Filter filter(text);
+  const double n = capacity("lru(memory=8704, slices=1)");  // 512 + 8192: one slice like each
+  BOOST_TEST(n == static_cast<double>(slice_at(filter.header(), 0).bytes * 8 / 108),
+             boost::test_tools::tolerance(.1));
+  const std::uint64_t gap = static_cast<std::uint64_t>(8 * n);
+  double missed = 0;
+  const std::uint64_t rounds = scaled(60000);
+  for (std::uint64_t i = 0; i < rounds + gap; ++i) {
+    filter.insert(key(i));
+    if (i >= gap) missed += !filter.test(key(i - gap + 1));
+  }
+  // Neighbours in the stream meet nearly the same fate.
+  const double rate = find_ops(Kind::lru)->fnr_at(filter.parameters(), static_cast<double>(gap));
+  BOOST_TEST(rate > .3);
+  BOOST_TEST(rate < .7);
+  BOOST_TEST(missed / static_cast<double>(rounds) == rate, boost::test_tools::tolerance(.25));
+}
+
+BOOST_AUTO_TEST_CASE(false_positives_are_equal_fingerprints) {
+  Filter filter("lru(memory=8kB, entry_bits=16)");
+  const double n = static_cast<double>(capacity("lru(memory=8kB, entry_bits=16)"));
+  double positives = 0;
+  const std::uint64_t count = scaled(400000);
+  for (std::uint64_t i = 0; i < count; ++i) positives += filter.insert(key(i));
+  const double bound = find_ops(Kind::lru)->fpr_bound(filter.parameters());
+  BOOST_TEST(bound == n / 65536, boost::test_tools::tolerance(1e-9));
+  BOOST_TEST(positives <= most(static_cast<double>(count), bound));
+  BOOST_TEST(positives >= least(static_cast<double>(count), bound));
+  BOOST_TEST(totals(filter.header()).estimate.fpr == bound, boost::test_tools::tolerance(1e-9));
+  BOOST_TEST(find_ops(Kind::lru)->fpr_bound(parameters_of("lru(memory=1GB)")) < 1e-11);
+}
+
+BOOST_AUTO_TEST_CASE(fplru_guesses_with_probability_q) {
+  for (const char* text : {"fplru(memory=4kB, q=0.2)", "fplru(memory=4kB, fpr=0.2)",
+                           "fplru(memory=4kB, fpr=0.2, policy=clock, entry_bits=20)"}) {
+    Filter filter(text);
+    const double bound = find_ops(Kind::fplru)->fpr_bound(filter.parameters());
+    BOOST_TEST(bound == .2, boost::test_tools::tolerance(1e-9));
+    double positives = 0;
+    const std::uint64_t count = scaled(100000);
+    for (std::uint64_t i = 0; i < count; ++i) {
+      const bool expected = filter.test(key(i));
+      BOOST_REQUIRE_EQUAL(filter.insert(key(i)), expected);
+      BOOST_REQUIRE(filter.test(key(i)));
+      positives += expected;
+    }
+    BOOST_TEST(positives <= most(static_cast<double>(count), .2));
+    BOOST_TEST(positives >= least(static_cast<double>(count), .2));
+    BOOST_TEST(totals(filter.header()).estimate.distinct == static_cast<double>(count),
+               boost::test_tools::tolerance(.02));
+  }
+  BOOST_TEST(find_ops(Kind::fplru)->fpr_bound(parameters_of("fplru()")) <= .01);
+  BOOST_TEST(find_ops(Kind::fplru)->fpr_bound(parameters_of("fplru()")) > .0099);
+}
+
+BOOST_AUTO_TEST_CASE(definitions) {
+  for (const char* text :
+       {"lru()", "lru(entry_bits=16, policy=clock)", "fplru()", "fplru(q=0)", "fplru(q=1)",
+        "fplru(fpr=0.001, memory=100kB, slices=7, entry_bits=61)"}) {
+    const Parameters p = parameters_of(text), again = parameters_of(text_of(p));
+    BOOST_TEST(std::memcmp(&p, &again, sizeof p) == 0, text_of(p));
+    BOOST_TEST(Filter(p).is_valid(), text_of(p));
+  }
+  for (const char* text :
+       {"lru(entry_bits=15)", "lru(entry_bits=65)", "lru(policy=fifo)", "lru(q=0.1)",
+        "fplru(q=1.1)", "fplru(q=-0.1)", "fplru(q=nan)", "lru(memory=1GB, fpr=1e-15)",
+        "fplru(memory=1MB, entry_bits=16, fpr=0.001)"}) {
+    Parameters p;
+    Problem problem;
+    BOOST_TEST(!make_parameters(text, p, problem), text);
+    BOOST_TEST(problem.message[0] != '\0', text);
+  }
+  const Parameters p = parameters_of("lru()");
+  Problem problem;
+  BOOST_TEST(!mergeable(p, p, problem));
+}
+
+// ---- check
+// -----------------------------------------------------------------------------------------
+
+namespace {
+
+// Uses a filter that has passed check: under a sanitizer, any stray access ends the test.
+void use(Filter& filter) {
+  for (std::uint64_t i = 0; i < 40; ++i) {
+    const Element element = key(i * 7);
+    if (i % 5 == 0)
+      erase(filter.header(), element);
+    else
+      filter.insert(element);
+    BOOST_REQUIRE(i % 5 == 0 || filter.test(element));
+  }
+  BOOST_REQUIRE(filter.is_valid());
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(damaged_bytes_are_found_or_harmless) {
+  for (const char* text :
+       {"lru(memory=700)", "lru(memory=1kB)", "lru(memory=1kB, policy=clock)",
+        "fplru(memory=1kB, slices=2, q=0)", "lru(memory=1200, policy=clock, entry_bits=17)"}) {
+    Filter sound(text);
+    for (std::uint64_t i = 0; i < 100; ++i) sound.insert(key(i));
+    for (std::uint64_t i = 90; i < 99; i += 2) erase(sound.header(), key(i));
+    BOOST_REQUIRE(sound.is_valid());
+    std::mt19937_64 random(4);
+    unsigned found = 0;
+    for (std::uint64_t round = 0; round < scaled(40000); ++round) {
+      Filter filter(sound);
+      const std::size_t size = filter.bytes().size() - sizeof(Header);
+      for (std::uint64_t n = random() % 4 + 1; n > 0; --n) {
+        unsigned char& byte = filter.bytes()[sizeof(Header) + random() % size];
+        byte = random() % 2 ? static_cast<unsigned char>(random())
+                            : static_cast<unsigned char>(byte ^ 1u << random() % 8);
+      }
+      if (filter.is_valid())
+        use(filter);
+      else
+        ++found;
+    }
+    BOOST_TEST(found > scaled(40000) / 4);
+  }
+}
+
+// Every way to change the counters and one link, in a small buffer with erased entries.
+BOOST_AUTO_TEST_CASE(no_wrong_counter_or_bit_is_accepted_and_unsafe) {
+  for (const char* text : {"lru(memory=700)", "lru(memory=700, policy=clock)"}) {
+    Filter sound(text);
+    for (std::uint64_t i = 0; i < 4; ++i) sound.insert(key(i));
+    erase(sound.header(), key(1));
+    erase(sound.header(), key(2));
+    BOOST_REQUIRE(sound.is_valid());
+    for (unsigned counter = 0; counter < 5; ++counter)
+      for (std::uint64_t value :
+           {0ull, 1ull, 2ull, 3ull, 4ull, 5ull, 6ull, 7ull, 1ull << 20, 1ull << 63, ~0ull}) {
+        Filter filter(sound);
+        filter.slice().state->own[counter] = value;
+        if (filter.is_valid()) use(filter);
+      }
+    for (std::size_t bit = 0; bit < sound.slice().bytes * 8; ++bit) {
+      Filter filter(sound);
+      filter.slice().body()[bit / 8] ^= static_cast<unsigned char>(1u << bit % 8);
+      if (filter.is_valid()) use(filter);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()

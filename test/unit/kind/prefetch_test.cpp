@@ -1,0 +1,88 @@
+// What is fetched ahead of a key is what inserting it changes.
+#include <boost/test/unit_test.hpp>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "unit/support/filters.hpp"
+#include "unit/support/streams.hpp"
+
+using namespace streamfilter;
+using namespace unit;
+
+BOOST_AUTO_TEST_SUITE(prefetches)
+
+namespace {
+
+// Kinds whose insertion of a new key changes nothing but its own cells.
+const char* const kDefinitions[] = {
+    "bloom(memory=64kB, k=7)",
+    "bloom(memory=64kB, k=7, layout=blocked)",
+    "capped(memory=64kB, k=6, cap=0.65)",
+    "clq(memory=64kB, fpr=0.01)",
+    "clq(memory=64kB, fpr=0.01, window=\"1 hour\")",
+};
+
+constexpr unsigned kLine = 64;
+
+// The lines of the key's slice that are fetched.
+std::set<std::size_t> lines_fetched(const Filter& filter, const Element& element) {
+  const Parameters& parameters = filter.parameters();
+  const ConstSlice slice = slice_at(filter.header(), slice_of(parameters, element.hash));
+  Prefetches prefetches;
+  prefetch(filter.header(), element, prefetches);
+  std::set<std::size_t> lines;
+  for (unsigned i = 0; i < prefetches.count(); ++i) {
+    const auto* address = static_cast<const unsigned char*>(prefetches.at(i));
+    BOOST_REQUIRE(address >= slice.body());
+    BOOST_REQUIRE(address < slice.body() + slice.bytes);
+    lines.insert(static_cast<std::size_t>(address - slice.body()) / kLine);
+  }
+  prefetches.start();
+  BOOST_TEST(prefetches.count() == 0);
+  return lines;
+}
+
+// The lines of the key's slice that inserting it changes.
+std::set<std::size_t> lines_changed(Filter& filter, const Element& element) {
+  const Slice slice = slice_at(filter.header(), slice_of(filter.parameters(), element.hash));
+  const std::vector<unsigned char> before(slice.body(), slice.body() + slice.bytes);
+  filter.insert(element);
+  std::set<std::size_t> lines;
+  for (std::size_t i = 0; i < before.size(); ++i)
+    if (slice.body()[i] != before[i]) lines.insert(i / kLine);
+  return lines;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(are_of_the_lines_that_a_key_changes) {
+  for (const std::string definition : kDefinitions) {
+    Filter filter(definition);
+    std::size_t changes = 0;
+    for (std::uint64_t number = 1; number <= 2000; ++number) {
+      const std::set<std::size_t> fetched = lines_fetched(filter, key(number));
+      for (const std::size_t line : lines_changed(filter, key(number))) {
+        BOOST_TEST_INFO(definition << ", key " << number);
+        BOOST_TEST(fetched.count(line) == 1);
+        ++changes;
+      }
+    }
+    BOOST_TEST_INFO(definition);
+    BOOST_TEST(changes >= 1500);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(start_by_themselves_when_they_are_many) {
+  const unsigned char memory[64] = {};
+  Prefetches prefetches;
+  unsigned most = 0;
+  for (unsigned i = 0; i < 10000; ++i) {
+    prefetches.add(memory + i % 64);
+    BOOST_TEST_REQUIRE(prefetches.count() >= 1);
+    most = std::max(most, prefetches.count());
+  }
+  BOOST_TEST(most < 10000);
+}
+
+BOOST_AUTO_TEST_SUITE_END()

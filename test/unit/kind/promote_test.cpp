@@ -1,0 +1,99 @@
+// `refresh` does what `test` and then `insert` do to a key that was seen, and nothing to others.
+#include <boost/test/unit_test.hpp>
+#include <random>
+#include <set>
+#include <string>
+
+#include "core/kind/kind_list.hpp"
+#include "unit/support/filters.hpp"
+#include "unit/support/streams.hpp"
+
+using namespace streamfilter;
+using namespace unit;
+
+BOOST_AUTO_TEST_SUITE(refresh_of_seen_keys)
+
+namespace {
+
+// Every kind; clq in every shape and order that it has code for.
+const char* const kDefinitions[] = {
+    "bloom(memory=2kB, k=5)",
+    "bloom(memory=2kB, k=5, layout=blocked)",
+    "bloom(memory=4kB, k=4, slices=4, k1=2, k2=2)",
+    "sbf(memory=2kB)",
+    "rsbf(memory=2kB)",
+    "bsbf(memory=2kB, k=2)",
+    "bsbfsd(memory=2kB, k=2)",
+    "rlbsbf(memory=2kB, k=2)",
+    "sqf(memory=2kB)",
+    "dsqf(memory=4kB)",
+    "ibf2c(memory=2kB)",
+    "ibfmc(memory=2kB)",
+    "ibfh(memory=8kB)",
+    "timer(memory=4kB, k=3, window='500 rows')",
+    "timer(memory=4kB, k=3, window='10 seconds')",
+    "lru(memory=4kB)",
+    "fplru(memory=4kB)",
+    "capped(memory=2kB, k=6, cap=0.65)",
+    "clq(memory=2kB)",
+    "clq(memory=4kB, slices=3)",
+    "clq(memory=2kB, fpr=0.1)",
+    "clq(memory=2kB, bits=8, bucket=64)",
+    "clq(memory=2kB, bits=8, bucket=16)",
+    "clq(memory=2kB, bits=10, bucket=51)",
+    "clq(memory=2kB, bits=16, bucket=32)",
+    "clq(memory=2kB, bits=16, bucket=1)",
+    "clq(memory=2kB, bits=48, bucket=10)",
+    "clq(memory=2kB, bits=33, bucket=3)",
+    "clq(memory=2kB, policy=fifo)",
+    "clq(memory=2kB, policy=second)",
+    "clq(memory=2kB, bits=13, bucket=5, policy=fifo)",
+    "clq(memory=2kB, bits=13, bucket=5, policy=second)",
+    "clq(memory=2kB, window='10 seconds')",
+    "clq(memory=2kB, window='10 seconds', policy=fifo)",
+    "clq(memory=2kB, window='10 seconds', policy=second)",
+    "clq(memory=2kB, importance_range='0,100')",
+    "clq(memory=2kB, importance_levels='10,50,90', policy=fifo)",
+    "clq(memory=2kB, importance_range='0,100', window='10 seconds')",
+};
+
+// Half are repeats as soon as the filter is full; times go on, with late ones among them.
+void compare(const char* definition) {
+  Filter plain(definition), refreshed(definition);
+  std::mt19937_64 random(1);
+  unsigned seen_keys = 0, unseen = 0, positions = 0;
+  for (unsigned i = 0; i < scaled(20000); ++i) {
+    Element element = key(random() % 2 == 0 ? random() % 200 : random());
+    element.importance = static_cast<double>(random() % 120) - 10;
+    element.time = static_cast<std::int64_t>(i * 10000 + random() % 2000000);
+    if (random() % 2 == 0) {
+      BOOST_REQUIRE_EQUAL(plain.insert(element), refreshed.insert(element));
+      continue;
+    }
+    unsigned expected, position = 0;
+    const bool seen = test(plain.header(), element, expected);
+    if (seen) plain.insert(element);
+    BOOST_REQUIRE_EQUAL(refresh(refreshed.header(), element, position), seen);
+    BOOST_REQUIRE_EQUAL(position, expected);
+    BOOST_REQUIRE(plain.bytes() == refreshed.bytes());
+    ++(seen ? seen_keys : unseen);
+    positions += seen && position != kNoPosition;
+  }
+  BOOST_TEST(plain.is_valid());
+  BOOST_TEST(seen_keys > scaled(500));
+  BOOST_TEST(unseen > scaled(500));
+  BOOST_TEST(positions == (positions_of_bucket(plain.parameters()) > 0 ? seen_keys : 0));
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(it_is_test_and_insert) {
+  std::set<std::string> kinds;
+  for (const char* definition : kDefinitions) BOOST_TEST_CONTEXT(definition) {
+      compare(definition);
+      kinds.insert(find_ops(parameters_of(definition).kind)->name);
+    }
+  for (const FilterOps* ops : kKinds) BOOST_TEST(kinds.count(ops->name) == 1, ops->name);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
