@@ -56,4 +56,18 @@ is($node->safe_psql('postgres', q{SELECT bool_and(lost) FROM streamfilter_slices
 # The slices of dropped filters are not counted any more, whoever used them last.
 is($node->safe_psql('postgres', 'SELECT count(*) FROM streamfilter_slices'), '1', 'no slices of what was dropped');
 
+# Nor do filters whose creation is rolled back take the room of others' counts.
+$node->safe_psql('postgres', join '', map {
+	qq{BEGIN;
+	   CREATE FOREIGN TABLE rolled_back (id int) SERVER last
+	     OPTIONS (kind 'bloom', memory '64kB', k '1', slices '128', seed '1');
+	   INSERT INTO rolled_back SELECT generate_series(1, 2000);
+	   ROLLBACK;\n}
+} 1 .. 40);
+$node->safe_psql('postgres', q{
+	CREATE FOREIGN TABLE counted (id int) SERVER last OPTIONS (kind 'bloom', memory '1kB', k '2', seed '1');
+	SELECT streamfilter_seen('counted', 1)});
+is($node->safe_psql('postgres', q{SELECT unanswered FROM streamfilter_slices WHERE filter = 'counted'::regclass}), '1',
+	'the slices of a new filter are counted');
+
 done_testing();

@@ -30,6 +30,7 @@ struct Unreachable {
 struct Servers {
   LWLock* lock;            // for all below, and for the counts
   pg_atomic_uint32 count;  // of servers that cannot be reached; also read without the lock
+  uint64 turn;             // of additions to the counts
   Unreachable unreachable[kMaxUnreachable];
 };
 
@@ -42,20 +43,40 @@ struct CountEntry {
   CountKey key;
   SliceCounts slice;
   FilterCounts filter;
+  uint64 touched;  // turn of the last addition
 };
 
 Servers* servers = nullptr;
 HTAB* counts = nullptr;
 
-CountEntry* find_counts(Oid relation, uint32 slice, HASHACTION action) {
-  const CountKey key = {MyDatabaseId, relation, slice};
-  bool found;
-  if (action == HASH_ENTER_NULL && hash_get_num_entries(counts) >= kMaxCounts) action = HASH_FIND;
-  auto* entry = static_cast<CountEntry*>(hash_search(counts, &key, action, &found));
-  if (entry != nullptr && !found) {
+CountKey count_key(Oid relation, uint32 slice) { return {MyDatabaseId, relation, slice}; }
+
+const CountEntry* find_counts(Oid relation, uint32 slice) {
+  const CountKey key = count_key(relation, slice);
+  return static_cast<CountEntry*>(hash_search(counts, &key, HASH_FIND, nullptr));
+}
+
+// Counts of a filter whose creation was rolled back would stay for good.
+void forget_longest_untouched() {
+  HASH_SEQ_STATUS scan;
+  hash_seq_init(&scan, counts);
+  const CountEntry* oldest = nullptr;
+  while (const auto* entry = static_cast<CountEntry*>(hash_seq_search(&scan)))
+    if (oldest == nullptr || entry->touched < oldest->touched) oldest = entry;
+  hash_search(counts, &oldest->key, HASH_REMOVE, nullptr);
+}
+
+CountEntry* touch_counts(Oid relation, uint32 slice) {
+  const CountKey key = count_key(relation, slice);
+  auto* entry = static_cast<CountEntry*>(hash_search(counts, &key, HASH_FIND, nullptr));
+  if (entry == nullptr) {
+    if (hash_get_num_entries(counts) >= kMaxCounts) forget_longest_untouched();
+    entry = static_cast<CountEntry*>(hash_search(counts, &key, HASH_ENTER_NULL, nullptr));
+    if (entry == nullptr) return nullptr;
     entry->slice = {};
     entry->filter = {};
   }
+  entry->touched = ++servers->turn;
   return entry;
 }
 
@@ -138,7 +159,7 @@ void note_reached(Oid server) {
 void add_slice_counts(Oid relation, uint32 slice, const SliceCounts& added) {
   if (counts == nullptr) return;
   LWLockAcquire(servers->lock, LW_EXCLUSIVE);
-  if (CountEntry* entry = find_counts(relation, slice, HASH_ENTER_NULL)) {
+  if (CountEntry* entry = touch_counts(relation, slice)) {
     entry->slice.answered += added.answered;
     entry->slice.unanswered += added.unanswered;
     entry->slice.messages += added.messages;
@@ -151,7 +172,7 @@ void add_slice_counts(Oid relation, uint32 slice, const SliceCounts& added) {
 void add_filter_counts(Oid relation, const FilterCounts& added) {
   if (counts == nullptr) return;
   LWLockAcquire(servers->lock, LW_EXCLUSIVE);
-  if (CountEntry* entry = find_counts(relation, kWholeFilter, HASH_ENTER_NULL)) {
+  if (CountEntry* entry = touch_counts(relation, kWholeFilter)) {
     entry->filter.tested += added.tested;
     entry->filter.accepted += added.accepted;
     entry->filter.discarded += added.discarded;
@@ -186,7 +207,7 @@ SliceCounts read_slice_counts(Oid relation, uint32 slice) {
   SliceCounts result{};
   if (counts == nullptr) return result;
   LWLockAcquire(servers->lock, LW_SHARED);
-  if (const CountEntry* entry = find_counts(relation, slice, HASH_FIND)) result = entry->slice;
+  if (const CountEntry* entry = find_counts(relation, slice)) result = entry->slice;
   LWLockRelease(servers->lock);
   return result;
 }
@@ -195,8 +216,7 @@ FilterCounts read_filter_counts(Oid relation) {
   FilterCounts result{};
   if (counts == nullptr) return result;
   LWLockAcquire(servers->lock, LW_SHARED);
-  if (const CountEntry* entry = find_counts(relation, kWholeFilter, HASH_FIND))
-    result = entry->filter;
+  if (const CountEntry* entry = find_counts(relation, kWholeFilter)) result = entry->filter;
   LWLockRelease(servers->lock);
   return result;
 }

@@ -31,7 +31,8 @@ struct FilterCounts {
   uint64 tested, accepted, discarded;
 };
 
-// Add to the counts of a filter of this database; what has no room is not counted.
+// Add to the counts of a filter of this database. Where there is no room, those are forgotten that
+// were added to longest ago.
 void add_slice_counts(Oid relation, uint32 slice, const SliceCounts& counts);
 void add_filter_counts(Oid relation, const FilterCounts& counts);
 // When a filter is dropped its counts go; InvalidOid: those of all filters of the database.
