@@ -124,9 +124,9 @@ Definition definition_of(const Parameters& parameters) noexcept {
   for (unsigned i = 0; ops != nullptr && i < ops->option_count; ++i) {
     const OptionSpec& option = ops->options[i];
     if (!in_use(parameters, option)) continue;
-    std::memcpy(&definition.parameters.word[option.slot], &parameters.word[option.slot],
+    std::memcpy(&definition.parameters.word[option.word], &parameters.word[option.word],
                 words_of(parameters, option) * sizeof *parameters.word);
-    definition.given |= SlotSet{1} << option.slot;
+    definition.given |= WordSet{1} << option.word;
   }
   return definition;
 }

@@ -28,18 +28,18 @@ bool check_k1_k2(Definition& definition, const FilterOps& ops, Problem& problem)
   }
   const OptionSpec& k = *find_option(ops, "k");
   const std::uint64_t bits = std::uint64_t{p.k1} * p.k2;
-  if (definition.has(k.slot) && p.integer(k.slot) != bits) {
+  if (definition.has(k.word) && p.integer(k.word) != bits) {
     problem.set(Error::conflict, "k1 times k2 is not k");
     return problem.add_detail("%u times %u is %u, but k is %u.", p.k1, p.k2,
                               static_cast<unsigned>(bits),
-                              static_cast<unsigned>(p.integer(k.slot)));
+                              static_cast<unsigned>(p.integer(k.word)));
   }
   if (static_cast<double>(bits) > k.high) {
     problem.set(Error::out_of_range, "k1 times k2 is out of range");
     return problem.add_detail("It must be between 1 and %.15g.", k.high);
   }
-  p.set_integer(k.slot, bits);
-  definition.given |= SlotSet{1} << k.slot;
+  p.set_integer(k.word, bits);
+  definition.given |= WordSet{1} << k.word;
   if (p.k1 > 1 && p.k2 > 1) return true;
   if (p.k2 == 1 && p.k1 > 1) p.slicing = Slicing::vertical;
   p.k1 = p.k2 = 0;
@@ -76,7 +76,7 @@ bool check_slicing(Definition& definition, const FilterOps& ops, Problem& proble
 
 void derive_probes(Parameters& p) noexcept {
   if (p.slicing == Slicing::horizontal) return;
-  p.k1 = static_cast<std::uint8_t>(p.integer(find_option(*find_ops(p.kind), "k")->slot));
+  p.k1 = static_cast<std::uint8_t>(p.integer(find_option(*find_ops(p.kind), "k")->word));
   p.k2 = 1;
 }
 

@@ -83,14 +83,14 @@ class KeyBits {
   std::uint64_t at_[kMaxArrays];
 };
 
-// What the kinds made of such arrays have in common. They keep k in slot kArrays of their
-// parameters and s in slot kArrayBits.
+// What the kinds made of such arrays have in common. They keep k in word kArrays of their
+// parameters and s in word kArrayBits.
 namespace bit_arrays {
 
-enum Slot : unsigned { kArrays, kArrayBits };
+enum Word : unsigned { kArrays, kArrayBits };
 
 constexpr OptionSpec kArraysOption = {
-    .slot = kArrays, .name = "k", .type = OptionType::integer, .low = 1, .high = kMaxArrays};
+    .word = kArrays, .name = "k", .type = OptionType::integer, .low = 1, .high = kMaxArrays};
 
 inline BitArrays<> of(const Parameters& p, Slice slice) noexcept {
   return {slice.body(), static_cast<unsigned>(p.integer(kArrays)), p.integer(kArrayBits)};

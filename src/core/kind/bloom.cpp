@@ -29,7 +29,7 @@ namespace {
 
 // kBits: m, the bits of one filter; with `grow`, kFilters: how many of them a slice can have, and
 // kLimit: the bits or keys of one; with layout blocked, kLineBits: the bits of a line
-enum Slot : unsigned { kK, kBits, kGrow, kFilters, kLimit, kLineBits };
+enum Word : unsigned { kK, kBits, kGrow, kFilters, kLimit, kLineBits };
 
 enum Grow : std::uint64_t { none, density, cardinality };
 
@@ -45,8 +45,8 @@ constexpr unsigned kMaxHashes = 64;
 constexpr double kMaxDerivedHashes = 16;
 
 constexpr OptionSpec kOptions[] = {
-    {.slot = kK, .name = "k", .type = OptionType::integer, .low = 1, .high = kMaxHashes},
-    {.slot = kGrow,
+    {.word = kK, .name = "k", .type = OptionType::integer, .low = 1, .high = kMaxHashes},
+    {.word = kGrow,
      .name = "grow",
      .type = OptionType::choice,
      .low = 1,

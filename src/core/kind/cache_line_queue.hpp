@@ -11,7 +11,7 @@
 
 namespace streamfilter::clq {
 
-enum Slot : unsigned {
+enum Word : unsigned {
   kBits,
   kBucket,
   kPolicy,
@@ -19,15 +19,15 @@ enum Slot : unsigned {
   kWindow,                // and its unit
   kTicks = 6,             // derived: of the window; 0 without one
   kTickLength,            // in microseconds
-  kRange,                 // two numbers in the next slots
-  kLevels = kRange + 3,   // up to 14 numbers in the next slots
+  kRange,                 // two numbers in the next words
+  kLevels = kRange + 3,   // up to 14 numbers in the next words
   kParts = kLevels + 15,  // derived: of importance, one less than there are levels; 0 without
 };
 
 enum Policy : std::uint64_t { lru, fifo, second };
 
 constexpr unsigned kPartsOfRange = 7;
-constexpr importance::Slots kImportanceSlots = {kRange, kLevels};
+constexpr importance::Words kImportanceWords = {kRange, kLevels};
 
 inline std::uint64_t& used(SliceState& state) noexcept { return state.own[0]; }  // places taken
 inline std::uint64_t used(const SliceState& state) noexcept { return state.own[0]; }

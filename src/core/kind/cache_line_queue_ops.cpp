@@ -72,7 +72,7 @@ bool insert_specially(const Parameters& p, Slice slice, const Element& element) 
 unsigned entrance(const Parameters& p, double importance) noexcept {
   if (!has_importance(p)) return p.integer(kPolicy) == second && p.integer(kBucket) > 1;
   unsigned parts = kPartsOfRange;
-  const unsigned part = importance::part(p, kImportanceSlots, importance, parts);
+  const unsigned part = importance::part(p, kImportanceWords, importance, parts);
   return (parts - part) * (static_cast<unsigned>(p.integer(kBucket)) * 3 / 4) / parts;
 }
 

@@ -52,7 +52,7 @@ bool derive_ticks(Definition& definition, Problem& problem) noexcept {
 
 bool derive_importance(Definition& definition, Problem& problem) noexcept {
   if (!definition.has(kRange) && !definition.has(kLevels)) return true;
-  if (!importance::check(definition, kImportanceSlots, problem)) return false;
+  if (!importance::check(definition, kImportanceWords, problem)) return false;
   Parameters& p = definition.parameters;
   if (definition.has(kPolicy) && p.integer(kPolicy) == second) {
     problem.set(Error::conflict, "policy second and an importance exclude each other");
@@ -65,25 +65,25 @@ bool derive_importance(Definition& definition, Problem& problem) noexcept {
 }  // namespace
 
 const OptionSpec kOptions[kOptionCount] = {
-    {.slot = kBits,
+    {.word = kBits,
      .name = "bits",
      .type = OptionType::integer,
      .low = queue_model::kMinBits,
      .high = kMaxFingerprintBits},
-    {.slot = kBucket,
+    {.word = kBucket,
      .name = "bucket",
      .type = OptionType::integer,
      .low = 1,
      .high = queue_model::kMaxQueue},
-    {.slot = kPolicy, .name = "policy", .type = OptionType::choice, .choices = kPolicies},
-    {.slot = kWindow, .name = "window", .type = OptionType::span, .low = 1, .high = kMaxWindow},
-    {.slot = kRange,
+    {.word = kPolicy, .name = "policy", .type = OptionType::choice, .choices = kPolicies},
+    {.word = kWindow, .name = "window", .type = OptionType::span, .low = 1, .high = kMaxWindow},
+    {.word = kRange,
      .name = "importance_range",
      .type = OptionType::reals,
      .low = -importance::kMaxImportance,
      .high = importance::kMaxImportance,
      .max_count = 2},
-    {.slot = kLevels,
+    {.word = kLevels,
      .name = "importance_levels",
      .type = OptionType::reals,
      .low = -importance::kMaxImportance,

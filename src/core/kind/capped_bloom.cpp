@@ -17,7 +17,7 @@ namespace streamfilter {
 namespace {
 
 // kOnes: the cap as a number of bits
-enum Slot : unsigned { kK, kCap, kAdmission, kOnes };
+enum Word : unsigned { kK, kCap, kAdmission, kOnes };
 
 constexpr unsigned kLineBytes = 64;
 constexpr unsigned kLineWords = 8;
@@ -27,13 +27,13 @@ constexpr unsigned kLineBits = 512;
 constexpr double kDefaultCap = 0.65;
 
 constexpr OptionSpec kOptions[] = {
-    {.slot = kK,
+    {.word = kK,
      .name = "k",
      .type = OptionType::integer,
      .low = 1,
      .high = capped_model::kMaxHashes},
-    {.slot = kCap, .name = "cap", .type = OptionType::real, .low = 0.002, .high = 1},
-    {.slot = kAdmission, .name = "admission", .type = OptionType::real, .low = 0.01, .high = 1},
+    {.word = kCap, .name = "cap", .type = OptionType::real, .low = 0.002, .high = 1},
+    {.word = kAdmission, .name = "admission", .type = OptionType::real, .low = 0.01, .high = 1},
 };
 
 // Over all lines: the ones, and the squares of how many a line has.

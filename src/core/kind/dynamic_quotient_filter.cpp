@@ -34,11 +34,11 @@ constexpr double kMaxDerived = 16;
 constexpr OptionSpec kOptions[] = {
     kROption,
     kRPrimeOption,
-    {.slot = kBuckets, .name = "buckets", .type = OptionType::integer, .low = 1, .high = 1e15},
+    {.word = kBuckets, .name = "buckets", .type = OptionType::integer, .low = 1, .high = 1e15},
     kPOption,
     kOmegaOption,
     kFingerprintOption,
-    {.slot = kRows, .name = "rows", .type = OptionType::integer, .low = 1, .high = 1e15},
+    {.word = kRows, .name = "rows", .type = OptionType::integer, .low = 1, .high = 1e15},
 };
 
 template <typename State>
@@ -270,8 +270,8 @@ bool appraise(const Definition& definition, Shape& shape) noexcept {
   const Signatures signatures(shape.r, shape.r_prime);
   const std::uint64_t bits = (p.slice_bytes - sizeof(SliceState)) * 8,
                       bucket_bits = kLinkBits + signatures.width();
-  const auto per_slice = [&](unsigned slot) {
-    return p.integer(slot) / p.slices + (p.integer(slot) % p.slices != 0);
+  const auto per_slice = [&](unsigned word) {
+    return p.integer(word) / p.slices + (p.integer(word) % p.slices != 0);
   };
   std::uint64_t fit = bits / (kRowBits + kDefaultBuckets * bucket_bits);
   if (definition.has(kRows))
@@ -399,8 +399,8 @@ Estimate estimate(const Parameters& p, ConstSlice slice) noexcept {
           has_evicted(state) ? std::numeric_limits<double>::quiet_NaN() : distinct(p, used(state))};
 }
 
-double all(const Parameters& p, unsigned slot) noexcept {
-  return static_cast<double>(p.integer(slot)) * p.slices;
+double all(const Parameters& p, unsigned word) noexcept {
+  return static_cast<double>(p.integer(word)) * p.slices;
 }
 
 // Integer keys: 0 if each has a signature of its own; otherwise a sequence could make it anything.

@@ -24,34 +24,34 @@
 namespace streamfilter {
 namespace {
 
-enum Slot : unsigned {
+enum Word : unsigned {
   kMax,
   kK,
   kP,
   kDelete,
-  kRange,                 // two numbers in the next slots
-  kLevels = kRange + 3,   // up to 14 numbers in the next slots
+  kRange,                 // two numbers in the next words
+  kLevels = kRange + 3,   // up to 14 numbers in the next words
   kCells = kLevels + 15,  // derived: m of one region
 };
 
 constexpr unsigned kMaxHashes = 32;
-constexpr importance::Slots kImportanceSlots = {kRange, kLevels};
+constexpr importance::Words kImportanceWords = {kRange, kLevels};
 constexpr std::uint64_t kDefaultMax = 7, kDefaultK = 5;  // table III
 
 constexpr const char* kDeletions[] = {"random", "value", nullptr};
 
 constexpr OptionSpec kOptions[] = {
-    {.slot = kMax, .name = "max", .type = OptionType::integer, .low = 1, .high = 15},
-    {.slot = kK, .name = "k", .type = OptionType::integer, .low = 1, .high = kMaxHashes},
-    {.slot = kP, .name = "p", .type = OptionType::integer, .low = 1, .high = 1e15},
-    {.slot = kDelete, .name = "delete", .type = OptionType::choice, .choices = kDeletions},
-    {.slot = kRange,
+    {.word = kMax, .name = "max", .type = OptionType::integer, .low = 1, .high = 15},
+    {.word = kK, .name = "k", .type = OptionType::integer, .low = 1, .high = kMaxHashes},
+    {.word = kP, .name = "p", .type = OptionType::integer, .low = 1, .high = 1e15},
+    {.word = kDelete, .name = "delete", .type = OptionType::choice, .choices = kDeletions},
+    {.word = kRange,
      .name = "importance_range",
      .type = OptionType::reals,
      .low = -importance::kMaxImportance,
      .high = importance::kMaxImportance,
      .max_count = 2},
-    {.slot = kLevels,
+    {.word = kLevels,
      .name = "importance_levels",
      .type = OptionType::reals,
      .low = -importance::kMaxImportance,
@@ -60,12 +60,12 @@ constexpr OptionSpec kOptions[] = {
 };
 
 constexpr OptionSpec kOptionsOfTwoClasses[] = {
-    {.slot = kMax, .name = "max", .type = OptionType::integer, .low = 2, .high = 15},
+    {.word = kMax, .name = "max", .type = OptionType::integer, .low = 2, .high = 15},
     kOptions[1],
     kOptions[2],
     kOptions[3],
     kOptions[4],
-    {.slot = kLevels,
+    {.word = kLevels,
      .name = "importance_levels",
      .type = OptionType::reals,
      .low = -importance::kMaxImportance,
@@ -101,7 +101,7 @@ bool derive_importance(Definition& definition, Problem& problem) noexcept {
     p.set_real(kRange + 1, 1);
     p.set_real(kRange + 2, static_cast<double>(std::max<std::uint64_t>(max, 2)));
   }
-  if (!importance::check(definition, kImportanceSlots, problem)) return false;
+  if (!importance::check(definition, kImportanceWords, problem)) return false;
   if (!has_two_classes(p) && thresholds >= max && definition.has(kLevels)) {
     problem.set(Error::conflict, "too many numbers in option importance_levels for max %u: %u",
                 static_cast<unsigned>(max), static_cast<unsigned>(thresholds));
@@ -147,7 +147,7 @@ bool derive(Definition& definition, Problem& problem) noexcept {
 unsigned level_of(const Parameters& p, double importance) noexcept {
   const unsigned max = static_cast<unsigned>(p.integer(kMax));
   unsigned parts = has_two_classes(p) ? 1 : max - 1;
-  const unsigned part = importance::part(p, kImportanceSlots, importance, parts);
+  const unsigned part = importance::part(p, kImportanceWords, importance, parts);
   if (has_two_classes(p)) return part > 0 ? max : max / 2;
   return parts > 0 ? 1 + (part * (max - 1) * 2 + parts) / (parts * 2) : max;
 }

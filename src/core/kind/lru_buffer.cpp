@@ -28,16 +28,16 @@
 namespace streamfilter {
 namespace {
 
-enum Slot : unsigned { kEntryBits, kPolicy, kQ, kEntries };  // kEntries: n of one slice
+enum Word : unsigned { kEntryBits, kPolicy, kQ, kEntries };  // kEntries: n of one slice
 
 enum Policy : std::uint64_t { lru, clock };
 
 constexpr const char* kPolicies[] = {"lru", "clock", nullptr};
 
 constexpr OptionSpec kOptions[] = {
-    {.slot = kEntryBits, .name = "entry_bits", .type = OptionType::integer, .low = 16, .high = 64},
-    {.slot = kPolicy, .name = "policy", .type = OptionType::choice, .choices = kPolicies},
-    {.slot = kQ, .name = "q", .type = OptionType::real, .low = 0, .high = 1},  // fplru only
+    {.word = kEntryBits, .name = "entry_bits", .type = OptionType::integer, .low = 16, .high = 64},
+    {.word = kPolicy, .name = "policy", .type = OptionType::choice, .choices = kPolicies},
+    {.word = kQ, .name = "q", .type = OptionType::real, .low = 0, .high = 1},  // fplru only
 };
 constexpr unsigned kOptionCount = sizeof kOptions / sizeof *kOptions;
 

@@ -20,7 +20,7 @@ using namespace quotient;
 constexpr OptionSpec kOptions[] = {
     kROption,
     kRPrimeOption,
-    {.slot = kBuckets,
+    {.word = kBuckets,
      .name = "buckets",
      .type = OptionType::integer,
      .low = 1,

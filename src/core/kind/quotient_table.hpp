@@ -11,7 +11,7 @@
 namespace streamfilter::quotient {
 
 // The paper names r, r', k (buckets), p and Omega.
-enum Slot : unsigned {
+enum Word : unsigned {
   kR,
   kRPrime,
   kBuckets,      // sqf: of a row; dsqf: of all rows together
@@ -30,20 +30,20 @@ constexpr unsigned kDefaultBuckets = 4;  // of a row, §6.1
 
 inline constexpr const char* kFingerprints[] = {"hash", "integer", nullptr};
 inline constexpr OptionSpec kROption = {
-    .slot = kR, .name = "r", .type = OptionType::integer, .low = 1, .high = kMaxRemainderBits};
-inline constexpr OptionSpec kRPrimeOption = {.slot = kRPrime,
+    .word = kR, .name = "r", .type = OptionType::integer, .low = 1, .high = kMaxRemainderBits};
+inline constexpr OptionSpec kRPrimeOption = {.word = kRPrime,
                                              .name = "r_prime",
                                              .type = OptionType::integer,
                                              .low = 0,
                                              .high = kMaxRemainderBits - 1};
 inline constexpr OptionSpec kPOption = {
-    .slot = kP, .name = "p", .type = OptionType::integer, .low = 1, .high = 64};
-inline constexpr OptionSpec kOmegaOption = {.slot = kOmega,
+    .word = kP, .name = "p", .type = OptionType::integer, .low = 1, .high = 64};
+inline constexpr OptionSpec kOmegaOption = {.word = kOmega,
                                             .name = "omega",
                                             .type = OptionType::integer,
                                             .low = 1,
                                             .high = (1u << kMaxRemainderBits) - 1};
-inline constexpr OptionSpec kFingerprintOption = {.slot = kFingerprint,
+inline constexpr OptionSpec kFingerprintOption = {.word = kFingerprint,
                                                   .name = "fingerprint",
                                                   .type = OptionType::choice,
                                                   .choices = kFingerprints};

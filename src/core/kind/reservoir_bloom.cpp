@@ -24,7 +24,7 @@ using bit_arrays::kArrayBits;
 using bit_arrays::kArrays;
 using bit_arrays_model::Scheme;
 
-enum Slot : unsigned { kPStar = kArrayBits + 1, kVariant };
+enum Word : unsigned { kPStar = kArrayBits + 1, kVariant };
 enum Variant : std::uint64_t { kPrinted, kMeasured };
 
 constexpr const char* kVariants[] = {"printed", "measured", nullptr};
@@ -32,8 +32,8 @@ constexpr double kDefaultPStar = 0.03;  // §6
 
 constexpr OptionSpec kOptions[] = {
     bit_arrays::kArraysOption,
-    {.slot = kPStar, .name = "p_star", .type = OptionType::real, .low = 1e-9, .high = 1},
-    {.slot = kVariant, .name = "variant", .type = OptionType::choice, .choices = kVariants},
+    {.word = kPStar, .name = "p_star", .type = OptionType::real, .low = 1e-9, .high = 1},
+    {.word = kVariant, .name = "variant", .type = OptionType::choice, .choices = kVariants},
 };
 
 // So many random bits are looked at for one that is set. An array that is all but empty may so

@@ -24,16 +24,16 @@ namespace {
 
 // kCells: m, the cells of one region, from which the decremented ones are drawn, too: of a line, or
 // scattered of the whole slice.
-enum Slot : unsigned { kMax, kCellBits, kK, kP, kGap, kCells };
+enum Word : unsigned { kMax, kCellBits, kK, kP, kGap, kCells };
 
 constexpr unsigned kMaxHashes = 32;
 
 constexpr OptionSpec kOptions[] = {
-    {.slot = kMax, .name = "max", .type = OptionType::integer, .low = 1, .high = 15},
-    {.slot = kCellBits, .name = "cell_bits", .type = OptionType::integer, .low = 1, .high = 4},
-    {.slot = kK, .name = "k", .type = OptionType::integer, .low = 1, .high = kMaxHashes},
-    {.slot = kP, .name = "p", .type = OptionType::integer, .low = 1, .high = 1e15},
-    {.slot = kGap, .name = "gap", .type = OptionType::integer, .low = 1, .high = 1e15},
+    {.word = kMax, .name = "max", .type = OptionType::integer, .low = 1, .high = 15},
+    {.word = kCellBits, .name = "cell_bits", .type = OptionType::integer, .low = 1, .high = 4},
+    {.word = kK, .name = "k", .type = OptionType::integer, .low = 1, .high = kMaxHashes},
+    {.word = kP, .name = "p", .type = OptionType::integer, .low = 1, .high = 1e15},
+    {.word = kGap, .name = "gap", .type = OptionType::integer, .low = 1, .high = 1e15},
 };
 
 std::uint64_t& non_zero(SliceState& state) noexcept { return state.own[0]; }

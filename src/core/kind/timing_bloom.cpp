@@ -42,7 +42,7 @@
 namespace streamfilter {
 namespace {
 
-enum Slot : unsigned {
+enum Word : unsigned {
   kWindow,    // and its unit
   kTick = 2,  // and its unit
   kK = 4,
@@ -68,21 +68,21 @@ constexpr std::uint64_t kDefaultFilters = 8;
 constexpr const char* kGrows[] = {"none", "density", "cardinality", nullptr};
 
 constexpr OptionSpec kOptions[] = {
-    {.slot = kWindow, .name = "window", .type = OptionType::span, .low = 1, .high = kMaxSpan},
-    {.slot = kTick, .name = "tick", .type = OptionType::span, .low = 1, .high = kMaxSpan},
-    {.slot = kK, .name = "k", .type = OptionType::integer, .low = 1, .high = kMaxHashes},
-    {.slot = kEqual,
+    {.word = kWindow, .name = "window", .type = OptionType::span, .low = 1, .high = kMaxSpan},
+    {.word = kTick, .name = "tick", .type = OptionType::span, .low = 1, .high = kMaxSpan},
+    {.word = kK, .name = "k", .type = OptionType::integer, .low = 1, .high = kMaxHashes},
+    {.word = kEqual,
      .name = "equal_timers",
      .type = OptionType::integer,
      .low = 2,
      .high = kMaxHashes},
-    {.slot = kGrow,
+    {.word = kGrow,
      .name = "grow",
      .type = OptionType::choice,
      .low = 1,
      .high = 2,
      .choices = kGrows},  // none: not in use
-    {.slot = kSize, .name = "size", .type = OptionType::integer, .low = 1, .high = 0x1p46},
+    {.word = kSize, .name = "size", .type = OptionType::integer, .low = 1, .high = 0x1p46},
 };
 
 bool counts_rows(const Parameters& p) noexcept { return p.integer(kWindow + 1) != 0; }

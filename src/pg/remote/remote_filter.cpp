@@ -32,7 +32,7 @@ Parameters parameters_on(const RemoteFilter* remote, uint32 server) {
   Problem problem;
   if (probes(whole) > 1) {
     const OptionSpec* k = find_k(whole);
-    const uint64 bits = bits_per_probe(whole, whole.integer(k->slot));
+    const uint64 bits = bits_per_probe(whole, whole.integer(k->word));
     if (!set_option(definition, "k", psprintf(UINT64_FORMAT, bits), problem)) raise(problem);
   }
   if (complete(definition, problem)) return definition.parameters;

@@ -75,7 +75,7 @@ Batch* make_batch(RemoteFilter* remote, const Element* elements, int count) {
   batch->count = count;
   batch->places = remote->count == 1 ? 1 : static_cast<int>(probes(parameters));
   const OptionSpec* k = find_k(parameters);
-  const auto all = k != nullptr ? static_cast<unsigned>(parameters.integer(k->slot)) : 1;
+  const auto all = k != nullptr ? static_cast<unsigned>(parameters.integer(k->word)) : 1;
   batch->bits = Max(all / static_cast<unsigned>(batch->places), 1u);
   batch->parts = static_cast<Part*>(
       palloc(sizeof(Part) * static_cast<Size>(count) * static_cast<Size>(batch->places)));

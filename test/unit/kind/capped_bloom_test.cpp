@@ -24,7 +24,7 @@ const FilterOps& ops() { return *find_ops(Kind::capped); }
 
 double option_real(const Parameters& p, const std::string& name) {
   for (unsigned i = 0; i < ops().option_count; ++i)
-    if (name == ops().options[i].name) return p.real(ops().options[i].slot);
+    if (name == ops().options[i].name) return p.real(ops().options[i].word);
   BOOST_FAIL("no option " << name);
   return 0;
 }
