@@ -29,7 +29,7 @@ enum Policy : std::uint64_t { lru, fifo, second };
 constexpr unsigned kPartsOfRange = 7;
 constexpr importance::Words kImportanceWords = {kRange, kLevels};
 
-inline std::uint64_t& used(SliceState& state) noexcept { return state.own[0]; }  // places taken
+inline std::uint64_t& used(SliceState& state) noexcept { return state.own[0]; }  // slots taken
 inline std::uint64_t used(const SliceState& state) noexcept { return state.own[0]; }
 
 // With a window: the tick of the latest element.
@@ -91,7 +91,7 @@ bool expired(const Parameters& p, const Element& added, const Element& present,
              std::uint64_t since) noexcept;
 bool erase(const Parameters& p, Slice slice, const Element& element) noexcept;
 
-// The place of a bucket where an element enters.
+// The slot of a bucket where an element enters.
 unsigned entrance(const Parameters& p, double importance) noexcept;
 
 void merge(const Parameters& p, Slice into, ConstSlice from) noexcept;

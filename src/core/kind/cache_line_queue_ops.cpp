@@ -103,7 +103,7 @@ void bring_up(const Parameters& p, SliceState& state, unsigned char* line) noexc
 
 void prefetch(const Parameters& p, ConstSlice slice, const Element& element,
               Prefetches& prefetches) noexcept {
-  prefetches.add(slice.body() + Place<>(p, slice.bytes, element.hash).line);
+  prefetches.add(slice.body() + KeyBucket<>(p, slice.bytes, element.hash).line);
 }
 
 unsigned find_position(const Parameters& p, ConstSlice slice, const Element& element) noexcept {
@@ -157,10 +157,10 @@ bool expired(const Parameters& p, const Element& added, const Element& present,
 
 // The older ones move up. Another key of the same bucket and fingerprint is forgotten with it.
 bool erase(const Parameters& p, Slice slice, const Element& element) noexcept {
-  const Place<> place(p, slice.bytes, element.hash);
-  unsigned char* line = slice.body() + place.line;
-  FingerprintQueue queue(place.width, place.length, line, place.start);
-  const unsigned at = queue.place(place.fingerprint), last = queue.length() - 1;
+  const KeyBucket<> bucket(p, slice.bytes, element.hash);
+  unsigned char* line = slice.body() + bucket.line;
+  FingerprintQueue queue(bucket.width, bucket.length, line, bucket.start);
+  const unsigned at = queue.slot(bucket.fingerprint), last = queue.length() - 1;
   if (at > last) return false;
   const bool was_there = !has_window(p) || test(p, as_const(slice), element);
   for (unsigned i = at; i < last; ++i) queue.set(i, queue.get(i + 1));
@@ -168,7 +168,7 @@ bool erase(const Parameters& p, Slice slice, const Element& element) noexcept {
   queue.store(line);
   if (has_window(p)) {
     const auto ages = ages_of(p, line);
-    const unsigned first = place.start / place.width;
+    const unsigned first = bucket.start / bucket.width;
     for (unsigned i = first + at; i < first + last; ++i) ages.set(i, ages.get(i + 1));
     ages.set(first + last, 0);
   }

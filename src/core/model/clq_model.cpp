@@ -14,8 +14,8 @@
 namespace streamfilter::queue_model {
 namespace {
 
-// How many places of fingerprints of so many bits a line has.
-unsigned places(unsigned bits, bool is_aged) noexcept {
+// How many slots of fingerprints of so many bits a line has.
+unsigned slots(unsigned bits, bool is_aged) noexcept {
   return is_aged ? (kLineBits - kStampBits) / (bits + kAgeBits) : kLineBits / bits;
 }
 
@@ -65,8 +65,8 @@ void for_each_shape(double fpr, unsigned bits, unsigned length, bool is_aged,
     const unsigned limit =
         most < longest(width, is_aged) ? static_cast<unsigned>(most) : longest(width, is_aged);
     unsigned last = 0;
-    for (unsigned buckets = 1; buckets <= places(width, is_aged); ++buckets) {
-      const unsigned fits = std::min(limit, places(width, is_aged) / buckets);
+    for (unsigned buckets = 1; buckets <= slots(width, is_aged); ++buckets) {
+      const unsigned fits = std::min(limit, slots(width, is_aged) / buckets);
       if (fits > 0 && fits != last) consider({width, fits, is_aged});
       last = fits;
     }
@@ -79,10 +79,10 @@ void for_each_shape(double fpr, unsigned bits, unsigned length, bool is_aged,
 
 unsigned longest(unsigned bits, bool is_aged) noexcept {
   const unsigned different = bits < 10 ? (1u << bits) - 1 : kMaxQueue;
-  return std::min({kMaxQueue, places(bits, is_aged), different});
+  return std::min({kMaxQueue, slots(bits, is_aged), different});
 }
 
-unsigned Shape::buckets() const noexcept { return places(bits, is_aged) / length; }
+unsigned Shape::buckets() const noexcept { return slots(bits, is_aged) / length; }
 
 bool Shape::is_possible() const noexcept { return length <= longest(bits, is_aged); }
 
