@@ -140,30 +140,30 @@ bool insert_probes(Header* header, const Element& element) noexcept {
   return seen;
 }
 
-unsigned positions_of_bucket(const Parameters& parameters) noexcept {
+unsigned ranks_of_bucket(const Parameters& parameters) noexcept {
   const FilterOps* ops = find_ops(parameters.kind);
-  return ops->positions != nullptr ? ops->positions(parameters) : 0;
+  return ops->ranks != nullptr ? ops->ranks(parameters) : 0;
 }
 
-bool test(const Header* header, const Element& element, unsigned& position) noexcept {
+bool test(const Header* header, const Element& element, unsigned& rank) noexcept {
   const Parameters& parameters = header->parameters;
-  position = kNoPosition;
-  if (positions_of_bucket(parameters) == 0) return test(header, element);
+  rank = kNoRank;
+  if (ranks_of_bucket(parameters) == 0) return test(header, element);
   const ConstSlice slice = slice_at(header, slice_of(parameters, element.hash));
-  position = find_ops(parameters.kind)->find_position(parameters, slice, element);
-  return position != kNoPosition;
+  rank = find_ops(parameters.kind)->find_rank(parameters, slice, element);
+  return rank != kNoRank;
 }
 
-bool refresh(Header* header, const Element& element, unsigned& position) noexcept {
+bool promote(Header* header, const Element& element, unsigned& rank) noexcept {
   const Parameters& parameters = header->parameters;
   const FilterOps* ops = find_ops(parameters.kind);
-  if (ops->refresh == nullptr) {
-    const bool seen = test(header, element, position);
+  if (ops->promote == nullptr) {
+    const bool seen = test(header, element, rank);
     if (seen) insert(header, element);
     return seen;
   }
   const Slice slice = slice_at(header, slice_of(parameters, element.hash));
-  const bool seen = ops->refresh(parameters, slice, element, position);
+  const bool seen = ops->promote(parameters, slice, element, rank);
   if (seen) count_arrival(*slice.state, true);
   return seen;
 }

@@ -75,14 +75,14 @@ inline bool insert(Header* header, const Element& element) noexcept {
   return seen;
 }
 
-// `test`, and where the key was found, among the positions_of_bucket(); kNoPosition if there are
+// `test`, and where the key was found, among the ranks_of_bucket(); kNoRank if there are
 // none.
-bool test(const Header* header, const Element& element, unsigned& position) noexcept;
-unsigned positions_of_bucket(const Parameters& parameters) noexcept;
+bool test(const Header* header, const Element& element, unsigned& rank) noexcept;
+unsigned ranks_of_bucket(const Parameters& parameters) noexcept;
 
 // For hosts that add new keys later: was the key seen? If so, it is inserted as the repeat that it
-// is; if not, nothing changes. `position` as of `test`.
-bool refresh(Header* header, const Element& element, unsigned& position) noexcept;
+// is; if not, nothing changes. `rank` as of `test`.
+bool promote(Header* header, const Element& element, unsigned& rank) noexcept;
 
 bool erase(Header* header, const Element& element) noexcept;
 

@@ -160,9 +160,9 @@ const FilterOps clq_ops = {
     .fpr_bound = fpr_bound,
     .fnr_at = fnr_at,
     .predict = predict,
-    .positions = positions,
-    .find_position = find_position,
-    .refresh = refresh,
+    .ranks = ranks,
+    .find_rank = find_rank,
+    .promote = promote,
 };
 
 }  // namespace streamfilter

@@ -47,7 +47,7 @@ inline queue_model::Shape shape_of(const Parameters& p) noexcept {
 }
 
 // Fingerprints are in the order of last sight unless another one is asked for.
-inline unsigned positions(const Parameters& p) noexcept {
+inline unsigned ranks(const Parameters& p) noexcept {
   return p.integer(kPolicy) == lru && !has_importance(p) ? static_cast<unsigned>(p.integer(kBucket))
                                                          : 0;
 }
@@ -85,8 +85,8 @@ void prefetch(const Parameters& p, ConstSlice slice, const Element& element,
               Prefetches& prefetches) noexcept;
 bool test(const Parameters& p, ConstSlice slice, const Element& element) noexcept;
 bool insert(const Parameters& p, Slice slice, const Element& element) noexcept;
-unsigned find_position(const Parameters& p, ConstSlice slice, const Element& element) noexcept;
-bool refresh(const Parameters& p, Slice slice, const Element& element, unsigned& position) noexcept;
+unsigned find_rank(const Parameters& p, ConstSlice slice, const Element& element) noexcept;
+bool promote(const Parameters& p, Slice slice, const Element& element, unsigned& rank) noexcept;
 bool expired(const Parameters& p, const Element& added, const Element& present,
              std::uint64_t since) noexcept;
 bool erase(const Parameters& p, Slice slice, const Element& element) noexcept;

@@ -26,9 +26,9 @@ struct Wide {
     return clq::enter<true, kAlone>(p, slice, element);
   }
   template <bool kAlone>
-  FOR_WIDE_REGISTERS static unsigned renew(const Parameters& p, Slice slice,
-                                           const Element& element) noexcept {
-    return clq::renew<true, kAlone>(p, slice, element);
+  FOR_WIDE_REGISTERS static unsigned promote_line(const Parameters& p, Slice slice,
+                                                  const Element& element) noexcept {
+    return clq::promote_line<true, kAlone>(p, slice, element);
   }
   FOR_WIDE_REGISTERS static bool enter_specially(const Parameters& p, Slice slice,
                                                  const Element& element) noexcept {
@@ -52,9 +52,9 @@ struct Portable {
     return clq::enter<false, kAlone>(p, slice, element);
   }
   template <bool kAlone>
-  [[gnu::noinline]] static unsigned renew(const Parameters& p, Slice slice,
-                                          const Element& element) noexcept {
-    return clq::renew<false, kAlone>(p, slice, element);
+  [[gnu::noinline]] static unsigned promote_line(const Parameters& p, Slice slice,
+                                                 const Element& element) noexcept {
+    return clq::promote_line<false, kAlone>(p, slice, element);
   }
   [[gnu::noinline]] static bool enter_specially(const Parameters& p, Slice slice,
                                                 const Element& element) noexcept {
@@ -106,12 +106,12 @@ void prefetch(const Parameters& p, ConstSlice slice, const Element& element,
   prefetches.add(slice.body() + KeyBucket<>(p, slice.bytes, element.hash).line);
 }
 
-unsigned find_position(const Parameters& p, ConstSlice slice, const Element& element) noexcept {
+unsigned find_rank(const Parameters& p, ConstSlice slice, const Element& element) noexcept {
   return kIsWide ? Wide::find(p, slice, element) : Portable::find(p, slice, element);
 }
 
 bool test(const Parameters& p, ConstSlice slice, const Element& element) noexcept {
-  if (has_window(p)) return find_position(p, slice, element) != kNoPosition;
+  if (has_window(p)) return find_rank(p, slice, element) != kNoRank;
   if (is_alone(p))
     return kIsWide ? Wide::find_any<true>(p, slice, element)
                    : Portable::find_any<true>(p, slice, element);
@@ -129,20 +129,20 @@ bool insert(const Parameters& p, Slice slice, const Element& element) noexcept {
                  : Portable::enter<false>(p, slice, element);
 }
 
-bool refresh(const Parameters& p, Slice slice, const Element& element,
-             unsigned& position) noexcept {
+bool promote(const Parameters& p, Slice slice, const Element& element, unsigned& rank) noexcept {
   unsigned at;
   if (has_window(p) || has_importance(p)) {
-    at = find_position(p, as_const(slice), element);
-    if (at != kNoPosition) insert_specially(p, slice, element);
+    at = find_rank(p, as_const(slice), element);
+    if (at != kNoRank) insert_specially(p, slice, element);
   } else if (is_alone(p)) {
-    at = kIsWide ? Wide::renew<true>(p, slice, element) : Portable::renew<true>(p, slice, element);
+    at = kIsWide ? Wide::promote_line<true>(p, slice, element)
+                 : Portable::promote_line<true>(p, slice, element);
   } else {
-    at =
-        kIsWide ? Wide::renew<false>(p, slice, element) : Portable::renew<false>(p, slice, element);
+    at = kIsWide ? Wide::promote_line<false>(p, slice, element)
+                 : Portable::promote_line<false>(p, slice, element);
   }
-  position = positions(p) > 0 ? at : kNoPosition;
-  return at != kNoPosition;
+  rank = ranks(p) > 0 ? at : kNoRank;
+  return at != kNoRank;
 }
 
 // A key without a time had the clock's, which is not known any more: rather accept a repeat.

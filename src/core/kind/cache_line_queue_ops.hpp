@@ -48,7 +48,7 @@ ALWAYS_INLINE unsigned find(const Parameters& p, ConstSlice slice,
   const BasicFingerprintQueue<kWide> queue(bucket.width, bucket.length, slice.body() + bucket.line,
                                            bucket.start);
   LineVector reach;
-  if (!queue.find(bucket.fingerprint, reach)) return kNoPosition;
+  if (!queue.find(bucket.fingerprint, reach)) return kNoRank;
   const unsigned at = queue.last_slot(reach);
   if (!has_window(p)) return at;
   const std::uint64_t present = clock(*slice.state),
@@ -56,7 +56,7 @@ ALWAYS_INLINE unsigned find(const Parameters& p, ConstSlice slice,
   const auto ages = ages_of(p, slice.body() + bucket.line);
   const bool lives = is_live(p, ages.get(bucket.start / bucket.width + at),
                              ages.since_stamp(present) + (now - present));
-  return lives ? at : kNoPosition;
+  return lives ? at : kNoRank;
 }
 
 // Without a window.
@@ -85,14 +85,15 @@ ALWAYS_INLINE bool enter(const Parameters& p, Slice slice, const Element& elemen
 }
 
 // Without a window and an importance: what `insert` does to a key that is there, and where it was
-// found; kNoPosition, and nothing, if it is not.
+// found; kNoRank, and nothing, if it is not.
 template <bool kWide, bool kAlone>
-ALWAYS_INLINE unsigned renew(const Parameters& p, Slice slice, const Element& element) noexcept {
+ALWAYS_INLINE unsigned promote_line(const Parameters& p, Slice slice,
+                                    const Element& element) noexcept {
   const KeyBucket<kAlone> bucket(p, slice.bytes, element.hash);
   unsigned char* line = slice.body() + bucket.line;
   BasicFingerprintQueue<kWide, kAlone> queue(bucket.width, bucket.length, line, bucket.start);
   LineVector reach;
-  if (!queue.find(bucket.fingerprint, reach)) return kNoPosition;
+  if (!queue.find(bucket.fingerprint, reach)) return kNoRank;
   const unsigned at = queue.last_slot(reach);
   if (at == 0 || p.integer(kPolicy) == fifo) return at;
   queue.push(bucket.fingerprint, reach);

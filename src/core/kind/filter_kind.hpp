@@ -79,20 +79,20 @@ struct FilterOps {
   // probe's. nullptr: horizontal slices only (sharding.hpp).
   void (*put)(const Parameters&, Slice, const Element&) noexcept = nullptr;
 
-  // For kinds with positions in the order of last sight (tuning.hpp): how many a bucket has, up to
-  // kMaxPositions; 0 if these parameters keep another order. nullptr: never.
-  unsigned (*positions)(const Parameters&) noexcept = nullptr;
+  // For kinds with ranks in the order of recency (tuning.hpp): how many a bucket has, up to
+  // kMaxRanks; 0 if these parameters keep another order. nullptr: never.
+  unsigned (*ranks)(const Parameters&) noexcept = nullptr;
 
-  // `test`, and the position where the key was found, 0 the front; kNoPosition if it was not.
-  unsigned (*find_position)(const Parameters&, ConstSlice, const Element&) noexcept = nullptr;
+  // `test`, and the rank where the key was found, 0 the front; kNoRank if it was not.
+  unsigned (*find_rank)(const Parameters&, ConstSlice, const Element&) noexcept = nullptr;
 
-  // `refresh` (filter.hpp) without the counters of a slice, at once. nullptr: `test`, then
+  // `promote` (filter.hpp) without the counters of a slice, at once. nullptr: `test`, then
   // `insert`.
-  bool (*refresh)(const Parameters&, Slice, const Element&, unsigned& position) noexcept = nullptr;
+  bool (*promote)(const Parameters&, Slice, const Element&, unsigned& rank) noexcept = nullptr;
 };
 
-constexpr unsigned kMaxPositions = 64;
-constexpr unsigned kNoPosition = ~0u;
+constexpr unsigned kMaxRanks = 64;
+constexpr unsigned kNoRank = ~0u;
 
 // For kinds that use importance or time whatever their parameters are.
 inline bool always(const Parameters&) noexcept { return true; }

@@ -46,7 +46,7 @@ void play_change(Change change, const Element& element, Header* header) {
 // Where keys lie in the order of last sight, only the last time that a key came counts; the others
 // are counted.
 bool only_last_counts(const Parameters& parameters) {
-  return positions_of_bucket(parameters) > 0 && !uses_time(parameters);
+  return ranks_of_bucket(parameters) > 0 && !uses_time(parameters);
 }
 
 // Changes that are played together, slice by slice. Those of a key stay in their order, for a key
