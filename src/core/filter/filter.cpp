@@ -72,9 +72,9 @@ bool check_header(const Header& header, Problem& problem) noexcept {
 bool check_slice(const Parameters& parameters, ConstSlice slice, std::uint32_t index,
                  Problem& problem) noexcept {
   const FilterOps* ops = find_ops(parameters.kind);
-  if (slice.state->arrivals <= kMaxArrivals && slice.state->novel <= slice.state->arrivals &&
-      ops->check(parameters, slice) &&
-      (parameters.k1 > 0 || slice.state->arrivals > 0 ||
+  if (slice.state->insertions <= kMaxInsertions &&
+      slice.state->inserted_new <= slice.state->insertions && ops->check(parameters, slice) &&
+      (parameters.k1 > 0 || slice.state->insertions > 0 ||
        !(ops->estimate(parameters, slice).fill > 0)))
     return true;
   return problem.set(Error::corrupt, "damaged streamfilter: invalid state of slice %u", index);
@@ -136,7 +136,7 @@ bool insert_probes(Header* header, const Element& element) noexcept {
   const bool seen = test_probes(header, element);
   for (unsigned i = 0; i < parameters.k1 && !seen; ++i)
     insert_probe(header, element, probe_of(parameters, element.hash, i));
-  count_arrival(header, probe_of(parameters, element.hash, 0).slice, seen);
+  count_insertion(header, probe_of(parameters, element.hash, 0).slice, seen);
   return seen;
 }
 
@@ -164,7 +164,7 @@ bool promote(Header* header, const Element& element, unsigned& rank) noexcept {
   }
   const Slice slice = slice_at(header, slice_of(parameters, element.hash));
   const bool seen = ops->promote(parameters, slice, element, rank);
-  if (seen) count_arrival(*slice.state, true);
+  if (seen) count_insertion(*slice.state, true);
   return seen;
 }
 
@@ -181,7 +181,7 @@ void insert_new(Header* header, const Element& element) noexcept {
   }
   for (unsigned i = 0; i < probes(parameters); ++i)
     insert_probe(header, element, probe_of(parameters, element.hash, i));
-  count_arrival(header, probe_of(parameters, element.hash, 0).slice, false);
+  count_insertion(header, probe_of(parameters, element.hash, 0).slice, false);
 }
 
 bool erase(Header* header, const Element& element) noexcept {
@@ -198,8 +198,9 @@ void merge_slice(Header* into, ConstSlice source, std::uint32_t index) noexcept 
   const Parameters& parameters = into->parameters;
   const Slice target = slice_at(into, index);
   find_ops(parameters.kind)->merge(parameters, target, source);
-  target.state->arrivals = std::min(target.state->arrivals + source.state->arrivals, kMaxArrivals);
-  target.state->novel = std::min(target.state->novel, target.state->arrivals);
+  target.state->insertions =
+      std::min(target.state->insertions + source.state->insertions, kMaxInsertions);
+  target.state->inserted_new = std::min(target.state->inserted_new, target.state->insertions);
 }
 
 bool merge(Header* into, const Header* from, Problem& problem) noexcept {
@@ -210,7 +211,7 @@ bool merge(Header* into, const Header* from, Problem& problem) noexcept {
 
 bool is_empty(const Header* header) noexcept {
   for (std::uint32_t i = 0; i < header->parameters.slices; ++i)
-    if (slice_at(header, i).state->arrivals != 0) return false;
+    if (slice_at(header, i).state->insertions != 0) return false;
   return true;
 }
 
@@ -219,8 +220,8 @@ void add_slice(Totals& totals, const Parameters& parameters, ConstSlice slice) n
   const Estimate one = find_ops(parameters.kind)->estimate(parameters, slice);
   const std::uint32_t group = slices_of_group(parameters);
   const double k1 = probes(parameters);
-  totals.arrivals += slice.state->arrivals;
-  totals.novel += slice.state->novel;
+  totals.insertions += slice.state->insertions;
+  totals.inserted_new += slice.state->inserted_new;
   totals.estimate.fill += one.fill / parameters.slices;
   totals.estimate.distinct += one.distinct / k1;
   totals.probe_fpr += one.fpr / group;
@@ -247,7 +248,8 @@ double distinct_keys(const Header* header, bool& full) noexcept {
       // Each of the keys that were reported as new has set at least one bit. After a merge they may
       // have been counted twice, but not the bits.
       full = true;
-      sum += static_cast<double>(std::min<std::uint64_t>(slice.state->novel, slice.bytes * 8));
+      sum +=
+          static_cast<double>(std::min<std::uint64_t>(slice.state->inserted_new, slice.bytes * 8));
     } else {
       sum += keys;
     }

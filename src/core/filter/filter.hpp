@@ -39,8 +39,8 @@ bool check_slice(const Parameters& parameters, ConstSlice slice, std::uint32_t i
 // several probes, that is k1 > 0, or with puts_anyway.
 bool test_probe(const Header* header, const Element& element, const KeyProbe& probe) noexcept;
 void insert_probe(Header* header, const Element& element, const KeyProbe& probe) noexcept;
-inline void count_arrival(Header* header, std::uint32_t slice, bool seen) noexcept {
-  count_arrival(*slice_at(header, slice).state, seen);
+inline void count_insertion(Header* header, std::uint32_t slice, bool seen) noexcept {
+  count_insertion(*slice_at(header, slice).state, seen);
 }
 
 // The functions below for keys of several probes.
@@ -71,7 +71,7 @@ inline bool insert(Header* header, const Element& element) noexcept {
   if (parameters.k1 > 0) return insert_probes(header, element);
   const Slice slice = slice_at(header, slice_of(parameters, element.hash));
   const bool seen = find_ops(parameters.kind)->insert(parameters, slice, element);
-  count_arrival(*slice.state, seen);
+  count_insertion(*slice.state, seen);
   return seen;
 }
 
@@ -106,8 +106,8 @@ bool is_empty(const Header* header) noexcept;
 
 // Sums over slices.
 struct Totals {
-  std::uint64_t arrivals = 0;
-  std::uint64_t novel = 0;
+  std::uint64_t insertions = 0;
+  std::uint64_t inserted_new = 0;
   Estimate estimate{};
   // Of the slices added so far:
   std::uint32_t slices = 0;

@@ -287,7 +287,7 @@ void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
   for (std::uint64_t i = 0; i < into.bytes; ++i) into.body()[i] |= from.body()[i];
   SliceState& state = *into.state;
   ones(state) = count_ones(into.body(), into.bytes);
-  state.novel += from.state->novel;
+  state.inserted_new += from.state->inserted_new;
   if (p.integer(kGrow) == none) return;
   const std::uint64_t keys = newest(*from.state) < newest(state) ? 0 : newest_keys(*from.state);
   if (newest(state) < newest(*from.state)) newest_keys(state) = 0;

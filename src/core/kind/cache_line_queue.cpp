@@ -116,7 +116,7 @@ Estimate estimate(const Parameters& p, ConstSlice slice) noexcept {
   }
   const double fill = static_cast<double>(used(*slice.state)) /
                       (buckets_of_slice(p) * static_cast<double>(p.integer(kBucket)));
-  return {fill, fill * shape_of(p).fpr(), static_cast<double>(slice.state->novel)};
+  return {fill, fill * shape_of(p).fpr(), static_cast<double>(slice.state->inserted_new)};
 }
 
 double fpr_bound(const Parameters& p) noexcept { return shape_of(p).fpr(); }

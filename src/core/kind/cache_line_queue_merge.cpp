@@ -86,7 +86,8 @@ void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
     taken += count;
   });
   used(state) = taken;
-  state.novel = quotient::merged_novel(state.novel, from.state->novel, added, used(*from.state));
+  state.inserted_new =
+      quotient::merged_new(state.inserted_new, from.state->inserted_new, added, used(*from.state));
 }
 
 }  // namespace streamfilter::clq

@@ -242,8 +242,8 @@ void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
     ones(state) += left;
     squares(state) += std::uint64_t{left} * left;
   }
-  state.novel = merged_novel(state.novel, from.state->novel, parts,
-                             counted_keys(static_cast<double>(sum), bits, k));
+  state.inserted_new = merged_new(state.inserted_new, from.state->inserted_new, parts,
+                                  counted_keys(static_cast<double>(sum), bits, k));
 }
 
 bool check(const Parameters& p, ConstSlice slice) noexcept {
@@ -269,7 +269,7 @@ Estimate estimate(const Parameters& p, ConstSlice slice) noexcept {
   const double rate = std::pow(mean / kLineBits, k) * (1 + spread);
   return {mean / kLineBits,
           std::min(rate, std::pow(static_cast<double>(p.integer(kOnes)) / kLineBits, k)),
-          static_cast<double>(slice.state->novel)};
+          static_cast<double>(slice.state->inserted_new)};
 }
 
 double fpr_bound(const Parameters& p) noexcept {

@@ -339,7 +339,8 @@ void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
            bucket = source.link(bucket))
         added += !target.insert({row - 1, source.code(bucket)});
   }
-  into.state->novel = merged_novel(into.state->novel, from.state->novel, added, used(*from.state));
+  into.state->inserted_new =
+      merged_new(into.state->inserted_new, from.state->inserted_new, added, used(*from.state));
   has_evicted(*into.state) |= has_evicted(*from.state);
 }
 

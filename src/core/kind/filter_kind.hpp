@@ -56,7 +56,7 @@ struct FilterOps {
   // Forgets one key; false if it was not there. nullptr: this kind cannot.
   bool (*erase)(const Parameters&, Slice, const Element&) noexcept = nullptr;
 
-  // Adds what `from` remembers to `into`, and its `novel`. nullptr: this kind cannot.
+  // Adds what `from` remembers to `into`, and its `inserted_new`. nullptr: this kind cannot.
   void (*merge)(const Parameters&, Slice into, ConstSlice from) noexcept = nullptr;
 
   // Could these bytes be a slice of this kind? Must be safe on any bytes.

@@ -257,7 +257,7 @@ Estimate estimate(const Parameters& p, ConstSlice slice) noexcept {
   const double fill = static_cast<double>(non_zero(*slice.state)) /
                       static_cast<double>(p.integer(kCells) * regions_of_slice(p));
   return {fill, std::pow(fill, static_cast<double>(p.integer(kK))),
-          static_cast<double>(slice.state->novel)};
+          static_cast<double>(slice.state->inserted_new)};
 }
 
 double fpr_bound(const Parameters& p) noexcept {

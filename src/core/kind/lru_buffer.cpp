@@ -423,7 +423,7 @@ bool check(const Parameters& p, ConstSlice slice) noexcept { return buffer(p, sl
 // A key is counted as distinct when it is added; fplru calls a share q of those repeats.
 Estimate estimate(const Parameters& p, ConstSlice slice) noexcept {
   const double count = static_cast<double>(buffer(p, slice).size()), q = q_of(p);
-  const double distinct = q < 1 ? static_cast<double>(slice.state->novel) / (1 - q)
+  const double distinct = q < 1 ? static_cast<double>(slice.state->inserted_new) / (1 - q)
                                 : std::numeric_limits<double>::quiet_NaN();
   return {count / entries(p), rate(p, count), distinct};
 }

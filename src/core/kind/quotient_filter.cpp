@@ -282,7 +282,8 @@ void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
       target.replace(bucket, code);
     }
   }
-  state.novel = merged_novel(state.novel, from.state->novel, added, used(*from.state));
+  state.inserted_new =
+      merged_new(state.inserted_new, from.state->inserted_new, added, used(*from.state));
   has_evicted(state) |= has_evicted(*from.state);
 }
 

@@ -150,9 +150,9 @@ double distinct(const Parameters& p, std::uint64_t used) noexcept;
 // The false-positive rate of a slice that holds `used` signatures of total weight `weight`.
 double fpr_now(const Parameters& p, std::uint64_t used, std::uint64_t weight) noexcept;
 
-// `novel` of two slices merged into one: keys that both know count once, as far as the signatures
-// tell: `added` of the `used` signatures of `from` were new.
-std::uint64_t merged_novel(std::uint64_t into, std::uint64_t from, std::uint64_t added,
-                           std::uint64_t used) noexcept;
+// `inserted_new` of two slices merged into one: keys that both know count once, as far as the
+// signatures tell: `added` of the `used` signatures of `from` were new.
+std::uint64_t merged_new(std::uint64_t into, std::uint64_t from, std::uint64_t added,
+                         std::uint64_t used) noexcept;
 
 }  // namespace streamfilter::quotient

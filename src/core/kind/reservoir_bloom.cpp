@@ -122,7 +122,7 @@ bool insert(const Parameters& p, Slice slice, const Element& element) noexcept {
   if (p.integer(kVariant) == kMeasured)
     remember_as_measured(arrays, bits, slice.state->random);
   else
-    remember_as_printed(arrays, bits, slice.state->arrivals + 1, p.real(kPStar),
+    remember_as_printed(arrays, bits, slice.state->insertions + 1, p.real(kPStar),
                         slice.state->random);
   return seen;
 }

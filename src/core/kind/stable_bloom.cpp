@@ -166,7 +166,7 @@ bool check(const Parameters& p, ConstSlice slice) noexcept {
 Estimate estimate(const Parameters& p, ConstSlice slice) noexcept {
   const double fill = static_cast<double>(non_zero(*slice.state)) / cells_of_slice(p);
   return {fill, std::pow(fill, static_cast<double>(p.integer(kK))),
-          static_cast<double>(slice.state->novel)};
+          static_cast<double>(slice.state->inserted_new)};
 }
 
 double fpr_bound(const Parameters& p) noexcept {

@@ -576,7 +576,7 @@ bool expired(const Parameters& p, const Element& added, const Element& present,
 void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
   const auto target = filters(p, into);
   const auto source = filters(p, from);
-  into.state->novel += from.state->novel;
+  into.state->inserted_new += from.state->inserted_new;
   if (source.open == 0) return;
   if (!counts_rows(p)) target.advance(source.clock);
   const std::uint64_t behind = counts_rows(p) ? 0 : target.clock - source.clock;

@@ -28,7 +28,7 @@ void insert_new_in_slices(const FilterSlot* slot, Header* header, const Element&
       insert(header, element);
     else if (!seen)
       insert_probe(header, element, probe);
-    if (by_place && i == 0) count_arrival(header, probe.slice, seen);
+    if (by_place && i == 0) count_insertion(header, probe.slice, seen);
     LWLockRelease(lock);
     if (seen) break;
   }

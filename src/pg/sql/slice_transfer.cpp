@@ -45,9 +45,9 @@ uint32 check_slice_number(const NamedFilter* filter, int32 slice) {
 // like an empty one.
 void count_strays(Header* copy) {
   const Slice slice = slice_at(copy, 0);
-  if (slice.state->arrivals == 0 &&
+  if (slice.state->insertions == 0 &&
       find_ops(copy->parameters.kind)->estimate(copy->parameters, as_const(slice)).fill > 0)
-    slice.state->arrivals = slice.state->novel = 1;
+    slice.state->insertions = slice.state->inserted_new = 1;
 }
 
 // The header and the slice, checked and aligned; `slice` is the number they are of.

@@ -78,7 +78,7 @@ void play_group(const KeyLog* log, uint32 start, uint32 count, Header* header, S
     }
     const uint32 at = group.at(i);
     if (is_skipped[at])
-      count_arrival(header, group.number(i), true);
+      count_insertion(header, group.number(i), true);
     else
       play_change(changes[at], elements[at], header);
   }

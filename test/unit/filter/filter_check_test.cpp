@@ -249,9 +249,9 @@ BOOST_AUTO_TEST_CASE(wrong_counts_are_refused) {
         BOOST_TEST(!filter.is_valid(), text);
       }
     Filter filter = original;
-    filter.slice().state->novel = filter.slice().state->arrivals + 1;
+    filter.slice().state->inserted_new = filter.slice().state->insertions + 1;
     BOOST_TEST(!filter.is_valid(), text);
-    filter.slice().state->arrivals = ~std::uint64_t{0};  // one more would be none
+    filter.slice().state->insertions = ~std::uint64_t{0};  // one more would be none
     BOOST_TEST(!filter.is_valid(), text);
   }
 }
@@ -344,8 +344,8 @@ BOOST_AUTO_TEST_CASE(damaged_filters_are_refused_or_harmless) {
     const Error error = error_of(bytes);
     const SliceState& state = *filter.slice().state;
     BOOST_TEST_REQUIRE((error == Error::none), text_of(filter.parameters())
-                                                   << " arrivals " << state.arrivals << " novel "
-                                                   << state.novel);
+                                                   << " arrivals " << state.insertions << " novel "
+                                                   << state.inserted_new);
   }
   BOOST_TEST(accepted > 0u);
 }

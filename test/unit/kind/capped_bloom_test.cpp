@@ -357,7 +357,7 @@ BOOST_AUTO_TEST_CASE(damaged_bytes_are_found_or_harmless) {
   }
   // More ones than the cap allows, and the counts to match.
   Filter filter("capped(memory=640, k=3, cap=0.1)");
-  filter.slice().state->arrivals = 1000;
+  filter.slice().state->insertions = 1000;
   std::memset(filter.slice().body(), 0xff, 7);
   filter.slice().state->own[0] = 56;
   filter.slice().state->own[1] = 56 * 56;

@@ -326,7 +326,7 @@ BOOST_AUTO_TEST_CASE(merge_takes_the_other_as_later) {
   BOOST_TEST_REQUIRE(merge(a.header(), b.header(), problem));
   BOOST_TEST(a.is_valid());
   for (std::uint64_t number = 0; number < 5000; ++number) BOOST_TEST_REQUIRE(a.test(key(number)));
-  BOOST_TEST(static_cast<double>(totals(a.header()).novel) == 5000, tt::tolerance(0.01));
+  BOOST_TEST(static_cast<double>(totals(a.header()).inserted_new) == 5000, tt::tolerance(0.01));
   BOOST_TEST(totals(a.header()).estimate.distinct == 5000, tt::tolerance(0.01));
 
   Filter full(text), later(text);

@@ -422,8 +422,8 @@ BOOST_AUTO_TEST_CASE(merged_cells_are_the_larger_ones) {
     for (std::size_t i = 0; i < both.size(); ++i)
       BOOST_REQUIRE_EQUAL(both[i], std::max(left[i], right[i]));
     BOOST_TEST(a.is_valid());
-    BOOST_TEST(a.slice().state->arrivals == 600u);
-    BOOST_TEST(a.slice().state->novel <= 600u);
+    BOOST_TEST(a.slice().state->insertions == 600u);
+    BOOST_TEST(a.slice().state->inserted_new <= 600u);
   }
 }
 

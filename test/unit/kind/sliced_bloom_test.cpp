@@ -110,19 +110,20 @@ BOOST_AUTO_TEST_CASE(nothing_is_forgotten_and_each_key_is_counted_once) {
   for (const std::string& slicing : kSlicings)
     for (const std::string more : {"k=6", "k=6, grow=density", "k=6, grow=cardinality"}) {
       Filter filter(bloom(slicing, 512, more));
-      std::uint64_t novel = 0;
+      std::uint64_t inserted_new = 0;
       for (std::uint64_t i = 0; i < 3000; ++i) {
-        novel += !filter.insert(key(i));
+        inserted_new += !filter.insert(key(i));
         BOOST_REQUIRE(filter.insert(key(i)));
       }
       for (std::uint64_t i = 0; i < 3000; ++i) BOOST_REQUIRE(filter.test(key(i)));
       const Totals sums = totals(filter.header());
-      BOOST_TEST(sums.arrivals == 6000u);
-      BOOST_TEST(sums.novel == novel);
+      BOOST_TEST(sums.insertions == 6000u);
+      BOOST_TEST(sums.inserted_new == inserted_new);
       // Linear counting deviates by less than sqrt(n).
       BOOST_TEST(
-          std::fabs(sums.estimate.distinct - static_cast<double>(novel)) < 5 * std::sqrt(3000),
-          slicing << ", " << more << ": " << sums.estimate.distinct << " of " << novel);
+          std::fabs(sums.estimate.distinct - static_cast<double>(inserted_new)) <
+              5 * std::sqrt(3000),
+          slicing << ", " << more << ": " << sums.estimate.distinct << " of " << inserted_new);
       BOOST_TEST(filter.is_valid(), slicing << ", " << more);
     }
 }
@@ -220,7 +221,7 @@ BOOST_AUTO_TEST_CASE(merging_is_union) {
       Problem problem;
       BOOST_TEST(merge(a.header(), b.header(), problem));
       for (std::uint64_t i = 0; i < 2000; ++i) BOOST_REQUIRE(a.test(key(i)));
-      BOOST_TEST(totals(a.header()).arrivals == 2000u);
+      BOOST_TEST(totals(a.header()).insertions == 2000u);
       BOOST_TEST(a.is_valid(), text);
       if (more == "k=6")
         for (std::uint32_t s = 0; s < 40; ++s)
@@ -237,7 +238,7 @@ BOOST_AUTO_TEST_CASE(bits_without_keys_are_refused) {
   filter.insert(key(1));
   BOOST_TEST(filter.is_valid());
   for (std::uint32_t s = 0; s < 40; ++s)
-    filter.slice(s).state->arrivals = filter.slice(s).state->novel = 0;
+    filter.slice(s).state->insertions = filter.slice(s).state->inserted_new = 0;
   BOOST_TEST(!filter.is_valid());
 }
 
