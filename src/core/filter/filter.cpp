@@ -121,7 +121,7 @@ bool test_probe(const Header* header, const Element& element, const KeyProbe& pr
 void insert_probe(Header* header, const Element& element, const KeyProbe& probe) noexcept {
   const Parameters& parameters = header->parameters;
   find_ops(parameters.kind)
-      ->put(parameters, slice_at(header, probe.slice), at_probe(element, probe));
+      ->insert_unconditionally(parameters, slice_at(header, probe.slice), at_probe(element, probe));
 }
 
 bool test_probes(const Header* header, const Element& element) noexcept {
@@ -168,14 +168,14 @@ bool promote(Header* header, const Element& element, unsigned& rank) noexcept {
   return seen;
 }
 
-bool puts_anyway(const Parameters& parameters) noexcept {
+bool inserts_unconditionally(const Parameters& parameters) noexcept {
   const FilterOps* ops = find_ops(parameters.kind);
-  return ops->put != nullptr && ops->expired != nullptr;
+  return ops->insert_unconditionally != nullptr && ops->expired != nullptr;
 }
 
 void insert_new(Header* header, const Element& element) noexcept {
   const Parameters& parameters = header->parameters;
-  if (!puts_anyway(parameters)) {
+  if (!inserts_unconditionally(parameters)) {
     insert(header, element);
     return;
   }

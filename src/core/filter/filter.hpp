@@ -36,7 +36,7 @@ bool check_slice(const Parameters& parameters, ConstSlice slice, std::uint32_t i
 
 // One probe at a time, for hosts that lock each slice by itself. To insert a key: test its probes;
 // if one says no, put it in all of them; count it in the slice of the first. Only where the key has
-// several probes, that is k1 > 0, or with puts_anyway.
+// several probes, that is k1 > 0, or with inserts_unconditionally.
 bool test_probe(const Header* header, const Element& element, const KeyProbe& probe) noexcept;
 void insert_probe(Header* header, const Element& element, const KeyProbe& probe) noexcept;
 inline void count_insertion(Header* header, std::uint32_t slice, bool seen) noexcept {
@@ -88,9 +88,9 @@ bool erase(Header* header, const Element& element) noexcept;
 
 // Remembers a key that was found new a while ago, for hosts that remember it later than they test
 // it. Where keys expire it is put in its probes even if it looks seen by now, for whatever makes it
-// look so may expire before it does (`puts_anyway`); elsewhere this is `insert`.
+// look so may expire before it does (`inserts_unconditionally`); elsewhere this is `insert`.
 void insert_new(Header* header, const Element& element) noexcept;
-bool puts_anyway(const Parameters& parameters) noexcept;
+bool inserts_unconditionally(const Parameters& parameters) noexcept;
 
 // Adds what slice `index` of `from` remembers to the same slice of `into`; both mergeable.
 void merge_slice(Header* into, const Header* from, std::uint32_t index) noexcept;

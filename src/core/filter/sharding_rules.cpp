@@ -61,10 +61,11 @@ bool check_slicing(Definition& definition, const FilterOps& ops, Problem& proble
     return problem.add_hint("For example: slicing 'diced', dice 'vh', slices '8,5'.");
   }
   if (p.slicing == Slicing::horizontal && !definition.probes_given) return true;
-  if (ops.put == nullptr) {
+  if (ops.insert_unconditionally == nullptr) {
     problem.set(Error::unsupported, "kind %s can be sliced horizontally only", ops.name);
     char names[80];
-    list_kinds([](const FilterOps& other) { return other.put != nullptr; }, names, sizeof names);
+    list_kinds([](const FilterOps& other) { return other.insert_unconditionally != nullptr; },
+               names, sizeof names);
     return problem.add_hint("Leave slicing out, or use one of the kinds: %s.", names);
   }
   if (p.layout == Layout::blocked) {

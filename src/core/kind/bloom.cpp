@@ -241,7 +241,7 @@ std::uint64_t add(const Parameters& p, Bits bits, std::uint64_t hash) noexcept {
   return fresh;
 }
 
-void put_growing(const Parameters& p, Slice slice, std::uint64_t hash) noexcept {
+void insert_growing(const Parameters& p, Slice slice, std::uint64_t hash) noexcept {
   SliceState& state = *slice.state;
   const std::uint64_t load = p.integer(kGrow) == density ? newest_ones(state) : newest_keys(state);
   if (load >= p.integer(kLimit) && newest(state) + 1 < p.integer(kFilters)) {
@@ -254,9 +254,9 @@ void put_growing(const Parameters& p, Slice slice, std::uint64_t hash) noexcept 
   newest_keys(state) += newest_keys(state) < kMaxKeys;
 }
 
-void put(const Parameters& p, Slice slice, const Element& element) noexcept {
+void insert_unconditionally(const Parameters& p, Slice slice, const Element& element) noexcept {
   if (p.integer(kGrow) != none)
-    put_growing(p, slice, element.hash);
+    insert_growing(p, slice, element.hash);
   else
     ones(*slice.state) += add(p, Bits(slice.body()), element.hash);
 }
@@ -264,7 +264,7 @@ void put(const Parameters& p, Slice slice, const Element& element) noexcept {
 bool insert(const Parameters& p, Slice slice, const Element& element) noexcept {
   if (p.integer(kGrow) != none) {
     if (test(p, as_const(slice), element)) return true;
-    put_growing(p, slice, element.hash);
+    insert_growing(p, slice, element.hash);
     return false;
   }
   const std::uint64_t fresh = add(p, Bits(slice.body()), element.hash);
@@ -371,7 +371,7 @@ const FilterOps bloom_ops = {
     .fpr_bound = fpr_bound,
     .fnr_at = fnr_at,
     .predict = predict,
-    .put = put,
+    .insert_unconditionally = insert_unconditionally,
 };
 
 }  // namespace streamfilter

@@ -77,7 +77,7 @@ struct FilterOps {
 
   // Puts a new key in one of its probes, whatever the slice held before: Element.hash is the
   // probe's. nullptr: horizontal slices only (sharding.hpp).
-  void (*put)(const Parameters&, Slice, const Element&) noexcept = nullptr;
+  void (*insert_unconditionally)(const Parameters&, Slice, const Element&) noexcept = nullptr;
 
   // For kinds with ranks in the order of recency (tuning.hpp): how many a bucket has, up to
   // kMaxRanks; 0 if these parameters keep another order. nullptr: never.

@@ -540,7 +540,7 @@ bool test(const Parameters& p, ConstSlice slice, const Element& element) noexcep
 }
 
 // A new event may be late: max(what the timers are, min(w, w - (t_i - t_u))).
-void put(const Parameters& p, Slice slice, const Element& element) noexcept {
+void insert_unconditionally(const Parameters& p, Slice slice, const Element& element) noexcept {
   const auto all = filters(p, slice);
   std::uint64_t then = all.tick_of(element);
   all.advance(then);
@@ -557,7 +557,7 @@ bool insert(const Parameters& p, Slice slice, const Element& element) noexcept {
   const auto all = filters(p, slice);
   all.advance(all.tick_of(element));
   if (all.has(element.hash, 0)) return true;
-  put(p, slice, element);
+  insert_unconditionally(p, slice, element);
   return false;
 }
 
@@ -730,7 +730,7 @@ const FilterOps timer_ops = {
     .fpr_bound = fpr_bound,
     .fnr_at = fnr_at,
     .predict = predict,
-    .put = put,
+    .insert_unconditionally = insert_unconditionally,
 };
 
 }  // namespace streamfilter

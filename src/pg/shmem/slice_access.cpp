@@ -18,7 +18,7 @@ bool test_in_slices(const FilterSlot* slot, const Header* header, const Element&
 
 void insert_new_in_slices(const FilterSlot* slot, Header* header, const Element& element) {
   const Parameters& parameters = header->parameters;
-  const bool anyway = puts_anyway(parameters), by_place = anyway || parameters.k1 > 0;
+  const bool anyway = inserts_unconditionally(parameters), by_place = anyway || parameters.k1 > 0;
   const bool seen = by_place && !anyway && test_in_slices(slot, header, element);
   for (unsigned i = 0; i < probes(parameters); ++i) {
     const KeyProbe probe = probe_of(parameters, element.hash, i);

@@ -41,7 +41,8 @@ BOOST_AUTO_TEST_CASE(every_row_is_complete) {
           if (std::string(ops->options[i].name) == "k") return true;
         return false;
       };
-      BOOST_TEST((ops->put == nullptr || (has_k() && !ops->learns_from_repeats && !ops->erase)));
+      BOOST_TEST((ops->insert_unconditionally == nullptr ||
+                  (has_k() && !ops->learns_from_repeats && !ops->erase)));
     }
 }
 
