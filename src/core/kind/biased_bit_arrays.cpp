@@ -6,7 +6,7 @@
 
 #include "core/base/layer_wall.hpp"
 
-namespace streamfilter::bit_arrays {
+namespace streamfilter::biased_bit_arrays {
 namespace {
 
 std::uint64_t word_at(const unsigned char* body, std::uint64_t index) noexcept {
@@ -95,4 +95,4 @@ Estimate estimate(const Parameters& p, ConstSlice slice) noexcept {
   return {fill, fpr, static_cast<double>(slice.state->inserted_new)};
 }
 
-}  // namespace streamfilter::bit_arrays
+}  // namespace streamfilter::biased_bit_arrays

@@ -85,7 +85,7 @@ class KeyBits {
 
 // What the kinds made of such arrays have in common. They keep k in word kArrays of their
 // parameters and s in word kArrayBits.
-namespace bit_arrays {
+namespace biased_bit_arrays {
 
 enum Word : unsigned { kArrays, kArrayBits };
 
@@ -119,5 +119,5 @@ bool check(const Parameters& p, ConstSlice slice) noexcept;
 // A key is counted as distinct when it is reported as new.
 Estimate estimate(const Parameters& p, ConstSlice slice) noexcept;
 
-}  // namespace bit_arrays
+}  // namespace biased_bit_arrays
 }  // namespace streamfilter

@@ -82,15 +82,15 @@ double lines(const Parameters& p) noexcept {
   return real_m(p) / static_cast<double>(p.integer(kLineBits));
 }
 
-slicing_model::Shape shape_of(const Parameters& p) noexcept {
-  return slicing_model::shape_of(p, static_cast<double>(p.integer(kK)), real_m(p));
+sharding_model::Shape shape_of(const Parameters& p) noexcept {
+  return sharding_model::shape_of(p, static_cast<double>(p.integer(kK)), real_m(p));
 }
 
 // sbf.txt §2.3: FP = (1 - (1 - 1/m)^(Kn))^K for n keys in m bits, scattered. The keys are those of
 // the slices that a key can be in.
 double rate(const Parameters& p, double keys) noexcept {
   return p.layout == Layout::blocked ? blocked_bloom_model::rate(real_k(p), keys, lines(p))
-                                     : slicing_model::group_rate(shape_of(p), keys);
+                                     : sharding_model::group_rate(shape_of(p), keys);
 }
 
 // In lines, the best K is mostly less.
@@ -117,7 +117,7 @@ bool needs_keys(Problem& problem) noexcept {
 
 // Slices of a part are loaded unevenly, too, with all probes of its keys.
 double expected_puts(const Parameters& p) noexcept {
-  const slicing_model::Shape shape = shape_of(p);
+  const sharding_model::Shape shape = shape_of(p);
   return keys_of_fullest(expected_keys(p) * shape.k1, shape.slices);
 }
 
@@ -335,9 +335,9 @@ double fnr_at(const Parameters&, double) noexcept { return 0; }
 
 // The rate after n distinct keys; with `grow`, in full filters and the newest.
 double rate_after(const Parameters& p, double n) noexcept {
-  const slicing_model::Shape shape = shape_of(p);
+  const sharding_model::Shape shape = shape_of(p);
   if (p.layout == Layout::blocked) return rate(p, n / p.slices);
-  if (p.integer(kGrow) == none) return slicing_model::rate(shape, n);
+  if (p.integer(kGrow) == none) return sharding_model::rate(shape, n);
   const double k = real_k(p), m = real_m(p), puts = n * shape.k1 / p.slices;
   const double each = keys_of_one(p), full = std::min(std::floor(puts / each), filters(p) - 1);
   const double one = timing_model::rate(k, each, m);
@@ -348,8 +348,9 @@ double rate_after(const Parameters& p, double n) noexcept {
 
 // False positives depend on the number of distinct keys alone.
 Prediction predict(const Parameters& p, const Stream& stream) noexcept {
-  return {store_model::mean_fpr(stream.distinct(), [&](double n) { return rate_after(p, n); }),
-          stream.repeats() > 0 ? 0 : std::numeric_limits<double>::quiet_NaN()};
+  return {
+      exact_store_model::mean_fpr(stream.distinct(), [&](double n) { return rate_after(p, n); }),
+      stream.repeats() > 0 ? 0 : std::numeric_limits<double>::quiet_NaN()};
 }
 
 }  // namespace

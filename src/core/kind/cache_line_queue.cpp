@@ -67,7 +67,7 @@ bool has_valid_ages(const Parameters& p, const SliceState& state,
 }
 
 bool check(const Parameters& p, ConstSlice slice) noexcept {
-  const queue_model::Shape shape = shape_of(p);
+  const clq_model::Shape shape = shape_of(p);
   const PackedFields fields(slice.body(), slice.bytes);
   std::uint64_t taken = 0;
   bool valid = true;
@@ -124,15 +124,15 @@ double fpr_bound(const Parameters& p) noexcept { return shape_of(p).fpr(); }
 // With an importance or policy second, at most: of a key of the least importance if all others
 // matter as much.
 double fnr_at(const Parameters& p, double gap) noexcept {
-  return queue_model::fnr(gap, static_cast<double>(p.integer(kBucket) - entrance(p, NAN)),
-                          buckets_of_slice(p) * p.slices);
+  return clq_model::fnr(gap, static_cast<double>(p.integer(kBucket) - entrance(p, NAN)),
+                        buckets_of_slice(p) * p.slices);
 }
 
 // With other policies it matters how often keys came, which is not modelled.
 Prediction predict(const Parameters& p, const Stream& stream) noexcept {
   constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
   if (p.integer(kPolicy) != lru || has_window(p) || has_importance(p)) return {kUnknown, kUnknown};
-  return queue_model::predict(shape_of(p), buckets_of_slice(p) * p.slices, stream);
+  return clq_model::predict(shape_of(p), buckets_of_slice(p) * p.slices, stream);
 }
 
 }  // namespace

@@ -41,7 +41,7 @@ inline bool has_importance(const Parameters& p) noexcept { return p.integer(kPar
 
 inline bool is_alone(const Parameters& p) noexcept { return p.integer(kBuckets) == 1; }
 
-inline queue_model::Shape shape_of(const Parameters& p) noexcept {
+inline clq_model::Shape shape_of(const Parameters& p) noexcept {
   return {static_cast<unsigned>(p.integer(kBits)), static_cast<unsigned>(p.integer(kBucket)),
           has_window(p)};
 }
@@ -55,7 +55,7 @@ inline unsigned ranks(const Parameters& p) noexcept {
 // Calls visit(line, start) for every bucket: a byte of the body and a bit of the line.
 template <typename Visit>
 void for_each_bucket(const Parameters& p, std::uint64_t bytes, Visit visit) noexcept {
-  const queue_model::Shape shape = shape_of(p);
+  const clq_model::Shape shape = shape_of(p);
   for (std::uint64_t line = 0; line < bytes; line += kLineBytes)
     for (unsigned i = 0; i < shape.buckets(); ++i) visit(line, i * shape.bits * shape.length);
 }

@@ -27,7 +27,7 @@ unsigned interleave(const FingerprintQueue& a, const FingerprintQueue& b,
 
 // The ages of a bucket by its slots.
 struct Ages {
-  unsigned of[queue_model::kMaxQueue + 1];
+  unsigned of[clq_model::kMaxQueue + 1];
 
   Ages(const Parameters& p, const unsigned char* line, unsigned start) noexcept {
     const auto ages = ages_of(p, line);
@@ -56,7 +56,7 @@ void grow_older(const Parameters& p, std::uint64_t later, FingerprintQueue& queu
 
 // With a window a key is as old as in the queue where it is younger.
 void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
-  const queue_model::Shape shape = shape_of(p);
+  const clq_model::Shape shape = shape_of(p);
   SliceState& state = *into.state;
   std::uint64_t added = 0, taken = 0;
   if (has_window(p)) clock(state) = std::max(clock(state), clock(*from.state));

@@ -80,7 +80,7 @@ void bring_up(const Parameters& p, SliceState& state, unsigned char* line) noexc
   const auto ages = ages_of(p, line);
   const std::uint64_t later = ages.since_stamp(clock(state));
   if (later == 0) return;
-  const queue_model::Shape shape = shape_of(p);
+  const clq_model::Shape shape = shape_of(p);
   const PackedFields fields(line, kLineBytes);
   for (unsigned first = 0; first < shape.buckets() * shape.length; first += shape.length) {
     unsigned kept = first;

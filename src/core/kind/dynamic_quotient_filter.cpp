@@ -299,8 +299,8 @@ bool appraise(const Definition& definition, Shape& shape) noexcept {
   const bool all_fit =
       p.keys > 0 && keys + 6 * std::sqrt(keys) < static_cast<double>(shape.buckets);
   shape.loss = all_fit ? 0 : 1 / buckets;
-  shape.bound = sqf_model::dynamic_fpr_bound(shape.r_prime, signatures.unselected(),
-                                             static_cast<double>(p.keys), rows, buckets);
+  shape.bound = quotient_model::dynamic_fpr_bound(shape.r_prime, signatures.unselected(),
+                                                  static_cast<double>(p.keys), rows, buckets);
   return true;
 }
 
@@ -408,15 +408,15 @@ double all(const Parameters& p, unsigned word) noexcept {
 double fpr_bound(const Parameters& p) noexcept {
   if (p.key_shift != 0) return is_injective(p) ? 0 : 1;
   const Signatures signatures(p);
-  return sqf_model::dynamic_fpr_bound(signatures.selected(), signatures.unselected(),
-                                      static_cast<double>(p.keys), all(p, kSliceRows),
-                                      all(p, kSliceBuckets));
+  return quotient_model::dynamic_fpr_bound(signatures.selected(), signatures.unselected(),
+                                           static_cast<double>(p.keys), all(p, kSliceRows),
+                                           all(p, kSliceBuckets));
 }
 
 double fnr_at(const Parameters& p, double gap) noexcept {
   const Signatures signatures(p);
-  return sqf_model::dynamic_fnr(gap, signatures.selected(), signatures.unselected(),
-                                all(p, kSliceRows), all(p, kSliceBuckets));
+  return quotient_model::dynamic_fnr(gap, signatures.selected(), signatures.unselected(),
+                                     all(p, kSliceRows), all(p, kSliceBuckets));
 }
 
 // Repeats that all come after a gap keep the rows of their keys from being idle for as long as they
@@ -426,16 +426,18 @@ Prediction predict(const Parameters& p, const Stream& stream) noexcept {
   if (p.key_shift != 0) return {kUnknown, kUnknown};
   const Signatures signatures(p);
   const double rows = all(p, kSliceRows), buckets = all(p, kSliceBuckets);
-  const auto held = [&](double n) { return store_model::held(n, buckets / p.slices, p.slices); };
+  const auto held = [&](double n) {
+    return exact_store_model::held(n, buckets / p.slices, p.slices);
+  };
   if (stream.gap() > 0 && held(stream.distinct()) < stream.distinct() * (1 - 1e-9))
     return {kUnknown, kUnknown};
   const auto rate = [&](double n) {
-    return n > 0 ? sqf_model::dynamic_fpr_bound(signatures.selected(), signatures.unselected(), n,
-                                                rows, buckets)
+    return n > 0 ? quotient_model::dynamic_fpr_bound(signatures.selected(), signatures.unselected(),
+                                                     n, rows, buckets)
                  : 0;
   };
-  return {store_model::mean_fpr(stream.distinct(), rate),
-          store_model::mean_fnr(stream, held, rate)};
+  return {exact_store_model::mean_fpr(stream.distinct(), rate),
+          exact_store_model::mean_fnr(stream, held, rate)};
 }
 
 }  // namespace

@@ -85,10 +85,10 @@ std::uint64_t regions_of_slice(const Parameters& p) noexcept {
 
 bool has_two_classes(const Parameters& p) noexcept { return p.kind == Kind::ibf2c; }
 
-ibf_model::Setting setting_of(const Parameters& p, double regions) noexcept {
+importance_model::Setting setting_of(const Parameters& p, double regions) noexcept {
   return {static_cast<double>(p.integer(kK)), static_cast<double>(p.integer(kP)),
           static_cast<double>(p.integer(kCells)) * regions,
-          static_cast<ibf_model::Deletion>(p.integer(kDelete))};
+          static_cast<importance_model::Deletion>(p.integer(kDelete))};
 }
 
 // How an importance becomes a level (§IV-E): by equal parts of a range, or by thresholds. The
@@ -128,8 +128,8 @@ bool derive(Definition& definition, Problem& problem) noexcept {
   p.set_integer(kCells, cells_in(region_bytes(p, bytes), cell_bits(p)));
   const double fpr = definition.wanted_fpr(), m = static_cast<double>(p.integer(kCells));
   if (!definition.has(kP))
-    p.set_integer(
-        kP, ibf_model::decrements(fpr, static_cast<unsigned>(p.integer(kMax)), setting_of(p, 1)));
+    p.set_integer(kP, importance_model::decrements(fpr, static_cast<unsigned>(p.integer(kMax)),
+                                                   setting_of(p, 1)));
   if (p.integer(kP) == 0 || p.integer(kP) > p.integer(kCells) ||
       p.integer(kK) >= p.integer(kCells)) {
     problem.set(Error::too_small, "kind %s would have to decrement more cells than it has",
@@ -186,7 +186,7 @@ std::uint64_t delete_value(const Parameters& p, const PackedCells<bits>& cells,
                            std::uint64_t& random) noexcept {
   const std::uint64_t m = p.integer(kCells), decrements = p.integer(kP);
   std::uint64_t emptied = 0, taken = 0;
-  for (std::uint64_t looks = std::min(decrements * ibf_model::kMaxLooks, m);
+  for (std::uint64_t looks = std::min(decrements * importance_model::kMaxLooks, m);
        looks > 0 && taken < decrements; --looks) {
     const std::uint64_t at = random_below(random, m);
     const unsigned value = cells.get(at);
@@ -261,24 +261,24 @@ Estimate estimate(const Parameters& p, ConstSlice slice) noexcept {
 }
 
 double fpr_bound(const Parameters& p) noexcept {
-  return ibf_model::fpr_bound(static_cast<unsigned>(p.integer(kMax)), setting_of(p, 1));
+  return importance_model::fpr_bound(static_cast<unsigned>(p.integer(kMax)), setting_of(p, 1));
 }
 
 // The mean over elements whose importance is spread evenly, as in the paper's analysis.
 double fnr_at(const Parameters& p, double gap) noexcept {
   const unsigned max = static_cast<unsigned>(p.integer(kMax));
-  return ibf_model::mean_fnr(
-      gap, has_two_classes(p) ? ibf_model::two_classes(max) : ibf_model::uniform(max),
+  return importance_model::mean_fnr(
+      gap, has_two_classes(p) ? importance_model::two_classes(max) : importance_model::uniform(max),
       setting_of(p, static_cast<double>(p.slices * regions_of_slice(p))));
 }
 
 // All cells are set to the level of importance 0.
 Prediction predict(const Parameters& p, const Stream& stream) noexcept {
-  const ibf_model::Setting s = setting_of(p, 1);
+  const importance_model::Setting s = setting_of(p, 1);
   const unsigned level = level_of(p, 0);
-  const double looks = ibf_model::looks(ibf_model::most_important(level), s);
+  const double looks = importance_model::looks(importance_model::most_important(level), s);
   return cells_model::predict(
-      {s.k, s.m, level, looks / s.m, s.deletion == ibf_model::Deletion::value},
+      {s.k, s.m, level, looks / s.m, s.deletion == importance_model::Deletion::value},
       stream.part(p.slices));
 }
 

@@ -443,14 +443,14 @@ double fnr_at(const Parameters& p, double gap) noexcept {
 // With a gap, as many keys lie between a key and its repeat. What Clock makes of that near the end
 // of its reach is not modelled.
 Prediction predict(const Parameters& p, const Stream& stream) noexcept {
-  const auto held = [&](double n) { return store_model::held(n, entries(p), p.slices); };
+  const auto held = [&](double n) { return exact_store_model::held(n, entries(p), p.slices); };
   const auto rate_after = [&](double n) { return rate(p, held(n) / p.slices); };
   double fnr = std::numeric_limits<double>::quiet_NaN();
   if (stream.gap() == 0)
-    fnr = store_model::mean_fnr(stream, held, rate_after);
+    fnr = exact_store_model::mean_fnr(stream, held, rate_after);
   else if (stream.repeats() > 0 && p.integer(kPolicy) == lru)
     fnr = fnr_at(p, stream.gap());
-  return {store_model::mean_fpr(stream.distinct(), rate_after), fnr};
+  return {exact_store_model::mean_fpr(stream.distinct(), rate_after), fnr};
 }
 
 constexpr FilterOps row(Kind kind, const char* name, const char* summary,

@@ -24,7 +24,7 @@ constexpr OptionSpec kOptions[] = {
      .name = "buckets",
      .type = OptionType::integer,
      .low = 1,
-     .high = sqf_model::kMaxBuckets},
+     .high = quotient_model::kMaxBuckets},
     kPOption,
     kOmegaOption,
     kFingerprintOption,
@@ -183,15 +183,15 @@ bool appraise(const Definition& definition, Shape& shape) noexcept {
     return true;
   }
   const double for_ever =
-      sqf_model::fpr_bound(shape.r_prime, signatures.unselected(), k, /*keys=*/0, /*rows=*/1);
+      quotient_model::fpr_bound(shape.r_prime, signatures.unselected(), k, /*keys=*/0, /*rows=*/1);
   const bool too_full = p.keys > 0 && for_ever > kMaxBeyondKeys * definition.wanted_fpr();
   if ((too_full || k >= signatures.count()) && !definition.has(kR) && !definition.has(kBuckets))
     return false;
   const double keys = static_cast<double>(p.keys),
                rows = static_cast<double>(shape.rows) * p.slices;
-  shape.bound = sqf_model::fpr_bound(shape.r_prime, signatures.unselected(), k, keys, rows);
+  shape.bound = quotient_model::fpr_bound(shape.r_prime, signatures.unselected(), k, keys, rows);
   if (p.keys > 0)
-    shape.loss = std::max(1e-6, 1 - sqf_model::mean_fill(keys, rows, k) * rows / keys);
+    shape.loss = std::max(1e-6, 1 - quotient_model::mean_fill(keys, rows, k) * rows / keys);
   else
     shape.loss = (k < kDefaultBuckets ? kDefaultBuckets - k : 0) + 1 / (rows * k);
   return true;
@@ -262,7 +262,7 @@ void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
     const Row target(layout, into.body(), into.bytes, at);
     const Row source(layout, from.body(), from.bytes, at);
     const unsigned offered = source.size();
-    std::uint64_t fresh[sqf_model::kMaxBuckets];
+    std::uint64_t fresh[quotient_model::kMaxBuckets];
     unsigned count = 0;
     for (unsigned i = 0; i < offered; ++i)
       if (!target.contains(source.at(i))) fresh[count++] = source.at(i);
@@ -332,22 +332,22 @@ double all_rows(const Parameters& p) noexcept {
 double fpr_bound(const Parameters& p) noexcept {
   if (p.key_shift != 0) return is_injective(p) ? 0 : 1;
   const Signatures signatures(p);
-  return sqf_model::fpr_bound(signatures.selected(), signatures.unselected(),
-                              static_cast<unsigned>(p.integer(kBuckets)),
-                              static_cast<double>(p.keys), all_rows(p));
+  return quotient_model::fpr_bound(signatures.selected(), signatures.unselected(),
+                                   static_cast<unsigned>(p.integer(kBuckets)),
+                                   static_cast<double>(p.keys), all_rows(p));
 }
 
 double fnr_at(const Parameters& p, double gap) noexcept {
   const Signatures signatures(p);
-  return sqf_model::fnr(gap, signatures.selected(), signatures.unselected(),
-                        static_cast<unsigned>(p.integer(kBuckets)), all_rows(p));
+  return quotient_model::fnr(gap, signatures.selected(), signatures.unselected(),
+                             static_cast<unsigned>(p.integer(kBuckets)), all_rows(p));
 }
 
 double fpr_after(const Parameters& p, double keys) noexcept {
   const Signatures signatures(p);
   if (!(keys > 0)) return 0;
-  return sqf_model::fpr_bound(signatures.selected(), signatures.unselected(),
-                              static_cast<unsigned>(p.integer(kBuckets)), keys, all_rows(p));
+  return quotient_model::fpr_bound(signatures.selected(), signatures.unselected(),
+                                   static_cast<unsigned>(p.integer(kBuckets)), keys, all_rows(p));
 }
 
 // The probability that a row was chosen by `least` or more of n keys.
@@ -410,10 +410,10 @@ double found(const Parameters& p, double n) noexcept {
   const double per_row = n / all_rows(p);
   const unsigned k = static_cast<unsigned>(p.integer(kBuckets));
   if (per_row > kLongRow) {
-    const double held = std::min(n, sqf_model::mean_fill(n, all_rows(p), k) * all_rows(p));
+    const double held = std::min(n, quotient_model::mean_fill(n, all_rows(p), k) * all_rows(p));
     return held + (n - held) * fpr_after(p, n);
   }
-  const double same = sqf_model::collision(signatures.selected(), signatures.unselected());
+  const double same = quotient_model::collision(signatures.selected(), signatures.unselected());
   double different[kMax + 1] = {1};  // probability of so many signatures
   double missed = 0, rows = std::exp(-per_row);
   for (int keys = 1; keys <= kMax; ++keys) {
@@ -436,11 +436,12 @@ Prediction predict(const Parameters& p, const Stream& stream) noexcept {
   if (p.key_shift != 0) return {kUnknown, kUnknown};
   double fnr = kUnknown;
   if (stream.gap() == 0)
-    fnr = store_model::mean_fnr(
+    fnr = exact_store_model::mean_fnr(
         stream, [&](double n) { return found(p, n); }, [](double) { return 0.0; });
   else if (stream.repeats() > 0)
     fnr = mean_fnr_at_gap(p, stream);
-  return {store_model::mean_fpr(stream.distinct(), [&](double n) { return fpr_after(p, n); }), fnr};
+  return {exact_store_model::mean_fpr(stream.distinct(), [&](double n) { return fpr_after(p, n); }),
+          fnr};
 }
 
 }  // namespace

@@ -36,7 +36,7 @@ const char* kind_name(const Definition& definition) noexcept {
 
 unsigned next_choice(unsigned k) noexcept {
   const unsigned* next = std::upper_bound(std::begin(kChoices), std::end(kChoices), k);
-  return next != std::end(kChoices) ? *next : sqf_model::kMaxBuckets + 1;
+  return next != std::end(kChoices) ? *next : quotient_model::kMaxBuckets + 1;
 }
 
 // What the options leave open.
@@ -226,8 +226,9 @@ double distinct(const Parameters& p, std::uint64_t used) noexcept {
   if (p.key_shift != 0)
     return is_injective(p) ? static_cast<double>(used) : std::numeric_limits<double>::quiet_NaN();
   const Signatures signatures(p);
-  return sqf_model::distinct(signatures.selected(), signatures.unselected(),
-                             static_cast<double>(used), static_cast<double>(p.integer(kSliceRows)));
+  return quotient_model::distinct(signatures.selected(), signatures.unselected(),
+                                  static_cast<double>(used),
+                                  static_cast<double>(p.integer(kSliceRows)));
 }
 
 double fpr_now(const Parameters& p, std::uint64_t used, std::uint64_t weight) noexcept {

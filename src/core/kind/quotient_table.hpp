@@ -25,7 +25,7 @@ enum Word : unsigned {
 
 enum Fingerprint : std::uint64_t { kHash, kInteger };
 
-constexpr unsigned kMaxRemainderBits = sqf_model::kMaxRemainderBits;
+constexpr unsigned kMaxRemainderBits = quotient_model::kMaxRemainderBits;
 constexpr unsigned kDefaultBuckets = 4;  // of a row, §6.1
 
 inline constexpr const char* kFingerprints[] = {"hash", "integer", nullptr};
@@ -75,7 +75,8 @@ class Signatures {
   // How many remainders have this signature. The sum over stored ones tells the false-positive
   // rate.
   std::uint64_t weight(std::uint64_t code) const noexcept {
-    return sqf_model::binomial(unselected_, static_cast<unsigned>((code - 1) % (unselected_ + 1)));
+    return quotient_model::binomial(unselected_,
+                                    static_cast<unsigned>((code - 1) % (unselected_ + 1)));
   }
 
  private:

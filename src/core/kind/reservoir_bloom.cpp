@@ -20,9 +20,9 @@
 namespace streamfilter {
 namespace {
 
-using bit_arrays::kArrayBits;
-using bit_arrays::kArrays;
-using bit_arrays_model::Scheme;
+using biased_bit_arrays::kArrayBits;
+using biased_bit_arrays::kArrays;
+using biased_model::Scheme;
 
 enum Word : unsigned { kPStar = kArrayBits + 1, kVariant };
 enum Variant : std::uint64_t { kPrinted, kMeasured };
@@ -31,7 +31,7 @@ constexpr const char* kVariants[] = {"printed", "measured", nullptr};
 constexpr double kDefaultPStar = 0.03;  // §6
 
 constexpr OptionSpec kOptions[] = {
-    bit_arrays::kArraysOption,
+    biased_bit_arrays::kArraysOption,
     {.word = kPStar, .name = "p_star", .type = OptionType::real, .low = 1e-9, .high = 1},
     {.word = kVariant, .name = "variant", .type = OptionType::choice, .choices = kVariants},
 };
@@ -40,22 +40,22 @@ constexpr OptionSpec kOptions[] = {
 // gain a bit; at the load that Algorithm 1 bounds, a search fails once in 10^27.
 constexpr unsigned kMaxProbes = 64;
 
-bit_arrays_model::Setting setting(const Parameters& p) noexcept {
+biased_model::Setting setting(const Parameters& p) noexcept {
   return {p.integer(kVariant) == kMeasured ? Scheme::rsbf_measured : Scheme::rsbf_printed,
           static_cast<double>(p.integer(kArrays)), static_cast<double>(p.integer(kArrayBits)),
           p.real(kPStar)};
 }
 
 double fpr_bound(const Parameters& p) noexcept {
-  return bit_arrays_model::fpr_bound(setting(p), bit_arrays::promised_keys(p));
+  return biased_model::fpr_bound(setting(p), biased_bit_arrays::promised_keys(p));
 }
 
 double fnr_at(const Parameters& p, double gap) noexcept {
-  return bit_arrays_model::fnr_bound(setting(p), gap / p.slices);
+  return biased_model::fnr_bound(setting(p), gap / p.slices);
 }
 
 Prediction predict(const Parameters& p, const Stream& stream) noexcept {
-  return bit_arrays_model::predict(setting(p), stream.part(p.slices));
+  return biased_model::predict(setting(p), stream.part(p.slices));
 }
 
 // The fewest arrays that keep fpr: false negatives are fewest with k = 1 (§6.1). Without `keys`
@@ -64,7 +64,7 @@ bool derive_arrays(Definition& definition, Problem& problem) noexcept {
   Parameters& p = definition.parameters;
   for (std::uint64_t k = 1; k <= kMaxArrays; ++k) {
     p.set_integer(kArrays, k);
-    if (!bit_arrays::derive_bits(p, problem)) return false;
+    if (!biased_bit_arrays::derive_bits(p, problem)) return false;
     if (fpr_bound(p) <= definition.wanted_fpr()) return true;
   }
   problem.set(Error::out_of_range, "kind rsbf cannot keep fpr %g", definition.wanted_fpr());
@@ -76,7 +76,7 @@ bool derive(Definition& definition, Problem& problem) noexcept {
   Parameters& p = definition.parameters;
   if (!definition.has(kPStar)) p.set_real(kPStar, kDefaultPStar);
   if (!definition.has(kVariant)) p.set_integer(kVariant, kPrinted);
-  return definition.has(kArrays) ? bit_arrays::derive_bits(p, problem)
+  return definition.has(kArrays) ? biased_bit_arrays::derive_bits(p, problem)
                                  : derive_arrays(definition, problem);
 }
 
@@ -116,7 +116,7 @@ void remember_as_measured(const BitArrays<>& arrays, const KeyBits& bits,
 
 // Every slice is a filter of its own: `iter` counts its own elements.
 bool insert(const Parameters& p, Slice slice, const Element& element) noexcept {
-  const BitArrays<> arrays = bit_arrays::of(p, slice);
+  const BitArrays<> arrays = biased_bit_arrays::of(p, slice);
   const KeyBits bits(element.hash, arrays.k(), arrays.s());
   const bool seen = bits.all_set(arrays);
   if (p.integer(kVariant) == kMeasured)
@@ -139,11 +139,11 @@ const FilterOps rsbf_ops = {
     .keeps_fpr_forever = true,
     .learns_from_repeats = true,
     .derive = derive,
-    .test = bit_arrays::test,
+    .test = biased_bit_arrays::test,
     .insert = insert,
-    .merge = bit_arrays::merge,
-    .check = bit_arrays::check,
-    .estimate = bit_arrays::estimate,
+    .merge = biased_bit_arrays::merge,
+    .check = biased_bit_arrays::check,
+    .estimate = biased_bit_arrays::estimate,
     .fpr_bound = fpr_bound,
     .fnr_at = fnr_at,
     .predict = predict,

@@ -164,9 +164,9 @@ bool derive_filters(Definition& definition, Problem& problem) noexcept {
   return true;
 }
 
-slicing_model::Shape shape_of(const Parameters& p) noexcept {
-  return slicing_model::shape_of(p, static_cast<double>(p.integer(kK)),
-                                 static_cast<double>(p.integer(kCells)));
+sharding_model::Shape shape_of(const Parameters& p) noexcept {
+  return sharding_model::shape_of(p, static_cast<double>(p.integer(kK)),
+                                  static_cast<double>(p.integer(kCells)));
 }
 
 // How many keys are live at most in the slices that a key can be in; infinity: unknown. They stay
@@ -204,8 +204,8 @@ double cardinality_limit(const Parameters& p, double one) noexcept {
 double fpr_bound(const Parameters& p) noexcept {
   const double live = live_keys(p);
   if (!(live < 1e18)) return 1;
-  const slicing_model::Shape shape = shape_of(p);
-  if (p.integer(kGrow) == none) return slicing_model::group_rate(shape, live);
+  const sharding_model::Shape shape = shape_of(p);
+  if (p.integer(kGrow) == none) return sharding_model::group_rate(shape, live);
   // Full filters, the newest, and the oldest, of which some keys have gone. The last key before the
   // limit can set K timers more.
   const double limit = static_cast<double>(p.integer(kLimit)), k = real_k(p), m = real_m(p);
@@ -693,12 +693,12 @@ Prediction predict(const Parameters& p, const Stream& stream) noexcept {
     return timing_model::keys_for(real_k(p), window, real_m(p));
   };
   const double capacity = keys_in(longest - (tick - 1) / 2);
-  const auto held = [&](double n) { return store_model::held(n, capacity, slices); };
+  const auto held = [&](double n) { return exact_store_model::held(n, capacity, slices); };
   const auto rate = [&](double n) {
     return timing_model::rate(real_k(p), held(n) / slices, real_m(p));
   };
-  const double fpr = store_model::mean_fpr(stream.distinct(), rate);
-  if (stream.gap() == 0) return {fpr, store_model::mean_fnr(stream, held, rate)};
+  const double fpr = exact_store_model::mean_fpr(stream.distinct(), rate);
+  if (stream.gap() == 0) return {fpr, exact_store_model::mean_fnr(stream, held, rate)};
   if (!(stream.repeats() > 0)) return {fpr, kUnknown};
   double fnr = 0;
   for (int i = 0; i < kPhases; ++i) {

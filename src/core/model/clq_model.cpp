@@ -11,7 +11,7 @@
 
 #include "core/base/layer_wall.hpp"
 
-namespace streamfilter::queue_model {
+namespace streamfilter::clq_model {
 namespace {
 
 // How many slots of fingerprints of so many bits a line has.
@@ -97,7 +97,7 @@ double fnr(double others, double length, double buckets) noexcept {
 // lost if there are `length` of others, its own not among them.
 Prediction predict(const Shape& shape, double buckets, const Stream& stream) noexcept {
   const double length = shape.length, different = length / shape.fpr();
-  const double fpr = store_model::mean_fpr(stream.distinct(), [&](double n) {
+  const double fpr = exact_store_model::mean_fpr(stream.distinct(), [&](double n) {
     return Fingerprints(different, n / buckets).limited(length) / different;
   });
   if (!(stream.repeats() > 0)) return {fpr, std::numeric_limits<double>::quiet_NaN()};
@@ -146,4 +146,4 @@ bool best_shape_for(double keys, double fpr, unsigned bits, unsigned length, Sha
   return most > 0;
 }
 
-}  // namespace streamfilter::queue_model
+}  // namespace streamfilter::clq_model

@@ -5,7 +5,7 @@
 
 #include "core/model/stream.hpp"
 
-namespace streamfilter::queue_model {
+namespace streamfilter::clq_model {
 
 constexpr unsigned kMinBits = 2;
 constexpr unsigned kMaxQueue = 64;
@@ -50,4 +50,4 @@ bool best_shape(double fpr, unsigned bits, unsigned length, Shape& best,
 bool best_shape_for(double keys, double fpr, unsigned bits, unsigned length, Shape& best,
                     bool is_aged = false) noexcept;
 
-}  // namespace streamfilter::queue_model
+}  // namespace streamfilter::clq_model

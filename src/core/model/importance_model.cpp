@@ -8,7 +8,7 @@
 
 #include "core/base/layer_wall.hpp"
 
-namespace streamfilter::ibf_model {
+namespace streamfilter::importance_model {
 namespace {
 
 constexpr double kMaxLooksReal = static_cast<double>(kMaxLooks);
@@ -94,7 +94,7 @@ double fpr_limit(const Levels& levels, const Setting& s) noexcept {
 // What F implies for itself in this way is concave in it: below the largest F that agrees with
 // itself it is more than F, above it is less.
 double fpr_bound(unsigned max, const Setting& s) noexcept {
-  if (s.deletion == Deletion::random) return sbf_model::fpr_bound(max, s.k, s.p, s.m);
+  if (s.deletion == Deletion::random) return stable_model::fpr_bound(max, s.k, s.p, s.m);
   const Levels levels = most_important(max);
   double low = 0, high = 1, v[kMaxLevels + 1];
   for (int round = 0; round < 60; ++round) {
@@ -107,7 +107,7 @@ double fpr_bound(unsigned max, const Setting& s) noexcept {
 
 std::uint64_t decrements(double fpr, unsigned max, Setting s) noexcept {
   if (s.k >= s.m) return 0;
-  if (s.deletion == Deletion::random) return sbf_model::whole_decrements(fpr, max, s.k, s.m);
+  if (s.deletion == Deletion::random) return stable_model::whole_decrements(fpr, max, s.k, s.m);
   const auto keeps = [&](std::uint64_t p) {
     s.p = static_cast<double>(p);
     return fpr_bound(max, s) <= fpr;
@@ -204,4 +204,4 @@ double mean_fnr(double gap, const Levels& levels, const Setting& s) noexcept {
   return sum;
 }
 
-}  // namespace streamfilter::ibf_model
+}  // namespace streamfilter::importance_model

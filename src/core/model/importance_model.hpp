@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-namespace streamfilter::ibf_model {
+namespace streamfilter::importance_model {
 
 constexpr unsigned kMaxLevels = 15;
 
@@ -64,4 +64,4 @@ double fnr(unsigned level, double gap, const Levels& levels, const Setting& sett
 // The same, averaged over the levels of elements.
 double mean_fnr(double gap, const Levels& levels, const Setting& setting) noexcept;
 
-}  // namespace streamfilter::ibf_model
+}  // namespace streamfilter::importance_model

@@ -6,7 +6,7 @@
 
 #include "core/base/layer_wall.hpp"
 
-namespace streamfilter::sqf_model {
+namespace streamfilter::quotient_model {
 namespace {
 
 struct Binomials {
@@ -182,4 +182,4 @@ double distinct(unsigned r_prime, unsigned u, double used, double rows) noexcept
   return n;
 }
 
-}  // namespace streamfilter::sqf_model
+}  // namespace streamfilter::quotient_model

@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-namespace streamfilter::sqf_model {
+namespace streamfilter::quotient_model {
 
 constexpr unsigned kMaxBuckets = 64;
 constexpr unsigned kMaxRemainderBits = 24;
@@ -57,4 +57,4 @@ double dynamic_fnr(double gap, unsigned r_prime, unsigned u, double rows, double
 // Infinity if every pair is used.
 double distinct(unsigned r_prime, unsigned u, double used, double rows) noexcept;
 
-}  // namespace streamfilter::sqf_model
+}  // namespace streamfilter::quotient_model

@@ -11,7 +11,7 @@
 
 #include "core/base/layer_wall.hpp"
 
-namespace streamfilter::slicing_model {
+namespace streamfilter::sharding_model {
 namespace {
 
 // The mean of value(l) over l that is Poisson distributed; beyond the limit, normally.
@@ -140,4 +140,4 @@ double slices_for_fnr(double probes, double lost, double most) noexcept {
   return std::max(lost, std::ceil(lost / allowed));
 }
 
-}  // namespace streamfilter::slicing_model
+}  // namespace streamfilter::sharding_model

@@ -6,7 +6,7 @@
 #include "core/format/parameters.hpp"
 #include "core/model/lost_shard_rule.hpp"
 
-namespace streamfilter::slicing_model {
+namespace streamfilter::sharding_model {
 
 // A filter whose keys are divided among `parts` by a hash; in its part, a key has k1 probes of k2
 // bits, each probe in one of `slices` slices of m cells. Horizontal: k1 = slices = 1.
@@ -60,4 +60,4 @@ Errors errors(const Failures& failures, LostRule rule, unsigned least = 0) noexc
 double slices_for_fpr(double probes, double fpr, double lost, double most) noexcept;  // duplicate
 double slices_for_fnr(double probes, double lost, double most) noexcept;              // distinct
 
-}  // namespace streamfilter::slicing_model
+}  // namespace streamfilter::sharding_model

@@ -10,7 +10,7 @@
 #include "core/model/clq_model.hpp"
 
 using namespace streamfilter;
-using queue_model::Shape;
+using clq_model::Shape;
 
 BOOST_AUTO_TEST_SUITE(fingerprint_queue)
 
@@ -116,8 +116,8 @@ BOOST_AUTO_TEST_CASE(every_shape_is_a_queue) {
   std::mt19937_64 random(1);
   unsigned shapes = 0;
   if (!has_wide_registers()) BOOST_TEST_MESSAGE("this processor has no wide registers");
-  for (unsigned bits = queue_model::kMinBits; bits <= kMaxFingerprintBits; ++bits)
-    for (unsigned length = 1; length <= queue_model::longest(bits); ++length, ++shapes)
+  for (unsigned bits = clq_model::kMinBits; bits <= kMaxFingerprintBits; ++bits)
+    for (unsigned length = 1; length <= clq_model::longest(bits); ++length, ++shapes)
       BOOST_TEST_CONTEXT(bits << " bits x " << length) {
         const Shape shape{bits, length};
         for (const bool wide : {false, true})
@@ -139,7 +139,7 @@ BOOST_AUTO_TEST_CASE(impossible_shapes) {
 
 // 1 % at .63 S and .1 % at .54 S keys for buckets of 31.
 BOOST_AUTO_TEST_CASE(the_probability_of_falling_out) {
-  using queue_model::fnr;
+  using clq_model::fnr;
   BOOST_TEST(std::fabs(fnr(.63 * 31 * 1000, 31, 1000) - .01) < .0001);
   BOOST_TEST(std::fabs(fnr(.54 * 31 * 1000, 31, 1000) - .001) < .0002);
   BOOST_TEST(fnr(0, 31, 1000) == 0);
@@ -159,29 +159,29 @@ BOOST_AUTO_TEST_CASE(the_best_shape) {
     double low = 0, high = 1000;
     for (unsigned i = 0; i < 60; ++i) {
       const double middle = (low + high) / 2;
-      (queue_model::fnr(middle, shape.length, shape.buckets()) <= .01 ? low : high) = middle;
+      (clq_model::fnr(middle, shape.length, shape.buckets()) <= .01 ? low : high) = middle;
     }
     return low;
   };
   for (const double fpr : {.9, .3, .1, .04, .01, .001, 1e-6, 1e-12}) {
     double most = 0;
-    for (unsigned bits = queue_model::kMinBits; bits <= kMaxFingerprintBits; ++bits)
-      for (unsigned length = 1; length <= queue_model::longest(bits); ++length)
+    for (unsigned bits = clq_model::kMinBits; bits <= kMaxFingerprintBits; ++bits)
+      for (unsigned length = 1; length <= clq_model::longest(bits); ++length)
         if (const Shape shape{bits, length}; shape.fpr() <= fpr)
           most = std::max(most, window(shape));
     Shape best{};
-    BOOST_TEST_REQUIRE(queue_model::best_shape(fpr, 0, 0, best));
+    BOOST_TEST_REQUIRE(clq_model::best_shape(fpr, 0, 0, best));
     BOOST_TEST(best.is_possible());
     BOOST_TEST(best.fpr() <= fpr);
     BOOST_TEST(std::fabs(window(best) / most - 1) < 1e-9, fpr);
   }
   Shape best{};
-  BOOST_TEST(!queue_model::best_shape(1e-15, 0, 0, best));
-  BOOST_TEST_REQUIRE(queue_model::best_shape(.01, 16, 0, best));
+  BOOST_TEST(!clq_model::best_shape(1e-15, 0, 0, best));
+  BOOST_TEST_REQUIRE(clq_model::best_shape(.01, 16, 0, best));
   BOOST_TEST((best.bits == 16 && best.length == 32));
-  BOOST_TEST_REQUIRE(queue_model::best_shape(.01, 0, 20, best));
+  BOOST_TEST_REQUIRE(clq_model::best_shape(.01, 0, 20, best));
   BOOST_TEST((best.bits == 11 && best.length == 20));
-  BOOST_TEST(!queue_model::best_shape(.01, 6, 0, best));
+  BOOST_TEST(!clq_model::best_shape(.01, 6, 0, best));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -131,7 +131,7 @@ BOOST_AUTO_TEST_CASE(they_are_algorithms_2_3_and_4) {
 
 // The corrected closed forms: 1 - 2y + y^(k+1) = 0 for BSBF has the golden section at k = 2.
 BOOST_AUTO_TEST_CASE(the_limits_of_x_are_the_corrected_ones) {
-  using namespace bit_arrays_model;
+  using namespace biased_model;
   const double bsbf[] = {100, 38.20, 16.07, 7.24, 3.41};
   const double rlbsbf[] = {100, 56.98, 31.77, 18.05, 10.48};
   const double s = 1e12;

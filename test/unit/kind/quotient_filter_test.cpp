@@ -367,19 +367,21 @@ BOOST_AUTO_TEST_CASE(what_the_number_of_ones_adds) {
     double entropy;
   } kExpected[] = {{1, 1}, {2, 1.41}, {3, 1.68}, {4, 1.87}, {6, 2.15}, {8, 2.35}, {10, 2.51}};
   for (const auto& [bits, entropy] : kExpected) {
-    BOOST_TEST(std::fabs(-std::log2(sqf_model::collision(0, bits)) - entropy) < 0.01);
-    BOOST_TEST(sqf_model::collision(3, bits) == sqf_model::collision(0, bits) / 8);
+    BOOST_TEST(std::fabs(-std::log2(quotient_model::collision(0, bits)) - entropy) < 0.01);
+    BOOST_TEST(quotient_model::collision(3, bits) == quotient_model::collision(0, bits) / 8);
     // Eq. 7, corrected.
-    BOOST_TEST(sqf_model::collision(0, bits) == 1 / std::sqrt(M_PI * bits), tt::tolerance(0.13));
+    BOOST_TEST(quotient_model::collision(0, bits) == 1 / std::sqrt(M_PI * bits),
+               tt::tolerance(0.13));
   }
 }
 
 BOOST_AUTO_TEST_CASE(mean_fill_by_summation) {
   // 3 keys in 2 rows of 2: row loads 0, 1, 2, 3 with probabilities 1, 3, 3, 1 of 8.
-  BOOST_TEST(sqf_model::mean_fill(3, 2, 2) == (3 * 1 + 3 * 2 + 1 * 2) / 8.0, tt::tolerance(1e-12));
-  BOOST_TEST(sqf_model::mean_fill(3, 1, 2) == 2.0);
-  BOOST_TEST(sqf_model::mean_fill(1e6, 1e6, 60) == 1.0, tt::tolerance(1e-9));
-  BOOST_TEST(sqf_model::mean_fill(1e9, 1e3, 4) == 4.0);
+  BOOST_TEST(quotient_model::mean_fill(3, 2, 2) == (3 * 1 + 3 * 2 + 1 * 2) / 8.0,
+             tt::tolerance(1e-12));
+  BOOST_TEST(quotient_model::mean_fill(3, 1, 2) == 2.0);
+  BOOST_TEST(quotient_model::mean_fill(1e6, 1e6, 60) == 1.0, tt::tolerance(1e-9));
+  BOOST_TEST(quotient_model::mean_fill(1e9, 1e3, 4) == 4.0);
 }
 
 // e_k by listing all sets of k signatures.
@@ -400,9 +402,9 @@ BOOST_AUTO_TEST_CASE(full_row_fpr_by_enumeration) {
       all += product;
       hits += product * sum;
     }
-    BOOST_TEST(sqf_model::full_row_fpr(1, 2, k) == hits / all, tt::tolerance(1e-12));
+    BOOST_TEST(quotient_model::full_row_fpr(1, 2, k) == hits / all, tt::tolerance(1e-12));
   }
-  BOOST_TEST(sqf_model::full_row_fpr(1, 2, 6) == 1.0);
+  BOOST_TEST(quotient_model::full_row_fpr(1, 2, 6) == 1.0);
 }
 
 namespace {
@@ -436,7 +438,7 @@ BOOST_AUTO_TEST_CASE(endless_new_keys_reach_the_full_row_rate_below_the_bound) {
       false_positives = 0;
       const double more = static_cast<double>(scaled(300000));
       for (double i = 0; i < more; ++i) false_positives += filter.insert(key(number++));
-      const double rate = sqf_model::full_row_fpr(r_prime, r - r_prime, buckets);
+      const double rate = quotient_model::full_row_fpr(r_prime, r - r_prime, buckets);
       BOOST_TEST_MESSAGE(shape_text(r, r_prime, buckets)
                          << ": fpr " << false_positives / more << ", model " << rate << ", bound "
                          << bound);
@@ -531,7 +533,7 @@ BOOST_AUTO_TEST_CASE(fnr_has_its_limits) {
     BOOST_TEST(now >= last);
     last = now;
   }
-  BOOST_TEST(last == 1 - sqf_model::full_row_fpr(8, 2, 4), tt::tolerance(1e-9));
+  BOOST_TEST(last == 1 - quotient_model::full_row_fpr(8, 2, 4), tt::tolerance(1e-9));
   BOOST_TEST(window_keys(p, 0.1) > 0);
   BOOST_TEST(std::isinf(window_keys(parameters_of("sqf(r=2, r_prime=1)"), 0.01)));
 }

@@ -9,7 +9,7 @@
 #include "core/model/timing_model.hpp"
 
 using namespace streamfilter;
-using namespace streamfilter::slicing_model;
+using namespace streamfilter::sharding_model;
 namespace tt = boost::test_tools;
 
 BOOST_AUTO_TEST_SUITE(slicing_model_formulas)
