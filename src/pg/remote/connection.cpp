@@ -15,7 +15,8 @@ extern "C" {
 
 #include "pg/remote/pipeline.hpp"
 #include "pg/remote/protocol.hpp"
-#include "pg/remote/remote_transaction.hpp"
+#include "pg/server/deferred_messages.hpp"
+#include "pg/server/no_raise.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -231,6 +232,7 @@ bool has_ended(const Connection* connection) {
 // ---- keeping -----------------------------------------------------------------------------------
 
 void on_invalidation(Datum, int cache, uint32 hash) {
+  const NoRaise marked;
   HASH_SEQ_STATUS scan;
   hash_seq_init(&scan, connections);
   while (auto* connection = static_cast<Connection*>(hash_seq_search(&scan)))
@@ -239,7 +241,10 @@ void on_invalidation(Datum, int cache, uint32 hash) {
       connection->valid = false;
 }
 
-void close_all(int, Datum) { visit_connections(disconnect); }
+void close_all(int, Datum) {
+  const NoRaise marked;
+  visit_connections(disconnect);
+}
 
 void init_connections() {
   HASHCTL control = {};
@@ -249,7 +254,6 @@ void init_connections() {
   CacheRegisterSyscacheCallback(FOREIGNSERVEROID, on_invalidation, static_cast<Datum>(0));
   CacheRegisterSyscacheCallback(USERMAPPINGOID, on_invalidation, static_cast<Datum>(0));
   on_proc_exit(close_all, static_cast<Datum>(0));
-  init_remote_transactions();
 }
 
 }  // namespace
@@ -295,14 +299,9 @@ void disconnect(Connection* connection) {
 void lose(Connection* connection, const char* reason) {
   const bool news = !is_lost(connection->state);
   note_lost(connection->state);
-  char message[256];
-  strlcpy(message, reason, sizeof message);
-  message[strcspn(message, "\n")] = '\0';
+  if (news) defer_message(Message::server_lost, connection->name, reason);
   disconnect(connection);
-  if (news)
-    ereport(WARNING, errcode(ERRCODE_CONNECTION_FAILURE),
-            errmsg("server \"%s\" is lost: keys are judged without its slices", connection->name),
-            errdetail_internal("%s", message));
+  say_deferred_messages();
 }
 
 void forget_relations(Connection* connection) { connection->number = next_number++; }

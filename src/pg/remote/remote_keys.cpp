@@ -264,6 +264,7 @@ MemoryContext Scratch::context_ = nullptr;
 }  // namespace
 
 void remember_remote_keys(NamedFilter* filter, const Element* elements, int count, bool* seen) {
+  note_changed(filter->remote);
   MemoryContext caller = Scratch::enter();
   Batch* batch = make_batch(filter, elements, count);
   if (batch->places == 1) {
@@ -287,6 +288,7 @@ bool test_remote_key(const NamedFilter* filter, const Element& element) {
 }
 
 bool erase_remote_key(NamedFilter* filter, const Element& element) {
+  note_changed(filter->remote);
   MemoryContext caller = Scratch::enter();
   Batch* batch = make_batch(filter, &element, 1);
   run_single(batch, Call::erase);
@@ -301,6 +303,7 @@ bool erase_remote_key(NamedFilter* filter, const Element& element) {
 
 void reset_remote_filter(NamedFilter* filter) {
   RemoteFilter* remote = filter->remote;
+  note_changed(remote);
   for (int i = 0; i < remote->count; ++i)
     if (!open_slices(remote, i) ||
         !run_statement(remote->connections[i], psprintf("TRUNCATE %s", remote->filter)))

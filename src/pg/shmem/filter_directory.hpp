@@ -87,8 +87,15 @@ struct SharedState {
 // nullptr until the library is preloaded and shared memory is there.
 extern SharedState* shared_state;
 
-// Defines settings and hooks. Called by _PG_init.
-void init_shared_state();
+// What else of the extension lies in shared memory. `request` is called by the postmaster, `start`
+// by every process that attaches, under AddinShmemInitLock.
+struct SharedSection {
+  void (*request)();
+  void (*start)();
+};
+
+// Sets the hooks. Called by _PG_init; the sections stay where they are.
+void init_shared_state(const SharedSection* others, int count);
 
 // Raises 55000 with a HINT if the library was not preloaded.
 void require_shared_state();

@@ -68,7 +68,7 @@ void pass_all_parts();
 // How many keys of a filter are in the table.
 uint64 count_in_flight(const FilterSlot* slot);
 
-// For filter_directory.cpp.
+// For shared memory.
 Size in_flight_bytes();
 void request_in_flight();
 void start_in_flight();

@@ -27,7 +27,8 @@ struct SliceCounts {
   uint64 sent, received;  // bytes
 };
 struct FilterCounts {
-  uint64 tested, accepted, discarded;
+  uint64 tested = 0, accepted = 0, discarded = 0;
+  uint64 unremembered = 0;  // transactions whose keys a server has not committed
 };
 
 // nullptr if there is no room: then each session finds out for itself.
@@ -53,7 +54,7 @@ void forget_counts(Oid database, Oid relation);
 SliceCounts read_slice_counts(Oid relation, uint32 slice);
 FilterCounts read_filter_counts(Oid relation);
 
-// For filter_directory.cpp.
+// For shared memory.
 void request_lost_servers();
 void start_lost_servers();
 

@@ -25,6 +25,7 @@ struct Numbers {
   Totals totals{};
   uint64 tested = 0, accepted = 0, discarded = 0;
   uint64 rolled_back = 0, in_flight = 0, waits = 0, overflowed = 0;
+  uint64 unremembered = 0;
   TimestampTz created = 0, last_reset = 0, last_saved = 0, restored = 0;
 };
 
@@ -35,6 +36,7 @@ Numbers read_numbers(const FilterRelation* relation, const Parameters& parameter
     numbers.tested = counts.tested;
     numbers.accepted = counts.accepted;
     numbers.discarded = counts.discarded;
+    numbers.unremembered = counts.unremembered;
     numbers.totals.estimate = {NAN, NAN, NAN};
     return numbers;
   }
@@ -151,5 +153,6 @@ SF_FUNCTION(streamfilter_stat) {
   row.time(numbers.last_saved != 0, numbers.last_saved);
   row.time(numbers.restored != 0, numbers.restored);
   row.count(numbers.overflowed);
+  row.count(numbers.unremembered);
   PG_RETURN_DATUM(row.tuple(descriptor));
 }

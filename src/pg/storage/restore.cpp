@@ -9,6 +9,7 @@ extern "C" {
 }
 
 #include "core/filter/filter.hpp"
+#include "pg/server/fault_points.hpp"
 #include "pg/storage/persistence.hpp"
 #include "pg/storage/state_reader.hpp"
 
@@ -170,6 +171,7 @@ void remember_snapshot(FilterSlot* slot, Snapshot snapshot, XLogRecPtr replayed)
 
 void restore_filter(FilterSlot* slot, const FilterRelation* relation,
                     const Parameters& parameters) {
+  stop_at(FaultPoint::load);
   Header* block = block_of(slot);
   if (relation->host.persistence == Persistence::logged)
     return load(slot, relation, parameters, block);

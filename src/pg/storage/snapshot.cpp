@@ -17,6 +17,7 @@ extern "C" {
 
 #include "core/filter/filter.hpp"
 #include "pg/handle/filter_keys.hpp"
+#include "pg/server/fault_points.hpp"
 #include "pg/storage/log_records.hpp"
 #include "pg/storage/persistence.hpp"
 #include "pg/storage/snapshot_format.hpp"
@@ -134,6 +135,7 @@ void save_filter(NamedFilter* filter, bool own_changes) {
     return;
   FilterSlot* slot = filter->slot;
   Snapshot snapshot = register_latest_snapshot();
+  stop_at(FaultPoint::save);
   // What the snapshot sees has been committed; from here on it is in the filter, too.
   settle_prepared();
   wait_for_commits(slot, filter->relation->name);

@@ -6,10 +6,10 @@ extern "C" {
 #include "access/twophase.h"
 #include "storage/ipc.h"
 #include "storage/shmem.h"
-#include "tcop/utility.h"
 }
 
 #include "core/filter/filter.hpp"
+#include "pg/server/fault_points.hpp"
 #include "pg/server/settings.hpp"
 #include "pg/shmem/slice_access.hpp"
 #include "pg/transaction/prepared_transactions.hpp"
@@ -35,7 +35,6 @@ struct PreparedKeys {
 
 constexpr char kTranche[] = "streamfilter_prepared";
 PreparedKeys* prepared = nullptr;
-ProcessUtility_hook_type previous_utility = nullptr;
 
 uint32 places() { return max_prepared_xacts > 0 ? static_cast<uint32>(max_in_flight) : 0; }
 
@@ -66,9 +65,10 @@ void apply(const PreparedKey& key) {
   if (slot->saved.logged) pg_atomic_write_u32(&slot->saved.has_header, 1);
 }
 
-// As transaction_changes.cpp does: first all keys into their filters, then they say so, and out of the table of
-// keys in flight.
+// As transaction_changes.cpp does: first all keys into their filters, then they say so, and out of
+// the table of keys in flight.
 void settle(FullTransactionId transaction, bool committed) {
+  stop_at(FaultPoint::settle);
   LWLockAcquire(shared_state->directory_lock, LW_SHARED);
   LWLockAcquire(prepared->lock, LW_EXCLUSIVE);
   for (uint32 i = 0; i < prepared->count; ++i) {
@@ -118,36 +118,50 @@ uint32 list_transactions(FullTransactionId* list, uint32 most) {
   return count;
 }
 
-void watch_utility(PlannedStmt* statement, const char* text, bool read_only_tree,
-                   ProcessUtilityContext context, ParamListInfo params, QueryEnvironment* env,
-                   DestReceiver* dest, QueryCompletion* completion) {
-  // The statement's tree may be gone afterwards.
-  const Node* node = statement->utilityStmt;
-  const bool ends_prepared =
-      IsA(node, TransactionStmt) &&
-      (reinterpret_cast<const TransactionStmt*>(node)->kind == TRANS_STMT_COMMIT_PREPARED ||
-       reinterpret_cast<const TransactionStmt*>(node)->kind == TRANS_STMT_ROLLBACK_PREPARED);
-  if (previous_utility)
-    previous_utility(statement, text, read_only_tree, context, params, env, dest, completion);
-  else
-    standard_ProcessUtility(statement, text, read_only_tree, context, params, env, dest,
-                            completion);
-  if (ends_prepared) settle_prepared();
+bool is_insertion(const LogEntry* entry) {
+  return entry->change == static_cast<uint32>(Change::add) ||
+         entry->change == static_cast<uint32>(Change::repeat);
+}
+
+[[noreturn]] void raise_too_many() {
+  ereport(ERROR, errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
+          errmsg("cannot PREPARE a transaction that has added so many keys to filters"),
+          errdetail("Keys of prepared transactions need a place among "
+                    "streamfilter.max_in_flight, now %d.",
+                    max_in_flight),
+          errhint("Commit in smaller parts, or raise streamfilter.max_in_flight and restart "
+                  "the server."));
+  pg_unreachable();
 }
 
 }  // namespace
 
-bool add_prepared(const Pending* first, FullTransactionId transaction) {
+void refuse_to_prepare_changes() {
+  for (const Pending* pending = first_pending(); pending != nullptr; pending = pending->next)
+    for (uint32 i = 0; i < pending->log.count; ++i)
+      if (!is_insertion(entry_at(&pending->log, i)))
+        ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+                errmsg("cannot PREPARE a transaction that has truncated a filter, deleted keys "
+                       "from it or merged a value into it"));
+}
+
+void add_prepared() {
+  if (first_pending() == nullptr) return;
+  const FullTransactionId transaction = GetTopFullTransactionIdIfAny();
   uint64 count = 0;
-  for (const Pending* pending = first; pending != nullptr; pending = pending->next)
+  bool overflowed = false;
+  for (const Pending* pending = first_pending(); pending != nullptr; pending = pending->next) {
     count += pending->log.count;
+    overflowed |= pending->overflowed;
+  }
+  if (overflowed) raise_too_many();
   LWLockAcquire(prepared->lock, LW_EXCLUSIVE);
   const bool fits = count <= places() - prepared->count;
   if (fits)
-    for (const Pending* pending = first; pending != nullptr; pending = pending->next)
+    for (const Pending* pending = first_pending(); pending != nullptr; pending = pending->next)
       store_keys(pending, transaction);
   LWLockRelease(prepared->lock);
-  return fits;
+  if (!fits) raise_too_many();
 }
 
 void remove_prepared(FullTransactionId transaction) {
@@ -187,11 +201,6 @@ void settle_prepared() {
     if (fate != Fate::running) settle(list[i], fate == Fate::committed);
   }
   pfree(list);
-}
-
-void init_prepared_keys() {
-  previous_utility = ProcessUtility_hook;
-  ProcessUtility_hook = watch_utility;
 }
 
 Size prepared_bytes() {

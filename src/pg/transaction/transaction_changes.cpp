@@ -1,6 +1,3 @@
-// The order at commit: the transaction is visibly committed, its locks are still held. Its keys go
-// into the filter first, then out of the table of keys in flight; whoever finds a key in neither
-// place came before the transaction. The callbacks allocate nothing and raise nothing.
 #include "pg/server/postgres.hpp"
 
 extern "C" {
@@ -8,23 +5,15 @@ extern "C" {
 }
 
 #include "core/filter/filter.hpp"
-#include "pg/server/settings.hpp"
-#include "pg/storage/log_records.hpp"
-#include "pg/storage/persistence.hpp"
 #include "pg/transaction/apply_changes.hpp"
-#include "pg/transaction/prepared_transactions.hpp"
 #include "pg/transaction/transaction_changes.hpp"
 
 namespace streamfilter::pg {
 namespace {
 
 Pending* pending_filters = nullptr;
-bool preparing = false;  // the keys may be among those of prepared transactions already
 
 bool is_key(const LogEntry* entry) { return entry->change == static_cast<uint32>(Change::add); }
-
-// Is the state that was changed still in its place?
-bool is_alive(const Pending* pending) { return pending->slot->generation == pending->generation; }
 
 Mark* mark_now(Pending* pending) {
   const SubTransactionId current = GetCurrentSubTransactionId();
@@ -85,7 +74,6 @@ void retract(Pending* pending, uint32 keep) {
 
 void release_slot(Pending* pending) {
   if (!is_alive(pending)) return;
-  if (pending->committing) end_commit(pending->slot, pending->epoch);
   if (pending->published > 0)
     pg_atomic_fetch_sub_u64(&pending->slot->unannounced, pending->published);
   uint64 self = U64FromFullTransactionId(GetTopFullTransactionIdIfAny());
@@ -96,136 +84,6 @@ void release_slot(Pending* pending) {
 void apply(Pending* pending) {
   play_changes(&pending->log, pending->header, pending->slot);
   if (pending->log.last_reset != kNoEntry) pending->slot->last_reset = GetCurrentTimestamp();
-}
-
-// What is saved now that the transaction has committed.
-void note_saved(Pending* pending) {
-  SavedState* saved = &pending->slot->saved;
-  saved->logged = pending->logged;
-  if (pending->writes_header) pg_atomic_write_u32(&saved->has_header, 1);
-  if (pending->drops_saved) pg_atomic_write_u32(&saved->has_header, 0);
-  if (pending->saved_at == 0) return;
-  saved->last_saved = pending->saved_at;
-  pg_atomic_fetch_sub_u64(&saved->log_bytes,
-                          Min(pending->freed_bytes, pg_atomic_read_u64(&saved->log_bytes)));
-}
-
-bool has_header(const Pending* pending) {
-  return pg_atomic_read_u32(&pending->slot->saved.has_header) != 0;
-}
-
-// Does this transaction have to delete what is saved, or write an image? The log does not have
-// merged values, nor what was added while the filter was unlogged.
-bool replaces_saved(const Pending* pending) {
-  if (!pending->logged) return has_header(pending);
-  return pending->log.last_merge != kNoEntry ||
-         (!has_header(pending) && pg_atomic_read_u64(&pending->slot->applied) > 0);
-}
-
-void replace_saved(Pending* pending) {
-  const Oid relation = pending->slot->relation;
-  if (!is_filter(relation)) return;  // this transaction has dropped it
-  pending->replaced = true;
-  if (!pending->logged) {
-    delete_saved_state(relation);
-    pending->drops_saved = true;
-    return;
-  }
-  NamedFilter* filter = named_filter(relation);
-  use_filter(filter, Use::probe);
-  if (filter->slot != pending->slot) return;
-  save_filter(filter, true);
-  pending->writes_header = true;
-}
-
-void log_changes(Pending* pending) {
-  pending->epoch = begin_commit(pending->slot);
-  pending->committing = true;
-  pending->writes_header = true;
-  write_journal(pending);
-  save_in_background_if_due(pending->slot, pending->journal_bytes);
-}
-
-bool has_changes(const Pending* pending) { return is_alive(pending) && pending->log.count > 0; }
-
-// Saves the changes with the transaction. Images come first: once begin_commit was called, this
-// transaction must not wait for one, since whoever takes one may be waiting for it.
-void before_commit() {
-  for (Pending* pending = pending_filters; pending != nullptr; pending = pending->next)
-    if (has_changes(pending) && replaces_saved(pending)) replace_saved(pending);
-  for (Pending* pending = pending_filters; pending != nullptr; pending = pending->next)
-    if (has_changes(pending) && pending->logged && !pending->replaced) log_changes(pending);
-}
-
-// All filters have their keys before any of them says so, and before any other transaction is told
-// that this one has ended: one key may be in several nodes of a tree.
-void commit() {
-  for (Pending* pending = pending_filters; pending != nullptr; pending = pending->next) {
-    if (!is_alive(pending)) continue;
-    note_saved(pending);
-    apply(pending);
-  }
-  for (Pending* pending = pending_filters; pending != nullptr; pending = pending->next) {
-    if (is_alive(pending)) pg_atomic_fetch_add_u64(&pending->slot->applied, 1);
-    withdraw_announcements(pending);
-    release_slot(pending);
-  }
-  pending_filters = nullptr;
-}
-
-void abort() {
-  for (Pending* pending = pending_filters; pending != nullptr; pending = pending->next) {
-    retract(pending, 0);  // nobody looks at the log any more
-    release_slot(pending);
-  }
-  pending_filters = nullptr;
-}
-
-void before_prepare() {
-  bool overflowed = false;
-  for (const Pending* pending = pending_filters; pending != nullptr; pending = pending->next) {
-    for (uint32 i = 0; i < pending->log.count; ++i) {
-      const LogEntry* entry = entry_at(&pending->log, i);
-      if (!is_key(entry) && entry->change != static_cast<uint32>(Change::repeat))
-        ereport(
-            ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-            errmsg("cannot PREPARE a transaction that has truncated a filter, deleted keys from "
-                   "it or merged a value into it"));
-    }
-    overflowed |= pending->overflowed;
-  }
-  before_commit();
-  preparing = !overflowed && add_prepared(pending_filters, GetTopFullTransactionIdIfAny());
-  if (!preparing)
-    ereport(ERROR, errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
-            errmsg("cannot PREPARE a transaction that has added so many keys to filters"),
-            errdetail("Keys of prepared transactions need a place among "
-                      "streamfilter.max_in_flight, now %d.",
-                      max_in_flight),
-            errhint("Commit in smaller parts, or raise streamfilter.max_in_flight and restart "
-                    "the server."));
-}
-
-void at_transaction_end(XactEvent event, void*) {
-  if (pending_filters == nullptr) return;
-  switch (event) {
-    case XACT_EVENT_PRE_COMMIT: before_commit(); break;
-    case XACT_EVENT_COMMIT: commit(); break;
-    case XACT_EVENT_ABORT:
-      if (preparing) remove_prepared(GetTopFullTransactionIdIfAny());
-      abort();
-      break;
-    case XACT_EVENT_PRE_PREPARE: before_prepare(); break;
-    // From now on the keys belong to whoever meets them.
-    case XACT_EVENT_PREPARE:
-      // So does what is saved: whether it counts is not known yet.
-      for (Pending* pending = pending_filters; pending != nullptr; pending = pending->next)
-        release_slot(pending);
-      pending_filters = nullptr;
-      break;
-    default: return;
-  }
-  preparing = event == XACT_EVENT_PRE_PREPARE;
 }
 
 void abort_subtransaction(Pending* pending, int level) {
@@ -256,14 +114,6 @@ void commit_subtransaction(Pending* pending, int level, SubTransactionId parent)
   pending->marks->level = level - 1;
   pending->marks->subtransaction = parent;
   pending->marks->owner = kNoEntry;
-}
-
-void at_subtransaction_end(SubXactEvent event, SubTransactionId, SubTransactionId parent, void*) {
-  const int level = GetCurrentTransactionNestLevel();
-  for (Pending* pending = pending_filters; pending != nullptr; pending = pending->next) {
-    if (event == SUBXACT_EVENT_ABORT_SUB) abort_subtransaction(pending, level);
-    if (event == SUBXACT_EVENT_COMMIT_SUB) commit_subtransaction(pending, level, parent);
-  }
 }
 
 bool holds(const MergedValue* value, const Element& element) {
@@ -398,9 +248,43 @@ void publish_counts() {
     publish(pending);
 }
 
-void init_pending() {
-  RegisterXactCallback(at_transaction_end, nullptr);
-  RegisterSubXactCallback(at_subtransaction_end, nullptr);
+Pending* first_pending() { return pending_filters; }
+
+// All filters have their keys before any of them says so, and before any other transaction is told
+// that this one has ended: one key may be in several nodes of a hierarchy.
+void apply_transaction_changes() {
+  for (Pending* pending = pending_filters; pending != nullptr; pending = pending->next)
+    if (is_alive(pending)) apply(pending);
+}
+
+void publish_transaction_changes() {
+  for (Pending* pending = pending_filters; pending != nullptr; pending = pending->next) {
+    if (is_alive(pending)) pg_atomic_fetch_add_u64(&pending->slot->applied, 1);
+    withdraw_announcements(pending);
+  }
+}
+
+void retract_transaction_changes() {
+  for (Pending* pending = pending_filters; pending != nullptr; pending = pending->next)
+    retract(pending, 0);  // nobody looks at the log any more
+}
+
+void forget_transaction_changes() {
+  for (Pending* pending = pending_filters; pending != nullptr; pending = pending->next)
+    release_slot(pending);
+  pending_filters = nullptr;
+}
+
+void keep_changes_of_subtransaction(SubTransactionId parent) {
+  const int level = GetCurrentTransactionNestLevel();
+  for (Pending* pending = pending_filters; pending != nullptr; pending = pending->next)
+    commit_subtransaction(pending, level, parent);
+}
+
+void retract_changes_of_subtransaction() {
+  const int level = GetCurrentTransactionNestLevel();
+  for (Pending* pending = pending_filters; pending != nullptr; pending = pending->next)
+    abort_subtransaction(pending, level);
 }
 
 }  // namespace streamfilter::pg

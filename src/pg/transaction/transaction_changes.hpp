@@ -82,8 +82,29 @@ void withdraw_announcements(Pending* pending);
 // what others see lacks up to a 64th.
 void publish_counts();
 
-// Registers the callbacks. Called by _PG_init when preloaded, after init_lifecycle: a slot is freed
-// only when the changes have been applied.
-void init_pending();
+// Is the state that was changed still in its place?
+inline bool is_alive(const Pending* pending) {
+  return pending->slot->generation == pending->generation;
+}
+
+// What the transaction has changed so far, as a list; nullptr: nothing.
+Pending* first_pending();
+
+// The rest is called by the coordinator (pg/commit) when the transaction, or a subtransaction of
+// it, ends; it allocates nothing and cannot raise.
+
+// The transaction has committed: its changes are brought into the filters; then these count them,
+// and the keys are taken out of the table of keys in flight. Whoever finds a key in neither place
+// came before the transaction.
+void apply_transaction_changes();
+void publish_transaction_changes();
+// It has rolled back: the keys are taken out of the table.
+void retract_transaction_changes();
+// Last: lets go of the slots. Changes of a prepared transaction live on in
+// prepared_transactions.hpp.
+void forget_transaction_changes();
+
+void keep_changes_of_subtransaction(SubTransactionId parent);
+void retract_changes_of_subtransaction();
 
 }  // namespace streamfilter::pg
