@@ -9,7 +9,6 @@ extern "C" {
 #include "catalog/pg_foreign_server.h"
 #include "catalog/pg_foreign_table.h"
 #include "commands/defrem.h"
-#include "foreign/fdwapi.h"
 #include "foreign/foreign.h"
 #include "utils/fmgroids.h"
 #include "utils/rel.h"
@@ -19,9 +18,8 @@ extern "C" {
 #include "core/format/sharding.hpp"
 #include "pg/catalog/filter_options.hpp"
 #include "pg/catalog/filter_relation.hpp"
+#include "pg/catalog/own_function.hpp"
 #include "pg/catalog/server_options.hpp"
-#include "pg/fdw/fdw_handler.hpp"
-#include "pg/handle/hierarchy.hpp"
 #include "pg/server/problem_report.hpp"
 
 namespace streamfilter::pg {
@@ -190,10 +188,10 @@ bool is_filter(Oid relid) {
   const Oid server = reinterpret_cast<Form_pg_foreign_table>(GETSTRUCT(tuple))->ftserver;
   ReleaseSysCache(tuple);
   const ForeignDataWrapper* wrapper = GetForeignDataWrapper(GetForeignServer(server)->fdwid);
-  return OidIsValid(wrapper->fdwhandler) && is_our_fdw_routine(GetFdwRoutine(wrapper->fdwhandler));
+  return is_own_function(wrapper->fdwhandler, "streamfilter_fdw_handler");
 }
 
-FilterRelation* load_filter_relation(Oid relid) {
+FilterRelation* read_filter_relation(Oid relid) {
   auto* relation = static_cast<FilterRelation*>(palloc0(sizeof(FilterRelation)));
   relation->relid = relid;
   int attributes;
@@ -203,7 +201,6 @@ FilterRelation* load_filter_relation(Oid relid) {
   read_columns(relation, attributes);
   assign_roles(relation);
   relation->signature = signature_of(relation);
-  place_in_tree(relation);
   return relation;
 }
 

@@ -154,17 +154,19 @@ List* find_descendants(Oid relid) {
   return found;
 }
 
-void place_in_tree(FilterRelation* relation) {
+FilterRelation* load_filter_relation(Oid relid) {
+  FilterRelation* relation = read_filter_relation(relid);
   relation->adopts_seed = relation->host.parent != nullptr && !relation->definition.seed_given;
-  if (relation->host.parent == nullptr) return;
+  if (relation->host.parent == nullptr) return relation;
   relation->parent = look_up(relation->host.parent, relation->relid);
   relation->level = level_of(relation->relid);
-  if (relation->level < 0 || !relation->adopts_seed) return;
+  if (relation->level < 0 || !relation->adopts_seed) return relation;
   const FilterRelation* parent = load_filter_relation(relation->parent);
   uint64 seed = parent->definition.parameters.seed;
-  if (!parent->definition.seed_given && !peek_seed(parent, &seed)) return;
+  if (!parent->definition.seed_given && !peek_seed(parent, &seed)) return relation;
   relation->uncommitted |= parent->uncommitted;
   adopt_seed(relation, seed);
+  return relation;
 }
 
 TreeNode* make_tree_node(const FilterRelation* relation) {

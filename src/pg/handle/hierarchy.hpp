@@ -16,8 +16,10 @@ Oid find_parent(Oid relid);
 List* find_children(Oid relid);
 List* find_descendants(Oid relid);
 
-// Fills in parent, level and seed of a relation that is just read, as far as they are known.
-void place_in_tree(FilterRelation* relation);
+// Reads a filter relation into the current memory context: what read_filter_relation reads and
+// raises, and its parent, level and seed in its tree, as far as they are known. The caller holds a
+// lock on it.
+FilterRelation* load_filter_relation(Oid relid);
 
 // The place of a filter in its tree, palloc'ed; nullptr if it is in none.
 TreeNode* make_tree_node(const FilterRelation* relation);

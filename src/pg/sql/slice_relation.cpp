@@ -17,6 +17,7 @@ extern "C" {
 
 #include "core/kind/filter_ops.hpp"
 #include "pg/catalog/filter_relation.hpp"
+#include "pg/handle/hierarchy.hpp"
 #include "pg/server/problem_report.hpp"
 
 namespace streamfilter::pg {

@@ -11,6 +11,7 @@ extern "C" {
 #include <cmath>
 
 #include "pg/handle/filter_handle.hpp"
+#include "pg/handle/hierarchy.hpp"
 #include "pg/shmem/in_flight_table.hpp"
 #include "pg/shmem/server_health.hpp"
 #include "pg/sql/stats_view.hpp"

@@ -10,6 +10,7 @@ extern "C" {
 
 #include "core/advise/tuning.hpp"
 #include "pg/handle/filter_handle.hpp"
+#include "pg/handle/hierarchy.hpp"
 #include "pg/sql/stats_view.hpp"
 #include "pg/transaction/prepared_transactions.hpp"
 
