@@ -67,13 +67,13 @@ is(events(4) . known(4), '1t', 'one row, one key');
 # ---- prepared transactions ------------------------------------------------------------------------------------------
 
 sql(q{BEGIN; INSERT INTO events VALUES (5); PREPARE TRANSACTION 'five'});
-$faults->set('settle', 'stop');
+$faults->set('resolve', 'stop');
 $first = $faults->start(q{COMMIT PREPARED 'five'});
-$faults->reached('settle');
+$faults->reached('resolve');
 is(sql('INSERT INTO events VALUES (5) RETURNING id'), '',
 	'while the one that has committed it stands still, whoever meets the key brings it in');
 is(known(5), 't', 'it is known');
-$faults->set('settle', 'pass');
+$faults->set('resolve', 'pass');
 $faults->finish($first);
 is(events(5) . known(5), '1t', 'one row, one key');
 

@@ -36,6 +36,7 @@ extern "C" {
 #include "pg/server/fault_points.hpp"
 #include "pg/server/no_raise.hpp"
 #include "pg/transaction/prepared_transactions.hpp"
+#include "pg/transaction/savepoints.hpp"
 #include "pg/transaction/transaction_changes.hpp"
 
 namespace streamfilter::pg {
@@ -46,7 +47,7 @@ bool keys_are_prepared =
 
 // Only transactions that have changed a filter here.
 void stop_if_changed(FaultPoint point) {
-  if (first_pending() != nullptr) stop_at(point);
+  if (first_changes() != nullptr) stop_at(point);
 }
 
 // ---- phases ------------------------------------------------------------------------------------
@@ -178,7 +179,7 @@ void watch_utility(PlannedStmt* statement, const char* text, bool read_only_tree
   else
     standard_ProcessUtility(statement, text, read_only_tree, context, params, env, dest,
                             completion);
-  if (ends) settle_prepared();
+  if (ends) resolve_prepared();
 }
 
 void watch_start(QueryDesc* query, int flags) {

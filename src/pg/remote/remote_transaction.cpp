@@ -32,7 +32,7 @@ bool commits_now(const Connection* connection) {
   return connection->level > 0 && connection->rank == commit_rank && connection->pg != nullptr;
 }
 
-void begin_commit(Connection* connection) {
+void send_commit(Connection* connection) {
   if (!commits_now(connection)) return;
   if (connection->busy || !queue_command(connection, "COMMIT"))
     disconnect(connection);
@@ -40,7 +40,7 @@ void begin_commit(Connection* connection) {
     send_queued(connection, Manner::quiet);
 }
 
-void end_commit(Connection* connection) {
+void finish_commit(Connection* connection) {
   if (!commits_now(connection)) return;
   bool committed = true;
   if (!receive(connection, Manner::quiet, note_rollback, &committed)) return;
@@ -49,7 +49,7 @@ void end_commit(Connection* connection) {
 }
 
 // A connection that had to wait for an answer when this transaction failed is of no more use.
-void begin_rollback(Connection* connection) {
+void send_rollback(Connection* connection) {
   if (connection->pg == nullptr) return;
   if (connection->busy) return disconnect(connection);
   if (connection->level == 0) return;
@@ -59,7 +59,7 @@ void begin_rollback(Connection* connection) {
     disconnect(connection);
 }
 
-void end_rollback(Connection* connection) {
+void finish_rollback(Connection* connection) {
   if (connection->level == 0 || connection->pg == nullptr) return;
   if (!receive(connection, Manner::quiet)) return;
   connection->level = connection->kept = 0;
@@ -126,14 +126,14 @@ void commit_remote_transactions() {
     if (connection->level > 0) highest_rank = Max(highest_rank, connection->rank);
   });
   for (commit_rank = highest_rank; commit_rank >= 0; --commit_rank) {
-    visit_connections(begin_commit);
-    visit_connections(end_commit);
+    visit_connections(send_commit);
+    visit_connections(finish_commit);
   }
 }
 
 void roll_back_remote_transactions() {
-  visit_connections(begin_rollback);
-  visit_connections(end_rollback);
+  visit_connections(send_rollback);
+  visit_connections(finish_rollback);
 }
 
 void end_remote_transactions(bool committed) {

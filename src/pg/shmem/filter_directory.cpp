@@ -140,8 +140,8 @@ void require_shared_state() {
 void reset_counters(FilterSlot* slot) {
   for (pg_atomic_uint64* counter :
        {&slot->tested, &slot->accepted, &slot->discarded, &slot->accesses, &slot->hits,
-        &slot->rolled_back, &slot->waits, &slot->overflowed, &slot->unannounced, &slot->applied,
-        &slot->claimed_by})
+        &slot->rolled_back, &slot->waits, &slot->overflowed, &slot->unregistered, &slot->applied,
+        &slot->exclusive_xact})
     pg_atomic_init_u64(counter, 0);
   for (pg_atomic_uint64& found : slot->found_at) pg_atomic_init_u64(&found, 0);
   memset(static_cast<void*>(&slot->saved), 0, sizeof slot->saved);

@@ -66,9 +66,9 @@ struct FilterSlot {
   pg_atomic_uint64 rolled_back;
   pg_atomic_uint64 waits;
   pg_atomic_uint64 overflowed;   // transactions that added more keys than the table in flight took
-  pg_atomic_uint64 unannounced;  // keys of unfinished transactions that are not in that table
+  pg_atomic_uint64 unregistered;  // keys of unfinished transactions that are not in that table
   pg_atomic_uint64 applied;      // how often transactions have brought their changes in
-  pg_atomic_uint64 claimed_by;   // full id of a transaction to wait for before adding any key, or 0
+  pg_atomic_uint64 exclusive_xact;   // full id of a transaction to wait for before adding any key, or 0
   SavedState saved;
 };
 

@@ -49,7 +49,7 @@ Numbers read_numbers(const FilterRelation* relation, const Parameters& parameter
     numbers.accepted = pg_atomic_read_u64(&slot->accepted);
     numbers.discarded = pg_atomic_read_u64(&slot->discarded);
     numbers.rolled_back = pg_atomic_read_u64(&slot->rolled_back);
-    numbers.in_flight = count_in_flight(slot) + pg_atomic_read_u64(&slot->unannounced);
+    numbers.in_flight = count_in_flight(slot) + pg_atomic_read_u64(&slot->unregistered);
     numbers.waits = pg_atomic_read_u64(&slot->waits);
     numbers.overflowed = pg_atomic_read_u64(&slot->overflowed);
     numbers.created = slot->created;
@@ -128,7 +128,7 @@ SF_FUNCTION(streamfilter_stat) {
   const Parameters& parameters = relation->definition.parameters;
   const FilterOps* ops = find_ops(parameters.kind);
   flush_counters();
-  settle_prepared();
+  resolve_prepared();
   const Numbers numbers = read_numbers(relation, parameters);
   StringInfoData json;
   initStringInfo(&json);

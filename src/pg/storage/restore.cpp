@@ -130,7 +130,7 @@ void load(FilterSlot* slot, const FilterRelation* relation, const Parameters& pa
   if (!choice.use_image) format_slices(block);
   if (image.damage != nullptr) warn_damaged(relation, "image", image.damage);
   if (damage != nullptr) warn_damaged(relation, "log", damage);
-  if (choice.found) play_rows(slot, block, rows, choice.first_row, choice.identity);
+  if (choice.found) replay_rows(slot, block, rows, choice.first_row, choice.identity);
 
   SavedState* saved = &slot->saved;
   saved->last_saved = choice.use_image ? image.saved : 0;

@@ -1,4 +1,4 @@
-// Lock order: directory_lock, then that of the prepared keys, then a slice's or a part's.
+// Lock order: directory_lock, then that of the prepared keys, then a slice's or a partition's.
 #include "pg/server/postgres.hpp"
 
 extern "C" {
@@ -67,8 +67,8 @@ void apply(const PreparedKey& key) {
 
 // As transaction_changes.cpp does: first all keys into their filters, then they say so, and out of
 // the table of keys in flight.
-void settle(FullTransactionId transaction, bool committed) {
-  stop_at(FaultPoint::settle);
+void resolve(FullTransactionId transaction, bool committed) {
+  stop_at(FaultPoint::resolve);
   LWLockAcquire(shared_state->directory_lock, LW_SHARED);
   LWLockAcquire(prepared->lock, LW_EXCLUSIVE);
   for (uint32 i = 0; i < prepared->count; ++i) {
@@ -92,15 +92,15 @@ void settle(FullTransactionId transaction, bool committed) {
 }
 
 // Needs the lock, exclusive, and room.
-void store_keys(const Pending* pending, FullTransactionId transaction) {
-  const KeyLog* log = &pending->log;
+void store_keys(const TransactionChanges* changes, FullTransactionId transaction) {
+  const ChangeLog* log = &changes->log;
   for (uint32 i = 0; i < log->count; ++i) {
-    const LogEntry* entry = entry_at(log, i);
+    const Change* change = change_at(log, i);
     const Element element = element_at(log, i);
-    prepared->keys[prepared->count++] = {make_owner(pending->slot, transaction),
-                                         entry->announced ? pending->owners[entry->owner] : 0,
-                                         pending->generation,
-                                         entry->change == static_cast<uint32>(Change::add),
+    prepared->keys[prepared->count++] = {make_owner(changes->slot, transaction),
+                                         change->registered ? changes->owners[change->owner] : 0,
+                                         changes->generation,
+                                         change->is(ChangeType::add),
                                          element.hash,
                                          element.importance,
                                          element.time};
@@ -118,9 +118,8 @@ uint32 list_transactions(FullTransactionId* list, uint32 most) {
   return count;
 }
 
-bool is_insertion(const LogEntry* entry) {
-  return entry->change == static_cast<uint32>(Change::add) ||
-         entry->change == static_cast<uint32>(Change::repeat);
+bool is_insertion(const Change* change) {
+  return change->is(ChangeType::add) || change->is(ChangeType::repeat);
 }
 
 [[noreturn]] void raise_too_many() {
@@ -137,29 +136,32 @@ bool is_insertion(const LogEntry* entry) {
 }  // namespace
 
 void refuse_to_prepare_changes() {
-  for (const Pending* pending = first_pending(); pending != nullptr; pending = pending->next)
-    for (uint32 i = 0; i < pending->log.count; ++i)
-      if (!is_insertion(entry_at(&pending->log, i)))
+  for (const TransactionChanges* changes = first_changes(); changes != nullptr;
+       changes = changes->next)
+    for (uint32 i = 0; i < changes->log.count; ++i)
+      if (!is_insertion(change_at(&changes->log, i)))
         ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
                 errmsg("cannot PREPARE a transaction that has truncated a filter, deleted keys "
                        "from it or merged a value into it"));
 }
 
 void add_prepared() {
-  if (first_pending() == nullptr) return;
+  if (first_changes() == nullptr) return;
   const FullTransactionId transaction = GetTopFullTransactionIdIfAny();
   uint64 count = 0;
   bool overflowed = false;
-  for (const Pending* pending = first_pending(); pending != nullptr; pending = pending->next) {
-    count += pending->log.count;
-    overflowed |= pending->overflowed;
+  for (const TransactionChanges* changes = first_changes(); changes != nullptr;
+       changes = changes->next) {
+    count += changes->log.count;
+    overflowed |= changes->overflowed;
   }
   if (overflowed) raise_too_many();
   LWLockAcquire(prepared->lock, LW_EXCLUSIVE);
   const bool fits = count <= places() - prepared->count;
   if (fits)
-    for (const Pending* pending = first_pending(); pending != nullptr; pending = pending->next)
-      store_keys(pending, transaction);
+    for (const TransactionChanges* changes = first_changes(); changes != nullptr;
+         changes = changes->next)
+      store_keys(changes, transaction);
   LWLockRelease(prepared->lock);
   if (!fits) raise_too_many();
 }
@@ -177,28 +179,29 @@ bool put_back_in_flight(FilterSlot* slot, TransactionId transaction, const Eleme
       transaction > XidFromFullTransactionId(next) ? epoch - 1 : epoch, transaction);
   const Owner owner = make_owner(slot, full);
   const InFlightTag tag = in_flight_tag(slot->generation, element.hash);
-  InFlightPart* part = part_of(tag);
-  LWLockAcquire(lock_of(part), LW_EXCLUSIVE);
-  const bool announced = find_owner(part, tag) != 0 || add_in_flight(part, tag, owner, 0);
-  LWLockRelease(lock_of(part));
+  InFlightPartition* partition = partition_of(tag);
+  LWLockAcquire(lock_of(partition), LW_EXCLUSIVE);
+  const bool registered =
+      find_owner(partition, tag) != 0 || add_in_flight(partition, tag, owner, 0);
+  LWLockRelease(lock_of(partition));
   LWLockAcquire(prepared->lock, LW_EXCLUSIVE);
   const bool fits = prepared->count < places();
   if (fits)
     prepared->keys[prepared->count++] = {
         owner, owner, slot->generation, true, element.hash, element.importance, element.time};
   LWLockRelease(prepared->lock);
-  return announced && fits;
+  return registered && fits;
 }
 
-void settle_prepared() {
-  // Asked without the lock: a transaction that ends now may be settled next time.
+void resolve_prepared() {
+  // Asked without the lock: a transaction that ends now may be found next time.
   if (prepared == nullptr || *const_cast<volatile uint32*>(&prepared->count) == 0) return;
   const auto most = static_cast<uint32>(max_prepared_xacts + MaxBackends);
   auto* list = static_cast<FullTransactionId*>(palloc(sizeof(FullTransactionId) * most));
   const uint32 count = list_transactions(list, most);
   for (uint32 i = 0; i < count; ++i) {
-    const Fate fate = fate_of(list[i]);
-    if (fate != Fate::running) settle(list[i], fate == Fate::committed);
+    const XactStatus status = xact_status(list[i]);
+    if (status != XactStatus::running) resolve(list[i], status == XactStatus::committed);
   }
   pfree(list);
 }

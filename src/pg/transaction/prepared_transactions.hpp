@@ -23,7 +23,7 @@ bool put_back_in_flight(FilterSlot* slot, TransactionId transaction, const Eleme
 
 // Applies or forgets the keys of every prepared transaction that has ended. Cheap if there are
 // none. No lock may be held.
-void settle_prepared();
+void resolve_prepared();
 
 // For shared memory.
 Size prepared_bytes();
