@@ -4,6 +4,7 @@
 #include "pg/ddl/ddl_checks.hpp"
 #include "pg/fdw/batch_scan.hpp"
 #include "pg/server/fault_points.hpp"
+#include "pg/server/problem_report.hpp"
 #include "pg/server/settings.hpp"
 #include "pg/shmem/filter_directory.hpp"
 #include "pg/shmem/in_flight_table.hpp"
@@ -35,6 +36,7 @@ constexpr SharedSection kSections[] = {
 // streamfilter_distinct; named filters then say what is missing. Nothing here raises.
 void _PG_init(void) {
   using namespace streamfilter::pg;
+  init_problem_report();
   init_settings();
   init_coordinator();
   if (!process_shared_preload_libraries_in_progress) return;
