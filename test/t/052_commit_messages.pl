@@ -67,22 +67,29 @@ sub start_proxy
 
 sub sql { return $node->safe_psql('postgres', $_[0]); }
 
-my $listen = $holder->safe_psql('postgres', 'SHOW listen_addresses');
 $holder->append_conf('postgresql.conf', "listen_addresses = '127.0.0.1'");
 $holder->append_conf('pg_hba.conf',     'host all all 127.0.0.1/32 trust');
 $holder->restart;
 
+my ($number, @proxies) = (0);
+END { kill 'TERM', @proxies if @proxies }
+
+# A filter on a server that ends the connection when it hears a word.
 sub make_filter
 {
-	my ($name, $server, $host, $port) = @_;
+	my ($server, $word, $message) = @_;
+	my $name = 'filter' . ++$number;
+	my ($pid, $port) = start_proxy($word, $message);
+	push @proxies, $pid;
 	sql(qq{
 		CREATE SERVER "$server" FOREIGN DATA WRAPPER streamfilter
-		  OPTIONS (host '$host', port '$port', dbname 'postgres', connect_timeout '1s', timeout '2s');
+		  OPTIONS (host '127.0.0.1', port '$port', dbname 'postgres', connect_timeout '1s', timeout '2s');
 		CREATE USER MAPPING FOR CURRENT_USER SERVER "$server";
 		CREATE FOREIGN TABLE $name (id int) SERVER "$server" OPTIONS (kind 'bloom', memory '64kB', k '4');
 		CREATE TABLE rows_$name (id int);
 		CREATE TRIGGER discard BEFORE INSERT ON rows_$name
 		  FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('$name')});
+	return $name;
 }
 
 my $last = 0;
@@ -94,17 +101,13 @@ sub log_has
 
 sub unremembered { return sql(qq{SELECT unremembered FROM streamfilter_stats WHERE filter = '$_[0]'::regclass}); }
 
-# Runs statements in a session with an encoding, which loses its server in between. A server that was lost is left alone
-# for a second, so that is waited for.
+# What a session of this encoding is told, and whether it is still there in the end.
 sub run_session
 {
-	my ($encoding, $lose, $ready, @statements) = @_;
+	my ($encoding, @statements) = @_;
 	$last = -s $node->logfile;
 	my $session = $node->background_psql('postgres', on_error_stop => 0);
 	$session->query("SET client_encoding = '$encoding'");
-	$session->query('SELECT pg_sleep(1.2)');
-	$session->query($_) for @$ready;
-	$lose->();
 	$session->query($_) for @statements;
 	my $said = $session->{stderr};
 	my $alive = $session->query('SELECT 1');
@@ -112,38 +115,32 @@ sub run_session
 	return ($said, $alive);
 }
 
-sub end_connections
-{
-	$holder->safe_psql('postgres',
-		q{SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE application_name = 'streamfilter'});
-}
-
 # ---- a name that the client's encoding does not have ------------------------------------------------------------------
 
-make_filter('named', $server, $holder->host, $holder->port);
 for my $encoding (qw(LATIN1 UTF8))
 {
-	my $start = sql('SELECT coalesce(max(id), 0) FROM rows_named');
-	my ($said, $alive) = run_session($encoding, \&end_connections,
-		[ "BEGIN", "INSERT INTO rows_named SELECT $start + generate_series(1, 10)" ], 'COMMIT', 'SELECT 2');
+	my $name = make_filter($server . $encoding, "COMMIT\0", 'the end');
+	my ($said, $alive) = run_session($encoding, 'BEGIN', "INSERT INTO rows_$name SELECT generate_series(1, 10)",
+		'COMMIT', 'SELECT 2');
 	is($alive, 1, "$encoding: the session goes on");
 	ok(!log_has(qr/PANIC/), "$encoding: the server goes on");
 	my $shown = $encoding eq 'UTF8' ? $server : '\?' x 6;
-	like($said, qr/WARNING:  server "$shown" does not remember the keys of a transaction/,
+	like($said, qr/WARNING:  server "$shown$encoding" does not remember the keys of a transaction.*\n.*the end/,
 		"$encoding: the next statement says what was lost");
-	is(sql('SELECT count(*) FROM rows_named WHERE id > ' . $start), 10, "$encoding: the rows are there");
+	is(sql("SELECT count(*) FROM rows_$name"), 10, "$encoding: the rows are there");
+	is(unremembered($name), 1, "$encoding: it is counted");
 }
-is(unremembered('named'), 2, 'both are counted');
 
 # A savepoint, and a whole transaction, that roll back.
-for my $case ([ 'ROLLBACK TO a' => 'a savepoint' ], [ 'ROLLBACK' => 'a transaction' ])
+for my $case ([ 'ROLLBACK TO SAVEPOINT', 'ROLLBACK TO a', 'a savepoint' ], [ "ROLLBACK\0", 'ROLLBACK', 'a transaction' ])
 {
-	my ($statement, $what) = @$case;
-	my ($said, $alive) = run_session('LATIN1', \&end_connections,
-		[ 'BEGIN', 'SAVEPOINT a', 'INSERT INTO rows_named VALUES (10000)' ],
+	my ($word, $statement, $what) = @$case;
+	my $name = make_filter("$server $what", $word, "\xff\xfe");
+	my ($said, $alive) = run_session('LATIN1', 'BEGIN', 'SAVEPOINT a', "INSERT INTO rows_$name VALUES (1)",
 		$statement, 'ROLLBACK', 'SELECT 2');
 	is($alive, 1, "$what rolls back: the session goes on");
 	ok(!log_has(qr/PANIC/), "$what rolls back: the server goes on");
+	is(sql("SELECT count(*) FROM rows_$name") . unremembered($name), '00', "$what rolls back: nothing is left");
 }
 
 # ---- last words of the peer -------------------------------------------------------------------------------------------
@@ -152,22 +149,25 @@ my %words = (
 	'cut within a character' => 'x' . "\xd0\xb5" x 200,
 	'invalid bytes'          => "\xff\xfe broken \xd0",
 	'long'                   => 'word ' x 5000);
-my $number = 0;
 for my $case (sort keys %words)
 {
-	++$number;
-	my ($pid, $port) = start_proxy('COMMIT', $words{$case});
-	make_filter("told$number", "peer$number", '127.0.0.1', $port);
-	my ($said, $alive) = run_session('UTF8', sub { },
-		[ 'BEGIN', "INSERT INTO rows_told$number SELECT generate_series(1, 10)" ], 'COMMIT', 'SELECT 2');
-	kill 'TERM', $pid;
-	waitpid $pid, 0;
+	my $name = make_filter("peer, $case", "COMMIT\0", $words{$case});
+	my ($said, $alive) = run_session('UTF8', 'BEGIN', "INSERT INTO rows_$name SELECT generate_series(1, 10)",
+		'COMMIT', 'SELECT 2');
 	is($alive, 1, "$case: the session goes on");
 	ok(utf8::decode(my $copy = $said), "$case: the client gets valid characters");
 	ok(!log_has(qr/PANIC|invalid byte sequence/), "$case: the server goes on");
-	like($said, qr/WARNING:  server "peer$number" does not remember the keys of a transaction/, "$case: it is said");
-	is(sql("SELECT count(*) FROM rows_told$number"), 10, "$case: the rows are there");
-	is(unremembered("told$number"), 1, "$case: it is counted");
+	like($said, qr/WARNING:  server "peer, $case" does not remember the keys of a transaction/, "$case: it is said");
+	is(sql("SELECT count(*) FROM rows_$name"), 10, "$case: the rows are there");
+	is(unremembered($name), 1, "$case: it is counted");
 }
+
+# Many at once: the first are said one by one, the rest is counted.
+my @names = map { make_filter("many $_", "COMMIT\0", 'the end') } 1 .. 12;
+my ($said, $alive) = run_session('LATIN1', 'BEGIN', (map { "INSERT INTO rows_$_ VALUES (1)" } @names), 'COMMIT', 'SELECT 2');
+is($alive, 1, 'many servers lost at once: the session goes on');
+is(() = $said =~ /does not remember/g, 8, 'the first eight are named');
+like($said, qr/WARNING:  4 more warnings of servers that were lost/, 'the others counted');
+is(join('', map { unremembered($_) } @names), '1' x 12, 'all of them in the statistics');
 
 done_testing();

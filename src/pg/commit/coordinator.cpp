@@ -30,6 +30,7 @@ extern "C" {
 #include "pg/commit/save_changes.hpp"
 #include "pg/handle/filter_handle.hpp"
 #include "pg/handle/slot_lifecycle.hpp"
+#include "pg/remote/connect.hpp"
 #include "pg/remote/remote_filter.hpp"
 #include "pg/remote/remote_transaction.hpp"
 #include "pg/server/deferred_messages.hpp"
@@ -55,6 +56,7 @@ void stop_if_changed(FaultPoint point) {
 void before_commit() {
   stop_if_changed(FaultPoint::pre_commit);
   save_transaction_changes();
+  prepare_remote_commit();
 }
 
 void commit() {

@@ -7,12 +7,16 @@
 
 namespace streamfilter::pg {
 
-// Queues what brings the connection to the state of the current (sub)transaction; returns how many
-// commands that takes. The connection stands and is not busy.
-int queue_transaction(Connection* connection);
+// Queues what brings a ready connection to the state of the current (sub)transaction. False: it has
+// failed.
+bool queue_transaction(Connection* connection);
+
+// Reads what is owed after a statement was cancelled, and rolls back there what is rolled back
+// here. False: the connection has failed.
+bool settle(Connection* connection);
 
 // The rest is called by the coordinator (pg/commit); nothing but the refusal raises, or waits
-// longer than the timeouts of the servers, of one rank after the other.
+// longer than the timeouts of the servers.
 
 // Commits there what has been committed here, or rolls it back. A connection that fails is lost.
 void commit_remote_transactions();

@@ -87,15 +87,17 @@ void say(const Kept& message) {
     case Message::server_lost:
       ereport(WARNING, errcode(ERRCODE_CONNECTION_FAILURE),
               errmsg("server \"%s\" is lost: keys are judged without its slices", message.server),
-              errdetail_internal("%s", message.reason));
+              message.reason[0] != '\0'
+                  ? errdetail_internal("%s", message.reason)
+                  : errdetail("Another session could not reach it a moment ago."));
       break;
     case Message::keys_not_remembered:
       ereport(WARNING, errcode(ERRCODE_CONNECTION_FAILURE),
               errmsg("server \"%s\" does not remember the keys of a transaction of this session",
                      message.server),
-              errdetail("The transaction has committed, at %s; the server was lost, or has rolled "
-                        "back, before it could do so, too.",
-                        timestamptz_to_str(message.time)),
+              errdetail("The transaction has committed here, at %s, but not there: %s",
+                        timestamptz_to_str(message.time),
+                        message.reason[0] != '\0' ? message.reason : "it was rolled back."),
               errhint("The same keys count as new when they come again."));
       break;
   }

@@ -6,12 +6,12 @@
 namespace streamfilter::pg {
 
 enum class Message : uint8 {
-  server_lost,         // a server cannot be reached; `reason`: what it, or libpq, has said
+  server_lost,         // a server cannot be reached
   keys_not_remembered  // a server did not commit the keys of a transaction that did here
 };
 
-// Keeps a message. `server` and `reason` are cut, and what is no character in them is replaced.
-// Cannot raise.
+// Keeps a message; `reason` is what the server, or libpq, has said, if anything. Both texts are
+// cut, and what is no character in them is replaced. Cannot raise.
 void defer_message(Message message, const char* server, const char* reason = "");
 
 // Says what has been kept, unless nothing can raise here either.

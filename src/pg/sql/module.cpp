@@ -23,7 +23,7 @@ namespace {
 constexpr SharedSection kSections[] = {
     {request_in_flight, start_in_flight},
     {request_prepared, start_prepared},
-    {request_lost_servers, start_lost_servers},
+    {request_server_health, start_server_health},
 #ifdef STREAMFILTER_FAULTS
     {request_fault_points, start_fault_points},
 #endif

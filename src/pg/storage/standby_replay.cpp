@@ -10,6 +10,7 @@ extern "C" {
 }
 
 #include "core/format/layout.hpp"
+#include "pg/server/no_raise.hpp"
 #include "pg/storage/persistence.hpp"
 #include "pg/storage/state_reader.hpp"
 
@@ -72,6 +73,7 @@ bool play_news(FilterSlot* slot, const FilterRelation* relation) {
 }
 
 void stop_following(int, Datum slot) {
+  const NoRaise marked;
   pg_atomic_write_u32(&reinterpret_cast<FilterSlot*>(DatumGetPointer(slot))->saved.following, 0);
   ConditionVariableBroadcast(&shared_state->built);
 }
