@@ -96,7 +96,9 @@ void seed_filter(const std::string& name, const Parameters& parameters, const Ta
   const std::string text = text_of(parameters);
   take({"definition", name, text});
   take({"header", name, {reinterpret_cast<const char*>(&parameters), sizeof parameters}});
-  take({"block", name, text + '\0' + slices_of(parameters, 100)});
+  const std::string slices = slices_of(parameters, 100);
+  take({"block", name, text + '\0' + slices});
+  take({"packet", name, text + std::string(5, '\0') + slices.substr(0, parameters.slice_bytes)});
 }
 
 void seed_texts(const Take& take) {

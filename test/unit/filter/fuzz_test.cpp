@@ -12,6 +12,7 @@
 #include "fuzz/definition.cpp"
 #include "fuzz/filters.cpp"
 #include "fuzz/header.cpp"
+#include "fuzz/packet.cpp"
 #include "fuzz/seeds.cpp"
 
 BOOST_AUTO_TEST_SUITE(fuzz_test)
