@@ -13,7 +13,9 @@
 #include "fuzz/filters.cpp"
 #include "fuzz/header.cpp"
 #include "fuzz/packet.cpp"
+#include "fuzz/saved.cpp"
 #include "fuzz/seeds.cpp"
+#include "pg/storage/saved_rows.cpp"
 
 BOOST_AUTO_TEST_SUITE(fuzz_test)
 
