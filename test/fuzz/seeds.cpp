@@ -145,6 +145,16 @@ void seed_numbers(const Take& take) {
   }
 }
 
+void seed_answers(const Take& take) {
+  const std::string zero(1, '\0'), one(1, '\1'), two(1, '\2');
+  take({"wire", "replies", zero + one + '\4' + zero + one + zero + '\4'});
+  take({"wire", "failure", zero + zero + '\4' + zero + two + '\3' + '\4'});
+  take({"wire", "shape", one + one + one + std::string("\1\0\0\0\20\0\0\0", 8)});
+  take({"wire", "answers", two + one + '\3' + "{t,f,NULL}"});
+  take({"wire", "flag", two + one + zero + "t"});
+  take({"wire", "refusal", two + one + zero + "connection failed: FATAL:  28P01: password wrong"});
+}
+
 }  // namespace
 
 void make_seeds(const Take& take) {
@@ -159,6 +169,7 @@ void make_seeds(const Take& take) {
     }
   seed_texts(take);
   seed_numbers(take);
+  seed_answers(take);
 }
 
 }  // namespace fuzz
