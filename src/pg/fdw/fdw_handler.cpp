@@ -3,14 +3,6 @@
 #include "pg/fdw/fdw_handler.hpp"
 #include "pg/fdw/import_foreign_schema.hpp"
 
-namespace streamfilter::pg {
-
-bool is_our_fdw_routine(const FdwRoutine* routine) {
-  return routine->GetForeignRelSize == get_foreign_rel_size;
-}
-
-}  // namespace streamfilter::pg
-
 // streamfilter_fdw_handler() → fdw_handler. ANALYZE, UPDATE and parallel scans have no
 // callback: the server then knows what to say or do.
 SF_FUNCTION(streamfilter_fdw_handler) {

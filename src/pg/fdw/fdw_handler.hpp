@@ -10,9 +10,6 @@ namespace streamfilter::pg {
 
 struct FilterColumn;
 
-// Was this table of callbacks made by streamfilter_fdw_handler?
-bool is_our_fdw_routine(const FdwRoutine* routine);
-
 // key_qual.cpp: one way to give a key column its value, `column = value`.
 struct KeyClause {
   RestrictInfo* clause;

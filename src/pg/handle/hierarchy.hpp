@@ -16,8 +16,9 @@ Oid find_parent(Oid relid);
 List* find_children(Oid relid);
 List* find_descendants(Oid relid);
 
-// Fills in parent, level and seed of a relation that is just read, as far as they are known.
-void place_in_tree(FilterRelation* relation);
+// Fills in parent, level and seed of a relation that is just read, as far as they are known. A
+// fault of an ancestor whose seed it takes is one of its own.
+bool place_in_tree(FilterRelation* relation, Fault& fault);
 
 // The place of a filter in its tree, palloc'ed; nullptr if it is in none.
 TreeNode* make_tree_node(const FilterRelation* relation);

@@ -186,7 +186,7 @@ bool set_up(Connection* connection) {
 
 void read_server(Connection* connection, const ForeignServer* server) {
   strlcpy(connection->name, server->servername, NAMEDATALEN);
-  connection->options = read_server_options(server->options);
+  connection->options = server_options(server->options);
 }
 
 bool connect(Connection* connection) {
