@@ -1,7 +1,8 @@
 // The OPTIONS (…) of filters and their columns.
 #pragma once
 
-#include "pg/catalog/filter_relation.hpp"
+#include "core/format/parameters.hpp"
+#include "pg/catalog/relation_options.hpp"
 #include "pg/server/problem_report.hpp"
 
 struct List;

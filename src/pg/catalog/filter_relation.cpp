@@ -9,8 +9,6 @@ extern "C" {
 #include "catalog/pg_foreign_data_wrapper.h"
 #include "catalog/pg_foreign_server.h"
 #include "catalog/pg_foreign_table.h"
-#include "catalog/pg_language.h"
-#include "catalog/pg_proc.h"
 #include "foreign/foreign.h"
 #include "utils/acl.h"
 #include "utils/rel.h"
@@ -20,8 +18,8 @@ extern "C" {
 #include "core/format/sharding.hpp"
 #include "pg/catalog/filter_options.hpp"
 #include "pg/catalog/filter_relation.hpp"
+#include "pg/catalog/own_function.hpp"
 #include "pg/catalog/server_options.hpp"
-#include "pg/handle/hierarchy.hpp"
 #include "pg/key/key_hash.hpp"
 #include "pg/server/problem_report.hpp"
 
@@ -240,21 +238,13 @@ Oid wrapper_of(Oid server) {
   return wrapper;
 }
 
-// Told by its handler, a function in C that only a superuser can make, and which is not called for
-// that: the library of another wrapper may not be there.
+// The handler is not called for that: the library of another wrapper may not be there.
 bool is_our_wrapper(Oid wrapper) {
   HeapTuple tuple = SearchSysCache1(FOREIGNDATAWRAPPEROID, ObjectIdGetDatum(wrapper));
   if (!HeapTupleIsValid(tuple)) return false;
   const Oid handler = reinterpret_cast<Form_pg_foreign_data_wrapper>(GETSTRUCT(tuple))->fdwhandler;
   ReleaseSysCache(tuple);
-  tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(handler));
-  if (!HeapTupleIsValid(tuple)) return false;
-  bool isnull;
-  const Datum symbol = SysCacheGetAttr(PROCOID, tuple, Anum_pg_proc_prosrc, &isnull);
-  const bool ours = reinterpret_cast<Form_pg_proc>(GETSTRUCT(tuple))->prolang == ClanguageId &&
-                    !isnull && strcmp(TextDatumGetCString(symbol), "streamfilter_fdw_handler") == 0;
-  ReleaseSysCache(tuple);
-  return ours;
+  return is_own_function(handler, "streamfilter_fdw_handler");
 }
 
 }  // namespace
@@ -276,21 +266,6 @@ FilterRelation* read_filter_relation(Oid relid, Fault& fault) {
       !assign_roles(relation, fault))
     return nullptr;
   relation->signature = signature_of(relation);
-  return place_in_tree(relation, fault) ? relation : nullptr;
-}
-
-FilterRelation* load_filter_relation(Oid relid) {
-  Fault fault;
-  FilterRelation* relation = read_filter_relation(relid, fault);
-  if (relation == nullptr) raise(fault);
-  return relation;
-}
-
-FilterRelation* show_filter_relation(Oid relid, Fault& fault) {
-  if (!is_filter(relid)) return nullptr;
-  FilterRelation* relation = read_filter_relation(relid, fault);
-  // It was dropped just now, and nobody has locked it against that.
-  if (relation == nullptr && !is_filter(relid)) fault = Fault();
   return relation;
 }
 

@@ -1,7 +1,8 @@
 // The options of a filter that make it a node of a tree: parent, tree, top_down.
 #pragma once
 
-#include "pg/catalog/filter_relation.hpp"
+#include "core/format/parameters.hpp"
+#include "pg/catalog/relation_options.hpp"
 #include "pg/server/problem_report.hpp"
 
 struct DefElem;

@@ -53,7 +53,7 @@ void check_children(const FilterRelation* relation) {
     depend_on_parent(child, relation->relid);
     // A child that cannot be read is no reason for its parent not to be altered.
     Fault fault;
-    if (const FilterRelation* read = read_filter_relation(child, fault))
+    if (const FilterRelation* read = try_load_filter_relation(child, fault))
       check_fit(WARNING, read, relation);
     else
       ereport(WARNING, fault_report(fault));

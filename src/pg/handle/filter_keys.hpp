@@ -1,6 +1,6 @@
 // The places where a key meets a filter, wherever its state is. All of these need use_filter first;
-// what they raise, and what a transaction that adds keys can expect, is told in local_filter.hpp and
-// remote_keys.hpp.
+// what they raise, and what a transaction that adds keys can expect, is told in local_filter.hpp
+// and remote_keys.hpp.
 #pragma once
 
 #include "pg/handle/filter_handle.hpp"
@@ -37,14 +37,6 @@ void reset_filter(NamedFilter* filter);
 // and seed are the caller's duty; raises 22023 if an ancestor has others. With `slice`, that one is
 // all that lies behind the value's header.
 void merge_into_filter(NamedFilter* filter, const Header* value, int64 slice = kAllSlices);
-
-// The same for one filter alone, as a node of a tree: whatever its tree, and without counting. What
-// is said of claim_local_key and put_local_key holds.
-bool remember_node_key(NamedFilter* filter, const Element& element);
-bool claim_node_key(NamedFilter* filter, const Element& element);
-void put_node_key(NamedFilter* filter, const Element& element);
-bool test_node_key(const NamedFilter* filter, const Element& element);
-void merge_into_node(NamedFilter* filter, const Header* value, int64 slice);
 
 // The state as this transaction sees it, a palloc'ed block of the filter's memory.
 Header* copy_filter(NamedFilter* filter);

@@ -139,22 +139,39 @@ List* find_descendants(Oid relid) {
   return found;
 }
 
-bool place_in_tree(FilterRelation* relation, Fault& fault) {
+FilterRelation* try_load_filter_relation(Oid relid, Fault& fault) {
+  FilterRelation* relation = read_filter_relation(relid, fault);
+  if (relation == nullptr) return nullptr;
   relation->adopts_seed = relation->host.parent != nullptr && !relation->definition.seed_given;
-  if (relation->host.parent == nullptr) return true;
+  if (relation->host.parent == nullptr) return relation;
   relation->parent = look_up(relation->host.parent, relation->relid);
   relation->level = level_of(relation->relid);
   // Who has no rights on the parent shall not learn its seed.
   if (relation->level < 0 || !relation->adopts_seed ||
       !has_rights_on_parent(relation->relid, relation->parent))
-    return true;
-  const FilterRelation* parent = read_filter_relation(relation->parent, fault);
-  if (parent == nullptr) return false;
+    return relation;
+  const FilterRelation* parent = try_load_filter_relation(relation->parent, fault);
+  if (parent == nullptr) return nullptr;
   uint64 seed = parent->definition.parameters.seed;
-  if (!parent->definition.seed_given && !peek_seed(parent, &seed)) return true;
+  if (!parent->definition.seed_given && !peek_seed(parent, &seed)) return relation;
   relation->uncommitted |= parent->uncommitted;
   adopt_seed(relation, seed);
-  return true;
+  return relation;
+}
+
+FilterRelation* load_filter_relation(Oid relid) {
+  Fault fault;
+  FilterRelation* relation = try_load_filter_relation(relid, fault);
+  if (relation == nullptr) raise(fault);
+  return relation;
+}
+
+FilterRelation* show_filter_relation(Oid relid, Fault& fault) {
+  if (!is_filter(relid)) return nullptr;
+  FilterRelation* relation = try_load_filter_relation(relid, fault);
+  // It was dropped just now, and nobody has locked it against that.
+  if (relation == nullptr && !is_filter(relid)) fault = Fault();
+  return relation;
 }
 
 TreeNode* make_tree_node(const FilterRelation* relation) {

@@ -1,7 +1,7 @@
 #include "pg/server/postgres.hpp"
 
-#include "pg/handle/filter_keys.hpp"
 #include "pg/handle/hierarchy_keys.hpp"
+#include "pg/handle/node_keys.hpp"
 #include "pg/server/problem_report.hpp"
 
 namespace streamfilter::pg {

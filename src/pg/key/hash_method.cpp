@@ -3,7 +3,6 @@
 #include "pg/key/hash_method.hpp"
 
 extern "C" {
-#include "access/tupdesc.h"
 #include "nodes/pg_list.h"
 #include "utils/hsearch.h"
 #include "utils/typcache.h"

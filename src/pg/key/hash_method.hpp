@@ -1,7 +1,10 @@
-// Which types can be keys, and how each is hashed. For key_hash.cpp; others use key_hash.hpp.
+// Which types can be keys, and how each is hashed.
 #pragma once
 
-#include "pg/key/key_hash.hpp"
+extern "C" {
+#include "access/tupdesc.h"
+}
+
 #include "pg/server/problem_report.hpp"
 
 namespace streamfilter::pg {
@@ -36,6 +39,9 @@ enum class Method : uint8 {
 
 // How a type that is not a domain is hashed.
 Method method_of(Oid type);
+
+// Does its operator class hash to 32 bits only? (A filter over it has more false positives.)
+bool hashes_to_32_bits(Oid type);
 
 // The columns of a named composite type, to be released.
 TupleDesc row_columns(Oid type);

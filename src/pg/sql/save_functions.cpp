@@ -10,6 +10,7 @@ extern "C" {
 }
 
 #include "pg/handle/filter_handle.hpp"
+#include "pg/handle/hierarchy.hpp"
 #include "pg/storage/persistence.hpp"
 
 namespace streamfilter::pg {
@@ -36,9 +37,7 @@ bool is_owned(Oid relid) {
 // Neither those whose state is elsewhere nor those that are not in memory: their last image has
 // all.
 bool has_state_here(Oid relid) {
-  Fault fault;
-  const FilterRelation* relation = read_filter_relation(relid, fault);
-  if (relation == nullptr) raise(fault);
+  const FilterRelation* relation = load_filter_relation(relid);
   return !is_remote(relation) && peek_slot(relation) != nullptr;
 }
 

@@ -19,6 +19,7 @@ extern "C" {
 
 #include "core/filter/given_options.hpp"
 #include "pg/catalog/filter_relation.hpp"
+#include "pg/handle/hierarchy.hpp"
 #include "pg/server/problem_report.hpp"
 
 namespace streamfilter::pg {

@@ -5,13 +5,13 @@ extern "C" {
 #include "access/relation.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_inherits.h"
-#include "catalog/pg_language.h"
-#include "catalog/pg_proc.h"
 #include "catalog/pg_trigger.h"
 }
 
 #include <initializer_list>
 
+#include "pg/catalog/own_function.hpp"
+#include "pg/handle/hierarchy.hpp"
 #include "pg/trigger/discard_trigger.hpp"
 #include "pg/trigger/trigger_definition.hpp"
 
@@ -20,21 +20,12 @@ namespace {
 
 // Is the function one of ours? It may bear another name in another schema.
 bool find_kind(Oid function, TriggerKind* kind) {
-  HeapTuple tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
-  if (!HeapTupleIsValid(tuple)) return false;
-  bool found = false;
-  if (reinterpret_cast<Form_pg_proc>(GETSTRUCT(tuple))->prolang == ClanguageId) {
-    bool isnull;
-    const Datum source = SysCacheGetAttr(PROCOID, tuple, Anum_pg_proc_prosrc, &isnull);
-    const char* symbol = isnull ? "" : TextDatumGetCString(source);
-    for (const TriggerKind candidate : {TriggerKind::discard, TriggerKind::mark})
-      if (strcmp(symbol, function_name(candidate)) == 0) {
-        *kind = candidate;
-        found = true;
-      }
-  }
-  ReleaseSysCache(tuple);
-  return found;
+  for (const TriggerKind candidate : {TriggerKind::discard, TriggerKind::mark})
+    if (is_own_function(function, function_name(candidate))) {
+      *kind = candidate;
+      return true;
+    }
+  return false;
 }
 
 const Trigger* find_trigger(const TriggerDesc* triggers, const char* name) {

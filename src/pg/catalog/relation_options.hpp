@@ -1,0 +1,43 @@
+// Options of a filter relation and its columns that are not in the bytes of the filter.
+#pragma once
+
+#include "core/filter/hierarchy_walk.hpp"
+#include "core/model/lost_shard_rule.hpp"
+
+namespace streamfilter::pg {
+
+// What a column tells of an element.
+enum class Role : uint8 { key, importance, time };
+
+// What happens to a key that another, unfinished transaction has added.
+enum class Conflict : uint8 {
+  wait,     // for the end of that transaction
+  admit,    // it is new
+  discard,  // it is a repeat
+};
+
+enum class Persistence : uint8 { logged, unlogged };
+
+// The places of a key on several servers are asked all at once, or in turn until one says no.
+enum class Probe : uint8 { parallel, pipelined };
+
+// What is made of keys that have bits on a server that cannot be reached.
+struct LostSlice {
+  LostRule rule = LostRule::distinct;
+  uint32 least = 0;
+};
+
+// Options that only named filters have, not their bytes.
+struct HostOptions {
+  Conflict conflict = Conflict::wait;
+  Persistence persistence = Persistence::logged;
+  Probe probe = Probe::parallel;
+  LostSlice lost_slice;
+  const char* servers = nullptr;   // names, separated by commas
+  const char* producer = nullptr;  // JSON: the filter whose slices these are, on another server
+  const char* parent = nullptr;    // in a tree of filters, as SQL names it; nullptr: none
+  TreeKind tree = TreeKind::sparse;
+  unsigned top_down = 0;  // the level down to which a match is tested; 0: no such tests
+};
+
+}  // namespace streamfilter::pg

@@ -1,0 +1,31 @@
+#include "pg/server/postgres.hpp"
+
+#include "pg/handle/local_filter.hpp"
+#include "pg/handle/node_keys.hpp"
+#include "pg/remote/remote_keys.hpp"
+
+namespace streamfilter::pg {
+
+bool remember_node_key(NamedFilter* filter, const Element& element) {
+  if (filter->remote == nullptr) return remember_local_key(filter, element);
+  bool seen;
+  remember_remote_keys(filter, &element, 1, &seen);
+  return seen;
+}
+
+bool claim_node_key(NamedFilter* filter, const Element& element) {
+  return claim_local_key(filter, element);
+}
+
+void put_node_key(NamedFilter* filter, const Element& element) { put_local_key(filter, element); }
+
+bool test_node_key(const NamedFilter* filter, const Element& element) {
+  return filter->remote != nullptr ? test_remote_key(filter, element)
+                                   : test_local_key(filter, element);
+}
+
+void merge_into_node(NamedFilter* filter, const Header* value, int64 slice) {
+  merge_into_local_filter(filter, value, slice);
+}
+
+}  // namespace streamfilter::pg
