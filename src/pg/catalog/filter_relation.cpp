@@ -295,6 +295,7 @@ List* list_filters() {
       found = lappend_oid(found, relid);
   systable_endscan(scan);
   table_close(catalog, AccessShareLock);
+  list_sort(found, list_oid_cmp);
   return found;
 }
 

@@ -56,7 +56,10 @@ void check_children(const FilterRelation* relation) {
     if (const FilterRelation* read = try_load_filter_relation(child, fault))
       check_fit(WARNING, read, relation);
     else
-      ereport(WARNING, fault_report(fault));
+      ereport(WARNING, errcode(fault.code),
+              errmsg("child \"%s\" of filter \"%s\" cannot be read", get_rel_name(child),
+                     relation->name),
+              errdetail_internal("%s", fault.text()));
   }
 }
 
