@@ -23,7 +23,7 @@ extern "C" {
 #include "pg/catalog/filter_options.hpp"
 #include "pg/catalog/option_list.hpp"
 #include "pg/fdw/import_foreign_schema.hpp"
-#include "pg/remote/pipeline.hpp"
+#include "pg/remote/connect.hpp"
 #include "pg/remote/remote_transaction.hpp"
 
 namespace streamfilter::pg {
@@ -63,32 +63,59 @@ struct Row {
 };
 
 struct Rows {
-  MemoryContext context;
   Row* rows;
   int count;
 };
 
-void read_rows(void* context, int, const PGresult* result) {
-  auto* rows = static_cast<Rows*>(context);
-  rows->count = PQntuples(result);
-  rows->rows = static_cast<Row*>(
-      MemoryContextAlloc(rows->context, sizeof(Row) * static_cast<Size>(Max(rows->count, 1))));
-  for (int i = 0; i < rows->count; ++i)
-    for (int j = 0; j < kColumns; ++j)
-      rows->rows[i].values[j] = PQgetisnull(result, i, j)
-                                    ? nullptr
-                                    : MemoryContextStrdup(rows->context, PQgetvalue(result, i, j));
+constexpr Size kMaxText = 1024 * 1024;
+constexpr ColumnShape kRowColumns[kColumns] = {
+    {NAMEOID, false, true, NAMEDATALEN}, {TEXTOID, false, true, 1},
+    {TEXTOID, false, true, kMaxText},    {TEXTOID, false, true, kMaxText},
+    {TEXTOID, false, true, kMaxText},    {TEXTOID, false, true, kMaxText}};
+constexpr RowShape kRows = {kRowColumns, kColumns, 0, 1'000'000};
+
+// libpq's memory, which goes with a context.
+struct KeptResult {
+  MemoryContextCallback callback;
+  PGresult* result;
+};
+
+void clear_result(void* kept) { PQclear(static_cast<KeptResult*>(kept)->result); }
+
+KeptResult* make_kept_result() {
+  auto* kept = static_cast<KeptResult*>(palloc0(sizeof(KeptResult)));
+  kept->callback.func = clear_result;
+  kept->callback.arg = kept;
+  MemoryContextRegisterResetCallback(CurrentMemoryContext, &kept->callback);
+  return kept;
 }
 
-bool is_valid_text(const char* text) {
-  return text == nullptr ||
-         pg_verify_mbstr(GetDatabaseEncoding(), text, static_cast<int>(strlen(text)), true);
+void keep_result(void* kept, const PGresult* result) {
+  if (PQresultStatus(result) == PGRES_TUPLES_OK)
+    static_cast<KeptResult*>(kept)->result =
+        PQcopyResult(result, PG_COPYRES_ATTRS | PG_COPYRES_TUPLES);
+}
+
+const char* read_value(const PGresult* result, int row, int column, const char* server) {
+  if (PQgetisnull(result, row, column)) return nullptr;
+  const char* value = PQgetvalue(result, row, column);
+  if (!pg_verifymbstr(value, static_cast<int>(strlen(value)), true))
+    ereport(ERROR, errcode(ERRCODE_CHARACTER_NOT_IN_REPERTOIRE),
+            errmsg("server \"%s\" has sent text that is invalid in encoding \"%s\"", server,
+                   GetDatabaseEncodingName()));
+  return pstrdup(value);
+}
+
+Rows read_rows(const PGresult* result, const char* server) {
+  Rows rows = {nullptr, PQntuples(result)};
+  rows.rows = static_cast<Row*>(palloc(sizeof(Row) * static_cast<Size>(Max(rows.count, 1))));
+  for (int i = 0; i < rows.count; ++i)
+    for (int j = 0; j < kColumns; ++j) rows.rows[i].values[j] = read_value(result, i, j, server);
+  return rows;
 }
 
 // Option producer over there may say anything, and so may whoever answers.
 bool is_whole(const Row* row) {
-  for (const char* value : row->values)
-    if (!is_valid_text(value)) return false;
   if (row->filter() == nullptr || row->values[1] == nullptr || row->name() == nullptr ||
       row->first() == nullptr)
     return false;
@@ -99,27 +126,24 @@ bool is_whole(const Row* row) {
 void check_rows(const Rows* rows, const char* server) {
   for (const Row* row = rows->rows; row < rows->rows + rows->count; ++row)
     if (!is_whole(row))
-      ereport(
-          ERROR, errcode(ERRCODE_FDW_INVALID_ATTRIBUTE_VALUE),
-          errmsg("server \"%s\" does not say all of filter \"%s\"", server,
-                 row->filter() != nullptr && is_valid_text(row->filter()) ? row->filter() : "?"),
-          errhint("Its option producer is damaged there; drop it, or import from another "
-                  "server."));
+      ereport(ERROR, errcode(ERRCODE_FDW_INVALID_ATTRIBUTE_VALUE),
+              errmsg("server \"%s\" does not say all of filter \"%s\"", server,
+                     row->filter() != nullptr ? row->filter() : "?"),
+              errhint("Its option producer is damaged there; drop it, or import from another "
+                      "server."));
 }
 
 Rows fetch_rows(Oid server, const char* schema) {
   Connection* connection = find_connection(server, GetUserId());
-  Rows rows = {CurrentMemoryContext, nullptr, 0};
-  const char* values[] = {schema};
-  const bool connected = ensure_connected(connection);
-  if (connected && connection->level > 0) queue_transaction(connection);
-  if (!connected || connection->pg == nullptr ||
-      PQsendQueryParams(connection->pg, kQuery, 1, nullptr, values, nullptr, nullptr, 0) != 1 ||
-      !send_queued(connection, Manner::interruptible) ||
-      !receive(connection, Manner::interruptible, read_rows, &rows))
+  KeptResult* kept = make_kept_result();
+  if (!ensure_connected(connection) || (connection->level > 0 && !queue_transaction(connection)) ||
+      !queue_query(connection, kQuery, schema) || !exchange(connection, &kRows, keep_result, kept))
     ereport(ERROR, errcode(ERRCODE_SQLCLIENT_UNABLE_TO_ESTABLISH_SQLCONNECTION),
-            errmsg("server \"%s\" cannot be reached", GetForeignServer(server)->servername));
+            errmsg("server \"%s\" cannot be reached", connection->name));
   if (connection->error != nullptr) raise_remote(connection);
+  if (kept->result == nullptr)
+    ereport(ERROR, errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory"));
+  const Rows rows = read_rows(kept->result, connection->name);
   check_rows(&rows, connection->name);
   return rows;
 }

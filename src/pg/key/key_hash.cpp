@@ -16,6 +16,7 @@ extern "C" {
 }
 
 #include "pg/key/hash_method.hpp"
+#include "pg/key/trusted_code.hpp"
 #include "pg/key/value_hash.hpp"
 
 namespace streamfilter::pg {
@@ -335,6 +336,13 @@ TypeHasher* make_type_hasher(Oid type, Oid collation, const char* what) {
   Fault fault;
   if (!check_hashable(type, what, fault)) raise(fault);
   return make_part_hasher(type, collation, what != nullptr ? what : "the key");
+}
+
+// Rows always: their types can be altered, and then call others.
+bool runs_untrusted_code(const TypeHasher* hasher) {
+  if (hasher->method == Method::record) return true;
+  if (hasher->call != nullptr && !is_trusted_function(hasher->function.fn_oid)) return true;
+  return hasher->element != nullptr && runs_untrusted_code(hasher->element);
 }
 
 uint64 hash_datum(TypeHasher* hasher, Datum value, uint64 seed) {

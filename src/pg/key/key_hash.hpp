@@ -18,6 +18,9 @@ TypeHasher* make_type_hasher(Oid type, Oid collation, const char* what);
 // Can values of the type be hashed? Fault 42883, as make_type_hasher raises it.
 bool check_hashable(Oid type, const char* what, Fault& fault);
 
+// Does it call a function that is not trusted (trusted_code.hpp)?
+bool runs_untrusted_code(const TypeHasher* hasher);
+
 // The hash of one value, detoasting where needed. May allocate in the current memory context when
 // values are toasted or of types that are hashed by their operator class.
 uint64 hash_datum(TypeHasher* hasher, Datum value, uint64 seed);
