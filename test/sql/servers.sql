@@ -29,6 +29,10 @@ SELECT slice, server, lost, answered FROM streamfilter_slices WHERE filter = 'g'
 ORDER BY slice;
 SELECT count(*) % 2 AS rest FROM streamfilter_slices WHERE filter = 'g'::regclass;
 SELECT kind, memory, tested, fill, created FROM streamfilter_stats WHERE filter = 'f'::regclass;
+-- No filter takes the room of the counters of all others.
+CREATE FOREIGN TABLE many (id int) SERVER one OPTIONS (kind 'bloom', memory '1MB', k '4', slices '300');
+SELECT count(*), count(answered) AS counted FROM streamfilter_slices WHERE filter = 'many'::regclass;
+DROP FOREIGN TABLE many;
 CREATE FOREIGN TABLE bad (id int) SERVER one OPTIONS (servers 'two', kind 'sbf');
 CREATE FOREIGN TABLE bad (id int) SERVER streamfilter OPTIONS (servers 'three', kind 'sbf');
 CREATE FOREIGN TABLE bad (id int) SERVER streamfilter OPTIONS (servers 'one,here', kind 'sbf');

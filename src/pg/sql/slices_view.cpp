@@ -35,7 +35,9 @@ void put_slice(ReturnSetInfo* result, const FilterRelation* relation, uint32 sli
   };
   bool isnull[lengthof(values)] = {};
   isnull[3] = since == 0;
-  isnull[lengthof(values) - 1] = true;
+  constexpr int kCounts = 4, kError = 9;
+  for (int i = kCounts; i < kError; ++i) isnull[i] = slice >= kMaxCountedSlices;
+  isnull[kError] = true;
   tuplestore_putvalues(result->setResult, result->setDesc, const_cast<Datum*>(values), isnull);
 }
 
