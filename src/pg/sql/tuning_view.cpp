@@ -67,7 +67,7 @@ void put_rows(ReturnSetInfo* set, const FilterRelation* relation) {
   const Parameters& parameters = relation->definition.parameters;
   if (positions_of_bucket(parameters) == 0) return;
   flush_counters();
-  settle_prepared();
+  resolve_prepared();
   Counts counts;
   if (!read_counts(relation, parameters, &counts)) return;
   const Tuning tuning(counts.answers);
