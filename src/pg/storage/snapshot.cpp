@@ -19,7 +19,6 @@ extern "C" {
 #include "pg/server/fault_points.hpp"
 #include "pg/storage/log_records.hpp"
 #include "pg/storage/persistence.hpp"
-#include "pg/storage/snapshot_format.hpp"
 #include "pg/storage/state_heaps.hpp"
 #include "pg/transaction/prepared_transactions.hpp"
 #include "pg/transaction/transaction_changes.hpp"
