@@ -46,7 +46,7 @@ void insert_some(Block& block, std::uint64_t seed) {
     const bool seen = test(header, element);
     switch (i % 4) {
       case 0: FUZZ_REQUIRE(insert(header, element) == seen); break;
-      case 1: refresh(header, element, position); break;
+      case 1: promote(header, element, position); break;
       case 2: insert_new(header, element); break;
       default: test(header, element, position);
     }
