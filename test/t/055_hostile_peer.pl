@@ -161,7 +161,7 @@ $counting->quit;
 cmp_ok($messages, '>', 15, "a conversation has $messages messages");
 for my $trick (qw(cut_once cut))
 {
-	for my $first (1 .. $messages)
+	for my $first ($trick eq 'cut' ? grep { $_ % 3 == 0 } 1 .. $messages : 1 .. $messages)
 	{
 		my $session = new_session();
 		$proxy->set($trick, $first);
@@ -194,7 +194,8 @@ is_all_well('peers that stall');
 # ---- cancel --------------------------------------------------------------------------------------------------
 
 $node->safe_psql('postgres', q{ALTER SERVER peer OPTIONS (SET connect_timeout '60s', SET timeout '60s')});
-for my $first (1, $messages / 2, $messages - 3)
+# When it connects, when it sets up, and when it asks; not when it commits.
+for my $first (1, $messages / 2, $messages - 7)
 {
 	$proxy->set('stall', int $first);
 	$proxy->hang_up;
