@@ -55,7 +55,8 @@ CREATE FUNCTION streamfilter_stat(filter oid,
   OUT fill double precision, OUT fpr_now double precision, OUT fpr_bound double precision,
   OUT distinct_estimate bigint, OUT window_keys bigint,
   OUT created timestamptz, OUT last_reset timestamptz,
-  OUT last_saved timestamptz, OUT restored timestamptz, OUT overflowed bigint)
+  OUT last_saved timestamptz, OUT restored timestamptz, OUT overflowed bigint,
+  OUT unremembered bigint)
 LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED
 AS 'MODULE_PATHNAME';
 COMMENT ON FUNCTION streamfilter_stat(oid)

@@ -17,6 +17,7 @@ extern "C" {
 #include "pg/handle/filter_handle.hpp"
 #include "pg/handle/hierarchy.hpp"
 #include "pg/remote/remote_filter.hpp"
+#include "pg/server/no_raise.hpp"
 #include "pg/storage/persistence.hpp"
 
 namespace streamfilter::pg {
@@ -33,6 +34,7 @@ uint64 lock_epoch = 1;            // advances when locks may have been given bac
 constexpr uint64 kFlushEvery = 8192;
 
 void on_invalidation(Datum, Oid relid) {
+  const NoRaise marked;
   ++handle_epoch;
   if (relid != InvalidOid) {
     if (auto* filter = static_cast<NamedFilter*>(hash_search(handles, &relid, HASH_FIND, nullptr)))
@@ -84,25 +86,6 @@ void note_dirty(NamedFilter* filter) {
 void end_locks() {
   ++lock_epoch;
   ++handle_epoch;
-}
-
-void at_transaction_end(XactEvent event, void*) {
-  switch (event) {
-    case XACT_EVENT_COMMIT:
-    case XACT_EVENT_ABORT:
-    case XACT_EVENT_PREPARE:
-      flush_counters();
-      end_locks();
-      if (retired != nullptr) MemoryContextDeleteChildren(retired);
-      break;
-    default: break;
-  }
-}
-
-void at_subtransaction_end(SubXactEvent event, SubTransactionId, SubTransactionId, void*) {
-  if (event != SUBXACT_EVENT_ABORT_SUB) return;
-  flush_counters();
-  end_locks();
 }
 
 // Replaces definition and hashers.
@@ -230,10 +213,6 @@ NamedFilter* named_filter(Oid relid) {
         hash_create("streamfilter handles", 16, &control, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
     CacheRegisterRelcacheCallback(on_invalidation, static_cast<Datum>(0));
     CacheRegisterSyscacheCallback(FOREIGNSERVEROID, on_server_change, static_cast<Datum>(0));
-    // Registered after those of the life cycle, so called before them: the counters are added
-    // before a slot is freed.
-    RegisterXactCallback(at_transaction_end, nullptr);
-    RegisterSubXactCallback(at_subtransaction_end, nullptr);
   }
   bool found;
   auto* filter = static_cast<NamedFilter*>(hash_search(handles, &relid, HASH_ENTER, &found));
@@ -303,6 +282,16 @@ void flush_counters() {
     filter->dirty = false;
     add_counters(filter);
   }
+}
+
+void end_subtransaction_of_handles() {
+  flush_counters();
+  end_locks();
+}
+
+void end_transaction_of_handles() {
+  end_subtransaction_of_handles();
+  if (retired != nullptr) MemoryContextDeleteChildren(retired);
 }
 
 }  // namespace streamfilter::pg

@@ -110,7 +110,12 @@ void count_found(NamedFilter* filter, unsigned position);
 void count_access(NamedFilter* filter);
 void count_hit(NamedFilter* filter);
 
-// Adds what this backend has counted to the counters in shared memory.
+// Adds what this backend has counted to the counters in shared memory. Cannot raise.
 void flush_counters();
+
+// Called by the coordinator (pg/commit) where the locks are about to be given back: when the
+// transaction ends, and when a subtransaction rolls back. Cannot raise.
+void end_transaction_of_handles();
+void end_subtransaction_of_handles();
 
 }  // namespace streamfilter::pg

@@ -176,6 +176,7 @@ void add_filter_counts(Oid relation, const FilterCounts& added) {
     entry->filter.tested += added.tested;
     entry->filter.accepted += added.accepted;
     entry->filter.discarded += added.discarded;
+    entry->filter.unremembered += added.unremembered;
   }
   LWLockRelease(servers->lock);
 }

@@ -28,7 +28,8 @@ struct SliceCounts {
   uint64 sent, received;  // bytes
 };
 struct FilterCounts {
-  uint64 tested, accepted, discarded;
+  uint64 tested = 0, accepted = 0, discarded = 0;
+  uint64 unremembered = 0;  // transactions whose keys a server has not committed
 };
 
 // Add to the counts of a filter of this database. Where there is no room, those are forgotten that
@@ -42,7 +43,7 @@ void forget_counts(Oid database, Oid relation);
 SliceCounts read_slice_counts(Oid relation, uint32 slice);
 FilterCounts read_filter_counts(Oid relation);
 
-// For filter_directory.cpp.
+// For shared memory.
 void request_server_health();
 void start_server_health();
 

@@ -79,7 +79,7 @@ SF_FUNCTION(streamfilter_tune) {
   const Parameters& parameters = relation->definition.parameters;
   if (positions_of_bucket(parameters) == 0) return static_cast<Datum>(0);
   flush_counters();
-  settle_prepared();
+  resolve_prepared();
   Counts counts;
   if (!read_counts(relation, parameters, &counts)) return static_cast<Datum>(0);
   const Tuning tuning(counts.answers);
