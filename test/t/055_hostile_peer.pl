@@ -161,7 +161,7 @@ $counting->quit;
 cmp_ok($messages, '>', 15, "a conversation has $messages messages");
 for my $trick (qw(cut_once cut))
 {
-	for my $first ($trick eq 'cut' ? grep { $_ % 3 == 0 } 1 .. $messages : 1 .. $messages)
+	for my $first ($trick eq 'cut' ? grep { $_ % 5 == 0 } 1 .. $messages : 1 .. $messages)
 	{
 		my $session = new_session();
 		$proxy->set($trick, $first);
@@ -177,7 +177,7 @@ for my $trick (qw(cut_once cut))
 is_all_well('connections that are cut');
 
 $node->safe_psql('postgres', q{ALTER SERVER peer OPTIONS (SET connect_timeout '300ms', SET timeout '300ms')});
-for my $first (grep { $_ % 3 == 1 } 1 .. $messages)
+for my $first (grep { $_ % 5 == 1 } 1 .. $messages)
 {
 	$proxy->set('stall', $first);
 	$proxy->hang_up;
