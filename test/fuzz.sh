@@ -15,7 +15,7 @@ targets() { sed -n 's/^void \([a-z]*\)(const std::uint8_t\* data, std::size_t si
 fuzz() {
 	local target=$1 seconds=$2 log=build/fuzz/$1.log status=0 kept=test/fuzz/corpus/$1
 	mkdir -p "build/fuzz/corpus/$target" "$kept"
-	"build/fuzz/$target" -max_total_time="$seconds" -timeout=20 -rss_limit_mb=1024 -max_len=8192 -print_final_stats=1 \
+	"build/fuzz/$target" -max_total_time="$seconds" -timeout=20 -report_slow_units=20 -rss_limit_mb=1024 -max_len=8192 -print_final_stats=1 \
 		-artifact_prefix="$kept/" "build/fuzz/corpus/$target" "$kept" "build/fuzz/seeds/$target" >"$log" 2>&1 || status=$?
 	rmdir --ignore-fail-on-non-empty "$kept"
 	if [ "$status" -eq 0 ]; then
