@@ -11,6 +11,6 @@ namespace streamfilter::pg {
 void write_log_header(Relation table, FilterSlot* slot, LogChange change, const Header* header);
 
 // Writes the changes of a transaction that is about to commit or to be prepared. May raise.
-void write_journal(Pending* pending);
+void write_log_records(TransactionChanges* changes);
 
 }  // namespace streamfilter::pg
