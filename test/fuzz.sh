@@ -5,7 +5,7 @@
 #
 # Ends with one line per target: how many inputs were run, or the finding. An input that breaks a target is kept in
 # test/fuzz/corpus/TARGET, which the unit tests replay. What was learnt on the way stays in build/fuzz/corpus, so that a
-# later run goes on from there. Needs clang with libFuzzer (Debian: clang, libclang-rt-dev).
+# later run goes on from there. Needs clang with libFuzzer (Debian: clang, libclang-rt-dev); without, it says so and ends.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -29,6 +29,14 @@ fuzz() {
 	return "$status"
 }
 
+has_libfuzzer() {
+	local compiler
+	compiler=$(make -s -f test/fuzz/Makefile compiler)
+	[ -n "$compiler" ] && "$compiler" -x c++ -fsanitize=fuzzer,address,undefined -o /dev/null - 2>/dev/null <<-END
+		extern "C" int LLVMFuzzerTestOneInput(const unsigned char *, unsigned long) { return 0; }
+	END
+}
+
 main() {
 	local target failed=0 seconds
 	[ $# -gt 0 ] || {
@@ -37,6 +45,10 @@ main() {
 	}
 	seconds=$(awk -v minutes="$1" 'BEGIN { printf "%d", minutes * 60 }')
 	shift
+	has_libfuzzer || {
+		echo "skip: there is no clang with libFuzzer"
+		exit 0
+	}
 	make -s -j2 -f test/fuzz/Makefile
 	# shellcheck disable=SC2046
 	[ $# -gt 0 ] || set -- $(targets)
