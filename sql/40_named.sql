@@ -62,11 +62,12 @@ COMMENT ON FUNCTION streamfilter_stat(oid)
 IS 'one row of the view streamfilter_stats';
 
 CREATE VIEW streamfilter_stats AS
-SELECT ft.ftrelid::regclass AS filter, stat.*
-FROM pg_foreign_table ft
-JOIN pg_foreign_server s ON s.oid = ft.ftserver
-JOIN pg_foreign_data_wrapper w ON w.oid = s.srvfdw
-JOIN pg_proc handler ON handler.oid = w.fdwhandler AND handler.prosrc = 'streamfilter_fdw_handler'
+SELECT ft.ftrelid::pg_catalog.regclass AS filter, stat.*
+FROM pg_catalog.pg_foreign_table ft
+JOIN pg_catalog.pg_foreign_server s ON s.oid OPERATOR(pg_catalog.=) ft.ftserver
+JOIN pg_catalog.pg_foreign_data_wrapper w ON w.oid OPERATOR(pg_catalog.=) s.srvfdw
+JOIN pg_catalog.pg_proc handler ON handler.oid OPERATOR(pg_catalog.=) w.fdwhandler
+  AND handler.prosrc OPERATOR(pg_catalog.=) 'streamfilter_fdw_handler'::pg_catalog.text
 CROSS JOIN LATERAL streamfilter_stat(ft.ftrelid) AS stat
 WHERE stat.kind IS NOT NULL;
 COMMENT ON VIEW streamfilter_stats
@@ -84,7 +85,7 @@ IS 'the rows of the view streamfilter_tuning for one filter';
 CREATE VIEW streamfilter_tuning AS
 SELECT s.filter, tuned.*
 FROM streamfilter_stats s
-CROSS JOIN LATERAL streamfilter_tune(s.filter) AS tuned;
+CROSS JOIN LATERAL streamfilter_tune(s.filter::pg_catalog.oid) AS tuned;
 COMMENT ON VIEW streamfilter_tuning
 IS 'what filters would have missed with less and more memory, by what they have found so far';
 GRANT SELECT ON streamfilter_tuning TO PUBLIC;
@@ -99,7 +100,7 @@ IS 'one row of the view streamfilter_tree; NULL for a filter that is in no tree'
 CREATE VIEW streamfilter_tree AS
 SELECT stat.filter, node.*
 FROM streamfilter_stats AS stat
-CROSS JOIN LATERAL streamfilter_tree_node(stat.filter) AS node
+CROSS JOIN LATERAL streamfilter_tree_node(stat.filter::pg_catalog.oid) AS node
 WHERE node.level IS NOT NULL;
 COMMENT ON VIEW streamfilter_tree
 IS 'the nodes of trees of filters: how often a key has come to each, and how many repeats each has found';
