@@ -7,9 +7,13 @@
 
 namespace streamfilter::pg {
 
-// Queues what brings the connection to the state of the current (sub)transaction; returns how many
-// commands that takes. The connection stands and is not busy.
-int queue_transaction(Connection* connection);
+// Queues what brings a ready connection to the state of the current (sub)transaction. False: it has
+// failed.
+bool queue_transaction(Connection* connection);
+
+// Reads what is owed after a statement was cancelled, and rolls back there what is rolled back
+// here. False: the connection has failed.
+bool settle(Connection* connection);
 
 // Registers the callbacks. Called once per backend.
 void init_remote_transactions();

@@ -55,7 +55,7 @@ void request() {
   RequestNamedLWLockTranche(kSliceTranche, kSliceLocks);
   request_in_flight();
   request_prepared();
-  request_lost_servers();
+  request_server_health();
 }
 
 void startup() {
@@ -79,7 +79,7 @@ void startup() {
   }
   start_in_flight();
   start_prepared();
-  start_lost_servers();
+  start_server_health();
   LWLockRelease(AddinShmemInitLock);
   shared_state = state;
   start_shutdown_image();
