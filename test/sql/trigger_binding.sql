@@ -72,6 +72,16 @@ ALTER FOREIGN TABLE "Other"."Seen Ids" SET SCHEMA app;
 SELECT argument('zz2');
 INSERT INTO t VALUES (5), (6) RETURNING *;
 
+-- A trigger of a schema that is created with all that is in it.
+CREATE SCHEMA whole
+  CREATE TABLE t (id int)
+  CREATE TRIGGER whole BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION public.streamfilter_discard('seen');
+SELECT argument('whole');
+CREATE SCHEMA wrong
+  CREATE TABLE t (id int)
+  CREATE TRIGGER wrong BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION public.streamfilter_discard('unseen');
+DROP SCHEMA whole CASCADE;
+
 -- ---- drop ----------------------------------------------------------------------------------------
 
 DROP FOREIGN TABLE app."Seen Ids";

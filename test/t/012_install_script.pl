@@ -161,7 +161,7 @@ my %checks = (
 sub check_objects
 {
 	my ($database, $how) = @_;
-	cmp_ok($node->safe_psql($database, "$members SELECT count(*) FROM called"), '>', 30, "$how: calls were looked at");
+	cmp_ok($node->safe_psql($database, "$members SELECT count(*) FROM called"), '>', 10, "$how: calls were looked at");
 	foreach my $what (sort keys %checks)
 	{
 		is($node->safe_psql($database, "$members $checks{$what}"), '', "$how: $what");
