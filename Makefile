@@ -39,6 +39,16 @@ LTO = $(if $(findstring clang,$(CXX)),,-flto=auto)
 # The link needs the C++ runtime.
 override COMPILER = $(CXX) $(CXXFLAGS) $(LTO)
 
+# FAULTS=1, for tests only: what must not raise ends the server if it could, and sessions can be stopped at
+# named points (src/pg/server/no_raise.hpp, fault_points.hpp). Installed, it takes the place of the real library.
+ifeq ($(FAULTS),1)
+PG_CPPFLAGS += -DSTREAMFILTER_FAULTS
+WATCHED = SearchSysCache1 table_open LockRelationOid GetCurrentFullTransactionId repalloc hash_search \
+          AllocSetContextCreateInternal AllocateFile ProcessInterrupts WaitLatch WaitLatchOrSocket \
+          ConditionVariableSleep
+SHLIB_LINK += $(WATCHED:%=-Wl,--wrap=%)
+endif
+
 PGXS := $(shell $(PG_CONFIG) --pgxs)
 include $(PGXS)
 

@@ -15,6 +15,7 @@ extern "C" {
 #include "pg/remote/connect.hpp"
 #include "pg/remote/peer_text.hpp"
 #include "pg/remote/remote_transaction.hpp"
+#include "pg/server/deferred_messages.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -240,18 +241,6 @@ bool welcome(Connection* connection) {
   return set_up(connection);
 }
 
-void at_transaction_end(XactEvent event, void*) {
-  if (event == XACT_EVENT_PRE_COMMIT) prepare_remote_commit();
-}
-
-void register_callbacks() {
-  static bool registered = false;
-  if (registered) return;
-  registered = true;
-  init_remote_transactions();
-  RegisterXactCallback(at_transaction_end, nullptr);
-}
-
 // An attempt that is under way goes on, for a moment at least.
 void set_deadline(Connection* connection, TimestampTz now) {
   const int timeout = connection->connecting ? kProbeWait : connection->options.connect_timeout;
@@ -270,7 +259,6 @@ bool has_failed_in_vain(Connection* connection, Progress progress) {
 // False: the server is unreachable, or it is too early to try again, or to know.
 bool connect(Connection* connection) {
   if (connection->connecting && !connection->valid) disconnect(connection);
-  register_callbacks();
   if (connection->pg == nullptr) {
     if (!may_connect(connection->key.server)) return false;
     read_server(connection);
@@ -307,11 +295,8 @@ void let_go(Connection* connection) {
 void warn_unreachable(Connection* connection) {
   if (connection->warned) return;
   connection->warned = true;
-  ereport(WARNING, errcode(ERRCODE_CONNECTION_FAILURE),
-          errmsg("server \"%s\" is lost: keys are judged without its slices", connection->name),
-          connection->reason[0] != '\0'
-              ? errdetail_internal("%s", first_peer_line(connection->reason))
-              : errdetail("Another session could not reach it a moment ago."));
+  defer_message(Message::server_lost, connection->name, connection->reason);
+  say_deferred_messages();
 }
 
 [[noreturn]] void raise_lost(const Connection* connection) {

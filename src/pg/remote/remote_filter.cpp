@@ -5,10 +5,13 @@
 #include "pg/catalog/filter_options.hpp"
 #include "pg/catalog/slice_origin.hpp"
 #include "pg/remote/remote_filter.hpp"
+#include "pg/remote/remote_transaction.hpp"
 #include "pg/server/problem_report.hpp"
 
 namespace streamfilter::pg {
 namespace {
+
+RemoteFilter* changed_filters = nullptr;  // by this transaction
 
 uint64 share(uint64 whole, uint64 part, uint64 of) {
   return static_cast<uint64>((static_cast<unsigned __int128>(whole) * part + of - 1) / of);
@@ -175,6 +178,26 @@ bool has_unreachable_slices(const RemoteFilter* remote) {
   for (int i = 0; i < remote->count; ++i)
     if (is_unreachable(remote->connections[i])) return true;
   return false;
+}
+
+void note_changed(RemoteFilter* remote) {
+  if (remote->changed) return;
+  remote->changed = true;
+  remote->next_changed = changed_filters;
+  changed_filters = remote;
+}
+
+void end_changed_filters(bool committed) {
+  for (RemoteFilter* remote = changed_filters; remote != nullptr; remote = remote->next_changed) {
+    remote->changed = false;
+    bool lost = false;
+    for (int i = 0; i < remote->count; ++i) lost |= lost_changes(remote->connections[i]);
+    if (!committed || !lost) continue;
+    FilterCounts counts;
+    counts.unremembered = 1;
+    add_filter_counts(remote->relation->relid, counts);
+  }
+  changed_filters = nullptr;
 }
 
 void flush_slice_counts(RemoteFilter* remote) {

@@ -299,6 +299,7 @@ MemoryContext Scratch::context_ = nullptr;
 }  // namespace
 
 void remember_remote_keys(RemoteFilter* remote, const Element* elements, int count, bool* seen) {
+  note_changed(remote);
   MemoryContext caller = Scratch::enter();
   Batch* batch = make_batch(remote, elements, count);
   if (batch->places == 1) {
@@ -322,6 +323,7 @@ bool test_remote_key(RemoteFilter* remote, const Element& element) {
 }
 
 bool erase_remote_key(RemoteFilter* remote, const Element& element) {
+  note_changed(remote);
   MemoryContext caller = Scratch::enter();
   Batch* batch = make_batch(remote, &element, 1);
   run_single(batch, Call::erase);
@@ -335,6 +337,7 @@ bool erase_remote_key(RemoteFilter* remote, const Element& element) {
 }
 
 void reset_remote_filter(RemoteFilter* remote) {
+  note_changed(remote);
   for (int i = 0; i < remote->count; ++i)
     if (!open_slices(remote, i) || !truncate_slices(remote->connections[i], remote->filter))
       ereport(ERROR, errcode(ERRCODE_CONNECTION_FAILURE),
