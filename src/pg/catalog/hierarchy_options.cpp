@@ -6,7 +6,8 @@ extern "C" {
 
 #include <initializer_list>
 
-#include "core/kind/filter_ops.hpp"
+#include "core/filter/option_values.hpp"
+#include "core/kind/kind_registry.hpp"
 #include "pg/catalog/hierarchy_options.hpp"
 #include "pg/catalog/option_list.hpp"
 

@@ -2,7 +2,7 @@
 // once and revalidated cheaply.
 #pragma once
 
-#include "core/kind/filter_ops.hpp"
+#include "core/kind/kind_registry.hpp"
 #include "pg/catalog/element_roles.hpp"
 #include "pg/handle/slot_lifecycle.hpp"
 #include "pg/key/key_hash.hpp"

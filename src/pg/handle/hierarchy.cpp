@@ -8,6 +8,7 @@ extern "C" {
 #include "utils/acl.h"
 }
 
+#include "core/filter/option_values.hpp"
 #include "pg/catalog/hierarchy_options.hpp"
 #include "pg/handle/hierarchy.hpp"
 

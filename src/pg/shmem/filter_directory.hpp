@@ -9,7 +9,7 @@ extern "C" {
 #include "storage/lwlock.h"
 }
 
-#include "core/kind/filter_ops.hpp"
+#include "core/kind/kind_registry.hpp"
 
 namespace streamfilter::pg {
 

@@ -17,6 +17,7 @@ extern "C" {
 #include "utils/inval.h"
 }
 
+#include "core/filter/definition_text.hpp"
 #include "core/filter/given_options.hpp"
 #include "pg/catalog/filter_relation.hpp"
 #include "pg/handle/hierarchy.hpp"
