@@ -22,7 +22,7 @@ PROVE_TESTS = test/t/*.pl
 NO_INSTALLCHECK = 1
 
 # Neither layer throws, so exceptions are off everywhere and none can meet a longjmp.
-LANGUAGE = -std=c++17 -fno-exceptions -fno-rtti -Wno-register
+LANGUAGE = -std=c++20 -fno-exceptions -fno-rtti -Wno-register
 WARNINGS = -Wall -Wextra -Wshadow
 VISIBILITY = -fvisibility=hidden -fvisibility-inlines-hidden \
              '-DPGDLLEXPORT=__attribute__((visibility("default")))'
@@ -69,10 +69,12 @@ COMPILE.cxx.bc += $(LANGUAGE) $(VISIBILITY) -w -Isrc
 sql/$(EXTENSION)--$(EXTVERSION).sql: $(SQL_PARTS)
 	cat $^ > $@
 
+include src/capi/library.mk
+
 # ---- tests ------------------------------------------------------------------------------------
 
 UNIT_SOURCES = $(sort $(wildcard test/unit/*/*.cpp))
-UNIT_FLAGS = -std=c++17 -g -Wall -Wextra -Wno-register -Isrc -Itest -I. -DBOOST_TEST_DYN_LINK -MMD -MP
+UNIT_FLAGS = -std=c++20 -g -Wall -Wextra -Wno-register -Isrc -Itest -I. -DBOOST_TEST_DYN_LINK -MMD -MP
 UNIT_LIBS = -lboost_unit_test_framework -pthread
 SANITIZE = -fsanitize=address,undefined,float-cast-overflow -fno-sanitize-recover=all
 
@@ -128,7 +130,7 @@ build/bench/core_speed: BENCH_LIBS = -lbenchmark
 
 build/bench/%: %.cpp $(wildcard bench/*/*.hpp bench/papers/*/*.hpp) $(CORE_SOURCES:.cpp=.o)
 	@mkdir -p $(@D)
-	$(CXX) -O2 -std=c++17 -Wall -Wextra -Isrc -I. -pthread -o $@ $< $(CORE_SOURCES:.cpp=.o) $(BENCH_LIBS)
+	$(CXX) -O2 -std=c++20 -Wall -Wextra -Isrc -I. -pthread -o $@ $< $(CORE_SOURCES:.cpp=.o) $(BENCH_LIBS)
 
 TEMP_CONFIG = test/streamfilter.conf
 
@@ -143,6 +145,6 @@ check-isolation: all
 check-tap: all
 	$(prove_installcheck)
 
-check: unit check-layers check-regress check-isolation check-tap
+check: unit check-layers check-library check-regress check-isolation check-tap
 
 .PHONY: bench check-rooms unit unit-sanitize check-layers check-regress check-isolation check-tap check

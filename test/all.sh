@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs every test. Installs what is missing, builds, and ends with one line: N passed, N failed[, N skipped].
 #
-#   test/all.sh [SUITE…]     suites: layers unit sanitize bench papers compare regress isolation tap faults; all of them when none is named
+#   test/all.sh [SUITE…]     suites: layers library unit sanitize bench papers compare regress isolation tap faults; all of them when none is named
 #
 # Debian 12 or 13, as root or with sudo. Servers run as an unprivileged user, in a copy of the tree below /tmp.
 
@@ -9,7 +9,7 @@
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 LIMIT=1140 # seconds for everything
-SUITES=(layers unit sanitize bench papers compare regress isolation tap faults)
+SUITES=(layers library unit sanitize bench papers compare regress isolation tap faults)
 PASSED=0 FAILED=0 SKIPPED=0 FINISHED='' BUILT='' FAULTS=''
 
 finish() { # always the last line, also when something above went wrong
@@ -142,6 +142,7 @@ server_suite() { # only where there is something to install
 run_suite() {
 	case $1 in
 	layers) suite "layer wall" 120 count_one make_here check-layers ;;
+	library) suite "the C interface, from C" 120 count_one make_here check-library ;;
 	unit) suite "unit tests of the core" 480 count_boost make_here -j2 unit ;;
 	sanitize) suite "unit tests of the core, ASan and UBSan" 600 count_boost make_here -j2 unit-sanitize ;;
 	bench) suite "every measuring program builds" 300 count_one make_here -j2 bench ;;
@@ -181,7 +182,7 @@ build_step() {
 
 build() { # a failed build counts as a failed test
 	BUILT=1
-	build_step "build" 420 make_here -j2
+	build_step "build" 420 make_here -j2 all library
 	build_step "install" 60 install_extension
 	build_step "copy of the tree" 60 copy_tree
 }

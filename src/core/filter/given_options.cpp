@@ -3,8 +3,10 @@
 #include <charconv>
 #include <cstdio>
 
-#include "core/filter/auto_kind.hpp"
-#include "core/kind/filter_ops.hpp"
+#include "core/filter/common_options.hpp"
+#include "core/filter/option_values.hpp"
+#include "core/filter/options.hpp"
+#include "core/kind/kind_registry.hpp"
 
 #include "core/base/layer_wall.hpp"
 
@@ -72,7 +74,7 @@ bool GivenOptions::read_common(unsigned number) noexcept {
 
 bool GivenOptions::read_own(unsigned number) noexcept {
   const OptionSpec& option = ops_of(definition_)->options[number];
-  if (!definition_.has(option.slot)) return false;
+  if (!definition_.has(option.word)) return false;
   name_ = option.name;
   print_option(definition_.parameters, option, value_, sizeof value_);
   return true;

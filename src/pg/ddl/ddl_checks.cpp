@@ -16,7 +16,7 @@ extern "C" {
 #include "utils/acl.h"
 }
 
-#include "core/kind/filter_ops.hpp"
+#include "core/kind/kind_registry.hpp"
 #include "pg/catalog/dependencies.hpp"
 #include "pg/catalog/element_roles.hpp"
 #include "pg/catalog/filter_options.hpp"

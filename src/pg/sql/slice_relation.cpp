@@ -18,6 +18,8 @@ extern "C" {
 }
 
 #include "core/filter/given_options.hpp"
+#include "core/filter/definition_text.hpp"
+#include "core/kind/kind_registry.hpp"
 #include "pg/catalog/filter_relation.hpp"
 #include "pg/handle/hierarchy.hpp"
 #include "pg/server/problem_report.hpp"
