@@ -200,7 +200,7 @@ void replay_rows(FilterSlot* slot, Header* block, const LogRows& rows, uint64 fr
     }
     const uint64 count = count_changes(row);
     for (uint64 j = 0; j < count; ++j) {
-      const LoggedChange it = change_at(row, j);
+      const JournalChange it = change_at(row, j);
       if (it.change != LogChange::erase) {
         insert_new_in_slices(slot, block, it.element);
       } else if (ops_of(block).erase != nullptr) {
