@@ -77,7 +77,7 @@ double in_batches(Header* filter, const std::vector<Arrival>& arrivals, unsigned
       used[worker] = processor_seconds() - start;
     };
     const double start = processor_seconds();
-    group_by_part(filter->parameters, batch);
+    sort_by_group(filter->parameters, batch);
     sum += processor_seconds() - start;
     std::vector<std::thread> others;
     for (unsigned worker = 1; worker < workers; ++worker) others.emplace_back(work, worker);

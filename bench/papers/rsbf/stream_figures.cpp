@@ -23,9 +23,9 @@
 namespace {
 
 using namespace bench;
-using streamfilter::bit_arrays_model::Course;
-using streamfilter::bit_arrays_model::Rates;
-using streamfilter::bit_arrays_model::Scheme;
+using streamfilter::biased_model::Course;
+using streamfilter::biased_model::Rates;
+using streamfilter::biased_model::Scheme;
 
 struct Figure {
   unsigned number, table, memory;  // MiB
@@ -80,7 +80,7 @@ std::vector<Curve> run(const Figure& figure, double scale) {
   std::vector<Filter> filters;
   std::vector<Curve> curves;
   for (const Algorithm& a : kAlgorithms) {
-    courses.emplace_back(streamfilter::bit_arrays_model::Setting{a.scheme, kArrays, bits / kArrays},
+    courses.emplace_back(streamfilter::biased_model::Setting{a.scheme, kArrays, bits / kArrays},
                          streamfilter::Stream::listed(n, d));
     // The biased kinds keep a counter of ones beside every array.
     filters.emplace_back(a.definition + one_slice(bits + (is_sbf(a) ? 0 : 64 * kArrays)) +

@@ -80,8 +80,8 @@ std::vector<std::uint32_t> shuffled_list(std::uint64_t records, std::uint64_t di
 }
 
 struct Errors {
-  double false_positives = 0, novel = 0, false_negatives = 0, repeats = 0;
-  double fpr() const { return 100 * false_positives / novel; }
+  double false_positives = 0, inserted_new = 0, false_negatives = 0, repeats = 0;
+  double fpr() const { return 100 * false_positives / inserted_new; }
   double fnr() const { return 100 * false_negatives / repeats; }
 };
 
@@ -102,7 +102,7 @@ Errors run(const std::string& definition_text, const std::vector<std::uint32_t>&
   for (const std::uint32_t number : stream) {
     const bool repeat = seen[number], reported = insert(filter, Element{number});
     seen[number] = true;
-    (repeat ? errors.repeats : errors.novel) += 1;
+    (repeat ? errors.repeats : errors.inserted_new) += 1;
     if (reported != repeat) (repeat ? errors.false_negatives : errors.false_positives) += 1;
   }
   return errors;
@@ -150,7 +150,7 @@ int main(int argc, char** argv) {
         agree = errors.false_positives == 0 && errors.false_negatives == 0;
         verdict = agree ? "agrees: exactly 0/0" : "DIFFERS";
       } else if (row.reading == Reading::same) {
-        agree = agrees(errors.fpr(), row.fpr, errors.novel) &&
+        agree = agrees(errors.fpr(), row.fpr, errors.inserted_new) &&
                 agrees(errors.fnr(), row.fnr, errors.repeats);
         verdict = agree ? "agrees" : "DIFFERS";
       }

@@ -102,7 +102,7 @@ bool set_slices(Definition& definition, const CommonOption&, const char* value,
   const char* comma = std::strchr(value, ',');
   const std::size_t length =
       comma != nullptr ? static_cast<std::size_t>(comma - value) : std::strlen(value);
-  if (length > Excerpt::kMost) return bad_value(problem, Error::syntax, "slices", value);
+  if (length > Excerpt::kMax) return bad_value(problem, Error::syntax, "slices", value);
   const Excerpt first(value, length);
   if (comma == nullptr) {
     if (!read_whole_number("slices", value, 1, kMaxSlices, slices, problem)) return false;
@@ -140,7 +140,7 @@ bool set_probes(Definition& definition, const CommonOption& option, const char* 
   if (!read_whole_number(option.name, value, option.low, option.high, number, problem))
     return false;
   definition.parameters.*member = static_cast<std::uint8_t>(number);
-  definition.places_given = true;
+  definition.probes_given = true;
   return true;
 }
 

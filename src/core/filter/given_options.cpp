@@ -33,7 +33,7 @@ bool GivenOptions::next() noexcept {
       return true;
     }
     const OptionSpec& option = ops->options[number - kCommonOptionCount];
-    if (!definition_.has(option.slot)) continue;
+    if (!definition_.has(option.word)) continue;
     name_ = option.name;
     write_option(out, p, option);
     return true;

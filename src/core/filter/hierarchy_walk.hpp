@@ -17,7 +17,7 @@ namespace streamfilter {
 enum class TreeKind : std::uint8_t { sparse, dense };
 
 // The root is on level 0.
-constexpr unsigned kMostTreeLevels = 32;
+constexpr unsigned kMaxTreeLevels = 32;
 
 // What the root's taking of a refuted match has come to.
 enum class Claim : std::uint8_t {
@@ -50,7 +50,7 @@ class TreeWalk {
 
   // Was the key seen anywhere in the tree? It is remembered now, having come in at `start`.
   bool remember(Node start) {
-    Node missed[kMostTreeLevels];
+    Node missed[kMaxTreeLevels];
     unsigned count = 0;
     Node node = start;
     for (; !access_.is_root(node); node = access_.parent(node)) {

@@ -1,4 +1,4 @@
-// Judging a key while some of its places cannot be reached (distributed-filtering.txt, section 3.2,
+// Judging a key while some of its probes cannot be reached (distributed-filtering.txt, section 3.2,
 // "Fault Tolerance", and ERRATA on its hybrid rule).
 #pragma once
 
@@ -15,7 +15,7 @@ enum class LostRule : std::uint8_t {
 
 // What is known of the bits of a key.
 struct PlacesSeen {
-  unsigned set = 0;  // bits, of places within reach; those of a place count together
+  unsigned set = 0;  // bits, of probes within reach; those of a probe count together
   unsigned unset = 0;
   unsigned lost = 0;
   bool slice_lost = false;  // any slice of the filter, not only one of this key
@@ -33,7 +33,7 @@ inline bool is_repeat(const PlacesSeen& seen, LostRule rule, unsigned least) noe
   return seen.unset == 0 && seen.lost == 0;
 }
 
-// Can places that have not been asked yet still make it a repeat?
+// Can probes that have not been asked yet still make it a repeat?
 inline bool may_be_repeat(const PlacesSeen& seen, LostRule rule) noexcept {
   if (rule == LostRule::hybrid && seen.slice_lost) return true;
   return seen.unset == 0 && (seen.lost == 0 || rule != LostRule::distinct);

@@ -1,5 +1,5 @@
 // Judging keys while slices are lost, for every state that the places of a key can be in, against
-// the formulas of slicing_model (distributed-filtering.txt, section 3.2).
+// the formulas of sharding_model (distributed-filtering.txt, section 3.2).
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 
@@ -38,11 +38,11 @@ BOOST_AUTO_TEST_SUITE(LostPlaces)
 
 BOOST_AUTO_TEST_CASE(rates_are_those_of_the_model) {
   const double fill = 0.34;
-  const slicing_model::Failures failures = {kPlaces, fill, 40, 40, 8};
+  const sharding_model::Failures failures = {kPlaces, fill, 40, 40, 8};
   for (const LostRule rule :
        {LostRule::distinct, LostRule::duplicate, LostRule::votes, LostRule::hybrid})
     for (unsigned least = 1; least <= kPlaces; ++least) {
-      const slicing_model::Errors wanted = slicing_model::errors(failures, rule, least);
+      const sharding_model::Errors wanted = sharding_model::errors(failures, rule, least);
       BOOST_TEST(repeat_rate(rule, least, 0.2, fill) == wanted.fpr,
                  boost::test_tools::tolerance(1e-9));
       BOOST_TEST(1 - repeat_rate(rule, least, 0.2, 1) == wanted.fnr,
