@@ -1,6 +1,6 @@
 // SQF and DSQF in parallel: keys per second by one and by two workers, whose answers and bytes must
-// be equal; and what the printed rule of positions does (sqf.txt, section 5.2). Times are by the
-// clock and, for machines that do other things as well, by the processor: grouping, then the
+// be equal; and what the printed rule of positions does (Dutta et al. 2013, section 5.2). Times are
+// by the clock and, for machines that do other things as well, by the processor: grouping, then the
 // busiest worker.
 //
 //   make bench

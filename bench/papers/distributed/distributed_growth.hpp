@@ -1,4 +1,4 @@
-// Figures 10 and 11 of distributed-filtering.txt: filters that grow in bursts.
+// Figures 10 and 11 of Koloniari et al. 2011: filters that grow in bursts.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What figures 1, 5, 7 and 8 of distributed-filtering.txt are computed with: the library's
+// What figures 1, 5, 7 and 8 of Koloniari et al. 2011 are computed with: the library's
 // placement of keys, in its filters where slices have whole lines of 64 bytes, else in cells of any
 // number.
 #pragma once

@@ -1,4 +1,4 @@
-// Figure 18 of ibf.txt and its corollaries: what its Markov chain says.
+// Figure 18 of Bhoraskar et al. 2013 and its corollaries: what its Markov chain says.
 #pragma once
 
 #include "bench/papers/ibf/ibf_setting.hpp"

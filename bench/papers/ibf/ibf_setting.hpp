@@ -1,5 +1,5 @@
-// What the figures of ibf.txt have in common: the setting of table III and the combinations of
-// table IV.
+// What the figures of Bhoraskar et al. 2013 have in common: the setting of table III and the
+// combinations of table IV.
 #pragma once
 
 #include <limits>

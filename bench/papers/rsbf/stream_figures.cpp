@@ -1,4 +1,4 @@
-// Figures 2-11 of rsbf-bsbf-rlbsbf.txt: errors and load along the stream, measured and by the model
+// Figures 2-11 of Bera et al. 2012: errors and load along the stream, measured and by the model
 // (biased_model.hpp; for SBF sbf_course.hpp), at a smaller scale as in paper_tables. The ends
 // of figures 2-10 are rows of tables 4-8, so these are the printed values.
 //
@@ -240,7 +240,7 @@ void judge_load(ModelReport& report, const Figure& figure, double scale,
 int main(int count, char** words) {
   const Arguments arguments = read_arguments(count, words);
   const double scale = arguments.quick ? 2000 : 200;
-  ModelReport report("rsbf-bsbf-rlbsbf.txt, figures 2-11; rates in %");
+  ModelReport report("Bera et al. 2012, figures 2-11; rates in %");
   DataFile loads(arguments, "rsbf-fig11", "million rows at full scale; load in %; by the model");
   for (const Figure& figure : kFigures) {
     const PrintedRow& row = printed_row(figure);

@@ -1,4 +1,4 @@
-// SBF, FPBuffering, Buffering and a Bloom filter in the same space (sbf.txt §5.2).
+// SBF, FPBuffering, Buffering and a Bloom filter in the same space (Deng, Rafiei 2006 §5.2).
 #pragma once
 
 #include <algorithm>

@@ -1,6 +1,6 @@
-// Figures 1 and 2 of sbf.txt: false negatives by Eq. 9-16 over K and over gaps, beside what the
-// filter does. The print sets P to the real number of Eq. 17, a filter to a whole one, so each
-// measured point stands beside Eq. 16 for its own P.
+// Figures 1 and 2 of Deng, Rafiei 2006: false negatives by Eq. 9-16 over K and over gaps, beside
+// what the filter does. The print sets P to the real number of Eq. 17, a filter to a whole one, so
+// each measured point stands beside Eq. 16 for its own P.
 #pragma once
 
 #include <algorithm>

@@ -1,7 +1,7 @@
-// Figures 3-5 of sbf.txt: zeros along the crawl, and the errors of SBF, FPBuffering, Buffering and
-// a Bloom filter on it. The crawl cannot be had; crawl.hpp makes one with the printed shares of
-// distinct keys and of repeats that Buffering misses, so that SBF and the others can be compared
-// with the print. Rows and memory are divided by `scale`.
+// Figures 3-5 of Deng, Rafiei 2006: zeros along the crawl, and the errors of SBF, FPBuffering,
+// Buffering and a Bloom filter on it. The crawl cannot be had; crawl.hpp makes one with the printed
+// shares of distinct keys and of repeats that Buffering misses, so that SBF and the others can be
+// compared with the print. Rows and memory are divided by `scale`.
 #pragma once
 
 #include <algorithm>

@@ -1,6 +1,7 @@
-// Table 2 of sqf.txt, recomputed: the stream of the table is a shuffled list (every one of D
-// integers once, then uniform draws from them, all in random order), the fingerprint is the integer
-// itself, and r, r', k follow from the memory. Prints printed and measured rates side by side.
+// Table 2 of Dutta et al. 2013, recomputed: the stream of the table is a shuffled list (every one
+// of D integers once, then uniform draws from them, all in random order), the fingerprint is the
+// integer itself, and r, r', k follow from the memory. Prints printed and measured rates side by
+// side.
 //
 //   make bench
 //   build/bench/sqf_table [scale]      scale: a power of two, default 128; everything is divided by

@@ -1,4 +1,4 @@
-// How a key meets a tree of filters (distributed-filtering.txt §6): Algorithm 1 (dense), Algorithm
+// How a key meets a tree of filters (Koloniari et al. 2011 §6): Algorithm 1 (dense), Algorithm
 // 2 (sparse) and the top-down testing heuristic. The walk knows nothing of filters but what
 // `Access` tells it, so whatever decides by a tree decides alike.
 //

@@ -1,5 +1,6 @@
-// A block of a stream, worked off by any number of workers at once (sqf.txt, section 5.2), with the
-// answers and the final bytes that one worker gets who takes the elements in their order.
+// A block of a stream, worked off by any number of workers at once (Dutta et al. 2013,
+// section 5.2), with the answers and the final bytes that one worker gets who takes the elements in
+// their order.
 //
 // A filter has groups that no key shares with another group: its slices, or, where a key has probes
 // in several (core/format/sharding.hpp), all the slices that its keys are spread over; a vertical

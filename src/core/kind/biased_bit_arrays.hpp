@@ -1,4 +1,4 @@
-// The structure of rsbf-bsbf-rlbsbf.txt: k Bloom filters of s bits, one hash function each. A slice
+// The structure of Bera et al. 2012: k Bloom filters of s bits, one hash function each. A slice
 // holds the number of ones of every array (k words), then the arrays one after the other, each a
 // whole number of words.
 #pragma once

@@ -1,4 +1,4 @@
-// The biased sampling Bloom filters of rsbf-bsbf-rlbsbf.txt §4-5: k arrays of s bits, one hash
+// The biased sampling Bloom filters of Bera et al. 2012 §4-5: k arrays of s bits, one hash
 // function each. An element is a repeat if its k bits are all set; otherwise some random bits are
 // reset and its k bits are set. The three kinds differ in what they reset. (Algorithms 2, 3 and 4
 // print the two answers the wrong way round.)

@@ -1,7 +1,8 @@
-// The Bloom filter (Bloom 1970; sbf.txt §2.3): m bits, K of them set for every key, nothing ever
-// cleared. No false negatives; the false-positive rate grows with the number of distinct keys.
+// The Bloom filter (Bloom 1970; Deng, Rafiei 2006 §2.3): m bits, K of them set for every key,
+// nothing ever cleared. No false negatives; the false-positive rate grows with the number of
+// distinct keys.
 //
-// With `grow` (distributed-filtering.txt §5), a slice is cut into filters of equal size. When the
+// With `grow` (Koloniari et al. 2011 §5), a slice is cut into filters of equal size. When the
 // newest exceeds its limit of set bits (density) or accepted keys (cardinality), the next one is
 // used: keys are looked for in all and remembered in the newest. Memory is the cap: the last filter
 // takes what comes.
@@ -86,8 +87,8 @@ sharding_model::Shape shape_of(const Parameters& p) noexcept {
   return sharding_model::shape_of(p, static_cast<double>(p.integer(kK)), real_m(p));
 }
 
-// sbf.txt §2.3: FP = (1 - (1 - 1/m)^(Kn))^K for n keys in m bits, scattered. The keys are those of
-// the slices that a key can be in.
+// Deng, Rafiei 2006 §2.3: FP = (1 - (1 - 1/m)^(Kn))^K for n keys in m bits, scattered. The keys are
+// those of the slices that a key can be in.
 double rate(const Parameters& p, double keys) noexcept {
   return p.layout == Layout::blocked ? blocked_bloom_model::rate(real_k(p), keys, lines(p))
                                      : sharding_model::group_rate(shape_of(p), keys);

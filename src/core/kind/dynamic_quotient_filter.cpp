@@ -1,7 +1,7 @@
-// Dynamic SQF (sqf.txt §5.1): rows are chains of buckets from one pool, so that they grow where the
-// stream goes. When the pool is used up, a random bucket of the least recently accessed row that
-// has any is taken. All of it counts as memory: for each row the head of its chain and its two
-// neighbours in the order of access, for each bucket a link and the signature.
+// Dynamic SQF (Dutta et al. 2013 §5.1): rows are chains of buckets from one pool, so that they grow
+// where the stream goes. When the pool is used up, a random bucket of the least recently accessed
+// row that has any is taken. All of it counts as memory: for each row the head of its chain and its
+// two neighbours in the order of access, for each bucket a link and the signature.
 #include <algorithm>
 #include <cmath>
 #include <limits>

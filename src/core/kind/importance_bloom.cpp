@@ -1,5 +1,6 @@
-// The Importance-aware Bloom Filter (ibf.txt), Algorithms 1 and 2: a Stable Bloom Filter whose
-// elements set their K cells the higher, the more important they are, and never lower a cell.
+// The Importance-aware Bloom Filter (Bhoraskar et al. 2013), Algorithms 1 and 2: a Stable Bloom
+// Filter whose elements set their K cells the higher, the more important they are, and never lower
+// a cell.
 //   ibf2c  two classes: M/2 or M             (table IV: M/2-insert + Random-delete)
 //   ibfmc  levels 1..M                       (Imp-insert + Random-delete)
 //   ibfh   levels 1..M                       (Imp-insert + Probabilistic-delete-val)
@@ -164,8 +165,8 @@ bool test_cells(const Parameters& p, ConstSlice slice, std::uint64_t hash) noexc
   return true;
 }
 
-// P cells, adjacent from one random start (sbf.txt §5.2): the paper draws each, with the same error
-// rates. Returns how many became zero.
+// P cells, adjacent from one random start (Deng, Rafiei 2006 §5.2): the paper draws each, with the
+// same error rates. Returns how many became zero.
 template <unsigned bits>
 std::uint64_t delete_random(const Parameters& p, const PackedCells<bits>& cells,
                             std::uint64_t& random) noexcept {

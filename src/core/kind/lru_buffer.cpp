@@ -1,5 +1,5 @@
-// Buffering and FPBuffering (sbf.txt §2.2, §5.2): the fingerprints of the most recent keys,
-// exactly, replaced by LRU or by Clock.
+// Buffering and FPBuffering (Deng, Rafiei 2006 §2.2, §5.2): the fingerprints of the most recent
+// keys, exactly, replaced by LRU or by Clock.
 //   lru    reports what it finds
 //   fplru  reports, with probability q, also what it does not find: a false-positive rate that can
 //          be compared with a Stable Bloom Filter's

@@ -1,7 +1,7 @@
-// What the kinds sqf and dsqf share (sqf.txt §3): a key's fingerprint is split by quotienting into
-// a row and a remainder of r bits, of which the signature is kept: r' selected bits, and the number
-// of ones among the others. (The paper counts the ones of all r bits: the same equality with more
-// values.)
+// What the kinds sqf and dsqf share (Dutta et al. 2013 §3): a key's fingerprint is split by
+// quotienting into a row and a remainder of r bits, of which the signature is kept: r' selected
+// bits, and the number of ones among the others. (The paper counts the ones of all r bits: the same
+// equality with more values.)
 #pragma once
 
 #include "core/bits/packed_fields.hpp"

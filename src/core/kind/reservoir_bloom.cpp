@@ -1,4 +1,4 @@
-// The reservoir sampling Bloom filter of rsbf-bsbf-rlbsbf.txt §3: k arrays of s bits, one hash
+// The reservoir sampling Bloom filter of Bera et al. 2012 §3: k arrays of s bits, one hash
 // function each.
 //
 // printed: Algorithm 1. The first s elements are inserted; then, while s/iter > p_star, every

@@ -1,4 +1,4 @@
-// Bloom filters over sliding windows (distributed-filtering.txt §4): every cell is a timer, set to
+// Bloom filters over sliding windows (Koloniari et al. 2011 §4): every cell is a timer, set to
 // w by a key that is new and counting down to 0 once per tick. A key is a repeat if all K timers
 // run: if it was accepted within the last w ticks. Repeats set nothing (first-test-then-set).
 //

@@ -89,10 +89,10 @@ double fpr_limit(const Levels& levels, const Setting& s) noexcept {
 }
 
 // Less important elements set cells to less, so the zeros are fewest when all are most important,
-// and on streams of distinct keys (sbf.txt, Theorem 3). With Deletion::value, a look decrements
-// with probability at most the share F of cells that are not zero, so there are at least P/F looks.
-// What F implies for itself in this way is concave in it: below the largest F that agrees with
-// itself it is more than F, above it is less.
+// and on streams of distinct keys (Deng, Rafiei 2006, Theorem 3). With Deletion::value, a look
+// decrements with probability at most the share F of cells that are not zero, so there are at least
+// P/F looks. What F implies for itself in this way is concave in it: below the largest F that
+// agrees with itself it is more than F, above it is less.
 double fpr_bound(unsigned max, const Setting& s) noexcept {
   if (s.deletion == Deletion::random) return stable_model::fpr_bound(max, s.k, s.p, s.m);
   const Levels levels = most_important(max);

@@ -31,7 +31,7 @@ using namespace streamfilter;
 using namespace streamfilter::pg;
 
 // streamfilter_slices_needed(lost integer, places integer, max_fpr float8, fpr float8, max_fnr
-// float8) -> bigint: S_f of Definition 3 (distributed-filtering.txt): the least number of slices
+// float8) -> bigint: S_f of Definition 3 (Koloniari et al. 2011): the least number of slices
 // that keeps one of the two bounds while `lost` of them are lost, for lost_slice 'duplicate' or
 // 'distinct'. NULL: none does.
 SF_FUNCTION(streamfilter_slices_needed) {

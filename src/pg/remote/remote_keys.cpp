@@ -205,8 +205,8 @@ void run_round(Batch* batch, Call call) {
 // ---- what is known of a key
 // -----------------------------------------------------------------------------
 
-PlacesSeen places_seen(const Batch* batch, int key) {
-  PlacesSeen seen;
+ProbesSeen places_seen(const Batch* batch, int key) {
+  ProbesSeen seen;
   seen.slice_lost = batch->slice_lost;
   for (int i = 0; i < batch->places; ++i) switch (part_of(batch, key, i)->bits) {
       case Bits::set: seen.set += batch->bits; break;

@@ -1,5 +1,5 @@
 // How the definition of a filter travels: the producer of a stream sends it to the servers that are
-// to hold its slices (distributed-filtering.txt, section 3.1), and the first who does so makes the
+// to hold its slices (Koloniari et al. 2011, section 3.1), and the first who does so makes the
 // relation there.
 #include "pg/server/postgres.hpp"
 

@@ -38,8 +38,8 @@ std::vector<unsigned> cells_of(Filter& filter) {
 
 double share_of_zeros(Filter& filter) { return 1 - totals(filter.header()).estimate.fill; }
 
-// The algorithms as the paper prints them, ERRATA's correction of Algorithm 1 included, on an array
-// of numbers. Levels are given.
+// The algorithms as the paper prints them, Algorithm 1 corrected as importance_bloom.cpp says, on
+// an array of numbers. Levels are given.
 class Reference {
  public:
   Reference(const Parameters& p, std::uint64_t m)
@@ -262,7 +262,7 @@ BOOST_AUTO_TEST_CASE(false_negatives_of_the_chain) {
       BOOST_TEST(fnr(level, 1e9, uniform(7), setting) == end, boost::test_tools::tolerance(1e-4));
     }
   }
-  // All most important: sbf.txt Eq. 16, but for cells that others had set already.
+  // All most important: Deng, Rafiei 2006 Eq. 16, but for cells that others had set already.
   BOOST_TEST(fnr(7, 5000, most_important(7), kPaper) == stable_model::fnr(5000, 7, 5, 10, kCells),
              boost::test_tools::tolerance(1e-3));
 }
