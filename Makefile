@@ -107,7 +107,7 @@ unit-sanitize: build/unit-sanitize/unit_tests
 
 # `check-rooms`: every include stays within src/ROOMS. The core must not see PostgreSQL, throw or allocate; server headers come in through
 # postgres.hpp alone.
-check-layers: $(CORE_SOURCES:.cpp=.o)
+check-layers: check-rooms $(CORE_SOURCES:.cpp=.o)
 	@! grep -nE '#include [<"](postgres|utils/|access/|storage/|pg/)' -r src/core
 	@for f in $(CORE_SOURCES); do \
 	  grep -q 'core/base/layer_wall.hpp' $$f || { echo "$$f does not include the layer wall"; exit 1; }; done
