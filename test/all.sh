@@ -1,20 +1,37 @@
 #!/usr/bin/env bash
 # Runs every test. Installs what is missing, builds, and ends with one line: N passed, N failed[, N skipped].
 #
-#   test/all.sh [SUITE…]     suites: layers unit sanitize bench papers compare regress isolation tap; all of them when none is named
+#   test/all.sh [SUITE…]     all of them when none is named; --list tells them
 #
-# Debian 12 or 13, as root or with sudo. Servers run as an unprivileged user, in a copy of the tree below /tmp.
+# Debian 12 or 13, as root or with sudo. Servers run as an unprivileged user, in a copy of the tree below /tmp. A suite is
+# stopped when it hangs: no output and no work for minutes. There is no other limit; set one with timeout(1), on TERM the
+# last line is still printed.
 
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-LIMIT=1140 # seconds for everything
-SUITES=(layers unit sanitize bench papers compare regress isolation tap)
-PASSED=0 FAILED=0 SKIPPED=0 FINISHED='' BUILT=''
+PASSED=0 FAILED=0 SKIPPED=0 FINISHED='' BUILT='' CPU=0
+
+# --- The suites: a line each, in the order in which they run ----------------------------------------------------------
+# `suite` runs in the tree, `server_suite` once the extension is built, installed and copied. Then: a name, what counts its
+# results, a title, the command.
+
+suites() {
+	suite layers count_one "layer wall" make_here check-layers
+	suite unit count_boost "unit tests of the core" make_here -j2 unit
+	suite sanitize count_boost "unit tests of the core, ASan and UBSan" make_here -j2 unit-sanitize
+	suite bench count_one "every measuring program builds" make_here -j2 bench
+	suite papers count_papers "tables and figures of the papers, small scale" "$ROOT/bench/papers.sh" --quick "$ROOT/build/papers-quick"
+	suite compare count_compare "all kinds at equal memory, small scale" "$ROOT/bench/compare.sh" --quick "$ROOT/build/compare-quick"
+	server_suite regress count_regress "pg_regress" in_copy check-regress
+	server_suite isolation count_regress "isolation" in_copy check-isolation
+	server_suite tap count_tap "TAP" in_copy check-tap
+}
 
 finish() { # always the last line, also when something above went wrong
 	local status=$?
 	trap - EXIT
+	trap '' INT TERM
 	if [ -z "$FINISHED" ]; then FAILED=$((FAILED + 1)); fi
 	remove_work || true
 	printf '%d passed, %d failed' "$PASSED" "$FAILED"
@@ -84,14 +101,12 @@ show_failure() { # of a job; what cannot be shown is no reason to stop
 	say "---"
 }
 
-# suite TITLE LIMIT COUNTER COMMAND…
-suite() {
-	local title=$1 limit=$2 counter=$3 status=0 passed failed skipped left
-	shift 3
-	left=$((LIMIT - SECONDS))
-	if [ "$left" -lt "$limit" ]; then limit=$((left > 5 ? left : 5)); fi
+# run_suite COUNTER TITLE COMMAND…
+run_suite() {
+	local counter=$1 title=$2 status=0 passed failed skipped
+	shift 2
 	touch "$WORK/started"
-	job "$title" "$limit" "$@"
+	job "$title" "$@"
 	status=$JOB_STATUS
 	stop_servers
 	read -r passed failed skipped <<<"$("$counter")"
@@ -102,40 +117,36 @@ suite() {
 		say "no test was run" >>"$WORK/job.log"
 	fi
 	PASSED=$((PASSED + passed)) FAILED=$((FAILED + failed)) SKIPPED=$((SKIPPED + skipped))
+	show_cpu
 	printf '  %5d passed' "$passed"
 	[ "$failed" -eq 0 ] || printf ', %d failed' "$failed"
 	[ "$skipped" -eq 0 ] || printf ', %d skipped' "$skipped"
-	[ "$status" -ne 124 ] || printf ' (stopped after %d s)' "$limit"
+	[ "$status" -ne 124 ] || printf ' (hung, stopped)'
 	printf '\n'
 	[ "$failed" -eq 0 ] || show_failure || true
 }
 
-server_suite() { # only where there is something to install
-	if [ -n "$BUILT" ]; then
-		suite "$@"
-	else
-		printf '%-52s %7s    not run: there is no build\n' "$1" ''
-	fi
+show_cpu() { # of the job that has ended
+	CPU=$((CPU + JOB_CPU))
+	printf ' %7d.%d s CPU' $((JOB_CPU / 100)) $((JOB_CPU / 10 % 10))
 }
 
-run_suite() {
-	case $1 in
-	layers) suite "layer wall" 120 count_one make_here check-layers ;;
-	unit) suite "unit tests of the core" 480 count_boost make_here -j2 unit ;;
-	sanitize) suite "unit tests of the core, ASan and UBSan" 600 count_boost make_here -j2 unit-sanitize ;;
-	bench) suite "every measuring program builds" 300 count_one make_here -j2 bench ;;
-	papers)
-		suite "tables and figures of the papers, small scale" 120 count_papers \
-			"$ROOT/bench/papers.sh" --quick "$ROOT/build/papers-quick"
-		;;
-	compare)
-		suite "all kinds at equal memory, small scale" 120 count_compare \
-			"$ROOT/bench/compare.sh" --quick "$ROOT/build/compare-quick"
-		;;
-	regress) server_suite "pg_regress" 240 count_regress in_copy check-regress ;;
-	isolation) server_suite "isolation" 180 count_regress in_copy check-isolation ;;
-	tap) server_suite "TAP" 420 count_tap in_copy check-tap ;;
-	esac
+is_wanted() { [[ " $WANTED " == *" $1 "* ]]; }
+
+suite() {
+	NAMES+=("$1")
+	! is_wanted "$1" || run_suite "${@:2}"
+}
+
+server_suite() { # only where there is something to install
+	NAMES+=("$1")
+	if ! is_wanted "$1"; then
+		return
+	elif [ -n "$BUILT" ]; then
+		run_suite "${@:2}"
+	else
+		printf '%-52s %7s    not run: there is no build\n' "$3" ''
+	fi
 }
 
 copy_tree() { # stale results of earlier runs are left behind, for what is reported must be of this one
@@ -148,6 +159,7 @@ copy_tree() { # stale results of earlier runs are left behind, for what is repor
 build_step() {
 	[ "$BUILT" ] || return 0
 	job "$@"
+	show_cpu
 	if [ "$JOB_STATUS" -eq 0 ]; then
 		printf '\n'
 	else
@@ -159,17 +171,22 @@ build_step() {
 
 build() { # a failed build counts as a failed test
 	BUILT=1
-	build_step "build" 420 make_here -j2
-	build_step "install" 60 install_extension
-	build_step "copy of the tree" 60 copy_tree
+	build_step "build" make_here -j2
+	build_step "install" install_extension
+	build_step "copy of the tree" copy_tree
 }
 
 main() {
-	local name
+	local name WANTED='' NAMES=()
+	suites # nothing is wanted yet: the names alone
+	if [ "${1:-}" = --list ]; then
+		say "${NAMES[@]}"
+		return
+	fi
 	for name in "$@"; do
-		[[ " ${SUITES[*]} " == *" $name "* ]] || die "unknown suite: $name" "Known: ${SUITES[*]}"
+		[[ " ${NAMES[*]} " == *" $name "* ]] || die "unknown suite: $name" "Known: ${NAMES[*]}"
 	done
-	[ $# -gt 0 ] || set -- "${SUITES[@]}"
+	if [ $# -gt 0 ]; then WANTED="$*"; else WANTED="${NAMES[*]}"; fi
 	trap finish EXIT
 	trap 'exit 130' INT
 	trap 'exit 143' TERM
@@ -181,7 +198,8 @@ main() {
 	export STREAMFILTER_TRACES=${STREAMFILTER_TRACES:-$ROOT/../shared/traces}
 	say "$("$PG_CONFIG" --version), $(g++ --version | head -n 1)"
 	build
-	for name in "$@"; do run_suite "$name"; done
+	suites
+	say "$((CPU / 100)) s of CPU in all"
 	FINISHED=1
 }
 
