@@ -18,10 +18,15 @@ LTO = $(if $(findstring clang,$(CXX)),,-flto=auto -ffat-lto-objects)
 # compiled again when they differ: nothing is ever linked from two sets of flags.
 PG_MAJOR := $(shell $(PG_CONFIG) --version | sed 's/[^0-9]*\([0-9]*\).*/\1/')
 FLAVOUR = pg$(PG_MAJOR)$(if $(LTO),,-nolto)
-SANITIZE = -fsanitize=address,undefined -fno-sanitize-recover=all
+SANITIZE = -fsanitize=address,undefined,float-cast-overflow -fno-sanitize-recover=all
 
-# sanitized: address and undefined-behaviour sanitizers, for tests. asserted: for a server with assertions.
-ifneq ($(filter sanitized asserted,$(FLAVOUR)),)
+# Flavours for tests. sanitized: with the address and undefined-behaviour sanitizers. asserted: for a server with
+# assertions. faults (or FAULTS=1): what must not raise ends the server if it could, and sessions can be stopped at named
+# points (src/pg/server/no_raise.hpp, fault_points.hpp).
+ifeq ($(FAULTS),1)
+FLAVOUR = faults
+endif
+ifneq ($(filter sanitized asserted faults,$(FLAVOUR)),)
 override LTO =
 override with_llvm = no
 endif
@@ -57,6 +62,14 @@ EXTRA_CLEAN = build compile_commands.json sql/$(EXTENSION)--$(EXTVERSION).sql tm
 PG_CPPFLAGS = -I$(shell $(PG_CONFIG) --includedir)
 SHLIB_LINK += -lpq
 
+ifeq ($(FLAVOUR),faults)
+PG_CPPFLAGS += -DSTREAMFILTER_FAULTS
+WATCHED = SearchSysCache1 table_open LockRelationOid GetCurrentFullTransactionId repalloc hash_search \
+          AllocSetContextCreateInternal AllocateFile ProcessInterrupts WaitLatch WaitLatchOrSocket \
+          ConditionVariableSleep
+SHLIB_LINK += $(WATCHED:%=-Wl,--wrap=%)
+endif
+
 # The link needs the C++ runtime.
 override COMPILER = $(CXX) $(CXXFLAGS) $(LTO)
 
@@ -91,7 +104,7 @@ $(MODULE_big)$(DLSUFFIX): build/linked.flags
 # Written only when the text is another one than before.
 $(BUILD)/core.flags: export FLAGS = $(COMPILE_CORE)
 $(BUILD)/pg.flags: export FLAGS = $(COMPILE_PG) $(BITCODE_CXXFLAGS)
-build/linked.flags: export FLAGS = $(BUILD) $(LINK.shared) $(LDFLAGS) $(LDFLAGS_SL) $(SHLIB_LINK)
+build/linked.flags $(BUILD)/link.flags: export FLAGS = $(BUILD) $(LINK.shared) $(LDFLAGS) $(LDFLAGS_SL) $(SHLIB_LINK)
 build/tests.flags: export FLAGS = $(COMPILE_TESTS)
 build/bench.flags: export FLAGS = $(COMPILE_BENCH) $(BUILD)
 %.flags: always
@@ -101,7 +114,11 @@ build/bench.flags: export FLAGS = $(COMPILE_BENCH) $(BUILD)
 
 -include $(OBJS:.o=.d)
 
-objects: $(OBJS)
+# The library of a flavour, beside its objects.
+library: $(BUILD)/$(MODULE_big)$(DLSUFFIX)
+
+$(BUILD)/$(MODULE_big)$(DLSUFFIX): $(OBJS) $(BUILD)/link.flags
+	$(LINK.shared) -o $@ $(OBJS) $(LDFLAGS) $(LDFLAGS_SL) $(SHLIB_LINK)
 
 sql/$(EXTENSION)--$(EXTVERSION).sql: $(SQL_PARTS)
 	cat $^ > $@
@@ -191,18 +208,20 @@ build/bench/%: %.cpp $(CORE_SOURCES:%.cpp=$(BUILD)/%.o) build/bench.flags
 # ---- tests in a server ------------------------------------------------------------------------
 
 TEMP_CONFIG = test/streamfilter.conf
+# What is brought up to date before. Nothing for a server that has its library: `make check-regress CHECKED=`.
+CHECKED = all
 
-check-regress: all
+check-regress: $(CHECKED)
 	$(pg_regress_installcheck) $(REGRESS_OPTS) --temp-instance=./tmp_check \
 	  --temp-config=$(TEMP_CONFIG) --load-extension=streamfilter $(REGRESS)
 
-check-isolation: all
+check-isolation: $(CHECKED)
 	$(pg_isolation_regress_installcheck) $(ISOLATION_OPTS) --temp-instance=./tmp_check_iso \
 	  --temp-config=$(TEMP_CONFIG) --load-extension=streamfilter $(ISOLATION)
 
-check-tap: all
+check-tap: $(CHECKED)
 	$(prove_installcheck)
 
 check: unit check-layers check-regress check-isolation check-tap
 
-.PHONY: always objects bench check-rooms unit unit-sanitize check-layers check-regress check-isolation check-tap check
+.PHONY: always library bench check-rooms unit unit-sanitize check-layers check-regress check-isolation check-tap check

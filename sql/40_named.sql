@@ -55,7 +55,8 @@ CREATE FUNCTION streamfilter_stat(filter oid,
   OUT fill double precision, OUT fpr_now double precision, OUT fpr_bound double precision,
   OUT distinct_estimate bigint, OUT window_keys bigint,
   OUT created timestamptz, OUT last_reset timestamptz,
-  OUT last_saved timestamptz, OUT restored timestamptz, OUT overflowed bigint)
+  OUT last_saved timestamptz, OUT restored timestamptz, OUT overflowed bigint,
+  OUT unremembered bigint)
 LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED
 AS 'MODULE_PATHNAME';
 COMMENT ON FUNCTION streamfilter_stat(oid)
@@ -114,8 +115,8 @@ COMMENT ON FUNCTION streamfilter_check_ddl()
 IS 'checks the definitions of filters and of triggers that use them';
 
 CREATE EVENT TRIGGER streamfilter_check_ddl ON ddl_command_end
-WHEN TAG IN ('CREATE FOREIGN TABLE', 'ALTER FOREIGN TABLE', 'ALTER TABLE', 'CREATE TRIGGER',
-  'ALTER SERVER')
+WHEN TAG IN ('CREATE FOREIGN TABLE', 'ALTER FOREIGN TABLE', 'ALTER TABLE', 'ALTER SERVER',
+  'CREATE TRIGGER', 'ALTER TRIGGER', 'ALTER SCHEMA')
 EXECUTE FUNCTION streamfilter_check_ddl();
 COMMENT ON EVENT TRIGGER streamfilter_check_ddl
 IS 'checks the definitions of filters and of triggers that use them';

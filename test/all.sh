@@ -13,8 +13,9 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 PASSED=0 FAILED=0 SKIPPED=0 FINISHED='' BUILT='' CPU=0
 
 # --- The suites: a line each, in the order in which they run ----------------------------------------------------------
-# `suite` runs in the tree, `server_suite` once the extension is built, installed and copied. Then: a name, what counts its
-# results, a title, the command.
+# Each has a name (several lines may share one), what counts its results, a title, and a command. `suite` runs it in the
+# tree, `server_suite` once the extension is built, installed and copied; `flavour_suite` makes targets on a server with
+# another flavour of the library.
 
 suites() {
 	suite layers count_one "layer wall" make_here check-layers
@@ -26,6 +27,15 @@ suites() {
 	server_suite regress count_regress "pg_regress" in_copy check-regress
 	server_suite isolation count_regress "isolation" in_copy check-isolation
 	server_suite tap count_tap "TAP" in_copy check-tap
+	flavour_suite faults count_regress "isolation, what must not raise is watched" check-isolation
+	flavour_suite faults count_tap "TAP, what must not raise is watched" check-tap
+	flavour_suite asserted count_regress "pg_regress, assertions" check-regress
+	flavour_suite asserted count_regress "pg_regress, assertions, no caches" check-regress \
+		REGRESS="definition relation trigger trigger_traps" TEMP_CONFIG="$WORK/no_caches.conf"
+	flavour_suite asserted count_regress "isolation, assertions" check-isolation
+	flavour_suite asserted count_tap "TAP, assertions" check-tap PROVE_TESTS="${ASSERTED_TAP:-test/t/0[0134]*.pl}"
+	flavour_suite sanitized count_regress "pg_regress, ASan and UBSan" check-regress
+	flavour_suite sanitized count_regress "isolation, ASan and UBSan" check-isolation
 }
 
 finish() { # always the last line, also when something above went wrong
@@ -77,7 +87,8 @@ count_tap() { # the raw output of every file, which the harness leaves in a dire
 # --- Suites ----------------------------------------------------------------------------------------------------------
 
 in_copy() { # make there, as the server's user
-	mkdir -p "$WORK/tap"
+	rm -rf "$WORK/tap"
+	mkdir "$WORK/tap"
 	! is_root || chown postgres "$WORK/tap"
 	as_server env PERL_TEST_HARNESS_DUMP_TAP="$WORK/tap" make -C "$WORK/tree" --no-print-directory \
 		PG_CONFIG="$PG_CONFIG" "$@"
@@ -149,6 +160,83 @@ server_suite() { # only where there is something to install
 	fi
 }
 
+# --- Flavours: a server of its own with another library; what is installed stays as it is ------------------------------
+
+declare -A FLAVOURS=() # those that were made: ready, failed or skipped
+
+flavour_suite() { # flavour counter title make-argument…: its name is the flavour's
+	NAMES+=("$1")
+	if ! is_wanted "$1"; then return; fi
+	if [ -z "$BUILT" ]; then
+		printf '%-52s %7s    not run: there is no build\n' "$3" ''
+		return
+	fi
+	[ -n "${FLAVOURS[$1]:-}" ] || make_flavour "$1"
+	case ${FLAVOURS[$1]} in
+	ready) run_suite "$2" "$3" in_flavour "$1" "${@:4}" ;;
+	skipped)
+		SKIPPED=$((SKIPPED + 1))
+		printf '%-52s skipped: no source of such a server\n' "$3"
+		;;
+	esac
+}
+
+make_flavour() {
+	local config=$PG_CONFIG
+	FLAVOURS[$1]=ready
+	if [ "$1" = asserted ]; then
+		job "a server with assertions" "$ROOT/test/servers/asserted.sh"
+		show_cpu
+		printf '\n'
+		config=$(tail -n 1 "$WORK/job.log")
+		if [ "$JOB_STATUS" -eq 77 ]; then FLAVOURS[$1]=skipped; fi
+		if [ "$JOB_STATUS" -ne 0 ] && [ "$JOB_STATUS" -ne 77 ]; then fail_flavour "$1"; fi
+	fi
+	[ "${FLAVOURS[$1]}" = ready ] || return 0
+	job "build for: $1" make_here -j2 PG_CONFIG="$config" FLAVOUR="$1" library
+	show_cpu
+	printf '\n'
+	if [ "$JOB_STATUS" -ne 0 ]; then fail_flavour "$1"; else copy_server "$1" "$config"; fi
+}
+
+fail_flavour() {
+	FLAVOURS[$1]=failed FAILED=$((FAILED + 1))
+	show_failure || true
+}
+
+copy_server() { # flavour pg_config: to $WORK/FLAVOUR, below which all paths are as they were; a server finds its files itself
+	local path top=$WORK/$1
+	for path in "$("$2" --bindir)" "$("$2" --pkglibdir)" "$("$2" --sharedir)"; do
+		mkdir -p "$top$(dirname "$path")"
+		[ -d "$top$path" ] || cp -a "$path" "$top$path"
+	done
+	say "$top$("$2" --bindir)/pg_config" >"$top/config"
+	install -m 755 "$ROOT/build/$1/streamfilter.so" "$top$("$2" --pkglibdir)/"
+	install -m 644 "$ROOT"/streamfilter.control "$ROOT"/sql/streamfilter--*.sql "$top$("$2" --sharedir)/extension/"
+	(cat "$ROOT/test/streamfilter.conf" && say "debug_discard_caches = 1") >"$WORK/no_caches.conf"
+	if [ "$1" = sanitized ]; then preload_sanitizer "$top$("$2" --bindir)"; fi
+	give_work
+}
+
+preload_sanitizer() { # bin directory: the address sanitizer must be the first library of every process of the server
+	mv "$1/postgres" "$1/postgres.bin"
+	cat >"$1/postgres" <<-END
+		#!/bin/sh
+		export LD_PRELOAD='$(g++ -print-file-name=libasan.so)'
+		export ASAN_OPTIONS=detect_leaks=0:abort_on_error=1:detect_stack_use_after_return=0
+		export UBSAN_OPTIONS=print_stacktrace=1:abort_on_error=1
+		exec "$1/postgres.bin" "\$@"
+	END
+	chmod 755 "$1/postgres"
+}
+
+in_flavour() { # flavour make-argument…
+	local config
+	config=$(cat "$WORK/$1/config")
+	[ "$1" != faults ] || export STREAMFILTER_FAULTS=1
+	LD_LIBRARY_PATH=$("$config" --libdir) PG_CONFIG=$config in_copy CHECKED= "${@:2}"
+}
+
 copy_tree() { # stale results of earlier runs are left behind, for what is reported must be of this one
 	mkdir "$WORK/tree"
 	tar -C "$ROOT" --exclude=./.git --exclude='tmp_check*' --exclude=output_iso --exclude=./results --exclude=./log \
@@ -180,7 +268,7 @@ main() {
 	local name WANTED='' NAMES=()
 	suites # nothing is wanted yet: the names alone
 	if [ "${1:-}" = --list ]; then
-		say "${NAMES[@]}"
+		printf '%s\n' "${NAMES[@]}" | uniq
 		return
 	fi
 	for name in "$@"; do

@@ -168,7 +168,7 @@ give_work() { # once the packages are there, and with them the server's user
 
 stop_servers() { # every server whose data directory is below ours: each by its own data directory
 	local pid_file
-	find "$WORK" -name postmaster.pid 2>/dev/null | while read -r pid_file; do
+	{ find "$WORK" -name postmaster.pid 2>/dev/null || true; } | while read -r pid_file; do
 		as_server "$(pg_bin)/pg_ctl" -D "$(dirname "$pid_file")" -m immediate -w stop >/dev/null 2>&1 || true
 	done
 }

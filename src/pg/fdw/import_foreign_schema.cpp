@@ -11,6 +11,7 @@ extern "C" {
 #include "commands/defrem.h"
 #include "foreign/foreign.h"
 #include "lib/stringinfo.h"
+#include "mb/pg_wchar.h"
 #include "parser/parse_type.h"
 #include "utils/regproc.h"
 #include "utils/ruleutils.h"
@@ -19,7 +20,7 @@ extern "C" {
 #include <initializer_list>
 
 #include "pg/fdw/import_foreign_schema.hpp"
-#include "pg/remote/pipeline.hpp"
+#include "pg/remote/connect.hpp"
 #include "pg/remote/remote_transaction.hpp"
 
 namespace streamfilter::pg {
@@ -59,21 +60,55 @@ struct Row {
 };
 
 struct Rows {
-  MemoryContext context;
   Row* rows;
   int count;
 };
 
-void read_rows(void* context, int, const PGresult* result) {
-  auto* rows = static_cast<Rows*>(context);
-  rows->count = PQntuples(result);
-  rows->rows = static_cast<Row*>(
-      MemoryContextAlloc(rows->context, sizeof(Row) * static_cast<Size>(Max(rows->count, 1))));
-  for (int i = 0; i < rows->count; ++i)
-    for (int j = 0; j < kColumns; ++j)
-      rows->rows[i].values[j] = PQgetisnull(result, i, j)
-                                    ? nullptr
-                                    : MemoryContextStrdup(rows->context, PQgetvalue(result, i, j));
+constexpr Size kMaxText = 1024 * 1024;
+constexpr ColumnShape kRowColumns[kColumns] = {
+    {NAMEOID, false, true, NAMEDATALEN}, {TEXTOID, false, true, 1},
+    {TEXTOID, false, true, kMaxText},    {TEXTOID, false, true, kMaxText},
+    {TEXTOID, false, true, kMaxText},    {TEXTOID, false, true, kMaxText}};
+constexpr RowShape kRows = {kRowColumns, kColumns, 0, 1'000'000};
+
+// libpq's memory, which goes with a context.
+struct KeptResult {
+  MemoryContextCallback callback;
+  PGresult* result;
+};
+
+void clear_result(void* kept) { PQclear(static_cast<KeptResult*>(kept)->result); }
+
+KeptResult* make_kept_result() {
+  auto* kept = static_cast<KeptResult*>(palloc0(sizeof(KeptResult)));
+  kept->callback.func = clear_result;
+  kept->callback.arg = kept;
+  MemoryContextRegisterResetCallback(CurrentMemoryContext, &kept->callback);
+  return kept;
+}
+
+void keep_result(void* kept, const PGresult* result) {
+  if (PQresultStatus(result) == PGRES_TUPLES_OK)
+    static_cast<KeptResult*>(kept)->result =
+        PQcopyResult(result, PG_COPYRES_ATTRS | PG_COPYRES_TUPLES);
+}
+
+const char* read_value(const PGresult* result, int row, int column, const char* server) {
+  if (PQgetisnull(result, row, column)) return nullptr;
+  const char* value = PQgetvalue(result, row, column);
+  if (!pg_verifymbstr(value, static_cast<int>(strlen(value)), true))
+    ereport(ERROR, errcode(ERRCODE_CHARACTER_NOT_IN_REPERTOIRE),
+            errmsg("server \"%s\" has sent text that is invalid in encoding \"%s\"", server,
+                   GetDatabaseEncodingName()));
+  return pstrdup(value);
+}
+
+Rows read_rows(const PGresult* result, const char* server) {
+  Rows rows = {nullptr, PQntuples(result)};
+  rows.rows = static_cast<Row*>(palloc(sizeof(Row) * static_cast<Size>(Max(rows.count, 1))));
+  for (int i = 0; i < rows.count; ++i)
+    for (int j = 0; j < kColumns; ++j) rows.rows[i].values[j] = read_value(result, i, j, server);
+  return rows;
 }
 
 // Option producer over there may say anything.
@@ -93,17 +128,15 @@ void check_rows(const Rows* rows, const char* server) {
 
 Rows fetch_rows(Oid server, const char* schema) {
   Connection* connection = find_connection(server, GetUserId());
-  Rows rows = {CurrentMemoryContext, nullptr, 0};
-  const char* values[] = {schema};
-  const bool connected = ensure_connected(connection);
-  if (connected && connection->level > 0) queue_transaction(connection);
-  if (!connected || connection->pg == nullptr ||
-      PQsendQueryParams(connection->pg, kQuery, 1, nullptr, values, nullptr, nullptr, 0) != 1 ||
-      !send_queued(connection, Manner::interruptible) ||
-      !receive(connection, Manner::interruptible, read_rows, &rows))
+  KeptResult* kept = make_kept_result();
+  if (!ensure_connected(connection) || (connection->level > 0 && !queue_transaction(connection)) ||
+      !queue_query(connection, kQuery, schema) || !exchange(connection, &kRows, keep_result, kept))
     ereport(ERROR, errcode(ERRCODE_SQLCLIENT_UNABLE_TO_ESTABLISH_SQLCONNECTION),
-            errmsg("server \"%s\" cannot be reached", GetForeignServer(server)->servername));
+            errmsg("server \"%s\" cannot be reached", connection->name));
   if (connection->error != nullptr) raise_remote(connection);
+  if (kept->result == nullptr)
+    ereport(ERROR, errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory"));
+  const Rows rows = read_rows(kept->result, connection->name);
   check_rows(&rows, connection->name);
   return rows;
 }

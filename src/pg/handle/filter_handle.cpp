@@ -13,9 +13,11 @@ extern "C" {
 }
 
 #include "core/filter/filter.hpp"
+#include "pg/catalog/owner_code.hpp"
 #include "pg/handle/filter_handle.hpp"
 #include "pg/handle/hierarchy.hpp"
 #include "pg/remote/remote_filter.hpp"
+#include "pg/server/no_raise.hpp"
 #include "pg/storage/persistence.hpp"
 
 namespace streamfilter::pg {
@@ -32,6 +34,7 @@ uint64 lock_epoch = 1;            // advances when locks may have been given bac
 constexpr uint64 kFlushEvery = 8192;
 
 void on_invalidation(Datum, Oid relid) {
+  const NoRaise marked;
   ++handle_epoch;
   if (relid != InvalidOid) {
     if (auto* filter = static_cast<NamedFilter*>(hash_search(handles, &relid, HASH_FIND, nullptr)))
@@ -85,25 +88,6 @@ void end_locks() {
   ++handle_epoch;
 }
 
-void at_transaction_end(XactEvent event, void*) {
-  switch (event) {
-    case XACT_EVENT_COMMIT:
-    case XACT_EVENT_ABORT:
-    case XACT_EVENT_PREPARE:
-      flush_counters();
-      end_locks();
-      if (retired != nullptr) MemoryContextDeleteChildren(retired);
-      break;
-    default: break;
-  }
-}
-
-void at_subtransaction_end(SubXactEvent event, SubTransactionId, SubTransactionId, void*) {
-  if (event != SUBXACT_EVENT_ABORT_SUB) return;
-  flush_counters();
-  end_locks();
-}
-
 // Replaces definition and hashers.
 void load(NamedFilter* filter) {
   MemoryContext context =
@@ -132,6 +116,9 @@ void load(NamedFilter* filter) {
   filter->tree = tree;
   filter->rule = key_rule(relation->definition.parameters);
   filter->has_time = uses_time(relation->definition.parameters);
+  filter->hashes_as_owner = false;
+  for (int i = 0; i < relation->key_count; ++i)
+    filter->hashes_as_owner |= runs_untrusted_code(hashers[i]);
   check_key_rule(hashers, relation->key_count, filter->rule);
   filter->slot = nullptr;
   filter->header = nullptr;
@@ -226,10 +213,6 @@ NamedFilter* named_filter(Oid relid) {
         hash_create("streamfilter handles", 16, &control, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
     CacheRegisterRelcacheCallback(on_invalidation, static_cast<Datum>(0));
     CacheRegisterSyscacheCallback(FOREIGNSERVEROID, on_server_change, static_cast<Datum>(0));
-    // Registered after those of the life cycle, so called before them: the counters are added
-    // before a slot is freed.
-    RegisterXactCallback(at_transaction_end, nullptr);
-    RegisterSubXactCallback(at_subtransaction_end, nullptr);
   }
   bool found;
   auto* filter = static_cast<NamedFilter*>(hash_search(handles, &relid, HASH_ENTER, &found));
@@ -250,6 +233,15 @@ void make_ready(NamedFilter* filter, Use use) {
   filter->used_epoch = handle_epoch;
   filter->used_by = GetUserId();
   filter->used_for = use;
+}
+
+bool hash_as_owner(const NamedFilter* filter, const Datum* values, const bool* isnull,
+                   uint64* hash) {
+  const Caller caller = become_owner(filter->relid, filter->relation->owner);
+  const bool has_key =
+      hash_key(filter->hashers, values, isnull, filter->relation->key_count, filter->rule, hash);
+  return_to(caller);
+  return has_key;
 }
 
 void count_judged(NamedFilter* filter, bool seen) {
@@ -290,6 +282,16 @@ void flush_counters() {
     filter->dirty = false;
     add_counters(filter);
   }
+}
+
+void end_subtransaction_of_handles() {
+  flush_counters();
+  end_locks();
+}
+
+void end_transaction_of_handles() {
+  end_subtransaction_of_handles();
+  if (retired != nullptr) MemoryContextDeleteChildren(retired);
 }
 
 }  // namespace streamfilter::pg

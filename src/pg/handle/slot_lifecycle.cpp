@@ -75,7 +75,8 @@ bool is_superseded(const Work* item) {
   return false;
 }
 
-void commit_definitions() {
+// Needs directory_lock.
+void publish_definitions() {
   for (const Work* item = work; item != nullptr; item = item->next) {
     if (item->action != Action::define) continue;
     if (is_superseded(item)) {
@@ -111,36 +112,6 @@ void roll_back(SubTransactionId subtransaction) {
   }
   LWLockRelease(shared_state->directory_lock);
   if (building) ConditionVariableBroadcast(&shared_state->built);
-}
-
-void at_transaction_end(XactEvent event, void*) {
-  if (work == nullptr) return;
-  switch (event) {
-    case XACT_EVENT_COMMIT:
-    case XACT_EVENT_PARALLEL_COMMIT:
-      LWLockAcquire(shared_state->directory_lock, LW_EXCLUSIVE);
-      commit_definitions();
-      LWLockRelease(shared_state->directory_lock);
-      forget_dropped_counts();
-      work = nullptr;
-      break;
-    case XACT_EVENT_ABORT:
-    case XACT_EVENT_PARALLEL_ABORT: roll_back(InvalidSubTransactionId); break;
-    case XACT_EVENT_PRE_PREPARE:
-      ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-              errmsg("cannot PREPARE a transaction that has created, altered or dropped a filter"));
-      break;
-    default: break;
-  }
-}
-
-void at_subtransaction_end(SubXactEvent event, SubTransactionId subtransaction,
-                           SubTransactionId parent, void*) {
-  if (work == nullptr) return;
-  if (event == SUBXACT_EVENT_ABORT_SUB) roll_back(subtransaction);
-  if (event == SUBXACT_EVENT_COMMIT_SUB)
-    for (Work* item = work; item != nullptr; item = item->next)
-      if (item->subtransaction == subtransaction) item->subtransaction = parent;
 }
 
 // The slots of one relation, as the current transaction sees them. Needs directory_lock.
@@ -300,9 +271,32 @@ Parameters parameters_for(const FilterRelation* relation) {
 
 }  // namespace
 
-void init_lifecycle() {
-  RegisterXactCallback(at_transaction_end, nullptr);
-  RegisterSubXactCallback(at_subtransaction_end, nullptr);
+void commit_definitions() {
+  if (work == nullptr) return;
+  LWLockAcquire(shared_state->directory_lock, LW_EXCLUSIVE);
+  publish_definitions();
+  LWLockRelease(shared_state->directory_lock);
+  forget_dropped_counts();
+  work = nullptr;
+}
+
+void roll_back_definitions() {
+  if (work != nullptr) roll_back(InvalidSubTransactionId);
+}
+
+void refuse_to_prepare_definitions() {
+  if (work != nullptr)
+    ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+            errmsg("cannot PREPARE a transaction that has created, altered or dropped a filter"));
+}
+
+void keep_definitions_of(SubTransactionId subtransaction, SubTransactionId parent) {
+  for (Work* item = work; item != nullptr; item = item->next)
+    if (item->subtransaction == subtransaction) item->subtransaction = parent;
+}
+
+void roll_back_definitions_of(SubTransactionId subtransaction) {
+  if (work != nullptr) roll_back(subtransaction);
 }
 
 FilterSlot* peek_slot(const FilterRelation* relation) {

@@ -18,16 +18,13 @@ Datum count(uint64 value) { return Int64GetDatum(static_cast<int64>(value)); }
 
 void put_slice(ReturnSetInfo* result, const FilterRelation* relation, uint32 slice) {
   const Oid server = relation->servers[slice % static_cast<uint32>(relation->server_count)];
-  const ServerState* state = server_state(server);
+  const TimestampTz since = unreachable_since(server);
   const SliceCounts counts = read_slice_counts(relation->relid, slice);
-  const bool lost = is_lost(state);
   const Datum values[] = {
       Int32GetDatum(static_cast<int32>(slice)),
       CStringGetTextDatum(GetForeignServer(server)->servername),
-      BoolGetDatum(lost),
-      TimestampTzGetDatum(lost ? static_cast<TimestampTz>(pg_atomic_read_u64(
-                                     const_cast<pg_atomic_uint64*>(&state->lost_since)))
-                               : 0),
+      BoolGetDatum(since != 0),
+      TimestampTzGetDatum(since),
       count(counts.answered),
       count(counts.unanswered),
       count(counts.messages),
@@ -35,7 +32,7 @@ void put_slice(ReturnSetInfo* result, const FilterRelation* relation, uint32 sli
       count(counts.received),
   };
   bool isnull[lengthof(values)] = {};
-  isnull[3] = !lost;
+  isnull[3] = since == 0;
   tuplestore_putvalues(result->setResult, result->setDesc, const_cast<Datum*>(values), isnull);
 }
 

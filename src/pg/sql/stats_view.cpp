@@ -10,6 +10,7 @@ extern "C" {
 
 #include <cmath>
 
+#include "core/base/saturate.hpp"
 #include "pg/handle/filter_handle.hpp"
 #include "pg/handle/hierarchy.hpp"
 #include "pg/shmem/in_flight_table.hpp"
@@ -26,6 +27,7 @@ struct Numbers {
   Totals totals{};
   uint64 tested = 0, accepted = 0, discarded = 0;
   uint64 rolled_back = 0, in_flight = 0, waits = 0, overflowed = 0;
+  uint64 unremembered = 0;
   TimestampTz created = 0, last_reset = 0, last_saved = 0, restored = 0;
 };
 
@@ -36,6 +38,7 @@ Numbers read_numbers(const FilterRelation* relation, const Parameters& parameter
     numbers.tested = counts.tested;
     numbers.accepted = counts.accepted;
     numbers.discarded = counts.discarded;
+    numbers.unremembered = counts.unremembered;
     numbers.totals.estimate = {NAN, NAN, NAN};
     return numbers;
   }
@@ -47,7 +50,7 @@ Numbers read_numbers(const FilterRelation* relation, const Parameters& parameter
     numbers.accepted = pg_atomic_read_u64(&slot->accepted);
     numbers.discarded = pg_atomic_read_u64(&slot->discarded);
     numbers.rolled_back = pg_atomic_read_u64(&slot->rolled_back);
-    numbers.in_flight = count_in_flight(slot) + pg_atomic_read_u64(&slot->unannounced);
+    numbers.in_flight = count_in_flight(slot) + pg_atomic_read_u64(&slot->unregistered);
     numbers.waits = pg_atomic_read_u64(&slot->waits);
     numbers.overflowed = pg_atomic_read_u64(&slot->overflowed);
     numbers.created = slot->created;
@@ -72,7 +75,7 @@ class Row {
   // A whole number that may be unknown or without limit: NULL then.
   void estimate(double value) {
     if (std::isfinite(value) && value < 9.2e18)
-      count(static_cast<uint64>(std::llround(value)));
+      count(saturate<uint64>(std::round(value)));
     else
       null();
   }
@@ -126,7 +129,7 @@ SF_FUNCTION(streamfilter_stat) {
   const Parameters& parameters = relation->definition.parameters;
   const FilterOps* ops = find_ops(parameters.kind);
   flush_counters();
-  settle_prepared();
+  resolve_prepared();
   const Numbers numbers = read_numbers(relation, parameters);
   StringInfoData json;
   initStringInfo(&json);
@@ -152,5 +155,6 @@ SF_FUNCTION(streamfilter_stat) {
   row.time(numbers.last_saved != 0, numbers.last_saved);
   row.time(numbers.restored != 0, numbers.restored);
   row.count(numbers.overflowed);
+  row.count(numbers.unremembered);
   PG_RETURN_DATUM(row.tuple(descriptor));
 }

@@ -12,15 +12,15 @@ namespace streamfilter::pg {
 void write_log_header(Relation table, FilterSlot* slot, LogChange change, const Header* header);
 
 // Writes the changes of a transaction that is about to commit or to be prepared. May raise.
-void write_journal(Pending* pending);
+void write_log_records(TransactionChanges* changes);
 
 // The changes that a row stands for, one by one. False: the row is damaged.
-struct JournalChange {
+struct LoggedChange {
   LogChange change;
   Element element;
 };
 uint64 count_changes(const LogRow& row);
-JournalChange change_at(const LogRow& row, uint64 position);
+LoggedChange change_at(const LogRow& row, uint64 position);
 bool is_sound(const LogRow& row);
 
 }  // namespace streamfilter::pg

@@ -17,6 +17,7 @@ extern "C" {
 
 #include "core/filter/filter.hpp"
 #include "pg/handle/filter_keys.hpp"
+#include "pg/server/fault_points.hpp"
 #include "pg/storage/log_records.hpp"
 #include "pg/storage/persistence.hpp"
 #include "pg/storage/snapshot_format.hpp"
@@ -134,13 +135,14 @@ void save_filter(NamedFilter* filter, bool own_changes) {
     return;
   FilterSlot* slot = filter->slot;
   Snapshot snapshot = register_latest_snapshot();
+  stop_at(FaultPoint::save);
   // What the snapshot sees has been committed; from here on it is in the filter, too.
-  settle_prepared();
+  resolve_prepared();
   wait_for_commits(slot, filter->relation->name);
   delete_rows(tables.images, filter->relid, snapshot);
-  Pending* pending = begin_pending(slot, filter->header, true);
-  pending->saved_at = write_image(tables.images, filter, own_changes);
-  pending->freed_bytes += delete_rows(tables.log, filter->relid, snapshot);
+  TransactionChanges* changes = begin_changes(slot, filter->header, true);
+  changes->saving.saved_at = write_image(tables.images, filter, own_changes);
+  changes->saving.freed_bytes += delete_rows(tables.log, filter->relid, snapshot);
   // If the image is damaged one day, the log shall still be readable.
   write_log_header(tables.log, slot, LogChange::image, filter->header);
   UnregisterSnapshot(snapshot);
@@ -170,7 +172,7 @@ void delete_saved_state(Oid relation, const int64* except) {
   close_state_tables(tables);
 }
 
-uint32 begin_commit(FilterSlot* slot) {
+uint32 enter_commit(FilterSlot* slot) {
   // Whoever takes an image afterwards sees the count, or the change of the epoch is seen here.
   for (;;) {
     const uint32 epoch = pg_atomic_read_u32(&slot->saved.epoch);
@@ -180,7 +182,7 @@ uint32 begin_commit(FilterSlot* slot) {
   }
 }
 
-void end_commit(FilterSlot* slot, uint32 epoch) {
+void leave_commit(FilterSlot* slot, uint32 epoch) {
   pg_atomic_fetch_sub_u32(&slot->saved.committing[epoch & 1], 1);
 }
 

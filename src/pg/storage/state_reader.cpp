@@ -204,7 +204,8 @@ bool take_parameters(const char* bytes, const FilterRelation* relation, const Pa
   return true;
 }
 
-void play_rows(FilterSlot* slot, Header* block, const LogRows& rows, uint64 from, int64 identity) {
+void replay_rows(FilterSlot* slot, Header* block, const LogRows& rows, uint64 from,
+                 int64 identity) {
   for (uint64 i = from; i < rows.count; ++i) {
     CHECK_FOR_INTERRUPTS();
     const LogRow& row = rows.rows[i];
@@ -220,7 +221,7 @@ void play_rows(FilterSlot* slot, Header* block, const LogRows& rows, uint64 from
     }
     const uint64 count = count_changes(row);
     for (uint64 j = 0; j < count; ++j) {
-      const JournalChange it = change_at(row, j);
+      const LoggedChange it = change_at(row, j);
       if (it.change != LogChange::erase) {
         insert_new_in_slices(slot, block, it.element);
       } else if (ops_of(block).erase != nullptr) {

@@ -1,0 +1,177 @@
+# The examples of the documents do what they say: every ```sql block of README.md and docs/ runs, each document in a
+# database of its own, its blocks in their order in one session.
+#
+# - A fenced block without a language that follows is what psql prints for the last statement of the block.
+# - A line "-- INSERT 0 2" after a statement is its command tag; "-- ERROR:  …" its error.
+# - <!-- setup: SQL --> runs unseen by the reader.
+# - <!-- tested by FILE --> ahead of a block: it needs more than one server, or more than psql; that test does the same.
+use strict;
+use warnings;
+use File::Basename;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $root = dirname(dirname(dirname(File::Spec->rel2abs(__FILE__))));
+
+my $node = PostgreSQL::Test::Cluster->new('documents');
+$node->init;
+$node->append_conf('postgresql.conf', slurp_file("$root/test/streamfilter.conf"));
+$node->append_conf('postgresql.conf', "streamfilter.shared_memory = '512MB'");
+$node->start;
+
+# The blocks of a document: { line, sql, output, setup, tested_by }.
+sub blocks_of
+{
+	my ($file) = @_;
+	my (@blocks, $fence, $comment, $tested_by);
+	my $last = {};
+	my $number = 0;
+	for my $line (split /\n/, slurp_file($file))
+	{
+		++$number;
+		if (defined $fence)
+		{
+			if ($line =~ /^```/) { undef $fence }
+			elsif ($fence ne '') { $last->{$fence} .= "$line\n" }
+		}
+		elsif (defined $comment)
+		{
+			if ($line =~ /^-->/)
+			{
+				push @blocks, $last = { line => $number, sql => $comment, setup => 1 };
+				undef $comment;
+			}
+			else { $comment .= "$line\n" }
+		}
+		elsif ($line =~ /^<!-- setup:$/) { $comment = '' }
+		elsif ($line =~ /^<!-- tested by (\S+) -->/) { $tested_by = $1 }
+		elsif ($line =~ /^```sql/)
+		{
+			push @blocks, $last = { line => $number, sql => '', tested_by => $tested_by };
+			($fence, $tested_by) = ('sql', undef);
+		}
+		elsif ($line =~ /^```$/)
+		{
+			$fence = exists $last->{sql} && !exists $last->{output} ? 'output' : '';
+			$last->{output} = '' if $fence;
+		}
+		elsif ($line =~ /^```/) { ($fence, $last) = ('', {}) }
+		elsif ($line =~ /^#/) { $last = {} }
+	}
+	return @blocks;
+}
+
+# What psql is given for a document, and what it is expected to print behind each mark.
+sub script_of
+{
+	my (@blocks) = @_;
+	my $script = "\\set VERBOSITY terse\n";
+	my $mark = 0;
+	my %expected;
+	for my $block (@blocks)
+	{
+		next if $block->{tested_by};
+		# Only what is to be compared is printed: the last statement before a block of output.
+		my @lines;
+		for my $line (split /\n/, $block->{sql})
+		{
+			if ($line =~ /^-- ((?:INSERT|COPY|DELETE|UPDATE|TRUNCATE|ERROR:).*)$/)
+			{
+				push @lines, '\echo MARK ' . ++$mark;
+				$expected{$mark} = { line => $block->{line}, tag => $1 };
+			}
+			else { push @lines, $line }
+		}
+		$script .= "\\echo BLOCK $block->{line}\n" . join("\n", @lines) . "\n";
+		next unless exists $block->{output};
+		$script .= '\echo MARK ' . ++$mark . "\n";
+		$expected{$mark} = { line => $block->{line}, output => $block->{output} };
+	}
+	return ($script, \%expected);
+}
+
+# Without the number of rows, which documents leave out, and without blanks at the ends of lines.
+sub lines_of
+{
+	my ($text) = @_;
+	return grep { $_ ne '' && !/^\(\d+ rows?\)$/ } map { s/\s+$//r } split /\n/, $text;
+}
+
+my ($documents, $examples) = (0, 0);
+for my $file ("$root/README.md", sort glob "$root/docs/*.md $root/docs/*/*.md")
+{
+	my $name = substr $file, length("$root/");
+	my @blocks = blocks_of($file) or next;
+	++$documents;
+	for my $block (grep { $_->{tested_by} } @blocks)
+	{
+		ok(-e "$root/$block->{tested_by}", "$name:$block->{line}: $block->{tested_by} is there");
+	}
+	my ($script, $expected) = script_of(@blocks);
+	my $database = "documents_$documents";
+	$node->safe_psql('postgres', "CREATE DATABASE $database");
+	my ($out, $err) = ('', '');
+	IPC::Run::run(
+		[ 'psql', '-X', '--no-psqlrc', '-P', 'pager=off', '-d', $node->connstr($database) ],
+		'<', \$script, '>', \$out, '2>', \$err, IPC::Run::timeout(300));
+	my @errors = grep { !/ (NOTICE|WARNING|DETAIL|HINT|INFO|LOG):/ } split /\n/, $err;
+	my @announced = map { $_->{tag} =~ /^ERROR:/ ? $_->{tag} : () } map { $expected->{$_} } sort { $a <=> $b } keys %$expected;
+	is(join("\n", map { s/^psql:[^ ]* //r } @errors), join("\n", @announced), "$name: no error but those it speaks of");
+	# Cut what was printed at the marks; the last result in front of each is its own.
+	my $since = '';
+	for my $line (split /\n/, $out)
+	{
+		if ($line =~ /^BLOCK \d+$/) { $since = '' }
+		elsif ($line =~ /^MARK (\d+)$/)
+		{
+			my $what = $expected->{$1};
+			++$examples;
+			if ($what->{output})
+			{
+				my @wanted = lines_of($what->{output});
+				my @printed = lines_of($since);
+				# Tags and results of the statements before the last one are not shown to the reader.
+				splice @printed, 0, @printed - @wanted if @printed > @wanted;
+				is(join("\n", @printed), join("\n", @wanted), "$name:$what->{line}: prints what it shows");
+			}
+			elsif ($what->{tag} !~ /^ERROR:/)
+			{
+				is((split /\n/, $since)[-1], $what->{tag}, "$name:$what->{line}: $what->{tag}");
+			}
+			$since = '';
+		}
+		else { $since .= "$line\n" }
+	}
+}
+# Links between documents lead somewhere: to a file, and to a heading in it.
+sub anchors_of
+{
+	my ($file) = @_;
+	my %anchors;
+	for my $heading (slurp_file($file) =~ /^#+ +(.*)$/mg)
+	{
+		my $anchor = lc $heading =~ s/`//gr;
+		$anchor =~ s/[^\w\- ]//g;
+		$anchors{ $anchor =~ tr/ /-/r } = 1;
+	}
+	return \%anchors;
+}
+
+for my $file ("$root/README.md", "$root/CHANGELOG.md", sort glob "$root/docs/*.md $root/docs/*/*.md")
+{
+	my @broken;
+	for my $link (slurp_file($file) =~ /\]\(([^)\s]+)\)/g)
+	{
+		next if $link =~ /^[a-z]+:/;
+		my ($path, $anchor) = $link =~ /^([^#]*)#?(.*)$/;
+		my $target = $path eq '' ? $file : dirname($file) . "/$path";
+		push @broken, $link
+			if !-e $target || ($anchor ne '' && $target =~ /\.md$/ && !anchors_of($target)->{$anchor});
+	}
+	is("@broken", '', substr($file, length("$root/")) . ': links lead somewhere');
+}
+
+cmp_ok($documents, '>', 5, 'documents with examples');
+cmp_ok($examples, '>', 5, 'results compared');
+done_testing();
