@@ -51,9 +51,13 @@ class Reader {
   template <std::size_t size>
   bool value(char (&buffer)[size]) noexcept {
     std::size_t length = 0;
+    const char* start = at_;
     const char quote = at_ < end_ && (*at_ == '\'' || *at_ == '"') ? *at_++ : '\0';
     while (at_ < end_ && (quote ? *at_ != quote : *at_ != ',' && *at_ != ')')) {
-      if (length + 1 == size) return false;
+      if (length + 1 == size) {
+        at_ = start;  // not amid a character
+        return false;
+      }
       buffer[length++] = *at_++;
     }
     if (quote && !take(quote)) return false;

@@ -49,6 +49,7 @@ struct NamedFilter {
   // The rest is private to filter_handle.cpp.
   MemoryContext context;
   bool loaded;        // as a whole: loading can fail halfway
+  bool depends;       // what it depends on is recorded
   bool valid;         // no invalidation since it was loaded
   uint64 used_epoch;  // handle_epoch when it was last made ready, for whom and what: below
   Oid used_by;

@@ -65,7 +65,7 @@ Connection* find_connection(Oid server, Oid user) {
 void read_server(Connection* connection) {
   const ForeignServer* server = GetForeignServer(connection->key.server);
   strlcpy(connection->name, server->servername, NAMEDATALEN);
-  connection->options = read_server_options(server->options);
+  connection->options = server_options(server->options);
 }
 
 bool has_ended(const Connection* connection) {

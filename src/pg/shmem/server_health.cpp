@@ -157,6 +157,7 @@ void note_reached(Oid server) {
 }
 
 void add_slice_counts(Oid relation, uint32 slice, const SliceCounts& added) {
+  if (slice >= kMaxCountedSlices) return;
   if (counts == nullptr) return;
   LWLockAcquire(servers->lock, LW_EXCLUSIVE);
   if (CountEntry* entry = touch_counts(relation, slice)) {

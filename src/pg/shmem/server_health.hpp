@@ -34,6 +34,9 @@ struct FilterCounts {
 
 // Add to the counts of a filter of this database. Where there is no room, those are forgotten that
 // were added to longest ago.
+// Of a filter with more slices than this the rest is not counted: no filter takes the room of all
+// others.
+constexpr uint32 kMaxCountedSlices = 256;
 void add_slice_counts(Oid relation, uint32 slice, const SliceCounts& counts);
 void add_filter_counts(Oid relation, const FilterCounts& counts);
 // When a filter is dropped its counts go; InvalidOid: those of all filters of the database.

@@ -12,17 +12,6 @@ extern "C" {
 namespace streamfilter::pg {
 namespace {
 
-struct RolesRecord {
-  uint64 hash;
-  double importance;
-  int64 time;
-};
-static_assert(sizeof(RolesRecord) == 24);
-
-Size record_size(LogChange change) {
-  return change == LogChange::roles ? sizeof(RolesRecord) : sizeof(uint64);
-}
-
 // Collects changes of the same sort and writes a row when they are as many as fit.
 class LogWriter {
  public:
@@ -37,15 +26,10 @@ class LogWriter {
              0} {}
 
   void add(LogChange change, const Element& element) {
-    const Size size = record_size(change);
+    const Size size = change_size(change);
     if (change != row_.change || row_.size + size > kRowData) flush();
     row_.change = change;
-    if (change == LogChange::roles) {
-      const RolesRecord record = {element.hash, element.importance, element.time};
-      memcpy(buffer_ + row_.size, &record, size);
-    } else {
-      memcpy(buffer_ + row_.size, &element.hash, size);
-    }
+    write_change(buffer_ + row_.size, change, element);
     row_.size += size;
   }
 
@@ -113,41 +97,6 @@ void write_log_records(TransactionChanges* changes) {
   changes->saving.logged_bytes = writer->bytes();
   pfree(writer);
   table_close(table, NoLock);
-}
-
-uint64 count_changes(const LogRow& row) {
-  switch (row.change) {
-    case LogChange::header:
-    case LogChange::image: return 0;
-    case LogChange::reset: return 1;
-    default: return row.size / record_size(row.change);
-  }
-}
-
-LoggedChange change_at(const LogRow& row, uint64 position) {
-  LoggedChange result{row.change, {}};
-  if (row.change == LogChange::roles) {
-    RolesRecord record;
-    memcpy(&record, row.data + position * sizeof record, sizeof record);
-    result.element.hash = record.hash;
-    result.element.importance = record.importance;
-    result.element.time = record.time;
-  } else if (row.change != LogChange::reset) {
-    memcpy(&result.element.hash, row.data + position * sizeof(uint64), sizeof(uint64));
-  }
-  return result;
-}
-
-bool is_sound(const LogRow& row) {
-  switch (row.change) {
-    case LogChange::header:
-    case LogChange::image: return row.size == sizeof(Header);
-    case LogChange::reset: return row.size == 0;
-    case LogChange::add:
-    case LogChange::roles:
-    case LogChange::erase: return row.size > 0 && row.size % record_size(row.change) == 0;
-  }
-  return false;
 }
 
 }  // namespace streamfilter::pg

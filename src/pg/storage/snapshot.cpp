@@ -8,7 +8,6 @@ extern "C" {
 #include "postmaster/bgworker.h"
 #include "storage/latch.h"
 #include "tcop/tcopprot.h"
-#include "utils/acl.h"
 #include "utils/backend_status.h"
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
@@ -20,7 +19,6 @@ extern "C" {
 #include "pg/server/fault_points.hpp"
 #include "pg/storage/log_records.hpp"
 #include "pg/storage/persistence.hpp"
-#include "pg/storage/snapshot_format.hpp"
 #include "pg/storage/state_heaps.hpp"
 #include "pg/transaction/prepared_transactions.hpp"
 #include "pg/transaction/transaction_changes.hpp"
@@ -141,12 +139,15 @@ void save_filter(NamedFilter* filter, bool own_changes) {
   wait_for_commits(slot, filter->relation->name);
   delete_rows(tables.images, filter->relid, snapshot);
   TransactionChanges* changes = begin_changes(slot, filter->header, true);
-  changes->saving.saved_at = write_image(tables.images, filter, own_changes);
-  changes->saving.freed_bytes += delete_rows(tables.log, filter->relid, snapshot);
+  const TimestampTz saved_at = write_image(tables.images, filter, own_changes);
+  const uint64 freed_bytes = delete_rows(tables.log, filter->relid, snapshot);
   // If the image is damaged one day, the log shall still be readable.
   write_log_header(tables.log, slot, LogChange::image, filter->header);
   UnregisterSnapshot(snapshot);
   close_state_tables(tables);
+  // Last: a savepoint may catch what has failed.
+  changes->saving.saved_at = saved_at;
+  changes->saving.freed_bytes += freed_bytes;
 }
 
 bool is_anything_saved(Oid relation) {
@@ -235,25 +236,4 @@ void streamfilter_save_worker(Datum) {
   PopActiveSnapshot();
   CommitTransactionCommand();
   pgstat_report_activity(STATE_IDLE, nullptr);
-}
-
-// streamfilter_save(filter regclass): saves the state of a logged filter now. Needs to be its
-// owner.
-SF_FUNCTION(streamfilter_save) {
-  PreventCommandDuringRecovery("streamfilter_save()");
-  PreventCommandIfReadOnly("streamfilter_save()");
-  const Oid relid = PG_GETARG_OID(0);
-  NamedFilter* filter = named_filter(relid);
-  use_filter(filter, Use::define);
-  if (!SF_IS_OWNER_OF_RELATION(relid, GetUserId()))
-    aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_FOREIGN_TABLE, filter->relation->name);
-  require_local(filter, "streamfilter_save");
-  if (filter->relation->host.persistence == Persistence::unlogged) {
-    ereport(NOTICE, errmsg("filter \"%s\" is unlogged: it is saved when the server is shut down",
-                           filter->relation->name));
-    PG_RETURN_VOID();
-  }
-  use_filter(filter, Use::probe);
-  save_filter(filter, false);
-  PG_RETURN_VOID();
 }

@@ -13,8 +13,6 @@ extern "C" {
 
 #include "core/filter/filter.hpp"
 #include "pg/shmem/slice_access.hpp"
-#include "pg/storage/log_records.hpp"
-#include "pg/storage/snapshot_format.hpp"
 #include "pg/storage/state_reader.hpp"
 #include "pg/transaction/prepared_transactions.hpp"
 
@@ -50,25 +48,6 @@ bool is_wanted(StateReading* reading, HeapTupleHeader tuple) {
   // Frozen since then, or ages ago.
   reading->unsure |= HeapTupleHeaderXminFrozen(tuple);
   return true;
-}
-
-bool is_known_format(const char* bytes) {
-  Header header;
-  memcpy(static_cast<void*>(&header), bytes, sizeof header);
-  return header.magic == kMagic && header.version == kFormatVersion;
-}
-
-const char* place_chunk(const ImageRow& row, Header* block) {
-  const Parameters& parameters = block->parameters;
-  const uint64 per_slice = chunks_of(parameters.slice_bytes);
-  const uint64 index = static_cast<uint64>(row.number) - 1;
-  if (index >= per_slice * parameters.slices) return "A chunk lies outside of the filter.";
-  const Size at = index % per_slice * kRowData;
-  if (row.size != Min(kRowData, parameters.slice_bytes - at)) return "A chunk has another size.";
-  memcpy(
-      reinterpret_cast<char*>(slice_at(block, static_cast<uint32>(index / per_slice)).state) + at,
-      row.data, row.size);
-  return nullptr;
 }
 
 }  // namespace
@@ -137,7 +116,7 @@ void read_image(StateReading* reading) {
     const char* damage = nullptr;
     if (row.number > 0) {
       damage = place_chunk(row, block);
-    } else if (row.size != sizeof(Header) || !is_known_format(row.data)) {
+    } else if (!is_known_header(row)) {
       damage = "Its format is not known to this version.";
     } else {
       chunks = row.chunks;
