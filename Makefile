@@ -105,7 +105,6 @@ $(MODULE_big)$(DLSUFFIX): build/linked.flags
 $(BUILD)/core.flags: export FLAGS = $(COMPILE_CORE)
 $(BUILD)/pg.flags: export FLAGS = $(COMPILE_PG) $(BITCODE_CXXFLAGS)
 build/linked.flags $(BUILD)/link.flags: export FLAGS = $(BUILD) $(LINK.shared) $(LDFLAGS) $(LDFLAGS_SL) $(SHLIB_LINK)
-build/tests.flags: export FLAGS = $(COMPILE_TESTS)
 build/bench.flags: export FLAGS = $(COMPILE_BENCH) $(BUILD)
 %.flags: always
 	@mkdir -p $(@D)
@@ -125,38 +124,38 @@ sql/$(EXTENSION)--$(EXTVERSION).sql: $(SQL_PARTS)
 
 # ---- unit tests of the core -------------------------------------------------------------------
 
-# Nearly all that a test costs the compiler are Boost's templates. So its headers are read once; and a test is compiled
-# once, with the sanitizers, and linked twice: with the core as it is shipped, and with a sanitized core. The shipped
-# objects come first, for the linker takes the first of equal inline functions. No null checks: the address sanitizer sees it.
+# Nearly all that a test costs the compiler are Boost's templates: its headers are read once, and what tests do beside
+# calling the core needs little optimization, none with sanitizers. The core is that of the extension, or of its sanitized
+# flavour. No null checks in tests: the address sanitizer sees what they would.
 UNIT_SOURCES := $(call files,test/unit,*_test.cpp) test/unit/support/main.cpp
-UNIT_OBJS = $(UNIT_SOURCES:%.cpp=build/tests/%.o)
+TESTS = build/tests$(if $(filter sanitized,$(FLAVOUR)),-sanitized)
+UNIT_OBJS = $(UNIT_SOURCES:%.cpp=$(TESTS)/%.o)
 UNIT_TESTS = $(BUILD)/unit_tests
-PRECOMPILED = build/tests/precompiled.hpp
+PRECOMPILED = $(TESTS)/precompiled.hpp
 INCLUDE_PRECOMPILED = -include $(PRECOMPILED)
-COMPILE_TESTS = $(CCACHE) $(CXX) -std=c++17 -O0 -g1 $(SANITIZE) -fno-sanitize=null,vptr -Wall -Wextra -Wno-register \
-                -Isrc -Itest -I. -DBOOST_TEST_DYN_LINK -MMD -MP
+TEST_FLAGS = $(if $(filter sanitized,$(FLAVOUR)),-O0 $(SANITIZE) -fno-sanitize=null$(comma)vptr,-O1)
+comma = ,
+COMPILE_TESTS = $(CCACHE) $(CXX) -std=c++17 -g1 $(TEST_FLAGS) -Wall -Wextra -Wno-register -Isrc -Itest -I. \
+                -DBOOST_TEST_DYN_LINK -MMD -MP
 
-$(PRECOMPILED).gch: test/unit/support/precompiled.hpp build/tests.flags
+$(TESTS)/tests.flags: export FLAGS = $(COMPILE_TESTS)
+
+$(PRECOMPILED).gch: test/unit/support/precompiled.hpp $(TESTS)/tests.flags
 	@mkdir -p $(@D)
 	@cp $< $(PRECOMPILED)
 	$(COMPILE_TESTS) -x c++-header -o $@ $<
 
-build/tests/%.o: %.cpp $(PRECOMPILED).gch
+$(TESTS)/%.o: %.cpp $(PRECOMPILED).gch
 	@mkdir -p $(@D)
 	$(COMPILE_TESTS) $(INCLUDE_PRECOMPILED) -c -o $@ $<
 
 # Names the test module, which must come before Boost's headers.
-build/tests/test/unit/support/main.o: INCLUDE_PRECOMPILED =
+$(TESTS)/test/unit/support/main.o: INCLUDE_PRECOMPILED =
 
-# Says whether the core is the sanitized one.
-$(BUILD)/test/%.o: test/%.cpp $(BUILD)/core.flags
-	@mkdir -p $(@D)
-	$(COMPILE_CORE) -Itest -c -o $@ $<
+$(UNIT_TESTS): $(CORE_SOURCES:%.cpp=$(BUILD)/%.o) $(UNIT_OBJS)
+	$(CXX) -fno-lto $(TEST_FLAGS) -o $@ $^ -lboost_unit_test_framework -pthread
 
-$(UNIT_TESTS): $(CORE_SOURCES:%.cpp=$(BUILD)/%.o) $(BUILD)/test/unit/support/scale.o $(UNIT_OBJS)
-	$(CXX) -fno-lto $(SANITIZE) -o $@ $^ -lboost_unit_test_framework -pthread
-
--include $(UNIT_OBJS:.o=.d) $(BUILD)/test/unit/support/scale.d
+-include $(UNIT_OBJS:.o=.d)
 
 UNIT_RUN_OPTS ?= --report_level=short
 
