@@ -10,9 +10,8 @@ files = $(sort $(shell find $(1) -name '$(2)'))
 CORE_SOURCES := $(call files,src/core,*.cpp)
 PG_SOURCES := $(call files,src/pg,*.cpp)
 
-# A key passes through many small files; the linker inlines across them. The objects hold machine code as well, for tests
-# and benchmarks that link without. `make LTO=` is for work on the code: one changed file is compiled and linked in seconds.
-LTO = $(if $(findstring clang,$(CXX)),,-flto=auto -ffat-lto-objects)
+# A key passes through many small files; the linker inlines across them. `make LTO=` is for work on the code: one changed file is compiled and linked in seconds.
+LTO = $(if $(findstring clang,$(CXX)),,-flto=auto)
 
 # Objects lie in a folder for each flavour of them, build/FLAVOUR. A file there remembers the flags, and objects are
 # compiled again when they differ: nothing is ever linked from two sets of flags.
@@ -51,7 +50,7 @@ PROVE_TESTS = test/t/*.pl
 NO_INSTALLCHECK = 1
 
 # Neither layer throws, so exceptions are off everywhere and none can meet a longjmp.
-LANGUAGE = -std=c++17 -fno-exceptions -fno-rtti -Wno-register
+LANGUAGE = -std=c++20 -fno-exceptions -fno-rtti -Wno-register
 WARNINGS = -Wall -Wextra -Wshadow
 VISIBILITY = -fvisibility=hidden -fvisibility-inlines-hidden \
              '-DPGDLLEXPORT=__attribute__((visibility("default")))'
@@ -105,7 +104,7 @@ $(MODULE_big)$(DLSUFFIX): build/linked.flags
 $(BUILD)/core.flags: export FLAGS = $(COMPILE_CORE)
 $(BUILD)/pg.flags: export FLAGS = $(COMPILE_PG) $(BITCODE_CXXFLAGS)
 build/linked.flags $(BUILD)/link.flags: export FLAGS = $(BUILD) $(LINK.shared) $(LDFLAGS) $(LDFLAGS_SL) $(SHLIB_LINK)
-build/bench.flags: export FLAGS = $(COMPILE_BENCH) $(BUILD)
+build/bench/bench.flags: export FLAGS = $(COMPILE_BENCH) $(BUILD)
 %.flags: always
 	@mkdir -p $(@D)
 	@printf '%s\n' "$$FLAGS" | cmp -s - $@ || printf '%s\n' "$$FLAGS" >$@
@@ -113,8 +112,8 @@ build/bench.flags: export FLAGS = $(COMPILE_BENCH) $(BUILD)
 
 -include $(OBJS:.o=.d)
 
-# The library of a flavour, beside its objects.
-library: $(BUILD)/$(MODULE_big)$(DLSUFFIX)
+# The extension in a flavour, beside its objects.
+flavour: $(BUILD)/$(MODULE_big)$(DLSUFFIX)
 
 $(BUILD)/$(MODULE_big)$(DLSUFFIX): $(OBJS) $(BUILD)/link.flags
 	$(LINK.shared) -o $@ $(OBJS) $(LDFLAGS) $(LDFLAGS_SL) $(SHLIB_LINK)
@@ -122,20 +121,25 @@ $(BUILD)/$(MODULE_big)$(DLSUFFIX): $(OBJS) $(BUILD)/link.flags
 sql/$(EXTENSION)--$(EXTVERSION).sql: $(SQL_PARTS)
 	cat $^ > $@
 
+include src/capi/library.mk
+
+# The core for tests and benchmarks: that of the C library, which links without link-time optimization, or a sanitized one.
+CORE_OBJS = $(CORE_SOURCES:%.cpp=$(if $(filter sanitized,$(FLAVOUR)),$(BUILD),build/library)/%.o)
+
 # ---- unit tests of the core -------------------------------------------------------------------
 
 # Nearly all that a test costs the compiler are Boost's templates: its headers are read once, and what tests do beside
-# calling the core needs little optimization, none with sanitizers. The core is that of the extension, or of its sanitized
-# flavour. No null checks in tests: the address sanitizer sees what they would.
+# calling the core needs little optimization, none with sanitizers. No null checks in tests: the address sanitizer sees
+# what they would.
 UNIT_SOURCES := $(call files,test/unit,*_test.cpp) test/unit/support/main.cpp
 TESTS = build/tests$(if $(filter sanitized,$(FLAVOUR)),-sanitized)
 UNIT_OBJS = $(UNIT_SOURCES:%.cpp=$(TESTS)/%.o)
-UNIT_TESTS = $(BUILD)/unit_tests
+UNIT_TESTS = $(TESTS)/unit_tests
 PRECOMPILED = $(TESTS)/precompiled.hpp
 INCLUDE_PRECOMPILED = -include $(PRECOMPILED)
 TEST_FLAGS = $(if $(filter sanitized,$(FLAVOUR)),-O0 $(SANITIZE) -fno-sanitize=null$(comma)vptr,-O1)
 comma = ,
-COMPILE_TESTS = $(CCACHE) $(CXX) -std=c++17 -g1 $(TEST_FLAGS) -Wall -Wextra -Wno-register -Isrc -Itest -I. \
+COMPILE_TESTS = $(CCACHE) $(CXX) -std=c++20 -g1 $(TEST_FLAGS) -Wall -Wextra -Wno-register -Isrc -Itest -I. \
                 -DBOOST_TEST_DYN_LINK -MMD -MP
 
 $(TESTS)/tests.flags: export FLAGS = $(COMPILE_TESTS)
@@ -152,8 +156,8 @@ $(TESTS)/%.o: %.cpp $(PRECOMPILED).gch
 # Names the test module, which must come before Boost's headers.
 $(TESTS)/test/unit/support/main.o: INCLUDE_PRECOMPILED =
 
-$(UNIT_TESTS): $(CORE_SOURCES:%.cpp=$(BUILD)/%.o) $(UNIT_OBJS)
-	$(CXX) -fno-lto $(TEST_FLAGS) -o $@ $^ -lboost_unit_test_framework -pthread
+$(UNIT_TESTS): $(CORE_OBJS) $(UNIT_OBJS)
+	$(CXX) $(TEST_FLAGS) -o $@ $^ -lboost_unit_test_framework -pthread
 
 -include $(UNIT_OBJS:.o=.d)
 
@@ -169,13 +173,13 @@ unit-sanitize:
 
 # `check-rooms`: every include stays within src/ROOMS. The core must not see PostgreSQL, throw or allocate; server headers come in through
 # postgres.hpp alone.
-check-layers: $(CORE_SOURCES:%.cpp=$(BUILD)/%.o)
+check-layers: $(CORE_OBJS)
 	@! grep -nE '#include [<"](postgres|utils/|access/|storage/|pg/)' -r src/core
 	@for f in $(CORE_SOURCES); do \
 	  grep -q 'core/base/layer_wall.hpp' $$f || { echo "$$f does not include the layer wall"; exit 1; }; done
 	@! grep -lE '#include "postgres.h"' -r src | grep -v '^src/pg/server/postgres.hpp$$'
 	@! grep -nP '"[^"]*[^\x00-\x7F][^"]*"' $(CORE_SOURCES) $(PG_SOURCES) || { echo "messages must be ASCII: databases have other encodings"; exit 1; }
-	@! nm -C $(CORE_SOURCES:%.cpp=$(BUILD)/%.o) | grep -E ' U (operator new|operator delete|__cxa_throw|malloc|free|palloc|errstart)'
+	@! nm -C $(CORE_OBJS) | grep -E ' U (operator new|operator delete|__cxa_throw|malloc|free|palloc|errstart)'
 	@echo "layers: ok"
 
 check-rooms:
@@ -187,20 +191,24 @@ check-rooms:
 # build/bench/core_speed is apart, for it needs Google Benchmark; bench/run.sh builds it.
 BENCH_SOURCES := $(call files,bench,*.cpp)
 BENCH_PROGRAMS = $(patsubst %.cpp,build/bench/%,$(notdir $(BENCH_SOURCES)))
-COMPILE_BENCH = $(CXX) -O2 -std=c++17 -Wall -Wextra -Isrc -I. -pthread
+COMPILE_BENCH = $(CXX) -O2 -std=c++20 -Wall -Wextra -Isrc -I. -pthread
 vpath %.cpp $(sort $(dir $(BENCH_SOURCES)))
 
 bench: $(filter-out build/bench/core_speed,$(BENCH_PROGRAMS))
 
 build/bench/core_speed: BENCH_LIBS = -lbenchmark
 
-# Those that measure time link as the extension does.
-BENCH_LTO = -fno-lto
-$(addprefix build/bench/,core_speed kind_speed layouts parallel_batch sqf_figures): BENCH_LTO = $(LTO)
+# Those that measure time have the core as the extension has it.
+BENCH_TIMED = $(addprefix build/bench/,core_speed kind_speed layouts parallel_batch sqf_figures)
+TIMED_OBJS = $(CORE_SOURCES:%.cpp=$(BUILD)/%.o)
 
-build/bench/%: %.cpp $(CORE_SOURCES:%.cpp=$(BUILD)/%.o) build/bench.flags
+$(BENCH_TIMED): build/bench/%: %.cpp $(TIMED_OBJS) build/bench/bench.flags
 	@mkdir -p $(@D)
-	$(COMPILE_BENCH) $(BENCH_LTO) -MMD -MP -MF $@.d -MT $@ -o $@ $< $(CORE_SOURCES:%.cpp=$(BUILD)/%.o) $(BENCH_LIBS)
+	$(COMPILE_BENCH) $(LTO) -MMD -MP -MF $@.d -MT $@ -o $@ $< $(TIMED_OBJS) $(BENCH_LIBS)
+
+$(filter-out $(BENCH_TIMED),$(BENCH_PROGRAMS)): build/bench/%: %.cpp $(CORE_OBJS) build/bench/bench.flags
+	@mkdir -p $(@D)
+	$(COMPILE_BENCH) -MMD -MP -MF $@.d -MT $@ -o $@ $< $(CORE_OBJS)
 
 -include $(BENCH_PROGRAMS:=.d)
 
@@ -221,6 +229,6 @@ check-isolation: $(CHECKED)
 check-tap: $(CHECKED)
 	$(prove_installcheck)
 
-check: unit check-layers check-regress check-isolation check-tap
+check: unit check-layers check-library check-regress check-isolation check-tap
 
-.PHONY: always library bench check-rooms unit unit-sanitize check-layers check-regress check-isolation check-tap check
+.PHONY: always flavour bench check-rooms unit unit-sanitize check-layers check-regress check-isolation check-tap check

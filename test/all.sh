@@ -19,11 +19,13 @@ PASSED=0 FAILED=0 SKIPPED=0 FINISHED='' BUILT='' CPU=0
 
 suites() {
 	suite layers count_one "layer wall" make_here check-layers
+	suite library count_one "the C interface, from C" make_here check-library
 	suite unit count_boost "unit tests of the core" make_here -j2 unit
 	suite sanitize count_boost "unit tests of the core, ASan and UBSan" make_here -j2 unit-sanitize
 	suite bench count_one "every measuring program builds" make_here -j2 bench
 	suite papers count_papers "tables and figures of the papers, small scale" "$ROOT/bench/papers.sh" --quick "$ROOT/build/papers-quick"
 	suite compare count_compare "all kinds at equal memory, small scale" "$ROOT/bench/compare.sh" --quick "$ROOT/build/compare-quick"
+	suite fuzz count_fuzz "fuzz targets, a minute each" "$ROOT/test/fuzz.sh" 1
 	server_suite regress count_regress "pg_regress" in_copy check-regress
 	server_suite isolation count_regress "isolation" in_copy check-isolation
 	server_suite tap count_tap "TAP" in_copy check-tap
@@ -74,6 +76,11 @@ count_regress() { # "test name ... ok 5 ms" up to PostgreSQL 15, "ok 1 - name 5 
 	awk '/^(test|    ) +[^ ]+ +\.\.\. +ok/ || /^ok +[0-9]+ +[-+] / { passed++ }
 		/^(test|    ) +[^ ]+ +\.\.\. +(FAILED|failed)/ || /^not ok +[0-9]+ +[-+] / { failed++ }
 		END { print passed + 0, failed + 0, 0 }' "$WORK/job.log"
+}
+
+count_fuzz() { # a line for each target
+	awk '/^ok / { passed++ } /^not ok / { failed++ } /^skip/ { skipped++ }
+		END { print passed + 0, failed + 0, skipped + 0 }' "$WORK/job.log"
 }
 
 count_tap() { # the raw output of every file, which the harness leaves in a directory
@@ -193,7 +200,7 @@ make_flavour() {
 		if [ "$JOB_STATUS" -ne 0 ] && [ "$JOB_STATUS" -ne 77 ]; then fail_flavour "$1"; fi
 	fi
 	[ "${FLAVOURS[$1]}" = ready ] || return 0
-	job "build for: $1" make_here -j2 PG_CONFIG="$config" FLAVOUR="$1" library
+	job "build for: $1" make_here -j2 PG_CONFIG="$config" FLAVOUR="$1" flavour
 	show_cpu
 	printf '\n'
 	if [ "$JOB_STATUS" -ne 0 ]; then fail_flavour "$1"; else copy_server "$1" "$config"; fi
@@ -211,7 +218,11 @@ copy_server() { # flavour pg_config: to $WORK/FLAVOUR, below which all paths are
 		[ -d "$top$path" ] || cp -a "$path" "$top$path"
 	done
 	say "$top$("$2" --bindir)/pg_config" >"$top/config"
+	path=$("$2" --libdir)
+	mkdir -p "$top$path"
 	install -m 755 "$ROOT/build/$1/streamfilter.so" "$top$("$2" --pkglibdir)/"
+	install -m 644 "$ROOT/build/library/libstreamfilter.a" "$top$path/"
+	install -D -m 644 -t "$top$("$2" --includedir)/streamfilter" "$ROOT/include/streamfilter/streamfilter.h"
 	install -m 644 "$ROOT"/streamfilter.control "$ROOT"/sql/streamfilter--*.sql "$top$("$2" --sharedir)/extension/"
 	(cat "$ROOT/test/streamfilter.conf" && say "debug_discard_caches = 1") >"$WORK/no_caches.conf"
 	if [ "$1" = sanitized ]; then preload_sanitizer "$top$("$2" --bindir)"; fi
@@ -259,7 +270,7 @@ build_step() {
 
 build() { # a failed build counts as a failed test
 	BUILT=1
-	build_step "build" make_here -j2
+	build_step "build" make_here -j2 all library
 	build_step "install" install_extension
 	build_step "copy of the tree" copy_tree
 }

@@ -90,6 +90,9 @@ SELECT streamfilter_test('e_leaf', 1, 1);
 ALTER FOREIGN TABLE c_far OPTIONS (SET servers 'far,off');
 SELECT filter, kind, error FROM streamfilter_stats WHERE filter = 'c_far'::regclass;
 DROP FOREIGN TABLE a_mood, b_pair, c_far;
+-- Nor does a table get a partition that cannot be one.
+CREATE TABLE parted (id int) PARTITION BY LIST (id);
+ALTER TABLE parted ATTACH PARTITION sound DEFAULT;
 
 DROP SCHEMA unreadable CASCADE;
 DROP SERVER far, off;

@@ -17,13 +17,8 @@ class GivenOptions {
   const char* value() const noexcept { return value_; }
 
  private:
-  bool read_common(unsigned number) noexcept;
-  bool read_own(unsigned number) noexcept;
-  bool take(const char* name, const char* value) noexcept;
-  bool take(const char* name, std::uint64_t value) noexcept;
-
   const Definition& definition_;
-  unsigned next_ = 0;
+  unsigned next_ = 0;  // the common options, then those of the kind
   const char* name_ = "";
   char value_[512] = "";
 };

@@ -4,7 +4,7 @@ extern "C" {
 #include "utils/guc.h"
 }
 
-#include "core/format/parameters.hpp"
+#include "core/filter/option_values.hpp"
 #include "pg/catalog/option_list.hpp"
 #include "pg/catalog/server_options.hpp"
 

@@ -1,5 +1,5 @@
 // What a server that holds slices keeps of the filter that they are slices of, so that other
-// producers need to know one of the servers only (distributed-filtering.txt, section 3.1).
+// producers need to know one of the servers only (Koloniari et al. 2011, section 3.1).
 #pragma once
 
 #include "pg/catalog/filter_relation.hpp"

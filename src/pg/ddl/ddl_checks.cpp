@@ -16,7 +16,7 @@ extern "C" {
 #include "utils/acl.h"
 }
 
-#include "core/kind/filter_ops.hpp"
+#include "core/kind/kind_registry.hpp"
 #include "pg/catalog/dependencies.hpp"
 #include "pg/catalog/element_roles.hpp"
 #include "pg/catalog/filter_options.hpp"
@@ -213,6 +213,17 @@ void check_new_filters() {
   foreach (cell, relations) check_filter(lfirst_oid(cell), false);
 }
 
+// The relation that is altered, and those that become partitions of it.
+void check_altered_relations(const AlterTableStmt* statement) {
+  check_filter(RangeVarGetRelid(statement->relation, NoLock, true), true);
+  ListCell* cell;
+  foreach (cell, statement->cmds)
+    if (const auto* command = castNode(AlterTableCmd, lfirst(cell));
+        command->subtype == AT_AttachPartition)
+      check_filter(RangeVarGetRelid(castNode(PartitionCmd, command->def)->name, NoLock, true),
+                   true);
+}
+
 // After RENAME or SET SCHEMA; `before` is its name before.
 void check_renamed(const RangeVar* before, char* schema, char* relation) {
   RangeVar name = *before;
@@ -292,8 +303,7 @@ SF_FUNCTION(streamfilter_check_ddl) {
   if (IsA(statement, CreateForeignTableStmt) || IsA(statement, ImportForeignSchemaStmt))
     check_new_filters();
   else if (IsA(statement, AlterTableStmt))
-    check_filter(RangeVarGetRelid(castNode(AlterTableStmt, statement)->relation, NoLock, true),
-                 true);
+    check_altered_relations(castNode(AlterTableStmt, statement));
   else if (IsA(statement, AlterForeignServerStmt))
     check_altered_server(castNode(AlterForeignServerStmt, statement)->servername);
   else if (IsA(statement, RenameStmt) &&

@@ -57,9 +57,6 @@ constexpr Size kMaxWhat = 256;  // messages name so much of where a type is
 
 TypeHasher* make_part_hasher(Oid type, Oid collation, const char* what);
 
-// A NULL inside a key is one more value. Not made by XXH3, so that no value is sure to share it.
-uint64 null_hash(uint64 seed) { return mix64(seed ^ kGoldenRatio); }
-
 uint64 combine(const uint64* hashes, int count, uint64 seed) {
   return count == 1 ? hashes[0] : hash_columns(hashes, count, seed);
 }

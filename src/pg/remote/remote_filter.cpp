@@ -25,17 +25,17 @@ Parameters parameters_on(const RemoteFilter* remote, uint32 server) {
   Parameters part = whole;
   part.slices = slices_on(remote, server);
   part.memory = sizeof(Header) + part.slices * whole.slice_bytes;
-  part.keys = share(whole.keys, uint64{part.slices} * places(whole), whole.slices);
+  part.keys = share(whole.keys, uint64{part.slices} * probes(whole), whole.slices);
   part.slicing = Slicing::horizontal;
   part.dice = Dice::hv;
   part.k1 = part.k2 = 0;
   part.slices2 = 0;
   Definition definition = definition_of(part);
-  definition.slicing_given = definition.dice_given = definition.places_given = false;
+  definition.slicing_given = definition.dice_given = definition.probes_given = false;
   Problem problem;
-  if (places(whole) > 1) {
+  if (probes(whole) > 1) {
     const OptionSpec* k = find_k(whole);
-    const uint64 bits = bits_in_place(whole, whole.integer(k->slot));
+    const uint64 bits = bits_per_probe(whole, whole.integer(k->word));
     if (!set_option(definition, "k", psprintf(UINT64_FORMAT, bits), problem)) raise(problem);
   }
   if (complete(definition, problem)) return definition.parameters;
@@ -43,7 +43,7 @@ Parameters parameters_on(const RemoteFilter* remote, uint32 server) {
   definition = remote->relation->definition;
   definition.parameters = part;
   definition.memory_given = definition.slices_given = definition.seed_given = true;
-  definition.slicing_given = definition.dice_given = definition.places_given = false;
+  definition.slicing_given = definition.dice_given = definition.probes_given = false;
   problem = Problem();
   if (!complete(definition, problem)) raise(problem);
   return definition.parameters;

@@ -1,5 +1,5 @@
 // How the definition of a filter travels: the producer of a stream sends it to the servers that are
-// to hold its slices (distributed-filtering.txt, section 3.1), and the first who does so makes the
+// to hold its slices (Koloniari et al. 2011, section 3.1), and the first who does so makes the
 // relation there.
 #include "pg/server/postgres.hpp"
 
@@ -17,6 +17,7 @@ extern "C" {
 #include "utils/inval.h"
 }
 
+#include "core/filter/definition_text.hpp"
 #include "core/filter/given_options.hpp"
 #include "pg/catalog/filter_relation.hpp"
 #include "pg/handle/hierarchy.hpp"

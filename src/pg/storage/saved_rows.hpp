@@ -5,7 +5,7 @@
 // then come the slices in order, each in chunks of kRowData bytes, the last one shorter.
 #pragma once
 
-#include "core/kind/filter_ops.hpp"
+#include "core/kind/filter_kind.hpp"
 
 namespace streamfilter::pg {
 
@@ -51,11 +51,11 @@ struct ImageRow {
 // Can this be a row? Of one that is sound, the changes one by one.
 bool is_sound(const LogRow& row);
 std::uint64_t count_changes(const LogRow& row);
-struct JournalChange {
+struct LoggedChange {
   LogChange change;
   Element element;
 };
-JournalChange change_at(const LogRow& row, std::uint64_t position);
+LoggedChange change_at(const LogRow& row, std::uint64_t position);
 
 // Bytes of one change, and writing it there.
 std::size_t change_size(LogChange change);

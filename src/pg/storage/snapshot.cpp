@@ -132,6 +132,7 @@ void save_filter(NamedFilter* filter, bool own_changes) {
   if (!open_state_tables(filter->relid, ShareUpdateExclusiveLock, RowExclusiveLock, &tables))
     return;
   FilterSlot* slot = filter->slot;
+  CommandCounterIncrement();  // what this command has written or deleted before is to be seen
   Snapshot snapshot = register_latest_snapshot();
   stop_at(FaultPoint::save);
   // What the snapshot sees has been committed; from here on it is in the filter, too.
@@ -166,6 +167,7 @@ void delete_saved_state(Oid relation, const int64* except) {
   if (!is_anything_saved(relation) ||
       !open_state_tables(relation, ShareUpdateExclusiveLock, RowExclusiveLock, &tables))
     return;
+  CommandCounterIncrement();
   Snapshot snapshot = register_latest_snapshot();
   delete_rows(tables.images, relation, snapshot, except);
   delete_rows(tables.log, relation, snapshot, except);

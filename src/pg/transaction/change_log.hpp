@@ -3,7 +3,7 @@
 // 22 an indexed key; 16 more where the kind looks at importance or time.
 #pragma once
 
-#include "core/kind/filter_ops.hpp"
+#include "core/kind/kind_registry.hpp"
 
 namespace streamfilter::pg {
 
