@@ -100,6 +100,7 @@ bool define_on(RemoteFilter* remote, int server) {
   Connection* connection = remote->connections[server];
   SliceDefinition wanted = remote->slices;
   wanted.definition = definition_on(remote, server);
+  wanted.producer = describe_producer(remote->relation, server);
   bool made;
   const char* found = define_slices(connection, &wanted, &made);
   if (found == nullptr) return false;
@@ -142,7 +143,6 @@ RemoteFilter* make_remote_filter(const FilterRelation* relation) {
   slices->name = relation->name;
   slices->conflict = name_of(relation->host.conflict);
   slices->persistence = name_of(relation->host.persistence);
-  slices->producer = describe_producer(relation);
   remote->filter = quote_qualified_identifier(slices->schema, slices->name);
   return remote;
 }
