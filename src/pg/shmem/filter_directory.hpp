@@ -59,10 +59,9 @@ struct FilterSlot {
   pg_atomic_uint64 tested;
   pg_atomic_uint64 accepted;
   pg_atomic_uint64 discarded;
-  pg_atomic_uint64
-      found_at[kMostPositions];  // repeats that it has found, by position in the bucket
-  pg_atomic_uint64 accesses;     // in a tree: messages to this node
-  pg_atomic_uint64 hits;         // … and repeats that it has found
+  pg_atomic_uint64 found_at[kMaxRanks];  // repeats that it has found, by position in the bucket
+  pg_atomic_uint64 accesses;             // in a tree: messages to this node
+  pg_atomic_uint64 hits;                 // … and repeats that it has found
   pg_atomic_uint64 rolled_back;
   pg_atomic_uint64 waits;
   pg_atomic_uint64 overflowed;    // transactions that added more keys than the table in flight took

@@ -133,6 +133,7 @@ bool begin_save(SlotSave* save, FilterSlot* slot, const char* name) {
   save->slot = slot;
   if (!open_state_tables(slot->relation, ShareUpdateExclusiveLock, RowExclusiveLock, &save->tables))
     return false;
+  CommandCounterIncrement();  // what this command has written or deleted before is to be seen
   save->snapshot = register_latest_snapshot();
   stop_at(FaultPoint::save);
   // What the snapshot sees has been committed; from here on it is in the filter, too.
@@ -173,6 +174,7 @@ void delete_saved_state(Oid relation, const int64* except) {
   if (!is_anything_saved(relation) ||
       !open_state_tables(relation, ShareUpdateExclusiveLock, RowExclusiveLock, &tables))
     return;
+  CommandCounterIncrement();
   Snapshot snapshot = register_latest_snapshot();
   delete_rows(tables.images, relation, snapshot, except);
   delete_rows(tables.log, relation, snapshot, except);
