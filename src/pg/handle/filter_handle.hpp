@@ -42,6 +42,10 @@ struct NamedFilter {
   FilterSlot* slot;      // nullptr until the filter is used for more than its definition
   Header* header;
   struct RemoteFilter* remote;  // instead of these two, where the state is on other servers
+  // The statements (pg/trigger/row_source.hpp) in which it has last judged keys of a query and rows
+  // that a trigger saw, and that trigger.
+  uint64 asked_in, fired_in;
+  Oid fired_by;
   KeyRule rule;
   bool has_time;         // of its elements
   bool hashes_as_owner;  // a hash function is not trusted
@@ -60,7 +64,7 @@ struct NamedFilter {
   AclMode checked_rights;
   uint64 slot_generation;
   uint64 tested, accepted, discarded;  // not yet added to the slot's counters
-  uint32 found_at[kMostPositions];     // repeats, by position in the bucket
+  uint32 found_at[kMaxRanks];          // repeats, by position in the bucket
   uint64 found_positions;              // the positions that have any, as bits
   uint64 accesses, hits;               // likewise
   NamedFilter* next_dirty;

@@ -15,23 +15,39 @@ extern "C" {
 #include "pg/trigger/row_source.hpp"
 
 namespace streamfilter::pg {
+
+uint64 running_statement = 0;
+
 namespace {
 
 struct Frame {
   const QueryDesc* query;  // nullptr: a utility statement
   bool copy;               // which is COPY
+  uint64 number;
   const Frame* below;
 };
 
 const Frame* top = nullptr;
+uint64 statements = 0;
+
+// Not inlined: compilers fear for variables of PG_TRY otherwise.
+pg_noinline void push(const Frame* frame) {
+  top = frame;
+  running_statement = frame->number;
+}
+
+pg_noinline void pop(const Frame& frame) {
+  top = frame.below;
+  running_statement = top == nullptr ? 0 : top->number;
+}
 
 ExecutorRun_hook_type previous_run = nullptr;
 ExecutorFinish_hook_type previous_finish = nullptr;
 ProcessUtility_hook_type previous_utility = nullptr;
 
 void watch_run(SF_EXECUTOR_RUN_PARAMETERS) {
-  const Frame frame = {query, false, top};
-  top = &frame;
+  const Frame frame = {query, false, ++statements, top};
+  push(&frame);
   PG_TRY();
   {
     if (previous_run)
@@ -40,15 +56,15 @@ void watch_run(SF_EXECUTOR_RUN_PARAMETERS) {
       standard_ExecutorRun(SF_EXECUTOR_RUN_ARGUMENTS);
   }
   PG_FINALLY();
-  { top = frame.below; }
+  { pop(frame); }
   PG_END_TRY();
   publish_counts();
 }
 
 // Data-modifying CTEs that nobody reads run here.
 void watch_finish(QueryDesc* query) {
-  const Frame frame = {query, false, top};
-  top = &frame;
+  const Frame frame = {query, false, ++statements, top};
+  push(&frame);
   PG_TRY();
   {
     if (previous_finish)
@@ -57,7 +73,7 @@ void watch_finish(QueryDesc* query) {
       standard_ExecutorFinish(query);
   }
   PG_FINALLY();
-  { top = frame.below; }
+  { pop(frame); }
   PG_END_TRY();
   publish_counts();
 }
@@ -65,8 +81,8 @@ void watch_finish(QueryDesc* query) {
 void watch_utility(PlannedStmt* statement, const char* text, bool read_only_tree,
                    ProcessUtilityContext context, ParamListInfo params, QueryEnvironment* env,
                    DestReceiver* dest, QueryCompletion* completion) {
-  const Frame frame = {nullptr, IsA(statement->utilityStmt, CopyStmt), top};
-  top = &frame;
+  const Frame frame = {nullptr, IsA(statement->utilityStmt, CopyStmt), ++statements, top};
+  push(&frame);
   PG_TRY();
   {
     if (previous_utility)
@@ -76,7 +92,7 @@ void watch_utility(PlannedStmt* statement, const char* text, bool read_only_tree
                               completion);
   }
   PG_FINALLY();
-  { top = frame.below; }
+  { pop(frame); }
   PG_END_TRY();
   publish_counts();
 }
@@ -156,18 +172,18 @@ bool is_partitioned(const ResultRelInfo* target) {
   return target->ri_RelationDesc->rd_rel->relkind == RELKIND_PARTITIONED_TABLE;
 }
 
-RowSource source_of_node(const ModifyTableState* node) {
+RowSource source_of_node(const ModifyTableState* node, uint64 statement) {
   switch (node->operation) {
     case CMD_INSERT:
-      return {is_plain_insert(node) ? Arrival::inserted : Arrival::on_conflict, nullptr};
-    case CMD_UPDATE: return {Arrival::moved, nullptr};
+      return {is_plain_insert(node) ? Arrival::inserted : Arrival::on_conflict, statement, nullptr};
+    case CMD_UPDATE: return {Arrival::moved, statement, nullptr};
     case CMD_MERGE: break;
-    default: return {Arrival::unclear_executor, nullptr};
+    default: return {Arrival::unclear_executor, statement, nullptr};
   }
   if (!(node->mt_merge_subcommands & MERGE_UPDATE) || !is_partitioned(node->rootResultRelInfo))
-    return {Arrival::inserted, nullptr};
-  if (!(node->mt_merge_subcommands & MERGE_INSERT)) return {Arrival::moved, nullptr};
-  return {Arrival::unclear_executor, node};
+    return {Arrival::inserted, statement, nullptr};
+  if (!(node->mt_merge_subcommands & MERGE_INSERT)) return {Arrival::moved, statement, nullptr};
+  return {Arrival::unclear_executor, statement, node};
 }
 
 }  // namespace
@@ -177,20 +193,21 @@ RowSource find_row_source(const TriggerData* call) {
   for (const Frame* frame = top; frame != nullptr; frame = frame->below) {
     if (frame->query == nullptr) continue;
     if (const ModifyTableState* node = search_query(frame->query, &search))
-      return source_of_node(node);
+      return source_of_node(node, frame->number);
   }
   // Inserted by something that keeps its targets to itself: COPY, replication, other extensions.
-  if (top != nullptr && top->copy) return {Arrival::inserted, nullptr};
+  if (top != nullptr && top->copy) return {Arrival::inserted, running_statement, nullptr};
   if (top != nullptr && top->query != nullptr) {
     Search suspect = {nullptr, nullptr, nullptr};
     const bool plain = search_query(top->query, &suspect) == nullptr;
-    return {plain ? Arrival::inserted : Arrival::unclear_executor, nullptr};
+    return {plain ? Arrival::inserted : Arrival::unclear_executor, running_statement, nullptr};
   }
   // Nothing else can move a row.
-  if (!call->tg_relation->rd_rel->relispartition) return {Arrival::inserted, nullptr};
+  if (!call->tg_relation->rd_rel->relispartition)
+    return {Arrival::inserted, running_statement, nullptr};
   return {top == nullptr && IsLogicalWorker() ? Arrival::unclear_replication
                                               : Arrival::unclear_executor,
-          nullptr};
+          running_statement, nullptr};
 }
 
 void init_executor_watch() {

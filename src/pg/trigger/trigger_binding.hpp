@@ -42,7 +42,7 @@ Oid bind_when_fired(Oid trigger, Oid table, Oid filter);
 // All triggers of ours that are no clones, as TriggerRow*: those bound to the filter, or all.
 List* find_triggers(Oid filter);
 
-// The filter has another name now, or lies in another schema; InvalidOid: any filter.
-void follow_filter_name(Oid filter);
+// Filters or schemas have other names now.
+void follow_filter_names();
 
 }  // namespace streamfilter::pg
