@@ -64,7 +64,7 @@ struct NamedFilter {
   AclMode checked_rights;
   uint64 slot_generation;
   uint64 tested, accepted, discarded;  // not yet added to the slot's counters
-  uint32 found_at[kMostPositions];     // repeats, by position in the bucket
+  uint32 found_at[kMaxRanks];          // repeats, by position in the bucket
   uint64 found_positions;              // the positions that have any, as bits
   uint64 accesses, hits;               // likewise
   NamedFilter* next_dirty;

@@ -34,7 +34,7 @@ Oid look_up(const char* text, Oid child) {
 
 // 0: a root; -1: there is no way up to one.
 int level_of(Oid relid) {
-  for (int level = 0; level < static_cast<int>(kMostTreeLevels); ++level) {
+  for (int level = 0; level < static_cast<int>(kMaxTreeLevels); ++level) {
     if (!is_filter(relid)) return -1;
     const HostOptions host = tree_options_of(relid);
     if (host.parent == nullptr) return level;
@@ -210,7 +210,7 @@ void check_way_up(const FilterRelation* relation) {
             errmsg("parent \"%s\" of filter \"%s\" is not a filter", relation->host.parent,
                    relation->name));
   Oid ancestor = relation->parent;
-  for (unsigned i = 0; i < kMostTreeLevels && OidIsValid(ancestor); ++i) {
+  for (unsigned i = 0; i < kMaxTreeLevels && OidIsValid(ancestor); ++i) {
     if (ancestor == relation->relid)
       ereport(ERROR, errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
               errmsg("filter \"%s\" cannot be its own ancestor", relation->name),
@@ -221,7 +221,7 @@ void check_way_up(const FilterRelation* relation) {
           errmsg("there is no way from filter \"%s\" up to a root", relation->name),
           errdetail("An ancestor has a parent that does not exist or is no filter, or there are "
                     "more than %u levels.",
-                    kMostTreeLevels));
+                    kMaxTreeLevels));
 }
 
 void check_fit(int level, const FilterRelation* relation, const FilterRelation* parent) {

@@ -25,17 +25,17 @@ Parameters parameters_on(const RemoteFilter* remote, uint32 server) {
   Parameters part = whole;
   part.slices = slices_on(remote, server);
   part.memory = sizeof(Header) + part.slices * whole.slice_bytes;
-  part.keys = share(whole.keys, uint64{part.slices} * places(whole), whole.slices);
+  part.keys = share(whole.keys, uint64{part.slices} * probes(whole), whole.slices);
   part.slicing = Slicing::horizontal;
   part.dice = Dice::hv;
   part.k1 = part.k2 = 0;
   part.slices2 = 0;
   Definition definition = definition_of(part);
-  definition.slicing_given = definition.dice_given = definition.places_given = false;
+  definition.slicing_given = definition.dice_given = definition.probes_given = false;
   Problem problem;
-  if (places(whole) > 1) {
+  if (probes(whole) > 1) {
     const OptionSpec* k = find_k(whole);
-    const uint64 bits = bits_in_place(whole, whole.integer(k->slot));
+    const uint64 bits = bits_per_probe(whole, whole.integer(k->word));
     if (!set_option(definition, "k", psprintf(UINT64_FORMAT, bits), problem)) raise(problem);
   }
   if (complete(definition, problem)) return definition.parameters;
@@ -43,7 +43,7 @@ Parameters parameters_on(const RemoteFilter* remote, uint32 server) {
   definition = remote->relation->definition;
   definition.parameters = part;
   definition.memory_given = definition.slices_given = definition.seed_given = true;
-  definition.slicing_given = definition.dice_given = definition.places_given = false;
+  definition.slicing_given = definition.dice_given = definition.probes_given = false;
   problem = Problem();
   if (!complete(definition, problem)) raise(problem);
   return definition.parameters;
@@ -100,6 +100,7 @@ bool define_on(RemoteFilter* remote, int server) {
   Connection* connection = remote->connections[server];
   SliceDefinition wanted = remote->slices;
   wanted.definition = definition_on(remote, server);
+  wanted.producer = describe_producer(remote->relation, server);
   bool made;
   const char* found = define_slices(connection, &wanted, &made);
   if (found == nullptr) return false;
@@ -142,7 +143,6 @@ RemoteFilter* make_remote_filter(const FilterRelation* relation) {
   slices->name = relation->name;
   slices->conflict = name_of(relation->host.conflict);
   slices->persistence = name_of(relation->host.persistence);
-  slices->producer = describe_producer(relation);
   remote->filter = quote_qualified_identifier(slices->schema, slices->name);
   return remote;
 }

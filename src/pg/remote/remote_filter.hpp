@@ -17,7 +17,7 @@ struct RemoteFilter {
   Connection** connections;
   uint64* opened;              // number of the connection on which the relation was found; 0: none
   const char* filter;          // quoted, with its schema
-  SliceDefinition slices;      // without `definition`
+  SliceDefinition slices;      // without `definition` and `producer`
   SliceCounts* counts;         // per slice, not yet in shared memory
   RemoteFilter* next_changed;  // of those that this transaction changes
   bool changed;
