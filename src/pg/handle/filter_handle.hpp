@@ -46,9 +46,9 @@ struct NamedFilter {
   FilterSlot* slot;      // nullptr until the filter is used for more than its definition
   Header* header;
   struct RemoteFilter* remote;  // instead of these two, where the state is on other servers
-  // The statements (pg/trigger/row_source.hpp) in which it has last judged keys of a query and rows
-  // that a trigger saw, and that trigger.
-  uint64 asked_in, fired_in;
+  // The statement (pg/trigger/row_source.hpp) in which a query has last given it keys, and that
+  // query; the statement in which a trigger has last given it a row, and that trigger.
+  uint64 asked_in, asked_by, fired_in;
   Oid fired_by;
   KeyRule rule;
   bool has_time;         // of its elements
