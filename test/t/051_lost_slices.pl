@@ -1,5 +1,5 @@
 # Servers that are lost and come back, under every policy: no hang, no lost row where none may be lost, and
-# the error rates of distributed-filtering.txt, section 3.2 (as ERRATA corrects them).
+# the error rates of Koloniari et al. 2011, section 3.2 (corrected: binomial, not a power).
 use strict;
 use warnings;
 use IO::Socket::INET;
@@ -174,13 +174,18 @@ is(sql("SELECT count(*) FROM generate_series(1, $n) i WHERE NOT streamfilter_tes
 
 # ---- within a transaction -----------------------------------------------------------------------------------
 
+sub unremembered { return sql(q{SELECT unremembered FROM streamfilter_stats WHERE filter = 'seen_horizontal'::regclass}); }
+my $unremembered = unremembered();
 my $session = $node->background_psql('postgres', on_error_stop => 0);
 $session->query('BEGIN; INSERT INTO rows_horizontal SELECT generate_series(5001, 5060)');
 $holder{c}->stop('immediate');
 $session->query('INSERT INTO rows_horizontal SELECT generate_series(5061, 5080)');
 $session->query('COMMIT');
-like($session->{stderr}, qr/WARNING:  server "c" does not remember the keys of this transaction/,
-	'a loss within a transaction: warned of at its end');
+unlike($session->{stderr}, qr/does not remember/, 'a loss within a transaction: nothing can be said while it commits');
+$session->query('SELECT 1');
+like($session->{stderr}, qr/WARNING:  server "c" does not remember the keys of a transaction of this session/,
+	'but with the next statement');
+is(unremembered(), $unremembered + 1, 'and it is counted');
 $session->quit;
 is(sql('SELECT count(DISTINCT id) FROM rows_horizontal WHERE id > 5000'), 80, 'its rows are all there');
 $holder{c}->start;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "core/filter/derivation.hpp"
+#include "core/filter/options.hpp"
 #include "core/model/capped_model.hpp"
 
 #include "core/base/layer_wall.hpp"
@@ -21,7 +23,7 @@ bool choose(Definition& definition, Kind kind, const char* reason) noexcept {
 
 bool is_possible(Definition attempt) noexcept {
   Problem ignored;
-  return complete(attempt, ignored);
+  return derive_parameters(attempt, ignored);
 }
 
 // A Bloom filter that keeps fpr up to the number of keys: nothing else misses no repeat at all.
@@ -41,7 +43,7 @@ bool choose_bloom(Definition& definition) noexcept {
 
 CappedLines roomiest_lines(double fpr) noexcept {
   CappedLines best;
-  for (unsigned k = 1; k <= capped_model::kMostHashes; ++k) {
+  for (unsigned k = 1; k <= capped_model::kMaxHashes; ++k) {
     const unsigned ones = std::min(capped_model::most_ones(fpr, k), 511u);
     if (ones <= k) continue;
     const double filling =
@@ -56,9 +58,9 @@ namespace {
 bool choose_capped(Definition& definition) noexcept {
   const Parameters& p = definition.parameters;
   const CappedLines lines = roomiest_lines(definition.wanted_fpr());
-  if (lines.k >= sizeof kMostKeysToFilling / sizeof *kMostKeysToFilling) return false;
+  if (lines.k >= sizeof kMaxKeysToFilling / sizeof *kMaxKeysToFilling) return false;
   const double keys = static_cast<double>(p.keys) * 64 / static_cast<double>(p.memory);
-  if (!(keys <= kMostKeysToFilling[lines.k] * lines.filling)) return false;
+  if (!(keys <= kMaxKeysToFilling[lines.k] * lines.filling)) return false;
   Definition attempt = definition;
   attempt.parameters.kind = Kind::capped;
   attempt.parameters.layout = Layout::scattered;
@@ -75,10 +77,6 @@ bool choose_capped(Definition& definition) noexcept {
 }
 
 }  // namespace
-
-const FilterOps* kind_of_auto_option(const char* name) noexcept {
-  return std::strcmp(name, "window") == 0 ? find_ops(Kind::timer) : nullptr;
-}
 
 void choose_kind(Definition& definition) noexcept {
   Parameters& p = definition.parameters;

@@ -1,15 +1,12 @@
 // `auto`, the kind of a definition that names none.
 #pragma once
 
-#include "core/kind/filter_ops.hpp"
+#include "core/format/parameters.hpp"
 
 namespace streamfilter {
 
-// The kind whose option `name` auto takes, too; nullptr: it takes no such option.
-const FilterOps* kind_of_auto_option(const char* name) noexcept;
-
 // Sets the kind (and the layout, where it was not given) that keeps fpr and is expected to miss the
-// fewest repeats, and why. `complete` derives the rest.
+// fewest repeats, and why. derive_parameters does the rest.
 void choose_kind(Definition& definition) noexcept;
 
 // Lines of kind capped that fill up to the cap with which they keep fpr on any stream.
@@ -25,6 +22,6 @@ CappedLines roomiest_lines(double fpr) noexcept;
 // By k, the number of keys to a line, as a multiple of those that fill it, up to which capped is
 // predicted to miss fewer over a stream in which each key comes twice, at any time: what
 // bench/quality/auto_rule.cpp finds, rounded; never from k = 8 on.
-constexpr double kMostKeysToFilling[] = {0, 5, 1.75, 1.5, 1.33, 1.2, 1.12, 1.05};
+constexpr double kMaxKeysToFilling[] = {0, 5, 1.75, 1.5, 1.33, 1.2, 1.12, 1.05};
 
 }  // namespace streamfilter

@@ -78,8 +78,9 @@ inline void merge_cells(Slice into, ConstSlice from, std::uint64_t region_bytes,
   non_zero = 0;
   for (std::uint64_t start = 0; start + region_bytes <= into.bytes; start += region_bytes)
     non_zero += take_larger_cells(into.body() + start, from.body() + start, cell_bits, m);
-  into.state->novel = merged_novel(into.state->novel, from.state->novel, parts,
-                                   counted_keys(static_cast<double>(non_zero), cells, per_key));
+  into.state->inserted_new =
+      merged_new(into.state->inserted_new, from.state->inserted_new, parts,
+                 counted_keys(static_cast<double>(non_zero), cells, per_key));
 }
 
 }  // namespace streamfilter

@@ -5,8 +5,6 @@
 #include <cstdint>
 #include <cstring>
 
-#include "core/base/status.hpp"
-
 namespace streamfilter {
 
 // Numbers are part of the stored format: never renumber.
@@ -44,8 +42,8 @@ enum class Dice : std::uint8_t { hv = 0, vh = 1 };
 
 constexpr unsigned kMaxWords = 47;
 
-// Complete parameters; a part of the stored format. A kind keeps its own in `word`, by the slot
-// numbers of its option table; slots without an option hold derived numbers.
+// Complete parameters; a part of the stored format. A kind keeps its own in `word`, by the numbers
+// in its option table; words without an option hold derived numbers.
 struct Parameters {
   Kind kind;
   Layout layout;
@@ -62,18 +60,18 @@ struct Parameters {
   std::uint64_t word[kMaxWords];
   Slicing slicing;
   Dice dice;
-  std::uint8_t k1, k2;    // places of a key, and its bits in each; 0, 0: one place, all of its bits
+  std::uint8_t k1, k2;    // probes of a key, and its bits in each; 0, 0: one probe, all of its bits
   std::uint32_t slices2;  // diced: S2, where `slices` is S * S2; else 0
 
-  std::uint64_t integer(unsigned slot) const noexcept { return word[slot]; }
-  double real(unsigned slot) const noexcept {
+  std::uint64_t integer(unsigned index) const noexcept { return word[index]; }
+  double real(unsigned index) const noexcept {
     double value;
-    std::memcpy(&value, &word[slot], sizeof value);
+    std::memcpy(&value, &word[index], sizeof value);
     return value;
   }
-  void set_integer(unsigned slot, std::uint64_t value) noexcept { word[slot] = value; }
-  void set_real(unsigned slot, double value) noexcept {
-    std::memcpy(&word[slot], &value, sizeof value);
+  void set_integer(unsigned index, std::uint64_t value) noexcept { word[index] = value; }
+  void set_real(unsigned index, double value) noexcept {
+    std::memcpy(&word[index], &value, sizeof value);
   }
 };
 
@@ -81,36 +79,36 @@ enum class OptionType : std::uint8_t {
   integer,  // a whole number; also written 1e6
   real,
   choice,  // one word of a list, stored as its index
-  reals,   // a list of numbers: the count, then the numbers, in consecutive slots
+  reals,   // a list of numbers: the count, then the numbers, in consecutive words
   span,    // time or rows ('10 minutes', '1000000 rows'): the amount, in microseconds or rows,
-           // then in the next slot 0 for time and 1 for rows
+           // then in the next word 0 for time and 1 for rows
 };
 
 // One option of a kind. The tables of these drive parsing, range checks, printing and the hints.
 struct OptionSpec {
-  unsigned slot;  // where Parameters::word keeps it
+  unsigned word;  // where Parameters::word keeps it
   const char* name;
   OptionType type;
-  double low;                  // smallest allowed value (of each element, for lists)
-  double high;                 // largest allowed value; for `reals` see also max_count
-  const char* const* choices;  // ends with nullptr; only for `choice`
-  unsigned max_count;          // only for `reals`
+  double low = 0;                        // smallest allowed value (of each element, for lists)
+  double high = 0;                       // largest allowed value; for `reals` see also max_count
+  const char* const* choices = nullptr;  // ends with nullptr; only for `choice`
+  unsigned max_count = 0;                // only for `reals`
 };
 
 // Is an option of a kind in use? 0 stands for "not given" where it is no allowed value.
 inline bool in_use(const Parameters& parameters, const OptionSpec& option) noexcept {
-  return parameters.integer(option.slot) != 0 ||
+  return parameters.integer(option.word) != 0 ||
          (option.low <= 0 && option.type != OptionType::reals);
 }
 
-// A set of slots.
-using SlotSet = std::uint64_t;
+// A set of words.
+using WordSet = std::uint64_t;
 static_assert(kMaxWords <= 64);
 
-// A wish: options given so far. `complete` derives the rest.
+// Options given so far; filter/definition.hpp derives the rest.
 struct Definition {
   Parameters parameters{};
-  SlotSet given = 0;  // the kind's own options
+  WordSet given = 0;  // the kind's own options
   bool memory_given = false;
   bool slices_given = false;
   bool layout_given = false;
@@ -118,64 +116,14 @@ struct Definition {
   bool nulls_given = false;
   bool slicing_given = false;
   bool dice_given = false;
-  bool places_given = false;     // k1 or k2
+  bool probes_given = false;     // k1 or k2
   const char* reason = nullptr;  // why `complete` has chosen the kind; nullptr: it was given
 
-  bool has(unsigned slot) const noexcept { return given >> slot & 1; }
+  bool has(unsigned index) const noexcept { return given >> index & 1; }
   // The false-positive rate to derive parameters for.
   double wanted_fpr() const noexcept { return parameters.fpr > 0 ? parameters.fpr : kDefaultFpr; }
 
   static constexpr double kDefaultFpr = 0.01;
 };
-
-// One `name = value` of a definition, as text. The kind's own options need `kind` to be set first:
-// hosts that take options in any order call this for `kind` before the others.
-// Errors: unknown_name (with the nearest name as a hint), syntax, out_of_range.
-bool set_option(Definition& definition, const char* name, const char* value,
-                Problem& problem) noexcept;
-
-// Derives everything not given: kind, memory, slices, and by the kind's own formulas the rest.
-// Errors: too_small, too_large, conflict (a promise that cannot be kept), out_of_range.
-bool complete(Definition& definition, Problem& problem) noexcept;
-
-// How many slices a filter has unless told otherwise: enough that sessions rarely meet, none under
-// 64 kB.
-std::uint32_t default_slices(std::uint64_t memory) noexcept;
-
-// The definition that has every parameter given; completing it yields the same parameters. Derived
-// numbers are left out, so that completing it derives them anew. Safe on any bytes.
-Definition definition_of(const Parameters& parameters) noexcept;
-
-// Does every parameter lie in the range that set_option allows? Safe on any bytes.
-bool in_range(const Parameters& parameters) noexcept;
-
-// Equal for merging: same kind, shape, seed and parameters (`keys` and `fpr`, mere wishes, and
-// `nulls` aside).
-bool mergeable(const Parameters& a, const Parameters& b, Problem& problem) noexcept;
-
-// Parses a size as PostgreSQL writes it: bytes, or B, kB, MB, GB, TB.
-bool parse_size(const char* text, std::uint64_t& bytes) noexcept;
-
-// Prints a size in the largest unit that divides it. `size` of at least 32 is enough.
-void print_size(std::uint64_t bytes, char* buffer, std::size_t size) noexcept;
-
-// Prints the option `slices`: 'S', or 'S,S2' of a diced filter. `size` of at least 32 is enough.
-void print_slices(const Parameters& parameters, char* buffer, std::size_t size) noexcept;
-
-// Prints the value of one option of a kind as set_option reads it. Returns the length.
-std::size_t print_option(const Parameters& parameters, const OptionSpec& option, char* buffer,
-                         std::size_t size) noexcept;
-
-// Reads `kind(option=value, …)`; stops behind the closing parenthesis and stores in `used` how many
-// characters were read. Errors: syntax, and those of set_option.
-bool parse_definition(const char* text, std::size_t length, Definition& definition,
-                      std::size_t& used, Problem& problem) noexcept;
-
-// Longest text print_definition writes, with its final zero.
-constexpr std::size_t kMaxDefinitionText = 2048;
-
-// Prints complete parameters as `kind(option=value, …)`; reading that back gives them again.
-// Returns the length.
-std::size_t print_definition(const Parameters& parameters, char* buffer, std::size_t size) noexcept;
 
 }  // namespace streamfilter

@@ -6,7 +6,7 @@
 
 #include "core/base/layer_wall.hpp"
 
-namespace streamfilter::bit_arrays {
+namespace streamfilter::biased_bit_arrays {
 namespace {
 
 std::uint64_t word_at(const unsigned char* body, std::uint64_t index) noexcept {
@@ -67,8 +67,8 @@ void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
     into.body()[i] |= from.body()[i];
   const BitArrays<> arrays = of(p, into);
   for (unsigned i = 0; i < arrays.k(); ++i) arrays.set_ones(i, count_ones(p, as_const(into), i));
-  into.state->novel = merged_novel(into.state->novel, from.state->novel, parts,
-                                   counted_keys(all_ones(p, as_const(into)), bits, k));
+  into.state->inserted_new = merged_new(into.state->inserted_new, from.state->inserted_new, parts,
+                                        counted_keys(all_ones(p, as_const(into)), bits, k));
 }
 
 bool check(const Parameters& p, ConstSlice slice) noexcept {
@@ -92,7 +92,7 @@ Estimate estimate(const Parameters& p, ConstSlice slice) noexcept {
     fill += load / arrays.k();
     fpr *= load;
   }
-  return {fill, fpr, static_cast<double>(slice.state->novel)};
+  return {fill, fpr, static_cast<double>(slice.state->inserted_new)};
 }
 
-}  // namespace streamfilter::bit_arrays
+}  // namespace streamfilter::biased_bit_arrays

@@ -1,9 +1,10 @@
-// The biased sampling Bloom filters of rsbf-bsbf-rlbsbf.txt §4-5: k arrays of s bits, one hash
+// The biased sampling Bloom filters of Bera et al. 2012 §4-5: k arrays of s bits, one hash
 // function each. An element is a repeat if its k bits are all set; otherwise some random bits are
 // reset and its k bits are set. The three kinds differ in what they reset. (Algorithms 2, 3 and 4
 // print the two answers the wrong way round.)
 #include "core/kind/biased_bit_arrays.hpp"
 #include "core/kind/kind_list.hpp"
+#include "core/kind/kind_registry.hpp"
 #include "core/model/biased_model.hpp"
 
 #include "core/base/layer_wall.hpp"
@@ -11,8 +12,8 @@
 namespace streamfilter {
 namespace {
 
-using bit_arrays::kArrays;
-using bit_arrays_model::Scheme;
+using biased_bit_arrays::kArrays;
+using biased_model::Scheme;
 
 // Algorithm 2: one bit of every array.
 struct EveryArray {
@@ -43,27 +44,27 @@ struct LoadedArrays {
 // The balance of FPR and FNR that §6.1 chooses.
 constexpr std::uint64_t kDefaultArrays = 2;
 
-constexpr OptionSpec kOptions[] = {bit_arrays::kArraysOption};
+constexpr OptionSpec kOptions[] = {biased_bit_arrays::kArraysOption};
 
 template <typename Policy>
-bit_arrays_model::Setting setting(const Parameters& p) noexcept {
+biased_model::Setting setting(const Parameters& p) noexcept {
   return {Policy::kScheme, static_cast<double>(p.integer(kArrays)),
-          static_cast<double>(p.integer(bit_arrays::kArrayBits))};
+          static_cast<double>(p.integer(biased_bit_arrays::kArrayBits))};
 }
 
 template <typename Policy>
 double fpr_bound(const Parameters& p) noexcept {
-  return bit_arrays_model::fpr_bound(setting<Policy>(p), bit_arrays::promised_keys(p));
+  return biased_model::fpr_bound(setting<Policy>(p), biased_bit_arrays::promised_keys(p));
 }
 
 template <typename Policy>
 double fnr_at(const Parameters& p, double gap) noexcept {
-  return bit_arrays_model::fnr_bound(setting<Policy>(p), gap / p.slices);
+  return biased_model::fnr_bound(setting<Policy>(p), gap / p.slices);
 }
 
 template <typename Policy>
 Prediction predict(const Parameters& p, const Stream& stream) noexcept {
-  return bit_arrays_model::predict(setting<Policy>(p), stream.part(p.slices));
+  return biased_model::predict(setting<Policy>(p), stream.part(p.slices));
 }
 
 bool cannot_keep_forever(const Definition& definition, double limit, Problem& problem) noexcept {
@@ -83,7 +84,7 @@ template <typename Policy>
 bool derive(Definition& definition, Problem& problem) noexcept {
   Parameters& p = definition.parameters;
   if (!definition.has(kArrays)) p.set_integer(kArrays, kDefaultArrays);
-  if (!bit_arrays::derive_bits(p, problem)) return false;
+  if (!biased_bit_arrays::derive_bits(p, problem)) return false;
   if (definition.has(kArrays) || p.keys > 0) return true;
   const double limit = fpr_bound<Policy>(p);
   return limit <= definition.wanted_fpr() || cannot_keep_forever(definition, limit, problem);
@@ -91,7 +92,7 @@ bool derive(Definition& definition, Problem& problem) noexcept {
 
 template <typename Policy>
 bool insert(const Parameters& p, Slice slice, const Element& element) noexcept {
-  const BitArrays<> arrays = bit_arrays::of(p, slice);
+  const BitArrays<> arrays = biased_bit_arrays::of(p, slice);
   const KeyBits bits(element.hash, arrays.k(), arrays.s());
   if (bits.all_set(arrays)) return true;
   Policy::reset(arrays, slice.state->random);
@@ -102,29 +103,20 @@ bool insert(const Parameters& p, Slice slice, const Element& element) noexcept {
 template <typename Policy>
 constexpr FilterOps row(Kind kind, const char* name, const char* summary) noexcept {
   return {
-      kind,
-      name,
-      summary,
-      kOptions,
-      sizeof kOptions / sizeof *kOptions,
-      /*has_blocked_layout=*/false,
-      /*keeps_fpr_forever=*/false,
-      /*uses_importance=*/nullptr,
-      /*uses_time=*/nullptr,
-      /*learns_from_repeats=*/false,
-      derive<Policy>,
-      /*init=*/nullptr,
-      /*prefetch=*/nullptr,
-      bit_arrays::test,
-      insert<Policy>,
-      /*expired=*/nullptr,
-      /*erase=*/nullptr,
-      bit_arrays::merge,
-      bit_arrays::check,
-      bit_arrays::estimate,
-      fpr_bound<Policy>,
-      fnr_at<Policy>,
-      predict<Policy>,
+      .kind = kind,
+      .name = name,
+      .summary = summary,
+      .options = kOptions,
+      .option_count = sizeof kOptions / sizeof *kOptions,
+      .derive = derive<Policy>,
+      .test = biased_bit_arrays::test,
+      .insert = insert<Policy>,
+      .merge = biased_bit_arrays::merge,
+      .check = biased_bit_arrays::check,
+      .estimate = biased_bit_arrays::estimate,
+      .fpr_bound = fpr_bound<Policy>,
+      .fnr_at = fnr_at<Policy>,
+      .predict = predict<Policy>,
   };
 }
 

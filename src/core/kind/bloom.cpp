@@ -1,7 +1,8 @@
-// The Bloom filter (Bloom 1970; sbf.txt §2.3): m bits, K of them set for every key, nothing ever
-// cleared. No false negatives; the false-positive rate grows with the number of distinct keys.
+// The Bloom filter (Bloom 1970; Deng, Rafiei 2006 §2.3): m bits, K of them set for every key,
+// nothing ever cleared. No false negatives; the false-positive rate grows with the number of
+// distinct keys.
 //
-// With `grow` (distributed-filtering.txt §5), a slice is cut into filters of equal size. When the
+// With `grow` (Koloniari et al. 2011 §5), a slice is cut into filters of equal size. When the
 // newest exceeds its limit of set bits (density) or accepted keys (cardinality), the next one is
 // used: keys are looked for in all and remembered in the newest. Memory is the cap: the last filter
 // takes what comes.
@@ -29,24 +30,29 @@ namespace {
 
 // kBits: m, the bits of one filter; with `grow`, kFilters: how many of them a slice can have, and
 // kLimit: the bits or keys of one; with layout blocked, kLineBits: the bits of a line
-enum Slot : unsigned { kK, kBits, kGrow, kFilters, kLimit, kLineBits };
+enum Word : unsigned { kK, kBits, kGrow, kFilters, kLimit, kLineBits };
 
 enum Grow : std::uint64_t { none, density, cardinality };
 
 constexpr const char* kGrows[] = {"none", "density", "cardinality", nullptr};
 
 constexpr std::uint64_t kGrownFilters = 8;
-constexpr std::uint64_t kMostKeys = std::uint64_t{1} << 62;  // counting stops here
+constexpr std::uint64_t kMaxKeys = std::uint64_t{1} << 62;  // counting stops here
 
-constexpr unsigned kMostHashes = 64;
+constexpr unsigned kMaxHashes = 64;
 
 // More hashes than this are never derived: they would cost time and save false positives that are
 // fewer than one in ten thousand million already.
-constexpr double kMostDerivedHashes = 16;
+constexpr double kMaxDerivedHashes = 16;
 
 constexpr OptionSpec kOptions[] = {
-    {kK, "k", OptionType::integer, 1, kMostHashes, nullptr, 0},
-    {kGrow, "grow", OptionType::choice, 1, 2, kGrows, 0},  // none: not in use
+    {.word = kK, .name = "k", .type = OptionType::integer, .low = 1, .high = kMaxHashes},
+    {.word = kGrow,
+     .name = "grow",
+     .type = OptionType::choice,
+     .low = 1,
+     .high = 2,
+     .choices = kGrows},  // none: not in use
 };
 
 using Bits = PackedCells<1>;
@@ -63,9 +69,9 @@ std::uint64_t newest_ones(const SliceState& state) noexcept { return state.own[2
 std::uint64_t& newest_keys(SliceState& state) noexcept { return state.own[3]; }
 std::uint64_t newest_keys(const SliceState& state) noexcept { return state.own[3]; }
 
-// The bits of a key in a slice: all k of them, or fewer if it lies in several places.
+// The bits of a key in a slice: all k of them, or fewer if it lies in several probes.
 unsigned own_k(const Parameters& p) noexcept {
-  return static_cast<unsigned>(bits_in_place(p, p.integer(kK)));
+  return static_cast<unsigned>(bits_per_probe(p, p.integer(kK)));
 }
 double real_k(const Parameters& p) noexcept { return own_k(p); }
 double real_m(const Parameters& p) noexcept { return static_cast<double>(p.integer(kBits)); }
@@ -77,27 +83,27 @@ double lines(const Parameters& p) noexcept {
   return real_m(p) / static_cast<double>(p.integer(kLineBits));
 }
 
-slicing_model::Shape shape_of(const Parameters& p) noexcept {
-  return slicing_model::shape_of(p, static_cast<double>(p.integer(kK)), real_m(p));
+sharding_model::Shape shape_of(const Parameters& p) noexcept {
+  return sharding_model::shape_of(p, static_cast<double>(p.integer(kK)), real_m(p));
 }
 
-// sbf.txt §2.3: FP = (1 - (1 - 1/m)^(Kn))^K for n keys in m bits, scattered. The keys are those of
-// the slices that a key can be in.
+// Deng, Rafiei 2006 §2.3: FP = (1 - (1 - 1/m)^(Kn))^K for n keys in m bits, scattered. The keys are
+// those of the slices that a key can be in.
 double rate(const Parameters& p, double keys) noexcept {
   return p.layout == Layout::blocked ? blocked_bloom_model::rate(real_k(p), keys, lines(p))
-                                     : slicing_model::part_rate(shape_of(p), keys);
+                                     : sharding_model::group_rate(shape_of(p), keys);
 }
 
 // In lines, the best K is mostly less.
 std::uint64_t best_k(const Parameters& p, double keys) noexcept {
   return p.layout == Layout::blocked
-             ? blocked_bloom_model::best_k(keys, lines(p), kMostDerivedHashes)
-             : timing_model::best_k(keys, real_m(p) * slices_of_part(p));
+             ? blocked_bloom_model::best_k(keys, lines(p), kMaxDerivedHashes)
+             : timing_model::best_k(keys, real_m(p) * slices_of_group(p));
 }
 
 // Keys spread over slices unevenly; the fullest is taken.
 double expected_keys(const Parameters& p) noexcept {
-  return keys_of_fullest(static_cast<double>(p.keys), parts_of(p));
+  return keys_of_fullest(static_cast<double>(p.keys), groups_of(p));
 }
 
 bool needs_keys(Problem& problem) noexcept {
@@ -110,14 +116,14 @@ bool needs_keys(Problem& problem) noexcept {
       "sbf.");
 }
 
-// Slices of a part are loaded unevenly, too, with all places of its keys.
+// Slices of a part are loaded unevenly, too, with all probes of its keys.
 double expected_puts(const Parameters& p) noexcept {
-  const slicing_model::Shape shape = shape_of(p);
+  const sharding_model::Shape shape = shape_of(p);
   return keys_of_fullest(expected_keys(p) * shape.k1, shape.slices);
 }
 
 // How many distinct keys a filter has seen when the next one takes over. Where keys have several
-// places, a slice does not know which of them are new, and counts all that are put in it.
+// probes, a slice does not know which of them are new, and counts all that are put in it.
 double keys_of_one(const Parameters& p) noexcept {
   const double limit = static_cast<double>(p.integer(kLimit));
   if (p.integer(kGrow) != cardinality)
@@ -194,7 +200,7 @@ bool all_bits(const Parameters& p, std::uint64_t hash, Visit visit) noexcept {
   const unsigned k = own_k(p);
   if (p.layout == Layout::blocked) {
     const std::uint64_t line = region_start(p, filter_bytes(p), hash) * 8;
-    std::uint64_t at[kMostHashes];
+    std::uint64_t at[kMaxHashes];
     find_cells(p, hash, k, p.integer(kLineBits), at);
     return std::all_of(at, at + k, [&](std::uint64_t bit) { return visit(line + bit); });
   }
@@ -236,7 +242,7 @@ std::uint64_t add(const Parameters& p, Bits bits, std::uint64_t hash) noexcept {
   return fresh;
 }
 
-void put_growing(const Parameters& p, Slice slice, std::uint64_t hash) noexcept {
+void insert_growing(const Parameters& p, Slice slice, std::uint64_t hash) noexcept {
   SliceState& state = *slice.state;
   const std::uint64_t load = p.integer(kGrow) == density ? newest_ones(state) : newest_keys(state);
   if (load >= p.integer(kLimit) && newest(state) + 1 < p.integer(kFilters)) {
@@ -246,12 +252,12 @@ void put_growing(const Parameters& p, Slice slice, std::uint64_t hash) noexcept 
   const std::uint64_t fresh = add(p, bits_of(p, slice, newest(state)), hash);
   ones(state) += fresh;
   newest_ones(state) += fresh;
-  newest_keys(state) += newest_keys(state) < kMostKeys;
+  newest_keys(state) += newest_keys(state) < kMaxKeys;
 }
 
-void put(const Parameters& p, Slice slice, const Element& element) noexcept {
+void insert_unconditionally(const Parameters& p, Slice slice, const Element& element) noexcept {
   if (p.integer(kGrow) != none)
-    put_growing(p, slice, element.hash);
+    insert_growing(p, slice, element.hash);
   else
     ones(*slice.state) += add(p, Bits(slice.body()), element.hash);
 }
@@ -259,7 +265,7 @@ void put(const Parameters& p, Slice slice, const Element& element) noexcept {
 bool insert(const Parameters& p, Slice slice, const Element& element) noexcept {
   if (p.integer(kGrow) != none) {
     if (test(p, as_const(slice), element)) return true;
-    put_growing(p, slice, element.hash);
+    insert_growing(p, slice, element.hash);
     return false;
   }
   const std::uint64_t fresh = add(p, Bits(slice.body()), element.hash);
@@ -282,12 +288,12 @@ void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
   for (std::uint64_t i = 0; i < into.bytes; ++i) into.body()[i] |= from.body()[i];
   SliceState& state = *into.state;
   ones(state) = count_ones(into.body(), into.bytes);
-  state.novel += from.state->novel;
+  state.inserted_new += from.state->inserted_new;
   if (p.integer(kGrow) == none) return;
   const std::uint64_t keys = newest(*from.state) < newest(state) ? 0 : newest_keys(*from.state);
   if (newest(state) < newest(*from.state)) newest_keys(state) = 0;
   newest(state) = std::max(newest(state), newest(*from.state));
-  newest_keys(state) = std::min(newest_keys(state) + keys, kMostKeys);
+  newest_keys(state) = std::min(newest_keys(state) + keys, kMaxKeys);
   newest_ones(state) = count_ones(into.body() + newest(state) * filter_bytes(p), filter_bytes(p));
 }
 
@@ -297,7 +303,7 @@ bool check(const Parameters& p, ConstSlice slice) noexcept {
   if (newest(state) >= most || ones(state) != count_ones(slice.body(), slice.bytes)) return false;
   if (p.integer(kGrow) == none) return (newest_ones(state) | newest_keys(state)) == 0;
   const std::uint64_t start = newest(state) * filter_bytes(p), end = start + filter_bytes(p);
-  return newest_keys(state) <= kMostKeys &&
+  return newest_keys(state) <= kMaxKeys &&
          newest_ones(state) == count_ones(slice.body() + start, filter_bytes(p)) &&
          count_ones(slice.body() + end, slice.bytes - end) == 0;
 }
@@ -330,9 +336,9 @@ double fnr_at(const Parameters&, double) noexcept { return 0; }
 
 // The rate after n distinct keys; with `grow`, in full filters and the newest.
 double rate_after(const Parameters& p, double n) noexcept {
-  const slicing_model::Shape shape = shape_of(p);
+  const sharding_model::Shape shape = shape_of(p);
   if (p.layout == Layout::blocked) return rate(p, n / p.slices);
-  if (p.integer(kGrow) == none) return slicing_model::rate(shape, n);
+  if (p.integer(kGrow) == none) return sharding_model::rate(shape, n);
   const double k = real_k(p), m = real_m(p), puts = n * shape.k1 / p.slices;
   const double each = keys_of_one(p), full = std::min(std::floor(puts / each), filters(p) - 1);
   const double one = timing_model::rate(k, each, m);
@@ -343,37 +349,31 @@ double rate_after(const Parameters& p, double n) noexcept {
 
 // False positives depend on the number of distinct keys alone.
 Prediction predict(const Parameters& p, const Stream& stream) noexcept {
-  return {store_model::mean_fpr(stream.distinct(), [&](double n) { return rate_after(p, n); }),
-          stream.repeats() > 0 ? 0 : std::numeric_limits<double>::quiet_NaN()};
+  return {
+      exact_store_model::mean_fpr(stream.distinct(), [&](double n) { return rate_after(p, n); }),
+      stream.repeats() > 0 ? 0 : std::numeric_limits<double>::quiet_NaN()};
 }
 
 }  // namespace
 
 const FilterOps bloom_ops = {
-    Kind::bloom,
-    "bloom",
-    "classic Bloom filter: no false negatives, for a known number of distinct keys",
-    kOptions,
-    sizeof kOptions / sizeof *kOptions,
-    /*has_blocked_layout=*/true,
-    /*keeps_fpr_forever=*/false,
-    /*uses_importance=*/nullptr,
-    /*uses_time=*/nullptr,
-    /*learns_from_repeats=*/false,
-    derive,
-    /*init=*/nullptr,
-    prefetch,
-    test,
-    insert,
-    /*expired=*/nullptr,
-    /*erase=*/nullptr,
-    merge,
-    check,
-    estimate,
-    fpr_bound,
-    fnr_at,
-    predict,
-    put,
+    .kind = Kind::bloom,
+    .name = "bloom",
+    .summary = "classic Bloom filter: no false negatives, for a known number of distinct keys",
+    .options = kOptions,
+    .option_count = sizeof kOptions / sizeof *kOptions,
+    .has_blocked_layout = true,
+    .derive = derive,
+    .prefetch = prefetch,
+    .test = test,
+    .insert = insert,
+    .merge = merge,
+    .check = check,
+    .estimate = estimate,
+    .fpr_bound = fpr_bound,
+    .fnr_at = fnr_at,
+    .predict = predict,
+    .insert_unconditionally = insert_unconditionally,
 };
 
 }  // namespace streamfilter

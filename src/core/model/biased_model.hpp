@@ -6,9 +6,9 @@
 // new one, and so find that X tends to 1 always. What follows are the corrected ones.
 #pragma once
 
-#include "core/kind/filter_ops.hpp"
+#include "core/model/stream.hpp"
 
-namespace streamfilter::bit_arrays_model {
+namespace streamfilter::biased_model {
 
 enum class Scheme {
   bsbf,           // Algorithm 2
@@ -104,4 +104,4 @@ Rates over_stream(const Setting& setting, const Stream& stream) noexcept;
 // The same, NaN where there is no such rate: of rsbf_printed on Stream::at_gap, and of no repeats.
 Prediction predict(const Setting& setting, const Stream& stream) noexcept;
 
-}  // namespace streamfilter::bit_arrays_model
+}  // namespace streamfilter::biased_model

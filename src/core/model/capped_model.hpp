@@ -1,11 +1,11 @@
 // Error rates of Bloom filters in lines of 512 bits with a cap on the ones of a line.
 #pragma once
 
-#include "core/kind/filter_ops.hpp"
+#include "core/model/stream.hpp"
 
 namespace streamfilter::capped_model {
 
-constexpr unsigned kMostHashes = 32;
+constexpr unsigned kMaxHashes = 32;
 
 // How a line is used: each key sets k different bits; a line keeps at most `ones`, more than k.
 struct Setting {

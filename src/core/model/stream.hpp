@@ -9,6 +9,12 @@
 
 namespace streamfilter {
 
+// What a filter will do on a whole stream, as streamfilter_evaluate counts it; NaN: unknown.
+struct Prediction {
+  double fpr;  // false positives / rows that are new
+  double fnr;  // false negatives / rows that are repeats; NaN also if there are none
+};
+
 class Stream {
  public:
   // Uniform draws from as many keys as let `rows` of them meet `distinct` (0 < distinct <= rows):
@@ -19,7 +25,7 @@ class Stream {
   // has `gap` others before it is, with a fixed probability, the first of those again.
   static Stream at_gap(double rows, double distinct, double gap) noexcept;
 
-  // The stream of rsbf-bsbf-rlbsbf.txt, tables 1-9: `distinct` keys that come once each and
+  // The stream of Bera et al. 2012, tables 1-9: `distinct` keys that come once each and
   // rows - distinct uniform draws from them, all in random order.
   static Stream listed(double rows, double distinct) noexcept;
 

@@ -1,4 +1,4 @@
-// Whoever produces events needs to know one of the servers only (distributed-filtering.txt,
+// Whoever produces events needs to know one of the servers only (Koloniari et al. 2011,
 // section 3.1): what describe_producer has written there says which columns, options and other
 // servers a filter has. Nothing of it gets into a command unquoted or unparsed.
 #include "pg/server/postgres.hpp"
@@ -8,17 +8,20 @@ extern "C" {
 #include "access/table.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_foreign_server.h"
-#include "commands/defrem.h"
 #include "foreign/foreign.h"
 #include "lib/stringinfo.h"
 #include "mb/pg_wchar.h"
+#include "nodes/makefuncs.h"
 #include "parser/parse_type.h"
+#include "utils/acl.h"
 #include "utils/regproc.h"
 #include "utils/ruleutils.h"
 }
 
 #include <initializer_list>
 
+#include "pg/catalog/filter_options.hpp"
+#include "pg/catalog/option_list.hpp"
 #include "pg/fdw/import_foreign_schema.hpp"
 #include "pg/remote/connect.hpp"
 #include "pg/remote/remote_transaction.hpp"
@@ -111,19 +114,23 @@ Rows read_rows(const PGresult* result, const char* server) {
   return rows;
 }
 
-// Option producer over there may say anything.
+// Option producer over there may say anything, and so may whoever answers.
+bool is_whole(const Row* row) {
+  if (row->filter() == nullptr || row->values[1] == nullptr || row->name() == nullptr ||
+      row->first() == nullptr)
+    return false;
+  const char item = row->item();
+  return item == 'c' || item == 'o' || (item == 's' && row->second() != nullptr);
+}
+
 void check_rows(const Rows* rows, const char* server) {
-  for (const Row* row = rows->rows; row < rows->rows + rows->count; ++row) {
-    const bool whole = row->filter() != nullptr && row->values[1] != nullptr &&
-                       row->name() != nullptr && row->first() != nullptr &&
-                       (row->item() != 's' || row->second() != nullptr);
-    if (!whole)
-      ereport(
-          ERROR, errcode(ERRCODE_FDW_INVALID_ATTRIBUTE_VALUE),
-          errmsg("server \"%s\" does not say all of filter \"%s\"", server,
-                 row->filter() != nullptr ? row->filter() : "?"),
-          errhint("Its option producer is damaged there; drop it, or import from another server."));
-  }
+  for (const Row* row = rows->rows; row < rows->rows + rows->count; ++row)
+    if (!is_whole(row))
+      ereport(ERROR, errcode(ERRCODE_FDW_INVALID_ATTRIBUTE_VALUE),
+              errmsg("server \"%s\" does not say all of filter \"%s\"", server,
+                     row->filter() != nullptr ? row->filter() : "?"),
+              errhint("Its option producer is damaged there; drop it, or import from another "
+                      "server."));
 }
 
 Rows fetch_rows(Oid server, const char* schema) {
@@ -144,22 +151,14 @@ Rows fetch_rows(Oid server, const char* schema) {
 // ---- servers
 // ----------------------------------------------------------------------------------------
 
-const char* option_of(List* options, const char* name) {
-  ListCell* cell;
-  foreach (cell, options) {
-    auto* option = static_cast<DefElem*>(lfirst(cell));
-    if (strcmp(option->defname, name) == 0) return defGetString(option);
-  }
-  return "";
-}
-
 // Is the server of rows `first` to `end` where `known` is?
 bool is_there(const ForeignServer* known, const Row* first, const Row* end) {
   for (const char* name : {"host", "port", "dbname"}) {
     const char* wanted = "";
     for (const Row* row = first; row < end; ++row)
       if (strcmp(row->first(), name) == 0) wanted = row->second();
-    if (strcmp(option_of(known->options, name), wanted) != 0) return false;
+    const char* found = find_option(known->options, name);
+    if (strcmp(found != nullptr ? found : "", wanted) != 0) return false;
   }
   return true;
 }
@@ -179,25 +178,32 @@ bool is_there(const ForeignServer* known, const Row* first, const Row* end) {
   pg_unreachable();
 }
 
-// The name that a server has here: the same, or that of one at the same place.
+bool may_use(Oid server) {
+  return SF_SERVER_ACLCHECK(server, GetUserId(), ACL_USAGE) == ACLCHECK_OK;
+}
+
+// The name that a server has here: the same, or that of one at the same place, best of one that the
+// user may use. Whether its owner may use it is asked when the filter is created.
 const char* find_server(Oid wrapper, const Row* first, const Row* end) {
   const ForeignServer* same = GetForeignServerByName(first->name(), true);
-  if (same != nullptr && same->fdwid == wrapper && is_there(same, first, end))
-    return same->servername;
-  const char* found = nullptr;
+  if (same != nullptr && (same->fdwid != wrapper || !is_there(same, first, end))) same = nullptr;
+  if (same != nullptr && may_use(same->serverid)) return same->servername;
+  const ForeignServer* found = same;
   Relation catalog = table_open(ForeignServerRelationId, AccessShareLock);
   SysScanDesc scan = systable_beginscan(catalog, InvalidOid, false, nullptr, 0, nullptr);
   HeapTuple tuple;
-  while (found == nullptr && HeapTupleIsValid(tuple = systable_getnext(scan))) {
+  while (HeapTupleIsValid(tuple = systable_getnext(scan))) {
     auto* form = reinterpret_cast<Form_pg_foreign_server>(GETSTRUCT(tuple));
-    if (form->srvfdw != wrapper) continue;
+    if (form->srvfdw != wrapper || (found != nullptr && !may_use(form->oid))) continue;
     const ForeignServer* known = GetForeignServer(form->oid);
-    if (is_there(known, first, end)) found = known->servername;
+    if (!is_there(known, first, end)) continue;
+    found = known;
+    if (may_use(form->oid)) break;
   }
   systable_endscan(scan);
   table_close(catalog, AccessShareLock);
   if (found == nullptr) raise_unknown_server(first, end);
-  return found;
+  return found->servername;
 }
 
 // Their names here, separated by commas, as option servers has them.
@@ -232,31 +238,64 @@ void append_column(StringInfo command, const Row* row) {
     appendStringInfo(command, " OPTIONS (role %s)", quote_literal_cstr(row->third()));
 }
 
-// The rows of one filter.
+// The options of a filter over there, checked as those of CREATE are; its servers by their names
+// here.
+List* read_options(const ForeignServer* server, const Row* row, const Row* servers,
+                   const Row* end) {
+  List* options = NIL;
+  for (const Row* at = row; at < servers; ++at) {
+    if (at->item() != 'o') continue;
+    const char* value = at->first();
+    if (strcmp(at->name(), "servers") == 0) value = servers_here(server->fdwid, servers, end);
+    options = lappend(
+        options,
+        makeDefElem(pstrdup(at->name()), reinterpret_cast<Node*>(makeString(pstrdup(value))), -1));
+  }
+  Definition definition;
+  HostOptions host;
+  Fault fault;
+  if (!read_table_options(options, &definition, &host, fault))
+    ereport(ERROR, errcode(fault.code),
+            errmsg("definition of filter \"%s\" on server \"%s\" cannot be read here",
+                   row->filter(), server->servername),
+            errdetail_internal("%s", fault.text()));
+  if (host.producer != nullptr)
+    ereport(ERROR, errcode(ERRCODE_FDW_INVALID_ATTRIBUTE_VALUE),
+            errmsg("server \"%s\" does not say all of filter \"%s\"", server->servername,
+                   row->filter()),
+            errdetail("It says where the slices come from, not what they are slices of."));
+  return options;
+}
+
+void append_options(StringInfo command, List* options) {
+  ListCell* cell;
+  foreach (cell, options) {
+    auto* option = static_cast<DefElem*>(lfirst(cell));
+    appendStringInfo(command, "%s%s %s", foreach_current_index(cell) == 0 ? " OPTIONS (" : ", ",
+                     quote_identifier(option->defname), quote_literal_cstr(value_of(option)));
+  }
+  if (options != NIL) appendStringInfoChar(command, ')');
+}
+
+// The rows of one filter, of which there is one at least.
 char* make_command(const ForeignServer* server, const Row* row, const Row* end) {
   const Row* servers = row;
   while (servers < end && servers->item() != 's') ++servers;
-  StringInfoData command, options;
+  List* options = read_options(server, row, servers, end);
+  const bool several = find_option(options, "servers") != nullptr;
+  StringInfoData command;
   initStringInfo(&command);
-  initStringInfo(&options);
-  const char* holder = server->servername;
   appendStringInfo(&command, "CREATE FOREIGN TABLE %s (", quote_identifier(row->filter()));
   bool first = true;
   for (; row < servers; ++row) {
-    if (row->item() == 'c') {
-      appendStringInfoString(&command, first ? "" : ", ");
-      append_column(&command, row);
-      first = false;
-      continue;
-    }
-    const bool several = strcmp(row->name(), "servers") == 0;
-    if (several) holder = "streamfilter";
-    appendStringInfo(
-        &options, "%s%s %s", options.len > 0 ? ", " : "", quote_identifier(row->name()),
-        quote_literal_cstr(several ? servers_here(server->fdwid, servers, end) : row->first()));
+    if (row->item() != 'c') continue;
+    appendStringInfoString(&command, first ? "" : ", ");
+    append_column(&command, row);
+    first = false;
   }
-  appendStringInfo(&command, ") SERVER %s", quote_identifier(holder));
-  if (options.len > 0) appendStringInfo(&command, " OPTIONS (%s)", options.data);
+  appendStringInfo(&command, ") SERVER %s",
+                   quote_identifier(several ? "streamfilter" : server->servername));
+  append_options(&command, options);
   return command.data;
 }
 
@@ -264,7 +303,7 @@ char* make_command(const ForeignServer* server, const Row* row, const Row* end) 
 
 List* import_foreign_schema(ImportForeignSchemaStmt* statement, Oid server_id) {
   const ForeignServer* server = GetForeignServer(server_id);
-  if (!read_server_options(server->options).is_remote)
+  if (!server_options(server->options).is_remote)
     ereport(ERROR, errcode(ERRCODE_WRONG_OBJECT_TYPE),
             errmsg("there is nothing to import from server \"%s\"", server->servername),
             errdetail("It is not another Postgres: it has none of the options host, port, "
@@ -275,7 +314,8 @@ List* import_foreign_schema(ImportForeignSchemaStmt* statement, Oid server_id) {
   for (const Row* row = rows.rows; row < end;) {
     const Row* next = row;
     while (next < end && strcmp(next->filter(), row->filter()) == 0) ++next;
-    commands = lappend(commands, make_command(server, row, next));
+    if (IsImportableForeignTable(row->filter(), statement))
+      commands = lappend(commands, make_command(server, row, next));
     row = next;
   }
   return commands;

@@ -2,7 +2,7 @@
 // once and revalidated cheaply.
 #pragma once
 
-#include "core/kind/filter_ops.hpp"
+#include "core/kind/kind_registry.hpp"
 #include "pg/catalog/element_roles.hpp"
 #include "pg/handle/slot_lifecycle.hpp"
 #include "pg/key/key_hash.hpp"
@@ -19,6 +19,10 @@ struct TreeNode {
   bool searched;   // a node below tests matches here top-down, so keys must come in below
   uint64 checked;  // the version of the parent that it was found to fit
 };
+
+// Made and used by filter_handle.cpp.
+// The place of a filter in its tree, palloc'ed; nullptr if it is in none.
+TreeNode* make_tree_node(const FilterRelation* relation);
 
 // What a call is going to do; decides lock and needed right.
 enum class Use : uint8 {
@@ -42,6 +46,10 @@ struct NamedFilter {
   FilterSlot* slot;      // nullptr until the filter is used for more than its definition
   Header* header;
   struct RemoteFilter* remote;  // instead of these two, where the state is on other servers
+  // The statement (pg/trigger/row_source.hpp) in which a query has last given it keys, and that
+  // query; the statement in which a trigger has last given it a row, and that trigger.
+  uint64 asked_in, asked_by, fired_in;
+  Oid fired_by;
   KeyRule rule;
   bool has_time;         // of its elements
   bool hashes_as_owner;  // a hash function is not trusted
@@ -49,6 +57,7 @@ struct NamedFilter {
   // The rest is private to filter_handle.cpp.
   MemoryContext context;
   bool loaded;        // as a whole: loading can fail halfway
+  bool depends;       // what it depends on is recorded
   bool valid;         // no invalidation since it was loaded
   uint64 used_epoch;  // handle_epoch when it was last made ready, for whom and what: below
   Oid used_by;
@@ -59,12 +68,16 @@ struct NamedFilter {
   AclMode checked_rights;
   uint64 slot_generation;
   uint64 tested, accepted, discarded;  // not yet added to the slot's counters
-  uint32 found_at[kMostPositions];     // repeats, by position in the bucket
+  uint32 found_at[kMaxRanks];          // repeats, by position in the bucket
   uint64 found_positions;              // the positions that have any, as bits
   uint64 accesses, hits;               // likewise
   NamedFilter* next_dirty;
   bool dirty;
 };
+
+// Makes the filter that is about to be attached ready to be walked through: its parent likewise,
+// and its seed is the parent's. Raises what the checks of handle/hierarchy.hpp do.
+void join_parent(NamedFilter* filter, FilterRelation* relation, Use use);
 
 // Finds or makes this backend's handle; takes no lock and checks nothing.
 NamedFilter* named_filter(Oid relid);
@@ -110,7 +123,12 @@ void count_found(NamedFilter* filter, unsigned position);
 void count_access(NamedFilter* filter);
 void count_hit(NamedFilter* filter);
 
-// Adds what this backend has counted to the counters in shared memory.
+// Adds what this backend has counted to the counters in shared memory. Cannot raise.
 void flush_counters();
+
+// Called by the coordinator (pg/commit) where the locks are about to be given back: when the
+// transaction ends, and when a subtransaction rolls back. Cannot raise.
+void end_transaction_of_handles();
+void end_subtransaction_of_handles();
 
 }  // namespace streamfilter::pg

@@ -1,35 +1,21 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "access/genam.h"
-#include "access/reloptions.h"
-#include "access/table.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
-#include "catalog/pg_foreign_table.h"
-#include "commands/defrem.h"
-#include "foreign/foreign.h"
 #include "lib/stringinfo.h"
+#include "nodes/parsenodes.h"
 #include "utils/acl.h"
-#include "utils/rel.h"
 }
 
+#include "core/filter/option_values.hpp"
+#include "core/kind/kind_registry.hpp"
 #include "pg/catalog/hierarchy_options.hpp"
 #include "pg/handle/hierarchy.hpp"
+#include "pg/handle/slot_lifecycle.hpp"
 
 namespace streamfilter::pg {
 namespace {
-
-HostOptions tree_options(List* options) {
-  HostOptions host;
-  ListCell* cell;
-  foreach (cell, options) read_tree_option(static_cast<DefElem*>(lfirst(cell)), &host);
-  return host;
-}
-
-HostOptions tree_options_of(Oid relid) {
-  return is_filter(relid) ? tree_options(GetForeignTable(relid)->options) : HostOptions();
-}
 
 Oid look_up(const char* text, Oid child) {
   char *schema, *name;
@@ -40,7 +26,7 @@ Oid look_up(const char* text, Oid child) {
 
 // 0: a root; -1: there is no way up to one.
 int level_of(Oid relid) {
-  for (int level = 0; level < static_cast<int>(kMostTreeLevels); ++level) {
+  for (int level = 0; level < static_cast<int>(kMaxTreeLevels); ++level) {
     if (!is_filter(relid)) return -1;
     const HostOptions host = tree_options_of(relid);
     if (host.parent == nullptr) return level;
@@ -109,8 +95,7 @@ Difference difference_of(const FilterRelation* relation, const FilterRelation* p
     if (strcmp(left, right) != 0) return {ops->options[i].name, left, right};
   }
   if (!relation->adopts_seed && !(parent->definition.seed_given && mine.seed == its.seed))
-    return {"seed", psprintf(UINT64_FORMAT, mine.seed),
-            parent->definition.seed_given ? psprintf(UINT64_FORMAT, its.seed) : "random"};
+    return {"seed", psprintf(UINT64_FORMAT, mine.seed), "another"};
   if (relation->host.top_down > 0 && relation->host.persistence != parent->host.persistence)
     return {"persistence",
             relation->host.persistence == Persistence::logged ? "logged" : "unlogged",
@@ -120,6 +105,15 @@ Difference difference_of(const FilterRelation* relation, const FilterRelation* p
 
 }  // namespace
 
+HostOptions tree_options_of(Oid relid) {
+  HostOptions host;
+  Fault fault;
+  ListCell* cell;
+  foreach (cell, options_of_filter(relid))
+    read_tree_option(static_cast<DefElem*>(lfirst(cell)), &host, fault);
+  return host;
+}
+
 Oid find_parent(Oid relid) {
   const HostOptions host = tree_options_of(relid);
   return host.parent != nullptr ? look_up(host.parent, relid) : InvalidOid;
@@ -127,22 +121,15 @@ Oid find_parent(Oid relid) {
 
 List* find_children(Oid relid) {
   List* children = NIL;
-  Relation catalog = table_open(ForeignTableRelationId, AccessShareLock);
-  SysScanDesc scan = systable_beginscan(catalog, InvalidOid, false, nullptr, 0, nullptr);
-  HeapTuple tuple;
-  while (HeapTupleIsValid(tuple = systable_getnext(scan))) {
-    bool isnull;
-    const Datum options =
-        heap_getattr(tuple, Anum_pg_foreign_table_ftoptions, RelationGetDescr(catalog), &isnull);
-    const Oid other = reinterpret_cast<Form_pg_foreign_table>(GETSTRUCT(tuple))->ftrelid;
-    if (isnull || other == relid || !is_filter(other)) continue;
-    const HostOptions host = tree_options(untransformRelOptions(options));
+  ListCell* cell;
+  foreach (cell, list_filters()) {
+    const Oid other = lfirst_oid(cell);
+    if (other == relid) continue;
+    const HostOptions host = tree_options_of(other);
     if (host.parent != nullptr && look_up(host.parent, other) == relid &&
         has_rights_on_parent(other, relid))
       children = lappend_oid(children, other);
   }
-  systable_endscan(scan);
-  table_close(catalog, AccessShareLock);
   return children;
 }
 
@@ -154,14 +141,19 @@ List* find_descendants(Oid relid) {
   return found;
 }
 
-FilterRelation* load_filter_relation(Oid relid) {
-  FilterRelation* relation = read_filter_relation(relid);
+FilterRelation* try_load_filter_relation(Oid relid, Fault& fault) {
+  FilterRelation* relation = read_filter_relation(relid, fault);
+  if (relation == nullptr) return nullptr;
   relation->adopts_seed = relation->host.parent != nullptr && !relation->definition.seed_given;
   if (relation->host.parent == nullptr) return relation;
   relation->parent = look_up(relation->host.parent, relation->relid);
   relation->level = level_of(relation->relid);
-  if (relation->level < 0 || !relation->adopts_seed) return relation;
-  const FilterRelation* parent = load_filter_relation(relation->parent);
+  // Who has no rights on the parent shall not learn its seed.
+  if (relation->level < 0 || !relation->adopts_seed ||
+      !has_rights_on_parent(relation->relid, relation->parent))
+    return relation;
+  const FilterRelation* parent = try_load_filter_relation(relation->parent, fault);
+  if (parent == nullptr) return nullptr;
   uint64 seed = parent->definition.parameters.seed;
   if (!parent->definition.seed_given && !peek_seed(parent, &seed)) return relation;
   relation->uncommitted |= parent->uncommitted;
@@ -169,21 +161,19 @@ FilterRelation* load_filter_relation(Oid relid) {
   return relation;
 }
 
-TreeNode* make_tree_node(const FilterRelation* relation) {
-  List* children = find_children(relation->relid);
-  if (relation->host.parent == nullptr && children == NIL) return nullptr;
-  auto* node = static_cast<TreeNode*>(palloc0(sizeof(TreeNode)));
-  node->parent = OidIsValid(relation->parent) ? named_filter(relation->parent) : nullptr;
-  node->child_count = list_length(children);
-  node->children = static_cast<NamedFilter**>(
-      palloc(sizeof(NamedFilter*) * Max(static_cast<Size>(node->child_count), 1)));
-  for (int i = 0; i < node->child_count; ++i)
-    node->children[i] = named_filter(list_nth_oid(children, i));
-  ListCell* cell;
-  foreach (cell, find_descendants(relation->relid))
-    node->searched |=
-        static_cast<int>(tree_options_of(lfirst_oid(cell)).top_down) > relation->level;
-  return node;
+FilterRelation* load_filter_relation(Oid relid) {
+  Fault fault;
+  FilterRelation* relation = try_load_filter_relation(relid, fault);
+  if (relation == nullptr) raise(fault);
+  return relation;
+}
+
+FilterRelation* show_filter_relation(Oid relid, Fault& fault) {
+  if (!is_filter(relid)) return nullptr;
+  FilterRelation* relation = try_load_filter_relation(relid, fault);
+  // It was dropped just now, and nobody has locked it against that.
+  if (relation == nullptr && !is_filter(relid)) fault = Fault();
+  return relation;
 }
 
 void report_missing_parent(int level, const FilterRelation* relation) {
@@ -204,7 +194,7 @@ void check_way_up(const FilterRelation* relation) {
             errmsg("parent \"%s\" of filter \"%s\" is not a filter", relation->host.parent,
                    relation->name));
   Oid ancestor = relation->parent;
-  for (unsigned i = 0; i < kMostTreeLevels && OidIsValid(ancestor); ++i) {
+  for (unsigned i = 0; i < kMaxTreeLevels && OidIsValid(ancestor); ++i) {
     if (ancestor == relation->relid)
       ereport(ERROR, errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
               errmsg("filter \"%s\" cannot be its own ancestor", relation->name),
@@ -215,7 +205,7 @@ void check_way_up(const FilterRelation* relation) {
           errmsg("there is no way from filter \"%s\" up to a root", relation->name),
           errdetail("An ancestor has a parent that does not exist or is no filter, or there are "
                     "more than %u levels.",
-                    kMostTreeLevels));
+                    kMaxTreeLevels));
 }
 
 void check_fit(int level, const FilterRelation* relation, const FilterRelation* parent) {
@@ -246,8 +236,10 @@ void check_fit(int level, const FilterRelation* relation, const FilterRelation* 
 
 bool has_rights_on_parent(Oid relid, Oid parent) {
   const Oid owner = owner_of(relid);
-  return pg_class_aclcheck(parent, owner, ACL_INSERT) == ACLCHECK_OK &&
-         pg_class_aclcheck(parent, owner, ACL_SELECT) == ACLCHECK_OK;
+  bool is_missing = false;
+  return pg_class_aclcheck_ext(parent, owner, ACL_INSERT, &is_missing) == ACLCHECK_OK &&
+         pg_class_aclcheck_ext(parent, owner, ACL_SELECT, &is_missing) == ACLCHECK_OK &&
+         !is_missing;
 }
 
 void check_rights_on_parent(int level, const FilterRelation* relation,
@@ -263,21 +255,6 @@ void check_rights_on_parent(int level, const FilterRelation* relation,
                   quote_qualified_identifier(get_namespace_name(get_rel_namespace(parent->relid)),
                                              parent->name),
                   quote_identifier(name)));
-}
-
-void join_parent(NamedFilter* filter, FilterRelation* relation, Use use) {
-  check_way_up(relation);
-  TreeNode* node = filter->tree;
-  NamedFilter* parent = node->parent;
-  use_filter(parent, use == Use::test || use == Use::probe ? Use::probe : Use::judge);
-  if (node->checked != parent->version) {
-    check_fit(ERROR, relation, parent->relation);
-    check_rights_on_parent(ERROR, relation, parent->relation);
-    node->checked = parent->version;
-  }
-  if (!relation->adopts_seed) return;
-  relation->uncommitted |= parent->relation->uncommitted;
-  adopt_seed(relation, parent->rule.seed);
 }
 
 }  // namespace streamfilter::pg

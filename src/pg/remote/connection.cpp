@@ -11,6 +11,7 @@ extern "C" {
 }
 
 #include "pg/remote/connection.hpp"
+#include "pg/server/no_raise.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -22,6 +23,7 @@ HTAB* connections = nullptr;  // Connection by ConnectionKey
 uint64 next_number = 1;
 
 void on_invalidation(Datum, int cache, uint32 hash) {
+  const NoRaise marked;
   HASH_SEQ_STATUS scan;
   hash_seq_init(&scan, connections);
   while (auto* connection = static_cast<Connection*>(hash_seq_search(&scan)))
@@ -30,7 +32,10 @@ void on_invalidation(Datum, int cache, uint32 hash) {
       connection->valid = false;
 }
 
-void close_all(int, Datum) { visit_connections(disconnect); }
+void close_all(int, Datum) {
+  const NoRaise marked;
+  visit_connections(disconnect);
+}
 
 void init_connections() {
   HASHCTL control = {};
@@ -60,7 +65,7 @@ Connection* find_connection(Oid server, Oid user) {
 void read_server(Connection* connection) {
   const ForeignServer* server = GetForeignServer(connection->key.server);
   strlcpy(connection->name, server->servername, NAMEDATALEN);
-  connection->options = read_server_options(server->options);
+  connection->options = server_options(server->options);
 }
 
 bool has_ended(const Connection* connection) {

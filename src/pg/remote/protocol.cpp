@@ -6,6 +6,7 @@ extern "C" {
 #include "utils/timestamp.h"
 }
 
+#include "core/filter/definition_text.hpp"
 #include "pg/remote/protocol.hpp"
 #include "pg/remote/remote_transaction.hpp"
 

@@ -7,7 +7,7 @@ extern "C" {
 #include "lib/stringinfo.h"
 }
 
-#include "core/kind/filter_ops.hpp"
+#include "core/kind/kind_registry.hpp"
 #include "pg/remote/pipeline.hpp"
 
 namespace streamfilter::pg {

@@ -15,10 +15,13 @@ struct RemoteFilter {
   bool seed_known;        // otherwise no key can be looked for, and all slices count as unreachable
   int count;              // servers
   Connection** connections;
-  uint64* opened;          // number of the connection on which the relation was found; 0: none
-  const char* filter;      // quoted, with its schema
-  SliceDefinition slices;  // without `definition`
-  SliceCounts* counts;     // per slice, not yet in shared memory
+  uint64* opened;              // number of the connection on which the relation was found; 0: none
+  const char* filter;          // quoted, with its schema
+  SliceDefinition slices;      // without `definition` and `producer`
+  bool judged_in_full;         // no slice was unreachable when keys were remembered last
+  SliceCounts* counts;         // per slice, not yet in shared memory
+  RemoteFilter* next_changed;  // of those that this transaction changes
+  bool changed;
 };
 
 // In the current memory context, as is the relation. Connects to nothing.
@@ -45,6 +48,12 @@ const OptionSpec* find_k(const Parameters& parameters);
 
 // Is one of the servers unreachable for this session?
 bool has_unreachable_slices(const RemoteFilter* remote);
+
+// The transaction is about to change the filter.
+void note_changed(RemoteFilter* remote);
+// It ends. If it has committed, counts for each filter that it has changed whether its keys are not
+// remembered everywhere. Cannot raise.
+void end_changed_filters(bool committed);
 
 // Adds what was counted to shared memory.
 void flush_slice_counts(RemoteFilter* remote);

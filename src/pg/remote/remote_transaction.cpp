@@ -6,6 +6,7 @@ extern "C" {
 
 #include "pg/remote/pipeline.hpp"
 #include "pg/remote/remote_transaction.hpp"
+#include "pg/server/deferred_messages.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -33,15 +34,9 @@ void note_rollback(void* context, const PGresult* result) {
     *static_cast<bool*>(context) = false;
 }
 
-void warn_not_remembered(const Connection* connection) {
-  ereport(WARNING, errcode(ERRCODE_CONNECTION_FAILURE),
-          errmsg("server \"%s\" does not remember the keys of this transaction", connection->name),
-          errdetail("It was lost, or has rolled back, before it could commit them."),
-          errhint("The same keys count as new when they come again."));
-}
+// ---- at the end of a transaction: nothing raises, or waits longer than the timeouts ------------
 
-// ---- callbacks: nothing here raises or waits longer than the timeouts
-// --------------------------------
+constexpr int kLeastShare = 8;  // of its timeout, for each server
 
 int commit_rank;  // of the connections that are next
 int highest_rank;
@@ -51,13 +46,21 @@ bool commits_now(const Connection* connection) {
   return connection->level > 0 && connection->rank == commit_rank && connection->pg != nullptr;
 }
 
-void begin_commit(Connection* connection) {
-  if (!commits_now(connection)) return;
-  if (connection->busy) return disconnect(connection);
-  if (queue_command(connection, "COMMIT")) send_queued(connection, Manner::quiet, commit_start);
+// Servers that hung before must not leave a later one without any time to answer.
+TimestampTz start_of_commit(const Connection* connection) {
+  const int least = connection->options.timeout / kLeastShare;
+  return Max(commit_start, TimestampTzPlusMilliseconds(GetCurrentTimestamp(),
+                                                       least - connection->options.timeout));
 }
 
-void end_commit(Connection* connection) {
+void send_commit(Connection* connection) {
+  if (!commits_now(connection)) return;
+  if (connection->busy) return disconnect(connection);
+  if (queue_command(connection, "COMMIT"))
+    send_queued(connection, Manner::quiet, start_of_commit(connection));
+}
+
+void finish_commit(Connection* connection) {
   if (!commits_now(connection)) return;
   bool committed = true;
   if (!receive(connection, Manner::quiet, nullptr, note_rollback, &committed)) return;
@@ -66,14 +69,14 @@ void end_commit(Connection* connection) {
 }
 
 // A connection that had to wait for an answer when this transaction failed is of no more use.
-void begin_rollback(Connection* connection) {
+void send_rollback(Connection* connection) {
   if (connection->pg == nullptr) return;
   if (connection->busy) return disconnect(connection);
   if (connection->level == 0) return;
   if (queue_command(connection, "ROLLBACK")) send_queued(connection, Manner::quiet);
 }
 
-void end_rollback(Connection* connection) {
+void finish_rollback(Connection* connection) {
   if (connection->level == 0 || connection->pg == nullptr) return;
   if (!receive(connection, Manner::quiet)) return;
   connection->level = connection->kept = 0;
@@ -86,42 +89,11 @@ void finish(Connection* connection) {
   if (!connection->valid) disconnect(connection);
 }
 
-void commit_all() {
-  commit_start = GetCurrentTimestamp();
-  highest_rank = 0;
-  visit_connections([](Connection* connection) {
-    if (connection->level > 0) highest_rank = Max(highest_rank, connection->rank);
-  });
-  for (commit_rank = highest_rank; commit_rank >= 0; --commit_rank) {
-    visit_connections(begin_commit);
-    visit_connections(end_commit);
-  }
-  visit_connections([](Connection* connection) {
-    if (connection->lost && connection->changed) warn_not_remembered(connection);
-    finish(connection);
-  });
-}
-
-void roll_back_all() {
-  visit_connections(begin_rollback);
-  visit_connections(end_rollback);
-  visit_connections(finish);
-}
-
 void refuse_prepare(Connection* connection) {
   if (connection->level > 0 || connection->lost)
     ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
             errmsg("cannot PREPARE a transaction that has changed filters on other servers"),
             errdetail("Server \"%s\" cannot know how it ends.", connection->name));
-}
-
-void at_transaction_end(XactEvent event, void*) {
-  switch (event) {
-    case XACT_EVENT_COMMIT: commit_all(); break;
-    case XACT_EVENT_ABORT: roll_back_all(); break;
-    case XACT_EVENT_PRE_PREPARE: visit_connections(refuse_prepare); break;
-    default: break;
-  }
 }
 
 // The savepoint there is only released when there is something to send.
@@ -140,11 +112,6 @@ void roll_back_subtransaction(Connection* connection) {
       !receive(connection, Manner::quiet))
     return;
   if (connection->error != nullptr) disconnect(connection);
-}
-
-void at_subtransaction_end(SubXactEvent event, SubTransactionId, SubTransactionId, void*) {
-  if (event == SUBXACT_EVENT_COMMIT_SUB) visit_connections(keep_subtransaction);
-  if (event == SUBXACT_EVENT_ABORT_SUB) visit_connections(roll_back_subtransaction);
 }
 
 }  // namespace
@@ -174,9 +141,36 @@ bool settle(Connection* connection) {
   return true;
 }
 
-void init_remote_transactions() {
-  RegisterXactCallback(at_transaction_end, nullptr);
-  RegisterSubXactCallback(at_subtransaction_end, nullptr);
+void commit_remote_transactions() {
+  commit_start = GetCurrentTimestamp();
+  highest_rank = 0;
+  visit_connections([](Connection* connection) {
+    if (connection->level > 0) highest_rank = Max(highest_rank, connection->rank);
+  });
+  for (commit_rank = highest_rank; commit_rank >= 0; --commit_rank) {
+    visit_connections(send_commit);
+    visit_connections(finish_commit);
+  }
 }
+
+void roll_back_remote_transactions() {
+  visit_connections(send_rollback);
+  visit_connections(finish_rollback);
+}
+
+void end_remote_transactions(bool committed) {
+  visit_connections(committed ? [](Connection* connection) {
+    if (lost_changes(connection))
+      defer_message(Message::keys_not_remembered, connection->name,
+                    connection->pg == nullptr ? connection->reason : "");
+    finish(connection);
+  } : finish);
+}
+
+void refuse_to_prepare_remote_transactions() { visit_connections(refuse_prepare); }
+
+void keep_remote_savepoint() { visit_connections(keep_subtransaction); }
+
+void roll_back_remote_savepoint() { visit_connections(roll_back_subtransaction); }
 
 }  // namespace streamfilter::pg

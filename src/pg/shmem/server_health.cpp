@@ -157,6 +157,7 @@ void note_reached(Oid server) {
 }
 
 void add_slice_counts(Oid relation, uint32 slice, const SliceCounts& added) {
+  if (slice >= kMaxCountedSlices) return;
   if (counts == nullptr) return;
   LWLockAcquire(servers->lock, LW_EXCLUSIVE);
   if (CountEntry* entry = touch_counts(relation, slice)) {
@@ -176,6 +177,7 @@ void add_filter_counts(Oid relation, const FilterCounts& added) {
     entry->filter.tested += added.tested;
     entry->filter.accepted += added.accepted;
     entry->filter.discarded += added.discarded;
+    entry->filter.unremembered += added.unremembered;
   }
   LWLockRelease(servers->lock);
 }

@@ -28,11 +28,15 @@ struct SliceCounts {
   uint64 sent, received;  // bytes
 };
 struct FilterCounts {
-  uint64 tested, accepted, discarded;
+  uint64 tested = 0, accepted = 0, discarded = 0;
+  uint64 unremembered = 0;  // transactions whose keys a server has not committed
 };
 
 // Add to the counts of a filter of this database. Where there is no room, those are forgotten that
 // were added to longest ago.
+// Of a filter with more slices than this the rest is not counted: no filter takes the room of all
+// others.
+constexpr uint32 kMaxCountedSlices = 256;
 void add_slice_counts(Oid relation, uint32 slice, const SliceCounts& counts);
 void add_filter_counts(Oid relation, const FilterCounts& counts);
 // When a filter is dropped its counts go; InvalidOid: those of all filters of the database.
@@ -42,7 +46,7 @@ void forget_counts(Oid database, Oid relation);
 SliceCounts read_slice_counts(Oid relation, uint32 slice);
 FilterCounts read_filter_counts(Oid relation);
 
-// For filter_directory.cpp.
+// For shared memory.
 void request_server_health();
 void start_server_health();
 

@@ -6,8 +6,8 @@ extern "C" {
 }
 
 #include "pg/catalog/filter_relation.hpp"
-#include "pg/handle/filter_handle.hpp"
 #include "pg/shmem/filter_directory.hpp"
+#include "pg/storage/state_heaps.hpp"
 
 namespace streamfilter::pg {
 
@@ -24,10 +24,18 @@ void remember_snapshot(FilterSlot* slot, Snapshot snapshot, XLogRecPtr replayed)
 // On a standby: plays on the filter what has been replayed since it was last looked at.
 void follow_log(FilterSlot* slot, const FilterRelation* relation);
 
-// Writes an image of the filter and deletes what it makes superfluous from the log, as part of the
-// current transaction. `own_changes`: with those of this transaction, which is about to commit.
-// Raises 55006 if other transactions take too long to commit.
-void save_filter(NamedFilter* filter, bool own_changes);
+// Writing an image of the filter in a slot, and deleting what it makes superfluous from the log, as
+// part of the current transaction.
+struct SlotSave {
+  FilterSlot* slot;
+  StateTables tables;
+  Snapshot snapshot;  // of the rows that are superfluous then
+};
+// Waits until the filter has all that is superfluous in the log. False: it is being dropped. Raises
+// 55006, with this name, if other transactions take too long to commit.
+bool begin_save(SlotSave* save, FilterSlot* slot, const char* name);
+// `state`: what to write, not older than begin_save; nullptr: what everybody sees.
+void finish_save(SlotSave* save, const Header* state);
 
 // Is anything saved of a filter, as a log or an image? A look that keeps nobody waiting.
 bool is_anything_saved(Oid relation);
@@ -38,9 +46,9 @@ void delete_saved_state(Oid relation, const int64* except = nullptr);
 
 // A transaction that writes to the log of a filter is about to commit, or has ended; an image waits
 // for those that have begun, so that it has all of what it makes superfluous. Returns what
-// `end_commit` needs.
-uint32 begin_commit(FilterSlot* slot);
-void end_commit(FilterSlot* slot, uint32 epoch);
+// `leave_commit` needs.
+uint32 enter_commit(FilterSlot* slot);
+void leave_commit(FilterSlot* slot, uint32 epoch);
 
 // Starts a worker that saves the filter, if its log has outgrown it and none was started just now.
 void save_in_background_if_due(FilterSlot* slot, uint64 more_bytes);

@@ -4,22 +4,17 @@
 extern "C" {
 #include "access/table.h"
 #include "catalog/pg_class.h"
-#include "pgstat.h"
 #include "postmaster/bgworker.h"
 #include "storage/latch.h"
-#include "tcop/tcopprot.h"
-#include "utils/acl.h"
-#include "utils/backend_status.h"
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 #include "utils/wait_event.h"
 }
 
 #include "core/filter/filter.hpp"
-#include "pg/handle/filter_keys.hpp"
+#include "pg/server/fault_points.hpp"
 #include "pg/storage/log_records.hpp"
 #include "pg/storage/persistence.hpp"
-#include "pg/storage/snapshot_format.hpp"
 #include "pg/storage/state_heaps.hpp"
 #include "pg/transaction/prepared_transactions.hpp"
 #include "pg/transaction/transaction_changes.hpp"
@@ -94,28 +89,34 @@ class ImageWriter {
   int32 count_ = 0;
 };
 
-TimestampTz write_image(Relation table, NamedFilter* filter, bool own_changes) {
-  FilterSlot* slot = filter->slot;
-  const Parameters& parameters = filter->header->parameters;
-  ImageWriter writer(table, filter->relid, identity_of(slot->signature, parameters.seed));
-  const Size size = parameters.slice_bytes;
-  Header* copy = own_changes ? copy_filter(filter) : nullptr;
-  char* buffer = own_changes
-                     ? nullptr
-                     : static_cast<char*>(MemoryContextAllocHuge(CurrentMemoryContext, size));
-  for (uint32 i = 0; i < parameters.slices; ++i) {
-    if (own_changes) {
-      writer.write_slice(i, reinterpret_cast<char*>(slice_at(copy, i).state), size);
-      continue;
-    }
+const char* bytes_of_slice(const Header* header, uint32 slice) {
+  return reinterpret_cast<const char*>(slice_at(header, slice).state);
+}
+
+// Slice by slice, each as it is at some time.
+void write_slices(ImageWriter* writer, const FilterSlot* slot) {
+  const Header* header = block_of(slot);
+  const Size size = header->parameters.slice_bytes;
+  char* buffer = static_cast<char*>(MemoryContextAllocHuge(CurrentMemoryContext, size));
+  for (uint32 i = 0; i < header->parameters.slices; ++i) {
     LWLock* lock = slice_lock(slot, i);
     LWLockAcquire(lock, LW_SHARED);
-    memcpy(buffer, slice_at(filter->header, i).state, size);
+    memcpy(buffer, bytes_of_slice(header, i), size);
     LWLockRelease(lock);
-    writer.write_slice(i, buffer, size);
+    writer->write_slice(i, buffer, size);
   }
-  writer.write_header(filter->header);
-  pfree(own_changes ? static_cast<void*>(copy) : buffer);
+  pfree(buffer);
+}
+
+TimestampTz write_image(Relation table, const FilterSlot* slot, const Header* state) {
+  const Parameters& parameters = block_of(slot)->parameters;
+  ImageWriter writer(table, slot->relation, identity_of(slot->signature, parameters.seed));
+  if (state == nullptr)
+    write_slices(&writer, slot);
+  else
+    for (uint32 i = 0; i < parameters.slices; ++i)
+      writer.write_slice(i, bytes_of_slice(state, i), parameters.slice_bytes);
+  writer.write_header(block_of(slot));
   return writer.saved();
 }
 
@@ -128,23 +129,33 @@ bool has_rows(Relation table, Oid filter, Snapshot snapshot) {
 
 }  // namespace
 
-void save_filter(NamedFilter* filter, bool own_changes) {
-  StateTables tables;
-  if (!open_state_tables(filter->relid, ShareUpdateExclusiveLock, RowExclusiveLock, &tables))
-    return;
-  FilterSlot* slot = filter->slot;
-  Snapshot snapshot = register_latest_snapshot();
+bool begin_save(SlotSave* save, FilterSlot* slot, const char* name) {
+  save->slot = slot;
+  if (!open_state_tables(slot->relation, ShareUpdateExclusiveLock, RowExclusiveLock, &save->tables))
+    return false;
+  CommandCounterIncrement();  // what this command has written or deleted before is to be seen
+  save->snapshot = register_latest_snapshot();
+  stop_at(FaultPoint::save);
   // What the snapshot sees has been committed; from here on it is in the filter, too.
-  settle_prepared();
-  wait_for_commits(slot, filter->relation->name);
-  delete_rows(tables.images, filter->relid, snapshot);
-  Pending* pending = begin_pending(slot, filter->header, true);
-  pending->saved_at = write_image(tables.images, filter, own_changes);
-  pending->freed_bytes += delete_rows(tables.log, filter->relid, snapshot);
+  resolve_prepared();
+  wait_for_commits(slot, name);
+  return true;
+}
+
+void finish_save(SlotSave* save, const Header* state) {
+  FilterSlot* slot = save->slot;
+  const Oid filter = slot->relation;
+  delete_rows(save->tables.images, filter, save->snapshot);
+  TransactionChanges* changes = begin_changes(slot, block_of(slot), true);
+  const TimestampTz saved_at = write_image(save->tables.images, slot, state);
+  const uint64 freed_bytes = delete_rows(save->tables.log, filter, save->snapshot);
   // If the image is damaged one day, the log shall still be readable.
-  write_log_header(tables.log, slot, LogChange::image, filter->header);
-  UnregisterSnapshot(snapshot);
-  close_state_tables(tables);
+  write_log_header(save->tables.log, slot, LogChange::image, block_of(slot));
+  UnregisterSnapshot(save->snapshot);
+  close_state_tables(save->tables);
+  // Last: a savepoint may catch what has failed.
+  changes->saving.saved_at = saved_at;
+  changes->saving.freed_bytes += freed_bytes;
 }
 
 bool is_anything_saved(Oid relation) {
@@ -163,6 +174,7 @@ void delete_saved_state(Oid relation, const int64* except) {
   if (!is_anything_saved(relation) ||
       !open_state_tables(relation, ShareUpdateExclusiveLock, RowExclusiveLock, &tables))
     return;
+  CommandCounterIncrement();
   Snapshot snapshot = register_latest_snapshot();
   delete_rows(tables.images, relation, snapshot, except);
   delete_rows(tables.log, relation, snapshot, except);
@@ -170,7 +182,7 @@ void delete_saved_state(Oid relation, const int64* except) {
   close_state_tables(tables);
 }
 
-uint32 begin_commit(FilterSlot* slot) {
+uint32 enter_commit(FilterSlot* slot) {
   // Whoever takes an image afterwards sees the count, or the change of the epoch is seen here.
   for (;;) {
     const uint32 epoch = pg_atomic_read_u32(&slot->saved.epoch);
@@ -180,7 +192,7 @@ uint32 begin_commit(FilterSlot* slot) {
   }
 }
 
-void end_commit(FilterSlot* slot, uint32 epoch) {
+void leave_commit(FilterSlot* slot, uint32 epoch) {
   pg_atomic_fetch_sub_u32(&slot->saved.committing[epoch & 1], 1);
 }
 
@@ -208,50 +220,3 @@ void save_in_background_if_due(FilterSlot* slot, uint64 more_bytes) {
 }
 
 }  // namespace streamfilter::pg
-
-using namespace streamfilter::pg;
-
-extern "C" {
-PGDLLEXPORT void streamfilter_save_worker(Datum);
-}
-
-void streamfilter_save_worker(Datum) {
-  Oid ids[2];
-  memcpy(ids, MyBgworkerEntry->bgw_extra, sizeof ids);
-  // The default handler would end the process at once, even within a critical section.
-  pqsignal(SIGTERM, die);
-  BackgroundWorkerUnblockSignals();
-  BackgroundWorkerInitializeConnectionByOid(ids[0], InvalidOid, 0);
-  StartTransactionCommand();
-  PushActiveSnapshot(GetTransactionSnapshot());
-  pgstat_report_activity(STATE_RUNNING, "streamfilter: saving a filter");
-  if (is_filter(ids[1])) {
-    NamedFilter* filter = named_filter(ids[1]);
-    use_filter(filter, Use::probe);
-    if (filter->relation->host.persistence == Persistence::logged) save_filter(filter, false);
-  }
-  PopActiveSnapshot();
-  CommitTransactionCommand();
-  pgstat_report_activity(STATE_IDLE, nullptr);
-}
-
-// streamfilter_save(filter regclass): saves the state of a logged filter now. Needs to be its
-// owner.
-SF_FUNCTION(streamfilter_save) {
-  PreventCommandDuringRecovery("streamfilter_save()");
-  PreventCommandIfReadOnly("streamfilter_save()");
-  const Oid relid = PG_GETARG_OID(0);
-  NamedFilter* filter = named_filter(relid);
-  use_filter(filter, Use::define);
-  if (!SF_IS_OWNER_OF_RELATION(relid, GetUserId()))
-    aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_FOREIGN_TABLE, filter->relation->name);
-  require_local(filter, "streamfilter_save");
-  if (filter->relation->host.persistence == Persistence::unlogged) {
-    ereport(NOTICE, errmsg("filter \"%s\" is unlogged: it is saved when the server is shut down",
-                           filter->relation->name));
-    PG_RETURN_VOID();
-  }
-  use_filter(filter, Use::probe);
-  save_filter(filter, false);
-  PG_RETURN_VOID();
-}

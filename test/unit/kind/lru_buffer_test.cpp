@@ -59,7 +59,7 @@ class Clock {
   explicit Clock(std::size_t size) : size_(size) {}
 
   bool insert(std::uint64_t key) {
-    for (Place& place : places_)
+    for (KeyProbe& place : places_)
       if (place.held && place.key == key) return place.seen = true;
     std::size_t at;
     if (!left_.empty()) {
@@ -90,12 +90,12 @@ class Clock {
   std::size_t count() const { return places_.size() - left_.size(); }
 
  private:
-  struct Place {
+  struct KeyProbe {
     std::uint64_t key = 0;
     bool held = false, seen = false;
   };
   std::size_t size_;
-  std::vector<Place> places_;
+  std::vector<KeyProbe> places_;
   std::vector<std::size_t> left_;
   std::size_t hand_ = 0;
 };

@@ -1,0 +1,50 @@
+// The options that every kind has: a table that reading, printing, hints and checks go by.
+#pragma once
+
+#include "core/base/status.hpp"
+#include "core/base/text_writer.hpp"
+#include "core/format/parameters.hpp"
+
+namespace streamfilter {
+
+struct CommonOption {
+  const char* name;
+
+  // For `choices` (ends with nullptr) or whole numbers from low to high.
+  const char* const* choices = nullptr;
+  double low = 0, high = 0;
+
+  // Stores a value. Errors: syntax, out_of_range; unknown_name for a kind.
+  bool (*set)(Definition&, const CommonOption&, const char* value, Problem&) noexcept;
+
+  // Is what the parameters hold a value that `set` stores? Safe on any bytes.
+  bool (*in_range)(const Parameters&) noexcept;
+
+  // Where the option stands in text: that of values is older than the order of this table, which is
+  // the order of hints. The kind is 0.
+  unsigned rank;
+
+  bool (*is_given)(const Definition&) noexcept;
+
+  // Must the definition of complete parameters name it, or does leaving it out say the same?
+  bool (*is_needed)(const Parameters&) noexcept;
+
+  // The value as `set` reads it.
+  void (*write)(TextWriter&, const Parameters&) noexcept;
+};
+
+constexpr std::uint64_t kMaxMemory = std::uint64_t{1} << 46;
+
+constexpr unsigned kCommonOptionCount = 12;
+extern const CommonOption kCommonOptions[kCommonOptionCount];
+
+const CommonOption& common_option_at(unsigned rank) noexcept;
+
+// How many slices a filter has unless told otherwise: enough that sessions rarely meet, none under
+// 64 kB.
+std::uint32_t default_slices(std::uint64_t memory) noexcept;
+
+// Prints the option `slices`: 'S', or 'S,S2' of a diced filter. `size` of at least 32 is enough.
+void print_slices(const Parameters& parameters, char* buffer, std::size_t size) noexcept;
+
+}  // namespace streamfilter

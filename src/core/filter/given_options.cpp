@@ -1,0 +1,40 @@
+#include "core/filter/given_options.hpp"
+
+#include "core/filter/common_options.hpp"
+#include "core/filter/option_values.hpp"
+#include "core/filter/options.hpp"
+#include "core/kind/kind_registry.hpp"
+
+#include "core/base/layer_wall.hpp"
+
+namespace streamfilter {
+
+bool GivenOptions::read_common(unsigned rank) noexcept {
+  const CommonOption& option = common_option_at(rank);
+  if (!option.is_given(definition_)) return false;
+  name_ = option.name;
+  TextWriter out(value_, sizeof value_);
+  option.write(out, definition_.parameters);
+  return true;
+}
+
+bool GivenOptions::read_own(unsigned number) noexcept {
+  const OptionSpec& option = kind_of_options(definition_)->options[number];
+  if (!definition_.has(option.word)) return false;
+  name_ = option.name;
+  print_option(definition_.parameters, option, value_, sizeof value_);
+  return true;
+}
+
+bool GivenOptions::next() noexcept {
+  const FilterOps* ops = kind_of_options(definition_);
+  const unsigned own = ops != nullptr ? ops->option_count : 0;
+  while (next_ < kCommonOptionCount + own) {
+    const unsigned number = next_++;
+    if (number < kCommonOptionCount ? read_common(number) : read_own(number - kCommonOptionCount))
+      return true;
+  }
+  return false;
+}
+
+}  // namespace streamfilter

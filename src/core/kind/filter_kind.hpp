@@ -1,0 +1,100 @@
+// What a kind of filter is: one row of functions. A new kind is one file in this folder that
+// defines its row, a line in kind_list.hpp, its tests and its docs.
+#pragma once
+
+#include "core/base/prefetch_list.hpp"
+#include "core/base/status.hpp"
+#include "core/format/element.hpp"
+#include "core/format/layout.hpp"
+#include "core/model/stream.hpp"
+
+namespace streamfilter {
+
+// What the state of a slice says of itself.
+struct Estimate {
+  double fill;      // share of the cells (slots, entries) in use, 0..1
+  double fpr;       // probability that a new key would now be called a repeat
+  double distinct;  // distinct keys seen; NaN: unknown
+};
+
+struct FilterOps {
+  Kind kind;
+  const char* name;
+  const char* summary;  // one line, for people who choose a kind
+  const OptionSpec* options;
+  unsigned option_count;
+  bool has_blocked_layout = false;
+  bool keeps_fpr_forever = false;  // without `keys`, on any stream
+
+  // Does it make use of an element's importance, or time? nullptr: never.
+  bool (*uses_importance)(const Parameters&) noexcept = nullptr;
+  bool (*uses_time)(const Parameters&) noexcept = nullptr;
+
+  bool learns_from_repeats = false;  // inserting a key that is there changes more than counters
+
+  // Checks the given parameters and derives the others, for slices of slice_bytes each.
+  bool (*derive)(Definition& definition, Problem& problem) noexcept;
+
+  // Writes whatever an empty slice holds besides zeros. nullptr: nothing.
+  void (*init)(const Parameters&, Slice) noexcept = nullptr;
+
+  // Adds the memory that `test` and `insert` will need, for callers that know their next keys.
+  // nullptr: nothing to gain.
+  void (*prefetch)(const Parameters&, ConstSlice, const Element&, Prefetches&) noexcept = nullptr;
+
+  // Was this key (probably) seen? Changes nothing.
+  bool (*test)(const Parameters&, ConstSlice, const Element&) noexcept;
+
+  // Was it seen before? It is remembered now.
+  bool (*insert)(const Parameters&, Slice, const Element&) noexcept;
+
+  // `added` was inserted, and `since` other keys after it; is it forgotten by the time of
+  // `present`, however much room there is? nullptr: never, for that reason.
+  bool (*expired)(const Parameters&, const Element& added, const Element& present,
+                  std::uint64_t since) noexcept = nullptr;
+
+  // Forgets one key; false if it was not there. nullptr: this kind cannot.
+  bool (*erase)(const Parameters&, Slice, const Element&) noexcept = nullptr;
+
+  // Adds what `from` remembers to `into`, and its `inserted_new`. nullptr: this kind cannot.
+  void (*merge)(const Parameters&, Slice into, ConstSlice from) noexcept = nullptr;
+
+  // Could these bytes be a slice of this kind? Must be safe on any bytes.
+  bool (*check)(const Parameters&, ConstSlice) noexcept;
+
+  Estimate (*estimate)(const Parameters&, ConstSlice) noexcept;
+
+  // The false-positive rate that the parameters imply as a bound: with `keys`, up to that many
+  // distinct keys; otherwise for ever. 1: no promise.
+  double (*fpr_bound)(const Parameters&) noexcept;
+
+  // Predicted false-negative rate of a key that was last seen `gap` elements ago.
+  double (*fnr_at)(const Parameters&, double gap) noexcept = nullptr;
+
+  // The error rates of an empty filter on a stream whose rows are of importance 0. nullptr: this
+  // kind has no model of them.
+  Prediction (*predict)(const Parameters&, const Stream&) noexcept = nullptr;
+
+  // Puts a new key in one of its probes, whatever the slice held before: Element.hash is the
+  // probe's. nullptr: horizontal slices only (sharding.hpp).
+  void (*insert_unconditionally)(const Parameters&, Slice, const Element&) noexcept = nullptr;
+
+  // For kinds with ranks in the order of recency (tuning.hpp): how many a bucket has, up to
+  // kMaxRanks; 0 if these parameters keep another order. nullptr: never.
+  unsigned (*ranks)(const Parameters&) noexcept = nullptr;
+
+  // `test`, and the rank where the key was found, 0 the front; kNoRank if it was not.
+  unsigned (*find_rank)(const Parameters&, ConstSlice, const Element&) noexcept = nullptr;
+
+  // `promote` (filter.hpp) without the counters of a slice, at once. nullptr: `test`, then
+  // `insert`.
+  bool (*promote)(const Parameters&, Slice, const Element&, unsigned& rank) noexcept = nullptr;
+};
+
+constexpr unsigned kMaxRanks = 64;
+constexpr unsigned kNoRank = ~0u;
+
+// For kinds that use importance or time whatever their parameters are.
+inline bool always(const Parameters&) noexcept { return true; }
+
+}  // namespace streamfilter
