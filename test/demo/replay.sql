@@ -38,7 +38,7 @@ CREATE VIEW outcome AS
 	       (SELECT count(*) FROM kept_events WHERE is_missed) AS missed;
 
 -- The same along the stream: both errors in percent, in parts of equally many events.
-CREATE FUNCTION error_curve(parts int) RETURNS TABLE (position float8, lost float8, missed float8) LANGUAGE sql AS $$
+CREATE FUNCTION error_curve(parts int) RETURNS TABLE (place float8, lost float8, missed float8) LANGUAGE sql AS $$
 	WITH bounds AS (SELECT max(event_no) + 1 AS beyond FROM truth),
 	     firsts AS (SELECT width_bucket(t.event_no, 1, beyond, parts) AS part, count(*) AS events,
 	                       count(*) FILTER (WHERE NOT EXISTS (SELECT FROM kept_events k WHERE k.first_no = t.first_no)) AS lost
