@@ -136,5 +136,23 @@ is(sql(q{SELECT count(*) BETWEEN 100 AND 299 FROM generate_series(1, 300) i WHER
 sql('INSERT INTO spread SELECT generate_series(1, 300)');
 is(sql(q{SELECT count(*) FROM generate_series(1, 300) i WHERE streamfilter_test('spread', i)}), '300', 'as it does itself');
 
+# ---- a tree whose root is lost ------------------------------------------------------------------------------------------
+
+sql(q{CREATE FOREIGN TABLE root (id int) SERVER a
+        OPTIONS (kind 'bloom', memory '64kB', k '4', seed '5', lost_slice 'duplicate');
+      CREATE FOREIGN TABLE leaf (id int) SERVER streamfilter
+        OPTIONS (kind 'bloom', memory '64kB', k '4', seed '5', parent 'root', tree 'dense');
+      SELECT streamfilter_seen('leaf', 1)});
+$holder{a}->stop('immediate');
+is(sql(q{SELECT streamfilter_seen('leaf', 1), streamfilter_seen('leaf', 2)}), 't|t', 'the root is lost: all keys count as repeats');
+$holder{a}->start;
+for (1 .. 100)
+{
+	sql(q{SELECT streamfilter_test('root', 1)});
+	last if sql('SELECT bool_or(lost) FROM streamfilter_slices') eq 'f';
+	Time::HiRes::sleep(0.1);
+}
+is(sql(q{SELECT streamfilter_seen('leaf', 1), streamfilter_seen('leaf', 2)}), 't|f', 'but no leaf has learned that for good');
+
 $other->quit;
 done_testing();

@@ -20,6 +20,10 @@ struct TreeNode {
   uint64 checked;  // the version of the parent that it was found to fit
 };
 
+// Made and used by filter_handle.cpp.
+// The place of a filter in its tree, palloc'ed; nullptr if it is in none.
+TreeNode* make_tree_node(const FilterRelation* relation);
+
 // What a call is going to do; decides lock and needed right.
 enum class Use : uint8 {
   define,    // look at the definition only: no state is needed or made, and no right
@@ -70,6 +74,10 @@ struct NamedFilter {
   NamedFilter* next_dirty;
   bool dirty;
 };
+
+// Makes the filter that is about to be attached ready to be walked through: its parent likewise,
+// and its seed is the parent's. Raises what the checks of handle/hierarchy.hpp do.
+void join_parent(NamedFilter* filter, FilterRelation* relation, Use use);
 
 // Finds or makes this backend's handle; takes no lock and checks nothing.
 NamedFilter* named_filter(Oid relid);
