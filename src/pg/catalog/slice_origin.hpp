@@ -6,9 +6,10 @@
 
 namespace streamfilter::pg {
 
-// Columns, options and servers of a filter as a JSON object, in the current memory context:
+// Columns, options and servers of a filter as a JSON object, for one of its servers, in the current
+// memory context:
 // {"columns": [{"name", "type", "collation", "role"}], "options": {...}, "servers": [{"name",
-// ...}]}. Users and passwords are not in it.
-const char* describe_producer(const FilterRelation* relation);
+// ...}], "position": "1"}. Users and passwords are not in it.
+const char* describe_producer(const FilterRelation* relation, int server);
 
 }  // namespace streamfilter::pg

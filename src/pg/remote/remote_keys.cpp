@@ -310,6 +310,7 @@ void remember_remote_keys(RemoteFilter* remote, const Element* elements, int cou
     claim_and_put(batch, seen);
   }
   judge_all(batch, seen);
+  remote->judged_in_full = !batch->slice_lost;
   MemoryContextSwitchTo(caller);
 }
 
