@@ -721,6 +721,11 @@ const FilterOps timer_ops = {
     .option_count = sizeof kOptions / sizeof *kOptions,
     .uses_time = always,
     .derive = derive,
+    .needs_keys =
+        [](const Definition& definition) noexcept {
+          return !definition.has(kK) && definition.has(kWindow) &&
+                 !counts_rows(definition.parameters);
+        },
     .test = test,
     .insert = insert,
     .expired = expired,
