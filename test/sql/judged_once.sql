@@ -85,6 +85,31 @@ CREATE TRIGGER zz BEFORE INSERT ON p FOR EACH ROW EXECUTE FUNCTION streamfilter_
 INSERT INTO p VALUES (60), (160), (61), (161), (60), (160) RETURNING tableoid::regclass, id;
 WITH direct AS (INSERT INTO p1 VALUES (62) RETURNING id) INSERT INTO p SELECT id + 100 FROM direct RETURNING id;
 
-DROP TABLE t, copied, staged, p;
+-- Rules make two queries of one statement.
+CREATE TABLE ruled (id int);
+CREATE TABLE ruled_too (id int);
+CREATE RULE copy AS ON INSERT TO ruled DO ALSO INSERT INTO ruled_too VALUES (NEW.id);
+INSERT INTO ruled SELECT * FROM staged WHERE NOT streamfilter_seen('other', 100 + id);
+\echo SQLSTATE :LAST_ERROR_SQLSTATE
+SET streamfilter.batch_scan = off;
+INSERT INTO ruled SELECT * FROM staged WHERE NOT streamfilter_seen('other', 100 + id);
+RESET streamfilter.batch_scan;
+INSERT INTO ruled VALUES (100);
+CREATE TRIGGER zz BEFORE INSERT ON ruled FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('other');
+INSERT INTO ruled VALUES (100), (101);
+INSERT INTO ruled VALUES (102), (102);
+TABLE ruled_too;
+CREATE TRIGGER zz BEFORE INSERT ON ruled_too FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('other');
+INSERT INTO ruled VALUES (103);
+PREPARE rule AS INSERT INTO ruled VALUES (103);
+EXECUTE rule;
+EXECUTE rule;
+SELECT streamfilter_test('other', 103);
+-- What is left to do when a query finishes is the same statement.
+WITH new AS MATERIALIZED (SELECT id FROM staged WHERE NOT streamfilter_seen('seen', 200 + id)),
+  added AS (INSERT INTO t SELECT 200 + id FROM new)
+SELECT id FROM new;
+
+DROP TABLE t, copied, staged, p, ruled, ruled_too;
 DROP FUNCTION is_new, judge, copy_row;
 DROP FOREIGN TABLE seen, other;

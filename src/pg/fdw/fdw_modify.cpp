@@ -22,7 +22,7 @@ extern "C" {
 #include "pg/fdw/fdw_handler.hpp"
 #include "pg/handle/filter_keys.hpp"
 #include "pg/storage/persistence.hpp"
-#include "pg/trigger/row_source.hpp"
+#include "pg/trigger/judged_once.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -169,7 +169,7 @@ TupleTableSlot* exec_foreign_insert(EState*, ResultRelInfo* target, TupleTableSl
                                     TupleTableSlot*) {
   auto* state = static_cast<ModifyState*>(target->ri_FdwState);
   use_filter(state->filter, Use::judge);
-  state->filter->asked_in = running_statement;
+  note_asked(state->filter);
   MemoryContext caller = MemoryContextSwitchTo(state->row_memory);
   Element element;
   const bool has_key = read_row(state, slot, &element);
@@ -195,7 +195,7 @@ TupleTableSlot** exec_foreign_batch_insert(EState*, ResultRelInfo* target, Tuple
                                            TupleTableSlot**, int* count) {
   auto* state = static_cast<ModifyState*>(target->ri_FdwState);
   use_filter(state->filter, Use::judge);
-  state->filter->asked_in = running_statement;
+  note_asked(state->filter);
   Element elements[kMostBatch];
   bool has_key[kMostBatch], seen[kMostBatch];
   int keys = 0;

@@ -13,6 +13,20 @@ namespace {
 
 RemoteFilter* changed_filters = nullptr;  // by this transaction
 
+bool has_lost_changes(const RemoteFilter* remote) {
+  for (int i = 0; i < remote->count; ++i)
+    if (lost_changes(remote->connections[i])) return true;
+  return false;
+}
+
+// The definition may have been read anew within the transaction.
+bool comes_again(const RemoteFilter* remote) {
+  for (const RemoteFilter* other = remote->next_changed; other != nullptr;
+       other = other->next_changed)
+    if (other->relation->relid == remote->relation->relid) return true;
+  return false;
+}
+
 uint64 share(uint64 whole, uint64 part, uint64 of) {
   return static_cast<uint64>((static_cast<unsigned __int128>(whole) * part + of - 1) / of);
 }
@@ -190,9 +204,7 @@ void note_changed(RemoteFilter* remote) {
 void end_changed_filters(bool committed) {
   for (RemoteFilter* remote = changed_filters; remote != nullptr; remote = remote->next_changed) {
     remote->changed = false;
-    bool lost = false;
-    for (int i = 0; i < remote->count; ++i) lost |= lost_changes(remote->connections[i]);
-    if (!committed || !lost) continue;
+    if (!committed || !has_lost_changes(remote) || comes_again(remote)) continue;
     FilterCounts counts;
     counts.unremembered = 1;
     add_filter_counts(remote->relation->relid, counts);

@@ -5,13 +5,18 @@ extern "C" {
 #include "catalog/pg_class.h"
 #include "lib/stringinfo.h"
 #include "nodes/pg_list.h"
+#include "pgstat.h"
+#include "postmaster/bgworker.h"
+#include "tcop/tcopprot.h"
 #include "utils/acl.h"
+#include "utils/backend_status.h"
 #include "utils/resowner.h"
+#include "utils/snapmgr.h"
 }
 
 #include "pg/handle/filter_handle.hpp"
 #include "pg/handle/hierarchy.hpp"
-#include "pg/storage/persistence.hpp"
+#include "pg/handle/save_filter.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -129,4 +134,30 @@ SF_FUNCTION(streamfilter_save_all) {
                           failures.count, failures.count),
             errdetail_internal("%s", failures.list.data));
   PG_RETURN_VOID();
+}
+
+// ---- the worker that saves a filter whose log has outgrown it ----------------------------------
+
+extern "C" {
+PGDLLEXPORT void streamfilter_save_worker(Datum);
+}
+
+void streamfilter_save_worker(Datum) {
+  Oid ids[2];
+  memcpy(ids, MyBgworkerEntry->bgw_extra, sizeof ids);
+  // The default handler would end the process at once, even within a critical section.
+  pqsignal(SIGTERM, die);
+  BackgroundWorkerUnblockSignals();
+  BackgroundWorkerInitializeConnectionByOid(ids[0], InvalidOid, 0);
+  StartTransactionCommand();
+  PushActiveSnapshot(GetTransactionSnapshot());
+  pgstat_report_activity(STATE_RUNNING, "streamfilter: saving a filter");
+  if (is_filter(ids[1])) {
+    NamedFilter* filter = named_filter(ids[1]);
+    use_filter(filter, Use::probe);
+    if (filter->relation->host.persistence == Persistence::logged) save_filter(filter, false);
+  }
+  PopActiveSnapshot();
+  CommitTransactionCommand();
+  pgstat_report_activity(STATE_IDLE, nullptr);
 }

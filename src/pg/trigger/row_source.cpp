@@ -7,6 +7,7 @@ extern "C" {
 #include "executor/executor.h"
 #include "nodes/nodeFuncs.h"
 #include "replication/logicalworker.h"
+#include "tcop/pquery.h"
 #include "tcop/utility.h"
 #include "utils/rel.h"
 }
@@ -17,6 +18,7 @@ extern "C" {
 namespace streamfilter::pg {
 
 uint64 running_statement = 0;
+uint64 running_query = 0;
 
 namespace {
 
@@ -24,21 +26,57 @@ struct Frame {
   const QueryDesc* query;  // nullptr: a utility statement
   bool copy;               // which is COPY
   uint64 number;
+  uint64 query_number;
   const Frame* below;
 };
 
 const Frame* top = nullptr;
-uint64 statements = 0;
+uint64 statements = 0, queries = 0;
+
+// The query that has run last: what it has left to do when it finishes is still the same statement.
+Frame last = {};
+
+// Of a statement of which rules have made several queries: where it runs, how far it has come.
+struct {
+  Portal portal;
+  const List* queries;
+  TimestampTz start;
+  int place;
+  uint64 number;
+} multiplied = {};
+
+int place_in_portal(const QueryDesc* query) {
+  if (ActivePortal == nullptr || ActivePortal->strategy != PORTAL_MULTI_QUERY) return -1;
+  for (int i = 0; i < list_length(ActivePortal->stmts); ++i)
+    if (list_nth(ActivePortal->stmts, i) == query->plannedstmt) return i;
+  return -1;
+}
+
+uint64 number_of(const QueryDesc* query) {
+  const int place = place_in_portal(query);
+  if (place < 0) return ++statements;
+  // They come in their order, so that the first of another run is not taken for the next of this
+  // one.
+  const bool goes_on = multiplied.portal == ActivePortal &&
+                       multiplied.queries == ActivePortal->stmts &&
+                       multiplied.start == ActivePortal->creation_time && place > multiplied.place;
+  multiplied = {ActivePortal, ActivePortal->stmts, ActivePortal->creation_time, place,
+                goes_on ? multiplied.number : ++statements};
+  return multiplied.number;
+}
 
 // Not inlined: compilers fear for variables of PG_TRY otherwise.
 pg_noinline void push(const Frame* frame) {
   top = frame;
   running_statement = frame->number;
+  running_query = frame->query_number;
 }
 
 pg_noinline void pop(const Frame& frame) {
+  last = frame;
   top = frame.below;
   running_statement = top == nullptr ? 0 : top->number;
+  running_query = top == nullptr ? 0 : top->query_number;
 }
 
 ExecutorRun_hook_type previous_run = nullptr;
@@ -46,7 +84,7 @@ ExecutorFinish_hook_type previous_finish = nullptr;
 ProcessUtility_hook_type previous_utility = nullptr;
 
 void watch_run(SF_EXECUTOR_RUN_PARAMETERS) {
-  const Frame frame = {query, false, ++statements, top};
+  const Frame frame = {query, false, number_of(query), ++queries, top};
   push(&frame);
   PG_TRY();
   {
@@ -63,7 +101,9 @@ void watch_run(SF_EXECUTOR_RUN_PARAMETERS) {
 
 // Data-modifying CTEs that nobody reads run here.
 void watch_finish(QueryDesc* query) {
-  const Frame frame = {query, false, ++statements, top};
+  const bool goes_on = query == last.query;
+  const Frame frame = {query, false, goes_on ? last.number : ++statements,
+                       goes_on ? last.query_number : ++queries, top};
   push(&frame);
   PG_TRY();
   {
@@ -81,7 +121,8 @@ void watch_finish(QueryDesc* query) {
 void watch_utility(PlannedStmt* statement, const char* text, bool read_only_tree,
                    ProcessUtilityContext context, ParamListInfo params, QueryEnvironment* env,
                    DestReceiver* dest, QueryCompletion* completion) {
-  const Frame frame = {nullptr, IsA(statement->utilityStmt, CopyStmt), ++statements, top};
+  const Frame frame = {nullptr, IsA(statement->utilityStmt, CopyStmt), ++statements, ++queries,
+                       top};
   push(&frame);
   PG_TRY();
   {

@@ -26,6 +26,8 @@ struct RowSource {
 // Statements are numbered as they begin; this is the innermost one that runs, 0: none. What another
 // one calls has a higher number than that one.
 extern uint64 running_statement;
+// Its query, numbered likewise: of one statement rules can make several.
+extern uint64 running_query;
 
 // Installs the hooks. Called by _PG_init when preloaded.
 void init_executor_watch();

@@ -18,7 +18,7 @@ extern "C" {
 
 #include "pg/catalog/own_function.hpp"
 #include "pg/trigger/trigger_binding.hpp"
-#include "pg/trigger/trigger_definition.hpp"
+#include "pg/trigger/trigger_kind.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -140,15 +140,6 @@ bool lock_if_free(Oid trigger) {
 }
 
 }  // namespace
-
-bool find_kind(Oid function, TriggerKind* kind) {
-  for (const TriggerKind candidate : {TriggerKind::discard, TriggerKind::mark})
-    if (is_own_function(function, function_name(candidate))) {
-      *kind = candidate;
-      return true;
-    }
-  return false;
-}
 
 bool read_trigger_row(Oid trigger, TriggerRow* row) {
   Relation catalog = table_open(TriggerRelationId, AccessShareLock);

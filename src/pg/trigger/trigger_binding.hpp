@@ -13,11 +13,6 @@ extern "C" {
 
 namespace streamfilter::pg {
 
-enum class TriggerKind : uint8;
-
-// Does the function make triggers of ours? It may bear another name in another schema.
-bool find_kind(Oid function, TriggerKind* kind);
-
 // A row of pg_trigger.
 struct TriggerRow {
   Oid trigger;
