@@ -225,6 +225,11 @@ constexpr FilterOps row() noexcept {
       .option_count = kOptionCount,
       .uses_time = always,
       .derive = derive,
+      .needs_keys =
+          [](const Definition& definition) noexcept {
+            return !definition.has(kK) && definition.has(kWindow) &&
+                   !counts_rows(definition.parameters);
+          },
       .test = test,
       .insert = insert,
       .expired = expired,
