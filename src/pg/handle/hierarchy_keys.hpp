@@ -1,6 +1,7 @@
-// How a key meets a tree of filters, having come in at one of them (core/filter/hierarchy_walk.hpp). All of
-// these need use_filter for that one and raise what it raises for the other nodes; answers are not
-// counted here, but accesses and hits of every node are.
+// How a key meets a tree of filters, having come in at one of them
+// (core/filter/hierarchy_walk.hpp). All of these need use_filter for that one and raise what it
+// raises for the other nodes; answers are not counted here, but accesses and hits of every node
+// are.
 #pragma once
 
 #include "pg/handle/filter_handle.hpp"
