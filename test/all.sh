@@ -292,6 +292,7 @@ main() {
 	make_work
 	PG_MODULES=(plproxy)
 	prepare libboost-test-dev libipc-run-perl perl gnuplot-nox
+	[[ " $WANTED " != *" fuzz "* ]] || install_if_available clang libclang-rt-dev
 	export BOOST_TEST_REPORT_LEVEL=short BOOST_TEST_COLOR_OUTPUT=no
 	# Real event streams, if they lie beside the tree; tests that want them are skipped without.
 	export STREAMFILTER_TRACES=${STREAMFILTER_TRACES:-$ROOT/../shared/traces}
