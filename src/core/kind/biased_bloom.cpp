@@ -57,6 +57,11 @@ double fpr_bound(const Parameters& p) noexcept {
 }
 
 template <typename Policy>
+void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
+  bit_arrays::merge(p, into, from, bit_arrays_model::limit_of_array(setting<Policy>(p)));
+}
+
+template <typename Policy>
 double fnr_at(const Parameters& p, double gap) noexcept {
   return bit_arrays_model::fnr_bound(setting<Policy>(p), gap / p.slices);
 }
@@ -119,7 +124,7 @@ constexpr FilterOps row(Kind kind, const char* name, const char* summary) noexce
       insert<Policy>,
       /*expired=*/nullptr,
       /*erase=*/nullptr,
-      bit_arrays::merge,
+      merge<Policy>,
       bit_arrays::check,
       bit_arrays::estimate,
       fpr_bound<Policy>,

@@ -1,4 +1,5 @@
 // Kind clq: the keys of two filters in one.
+#include "core/base/random.hpp"
 #include "core/kind/cache_line_queue.hpp"
 #include "core/kind/quotient_table.hpp"
 
@@ -8,9 +9,11 @@ namespace streamfilter::clq {
 namespace {
 
 // The ages of two streams cannot be compared, so the two queues are taken for equally old: their
-// fingerprints alternate, front to front, `into` first, and those that are in both count once.
-unsigned interleave(const FingerprintQueue& a, const FingerprintQueue& b,
-                    FingerprintQueue& result) noexcept {
+// fingerprints alternate, front to front, and those that are in both count once. Who is first, and so
+// has one place more in a queue of odd length, is left to chance.
+unsigned interleave(const FingerprintQueue& a, const FingerprintQueue& b, FingerprintQueue& result,
+                    std::uint64_t& random) noexcept {
+  const bool turned = random_below(random, 2) != 0;
   unsigned count = 0;
   const auto add = [&](std::uint64_t fingerprint) {
     if (fingerprint == 0 || count == result.length()) return;
@@ -19,8 +22,8 @@ unsigned interleave(const FingerprintQueue& a, const FingerprintQueue& b,
     result.set(count++, fingerprint);
   };
   for (unsigned i = 0; i < result.length(); ++i) {
-    add(a.get(i));
-    add(b.get(i));
+    add((turned ? b : a).get(i));
+    add((turned ? a : b).get(i));
   }
   return count;
 }
@@ -67,7 +70,7 @@ void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
     FingerprintQueue b(shape.bits, shape.length, from.body() + at, start), both = a;
     if (!has_window(p)) {
       for (unsigned i = 0; i < b.size(); ++i) added += a.place(b.get(i)) == a.length();
-      taken += interleave(a, b, both);
+      taken += interleave(a, b, both, state.random);
       both.store(line);
       return;
     }
@@ -78,7 +81,7 @@ void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
                    (clock(state) - clock(*from.state)),
                b, ages_b);
     for (unsigned i = 0; i < b.size(); ++i) added += a.place(b.get(i)) == a.length();
-    const unsigned count = interleave(a, b, both), first = start / shape.bits;
+    const unsigned count = interleave(a, b, both, state.random), first = start / shape.bits;
     both.store(line);
     for (unsigned i = 0; i < count; ++i)
       ages_of(p, line).set(

@@ -67,7 +67,9 @@ struct FilterOps {
   // Forgets one key; false if it was not there. nullptr: this kind cannot.
   bool (*erase)(const Parameters&, Slice, const Element&) noexcept;
 
-  // Adds what `from` remembers to `into`, and its `novel`. nullptr: this kind cannot.
+  // Adds what `from` remembers to `into`, and its `novel`. Where both together are more than the
+  // parameters allow, so much of both is forgotten that the false-positive rate stays within its
+  // bound; neither side is preferred. nullptr: this kind cannot.
   void (*merge)(const Parameters&, Slice into, ConstSlice from) noexcept;
 
   // Could these bytes be a slice of this kind? Must be safe on any bytes.
@@ -100,6 +102,12 @@ struct FilterOps {
   // `refresh` (filter.hpp) without the counters of a slice, at once. nullptr: `test`, then
   // `insert`.
   bool (*refresh)(const Parameters&, Slice, const Element&, unsigned& position) noexcept = nullptr;
+
+  // `share_stream` (filter.hpp) for a slice. nullptr: nothing to do.
+  void (*share)(const Parameters&, Slice) noexcept = nullptr;
+
+  // Can `merge` keep what the parameters promise? nullptr: always.
+  bool (*fits)(const Parameters&, ConstSlice into, ConstSlice from) noexcept = nullptr;
 };
 
 constexpr unsigned kMostPositions = 64;

@@ -50,6 +50,10 @@ double fpr_bound(const Parameters& p) noexcept {
   return bit_arrays_model::fpr_bound(setting(p), bit_arrays::promised_keys(p));
 }
 
+void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
+  bit_arrays::merge(p, into, from, bit_arrays_model::limit_of_array(setting(p)));
+}
+
 double fnr_at(const Parameters& p, double gap) noexcept {
   return bit_arrays_model::fnr_bound(setting(p), gap / p.slices);
 }
@@ -147,7 +151,7 @@ const FilterOps rsbf_ops = {
     insert,
     /*expired=*/nullptr,
     /*erase=*/nullptr,
-    bit_arrays::merge,
+    merge,
     bit_arrays::check,
     bit_arrays::estimate,
     fpr_bound,

@@ -20,7 +20,8 @@
 // Growth (§5). With `grow`, a slice is cut into filters of equal size. When the newest exceeds its
 // limit of running timers (density) or accepted keys (cardinality), another one is opened: keys are
 // looked for in all and remembered in the newest. The oldest is discarded when all its timers have
-// ended.
+// ended. Where copies of such a filter are filled with parts of one stream, to be merged, a key goes
+// by its hash into any of the filters that were not in use when that began, and none is discarded.
 #include <algorithm>
 #include <boost/math/special_functions/beta.hpp>
 #include <cmath>
@@ -280,12 +281,17 @@ template <typename State>
 struct Counters {
   using Word = std::conditional_t<std::is_const_v<State>, const std::uint64_t, std::uint64_t>;
   explicit Counters(State& state) noexcept
-      : clock(state.own[0]), oldest(state.own[1]), open(state.own[2]), rows(state.own[3]) {}
+      : clock(state.own[0]),
+        oldest(state.own[1]),
+        open(state.own[2]),
+        rows(state.own[3]),
+        sharing(state.own[4]) {}
 
   Word& clock;   // the present tick
   Word& oldest;  // index of the oldest filter
   Word& open;    // how many there are, from the oldest on
   Word& rows;    // accepted, if the window counts rows
+  Word& sharing; // 0, or of a stream that is shared: 1 + the first filter that it fills
 };
 
 // Reads and writes the timers of one filter. A code c > 0 stands for an end at a tick that is
@@ -326,6 +332,11 @@ class Timers {
     if (it != 0 && left(it) >= static_cast<std::int64_t>(ticks)) return;
     state_->non_zero += it == 0;
     words_.set(i, 1 + (present_ + ticks) % codes_);
+  }
+
+  // Timer i ends in `ticks` ticks; 0: it does not run.
+  void set(std::uint64_t i, std::uint64_t ticks) const noexcept {
+    words_.set(i, ticks > 0 ? 1 + (present_ + ticks) % codes_ : 0);
   }
 
   // Clears the next `count` timers where they end within `ticks` from now.
@@ -373,13 +384,15 @@ class Filters : public Counters<State> {
   using Counters<State>::oldest;
   using Counters<State>::open;
   using Counters<State>::rows;
+  using Counters<State>::sharing;
 
   Filters(const Parameters& p, BasicSlice<State, Byte> slice) noexcept
       : Counters<State>(*slice.state), p_(p), body_(slice.body()), bytes_(filter_bytes(p)) {}
 
   // Filter i in order of age, the oldest first.
-  Timers<Byte> filter(std::uint64_t i) const noexcept {
-    return {p_, at((oldest + i) % most()), clock};
+  Timers<Byte> filter(std::uint64_t i) const noexcept { return filter_at(i, clock); }
+  Timers<Byte> filter_at(std::uint64_t i, std::uint64_t now) const noexcept {
+    return {p_, at((oldest + i) % most()), now};
   }
   Timers<Byte> newest() const noexcept { return filter(open - 1); }
 
@@ -406,7 +419,7 @@ class Filters : public Counters<State> {
         timers.sweep(timers.due(now - clock), static_cast<std::int64_t>(now - clock));
     }
     clock = now;
-    while (open > 1 && filter(0).state().non_zero == 0) {
+    while (open > 1 && sharing == 0 && filter(0).state().non_zero == 0) {
       clear(filter(0));
       oldest = (oldest + 1) % most();
       --open;
@@ -415,12 +428,26 @@ class Filters : public Counters<State> {
 
   // Remembers a key for `ticks` ticks.
   void add(std::uint64_t hash, std::uint64_t ticks) const noexcept {
-    make_room();
-    const Timers<Byte> timers = newest();
+    if (sharing == 0) make_room();
+    const Timers<Byte> timers = sharing == 0 ? newest() : filter(shared_filter(hash));
     for (unsigned i = 0; i < own_k(p_); ++i)
       timers.prolong(position(hash, i, timers.size()), ticks);
     if (timers.state().keys < kMostRows) ++timers.state().keys;
     timers.state().last_end = std::max(timers.state().last_end, clock + ticks);
+  }
+
+  // Has copies of this filter fill all filters that are free, and the newest if there is none.
+  void share() const noexcept {
+    if (p_.integer(kGrow) == none || sharing != 0) return;
+    sharing = 1 + std::min(open, most() - 1);
+    open = most();
+  }
+
+  // Does no timer run?
+  bool is_idle() const noexcept {
+    for (std::uint64_t i = 0; i < open; ++i)
+      if (filter(i).state().non_zero != 0) return false;
+    return true;
   }
 
   // Opens an older filter that is still empty.
@@ -435,6 +462,8 @@ class Filters : public Counters<State> {
   bool check(std::uint64_t body_bytes) const noexcept {
     if (open > most() || oldest >= most() || clock > kLastTick || rows > kMostRows) return false;
     if (counts_rows(p_) ? clock != rows / p_.integer(kTickLength) : rows != 0) return false;
+    if (sharing != 0 && (p_.integer(kGrow) == none || sharing > most() || open != most()))
+      return false;
     for (std::uint64_t i = 0; i < open; ++i)
       if (!check(filter(i))) return false;
     for (std::uint64_t i = open; i < most(); ++i)
@@ -444,6 +473,11 @@ class Filters : public Counters<State> {
 
  private:
   Byte* at(std::uint64_t index) const noexcept { return body_ + index * bytes_; }
+
+  std::uint64_t shared_filter(std::uint64_t hash) const noexcept {
+    const std::uint64_t first = sharing - 1;
+    return first + scale(mix64(hash + kGoldenRatio), most() - first);
+  }
 
   static bool is_zero(const unsigned char* bytes, std::uint64_t count) noexcept {
     return std::all_of(bytes, bytes + count, [](unsigned char byte) { return byte == 0; });
@@ -560,19 +594,71 @@ bool expired(const Parameters& p, const Element& added, const Element& present,
          tick(p, present.time) >= tick(p, added.time) + p.integer(kTicks);
 }
 
-// A timer takes the later end. Windows of rows count different rows: there, the larger timer.
-// Filters are merged by age, the newest with the newest; with `grow`, one can exceed its limit
-// then.
-void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
-  const auto target = filters(p, into);
-  const auto source = filters(p, from);
-  into.state->novel += from.state->novel;
-  if (source.open == 0) return;
-  if (!counts_rows(p)) target.advance(source.clock);
-  const std::uint64_t behind = counts_rows(p) ? 0 : target.clock - source.clock;
+void share(const Parameters& p, Slice slice) noexcept { filters(p, slice).share(); }
+
+// Filters that were filled one after the other would have to take turns.
+bool fits(const Parameters& p, ConstSlice into, ConstSlice from) noexcept {
+  if (p.integer(kGrow) == none) return true;
+  const auto target = filters(p, into), source = filters(p, from);
+  return target.is_idle() || source.is_idle() ||
+         (target.sharing != 0 && target.sharing == source.sharing &&
+          target.oldest == source.oldest);
+}
+
+// The two as if their rows had come by turns, each evenly spread over all: of either the last are
+// kept, as many as its share of the rows.
+struct Turns {
+  std::uint64_t rows;   // of both
+  std::uint64_t ticks;  // of a window
+
+  // The ticks until a timer ends, of which `left` were left among `own` rows; 0: it has ended.
+  std::uint64_t left_of(std::uint64_t left, std::uint64_t own) const noexcept {
+    const unsigned __int128 age = ticks - left + 1;
+    const unsigned __int128 then = own > 0 ? (age * rows + own - 1) / own - 1 : ticks;
+    return then < ticks ? ticks - static_cast<std::uint64_t>(then) : 0;
+  }
+};
+
+template <typename Byte>
+std::uint64_t running_ticks(const Timers<Byte>& timers, std::uint64_t i) noexcept {
+  const std::uint64_t code = timers.code(i);
+  return code != 0 ? static_cast<std::uint64_t>(std::max<std::int64_t>(timers.left(code), 0)) : 0;
+}
+
+// All timers are set anew, for another present.
+void merge_rows(const Parameters& p, const Filters<SliceState, unsigned char>& target,
+                const Filters<const SliceState, const unsigned char>& source) noexcept {
+  const std::uint64_t rows = std::min(target.rows + source.rows, kMostRows),
+                      now = rows / p.integer(kTickLength);
+  const Turns turns{rows, p.integer(kTicks)};
+  for (std::uint64_t back = 1; back <= target.open; ++back) {
+    const auto a = target.filter(target.open - back);
+    const auto after = target.filter_at(target.open - back, now);
+    FilterState sum = {a.state().keys, 0, 0, 0, 0};
+    for (std::uint64_t i = 0; i < a.size(); ++i) {
+      std::uint64_t left = running_ticks(a, i);
+      if (left > 0) left = turns.left_of(left, target.rows);
+      if (back <= source.open)
+        if (const std::uint64_t other = running_ticks(source.filter(source.open - back), i))
+          left = std::max(left, turns.left_of(other, source.rows));
+      after.set(i, left);
+      sum.non_zero += left > 0;
+      if (left > 0) sum.last_end = std::max(sum.last_end, now + left);
+    }
+    if (back <= source.open)
+      sum.keys = std::min(sum.keys + source.filter(source.open - back).state().keys, kMostRows);
+    after.state() = sum;
+  }
+  target.rows = rows;
+  target.clock = now;
+}
+
+// A timer takes the later end.
+void merge_times(const Parameters& p, const Filters<SliceState, unsigned char>& target,
+                 const Filters<const SliceState, const unsigned char>& source) noexcept {
+  target.advance(source.clock);
+  const std::uint64_t behind = target.clock - source.clock;
   if (behind >= p.integer(kTicks)) return;
-  if (target.open == 0) target.open = 1;
-  while (target.open < source.open) target.open_older();
   for (std::uint64_t back = 1; back <= source.open; ++back) {
     const auto a = target.filter(target.open - back);
     const auto b = source.filter(source.open - back);
@@ -586,8 +672,34 @@ void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
   }
 }
 
+void take_all(Slice into, ConstSlice from) noexcept {
+  std::memcpy(into.body(), from.body(), into.bytes);
+  std::memcpy(into.state->own, from.state->own, sizeof into.state->own);
+}
+
+// Filters are merged by age, the newest with the newest.
+void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
+  const auto target = filters(p, into);
+  const auto source = filters(p, from);
+  into.state->novel += from.state->novel;
+  if (source.is_idle() && (!counts_rows(p) || source.rows == 0)) {
+    if (!counts_rows(p)) target.advance(source.clock);
+    return;
+  }
+  if (target.is_idle() && target.rows == 0) {
+    const std::uint64_t now = target.clock;
+    take_all(into, from);
+    if (!counts_rows(p)) target.advance(now);
+    return;
+  }
+  if (!counts_rows(p)) target.advance(source.clock);
+  if (target.open == 0) target.open = 1;
+  while (target.open < source.open) target.open_older();
+  counts_rows(p) ? merge_rows(p, target, source) : merge_times(p, target, source);
+}
+
 bool check(const Parameters& p, ConstSlice slice) noexcept {
-  return slice.state->own[4] == 0 && filters(p, slice).check(slice.bytes);
+  return filters(p, slice).check(slice.bytes);
 }
 
 // The share of timers that run, of up to 16384 that are looked at.
@@ -727,6 +839,11 @@ const FilterOps timer_ops = {
     fnr_at,
     predict,
     put,
+    /*positions=*/nullptr,
+    /*find_position=*/nullptr,
+    /*refresh=*/nullptr,
+    share,
+    fits,
 };
 
 }  // namespace streamfilter
