@@ -64,7 +64,7 @@ sql/$(EXTENSION)--$(EXTVERSION).sql: $(SQL_PARTS)
 UNIT_SOURCES = $(sort $(wildcard test/unit/*/*.cpp))
 UNIT_FLAGS = -std=c++17 -g -Wall -Wextra -Wno-register -Isrc -Itest -I. -DBOOST_TEST_DYN_LINK -MMD -MP
 UNIT_LIBS = -lboost_unit_test_framework -pthread
-SANITIZE = -fsanitize=address,undefined -fno-sanitize-recover=all
+SANITIZE = -fsanitize=address,undefined,float-cast-overflow -fno-sanitize-recover=all
 
 UNIT_OBJS = $(patsubst %.cpp,build/unit/%.o,$(CORE_SOURCES) $(UNIT_SOURCES))
 SANITIZED_OBJS = $(patsubst %.cpp,build/unit-sanitize/%.o,$(CORE_SOURCES) $(UNIT_SOURCES))

@@ -114,8 +114,8 @@ COMMENT ON FUNCTION streamfilter_check_ddl()
 IS 'checks the definitions of filters and of triggers that use them';
 
 CREATE EVENT TRIGGER streamfilter_check_ddl ON ddl_command_end
-WHEN TAG IN ('CREATE FOREIGN TABLE', 'ALTER FOREIGN TABLE', 'ALTER TABLE', 'CREATE TRIGGER',
-  'ALTER SERVER')
+WHEN TAG IN ('CREATE FOREIGN TABLE', 'ALTER FOREIGN TABLE', 'ALTER TABLE', 'ALTER SERVER',
+  'CREATE TRIGGER', 'ALTER TRIGGER', 'ALTER SCHEMA')
 EXECUTE FUNCTION streamfilter_check_ddl();
 COMMENT ON EVENT TRIGGER streamfilter_check_ddl
 IS 'checks the definitions of filters and of triggers that use them';

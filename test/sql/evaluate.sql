@@ -85,6 +85,15 @@ LEFT JOIN LATERAL (
   SELECT count(*) FILTER (WHERE NOT seen AND repeat) AS false_negatives
   FROM answers WHERE importance >= p."from" AND importance < p."to") r ON true;
 
+-- Any number is an importance: what has no octave of its own is in the first or the last one, and with
+-- an infinite sum no weighted rate is known.
+SELECT "from", "to", rows FROM streamfilter_profile(
+  $$SELECT i, v::float8 FROM unnest('{inf,nan,-inf,1e300,1e19,0.5}'::text[]) WITH ORDINALITY u(v, i)$$,
+  '{"lru(memory=64kB)"}', 'importance');
+SELECT fpr, weighted_fpr, weighted_fnr FROM streamfilter_evaluate(
+  $$SELECT i, v::float8 FROM unnest('{inf,nan,-inf,1e300,1e19,0.5}'::text[]) WITH ORDINALITY u(v, i)$$,
+  '{"lru(memory=64kB)"}');
+
 -- ---- bad input --------------------------------------------------------------------------------------
 SELECT * FROM streamfilter_evaluate('DELETE FROM events', '{"sbf(memory=1kB)"}');
 SELECT * FROM streamfilter_evaluate('SELECT 1; SELECT 2', '{"sbf(memory=1kB)"}');

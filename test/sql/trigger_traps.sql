@@ -117,8 +117,11 @@ CREATE TRIGGER drop_duplicates BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION 
 CREATE TRIGGER zz_drop_duplicates BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen_ids');
 INSERT INTO t VALUES (1, 'a');
 SELECT streamfilter_test('seen_ids', 1);
--- Whatever comes to fire later: renamed, or created afterwards.
+-- One that comes to fire later: renaming it is refused, creating it is warned of.
 ALTER TRIGGER picky ON t RENAME TO zzz_picky;
+\echo SQLSTATE :LAST_ERROR_SQLSTATE
+DROP TRIGGER picky ON t;
+CREATE TRIGGER zzz_picky BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION drop_row();
 INSERT INTO t VALUES (1, 'a');
 SELECT streamfilter_test('seen_ids', 1);
 -- It counts if it would fire: not when disabled …
@@ -131,6 +134,9 @@ SET session_replication_role = replica;
 INSERT INTO t VALUES (3, 'a') RETURNING *;
 RESET session_replication_role;
 ALTER TABLE t ENABLE ALWAYS TRIGGER zzz_picky;
+ALTER EVENT TRIGGER streamfilter_check_ddl DISABLE;
+ALTER TABLE t ENABLE ALWAYS TRIGGER zzz_picky;
+ALTER EVENT TRIGGER streamfilter_check_ddl ENABLE;
 INSERT INTO t VALUES (3, 'a') RETURNING *;
 DROP TRIGGER zzz_picky ON t;
 -- AFTER triggers, statement triggers and triggers for other events do no harm.
@@ -145,6 +151,10 @@ DROP TRIGGER zzz3 ON t;
 CREATE TRIGGER zz_drop_more BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen');
 INSERT INTO t VALUES (4, 'a') RETURNING *;
 DROP TRIGGER zz_drop_more ON t;
+-- One filter cannot judge it twice: the second time it would take every row for a repeat.
+CREATE TRIGGER zz_drop_more BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen_ids');
+CREATE TRIGGER zz_drop_again BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION streamfilter_mark('seen_ids', 'repeated');
+\echo SQLSTATE :LAST_ERROR_SQLSTATE
 -- A partition may have a trigger of its own.
 CREATE TABLE p (k int, id int) PARTITION BY LIST (k);
 CREATE TABLE p1 PARTITION OF p FOR VALUES IN (1);
@@ -154,10 +164,18 @@ CREATE TRIGGER zz_drop_duplicates BEFORE INSERT ON p FOR EACH ROW EXECUTE FUNCTI
 ALTER TABLE p2 DISABLE TRIGGER zzz_picky;
 CREATE TRIGGER zz_drop_duplicates BEFORE INSERT ON p FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen_ids');
 ALTER TABLE p2 ENABLE TRIGGER zzz_picky;
+ALTER EVENT TRIGGER streamfilter_check_ddl DISABLE;
+ALTER TABLE p2 ENABLE TRIGGER zzz_picky;
+ALTER EVENT TRIGGER streamfilter_check_ddl ENABLE;
 INSERT INTO p VALUES (1, 10), (1, 10) RETURNING *;
 INSERT INTO p VALUES (2, 11);
 SELECT streamfilter_test('seen_ids', 11);
 DROP TRIGGER zzz_picky ON p2;
+CREATE TRIGGER zz_again BEFORE INSERT ON p2 FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen_ids');
+CREATE TABLE p3 (k int, id int);
+CREATE TRIGGER zzz_picky BEFORE INSERT ON p3 FOR EACH ROW EXECUTE FUNCTION drop_row();
+ALTER TABLE p ATTACH PARTITION p3 FOR VALUES IN (3);
+DROP TABLE p3;
 
 -- ---- ON CONFLICT --------------------------------------------------------------------------------
 
@@ -265,31 +283,54 @@ DROP TABLE m;
 
 -- ---- what changes under a trigger ---------------------------------------------------------------
 
--- The filter is gone: no row is lost, the statement fails.
+-- A filter goes only with its triggers.
 DROP FOREIGN TABLE seen_ids;
-INSERT INTO t VALUES (50, 'a');
+\echo SQLSTATE :LAST_ERROR_SQLSTATE
 UPDATE p SET k = 3 - k WHERE id = 101;
-CREATE FOREIGN TABLE seen_ids (id int)
-  SERVER streamfilter OPTIONS (kind 'bloom', keys '10000', fpr '1e-6');
 INSERT INTO t VALUES (50, 'a'), (50, 'b') RETURNING *;
 -- Gone and back while the plan stays, in one transaction and over a savepoint.
 PREPARE add AS INSERT INTO t VALUES ($1) RETURNING id;
 EXECUTE add (51);
 BEGIN;
 EXECUTE add (51);
-DROP FOREIGN TABLE seen_ids;
+DROP FOREIGN TABLE seen_ids CASCADE;
+EXECUTE add (52);
 CREATE FOREIGN TABLE seen_ids (id int)
   SERVER streamfilter OPTIONS (kind 'bloom', keys '10000', fpr '1e-6');
-EXECUTE add (52);
+CREATE TRIGGER zz_drop_duplicates BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen_ids');
+CREATE TRIGGER zz_drop_duplicates BEFORE INSERT ON p FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen_ids');
 SAVEPOINT s;
-DROP FOREIGN TABLE seen_ids;
-EXECUTE add (52);
+EXECUTE add (53);
 ROLLBACK TO s;
-EXECUTE add (52);
+EXECUTE add (53);
 EXECUTE add (53);
 COMMIT;
 EXECUTE add (53);
--- Columns of the table.
+-- An ALTER after which every INSERT would fail is refused, unless the trigger is disabled.
+ALTER TABLE t RENAME id TO number;
+\echo SQLSTATE :LAST_ERROR_SQLSTATE
+ALTER TABLE t ALTER id TYPE bigint;
+ALTER TABLE t DROP id;
+ALTER TABLE t DISABLE TRIGGER zz_drop_duplicates;
+ALTER TABLE t RENAME id TO number;
+ALTER TABLE t ENABLE TRIGGER zz_drop_duplicates;
+ALTER TABLE t RENAME number TO id;
+ALTER TABLE t ENABLE TRIGGER zz_drop_duplicates;
+-- What does no harm is not, here and in the filter.
+ALTER TABLE t ALTER id TYPE smallint;
+INSERT INTO t VALUES (60, 'a'), (53, 'a') RETURNING id;
+ALTER FOREIGN TABLE seen_ids RENAME id TO number;
+\echo SQLSTATE :LAST_ERROR_SQLSTATE
+ALTER FOREIGN TABLE seen_ids ADD name text;
+ALTER TABLE t ALTER id TYPE int;
+ALTER FOREIGN TABLE seen_ids ALTER id TYPE smallint;
+-- A new owner needs the right to insert into the filter, as the old one.
+CREATE ROLE streamfilter_heir;
+ALTER TABLE t OWNER TO streamfilter_heir;
+\echo SQLSTATE :LAST_ERROR_SQLSTATE
+DROP ROLE streamfilter_heir;
+-- What no event trigger has seen fails at the first row.
+ALTER EVENT TRIGGER streamfilter_check_ddl DISABLE;
 ALTER TABLE t RENAME id TO number;
 INSERT INTO t VALUES (60, 'a');
 ALTER TABLE t RENAME number TO id;
@@ -301,18 +342,13 @@ ALTER TABLE t DROP id;
 INSERT INTO t VALUES ('a');
 ALTER TABLE t ADD id int;
 INSERT INTO t (id) VALUES (60), (61) RETURNING id;
--- Columns of the filter.
 ALTER FOREIGN TABLE seen_ids RENAME id TO number;
 INSERT INTO t (id) VALUES (62);
 ALTER FOREIGN TABLE seen_ids RENAME number TO id;
 ALTER FOREIGN TABLE seen_ids ADD name text;
 INSERT INTO t (id, name) VALUES (60, 'a'), (60, 'b'), (60, 'a') RETURNING id, name;
 ALTER FOREIGN TABLE seen_ids DROP name;
--- Its name.
-ALTER FOREIGN TABLE seen_ids RENAME TO seen_numbers;
-INSERT INTO t (id) VALUES (63);
-ALTER FOREIGN TABLE seen_numbers RENAME TO seen_ids;
-INSERT INTO t (id) VALUES (63), (63) RETURNING id;
+ALTER EVENT TRIGGER streamfilter_check_ddl ENABLE;
 
 -- ---- a filter of the same name earlier in the path ----------------------------------------------
 

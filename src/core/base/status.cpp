@@ -1,17 +1,51 @@
 #include "core/base/status.hpp"
 
+#include <algorithm>
 #include <cstdio>
+#include <cstring>
 
 #include "core/base/layer_wall.hpp"
 
 namespace streamfilter {
+namespace {
+
+bool continues_character(char byte) noexcept { return (byte & 0xc0) == 0x80; }
+
+std::size_t cut_utf8(const char* text, std::size_t length, std::size_t most) noexcept {
+  if (length <= most) return length;
+  std::size_t end = most;
+  while (end > 0 && most - end < 3 && continues_character(text[end])) --end;
+  return continues_character(text[end]) ? most : end;  // not UTF-8
+}
+
+CutText cut_text = cut_utf8;
+
+// What does not fit is left out, by characters.
+template <std::size_t size>
+__attribute__((format(printf, 2, 0))) void print(char (&buffer)[size], const char* format,
+                                                 va_list arguments) noexcept {
+  const int length = std::vsnprintf(buffer, size, format, arguments);
+  if (length >= static_cast<int>(size)) buffer[cut_text(buffer, size - 1, size - 2)] = '\0';
+}
+
+}  // namespace
+
+void set_cut_text(CutText cut) noexcept { cut_text = cut; }
+
+Excerpt::Excerpt(const char* text) noexcept : Excerpt(text, std::strlen(text)) {}
+
+Excerpt::Excerpt(const char* text, std::size_t length, std::size_t most) noexcept {
+  const std::size_t whole = cut_text(text, length, std::min(most, kMost));
+  std::memcpy(text_, text, whole);
+  text_[whole] = '\0';
+}
 
 bool Problem::set(Error what, const char* format, ...) noexcept {
   error = what;
   detail[0] = hint[0] = '\0';
   va_list arguments;
   va_start(arguments, format);
-  std::vsnprintf(message, sizeof message, format, arguments);
+  print(message, format, arguments);
   va_end(arguments);
   return false;
 }
@@ -19,7 +53,7 @@ bool Problem::set(Error what, const char* format, ...) noexcept {
 bool Problem::add_detail(const char* format, ...) noexcept {
   va_list arguments;
   va_start(arguments, format);
-  std::vsnprintf(detail, sizeof detail, format, arguments);
+  print(detail, format, arguments);
   va_end(arguments);
   return false;
 }
@@ -27,7 +61,7 @@ bool Problem::add_detail(const char* format, ...) noexcept {
 bool Problem::add_hint(const char* format, ...) noexcept {
   va_list arguments;
   va_start(arguments, format);
-  std::vsnprintf(hint, sizeof hint, format, arguments);
+  print(hint, format, arguments);
   va_end(arguments);
   return false;
 }

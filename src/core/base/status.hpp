@@ -22,6 +22,25 @@ enum class Error : std::uint8_t {
   newer_version,  // bytes of a later format
 };
 
+// How many bytes of a text, `most` at most, are whole characters. UTF-8 unless the host, whose
+// texts they are, says otherwise before it calls anything else.
+using CutText = std::size_t (*)(const char* text, std::size_t length, std::size_t most) noexcept;
+void set_cut_text(CutText cut) noexcept;
+
+// The beginning of a text from outside, short enough to be quoted in a message.
+class Excerpt {
+ public:
+  static constexpr std::size_t kMost = 80;  // bytes
+
+  explicit Excerpt(const char* text) noexcept;
+  Excerpt(const char* text, std::size_t length, std::size_t most = kMost) noexcept;
+
+  const char* text() const noexcept { return text_; }
+
+ private:
+  char text_[kMost + 1];
+};
+
 // One problem with its explanation. Messages follow the host's habit: primary message without
 // a full stop, detail and hint as sentences.
 struct Problem {
@@ -33,6 +52,7 @@ struct Problem {
   explicit operator bool() const noexcept { return error != Error::none; }
 
   // Sets the error and its message (printf format). Returns false, so that a check can end with it.
+  // Texts from outside are quoted by Excerpt.
   bool set(Error what, const char* format, ...) noexcept __attribute__((format(printf, 3, 4)));
   bool add_detail(const char* format, ...) noexcept __attribute__((format(printf, 2, 3)));
   bool add_hint(const char* format, ...) noexcept __attribute__((format(printf, 2, 3)));

@@ -63,8 +63,7 @@ class Reader {
   }
 
   std::size_t used() const noexcept { return static_cast<std::size_t>(at_ - start_); }
-  const char* rest() const noexcept { return at_; }
-  int rest_length() const noexcept { return static_cast<int>(end_ - at_ < 30 ? end_ - at_ : 30); }
+  Excerpt rest() const noexcept { return Excerpt(at_, static_cast<std::size_t>(end_ - at_), 30); }
 
  private:
   static bool is_name(char c) noexcept {
@@ -78,7 +77,7 @@ class Reader {
 
 bool syntax_error(const Reader& reader, const char* expected, Problem& problem) noexcept {
   problem.set(Error::syntax, "invalid input syntax for type streamfilter");
-  problem.add_detail("Expected %s at \"%.*s\".", expected, reader.rest_length(), reader.rest());
+  problem.add_detail("Expected %s at \"%s\".", expected, reader.rest().text());
   return problem.add_hint("Write kind(option=value, ...), for example sbf(memory=64kB, fpr=0.01).");
 }
 

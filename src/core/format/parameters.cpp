@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "core/base/nearest_name.hpp"
+#include "core/base/saturate.hpp"
 #include "core/filter/auto_kind.hpp"
 #include "core/filter/filter.hpp"
 #include "core/filter/sharding_rules.hpp"
@@ -58,13 +59,14 @@ bool find_choice(const char* const* choices, const char* text, std::uint64_t& in
 }
 
 bool bad_value(Problem& problem, Error error, const char* option, const char* value) noexcept {
-  return problem.set(error, "invalid value for option \"%s\": \"%.80s\"", option, value);
+  return problem.set(error, "invalid value for option \"%s\": \"%s\"", option,
+                     Excerpt(value).text());
 }
 
 bool bad_range(Problem& problem, const char* option, const char* value, double low,
                double high) noexcept {
-  problem.set(Error::out_of_range, "value \"%.80s\" is out of range for option \"%s\"", value,
-              option);
+  problem.set(Error::out_of_range, "value \"%s\" is out of range for option \"%s\"",
+              Excerpt(value).text(), option);
   return problem.add_detail("It must be between %.15g and %.15g.", low, high);
 }
 
@@ -87,7 +89,7 @@ bool set_kind(Definition& definition, const char* value, Problem& problem) noexc
     definition.parameters.kind = ops->kind;
     return true;
   }
-  problem.set(Error::unknown_name, "unrecognized kind of filter \"%.80s\"", value);
+  problem.set(Error::unknown_name, "unrecognized kind of filter \"%s\"", Excerpt(value).text());
   NearestName nearest(value);
   nearest.consider("auto");
   unsigned count;
@@ -112,7 +114,7 @@ bool unknown_option(const FilterOps* ops, const char* name, Problem& problem) no
                     ops != nullptr ? ops->name : "auto", name);
         return problem.add_hint("It is an option of kind %s.", all[i]->name);
       }
-  problem.set(Error::unknown_name, "invalid option \"%.80s\"", name);
+  problem.set(Error::unknown_name, "invalid option \"%s\"", Excerpt(name).text());
   NearestName nearest(name);
   char names[256] = "";
   std::size_t length = 0;
@@ -149,7 +151,8 @@ bool set_fpr(Definition& definition, const char* value, Problem& problem) noexce
   double fpr;
   if (!parse_real(value, fpr)) return bad_value(problem, Error::syntax, "fpr", value);
   if (!(fpr > 0 && fpr < 1)) {
-    problem.set(Error::out_of_range, "value \"%.80s\" is out of range for option \"fpr\"", value);
+    problem.set(Error::out_of_range, "value \"%s\" is out of range for option \"fpr\"",
+                Excerpt(value).text());
     problem.add_detail("A false-positive rate lies between 0 and 1, both excluded.");
     return problem.add_hint("For one wrongly discarded row in a hundred new ones, write 0.01.");
   }
@@ -175,18 +178,17 @@ bool whole_number(const char* name, const char* value, double low, double high,
 bool set_slices(Definition& definition, const char* value, Problem& problem) noexcept {
   Parameters& p = definition.parameters;
   std::uint64_t slices, others = 1;
-  char first[32];
   const char* comma = std::strchr(value, ',');
   const std::size_t length =
       comma != nullptr ? static_cast<std::size_t>(comma - value) : std::strlen(value);
-  std::snprintf(first, sizeof first, "%.*s", static_cast<int>(std::min<std::size_t>(length, 31)),
-                value);
+  if (length > Excerpt::kMost) return bad_value(problem, Error::syntax, "slices", value);
+  const Excerpt first(value, length);
   if (comma == nullptr) {
     if (!whole_number("slices", value, 1, kMostSlices, slices, problem)) return false;
   } else {
     const char* second = comma + 1;
     while (*second == ' ') ++second;
-    if (!whole_number("slices", first, 1, kMostSlices, slices, problem) ||
+    if (!whole_number("slices", first.text(), 1, kMostSlices, slices, problem) ||
         !whole_number("slices", second, 1, kMostSlices, others, problem))
       return false;
     if (slices * others > kMostSlices) return bad_range(problem, "slices", value, 1, kMostSlices);
@@ -302,14 +304,18 @@ bool set_span(Definition& definition, const OptionSpec& option, const char* valu
   const char* end = value + std::strlen(value);
   double amount;
   const auto [stop, error] = std::from_chars(value, end, amount);
+  // Beyond 2^53 a double does not have every whole number.
+  std::uint64_t whole = 0;
+  const bool is_whole = std::from_chars(value, end, whole).ptr == stop;
   const char* unit = stop;
   while (*unit == ' ') ++unit;
   for (const Unit& known : kUnits) {
     if (error != std::errc{} || std::strcmp(known.name, unit) != 0) continue;
-    const double scaled = amount * (known.microseconds > 0 ? known.microseconds : 1);
+    const double size = known.microseconds > 0 ? known.microseconds : 1, scaled = amount * size;
     if (!(scaled >= option.low && scaled <= option.high)) break;
     definition.parameters.set_integer(option.slot,
-                                      static_cast<std::uint64_t>(std::llround(scaled)));
+                                      is_whole ? whole * static_cast<std::uint64_t>(size)
+                                               : saturate<std::uint64_t>(std::round(scaled)));
     definition.parameters.set_integer(option.slot + 1, known.microseconds > 0 ? 0 : 1);
     return true;
   }

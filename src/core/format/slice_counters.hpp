@@ -5,6 +5,8 @@
 #include <cmath>
 #include <cstdint>
 
+#include "core/base/saturate.hpp"
+
 namespace streamfilter {
 
 // How many of `keys` distinct keys the fullest of `slices` slices gets: keys spread unevenly, and
@@ -26,8 +28,7 @@ inline std::uint64_t merged_novel(std::uint64_t a, std::uint64_t b, double parts
                                   double both) noexcept {
   const double sum = static_cast<double>(a) + static_cast<double>(b);
   const double scaled = parts > 0 ? sum * both / parts : sum;
-  return static_cast<std::uint64_t>(
-      std::clamp(std::round(scaled), static_cast<double>(std::max(a, b)), sum));
+  return std::clamp(saturate<std::uint64_t>(std::round(scaled)), std::max(a, b), a + b);
 }
 
 }  // namespace streamfilter

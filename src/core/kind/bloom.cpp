@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/base/saturate.hpp"
 #include "core/bits/packed_cells.hpp"
 #include "core/format/cell_addressing.hpp"
 #include "core/format/sharding.hpp"
@@ -177,7 +178,7 @@ bool derive_growth(Definition& definition, Problem& problem) noexcept {
   const double limit = p.integer(kGrow) == density
                            ? timing_model::density_limit(one, real_k(p), real_m(p)) - real_k(p)
                            : cardinality_limit(p, one);
-  p.set_integer(kLimit, static_cast<std::uint64_t>(std::max(1.0, std::floor(limit))));
+  p.set_integer(kLimit, std::max(saturate<std::uint64_t>(limit), std::uint64_t{1}));
   if (!derived || grown_rate(p) <= definition.wanted_fpr()) return true;
   problem.set(Error::conflict, "kind bloom cannot keep fpr %g for %llu keys in %llu bytes",
               definition.wanted_fpr(), static_cast<unsigned long long>(p.keys),

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <iterator>
 #include <limits>
+#include "core/base/saturate.hpp"
 
 #include "core/base/layer_wall.hpp"
 
@@ -238,7 +239,7 @@ std::uint64_t merged_novel(std::uint64_t into, std::uint64_t from, std::uint64_t
                            std::uint64_t used) noexcept {
   const double share = used > 0 ? static_cast<double>(added) / static_cast<double>(used) : 0;
   const std::uint64_t gained =
-      static_cast<std::uint64_t>(std::llround(static_cast<double>(from) * share));
+      saturate<std::uint64_t>(std::round(static_cast<double>(from) * share));
   return std::max(into + std::min(gained, from), from);
 }
 

@@ -28,6 +28,7 @@
 #include <limits>
 
 #include "core/base/math_policy.hpp"
+#include "core/base/saturate.hpp"
 #include "core/base/ticks.hpp"
 #include "core/bits/packed_words.hpp"
 #include "core/format/sharding.hpp"
@@ -255,7 +256,7 @@ bool derive(Definition& definition, Problem& problem) noexcept {
     const double limit = p.integer(kGrow) == density
                              ? timing_model::density_limit(one, real_k(p), real_m(p)) - real_k(p)
                              : cardinality_limit(p, one);
-    p.set_integer(kLimit, static_cast<std::uint64_t>(std::max(1.0, std::floor(limit))));
+    p.set_integer(kLimit, std::max(saturate<std::uint64_t>(limit), std::uint64_t{1}));
   }
   if (derived && fpr_bound(p) > fpr) {
     const double all = live * parts_of(p);

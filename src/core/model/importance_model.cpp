@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/base/saturate.hpp"
 #include "core/model/stable_model.hpp"
 
 #include "core/base/layer_wall.hpp"
@@ -148,7 +149,7 @@ class Powers {
 
   // The probability that a cell that had value `from` is zero after n elements.
   void advance(double n) noexcept {
-    for (std::uint64_t rest = static_cast<std::uint64_t>(std::min(n, 9e18)); rest > 0; rest >>= 1) {
+    for (std::uint64_t rest = saturate<std::uint64_t>(n); rest > 0; rest >>= 1) {
       if (rest & 1) multiply(power_, step_);
       multiply(step_, step_);
     }

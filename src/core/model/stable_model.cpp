@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "core/base/math_policy.hpp"
+#include "core/base/saturate.hpp"
 
 #include "core/base/layer_wall.hpp"
 
@@ -32,7 +33,7 @@ double effective_cells(double k, double m) noexcept {
 std::uint64_t whole_decrements(double fps, double max, double k, double m) noexcept {
   const double p = decrements(fps, max, k, effective_cells(k, m));
   if (!(p > 0 && p < 1e18)) return 0;
-  return static_cast<std::uint64_t>(std::max(1.0, std::ceil(p * (1 - 1e-12))));
+  return std::max(saturate<std::uint64_t>(std::ceil(p * (1 - 1e-12))), std::uint64_t{1});
 }
 
 namespace {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include "core/base/saturate.hpp"
 
 #include "core/base/layer_wall.hpp"
 
@@ -75,7 +76,7 @@ double rate_of_one(double fpr, double places, double j) noexcept {
 std::uint64_t growing_k(double fpr, Slicing slicing, double j) noexcept {
   constexpr double kMost = 16;  // more would cost time and save next to nothing
   const double rate = slicing == Slicing::horizontal ? share_of_rate(fpr, j) : fpr;
-  return static_cast<std::uint64_t>(std::clamp(std::round(-std::log2(rate)), 1.0, kMost));
+  return saturate<std::uint64_t>(std::clamp(std::round(-std::log2(rate)), 1.0, kMost));
 }
 
 double density_limit(double p, double k, double m) noexcept { return m * std::pow(p, 1 / k); }

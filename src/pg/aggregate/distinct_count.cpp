@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/base/saturate.hpp"
 #include "pg/server/problem_report.hpp"
 #include "pg/value/value.hpp"
 
@@ -38,7 +39,7 @@ int64 count_keys(const Header* filter) {
                                 "lower bound."),
                       errhint("Give a prototype with more memory, for example 'bloom(memory=16MB, "
                               "k=1)'.")));
-  return std::llround(std::min(keys, 9e18));
+  return saturate<int64>(std::round(keys));
 }
 
 }  // namespace streamfilter::pg

@@ -76,7 +76,7 @@ Coercion* make_column_coercion(const Conversion& conversion, int column, int att
     const FilterColumn place{target->attnum,       Role::key,
                              target->atttypid,     target->atttypmod,
                              target->attcollation, NameStr(target->attname)};
-    return make_coercion(source->atttypid, &place, "", "a column", source->atttypmod);
+    return make_coercion(source->atttypid, &place, nullptr, "a column", source->atttypmod);
   }
   const char* name = NameStr(source->attname);
   const char* wanted = format_type_with_typemod(target->atttypid, target->atttypmod);

@@ -1,21 +1,30 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
+#include "access/transam.h"
+#include "catalog/pg_proc.h"
 #include "executor/executor.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "parser/parse_coerce.h"
 #include "parser/parse_collate.h"
+#include "utils/regproc.h"
+#include "utils/typcache.h"
 }
 
 #include "pg/catalog/column_coercion.hpp"
 #include "pg/catalog/filter_relation.hpp"
+#include "pg/catalog/owner_code.hpp"
+#include "pg/key/trusted_code.hpp"
 
 namespace streamfilter::pg {
 
 struct Coercion {
   enum Way : uint8 { identity, input_function, expression } way;
   bool to_domain;  // a domain may refuse NULL
+  bool as_owner;   // of the filter, who has chosen what runs
+  Oid filter;
+  Oid owner;
   Oid io_param;
   int32 typmod;
   FmgrInfo input;
@@ -25,19 +34,22 @@ struct Coercion {
 
 namespace {
 
-[[noreturn]] void raise_mismatch(Oid source, const FilterColumn* column, const char* filter,
-                                 const char* what) {
-  ereport(ERROR, errcode(ERRCODE_DATATYPE_MISMATCH),
-          errmsg("%s is of type %s, but column \"%s\" of filter \"%s\" is of type %s", what,
-                 format_type_be(source), column->name, filter, format_type_be(column->type)),
-          errhint("Only implicit casts are applied: add an explicit cast, or change one of the two "
-                  "types."));
+const char* name_of(const FilterRelation* filter) { return filter ? filter->name : ""; }
+
+[[noreturn]] void raise_mismatch(Oid source, const FilterColumn* column,
+                                 const FilterRelation* filter, const char* what) {
+  ereport(
+      ERROR, errcode(ERRCODE_DATATYPE_MISMATCH),
+      errmsg("%s is of type %s, but column \"%s\" of filter \"%s\" is of type %s", what,
+             format_type_be(source), column->name, name_of(filter), format_type_be(column->type)),
+      errhint("Only implicit casts are applied: add an explicit cast, or change one of the two "
+              "types."));
   pg_unreachable();
 }
 
 // The value as it comes in, wrapped in whatever makes it a value of the column.
-Node* build_cast(Oid source, int32 source_typmod, const FilterColumn* column, const char* filter,
-                 const char* what) {
+Node* build_cast(Oid source, int32 source_typmod, const FilterColumn* column,
+                 const FilterRelation* filter, const char* what) {
   // A row without a declared type casts to a named one only where its expression is at hand.
   if (source == RECORDOID && source != getBaseType(column->type))
     raise_mismatch(source, column, filter, what);
@@ -57,42 +69,113 @@ bool is_relabelling(Node* cast) {
   return IsA(cast, CaseTestExpr);
 }
 
-}  // namespace
+// ---- whose code it is ---------------------------------------------------------------------------
+//
+// A cast belongs to one of its two types. To the column's, if that of the value is a trusted one:
+// then the owner of the filter has chosen it, and it runs as he. If it is the other way round,
+// whoever gives the value has chosen it, and nothing is to be changed. If neither is trusted, it
+// could be a trap for either, unless its function is of somebody whom the owner trusts anyway.
 
-Coercion* make_coercion(Oid source, const FilterColumn* column, const char* filter,
-                        const char* what, int32 source_typmod) {
-  Coercion* coercion = static_cast<Coercion*>(palloc0(sizeof(Coercion)));
-  coercion->typmod = column->typmod;
-  if (source == UNKNOWNOID) {
-    Oid function;
-    getTypeInputInfo(column->type, &function, &coercion->io_param);
-    fmgr_info(function, &coercion->input);
-    coercion->way = Coercion::input_function;
-    return coercion;
-  }
-  Node* cast = build_cast(source, source_typmod, column, filter, what);
-  if (is_relabelling(cast)) {
-    coercion->way = Coercion::identity;
-    return coercion;
-  }
-  assign_expr_collations(nullptr, cast);
-  fix_opfuncids(cast);
-  coercion->way = Coercion::expression;
-  coercion->to_domain = get_typtype(column->type) == TYPTYPE_DOMAIN;
-  coercion->state = ExecInitExpr(reinterpret_cast<Expr*>(cast), nullptr);
-  coercion->econtext = CreateStandaloneExprContext();
-  return coercion;
+Oid owner_of_function(Oid function) {
+  HeapTuple tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
+  if (!HeapTupleIsValid(tuple)) return InvalidOid;
+  const Oid owner = reinterpret_cast<Form_pg_proc>(GETSTRUCT(tuple))->proowner;
+  ReleaseSysCache(tuple);
+  return owner;
 }
 
-Datum coerce(Coercion* coercion, Datum value, bool* isnull) {
-  switch (coercion->way) {
-    case Coercion::identity: return value;
-    case Coercion::input_function:
-      // Called for NULL too: domain_in refuses it where the domain does.
-      return InputFunctionCall(&coercion->input, *isnull ? nullptr : DatumGetCString(value),
-                               coercion->io_param, coercion->typmod);
-    case Coercion::expression: break;
+Oid owner_of_type(Oid type) {
+  HeapTuple tuple = SearchSysCache1(TYPEOID, ObjectIdGetDatum(type));
+  if (!HeapTupleIsValid(tuple)) return InvalidOid;
+  const Oid owner = reinterpret_cast<Form_pg_type>(GETSTRUCT(tuple))->typowner;
+  ReleaseSysCache(tuple);
+  return owner;
+}
+
+struct CastCode {
+  bool functions;    // is there a function that is not trusted?
+  bool domains;      // is there a domain?
+  bool constraints;  // … that checks anything? Only looked at if `look_at_domains`
+  bool look_at_domains;
+  Oid stranger;  // a function that neither `owner` nor `type_owner` nor a superuser has made
+  Oid owner, type_owner;
+};
+
+bool find_code(Node* node, void* context) {
+  auto* code = static_cast<CastCode*>(context);
+  if (node == nullptr) return false;
+  if (IsA(node, FuncExpr)) {
+    const Oid function = reinterpret_cast<FuncExpr*>(node)->funcid;
+    if (!is_trusted_function(function)) {
+      code->functions = true;
+      const Oid maker = owner_of_function(function);
+      if (maker != code->owner && maker != code->type_owner && !superuser_arg(maker))
+        code->stranger = function;
+    } else if (function < FirstNormalObjectId) {
+      // It may look for casts of its argument: to_jsonb does.
+      ListCell* cell;
+      foreach (cell, reinterpret_cast<FuncExpr*>(node)->args)
+        if (!is_trusted_type(exprType(static_cast<Node*>(lfirst(cell))))) code->functions = true;
+    }
+  } else if (IsA(node, CoerceToDomain)) {
+    code->domains = true;
+    if (code->look_at_domains &&
+        DomainHasConstraints(reinterpret_cast<CoerceToDomain*>(node)->resulttype))
+      code->constraints = true;
+  } else if (!IsA(node, RelabelType) && !IsA(node, CaseTestExpr) && !IsA(node, Const) &&
+             !IsA(node, ArrayCoerceExpr)) {
+    code->functions = true;
   }
+  return SF_WALK_EXPRESSION(node, find_code, context);
+}
+
+// Does the filter's owner answer for the code of this cast? Raises 42804 if nobody can.
+bool is_owners_code(Node* cast, Oid source, const FilterColumn* column,
+                    const FilterRelation* filter, const char* what) {
+  if (filter == nullptr || is_trusted_type(column->type)) return false;
+  CastCode code = {};
+  code.owner = filter->owner;
+  code.type_owner = owner_of_type(column->type);
+  find_code(cast, &code);
+  if (OidIsValid(code.stranger) && !is_trusted_type(getBaseType(source)))
+    ereport(
+        ERROR, errcode(ERRCODE_DATATYPE_MISMATCH),
+        errmsg("%s of type %s cannot be cast to type %s for column \"%s\" of filter \"%s\"", what,
+               format_type_be(source), format_type_be(column->type), column->name, filter->name),
+        errdetail("Function %s would run as the owner of the filter, who has not made it.",
+                  format_procedure(code.stranger)),
+        errhint("Add an explicit cast."));
+  return code.functions || code.domains;
+}
+
+// Domains have few secrets: but to look at them may run constant parts of their checks.
+bool runs_code(Node* cast) {
+  CastCode code = {};
+  code.look_at_domains = true;
+  find_code(cast, &code);
+  return code.functions || code.constraints;
+}
+
+// Input functions of other types run nothing but themselves.
+bool input_runs_code(Oid type) {
+  if (const Oid element = get_element_type(type); OidIsValid(element)) type = element;
+  if (type < FirstNormalObjectId) return false;
+  const char kind = get_typtype(type);
+  return kind != TYPTYPE_BASE && kind != TYPTYPE_ENUM;
+}
+
+void prepare_expression(Coercion* coercion, Node* cast) {
+  assign_expr_collations(nullptr, cast);
+  fix_opfuncids(cast);
+  coercion->state = ExecInitExpr(reinterpret_cast<Expr*>(cast), nullptr);
+  coercion->econtext = CreateStandaloneExprContext();
+}
+
+Datum convert(Coercion* coercion, Datum value, bool* isnull) {
+  if (coercion->way == Coercion::input_function)
+    // Called for NULL too: domain_in refuses it where the domain does.
+    return InputFunctionCall(&coercion->input, *isnull ? nullptr : DatumGetCString(value),
+                             coercion->io_param, coercion->typmod);
   if (*isnull && !coercion->to_domain) return value;
   // Evaluated in the caller's context, where the result has to live. What steps of the expression
   // leave in the context's own memory goes at the next call, so that a result may point there.
@@ -101,6 +184,53 @@ Datum coerce(Coercion* coercion, Datum value, bool* isnull) {
   econtext->caseValue_datum = value;
   econtext->caseValue_isNull = *isnull;
   return ExecEvalExpr(coercion->state, econtext, isnull);
+}
+
+pg_noinline Datum convert_as_owner(Coercion* coercion, Datum value, bool* isnull) {
+  const Caller caller = become_owner(coercion->filter, coercion->owner);
+  const Datum result = convert(coercion, value, isnull);
+  return_to(caller);
+  return result;
+}
+
+}  // namespace
+
+Coercion* make_coercion(Oid source, const FilterColumn* column, const FilterRelation* filter,
+                        const char* what, int32 source_typmod) {
+  Coercion* coercion = static_cast<Coercion*>(palloc0(sizeof(Coercion)));
+  coercion->typmod = column->typmod;
+  coercion->filter = filter ? filter->relid : InvalidOid;
+  coercion->owner = filter ? filter->owner : InvalidOid;
+  if (source == UNKNOWNOID) {
+    Oid function;
+    getTypeInputInfo(column->type, &function, &coercion->io_param);
+    fmgr_info(function, &coercion->input);
+    coercion->as_owner = filter != nullptr && input_runs_code(column->type);
+    coercion->way = Coercion::input_function;
+    return coercion;
+  }
+  Node* cast = build_cast(source, source_typmod, column, filter, what);
+  if (is_relabelling(cast)) {
+    coercion->way = Coercion::identity;
+    return coercion;
+  }
+  coercion->way = Coercion::expression;
+  coercion->to_domain = get_typtype(column->type) == TYPTYPE_DOMAIN;
+  if (!is_owners_code(cast, source, column, filter, what)) {
+    prepare_expression(coercion, cast);
+    return coercion;
+  }
+  const Caller caller = become_owner(filter->relid, filter->owner);
+  coercion->as_owner = runs_code(cast);
+  prepare_expression(coercion, cast);
+  return_to(caller);
+  return coercion;
+}
+
+Datum coerce(Coercion* coercion, Datum value, bool* isnull) {
+  if (coercion->way == Coercion::identity) return value;
+  return unlikely(coercion->as_owner) ? convert_as_owner(coercion, value, isnull)
+                                      : convert(coercion, value, isnull);
 }
 
 }  // namespace streamfilter::pg

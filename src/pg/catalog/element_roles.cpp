@@ -8,6 +8,7 @@ extern "C" {
 
 #include <cmath>
 
+#include "core/base/saturate.hpp"
 #include "pg/catalog/element_roles.hpp"
 
 namespace streamfilter::pg {
@@ -51,13 +52,12 @@ int64 to_integer(Oid type, Datum value) {
     case INT8OID: return DatumGetInt64(value);
     default: break;
   }
-  const double number = std::rint(to_double(type, value));
-  if (!FLOAT8_FITS_IN_INT64(number)) return number < 0 ? PG_INT64_MIN : PG_INT64_MAX;
-  return static_cast<int64>(number);
+  return saturate<int64>(std::rint(to_double(type, value)));
 }
 
 int64 since_1970(TimestampTz time) {
   int64 result;
+  if (TIMESTAMP_NOT_FINITE(time)) return time;
   if (pg_add_s64_overflow(time, kEpochDifference, &result)) return PG_INT64_MAX;
   return result;
 }

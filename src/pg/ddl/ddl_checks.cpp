@@ -27,7 +27,7 @@ extern "C" {
 #include "pg/remote/remote_filter.hpp"
 #include "pg/shmem/server_health.hpp"
 #include "pg/storage/persistence.hpp"
-#include "pg/trigger/discard_trigger.hpp"
+#include "pg/trigger/trigger_ddl.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -263,7 +263,6 @@ SF_FUNCTION(streamfilter_check_ddl) {
            castNode(AlterObjectSchemaStmt, statement)->relation != nullptr)
     check_renamed(castNode(AlterObjectSchemaStmt, statement)->relation,
                   castNode(AlterObjectSchemaStmt, statement)->newschema, nullptr);
-  else if (IsA(statement, CreateTrigStmt))
-    check_created_trigger(castNode(CreateTrigStmt, statement));
+  check_triggers(statement);
   PG_RETURN_NULL();
 }

@@ -10,6 +10,7 @@ extern "C" {
 #include <cmath>
 
 #include "core/advise/advise.hpp"
+#include "core/base/saturate.hpp"
 #include "core/filter/filter.hpp"
 #include "pg/server/problem_report.hpp"
 
@@ -46,7 +47,7 @@ void put_advice(ReturnSetInfo* set, const Advice& advice, double distinct_rows) 
   values[4] = CStringGetTextDatum(find_ops(parameters.kind)->name);
   values[5] = Float8GetDatum(advice.fpr_bound);
   isnull[6] = !(window < 9.2e18);
-  values[6] = Int64GetDatum(isnull[6] ? 0 : static_cast<int64>(window));
+  values[6] = Int64GetDatum(saturate<int64>(window));
   values[7] = CStringGetTextDatum(note);
   tuplestore_putvalues(set->setResult, set->setDesc, values, isnull);
 }

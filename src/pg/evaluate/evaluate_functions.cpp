@@ -80,7 +80,7 @@ void count(RowGroup* group, const Verdict& verdict, int filters) {
 
 // The rate, NULL where there is nothing that it could be a rate of.
 void put_rate(Datum* value, bool* isnull, double part, double whole) {
-  *isnull = !(whole > 0);
+  *isnull = !(whole > 0) || std::isinf(whole);
   *value = Float8GetDatum(*isnull ? 0 : part / whole);
 }
 
@@ -95,7 +95,8 @@ Datum definition_text(const Header* filter) {
 
 enum class By : uint8 { lag, position, importance };
 
-constexpr int kMostGroups = 130;
+constexpr int kLastOctave = 64;
+constexpr int kMostGroups = kLastOctave + 1;
 constexpr int kPositionGroups = 10;
 
 By read_by(FunctionCallInfo fcinfo) {
@@ -109,8 +110,11 @@ By read_by(FunctionCallInfo fcinfo) {
   pg_unreachable();
 }
 
-// Powers of two: 0 for values below 1, else 1 + floor(log2(value)).
-int octave(double value) { return value < 1 ? 0 : Min(1 + std::ilogb(value), kMostGroups / 2 - 1); }
+// Powers of two: 0 for values below 1, else 1 + floor(log2(value)). The last one has no end.
+int octave(double value) {
+  if (!(value >= 1)) return 0;
+  return value < std::ldexp(1, kLastOctave - 1) ? 1 + std::ilogb(value) : kLastOctave;
+}
 
 // The end of the i-th of ten equal parts of the stream.
 int64 part_end(int64 rows, int part) {
@@ -142,7 +146,7 @@ void set_range(RowGroup* group, By by, int index, int64 rows) {
     group->to = by == By::lag ? 0 : 1;
   } else {
     group->from = std::ldexp(1, index - 1);
-    group->to = by == By::lag ? std::ldexp(1, index) - 1 : std::ldexp(1, index);
+    group->to = index == kLastOctave ? INFINITY : std::ldexp(1, index) - (by == By::lag ? 1 : 0);
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "core/base/saturate.hpp"
 #include "core/model/sharding_model.hpp"
 
 namespace streamfilter::pg {
@@ -49,5 +50,5 @@ SF_FUNCTION(streamfilter_slices_needed) {
                             ? slicing_model::slices_for_fpr(places, fpr, lost, max_fpr)
                             : slicing_model::slices_for_fnr(places, lost, max_fnr);
   if (!(slices < 9e18)) PG_RETURN_NULL();
-  PG_RETURN_INT64(static_cast<int64>(std::llround(slices)));
+  PG_RETURN_INT64(saturate<int64>(std::round(slices)));
 }

@@ -13,6 +13,7 @@ extern "C" {
 }
 
 #include "core/filter/filter.hpp"
+#include "pg/catalog/owner_code.hpp"
 #include "pg/handle/filter_handle.hpp"
 #include "pg/handle/hierarchy.hpp"
 #include "pg/remote/remote_filter.hpp"
@@ -132,6 +133,9 @@ void load(NamedFilter* filter) {
   filter->tree = tree;
   filter->rule = key_rule(relation->definition.parameters);
   filter->has_time = uses_time(relation->definition.parameters);
+  filter->hashes_as_owner = false;
+  for (int i = 0; i < relation->key_count; ++i)
+    filter->hashes_as_owner |= runs_untrusted_code(hashers[i]);
   check_key_rule(hashers, relation->key_count, filter->rule);
   filter->slot = nullptr;
   filter->header = nullptr;
@@ -250,6 +254,15 @@ void make_ready(NamedFilter* filter, Use use) {
   filter->used_epoch = handle_epoch;
   filter->used_by = GetUserId();
   filter->used_for = use;
+}
+
+bool hash_as_owner(const NamedFilter* filter, const Datum* values, const bool* isnull,
+                   uint64* hash) {
+  const Caller caller = become_owner(filter->relid, filter->relation->owner);
+  const bool has_key =
+      hash_key(filter->hashers, values, isnull, filter->relation->key_count, filter->rule, hash);
+  return_to(caller);
+  return has_key;
 }
 
 void count_judged(NamedFilter* filter, bool seen) {

@@ -43,7 +43,8 @@ struct NamedFilter {
   Header* header;
   struct RemoteFilter* remote;  // instead of these two, where the state is on other servers
   KeyRule rule;
-  bool has_time;  // of its elements
+  bool has_time;         // of its elements
+  bool hashes_as_owner;  // a hash function is not trusted
 
   // The rest is private to filter_handle.cpp.
   MemoryContext context;
@@ -89,8 +90,11 @@ inline Element new_element(const NamedFilter* filter) {
 
 // The hash of a key, its columns in the order of relation->keys and of the columns' types. False:
 // a NULL column means that the row has no key (it is never a repeat and not remembered).
+bool hash_as_owner(const NamedFilter* filter, const Datum* values, const bool* isnull,
+                   uint64* hash);
 inline bool hash_filter_key(const NamedFilter* filter, const Datum* values, const bool* isnull,
                             uint64* hash) {
+  if (unlikely(filter->hashes_as_owner)) return hash_as_owner(filter, values, isnull, hash);
   return hash_key(filter->hashers, values, isnull, filter->relation->key_count, filter->rule, hash);
 }
 

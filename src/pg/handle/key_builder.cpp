@@ -25,7 +25,7 @@ void resolve(KeyCall* call, NamedFilter* filter) {
   call->isnull = static_cast<bool*>(palloc(sizeof(bool) * places));
   for (int i = 0; i < call->count; ++i) {
     call->columns[i] = keys_only ? relation->keys[i] : &relation->columns[i];
-    call->coercions[i] = make_coercion(call->types[i], call->columns[i], relation->name,
+    call->coercions[i] = make_coercion(call->types[i], call->columns[i], relation,
                                        psprintf("argument %d of %s", i + 2, call->function));
   }
   MemoryContextSwitchTo(caller);

@@ -16,6 +16,7 @@ extern "C" {
 }
 
 #include "pg/key/hash_method.hpp"
+#include "pg/key/trusted_code.hpp"
 #include "pg/key/value_hash.hpp"
 
 namespace streamfilter::pg {
@@ -321,6 +322,14 @@ TypeHasher* make_type_hasher(Oid type, Oid collation, const char* what) {
     default: break;
   }
   return hasher;
+}
+
+bool runs_untrusted_code(const TypeHasher* hasher) {
+  if (hasher->call != nullptr && !is_trusted_function(hasher->function.fn_oid)) return true;
+  if (hasher->element != nullptr && runs_untrusted_code(hasher->element)) return true;
+  for (int i = 0; i < hasher->attributes; ++i)
+    if (hasher->columns[i] != nullptr && runs_untrusted_code(hasher->columns[i])) return true;
+  return false;
 }
 
 uint64 hash_datum(TypeHasher* hasher, Datum value, uint64 seed) {

@@ -14,6 +14,9 @@ struct TypeHasher;
 // `what` names the culprit in that message, e.g. `column "tags" of filter "seen"`.
 TypeHasher* make_type_hasher(Oid type, Oid collation, const char* what);
 
+// Does it call a function that is not trusted (trusted_code.hpp)?
+bool runs_untrusted_code(const TypeHasher* hasher);
+
 // The hash of one value, detoasting where needed. May allocate in the current memory context when
 // values are toasted or of types that are hashed by their operator class.
 uint64 hash_datum(TypeHasher* hasher, Datum value, uint64 seed);

@@ -9,19 +9,13 @@ extern "C" {
 namespace streamfilter::pg {
 namespace {
 
-// The core cuts long input without looking at characters: what it cut apart becomes question marks.
-const char* valid_text(const char* text) {
-  const int encoding = GetDatabaseEncoding();
-  char* copy = pstrdup(text);
-  for (char* at = copy; *at != '\0';) {
-    const int length = pg_encoding_verifymbchar(encoding, at, static_cast<int>(strlen(at)));
-    if (length <= 0) *at = '?';
-    at += Max(length, 1);
-  }
-  return copy;
+std::size_t cut_by_encoding(const char* text, std::size_t length, std::size_t most) noexcept {
+  return pg_mbcliplen(text, static_cast<int>(length), static_cast<int>(most));
 }
 
 }  // namespace
+
+void init_problem_report() { set_cut_text(cut_by_encoding); }
 
 int sqlstate(Error error) noexcept {
   switch (error) {
@@ -42,9 +36,9 @@ int sqlstate(Error error) noexcept {
 
 int problem_report(const Problem& problem) {
   errcode(sqlstate(problem.error));
-  errmsg("%s", valid_text(problem.message));
-  if (problem.detail[0] != '\0') errdetail("%s", valid_text(problem.detail));
-  if (problem.hint[0] != '\0') errhint("%s", valid_text(problem.hint));
+  errmsg("%s", problem.message);
+  if (problem.detail[0] != '\0') errdetail("%s", problem.detail);
+  if (problem.hint[0] != '\0') errhint("%s", problem.hint);
   return 0;
 }
 

@@ -5,6 +5,9 @@
 
 namespace streamfilter::pg {
 
+// The core's messages hold whole characters of the database's encoding.
+void init_problem_report();
+
 // The SQLSTATE for a class of problem.
 int sqlstate(Error error) noexcept;
 

@@ -3,6 +3,7 @@
 #include "pg/ddl/ddl_checks.hpp"
 #include "pg/fdw/batch_scan.hpp"
 #include "pg/handle/slot_lifecycle.hpp"
+#include "pg/server/problem_report.hpp"
 #include "pg/server/settings.hpp"
 #include "pg/shmem/filter_directory.hpp"
 #include "pg/transaction/prepared_transactions.hpp"
@@ -18,6 +19,7 @@ PGDLLEXPORT void _PG_init(void);
 // streamfilter_distinct; named filters then say what is missing. Nothing here raises.
 void _PG_init(void) {
   using namespace streamfilter::pg;
+  init_problem_report();
   init_settings();
   if (!process_shared_preload_libraries_in_progress) return;
   init_shared_state();

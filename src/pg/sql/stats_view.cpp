@@ -10,6 +10,7 @@ extern "C" {
 
 #include <cmath>
 
+#include "core/base/saturate.hpp"
 #include "pg/handle/filter_handle.hpp"
 #include "pg/handle/hierarchy.hpp"
 #include "pg/shmem/in_flight_table.hpp"
@@ -72,7 +73,7 @@ class Row {
   // A whole number that may be unknown or without limit: NULL then.
   void estimate(double value) {
     if (std::isfinite(value) && value < 9.2e18)
-      count(static_cast<uint64>(std::llround(value)));
+      count(saturate<uint64>(std::round(value)));
     else
       null();
   }

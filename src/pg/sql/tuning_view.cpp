@@ -9,6 +9,7 @@ extern "C" {
 #include <cmath>
 
 #include "core/advise/tuning.hpp"
+#include "core/base/saturate.hpp"
 #include "pg/handle/filter_handle.hpp"
 #include "pg/handle/hierarchy.hpp"
 #include "pg/sql/stats_view.hpp"
@@ -52,8 +53,9 @@ void put_row(ReturnSetInfo* set, const Parameters& parameters, const Tuning& tun
   Datum values[6];
   bool isnull[6] = {};
   values[0] = Float8GetDatum(factor);
-  values[1] = Int64GetDatum(std::llround(factor * static_cast<double>(parameters.memory)));
-  values[2] = Int64GetDatum(std::llround(tuned.found));
+  values[1] =
+      Int64GetDatum(saturate<int64>(std::round(factor * static_cast<double>(parameters.memory))));
+  values[2] = Int64GetDatum(saturate<int64>(std::round(tuned.found)));
   put_real(&values[3], &isnull[3], tuned.fnr);
   put_real(&values[4], &isnull[4], tuned.fnr_low);
   put_real(&values[5], &isnull[5], tuned.fnr_high);

@@ -12,6 +12,7 @@ extern "C" {
 #include "pg/server/settings.hpp"
 #include "pg/shmem/filter_directory.hpp"
 #include "pg/trigger/row_source.hpp"
+#include "pg/trigger/trigger_binding.hpp"
 #include "pg/trigger/trigger_definition.hpp"
 
 namespace streamfilter::pg {
@@ -80,6 +81,14 @@ bool is_resolved(const FiringState* state, const Trigger* trigger) {
          state->origin_changes == state->origin->changes;
 }
 
+// The filter, locked. From now on the trigger is bound to it.
+Oid bind_and_lock(const Trigger* trigger, TriggerKind kind, TriggerOrigin* origin) {
+  const Oid filter = lock_filter(trigger, kind, origin, RowExclusiveLock, ERROR);
+  if (OidIsValid(origin->filter)) return filter;
+  origin->filter = bind_when_fired(origin->trigger, origin->table, filter);
+  return lock_filter(trigger, kind, origin, RowExclusiveLock, ERROR);
+}
+
 void resolve(FiringState* state, const TriggerData* call, TriggerKind kind) {
   const Trigger* trigger = call->tg_trigger;
   Relation table = call->tg_relation;
@@ -95,8 +104,8 @@ void resolve(FiringState* state, const TriggerData* call, TriggerKind kind) {
   state->replication_role = SessionReplicationRole;
   state->trigger = trigger->tgoid;
 
-  check_is_last(trigger, table);
-  NamedFilter* filter = named_filter(lock_filter(trigger, kind, &origin, RowExclusiveLock, ERROR));
+  check_is_last(trigger, table, ERROR);
+  NamedFilter* filter = named_filter(bind_and_lock(trigger, kind, &origin));
   // The last time before the row is judged: another call might replace what the plan refers to.
   use_filter(filter, Use::judge);
   state->version = filter->version;

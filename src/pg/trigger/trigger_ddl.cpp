@@ -1,76 +1,226 @@
-// What is wrong with a trigger is said when it is created, not only at the first row.
 #include "pg/server/postgres.hpp"
 
 extern "C" {
 #include "access/relation.h"
 #include "catalog/namespace.h"
+#include "catalog/pg_class.h"
 #include "catalog/pg_inherits.h"
 #include "catalog/pg_trigger.h"
+#include "utils/acl.h"
 }
 
-#include <initializer_list>
-
-#include "pg/catalog/own_function.hpp"
 #include "pg/handle/hierarchy.hpp"
-#include "pg/trigger/discard_trigger.hpp"
+#include "pg/trigger/trigger_binding.hpp"
+#include "pg/trigger/trigger_ddl.hpp"
 #include "pg/trigger/trigger_definition.hpp"
 
 namespace streamfilter::pg {
 namespace {
 
-// Is the function one of ours? It may bear another name in another schema.
-bool find_kind(Oid function, TriggerKind* kind) {
-  for (const TriggerKind candidate : {TriggerKind::discard, TriggerKind::mark})
-    if (is_own_function(function, function_name(candidate))) {
-      *kind = candidate;
-      return true;
-    }
-  return false;
-}
-
-const Trigger* find_trigger(const TriggerDesc* triggers, const char* name) {
+const Trigger* find_by_name(const TriggerDesc* triggers, const char* name) {
   for (int i = 0; triggers != nullptr && i < triggers->numtriggers; ++i)
     if (strcmp(triggers->triggers[i].tgname, name) == 0) return &triggers->triggers[i];
   return nullptr;
 }
 
-// Partitions have triggers of their own, too.
-void check_is_last_everywhere(const Trigger* trigger, Relation table) {
-  check_is_last(trigger, table);
-  if (table->rd_rel->relkind != RELKIND_PARTITIONED_TABLE) return;
-  List* tables = find_all_inheritors(RelationGetRelid(table), AccessShareLock, nullptr);
-  for (int i = 1; i < list_length(tables); ++i) {
-    Relation partition = relation_open(list_nth_oid(tables, i), NoLock);
-    check_is_last(trigger, partition);
-    relation_close(partition, NoLock);
+bool has_triggers(Oid table) {
+  HeapTuple tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(table));
+  if (!HeapTupleIsValid(tuple)) return false;
+  const bool has = reinterpret_cast<Form_pg_class>(GETSTRUCT(tuple))->relhastriggers;
+  ReleaseSysCache(tuple);
+  return has;
+}
+
+// Calls visit(trigger, table) for every trigger of ours that may fire, of the table and of its
+// partitions and children.
+template <typename Visit>
+void for_each_trigger(Oid root, Visit visit) {
+  ListCell* cell;
+  foreach (cell, find_all_inheritors(root, NoLock, nullptr)) {
+    if (!has_triggers(lfirst_oid(cell))) continue;
+    Relation table = try_relation_open(lfirst_oid(cell), AccessShareLock);
+    if (table == nullptr) continue;
+    // A copy: the cache may be rebuilt while we look at catalogs.
+    const TriggerDesc* triggers = CopyTriggerDesc(table->trigdesc);
+    for (int i = 0; triggers != nullptr && i < triggers->numtriggers; ++i) {
+      const Trigger* trigger = &triggers->triggers[i];
+      TriggerKind kind;
+      if (trigger->tgenabled != TRIGGER_DISABLED && find_kind(trigger->tgfoid, &kind))
+        visit(trigger, kind, table);
+    }
+    relation_close(table, NoLock);
   }
 }
 
-void check_trigger(const Trigger* trigger, Relation table) {
-  TriggerKind kind;
-  if (!find_kind(trigger->tgfoid, &kind)) return;
+// ---- CREATE TRIGGER ----------------------------------------------------------------------------
+
+// Two triggers with one filter would see a repeat in every row.
+void check_judged_once(const Trigger* created, Oid table, Oid filter) {
+  for_each_trigger(table, [=](const Trigger* other, TriggerKind, Relation holder) {
+    const TriggerOrigin origin = find_origin(other, holder);
+    if (origin.trigger == created->tgoid || origin.filter != filter) return;
+    ereport(ERROR, errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
+            errmsg("trigger \"%s\" judges the rows of table \"%s\" by filter \"%s\" already",
+                   other->tgname, RelationGetRelationName(holder), get_rel_name(filter)),
+            errdetail("The second of two triggers would take every row for a repeat."),
+            errhint("Drop or disable one of them."));
+  });
+}
+
+void bind_created(const Trigger* trigger, TriggerKind kind, Relation table) {
   const int16 type = trigger->tgtype;
   if (!TRIGGER_FOR_ROW(type) || !TRIGGER_FOR_BEFORE(type) || !TRIGGER_FOR_INSERT(type) ||
       TRIGGER_FOR_UPDATE(type) || TRIGGER_FOR_DELETE(type))
     raise_wrong_event(trigger, kind, table);
   const TriggerOrigin origin = find_origin(trigger, table);
-  check_is_last_everywhere(trigger, table);
-  const Oid relid = lock_filter(trigger, kind, &origin, AccessShareLock, WARNING);
-  const FilterRelation* filter = load_filter_relation(relid);
-  make_plan(trigger, kind, table, filter);
+  const Oid filter = lock_filter(trigger, kind, &origin, AccessShareLock, WARNING);
+  make_plan(trigger, kind, table, load_filter_relation(filter));
+  check_judged_once(trigger, RelationGetRelid(table), filter);
+  bind_trigger(trigger->tgoid, filter);
+}
+
+void check_created(const CreateTrigStmt* statement) {
+  const Oid relid = RangeVarGetRelid(statement->relation, NoLock, true);
+  if (!OidIsValid(relid)) return;
+  Relation table = relation_open(relid, AccessShareLock);
+  const TriggerDesc* triggers = CopyTriggerDesc(table->trigdesc);
+  const Trigger* created = find_by_name(triggers, statement->trigname);
+  TriggerKind kind;
+  if (created != nullptr && find_kind(created->tgfoid, &kind)) bind_created(created, kind, table);
+  for_each_trigger(relid, [created](const Trigger* trigger, TriggerKind, Relation holder) {
+    const bool is_created =
+        created != nullptr && find_origin(trigger, holder).trigger == created->tgoid;
+    check_is_last(trigger, holder, is_created ? ERROR : WARNING);
+  });
+  relation_close(table, NoLock);
+}
+
+// ---- ALTER -------------------------------------------------------------------------------------
+
+struct Checked {
+  const Trigger* trigger;
+  Relation table;
+};
+
+void say_what_is_checked(void* context) {
+  const auto* checked = static_cast<const Checked*>(context);
+  errcontext("trigger \"%s\" of table \"%s\", which would fail for every row",
+             checked->trigger->tgname, RelationGetRelationName(checked->table));
+}
+
+// It needs a right that nobody has granted: no reason to keep the owner of the filter from altering
+// it.
+bool fails_anyway(const Trigger* trigger, TriggerKind kind, const TriggerOrigin* origin) {
+  const Oid filter = find_filter(trigger, kind, origin);
+  return OidIsValid(filter) && pg_class_aclcheck(filter, origin->owner, ACL_INSERT) != ACLCHECK_OK;
+}
+
+// Would it fail for every row?
+void check_trigger(const Trigger* trigger, TriggerKind kind, Relation table, int missing_right) {
+  Checked checked = {trigger, table};
+  ErrorContextCallback context = {error_context_stack, say_what_is_checked, &checked};
+  const TriggerOrigin origin = find_origin(trigger, table);
+  if (missing_right < ERROR && fails_anyway(trigger, kind, &origin)) return;
+  error_context_stack = &context;
+  check_is_last(trigger, table, ERROR);
+  const Oid filter = lock_filter(trigger, kind, &origin, AccessShareLock, missing_right);
+  make_plan(trigger, kind, table, load_filter_relation(filter));
+  error_context_stack = context.previous;
+}
+
+void check_triggers_of_table(Oid relid, int missing_right) {
+  for_each_trigger(relid, [=](const Trigger* trigger, TriggerKind kind, Relation table) {
+    check_trigger(trigger, kind, table, missing_right);
+  });
+}
+
+void check_triggers_of_filter(Oid relid, int missing_right) {
+  ListCell* cell;
+  foreach (cell, find_triggers(relid))
+    check_triggers_of_table(static_cast<const TriggerRow*>(lfirst(cell))->table, missing_right);
+}
+
+void check_altered(const RangeVar* name, int missing_right) {
+  const Oid relid = RangeVarGetRelid(name, NoLock, true);
+  if (!OidIsValid(relid)) return;
+  if (get_rel_relkind(relid) == RELKIND_FOREIGN_TABLE && is_filter(relid))
+    check_triggers_of_filter(relid, missing_right);
+  else
+    check_triggers_of_table(relid, missing_right);
+}
+
+// A new owner must have the right; that of others may still be granted, as dumps do it.
+int level_of_missing_right(const AlterTableStmt* statement) {
+  ListCell* cell;
+  foreach (cell, statement->cmds)
+    if (lfirst_node(AlterTableCmd, cell)->subtype == AT_ChangeOwner) return ERROR;
+  return WARNING;
+}
+
+// ---- RENAME and SET SCHEMA ---------------------------------------------------------------------
+
+// `before` is what the relation was called before.
+void follow_relation(const RangeVar* before, char* schema, char* relation) {
+  RangeVar name = *before;
+  if (schema != nullptr) name.schemaname = schema;
+  if (relation != nullptr) name.relname = relation;
+  const Oid relid = RangeVarGetRelid(&name, NoLock, true);
+  if (OidIsValid(relid) && get_rel_relkind(relid) == RELKIND_FOREIGN_TABLE && is_filter(relid))
+    follow_filter_name(relid);
+}
+
+void check_renamed(const RenameStmt* statement) {
+  if (statement->renameType == OBJECT_SCHEMA)
+    follow_filter_name(InvalidOid);
+  else if (statement->relation == nullptr)
+    return;
+  else if (statement->subname == nullptr)
+    follow_relation(statement->relation, nullptr, statement->newname);
+  else
+    check_altered(statement->relation, WARNING);  // a column or a trigger
 }
 
 }  // namespace
 
-void check_created_trigger(const CreateTrigStmt* statement) {
-  const Oid relid = RangeVarGetRelid(statement->relation, NoLock, true);
-  if (!OidIsValid(relid)) return;
-  Relation table = relation_open(relid, AccessShareLock);
-  // A copy: the cache may be rebuilt while we look at catalogs.
-  const TriggerDesc* triggers = CopyTriggerDesc(table->trigdesc);
-  if (const Trigger* trigger = find_trigger(triggers, statement->trigname))
-    check_trigger(trigger, table);
-  relation_close(table, NoLock);
+void check_triggers(const Node* statement) {
+  if (IsA(statement, CreateTrigStmt)) {
+    check_created(castNode(CreateTrigStmt, statement));
+  } else if (IsA(statement, AlterTableStmt)) {
+    const auto* alter = castNode(AlterTableStmt, statement);
+    check_altered(alter->relation, level_of_missing_right(alter));
+  } else if (IsA(statement, RenameStmt)) {
+    check_renamed(castNode(RenameStmt, statement));
+  } else if (IsA(statement, AlterObjectSchemaStmt)) {
+    const auto* move = castNode(AlterObjectSchemaStmt, statement);
+    if (move->relation != nullptr) follow_relation(move->relation, move->newschema, nullptr);
+  }
 }
 
 }  // namespace streamfilter::pg
+
+// streamfilter_adopt_triggers() → bigint: binds triggers to their filters that were created before
+// triggers were bound, or where no event trigger could see it; the number of those. The names in
+// their arguments say which filters are meant. Names of the others are written anew.
+SF_FUNCTION(streamfilter_adopt_triggers) {
+  using namespace streamfilter::pg;
+  int64 adopted = 0;
+  ListCell* cell;
+  foreach (cell, find_triggers(InvalidOid)) {
+    const auto* row = static_cast<const TriggerRow*>(lfirst(cell));
+    Relation table = try_relation_open(row->table, ShareUpdateExclusiveLock);
+    if (table == nullptr) continue;
+    const TriggerDesc* triggers = CopyTriggerDesc(table->trigdesc);
+    for (int i = 0; triggers != nullptr && i < triggers->numtriggers; ++i) {
+      const Trigger* trigger = &triggers->triggers[i];
+      TriggerKind kind;
+      if (trigger->tgoid != row->trigger || !find_kind(trigger->tgfoid, &kind)) continue;
+      const TriggerOrigin origin = find_origin(trigger, table);
+      const Oid filter = find_filter(trigger, kind, &origin);
+      if (!OidIsValid(filter)) continue;
+      bind_trigger(trigger->tgoid, filter);
+      adopted += !OidIsValid(origin.filter);
+    }
+    relation_close(table, NoLock);
+  }
+  PG_RETURN_INT64(adopted);
+}

@@ -1,42 +1,22 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "access/genam.h"
-#include "access/table.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_trigger.h"
 #include "storage/lmgr.h"
 #include "utils/acl.h"
-#include "utils/fmgroids.h"
 #include "utils/varlena.h"
 }
 
 #include "core/base/nearest_name.hpp"
+#include "pg/trigger/trigger_binding.hpp"
 #include "pg/trigger/trigger_definition.hpp"
 
 namespace streamfilter::pg {
 namespace {
 
 // ---- where the trigger comes from --------------------------------------------------------------
-
-// The trigger that this one was cloned from, and its table; InvalidOid if it was not.
-Oid parent_of(Oid trigger, Oid* table) {
-  Relation catalog = table_open(TriggerRelationId, AccessShareLock);
-  ScanKeyData key;
-  ScanKeyInit(&key, Anum_pg_trigger_oid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(trigger));
-  SysScanDesc scan = systable_beginscan(catalog, TriggerOidIndexId, true, nullptr, 1, &key);
-  Oid parent = InvalidOid;
-  HeapTuple tuple = systable_getnext(scan);
-  if (HeapTupleIsValid(tuple)) {
-    const auto* form = reinterpret_cast<Form_pg_trigger>(GETSTRUCT(tuple));
-    parent = form->tgparentid;
-    *table = form->tgrelid;
-  }
-  systable_endscan(scan);
-  table_close(catalog, AccessShareLock);
-  return parent;
-}
 
 Oid schema_of_function(Oid function) {
   HeapTuple tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
@@ -91,7 +71,12 @@ Oid look_up(const char* schema, const char* name, const TriggerOrigin* origin) {
   pg_unreachable();
 }
 
-void check_filter(Oid relid, const char* name, const TriggerOrigin* origin, int missing_right) {
+void check_filter(Oid relid, const TriggerOrigin* origin, int missing_right) {
+  const char* name = get_rel_name(relid);
+  if (name == nullptr)
+    ereport(ERROR, errcode(ERRCODE_UNDEFINED_TABLE),
+            errmsg("the filter of a trigger of table %s does not exist", origin->table_name),
+            errhint("CREATE OR REPLACE the trigger for another filter."));
   if (!is_filter(relid))
     ereport(ERROR, errcode(ERRCODE_WRONG_OBJECT_TYPE), errmsg("\"%s\" is not a filter", name),
             errhint("Create one with CREATE FOREIGN TABLE ... SERVER streamfilter."));
@@ -105,6 +90,39 @@ void check_filter(Oid relid, const char* name, const TriggerOrigin* origin, int 
           errhint("GRANT INSERT ON %s TO %s;",
                   quote_qualified_identifier(get_namespace_name(get_rel_namespace(relid)), name),
                   quote_identifier(owner)));
+}
+
+Oid look_up_argument(const Trigger* trigger, TriggerKind kind, const TriggerOrigin* origin) {
+  if (trigger->tgnargs < 1) return InvalidOid;
+  char* schema;
+  char* name;
+  parse_name(trigger->tgargs[0], function_name(kind), &schema, &name);
+  return look_up(schema, name, origin);
+}
+
+// The filter that the first argument names, for a trigger that is not bound to one yet.
+Oid lock_named_filter(const Trigger* trigger, TriggerKind kind, const TriggerOrigin* origin,
+                      LOCKMODE lockmode, int missing_right) {
+  const char* function = function_name(kind);
+  if (trigger->tgnargs < 1)
+    ereport(ERROR, errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+            errmsg("trigger \"%s\" does not say which filter to use", trigger->tgname),
+            errhint("Name it in the first argument: %s('filter').", function));
+  char* schema;
+  char* name;
+  parse_name(trigger->tgargs[0], function, &schema, &name);
+  // The name may come to mean another relation while we wait for the lock.
+  Oid locked = InvalidOid;
+  for (;;) {
+    const Oid relid = look_up(schema, name, origin);
+    if (!OidIsValid(relid)) raise_no_filter(schema, name, trigger->tgargs[0], origin);
+    if (relid == locked) return relid;
+    if (OidIsValid(locked)) UnlockRelationOid(locked, lockmode);
+    // First, for nobody may lock what he has no business with.
+    check_filter(relid, origin, missing_right);
+    LockRelationOid(relid, lockmode);
+    locked = relid;
+  }
 }
 
 // ---- which columns -----------------------------------------------------------------------------
@@ -214,9 +232,15 @@ void raise_wrong_event(const Trigger* trigger, TriggerKind kind, Relation table)
 
 TriggerOrigin find_origin(const Trigger* trigger, Relation table) {
   TriggerOrigin origin = {};
+  origin.trigger = trigger->tgoid;
   origin.table = RelationGetRelid(table);
+  origin.filter = trigger->tgconstrrelid;
   if (trigger->tgisclone)
-    for (Oid at = trigger->tgoid; OidIsValid(at);) at = parent_of(at, &origin.table);
+    for (TriggerRow row = {}; read_trigger_row(origin.trigger, &row); origin.trigger = row.parent) {
+      origin.table = row.table;
+      origin.filter = row.filter;
+      if (!OidIsValid(row.parent)) break;
+    }
   HeapTuple tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(origin.table));
   if (!HeapTupleIsValid(tuple))
     ereport(ERROR, errcode(ERRCODE_UNDEFINED_TABLE),
@@ -233,29 +257,20 @@ TriggerOrigin find_origin(const Trigger* trigger, Relation table) {
 
 Oid lock_filter(const Trigger* trigger, TriggerKind kind, const TriggerOrigin* origin,
                 LOCKMODE lockmode, int missing_right) {
-  const char* function = function_name(kind);
-  if (trigger->tgnargs < 1)
-    ereport(ERROR, errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-            errmsg("trigger \"%s\" does not say which filter to use", trigger->tgname),
-            errhint("Name it in the first argument: %s('filter').", function));
-  char* schema;
-  char* name;
-  parse_name(trigger->tgargs[0], function, &schema, &name);
-  // The name may come to mean another relation while we wait for the lock.
-  Oid locked = InvalidOid;
-  for (;;) {
-    const Oid relid = look_up(schema, name, origin);
-    if (!OidIsValid(relid)) raise_no_filter(schema, name, trigger->tgargs[0], origin);
-    if (relid == locked) return relid;
-    if (OidIsValid(locked)) UnlockRelationOid(locked, lockmode);
-    // First, for nobody may lock what he has no business with.
-    check_filter(relid, name, origin, missing_right);
-    LockRelationOid(relid, lockmode);
-    locked = relid;
-  }
+  if (!OidIsValid(origin->filter))
+    return lock_named_filter(trigger, kind, origin, lockmode, missing_right);
+  check_filter(origin->filter, origin, missing_right);
+  LockRelationOid(origin->filter, lockmode);
+  return origin->filter;
 }
 
-void check_is_last(const Trigger* trigger, Relation table) {
+Oid find_filter(const Trigger* trigger, TriggerKind kind, const TriggerOrigin* origin) {
+  const Oid relid =
+      OidIsValid(origin->filter) ? origin->filter : look_up_argument(trigger, kind, origin);
+  return OidIsValid(relid) && is_filter(relid) ? relid : InvalidOid;
+}
+
+void check_is_last(const Trigger* trigger, Relation table, int level) {
   // They fire in the order of their names.
   const TriggerDesc* triggers = table->trigdesc;
   const Trigger* later = nullptr;
@@ -272,7 +287,7 @@ void check_is_last(const Trigger* trigger, Relation table) {
   if (later == nullptr) return;
   const char* prefix = strncmp(trigger->tgname, "zz", 2) == 0 ? "z" : "zz_";
   char* last_name = psprintf("%s%s", prefix, trigger->tgname);
-  ereport(ERROR, errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
+  ereport(level, errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
           errmsg("trigger \"%s\" must be the last BEFORE INSERT row trigger of table \"%s\"",
                  trigger->tgname, RelationGetRelationName(table)),
           errdetail("Trigger \"%s\" fires after it and could drop or change a row that the filter "
@@ -313,7 +328,7 @@ TriggerPlan* make_plan(const Trigger* trigger, TriggerKind kind, Relation table,
               errmsg("column \"%s\" of table \"%s\" cannot be part of the key and its mark",
                      NameStr(attribute->attname), RelationGetRelationName(table)));
     column->coercion =
-        make_coercion(attribute->atttypid, column->column, filter->name,
+        make_coercion(attribute->atttypid, column->column, filter,
                       psprintf("column \"%s\" of table \"%s\"", NameStr(attribute->attname),
                                RelationGetRelationName(table)),
                       attribute->atttypmod);

@@ -21,6 +21,8 @@ inline const char* function_name(TriggerKind kind) {
 // The table that CREATE TRIGGER named: for a partition, the one its trigger was cloned from. Its
 // owner answers for the trigger, and its schema is where filters are looked up first.
 struct TriggerOrigin {
+  Oid trigger;
+  Oid filter;  // that it is bound to; InvalidOid: to none yet
   Oid table;
   Oid schema;
   Oid owner;
@@ -46,14 +48,17 @@ struct TriggerPlan {
 // The answers live in the current memory context. The caller holds a lock on the table.
 TriggerOrigin find_origin(const Trigger* trigger, Relation table);
 
-// The filter that the trigger's first argument names, locked until the end of the transaction.
-// Raises 39P01 without such an argument, 42602, 42P01, 42809; reports 42501 at level
-// `missing_right` unless the owner of the table may INSERT into the filter.
+// The filter that the trigger is bound to, or else the one that its first argument names, locked
+// until the end of the transaction. Raises 39P01 without such an argument, 42602, 42P01, 42809;
+// reports 42501 at level `missing_right` unless the owner of the table may INSERT into the filter.
 Oid lock_filter(const Trigger* trigger, TriggerKind kind, const TriggerOrigin* origin,
                 LOCKMODE lockmode, int missing_right);
 
-// Raises 42P17 if a trigger that fires after this one could drop the row.
-void check_is_last(const Trigger* trigger, Relation table);
+// The same without a lock; InvalidOid: there is no such filter.
+Oid find_filter(const Trigger* trigger, TriggerKind kind, const TriggerOrigin* origin);
+
+// Reports 42P17 at this level if a trigger that fires after this one could drop the row.
+void check_is_last(const Trigger* trigger, Relation table, int level);
 
 // Matches columns of table and filter. Raises 39P01 for a wrong number of arguments, 42703, 42804,
 // 42P17.

@@ -11,7 +11,6 @@
 extern "C" {
 #include "common/base64.h"
 #include "libpq/pqformat.h"
-#include "mb/pg_wchar.h"
 }
 
 #include "pg/server/problem_report.hpp"
@@ -122,8 +121,7 @@ bool check_length(Size length, Size expected, const char* unit, Problem& problem
 
 bool bad_syntax(Problem& problem, const char* detail, const char* at) {
   problem.set(Error::syntax, "invalid input syntax for type streamfilter");
-  const int shown = pg_mbcliplen(at, strlen(at), 30);  // whole characters
-  return problem.add_detail("%s at \"%.*s\".", detail, shown, at);
+  return problem.add_detail("%s at \"%s\".", detail, Excerpt(at, strlen(at), 30).text());
 }
 
 // Reads ":version:" in front of a body.

@@ -170,6 +170,12 @@ BOOST_AUTO_TEST_CASE(an_option_prints_as_it_is_written) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(a_window_longer_than_a_double_is_exact) {
+  const std::string window = "window=26177172834119017 us,";
+  BOOST_TEST(text_of(parameters_of("timer(k=3, " + window + " tick=1 day)")).find(window) !=
+             std::string::npos);
+}
+
 BOOST_AUTO_TEST_CASE(one_of_a_unit_is_singular) {
   const auto text = [](const std::string& rest) {
     return text_of(parameters_of("timer(k=3, " + rest + ")"));

@@ -1,0 +1,18 @@
+// From doubles to whole numbers. What a plain cast leaves undefined has a meaning here: beyond the ends
+// of the type lies its end, and NaN is 0.
+#pragma once
+
+#include <limits>
+
+namespace streamfilter {
+
+template <typename Integer>
+constexpr Integer saturate(double value) noexcept {
+  using Limits = std::numeric_limits<Integer>;
+  // One past the largest is a power of two, which a double has exactly.
+  constexpr double kEnd = 2.0 * static_cast<double>(Limits::max() / 2 + 1);
+  if (!(value > static_cast<double>(Limits::min()))) return value < 0 ? Limits::min() : Integer{0};
+  return value < kEnd ? static_cast<Integer>(value) : Limits::max();
+}
+
+}  // namespace streamfilter

@@ -1,0 +1,13 @@
+// Types bring code along: casts, checks of domains, hash functions. Trusted is what only a
+// superuser can have made, so that it matters little as whom it runs.
+#pragma once
+
+namespace streamfilter::pg {
+
+// Is the function built in, or written in C?
+bool is_trusted_function(Oid function);
+
+// Is it a base type, or an array of such? Whoever makes other types may give them casts and checks.
+bool is_trusted_type(Oid type);
+
+}  // namespace streamfilter::pg

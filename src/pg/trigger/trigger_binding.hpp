@@ -1,0 +1,48 @@
+// Which filter a trigger means: the one that it was created for, whatever happens to names.
+//
+// The trigger keeps the filter's OID in pg_trigger.tgconstrrelid, "the table referenced", which no
+// trigger but those of foreign keys uses otherwise. A dependency keeps DROP from leaving it
+// dangling. Its first argument is kept equal to the filter's name, with schema, because a dump
+// carries nothing else. Clones of a trigger, in partitions, mean what the trigger that CREATE
+// TRIGGER made means.
+#pragma once
+
+extern "C" {
+#include "utils/rel.h"
+}
+
+namespace streamfilter::pg {
+
+enum class TriggerKind : uint8;
+
+// Does the function make triggers of ours? It may bear another name in another schema.
+bool find_kind(Oid function, TriggerKind* kind);
+
+// A row of pg_trigger.
+struct TriggerRow {
+  Oid trigger;
+  Oid parent;  // that it was cloned from; InvalidOid: it was not
+  Oid table;
+  Oid function;
+  Oid filter;  // InvalidOid: bound to none
+};
+
+// False: there is no such trigger.
+bool read_trigger_row(Oid trigger, TriggerRow* row);
+
+// Binds the trigger, which is no clone, to the filter, or writes the filter's name anew. The caller
+// holds a lock on the trigger's table that keeps others from altering its triggers.
+void bind_trigger(Oid trigger, Oid filter);
+
+// For a trigger that was created before triggers were bound, or where no event trigger could see
+// it, as pg_upgrade does it: binds it while a statement fires it. If it cannot be had now, the next
+// statement will do it. Returns the filter, which may be another if another session came first.
+Oid bind_when_fired(Oid trigger, Oid table, Oid filter);
+
+// All triggers of ours that are no clones, as TriggerRow*: those bound to the filter, or all.
+List* find_triggers(Oid filter);
+
+// The filter has another name now, or lies in another schema; InvalidOid: any filter.
+void follow_filter_name(Oid filter);
+
+}  // namespace streamfilter::pg

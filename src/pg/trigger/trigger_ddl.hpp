@@ -1,0 +1,16 @@
+// What DDL means for triggers of ours: mistakes show at once, not only at the first row.
+#pragma once
+
+extern "C" {
+#include "nodes/parsenodes.h"
+}
+
+namespace streamfilter::pg {
+
+// After a statement: binds a trigger that it has created to its filter, follows filters that it has
+// renamed or moved, and raises whatever a trigger would raise for every row from now on. Of a
+// trigger of others that was created to fire later it only warns, as of a missing right: a dump
+// grants rights after it has created triggers. Needs neither preloading nor shared memory.
+void check_triggers(const Node* statement);
+
+}  // namespace streamfilter::pg

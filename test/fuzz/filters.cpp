@@ -1,0 +1,127 @@
+#include "fuzz/filters.hpp"
+
+#include <cmath>
+#include <limits>
+
+namespace fuzz {
+namespace {
+
+constexpr double kNumbers[] = {0,
+                               -0.0,
+                               1,
+                               -1,
+                               100,
+                               1e300,
+                               -1e300,
+                               std::numeric_limits<double>::denorm_min(),
+                               std::numeric_limits<double>::max(),
+                               std::numeric_limits<double>::infinity(),
+                               -std::numeric_limits<double>::infinity(),
+                               std::numeric_limits<double>::quiet_NaN()};
+constexpr std::int64_t kTimes[] = {0,
+                                   1,
+                                   -1,
+                                   1000000,
+                                   60000000,
+                                   std::numeric_limits<std::int64_t>::min(),
+                                   std::numeric_limits<std::int64_t>::min() + 1,
+                                   std::numeric_limits<std::int64_t>::max(),
+                                   std::numeric_limits<std::int64_t>::max() - 1};
+
+// Few different keys, so that they meet again, and the ends of their range.
+std::uint64_t hash_of(std::uint64_t seed) {
+  switch (seed % 16) {
+    case 0: return 0;
+    case 1: return ~std::uint64_t{0};
+    default: return mix64(seed % 61);
+  }
+}
+
+void insert_some(Block& block, std::uint64_t seed) {
+  Header* header = block.header();
+  const Parameters& parameters = header->parameters;
+  unsigned position;
+  for (std::uint64_t i = 0; i < 40; ++i) {
+    const Element element = element_of(mix64(seed + i));
+    const bool seen = test(header, element);
+    switch (i % 4) {
+      case 0: FUZZ_REQUIRE(insert(header, element) == seen); break;
+      case 1: refresh(header, element, position); break;
+      case 2: insert_new(header, element); break;
+      default: test(header, element, position);
+    }
+    if (i % 8 == 7 && ops_of(header).erase != nullptr) erase(header, element);
+    if (const auto expired = ops_of(header).expired; expired != nullptr)
+      expired(parameters, element, element_of(mix64(seed + i + 1)), i);
+  }
+}
+
+void estimate(const Block& block) {
+  const Totals sums = totals(block.header());
+  FUZZ_REQUIRE(sums.estimate.fill >= -1e-9 && sums.estimate.fill <= 1 + 1e-9);
+  FUZZ_REQUIRE(!(sums.estimate.fpr < -1e-9) && !(sums.estimate.fpr > 1 + 1e-9));
+  FUZZ_REQUIRE(!(sums.estimate.distinct < 0));
+  is_empty(block.header());
+  checksum(block.header());
+}
+
+}  // namespace
+
+bool read_definition(const char* text, std::size_t length, Parameters& parameters) {
+  Definition definition;
+  Problem problem;
+  std::size_t used;
+  if (!parse_definition(text, length, definition, used, problem) || !complete(definition, problem))
+    return false;
+  parameters = definition.parameters;
+  return true;
+}
+
+bool is_valid(const Block& block) {
+  Problem problem;
+  return check(block.bytes.data(), block.bytes.size(), problem);
+}
+
+Element element_of(std::uint64_t seed) {
+  return {hash_of(seed), kNumbers[(seed >> 8) % std::size(kNumbers)],
+          kTimes[(seed >> 16) % std::size(kTimes)]};
+}
+
+void use(Block& block) {
+  estimate(block);
+  Block before = block;
+  insert_some(block, block.bytes.size());
+  FUZZ_REQUIRE(is_valid(block));
+  estimate(block);
+  if (ops_of(block.header()).merge == nullptr) return;
+  Problem problem;
+  Block empty(block.bytes.size());
+  format(empty.header(), block.header()->parameters);
+  for (const Block* from : {&empty, &before, &block}) {
+    Block into = before;
+    FUZZ_REQUIRE(merge(into.header(), from->header(), problem));
+    FUZZ_REQUIRE(is_valid(into));
+    estimate(into);
+    insert_some(into, 7);
+    FUZZ_REQUIRE(is_valid(into));
+  }
+}
+
+void ask(const Parameters& parameters) {
+  const FilterOps& ops = *find_ops(parameters.kind);
+  const double bound = ops.fpr_bound(parameters);
+  FUZZ_REQUIRE(bound >= 0 && bound <= 1 + 1e-9);
+  for (const double rate : {0.0, 0.01, 1.0}) window_keys(parameters, rate);
+  if (ops.fnr_at != nullptr)
+    for (const double gap : {0.0, 1.0, 1e6, 1e18}) {
+      const double rate = ops.fnr_at(parameters, gap);
+      FUZZ_REQUIRE(!(rate < -1e-9) && !(rate > 1 + 1e-9));
+    }
+  char text[kMaxDefinitionText];
+  const std::size_t length = print_definition(parameters, text, sizeof text);
+  Parameters again;
+  FUZZ_REQUIRE(length + 1 < sizeof text && read_definition(text, length, again));
+  FUZZ_REQUIRE(std::memcmp(&again, &parameters, sizeof again) == 0);
+}
+
+}  // namespace fuzz

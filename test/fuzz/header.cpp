@@ -1,0 +1,28 @@
+// The header of a filter. What is certain to be refused (magic, version, reserved words) is put
+// right first. Parameters that are in range can be derived anew, and what that gives is a valid
+// header.
+#include "fuzz/filters.hpp"
+
+void fuzz::header(const std::uint8_t* data, std::size_t size) {
+  Input input(data, size);
+  Header header{};
+  header.magic = kMagic;
+  header.version = kFormatVersion;
+  header.parameters = input.take<Parameters>();
+  Problem problem;
+  if (check_header(header, problem)) ask(header.parameters);
+  if (!in_range(header.parameters)) return;
+  Definition definition = definition_of(header.parameters);
+  if (!complete(definition, problem)) {
+    FUZZ_REQUIRE(problem && problem.message[0] != '\0');
+    return;
+  }
+  header.parameters = definition.parameters;
+  FUZZ_REQUIRE(check_header(header, problem));
+  ask(header.parameters);
+  if (header.parameters.memory > kMostMemory) return;
+  Block block(header.parameters.memory);
+  format(block.header(), header.parameters);
+  FUZZ_REQUIRE(is_valid(block));
+  use(block);
+}

@@ -1,0 +1,142 @@
+#include "fuzz/seeds.hpp"
+
+#include <cstddef>
+#include <vector>
+
+#include "fuzz/filters.hpp"
+
+namespace fuzz {
+namespace {
+
+using Take = std::function<void(const Seed&)>;
+
+// Options that change the form of a filter's bytes, each combined with every kind.
+const char* const kForms[] = {
+    "",
+    "layout=blocked",
+    "slices=3",
+    "slices=4, slicing=vertical",
+    "slices='2,3', slicing=diced",
+    "slices='2,3', slicing=diced, dice=vh",
+    "slices=4, k1=2, k2=2",
+    "keys=50, fpr=0.1, nulls=not distinct, seed=7",
+};
+
+// What a kind needs beside its memory, and other ways to use it. A kind without a line needs
+// nothing.
+struct Own {
+  const char* kind;
+  const char* options;
+};
+const Own kOwn[] = {
+    {"bloom", "k=4"},
+    {"bloom", "k=3, grow=density"},
+    {"bloom", "keys=20, fpr=0.2, grow=cardinality"},
+    {"sbf", ""},
+    {"sbf", "max=3, cell_bits=2, gap=20"},
+    {"rsbf", ""},
+    {"rsbf", "variant=measured"},
+    {"bsbf", "k=2"},
+    {"bsbfsd", "k=2"},
+    {"rlbsbf", "k=2"},
+    {"sqf", ""},
+    {"sqf", "fingerprint=integer, keys=100"},
+    {"dsqf", ""},
+    {"dsqf", "r=6"},
+    {"ibf2c", "importance_levels='10'"},
+    {"ibfmc", "importance_range='0,100'"},
+    {"ibfmc", "importance_levels='1,10,100', delete=value"},
+    {"ibfh", "importance_range='0,100', delete=random"},
+    {"timer", "window=10 minutes, k=4"},
+    {"timer", "window=10 minutes, tick=1 minute, k=3"},
+    {"timer", "window=10 minutes, equal_timers=3, k=3"},
+    {"timer", "window=100 rows, grow=density, k=3"},
+    {"timer", "window=20 rows"},
+    {"lru", ""},
+    {"lru", "policy=clock"},
+    {"fplru", ""},
+    {"fplru", "q=0.5"},
+    {"clq", ""},
+    {"clq", "policy=fifo"},
+    {"clq", "window=10 minutes"},
+    {"clq", "window=50 rows"},
+    {"clq", "importance_range='0,100'"},
+    {"clq", "bits=12, bucket=8"},
+    {"capped", ""},
+    {"capped", "k=4, cap=0.3"},
+};
+
+// In the least memory that will do; false: the kind has no such form.
+bool find_parameters(const char* kind, const std::string& options, Parameters& parameters) {
+  for (const char* memory : {"640", "1kB", "1500", "2003", "4kB", "8kB"}) {
+    const std::string text =
+        std::string(kind) + "(memory=" + memory + (options.empty() ? "" : ", ") + options + ")";
+    if (read_definition(text.data(), text.size(), parameters)) return true;
+  }
+  return false;
+}
+
+std::string text_of(const Parameters& parameters) {
+  char text[kMaxDefinitionText];
+  return std::string(text, print_definition(parameters, text, sizeof text));
+}
+
+// After so many rows, an eighth of them repeats.
+std::string slices_of(const Parameters& parameters, unsigned rows) {
+  Block block(parameters.memory);
+  format(block.header(), parameters);
+  for (unsigned i = 0; i < rows; ++i)
+    insert(block.header(),
+           {mix64(i * 7 / 8), static_cast<double>(i % 100), std::int64_t{i} * 1000000});
+  const auto* bytes = reinterpret_cast<const char*>(block.bytes.data());
+  return {bytes + sizeof(Header), bytes + parameters.memory};
+}
+
+void seed_filter(const std::string& name, const Parameters& parameters, const Take& take) {
+  const std::string text = text_of(parameters);
+  take({"definition", name, text});
+  take({"header", name, {reinterpret_cast<const char*>(&parameters), sizeof parameters}});
+  take({"block", name, text + '\0' + slices_of(parameters, 100)});
+}
+
+void seed_texts(const Take& take) {
+  int number = 0;
+  for (const char* text : {"auto(keys=1000, memory=\"3 kB\")", "sbf(fpr=1e999)", "sbf(memory=1TB)",
+                           "timer(window='inf rows')", "bloom(k=nan, memory=-1)", "clq(bits=*)"})
+    take({"definition", "text-" + std::to_string(number++), text});
+}
+
+void seed_numbers(const Take& take) {
+  struct Numbers {
+    double rows, distinct, gap, fpr;
+    std::uint32_t memory;
+    std::uint8_t chosen;
+  };
+  unsigned kinds;
+  all_ops(kinds);
+  for (unsigned i = 0; i < 2 * kinds; ++i) {
+    const Numbers numbers{1e6, 1e4, 100, 0.01, 65536, static_cast<std::uint8_t>(i)};
+    take({"advice",
+          "numbers-" + std::to_string(i),
+          {reinterpret_cast<const char*>(&numbers),
+           offsetof(Numbers, chosen) + sizeof numbers.chosen}});
+  }
+}
+
+}  // namespace
+
+void make_seeds(const Take& take) {
+  int number = 0;
+  for (const Own& own : kOwn)
+    for (const std::string form : kForms) {
+      Parameters parameters;
+      const std::string options = own.options;
+      if (find_parameters(own.kind, options + (options.empty() || form.empty() ? "" : ", ") + form,
+                          parameters))
+        seed_filter(own.kind + ("-" + std::to_string(number++)), parameters, take);
+    }
+  seed_texts(take);
+  seed_numbers(take);
+}
+
+}  // namespace fuzz

@@ -1,0 +1,191 @@
+--
+-- Code that the owner of a filter has chosen runs as the owner, whoever gives the key; code that
+-- comes with a value runs as whoever gives it
+--
+SET client_min_messages = warning;
+CREATE ROLE streamfilter_mallory;
+CREATE ROLE streamfilter_eve;
+CREATE SCHEMA mallory AUTHORIZATION streamfilter_mallory;
+CREATE SCHEMA eve AUTHORIZATION streamfilter_eve;
+GRANT USAGE ON FOREIGN SERVER streamfilter TO streamfilter_mallory;
+
+-- ---- Mallory makes filters that run code, and lets everybody use them ---------------------------
+
+SET SESSION AUTHORIZATION streamfilter_mallory;
+SET search_path = mallory, public;
+CREATE TABLE ran (what text, as_role name);
+-- Says as whom it runs, and tries to become the session's user again.
+CREATE FUNCTION say(what text) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  INSERT INTO ran VALUES (what, current_user);
+  BEGIN
+    EXECUTE 'RESET SESSION AUTHORIZATION';
+    INSERT INTO ran VALUES ('escaped', current_user);
+  EXCEPTION WHEN OTHERS THEN NULL;
+  END;
+  BEGIN
+    EXECUTE 'SET ROLE NONE';
+    INSERT INTO ran VALUES ('escaped', current_user);
+  EXCEPTION WHEN OTHERS THEN NULL;
+  END;
+END $$;
+CREATE FUNCTION evil(int) RETURNS boolean LANGUAGE plpgsql
+AS $$ BEGIN PERFORM say('check'); RETURN true; END $$;
+CREATE FUNCTION evil_constant() RETURNS boolean LANGUAGE plpgsql IMMUTABLE
+AS $$ BEGIN PERFORM say('constant'); RETURN true; END $$;
+CREATE DOMAIN evil_int AS int CHECK (evil(VALUE)) CHECK (evil_constant());
+CREATE TYPE evil_pair AS (a int, b text);
+CREATE FUNCTION to_pair(int) RETURNS evil_pair LANGUAGE plpgsql
+AS $$ BEGIN PERFORM say('cast'); RETURN ROW($1, 'x')::mallory.evil_pair; END $$;
+CREATE CAST (int AS evil_pair) WITH FUNCTION to_pair(int) AS IMPLICIT;
+CREATE FOREIGN TABLE checked (k evil_int)
+  SERVER streamfilter OPTIONS (kind 'bloom', keys '1000', fpr '1e-6');
+CREATE FOREIGN TABLE checked_list (k evil_int[])
+  SERVER streamfilter OPTIONS (kind 'bloom', keys '1000', fpr '1e-6');
+CREATE FOREIGN TABLE casting (k evil_pair)
+  SERVER streamfilter OPTIONS (kind 'bloom', keys '1000', fpr '1e-6');
+CREATE FOREIGN TABLE weighed (k int, w evil_int OPTIONS (role 'importance'))
+  SERVER streamfilter OPTIONS (kind 'ibf2c', memory '64kB', importance_levels '10');
+CREATE TABLE checked_rows (k int, l int[]);
+CREATE TRIGGER zz BEFORE INSERT ON checked_rows FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('checked', 'k');
+CREATE TABLE casting_rows (k int, again boolean);
+CREATE TRIGGER zz BEFORE INSERT ON casting_rows FOR EACH ROW EXECUTE FUNCTION streamfilter_mark('casting', 'again', 'k');
+CREATE TABLE weighed_rows (k int, w int);
+CREATE TRIGGER zz BEFORE INSERT ON weighed_rows FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('weighed');
+GRANT ALL ON SCHEMA mallory TO PUBLIC;
+GRANT ALL ON ALL TABLES IN SCHEMA mallory TO PUBLIC;
+RESET SESSION AUTHORIZATION;
+
+-- ---- a superuser uses them ----------------------------------------------------------------------
+
+CREATE FUNCTION public.who_ran(OUT what text, OUT as_role name, OUT n bigint) RETURNS SETOF record
+LANGUAGE sql AS $$
+  WITH gone AS (DELETE FROM mallory.ran RETURNING *)
+  SELECT what, as_role, count(*) FROM gone GROUP BY 1, 2 ORDER BY 1, 2;
+$$;
+SET search_path = mallory, public;
+SELECT count(*) FROM who_ran();
+\c -
+SET client_min_messages = warning;
+SET search_path = mallory, public;
+INSERT INTO checked_rows VALUES (1), (1), (2) RETURNING k;
+SELECT * FROM who_ran() WHERE what <> 'constant' OR as_role <> 'streamfilter_mallory';
+INSERT INTO casting_rows VALUES (1), (1) RETURNING *;
+SELECT * FROM who_ran();
+INSERT INTO weighed_rows VALUES (1, 1), (1, 1) RETURNING *;
+SELECT * FROM who_ran() WHERE what <> 'constant' OR as_role <> 'streamfilter_mallory';
+COPY checked_rows (k) FROM stdin;
+2
+3
+\.
+SELECT * FROM who_ran();
+SELECT streamfilter_seen('checked', 1), streamfilter_seen('checked', '1'), streamfilter_test('checked', 5);
+SELECT * FROM who_ran();
+SELECT streamfilter_test('checked_list', '{1,2}'), streamfilter_test('checked_list', '{1,2}'::int[]),
+       streamfilter_test('checked_list', ARRAY[1]);
+SELECT * FROM who_ran();
+SELECT streamfilter_seen('casting', 2), streamfilter_test('casting', '(2,x)'), streamfilter_slice('casting', 2);
+SELECT * FROM who_ran();
+-- The batch scan.
+SELECT k FROM checked_rows WHERE NOT streamfilter_seen('checked', k + 10) ORDER BY k;
+SELECT * FROM who_ran();
+-- A trigger that is created, and statements that are planned and explained.
+CREATE TABLE mine (k int);
+CREATE TRIGGER zz BEFORE INSERT ON mine FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('mallory.checked');
+ALTER TABLE mine ADD x int;
+EXPLAIN (COSTS OFF) INSERT INTO mine SELECT 1 WHERE NOT streamfilter_test('checked', 1);
+SELECT * FROM who_ran();
+DROP TABLE mine;
+-- Looking a key up runs no code of the owner.
+SELECT * FROM checked WHERE k = 1;
+SELECT * FROM who_ran();
+-- What fails leaves nobody in another's skin.
+CREATE DOMAIN public.small AS int CHECK (VALUE < 10);
+CREATE FOREIGN TABLE seen_small (k small)
+  SERVER streamfilter OPTIONS (kind 'bloom', keys '1000', fpr '1e-6');
+ALTER FOREIGN TABLE seen_small OWNER TO streamfilter_mallory;
+GRANT ALL ON seen_small TO PUBLIC;
+SET search_path = mallory, public;
+DO $$
+BEGIN
+  PERFORM streamfilter_seen('seen_small', 11);
+EXCEPTION WHEN check_violation THEN
+  RAISE WARNING '% %', current_user = session_user, current_setting('search_path');
+END $$;
+SELECT streamfilter_seen('seen_small', 11);
+SELECT current_user = session_user, current_setting('search_path');
+SELECT streamfilter_seen('seen_small', 9), current_user = session_user, current_setting('search_path');
+
+-- ---- the other way round: nobody becomes the owner ----------------------------------------------
+
+-- Functions that the owner's code calls are found in the schema of the filter, not in Eve's.
+SET SESSION AUTHORIZATION streamfilter_eve;
+SET search_path = eve, mallory, public, pg_catalog;
+CREATE FUNCTION say(what text) RETURNS void LANGUAGE plpgsql
+AS $$ BEGIN INSERT INTO mallory.ran VALUES ('eve', current_user); END $$;
+CREATE TEMP TABLE ran (what text, as_role name);
+SET search_path = pg_temp, eve, mallory, public, pg_catalog;
+SELECT streamfilter_seen('mallory.checked', 100);
+TABLE pg_temp.ran;
+-- Casts that Eve has made run as Eve …
+CREATE TYPE eve.own AS (a int);
+CREATE FUNCTION eve.to_int(eve.own) RETURNS int LANGUAGE plpgsql
+AS $$ BEGIN INSERT INTO mallory.ran VALUES ('eve', current_user); RETURN $1.a; END $$;
+CREATE CAST (eve.own AS int) WITH FUNCTION eve.to_int(eve.own) AS IMPLICIT;
+CREATE FUNCTION eve.to_pair(eve.own) RETURNS mallory.evil_pair LANGUAGE plpgsql
+AS $$ BEGIN INSERT INTO mallory.ran VALUES ('eve', current_user); RETURN ROW($1.a, 'y')::mallory.evil_pair; END $$;
+CREATE CAST (eve.own AS mallory.evil_pair) WITH FUNCTION eve.to_pair(eve.own) AS IMPLICIT;
+DISCARD TEMP;
+SELECT streamfilter_test('mallory.weighed', ROW(1)::eve.own);
+-- … or not at all: what they give to a column that has code of its own must be cast explicitly.
+SELECT streamfilter_seen('mallory.casting', ROW(1)::eve.own);
+\echo SQLSTATE :LAST_ERROR_SQLSTATE
+SELECT streamfilter_seen('mallory.checked', ROW(1)::eve.own);
+SELECT streamfilter_seen('mallory.casting', ROW(1)::eve.own::mallory.evil_pair);
+CREATE TABLE eve.rows (k eve.own);
+CREATE TRIGGER zz BEFORE INSERT ON eve.rows FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('mallory.casting');
+RESET SESSION AUTHORIZATION;
+RESET search_path;
+SELECT * FROM who_ran() WHERE what <> 'constant' OR as_role <> 'streamfilter_mallory';
+
+-- ---- hash functions of types --------------------------------------------------------------------
+
+CREATE TYPE number;
+CREATE FUNCTION number_in(cstring) RETURNS number LANGUAGE internal IMMUTABLE STRICT AS 'int8in';
+CREATE FUNCTION number_out(number) RETURNS cstring LANGUAGE internal IMMUTABLE STRICT AS 'int8out';
+CREATE TYPE number (INPUT = number_in, OUTPUT = number_out, LIKE = int8);
+CREATE FUNCTION number_eq(number, number) RETURNS boolean LANGUAGE internal IMMUTABLE STRICT AS 'int8eq';
+CREATE FUNCTION number_hash(number) RETURNS int LANGUAGE internal IMMUTABLE STRICT AS 'hashint8';
+CREATE FUNCTION number_hash_extended(number, bigint) RETURNS bigint LANGUAGE plpgsql AS $$
+BEGIN
+  INSERT INTO mallory.ran VALUES ('hash', current_user);
+  RETURN hashtextextended($1::text, $2);
+END $$;
+CREATE OPERATOR = (LEFTARG = number, RIGHTARG = number, FUNCTION = number_eq, COMMUTATOR = =, HASHES);
+CREATE OPERATOR CLASS number_ops DEFAULT FOR TYPE number USING hash AS
+  OPERATOR 1 =, FUNCTION 1 number_hash(number), FUNCTION 2 number_hash_extended(number, bigint);
+CREATE FOREIGN TABLE seen_numbers (k number)
+  SERVER streamfilter OPTIONS (kind 'bloom', keys '1000', fpr '1e-6');
+CREATE FOREIGN TABLE seen_number_lists (k number[])
+  SERVER streamfilter OPTIONS (kind 'bloom', keys '1000', fpr '1e-6');
+ALTER FOREIGN TABLE seen_numbers OWNER TO streamfilter_mallory;
+ALTER FOREIGN TABLE seen_number_lists OWNER TO streamfilter_mallory;
+CREATE TABLE numbers (k number);
+CREATE TRIGGER zz BEFORE INSERT ON numbers FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen_numbers');
+INSERT INTO numbers VALUES ('1'), ('1') RETURNING k;
+INSERT INTO seen_numbers VALUES ('2'), ('3');
+SELECT streamfilter_test('seen_numbers', '2');
+SELECT * FROM seen_numbers WHERE k = '3';
+SELECT streamfilter_seen('seen_number_lists', '{1,2}');
+SELECT * FROM who_ran();
+
+-- ---- clean up -----------------------------------------------------------------------------------
+DROP TABLE numbers;
+RESET search_path;
+DROP FOREIGN TABLE seen_numbers, seen_number_lists, mallory.seen_small;
+DROP DOMAIN small;
+DROP TYPE number CASCADE;
+DROP FUNCTION who_ran;
+DROP SCHEMA mallory, eve CASCADE;
+REVOKE ALL ON FOREIGN SERVER streamfilter FROM streamfilter_mallory;
+DROP ROLE streamfilter_mallory, streamfilter_eve;

@@ -1,0 +1,68 @@
+// What fuzzing starts from, and what it has found so far, on every fuzz target. In one file, for
+// these targets are programs of their own elsewhere.
+#include <boost/test/unit_test.hpp>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <string>
+
+#include "fuzz/advice.cpp"
+#include "fuzz/block.cpp"
+#include "fuzz/definition.cpp"
+#include "fuzz/filters.cpp"
+#include "fuzz/header.cpp"
+#include "fuzz/seeds.cpp"
+
+BOOST_AUTO_TEST_SUITE(fuzz_test)
+
+namespace {
+
+void run(fuzz::Target target, const std::string& bytes) {
+  // In memory of exactly its size, so that a sanitizer sees any access beyond it.
+  const std::vector<std::uint8_t> exact(bytes.begin(), bytes.end());
+  target(exact.data(), exact.size());
+}
+
+fuzz::Target find_target(const std::string& name) {
+  for (const fuzz::NamedTarget& target : fuzz::kTargets)
+    if (name == target.name) return target.run;
+  BOOST_FAIL("no target " << name);
+  return nullptr;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(every_seed_keeps_its_promise) {
+  std::map<std::string, unsigned> seeds;
+  fuzz::make_seeds([&](const fuzz::Seed& seed) {
+    BOOST_TEST_CONTEXT(seed.target << " " << seed.name) run(find_target(seed.target), seed.bytes);
+    ++seeds[seed.target];
+  });
+  for (const fuzz::NamedTarget& target : fuzz::kTargets) BOOST_TEST(seeds[target.name] > 0u);
+}
+
+BOOST_AUTO_TEST_CASE(every_kind_is_among_the_seeds) {
+  std::map<std::string, unsigned> kinds;
+  fuzz::make_seeds([&](const fuzz::Seed& seed) {
+    if (seed.target == "block") ++kinds[seed.name.substr(0, seed.name.find('-'))];
+  });
+  unsigned count;
+  const fuzz::FilterOps* const* all = fuzz::all_ops(count);
+  for (unsigned i = 0; i < count; ++i) BOOST_TEST(kinds[all[i]->name] > 0u, all[i]->name);
+}
+
+BOOST_AUTO_TEST_CASE(what_was_found_once_keeps_its_promise) {
+  for (const fuzz::NamedTarget& target : fuzz::kTargets) {
+    const std::filesystem::path directory = std::filesystem::path("test/fuzz/corpus") / target.name;
+    if (!std::filesystem::exists(directory)) continue;
+    for (const auto& entry : std::filesystem::directory_iterator(directory)) {
+      std::ifstream file(entry.path(), std::ios::binary);
+      BOOST_TEST_REQUIRE(file.good());
+      BOOST_TEST_CONTEXT(entry.path())
+      run(target.run, {std::istreambuf_iterator<char>(file), {}});
+    }
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
