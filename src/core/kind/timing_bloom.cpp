@@ -678,11 +678,17 @@ void take_all(Slice into, ConstSlice from) noexcept {
   std::memcpy(into.state->own, from.state->own, sizeof into.state->own);
 }
 
+bool is_same(ConstSlice a, ConstSlice b) noexcept {
+  return std::memcmp(a.state->own, b.state->own, sizeof a.state->own) == 0 &&
+         std::memcmp(a.body(), b.body(), a.bytes) == 0;
+}
+
 // Filters are merged by age, the newest with the newest.
 void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
   const auto target = filters(p, into);
   const auto source = filters(p, from);
   into.state->novel += from.state->novel;
+  if (is_same(as_const(into), from)) return;
   if (source.is_idle() && (!counts_rows(p) || source.rows == 0)) {
     if (!counts_rows(p)) target.advance(source.clock);
     return;
