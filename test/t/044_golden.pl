@@ -24,8 +24,14 @@ $node->psql('postgres', slurp_file("$golden/cases.sql"), on_error_die => 1);
 sub load
 {
 	my ($version, $file, $table, $columns) = @_;
+	my $rows = slurp_file("$golden/$version/$file.tsv");
+	if ($file eq 'hashes')    # it is no output of COPY
+	{
+		$rows =~ s/\\/\\\\/g;
+		1 while $rows =~ s/\t(?=\t|\n)/\t\\N/g;
+	}
 	$node->safe_psql('postgres', "DROP TABLE IF EXISTS $table; CREATE TABLE $table ($columns);\n"
-		  . "COPY $table FROM STDIN;\n" . slurp_file("$golden/$version/$file.tsv") . "\\.\n");
+		  . "COPY $table FROM STDIN;\n" . $rows . "\\.\n");
 }
 
 # How many rows there are, and those for which a condition does not hold.
@@ -49,8 +55,8 @@ for my $version (@versions)
 		  EXECUTE format('SELECT streamfilter_hash(%s, %L::streamfilter)', key, prototype) INTO result;
 		  RETURN result;
 		END $$});
-	all_are('hashes', q{hash = hash_now(name, 'bloom(memory=1kB, k=1)')
-		AND seeded = hash_now(name, 'bloom(memory=1kB, k=1, seed=12345)')}, "$version: hashes of every type of key");
+	all_are('hashes', q{hash IS NOT DISTINCT FROM hash_now(name, 'bloom(memory=1kB, k=1)')
+		AND seeded IS NOT DISTINCT FROM hash_now(name, 'bloom(memory=1kB, k=1, seed=12345)')}, "$version: hashes of every type of key");
 
 	load($version, 'values', 'golden_values', 'name text, body text, bytes text, answers text');
 	all_are('golden_values', 'golden_answers(body::streamfilter) = answers', "$version: values as text");

@@ -232,7 +232,7 @@ void require_fit(NamedFilter* filter, const Header* value, int64 slice) {
     Problem problem;
     LWLock* lock = slice_lock(filter->slot, i);
     LWLockAcquire(lock, LW_SHARED);
-    const bool fits = fits_slice(parameters, slice_at(filter->header, i), from, problem);
+    const bool fits = fits_slice(parameters, as_const(slice_at(filter->header, i)), from, problem);
     LWLockRelease(lock);
     if (!fits) raise(problem);
   }
