@@ -22,7 +22,7 @@ PROVE_TESTS = test/t/*.pl
 NO_INSTALLCHECK = 1
 
 # Neither layer throws, so exceptions are off everywhere and none can meet a longjmp.
-LANGUAGE = -std=c++17 -fno-exceptions -fno-rtti -Wno-register
+LANGUAGE = -std=c++20 -fno-exceptions -fno-rtti -Wno-register
 WARNINGS = -Wall -Wextra -Wshadow
 VISIBILITY = -fvisibility=hidden -fvisibility-inlines-hidden \
              '-DPGDLLEXPORT=__attribute__((visibility("default")))'
@@ -38,6 +38,16 @@ LTO = $(if $(findstring clang,$(CXX)),,-flto=auto)
 
 # The link needs the C++ runtime.
 override COMPILER = $(CXX) $(CXXFLAGS) $(LTO)
+
+# FAULTS=1, for tests only: what must not raise ends the server if it could, and sessions can be stopped at
+# named points (src/pg/server/no_raise.hpp, fault_points.hpp). Installed, it takes the place of the real library.
+ifeq ($(FAULTS),1)
+PG_CPPFLAGS += -DSTREAMFILTER_FAULTS
+WATCHED = SearchSysCache1 table_open LockRelationOid GetCurrentFullTransactionId repalloc hash_search \
+          AllocSetContextCreateInternal AllocateFile ProcessInterrupts WaitLatch WaitLatchOrSocket \
+          ConditionVariableSleep
+SHLIB_LINK += $(WATCHED:%=-Wl,--wrap=%)
+endif
 
 PGXS := $(shell $(PG_CONFIG) --pgxs)
 include $(PGXS)
@@ -59,10 +69,12 @@ COMPILE.cxx.bc += $(LANGUAGE) $(VISIBILITY) -w -Isrc
 sql/$(EXTENSION)--$(EXTVERSION).sql: $(SQL_PARTS)
 	cat $^ > $@
 
+include src/capi/library.mk
+
 # ---- tests ------------------------------------------------------------------------------------
 
 UNIT_SOURCES = $(sort $(wildcard test/unit/*/*.cpp))
-UNIT_FLAGS = -std=c++17 -g -Wall -Wextra -Wno-register -Isrc -Itest -I. -DBOOST_TEST_DYN_LINK -MMD -MP
+UNIT_FLAGS = -std=c++20 -g -Wall -Wextra -Wno-register -Isrc -Itest -I. -DBOOST_TEST_DYN_LINK -MMD -MP
 UNIT_LIBS = -lboost_unit_test_framework -pthread
 SANITIZE = -fsanitize=address,undefined,float-cast-overflow -fno-sanitize-recover=all
 
@@ -118,7 +130,7 @@ build/bench/core_speed: BENCH_LIBS = -lbenchmark
 
 build/bench/%: %.cpp $(wildcard bench/*/*.hpp bench/papers/*/*.hpp) $(CORE_SOURCES:.cpp=.o)
 	@mkdir -p $(@D)
-	$(CXX) -O2 -std=c++17 -Wall -Wextra -Isrc -I. -pthread -o $@ $< $(CORE_SOURCES:.cpp=.o) $(BENCH_LIBS)
+	$(CXX) -O2 -std=c++20 -Wall -Wextra -Isrc -I. -pthread -o $@ $< $(CORE_SOURCES:.cpp=.o) $(BENCH_LIBS)
 
 TEMP_CONFIG = test/streamfilter.conf
 
@@ -133,6 +145,6 @@ check-isolation: all
 check-tap: all
 	$(prove_installcheck)
 
-check: unit check-layers check-regress check-isolation check-tap
+check: unit check-layers check-library check-regress check-isolation check-tap
 
 .PHONY: bench check-rooms unit unit-sanitize check-layers check-regress check-isolation check-tap check

@@ -55,52 +55,51 @@ CREATE FUNCTION streamfilter_stat(filter oid,
   OUT fill double precision, OUT fpr_now double precision, OUT fpr_bound double precision,
   OUT distinct_estimate bigint, OUT window_keys bigint,
   OUT created timestamptz, OUT last_reset timestamptz,
-  OUT last_saved timestamptz, OUT restored timestamptz, OUT overflowed bigint)
+  OUT last_saved timestamptz, OUT restored timestamptz, OUT overflowed bigint,
+  OUT unremembered bigint, OUT error text)
 LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED
 AS 'MODULE_PATHNAME';
 COMMENT ON FUNCTION streamfilter_stat(oid)
 IS 'one row of the view streamfilter_stats';
 
+-- A filter that cannot be read is a row with its error, here and in the other views.
 CREATE VIEW streamfilter_stats AS
-SELECT ft.ftrelid::regclass AS filter, stat.*
-FROM pg_foreign_table ft
-JOIN pg_foreign_server s ON s.oid = ft.ftserver
-JOIN pg_foreign_data_wrapper w ON w.oid = s.srvfdw
-JOIN pg_proc handler ON handler.oid = w.fdwhandler AND handler.prosrc = 'streamfilter_fdw_handler'
+SELECT ft.ftrelid::pg_catalog.regclass AS filter, stat.*
+FROM pg_catalog.pg_foreign_table AS ft
 CROSS JOIN LATERAL streamfilter_stat(ft.ftrelid) AS stat
-WHERE stat.kind IS NOT NULL;
+WHERE stat.kind IS NOT NULL OR stat.error IS NOT NULL;
 COMMENT ON VIEW streamfilter_stats
 IS 'what every filter of this database is, holds and has done';
 GRANT SELECT ON streamfilter_stats TO PUBLIC;
 
 CREATE FUNCTION streamfilter_tune(filter oid)
 RETURNS TABLE (factor double precision, memory bigint, found bigint,
-  fnr double precision, fnr_low double precision, fnr_high double precision)
+  fnr double precision, fnr_low double precision, fnr_high double precision, error text)
 LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED ROWS 5
 AS 'MODULE_PATHNAME';
 COMMENT ON FUNCTION streamfilter_tune(oid)
 IS 'the rows of the view streamfilter_tuning for one filter';
 
 CREATE VIEW streamfilter_tuning AS
-SELECT s.filter, tuned.*
-FROM streamfilter_stats s
-CROSS JOIN LATERAL streamfilter_tune(s.filter) AS tuned;
+SELECT ft.ftrelid::pg_catalog.regclass AS filter, tuned.*
+FROM pg_catalog.pg_foreign_table AS ft
+CROSS JOIN LATERAL streamfilter_tune(ft.ftrelid) AS tuned;
 COMMENT ON VIEW streamfilter_tuning
 IS 'what filters would have missed with less and more memory, by what they have found so far';
 GRANT SELECT ON streamfilter_tuning TO PUBLIC;
 
 CREATE FUNCTION streamfilter_tree_node(filter oid,
-  OUT parent regclass, OUT level int, OUT accesses bigint, OUT hits bigint)
+  OUT parent regclass, OUT level int, OUT accesses bigint, OUT hits bigint, OUT error text)
 LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED
 AS 'MODULE_PATHNAME';
 COMMENT ON FUNCTION streamfilter_tree_node(oid)
-IS 'one row of the view streamfilter_tree; NULL for a filter that is in no tree';
+IS 'one row of the view streamfilter_tree; NULLs for a filter that is in no tree';
 
 CREATE VIEW streamfilter_tree AS
-SELECT stat.filter, node.*
-FROM streamfilter_stats AS stat
-CROSS JOIN LATERAL streamfilter_tree_node(stat.filter) AS node
-WHERE node.level IS NOT NULL;
+SELECT ft.ftrelid::pg_catalog.regclass AS filter, node.*
+FROM pg_catalog.pg_foreign_table AS ft
+CROSS JOIN LATERAL streamfilter_tree_node(ft.ftrelid) AS node
+WHERE node.level IS NOT NULL OR node.error IS NOT NULL;
 COMMENT ON VIEW streamfilter_tree
 IS 'the nodes of trees of filters: how often a key has come to each, and how many repeats each has found';
 GRANT SELECT ON streamfilter_tree TO PUBLIC;
@@ -114,8 +113,8 @@ COMMENT ON FUNCTION streamfilter_check_ddl()
 IS 'checks the definitions of filters and of triggers that use them';
 
 CREATE EVENT TRIGGER streamfilter_check_ddl ON ddl_command_end
-WHEN TAG IN ('CREATE FOREIGN TABLE', 'ALTER FOREIGN TABLE', 'ALTER TABLE', 'ALTER SERVER',
-  'CREATE TRIGGER', 'ALTER TRIGGER', 'ALTER SCHEMA')
+WHEN TAG IN ('CREATE FOREIGN TABLE', 'ALTER FOREIGN TABLE', 'IMPORT FOREIGN SCHEMA', 'ALTER TABLE',
+  'ALTER SERVER', 'CREATE TRIGGER', 'ALTER TRIGGER', 'ALTER SCHEMA')
 EXECUTE FUNCTION streamfilter_check_ddl();
 COMMENT ON EVENT TRIGGER streamfilter_check_ddl
 IS 'checks the definitions of filters and of triggers that use them';

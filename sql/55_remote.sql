@@ -46,33 +46,23 @@ IS 'was each hash there? it is forgotten now';
 
 CREATE FUNCTION streamfilter_slice_stats(filter oid, OUT slice int, OUT server text,
   OUT lost boolean, OUT lost_since timestamptz, OUT answered bigint, OUT unanswered bigint,
-  OUT messages bigint, OUT bytes_sent bigint, OUT bytes_received bigint) RETURNS SETOF record
+  OUT messages bigint, OUT bytes_sent bigint, OUT bytes_received bigint, OUT error text) RETURNS SETOF record
 LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED ROWS 16
 AS 'MODULE_PATHNAME';
 COMMENT ON FUNCTION streamfilter_slice_stats(oid)
 IS 'the rows of a filter in the view streamfilter_slices';
 
 CREATE VIEW streamfilter_slices AS
-SELECT ft.ftrelid::regclass AS filter, slice.*
-FROM pg_foreign_table ft
-JOIN pg_foreign_server s ON s.oid = ft.ftserver
-JOIN pg_foreign_data_wrapper w ON w.oid = s.srvfdw
-JOIN pg_proc handler ON handler.oid = w.fdwhandler AND handler.prosrc = 'streamfilter_fdw_handler'
+SELECT ft.ftrelid::pg_catalog.regclass AS filter, slice.*
+FROM pg_catalog.pg_foreign_table AS ft
 CROSS JOIN LATERAL streamfilter_slice_stats(ft.ftrelid) AS slice;
 COMMENT ON VIEW streamfilter_slices
 IS 'the slices of filters on other servers: where they are, what they have done, whether they are lost';
 GRANT SELECT ON streamfilter_slices TO PUBLIC;
 
 CREATE FUNCTION streamfilter_save() RETURNS void
-LANGUAGE sql VOLATILE PARALLEL UNSAFE
-BEGIN ATOMIC
-  SELECT count(streamfilter_save(s.filter))
-  FROM streamfilter_stats s JOIN pg_catalog.pg_class c ON c.oid = s.filter
-  WHERE pg_catalog.pg_has_role(c.relowner, 'USAGE')
-    -- Neither those whose state is elsewhere or not in memory, nor those that have lost their way to the root.
-    AND s.created IS NOT NULL
-    AND NOT EXISTS (SELECT FROM streamfilter_tree t WHERE t.filter = s.filter AND t.level < 0);
-END;
+LANGUAGE C VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'streamfilter_save_all';
 COMMENT ON FUNCTION streamfilter_save()
 IS 'saves the state of all logged filters of the current user that is on this server now';
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs every test. Installs what is missing, builds, and ends with one line: N passed, N failed[, N skipped].
 #
-#   test/all.sh [SUITE…]     suites: layers unit sanitize bench papers compare regress isolation tap; all of them when none is named
+#   test/all.sh [SUITE…]     suites: layers library unit sanitize bench papers compare regress isolation tap faults; all of them when none is named
 #
 # Debian 12 or 13, as root or with sudo. Servers run as an unprivileged user, in a copy of the tree below /tmp.
 
@@ -9,13 +9,14 @@
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 LIMIT=1140 # seconds for everything
-SUITES=(layers unit sanitize bench papers compare regress isolation tap)
-PASSED=0 FAILED=0 SKIPPED=0 FINISHED='' BUILT=''
+SUITES=(layers library unit sanitize bench papers compare regress isolation tap faults)
+PASSED=0 FAILED=0 SKIPPED=0 FINISHED='' BUILT='' FAULTS=''
 
 finish() { # always the last line, also when something above went wrong
 	local status=$?
 	trap - EXIT
 	if [ -z "$FINISHED" ]; then FAILED=$((FAILED + 1)); fi
+	[ -z "$FAULTS" ] || install_library "$ROOT" >/dev/null 2>&1 || true
 	remove_work || true
 	printf '%d passed, %d failed' "$PASSED" "$FAILED"
 	[ "$SKIPPED" -eq 0 ] || printf ', %d skipped' "$SKIPPED"
@@ -84,6 +85,26 @@ show_failure() { # of a job; what cannot be shown is no reason to stop
 	say "---"
 }
 
+# A library that ends the server when something can raise where nothing may takes the place of the real one, and what runs
+# sessions runs again.
+build_faults() { # in the copy, which is not used for anything else any more
+	as_server make -C "$WORK/tree" --no-print-directory PG_CONFIG="$PG_CONFIG" clean
+	as_server make -C "$WORK/tree" --no-print-directory PG_CONFIG="$PG_CONFIG" -j2 FAULTS=1
+	install_library "$WORK/tree"
+}
+
+in_faults() { STREAMFILTER_FAULTS=1 in_copy FAULTS=1 "$@"; }
+
+run_faults() {
+	FAULTS=1
+	build_step "build with FAULTS=1" 420 build_faults
+	server_suite "isolation, what must not raise is watched" 180 count_regress in_faults check-isolation
+	rm -rf "$WORK/tap" # what was counted before
+	server_suite "TAP, what must not raise is watched" 600 count_tap in_faults check-tap
+	build_step "installing the real library again" 60 install_library "$ROOT"
+	FAULTS=''
+}
+
 # suite TITLE LIMIT COUNTER COMMAND…
 suite() {
 	local title=$1 limit=$2 counter=$3 status=0 passed failed skipped left
@@ -121,6 +142,7 @@ server_suite() { # only where there is something to install
 run_suite() {
 	case $1 in
 	layers) suite "layer wall" 120 count_one make_here check-layers ;;
+	library) suite "the C interface, from C" 120 count_one make_here check-library ;;
 	unit) suite "unit tests of the core" 480 count_boost make_here -j2 unit ;;
 	sanitize) suite "unit tests of the core, ASan and UBSan" 600 count_boost make_here -j2 unit-sanitize ;;
 	bench) suite "every measuring program builds" 300 count_one make_here -j2 bench ;;
@@ -135,6 +157,7 @@ run_suite() {
 	regress) server_suite "pg_regress" 240 count_regress in_copy check-regress ;;
 	isolation) server_suite "isolation" 180 count_regress in_copy check-isolation ;;
 	tap) server_suite "TAP" 420 count_tap in_copy check-tap ;;
+	faults) run_faults ;;
 	esac
 }
 
@@ -159,7 +182,7 @@ build_step() {
 
 build() { # a failed build counts as a failed test
 	BUILT=1
-	build_step "build" 420 make_here -j2
+	build_step "build" 420 make_here -j2 all library
 	build_step "install" 60 install_extension
 	build_step "copy of the tree" 60 copy_tree
 }

@@ -232,6 +232,11 @@ pg_bin() { "$PG_CONFIG" --bindir; }
 
 make_here() { as_owner make -C "$ROOT" --no-print-directory PG_CONFIG="$PG_CONFIG" "$@"; }
 
+install_library() { # tree: only the library
+	local command=(install -m 755 "$1/streamfilter.so" "$("$PG_CONFIG" --pkglibdir)/")
+	if [ -w "$("$PG_CONFIG" --pkglibdir)" ]; then "${command[@]}"; else as_root "${command[@]}"; fi
+}
+
 install_extension() {
 	local command=(make -C "$ROOT" --no-print-directory PG_CONFIG="$PG_CONFIG" install)
 	if [ -w "$("$PG_CONFIG" --pkglibdir)" ]; then "${command[@]}"; else as_root "${command[@]}"; fi

@@ -18,7 +18,7 @@
 
 #include "bench/lib/definitions.hpp"
 #include "core/filter/auto_kind.hpp"
-#include "core/kind/filter_ops.hpp"
+#include "core/kind/kind_registry.hpp"
 
 namespace {
 

@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "bench/quality/compare_streams.hpp"
-#include "core/kind/filter_ops.hpp"
+#include "core/kind/kind_registry.hpp"
 #include "core/model/clq_model.hpp"
 
 namespace {

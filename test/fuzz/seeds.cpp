@@ -92,11 +92,33 @@ std::string slices_of(const Parameters& parameters, unsigned rows) {
   return {bytes + sizeof(Header), bytes + parameters.memory};
 }
 
+std::string row_of(char sort, std::int32_t number, const std::string& data) {
+  const auto size = static_cast<std::uint16_t>(data.size());
+  std::string head{sort, '\0'};
+  head.append(reinterpret_cast<const char*>(&size), sizeof size);
+  head.append(reinterpret_cast<const char*>(&number), sizeof number);
+  return head + data;
+}
+
+// The rows that save a filter: its chunks, as many as there are slices, and some of its log.
+std::string rows_of(const Parameters& parameters, const std::string& slices) {
+  std::string rows;
+  for (std::uint32_t i = 0; i < parameters.slices; ++i)
+    rows += row_of('c', static_cast<std::int32_t>(i + 1),
+                   slices.substr(i * parameters.slice_bytes, parameters.slice_bytes));
+  const std::string numbers("abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKL");
+  return rows + row_of('a', 0, numbers.substr(0, 16)) + row_of('r', 0, numbers) +
+         row_of('e', 0, numbers.substr(0, 8));
+}
+
 void seed_filter(const std::string& name, const Parameters& parameters, const Take& take) {
   const std::string text = text_of(parameters);
   take({"definition", name, text});
   take({"header", name, {reinterpret_cast<const char*>(&parameters), sizeof parameters}});
-  take({"block", name, text + '\0' + slices_of(parameters, 100)});
+  const std::string slices = slices_of(parameters, 100);
+  take({"block", name, text + '\0' + slices});
+  take({"saved", name, text + '\0' + rows_of(parameters, slices)});
+  take({"packet", name, text + std::string(5, '\0') + slices.substr(0, parameters.slice_bytes)});
 }
 
 void seed_texts(const Take& take) {
@@ -123,6 +145,16 @@ void seed_numbers(const Take& take) {
   }
 }
 
+void seed_answers(const Take& take) {
+  const std::string zero(1, '\0'), one(1, '\1'), two(1, '\2');
+  take({"wire", "replies", zero + one + '\4' + zero + one + zero + '\4'});
+  take({"wire", "failure", zero + zero + '\4' + zero + two + '\3' + '\4'});
+  take({"wire", "shape", one + one + one + std::string("\1\0\0\0\20\0\0\0", 8)});
+  take({"wire", "answers", two + one + '\3' + "{t,f,NULL}"});
+  take({"wire", "flag", two + one + zero + "t"});
+  take({"wire", "refusal", two + one + zero + "connection failed: FATAL:  28P01: password wrong"});
+}
+
 }  // namespace
 
 void make_seeds(const Take& take) {
@@ -137,6 +169,7 @@ void make_seeds(const Take& take) {
     }
   seed_texts(take);
   seed_numbers(take);
+  seed_answers(take);
 }
 
 }  // namespace fuzz

@@ -15,7 +15,10 @@ using Target = void (*)(const std::uint8_t* data, std::size_t size);
 
 void block(const std::uint8_t* data, std::size_t size);
 void header(const std::uint8_t* data, std::size_t size);
+void packet(const std::uint8_t* data, std::size_t size);
+void saved(const std::uint8_t* data, std::size_t size);
 void definition(const std::uint8_t* data, std::size_t size);
+void wire(const std::uint8_t* data, std::size_t size);
 void advice(const std::uint8_t* data, std::size_t size);
 
 struct NamedTarget {
@@ -23,10 +26,8 @@ struct NamedTarget {
   Target run;
 };
 inline constexpr NamedTarget kTargets[] = {
-    {"block", block},
-    {"header", header},
-    {"definition", definition},
-    {"advice", advice},
+    {"block", block},           {"header", header}, {"packet", packet}, {"saved", saved},
+    {"definition", definition}, {"wire", wire},     {"advice", advice},
 };
 
 // A promise that is broken ends the program, as a sanitizer does: libFuzzer keeps the input.

@@ -29,6 +29,10 @@ SELECT slice, server, lost, answered FROM streamfilter_slices WHERE filter = 'g'
 ORDER BY slice;
 SELECT count(*) % 2 AS rest FROM streamfilter_slices WHERE filter = 'g'::regclass;
 SELECT kind, memory, tested, fill, created FROM streamfilter_stats WHERE filter = 'f'::regclass;
+-- No filter takes the room of the counters of all others.
+CREATE FOREIGN TABLE many (id int) SERVER one OPTIONS (kind 'bloom', memory '1MB', k '4', slices '300');
+SELECT count(*), count(answered) AS counted FROM streamfilter_slices WHERE filter = 'many'::regclass;
+DROP FOREIGN TABLE many;
 CREATE FOREIGN TABLE bad (id int) SERVER one OPTIONS (servers 'two', kind 'sbf');
 CREATE FOREIGN TABLE bad (id int) SERVER streamfilter OPTIONS (servers 'three', kind 'sbf');
 CREATE FOREIGN TABLE bad (id int) SERVER streamfilter OPTIONS (servers 'one,here', kind 'sbf');
@@ -90,10 +94,48 @@ SELECT * FROM streamfilter_hashes_define('servers', 'made', 'sbf(memory=1MB)', '
 SELECT ftoptions FROM pg_foreign_table WHERE ftrelid = 'made'::regclass;
 SELECT * FROM streamfilter_hashes_define('servers', 'bad', 'bloom(k=4) OPTIONS (x', NULL, NULL, '{}');
 SELECT * FROM streamfilter_hashes_define('servers', 'bad', 'bloom(k=4', NULL, NULL, '{}');
+-- A definition is read once, by the one parser there is, and becomes options as they are.
+SELECT * FROM streamfilter_hashes_define('servers', 'ranged',
+  'ibfmc(                    importance_range="0,1", memory = 64kB)', 'wait', 'logged', 'x');
+SELECT ftoptions FROM pg_foreign_table WHERE ftrelid = 'ranged'::regclass;
+SELECT * FROM streamfilter_hashes_define('servers', 'diced',
+  'bloom(memory=1MB, keys=1e5, fpr=0.02, nulls=''not distinct'', slicing=diced, dice=vh, slices=''3,2'')',
+  'admit', 'unlogged', 'it''s "x"');
+SELECT ftoptions FROM pg_foreign_table WHERE ftrelid = 'diced'::regclass;
+SELECT * FROM streamfilter_hashes_define('servers', 'windowed', 'auto(window="10 minutes", memory=64kB, keys=1000)',
+  NULL, NULL, '{}');
+SELECT ftoptions FROM pg_foreign_table WHERE ftrelid = 'windowed'::regclass;
+SELECT * FROM streamfilter_hashes_define('servers', 'listed', 'clq(                    importance_range="0,1")',
+  'wait', 'logged', 'x');
+SELECT * FROM streamfilter_hashes_define('servers', 'bad', 'bloom(memory=64kB, k=4)', 'wait'') --', NULL, '{}');
+SELECT * FROM streamfilter_hashes_define('servers', 'bad', '', NULL, NULL, '{}');
+SELECT * FROM streamfilter_hashes_define('servers', 'bad', 'bloom(memory=64kB, "k=4)', NULL, NULL, '{}');
+SELECT * FROM streamfilter_hashes_define('servers', 'bad', repeat('(', 100000), NULL, NULL, '{}');
+SELECT * FROM streamfilter_hashes_define('servers', 'bad', 'bloom(k=' || repeat('4', 100000) || ')', NULL, NULL, '{}');
+BEGIN READ ONLY;
+SELECT * FROM streamfilter_hashes_define('servers', 'bad', 'bloom(memory=64kB, k=4)', NULL, NULL, '{}');
+ROLLBACK;
 SET ROLE servers_user;
 SELECT streamfilter_hashes_seen('own', '{1}');
 SELECT streamfilter_hashes_test('own', '{1}');
 SELECT streamfilter_hashes_erase('own', '{1}');
+-- A definition tells the seed: not to everybody. Nor does anybody without USAGE make a filter, or hold up those who do.
+SELECT * FROM streamfilter_hashes_define('servers', 'made', NULL, NULL, NULL, NULL);
+RESET ROLE;
+REVOKE USAGE ON FOREIGN SERVER streamfilter FROM servers_user;
+SET ROLE servers_user;
+SELECT * FROM streamfilter_hashes_define('servers', 'theirs', 'bloom(memory=64kB, k=4)', NULL, NULL, '{}');
+RESET ROLE;
+GRANT USAGE ON FOREIGN SERVER streamfilter TO servers_user;
+CREATE FOREIGN TABLE secret (hash bigint) SERVER streamfilter OPTIONS (kind 'bloom', memory '64kB', k '4');
+SELECT streamfilter_hashes_seen('secret', '{1}');
+SET ROLE servers_user;
+CREATE FOREIGN TABLE spy (hash bigint) SERVER streamfilter
+  OPTIONS (kind 'bloom', memory '64kB', k '4', parent 'secret', producer '{}');
+SELECT definition FROM streamfilter_hashes_define('servers', 'spy', NULL, NULL, NULL, NULL);
+CREATE FOREIGN TABLE spy2 (hash bigint) SERVER streamfilter
+  OPTIONS (kind 'bloom', memory '64kB', k '4', parent 'secret', seed '1', producer '{}');
+SELECT params ? 'seed' AS shown FROM streamfilter_stats WHERE filter IN ('spy'::regclass, 'secret'::regclass);
 RESET ROLE;
 
 -- Definition 3. The figures of the text: max. 0.15, 4 lost, k = 4, a filter with fpr 0.02.

@@ -2,7 +2,7 @@
 // predict of themselves.
 #pragma once
 
-#include "core/kind/filter_ops.hpp"
+#include "core/kind/kind_registry.hpp"
 
 namespace streamfilter {
 

@@ -9,7 +9,7 @@
 // here seen through the hash that spreads keys over buckets).
 #pragma once
 
-#include "core/kind/filter_ops.hpp"
+#include "core/kind/kind_registry.hpp"
 
 namespace streamfilter {
 

@@ -1,5 +1,5 @@
-// From doubles to whole numbers. What a plain cast leaves undefined has a meaning here: beyond the ends
-// of the type lies its end, and NaN is 0.
+// From doubles to whole numbers. What a plain cast leaves undefined has a meaning here: beyond the
+// ends of the type lies its end, and NaN is 0.
 #pragma once
 
 #include <limits>

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "core/filter/derivation.hpp"
+#include "core/filter/options.hpp"
 #include "core/model/capped_model.hpp"
 
 #include "core/base/layer_wall.hpp"
@@ -21,7 +23,7 @@ bool choose(Definition& definition, Kind kind, const char* reason) noexcept {
 
 bool is_possible(Definition attempt) noexcept {
   Problem ignored;
-  return complete(attempt, ignored);
+  return derive_parameters(attempt, ignored);
 }
 
 // A Bloom filter that keeps fpr up to the number of keys: nothing else misses no repeat at all.
@@ -75,10 +77,6 @@ bool choose_capped(Definition& definition) noexcept {
 }
 
 }  // namespace
-
-const FilterOps* kind_of_auto_option(const char* name) noexcept {
-  return std::strcmp(name, "window") == 0 ? find_ops(Kind::timer) : nullptr;
-}
 
 void choose_kind(Definition& definition) noexcept {
   Parameters& p = definition.parameters;

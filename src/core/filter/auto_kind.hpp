@@ -1,15 +1,12 @@
 // `auto`, the kind of a definition that names none.
 #pragma once
 
-#include "core/kind/filter_ops.hpp"
+#include "core/format/parameters.hpp"
 
 namespace streamfilter {
 
-// The kind whose option `name` auto takes, too; nullptr: it takes no such option.
-const FilterOps* kind_of_auto_option(const char* name) noexcept;
-
 // Sets the kind (and the layout, where it was not given) that keeps fpr and is expected to miss the
-// fewest repeats, and why. `complete` derives the rest.
+// fewest repeats, and why. derive_parameters does the rest.
 void choose_kind(Definition& definition) noexcept;
 
 // Lines of kind capped that fill up to the cap with which they keep fpr on any stream.

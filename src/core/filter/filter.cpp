@@ -1,11 +1,7 @@
 #include "core/filter/filter.hpp"
 
 #include <algorithm>
-#include <boost/math/tools/roots.hpp>
 #include <cmath>
-#include <limits>
-
-#include "core/base/math_policy.hpp"
 
 #include "core/base/layer_wall.hpp"
 
@@ -26,12 +22,16 @@ void format_header(Header* header, const Parameters& parameters) noexcept {
   header->parameters = parameters;
 }
 
-void format_slice(Header* header, std::uint32_t index) noexcept {
-  const Parameters& parameters = header->parameters;
-  const Slice slice = slice_at(header, index);
+void format_slice(const Parameters& parameters, Slice slice, std::uint32_t index) noexcept {
   std::memset(static_cast<void*>(slice.state), 0, parameters.slice_bytes);
   slice.state->random = mix64(parameters.seed ^ (index + 1) * kGoldenRatio);
   if (const FilterOps* ops = find_ops(parameters.kind); ops->init) ops->init(parameters, slice);
+}
+
+void format_slice(Header* header, std::uint32_t index) noexcept {
+  const Parameters& parameters = header->parameters;
+  const Slice slice = slice_at(header, index);
+  format_slice(parameters, slice, index);
   if (index + 1 == parameters.slices) {
     unsigned char* end = reinterpret_cast<unsigned char*>(slice.state) + parameters.slice_bytes;
     std::memset(end, 0,
@@ -260,20 +260,23 @@ Totals totals(const Header* header) noexcept {
   return sum;
 }
 
-double window_keys(const Parameters& parameters, double fnr) noexcept {
-  const FilterOps* ops = find_ops(parameters.kind);
-  if (ops->fnr_at == nullptr) return std::numeric_limits<double>::quiet_NaN();
-  double low = 0, high = 1;
-  while (ops->fnr_at(parameters, high) <= fnr) {
-    low = high;
-    high *= 2;
-    if (high > 1e18) return std::numeric_limits<double>::infinity();
+double distinct_keys(const Header* header, bool& full) noexcept {
+  const Parameters& parameters = header->parameters;
+  double sum = 0;
+  full = false;
+  for (std::uint32_t i = 0; i < parameters.slices; ++i) {
+    const ConstSlice slice = slice_at(header, i);
+    const double keys = ops_of(header).estimate(parameters, slice).distinct / places(parameters);
+    if (std::isinf(keys)) {
+      // Each of the keys that were reported as new has set at least one bit. After a merge they may
+      // have been counted twice, but not the bits.
+      full = true;
+      sum += static_cast<double>(std::min<std::uint64_t>(slice.state->novel, slice.bytes * 8));
+    } else {
+      sum += keys;
+    }
   }
-  std::uintmax_t rounds = 100;
-  const auto root = boost::math::tools::bisect(
-      [&](double gap) { return ops->fnr_at(parameters, gap) <= fnr ? -1.0 : 1.0; }, low, high,
-      [](double a, double b) { return b - a < 0.5; }, rounds, MathPolicy());
-  return std::floor(root.first);
+  return sum;
 }
 
 std::uint64_t checksum(const Header* header) noexcept {

@@ -1,8 +1,9 @@
 // A filter as a whole: the operations that the host calls on a block of bytes.
 #pragma once
 
+#include "core/filter/definition.hpp"
 #include "core/format/sharding.hpp"
-#include "core/kind/filter_ops.hpp"
+#include "core/kind/kind_registry.hpp"
 
 namespace streamfilter {
 
@@ -10,6 +11,9 @@ namespace streamfilter {
 // format_slice, one by one, so that a host can pause between them.
 void format_header(Header* header, const Parameters& parameters) noexcept;
 void format_slice(Header* header, std::uint32_t index) noexcept;
+
+// The empty slice number `index` of a filter of these parameters, wherever it lies.
+void format_slice(const Parameters& parameters, Slice slice, std::uint32_t index) noexcept;
 
 // An empty filter in `parameters.memory` bytes (8-byte aligned).
 void format(Header* header, const Parameters& parameters) noexcept;
@@ -126,9 +130,9 @@ Totals totals(const Header* header) noexcept;
 // Accumulates one slice into sums over `slices` of them; `totals` calls it for each, in order.
 void add_slice(Totals& totals, const Parameters& parameters, ConstSlice slice) noexcept;
 
-// How many elements back a key is still remembered with at most `fnr` false negatives; infinity if
-// there is no such limit, NaN if the kind has no model.
-double window_keys(const Parameters& parameters, double fnr) noexcept;
+// How many distinct keys the filter has seen; NaN if its kind cannot tell. A filter that is full
+// can only tell that there were more than so many: `full` is set then.
+double distinct_keys(const Header* header, bool& full) noexcept;
 
 // Checksum of a whole block, the host's word aside.
 std::uint64_t checksum(const Header* header) noexcept;

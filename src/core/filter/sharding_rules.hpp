@@ -1,7 +1,7 @@
 // Which slicings go with which kinds and options.
 #pragma once
 
-#include "core/kind/filter_ops.hpp"
+#include "core/kind/kind_registry.hpp"
 
 namespace streamfilter {
 

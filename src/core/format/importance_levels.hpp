@@ -3,6 +3,7 @@
 // range it counts as the nearest end, infinite ones included, and NaN as the least.
 #pragma once
 
+#include "core/base/status.hpp"
 #include "core/format/parameters.hpp"
 
 namespace streamfilter::importance {

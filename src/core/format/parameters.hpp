@@ -5,8 +5,6 @@
 #include <cstdint>
 #include <cstring>
 
-#include "core/base/status.hpp"
-
 namespace streamfilter {
 
 // Numbers are part of the stored format: never renumber.
@@ -91,10 +89,10 @@ struct OptionSpec {
   unsigned slot;  // where Parameters::word keeps it
   const char* name;
   OptionType type;
-  double low;                  // smallest allowed value (of each element, for lists)
-  double high;                 // largest allowed value; for `reals` see also max_count
-  const char* const* choices;  // ends with nullptr; only for `choice`
-  unsigned max_count;          // only for `reals`
+  double low = 0;                        // smallest allowed value (of each element, for lists)
+  double high = 0;                       // largest allowed value; for `reals` see also max_count
+  const char* const* choices = nullptr;  // ends with nullptr; only for `choice`
+  unsigned max_count = 0;                // only for `reals`
 };
 
 // Is an option of a kind in use? 0 stands for "not given" where it is no allowed value.
@@ -107,7 +105,7 @@ inline bool in_use(const Parameters& parameters, const OptionSpec& option) noexc
 using SlotSet = std::uint64_t;
 static_assert(kMaxWords <= 64);
 
-// A wish: options given so far. `complete` derives the rest.
+// Options given so far; filter/definition.hpp derives the rest.
 struct Definition {
   Parameters parameters{};
   SlotSet given = 0;  // the kind's own options
@@ -127,55 +125,5 @@ struct Definition {
 
   static constexpr double kDefaultFpr = 0.01;
 };
-
-// One `name = value` of a definition, as text. The kind's own options need `kind` to be set first:
-// hosts that take options in any order call this for `kind` before the others.
-// Errors: unknown_name (with the nearest name as a hint), syntax, out_of_range.
-bool set_option(Definition& definition, const char* name, const char* value,
-                Problem& problem) noexcept;
-
-// Derives everything not given: kind, memory, slices, and by the kind's own formulas the rest.
-// Errors: too_small, too_large, conflict (a promise that cannot be kept), out_of_range.
-bool complete(Definition& definition, Problem& problem) noexcept;
-
-// How many slices a filter has unless told otherwise: enough that sessions rarely meet, none under
-// 64 kB.
-std::uint32_t default_slices(std::uint64_t memory) noexcept;
-
-// The definition that has every parameter given; completing it yields the same parameters. Derived
-// numbers are left out, so that completing it derives them anew. Safe on any bytes.
-Definition definition_of(const Parameters& parameters) noexcept;
-
-// Does every parameter lie in the range that set_option allows? Safe on any bytes.
-bool in_range(const Parameters& parameters) noexcept;
-
-// Equal for merging: same kind, shape, seed and parameters (`keys` and `fpr`, mere wishes, and
-// `nulls` aside).
-bool mergeable(const Parameters& a, const Parameters& b, Problem& problem) noexcept;
-
-// Parses a size as PostgreSQL writes it: bytes, or B, kB, MB, GB, TB.
-bool parse_size(const char* text, std::uint64_t& bytes) noexcept;
-
-// Prints a size in the largest unit that divides it. `size` of at least 32 is enough.
-void print_size(std::uint64_t bytes, char* buffer, std::size_t size) noexcept;
-
-// Prints the option `slices`: 'S', or 'S,S2' of a diced filter. `size` of at least 32 is enough.
-void print_slices(const Parameters& parameters, char* buffer, std::size_t size) noexcept;
-
-// Prints the value of one option of a kind as set_option reads it. Returns the length.
-std::size_t print_option(const Parameters& parameters, const OptionSpec& option, char* buffer,
-                         std::size_t size) noexcept;
-
-// Reads `kind(option=value, …)`; stops behind the closing parenthesis and stores in `used` how many
-// characters were read. Errors: syntax, and those of set_option.
-bool parse_definition(const char* text, std::size_t length, Definition& definition,
-                      std::size_t& used, Problem& problem) noexcept;
-
-// Longest text print_definition writes, with its final zero.
-constexpr std::size_t kMaxDefinitionText = 2048;
-
-// Prints complete parameters as `kind(option=value, …)`; reading that back gives them again.
-// Returns the length.
-std::size_t print_definition(const Parameters& parameters, char* buffer, std::size_t size) noexcept;
 
 }  // namespace streamfilter

@@ -7,7 +7,7 @@
 
 #include "core/base/random.hpp"
 #include "core/bits/packed_cells.hpp"
-#include "core/kind/filter_ops.hpp"
+#include "core/kind/filter_kind.hpp"
 
 namespace streamfilter {
 
@@ -89,8 +89,8 @@ namespace bit_arrays {
 
 enum Slot : unsigned { kArrays, kArrayBits };
 
-constexpr OptionSpec kArraysOption = {kArrays, "k", OptionType::integer, 1, kMostArrays,
-                                      nullptr, 0};
+constexpr OptionSpec kArraysOption = {
+    .slot = kArrays, .name = "k", .type = OptionType::integer, .low = 1, .high = kMostArrays};
 
 inline BitArrays<> of(const Parameters& p, Slice slice) noexcept {
   return {slice.body(), static_cast<unsigned>(p.integer(kArrays)), p.integer(kArrayBits)};

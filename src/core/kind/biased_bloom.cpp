@@ -4,6 +4,7 @@
 // print the two answers the wrong way round.)
 #include "core/kind/biased_bit_arrays.hpp"
 #include "core/kind/kind_list.hpp"
+#include "core/kind/kind_registry.hpp"
 #include "core/model/biased_model.hpp"
 
 #include "core/base/layer_wall.hpp"
@@ -107,29 +108,20 @@ bool insert(const Parameters& p, Slice slice, const Element& element) noexcept {
 template <typename Policy>
 constexpr FilterOps row(Kind kind, const char* name, const char* summary) noexcept {
   return {
-      kind,
-      name,
-      summary,
-      kOptions,
-      sizeof kOptions / sizeof *kOptions,
-      /*has_blocked_layout=*/false,
-      /*keeps_fpr_forever=*/false,
-      /*uses_importance=*/nullptr,
-      /*uses_time=*/nullptr,
-      /*learns_from_repeats=*/false,
-      derive<Policy>,
-      /*init=*/nullptr,
-      /*prefetch=*/nullptr,
-      bit_arrays::test,
-      insert<Policy>,
-      /*expired=*/nullptr,
-      /*erase=*/nullptr,
-      merge<Policy>,
-      bit_arrays::check,
-      bit_arrays::estimate,
-      fpr_bound<Policy>,
-      fnr_at<Policy>,
-      predict<Policy>,
+      .kind = kind,
+      .name = name,
+      .summary = summary,
+      .options = kOptions,
+      .option_count = sizeof kOptions / sizeof *kOptions,
+      .derive = derive<Policy>,
+      .test = bit_arrays::test,
+      .insert = insert<Policy>,
+      .merge = merge<Policy>,
+      .check = bit_arrays::check,
+      .estimate = bit_arrays::estimate,
+      .fpr_bound = fpr_bound<Policy>,
+      .fnr_at = fnr_at<Policy>,
+      .predict = predict<Policy>,
   };
 }
 

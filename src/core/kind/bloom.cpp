@@ -49,8 +49,13 @@ constexpr unsigned kMostHashes = 64;
 constexpr double kMostDerivedHashes = 16;
 
 constexpr OptionSpec kOptions[] = {
-    {kK, "k", OptionType::integer, 1, kMostHashes, nullptr, 0},
-    {kGrow, "grow", OptionType::choice, 1, 2, kGrows, 0},  // none: not in use
+    {.slot = kK, .name = "k", .type = OptionType::integer, .low = 1, .high = kMostHashes},
+    {.slot = kGrow,
+     .name = "grow",
+     .type = OptionType::choice,
+     .low = 1,
+     .high = 2,
+     .choices = kGrows},  // none: not in use
 };
 
 using Bits = PackedCells<1>;
@@ -422,35 +427,25 @@ Prediction predict(const Parameters& p, const Stream& stream) noexcept {
 }  // namespace
 
 const FilterOps bloom_ops = {
-    Kind::bloom,
-    "bloom",
-    "classic Bloom filter: no false negatives, for a known number of distinct keys",
-    kOptions,
-    sizeof kOptions / sizeof *kOptions,
-    /*has_blocked_layout=*/true,
-    /*keeps_fpr_forever=*/false,
-    /*uses_importance=*/nullptr,
-    /*uses_time=*/nullptr,
-    /*learns_from_repeats=*/false,
-    derive,
-    /*init=*/nullptr,
-    prefetch,
-    test,
-    insert,
-    /*expired=*/nullptr,
-    /*erase=*/nullptr,
-    merge,
-    check,
-    estimate,
-    fpr_bound,
-    fnr_at,
-    predict,
-    put,
-    /*positions=*/nullptr,
-    /*find_position=*/nullptr,
-    /*refresh=*/nullptr,
-    share,
-    fits,
+    .kind = Kind::bloom,
+    .name = "bloom",
+    .summary = "classic Bloom filter: no false negatives, for a known number of distinct keys",
+    .options = kOptions,
+    .option_count = sizeof kOptions / sizeof *kOptions,
+    .has_blocked_layout = true,
+    .derive = derive,
+    .prefetch = prefetch,
+    .test = test,
+    .insert = insert,
+    .merge = merge,
+    .check = check,
+    .estimate = estimate,
+    .fpr_bound = fpr_bound,
+    .fnr_at = fnr_at,
+    .predict = predict,
+    .put = put,
+    .share = share,
+    .fits = fits,
 };
 
 }  // namespace streamfilter

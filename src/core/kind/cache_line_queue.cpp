@@ -7,12 +7,12 @@
 // for ever and on any stream. (Queues of fingerprints in buckets: Quotient Hash Tables,
 // arXiv:1901.04358.)
 //
-// With a window, every fingerprint has an age in ticks (line_timestamps.hpp), of which a window takes at
-// most 16, and one that has left the window is absent: it is skipped by tests and removed by the
-// next insertion into its line. As in kind timer, the window counts from the row that was accepted:
-// a repeat moves to the front of its bucket with the age it has. Time is what elements say, a
-// slice's clock the latest of it, infinite times mean the present, and an element that is late by d
-// ticks enters with age d, or not at all.
+// With a window, every fingerprint has an age in ticks (line_timestamps.hpp), of which a window
+// takes at most 16, and one that has left the window is absent: it is skipped by tests and removed
+// by the next insertion into its line. As in kind timer, the window counts from the row that was
+// accepted: a repeat moves to the front of its bucket with the age it has. Time is what elements
+// say, a slice's clock the latest of it, infinite times mean the present, and an element that is
+// late by d ticks enters with age d, or not at all.
 //
 // With an importance, a key enters the further back in its bucket, the less it matters: the most
 // important ones at the front, the least important after three quarters of the places. A key that
@@ -24,8 +24,9 @@
 // A stamp says which tick it is modulo 2^32. A line that is left alone for so long could show what
 // was in it once more; the false-positive rate holds whatever is in it.
 //
-// cache_line_queue_options.cpp has its options, cache_line_queue_ops.cpp what happens where a key lies, cache_line_queue_merge.cpp
-// two filters in one; this file what can be said of a filter as a whole.
+// cache_line_queue_options.cpp has its options, cache_line_queue_ops.cpp what happens where a key
+// lies, cache_line_queue_merge.cpp two filters in one; this file what can be said of a filter as a
+// whole.
 #include <cmath>
 #include <limits>
 
@@ -137,33 +138,31 @@ Prediction predict(const Parameters& p, const Stream& stream) noexcept {
 }  // namespace
 
 const FilterOps clq_ops = {
-    Kind::clq,
-    "clq",
-    "cache-line queue: keeps its false-positive rate for ever, remembers the keys seen last",
-    kOptions,
-    kOptionCount,
-    /*has_blocked_layout=*/false,
-    /*keeps_fpr_forever=*/true,
-    /*uses_importance=*/has_importance,
-    /*uses_time=*/has_window,
-    /*learns_from_repeats=*/true,
-    derive,
-    /*init=*/nullptr,
-    prefetch,
-    test,
-    insert,
-    expired,
-    erase,
-    merge,
-    check,
-    estimate,
-    fpr_bound,
-    fnr_at,
-    predict,
-    /*put=*/nullptr,
-    positions,
-    find_position,
-    refresh,
+    .kind = Kind::clq,
+    .name = "clq",
+    .summary =
+        "cache-line queue: keeps its false-positive rate for ever, remembers the keys seen last",
+    .options = kOptions,
+    .option_count = kOptionCount,
+    .keeps_fpr_forever = true,
+    .uses_importance = has_importance,
+    .uses_time = has_window,
+    .learns_from_repeats = true,
+    .derive = derive,
+    .prefetch = prefetch,
+    .test = test,
+    .insert = insert,
+    .expired = expired,
+    .erase = erase,
+    .merge = merge,
+    .check = check,
+    .estimate = estimate,
+    .fpr_bound = fpr_bound,
+    .fnr_at = fnr_at,
+    .predict = predict,
+    .positions = positions,
+    .find_position = find_position,
+    .refresh = refresh,
 };
 
 }  // namespace streamfilter

@@ -6,6 +6,7 @@
 #include "core/base/ticks.hpp"
 #include "core/bits/line_timestamps.hpp"
 #include "core/format/importance_levels.hpp"
+#include "core/kind/filter_kind.hpp"
 #include "core/model/clq_model.hpp"
 
 namespace streamfilter::clq {
@@ -74,7 +75,7 @@ inline bool is_live(const Parameters& p, unsigned age, std::uint64_t later) noex
 // Has the ages of a line refer to the slice's clock, without what has left the window.
 void bring_up(const Parameters& p, SliceState& state, unsigned char* line) noexcept;
 
-// ---- the functions of the kind (filter_ops.hpp) that have files of their own
+// ---- the functions of the kind (filter_kind.hpp) that have files of their own
 
 constexpr unsigned kOptionCount = 6;
 extern const OptionSpec kOptions[kOptionCount];

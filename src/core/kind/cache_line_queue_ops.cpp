@@ -8,8 +8,8 @@ namespace {
 
 const bool kIsWide = has_wide_registers();
 
-// The steps of cache_line_queue_ops.hpp, each a function of its own, so that registers and stack that one
-// needs do not weigh on another.
+// The steps of cache_line_queue_ops.hpp, each a function of its own, so that registers and stack
+// that one needs do not weigh on another.
 struct Wide {
   FOR_WIDE_REGISTERS static unsigned find(const Parameters& p, ConstSlice slice,
                                           const Element& element) noexcept {

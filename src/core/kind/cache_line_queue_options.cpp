@@ -65,14 +65,30 @@ bool derive_importance(Definition& definition, Problem& problem) noexcept {
 }  // namespace
 
 const OptionSpec kOptions[kOptionCount] = {
-    {kBits, "bits", OptionType::integer, queue_model::kFewestBits, kWidestFingerprint, nullptr, 0},
-    {kBucket, "bucket", OptionType::integer, 1, queue_model::kLongestQueue, nullptr, 0},
-    {kPolicy, "policy", OptionType::choice, 0, 0, kPolicies, 0},
-    {kWindow, "window", OptionType::span, 1, kLongestWindow, nullptr, 0},
-    {kRange, "importance_range", OptionType::reals, -importance::kLargest, importance::kLargest,
-     nullptr, 2},
-    {kLevels, "importance_levels", OptionType::reals, -importance::kLargest, importance::kLargest,
-     nullptr, 14},
+    {.slot = kBits,
+     .name = "bits",
+     .type = OptionType::integer,
+     .low = queue_model::kFewestBits,
+     .high = kWidestFingerprint},
+    {.slot = kBucket,
+     .name = "bucket",
+     .type = OptionType::integer,
+     .low = 1,
+     .high = queue_model::kLongestQueue},
+    {.slot = kPolicy, .name = "policy", .type = OptionType::choice, .choices = kPolicies},
+    {.slot = kWindow, .name = "window", .type = OptionType::span, .low = 1, .high = kLongestWindow},
+    {.slot = kRange,
+     .name = "importance_range",
+     .type = OptionType::reals,
+     .low = -importance::kLargest,
+     .high = importance::kLargest,
+     .max_count = 2},
+    {.slot = kLevels,
+     .name = "importance_levels",
+     .type = OptionType::reals,
+     .low = -importance::kLargest,
+     .high = importance::kLargest,
+     .max_count = 14},
 };
 
 bool derive(Definition& definition, Problem& problem) noexcept {

@@ -27,9 +27,13 @@ constexpr unsigned kLineBits = 512;
 constexpr double kDefaultCap = 0.65;
 
 constexpr OptionSpec kOptions[] = {
-    {kK, "k", OptionType::integer, 1, capped_model::kMostHashes, nullptr, 0},
-    {kCap, "cap", OptionType::real, 0.002, 1, nullptr, 0},
-    {kAdmission, "admission", OptionType::real, 0.01, 1, nullptr, 0},
+    {.slot = kK,
+     .name = "k",
+     .type = OptionType::integer,
+     .low = 1,
+     .high = capped_model::kMostHashes},
+    {.slot = kCap, .name = "cap", .type = OptionType::real, .low = 0.002, .high = 1},
+    {.slot = kAdmission, .name = "admission", .type = OptionType::real, .low = 0.01, .high = 1},
 };
 
 // Over all lines: the ones, and the squares of how many a line has.
@@ -294,30 +298,25 @@ Prediction predict(const Parameters& p, const Stream& stream) noexcept {
 }  // namespace
 
 const FilterOps capped_ops = {
-    Kind::capped,
-    "capped",
-    "blocked Bloom filter that clears bits only where a line gets too full: for a number of keys "
-    "that is about known",
-    kOptions,
-    sizeof kOptions / sizeof *kOptions,
-    /*has_blocked_layout=*/false,
-    /*keeps_fpr_forever=*/true,
-    /*uses_importance=*/nullptr,
-    /*uses_time=*/nullptr,
-    /*learns_from_repeats=*/false,
-    derive,
-    /*init=*/nullptr,
-    prefetch,
-    test,
-    insert,
-    /*expired=*/nullptr,
-    /*erase=*/nullptr,
-    merge,
-    check,
-    estimate,
-    fpr_bound,
-    fnr_at,
-    predict,
+    .kind = Kind::capped,
+    .name = "capped",
+    .summary =
+        "blocked Bloom filter that clears bits only where a line gets too full: for a number of "
+        "keys "
+        "that is about known",
+    .options = kOptions,
+    .option_count = sizeof kOptions / sizeof *kOptions,
+    .keeps_fpr_forever = true,
+    .derive = derive,
+    .prefetch = prefetch,
+    .test = test,
+    .insert = insert,
+    .merge = merge,
+    .check = check,
+    .estimate = estimate,
+    .fpr_bound = fpr_bound,
+    .fnr_at = fnr_at,
+    .predict = predict,
 };
 
 }  // namespace streamfilter

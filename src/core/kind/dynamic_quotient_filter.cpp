@@ -34,11 +34,11 @@ constexpr double kLongestDerived = 16;
 constexpr OptionSpec kOptions[] = {
     kROption,
     kRPrimeOption,
-    {kBuckets, "buckets", OptionType::integer, 1, 1e15, nullptr, 0},
+    {.slot = kBuckets, .name = "buckets", .type = OptionType::integer, .low = 1, .high = 1e15},
     kPOption,
     kOmegaOption,
     kFingerprintOption,
-    {kRows, "rows", OptionType::integer, 1, 1e15, nullptr, 0},
+    {.slot = kRows, .name = "rows", .type = OptionType::integer, .low = 1, .high = 1e15},
 };
 
 template <typename State>
@@ -501,29 +501,25 @@ Prediction predict(const Parameters& p, const Stream& stream) noexcept {
 }  // namespace
 
 const FilterOps dsqf_ops = {
-    Kind::dsqf,
-    "dsqf",
-    "dynamic Streaming Quotient Filter: rows grow where the stream goes, idle rows are forgotten",
-    kOptions,
-    sizeof kOptions / sizeof *kOptions,
-    /*has_blocked_layout=*/false,
-    /*keeps_fpr_forever=*/true,
-    /*uses_importance=*/nullptr,
-    /*uses_time=*/nullptr,
-    /*learns_from_repeats=*/true,
-    derive,
-    /*init=*/nullptr,
-    /*prefetch=*/nullptr,
-    test,
-    insert,
-    /*expired=*/nullptr,
-    erase,
-    merge,
-    check,
-    estimate,
-    fpr_bound,
-    fnr_at,
-    predict,
+    .kind = Kind::dsqf,
+    .name = "dsqf",
+    .summary =
+        "dynamic Streaming Quotient Filter: rows grow where the stream goes, idle rows are "
+        "forgotten",
+    .options = kOptions,
+    .option_count = sizeof kOptions / sizeof *kOptions,
+    .keeps_fpr_forever = true,
+    .learns_from_repeats = true,
+    .derive = derive,
+    .test = test,
+    .insert = insert,
+    .erase = erase,
+    .merge = merge,
+    .check = check,
+    .estimate = estimate,
+    .fpr_bound = fpr_bound,
+    .fnr_at = fnr_at,
+    .predict = predict,
 };
 
 }  // namespace streamfilter

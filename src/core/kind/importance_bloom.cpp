@@ -16,6 +16,7 @@
 #include "core/format/importance_levels.hpp"
 #include "core/kind/cell_thinning.hpp"
 #include "core/kind/kind_list.hpp"
+#include "core/kind/kind_registry.hpp"
 #include "core/model/cells_model.hpp"
 #include "core/model/importance_model.hpp"
 
@@ -41,24 +42,36 @@ constexpr std::uint64_t kDefaultMax = 7, kDefaultK = 5;  // table III
 constexpr const char* kDeletions[] = {"random", "value", nullptr};
 
 constexpr OptionSpec kOptions[] = {
-    {kMax, "max", OptionType::integer, 1, 15, nullptr, 0},
-    {kK, "k", OptionType::integer, 1, kMostHashes, nullptr, 0},
-    {kP, "p", OptionType::integer, 1, 1e15, nullptr, 0},
-    {kDelete, "delete", OptionType::choice, 0, 0, kDeletions, 0},
-    {kRange, "importance_range", OptionType::reals, -importance::kLargest, importance::kLargest,
-     nullptr, 2},
-    {kLevels, "importance_levels", OptionType::reals, -importance::kLargest, importance::kLargest,
-     nullptr, 14},
+    {.slot = kMax, .name = "max", .type = OptionType::integer, .low = 1, .high = 15},
+    {.slot = kK, .name = "k", .type = OptionType::integer, .low = 1, .high = kMostHashes},
+    {.slot = kP, .name = "p", .type = OptionType::integer, .low = 1, .high = 1e15},
+    {.slot = kDelete, .name = "delete", .type = OptionType::choice, .choices = kDeletions},
+    {.slot = kRange,
+     .name = "importance_range",
+     .type = OptionType::reals,
+     .low = -importance::kLargest,
+     .high = importance::kLargest,
+     .max_count = 2},
+    {.slot = kLevels,
+     .name = "importance_levels",
+     .type = OptionType::reals,
+     .low = -importance::kLargest,
+     .high = importance::kLargest,
+     .max_count = 14},
 };
 
 constexpr OptionSpec kOptionsOfTwoClasses[] = {
-    {kMax, "max", OptionType::integer, 2, 15, nullptr, 0},
+    {.slot = kMax, .name = "max", .type = OptionType::integer, .low = 2, .high = 15},
     kOptions[1],
     kOptions[2],
     kOptions[3],
     kOptions[4],
-    {kLevels, "importance_levels", OptionType::reals, -importance::kLargest, importance::kLargest,
-     nullptr, 1},
+    {.slot = kLevels,
+     .name = "importance_levels",
+     .type = OptionType::reals,
+     .low = -importance::kLargest,
+     .high = importance::kLargest,
+     .max_count = 1},
 };
 
 std::uint64_t& non_zero(SliceState& state) noexcept { return state.own[0]; }
@@ -282,29 +295,27 @@ Prediction predict(const Parameters& p, const Stream& stream) noexcept {
 
 constexpr FilterOps row(Kind kind, const char* name, const char* summary,
                         const OptionSpec* options) noexcept {
-  return {kind,
-          name,
-          summary,
-          options,
-          sizeof kOptions / sizeof *kOptions,
-          /*has_blocked_layout=*/true,
-          /*keeps_fpr_forever=*/true,
-          /*uses_importance=*/always,
-          /*uses_time=*/nullptr,
-          /*learns_from_repeats=*/true,
-          derive,
-          /*init=*/nullptr,
-          prefetch,
-          test,
-          insert,
-          /*expired=*/nullptr,
-          /*erase=*/nullptr,
-          merge,
-          check,
-          estimate,
-          fpr_bound,
-          fnr_at,
-          predict};
+  return {
+      .kind = kind,
+      .name = name,
+      .summary = summary,
+      .options = options,
+      .option_count = sizeof kOptions / sizeof *kOptions,
+      .has_blocked_layout = true,
+      .keeps_fpr_forever = true,
+      .uses_importance = always,
+      .learns_from_repeats = true,
+      .derive = derive,
+      .prefetch = prefetch,
+      .test = test,
+      .insert = insert,
+      .merge = merge,
+      .check = check,
+      .estimate = estimate,
+      .fpr_bound = fpr_bound,
+      .fnr_at = fnr_at,
+      .predict = predict,
+  };
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // The table of kinds: one line each, in the order of their numbers.
 #pragma once
 
-#include "core/kind/filter_ops.hpp"
+#include "core/kind/filter_kind.hpp"
 
 namespace streamfilter {
 

@@ -20,6 +20,7 @@
 #include "core/base/random.hpp"
 #include "core/bits/packed_words.hpp"
 #include "core/kind/kind_list.hpp"
+#include "core/kind/kind_registry.hpp"
 #include "core/kind/quotient_table.hpp"
 #include "core/model/exact_store_model.hpp"
 
@@ -35,9 +36,9 @@ enum Policy : std::uint64_t { lru, clock };
 constexpr const char* kPolicies[] = {"lru", "clock", nullptr};
 
 constexpr OptionSpec kOptions[] = {
-    {kEntryBits, "entry_bits", OptionType::integer, 16, 64, nullptr, 0},
-    {kPolicy, "policy", OptionType::choice, 0, 0, kPolicies, 0},
-    {kQ, "q", OptionType::real, 0, 1, nullptr, 0},  // fplru only
+    {.slot = kEntryBits, .name = "entry_bits", .type = OptionType::integer, .low = 16, .high = 64},
+    {.slot = kPolicy, .name = "policy", .type = OptionType::choice, .choices = kPolicies},
+    {.slot = kQ, .name = "q", .type = OptionType::real, .low = 0, .high = 1},  // fplru only
 };
 constexpr unsigned kOptionCount = sizeof kOptions / sizeof *kOptions;
 
@@ -566,29 +567,25 @@ Prediction predict(const Parameters& p, const Stream& stream) noexcept {
 
 constexpr FilterOps row(Kind kind, const char* name, const char* summary,
                         unsigned option_count) noexcept {
-  return {kind,
-          name,
-          summary,
-          kOptions,
-          option_count,
-          /*has_blocked_layout=*/false,
-          /*keeps_fpr_forever=*/true,
-          /*uses_importance=*/nullptr,
-          /*uses_time=*/nullptr,
-          /*learns_from_repeats=*/true,
-          derive,
-          /*init=*/nullptr,
-          /*prefetch=*/nullptr,
-          test,
-          insert,
-          /*expired=*/nullptr,
-          erase,
-          merge,
-          check,
-          estimate,
-          fpr_bound,
-          fnr_at,
-          predict};
+  return {
+      .kind = kind,
+      .name = name,
+      .summary = summary,
+      .options = kOptions,
+      .option_count = option_count,
+      .keeps_fpr_forever = true,
+      .learns_from_repeats = true,
+      .derive = derive,
+      .test = test,
+      .insert = insert,
+      .erase = erase,
+      .merge = merge,
+      .check = check,
+      .estimate = estimate,
+      .fpr_bound = fpr_bound,
+      .fnr_at = fnr_at,
+      .predict = predict,
+  };
 }
 
 }  // namespace

@@ -1,10 +1,13 @@
 #include "core/kind/quotient_table.hpp"
+#include "core/kind/kind_registry.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <iterator>
 #include <limits>
 #include "core/base/saturate.hpp"
+
+#include "core/kind/kind_registry.hpp"
 
 #include "core/base/layer_wall.hpp"
 

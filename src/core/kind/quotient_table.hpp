@@ -5,7 +5,7 @@
 #pragma once
 
 #include "core/bits/packed_fields.hpp"
-#include "core/kind/filter_ops.hpp"
+#include "core/kind/filter_kind.hpp"
 #include "core/model/quotient_model.hpp"
 
 namespace streamfilter::quotient {
@@ -29,15 +29,24 @@ constexpr unsigned kMostRemainderBits = sqf_model::kMostRemainderBits;
 constexpr unsigned kDefaultBuckets = 4;  // of a row, §6.1
 
 inline constexpr const char* kFingerprints[] = {"hash", "integer", nullptr};
-inline constexpr OptionSpec kROption = {kR,      "r", OptionType::integer, 1, kMostRemainderBits,
-                                        nullptr, 0};
-inline constexpr OptionSpec kRPrimeOption = {
-    kRPrime, "r_prime", OptionType::integer, 0, kMostRemainderBits - 1, nullptr, 0};
-inline constexpr OptionSpec kPOption = {kP, "p", OptionType::integer, 1, 64, nullptr, 0};
-inline constexpr OptionSpec kOmegaOption = {
-    kOmega, "omega", OptionType::integer, 1, (1u << kMostRemainderBits) - 1, nullptr, 0};
-inline constexpr OptionSpec kFingerprintOption = {
-    kFingerprint, "fingerprint", OptionType::choice, 0, 0, kFingerprints, 0};
+inline constexpr OptionSpec kROption = {
+    .slot = kR, .name = "r", .type = OptionType::integer, .low = 1, .high = kMostRemainderBits};
+inline constexpr OptionSpec kRPrimeOption = {.slot = kRPrime,
+                                             .name = "r_prime",
+                                             .type = OptionType::integer,
+                                             .low = 0,
+                                             .high = kMostRemainderBits - 1};
+inline constexpr OptionSpec kPOption = {
+    .slot = kP, .name = "p", .type = OptionType::integer, .low = 1, .high = 64};
+inline constexpr OptionSpec kOmegaOption = {.slot = kOmega,
+                                            .name = "omega",
+                                            .type = OptionType::integer,
+                                            .low = 1,
+                                            .high = (1u << kMostRemainderBits) - 1};
+inline constexpr OptionSpec kFingerprintOption = {.slot = kFingerprint,
+                                                  .name = "fingerprint",
+                                                  .type = OptionType::choice,
+                                                  .choices = kFingerprints};
 
 // The signatures of remainders of r bits. Code 0 stands for an empty bucket.
 class Signatures {

@@ -32,8 +32,8 @@ constexpr double kDefaultPStar = 0.03;  // §6
 
 constexpr OptionSpec kOptions[] = {
     bit_arrays::kArraysOption,
-    {kPStar, "p_star", OptionType::real, 1e-9, 1, nullptr, 0},
-    {kVariant, "variant", OptionType::choice, 0, 0, kVariants, 0},
+    {.slot = kPStar, .name = "p_star", .type = OptionType::real, .low = 1e-9, .high = 1},
+    {.slot = kVariant, .name = "variant", .type = OptionType::choice, .choices = kVariants},
 };
 
 // So many random bits are looked at for one that is set. An array that is all but empty may so
@@ -134,29 +134,23 @@ bool insert(const Parameters& p, Slice slice, const Element& element) noexcept {
 }  // namespace
 
 const FilterOps rsbf_ops = {
-    Kind::rsbf,
-    "rsbf",
-    "reservoir sampling Bloom filter: remembers a sample of the stream, later what is recent",
-    kOptions,
-    sizeof kOptions / sizeof *kOptions,
-    /*has_blocked_layout=*/false,
-    /*keeps_fpr_forever=*/true,
-    /*uses_importance=*/nullptr,
-    /*uses_time=*/nullptr,
-    /*learns_from_repeats=*/true,
-    derive,
-    /*init=*/nullptr,
-    /*prefetch=*/nullptr,
-    bit_arrays::test,
-    insert,
-    /*expired=*/nullptr,
-    /*erase=*/nullptr,
-    merge,
-    bit_arrays::check,
-    bit_arrays::estimate,
-    fpr_bound,
-    fnr_at,
-    predict,
+    .kind = Kind::rsbf,
+    .name = "rsbf",
+    .summary =
+        "reservoir sampling Bloom filter: remembers a sample of the stream, later what is recent",
+    .options = kOptions,
+    .option_count = sizeof kOptions / sizeof *kOptions,
+    .keeps_fpr_forever = true,
+    .learns_from_repeats = true,
+    .derive = derive,
+    .test = bit_arrays::test,
+    .insert = insert,
+    .merge = merge,
+    .check = bit_arrays::check,
+    .estimate = bit_arrays::estimate,
+    .fpr_bound = fpr_bound,
+    .fnr_at = fnr_at,
+    .predict = predict,
 };
 
 }  // namespace streamfilter

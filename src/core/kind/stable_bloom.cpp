@@ -30,11 +30,11 @@ enum Slot : unsigned { kMax, kCellBits, kK, kP, kGap, kCells };
 constexpr unsigned kMostHashes = 32;
 
 constexpr OptionSpec kOptions[] = {
-    {kMax, "max", OptionType::integer, 1, 15, nullptr, 0},
-    {kCellBits, "cell_bits", OptionType::integer, 1, 4, nullptr, 0},
-    {kK, "k", OptionType::integer, 1, kMostHashes, nullptr, 0},
-    {kP, "p", OptionType::integer, 1, 1e15, nullptr, 0},
-    {kGap, "gap", OptionType::integer, 1, 1e15, nullptr, 0},
+    {.slot = kMax, .name = "max", .type = OptionType::integer, .low = 1, .high = 15},
+    {.slot = kCellBits, .name = "cell_bits", .type = OptionType::integer, .low = 1, .high = 4},
+    {.slot = kK, .name = "k", .type = OptionType::integer, .low = 1, .high = kMostHashes},
+    {.slot = kP, .name = "p", .type = OptionType::integer, .low = 1, .high = 1e15},
+    {.slot = kGap, .name = "gap", .type = OptionType::integer, .low = 1, .high = 1e15},
 };
 
 std::uint64_t& non_zero(SliceState& state) noexcept { return state.own[0]; }
@@ -209,29 +209,25 @@ Prediction predict(const Parameters& p, const Stream& stream) noexcept {
 }  // namespace
 
 const FilterOps sbf_ops = {
-    Kind::sbf,
-    "sbf",
-    "Stable Bloom Filter: keeps its false-positive rate for ever, forgets old keys gradually",
-    kOptions,
-    sizeof kOptions / sizeof *kOptions,
-    /*has_blocked_layout=*/true,
-    /*keeps_fpr_forever=*/true,
-    /*uses_importance=*/nullptr,
-    /*uses_time=*/nullptr,
-    /*learns_from_repeats=*/true,
-    derive,
-    /*init=*/nullptr,
-    prefetch,
-    test,
-    insert,
-    /*expired=*/nullptr,
-    /*erase=*/nullptr,
-    merge,
-    check,
-    estimate,
-    fpr_bound,
-    fnr_at,
-    predict,
+    .kind = Kind::sbf,
+    .name = "sbf",
+    .summary =
+        "Stable Bloom Filter: keeps its false-positive rate for ever, forgets old keys gradually",
+    .options = kOptions,
+    .option_count = sizeof kOptions / sizeof *kOptions,
+    .has_blocked_layout = true,
+    .keeps_fpr_forever = true,
+    .learns_from_repeats = true,
+    .derive = derive,
+    .prefetch = prefetch,
+    .test = test,
+    .insert = insert,
+    .merge = merge,
+    .check = check,
+    .estimate = estimate,
+    .fpr_bound = fpr_bound,
+    .fnr_at = fnr_at,
+    .predict = predict,
 };
 
 }  // namespace streamfilter

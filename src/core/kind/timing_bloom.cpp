@@ -69,12 +69,21 @@ constexpr std::uint64_t kDefaultFilters = 8;
 constexpr const char* kGrows[] = {"none", "density", "cardinality", nullptr};
 
 constexpr OptionSpec kOptions[] = {
-    {kWindow, "window", OptionType::span, 1, kLongest, nullptr, 0},
-    {kTick, "tick", OptionType::span, 1, kLongest, nullptr, 0},
-    {kK, "k", OptionType::integer, 1, kMostHashes, nullptr, 0},
-    {kEqual, "equal_timers", OptionType::integer, 2, kMostHashes, nullptr, 0},
-    {kGrow, "grow", OptionType::choice, 1, 2, kGrows, 0},  // none: not in use
-    {kSize, "size", OptionType::integer, 1, 0x1p46, nullptr, 0},
+    {.slot = kWindow, .name = "window", .type = OptionType::span, .low = 1, .high = kLongest},
+    {.slot = kTick, .name = "tick", .type = OptionType::span, .low = 1, .high = kLongest},
+    {.slot = kK, .name = "k", .type = OptionType::integer, .low = 1, .high = kMostHashes},
+    {.slot = kEqual,
+     .name = "equal_timers",
+     .type = OptionType::integer,
+     .low = 2,
+     .high = kMostHashes},
+    {.slot = kGrow,
+     .name = "grow",
+     .type = OptionType::choice,
+     .low = 1,
+     .high = 2,
+     .choices = kGrows},  // none: not in use
+    {.slot = kSize, .name = "size", .type = OptionType::integer, .low = 1, .high = 0x1p46},
 };
 
 bool counts_rows(const Parameters& p) noexcept { return p.integer(kWindow + 1) != 0; }
@@ -822,35 +831,26 @@ Prediction predict(const Parameters& p, const Stream& stream) noexcept {
 }  // namespace
 
 const FilterOps timer_ops = {
-    Kind::timer,
-    "timer",
-    "Bloom filter over a sliding window of time or rows: forgets exactly what has left it",
-    kOptions,
-    sizeof kOptions / sizeof *kOptions,
-    /*has_blocked_layout=*/false,
-    /*keeps_fpr_forever=*/false,
-    /*uses_importance=*/nullptr,
-    /*uses_time=*/always,
-    /*learns_from_repeats=*/false,
-    derive,
-    /*init=*/nullptr,
-    /*prefetch=*/nullptr,
-    test,
-    insert,
-    expired,
-    /*erase=*/nullptr,
-    merge,
-    check,
-    estimate,
-    fpr_bound,
-    fnr_at,
-    predict,
-    put,
-    /*positions=*/nullptr,
-    /*find_position=*/nullptr,
-    /*refresh=*/nullptr,
-    share,
-    fits,
+    .kind = Kind::timer,
+    .name = "timer",
+    .summary =
+        "Bloom filter over a sliding window of time or rows: forgets exactly what has left it",
+    .options = kOptions,
+    .option_count = sizeof kOptions / sizeof *kOptions,
+    .uses_time = always,
+    .derive = derive,
+    .test = test,
+    .insert = insert,
+    .expired = expired,
+    .merge = merge,
+    .check = check,
+    .estimate = estimate,
+    .fpr_bound = fpr_bound,
+    .fnr_at = fnr_at,
+    .predict = predict,
+    .put = put,
+    .share = share,
+    .fits = fits,
 };
 
 }  // namespace streamfilter

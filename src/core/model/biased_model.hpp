@@ -6,7 +6,7 @@
 // new one, and so find that X tends to 1 always. What follows are the corrected ones.
 #pragma once
 
-#include "core/kind/filter_ops.hpp"
+#include "core/model/stream.hpp"
 
 namespace streamfilter::bit_arrays_model {
 

@@ -1,7 +1,7 @@
 // Error rates of Bloom filters in lines of 512 bits with a cap on the ones of a line.
 #pragma once
 
-#include "core/kind/filter_ops.hpp"
+#include "core/model/stream.hpp"
 
 namespace streamfilter::capped_model {
 

@@ -3,7 +3,7 @@
 // importance_model.hpp) are the limits of this one on endless streams of new keys.
 #pragma once
 
-#include "core/kind/filter_ops.hpp"
+#include "core/model/stream.hpp"
 
 namespace streamfilter::cells_model {
 

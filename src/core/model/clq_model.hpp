@@ -3,15 +3,15 @@
 
 #include <cmath>
 
-#include "core/kind/filter_ops.hpp"
+#include "core/model/stream.hpp"
 
 namespace streamfilter::queue_model {
 
 constexpr unsigned kFewestBits = 2;
 constexpr unsigned kLongestQueue = 64;
 
-// How a 64-byte line is cut: buckets of `length` fingerprints of `bits`. With ages (line_timestamps.hpp)
-// there is less room for them.
+// How a 64-byte line is cut: buckets of `length` fingerprints of `bits`. With ages
+// (line_timestamps.hpp) there is less room for them.
 struct Shape {
   unsigned bits;
   unsigned length;

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <limits>
 
-#include "core/kind/filter_ops.hpp"
+#include "core/model/stream.hpp"
 
 namespace streamfilter::store_model {
 

@@ -9,6 +9,12 @@
 
 namespace streamfilter {
 
+// What a filter will do on a whole stream, as streamfilter_evaluate counts it; NaN: unknown.
+struct Prediction {
+  double fpr;  // false positives / rows that are new
+  double fnr;  // false negatives / rows that are repeats; NaN also if there are none
+};
+
 class Stream {
  public:
   // Uniform draws from as many keys as let `rows` of them meet `distinct` (0 < distinct <= rows):

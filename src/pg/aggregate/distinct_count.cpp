@@ -28,7 +28,7 @@ Parameters parse_prototype(const char* definition_text) {
 
 int64 count_keys(const Header* filter) {
   bool full;
-  const double keys = distinct_keys(filter, &full);
+  const double keys = distinct_keys(filter, full);
   if (std::isnan(keys))
     ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
                     errmsg("filters of kind %s cannot count distinct keys", ops_of(filter).name),

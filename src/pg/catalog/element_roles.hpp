@@ -1,7 +1,7 @@
 // The parts of an element that are not its key: what the columns with a role say.
 #pragma once
 
-#include "core/kind/filter_ops.hpp"
+#include "core/kind/kind_registry.hpp"
 #include "pg/catalog/filter_relation.hpp"
 
 namespace streamfilter::pg {

@@ -3,28 +3,25 @@
 
 #include "core/format/parameters.hpp"
 #include "pg/catalog/relation_options.hpp"
+#include "pg/server/problem_report.hpp"
 
-struct DefElem;
 struct List;
 
 namespace streamfilter::pg {
 
 // The complete definition that the options of a filter (DefElems) ask for; the options that are not
-// part of it go to `host`, which keeps its defaults where they are not given. Raises HV00D for an
-// unknown option, 22023 for bad values and promises that cannot be kept.
-Definition read_table_options(List* options, HostOptions* host);
+// part of it go to `host`, which keeps its defaults where they are not given. Faults: HV00D an
+// unknown option, 22023 bad values and promises that cannot be kept.
+bool read_table_options(List* options, Definition* definition, HostOptions* host, Fault& fault);
 
-// The names in option servers (char*), NIL if it is not given. Raises 22023.
-List* read_server_names(const HostOptions* host);
+// The names in option servers (char*), NIL if it is not given. Fault: 22023.
+bool read_server_names(const HostOptions* host, List** names, Fault& fault);
 
 // As options have them.
 const char* name_of(Conflict conflict);
 const char* name_of(Persistence persistence);
 
-// The role of a column.
-Role read_column_options(List* options);
-
-// Raises HV00D: the option is none of a thing of this sort; `valid` lists those that are.
-[[noreturn]] void raise_unknown_option(const DefElem* option, const char* of, const char* valid);
+// The role of a column. Faults: HV00D, 22023.
+bool read_column_options(List* options, Role* role, Fault& fault);
 
 }  // namespace streamfilter::pg

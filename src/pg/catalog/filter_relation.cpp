@@ -6,11 +6,11 @@ extern "C" {
 #include "access/table.h"
 #include "catalog/pg_attribute.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_foreign_data_wrapper.h"
 #include "catalog/pg_foreign_server.h"
 #include "catalog/pg_foreign_table.h"
-#include "commands/defrem.h"
 #include "foreign/foreign.h"
-#include "utils/fmgroids.h"
+#include "utils/acl.h"
 #include "utils/rel.h"
 }
 
@@ -20,6 +20,7 @@ extern "C" {
 #include "pg/catalog/filter_relation.hpp"
 #include "pg/catalog/own_function.hpp"
 #include "pg/catalog/server_options.hpp"
+#include "pg/key/key_hash.hpp"
 #include "pg/server/problem_report.hpp"
 
 namespace streamfilter::pg {
@@ -30,12 +31,12 @@ bool is_uncommitted(HeapTuple tuple) {
   return TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetXmin(tuple->t_data));
 }
 
-// Name, owner and so on; raises unless the relation is a filter.
-void read_class(FilterRelation* relation, int* attributes) {
+// Name, owner and so on; a fault unless the relation is a filter.
+bool read_class(FilterRelation* relation, int* attributes, Fault& fault) {
   HeapTuple tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relation->relid));
   if (!HeapTupleIsValid(tuple))
-    ereport(ERROR, errcode(ERRCODE_UNDEFINED_TABLE),
-            errmsg("relation with OID %u does not exist", relation->relid));
+    return fault.set(ERRCODE_UNDEFINED_TABLE, "relation with OID %u does not exist",
+                     relation->relid);
   auto* form = reinterpret_cast<Form_pg_class>(GETSTRUCT(tuple));
   relation->name = pstrdup(NameStr(form->relname));
   relation->owner = form->relowner;
@@ -43,88 +44,125 @@ void read_class(FilterRelation* relation, int* attributes) {
   *attributes = form->relnatts;
   relation->uncommitted = is_uncommitted(tuple);
   ReleaseSysCache(tuple);
-  if (!is_filter(relation->relid))
-    ereport(ERROR, errcode(ERRCODE_WRONG_OBJECT_TYPE),
-            errmsg("\"%s\" is not a filter", relation->name),
-            errhint("Create one with CREATE FOREIGN TABLE ... SERVER streamfilter."));
-  if (is_partition)
-    ereport(ERROR, errcode(ERRCODE_WRONG_OBJECT_TYPE),
-            errmsg("filter \"%s\" cannot be a partition", relation->name),
-            errdetail("A filter holds no rows that a partitioned table could show."));
+  if (!is_filter(relation->relid)) {
+    fault.set(ERRCODE_WRONG_OBJECT_TYPE, "\"%s\" is not a filter", relation->name);
+    return fault.add_hint("Create one with CREATE FOREIGN TABLE ... SERVER streamfilter.");
+  }
+  if (!is_partition) return true;
+  fault.set(ERRCODE_WRONG_OBJECT_TYPE, "filter \"%s\" cannot be a partition", relation->name);
+  return fault.add_detail("A filter holds no rows that a partitioned table could show.");
 }
 
-void read_definition(FilterRelation* relation) {
+// Of a row of pg_foreign_table.
+List* options_in(HeapTuple tuple) {
+  bool isnull;
+  const Datum options =
+      SysCacheGetAttr(FOREIGNTABLEREL, tuple, Anum_pg_foreign_table_ftoptions, &isnull);
+  return isnull ? NIL : untransformRelOptions(options);
+}
+
+bool read_definition(FilterRelation* relation, Fault& fault) {
   HeapTuple tuple = SearchSysCache1(FOREIGNTABLEREL, ObjectIdGetDatum(relation->relid));
   if (!HeapTupleIsValid(tuple))
-    ereport(ERROR, errcode(ERRCODE_UNDEFINED_TABLE),
-            errmsg("filter \"%s\" does not exist", relation->name));
+    return fault.set(ERRCODE_UNDEFINED_TABLE, "filter \"%s\" does not exist", relation->name);
   relation->uncommitted |= is_uncommitted(tuple);
+  relation->server = reinterpret_cast<Form_pg_foreign_table>(GETSTRUCT(tuple))->ftserver;
+  List* options = options_in(tuple);
   ReleaseSysCache(tuple);
-  const ForeignTable* table = GetForeignTable(relation->relid);
-  relation->server = table->serverid;
+  relation->definition = Definition();
   relation->host = HostOptions();
-  relation->definition = read_table_options(table->options, &relation->host);
+  return read_table_options(options, &relation->definition, &relation->host, fault);
 }
 
 // Can the filter be cut into slices for so many servers?
-void check_slices(const FilterRelation* relation) {
+bool check_slices(const FilterRelation* relation, Fault& fault) {
   const Parameters& parameters = relation->definition.parameters;
-  if (relation->server_count < 2) return;
-  if (parameters.slices < static_cast<uint32>(relation->server_count))
-    ereport(ERROR, errcode(ERRCODE_INVALID_TABLE_DEFINITION),
-            errmsg("filter \"%s\" has fewer slices than servers", relation->name),
-            errdetail("Slices: %u; servers: %d.", parameters.slices, relation->server_count),
-            errhint("Raise option slices, or leave it out."));
-  if (parameters.key_shift != 0)
-    ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-            errmsg("filter \"%s\" cannot be cut into slices on several servers", relation->name),
-            errdetail("Its fingerprints are the keys themselves."));
+  if (relation->server_count < 2) return true;
+  if (parameters.slices < static_cast<uint32>(relation->server_count)) {
+    fault.set(ERRCODE_INVALID_TABLE_DEFINITION, "filter \"%s\" has fewer slices than servers",
+              relation->name);
+    fault.add_detail("Slices: %u; servers: %d.", parameters.slices, relation->server_count);
+    return fault.add_hint("Raise option slices, or leave it out.");
+  }
+  if (parameters.key_shift == 0) return true;
+  fault.set(ERRCODE_FEATURE_NOT_SUPPORTED,
+            "filter \"%s\" cannot be cut into slices on several servers", relation->name);
+  return fault.add_detail("Its fingerprints are the keys themselves.");
 }
 
-[[noreturn]] void raise_servers(const FilterRelation* relation, const char* server,
-                                const char* detail) {
-  ereport(ERROR, errcode(ERRCODE_INVALID_TABLE_DEFINITION),
-          errmsg("filter \"%s\" cannot be held by server \"%s\"", relation->name, server),
-          errdetail("%s", detail));
-  pg_unreachable();
+// The filter's owner connects to the server, whoever uses the filter.
+bool check_usage(const FilterRelation* relation, Oid server, const char* name, Fault& fault) {
+  if (SF_SERVER_ACLCHECK(server, relation->owner, ACL_USAGE) == ACLCHECK_OK) return true;
+  fault.set(ERRCODE_INSUFFICIENT_PRIVILEGE, "permission denied for foreign server %s", name);
+  return fault.add_detail("The owner of filter \"%s\", role \"%s\", needs USAGE on it.",
+                          relation->name, GetUserNameFromId(relation->owner, true));
+}
+
+bool cannot_hold(const FilterRelation* relation, const char* server, const char* detail,
+                 Fault& fault) {
+  fault.set(ERRCODE_INVALID_TABLE_DEFINITION, "filter \"%s\" cannot be held by server \"%s\"",
+            relation->name, server);
+  return fault.add_detail("%s", detail);
+}
+
+bool add_server(FilterRelation* relation, const ForeignServer* server, Fault& fault) {
+  for (int i = 0; i < relation->server_count; ++i)
+    if (relation->servers[i] == server->serverid)
+      return cannot_hold(relation, server->servername, "It is named twice.", fault);
+  relation->servers[relation->server_count++] = server->serverid;
+  return check_usage(relation, server->serverid, server->servername, fault);
+}
+
+bool add_named_server(FilterRelation* relation, const char* name, Oid wrapper, Fault& fault) {
+  const ForeignServer* server = GetForeignServerByName(name, true);
+  if (server == nullptr) {
+    fault.set(ERRCODE_UNDEFINED_OBJECT, "server \"%s\" does not exist", name);
+    return fault.add_detail("Filter \"%s\" names it in option servers.", relation->name);
+  }
+  if (server->fdwid != wrapper)
+    return cannot_hold(relation, name, "It is of another wrapper.", fault);
+  ServerOptions options;
+  if (!read_server_options(server->options, &options, fault)) return false;
+  if (!options.is_remote)
+    return cannot_hold(relation, name, "It has none of the options host, port and dbname.", fault);
+  return add_server(relation, server, fault);
 }
 
 // The servers that hold the state.
-void read_servers(FilterRelation* relation) {
-  const ForeignServer* own = GetForeignServer(relation->server);
-  List* names = read_server_names(&relation->host);
-  const bool own_is_remote = read_server_options(own->options).is_remote;
-  if (own_is_remote && names != NIL)
-    ereport(ERROR, errcode(ERRCODE_INVALID_TABLE_DEFINITION),
-            errmsg("filter \"%s\" has both option servers and a server that is another Postgres",
-                   relation->name),
-            errhint("Create it on SERVER streamfilter, or leave out option servers."));
-  relation->servers = static_cast<Oid*>(palloc(sizeof(Oid) * Max(1, list_length(names))));
-  if (own_is_remote) relation->servers[relation->server_count++] = relation->server;
-  ListCell* cell;
-  foreach (cell, names) {
-    const char* name = static_cast<const char*>(lfirst(cell));
-    const ForeignServer* server = GetForeignServerByName(name, false);
-    if (server->fdwid != own->fdwid) raise_servers(relation, name, "It is of another wrapper.");
-    if (!read_server_options(server->options).is_remote)
-      raise_servers(relation, name, "It has none of the options host, port and dbname.");
-    for (int i = 0; i < relation->server_count; ++i)
-      if (relation->servers[i] == server->serverid)
-        raise_servers(relation, name, "It is named twice.");
-    relation->servers[relation->server_count++] = server->serverid;
+bool read_servers(FilterRelation* relation, Fault& fault) {
+  const ForeignServer* own = GetForeignServerExtended(relation->server, FSV_MISSING_OK);
+  List* names;
+  ServerOptions options;
+  if (own == nullptr)
+    return fault.set(ERRCODE_UNDEFINED_OBJECT, "the server of filter \"%s\" does not exist",
+                     relation->name);
+  if (!read_server_names(&relation->host, &names, fault) ||
+      !read_server_options(own->options, &options, fault))
+    return false;
+  if (options.is_remote && names != NIL) {
+    fault.set(ERRCODE_INVALID_TABLE_DEFINITION,
+              "filter \"%s\" has both option servers and a server that is another Postgres",
+              relation->name);
+    return fault.add_hint("Create it on SERVER streamfilter, or leave out option servers.");
   }
-  check_slices(relation);
-  if (is_remote(relation) && relation->host.parent != nullptr)
-    ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-            errmsg("filter \"%s\" cannot have a parent", relation->name),
-            errdetail("Its state is on other servers; of a tree, only the root can be there."));
+  relation->servers = static_cast<Oid*>(palloc(sizeof(Oid) * Max(1, list_length(names))));
+  if (options.is_remote && !add_server(relation, own, fault)) return false;
+  ListCell* cell;
+  foreach (cell, names)
+    if (!add_named_server(relation, static_cast<const char*>(lfirst(cell)), own->fdwid, fault))
+      return false;
+  if (!check_slices(relation, fault)) return false;
+  if (!is_remote(relation) || relation->host.parent == nullptr) return true;
+  fault.set(ERRCODE_FEATURE_NOT_SUPPORTED, "filter \"%s\" cannot have a parent", relation->name);
+  return fault.add_detail("Its state is on other servers; of a tree, only the root can be there.");
 }
 
-void read_columns(FilterRelation* relation, int attributes) {
+bool read_columns(FilterRelation* relation, int attributes, Fault& fault) {
   relation->columns =
       static_cast<FilterColumn*>(palloc0(sizeof(FilterColumn) * Max(attributes, 1)));
   relation->keys = static_cast<FilterColumn**>(palloc0(sizeof(FilterColumn*) * Max(attributes, 1)));
-  for (int i = 1; i <= attributes; ++i) {
+  bool sound = true;
+  for (int i = 1; i <= attributes && sound; ++i) {
     HeapTuple tuple = SearchSysCache2(ATTNUM, ObjectIdGetDatum(relation->relid), Int16GetDatum(i));
     if (!HeapTupleIsValid(tuple)) continue;
     auto* form = reinterpret_cast<Form_pg_attribute>(GETSTRUCT(tuple));
@@ -136,13 +174,22 @@ void read_columns(FilterRelation* relation, int attributes) {
       column->typmod = form->atttypmod;
       column->collation = form->attcollation;
       column->name = pstrdup(NameStr(form->attname));
-      column->role = read_column_options(GetForeignColumnOptions(relation->relid, i));
+      bool isnull;
+      const Datum options =
+          SysCacheGetAttr(ATTNUM, tuple, Anum_pg_attribute_attfdwoptions, &isnull);
+      List* list = isnull ? NIL : untransformRelOptions(options);
+      sound = read_column_options(list, &column->role, fault);
     }
     ReleaseSysCache(tuple);
   }
+  return sound;
 }
 
-void assign_roles(FilterRelation* relation) {
+const char* name_of_column(const FilterRelation* relation, const FilterColumn* column) {
+  return psprintf("column \"%s\" of filter \"%s\"", column->name, relation->name);
+}
+
+bool assign_roles(FilterRelation* relation, Fault& fault) {
   for (int i = 0; i < relation->column_count; ++i) {
     FilterColumn* column = &relation->columns[i];
     if (column->role == Role::key) {
@@ -151,15 +198,18 @@ void assign_roles(FilterRelation* relation) {
     }
     FilterColumn*& place = column->role == Role::importance ? relation->importance : relation->time;
     if (place != nullptr)
-      ereport(ERROR, errcode(ERRCODE_INVALID_TABLE_DEFINITION),
-              errmsg("columns \"%s\" and \"%s\" of filter \"%s\" have the same role", place->name,
-                     column->name, relation->name));
+      return fault.set(ERRCODE_INVALID_TABLE_DEFINITION,
+                       "columns \"%s\" and \"%s\" of filter \"%s\" have the same role", place->name,
+                       column->name, relation->name);
     place = column;
   }
-  if (relation->key_count == 0)
-    ereport(ERROR, errcode(ERRCODE_INVALID_TABLE_DEFINITION),
-            errmsg("filter \"%s\" has no key column", relation->name),
-            errhint("Every column without a role is part of the key; give at least one."));
+  for (int i = 0; i < relation->key_count; ++i)
+    if (const FilterColumn* key = relation->keys[i];
+        !check_hashable(key->type, name_of_column(relation, key), fault))
+      return false;
+  if (relation->key_count > 0) return true;
+  fault.set(ERRCODE_INVALID_TABLE_DEFINITION, "filter \"%s\" has no key column", relation->name);
+  return fault.add_hint("Every column without a role is part of the key; give at least one.");
 }
 
 // What the state depends on: the parameters (wishes, NULL policy and a random seed aside) and the
@@ -180,6 +230,23 @@ uint64 signature_of(const FilterRelation* relation) {
   return signature;
 }
 
+Oid wrapper_of(Oid server) {
+  HeapTuple tuple = SearchSysCache1(FOREIGNSERVEROID, ObjectIdGetDatum(server));
+  if (!HeapTupleIsValid(tuple)) return InvalidOid;
+  const Oid wrapper = reinterpret_cast<Form_pg_foreign_server>(GETSTRUCT(tuple))->srvfdw;
+  ReleaseSysCache(tuple);
+  return wrapper;
+}
+
+// The handler is not called for that: the library of another wrapper may not be there.
+bool is_our_wrapper(Oid wrapper) {
+  HeapTuple tuple = SearchSysCache1(FOREIGNDATAWRAPPEROID, ObjectIdGetDatum(wrapper));
+  if (!HeapTupleIsValid(tuple)) return false;
+  const Oid handler = reinterpret_cast<Form_pg_foreign_data_wrapper>(GETSTRUCT(tuple))->fdwhandler;
+  ReleaseSysCache(tuple);
+  return is_own_function(handler, "streamfilter_fdw_handler");
+}
+
 }  // namespace
 
 bool is_filter(Oid relid) {
@@ -187,19 +254,17 @@ bool is_filter(Oid relid) {
   if (!HeapTupleIsValid(tuple)) return false;
   const Oid server = reinterpret_cast<Form_pg_foreign_table>(GETSTRUCT(tuple))->ftserver;
   ReleaseSysCache(tuple);
-  const ForeignDataWrapper* wrapper = GetForeignDataWrapper(GetForeignServer(server)->fdwid);
-  return is_own_function(wrapper->fdwhandler, "streamfilter_fdw_handler");
+  return is_our_wrapper(wrapper_of(server));
 }
 
-FilterRelation* read_filter_relation(Oid relid) {
+FilterRelation* read_filter_relation(Oid relid, Fault& fault) {
   auto* relation = static_cast<FilterRelation*>(palloc0(sizeof(FilterRelation)));
   relation->relid = relid;
-  int attributes;
-  read_class(relation, &attributes);
-  read_definition(relation);
-  read_servers(relation);
-  read_columns(relation, attributes);
-  assign_roles(relation);
+  int attributes = 0;
+  if (!read_class(relation, &attributes, fault) || !read_definition(relation, fault) ||
+      !read_servers(relation, fault) || !read_columns(relation, attributes, fault) ||
+      !assign_roles(relation, fault))
+    return nullptr;
   relation->signature = signature_of(relation);
   return relation;
 }
@@ -210,26 +275,44 @@ void adopt_seed(FilterRelation* relation, uint64 seed) {
   relation->signature = signature_of(relation);
 }
 
-uint64 memory_of_server(Oid server, Oid except) {
-  uint64 sum = 0;
+List* options_of_filter(Oid relid) {
+  if (!is_filter(relid)) return NIL;
+  HeapTuple tuple = SearchSysCache1(FOREIGNTABLEREL, ObjectIdGetDatum(relid));
+  if (!HeapTupleIsValid(tuple)) return NIL;
+  List* options = options_in(tuple);
+  ReleaseSysCache(tuple);
+  return options;
+}
+
+List* list_filters() {
+  List* found = NIL;
   Relation catalog = table_open(ForeignTableRelationId, AccessShareLock);
   SysScanDesc scan = systable_beginscan(catalog, InvalidOid, false, nullptr, 0, nullptr);
   HeapTuple tuple;
-  while (HeapTupleIsValid(tuple = systable_getnext(scan))) {
-    auto* form = reinterpret_cast<Form_pg_foreign_table>(GETSTRUCT(tuple));
-    if (form->ftserver != server || form->ftrelid == except) continue;
-    HostOptions host;
-    const Definition definition =
-        read_table_options(GetForeignTable(form->ftrelid)->options, &host);
-    if (host.servers == nullptr) sum += definition.parameters.memory;
-  }
+  while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+    if (const Oid relid = reinterpret_cast<Form_pg_foreign_table>(GETSTRUCT(tuple))->ftrelid;
+        is_filter(relid))
+      found = lappend_oid(found, relid);
   systable_endscan(scan);
   table_close(catalog, AccessShareLock);
-  return sum;
+  list_sort(found, list_oid_cmp);
+  return found;
 }
 
-uint64 memory_limit_of_server(Oid server) {
-  return read_server_options(GetForeignServer(server)->options).memory_limit;
+ServerUse use_of_server(Oid server, Oid except) {
+  ServerUse use{};
+  ListCell* cell;
+  foreach (cell, list_filters()) {
+    FilterRelation relation{};
+    relation.relid = lfirst_oid(cell);
+    Fault fault;
+    const bool sound = read_definition(&relation, fault);
+    if (relation.server != server || relation.relid == except) continue;
+    ++use.filters;
+    if (sound && relation.host.servers == nullptr)
+      use.memory += relation.definition.parameters.memory;
+  }
+  return use;
 }
 
 }  // namespace streamfilter::pg

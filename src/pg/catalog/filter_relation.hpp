@@ -3,6 +3,9 @@
 
 #include "core/format/parameters.hpp"
 #include "pg/catalog/relation_options.hpp"
+#include "pg/server/problem_report.hpp"
+
+struct List;
 
 namespace streamfilter::pg {
 
@@ -41,20 +44,30 @@ struct FilterRelation {
 // Is this relation a filter of this extension? False as well if there is no such relation.
 bool is_filter(Oid relid);
 
+// The options of a filter as they are written, DefElems; NIL if it is none.
+List* options_of_filter(Oid relid);
+
+// The OIDs of the filters of this database.
+List* list_filters();
+
 // Reads a filter relation into the current memory context, all but its place in a tree of filters
-// (load_filter_relation in handle/hierarchy.hpp has that, too). The caller holds a lock on it.
-// Raises: 42P01 no such relation, 42809 not a filter, and whatever is wrong with its definition.
-FilterRelation* read_filter_relation(Oid relid);
+// (load_filter_relation in handle/hierarchy.hpp has that, too), or finds out why that cannot be
+// done: nullptr then. The faults: 42P01 no such relation, 42809 not a filter, 42501 its owner has
+// no USAGE on a server that holds it, and whatever is wrong with its definition. Raises nothing
+// that a role could bring about for others.
+FilterRelation* read_filter_relation(Oid relid, Fault& fault);
 
 // Does another server hold the state?
 inline bool is_remote(const FilterRelation* relation) { return relation->server_count > 0; }
 // Gives a node of a tree the seed of its root.
 void adopt_seed(FilterRelation* relation, uint64 seed);
 
-// Sum of `memory` over the definitions of all filters of a server; `except` is left out.
-uint64 memory_of_server(Oid server, Oid except);
-
-// Server option memory_limit in bytes; PG_UINT64_MAX if there is none.
-uint64 memory_limit_of_server(Oid server);
+// What the definitions of the filters of a server ask for; `except` is left out. Filters on several
+// servers take memory on none of them here.
+struct ServerUse {
+  int filters;
+  uint64 memory;
+};
+ServerUse use_of_server(Oid server, Oid except);
 
 }  // namespace streamfilter::pg

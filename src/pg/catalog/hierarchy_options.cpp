@@ -1,15 +1,15 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "commands/defrem.h"
-#include "nodes/parsenodes.h"
 #include "utils/varlena.h"
 }
 
 #include <initializer_list>
 
-#include "core/kind/filter_ops.hpp"
+#include "core/filter/option_values.hpp"
+#include "core/kind/kind_registry.hpp"
 #include "pg/catalog/hierarchy_options.hpp"
+#include "pg/catalog/option_list.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -18,42 +18,38 @@ constexpr char kParent[] = "parent";
 constexpr char kTree[] = "tree";
 constexpr char kTopDown[] = "top_down";
 
-bool is_given(List* options, const char* name) {
-  ListCell* cell;
-  foreach (cell, options)
-    if (strcmp(static_cast<DefElem*>(lfirst(cell))->defname, name) == 0) return true;
-  return false;
+bool bad_value(const char* option, const char* value, Fault& fault) {
+  return fault.set(ERRCODE_INVALID_PARAMETER_VALUE, "invalid value for option \"%s\": \"%s\"",
+                   option, value);
 }
 
-[[noreturn]] void raise_value(const char* option, const char* value, const char* hint) {
-  ereport(ERROR, errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-          errmsg("invalid value for option \"%s\": \"%s\"", option, value), errhint("%s", hint));
-  pg_unreachable();
-}
-
-const char* read_parent(const char* value) {
+void read_parent(const char* value, HostOptions* host, Fault& fault) {
   char *schema, *name;
-  if (!split_name(value, &schema, &name))
-    raise_value(kParent, value,
-                "Write the name of a filter as in SQL: my_filter, or my_schema.\"My Filter\".");
-  return value;
+  if (split_name(value, &schema, &name)) {
+    host->parent = value;
+    return;
+  }
+  bad_value(kParent, value, fault);
+  fault.add_hint("Write the name of a filter as in SQL: my_filter, or my_schema.\"My Filter\".");
 }
 
-TreeKind read_kind(const char* value) {
-  if (strcmp(value, "sparse") == 0) return TreeKind::sparse;
-  if (strcmp(value, "dense") == 0) return TreeKind::dense;
-  raise_value(kTree, value, "Valid values are: sparse, dense.");
+void read_kind(const char* value, HostOptions* host, Fault& fault) {
+  host->tree = strcmp(value, "dense") == 0 ? TreeKind::dense : TreeKind::sparse;
+  if (strcmp(value, "sparse") == 0 || host->tree == TreeKind::dense) return;
+  bad_value(kTree, value, fault);
+  fault.add_hint("Valid values are: sparse, dense.");
 }
 
-unsigned read_level(const char* value) {
+void read_level(const char* value, HostOptions* host, Fault& fault) {
   char* end;
   const long level = strtol(value, &end, 10);
-  if (end == value || *end != '\0' || level < 0 || level >= static_cast<long>(kMostTreeLevels))
-    raise_value(kTopDown, value,
-                psprintf("Give a level of the tree, 1 to %u, or 0 for none; the root is on "
-                         "level 0.",
-                         kMostTreeLevels - 1));
-  return static_cast<unsigned>(level);
+  if (end != value && *end == '\0' && level >= 0 && level < static_cast<long>(kMostTreeLevels)) {
+    host->top_down = static_cast<unsigned>(level);
+    return;
+  }
+  bad_value(kTopDown, value, fault);
+  fault.add_hint("Give a level of the tree, 1 to %u, or 0 for none; the root is on level 0.",
+                 kMostTreeLevels - 1);
 }
 
 bool counts_rows(const Parameters& parameters) {
@@ -69,51 +65,53 @@ bool counts_rows(const Parameters& parameters) {
 
 }  // namespace
 
-bool read_tree_option(DefElem* option, HostOptions* host) {
-  if (strcmp(option->defname, kParent) == 0)
-    host->parent = read_parent(defGetString(option));
-  else if (strcmp(option->defname, kTree) == 0)
-    host->tree = read_kind(defGetString(option));
-  else if (strcmp(option->defname, kTopDown) == 0)
-    host->top_down = read_level(defGetString(option));
+bool read_tree_option(DefElem* option, HostOptions* host, Fault& fault) {
+  if (is_named(option, kParent))
+    read_parent(value_of(option), host, fault);
+  else if (is_named(option, kTree))
+    read_kind(value_of(option), host, fault);
+  else if (is_named(option, kTopDown))
+    read_level(value_of(option), host, fault);
   else
     return false;
   return true;
 }
 
-void check_tree_options(List* options, const Definition& definition, const HostOptions& host) {
+bool check_tree_options(List* options, const Definition& definition, const HostOptions& host,
+                        Fault& fault) {
   if (host.parent == nullptr) {
     for (const char* name : {kTree, kTopDown})
-      if (is_given(options, name))
-        ereport(ERROR, errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-                errmsg("option \"%s\" needs option parent", name),
-                errhint("It says how keys that come in at a filter go up to its parents."));
-    return;
+      if (find_option(options, name) != nullptr) {
+        fault.set(ERRCODE_INVALID_PARAMETER_VALUE, "option \"%s\" needs option parent", name);
+        return fault.add_hint("It says how keys that come in at a filter go up to its parents.");
+      }
+    return true;
   }
   const Kind kind = definition.parameters.kind;
-  if (kind != Kind::bloom && kind != Kind::timer)
-    ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-            errmsg("a filter of kind %s cannot have a parent", find_ops(kind)->name),
-            errdetail("It forgets keys in its own time, so its nodes would not agree."),
-            errhint("Use kind bloom, or kind timer with a window of time."));
-  if (kind == Kind::bloom) return;
-  if (host.tree == TreeKind::dense)
-    ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-            errmsg("a tree of kind timer cannot be dense"),
-            errdetail("A repeat that is set again in a lower node would outlive its window there."),
-            errhint("Use tree 'sparse'."));
-  if (host.top_down > 0)
-    ereport(
-        ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-        errmsg("a tree of kind timer cannot be tested top-down"),
-        errdetail("A key whose match is refuted would last only as long as the keys that it was "
-                  "taken for."),
-        errhint("Leave out option top_down."));
-  if (counts_rows(definition.parameters))
-    ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-            errmsg("a filter with a window of rows cannot have a parent"),
-            errdetail("Every node counts its own rows, so windows would end at different times."),
-            errhint("Use a window of time, such as window '10 minutes'."));
+  if (kind != Kind::bloom && kind != Kind::timer) {
+    fault.set(ERRCODE_FEATURE_NOT_SUPPORTED, "a filter of kind %s cannot have a parent",
+              find_ops(kind)->name);
+    fault.add_detail("It forgets keys in its own time, so its nodes would not agree.");
+    return fault.add_hint("Use kind bloom, or kind timer with a window of time.");
+  }
+  if (kind == Kind::bloom) return true;
+  if (host.tree == TreeKind::dense) {
+    fault.set(ERRCODE_FEATURE_NOT_SUPPORTED, "a tree of kind timer cannot be dense");
+    fault.add_detail("A repeat that is set again in a lower node would outlive its window there.");
+    return fault.add_hint("Use tree 'sparse'.");
+  }
+  if (host.top_down > 0) {
+    fault.set(ERRCODE_FEATURE_NOT_SUPPORTED, "a tree of kind timer cannot be tested top-down");
+    fault.add_detail(
+        "A key whose match is refuted would last only as long as the keys that it was taken for.");
+    return fault.add_hint("Leave out option top_down.");
+  }
+  if (counts_rows(definition.parameters)) {
+    fault.set(ERRCODE_FEATURE_NOT_SUPPORTED, "a filter with a window of rows cannot have a parent");
+    fault.add_detail("Every node counts its own rows, so windows would end at different times.");
+    return fault.add_hint("Use a window of time, such as window '10 minutes'.");
+  }
+  return true;
 }
 
 bool split_name(const char* text, char** schema, char** name) {

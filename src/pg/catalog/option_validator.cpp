@@ -6,30 +6,47 @@ extern "C" {
 #include "catalog/pg_foreign_server.h"
 #include "catalog/pg_foreign_table.h"
 #include "catalog/pg_user_mapping.h"
-#include "nodes/parsenodes.h"
 }
 
 #include "pg/catalog/filter_options.hpp"
+#include "pg/catalog/option_list.hpp"
 #include "pg/catalog/server_options.hpp"
+
+namespace streamfilter::pg {
+namespace {
+
+bool check_options(List* options, Oid of, Fault& fault) {
+  switch (of) {
+    case ForeignTableRelationId: {
+      Definition definition;
+      HostOptions host;
+      return read_table_options(options, &definition, &host, fault);
+    }
+    case AttributeRelationId: {
+      Role role;
+      return read_column_options(options, &role, fault);
+    }
+    case ForeignServerRelationId: {
+      ServerOptions server;
+      return read_server_options(options, &server, fault);
+    }
+    case UserMappingRelationId: return check_user_mapping_options(options, fault);
+    default:
+      return options == NIL || unknown_option(static_cast<DefElem*>(linitial(options)),
+                                              "foreign-data wrapper", nullptr, fault);
+  }
+}
+
+}  // namespace
+}  // namespace streamfilter::pg
+
+using namespace streamfilter::pg;
 
 // streamfilter_fdw_validator(options text[], catalog oid): checks the options of every object of
 // the wrapper as they are set.
 SF_FUNCTION(streamfilter_fdw_validator) {
-  using namespace streamfilter::pg;
-  List* options = untransformRelOptions(PG_GETARG_DATUM(0));
-  switch (PG_GETARG_OID(1)) {
-    case ForeignTableRelationId: {
-      HostOptions host;
-      read_table_options(options, &host);
-      break;
-    }
-    case AttributeRelationId: read_column_options(options); break;
-    case ForeignServerRelationId: read_server_options(options); break;
-    case UserMappingRelationId: check_user_mapping_options(options); break;
-    default:
-      if (options != NIL)
-        raise_unknown_option(static_cast<DefElem*>(linitial(options)), "foreign-data wrapper",
-                             nullptr);
-  }
+  Fault fault;
+  if (!check_options(untransformRelOptions(PG_GETARG_DATUM(0)), PG_GETARG_OID(1), fault))
+    raise(fault);
   PG_RETURN_VOID();
 }

@@ -1,44 +1,65 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "commands/defrem.h"
-#include "nodes/parsenodes.h"
 #include "utils/guc.h"
 }
 
-#include "core/format/parameters.hpp"
-#include "pg/catalog/filter_options.hpp"
+#include "core/filter/option_values.hpp"
+#include "pg/catalog/option_list.hpp"
 #include "pg/catalog/server_options.hpp"
 
 namespace streamfilter::pg {
 namespace {
 
 constexpr const char* kConnection[] = {"host", "port", "dbname", "sslmode", "sslrootcert"};
-constexpr int kLeastTimeout = 10;        // ms
-constexpr int kMostTimeout = 3'600'000;  // ms
+constexpr int kMinTimeout = 10;         // ms
+constexpr int kMaxTimeout = 3'600'000;  // ms
 
-[[noreturn]] void raise_invalid(const DefElem* option, const char* value, const char* hint) {
-  ereport(ERROR, errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-          errmsg("invalid value for option \"%s\": \"%s\"", option->defname, value),
-          errhint("%s", hint));
-  pg_unreachable();
+bool bad_value(DefElem* option, const char* hint, Fault& fault) {
+  fault.set(ERRCODE_INVALID_PARAMETER_VALUE, "invalid value for option \"%s\": \"%s\"",
+            option->defname, value_of(option));
+  return fault.add_hint("%s", hint);
 }
 
-int read_timeout(DefElem* option) {
-  const char* value = defGetString(option);
-  int result;
-  if (!parse_int(value, &result, GUC_UNIT_MS, nullptr) || result < kLeastTimeout ||
-      result > kMostTimeout)
-    raise_invalid(option, value,
-                  "Give a time between 10 ms and 1 h, in milliseconds or with a unit: ms, s, min.");
-  return result;
+bool read_timeout(DefElem* option, int* result, Fault& fault) {
+  return (parse_int(value_of(option), result, GUC_UNIT_MS, nullptr) && *result >= kMinTimeout &&
+          *result <= kMaxTimeout) ||
+         bad_value(option,
+                   "Give a time between 10 ms and 1 h, in milliseconds or with a unit: ms, s, min.",
+                   fault);
 }
 
-void check_port(DefElem* option) {
-  const char* value = defGetString(option);
+bool read_memory_limit(DefElem* option, ServerOptions* result, Fault& fault) {
+  return parse_size(value_of(option), result->memory_limit) ||
+         bad_value(option, "Give a number of bytes, or a number with a unit: B, kB, MB, GB, TB.",
+                   fault);
+}
+
+bool read_max_filters(DefElem* option, ServerOptions* result, Fault& fault) {
+  return (parse_int(value_of(option), &result->max_filters, 0, nullptr) &&
+          result->max_filters >= 0) ||
+         bad_value(option, "Give a number of filters, 0 or more.", fault);
+}
+
+bool check_port(DefElem* option, Fault& fault) {
   int port;
-  if (!parse_int(value, &port, 0, nullptr) || port < 1 || port > 65535)
-    raise_invalid(option, value, "Give the number of a port, 1 to 65535.");
+  return (parse_int(value_of(option), &port, 0, nullptr) && port >= 1 && port <= 65535) ||
+         bad_value(option, "Give the number of a port, 1 to 65535.", fault);
+}
+
+bool read_option(DefElem* option, ServerOptions* result, Fault& fault) {
+  if (is_named(option, "memory_limit")) return read_memory_limit(option, result, fault);
+  if (is_named(option, "max_filters")) return read_max_filters(option, result, fault);
+  if (is_named(option, "connect_timeout"))
+    return read_timeout(option, &result->connect_timeout, fault);
+  if (is_named(option, "timeout")) return read_timeout(option, &result->timeout, fault);
+  if (!is_connection_option(option->defname))
+    return unknown_option(option, "server of filters",
+                          "memory_limit, max_filters, host, port, dbname, sslmode, sslrootcert, "
+                          "connect_timeout, timeout",
+                          fault);
+  result->is_remote |= strncmp(option->defname, "ssl", 3) != 0;
+  return !is_named(option, "port") || check_port(option, fault);
 }
 
 }  // namespace
@@ -49,38 +70,28 @@ bool is_connection_option(const char* name) {
   return false;
 }
 
-ServerOptions read_server_options(List* options) {
-  ServerOptions result;
+bool read_server_options(List* options, ServerOptions* result, Fault& fault) {
   ListCell* cell;
-  foreach (cell, options) {
-    auto* option = static_cast<DefElem*>(lfirst(cell));
-    if (strcmp(option->defname, "memory_limit") == 0) {
-      if (!parse_size(defGetString(option), result.memory_limit))
-        raise_invalid(option, defGetString(option),
-                      "Give a number of bytes, or a number with a unit: B, kB, MB, GB, TB.");
-    } else if (strcmp(option->defname, "connect_timeout") == 0) {
-      result.connect_timeout = read_timeout(option);
-    } else if (strcmp(option->defname, "timeout") == 0) {
-      result.timeout = read_timeout(option);
-    } else if (is_connection_option(option->defname)) {
-      if (strcmp(option->defname, "port") == 0) check_port(option);
-      result.is_remote |= strncmp(option->defname, "ssl", 3) != 0;
-    } else {
-      raise_unknown_option(option, "server of filters",
-                           "memory_limit, host, port, dbname, sslmode, sslrootcert, "
-                           "connect_timeout, timeout");
-    }
-  }
+  foreach (cell, options)
+    if (!read_option(static_cast<DefElem*>(lfirst(cell)), result, fault)) return false;
+  return true;
+}
+
+ServerOptions server_options(List* options) {
+  ServerOptions result;
+  Fault fault;
+  if (!read_server_options(options, &result, fault)) raise(fault);
   return result;
 }
 
-void check_user_mapping_options(List* options) {
+bool check_user_mapping_options(List* options, Fault& fault) {
   ListCell* cell;
   foreach (cell, options) {
     auto* option = static_cast<DefElem*>(lfirst(cell));
-    if (strcmp(option->defname, "user") != 0 && strcmp(option->defname, "password") != 0)
-      raise_unknown_option(option, "user of a server of filters", "user, password");
+    if (!is_named(option, "user") && !is_named(option, "password"))
+      return unknown_option(option, "user of a server of filters", "user, password", fault);
   }
+  return true;
 }
 
 }  // namespace streamfilter::pg

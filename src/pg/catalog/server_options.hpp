@@ -2,24 +2,28 @@
 // another Postgres, which holds the state of its filters; any other is this one.
 #pragma once
 
+#include "pg/server/problem_report.hpp"
+
 struct List;
 
 namespace streamfilter::pg {
 
 struct ServerOptions {
   uint64 memory_limit = PG_UINT64_MAX;  // of all its filters together, bytes
+  int max_filters = PG_INT32_MAX;       // how many it may have
   int connect_timeout = 2000;           // ms, until a connection stands
   int timeout = 5000;                   // ms, until an answer is there
   bool is_remote = false;
 };
 
-// Raises HV00D for an unknown option, 22023 for bad values.
-ServerOptions read_server_options(List* options);
+// Faults: HV00D an unknown option, 22023 bad values. The second raises them.
+bool read_server_options(List* options, ServerOptions* result, Fault& fault);
+ServerOptions server_options(List* options);
 
 // Is this option one that libpq gets as it is?
 bool is_connection_option(const char* name);
 
-// Raises HV00D unless the options are those of a user mapping: user, password.
-void check_user_mapping_options(List* options);
+// Are the options those of a user mapping: user, password? Fault: HV00D.
+bool check_user_mapping_options(List* options, Fault& fault);
 
 }  // namespace streamfilter::pg

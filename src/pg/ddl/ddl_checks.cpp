@@ -10,14 +10,18 @@ extern "C" {
 #include "catalog/pg_database.h"
 #include "catalog/pg_foreign_server.h"
 #include "commands/event_trigger.h"
+#include "executor/spi.h"
 #include "foreign/foreign.h"
 #include "nodes/parsenodes.h"
 #include "utils/acl.h"
 }
 
-#include "core/kind/filter_ops.hpp"
+#include "core/kind/kind_registry.hpp"
+#include "pg/catalog/dependencies.hpp"
 #include "pg/catalog/element_roles.hpp"
 #include "pg/catalog/filter_options.hpp"
+#include "pg/catalog/option_list.hpp"
+#include "pg/catalog/server_options.hpp"
 #include "pg/ddl/ddl_checks.hpp"
 #include "pg/ddl/hierarchy_ddl.hpp"
 #include "pg/handle/hierarchy.hpp"
@@ -95,22 +99,36 @@ void check_roles(const FilterRelation* relation) {
                            relation->time->name));
 }
 
+void check_count(const FilterRelation* relation, int limit, int others) {
+  if (others < limit) return;
+  ereport(ERROR, errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
+          errmsg("filter \"%s\" would exceed the max_filters of its server", relation->name),
+          errdetail("Other filters of the server: %d; all together may be %d.", others, limit),
+          errhint("Drop a filter, or raise max_filters with ALTER SERVER."));
+}
+
 // Several servers have limits of their own, of what lies there.
-void check_memory_limit(const FilterRelation* relation) {
+void check_memory_limit(const FilterRelation* relation, uint64 limit, uint64 others) {
   if (relation->host.servers != nullptr) return;
   const uint64 memory = relation->definition.parameters.memory;
-  const uint64 limit = memory_limit_of_server(relation->server);
-  const uint64 others =
-      limit == PG_UINT64_MAX ? 0 : memory_of_server(relation->server, relation->relid);
-  if (memory > limit || others > limit - memory)
-    ereport(
-        ERROR, errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
-        errmsg("filter \"%s\" would exceed the memory_limit of its server", relation->name),
-        errdetail("It needs %llu bytes; other filters of the server have %llu, and all "
-                  "together may have %llu.",
-                  static_cast<unsigned long long>(memory), static_cast<unsigned long long>(others),
-                  static_cast<unsigned long long>(limit)),
-        errhint("Use less memory, drop a filter, or raise memory_limit with ALTER SERVER."));
+  if (memory <= limit && others <= limit - memory) return;
+  ereport(
+      ERROR, errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
+      errmsg("filter \"%s\" would exceed the memory_limit of its server", relation->name),
+      errdetail("It needs %llu bytes; other filters of the server have %llu, and all "
+                "together may have %llu.",
+                static_cast<unsigned long long>(memory), static_cast<unsigned long long>(others),
+                static_cast<unsigned long long>(limit)),
+      errhint("Use less memory, drop a filter, or raise memory_limit with ALTER SERVER."));
+}
+
+// The quotas of its server, as definitions go; what is in memory is held against them at first use.
+void check_quotas(const FilterRelation* relation, bool altered) {
+  const ServerOptions limits = server_options(GetForeignServer(relation->server)->options);
+  if (limits.max_filters == PG_INT32_MAX && limits.memory_limit == PG_UINT64_MAX) return;
+  const ServerUse others = use_of_server(relation->server, relation->relid);
+  if (!altered) check_count(relation, limits.max_filters, others.filters);
+  check_memory_limit(relation, limits.memory_limit, others.memory);
 }
 
 void check_memory(const FilterRelation* relation) {
@@ -135,26 +153,6 @@ void check_memory(const FilterRelation* relation) {
                     "restart the server."));
 }
 
-// The owner reaches the other servers: USAGE is needed on them, and they cannot be dropped before
-// the filter.
-void check_servers(const FilterRelation* relation) {
-  deleteDependencyRecordsForClass(RelationRelationId, relation->relid, ForeignServerRelationId,
-                                  DEPENDENCY_NORMAL);
-  const ObjectAddress self = {RelationRelationId, relation->relid, 0};
-  const auto depend_on = [&self](Oid server) {
-    const ObjectAddress address = {ForeignServerRelationId, server, 0};
-    recordDependencyOn(&self, &address, DEPENDENCY_NORMAL);
-  };
-  depend_on(relation->server);
-  for (int i = 0; i < relation->server_count; ++i) {
-    const Oid server = relation->servers[i];
-    const AclResult right = SF_SERVER_ACLCHECK(server, relation->owner, ACL_USAGE);
-    if (right != ACLCHECK_OK)
-      aclcheck_error(right, OBJECT_FOREIGN_SERVER, GetForeignServer(server)->servername);
-    if (server != relation->server) depend_on(server);
-  }
-}
-
 void warn_if_emptied(const FilterRelation* relation) {
   if (shared_state == nullptr) return;
   LWLockAcquire(shared_state->directory_lock, LW_SHARED);
@@ -176,20 +174,54 @@ void save_if_due(const FilterRelation* relation) {
   if (!was_logged && relation->host.persistence == Persistence::logged) save_filter(filter, true);
 }
 
-void check_filter(const RangeVar* name, bool altered) {
-  const Oid relid = RangeVarGetRelid(name, NoLock, true);
-  if (!OidIsValid(relid) || !is_filter(relid)) return;
+void check_filter(Oid relid, bool altered) {
+  if (!is_filter(relid)) return;
   const FilterRelation* relation = load_filter_relation(relid);
   check_keys(relation);
   check_roles(relation);
-  check_servers(relation);
+  depend_on_servers(relation);
   check_tree(relation);
   const bool kept = altered && peek_slot(relation) != nullptr;
   if (altered && !kept) warn_if_emptied(relation);
-  if (!kept) check_memory_limit(relation);
+  if (!kept) check_quotas(relation, altered);
   if (is_remote(relation)) return check_slice_definitions(relation);
   if (!kept) check_memory(relation);
   if (altered) save_if_due(relation);
+}
+
+// By the OIDs of what the command has made: a name could mean another relation by now, and an
+// import has several.
+void check_new_filters() {
+  constexpr char kQuery[] =
+      "SELECT DISTINCT objid FROM pg_catalog.pg_event_trigger_ddl_commands() "
+      "WHERE classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_class'::pg_catalog.regclass "
+      "AND objsubid OPERATOR(pg_catalog.=) 0 ORDER BY 1";
+  const MemoryContext caller = CurrentMemoryContext;
+  List* relations = NIL;
+  SPI_connect();
+  if (SPI_execute(kQuery, true, 0) != SPI_OK_SELECT)
+    elog(ERROR, "could not read what the command has created");
+  for (uint64 i = 0; i < SPI_processed; ++i) {
+    bool isnull;
+    const Datum oid = SPI_getbinval(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, 1, &isnull);
+    const MemoryContext inner = MemoryContextSwitchTo(caller);
+    relations = lappend_oid(relations, DatumGetObjectId(oid));
+    MemoryContextSwitchTo(inner);
+  }
+  SPI_finish();
+  ListCell* cell;
+  foreach (cell, relations) check_filter(lfirst_oid(cell), false);
+}
+
+// The relation that is altered, and those that become partitions of it.
+void check_altered_relations(const AlterTableStmt* statement) {
+  check_filter(RangeVarGetRelid(statement->relation, NoLock, true), true);
+  ListCell* cell;
+  foreach (cell, statement->cmds)
+    if (const auto* command = castNode(AlterTableCmd, lfirst(cell));
+        command->subtype == AT_AttachPartition)
+      check_filter(RangeVarGetRelid(castNode(PartitionCmd, command->def)->name, NoLock, true),
+                   true);
 }
 
 // After RENAME or SET SCHEMA; `before` is its name before.
@@ -208,25 +240,48 @@ List* filters_of_server(const char* name) {
                               GetForeignServerByName(name, false)->serverid);
 }
 
-// Whoever looks at all filters shall not stumble over one whose servers make no sense any more.
-void check_filters_of_server(const char* name) {
+bool names_server(Oid relid, const char* server) {
+  HostOptions host;
+  host.servers = find_option(options_of_filter(relid), "servers");
+  List* names;
+  Fault fault;
   ListCell* cell;
-  foreach (cell, filters_of_server(name)) load_filter_relation(lfirst_oid(cell));
+  if (!read_server_names(&host, &names, fault)) return false;
+  foreach (cell, names)
+    if (strcmp(static_cast<const char*>(lfirst(cell)), server) == 0) return true;
+  return false;
+}
+
+// A server that holds slices must stay another Postgres, and one whose filters are on several must
+// not become one. Nothing else that may be wrong with a filter keeps its server from being altered.
+void check_altered_server(const char* name) {
+  const bool is_remote = server_options(GetForeignServerByName(name, false)->options).is_remote;
+  ListCell* cell;
+  foreach (cell, filters_of_server(name)) {
+    const Oid relid = lfirst_oid(cell);
+    const bool named = names_server(relid, name);
+    if (named ? is_remote
+              : !is_remote || find_option(options_of_filter(relid), "servers") == nullptr)
+      continue;
+    if (named)
+      ereport(ERROR, errcode(ERRCODE_INVALID_TABLE_DEFINITION),
+              errmsg("filter \"%s\" cannot be held by server \"%s\"", get_rel_name(relid), name),
+              errdetail("It has none of the options host, port and dbname."));
+    ereport(ERROR, errcode(ERRCODE_INVALID_TABLE_DEFINITION),
+            errmsg("filter \"%s\" has both option servers and a server that is another Postgres",
+                   get_rel_name(relid)),
+            errhint("Create it on SERVER streamfilter, or leave out option servers."));
+  }
 }
 
 void check_renamed_server(const char* before, const char* name) {
-  ListCell *cell, *named;
-  foreach (cell, filters_of_server(name)) {
-    HostOptions host;
-    read_table_options(GetForeignTable(lfirst_oid(cell))->options, &host);
-    foreach (named, read_server_names(&host))
-      if (strcmp(static_cast<const char*>(lfirst(named)), before) == 0)
-        ereport(
-            ERROR, errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
-            errmsg("cannot rename server \"%s\"", before),
-            errdetail("Filter \"%s\" has it in option servers.", get_rel_name(lfirst_oid(cell))),
-            errhint("Drop the filter, or set its option servers to others, before."));
-  }
+  ListCell* cell;
+  foreach (cell, filters_of_server(name))
+    if (names_server(lfirst_oid(cell), before))
+      ereport(ERROR, errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
+              errmsg("cannot rename server \"%s\"", before),
+              errdetail("Filter \"%s\" has it in option servers.", get_rel_name(lfirst_oid(cell))),
+              errhint("Drop the filter, or set its option servers to others, before."));
 }
 
 }  // namespace
@@ -245,12 +300,12 @@ SF_FUNCTION(streamfilter_check_ddl) {
     ereport(ERROR, errcode(ERRCODE_E_R_I_E_EVENT_TRIGGER_PROTOCOL_VIOLATED),
             errmsg("streamfilter_check_ddl must be called as an event trigger"));
   auto* statement = reinterpret_cast<EventTriggerData*>(fcinfo->context)->parsetree;
-  if (IsA(statement, CreateForeignTableStmt))
-    check_filter(castNode(CreateForeignTableStmt, statement)->base.relation, false);
+  if (IsA(statement, CreateForeignTableStmt) || IsA(statement, ImportForeignSchemaStmt))
+    check_new_filters();
   else if (IsA(statement, AlterTableStmt))
-    check_filter(castNode(AlterTableStmt, statement)->relation, true);
+    check_altered_relations(castNode(AlterTableStmt, statement));
   else if (IsA(statement, AlterForeignServerStmt))
-    check_filters_of_server(castNode(AlterForeignServerStmt, statement)->servername);
+    check_altered_server(castNode(AlterForeignServerStmt, statement)->servername);
   else if (IsA(statement, RenameStmt) &&
            castNode(RenameStmt, statement)->renameType == OBJECT_FOREIGN_SERVER)
     check_renamed_server(strVal(castNode(RenameStmt, statement)->object),

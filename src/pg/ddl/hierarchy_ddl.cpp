@@ -3,50 +3,17 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "access/genam.h"
-#include "access/table.h"
-#include "catalog/dependency.h"
-#include "catalog/indexing.h"
 #include "catalog/pg_class.h"
-#include "catalog/pg_depend.h"
 #include "lib/stringinfo.h"
-#include "utils/fmgroids.h"
 #include "utils/inval.h"
 }
 
+#include "pg/catalog/dependencies.hpp"
 #include "pg/ddl/hierarchy_ddl.hpp"
 #include "pg/handle/hierarchy.hpp"
 
 namespace streamfilter::pg {
 namespace {
-
-// The filters that an object depends on, or those that depend on it.
-enum class Direction : uint8 { up, down };
-
-List* dependent_filters(Oid class_id, Oid object, Direction direction) {
-  const bool up = direction == Direction::up;
-  List* found = NIL;
-  Relation catalog = table_open(DependRelationId, AccessShareLock);
-  ScanKeyData keys[2];
-  ScanKeyInit(&keys[0], up ? Anum_pg_depend_classid : Anum_pg_depend_refclassid,
-              BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(class_id));
-  ScanKeyInit(&keys[1], up ? Anum_pg_depend_objid : Anum_pg_depend_refobjid, BTEqualStrategyNumber,
-              F_OIDEQ, ObjectIdGetDatum(object));
-  SysScanDesc scan = systable_beginscan(
-      catalog, up ? DependDependerIndexId : DependReferenceIndexId, true, nullptr, 2, keys);
-  HeapTuple tuple;
-  while (HeapTupleIsValid(tuple = systable_getnext(scan))) {
-    const auto* form = reinterpret_cast<Form_pg_depend>(GETSTRUCT(tuple));
-    const Oid other_class = up ? form->refclassid : form->classid;
-    const Oid other = up ? form->refobjid : form->objid;
-    if (other_class == RelationRelationId && form->objsubid == 0 && form->refobjsubid == 0 &&
-        form->deptype == DEPENDENCY_NORMAL && is_filter(other))
-      found = lappend_oid(found, other);
-  }
-  systable_endscan(scan);
-  table_close(catalog, AccessShareLock);
-  return found;
-}
 
 void look_again(Oid relid) {
   if (SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relid))) CacheInvalidateRelcacheByRelid(relid);
@@ -68,20 +35,14 @@ void look_again_upwards(Oid relid) {
 // Makes a filter depend on its parent, and on no other filter. Nobody holds up the DROP of a filter
 // that he has no rights on.
 void depend_on_parent(Oid relid, Oid parent) {
-  List* before = dependent_filters(RelationRelationId, relid, Direction::up);
   ListCell* cell;
-  foreach (cell, before) {
-    if (lfirst_oid(cell) == parent) continue;
-    deleteDependencyRecordsForSpecific(RelationRelationId, relid, DEPENDENCY_NORMAL,
-                                       RelationRelationId, lfirst_oid(cell));
+  foreach (cell, objects_needed_by(relid, RelationRelationId)) {
+    if (lfirst_oid(cell) == parent || !is_filter(lfirst_oid(cell))) continue;
+    depend_no_more_on(relid, RelationRelationId, lfirst_oid(cell));
     look_again_upwards(lfirst_oid(cell));
   }
-  if (!OidIsValid(parent) || list_member_oid(before, parent) ||
-      !has_rights_on_parent(relid, parent))
-    return;
-  ObjectAddress child = {RelationRelationId, relid, 0};
-  ObjectAddress referenced = {RelationRelationId, parent, 0};
-  recordDependencyOn(&child, &referenced, DEPENDENCY_NORMAL);
+  if (OidIsValid(parent) && is_filter(parent) && has_rights_on_parent(relid, parent))
+    depend_on(relid, RelationRelationId, parent);
 }
 
 // Children that were created before their parent, as a dump may do, or that its ALTER concerns.
@@ -90,7 +51,15 @@ void check_children(const FilterRelation* relation) {
   foreach (cell, find_children(relation->relid)) {
     const Oid child = lfirst_oid(cell);
     depend_on_parent(child, relation->relid);
-    check_fit(WARNING, load_filter_relation(child), relation);
+    // A child that cannot be read is no reason for its parent not to be altered.
+    Fault fault;
+    if (const FilterRelation* read = try_load_filter_relation(child, fault))
+      check_fit(WARNING, read, relation);
+    else
+      ereport(WARNING, errcode(fault.code),
+              errmsg("child \"%s\" of filter \"%s\" cannot be read", get_rel_name(child),
+                     relation->name),
+              errdetail_internal("%s", fault.text()));
   }
 }
 
@@ -107,10 +76,6 @@ const char* list_names(List* relids) {
 }
 
 }  // namespace
-
-List* filters_depending_on(Oid class_id, Oid object) {
-  return dependent_filters(class_id, object, Direction::down);
-}
 
 void check_tree(const FilterRelation* relation) {
   if (relation->host.parent != nullptr) {

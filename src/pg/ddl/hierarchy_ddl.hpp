@@ -19,9 +19,6 @@ void warn_of_lost_children(Oid relid);
 // Before a filter goes: lets everybody look at its tree again.
 void leave_tree(Oid relid);
 
-// The OIDs of the filters that depend on an object: another filter, or a server.
-List* filters_depending_on(Oid class_id, Oid object);
-
 // WARNING if filters are emptied whose children go on remembering: `truncated` are the OIDs of all.
 void warn_of_remembering_children(Oid relid, List* truncated);
 

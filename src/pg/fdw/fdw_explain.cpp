@@ -146,7 +146,7 @@ void explain_servers(const FilterRelation* relation, ExplainState* es) {
   for (int i = 0; i < relation->server_count; ++i) {
     char* name = GetForeignServer(relation->servers[i])->servername;
     names = lappend(names, name);
-    if (is_lost(server_state(relation->servers[i]))) lost = lappend(lost, name);
+    if (unreachable_since(relation->servers[i]) != 0) lost = lappend(lost, name);
   }
   ExplainPropertyList("Servers", names, es);
   if (lost != NIL) ExplainPropertyList("Lost", lost, es);

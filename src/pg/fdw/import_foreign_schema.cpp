@@ -8,18 +8,22 @@ extern "C" {
 #include "access/table.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_foreign_server.h"
-#include "commands/defrem.h"
 #include "foreign/foreign.h"
 #include "lib/stringinfo.h"
+#include "mb/pg_wchar.h"
+#include "nodes/makefuncs.h"
 #include "parser/parse_type.h"
+#include "utils/acl.h"
 #include "utils/regproc.h"
 #include "utils/ruleutils.h"
 }
 
 #include <initializer_list>
 
+#include "pg/catalog/filter_options.hpp"
+#include "pg/catalog/option_list.hpp"
 #include "pg/fdw/import_foreign_schema.hpp"
-#include "pg/remote/pipeline.hpp"
+#include "pg/remote/connect.hpp"
 #include "pg/remote/remote_transaction.hpp"
 
 namespace streamfilter::pg {
@@ -59,51 +63,87 @@ struct Row {
 };
 
 struct Rows {
-  MemoryContext context;
   Row* rows;
   int count;
 };
 
-void read_rows(void* context, int, const PGresult* result) {
-  auto* rows = static_cast<Rows*>(context);
-  rows->count = PQntuples(result);
-  rows->rows = static_cast<Row*>(
-      MemoryContextAlloc(rows->context, sizeof(Row) * static_cast<Size>(Max(rows->count, 1))));
-  for (int i = 0; i < rows->count; ++i)
-    for (int j = 0; j < kColumns; ++j)
-      rows->rows[i].values[j] = PQgetisnull(result, i, j)
-                                    ? nullptr
-                                    : MemoryContextStrdup(rows->context, PQgetvalue(result, i, j));
+constexpr Size kMaxText = 1024 * 1024;
+constexpr ColumnShape kRowColumns[kColumns] = {
+    {NAMEOID, false, true, NAMEDATALEN}, {TEXTOID, false, true, 1},
+    {TEXTOID, false, true, kMaxText},    {TEXTOID, false, true, kMaxText},
+    {TEXTOID, false, true, kMaxText},    {TEXTOID, false, true, kMaxText}};
+constexpr RowShape kRows = {kRowColumns, kColumns, 0, 1'000'000};
+
+// libpq's memory, which goes with a context.
+struct KeptResult {
+  MemoryContextCallback callback;
+  PGresult* result;
+};
+
+void clear_result(void* kept) { PQclear(static_cast<KeptResult*>(kept)->result); }
+
+KeptResult* make_kept_result() {
+  auto* kept = static_cast<KeptResult*>(palloc0(sizeof(KeptResult)));
+  kept->callback.func = clear_result;
+  kept->callback.arg = kept;
+  MemoryContextRegisterResetCallback(CurrentMemoryContext, &kept->callback);
+  return kept;
 }
 
-// Option producer over there may say anything.
+void keep_result(void* kept, const PGresult* result) {
+  if (PQresultStatus(result) == PGRES_TUPLES_OK)
+    static_cast<KeptResult*>(kept)->result =
+        PQcopyResult(result, PG_COPYRES_ATTRS | PG_COPYRES_TUPLES);
+}
+
+const char* read_value(const PGresult* result, int row, int column, const char* server) {
+  if (PQgetisnull(result, row, column)) return nullptr;
+  const char* value = PQgetvalue(result, row, column);
+  if (!pg_verifymbstr(value, static_cast<int>(strlen(value)), true))
+    ereport(ERROR, errcode(ERRCODE_CHARACTER_NOT_IN_REPERTOIRE),
+            errmsg("server \"%s\" has sent text that is invalid in encoding \"%s\"", server,
+                   GetDatabaseEncodingName()));
+  return pstrdup(value);
+}
+
+Rows read_rows(const PGresult* result, const char* server) {
+  Rows rows = {nullptr, PQntuples(result)};
+  rows.rows = static_cast<Row*>(palloc(sizeof(Row) * static_cast<Size>(Max(rows.count, 1))));
+  for (int i = 0; i < rows.count; ++i)
+    for (int j = 0; j < kColumns; ++j) rows.rows[i].values[j] = read_value(result, i, j, server);
+  return rows;
+}
+
+// Option producer over there may say anything, and so may whoever answers.
+bool is_whole(const Row* row) {
+  if (row->filter() == nullptr || row->values[1] == nullptr || row->name() == nullptr ||
+      row->first() == nullptr)
+    return false;
+  const char item = row->item();
+  return item == 'c' || item == 'o' || (item == 's' && row->second() != nullptr);
+}
+
 void check_rows(const Rows* rows, const char* server) {
-  for (const Row* row = rows->rows; row < rows->rows + rows->count; ++row) {
-    const bool whole = row->filter() != nullptr && row->values[1] != nullptr &&
-                       row->name() != nullptr && row->first() != nullptr &&
-                       (row->item() != 's' || row->second() != nullptr);
-    if (!whole)
-      ereport(
-          ERROR, errcode(ERRCODE_FDW_INVALID_ATTRIBUTE_VALUE),
-          errmsg("server \"%s\" does not say all of filter \"%s\"", server,
-                 row->filter() != nullptr ? row->filter() : "?"),
-          errhint("Its option producer is damaged there; drop it, or import from another server."));
-  }
+  for (const Row* row = rows->rows; row < rows->rows + rows->count; ++row)
+    if (!is_whole(row))
+      ereport(ERROR, errcode(ERRCODE_FDW_INVALID_ATTRIBUTE_VALUE),
+              errmsg("server \"%s\" does not say all of filter \"%s\"", server,
+                     row->filter() != nullptr ? row->filter() : "?"),
+              errhint("Its option producer is damaged there; drop it, or import from another "
+                      "server."));
 }
 
 Rows fetch_rows(Oid server, const char* schema) {
   Connection* connection = find_connection(server, GetUserId());
-  Rows rows = {CurrentMemoryContext, nullptr, 0};
-  const char* values[] = {schema};
-  const bool connected = ensure_connected(connection);
-  if (connected && connection->level > 0) queue_transaction(connection);
-  if (!connected || connection->pg == nullptr ||
-      PQsendQueryParams(connection->pg, kQuery, 1, nullptr, values, nullptr, nullptr, 0) != 1 ||
-      !send_queued(connection, Manner::interruptible) ||
-      !receive(connection, Manner::interruptible, read_rows, &rows))
+  KeptResult* kept = make_kept_result();
+  if (!ensure_connected(connection) || (connection->level > 0 && !queue_transaction(connection)) ||
+      !queue_query(connection, kQuery, schema) || !exchange(connection, &kRows, keep_result, kept))
     ereport(ERROR, errcode(ERRCODE_SQLCLIENT_UNABLE_TO_ESTABLISH_SQLCONNECTION),
-            errmsg("server \"%s\" cannot be reached", GetForeignServer(server)->servername));
+            errmsg("server \"%s\" cannot be reached", connection->name));
   if (connection->error != nullptr) raise_remote(connection);
+  if (kept->result == nullptr)
+    ereport(ERROR, errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory"));
+  const Rows rows = read_rows(kept->result, connection->name);
   check_rows(&rows, connection->name);
   return rows;
 }
@@ -111,22 +151,14 @@ Rows fetch_rows(Oid server, const char* schema) {
 // ---- servers
 // ----------------------------------------------------------------------------------------
 
-const char* option_of(List* options, const char* name) {
-  ListCell* cell;
-  foreach (cell, options) {
-    auto* option = static_cast<DefElem*>(lfirst(cell));
-    if (strcmp(option->defname, name) == 0) return defGetString(option);
-  }
-  return "";
-}
-
 // Is the server of rows `first` to `end` where `known` is?
 bool is_there(const ForeignServer* known, const Row* first, const Row* end) {
   for (const char* name : {"host", "port", "dbname"}) {
     const char* wanted = "";
     for (const Row* row = first; row < end; ++row)
       if (strcmp(row->first(), name) == 0) wanted = row->second();
-    if (strcmp(option_of(known->options, name), wanted) != 0) return false;
+    const char* found = find_option(known->options, name);
+    if (strcmp(found != nullptr ? found : "", wanted) != 0) return false;
   }
   return true;
 }
@@ -146,25 +178,32 @@ bool is_there(const ForeignServer* known, const Row* first, const Row* end) {
   pg_unreachable();
 }
 
-// The name that a server has here: the same, or that of one at the same place.
+bool may_use(Oid server) {
+  return SF_SERVER_ACLCHECK(server, GetUserId(), ACL_USAGE) == ACLCHECK_OK;
+}
+
+// The name that a server has here: the same, or that of one at the same place, best of one that the
+// user may use. Whether its owner may use it is asked when the filter is created.
 const char* find_server(Oid wrapper, const Row* first, const Row* end) {
   const ForeignServer* same = GetForeignServerByName(first->name(), true);
-  if (same != nullptr && same->fdwid == wrapper && is_there(same, first, end))
-    return same->servername;
-  const char* found = nullptr;
+  if (same != nullptr && (same->fdwid != wrapper || !is_there(same, first, end))) same = nullptr;
+  if (same != nullptr && may_use(same->serverid)) return same->servername;
+  const ForeignServer* found = same;
   Relation catalog = table_open(ForeignServerRelationId, AccessShareLock);
   SysScanDesc scan = systable_beginscan(catalog, InvalidOid, false, nullptr, 0, nullptr);
   HeapTuple tuple;
-  while (found == nullptr && HeapTupleIsValid(tuple = systable_getnext(scan))) {
+  while (HeapTupleIsValid(tuple = systable_getnext(scan))) {
     auto* form = reinterpret_cast<Form_pg_foreign_server>(GETSTRUCT(tuple));
-    if (form->srvfdw != wrapper) continue;
+    if (form->srvfdw != wrapper || (found != nullptr && !may_use(form->oid))) continue;
     const ForeignServer* known = GetForeignServer(form->oid);
-    if (is_there(known, first, end)) found = known->servername;
+    if (!is_there(known, first, end)) continue;
+    found = known;
+    if (may_use(form->oid)) break;
   }
   systable_endscan(scan);
   table_close(catalog, AccessShareLock);
   if (found == nullptr) raise_unknown_server(first, end);
-  return found;
+  return found->servername;
 }
 
 // Their names here, separated by commas, as option servers has them.
@@ -199,31 +238,64 @@ void append_column(StringInfo command, const Row* row) {
     appendStringInfo(command, " OPTIONS (role %s)", quote_literal_cstr(row->third()));
 }
 
-// The rows of one filter.
+// The options of a filter over there, checked as those of CREATE are; its servers by their names
+// here.
+List* read_options(const ForeignServer* server, const Row* row, const Row* servers,
+                   const Row* end) {
+  List* options = NIL;
+  for (const Row* at = row; at < servers; ++at) {
+    if (at->item() != 'o') continue;
+    const char* value = at->first();
+    if (strcmp(at->name(), "servers") == 0) value = servers_here(server->fdwid, servers, end);
+    options = lappend(
+        options,
+        makeDefElem(pstrdup(at->name()), reinterpret_cast<Node*>(makeString(pstrdup(value))), -1));
+  }
+  Definition definition;
+  HostOptions host;
+  Fault fault;
+  if (!read_table_options(options, &definition, &host, fault))
+    ereport(ERROR, errcode(fault.code),
+            errmsg("definition of filter \"%s\" on server \"%s\" cannot be read here",
+                   row->filter(), server->servername),
+            errdetail_internal("%s", fault.text()));
+  if (host.producer != nullptr)
+    ereport(ERROR, errcode(ERRCODE_FDW_INVALID_ATTRIBUTE_VALUE),
+            errmsg("server \"%s\" does not say all of filter \"%s\"", server->servername,
+                   row->filter()),
+            errdetail("It says where the slices come from, not what they are slices of."));
+  return options;
+}
+
+void append_options(StringInfo command, List* options) {
+  ListCell* cell;
+  foreach (cell, options) {
+    auto* option = static_cast<DefElem*>(lfirst(cell));
+    appendStringInfo(command, "%s%s %s", foreach_current_index(cell) == 0 ? " OPTIONS (" : ", ",
+                     quote_identifier(option->defname), quote_literal_cstr(value_of(option)));
+  }
+  if (options != NIL) appendStringInfoChar(command, ')');
+}
+
+// The rows of one filter, of which there is one at least.
 char* make_command(const ForeignServer* server, const Row* row, const Row* end) {
   const Row* servers = row;
   while (servers < end && servers->item() != 's') ++servers;
-  StringInfoData command, options;
+  List* options = read_options(server, row, servers, end);
+  const bool several = find_option(options, "servers") != nullptr;
+  StringInfoData command;
   initStringInfo(&command);
-  initStringInfo(&options);
-  const char* holder = server->servername;
   appendStringInfo(&command, "CREATE FOREIGN TABLE %s (", quote_identifier(row->filter()));
   bool first = true;
   for (; row < servers; ++row) {
-    if (row->item() == 'c') {
-      appendStringInfoString(&command, first ? "" : ", ");
-      append_column(&command, row);
-      first = false;
-      continue;
-    }
-    const bool several = strcmp(row->name(), "servers") == 0;
-    if (several) holder = "streamfilter";
-    appendStringInfo(
-        &options, "%s%s %s", options.len > 0 ? ", " : "", quote_identifier(row->name()),
-        quote_literal_cstr(several ? servers_here(server->fdwid, servers, end) : row->first()));
+    if (row->item() != 'c') continue;
+    appendStringInfoString(&command, first ? "" : ", ");
+    append_column(&command, row);
+    first = false;
   }
-  appendStringInfo(&command, ") SERVER %s", quote_identifier(holder));
-  if (options.len > 0) appendStringInfo(&command, " OPTIONS (%s)", options.data);
+  appendStringInfo(&command, ") SERVER %s",
+                   quote_identifier(several ? "streamfilter" : server->servername));
+  append_options(&command, options);
   return command.data;
 }
 
@@ -231,7 +303,7 @@ char* make_command(const ForeignServer* server, const Row* row, const Row* end) 
 
 List* import_foreign_schema(ImportForeignSchemaStmt* statement, Oid server_id) {
   const ForeignServer* server = GetForeignServer(server_id);
-  if (!read_server_options(server->options).is_remote)
+  if (!server_options(server->options).is_remote)
     ereport(ERROR, errcode(ERRCODE_WRONG_OBJECT_TYPE),
             errmsg("there is nothing to import from server \"%s\"", server->servername),
             errdetail("It is not another Postgres: it has none of the options host, port, "
@@ -242,7 +314,8 @@ List* import_foreign_schema(ImportForeignSchemaStmt* statement, Oid server_id) {
   for (const Row* row = rows.rows; row < end;) {
     const Row* next = row;
     while (next < end && strcmp(next->filter(), row->filter()) == 0) ++next;
-    commands = lappend(commands, make_command(server, row, next));
+    if (IsImportableForeignTable(row->filter(), statement))
+      commands = lappend(commands, make_command(server, row, next));
     row = next;
   }
   return commands;

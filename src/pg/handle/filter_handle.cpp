@@ -4,6 +4,7 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
+#include "catalog/pg_class.h"
 #include "port/pg_bitutils.h"
 #include "storage/lmgr.h"
 #include "utils/acl.h"
@@ -13,10 +14,12 @@ extern "C" {
 }
 
 #include "core/filter/filter.hpp"
+#include "pg/catalog/dependencies.hpp"
 #include "pg/catalog/owner_code.hpp"
 #include "pg/handle/filter_handle.hpp"
 #include "pg/handle/hierarchy.hpp"
 #include "pg/remote/remote_filter.hpp"
+#include "pg/server/no_raise.hpp"
 #include "pg/storage/persistence.hpp"
 
 namespace streamfilter::pg {
@@ -33,6 +36,7 @@ uint64 lock_epoch = 1;            // advances when locks may have been given bac
 constexpr uint64 kFlushEvery = 8192;
 
 void on_invalidation(Datum, Oid relid) {
+  const NoRaise marked;
   ++handle_epoch;
   if (relid != InvalidOid) {
     if (auto* filter = static_cast<NamedFilter*>(hash_search(handles, &relid, HASH_FIND, nullptr)))
@@ -44,6 +48,7 @@ void on_invalidation(Datum, Oid relid) {
   while (auto* filter = static_cast<NamedFilter*>(hash_seq_search(&scan))) filter->valid = false;
 }
 
+// Also of roles: the owner of a filter needs rights.
 void on_server_change(Datum, int, uint32) { on_invalidation(static_cast<Datum>(0), InvalidOid); }
 
 void add_found(NamedFilter* filter, bool is_attached) {
@@ -86,25 +91,6 @@ void end_locks() {
   ++handle_epoch;
 }
 
-void at_transaction_end(XactEvent event, void*) {
-  switch (event) {
-    case XACT_EVENT_COMMIT:
-    case XACT_EVENT_ABORT:
-    case XACT_EVENT_PREPARE:
-      flush_counters();
-      end_locks();
-      if (retired != nullptr) MemoryContextDeleteChildren(retired);
-      break;
-    default: break;
-  }
-}
-
-void at_subtransaction_end(SubXactEvent event, SubTransactionId, SubTransactionId, void*) {
-  if (event != SUBXACT_EVENT_ABORT_SUB) return;
-  flush_counters();
-  end_locks();
-}
-
 // Replaces definition and hashers.
 void load(NamedFilter* filter) {
   MemoryContext context =
@@ -114,6 +100,7 @@ void load(NamedFilter* filter) {
   // An invalidation while the catalogs are read must not get lost.
   filter->valid = true;
   FilterRelation* relation = load_filter_relation(filter->relid);
+  for (int i = 0; i < relation->column_count; ++i) check_role(&relation->columns[i], relation);
   auto** hashers = static_cast<TypeHasher**>(palloc(sizeof(TypeHasher*) * relation->key_count));
   for (int i = 0; i < relation->key_count; ++i) {
     const FilterColumn* column = relation->keys[i];
@@ -142,6 +129,7 @@ void load(NamedFilter* filter) {
   filter->remote = remote;
   filter->checked_user = InvalidOid;
   filter->checked_rights = 0;
+  filter->depends = false;
   filter->loaded = true;
   ++filter->version;
 }
@@ -154,23 +142,6 @@ void note_persistence(SavedState* saved, bool logged) {
   saved->logged = logged;
 }
 
-void attach(NamedFilter* filter, Use use) {
-  if (filter->remote != nullptr) {
-    learn_seed(filter->remote);
-    filter->rule.seed = filter->remote->parameters.seed;
-    return;
-  }
-  if (filter->relation->host.parent != nullptr)
-    join_parent(filter, const_cast<FilterRelation*>(filter->relation), use);
-  FilterSlot* slot = attach_slot(filter->relation);
-  note_persistence(&slot->saved, filter->relation->host.persistence == Persistence::logged);
-  if (slot->saved.follows) follow_log(slot, filter->relation);
-  filter->slot = slot;
-  filter->slot_generation = slot->generation;
-  filter->header = block_of(slot);
-  filter->rule.seed = filter->header->parameters.seed;
-}
-
 LOCKMODE lock_for(Use use) {
   switch (use) {
     case Use::remember:
@@ -178,6 +149,37 @@ LOCKMODE lock_for(Use use) {
     case Use::erase: return RowExclusiveLock;
     default: return AccessShareLock;
   }
+}
+
+// What CREATE, ALTER and IMPORT record where event triggers are at work.
+void record_dependencies(NamedFilter* filter, Use use) {
+  const FilterRelation* relation = filter->relation;
+  if (filter->depends || lock_for(use) != RowExclusiveLock || !may_record_dependencies()) return;
+  filter->depends = true;
+  // Another look after what is recorded now, since this transaction may roll back.
+  if (is_remote(relation)) filter->depends &= depend_on_servers(relation);
+  if (OidIsValid(relation->parent))
+    filter->depends &= depend_on(relation->relid, RelationRelationId, relation->parent);
+}
+
+void attach(NamedFilter* filter, Use use) {
+  if (filter->remote != nullptr) {
+    record_dependencies(filter, use);
+    learn_seed(filter->remote);
+    filter->rule.seed = filter->remote->parameters.seed;
+    return;
+  }
+  if (filter->relation->host.parent != nullptr) {
+    join_parent(filter, const_cast<FilterRelation*>(filter->relation), use);
+    record_dependencies(filter, use);
+  }
+  FilterSlot* slot = attach_slot(filter->relation);
+  note_persistence(&slot->saved, filter->relation->host.persistence == Persistence::logged);
+  if (slot->saved.follows) follow_log(slot, filter->relation);
+  filter->slot = slot;
+  filter->slot_generation = slot->generation;
+  filter->header = block_of(slot);
+  filter->rule.seed = filter->header->parameters.seed;
 }
 
 AclMode right_for(Use use) {
@@ -230,10 +232,8 @@ NamedFilter* named_filter(Oid relid) {
         hash_create("streamfilter handles", 16, &control, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
     CacheRegisterRelcacheCallback(on_invalidation, static_cast<Datum>(0));
     CacheRegisterSyscacheCallback(FOREIGNSERVEROID, on_server_change, static_cast<Datum>(0));
-    // Registered after those of the life cycle, so called before them: the counters are added
-    // before a slot is freed.
-    RegisterXactCallback(at_transaction_end, nullptr);
-    RegisterSubXactCallback(at_subtransaction_end, nullptr);
+    CacheRegisterSyscacheCallback(AUTHMEMROLEMEM, on_server_change, static_cast<Datum>(0));
+    CacheRegisterSyscacheCallback(AUTHOID, on_server_change, static_cast<Datum>(0));
   }
   bool found;
   auto* filter = static_cast<NamedFilter*>(hash_search(handles, &relid, HASH_ENTER, &found));
@@ -303,6 +303,16 @@ void flush_counters() {
     filter->dirty = false;
     add_counters(filter);
   }
+}
+
+void end_subtransaction_of_handles() {
+  flush_counters();
+  end_locks();
+}
+
+void end_transaction_of_handles() {
+  end_subtransaction_of_handles();
+  if (retired != nullptr) MemoryContextDeleteChildren(retired);
 }
 
 }  // namespace streamfilter::pg

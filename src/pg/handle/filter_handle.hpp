@@ -2,7 +2,7 @@
 // once and revalidated cheaply.
 #pragma once
 
-#include "core/kind/filter_ops.hpp"
+#include "core/kind/kind_registry.hpp"
 #include "pg/catalog/element_roles.hpp"
 #include "pg/handle/slot_lifecycle.hpp"
 #include "pg/key/key_hash.hpp"
@@ -49,6 +49,7 @@ struct NamedFilter {
   // The rest is private to filter_handle.cpp.
   MemoryContext context;
   bool loaded;        // as a whole: loading can fail halfway
+  bool depends;       // what it depends on is recorded
   bool valid;         // no invalidation since it was loaded
   uint64 used_epoch;  // handle_epoch when it was last made ready, for whom and what: below
   Oid used_by;
@@ -110,7 +111,12 @@ void count_found(NamedFilter* filter, unsigned position);
 void count_access(NamedFilter* filter);
 void count_hit(NamedFilter* filter);
 
-// Adds what this backend has counted to the counters in shared memory.
+// Adds what this backend has counted to the counters in shared memory. Cannot raise.
 void flush_counters();
+
+// Called by the coordinator (pg/commit) where the locks are about to be given back: when the
+// transaction ends, and when a subtransaction rolls back. Cannot raise.
+void end_transaction_of_handles();
+void end_subtransaction_of_handles();
 
 }  // namespace streamfilter::pg

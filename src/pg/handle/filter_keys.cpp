@@ -31,7 +31,7 @@ void remember_keys(NamedFilter* filter, const Element* elements, int count, bool
     for (int i = 0; i < count; ++i) seen[i] = remember_fetched_key(filter, elements[i]);
     return;
   }
-  if (count > 0) remember_remote_keys(filter, elements, count, seen);
+  if (count > 0) remember_remote_keys(filter->remote, elements, count, seen);
   for (int i = 0; i < count; ++i) count_judged(filter, seen[i]);
 }
 
@@ -43,12 +43,12 @@ bool test_key(NamedFilter* filter, const Element& element) {
 }
 
 bool erase_key(NamedFilter* filter, const Element& element) {
-  return filter->remote != nullptr ? erase_remote_key(filter, element)
+  return filter->remote != nullptr ? erase_remote_key(filter->remote, element)
                                    : erase_local_key(filter, element);
 }
 
 void reset_filter(NamedFilter* filter) {
-  filter->remote != nullptr ? reset_remote_filter(filter) : reset_local_filter(filter);
+  filter->remote != nullptr ? reset_remote_filter(filter->remote) : reset_local_filter(filter);
 }
 
 void merge_into_filter(NamedFilter* filter, const Header* value, int64 slice) {

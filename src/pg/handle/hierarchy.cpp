@@ -1,34 +1,28 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "access/genam.h"
-#include "access/reloptions.h"
-#include "access/table.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
-#include "catalog/pg_foreign_table.h"
-#include "commands/defrem.h"
-#include "foreign/foreign.h"
 #include "lib/stringinfo.h"
+#include "nodes/parsenodes.h"
 #include "utils/acl.h"
-#include "utils/rel.h"
 }
 
+#include "core/filter/option_values.hpp"
 #include "pg/catalog/hierarchy_options.hpp"
 #include "pg/handle/hierarchy.hpp"
 
 namespace streamfilter::pg {
 namespace {
 
-HostOptions tree_options(List* options) {
-  HostOptions host;
-  ListCell* cell;
-  foreach (cell, options) read_tree_option(static_cast<DefElem*>(lfirst(cell)), &host);
-  return host;
-}
-
+// What cannot be read is said where the filter itself is used.
 HostOptions tree_options_of(Oid relid) {
-  return is_filter(relid) ? tree_options(GetForeignTable(relid)->options) : HostOptions();
+  HostOptions host;
+  Fault fault;
+  ListCell* cell;
+  foreach (cell, options_of_filter(relid))
+    read_tree_option(static_cast<DefElem*>(lfirst(cell)), &host, fault);
+  return host;
 }
 
 Oid look_up(const char* text, Oid child) {
@@ -109,8 +103,7 @@ Difference difference_of(const FilterRelation* relation, const FilterRelation* p
     if (strcmp(left, right) != 0) return {ops->options[i].name, left, right};
   }
   if (!relation->adopts_seed && !(parent->definition.seed_given && mine.seed == its.seed))
-    return {"seed", psprintf(UINT64_FORMAT, mine.seed),
-            parent->definition.seed_given ? psprintf(UINT64_FORMAT, its.seed) : "random"};
+    return {"seed", psprintf(UINT64_FORMAT, mine.seed), "another"};
   if (relation->host.top_down > 0 && relation->host.persistence != parent->host.persistence)
     return {"persistence",
             relation->host.persistence == Persistence::logged ? "logged" : "unlogged",
@@ -127,22 +120,15 @@ Oid find_parent(Oid relid) {
 
 List* find_children(Oid relid) {
   List* children = NIL;
-  Relation catalog = table_open(ForeignTableRelationId, AccessShareLock);
-  SysScanDesc scan = systable_beginscan(catalog, InvalidOid, false, nullptr, 0, nullptr);
-  HeapTuple tuple;
-  while (HeapTupleIsValid(tuple = systable_getnext(scan))) {
-    bool isnull;
-    const Datum options =
-        heap_getattr(tuple, Anum_pg_foreign_table_ftoptions, RelationGetDescr(catalog), &isnull);
-    const Oid other = reinterpret_cast<Form_pg_foreign_table>(GETSTRUCT(tuple))->ftrelid;
-    if (isnull || other == relid || !is_filter(other)) continue;
-    const HostOptions host = tree_options(untransformRelOptions(options));
+  ListCell* cell;
+  foreach (cell, list_filters()) {
+    const Oid other = lfirst_oid(cell);
+    if (other == relid) continue;
+    const HostOptions host = tree_options_of(other);
     if (host.parent != nullptr && look_up(host.parent, other) == relid &&
         has_rights_on_parent(other, relid))
       children = lappend_oid(children, other);
   }
-  systable_endscan(scan);
-  table_close(catalog, AccessShareLock);
   return children;
 }
 
@@ -154,18 +140,38 @@ List* find_descendants(Oid relid) {
   return found;
 }
 
-FilterRelation* load_filter_relation(Oid relid) {
-  FilterRelation* relation = read_filter_relation(relid);
+FilterRelation* try_load_filter_relation(Oid relid, Fault& fault) {
+  FilterRelation* relation = read_filter_relation(relid, fault);
+  if (relation == nullptr) return nullptr;
   relation->adopts_seed = relation->host.parent != nullptr && !relation->definition.seed_given;
   if (relation->host.parent == nullptr) return relation;
   relation->parent = look_up(relation->host.parent, relation->relid);
   relation->level = level_of(relation->relid);
-  if (relation->level < 0 || !relation->adopts_seed) return relation;
-  const FilterRelation* parent = load_filter_relation(relation->parent);
+  // Who has no rights on the parent shall not learn its seed.
+  if (relation->level < 0 || !relation->adopts_seed ||
+      !has_rights_on_parent(relation->relid, relation->parent))
+    return relation;
+  const FilterRelation* parent = try_load_filter_relation(relation->parent, fault);
+  if (parent == nullptr) return nullptr;
   uint64 seed = parent->definition.parameters.seed;
   if (!parent->definition.seed_given && !peek_seed(parent, &seed)) return relation;
   relation->uncommitted |= parent->uncommitted;
   adopt_seed(relation, seed);
+  return relation;
+}
+
+FilterRelation* load_filter_relation(Oid relid) {
+  Fault fault;
+  FilterRelation* relation = try_load_filter_relation(relid, fault);
+  if (relation == nullptr) raise(fault);
+  return relation;
+}
+
+FilterRelation* show_filter_relation(Oid relid, Fault& fault) {
+  if (!is_filter(relid)) return nullptr;
+  FilterRelation* relation = try_load_filter_relation(relid, fault);
+  // It was dropped just now, and nobody has locked it against that.
+  if (relation == nullptr && !is_filter(relid)) fault = Fault();
   return relation;
 }
 
@@ -246,8 +252,10 @@ void check_fit(int level, const FilterRelation* relation, const FilterRelation* 
 
 bool has_rights_on_parent(Oid relid, Oid parent) {
   const Oid owner = owner_of(relid);
-  return pg_class_aclcheck(parent, owner, ACL_INSERT) == ACLCHECK_OK &&
-         pg_class_aclcheck(parent, owner, ACL_SELECT) == ACLCHECK_OK;
+  bool is_missing = false;
+  return pg_class_aclcheck_ext(parent, owner, ACL_INSERT, &is_missing) == ACLCHECK_OK &&
+         pg_class_aclcheck_ext(parent, owner, ACL_SELECT, &is_missing) == ACLCHECK_OK &&
+         !is_missing;
 }
 
 void check_rights_on_parent(int level, const FilterRelation* relation,

@@ -16,10 +16,16 @@ Oid find_parent(Oid relid);
 List* find_children(Oid relid);
 List* find_descendants(Oid relid);
 
-// Reads a filter relation into the current memory context: what read_filter_relation reads and
-// raises, and its parent, level and seed in its tree, as far as they are known. The caller holds a
-// lock on it.
+// Reads a filter relation into the current memory context: what read_filter_relation reads, and its
+// parent, level and seed in its tree, as far as they are known. nullptr: there is a fault, of its
+// own or of an ancestor whose seed it takes.
+FilterRelation* try_load_filter_relation(Oid relid, Fault& fault);
+
+// The same for whoever uses a filter, and so has a lock on it: raises the fault.
 FilterRelation* load_filter_relation(Oid relid);
+
+// The same for a row of a view: nullptr without a fault if it is no filter, or none any more.
+FilterRelation* show_filter_relation(Oid relid, Fault& fault);
 
 // The place of a filter in its tree, palloc'ed; nullptr if it is in none.
 TreeNode* make_tree_node(const FilterRelation* relation);

@@ -1,5 +1,6 @@
 #include "pg/server/postgres.hpp"
 
+#include "core/filter/definition.hpp"
 #include "pg/handle/hierarchy_keys.hpp"
 #include "pg/handle/node_keys.hpp"
 #include "pg/server/problem_report.hpp"

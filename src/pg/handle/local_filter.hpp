@@ -1,6 +1,6 @@
 // How a key meets a filter in this server's shared memory. A key that is added, forgotten or merged
-// in belongs to the current transaction: others see it when that commits (transaction_changes.hpp). All of
-// these need use_filter first, and count nothing.
+// in belongs to the current transaction: others see it when that commits (transaction_changes.hpp).
+// All of these need use_filter first, and count nothing.
 #pragma once
 
 #include "pg/handle/filter_handle.hpp"
@@ -17,7 +17,7 @@ void prefetch_local_keys(const NamedFilter* filter, const Element* elements, con
 
 // Was the key seen? It is remembered now, once the transaction commits. A key that an unfinished
 // transaction has added is judged by option conflict; 'wait' may raise what waiting for a lock can
-// raise: 40P01, 55P03, 57014. Raises 53200, 54000 as reserve_pending does.
+// raise: 40P01, 55P03, 57014. Raises 53200, 54000 as reserve_change does.
 bool remember_local_key(NamedFilter* filter, const Element& element);
 
 // Takes the key as new, whatever the filter says of it; false if another transaction is adding it

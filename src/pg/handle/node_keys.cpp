@@ -9,7 +9,7 @@ namespace streamfilter::pg {
 bool remember_node_key(NamedFilter* filter, const Element& element) {
   if (filter->remote == nullptr) return remember_local_key(filter, element);
   bool seen;
-  remember_remote_keys(filter, &element, 1, &seen);
+  remember_remote_keys(filter->remote, &element, 1, &seen);
   return seen;
 }
 
@@ -20,7 +20,7 @@ bool claim_node_key(NamedFilter* filter, const Element& element) {
 void put_node_key(NamedFilter* filter, const Element& element) { put_local_key(filter, element); }
 
 bool test_node_key(const NamedFilter* filter, const Element& element) {
-  return filter->remote != nullptr ? test_remote_key(filter, element)
+  return filter->remote != nullptr ? test_remote_key(filter->remote, element)
                                    : test_local_key(filter, element);
 }
 

@@ -4,7 +4,7 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "catalog/pg_foreign_server.h"
+#include "foreign/foreign.h"
 #include "storage/condition_variable.h"
 #include "utils/guc.h"
 #include "utils/timestamp.h"
@@ -12,6 +12,7 @@ extern "C" {
 }
 
 #include "core/filter/filter.hpp"
+#include "pg/catalog/server_options.hpp"
 #include "pg/handle/slot_lifecycle.hpp"
 #include "pg/server/settings.hpp"
 #include "pg/shmem/server_health.hpp"
@@ -75,7 +76,8 @@ bool is_superseded(const Work* item) {
   return false;
 }
 
-void commit_definitions() {
+// Needs directory_lock.
+void publish_definitions() {
   for (const Work* item = work; item != nullptr; item = item->next) {
     if (item->action != Action::define) continue;
     if (is_superseded(item)) {
@@ -113,36 +115,6 @@ void roll_back(SubTransactionId subtransaction) {
   if (building) ConditionVariableBroadcast(&shared_state->built);
 }
 
-void at_transaction_end(XactEvent event, void*) {
-  if (work == nullptr) return;
-  switch (event) {
-    case XACT_EVENT_COMMIT:
-    case XACT_EVENT_PARALLEL_COMMIT:
-      LWLockAcquire(shared_state->directory_lock, LW_EXCLUSIVE);
-      commit_definitions();
-      LWLockRelease(shared_state->directory_lock);
-      forget_dropped_counts();
-      work = nullptr;
-      break;
-    case XACT_EVENT_ABORT:
-    case XACT_EVENT_PARALLEL_ABORT: roll_back(InvalidSubTransactionId); break;
-    case XACT_EVENT_PRE_PREPARE:
-      ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-              errmsg("cannot PREPARE a transaction that has created, altered or dropped a filter"));
-      break;
-    default: break;
-  }
-}
-
-void at_subtransaction_end(SubXactEvent event, SubTransactionId subtransaction,
-                           SubTransactionId parent, void*) {
-  if (work == nullptr) return;
-  if (event == SUBXACT_EVENT_ABORT_SUB) roll_back(subtransaction);
-  if (event == SUBXACT_EVENT_COMMIT_SUB)
-    for (Work* item = work; item != nullptr; item = item->next)
-      if (item->subtransaction == subtransaction) item->subtransaction = parent;
-}
-
 // The slots of one relation, as the current transaction sees them. Needs directory_lock.
 struct SlotsOfRelation {
   FilterSlot* usable = nullptr;    // built for this definition
@@ -170,7 +142,7 @@ SlotsOfRelation find_slots(const FilterRelation* relation) {
   return found;
 }
 
-enum class Reservation : uint8 { done, exists, no_slot, no_space, over_limit };
+enum class Reservation : uint8 { done, exists, no_slot, no_space, over_limit, too_many };
 
 uint64 memory_in_use(Oid server, Oid except) {
   uint64 sum = 0;
@@ -181,6 +153,22 @@ uint64 memory_in_use(Oid server, Oid except) {
       sum += slot->size;
   }
   return sum;
+}
+
+// How many filters of a server have state. Needs directory_lock.
+int filters_in_use(Oid server, Oid except) {
+  int count = 0;
+  for (int i = 0; i < shared_state->slot_count; ++i) {
+    const FilterSlot* slot = &shared_state->slots[i];
+    if (slot->state == SlotState::free || slot->database != MyDatabaseId ||
+        slot->server != server || slot->relation == except)
+      continue;
+    // A filter that is just being altered has two.
+    if (slot->state == SlotState::live ||
+        find_slot(MyDatabaseId, slot->relation, SlotState::live) == nullptr)
+      ++count;
+  }
+  return count;
 }
 
 // Frees what the current subtransaction has built for the relation. Needs directory_lock.
@@ -199,8 +187,8 @@ void free_states_of_subtransaction(Oid relation) {
 }
 
 // Takes a slot and room for it, in the state `building`. Takes directory_lock.
-Reservation reserve(const FilterRelation* relation, uint64 size, uint64 limit, TimestampTz now,
-                    Work* item) {
+Reservation reserve(const FilterRelation* relation, uint64 size, const ServerOptions& server,
+                    TimestampTz now, Work* item) {
   Reservation result = Reservation::done;
   LWLockAcquire(shared_state->directory_lock, LW_EXCLUSIVE);
   const SlotsOfRelation found = find_slots(relation);
@@ -215,7 +203,10 @@ Reservation reserve(const FilterRelation* relation, uint64 size, uint64 limit, T
     uint64 offset;
     if (slot == nullptr) {
       result = Reservation::no_slot;
-    } else if (size > limit || memory_in_use(relation->server, relation->relid) > limit - size) {
+    } else if (filters_in_use(relation->server, relation->relid) >= server.max_filters) {
+      result = Reservation::too_many;
+    } else if (size > server.memory_limit ||
+               memory_in_use(relation->server, relation->relid) > server.memory_limit - size) {
       result = Reservation::over_limit;
     } else if (!find_space(size, &offset)) {
       result = Reservation::no_space;
@@ -239,7 +230,8 @@ Reservation reserve(const FilterRelation* relation, uint64 size, uint64 limit, T
   return result;
 }
 
-void raise_no_room(const FilterRelation* relation, uint64 size, uint64 limit, Reservation reason) {
+void raise_no_room(const FilterRelation* relation, uint64 size, const ServerOptions& server,
+                   Reservation reason) {
   switch (reason) {
     case Reservation::no_slot:
       ereport(ERROR, errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
@@ -247,13 +239,19 @@ void raise_no_room(const FilterRelation* relation, uint64 size, uint64 limit, Re
               errdetail("All %d places are in use.", max_filters),
               errhint("Raise streamfilter.max_filters and restart the server, or drop a filter."));
       break;
+    case Reservation::too_many:
+      ereport(ERROR, errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
+              errmsg("filter \"%s\" would exceed the max_filters of its server", relation->name),
+              errdetail("The server may have %d filters in memory.", server.max_filters),
+              errhint("Drop a filter, or raise max_filters with ALTER SERVER."));
+      break;
     case Reservation::over_limit:
-      ereport(
-          ERROR, errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
-          errmsg("filter \"%s\" would exceed the memory_limit of its server", relation->name),
-          errdetail("It needs %llu bytes; all filters of the server together may take %llu.",
-                    static_cast<unsigned long long>(size), static_cast<unsigned long long>(limit)),
-          errhint("Use less memory, drop a filter, or raise memory_limit with ALTER SERVER."));
+      ereport(ERROR, errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
+              errmsg("filter \"%s\" would exceed the memory_limit of its server", relation->name),
+              errdetail("It needs %llu bytes; all filters of the server together may take %llu.",
+                        static_cast<unsigned long long>(size),
+                        static_cast<unsigned long long>(server.memory_limit)),
+              errhint("Use less memory, drop a filter, or raise memory_limit with ALTER SERVER."));
       break;
     default: {
       uint64 largest, total;
@@ -300,9 +298,32 @@ Parameters parameters_for(const FilterRelation* relation) {
 
 }  // namespace
 
-void init_lifecycle() {
-  RegisterXactCallback(at_transaction_end, nullptr);
-  RegisterSubXactCallback(at_subtransaction_end, nullptr);
+void commit_definitions() {
+  if (work == nullptr) return;
+  LWLockAcquire(shared_state->directory_lock, LW_EXCLUSIVE);
+  publish_definitions();
+  LWLockRelease(shared_state->directory_lock);
+  forget_dropped_counts();
+  work = nullptr;
+}
+
+void roll_back_definitions() {
+  if (work != nullptr) roll_back(InvalidSubTransactionId);
+}
+
+void refuse_to_prepare_definitions() {
+  if (work != nullptr)
+    ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+            errmsg("cannot PREPARE a transaction that has created, altered or dropped a filter"));
+}
+
+void keep_definitions_of(SubTransactionId subtransaction, SubTransactionId parent) {
+  for (Work* item = work; item != nullptr; item = item->next)
+    if (item->subtransaction == subtransaction) item->subtransaction = parent;
+}
+
+void roll_back_definitions_of(SubTransactionId subtransaction) {
+  if (work != nullptr) roll_back(subtransaction);
 }
 
 FilterSlot* peek_slot(const FilterRelation* relation) {
@@ -326,17 +347,17 @@ FilterSlot* attach_slot(const FilterRelation* relation) {
   require_shared_state();
   if (FilterSlot* slot = peek_slot(relation)) return slot;
   const Parameters parameters = parameters_for(relation);
-  const uint64 limit = memory_limit_of_server(relation->server);
+  const ServerOptions server = server_options(GetForeignServer(relation->server)->options);
   const TimestampTz now = GetCurrentTimestamp();
   for (;;) {
     Work* item = new_work(Action::build);
-    const Reservation reservation = reserve(relation, parameters.memory, limit, now, item);
+    const Reservation reservation = reserve(relation, parameters.memory, server, now, item);
     if (reservation == Reservation::done) {
       build(item->slot, relation, parameters, item);
       return item->slot;
     }
     if (reservation != Reservation::exists)
-      raise_no_room(relation, parameters.memory, limit, reservation);
+      raise_no_room(relation, parameters.memory, server, reservation);
 
     // Another session is building it: wait until it is done or has failed.
     ConditionVariablePrepareToSleep(&shared_state->built);

@@ -6,9 +6,6 @@
 
 namespace streamfilter::pg {
 
-// Registers the transaction callbacks. Called by _PG_init when preloaded.
-void init_lifecycle();
-
 // The slot of a filter, built empty if there is none yet. The caller holds a lock on the relation,
 // which keeps the slot in place. Raises 53200 if memory, slots or memory_limit do not allow it.
 FilterSlot* attach_slot(const FilterRelation* relation);
@@ -21,5 +18,14 @@ bool peek_seed(const FilterRelation* relation, uint64* seed);
 
 // At commit of the current transaction, frees the state of a relation or of a whole database.
 void drop_at_commit(Oid database, Oid relation);
+
+// The rest is called by the coordinator (pg/commit) when the transaction, or a subtransaction of
+// it, ends. Only the refusal raises (0A000): once a transaction is prepared, nobody here learns how
+// it ends.
+void commit_definitions();
+void roll_back_definitions();
+void refuse_to_prepare_definitions();
+void keep_definitions_of(SubTransactionId subtransaction, SubTransactionId parent);
+void roll_back_definitions_of(SubTransactionId subtransaction);
 
 }  // namespace streamfilter::pg

@@ -3,6 +3,8 @@
 #include "pg/key/hash_method.hpp"
 
 extern "C" {
+#include "nodes/pg_list.h"
+#include "utils/hsearch.h"
 #include "utils/typcache.h"
 }
 
@@ -72,50 +74,99 @@ Method method_of(Oid type) {
 
 TupleDesc row_columns(Oid type) { return lookup_rowtype_tupdesc(type, -1); }
 
-Oid find_unhashable(Oid type) {
-  check_stack_depth();
-  type = getBaseType(type);
-  switch (method_of(type)) {
-    case Method::array: return find_unhashable(get_element_type(type));
-    case Method::range: return find_unhashable(get_range_subtype(type));
-    case Method::multirange: return find_unhashable(get_multirange_range(type));
-    case Method::record: {
-      if (type == RECORDOID) return InvalidOid;
-      TupleDesc columns = row_columns(type);
-      Oid culprit = InvalidOid;
-      for (int i = 0; i < columns->natts && !OidIsValid(culprit); ++i)
-        if (!TupleDescAttr(columns, i)->attisdropped)
-          culprit = find_unhashable(TupleDescAttr(columns, i)->atttypid);
-      ReleaseTupleDesc(columns);
-      return culprit;
-    }
-    case Method::procedure: {
-      const TypeCacheEntry* entry = lookup_type_cache(type, TYPECACHE_HASH_EXTENDED_PROC);
-      return OidIsValid(entry->hash_extended_proc) ? InvalidOid : type;
-    }
-    default: return InvalidOid;
+namespace {
+
+// Types to be looked at, each once: types in types can be many thousand levels deep, and rows of
+// two columns of the same type would double the work with each.
+class TypeQueue {
+ public:
+  TypeQueue() {
+    HASHCTL control = {};
+    control.keysize = control.entrysize = sizeof(Oid);
+    control.hcxt = CurrentMemoryContext;
+    known_ = hash_create("streamfilter types", 64, &control, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
   }
+
+  void add(Oid type) {
+    type = getBaseType(type);
+    bool found;
+    hash_search(known_, &type, HASH_ENTER, &found);
+    if (!found) types_ = lappend_oid(types_, type);
+  }
+
+  // InvalidOid: there are no more.
+  Oid next() { return next_ < list_length(types_) ? list_nth_oid(types_, next_++) : InvalidOid; }
+
+  void end() {
+    hash_destroy(known_);
+    list_free(types_);
+  }
+
+ private:
+  HTAB* known_;
+  List* types_ = NIL;
+  int next_ = 0;
+};
+
+void add_columns(TypeQueue* queue, Oid type) {
+  if (type == RECORDOID) return;
+  TupleDesc columns = row_columns(type);
+  for (int i = 0; i < columns->natts; ++i)
+    if (!TupleDescAttr(columns, i)->attisdropped) queue->add(TupleDescAttr(columns, i)->atttypid);
+  ReleaseTupleDesc(columns);
 }
 
-void raise_unhashable(Oid type, Oid culprit, const char* what) {
-  const char* advice = culprit == JSONOID ? "Cast it to jsonb."
-                                          : "Cast it to a type that has one, for example text.";
+bool lacks_procedure(Oid type) {
+  return !OidIsValid(lookup_type_cache(type, TYPECACHE_HASH_EXTENDED_PROC)->hash_extended_proc);
+}
+
+}  // namespace
+
+Oid find_unhashable(Oid type) {
+  type = getBaseType(type);
+  const Method method = method_of(type);
+  if (method == Method::procedure) return lacks_procedure(type) ? type : InvalidOid;
+  if (method != Method::array && method != Method::range && method != Method::multirange &&
+      method != Method::record)
+    return InvalidOid;
+
+  TypeQueue queue;
+  queue.add(type);
+  Oid culprit = InvalidOid;
+  while (OidIsValid(type = queue.next()) && !OidIsValid(culprit)) {
+    CHECK_FOR_INTERRUPTS();
+    switch (method_of(type)) {
+      case Method::array: queue.add(get_element_type(type)); break;
+      case Method::range: queue.add(get_range_subtype(type)); break;
+      case Method::multirange: queue.add(get_multirange_range(type)); break;
+      case Method::record: add_columns(&queue, type); break;
+      case Method::procedure:
+        if (lacks_procedure(type)) culprit = type;
+        break;
+      default: break;
+    }
+  }
+  queue.end();
+  return culprit;
+}
+
+bool unhashable(Oid type, Oid culprit, const char* what, Fault& fault) {
   const char* name = format_type_be(culprit);
   if (what == nullptr) what = "the key";
+  fault.set(ERRCODE_UNDEFINED_FUNCTION, "could not identify a hash function for type %s", name);
   if (type == culprit)
-    ereport(ERROR, (errcode(ERRCODE_UNDEFINED_FUNCTION),
-                    errmsg("could not identify a hash function for type %s", name),
-                    errdetail("Keys are compared as by SELECT DISTINCT, through the default hash "
-                              "operator class of their type; that of %s has none.",
-                              what),
-                    errhint("%s", advice)));
-  ereport(ERROR, (errcode(ERRCODE_UNDEFINED_FUNCTION),
-                  errmsg("could not identify a hash function for type %s", name),
-                  errdetail("Keys are compared as by SELECT DISTINCT, through the default hash "
-                            "operator class of their type; %s is of type %s, which contains %s.",
-                            what, format_type_be(type), name),
-                  errhint("%s", advice)));
-  pg_unreachable();
+    fault.add_detail(
+        "Keys are compared as by SELECT DISTINCT, through the default hash operator class of their "
+        "type; that of %s has none.",
+        what);
+  else
+    fault.add_detail(
+        "Keys are compared as by SELECT DISTINCT, through the default hash operator class of their "
+        "type; %s is of type %s, which contains %s.",
+        what, format_type_be(type), name);
+  return fault.add_hint("%s", culprit == JSONOID
+                                  ? "Cast it to jsonb."
+                                  : "Cast it to a type that has one, for example text.");
 }
 
 bool hashes_to_32_bits(Oid type) {

@@ -5,6 +5,8 @@ extern "C" {
 #include "access/tupdesc.h"
 }
 
+#include "pg/server/problem_report.hpp"
+
 namespace streamfilter::pg {
 
 enum class Method : uint8 {
@@ -45,10 +47,11 @@ bool hashes_to_32_bits(Oid type);
 TupleDesc row_columns(Oid type);
 
 // The first type inside `type` that cannot be hashed; InvalidOid if there is none. What is in an
-// anonymous record is only known when one arrives.
+// anonymous record is only known when one arrives. Every type is looked at once, however deep and
+// often it is contained.
 Oid find_unhashable(Oid type);
 
-// Raises undefined_function for a key of `type` because `culprit` inside it cannot be hashed.
-[[noreturn]] void raise_unhashable(Oid type, Oid culprit, const char* what);
+// Fault 42883: a key of `type` cannot be hashed, because of `culprit` inside it.
+bool unhashable(Oid type, Oid culprit, const char* what, Fault& fault);
 
 }  // namespace streamfilter::pg

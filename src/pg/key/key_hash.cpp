@@ -53,8 +53,9 @@ struct TypeHasher {
 
 namespace {
 
-// A NULL inside a key is one more value. Not made by XXH3, so that no value is sure to share it.
-uint64 null_hash(uint64 seed) { return mix64(seed ^ kGoldenRatio); }
+constexpr Size kMaxWhat = 256;  // messages name so much of where a type is
+
+TypeHasher* make_part_hasher(Oid type, Oid collation, const char* what);
 
 uint64 combine(const uint64* hashes, int count, uint64 seed) {
   return count == 1 ? hashes[0] : hash_columns(hashes, count, seed);
@@ -71,6 +72,8 @@ void prepare_call(TypeHasher* hasher, Oid function, int arguments) {
 void prepare_procedure(TypeHasher* hasher) {
   const TypeCacheEntry* entry =
       lookup_type_cache(hasher->type, TYPECACHE_HASH_EXTENDED_PROC | TYPECACHE_HASH_PROC);
+  // Of a row type that was altered meanwhile, or of an anonymous row.
+  if (Fault fault; !check_hashable(hasher->type, hasher->what, fault)) raise(fault);
   if (hasher->method == Method::procedure)
     prepare_call(hasher, entry->hash_extended_proc, 2);
   else
@@ -93,7 +96,7 @@ void prepare_text(TypeHasher* hasher, Form form) {
 }
 
 void prepare_element(TypeHasher* hasher, Oid type, Oid collation) {
-  hasher->element = make_type_hasher(type, collation, hasher->what);
+  hasher->element = make_part_hasher(type, collation, hasher->what);
   get_typlenbyvalalign(type, &hasher->length, &hasher->element_by_value, &hasher->element_align);
 }
 
@@ -121,9 +124,14 @@ void prepare_columns(TypeHasher* hasher, TupleDesc columns) {
     const FormData_pg_attribute* attribute = TupleDescAttr(columns, i);
     hasher->column_types[i] = attribute->atttypid;
     if (attribute->attisdropped) continue;
-    hasher->columns[i] = make_type_hasher(
-        attribute->atttypid, attribute->attcollation,
-        psprintf("column \"%s\" of %s", NameStr(attribute->attname), hasher->what));
+    const char* what = hasher->what;
+    if (strlen(what) < kMaxWhat)
+      what = psprintf("column \"%s\" of %s", NameStr(attribute->attname), what);
+    // What is in a named type was looked at together with it.
+    if (Fault fault;
+        columns->tdtypeid == RECORDOID && !check_hashable(attribute->atttypid, what, fault))
+      raise(fault);
+    hasher->columns[i] = make_part_hasher(attribute->atttypid, attribute->attcollation, what);
   }
   MemoryContextSwitchTo(caller);
   hasher->row_type = columns->tdtypeid;
@@ -285,17 +293,14 @@ pg_noinline bool hash_columns_of_key(TypeHasher* const* hashers, const Datum* va
   return true;
 }
 
-}  // namespace
-
-TypeHasher* make_type_hasher(Oid type, Oid collation, const char* what) {
+// Its columns are prepared when the first row comes: a row whose columns are rows, and so on, has
+// more of them than values ever use.
+TypeHasher* make_part_hasher(Oid type, Oid collation, const char* what) {
   check_stack_depth();
-  if (const Oid culprit = find_unhashable(type); OidIsValid(culprit))
-    raise_unhashable(type, culprit, what);
-
   TypeHasher* hasher = static_cast<TypeHasher*>(palloc0(sizeof(TypeHasher)));
   hasher->type = getBaseType(type);
   hasher->collation = collation;
-  hasher->what = pstrdup(what != nullptr ? what : "the key");
+  hasher->what = pstrdup(what);
   hasher->context = CurrentMemoryContext;
   hasher->attributes = -1;
   hasher->method = method_of(hasher->type);
@@ -310,13 +315,6 @@ TypeHasher* make_type_hasher(Oid type, Oid collation, const char* what) {
     case Method::multirange:
       prepare_element(hasher, get_multirange_range(hasher->type), InvalidOid);
       break;
-    case Method::record:
-      if (hasher->type != RECORDOID) {
-        TupleDesc columns = row_columns(hasher->type);
-        prepare_columns(hasher, columns);
-        ReleaseTupleDesc(columns);
-      }
-      break;
     case Method::procedure:
     case Method::procedure32: prepare_procedure(hasher); break;
     default: break;
@@ -324,12 +322,24 @@ TypeHasher* make_type_hasher(Oid type, Oid collation, const char* what) {
   return hasher;
 }
 
+}  // namespace
+
+bool check_hashable(Oid type, const char* what, Fault& fault) {
+  const Oid culprit = find_unhashable(type);
+  return !OidIsValid(culprit) || unhashable(type, culprit, what, fault);
+}
+
+TypeHasher* make_type_hasher(Oid type, Oid collation, const char* what) {
+  Fault fault;
+  if (!check_hashable(type, what, fault)) raise(fault);
+  return make_part_hasher(type, collation, what != nullptr ? what : "the key");
+}
+
+// Rows always: their types can be altered, and then call others.
 bool runs_untrusted_code(const TypeHasher* hasher) {
+  if (hasher->method == Method::record) return true;
   if (hasher->call != nullptr && !is_trusted_function(hasher->function.fn_oid)) return true;
-  if (hasher->element != nullptr && runs_untrusted_code(hasher->element)) return true;
-  for (int i = 0; i < hasher->attributes; ++i)
-    if (hasher->columns[i] != nullptr && runs_untrusted_code(hasher->columns[i])) return true;
-  return false;
+  return hasher->element != nullptr && runs_untrusted_code(hasher->element);
 }
 
 uint64 hash_datum(TypeHasher* hasher, Datum value, uint64 seed) {

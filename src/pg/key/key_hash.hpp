@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/format/parameters.hpp"
+#include "pg/server/problem_report.hpp"
 
 namespace streamfilter::pg {
 
@@ -13,6 +14,9 @@ struct TypeHasher;
 // Raises undefined_function (42883) with a HINT if the type has no default hash operator class;
 // `what` names the culprit in that message, e.g. `column "tags" of filter "seen"`.
 TypeHasher* make_type_hasher(Oid type, Oid collation, const char* what);
+
+// Can values of the type be hashed? Fault 42883, as make_type_hasher raises it.
+bool check_hashable(Oid type, const char* what, Fault& fault);
 
 // Does it call a function that is not trusted (trusted_code.hpp)?
 bool runs_untrusted_code(const TypeHasher* hasher);

@@ -10,9 +10,6 @@ extern "C" {
 #include "utils/timestamp.h"
 }
 
-#include <cmath>
-#include <limits>
-
 namespace streamfilter::pg {
 namespace {
 
@@ -36,7 +33,7 @@ uint16 digit_at(const char* digits, Size index) {
 uint64 hash_numeric_bytes(const char* bytes, Size length, uint64 seed) {
   const uint16 flags = digit_at(bytes, 0);
   if ((flags & kNumericSpecial) == kNumericSpecial)
-    return hash_word(flags & kNumericSpecialMask, seed);
+    return decimal_hash(static_cast<SpecialDecimal>(flags & kNumericSpecialMask), seed);
   const bool is_short = (flags & kNumericShort) != 0;
   const bool negative = (flags & (is_short ? kShortNegative : kLongNegative)) != 0;
   int weight = is_short ? (flags & kShortWeight) - (flags & kShortWeightSign)
@@ -46,9 +43,8 @@ uint64 hash_numeric_bytes(const char* bytes, Size length, uint64 seed) {
   Size count = (length - start) / sizeof(uint16);
   for (; count > 0 && digit_at(digits, 0) == 0; --count, --weight) digits += sizeof(uint16);
   while (count > 0 && digit_at(digits, count - 1) == 0) --count;
-  if (count == 0) return hash_word(0, seed);
-  const uint64 scale = static_cast<uint64>(static_cast<int64>(weight)) * 2 + negative;
-  return chain(hash_bytes(digits, count * sizeof(uint16), seed), scale, seed);
+  if (count == 0) return decimal_hash(SpecialDecimal::zero, seed);
+  return decimal_hash(hash_bytes(digits, count * sizeof(uint16), seed), weight, negative, seed);
 }
 
 // What a token of a jsonb value adds. The numbers are part of the hash: never change them.
@@ -64,15 +60,6 @@ uint64 hash_jsonb_scalar(const JsonbValue& value, uint64 seed) {
 
 }  // namespace
 
-// -0 equals 0, and every NaN equals every other.
-uint64 hash_real(double real, uint64 seed) {
-  if (real == 0) real = 0;
-  if (std::isnan(real)) real = std::numeric_limits<double>::quiet_NaN();
-  uint64 bits;
-  memcpy(&bits, &real, sizeof bits);
-  return hash_word(bits, seed);
-}
-
 uint64 hash_numeric(Datum value, uint64 seed) {
   const Bytes bytes = open_bytes(value, Form::varlena);
   const uint64 hash = hash_numeric_bytes(bytes.data, bytes.length, seed);
@@ -80,12 +67,9 @@ uint64 hash_numeric(Datum value, uint64 seed) {
   return hash;
 }
 
-// As interval_eq: a day has 24 hours, a month 30 days.
 uint64 hash_interval(Datum value, uint64 seed) {
   const Interval* interval = DatumGetIntervalP(value);
-  const int64 days = static_cast<int64>(interval->month) * DAYS_PER_MONTH + interval->day;
-  const __int128 span = static_cast<__int128>(days) * USECS_PER_DAY + interval->time;
-  return hash_bytes(&span, sizeof span, seed);
+  return hash_interval(interval->month, interval->day, interval->time, seed);
 }
 
 uint64 hash_timetz(Datum value, uint64 seed) {

@@ -3,18 +3,12 @@
 // out, such as the sign of a numeric: two keys that always collide are no approximation.)
 #pragma once
 
-#include "core/base/hash.hpp"
+#include "core/base/value_hash.hpp"
 
 namespace streamfilter::pg {
 
-// A hash that also depends on what was hashed before.
-inline uint64 chain(uint64 hash, uint64 next, uint64 seed) {
-  const uint64 words[] = {hash, next};
-  return hash_bytes(words, sizeof words, seed);
-}
-
-uint64 hash_real(double real, uint64 seed);
 uint64 hash_numeric(Datum value, uint64 seed);
+using streamfilter::hash_interval;
 uint64 hash_interval(Datum value, uint64 seed);
 uint64 hash_timetz(Datum value, uint64 seed);
 uint64 hash_jsonb(Datum value, uint64 seed);

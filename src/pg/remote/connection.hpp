@@ -1,4 +1,4 @@
-// Connections to other servers over libpq, kept per server and user.
+// The pool: connections to other servers over libpq, kept per server and user.
 #pragma once
 
 extern "C" {
@@ -15,44 +15,66 @@ struct ConnectionKey {
   Oid user;
 };
 
+// Why a connection is of no more use.
+enum class Failure : uint8 {
+  none,
+  ended,        // closed by the other side, or broken: another may be had at once
+  unreachable,  // no connection, or no answer in time
+};
+
 // Never freed.
 struct Connection {
   ConnectionKey key;
-  PGconn* pg;     // nullptr: there is none
-  uint64 number;  // changes when what is known of the relations there may be wrong
-  bool valid;     // no option was changed since
-  bool busy;      // answers have not been read
+  PGconn* pg;       // nullptr: there is none
+  uint64 number;    // changes when what is known of the relations there may be wrong
+  bool valid;       // no option was changed since
+  bool connecting;  // it does not stand yet
+  PostgresPollingStatusType polling;  // what libpq waits for then
+  bool busy;                          // answers have not been read
   ServerOptions options;
-  ServerState* state;                // nullptr: no room for it
   char name[NAMEDATALEN];            // of the server
   uint32 server_hash, mapping_hash;  // of the syscache entries it was made from
-  TimestampTz deadline;              // of the answers to what was sent
+  TimestampTz deadline;              // of the connection, or of the answers to what was sent
   PGresult* error;                   // the first among them; nullptr: none
+  Failure failure;                   // of the last connection
+  char reason[256];                  // in whatever words and bytes libpq has for it
+  bool warned;                       // this session was told that the server is unreachable
 
   // Of the transaction, remote_transaction.cpp.
   int level;     // transactions and savepoints open there
   int kept;      // of these, what savepoints here still stand for
-  bool lost;     // the connection was lost in this transaction
+  int undo;      // the outermost savepoint that is rolled back here, but not yet there; 0: none
   bool changed;  // this transaction has changed filters there
+  bool removed;  // it has deleted keys there, or all of them
+  bool lost;     // and the connection on which it did so is gone
   int rank;      // connections of a higher one commit before
 };
 
 // Finds or makes the entry; connects to nothing.
 Connection* find_connection(Oid server, Oid user);
 
-// Connects if need be. False: the server cannot be reached, or it is too early to try again. Raises
-// 08001 and what the server says if it refuses (password, database), 2F003 where a password is
-// required.
-bool ensure_connected(Connection* connection);
+// Reads name and options of the server anew.
+void read_server(Connection* connection);
+
+// Is there a connection, and not only an attempt at one?
+inline bool stands(const Connection* connection) {
+  return connection->pg != nullptr && !connection->connecting;
+}
+
+// Is a ready connection at its end, as after a restart there?
+bool has_ended(const Connection* connection);
+
+// As far as this session knows, its server cannot be reached.
+bool is_unreachable(const Connection* connection);
 
 // Closes; what the transaction has done there is rolled back by the server.
 void disconnect(Connection* connection);
 
-// The connection failed or did not answer in time: closes it, and others leave the server alone a
-// while.
-void lose(Connection* connection, const char* reason);
+// Closes for this reason. An unreachable server is left alone for a while by all sessions without a
+// connection.
+void fail(Connection* connection, Failure failure, const char* reason);
 
-// Relations that were found there may be gone.
+// Relations that were found there may be gone, or there is another connection.
 void forget_relations(Connection* connection);
 
 // Calls visit for every connection that was ever made.

@@ -8,6 +8,7 @@ extern "C" {
 #include "utils/wait_event.h"
 }
 
+#include "pg/remote/peer_text.hpp"
 #include "pg/remote/pipeline.hpp"
 
 namespace streamfilter::pg {
@@ -20,48 +21,119 @@ int time_left(TimestampTz deadline) {
   return static_cast<int>(TimestampDifferenceMilliseconds(GetCurrentTimestamp(), deadline));
 }
 
+// ---- results ----------------------------------------------------------------------------------
+
 // Does the server end the connection with this?
 bool is_fatal(const PGresult* result) {
   const char* severity = PQresultErrorField(result, PG_DIAG_SEVERITY_NONLOCALIZED);
   return severity != nullptr && (strcmp(severity, "FATAL") == 0 || strcmp(severity, "PANIC") == 0);
 }
 
-// Passes an answer on, or keeps it if it is the first error. False: the connection is at its end.
-bool take_result(Connection* connection, PGresult* result, int number, ResultVisitor visit,
-                 void* context) {
-  const ExecStatusType status = PQresultStatus(result);
-  const bool fatal = is_fatal(result) || PQstatus(connection->pg) == CONNECTION_BAD;
-  if (status == PGRES_FATAL_ERROR && !fatal && connection->error == nullptr) {
-    connection->error = result;
-    return true;
+Reply reply_of(const PGresult* result) {
+  switch (PQresultStatus(result)) {
+    case PGRES_COMMAND_OK: return Reply::command;
+    case PGRES_TUPLES_OK: return Reply::rows;
+    case PGRES_PIPELINE_ABORTED: return Reply::skipped;
+    case PGRES_PIPELINE_SYNC: return Reply::sync;
+    case PGRES_FATAL_ERROR:
+      // What libpq itself has to complain about has no SQLSTATE.
+      return PQresultErrorField(result, PG_DIAG_SQLSTATE) != nullptr ? Reply::error : Reply::other;
+    default: return Reply::other;
   }
-  if (status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK) visit(context, number, result);
-  if (fatal) lose(connection, PQresultErrorMessage(result));
-  PQclear(result);
-  return !fatal;
 }
 
-// Waits until the next answer is there, or the end of one (nullptr). False: lost.
-bool next_result(Connection* connection, Manner manner, PGresult** result) {
-  while (PQisBusy(connection->pg)) {
-    const bool late = !wait_for_socket(connection->pg, false, connection->deadline, manner);
-    if (!PQconsumeInput(connection->pg)) {
-      lose(connection, PQerrorMessage(connection->pg));
+// A result as wire_answers.hpp looks at it.
+class ResultTable {
+ public:
+  explicit ResultTable(const PGresult* result) : result_(result) {}
+  int rows() const { return PQntuples(result_); }
+  int columns() const { return PQnfields(result_); }
+  Oid type(int column) const { return PQftype(result_, column); }
+  bool is_binary(int column) const { return PQfformat(result_, column) == 1; }
+  bool is_null(int row, int column) const { return PQgetisnull(result_, row, column) != 0; }
+  int length(int row, int column) const { return PQgetlength(result_, row, column); }
+
+ private:
+  const PGresult* result_;
+};
+
+// What is wrong with a result; nullptr: nothing.
+const char* find_fault(const PGresult* result, AnswerSequence* sequence, const RowShape* rows) {
+  const Reply reply = reply_of(result);
+  if (!sequence->take(reply)) return "it gives an answer of a kind that was not asked for";
+  if (reply == Reply::rows && !has_shape(ResultTable(result), *rows))
+    return "its answer has not the rows and columns that were asked for";
+  return nullptr;
+}
+
+// Waits until more of an answer is there. False: the connection has failed.
+bool wait_for_answer(Connection* connection, Manner manner) {
+  PGconn* pg = connection->pg;
+  while (PQisBusy(pg)) {
+    const bool late = !wait_for_socket(pg, false, connection->deadline, manner);
+    if (!PQconsumeInput(pg)) {
+      fail(connection, Failure::ended, PQerrorMessage(pg));
       return false;
     }
     // Its answer may have come while another server kept us waiting.
-    if (late && PQisBusy(connection->pg)) {
-      lose(connection, "it does not answer in time");
+    if (late && PQisBusy(pg)) {
+      fail(connection, Failure::unreachable, "it does not answer in time");
       return false;
     }
+    // Nobody listens, so these would pile up.
+    while (PGnotify* notify = PQnotifies(pg)) PQfreemem(notify);
   }
-  *result = PQgetResult(connection->pg);
-  if (*result != nullptr || PQstatus(connection->pg) != CONNECTION_BAD) return true;
-  lose(connection, PQerrorMessage(connection->pg));
+  return true;
+}
+
+// Waits for the next answer; nullptr: the connection has failed. Between answers libpq has one
+// nullptr, but no more: then it expects none.
+PGresult* next_result(Connection* connection, Manner manner) {
+  for (int i = 0; i < 2; ++i) {
+    if (!wait_for_answer(connection, manner)) return nullptr;
+    if (PGresult* result = PQgetResult(connection->pg)) return result;
+    if (PQstatus(connection->pg) == CONNECTION_BAD) break;
+  }
+  fail(connection, Failure::ended, PQerrorMessage(connection->pg));
+  return nullptr;
+}
+
+bool refuse(Connection* connection, Manner manner, const char* what) {
+  if (manner == Manner::interruptible) raise_protocol_violation(connection, what);
+  fail(connection, Failure::ended, what);
   return false;
 }
 
+// Checks an answer, and passes it on or keeps it. False: the connection has failed.
+bool take_result(Connection* connection, Manner manner, PGresult* result, AnswerSequence* sequence,
+                 const RowShape* rows, ResultVisitor visit, void* context) {
+  if (is_fatal(result) || PQstatus(connection->pg) == CONNECTION_BAD) {
+    fail(connection, Failure::ended, PQresultErrorMessage(result));
+    PQclear(result);
+    return false;
+  }
+  if (const char* fault = find_fault(result, sequence, rows)) {
+    PQclear(result);
+    return refuse(connection, manner, fault);
+  }
+  const Reply reply = reply_of(result);
+  if (reply == Reply::error) {
+    connection->error = result;
+    return true;
+  }
+  if (reply == Reply::command || reply == Reply::rows) visit(context, result);
+  PQclear(result);
+  return true;
+}
+
+char* clean_field(const PGresult* result, int field) {
+  const char* text = PQresultErrorField(result, field);
+  return text != nullptr ? clean_peer_text(text) : nullptr;
+}
+
 }  // namespace
+
+// ---- sending and receiving ----------------------------------------------------------------------
 
 bool wait_for_socket(PGconn* pg, bool write, TimestampTz deadline, Manner manner) {
   const int left = time_left(deadline);
@@ -79,59 +151,101 @@ bool wait_for_socket(PGconn* pg, bool write, TimestampTz deadline, Manner manner
   return true;
 }
 
-bool send_queued(Connection* connection, Manner manner) {
+bool queue_command(Connection* connection, const char* command) {
+  if (PQsendQueryParams(connection->pg, command, 0, nullptr, nullptr, nullptr, nullptr, 0) == 1)
+    return true;
+  fail(connection, Failure::ended, PQerrorMessage(connection->pg));
+  return false;
+}
+
+bool queue_query(Connection* connection, const char* query, const char* parameter) {
+  if (PQsendQueryParams(connection->pg, query, 1, nullptr, &parameter, nullptr, nullptr, 0) == 1)
+    return true;
+  fail(connection, Failure::ended, PQerrorMessage(connection->pg));
+  return false;
+}
+
+bool send_queued(Connection* connection, Manner manner, TimestampTz start) {
+  PGconn* pg = connection->pg;
   PQclear(connection->error);
   connection->error = nullptr;
   connection->busy = true;
-  connection->deadline =
-      TimestampTzPlusMilliseconds(GetCurrentTimestamp(), connection->options.timeout);
-  if (PQpipelineSync(connection->pg) != 1) {
-    lose(connection, PQerrorMessage(connection->pg));
+  connection->deadline = TimestampTzPlusMilliseconds(start != 0 ? start : GetCurrentTimestamp(),
+                                                     connection->options.timeout);
+  if (PQpipelineSync(pg) != 1) {
+    fail(connection, Failure::ended, PQerrorMessage(pg));
     return false;
   }
   for (;;) {
-    const int rest = PQflush(connection->pg);
+    const int rest = PQflush(pg);
     if (rest == 0) return true;
-    if (rest < 0 || !PQconsumeInput(connection->pg)) {
-      lose(connection, PQerrorMessage(connection->pg));
+    if (rest < 0 || !PQconsumeInput(pg)) {
+      fail(connection, Failure::ended, PQerrorMessage(pg));
       return false;
     }
-    if (!wait_for_socket(connection->pg, true, connection->deadline, manner)) {
-      lose(connection, "it does not read what is sent");
+    if (!wait_for_socket(pg, true, connection->deadline, manner)) {
+      fail(connection, Failure::unreachable, "it does not read what is sent");
       return false;
     }
   }
 }
 
-bool receive(Connection* connection, Manner manner, ResultVisitor visit, void* context) {
-  for (int number = 0;;) {
-    PGresult* result;
-    if (!next_result(connection, manner, &result)) return false;
-    if (result == nullptr) continue;
-    if (PQresultStatus(result) == PGRES_PIPELINE_SYNC) {
-      PQclear(result);
-      connection->busy = false;
-      note_reached(connection->state);
-      return true;
-    }
-    if (!take_result(connection, result, number++, visit, context)) return false;
+bool receive(Connection* connection, Manner manner, const RowShape* rows, ResultVisitor visit,
+             void* context) {
+  AnswerSequence sequence(rows != nullptr);
+  while (!sequence.is_done()) {
+    PGresult* result = next_result(connection, manner);
+    if (result == nullptr ||
+        !take_result(connection, manner, result, &sequence, rows, visit, context))
+      return false;
   }
+  connection->busy = false;
+  note_reached(connection->key.server);
+  return true;
 }
+
+bool exchange(Connection* connection, const RowShape* rows, ResultVisitor visit, void* context) {
+  return send_queued(connection, Manner::interruptible) &&
+         receive(connection, Manner::interruptible, rows, visit, context);
+}
+
+bool drain(Connection* connection) {
+  while (connection->busy) {
+    PGresult* result = next_result(connection, Manner::interruptible);
+    if (result == nullptr) return false;
+    const Reply reply = reply_of(result);
+    const bool refused = reply == Reply::other || is_fatal(result);
+    PQclear(result);
+    if (refused) return refuse(connection, Manner::quiet, "it does not end what was interrupted");
+    connection->busy = reply != Reply::sync;
+  }
+  return true;
+}
+
+// ---- errors
+// ---------------------------------------------------------------------------------------
 
 void raise_remote(Connection* connection) {
   const PGresult* result = connection->error;
   const char* code = PQresultErrorField(result, PG_DIAG_SQLSTATE);
   // A relation that was dropped there is looked for, and made, again.
   if (code != nullptr && strcmp(code, kUndefinedTable) == 0) forget_relations(connection);
-  const char* message = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
-  const char* detail = PQresultErrorField(result, PG_DIAG_MESSAGE_DETAIL);
-  const char* hint = PQresultErrorField(result, PG_DIAG_MESSAGE_HINT);
-  ereport(ERROR,
-          errcode(code == nullptr ? ERRCODE_FDW_ERROR
-                                  : MAKE_SQLSTATE(code[0], code[1], code[2], code[3], code[4])),
+  const char* message = clean_field(result, PG_DIAG_MESSAGE_PRIMARY);
+  const char* detail = clean_field(result, PG_DIAG_MESSAGE_DETAIL);
+  const char* hint = clean_field(result, PG_DIAG_MESSAGE_HINT);
+  ereport(ERROR, errcode(read_sqlstate(code, ERRCODE_FDW_ERROR)),
           errmsg_internal("%s", message != nullptr ? message : "unknown error"),
           detail != nullptr ? errdetail_internal("%s", detail) : 0,
           hint != nullptr ? errhint("%s", hint) : 0, errcontext("server \"%s\"", connection->name));
+  pg_unreachable();
+}
+
+void raise_protocol_violation(Connection* connection, const char* what) {
+  fail(connection, Failure::ended, what);
+  ereport(ERROR, errcode(ERRCODE_PROTOCOL_VIOLATION),
+          errmsg("server \"%s\" does not keep to the protocol", connection->name),
+          errdetail_internal("%s.", what),
+          errhint("Is it a PostgreSQL server with this version of the extension streamfilter?"));
   pg_unreachable();
 }
 

@@ -1,9 +1,10 @@
 // Commands to other servers and their answers. A connection is always in pipeline mode: commands
 // are queued, sent together, and answered together. Nothing here waits longer than the server's
-// timeouts.
+// timeouts, and no answer is taken that wire_answers.hpp does not foresee.
 #pragma once
 
 #include "pg/remote/connection.hpp"
+#include "pg/remote/wire_answers.hpp"
 
 namespace streamfilter::pg {
 
@@ -13,18 +14,34 @@ enum class Manner : uint8 { interruptible, quiet };
 // Waits for the socket, a while at most. False: the time is over. Otherwise the caller looks again.
 bool wait_for_socket(PGconn* pg, bool write, TimestampTz deadline, Manner manner);
 
-// Ends what has been queued, and sends it. False: lost.
-bool send_queued(Connection* connection, Manner manner);
+// Queues a command, or a query with one parameter. False: the connection has failed.
+bool queue_command(Connection* connection, const char* command);
+bool queue_query(Connection* connection, const char* query, const char* parameter);
 
-// Reads the answers to what was sent and shows the visitor, which must not raise, each with the
-// number of its command; but the first error is kept in `error`. False: lost. Interrupts may raise
-// in between; the connection stays busy then.
-using ResultVisitor = void (*)(void* context, int number, const PGresult* result);
-inline void ignore_result(void*, int, const PGresult*) {}
-bool receive(Connection* connection, Manner manner, ResultVisitor visit = ignore_result,
-             void* context = nullptr);
+// Ends what has been queued, and sends it. Its timeout runs from `start`; 0: from now. False: the
+// connection has failed.
+bool send_queued(Connection* connection, Manner manner, TimestampTz start = 0);
+
+// Reads the answers to what was sent and shows the visitor, which must not raise, each but errors;
+// the first error is kept in `error`. `rows` is the shape of those that one command returns;
+// nullptr: none does. False: the connection has failed; a server that breaks the protocol is left,
+// and raises 08P01 unless quiet. Interrupts may raise in between; the connection stays busy then.
+using ResultVisitor = void (*)(void* context, const PGresult* result);
+inline void ignore_result(void*, const PGresult*) {}
+bool receive(Connection* connection, Manner manner, const RowShape* rows = nullptr,
+             ResultVisitor visit = ignore_result, void* context = nullptr);
+
+// Both, interruptibly.
+bool exchange(Connection* connection, const RowShape* rows = nullptr,
+              ResultVisitor visit = ignore_result, void* context = nullptr);
+
+// Reads what is still owed after an interrupt. False: the connection has failed.
+bool drain(Connection* connection);
 
 // Raises `error` as one of ours, with its SQLSTATE.
 [[noreturn]] void raise_remote(Connection* connection);
+
+// Raises 08P01; the connection is closed.
+[[noreturn]] void raise_protocol_violation(Connection* connection, const char* what);
 
 }  // namespace streamfilter::pg

@@ -3,9 +3,10 @@
 extern "C" {
 #include "libpq/pqformat.h"
 #include "port/pg_bswap.h"
+#include "utils/timestamp.h"
 }
 
-#include "pg/remote/pipeline.hpp"
+#include "core/filter/definition_text.hpp"
 #include "pg/remote/protocol.hpp"
 #include "pg/remote/remote_transaction.hpp"
 
@@ -73,154 +74,166 @@ bool queue_call(RemoteCall* call) {
                              lengthof(values), values, lengths, formats, 0) == 1;
 }
 
-// Sends a call; false: lost.
-bool begin_call(RemoteCall* call, int* commands) {
-  Connection* connection = call->connection;
-  *commands = 0;
-  if (!ensure_connected(connection)) return false;
-  connection->changed |= changes(call->call);
-  if (changes(call->call) || connection->level > 0) *commands = queue_transaction(connection);
-  if (connection->pg == nullptr) return false;
-  if (!queue_call(call)) {
-    lose(connection, PQerrorMessage(connection->pg));
-    return false;
-  }
-  return send_queued(connection, Manner::interruptible);
+// Queues a prepared statement with parameters in text form. False: the connection has failed.
+bool queue_prepared(Connection* connection, const char* name, int count, const char* const* values,
+                    int result_format) {
+  if (PQsendQueryPrepared(connection->pg, name, count, values, nullptr, nullptr, result_format) ==
+      1)
+    return true;
+  fail(connection, Failure::ended, PQerrorMessage(connection->pg));
+  return false;
 }
 
-struct Reader {
+bool queue_preparation(Connection* connection, const char* name, const char* query, int types) {
+  if (PQsendPrepare(connection->pg, name, query, types, kTypes) == 1) return true;
+  fail(connection, Failure::ended, PQerrorMessage(connection->pg));
+  return false;
+}
+
+// Sends a call; false: the connection has failed.
+bool begin_call(RemoteCall* call, TimestampTz start) {
+  Connection* connection = call->connection;
+  call->failure = Failure::none;
+  if ((changes(call->call) || connection->level > 0) && !queue_transaction(connection))
+    return false;
+  if (queue_call(call)) return send_queued(connection, Manner::interruptible, start);
+  fail(connection, Failure::ended, PQerrorMessage(connection->pg));
+  return false;
+}
+
+// ---- answers ------------------------------------------------------------------------------------
+
+constexpr ColumnShape kAnswerColumn = {BOOLARRAYOID, false, false, 0};
+constexpr ColumnShape kDefinitionColumns[] = {{TEXTOID, false, true, kMaxDefinitionText},
+                                              {BOOLOID, false, false, 1}};
+constexpr RowShape kDefinitionRow = {kDefinitionColumns, lengthof(kDefinitionColumns), 1, 1};
+// The type has another number in every database.
+constexpr ColumnShape kValueColumn = {kAnyType, true, false, MaxAllocSize - 1};
+constexpr RowShape kValueRow = {&kValueColumn, 1, 1, 1};
+
+struct CallReader {
   RemoteCall* call;
-  int number;  // of the command whose answer is wanted
   bool ok;
 };
 
-// The text form of boolean[]: {t,f,NULL,...}.
-void read_answers(void* context, int number, const PGresult* result) {
-  auto* reader = static_cast<Reader*>(context);
-  if (number != reader->number || PQntuples(result) != 1 || PQnfields(result) != 1) return;
+void take_answers(void* context, const PGresult* result) {
+  if (PQresultStatus(result) != PGRES_TUPLES_OK) return;
+  auto* reader = static_cast<CallReader*>(context);
   RemoteCall* call = reader->call;
-  const char* at = PQgetvalue(result, 0, 0);
   call->received = static_cast<uint64>(PQgetlength(result, 0, 0));
-  int count = 0;
-  for (at += *at == '{'; *at != '\0' && *at != '}' && count < call->count; ++at) {
-    call->answers[count++] = static_cast<Answer>(*at);
-    at += strcspn(at, ",}");
-    if (*at == '}') break;
-  }
-  reader->ok = count == call->count;
+  reader->ok = read_answers(PQgetvalue(result, 0, 0), call->received, call->call == Call::claim,
+                            call->answers, call->count);
 }
 
-struct Text {
-  int number;
-  MemoryContext context;
+// False: the connection has failed.
+bool end_call(RemoteCall* call) {
+  Connection* connection = call->connection;
+  const ColumnShape column = {kAnswerColumn.type, false, false, max_answers_length(call->count)};
+  const RowShape row = {&column, 1, 1, 1};
+  CallReader reader = {call, false};
+  if (!receive(connection, Manner::interruptible, &row, take_answers, &reader)) return false;
+  if (connection->error != nullptr) return true;
+  if (!reader.ok)
+    raise_protocol_violation(connection, "It has not answered for every key, or in other words");
+  connection->changed |= changes(call->call);
+  connection->removed |= call->call == Call::erase;
+  return true;
+}
+
+struct DefinitionReader {
   char* definition;
   bool made;
+  bool ok;
 };
 
-void read_definition(void* context, int number, const PGresult* result) {
-  auto* text = static_cast<Text*>(context);
-  if (number != text->number || PQntuples(result) != 1 || PQnfields(result) != 2) return;
-  text->definition = MemoryContextStrdup(text->context, PQgetvalue(result, 0, 0));
-  text->made = PQgetvalue(result, 0, 1)[0] == 't';
+void take_definition(void* context, const PGresult* result) {
+  if (PQresultStatus(result) != PGRES_TUPLES_OK) return;
+  auto* reader = static_cast<DefinitionReader*>(context);
+  reader->ok = read_flag(PQgetvalue(result, 0, 1), static_cast<Size>(PQgetlength(result, 0, 1)),
+                         &reader->made);
+  strlcpy(reader->definition, PQgetvalue(result, 0, 0), kMaxDefinitionText);
 }
 
-// A value in binary form.
-struct Bytes {
-  int number;
-  StringInfo buffer;
+// Bytes that end with a NUL; nullptr: there was no memory for them.
+struct ValueReader {
+  char* bytes;
+  int length;
 };
 
-void read_bytes(void* context, int number, const PGresult* result) {
-  auto* bytes = static_cast<Bytes*>(context);
-  if (number == bytes->number && PQntuples(result) == 1)
-    appendBinaryStringInfo(bytes->buffer, PQgetvalue(result, 0, 0), PQgetlength(result, 0, 0));
+void take_value(void* context, const PGresult* result) {
+  if (PQresultStatus(result) != PGRES_TUPLES_OK) return;
+  auto* reader = static_cast<ValueReader*>(context);
+  reader->length = PQgetlength(result, 0, 0);
+  const Size size = static_cast<Size>(reader->length) + 1;
+  reader->bytes =
+      static_cast<char*>(MemoryContextAllocExtended(CurrentMemoryContext, size, MCXT_ALLOC_NO_OOM));
+  if (reader->bytes != nullptr) memcpy(reader->bytes, PQgetvalue(result, 0, 0), size);
 }
 
 }  // namespace
 
 void run_calls(RemoteCall* calls, int count) {
-  auto* commands = static_cast<int*>(palloc(sizeof(int) * Max(count, 1)));
-  for (int i = 0; i < count; ++i) calls[i].lost = !begin_call(&calls[i], &commands[i]);
-  Connection* failed = nullptr;
+  const TimestampTz start = GetCurrentTimestamp();
+  for (int i = 0; i < count; ++i)
+    if (!begin_call(&calls[i], start)) calls[i].failure = calls[i].connection->failure;
+  Connection* refused = nullptr;
   for (int i = 0; i < count; ++i) {
-    if (calls[i].lost) continue;
-    Connection* connection = calls[i].connection;
-    Reader reader = {&calls[i], commands[i], false};
-    calls[i].lost = !receive(connection, Manner::interruptible, read_answers, &reader);
-    if (calls[i].lost) continue;
-    if (connection->error != nullptr) {
-      if (failed == nullptr) failed = connection;
-    } else if (!reader.ok) {
-      ereport(ERROR, errcode(ERRCODE_PROTOCOL_VIOLATION),
-              errmsg("server \"%s\" has not answered for every key", connection->name));
-    }
+    if (calls[i].failure != Failure::none) continue;
+    if (!end_call(&calls[i]))
+      calls[i].failure = calls[i].connection->failure;
+    else if (calls[i].connection->error != nullptr && refused == nullptr)
+      refused = calls[i].connection;
   }
-  if (failed != nullptr) raise_remote(failed);
-  pfree(commands);
+  if (refused != nullptr) raise_remote(refused);
 }
 
 const char* define_slices(Connection* connection, const SliceDefinition* slices, bool* made) {
   const char* values[] = {slices->schema,   slices->name,        slices->definition,
                           slices->conflict, slices->persistence, slices->producer};
-  if (!ensure_connected(connection)) return nullptr;
+  DefinitionReader reader = {static_cast<char*>(palloc(kMaxDefinitionText)), false, false};
   // Within a transaction the relation is part of it, and lasts only if that commits.
-  const int commands = connection->level > 0 ? queue_transaction(connection) : 0;
-  if (connection->pg == nullptr) return nullptr;
-  if (PQsendQueryPrepared(connection->pg, kDefine, lengthof(values), values, nullptr, nullptr, 0) !=
-      1) {
-    lose(connection, PQerrorMessage(connection->pg));
-    return nullptr;
-  }
-  Text text = {commands, CurrentMemoryContext, nullptr, false};
-  if (!send_queued(connection, Manner::interruptible) ||
-      !receive(connection, Manner::interruptible, read_definition, &text))
+  if (connection->level > 0 && !queue_transaction(connection)) return nullptr;
+  if (!queue_prepared(connection, kDefine, lengthof(values), values, 0) ||
+      !exchange(connection, &kDefinitionRow, take_definition, &reader))
     return nullptr;
   if (connection->error != nullptr) raise_remote(connection);
-  *made = text.made;
-  return text.definition;
+  if (!reader.ok) raise_protocol_violation(connection, "It has not told what it has made");
+  *made = reader.made;
+  return reader.definition;
 }
 
-bool run_statement(Connection* connection, const char* statement) {
-  if (!ensure_connected(connection)) return false;
-  queue_transaction(connection);
-  connection->changed = true;
-  if (connection->pg == nullptr) return false;
-  if (PQsendQueryParams(connection->pg, statement, 0, nullptr, nullptr, nullptr, nullptr, 0) != 1) {
-    lose(connection, PQerrorMessage(connection->pg));
-    return false;
-  }
-  if (!send_queued(connection, Manner::interruptible) ||
-      !receive(connection, Manner::interruptible))
+bool truncate_slices(Connection* connection, const char* filter) {
+  if (!queue_transaction(connection) ||
+      !queue_command(connection, psprintf("TRUNCATE %s", filter)) || !exchange(connection))
     return false;
   if (connection->error != nullptr) raise_remote(connection);
+  connection->changed = connection->removed = true;
   return true;
 }
 
 bool fetch_value(Connection* connection, const char* filter, StringInfo bytes) {
-  if (!ensure_connected(connection)) return false;
-  Bytes found = {connection->level > 0 ? queue_transaction(connection) : 0, bytes};
-  if (connection->pg == nullptr) return false;
-  if (PQsendQueryPrepared(connection->pg, kValue, 1, &filter, nullptr, nullptr, 1) != 1) {
-    lose(connection, PQerrorMessage(connection->pg));
-    return false;
-  }
-  if (!send_queued(connection, Manner::interruptible) ||
-      !receive(connection, Manner::interruptible, read_bytes, &found))
+  ValueReader reader = {};
+  if (connection->level > 0 && !queue_transaction(connection)) return false;
+  if (!queue_prepared(connection, kValue, 1, &filter, 1) ||
+      !exchange(connection, &kValueRow, take_value, &reader))
     return false;
   if (connection->error != nullptr) raise_remote(connection);
+  if (reader.bytes == nullptr)
+    ereport(ERROR, errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory"));
+  *bytes = {reader.bytes, reader.length, reader.length + 1, 0};
   return true;
 }
 
-void prepare_calls(Connection* connection, const char* schema) {
+bool prepare_calls(Connection* connection, const char* schema) {
   for (const char* name : kNames) {
     const char* query = psprintf("SELECT %s.streamfilter_hashes_%s($1, $2, $3, $4)", schema, name);
-    PQsendPrepare(connection->pg, name, query, lengthof(kTypes), kTypes);
+    if (!queue_preparation(connection, name, query, lengthof(kTypes))) return false;
   }
   const char* define = psprintf(
       "SELECT definition, made FROM %s.streamfilter_hashes_define($1, $2, $3, $4, $5, $6)", schema);
-  PQsendPrepare(connection->pg, kDefine, define, 0, nullptr);
-  PQsendPrepare(connection->pg, kValue, psprintf("SELECT %s.streamfilter_value($1)", schema), 1,
-                kTypes);
+  return queue_preparation(connection, kDefine, define, 0) &&
+         queue_preparation(connection, kValue, psprintf("SELECT %s.streamfilter_value($1)", schema),
+                           1);
 }
 
 }  // namespace streamfilter::pg

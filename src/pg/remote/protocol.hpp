@@ -1,13 +1,14 @@
 // Calls of the functions on raw hashes (slice_service.cpp) on other servers: one message there and
-// one back for any number of keys, to all servers at once.
+// one back for any number of keys, to all servers at once. All connections given here are ready
+// (connect.hpp).
 #pragma once
 
 extern "C" {
 #include "lib/stringinfo.h"
 }
 
-#include "core/kind/filter_ops.hpp"
-#include "pg/remote/connection.hpp"
+#include "core/kind/kind_registry.hpp"
+#include "pg/remote/pipeline.hpp"
 
 namespace streamfilter::pg {
 
@@ -19,9 +20,6 @@ enum class Call : uint8 {
   erase,  // it is forgotten
 };
 
-// What a server says of a hash; `taken`: it is claimed by another transaction.
-enum class Answer : char { no = 'f', yes = 't', taken = 'N' };
-
 struct RemoteCall {
   Connection* connection;
   Call call;
@@ -31,12 +29,12 @@ struct RemoteCall {
   bool with_time, with_importance;
   Answer* answers;  // `count` places
   // Results.
-  bool lost;
+  Failure failure;        // none: it is answered
   uint64 sent, received;  // bytes of hashes and answers
 };
 
-// Runs calls of which no two go to the same connection. A call that cannot reach its server, or has
-// no answer in time, is lost; what a server raises is raised here, once all have answered.
+// Runs calls of which no two go to the same connection. What a server raises is raised here, once
+// all have answered.
 void run_calls(RemoteCall* calls, int count);
 
 // The filter whose slices a server is to hold.
@@ -50,16 +48,19 @@ struct SliceDefinition {
 };
 
 // Makes the relation there unless there is one; returns the definition that it has, in the current
-// memory context, and whether it was made just now. nullptr: lost. Raises what the server raises.
+// memory context, and whether it was made just now; "" if it is only looked for and not there.
+// nullptr: the connection has failed. Raises what the server raises.
 const char* define_slices(Connection* connection, const SliceDefinition* slices, bool* made);
 
-// Runs one statement without a result there, as part of the transaction. False: lost.
-bool run_statement(Connection* connection, const char* statement);
+// Truncates the relation there, as part of the transaction. False: the connection has failed.
+bool truncate_slices(Connection* connection, const char* filter);
 
-// Appends the state of a filter there, as streamfilter_send has it. False: lost.
+// Fetches the state of a filter there, as streamfilter_send has it. False: the connection has
+// failed.
 bool fetch_value(Connection* connection, const char* filter, StringInfo bytes);
 
-// Queues the preparation of all calls; `schema` is that of the extension there, quoted.
-void prepare_calls(Connection* connection, const char* schema);
+// Queues the preparation of all calls; `schema` is that of the extension there, quoted. False: the
+// connection has failed.
+bool prepare_calls(Connection* connection, const char* schema);
 
 }  // namespace streamfilter::pg

@@ -5,10 +5,13 @@
 #include "pg/catalog/filter_options.hpp"
 #include "pg/catalog/slice_origin.hpp"
 #include "pg/remote/remote_filter.hpp"
+#include "pg/remote/remote_transaction.hpp"
 #include "pg/server/problem_report.hpp"
 
 namespace streamfilter::pg {
 namespace {
+
+RemoteFilter* changed_filters = nullptr;  // by this transaction
 
 uint64 share(uint64 whole, uint64 part, uint64 of) {
   return static_cast<uint64>((static_cast<unsigned __int128>(whole) * part + of - 1) / of);
@@ -66,15 +69,20 @@ void take_seed(RemoteFilter* remote, uint64 seed) {
   remote->seed_known = true;
 }
 
-// Does a server have it already? False: it does not, or is lost.
-bool find_seed(RemoteFilter* remote, int server) {
+// What a server says of the seed.
+enum class SeedAt : uint8 { found, absent, unreachable };
+
+SeedAt find_seed(RemoteFilter* remote, int server) {
   SliceDefinition wanted = remote->slices;
   wanted.definition = nullptr;
   bool made;
-  const char* found = define_slices(remote->connections[server], &wanted, &made);
-  if (found == nullptr || found[0] == '\0') return false;
+  Connection* connection = remote->connections[server];
+  if (!ensure_connected(connection)) return SeedAt::unreachable;
+  const char* found = define_slices(connection, &wanted, &made);
+  if (found == nullptr) return SeedAt::unreachable;
+  if (found[0] == '\0') return SeedAt::absent;
   take_seed(remote, seed_in(found));
-  return true;
+  return SeedAt::found;
 }
 
 [[noreturn]] void raise_other_definition(const RemoteFilter* remote, int server, const char* found,
@@ -85,6 +93,26 @@ bool find_seed(RemoteFilter* remote, int server) {
           errdetail("There it is %s, here %s.", found, wanted),
           errhint("IMPORT FOREIGN SCHEMA takes over the definition of a server that has one."));
   pg_unreachable();
+}
+
+// Makes sure that the slices are there. False: the connection has failed.
+bool define_on(RemoteFilter* remote, int server) {
+  Connection* connection = remote->connections[server];
+  SliceDefinition wanted = remote->slices;
+  wanted.definition = definition_on(remote, server);
+  bool made;
+  const char* found = define_slices(connection, &wanted, &made);
+  if (found == nullptr) return false;
+  // Of two producers that come at once with a random seed, the other may have been faster.
+  if (!remote->seed_known) {
+    take_seed(remote, seed_in(found));
+    wanted.definition = definition_on(remote, server);
+  }
+  if (strcmp(found, wanted.definition) != 0)
+    raise_other_definition(remote, server, found, wanted.definition);
+  // What was made within a transaction may go with it.
+  remote->opened[server] = made && connection->level > 0 ? 0 : connection->number;
+  return true;
 }
 
 }  // namespace
@@ -124,41 +152,52 @@ void check_slice_definitions(const FilterRelation* relation) {
   for (int i = 0; i < remote->count; ++i) definition_on(remote, i);
 }
 
+// A server that is new, or was built anew, must not bring a seed of its own while others have one:
+// a new one is made only where all servers say that they have none.
 void learn_seed(RemoteFilter* remote) {
   if (remote->seed_known) return;
+  bool all_asked = true;
   for (int i = 0; i < remote->count && !remote->seed_known; ++i)
-    if (!find_seed(remote, i) && i == 0 && remote->connections[0]->pg != nullptr) {
-      if (!pg_strong_random(&remote->parameters.seed, sizeof remote->parameters.seed))
-        ereport(ERROR, errcode(ERRCODE_INTERNAL_ERROR), errmsg("could not generate a random seed"));
-      open_slices(remote, 0);
-    }
+    all_asked &= find_seed(remote, i) != SeedAt::unreachable;
+  if (remote->seed_known || !all_asked) return;
+  if (!pg_strong_random(&remote->parameters.seed, sizeof remote->parameters.seed))
+    ereport(ERROR, errcode(ERRCODE_INTERNAL_ERROR), errmsg("could not generate a random seed"));
+  open_slices(remote, 0);
 }
 
 bool open_slices(RemoteFilter* remote, int server) {
   Connection* connection = remote->connections[server];
-  if (!ensure_connected(connection)) return false;
-  if (remote->opened[server] == connection->number) return true;
-  SliceDefinition wanted = remote->slices;
-  wanted.definition = definition_on(remote, server);
-  bool made;
-  const char* found = define_slices(connection, &wanted, &made);
-  if (found == nullptr) return false;
-  // Of two producers that come at once with a random seed, the other may have been faster.
-  if (!remote->seed_known) {
-    take_seed(remote, seed_in(found));
-    wanted.definition = definition_on(remote, server);
+  for (int i = 0; i < kMaxAttempts; ++i) {
+    if (!ensure_connected(connection)) return false;
+    if (remote->opened[server] == connection->number || define_on(remote, server)) return true;
   }
-  if (strcmp(found, wanted.definition) != 0)
-    raise_other_definition(remote, server, found, wanted.definition);
-  // What was made within a transaction may go with it.
-  remote->opened[server] = made && connection->level > 0 ? 0 : connection->number;
-  return true;
+  raise_always_ends(connection);
 }
 
-bool has_lost_slices(const RemoteFilter* remote) {
+bool has_unreachable_slices(const RemoteFilter* remote) {
   for (int i = 0; i < remote->count; ++i)
-    if (remote->connections[i]->lost || is_lost(remote->connections[i]->state)) return true;
+    if (is_unreachable(remote->connections[i])) return true;
   return false;
+}
+
+void note_changed(RemoteFilter* remote) {
+  if (remote->changed) return;
+  remote->changed = true;
+  remote->next_changed = changed_filters;
+  changed_filters = remote;
+}
+
+void end_changed_filters(bool committed) {
+  for (RemoteFilter* remote = changed_filters; remote != nullptr; remote = remote->next_changed) {
+    remote->changed = false;
+    bool lost = false;
+    for (int i = 0; i < remote->count; ++i) lost |= lost_changes(remote->connections[i]);
+    if (!committed || !lost) continue;
+    FilterCounts counts;
+    counts.unremembered = 1;
+    add_filter_counts(remote->relation->relid, counts);
+  }
+  changed_filters = nullptr;
 }
 
 void flush_slice_counts(RemoteFilter* remote) {

@@ -5,20 +5,22 @@
 #pragma once
 
 #include "pg/catalog/filter_relation.hpp"
-#include "pg/remote/protocol.hpp"
+#include "pg/remote/connect.hpp"
 
 namespace streamfilter::pg {
 
 struct RemoteFilter {
   const FilterRelation* relation;
   Parameters parameters;  // of the whole filter, with its seed
-  bool seed_known;        // otherwise no key can be looked for, and all slices count as lost
+  bool seed_known;        // otherwise no key can be looked for, and all slices count as unreachable
   int count;              // servers
   Connection** connections;
-  uint64* opened;          // number of the connection on which the relation was found; 0: none
-  const char* filter;      // quoted, with its schema
-  SliceDefinition slices;  // without `definition`
-  SliceCounts* counts;     // per slice, not yet in shared memory
+  uint64* opened;              // number of the connection on which the relation was found; 0: none
+  const char* filter;          // quoted, with its schema
+  SliceDefinition slices;      // without `definition`
+  SliceCounts* counts;         // per slice, not yet in shared memory
+  RemoteFilter* next_changed;  // of those that this transaction changes
+  bool changed;
 };
 
 // In the current memory context, as is the relation. Connects to nothing.
@@ -30,7 +32,8 @@ void check_slice_definitions(const FilterRelation* relation);
 // Learns the seed, as far as servers can be reached.
 void learn_seed(RemoteFilter* remote);
 
-// Makes a server ready to be called. False: lost. Raises 55000 if another definition is there.
+// Makes a server ready to be called. False: it is unreachable. Raises 55000 if another definition
+// is there.
 bool open_slices(RemoteFilter* remote, int server);
 
 // How many slices a server holds.
@@ -42,8 +45,14 @@ inline uint32 slices_on(const RemoteFilter* remote, uint32 server) {
 // The option k of the kind; nullptr: it has none.
 const OptionSpec* find_k(const Parameters& parameters);
 
-// Is one of the servers lost?
-bool has_lost_slices(const RemoteFilter* remote);
+// Is one of the servers unreachable for this session?
+bool has_unreachable_slices(const RemoteFilter* remote);
+
+// The transaction is about to change the filter.
+void note_changed(RemoteFilter* remote);
+// It ends. If it has committed, counts for each filter that it has changed whether its keys are not
+// remembered everywhere. Cannot raise.
+void end_changed_filters(bool committed);
 
 // Adds what was counted to shared memory.
 void flush_slice_counts(RemoteFilter* remote);

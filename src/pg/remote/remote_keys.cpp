@@ -9,7 +9,6 @@
 
 #include "core/filter/filter.hpp"
 #include "core/format/sharding.hpp"
-#include "pg/remote/remote_filter.hpp"
 #include "pg/remote/remote_keys.hpp"
 
 namespace streamfilter::pg {
@@ -68,8 +67,7 @@ void locate(const Batch* batch) {
 }
 
 // A single server does all the slicing itself.
-Batch* make_batch(const NamedFilter* filter, const Element* elements, int count) {
-  RemoteFilter* remote = filter->remote;
+Batch* make_batch(RemoteFilter* remote, const Element* elements, int count) {
   const Parameters& parameters = remote->parameters;
   auto* batch = static_cast<Batch*>(palloc0(sizeof(Batch)));
   batch->remote = remote;
@@ -81,7 +79,7 @@ Batch* make_batch(const NamedFilter* filter, const Element* elements, int count)
   batch->bits = Max(all / static_cast<unsigned>(batch->places), 1u);
   batch->parts = static_cast<Part*>(
       palloc(sizeof(Part) * static_cast<Size>(count) * static_cast<Size>(batch->places)));
-  batch->slice_lost = has_lost_slices(remote);
+  batch->slice_lost = has_unreachable_slices(remote);
   locate(batch);
   return batch;
 }
@@ -143,28 +141,65 @@ void take_answers(Batch* batch, const Share* share, bool lost) {
   first->received += share->call.received;
 }
 
-void run_round(Batch* batch, Call call) {
+// The shares of one round that are not answered yet.
+struct Round {
+  Share* shares;
+  int count;
+};
+
+Round make_round(Batch* batch, Call call) {
   const int servers = batch->remote->count;
-  auto* shares = static_cast<Share*>(palloc(sizeof(Share) * static_cast<Size>(servers)));
-  auto* calls = static_cast<RemoteCall*>(palloc(sizeof(RemoteCall) * static_cast<Size>(servers)));
-  int count = 0;
+  Round round = {static_cast<Share*>(palloc(sizeof(Share) * static_cast<Size>(servers))), 0};
   for (int server = 0; server < servers; ++server) {
-    Share share = collect(batch, call, server);
-    if (share.call.count == 0) continue;
+    const Share share = collect(batch, call, server);
+    if (share.call.count > 0) round.shares[round.count++] = share;
+  }
+  return round;
+}
+
+// Keeps the shares whose servers are ready; the others are judged without them.
+void open_round(Batch* batch, Round* round) {
+  int kept = 0;
+  for (int i = 0; i < round->count; ++i) {
+    const Share& share = round->shares[i];
+    const int server = share.parts[0]->server;
     if (!batch->remote->seed_known || !open_slices(batch->remote, server)) {
       take_answers(batch, &share, true);
       continue;
     }
     // See the order of commits above.
     if (batch->places > 1) share.call.connection->rank = Max(share.call.connection->rank, server);
-    shares[count] = share;
-    calls[count++] = share.call;
+    round->shares[kept++] = share;
   }
-  run_calls(calls, count);
-  for (int i = 0; i < count; ++i) {
-    shares[i].call = calls[i];
-    take_answers(batch, &shares[i], calls[i].lost);
+  round->count = kept;
+}
+
+// Keeps the shares whose connection has failed.
+void call_round(Batch* batch, Round* round) {
+  auto* calls = static_cast<RemoteCall*>(
+      palloc(sizeof(RemoteCall) * static_cast<Size>(Max(round->count, 1))));
+  for (int i = 0; i < round->count; ++i) calls[i] = round->shares[i].call;
+  run_calls(calls, round->count);
+  int kept = 0;
+  for (int i = 0; i < round->count; ++i) {
+    Share share = round->shares[i];
+    share.call = calls[i];
+    if (share.call.failure == Failure::none)
+      take_answers(batch, &share, false);
+    else
+      round->shares[kept++] = share;
   }
+  round->count = kept;
+}
+
+// A connection that fails is replaced at once where its server is within reach.
+void run_round(Batch* batch, Call call) {
+  Round round = make_round(batch, call);
+  for (int i = 0; i < kMaxAttempts && round.count > 0; ++i) {
+    open_round(batch, &round);
+    call_round(batch, &round);
+  }
+  if (round.count > 0) raise_always_ends(round.shares[0].call.connection);
 }
 
 // ---- what is known of a key
@@ -263,9 +298,10 @@ MemoryContext Scratch::context_ = nullptr;
 
 }  // namespace
 
-void remember_remote_keys(NamedFilter* filter, const Element* elements, int count, bool* seen) {
+void remember_remote_keys(RemoteFilter* remote, const Element* elements, int count, bool* seen) {
+  note_changed(remote);
   MemoryContext caller = Scratch::enter();
-  Batch* batch = make_batch(filter, elements, count);
+  Batch* batch = make_batch(remote, elements, count);
   if (batch->places == 1) {
     run_single(batch, Call::seen);
   } else {
@@ -277,46 +313,45 @@ void remember_remote_keys(NamedFilter* filter, const Element* elements, int coun
   MemoryContextSwitchTo(caller);
 }
 
-bool test_remote_key(const NamedFilter* filter, const Element& element) {
+bool test_remote_key(RemoteFilter* remote, const Element& element) {
   MemoryContext caller = Scratch::enter();
-  Batch* batch = make_batch(filter, &element, 1);
+  Batch* batch = make_batch(remote, &element, 1);
   probe(batch);
   const bool seen = judge(batch, 0);
   MemoryContextSwitchTo(caller);
   return seen;
 }
 
-bool erase_remote_key(NamedFilter* filter, const Element& element) {
+bool erase_remote_key(RemoteFilter* remote, const Element& element) {
+  note_changed(remote);
   MemoryContext caller = Scratch::enter();
-  Batch* batch = make_batch(filter, &element, 1);
+  Batch* batch = make_batch(remote, &element, 1);
   run_single(batch, Call::erase);
   const Part* part = part_of(batch, 0, 0);
   MemoryContextSwitchTo(caller);
   if (part->bits == Bits::lost)
     ereport(ERROR, errcode(ERRCODE_CONNECTION_FAILURE),
-            errmsg("cannot delete a key from filter \"%s\" now", filter->relation->name),
-            errdetail("Server \"%s\" is lost.", filter->remote->connections[part->server]->name));
+            errmsg("cannot delete a key from filter \"%s\" now", remote->relation->name),
+            errdetail("Server \"%s\" is lost.", remote->connections[part->server]->name));
   return part->bits == Bits::set;
 }
 
-void reset_remote_filter(NamedFilter* filter) {
-  RemoteFilter* remote = filter->remote;
+void reset_remote_filter(RemoteFilter* remote) {
+  note_changed(remote);
   for (int i = 0; i < remote->count; ++i)
-    if (!open_slices(remote, i) ||
-        !run_statement(remote->connections[i], psprintf("TRUNCATE %s", remote->filter)))
+    if (!open_slices(remote, i) || !truncate_slices(remote->connections[i], remote->filter))
       ereport(ERROR, errcode(ERRCODE_CONNECTION_FAILURE),
-              errmsg("cannot truncate filter \"%s\" now", filter->relation->name),
+              errmsg("cannot truncate filter \"%s\" now", remote->relation->name),
               errdetail("Server \"%s\" is lost.", remote->connections[i]->name));
 }
 
-Datum fetch_remote_value(NamedFilter* filter, Oid type) {
-  RemoteFilter* remote = filter->remote;
-  if (remote->count > 1) require_local(filter, "streamfilter_value");
+Datum fetch_remote_value(RemoteFilter* remote, Oid type) {
+  Assert(remote->count == 1);
   StringInfoData bytes;
   initStringInfo(&bytes);
   if (!open_slices(remote, 0) || !fetch_value(remote->connections[0], remote->filter, &bytes))
     ereport(ERROR, errcode(ERRCODE_CONNECTION_FAILURE),
-            errmsg("the state of filter \"%s\" cannot be read now", filter->relation->name),
+            errmsg("the state of filter \"%s\" cannot be read now", remote->relation->name),
             errdetail("Server \"%s\" is lost.", remote->connections[0]->name));
   Oid function, io_param;
   getTypeBinaryInputInfo(type, &function, &io_param);

@@ -1,14 +1,15 @@
 #include "pg/server/postgres.hpp"
 
+extern "C" {
+#include "utils/timestamp.h"
+}
+
 #include "pg/remote/pipeline.hpp"
 #include "pg/remote/remote_transaction.hpp"
+#include "pg/server/deferred_messages.hpp"
 
 namespace streamfilter::pg {
 namespace {
-
-bool queue_command(Connection* connection, const char* command) {
-  return PQsendQueryParams(connection->pg, command, 0, nullptr, nullptr, nullptr, nullptr, 0) == 1;
-}
 
 bool queue_on_savepoint(Connection* connection, const char* command, int level) {
   char text[64];
@@ -16,57 +17,56 @@ bool queue_on_savepoint(Connection* connection, const char* command, int level) 
   return queue_command(connection, text);
 }
 
+// Rolls back there what is rolled back here already. False: the connection has failed.
+bool queue_undo(Connection* connection) {
+  if (connection->undo == 0) return true;
+  if (!queue_on_savepoint(connection, "ROLLBACK TO SAVEPOINT", connection->undo) ||
+      !queue_on_savepoint(connection, "RELEASE SAVEPOINT", connection->undo))
+    return false;
+  connection->level = connection->undo - 1;
+  connection->undo = 0;
+  return true;
+}
+
 // COMMIT of a transaction that has failed there answers ROLLBACK.
-void note_rollback(void* context, int, const PGresult* result) {
+void note_rollback(void* context, const PGresult* result) {
   if (strcmp(PQcmdStatus(const_cast<PGresult*>(result)), "COMMIT") != 0)
     *static_cast<bool*>(context) = false;
 }
 
-void warn_not_remembered(const Connection* connection) {
-  ereport(WARNING, errcode(ERRCODE_CONNECTION_FAILURE),
-          errmsg("server \"%s\" does not remember the keys of this transaction", connection->name),
-          errdetail("It was lost, or has rolled back, before it could commit them."),
-          errhint("The same keys count as new when they come again."));
-}
-
-// ---- callbacks: nothing here raises or waits longer than the timeouts
-// --------------------------------
+// ---- at the end of a transaction: nothing raises, or waits longer than the timeouts ------------
 
 int commit_rank;  // of the connections that are next
 int highest_rank;
+TimestampTz commit_start;  // all servers together have their timeouts from then on
 
 bool commits_now(const Connection* connection) {
   return connection->level > 0 && connection->rank == commit_rank && connection->pg != nullptr;
 }
 
-void begin_commit(Connection* connection) {
+void send_commit(Connection* connection) {
   if (!commits_now(connection)) return;
-  if (connection->busy || !queue_command(connection, "COMMIT"))
-    disconnect(connection);
-  else
-    send_queued(connection, Manner::quiet);
+  if (connection->busy) return disconnect(connection);
+  if (queue_command(connection, "COMMIT")) send_queued(connection, Manner::quiet, commit_start);
 }
 
-void end_commit(Connection* connection) {
+void finish_commit(Connection* connection) {
   if (!commits_now(connection)) return;
   bool committed = true;
-  if (!receive(connection, Manner::quiet, note_rollback, &committed)) return;
+  if (!receive(connection, Manner::quiet, nullptr, note_rollback, &committed)) return;
   if (connection->error != nullptr || !committed) connection->lost = true;
   connection->level = connection->kept = 0;
 }
 
 // A connection that had to wait for an answer when this transaction failed is of no more use.
-void begin_rollback(Connection* connection) {
+void send_rollback(Connection* connection) {
   if (connection->pg == nullptr) return;
   if (connection->busy) return disconnect(connection);
   if (connection->level == 0) return;
-  if (queue_command(connection, "ROLLBACK"))
-    send_queued(connection, Manner::quiet);
-  else
-    disconnect(connection);
+  if (queue_command(connection, "ROLLBACK")) send_queued(connection, Manner::quiet);
 }
 
-void end_rollback(Connection* connection) {
+void finish_rollback(Connection* connection) {
   if (connection->level == 0 || connection->pg == nullptr) return;
   if (!receive(connection, Manner::quiet)) return;
   connection->level = connection->kept = 0;
@@ -74,30 +74,9 @@ void end_rollback(Connection* connection) {
 }
 
 void finish(Connection* connection) {
-  connection->lost = connection->changed = false;
-  connection->level = connection->kept = connection->rank = 0;
+  connection->lost = connection->changed = connection->removed = false;
+  connection->level = connection->kept = connection->undo = connection->rank = 0;
   if (!connection->valid) disconnect(connection);
-}
-
-void commit_all() {
-  highest_rank = 0;
-  visit_connections([](Connection* connection) {
-    if (connection->level > 0) highest_rank = Max(highest_rank, connection->rank);
-  });
-  for (commit_rank = highest_rank; commit_rank >= 0; --commit_rank) {
-    visit_connections(begin_commit);
-    visit_connections(end_commit);
-  }
-  visit_connections([](Connection* connection) {
-    if (connection->lost && connection->changed) warn_not_remembered(connection);
-    finish(connection);
-  });
-}
-
-void roll_back_all() {
-  visit_connections(begin_rollback);
-  visit_connections(end_rollback);
-  visit_connections(finish);
 }
 
 void refuse_prepare(Connection* connection) {
@@ -107,64 +86,81 @@ void refuse_prepare(Connection* connection) {
             errdetail("Server \"%s\" cannot know how it ends.", connection->name));
 }
 
-void at_transaction_end(XactEvent event, void*) {
-  switch (event) {
-    case XACT_EVENT_COMMIT: commit_all(); break;
-    case XACT_EVENT_ABORT: roll_back_all(); break;
-    case XACT_EVENT_PRE_PREPARE: visit_connections(refuse_prepare); break;
-    default: break;
-  }
-}
-
 // The savepoint there is only released when there is something to send.
 void keep_subtransaction(Connection* connection) {
   const int level = GetCurrentTransactionNestLevel();
   if (connection->kept >= level) connection->kept = level - 1;
 }
 
+// While an answer is owed, as after a cancelled statement, the savepoint there has to wait.
 void roll_back_subtransaction(Connection* connection) {
   const int level = GetCurrentTransactionNestLevel();
-  if (connection->busy) return disconnect(connection);
   if (connection->pg == nullptr || connection->kept < level) return;
-  if (!queue_on_savepoint(connection, "ROLLBACK TO SAVEPOINT", level) ||
-      !queue_on_savepoint(connection, "RELEASE SAVEPOINT", level))
-    return disconnect(connection);
-  if (!send_queued(connection, Manner::quiet) || !receive(connection, Manner::quiet)) return;
-  if (connection->error != nullptr) return disconnect(connection);
-  connection->level = connection->kept = level - 1;
-}
-
-void at_subtransaction_end(SubXactEvent event, SubTransactionId, SubTransactionId, void*) {
-  if (event == SUBXACT_EVENT_COMMIT_SUB) visit_connections(keep_subtransaction);
-  if (event == SUBXACT_EVENT_ABORT_SUB) visit_connections(roll_back_subtransaction);
+  connection->undo = level;
+  connection->kept = level - 1;
+  if (connection->busy || !queue_undo(connection) || !send_queued(connection, Manner::quiet) ||
+      !receive(connection, Manner::quiet))
+    return;
+  if (connection->error != nullptr) disconnect(connection);
 }
 
 }  // namespace
 
-int queue_transaction(Connection* connection) {
-  int commands = 0;
-  bool sent = true;
+bool queue_transaction(Connection* connection) {
+  if (!queue_undo(connection)) return false;
   if (connection->level > connection->kept) {
-    sent = queue_on_savepoint(connection, "RELEASE SAVEPOINT", connection->kept + 1);
+    if (!queue_on_savepoint(connection, "RELEASE SAVEPOINT", connection->kept + 1)) return false;
     connection->level = connection->kept;
-    ++commands;
+  }
+  if (connection->level == 0) {
+    if (!queue_command(connection, "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE")) return false;
+    connection->level = 1;
   }
   const int level = GetCurrentTransactionNestLevel();
-  if (connection->level == 0 && sent) {
-    sent = queue_command(connection, "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE");
-    connection->level = 1;
-    ++commands;
-  }
-  for (; connection->level < level && sent; ++commands)
-    sent = queue_on_savepoint(connection, "SAVEPOINT", ++connection->level);
+  while (connection->level < level)
+    if (!queue_on_savepoint(connection, "SAVEPOINT", ++connection->level)) return false;
   connection->kept = connection->level;
-  if (!sent) disconnect(connection);
-  return commands;
+  return true;
 }
 
-void init_remote_transactions() {
-  RegisterXactCallback(at_transaction_end, nullptr);
-  RegisterSubXactCallback(at_subtransaction_end, nullptr);
+bool settle(Connection* connection) {
+  if (!drain(connection)) return false;
+  if (connection->undo == 0) return true;
+  if (!queue_undo(connection) || !exchange(connection)) return false;
+  if (connection->error != nullptr) raise_remote(connection);
+  return true;
 }
+
+void commit_remote_transactions() {
+  commit_start = GetCurrentTimestamp();
+  highest_rank = 0;
+  visit_connections([](Connection* connection) {
+    if (connection->level > 0) highest_rank = Max(highest_rank, connection->rank);
+  });
+  for (commit_rank = highest_rank; commit_rank >= 0; --commit_rank) {
+    visit_connections(send_commit);
+    visit_connections(finish_commit);
+  }
+}
+
+void roll_back_remote_transactions() {
+  visit_connections(send_rollback);
+  visit_connections(finish_rollback);
+}
+
+void end_remote_transactions(bool committed) {
+  visit_connections(committed ? [](Connection* connection) {
+    if (lost_changes(connection))
+      defer_message(Message::keys_not_remembered, connection->name,
+                    connection->pg == nullptr ? connection->reason : "");
+    finish(connection);
+  } : finish);
+}
+
+void refuse_to_prepare_remote_transactions() { visit_connections(refuse_prepare); }
+
+void keep_remote_savepoint() { visit_connections(keep_subtransaction); }
+
+void roll_back_remote_savepoint() { visit_connections(roll_back_subtransaction); }
 
 }  // namespace streamfilter::pg

@@ -7,11 +7,33 @@
 
 namespace streamfilter::pg {
 
-// Queues what brings the connection to the state of the current (sub)transaction; returns how many
-// commands that takes. The connection stands and is not busy.
-int queue_transaction(Connection* connection);
+// Queues what brings a ready connection to the state of the current (sub)transaction. False: it has
+// failed.
+bool queue_transaction(Connection* connection);
 
-// Registers the callbacks. Called once per backend.
-void init_remote_transactions();
+// Reads what is owed after a statement was cancelled, and rolls back there what is rolled back
+// here. False: the connection has failed.
+bool settle(Connection* connection);
+
+// The rest is called by the coordinator (pg/commit); nothing but the refusal raises, or waits
+// longer than the timeouts of the servers.
+
+// Commits there what has been committed here, or rolls it back. A connection that fails is lost.
+void commit_remote_transactions();
+void roll_back_remote_transactions();
+
+// Has the connection lost what this transaction has changed there? Until end_remote_transactions,
+// which says so if the transaction has committed.
+inline bool lost_changes(const Connection* connection) {
+  return connection->lost && connection->changed;
+}
+void end_remote_transactions(bool committed);
+
+// Raises 0A000 if the transaction has changed filters on other servers.
+void refuse_to_prepare_remote_transactions();
+
+// The current subtransaction ends.
+void keep_remote_savepoint();
+void roll_back_remote_savepoint();
 
 }  // namespace streamfilter::pg

@@ -116,6 +116,13 @@ extern "C" {
 #define SF_SERVER_ACLCHECK(server, user, right) pg_foreign_server_aclcheck(server, user, right)
 #endif
 
+// The level of messages that go to the server's log: one for each type of process since 19.
+#if PG_VERSION_NUM >= 190000
+#define SF_LOG_MIN_MESSAGES log_min_messages[MyBackendType]
+#else
+#define SF_LOG_MIN_MESSAGES log_min_messages
+#endif
+
 // The oldest transaction that the commit log still knows.
 #if PG_VERSION_NUM >= 170000
 #define SF_OLDEST_CLOG_XID (TransamVariables->oldestClogXid)

@@ -3,18 +3,18 @@
 
 namespace streamfilter::pg {
 
-// The order of up to kMost things by their numbers; those of one number stay in their order. Few
-// things, or numbers above kMostNumbers, are not worth it, and keep their order altogether.
-class Grouping {
+// The order of up to kMax things by their numbers; those of one number stay in their order. Few
+// things, or numbers above kMaxNumbers, are not worth it, and keep their order altogether.
+class LockBatches {
  public:
-  static constexpr uint32 kMost = 512;
-  static constexpr uint32 kMostNumbers = 128;
+  static constexpr uint32 kMax = 512;
+  static constexpr uint32 kMaxNumbers = 128;
 
   // `number(i)`, below `numbers`, is that of thing i.
   template <typename NumberOf>
-  Grouping(uint32 count, uint32 numbers, NumberOf&& number) : count_(count) {
-    uint32 next[kMostNumbers + 1] = {};
-    const bool sorted = count > numbers && numbers <= kMostNumbers;
+  LockBatches(uint32 count, uint32 numbers, NumberOf&& number) : count_(count) {
+    uint32 next[kMaxNumbers + 1] = {};
+    const bool sorted = count > numbers && numbers <= kMaxNumbers;
     for (uint32 i = 0; i < count; ++i) {
       number_[i] = number(i);
       order_[i] = i;
@@ -34,8 +34,8 @@ class Grouping {
 
  private:
   uint32 count_;
-  uint32 number_[kMost];
-  uint32 order_[kMost];
+  uint32 number_[kMax];
+  uint32 order_[kMax];
 };
 
 }  // namespace streamfilter::pg

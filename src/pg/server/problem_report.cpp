@@ -13,6 +13,18 @@ std::size_t cut_by_encoding(const char* text, std::size_t length, std::size_t mo
   return pg_mbcliplen(text, static_cast<int>(length), static_cast<int>(most));
 }
 
+pg_attribute_printf(1, 0) const char* print(const char* format, va_list arguments) {
+  for (Size size = 256;;) {
+    va_list copy;
+    va_copy(copy, arguments);
+    auto* text = static_cast<char*>(palloc(size));
+    const Size needed = pvsnprintf(text, size, format, copy);
+    va_end(copy);
+    if (needed < size) return text;
+    size = needed;
+  }
+}
+
 }  // namespace
 
 void init_problem_report() { set_cut_text(cut_by_encoding); }
@@ -44,6 +56,56 @@ int problem_report(const Problem& problem) {
 
 void raise(const Problem& problem) {
   ereport(ERROR, problem_report(problem));
+  pg_unreachable();
+}
+
+bool Fault::set(int sqlstate, const char* format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  code = sqlstate;
+  message = print(format, arguments);
+  va_end(arguments);
+  return false;
+}
+
+bool Fault::add_detail(const char* format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  detail = print(format, arguments);
+  va_end(arguments);
+  return false;
+}
+
+bool Fault::add_hint(const char* format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  hint = print(format, arguments);
+  va_end(arguments);
+  return false;
+}
+
+bool Fault::set(const Problem& problem) {
+  code = sqlstate(problem.error);
+  message = pstrdup(problem.message);
+  detail = problem.detail[0] != '\0' ? pstrdup(problem.detail) : nullptr;
+  hint = problem.hint[0] != '\0' ? pstrdup(problem.hint) : nullptr;
+  return false;
+}
+
+const char* Fault::text() const {
+  return detail == nullptr ? message : psprintf("%s: %s", message, detail);
+}
+
+int fault_report(const Fault& fault) {
+  errcode(fault.code);
+  errmsg_internal("%s", fault.message);
+  if (fault.detail != nullptr) errdetail_internal("%s", fault.detail);
+  if (fault.hint != nullptr) errhint("%s", fault.hint);
+  return 0;
+}
+
+void raise(const Fault& fault) {
+  ereport(ERROR, fault_report(fault));
   pg_unreachable();
 }
 

@@ -18,4 +18,29 @@ int problem_report(const Problem& problem);
 // Raises the problem as an ERROR.
 [[noreturn]] void raise(const Problem& problem);
 
+// The same for a fault of the catalog that is found while somebody looks at all filters: it is told
+// as a value, so that he can go on to the next. Its texts lie in the current memory context.
+struct Fault {
+  int code = 0;  // SQLSTATE; 0: nothing is wrong
+  const char* message = nullptr;
+  const char* detail = nullptr;
+  const char* hint = nullptr;
+
+  explicit operator bool() const { return code != 0; }
+
+  // Sets what is wrong (printf format). They return false, so that a check can end with them.
+  bool set(int sqlstate, const char* format, ...) pg_attribute_printf(3, 4);
+  bool add_detail(const char* format, ...) pg_attribute_printf(2, 3);
+  bool add_hint(const char* format, ...) pg_attribute_printf(2, 3);
+  bool set(const Problem& problem);
+
+  // In one line: the message, and the detail if there is one.
+  const char* text() const;
+};
+
+// ereport(level, fault_report(fault)).
+int fault_report(const Fault& fault);
+
+[[noreturn]] void raise(const Fault& fault);
+
 }  // namespace streamfilter::pg

@@ -23,10 +23,7 @@ extern "C" {
 
 #include "pg/server/settings.hpp"
 #include "pg/shmem/filter_directory.hpp"
-#include "pg/shmem/in_flight_table.hpp"
-#include "pg/shmem/server_health.hpp"
 #include "pg/shmem/unlogged_file.hpp"
-#include "pg/transaction/prepared_transactions.hpp"
 
 namespace streamfilter::pg {
 
@@ -37,6 +34,9 @@ namespace {
 constexpr int kSliceLocks = 1024;
 constexpr char kDirectoryTranche[] = "streamfilter_directory";
 constexpr char kSliceTranche[] = "streamfilter_slice";
+
+const SharedSection* sections = nullptr;
+int section_count = 0;
 
 shmem_request_hook_type previous_shmem_request = nullptr;
 shmem_startup_hook_type previous_shmem_startup = nullptr;
@@ -53,9 +53,7 @@ void request() {
   RequestAddinShmemSpace(add_size(add_size(directory_bytes(), arena_bytes()), PG_CACHE_LINE_SIZE));
   RequestNamedLWLockTranche(kDirectoryTranche, 1);
   RequestNamedLWLockTranche(kSliceTranche, kSliceLocks);
-  request_in_flight();
-  request_prepared();
-  request_lost_servers();
+  for (int i = 0; i < section_count; ++i) sections[i].request();
 }
 
 void startup() {
@@ -77,9 +75,7 @@ void startup() {
         reinterpret_cast<char*>(CACHELINEALIGN(reinterpret_cast<char*>(state) + directory_bytes()));
     for (int i = 0; i < state->slot_count; ++i) reset_counters(&state->slots[i]);
   }
-  start_in_flight();
-  start_prepared();
-  start_lost_servers();
+  for (int i = 0; i < section_count; ++i) sections[i].start();
   LWLockRelease(AddinShmemInitLock);
   shared_state = state;
   start_shutdown_image();
@@ -119,7 +115,9 @@ const FilterSlot** scratch_slots() {
 
 }  // namespace
 
-void init_shared_state() {
+void init_shared_state(const SharedSection* others, int count) {
+  sections = others;
+  section_count = count;
   previous_shmem_request = shmem_request_hook;
   shmem_request_hook = request;
   previous_shmem_startup = shmem_startup_hook;
@@ -142,8 +140,8 @@ void require_shared_state() {
 void reset_counters(FilterSlot* slot) {
   for (pg_atomic_uint64* counter :
        {&slot->tested, &slot->accepted, &slot->discarded, &slot->accesses, &slot->hits,
-        &slot->rolled_back, &slot->waits, &slot->overflowed, &slot->unannounced, &slot->applied,
-        &slot->claimed_by})
+        &slot->rolled_back, &slot->waits, &slot->overflowed, &slot->unregistered, &slot->applied,
+        &slot->exclusive_xact})
     pg_atomic_init_u64(counter, 0);
   for (pg_atomic_uint64& found : slot->found_at) pg_atomic_init_u64(&found, 0);
   memset(static_cast<void*>(&slot->saved), 0, sizeof slot->saved);

@@ -9,7 +9,7 @@ extern "C" {
 #include "storage/lwlock.h"
 }
 
-#include "core/kind/filter_ops.hpp"
+#include "core/kind/kind_registry.hpp"
 
 namespace streamfilter::pg {
 
@@ -66,9 +66,9 @@ struct FilterSlot {
   pg_atomic_uint64 rolled_back;
   pg_atomic_uint64 waits;
   pg_atomic_uint64 overflowed;   // transactions that added more keys than the table in flight took
-  pg_atomic_uint64 unannounced;  // keys of unfinished transactions that are not in that table
+  pg_atomic_uint64 unregistered;  // keys of unfinished transactions that are not in that table
   pg_atomic_uint64 applied;      // how often transactions have brought their changes in
-  pg_atomic_uint64 claimed_by;   // full id of a transaction to wait for before adding any key, or 0
+  pg_atomic_uint64 exclusive_xact;   // full id of a transaction to wait for before adding any key, or 0
   SavedState saved;
 };
 
@@ -87,8 +87,15 @@ struct SharedState {
 // nullptr until the library is preloaded and shared memory is there.
 extern SharedState* shared_state;
 
-// Defines settings and hooks. Called by _PG_init.
-void init_shared_state();
+// What else of the extension lies in shared memory. `request` is called by the postmaster, `start`
+// by every process that attaches, under AddinShmemInitLock.
+struct SharedSection {
+  void (*request)();
+  void (*start)();
+};
+
+// Sets the hooks. Called by _PG_init; the sections stay where they are.
+void init_shared_state(const SharedSection* others, int count);
 
 // Raises 55000 with a HINT if the library was not preloaded.
 void require_shared_state();

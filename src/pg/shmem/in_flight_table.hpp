@@ -26,49 +26,49 @@ FullTransactionId transaction_of(Owner owner);
 
 // What has become of a transaction (or a subtransaction). Looks up shared state and perhaps the
 // commit log, so no lock may be held.
-enum class Fate : uint8 { running, committed, aborted };
-Fate fate_of(FullTransactionId transaction);
+enum class XactStatus : uint8 { running, committed, aborted };
+XactStatus xact_status(FullTransactionId transaction);
 
-// A part of the table under one lock.
-struct InFlightPart;
-InFlightPart* part_of(InFlightTag tag);
-LWLock* lock_of(InFlightPart* part);
+// A partition of the table, under one lock.
+struct InFlightPartition;
+InFlightPartition* partition_of(InFlightTag tag);
+LWLock* lock_of(InFlightPartition* partition);
 
 // Adds the place where a key would be to what is to be fetched.
 void prefetch_in_flight(InFlightTag tag, Prefetches& prefetches);
 
 // May be asked without the lock: a transaction whose key is missed by that has begun to add it
 // later, or has already moved it into the filter.
-bool is_empty_part(const InFlightPart* part);
+bool is_empty_partition(const InFlightPartition* partition);
 
-// The rest needs the part's lock, exclusive to change anything.
+// The rest needs the lock of the partition, exclusive to change anything.
 
 // Who has added the key; 0: nobody.
-Owner find_owner(InFlightPart* part, InFlightTag tag);
+Owner find_owner(InFlightPartition* partition, InFlightTag tag);
 
 // Adds a key that is not there. `own` is how many keys the transaction has in the table. False:
 // full, or the transaction would have more than is left for all others.
-bool add_in_flight(InFlightPart* part, InFlightTag tag, Owner owner, uint32 own);
+bool add_in_flight(InFlightPartition* partition, InFlightTag tag, Owner owner, uint32 own);
 
 // Gives the entry of a key that is there to another owner.
-void take_over(InFlightPart* part, InFlightTag tag, Owner owner);
+void take_over(InFlightPartition* partition, InFlightTag tag, Owner owner);
 
-// Removes those of the keys that still are their owners'. Takes the locks of their parts, one by
-// one.
+// Removes those of the keys that still are their owners'. Takes the locks of their partitions, one
+// by one.
 struct InFlightKey {
   InFlightTag tag;
   Owner owner;
 };
-constexpr uint32 kMostRemoved = 512;  // at once
+constexpr uint32 kMaxRemoved = 512;  // at once
 void remove_in_flight(const InFlightKey* keys, uint32 count);
 
-// Waits until everyone who held the lock of a part when this was called has let go of it.
-void pass_all_parts();
+// Waits until everyone who held the lock of a partition when this was called has let go of it.
+void pass_all_partitions();
 
 // How many keys of a filter are in the table.
 uint64 count_in_flight(const FilterSlot* slot);
 
-// For filter_directory.cpp.
+// For shared memory.
 Size in_flight_bytes();
 void request_in_flight();
 void start_in_flight();

@@ -1,6 +1,7 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
+#include "port/atomics.h"
 #include "storage/lwlock.h"
 #include "storage/shmem.h"
 #include "utils/hsearch.h"
@@ -13,17 +14,24 @@ namespace streamfilter::pg {
 namespace {
 
 constexpr char kTranche[] = "streamfilter_servers";
-constexpr int kMostServers = 256;
-constexpr long kMostCounts = 4096;
+constexpr int kMaxUnreachable = 256;
+constexpr long kMaxCounts = 4096;
 constexpr uint32 kWholeFilter = PG_UINT32_MAX;
-constexpr int kFirstPause = 1000;  // ms
-constexpr int kMostDoublings = 6;
-constexpr int kLongestPause = 60'000;
+// A server that nobody has tried for so long is forgotten; it may have been dropped.
+constexpr int kForgotten = 600'000;  // ms
+
+struct Unreachable {
+  Oid database;
+  Oid server;  // InvalidOid: nothing is here
+  TimestampTz since;
+  TimestampTz retry_at;
+};
 
 struct Servers {
-  LWLock* lock;  // for new places in `servers`, and for the counts
-  int count;
-  ServerState servers[kMostServers];
+  LWLock* lock;            // for all below, and for the counts
+  pg_atomic_uint32 count;  // of servers that cannot be reached; also read without the lock
+  uint64 turn;             // of additions to the counts
+  Unreachable unreachable[kMaxUnreachable];
 };
 
 struct CountKey {
@@ -35,20 +43,40 @@ struct CountEntry {
   CountKey key;
   SliceCounts slice;
   FilterCounts filter;
+  uint64 touched;  // turn of the last addition
 };
 
 Servers* servers = nullptr;
 HTAB* counts = nullptr;
 
-CountEntry* find_counts(Oid relation, uint32 slice, HASHACTION action) {
-  const CountKey key = {MyDatabaseId, relation, slice};
-  bool found;
-  if (action == HASH_ENTER_NULL && hash_get_num_entries(counts) >= kMostCounts) action = HASH_FIND;
-  auto* entry = static_cast<CountEntry*>(hash_search(counts, &key, action, &found));
-  if (entry != nullptr && !found) {
+CountKey count_key(Oid relation, uint32 slice) { return {MyDatabaseId, relation, slice}; }
+
+const CountEntry* find_counts(Oid relation, uint32 slice) {
+  const CountKey key = count_key(relation, slice);
+  return static_cast<CountEntry*>(hash_search(counts, &key, HASH_FIND, nullptr));
+}
+
+// Counts of a filter whose creation was rolled back would stay for good.
+void forget_longest_untouched() {
+  HASH_SEQ_STATUS scan;
+  hash_seq_init(&scan, counts);
+  const CountEntry* oldest = nullptr;
+  while (const auto* entry = static_cast<CountEntry*>(hash_seq_search(&scan)))
+    if (oldest == nullptr || entry->touched < oldest->touched) oldest = entry;
+  hash_search(counts, &oldest->key, HASH_REMOVE, nullptr);
+}
+
+CountEntry* touch_counts(Oid relation, uint32 slice) {
+  const CountKey key = count_key(relation, slice);
+  auto* entry = static_cast<CountEntry*>(hash_search(counts, &key, HASH_FIND, nullptr));
+  if (entry == nullptr) {
+    if (hash_get_num_entries(counts) >= kMaxCounts) forget_longest_untouched();
+    entry = static_cast<CountEntry*>(hash_search(counts, &key, HASH_ENTER_NULL, nullptr));
+    if (entry == nullptr) return nullptr;
     entry->slice = {};
     entry->filter = {};
   }
+  entry->touched = ++servers->turn;
   return entry;
 }
 
@@ -56,60 +84,83 @@ bool is_of(const CountKey* key, Oid database, Oid relation) {
   return key->database == database && (relation == InvalidOid || key->relation == relation);
 }
 
-}  // namespace
+bool any_unreachable() { return servers != nullptr && pg_atomic_read_u32(&servers->count) > 0; }
 
-ServerState* server_state(Oid server) {
-  if (servers == nullptr) return nullptr;
-  ServerState* result = nullptr;
-  LWLockAcquire(servers->lock, LW_EXCLUSIVE);
-  for (int i = 0; i < servers->count && result == nullptr; ++i)
-    if (servers->servers[i].database == MyDatabaseId && servers->servers[i].server == server)
-      result = &servers->servers[i];
-  if (result == nullptr && servers->count < kMostServers) {
-    result = &servers->servers[servers->count++];
-    result->database = MyDatabaseId;
-    result->server = server;
+TimestampTz after_pause(TimestampTz now) { return TimestampTzPlusMilliseconds(now, kRetryPause); }
+
+Unreachable* find_unreachable(Oid server) {
+  for (Unreachable& entry : servers->unreachable)
+    if (entry.server == server && entry.database == MyDatabaseId) return &entry;
+  return nullptr;
+}
+
+void forget(Unreachable* entry) {
+  entry->server = InvalidOid;
+  pg_atomic_fetch_sub_u32(&servers->count, 1);
+}
+
+// An entry that is free, perhaps because it was tried longest ago.
+Unreachable* make_room(TimestampTz now) {
+  Unreachable* result = &servers->unreachable[0];
+  for (Unreachable& entry : servers->unreachable) {
+    if (OidIsValid(entry.server) && TimestampDifferenceExceeds(entry.retry_at, now, kForgotten))
+      forget(&entry);
+    if (OidIsValid(result->server) &&
+        (!OidIsValid(entry.server) || entry.retry_at < result->retry_at))
+      result = &entry;
   }
-  LWLockRelease(servers->lock);
+  if (OidIsValid(result->server)) forget(result);
   return result;
 }
 
-bool may_try(ServerState* state, int patience) {
-  if (!is_lost(state)) return true;
-  uint64 retry_at = pg_atomic_read_u64(&state->retry_at);
-  const TimestampTz now = GetCurrentTimestamp();
-  if (static_cast<TimestampTz>(retry_at) > now) return false;
-  return pg_atomic_compare_exchange_u64(
-      &state->retry_at, &retry_at, static_cast<uint64>(TimestampTzPlusMilliseconds(now, patience)));
+}  // namespace
+
+TimestampTz unreachable_since(Oid server) {
+  if (!any_unreachable()) return 0;
+  LWLockAcquire(servers->lock, LW_SHARED);
+  const Unreachable* entry = find_unreachable(server);
+  const TimestampTz since = entry != nullptr ? entry->since : 0;
+  LWLockRelease(servers->lock);
+  return since;
 }
 
-void note_lost(ServerState* state) {
-  if (state == nullptr) return;
+bool may_connect(Oid server) {
+  if (!any_unreachable()) return true;
   const TimestampTz now = GetCurrentTimestamp();
-  uint64 none = 0;
-  const bool first =
-      pg_atomic_compare_exchange_u64(&state->lost_since, &none, static_cast<uint64>(now));
-  // Sessions that lose it at the same time count as one failure.
-  if (!first && static_cast<TimestampTz>(pg_atomic_read_u64(&state->retry_at)) > now &&
-      pg_atomic_read_u32(&state->failures) == 1)
-    return;
-  const uint32 failures = pg_atomic_fetch_add_u32(&state->failures, 1);
-  const int pause =
-      Min(kFirstPause << Min(static_cast<int>(failures), kMostDoublings), kLongestPause);
-  pg_atomic_write_u64(&state->retry_at,
-                      static_cast<uint64>(TimestampTzPlusMilliseconds(now, pause)));
+  LWLockAcquire(servers->lock, LW_EXCLUSIVE);
+  Unreachable* entry = find_unreachable(server);
+  const bool may = entry == nullptr || entry->retry_at <= now;
+  if (entry != nullptr && may) entry->retry_at = after_pause(now);
+  LWLockRelease(servers->lock);
+  return may;
 }
 
-void note_reached(ServerState* state) {
-  if (!is_lost(state)) return;
-  pg_atomic_write_u32(&state->failures, 0);
-  pg_atomic_write_u64(&state->lost_since, 0);
+void note_unreachable(Oid server) {
+  if (servers == nullptr) return;
+  const TimestampTz now = GetCurrentTimestamp();
+  LWLockAcquire(servers->lock, LW_EXCLUSIVE);
+  Unreachable* entry = find_unreachable(server);
+  if (entry == nullptr) {
+    entry = make_room(now);
+    *entry = {MyDatabaseId, server, now, 0};
+    pg_atomic_fetch_add_u32(&servers->count, 1);
+  }
+  entry->retry_at = after_pause(now);
+  LWLockRelease(servers->lock);
+}
+
+void note_reached(Oid server) {
+  if (!any_unreachable() || unreachable_since(server) == 0) return;
+  LWLockAcquire(servers->lock, LW_EXCLUSIVE);
+  if (Unreachable* entry = find_unreachable(server)) forget(entry);
+  LWLockRelease(servers->lock);
 }
 
 void add_slice_counts(Oid relation, uint32 slice, const SliceCounts& added) {
+  if (slice >= kMaxCountedSlices) return;
   if (counts == nullptr) return;
   LWLockAcquire(servers->lock, LW_EXCLUSIVE);
-  if (CountEntry* entry = find_counts(relation, slice, HASH_ENTER_NULL)) {
+  if (CountEntry* entry = touch_counts(relation, slice)) {
     entry->slice.answered += added.answered;
     entry->slice.unanswered += added.unanswered;
     entry->slice.messages += added.messages;
@@ -122,10 +173,11 @@ void add_slice_counts(Oid relation, uint32 slice, const SliceCounts& added) {
 void add_filter_counts(Oid relation, const FilterCounts& added) {
   if (counts == nullptr) return;
   LWLockAcquire(servers->lock, LW_EXCLUSIVE);
-  if (CountEntry* entry = find_counts(relation, kWholeFilter, HASH_ENTER_NULL)) {
+  if (CountEntry* entry = touch_counts(relation, kWholeFilter)) {
     entry->filter.tested += added.tested;
     entry->filter.accepted += added.accepted;
     entry->filter.discarded += added.discarded;
+    entry->filter.unremembered += added.unremembered;
   }
   LWLockRelease(servers->lock);
 }
@@ -157,7 +209,7 @@ SliceCounts read_slice_counts(Oid relation, uint32 slice) {
   SliceCounts result{};
   if (counts == nullptr) return result;
   LWLockAcquire(servers->lock, LW_SHARED);
-  if (const CountEntry* entry = find_counts(relation, slice, HASH_FIND)) result = entry->slice;
+  if (const CountEntry* entry = find_counts(relation, slice)) result = entry->slice;
   LWLockRelease(servers->lock);
   return result;
 }
@@ -166,34 +218,29 @@ FilterCounts read_filter_counts(Oid relation) {
   FilterCounts result{};
   if (counts == nullptr) return result;
   LWLockAcquire(servers->lock, LW_SHARED);
-  if (const CountEntry* entry = find_counts(relation, kWholeFilter, HASH_FIND))
-    result = entry->filter;
+  if (const CountEntry* entry = find_counts(relation, kWholeFilter)) result = entry->filter;
   LWLockRelease(servers->lock);
   return result;
 }
 
-void request_lost_servers() {
+void request_server_health() {
   RequestAddinShmemSpace(
-      add_size(MAXALIGN(sizeof(Servers)), hash_estimate_size(kMostCounts, sizeof(CountEntry))));
+      add_size(MAXALIGN(sizeof(Servers)), hash_estimate_size(kMaxCounts, sizeof(CountEntry))));
   RequestNamedLWLockTranche(kTranche, 1);
 }
 
-void start_lost_servers() {
+void start_server_health() {
   bool found;
   servers = static_cast<Servers*>(ShmemInitStruct("streamfilter servers", sizeof(Servers), &found));
   if (!found) {
     memset(static_cast<void*>(servers), 0, sizeof *servers);
     servers->lock = &GetNamedLWLockTranche(kTranche)->lock;
-    for (ServerState& state : servers->servers) {
-      pg_atomic_init_u64(&state.lost_since, 0);
-      pg_atomic_init_u64(&state.retry_at, 0);
-      pg_atomic_init_u32(&state.failures, 0);
-    }
+    pg_atomic_init_u32(&servers->count, 0);
   }
   HASHCTL control = {};
   control.keysize = sizeof(CountKey);
   control.entrysize = sizeof(CountEntry);
-  counts = ShmemInitHash("streamfilter slice counts", kMostCounts, kMostCounts, &control,
+  counts = ShmemInitHash("streamfilter slice counts", kMaxCounts, kMaxCounts, &control,
                          HASH_ELEM | HASH_BLOBS);
 }
 

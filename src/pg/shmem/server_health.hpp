@@ -1,23 +1,24 @@
-// What all sessions know of other servers: which cannot be reached now, and what their slices have
-// done. When a server is lost it is left alone for a second, then one session tries; each time in
-// vain the time doubles, up to a minute. So sessions do not all wait for it.
+// What all sessions know of other servers: which could not be reached when somebody tried last, and
+// what their slices have done. It is a hint for sessions without a connection: who has one uses it,
+// whatever is said here. Servers that can be reached take no room.
 #pragma once
 
 extern "C" {
 #include "datatype/timestamp.h"
-#include "port/atomics.h"
 }
 
 namespace streamfilter::pg {
 
-// A server as seen from one database. Never freed.
-struct ServerState {
-  Oid database;
-  Oid server;
-  pg_atomic_uint64 lost_since;  // TimestampTz; 0: it is not lost
-  pg_atomic_uint64 retry_at;    // when somebody may try again
-  pg_atomic_uint32 failures;    // in a row
-};
+// How long an unreachable server is left alone between two attempts of any session, in ms.
+constexpr int kRetryPause = 1000;
+
+// Since when a server of this database cannot be reached; 0: as far as is known, it can.
+TimestampTz unreachable_since(Oid server);
+
+// May this session try to connect? To an unreachable server one may after each pause.
+bool may_connect(Oid server);
+void note_unreachable(Oid server);
+void note_reached(Oid server);
 
 // Work of one slice of a filter on another server, or of the filter as a whole.
 struct SliceCounts {
@@ -27,23 +28,15 @@ struct SliceCounts {
   uint64 sent, received;  // bytes
 };
 struct FilterCounts {
-  uint64 tested, accepted, discarded;
+  uint64 tested = 0, accepted = 0, discarded = 0;
+  uint64 unremembered = 0;  // transactions whose keys a server has not committed
 };
 
-// nullptr if there is no room: then each session finds out for itself.
-ServerState* server_state(Oid server);
-
-// May this session use the server now? At the end of a pause it may for one session, which must
-// call one of the two below then; `patience` (ms) is how long the others go on waiting for that.
-bool may_try(ServerState* state, int patience);
-void note_lost(ServerState* state);
-void note_reached(ServerState* state);
-inline bool is_lost(const ServerState* state) {
-  return state != nullptr &&
-         pg_atomic_read_u64(const_cast<pg_atomic_uint64*>(&state->lost_since)) != 0;
-}
-
-// Add to the counts of a filter of this database; what has no room is not counted.
+// Add to the counts of a filter of this database. Where there is no room, those are forgotten that
+// were added to longest ago.
+// Of a filter with more slices than this the rest is not counted: no filter takes the room of all
+// others.
+constexpr uint32 kMaxCountedSlices = 256;
 void add_slice_counts(Oid relation, uint32 slice, const SliceCounts& counts);
 void add_filter_counts(Oid relation, const FilterCounts& counts);
 // When a filter is dropped its counts go; InvalidOid: those of all filters of the database.
@@ -53,8 +46,8 @@ void forget_counts(Oid database, Oid relation);
 SliceCounts read_slice_counts(Oid relation, uint32 slice);
 FilterCounts read_filter_counts(Oid relation);
 
-// For filter_directory.cpp.
-void request_lost_servers();
-void start_lost_servers();
+// For shared memory.
+void request_server_health();
+void start_server_health();
 
 }  // namespace streamfilter::pg

@@ -5,15 +5,20 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
+#include <fcntl.h>
+#include <unistd.h>
+
 #include "access/xlog.h"
+#include "access/xlog_internal.h"
 #include "catalog/pg_control.h"
-#include "common/controldata_utils.h"
+#include "port/pg_crc32c.h"
 #include "storage/fd.h"
 #include "storage/ipc.h"
 #include "utils/timestamp.h"
 }
 
 #include "core/filter/filter.hpp"
+#include "pg/server/no_raise.hpp"
 #include "pg/shmem/filter_directory.hpp"
 #include "pg/shmem/unlogged_file.hpp"
 
@@ -52,15 +57,26 @@ uint64 sum_of(const Record& record) {
   return hash_bytes(&record, offsetof(Record, sum), kFileMagic);
 }
 
+// The server's own function for this raises.
+bool read_control_file(ControlFileData* control) {
+  const int file = open(XLOG_CONTROL_FILE, O_RDONLY | PG_BINARY, 0);
+  if (file < 0) return false;
+  const bool whole = read(file, control, sizeof *control) == sizeof *control;
+  close(file);
+  pg_crc32c sum;
+  INIT_CRC32C(sum);
+  COMP_CRC32C(sum, control, offsetof(ControlFileData, crc));
+  FIN_CRC32C(sum);
+  return whole && EQ_CRC32C(sum, control->crc);
+}
+
 // The last checkpoint, if it is that of a shutdown.
 bool read_checkpoint(uint64* system, uint64* checkpoint) {
-  bool sound;
-  ControlFileData* control = get_controlfile(DataDir, &sound);
-  const bool clean = sound && control->state == DB_SHUTDOWNED;
-  *system = control->system_identifier;
-  *checkpoint = control->checkPoint;
-  pfree(control);
-  return clean;
+  ControlFileData control;
+  if (!read_control_file(&control)) return false;
+  *system = control.system_identifier;
+  *checkpoint = control.checkPoint;
+  return control.state == DB_SHUTDOWNED;
 }
 
 bool is_kept(const FilterSlot* slot) {
@@ -91,9 +107,38 @@ bool write_filter(FILE* file, FilterSlot* slot, TimestampTz now) {
   return fwrite(&record, sizeof record, 1, file) == 1 && fwrite(header, slot->size, 1, file) == 1;
 }
 
+bool write_filters(FILE* file, const FileHeader& header) {
+  if (fwrite(&header, sizeof header, 1, file) != 1) return false;
+  const TimestampTz now = GetCurrentTimestamp();
+  for (int i = 0; i < shared_state->slot_count; ++i)
+    if (is_kept(&shared_state->slots[i]) && !write_filter(file, &shared_state->slots[i], now))
+      return false;
+  return fflush(file) == 0 && pg_fsync(fileno(file)) == 0;
+}
+
+// What has been renamed is lasting with its folder only.
+bool sync_folder() {
+  const int folder = open(".", O_RDONLY, 0);
+  if (folder < 0) return false;
+  const bool good = pg_fsync(folder) == 0 || errno == EBADF || errno == EINVAL;
+  close(folder);
+  return good;
+}
+
+bool write_durably(const FileHeader& header) {
+  FILE* file = fopen(kTemporary, PG_BINARY_W);
+  if (file == nullptr) return false;
+  const bool written = write_filters(file, header);
+  const int error = errno;
+  const bool closed = fclose(file) == 0;
+  if (!written) errno = error;
+  return written && closed && rename(kTemporary, kFile) == 0 && sync_folder();
+}
+
 // Writes the file or leaves none.
 void write_file(int code, Datum) {
   if (code != 0 || shared_state == nullptr) return;
+  const NoRaise marked;
   uint64 count = 0;
   for (int i = 0; i < shared_state->slot_count; ++i) count += is_kept(&shared_state->slots[i]);
   FileHeader header{};
@@ -101,17 +146,11 @@ void write_file(int code, Datum) {
   header.magic = kFileMagic;
   header.count = count;
   header.sum = sum_of(header);
-  FILE* file = AllocateFile(kTemporary, PG_BINARY_W);
-  bool good = file != nullptr && fwrite(&header, sizeof header, 1, file) == 1;
-  const TimestampTz now = GetCurrentTimestamp();
-  for (int i = 0; good && i < shared_state->slot_count; ++i)
-    if (is_kept(&shared_state->slots[i])) good = write_filter(file, &shared_state->slots[i], now);
-  if (file != nullptr && FreeFile(file) != 0) good = false;
-  if (!good || durable_rename(kTemporary, kFile, LOG) != 0) {
-    ereport(LOG, errcode_for_file_access(),
-            errmsg("could not write file \"%s\", unlogged filters will be empty: %m", kFile));
-    unlink(kTemporary);
-  }
+  if (write_durably(header)) return;
+  write_stderr("could not write file \"%s\", unlogged filters will be empty: %s\n", kFile,
+               strerror(errno));
+  unlink(kTemporary);
+  unlink(kFile);
 }
 
 // Reads one filter into a slot. False: the rest of the file is of no use.

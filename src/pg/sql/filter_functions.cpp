@@ -35,8 +35,10 @@ SF_FUNCTION(streamfilter_test) {
 SF_FUNCTION(streamfilter_value) {
   NamedFilter* filter = named_filter(PG_GETARG_OID(0));
   use_filter(filter, Use::test);
+  if (filter->remote != nullptr && filter->remote->count > 1)
+    require_local(filter, "streamfilter_value");
   if (filter->remote != nullptr)
-    PG_RETURN_DATUM(fetch_remote_value(filter, get_func_rettype(fcinfo->flinfo->fn_oid)));
+    PG_RETURN_DATUM(fetch_remote_value(filter->remote, get_func_rettype(fcinfo->flinfo->fn_oid)));
   const Parameters& parameters = filter->header->parameters;
   if (Problem problem; !fits_value(parameters, problem)) raise(problem);
   Header* copy = copy_filter(filter);

@@ -1,13 +1,15 @@
 #include "pg/server/postgres.hpp"
 
+#include "pg/commit/coordinator.hpp"
 #include "pg/ddl/ddl_checks.hpp"
 #include "pg/fdw/batch_scan.hpp"
-#include "pg/handle/slot_lifecycle.hpp"
+#include "pg/server/fault_points.hpp"
 #include "pg/server/problem_report.hpp"
 #include "pg/server/settings.hpp"
 #include "pg/shmem/filter_directory.hpp"
+#include "pg/shmem/in_flight_table.hpp"
+#include "pg/shmem/server_health.hpp"
 #include "pg/transaction/prepared_transactions.hpp"
-#include "pg/transaction/transaction_changes.hpp"
 #include "pg/trigger/row_source.hpp"
 
 extern "C" {
@@ -15,17 +17,30 @@ PG_MODULE_MAGIC;
 PGDLLEXPORT void _PG_init(void);
 }
 
+namespace streamfilter::pg {
+namespace {
+
+constexpr SharedSection kSections[] = {
+    {request_in_flight, start_in_flight},
+    {request_prepared, start_prepared},
+    {request_server_health, start_server_health},
+#ifdef STREAMFILTER_FAULTS
+    {request_fault_points, start_fault_points},
+#endif
+};
+
+}  // namespace
+}  // namespace streamfilter::pg
+
 // Loaded by a session instead of at server start, the library serves values, aggregates and
 // streamfilter_distinct; named filters then say what is missing. Nothing here raises.
 void _PG_init(void) {
   using namespace streamfilter::pg;
   init_problem_report();
   init_settings();
+  init_coordinator();
   if (!process_shared_preload_libraries_in_progress) return;
-  init_shared_state();
-  init_lifecycle();
-  init_pending();
-  init_prepared_keys();
+  init_shared_state(kSections, lengthof(kSections));
   init_executor_watch();
   init_ddl_watch();
   init_batch_scan();

@@ -6,16 +6,19 @@
 extern "C" {
 #include "catalog/namespace.h"
 #include "catalog/pg_foreign_server.h"
-#include "executor/spi.h"
 #include "foreign/foreign.h"
 #include "funcapi.h"
-#include "lib/stringinfo.h"
 #include "nodes/makefuncs.h"
+#include "nodes/parsenodes.h"
 #include "storage/lmgr.h"
+#include "tcop/dest.h"
+#include "tcop/utility.h"
+#include "utils/acl.h"
 #include "utils/inval.h"
 }
 
-#include "core/kind/filter_ops.hpp"
+#include "core/filter/definition_text.hpp"
+#include "core/filter/given_options.hpp"
 #include "pg/catalog/filter_relation.hpp"
 #include "pg/handle/hierarchy.hpp"
 #include "pg/server/problem_report.hpp"
@@ -29,31 +32,7 @@ const char* text_argument(FunctionCallInfo fcinfo, int number) {
   return PG_ARGISNULL(number) ? nullptr : text_to_cstring(PG_GETARG_TEXT_PP(number));
 }
 
-// `kind(name=value, name='value, value')` as OPTIONS.
-void append_options(StringInfo command, const char* definition) {
-  const Size kind = strcspn(definition, "(");
-  appendStringInfo(command, "kind %s", quote_literal_cstr(pnstrdup(definition, kind)));
-  const char* at = definition + kind + 1;
-  while (*at != ')' && *at != '\0') {
-    at += strspn(at, ", ");
-    const Size name = strcspn(at, "=");
-    appendStringInfo(command, ", %s ", quote_identifier(pnstrdup(at, name)));
-    at += name + 1;
-    const bool quoted = *at == '\'';
-    if (quoted) ++at;
-    const Size value = strcspn(at, quoted ? "'" : ",)");
-    appendStringInfoString(command, quote_literal_cstr(pnstrdup(at, value)));
-    at += value + (quoted ? 1 : 0);
-  }
-}
-
-void append_option(StringInfo command, const char* name, const char* value) {
-  if (value != nullptr) appendStringInfo(command, ", %s %s", name, quote_literal_cstr(value));
-}
-
-// The definition comes from another server: nothing but what it says may become part of the
-// command.
-void check_definition(const char* text) {
+Definition parse(const char* text) {
   Definition definition;
   Problem problem;
   std::size_t used;
@@ -62,25 +41,58 @@ void check_definition(const char* text) {
   if (used != length)
     ereport(ERROR, errcode(ERRCODE_INVALID_PARAMETER_VALUE),
             errmsg("invalid definition of a filter: \"%s\"", text));
+  return definition;
 }
 
-void make_relation(FunctionCallInfo fcinfo, const char* schema, const char* name,
-                   const char* definition) {
-  check_definition(definition);
-  StringInfoData command;
-  initStringInfo(&command);
-  appendStringInfo(&command, "CREATE FOREIGN TABLE %s (hash bigint) SERVER %s OPTIONS (",
-                   quote_qualified_identifier(schema, name), kServer);
-  append_options(&command, definition);
-  append_option(&command, "conflict", text_argument(fcinfo, 3));
-  append_option(&command, "persistence", text_argument(fcinfo, 4));
-  append_option(&command, "producer", text_argument(fcinfo, 5));
-  appendStringInfoChar(&command, ')');
-  SPI_connect();
-  if (SPI_execute(command.data, false, 0) != SPI_OK_UTILITY)
-    elog(ERROR, "could not create the relation of a filter");
-  SPI_finish();
+List* add_option(List* options, const char* name, const char* value) {
+  if (value == nullptr) return options;
+  return lappend(
+      options, makeDefElem(pstrdup(name), reinterpret_cast<Node*>(makeString(pstrdup(value))), -1));
+}
+
+List* options_of(const Definition& definition) {
+  List* options = NIL;
+  for (GivenOptions given(definition); given.next();)
+    options = add_option(options, given.name(), given.value());
+  return options;
+}
+
+// Carries out CREATE FOREIGN TABLE as if it had been typed, with its event triggers. It is made of
+// nodes, not of text: the definition comes from another server.
+void make_relation(FunctionCallInfo fcinfo, RangeVar* name, const char* definition) {
+  auto* create = makeNode(CreateForeignTableStmt);
+  create->base.relation = name;
+  create->base.tableElts = list_make1(makeColumnDef("hash", INT8OID, -1, InvalidOid));
+  create->base.oncommit = ONCOMMIT_NOOP;
+  create->servername = pstrdup(kServer);
+  create->options = options_of(parse(definition));
+  create->options = add_option(create->options, "conflict", text_argument(fcinfo, 3));
+  create->options = add_option(create->options, "persistence", text_argument(fcinfo, 4));
+  create->options = add_option(create->options, "producer", text_argument(fcinfo, 5));
+
+  auto* statement = makeNode(PlannedStmt);
+  statement->commandType = CMD_UTILITY;
+  statement->canSetTag = false;
+  statement->utilityStmt = reinterpret_cast<Node*>(create);
+  statement->stmt_location = -1;
+  ProcessUtility(statement, "CREATE FOREIGN TABLE of a filter on another server", false,
+                 PROCESS_UTILITY_QUERY, nullptr, nullptr, None_Receiver, nullptr);
   CommandCounterIncrement();
+}
+
+// Of two producers that come at once, one makes the relation. Nobody else gets in their way.
+void lock_server() {
+  const Oid server = GetForeignServerByName(kServer, false)->serverid;
+  const AclResult right = SF_SERVER_ACLCHECK(server, GetUserId(), ACL_USAGE);
+  if (right != ACLCHECK_OK) aclcheck_error(right, OBJECT_FOREIGN_SERVER, kServer);
+  LockDatabaseObject(ForeignServerRelationId, server, 0, ShareUpdateExclusiveLock);
+  AcceptInvalidationMessages();
+}
+
+// Its definition tells the seed.
+void check_rights(const FilterRelation* relation) {
+  if (pg_class_aclmask(relation->relid, GetUserId(), ACL_INSERT | ACL_SELECT, ACLMASK_ANY) == 0)
+    aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_FOREIGN_TABLE, relation->name);
 }
 
 // Does the relation hold slices of a filter elsewhere?
@@ -115,24 +127,23 @@ SF_FUNCTION(streamfilter_hashes_define) {
     ereport(ERROR, errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
             errmsg("schema and name of a filter must not be NULL"));
   RangeVar* relation_name = makeRangeVar(pstrdup(schema), pstrdup(name), -1);
-  // Of two producers that come at once, one makes it.
-  if (wanted != nullptr) {
-    LockDatabaseObject(ForeignServerRelationId, GetForeignServerByName(kServer, false)->serverid, 0,
-                       ShareUpdateExclusiveLock);
-    AcceptInvalidationMessages();
+  Oid relid = RangeVarGetRelid(relation_name, NoLock, true);
+  if (!OidIsValid(relid) && wanted != nullptr) {
+    lock_server();
+    relid = RangeVarGetRelid(relation_name, NoLock, true);
+  }
+  const bool made = !OidIsValid(relid) && wanted != nullptr;
+  if (made) {
+    make_relation(fcinfo, relation_name, wanted);
+    relid = RangeVarGetRelid(relation_name, NoLock, false);
   }
   Datum values[2] = {};
   bool isnull[2] = {};
-  Oid relid = RangeVarGetRelid(relation_name, NoLock, true);
-  const bool made = !OidIsValid(relid) && wanted != nullptr;
-  if (made) {
-    make_relation(fcinfo, schema, name, wanted);
-    relid = RangeVarGetRelid(relation_name, NoLock, false);
-  }
   isnull[0] = !OidIsValid(relid);
   if (OidIsValid(relid)) {
     LockRelationOid(relid, AccessShareLock);
     const FilterRelation* relation = load_filter_relation(relid);
+    check_rights(relation);
     check_relation(relation);
     char found[kMaxDefinitionText];
     print_definition(relation->definition.parameters, found, sizeof found);

@@ -1,29 +1,13 @@
 // Moving the state of one slice of a filter to another server, with the keys that it is about.
 #include "pg/server/postgres.hpp"
 
-#include "core/filter/filter.hpp"
+#include "core/filter/slice_packet.hpp"
 #include "pg/handle/filter_keys.hpp"
 #include "pg/handle/key_builder.hpp"
 #include "pg/server/problem_report.hpp"
 
 namespace streamfilter::pg {
 namespace {
-
-// What lies before the filter's header and the bytes of the slice.
-struct PacketHead {
-  uint32 magic;
-  uint32 slice;
-  uint64 sum;  // of all that follows, and the number of the slice
-};
-constexpr uint32 kPacketMagic = 0x4c534653;  // "SFSL"
-
-Size size_after_head(const Parameters& parameters) {
-  return sizeof(Header) + parameters.slice_bytes;
-}
-
-uint64 sum_of(const void* bytes, Size size, uint32 slice) {
-  return hash_bytes(bytes, size, kPacketMagic + (static_cast<uint64>(slice) << 32));
-}
 
 uint32 check_slice_number(const NamedFilter* filter, int32 slice) {
   const uint32 slices = filter->header->parameters.slices;
@@ -32,42 +16,6 @@ uint32 check_slice_number(const NamedFilter* filter, int32 slice) {
             errmsg("filter \"%s\" has no slice %d", filter->relation->name, slice),
             errdetail("It has slices 0 to %u.", slices - 1));
   return static_cast<uint32>(slice);
-}
-
-[[noreturn]] void raise_damaged(const char* detail) {
-  ereport(ERROR, errcode(ERRCODE_DATA_CORRUPTED),
-          errmsg("these bytes are not the state of a slice"), errdetail("%s", detail),
-          errhint("Give what streamfilter_export has returned."));
-  pg_unreachable();
-}
-
-// Arrivals are counted in the first place of a key; a slice that has only others shall not look
-// like an empty one.
-void count_strays(Header* copy) {
-  const Slice slice = slice_at(copy, 0);
-  if (slice.state->arrivals == 0 &&
-      find_ops(copy->parameters.kind)->estimate(copy->parameters, as_const(slice)).fill > 0)
-    slice.state->arrivals = slice.state->novel = 1;
-}
-
-// The header and the slice, checked and aligned; `slice` is the number they are of.
-const Header* open_packet(const struct varlena* packet, uint32* slice) {
-  const Size length = VARSIZE_ANY_EXHDR(packet);
-  PacketHead head;
-  if (length < sizeof head + sizeof(Header)) raise_damaged("They are too few.");
-  memcpy(&head, VARDATA_ANY(packet), sizeof head);
-  const Size rest = length - sizeof head;
-  const auto* header =
-      static_cast<const Header*>(memcpy(palloc(rest), VARDATA_ANY(packet) + sizeof head, rest));
-  if (head.magic != kPacketMagic) raise_damaged("They do not begin as such a state does.");
-  if (head.sum != sum_of(header, rest, head.slice)) raise_damaged("Their checksum is wrong.");
-  Problem problem;
-  if (!check_header(*header, problem)) raise(problem);
-  if (rest != size_after_head(header->parameters) || head.slice >= header->parameters.slices)
-    raise_damaged("Their number does not fit their header.");
-  if (!check_slice(header->parameters, slice_at(header, 0), head.slice, problem)) raise(problem);
-  *slice = head.slice;
-  return header;
 }
 
 }  // namespace
@@ -98,23 +46,21 @@ SF_FUNCTION(streamfilter_export) {
   NamedFilter* filter = named_filter(PG_GETARG_OID(0));
   use_filter(filter, Use::test);
   require_local(filter, "streamfilter_export");
-  PacketHead head = {kPacketMagic, check_slice_number(filter, PG_GETARG_INT32(1)), 0};
+  const uint32 slice = check_slice_number(filter, PG_GETARG_INT32(1));
   const Parameters& parameters = filter->header->parameters;
-  const Size size = size_after_head(parameters);
-  if (size > MaxAllocSize - VARHDRSZ - sizeof head)
+  const Size size = packet_size(parameters);
+  if (size > MaxAllocSize - VARHDRSZ)
     ereport(ERROR, errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
             errmsg("a slice of filter \"%s\" is too large", filter->relation->name),
             errdetail("It has %llu bytes; up to 1 GB can be returned.",
                       static_cast<unsigned long long>(size)),
             errhint("Give the filter more slices."));
-  Header* copy = copy_filter_slice(filter, head.slice);
-  copy->host = 0;
-  count_strays(copy);
-  head.sum = sum_of(copy, size, head.slice);
-  auto* result = static_cast<struct varlena*>(palloc(VARHDRSZ + sizeof head + size));
-  SET_VARSIZE(result, VARHDRSZ + sizeof head + size);
+  Header* copy = copy_filter_slice(filter, slice);
+  const PacketHead head = seal_packet(copy, slice);
+  auto* result = static_cast<struct varlena*>(palloc(VARHDRSZ + size));
+  SET_VARSIZE(result, VARHDRSZ + size);
   memcpy(VARDATA(result), &head, sizeof head);
-  memcpy(VARDATA(result) + sizeof head, copy, size);
+  memcpy(VARDATA(result) + sizeof head, copy, size - sizeof head);
   pfree(copy);
   PG_RETURN_POINTER(result);
 }
@@ -129,9 +75,14 @@ SF_FUNCTION(streamfilter_import) {
   use_filter(filter, Use::remember);
   require_local(filter, "streamfilter_import");
   const uint32 slice = check_slice_number(filter, PG_GETARG_INT32(1));
+  const struct varlena* packet = PG_GETARG_VARLENA_PP(2);
+  const Size length = VARSIZE_ANY_EXHDR(packet);
   uint32 exported;
-  const Header* value = open_packet(PG_GETARG_VARLENA_PP(2), &exported);
   Problem problem;
+  const Header* value =
+      open_packet(memcpy(palloc(length), VARDATA_ANY(packet), length), length, exported, problem);
+  if (value == nullptr)
+    ereport(ERROR, problem_report(problem), errcode(ERRCODE_INVALID_BINARY_REPRESENTATION));
   if (!mergeable(filter->header->parameters, value->parameters, problem)) raise(problem);
   if (exported != slice)
     ereport(ERROR, errcode(ERRCODE_INVALID_PARAMETER_VALUE),

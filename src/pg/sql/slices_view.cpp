@@ -10,6 +10,7 @@ extern "C" {
 #include "pg/handle/filter_handle.hpp"
 #include "pg/handle/hierarchy.hpp"
 #include "pg/shmem/server_health.hpp"
+#include "pg/sql/stats_view.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -18,24 +19,25 @@ Datum count(uint64 value) { return Int64GetDatum(static_cast<int64>(value)); }
 
 void put_slice(ReturnSetInfo* result, const FilterRelation* relation, uint32 slice) {
   const Oid server = relation->servers[slice % static_cast<uint32>(relation->server_count)];
-  const ServerState* state = server_state(server);
+  const TimestampTz since = unreachable_since(server);
   const SliceCounts counts = read_slice_counts(relation->relid, slice);
-  const bool lost = is_lost(state);
   const Datum values[] = {
       Int32GetDatum(static_cast<int32>(slice)),
       CStringGetTextDatum(GetForeignServer(server)->servername),
-      BoolGetDatum(lost),
-      TimestampTzGetDatum(lost ? static_cast<TimestampTz>(pg_atomic_read_u64(
-                                     const_cast<pg_atomic_uint64*>(&state->lost_since)))
-                               : 0),
+      BoolGetDatum(since != 0),
+      TimestampTzGetDatum(since),
       count(counts.answered),
       count(counts.unanswered),
       count(counts.messages),
       count(counts.sent),
       count(counts.received),
+      static_cast<Datum>(0),
   };
   bool isnull[lengthof(values)] = {};
-  isnull[3] = !lost;
+  isnull[3] = since == 0;
+  constexpr int kCounts = 4, kError = 9;
+  for (int i = kCounts; i < kError; ++i) isnull[i] = slice >= kMaxCountedSlices;
+  isnull[kError] = true;
   tuplestore_putvalues(result->setResult, result->setDesc, const_cast<Datum*>(values), isnull);
 }
 
@@ -47,14 +49,13 @@ using namespace streamfilter::pg;
 // streamfilter_slice_stats(filter oid): rows of streamfilter_slices; none for a filter that is
 // here.
 SF_FUNCTION(streamfilter_slice_stats) {
-  const Oid relid = PG_GETARG_OID(0);
   InitMaterializedSRF(fcinfo, 0);
-  if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relid)) || !is_filter(relid))
-    return static_cast<Datum>(0);
-  const FilterRelation* relation = load_filter_relation(relid);
-  if (!is_remote(relation)) return static_cast<Datum>(0);
+  auto* set = reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo);
+  Fault fault;
+  const FilterRelation* relation = show_filter_relation(PG_GETARG_OID(0), fault);
+  if (fault) put_fault(set, fault);
+  if (relation == nullptr || !is_remote(relation)) return static_cast<Datum>(0);
   flush_counters();
-  for (uint32 i = 0; i < relation->definition.parameters.slices; ++i)
-    put_slice(reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo), relation, i);
+  for (uint32 i = 0; i < relation->definition.parameters.slices; ++i) put_slice(set, relation, i);
   return static_cast<Datum>(0);
 }

@@ -6,6 +6,7 @@ extern "C" {
 #include "funcapi.h"
 #include "lib/stringinfo.h"
 #include "utils/timestamp.h"
+#include "utils/tuplestore.h"
 }
 
 #include <cmath>
@@ -27,6 +28,7 @@ struct Numbers {
   Totals totals{};
   uint64 tested = 0, accepted = 0, discarded = 0;
   uint64 rolled_back = 0, in_flight = 0, waits = 0, overflowed = 0;
+  uint64 unremembered = 0;
   TimestampTz created = 0, last_reset = 0, last_saved = 0, restored = 0;
 };
 
@@ -37,6 +39,7 @@ Numbers read_numbers(const FilterRelation* relation, const Parameters& parameter
     numbers.tested = counts.tested;
     numbers.accepted = counts.accepted;
     numbers.discarded = counts.discarded;
+    numbers.unremembered = counts.unremembered;
     numbers.totals.estimate = {NAN, NAN, NAN};
     return numbers;
   }
@@ -48,7 +51,7 @@ Numbers read_numbers(const FilterRelation* relation, const Parameters& parameter
     numbers.accepted = pg_atomic_read_u64(&slot->accepted);
     numbers.discarded = pg_atomic_read_u64(&slot->discarded);
     numbers.rolled_back = pg_atomic_read_u64(&slot->rolled_back);
-    numbers.in_flight = count_in_flight(slot) + pg_atomic_read_u64(&slot->unannounced);
+    numbers.in_flight = count_in_flight(slot) + pg_atomic_read_u64(&slot->unregistered);
     numbers.waits = pg_atomic_read_u64(&slot->waits);
     numbers.overflowed = pg_atomic_read_u64(&slot->overflowed);
     numbers.created = slot->created;
@@ -78,17 +81,52 @@ class Row {
       null();
   }
 
+  void fill_up_to(int count) {
+    while (count_ < count) null();
+  }
+
   Datum tuple(TupleDesc descriptor) {
-    Assert(count_ == descriptor->natts);
+    Assert(count_ >= descriptor->natts);  // fewer before the extension is updated
     return HeapTupleGetDatum(heap_form_tuple(descriptor, values_, isnull_));
   }
 
  private:
-  static constexpr int kMost = 32;
+  static constexpr int kMost = 64;
   int count_ = 0;
   Datum values_[kMost] = {};
   bool isnull_[kMost] = {};
 };
+
+void fill_row(Row& row, const FilterRelation* relation) {
+  const Parameters& parameters = relation->definition.parameters;
+  const FilterOps* ops = find_ops(parameters.kind);
+  flush_counters();
+  resolve_prepared();
+  const Numbers numbers = read_numbers(relation, parameters);
+  StringInfoData json;
+  initStringInfo(&json);
+  append_parameters_json(&json, parameters, relation->definition.reason);
+  row.datum(CStringGetTextDatum(ops->name));
+  row.count(parameters.memory);
+  row.datum(json_to_jsonb(json.data));
+  row.count(numbers.tested);
+  row.count(numbers.accepted);
+  row.count(numbers.discarded);
+  row.count(numbers.rolled_back);
+  row.count(numbers.in_flight);
+  row.count(numbers.waits);
+  row.rate(numbers.totals.estimate.fill);
+  row.rate(numbers.totals.estimate.fpr);
+  row.rate(ops->fpr_bound(parameters));
+  row.estimate(numbers.totals.estimate.distinct);
+  row.estimate(window_keys(parameters, 0.01));
+  row.time(numbers.exists, numbers.created);
+  row.time(numbers.exists, numbers.last_reset);
+  row.time(numbers.last_saved != 0, numbers.last_saved);
+  row.time(numbers.restored != 0, numbers.restored);
+  row.count(numbers.overflowed);
+  row.count(numbers.unremembered);
+}
 
 }  // namespace
 
@@ -110,48 +148,40 @@ Totals read_totals(const FilterSlot* slot, const Parameters& parameters) {
   return totals;
 }
 
+bool has_error_column(TupleDesc descriptor) {
+  return TupleDescAttr(descriptor, descriptor->natts - 1)->atttypid == TEXTOID;
+}
+
+void put_fault(ReturnSetInfo* set, const Fault& fault) {
+  if (!has_error_column(set->setDesc)) return;
+  const int last = set->setDesc->natts - 1;
+  auto* values = static_cast<Datum*>(palloc0(sizeof(Datum) * (last + 1)));
+  auto* isnull = static_cast<bool*>(palloc(sizeof(bool) * (last + 1)));
+  memset(isnull, true, sizeof(bool) * last);
+  values[last] = CStringGetTextDatum(fault.text());
+  isnull[last] = false;
+  tuplestore_putvalues(set->setResult, set->setDesc, values, isnull);
+}
+
 }  // namespace streamfilter::pg
 
 using namespace streamfilter;
 using namespace streamfilter::pg;
 
-// streamfilter_stat(filter oid): one row of streamfilter_stats; NULL if it is no filter (any more).
+// streamfilter_stat(filter oid): one row of streamfilter_stats; NULLs if it is no filter (any
+// more).
 SF_FUNCTION(streamfilter_stat) {
-  const Oid relid = PG_GETARG_OID(0);
   TupleDesc descriptor;
   if (get_call_result_type(fcinfo, nullptr, &descriptor) != TYPEFUNC_COMPOSITE)
     elog(ERROR, "return type must be a row type");
-  if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relid)) || !is_filter(relid))
-    PG_RETURN_NULL();
-  const FilterRelation* relation = load_filter_relation(relid);
-  const Parameters& parameters = relation->definition.parameters;
-  const FilterOps* ops = find_ops(parameters.kind);
-  flush_counters();
-  settle_prepared();
-  const Numbers numbers = read_numbers(relation, parameters);
-  StringInfoData json;
-  initStringInfo(&json);
-  append_parameters_json(&json, parameters, relation->definition.reason);
-
+  Fault fault;
   Row row;
-  row.datum(CStringGetTextDatum(ops->name));
-  row.count(parameters.memory);
-  row.datum(json_to_jsonb(json.data));
-  row.count(numbers.tested);
-  row.count(numbers.accepted);
-  row.count(numbers.discarded);
-  row.count(numbers.rolled_back);
-  row.count(numbers.in_flight);
-  row.count(numbers.waits);
-  row.rate(numbers.totals.estimate.fill);
-  row.rate(numbers.totals.estimate.fpr);
-  row.rate(ops->fpr_bound(parameters));
-  row.estimate(numbers.totals.estimate.distinct);
-  row.estimate(window_keys(parameters, 0.01));
-  row.time(numbers.exists, numbers.created);
-  row.time(numbers.exists, numbers.last_reset);
-  row.time(numbers.last_saved != 0, numbers.last_saved);
-  row.time(numbers.restored != 0, numbers.restored);
-  row.count(numbers.overflowed);
+  if (const FilterRelation* relation = show_filter_relation(PG_GETARG_OID(0), fault))
+    fill_row(row, relation);
+  if (has_error_column(descriptor)) {
+    row.fill_up_to(descriptor->natts - 1);
+    fault ? row.datum(CStringGetTextDatum(fault.text())) : row.null();
+  }
+  row.fill_up_to(descriptor->natts);
   PG_RETURN_DATUM(row.tuple(descriptor));
 }

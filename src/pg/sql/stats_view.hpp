@@ -2,6 +2,10 @@
 // While directory_lock is held, a slot stays what it is; the two below need it.
 #pragma once
 
+extern "C" {
+#include "funcapi.h"
+}
+
 #include "core/filter/filter.hpp"
 #include "pg/catalog/filter_relation.hpp"
 #include "pg/shmem/filter_directory.hpp"
@@ -13,5 +17,12 @@ FilterSlot* slot_to_show(const FilterRelation* relation);
 
 // Sums over its slices, each of which is locked in turn.
 Totals read_totals(const FilterSlot* slot, const Parameters& parameters);
+
+// The views of filters end with a column `error`. Before the extension is updated to the version of
+// this library they do not.
+bool has_error_column(TupleDesc descriptor);
+
+// A row of nothing but the fault; none without that column.
+void put_fault(ReturnSetInfo* set, const Fault& fault);
 
 }  // namespace streamfilter::pg

@@ -50,8 +50,8 @@ void put_real(Datum* value, bool* isnull, double real) {
 void put_row(ReturnSetInfo* set, const Parameters& parameters, const Tuning& tuning,
              double factor) {
   const Tuned tuned = tuning.at(factor);
-  Datum values[6];
-  bool isnull[6] = {};
+  Datum values[7] = {};
+  bool isnull[7] = {};
   values[0] = Float8GetDatum(factor);
   values[1] =
       Int64GetDatum(saturate<int64>(std::round(factor * static_cast<double>(parameters.memory))));
@@ -59,7 +59,19 @@ void put_row(ReturnSetInfo* set, const Parameters& parameters, const Tuning& tun
   put_real(&values[3], &isnull[3], tuned.fnr);
   put_real(&values[4], &isnull[4], tuned.fnr_low);
   put_real(&values[5], &isnull[5], tuned.fnr_high);
+  isnull[6] = true;
   tuplestore_putvalues(set->setResult, set->setDesc, values, isnull);
+}
+
+void put_rows(ReturnSetInfo* set, const FilterRelation* relation) {
+  const Parameters& parameters = relation->definition.parameters;
+  if (positions_of_bucket(parameters) == 0) return;
+  flush_counters();
+  resolve_prepared();
+  Counts counts;
+  if (!read_counts(relation, parameters, &counts)) return;
+  const Tuning tuning(counts.answers);
+  for (const double factor : kFactors) put_row(set, parameters, tuning, factor);
 }
 
 }  // namespace
@@ -72,18 +84,10 @@ using namespace streamfilter::pg;
 // keeps no order of last sight, or has not been used yet.
 SF_FUNCTION(streamfilter_tune) {
   InitMaterializedSRF(fcinfo, 0);
-  const Oid relid = PG_GETARG_OID(0);
-  if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relid)) || !is_filter(relid))
-    return static_cast<Datum>(0);
-  const FilterRelation* relation = load_filter_relation(relid);
-  const Parameters& parameters = relation->definition.parameters;
-  if (positions_of_bucket(parameters) == 0) return static_cast<Datum>(0);
-  flush_counters();
-  settle_prepared();
-  Counts counts;
-  if (!read_counts(relation, parameters, &counts)) return static_cast<Datum>(0);
-  const Tuning tuning(counts.answers);
-  for (const double factor : kFactors)
-    put_row(reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo), parameters, tuning, factor);
+  auto* set = reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo);
+  Fault fault;
+  const FilterRelation* relation = show_filter_relation(PG_GETARG_OID(0), fault);
+  if (fault) put_fault(set, fault);
+  if (relation != nullptr) put_rows(set, relation);
   return static_cast<Datum>(0);
 }

@@ -12,40 +12,24 @@ extern "C" {
 namespace streamfilter::pg {
 namespace {
 
-struct RolesRecord {
-  uint64 hash;
-  double importance;
-  int64 time;
-};
-static_assert(sizeof(RolesRecord) == 24);
-
-Size record_size(LogChange change) {
-  return change == LogChange::roles ? sizeof(RolesRecord) : sizeof(uint64);
-}
-
 // Collects changes of the same sort and writes a row when they are as many as fit.
-class JournalWriter {
+class LogWriter {
  public:
-  JournalWriter(Relation table, const Pending* pending)
+  LogWriter(Relation table, const TransactionChanges* changes)
       : table_(table),
-        slot_(pending->slot),
-        row_{pending->slot->relation,
+        slot_(changes->slot),
+        row_{changes->slot->relation,
              LogChange::add,
              0,
-             identity_of(pending->slot->signature, pending->header->parameters.seed),
+             identity_of(changes->slot->signature, changes->header->parameters.seed),
              buffer_,
              0} {}
 
   void add(LogChange change, const Element& element) {
-    const Size size = record_size(change);
+    const Size size = change_size(change);
     if (change != row_.change || row_.size + size > kRowData) flush();
     row_.change = change;
-    if (change == LogChange::roles) {
-      const RolesRecord record = {element.hash, element.importance, element.time};
-      memcpy(buffer_ + row_.size, &record, size);
-    } else {
-      memcpy(buffer_ + row_.size, &element.hash, size);
-    }
+    write_change(buffer_ + row_.size, change, element);
     row_.size += size;
   }
 
@@ -78,8 +62,8 @@ class JournalWriter {
   char buffer_[kRowData];
 };
 
-LogChange sort_of(const KeyLog* log, const LogEntry* entry) {
-  if (entry->change == static_cast<uint32>(Change::erase)) return LogChange::erase;
+LogChange sort_of(const ChangeLog* log, const Change* change) {
+  if (change->is(ChangeType::erase)) return LogChange::erase;
   return log->has_roles ? LogChange::roles : LogChange::add;
 }
 
@@ -92,63 +76,27 @@ void write_log_header(Relation table, FilterSlot* slot, LogChange change, const 
                           reinterpret_cast<const char*>(header), sizeof(Header)});
 }
 
-void write_journal(Pending* pending) {
-  const KeyLog* log = &pending->log;
-  Relation table = open_state_table(StateTable::log, pending->slot->relation, RowExclusiveLock);
+void write_log_records(TransactionChanges* changes) {
+  const ChangeLog* log = &changes->log;
+  Relation table = open_state_table(StateTable::log, changes->slot->relation, RowExclusiveLock);
   if (table == nullptr) return;
-  auto* writer = new (palloc(sizeof(JournalWriter))) JournalWriter(table, pending);
-  if (pg_atomic_read_u32(&pending->slot->saved.has_header) == 0)
-    write_log_header(table, pending->slot, LogChange::header, pending->header);
+  auto* writer = new (palloc(sizeof(LogWriter))) LogWriter(table, changes);
+  if (pg_atomic_read_u32(&changes->slot->saved.has_header) == 0)
+    write_log_header(table, changes->slot, LogChange::header, changes->header);
   uint32 start = 0;
-  if (log->last_reset != kNoEntry) {
+  if (log->last_reset != kNoChange) {
     writer->write_reset();
     start = log->last_reset + 1;
   }
   for (uint32 i = start; i < log->count; ++i) {
-    const LogEntry* entry = entry_at(log, i);
-    if (entry->change == static_cast<uint32>(Change::add) ||
-        entry->change == static_cast<uint32>(Change::erase))
-      writer->add(sort_of(log, entry), element_at(log, i));
+    const Change* change = change_at(log, i);
+    if (change->is(ChangeType::add) || change->is(ChangeType::erase))
+      writer->add(sort_of(log, change), element_at(log, i));
   }
   writer->flush();
-  pending->journal_bytes = writer->bytes();
+  changes->saving.logged_bytes = writer->bytes();
   pfree(writer);
   table_close(table, NoLock);
-}
-
-uint64 count_changes(const LogRow& row) {
-  switch (row.change) {
-    case LogChange::header:
-    case LogChange::image: return 0;
-    case LogChange::reset: return 1;
-    default: return row.size / record_size(row.change);
-  }
-}
-
-JournalChange change_at(const LogRow& row, uint64 position) {
-  JournalChange result{row.change, {}};
-  if (row.change == LogChange::roles) {
-    RolesRecord record;
-    memcpy(&record, row.data + position * sizeof record, sizeof record);
-    result.element.hash = record.hash;
-    result.element.importance = record.importance;
-    result.element.time = record.time;
-  } else if (row.change != LogChange::reset) {
-    memcpy(&result.element.hash, row.data + position * sizeof(uint64), sizeof(uint64));
-  }
-  return result;
-}
-
-bool is_sound(const LogRow& row) {
-  switch (row.change) {
-    case LogChange::header:
-    case LogChange::image: return row.size == sizeof(Header);
-    case LogChange::reset: return row.size == 0;
-    case LogChange::add:
-    case LogChange::roles:
-    case LogChange::erase: return row.size > 0 && row.size % record_size(row.change) == 0;
-  }
-  return false;
 }
 
 }  // namespace streamfilter::pg

@@ -1,5 +1,4 @@
-// Writing what a transaction has changed to the log, as part of that transaction, and playing the
-// log on a filter.
+// Writing what a transaction has changed to the log, as part of that transaction.
 #pragma once
 
 #include "pg/storage/state_heaps.hpp"
@@ -12,15 +11,6 @@ namespace streamfilter::pg {
 void write_log_header(Relation table, FilterSlot* slot, LogChange change, const Header* header);
 
 // Writes the changes of a transaction that is about to commit or to be prepared. May raise.
-void write_journal(Pending* pending);
-
-// The changes that a row stands for, one by one. False: the row is damaged.
-struct JournalChange {
-  LogChange change;
-  Element element;
-};
-uint64 count_changes(const LogRow& row);
-JournalChange change_at(const LogRow& row, uint64 position);
-bool is_sound(const LogRow& row);
+void write_log_records(TransactionChanges* changes);
 
 }  // namespace streamfilter::pg

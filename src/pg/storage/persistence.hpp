@@ -38,9 +38,9 @@ void delete_saved_state(Oid relation, const int64* except = nullptr);
 
 // A transaction that writes to the log of a filter is about to commit, or has ended; an image waits
 // for those that have begun, so that it has all of what it makes superfluous. Returns what
-// `end_commit` needs.
-uint32 begin_commit(FilterSlot* slot);
-void end_commit(FilterSlot* slot, uint32 epoch);
+// `leave_commit` needs.
+uint32 enter_commit(FilterSlot* slot);
+void leave_commit(FilterSlot* slot, uint32 epoch);
 
 // Starts a worker that saves the filter, if its log has outgrown it and none was started just now.
 void save_in_background_if_due(FilterSlot* slot, uint64 more_bytes);

@@ -9,6 +9,7 @@ extern "C" {
 }
 
 #include "core/filter/filter.hpp"
+#include "pg/server/fault_points.hpp"
 #include "pg/storage/persistence.hpp"
 #include "pg/storage/state_reader.hpp"
 
@@ -129,7 +130,7 @@ void load(FilterSlot* slot, const FilterRelation* relation, const Parameters& pa
   if (!choice.use_image) format_slices(block);
   if (image.damage != nullptr) warn_damaged(relation, "image", image.damage);
   if (damage != nullptr) warn_damaged(relation, "log", damage);
-  if (choice.found) play_rows(slot, block, rows, choice.first_row, choice.identity);
+  if (choice.found) replay_rows(slot, block, rows, choice.first_row, choice.identity);
 
   SavedState* saved = &slot->saved;
   saved->last_saved = choice.use_image ? image.saved : 0;
@@ -170,6 +171,7 @@ void remember_snapshot(FilterSlot* slot, Snapshot snapshot, XLogRecPtr replayed)
 
 void restore_filter(FilterSlot* slot, const FilterRelation* relation,
                     const Parameters& parameters) {
+  stop_at(FaultPoint::load);
   Header* block = block_of(slot);
   if (relation->host.persistence == Persistence::logged)
     return load(slot, relation, parameters, block);

@@ -8,7 +8,6 @@ extern "C" {
 #include "postmaster/bgworker.h"
 #include "storage/latch.h"
 #include "tcop/tcopprot.h"
-#include "utils/acl.h"
 #include "utils/backend_status.h"
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
@@ -17,9 +16,9 @@ extern "C" {
 
 #include "core/filter/filter.hpp"
 #include "pg/handle/filter_keys.hpp"
+#include "pg/server/fault_points.hpp"
 #include "pg/storage/log_records.hpp"
 #include "pg/storage/persistence.hpp"
-#include "pg/storage/snapshot_format.hpp"
 #include "pg/storage/state_heaps.hpp"
 #include "pg/transaction/prepared_transactions.hpp"
 #include "pg/transaction/transaction_changes.hpp"
@@ -134,17 +133,21 @@ void save_filter(NamedFilter* filter, bool own_changes) {
     return;
   FilterSlot* slot = filter->slot;
   Snapshot snapshot = register_latest_snapshot();
+  stop_at(FaultPoint::save);
   // What the snapshot sees has been committed; from here on it is in the filter, too.
-  settle_prepared();
+  resolve_prepared();
   wait_for_commits(slot, filter->relation->name);
   delete_rows(tables.images, filter->relid, snapshot);
-  Pending* pending = begin_pending(slot, filter->header, true);
-  pending->saved_at = write_image(tables.images, filter, own_changes);
-  pending->freed_bytes += delete_rows(tables.log, filter->relid, snapshot);
+  TransactionChanges* changes = begin_changes(slot, filter->header, true);
+  const TimestampTz saved_at = write_image(tables.images, filter, own_changes);
+  const uint64 freed_bytes = delete_rows(tables.log, filter->relid, snapshot);
   // If the image is damaged one day, the log shall still be readable.
   write_log_header(tables.log, slot, LogChange::image, filter->header);
   UnregisterSnapshot(snapshot);
   close_state_tables(tables);
+  // Last: a savepoint may catch what has failed.
+  changes->saving.saved_at = saved_at;
+  changes->saving.freed_bytes += freed_bytes;
 }
 
 bool is_anything_saved(Oid relation) {
@@ -170,7 +173,7 @@ void delete_saved_state(Oid relation, const int64* except) {
   close_state_tables(tables);
 }
 
-uint32 begin_commit(FilterSlot* slot) {
+uint32 enter_commit(FilterSlot* slot) {
   // Whoever takes an image afterwards sees the count, or the change of the epoch is seen here.
   for (;;) {
     const uint32 epoch = pg_atomic_read_u32(&slot->saved.epoch);
@@ -180,7 +183,7 @@ uint32 begin_commit(FilterSlot* slot) {
   }
 }
 
-void end_commit(FilterSlot* slot, uint32 epoch) {
+void leave_commit(FilterSlot* slot, uint32 epoch) {
   pg_atomic_fetch_sub_u32(&slot->saved.committing[epoch & 1], 1);
 }
 
@@ -233,25 +236,4 @@ void streamfilter_save_worker(Datum) {
   PopActiveSnapshot();
   CommitTransactionCommand();
   pgstat_report_activity(STATE_IDLE, nullptr);
-}
-
-// streamfilter_save(filter regclass): saves the state of a logged filter now. Needs to be its
-// owner.
-SF_FUNCTION(streamfilter_save) {
-  PreventCommandDuringRecovery("streamfilter_save()");
-  PreventCommandIfReadOnly("streamfilter_save()");
-  const Oid relid = PG_GETARG_OID(0);
-  NamedFilter* filter = named_filter(relid);
-  use_filter(filter, Use::define);
-  if (!SF_IS_OWNER_OF_RELATION(relid, GetUserId()))
-    aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_FOREIGN_TABLE, filter->relation->name);
-  require_local(filter, "streamfilter_save");
-  if (filter->relation->host.persistence == Persistence::unlogged) {
-    ereport(NOTICE, errmsg("filter \"%s\" is unlogged: it is saved when the server is shut down",
-                           filter->relation->name));
-    PG_RETURN_VOID();
-  }
-  use_filter(filter, Use::probe);
-  save_filter(filter, false);
-  PG_RETURN_VOID();
 }

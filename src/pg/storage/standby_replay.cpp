@@ -10,6 +10,7 @@ extern "C" {
 }
 
 #include "core/format/layout.hpp"
+#include "pg/server/no_raise.hpp"
 #include "pg/storage/persistence.hpp"
 #include "pg/storage/state_reader.hpp"
 
@@ -61,8 +62,8 @@ bool play_news(FilterSlot* slot, const FilterRelation* relation) {
              try_to_read(read_log, &reading) == nullptr && !reading.unsure;
   if (complete) {
     Header* block = block_of(slot);
-    play_rows(slot, block, reading.log, 0,
-              identity_of(relation->signature, block->parameters.seed));
+    replay_rows(slot, block, reading.log, 0,
+                identity_of(relation->signature, block->parameters.seed));
     pg_atomic_write_u64(&saved->next_number, reading.next_number);
     remember_snapshot(slot, reading.snapshot, replayed);
   }
@@ -72,6 +73,7 @@ bool play_news(FilterSlot* slot, const FilterRelation* relation) {
 }
 
 void stop_following(int, Datum slot) {
+  const NoRaise marked;
   pg_atomic_write_u32(&reinterpret_cast<FilterSlot*>(DatumGetPointer(slot))->saved.following, 0);
   ConditionVariableBroadcast(&shared_state->built);
 }

@@ -9,7 +9,7 @@ extern "C" {
 #include "utils/snapshot.h"
 }
 
-#include "core/format/layout.hpp"
+#include "pg/storage/saved_rows.hpp"
 
 namespace streamfilter::pg {
 
@@ -42,43 +42,6 @@ class StateScan {
   TableScanDesc scan_;
   int settings_;  // the nest level of settings
 };
-
-// What a row of the log says.
-enum class LogChange : char {
-  header = 'h',  // data is the Header: parameters and seed
-  image = 'i',   // the same, and there is an image
-  add = 'a',     // hashes, 8 bytes each
-  roles = 'r',   // hash, importance, time, 24 bytes each
-  erase = 'e',   // hashes
-  reset = 'z',   // nothing
-};
-
-struct LogRow {
-  Oid filter;
-  LogChange change;
-  int64 number;    // ascending with time, for one filter
-  int64 identity;  // of definition and seed: rows of another one are not this filter's
-  const char* data;
-  Size size;
-};
-
-struct ImageRow {
-  Oid filter;
-  int32 chunks;  // of the whole image
-  int32 number;  // of this chunk, from 0
-  int64 sum;     // checksum
-  int64 image;   // equal for the chunks of one image
-  TimestampTz saved;
-  const char* data;
-  Size size;
-};
-
-inline bool is_header(LogChange change) {
-  return change == LogChange::header || change == LogChange::image;
-}
-
-// Bytes of data in one row, at most: a row fills a page.
-constexpr Size kRowData = 7936;
 
 // Adds a row; needs a RowExclusiveLock.
 void write_row(Relation table, const LogRow& row);

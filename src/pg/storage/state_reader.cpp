@@ -13,8 +13,6 @@ extern "C" {
 
 #include "core/filter/filter.hpp"
 #include "pg/shmem/slice_access.hpp"
-#include "pg/storage/log_records.hpp"
-#include "pg/storage/snapshot_format.hpp"
 #include "pg/storage/state_reader.hpp"
 #include "pg/transaction/prepared_transactions.hpp"
 
@@ -50,25 +48,6 @@ bool is_wanted(StateReading* reading, HeapTupleHeader tuple) {
   // Frozen since then, or ages ago.
   reading->unsure |= HeapTupleHeaderXminFrozen(tuple);
   return true;
-}
-
-bool is_known_format(const char* bytes) {
-  Header header;
-  memcpy(static_cast<void*>(&header), bytes, sizeof header);
-  return header.magic == kMagic && header.version == kFormatVersion;
-}
-
-const char* place_chunk(const ImageRow& row, Header* block) {
-  const Parameters& parameters = block->parameters;
-  const uint64 per_slice = chunks_of(parameters.slice_bytes);
-  const uint64 index = static_cast<uint64>(row.number) - 1;
-  if (index >= per_slice * parameters.slices) return "A chunk lies outside of the filter.";
-  const Size at = index % per_slice * kRowData;
-  if (row.size != Min(kRowData, parameters.slice_bytes - at)) return "A chunk has another size.";
-  memcpy(
-      reinterpret_cast<char*>(slice_at(block, static_cast<uint32>(index / per_slice)).state) + at,
-      row.data, row.size);
-  return nullptr;
 }
 
 }  // namespace
@@ -137,7 +116,7 @@ void read_image(StateReading* reading) {
     const char* damage = nullptr;
     if (row.number > 0) {
       damage = place_chunk(row, block);
-    } else if (row.size != sizeof(Header) || !is_known_format(row.data)) {
+    } else if (!is_known_header(row)) {
       damage = "Its format is not known to this version.";
     } else {
       chunks = row.chunks;
@@ -204,7 +183,8 @@ bool take_parameters(const char* bytes, const FilterRelation* relation, const Pa
   return true;
 }
 
-void play_rows(FilterSlot* slot, Header* block, const LogRows& rows, uint64 from, int64 identity) {
+void replay_rows(FilterSlot* slot, Header* block, const LogRows& rows, uint64 from,
+                 int64 identity) {
   for (uint64 i = from; i < rows.count; ++i) {
     CHECK_FOR_INTERRUPTS();
     const LogRow& row = rows.rows[i];
@@ -220,7 +200,7 @@ void play_rows(FilterSlot* slot, Header* block, const LogRows& rows, uint64 from
     }
     const uint64 count = count_changes(row);
     for (uint64 j = 0; j < count; ++j) {
-      const JournalChange it = change_at(row, j);
+      const LoggedChange it = change_at(row, j);
       if (it.change != LogChange::erase) {
         insert_new_in_slices(slot, block, it.element);
       } else if (ops_of(block).erase != nullptr) {

@@ -60,6 +60,6 @@ bool take_parameters(const char* bytes, const FilterRelation* relation, const Pa
                      int64 identity, Parameters* result);
 
 // Plays rows from `from` on on a filter that others may be reading.
-void play_rows(FilterSlot* slot, Header* block, const LogRows& rows, uint64 from, int64 identity);
+void replay_rows(FilterSlot* slot, Header* block, const LogRows& rows, uint64 from, int64 identity);
 
 }  // namespace streamfilter::pg

@@ -31,14 +31,14 @@ class SliceLock {
   LWLock* held_ = nullptr;
 };
 
-bool is_merge(const KeyLog* log, uint32 position) {
-  return entry_at(log, position)->change == static_cast<uint32>(Change::merge);
+bool is_merge(const ChangeLog* log, uint32 position) {
+  return change_at(log, position)->is(ChangeType::merge);
 }
 
-void play_change(Change change, const Element& element, Header* header) {
-  switch (change) {
-    case Change::erase: erase(header, element); break;
-    case Change::add: insert_new(header, element); break;
+void apply_change(ChangeType type, const Element& element, Header* header) {
+  switch (type) {
+    case ChangeType::erase: erase(header, element); break;
+    case ChangeType::add: insert_new(header, element); break;
     default: insert(header, element);
   }
 }
@@ -51,43 +51,44 @@ bool only_last_counts(const Parameters& parameters) {
 
 // Changes that are played together, slice by slice. Those of a key stay in their order, for a key
 // has one slice.
-void play_group(const KeyLog* log, uint32 start, uint32 count, Header* header, SliceLock* lock) {
+void apply_group(const ChangeLog* log, uint32 start, uint32 count, Header* header,
+                 SliceLock* lock) {
   const bool skips = only_last_counts(header->parameters);
-  Element elements[Grouping::kMost];
-  Change changes[Grouping::kMost];
-  bool is_skipped[Grouping::kMost];
-  const Grouping group(count, header->parameters.slices, [&](uint32 i) {
-    const LogEntry* entry = entry_at(log, start + i);
+  Element elements[LockBatches::kMax];
+  ChangeType types[LockBatches::kMax];
+  bool is_skipped[LockBatches::kMax];
+  const LockBatches batches(count, header->parameters.slices, [&](uint32 i) {
+    const Change* change = change_at(log, start + i);
     elements[i] = element_at(log, start + i);
-    changes[i] = static_cast<Change>(entry->change);
-    is_skipped[i] = skips && entry->repeated;
-    return slice_of(header->parameters, entry->hash);
+    types[i] = static_cast<ChangeType>(change->type);
+    is_skipped[i] = skips && change->repeated;
+    return slice_of(header->parameters, change->hash);
   });
   const auto fetch = [&](uint32 from) {
     Prefetches prefetches;
     for (uint32 i = from; i < Min(from + kLookahead, count); ++i)
-      if (!is_skipped[group.at(i)]) prefetch(header, elements[group.at(i)], prefetches);
+      if (!is_skipped[batches.at(i)]) prefetch(header, elements[batches.at(i)], prefetches);
     prefetches.start();
   };
   fetch(0);
   for (uint32 i = 0; i < count; ++i) {
     if (i % kLookahead == 0) fetch(i + kLookahead);
-    if (group.begins(i)) {
+    if (batches.begins(i)) {
       lock->release();
-      lock->acquire(group.number(i));
+      lock->acquire(batches.number(i));
     }
-    const uint32 at = group.at(i);
+    const uint32 at = batches.at(i);
     if (is_skipped[at])
-      count_arrival(header, group.number(i), true);
+      count_arrival(header, batches.number(i), true);
     else
-      play_change(changes[at], elements[at], header);
+      apply_change(types[at], elements[at], header);
   }
   lock->release();
 }
 
 // Keys with several places, of kinds that only add: one after the other, each slice by slice.
-void play_places(const KeyLog* log, uint32 start, uint32 count, Header* header,
-                 const FilterSlot* slot) {
+void apply_probes(const ChangeLog* log, uint32 start, uint32 count, Header* header,
+                  const FilterSlot* slot) {
   for (uint32 i = start; i < start + count; ++i)
     if (slot != nullptr)
       insert_new_in_slices(slot, header, element_at(log, i));
@@ -97,7 +98,7 @@ void play_places(const KeyLog* log, uint32 start, uint32 count, Header* header,
 
 }  // namespace
 
-void play_changes(const KeyLog* log, Header* header, const FilterSlot* slot) {
+void apply_changes(const ChangeLog* log, Header* header, const FilterSlot* slot) {
   SliceLock lock(slot);
   const auto on_every_slice = [&](auto&& change) {
     for (uint32 i = 0; i < header->parameters.slices; ++i) {
@@ -107,13 +108,13 @@ void play_changes(const KeyLog* log, Header* header, const FilterSlot* slot) {
     }
   };
   uint32 position = 0;
-  if (log->last_reset != kNoEntry) {
+  if (log->last_reset != kNoChange) {
     on_every_slice([&](uint32 slice) { format_slice(header, slice); });
     position = log->last_reset + 1;
   }
   while (position < log->count) {
     if (is_merge(log, position)) {
-      const MergedValue* value = merged_value(entry_at(log, position++));
+      const MergedValue* value = merged_value(change_at(log, position++));
       if (value->slice == kAllSlices) {
         on_every_slice([&](uint32 slice) { merge_slice(header, value->header(), slice); });
       } else {
@@ -125,13 +126,13 @@ void play_changes(const KeyLog* log, Header* header, const FilterSlot* slot) {
       continue;
     }
     uint32 count = 1;
-    while (count < Grouping::kMost && position + count < log->count &&
+    while (count < LockBatches::kMax && position + count < log->count &&
            !is_merge(log, position + count))
       ++count;
     if (header->parameters.k1 > 0)
-      play_places(log, position, count, header, slot);
+      apply_probes(log, position, count, header, slot);
     else
-      play_group(log, position, count, header, &lock);
+      apply_group(log, position, count, header, &lock);
     position += count;
   }
 }

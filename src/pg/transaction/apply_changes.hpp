@@ -8,6 +8,6 @@ namespace streamfilter::pg {
 
 // Plays the changes that count on a filter: the state of `slot`, under its locks, or with nullptr a
 // private copy. Allocates nothing and cannot fail.
-void play_changes(const KeyLog* log, Header* header, const FilterSlot* slot);
+void apply_changes(const ChangeLog* log, Header* header, const FilterSlot* slot);
 
 }  // namespace streamfilter::pg

@@ -1,4 +1,4 @@
-// Lock order: directory_lock, then that of the prepared keys, then a slice's or a part's.
+// Lock order: directory_lock, then that of the prepared keys, then a slice's or a partition's.
 #include "pg/server/postgres.hpp"
 
 extern "C" {
@@ -6,10 +6,10 @@ extern "C" {
 #include "access/twophase.h"
 #include "storage/ipc.h"
 #include "storage/shmem.h"
-#include "tcop/utility.h"
 }
 
 #include "core/filter/filter.hpp"
+#include "pg/server/fault_points.hpp"
 #include "pg/server/settings.hpp"
 #include "pg/shmem/slice_access.hpp"
 #include "pg/transaction/prepared_transactions.hpp"
@@ -35,7 +35,6 @@ struct PreparedKeys {
 
 constexpr char kTranche[] = "streamfilter_prepared";
 PreparedKeys* prepared = nullptr;
-ProcessUtility_hook_type previous_utility = nullptr;
 
 uint32 places() { return max_prepared_xacts > 0 ? static_cast<uint32>(max_in_flight) : 0; }
 
@@ -66,9 +65,10 @@ void apply(const PreparedKey& key) {
   if (slot->saved.logged) pg_atomic_write_u32(&slot->saved.has_header, 1);
 }
 
-// As transaction_changes.cpp does: first all keys into their filters, then they say so, and out of the table of
-// keys in flight.
-void settle(FullTransactionId transaction, bool committed) {
+// As transaction_changes.cpp does: first all keys into their filters, then they say so, and out of
+// the table of keys in flight.
+void resolve(FullTransactionId transaction, bool committed) {
+  stop_at(FaultPoint::resolve);
   LWLockAcquire(shared_state->directory_lock, LW_SHARED);
   LWLockAcquire(prepared->lock, LW_EXCLUSIVE);
   for (uint32 i = 0; i < prepared->count; ++i) {
@@ -92,15 +92,15 @@ void settle(FullTransactionId transaction, bool committed) {
 }
 
 // Needs the lock, exclusive, and room.
-void store_keys(const Pending* pending, FullTransactionId transaction) {
-  const KeyLog* log = &pending->log;
+void store_keys(const TransactionChanges* changes, FullTransactionId transaction) {
+  const ChangeLog* log = &changes->log;
   for (uint32 i = 0; i < log->count; ++i) {
-    const LogEntry* entry = entry_at(log, i);
+    const Change* change = change_at(log, i);
     const Element element = element_at(log, i);
-    prepared->keys[prepared->count++] = {make_owner(pending->slot, transaction),
-                                         entry->announced ? pending->owners[entry->owner] : 0,
-                                         pending->generation,
-                                         entry->change == static_cast<uint32>(Change::add),
+    prepared->keys[prepared->count++] = {make_owner(changes->slot, transaction),
+                                         change->registered ? changes->owners[change->owner] : 0,
+                                         changes->generation,
+                                         change->is(ChangeType::add),
                                          element.hash,
                                          element.importance,
                                          element.time};
@@ -118,36 +118,52 @@ uint32 list_transactions(FullTransactionId* list, uint32 most) {
   return count;
 }
 
-void watch_utility(PlannedStmt* statement, const char* text, bool read_only_tree,
-                   ProcessUtilityContext context, ParamListInfo params, QueryEnvironment* env,
-                   DestReceiver* dest, QueryCompletion* completion) {
-  // The statement's tree may be gone afterwards.
-  const Node* node = statement->utilityStmt;
-  const bool ends_prepared =
-      IsA(node, TransactionStmt) &&
-      (reinterpret_cast<const TransactionStmt*>(node)->kind == TRANS_STMT_COMMIT_PREPARED ||
-       reinterpret_cast<const TransactionStmt*>(node)->kind == TRANS_STMT_ROLLBACK_PREPARED);
-  if (previous_utility)
-    previous_utility(statement, text, read_only_tree, context, params, env, dest, completion);
-  else
-    standard_ProcessUtility(statement, text, read_only_tree, context, params, env, dest,
-                            completion);
-  if (ends_prepared) settle_prepared();
+bool is_insertion(const Change* change) {
+  return change->is(ChangeType::add) || change->is(ChangeType::repeat);
+}
+
+[[noreturn]] void raise_too_many() {
+  ereport(ERROR, errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
+          errmsg("cannot PREPARE a transaction that has added so many keys to filters"),
+          errdetail("Keys of prepared transactions need a place among "
+                    "streamfilter.max_in_flight, now %d.",
+                    max_in_flight),
+          errhint("Commit in smaller parts, or raise streamfilter.max_in_flight and restart "
+                  "the server."));
+  pg_unreachable();
 }
 
 }  // namespace
 
-bool add_prepared(const Pending* first, FullTransactionId transaction) {
+void refuse_to_prepare_changes() {
+  for (const TransactionChanges* changes = first_changes(); changes != nullptr;
+       changes = changes->next)
+    for (uint32 i = 0; i < changes->log.count; ++i)
+      if (!is_insertion(change_at(&changes->log, i)))
+        ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+                errmsg("cannot PREPARE a transaction that has truncated a filter, deleted keys "
+                       "from it or merged a value into it"));
+}
+
+void add_prepared() {
+  if (first_changes() == nullptr) return;
+  const FullTransactionId transaction = GetTopFullTransactionIdIfAny();
   uint64 count = 0;
-  for (const Pending* pending = first; pending != nullptr; pending = pending->next)
-    count += pending->log.count;
+  bool overflowed = false;
+  for (const TransactionChanges* changes = first_changes(); changes != nullptr;
+       changes = changes->next) {
+    count += changes->log.count;
+    overflowed |= changes->overflowed;
+  }
+  if (overflowed) raise_too_many();
   LWLockAcquire(prepared->lock, LW_EXCLUSIVE);
   const bool fits = count <= places() - prepared->count;
   if (fits)
-    for (const Pending* pending = first; pending != nullptr; pending = pending->next)
-      store_keys(pending, transaction);
+    for (const TransactionChanges* changes = first_changes(); changes != nullptr;
+         changes = changes->next)
+      store_keys(changes, transaction);
   LWLockRelease(prepared->lock);
-  return fits;
+  if (!fits) raise_too_many();
 }
 
 void remove_prepared(FullTransactionId transaction) {
@@ -163,35 +179,31 @@ bool put_back_in_flight(FilterSlot* slot, TransactionId transaction, const Eleme
       transaction > XidFromFullTransactionId(next) ? epoch - 1 : epoch, transaction);
   const Owner owner = make_owner(slot, full);
   const InFlightTag tag = in_flight_tag(slot->generation, element.hash);
-  InFlightPart* part = part_of(tag);
-  LWLockAcquire(lock_of(part), LW_EXCLUSIVE);
-  const bool announced = find_owner(part, tag) != 0 || add_in_flight(part, tag, owner, 0);
-  LWLockRelease(lock_of(part));
+  InFlightPartition* partition = partition_of(tag);
+  LWLockAcquire(lock_of(partition), LW_EXCLUSIVE);
+  const bool registered =
+      find_owner(partition, tag) != 0 || add_in_flight(partition, tag, owner, 0);
+  LWLockRelease(lock_of(partition));
   LWLockAcquire(prepared->lock, LW_EXCLUSIVE);
   const bool fits = prepared->count < places();
   if (fits)
     prepared->keys[prepared->count++] = {
         owner, owner, slot->generation, true, element.hash, element.importance, element.time};
   LWLockRelease(prepared->lock);
-  return announced && fits;
+  return registered && fits;
 }
 
-void settle_prepared() {
-  // Asked without the lock: a transaction that ends now may be settled next time.
+void resolve_prepared() {
+  // Asked without the lock: a transaction that ends now may be found next time.
   if (prepared == nullptr || *const_cast<volatile uint32*>(&prepared->count) == 0) return;
   const auto most = static_cast<uint32>(max_prepared_xacts + MaxBackends);
   auto* list = static_cast<FullTransactionId*>(palloc(sizeof(FullTransactionId) * most));
   const uint32 count = list_transactions(list, most);
   for (uint32 i = 0; i < count; ++i) {
-    const Fate fate = fate_of(list[i]);
-    if (fate != Fate::running) settle(list[i], fate == Fate::committed);
+    const XactStatus status = xact_status(list[i]);
+    if (status != XactStatus::running) resolve(list[i], status == XactStatus::committed);
   }
   pfree(list);
-}
-
-void init_prepared_keys() {
-  previous_utility = ProcessUtility_hook;
-  ProcessUtility_hook = watch_utility;
 }
 
 Size prepared_bytes() {

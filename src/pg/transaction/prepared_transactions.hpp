@@ -7,8 +7,12 @@
 
 namespace streamfilter::pg {
 
-// Stores what a transaction that is about to be prepared has added to all filters. False: no room.
-bool add_prepared(const Pending* first, FullTransactionId transaction);
+// Raises 0A000 if the transaction has done more to filters than adding keys.
+void refuse_to_prepare_changes();
+
+// Stores what a transaction that is about to be prepared has added to all filters. Raises 53400 if
+// there is no room.
+void add_prepared();
 
 // Takes back what add_prepared has stored; the transaction aborts instead. Raises nothing.
 void remove_prepared(FullTransactionId transaction);
@@ -19,12 +23,9 @@ bool put_back_in_flight(FilterSlot* slot, TransactionId transaction, const Eleme
 
 // Applies or forgets the keys of every prepared transaction that has ended. Cheap if there are
 // none. No lock may be held.
-void settle_prepared();
+void resolve_prepared();
 
-// Registers the hook that settles after COMMIT PREPARED and ROLLBACK PREPARED. Called by _PG_init.
-void init_prepared_keys();
-
-// For filter_directory.cpp.
+// For shared memory.
 Size prepared_bytes();
 void request_prepared();
 void start_prepared();

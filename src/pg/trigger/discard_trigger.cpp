@@ -9,6 +9,7 @@ extern "C" {
 
 #include "pg/catalog/element_roles.hpp"
 #include "pg/handle/filter_keys.hpp"
+#include "pg/server/no_raise.hpp"
 #include "pg/server/settings.hpp"
 #include "pg/shmem/filter_directory.hpp"
 #include "pg/trigger/row_source.hpp"
@@ -29,6 +30,7 @@ struct TableWatch {
 HTAB* watches = nullptr;
 
 void on_table_change(Datum, Oid table) {
+  const NoRaise marked;
   if (OidIsValid(table)) {
     if (auto* watch = static_cast<TableWatch*>(hash_search(watches, &table, HASH_FIND, nullptr)))
       ++watch->changes;

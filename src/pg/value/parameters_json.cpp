@@ -6,7 +6,8 @@ extern "C" {
 #include "utils/json.h"
 }
 
-#include "core/kind/filter_ops.hpp"
+#include "core/filter/option_values.hpp"
+#include "core/kind/kind_registry.hpp"
 #include "pg/value/parameters_json.hpp"
 
 namespace streamfilter::pg {

@@ -2,9 +2,6 @@
 
 #include "pg/value/value.hpp"
 
-#include <algorithm>
-#include <cmath>
-
 #include "pg/server/problem_report.hpp"
 
 namespace streamfilter::pg {
@@ -73,25 +70,6 @@ void merge_value(Header* into, const Header* from) {
     CHECK_FOR_INTERRUPTS();
     merge_slice(into, from, i);
   }
-}
-
-double distinct_keys(const Header* header, bool* full) {
-  const Parameters& parameters = header->parameters;
-  double sum = 0;
-  *full = false;
-  for (uint32 i = 0; i < parameters.slices; ++i) {
-    const ConstSlice slice = slice_at(header, i);
-    const double keys = ops_of(header).estimate(parameters, slice).distinct / places(parameters);
-    if (std::isinf(keys)) {
-      // Each of the keys that were reported as new has set at least one bit. After a merge they may
-      // have been counted twice, but not the bits.
-      *full = true;
-      sum += static_cast<double>(std::min<uint64>(slice.state->novel, slice.bytes * 8));
-    } else {
-      sum += keys;
-    }
-  }
-  return sum;
 }
 
 }  // namespace streamfilter::pg

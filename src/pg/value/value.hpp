@@ -25,8 +25,4 @@ bool fits_value(const Parameters& parameters, Problem& problem);
 // Merges a value into one of ours, giving way to interrupts. Raises what core's can_merge says.
 void merge_value(Header* into, const Header* from);
 
-// How many distinct keys the filter has seen; NaN if its kind cannot tell. A filter that is full
-// can only tell that there were more than so many: `full` is set then.
-double distinct_keys(const Header* header, bool* full);
-
 }  // namespace streamfilter::pg

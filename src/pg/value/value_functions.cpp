@@ -132,7 +132,7 @@ SF_FUNCTION(streamfilter_info) {
   append_real(&json, "fill", kRate, sums.estimate.fill);
   append_real(&json, "fpr", kRate, sums.estimate.fpr);
   append_real(&json, "fpr_bound", kRate, ops.fpr_bound(parameters));
-  append_real(&json, "distinct_estimate", kWhole, distinct_keys(header, &full));
+  append_real(&json, "distinct_estimate", kWhole, distinct_keys(header, full));
   append_real(&json, "window_keys", kWhole, window_keys(parameters, kWindowFnr));
   appendStringInfoChar(&json, '}');
   PG_RETURN_DATUM(json_to_jsonb(json.data));

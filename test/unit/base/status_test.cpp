@@ -66,8 +66,9 @@ BOOST_AUTO_TEST_CASE(what_does_not_fit_into_a_message_is_cut_by_characters) {
 
 BOOST_AUTO_TEST_CASE(every_error_quotes_whole_characters) {
   for (const std::string character : kCharacters)
-    for (std::size_t before = 0; before < 4; ++before) {
-      const std::string text = repeated(character, 60, std::string(before, 'y'));
+    for (const std::size_t before : {0, 1, 2, 3, 600, 601, 602, 603}) {
+      const std::string text =
+          repeated(character, before < 4 ? 60 : 600, std::string(before % 600, 'y'));
       for (const std::string& definition :
            {"sbf(" + text, "sbf(memory=" + text + ")", "sbf(slices='" + text + ",1')",
             "sbf(fpr=" + text + ")", "timer(window=" + text + ")", "sbf(layout=" + text + ")",

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/filter/given_options.hpp"
 #include "unit/support/filters.hpp"
 
 using namespace streamfilter;
@@ -55,6 +56,21 @@ std::vector<std::string> own_options(const FilterOps& ops) {
 
 bool same(const Parameters& a, const Parameters& b) { return std::memcmp(&a, &b, sizeof a) == 0; }
 
+// The options that a definition gives, one by one, make the same definition again.
+void check_given(const std::string& text) {
+  Definition parsed, again;
+  Problem problem;
+  std::size_t used;
+  BOOST_REQUIRE(parse_definition(text.data(), text.size(), parsed, used, problem));
+  for (GivenOptions given(parsed); given.next();)
+    BOOST_TEST(set_option(again, given.name(), given.value(), problem),
+               text << ": " << given.name() << "=" << given.value() << ": " << problem.message);
+  BOOST_TEST(same(parsed.parameters, again.parameters), text);
+  BOOST_TEST(parsed.given == again.given, text);
+  BOOST_TEST((complete(parsed, problem) && complete(again, problem)), text);
+  BOOST_TEST(same(parsed.parameters, again.parameters), text);
+}
+
 // Everything that must hold for a definition, if it can be completed at all.
 bool holds_for(const std::string& text) {
   Parameters parameters{}, again{};
@@ -72,6 +88,8 @@ bool holds_for(const std::string& text) {
     Definition definition = definition_of(parameters);
     BOOST_TEST(complete(definition, problem), problem.message);
     BOOST_TEST(same(parameters, definition.parameters));
+    check_given(text);
+    check_given(printed);
 
     Header header;
     format_header(&header, parameters);
@@ -103,6 +121,23 @@ BOOST_AUTO_TEST_CASE(without_memory_it_round_trips_too) {
   for (const char* text : {"sbf()", "auto()", "bloom(keys=1)", "bloom(keys=1000000, fpr=1e-9)",
                            "auto(keys=1000000)", "bloom(k=64)", "sbf(gap=1e9)", "sbf(max=15)"})
     BOOST_TEST(holds_for(text), text);
+}
+
+BOOST_AUTO_TEST_CASE(what_is_given_can_be_listed) {
+  for (const char* text :
+       {"bloom(memory=1MB, k=4, slicing=diced, dice=vh, slices='3,2')",
+        "auto(window='10 minutes', keys=1000)", "bloom(memory=1MB, k=10, k1=5, k2=2)",
+        "bloom(memory=1MB, k=4, layout=blocked)",
+        "bloom(memory=1MB, k=4, slicing=vertical, seed=0, nulls=distinct)",
+        "ibfmc(importance_range='0,1e-300', memory=64kB)"})
+    BOOST_TEST_CONTEXT(text) check_given(text);
+  Definition definition;
+  Problem problem;
+  BOOST_TEST(set_option(definition, "keys", "7", problem));
+  GivenOptions given(definition);
+  std::string all;
+  while (given.next()) all += std::string(given.name()) + "=" + given.value() + ";";
+  BOOST_TEST(all == "kind=auto;keys=7;");
 }
 
 BOOST_AUTO_TEST_CASE(a_definition_prints_what_is_not_the_default) {

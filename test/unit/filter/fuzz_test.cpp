@@ -12,7 +12,12 @@
 #include "fuzz/definition.cpp"
 #include "fuzz/filters.cpp"
 #include "fuzz/header.cpp"
+#include "fuzz/packet.cpp"
+#include "fuzz/saved.cpp"
 #include "fuzz/seeds.cpp"
+#include "fuzz/wire.cpp"
+#include "pg/remote/wire_answers.cpp"
+#include "pg/storage/saved_rows.cpp"
 
 BOOST_AUTO_TEST_SUITE(fuzz_test)
 

@@ -3,7 +3,7 @@
 #include <random>
 #include <string>
 
-#include "core/format/parameters.hpp"
+#include "core/filter/option_values.hpp"
 
 using namespace streamfilter;
 

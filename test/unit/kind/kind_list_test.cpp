@@ -1,5 +1,6 @@
 // The table of kinds: every row is complete, and its options fit the stored format.
 #include "core/kind/kind_list.hpp"
+#include "core/kind/kind_registry.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <set>

@@ -5,7 +5,7 @@
 #include <random>
 #include <vector>
 
-#include "core/kind/filter_ops.hpp"
+#include "core/kind/kind_registry.hpp"
 
 namespace unit {
 

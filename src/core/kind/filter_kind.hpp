@@ -1,19 +1,14 @@
-// What a kind of filter is: one row of functions. A new kind is one file in src/core that defines
-// its row, a line in kind_list.hpp, its tests and its docs.
+// What a kind of filter is: one row of functions. A new kind is one file in this folder that
+// defines its row, a line in kind_list.hpp, its tests and its docs.
 #pragma once
 
 #include "core/base/prefetch_list.hpp"
+#include "core/base/status.hpp"
+#include "core/format/element.hpp"
 #include "core/format/layout.hpp"
 #include "core/model/stream.hpp"
 
 namespace streamfilter {
-
-// One element of a stream.
-struct Element {
-  std::uint64_t hash;     // of its key; the key itself where Parameters::key_shift is not 0
-  double importance = 0;  // the role 'importance' column
-  std::int64_t time = 0;  // the role 'time' column or the clock, microseconds
-};
 
 // What the state of a slice says of itself.
 struct Estimate {
@@ -22,36 +17,30 @@ struct Estimate {
   double distinct;  // distinct keys seen; NaN: unknown
 };
 
-// What a filter will do on a whole stream, as streamfilter_evaluate counts it; NaN: unknown.
-struct Prediction {
-  double fpr;  // false positives / rows that are new
-  double fnr;  // false negatives / rows that are repeats; NaN also if there are none
-};
-
 struct FilterOps {
   Kind kind;
   const char* name;
   const char* summary;  // one line, for people who choose a kind
   const OptionSpec* options;
   unsigned option_count;
-  bool has_blocked_layout;
-  bool keeps_fpr_forever;  // without `keys`, on any stream
+  bool has_blocked_layout = false;
+  bool keeps_fpr_forever = false;  // without `keys`, on any stream
 
   // Does it make use of an element's importance, or time? nullptr: never.
-  bool (*uses_importance)(const Parameters&) noexcept;
-  bool (*uses_time)(const Parameters&) noexcept;
+  bool (*uses_importance)(const Parameters&) noexcept = nullptr;
+  bool (*uses_time)(const Parameters&) noexcept = nullptr;
 
-  bool learns_from_repeats;  // inserting a key that is there changes more than counters
+  bool learns_from_repeats = false;  // inserting a key that is there changes more than counters
 
   // Checks the given parameters and derives the others, for slices of slice_bytes each.
   bool (*derive)(Definition& definition, Problem& problem) noexcept;
 
   // Writes whatever an empty slice holds besides zeros. nullptr: nothing.
-  void (*init)(const Parameters&, Slice) noexcept;
+  void (*init)(const Parameters&, Slice) noexcept = nullptr;
 
   // Adds the memory that `test` and `insert` will need, for callers that know their next keys.
   // nullptr: nothing to gain.
-  void (*prefetch)(const Parameters&, ConstSlice, const Element&, Prefetches&) noexcept;
+  void (*prefetch)(const Parameters&, ConstSlice, const Element&, Prefetches&) noexcept = nullptr;
 
   // Was this key (probably) seen? Changes nothing.
   bool (*test)(const Parameters&, ConstSlice, const Element&) noexcept;
@@ -62,15 +51,15 @@ struct FilterOps {
   // `added` was inserted, and `since` other keys after it; is it forgotten by the time of
   // `present`, however much room there is? nullptr: never, for that reason.
   bool (*expired)(const Parameters&, const Element& added, const Element& present,
-                  std::uint64_t since) noexcept;
+                  std::uint64_t since) noexcept = nullptr;
 
   // Forgets one key; false if it was not there. nullptr: this kind cannot.
-  bool (*erase)(const Parameters&, Slice, const Element&) noexcept;
+  bool (*erase)(const Parameters&, Slice, const Element&) noexcept = nullptr;
 
   // Adds what `from` remembers to `into`, and its `novel`. Where both together are more than the
   // parameters allow, so much of both is forgotten that the false-positive rate stays within its
   // bound; neither side is preferred. nullptr: this kind cannot.
-  void (*merge)(const Parameters&, Slice into, ConstSlice from) noexcept;
+  void (*merge)(const Parameters&, Slice into, ConstSlice from) noexcept = nullptr;
 
   // Could these bytes be a slice of this kind? Must be safe on any bytes.
   bool (*check)(const Parameters&, ConstSlice) noexcept;
@@ -82,11 +71,11 @@ struct FilterOps {
   double (*fpr_bound)(const Parameters&) noexcept;
 
   // Predicted false-negative rate of a key that was last seen `gap` elements ago.
-  double (*fnr_at)(const Parameters&, double gap) noexcept;
+  double (*fnr_at)(const Parameters&, double gap) noexcept = nullptr;
 
   // The error rates of an empty filter on a stream whose rows are of importance 0. nullptr: this
   // kind has no model of them.
-  Prediction (*predict)(const Parameters&, const Stream&) noexcept;
+  Prediction (*predict)(const Parameters&, const Stream&) noexcept = nullptr;
 
   // Puts a new key in one of its places, whatever the slice held before: Element.hash is the
   // place's. nullptr: horizontal slices only (sharding.hpp).
@@ -113,33 +102,7 @@ struct FilterOps {
 constexpr unsigned kMostPositions = 64;
 constexpr unsigned kNoPosition = ~0u;
 
-// The row of a kind; nullptr for Kind::automatic and unknown numbers. Every element passes here.
-struct OpsByNumber {
-  const FilterOps* of[256];
-};
-extern const OpsByNumber kOpsByNumber;
-inline const FilterOps* find_ops(Kind kind) noexcept {
-  return kOpsByNumber.of[static_cast<unsigned char>(kind)];
-}
-const FilterOps* find_ops(const char* name) noexcept;
-
 // For kinds that use importance or time whatever their parameters are.
 inline bool always(const Parameters&) noexcept { return true; }
-
-inline bool uses_importance(const Parameters& parameters) noexcept {
-  const auto uses = find_ops(parameters.kind)->uses_importance;
-  return uses != nullptr && uses(parameters);
-}
-
-inline bool uses_time(const Parameters& parameters) noexcept {
-  const auto uses = find_ops(parameters.kind)->uses_time;
-  return uses != nullptr && uses(parameters);
-}
-
-// All rows, for tests and listings.
-const FilterOps* const* all_ops(unsigned& count) noexcept;
-
-// Lists the names of the kinds for which `wanted` holds ("bloom, sbf"). Returns the length.
-std::size_t list_kinds(bool (*wanted)(const FilterOps&), char* buffer, std::size_t size) noexcept;
 
 }  // namespace streamfilter

@@ -1,4 +1,4 @@
-#include "core/kind/filter_ops.hpp"
+#include "core/kind/kind_registry.hpp"
 
 #include <cstdio>
 #include <iterator>

@@ -1,0 +1,168 @@
+#include "core/base/decimal.hpp"
+
+#include <algorithm>
+
+#include "core/base/value_hash.hpp"
+
+#include "core/base/layer_wall.hpp"
+
+namespace streamfilter {
+namespace {
+
+constexpr int kDigitsOfGroup = 4;           // base 10000
+constexpr std::int64_t kMaxWeight = 32767;  // NUMERIC_WEIGHT_MAX
+constexpr std::int64_t kMaxScale = 16383;   // NUMERIC_DSCALE_MAX
+constexpr std::int64_t kMaxExponent = 1 << 30;
+
+bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
+bool is_space(char c) noexcept { return c == ' ' || (c >= '\t' && c <= '\r'); }
+char lower(char c) noexcept { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
+struct Text {
+  const char* at;
+  const char* end;
+
+  bool take(char c) noexcept {
+    if (at == end || lower(*at) != c) return false;
+    ++at;
+    return true;
+  }
+
+  bool take_word(const char* word) noexcept {
+    const char* start = at;
+    for (; *word != '\0'; ++word)
+      if (!take(*word)) {
+        at = start;
+        return false;
+      }
+    return true;
+  }
+
+  // Returns how many there were.
+  std::int64_t skip_digits() noexcept {
+    const char* start = at;
+    while (at < end && is_digit(*at)) ++at;
+    return at - start;
+  }
+};
+
+// Digits with a point anywhere among them.
+struct Digits {
+  const char* start;
+  const char* end;
+  std::int64_t whole;     // how many before the point
+  std::int64_t fraction;  // and behind it
+};
+
+bool read_digits(Text& text, Digits& digits) noexcept {
+  digits.start = text.at;
+  digits.whole = text.skip_digits();
+  digits.fraction = text.take('.') ? text.skip_digits() : 0;
+  digits.end = text.at;
+  return digits.whole + digits.fraction > 0;
+}
+
+bool read_exponent(Text& text, std::int64_t& exponent) noexcept {
+  exponent = 0;
+  if (!text.take('e')) return true;
+  const bool negative = text.take('-');
+  if (!negative) text.take('+');
+  const char* start = text.at;
+  for (; text.at < text.end && is_digit(*text.at); ++text.at)
+    exponent = std::min(exponent * 10 + (*text.at - '0'), kMaxExponent);
+  if (negative) exponent = -exponent;
+  return text.at > start;
+}
+
+bool read_special(Text& text, bool is_signed, bool negative, SpecialDecimal& special) noexcept {
+  if (text.take_word("infinity") || text.take_word("inf")) {
+    special = negative ? SpecialDecimal::minus_infinity : SpecialDecimal::infinity;
+    return true;
+  }
+  special = SpecialDecimal::nan;
+  return !is_signed && text.take_word("nan");
+}
+
+// Hashes the digits in groups; `power` is that of ten which the first stands for, and neither it
+// nor the last is zero.
+std::uint64_t hash_groups(const char* at, const char* end, std::int64_t power,
+                          std::uint64_t seed) noexcept {
+  constexpr unsigned kGroups = 256;
+  std::uint16_t groups[kGroups];
+  unsigned count = 0;
+  XXH3_state_t state;
+  XXH3_INITSTATE(&state);
+  XXH3_64bits_reset_withSeed(&state, seed);
+  int left = static_cast<int>(((power % kDigitsOfGroup) + kDigitsOfGroup) % kDigitsOfGroup) + 1;
+  unsigned group = 0;
+  const auto close = [&] {
+    groups[count++] = static_cast<std::uint16_t>(group);
+    group = 0;
+    left = kDigitsOfGroup;
+    if (count < kGroups) return;
+    XXH3_64bits_update(&state, groups, sizeof groups);
+    count = 0;
+  };
+  for (; at < end; ++at) {
+    if (*at == '.') continue;
+    group = group * 10 + static_cast<unsigned>(*at - '0');
+    if (--left == 0) close();
+  }
+  if (left < kDigitsOfGroup) {
+    for (; left > 0; --left) group *= 10;
+    close();
+  }
+  XXH3_64bits_update(&state, groups, count * sizeof *groups);
+  return XXH3_64bits_digest(&state);
+}
+
+bool hash_digits(const Digits& digits, std::int64_t exponent, bool negative, std::uint64_t seed,
+                 std::uint64_t& hash) noexcept {
+  if (digits.fraction - exponent > kMaxScale) return false;
+  const auto counts = [](char c) { return c != '0' && c != '.'; };
+  const char* first = std::find_if(digits.start, digits.end, counts);
+  if (first == digits.end) {
+    hash = decimal_hash(SpecialDecimal::zero, seed);
+    return true;
+  }
+  const char* end = digits.end;
+  while (!counts(end[-1])) --end;
+  const std::int64_t place = first - digits.start;  // the point, if it comes before, counts as one
+  const std::int64_t power = digits.whole - place - (place < digits.whole ? 1 : 0) + exponent;
+  const std::int64_t weight = (power >= 0 ? power : power - (kDigitsOfGroup - 1)) / kDigitsOfGroup;
+  if (weight > kMaxWeight) return false;
+  hash =
+      decimal_hash(hash_groups(first, end, power, seed), static_cast<int>(weight), negative, seed);
+  return true;
+}
+
+}  // namespace
+
+bool hash_decimal_text(const char* text, std::size_t length, std::uint64_t seed,
+                       std::uint64_t& hash, Problem& problem) noexcept {
+  Text in{text, text + length};
+  const auto bad_syntax = [&] {
+    return problem.set(Error::syntax, "invalid input syntax for type numeric: \"%s\"",
+                       Excerpt(text, length).text());
+  };
+  while (in.at < in.end && is_space(*in.at)) ++in.at;
+  while (in.at < in.end && is_space(in.end[-1])) --in.end;
+  const bool negative = in.take('-');
+  const bool is_signed = negative || in.take('+');
+
+  SpecialDecimal special;
+  if (read_special(in, is_signed, negative, special)) {
+    if (in.at != in.end) return bad_syntax();
+    hash = decimal_hash(special, seed);
+    return true;
+  }
+  Digits digits;
+  std::int64_t exponent;
+  if (!read_digits(in, digits) || !read_exponent(in, exponent) || in.at != in.end)
+    return bad_syntax();
+  if (!hash_digits(digits, exponent, negative, seed, hash))
+    return problem.set(Error::out_of_range, "value overflows numeric format");
+  return true;
+}
+
+}  // namespace streamfilter

@@ -1,0 +1,351 @@
+#include "core/filter/common_options.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "core/base/nearest_name.hpp"
+#include "core/filter/option_values.hpp"
+#include "core/kind/kind_registry.hpp"
+
+#include "core/base/layer_wall.hpp"
+
+namespace streamfilter {
+namespace {
+
+constexpr std::uint32_t kMaxSlices = 65536;
+constexpr unsigned kMaxProbes = 64;
+constexpr double kMaxKeys = 1e15;
+
+constexpr const char* kLayouts[] = {"scattered", "blocked", nullptr};
+constexpr const char* kNulls[] = {"distinct", "not distinct", nullptr};
+constexpr const char* kSlicings[] = {"horizontal", "vertical", "diced", nullptr};
+constexpr const char* kDices[] = {"hv", "vh", nullptr};
+
+// ---- setting
+
+bool set_kind(Definition& definition, const CommonOption&, const char* value,
+              Problem& problem) noexcept {
+  if (std::strcmp(value, "auto") == 0) {
+    definition.parameters.kind = Kind::automatic;
+    return true;
+  }
+  if (const FilterOps* ops = find_ops(value)) {
+    definition.parameters.kind = ops->kind;
+    return true;
+  }
+  problem.set(Error::unknown_name, "unrecognized kind of filter \"%s\"", Excerpt(value).text());
+  NearestName nearest(value);
+  nearest.consider("auto");
+  unsigned count;
+  const FilterOps* const* all = all_ops(count);
+  for (unsigned i = 0; i < count; ++i) nearest.consider(all[i]->name);
+  char names[256];
+  list_kinds([](const FilterOps&) { return true; }, names, sizeof names);
+  if (nearest.name() != nullptr)
+    return problem.add_hint("Perhaps you meant \"%s\". Valid kinds are: auto, %s.", nearest.name(),
+                            names);
+  return problem.add_hint("Valid kinds are: auto, %s.", names);
+}
+
+bool set_memory(Definition& definition, const CommonOption&, const char* value,
+                Problem& problem) noexcept {
+  std::uint64_t bytes;
+  if (!parse_size(value, bytes)) {
+    bad_value(problem, Error::syntax, "memory", value);
+    return problem.add_hint("Give a number of bytes, or a number with a unit: B, kB, MB, GB, TB.");
+  }
+  if (bytes > kMaxMemory) {
+    bad_range(problem, "memory", value, 1, kMaxMemory);
+    problem.error = Error::too_large;
+    return false;
+  }
+  definition.parameters.memory = bytes;
+  definition.memory_given = true;
+  return true;
+}
+
+bool set_fpr(Definition& definition, const CommonOption&, const char* value,
+             Problem& problem) noexcept {
+  double fpr;
+  if (!parse_real(value, fpr)) return bad_value(problem, Error::syntax, "fpr", value);
+  if (!(fpr > 0 && fpr < 1)) {
+    problem.set(Error::out_of_range, "value \"%s\" is out of range for option \"fpr\"",
+                Excerpt(value).text());
+    problem.add_detail("A false-positive rate lies between 0 and 1, both excluded.");
+    return problem.add_hint("For one wrongly discarded row in a hundred new ones, write 0.01.");
+  }
+  definition.parameters.fpr = fpr;
+  return true;
+}
+
+bool set_keys(Definition& definition, const CommonOption& option, const char* value,
+              Problem& problem) noexcept {
+  return read_whole_number(option.name, value, option.low, option.high, definition.parameters.keys,
+                           problem);
+}
+
+bool set_seed(Definition& definition, const CommonOption& option, const char* value,
+              Problem& problem) noexcept {
+  std::uint64_t seed;
+  if (!parse_integer(value, seed)) return bad_value(problem, Error::syntax, option.name, value);
+  definition.parameters.seed = seed;
+  definition.seed_given = true;
+  return true;
+}
+
+// 'S', or 'S,S2' for a diced filter.
+bool set_slices(Definition& definition, const CommonOption&, const char* value,
+                Problem& problem) noexcept {
+  Parameters& p = definition.parameters;
+  std::uint64_t slices, others = 1;
+  const char* comma = std::strchr(value, ',');
+  const std::size_t length =
+      comma != nullptr ? static_cast<std::size_t>(comma - value) : std::strlen(value);
+  if (length > Excerpt::kMost) return bad_value(problem, Error::syntax, "slices", value);
+  const Excerpt first(value, length);
+  if (comma == nullptr) {
+    if (!read_whole_number("slices", value, 1, kMaxSlices, slices, problem)) return false;
+  } else {
+    const char* second = comma + 1;
+    while (*second == ' ') ++second;
+    if (!read_whole_number("slices", first.text(), 1, kMaxSlices, slices, problem) ||
+        !read_whole_number("slices", second, 1, kMaxSlices, others, problem))
+      return false;
+    if (slices * others > kMaxSlices) return bad_range(problem, "slices", value, 1, kMaxSlices);
+  }
+  p.slices = static_cast<std::uint32_t>(slices * others);
+  p.slices2 = comma != nullptr ? static_cast<std::uint32_t>(others) : 0;
+  definition.slices_given = true;
+  return true;
+}
+
+// One word of a list, into a member of Parameters that the definition has a flag for.
+template <auto member, auto given>
+bool set_choice(Definition& definition, const CommonOption& option, const char* value,
+                Problem& problem) noexcept {
+  std::uint64_t number;
+  if (!read_choice(option.name, value, option.choices, number, problem)) return false;
+  auto& target = definition.parameters.*member;
+  target = static_cast<std::remove_reference_t<decltype(target)>>(number);
+  definition.*given = true;
+  return true;
+}
+
+// k1 or k2.
+template <auto member>
+bool set_probes(Definition& definition, const CommonOption& option, const char* value,
+                Problem& problem) noexcept {
+  std::uint64_t number;
+  if (!read_whole_number(option.name, value, option.low, option.high, number, problem))
+    return false;
+  definition.parameters.*member = static_cast<std::uint8_t>(number);
+  definition.places_given = true;
+  return true;
+}
+
+// ---- printing
+
+// A definition names one of several ways to slice.
+bool has_k1_k2(const Parameters& p) noexcept {
+  return p.slicing == Slicing::horizontal && p.k1 > 0;
+}
+
+bool never(const Parameters&) noexcept { return false; }
+
+void write_memory(TextWriter& out, const Parameters& p) noexcept {
+  char size[32];
+  print_size(p.memory, size, sizeof size);
+  out.add(size);
+}
+
+// Both numbers of a diced filter stand behind its option dice.
+void write_dice(TextWriter& out, const Parameters& p) noexcept {
+  char slices[32];
+  print_slices(p, slices, sizeof slices);
+  out.add(kDices[p.dice == Dice::vh]);
+  out.add(", slices='");
+  out.add(slices);
+  out.add("'");
+}
+
+void write_kind(TextWriter& out, const Parameters& p) noexcept {
+  out.add(p.kind == Kind::automatic ? "auto" : find_ops(p.kind)->name);
+}
+
+void write_slices(TextWriter& out, const Parameters& p) noexcept {
+  char slices[32];
+  print_slices(p, slices, sizeof slices);
+  out.add(slices);
+}
+
+template <auto flag>
+bool is_set(const Definition& definition) noexcept {
+  return definition.*flag;
+}
+
+}  // namespace
+
+const CommonOption kCommonOptions[kCommonOptionCount] = {
+    {
+        .name = "kind",
+        .set = set_kind,
+        .in_range = [](const Parameters& p) noexcept { return find_ops(p.kind) != nullptr; },
+        .rank = 0,
+        .is_needed = never,
+        .is_given = [](const Definition&) noexcept { return true; },
+        .write_given = write_kind,
+    },
+    {
+        .name = "memory",
+        .set = set_memory,
+        .in_range = [](const Parameters& p) noexcept { return p.memory <= kMaxMemory; },
+        .rank = 1,
+        .is_needed = [](const Parameters&) noexcept { return true; },
+        .write = write_memory,
+        .is_given = is_set<&Definition::memory_given>,
+    },
+    {
+        .name = "keys",
+        .low = 1,
+        .high = kMaxKeys,
+        .set = set_keys,
+        .in_range =
+            [](const Parameters& p) noexcept { return static_cast<double>(p.keys) <= kMaxKeys; },
+        .rank = 2,
+        .is_needed = [](const Parameters& p) noexcept { return p.keys > 0; },
+        .write = [](TextWriter& out, const Parameters& p) noexcept { out.add(p.keys); },
+        .is_given = [](const Definition& d) noexcept { return d.parameters.keys > 0; },
+    },
+    {
+        .name = "fpr",
+        .set = set_fpr,
+        .in_range =
+            [](const Parameters& p) noexcept {
+              return p.fpr >= 0 && p.fpr < 1 && !std::signbit(p.fpr);
+            },
+        .rank = 3,
+        .is_needed = [](const Parameters& p) noexcept { return p.fpr > 0; },
+        .write = [](TextWriter& out, const Parameters& p) noexcept { out.add(p.fpr); },
+        .is_given = [](const Definition& d) noexcept { return d.parameters.fpr > 0; },
+    },
+    {
+        .name = "seed",
+        .set = set_seed,
+        .in_range = [](const Parameters&) noexcept { return true; },
+        .rank = 6,
+        .is_needed = [](const Parameters& p) noexcept { return p.seed != 0; },
+        .write = [](TextWriter& out, const Parameters& p) noexcept { out.add(p.seed); },
+        .is_given = is_set<&Definition::seed_given>,
+    },
+    {
+        .name = "nulls",
+        .choices = kNulls,
+        .set = set_choice<&Parameters::nulls, &Definition::nulls_given>,
+        .in_range = [](const Parameters& p) noexcept { return p.nulls <= Nulls::not_distinct; },
+        .rank = 5,
+        .is_needed = [](const Parameters& p) noexcept { return p.nulls != Nulls::distinct; },
+        .write =
+            [](TextWriter& out, const Parameters& p) noexcept {
+              out.add(kNulls[static_cast<unsigned>(p.nulls)]);
+            },
+        .is_given = is_set<&Definition::nulls_given>,
+    },
+    {
+        .name = "slices",
+        .set = set_slices,
+        .in_range =
+            [](const Parameters& p) noexcept {
+              return p.slices >= 1 && p.slices <= kMaxSlices &&
+                     (p.slices2 == 0 || p.slices % p.slices2 == 0);
+            },
+        .rank = 7,
+        .is_needed =
+            [](const Parameters& p) noexcept {
+              return p.slicing != Slicing::diced && p.slices != default_slices(p.memory);
+            },
+        .write = [](TextWriter& out,
+                    const Parameters& p) noexcept { out.add(std::uint64_t{p.slices}); },
+        .is_given = is_set<&Definition::slices_given>,
+        .write_given = write_slices,
+    },
+    {
+        .name = "layout",
+        .choices = kLayouts,
+        .set = set_choice<&Parameters::layout, &Definition::layout_given>,
+        .in_range = [](const Parameters& p) noexcept { return p.layout <= Layout::blocked; },
+        .rank = 4,
+        .is_needed = [](const Parameters& p) noexcept { return p.layout != Layout::scattered; },
+        .write =
+            [](TextWriter& out, const Parameters& p) noexcept {
+              out.add(kLayouts[static_cast<unsigned>(p.layout)]);
+            },
+        .is_given = is_set<&Definition::layout_given>,
+    },
+    {
+        .name = "slicing",
+        .choices = kSlicings,
+        .set = set_choice<&Parameters::slicing, &Definition::slicing_given>,
+        .in_range = [](const Parameters& p) noexcept { return p.slicing <= Slicing::diced; },
+        .rank = 8,
+        .is_needed = [](const Parameters& p) noexcept { return p.slicing != Slicing::horizontal; },
+        .write =
+            [](TextWriter& out, const Parameters& p) noexcept {
+              out.add(kSlicings[static_cast<unsigned>(p.slicing)]);
+            },
+        .is_given = is_set<&Definition::slicing_given>,
+    },
+    {
+        .name = "dice",
+        .choices = kDices,
+        .set = set_choice<&Parameters::dice, &Definition::dice_given>,
+        .in_range = [](const Parameters& p) noexcept { return p.dice <= Dice::vh; },
+        .rank = 9,
+        .is_needed = [](const Parameters& p) noexcept { return p.slicing == Slicing::diced; },
+        .write = write_dice,
+        .is_given = is_set<&Definition::dice_given>,
+        .write_given = [](TextWriter& out,
+                          const Parameters& p) noexcept { out.add(kDices[p.dice == Dice::vh]); },
+    },
+    {
+        .name = "k1",
+        .low = 1,
+        .high = kMaxProbes,
+        .set = set_probes<&Parameters::k1>,
+        .in_range = [](const Parameters& p) noexcept { return p.k1 <= kMaxProbes; },
+        .rank = 10,
+        .is_needed = has_k1_k2,
+        .write = [](TextWriter& out,
+                    const Parameters& p) noexcept { out.add(std::uint64_t{p.k1}); },
+        .is_given = [](const Definition& d) noexcept { return d.parameters.k1 > 0; },
+    },
+    {
+        .name = "k2",
+        .low = 1,
+        .high = kMaxProbes,
+        .set = set_probes<&Parameters::k2>,
+        .in_range = [](const Parameters& p) noexcept { return p.k2 <= kMaxProbes; },
+        .rank = 11,
+        .is_needed = has_k1_k2,
+        .write = [](TextWriter& out,
+                    const Parameters& p) noexcept { out.add(std::uint64_t{p.k2}); },
+        .is_given = [](const Definition& d) noexcept { return d.parameters.k2 > 0; },
+    },
+};
+
+std::uint32_t default_slices(std::uint64_t memory) noexcept {
+  std::uint32_t slices = 1;
+  while (slices < 64 && memory / (slices * 2) >= 65536) slices *= 2;
+  return slices;
+}
+
+void print_slices(const Parameters& parameters, char* buffer, std::size_t size) noexcept {
+  TextWriter out(buffer, size);
+  const bool two = parameters.slices2 > 0;
+  out.add(std::uint64_t{two ? parameters.slices / parameters.slices2 : parameters.slices});
+  if (!two) return;
+  out.add(",");
+  out.add(std::uint64_t{parameters.slices2});
+}
+
+}  // namespace streamfilter

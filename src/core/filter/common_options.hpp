@@ -1,0 +1,48 @@
+// The options that every kind has: a table that reading, printing, hints and checks go by.
+#pragma once
+
+#include "core/base/status.hpp"
+#include "core/base/text_writer.hpp"
+#include "core/format/parameters.hpp"
+
+namespace streamfilter {
+
+struct CommonOption {
+  const char* name;
+
+  // For `choices` (ends with nullptr) or whole numbers from low to high.
+  const char* const* choices = nullptr;
+  double low = 0, high = 0;
+
+  // Stores a value. Errors: syntax, out_of_range; unknown_name for a kind.
+  bool (*set)(Definition&, const CommonOption&, const char* value, Problem&) noexcept;
+
+  // Is what the parameters hold a value that `set` stores? Safe on any bytes.
+  bool (*in_range)(const Parameters&) noexcept;
+
+  // Where the option stands in a printed definition, from 1 on: the text of values is older than
+  // the order of this table, which is that of hints. 0: never as an option.
+  unsigned rank;
+
+  // Must a definition name it, or does leaving it out say the same?
+  bool (*is_needed)(const Parameters&) noexcept;
+  void (*write)(TextWriter&, const Parameters&) noexcept = nullptr;
+
+  // Was it set, and what to? nullptr: as `write` writes it.
+  bool (*is_given)(const Definition&) noexcept;
+  void (*write_given)(TextWriter&, const Parameters&) noexcept = nullptr;
+};
+
+constexpr std::uint64_t kMaxMemory = std::uint64_t{1} << 46;
+
+constexpr unsigned kCommonOptionCount = 12;
+extern const CommonOption kCommonOptions[kCommonOptionCount];
+
+// How many slices a filter has unless told otherwise: enough that sessions rarely meet, none under
+// 64 kB.
+std::uint32_t default_slices(std::uint64_t memory) noexcept;
+
+// Prints the option `slices`: 'S', or 'S,S2' of a diced filter. `size` of at least 32 is enough.
+void print_slices(const Parameters& parameters, char* buffer, std::size_t size) noexcept;
+
+}  // namespace streamfilter

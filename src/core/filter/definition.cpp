@@ -1,0 +1,42 @@
+#include "core/filter/definition.hpp"
+
+#include "core/filter/auto_kind.hpp"
+#include "core/kind/kind_registry.hpp"
+
+#include "core/base/layer_wall.hpp"
+
+namespace streamfilter {
+
+bool complete(Definition& definition, Problem& problem) noexcept {
+  if (definition.parameters.kind == Kind::automatic) choose_kind(definition);
+  return derive_parameters(definition, problem);
+}
+
+bool mergeable(const Parameters& a, const Parameters& b, Problem& problem) noexcept {
+  const FilterOps* ops = find_ops(a.kind);
+  if (a.kind != b.kind) {
+    problem.set(Error::mismatch, "filters of different kinds cannot be merged");
+    return problem.add_detail("One is of kind %s, the other of kind %s.", ops->name,
+                              find_ops(b.kind)->name);
+  }
+  if (ops->merge == nullptr)
+    return problem.set(Error::unsupported, "filters of kind %s cannot be merged", ops->name);
+  if (a.seed != b.seed) {
+    problem.set(Error::mismatch, "filters with different seeds cannot be merged");
+    return problem.add_hint(
+        "Values have the same seed unless told otherwise; give named filters "
+        "that are to be merged the same option seed.");
+  }
+  Parameters other = b;
+  other.keys = a.keys;
+  other.fpr = a.fpr;
+  other.nulls = a.nulls;
+  if (std::memcmp(&a, &other, sizeof a) == 0) return true;
+  problem.set(Error::mismatch, "filters with different parameters cannot be merged");
+  char left[180], right[180];
+  print_definition(a, left, sizeof left);
+  print_definition(b, right, sizeof right);
+  return problem.add_detail("One is %s, the other %s.", left, right);
+}
+
+}  // namespace streamfilter

@@ -1,0 +1,19 @@
+// What the user asks for, made into the parameters of a filter.
+#pragma once
+
+#include "core/filter/common_options.hpp"
+#include "core/filter/definition_text.hpp"
+#include "core/filter/derivation.hpp"
+#include "core/filter/option_values.hpp"
+#include "core/filter/options.hpp"
+
+namespace streamfilter {
+
+// Derives everything not given: the kind, if it is `auto`, and the rest (derive_parameters).
+bool complete(Definition& definition, Problem& problem) noexcept;
+
+// Equal for merging: same kind, shape, seed and parameters (`keys` and `fpr`, mere wishes, and
+// `nulls` aside).
+bool mergeable(const Parameters& a, const Parameters& b, Problem& problem) noexcept;
+
+}  // namespace streamfilter

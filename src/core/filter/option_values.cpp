@@ -1,0 +1,285 @@
+#include "core/filter/option_values.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstring>
+
+#include "core/base/saturate.hpp"
+#include "core/base/text.hpp"
+
+#include "core/base/layer_wall.hpp"
+
+namespace streamfilter {
+namespace {
+
+struct SizeUnit {
+  const char* name;
+  unsigned shift;
+};
+constexpr SizeUnit kSizeUnits[] = {{"TB", 40}, {"GB", 30}, {"MB", 20}, {"kB", 10}, {"B", 0}};
+
+bool set_reals(Definition& definition, const OptionSpec& option, const char* value,
+               Problem& problem) noexcept {
+  Parameters& p = definition.parameters;
+  unsigned count = 0;
+  for (const char* at = value;;) {
+    const char* comma = std::strchr(at, ',');
+    const char* end = comma != nullptr ? comma : at + std::strlen(at);
+    while (at < end && *at == ' ') ++at;
+    double real;
+    const auto [stop, error] = std::from_chars(at, end, real);
+    if (error != std::errc{} || stop != end)
+      return bad_value(problem, Error::syntax, option.name, value);
+    if (!(real >= option.low && real <= option.high))
+      return bad_range(problem, option.name, value, option.low, option.high);
+    if (count == option.max_count) {
+      bad_value(problem, Error::out_of_range, option.name, value);
+      return problem.add_detail("At most %u %s can be given.", option.max_count,
+                                option.max_count == 1 ? "number" : "numbers");
+    }
+    p.set_real(option.slot + 1 + count++, real);
+    if (comma == nullptr) break;
+    at = comma + 1;
+  }
+  p.set_integer(option.slot, count);
+  return true;
+}
+
+// '10 minutes', '90 s', '1000000 rows'.
+bool set_span(Definition& definition, const OptionSpec& option, const char* value,
+              Problem& problem) noexcept {
+  struct Unit {
+    const char* name;
+    double microseconds;  // 0: rows
+  };
+  static constexpr Unit kUnits[] = {
+      {"us", 1},        {"ms", 1e3},       {"s", 1e6},         {"second", 1e6},
+      {"seconds", 1e6}, {"min", 60e6},     {"minute", 60e6},   {"minutes", 60e6},
+      {"h", 3600e6},    {"hour", 3600e6},  {"hours", 3600e6},  {"d", 86400e6},
+      {"day", 86400e6}, {"days", 86400e6}, {"week", 604800e6}, {"weeks", 604800e6},
+      {"row", 0},       {"rows", 0},
+  };
+  const char* end = value + std::strlen(value);
+  double amount;
+  const auto [stop, error] = std::from_chars(value, end, amount);
+  // Beyond 2^53 a double does not have every whole number.
+  std::uint64_t whole = 0;
+  const bool is_whole = std::from_chars(value, end, whole).ptr == stop;
+  const char* unit = stop;
+  while (*unit == ' ') ++unit;
+  for (const Unit& known : kUnits) {
+    if (error != std::errc{} || std::strcmp(known.name, unit) != 0) continue;
+    const double size = known.microseconds > 0 ? known.microseconds : 1, scaled = amount * size;
+    if (!(scaled >= option.low && scaled <= option.high)) break;
+    definition.parameters.set_integer(option.slot,
+                                      is_whole ? whole * static_cast<std::uint64_t>(size)
+                                               : saturate<std::uint64_t>(std::round(scaled)));
+    definition.parameters.set_integer(option.slot + 1, known.microseconds > 0 ? 0 : 1);
+    return true;
+  }
+  bad_value(problem, Error::syntax, option.name, value);
+  return problem.add_hint(
+      "Give a time such as '10 minutes' or a number of rows such as "
+      "'1000000 rows'.");
+}
+
+void write_span(TextWriter& out, std::uint64_t amount, bool rows) noexcept {
+  struct Unit {
+    const char* one;
+    const char* many;
+    std::uint64_t size;  // in microseconds or rows
+  };
+  static constexpr Unit kRows = {" row", " rows", 1};
+  static constexpr Unit kUnits[] = {{" day", " days", 86400000000},
+                                    {" hour", " hours", 3600000000},
+                                    {" minute", " minutes", 60000000},
+                                    {" second", " seconds", 1000000},
+                                    {" ms", " ms", 1000},
+                                    {" us", " us", 1}};
+  const Unit* unit = rows ? &kRows : kUnits;
+  while (amount % unit->size != 0) ++unit;
+  const std::uint64_t count = amount / unit->size;
+  out.add(count);
+  out.add(count == 1 ? unit->one : unit->many);
+}
+
+}  // namespace
+
+bool parse_size(const char* text, std::uint64_t& bytes) noexcept {
+  const char* end = text + std::strlen(text);
+  std::uint64_t number;
+  const auto [stop, error] = std::from_chars(text, end, number);
+  if (error != std::errc{}) return false;
+  const char* unit = stop;
+  while (is_space(*unit)) ++unit;
+  if (*unit == '\0') {
+    bytes = number;
+    return unit == stop;
+  }
+  for (const SizeUnit& known : kSizeUnits)
+    if (std::strcmp(known.name, unit) == 0) {
+      bytes = number << known.shift;
+      return bytes >> known.shift == number;
+    }
+  return false;
+}
+
+void print_size(std::uint64_t bytes, char* buffer, std::size_t size) noexcept {
+  TextWriter out(buffer, size);
+  for (const SizeUnit& unit : kSizeUnits)
+    if (bytes != 0 && bytes % (std::uint64_t{1} << unit.shift) == 0) {
+      out.add(bytes >> unit.shift);
+      if (unit.shift > 0) out.add(unit.name);
+      return;
+    }
+  out.add(bytes);
+}
+
+bool parse_real(const char* text, double& value) noexcept {
+  const char* end = text + std::strlen(text);
+  const auto [stop, error] = std::from_chars(text, end, value);
+  return error == std::errc{} && stop == end && end != text;
+}
+
+// A whole number; 1e6 and 1000000.0 are read, too. Plain digits are exact up to 2^64 - 1.
+bool parse_integer(const char* text, std::uint64_t& value) noexcept {
+  const char* end = text + std::strlen(text);
+  const auto [stop, error] = std::from_chars(text, end, value);
+  if (error == std::errc{} && stop == end && end != text) return true;
+  double real;
+  if (!parse_real(text, real) || real != std::floor(real) || real < 0 || real >= 0x1p63)
+    return false;
+  value = static_cast<std::uint64_t>(real);
+  return true;
+}
+
+bool bad_value(Problem& problem, Error error, const char* option, const char* value) noexcept {
+  return problem.set(error, "invalid value for option \"%s\": \"%s\"", option,
+                     Excerpt(value).text());
+}
+
+bool bad_range(Problem& problem, const char* option, const char* value, double low,
+               double high) noexcept {
+  problem.set(Error::out_of_range, "value \"%s\" is out of range for option \"%s\"",
+              Excerpt(value).text(), option);
+  return problem.add_detail("It must be between %.15g and %.15g.", low, high);
+}
+
+bool read_whole_number(const char* name, const char* value, double low, double high,
+                       std::uint64_t& result, Problem& problem) noexcept {
+  if (!parse_integer(value, result)) {
+    double real;
+    if (parse_real(value, real) && (real < low || real > high))
+      return bad_range(problem, name, value, low, high);
+    bad_value(problem, Error::syntax, name, value);
+    return problem.add_hint("Give a whole number from %.15g to %.15g.", low, high);
+  }
+  if (static_cast<double>(result) < low || static_cast<double>(result) > high)
+    return bad_range(problem, name, value, low, high);
+  return true;
+}
+
+bool read_choice(const char* option, const char* value, const char* const* choices,
+                 std::uint64_t& result, Problem& problem) noexcept {
+  for (result = 0; choices[result] != nullptr; ++result)
+    if (std::strcmp(choices[result], value) == 0) return true;
+  bad_value(problem, Error::syntax, option, value);
+  char list[256];
+  TextWriter out(list, sizeof list);
+  for (std::size_t i = 0; choices[i] != nullptr; ++i) {
+    out.add(i > 0 ? ", " : "");
+    out.add(choices[i]);
+  }
+  return problem.add_hint("Valid values are: %s.", list);
+}
+
+bool set_kind_option(Definition& definition, const OptionSpec& option, const char* value,
+                     Problem& problem) noexcept {
+  Parameters& p = definition.parameters;
+  std::uint64_t number;
+  double real;
+  switch (option.type) {
+    case OptionType::integer:
+      if (!read_whole_number(option.name, value, option.low, option.high, number, problem))
+        return false;
+      p.set_integer(option.slot, number);
+      break;
+    case OptionType::real:
+      if (!parse_real(value, real)) return bad_value(problem, Error::syntax, option.name, value);
+      if (!(real >= option.low && real <= option.high))
+        return bad_range(problem, option.name, value, option.low, option.high);
+      p.set_real(option.slot, real);
+      break;
+    case OptionType::choice:
+      if (!read_choice(option.name, value, option.choices, number, problem)) return false;
+      p.set_integer(option.slot, number);
+      break;
+    case OptionType::reals:
+      if (!set_reals(definition, option, value, problem)) return false;
+      break;
+    case OptionType::span:
+      if (!set_span(definition, option, value, problem)) return false;
+      break;
+  }
+  definition.given |= SlotSet{1} << option.slot;
+  return true;
+}
+
+bool option_in_range(const Parameters& p, const OptionSpec& option) noexcept {
+  const std::uint64_t word = p.integer(option.slot);
+  const auto within = [&](double value) { return value >= option.low && value <= option.high; };
+  switch (option.type) {
+    case OptionType::integer: return within(static_cast<double>(word));
+    case OptionType::real: return within(p.real(option.slot));
+    case OptionType::span:
+      return within(static_cast<double>(word)) && p.integer(option.slot + 1) <= 1;
+    case OptionType::choice:
+      for (std::uint64_t i = 0; option.choices[i] != nullptr; ++i)
+        if (i == word) return true;
+      return false;
+    case OptionType::reals:
+      if (word > option.max_count) return false;
+      for (unsigned i = 0; i < word; ++i)
+        if (!within(p.real(option.slot + 1 + i))) return false;
+      return true;
+  }
+  return false;
+}
+
+unsigned words_of(const Parameters& p, const OptionSpec& option) noexcept {
+  switch (option.type) {
+    case OptionType::span: return 2;
+    case OptionType::reals:
+      return 1 + static_cast<unsigned>(
+                     std::min<std::uint64_t>(p.integer(option.slot), option.max_count));
+    default: return 1;
+  }
+}
+
+void write_option(TextWriter& out, const Parameters& parameters,
+                  const OptionSpec& option) noexcept {
+  switch (option.type) {
+    case OptionType::integer: out.add(parameters.integer(option.slot)); break;
+    case OptionType::real: out.add(parameters.real(option.slot)); break;
+    case OptionType::choice: out.add(option.choices[parameters.integer(option.slot)]); break;
+    case OptionType::span:
+      write_span(out, parameters.integer(option.slot), parameters.integer(option.slot + 1) != 0);
+      break;
+    case OptionType::reals:
+      for (unsigned i = 0; i < parameters.integer(option.slot); ++i) {
+        out.add(i > 0 ? "," : "");
+        out.add(parameters.real(option.slot + 1 + i));
+      }
+      break;
+  }
+}
+
+std::size_t print_option(const Parameters& parameters, const OptionSpec& option, char* buffer,
+                         std::size_t size) noexcept {
+  TextWriter out(buffer, size);
+  write_option(out, parameters, option);
+  return out.length();
+}
+
+}  // namespace streamfilter

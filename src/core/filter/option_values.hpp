@@ -1,0 +1,51 @@
+// The values of options: from text, to text, and in their range.
+#pragma once
+
+#include <cstddef>
+
+#include "core/base/status.hpp"
+#include "core/base/text_writer.hpp"
+#include "core/format/parameters.hpp"
+
+namespace streamfilter {
+
+// Parses a size as PostgreSQL writes it: bytes, or B, kB, MB, GB, TB.
+bool parse_size(const char* text, std::uint64_t& bytes) noexcept;
+
+// Prints a size in the largest unit that divides it. `size` of at least 32 is enough.
+void print_size(std::uint64_t bytes, char* buffer, std::size_t size) noexcept;
+
+bool parse_real(const char* text, double& value) noexcept;
+
+// A whole number; 1e6 and 1000000.0 are read, too. Plain digits are exact up to 2^64 - 1.
+bool parse_integer(const char* text, std::uint64_t& value) noexcept;
+
+// Problems with the value of an option, in the same words for all of them. They return false.
+bool bad_value(Problem& problem, Error error, const char* option, const char* value) noexcept;
+bool bad_range(Problem& problem, const char* option, const char* value, double low,
+               double high) noexcept;
+
+// Reads a whole number from low to high, or one of `choices` (which end with nullptr) as its index.
+bool read_whole_number(const char* option, const char* value, double low, double high,
+                       std::uint64_t& result, Problem& problem) noexcept;
+bool read_choice(const char* option, const char* value, const char* const* choices,
+                 std::uint64_t& result, Problem& problem) noexcept;
+
+// Sets an option of the definition's kind. Errors: syntax, out_of_range.
+bool set_kind_option(Definition& definition, const OptionSpec& option, const char* value,
+                     Problem& problem) noexcept;
+
+// Is what the parameters hold for this option a value that set_kind_option stores?
+bool option_in_range(const Parameters& parameters, const OptionSpec& option) noexcept;
+
+// How many words the value of an option takes.
+unsigned words_of(const Parameters& parameters, const OptionSpec& option) noexcept;
+
+// Writes the value of an option of a kind as set_kind_option reads it.
+void write_option(TextWriter& out, const Parameters& parameters, const OptionSpec& option) noexcept;
+
+// The same into a buffer. Returns the length.
+std::size_t print_option(const Parameters& parameters, const OptionSpec& option, char* buffer,
+                         std::size_t size) noexcept;
+
+}  // namespace streamfilter

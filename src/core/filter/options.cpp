@@ -1,0 +1,71 @@
+#include "core/filter/options.hpp"
+
+#include "core/base/nearest_name.hpp"
+#include "core/filter/common_options.hpp"
+#include "core/filter/option_values.hpp"
+#include "core/kind/kind_registry.hpp"
+
+#include "core/base/layer_wall.hpp"
+
+namespace streamfilter {
+namespace {
+
+bool unknown_option(const FilterOps* ops, const char* name, Problem& problem) noexcept {
+  // The option of another kind deserves to be told apart from a misspelt one.
+  unsigned count;
+  const FilterOps* const* all = all_ops(count);
+  for (unsigned i = 0; i < count; ++i)
+    for (unsigned j = 0; j < all[i]->option_count; ++j)
+      if (all[i] != ops && std::strcmp(all[i]->options[j].name, name) == 0) {
+        problem.set(Error::unknown_name, "kind %s has no option \"%s\"",
+                    ops != nullptr ? ops->name : "auto", name);
+        return problem.add_hint("It is an option of kind %s.", all[i]->name);
+      }
+  problem.set(Error::unknown_name, "invalid option \"%s\"", Excerpt(name).text());
+  NearestName nearest(name);
+  char names[256];
+  TextWriter out(names, sizeof names);
+  const auto add = [&](const char* option) {
+    nearest.consider(option);
+    out.add(out.length() > 0 ? ", " : "");
+    out.add(option);
+  };
+  for (const CommonOption& option : kCommonOptions) add(option.name);
+  for (unsigned i = 0; ops != nullptr && i < ops->option_count; ++i) add(ops->options[i].name);
+  if (nearest.name() != nullptr)
+    return problem.add_hint("Perhaps you meant the option \"%s\".", nearest.name());
+  return problem.add_hint("Valid options are: %s.", names);
+}
+
+// The kind whose option `name` auto takes, too; nullptr: it takes no such option.
+const FilterOps* kind_of_auto_option(const char* name) noexcept {
+  return std::strcmp(name, "window") == 0 ? kind_of_auto_options() : nullptr;
+}
+
+}  // namespace
+
+const FilterOps* kind_of_auto_options() noexcept { return find_ops(Kind::timer); }
+
+bool set_option(Definition& definition, const char* name, const char* value,
+                Problem& problem) noexcept {
+  for (const CommonOption& option : kCommonOptions)
+    if (std::strcmp(option.name, name) == 0) return option.set(definition, option, value, problem);
+  const FilterOps* ops = definition.parameters.kind == Kind::automatic
+                             ? kind_of_auto_option(name)
+                             : find_ops(definition.parameters.kind);
+  for (unsigned i = 0; ops != nullptr && i < ops->option_count; ++i)
+    if (std::strcmp(ops->options[i].name, name) == 0)
+      return set_kind_option(definition, ops->options[i], value, problem);
+  return unknown_option(ops, name, problem);
+}
+
+bool in_range(const Parameters& p) noexcept {
+  for (const CommonOption& option : kCommonOptions)
+    if (!option.in_range(p)) return false;
+  const FilterOps* ops = find_ops(p.kind);
+  for (unsigned i = 0; i < ops->option_count; ++i)
+    if (in_use(p, ops->options[i]) && !option_in_range(p, ops->options[i])) return false;
+  return true;
+}
+
+}  // namespace streamfilter

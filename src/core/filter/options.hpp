@@ -1,0 +1,23 @@
+// Options by name, the common ones and those of a kind.
+#pragma once
+
+#include "core/base/status.hpp"
+#include "core/format/parameters.hpp"
+
+namespace streamfilter {
+
+struct FilterOps;
+
+// One `name = value` of a definition, as text. The kind's own options need `kind` to be set first:
+// hosts that take options in any order call this for `kind` before the others.
+// Errors: unknown_name (with the nearest name as a hint), syntax, out_of_range.
+bool set_option(Definition& definition, const char* name, const char* value,
+                Problem& problem) noexcept;
+
+// The kind whose options auto takes as well, as far as it takes any.
+const FilterOps* kind_of_auto_options() noexcept;
+
+// Does every parameter lie in the range that set_option allows? Safe on any bytes.
+bool in_range(const Parameters& parameters) noexcept;
+
+}  // namespace streamfilter

@@ -1,0 +1,160 @@
+#include "core/filter/value_form.hpp"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "core/base/base64.hpp"
+#include "core/base/text.hpp"
+
+#include "core/base/layer_wall.hpp"
+
+namespace streamfilter {
+namespace {
+
+constexpr std::size_t kStep = 3 << 20;  // bytes; whole groups of base64
+
+const unsigned char* body_of(const Header* header) noexcept {
+  return reinterpret_cast<const unsigned char*>(header + 1);
+}
+unsigned char* body_of(Header* header) noexcept {
+  return reinterpret_cast<unsigned char*>(header + 1);
+}
+
+bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
+
+bool check_length(std::size_t length, std::uint64_t expected, const char* unit,
+                  Problem& problem) noexcept {
+  if (length == expected) return true;
+  problem.set(Error::corrupt, "%s streamfilter", length < expected ? "truncated" : "damaged");
+  return problem.add_detail("The value has %zu %s instead of %llu.", length, unit,
+                            static_cast<unsigned long long>(expected));
+}
+
+bool bad_syntax(const char* detail, const char* at, const char* end, Problem& problem) noexcept {
+  problem.set(Error::syntax, "invalid input syntax for type streamfilter");
+  return problem.add_detail("%s at \"%s\".", detail,
+                            Excerpt(at, static_cast<std::size_t>(end - at), 30).text());
+}
+
+// Reads ":version:" in front of a body.
+bool read_version(const char*& at, const char* end, Problem& problem) noexcept {
+  if (*at != ':') return bad_syntax("Junk after the closing parenthesis", at, end, problem);
+  Header header{};
+  header.magic = kMagic;
+  const char* stop = at + 1;
+  for (; stop < end && is_digit(*stop) && header.version < 1000; ++stop)
+    header.version = static_cast<std::uint16_t>(header.version * 10 + (*stop - '0'));
+  if (stop == at + 1 || stop == end || *stop != ':')
+    return bad_syntax("Expected \":\", the version of the format and \":\"", at, end, problem);
+  at = stop + 1;
+  return header.version == kFormatVersion || check_header(header, problem);
+}
+
+}  // namespace
+
+std::size_t BodyText::length() const noexcept {
+  return base64_length(whole) + base64_length(rest + kChecksumBytes);
+}
+
+bool is_pristine(const Header* header, std::uint32_t index, void* scratch) noexcept {
+  const ConstSlice slice = slice_at(header, index);
+  if (slice.state->arrivals > 0) return false;
+  const Slice fresh = {static_cast<SliceState*>(scratch), slice.bytes};
+  format_slice(header->parameters, fresh, index);
+  return std::memcmp(fresh.state, slice.state, header->parameters.slice_bytes) == 0;
+}
+
+std::size_t write_text_start(const Header* header, bool is_filled, char* buffer,
+                             std::size_t size) noexcept {
+  const std::size_t length = print_definition(header->parameters, buffer, size);
+  if (!is_filled) return length;
+  return length + static_cast<std::size_t>(
+                      std::snprintf(buffer + length, size - length, ":%u:", kFormatVersion));
+}
+
+bool BodyWriter::step() noexcept {
+  const BodyText form(header_->parameters.memory);
+  const unsigned char* body = body_of(header_);
+  if (done_ < form.whole) {
+    const std::size_t count = std::min(kStep, form.whole - done_);
+    encode_base64(body + done_, count, text_);
+    text_ += base64_length(count);
+    done_ += count;
+    return true;
+  }
+  unsigned char rest[2 + kChecksumBytes];
+  const std::uint64_t sum = checksum(header_);
+  std::memcpy(rest, body + form.whole, form.rest);
+  std::memcpy(rest + form.rest, &sum, sizeof sum);
+  encode_base64(rest, form.rest + kChecksumBytes, text_);
+  return false;
+}
+
+bool read_text_start(const char* text, std::size_t length, TextStart& start,
+                     Problem& problem) noexcept {
+  while (length > 0 && is_space(text[length - 1])) --length;
+  std::size_t used;
+  if (!parse_definition(text, length, start.definition, used, problem) ||
+      !complete(start.definition, problem))
+    return false;
+  if (used == length) return true;
+  start.body = text + used;
+  if (!read_version(start.body, text + length, problem)) return false;
+  start.body_length = static_cast<std::size_t>(text + length - start.body);
+  return check_length(start.body_length, BodyText(start.definition.parameters.memory).length(),
+                      "characters of body", problem);
+}
+
+bool BodyReader::step() noexcept {
+  if (!is_base64_) return false;
+  const BodyText form(header_->parameters.memory);
+  unsigned char* body = body_of(header_);
+  if (done_ < form.whole) {
+    const std::size_t count = std::min(kStep, form.whole - done_);
+    is_base64_ = decode_base64(text_, body + done_, count);
+    text_ += base64_length(count);
+    done_ += count;
+    return is_base64_;
+  }
+  unsigned char rest[2 + kChecksumBytes];
+  is_base64_ = decode_base64(text_, rest, form.rest + kChecksumBytes);
+  if (!is_base64_) return false;
+  std::memcpy(body + form.whole, rest, form.rest);
+  std::memcpy(&sum_, rest + form.rest, sizeof sum_);
+  return false;
+}
+
+bool BodyReader::finish(Problem& problem) const noexcept {
+  if (!is_base64_)
+    return problem.set(Error::corrupt, "damaged streamfilter: the body is not base64");
+  if (sum_ != checksum(header_))
+    return problem.set(Error::corrupt, "damaged streamfilter: wrong checksum");
+  return check(header_, header_->parameters.memory, problem);
+}
+
+bool read_binary_header(const void* bytes, std::size_t length, Header& header,
+                        Problem& problem) noexcept {
+  if (length < sizeof(Header) + kChecksumBytes) {
+    problem.set(Error::corrupt, "truncated streamfilter");
+    return problem.add_detail("The value has only %zu bytes.", length);
+  }
+  std::memcpy(static_cast<void*>(&header), bytes, sizeof header);
+  if (!check_header(header, problem)) return false;
+  return header.host == 0 || problem.set(Error::corrupt, "damaged streamfilter: invalid header");
+}
+
+bool read_binary(const void* bytes, std::size_t length, Header* block, Problem& problem) noexcept {
+  Header header;
+  if (!read_binary_header(bytes, length, header, problem) ||
+      !check_length(length, binary_size(header.parameters), "bytes", problem))
+    return false;
+  const std::uint64_t memory = header.parameters.memory;
+  std::uint64_t sum;
+  std::memcpy(&sum, static_cast<const unsigned char*>(bytes) + memory, sizeof sum);
+  std::memmove(static_cast<void*>(block), bytes, memory);
+  if (sum != checksum(block))
+    return problem.set(Error::corrupt, "damaged streamfilter: wrong checksum");
+  return check(block, memory, problem);
+}
+
+}  // namespace streamfilter

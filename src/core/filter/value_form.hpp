@@ -1,0 +1,100 @@
+// A filter on its way from one place to another: the text and the binary form of the SQL type
+// streamfilter.
+//
+// Text:   kind(option=value, …)           an empty filter
+//         kind(option=value, …):1:body    a filled one: the version of the format, and base64 of
+//                                         everything behind the header and 8 bytes of checksum
+// Binary: the block with 0 in the host's word, then 8 bytes of checksum
+//
+// Bodies are worked off in steps, between which a host can look for interrupts.
+#pragma once
+
+#include "core/filter/filter.hpp"
+
+namespace streamfilter {
+
+constexpr std::size_t kChecksumBytes = sizeof(std::uint64_t);
+
+// ---- text
+
+// How the body lies in text: first as many bytes as make whole groups of four characters; then the
+// few that are left, together with the checksum.
+struct BodyText {
+  std::size_t whole, rest;  // bytes of the two parts
+
+  explicit BodyText(std::uint64_t memory) noexcept
+      : whole((memory - sizeof(Header)) / 3 * 3), rest(memory - sizeof(Header) - whole) {}
+
+  std::size_t length() const noexcept;
+};
+
+// Does the definition alone give this slice back? `scratch` is for working: slice_bytes, 8-byte
+// aligned. A filter is its definition if all its slices are.
+bool is_pristine(const Header* header, std::uint32_t index, void* scratch) noexcept;
+
+// Longest text in front of a body, with a final zero.
+constexpr std::size_t kMaxTextStart = kMaxDefinitionText + 16;
+
+// The definition, for a filled filter also the version. Returns the length.
+std::size_t write_text_start(const Header* header, bool is_filled, char* buffer,
+                             std::size_t size) noexcept;
+
+class BodyWriter {
+ public:
+  // `buffer` has room for BodyText::length() characters.
+  BodyWriter(const Header* header, char* buffer) noexcept : header_(header), text_(buffer) {}
+
+  // One more piece; false if this was the last one.
+  bool step() noexcept;
+
+ private:
+  const Header* header_;
+  char* text_;
+  std::size_t done_ = 0;
+};
+
+// What a text says before the body.
+struct TextStart {
+  Definition definition;       // complete
+  const char* body = nullptr;  // nullptr: there is none
+  std::size_t body_length = 0;
+};
+
+// Errors: those of definitions; syntax, corrupt, newer_version.
+bool read_text_start(const char* text, std::size_t length, TextStart& start,
+                     Problem& problem) noexcept;
+
+class BodyReader {
+ public:
+  // The header is there (format_header); `body` is what read_text_start has found.
+  BodyReader(Header* header, const char* body) noexcept : header_(header), text_(body) {}
+
+  // One more piece; false if this was the last one.
+  bool step() noexcept;
+
+  // After the last step: is this a filter? Errors: corrupt.
+  bool finish(Problem& problem) const noexcept;
+
+ private:
+  Header* header_;
+  const char* text_;
+  std::size_t done_ = 0;
+  std::uint64_t sum_ = 0;
+  bool is_base64_ = true;
+};
+
+// ---- binary
+
+inline std::uint64_t binary_size(const Parameters& parameters) noexcept {
+  return parameters.memory + kChecksumBytes;
+}
+
+// The header, from the first of `length` bytes. Errors: corrupt, newer_version.
+bool read_binary_header(const void* bytes, std::size_t length, Header& header,
+                        Problem& problem) noexcept;
+
+// Copies `length` bytes in binary form into a block of as much memory as their header says, which
+// read_binary_header has found sound, and checks them. Errors: corrupt.
+bool read_binary(const void* bytes, std::size_t length, Header* block, Problem& problem) noexcept;
+
+}  // namespace streamfilter

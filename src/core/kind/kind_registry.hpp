@@ -1,0 +1,36 @@
+// The kinds by number and by name.
+#pragma once
+
+#include <cstddef>
+
+#include "core/kind/filter_kind.hpp"
+
+namespace streamfilter {
+
+// The row of a kind; nullptr for Kind::automatic and unknown numbers. Every element passes here.
+struct OpsByNumber {
+  const FilterOps* of[256];
+};
+extern const OpsByNumber kOpsByNumber;
+inline const FilterOps* find_ops(Kind kind) noexcept {
+  return kOpsByNumber.of[static_cast<unsigned char>(kind)];
+}
+const FilterOps* find_ops(const char* name) noexcept;
+
+inline bool uses_importance(const Parameters& parameters) noexcept {
+  const auto uses = find_ops(parameters.kind)->uses_importance;
+  return uses != nullptr && uses(parameters);
+}
+
+inline bool uses_time(const Parameters& parameters) noexcept {
+  const auto uses = find_ops(parameters.kind)->uses_time;
+  return uses != nullptr && uses(parameters);
+}
+
+// All rows, for tests and listings.
+const FilterOps* const* all_ops(unsigned& count) noexcept;
+
+// Lists the names of the kinds for which `wanted` holds ("bloom, sbf"). Returns the length.
+std::size_t list_kinds(bool (*wanted)(const FilterOps&), char* buffer, std::size_t size) noexcept;
+
+}  // namespace streamfilter

@@ -1,0 +1,109 @@
+#include "pg/server/postgres.hpp"
+
+extern "C" {
+#include "access/genam.h"
+#include "access/parallel.h"
+#include "access/table.h"
+#include "access/xlog.h"
+#include "catalog/dependency.h"
+#include "catalog/indexing.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_depend.h"
+#include "catalog/pg_foreign_server.h"
+#include "nodes/pg_list.h"
+#include "storage/lmgr.h"
+#include "utils/fmgroids.h"
+}
+
+#include "pg/catalog/dependencies.hpp"
+
+namespace streamfilter::pg {
+namespace {
+
+// Up: the objects of a class that the relation depends on. Down: the relations that depend on an
+// object.
+enum class Direction : uint8 { up, down };
+
+List* find_dependencies(Direction direction, Oid from_class, Oid from, Oid to_class) {
+  const bool up = direction == Direction::up;
+  List* found = NIL;
+  Relation catalog = table_open(DependRelationId, AccessShareLock);
+  ScanKeyData keys[2];
+  ScanKeyInit(&keys[0], up ? Anum_pg_depend_classid : Anum_pg_depend_refclassid,
+              BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(from_class));
+  ScanKeyInit(&keys[1], up ? Anum_pg_depend_objid : Anum_pg_depend_refobjid, BTEqualStrategyNumber,
+              F_OIDEQ, ObjectIdGetDatum(from));
+  SysScanDesc scan = systable_beginscan(
+      catalog, up ? DependDependerIndexId : DependReferenceIndexId, true, nullptr, 2, keys);
+  HeapTuple tuple;
+  while (HeapTupleIsValid(tuple = systable_getnext(scan))) {
+    const auto* form = reinterpret_cast<Form_pg_depend>(GETSTRUCT(tuple));
+    if ((up ? form->refclassid : form->classid) == to_class && form->objsubid == 0 &&
+        form->refobjsubid == 0 && form->deptype == DEPENDENCY_NORMAL)
+      found = lappend_oid(found, up ? form->refobjid : form->objid);
+  }
+  systable_endscan(scan);
+  table_close(catalog, AccessShareLock);
+  return found;
+}
+
+bool is_there(Oid class_id, Oid object) {
+  return SearchSysCacheExists1(class_id == ForeignServerRelationId ? FOREIGNSERVEROID : RELOID,
+                               ObjectIdGetDatum(object));
+}
+
+}  // namespace
+
+List* objects_needed_by(Oid relid, Oid class_id) {
+  return find_dependencies(Direction::up, RelationRelationId, relid, class_id);
+}
+
+List* filters_depending_on(Oid class_id, Oid object) {
+  List* filters = NIL;
+  ListCell* cell;
+  foreach (cell, find_dependencies(Direction::down, class_id, object, RelationRelationId))
+    if (is_filter(lfirst_oid(cell))) filters = list_append_unique_oid(filters, lfirst_oid(cell));
+  return filters;
+}
+
+bool depend_on(Oid relid, Oid class_id, Oid object) {
+  if (list_member_oid(objects_needed_by(relid, class_id), object)) return true;
+  // It shall not be dropped just now, without having seen this.
+  if (class_id == RelationRelationId)
+    LockRelationOid(object, AccessShareLock);
+  else
+    LockDatabaseObject(class_id, object, 0, AccessShareLock);
+  if (!is_there(class_id, object))
+    ereport(ERROR, errcode(ERRCODE_UNDEFINED_OBJECT),
+            errmsg("what filter \"%s\" depends on was dropped just now", get_rel_name(relid)));
+  const ObjectAddress filter = {RelationRelationId, relid, 0};
+  const ObjectAddress referenced = {class_id, object, 0};
+  recordDependencyOn(&filter, &referenced, DEPENDENCY_NORMAL);
+  return false;
+}
+
+void depend_no_more_on(Oid relid, Oid class_id, Oid object) {
+  deleteDependencyRecordsForSpecific(RelationRelationId, relid, DEPENDENCY_NORMAL, class_id,
+                                     object);
+}
+
+bool depend_on_servers(const FilterRelation* relation) {
+  ListCell* cell;
+  foreach (cell, objects_needed_by(relation->relid, ForeignServerRelationId)) {
+    const Oid server = lfirst_oid(cell);
+    bool needed = server == relation->server;
+    for (int i = 0; i < relation->server_count; ++i) needed |= server == relation->servers[i];
+    if (!needed) depend_no_more_on(relation->relid, ForeignServerRelationId, server);
+  }
+  bool before = depend_on(relation->relid, ForeignServerRelationId, relation->server);
+  for (int i = 0; i < relation->server_count; ++i)
+    if (relation->servers[i] != relation->server)
+      before &= depend_on(relation->relid, ForeignServerRelationId, relation->servers[i]);
+  return before;
+}
+
+bool may_record_dependencies() {
+  return !RecoveryInProgress() && !XactReadOnly && !IsInParallelMode();
+}
+
+}  // namespace streamfilter::pg

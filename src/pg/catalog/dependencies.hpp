@@ -1,0 +1,25 @@
+// What filters depend on, so that DROP names them, and CASCADE drops them: the servers that hold
+// them, and their parent in a tree. CREATE, ALTER and IMPORT record it; where no event trigger was
+// at work (pg_upgrade, or triggers switched off) the first change of the filter does.
+#pragma once
+
+#include "pg/catalog/filter_relation.hpp"
+
+namespace streamfilter::pg {
+
+// The OIDs of the objects of a class that a filter depends on, and of the filters that depend on an
+// object.
+List* objects_needed_by(Oid relid, Oid class_id);
+List* filters_depending_on(Oid class_id, Oid object);
+
+// Makes a filter depend on an object, or no more. True: it did already.
+bool depend_on(Oid relid, Oid class_id, Oid object);
+void depend_no_more_on(Oid relid, Oid class_id, Oid object);
+
+// The same for its own server and those in option servers, and no other.
+bool depend_on_servers(const FilterRelation* relation);
+
+// May the current transaction change the catalog?
+bool may_record_dependencies();
+
+}  // namespace streamfilter::pg

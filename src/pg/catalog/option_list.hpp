@@ -1,0 +1,38 @@
+// OPTIONS (...) as the server keeps them: a list of DefElems.
+#pragma once
+
+#include "pg/server/problem_report.hpp"
+
+extern "C" {
+#include "commands/defrem.h"
+#include "nodes/parsenodes.h"
+}
+
+namespace streamfilter::pg {
+
+inline bool is_named(const DefElem* option, const char* name) {
+  return strcmp(option->defname, name) == 0;
+}
+
+// An option without a value has none but in a damaged catalog.
+inline const char* value_of(DefElem* option) {
+  return option->arg != nullptr ? defGetString(option) : "";
+}
+
+// The value of an option; nullptr: it is not given.
+inline const char* find_option(List* options, const char* name) {
+  ListCell* cell;
+  foreach (cell, options)
+    if (auto* option = static_cast<DefElem*>(lfirst(cell)); is_named(option, name))
+      return value_of(option);
+  return nullptr;
+}
+
+// HV00D: the option is none of a thing of this sort; `valid` lists those that are.
+inline bool unknown_option(const DefElem* option, const char* of, const char* valid, Fault& fault) {
+  fault.set(ERRCODE_FDW_INVALID_OPTION_NAME, "invalid option \"%s\" of a %s", option->defname, of);
+  return valid != nullptr ? fault.add_hint("Valid options are: %s.", valid)
+                          : fault.add_hint("There are no valid options in this context.");
+}
+
+}  // namespace streamfilter::pg

@@ -1,0 +1,206 @@
+// Every phase of a transaction, and what the extension does in it, in this order. No other file
+// registers callbacks of transactions, so that nothing depends on who registered first.
+//
+//   phase              raise  allocate  catalogs  wait for
+//   pre-commit         yes    yes       yes       locks, snapshots being taken, other servers
+//   commit             no     no        no        other servers, until their timeouts; short locks
+//   abort              no     no        no        the same
+//   prepare, before    yes    yes       yes       as pre-commit
+//   prepare, done      no     no        no        short locks
+//   savepoint begins   nothing is done: its first change notes where it begins
+//   savepoint ends     no     no        no        nothing
+//   savepoint aborts   no     no        no        other servers, until their timeouts; short locks
+//   prepared, ended    yes    yes       yes       short locks
+//
+// An error after the commit record is a PANIC of the whole server, one while aborting is the next
+// abort. So memory was reserved ahead, and what is to be said waits (no_raise.hpp,
+// deferred_messages.hpp). "Short locks" are LWLocks under which nobody does I/O.
+//
+// At commit the transaction is visibly committed and still holds its locks: whoever waits for it
+// waits for what is done here. A prepared transaction may end in another session, or be followed by
+// a crash, so whoever meets its keys does what is to be done then.
+#include "pg/server/postgres.hpp"
+
+extern "C" {
+#include "executor/executor.h"
+#include "tcop/utility.h"
+}
+
+#include "pg/commit/coordinator.hpp"
+#include "pg/commit/save_changes.hpp"
+#include "pg/handle/filter_handle.hpp"
+#include "pg/handle/slot_lifecycle.hpp"
+#include "pg/remote/connect.hpp"
+#include "pg/remote/remote_filter.hpp"
+#include "pg/remote/remote_transaction.hpp"
+#include "pg/server/deferred_messages.hpp"
+#include "pg/server/fault_points.hpp"
+#include "pg/server/no_raise.hpp"
+#include "pg/transaction/prepared_transactions.hpp"
+#include "pg/transaction/savepoints.hpp"
+#include "pg/transaction/transaction_changes.hpp"
+
+namespace streamfilter::pg {
+namespace {
+
+bool keys_are_prepared =
+    false;  // prepared_transactions.hpp has them, and the transaction may yet abort
+
+// Only transactions that have changed a filter here.
+void stop_if_changed(FaultPoint point) {
+  if (first_changes() != nullptr) stop_at(point);
+}
+
+// ---- phases ------------------------------------------------------------------------------------
+
+void before_commit() {
+  stop_if_changed(FaultPoint::pre_commit);
+  save_transaction_changes();
+  prepare_remote_commit();
+}
+
+void commit() {
+  const NoRaise marked;
+  stop_if_changed(FaultPoint::committed);
+  commit_remote_transactions();
+  end_changed_filters(true);
+  end_remote_transactions(true);
+  end_transaction_of_handles();
+  note_saved_changes();
+  apply_transaction_changes();
+  stop_if_changed(FaultPoint::applied);
+  publish_transaction_changes();
+  end_saving();
+  forget_transaction_changes();
+  commit_definitions();
+}
+
+void abort() {
+  const NoRaise marked;
+  roll_back_remote_transactions();
+  end_changed_filters(false);
+  end_remote_transactions(false);
+  end_transaction_of_handles();
+  if (keys_are_prepared) remove_prepared(GetTopFullTransactionIdIfAny());
+  keys_are_prepared = false;
+  retract_transaction_changes();
+  end_saving();
+  forget_transaction_changes();
+  roll_back_definitions();
+}
+
+void before_prepare() {
+  stop_if_changed(FaultPoint::pre_commit);
+  refuse_to_prepare_remote_transactions();
+  refuse_to_prepare_changes();
+  refuse_to_prepare_definitions();
+  save_transaction_changes();
+  add_prepared();
+  keys_are_prepared = true;
+}
+
+// From now on the keys belong to whoever meets them, and whether what is saved counts is not known.
+void prepare() {
+  const NoRaise marked;
+  keys_are_prepared = false;
+  end_changed_filters(false);
+  end_remote_transactions(false);
+  end_transaction_of_handles();
+  end_saving();
+  forget_transaction_changes();
+}
+
+void keep_subtransaction(SubTransactionId subtransaction, SubTransactionId parent) {
+  const NoRaise marked;
+  keep_remote_savepoint();
+  keep_changes_of_subtransaction(parent);
+  keep_definitions_of(subtransaction, parent);
+}
+
+void abort_subtransaction(SubTransactionId subtransaction) {
+  const NoRaise marked;
+  roll_back_remote_savepoint();
+  end_subtransaction_of_handles();
+  retract_changes_of_subtransaction();
+  roll_back_definitions_of(subtransaction);
+}
+
+// A worker of a parallel query changes no keys, but may have built the state of a filter.
+void commit_worker() {
+  const NoRaise marked;
+  commit_definitions();
+}
+
+void abort_worker() {
+  const NoRaise marked;
+  roll_back_definitions();
+}
+
+// ---- what the server calls ---------------------------------------------------------------------
+
+void at_transaction_end(XactEvent event, void*) {
+  switch (event) {
+    case XACT_EVENT_PRE_COMMIT: return before_commit();
+    case XACT_EVENT_COMMIT: return commit();
+    case XACT_EVENT_ABORT: return abort();
+    case XACT_EVENT_PRE_PREPARE: return before_prepare();
+    case XACT_EVENT_PREPARE: return prepare();
+    case XACT_EVENT_PARALLEL_PRE_COMMIT: return;
+    case XACT_EVENT_PARALLEL_COMMIT: return commit_worker();
+    case XACT_EVENT_PARALLEL_ABORT: return abort_worker();
+  }
+}
+
+void at_subtransaction_end(SubXactEvent event, SubTransactionId subtransaction,
+                           SubTransactionId parent, void*) {
+  switch (event) {
+    case SUBXACT_EVENT_START_SUB:
+    case SUBXACT_EVENT_PRE_COMMIT_SUB: return;
+    case SUBXACT_EVENT_COMMIT_SUB: return keep_subtransaction(subtransaction, parent);
+    case SUBXACT_EVENT_ABORT_SUB: return abort_subtransaction(subtransaction);
+  }
+}
+
+ProcessUtility_hook_type previous_utility = nullptr;
+ExecutorStart_hook_type previous_start = nullptr;
+
+bool ends_prepared(const Node* statement) {
+  if (!IsA(statement, TransactionStmt)) return false;
+  const TransactionStmtKind kind = reinterpret_cast<const TransactionStmt*>(statement)->kind;
+  return kind == TRANS_STMT_COMMIT_PREPARED || kind == TRANS_STMT_ROLLBACK_PREPARED;
+}
+
+void watch_utility(PlannedStmt* statement, const char* text, bool read_only_tree,
+                   ProcessUtilityContext context, ParamListInfo params, QueryEnvironment* env,
+                   DestReceiver* dest, QueryCompletion* completion) {
+  say_deferred_messages();
+  // The statement's tree may be gone afterwards.
+  const bool ends = ends_prepared(statement->utilityStmt);
+  if (previous_utility)
+    previous_utility(statement, text, read_only_tree, context, params, env, dest, completion);
+  else
+    standard_ProcessUtility(statement, text, read_only_tree, context, params, env, dest,
+                            completion);
+  if (ends) resolve_prepared();
+}
+
+void watch_start(QueryDesc* query, int flags) {
+  say_deferred_messages();
+  if (previous_start)
+    previous_start(query, flags);
+  else
+    standard_ExecutorStart(query, flags);
+}
+
+}  // namespace
+
+void init_coordinator() {
+  RegisterXactCallback(at_transaction_end, nullptr);
+  RegisterSubXactCallback(at_subtransaction_end, nullptr);
+  previous_utility = ProcessUtility_hook;
+  ProcessUtility_hook = watch_utility;
+  previous_start = ExecutorStart_hook;
+  ExecutorStart_hook = watch_start;
+}
+
+}  // namespace streamfilter::pg

@@ -1,0 +1,86 @@
+#include "pg/server/postgres.hpp"
+
+#include "pg/commit/save_changes.hpp"
+#include "pg/handle/filter_handle.hpp"
+#include "pg/storage/log_records.hpp"
+#include "pg/storage/persistence.hpp"
+#include "pg/transaction/transaction_changes.hpp"
+
+namespace streamfilter::pg {
+namespace {
+
+void note_saved(TransactionChanges* changes) {
+  SavedState* saved = &changes->slot->saved;
+  saved->logged = changes->saving.logged;
+  if (changes->saving.writes_header) pg_atomic_write_u32(&saved->has_header, 1);
+  if (changes->saving.drops_saved) pg_atomic_write_u32(&saved->has_header, 0);
+  if (changes->saving.saved_at == 0) return;
+  saved->last_saved = changes->saving.saved_at;
+  pg_atomic_fetch_sub_u64(&saved->log_bytes,
+                          Min(changes->saving.freed_bytes, pg_atomic_read_u64(&saved->log_bytes)));
+}
+
+bool has_header(const TransactionChanges* changes) {
+  return pg_atomic_read_u32(&changes->slot->saved.has_header) != 0;
+}
+
+// Does this transaction have to delete what is saved, or write an image? The log does not have
+// merged values, nor what was added while the filter was unlogged.
+bool replaces_saved(const TransactionChanges* changes) {
+  if (!changes->saving.logged) return has_header(changes);
+  return changes->log.last_merge != kNoChange ||
+         (!has_header(changes) && pg_atomic_read_u64(&changes->slot->applied) > 0);
+}
+
+void replace_saved(TransactionChanges* changes) {
+  const Oid relation = changes->slot->relation;
+  if (!is_filter(relation)) return;  // this transaction has dropped it
+  changes->saving.replaced = true;
+  if (!changes->saving.logged) {
+    delete_saved_state(relation);
+    changes->saving.drops_saved = true;
+    return;
+  }
+  NamedFilter* filter = named_filter(relation);
+  use_filter(filter, Use::probe);
+  if (filter->slot != changes->slot) return;
+  save_filter(filter, true);
+  changes->saving.writes_header = true;
+}
+
+void log_changes(TransactionChanges* changes) {
+  changes->saving.epoch = enter_commit(changes->slot);
+  changes->saving.committing = true;
+  changes->saving.writes_header = true;
+  write_log_records(changes);
+  save_in_background_if_due(changes->slot, changes->saving.logged_bytes);
+}
+
+bool has_changes(const TransactionChanges* changes) {
+  return is_alive(changes) && changes->log.count > 0;
+}
+
+}  // namespace
+
+// Snapshots come first: once enter_commit was called, this transaction must not wait for one, since
+// whoever takes one may be waiting for it.
+void save_transaction_changes() {
+  for (TransactionChanges* changes = first_changes(); changes != nullptr; changes = changes->next)
+    if (has_changes(changes) && replaces_saved(changes)) replace_saved(changes);
+  for (TransactionChanges* changes = first_changes(); changes != nullptr; changes = changes->next)
+    if (has_changes(changes) && changes->saving.logged && !changes->saving.replaced)
+      log_changes(changes);
+}
+
+void note_saved_changes() {
+  for (TransactionChanges* changes = first_changes(); changes != nullptr; changes = changes->next)
+    if (is_alive(changes)) note_saved(changes);
+}
+
+void end_saving() {
+  for (TransactionChanges* changes = first_changes(); changes != nullptr; changes = changes->next)
+    if (changes->saving.committing && is_alive(changes))
+      leave_commit(changes->slot, changes->saving.epoch);
+}
+
+}  // namespace streamfilter::pg

@@ -1,0 +1,17 @@
+// What a transaction saves of its changes: rows of the log, or a snapshot of the whole filter,
+// written as part of the transaction. Called by the coordinator.
+#pragma once
+
+namespace streamfilter::pg {
+
+// Before the commit record. May raise.
+void save_transaction_changes();
+
+// After it: remembers what is saved now. Cannot raise.
+void note_saved_changes();
+
+// Last, however the transaction ends: whoever takes a snapshot need not wait for it any more.
+// Cannot raise.
+void end_saving();
+
+}  // namespace streamfilter::pg

@@ -1,0 +1,340 @@
+#include "pg/server/postgres.hpp"
+
+extern "C" {
+#include <poll.h>
+
+#include "commands/defrem.h"
+#include "foreign/foreign.h"
+#include "mb/pg_wchar.h"
+#include "storage/fd.h"
+#include "storage/latch.h"
+#include "utils/timestamp.h"
+#include "utils/wait_event.h"
+}
+
+#include "pg/remote/connect.hpp"
+#include "pg/remote/peer_text.hpp"
+#include "pg/remote/remote_transaction.hpp"
+#include "pg/server/deferred_messages.hpp"
+
+namespace streamfilter::pg {
+namespace {
+
+constexpr int kProbeWait = 250;    // ms, for a server that was unreachable
+constexpr int kRepeatPause = 100;  // ms, before a server that has no room is tried again
+
+// ---- what libpq is told -------------------------------------------------------------------------
+
+// Keywords and values end with nullptr.
+struct Target {
+  static constexpr int kMax = 64;
+  const char* keywords[kMax + 1] = {};
+  const char* values[kMax + 1] = {};
+  int count = 0;
+  bool has_password = false;
+
+  void add(const char* keyword, const char* value) {
+    if (count == kMax) elog(ERROR, "too many options of a server");
+    keywords[count] = keyword;
+    values[count++] = value;
+  }
+};
+
+void add_options(Target* target, List* options) {
+  ListCell* cell;
+  foreach (cell, options) {
+    auto* option = static_cast<DefElem*>(lfirst(cell));
+    const char* value = defGetString(option);
+    const bool password = strcmp(option->defname, "password") == 0;
+    target->has_password |= password && value[0] != '\0';
+    if (password || strcmp(option->defname, "user") == 0 || is_connection_option(option->defname))
+      target->add(option->defname, value);
+  }
+}
+
+// Who waits there longer than this for a lock, or for several, is told so, and is not lost. A
+// client that has gone is noticed, so that closing the connection also cancels what it was doing.
+const char* session_options(const ServerOptions* options) {
+  return psprintf(
+      "-c search_path=pg_catalog -c lock_timeout=%d -c statement_timeout=%d "
+      "-c client_connection_check_interval=200",
+      Max(options->timeout * 4 / 5, 1), Max(options->timeout * 9 / 10, 2));
+}
+
+// Without a password of its own, whoever is no superuser would be let in as the user that runs this
+// server, by `trust`, `peer` or a password file.
+[[noreturn]] void raise_password_required(const Connection* connection) {
+  ereport(ERROR, errcode(ERRCODE_S_R_E_PROHIBITED_SQL_STATEMENT_ATTEMPTED),
+          errmsg("a password is required to connect to server \"%s\"", connection->name),
+          errdetail("User \"%s\" is no superuser, and must connect with the password of the user "
+                    "mapping.",
+                    GetUserNameFromId(connection->key.user, true)),
+          errhint("Set option password of the user mapping, and let the other server ask for it."));
+  pg_unreachable();
+}
+
+Target make_target(Connection* connection) {
+  const ForeignServer* server = GetForeignServer(connection->key.server);
+  const UserMapping* mapping = GetUserMapping(connection->key.user, connection->key.server);
+  read_server(connection);
+  connection->server_hash =
+      GetSysCacheHashValue1(FOREIGNSERVEROID, ObjectIdGetDatum(server->serverid));
+  connection->mapping_hash = GetSysCacheHashValue1(USERMAPPINGOID, ObjectIdGetDatum(mapping->umid));
+  connection->valid = true;
+  Target target;
+  add_options(&target, server->options);
+  add_options(&target, mapping->options);
+  target.add("client_encoding", GetDatabaseEncodingName());
+  target.add("fallback_application_name", "streamfilter");
+  target.add("options", session_options(&connection->options));
+  if (!target.has_password && !superuser_arg(connection->key.user))
+    raise_password_required(connection);
+  return target;
+}
+
+// ---- an attempt
+// -----------------------------------------------------------------------------------
+
+// What is only noted there would go to the log here.
+void ignore_notice(void*, const PGresult*) {}
+
+// The connection under construction belongs to the entry, so that an error does not leak it.
+void start_connecting(Connection* connection) {
+  const Target target = make_target(connection);
+  if (!AcquireExternalFD())
+    ereport(ERROR, errcode(ERRCODE_SQLCLIENT_UNABLE_TO_ESTABLISH_SQLCONNECTION),
+            errmsg("could not connect to server \"%s\"", connection->name),
+            errdetail("There are too many open files on this server."));
+  connection->pg = PQconnectStartParams(target.keywords, target.values, 0);
+  if (connection->pg == nullptr) {
+    ReleaseExternalFD();
+    ereport(ERROR, errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory"));
+  }
+  connection->connecting = true;
+  connection->polling = PGRES_POLLING_WRITING;
+  PQsetErrorVerbosity(connection->pg, PQERRORS_VERBOSE);
+  PQsetNoticeReceiver(connection->pg, ignore_notice, nullptr);
+}
+
+// How far an attempt has come; `failed` is not yet told from a refusal.
+enum class Progress : uint8 { stands, pending, failed };
+
+bool is_socket_ready(PGconn* pg, bool write) {
+  pollfd ready = {PQsocket(pg), static_cast<short>(write ? POLLOUT : POLLIN), 0};
+  return poll(&ready, 1, 0) > 0;
+}
+
+Progress poll_connection(Connection* connection, TimestampTz until) {
+  PGconn* pg = connection->pg;
+  if (PQstatus(pg) == CONNECTION_BAD) return Progress::failed;
+  while (connection->polling != PGRES_POLLING_OK) {
+    if (connection->polling == PGRES_POLLING_FAILED || PQsocket(pg) < 0) return Progress::failed;
+    const bool write = connection->polling == PGRES_POLLING_WRITING;
+    if (!wait_for_socket(pg, write, until, Manner::interruptible)) return Progress::pending;
+    if (is_socket_ready(pg, write)) connection->polling = PQconnectPoll(pg);
+  }
+  return Progress::stands;
+}
+
+[[noreturn]] void raise_refused(Connection* connection) {
+  const char* message = first_peer_line(PQerrorMessage(connection->pg));
+  disconnect(connection);
+  ereport(ERROR, errcode(ERRCODE_SQLCLIENT_UNABLE_TO_ESTABLISH_SQLCONNECTION),
+          errmsg("could not connect to server \"%s\"", connection->name),
+          errdetail_internal("%s", message));
+  pg_unreachable();
+}
+
+bool has_class(const char* sqlstate, const char* prefix) {
+  return sqlstate != nullptr && strncmp(sqlstate, prefix, strlen(prefix)) == 0;
+}
+
+// Would trying again not help? Then it is no loss but a mistake: password, user, database.
+bool is_refused(PGconn* pg, const char* sqlstate) {
+  return PQconnectionNeedsPassword(pg) || has_class(sqlstate, "28") || has_class(sqlstate, "3D") ||
+         has_class(sqlstate, "42");
+}
+
+// Does nobody speak, or only to say that the server starts or stops?
+bool is_silent(const char* sqlstate) { return sqlstate == nullptr || has_class(sqlstate, "57P03"); }
+
+void pause_interruptibly(int ms) {
+  const int happened =
+      WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, ms, PG_WAIT_EXTENSION);
+  if (happened & WL_LATCH_SET) ResetLatch(MyLatch);
+  CHECK_FOR_INTERRUPTS();
+}
+
+// The attempt has failed. True: it may be made again, for the server is there but has no room for
+// another connection, or has ended this one. False: it is unreachable.
+bool may_repeat_attempt(Connection* connection) {
+  const char* sqlstate = find_sqlstate(PQerrorMessage(connection->pg));
+  if (is_silent(sqlstate)) {
+    fail(connection, Failure::unreachable, PQerrorMessage(connection->pg));
+    return false;
+  }
+  note_reached(connection->key.server);
+  if (is_refused(connection->pg, sqlstate) || GetCurrentTimestamp() >= connection->deadline)
+    raise_refused(connection);
+  fail(connection, Failure::ended, PQerrorMessage(connection->pg));
+  return true;
+}
+
+// ---- the first exchange
+// -----------------------------------------------------------------------------
+
+constexpr char kSetUp[] =
+    "SELECT pg_catalog.quote_ident(n.nspname) FROM pg_catalog.pg_extension e "
+    "JOIN pg_catalog.pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'streamfilter'";
+
+constexpr Size kMaxQuotedName = 2 * NAMEDATALEN + 2;
+constexpr ColumnShape kSchemaColumn = {TEXTOID, false, false, kMaxQuotedName};
+constexpr RowShape kSchemaRow = {&kSchemaColumn, 1, 0, 1};
+
+struct Schema {
+  char name[kMaxQuotedName + 1];  // of the extension, quoted; empty: it is not there
+};
+
+void take_schema(void* context, const PGresult* result) {
+  if (PQntuples(result) == 1)
+    strlcpy(static_cast<Schema*>(context)->name, PQgetvalue(result, 0, 0), sizeof(Schema::name));
+}
+
+// Goes into pipeline mode, and prepares what will be called. False: the connection has failed.
+bool set_up(Connection* connection) {
+  PQsetErrorVerbosity(connection->pg, PQERRORS_DEFAULT);
+  if (PQsetnonblocking(connection->pg, 1) != 0 || !PQenterPipelineMode(connection->pg)) {
+    fail(connection, Failure::ended, PQerrorMessage(connection->pg));
+    return false;
+  }
+  Schema schema = {};
+  if (!queue_command(connection, kSetUp) ||
+      !exchange(connection, &kSchemaRow, take_schema, &schema))
+    return false;
+  const bool found = connection->error == nullptr && schema.name[0] != '\0';
+  if (found) {
+    if (!prepare_calls(connection, schema.name) || !exchange(connection)) return false;
+    if (connection->error == nullptr) return true;
+  }
+  disconnect(connection);
+  ereport(ERROR, errcode(ERRCODE_FDW_ERROR),
+          errmsg("server \"%s\" cannot hold filters", connection->name),
+          found ? errdetail("Its extension streamfilter is of another version.")
+                : errdetail("The database there has no extension streamfilter."),
+          errhint("CREATE EXTENSION streamfilter there."));
+}
+
+// ---- from nothing to ready
+// ------------------------------------------------------------------------------
+
+void check_password_used(Connection* connection) {
+  if (superuser_arg(connection->key.user) || PQconnectionUsedPassword(connection->pg)) return;
+  disconnect(connection);
+  raise_password_required(connection);
+}
+
+// It stands. False: it has failed after all.
+bool welcome(Connection* connection) {
+  check_password_used(connection);
+  connection->connecting = connection->warned = false;
+  forget_relations(connection);
+  return set_up(connection);
+}
+
+// An attempt that is under way goes on, for a moment at least.
+void set_deadline(Connection* connection, TimestampTz now) {
+  const int timeout = connection->connecting ? kProbeWait : connection->options.connect_timeout;
+  const TimestampTz deadline = TimestampTzPlusMilliseconds(now, timeout);
+  if (!connection->connecting || connection->deadline < deadline) connection->deadline = deadline;
+}
+
+// True: another attempt may be made.
+bool has_failed_in_vain(Connection* connection, Progress progress) {
+  if (progress == Progress::failed) return may_repeat_attempt(connection);
+  if (GetCurrentTimestamp() >= connection->deadline)
+    fail(connection, Failure::unreachable, "it does not answer");
+  return false;
+}
+
+// False: the server is unreachable, or it is too early to try again, or to know.
+bool connect(Connection* connection) {
+  if (connection->connecting && !connection->valid) disconnect(connection);
+  if (connection->pg == nullptr) {
+    if (!may_connect(connection->key.server)) return false;
+    read_server(connection);
+  }
+  const TimestampTz now = GetCurrentTimestamp();
+  const bool probing = unreachable_since(connection->key.server) != 0;
+  set_deadline(connection, now);
+  const TimestampTz until =
+      probing ? Min(TimestampTzPlusMilliseconds(now, kProbeWait), connection->deadline)
+              : connection->deadline;
+  for (;; pause_interruptibly(kRepeatPause)) {
+    if (connection->pg == nullptr) start_connecting(connection);
+    const Progress progress = poll_connection(connection, until);
+    if (progress == Progress::stands) {
+      if (welcome(connection)) return true;
+      if (connection->failure == Failure::unreachable) return false;
+      if (GetCurrentTimestamp() < connection->deadline) continue;
+      note_unreachable(connection->key.server);
+      return false;
+    }
+    if (!has_failed_in_vain(connection, progress)) return false;
+  }
+}
+
+// Connections that stand are kept while they are of use to the transaction.
+void let_go(Connection* connection) {
+  if (!stands(connection)) return;
+  const bool in_transaction = connection->level > 0;
+  if (connection->busy && (!in_transaction || !settle(connection))) return disconnect(connection);
+  if (!connection->changed && (!connection->valid || has_ended(connection)))
+    return disconnect(connection);
+}
+
+void warn_unreachable(Connection* connection) {
+  if (connection->warned) return;
+  connection->warned = true;
+  defer_message(Message::server_lost, connection->name, connection->reason);
+  say_deferred_messages();
+}
+
+[[noreturn]] void raise_lost(const Connection* connection) {
+  ereport(ERROR, errcode(ERRCODE_CONNECTION_FAILURE),
+          errmsg("connection to server \"%s\" was lost within the transaction", connection->name),
+          errdetail("What the transaction has changed in filters there is rolled back."),
+          errhint("Repeat the transaction."));
+  pg_unreachable();
+}
+
+void prepare_commit(Connection* connection) {
+  if (stands(connection) && connection->level > 0 && settle(connection) && connection->changed &&
+      has_ended(connection))
+    fail(connection, Failure::ended, "it has ended");
+  if (connection->lost && (connection->removed || ensure_connected(connection)))
+    raise_lost(connection);
+  if (connection->changed) ForceSyncCommit();
+}
+
+}  // namespace
+
+bool ensure_connected(Connection* connection) {
+  let_go(connection);
+  if (!stands(connection) && !connect(connection)) {
+    warn_unreachable(connection);
+    return false;
+  }
+  if (connection->lost) raise_lost(connection);
+  return true;
+}
+
+void raise_always_ends(const Connection* connection) {
+  ereport(ERROR, errcode(ERRCODE_CONNECTION_FAILURE),
+          errmsg("server \"%s\" ends every connection", connection->name),
+          errdetail_internal("%s", first_peer_line(connection->reason)));
+  pg_unreachable();
+}
+
+void prepare_remote_commit() { visit_connections(prepare_commit); }
+
+}  // namespace streamfilter::pg

@@ -1,0 +1,20 @@
+// What happens where nothing can raise (no_raise.hpp) and somebody should hear of. Such messages
+// are kept as codes, in places of fixed size, and said where that is safe: by whoever calls
+// say_deferred_messages, at the latest when the session begins its next statement.
+#pragma once
+
+namespace streamfilter::pg {
+
+enum class Message : uint8 {
+  server_lost,         // a server cannot be reached
+  keys_not_remembered  // a server did not commit the keys of a transaction that did here
+};
+
+// Keeps a message; `reason` is what the server, or libpq, has said, if anything. Both texts are
+// cut, and what is no character in them is replaced. Cannot raise.
+void defer_message(Message message, const char* server, const char* reason = "");
+
+// Says what has been kept, unless nothing can raise here either.
+void say_deferred_messages();
+
+}  // namespace streamfilter::pg

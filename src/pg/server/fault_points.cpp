@@ -1,0 +1,106 @@
+#include "pg/server/postgres.hpp"
+
+#ifdef STREAMFILTER_FAULTS
+extern "C" {
+#include <signal.h>
+
+#include "port/atomics.h"
+#include "storage/ipc.h"
+#include "storage/shmem.h"
+}
+
+#include "pg/server/fault_points.hpp"
+#include "pg/server/no_raise.hpp"
+
+namespace streamfilter::pg {
+namespace {
+
+constexpr const char* kPoints[] = {"pre_commit", "committed", "applied", "resolve", "load", "save"};
+constexpr const char* kActions[] = {"pass", "stop", "fail", "kill"};
+enum class Action : uint32 { pass, stop, fail, kill };
+constexpr int kLongestStop = 60'000;  // ms
+
+struct Point {
+  pg_atomic_uint32 action;
+  pg_atomic_uint32 standing;  // pid of the session that has stopped; 0: none
+};
+Point* points = nullptr;
+bool directs = false;  // this session has called one of the functions below, and passes everywhere
+
+Action action_at(Point* point) { return static_cast<Action>(pg_atomic_read_u32(&point->action)); }
+
+void stop(Point* point) {
+  uint32 nobody = 0;
+  if (!pg_atomic_compare_exchange_u32(&point->standing, &nobody, static_cast<uint32>(MyProcPid)))
+    return;
+  for (int i = 0; i < kLongestStop && action_at(point) == Action::stop; ++i) {
+    pg_usleep(1000);
+    if (!NoRaise::is_marked()) CHECK_FOR_INTERRUPTS();
+  }
+  pg_atomic_write_u32(&point->standing, 0);
+}
+
+template <size_t kCount>
+int number_of(const char* const (&names)[kCount], const text* name) {
+  const char* wanted = text_to_cstring(name);
+  for (size_t i = 0; i < kCount; ++i)
+    if (strcmp(names[i], wanted) == 0) return static_cast<int>(i);
+  ereport(ERROR, errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("unknown: \"%s\"", wanted));
+}
+
+Point* point_named(const text* name) {
+  if (points == nullptr) elog(ERROR, "streamfilter is not preloaded");
+  directs = true;
+  return &points[number_of(kPoints, name)];
+}
+
+}  // namespace
+
+void stop_at(FaultPoint point) {
+  if (points == nullptr || directs) return;
+  Point* at = &points[static_cast<int>(point)];
+  switch (action_at(at)) {
+    case Action::pass: break;
+    case Action::stop: stop(at); break;
+    case Action::fail:
+      pg_atomic_write_u32(&at->action, static_cast<uint32>(Action::pass));
+      ereport(ERROR, errmsg("fault injected at %s", kPoints[static_cast<int>(point)]));
+      break;
+    case Action::kill: kill(MyProcPid, SIGKILL); break;
+  }
+}
+
+void request_fault_points() { RequestAddinShmemSpace(sizeof(Point) * lengthof(kPoints)); }
+
+void start_fault_points() {
+  bool found;
+  points = static_cast<Point*>(
+      ShmemInitStruct("streamfilter fault points", sizeof(Point) * lengthof(kPoints), &found));
+  if (found) return;
+  for (size_t i = 0; i < lengthof(kPoints); ++i) {
+    pg_atomic_init_u32(&points[i].action, static_cast<uint32>(Action::pass));
+    pg_atomic_init_u32(&points[i].standing, 0);
+  }
+}
+
+}  // namespace streamfilter::pg
+
+using namespace streamfilter::pg;
+
+SF_FUNCTION(streamfilter_fault) {
+  Point* point = point_named(PG_GETARG_TEXT_PP(0));
+  const int action = number_of(kActions, PG_GETARG_TEXT_PP(1));
+  pg_atomic_write_u32(&point->action, static_cast<uint32>(action));
+  PG_RETURN_VOID();
+}
+
+SF_FUNCTION(streamfilter_fault_reached) {
+  Point* point = point_named(PG_GETARG_TEXT_PP(0));
+  const double most = Min(PG_GETARG_FLOAT8(1) * 1000, kLongestStop);
+  for (int i = 0; i < most && pg_atomic_read_u32(&point->standing) == 0; ++i) {
+    pg_usleep(1000);
+    CHECK_FOR_INTERRUPTS();
+  }
+  PG_RETURN_BOOL(pg_atomic_read_u32(&point->standing) != 0);
+}
+#endif

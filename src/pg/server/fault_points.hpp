@@ -1,0 +1,35 @@
+// Places where a test can stop a session until another one lets it go: only in a build with
+// FAULTS=1. A test makes the functions itself (test/t/FaultPoints.pm); no script of the extension
+// has them.
+//
+// Sessions that call these pass everywhere themselves.
+//
+//   streamfilter_fault(point text, action text)    what the next session that gets there does:
+//   pass,
+//                                                  stop (a minute at most, one session), fail, kill
+//   streamfilter_fault_reached(point text, seconds float8) → boolean
+//                                                  does a session stand there, by then?
+#pragma once
+
+namespace streamfilter::pg {
+
+enum class FaultPoint : uint8 {
+  pre_commit,  // nothing has been saved yet
+  committed,   // after the commit record; nothing has been done with the changes
+  applied,     // they are in the filters, and still in the table of keys in flight
+  resolve,      // a prepared transaction is found to have ended
+  load,        // a filter's saved state is about to be read
+  save,        // what is saved now is known, and not written
+};
+
+#ifdef STREAMFILTER_FAULTS
+void stop_at(FaultPoint point);
+
+// For shared memory.
+void request_fault_points();
+void start_fault_points();
+#else
+inline void stop_at(FaultPoint) {}
+#endif
+
+}  // namespace streamfilter::pg

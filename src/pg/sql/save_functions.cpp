@@ -1,0 +1,132 @@
+// streamfilter_save: a snapshot now, of one filter or of all that the user owns.
+#include "pg/server/postgres.hpp"
+
+extern "C" {
+#include "catalog/pg_class.h"
+#include "lib/stringinfo.h"
+#include "nodes/pg_list.h"
+#include "utils/acl.h"
+#include "utils/resowner.h"
+}
+
+#include "pg/handle/filter_handle.hpp"
+#include "pg/handle/hierarchy.hpp"
+#include "pg/storage/persistence.hpp"
+
+namespace streamfilter::pg {
+namespace {
+
+void save_now(NamedFilter* filter) {
+  if (filter->relation->host.persistence == Persistence::unlogged) {
+    ereport(NOTICE, errmsg("filter \"%s\" is unlogged: it is saved when the server is shut down",
+                           filter->relation->name));
+    return;
+  }
+  use_filter(filter, Use::probe);
+  save_filter(filter, false);
+}
+
+bool is_owned(Oid relid) {
+  HeapTuple tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+  if (!HeapTupleIsValid(tuple)) return false;
+  const Oid owner = reinterpret_cast<Form_pg_class>(GETSTRUCT(tuple))->relowner;
+  ReleaseSysCache(tuple);
+  return has_privs_of_role(GetUserId(), owner);
+}
+
+// Neither those whose state is elsewhere nor those that are not in memory: their last image has
+// all.
+bool has_state_here(Oid relid) {
+  const FilterRelation* relation = load_filter_relation(relid);
+  return !is_remote(relation) && peek_slot(relation) != nullptr;
+}
+
+// Which filters could not be saved, and why.
+struct Failures {
+  StringInfoData list;
+  int count;
+};
+
+void note_failure(Failures* failures, Oid relid, const ErrorData* error) {
+  const char* name = get_rel_name(relid);
+  appendStringInfo(&failures->list, "%s%s: %s", failures->count > 0 ? "\n" : "",
+                   name != nullptr ? quote_identifier(name) : "?", error->message);
+  ++failures->count;
+}
+
+// In a savepoint of its own: what it has written of an image goes if it fails. Being cancelled is
+// no failure of this filter.
+void try_to_save(Oid relid, Failures* failures) {
+  const MemoryContext context = CurrentMemoryContext;
+  const ResourceOwner owner = CurrentResourceOwner;
+  BeginInternalSubTransaction(nullptr);
+  MemoryContextSwitchTo(context);
+  PG_TRY();
+  {
+    if (has_state_here(relid)) {
+      NamedFilter* filter = named_filter(relid);
+      use_filter(filter, Use::define);
+      save_now(filter);
+    }
+    ReleaseCurrentSubTransaction();
+    MemoryContextSwitchTo(context);
+    CurrentResourceOwner = owner;
+  }
+  PG_CATCH();
+  {
+    MemoryContextSwitchTo(context);
+    ErrorData* error = CopyErrorData();
+    FlushErrorState();
+    RollbackAndReleaseCurrentSubTransaction();
+    MemoryContextSwitchTo(context);
+    CurrentResourceOwner = owner;
+    if (error->sqlerrcode == ERRCODE_QUERY_CANCELED) ReThrowError(error);
+    note_failure(failures, relid, error);
+    FreeErrorData(error);
+  }
+  PG_END_TRY();
+}
+
+void check_may_write() {
+  PreventCommandDuringRecovery("streamfilter_save()");
+  PreventCommandIfReadOnly("streamfilter_save()");
+}
+
+}  // namespace
+}  // namespace streamfilter::pg
+
+using namespace streamfilter::pg;
+
+// streamfilter_save(filter regclass): saves the state of a logged filter now. Needs to be its
+// owner.
+SF_FUNCTION(streamfilter_save) {
+  check_may_write();
+  const Oid relid = PG_GETARG_OID(0);
+  NamedFilter* filter = named_filter(relid);
+  use_filter(filter, Use::define);
+  if (!SF_IS_OWNER_OF_RELATION(relid, GetUserId()))
+    aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_FOREIGN_TABLE, filter->relation->name);
+  require_local(filter, "streamfilter_save");
+  save_now(filter);
+  PG_RETURN_VOID();
+}
+
+// streamfilter_save(): the same for all logged filters of the user that are on this server. Those
+// that cannot be saved do not keep the others from it.
+SF_FUNCTION(streamfilter_save_all) {
+  (void)fcinfo;
+  check_may_write();
+  Failures failures{};
+  initStringInfo(&failures.list);
+  ListCell* cell;
+  foreach (cell, list_filters()) {
+    CHECK_FOR_INTERRUPTS();
+    if (is_owned(lfirst_oid(cell))) try_to_save(lfirst_oid(cell), &failures);
+  }
+  if (failures.count > 0)
+    ereport(WARNING, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+            errmsg_plural("%d filter could not be saved", "%d filters could not be saved",
+                          failures.count, failures.count),
+            errdetail_internal("%s", failures.list.data));
+  PG_RETURN_VOID();
+}

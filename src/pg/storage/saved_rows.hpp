@@ -1,0 +1,80 @@
+// The rows of the two heaps that hold the state of logged filters, as bytes: what they say, and
+// whether that can be. PostgreSQL is not needed to read them.
+//
+// The log has a row per transaction, or several. An image is cut into rows: row 0 is the header;
+// then come the slices in order, each in chunks of kRowData bytes, the last one shorter.
+#pragma once
+
+#include "core/kind/filter_kind.hpp"
+
+namespace streamfilter::pg {
+
+// Bytes of data in one row, at most: a row fills a page.
+constexpr std::size_t kRowData = 7936;
+
+// What a row of the log says.
+enum class LogChange : char {
+  header = 'h',  // data is the Header: parameters and seed
+  image = 'i',   // the same, and there is an image
+  add = 'a',     // hashes, 8 bytes each
+  roles = 'r',   // hash, importance, time, 24 bytes each
+  erase = 'e',   // hashes
+  reset = 'z',   // nothing
+};
+
+inline bool is_header(LogChange change) {
+  return change == LogChange::header || change == LogChange::image;
+}
+
+struct LogRow {
+  std::uint32_t filter;  // its OID
+  LogChange change;
+  std::int64_t number;    // ascending with time, for one filter
+  std::int64_t identity;  // of definition and seed: rows of another one are not this filter's
+  const char* data;
+  std::size_t size;
+};
+
+struct ImageRow {
+  std::uint32_t filter;
+  std::int32_t chunks;  // of the whole image
+  std::int32_t number;  // of this chunk, from 0
+  std::int64_t sum;     // checksum
+  std::int64_t image;   // equal for the chunks of one image
+  std::int64_t saved;   // a timestamp
+  const char* data;
+  std::size_t size;
+};
+
+// ---- the log
+
+// Can this be a row? Of one that is sound, the changes one by one.
+bool is_sound(const LogRow& row);
+std::uint64_t count_changes(const LogRow& row);
+struct LoggedChange {
+  LogChange change;
+  Element element;
+};
+LoggedChange change_at(const LogRow& row, std::uint64_t position);
+
+// Bytes of one change, and writing it there.
+std::size_t change_size(LogChange change);
+void write_change(char* data, LogChange change, const Element& element);
+
+// ---- an image
+
+inline std::uint64_t chunks_of(std::uint64_t slice_bytes) {
+  return (slice_bytes + kRowData - 1) / kRowData;
+}
+
+// The checksum of a chunk, its place included.
+std::int64_t sum_of(const ImageRow& row);
+
+// Is it a header of a format that this version reads?
+bool is_known_header(const ImageRow& row);
+
+// Copies a chunk to its place in a block of these parameters. What is wrong with it, as a sentence;
+// nullptr: nothing.
+const char* place_chunk(const ImageRow& row, Header* block);
+
+}  // namespace streamfilter::pg

@@ -1,0 +1,205 @@
+# Sessions that stay open while connections between servers end, stall, or are refused for want of room: what
+# happens to one connection is no loss of the server, and what is lost is found again by every session.
+use strict;
+use warnings;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(sleep time);
+
+sub start_node
+{
+	my ($name, $extra) = @_;
+	my $node = PostgreSQL::Test::Cluster->new($name);
+	$node->init;
+	$node->append_conf('postgresql.conf', q{
+		shared_preload_libraries = 'streamfilter'
+		streamfilter.shared_memory = '32MB'
+		autovacuum = off
+		fsync = on} . "\n" . ($extra // ''));
+	$node->start;
+	$node->safe_psql('postgres', 'CREATE EXTENSION streamfilter');
+	return $node;
+}
+
+my $node   = start_node('producer');
+my $holder = start_node('holder', 'max_connections = 12');
+sub sql  { return $node->safe_psql('postgres', $_[0]); }
+sub held { return $holder->safe_psql('postgres', $_[0]); }
+
+sql(sprintf q{
+	CREATE SERVER a FOREIGN DATA WRAPPER streamfilter
+	  OPTIONS (host '%s', port '%d', dbname 'postgres', connect_timeout '1s', timeout '1s');
+	CREATE USER MAPPING FOR CURRENT_USER SERVER a;}, $holder->host, $holder->port);
+for my $rule (qw(distinct duplicate))
+{
+	sql(qq{CREATE FOREIGN TABLE seen_$rule (id int) SERVER a
+	         OPTIONS (kind 'bloom', memory '1MB', k '8', lost_slice '$rule');
+	       CREATE TABLE rows_$rule (id int);
+	       CREATE TRIGGER zz BEFORE INSERT ON rows_$rule
+	         FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen_$rule')});
+}
+
+sub pool { return map { $node->background_psql('postgres', on_error_stop => 0) } 1 .. $_[0]; }
+
+# What a session says of a key: t or f, or its error.
+sub ask
+{
+	my ($session, $statement) = @_;
+	$session->{stderr} = '';
+	my $answer = $session->query($statement);
+	return $answer ne '' ? $answer : $session->{stderr};
+}
+
+my $next = 1;
+
+# Every session tells new keys from repeats, whatever the rule is for slices that are lost.
+sub judge_right
+{
+	my ($sessions, $name) = @_;
+	my @wrong;
+	for my $rule (qw(distinct duplicate))
+	{
+		for my $i (0 .. $#$sessions)
+		{
+			my $key = $next++;
+			my $new    = ask($sessions->[$i], "SELECT streamfilter_seen('seen_$rule', $key)");
+			my $repeat = ask($sessions->[ ($i + 1) % @$sessions ], "SELECT streamfilter_seen('seen_$rule', $key)");
+			push @wrong, "$rule, session $i: $new, $repeat" if $new ne 'f' || $repeat ne 't';
+		}
+	}
+	is(join("\n", @wrong), '', $name);
+}
+
+sub backends { return split /\n/, held(q{SELECT pid FROM pg_stat_activity WHERE application_name = 'streamfilter'}); }
+
+my @sessions = pool(4);
+judge_right(\@sessions, 'pooled sessions agree');
+
+# ---- a connection is ended there -----------------------------------------------------------------------
+
+my ($first) = backends();
+held("SELECT pg_terminate_backend($first)");
+judge_right(\@sessions, 'one connection was ended: every session goes on as before, at once');
+is(sql('SELECT bool_or(lost) FROM streamfilter_slices'), 'f', 'and the server does not count as lost');
+
+held('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $$streamfilter$$');
+judge_right(\@sessions, 'all connections were ended: likewise');
+
+# While another session works, so that ends fall into the middle of calls and of transactions.
+my $busy = q{DO $$ BEGIN
+  FOR i IN 1 .. 400 LOOP
+    BEGIN
+      INSERT INTO rows_distinct VALUES (100000 + i % 200);
+    EXCEPTION WHEN connection_failure THEN
+      NULL;  -- the row was not accepted
+    END;
+    IF i % 200 = 0 THEN COMMIT; END IF;
+    PERFORM pg_sleep(0.005);
+  END LOOP;
+END $$};
+# Single statements, each of them tried again until it succeeds.
+my @errors;
+my $deadline = time + 3;
+my $count = 0;
+while (time < $deadline)
+{
+	my $session = $sessions[ $count % 4 ];
+	my $key     = 200000 + int($count / 2);
+	for (1 .. 20)
+	{
+		my $answer = ask($session, "INSERT INTO rows_distinct VALUES ($key)");
+		last if $session->{stderr} !~ /ERROR/;
+	}
+	held('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $$streamfilter$$')
+	  if $count % 7 == 0;
+	++$count;
+}
+is(sql('SELECT count(*), count(DISTINCT id) FROM rows_distinct WHERE id >= 200000'),
+	join('|', (int(($count + 1) / 2)) x 2), 'rows while connections are ended again and again: none lost, none twice');
+
+# ---- within a transaction --------------------------------------------------------------------------------
+
+$_->query('SELECT 1') for @sessions;
+my $session = $sessions[0];
+$session->query('BEGIN; INSERT INTO rows_distinct SELECT generate_series(5001, 5020)');
+held('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $$streamfilter$$');
+$session->{stderr} = '';
+$session->query('INSERT INTO rows_distinct SELECT generate_series(5021, 5040)');
+like($session->{stderr}, qr/ERROR:  connection to server "a" was lost within the transaction/,
+	'a transaction whose keys went with its connection fails');
+$session->query('ROLLBACK');
+$session->query('BEGIN; INSERT INTO rows_distinct SELECT generate_series(5001, 5040)');
+held('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $$streamfilter$$');
+$session->{stderr} = '';
+$session->query('COMMIT');
+like($session->{stderr}, qr/ERROR:  connection to server "a" was lost within the transaction/,
+	'also when that is found at its COMMIT');
+is(sql('SELECT count(*) FROM rows_distinct WHERE id BETWEEN 5001 AND 5040'), '0', 'nothing of it is there');
+$session->query('INSERT INTO rows_distinct SELECT generate_series(5001, 5040)') for 1 .. 2;
+is(sql('SELECT count(*) FROM rows_distinct WHERE id BETWEEN 5001 AND 5040'), '40', 'and it can be repeated');
+
+# A test alone adds nothing that could go.
+$session->{stderr} = '';
+$session->query(q{BEGIN; SELECT streamfilter_test('seen_distinct', 1)});
+held('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $$streamfilter$$');
+is($session->query(q{SELECT streamfilter_seen('seen_distinct', 5001)}), 't', 'a transaction that only tested goes on');
+$session->query('COMMIT');
+is($session->{stderr}, '', 'without a word');
+
+# ---- the table of connections there is full ------------------------------------------------------------------
+
+held('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $$streamfilter$$');
+ask($sessions[1], q{SELECT streamfilter_seen('seen_distinct', 1)});    # keeps its connection
+my @full = map { $holder->background_psql('postgres', on_error_stop => 0) } 1 .. 7;
+my @more;
+for (1 .. 6)
+{
+	my $dbh = IO::Socket::UNIX->new(Peer => $holder->host . '/.s.PGSQL.' . $holder->port) // last;
+	push @more, $dbh;
+}
+# Superusers have places of their own, and so may these connections.
+my $over = 0;
+for my $i (0, 2, 3)
+{
+	my $answer = ask($sessions[$i], q{SELECT streamfilter_seen('seen_distinct', 1)});
+	++$over if $answer =~ /too many clients/;
+	unlike($answer, qr/^f/, "no room for session $i: an error or the right answer, but no guess");
+}
+is(ask($sessions[1], q{SELECT streamfilter_seen('seen_distinct', 1)}), 't', 'who has a connection uses it');
+is(sql('SELECT bool_or(lost) FROM streamfilter_slices'), 'f', 'the server does not count as lost');
+$_->quit for @full;
+@more = ();
+sleep 0.5;
+judge_right(\@sessions, 'room again: all go on');
+
+# ---- a server that stalls --------------------------------------------------------------------------------------
+
+my @pids = backends();
+kill 'STOP', @pids;
+my $start = time;
+is(ask($sessions[0], q{SELECT streamfilter_seen('seen_distinct', 900001)}), 'f', 'a stall: judged without the slice');
+cmp_ok(time - $start, '<', 4, 'after its timeout');
+like($sessions[0]->{stderr}, qr/WARNING:  server "a" is lost/, 'with a warning');
+kill 'CONT', @pids;
+sleep 2.1;
+judge_right(\@sessions, 'two seconds after a stall all sessions judge right');
+is(sql('SELECT bool_or(lost) FROM streamfilter_slices'), 'f', 'and know that the server is there');
+
+# ---- a server that is down ---------------------------------------------------------------------------------------
+
+$holder->stop('immediate');
+for my $i (0 .. 3)
+{
+	is(ask($sessions[$i], q{SELECT streamfilter_seen('seen_distinct', 1)}), 'f', "down: session $i judges without it");
+	like($sessions[$i]->{stderr}, qr/WARNING:  server "a" is lost/, 'and every client is told') ;
+	ask($sessions[$i], q{SELECT streamfilter_seen('seen_distinct', 1)});
+	is($sessions[$i]->{stderr}, '', 'once');
+}
+sleep 8;    # however long that takes
+$holder->start;
+sleep 2;
+judge_right(\@sessions, 'two seconds after it is back all sessions judge right');
+
+$_->quit for @sessions;
+done_testing();

@@ -1,0 +1,117 @@
+# Windows that last a microsecond: a session is stopped there, others act, and it goes on. And the proof that
+# callbacks which must not raise are watched.
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use FaultPoints;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = PostgreSQL::Test::Cluster->new('main');
+$node->init;
+$node->append_conf('postgresql.conf', q{
+	shared_preload_libraries = 'streamfilter'
+	streamfilter.shared_memory = '16MB'
+	max_prepared_transactions = 5
+	restart_after_crash = on
+	autovacuum = off});
+$node->start;
+$node->safe_psql('postgres', q{
+	CREATE EXTENSION streamfilter;
+	CREATE FOREIGN TABLE seen (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '64kB', k '10');
+	CREATE TABLE events (id int);
+	CREATE TRIGGER discard BEFORE INSERT ON events FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen');
+	INSERT INTO events VALUES (0)});
+my $faults = FaultPoints->new($node);
+
+sub sql { return $node->safe_psql('postgres', $_[0]); }
+sub events { return sql("SELECT count(*) FROM events WHERE id = $_[0]"); }
+sub known  { return sql("SELECT streamfilter_test('seen', $_[0])"); }
+
+# ---- the end of a transaction -------------------------------------------------------------------------------------
+
+$faults->set('pre_commit', 'fail');
+like($faults->finish($faults->start('INSERT INTO events VALUES (1)')), qr/ERROR:  fault injected at pre_commit/,
+	'before the commit record: the transaction fails');
+is(events(1) . known(1), '0f', 'it leaves neither row nor key');
+
+$faults->set('pre_commit', 'stop');
+my $first = $faults->start('INSERT INTO events VALUES (2)');
+$faults->reached('pre_commit');
+is(events(2) . known(2), '0f', 'nothing is to be seen before the commit record');
+$faults->set('pre_commit', 'pass');
+is($faults->finish($first), '', 'it goes on');
+is(events(2) . known(2), '1t', 'and is committed');
+
+$faults->set('committed', 'stop');
+$first = $faults->start('INSERT INTO events VALUES (3)');
+$faults->reached('committed');
+is(events(3), 1, 'after the commit record: the row is there');
+my $second = $faults->start('INSERT INTO events VALUES (3) RETURNING id');
+ok($faults->blocked, 'another session with the same key waits');
+$faults->set('committed', 'pass');
+is($faults->finish($first) . $faults->finish($second), '', 'both go on, the second without a row');
+is(events(3) . known(3), '1t', 'one row, one key');
+
+$faults->set('applied', 'stop');
+$first = $faults->start('INSERT INTO events VALUES (4)');
+$faults->reached('applied');
+is(known(4), 't', 'in the filter, and still in flight: the key is known');
+is(sql('INSERT INTO events VALUES (4) RETURNING id'), '', 'and a repeat');
+$faults->set('applied', 'pass');
+$faults->finish($first);
+is(events(4) . known(4), '1t', 'one row, one key');
+
+# ---- prepared transactions ------------------------------------------------------------------------------------------
+
+sql(q{BEGIN; INSERT INTO events VALUES (5); PREPARE TRANSACTION 'five'});
+$faults->set('resolve', 'stop');
+$first = $faults->start(q{COMMIT PREPARED 'five'});
+$faults->reached('resolve');
+is(sql('INSERT INTO events VALUES (5) RETURNING id'), '',
+	'while the one that has committed it stands still, whoever meets the key brings it in');
+is(known(5), 't', 'it is known');
+$faults->set('resolve', 'pass');
+$faults->finish($first);
+is(events(5) . known(5), '1t', 'one row, one key');
+
+# ---- saving and loading ---------------------------------------------------------------------------------------------
+
+$faults->set('save', 'stop');
+$first = $faults->start(q{SELECT streamfilter_save('seen')});
+$faults->reached('save');
+sql('INSERT INTO events VALUES (6)');
+$faults->set('save', 'pass');
+is($faults->finish($first), '', 'a save');
+$node->stop('immediate');
+$node->start;
+is(known(6), 't', 'what was committed in the middle of a save survives a crash');
+
+$node->restart;
+$faults->set('load', 'stop');
+$first = $faults->start(q{SELECT streamfilter_test('seen', 6)});
+$faults->reached('load');
+$second = $faults->start(q{SELECT streamfilter_test('seen', 6)});
+$faults->set('load', 'pass');
+is($faults->finish($first) . $faults->finish($second), 'tt', 'two sessions that need a filter at once');
+
+# ---- the end of the server ------------------------------------------------------------------------------------------
+
+sub wait_for_server { return $node->poll_query_until('postgres', 'SELECT 1', '1'); }
+
+$faults->set('committed', 'kill');
+$faults->finish($faults->start('INSERT INTO events VALUES (7)'));
+wait_for_server();
+is(events(7) . known(7), '1t', 'killed after the commit record: row and key are there');
+
+my $from = -s $node->logfile;
+$faults->set('committed', 'fail');
+$faults->finish($faults->start('INSERT INTO events VALUES (8)'));
+wait_for_server();
+like(slurp_file($node->logfile, $from), qr/streamfilter: an? [a-z ]+ where nothing may raise/,
+	'a message after the commit record does not go unnoticed');
+is(events(8) . known(8), '1t', 'row and key are there');
+
+done_testing();

@@ -1,0 +1,71 @@
+# Sessions that stop at a named point until a test lets them go: only with a library built by `make FAULTS=1`
+# (src/pg/server/fault_points.hpp). A test file begins with
+#
+#   use FindBin;
+#   use lib $FindBin::Bin;
+#   use FaultPoints;
+#   my $faults = FaultPoints->new($node);    # skips all tests of the file where the library has no such points
+package FaultPoints;
+use strict;
+use warnings;
+use IPC::Run;
+use Test::More;
+use Time::HiRes qw(sleep);
+
+sub new
+{
+	my ($class, $node) = @_;
+	my ($status) = $node->psql('postgres', q{
+		CREATE FUNCTION streamfilter_fault(point text, action text) RETURNS void
+		  AS '$libdir/streamfilter' LANGUAGE C STRICT VOLATILE;
+		CREATE FUNCTION streamfilter_fault_reached(point text, seconds float8) RETURNS boolean
+		  AS '$libdir/streamfilter' LANGUAGE C STRICT VOLATILE}, on_error_stop => 1);
+	return bless { node => $node }, $class unless $status;
+	die "built with FAULTS=1, but without fault points\n" if $ENV{STREAMFILTER_FAULTS};
+	$node->stop('immediate');
+	plan(skip_all => 'the library is not built with FAULTS=1');
+}
+
+# The next session that gets to a point stops there, fails, or is killed; `pass` lets it go.
+sub set
+{
+	my ($self, $point, $action) = @_;
+	$self->{node}->safe_psql('postgres', "SELECT streamfilter_fault('$point', '$action')");
+}
+
+# Waits until a session stands at the point.
+sub reached
+{
+	my ($self, $point) = @_;
+	my $here = $self->{node}->safe_psql('postgres', "SELECT streamfilter_fault_reached('$point', 20)");
+	ok($here eq 't', "a session stands at $point");
+}
+
+# Starts statements in a session of their own; `finish` waits for its end and returns what it has printed.
+sub start
+{
+	my ($self, $statements) = @_;
+	my %session = (out => '', err => '');
+	$session{run} = IPC::Run::start(
+		[ 'psql', '-XAtq', '-v', 'VERBOSITY=terse', '-d', $self->{node}->connstr('postgres'), '-c', $statements ],
+		'<', \undef, '>', \$session{out}, '2>', \$session{err}, IPC::Run::timeout(60));
+	return \%session;
+}
+
+sub finish
+{
+	my ($self, $session) = @_;
+	$session->{run}->finish;
+	chomp(my $said = $session->{out} . $session->{err});
+	return $said;
+}
+
+# Waits until a session waits for another one.
+sub blocked
+{
+	my ($self) = @_;
+	return $self->{node}->poll_query_until('postgres',
+		q{SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND backend_type = 'client backend'});
+}
+
+1;
