@@ -281,11 +281,15 @@ void put_shared(const Parameters& p, Slice slice, std::uint64_t hash) noexcept {
   newest_keys(state) += newest_keys(state) < kMostKeys;
 }
 
+// What the limit is one of.
+std::uint64_t newest_load(const Parameters& p, const SliceState& state) noexcept {
+  return p.integer(kGrow) == density ? newest_ones(state) : newest_keys(state);
+}
+
 void put_growing(const Parameters& p, Slice slice, std::uint64_t hash) noexcept {
   SliceState& state = *slice.state;
   if (sharing(state) != 0) return put_shared(p, slice, hash);
-  const std::uint64_t load = p.integer(kGrow) == density ? newest_ones(state) : newest_keys(state);
-  if (load >= p.integer(kLimit) && newest(state) + 1 < p.integer(kFilters)) {
+  if (newest_load(p, state) >= p.integer(kLimit) && newest(state) + 1 < p.integer(kFilters)) {
     ++newest(state);
     newest_ones(state) = newest_keys(state) = 0;
   }
@@ -327,9 +331,8 @@ void share(const Parameters& p, Slice slice) noexcept {
   SliceState& state = *slice.state;
   if (p.integer(kGrow) == none || sharing(state) != 0) return;
   const std::uint64_t limit = p.integer(kLimit), last = p.integer(kFilters) - 1;
-  const std::uint64_t load = p.integer(kGrow) == density ? newest_ones(state) : newest_keys(state);
-  const double room =
-      1 - static_cast<double>(std::min(load, limit)) / static_cast<double>(limit);
+  const double room = 1 - static_cast<double>(std::min(newest_load(p, state), limit)) /
+                              static_cast<double>(limit);
   sharing(state) =
       kShared | newest(state) << kFirstShift |
       static_cast<std::uint64_t>(room * static_cast<double>(kWholeRoom));
@@ -337,10 +340,13 @@ void share(const Parameters& p, Slice slice) noexcept {
   newest(state) = last;
 }
 
-// Filters that were filled one after the other would have to take turns.
+// Filters that were filled one after the other would have to take turns, unless the first takes all.
 bool fits(const Parameters& p, ConstSlice into, ConstSlice from) noexcept {
-  return p.integer(kGrow) == none || ones(*into.state) == 0 || ones(*from.state) == 0 ||
-         (sharing(*into.state) != 0 && sharing(*into.state) == sharing(*from.state));
+  const SliceState &a = *into.state, &b = *from.state;
+  if (p.integer(kGrow) == none || ones(a) == 0 || ones(b) == 0) return true;
+  if (sharing(a) != sharing(b)) return false;
+  return sharing(a) != 0 || (newest(a) == 0 && newest(b) == 0 &&
+                             newest_load(p, a) + newest_load(p, b) <= p.integer(kLimit));
 }
 
 // The first filter with the first, and so on.

@@ -606,13 +606,16 @@ bool expired(const Parameters& p, const Element& added, const Element& present,
 
 void share(const Parameters& p, Slice slice) noexcept { filters(p, slice).share(); }
 
-// Filters that were filled one after the other would have to take turns.
+// Filters that were filled one after the other would have to take turns, unless one takes all.
 bool fits(const Parameters& p, ConstSlice into, ConstSlice from) noexcept {
   if (p.integer(kGrow) == none) return true;
   const auto target = filters(p, into), source = filters(p, from);
-  return target.is_idle() || source.is_idle() ||
-         (target.sharing != 0 && target.sharing == source.sharing &&
-          target.oldest == source.oldest);
+  if (target.is_idle() || source.is_idle()) return true;
+  if (target.sharing != source.sharing) return false;
+  if (target.sharing != 0) return target.oldest == source.oldest;
+  const FilterState &a = target.newest().state(), &b = source.newest().state();
+  const std::uint64_t load = p.integer(kGrow) == density ? a.non_zero + b.non_zero : a.keys + b.keys;
+  return target.open == 1 && source.open == 1 && load <= p.integer(kLimit);
 }
 
 // The two as if their rows had come by turns, each evenly spread over all: of either the last are

@@ -194,13 +194,20 @@ BOOST_AUTO_TEST_CASE(growing_filters_that_were_not_made_to_be_merged_refuse) {
        {"bloom(memory=64kB, keys=10000, grow=density)",
         "bloom(memory=64kB, keys=10000, grow=cardinality)",
         "timer(memory=64kB, window='1 hour', keys=5000, grow=density)"}) {
-    Filter a(text), b(text);
+    Filter a(text), b(text), few(text);
     const Filter empty(text);
     a.insert(element(1));
+    few.insert(element(2));
     Problem problem;
     merge_into(a, empty);
     merge_into(b, a);
-    BOOST_TEST(b.test(element(1)));
+    merge_into(b, few);
+    BOOST_TEST((b.test(element(1)) && b.test(element(2))));
+    for (std::uint64_t i = 0; i < 4000; ++i) {
+      a.insert(element(i));
+      b.insert(element(10000 + i));
+    }
+    merge_into(a, empty);
     BOOST_TEST(!can_merge(a.header(), b.header(), problem));
     BOOST_TEST((problem.error == Error::unsupported));
     BOOST_TEST(std::string(problem.hint).find("streamfilter_agg") != std::string::npos);
