@@ -48,6 +48,12 @@ AS 'MODULE_PATHNAME';
 COMMENT ON FUNCTION streamfilter_save(regclass)
 IS 'saves the state of a logged filter now';
 
+CREATE FUNCTION streamfilter_remove_set_aside(filter regclass) RETURNS bigint
+LANGUAGE C STRICT VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME';
+COMMENT ON FUNCTION streamfilter_remove_set_aside(regclass)
+IS 'deletes saved state of a filter that is not its own any more; returns the bytes of it';
+
 CREATE FUNCTION streamfilter_stat(filter oid,
   OUT kind text, OUT memory bigint, OUT params jsonb,
   OUT tested bigint, OUT accepted bigint, OUT discarded bigint,
@@ -56,7 +62,7 @@ CREATE FUNCTION streamfilter_stat(filter oid,
   OUT distinct_estimate bigint, OUT window_keys bigint,
   OUT created timestamptz, OUT last_reset timestamptz,
   OUT last_saved timestamptz, OUT restored timestamptz, OUT overflowed bigint,
-  OUT unremembered bigint, OUT error text)
+  OUT unremembered bigint, OUT state text, OUT error text)
 LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED
 AS 'MODULE_PATHNAME';
 COMMENT ON FUNCTION streamfilter_stat(oid)

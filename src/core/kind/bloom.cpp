@@ -56,6 +56,7 @@ constexpr OptionSpec kOptions[] = {
      .low = 1,
      .high = 2,
      .choices = kGrows},  // none: not in use
+    {.slot = kLimit, .name = "limit", .type = OptionType::integer, .low = 1, .high = 0x1p62},
 };
 
 using Bits = PackedCells<1>;
@@ -183,7 +184,8 @@ bool derive_growth(Definition& definition, Problem& problem) noexcept {
   const double limit = p.integer(kGrow) == density
                            ? timing_model::density_limit(one, real_k(p), real_m(p)) - real_k(p)
                            : cardinality_limit(p, one);
-  p.set_integer(kLimit, std::max(saturate<std::uint64_t>(limit), std::uint64_t{1}));
+  if (!definition.has(kLimit))
+    p.set_integer(kLimit, std::max(saturate<std::uint64_t>(limit), std::uint64_t{1}));
   if (!derived || grown_rate(p) <= definition.wanted_fpr()) return true;
   problem.set(Error::conflict, "kind bloom cannot keep fpr %g for %llu keys in %llu bytes",
               definition.wanted_fpr(), static_cast<unsigned long long>(p.keys),
@@ -196,6 +198,10 @@ bool derive_growth(Definition& definition, Problem& problem) noexcept {
 bool derive(Definition& definition, Problem& problem) noexcept {
   Parameters& p = definition.parameters;
   if (p.integer(kGrow) != none) return derive_growth(definition, problem);
+  if (definition.has(kLimit)) {
+    problem.set(Error::conflict, "option limit needs option grow");
+    return problem.add_hint("It is the load at which the next filter is used.");
+  }
   p.set_integer(kBits, Bits::capacity(p.slice_bytes - sizeof(SliceState)));
   if (p.layout == Layout::blocked) p.set_integer(kLineBits, kLineBytes * 8);
   if (definition.has(kK)) return true;

@@ -9,6 +9,7 @@ extern "C" {
 #include "storage/latch.h"
 #include "tcop/tcopprot.h"
 #include "utils/backend_status.h"
+#include "utils/acl.h"
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 #include "utils/wait_event.h"
@@ -96,7 +97,7 @@ class ImageWriter {
 TimestampTz write_image(Relation table, NamedFilter* filter, bool own_changes) {
   FilterSlot* slot = filter->slot;
   const Parameters& parameters = filter->header->parameters;
-  ImageWriter writer(table, filter->relid, identity_of(slot->signature, parameters.seed));
+  ImageWriter writer(table, filter->relid, slot->saved.identity);
   const Size size = parameters.slice_bytes;
   Header* copy = own_changes ? copy_filter(filter) : nullptr;
   char* buffer = own_changes
@@ -161,16 +162,17 @@ bool is_anything_saved(Oid relation) {
   return found;
 }
 
-void delete_saved_state(Oid relation, const int64* except) {
+uint64 delete_saved_state(Oid relation, const int64* except) {
   StateTables tables;
   if (!is_anything_saved(relation) ||
       !open_state_tables(relation, ShareUpdateExclusiveLock, RowExclusiveLock, &tables))
-    return;
+    return 0;
   Snapshot snapshot = register_latest_snapshot();
-  delete_rows(tables.images, relation, snapshot, except);
-  delete_rows(tables.log, relation, snapshot, except);
+  const uint64 bytes = delete_rows(tables.images, relation, snapshot, except) +
+                       delete_rows(tables.log, relation, snapshot, except);
   UnregisterSnapshot(snapshot);
   close_state_tables(tables);
+  return bytes;
 }
 
 uint32 enter_commit(FilterSlot* slot) {
@@ -236,4 +238,22 @@ void streamfilter_save_worker(Datum) {
   PopActiveSnapshot();
   CommitTransactionCommand();
   pgstat_report_activity(STATE_IDLE, nullptr);
+}
+
+// streamfilter_remove_set_aside(filter regclass) → bigint: deletes what is saved of the filter but
+// is not of the state that it has now. Needs to be its owner.
+SF_FUNCTION(streamfilter_remove_set_aside) {
+  PreventCommandDuringRecovery("streamfilter_remove_set_aside()");
+  PreventCommandIfReadOnly("streamfilter_remove_set_aside()");
+  const Oid relid = PG_GETARG_OID(0);
+  NamedFilter* filter = named_filter(relid);
+  use_filter(filter, Use::define);
+  if (!SF_IS_OWNER_OF_RELATION(relid, GetUserId()))
+    aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_FOREIGN_TABLE, filter->relation->name);
+  require_local(filter, "streamfilter_remove_set_aside");
+  use_filter(filter, Use::probe);
+  SavedState* saved = &filter->slot->saved;
+  const uint64 bytes = delete_saved_state(relid, &saved->identity);
+  saved->set_aside[0] = '\0';
+  PG_RETURN_INT64(static_cast<int64>(bytes));
 }
