@@ -1,12 +1,40 @@
-# streamfilter: make, make install, make unit, make check. See README.md.
+# streamfilter. `make help` says what there is; README.md how to begin.
 EXTENSION = streamfilter
 EXTVERSION = 1.0
 MODULE_big = streamfilter
 PG_CONFIG ?= pg_config
 
-CORE_SOURCES = $(sort $(wildcard src/core/*/*.cpp))
-PG_SOURCES = $(sort $(wildcard src/pg/*/*.cpp))
-OBJS = $(CORE_SOURCES:.cpp=.o) $(PG_SOURCES:.cpp=.o)
+# Files of folder $(1), at any depth, whose names match $(2).
+files = $(sort $(shell find $(1) -name '$(2)'))
+
+CORE_SOURCES := $(call files,src/core,*.cpp)
+PG_SOURCES := $(call files,src/pg,*.cpp)
+
+# A key passes through many small files; the linker inlines across them. `make LTO=` is for work on the code: one changed file is compiled and linked in seconds.
+LTO = $(if $(findstring clang,$(CXX)),,-flto=auto)
+
+# Objects lie in a folder for each flavour of them, build/FLAVOUR. A file there remembers the flags, and objects are
+# compiled again when they differ: nothing is ever linked from two sets of flags.
+PG_MAJOR := $(shell $(PG_CONFIG) --version | sed 's/[^0-9]*\([0-9]*\).*/\1/')
+FLAVOUR = pg$(PG_MAJOR)$(if $(LTO),,-nolto)
+SANITIZE = -fsanitize=address,undefined,float-cast-overflow -fno-sanitize-recover=all
+
+# Flavours for tests. sanitized: with the address and undefined-behaviour sanitizers. asserted: for a server with
+# assertions. faults (or FAULTS=1): what must not raise ends the server if it could, and sessions can be stopped at named
+# points (src/pg/server/no_raise.hpp, fault_points.hpp).
+ifeq ($(FAULTS),1)
+FLAVOUR = faults
+endif
+ifneq ($(filter sanitized asserted faults,$(FLAVOUR)),)
+override LTO =
+override with_llvm = no
+endif
+ifeq ($(FLAVOUR),sanitized)
+PG_CXXFLAGS += -O1 -g1 $(SANITIZE)
+endif
+BUILD := build/$(FLAVOUR)
+
+OBJS = $(CORE_SOURCES:%.cpp=$(BUILD)/%.o) $(PG_SOURCES:%.cpp=$(BUILD)/%.o)
 
 DATA_built = sql/$(EXTENSION)--$(EXTVERSION).sql
 SQL_PARTS = $(sort $(wildcard sql/[0-9]*.sql))
@@ -26,22 +54,14 @@ LANGUAGE = -std=c++20 -fno-exceptions -fno-rtti -Wno-register
 WARNINGS = -Wall -Wextra -Wshadow
 VISIBILITY = -fvisibility=hidden -fvisibility-inlines-hidden \
              '-DPGDLLEXPORT=__attribute__((visibility("default")))'
-EXTRA_CLEAN = build sql/$(EXTENSION)--$(EXTVERSION).sql $(OBJS:.o=.d) tmp_check tmp_check_iso \
+EXTRA_CLEAN = build compile_commands.json sql/$(EXTENSION)--$(EXTVERSION).sql tmp_check tmp_check_iso \
               output_iso results log regression.diffs regression.out
 
 # Filters on other servers are reached by libpq.
 PG_CPPFLAGS = -I$(shell $(PG_CONFIG) --includedir)
 SHLIB_LINK += -lpq
 
-# A key passes through many small files; the linker inlines across them.
-LTO = $(if $(findstring clang,$(CXX)),,-flto=auto)
-
-# The link needs the C++ runtime.
-override COMPILER = $(CXX) $(CXXFLAGS) $(LTO)
-
-# FAULTS=1, for tests only: what must not raise ends the server if it could, and sessions can be stopped at
-# named points (src/pg/server/no_raise.hpp, fault_points.hpp). Installed, it takes the place of the real library.
-ifeq ($(FAULTS),1)
+ifeq ($(FLAVOUR),faults)
 PG_CPPFLAGS += -DSTREAMFILTER_FAULTS
 WATCHED = SearchSysCache1 table_open LockRelationOid GetCurrentFullTransactionId repalloc hash_search \
           AllocSetContextCreateInternal AllocateFile ProcessInterrupts WaitLatch WaitLatchOrSocket \
@@ -49,102 +69,168 @@ WATCHED = SearchSysCache1 table_open LockRelationOid GetCurrentFullTransactionId
 SHLIB_LINK += $(WATCHED:%=-Wl,--wrap=%)
 endif
 
+# The link needs the C++ runtime.
+override COMPILER = $(CXX) $(CXXFLAGS) $(LTO)
+
 PGXS := $(shell $(PG_CONFIG) --pgxs)
 include $(PGXS)
 
-# The core is compiled without any path to server headers.
-src/core/%.o: src/core/%.cpp
-	$(CXX) $(CXXFLAGS) $(LANGUAGE) $(WARNINGS) -Wconversion $(LTO) $(VISIBILITY) -fPIC -Isrc \
-	  -MMD -MP -c -o $@ $<
+# A cache of compilations is used if there is one.
+CCACHE := $(shell command -v ccache 2>/dev/null)
+export CCACHE_SLOPPINESS ?= pch_defines,time_macros
 
-src/pg/%.o: src/pg/%.cpp
-	$(CXX) $(CXXFLAGS) $(LANGUAGE) $(WARNINGS) $(LTO) $(VISIBILITY) -fPIC -Isrc \
-	  $(patsubst -I%,-isystem %,$(CPPFLAGS)) -MMD -MP -c -o $@ $<
+# The core is compiled without any path to server headers.
+COMPILE_CORE = $(CCACHE) $(CXX) $(CXXFLAGS) $(LANGUAGE) $(WARNINGS) -Wconversion $(LTO) $(VISIBILITY) -fPIC -Isrc -MMD -MP
+COMPILE_PG = $(CCACHE) $(CXX) $(CXXFLAGS) $(LANGUAGE) $(WARNINGS) $(LTO) $(VISIBILITY) -fPIC -Isrc \
+             $(patsubst -I%,-isystem %,$(CPPFLAGS)) -MMD -MP
+
+$(BUILD)/src/core/%.o: src/core/%.cpp $(BUILD)/core.flags
+	@mkdir -p $(@D)
+	$(COMPILE_CORE) -c -o $@ $<
+
+$(BUILD)/src/pg/%.o: src/pg/%.cpp $(BUILD)/pg.flags
+	@mkdir -p $(@D)
+	$(COMPILE_PG) -MT $@ -MT $(@:.o=.bc) -c -o $@ $<
 
 # Bitcode for the server's JIT; warnings were shown when the objects were compiled.
-COMPILE.cxx.bc += $(LANGUAGE) $(VISIBILITY) -w -Isrc
+$(BUILD)/%.bc: %.cpp $(BUILD)/pg.flags
+	@mkdir -p $(@D)
+	$(COMPILE.cxx.bc) $(LANGUAGE) $(VISIBILITY) -w -Isrc -o $@ $<
+
+# The library that was linked last may be of another flavour.
+$(MODULE_big)$(DLSUFFIX): build/linked.flags
+
+# Written only when the text is another one than before.
+$(BUILD)/core.flags: export FLAGS = $(COMPILE_CORE)
+$(BUILD)/pg.flags: export FLAGS = $(COMPILE_PG) $(BITCODE_CXXFLAGS)
+build/linked.flags $(BUILD)/link.flags: export FLAGS = $(BUILD) $(LINK.shared) $(LDFLAGS) $(LDFLAGS_SL) $(SHLIB_LINK)
+build/bench/bench.flags: export FLAGS = $(COMPILE_BENCH) $(BUILD)
+%.flags: always
+	@mkdir -p $(@D)
+	@printf '%s\n' "$$FLAGS" | cmp -s - $@ || printf '%s\n' "$$FLAGS" >$@
+.PRECIOUS: %.flags
 
 -include $(OBJS:.o=.d)
+
+# The extension in a flavour, beside its objects.
+flavour: $(BUILD)/$(MODULE_big)$(DLSUFFIX)
+
+$(BUILD)/$(MODULE_big)$(DLSUFFIX): $(OBJS) $(BUILD)/link.flags
+	$(LINK.shared) -o $@ $(OBJS) $(LDFLAGS) $(LDFLAGS_SL) $(SHLIB_LINK)
 
 sql/$(EXTENSION)--$(EXTVERSION).sql: $(SQL_PARTS)
 	cat $^ > $@
 
 include src/capi/library.mk
 
-# ---- tests ------------------------------------------------------------------------------------
+# The core for tests and benchmarks: that of the C library, which links without link-time optimization, or a sanitized one.
+CORE_OBJS = $(CORE_SOURCES:%.cpp=$(if $(filter sanitized,$(FLAVOUR)),$(BUILD),build/library)/%.o)
 
-UNIT_SOURCES = $(sort $(wildcard test/unit/*/*.cpp))
-UNIT_FLAGS = -std=c++20 -g -Wall -Wextra -Wno-register -Isrc -Itest -I. -DBOOST_TEST_DYN_LINK -MMD -MP
-UNIT_LIBS = -lboost_unit_test_framework -pthread
-SANITIZE = -fsanitize=address,undefined,float-cast-overflow -fno-sanitize-recover=all
+# ---- unit tests of the core -------------------------------------------------------------------
 
-UNIT_OBJS = $(patsubst %.cpp,build/unit/%.o,$(CORE_SOURCES) $(UNIT_SOURCES))
-SANITIZED_OBJS = $(patsubst %.cpp,build/unit-sanitize/%.o,$(CORE_SOURCES) $(UNIT_SOURCES))
+# Nearly all that a test costs the compiler are Boost's templates: its headers are read once, and what tests do beside
+# calling the core needs little optimization, none with sanitizers. No null checks in tests: the address sanitizer sees
+# what they would.
+UNIT_SOURCES := $(call files,test/unit,*_test.cpp) test/unit/support/main.cpp
+TESTS = build/tests$(if $(filter sanitized,$(FLAVOUR)),-sanitized)
+UNIT_OBJS = $(UNIT_SOURCES:%.cpp=$(TESTS)/%.o)
+UNIT_TESTS = $(TESTS)/unit_tests
+PRECOMPILED = $(TESTS)/precompiled.hpp
+INCLUDE_PRECOMPILED = -include $(PRECOMPILED)
+TEST_FLAGS = $(if $(filter sanitized,$(FLAVOUR)),-O0 $(SANITIZE) -fno-sanitize=null$(comma)vptr,-O1)
+comma = ,
+COMPILE_TESTS = $(CCACHE) $(CXX) -std=c++20 -g1 $(TEST_FLAGS) -Wall -Wextra -Wno-register -Isrc -Itest -I. \
+                -DBOOST_TEST_DYN_LINK -MMD -MP
 
-build/unit/%.o: %.cpp
+$(TESTS)/tests.flags: export FLAGS = $(COMPILE_TESTS)
+
+$(PRECOMPILED).gch: test/unit/support/precompiled.hpp $(TESTS)/tests.flags
 	@mkdir -p $(@D)
-	$(CXX) -O2 $(UNIT_FLAGS) -c -o $@ $<
+	@cp $< $(PRECOMPILED)
+	$(COMPILE_TESTS) -x c++-header -o $@ $<
 
-build/unit-sanitize/%.o: %.cpp
+$(TESTS)/%.o: %.cpp $(PRECOMPILED).gch
 	@mkdir -p $(@D)
-	$(CXX) -O1 $(SANITIZE) $(UNIT_FLAGS) -c -o $@ $<
+	$(COMPILE_TESTS) $(INCLUDE_PRECOMPILED) -c -o $@ $<
 
-build/unit/unit_tests: $(UNIT_OBJS)
-	$(CXX) -o $@ $^ $(UNIT_LIBS)
+# Names the test module, which must come before Boost's headers.
+$(TESTS)/test/unit/support/main.o: INCLUDE_PRECOMPILED =
 
-build/unit-sanitize/unit_tests: $(SANITIZED_OBJS)
-	$(CXX) $(SANITIZE) -o $@ $^ $(UNIT_LIBS)
+$(UNIT_TESTS): $(CORE_OBJS) $(UNIT_OBJS)
+	$(CXX) $(TEST_FLAGS) -o $@ $^ -lboost_unit_test_framework -pthread
 
--include $(UNIT_OBJS:.o=.d) $(SANITIZED_OBJS:.o=.d)
+-include $(UNIT_OBJS:.o=.d)
 
 UNIT_RUN_OPTS ?= --report_level=short
 
-unit: build/unit/unit_tests
-	build/unit/unit_tests $(UNIT_RUN_OPTS)
+unit: $(UNIT_TESTS)
+	$(UNIT_TESTS) $(UNIT_RUN_OPTS)
 
-unit-sanitize: build/unit-sanitize/unit_tests
-	build/unit-sanitize/unit_tests $(UNIT_RUN_OPTS)
+unit-sanitize:
+	+$(MAKE) --no-print-directory FLAVOUR=sanitized unit
 
-# `check-rooms`: every include stays within src/ROOMS. The core must not see PostgreSQL, throw or allocate; server headers come in through
-# postgres.hpp alone.
-check-layers: $(CORE_SOURCES:.cpp=.o)
+# ---- rules of the house -----------------------------------------------------------------------
+
+# `check-rooms`: every include stays within src/ROOMS. The core must not see PostgreSQL, throw or allocate; server headers
+# come in through postgres.hpp alone.
+check-layers: check-rooms $(CORE_OBJS)
 	@! grep -nE '#include [<"](postgres|utils/|access/|storage/|pg/)' -r src/core
 	@for f in $(CORE_SOURCES); do \
 	  grep -q 'core/base/layer_wall.hpp' $$f || { echo "$$f does not include the layer wall"; exit 1; }; done
 	@! grep -lE '#include "postgres.h"' -r src | grep -v '^src/pg/server/postgres.hpp$$'
 	@! grep -nP '"[^"]*[^\x00-\x7F][^"]*"' $(CORE_SOURCES) $(PG_SOURCES) || { echo "messages must be ASCII: databases have other encodings"; exit 1; }
-	@! nm -C $(CORE_SOURCES:.cpp=.o) | grep -E ' U (operator new|operator delete|__cxa_throw|malloc|free|palloc|errstart)'
+	@! grep -nE 'Register(Sub)?XactCallback' -r src --include=*.cpp | grep -v '^src/pg/commit/' || \
+	  { echo "transactions end in src/pg/commit/coordinator.cpp alone"; exit 1; }
+	@! nm -C $(CORE_OBJS) | grep -E ' U (operator new|operator delete|__cxa_throw|malloc|free|palloc|errstart)'
 	@echo "layers: ok"
 
 check-rooms:
 	@perl test/check_rooms.pl
 
+# ---- measuring programs -----------------------------------------------------------------------
+
 # The figures of the papers, recomputed, and what layouts and kinds cost: a program for each source in a folder of bench/.
 # build/bench/core_speed is apart, for it needs Google Benchmark; bench/run.sh builds it.
-BENCH_SOURCES = $(sort $(wildcard bench/quality/*.cpp bench/micro/*.cpp bench/papers/*/*.cpp))
+BENCH_SOURCES := $(call files,bench,*.cpp)
+BENCH_PROGRAMS = $(patsubst %.cpp,build/bench/%,$(notdir $(BENCH_SOURCES)))
+COMPILE_BENCH = $(CXX) -O2 -std=c++20 -Wall -Wextra -Isrc -I. -pthread
 vpath %.cpp $(sort $(dir $(BENCH_SOURCES)))
 
-bench: $(filter-out build/bench/core_speed,$(patsubst %.cpp,build/bench/%,$(notdir $(BENCH_SOURCES))))
+bench: $(filter-out build/bench/core_speed,$(BENCH_PROGRAMS))
 
 build/bench/core_speed: BENCH_LIBS = -lbenchmark
 
-build/bench/%: %.cpp $(wildcard bench/*/*.hpp bench/papers/*/*.hpp) $(CORE_SOURCES:.cpp=.o)
+# Those that measure time have the core as the extension has it.
+BENCH_TIMED = $(addprefix build/bench/,core_speed kind_speed layouts parallel_batch sqf_figures)
+TIMED_OBJS = $(CORE_SOURCES:%.cpp=$(BUILD)/%.o)
+
+$(BENCH_TIMED): build/bench/%: %.cpp $(TIMED_OBJS) build/bench/bench.flags
 	@mkdir -p $(@D)
-	$(CXX) -O2 -std=c++20 -Wall -Wextra -Isrc -I. -pthread -o $@ $< $(CORE_SOURCES:.cpp=.o) $(BENCH_LIBS)
+	$(COMPILE_BENCH) $(LTO) -MMD -MP -MF $@.d -MT $@ -o $@ $< $(TIMED_OBJS) $(BENCH_LIBS)
+
+$(filter-out $(BENCH_TIMED),$(BENCH_PROGRAMS)): build/bench/%: %.cpp $(CORE_OBJS) build/bench/bench.flags
+	@mkdir -p $(@D)
+	$(COMPILE_BENCH) -MMD -MP -MF $@.d -MT $@ -o $@ $< $(CORE_OBJS)
+
+-include $(BENCH_PROGRAMS:=.d)
+
+# ---- tests in a server ------------------------------------------------------------------------
 
 TEMP_CONFIG = test/streamfilter.conf
+# What is brought up to date before. Nothing for a server that has its library: `make check-regress CHECKED=`.
+CHECKED = all
 
-check-regress: all
+check-regress: $(CHECKED)
 	$(pg_regress_installcheck) $(REGRESS_OPTS) --temp-instance=./tmp_check \
 	  --temp-config=$(TEMP_CONFIG) --load-extension=streamfilter $(REGRESS)
 
-check-isolation: all
+check-isolation: $(CHECKED)
 	$(pg_isolation_regress_installcheck) $(ISOLATION_OPTS) --temp-instance=./tmp_check_iso \
 	  --temp-config=$(TEMP_CONFIG) --load-extension=streamfilter $(ISOLATION)
 
-check-tap: all
+check-tap: $(CHECKED)
 	$(prove_installcheck)
 
 check: unit check-layers check-library check-regress check-isolation check-tap
 
-.PHONY: bench check-rooms unit unit-sanitize check-layers check-regress check-isolation check-tap check
+.PHONY: always flavour bench check-rooms unit unit-sanitize check-layers check-regress check-isolation check-tap check

@@ -13,7 +13,6 @@ source "$(dirname "${BASH_SOURCE[0]}")/../test/lib.sh"
 # shellcheck source-path=SCRIPTDIR source=lib/figures.sh
 source "$ROOT/bench/lib/figures.sh"
 
-LIMIT=600 # seconds
 
 compare() {
 	cd "$ROOT"
@@ -34,8 +33,8 @@ main() {
 	local failed=0
 	begin_figures "$ROOT/build/compare" "$@"
 	rm -f "$OUT"/compare-*.dat
-	stage "build" 420 make_here -j2 build/bench/compare
-	job "comparison" "$LIMIT" compare
+	stage "build" make_here -j2 build/bench/compare
+	job "comparison" compare
 	printf '\n'
 	failed=$JOB_STATUS
 	cat "$OUT/compare.txt"

@@ -117,10 +117,10 @@ main() {
 	trap 'exit 143' TERM
 	make_work
 	prepare valgrind
-	stage "building streamfilter" 600 make_here -j2
-	stage "installing it" 60 install_extension
-	stage "starting a server" 60 create_tables
-	for case in nothing "${CASES[@]}"; do stage "  counting: $case" 120 count_case "$case"; done
+	stage "building streamfilter" make_here -j2
+	stage "installing it" install_extension
+	stage "starting a server" create_tables
+	for case in nothing "${CASES[@]}"; do stage "  counting: $case" count_case "$case"; done
 	save
 }
 

@@ -15,7 +15,6 @@ source "$ROOT/bench/lib/figures.sh"
 # The longest first: two run at a time.
 PROGRAMS=(paper_tables sbf_figures distributed_figures slicing_figures ibf_figures stream_figures tree_figures
 	sqf_figures sqf_table)
-LIMIT=900 # seconds for all of them
 FAILED=0 RUNNING=''
 
 scale() { if [ "$QUICK" ]; then say "$1"; else say "$2"; fi; }
@@ -81,9 +80,9 @@ count_met() { # "MET of ALL" over the last lines of all programs
 main() {
 	local name
 	begin_figures "$ROOT/build/papers" "$@"
-	stage "build" 420 make_here -j2 "${PROGRAMS[@]/#/build/bench/}"
+	stage "build" make_here -j2 "${PROGRAMS[@]/#/build/bench/}"
 	RUNNING=1
-	job "tables and figures" "$LIMIT" run_programs
+	job "tables and figures" run_programs
 	printf '\n'
 	for name in "${PROGRAMS[@]}"; do summary "$name"; done
 	RUNNING=''

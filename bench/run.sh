@@ -119,10 +119,10 @@ main() {
 	mkdir "$RESULTS"
 	touch "$RESULTS"/{samples,notes,titles,goals}
 	prepare libbenchmark-dev gnuplot-nox jq
-	stage "building streamfilter" 600 build_all
-	stage "installing it" 60 install_extension
+	stage "building streamfilter" build_all
+	stage "installing it" install_extension
 	reserve_huge_pages
-	stage "starting a server" 60 create_benchmark_server
+	stage "starting a server" create_benchmark_server
 	for section in "${CHOSEN[@]}"; do
 		say "$section"
 		"section_$section"

@@ -3,16 +3,19 @@
 -- are heaps that neither SQL nor a publication FOR ALL TABLES touches.
 
 CREATE MATERIALIZED VIEW streamfilter_log USING heap AS
-SELECT NULL::oid AS filter, NULL::"char" AS change, NULL::bigint AS number, NULL::bigint AS identity,
-       NULL::bytea AS data
+SELECT NULL::pg_catalog.oid AS filter, NULL::pg_catalog."char" AS change,
+       NULL::pg_catalog.int8 AS number, NULL::pg_catalog.int8 AS identity,
+       NULL::pg_catalog.bytea AS data
 WHERE false;
 ALTER MATERIALIZED VIEW streamfilter_log ALTER COLUMN data SET STORAGE PLAIN;
 COMMENT ON MATERIALIZED VIEW streamfilter_log
 IS 'what committed transactions have added to filters since their last image; internal';
 
 CREATE MATERIALIZED VIEW streamfilter_image USING heap AS
-SELECT NULL::oid AS filter, NULL::int AS chunks, NULL::int AS number, NULL::bigint AS sum,
-       NULL::bigint AS image, NULL::timestamptz AS saved, NULL::bytea AS data
+SELECT NULL::pg_catalog.oid AS filter, NULL::pg_catalog.int4 AS chunks,
+       NULL::pg_catalog.int4 AS number, NULL::pg_catalog.int8 AS sum,
+       NULL::pg_catalog.int8 AS image, NULL::pg_catalog.timestamptz AS saved,
+       NULL::pg_catalog.bytea AS data
 WHERE false;
 ALTER MATERIALIZED VIEW streamfilter_image ALTER COLUMN data SET STORAGE PLAIN;
 COMMENT ON MATERIALIZED VIEW streamfilter_image

@@ -67,7 +67,7 @@ COMMENT ON FUNCTION streamfilter_save()
 IS 'saves the state of all logged filters of the current user that is on this server now';
 
 CREATE FUNCTION streamfilter_slices_needed(lost int, places int DEFAULT 1,
-  max_fpr double precision DEFAULT NULL, fpr double precision DEFAULT 0,
+  max_fpr double precision DEFAULT NULL, fpr double precision DEFAULT '0',
   max_fnr double precision DEFAULT NULL) RETURNS bigint
 LANGUAGE C IMMUTABLE PARALLEL SAFE
 AS 'MODULE_PATHNAME';

@@ -1,22 +1,50 @@
 #!/usr/bin/env bash
 # Runs every test. Installs what is missing, builds, and ends with one line: N passed, N failed[, N skipped].
 #
-#   test/all.sh [SUITE…]     suites: layers library unit sanitize bench papers compare regress isolation tap faults; all of them when none is named
+#   test/all.sh [SUITE…]     all of them when none is named; --list tells them
 #
-# Debian 12 or 13, as root or with sudo. Servers run as an unprivileged user, in a copy of the tree below /tmp.
+# Debian 12 or 13, as root or with sudo. Servers run as an unprivileged user, in a copy of the tree below /tmp. A suite is
+# stopped when it hangs: no output and no work for minutes. There is no other limit; set one with timeout(1), on TERM the
+# last line is still printed.
 
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-LIMIT=1140 # seconds for everything
-SUITES=(layers library unit sanitize bench papers compare regress isolation tap faults)
-PASSED=0 FAILED=0 SKIPPED=0 FINISHED='' BUILT='' FAULTS=''
+PASSED=0 FAILED=0 SKIPPED=0 FINISHED='' BUILT='' CPU=0
+
+# --- The suites: a line each, in the order in which they run ----------------------------------------------------------
+# Each has a name (several lines may share one), what counts its results, a title, and a command. `suite` runs it in the
+# tree, `server_suite` once the extension is built, installed and copied; `flavour_suite` makes targets on a server with
+# another flavour of the library.
+
+suites() {
+	suite layers count_one "layer wall" make_here check-layers
+	suite library count_one "the C interface, from C" make_here check-library
+	suite unit count_boost "unit tests of the core" make_here -j2 unit
+	suite sanitize count_boost "unit tests of the core, ASan and UBSan" make_here -j2 unit-sanitize
+	suite bench count_one "every measuring program builds" make_here -j2 bench
+	suite papers count_papers "tables and figures of the papers, small scale" "$ROOT/bench/papers.sh" --quick "$ROOT/build/papers-quick"
+	suite compare count_compare "all kinds at equal memory, small scale" "$ROOT/bench/compare.sh" --quick "$ROOT/build/compare-quick"
+	suite fuzz count_fuzz "fuzz targets, a minute each" "$ROOT/test/fuzz.sh" 1
+	server_suite regress count_regress "pg_regress" in_copy check-regress
+	server_suite isolation count_regress "isolation" in_copy check-isolation
+	server_suite tap count_tap "TAP" in_copy check-tap
+	flavour_suite faults count_regress "isolation, what must not raise is watched" check-isolation
+	flavour_suite faults count_tap "TAP, what must not raise is watched" check-tap
+	flavour_suite asserted count_regress "pg_regress, assertions" check-regress
+	flavour_suite asserted count_regress "pg_regress, assertions, no caches" check-regress \
+		REGRESS="definition relation trigger trigger_traps" TEMP_CONFIG="$WORK/no_caches.conf"
+	flavour_suite asserted count_regress "isolation, assertions" check-isolation
+	flavour_suite asserted count_tap "TAP, assertions" check-tap PROVE_TESTS="${ASSERTED_TAP:-test/t/0[0134]*.pl}"
+	flavour_suite sanitized count_regress "pg_regress, ASan and UBSan" check-regress
+	flavour_suite sanitized count_regress "isolation, ASan and UBSan" check-isolation
+}
 
 finish() { # always the last line, also when something above went wrong
 	local status=$?
 	trap - EXIT
+	trap '' INT TERM
 	if [ -z "$FINISHED" ]; then FAILED=$((FAILED + 1)); fi
-	[ -z "$FAULTS" ] || install_library "$ROOT" >/dev/null 2>&1 || true
 	remove_work || true
 	printf '%d passed, %d failed' "$PASSED" "$FAILED"
 	[ "$SKIPPED" -eq 0 ] || printf ', %d skipped' "$SKIPPED"
@@ -50,6 +78,11 @@ count_regress() { # "test name ... ok 5 ms" up to PostgreSQL 15, "ok 1 - name 5 
 		END { print passed + 0, failed + 0, 0 }' "$WORK/job.log"
 }
 
+count_fuzz() { # a line for each target
+	awk '/^ok / { passed++ } /^not ok / { failed++ } /^skip/ { skipped++ }
+		END { print passed + 0, failed + 0, skipped + 0 }' "$WORK/job.log"
+}
+
 count_tap() { # the raw output of every file, which the harness leaves in a directory
 	find "$WORK/tap" -type f -exec cat {} + | awk '
 		/^1\.\.0 .*[Ss][Kk][Ii][Pp]/ || /^(not )?ok .*# (SKIP|skip|TODO)/ { skipped++; next }
@@ -61,7 +94,8 @@ count_tap() { # the raw output of every file, which the harness leaves in a dire
 # --- Suites ----------------------------------------------------------------------------------------------------------
 
 in_copy() { # make there, as the server's user
-	mkdir -p "$WORK/tap"
+	rm -rf "$WORK/tap"
+	mkdir "$WORK/tap"
 	! is_root || chown postgres "$WORK/tap"
 	as_server env PERL_TEST_HARNESS_DUMP_TAP="$WORK/tap" make -C "$WORK/tree" --no-print-directory \
 		PG_CONFIG="$PG_CONFIG" "$@"
@@ -85,34 +119,12 @@ show_failure() { # of a job; what cannot be shown is no reason to stop
 	say "---"
 }
 
-# A library that ends the server when something can raise where nothing may takes the place of the real one, and what runs
-# sessions runs again.
-build_faults() { # in the copy, which is not used for anything else any more
-	as_server make -C "$WORK/tree" --no-print-directory PG_CONFIG="$PG_CONFIG" clean
-	as_server make -C "$WORK/tree" --no-print-directory PG_CONFIG="$PG_CONFIG" -j2 FAULTS=1
-	install_library "$WORK/tree"
-}
-
-in_faults() { STREAMFILTER_FAULTS=1 in_copy FAULTS=1 "$@"; }
-
-run_faults() {
-	FAULTS=1
-	build_step "build with FAULTS=1" 420 build_faults
-	server_suite "isolation, what must not raise is watched" 180 count_regress in_faults check-isolation
-	rm -rf "$WORK/tap" # what was counted before
-	server_suite "TAP, what must not raise is watched" 600 count_tap in_faults check-tap
-	build_step "installing the real library again" 60 install_library "$ROOT"
-	FAULTS=''
-}
-
-# suite TITLE LIMIT COUNTER COMMAND…
-suite() {
-	local title=$1 limit=$2 counter=$3 status=0 passed failed skipped left
-	shift 3
-	left=$((LIMIT - SECONDS))
-	if [ "$left" -lt "$limit" ]; then limit=$((left > 5 ? left : 5)); fi
+# run_suite COUNTER TITLE COMMAND…
+run_suite() {
+	local counter=$1 title=$2 status=0 passed failed skipped
+	shift 2
 	touch "$WORK/started"
-	job "$title" "$limit" "$@"
+	job "$title" "$@"
 	status=$JOB_STATUS
 	stop_servers
 	read -r passed failed skipped <<<"$("$counter")"
@@ -123,42 +135,117 @@ suite() {
 		say "no test was run" >>"$WORK/job.log"
 	fi
 	PASSED=$((PASSED + passed)) FAILED=$((FAILED + failed)) SKIPPED=$((SKIPPED + skipped))
+	show_cpu
 	printf '  %5d passed' "$passed"
 	[ "$failed" -eq 0 ] || printf ', %d failed' "$failed"
 	[ "$skipped" -eq 0 ] || printf ', %d skipped' "$skipped"
-	[ "$status" -ne 124 ] || printf ' (stopped after %d s)' "$limit"
+	[ "$status" -ne 124 ] || printf ' (hung, stopped)'
 	printf '\n'
 	[ "$failed" -eq 0 ] || show_failure || true
 }
 
+show_cpu() { # of the job that has ended
+	CPU=$((CPU + JOB_CPU))
+	printf ' %7d.%d s CPU' $((JOB_CPU / 100)) $((JOB_CPU / 10 % 10))
+}
+
+is_wanted() { [[ " $WANTED " == *" $1 "* ]]; }
+
+suite() {
+	NAMES+=("$1")
+	! is_wanted "$1" || run_suite "${@:2}"
+}
+
 server_suite() { # only where there is something to install
-	if [ -n "$BUILT" ]; then
-		suite "$@"
+	NAMES+=("$1")
+	if ! is_wanted "$1"; then
+		return
+	elif [ -n "$BUILT" ]; then
+		run_suite "${@:2}"
 	else
-		printf '%-52s %7s    not run: there is no build\n' "$1" ''
+		printf '%-52s %7s    not run: there is no build\n' "$3" ''
 	fi
 }
 
-run_suite() {
-	case $1 in
-	layers) suite "layer wall" 120 count_one make_here check-layers ;;
-	library) suite "the C interface, from C" 120 count_one make_here check-library ;;
-	unit) suite "unit tests of the core" 480 count_boost make_here -j2 unit ;;
-	sanitize) suite "unit tests of the core, ASan and UBSan" 600 count_boost make_here -j2 unit-sanitize ;;
-	bench) suite "every measuring program builds" 300 count_one make_here -j2 bench ;;
-	papers)
-		suite "tables and figures of the papers, small scale" 120 count_papers \
-			"$ROOT/bench/papers.sh" --quick "$ROOT/build/papers-quick"
+# --- Flavours: a server of its own with another library; what is installed stays as it is ------------------------------
+
+declare -A FLAVOURS=() # those that were made: ready, failed or skipped
+
+flavour_suite() { # flavour counter title make-argument…: its name is the flavour's
+	NAMES+=("$1")
+	if ! is_wanted "$1"; then return; fi
+	if [ -z "$BUILT" ]; then
+		printf '%-52s %7s    not run: there is no build\n' "$3" ''
+		return
+	fi
+	[ -n "${FLAVOURS[$1]:-}" ] || make_flavour "$1"
+	case ${FLAVOURS[$1]} in
+	ready) run_suite "$2" "$3" in_flavour "$1" "${@:4}" ;;
+	skipped)
+		SKIPPED=$((SKIPPED + 1))
+		printf '%-52s skipped: no source of such a server\n' "$3"
 		;;
-	compare)
-		suite "all kinds at equal memory, small scale" 120 count_compare \
-			"$ROOT/bench/compare.sh" --quick "$ROOT/build/compare-quick"
-		;;
-	regress) server_suite "pg_regress" 240 count_regress in_copy check-regress ;;
-	isolation) server_suite "isolation" 180 count_regress in_copy check-isolation ;;
-	tap) server_suite "TAP" 420 count_tap in_copy check-tap ;;
-	faults) run_faults ;;
 	esac
+}
+
+make_flavour() {
+	local config=$PG_CONFIG
+	FLAVOURS[$1]=ready
+	if [ "$1" = asserted ]; then
+		job "a server with assertions" "$ROOT/test/servers/asserted.sh"
+		show_cpu
+		printf '\n'
+		config=$(tail -n 1 "$WORK/job.log")
+		if [ "$JOB_STATUS" -eq 77 ]; then FLAVOURS[$1]=skipped; fi
+		if [ "$JOB_STATUS" -ne 0 ] && [ "$JOB_STATUS" -ne 77 ]; then fail_flavour "$1"; fi
+	fi
+	[ "${FLAVOURS[$1]}" = ready ] || return 0
+	job "build for: $1" make_here -j2 PG_CONFIG="$config" FLAVOUR="$1" flavour
+	show_cpu
+	printf '\n'
+	if [ "$JOB_STATUS" -ne 0 ]; then fail_flavour "$1"; else copy_server "$1" "$config"; fi
+}
+
+fail_flavour() {
+	FLAVOURS[$1]=failed FAILED=$((FAILED + 1))
+	show_failure || true
+}
+
+copy_server() { # flavour pg_config: to $WORK/FLAVOUR, below which all paths are as they were; a server finds its files itself
+	local path top=$WORK/$1
+	for path in "$("$2" --bindir)" "$("$2" --pkglibdir)" "$("$2" --sharedir)"; do
+		mkdir -p "$top$(dirname "$path")"
+		[ -d "$top$path" ] || cp -a "$path" "$top$path"
+	done
+	say "$top$("$2" --bindir)/pg_config" >"$top/config"
+	path=$("$2" --libdir)
+	mkdir -p "$top$path"
+	install -m 755 "$ROOT/build/$1/streamfilter.so" "$top$("$2" --pkglibdir)/"
+	install -m 644 "$ROOT/build/library/libstreamfilter.a" "$top$path/"
+	install -D -m 644 -t "$top$("$2" --includedir)/streamfilter" "$ROOT/include/streamfilter/streamfilter.h"
+	install -m 644 "$ROOT"/streamfilter.control "$ROOT"/sql/streamfilter--*.sql "$top$("$2" --sharedir)/extension/"
+	(cat "$ROOT/test/streamfilter.conf" && say "debug_discard_caches = 1") >"$WORK/no_caches.conf"
+	if [ "$1" = sanitized ]; then preload_sanitizer "$top$("$2" --bindir)"; fi
+	give_work
+}
+
+preload_sanitizer() { # bin directory: the address sanitizer must be the first library of every process of the server
+	mv "$1/postgres" "$1/postgres.bin"
+	cat >"$1/postgres" <<-END
+		#!/bin/sh
+		export LD_PRELOAD='$(g++ -print-file-name=libasan.so)'
+		export ASAN_OPTIONS=detect_leaks=0:abort_on_error=1:detect_stack_use_after_return=0
+		export UBSAN_OPTIONS=print_stacktrace=1:abort_on_error=1
+		exec "$1/postgres.bin" "\$@"
+	END
+	chmod 755 "$1/postgres"
+}
+
+in_flavour() { # flavour make-argument…
+	local config
+	config=$(cat "$WORK/$1/config")
+	[ "$1" != faults ] || export STREAMFILTER_FAULTS=1
+	LD_LIBRARY_PATH=$("$config" --libdir) PG_CONFIG=$config in_copy CHECKED= "${@:2}"
 }
 
 copy_tree() { # stale results of earlier runs are left behind, for what is reported must be of this one
@@ -171,6 +258,7 @@ copy_tree() { # stale results of earlier runs are left behind, for what is repor
 build_step() {
 	[ "$BUILT" ] || return 0
 	job "$@"
+	show_cpu
 	if [ "$JOB_STATUS" -eq 0 ]; then
 		printf '\n'
 	else
@@ -182,17 +270,22 @@ build_step() {
 
 build() { # a failed build counts as a failed test
 	BUILT=1
-	build_step "build" 420 make_here -j2 all library
-	build_step "install" 60 install_extension
-	build_step "copy of the tree" 60 copy_tree
+	build_step "build" make_here -j2 all library
+	build_step "install" install_extension
+	build_step "copy of the tree" copy_tree
 }
 
 main() {
-	local name
+	local name WANTED='' NAMES=()
+	suites # nothing is wanted yet: the names alone
+	if [ "${1:-}" = --list ]; then
+		printf '%s\n' "${NAMES[@]}" | uniq
+		return
+	fi
 	for name in "$@"; do
-		[[ " ${SUITES[*]} " == *" $name "* ]] || die "unknown suite: $name" "Known: ${SUITES[*]}"
+		[[ " ${NAMES[*]} " == *" $name "* ]] || die "unknown suite: $name" "Known: ${NAMES[*]}"
 	done
-	[ $# -gt 0 ] || set -- "${SUITES[@]}"
+	if [ $# -gt 0 ]; then WANTED="$*"; else WANTED="${NAMES[*]}"; fi
 	trap finish EXIT
 	trap 'exit 130' INT
 	trap 'exit 143' TERM
@@ -204,7 +297,8 @@ main() {
 	export STREAMFILTER_TRACES=${STREAMFILTER_TRACES:-$ROOT/../shared/traces}
 	say "$("$PG_CONFIG" --version), $(g++ --version | head -n 1)"
 	build
-	for name in "$@"; do run_suite "$name"; done
+	suites
+	say "$((CPU / 100)) s of CPU in all"
 	FINISHED=1
 }
 

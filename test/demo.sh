@@ -117,7 +117,7 @@ choose_filter() {
 
 load() {
 	PROGRESS_SQL="SELECT to_char(tuples_processed, 'FM999,999,999,999') || ' events' FROM pg_stat_progress_copy"
-	job "loading the events" 900 load_events
+	job "loading the events" load_events
 	printf '\n'
 	if [ "$JOB_STATUS" -ne 0 ]; then
 		grep -E 'ERROR|CONTEXT|DETAIL' "$WORK/job.log" >&2 || cat "$WORK/job.log" >&2
@@ -125,7 +125,7 @@ load() {
 			"(${#COLUMNS[@]} here, with '$DELIMITER' between them: see --delimiter); the message above names the line."
 	fi
 	PROGRESS_SQL="SELECT pg_size_pretty(sum(size)) || ' sorted' FROM pg_ls_tmpdir() HAVING sum(size) > 0"
-	stage "finding the exact truth" 600 find_truth
+	stage "finding the exact truth" find_truth
 	read -r EVENTS DISTINCT < <(sql -F ' ' -c 'SELECT count(*), count(*) FILTER (WHERE is_new) FROM truth')
 	[ "$EVENTS" -gt 0 ] || die "$SHOWN has a header and no event" "There must be an event per line below the header."
 }
@@ -142,13 +142,13 @@ main() {
 	prepare
 	[ -n "$FILE" ] || open_links
 	say "key: $KEY_NAME"
-	stage "building streamfilter" 600 make_here -j2
-	stage "installing it" 60 install_extension
-	stage "starting a server" 60 create_server
+	stage "building streamfilter" make_here -j2
+	stage "installing it" install_extension
+	stage "starting a server" create_server
 	load
 	choose_memory
 	choose_filter
-	stage "reserving memory for the filter" 60 reserve_memory
+	stage "reserving memory for the filter" reserve_memory
 	say "inserting the same events in four ways"
 	measure
 	report

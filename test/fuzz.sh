@@ -5,7 +5,7 @@
 #
 # Ends with one line per target: how many inputs were run, or the finding. An input that breaks a target is kept in
 # test/fuzz/corpus/TARGET, which the unit tests replay. What was learnt on the way stays in build/fuzz/corpus, so that a
-# later run goes on from there. Needs clang with libFuzzer (Debian: clang, libclang-rt-dev).
+# later run goes on from there. Needs clang with libFuzzer (Debian: clang, libclang-rt-dev); without, it says so and ends.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -15,7 +15,7 @@ targets() { sed -n 's/^void \([a-z]*\)(const std::uint8_t\* data, std::size_t si
 fuzz() {
 	local target=$1 seconds=$2 log=build/fuzz/$1.log status=0 kept=test/fuzz/corpus/$1
 	mkdir -p "build/fuzz/corpus/$target" "$kept"
-	"build/fuzz/$target" -max_total_time="$seconds" -timeout=20 -rss_limit_mb=1024 -max_len=8192 -print_final_stats=1 \
+	"build/fuzz/$target" -max_total_time="$seconds" -timeout=20 -report_slow_units=20 -rss_limit_mb=1024 -max_len=8192 -print_final_stats=1 \
 		-artifact_prefix="$kept/" "build/fuzz/corpus/$target" "$kept" "build/fuzz/seeds/$target" >"$log" 2>&1 || status=$?
 	rmdir --ignore-fail-on-non-empty "$kept"
 	if [ "$status" -eq 0 ]; then
@@ -29,6 +29,14 @@ fuzz() {
 	return "$status"
 }
 
+has_libfuzzer() {
+	local compiler
+	compiler=$(make -s -f test/fuzz/Makefile compiler)
+	[ -n "$compiler" ] && "$compiler" -x c++ -fsanitize=fuzzer,address,undefined -o /dev/null - 2>/dev/null <<-END
+		extern "C" int LLVMFuzzerTestOneInput(const unsigned char *, unsigned long) { return 0; }
+	END
+}
+
 main() {
 	local target failed=0 seconds
 	[ $# -gt 0 ] || {
@@ -37,6 +45,10 @@ main() {
 	}
 	seconds=$(awk -v minutes="$1" 'BEGIN { printf "%d", minutes * 60 }')
 	shift
+	has_libfuzzer || {
+		echo "skip: there is no clang with libFuzzer"
+		exit 0
+	}
 	make -s -j2 -f test/fuzz/Makefile
 	# shellcheck disable=SC2046
 	[ $# -gt 0 ] || set -- $(targets)

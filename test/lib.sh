@@ -8,6 +8,8 @@ export LC_ALL=C DEBIAN_FRONTEND=noninteractive
 for name in "${!PG@}"; do [ "$name" = PG_CONFIG ] || unset "$name"; done
 
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+# Below a process that stays the parent of the servers we start, so that what they cost is counted: see cpu_used.
+[ "${STREAMFILTER_REAPER:-}" = "$PPID" ] || exec perl "$ROOT/test/reaper.pl" bash "$0" "$@"
 WORK='' # a directory of our own under /tmp, see make_work
 JOB_PID=''
 
@@ -26,7 +28,7 @@ as_root() {
 	if is_root; then
 		"$@"
 	elif command -v sudo >/dev/null; then
-		sudo -- timeout 600 "$@" # we may not signal what root runs
+		sudo -- "$@"
 	else
 		die "must be root for: $*" "Run it as root, or install sudo."
 	fi
@@ -37,7 +39,7 @@ as_owner() {
 	local owner
 	owner=$(stat -c %U "$ROOT")
 	if is_root && [ "$owner" != root ] && runuser -u "$owner" -- test -w "$ROOT" 2>/dev/null; then
-		runuser -u "$owner" -- "$@"
+		runuser -u "$owner" -- env HOME="$(getent passwd "$owner" | cut -d: -f6)" "$@"
 	else
 		"$@"
 	fi
@@ -56,9 +58,25 @@ as_server() (
 
 # --- One job at a time, with its progress ----------------------------------------------------------------------------
 
+HANG=300 # seconds without output and without work after which a job is taken for hung; there is no other limit
+
 elapsed() { # seconds since $1, with one decimal
 	local us=$((${EPOCHREALTIME/./} - ${1/./}))
 	printf '%d.%d' $((us / 1000000)) $((us / 100000 % 10))
+}
+
+# Centiseconds of CPU that everything below us has used, servers included. What has ended is counted by whoever waited for
+# it, so the sum over those that run never falls.
+cpu_used() {
+	{ cat /proc/[0-9]*/stat 2>/dev/null || true; } | awk -v top="$STREAMFILTER_REAPER" -v hertz="$(getconf CLK_TCK)" '
+		{ pid = $1; sub(/^.*\) /, ""); parent[pid] = $2; ticks[pid] = $12 + $13 + $14 + $15 }
+		END {
+			for (pid in ticks) {
+				for (up = pid; up != top && up in parent;) up = parent[up]
+				if (up == top) sum += ticks[pid]
+			}
+			printf "%d\n", sum * 100 / hertz
+		}'
 }
 
 job_progress() { :; } # scripts may replace it: prints how far the running job has come
@@ -75,13 +93,34 @@ job_end() { # TERM or KILL, for the whole process group
 	[ -z "$JOB_PID" ] || kill "-$1" -- "-$JOB_PID" 2>/dev/null || true
 }
 
-# job TITLE LIMIT COMMAND…: runs the command, its output goes to $WORK/job.log, and shows the seconds it takes. Sets
-# JOB_STATUS (124: LIMIT seconds were not enough). The line is left open: the caller says how it ended. Never called in a
+# An idle server wakes up now and then: less than a hundredth of a processor is no work.
+job_hangs() { # seconds so far
+	local cpu size
+	[ $(($1 % 10)) -eq 0 ] || return 1
+	cpu=$(cpu_used) size=$(stat -c %s "$WORK/job.log")
+	if [ "$size" -ne "$JOB_SIZE" ] || [ $((cpu - JOB_CPU_SEEN)) -gt $(($1 - JOB_ALIVE)) ]; then
+		JOB_SIZE=$size JOB_CPU_SEEN=$cpu JOB_ALIVE=$1
+	fi
+	[ $(($1 - JOB_ALIVE)) -ge "$HANG" ]
+}
+
+job_stop() {
+	say "stopped: no output and no work for $HANG seconds" >>"$WORK/job.log"
+	job_end TERM
+	sleep 3
+	job_end KILL
+	JOB_STATUS=124
+}
+
+# job TITLE COMMAND…: runs the command, its output goes to $WORK/job.log, and shows the seconds it takes. Sets JOB_STATUS
+# (124: it hung) and JOB_CPU, in centiseconds. The line is left open: the caller says how it ended. Never called in a
 # condition, for there bash would ignore every error of the command but its last.
 job() {
-	local title=$1 limit=$2 start=$EPOCHREALTIME last=0 now
-	JOB_STATUS=0
-	shift 2
+	local title=$1 start=$EPOCHREALTIME last=0 now before
+	JOB_STATUS=0 JOB_SIZE=0 JOB_ALIVE=0
+	before=$(cpu_used)
+	JOB_CPU_SEEN=$before
+	shift
 	set -m # a process group of its own, to be ended as a whole
 	("$@") </dev/null >"$WORK/job.log" 2>&1 &
 	JOB_PID=$!
@@ -90,19 +129,16 @@ job() {
 	while kill -0 "$JOB_PID" 2>/dev/null; do
 		sleep 0.1
 		now=$(((${EPOCHREALTIME/./} - ${start/./}) / 1000000))
-		[ "$now" -eq "$last" ] || job_tick "$title" "$now"
+		[ "$now" -ne "$last" ] || continue
+		job_tick "$title" "$now"
 		last=$now
-		if [ "$now" -ge "$limit" ]; then
-			say "stopped: not done after $limit seconds" >>"$WORK/job.log"
-			job_end TERM
-			sleep 3
-			job_end KILL
-			JOB_STATUS=124
-		fi
+		! job_hangs "$now" || job_stop
 	done
 	wait "$JOB_PID" 2>/dev/null || JOB_STATUS=$((JOB_STATUS ? JOB_STATUS : $?))
 	JOB_PID=''
 	JOB_SECONDS=$(elapsed "$start")
+	# shellcheck disable=SC2034 # for the caller
+	JOB_CPU=$(($(cpu_used) - before))
 	[ ! -t 1 ] || printf '\r\033[K'
 	printf '%-52s %7s s' "$title" "$JOB_SECONDS"
 }
@@ -132,7 +168,7 @@ give_work() { # once the packages are there, and with them the server's user
 
 stop_servers() { # every server whose data directory is below ours: each by its own data directory
 	local pid_file
-	find "$WORK" -name postmaster.pid 2>/dev/null | while read -r pid_file; do
+	{ find "$WORK" -name postmaster.pid 2>/dev/null || true; } | while read -r pid_file; do
 		as_server "$(pg_bin)/pg_ctl" -D "$(dirname "$pid_file")" -m immediate -w stop >/dev/null 2>&1 || true
 	done
 }
@@ -178,8 +214,8 @@ install_missing() {
 	command -v apt-get >/dev/null || die "not Debian: apt-get is not there" "These packages are needed: ${missing[*]}"
 	say "Installing what is missing: ${missing[*]}"
 	ask_password
-	stage "  apt-get update" 300 as_root apt-get -o DPkg::Lock::Timeout=120 update
-	stage "  apt-get install" 600 as_root bash -euc "$(declare -f install_quietly)"'; install_quietly "$@"' bash \
+	stage "  apt-get update" as_root apt-get -o DPkg::Lock::Timeout=120 update
+	stage "  apt-get install" as_root bash -euc "$(declare -f install_quietly)"'; install_quietly "$@"' bash \
 		"$WORK" "${missing[@]}"
 }
 
@@ -191,7 +227,7 @@ install_if_available() {
 		candidate=$(apt-cache policy "$package" 2>/dev/null | sed -n 's/^ *Candidate: //p' || true)
 		if [ -z "$candidate" ] || [ "$candidate" = "(none)" ]; then continue; fi
 		ask_password
-		job "  apt-get install $package, for some tests" 300 as_root bash -euc \
+		job "  apt-get install $package, for some tests" as_root bash -euc \
 			"$(declare -f install_quietly)"'; install_quietly "$@"' bash "$WORK" "$package"
 		if [ "$JOB_STATUS" -eq 0 ]; then printf '\n'; else printf '  failed, and can be done without\n'; fi
 	done
@@ -231,11 +267,6 @@ prepare() {
 pg_bin() { "$PG_CONFIG" --bindir; }
 
 make_here() { as_owner make -C "$ROOT" --no-print-directory PG_CONFIG="$PG_CONFIG" "$@"; }
-
-install_library() { # tree: only the library
-	local command=(install -m 755 "$1/streamfilter.so" "$("$PG_CONFIG" --pkglibdir)/")
-	if [ -w "$("$PG_CONFIG" --pkglibdir)" ]; then "${command[@]}"; else as_root "${command[@]}"; fi
-}
 
 install_extension() {
 	local command=(make -C "$ROOT" --no-print-directory PG_CONFIG="$PG_CONFIG" install)

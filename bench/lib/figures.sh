@@ -38,7 +38,7 @@ plot_figure() {
 
 # job_of_plots FUNCTION: a job, as `job` has it; shows what it said if it failed.
 job_of_plots() {
-	job "plots" 120 "$1"
+	job "plots" "$1"
 	printf '\n'
 	[ "$JOB_STATUS" -eq 0 ] || tail -n 40 "$WORK/job.log"
 }

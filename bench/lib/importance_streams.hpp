@@ -1,6 +1,6 @@
-// The synthetic streams of ibf.txt §IV-D: every key has an importance 1..50, every importance has
-// equally many keys, and how often a key comes is the same for all keys, or inversely or directly
-// proportional to its importance (figures 9, 12 and 15).
+// The synthetic streams of Bhoraskar et al. 2013 §IV-D: every key has an importance 1..50, every
+// importance has equally many keys, and how often a key comes is the same for all keys, or
+// inversely or directly proportional to its importance (figures 9, 12 and 15).
 //
 // The paper gives the share of repeats (10, 30 or 50 %), not how they come about. Here elements are
 // independent draws from a universe of keys whose size makes that share right on average; this

@@ -56,8 +56,8 @@ class Uniform {
 };
 
 // Each of 0..distinct-1 once, and rows - distinct uniform draws from these, all in random order:
-// what the "uniformly and randomly generated datasets" of tables 1-9 of rsbf-bsbf-rlbsbf.txt and
-// table 2 of sqf.txt turn out to be. Gives `rows` keys.
+// what the "uniformly and randomly generated datasets" of tables 1-9 of Bera et al. 2012 and
+// table 2 of Dutta et al. 2013 turn out to be. Gives `rows` keys.
 class ShuffledList {
  public:
   ShuffledList(std::uint64_t rows, std::uint64_t distinct, std::uint64_t seed)
@@ -118,9 +118,9 @@ class Zipf {
   Random random_;
 };
 
-// The synthetic data of sbf.txt §5.1. Some positions hold frequent keys; which of these, follows an
-// exponential distribution of mean u: key i = 0, 1, … with probability e^(-i/u) - e^(-(i+1)/u). All
-// other positions hold keys that come once.
+// The synthetic data of Deng, Rafiei 2006 §5.1. Some positions hold frequent keys; which of these,
+// follows an exponential distribution of mean u: key i = 0, 1, … with probability e^(-i/u) -
+// e^(-(i+1)/u). All other positions hold keys that come once.
 class FrequentKeys {
  public:
   FrequentKeys(double u, std::uint64_t seed) : random_(seed), u_(u) {}

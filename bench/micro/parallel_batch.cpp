@@ -1,6 +1,6 @@
 // SQF and DSQF in parallel: keys per second by one and by two workers, whose answers and bytes must
-// be equal; and what the printed rule of positions does (sqf.txt, section 5.2). Times are by the
-// clock and, for machines that do other things as well, by the processor: grouping, then the
+// be equal; and what the printed rule of positions does (Dutta et al. 2013, section 5.2). Times are
+// by the clock and, for machines that do other things as well, by the processor: grouping, then the
 // busiest worker.
 //
 //   make bench
@@ -77,7 +77,7 @@ double in_batches(Header* filter, const std::vector<Arrival>& arrivals, unsigned
       used[worker] = processor_seconds() - start;
     };
     const double start = processor_seconds();
-    group_by_part(filter->parameters, batch);
+    sort_by_group(filter->parameters, batch);
     sum += processor_seconds() - start;
     std::vector<std::thread> others;
     for (unsigned worker = 1; worker < workers; ++worker) others.emplace_back(work, worker);

@@ -1,6 +1,6 @@
-// The parallel SQF as it is printed (sqf.txt, section 5.2): one table, rows shared out among
-// workers, elements of a block in any order; a bucket keeps the position of its element in the
-// block. Beside it the same with the number of the block, and one worker.
+// The parallel SQF as it is printed (Dutta et al. 2013, section 5.2): one table, rows shared out
+// among workers, elements of a block in any order; a bucket keeps the position of its element in
+// the block. Beside it the same with the number of the block, and one worker.
 #pragma once
 
 #include <cstdint>

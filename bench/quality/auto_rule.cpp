@@ -1,4 +1,4 @@
-// The rule by which kind auto chooses between capped and clq (kMostKeysToFilling in auto_kind.hpp),
+// The rule by which kind auto chooses between capped and clq (kMaxKeysToFilling in auto_kind.hpp),
 // from the predictions of the two kinds.
 //
 //   make bench
@@ -93,11 +93,11 @@ int main() {
     const Multiples& of = found[k];
     if (of.count == 0) continue;
     std::printf("%2u %6.2f %6.2f %6.2f", k, of.least, of.sum / of.count, of.most);
-    if (k >= std::size(kMostKeysToFilling)) {
+    if (k >= std::size(kMaxKeysToFilling)) {
       std::printf("  never\n");
       continue;
     }
-    const double rule = kMostKeysToFilling[k];
+    const double rule = kMaxKeysToFilling[k];
     const bool within = rule >= .875 * of.least && rule <= of.most + .01;
     agrees = agrees && within;
     std::printf(" %6.2f%s\n", rule, within ? "" : "  not within");

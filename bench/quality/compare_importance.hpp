@@ -1,6 +1,6 @@
 // Keys of different importance: the kinds that are made for them, beside auto with as much memory
 // and as many false positives, which knows no importance. Errors count by the importance of their
-// keys, as ibf.txt counts them.
+// keys, as Bhoraskar et al. 2013 counts them.
 #pragma once
 
 #include <cmath>

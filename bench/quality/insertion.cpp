@@ -4,9 +4,9 @@
 //   make bench
 //   build/bench/insertion [--quick]
 //
-// The streams of bench/quality/compare.cpp at 1 to 8 bits per key. Buckets as clq makes them for fpr and as
-// many keys; a key that is found moves to the front. False negatives in per cent, and the rate of
-// false positives, which hardly depends on where keys enter. A new key enters
+// The streams of bench/quality/compare.cpp at 1 to 8 bits per key. Buckets as clq makes them for
+// fpr and as many keys; a key that is found moves to the front. False negatives in per cent, and
+// the rate of false positives, which hardly depends on where keys enter. A new key enters
 //   front     at the front (LRU)
 //   second    behind the first place (clq has it as policy second)
 //   half      in the middle
@@ -34,7 +34,7 @@ const char* const kNames[] = {"front", "second", "half", "end", "rarely", "adapt
 
 class Buckets {
  public:
-  Buckets(const queue_model::Shape& shape, std::uint64_t lines, unsigned way)
+  Buckets(const clq_model::Shape& shape, std::uint64_t lines, unsigned way)
       : shape_(shape),
         way_(way),
         count_(lines * shape.buckets()),
@@ -75,7 +75,7 @@ class Buckets {
   }
 
   static constexpr int kMostVotes = 1024;
-  queue_model::Shape shape_;
+  clq_model::Shape shape_;
   unsigned way_;
   int votes_ = 0;
   std::uint64_t count_;
@@ -87,8 +87,8 @@ class Buckets {
 void compare(const ComparedStream& stream, double bits, double fpr) {
   const std::uint64_t lines =
       std::max<std::uint64_t>(static_cast<std::uint64_t>(bits * stream.keys() / 512), 1);
-  queue_model::Shape shape{};
-  if (!queue_model::best_shape_for(stream.keys() / static_cast<double>(lines), fpr, 0, 0, shape))
+  clq_model::Shape shape{};
+  if (!clq_model::best_shape_for(stream.keys() / static_cast<double>(lines), fpr, 0, 0, shape))
     return;
   std::printf("%-16s %4g %5g %3ux%-3u", stream.name.c_str(), bits, fpr, shape.length, shape.bits);
   double least = 0, most = 0;

@@ -88,11 +88,11 @@ class TuningRun {
   }
 
   streamfilter::Answers answers() const {
-    return {hits, streamfilter::positions_of_bucket(header()->parameters), misses,
+    return {hits, streamfilter::ranks_of_bucket(header()->parameters), misses,
             streamfilter::totals(header()).estimate.fpr};
   }
 
-  std::uint64_t hits[streamfilter::kMostPositions] = {}, misses = 0;
+  std::uint64_t hits[streamfilter::kMaxRanks] = {}, misses = 0;
   double found = 0;
 
  private:
@@ -125,7 +125,7 @@ struct TuningRuns {
   // Of the filter in the middle.
   double places() const {
     const auto& p = runs[kMiddle].header()->parameters;
-    const unsigned length = streamfilter::positions_of_bucket(p);
+    const unsigned length = streamfilter::ranks_of_bucket(p);
     const double bits = std::log2(length / streamfilter::find_ops(p.kind)->fpr_bound(p) + 1);
     return static_cast<double>((p.slice_bytes - sizeof(streamfilter::SliceState)) / 64) *
            std::floor(512 / (std::round(bits) * length)) * length;

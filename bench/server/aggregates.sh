@@ -94,7 +94,7 @@ memory_goal() { # exact what filter
 section_aggregates() {
 	local round case cases
 	aggregate_titles
-	stage "  $(commas "$AGGREGATE_ROWS") rows" 300 aggregate_source
+	stage "  $(commas "$AGGREGATE_ROWS") rows" aggregate_source
 	cases=(scan distinct "${DISTINCT_MEMORY[@]/#/distinct_}" count_distinct approx approx_small approx_parallel)
 	if sql -c "CREATE EXTENSION IF NOT EXISTS hll"; then
 		cases+=(hll)
@@ -103,7 +103,7 @@ section_aggregates() {
 	fi
 	for ((round = 1; round <= ROUNDS; round++)); do
 		for case in "${cases[@]}"; do
-			measure aggregates "$case" "$AGGREGATE_ROWS" "$round" 600 aggregate_case "$case"
+			measure aggregates "$case" "$AGGREGATE_ROWS" "$round" aggregate_case "$case"
 		done
 	done
 	aggregate_goals

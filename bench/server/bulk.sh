@@ -96,7 +96,7 @@ bulk_rounds() { # rows
 	[ "$rows" -gt "$PEER_ROWS" ] || ways+=(exists hash)
 	[ "$rows" -le "$MOST_ROWS" ] || rounds=2
 	for ((round = 1; round <= rounds; round++)); do
-		for way in "${ways[@]}"; do measure bulk "$way" "$rows" "$round" 600 bulk_way "$way"; done
+		for way in "${ways[@]}"; do measure bulk "$way" "$rows" "$round" bulk_way "$way"; done
 	done
 }
 
@@ -124,7 +124,7 @@ section_bulk() {
 	bulk_titles
 	filter_sql big "$BIG_MEMORY" | sql
 	for rows in "${ROWS[@]}"; do
-		stage "  $(commas "$rows") rows" 600 bulk_source "$rows"
+		stage "  $(commas "$rows") rows" bulk_source "$rows"
 		note bulk scan "$rows" distinct "$(sql -c 'SELECT count(*) FROM distinct_rows')"
 		bulk_rounds "$rows"
 		bulk_goals "$rows"

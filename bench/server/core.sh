@@ -39,7 +39,7 @@ core_goals() {
 }
 
 section_core() {
-	job "  build/bench/core_speed, ${CORE_SIZES[*]}" 900 core_run
+	job "  build/bench/core_speed, ${CORE_SIZES[*]}" core_run
 	if [ "$JOB_STATUS" -ne 0 ]; then
 		printf '  failed\n'
 		tail -n 20 "$WORK/job.log" >&2

@@ -86,20 +86,20 @@ section_distributed() {
 	local round filter rows=$DISTRIBUTED_ROWS few=$((DISTRIBUTED_ROWS / 50))
 	distributed_titles
 	configure_holders
-	stage "  $HOLDERS servers" 120 start_holders
+	stage "  $HOLDERS servers" start_holders
 	rows_sql distributed_keys "$rows" | sql
 	rows_sql distributed_few "$few" | sql
 	for ((round = 1; round <= ROUNDS; round++)); do
 		distributed_filters | sql
 		for filter in here horizontal_{1..3} vertical pipelined; do
-			measure distributed "$filter" "$rows" "$round" 120 distributed_case "$filter" "$rows" "insert_keys $filter"
+			measure distributed "$filter" "$rows" "$round" distributed_case "$filter" "$rows" "insert_keys $filter"
 		done
 		for filter in vertical pipelined; do
-			measure distributed repeats_$filter "$rows" "$round" 120 distributed_case $filter "$rows" "insert_keys $filter"
+			measure distributed repeats_$filter "$rows" "$round" distributed_case $filter "$rows" "insert_keys $filter"
 		done
 		for filter in here horizontal_3 vertical; do
 			sql -c "TRUNCATE $filter"
-			measure distributed_rows $filter "$few" "$round" 120 distributed_case $filter "$few" "seen_keys $filter"
+			measure distributed_rows $filter "$few" "$round" distributed_case $filter "$few" "seen_keys $filter"
 		done
 		drop_distributed_filters
 	done

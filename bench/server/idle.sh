@@ -28,12 +28,12 @@ section_idle() {
 	local round case order=(without with)
 	local -A libraries=([without]='' [with]=streamfilter)
 	idle_titles
-	stage "  table" 60 idle_source
+	stage "  table" idle_source
 	for ((round = 1; round <= IDLE_ROUNDS; round++)); do
 		for case in "${order[@]}"; do
-			stage "  restart" 120 restart_with "${libraries[$case]}"
-			measure idle_select "$case" 1 "$round" 60 pgbench_us "$WORK/tmp/idle_select.sql" 1 "$PGBENCH_SECONDS"
-			measure idle_insert "$case" 1 "$round" 60 pgbench_us "$WORK/tmp/idle_insert.sql" 1 "$PGBENCH_SECONDS"
+			stage "  restart" restart_with "${libraries[$case]}"
+			measure idle_select "$case" 1 "$round" pgbench_us "$WORK/tmp/idle_select.sql" 1 "$PGBENCH_SECONDS"
+			measure idle_insert "$case" 1 "$round" pgbench_us "$WORK/tmp/idle_insert.sql" 1 "$PGBENCH_SECONDS"
 		done
 		order=("${order[1]}" "${order[0]}")
 	done

@@ -10,10 +10,10 @@ section_peers() {
 	fi
 	title peers redis "redis, SET key 1 NX, pipelined"
 	title peers redis_memory "redis, memory per distinct key"
-	stage "  $(commas "$REDIS_ROWS") commands" 120 redis_source
+	stage "  $(commas "$REDIS_ROWS") commands" redis_source
 	for ((round = 1; round <= ROUNDS; round++)); do
-		measure peers redis "$REDIS_ROWS" "$round" 120 redis_load
-		measure peers redis_memory "$REDIS_ROWS" "$round" 10 redis_memory
+		measure peers redis "$REDIS_ROWS" "$round" redis_load
+		measure peers redis_memory "$REDIS_ROWS" "$round" redis_memory
 		redis_end
 	done
 }

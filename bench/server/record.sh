@@ -63,11 +63,11 @@ goal() {
 	printf '%s\t%s\t%s\t%s\t%s\t%s\t%s\n' "$@" "$met" >>"$RESULTS/goals"
 }
 
-# measure SECTION CASE SIZE ROUND LIMIT COMMAND...: runs it; the command says what it measured in lines "sample VALUE UNIT"
+# measure SECTION CASE SIZE ROUND COMMAND...: runs it; the command says what it measured in lines "sample VALUE UNIT"
 # and "note NAME VALUE". What fails is shown, counted and left out.
 measure() {
-	local section=$1 case=$2 size=$3 round=$4 limit=$5 name value unit
-	shift 5
+	local section=$1 case=$2 size=$3 round=$4 name value unit
+	shift 4
 	job "  $section $round: $(title_of "$section" "$case"), $size" "$limit" "$@"
 	if [ "$JOB_STATUS" -ne 0 ]; then
 		printf '  failed\n'

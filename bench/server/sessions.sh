@@ -66,7 +66,7 @@ section_sessions() {
 	for ((round = 1; round <= ROUNDS; round++)); do
 		for sessions in "${SESSIONS[@]}"; do
 			for case in seen insert trigger; do
-				measure sessions $case "$sessions" "$round" 60 session_way $case "$sessions"
+				measure sessions $case "$sessions" "$round" session_way $case "$sessions"
 			done
 		done
 	done

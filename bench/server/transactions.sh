@@ -46,11 +46,11 @@ transaction_rounds() { # section
 		for sessions in 1 2; do
 			sql -c "TRUNCATE t_plain, t_unlogged, t_logged" -c CHECKPOINT
 			for table in plain unlogged logged; do
-				measure "$section" $table "$sessions" "$round" 60 \
+				measure "$section" $table "$sessions" "$round" \
 					pgbench_us "$WORK/tmp/${section}_$table.sql" "$sessions" "$PGBENCH_SECONDS"
 			done
 			for table in plain unlogged logged; do
-				measure "$section" ${table}_async "$sessions" "$round" 60 \
+				measure "$section" ${table}_async "$sessions" "$round" \
 					pgbench_us "$WORK/tmp/${section}_$table.sql" "$sessions" "$PGBENCH_SECONDS" "synchronous_commit=off"
 			done
 		done
@@ -75,7 +75,7 @@ run_transactions() { # script transactions
 measure_log_bytes() { # section rows transactions
 	local table
 	for table in plain unlogged logged; do
-		measure wal $table "$2" 1 120 log_bytes "$WORK/tmp/$1_$table.sql" "$3"
+		measure wal $table "$2" 1 log_bytes "$WORK/tmp/$1_$table.sql" "$3"
 	done
 }
 
@@ -99,7 +99,7 @@ measure_memory() {
 			filter_sql f_$table "$MEMORY" "persistence '$table'"
 			discard_sql m_$table f_$table
 		} | sql
-		measure memory $table "$MANY_KEYS" 1 300 memory_per_key $table "$MANY_KEYS"
+		measure memory $table "$MANY_KEYS" 1 memory_per_key $table "$MANY_KEYS"
 		sql -c "DROP TABLE m_$table"
 	done
 }

@@ -172,12 +172,12 @@ SFLT_API sflt_status sflt_forget(sflt_filter* filter, const sflt_element* elemen
 SFLT_API sflt_status sflt_merge(sflt_filter* into, const sflt_filter* from, sflt_problem* problem);
 
 typedef struct sflt_estimate {
-  double fill;       /* share of the cells in use, 0 to 1 */
-  double fpr;        /* the probability that a new key would now be called a repeat */
-  double distinct;   /* distinct keys seen; NaN: unknown */
-  uint64_t inserted; /* elements */
-  uint64_t novel;    /* of these, found to be new */
-  int32_t full;      /* 1: so full that `distinct` is a lower bound */
+  double fill;           /* share of the cells in use, 0 to 1 */
+  double fpr;            /* the probability that a new key would now be called a repeat */
+  double distinct;       /* distinct keys seen; NaN: unknown */
+  uint64_t inserted;     /* elements */
+  uint64_t inserted_new; /* of these, found to be new */
+  int32_t full;          /* 1: so full that `distinct` is a lower bound */
   int32_t reserved;
 } sflt_estimate;
 

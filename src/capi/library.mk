@@ -13,10 +13,13 @@ LIBRARY_PKGCONFIGDIR = $(libdir)/pkgconfig
 
 library: $(LIBRARY_FILES)
 
-build/library/%.o: %.cpp
+COMPILE_LIBRARY = $(CCACHE) $(CXX) $(CXXFLAGS) $(LANGUAGE) $(WARNINGS) -Wconversion -fvisibility=hidden \
+                  -fvisibility-inlines-hidden -fPIC -Isrc -Iinclude -MMD -MP
+build/library/library.flags: export FLAGS = $(COMPILE_LIBRARY)
+
+build/library/%.o: %.cpp build/library/library.flags
 	@mkdir -p $(@D)
-	$(CXX) $(CXXFLAGS) $(LANGUAGE) $(WARNINGS) -Wconversion -fvisibility=hidden -fvisibility-inlines-hidden -fPIC \
-	  -Isrc -Iinclude -MMD -MP -c -o $@ $<
+	$(COMPILE_LIBRARY) -c -o $@ $<
 
 build/library/libstreamfilter.a: $(LIBRARY_OBJS)
 	rm -f $@

@@ -245,8 +245,8 @@ void sflt_estimate_of(const sflt_filter* filter, sflt_estimate* estimate) {
   estimate->fill = sums.estimate.fill;
   estimate->fpr = sums.estimate.fpr;
   estimate->distinct = distinct_keys(header, full);
-  estimate->inserted = sums.arrivals;
-  estimate->novel = sums.novel;
+  estimate->inserted = sums.insertions;
+  estimate->inserted_new = sums.inserted_new;
   estimate->full = full;
 }
 

@@ -182,7 +182,7 @@ static void test_many(const char* text) {
 
   sflt_estimate estimate;
   sflt_estimate_of(many, &estimate);
-  CHECK(estimate.inserted == count && estimate.novel == fresh);
+  CHECK(estimate.inserted == count && estimate.inserted_new == fresh);
   CHECK(estimate.fill > 0 && estimate.fill <= 1 && estimate.fpr >= 0 && estimate.fpr <= 1);
   CHECK(isnan(estimate.distinct) || estimate.distinct > 0);
   free(one);

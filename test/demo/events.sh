@@ -37,7 +37,7 @@ inspect() {
 
 inspect_file() {
 	local lines
-	job "reading $(basename "$FILE")" 300 inspect
+	job "reading $(basename "$FILE")" inspect
 	printf '\n'
 	[ "$JOB_STATUS" -eq 0 ] || die "$SHOWN cannot be read: $(tail -n 1 "$WORK/job.log")" \
 		"The file is damaged or cut off: fetch it again."
@@ -136,7 +136,7 @@ list_links() {
 
 open_links() {
 	FILE=$WORK/links.csv SHOWN="the list of links"
-	stage "reading the links in apt's package lists" 60 list_links "$FILE"
+	stage "reading the links in apt's package lists" list_links "$FILE"
 	HEADER=(package needed_by)
 	[ ${#KEY_ARGUMENTS[@]} -gt 0 ] || KEY_ARGUMENTS=(package)
 	column_names "${HEADER[@]}"

@@ -83,7 +83,7 @@ note_result() { # what the first round kept; read before the next way takes the 
 
 measure_way() { # way, round
 	[ "$1" != unique ] || [ -z "$UNIQUE_FAILED" ] || return 0
-	job "  $2 of $ROUNDS: $(way_title "$1")" 600 run_way "$1"
+	job "  $2 of $ROUNDS: $(way_title "$1")" run_way "$1"
 	if [ "$JOB_STATUS" -eq 0 ]; then
 		printf '\n'
 		note_time "$1"

@@ -34,12 +34,12 @@ void predict(Input input) {
 }
 
 void lose_slices(Input input) {
-  const auto places = 1 + input.take<std::uint8_t>() % 64;
+  const auto probes = 1 + input.take<std::uint8_t>() % 64;
   const auto lost = 1 + (input.take<std::uint32_t>() >> 1);
   const double fpr = input.take<double>(), most = input.take<double>();
   if (!(fpr >= 0 && fpr < 1 && most >= 0 && most < 1)) return;
-  for (const double slices : {slicing_model::slices_for_fpr(places, fpr, lost, most),
-                              slicing_model::slices_for_fnr(places, lost, most)})
+  for (const double slices : {sharding_model::slices_for_fpr(probes, fpr, lost, most),
+                              sharding_model::slices_for_fnr(probes, lost, most)})
     FUZZ_REQUIRE(slices >= 1);
 }
 

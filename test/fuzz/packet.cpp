@@ -14,14 +14,16 @@ void fuzz::packet(const std::uint8_t* data, std::size_t size) {
   if (!read_definition(text, length, parameters) || parameters.memory > kMostMemory) return;
   Input input(data, size);
   input.skip(length + 1);
-  // Sealed with what it holds; then it is changed so as a sender could.
   const auto slice = input.take<std::uint32_t>();
   std::vector<unsigned char> bytes(packet_size(parameters));
   auto* header = reinterpret_cast<Header*>(bytes.data() + sizeof(PacketHead));
   format_header(header, parameters);
-  std::memcpy(header + 1, input.rest(),
+  // Of an empty slice; then its bytes come, and the checksum as a sender would make it.
+  PacketHead head = seal_packet(header, slice);
+  std::memcpy(slice_at(header, 0).state, input.rest(),
               std::min<std::size_t>(input.left(), parameters.slice_bytes));
-  const PacketHead head = seal_packet(header, slice);
+  head.sum = hash_bytes(header, bytes.size() - sizeof head,
+                        head.magic + (static_cast<std::uint64_t>(slice) << 32));
   std::memcpy(bytes.data(), &head, sizeof head);
   std::uint32_t opened;
   Problem problem;

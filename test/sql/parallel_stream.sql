@@ -61,7 +61,7 @@ BEGIN
 END $$;
 SELECT name, in_blocks(prototype, 7000) = hosts AS same FROM answers ORDER BY name;
 
--- ---- map, combine, reduce (sqf.txt, section 5.3) ----------------------------------------------------
+-- ---- map, combine, reduce (Dutta et al. 2013, section 5.3) ----------------------------------------------------
 -- map: key and position, by part. reduce: each part of the stream has a filter of its own, and takes
 -- its rows by position; so parts can be taken by different workers, or servers.
 CREATE FUNCTION part(part int, parts int, prototype streamfilter) RETURNS SETOF bigint LANGUAGE sql AS $$

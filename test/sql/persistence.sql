@@ -130,3 +130,13 @@ DROP PUBLICATION regress_all;
 DROP FOREIGN TABLE loose, recent, windowed;
 TABLE saved;
 DROP VIEW saved;
+
+-- Two in one command: the second one sees what the first has written. An image of an older definition is no damage.
+CREATE FOREIGN TABLE twice (k int) SERVER streamfilter OPTIONS (kind 'lru', memory '256kB');
+INSERT INTO twice SELECT generate_series(1, 5000);
+SELECT streamfilter_save('twice'), streamfilter_save('twice');
+SELECT count(DISTINCT saved) AS images FROM streamfilter_image WHERE filter = 'twice'::regclass;
+ALTER FOREIGN TABLE twice OPTIONS (SET memory '32kB');
+INSERT INTO twice VALUES (1);
+SELECT count(*) FROM twice WHERE k = 1;
+DROP FOREIGN TABLE twice;

@@ -90,23 +90,23 @@ SELECT * FROM streamfilter_hashes_define('servers', 'own', NULL, NULL, NULL, NUL
 SELECT * FROM streamfilter_hashes_define('servers', 'none', NULL, NULL, NULL, NULL);
 SELECT * FROM streamfilter_hashes_define('servers', 'made', 'bloom(memory=64kB, seed=7, k=4)', 'wait',
                                          'unlogged', '{}');
-SELECT * FROM streamfilter_hashes_define('servers', 'made', 'sbf(memory=1MB)', 'wait', 'logged', '{}');
+SELECT * FROM streamfilter_hashes_define('servers', 'made', 'sbf(memory=1MB)', 'wait', 'unlogged', '{}');
 SELECT ftoptions FROM pg_foreign_table WHERE ftrelid = 'made'::regclass;
 SELECT * FROM streamfilter_hashes_define('servers', 'bad', 'bloom(k=4) OPTIONS (x', NULL, NULL, '{}');
 SELECT * FROM streamfilter_hashes_define('servers', 'bad', 'bloom(k=4', NULL, NULL, '{}');
 -- A definition is read once, by the one parser there is, and becomes options as they are.
 SELECT * FROM streamfilter_hashes_define('servers', 'ranged',
-  'ibfmc(                    importance_range="0,1", memory = 64kB)', 'wait', 'logged', 'x');
+  'ibfmc(                    importance_range="0,1", memory = 64kB)', 'wait', 'logged', '{"by": "x"}');
 SELECT ftoptions FROM pg_foreign_table WHERE ftrelid = 'ranged'::regclass;
 SELECT * FROM streamfilter_hashes_define('servers', 'diced',
   'bloom(memory=1MB, keys=1e5, fpr=0.02, nulls=''not distinct'', slicing=diced, dice=vh, slices=''3,2'')',
-  'admit', 'unlogged', 'it''s "x"');
+  'admit', 'unlogged', '{"it''''s": "\"x\""}');
 SELECT ftoptions FROM pg_foreign_table WHERE ftrelid = 'diced'::regclass;
 SELECT * FROM streamfilter_hashes_define('servers', 'windowed', 'auto(window="10 minutes", memory=64kB, keys=1000)',
   NULL, NULL, '{}');
 SELECT ftoptions FROM pg_foreign_table WHERE ftrelid = 'windowed'::regclass;
 SELECT * FROM streamfilter_hashes_define('servers', 'listed', 'clq(                    importance_range="0,1")',
-  'wait', 'logged', 'x');
+  'wait', 'logged', '{}');
 SELECT * FROM streamfilter_hashes_define('servers', 'bad', 'bloom(memory=64kB, k=4)', 'wait'') --', NULL, '{}');
 SELECT * FROM streamfilter_hashes_define('servers', 'bad', '', NULL, NULL, '{}');
 SELECT * FROM streamfilter_hashes_define('servers', 'bad', 'bloom(memory=64kB, "k=4)', NULL, NULL, '{}');

@@ -41,6 +41,14 @@ ALTER TABLE "Seen Ids" SET SCHEMA other;
 SELECT argument('zz');
 ALTER SCHEMA other RENAME TO "Other";
 SELECT argument('zz');
+-- The new name is also that of a table that comes first in the path.
+CREATE TABLE app."Ids" (id int);
+SET search_path = app, "Other", public;
+ALTER FOREIGN TABLE "Seen Ids" RENAME TO "Ids";
+SELECT public.argument('zz');
+ALTER FOREIGN TABLE "Other"."Ids" RENAME TO "Seen Ids";
+RESET search_path;
+DROP TABLE app."Ids";
 -- Another filter takes its old name.
 CREATE FOREIGN TABLE seen (id int)
   SERVER streamfilter OPTIONS (kind 'bloom', keys '1000', fpr '1e-6');
@@ -63,6 +71,16 @@ CREATE OR REPLACE TRIGGER zz2 BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION s
 ALTER FOREIGN TABLE "Other"."Seen Ids" SET SCHEMA app;
 SELECT argument('zz2');
 INSERT INTO t VALUES (5), (6) RETURNING *;
+
+-- A trigger of a schema that is created with all that is in it.
+CREATE SCHEMA whole
+  CREATE TABLE t (id int)
+  CREATE TRIGGER whole BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION public.streamfilter_discard('seen');
+SELECT argument('whole');
+CREATE SCHEMA wrong
+  CREATE TABLE t (id int)
+  CREATE TRIGGER wrong BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION public.streamfilter_discard('unseen');
+DROP SCHEMA whole CASCADE;
 
 -- ---- drop ----------------------------------------------------------------------------------------
 
@@ -129,6 +147,15 @@ INSERT INTO app.t VALUES (1), (1) RETURNING id;
 INSERT INTO app.t VALUES (1), (2) RETURNING id;
 SELECT argument('zz');
 DROP FOREIGN TABLE seen;
+-- … of whatever partition …
+CREATE TABLE p (id int) PARTITION BY LIST (id);
+CREATE TABLE p1 PARTITION OF p FOR VALUES IN (1);
+CREATE TABLE p2 PARTITION OF p FOR VALUES IN (2, 3);
+CREATE TRIGGER zzp BEFORE INSERT ON p FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen');
+INSERT INTO p VALUES (1), (2), (3), (3) RETURNING id;
+INSERT INTO p1 VALUES (1) RETURNING id;
+SELECT argument('zzp');
+DROP TABLE p;
 -- … or by a function, which is for superusers.
 CREATE OR REPLACE TRIGGER zz BEFORE INSERT ON app.t FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen');
 CREATE TABLE t2 (id int);

@@ -44,6 +44,12 @@ is($node->safe_psql('postgres', 'SELECT count(*) FROM events'), '0', 'no row cam
 is($node->safe_psql('postgres', q{SELECT filter, kind, memory, accepted FROM streamfilter_stats}),
 	'seen|sbf|65536|0', 'the statistics work without preloading');
 
+my ($status, $after) = $node->psql('postgres', q{
+	LOAD 'streamfilter'; BEGIN; SELECT FROM streamfilter_stats; PREPARE TRANSACTION 'none'; ROLLBACK; SELECT 'here'},
+	stderr => \$err, on_error_stop => 0);
+like($err, qr/prepared transactions are disabled/, 'a transaction cannot be prepared');
+like($after, qr/^here$/m, 'which does no harm to a session that loads the library itself');
+
 my $dump = $node->backup_dir . '/dump.sql';
 $node->command_ok([ 'pg_dump', '-f', $dump, '-d', $node->connstr('postgres') ], 'pg_dump');
 $node->safe_psql('postgres', 'CREATE DATABASE copy');

@@ -264,6 +264,18 @@ my $old;
 restart_with('unlogged: one to keep', sub { $old = $_[0] }, 0);
 restart_with('unlogged: of another past', sub { $_[0] = $old }, 1);
 
+# The file cannot be written when the server is shut down: a folder lies there.
+mkdir "$unlogged.tmp" or die $!;
+$node->safe_psql('postgres', 'INSERT INTO notes VALUES (1)');
+my $end = -s $node->logfile;
+$node->stop;
+like(slurp_file($node->logfile, $end), qr/could not write file "streamfilter.unlogged", unlogged filters will be empty: Is a directory/,
+	'unlogged: not written, and the log says so');
+like(slurp_file($node->logfile, $end), qr/database system is shut down/, 'but the shutdown is a clean one');
+rmdir "$unlogged.tmp" or die $!;
+$node->start;
+is($node->safe_psql('postgres', q{SELECT streamfilter_test('notes', 1)}), 'f', 'the filter is empty then');
+
 # --- The disk is full ---------------------------------------------------------------------------------
 
 # A limit on the size of files stands for it: then writing fails in the same place.

@@ -1,5 +1,5 @@
 # Servers that are lost and come back, under every policy: no hang, no lost row where none may be lost, and
-# the error rates of distributed-filtering.txt, section 3.2 (as ERRATA corrects them).
+# the error rates of Koloniari et al. 2011, section 3.2 (corrected: binomial, not a power).
 use strict;
 use warnings;
 use IO::Socket::INET;

@@ -73,6 +73,9 @@ sub judge_right
 
 sub backends { return split /\n/, held(q{SELECT pid FROM pg_stat_activity WHERE application_name = 'streamfilter'}); }
 
+# Returns when they are gone.
+sub end_all { return held(q{SELECT count(pg_terminate_backend(pid, 10000)) FROM pg_stat_activity WHERE application_name = 'streamfilter'}); }
+
 my @sessions = pool(4);
 judge_right(\@sessions, 'pooled sessions agree');
 
@@ -123,14 +126,14 @@ is(sql('SELECT count(*), count(DISTINCT id) FROM rows_distinct WHERE id >= 20000
 $_->query('SELECT 1') for @sessions;
 my $session = $sessions[0];
 $session->query('BEGIN; INSERT INTO rows_distinct SELECT generate_series(5001, 5020)');
-held('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $$streamfilter$$');
+end_all();
 $session->{stderr} = '';
 $session->query('INSERT INTO rows_distinct SELECT generate_series(5021, 5040)');
 like($session->{stderr}, qr/ERROR:  connection to server "a" was lost within the transaction/,
 	'a transaction whose keys went with its connection fails');
 $session->query('ROLLBACK');
 $session->query('BEGIN; INSERT INTO rows_distinct SELECT generate_series(5001, 5040)');
-held('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $$streamfilter$$');
+end_all();
 $session->{stderr} = '';
 $session->query('COMMIT');
 like($session->{stderr}, qr/ERROR:  connection to server "a" was lost within the transaction/,
@@ -142,14 +145,14 @@ is(sql('SELECT count(*) FROM rows_distinct WHERE id BETWEEN 5001 AND 5040'), '40
 # A test alone adds nothing that could go.
 $session->{stderr} = '';
 $session->query(q{BEGIN; SELECT streamfilter_test('seen_distinct', 1)});
-held('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $$streamfilter$$');
+end_all();
 is($session->query(q{SELECT streamfilter_seen('seen_distinct', 5001)}), 't', 'a transaction that only tested goes on');
 $session->query('COMMIT');
 is($session->{stderr}, '', 'without a word');
 
 # ---- the table of connections there is full ------------------------------------------------------------------
 
-held('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $$streamfilter$$');
+end_all();
 ask($sessions[1], q{SELECT streamfilter_seen('seen_distinct', 1)});    # keeps its connection
 my @full = map { $holder->background_psql('postgres', on_error_stop => 0) } 1 .. 7;
 my @more;

@@ -1,4 +1,4 @@
-// Figure 9 of distributed-filtering.txt: the equal timers heuristic.
+// Figure 9 of Koloniari et al. 2011: the equal timers heuristic.
 #pragma once
 
 #include <algorithm>

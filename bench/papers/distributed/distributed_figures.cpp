@@ -1,4 +1,4 @@
-// Figures 9-11 of distributed-filtering.txt: the equal timers heuristic, and filters that grow in
+// Figures 9-11 of Koloniari et al. 2011: the equal timers heuristic, and filters that grow in
 // bursts.
 //
 //   make bench
@@ -49,7 +49,7 @@ int main(int count, char** words) {
   const bench::Arguments arguments = bench::read_arguments(count, words);
   const Scale scale = arguments.quick ? Scale{20000, 5000, 2000, 20000, 15000}
                                       : Scale{100000, 16800, 10000, 200000, 30000};
-  bench::Report report("distributed-filtering.txt, figures 9-11");
+  bench::Report report("Koloniari et al. 2011, figures 9-11");
   const std::uint64_t universe = universe_for(scale.events, scale.distinct);
   sizes(report);
   std::vector<bench::Errors> errors;

@@ -1,4 +1,4 @@
-// Figures 10 and 11 of distributed-filtering.txt: filters that grow in bursts.
+// Figures 10 and 11 of Koloniari et al. 2011: filters that grow in bursts.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 namespace bench::distributed {
 
 inline constexpr double kHashes = 4;
-inline constexpr unsigned kMostFilters = 64;
+inline constexpr unsigned kMaxFilters = 64;
 inline constexpr std::uint64_t kWindows[] = {100, 500, 1000};
 inline constexpr unsigned kBursts[] = {2, 5};
 inline constexpr std::uint64_t kEventsPerSlot = 4;
@@ -71,8 +71,8 @@ inline void grow(Growth& growth, const Scale& scale, std::uint64_t universe) {
   Filter filter(text(
       "timer(memory=%llu, size=%llu, slices=1, window='%llu us', tick='1 us', k=%.0f, fpr=%.17g, "
       "grow=%s)",
-      Wide(memory_for(size * kMostFilters)), Wide(size), Wide(growth.window), kHashes,
-      timing_model::rate_of_filters(kRate, kMostFilters),
+      Wide(memory_for(size * kMaxFilters)), Wide(size), Wide(growth.window), kHashes,
+      timing_model::rate_of_filters(kRate, kMaxFilters),
       growth.density ? "density" : "cardinality"));
   const std::uint64_t& open = slice_at(filter.header(), 0).state->own[2];
   Zipf stream(universe, 1, 4);

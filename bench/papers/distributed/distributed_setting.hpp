@@ -1,4 +1,4 @@
-// What the figures of distributed-filtering.txt have in common: scale, sizes, and the stream in
+// What the figures of Koloniari et al. 2011 have in common: scale, sizes, and the stream in
 // place of the web log.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Figures 1, 5, 7 and 8 of distributed-filtering.txt: sliced Bloom filters, their false positives,
+// Figures 1, 5, 7 and 8 of Koloniari et al. 2011: sliced Bloom filters, their false positives,
 // the loads of slices, and what lost slices cost.
 //
 //   make bench
@@ -56,7 +56,7 @@ void figures(bench::Report& report, const bench::Arguments& arguments, const cha
 
 int main(int count, char** words) {
   const bench::Arguments arguments = bench::read_arguments(count, words);
-  bench::Report report("distributed-filtering.txt, figures 1, 5, 7 and 8");
+  bench::Report report("Koloniari et al. 2011, figures 1, 5, 7 and 8");
   const std::uint64_t events = arguments.quick ? 20000 : 100000;
   const double probes = arguments.quick ? 20000 : 200000;
   same_decisions(report);

@@ -17,7 +17,7 @@ inline Spread spread_of(const StoredStream& stream, const Parameters& p) {
   std::vector<double> loads(p.slices);
   stream.for_each_row([&](std::size_t, std::uint32_t key, bool) {
     const std::uint64_t hash = hash_word(key, 0);
-    for (unsigned i = 0; i < places(p); ++i) loads[place_of(p, hash, i).slice] += 1;
+    for (unsigned i = 0; i < probes(p); ++i) loads[probe_of(p, hash, i).slice] += 1;
   });
   double sum = 0, squares = 0;
   for (const double load : loads) {
@@ -75,8 +75,8 @@ struct Messages {
   double parallel, pipelined;  // slices that a look-up asks, on average
 };
 
-// All places at once, a message to each of their slices; or one after the other, up to the first
-// that says no. A slice with two places of a key is asked once.
+// All probes at once, a message to each of their slices; or one after the other, up to the first
+// that says no. A slice with two probes of a key is asked once.
 inline Messages messages_of(Filter& filter, const StoredStream& stream) {
   double all = 0, asked = 0;
   stream.for_each_row([&](std::size_t, std::uint32_t key, bool) {
@@ -85,11 +85,11 @@ inline Messages messages_of(Filter& filter, const StoredStream& stream) {
     std::set<std::uint32_t> slices;
     bool goes_on = true;
     std::size_t before = 0;
-    for (unsigned i = 0; i < places(p); ++i) {
-      const Place place = place_of(p, element.hash, i);
-      slices.insert(place.slice);
+    for (unsigned i = 0; i < probes(p); ++i) {
+      const KeyProbe probe = probe_of(p, element.hash, i);
+      slices.insert(probe.slice);
       if (goes_on) before = slices.size();
-      goes_on = goes_on && test_place(filter.header(), element, place);
+      goes_on = goes_on && test_probe(filter.header(), element, probe);
     }
     all += static_cast<double>(slices.size());
     asked += static_cast<double>(before);

@@ -1,4 +1,4 @@
-// What figures 1, 5, 7 and 8 of distributed-filtering.txt are computed with: the library's
+// What figures 1, 5, 7 and 8 of Koloniari et al. 2011 are computed with: the library's
 // placement of keys, in its filters where slices have whole lines of 64 bytes, else in cells of any
 // number.
 #pragma once
@@ -38,7 +38,7 @@ class Cells {
  public:
   Cells(const Parameters& parameters, unsigned k, std::uint64_t cells_of_slice)
       : p_(parameters),
-        bits_(bits_in_place(parameters, k)),
+        bits_(bits_per_probe(parameters, k)),
         m_(cells_of_slice),
         cells_(parameters.slices * cells_of_slice) {}
 
@@ -46,7 +46,7 @@ class Cells {
   bool insert(std::uint64_t hash) {
     bool seen = true;
     for (unsigned i = 0; i < places(p_); ++i) {
-      const Place place = place_of(p_, hash, i);
+      const KeyProbe place = probe_of(p_, hash, i);
       for (unsigned j = 0; j < bits_; ++j) {
         auto cell = cells_[place.slice * m_ + position(place.hash, j, m_)];
         seen = seen && cell;
@@ -81,12 +81,12 @@ StoredStream rows_of(Source source, std::uint64_t rows) {
 }
 
 // The mean of a rate over the new keys of a stream that fills an empty filter (Simpson).
-inline double mean_rate(const slicing_model::Shape& shape, double keys) {
+inline double mean_rate(const sharding_model::Shape& shape, double keys) {
   constexpr int kSteps = 64;
   double sum =
-      slicing_model::rate_of_few_cells(shape, 0) + slicing_model::rate_of_few_cells(shape, keys);
+      sharding_model::rate_of_few_cells(shape, 0) + sharding_model::rate_of_few_cells(shape, keys);
   for (int i = 1; i < kSteps; ++i)
-    sum += (i % 2 == 1 ? 4 : 2) * slicing_model::rate_of_few_cells(shape, keys * i / kSteps);
+    sum += (i % 2 == 1 ? 4 : 2) * sharding_model::rate_of_few_cells(shape, keys * i / kSteps);
   return sum / (3 * kSteps);
 }
 

@@ -1,4 +1,4 @@
-// Table 1 and figure 12 of distributed-filtering.txt: trees of Bloom filters.
+// Table 1 and figure 12 of Koloniari et al. 2011: trees of Bloom filters.
 //
 //   make bench
 //   build/bench/tree_figures OUTDIR [--quick]
@@ -215,7 +215,7 @@ int main(int count, char** words) {
   Scale scale{};
   scale.events = arguments.quick ? 20000 : 100000;
   scale.distinct = arguments.quick ? 5000 : 16800;
-  bench::Report report("distributed-filtering.txt, table 1 and figure 12");
+  bench::Report report("Koloniari et al. 2011, table 1 and figure 12");
   std::vector<Input> inputs{synthetic(scale)};
   if (Input pages = page_requests(arguments.quick); !pages.events.empty())
     inputs.push_back(std::move(pages));

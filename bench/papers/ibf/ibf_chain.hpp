@@ -1,4 +1,4 @@
-// Figure 18 of ibf.txt and its corollaries: what its Markov chain says.
+// Figure 18 of Bhoraskar et al. 2013 and its corollaries: what its Markov chain says.
 #pragma once
 
 #include "bench/papers/ibf/ibf_setting.hpp"
@@ -68,20 +68,20 @@ inline void stable_points(Report& report, const Arguments& arguments, const Scal
       continue;
     }
     const ImportanceStream equal(rows, 0, Frequency::equal, 1);
-    const ibf_model::Setting setting{kK, kP, m, deletion_of(column)};
-    const ibf_model::Levels levels = levels_of(column, equal);
+    const importance_model::Setting setting{kK, kP, m, deletion_of(column)};
+    const importance_model::Levels levels = levels_of(column, equal);
     against_chain(report, "fig. 18: share of zeros", name, empty,
-                  ibf_model::zeros(levels, setting));
+                  importance_model::zeros(levels, setting));
     against_chain(report, "cor. III.4/8: FPR limit", name, positive,
-                  ibf_model::fpr_limit(levels, setting));
-    const double limit = ibf_model::fpr_limit(levels, setting);
+                  importance_model::fpr_limit(levels, setting));
+    const double limit = importance_model::fpr_limit(levels, setting);
     if (column == two || column == multi)
       report.line("sec. IV-A: bound of the FPR", name, "20 %", percent(limit),
                   limit <= .2 ? "reproduced" : "NOT REPRODUCED: the chain's limit is higher");
     for (unsigned l = 0; column == multi && l < 3; ++l)
       against_chain(report, text("sec. III-A: FNR after %.0f elements", double(gap)),
                     text("%s, level %u", name, kLevels[l]).c_str(), forgotten[l],
-                    ibf_model::fnr(kLevels[l], static_cast<double>(gap), levels, setting));
+                    importance_model::fnr(kLevels[l], static_cast<double>(gap), levels, setting));
   }
   DataFile file(arguments, "ibf-fig18",
                 "elements BF SBF IBF-2C IBF-MC IBF-H, then the chain's limits of the last 4");
@@ -90,7 +90,7 @@ inline void stable_points(Report& report, const Arguments& arguments, const Scal
     std::vector<double> row{static_cast<double>(point * (rows / points))};
     row.insert(row.end(), zeros[point].begin(), zeros[point].begin() + kShown);
     for (const Column column : {sbf, two, multi, h})
-      row.push_back(ibf_model::zeros(
+      row.push_back(importance_model::zeros(
           levels_of(column, equal),
           {kK, kP, static_cast<double>(scale.bytes) * 8 / 3, deletion_of(column)}));
     file.row(row);
@@ -112,8 +112,8 @@ inline void printed_table_two(Report& report) {
     for (unsigned set = 0; set < 2; ++set) {
       // In dataset 2 all importances are equally frequent; in dataset 1 SBF alone knows none.
       if (set == 0 && printed.column != sbf) continue;
-      const double limit = ibf_model::fpr_limit(levels_of(printed.column, equal),
-                                                {kK, kP, 43690, deletion_of(printed.column)});
+      const double limit = importance_model::fpr_limit(
+          levels_of(printed.column, equal), {kK, kP, 43690, deletion_of(printed.column)});
       const double ratio = printed.fp[set] / kBf;
       report.line(text("table II: FP of %s / BF's", kCombinations[printed.column].name),
                   text("YouTube %u; ours: chain's limit", set + 1), text("%.3f", ratio),

@@ -1,5 +1,5 @@
-// Figures 9-18 and table II of ibf.txt: false positives and negatives by importance on its
-// synthetic streams, weighted rates, and the share of zeros beside the Markov chain.
+// Figures 9-18 and table II of Bhoraskar et al. 2013: false positives and negatives by importance
+// on its synthetic streams, weighted rates, and the share of zeros beside the Markov chain.
 //
 //   make bench
 //   build/bench/ibf_figures OUTDIR [--quick]
@@ -21,7 +21,7 @@ int main(int count, char** words) {
   const bench::Arguments arguments = bench::read_arguments(count, words);
   const Scale scale =
       arguments.quick ? Scale{2048, 12500, 1, 12, true} : Scale{16384, 100000, 4, 32, false};
-  bench::Report report("ibf.txt, figures 9-18 and table II");
+  bench::Report report("Bhoraskar et al. 2013, figures 9-18 and table II");
   const std::vector<Combination> all(kCombinations, kCombinations + kColumns);
   bench::DataFile table(arguments, "ibf-table2",
                         "frequency(0 equal 1 inverse 2 proportional) repeats filter FP FN wFP wFN");

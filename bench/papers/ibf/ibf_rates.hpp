@@ -1,4 +1,5 @@
-// Figures 9-17 and table II of ibf.txt: errors by importance on its synthetic streams.
+// Figures 9-17 and table II of Bhoraskar et al. 2013: errors by importance on its synthetic
+// streams.
 #pragma once
 
 #include <array>

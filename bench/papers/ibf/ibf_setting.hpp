@@ -1,5 +1,5 @@
-// What the figures of ibf.txt have in common: the setting of table III and the combinations of
-// table IV.
+// What the figures of Bhoraskar et al. 2013 have in common: the setting of table III and the
+// combinations of table IV.
 #pragma once
 
 #include <limits>
@@ -57,10 +57,10 @@ inline double importance_for(const Combination& combination, unsigned importance
 inline unsigned part_of(unsigned i, unsigned parts) { return (i - 1) * parts / kImportances; }
 
 // How levels are distributed on a stream.
-inline ibf_model::Levels levels_of(Column column, const ImportanceStream& stream) {
+inline importance_model::Levels levels_of(Column column, const ImportanceStream& stream) {
   if (column == sbf || column == m_value || column == m_random)
-    return ibf_model::most_important(kM);
-  ibf_model::Levels levels{kM, {}};
+    return importance_model::most_important(kM);
+  importance_model::Levels levels{kM, {}};
   for (unsigned i = 1; i <= kImportances; ++i) {
     const unsigned level = column == two || column == two_value ? (part_of(i, 2) > 0 ? kM : kM / 2)
                                                                 : 1 + part_of(i, kM);
@@ -69,9 +69,10 @@ inline ibf_model::Levels levels_of(Column column, const ImportanceStream& stream
   return levels;
 }
 
-inline ibf_model::Deletion deletion_of(Column column) {
-  return column == h || column == two_value || column == m_value ? ibf_model::Deletion::value
-                                                                 : ibf_model::Deletion::random;
+inline importance_model::Deletion deletion_of(Column column) {
+  return column == h || column == two_value || column == m_value
+             ? importance_model::Deletion::value
+             : importance_model::Deletion::random;
 }
 
 }  // namespace bench::ibf

@@ -1,4 +1,4 @@
-// Tables 1-9 of rsbf-bsbf-rlbsbf.txt, recomputed at a smaller scale: records and memory are divided
+// Tables 1-9 of Bera et al. 2012, recomputed at a smaller scale: records and memory are divided
 // by --scale, the rates depend on their ratios only. The streams are shuffled lists (streams.hpp),
 // false positives are counted per new element and false negatives per repeat.
 //

@@ -1,4 +1,4 @@
-// The figures of tables 1-9 of rsbf-bsbf-rlbsbf.txt.
+// The figures of tables 1-9 of Bera et al. 2012.
 #pragma once
 
 namespace bench {

@@ -2,7 +2,7 @@ figure = 'rsbf-fig11'
 load 'bench/lib/common.inc'
 set terminal pngcairo size 1100,750
 set datafile missing 'nan'
-set title "rsbf-bsbf-rlbsbf.txt, figure 11: load along the stream, 1000 M, 15 % distinct; points: measured, lines: model"
+set title "Bera et al. 2012, figure 11: load along the stream, 1000 M, 15 % distinct; points: measured, lines: model"
 set xlabel 'million elements'
 set ylabel 'bits set, %'
 set key outside right

@@ -1,5 +1,5 @@
 // The course of a Stable Bloom Filter with Max 1 over a shuffled list (streams.hpp), as
-// bit_arrays_model::Course has it for the other kinds: a cell is zero if none of its keys came
+// biased_model::Course has it for the other kinds: a cell is zero if none of its keys came
 // since it was last decremented. Decrements come to a cell at the rate P/m whatever the answers
 // are, and Poisson(D K/m) keys belong to it, so nothing has to be solved: all are integrals over
 // the time since the last decrement, or since a repeat's last sight.
@@ -16,7 +16,7 @@ namespace bench {
 
 class SbfCourse {
  public:
-  using Rates = streamfilter::bit_arrays_model::Rates;
+  using Rates = streamfilter::biased_model::Rates;
 
   SbfCourse(double k, double p, double m, double rows, double distinct) {
     const double list = 1 / rows, draws = (rows - distinct) / (rows * distinct), rate = p / m;

@@ -1,4 +1,4 @@
-// Figures 2-11 of rsbf-bsbf-rlbsbf.txt: errors and load along the stream, measured and by the model
+// Figures 2-11 of Bera et al. 2012: errors and load along the stream, measured and by the model
 // (biased_model.hpp; for SBF sbf_course.hpp), at a smaller scale as in paper_tables. The ends
 // of figures 2-10 are rows of tables 4-8, so these are the printed values.
 //
@@ -23,9 +23,9 @@
 namespace {
 
 using namespace bench;
-using streamfilter::bit_arrays_model::Course;
-using streamfilter::bit_arrays_model::Rates;
-using streamfilter::bit_arrays_model::Scheme;
+using streamfilter::biased_model::Course;
+using streamfilter::biased_model::Rates;
+using streamfilter::biased_model::Scheme;
 
 struct Figure {
   unsigned number, table, memory;  // MiB
@@ -80,7 +80,7 @@ std::vector<Curve> run(const Figure& figure, double scale) {
   std::vector<Filter> filters;
   std::vector<Curve> curves;
   for (const Algorithm& a : kAlgorithms) {
-    courses.emplace_back(streamfilter::bit_arrays_model::Setting{a.scheme, kArrays, bits / kArrays},
+    courses.emplace_back(streamfilter::biased_model::Setting{a.scheme, kArrays, bits / kArrays},
                          streamfilter::Stream::listed(n, d));
     // The biased kinds keep a counter of ones beside every array.
     filters.emplace_back(a.definition + one_slice(bits + (is_sbf(a) ? 0 : 64 * kArrays)) +
@@ -240,7 +240,7 @@ void judge_load(ModelReport& report, const Figure& figure, double scale,
 int main(int count, char** words) {
   const Arguments arguments = read_arguments(count, words);
   const double scale = arguments.quick ? 2000 : 200;
-  ModelReport report("rsbf-bsbf-rlbsbf.txt, figures 2-11; rates in %");
+  ModelReport report("Bera et al. 2012, figures 2-11; rates in %");
   DataFile loads(arguments, "rsbf-fig11", "million rows at full scale; load in %; by the model");
   for (const Figure& figure : kFigures) {
     const PrintedRow& row = printed_row(figure);

@@ -3,7 +3,7 @@ load 'bench/lib/common.inc'
 set terminal pngcairo size 1100,750
 set datafile missing 'nan'
 set bmargin
-set multiplot layout 1,2 title "sbf.txt, figure 1: false negatives by Eq. 16 over K; points: measured, with a whole P"
+set multiplot layout 1,2 title "Deng, Rafiei 2006, figure 1: false negatives by Eq. 16 over K; points: measured, with a whole P"
 set xlabel 'K'
 set ylabel 'FNR'
 set yrange [0:1]

@@ -2,7 +2,7 @@ figure = 'sbf-fig2'
 load 'bench/lib/common.inc'
 set terminal pngcairo size 1100,750
 set datafile missing 'nan'
-set title "sbf.txt, figure 2: FNR with Max 3 less FNR with Max 1 in as many bits, by Eq. 16; points: measured, with a whole P"
+set title "Deng, Rafiei 2006, figure 2: FNR with Max 3 less FNR with Max 1 in as many bits, by Eq. 16; points: measured, with a whole P"
 set logscale x
 set xlabel 'gap'
 set ylabel 'difference of the FNR'

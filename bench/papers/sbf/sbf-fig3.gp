@@ -2,7 +2,7 @@ figure = 'sbf-fig3'
 load 'bench/lib/common.inc'
 set terminal pngcairo size 1100,750
 set datafile missing 'nan'
-set title "sbf.txt, figure 3: zeros along the crawl; dashed: on new keys by Eq. 1, points: measured"
+set title "Deng, Rafiei 2006, figure 3: zeros along the crawl; dashed: on new keys by Eq. 1, points: measured"
 set logscale x
 set xlabel 'elements'
 set ylabel 'share of zeros'

@@ -4,7 +4,7 @@ set terminal pngcairo size 1100,750
 set datafile missing 'nan'
 stats data using 1 nooutput
 set bmargin
-set multiplot layout 2,2 title "sbf.txt, figure 4: errors over space, in %; lines: measured, points: printed"
+set multiplot layout 2,2 title "Deng, Rafiei 2006, figure 4: errors over space, in %; lines: measured, points: printed"
 set logscale x
 set xlabel 'bits'
 set yrange [0:100]

@@ -2,7 +2,7 @@ figure = 'sbf-fig5'
 load 'bench/lib/common.inc'
 set terminal pngcairo size 1100,750
 set datafile missing 'nan'
-set title "sbf.txt, figure 5: how much less SBF misses than FPBuffering at the same FPR"
+set title "Deng, Rafiei 2006, figure 5: how much less SBF misses than FPBuffering at the same FPR"
 set style data histograms
 set style fill solid 0.6
 set xlabel 'bits'

@@ -3,7 +3,7 @@ load 'bench/lib/common.inc'
 set terminal pngcairo size 1100,750
 set datafile missing 'nan'
 set bmargin
-set multiplot layout 2,2 title "sbf.txt, figure 6: synthetic streams, in %"
+set multiplot layout 2,2 title "Deng, Rafiei 2006, figure 6: synthetic streams, in %"
 set logscale x
 set xlabel 'bits'
 set yrange [0:100]

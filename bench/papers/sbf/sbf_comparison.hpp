@@ -1,4 +1,4 @@
-// SBF, FPBuffering, Buffering and a Bloom filter in the same space (sbf.txt §5.2).
+// SBF, FPBuffering, Buffering and a Bloom filter in the same space (Deng, Rafiei 2006 §5.2).
 #pragma once
 
 #include <algorithm>
@@ -27,7 +27,7 @@ struct Comparison {
   Cells cells;
   Errors sbf, buffering, fpbuffering;
   double predicted;  // FNR by Eq. 15 with phi 0
-  double bound() const { return sbf_model::fpr_bound(cells.max, cells.k, cells.p, cells.m); }
+  double bound() const { return stable_model::fpr_bound(cells.max, cells.k, cells.p, cells.m); }
 };
 
 inline Comparison compare(const StoredStream& stream, unsigned max, unsigned k, double p,

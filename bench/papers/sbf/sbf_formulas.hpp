@@ -1,6 +1,6 @@
-// Figures 1 and 2 of sbf.txt: false negatives by Eq. 9-16 over K and over gaps, beside what the
-// filter does. The print sets P to the real number of Eq. 17, a filter to a whole one, so each
-// measured point stands beside Eq. 16 for its own P.
+// Figures 1 and 2 of Deng, Rafiei 2006: false negatives by Eq. 9-16 over K and over gaps, beside
+// what the filter does. The print sets P to the real number of Eq. 17, a filter to a whole one, so
+// each measured point stands beside Eq. 16 for its own P.
 #pragma once
 
 #include <algorithm>
@@ -12,18 +12,18 @@
 
 namespace bench {
 
-namespace sbf_model = streamfilter::sbf_model;
+namespace stable_model = streamfilter::stable_model;
 
 struct Cells {
   unsigned max, k;
   double p, m;  // P may be real
 
   unsigned bits() const { return max <= 1 ? 1 : max <= 3 ? 2 : max <= 7 ? 3 : 4; }
-  double fnr(double gap) const { return sbf_model::fnr(gap, max, k, p, m); }
+  double fnr(double gap) const { return stable_model::fnr(gap, max, k, p, m); }
   // Eq. 16 for another deviation phi (Eq. 18), f_i/N = 0.
   double fnr(double gap, double phi) const {
     const double set = k / m + phi * std::sqrt(k / m * (1 - k / m));
-    return -std::expm1(k * std::log1p(-sbf_model::pr_zero(gap, set, p / m, max)));
+    return -std::expm1(k * std::log1p(-stable_model::pr_zero(gap, set, p / m, max)));
   }
   Cells whole() const { return {max, k, std::max(1.0, std::round(p)), m}; }
   std::string definition() const {
@@ -33,11 +33,11 @@ struct Cells {
 
 // Eq. 17 as the print has it.
 inline Cells cells_for(double fps, unsigned max, unsigned k, double m) {
-  return {max, k, sbf_model::decrements(fps, max, k, m), m};
+  return {max, k, stable_model::decrements(fps, max, k, m), m};
 }
 
 inline Cells best_cells(double fps, unsigned max, double m) {
-  return cells_for(fps, max, sbf_model::best_k(fps, max), m);
+  return cells_for(fps, max, stable_model::best_k(fps, max), m);
 }
 
 struct Trials {
@@ -130,7 +130,7 @@ inline void figure_1(const Arguments& arguments, ModelReport& report) {
     }
   }
   for (const Target& target : kTargets) {
-    const unsigned best = sbf_model::best_k(target.fps, target.max);
+    const unsigned best = stable_model::best_k(target.fps, target.max);
     const std::string setting = text("FPS %g, Max %u", target.fps, target.max);
     report.judge("sbf-fig1", setting, text("best K, printed %u to %u", target.from, target.to),
                  target.from, best, best, best >= target.from && best <= target.to);
@@ -191,7 +191,7 @@ inline void figure_2(const Arguments& arguments, ModelReport& report) {
   for (const double bits : {16384., 131072.}) {
     if (arguments.quick && bits > 1e5) continue;
     for (const double fps : kRates) {
-      const unsigned k1 = sbf_model::best_k(fps, 1), k3 = sbf_model::best_k(fps, 3);
+      const unsigned k1 = stable_model::best_k(fps, 1), k3 = stable_model::best_k(fps, 3);
       const Cells one = cells_for(fps, 1, k1, bits), three = cells_for(fps, 3, k3, bits / 2);
       const std::string setting = text("FPS %g, %.0f bits", fps, bits);
       data.block(setting);

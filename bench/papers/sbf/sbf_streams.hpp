@@ -1,7 +1,7 @@
-// Figures 3-5 of sbf.txt: zeros along the crawl, and the errors of SBF, FPBuffering, Buffering and
-// a Bloom filter on it. The crawl cannot be had; crawl.hpp makes one with the printed shares of
-// distinct keys and of repeats that Buffering misses, so that SBF and the others can be compared
-// with the print. Rows and memory are divided by `scale`.
+// Figures 3-5 of Deng, Rafiei 2006: zeros along the crawl, and the errors of SBF, FPBuffering,
+// Buffering and a Bloom filter on it. The crawl cannot be had; crawl.hpp makes one with the printed
+// shares of distinct keys and of repeats that Buffering misses, so that SBF and the others can be
+// compared with the print. Rows and memory are divided by `scale`.
 #pragma once
 
 #include <algorithm>
@@ -180,7 +180,7 @@ inline void figure_5(const Arguments& arguments, ModelReport& report, const Prin
     double gains[4];
     for (unsigned i = 0; i < 4; ++i) {
       const auto& s = settings[i];
-      const double p = std::floor(sbf_model::decrements(s.fps, s.max, s.k, INFINITY));
+      const double p = std::floor(stable_model::decrements(s.fps, s.max, s.k, INFINITY));
       const Comparison c = compare(stream, s.max, s.k, p, bits, kEntryBits);
       gains[i] = 100 * (c.fpbuffering.fnr() - c.sbf.fnr());
       const std::string setting = text("FPS %g %%, P %.0f, %.0f bits", 100 * s.fps, p, row.bits);
@@ -225,10 +225,10 @@ inline void figure_3(const Arguments& arguments, ModelReport& report, const Prin
     if (row.bits / scale < kLeastBits) continue;
     const Cells cells{kMax, kHashes, kTaken, std::ceil(row.bits / scale / 512) * 512};
     const std::vector<Zeros> ours = zeros_of(stream, cells), alone = zeros_of(fresh, cells);
-    const double point = sbf_model::stable_point(kMax, kHashes, kTaken, cells.m);
+    const double point = stable_model::stable_point(kMax, kHashes, kTaken, cells.m);
     const auto expected = [&](double n) {  // Eq. 1 for Max 1
       const double k = kHashes / cells.m, p = kTaken / cells.m;
-      return sbf_model::pr_zero(n, k, p, kMax) + std::exp(n * (std::log1p(-k) + std::log1p(-p)));
+      return stable_model::pr_zero(n, k, p, kMax) + std::exp(n * (std::log1p(-k) + std::log1p(-p)));
     };
     // P adjacent cells are decremented together.
     const auto allowed = [&](double share) { return five_errors(share, cells.m, kTaken); };

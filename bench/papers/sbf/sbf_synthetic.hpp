@@ -1,6 +1,7 @@
-// Figure 6 of sbf.txt: SBF and FPBuffering on the synthetic streams of §5.1. The print names b, l
-// and u; the share of frequent keys is taken to be 10 % (the example of §5.1), and half of all for
-// the Poisson stream, which has "more duplicates". Rows, u and memory are divided by `scale`.
+// Figure 6 of Deng, Rafiei 2006: SBF and FPBuffering on the synthetic streams of §5.1. The print
+// names b, l and u; the share of frequent keys is taken to be 10 % (the example of §5.1), and half
+// of all for the Poisson stream, which has "more duplicates". Rows, u and memory are divided by
+// `scale`.
 #pragma once
 
 #include <cmath>

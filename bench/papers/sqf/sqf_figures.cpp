@@ -1,5 +1,5 @@
-// Figures 3-5, table 3 and the query times of sqf.txt, at a smaller scale: records and memory are
-// divided by a power of two, which keeps the thresholds of the quotient filter in place.
+// Figures 3-5, table 3 and the query times of Dutta et al. 2013, at a smaller scale: records and
+// memory are divided by a power of two, which keeps the thresholds of the quotient filter in place.
 //
 //   make bench
 //   build/bench/sqf_figures OUTDIR [--quick]
@@ -16,7 +16,7 @@ int main(int count, char** words) {
   const bench::Arguments arguments = bench::read_arguments(count, words);
   const Scale scale = arguments.quick ? Scale{4096, 16384, 8192, 6, 50000, {8}}
                                       : Scale{128, 1024, 512, 9, 2000000, {8, 64, 128}};
-  bench::Report report("sqf.txt, figures 3-5, table 3 and query times");
+  bench::Report report("Dutta et al. 2013, figures 3-5, table 3 and query times");
   figure_3a(report, arguments, scale);
   figure_3b(report, arguments, scale);
   figure_3c(report, arguments, scale);

@@ -1,4 +1,4 @@
-// Figure 3 of sqf.txt: the parameters k, r and r', on 1 billion records, 15 % distinct.
+// Figure 3 of Dutta et al. 2013: the parameters k, r and r', on 1 billion records, 15 % distinct.
 #pragma once
 
 #include "bench/papers/sqf/sqf_setting.hpp"

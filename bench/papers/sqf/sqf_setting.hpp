@@ -1,4 +1,4 @@
-// What the figures of sqf.txt have in common: scale, filters, streams.
+// What the figures of Dutta et al. 2013 have in common: scale, filters, streams.
 #pragma once
 
 #include <cmath>

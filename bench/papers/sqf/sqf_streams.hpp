@@ -1,4 +1,5 @@
-// Figures 4 and 5 of sqf.txt: the length of the stream, and the memory that thresholds take.
+// Figures 4 and 5 of Dutta et al. 2013: the length of the stream, and the memory that thresholds
+// take.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +15,7 @@ struct Length {
   double printed[2];  // SBF, RSBF; 0: not printed
 };
 
-// Figure 4 prints no numbers; those of table 2 and of tables 4-8 of rsbf-bsbf-rlbsbf.txt are for
+// Figure 4 prints no numbers; those of table 2 and of tables 4-8 of Bera et al. 2012 are for
 // the same streams and memory.
 inline void figure_4(Report& report, const Arguments& arguments, const Scale& scale,
                      bool positives) {

@@ -1,6 +1,7 @@
-// Table 2 of sqf.txt, recomputed: the stream of the table is a shuffled list (every one of D
-// integers once, then uniform draws from them, all in random order), the fingerprint is the integer
-// itself, and r, r', k follow from the memory. Prints printed and measured rates side by side.
+// Table 2 of Dutta et al. 2013, recomputed: the stream of the table is a shuffled list (every one
+// of D integers once, then uniform draws from them, all in random order), the fingerprint is the
+// integer itself, and r, r', k follow from the memory. Prints printed and measured rates side by
+// side.
 //
 //   make bench
 //   build/bench/sqf_table [scale]      scale: a power of two, default 128; everything is divided by
@@ -80,8 +81,8 @@ std::vector<std::uint32_t> shuffled_list(std::uint64_t records, std::uint64_t di
 }
 
 struct Errors {
-  double false_positives = 0, novel = 0, false_negatives = 0, repeats = 0;
-  double fpr() const { return 100 * false_positives / novel; }
+  double false_positives = 0, inserted_new = 0, false_negatives = 0, repeats = 0;
+  double fpr() const { return 100 * false_positives / inserted_new; }
   double fnr() const { return 100 * false_negatives / repeats; }
 };
 
@@ -102,7 +103,7 @@ Errors run(const std::string& definition_text, const std::vector<std::uint32_t>&
   for (const std::uint32_t number : stream) {
     const bool repeat = seen[number], reported = insert(filter, Element{number});
     seen[number] = true;
-    (repeat ? errors.repeats : errors.novel) += 1;
+    (repeat ? errors.repeats : errors.inserted_new) += 1;
     if (reported != repeat) (repeat ? errors.false_negatives : errors.false_positives) += 1;
   }
   return errors;
@@ -150,7 +151,7 @@ int main(int argc, char** argv) {
         agree = errors.false_positives == 0 && errors.false_negatives == 0;
         verdict = agree ? "agrees: exactly 0/0" : "DIFFERS";
       } else if (row.reading == Reading::same) {
-        agree = agrees(errors.fpr(), row.fpr, errors.novel) &&
+        agree = agrees(errors.fpr(), row.fpr, errors.inserted_new) &&
                 agrees(errors.fnr(), row.fnr, errors.repeats);
         verdict = agree ? "agrees" : "DIFFERS";
       }

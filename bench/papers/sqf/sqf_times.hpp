@@ -1,4 +1,4 @@
-// The query times of sqf.txt.
+// The query times of Dutta et al. 2013.
 #pragma once
 
 #include <algorithm>

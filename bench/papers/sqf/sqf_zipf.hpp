@@ -1,4 +1,4 @@
-// Table 3 of sqf.txt: Zipfian streams.
+// Table 3 of Dutta et al. 2013: Zipfian streams.
 #pragma once
 
 #include "bench/papers/sqf/sqf_setting.hpp"

@@ -11,7 +11,7 @@
 namespace streamfilter {
 namespace {
 
-constexpr double kMostRows = 1e15;
+constexpr double kMaxRows = 1e15;
 
 // Rates below this one count as zero where filters are compared.
 constexpr double kNone = 1e-9;
@@ -166,9 +166,9 @@ class Search {
 
 bool describe_stream(double rows, double distinct, const double* gap, Stream& stream,
                      Problem& problem) noexcept {
-  if (!(rows >= 1 && rows <= kMostRows)) {
+  if (!(rows >= 1 && rows <= kMaxRows)) {
     out_of_range(problem, "number of rows", rows);
-    return problem.add_detail("It must be between 1 and %.15g.", kMostRows);
+    return problem.add_detail("It must be between 1 and %.15g.", kMaxRows);
   }
   if (!(distinct >= 1 && distinct <= rows)) {
     out_of_range(problem, "number of distinct rows", distinct);
@@ -189,7 +189,7 @@ unsigned advise(const Definition& wish, const Stream& stream, Advice* advice,
                 Problem& problem) noexcept {
   unsigned kinds, count = 0;
   const FilterOps* const* all = all_ops(kinds);
-  for (unsigned i = 0; i < kinds && count + 2 <= kMostAdvice; ++i) {
+  for (unsigned i = 0; i < kinds && count + 2 <= kMaxAdvice; ++i) {
     Search search(wish, stream, *all[i]);
     search.run();
     count += search.report(advice + count, problem);

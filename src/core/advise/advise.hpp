@@ -13,7 +13,7 @@ struct Advice {
   bool keeps_fpr;  // as a promise, on this stream at least
 };
 
-constexpr unsigned kMostAdvice = 64;
+constexpr unsigned kMaxAdvice = 64;
 
 // What is known of a stream, from outside; without a gap repeats are uniform draws from the keys
 // seen. Errors: out_of_range.
@@ -21,7 +21,7 @@ bool describe_stream(double rows, double distinct, const double* gap, Stream& st
                      Problem& problem) noexcept;
 
 // The kinds that `wish` (its memory and fpr) and the stream allow, best first; writes up to
-// kMostAdvice and returns how many. At most two for a kind: one that promises fpr for ever and, if
+// kMaxAdvice and returns how many. At most two for a kind: one that promises fpr for ever and, if
 // it is predicted to do better, one that does so for the distinct keys of the stream.
 //
 // First those that keep fpr, by false-negative rate; then those that do not, by false-positive

@@ -14,17 +14,15 @@
 namespace streamfilter {
 namespace {
 
-// The chance that fewer than `positions` others of the bucket came, of a Poisson number.
-double stays(double positions, double others) noexcept {
-  return others > 0 ? boost::math::gamma_q(positions, others, MathPolicy()) : 1;
+// The chance that fewer than `ranks` others of the bucket came, of a Poisson number.
+double stays(double ranks, double others) noexcept {
+  return others > 0 ? boost::math::gamma_q(ranks, others, MathPolicy()) : 1;
 }
 
-// The chance that fewer than `positions` of `others` are of the bucket if each is with probability
+// The chance that fewer than `ranks` of `others` are of the bucket if each is with probability
 // p.
-double stays(double positions, double others, double p) noexcept {
-  return others < positions
-             ? 1
-             : boost::math::ibetac(positions, others - positions + 1, p, MathPolicy());
+double stays(double ranks, double others, double p) noexcept {
+  return others < ranks ? 1 : boost::math::ibetac(ranks, others - ranks + 1, p, MathPolicy());
 }
 
 // The line y = a + b x, b <= 0, closest to points of different weight, and how far they are from
@@ -58,75 +56,73 @@ class Line {
 
 }  // namespace
 
-Tuning::Tuning(const Answers& answers) noexcept : positions_(answers.positions), fpr_(answers.fpr) {
+Tuning::Tuning(const Answers& answers) noexcept : ranks_(answers.ranks), fpr_(answers.fpr) {
   take_hits(answers);
   continue_hits(static_cast<double>(answers.misses));
   find_lags();
 }
 
 // A row without its own fingerprint in the filter meets an equal one with probability fpr, at every
-// position alike.
+// rank alike.
 void Tuning::take_hits(const Answers& answers) noexcept {
-  const std::uint64_t all =
-      std::accumulate(answers.hits, answers.hits + positions_, std::uint64_t{0});
+  const std::uint64_t all = std::accumulate(answers.hits, answers.hits + ranks_, std::uint64_t{0});
   const double wrong = static_cast<double>(answers.misses) * fpr_,
                right = std::max(static_cast<double>(all) * (1 - fpr_) - wrong, 0.0),
-               each = fpr_ < 1 ? (static_cast<double>(all) - right / (1 - fpr_)) / positions_ : 0;
+               each = fpr_ < 1 ? (static_cast<double>(all) - right / (1 - fpr_)) / ranks_ : 0;
   seen_ = 0;
-  for (unsigned j = 0; j < positions_; ++j) {
+  for (unsigned j = 0; j < ranks_; ++j) {
     const double hits = std::max(static_cast<double>(answers.hits[j]) - each, 0.0);
     for (auto& tail : hits_) tail[j] = hits;
     seen_ += hits;
   }
 }
 
-// Hits beyond the last position: as many as at the last quarter of the positions, and none, and in
-// between a geometric series or a power of the position, whichever is closer to the second half of
-// the positions. They are not more than rows were reported as new.
+// Hits beyond the last rank: as many as at the last quarter of the ranks, and none, and in
+// between a geometric series or a power of the rank, whichever is closer to the second half of
+// the ranks. They are not more than rows were reported as new.
 void Tuning::continue_hits(double most) noexcept {
   Line geometric, power;
-  for (unsigned j = positions_ / 2; j < positions_; ++j) {
+  for (unsigned j = ranks_ / 2; j < ranks_; ++j) {
     const double hits = hits_[none][j];
     if (!(hits > 0)) continue;
     geometric.add(j + 1, std::log(hits), hits);
     power.add(std::log(j + 1), std::log(hits), hits);
   }
   const bool is_geometric = geometric.distance() < power.distance();
-  const unsigned last = std::max(positions_ / 4, 1u);
-  const double end =
-      std::accumulate(hits_[none] + positions_ - last, hits_[none] + positions_, 0.0) / last;
-  for (unsigned j = positions_; j < kReach * positions_; ++j) {
+  const unsigned last = std::max(ranks_ / 4, 1u);
+  const double end = std::accumulate(hits_[none] + ranks_ - last, hits_[none] + ranks_, 0.0) / last;
+  for (unsigned j = ranks_; j < kReach * ranks_; ++j) {
     const double fitted = is_geometric ? geometric.at(j + 1) : power.at(std::log(j + 1));
     hits_[continued][j] = end > 0 ? std::min(std::exp(fitted), end) : 0;
     hits_[none][j] = 0;
     hits_[level][j] = end;
   }
   for (auto& tail : hits_) {
-    const double beyond = std::accumulate(tail + positions_, tail + kReach * positions_, 0.0);
+    const double beyond = std::accumulate(tail + ranks_, tail + kReach * ranks_, 0.0);
     if (beyond > most)
-      for (unsigned j = positions_; j < kReach * positions_; ++j) tail[j] *= most / beyond;
+      for (unsigned j = ranks_; j < kReach * ranks_; ++j) tail[j] *= most / beyond;
   }
 }
 
 // The lags that make the hits most likely, from evenly spread ones towards there (Richardson 1972,
-// Lucy 1974). What lies beyond the last position is not seen, and each lag is given as many repeats
+// Lucy 1974). What lies beyond the last rank is not seen, and each lag is given as many repeats
 // that are not.
 void Tuning::find_lags() noexcept {
   constexpr int kRounds = 100;
-  const double last = std::sqrt(1.5 * positions_ + 10), step = last / kLags;
+  const double last = std::sqrt(1.5 * ranks_ + 10), step = last / kLags;
   double seen[kLags];
   for (unsigned i = 0; i < kLags; ++i) {
     const double root = (i + 0.5) * step;
     lag_[i] = root * root;
     weight_[i] = root;
-    seen[i] = stays(positions_, lag_[i]);
+    seen[i] = stays(ranks_, lag_[i]);
   }
   for (int round = 0; round < kRounds; ++round) {
-    double expected[kMostPositions] = {}, likelihood[kLags] = {};
+    double expected[kMaxRanks] = {}, likelihood[kLags] = {};
     const auto for_each = [this](auto visit) {
       for (unsigned i = 0; i < kLags; ++i) {
         double chance = std::exp(-lag_[i]);
-        for (unsigned j = 0; j < positions_; chance *= lag_[i] / ++j) visit(i, j, chance);
+        for (unsigned j = 0; j < ranks_; chance *= lag_[i] / ++j) visit(i, j, chance);
       }
     };
     for_each([&](unsigned i, unsigned j, double p) { expected[j] += weight_[i] * p; });
@@ -137,12 +133,12 @@ void Tuning::find_lags() noexcept {
   }
 }
 
-// What more memory finds and less does not was found at a position of the former.
+// What more memory finds and less does not was found at a rank of the former.
 double Tuning::found_with_less(double factor) const noexcept {
   double found = 0, now = 0;
   for (unsigned i = 0; i < kLags; ++i) {
-    found += weight_[i] * stays(positions_, lag_[i] / factor);
-    now += weight_[i] * stays(positions_, lag_[i]);
+    found += weight_[i] * stays(ranks_, lag_[i] / factor);
+    now += weight_[i] * stays(ranks_, lag_[i]);
   }
   return now > 0 ? seen_ * found / now : 0;
 }
@@ -151,13 +147,13 @@ double Tuning::found_with_less(double factor) const noexcept {
 // 1/factor.
 double Tuning::found_with_more(double factor, Tail tail) const noexcept {
   double found = 0;
-  for (unsigned j = 0; j < kReach * positions_; ++j)
-    found += hits_[tail][j] * stays(positions_, j, 1 / factor);
+  for (unsigned j = 0; j < kReach * ranks_; ++j)
+    found += hits_[tail][j] * stays(ranks_, j, 1 / factor);
   return found;
 }
 
 double Tuning::repeats(Tail tail) const noexcept {
-  return std::accumulate(hits_[tail], hits_[tail] + kReach * positions_, 0.0);
+  return std::accumulate(hits_[tail], hits_[tail] + kReach * ranks_, 0.0);
 }
 
 // Those that are gone are mistaken for others as often as new keys are.

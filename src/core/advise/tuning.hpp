@@ -1,8 +1,8 @@
-// What a running filter would miss with less or more memory, from the positions where it has found
+// What a running filter would miss with less or more memory, from the ranks where it has found
 // its repeats; no key is kept for it.
 //
-// The filter has buckets of B positions in the order of last sight. A key of which `lag` different
-// others have been seen since its last sight is found at position j if j of these are of its
+// The filter has buckets of B ranks in the order of recency. A key of which `lag` different
+// others have been seen since its last sight is found at rank j if j of these are of its
 // bucket: with n buckets, a Poisson number of mean lag/n. With f times the memory there are f n
 // buckets, so f times as many others find room before the key falls out (stack distances:
 // R. Mattson et al., Evaluation Techniques for Storage Hierarchies, IBM Systems Journal 9, 1970;
@@ -15,10 +15,10 @@ namespace streamfilter {
 
 // What a filter has answered.
 struct Answers {
-  const std::uint64_t* hits;  // by position
-  unsigned positions;         // of a bucket, 1 … kMostPositions
+  const std::uint64_t* hits;  // by rank
+  unsigned ranks;             // of a bucket, 1 … kMaxRanks
   std::uint64_t misses;       // reported as new
-  double fpr;                 // of the filter as it is now; the same at every position
+  double fpr;                 // of the filter as it is now; the same at every rank
 };
 
 // With some factor of memory.
@@ -27,16 +27,16 @@ struct Tuned {
 
   // Share of these repeats that would have been missed, and its limits; NaN if there are none. Lags
   // that are longer than memory reaches leave no trace, so these suppose that repeats beyond the
-  // last position
-  double fnr;       // go on as they become fewer over the second half of the positions
+  // last rank
+  double fnr;       // go on as they become fewer over the second half of the ranks
   double fnr_low;   // are none
-  double fnr_high;  // are at every position as many as at the last ones: lags do not bunch there
+  double fnr_high;  // are at every rank as many as at the last ones: lags do not bunch there
 };
 
 class Tuning {
  public:
-  // A repeat counts whose key is within so many times the positions of a bucket: about as many
-  // times as many different keys ago as the filter has positions.
+  // A repeat counts whose key is within so many times the ranks of a bucket: about as many
+  // times as many different keys ago as the filter has ranks.
   static constexpr unsigned kReach = 4;
 
   explicit Tuning(const Answers& answers) noexcept;
@@ -57,11 +57,11 @@ class Tuning {
 
   static constexpr unsigned kLags = 128;
 
-  unsigned positions_;
+  unsigned ranks_;
   double fpr_;
-  double hits_[kTails][kReach * kMostPositions];  // by position, without false positives
-  double seen_;                                   // all hits in a position that there is
-  double lag_[kLags], weight_[kLags];             // lags in others per bucket, repeats of each
+  double hits_[kTails][kReach * kMaxRanks];  // by rank, without false positives
+  double seen_;                              // all hits in a rank that there is
+  double lag_[kLags], weight_[kLags];        // lags in others per bucket, repeats of each
 };
 
 }  // namespace streamfilter

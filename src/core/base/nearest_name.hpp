@@ -11,7 +11,7 @@ namespace streamfilter {
 class NearestName {
  public:
   explicit NearestName(const char* wanted) noexcept
-      : wanted_(wanted), length_(std::min(std::strlen(wanted), kLongest)) {}
+      : wanted_(wanted), length_(std::min(std::strlen(wanted), kMaxLength)) {}
 
   void consider(const char* candidate) noexcept {
     const std::size_t distance = distance_to(candidate);
@@ -25,10 +25,10 @@ class NearestName {
   const char* name() const noexcept { return name_; }
 
  private:
-  static constexpr std::size_t kLongest = 63;
+  static constexpr std::size_t kMaxLength = 63;
 
   std::size_t distance_to(const char* candidate) const noexcept {
-    std::size_t row[kLongest + 1];
+    std::size_t row[kMaxLength + 1];
     for (std::size_t j = 0; j <= length_; ++j) row[j] = j;
     for (std::size_t i = 0; candidate[i] != '\0'; ++i) {
       std::size_t diagonal = row[0];
@@ -44,7 +44,7 @@ class NearestName {
 
   const char* wanted_;
   std::size_t length_;
-  std::size_t least_ = kLongest;
+  std::size_t least_ = kMaxLength;
   const char* name_ = nullptr;
 };
 

@@ -16,7 +16,7 @@ class Prefetches {
 
   // Any address; nothing is read that cannot be.
   void add(const void* address) noexcept {
-    if (count_ == kMost) start();
+    if (count_ == kMax) start();
     addresses_[count_++] = address;
   }
 
@@ -31,9 +31,9 @@ class Prefetches {
   const void* at(unsigned i) const noexcept { return addresses_[i]; }
 
  private:
-  static constexpr unsigned kMost = 128;
+  static constexpr unsigned kMax = 128;
   unsigned count_ = 0;
-  const void* addresses_[kMost];
+  const void* addresses_[kMax];
 };
 
 }  // namespace streamfilter

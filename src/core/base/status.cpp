@@ -35,7 +35,7 @@ void set_cut_text(CutText cut) noexcept { cut_text = cut; }
 Excerpt::Excerpt(const char* text) noexcept : Excerpt(text, std::strlen(text)) {}
 
 Excerpt::Excerpt(const char* text, std::size_t length, std::size_t most) noexcept {
-  const std::size_t whole = cut_text(text, length, std::min(most, kMost));
+  const std::size_t whole = cut_text(text, length, std::min(most, kMax));
   std::memcpy(text_, text, whole);
   text_[whole] = '\0';
 }

@@ -30,15 +30,15 @@ void set_cut_text(CutText cut) noexcept;
 // The beginning of a text from outside, short enough to be quoted in a message.
 class Excerpt {
  public:
-  static constexpr std::size_t kMost = 80;  // bytes
+  static constexpr std::size_t kMax = 80;  // bytes
 
   explicit Excerpt(const char* text) noexcept;
-  Excerpt(const char* text, std::size_t length, std::size_t most = kMost) noexcept;
+  Excerpt(const char* text, std::size_t length, std::size_t most = kMax) noexcept;
 
   const char* text() const noexcept { return text_; }
 
  private:
-  char text_[kMost + 1];
+  char text_[kMax + 1];
 };
 
 // One problem with its explanation. Messages follow the host's habit: primary message without

@@ -7,11 +7,11 @@
 
 namespace streamfilter {
 
-constexpr std::uint64_t kMostTicks = std::uint64_t{1} << 30;  // in a window
+constexpr std::uint64_t kMaxTicks = std::uint64_t{1} << 30;  // in a window
 
 // Ticks are counted from the earliest time there is, as unsigned numbers, and stay so far from
 // their end that nothing added to one wraps around.
-constexpr std::uint64_t kLastTick = ~std::uint64_t{0} - 2 * kMostTicks;
+constexpr std::uint64_t kLastTick = ~std::uint64_t{0} - 2 * kMaxTicks;
 
 inline bool is_finite(std::int64_t time) noexcept {
   return time != std::numeric_limits<std::int64_t>::min() &&

@@ -10,7 +10,7 @@
 
 namespace streamfilter {
 
-constexpr unsigned kWidestFingerprint = 48;
+constexpr unsigned kMaxFingerprintBits = 48;
 
 // Fields of one width in 512 bits: field i takes the bits i*width … i*width + width-1. A field that
 // begins in one word and ends in the next is seen as two parts, each in its own word.
@@ -29,10 +29,10 @@ struct alignas(kLineBytes) FieldPattern {
 constexpr unsigned kInverseBits = 16;
 
 struct FieldPatterns {
-  FieldPattern of[kWidestFingerprint + 1];
+  FieldPattern of[kMaxFingerprintBits + 1];
 
   constexpr FieldPatterns() noexcept : of() {
-    for (unsigned width = 1; width <= kWidestFingerprint; ++width) {
+    for (unsigned width = 1; width <= kMaxFingerprintBits; ++width) {
       FieldPattern& pattern = of[width];
       pattern.inverse = (1u << kInverseBits) / width + 1;
       for (unsigned bit = 0; bit < 64; bit += width) pattern.first |= std::uint64_t{1} << bit;
@@ -126,7 +126,7 @@ class BasicFingerprintQueue {
     return from[kLineWords - 1] != 0;
   }
 
-  // Moves what lies within `reach` by one place and puts the fingerprint in front. What was last
+  // Moves what lies within `reach` by one slot and puts the fingerprint in front. What was last
   // there is gone.
   ALWAYS_INLINE void push(std::uint64_t fingerprint, const LineVector& reach) noexcept {
     if constexpr (!kAlone) return push_at(start_, fingerprint, reach);
@@ -136,16 +136,16 @@ class BasicFingerprintQueue {
     words_ = (words_ & ~reach) | (reach & moved);
   }
 
-  // The same, but the fingerprint goes to `place`, and what is in front of that stays.
-  ALWAYS_INLINE void push_to(unsigned place, std::uint64_t fingerprint,
+  // The same, but the fingerprint goes to `slot`, and what is in front of that stays.
+  ALWAYS_INLINE void push_to(unsigned slot, std::uint64_t fingerprint,
                              const LineVector& reach) noexcept {
     LineVector front;
-    first_bits(front, start_ + place * width_);
-    push_at(start_ + place * width_, fingerprint, reach & ~front);
+    first_bits(front, start_ + slot * width_);
+    push_at(start_ + slot * width_, fingerprint, reach & ~front);
   }
 
-  // The place at which `reach` ends.
-  ALWAYS_INLINE unsigned last_place(const LineVector& reach) const noexcept {
+  // The slot at which `reach` ends.
+  ALWAYS_INLINE unsigned last_slot(const LineVector& reach) const noexcept {
     return ((bits_in_front(reach) - start_) * pattern_.inverse >> kInverseBits) - 1;
   }
 
@@ -174,8 +174,8 @@ class BasicFingerprintQueue {
     return i;
   }
 
-  // The place of a fingerprint; length() if it is not there.
-  unsigned place(std::uint64_t fingerprint) const noexcept {
+  // The slot of a fingerprint; length() if it is not there.
+  unsigned slot(std::uint64_t fingerprint) const noexcept {
     unsigned i = 0;
     while (i < length_ && get(i) != fingerprint) ++i;
     return i;

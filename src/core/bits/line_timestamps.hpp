@@ -1,5 +1,5 @@
 // Ages of the fingerprints in a 64-byte line. The last 32 bits of the line are its stamp, a tick
-// modulo 2^32; in front of it every place has 4 bits, the ticks that had passed at the stamp. So a
+// modulo 2^32; in front of it every slot has 4 bits, the ticks that had passed at the stamp. So a
 // line that nobody touches needs no work to grow older.
 #pragma once
 
@@ -18,21 +18,21 @@ constexpr unsigned kStampBits = 32;
 template <typename Byte = unsigned char>
 class LineAges {
  public:
-  LineAges(Byte* line, unsigned places) noexcept
-      : line_(line), first_((kLineBits - kStampBits) / kAgeBits - places) {}
+  LineAges(Byte* line, unsigned slots) noexcept
+      : line_(line), first_((kLineBits - kStampBits) / kAgeBits - slots) {}
 
-  unsigned get(unsigned place) const noexcept {
-    const unsigned at = first_ + place;
+  unsigned get(unsigned slot) const noexcept {
+    const unsigned at = first_ + slot;
     return line_[at / 2] >> at % 2 * kAgeBits & (kAges - 1);
   }
 
-  void set(unsigned place, unsigned age) const noexcept {
-    const unsigned at = first_ + place, shift = at % 2 * kAgeBits;
+  void set(unsigned slot, unsigned age) const noexcept {
+    const unsigned at = first_ + slot, shift = at % 2 * kAgeBits;
     line_[at / 2] =
         static_cast<unsigned char>((line_[at / 2] & ~((kAges - 1) << shift)) | age << shift);
   }
 
-  // What lies from `first` up to `last` moves by one place, and `age` goes in front. With the
+  // What lies from `first` up to `last` moves by one slot, and `age` goes in front. With the
   // caller's instructions, as it is the whole line that moves.
   [[gnu::always_inline]] inline void push(unsigned first, unsigned last,
                                           unsigned age) const noexcept {
@@ -64,7 +64,7 @@ class LineAges {
 
  private:
   Byte* line_;
-  unsigned first_;  // place of the first one, in half bytes
+  unsigned first_;  // slot of the first one, in half bytes
 };
 
 }  // namespace streamfilter

@@ -15,7 +15,7 @@ constexpr std::uint64_t low_bits(unsigned count) noexcept {
 template <typename Byte = unsigned char>
 class PackedFields {
  public:
-  static constexpr unsigned kWidest = 57;
+  static constexpr unsigned kMaxBits = 57;
 
   // `bytes` is at least 8.
   PackedFields(Byte* body, std::uint64_t bytes) noexcept : body_(body), last_word_(bytes - 8) {}

@@ -43,7 +43,7 @@ bool choose_bloom(Definition& definition) noexcept {
 
 CappedLines roomiest_lines(double fpr) noexcept {
   CappedLines best;
-  for (unsigned k = 1; k <= capped_model::kMostHashes; ++k) {
+  for (unsigned k = 1; k <= capped_model::kMaxHashes; ++k) {
     const unsigned ones = std::min(capped_model::most_ones(fpr, k), 511u);
     if (ones <= k) continue;
     const double filling =
@@ -58,9 +58,9 @@ namespace {
 bool choose_capped(Definition& definition) noexcept {
   const Parameters& p = definition.parameters;
   const CappedLines lines = roomiest_lines(definition.wanted_fpr());
-  if (lines.k >= sizeof kMostKeysToFilling / sizeof *kMostKeysToFilling) return false;
+  if (lines.k >= sizeof kMaxKeysToFilling / sizeof *kMaxKeysToFilling) return false;
   const double keys = static_cast<double>(p.keys) * 64 / static_cast<double>(p.memory);
-  if (!(keys <= kMostKeysToFilling[lines.k] * lines.filling)) return false;
+  if (!(keys <= kMaxKeysToFilling[lines.k] * lines.filling)) return false;
   Definition attempt = definition;
   attempt.parameters.kind = Kind::capped;
   attempt.parameters.layout = Layout::scattered;

@@ -22,6 +22,6 @@ CappedLines roomiest_lines(double fpr) noexcept;
 // By k, the number of keys to a line, as a multiple of those that fill it, up to which capped is
 // predicted to miss fewer over a stream in which each key comes twice, at any time: what
 // bench/quality/auto_rule.cpp finds, rounded; never from k = 8 on.
-constexpr double kMostKeysToFilling[] = {0, 5, 1.75, 1.5, 1.33, 1.2, 1.12, 1.05};
+constexpr double kMaxKeysToFilling[] = {0, 5, 1.75, 1.5, 1.33, 1.2, 1.12, 1.05};
 
 }  // namespace streamfilter

@@ -102,7 +102,7 @@ bool set_slices(Definition& definition, const CommonOption&, const char* value,
   const char* comma = std::strchr(value, ',');
   const std::size_t length =
       comma != nullptr ? static_cast<std::size_t>(comma - value) : std::strlen(value);
-  if (length > Excerpt::kMost) return bad_value(problem, Error::syntax, "slices", value);
+  if (length > Excerpt::kMax) return bad_value(problem, Error::syntax, "slices", value);
   const Excerpt first(value, length);
   if (comma == nullptr) {
     if (!read_whole_number("slices", value, 1, kMaxSlices, slices, problem)) return false;
@@ -140,7 +140,7 @@ bool set_probes(Definition& definition, const CommonOption& option, const char* 
   if (!read_whole_number(option.name, value, option.low, option.high, number, problem))
     return false;
   definition.parameters.*member = static_cast<std::uint8_t>(number);
-  definition.places_given = true;
+  definition.probes_given = true;
   return true;
 }
 
@@ -151,26 +151,14 @@ bool has_k1_k2(const Parameters& p) noexcept {
   return p.slicing == Slicing::horizontal && p.k1 > 0;
 }
 
-bool never(const Parameters&) noexcept { return false; }
+void write_kind(TextWriter& out, const Parameters& p) noexcept {
+  out.add(p.kind == Kind::automatic ? "auto" : find_ops(p.kind)->name);
+}
 
 void write_memory(TextWriter& out, const Parameters& p) noexcept {
   char size[32];
   print_size(p.memory, size, sizeof size);
   out.add(size);
-}
-
-// Both numbers of a diced filter stand behind its option dice.
-void write_dice(TextWriter& out, const Parameters& p) noexcept {
-  char slices[32];
-  print_slices(p, slices, sizeof slices);
-  out.add(kDices[p.dice == Dice::vh]);
-  out.add(", slices='");
-  out.add(slices);
-  out.add("'");
-}
-
-void write_kind(TextWriter& out, const Parameters& p) noexcept {
-  out.add(p.kind == Kind::automatic ? "auto" : find_ops(p.kind)->name);
 }
 
 void write_slices(TextWriter& out, const Parameters& p) noexcept {
@@ -179,9 +167,26 @@ void write_slices(TextWriter& out, const Parameters& p) noexcept {
   out.add(slices);
 }
 
+template <const char* const* choices, auto member>
+void write_choice(TextWriter& out, const Parameters& p) noexcept {
+  out.add(choices[static_cast<unsigned>(p.*member)]);
+}
+
+template <auto member>
+void write_number(TextWriter& out, const Parameters& p) noexcept {
+  out.add(std::uint64_t{p.*member});
+}
+
+// ---- given?
+
 template <auto flag>
-bool is_set(const Definition& definition) noexcept {
+bool flagged(const Definition& definition) noexcept {
   return definition.*flag;
+}
+
+template <auto member>
+bool positive(const Definition& definition) noexcept {
+  return definition.parameters.*member > 0;
 }
 
 }  // namespace
@@ -192,18 +197,18 @@ const CommonOption kCommonOptions[kCommonOptionCount] = {
         .set = set_kind,
         .in_range = [](const Parameters& p) noexcept { return find_ops(p.kind) != nullptr; },
         .rank = 0,
-        .is_needed = never,
         .is_given = [](const Definition&) noexcept { return true; },
-        .write_given = write_kind,
+        .is_needed = [](const Parameters&) noexcept { return true; },
+        .write = write_kind,
     },
     {
         .name = "memory",
         .set = set_memory,
         .in_range = [](const Parameters& p) noexcept { return p.memory <= kMaxMemory; },
         .rank = 1,
+        .is_given = flagged<&Definition::memory_given>,
         .is_needed = [](const Parameters&) noexcept { return true; },
         .write = write_memory,
-        .is_given = is_set<&Definition::memory_given>,
     },
     {
         .name = "keys",
@@ -213,9 +218,9 @@ const CommonOption kCommonOptions[kCommonOptionCount] = {
         .in_range =
             [](const Parameters& p) noexcept { return static_cast<double>(p.keys) <= kMaxKeys; },
         .rank = 2,
+        .is_given = positive<&Parameters::keys>,
         .is_needed = [](const Parameters& p) noexcept { return p.keys > 0; },
-        .write = [](TextWriter& out, const Parameters& p) noexcept { out.add(p.keys); },
-        .is_given = [](const Definition& d) noexcept { return d.parameters.keys > 0; },
+        .write = write_number<&Parameters::keys>,
     },
     {
         .name = "fpr",
@@ -225,18 +230,18 @@ const CommonOption kCommonOptions[kCommonOptionCount] = {
               return p.fpr >= 0 && p.fpr < 1 && !std::signbit(p.fpr);
             },
         .rank = 3,
+        .is_given = positive<&Parameters::fpr>,
         .is_needed = [](const Parameters& p) noexcept { return p.fpr > 0; },
         .write = [](TextWriter& out, const Parameters& p) noexcept { out.add(p.fpr); },
-        .is_given = [](const Definition& d) noexcept { return d.parameters.fpr > 0; },
     },
     {
         .name = "seed",
         .set = set_seed,
         .in_range = [](const Parameters&) noexcept { return true; },
         .rank = 6,
+        .is_given = flagged<&Definition::seed_given>,
         .is_needed = [](const Parameters& p) noexcept { return p.seed != 0; },
-        .write = [](TextWriter& out, const Parameters& p) noexcept { out.add(p.seed); },
-        .is_given = is_set<&Definition::seed_given>,
+        .write = write_number<&Parameters::seed>,
     },
     {
         .name = "nulls",
@@ -244,12 +249,9 @@ const CommonOption kCommonOptions[kCommonOptionCount] = {
         .set = set_choice<&Parameters::nulls, &Definition::nulls_given>,
         .in_range = [](const Parameters& p) noexcept { return p.nulls <= Nulls::not_distinct; },
         .rank = 5,
+        .is_given = flagged<&Definition::nulls_given>,
         .is_needed = [](const Parameters& p) noexcept { return p.nulls != Nulls::distinct; },
-        .write =
-            [](TextWriter& out, const Parameters& p) noexcept {
-              out.add(kNulls[static_cast<unsigned>(p.nulls)]);
-            },
-        .is_given = is_set<&Definition::nulls_given>,
+        .write = write_choice<kNulls, &Parameters::nulls>,
     },
     {
         .name = "slices",
@@ -260,14 +262,12 @@ const CommonOption kCommonOptions[kCommonOptionCount] = {
                      (p.slices2 == 0 || p.slices % p.slices2 == 0);
             },
         .rank = 7,
+        .is_given = flagged<&Definition::slices_given>,
         .is_needed =
             [](const Parameters& p) noexcept {
-              return p.slicing != Slicing::diced && p.slices != default_slices(p.memory);
+              return p.slicing == Slicing::diced || p.slices != default_slices(p.memory);
             },
-        .write = [](TextWriter& out,
-                    const Parameters& p) noexcept { out.add(std::uint64_t{p.slices}); },
-        .is_given = is_set<&Definition::slices_given>,
-        .write_given = write_slices,
+        .write = write_slices,
     },
     {
         .name = "layout",
@@ -275,12 +275,9 @@ const CommonOption kCommonOptions[kCommonOptionCount] = {
         .set = set_choice<&Parameters::layout, &Definition::layout_given>,
         .in_range = [](const Parameters& p) noexcept { return p.layout <= Layout::blocked; },
         .rank = 4,
+        .is_given = flagged<&Definition::layout_given>,
         .is_needed = [](const Parameters& p) noexcept { return p.layout != Layout::scattered; },
-        .write =
-            [](TextWriter& out, const Parameters& p) noexcept {
-              out.add(kLayouts[static_cast<unsigned>(p.layout)]);
-            },
-        .is_given = is_set<&Definition::layout_given>,
+        .write = write_choice<kLayouts, &Parameters::layout>,
     },
     {
         .name = "slicing",
@@ -288,12 +285,9 @@ const CommonOption kCommonOptions[kCommonOptionCount] = {
         .set = set_choice<&Parameters::slicing, &Definition::slicing_given>,
         .in_range = [](const Parameters& p) noexcept { return p.slicing <= Slicing::diced; },
         .rank = 8,
+        .is_given = flagged<&Definition::slicing_given>,
         .is_needed = [](const Parameters& p) noexcept { return p.slicing != Slicing::horizontal; },
-        .write =
-            [](TextWriter& out, const Parameters& p) noexcept {
-              out.add(kSlicings[static_cast<unsigned>(p.slicing)]);
-            },
-        .is_given = is_set<&Definition::slicing_given>,
+        .write = write_choice<kSlicings, &Parameters::slicing>,
     },
     {
         .name = "dice",
@@ -301,11 +295,9 @@ const CommonOption kCommonOptions[kCommonOptionCount] = {
         .set = set_choice<&Parameters::dice, &Definition::dice_given>,
         .in_range = [](const Parameters& p) noexcept { return p.dice <= Dice::vh; },
         .rank = 9,
+        .is_given = flagged<&Definition::dice_given>,
         .is_needed = [](const Parameters& p) noexcept { return p.slicing == Slicing::diced; },
-        .write = write_dice,
-        .is_given = is_set<&Definition::dice_given>,
-        .write_given = [](TextWriter& out,
-                          const Parameters& p) noexcept { out.add(kDices[p.dice == Dice::vh]); },
+        .write = write_choice<kDices, &Parameters::dice>,
     },
     {
         .name = "k1",
@@ -314,10 +306,9 @@ const CommonOption kCommonOptions[kCommonOptionCount] = {
         .set = set_probes<&Parameters::k1>,
         .in_range = [](const Parameters& p) noexcept { return p.k1 <= kMaxProbes; },
         .rank = 10,
+        .is_given = positive<&Parameters::k1>,
         .is_needed = has_k1_k2,
-        .write = [](TextWriter& out,
-                    const Parameters& p) noexcept { out.add(std::uint64_t{p.k1}); },
-        .is_given = [](const Definition& d) noexcept { return d.parameters.k1 > 0; },
+        .write = write_number<&Parameters::k1>,
     },
     {
         .name = "k2",
@@ -326,12 +317,16 @@ const CommonOption kCommonOptions[kCommonOptionCount] = {
         .set = set_probes<&Parameters::k2>,
         .in_range = [](const Parameters& p) noexcept { return p.k2 <= kMaxProbes; },
         .rank = 11,
+        .is_given = positive<&Parameters::k2>,
         .is_needed = has_k1_k2,
-        .write = [](TextWriter& out,
-                    const Parameters& p) noexcept { out.add(std::uint64_t{p.k2}); },
-        .is_given = [](const Definition& d) noexcept { return d.parameters.k2 > 0; },
+        .write = write_number<&Parameters::k2>,
     },
 };
+
+const CommonOption& common_option_at(unsigned rank) noexcept {
+  return *std::find_if(kCommonOptions, kCommonOptions + kCommonOptionCount,
+                       [=](const CommonOption& option) { return option.rank == rank; });
+}
 
 std::uint32_t default_slices(std::uint64_t memory) noexcept {
   std::uint32_t slices = 1;

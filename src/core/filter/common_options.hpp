@@ -20,23 +20,25 @@ struct CommonOption {
   // Is what the parameters hold a value that `set` stores? Safe on any bytes.
   bool (*in_range)(const Parameters&) noexcept;
 
-  // Where the option stands in a printed definition, from 1 on: the text of values is older than
-  // the order of this table, which is that of hints. 0: never as an option.
+  // Where the option stands in text: that of values is older than the order of this table, which is
+  // the order of hints. The kind is 0.
   unsigned rank;
 
-  // Must a definition name it, or does leaving it out say the same?
-  bool (*is_needed)(const Parameters&) noexcept;
-  void (*write)(TextWriter&, const Parameters&) noexcept = nullptr;
-
-  // Was it set, and what to? nullptr: as `write` writes it.
   bool (*is_given)(const Definition&) noexcept;
-  void (*write_given)(TextWriter&, const Parameters&) noexcept = nullptr;
+
+  // Must the definition of complete parameters name it, or does leaving it out say the same?
+  bool (*is_needed)(const Parameters&) noexcept;
+
+  // The value as `set` reads it.
+  void (*write)(TextWriter&, const Parameters&) noexcept;
 };
 
 constexpr std::uint64_t kMaxMemory = std::uint64_t{1} << 46;
 
 constexpr unsigned kCommonOptionCount = 12;
 extern const CommonOption kCommonOptions[kCommonOptionCount];
+
+const CommonOption& common_option_at(unsigned rank) noexcept;
 
 // How many slices a filter has unless told otherwise: enough that sessions rarely meet, none under
 // 64 kB.

@@ -79,10 +79,24 @@ bool syntax_error(const Reader& reader, const char* expected, Problem& problem) 
   return problem.add_hint("Write kind(option=value, ...), for example sbf(memory=64kB, fpr=0.01).");
 }
 
-const CommonOption* find_rank(unsigned rank) noexcept {
-  for (const CommonOption& option : kCommonOptions)
-    if (option.rank == rank) return &option;
-  return nullptr;
+// The options of text in their order; those of a diced filter end with its two numbers of slices.
+const CommonOption& option_at(unsigned rank, const Parameters& parameters) noexcept {
+  constexpr unsigned kSlices = 7, kDice = 9;
+  if (parameters.slicing == Slicing::diced && rank >= kSlices && rank <= kDice)
+    return common_option_at(rank == kDice ? kSlices : rank + 1);
+  return common_option_at(rank);
+}
+
+// Lists of numbers are quoted: a comma ends a value.
+template <typename Write>
+void write_value(TextWriter& out, Write write) noexcept {
+  char value[512];
+  TextWriter text(value, sizeof value);
+  write(text);
+  const char* quote = std::strchr(value, ',') != nullptr ? "'" : "";
+  out.add(quote);
+  out.add(value);
+  out.add(quote);
 }
 
 }  // namespace
@@ -126,10 +140,10 @@ std::size_t print_definition(const Parameters& parameters, char* buffer,
     before = ", ";
   };
   for (unsigned rank = 1; rank < kCommonOptionCount; ++rank) {
-    const CommonOption& option = *find_rank(rank);
+    const CommonOption& option = option_at(rank, parameters);
     if (!option.is_needed(parameters)) continue;
     begin(option.name);
-    option.write(out, parameters);
+    write_value(out, [&](TextWriter& text) { option.write(text, parameters); });
   }
   for (unsigned i = 0; i < ops->option_count; ++i) {
     const OptionSpec& option = ops->options[i];

@@ -34,7 +34,7 @@ bool derive_in_memory(Definition& definition, Problem& problem) noexcept {
   p.slice_bytes = (p.memory - sizeof(Header)) / p.slices & ~std::uint64_t{63};
   p.key_shift = 0;
   if (!find_ops(p.kind)->derive(definition, problem)) return false;
-  derive_places(p);
+  derive_probes(p);
   return true;
 }
 
@@ -118,15 +118,15 @@ Definition definition_of(const Parameters& parameters) noexcept {
   definition.seed_given = definition.nulls_given = true;
   definition.slicing_given = true;
   definition.dice_given = parameters.slicing == Slicing::diced;
-  definition.places_given = parameters.slicing == Slicing::horizontal && parameters.k1 > 0;
-  if (!definition.places_given) definition.parameters.k1 = definition.parameters.k2 = 0;
+  definition.probes_given = parameters.slicing == Slicing::horizontal && parameters.k1 > 0;
+  if (!definition.probes_given) definition.parameters.k1 = definition.parameters.k2 = 0;
   const FilterOps* ops = find_ops(parameters.kind);
   for (unsigned i = 0; ops != nullptr && i < ops->option_count; ++i) {
     const OptionSpec& option = ops->options[i];
     if (!in_use(parameters, option)) continue;
-    std::memcpy(&definition.parameters.word[option.slot], &parameters.word[option.slot],
+    std::memcpy(&definition.parameters.word[option.word], &parameters.word[option.word],
                 words_of(parameters, option) * sizeof *parameters.word);
-    definition.given |= SlotSet{1} << option.slot;
+    definition.given |= WordSet{1} << option.word;
   }
   return definition;
 }

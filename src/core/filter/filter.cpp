@@ -9,8 +9,8 @@ namespace streamfilter {
 namespace {
 
 // What a slice sees of an element.
-Element at_place(const Element& element, const Place& place) noexcept {
-  return {place.hash, element.importance, element.time};
+Element at_probe(const Element& element, const KeyProbe& probe) noexcept {
+  return {probe.hash, element.importance, element.time};
 }
 
 }  // namespace
@@ -72,9 +72,9 @@ bool check_header(const Header& header, Problem& problem) noexcept {
 bool check_slice(const Parameters& parameters, ConstSlice slice, std::uint32_t index,
                  Problem& problem) noexcept {
   const FilterOps* ops = find_ops(parameters.kind);
-  if (slice.state->arrivals <= kMostArrivals && slice.state->novel <= slice.state->arrivals &&
-      ops->check(parameters, slice) &&
-      (parameters.k1 > 0 || slice.state->arrivals > 0 ||
+  if (slice.state->insertions <= kMaxInsertions &&
+      slice.state->inserted_new <= slice.state->insertions && ops->check(parameters, slice) &&
+      (parameters.k1 > 0 || slice.state->insertions > 0 ||
        !(ops->estimate(parameters, slice).fill > 0)))
     return true;
   return problem.set(Error::corrupt, "damaged streamfilter: invalid state of slice %u", index);
@@ -102,86 +102,86 @@ bool check(const void* bytes, std::size_t length, Problem& problem) noexcept {
   return true;
 }
 
-void prefetch_places(const Header* header, const Element& element,
+void prefetch_probes(const Header* header, const Element& element,
                      Prefetches& prefetches) noexcept {
   const Parameters& parameters = header->parameters;
-  for (unsigned i = 0; i < places(parameters); ++i) {
-    const Place place = place_of(parameters, element.hash, i);
+  for (unsigned i = 0; i < probes(parameters); ++i) {
+    const KeyProbe probe = probe_of(parameters, element.hash, i);
     find_ops(parameters.kind)
-        ->prefetch(parameters, slice_at(header, place.slice), at_place(element, place), prefetches);
+        ->prefetch(parameters, slice_at(header, probe.slice), at_probe(element, probe), prefetches);
   }
 }
 
-bool test_place(const Header* header, const Element& element, const Place& place) noexcept {
+bool test_probe(const Header* header, const Element& element, const KeyProbe& probe) noexcept {
   const Parameters& parameters = header->parameters;
   return find_ops(parameters.kind)
-      ->test(parameters, slice_at(header, place.slice), at_place(element, place));
+      ->test(parameters, slice_at(header, probe.slice), at_probe(element, probe));
 }
 
-void put_in_place(Header* header, const Element& element, const Place& place) noexcept {
+void insert_probe(Header* header, const Element& element, const KeyProbe& probe) noexcept {
   const Parameters& parameters = header->parameters;
   find_ops(parameters.kind)
-      ->put(parameters, slice_at(header, place.slice), at_place(element, place));
+      ->insert_unconditionally(parameters, slice_at(header, probe.slice), at_probe(element, probe));
 }
 
-bool test_places(const Header* header, const Element& element) noexcept {
+bool test_probes(const Header* header, const Element& element) noexcept {
   const Parameters& parameters = header->parameters;
   for (unsigned i = 0; i < parameters.k1; ++i)
-    if (!test_place(header, element, place_of(parameters, element.hash, i))) return false;
+    if (!test_probe(header, element, probe_of(parameters, element.hash, i))) return false;
   return true;
 }
 
-bool insert_in_places(Header* header, const Element& element) noexcept {
+bool insert_probes(Header* header, const Element& element) noexcept {
   const Parameters& parameters = header->parameters;
-  const bool seen = test_places(header, element);
+  const bool seen = test_probes(header, element);
   for (unsigned i = 0; i < parameters.k1 && !seen; ++i)
-    put_in_place(header, element, place_of(parameters, element.hash, i));
-  count_arrival(header, place_of(parameters, element.hash, 0).slice, seen);
+    insert_probe(header, element, probe_of(parameters, element.hash, i));
+  count_insertion(header, probe_of(parameters, element.hash, 0).slice, seen);
   return seen;
 }
 
-unsigned positions_of_bucket(const Parameters& parameters) noexcept {
+unsigned ranks_of_bucket(const Parameters& parameters) noexcept {
   const FilterOps* ops = find_ops(parameters.kind);
-  return ops->positions != nullptr ? ops->positions(parameters) : 0;
+  return ops->ranks != nullptr ? ops->ranks(parameters) : 0;
 }
 
-bool test(const Header* header, const Element& element, unsigned& position) noexcept {
+bool test(const Header* header, const Element& element, unsigned& rank) noexcept {
   const Parameters& parameters = header->parameters;
-  position = kNoPosition;
-  if (positions_of_bucket(parameters) == 0) return test(header, element);
+  rank = kNoRank;
+  if (ranks_of_bucket(parameters) == 0) return test(header, element);
   const ConstSlice slice = slice_at(header, slice_of(parameters, element.hash));
-  position = find_ops(parameters.kind)->find_position(parameters, slice, element);
-  return position != kNoPosition;
+  rank = find_ops(parameters.kind)->find_rank(parameters, slice, element);
+  return rank != kNoRank;
 }
 
-bool refresh(Header* header, const Element& element, unsigned& position) noexcept {
+bool promote(Header* header, const Element& element, unsigned& rank) noexcept {
   const Parameters& parameters = header->parameters;
   const FilterOps* ops = find_ops(parameters.kind);
-  if (ops->refresh == nullptr) {
-    const bool seen = test(header, element, position);
+  if (ops->promote == nullptr) {
+    const bool seen = test(header, element, rank);
     if (seen) insert(header, element);
     return seen;
   }
   const Slice slice = slice_at(header, slice_of(parameters, element.hash));
-  const bool seen = ops->refresh(parameters, slice, element, position);
-  if (seen) count_arrival(*slice.state, true);
+  const bool seen = ops->promote(parameters, slice, element, rank);
+  if (seen) count_insertion(*slice.state, true);
   return seen;
 }
 
-bool puts_anyway(const Parameters& parameters) noexcept {
+bool inserts_unconditionally(const Parameters& parameters) noexcept {
   const FilterOps* ops = find_ops(parameters.kind);
-  return ops->put != nullptr && ops->expired != nullptr;
+  return ops->insert_unconditionally != nullptr && ops->expired != nullptr;
 }
 
 void insert_new(Header* header, const Element& element) noexcept {
   const Parameters& parameters = header->parameters;
-  if (!puts_anyway(parameters)) {
+  if (!inserts_unconditionally(parameters)) {
     insert(header, element);
     return;
   }
-  for (unsigned i = 0; i < places(parameters); ++i)
-    put_in_place(header, element, place_of(parameters, element.hash, i));
-  count_arrival(header, place_of(parameters, element.hash, 0).slice, false);
+  for (unsigned i = 0; i < probes(parameters); ++i)
+    insert_probe(header, element, probe_of(parameters, element.hash, i));
+  count_insertion(header, probe_of(parameters, element.hash, 0).slice, false);
 }
 
 bool erase(Header* header, const Element& element) noexcept {
@@ -198,8 +198,9 @@ void merge_slice(Header* into, ConstSlice source, std::uint32_t index) noexcept 
   const Parameters& parameters = into->parameters;
   const Slice target = slice_at(into, index);
   find_ops(parameters.kind)->merge(parameters, target, source);
-  target.state->arrivals = std::min(target.state->arrivals + source.state->arrivals, kMostArrivals);
-  target.state->novel = std::min(target.state->novel, target.state->arrivals);
+  target.state->insertions =
+      std::min(target.state->insertions + source.state->insertions, kMaxInsertions);
+  target.state->inserted_new = std::min(target.state->inserted_new, target.state->insertions);
 }
 
 void share_stream(Header* header) noexcept {
@@ -234,23 +235,23 @@ bool merge(Header* into, const Header* from, Problem& problem) noexcept {
 
 bool is_empty(const Header* header) noexcept {
   for (std::uint32_t i = 0; i < header->parameters.slices; ++i)
-    if (slice_at(header, i).state->arrivals != 0) return false;
+    if (slice_at(header, i).state->insertions != 0) return false;
   return true;
 }
 
-// A new key is mistaken for another if all its places are, which lie anywhere in one part.
+// A new key is mistaken for another if all its probes are, which lie anywhere in one group.
 void add_slice(Totals& totals, const Parameters& parameters, ConstSlice slice) noexcept {
   const Estimate one = find_ops(parameters.kind)->estimate(parameters, slice);
-  const std::uint32_t part = slices_of_part(parameters);
-  const double k1 = places(parameters);
-  totals.arrivals += slice.state->arrivals;
-  totals.novel += slice.state->novel;
+  const std::uint32_t group = slices_of_group(parameters);
+  const double k1 = probes(parameters);
+  totals.insertions += slice.state->insertions;
+  totals.inserted_new += slice.state->inserted_new;
   totals.estimate.fill += one.fill / parameters.slices;
   totals.estimate.distinct += one.distinct / k1;
-  totals.place_fpr += one.fpr / part;
-  if (++totals.slices % part != 0) return;
-  totals.estimate.fpr += std::pow(totals.place_fpr, k1) / parts_of(parameters);
-  totals.place_fpr = 0;
+  totals.probe_fpr += one.fpr / group;
+  if (++totals.slices % group != 0) return;
+  totals.estimate.fpr += std::pow(totals.probe_fpr, k1) / groups_of(parameters);
+  totals.probe_fpr = 0;
 }
 
 Totals totals(const Header* header) noexcept {
@@ -266,12 +267,13 @@ double distinct_keys(const Header* header, bool& full) noexcept {
   full = false;
   for (std::uint32_t i = 0; i < parameters.slices; ++i) {
     const ConstSlice slice = slice_at(header, i);
-    const double keys = ops_of(header).estimate(parameters, slice).distinct / places(parameters);
+    const double keys = ops_of(header).estimate(parameters, slice).distinct / probes(parameters);
     if (std::isinf(keys)) {
       // Each of the keys that were reported as new has set at least one bit. After a merge they may
       // have been counted twice, but not the bits.
       full = true;
-      sum += static_cast<double>(std::min<std::uint64_t>(slice.state->novel, slice.bytes * 8));
+      sum +=
+          static_cast<double>(std::min<std::uint64_t>(slice.state->inserted_new, slice.bytes * 8));
     } else {
       sum += keys;
     }

@@ -34,63 +34,63 @@ inline const FilterOps& ops_of(const Header* header) noexcept {
 bool check_slice(const Parameters& parameters, ConstSlice slice, std::uint32_t index,
                  Problem& problem) noexcept;
 
-// One place at a time, for hosts that lock each slice by itself. To insert a key: test its places;
+// One probe at a time, for hosts that lock each slice by itself. To insert a key: test its probes;
 // if one says no, put it in all of them; count it in the slice of the first. Only where the key has
-// several places, that is k1 > 0, or with puts_anyway.
-bool test_place(const Header* header, const Element& element, const Place& place) noexcept;
-void put_in_place(Header* header, const Element& element, const Place& place) noexcept;
-inline void count_arrival(Header* header, std::uint32_t slice, bool seen) noexcept {
-  count_arrival(*slice_at(header, slice).state, seen);
+// several probes, that is k1 > 0, or with inserts_unconditionally.
+bool test_probe(const Header* header, const Element& element, const KeyProbe& probe) noexcept;
+void insert_probe(Header* header, const Element& element, const KeyProbe& probe) noexcept;
+inline void count_insertion(Header* header, std::uint32_t slice, bool seen) noexcept {
+  count_insertion(*slice_at(header, slice).state, seen);
 }
 
-// The functions below for keys of several places.
-void prefetch_places(const Header* header, const Element& element, Prefetches& prefetches) noexcept;
-bool test_places(const Header* header, const Element& element) noexcept;
-bool insert_in_places(Header* header, const Element& element) noexcept;
+// The functions below for keys of several probes.
+void prefetch_probes(const Header* header, const Element& element, Prefetches& prefetches) noexcept;
+bool test_probes(const Header* header, const Element& element) noexcept;
+bool insert_probes(Header* header, const Element& element) noexcept;
 
-// These work on the slices of the block that place_of(hash, i) names, in turn. `test` stops at the
-// first place that says no.
+// These work on the slices of the block that probe_of(hash, i) names, in turn. `test` stops at the
+// first probe that says no.
 inline void prefetch(const Header* header, const Element& element,
                      Prefetches& prefetches) noexcept {
   const Parameters& parameters = header->parameters;
   const auto one = find_ops(parameters.kind)->prefetch;
   if (one == nullptr) return;
-  if (parameters.k1 > 0) return prefetch_places(header, element, prefetches);
+  if (parameters.k1 > 0) return prefetch_probes(header, element, prefetches);
   one(parameters, slice_at(header, slice_of(parameters, element.hash)), element, prefetches);
 }
 
 inline bool test(const Header* header, const Element& element) noexcept {
   const Parameters& parameters = header->parameters;
-  if (parameters.k1 > 0) return test_places(header, element);
+  if (parameters.k1 > 0) return test_probes(header, element);
   return find_ops(parameters.kind)
       ->test(parameters, slice_at(header, slice_of(parameters, element.hash)), element);
 }
 
 inline bool insert(Header* header, const Element& element) noexcept {
   const Parameters& parameters = header->parameters;
-  if (parameters.k1 > 0) return insert_in_places(header, element);
+  if (parameters.k1 > 0) return insert_probes(header, element);
   const Slice slice = slice_at(header, slice_of(parameters, element.hash));
   const bool seen = find_ops(parameters.kind)->insert(parameters, slice, element);
-  count_arrival(*slice.state, seen);
+  count_insertion(*slice.state, seen);
   return seen;
 }
 
-// `test`, and where the key was found, among the positions_of_bucket(); kNoPosition if there are
+// `test`, and where the key was found, among the ranks_of_bucket(); kNoRank if there are
 // none.
-bool test(const Header* header, const Element& element, unsigned& position) noexcept;
-unsigned positions_of_bucket(const Parameters& parameters) noexcept;
+bool test(const Header* header, const Element& element, unsigned& rank) noexcept;
+unsigned ranks_of_bucket(const Parameters& parameters) noexcept;
 
 // For hosts that add new keys later: was the key seen? If so, it is inserted as the repeat that it
-// is; if not, nothing changes. `position` as of `test`.
-bool refresh(Header* header, const Element& element, unsigned& position) noexcept;
+// is; if not, nothing changes. `rank` as of `test`.
+bool promote(Header* header, const Element& element, unsigned& rank) noexcept;
 
 bool erase(Header* header, const Element& element) noexcept;
 
 // Remembers a key that was found new a while ago, for hosts that remember it later than they test
-// it. Where keys expire it is put in its places even if it looks seen by now, for whatever makes it
-// look so may expire before it does (`puts_anyway`); elsewhere this is `insert`.
+// it. Where keys expire it is put in its probes even if it looks seen by now, for whatever makes it
+// look so may expire before it does (`inserts_unconditionally`); elsewhere this is `insert`.
 void insert_new(Header* header, const Element& element) noexcept;
-bool puts_anyway(const Parameters& parameters) noexcept;
+bool inserts_unconditionally(const Parameters& parameters) noexcept;
 
 // Adds what slice `index` of `from` remembers to the same slice of `into`; both mergeable.
 void merge_slice(Header* into, const Header* from, std::uint32_t index) noexcept;
@@ -118,12 +118,12 @@ bool is_empty(const Header* header) noexcept;
 
 // Sums over slices.
 struct Totals {
-  std::uint64_t arrivals = 0;
-  std::uint64_t novel = 0;
+  std::uint64_t insertions = 0;
+  std::uint64_t inserted_new = 0;
   Estimate estimate{};
   // Of the slices added so far:
   std::uint32_t slices = 0;
-  double place_fpr = 0;  // of the part that is being added
+  double probe_fpr = 0;  // of the group that is being added
 };
 Totals totals(const Header* header) noexcept;
 

@@ -8,35 +8,31 @@
 #include "core/base/layer_wall.hpp"
 
 namespace streamfilter {
-namespace {
 
-// The kind whose own options a definition may have; nullptr: none.
-const FilterOps* ops_of(const Definition& definition) noexcept {
-  if (definition.parameters.kind != Kind::automatic) return find_ops(definition.parameters.kind);
-  return definition.given != 0 ? kind_of_auto_options() : nullptr;
+bool GivenOptions::read_common(unsigned rank) noexcept {
+  const CommonOption& option = common_option_at(rank);
+  if (!option.is_given(definition_)) return false;
+  name_ = option.name;
+  TextWriter out(value_, sizeof value_);
+  option.write(out, definition_.parameters);
+  return true;
 }
 
-}  // namespace
+bool GivenOptions::read_own(unsigned number) noexcept {
+  const OptionSpec& option = kind_of_options(definition_)->options[number];
+  if (!definition_.has(option.word)) return false;
+  name_ = option.name;
+  print_option(definition_.parameters, option, value_, sizeof value_);
+  return true;
+}
 
 bool GivenOptions::next() noexcept {
-  const Parameters& p = definition_.parameters;
-  const FilterOps* ops = ops_of(definition_);
-  const unsigned count = kCommonOptionCount + (ops != nullptr ? ops->option_count : 0);
-  while (next_ < count) {
+  const FilterOps* ops = kind_of_options(definition_);
+  const unsigned own = ops != nullptr ? ops->option_count : 0;
+  while (next_ < kCommonOptionCount + own) {
     const unsigned number = next_++;
-    TextWriter out(value_, sizeof value_);
-    if (number < kCommonOptionCount) {
-      const CommonOption& option = kCommonOptions[number];
-      if (!option.is_given(definition_)) continue;
-      name_ = option.name;
-      (option.write_given != nullptr ? option.write_given : option.write)(out, p);
+    if (number < kCommonOptionCount ? read_common(number) : read_own(number - kCommonOptionCount))
       return true;
-    }
-    const OptionSpec& option = ops->options[number - kCommonOptionCount];
-    if (!definition_.has(option.slot)) continue;
-    name_ = option.name;
-    write_option(out, p, option);
-    return true;
   }
   return false;
 }

@@ -17,8 +17,11 @@ class GivenOptions {
   const char* value() const noexcept { return value_; }
 
  private:
+  bool read_common(unsigned rank) noexcept;
+  bool read_own(unsigned number) noexcept;
+
   const Definition& definition_;
-  unsigned next_ = 0;  // the common options, then those of the kind
+  unsigned next_ = 0;
   const char* name_ = "";
   char value_[512] = "";
 };

@@ -1,4 +1,4 @@
-// How a key meets a tree of filters (distributed-filtering.txt §6): Algorithm 1 (dense), Algorithm
+// How a key meets a tree of filters (Koloniari et al. 2011 §6): Algorithm 1 (dense), Algorithm
 // 2 (sparse) and the top-down testing heuristic. The walk knows nothing of filters but what
 // `Access` tells it, so whatever decides by a tree decides alike.
 //
@@ -17,7 +17,7 @@ namespace streamfilter {
 enum class TreeKind : std::uint8_t { sparse, dense };
 
 // The root is on level 0.
-constexpr unsigned kMostTreeLevels = 32;
+constexpr unsigned kMaxTreeLevels = 32;
 
 // What the root's taking of a refuted match has come to.
 enum class Claim : std::uint8_t {
@@ -50,7 +50,7 @@ class TreeWalk {
 
   // Was the key seen anywhere in the tree? It is remembered now, having come in at `start`.
   bool remember(Node start) {
-    Node missed[kMostTreeLevels];
+    Node missed[kMaxTreeLevels];
     unsigned count = 0;
     Node node = start;
     for (; !access_.is_root(node); node = access_.parent(node)) {

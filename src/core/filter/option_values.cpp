@@ -38,11 +38,11 @@ bool set_reals(Definition& definition, const OptionSpec& option, const char* val
       return problem.add_detail("At most %u %s can be given.", option.max_count,
                                 option.max_count == 1 ? "number" : "numbers");
     }
-    p.set_real(option.slot + 1 + count++, real);
+    p.set_real(option.word + 1 + count++, real);
     if (comma == nullptr) break;
     at = comma + 1;
   }
-  p.set_integer(option.slot, count);
+  p.set_integer(option.word, count);
   return true;
 }
 
@@ -72,10 +72,10 @@ bool set_span(Definition& definition, const OptionSpec& option, const char* valu
     if (error != std::errc{} || std::strcmp(known.name, unit) != 0) continue;
     const double size = known.microseconds > 0 ? known.microseconds : 1, scaled = amount * size;
     if (!(scaled >= option.low && scaled <= option.high)) break;
-    definition.parameters.set_integer(option.slot,
+    definition.parameters.set_integer(option.word,
                                       is_whole ? whole * static_cast<std::uint64_t>(size)
                                                : saturate<std::uint64_t>(std::round(scaled)));
-    definition.parameters.set_integer(option.slot + 1, known.microseconds > 0 ? 0 : 1);
+    definition.parameters.set_integer(option.word + 1, known.microseconds > 0 ? 0 : 1);
     return true;
   }
   bad_value(problem, Error::syntax, option.name, value);
@@ -203,17 +203,17 @@ bool set_kind_option(Definition& definition, const OptionSpec& option, const cha
     case OptionType::integer:
       if (!read_whole_number(option.name, value, option.low, option.high, number, problem))
         return false;
-      p.set_integer(option.slot, number);
+      p.set_integer(option.word, number);
       break;
     case OptionType::real:
       if (!parse_real(value, real)) return bad_value(problem, Error::syntax, option.name, value);
       if (!(real >= option.low && real <= option.high))
         return bad_range(problem, option.name, value, option.low, option.high);
-      p.set_real(option.slot, real);
+      p.set_real(option.word, real);
       break;
     case OptionType::choice:
       if (!read_choice(option.name, value, option.choices, number, problem)) return false;
-      p.set_integer(option.slot, number);
+      p.set_integer(option.word, number);
       break;
     case OptionType::reals:
       if (!set_reals(definition, option, value, problem)) return false;
@@ -222,18 +222,18 @@ bool set_kind_option(Definition& definition, const OptionSpec& option, const cha
       if (!set_span(definition, option, value, problem)) return false;
       break;
   }
-  definition.given |= SlotSet{1} << option.slot;
+  definition.given |= WordSet{1} << option.word;
   return true;
 }
 
 bool option_in_range(const Parameters& p, const OptionSpec& option) noexcept {
-  const std::uint64_t word = p.integer(option.slot);
+  const std::uint64_t word = p.integer(option.word);
   const auto within = [&](double value) { return value >= option.low && value <= option.high; };
   switch (option.type) {
     case OptionType::integer: return within(static_cast<double>(word));
-    case OptionType::real: return within(p.real(option.slot));
+    case OptionType::real: return within(p.real(option.word));
     case OptionType::span:
-      return within(static_cast<double>(word)) && p.integer(option.slot + 1) <= 1;
+      return within(static_cast<double>(word)) && p.integer(option.word + 1) <= 1;
     case OptionType::choice:
       for (std::uint64_t i = 0; option.choices[i] != nullptr; ++i)
         if (i == word) return true;
@@ -241,7 +241,7 @@ bool option_in_range(const Parameters& p, const OptionSpec& option) noexcept {
     case OptionType::reals:
       if (word > option.max_count) return false;
       for (unsigned i = 0; i < word; ++i)
-        if (!within(p.real(option.slot + 1 + i))) return false;
+        if (!within(p.real(option.word + 1 + i))) return false;
       return true;
   }
   return false;
@@ -252,7 +252,7 @@ unsigned words_of(const Parameters& p, const OptionSpec& option) noexcept {
     case OptionType::span: return 2;
     case OptionType::reals:
       return 1 + static_cast<unsigned>(
-                     std::min<std::uint64_t>(p.integer(option.slot), option.max_count));
+                     std::min<std::uint64_t>(p.integer(option.word), option.max_count));
     default: return 1;
   }
 }
@@ -260,16 +260,16 @@ unsigned words_of(const Parameters& p, const OptionSpec& option) noexcept {
 void write_option(TextWriter& out, const Parameters& parameters,
                   const OptionSpec& option) noexcept {
   switch (option.type) {
-    case OptionType::integer: out.add(parameters.integer(option.slot)); break;
-    case OptionType::real: out.add(parameters.real(option.slot)); break;
-    case OptionType::choice: out.add(option.choices[parameters.integer(option.slot)]); break;
+    case OptionType::integer: out.add(parameters.integer(option.word)); break;
+    case OptionType::real: out.add(parameters.real(option.word)); break;
+    case OptionType::choice: out.add(option.choices[parameters.integer(option.word)]); break;
     case OptionType::span:
-      write_span(out, parameters.integer(option.slot), parameters.integer(option.slot + 1) != 0);
+      write_span(out, parameters.integer(option.word), parameters.integer(option.word + 1) != 0);
       break;
     case OptionType::reals:
-      for (unsigned i = 0; i < parameters.integer(option.slot); ++i) {
+      for (unsigned i = 0; i < parameters.integer(option.word); ++i) {
         out.add(i > 0 ? "," : "");
-        out.add(parameters.real(option.slot + 1 + i));
+        out.add(parameters.real(option.word + 1 + i));
       }
       break;
   }

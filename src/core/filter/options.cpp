@@ -39,24 +39,26 @@ bool unknown_option(const FilterOps* ops, const char* name, Problem& problem) no
 
 // The kind whose option `name` auto takes, too; nullptr: it takes no such option.
 const FilterOps* kind_of_auto_option(const char* name) noexcept {
-  return std::strcmp(name, "window") == 0 ? kind_of_auto_options() : nullptr;
+  return std::strcmp(name, "window") == 0 ? find_ops(Kind::timer) : nullptr;
 }
 
 }  // namespace
-
-const FilterOps* kind_of_auto_options() noexcept { return find_ops(Kind::timer); }
 
 bool set_option(Definition& definition, const char* name, const char* value,
                 Problem& problem) noexcept {
   for (const CommonOption& option : kCommonOptions)
     if (std::strcmp(option.name, name) == 0) return option.set(definition, option, value, problem);
-  const FilterOps* ops = definition.parameters.kind == Kind::automatic
-                             ? kind_of_auto_option(name)
-                             : find_ops(definition.parameters.kind);
+  const Kind kind = definition.parameters.kind;
+  const FilterOps* ops = kind == Kind::automatic ? kind_of_auto_option(name) : find_ops(kind);
   for (unsigned i = 0; ops != nullptr && i < ops->option_count; ++i)
     if (std::strcmp(ops->options[i].name, name) == 0)
       return set_kind_option(definition, ops->options[i], value, problem);
   return unknown_option(ops, name, problem);
+}
+
+const FilterOps* kind_of_options(const Definition& definition) noexcept {
+  if (definition.parameters.kind != Kind::automatic) return find_ops(definition.parameters.kind);
+  return definition.given != 0 ? find_ops(Kind::timer) : nullptr;
 }
 
 bool in_range(const Parameters& p) noexcept {

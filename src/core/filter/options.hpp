@@ -3,10 +3,9 @@
 
 #include "core/base/status.hpp"
 #include "core/format/parameters.hpp"
+#include "core/kind/filter_kind.hpp"
 
 namespace streamfilter {
-
-struct FilterOps;
 
 // One `name = value` of a definition, as text. The kind's own options need `kind` to be set first:
 // hosts that take options in any order call this for `kind` before the others.
@@ -14,8 +13,8 @@ struct FilterOps;
 bool set_option(Definition& definition, const char* name, const char* value,
                 Problem& problem) noexcept;
 
-// The kind whose options auto takes as well, as far as it takes any.
-const FilterOps* kind_of_auto_options() noexcept;
+// The kind whose own options the definition has; nullptr: none.
+const FilterOps* kind_of_options(const Definition& definition) noexcept;
 
 // Does every parameter lie in the range that set_option allows? Safe on any bytes.
 bool in_range(const Parameters& parameters) noexcept;

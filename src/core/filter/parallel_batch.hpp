@@ -1,12 +1,13 @@
-// A block of a stream, worked off by any number of workers at once (sqf.txt, section 5.2), with the
-// answers and the final bytes that one worker gets who takes the elements in their order.
+// A block of a stream, worked off by any number of workers at once (Dutta et al. 2013,
+// section 5.2), with the answers and the final bytes that one worker gets who takes the elements in
+// their order.
 //
-// A filter has parts that no key shares with another part: its slices, or, where a key has places
-// in several (core/placement.hpp), groups of them; a vertical filter is one part. Each has its own
-// rows, counters and generators. So elements are grouped by part, a part belongs to one worker, and
-// in it elements are taken in the order of their positions. A bucket needs no `pos` for that, and
-// no block number: what the paper's workers find out afterwards by comparing positions cannot
-// happen here.
+// A filter has groups that no key shares with another group: its slices, or, where a key has probes
+// in several (core/format/sharding.hpp), all the slices that its keys are spread over; a vertical
+// filter is one group. Each has its own rows, counters and generators. So elements are grouped by
+// group, a group belongs to one worker, and in it elements are taken in the order of their
+// positions. A bucket needs no `pos` for that, and no block number: what the paper's workers find
+// out afterwards by comparing positions cannot happen here.
 //
 // Memory is the caller's, and so are the threads: core knows none.
 #pragma once
@@ -25,19 +26,19 @@ struct Arrival {
 struct Batch {
   const Arrival* arrivals;  // in any order
   std::uint32_t count;
-  std::uint32_t* order;   // `count` of them: indexes of arrivals, part by part
-  std::uint32_t* starts;  // one more than parts_of(): where in `order` each begins
+  std::uint32_t* order;   // `count` of them: indexes of arrivals, group by group
+  std::uint32_t* starts;  // one more than groups_of(): where in `order` each begins
   bool* seen;             // `count` answers, by index of the arrival
 };
 
-// Fills `order` and `starts`. Within a part the arrivals keep their order.
-void group_by_part(const Parameters& parameters, const Batch& batch) noexcept;
+// Fills `order` and `starts`. Within a group the arrivals keep their order.
+void sort_by_group(const Parameters& parameters, const Batch& batch) noexcept;
 
-// Inserts what belongs to one part, by position, and stores the answers. Different parts may be
+// Inserts what belongs to one group, by position, and stores the answers. Different groups may be
 // worked on at the same time.
-void insert_part(Header* header, const Batch& batch, std::uint32_t part) noexcept;
+void insert_group(Header* header, const Batch& batch, std::uint32_t group) noexcept;
 
-// The share of worker 0 ≤ worker < workers: each part is in exactly one of them.
+// The share of worker 0 ≤ worker < workers: each group is in exactly one of them.
 void insert_share(Header* header, const Batch& batch, std::uint32_t worker,
                   std::uint32_t workers) noexcept;
 

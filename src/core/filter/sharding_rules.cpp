@@ -28,22 +28,22 @@ bool check_k1_k2(Definition& definition, const FilterOps& ops, Problem& problem)
   }
   const OptionSpec& k = *find_option(ops, "k");
   const std::uint64_t bits = std::uint64_t{p.k1} * p.k2;
-  if (definition.has(k.slot) && p.integer(k.slot) != bits) {
+  if (definition.has(k.word) && p.integer(k.word) != bits) {
     problem.set(Error::conflict, "k1 times k2 is not k");
     return problem.add_detail("%u times %u is %u, but k is %u.", p.k1, p.k2,
                               static_cast<unsigned>(bits),
-                              static_cast<unsigned>(p.integer(k.slot)));
+                              static_cast<unsigned>(p.integer(k.word)));
   }
   if (static_cast<double>(bits) > k.high) {
     problem.set(Error::out_of_range, "k1 times k2 is out of range");
     return problem.add_detail("It must be between 1 and %.15g.", k.high);
   }
-  p.set_integer(k.slot, bits);
-  definition.given |= SlotSet{1} << k.slot;
+  p.set_integer(k.word, bits);
+  definition.given |= WordSet{1} << k.word;
   if (p.k1 > 1 && p.k2 > 1) return true;
   if (p.k2 == 1 && p.k1 > 1) p.slicing = Slicing::vertical;
   p.k1 = p.k2 = 0;
-  definition.places_given = false;
+  definition.probes_given = false;
   return true;
 }
 
@@ -60,23 +60,24 @@ bool check_slicing(Definition& definition, const FilterOps& ops, Problem& proble
     problem.set(Error::conflict, "option dice needs slicing \"diced\"");
     return problem.add_hint("For example: slicing 'diced', dice 'vh', slices '8,5'.");
   }
-  if (p.slicing == Slicing::horizontal && !definition.places_given) return true;
-  if (ops.put == nullptr) {
+  if (p.slicing == Slicing::horizontal && !definition.probes_given) return true;
+  if (ops.insert_unconditionally == nullptr) {
     problem.set(Error::unsupported, "kind %s can be sliced horizontally only", ops.name);
     char names[80];
-    list_kinds([](const FilterOps& other) { return other.put != nullptr; }, names, sizeof names);
+    list_kinds([](const FilterOps& other) { return other.insert_unconditionally != nullptr; },
+               names, sizeof names);
     return problem.add_hint("Leave slicing out, or use one of the kinds: %s.", names);
   }
   if (p.layout == Layout::blocked) {
     problem.set(Error::conflict, "layout \"blocked\" goes with horizontal slices only");
     return problem.add_hint("It keeps all bits of a key in one line of one slice.");
   }
-  return !definition.places_given || check_k1_k2(definition, ops, problem);
+  return !definition.probes_given || check_k1_k2(definition, ops, problem);
 }
 
-void derive_places(Parameters& p) noexcept {
+void derive_probes(Parameters& p) noexcept {
   if (p.slicing == Slicing::horizontal) return;
-  p.k1 = static_cast<std::uint8_t>(p.integer(find_option(*find_ops(p.kind), "k")->slot));
+  p.k1 = static_cast<std::uint8_t>(p.integer(find_option(*find_ops(p.kind), "k")->word));
   p.k2 = 1;
 }
 

@@ -9,8 +9,8 @@ namespace streamfilter {
 // Errors: conflict, unsupported, out_of_range.
 bool check_slicing(Definition& definition, const FilterOps& ops, Problem& problem) noexcept;
 
-// k1 and k2 of parameters whose k is known: of a vertical or diced filter, every bit has a place of
+// k1 and k2 of parameters whose k is known: of a vertical or diced filter, every bit has a probe of
 // its own.
-void derive_places(Parameters& parameters) noexcept;
+void derive_probes(Parameters& parameters) noexcept;
 
 }  // namespace streamfilter

@@ -13,7 +13,7 @@ std::uint64_t sum_of(const Header* header, std::uint64_t length, std::uint32_t s
 }
 
 bool is_empty_but_filled(const Parameters& parameters, ConstSlice slice) noexcept {
-  return slice.state->arrivals == 0 &&
+  return slice.state->insertions == 0 &&
          find_ops(parameters.kind)->estimate(parameters, slice).fill > 0;
 }
 
@@ -36,7 +36,7 @@ PacketHead seal_packet(Header* header, std::uint32_t slice) noexcept {
   header->host = 0;
   const Slice state = slice_at(header, 0);
   if (is_empty_but_filled(header->parameters, as_const(state)))
-    state.state->arrivals = state.state->novel = 1;
+    state.state->insertions = state.state->inserted_new = 1;
   return {kPacketMagic, slice, sum_of(header, packet_size(header->parameters), slice)};
 }
 

@@ -58,7 +58,7 @@ std::size_t BodyText::length() const noexcept {
 
 bool is_pristine(const Header* header, std::uint32_t index, void* scratch) noexcept {
   const ConstSlice slice = slice_at(header, index);
-  if (slice.state->arrivals > 0) return false;
+  if (slice.state->insertions > 0) return false;
   const Slice fresh = {static_cast<SliceState*>(scratch), slice.bytes};
   format_slice(header->parameters, fresh, index);
   return std::memcmp(fresh.state, slice.state, header->parameters.slice_bytes) == 0;

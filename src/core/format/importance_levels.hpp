@@ -8,27 +8,27 @@
 
 namespace streamfilter::importance {
 
-constexpr double kLargest = 1e300;
+constexpr double kMaxImportance = 1e300;
 
-// The slots of the two options in a kind's table.
-struct Slots {
+// The words of the two options in a kind's table.
+struct Words {
   unsigned range, levels;
 };
 
-inline bool check(const Definition& definition, const Slots& slots, Problem& problem) noexcept {
+inline bool check(const Definition& definition, const Words& words, Problem& problem) noexcept {
   const Parameters& p = definition.parameters;
-  if (definition.has(slots.range) && definition.has(slots.levels)) {
+  if (definition.has(words.range) && definition.has(words.levels)) {
     problem.set(Error::conflict,
                 "options importance_range and importance_levels exclude each other");
     return problem.add_hint("Leave out one of them.");
   }
-  if (definition.has(slots.levels)) {
-    for (unsigned i = 1; i < p.integer(slots.levels); ++i)
-      if (!(p.real(slots.levels + i) < p.real(slots.levels + i + 1)))
+  if (definition.has(words.levels)) {
+    for (unsigned i = 1; i < p.integer(words.levels); ++i)
+      if (!(p.real(words.levels + i) < p.real(words.levels + i + 1)))
         return problem.set(Error::conflict, "the numbers of option importance_levels must ascend");
     return true;
   }
-  if (p.integer(slots.range) != 2 || !(p.real(slots.range + 1) < p.real(slots.range + 2))) {
+  if (p.integer(words.range) != 2 || !(p.real(words.range + 1) < p.real(words.range + 2))) {
     problem.set(Error::conflict, "option importance_range must be two ascending numbers");
     return problem.add_hint("For example: importance_range '0,100'.");
   }
@@ -37,15 +37,15 @@ inline bool check(const Definition& definition, const Slots& slots, Problem& pro
 
 // The part, 0 to `parts`, most important last. `parts`: of the range; with thresholds it becomes
 // their number. Comparisons are false for NaN.
-inline unsigned part(const Parameters& p, const Slots& slots, double importance,
+inline unsigned part(const Parameters& p, const Words& words, double importance,
                      unsigned& parts) noexcept {
   unsigned result = 0;
-  if (const unsigned thresholds = static_cast<unsigned>(p.integer(slots.levels)); thresholds > 0) {
+  if (const unsigned thresholds = static_cast<unsigned>(p.integer(words.levels)); thresholds > 0) {
     parts = thresholds;
-    while (result < parts && importance >= p.real(slots.levels + 1 + result)) ++result;
+    while (result < parts && importance >= p.real(words.levels + 1 + result)) ++result;
     return result;
   }
-  const double low = p.real(slots.range + 1), high = p.real(slots.range + 2);
+  const double low = p.real(words.range + 1), high = p.real(words.range + 2);
   const double scaled = (importance - low) / (high - low) * (parts + 1);
   if (scaled >= parts) return parts;
   return scaled > 0 ? static_cast<unsigned>(scaled) : 0;

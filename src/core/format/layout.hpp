@@ -37,20 +37,20 @@ struct Header {
 
 // What every slice keeps beside the kind's own bytes.
 struct SliceState {
-  std::uint64_t random;    // state of the generator
-  std::uint64_t arrivals;  // elements inserted
-  std::uint64_t novel;     // of these, reported as new
-  std::uint64_t own[5];    // the kind's own counters
+  std::uint64_t random;        // state of the generator
+  std::uint64_t insertions;    // elements inserted
+  std::uint64_t inserted_new;  // of these, reported as new
+  std::uint64_t own[5];        // the kind's own counters
 };
 
 // Counting stops here: merging a filter with itself again and again must not wrap around.
-constexpr std::uint64_t kMostArrivals = std::uint64_t{1} << 62;
+constexpr std::uint64_t kMaxInsertions = std::uint64_t{1} << 62;
 
 // An element has been inserted.
-inline void count_arrival(SliceState& state, bool seen) noexcept {
-  const bool counts = state.arrivals < kMostArrivals;
-  state.arrivals += counts;
-  state.novel += counts && !seen;
+inline void count_insertion(SliceState& state, bool seen) noexcept {
+  const bool counts = state.insertions < kMaxInsertions;
+  state.insertions += counts;
+  state.inserted_new += counts && !seen;
 }
 
 static_assert(sizeof(Header) == 512);

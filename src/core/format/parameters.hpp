@@ -42,8 +42,8 @@ enum class Dice : std::uint8_t { hv = 0, vh = 1 };
 
 constexpr unsigned kMaxWords = 47;
 
-// Complete parameters; a part of the stored format. A kind keeps its own in `word`, by the slot
-// numbers of its option table; slots without an option hold derived numbers.
+// Complete parameters; a part of the stored format. A kind keeps its own in `word`, by the numbers
+// in its option table; words without an option hold derived numbers.
 struct Parameters {
   Kind kind;
   Layout layout;
@@ -60,18 +60,18 @@ struct Parameters {
   std::uint64_t word[kMaxWords];
   Slicing slicing;
   Dice dice;
-  std::uint8_t k1, k2;    // places of a key, and its bits in each; 0, 0: one place, all of its bits
+  std::uint8_t k1, k2;    // probes of a key, and its bits in each; 0, 0: one probe, all of its bits
   std::uint32_t slices2;  // diced: S2, where `slices` is S * S2; else 0
 
-  std::uint64_t integer(unsigned slot) const noexcept { return word[slot]; }
-  double real(unsigned slot) const noexcept {
+  std::uint64_t integer(unsigned index) const noexcept { return word[index]; }
+  double real(unsigned index) const noexcept {
     double value;
-    std::memcpy(&value, &word[slot], sizeof value);
+    std::memcpy(&value, &word[index], sizeof value);
     return value;
   }
-  void set_integer(unsigned slot, std::uint64_t value) noexcept { word[slot] = value; }
-  void set_real(unsigned slot, double value) noexcept {
-    std::memcpy(&word[slot], &value, sizeof value);
+  void set_integer(unsigned index, std::uint64_t value) noexcept { word[index] = value; }
+  void set_real(unsigned index, double value) noexcept {
+    std::memcpy(&word[index], &value, sizeof value);
   }
 };
 
@@ -79,14 +79,14 @@ enum class OptionType : std::uint8_t {
   integer,  // a whole number; also written 1e6
   real,
   choice,  // one word of a list, stored as its index
-  reals,   // a list of numbers: the count, then the numbers, in consecutive slots
+  reals,   // a list of numbers: the count, then the numbers, in consecutive words
   span,    // time or rows ('10 minutes', '1000000 rows'): the amount, in microseconds or rows,
-           // then in the next slot 0 for time and 1 for rows
+           // then in the next word 0 for time and 1 for rows
 };
 
 // One option of a kind. The tables of these drive parsing, range checks, printing and the hints.
 struct OptionSpec {
-  unsigned slot;  // where Parameters::word keeps it
+  unsigned word;  // where Parameters::word keeps it
   const char* name;
   OptionType type;
   double low = 0;                        // smallest allowed value (of each element, for lists)
@@ -97,18 +97,18 @@ struct OptionSpec {
 
 // Is an option of a kind in use? 0 stands for "not given" where it is no allowed value.
 inline bool in_use(const Parameters& parameters, const OptionSpec& option) noexcept {
-  return parameters.integer(option.slot) != 0 ||
+  return parameters.integer(option.word) != 0 ||
          (option.low <= 0 && option.type != OptionType::reals);
 }
 
-// A set of slots.
-using SlotSet = std::uint64_t;
+// A set of words.
+using WordSet = std::uint64_t;
 static_assert(kMaxWords <= 64);
 
 // Options given so far; filter/definition.hpp derives the rest.
 struct Definition {
   Parameters parameters{};
-  SlotSet given = 0;  // the kind's own options
+  WordSet given = 0;  // the kind's own options
   bool memory_given = false;
   bool slices_given = false;
   bool layout_given = false;
@@ -116,10 +116,10 @@ struct Definition {
   bool nulls_given = false;
   bool slicing_given = false;
   bool dice_given = false;
-  bool places_given = false;     // k1 or k2
+  bool probes_given = false;     // k1 or k2
   const char* reason = nullptr;  // why `complete` has chosen the kind; nullptr: it was given
 
-  bool has(unsigned slot) const noexcept { return given >> slot & 1; }
+  bool has(unsigned index) const noexcept { return given >> index & 1; }
   // The false-positive rate to derive parameters for.
   double wanted_fpr() const noexcept { return parameters.fpr > 0 ? parameters.fpr : kDefaultFpr; }
 

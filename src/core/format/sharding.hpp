@@ -1,56 +1,55 @@
-// Where the bits of a key lie when a filter is sliced (distributed-filtering.txt §3): in one place
+// Where the bits of a key lie when a filter is sliced (Koloniari et al. 2011 §3): in one probe
 // or in several, each of which is a slice and the hash that the slice takes its positions from. A
-// key was seen if all its places say so, and a new key is put in all of them.
+// key was seen if all its probes say so, and a new key is put in all of them.
 //
-//   horizontal       one place with all k bits; the slice is a hash of the key
-//   vertical         k places of one bit, spread over all slices
-//   k1 x k2 (§3.3)   k1 places of k2 bits, spread over all slices
-//   diced (§3.3)     k places of one bit, spread over a part of the slices; which part is a hash of
-//   the
-//                    key. h-v 'S,S2': S parts of S2 slices. v-h 'S,S2': S2 parts of S slices, a
-//                    part being what the key's hash takes of each of the S groups.
+//   horizontal       one probe with all k bits; the slice is a hash of the key
+//   vertical         k probes of one bit, spread over all slices
+//   k1 x k2 (§3.3)   k1 probes of k2 bits, spread over all slices
+//   diced (§3.3)     k probes of one bit, spread over a group of the slices; which group is a hash
+//                    of the key. h-v 'S,S2': S groups of S2 slices. v-h 'S,S2': S2 groups of S
+//                    slices, a group being what the key's hash takes of each of S columns.
 #pragma once
 
 #include "core/format/layout.hpp"
 
 namespace streamfilter {
 
-struct Place {
+struct KeyProbe {
   std::uint32_t slice;
   std::uint64_t hash;  // what the slice's own positions are taken from
 };
 
-// How many places a key has (k1). Two of them can lie in the same slice.
-inline unsigned places(const Parameters& parameters) noexcept {
+// How many probes a key has (k1). Two of them can lie in the same slice.
+inline unsigned probes(const Parameters& parameters) noexcept {
   return parameters.k1 > 0 ? parameters.k1 : 1;
 }
 
-// The bits that a key sets in each of its places (k2), of k in all. Known before `places` is.
-inline std::uint64_t bits_in_place(const Parameters& parameters, std::uint64_t k) noexcept {
+// The bits that a key sets in each of its probes (k2), of k in all. Known before `probes` is.
+inline std::uint64_t bits_per_probe(const Parameters& parameters, std::uint64_t k) noexcept {
   if (parameters.slicing != Slicing::horizontal) return 1;
   return parameters.k2 > 0 ? parameters.k2 : k;
 }
 
-// Over how many slices, which follow each other, the places of one key are spread.
-inline std::uint32_t slices_of_part(const Parameters& parameters) noexcept {
+// Over how many slices, which follow each other, the probes of one key are spread.
+inline std::uint32_t slices_of_group(const Parameters& parameters) noexcept {
   if (parameters.slicing == Slicing::diced)
     return parameters.dice == Dice::hv ? parameters.slices2
                                        : parameters.slices / parameters.slices2;
   return parameters.slicing == Slicing::vertical || parameters.k1 > 0 ? parameters.slices : 1;
 }
 
-// How many such parts there are: each holds its share of the keys.
-inline std::uint32_t parts_of(const Parameters& parameters) noexcept {
-  return parameters.slices / slices_of_part(parameters);
+// How many such groups there are: each holds its share of the keys.
+inline std::uint32_t groups_of(const Parameters& parameters) noexcept {
+  return parameters.slices / slices_of_group(parameters);
 }
 
-// Place `i` (0 to places - 1) of a key.
-inline Place place_of(const Parameters& parameters, std::uint64_t hash, unsigned i) noexcept {
+// Probe `i` (0 to probes - 1) of a key.
+inline KeyProbe probe_of(const Parameters& parameters, std::uint64_t hash, unsigned i) noexcept {
   if (parameters.k1 == 0) return {slice_of(parameters, hash), hash};
-  const std::uint32_t size = slices_of_part(parameters);
-  const std::uint64_t part = scale(hash, parameters.slices / size);
+  const std::uint32_t size = slices_of_group(parameters);
+  const std::uint64_t group = scale(hash, parameters.slices / size);
   const std::uint64_t own = mix64(hash + (i + 1) * kGoldenRatio);
-  return {static_cast<std::uint32_t>(part * size + scale(own, size)), own};
+  return {static_cast<std::uint32_t>(group * size + scale(own, size)), own};
 }
 
 }  // namespace streamfilter

@@ -22,10 +22,10 @@ inline double counted_keys(double ones, double m, double k) noexcept {
   return -m / k * std::log1p(-std::min(ones / m, 1 - 1 / m));
 }
 
-// `novel` of two merged filters: the sum would count keys seen by both twice, so it is scaled by
-// what the cells say of the overlap: keys counted in the parts, summed, and in the union.
-inline std::uint64_t merged_novel(std::uint64_t a, std::uint64_t b, double parts,
-                                  double both) noexcept {
+// `inserted_new` of two merged filters: the sum would count keys seen by both twice, so it is
+// scaled by what the cells say of the overlap: keys counted in the parts, summed, and in the union.
+inline std::uint64_t merged_new(std::uint64_t a, std::uint64_t b, double parts,
+                                double both) noexcept {
   const double sum = static_cast<double>(a) + static_cast<double>(b);
   const double scaled = parts > 0 ? sum * both / parts : sum;
   return std::clamp(saturate<std::uint64_t>(std::round(scaled)), std::max(a, b), a + b);

@@ -6,7 +6,7 @@
 
 #include "core/base/layer_wall.hpp"
 
-namespace streamfilter::bit_arrays {
+namespace streamfilter::biased_bit_arrays {
 namespace {
 
 std::uint64_t word_at(const unsigned char* body, std::uint64_t index) noexcept {
@@ -72,7 +72,7 @@ void merge(const Parameters& p, Slice into, ConstSlice from, double limit_load) 
     into.body()[i] |= from.body()[i];
   const BitArrays<> arrays = of(p, into);
   for (unsigned i = 0; i < arrays.k(); ++i) arrays.set_ones(i, count_ones(p, as_const(into), i));
-  into.state->novel = merged_novel(into.state->novel, from.state->novel, parts,
+  into.state->inserted_new = merged_new(into.state->inserted_new, from.state->inserted_new, parts,
                                    counted_keys(all_ones(p, as_const(into)), bits, k));
   if (parts_are_one_sided(before, all_ones(p, from), all_ones(p, as_const(into)))) return;
   for (unsigned i = 0; i < arrays.k(); ++i)
@@ -101,7 +101,7 @@ Estimate estimate(const Parameters& p, ConstSlice slice) noexcept {
     fill += load / arrays.k();
     fpr *= load;
   }
-  return {fill, fpr, static_cast<double>(slice.state->novel)};
+  return {fill, fpr, static_cast<double>(slice.state->inserted_new)};
 }
 
-}  // namespace streamfilter::bit_arrays
+}  // namespace streamfilter::biased_bit_arrays

@@ -1,4 +1,4 @@
-// The structure of rsbf-bsbf-rlbsbf.txt: k Bloom filters of s bits, one hash function each. A slice
+// The structure of Bera et al. 2012: k Bloom filters of s bits, one hash function each. A slice
 // holds the number of ones of every array (k words), then the arrays one after the other, each a
 // whole number of words.
 #pragma once
@@ -11,7 +11,7 @@
 
 namespace streamfilter {
 
-constexpr unsigned kMostArrays = 32;
+constexpr unsigned kMaxArrays = 32;
 
 // `Byte` is const-qualified for reading.
 template <typename Byte = unsigned char>
@@ -80,17 +80,17 @@ class KeyBits {
 
  private:
   unsigned k_;
-  std::uint64_t at_[kMostArrays];
+  std::uint64_t at_[kMaxArrays];
 };
 
-// What the kinds made of such arrays have in common. They keep k in slot kArrays of their
-// parameters and s in slot kArrayBits.
-namespace bit_arrays {
+// What the kinds made of such arrays have in common. They keep k in word kArrays of their
+// parameters and s in word kArrayBits.
+namespace biased_bit_arrays {
 
-enum Slot : unsigned { kArrays, kArrayBits };
+enum Word : unsigned { kArrays, kArrayBits };
 
 constexpr OptionSpec kArraysOption = {
-    .slot = kArrays, .name = "k", .type = OptionType::integer, .low = 1, .high = kMostArrays};
+    .word = kArrays, .name = "k", .type = OptionType::integer, .low = 1, .high = kMaxArrays};
 
 inline BitArrays<> of(const Parameters& p, Slice slice) noexcept {
   return {slice.body(), static_cast<unsigned>(p.integer(kArrays)), p.integer(kArrayBits)};
@@ -120,5 +120,5 @@ bool check(const Parameters& p, ConstSlice slice) noexcept;
 // A key is counted as distinct when it is reported as new.
 Estimate estimate(const Parameters& p, ConstSlice slice) noexcept;
 
-}  // namespace bit_arrays
+}  // namespace biased_bit_arrays
 }  // namespace streamfilter

@@ -1,4 +1,4 @@
-// The biased sampling Bloom filters of rsbf-bsbf-rlbsbf.txt §4-5: k arrays of s bits, one hash
+// The biased sampling Bloom filters of Bera et al. 2012 §4-5: k arrays of s bits, one hash
 // function each. An element is a repeat if its k bits are all set; otherwise some random bits are
 // reset and its k bits are set. The three kinds differ in what they reset. (Algorithms 2, 3 and 4
 // print the two answers the wrong way round.)
@@ -12,8 +12,8 @@
 namespace streamfilter {
 namespace {
 
-using bit_arrays::kArrays;
-using bit_arrays_model::Scheme;
+using biased_bit_arrays::kArrays;
+using biased_model::Scheme;
 
 // Algorithm 2: one bit of every array.
 struct EveryArray {
@@ -44,32 +44,32 @@ struct LoadedArrays {
 // The balance of FPR and FNR that §6.1 chooses.
 constexpr std::uint64_t kDefaultArrays = 2;
 
-constexpr OptionSpec kOptions[] = {bit_arrays::kArraysOption};
+constexpr OptionSpec kOptions[] = {biased_bit_arrays::kArraysOption};
 
 template <typename Policy>
-bit_arrays_model::Setting setting(const Parameters& p) noexcept {
+biased_model::Setting setting(const Parameters& p) noexcept {
   return {Policy::kScheme, static_cast<double>(p.integer(kArrays)),
-          static_cast<double>(p.integer(bit_arrays::kArrayBits))};
+          static_cast<double>(p.integer(biased_bit_arrays::kArrayBits))};
 }
 
 template <typename Policy>
 double fpr_bound(const Parameters& p) noexcept {
-  return bit_arrays_model::fpr_bound(setting<Policy>(p), bit_arrays::promised_keys(p));
+  return biased_model::fpr_bound(setting<Policy>(p), biased_bit_arrays::promised_keys(p));
 }
 
 template <typename Policy>
 void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
-  bit_arrays::merge(p, into, from, bit_arrays_model::limit_of_array(setting<Policy>(p)));
+  biased_bit_arrays::merge(p, into, from, biased_model::limit_of_array(setting<Policy>(p)));
 }
 
 template <typename Policy>
 double fnr_at(const Parameters& p, double gap) noexcept {
-  return bit_arrays_model::fnr_bound(setting<Policy>(p), gap / p.slices);
+  return biased_model::fnr_bound(setting<Policy>(p), gap / p.slices);
 }
 
 template <typename Policy>
 Prediction predict(const Parameters& p, const Stream& stream) noexcept {
-  return bit_arrays_model::predict(setting<Policy>(p), stream.part(p.slices));
+  return biased_model::predict(setting<Policy>(p), stream.part(p.slices));
 }
 
 bool cannot_keep_forever(const Definition& definition, double limit, Problem& problem) noexcept {
@@ -89,7 +89,7 @@ template <typename Policy>
 bool derive(Definition& definition, Problem& problem) noexcept {
   Parameters& p = definition.parameters;
   if (!definition.has(kArrays)) p.set_integer(kArrays, kDefaultArrays);
-  if (!bit_arrays::derive_bits(p, problem)) return false;
+  if (!biased_bit_arrays::derive_bits(p, problem)) return false;
   if (definition.has(kArrays) || p.keys > 0) return true;
   const double limit = fpr_bound<Policy>(p);
   return limit <= definition.wanted_fpr() || cannot_keep_forever(definition, limit, problem);
@@ -97,7 +97,7 @@ bool derive(Definition& definition, Problem& problem) noexcept {
 
 template <typename Policy>
 bool insert(const Parameters& p, Slice slice, const Element& element) noexcept {
-  const BitArrays<> arrays = bit_arrays::of(p, slice);
+  const BitArrays<> arrays = biased_bit_arrays::of(p, slice);
   const KeyBits bits(element.hash, arrays.k(), arrays.s());
   if (bits.all_set(arrays)) return true;
   Policy::reset(arrays, slice.state->random);
@@ -114,11 +114,11 @@ constexpr FilterOps row(Kind kind, const char* name, const char* summary) noexce
       .options = kOptions,
       .option_count = sizeof kOptions / sizeof *kOptions,
       .derive = derive<Policy>,
-      .test = bit_arrays::test,
+      .test = biased_bit_arrays::test,
       .insert = insert<Policy>,
       .merge = merge<Policy>,
-      .check = bit_arrays::check,
-      .estimate = bit_arrays::estimate,
+      .check = biased_bit_arrays::check,
+      .estimate = biased_bit_arrays::estimate,
       .fpr_bound = fpr_bound<Policy>,
       .fnr_at = fnr_at<Policy>,
       .predict = predict<Policy>,

@@ -1,7 +1,8 @@
-// The Bloom filter (Bloom 1970; sbf.txt §2.3): m bits, K of them set for every key, nothing ever
-// cleared. No false negatives; the false-positive rate grows with the number of distinct keys.
+// The Bloom filter (Bloom 1970; Deng, Rafiei 2006 §2.3): m bits, K of them set for every key,
+// nothing ever cleared. No false negatives; the false-positive rate grows with the number of
+// distinct keys.
 //
-// With `grow` (distributed-filtering.txt §5), a slice is cut into filters of equal size. When the
+// With `grow` (Koloniari et al. 2011 §5), a slice is cut into filters of equal size. When the
 // newest exceeds its limit of set bits (density) or accepted keys (cardinality), the next one is
 // used: keys are looked for in all and remembered in the newest. Memory is the cap: the last filter
 // takes what comes.
@@ -33,30 +34,30 @@ namespace {
 
 // kBits: m, the bits of one filter; with `grow`, kFilters: how many of them a slice can have, and
 // kLimit: the bits or keys of one; with layout blocked, kLineBits: the bits of a line
-enum Slot : unsigned { kK, kBits, kGrow, kFilters, kLimit, kLineBits };
+enum Word : unsigned { kK, kBits, kGrow, kFilters, kLimit, kLineBits };
 
 enum Grow : std::uint64_t { none, density, cardinality };
 
 constexpr const char* kGrows[] = {"none", "density", "cardinality", nullptr};
 
 constexpr std::uint64_t kGrownFilters = 8;
-constexpr std::uint64_t kMostKeys = std::uint64_t{1} << 62;  // counting stops here
+constexpr std::uint64_t kMaxKeys = std::uint64_t{1} << 62;  // counting stops here
 
-constexpr unsigned kMostHashes = 64;
+constexpr unsigned kMaxHashes = 64;
 
 // More hashes than this are never derived: they would cost time and save false positives that are
 // fewer than one in ten thousand million already.
-constexpr double kMostDerivedHashes = 16;
+constexpr double kMaxDerivedHashes = 16;
 
 constexpr OptionSpec kOptions[] = {
-    {.slot = kK, .name = "k", .type = OptionType::integer, .low = 1, .high = kMostHashes},
-    {.slot = kGrow,
+    {.word = kK, .name = "k", .type = OptionType::integer, .low = 1, .high = kMaxHashes},
+    {.word = kGrow,
      .name = "grow",
      .type = OptionType::choice,
      .low = 1,
      .high = 2,
      .choices = kGrows},  // none: not in use
-    {.slot = kLimit, .name = "limit", .type = OptionType::integer, .low = 1, .high = 0x1p62},
+    {.word = kLimit, .name = "limit", .type = OptionType::integer, .low = 1, .high = 0x1p62},
 };
 
 using Bits = PackedCells<1>;
@@ -90,7 +91,7 @@ std::uint64_t room_of(std::uint64_t shared) noexcept {
 
 // The bits of a key in a slice: all k of them, or fewer if it lies in several places.
 unsigned own_k(const Parameters& p) noexcept {
-  return static_cast<unsigned>(bits_in_place(p, p.integer(kK)));
+  return static_cast<unsigned>(bits_per_probe(p, p.integer(kK)));
 }
 double real_k(const Parameters& p) noexcept { return own_k(p); }
 double real_m(const Parameters& p) noexcept { return static_cast<double>(p.integer(kBits)); }
@@ -102,27 +103,27 @@ double lines(const Parameters& p) noexcept {
   return real_m(p) / static_cast<double>(p.integer(kLineBits));
 }
 
-slicing_model::Shape shape_of(const Parameters& p) noexcept {
-  return slicing_model::shape_of(p, static_cast<double>(p.integer(kK)), real_m(p));
+sharding_model::Shape shape_of(const Parameters& p) noexcept {
+  return sharding_model::shape_of(p, static_cast<double>(p.integer(kK)), real_m(p));
 }
 
-// sbf.txt §2.3: FP = (1 - (1 - 1/m)^(Kn))^K for n keys in m bits, scattered. The keys are those of
-// the slices that a key can be in.
+// Deng, Rafiei 2006 §2.3: FP = (1 - (1 - 1/m)^(Kn))^K for n keys in m bits, scattered. The keys are
+// those of the slices that a key can be in.
 double rate(const Parameters& p, double keys) noexcept {
   return p.layout == Layout::blocked ? blocked_bloom_model::rate(real_k(p), keys, lines(p))
-                                     : slicing_model::part_rate(shape_of(p), keys);
+                                     : sharding_model::group_rate(shape_of(p), keys);
 }
 
 // In lines, the best K is mostly less.
 std::uint64_t best_k(const Parameters& p, double keys) noexcept {
   return p.layout == Layout::blocked
-             ? blocked_bloom_model::best_k(keys, lines(p), kMostDerivedHashes)
-             : timing_model::best_k(keys, real_m(p) * slices_of_part(p));
+             ? blocked_bloom_model::best_k(keys, lines(p), kMaxDerivedHashes)
+             : timing_model::best_k(keys, real_m(p) * slices_of_group(p));
 }
 
 // Keys spread over slices unevenly; the fullest is taken.
 double expected_keys(const Parameters& p) noexcept {
-  return keys_of_fullest(static_cast<double>(p.keys), parts_of(p));
+  return keys_of_fullest(static_cast<double>(p.keys), groups_of(p));
 }
 
 bool needs_keys(Problem& problem) noexcept {
@@ -135,14 +136,14 @@ bool needs_keys(Problem& problem) noexcept {
       "sbf.");
 }
 
-// Slices of a part are loaded unevenly, too, with all places of its keys.
+// Slices of a part are loaded unevenly, too, with all probes of its keys.
 double expected_puts(const Parameters& p) noexcept {
-  const slicing_model::Shape shape = shape_of(p);
+  const sharding_model::Shape shape = shape_of(p);
   return keys_of_fullest(expected_keys(p) * shape.k1, shape.slices);
 }
 
 // How many distinct keys a filter has seen when the next one takes over. Where keys have several
-// places, a slice does not know which of them are new, and counts all that are put in it.
+// probes, a slice does not know which of them are new, and counts all that are put in it.
 double keys_of_one(const Parameters& p) noexcept {
   const double limit = static_cast<double>(p.integer(kLimit));
   if (p.integer(kGrow) != cardinality)
@@ -224,7 +225,7 @@ bool all_bits(const Parameters& p, std::uint64_t hash, Visit visit) noexcept {
   const unsigned k = own_k(p);
   if (p.layout == Layout::blocked) {
     const std::uint64_t line = region_start(p, filter_bytes(p), hash) * 8;
-    std::uint64_t at[kMostHashes];
+    std::uint64_t at[kMaxHashes];
     find_cells(p, hash, k, p.integer(kLineBits), at);
     return std::all_of(at, at + k, [&](std::uint64_t bit) { return visit(line + bit); });
   }
@@ -277,14 +278,14 @@ std::uint64_t shared_filter(const Parameters& p, const SliceState& state,
   return at < room ? first : first + 1 + (at - room) / kWholeRoom;
 }
 
-void put_shared(const Parameters& p, Slice slice, std::uint64_t hash) noexcept {
+void insert_shared(const Parameters& p, Slice slice, std::uint64_t hash) noexcept {
   SliceState& state = *slice.state;
   const std::uint64_t index = shared_filter(p, state, hash),
                       fresh = add(p, bits_of(p, slice, index), hash);
   ones(state) += fresh;
   if (index != newest(state)) return;
   newest_ones(state) += fresh;
-  newest_keys(state) += newest_keys(state) < kMostKeys;
+  newest_keys(state) += newest_keys(state) < kMaxKeys;
 }
 
 // What the limit is one of.
@@ -292,9 +293,9 @@ std::uint64_t newest_load(const Parameters& p, const SliceState& state) noexcept
   return p.integer(kGrow) == density ? newest_ones(state) : newest_keys(state);
 }
 
-void put_growing(const Parameters& p, Slice slice, std::uint64_t hash) noexcept {
+void insert_growing(const Parameters& p, Slice slice, std::uint64_t hash) noexcept {
   SliceState& state = *slice.state;
-  if (sharing(state) != 0) return put_shared(p, slice, hash);
+  if (sharing(state) != 0) return insert_shared(p, slice, hash);
   if (newest_load(p, state) >= p.integer(kLimit) && newest(state) + 1 < p.integer(kFilters)) {
     ++newest(state);
     newest_ones(state) = newest_keys(state) = 0;
@@ -302,12 +303,12 @@ void put_growing(const Parameters& p, Slice slice, std::uint64_t hash) noexcept 
   const std::uint64_t fresh = add(p, bits_of(p, slice, newest(state)), hash);
   ones(state) += fresh;
   newest_ones(state) += fresh;
-  newest_keys(state) += newest_keys(state) < kMostKeys;
+  newest_keys(state) += newest_keys(state) < kMaxKeys;
 }
 
-void put(const Parameters& p, Slice slice, const Element& element) noexcept {
+void insert_unconditionally(const Parameters& p, Slice slice, const Element& element) noexcept {
   if (p.integer(kGrow) != none)
-    put_growing(p, slice, element.hash);
+    insert_growing(p, slice, element.hash);
   else
     ones(*slice.state) += add(p, Bits(slice.body()), element.hash);
 }
@@ -315,7 +316,7 @@ void put(const Parameters& p, Slice slice, const Element& element) noexcept {
 bool insert(const Parameters& p, Slice slice, const Element& element) noexcept {
   if (p.integer(kGrow) != none) {
     if (test(p, as_const(slice), element)) return true;
-    put_growing(p, slice, element.hash);
+    insert_growing(p, slice, element.hash);
     return false;
   }
   const std::uint64_t fresh = add(p, Bits(slice.body()), element.hash);
@@ -358,7 +359,7 @@ bool fits(const Parameters& p, ConstSlice into, ConstSlice from) noexcept {
 // The first filter with the first, and so on.
 void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
   SliceState& state = *into.state;
-  state.novel += from.state->novel;
+  state.inserted_new += from.state->inserted_new;
   if (ones(*from.state) == 0) return;
   if (ones(state) == 0) {
     std::memcpy(into.body(), from.body(), into.bytes);
@@ -371,7 +372,7 @@ void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
   const std::uint64_t keys = newest(*from.state) < newest(state) ? 0 : newest_keys(*from.state);
   if (newest(state) < newest(*from.state)) newest_keys(state) = 0;
   newest(state) = std::max(newest(state), newest(*from.state));
-  newest_keys(state) = std::min(newest_keys(state) + keys, kMostKeys);
+  newest_keys(state) = std::min(newest_keys(state) + keys, kMaxKeys);
   newest_ones(state) = count_ones(into.body() + newest(state) * filter_bytes(p), filter_bytes(p));
 }
 
@@ -386,7 +387,7 @@ bool check(const Parameters& p, ConstSlice slice) noexcept {
        room_of(sharing(state)) > kWholeRoom))
     return false;
   const std::uint64_t start = newest(state) * filter_bytes(p), end = start + filter_bytes(p);
-  return newest_keys(state) <= kMostKeys &&
+  return newest_keys(state) <= kMaxKeys &&
          newest_ones(state) == count_ones(slice.body() + start, filter_bytes(p)) &&
          count_ones(slice.body() + end, slice.bytes - end) == 0;
 }
@@ -419,9 +420,9 @@ double fnr_at(const Parameters&, double) noexcept { return 0; }
 
 // The rate after n distinct keys; with `grow`, in full filters and the newest.
 double rate_after(const Parameters& p, double n) noexcept {
-  const slicing_model::Shape shape = shape_of(p);
+  const sharding_model::Shape shape = shape_of(p);
   if (p.layout == Layout::blocked) return rate(p, n / p.slices);
-  if (p.integer(kGrow) == none) return slicing_model::rate(shape, n);
+  if (p.integer(kGrow) == none) return sharding_model::rate(shape, n);
   const double k = real_k(p), m = real_m(p), puts = n * shape.k1 / p.slices;
   const double each = keys_of_one(p), full = std::min(std::floor(puts / each), filters(p) - 1);
   const double one = timing_model::rate(k, each, m);
@@ -432,8 +433,9 @@ double rate_after(const Parameters& p, double n) noexcept {
 
 // False positives depend on the number of distinct keys alone.
 Prediction predict(const Parameters& p, const Stream& stream) noexcept {
-  return {store_model::mean_fpr(stream.distinct(), [&](double n) { return rate_after(p, n); }),
-          stream.repeats() > 0 ? 0 : std::numeric_limits<double>::quiet_NaN()};
+  return {
+      exact_store_model::mean_fpr(stream.distinct(), [&](double n) { return rate_after(p, n); }),
+      stream.repeats() > 0 ? 0 : std::numeric_limits<double>::quiet_NaN()};
 }
 
 }  // namespace
@@ -455,7 +457,7 @@ const FilterOps bloom_ops = {
     .fpr_bound = fpr_bound,
     .fnr_at = fnr_at,
     .predict = predict,
-    .put = put,
+    .insert_unconditionally = insert_unconditionally,
     .share = share,
     .fits = fits,
 };

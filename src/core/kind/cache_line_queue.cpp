@@ -1,6 +1,6 @@
 // The cache-line queue: a key's hash names one 64-byte line and a bucket in it, B fingerprints of f
 // bits in the order of last sight. A key that is found moves to the front (LRU) or stays (FIFO);
-// one that is not enters at the front, and the last falls out. The place is the age: there is no
+// one that is not enters at the front, and the last falls out. The slot is the age: there is no
 // other metadata, and an element touches one cache line.
 //
 // 0 stands for no fingerprint, so a new key meets one of the B others with probability B/(2^f - 1),
@@ -15,10 +15,10 @@
 // late by d ticks enters with age d, or not at all.
 //
 // With an importance, a key enters the further back in its bucket, the less it matters: the most
-// important ones at the front, the least important after three quarters of the places. A key that
-// is found moves up to that place, or stays where it is if that is further in front.
+// important ones at the front, the least important after three quarters of the slots. A key that
+// is found moves up to that slot, or stays where it is if that is further in front.
 //
-// With policy second a new key enters behind the first place. That one belongs to a key that has
+// With policy second a new key enters behind the first slot. That one belongs to a key that has
 // come again, and keeps it from being washed out by keys that never do.
 //
 // A stamp says which tick it is modulo 2^32. A line that is left alone for so long could show what
@@ -46,11 +46,11 @@ double buckets_of_slice(const Parameters& p) noexcept {
          shape_of(p).buckets();
 }
 
-// Are the fingerprints different, and in front of the places that are free?
+// Are the fingerprints different, and in front of the slots that are free?
 bool is_valid(const FingerprintQueue& queue) noexcept {
   const unsigned size = queue.size();
   for (unsigned i = 0; i < size; ++i)
-    if (queue.get(i) == 0 || queue.place(queue.get(i)) != i) return false;
+    if (queue.get(i) == 0 || queue.slot(queue.get(i)) != i) return false;
   return true;
 }
 
@@ -67,7 +67,7 @@ bool has_valid_ages(const Parameters& p, const SliceState& state,
 }
 
 bool check(const Parameters& p, ConstSlice slice) noexcept {
-  const queue_model::Shape shape = shape_of(p);
+  const clq_model::Shape shape = shape_of(p);
   const PackedFields fields(slice.body(), slice.bytes);
   std::uint64_t taken = 0;
   bool valid = true;
@@ -87,13 +87,13 @@ bool check(const Parameters& p, ConstSlice slice) noexcept {
          clock(*slice.state) <= (has_window(p) ? kLastTick : 0) && (own[2] | own[3] | own[4]) == 0;
 }
 
-// The share of places that are taken by what is in the window as of the latest element, in up to
+// The share of slots that are taken by what is in the window as of the latest element, in up to
 // 1024 lines that are looked at.
 double live_share(const Parameters& p, ConstSlice slice) noexcept {
-  constexpr std::uint64_t kMostLooks = 1024;
-  const std::uint64_t lines = slice.bytes / kLineBytes, looks = std::min(lines, kMostLooks);
+  constexpr std::uint64_t kMaxLooks = 1024;
+  const std::uint64_t lines = slice.bytes / kLineBytes, looks = std::min(lines, kMaxLooks);
   const unsigned width = static_cast<unsigned>(p.integer(kBits)),
-                 places = static_cast<unsigned>(p.integer(kBuckets) * p.integer(kBucket));
+                 slots = static_cast<unsigned>(p.integer(kBuckets) * p.integer(kBucket));
   std::uint64_t count = 0;
   for (std::uint64_t i = 0; i < looks; ++i) {
     const unsigned char* line =
@@ -102,10 +102,10 @@ double live_share(const Parameters& p, ConstSlice slice) noexcept {
     const auto ages = ages_of(p, line);
     const PackedFields fields(line, kLineBytes);
     const std::uint64_t later = ages.since_stamp(clock(*slice.state));
-    for (unsigned place = 0; place < places; ++place)
-      count += fields.get(place * width, width) != 0 && is_live(p, ages.get(place), later);
+    for (unsigned slot = 0; slot < slots; ++slot)
+      count += fields.get(slot * width, width) != 0 && is_live(p, ages.get(slot), later);
   }
-  return static_cast<double>(count) / static_cast<double>(looks * places);
+  return static_cast<double>(count) / static_cast<double>(looks * slots);
 }
 
 // A key is counted as distinct when it is reported as new; with a window, that can be many times.
@@ -116,7 +116,7 @@ Estimate estimate(const Parameters& p, ConstSlice slice) noexcept {
   }
   const double fill = static_cast<double>(used(*slice.state)) /
                       (buckets_of_slice(p) * static_cast<double>(p.integer(kBucket)));
-  return {fill, fill * shape_of(p).fpr(), static_cast<double>(slice.state->novel)};
+  return {fill, fill * shape_of(p).fpr(), static_cast<double>(slice.state->inserted_new)};
 }
 
 double fpr_bound(const Parameters& p) noexcept { return shape_of(p).fpr(); }
@@ -124,15 +124,15 @@ double fpr_bound(const Parameters& p) noexcept { return shape_of(p).fpr(); }
 // With an importance or policy second, at most: of a key of the least importance if all others
 // matter as much.
 double fnr_at(const Parameters& p, double gap) noexcept {
-  return queue_model::fnr(gap, static_cast<double>(p.integer(kBucket) - entrance(p, NAN)),
-                          buckets_of_slice(p) * p.slices);
+  return clq_model::fnr(gap, static_cast<double>(p.integer(kBucket) - entrance(p, NAN)),
+                        buckets_of_slice(p) * p.slices);
 }
 
 // With other policies it matters how often keys came, which is not modelled.
 Prediction predict(const Parameters& p, const Stream& stream) noexcept {
   constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
   if (p.integer(kPolicy) != lru || has_window(p) || has_importance(p)) return {kUnknown, kUnknown};
-  return queue_model::predict(shape_of(p), buckets_of_slice(p) * p.slices, stream);
+  return clq_model::predict(shape_of(p), buckets_of_slice(p) * p.slices, stream);
 }
 
 }  // namespace
@@ -160,9 +160,9 @@ const FilterOps clq_ops = {
     .fpr_bound = fpr_bound,
     .fnr_at = fnr_at,
     .predict = predict,
-    .positions = positions,
-    .find_position = find_position,
-    .refresh = refresh,
+    .ranks = ranks,
+    .find_rank = find_rank,
+    .promote = promote,
 };
 
 }  // namespace streamfilter

@@ -11,7 +11,7 @@
 
 namespace streamfilter::clq {
 
-enum Slot : unsigned {
+enum Word : unsigned {
   kBits,
   kBucket,
   kPolicy,
@@ -19,17 +19,17 @@ enum Slot : unsigned {
   kWindow,                // and its unit
   kTicks = 6,             // derived: of the window; 0 without one
   kTickLength,            // in microseconds
-  kRange,                 // two numbers in the next slots
-  kLevels = kRange + 3,   // up to 14 numbers in the next slots
+  kRange,                 // two numbers in the next words
+  kLevels = kRange + 3,   // up to 14 numbers in the next words
   kParts = kLevels + 15,  // derived: of importance, one less than there are levels; 0 without
 };
 
 enum Policy : std::uint64_t { lru, fifo, second };
 
 constexpr unsigned kPartsOfRange = 7;
-constexpr importance::Slots kImportanceSlots = {kRange, kLevels};
+constexpr importance::Words kImportanceWords = {kRange, kLevels};
 
-inline std::uint64_t& used(SliceState& state) noexcept { return state.own[0]; }  // places taken
+inline std::uint64_t& used(SliceState& state) noexcept { return state.own[0]; }  // slots taken
 inline std::uint64_t used(const SliceState& state) noexcept { return state.own[0]; }
 
 // With a window: the tick of the latest element.
@@ -41,13 +41,13 @@ inline bool has_importance(const Parameters& p) noexcept { return p.integer(kPar
 
 inline bool is_alone(const Parameters& p) noexcept { return p.integer(kBuckets) == 1; }
 
-inline queue_model::Shape shape_of(const Parameters& p) noexcept {
+inline clq_model::Shape shape_of(const Parameters& p) noexcept {
   return {static_cast<unsigned>(p.integer(kBits)), static_cast<unsigned>(p.integer(kBucket)),
           has_window(p)};
 }
 
 // Fingerprints are in the order of last sight unless another one is asked for.
-inline unsigned positions(const Parameters& p) noexcept {
+inline unsigned ranks(const Parameters& p) noexcept {
   return p.integer(kPolicy) == lru && !has_importance(p) ? static_cast<unsigned>(p.integer(kBucket))
                                                          : 0;
 }
@@ -55,7 +55,7 @@ inline unsigned positions(const Parameters& p) noexcept {
 // Calls visit(line, start) for every bucket: a byte of the body and a bit of the line.
 template <typename Visit>
 void for_each_bucket(const Parameters& p, std::uint64_t bytes, Visit visit) noexcept {
-  const queue_model::Shape shape = shape_of(p);
+  const clq_model::Shape shape = shape_of(p);
   for (std::uint64_t line = 0; line < bytes; line += kLineBytes)
     for (unsigned i = 0; i < shape.buckets(); ++i) visit(line, i * shape.bits * shape.length);
 }
@@ -85,13 +85,13 @@ void prefetch(const Parameters& p, ConstSlice slice, const Element& element,
               Prefetches& prefetches) noexcept;
 bool test(const Parameters& p, ConstSlice slice, const Element& element) noexcept;
 bool insert(const Parameters& p, Slice slice, const Element& element) noexcept;
-unsigned find_position(const Parameters& p, ConstSlice slice, const Element& element) noexcept;
-bool refresh(const Parameters& p, Slice slice, const Element& element, unsigned& position) noexcept;
+unsigned find_rank(const Parameters& p, ConstSlice slice, const Element& element) noexcept;
+bool promote(const Parameters& p, Slice slice, const Element& element, unsigned& rank) noexcept;
 bool expired(const Parameters& p, const Element& added, const Element& present,
              std::uint64_t since) noexcept;
 bool erase(const Parameters& p, Slice slice, const Element& element) noexcept;
 
-// The place of a bucket where an element enters.
+// The slot of a bucket where an element enters.
 unsigned entrance(const Parameters& p, double importance) noexcept;
 
 void merge(const Parameters& p, Slice into, ConstSlice from) noexcept;

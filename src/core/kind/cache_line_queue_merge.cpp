@@ -26,9 +26,9 @@ unsigned interleave(const FingerprintQueue& a, const FingerprintQueue& b, Finger
   return count;
 }
 
-// The ages of a bucket by its places.
+// The ages of a bucket by its slots.
 struct Ages {
-  unsigned of[queue_model::kLongestQueue + 1];
+  unsigned of[clq_model::kMaxQueue + 1];
 
   Ages(const Parameters& p, const unsigned char* line, unsigned start) noexcept {
     const auto ages = ages_of(p, line);
@@ -57,7 +57,7 @@ void grow_older(const Parameters& p, std::uint64_t later, FingerprintQueue& queu
 
 // With a window a key is as old as in the queue where it is younger.
 void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
-  const queue_model::Shape shape = shape_of(p);
+  const clq_model::Shape shape = shape_of(p);
   SliceState& state = *into.state;
   std::uint64_t added = 0, taken = 0;
   if (has_window(p)) clock(state) = std::max(clock(state), clock(*from.state));
@@ -68,7 +68,7 @@ void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
     const FingerprintQueue a(shape.bits, shape.length, line, start);
     FingerprintQueue b(shape.bits, shape.length, from.body() + at, start), both = a;
     if (!has_window(p)) {
-      for (unsigned i = 0; i < b.size(); ++i) added += a.place(b.get(i)) == a.length();
+      for (unsigned i = 0; i < b.size(); ++i) added += a.slot(b.get(i)) == a.length();
       taken += interleave(a, b, both, turned);
       both.store(line);
       return;
@@ -79,16 +79,17 @@ void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
                ages_of(p, from.body() + at).since_stamp(clock(*from.state)) +
                    (clock(state) - clock(*from.state)),
                b, ages_b);
-    for (unsigned i = 0; i < b.size(); ++i) added += a.place(b.get(i)) == a.length();
+    for (unsigned i = 0; i < b.size(); ++i) added += a.slot(b.get(i)) == a.length();
     const unsigned count = interleave(a, b, both, turned), first = start / shape.bits;
     both.store(line);
     for (unsigned i = 0; i < count; ++i)
       ages_of(p, line).set(
-          first + i, std::min(ages_a.of[a.place(both.get(i))], ages_b.of[b.place(both.get(i))]));
+          first + i, std::min(ages_a.of[a.slot(both.get(i))], ages_b.of[b.slot(both.get(i))]));
     taken += count;
   });
   used(state) = taken;
-  state.novel = quotient::merged_novel(state.novel, from.state->novel, added, used(*from.state));
+  state.inserted_new =
+      quotient::merged_new(state.inserted_new, from.state->inserted_new, added, used(*from.state));
 }
 
 }  // namespace streamfilter::clq

@@ -26,9 +26,9 @@ struct Wide {
     return clq::enter<true, kAlone>(p, slice, element);
   }
   template <bool kAlone>
-  FOR_WIDE_REGISTERS static unsigned renew(const Parameters& p, Slice slice,
-                                           const Element& element) noexcept {
-    return clq::renew<true, kAlone>(p, slice, element);
+  FOR_WIDE_REGISTERS static unsigned promote_line(const Parameters& p, Slice slice,
+                                                  const Element& element) noexcept {
+    return clq::promote_line<true, kAlone>(p, slice, element);
   }
   FOR_WIDE_REGISTERS static bool enter_specially(const Parameters& p, Slice slice,
                                                  const Element& element) noexcept {
@@ -52,9 +52,9 @@ struct Portable {
     return clq::enter<false, kAlone>(p, slice, element);
   }
   template <bool kAlone>
-  [[gnu::noinline]] static unsigned renew(const Parameters& p, Slice slice,
-                                          const Element& element) noexcept {
-    return clq::renew<false, kAlone>(p, slice, element);
+  [[gnu::noinline]] static unsigned promote_line(const Parameters& p, Slice slice,
+                                                 const Element& element) noexcept {
+    return clq::promote_line<false, kAlone>(p, slice, element);
   }
   [[gnu::noinline]] static bool enter_specially(const Parameters& p, Slice slice,
                                                 const Element& element) noexcept {
@@ -72,7 +72,7 @@ bool insert_specially(const Parameters& p, Slice slice, const Element& element) 
 unsigned entrance(const Parameters& p, double importance) noexcept {
   if (!has_importance(p)) return p.integer(kPolicy) == second && p.integer(kBucket) > 1;
   unsigned parts = kPartsOfRange;
-  const unsigned part = importance::part(p, kImportanceSlots, importance, parts);
+  const unsigned part = importance::part(p, kImportanceWords, importance, parts);
   return (parts - part) * (static_cast<unsigned>(p.integer(kBucket)) * 3 / 4) / parts;
 }
 
@@ -80,7 +80,7 @@ void bring_up(const Parameters& p, SliceState& state, unsigned char* line) noexc
   const auto ages = ages_of(p, line);
   const std::uint64_t later = ages.since_stamp(clock(state));
   if (later == 0) return;
-  const queue_model::Shape shape = shape_of(p);
+  const clq_model::Shape shape = shape_of(p);
   const PackedFields fields(line, kLineBytes);
   for (unsigned first = 0; first < shape.buckets() * shape.length; first += shape.length) {
     unsigned kept = first;
@@ -103,15 +103,15 @@ void bring_up(const Parameters& p, SliceState& state, unsigned char* line) noexc
 
 void prefetch(const Parameters& p, ConstSlice slice, const Element& element,
               Prefetches& prefetches) noexcept {
-  prefetches.add(slice.body() + Place<>(p, slice.bytes, element.hash).line);
+  prefetches.add(slice.body() + KeyBucket<>(p, slice.bytes, element.hash).line);
 }
 
-unsigned find_position(const Parameters& p, ConstSlice slice, const Element& element) noexcept {
+unsigned find_rank(const Parameters& p, ConstSlice slice, const Element& element) noexcept {
   return kIsWide ? Wide::find(p, slice, element) : Portable::find(p, slice, element);
 }
 
 bool test(const Parameters& p, ConstSlice slice, const Element& element) noexcept {
-  if (has_window(p)) return find_position(p, slice, element) != kNoPosition;
+  if (has_window(p)) return find_rank(p, slice, element) != kNoRank;
   if (is_alone(p))
     return kIsWide ? Wide::find_any<true>(p, slice, element)
                    : Portable::find_any<true>(p, slice, element);
@@ -129,20 +129,20 @@ bool insert(const Parameters& p, Slice slice, const Element& element) noexcept {
                  : Portable::enter<false>(p, slice, element);
 }
 
-bool refresh(const Parameters& p, Slice slice, const Element& element,
-             unsigned& position) noexcept {
+bool promote(const Parameters& p, Slice slice, const Element& element, unsigned& rank) noexcept {
   unsigned at;
   if (has_window(p) || has_importance(p)) {
-    at = find_position(p, as_const(slice), element);
-    if (at != kNoPosition) insert_specially(p, slice, element);
+    at = find_rank(p, as_const(slice), element);
+    if (at != kNoRank) insert_specially(p, slice, element);
   } else if (is_alone(p)) {
-    at = kIsWide ? Wide::renew<true>(p, slice, element) : Portable::renew<true>(p, slice, element);
+    at = kIsWide ? Wide::promote_line<true>(p, slice, element)
+                 : Portable::promote_line<true>(p, slice, element);
   } else {
-    at =
-        kIsWide ? Wide::renew<false>(p, slice, element) : Portable::renew<false>(p, slice, element);
+    at = kIsWide ? Wide::promote_line<false>(p, slice, element)
+                 : Portable::promote_line<false>(p, slice, element);
   }
-  position = positions(p) > 0 ? at : kNoPosition;
-  return at != kNoPosition;
+  rank = ranks(p) > 0 ? at : kNoRank;
+  return at != kNoRank;
 }
 
 // A key without a time had the clock's, which is not known any more: rather accept a repeat.
@@ -157,10 +157,10 @@ bool expired(const Parameters& p, const Element& added, const Element& present,
 
 // The older ones move up. Another key of the same bucket and fingerprint is forgotten with it.
 bool erase(const Parameters& p, Slice slice, const Element& element) noexcept {
-  const Place<> place(p, slice.bytes, element.hash);
-  unsigned char* line = slice.body() + place.line;
-  FingerprintQueue queue(place.width, place.length, line, place.start);
-  const unsigned at = queue.place(place.fingerprint), last = queue.length() - 1;
+  const KeyBucket<> bucket(p, slice.bytes, element.hash);
+  unsigned char* line = slice.body() + bucket.line;
+  FingerprintQueue queue(bucket.width, bucket.length, line, bucket.start);
+  const unsigned at = queue.slot(bucket.fingerprint), last = queue.length() - 1;
   if (at > last) return false;
   const bool was_there = !has_window(p) || test(p, as_const(slice), element);
   for (unsigned i = at; i < last; ++i) queue.set(i, queue.get(i + 1));
@@ -168,7 +168,7 @@ bool erase(const Parameters& p, Slice slice, const Element& element) noexcept {
   queue.store(line);
   if (has_window(p)) {
     const auto ages = ages_of(p, line);
-    const unsigned first = place.start / place.width;
+    const unsigned first = bucket.start / bucket.width;
     for (unsigned i = first + at; i < first + last; ++i) ages.set(i, ages.get(i + 1));
     ages.set(first + last, 0);
   }

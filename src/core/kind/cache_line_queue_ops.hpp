@@ -14,8 +14,8 @@ constexpr unsigned kBucketHash = 0, kFingerprintHash = 1;
 
 // Where the bucket of a key is, and its fingerprint. The two come from different hash functions.
 template <bool kAlone = false>
-struct Place {
-  ALWAYS_INLINE Place(const Parameters& p, std::uint64_t bytes, std::uint64_t hash) noexcept
+struct KeyBucket {
+  ALWAYS_INLINE KeyBucket(const Parameters& p, std::uint64_t bytes, std::uint64_t hash) noexcept
       : width(static_cast<unsigned>(p.integer(kBits))),
         length(static_cast<unsigned>(p.integer(kBucket))) {
     const unsigned __int128 at =
@@ -44,58 +44,59 @@ inline std::uint64_t tick_of(const Parameters& p, const SliceState& state,
 template <bool kWide>
 ALWAYS_INLINE unsigned find(const Parameters& p, ConstSlice slice,
                             const Element& element) noexcept {
-  const Place<> place(p, slice.bytes, element.hash);
-  const BasicFingerprintQueue<kWide> queue(place.width, place.length, slice.body() + place.line,
-                                           place.start);
+  const KeyBucket<> bucket(p, slice.bytes, element.hash);
+  const BasicFingerprintQueue<kWide> queue(bucket.width, bucket.length, slice.body() + bucket.line,
+                                           bucket.start);
   LineVector reach;
-  if (!queue.find(place.fingerprint, reach)) return kNoPosition;
-  const unsigned at = queue.last_place(reach);
+  if (!queue.find(bucket.fingerprint, reach)) return kNoRank;
+  const unsigned at = queue.last_slot(reach);
   if (!has_window(p)) return at;
   const std::uint64_t present = clock(*slice.state),
                       now = std::max(present, tick_of(p, *slice.state, element));
-  const auto ages = ages_of(p, slice.body() + place.line);
-  const bool lives = is_live(p, ages.get(place.start / place.width + at),
+  const auto ages = ages_of(p, slice.body() + bucket.line);
+  const bool lives = is_live(p, ages.get(bucket.start / bucket.width + at),
                              ages.since_stamp(present) + (now - present));
-  return lives ? at : kNoPosition;
+  return lives ? at : kNoRank;
 }
 
 // Without a window.
 template <bool kWide, bool kAlone>
 ALWAYS_INLINE bool find_any(const Parameters& p, ConstSlice slice,
                             const Element& element) noexcept {
-  const Place<kAlone> place(p, slice.bytes, element.hash);
-  return BasicFingerprintQueue<kWide, kAlone>(place.width, place.length, slice.body() + place.line,
-                                              place.start)
-      .has(place.fingerprint);
+  const KeyBucket<kAlone> bucket(p, slice.bytes, element.hash);
+  return BasicFingerprintQueue<kWide, kAlone>(bucket.width, bucket.length,
+                                              slice.body() + bucket.line, bucket.start)
+      .has(bucket.fingerprint);
 }
 
 // Without a window and an importance, policy lru or fifo.
 template <bool kWide, bool kAlone>
 ALWAYS_INLINE bool enter(const Parameters& p, Slice slice, const Element& element) noexcept {
-  const Place<kAlone> place(p, slice.bytes, element.hash);
-  unsigned char* line = slice.body() + place.line;
-  BasicFingerprintQueue<kWide, kAlone> queue(place.width, place.length, line, place.start);
+  const KeyBucket<kAlone> bucket(p, slice.bytes, element.hash);
+  unsigned char* line = slice.body() + bucket.line;
+  BasicFingerprintQueue<kWide, kAlone> queue(bucket.width, bucket.length, line, bucket.start);
   LineVector reach;
-  const bool seen = queue.find(place.fingerprint, reach);
+  const bool seen = queue.find(bucket.fingerprint, reach);
   if (p.integer(kPolicy) == fifo && seen) return true;  // in this order: it can be foretold
   used(*slice.state) += !seen & !queue.is_full();
-  queue.push(place.fingerprint, reach);
+  queue.push(bucket.fingerprint, reach);
   queue.store(line);
   return seen;
 }
 
 // Without a window and an importance: what `insert` does to a key that is there, and where it was
-// found; kNoPosition, and nothing, if it is not.
+// found; kNoRank, and nothing, if it is not.
 template <bool kWide, bool kAlone>
-ALWAYS_INLINE unsigned renew(const Parameters& p, Slice slice, const Element& element) noexcept {
-  const Place<kAlone> place(p, slice.bytes, element.hash);
-  unsigned char* line = slice.body() + place.line;
-  BasicFingerprintQueue<kWide, kAlone> queue(place.width, place.length, line, place.start);
+ALWAYS_INLINE unsigned promote_line(const Parameters& p, Slice slice,
+                                    const Element& element) noexcept {
+  const KeyBucket<kAlone> bucket(p, slice.bytes, element.hash);
+  unsigned char* line = slice.body() + bucket.line;
+  BasicFingerprintQueue<kWide, kAlone> queue(bucket.width, bucket.length, line, bucket.start);
   LineVector reach;
-  if (!queue.find(place.fingerprint, reach)) return kNoPosition;
-  const unsigned at = queue.last_place(reach);
+  if (!queue.find(bucket.fingerprint, reach)) return kNoRank;
+  const unsigned at = queue.last_slot(reach);
   if (at == 0 || p.integer(kPolicy) == fifo) return at;
-  queue.push(place.fingerprint, reach);
+  queue.push(bucket.fingerprint, reach);
   queue.store(line);
   return at;
 }
@@ -104,8 +105,8 @@ template <bool kWide>
 ALWAYS_INLINE bool enter_specially(const Parameters& p, Slice slice,
                                    const Element& element) noexcept {
   SliceState& state = *slice.state;
-  const Place<> place(p, slice.bytes, element.hash);
-  unsigned char* line = slice.body() + place.line;
+  const KeyBucket<> bucket(p, slice.bytes, element.hash);
+  unsigned char* line = slice.body() + bucket.line;
   std::uint64_t late = 0;
   if (has_window(p)) {
     const std::uint64_t then = tick_of(p, state, element);
@@ -113,22 +114,22 @@ ALWAYS_INLINE bool enter_specially(const Parameters& p, Slice slice,
     late = clock(state) - then;
     bring_up(p, state, line);
   }
-  BasicFingerprintQueue<kWide> queue(place.width, place.length, line, place.start);
+  BasicFingerprintQueue<kWide> queue(bucket.width, bucket.length, line, bucket.start);
   LineVector reach;
-  const bool seen = queue.find(place.fingerprint, reach);
+  const bool seen = queue.find(bucket.fingerprint, reach);
   if (p.integer(kPolicy) == fifo && seen) return true;
   if (!seen && has_window(p) && late >= p.integer(kTicks)) return false;
   const bool is_full = queue.is_full();
-  const unsigned last = queue.last_place(reach);
+  const unsigned last = queue.last_slot(reach);
   unsigned to = seen && !has_importance(p) ? 0 : entrance(p, element.importance);
   if (to > last) return true;
   if (to > 0 && !seen && !is_full) to = std::min(to, queue.size());
   used(state) += !seen && !is_full;
-  queue.push_to(to, place.fingerprint, reach);
+  queue.push_to(to, bucket.fingerprint, reach);
   queue.store(line);
   if (has_window(p)) {
     const auto ages = ages_of(p, line);
-    const unsigned first = place.start / place.width;
+    const unsigned first = bucket.start / bucket.width;
     const unsigned age = seen ? ages.get(first + last) : static_cast<unsigned>(late);
     ages.push(first + to, first + last, age);
   }

@@ -6,7 +6,7 @@
 namespace streamfilter::clq {
 namespace {
 
-constexpr double kLongestWindow = 1e18;
+constexpr double kMaxWindow = 1e18;
 
 constexpr const char* kPolicies[] = {"lru", "fifo", "second", nullptr};
 
@@ -14,13 +14,13 @@ bool cannot_keep(const Definition& definition, Problem& problem) noexcept {
   problem.set(Error::conflict, "kind clq cannot keep fpr %g", definition.wanted_fpr());
   if (definition.given == 0)
     return problem.add_hint("The least it can keep is %.3g.",
-                            queue_model::Shape{kWidestFingerprint, 1}.fpr());
+                            clq_model::Shape{kMaxFingerprintBits, 1}.fpr());
   return problem.add_hint("Leave out bits and bucket, or use a larger fpr.");
 }
 
 // If it cannot remember all keys that there will be, it does not matter how surely it remembers the
 // latest ones.
-bool find_shape(const Definition& definition, queue_model::Shape& shape) noexcept {
+bool find_shape(const Definition& definition, clq_model::Shape& shape) noexcept {
   const Parameters& p = definition.parameters;
   const unsigned bits = definition.has(kBits) ? shape.bits : 0,
                  length = definition.has(kBucket) ? shape.length : 0;
@@ -28,9 +28,9 @@ bool find_shape(const Definition& definition, queue_model::Shape& shape) noexcep
                lines = static_cast<double>((p.slice_bytes - sizeof(SliceState)) / kLineBytes) *
                        p.slices,
                keys = static_cast<double>(p.keys) / lines;
-  if (!queue_model::best_shape(fpr, bits, length, shape, has_window(p))) return false;
-  if (queue_model::fnr(keys, shape.length, shape.buckets()) <= 0.01) return true;
-  return queue_model::best_shape_for(keys, fpr, bits, length, shape, has_window(p));
+  if (!clq_model::best_shape(fpr, bits, length, shape, has_window(p))) return false;
+  if (clq_model::fnr(keys, shape.length, shape.buckets()) <= 0.01) return true;
+  return clq_model::best_shape_for(keys, fpr, bits, length, shape, has_window(p));
 }
 
 // The shortest ticks with which ages fit. A key that was accepted at the end of a tick stays for
@@ -52,7 +52,7 @@ bool derive_ticks(Definition& definition, Problem& problem) noexcept {
 
 bool derive_importance(Definition& definition, Problem& problem) noexcept {
   if (!definition.has(kRange) && !definition.has(kLevels)) return true;
-  if (!importance::check(definition, kImportanceSlots, problem)) return false;
+  if (!importance::check(definition, kImportanceWords, problem)) return false;
   Parameters& p = definition.parameters;
   if (definition.has(kPolicy) && p.integer(kPolicy) == second) {
     problem.set(Error::conflict, "policy second and an importance exclude each other");
@@ -65,29 +65,29 @@ bool derive_importance(Definition& definition, Problem& problem) noexcept {
 }  // namespace
 
 const OptionSpec kOptions[kOptionCount] = {
-    {.slot = kBits,
+    {.word = kBits,
      .name = "bits",
      .type = OptionType::integer,
-     .low = queue_model::kFewestBits,
-     .high = kWidestFingerprint},
-    {.slot = kBucket,
+     .low = clq_model::kMinBits,
+     .high = kMaxFingerprintBits},
+    {.word = kBucket,
      .name = "bucket",
      .type = OptionType::integer,
      .low = 1,
-     .high = queue_model::kLongestQueue},
-    {.slot = kPolicy, .name = "policy", .type = OptionType::choice, .choices = kPolicies},
-    {.slot = kWindow, .name = "window", .type = OptionType::span, .low = 1, .high = kLongestWindow},
-    {.slot = kRange,
+     .high = clq_model::kMaxQueue},
+    {.word = kPolicy, .name = "policy", .type = OptionType::choice, .choices = kPolicies},
+    {.word = kWindow, .name = "window", .type = OptionType::span, .low = 1, .high = kMaxWindow},
+    {.word = kRange,
      .name = "importance_range",
      .type = OptionType::reals,
-     .low = -importance::kLargest,
-     .high = importance::kLargest,
+     .low = -importance::kMaxImportance,
+     .high = importance::kMaxImportance,
      .max_count = 2},
-    {.slot = kLevels,
+    {.word = kLevels,
      .name = "importance_levels",
      .type = OptionType::reals,
-     .low = -importance::kLargest,
-     .high = importance::kLargest,
+     .low = -importance::kMaxImportance,
+     .high = importance::kMaxImportance,
      .max_count = 14},
 };
 
@@ -95,7 +95,7 @@ bool derive(Definition& definition, Problem& problem) noexcept {
   Parameters& p = definition.parameters;
   if (!derive_ticks(definition, problem) || !derive_importance(definition, problem)) return false;
   if (!definition.has(kPolicy)) p.set_integer(kPolicy, lru);
-  queue_model::Shape shape = shape_of(p);
+  clq_model::Shape shape = shape_of(p);
   if (!definition.has(kBits) || !definition.has(kBucket)) {
     if (!find_shape(definition, shape)) return cannot_keep(definition, problem);
     p.set_integer(kBits, shape.bits);
@@ -111,7 +111,7 @@ bool derive(Definition& definition, Problem& problem) noexcept {
                      kLineBits,
                      has_window(p) ? ", of which a window takes 32 and 4 per fingerprint" : "");
   return problem.add_hint("Leave out bucket, or set it to at most %u.",
-                          queue_model::longest(shape.bits, has_window(p)));
+                          clq_model::longest(shape.bits, has_window(p)));
 }
 
 }  // namespace streamfilter::clq

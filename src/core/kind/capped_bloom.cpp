@@ -17,7 +17,7 @@ namespace streamfilter {
 namespace {
 
 // kOnes: the cap as a number of bits
-enum Slot : unsigned { kK, kCap, kAdmission, kOnes };
+enum Word : unsigned { kK, kCap, kAdmission, kOnes };
 
 constexpr unsigned kLineBytes = 64;
 constexpr unsigned kLineWords = 8;
@@ -27,13 +27,13 @@ constexpr unsigned kLineBits = 512;
 constexpr double kDefaultCap = 0.65;
 
 constexpr OptionSpec kOptions[] = {
-    {.slot = kK,
+    {.word = kK,
      .name = "k",
      .type = OptionType::integer,
      .low = 1,
-     .high = capped_model::kMostHashes},
-    {.slot = kCap, .name = "cap", .type = OptionType::real, .low = 0.002, .high = 1},
-    {.slot = kAdmission, .name = "admission", .type = OptionType::real, .low = 0.01, .high = 1},
+     .high = capped_model::kMaxHashes},
+    {.word = kCap, .name = "cap", .type = OptionType::real, .low = 0.002, .high = 1},
+    {.word = kAdmission, .name = "admission", .type = OptionType::real, .low = 0.01, .high = 1},
 };
 
 // Over all lines: the ones, and the squares of how many a line has.
@@ -69,17 +69,17 @@ void derive_k_and_cap(Definition& definition) noexcept {
     if (p.keys > 0)
       p.set_integer(kK, capped_model::best_k(keys_of_line(p)));
     else
-      for (unsigned k = capped_model::kMostHashes; k > 0; --k)
-        if (k == capped_model::kMostHashes ||
+      for (unsigned k = capped_model::kMaxHashes; k > 0; --k)
+        if (k == capped_model::kMaxHashes ||
             capped_model::line_fpr(k, ones_of(p.real(kCap))) <= definition.wanted_fpr())
           p.set_integer(kK, k);
   }
   if (definition.has(kCap)) return;
   if (p.keys > 0) return p.set_real(kCap, kDefaultCap);
-  double least = 2 * capped_model::kMostHashes;
+  double least = 2 * capped_model::kMaxHashes;
   const unsigned given = definition.has(kK) ? static_cast<unsigned>(p.integer(kK)) : 0;
   p.set_real(kCap, 0);
-  for (unsigned k = 1; k <= capped_model::kMostHashes; ++k) {
+  for (unsigned k = 1; k <= capped_model::kMaxHashes; ++k) {
     if (given != 0 && given != k) continue;
     const unsigned most = capped_model::most_ones(definition.wanted_fpr(), k);
     if (most <= k) continue;
@@ -109,11 +109,11 @@ bool derive(Definition& definition, Problem& problem) noexcept {
   return problem.add_hint("Use a larger cap or a smaller k.");
 }
 
-// Places in a line, each uniform and independent: nine bits at a time of a sequence of words.
+// Bits of a line, each uniform and independent: nine bits at a time of a sequence of words.
 template <typename NextWord>
-class Places {
+class RandomBits {
  public:
-  explicit Places(NextWord next_word) noexcept : next_word_(next_word) {}
+  explicit RandomBits(NextWord next_word) noexcept : next_word_(next_word) {}
 
   unsigned next() noexcept {
     if (left_ == 0) {
@@ -121,9 +121,9 @@ class Places {
       left_ = 7;
     }
     --left_;
-    const unsigned place = word_ % kLineBits;
+    const unsigned bit = word_ % kLineBits;
     word_ /= kLineBits;
-    return place;
+    return bit;
   }
 
  private:
@@ -141,8 +141,8 @@ struct Line {
   }
   void write(unsigned char* to) const noexcept { std::memcpy(to, word, kLineBytes); }
 
-  bool has(unsigned place) const noexcept { return word[place / 64] >> place % 64 & 1; }
-  void flip(unsigned place) noexcept { word[place / 64] ^= std::uint64_t{1} << place % 64; }
+  bool has(unsigned bit) const noexcept { return word[bit / 64] >> bit % 64 & 1; }
+  void flip(unsigned bit) noexcept { word[bit / 64] ^= std::uint64_t{1} << bit % 64; }
 
   bool contains(const Line& other) const noexcept {
     std::uint64_t missing = 0;
@@ -170,11 +170,11 @@ struct KeyLine {
   KeyLine(const Parameters& p, std::uint64_t bytes, std::uint64_t hash) noexcept
       : start(line_start(bytes, hash)) {
     std::uint64_t state = hash + kGoldenRatio;
-    Places places([&]() noexcept { return next_random(state); });
+    RandomBits draws([&]() noexcept { return next_random(state); });
     for (std::uint64_t left = p.integer(kK); left > 0;) {
-      const unsigned place = places.next();
-      if (bits.has(place)) continue;
-      bits.flip(place);
+      const unsigned bit = draws.next();
+      if (bits.has(bit)) continue;
+      bits.flip(bit);
       --left;
     }
   }
@@ -186,11 +186,11 @@ struct KeyLine {
 // Clears random ones that are not `kept` until `most` are left of `count`.
 void clear_down(Line& line, const Line& kept, unsigned count, unsigned most,
                 std::uint64_t& random) noexcept {
-  Places places([&]() noexcept { return next_random(random); });
+  RandomBits draws([&]() noexcept { return next_random(random); });
   while (count > most) {
-    const unsigned place = places.next();
-    if (!line.has(place) || kept.has(place)) continue;
-    line.flip(place);
+    const unsigned bit = draws.next();
+    if (!line.has(bit) || kept.has(bit)) continue;
+    line.flip(bit);
     --count;
   }
 }
@@ -242,8 +242,8 @@ void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
     ones(state) += left;
     squares(state) += std::uint64_t{left} * left;
   }
-  state.novel = merged_novel(state.novel, from.state->novel, parts,
-                             counted_keys(static_cast<double>(sum), bits, k));
+  state.inserted_new = merged_new(state.inserted_new, from.state->inserted_new, parts,
+                                  counted_keys(static_cast<double>(sum), bits, k));
 }
 
 bool check(const Parameters& p, ConstSlice slice) noexcept {
@@ -269,7 +269,7 @@ Estimate estimate(const Parameters& p, ConstSlice slice) noexcept {
   const double rate = std::pow(mean / kLineBits, k) * (1 + spread);
   return {mean / kLineBits,
           std::min(rate, std::pow(static_cast<double>(p.integer(kOnes)) / kLineBits, k)),
-          static_cast<double>(slice.state->novel)};
+          static_cast<double>(slice.state->inserted_new)};
 }
 
 double fpr_bound(const Parameters& p) noexcept {

@@ -14,10 +14,10 @@ namespace streamfilter {
 // are new and most important. Fewer on every level stay fewer on every level, whatever comes, so
 // that the bound of the kind goes on to hold.
 struct CellLimits {
-  CellLimits(unsigned largest, const ibf_model::Setting& setting, double m) noexcept
+  CellLimits(unsigned largest, const importance_model::Setting& setting, double m) noexcept
       : max(largest) {
-    double share[ibf_model::kMostLevels + 1], sum = 0;
-    ibf_model::stationary(ibf_model::most_important(max), setting, share);
+    double share[importance_model::kMaxLevels + 1], sum = 0;
+    importance_model::stationary(importance_model::most_important(max), setting, share);
     for (unsigned value = max; value > 0; --value) {
       sum += share[value];
       at_least[value] = static_cast<std::uint64_t>(std::floor(sum * m));
@@ -35,7 +35,7 @@ struct CellLimits {
   }
 
   unsigned max;
-  std::uint64_t at_least[ibf_model::kMostLevels + 1] = {};
+  std::uint64_t at_least[importance_model::kMaxLevels + 1] = {};
 };
 
 // Takes 1 from one cell after the other, `decrements` adjacent ones from a random start at a time;
@@ -43,7 +43,7 @@ struct CellLimits {
 template <unsigned bits>
 std::uint64_t thin_out(const PackedCells<bits>& cells, std::uint64_t m, std::uint64_t decrements,
                        bool by_value, const CellLimits& limits, std::uint64_t& random) noexcept {
-  std::uint64_t count[ibf_model::kMostLevels + 1] = {}, emptied = 0;
+  std::uint64_t count[importance_model::kMaxLevels + 1] = {}, emptied = 0;
   for (std::uint64_t i = 0; i < m; ++i) ++count[cells.get(i)];
   while (limits.exceeded_by(count)) {
     std::uint64_t at = random_below(random, m);

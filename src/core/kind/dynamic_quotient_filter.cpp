@@ -1,7 +1,7 @@
-// Dynamic SQF (sqf.txt §5.1): rows are chains of buckets from one pool, so that they grow where the
-// stream goes. When the pool is used up, a random bucket of the least recently accessed row that
-// has any is taken. All of it counts as memory: for each row the head of its chain and its two
-// neighbours in the order of access, for each bucket a link and the signature.
+// Dynamic SQF (Dutta et al. 2013 §5.1): rows are chains of buckets from one pool, so that they grow
+// where the stream goes. When the pool is used up, a random bucket of the least recently accessed
+// row that has any is taken. All of it counts as memory: for each row the head of its chain and its
+// two neighbours in the order of access, for each bucket a link and the signature.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -26,19 +26,19 @@ constexpr unsigned kRowBits = 3 * kLinkBits;
 // that they are separate. Elsewhere numbers are stored plus one; 0 stands for none.
 constexpr std::uint32_t kEnd = 0x80000000;
 constexpr std::uint32_t kFree = kEnd - 1;  // in place of the row for buckets that were given back
-constexpr std::uint64_t kMostInSlice = kFree;
+constexpr std::uint64_t kMaxInSlice = kFree;
 
 // No longer chains than this, on average, are derived.
-constexpr double kLongestDerived = 16;
+constexpr double kMaxDerived = 16;
 
 constexpr OptionSpec kOptions[] = {
     kROption,
     kRPrimeOption,
-    {.slot = kBuckets, .name = "buckets", .type = OptionType::integer, .low = 1, .high = 1e15},
+    {.word = kBuckets, .name = "buckets", .type = OptionType::integer, .low = 1, .high = 1e15},
     kPOption,
     kOmegaOption,
     kFingerprintOption,
-    {.slot = kRows, .name = "rows", .type = OptionType::integer, .low = 1, .high = 1e15},
+    {.word = kRows, .name = "rows", .type = OptionType::integer, .low = 1, .high = 1e15},
 };
 
 template <typename State>
@@ -295,8 +295,8 @@ bool appraise(const Definition& definition, Shape& shape) noexcept {
   const Signatures signatures(shape.r, shape.r_prime);
   const std::uint64_t bits = (p.slice_bytes - sizeof(SliceState)) * 8,
                       bucket_bits = kLinkBits + signatures.width();
-  const auto per_slice = [&](unsigned slot) {
-    return p.integer(slot) / p.slices + (p.integer(slot) % p.slices != 0);
+  const auto per_slice = [&](unsigned word) {
+    return p.integer(word) / p.slices + (p.integer(word) % p.slices != 0);
   };
   std::uint64_t fit = bits / (kRowBits + kDefaultBuckets * bucket_bits);
   if (definition.has(kRows))
@@ -305,17 +305,16 @@ bool appraise(const Definition& definition, Shape& shape) noexcept {
     fit = std::max<std::uint64_t>(1, per_slice(kBuckets) / kDefaultBuckets);
   else if (definition.has(kP) && definition.has(kR))
     fit = bits / kRowBits;
-  fit = std::min({std::max<std::uint64_t>(fit, 1), bits / kRowBits, kMostInSlice});
+  fit = std::min({std::max<std::uint64_t>(fit, 1), bits / kRowBits, kMaxInSlice});
   if (!set_rows(definition, fit, shape, definition.has(kRows))) return false;
   if (definition.has(kRows) && shape.rows != per_slice(kRows)) return false;
-  const std::uint64_t room = std::min((bits - shape.rows * kRowBits) / bucket_bits, kMostInSlice);
+  const std::uint64_t room = std::min((bits - shape.rows * kRowBits) / bucket_bits, kMaxInSlice);
   shape.buckets = definition.has(kBuckets) ? per_slice(kBuckets) : room;
   if (shape.buckets == 0 || shape.buckets > room) return false;
 
   const double rows = static_cast<double>(shape.rows) * p.slices,
                buckets = static_cast<double>(shape.buckets) * p.slices;
-  if (buckets > kLongestDerived * rows && !definition.has(kR) && !definition.has(kRows))
-    return false;
+  if (buckets > kMaxDerived * rows && !definition.has(kR) && !definition.has(kRows)) return false;
   if (is_integer(definition)) {
     shape.loss = shape.r;
     shape.bound = signatures.unselected() == 1 ? 0 : 1;
@@ -325,8 +324,8 @@ bool appraise(const Definition& definition, Shape& shape) noexcept {
   const bool all_fit =
       p.keys > 0 && keys + 6 * std::sqrt(keys) < static_cast<double>(shape.buckets);
   shape.loss = all_fit ? 0 : 1 / buckets;
-  shape.bound = sqf_model::dynamic_fpr_bound(shape.r_prime, signatures.unselected(),
-                                             static_cast<double>(p.keys), rows, buckets);
+  shape.bound = quotient_model::dynamic_fpr_bound(shape.r_prime, signatures.unselected(),
+                                                  static_cast<double>(p.keys), rows, buckets);
   return true;
 }
 
@@ -400,7 +399,7 @@ void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
       });
     });
   }
-  state.novel = merged_novel(state.novel, from.state->novel, added, used(*from.state));
+  state.inserted_new = merged_new(state.inserted_new, from.state->inserted_new, added, used(*from.state));
   has_evicted(state) |= has_evicted(*from.state);
 }
 
@@ -460,23 +459,23 @@ Estimate estimate(const Parameters& p, ConstSlice slice) noexcept {
           has_evicted(state) ? std::numeric_limits<double>::quiet_NaN() : distinct(p, used(state))};
 }
 
-double all(const Parameters& p, unsigned slot) noexcept {
-  return static_cast<double>(p.integer(slot)) * p.slices;
+double all(const Parameters& p, unsigned word) noexcept {
+  return static_cast<double>(p.integer(word)) * p.slices;
 }
 
 // Integer keys: 0 if each has a signature of its own; otherwise a sequence could make it anything.
 double fpr_bound(const Parameters& p) noexcept {
   if (p.key_shift != 0) return is_injective(p) ? 0 : 1;
   const Signatures signatures(p);
-  return sqf_model::dynamic_fpr_bound(signatures.selected(), signatures.unselected(),
-                                      static_cast<double>(p.keys), all(p, kSliceRows),
-                                      all(p, kSliceBuckets));
+  return quotient_model::dynamic_fpr_bound(signatures.selected(), signatures.unselected(),
+                                           static_cast<double>(p.keys), all(p, kSliceRows),
+                                           all(p, kSliceBuckets));
 }
 
 double fnr_at(const Parameters& p, double gap) noexcept {
   const Signatures signatures(p);
-  return sqf_model::dynamic_fnr(gap, signatures.selected(), signatures.unselected(),
-                                all(p, kSliceRows), all(p, kSliceBuckets));
+  return quotient_model::dynamic_fnr(gap, signatures.selected(), signatures.unselected(),
+                                     all(p, kSliceRows), all(p, kSliceBuckets));
 }
 
 // Repeats that all come after a gap keep the rows of their keys from being idle for as long as they
@@ -486,16 +485,18 @@ Prediction predict(const Parameters& p, const Stream& stream) noexcept {
   if (p.key_shift != 0) return {kUnknown, kUnknown};
   const Signatures signatures(p);
   const double rows = all(p, kSliceRows), buckets = all(p, kSliceBuckets);
-  const auto held = [&](double n) { return store_model::held(n, buckets / p.slices, p.slices); };
+  const auto held = [&](double n) {
+    return exact_store_model::held(n, buckets / p.slices, p.slices);
+  };
   if (stream.gap() > 0 && held(stream.distinct()) < stream.distinct() * (1 - 1e-9))
     return {kUnknown, kUnknown};
   const auto rate = [&](double n) {
-    return n > 0 ? sqf_model::dynamic_fpr_bound(signatures.selected(), signatures.unselected(), n,
-                                                rows, buckets)
+    return n > 0 ? quotient_model::dynamic_fpr_bound(signatures.selected(), signatures.unselected(),
+                                                     n, rows, buckets)
                  : 0;
   };
-  return {store_model::mean_fpr(stream.distinct(), rate),
-          store_model::mean_fnr(stream, held, rate)};
+  return {exact_store_model::mean_fpr(stream.distinct(), rate),
+          exact_store_model::mean_fnr(stream, held, rate)};
 }
 
 }  // namespace

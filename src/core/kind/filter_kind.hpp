@@ -56,7 +56,7 @@ struct FilterOps {
   // Forgets one key; false if it was not there. nullptr: this kind cannot.
   bool (*erase)(const Parameters&, Slice, const Element&) noexcept = nullptr;
 
-  // Adds what `from` remembers to `into`, and its `novel`. Where both together are more than the
+  // Adds what `from` remembers to `into`, and its `inserted_new`. Where both together are more than the
   // parameters allow, so much of both is forgotten that the false-positive rate stays within its
   // bound; neither side is preferred. nullptr: this kind cannot.
   void (*merge)(const Parameters&, Slice into, ConstSlice from) noexcept = nullptr;
@@ -77,20 +77,20 @@ struct FilterOps {
   // kind has no model of them.
   Prediction (*predict)(const Parameters&, const Stream&) noexcept = nullptr;
 
-  // Puts a new key in one of its places, whatever the slice held before: Element.hash is the
-  // place's. nullptr: horizontal slices only (sharding.hpp).
-  void (*put)(const Parameters&, Slice, const Element&) noexcept = nullptr;
+  // Puts a new key in one of its probes, whatever the slice held before: Element.hash is the
+  // probe's. nullptr: horizontal slices only (sharding.hpp).
+  void (*insert_unconditionally)(const Parameters&, Slice, const Element&) noexcept = nullptr;
 
-  // For kinds with positions in the order of last sight (tuning.hpp): how many a bucket has, up to
-  // kMostPositions; 0 if these parameters keep another order. nullptr: never.
-  unsigned (*positions)(const Parameters&) noexcept = nullptr;
+  // For kinds with ranks in the order of recency (tuning.hpp): how many a bucket has, up to
+  // kMaxRanks; 0 if these parameters keep another order. nullptr: never.
+  unsigned (*ranks)(const Parameters&) noexcept = nullptr;
 
-  // `test`, and the position where the key was found, 0 the front; kNoPosition if it was not.
-  unsigned (*find_position)(const Parameters&, ConstSlice, const Element&) noexcept = nullptr;
+  // `test`, and the rank where the key was found, 0 the front; kNoRank if it was not.
+  unsigned (*find_rank)(const Parameters&, ConstSlice, const Element&) noexcept = nullptr;
 
-  // `refresh` (filter.hpp) without the counters of a slice, at once. nullptr: `test`, then
+  // `promote` (filter.hpp) without the counters of a slice, at once. nullptr: `test`, then
   // `insert`.
-  bool (*refresh)(const Parameters&, Slice, const Element&, unsigned& position) noexcept = nullptr;
+  bool (*promote)(const Parameters&, Slice, const Element&, unsigned& rank) noexcept = nullptr;
 
   // `share_stream` (filter.hpp) for a slice. nullptr: nothing to do.
   void (*share)(const Parameters&, Slice) noexcept = nullptr;
@@ -99,8 +99,8 @@ struct FilterOps {
   bool (*fits)(const Parameters&, ConstSlice into, ConstSlice from) noexcept = nullptr;
 };
 
-constexpr unsigned kMostPositions = 64;
-constexpr unsigned kNoPosition = ~0u;
+constexpr unsigned kMaxRanks = 64;
+constexpr unsigned kNoRank = ~0u;
 
 // For kinds that use importance or time whatever their parameters are.
 inline bool always(const Parameters&) noexcept { return true; }

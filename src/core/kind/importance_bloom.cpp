@@ -1,5 +1,6 @@
-// The Importance-aware Bloom Filter (ibf.txt), Algorithms 1 and 2: a Stable Bloom Filter whose
-// elements set their K cells the higher, the more important they are, and never lower a cell.
+// The Importance-aware Bloom Filter (Bhoraskar et al. 2013), Algorithms 1 and 2: a Stable Bloom
+// Filter whose elements set their K cells the higher, the more important they are, and never lower
+// a cell.
 //   ibf2c  two classes: M/2 or M             (table IV: M/2-insert + Random-delete)
 //   ibfmc  levels 1..M                       (Imp-insert + Random-delete)
 //   ibfh   levels 1..M                       (Imp-insert + Probabilistic-delete-val)
@@ -25,52 +26,52 @@
 namespace streamfilter {
 namespace {
 
-enum Slot : unsigned {
+enum Word : unsigned {
   kMax,
   kK,
   kP,
   kDelete,
-  kRange,                 // two numbers in the next slots
-  kLevels = kRange + 3,   // up to 14 numbers in the next slots
+  kRange,                 // two numbers in the next words
+  kLevels = kRange + 3,   // up to 14 numbers in the next words
   kCells = kLevels + 15,  // derived: m of one region
 };
 
-constexpr unsigned kMostHashes = 32;
-constexpr importance::Slots kImportanceSlots = {kRange, kLevels};
+constexpr unsigned kMaxHashes = 32;
+constexpr importance::Words kImportanceWords = {kRange, kLevels};
 constexpr std::uint64_t kDefaultMax = 7, kDefaultK = 5;  // table III
 
 constexpr const char* kDeletions[] = {"random", "value", nullptr};
 
 constexpr OptionSpec kOptions[] = {
-    {.slot = kMax, .name = "max", .type = OptionType::integer, .low = 1, .high = 15},
-    {.slot = kK, .name = "k", .type = OptionType::integer, .low = 1, .high = kMostHashes},
-    {.slot = kP, .name = "p", .type = OptionType::integer, .low = 1, .high = 1e15},
-    {.slot = kDelete, .name = "delete", .type = OptionType::choice, .choices = kDeletions},
-    {.slot = kRange,
+    {.word = kMax, .name = "max", .type = OptionType::integer, .low = 1, .high = 15},
+    {.word = kK, .name = "k", .type = OptionType::integer, .low = 1, .high = kMaxHashes},
+    {.word = kP, .name = "p", .type = OptionType::integer, .low = 1, .high = 1e15},
+    {.word = kDelete, .name = "delete", .type = OptionType::choice, .choices = kDeletions},
+    {.word = kRange,
      .name = "importance_range",
      .type = OptionType::reals,
-     .low = -importance::kLargest,
-     .high = importance::kLargest,
+     .low = -importance::kMaxImportance,
+     .high = importance::kMaxImportance,
      .max_count = 2},
-    {.slot = kLevels,
+    {.word = kLevels,
      .name = "importance_levels",
      .type = OptionType::reals,
-     .low = -importance::kLargest,
-     .high = importance::kLargest,
+     .low = -importance::kMaxImportance,
+     .high = importance::kMaxImportance,
      .max_count = 14},
 };
 
 constexpr OptionSpec kOptionsOfTwoClasses[] = {
-    {.slot = kMax, .name = "max", .type = OptionType::integer, .low = 2, .high = 15},
+    {.word = kMax, .name = "max", .type = OptionType::integer, .low = 2, .high = 15},
     kOptions[1],
     kOptions[2],
     kOptions[3],
     kOptions[4],
-    {.slot = kLevels,
+    {.word = kLevels,
      .name = "importance_levels",
      .type = OptionType::reals,
-     .low = -importance::kLargest,
-     .high = importance::kLargest,
+     .low = -importance::kMaxImportance,
+     .high = importance::kMaxImportance,
      .max_count = 1},
 };
 
@@ -86,10 +87,10 @@ std::uint64_t regions_of_slice(const Parameters& p) noexcept {
 
 bool has_two_classes(const Parameters& p) noexcept { return p.kind == Kind::ibf2c; }
 
-ibf_model::Setting setting_of(const Parameters& p, double regions) noexcept {
+importance_model::Setting setting_of(const Parameters& p, double regions) noexcept {
   return {static_cast<double>(p.integer(kK)), static_cast<double>(p.integer(kP)),
           static_cast<double>(p.integer(kCells)) * regions,
-          static_cast<ibf_model::Deletion>(p.integer(kDelete))};
+          static_cast<importance_model::Deletion>(p.integer(kDelete))};
 }
 
 // How an importance becomes a level (§IV-E): by equal parts of a range, or by thresholds. The
@@ -102,7 +103,7 @@ bool derive_importance(Definition& definition, Problem& problem) noexcept {
     p.set_real(kRange + 1, 1);
     p.set_real(kRange + 2, static_cast<double>(std::max<std::uint64_t>(max, 2)));
   }
-  if (!importance::check(definition, kImportanceSlots, problem)) return false;
+  if (!importance::check(definition, kImportanceWords, problem)) return false;
   if (!has_two_classes(p) && thresholds >= max && definition.has(kLevels)) {
     problem.set(Error::conflict, "too many numbers in option importance_levels for max %u: %u",
                 static_cast<unsigned>(max), static_cast<unsigned>(thresholds));
@@ -129,8 +130,8 @@ bool derive(Definition& definition, Problem& problem) noexcept {
   p.set_integer(kCells, cells_in(region_bytes(p, bytes), cell_bits(p)));
   const double fpr = definition.wanted_fpr(), m = static_cast<double>(p.integer(kCells));
   if (!definition.has(kP))
-    p.set_integer(
-        kP, ibf_model::decrements(fpr, static_cast<unsigned>(p.integer(kMax)), setting_of(p, 1)));
+    p.set_integer(kP, importance_model::decrements(fpr, static_cast<unsigned>(p.integer(kMax)),
+                                                   setting_of(p, 1)));
   if (p.integer(kP) == 0 || p.integer(kP) > p.integer(kCells) ||
       p.integer(kK) >= p.integer(kCells)) {
     problem.set(Error::too_small, "kind %s would have to decrement more cells than it has",
@@ -148,7 +149,7 @@ bool derive(Definition& definition, Problem& problem) noexcept {
 unsigned level_of(const Parameters& p, double importance) noexcept {
   const unsigned max = static_cast<unsigned>(p.integer(kMax));
   unsigned parts = has_two_classes(p) ? 1 : max - 1;
-  const unsigned part = importance::part(p, kImportanceSlots, importance, parts);
+  const unsigned part = importance::part(p, kImportanceWords, importance, parts);
   if (has_two_classes(p)) return part > 0 ? max : max / 2;
   return parts > 0 ? 1 + (part * (max - 1) * 2 + parts) / (parts * 2) : max;
 }
@@ -158,15 +159,15 @@ bool test_cells(const Parameters& p, ConstSlice slice, std::uint64_t hash) noexc
   const PackedCells<bits, const unsigned char> cells(slice.body() +
                                                      region_start(p, slice.bytes, hash));
   const unsigned k = static_cast<unsigned>(p.integer(kK));
-  std::uint64_t at[kMostHashes];
+  std::uint64_t at[kMaxHashes];
   find_cells(p, hash, k, p.integer(kCells), at);
   for (unsigned i = 0; i < k; ++i)
     if (cells.get(at[i]) == 0) return false;
   return true;
 }
 
-// P cells, adjacent from one random start (sbf.txt §5.2): the paper draws each, with the same error
-// rates. Returns how many became zero.
+// P cells, adjacent from one random start (Deng, Rafiei 2006 §5.2): the paper draws each, with the
+// same error rates. Returns how many became zero.
 template <unsigned bits>
 std::uint64_t delete_random(const Parameters& p, const PackedCells<bits>& cells,
                             std::uint64_t& random) noexcept {
@@ -187,7 +188,7 @@ std::uint64_t delete_value(const Parameters& p, const PackedCells<bits>& cells,
                            std::uint64_t& random) noexcept {
   const std::uint64_t m = p.integer(kCells), decrements = p.integer(kP);
   std::uint64_t emptied = 0, taken = 0;
-  for (std::uint64_t looks = std::min(decrements * ibf_model::kMostLooks, m);
+  for (std::uint64_t looks = std::min(decrements * importance_model::kMaxLooks, m);
        looks > 0 && taken < decrements; --looks) {
     const std::uint64_t at = random_below(random, m);
     const unsigned value = cells.get(at);
@@ -206,7 +207,7 @@ template <unsigned bits>
 bool insert_cells(const Parameters& p, Slice slice, const Element& element) noexcept {
   const PackedCells<bits> cells(slice.body() + region_start(p, slice.bytes, element.hash));
   const unsigned k = static_cast<unsigned>(p.integer(kK)), level = level_of(p, element.importance);
-  std::uint64_t at[kMostHashes];
+  std::uint64_t at[kMaxHashes];
   find_cells(p, element.hash, k, p.integer(kCells), at);
   bool seen = true;
   for (unsigned i = 0; i < k; ++i) seen &= cells.get(at[i]) != 0;
@@ -268,28 +269,28 @@ Estimate estimate(const Parameters& p, ConstSlice slice) noexcept {
   const double fill = static_cast<double>(non_zero(*slice.state)) /
                       static_cast<double>(p.integer(kCells) * regions_of_slice(p));
   return {fill, std::pow(fill, static_cast<double>(p.integer(kK))),
-          static_cast<double>(slice.state->novel)};
+          static_cast<double>(slice.state->inserted_new)};
 }
 
 double fpr_bound(const Parameters& p) noexcept {
-  return ibf_model::fpr_bound(static_cast<unsigned>(p.integer(kMax)), setting_of(p, 1));
+  return importance_model::fpr_bound(static_cast<unsigned>(p.integer(kMax)), setting_of(p, 1));
 }
 
 // The mean over elements whose importance is spread evenly, as in the paper's analysis.
 double fnr_at(const Parameters& p, double gap) noexcept {
   const unsigned max = static_cast<unsigned>(p.integer(kMax));
-  return ibf_model::mean_fnr(
-      gap, has_two_classes(p) ? ibf_model::two_classes(max) : ibf_model::uniform(max),
+  return importance_model::mean_fnr(
+      gap, has_two_classes(p) ? importance_model::two_classes(max) : importance_model::uniform(max),
       setting_of(p, static_cast<double>(p.slices * regions_of_slice(p))));
 }
 
 // All cells are set to the level of importance 0.
 Prediction predict(const Parameters& p, const Stream& stream) noexcept {
-  const ibf_model::Setting s = setting_of(p, 1);
+  const importance_model::Setting s = setting_of(p, 1);
   const unsigned level = level_of(p, 0);
-  const double looks = ibf_model::looks(ibf_model::most_important(level), s);
+  const double looks = importance_model::looks(importance_model::most_important(level), s);
   return cells_model::predict(
-      {s.k, s.m, level, looks / s.m, s.deletion == ibf_model::Deletion::value},
+      {s.k, s.m, level, looks / s.m, s.deletion == importance_model::Deletion::value},
       stream.part(p.slices));
 }
 

@@ -1,5 +1,5 @@
-// Buffering and FPBuffering (sbf.txt §2.2, §5.2): the fingerprints of the most recent keys,
-// exactly, replaced by LRU or by Clock.
+// Buffering and FPBuffering (Deng, Rafiei 2006 §2.2, §5.2): the fingerprints of the most recent
+// keys, exactly, replaced by LRU or by Clock.
 //   lru    reports what it finds
 //   fplru  reports, with probability q, also what it does not find: a false-positive rate that can
 //          be compared with a Stable Bloom Filter's
@@ -29,16 +29,16 @@
 namespace streamfilter {
 namespace {
 
-enum Slot : unsigned { kEntryBits, kPolicy, kQ, kEntries };  // kEntries: n of one slice
+enum Word : unsigned { kEntryBits, kPolicy, kQ, kEntries };  // kEntries: n of one slice
 
 enum Policy : std::uint64_t { lru, clock };
 
 constexpr const char* kPolicies[] = {"lru", "clock", nullptr};
 
 constexpr OptionSpec kOptions[] = {
-    {.slot = kEntryBits, .name = "entry_bits", .type = OptionType::integer, .low = 16, .high = 64},
-    {.slot = kPolicy, .name = "policy", .type = OptionType::choice, .choices = kPolicies},
-    {.slot = kQ, .name = "q", .type = OptionType::real, .low = 0, .high = 1},  // fplru only
+    {.word = kEntryBits, .name = "entry_bits", .type = OptionType::integer, .low = 16, .high = 64},
+    {.word = kPolicy, .name = "policy", .type = OptionType::choice, .choices = kPolicies},
+    {.word = kQ, .name = "q", .type = OptionType::real, .low = 0, .high = 1},  // fplru only
 };
 constexpr unsigned kOptionCount = sizeof kOptions / sizeof *kOptions;
 
@@ -526,7 +526,7 @@ void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
   const std::uint64_t added = target.keeps_order()
                                   ? merge_recent(target, source)
                                   : merge_any(target, source, into.state->random);
-  into.state->novel = quotient::merged_novel(into.state->novel, from.state->novel, added,
+  into.state->inserted_new = quotient::merged_new(into.state->inserted_new, from.state->inserted_new, added,
                                              source.size());
 }
 
@@ -535,7 +535,7 @@ bool check(const Parameters& p, ConstSlice slice) noexcept { return buffer(p, sl
 // A key is counted as distinct when it is added; fplru calls a share q of those repeats.
 Estimate estimate(const Parameters& p, ConstSlice slice) noexcept {
   const double count = static_cast<double>(buffer(p, slice).size()), q = q_of(p);
-  const double distinct = q < 1 ? static_cast<double>(slice.state->novel) / (1 - q)
+  const double distinct = q < 1 ? static_cast<double>(slice.state->inserted_new) / (1 - q)
                                 : std::numeric_limits<double>::quiet_NaN();
   return {count / entries(p), rate(p, count), distinct};
 }
@@ -555,14 +555,14 @@ double fnr_at(const Parameters& p, double gap) noexcept {
 // With a gap, as many keys lie between a key and its repeat. What Clock makes of that near the end
 // of its reach is not modelled.
 Prediction predict(const Parameters& p, const Stream& stream) noexcept {
-  const auto held = [&](double n) { return store_model::held(n, entries(p), p.slices); };
+  const auto held = [&](double n) { return exact_store_model::held(n, entries(p), p.slices); };
   const auto rate_after = [&](double n) { return rate(p, held(n) / p.slices); };
   double fnr = std::numeric_limits<double>::quiet_NaN();
   if (stream.gap() == 0)
-    fnr = store_model::mean_fnr(stream, held, rate_after);
+    fnr = exact_store_model::mean_fnr(stream, held, rate_after);
   else if (stream.repeats() > 0 && p.integer(kPolicy) == lru)
     fnr = fnr_at(p, stream.gap());
-  return {store_model::mean_fpr(stream.distinct(), rate_after), fnr};
+  return {exact_store_model::mean_fpr(stream.distinct(), rate_after), fnr};
 }
 
 constexpr FilterOps row(Kind kind, const char* name, const char* summary,

@@ -20,11 +20,11 @@ using namespace quotient;
 constexpr OptionSpec kOptions[] = {
     kROption,
     kRPrimeOption,
-    {.slot = kBuckets,
+    {.word = kBuckets,
      .name = "buckets",
      .type = OptionType::integer,
      .low = 1,
-     .high = sqf_model::kMostBuckets},
+     .high = quotient_model::kMaxBuckets},
     kPOption,
     kOmegaOption,
     kFingerprintOption,
@@ -32,7 +32,7 @@ constexpr OptionSpec kOptions[] = {
 
 // With more than `keys` keys, derived parameters let the false-positive rate rise to this many
 // times fpr at most.
-constexpr double kMostBeyondKeys = 4;
+constexpr double kMaxBeyondKeys = 4;
 
 // Fewer empty rows than this say too little of the number of keys.
 constexpr double kFewEmptyRows = 64;
@@ -61,7 +61,7 @@ struct RowLayout {
   RowLayout(const Signatures& signatures, unsigned row_buckets) noexcept
       : buckets(row_buckets),
         width(signatures.width()),
-        is_bitmap(signatures.count() <= PackedFields<>::kWidest &&
+        is_bitmap(signatures.count() <= PackedFields<>::kMaxBits &&
                   signatures.count() <= std::uint64_t{buckets} * width),
         bits(is_bitmap ? static_cast<unsigned>(signatures.count()) : buckets * width) {}
 
@@ -178,20 +178,20 @@ bool appraise(const Definition& definition, Shape& shape) noexcept {
   if (!set_rows(definition, (p.slice_bytes - sizeof(SliceState)) * 8 / layout.bits, shape))
     return false;
   if (definition.has(kFingerprint) && p.integer(kFingerprint) == Fingerprint::kInteger) {
-    shape.loss = shape.r == 1 ? kMostRemainderBits + 1 : shape.r;  // r = 2 if that fits
+    shape.loss = shape.r == 1 ? kMaxRemainderBits + 1 : shape.r;  // r = 2 if that fits
     shape.bound = signatures.unselected() == 1 ? 0 : 1;
     return true;
   }
   const double for_ever =
-      sqf_model::fpr_bound(shape.r_prime, signatures.unselected(), k, /*keys=*/0, /*rows=*/1);
-  const bool too_full = p.keys > 0 && for_ever > kMostBeyondKeys * definition.wanted_fpr();
+      quotient_model::fpr_bound(shape.r_prime, signatures.unselected(), k, /*keys=*/0, /*rows=*/1);
+  const bool too_full = p.keys > 0 && for_ever > kMaxBeyondKeys * definition.wanted_fpr();
   if ((too_full || k >= signatures.count()) && !definition.has(kR) && !definition.has(kBuckets))
     return false;
   const double keys = static_cast<double>(p.keys),
                rows = static_cast<double>(shape.rows) * p.slices;
-  shape.bound = sqf_model::fpr_bound(shape.r_prime, signatures.unselected(), k, keys, rows);
+  shape.bound = quotient_model::fpr_bound(shape.r_prime, signatures.unselected(), k, keys, rows);
   if (p.keys > 0)
-    shape.loss = std::max(1e-6, 1 - sqf_model::mean_fill(keys, rows, k) * rows / keys);
+    shape.loss = std::max(1e-6, 1 - quotient_model::mean_fill(keys, rows, k) * rows / keys);
   else
     shape.loss = (k < kDefaultBuckets ? kDefaultBuckets - k : 0) + 1 / (rows * k);
   return true;
@@ -262,7 +262,7 @@ void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
     const Row target(layout, into.body(), into.bytes, at);
     const Row source(layout, from.body(), from.bytes, at);
     const unsigned offered = source.size();
-    std::uint64_t fresh[sqf_model::kMostBuckets];
+    std::uint64_t fresh[quotient_model::kMaxBuckets];
     unsigned count = 0;
     for (unsigned i = 0; i < offered; ++i)
       if (!target.contains(source.at(i))) fresh[count++] = source.at(i);
@@ -282,7 +282,8 @@ void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
       target.replace(bucket, code);
     }
   }
-  state.novel = merged_novel(state.novel, from.state->novel, added, used(*from.state));
+  state.inserted_new =
+      merged_new(state.inserted_new, from.state->inserted_new, added, used(*from.state));
   has_evicted(state) |= has_evicted(*from.state);
 }
 
@@ -331,22 +332,22 @@ double all_rows(const Parameters& p) noexcept {
 double fpr_bound(const Parameters& p) noexcept {
   if (p.key_shift != 0) return is_injective(p) ? 0 : 1;
   const Signatures signatures(p);
-  return sqf_model::fpr_bound(signatures.selected(), signatures.unselected(),
-                              static_cast<unsigned>(p.integer(kBuckets)),
-                              static_cast<double>(p.keys), all_rows(p));
+  return quotient_model::fpr_bound(signatures.selected(), signatures.unselected(),
+                                   static_cast<unsigned>(p.integer(kBuckets)),
+                                   static_cast<double>(p.keys), all_rows(p));
 }
 
 double fnr_at(const Parameters& p, double gap) noexcept {
   const Signatures signatures(p);
-  return sqf_model::fnr(gap, signatures.selected(), signatures.unselected(),
-                        static_cast<unsigned>(p.integer(kBuckets)), all_rows(p));
+  return quotient_model::fnr(gap, signatures.selected(), signatures.unselected(),
+                             static_cast<unsigned>(p.integer(kBuckets)), all_rows(p));
 }
 
 double fpr_after(const Parameters& p, double keys) noexcept {
   const Signatures signatures(p);
   if (!(keys > 0)) return 0;
-  return sqf_model::fpr_bound(signatures.selected(), signatures.unselected(),
-                              static_cast<unsigned>(p.integer(kBuckets)), keys, all_rows(p));
+  return quotient_model::fpr_bound(signatures.selected(), signatures.unselected(),
+                                   static_cast<unsigned>(p.integer(kBuckets)), keys, all_rows(p));
 }
 
 // The probability that a row was chosen by `least` or more of n keys.
@@ -404,18 +405,18 @@ double mean_fnr_at_gap(const Parameters& p, const Stream& stream) noexcept {
 // each is there with equal probability. In long rows, keys are as good as independent.
 double found(const Parameters& p, double n) noexcept {
   constexpr double kLongRow = 6;
-  constexpr int kMost = 48;
+  constexpr int kMax = 48;
   const Signatures signatures(p);
   const double per_row = n / all_rows(p);
   const unsigned k = static_cast<unsigned>(p.integer(kBuckets));
   if (per_row > kLongRow) {
-    const double held = std::min(n, sqf_model::mean_fill(n, all_rows(p), k) * all_rows(p));
+    const double held = std::min(n, quotient_model::mean_fill(n, all_rows(p), k) * all_rows(p));
     return held + (n - held) * fpr_after(p, n);
   }
-  const double same = sqf_model::collision(signatures.selected(), signatures.unselected());
-  double different[kMost + 1] = {1};  // probability of so many signatures
+  const double same = quotient_model::collision(signatures.selected(), signatures.unselected());
+  double different[kMax + 1] = {1};  // probability of so many signatures
   double missed = 0, rows = std::exp(-per_row);
-  for (int keys = 1; keys <= kMost; ++keys) {
+  for (int keys = 1; keys <= kMax; ++keys) {
     rows *= per_row / keys;  // the share of rows with so many keys
     double missed_here = 0;
     for (int i = keys; i > 0; --i) {
@@ -435,11 +436,12 @@ Prediction predict(const Parameters& p, const Stream& stream) noexcept {
   if (p.key_shift != 0) return {kUnknown, kUnknown};
   double fnr = kUnknown;
   if (stream.gap() == 0)
-    fnr = store_model::mean_fnr(
+    fnr = exact_store_model::mean_fnr(
         stream, [&](double n) { return found(p, n); }, [](double) { return 0.0; });
   else if (stream.repeats() > 0)
     fnr = mean_fnr_at_gap(p, stream);
-  return {store_model::mean_fpr(stream.distinct(), [&](double n) { return fpr_after(p, n); }), fnr};
+  return {exact_store_model::mean_fpr(stream.distinct(), [&](double n) { return fpr_after(p, n); }),
+          fnr};
 }
 
 }  // namespace

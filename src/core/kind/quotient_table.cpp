@@ -36,7 +36,7 @@ const char* kind_name(const Definition& definition) noexcept {
 
 unsigned next_choice(unsigned k) noexcept {
   const unsigned* next = std::upper_bound(std::begin(kChoices), std::end(kChoices), k);
-  return next != std::end(kChoices) ? *next : sqf_model::kMostBuckets + 1;
+  return next != std::end(kChoices) ? *next : quotient_model::kMaxBuckets + 1;
 }
 
 // What the options leave open.
@@ -67,7 +67,7 @@ bool check_given(const Definition& definition, Problem& problem) noexcept {
         "number of ones among the others.",
         static_cast<unsigned long long>(selected), static_cast<unsigned long long>(r));
   }
-  if (omega == low_bits(kMostRemainderBits)) {
+  if (omega == low_bits(kMaxRemainderBits)) {
     problem.set(Error::conflict, "omega selects every bit of the longest remainder");
     return problem.add_hint("Leave at least one bit unselected.");
   }
@@ -97,7 +97,7 @@ bool check_given(const Definition& definition, Problem& problem) noexcept {
 
 Ranges ranges_of(const Definition& definition) noexcept {
   const Parameters& p = definition.parameters;
-  Ranges ranges{1, kMostRemainderBits, 0, kMostRemainderBits - 1, kDefaultBuckets, kDefaultBuckets};
+  Ranges ranges{1, kMaxRemainderBits, 0, kMaxRemainderBits - 1, kDefaultBuckets, kDefaultBuckets};
   if (definition.has(kR)) ranges.r_low = ranges.r_high = static_cast<unsigned>(p.integer(kR));
   if (definition.has(kRPrime))
     ranges.r_prime_low = ranges.r_prime_high = static_cast<unsigned>(p.integer(kRPrime));
@@ -151,9 +151,9 @@ bool cannot_keep(const Definition& definition, const Shape& best, Problem& probl
 }  // namespace
 
 double universe(const Parameters& p) noexcept {
-  const double places = std::ldexp(static_cast<double>(p.integer(kSliceRows)) * p.slices,
-                                   static_cast<int>(p.integer(kR)));
-  return std::min(places, std::ldexp(1, static_cast<int>(p.integer(kP))));
+  const double capacity = std::ldexp(static_cast<double>(p.integer(kSliceRows)) * p.slices,
+                                     static_cast<int>(p.integer(kR)));
+  return std::min(capacity, std::ldexp(1, static_cast<int>(p.integer(kP))));
 }
 
 bool is_injective(const Parameters& p) noexcept {
@@ -178,12 +178,12 @@ bool set_rows(const Definition& definition, std::uint64_t fit, Shape& shape, boo
   // 2^(p-r) rows (§3.1). Where a little less fits, in filters of given r, the last rows are missing
   // and their keys share the first ones.
   shape.rows = std::min(fit, ceil_divide(std::uint64_t{1} << (shape.p - shape.r), p.slices));
-  const double places =
+  const double capacity =
       std::ldexp(static_cast<double>(shape.rows) * p.slices, static_cast<int>(shape.r));
   const double fingerprints = std::ldexp(1, static_cast<int>(shape.p));
-  if (integer_keys) return places >= std::min(fingerprints, static_cast<double>(p.keys));
-  if (is_integer(definition) && !definition.has(kR)) return places >= fingerprints;
-  return places > fingerprints / 2;
+  if (integer_keys) return capacity >= std::min(fingerprints, static_cast<double>(p.keys));
+  if (is_integer(definition) && !definition.has(kR)) return capacity >= fingerprints;
+  return capacity > fingerprints / 2;
 }
 
 bool derive(Definition& definition, Appraise appraise, Shape& shape, Problem& problem) noexcept {
@@ -209,7 +209,7 @@ bool derive(Definition& definition, Appraise appraise, Shape& shape, Problem& pr
       }
     }
   if (!found) return does_not_fit(definition, problem);
-  const bool nothing_given = (definition.given & ~(SlotSet{1} << kFingerprint)) == 0;
+  const bool nothing_given = (definition.given & ~(WordSet{1} << kFingerprint)) == 0;
   if (shape.bound > fpr && nothing_given) return cannot_keep(definition, shape, problem);
   p.set_integer(kFingerprint, integer ? Fingerprint::kInteger : Fingerprint::kHash);
   p.set_integer(kR, shape.r);
@@ -226,20 +226,22 @@ double distinct(const Parameters& p, std::uint64_t used) noexcept {
   if (p.key_shift != 0)
     return is_injective(p) ? static_cast<double>(used) : std::numeric_limits<double>::quiet_NaN();
   const Signatures signatures(p);
-  return sqf_model::distinct(signatures.selected(), signatures.unselected(),
-                             static_cast<double>(used), static_cast<double>(p.integer(kSliceRows)));
+  return quotient_model::distinct(signatures.selected(), signatures.unselected(),
+                                  static_cast<double>(used),
+                                  static_cast<double>(p.integer(kSliceRows)));
 }
 
 double fpr_now(const Parameters& p, std::uint64_t used, std::uint64_t weight) noexcept {
-  const double places =
+  const double capacity =
       std::ldexp(static_cast<double>(p.integer(kSliceRows)), static_cast<int>(p.integer(kR)));
-  // A stored integer key is the only one of its place, so that place is not a new key's.
+  // A stored integer key is the only one of its fingerprint, so that fingerprint is not a new
+  // key's.
   const double known = p.key_shift != 0 ? static_cast<double>(used) : 0;
-  return known < places ? (static_cast<double>(weight) - known) / (places - known) : 0;
+  return known < capacity ? (static_cast<double>(weight) - known) / (capacity - known) : 0;
 }
 
-std::uint64_t merged_novel(std::uint64_t into, std::uint64_t from, std::uint64_t added,
-                           std::uint64_t used) noexcept {
+std::uint64_t merged_new(std::uint64_t into, std::uint64_t from, std::uint64_t added,
+                         std::uint64_t used) noexcept {
   const double share = used > 0 ? static_cast<double>(added) / static_cast<double>(used) : 0;
   const std::uint64_t gained =
       saturate<std::uint64_t>(std::round(static_cast<double>(from) * share));

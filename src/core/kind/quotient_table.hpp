@@ -1,7 +1,7 @@
-// What the kinds sqf and dsqf share (sqf.txt §3): a key's fingerprint is split by quotienting into
-// a row and a remainder of r bits, of which the signature is kept: r' selected bits, and the number
-// of ones among the others. (The paper counts the ones of all r bits: the same equality with more
-// values.)
+// What the kinds sqf and dsqf share (Dutta et al. 2013 §3): a key's fingerprint is split by
+// quotienting into a row and a remainder of r bits, of which the signature is kept: r' selected
+// bits, and the number of ones among the others. (The paper counts the ones of all r bits: the same
+// equality with more values.)
 #pragma once
 
 #include "core/bits/packed_fields.hpp"
@@ -11,7 +11,7 @@
 namespace streamfilter::quotient {
 
 // The paper names r, r', k (buckets), p and Omega.
-enum Slot : unsigned {
+enum Word : unsigned {
   kR,
   kRPrime,
   kBuckets,      // sqf: of a row; dsqf: of all rows together
@@ -25,25 +25,25 @@ enum Slot : unsigned {
 
 enum Fingerprint : std::uint64_t { kHash, kInteger };
 
-constexpr unsigned kMostRemainderBits = sqf_model::kMostRemainderBits;
+constexpr unsigned kMaxRemainderBits = quotient_model::kMaxRemainderBits;
 constexpr unsigned kDefaultBuckets = 4;  // of a row, §6.1
 
 inline constexpr const char* kFingerprints[] = {"hash", "integer", nullptr};
 inline constexpr OptionSpec kROption = {
-    .slot = kR, .name = "r", .type = OptionType::integer, .low = 1, .high = kMostRemainderBits};
-inline constexpr OptionSpec kRPrimeOption = {.slot = kRPrime,
+    .word = kR, .name = "r", .type = OptionType::integer, .low = 1, .high = kMaxRemainderBits};
+inline constexpr OptionSpec kRPrimeOption = {.word = kRPrime,
                                              .name = "r_prime",
                                              .type = OptionType::integer,
                                              .low = 0,
-                                             .high = kMostRemainderBits - 1};
+                                             .high = kMaxRemainderBits - 1};
 inline constexpr OptionSpec kPOption = {
-    .slot = kP, .name = "p", .type = OptionType::integer, .low = 1, .high = 64};
-inline constexpr OptionSpec kOmegaOption = {.slot = kOmega,
+    .word = kP, .name = "p", .type = OptionType::integer, .low = 1, .high = 64};
+inline constexpr OptionSpec kOmegaOption = {.word = kOmega,
                                             .name = "omega",
                                             .type = OptionType::integer,
                                             .low = 1,
-                                            .high = (1u << kMostRemainderBits) - 1};
-inline constexpr OptionSpec kFingerprintOption = {.slot = kFingerprint,
+                                            .high = (1u << kMaxRemainderBits) - 1};
+inline constexpr OptionSpec kFingerprintOption = {.word = kFingerprint,
                                                   .name = "fingerprint",
                                                   .type = OptionType::choice,
                                                   .choices = kFingerprints};
@@ -75,7 +75,8 @@ class Signatures {
   // How many remainders have this signature. The sum over stored ones tells the false-positive
   // rate.
   std::uint64_t weight(std::uint64_t code) const noexcept {
-    return sqf_model::binomial(unselected_, static_cast<unsigned>((code - 1) % (unselected_ + 1)));
+    return quotient_model::binomial(unselected_,
+                                    static_cast<unsigned>((code - 1) % (unselected_ + 1)));
   }
 
  private:
@@ -150,9 +151,9 @@ double distinct(const Parameters& p, std::uint64_t used) noexcept;
 // The false-positive rate of a slice that holds `used` signatures of total weight `weight`.
 double fpr_now(const Parameters& p, std::uint64_t used, std::uint64_t weight) noexcept;
 
-// `novel` of two slices merged into one: keys that both know count once, as far as the signatures
-// tell: `added` of the `used` signatures of `from` were new.
-std::uint64_t merged_novel(std::uint64_t into, std::uint64_t from, std::uint64_t added,
-                           std::uint64_t used) noexcept;
+// `inserted_new` of two slices merged into one: keys that both know count once, as far as the
+// signatures tell: `added` of the `used` signatures of `from` were new.
+std::uint64_t merged_new(std::uint64_t into, std::uint64_t from, std::uint64_t added,
+                         std::uint64_t used) noexcept;
 
 }  // namespace streamfilter::quotient

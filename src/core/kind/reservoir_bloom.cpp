@@ -1,4 +1,4 @@
-// The reservoir sampling Bloom filter of rsbf-bsbf-rlbsbf.txt §3: k arrays of s bits, one hash
+// The reservoir sampling Bloom filter of Bera et al. 2012 §3: k arrays of s bits, one hash
 // function each.
 //
 // printed: Algorithm 1. The first s elements are inserted; then, while s/iter > p_star, every
@@ -20,73 +20,73 @@
 namespace streamfilter {
 namespace {
 
-using bit_arrays::kArrayBits;
-using bit_arrays::kArrays;
-using bit_arrays_model::Scheme;
+using biased_bit_arrays::kArrayBits;
+using biased_bit_arrays::kArrays;
+using biased_model::Scheme;
 
-enum Slot : unsigned { kPStar = kArrayBits + 1, kVariant };
+enum Word : unsigned { kPStar = kArrayBits + 1, kVariant };
 enum Variant : std::uint64_t { kPrinted, kMeasured };
 
 constexpr const char* kVariants[] = {"printed", "measured", nullptr};
 constexpr double kDefaultPStar = 0.03;  // §6
 
 constexpr OptionSpec kOptions[] = {
-    bit_arrays::kArraysOption,
-    {.slot = kPStar, .name = "p_star", .type = OptionType::real, .low = 1e-9, .high = 1},
-    {.slot = kVariant, .name = "variant", .type = OptionType::choice, .choices = kVariants},
+    biased_bit_arrays::kArraysOption,
+    {.word = kPStar, .name = "p_star", .type = OptionType::real, .low = 1e-9, .high = 1},
+    {.word = kVariant, .name = "variant", .type = OptionType::choice, .choices = kVariants},
 };
 
 // So many random bits are looked at for one that is set. An array that is all but empty may so
 // gain a bit; at the load that Algorithm 1 bounds, a search fails once in 10^27.
-constexpr unsigned kMostProbes = 64;
+constexpr unsigned kMaxProbes = 64;
 
-bit_arrays_model::Setting setting(const Parameters& p) noexcept {
+biased_model::Setting setting(const Parameters& p) noexcept {
   return {p.integer(kVariant) == kMeasured ? Scheme::rsbf_measured : Scheme::rsbf_printed,
           static_cast<double>(p.integer(kArrays)), static_cast<double>(p.integer(kArrayBits)),
           p.real(kPStar)};
 }
 
 double fpr_bound(const Parameters& p) noexcept {
-  return bit_arrays_model::fpr_bound(setting(p), bit_arrays::promised_keys(p));
+  return biased_model::fpr_bound(setting(p), biased_bit_arrays::promised_keys(p));
 }
 
 void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
-  bit_arrays::merge(p, into, from, bit_arrays_model::limit_of_array(setting(p)));
+  biased_bit_arrays::merge(p, into, from, biased_model::limit_of_array(setting(p)));
 }
 
 double fnr_at(const Parameters& p, double gap) noexcept {
-  return bit_arrays_model::fnr_bound(setting(p), gap / p.slices);
+  return biased_model::fnr_bound(setting(p), gap / p.slices);
 }
 
 Prediction predict(const Parameters& p, const Stream& stream) noexcept {
-  return bit_arrays_model::predict(setting(p), stream.part(p.slices));
+  return biased_model::predict(setting(p), stream.part(p.slices));
 }
 
 // The fewest arrays that keep fpr: false negatives are fewest with k = 1 (§6.1). Without `keys`
 // this is Eq. 6.1, k = ln fpr / ln(1 - 1/e), rounded up.
 bool derive_arrays(Definition& definition, Problem& problem) noexcept {
   Parameters& p = definition.parameters;
-  for (std::uint64_t k = 1; k <= kMostArrays; ++k) {
+  for (std::uint64_t k = 1; k <= kMaxArrays; ++k) {
     p.set_integer(kArrays, k);
-    if (!bit_arrays::derive_bits(p, problem)) return false;
+    if (!biased_bit_arrays::derive_bits(p, problem)) return false;
     if (fpr_bound(p) <= definition.wanted_fpr()) return true;
   }
   problem.set(Error::out_of_range, "kind rsbf cannot keep fpr %g", definition.wanted_fpr());
   return problem.add_detail("With k = %u, the most, its false-positive rate is at most %.3g.",
-                            kMostArrays, fpr_bound(p));
+                            kMaxArrays, fpr_bound(p));
 }
 
 bool derive(Definition& definition, Problem& problem) noexcept {
   Parameters& p = definition.parameters;
   if (!definition.has(kPStar)) p.set_real(kPStar, kDefaultPStar);
   if (!definition.has(kVariant)) p.set_integer(kVariant, kPrinted);
-  return definition.has(kArrays) ? bit_arrays::derive_bits(p, problem)
+  return definition.has(kArrays) ? biased_bit_arrays::derive_bits(p, problem)
                                  : derive_arrays(definition, problem);
 }
 
 void clear_a_set_bit(const BitArrays<>& arrays, unsigned i, std::uint64_t& random) noexcept {
   if (arrays.ones(i) == 0) return;
-  for (unsigned probe = 0; probe < kMostProbes; ++probe) {
+  for (unsigned probe = 0; probe < kMaxProbes; ++probe) {
     const std::uint64_t at = random_below(random, arrays.s());
     if (!arrays.get(i, at)) continue;
     arrays.clear(i, at);
@@ -120,13 +120,13 @@ void remember_as_measured(const BitArrays<>& arrays, const KeyBits& bits,
 
 // Every slice is a filter of its own: `iter` counts its own elements.
 bool insert(const Parameters& p, Slice slice, const Element& element) noexcept {
-  const BitArrays<> arrays = bit_arrays::of(p, slice);
+  const BitArrays<> arrays = biased_bit_arrays::of(p, slice);
   const KeyBits bits(element.hash, arrays.k(), arrays.s());
   const bool seen = bits.all_set(arrays);
   if (p.integer(kVariant) == kMeasured)
     remember_as_measured(arrays, bits, slice.state->random);
   else
-    remember_as_printed(arrays, bits, slice.state->arrivals + 1, p.real(kPStar),
+    remember_as_printed(arrays, bits, slice.state->insertions + 1, p.real(kPStar),
                         slice.state->random);
   return seen;
 }
@@ -143,11 +143,11 @@ const FilterOps rsbf_ops = {
     .keeps_fpr_forever = true,
     .learns_from_repeats = true,
     .derive = derive,
-    .test = bit_arrays::test,
+    .test = biased_bit_arrays::test,
     .insert = insert,
     .merge = merge,
-    .check = bit_arrays::check,
-    .estimate = bit_arrays::estimate,
+    .check = biased_bit_arrays::check,
+    .estimate = biased_bit_arrays::estimate,
     .fpr_bound = fpr_bound,
     .fnr_at = fnr_at,
     .predict = predict,

@@ -25,16 +25,16 @@ namespace {
 
 // kCells: m, the cells of one region, from which the decremented ones are drawn, too: of a line, or
 // scattered of the whole slice.
-enum Slot : unsigned { kMax, kCellBits, kK, kP, kGap, kCells };
+enum Word : unsigned { kMax, kCellBits, kK, kP, kGap, kCells };
 
-constexpr unsigned kMostHashes = 32;
+constexpr unsigned kMaxHashes = 32;
 
 constexpr OptionSpec kOptions[] = {
-    {.slot = kMax, .name = "max", .type = OptionType::integer, .low = 1, .high = 15},
-    {.slot = kCellBits, .name = "cell_bits", .type = OptionType::integer, .low = 1, .high = 4},
-    {.slot = kK, .name = "k", .type = OptionType::integer, .low = 1, .high = kMostHashes},
-    {.slot = kP, .name = "p", .type = OptionType::integer, .low = 1, .high = 1e15},
-    {.slot = kGap, .name = "gap", .type = OptionType::integer, .low = 1, .high = 1e15},
+    {.word = kMax, .name = "max", .type = OptionType::integer, .low = 1, .high = 15},
+    {.word = kCellBits, .name = "cell_bits", .type = OptionType::integer, .low = 1, .high = 4},
+    {.word = kK, .name = "k", .type = OptionType::integer, .low = 1, .high = kMaxHashes},
+    {.word = kP, .name = "p", .type = OptionType::integer, .low = 1, .high = 1e15},
+    {.word = kGap, .name = "gap", .type = OptionType::integer, .low = 1, .high = 1e15},
 };
 
 std::uint64_t& non_zero(SliceState& state) noexcept { return state.own[0]; }
@@ -53,9 +53,9 @@ bool derive_cells(Definition& definition, Problem& problem) noexcept {
     if (definition.has(kCellBits))
       p.set_integer(kMax, (1u << p.integer(kCellBits)) - 1);
     else if (definition.has(kGap))
-      p.set_integer(
-          kMax, sbf_model::best_max(definition.wanted_fpr(), static_cast<double>(p.integer(kGap)),
-                                    static_cast<double>(p.memory) * 8));
+      p.set_integer(kMax, stable_model::best_max(definition.wanted_fpr(),
+                                                 static_cast<double>(p.integer(kGap)),
+                                                 static_cast<double>(p.memory) * 8));
     else
       p.set_integer(kMax, 1);
   }
@@ -78,14 +78,14 @@ bool derive(Definition& definition, Problem& problem) noexcept {
   Parameters& p = definition.parameters;
   const double fpr = definition.wanted_fpr(), max = static_cast<double>(p.integer(kMax)),
                m = static_cast<double>(p.integer(kCells));
-  if (!definition.has(kK)) p.set_integer(kK, sbf_model::best_k(fpr, max));
+  if (!definition.has(kK)) p.set_integer(kK, stable_model::best_k(fpr, max));
   const double k = static_cast<double>(p.integer(kK));
-  if (!definition.has(kP)) p.set_integer(kP, sbf_model::whole_decrements(fpr, max, k, m));
+  if (!definition.has(kP)) p.set_integer(kP, stable_model::whole_decrements(fpr, max, k, m));
   if (p.integer(kP) == 0 || p.integer(kP) > p.integer(kCells) || k >= m) {
     problem.set(Error::too_small, "kind sbf would have to decrement more cells than it has");
     problem.add_detail("A %s has %.0f cells; fpr %g needs p = %.0f per element.",
                        p.layout == Layout::blocked ? "line" : "slice", m, fpr,
-                       std::ceil(sbf_model::decrements(fpr, max, k, std::max(m, k + 1))));
+                       std::ceil(stable_model::decrements(fpr, max, k, std::max(m, k + 1))));
     return problem.add_hint(p.layout == Layout::blocked
                                 ? "Use layout scattered, a smaller max or a larger fpr."
                                 : "Use more memory, fewer slices or a larger fpr.");
@@ -98,7 +98,7 @@ bool test_cells(const Parameters& p, ConstSlice slice, std::uint64_t hash) noexc
   const PackedCells<bits, const unsigned char> cells(slice.body() +
                                                      region_start(p, slice.bytes, hash));
   const unsigned k = static_cast<unsigned>(p.integer(kK));
-  std::uint64_t at[kMostHashes];
+  std::uint64_t at[kMaxHashes];
   find_cells(p, hash, k, p.integer(kCells), at);
   for (unsigned i = 0; i < k; ++i)
     if (cells.get(at[i]) == 0) return false;
@@ -111,7 +111,7 @@ bool insert_cells(const Parameters& p, Slice slice, std::uint64_t hash) noexcept
   const std::uint64_t m = p.integer(kCells), decrements = p.integer(kP);
   const unsigned k = static_cast<unsigned>(p.integer(kK)),
                  max = static_cast<unsigned>(p.integer(kMax));
-  std::uint64_t at[kMostHashes];
+  std::uint64_t at[kMaxHashes];
   find_cells(p, hash, k, m, at);
   bool seen = true;
   for (unsigned i = 0; i < k; ++i) seen &= cells.get(at[i]) != 0;
@@ -153,8 +153,8 @@ bool insert(const Parameters& p, Slice slice, const Element& element) noexcept {
 void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
   const double k = static_cast<double>(p.integer(kK)), m = static_cast<double>(p.integer(kCells));
   const CellLimits limits(static_cast<unsigned>(p.integer(kMax)),
-                          {k, static_cast<double>(p.integer(kP)), sbf_model::effective_cells(k, m),
-                           ibf_model::Deletion::random},
+                          {k, static_cast<double>(p.integer(kP)), stable_model::effective_cells(k, m),
+                           importance_model::Deletion::random},
                           m);
   const unsigned cell_bits = static_cast<unsigned>(p.integer(kCellBits));
   merge_cells(into, from, region_bytes(p, into.bytes), cell_bits, p.integer(kCells), p.integer(kK),
@@ -179,20 +179,20 @@ bool check(const Parameters& p, ConstSlice slice) noexcept {
 Estimate estimate(const Parameters& p, ConstSlice slice) noexcept {
   const double fill = static_cast<double>(non_zero(*slice.state)) / cells_of_slice(p);
   return {fill, std::pow(fill, static_cast<double>(p.integer(kK))),
-          static_cast<double>(slice.state->novel)};
+          static_cast<double>(slice.state->inserted_new)};
 }
 
 double fpr_bound(const Parameters& p) noexcept {
   const double k = static_cast<double>(p.integer(kK));
-  return sbf_model::fpr_bound(
+  return stable_model::fpr_bound(
       static_cast<double>(p.integer(kMax)), k, static_cast<double>(p.integer(kP)),
-      sbf_model::effective_cells(k, static_cast<double>(p.integer(kCells))));
+      stable_model::effective_cells(k, static_cast<double>(p.integer(kCells))));
 }
 
 double fnr_at(const Parameters& p, double gap) noexcept {
-  return sbf_model::fnr(gap, static_cast<double>(p.integer(kMax)),
-                        static_cast<double>(p.integer(kK)), static_cast<double>(p.integer(kP)),
-                        cells_of_slice(p) * p.slices);
+  return stable_model::fnr(gap, static_cast<double>(p.integer(kMax)),
+                           static_cast<double>(p.integer(kK)), static_cast<double>(p.integer(kP)),
+                           cells_of_slice(p) * p.slices);
 }
 
 // Every region sees its share of the stream. How unevenly gaps fall on lines is not modelled.

@@ -1,4 +1,4 @@
-// Bloom filters over sliding windows (distributed-filtering.txt §4): every cell is a timer, set to
+// Bloom filters over sliding windows (Koloniari et al. 2011 §4): every cell is a timer, set to
 // w by a key that is new and counting down to 0 once per tick. A key is a repeat if all K timers
 // run: if it was accepted within the last w ticks. Repeats set nothing (first-test-then-set).
 //
@@ -43,7 +43,7 @@
 namespace streamfilter {
 namespace {
 
-enum Slot : unsigned {
+enum Word : unsigned {
   kWindow,    // and its unit
   kTick = 2,  // and its unit
   kK = 4,
@@ -60,38 +60,38 @@ enum Slot : unsigned {
 
 enum Grow : std::uint64_t { none, density, cardinality };
 
-constexpr unsigned kMostHashes = 32;
-constexpr double kLongest = 1e18;
-constexpr std::uint64_t kMostFilters = 256;
+constexpr unsigned kMaxHashes = 32;
+constexpr double kMaxSpan = 1e18;
+constexpr std::uint64_t kMaxFilters = 256;
 constexpr std::uint64_t kDefaultTicks = 32;  // per window
 constexpr std::uint64_t kDefaultFilters = 8;
 
 constexpr const char* kGrows[] = {"none", "density", "cardinality", nullptr};
 
 constexpr OptionSpec kOptions[] = {
-    {.slot = kWindow, .name = "window", .type = OptionType::span, .low = 1, .high = kLongest},
-    {.slot = kTick, .name = "tick", .type = OptionType::span, .low = 1, .high = kLongest},
-    {.slot = kK, .name = "k", .type = OptionType::integer, .low = 1, .high = kMostHashes},
-    {.slot = kEqual,
+    {.word = kWindow, .name = "window", .type = OptionType::span, .low = 1, .high = kMaxSpan},
+    {.word = kTick, .name = "tick", .type = OptionType::span, .low = 1, .high = kMaxSpan},
+    {.word = kK, .name = "k", .type = OptionType::integer, .low = 1, .high = kMaxHashes},
+    {.word = kEqual,
      .name = "equal_timers",
      .type = OptionType::integer,
      .low = 2,
-     .high = kMostHashes},
-    {.slot = kGrow,
+     .high = kMaxHashes},
+    {.word = kGrow,
      .name = "grow",
      .type = OptionType::choice,
      .low = 1,
      .high = 2,
      .choices = kGrows},  // none: not in use
-    {.slot = kSize, .name = "size", .type = OptionType::integer, .low = 1, .high = 0x1p46},
-    {.slot = kLimit, .name = "limit", .type = OptionType::integer, .low = 1, .high = 0x1p62},
+    {.word = kSize, .name = "size", .type = OptionType::integer, .low = 1, .high = 0x1p46},
+    {.word = kLimit, .name = "limit", .type = OptionType::integer, .low = 1, .high = 0x1p62},
 };
 
 bool counts_rows(const Parameters& p) noexcept { return p.integer(kWindow + 1) != 0; }
 
-// The timers of a key in a slice: all k of them, or fewer if it lies in several places.
+// The timers of a key in a slice: all k of them, or fewer if it lies in several probes.
 unsigned own_k(const Parameters& p) noexcept {
-  return static_cast<unsigned>(bits_in_place(p, p.integer(kK)));
+  return static_cast<unsigned>(bits_per_probe(p, p.integer(kK)));
 }
 
 // What a filter in a slice keeps before its timers.
@@ -130,10 +130,10 @@ bool derive_ticks(Definition& definition, Problem& problem) noexcept {
   const std::uint64_t window = (p.integer(kWindow) + parts - 1) / parts;
   const std::uint64_t tick = std::max<std::uint64_t>(1, p.integer(kTick) / parts);
   const std::uint64_t ticks = (window - 1 + tick - 1) / tick + 1;
-  if (ticks > kMostTicks) {
+  if (ticks > kMaxTicks) {
     problem.set(Error::out_of_range, "option tick is too short for this window");
     return problem.add_detail("A window can have up to %llu ticks.",
-                              static_cast<unsigned long long>(kMostTicks));
+                              static_cast<unsigned long long>(kMaxTicks));
   }
   p.set_integer(kTicks, ticks);
   p.set_integer(kTickLength, tick);
@@ -166,13 +166,13 @@ bool derive_filters(Definition& definition, Problem& problem) noexcept {
     return problem.add_hint("Use more memory, a larger size, fewer slices or a longer tick.");
   }
   p.set_integer(kCells, cells);
-  p.set_integer(kFilters, std::min(body / bytes, kMostFilters));
+  p.set_integer(kFilters, std::min(body / bytes, kMaxFilters));
   return true;
 }
 
-slicing_model::Shape shape_of(const Parameters& p) noexcept {
-  return slicing_model::shape_of(p, static_cast<double>(p.integer(kK)),
-                                 static_cast<double>(p.integer(kCells)));
+sharding_model::Shape shape_of(const Parameters& p) noexcept {
+  return sharding_model::shape_of(p, static_cast<double>(p.integer(kK)),
+                                  static_cast<double>(p.integer(kCells)));
 }
 
 // How many keys are live at most in the slices that a key can be in; infinity: unknown. They stay
@@ -190,7 +190,7 @@ double live_keys(const Parameters& p) noexcept {
   if (p.keys > 0) {
     const double stretched =
         counts_rows(p) ? 1 : ticks * tick / static_cast<double>(p.integer(kWindow));
-    live = std::min(live, keys_of_fullest(static_cast<double>(p.keys) * stretched, parts_of(p)));
+    live = std::min(live, keys_of_fullest(static_cast<double>(p.keys) * stretched, groups_of(p)));
   }
   return live;
 }
@@ -200,7 +200,7 @@ double real_m(const Parameters& p) noexcept { return static_cast<double>(p.integ
 
 double filters(const Parameters& p) noexcept { return static_cast<double>(p.integer(kFilters)); }
 
-// A slice of keys with several places does not know which of them are new: it counts all.
+// A slice of keys with several probes does not know which of them are new: it counts all.
 double cardinality_limit(const Parameters& p, double one) noexcept {
   if (shape_of(p).k1 <= 1) return timing_model::cardinality_limit(one, real_k(p), real_m(p));
   return -real_m(p) / real_k(p) * std::log1p(-std::pow(one, 1 / real_k(p)));
@@ -210,8 +210,8 @@ double cardinality_limit(const Parameters& p, double one) noexcept {
 double fpr_bound(const Parameters& p) noexcept {
   const double live = live_keys(p);
   if (!(live < 1e18)) return 1;
-  const slicing_model::Shape shape = shape_of(p);
-  if (p.integer(kGrow) == none) return slicing_model::part_rate(shape, live);
+  const sharding_model::Shape shape = shape_of(p);
+  if (p.integer(kGrow) == none) return sharding_model::group_rate(shape, live);
   // Full filters, the newest, and the oldest, of which some keys have gone. The last key before the
   // limit can set K timers more.
   const double limit = static_cast<double>(p.integer(kLimit)), k = real_k(p), m = real_m(p);
@@ -226,8 +226,8 @@ double fpr_bound(const Parameters& p) noexcept {
   return std::pow(timing_model::rate_of_filters(one, filled), shape.k1);
 }
 
-// What keys of several places can do: a slice counts its own rows, and knows its own timers.
-bool check_places(const Definition& definition, Problem& problem) noexcept {
+// What keys of several probes can do: a slice counts its own rows, and knows its own timers.
+bool check_probes(const Definition& definition, Problem& problem) noexcept {
   const Parameters& p = definition.parameters;
   if (p.slicing == Slicing::horizontal && p.k1 == 0) return true;
   if (counts_rows(p)) {
@@ -240,7 +240,7 @@ bool check_places(const Definition& definition, Problem& problem) noexcept {
 }
 
 bool derive(Definition& definition, Problem& problem) noexcept {
-  if (!derive_ticks(definition, problem) || !check_places(definition, problem) ||
+  if (!derive_ticks(definition, problem) || !check_probes(definition, problem) ||
       !derive_filters(definition, problem))
     return false;
   Parameters& p = definition.parameters;
@@ -255,8 +255,8 @@ bool derive(Definition& definition, Problem& problem) noexcept {
     return problem.add_hint("Give option keys (or k), or a window in rows.");
   }
   if (derived && p.integer(kGrow) == none)
-    p.set_integer(
-        kK, timing_model::best_k(live, static_cast<double>(p.integer(kCells)) * slices_of_part(p)));
+    p.set_integer(kK, timing_model::best_k(
+                          live, static_cast<double>(p.integer(kCells)) * slices_of_group(p)));
   else if (derived)
     p.set_integer(kK, timing_model::growing_k(definition.wanted_fpr(), p.slicing, filters(p)));
   if (p.integer(kEqual) > p.integer(kK)) {
@@ -274,7 +274,7 @@ bool derive(Definition& definition, Problem& problem) noexcept {
       p.set_integer(kLimit, std::max(saturate<std::uint64_t>(limit), std::uint64_t{1}));
   }
   if (derived && fpr_bound(p) > fpr) {
-    const double all = live * parts_of(p);
+    const double all = live * groups_of(p);
     const double bytes =
         all * -std::log2(fpr) / std::log(2) / 8 * static_cast<double>(p.integer(kTimerBits));
     problem.set(Error::conflict, "kind timer cannot keep fpr %g in %llu bytes", fpr,
@@ -291,7 +291,7 @@ bool derive(Definition& definition, Problem& problem) noexcept {
 
 // ---- the state of a slice
 
-constexpr std::uint64_t kMostRows = std::uint64_t{1} << 62;
+constexpr std::uint64_t kMaxRows = std::uint64_t{1} << 62;
 
 template <typename State>
 struct Counters {
@@ -448,7 +448,7 @@ class Filters : public Counters<State> {
     const Timers<Byte> timers = sharing == 0 ? newest() : filter(shared_filter(hash));
     for (unsigned i = 0; i < own_k(p_); ++i)
       timers.prolong(position(hash, i, timers.size()), ticks);
-    if (timers.state().keys < kMostRows) ++timers.state().keys;
+    if (timers.state().keys < kMaxRows) ++timers.state().keys;
     timers.state().last_end = std::max(timers.state().last_end, clock + ticks);
   }
 
@@ -476,7 +476,7 @@ class Filters : public Counters<State> {
 
   // Could these bytes be the state of a slice?
   bool check(std::uint64_t body_bytes) const noexcept {
-    if (open > most() || oldest >= most() || clock > kLastTick || rows > kMostRows) return false;
+    if (open > most() || oldest >= most() || clock > kLastTick || rows > kMaxRows) return false;
     if (counts_rows(p_) ? clock != rows / p_.integer(kTickLength) : rows != 0) return false;
     if (sharing != 0 && (p_.integer(kGrow) == none || sharing > most() || open != most()))
       return false;
@@ -503,7 +503,7 @@ class Filters : public Counters<State> {
   bool has(const Timers<Byte>& timers, std::uint64_t hash, std::int64_t after) const noexcept {
     const unsigned k = own_k(p_);
     const unsigned wanted = static_cast<unsigned>(p_.integer(kEqual));
-    std::uint64_t codes[kMostHashes];
+    std::uint64_t codes[kMaxHashes];
     for (unsigned i = 0; i < k; ++i) {
       codes[i] = timers.code(position(hash, i, timers.size()));
       if (codes[i] == 0 || timers.left(codes[i]) <= after) return false;
@@ -542,7 +542,7 @@ class Filters : public Counters<State> {
   bool check(const Timers<Byte>& timers) const noexcept {
     const FilterState& state = timers.state();
     if (state.swept >= timers.size() || state.all_swept > clock ||
-        state.last_end > clock + p_.integer(kTicks) || state.keys > kMostRows)
+        state.last_end > clock + p_.integer(kTicks) || state.keys > kMaxRows)
       return false;
     std::uint64_t non_zero = 0;
     for (std::uint64_t i = 0; i < timers.size(); ++i) {
@@ -580,12 +580,12 @@ bool test(const Parameters& p, ConstSlice slice, const Element& element) noexcep
 }
 
 // A new event may be late: max(what the timers are, min(w, w - (t_i - t_u))).
-void put(const Parameters& p, Slice slice, const Element& element) noexcept {
+void insert_unconditionally(const Parameters& p, Slice slice, const Element& element) noexcept {
   const auto all = filters(p, slice);
   std::uint64_t then = all.tick_of(element);
   all.advance(then);
   if (counts_rows(p)) {
-    if (all.rows < kMostRows) ++all.rows;
+    if (all.rows < kMaxRows) ++all.rows;
     then = all.rows / p.integer(kTickLength);
     all.advance(then);
   }
@@ -597,7 +597,7 @@ bool insert(const Parameters& p, Slice slice, const Element& element) noexcept {
   const auto all = filters(p, slice);
   all.advance(all.tick_of(element));
   if (all.has(element.hash, 0)) return true;
-  put(p, slice, element);
+  insert_unconditionally(p, slice, element);
   return false;
 }
 
@@ -647,7 +647,7 @@ std::uint64_t running_ticks(const Timers<Byte>& timers, std::uint64_t i) noexcep
 // All timers are set anew, for another present.
 void merge_rows(const Parameters& p, const Filters<SliceState, unsigned char>& target,
                 const Filters<const SliceState, const unsigned char>& source) noexcept {
-  const std::uint64_t rows = std::min(target.rows + source.rows, kMostRows),
+  const std::uint64_t rows = std::min(target.rows + source.rows, kMaxRows),
                       now = rows / p.integer(kTickLength);
   const Turns turns{rows, p.integer(kTicks)};
   for (std::uint64_t back = 1; back <= target.open; ++back) {
@@ -665,7 +665,7 @@ void merge_rows(const Parameters& p, const Filters<SliceState, unsigned char>& t
       if (left > 0) sum.last_end = std::max(sum.last_end, now + left);
     }
     if (back <= source.open)
-      sum.keys = std::min(sum.keys + source.filter(source.open - back).state().keys, kMostRows);
+      sum.keys = std::min(sum.keys + source.filter(source.open - back).state().keys, kMaxRows);
     after.state() = sum;
   }
   target.rows = rows;
@@ -687,7 +687,7 @@ void merge_times(const Parameters& p, const Filters<SliceState, unsigned char>& 
       a.prolong(i, left);
       a.state().last_end = std::max(a.state().last_end, target.clock + left);
     }
-    a.state().keys = std::min(a.state().keys + b.state().keys, kMostRows);
+    a.state().keys = std::min(a.state().keys + b.state().keys, kMaxRows);
   }
 }
 
@@ -705,7 +705,7 @@ bool is_same(ConstSlice a, ConstSlice b) noexcept {
 void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
   const auto target = filters(p, into);
   const auto source = filters(p, from);
-  into.state->novel += from.state->novel;
+  into.state->inserted_new += from.state->inserted_new;
   if (is_same(as_const(into), from)) return;
   if (source.is_idle() && (!counts_rows(p) || source.rows == 0)) {
     if (!counts_rows(p)) target.advance(source.clock);
@@ -730,8 +730,8 @@ bool check(const Parameters& p, ConstSlice slice) noexcept {
 // The share of timers that run, of up to 16384 that are looked at.
 template <typename Byte>
 double running(const Timers<Byte>& timers) noexcept {
-  constexpr std::uint64_t kMostLooks = 16384;
-  const std::uint64_t looks = std::min(timers.size(), kMostLooks);
+  constexpr std::uint64_t kMaxLooks = 16384;
+  const std::uint64_t looks = std::min(timers.size(), kMaxLooks);
   std::uint64_t count = 0;
   for (std::uint64_t i = 0; i < looks; ++i)
     count += timers.runs(
@@ -820,12 +820,12 @@ Prediction predict(const Parameters& p, const Stream& stream) noexcept {
     return timing_model::keys_for(real_k(p), window, real_m(p));
   };
   const double capacity = keys_in(longest - (tick - 1) / 2);
-  const auto held = [&](double n) { return store_model::held(n, capacity, slices); };
+  const auto held = [&](double n) { return exact_store_model::held(n, capacity, slices); };
   const auto rate = [&](double n) {
     return timing_model::rate(real_k(p), held(n) / slices, real_m(p));
   };
-  const double fpr = store_model::mean_fpr(stream.distinct(), rate);
-  if (stream.gap() == 0) return {fpr, store_model::mean_fnr(stream, held, rate)};
+  const double fpr = exact_store_model::mean_fpr(stream.distinct(), rate);
+  if (stream.gap() == 0) return {fpr, exact_store_model::mean_fnr(stream, held, rate)};
   if (!(stream.repeats() > 0)) return {fpr, kUnknown};
   double fnr = 0;
   for (int i = 0; i < kPhases; ++i) {
@@ -857,7 +857,7 @@ const FilterOps timer_ops = {
     .fpr_bound = fpr_bound,
     .fnr_at = fnr_at,
     .predict = predict,
-    .put = put,
+    .insert_unconditionally = insert_unconditionally,
     .share = share,
     .fits = fits,
 };

@@ -9,7 +9,7 @@
 
 #include "core/base/layer_wall.hpp"
 
-namespace streamfilter::bit_arrays_model {
+namespace streamfilter::biased_model {
 namespace {
 
 // The root of a falling function on 0..1.
@@ -245,4 +245,4 @@ Prediction predict(const Setting& setting, const Stream& stream) noexcept {
   return {rates.fpr, stream.repeats() > 0 ? rates.fnr : kUnknown};
 }
 
-}  // namespace streamfilter::bit_arrays_model
+}  // namespace streamfilter::biased_model

@@ -8,7 +8,7 @@
 
 #include "core/model/stream.hpp"
 
-namespace streamfilter::bit_arrays_model {
+namespace streamfilter::biased_model {
 
 enum class Scheme {
   bsbf,           // Algorithm 2
@@ -107,4 +107,4 @@ Rates over_stream(const Setting& setting, const Stream& stream) noexcept;
 // The same, NaN where there is no such rate: of rsbf_printed on Stream::at_gap, and of no repeats.
 Prediction predict(const Setting& setting, const Stream& stream) noexcept;
 
-}  // namespace streamfilter::bit_arrays_model
+}  // namespace streamfilter::biased_model

@@ -13,7 +13,7 @@ namespace streamfilter::capped_model {
 namespace {
 
 constexpr double kBits = 512;  // of a line
-constexpr unsigned kMostDerivedHashes = 16;
+constexpr unsigned kMaxDerivedHashes = 16;
 
 double ways(double n, double i) noexcept {
   return boost::math::binomial_coefficient<double>(static_cast<unsigned>(n),
@@ -54,7 +54,7 @@ double blocked_fpr(double k, double keys) noexcept {
 
 unsigned best_k(double keys) noexcept {
   unsigned best = 1;
-  for (unsigned k = 2; k <= kMostDerivedHashes; ++k)
+  for (unsigned k = 2; k <= kMaxDerivedHashes; ++k)
     if (blocked_fpr(k, keys) < blocked_fpr(best, keys)) best = k;
   return best;
 }

@@ -5,7 +5,7 @@
 
 namespace streamfilter::capped_model {
 
-constexpr unsigned kMostHashes = 32;
+constexpr unsigned kMaxHashes = 32;
 
 // How a line is used: each key sets k different bits; a line keeps at most `ones`, more than k.
 struct Setting {

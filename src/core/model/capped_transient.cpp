@@ -126,8 +126,8 @@ class Course {
 }  // namespace
 
 Prediction predict(const Setting& setting, const Stream& of_line) noexcept {
-  const double fpr =
-      store_model::mean_fpr(of_line.distinct(), [&](double n) { return rate_after(setting, n); });
+  const double fpr = exact_store_model::mean_fpr(of_line.distinct(),
+                                                 [&](double n) { return rate_after(setting, n); });
   if (!(of_line.repeats() > 0)) return {fpr, std::numeric_limits<double>::quiet_NaN()};
   // From 5 standard deviations below the mean to 6 above it: few keys are unevenly spread.
   constexpr int kClasses = 22;

@@ -11,11 +11,11 @@
 
 #include "core/base/layer_wall.hpp"
 
-namespace streamfilter::queue_model {
+namespace streamfilter::clq_model {
 namespace {
 
-// How many places of fingerprints of so many bits a line has.
-unsigned places(unsigned bits, bool is_aged) noexcept {
+// How many slots of fingerprints of so many bits a line has.
+unsigned slots(unsigned bits, bool is_aged) noexcept {
   return is_aged ? (kLineBits - kStampBits) / (bits + kAgeBits) : kLineBits / bits;
 }
 
@@ -54,7 +54,7 @@ void for_each_shape(double fpr, unsigned bits, unsigned length, bool is_aged,
   const auto consider = [&](const Shape& shape) {
     if (shape.is_possible() && shape.fpr() <= fpr) visit(shape);
   };
-  for (unsigned width = kFewestBits; width <= kWidestFingerprint; ++width) {
+  for (unsigned width = kMinBits; width <= kMaxFingerprintBits; ++width) {
     if (bits != 0 && bits != width) continue;
     if (length != 0) {
       consider({width, length, is_aged});
@@ -65,24 +65,24 @@ void for_each_shape(double fpr, unsigned bits, unsigned length, bool is_aged,
     const unsigned limit =
         most < longest(width, is_aged) ? static_cast<unsigned>(most) : longest(width, is_aged);
     unsigned last = 0;
-    for (unsigned buckets = 1; buckets <= places(width, is_aged); ++buckets) {
-      const unsigned fits = std::min(limit, places(width, is_aged) / buckets);
+    for (unsigned buckets = 1; buckets <= slots(width, is_aged); ++buckets) {
+      const unsigned fits = std::min(limit, slots(width, is_aged) / buckets);
       if (fits > 0 && fits != last) consider({width, fits, is_aged});
       last = fits;
     }
     // Wider ones have no longer buckets.
-    if (limit == longest(width, is_aged) && most >= kLongestQueue) break;
+    if (limit == longest(width, is_aged) && most >= kMaxQueue) break;
   }
 }
 
 }  // namespace
 
 unsigned longest(unsigned bits, bool is_aged) noexcept {
-  const unsigned different = bits < 10 ? (1u << bits) - 1 : kLongestQueue;
-  return std::min({kLongestQueue, places(bits, is_aged), different});
+  const unsigned different = bits < 10 ? (1u << bits) - 1 : kMaxQueue;
+  return std::min({kMaxQueue, slots(bits, is_aged), different});
 }
 
-unsigned Shape::buckets() const noexcept { return places(bits, is_aged) / length; }
+unsigned Shape::buckets() const noexcept { return slots(bits, is_aged) / length; }
 
 bool Shape::is_possible() const noexcept { return length <= longest(bits, is_aged); }
 
@@ -97,7 +97,7 @@ double fnr(double others, double length, double buckets) noexcept {
 // lost if there are `length` of others, its own not among them.
 Prediction predict(const Shape& shape, double buckets, const Stream& stream) noexcept {
   const double length = shape.length, different = length / shape.fpr();
-  const double fpr = store_model::mean_fpr(stream.distinct(), [&](double n) {
+  const double fpr = exact_store_model::mean_fpr(stream.distinct(), [&](double n) {
     return Fingerprints(different, n / buckets).limited(length) / different;
   });
   if (!(stream.repeats() > 0)) return {fpr, std::numeric_limits<double>::quiet_NaN()};
@@ -116,7 +116,7 @@ Prediction predict(const Shape& shape, double buckets, const Stream& stream) noe
 
 bool best_shape(double fpr, unsigned bits, unsigned length, Shape& best, bool is_aged) noexcept {
   double reached = 0;
-  double window[kLongestQueue + 1] = {};  // of one bucket, by its length; 0: not known yet
+  double window[kMaxQueue + 1] = {};  // of one bucket, by its length; 0: not known yet
   for_each_shape(fpr, bits, length, is_aged, [&](const Shape& shape) {
     double& one = window[shape.length];
     if (one == 0)
@@ -146,4 +146,4 @@ bool best_shape_for(double keys, double fpr, unsigned bits, unsigned length, Sha
   return most > 0;
 }
 
-}  // namespace streamfilter::queue_model
+}  // namespace streamfilter::clq_model

@@ -5,10 +5,10 @@
 
 #include "core/model/stream.hpp"
 
-namespace streamfilter::queue_model {
+namespace streamfilter::clq_model {
 
-constexpr unsigned kFewestBits = 2;
-constexpr unsigned kLongestQueue = 64;
+constexpr unsigned kMinBits = 2;
+constexpr unsigned kMaxQueue = 64;
 
 // How a 64-byte line is cut: buckets of `length` fingerprints of `bits`. With ages
 // (line_timestamps.hpp) there is less room for them.
@@ -50,4 +50,4 @@ bool best_shape(double fpr, unsigned bits, unsigned length, Shape& best,
 bool best_shape_for(double keys, double fpr, unsigned bits, unsigned length, Shape& best,
                     bool is_aged = false) noexcept;
 
-}  // namespace streamfilter::queue_model
+}  // namespace streamfilter::clq_model

@@ -9,7 +9,7 @@
 
 #include "core/model/stream.hpp"
 
-namespace streamfilter::store_model {
+namespace streamfilter::exact_store_model {
 
 // How many of n keys are held in `slices` slices of `capacity` each. Keys spread unevenly: normally
 // distributed, as good as.
@@ -51,4 +51,4 @@ double mean_fnr(const Stream& stream, Held held_of, Rate rate) noexcept {
   return std::clamp(negatives / repeats, 0.0, 1.0);
 }
 
-}  // namespace streamfilter::store_model
+}  // namespace streamfilter::exact_store_model

@@ -8,10 +8,10 @@
 
 #include "core/base/layer_wall.hpp"
 
-namespace streamfilter::ibf_model {
+namespace streamfilter::importance_model {
 namespace {
 
-constexpr double kMostLooksReal = static_cast<double>(kMostLooks);
+constexpr double kMaxLooksReal = static_cast<double>(kMaxLooks);
 
 // p'/k' of a cell of value j: it is decremented in `looks` of m cells with probability 1/j or 1, if
 // it is not set by the same element.
@@ -64,8 +64,8 @@ Levels most_important(unsigned max) noexcept {
 // The decrements per element grow with the looks and are to be P.
 double looks(const Levels& levels, const Setting& s) noexcept {
   if (s.deletion == Deletion::random) return s.p;
-  double v[kMostLevels + 1];
-  double low = s.p, high = std::min(s.p * kMostLooksReal, s.m);
+  double v[kMaxLevels + 1];
+  double low = s.p, high = std::min(s.p * kMaxLooksReal, s.m);
   for (int round = 0; round < 60; ++round) {
     const double middle = (low + high) / 2;
     limits(levels, s, middle, v);
@@ -79,7 +79,7 @@ void stationary(const Levels& levels, const Setting& s, double* v) noexcept {
 }
 
 double zeros(const Levels& levels, const Setting& s) noexcept {
-  double v[kMostLevels + 1];
+  double v[kMaxLevels + 1];
   stationary(levels, s, v);
   return v[0];
 }
@@ -89,17 +89,17 @@ double fpr_limit(const Levels& levels, const Setting& s) noexcept {
 }
 
 // Less important elements set cells to less, so the zeros are fewest when all are most important,
-// and on streams of distinct keys (sbf.txt, Theorem 3). With Deletion::value, a look decrements
-// with probability at most the share F of cells that are not zero, so there are at least P/F looks.
-// What F implies for itself in this way is concave in it: below the largest F that agrees with
-// itself it is more than F, above it is less.
+// and on streams of distinct keys (Deng, Rafiei 2006, Theorem 3). With Deletion::value, a look
+// decrements with probability at most the share F of cells that are not zero, so there are at least
+// P/F looks. What F implies for itself in this way is concave in it: below the largest F that
+// agrees with itself it is more than F, above it is less.
 double fpr_bound(unsigned max, const Setting& s) noexcept {
-  if (s.deletion == Deletion::random) return sbf_model::fpr_bound(max, s.k, s.p, s.m);
+  if (s.deletion == Deletion::random) return stable_model::fpr_bound(max, s.k, s.p, s.m);
   const Levels levels = most_important(max);
-  double low = 0, high = 1, v[kMostLevels + 1];
+  double low = 0, high = 1, v[kMaxLevels + 1];
   for (int round = 0; round < 60; ++round) {
     const double filled = (low + high) / 2;
-    limits(levels, s, std::min({s.p / filled, s.p * kMostLooksReal, s.m}), v);
+    limits(levels, s, std::min({s.p / filled, s.p * kMaxLooksReal, s.m}), v);
     (1 - v[0] > filled ? low : high) = filled;
   }
   return std::pow(high, s.k);
@@ -107,7 +107,7 @@ double fpr_bound(unsigned max, const Setting& s) noexcept {
 
 std::uint64_t decrements(double fpr, unsigned max, Setting s) noexcept {
   if (s.k >= s.m) return 0;
-  if (s.deletion == Deletion::random) return sbf_model::whole_decrements(fpr, max, s.k, s.m);
+  if (s.deletion == Deletion::random) return stable_model::whole_decrements(fpr, max, s.k, s.m);
   const auto keeps = [&](std::uint64_t p) {
     s.p = static_cast<double>(p);
     return fpr_bound(max, s) <= fpr;
@@ -157,7 +157,7 @@ class Powers {
   double zero(unsigned from) const noexcept { return power_[from][0] + (from == 0); }
 
  private:
-  using Matrix = double[kMostLevels + 1][kMostLevels + 1];
+  using Matrix = double[kMaxLevels + 1][kMaxLevels + 1];
 
   // (1 + a)(1 + b) - 1 = a + b + ab
   void multiply(Matrix& a, const Matrix& b) const noexcept {
@@ -186,7 +186,7 @@ double fnr_after(unsigned level, const Levels& levels, const double* v, const Po
 }  // namespace
 
 double fnr(unsigned level, double gap, const Levels& levels, const Setting& s) noexcept {
-  double v[kMostLevels + 1];
+  double v[kMaxLevels + 1];
   stationary(levels, s, v);
   Powers powers(levels, s);
   powers.advance(gap);
@@ -194,7 +194,7 @@ double fnr(unsigned level, double gap, const Levels& levels, const Setting& s) n
 }
 
 double mean_fnr(double gap, const Levels& levels, const Setting& s) noexcept {
-  double v[kMostLevels + 1], sum = 0;
+  double v[kMaxLevels + 1], sum = 0;
   stationary(levels, s, v);
   Powers powers(levels, s);
   powers.advance(gap);
@@ -204,4 +204,4 @@ double mean_fnr(double gap, const Levels& levels, const Setting& s) noexcept {
   return sum;
 }
 
-}  // namespace streamfilter::ibf_model
+}  // namespace streamfilter::importance_model

@@ -6,14 +6,14 @@
 
 #include <cstdint>
 
-namespace streamfilter::ibf_model {
+namespace streamfilter::importance_model {
 
-constexpr unsigned kMostLevels = 15;
+constexpr unsigned kMaxLevels = 15;
 
 // How the levels of elements are distributed.
 struct Levels {
-  unsigned max;                   // M
-  double share[kMostLevels + 1];  // share[i]: of the elements that set cells to i, 1 <= i <= M
+  unsigned max;                  // M
+  double share[kMaxLevels + 1];  // share[i]: of the elements that set cells to i, 1 <= i <= M
 };
 
 // §III-A: half of the elements set M, the others floor(M/2).
@@ -30,7 +30,7 @@ Levels most_important(unsigned max) noexcept;
 enum class Deletion : std::uint8_t { random, value };
 
 // With Deletion::value, at most this many times P cells are looked at for each element.
-constexpr std::uint64_t kMostLooks = 16;
+constexpr std::uint64_t kMaxLooks = 16;
 
 struct Setting {
   double k;  // K
@@ -64,4 +64,4 @@ double fnr(unsigned level, double gap, const Levels& levels, const Setting& sett
 // The same, averaged over the levels of elements.
 double mean_fnr(double gap, const Levels& levels, const Setting& setting) noexcept;
 
-}  // namespace streamfilter::ibf_model
+}  // namespace streamfilter::importance_model

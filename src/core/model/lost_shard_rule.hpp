@@ -1,5 +1,6 @@
-// Judging a key while some of its places cannot be reached (distributed-filtering.txt, section 3.2,
-// "Fault Tolerance", and ERRATA on its hybrid rule).
+// Judging a key while some of its probes cannot be reached (Koloniari et al. 2011, §3.2, "Fault
+// Tolerance"). `hybrid` is the printed rule, and `votes` asks for more: bits that are within reach
+// and unset prove that a key is new, which the printed rule leaves out.
 #pragma once
 
 #include <cstdint>
@@ -14,14 +15,14 @@ enum class LostRule : std::uint8_t {
 };
 
 // What is known of the bits of a key.
-struct PlacesSeen {
-  unsigned set = 0;  // bits, of places within reach; those of a place count together
+struct ProbesSeen {
+  unsigned set = 0;  // bits, of probes within reach; those of a probe count together
   unsigned unset = 0;
   unsigned lost = 0;
   bool slice_lost = false;  // any slice of the filter, not only one of this key
 };
 
-inline bool is_repeat(const PlacesSeen& seen, LostRule rule, unsigned least) noexcept {
+inline bool is_repeat(const ProbesSeen& seen, LostRule rule, unsigned least) noexcept {
   switch (rule) {
     case LostRule::duplicate: return seen.unset == 0;
     case LostRule::votes: return seen.unset == 0 && (seen.lost == 0 || seen.set >= least);
@@ -33,8 +34,8 @@ inline bool is_repeat(const PlacesSeen& seen, LostRule rule, unsigned least) noe
   return seen.unset == 0 && seen.lost == 0;
 }
 
-// Can places that have not been asked yet still make it a repeat?
-inline bool may_be_repeat(const PlacesSeen& seen, LostRule rule) noexcept {
+// Can probes that have not been asked yet still make it a repeat?
+inline bool may_be_repeat(const ProbesSeen& seen, LostRule rule) noexcept {
   if (rule == LostRule::hybrid && seen.slice_lost) return true;
   return seen.unset == 0 && (seen.lost == 0 || rule != LostRule::distinct);
 }

@@ -6,16 +6,16 @@
 
 #include "core/base/layer_wall.hpp"
 
-namespace streamfilter::sqf_model {
+namespace streamfilter::quotient_model {
 namespace {
 
 struct Binomials {
-  std::uint32_t of[kMostRemainderBits + 1][kMostRemainderBits + 1];
+  std::uint32_t of[kMaxRemainderBits + 1][kMaxRemainderBits + 1];
 };
 
 constexpr Binomials pascal() noexcept {
   Binomials result{};
-  for (unsigned n = 0; n <= kMostRemainderBits; ++n) {
+  for (unsigned n = 0; n <= kMaxRemainderBits; ++n) {
     result.of[n][0] = 1;
     for (unsigned i = 1; i <= n; ++i)
       result.of[n][i] = result.of[n - 1][i - 1] + (i < n ? result.of[n - 1][i] : 0);
@@ -61,7 +61,7 @@ class Polynomials {
  private:
   // Times (1 + probability t)^size, up to t^degree.
   void multiply(const Group& g, unsigned degree) noexcept {
-    double factor[kMostBuckets + 2];
+    double factor[kMaxBuckets + 2];
     factor[0] = 1;
     for (unsigned j = 1; j <= degree; ++j)
       factor[j] = factor[j - 1] * std::max(g.size - (j - 1), 0.0) / j * g.probability;
@@ -72,7 +72,7 @@ class Polynomials {
     }
   }
 
-  double e_[kMostBuckets + 2];
+  double e_[kMaxBuckets + 2];
 };
 
 }  // namespace
@@ -182,4 +182,4 @@ double distinct(unsigned r_prime, unsigned u, double used, double rows) noexcept
   return n;
 }
 
-}  // namespace streamfilter::sqf_model
+}  // namespace streamfilter::quotient_model

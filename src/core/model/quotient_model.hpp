@@ -7,12 +7,12 @@
 
 #include <cstdint>
 
-namespace streamfilter::sqf_model {
+namespace streamfilter::quotient_model {
 
-constexpr unsigned kMostBuckets = 64;
-constexpr unsigned kMostRemainderBits = 24;
+constexpr unsigned kMaxBuckets = 64;
+constexpr unsigned kMaxRemainderBits = 24;
 
-// C(n, i) for n up to kMostRemainderBits.
+// C(n, i) for n up to kMaxRemainderBits.
 std::uint32_t binomial(unsigned n, unsigned i) noexcept;
 
 // Eq. 5-8: the probability that two random remainders have equal signatures,
@@ -57,4 +57,4 @@ double dynamic_fnr(double gap, unsigned r_prime, unsigned u, double rows, double
 // Infinity if every pair is used.
 double distinct(unsigned r_prime, unsigned u, double used, double rows) noexcept;
 
-}  // namespace streamfilter::sqf_model
+}  // namespace streamfilter::quotient_model

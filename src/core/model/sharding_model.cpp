@@ -11,7 +11,7 @@
 
 #include "core/base/layer_wall.hpp"
 
-namespace streamfilter::slicing_model {
+namespace streamfilter::sharding_model {
 namespace {
 
 // The mean of value(l) over l that is Poisson distributed; beyond the limit, normally.
@@ -48,17 +48,17 @@ double small_rate(double k, double n, double m) noexcept {
 }
 
 template <typename Rate>
-double part_rate_by(Rate rate, const Shape& shape, double n) noexcept {
+double group_rate_by(Rate rate, const Shape& shape, double n) noexcept {
   if (shape.k1 <= 1 || shape.k2 <= 1) return rate(shape.k1 * shape.k2, n, shape.slices * shape.m);
-  const auto place = [&](double load) { return rate(shape.k2, load, shape.m); };
-  return std::pow(over_poisson(n * shape.k1 / shape.slices, place), shape.k1);
+  const auto probe = [&](double load) { return rate(shape.k2, load, shape.m); };
+  return std::pow(over_poisson(n * shape.k1 / shape.slices, probe), shape.k1);
 }
 
 template <typename Rate>
 double rate_by(Rate rate, const Shape& shape, double n) noexcept {
-  if (shape.parts <= 1) return part_rate_by(rate, shape, n);
+  if (shape.parts <= 1) return group_rate_by(rate, shape, n);
   return over_poisson(n / shape.parts,
-                      [&](double load) { return part_rate_by(rate, shape, load); });
+                      [&](double load) { return group_rate_by(rate, shape, load); });
 }
 
 double log_choose(double n, double k) noexcept {
@@ -73,35 +73,35 @@ double at_least(double least, double n, double p) noexcept {
   return boost::math::cdf(boost::math::complement(Binomial(n, p), least - 1));
 }
 
-// Where a place of a key is lost with probability `lost`.
-Errors errors_at(double lost, double places, double rate, LostRule rule, unsigned least) noexcept {
+// Where a probe of a key is lost with probability `lost`.
+Errors errors_at(double lost, double probes, double rate, LostRule rule, unsigned least) noexcept {
   const double reached = 1 - lost;
   switch (rule) {
-    case LostRule::duplicate: return {std::pow(lost + reached * rate, places), 0};
+    case LostRule::duplicate: return {std::pow(lost + reached * rate, probes), 0};
     case LostRule::distinct:
-      return {std::pow(reached * rate, places), 1 - std::pow(reached, places)};
+      return {std::pow(reached * rate, probes), 1 - std::pow(reached, probes)};
     case LostRule::hybrid:
-      return {at_least(least, places, reached * rate), 1 - at_least(least, places, reached)};
+      return {at_least(least, probes, reached * rate), 1 - at_least(least, probes, reached)};
     case LostRule::votes: break;
   }
-  // All reached places say so, of `places` that are each lost, or reached and set: a binomial count
+  // All reached probes say so, of `probes` that are each lost, or reached and set: a binomial count
   // of those reached among them.
   const double passes = lost + reached * rate;
   const double fpr =
-      passes > 0 ? std::pow(passes, places) * at_least(least, places, reached * rate / passes) : 0;
-  return {fpr, 1 - at_least(least, places, reached)};
+      passes > 0 ? std::pow(passes, probes) * at_least(least, probes, reached * rate / passes) : 0;
+  return {fpr, 1 - at_least(least, probes, reached)};
 }
 
 }  // namespace
 
 Shape shape_of(const Parameters& parameters, double k, double m) noexcept {
-  const double k2 = static_cast<double>(bits_in_place(parameters, static_cast<std::uint64_t>(k)));
-  const double slices = slices_of_part(parameters);
+  const double k2 = static_cast<double>(bits_per_probe(parameters, static_cast<std::uint64_t>(k)));
+  const double slices = slices_of_group(parameters);
   return {k / k2, k2, parameters.slices / slices, slices, m};
 }
 
-double part_rate(const Shape& shape, double n) noexcept {
-  return part_rate_by(timing_model::rate, shape, n);
+double group_rate(const Shape& shape, double n) noexcept {
+  return group_rate_by(timing_model::rate, shape, n);
 }
 
 double rate(const Shape& shape, double n) noexcept { return rate_by(timing_model::rate, shape, n); }
@@ -114,29 +114,30 @@ Errors errors(const Failures& failures, LostRule rule, unsigned least) noexcept 
   const double slices = failures.slices, part = failures.part, lost = failures.lost;
   Errors sum{0, 0};
   const double first = std::max(0.0, lost - (slices - part)), last = std::min(part, lost);
-  for (double of_part = first; of_part <= last; ++of_part) {
+  for (double of_group = first; of_group <= last; ++of_group) {
     const double weight =
-        std::exp(log_choose(part, of_part) + log_choose(slices - part, lost - of_part) -
+        std::exp(log_choose(part, of_group) + log_choose(slices - part, lost - of_group) -
                  log_choose(slices, lost));
-    const Errors one = errors_at(of_part / part, failures.places, failures.place_rate, rule, least);
+    const Errors one =
+        errors_at(of_group / part, failures.probes, failures.probe_rate, rule, least);
     sum.fpr += weight * one.fpr;
     sum.fnr += weight * one.fnr;
   }
   return sum;
 }
 
-double slices_for_fpr(double places, double fpr, double lost, double most) noexcept {
-  const double place_rate = std::pow(fpr, 1 / places), allowed = std::pow(most, 1 / places);
+double slices_for_fpr(double probes, double fpr, double lost, double most) noexcept {
+  const double probe_rate = std::pow(fpr, 1 / probes), allowed = std::pow(most, 1 / probes);
   if (lost <= 0) return 1;
-  if (allowed <= place_rate) return std::numeric_limits<double>::infinity();
-  return std::max(lost, std::ceil(lost * (1 - place_rate) / (allowed - place_rate)));
+  if (allowed <= probe_rate) return std::numeric_limits<double>::infinity();
+  return std::max(lost, std::ceil(lost * (1 - probe_rate) / (allowed - probe_rate)));
 }
 
-double slices_for_fnr(double places, double lost, double most) noexcept {
+double slices_for_fnr(double probes, double lost, double most) noexcept {
   if (lost <= 0) return 1;
-  const double allowed = -std::expm1(std::log1p(-most) / places);
+  const double allowed = -std::expm1(std::log1p(-most) / probes);
   if (!(allowed > 0)) return std::numeric_limits<double>::infinity();
   return std::max(lost, std::ceil(lost / allowed));
 }
 
-}  // namespace streamfilter::slicing_model
+}  // namespace streamfilter::sharding_model

@@ -6,10 +6,10 @@
 #include "core/format/parameters.hpp"
 #include "core/model/lost_shard_rule.hpp"
 
-namespace streamfilter::slicing_model {
+namespace streamfilter::sharding_model {
 
-// A filter whose keys are divided among `parts` by a hash; in its part, a key has k1 places of k2
-// bits, each place in one of `slices` slices of m cells. Horizontal: k1 = slices = 1.
+// A filter whose keys are divided among `parts` by a hash; in its part, a key has k1 probes of k2
+// bits, each probe in one of `slices` slices of m cells. Horizontal: k1 = slices = 1.
 struct Shape {
   double k1, k2;
   double parts;
@@ -22,7 +22,7 @@ Shape shape_of(const Parameters& parameters, double k, double m) noexcept;
 
 // The false-positive rate of one part after n of its keys. Vertical (Eq. 3) and horizontal: Eq. 1
 // for all of its cells. k1 x k2 (Prop. 2): the loads of slices differ, which is averaged over.
-double part_rate(const Shape& shape, double n) noexcept;
+double group_rate(const Shape& shape, double n) noexcept;
 
 // The false-positive rate after n keys. Eq. 4 takes every part for equally loaded; here, Eq. 1 is
 // averaged over Poisson(n / parts).
@@ -34,13 +34,13 @@ double rate_of_few_cells(const Shape& shape, double n) noexcept;
 
 // ---- failures (§3.2)
 
-// f of all slices cannot be reached. A place of a new key that can be reached says `seen` with
-// probability place_rate: the share of bits set, for one bit a place.
+// f of all slices cannot be reached. A probe of a new key that can be reached says `seen` with
+// probability probe_rate: the share of bits set, for one bit a probe.
 struct Failures {
-  double places;      // of a key (k1)
-  double place_rate;  // for a horizontal filter, its false-positive rate
+  double probes;      // of a key (k1)
+  double probe_rate;  // for a horizontal filter, its false-positive rate
   double slices;      // all of them
-  double part;        // how many of them the places of one key are spread over
+  double part;        // how many of them the probes of one key are spread over
   double lost;        // f
 };
 
@@ -55,9 +55,9 @@ struct Errors {
 Errors errors(const Failures& failures, LostRule rule, unsigned least = 0) noexcept;
 
 // Definition 3: the least number of slices S_f that keeps a bound while f are lost, of filters
-// whose places are spread over all slices, or horizontal ones (1 place). `fpr` is that of the whole
+// whose probes are spread over all slices, or horizontal ones (1 probe). `fpr` is that of the whole
 // filter without failures. Infinity: no number does.
-double slices_for_fpr(double places, double fpr, double lost, double most) noexcept;  // duplicate
-double slices_for_fnr(double places, double lost, double most) noexcept;              // distinct
+double slices_for_fpr(double probes, double fpr, double lost, double most) noexcept;  // duplicate
+double slices_for_fnr(double probes, double lost, double most) noexcept;              // distinct
 
-}  // namespace streamfilter::slicing_model
+}  // namespace streamfilter::sharding_model

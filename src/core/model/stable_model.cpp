@@ -10,7 +10,7 @@
 
 #include "core/base/layer_wall.hpp"
 
-namespace streamfilter::sbf_model {
+namespace streamfilter::stable_model {
 
 double stable_point(double max, double k, double p, double m) noexcept {
   if (p <= 0) return 0;
@@ -97,4 +97,4 @@ unsigned best_max(double fps, double gap, double bits) noexcept {
   return best;
 }
 
-}  // namespace streamfilter::sbf_model
+}  // namespace streamfilter::stable_model

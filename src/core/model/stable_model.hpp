@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-namespace streamfilter::sbf_model {
+namespace streamfilter::stable_model {
 
 // Eq. 7 (Theorem 3): the stable point, a lower bound of the share of zeros on any stream, reached
 // on streams of distinct keys.
@@ -40,4 +40,4 @@ unsigned best_k(double fps, double max) noexcept;
 // §4.1: the Max among 1, 3, 7 that minimises Eq. 16 for a typical gap in `bits` bits.
 unsigned best_max(double fps, double gap, double bits) noexcept;
 
-}  // namespace streamfilter::sbf_model
+}  // namespace streamfilter::stable_model

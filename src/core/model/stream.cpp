@@ -9,7 +9,7 @@ namespace streamfilter {
 namespace {
 
 // Draws of which fewer than this share are repeats count as all new.
-constexpr double kFewestDraws = 1e-7;
+constexpr double kMinDraws = 1e-7;
 
 }  // namespace
 
@@ -18,7 +18,7 @@ Stream Stream::uniform(double rows, double distinct) noexcept {
   Stream stream;
   stream.rows_ = rows;
   stream.distinct_ = distinct;
-  double low = kFewestDraws, high = rows / distinct;
+  double low = kMinDraws, high = rows / distinct;
   for (int round = 0; round < 100; ++round) {
     const double x = (low + high) / 2;
     (-std::expm1(-x) / x > distinct / rows ? low : high) = x;

@@ -25,7 +25,7 @@ class Stream {
   // has `gap` others before it is, with a fixed probability, the first of those again.
   static Stream at_gap(double rows, double distinct, double gap) noexcept;
 
-  // The stream of rsbf-bsbf-rlbsbf.txt, tables 1-9: `distinct` keys that come once each and
+  // The stream of Bera et al. 2012, tables 1-9: `distinct` keys that come once each and
   // rows - distinct uniform draws from them, all in random order.
   static Stream listed(double rows, double distinct) noexcept;
 

@@ -32,10 +32,10 @@ double keys_for(double k, double count, double m) noexcept {
 }
 
 std::uint64_t best_k(double n, double m) noexcept {
-  constexpr double kMost = 16;
+  constexpr double kMax = 16;
   const double exact = std::log(2) * m / n;
-  const double low = std::clamp(std::floor(exact), 1.0, kMost);
-  const double high = std::clamp(std::ceil(exact), 1.0, kMost);
+  const double low = std::clamp(std::floor(exact), 1.0, kMax);
+  const double high = std::clamp(std::ceil(exact), 1.0, kMax);
   return static_cast<std::uint64_t>(rate(low, n, m) <= rate(high, n, m) ? low : high);
 }
 
@@ -69,14 +69,14 @@ double rate_of_filters(double p, double j) noexcept { return -std::expm1(j * std
 
 double share_of_rate(double fpr, double j) noexcept { return -std::expm1(std::log1p(-fpr) / j); }
 
-double rate_of_one(double fpr, double places, double j) noexcept {
-  return share_of_rate(std::pow(fpr, 1 / places), j);
+double rate_of_one(double fpr, double probes, double j) noexcept {
+  return share_of_rate(std::pow(fpr, 1 / probes), j);
 }
 
 std::uint64_t growing_k(double fpr, Slicing slicing, double j) noexcept {
-  constexpr double kMost = 16;  // more would cost time and save next to nothing
+  constexpr double kMax = 16;  // more would cost time and save next to nothing
   const double rate = slicing == Slicing::horizontal ? share_of_rate(fpr, j) : fpr;
-  return saturate<std::uint64_t>(std::clamp(std::round(-std::log2(rate)), 1.0, kMost));
+  return saturate<std::uint64_t>(std::clamp(std::round(-std::log2(rate)), 1.0, kMax));
 }
 
 double density_limit(double p, double k, double m) noexcept { return m * std::pow(p, 1 / k); }

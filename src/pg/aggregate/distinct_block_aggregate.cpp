@@ -115,7 +115,7 @@ Batch make_batch(const Block* block) {
     element.hash = event.hash;
     arrivals[count++] = {element, event.position};
   }
-  const Size parts = parts_of(block->prototype->parameters);
+  const Size parts = groups_of(block->prototype->parameters);
   return {arrivals, count, static_cast<uint32*>(palloc((Size{count} + 1) * sizeof(uint32))),
           static_cast<uint32*>(palloc((parts + 1) * sizeof(uint32))),
           static_cast<bool*>(palloc(Size{count} + 1))};
@@ -133,11 +133,11 @@ void check_positions(const Batch& batch, uint32 part) {
 }
 
 void insert_all(Header* filter, const Batch& batch) {
-  group_by_part(filter->parameters, batch);
-  const uint32 parts = parts_of(filter->parameters);
+  sort_by_group(filter->parameters, batch);
+  const uint32 parts = groups_of(filter->parameters);
   for (uint32 part = 0; part < parts; ++part) {
     CHECK_FOR_INTERRUPTS();
-    insert_part(filter, batch, part);
+    insert_group(filter, batch, part);
     check_positions(batch, part);
   }
 }

@@ -265,7 +265,7 @@ uint64 asked_signature(const FilterRelation* relation, uint64 keys, double fpr) 
   parameters.seed = relation->definition.parameters.seed;
   const bool flags[] = {relation->definition.seed_given, asked.memory_given,  asked.slices_given,
                         asked.layout_given,              asked.slicing_given, asked.dice_given,
-                        asked.places_given};
+                        asked.probes_given};
   uint64 more = asked.given;
   for (const bool flag : flags) more = mix64(more ^ flag);
   return hash_with_columns(relation, parameters, more);
@@ -286,12 +286,12 @@ bool is_asked_for(const FilterRelation* relation, const Parameters& complete) {
       (asked.slices_given && (p.slices != complete.slices || p.slices2 != complete.slices2)) ||
       (asked.layout_given && p.layout != complete.layout) || p.slicing != complete.slicing ||
       p.dice != complete.dice ||
-      (asked.places_given && (p.k1 != complete.k1 || p.k2 != complete.k2)))
+      (asked.probes_given && (p.k1 != complete.k1 || p.k2 != complete.k2)))
     return false;
   const FilterOps* ops = find_ops(complete.kind);
   for (unsigned i = 0; i < ops->option_count; ++i)
     if (const OptionSpec& option = ops->options[i];
-        asked.has(option.slot) && !is_same_option(option, p, complete))
+        asked.has(option.word) && !is_same_option(option, p, complete))
       return false;
   return true;
 }

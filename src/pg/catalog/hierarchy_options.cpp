@@ -43,13 +43,13 @@ void read_kind(const char* value, HostOptions* host, Fault& fault) {
 void read_level(const char* value, HostOptions* host, Fault& fault) {
   char* end;
   const long level = strtol(value, &end, 10);
-  if (end != value && *end == '\0' && level >= 0 && level < static_cast<long>(kMostTreeLevels)) {
+  if (end != value && *end == '\0' && level >= 0 && level < static_cast<long>(kMaxTreeLevels)) {
     host->top_down = static_cast<unsigned>(level);
     return;
   }
   bad_value(kTopDown, value, fault);
   fault.add_hint("Give a level of the tree, 1 to %u, or 0 for none; the root is on level 0.",
-                 kMostTreeLevels - 1);
+                 kMaxTreeLevels - 1);
 }
 
 bool counts_rows(const Parameters& parameters) {

@@ -60,7 +60,7 @@ void append_server(StringInfo json, Oid oid) {
 
 }  // namespace
 
-const char* describe_producer(const FilterRelation* relation) {
+const char* describe_producer(const FilterRelation* relation, int server) {
   StringInfoData json;
   initStringInfo(&json);
   appendStringInfoString(&json, "{\"columns\": [");
@@ -79,7 +79,7 @@ const char* describe_producer(const FilterRelation* relation) {
     append_separator(&json, i);
     append_server(&json, relation->servers[i]);
   }
-  appendStringInfoString(&json, "]}");
+  appendStringInfo(&json, "], \"position\": \"%d\"}", server + 1);
   return json.data;
 }
 

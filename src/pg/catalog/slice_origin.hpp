@@ -1,14 +1,15 @@
 // What a server that holds slices keeps of the filter that they are slices of, so that other
-// producers need to know one of the servers only (distributed-filtering.txt, section 3.1).
+// producers need to know one of the servers only (Koloniari et al. 2011, section 3.1).
 #pragma once
 
 #include "pg/catalog/filter_relation.hpp"
 
 namespace streamfilter::pg {
 
-// Columns, options and servers of a filter as a JSON object, in the current memory context:
+// Columns, options and servers of a filter as a JSON object, for one of its servers, in the current
+// memory context:
 // {"columns": [{"name", "type", "collation", "role"}], "options": {...}, "servers": [{"name",
-// ...}]}. Users and passwords are not in it.
-const char* describe_producer(const FilterRelation* relation);
+// ...}], "position": "1"}. Users and passwords are not in it.
+const char* describe_producer(const FilterRelation* relation, int server);
 
 }  // namespace streamfilter::pg

@@ -43,8 +43,8 @@ extern "C" {
 namespace streamfilter::pg {
 namespace {
 
-bool keys_are_prepared =
-    false;  // prepared_transactions.hpp has them, and the transaction may yet abort
+// prepared_transactions.hpp has the keys, but the transaction may yet abort.
+bool keys_are_prepared = false;
 
 // Only transactions that have changed a filter here.
 void stop_if_changed(FaultPoint point) {
@@ -96,7 +96,7 @@ void before_prepare() {
   refuse_to_prepare_definitions();
   save_transaction_changes();
   add_prepared();
-  keys_are_prepared = true;
+  keys_are_prepared = first_changes() != nullptr;
 }
 
 // From now on the keys belong to whoever meets them, and whether what is saved counts is not known.

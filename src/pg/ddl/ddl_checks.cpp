@@ -26,6 +26,7 @@ extern "C" {
 #include "pg/ddl/hierarchy_ddl.hpp"
 #include "pg/handle/hierarchy.hpp"
 #include "pg/handle/slot_lifecycle.hpp"
+#include "pg/handle/save_filter.hpp"
 #include "pg/key/hash_method.hpp"
 #include "pg/key/key_hash.hpp"
 #include "pg/remote/remote_filter.hpp"

@@ -26,7 +26,7 @@ void look_again(List* relids) {
 
 void look_again_upwards(Oid relid) {
   Oid ancestor = relid;
-  for (unsigned i = 0; i < kMostTreeLevels && OidIsValid(ancestor); ++i) {
+  for (unsigned i = 0; i < kMaxTreeLevels && OidIsValid(ancestor); ++i) {
     look_again(ancestor);
     ancestor = find_parent(ancestor);
   }

@@ -71,7 +71,7 @@ SF_FUNCTION(streamfilter_advise) {
   if (!describe_stream(rows, distinct_rows, PG_ARGISNULL(4) ? nullptr : &gap, stream, problem))
     raise(problem);
   const Definition wish = read_wish(text_to_cstring(PG_GETARG_TEXT_PP(0)), PG_GETARG_FLOAT8(1));
-  auto* advice = static_cast<Advice*>(palloc(sizeof(Advice) * kMostAdvice));
+  auto* advice = static_cast<Advice*>(palloc(sizeof(Advice) * kMaxAdvice));
   const unsigned count = advise(wish, stream, advice, problem);
   if (count == 0) raise(problem);
   for (unsigned i = 0; i < count; ++i)

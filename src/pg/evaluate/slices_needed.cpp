@@ -31,24 +31,24 @@ using namespace streamfilter;
 using namespace streamfilter::pg;
 
 // streamfilter_slices_needed(lost integer, places integer, max_fpr float8, fpr float8, max_fnr
-// float8) -> bigint: S_f of Definition 3 (distributed-filtering.txt): the least number of slices
+// float8) -> bigint: S_f of Definition 3 (Koloniari et al. 2011): the least number of slices
 // that keeps one of the two bounds while `lost` of them are lost, for lost_slice 'duplicate' or
 // 'distinct'. NULL: none does.
 SF_FUNCTION(streamfilter_slices_needed) {
   if (PG_ARGISNULL(0) || PG_ARGISNULL(1)) PG_RETURN_NULL();
   const int lost = PG_GETARG_INT32(0);
-  const int places = PG_GETARG_INT32(1);
+  const int probes = PG_GETARG_INT32(1);
   const double max_fpr = read_rate(fcinfo, 2, "max_fpr", NAN);
   const double fpr = read_rate(fcinfo, 3, "fpr", 0);
   const double max_fnr = read_rate(fcinfo, 4, "max_fnr", NAN);
   if (lost < 1) raise_range("lost", "at least 1");
-  if (places < 1 || places > 64) raise_range("places", "between 1 and 64");
+  if (probes < 1 || probes > 64) raise_range("places", "between 1 and 64");
   if (std::isnan(max_fpr) == std::isnan(max_fnr))
     ereport(ERROR, errcode(ERRCODE_INVALID_PARAMETER_VALUE),
             errmsg("streamfilter_slices_needed needs one of \"max_fpr\" and \"max_fnr\""));
   const double slices = std::isnan(max_fnr)
-                            ? slicing_model::slices_for_fpr(places, fpr, lost, max_fpr)
-                            : slicing_model::slices_for_fnr(places, lost, max_fnr);
+                            ? sharding_model::slices_for_fpr(probes, fpr, lost, max_fpr)
+                            : sharding_model::slices_for_fnr(probes, lost, max_fnr);
   if (!(slices < 9e18)) PG_RETURN_NULL();
   PG_RETURN_INT64(saturate<int64>(std::round(slices)));
 }

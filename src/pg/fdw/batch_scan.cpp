@@ -13,6 +13,7 @@ extern "C" {
 #include "pg/fdw/batch_scan.hpp"
 #include "pg/handle/filter_keys.hpp"
 #include "pg/handle/key_builder.hpp"
+#include "pg/trigger/judged_once.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -142,6 +143,7 @@ TupleTableSlot* next_row(ScanState* scan) {
     const uint64 version = state->call.version;
     begin_key_call(&state->call, state->filter, Use::remember);
     if (unlikely(state->call.version != version)) read_row_key(node, i);
+    note_asked(state->call.filter);
     if (!state->has_key[i] || !remember_fetched_key(state->call.filter, state->elements[i]))
       return state->slots[i];
     InstrCountFiltered1(node, 1);

@@ -22,6 +22,7 @@ extern "C" {
 #include "pg/fdw/fdw_handler.hpp"
 #include "pg/handle/filter_keys.hpp"
 #include "pg/storage/persistence.hpp"
+#include "pg/trigger/judged_once.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -168,6 +169,7 @@ TupleTableSlot* exec_foreign_insert(EState*, ResultRelInfo* target, TupleTableSl
                                     TupleTableSlot*) {
   auto* state = static_cast<ModifyState*>(target->ri_FdwState);
   use_filter(state->filter, Use::judge);
+  note_asked(state->filter);
   MemoryContext caller = MemoryContextSwitchTo(state->row_memory);
   Element element;
   const bool has_key = read_row(state, slot, &element);
@@ -193,6 +195,7 @@ TupleTableSlot** exec_foreign_batch_insert(EState*, ResultRelInfo* target, Tuple
                                            TupleTableSlot**, int* count) {
   auto* state = static_cast<ModifyState*>(target->ri_FdwState);
   use_filter(state->filter, Use::judge);
+  note_asked(state->filter);
   Element elements[kMostBatch];
   bool has_key[kMostBatch], seen[kMostBatch];
   int keys = 0;

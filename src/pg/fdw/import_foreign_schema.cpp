@@ -1,4 +1,4 @@
-// Whoever produces events needs to know one of the servers only (distributed-filtering.txt,
+// Whoever produces events needs to know one of the servers only (Koloniari et al. 2011,
 // section 3.1): what describe_producer has written there says which columns, options and other
 // servers a filter has. Nothing of it gets into a command unquoted or unparsed.
 #include "pg/server/postgres.hpp"

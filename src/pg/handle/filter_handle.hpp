@@ -20,6 +20,10 @@ struct TreeNode {
   uint64 checked;  // the version of the parent that it was found to fit
 };
 
+// Made and used by filter_handle.cpp.
+// The place of a filter in its tree, palloc'ed; nullptr if it is in none.
+TreeNode* make_tree_node(const FilterRelation* relation);
+
 // What a call is going to do; decides lock and needed right.
 enum class Use : uint8 {
   define,    // look at the definition only: no state is needed or made, and no right
@@ -42,6 +46,10 @@ struct NamedFilter {
   FilterSlot* slot;      // nullptr until the filter is used for more than its definition
   Header* header;
   struct RemoteFilter* remote;  // instead of these two, where the state is on other servers
+  // The statement (pg/trigger/row_source.hpp) in which a query has last given it keys, and that
+  // query; the statement in which a trigger has last given it a row, and that trigger.
+  uint64 asked_in, asked_by, fired_in;
+  Oid fired_by;
   KeyRule rule;
   bool has_time;         // of its elements
   bool hashes_as_owner;  // a hash function is not trusted
@@ -60,12 +68,16 @@ struct NamedFilter {
   AclMode checked_rights;
   uint64 slot_generation;
   uint64 tested, accepted, discarded;  // not yet added to the slot's counters
-  uint32 found_at[kMostPositions];     // repeats, by position in the bucket
+  uint32 found_at[kMaxRanks];          // repeats, by position in the bucket
   uint64 found_positions;              // the positions that have any, as bits
   uint64 accesses, hits;               // likewise
   NamedFilter* next_dirty;
   bool dirty;
 };
+
+// Makes the filter that is about to be attached ready to be walked through: its parent likewise,
+// and its seed is the parent's. Raises what the checks of handle/hierarchy.hpp do.
+void join_parent(NamedFilter* filter, FilterRelation* relation, Use use);
 
 // Finds or makes this backend's handle; takes no lock and checks nothing.
 NamedFilter* named_filter(Oid relid);

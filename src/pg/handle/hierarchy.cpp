@@ -9,21 +9,13 @@ extern "C" {
 }
 
 #include "core/filter/option_values.hpp"
+#include "core/kind/kind_registry.hpp"
 #include "pg/catalog/hierarchy_options.hpp"
 #include "pg/handle/hierarchy.hpp"
+#include "pg/handle/slot_lifecycle.hpp"
 
 namespace streamfilter::pg {
 namespace {
-
-// What cannot be read is said where the filter itself is used.
-HostOptions tree_options_of(Oid relid) {
-  HostOptions host;
-  Fault fault;
-  ListCell* cell;
-  foreach (cell, options_of_filter(relid))
-    read_tree_option(static_cast<DefElem*>(lfirst(cell)), &host, fault);
-  return host;
-}
 
 Oid look_up(const char* text, Oid child) {
   char *schema, *name;
@@ -34,7 +26,7 @@ Oid look_up(const char* text, Oid child) {
 
 // 0: a root; -1: there is no way up to one.
 int level_of(Oid relid) {
-  for (int level = 0; level < static_cast<int>(kMostTreeLevels); ++level) {
+  for (int level = 0; level < static_cast<int>(kMaxTreeLevels); ++level) {
     if (!is_filter(relid)) return -1;
     const HostOptions host = tree_options_of(relid);
     if (host.parent == nullptr) return level;
@@ -113,6 +105,15 @@ Difference difference_of(const FilterRelation* relation, const FilterRelation* p
 
 }  // namespace
 
+HostOptions tree_options_of(Oid relid) {
+  HostOptions host;
+  Fault fault;
+  ListCell* cell;
+  foreach (cell, options_of_filter(relid))
+    read_tree_option(static_cast<DefElem*>(lfirst(cell)), &host, fault);
+  return host;
+}
+
 Oid find_parent(Oid relid) {
   const HostOptions host = tree_options_of(relid);
   return host.parent != nullptr ? look_up(host.parent, relid) : InvalidOid;
@@ -175,23 +176,6 @@ FilterRelation* show_filter_relation(Oid relid, Fault& fault) {
   return relation;
 }
 
-TreeNode* make_tree_node(const FilterRelation* relation) {
-  List* children = find_children(relation->relid);
-  if (relation->host.parent == nullptr && children == NIL) return nullptr;
-  auto* node = static_cast<TreeNode*>(palloc0(sizeof(TreeNode)));
-  node->parent = OidIsValid(relation->parent) ? named_filter(relation->parent) : nullptr;
-  node->child_count = list_length(children);
-  node->children = static_cast<NamedFilter**>(
-      palloc(sizeof(NamedFilter*) * Max(static_cast<Size>(node->child_count), 1)));
-  for (int i = 0; i < node->child_count; ++i)
-    node->children[i] = named_filter(list_nth_oid(children, i));
-  ListCell* cell;
-  foreach (cell, find_descendants(relation->relid))
-    node->searched |=
-        static_cast<int>(tree_options_of(lfirst_oid(cell)).top_down) > relation->level;
-  return node;
-}
-
 void report_missing_parent(int level, const FilterRelation* relation) {
   ereport(level, errcode(ERRCODE_UNDEFINED_TABLE),
           errmsg("parent \"%s\" of filter \"%s\" does not exist", relation->host.parent,
@@ -210,7 +194,7 @@ void check_way_up(const FilterRelation* relation) {
             errmsg("parent \"%s\" of filter \"%s\" is not a filter", relation->host.parent,
                    relation->name));
   Oid ancestor = relation->parent;
-  for (unsigned i = 0; i < kMostTreeLevels && OidIsValid(ancestor); ++i) {
+  for (unsigned i = 0; i < kMaxTreeLevels && OidIsValid(ancestor); ++i) {
     if (ancestor == relation->relid)
       ereport(ERROR, errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
               errmsg("filter \"%s\" cannot be its own ancestor", relation->name),
@@ -221,7 +205,7 @@ void check_way_up(const FilterRelation* relation) {
           errmsg("there is no way from filter \"%s\" up to a root", relation->name),
           errdetail("An ancestor has a parent that does not exist or is no filter, or there are "
                     "more than %u levels.",
-                    kMostTreeLevels));
+                    kMaxTreeLevels));
 }
 
 void check_fit(int level, const FilterRelation* relation, const FilterRelation* parent) {
@@ -271,21 +255,6 @@ void check_rights_on_parent(int level, const FilterRelation* relation,
                   quote_qualified_identifier(get_namespace_name(get_rel_namespace(parent->relid)),
                                              parent->name),
                   quote_identifier(name)));
-}
-
-void join_parent(NamedFilter* filter, FilterRelation* relation, Use use) {
-  check_way_up(relation);
-  TreeNode* node = filter->tree;
-  NamedFilter* parent = node->parent;
-  use_filter(parent, use == Use::test || use == Use::probe ? Use::probe : Use::judge);
-  if (node->checked != parent->version) {
-    check_fit(ERROR, relation, parent->relation);
-    check_rights_on_parent(ERROR, relation, parent->relation);
-    node->checked = parent->version;
-  }
-  if (!relation->adopts_seed) return;
-  relation->uncommitted |= parent->relation->uncommitted;
-  adopt_seed(relation, parent->rule.seed);
 }
 
 }  // namespace streamfilter::pg

@@ -1,7 +1,7 @@
 // Trees of filters: which filters hang together by their options `parent`, and whether they fit.
 #pragma once
 
-#include "pg/handle/filter_handle.hpp"
+#include "pg/catalog/filter_relation.hpp"
 
 struct List;
 
@@ -10,6 +10,10 @@ namespace streamfilter::pg {
 // The parent that the options of a filter name: an unqualified name is looked up in the filter's
 // own schema. InvalidOid: none, or there is no such relation.
 Oid find_parent(Oid relid);
+
+// The options parent, tree and top_down of a filter. What cannot be read is said where the filter
+// itself is used.
+HostOptions tree_options_of(Oid relid);
 
 // The OIDs of the filters that name this one as their parent, or as any ancestor, and whose owners
 // have rights on it.
@@ -27,9 +31,6 @@ FilterRelation* load_filter_relation(Oid relid);
 // The same for a row of a view: nullptr without a fault if it is no filter, or none any more.
 FilterRelation* show_filter_relation(Oid relid, Fault& fault);
 
-// The place of a filter in its tree, palloc'ed; nullptr if it is in none.
-TreeNode* make_tree_node(const FilterRelation* relation);
-
 // Raises unless there is a way from the filter up to a root: 42P01 the parent does not exist, 42809
 // it is no filter, 42P17 the filter is its own ancestor. The second may be reported on other
 // levels.
@@ -44,9 +45,5 @@ void check_fit(int level, const FilterRelation* relation, const FilterRelation* 
 bool has_rights_on_parent(Oid relid, Oid parent);
 void check_rights_on_parent(int level, const FilterRelation* relation,
                             const FilterRelation* parent);
-
-// Makes the filter that is about to be attached ready to be walked through: its parent likewise,
-// and its seed is the parent's. Raises what the checks above do.
-void join_parent(NamedFilter* filter, FilterRelation* relation, Use use);
 
 }  // namespace streamfilter::pg

@@ -3,6 +3,7 @@
 #include "core/filter/definition.hpp"
 #include "pg/handle/hierarchy_keys.hpp"
 #include "pg/handle/node_keys.hpp"
+#include "pg/remote/remote_filter.hpp"
 #include "pg/server/problem_report.hpp"
 
 namespace streamfilter::pg {
@@ -64,8 +65,10 @@ class Access {
     return applied(root) == applied_ ? Claim::fresh : Claim::changed;
   }
 
-  // With conflict 'discard' a key that is found may be rolled back yet.
+  // With conflict 'discard' a key that is found may be rolled back yet. What a root says while
+  // slices of it cannot be reached is a guess.
   bool is_settled(Node root) const {
+    if (root->remote != nullptr && !root->remote->judged_in_full) return false;
     return root->relation->host.conflict != Conflict::discard || test_node_key(root, element_);
   }
 

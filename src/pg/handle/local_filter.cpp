@@ -37,9 +37,9 @@ bool test_and_promote(NamedFilter* filter, const Element& element) {
   LWLock* lock = slice_lock(filter->slot, slice_of(filter->header->parameters, element.hash));
   unsigned position;
   LWLockAcquire(lock, LW_EXCLUSIVE);
-  const bool seen = refresh(filter->header, element, position);
+  const bool seen = promote(filter->header, element, position);
   LWLockRelease(lock);
-  if (position != kNoPosition) count_found(filter, position);
+  if (position != kNoRank) count_found(filter, position);
   return seen;
 }
 

@@ -27,7 +27,7 @@ bool claim_local_key(NamedFilter* filter, const Element& element);
 // The key is remembered once the transaction commits, whoever else adds it. Raises 53200, 54000.
 void put_local_key(NamedFilter* filter, const Element& element);
 
-// For keys of which this filter has a part of the bits only (distributed-filtering.txt,
+// For keys of which this filter has a part of the bits only (Koloniari et al. 2011,
 // section 3.1), so that bits that are set do not tell whether the key was seen: claims it as
 // claim_local_key does, and tells whether its bits are set then. `taken`: the claim failed.
 enum class PartClaim : uint8 { unset, set, taken };

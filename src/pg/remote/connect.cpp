@@ -129,6 +129,7 @@ Progress poll_connection(Connection* connection, TimestampTz until) {
   if (PQstatus(pg) == CONNECTION_BAD) return Progress::failed;
   while (connection->polling != PGRES_POLLING_OK) {
     if (connection->polling == PGRES_POLLING_FAILED || PQsocket(pg) < 0) return Progress::failed;
+    connection->accepted = PQstatus(pg) != CONNECTION_STARTED;
     const bool write = connection->polling == PGRES_POLLING_WRITING;
     if (!wait_for_socket(pg, write, until, Manner::interruptible)) return Progress::pending;
     if (is_socket_ready(pg, write)) connection->polling = PQconnectPoll(pg);
@@ -165,19 +166,23 @@ void pause_interruptibly(int ms) {
   CHECK_FOR_INTERRUPTS();
 }
 
-// The attempt has failed. True: it may be made again, for the server is there but has no room for
-// another connection, or has ended this one. False: it is unreachable.
-bool may_repeat_attempt(Connection* connection) {
-  const char* sqlstate = find_sqlstate(PQerrorMessage(connection->pg));
-  if (is_silent(sqlstate)) {
-    fail(connection, Failure::unreachable, PQerrorMessage(connection->pg));
-    return false;
+// The attempt has failed. True: it may be made again, for the server is there, but has no room for
+// another connection or has ended this one. False: it is unreachable, as is one that hangs up again
+// and again until then.
+bool may_repeat_attempt(Connection* connection, TimestampTz until) {
+  const TimestampTz now = GetCurrentTimestamp();
+  const char* message = PQerrorMessage(connection->pg);
+  const char* sqlstate = find_sqlstate(message);
+  if (!is_silent(sqlstate)) {
+    note_reached(connection->key.server);
+    if (is_refused(connection->pg, sqlstate) || now >= connection->deadline)
+      raise_refused(connection);
+    fail(connection, Failure::ended, message);
+    return true;
   }
-  note_reached(connection->key.server);
-  if (is_refused(connection->pg, sqlstate) || GetCurrentTimestamp() >= connection->deadline)
-    raise_refused(connection);
-  fail(connection, Failure::ended, PQerrorMessage(connection->pg));
-  return true;
+  const bool again = sqlstate == nullptr && connection->accepted && now < until;
+  fail(connection, again ? Failure::ended : Failure::unreachable, message);
+  return again;
 }
 
 // ---- the first exchange
@@ -248,11 +253,19 @@ void set_deadline(Connection* connection, TimestampTz now) {
   if (!connection->connecting || connection->deadline < deadline) connection->deadline = deadline;
 }
 
-// True: another attempt may be made.
-bool has_failed_in_vain(Connection* connection, Progress progress) {
-  if (progress == Progress::failed) return may_repeat_attempt(connection);
-  if (GetCurrentTimestamp() >= connection->deadline)
-    fail(connection, Failure::unreachable, "it does not answer");
+// An attempt did not lead to a connection that is set up. True: another may be made.
+bool may_go_on(Connection* connection, Progress progress, TimestampTz until) {
+  const TimestampTz now = GetCurrentTimestamp();
+  switch (progress) {
+    case Progress::failed: return may_repeat_attempt(connection, until);
+    case Progress::pending:
+      if (now >= connection->deadline) fail(connection, Failure::unreachable, "it does not answer");
+      return false;
+    case Progress::stands:
+      if (connection->failure == Failure::ended && now < until) return true;
+      note_unreachable(connection->key.server);
+      return false;
+  }
   return false;
 }
 
@@ -272,14 +285,8 @@ bool connect(Connection* connection) {
   for (;; pause_interruptibly(kRepeatPause)) {
     if (connection->pg == nullptr) start_connecting(connection);
     const Progress progress = poll_connection(connection, until);
-    if (progress == Progress::stands) {
-      if (welcome(connection)) return true;
-      if (connection->failure == Failure::unreachable) return false;
-      if (GetCurrentTimestamp() < connection->deadline) continue;
-      note_unreachable(connection->key.server);
-      return false;
-    }
-    if (!has_failed_in_vain(connection, progress)) return false;
+    if (progress == Progress::stands && welcome(connection)) return true;
+    if (!may_go_on(connection, progress, until)) return false;
   }
 }
 

@@ -30,6 +30,7 @@ struct Connection {
   bool valid;       // no option was changed since
   bool connecting;  // it does not stand yet
   PostgresPollingStatusType polling;  // what libpq waits for then
+  bool accepted;                      // and the other side has taken it
   bool busy;                          // answers have not been read
   ServerOptions options;
   char name[NAMEDATALEN];            // of the server

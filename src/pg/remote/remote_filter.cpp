@@ -13,6 +13,20 @@ namespace {
 
 RemoteFilter* changed_filters = nullptr;  // by this transaction
 
+bool has_lost_changes(const RemoteFilter* remote) {
+  for (int i = 0; i < remote->count; ++i)
+    if (lost_changes(remote->connections[i])) return true;
+  return false;
+}
+
+// The definition may have been read anew within the transaction.
+bool comes_again(const RemoteFilter* remote) {
+  for (const RemoteFilter* other = remote->next_changed; other != nullptr;
+       other = other->next_changed)
+    if (other->relation->relid == remote->relation->relid) return true;
+  return false;
+}
+
 uint64 share(uint64 whole, uint64 part, uint64 of) {
   return static_cast<uint64>((static_cast<unsigned __int128>(whole) * part + of - 1) / of);
 }
@@ -25,17 +39,17 @@ Parameters parameters_on(const RemoteFilter* remote, uint32 server) {
   Parameters part = whole;
   part.slices = slices_on(remote, server);
   part.memory = sizeof(Header) + part.slices * whole.slice_bytes;
-  part.keys = share(whole.keys, uint64{part.slices} * places(whole), whole.slices);
+  part.keys = share(whole.keys, uint64{part.slices} * probes(whole), whole.slices);
   part.slicing = Slicing::horizontal;
   part.dice = Dice::hv;
   part.k1 = part.k2 = 0;
   part.slices2 = 0;
   Definition definition = definition_of(part);
-  definition.slicing_given = definition.dice_given = definition.places_given = false;
+  definition.slicing_given = definition.dice_given = definition.probes_given = false;
   Problem problem;
-  if (places(whole) > 1) {
+  if (probes(whole) > 1) {
     const OptionSpec* k = find_k(whole);
-    const uint64 bits = bits_in_place(whole, whole.integer(k->slot));
+    const uint64 bits = bits_per_probe(whole, whole.integer(k->word));
     if (!set_option(definition, "k", psprintf(UINT64_FORMAT, bits), problem)) raise(problem);
   }
   if (complete(definition, problem)) return definition.parameters;
@@ -43,7 +57,7 @@ Parameters parameters_on(const RemoteFilter* remote, uint32 server) {
   definition = remote->relation->definition;
   definition.parameters = part;
   definition.memory_given = definition.slices_given = definition.seed_given = true;
-  definition.slicing_given = definition.dice_given = definition.places_given = false;
+  definition.slicing_given = definition.dice_given = definition.probes_given = false;
   problem = Problem();
   if (!complete(definition, problem)) raise(problem);
   return definition.parameters;
@@ -100,6 +114,7 @@ bool define_on(RemoteFilter* remote, int server) {
   Connection* connection = remote->connections[server];
   SliceDefinition wanted = remote->slices;
   wanted.definition = definition_on(remote, server);
+  wanted.producer = describe_producer(remote->relation, server);
   bool made;
   const char* found = define_slices(connection, &wanted, &made);
   if (found == nullptr) return false;
@@ -142,7 +157,6 @@ RemoteFilter* make_remote_filter(const FilterRelation* relation) {
   slices->name = relation->name;
   slices->conflict = name_of(relation->host.conflict);
   slices->persistence = name_of(relation->host.persistence);
-  slices->producer = describe_producer(relation);
   remote->filter = quote_qualified_identifier(slices->schema, slices->name);
   return remote;
 }
@@ -190,9 +204,7 @@ void note_changed(RemoteFilter* remote) {
 void end_changed_filters(bool committed) {
   for (RemoteFilter* remote = changed_filters; remote != nullptr; remote = remote->next_changed) {
     remote->changed = false;
-    bool lost = false;
-    for (int i = 0; i < remote->count; ++i) lost |= lost_changes(remote->connections[i]);
-    if (!committed || !lost) continue;
+    if (!committed || !has_lost_changes(remote) || comes_again(remote)) continue;
     FilterCounts counts;
     counts.unremembered = 1;
     add_filter_counts(remote->relation->relid, counts);

@@ -52,9 +52,9 @@ void locate(const Batch* batch) {
     for (int i = 0; i < batch->places; ++i) {
       Part* part = part_of(batch, key, i);
       const uint64 hash = batch->elements[key].hash;
-      const Place place = remote->count == 1
-                              ? Place{slice_of(remote->parameters, hash), hash}
-                              : place_of(remote->parameters, hash, static_cast<unsigned>(i));
+      const KeyProbe place = remote->count == 1
+                                 ? KeyProbe{slice_of(remote->parameters, hash), hash}
+                                 : probe_of(remote->parameters, hash, static_cast<unsigned>(i));
       part->slice = place.slice;
       part->server = static_cast<int>(place.slice % static_cast<uint32>(remote->count));
       part->bits = Bits::unknown;
@@ -73,9 +73,9 @@ Batch* make_batch(RemoteFilter* remote, const Element* elements, int count) {
   batch->remote = remote;
   batch->elements = elements;
   batch->count = count;
-  batch->places = remote->count == 1 ? 1 : static_cast<int>(places(parameters));
+  batch->places = remote->count == 1 ? 1 : static_cast<int>(probes(parameters));
   const OptionSpec* k = find_k(parameters);
-  const auto all = k != nullptr ? static_cast<unsigned>(parameters.integer(k->slot)) : 1;
+  const auto all = k != nullptr ? static_cast<unsigned>(parameters.integer(k->word)) : 1;
   batch->bits = Max(all / static_cast<unsigned>(batch->places), 1u);
   batch->parts = static_cast<Part*>(
       palloc(sizeof(Part) * static_cast<Size>(count) * static_cast<Size>(batch->places)));
@@ -205,8 +205,8 @@ void run_round(Batch* batch, Call call) {
 // ---- what is known of a key
 // -----------------------------------------------------------------------------
 
-PlacesSeen places_seen(const Batch* batch, int key) {
-  PlacesSeen seen;
+ProbesSeen places_seen(const Batch* batch, int key) {
+  ProbesSeen seen;
   seen.slice_lost = batch->slice_lost;
   for (int i = 0; i < batch->places; ++i) switch (part_of(batch, key, i)->bits) {
       case Bits::set: seen.set += batch->bits; break;
@@ -310,6 +310,7 @@ void remember_remote_keys(RemoteFilter* remote, const Element* elements, int cou
     claim_and_put(batch, seen);
   }
   judge_all(batch, seen);
+  remote->judged_in_full = !batch->slice_lost;
   MemoryContextSwitchTo(caller);
 }
 

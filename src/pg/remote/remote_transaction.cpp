@@ -36,6 +36,8 @@ void note_rollback(void* context, const PGresult* result) {
 
 // ---- at the end of a transaction: nothing raises, or waits longer than the timeouts ------------
 
+constexpr int kLeastShare = 8;  // of its timeout, for each server
+
 int commit_rank;  // of the connections that are next
 int highest_rank;
 TimestampTz commit_start;  // all servers together have their timeouts from then on
@@ -44,10 +46,18 @@ bool commits_now(const Connection* connection) {
   return connection->level > 0 && connection->rank == commit_rank && connection->pg != nullptr;
 }
 
+// Servers that hung before must not leave a later one without any time to answer.
+TimestampTz start_of_commit(const Connection* connection) {
+  const int least = connection->options.timeout / kLeastShare;
+  return Max(commit_start, TimestampTzPlusMilliseconds(GetCurrentTimestamp(),
+                                                       least - connection->options.timeout));
+}
+
 void send_commit(Connection* connection) {
   if (!commits_now(connection)) return;
   if (connection->busy) return disconnect(connection);
-  if (queue_command(connection, "COMMIT")) send_queued(connection, Manner::quiet, commit_start);
+  if (queue_command(connection, "COMMIT"))
+    send_queued(connection, Manner::quiet, start_of_commit(connection));
 }
 
 void finish_commit(Connection* connection) {

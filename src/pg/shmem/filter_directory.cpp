@@ -23,7 +23,6 @@ extern "C" {
 
 #include "pg/server/settings.hpp"
 #include "pg/shmem/filter_directory.hpp"
-#include "pg/shmem/unlogged_file.hpp"
 
 namespace streamfilter::pg {
 
@@ -41,6 +40,11 @@ int section_count = 0;
 shmem_request_hook_type previous_shmem_request = nullptr;
 shmem_startup_hook_type previous_shmem_startup = nullptr;
 
+void for_each_section(void (*SharedSection::*what)()) {
+  for (int i = 0; i < section_count; ++i)
+    if (sections[i].*what != nullptr) (sections[i].*what)();
+}
+
 Size directory_bytes() {
   return CACHELINEALIGN(add_size(offsetof(SharedState, slots),
                                  mul_size(sizeof(FilterSlot), static_cast<Size>(max_filters))));
@@ -53,7 +57,7 @@ void request() {
   RequestAddinShmemSpace(add_size(add_size(directory_bytes(), arena_bytes()), PG_CACHE_LINE_SIZE));
   RequestNamedLWLockTranche(kDirectoryTranche, 1);
   RequestNamedLWLockTranche(kSliceTranche, kSliceLocks);
-  for (int i = 0; i < section_count; ++i) sections[i].request();
+  for_each_section(&SharedSection::request);
 }
 
 void startup() {
@@ -75,10 +79,10 @@ void startup() {
         reinterpret_cast<char*>(CACHELINEALIGN(reinterpret_cast<char*>(state) + directory_bytes()));
     for (int i = 0; i < state->slot_count; ++i) reset_counters(&state->slots[i]);
   }
-  for (int i = 0; i < section_count; ++i) sections[i].start();
+  for_each_section(&SharedSection::start);
   LWLockRelease(AddinShmemInitLock);
   shared_state = state;
-  start_shutdown_image();
+  for_each_section(&SharedSection::ready);
 }
 
 // Collects the blocks in use in the order of their offsets into `used` (slot_count places).

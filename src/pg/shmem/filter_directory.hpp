@@ -62,16 +62,16 @@ struct FilterSlot {
   pg_atomic_uint64 tested;
   pg_atomic_uint64 accepted;
   pg_atomic_uint64 discarded;
-  pg_atomic_uint64
-      found_at[kMostPositions];  // repeats that it has found, by position in the bucket
-  pg_atomic_uint64 accesses;     // in a tree: messages to this node
-  pg_atomic_uint64 hits;         // … and repeats that it has found
+  pg_atomic_uint64 found_at[kMaxRanks];  // repeats that it has found, by position in the bucket
+  pg_atomic_uint64 accesses;             // in a tree: messages to this node
+  pg_atomic_uint64 hits;                 // … and repeats that it has found
   pg_atomic_uint64 rolled_back;
   pg_atomic_uint64 waits;
-  pg_atomic_uint64 overflowed;   // transactions that added more keys than the table in flight took
+  pg_atomic_uint64 overflowed;    // transactions that added more keys than the table in flight took
   pg_atomic_uint64 unregistered;  // keys of unfinished transactions that are not in that table
-  pg_atomic_uint64 applied;      // how often transactions have brought their changes in
-  pg_atomic_uint64 exclusive_xact;   // full id of a transaction to wait for before adding any key, or 0
+  pg_atomic_uint64 applied;       // how often transactions have brought their changes in
+  pg_atomic_uint64
+      exclusive_xact;  // full id of a transaction to wait for before adding any key, or 0
   SavedState saved;
 };
 
@@ -90,11 +90,13 @@ struct SharedState {
 // nullptr until the library is preloaded and shared memory is there.
 extern SharedState* shared_state;
 
-// What else of the extension lies in shared memory. `request` is called by the postmaster, `start`
-// by every process that attaches, under AddinShmemInitLock.
+// What else of the extension lies in shared memory, or starts with it. `request` is called by the
+// postmaster, `start` by every process that attaches, under AddinShmemInitLock, and `ready` after
+// all have started. nullptr: nothing.
 struct SharedSection {
   void (*request)();
   void (*start)();
+  void (*ready)();
 };
 
 // Sets the hooks. Called by _PG_init; the sections stay where they are.

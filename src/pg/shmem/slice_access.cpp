@@ -5,11 +5,11 @@
 namespace streamfilter::pg {
 
 bool test_in_slices(const FilterSlot* slot, const Header* header, const Element& element) {
-  for (unsigned i = 0; i < places(header->parameters); ++i) {
-    const Place place = place_of(header->parameters, element.hash, i);
-    LWLock* lock = slice_lock(slot, place.slice);
+  for (unsigned i = 0; i < probes(header->parameters); ++i) {
+    const KeyProbe probe = probe_of(header->parameters, element.hash, i);
+    LWLock* lock = slice_lock(slot, probe.slice);
     LWLockAcquire(lock, LW_SHARED);
-    const bool seen = test_place(header, element, place);
+    const bool seen = test_probe(header, element, probe);
     LWLockRelease(lock);
     if (!seen) return false;
   }
@@ -18,17 +18,17 @@ bool test_in_slices(const FilterSlot* slot, const Header* header, const Element&
 
 void insert_new_in_slices(const FilterSlot* slot, Header* header, const Element& element) {
   const Parameters& parameters = header->parameters;
-  const bool anyway = puts_anyway(parameters), by_place = anyway || parameters.k1 > 0;
+  const bool anyway = inserts_unconditionally(parameters), by_place = anyway || parameters.k1 > 0;
   const bool seen = by_place && !anyway && test_in_slices(slot, header, element);
-  for (unsigned i = 0; i < places(parameters); ++i) {
-    const Place place = place_of(parameters, element.hash, i);
-    LWLock* lock = slice_lock(slot, place.slice);
+  for (unsigned i = 0; i < probes(parameters); ++i) {
+    const KeyProbe probe = probe_of(parameters, element.hash, i);
+    LWLock* lock = slice_lock(slot, probe.slice);
     LWLockAcquire(lock, LW_EXCLUSIVE);
     if (!by_place)
       insert(header, element);
     else if (!seen)
-      put_in_place(header, element, place);
-    if (by_place && i == 0) count_arrival(header, place.slice, seen);
+      insert_probe(header, element, probe);
+    if (by_place && i == 0) count_insertion(header, probe.slice, seen);
     LWLockRelease(lock);
     if (seen) break;
   }

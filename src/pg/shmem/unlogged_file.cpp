@@ -226,7 +226,7 @@ void read_file() {
 
 }  // namespace
 
-void start_shutdown_image() {
+void start_unlogged_file() {
   if (IsUnderPostmaster) return;
   read_file();
   // A crash must not find it.

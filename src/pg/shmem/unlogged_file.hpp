@@ -5,6 +5,6 @@ namespace streamfilter::pg {
 
 // Reads what the last shutdown has written, and sees to it that this one writes. Called by the
 // postmaster when shared memory is there.
-void start_shutdown_image();
+void start_unlogged_file();
 
 }  // namespace streamfilter::pg

@@ -6,6 +6,7 @@
 #include "pg/handle/key_builder.hpp"
 #include "pg/remote/remote_keys.hpp"
 #include "pg/server/problem_report.hpp"
+#include "pg/trigger/judged_once.hpp"
 #include "pg/value/value.hpp"
 
 using namespace streamfilter;
@@ -17,6 +18,7 @@ SF_FUNCTION(streamfilter_seen) {
   PreventCommandDuringRecovery("streamfilter_seen()");
   PreventCommandIfReadOnly("streamfilter_seen()");
   KeyCall* site = key_call_site(fcinfo, Use::remember, "streamfilter_seen", false);
+  note_asked(site->filter);
   Element element;
   if (!read_key(site, fcinfo->args + 1, &element)) PG_RETURN_BOOL(false);
   PG_RETURN_BOOL(remember_key(site->filter, element));

@@ -7,6 +7,7 @@ extern "C" {
 #include "nodes/pg_list.h"
 }
 
+#include "pg/handle/filter_handle.hpp"
 #include "pg/handle/hierarchy.hpp"
 #include "pg/sql/stats_view.hpp"
 

@@ -9,6 +9,7 @@
 #include "pg/shmem/filter_directory.hpp"
 #include "pg/shmem/in_flight_table.hpp"
 #include "pg/shmem/server_health.hpp"
+#include "pg/shmem/unlogged_file.hpp"
 #include "pg/transaction/prepared_transactions.hpp"
 #include "pg/trigger/row_source.hpp"
 
@@ -21,12 +22,13 @@ namespace streamfilter::pg {
 namespace {
 
 constexpr SharedSection kSections[] = {
-    {request_in_flight, start_in_flight},
-    {request_prepared, start_prepared},
-    {request_server_health, start_server_health},
+    {request_in_flight, start_in_flight, nullptr},
+    {request_prepared, start_prepared, nullptr},
+    {request_server_health, start_server_health, nullptr},
 #ifdef STREAMFILTER_FAULTS
-    {request_fault_points, start_fault_points},
+    {request_fault_points, start_fault_points, nullptr},
 #endif
+    {nullptr, nullptr, start_unlogged_file},
 };
 
 }  // namespace

@@ -5,12 +5,18 @@ extern "C" {
 #include "catalog/pg_class.h"
 #include "lib/stringinfo.h"
 #include "nodes/pg_list.h"
+#include "pgstat.h"
+#include "postmaster/bgworker.h"
+#include "tcop/tcopprot.h"
 #include "utils/acl.h"
+#include "utils/backend_status.h"
 #include "utils/resowner.h"
+#include "utils/snapmgr.h"
 }
 
 #include "pg/handle/filter_handle.hpp"
 #include "pg/handle/hierarchy.hpp"
+#include "pg/handle/save_filter.hpp"
 #include "pg/storage/persistence.hpp"
 
 namespace streamfilter::pg {
@@ -129,4 +135,48 @@ SF_FUNCTION(streamfilter_save_all) {
                           failures.count, failures.count),
             errdetail_internal("%s", failures.list.data));
   PG_RETURN_VOID();
+}
+
+// ---- the worker that saves a filter whose log has outgrown it ----------------------------------
+
+extern "C" {
+PGDLLEXPORT void streamfilter_save_worker(Datum);
+}
+
+void streamfilter_save_worker(Datum) {
+  Oid ids[2];
+  memcpy(ids, MyBgworkerEntry->bgw_extra, sizeof ids);
+  // The default handler would end the process at once, even within a critical section.
+  pqsignal(SIGTERM, die);
+  BackgroundWorkerUnblockSignals();
+  BackgroundWorkerInitializeConnectionByOid(ids[0], InvalidOid, 0);
+  StartTransactionCommand();
+  PushActiveSnapshot(GetTransactionSnapshot());
+  pgstat_report_activity(STATE_RUNNING, "streamfilter: saving a filter");
+  if (is_filter(ids[1])) {
+    NamedFilter* filter = named_filter(ids[1]);
+    use_filter(filter, Use::probe);
+    if (filter->relation->host.persistence == Persistence::logged) save_filter(filter, false);
+  }
+  PopActiveSnapshot();
+  CommitTransactionCommand();
+  pgstat_report_activity(STATE_IDLE, nullptr);
+}
+
+// streamfilter_remove_set_aside(filter regclass) → bigint: deletes what is saved of the filter but
+// is not of the state that it has now. Needs to be its owner.
+SF_FUNCTION(streamfilter_remove_set_aside) {
+  PreventCommandDuringRecovery("streamfilter_remove_set_aside()");
+  PreventCommandIfReadOnly("streamfilter_remove_set_aside()");
+  const Oid relid = PG_GETARG_OID(0);
+  NamedFilter* filter = named_filter(relid);
+  use_filter(filter, Use::define);
+  if (!SF_IS_OWNER_OF_RELATION(relid, GetUserId()))
+    aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_FOREIGN_TABLE, filter->relation->name);
+  require_local(filter, "streamfilter_remove_set_aside");
+  use_filter(filter, Use::probe);
+  SavedState* saved = &filter->slot->saved;
+  const uint64 bytes = delete_saved_state(relid, &saved->identity);
+  saved->set_aside[0] = '\0';
+  PG_RETURN_INT64(static_cast<int64>(bytes));
 }

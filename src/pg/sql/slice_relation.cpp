@@ -1,5 +1,5 @@
 // How the definition of a filter travels: the producer of a stream sends it to the servers that are
-// to hold its slices (distributed-filtering.txt, section 3.1), and the first who does so makes the
+// to hold its slices (Koloniari et al. 2011, section 3.1), and the first who does so makes the
 // relation there.
 #include "pg/server/postgres.hpp"
 
@@ -20,6 +20,7 @@ extern "C" {
 #include "core/filter/definition_text.hpp"
 #include "core/filter/given_options.hpp"
 #include "pg/catalog/filter_relation.hpp"
+#include "pg/catalog/producer_agreement.hpp"
 #include "pg/handle/hierarchy.hpp"
 #include "pg/server/problem_report.hpp"
 
@@ -145,6 +146,9 @@ SF_FUNCTION(streamfilter_hashes_define) {
     const FilterRelation* relation = load_filter_relation(relid);
     check_rights(relation);
     check_relation(relation);
+    if (wanted != nullptr)
+      check_producer_agrees(
+          relation, {text_argument(fcinfo, 3), text_argument(fcinfo, 4), text_argument(fcinfo, 5)});
     char found[kMaxDefinitionText];
     print_definition(relation->definition.parameters, found, sizeof found);
     values[0] = CStringGetTextDatum(found);

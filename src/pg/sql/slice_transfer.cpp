@@ -31,7 +31,7 @@ using namespace streamfilter::pg;
 SF_FUNCTION(streamfilter_slice) {
   KeyCall* site = key_call_site(fcinfo, Use::test, "streamfilter_slice", true);
   const Parameters& parameters = site->filter->relation->definition.parameters;
-  if (places(parameters) > 1)
+  if (probes(parameters) > 1)
     ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
             errmsg("the keys of filter \"%s\" lie in several slices", site->filter->relation->name),
             errhint("Only horizontal slices have keys of their own."));

@@ -21,7 +21,7 @@ namespace {
 constexpr double kFactors[] = {0.25, 0.5, 1, 2, 4};
 
 struct Counts {
-  uint64 hits[kMostPositions];
+  uint64 hits[kMaxRanks];
   Answers answers;
 };
 
@@ -31,10 +31,10 @@ bool read_counts(const FilterRelation* relation, const Parameters& parameters, C
   LWLockAcquire(shared_state->directory_lock, LW_SHARED);
   FilterSlot* slot = slot_to_show(relation);
   if (slot != nullptr) {
-    for (unsigned i = 0; i < kMostPositions; ++i)
+    for (unsigned i = 0; i < kMaxRanks; ++i)
       counts->hits[i] = pg_atomic_read_u64(&slot->found_at[i]);
     counts->answers.hits = counts->hits;
-    counts->answers.positions = positions_of_bucket(parameters);
+    counts->answers.ranks = ranks_of_bucket(parameters);
     counts->answers.misses = pg_atomic_read_u64(&slot->accepted);
     counts->answers.fpr = read_totals(slot, parameters).estimate.fpr;
   }
@@ -65,7 +65,7 @@ void put_row(ReturnSetInfo* set, const Parameters& parameters, const Tuning& tun
 
 void put_rows(ReturnSetInfo* set, const FilterRelation* relation) {
   const Parameters& parameters = relation->definition.parameters;
-  if (positions_of_bucket(parameters) == 0) return;
+  if (ranks_of_bucket(parameters) == 0) return;
   flush_counters();
   resolve_prepared();
   Counts counts;

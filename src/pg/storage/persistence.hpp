@@ -6,8 +6,8 @@ extern "C" {
 }
 
 #include "pg/catalog/filter_relation.hpp"
-#include "pg/handle/filter_handle.hpp"
 #include "pg/shmem/filter_directory.hpp"
+#include "pg/storage/state_heaps.hpp"
 
 namespace streamfilter::pg {
 
@@ -28,10 +28,18 @@ void remember_snapshot(FilterSlot* slot, Snapshot snapshot, XLogRecPtr replayed)
 // On a standby: plays on the filter what has been replayed since it was last looked at.
 void follow_log(FilterSlot* slot, const FilterRelation* relation);
 
-// Writes an image of the filter and deletes what it makes superfluous from the log, as part of the
-// current transaction. `own_changes`: with those of this transaction, which is about to commit.
-// Raises 55006 if other transactions take too long to commit.
-void save_filter(NamedFilter* filter, bool own_changes);
+// Writing an image of the filter in a slot, and deleting what it makes superfluous from the log, as
+// part of the current transaction.
+struct SlotSave {
+  FilterSlot* slot;
+  StateTables tables;
+  Snapshot snapshot;  // of the rows that are superfluous then
+};
+// Waits until the filter has all that is superfluous in the log. False: it is being dropped. Raises
+// 55006, with this name, if other transactions take too long to commit.
+bool begin_save(SlotSave* save, FilterSlot* slot, const char* name);
+// `state`: what to write, not older than begin_save; nullptr: what everybody sees.
+void finish_save(SlotSave* save, const Header* state);
 
 // Is anything saved of a filter, as a log or an image? A look that keeps nobody waiting.
 bool is_anything_saved(Oid relation);

@@ -5,7 +5,7 @@
 // then come the slices in order, each in chunks of kRowData bytes, the last one shorter.
 #pragma once
 
-#include "core/kind/filter_kind.hpp"
+#include "core/kind/kind_registry.hpp"
 
 namespace streamfilter::pg {
 

@@ -4,19 +4,14 @@
 extern "C" {
 #include "access/table.h"
 #include "catalog/pg_class.h"
-#include "pgstat.h"
 #include "postmaster/bgworker.h"
 #include "storage/latch.h"
-#include "tcop/tcopprot.h"
-#include "utils/backend_status.h"
-#include "utils/acl.h"
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 #include "utils/wait_event.h"
 }
 
 #include "core/filter/filter.hpp"
-#include "pg/handle/filter_keys.hpp"
 #include "pg/server/fault_points.hpp"
 #include "pg/storage/log_records.hpp"
 #include "pg/storage/persistence.hpp"
@@ -94,28 +89,34 @@ class ImageWriter {
   int32 count_ = 0;
 };
 
-TimestampTz write_image(Relation table, NamedFilter* filter, bool own_changes) {
-  FilterSlot* slot = filter->slot;
-  const Parameters& parameters = filter->header->parameters;
-  ImageWriter writer(table, filter->relid, slot->saved.identity);
-  const Size size = parameters.slice_bytes;
-  Header* copy = own_changes ? copy_filter(filter) : nullptr;
-  char* buffer = own_changes
-                     ? nullptr
-                     : static_cast<char*>(MemoryContextAllocHuge(CurrentMemoryContext, size));
-  for (uint32 i = 0; i < parameters.slices; ++i) {
-    if (own_changes) {
-      writer.write_slice(i, reinterpret_cast<char*>(slice_at(copy, i).state), size);
-      continue;
-    }
+const char* bytes_of_slice(const Header* header, uint32 slice) {
+  return reinterpret_cast<const char*>(slice_at(header, slice).state);
+}
+
+// Slice by slice, each as it is at some time.
+void write_slices(ImageWriter* writer, const FilterSlot* slot) {
+  const Header* header = block_of(slot);
+  const Size size = header->parameters.slice_bytes;
+  char* buffer = static_cast<char*>(MemoryContextAllocHuge(CurrentMemoryContext, size));
+  for (uint32 i = 0; i < header->parameters.slices; ++i) {
     LWLock* lock = slice_lock(slot, i);
     LWLockAcquire(lock, LW_SHARED);
-    memcpy(buffer, slice_at(filter->header, i).state, size);
+    memcpy(buffer, bytes_of_slice(header, i), size);
     LWLockRelease(lock);
-    writer.write_slice(i, buffer, size);
+    writer->write_slice(i, buffer, size);
   }
-  writer.write_header(filter->header);
-  pfree(own_changes ? static_cast<void*>(copy) : buffer);
+  pfree(buffer);
+}
+
+TimestampTz write_image(Relation table, const FilterSlot* slot, const Header* state) {
+  const Parameters& parameters = block_of(slot)->parameters;
+  ImageWriter writer(table, slot->relation, slot->saved.identity);
+  if (state == nullptr)
+    write_slices(&writer, slot);
+  else
+    for (uint32 i = 0; i < parameters.slices; ++i)
+      writer.write_slice(i, bytes_of_slice(state, i), parameters.slice_bytes);
+  writer.write_header(block_of(slot));
   return writer.saved();
 }
 
@@ -128,24 +129,30 @@ bool has_rows(Relation table, Oid filter, Snapshot snapshot) {
 
 }  // namespace
 
-void save_filter(NamedFilter* filter, bool own_changes) {
-  StateTables tables;
-  if (!open_state_tables(filter->relid, ShareUpdateExclusiveLock, RowExclusiveLock, &tables))
-    return;
-  FilterSlot* slot = filter->slot;
-  Snapshot snapshot = register_latest_snapshot();
+bool begin_save(SlotSave* save, FilterSlot* slot, const char* name) {
+  save->slot = slot;
+  if (!open_state_tables(slot->relation, ShareUpdateExclusiveLock, RowExclusiveLock, &save->tables))
+    return false;
+  CommandCounterIncrement();  // what this command has written or deleted before is to be seen
+  save->snapshot = register_latest_snapshot();
   stop_at(FaultPoint::save);
   // What the snapshot sees has been committed; from here on it is in the filter, too.
   resolve_prepared();
-  wait_for_commits(slot, filter->relation->name);
-  delete_rows(tables.images, filter->relid, snapshot);
-  TransactionChanges* changes = begin_changes(slot, filter->header, true);
-  const TimestampTz saved_at = write_image(tables.images, filter, own_changes);
-  const uint64 freed_bytes = delete_rows(tables.log, filter->relid, snapshot);
+  wait_for_commits(slot, name);
+  return true;
+}
+
+void finish_save(SlotSave* save, const Header* state) {
+  FilterSlot* slot = save->slot;
+  const Oid filter = slot->relation;
+  delete_rows(save->tables.images, filter, save->snapshot);
+  TransactionChanges* changes = begin_changes(slot, block_of(slot), true);
+  const TimestampTz saved_at = write_image(save->tables.images, slot, state);
+  const uint64 freed_bytes = delete_rows(save->tables.log, filter, save->snapshot);
   // If the image is damaged one day, the log shall still be readable.
-  write_log_header(tables.log, slot, LogChange::image, filter->header);
-  UnregisterSnapshot(snapshot);
-  close_state_tables(tables);
+  write_log_header(save->tables.log, slot, LogChange::image, block_of(slot));
+  UnregisterSnapshot(save->snapshot);
+  close_state_tables(save->tables);
   // Last: a savepoint may catch what has failed.
   changes->saving.saved_at = saved_at;
   changes->saving.freed_bytes += freed_bytes;
@@ -167,6 +174,7 @@ uint64 delete_saved_state(Oid relation, const int64* except) {
   if (!is_anything_saved(relation) ||
       !open_state_tables(relation, ShareUpdateExclusiveLock, RowExclusiveLock, &tables))
     return 0;
+  CommandCounterIncrement();
   Snapshot snapshot = register_latest_snapshot();
   const uint64 bytes = delete_rows(tables.images, relation, snapshot, except) +
                        delete_rows(tables.log, relation, snapshot, except);
@@ -213,47 +221,3 @@ void save_in_background_if_due(FilterSlot* slot, uint64 more_bytes) {
 }
 
 }  // namespace streamfilter::pg
-
-using namespace streamfilter::pg;
-
-extern "C" {
-PGDLLEXPORT void streamfilter_save_worker(Datum);
-}
-
-void streamfilter_save_worker(Datum) {
-  Oid ids[2];
-  memcpy(ids, MyBgworkerEntry->bgw_extra, sizeof ids);
-  // The default handler would end the process at once, even within a critical section.
-  pqsignal(SIGTERM, die);
-  BackgroundWorkerUnblockSignals();
-  BackgroundWorkerInitializeConnectionByOid(ids[0], InvalidOid, 0);
-  StartTransactionCommand();
-  PushActiveSnapshot(GetTransactionSnapshot());
-  pgstat_report_activity(STATE_RUNNING, "streamfilter: saving a filter");
-  if (is_filter(ids[1])) {
-    NamedFilter* filter = named_filter(ids[1]);
-    use_filter(filter, Use::probe);
-    if (filter->relation->host.persistence == Persistence::logged) save_filter(filter, false);
-  }
-  PopActiveSnapshot();
-  CommitTransactionCommand();
-  pgstat_report_activity(STATE_IDLE, nullptr);
-}
-
-// streamfilter_remove_set_aside(filter regclass) → bigint: deletes what is saved of the filter but
-// is not of the state that it has now. Needs to be its owner.
-SF_FUNCTION(streamfilter_remove_set_aside) {
-  PreventCommandDuringRecovery("streamfilter_remove_set_aside()");
-  PreventCommandIfReadOnly("streamfilter_remove_set_aside()");
-  const Oid relid = PG_GETARG_OID(0);
-  NamedFilter* filter = named_filter(relid);
-  use_filter(filter, Use::define);
-  if (!SF_IS_OWNER_OF_RELATION(relid, GetUserId()))
-    aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_FOREIGN_TABLE, filter->relation->name);
-  require_local(filter, "streamfilter_remove_set_aside");
-  use_filter(filter, Use::probe);
-  SavedState* saved = &filter->slot->saved;
-  const uint64 bytes = delete_saved_state(relid, &saved->identity);
-  saved->set_aside[0] = '\0';
-  PG_RETURN_INT64(static_cast<int64>(bytes));
-}

@@ -127,6 +127,8 @@ void read_image(StateReading* reading) {
   }
   scan.end();
   if (rows > 0 && chunks != rows && image->damage == nullptr) image->damage = "Chunks are missing.";
+  // That the chunks of another definition do not fit this one is no damage.
+  if (image->refused != nullptr) image->damage = nullptr;
 }
 
 const char* try_to_read(void (*read)(StateReading*), StateReading* reading) {

@@ -46,7 +46,7 @@ void apply_change(ChangeType type, const Element& element, Header* header) {
 // Where keys lie in the order of last sight, only the last time that a key came counts; the others
 // are counted.
 bool only_last_counts(const Parameters& parameters) {
-  return positions_of_bucket(parameters) > 0 && !uses_time(parameters);
+  return ranks_of_bucket(parameters) > 0 && !uses_time(parameters);
 }
 
 // Changes that are played together, slice by slice. Those of a key stay in their order, for a key
@@ -79,7 +79,7 @@ void apply_group(const ChangeLog* log, uint32 start, uint32 count, Header* heade
     }
     const uint32 at = batches.at(i);
     if (is_skipped[at])
-      count_arrival(header, batches.number(i), true);
+      count_insertion(header, batches.number(i), true);
     else
       apply_change(types[at], elements[at], header);
   }

@@ -9,9 +9,9 @@ namespace {
 bool holds(const MergedValue* value, const Element& element) {
   if (value->slice == kAllSlices) return test(value->header(), element);
   const Parameters& parameters = value->header()->parameters;
-  for (unsigned i = 0; i < places(parameters); ++i) {
-    const Place place = place_of(parameters, element.hash, i);
-    if (place.slice != value->slice || !test_place(value->header(), element, {0, place.hash}))
+  for (unsigned i = 0; i < probes(parameters); ++i) {
+    const KeyProbe probe = probe_of(parameters, element.hash, i);
+    if (probe.slice != value->slice || !test_probe(value->header(), element, {0, probe.hash}))
       return false;
   }
   return true;

@@ -65,6 +65,7 @@ struct FiringState {
   NamedFilter* filter;    // nullptr: nothing is resolved
   uint64 version;
   Oid trigger;
+  Oid created;  // the trigger that CREATE TRIGGER made, if this one is a clone
   int replication_role;
   const TableWatch* table;
   uint64 table_changes;
@@ -105,6 +106,7 @@ void resolve(FiringState* state, const TriggerData* call, TriggerKind kind) {
   state->origin_changes = state->origin->changes;
   state->replication_role = SessionReplicationRole;
   state->trigger = trigger->tgoid;
+  state->created = origin.trigger;
 
   check_is_last(trigger, table, ERROR);
   NamedFilter* filter = named_filter(bind_and_lock(trigger, kind, &origin));
@@ -180,6 +182,35 @@ const TriggerData* check_call(FunctionCallInfo fcinfo, TriggerKind kind) {
   pg_unreachable();
 }
 
+[[noreturn]] void raise_judged_twice(const FiringState* state, const TriggerData* call) {
+  const bool asked = state->filter->asked_in >= state->source.statement;
+  ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+          errmsg("filter \"%s\" would judge a row twice", state->filter->relation->name),
+          asked
+              ? errdetail("The statement gives it keys by streamfilter_seen() or INSERT, which it "
+                          "remembers; trigger \"%s\" of table \"%s\" would then take their rows "
+                          "for repeats.",
+                          call->tg_trigger->tgname, RelationGetRelationName(call->tg_relation))
+              : errdetail("The statement puts rows into another table whose trigger uses it, too; "
+                          "trigger \"%s\" of table \"%s\" would take the same rows for repeats.",
+                          call->tg_trigger->tgname, RelationGetRelationName(call->tg_relation)),
+          asked ? errhint("Leave it to the trigger, or to the query while the trigger is disabled.")
+                : errhint("Give the two tables different filters, or use two statements."));
+  pg_unreachable();
+}
+
+// One row, one verdict: nothing that this statement does may have given the filter its key.
+void check_judged_once(const FiringState* state, const TriggerData* call) {
+  NamedFilter* filter = state->filter;
+  const uint64 statement = state->source.statement;
+  if (unlikely(statement == 0)) return;
+  if (unlikely(filter->asked_in >= statement || filter->fired_in > statement ||
+               (filter->fired_in == statement && filter->fired_by != state->created)))
+    raise_judged_twice(state, call);
+  filter->fired_in = statement;
+  filter->fired_by = state->created;
+}
+
 // Must this row be judged? If not, it passes as it is.
 bool is_new(const FiringState* state, const TriggerData* call, TriggerKind kind) {
   const Arrival arrival = arrival_of(state->source);
@@ -236,6 +267,7 @@ HeapTuple fire(FunctionCallInfo fcinfo, TriggerKind kind) {
   FiringState* state = state_of(fcinfo, call);
   if (!is_new(state, call, kind)) return call->tg_trigtuple;
   prepare(state, call, kind);
+  check_judged_once(state, call);
   const bool repeat = is_repeat(state, call->tg_trigslot);
   if (kind == TriggerKind::mark) return set_mark(call, state->plan->mark, repeat);
   return repeat ? nullptr : call->tg_trigtuple;

@@ -7,6 +7,7 @@ extern "C" {
 #include "executor/executor.h"
 #include "nodes/nodeFuncs.h"
 #include "replication/logicalworker.h"
+#include "tcop/pquery.h"
 #include "tcop/utility.h"
 #include "utils/rel.h"
 }
@@ -15,23 +16,76 @@ extern "C" {
 #include "pg/trigger/row_source.hpp"
 
 namespace streamfilter::pg {
+
+uint64 running_statement = 0;
+uint64 running_query = 0;
+
 namespace {
 
 struct Frame {
   const QueryDesc* query;  // nullptr: a utility statement
   bool copy;               // which is COPY
+  uint64 number;
+  uint64 query_number;
   const Frame* below;
 };
 
 const Frame* top = nullptr;
+uint64 statements = 0, queries = 0;
+
+// The query that has run last: what it has left to do when it finishes is still the same statement.
+Frame last = {};
+
+// Of a statement of which rules have made several queries: where it runs, how far it has come.
+struct {
+  Portal portal;
+  const List* queries;
+  TimestampTz start;
+  int place;
+  uint64 number;
+} multiplied = {};
+
+int place_in_portal(const QueryDesc* query) {
+  if (ActivePortal == nullptr || ActivePortal->strategy != PORTAL_MULTI_QUERY) return -1;
+  for (int i = 0; i < list_length(ActivePortal->stmts); ++i)
+    if (list_nth(ActivePortal->stmts, i) == query->plannedstmt) return i;
+  return -1;
+}
+
+uint64 number_of(const QueryDesc* query) {
+  const int place = place_in_portal(query);
+  if (place < 0) return ++statements;
+  // They come in their order, so that the first of another run is not taken for the next of this
+  // one.
+  const bool goes_on = multiplied.portal == ActivePortal &&
+                       multiplied.queries == ActivePortal->stmts &&
+                       multiplied.start == ActivePortal->creation_time && place > multiplied.place;
+  multiplied = {ActivePortal, ActivePortal->stmts, ActivePortal->creation_time, place,
+                goes_on ? multiplied.number : ++statements};
+  return multiplied.number;
+}
+
+// Not inlined: compilers fear for variables of PG_TRY otherwise.
+pg_noinline void push(const Frame* frame) {
+  top = frame;
+  running_statement = frame->number;
+  running_query = frame->query_number;
+}
+
+pg_noinline void pop(const Frame& frame) {
+  last = frame;
+  top = frame.below;
+  running_statement = top == nullptr ? 0 : top->number;
+  running_query = top == nullptr ? 0 : top->query_number;
+}
 
 ExecutorRun_hook_type previous_run = nullptr;
 ExecutorFinish_hook_type previous_finish = nullptr;
 ProcessUtility_hook_type previous_utility = nullptr;
 
 void watch_run(SF_EXECUTOR_RUN_PARAMETERS) {
-  const Frame frame = {query, false, top};
-  top = &frame;
+  const Frame frame = {query, false, number_of(query), ++queries, top};
+  push(&frame);
   PG_TRY();
   {
     if (previous_run)
@@ -40,15 +94,17 @@ void watch_run(SF_EXECUTOR_RUN_PARAMETERS) {
       standard_ExecutorRun(SF_EXECUTOR_RUN_ARGUMENTS);
   }
   PG_FINALLY();
-  { top = frame.below; }
+  { pop(frame); }
   PG_END_TRY();
   publish_counts();
 }
 
 // Data-modifying CTEs that nobody reads run here.
 void watch_finish(QueryDesc* query) {
-  const Frame frame = {query, false, top};
-  top = &frame;
+  const bool goes_on = query == last.query;
+  const Frame frame = {query, false, goes_on ? last.number : ++statements,
+                       goes_on ? last.query_number : ++queries, top};
+  push(&frame);
   PG_TRY();
   {
     if (previous_finish)
@@ -57,7 +113,7 @@ void watch_finish(QueryDesc* query) {
       standard_ExecutorFinish(query);
   }
   PG_FINALLY();
-  { top = frame.below; }
+  { pop(frame); }
   PG_END_TRY();
   publish_counts();
 }
@@ -65,8 +121,9 @@ void watch_finish(QueryDesc* query) {
 void watch_utility(PlannedStmt* statement, const char* text, bool read_only_tree,
                    ProcessUtilityContext context, ParamListInfo params, QueryEnvironment* env,
                    DestReceiver* dest, QueryCompletion* completion) {
-  const Frame frame = {nullptr, IsA(statement->utilityStmt, CopyStmt), top};
-  top = &frame;
+  const Frame frame = {nullptr, IsA(statement->utilityStmt, CopyStmt), ++statements, ++queries,
+                       top};
+  push(&frame);
   PG_TRY();
   {
     if (previous_utility)
@@ -76,7 +133,7 @@ void watch_utility(PlannedStmt* statement, const char* text, bool read_only_tree
                               completion);
   }
   PG_FINALLY();
-  { top = frame.below; }
+  { pop(frame); }
   PG_END_TRY();
   publish_counts();
 }
@@ -156,18 +213,18 @@ bool is_partitioned(const ResultRelInfo* target) {
   return target->ri_RelationDesc->rd_rel->relkind == RELKIND_PARTITIONED_TABLE;
 }
 
-RowSource source_of_node(const ModifyTableState* node) {
+RowSource source_of_node(const ModifyTableState* node, uint64 statement) {
   switch (node->operation) {
     case CMD_INSERT:
-      return {is_plain_insert(node) ? Arrival::inserted : Arrival::on_conflict, nullptr};
-    case CMD_UPDATE: return {Arrival::moved, nullptr};
+      return {is_plain_insert(node) ? Arrival::inserted : Arrival::on_conflict, statement, nullptr};
+    case CMD_UPDATE: return {Arrival::moved, statement, nullptr};
     case CMD_MERGE: break;
-    default: return {Arrival::unclear_executor, nullptr};
+    default: return {Arrival::unclear_executor, statement, nullptr};
   }
   if (!(node->mt_merge_subcommands & MERGE_UPDATE) || !is_partitioned(node->rootResultRelInfo))
-    return {Arrival::inserted, nullptr};
-  if (!(node->mt_merge_subcommands & MERGE_INSERT)) return {Arrival::moved, nullptr};
-  return {Arrival::unclear_executor, node};
+    return {Arrival::inserted, statement, nullptr};
+  if (!(node->mt_merge_subcommands & MERGE_INSERT)) return {Arrival::moved, statement, nullptr};
+  return {Arrival::unclear_executor, statement, node};
 }
 
 }  // namespace
@@ -177,20 +234,21 @@ RowSource find_row_source(const TriggerData* call) {
   for (const Frame* frame = top; frame != nullptr; frame = frame->below) {
     if (frame->query == nullptr) continue;
     if (const ModifyTableState* node = search_query(frame->query, &search))
-      return source_of_node(node);
+      return source_of_node(node, frame->number);
   }
   // Inserted by something that keeps its targets to itself: COPY, replication, other extensions.
-  if (top != nullptr && top->copy) return {Arrival::inserted, nullptr};
+  if (top != nullptr && top->copy) return {Arrival::inserted, running_statement, nullptr};
   if (top != nullptr && top->query != nullptr) {
     Search suspect = {nullptr, nullptr, nullptr};
     const bool plain = search_query(top->query, &suspect) == nullptr;
-    return {plain ? Arrival::inserted : Arrival::unclear_executor, nullptr};
+    return {plain ? Arrival::inserted : Arrival::unclear_executor, running_statement, nullptr};
   }
   // Nothing else can move a row.
-  if (!call->tg_relation->rd_rel->relispartition) return {Arrival::inserted, nullptr};
+  if (!call->tg_relation->rd_rel->relispartition)
+    return {Arrival::inserted, running_statement, nullptr};
   return {top == nullptr && IsLogicalWorker() ? Arrival::unclear_replication
                                               : Arrival::unclear_executor,
-          nullptr};
+          running_statement, nullptr};
 }
 
 void init_executor_watch() {

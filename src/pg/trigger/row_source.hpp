@@ -19,8 +19,15 @@ enum class Arrival : uint8 {
 // Where the rows of one target of one statement come from: one answer for all of them, MERGE aside.
 struct RowSource {
   Arrival arrival;
+  uint64 statement;               // that inserts them; 0: not known
   const ModifyTableState* merge;  // set if each row of this MERGE needs a look
 };
+
+// Statements are numbered as they begin; this is the innermost one that runs, 0: none. What another
+// one calls has a higher number than that one.
+extern uint64 running_statement;
+// Its query, numbered likewise: of one statement rules can make several.
+extern uint64 running_query;
 
 // Installs the hooks. Called by _PG_init when preloaded.
 void init_executor_watch();

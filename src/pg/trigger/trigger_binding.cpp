@@ -18,7 +18,7 @@ extern "C" {
 
 #include "pg/catalog/own_function.hpp"
 #include "pg/trigger/trigger_binding.hpp"
-#include "pg/trigger/trigger_definition.hpp"
+#include "pg/trigger/trigger_kind.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -74,6 +74,25 @@ void write_filter(Relation catalog, Oid trigger, const char* name, Oid filter) {
   systable_endscan(scan);
 }
 
+// Is its first argument this name?
+bool has_name(Oid trigger, const char* name) {
+  Relation catalog = table_open(TriggerRelationId, AccessShareLock);
+  SysScanDesc scan = scan_for_trigger(catalog, trigger);
+  HeapTuple tuple = systable_getnext(scan);
+  bool same = false;
+  if (HeapTupleIsValid(tuple)) {
+    bool isnull;
+    const bytea* arguments = DatumGetByteaPP(
+        heap_getattr(tuple, Anum_pg_trigger_tgargs, RelationGetDescr(catalog), &isnull));
+    const Size length = strlen(name) + 1;
+    same =
+        VARSIZE_ANY_EXHDR(arguments) >= length && memcmp(VARDATA_ANY(arguments), name, length) == 0;
+  }
+  systable_endscan(scan);
+  table_close(catalog, AccessShareLock);
+  return same;
+}
+
 List* find_clones(Oid trigger) {
   Relation catalog = table_open(DependRelationId, AccessShareLock);
   ScanKeyData keys[2];
@@ -98,8 +117,11 @@ void write_name_into_clones(Relation catalog, Oid trigger, const char* name) {
   check_stack_depth();
   ListCell* cell;
   foreach (cell, find_clones(trigger)) {
-    write_filter(catalog, lfirst_oid(cell), name, InvalidOid);
-    write_name_into_clones(catalog, lfirst_oid(cell), name);
+    TriggerRow clone;
+    if (!read_trigger_row(lfirst_oid(cell), &clone)) continue;
+    LockRelationOid(clone.table, ShareUpdateExclusiveLock);
+    write_filter(catalog, clone.trigger, name, InvalidOid);
+    write_name_into_clones(catalog, clone.trigger, name);
   }
 }
 
@@ -118,15 +140,6 @@ bool lock_if_free(Oid trigger) {
 }
 
 }  // namespace
-
-bool find_kind(Oid function, TriggerKind* kind) {
-  for (const TriggerKind candidate : {TriggerKind::discard, TriggerKind::mark})
-    if (is_own_function(function, function_name(candidate))) {
-      *kind = candidate;
-      return true;
-    }
-  return false;
-}
 
 bool read_trigger_row(Oid trigger, TriggerRow* row) {
   Relation catalog = table_open(TriggerRelationId, AccessShareLock);
@@ -157,7 +170,12 @@ Oid bind_when_fired(Oid trigger, Oid table, Oid filter) {
   TriggerRow row;
   if (!read_trigger_row(trigger, &row)) return filter;
   if (OidIsValid(row.filter)) return row.filter;
-  bind_trigger(trigger, filter);
+  // The names in its clones can wait.
+  Relation catalog = table_open(TriggerRelationId, RowExclusiveLock);
+  write_filter(catalog, trigger, qualified_name(filter), filter);
+  table_close(catalog, RowExclusiveLock);
+  depend_on_filter(trigger, filter);
+  CommandCounterIncrement();  // the same statement may fire it for another partition
   return filter;
 }
 
@@ -181,15 +199,16 @@ List* find_triggers(Oid filter) {
   return found;
 }
 
-void follow_filter_name(Oid filter) {
+void follow_filter_names() {
   ListCell* cell;
-  foreach (cell, find_triggers(filter)) {
+  foreach (cell, find_triggers(InvalidOid)) {
     const auto* row = static_cast<const TriggerRow*>(lfirst(cell));
-    if (!OidIsValid(row->filter)) continue;
+    if (!OidIsValid(row->filter) || get_rel_name(row->filter) == nullptr ||
+        has_name(row->trigger, qualified_name(row->filter)))
+      continue;
     LockRelationOid(row->table, ShareUpdateExclusiveLock);
     TriggerRow now;  // while we waited for the lock, it may have gone
-    if (read_trigger_row(row->trigger, &now) && now.filter == row->filter &&
-        get_rel_name(now.filter) != nullptr)
+    if (read_trigger_row(row->trigger, &now) && now.filter == row->filter)
       bind_trigger(now.trigger, now.filter);
   }
 }

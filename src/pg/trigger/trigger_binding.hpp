@@ -13,11 +13,6 @@ extern "C" {
 
 namespace streamfilter::pg {
 
-enum class TriggerKind : uint8;
-
-// Does the function make triggers of ours? It may bear another name in another schema.
-bool find_kind(Oid function, TriggerKind* kind);
-
 // A row of pg_trigger.
 struct TriggerRow {
   Oid trigger;
@@ -42,7 +37,7 @@ Oid bind_when_fired(Oid trigger, Oid table, Oid filter);
 // All triggers of ours that are no clones, as TriggerRow*: those bound to the filter, or all.
 List* find_triggers(Oid filter);
 
-// The filter has another name now, or lies in another schema; InvalidOid: any filter.
-void follow_filter_name(Oid filter);
+// Filters or schemas have other names now.
+void follow_filter_names();
 
 }  // namespace streamfilter::pg

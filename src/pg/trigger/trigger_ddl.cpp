@@ -159,25 +159,11 @@ int level_of_missing_right(const AlterTableStmt* statement) {
 
 // ---- RENAME and SET SCHEMA ---------------------------------------------------------------------
 
-// `before` is what the relation was called before.
-void follow_relation(const RangeVar* before, char* schema, char* relation) {
-  RangeVar name = *before;
-  if (schema != nullptr) name.schemaname = schema;
-  if (relation != nullptr) name.relname = relation;
-  const Oid relid = RangeVarGetRelid(&name, NoLock, true);
-  if (OidIsValid(relid) && get_rel_relkind(relid) == RELKIND_FOREIGN_TABLE && is_filter(relid))
-    follow_filter_name(relid);
-}
-
 void check_renamed(const RenameStmt* statement) {
-  if (statement->renameType == OBJECT_SCHEMA)
-    follow_filter_name(InvalidOid);
-  else if (statement->relation == nullptr)
-    return;
-  else if (statement->subname == nullptr)
-    follow_relation(statement->relation, nullptr, statement->newname);
-  else
+  if (statement->relation != nullptr && statement->subname != nullptr)
     check_altered(statement->relation, WARNING);  // a column or a trigger
+  else
+    follow_filter_names();
 }
 
 }  // namespace
@@ -185,14 +171,17 @@ void check_renamed(const RenameStmt* statement) {
 void check_triggers(const Node* statement) {
   if (IsA(statement, CreateTrigStmt)) {
     check_created(castNode(CreateTrigStmt, statement));
+  } else if (IsA(statement, CreateSchemaStmt)) {
+    ListCell* cell;  // CREATE SCHEMA ... CREATE TRIGGER ...
+    foreach (cell, castNode(CreateSchemaStmt, statement)->schemaElts)
+      check_triggers(static_cast<const Node*>(lfirst(cell)));
   } else if (IsA(statement, AlterTableStmt)) {
     const auto* alter = castNode(AlterTableStmt, statement);
     check_altered(alter->relation, level_of_missing_right(alter));
   } else if (IsA(statement, RenameStmt)) {
     check_renamed(castNode(RenameStmt, statement));
   } else if (IsA(statement, AlterObjectSchemaStmt)) {
-    const auto* move = castNode(AlterObjectSchemaStmt, statement);
-    if (move->relation != nullptr) follow_relation(move->relation, move->newschema, nullptr);
+    follow_filter_names();
   }
 }
 

@@ -9,14 +9,9 @@ extern "C" {
 
 #include "pg/catalog/column_coercion.hpp"
 #include "pg/catalog/filter_relation.hpp"
+#include "pg/trigger/trigger_kind.hpp"
 
 namespace streamfilter::pg {
-
-enum class TriggerKind : uint8 { discard, mark };
-
-inline const char* function_name(TriggerKind kind) {
-  return kind == TriggerKind::discard ? "streamfilter_discard" : "streamfilter_mark";
-}
 
 // The table that CREATE TRIGGER named: for a partition, the one its trigger was cloned from. Its
 // owner answers for the trigger, and its schema is where filters are looked up first.

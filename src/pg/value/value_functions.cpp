@@ -128,7 +128,7 @@ SF_FUNCTION(streamfilter_info) {
   append_count(&json, "memory", parameters.memory);
   append_count(&json, "slices", parameters.slices);
   append_count(&json, "seed", parameters.seed);
-  append_count(&json, "arrivals", sums.arrivals);
+  append_count(&json, "arrivals", sums.insertions);
   append_real(&json, "fill", kRate, sums.estimate.fill);
   append_real(&json, "fpr", kRate, sums.estimate.fpr);
   append_real(&json, "fpr_bound", kRate, ops.fpr_bound(parameters));

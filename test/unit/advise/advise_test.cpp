@@ -23,7 +23,7 @@ std::vector<Advice> advise_for(const char* memory, const char* fpr, const Stream
   Definition wish;
   BOOST_REQUIRE(set_option(wish, "memory", memory, problem));
   BOOST_REQUIRE(set_option(wish, "fpr", fpr, problem));
-  std::vector<Advice> all(kMostAdvice);
+  std::vector<Advice> all(kMaxAdvice);
   all.resize(advise(wish, stream, all.data(), problem));
   return all;
 }

@@ -88,7 +88,7 @@ BOOST_AUTO_TEST_CASE(false_positives_are_not_taken_for_repeats) {
 }
 
 BOOST_AUTO_TEST_CASE(whatever_was_counted) {
-  for (const unsigned places : {1u, 2u, 3u, 7u, kMostPositions})
+  for (const unsigned places : {1u, 2u, 3u, 7u, kMaxRanks})
     for (const std::uint64_t hits : {0ull, 1ull, 1ull << 62})
       for (const std::uint64_t misses : {0ull, 1ull, 1ull << 62})
         for (const double fpr : {0.0, 0.01, 1.0}) {
@@ -149,10 +149,10 @@ BOOST_AUTO_TEST_CASE(places_of_a_bucket) {
   for (const char* text : {"clq(memory=640, slices=1, bits=32, bucket=16)",
                            "clq(memory=640, slices=1, bits=24, bucket=16, window=1 hour)"}) {
     Filter filter(text);
-    BOOST_TEST(positions_of_bucket(filter.parameters()) == 16u);
+    BOOST_TEST(ranks_of_bucket(filter.parameters()) == 16u);
     unsigned place;
     BOOST_TEST(!test(filter.header(), key(0), place));
-    BOOST_TEST(place == kNoPosition);
+    BOOST_TEST(place == kNoRank);
     std::vector<std::uint64_t> order;  // of last sight, newest last, in the one bucket
     for (const std::uint64_t number : {1, 2, 3, 4, 2, 5, 1, 1, 6}) {
       filter.insert(key(number));
@@ -174,9 +174,9 @@ BOOST_AUTO_TEST_CASE(other_orders_have_no_places) {
     Filter filter(text);
     unsigned place = 0;
     filter.insert(key(1));
-    BOOST_TEST(positions_of_bucket(filter.parameters()) == 0u, text);
+    BOOST_TEST(ranks_of_bucket(filter.parameters()) == 0u, text);
     BOOST_TEST(test(filter.header(), key(1), place));
-    BOOST_TEST(place == kNoPosition);
+    BOOST_TEST(place == kNoRank);
   }
 }
 

@@ -30,7 +30,7 @@ bool is_whole(const char* text) { return fuzz::is_utf8(text, std::strlen(text));
 BOOST_AUTO_TEST_CASE(an_excerpt_ends_with_a_whole_character) {
   for (const std::string character : kCharacters)
     for (const std::string before : {"", "a", "ab", "abc"})
-      for (std::size_t most = 1; most <= Excerpt::kMost; ++most) {
+      for (std::size_t most = 1; most <= Excerpt::kMax; ++most) {
         const std::string text = repeated(character, 100, before);
         const std::string cut = Excerpt(text.data(), text.size(), most).text();
         BOOST_TEST_REQUIRE(is_whole(cut.c_str()));
@@ -47,7 +47,7 @@ BOOST_AUTO_TEST_CASE(a_short_text_is_its_own_excerpt) {
 
 BOOST_AUTO_TEST_CASE(bytes_that_are_no_characters_are_cut_anywhere) {
   const std::string text(200, '\x80');
-  BOOST_TEST(std::string(Excerpt(text.c_str()).text()) == text.substr(0, Excerpt::kMost));
+  BOOST_TEST(std::string(Excerpt(text.c_str()).text()) == text.substr(0, Excerpt::kMax));
 }
 
 BOOST_AUTO_TEST_CASE(what_does_not_fit_into_a_message_is_cut_by_characters) {

@@ -10,7 +10,7 @@
 #include "core/model/clq_model.hpp"
 
 using namespace streamfilter;
-using queue_model::Shape;
+using clq_model::Shape;
 
 BOOST_AUTO_TEST_SUITE(fingerprint_queue)
 
@@ -36,7 +36,7 @@ bool touch(std::vector<std::uint64_t>& list, std::uint64_t fingerprint, unsigned
   return found;
 }
 
-// Where a fingerprint is in a list; the last place if it is not.
+// Where a fingerprint is in a list; the last slot if it is not.
 unsigned place_in(const std::vector<std::uint64_t>& list, std::uint64_t fingerprint,
                   unsigned length) {
   const auto at = std::find(list.begin(), list.end(), fingerprint);
@@ -45,7 +45,7 @@ unsigned place_in(const std::vector<std::uint64_t>& list, std::uint64_t fingerpr
 
 struct Touched {
   bool has, found, is_full;
-  unsigned last_place;
+  unsigned last_slot;
 };
 
 // Moves to the front or pushes in front, in a line.
@@ -58,7 +58,7 @@ template <bool kWide, bool kAlone>
   touched.has = queue.has(fingerprint);
   touched.found = queue.find(fingerprint, reach);
   touched.is_full = queue.is_full();
-  touched.last_place = queue.last_place(reach);
+  touched.last_slot = queue.last_slot(reach);
   queue.push(fingerprint, reach);
   queue.store(line);
   return touched;
@@ -99,7 +99,7 @@ void compare(const Shape& shape, bool wide, bool alone, std::mt19937_64& random)
     const Touched touched = alone ? touch<true>(shape, line.bytes, start, fingerprint, wide)
                                   : touch<false>(shape, line.bytes, start, fingerprint, wide);
     BOOST_REQUIRE_EQUAL(touched.is_full, was_full);
-    BOOST_REQUIRE_EQUAL(touched.last_place, before);
+    BOOST_REQUIRE_EQUAL(touched.last_slot, before);
     BOOST_REQUIRE_EQUAL(touched.has, touched.found);
     BOOST_REQUIRE_EQUAL(touched.found, touch(lists[bucket], fingerprint, shape.length));
   }
@@ -116,8 +116,8 @@ BOOST_AUTO_TEST_CASE(every_shape_is_a_queue) {
   std::mt19937_64 random(1);
   unsigned shapes = 0;
   if (!has_wide_registers()) BOOST_TEST_MESSAGE("this processor has no wide registers");
-  for (unsigned bits = queue_model::kFewestBits; bits <= kWidestFingerprint; ++bits)
-    for (unsigned length = 1; length <= queue_model::longest(bits); ++length, ++shapes)
+  for (unsigned bits = clq_model::kMinBits; bits <= kMaxFingerprintBits; ++bits)
+    for (unsigned length = 1; length <= clq_model::longest(bits); ++length, ++shapes)
       BOOST_TEST_CONTEXT(bits << " bits x " << length) {
         const Shape shape{bits, length};
         for (const bool wide : {false, true})
@@ -139,7 +139,7 @@ BOOST_AUTO_TEST_CASE(impossible_shapes) {
 
 // 1 % at .63 S and .1 % at .54 S keys for buckets of 31.
 BOOST_AUTO_TEST_CASE(the_probability_of_falling_out) {
-  using queue_model::fnr;
+  using clq_model::fnr;
   BOOST_TEST(std::fabs(fnr(.63 * 31 * 1000, 31, 1000) - .01) < .0001);
   BOOST_TEST(std::fabs(fnr(.54 * 31 * 1000, 31, 1000) - .001) < .0002);
   BOOST_TEST(fnr(0, 31, 1000) == 0);
@@ -159,29 +159,29 @@ BOOST_AUTO_TEST_CASE(the_best_shape) {
     double low = 0, high = 1000;
     for (unsigned i = 0; i < 60; ++i) {
       const double middle = (low + high) / 2;
-      (queue_model::fnr(middle, shape.length, shape.buckets()) <= .01 ? low : high) = middle;
+      (clq_model::fnr(middle, shape.length, shape.buckets()) <= .01 ? low : high) = middle;
     }
     return low;
   };
   for (const double fpr : {.9, .3, .1, .04, .01, .001, 1e-6, 1e-12}) {
     double most = 0;
-    for (unsigned bits = queue_model::kFewestBits; bits <= kWidestFingerprint; ++bits)
-      for (unsigned length = 1; length <= queue_model::longest(bits); ++length)
+    for (unsigned bits = clq_model::kMinBits; bits <= kMaxFingerprintBits; ++bits)
+      for (unsigned length = 1; length <= clq_model::longest(bits); ++length)
         if (const Shape shape{bits, length}; shape.fpr() <= fpr)
           most = std::max(most, window(shape));
     Shape best{};
-    BOOST_TEST_REQUIRE(queue_model::best_shape(fpr, 0, 0, best));
+    BOOST_TEST_REQUIRE(clq_model::best_shape(fpr, 0, 0, best));
     BOOST_TEST(best.is_possible());
     BOOST_TEST(best.fpr() <= fpr);
     BOOST_TEST(std::fabs(window(best) / most - 1) < 1e-9, fpr);
   }
   Shape best{};
-  BOOST_TEST(!queue_model::best_shape(1e-15, 0, 0, best));
-  BOOST_TEST_REQUIRE(queue_model::best_shape(.01, 16, 0, best));
+  BOOST_TEST(!clq_model::best_shape(1e-15, 0, 0, best));
+  BOOST_TEST_REQUIRE(clq_model::best_shape(.01, 16, 0, best));
   BOOST_TEST((best.bits == 16 && best.length == 32));
-  BOOST_TEST_REQUIRE(queue_model::best_shape(.01, 0, 20, best));
+  BOOST_TEST_REQUIRE(clq_model::best_shape(.01, 0, 20, best));
   BOOST_TEST((best.bits == 11 && best.length == 20));
-  BOOST_TEST(!queue_model::best_shape(.01, 6, 0, best));
+  BOOST_TEST(!clq_model::best_shape(.01, 6, 0, best));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

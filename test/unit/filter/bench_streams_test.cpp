@@ -69,7 +69,8 @@ BOOST_AUTO_TEST_CASE(zipf_draws_have_zipf_shares) {
   }
 }
 
-// sbf.txt §5.1: the limits of l that it prints, and 70 % of the frequent keys in the first half.
+// Deng, Rafiei 2006 §5.1: the limits of l that it prints, and 70 % of the frequent keys in the
+// first half.
 BOOST_AUTO_TEST_CASE(the_b_model_is_bursty) {
   const auto possible = [](double b, unsigned level, double v) {
     return bench::BModel(1000, b, level, v, 10, 1).is_possible();

@@ -68,8 +68,8 @@ BOOST_AUTO_TEST_CASE(a_new_filter_is_empty_and_an_old_one_is_not) {
     Filter filter(text);
     BOOST_TEST(is_empty(filter.header()), text);
     const Totals none = totals(filter.header());
-    BOOST_TEST(none.arrivals == 0u);
-    BOOST_TEST(none.novel == 0u);
+    BOOST_TEST(none.insertions == 0u);
+    BOOST_TEST(none.inserted_new == 0u);
     BOOST_TEST(none.estimate.fill == 0);
     BOOST_TEST(none.estimate.fpr == 0);
     BOOST_TEST(none.estimate.distinct == 0);
@@ -100,21 +100,21 @@ BOOST_AUTO_TEST_CASE(slices_formatted_one_by_one_make_the_same_filter) {
 BOOST_AUTO_TEST_CASE(totals_are_sums_over_the_slices) {
   for (const char* text : {"sbf(memory=64kB, slices=8)", "bloom(memory=64kB, k=3, slices=8)"}) {
     Filter filter(text);
-    std::uint64_t novel = 0;
+    std::uint64_t inserted_new = 0;
     for (std::uint64_t number = 0; number < 5000; ++number)
-      novel += !filter.insert(key(number % 999));
+      inserted_new += !filter.insert(key(number % 999));
     const Totals sums = totals(filter.header());
-    BOOST_TEST(sums.arrivals == 5000u);
-    BOOST_TEST(sums.novel == novel);
+    BOOST_TEST(sums.insertions == 5000u);
+    BOOST_TEST(sums.inserted_new == inserted_new);
 
     Totals added;
-    std::uint64_t arrivals = 0;
+    std::uint64_t insertions = 0;
     for (std::uint32_t s = 0; s < 8; ++s) {
       add_slice(added, filter.parameters(), as_const(filter.slice(s)));
-      arrivals += filter.slice(s).state->arrivals;
-      BOOST_TEST(filter.slice(s).state->arrivals > 0u);
+      insertions += filter.slice(s).state->insertions;
+      BOOST_TEST(filter.slice(s).state->insertions > 0u);
     }
-    BOOST_TEST(arrivals == sums.arrivals);
+    BOOST_TEST(insertions == sums.insertions);
     BOOST_TEST(added.estimate.fill == sums.estimate.fill);
     BOOST_TEST(added.estimate.distinct == sums.estimate.distinct);
   }

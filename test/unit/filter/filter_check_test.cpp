@@ -150,7 +150,7 @@ BOOST_AUTO_TEST_CASE(every_flipped_bit_of_a_header_is_refused_or_makes_another_v
         for (const char* option : {"k", "p", "max", "gap"})
           for (unsigned i = 0; i < ops_of(original.header()).option_count; ++i)
             if (std::strcmp(ops_of(original.header()).options[i].name, option) == 0)
-              p->word[ops_of(original.header()).options[i].slot] = 0;
+              p->word[ops_of(original.header()).options[i].word] = 0;
       }
       BOOST_TEST(std::memcmp(&a, &b, sizeof a) == 0, text << ", bit " << bit);
       // It is a filter like any other: it says what it is, and that can be read.
@@ -196,7 +196,7 @@ BOOST_AUTO_TEST_CASE(numbers_that_no_definition_allows_are_refused) {
     return [=](Parameters& p) {
       const FilterOps& ops = *find_ops(p.kind);
       for (unsigned i = 0; i < ops.option_count; ++i)
-        if (std::strcmp(ops.options[i].name, option) == 0) p.word[ops.options[i].slot] = value;
+        if (std::strcmp(ops.options[i].name, option) == 0) p.word[ops.options[i].word] = value;
     };
   };
   const char* const sbf = "sbf(memory=4kB)";
@@ -235,8 +235,8 @@ BOOST_AUTO_TEST_CASE(numbers_that_no_definition_allows_are_refused) {
   BOOST_TEST(refused(sbf, [](Parameters& p) { p.layout = static_cast<Layout>(2); }));
   BOOST_TEST(refused(sbf, [](Parameters& p) { p.nulls = static_cast<Nulls>(2); }));
   BOOST_TEST(refused(sbf, [](Parameters& p) { p.key_shift = 1; }));
-  for (unsigned slot = 5; slot < kMaxWords; ++slot)  // derived numbers, and words not in use
-    BOOST_TEST(refused(sbf, [=](Parameters& p) { ++p.word[slot]; }), slot);
+  for (unsigned word = 5; word < kMaxWords; ++word)  // derived numbers, and words not in use
+    BOOST_TEST(refused(sbf, [=](Parameters& p) { ++p.word[word]; }), word);
 }
 
 BOOST_AUTO_TEST_CASE(wrong_counts_are_refused) {
@@ -249,9 +249,9 @@ BOOST_AUTO_TEST_CASE(wrong_counts_are_refused) {
         BOOST_TEST(!filter.is_valid(), text);
       }
     Filter filter = original;
-    filter.slice().state->novel = filter.slice().state->arrivals + 1;
+    filter.slice().state->inserted_new = filter.slice().state->insertions + 1;
     BOOST_TEST(!filter.is_valid(), text);
-    filter.slice().state->arrivals = ~std::uint64_t{0};  // one more would be none
+    filter.slice().state->insertions = ~std::uint64_t{0};  // one more would be none
     BOOST_TEST(!filter.is_valid(), text);
   }
 }
@@ -344,8 +344,8 @@ BOOST_AUTO_TEST_CASE(damaged_filters_are_refused_or_harmless) {
     const Error error = error_of(bytes);
     const SliceState& state = *filter.slice().state;
     BOOST_TEST_REQUIRE((error == Error::none), text_of(filter.parameters())
-                                                   << " arrivals " << state.arrivals << " novel "
-                                                   << state.novel);
+                                                   << " arrivals " << state.insertions << " novel "
+                                                   << state.inserted_new);
   }
   BOOST_TEST(accepted > 0u);
 }

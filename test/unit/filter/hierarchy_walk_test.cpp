@@ -1,4 +1,4 @@
-// Trees of filters: propositions 3 and 4 of distributed-filtering.txt event by event, top-down
+// Trees of filters: propositions 3 and 4 of Koloniari et al. 2011 event by event, top-down
 // testing without false negatives, and what is counted.
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>

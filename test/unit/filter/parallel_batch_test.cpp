@@ -64,7 +64,7 @@ std::vector<bool> in_blocks(Filter& filter, std::vector<Arrival> arrivals, std::
     std::shuffle(begin, begin + count, random);
     const Batch batch{begin, static_cast<std::uint32_t>(count), order.data(), starts.data(),
                       seen.get()};
-    group_by_part(filter.parameters(), batch);
+    sort_by_group(filter.parameters(), batch);
     std::vector<std::thread> threads;
     for (unsigned worker = 0; worker < workers; ++worker)
       threads.emplace_back(insert_share, filter.header(), batch, worker, workers);
@@ -102,7 +102,7 @@ BOOST_AUTO_TEST_CASE(grouping_keeps_every_arrival_once_and_in_order) {
   const std::vector<Arrival> arrivals = stream(1000);
   std::vector<std::uint32_t> order(arrivals.size()), starts(parameters.slices + 1);
   const Batch batch{arrivals.data(), 1000, order.data(), starts.data(), nullptr};
-  group_by_part(parameters, batch);
+  sort_by_group(parameters, batch);
   BOOST_TEST(starts[0] == 0u);
   BOOST_TEST(starts[parameters.slices] == arrivals.size());
   for (std::uint32_t slice = 0; slice < parameters.slices; ++slice) {
@@ -121,7 +121,7 @@ BOOST_AUTO_TEST_CASE(a_batch_of_nothing) {
   const std::vector<unsigned char> before = filter.bytes();
   std::uint32_t starts[4];
   const Batch batch{nullptr, 0, nullptr, starts, nullptr};
-  group_by_part(filter.parameters(), batch);
+  sort_by_group(filter.parameters(), batch);
   insert_share(filter.header(), batch, 0, 1);
   BOOST_TEST((filter.bytes() == before));
 }

@@ -28,12 +28,12 @@ std::string problem_of(const std::string& text, Error error) {
 
 BOOST_AUTO_TEST_CASE(a_horizontal_key_lies_in_its_slice_with_its_hash) {
   const Parameters p = parameters_of(bloom("slices=40", 64));
-  BOOST_TEST(places(p) == 1u);
-  BOOST_TEST(parts_of(p) == 40u);
+  BOOST_TEST(probes(p) == 1u);
+  BOOST_TEST(groups_of(p) == 40u);
   for (std::uint64_t i = 0; i < 1000; ++i) {
-    const Place place = place_of(p, key(i).hash, 0);
-    BOOST_TEST(place.slice == slice_of(p, key(i).hash));
-    BOOST_TEST(place.hash == key(i).hash);
+    const KeyProbe probe = probe_of(p, key(i).hash, 0);
+    BOOST_TEST(probe.slice == slice_of(p, key(i).hash));
+    BOOST_TEST(probe.hash == key(i).hash);
   }
 }
 
@@ -42,14 +42,14 @@ BOOST_AUTO_TEST_CASE(places_are_spread_evenly) {
     const Parameters p = parameters_of(bloom(slicing, 64));
     std::vector<std::uint64_t> of_slice(40), of_hash(64);
     for (std::uint64_t i = 0; i < 100000; ++i)
-      for (unsigned j = 0; j < places(p); ++j) {
-        const Place place = place_of(p, key(i).hash, j);
-        BOOST_REQUIRE(place.slice < 40u);
-        ++of_slice[place.slice];
-        ++of_hash[position(place.hash, 0, 64)];
+      for (unsigned j = 0; j < probes(p); ++j) {
+        const KeyProbe probe = probe_of(p, key(i).hash, j);
+        BOOST_REQUIRE(probe.slice < 40u);
+        ++of_slice[probe.slice];
+        ++of_hash[position(probe.hash, 0, 64)];
       }
     // The places of a diced key share their part, so that only one of each is counted there.
-    if (parts_of(p) == 1 || places(p) == 1) BOOST_TEST(is_uniform(of_slice), slicing);
+    if (groups_of(p) == 1 || probes(p) == 1) BOOST_TEST(is_uniform(of_slice), slicing);
     BOOST_TEST(is_uniform(of_hash), slicing);
   }
 }
@@ -60,19 +60,19 @@ BOOST_AUTO_TEST_CASE(the_places_of_a_diced_key_lie_in_one_part) {
     const Parameters p =
         parameters_of(bloom(std::string("slices='8,5', slicing=diced, dice=") + dice, 64));
     const std::uint32_t size = dice[0] == 'h' ? 5 : 8;
-    BOOST_TEST(slices_of_part(p) == size);
-    BOOST_TEST(parts_of(p) == 40 / size);
-    std::vector<std::uint64_t> of_part(40 / size), of_place(40);
+    BOOST_TEST(slices_of_group(p) == size);
+    BOOST_TEST(groups_of(p) == 40 / size);
+    std::vector<std::uint64_t> of_group(40 / size), of_place(40);
     for (std::uint64_t i = 0; i < 20000; ++i) {
-      const std::uint32_t part = place_of(p, key(i).hash, 0).slice / size;
-      ++of_part[part];
+      const std::uint32_t part = probe_of(p, key(i).hash, 0).slice / size;
+      ++of_group[part];
       for (unsigned j = 0; j < 6; ++j) {
-        const Place place = place_of(p, key(i).hash, j);
-        BOOST_REQUIRE(place.slice / size == part);
-        if (j == 3) ++of_place[place.slice];
+        const KeyProbe probe = probe_of(p, key(i).hash, j);
+        BOOST_REQUIRE(probe.slice / size == part);
+        if (j == 3) ++of_place[probe.slice];
       }
     }
-    BOOST_TEST(is_uniform(of_part));
+    BOOST_TEST(is_uniform(of_group));
     BOOST_TEST(is_uniform(of_place));
   }
 }
@@ -81,7 +81,7 @@ BOOST_AUTO_TEST_CASE(no_two_keys_share_the_hash_of_a_place) {
   const Parameters p = parameters_of(bloom("slices=40, slicing=vertical", 64));
   std::set<std::uint64_t> hashes;
   for (std::uint64_t i = 0; i < 20000; ++i)
-    for (unsigned j = 0; j < 6; ++j) hashes.insert(place_of(p, key(i).hash, j).hash);
+    for (unsigned j = 0; j < 6; ++j) hashes.insert(probe_of(p, key(i).hash, j).hash);
   BOOST_TEST(hashes.size() == 120000u);
 }
 

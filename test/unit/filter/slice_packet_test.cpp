@@ -97,7 +97,7 @@ BOOST_AUTO_TEST_CASE(a_sealed_lie_is_refused) {
   // Bits without a key would make the whole filter look damaged later.
   other = whole;
   auto* header = reinterpret_cast<Header*>(other.data() + sizeof(PacketHead));
-  slice_at(header, 0).state->arrivals = slice_at(header, 0).state->novel = 0;
+  slice_at(header, 0).state->insertions = slice_at(header, 0).state->inserted_new = 0;
   seal_again(other, 1);
   BOOST_TEST(!opens(other, slice));
 }

@@ -94,19 +94,19 @@ void compare_with_plain(const std::string& definition) {
     for (std::uint32_t n = 0; n < p.slices; ++n)
       plain.emplace_back(p, filter.slice(n).state->random);
     std::mt19937_64 random(7);
-    std::uint64_t novel = 0;
+    std::uint64_t inserted_new = 0;
     for (unsigned i = 0; i < 6000; ++i) {
       const Element element = key(random() % 1500);
       const bool tested = filter.test(element);
       const bool expected = plain[slice_of(p, element.hash)].insert(element.hash);
-      novel += !expected;
+      inserted_new += !expected;
       BOOST_REQUIRE(tested == expected);
       BOOST_REQUIRE(filter.insert(element) == expected);
       BOOST_REQUIRE(filter.test(element));  // remembered at once
       if (i % 2000 == 0) check_equal(filter, plain);
     }
     check_equal(filter, plain);
-    BOOST_TEST(totals(filter.header()).novel == novel);
+    BOOST_TEST(totals(filter.header()).inserted_new == inserted_new);
   }
 }
 
@@ -131,7 +131,7 @@ BOOST_AUTO_TEST_CASE(they_are_algorithms_2_3_and_4) {
 
 // The corrected closed forms: 1 - 2y + y^(k+1) = 0 for BSBF has the golden section at k = 2.
 BOOST_AUTO_TEST_CASE(the_limits_of_x_are_the_corrected_ones) {
-  using namespace bit_arrays_model;
+  using namespace biased_model;
   const double bsbf[] = {100, 38.20, 16.07, 7.24, 3.41};
   const double rlbsbf[] = {100, 56.98, 31.77, 18.05, 10.48};
   const double s = 1e12;
@@ -275,7 +275,7 @@ BOOST_AUTO_TEST_CASE(merging_remembers_what_either_does) {
     for (const Element& element : remembered) BOOST_TEST_REQUIRE(a.test(element));
     BOOST_TEST(a.is_valid());
     const Totals both = totals(a.header());
-    BOOST_TEST(both.arrivals == 20000u);
+    BOOST_TEST(both.insertions == 20000u);
     BOOST_TEST(both.estimate.distinct == 20000, boost::test_tools::tolerance(0.1));
 
     // With itself: the same bits, and no key counted twice.

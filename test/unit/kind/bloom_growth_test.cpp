@@ -24,7 +24,7 @@ struct Shape {
   bool by_keys;
 };
 
-// The derived numbers are in the slots beside the options'.
+// The derived numbers are in the words beside the options'.
 Shape shape_of(const Parameters& p) {
   return {option_value(p, "k"), p.word[1], p.word[4], option_value(p, "grow") == 2};
 }

@@ -55,22 +55,22 @@ class Reference {
                  list.end());
     const std::uint64_t fingerprint =
         1 + position(element.hash, 1, (std::uint64_t{1} << bits_) - 1);
-    const std::size_t place = level * (length_ * 3 / 4) / parts;
+    const std::size_t slot = level * (length_ * 3 / 4) / parts;
     const auto found = std::find_if(list.begin(), list.end(),
                                     [&](const Entry& e) { return e.fingerprint == fingerprint; });
     if (found != list.end()) {
       const std::size_t i = static_cast<std::size_t>(found - list.begin());
-      if (!fifo_ && place < i)
-        std::rotate(list.begin() + static_cast<std::ptrdiff_t>(place), found, found + 1);
+      if (!fifo_ && slot < i)
+        std::rotate(list.begin() + static_cast<std::ptrdiff_t>(slot), found, found + 1);
       return true;
     }
-    list.insert(list.begin() + static_cast<std::ptrdiff_t>(std::min(place, list.size())),
+    list.insert(list.begin() + static_cast<std::ptrdiff_t>(std::min(slot, list.size())),
                 {fingerprint, element.time});
     if (list.size() > length_) list.pop_back();
     return false;
   }
 
-  std::uint64_t places() const { return lines_ * per_line_ * length_; }
+  std::uint64_t slots() const { return lines_ * per_line_ * length_; }
 
  private:
   unsigned bits_;
@@ -110,8 +110,8 @@ BOOST_AUTO_TEST_CASE(the_rule_is_followed) {
             if (part == parts && random() % 2) importance = random() % 2 ? kInfinite : 1e6;
             if (part == 0 && random() % 2) importance = random() % 2 ? -kInfinite : NAN;
             const Element element =
-                element_of(random() % (reference.places() * 3 / 2 + 2), importance,
-                           static_cast<std::int64_t>(i / (reference.places() / 8 + 1)));
+                element_of(random() % (reference.slots() * 3 / 2 + 2), importance,
+                           static_cast<std::int64_t>(i / (reference.slots() / 8 + 1)));
             const bool seen = reference.insert(element, parts - part, parts);
             BOOST_REQUIRE_EQUAL(filter.test(element), seen);
             BOOST_REQUIRE_EQUAL(filter.insert(element), seen);
@@ -125,7 +125,7 @@ BOOST_AUTO_TEST_CASE(the_rule_is_followed) {
       }
 }
 
-// Half of the keys matter; all come once more after as many others as the filter has places.
+// Half of the keys matter; all come once more after as many others as the filter has slots.
 BOOST_AUTO_TEST_CASE(what_matters_is_remembered_longer) {
   Filter ranked("clq(memory=64kB, slices=1, importance_levels='1')"),
       plain("clq(memory=64kB, slices=1)");

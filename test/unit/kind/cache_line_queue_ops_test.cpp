@@ -30,10 +30,10 @@ bool insert_portably(const Parameters& p, Slice slice, const Element& element) {
 
 unsigned refresh_portably(const Parameters& p, Slice slice, const Element& element) {
   if (!is_special(p))
-    return clq::is_alone(p) ? clq::renew<false, true>(p, slice, element)
-                            : clq::renew<false, false>(p, slice, element);
+    return clq::is_alone(p) ? clq::promote_line<false, true>(p, slice, element)
+                            : clq::promote_line<false, false>(p, slice, element);
   const unsigned at = clq::find<false>(p, as_const(slice), element);
-  if (at != kNoPosition) insert_portably(p, slice, element);
+  if (at != kNoRank) insert_portably(p, slice, element);
   return at;
 }
 
@@ -47,7 +47,7 @@ void compare(const char* definition) {
     element.importance = static_cast<double>(random() % 120) - 10;
     element.time = static_cast<std::int64_t>(i * 10000 + random() % 2000000);
     const Slice a = native.slice(), b = portable.slice();
-    BOOST_REQUIRE_EQUAL(ops.find_position(p, as_const(a), element),
+    BOOST_REQUIRE_EQUAL(ops.find_rank(p, as_const(a), element),
                         clq::find<false>(p, as_const(b), element));
     if (!clq::has_window(p))
       BOOST_REQUIRE_EQUAL(ops.test(p, as_const(a), element),
@@ -56,10 +56,10 @@ void compare(const char* definition) {
       BOOST_REQUIRE_EQUAL(ops.insert(p, a, element), insert_portably(p, b, element));
     } else {
       unsigned position;
-      const bool seen = ops.refresh(p, a, element, position);
+      const bool seen = ops.promote(p, a, element, position);
       const unsigned at = refresh_portably(p, b, element);
-      BOOST_REQUIRE_EQUAL(seen, at != kNoPosition);
-      if (position != kNoPosition) BOOST_REQUIRE_EQUAL(position, at);
+      BOOST_REQUIRE_EQUAL(seen, at != kNoRank);
+      if (position != kNoRank) BOOST_REQUIRE_EQUAL(position, at);
     }
     BOOST_REQUIRE(native.bytes() == portable.bytes());
   }

@@ -210,7 +210,7 @@ BOOST_AUTO_TEST_CASE(endless_streams) {
 }
 
 // Policy second: keys that come again are not washed out by those that do not. On this stream it
-// misses about a seventh less with three places (build/bench/insertion); FPR as before.
+// misses about a seventh less with three slots (build/bench/insertion); FPR as before.
 BOOST_AUTO_TEST_CASE(entering_behind_the_first_place) {
   const std::uint64_t count = scaled(400000);
   double missed[2] = {}, fresh = 0;
@@ -236,7 +236,7 @@ BOOST_AUTO_TEST_CASE(entering_behind_the_first_place) {
   if (!kSanitized) BOOST_TEST(missed[1] < 0.93 * missed[0], missed[1] << " " << missed[0]);
 }
 
-// A key that nobody has shown since is lost to as many others as there are places behind the first.
+// A key that nobody has shown since is lost to as many others as there are slots behind the first.
 BOOST_AUTO_TEST_CASE(the_bound_of_entering_behind_the_first_place) {
   Filter filter("clq(memory=64kB, slices=1, bits=16, bucket=8, policy=second)");
   const std::uint64_t gap = 15000, count = scaled(400000);

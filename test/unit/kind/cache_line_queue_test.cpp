@@ -287,12 +287,12 @@ BOOST_AUTO_TEST_CASE(holes_doubles_and_stray_bits_are_refused) {
   Filter filter("clq(memory=640, bits=12, bucket=42)");  // 8 bits of the line are left over
   for (std::uint64_t i = 0; i < 10; ++i) filter.insert(key(i));
   BOOST_TEST_REQUIRE(filter.is_valid());
-  const auto with = [&](unsigned place, std::uint64_t fingerprint) {
+  const auto with = [&](unsigned slot, std::uint64_t fingerprint) {
     Filter changed = filter;
     FingerprintQueue queue(12, 42, changed.slice().body(), 0);
     changed.slice().state->own[0] +=
-        (fingerprint != 0) - static_cast<std::uint64_t>(queue.get(place) != 0);
-    queue.set(place, fingerprint);
+        (fingerprint != 0) - static_cast<std::uint64_t>(queue.get(slot) != 0);
+    queue.set(slot, fingerprint);
     queue.store(changed.slice().body());
     return changed.is_valid();
   };

@@ -133,11 +133,11 @@ class Reference {
 
  private:
   Bucket bucket(std::uint64_t hash) const {
-    const unsigned __int128 place =
+    const unsigned __int128 slot =
         static_cast<unsigned __int128>(mix64(hash + kGoldenRatio)) * lines_;
     return {slice_of(p_, hash),
-            {static_cast<std::uint64_t>(place >> 64),
-             scale(static_cast<std::uint64_t>(place), buckets())}};
+            {static_cast<std::uint64_t>(slot >> 64),
+             scale(static_cast<std::uint64_t>(slot), buckets())}};
   }
 
   std::uint64_t fingerprint(std::uint64_t hash) const {
@@ -191,7 +191,7 @@ std::uint64_t bits_at(const unsigned char* line, unsigned bit, unsigned width) {
 // to the last 32, which are the tick they refer to.
 void require_bytes(Filter& filter, const Reference& reference) {
   const unsigned bits = reference.bits(), length = static_cast<unsigned>(reference.length()),
-                 places = static_cast<unsigned>(reference.buckets()) * length;
+                 slots = static_cast<unsigned>(reference.buckets()) * length;
   for (std::uint32_t s = 0; s < filter.parameters().slices; ++s) {
     const Slice slice = filter.slice(s);
     for (std::uint64_t l = 0; l < reference.lines(); ++l) {
@@ -202,7 +202,7 @@ void require_bytes(Filter& filter, const Reference& reference) {
         List list;
         for (unsigned i = b * length; i < (b + 1) * length; ++i) {
           const std::uint64_t fingerprint = bits_at(line, i * bits, bits),
-                              age = bits_at(line, 480 - (places - i) * 4, 4) + since;
+                              age = bits_at(line, 480 - (slots - i) * 4, 4) + since;
           if (fingerprint != 0 && age < reference.ticks())
             list.push_back({fingerprint, reference.clock_of_slice(s) - age});
         }
@@ -263,13 +263,13 @@ BOOST_AUTO_TEST_CASE(windows_are_as_in_the_reference) {
         const std::int64_t window =
             static_cast<std::int64_t>(option_value(filter.parameters(), "window"));
         Times times(start, window, random);
-        const std::uint64_t places = filter.parameters().slices * reference.lines() *
-                                     reference.buckets() * reference.length();
+        const std::uint64_t slots = filter.parameters().slices * reference.lines() *
+                                    reference.buckets() * reference.length();
         unsigned repeats = 0, erased = 0, gone = 0;
         filter.insert(at(0, start));
         reference.insert(at(0, start));
         for (std::uint64_t i = 0; i < std::uint64_t{6000}; ++i) {
-          const Element element = at(random() % (places + 5), times.next());
+          const Element element = at(random() % (slots + 5), times.next());
           const std::vector<unsigned char> before = filter.bytes();
           BOOST_REQUIRE_EQUAL(filter.test(element), reference.test(element));
           BOOST_REQUIRE(filter.bytes() == before);
@@ -361,13 +361,13 @@ BOOST_AUTO_TEST_CASE(merging_takes_the_younger) {
         Reference plain_a(a.parameters()), plain_b(b.parameters());
         const std::int64_t window =
             static_cast<std::int64_t>(option_value(a.parameters(), "window"));
-        const std::uint64_t places =
+        const std::uint64_t slots =
             a.parameters().slices * plain_a.lines() * plain_a.buckets() * plain_a.length();
         const std::int64_t shift = static_cast<std::int64_t>(random() % 3) * window / 2;
         const auto fill = [&](Filter& filter, Reference& plain, std::int64_t start) {
-          for (std::uint64_t i = 0; i < places; ++i) {
+          for (std::uint64_t i = 0; i < slots; ++i) {
             const std::int64_t late = static_cast<std::int64_t>(random() % (window + 1));
-            const Element element = at(random() % places, start - (i > 0 ? late : 0));
+            const Element element = at(random() % slots, start - (i > 0 ? late : 0));
             filter.insert(element);
             plain.insert(element);
           }
@@ -443,20 +443,20 @@ BOOST_AUTO_TEST_CASE(definitions) {
 // -----------------------------------------------------------------------------------------
 
 BOOST_AUTO_TEST_CASE(stray_ages_and_stamps_are_refused) {
-  // 24 places; bits 384 up to the stamp are ages. A window of 10 ticks.
+  // 24 slots; bits 384 up to the stamp are ages. A window of 10 ticks.
   Filter filter("clq(memory=640, bits=16, bucket=24, window='10 us')");
   for (std::uint64_t i = 0; i < 10; ++i) filter.insert(at(i, static_cast<std::int64_t>(i)));
   BOOST_TEST_REQUIRE(filter.is_valid());
-  const auto with_age = [&](unsigned place, unsigned age) {
+  const auto with_age = [&](unsigned slot, unsigned age) {
     Filter changed = filter;
-    unsigned char& byte = changed.slice().body()[48 + place / 2];
-    const unsigned shift = place % 2 * 4;
+    unsigned char& byte = changed.slice().body()[48 + slot / 2];
+    const unsigned shift = slot % 2 * 4;
     byte = static_cast<unsigned char>((byte & ~(15u << shift)) | age << shift);
     return changed.is_valid();
   };
-  for (unsigned place = 0; place < 24; ++place)
+  for (unsigned slot = 0; slot < 24; ++slot)
     for (unsigned age = 0; age < 16; ++age)
-      BOOST_TEST(with_age(place, age) == (age < (place < 10 ? 10 : 1)));
+      BOOST_TEST(with_age(slot, age) == (age < (slot < 10 ? 10 : 1)));
   for (unsigned counter = 0; counter < 5; ++counter)
     for (const std::uint64_t value : {5ull, ~0ull}) {
       Filter changed = filter;

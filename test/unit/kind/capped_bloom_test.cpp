@@ -24,7 +24,7 @@ const FilterOps& ops() { return *find_ops(Kind::capped); }
 
 double option_real(const Parameters& p, const std::string& name) {
   for (unsigned i = 0; i < ops().option_count; ++i)
-    if (name == ops().options[i].name) return p.real(ops().options[i].slot);
+    if (name == ops().options[i].name) return p.real(ops().options[i].word);
   BOOST_FAIL("no option " << name);
   return 0;
 }
@@ -357,7 +357,7 @@ BOOST_AUTO_TEST_CASE(damaged_bytes_are_found_or_harmless) {
   }
   // More ones than the cap allows, and the counts to match.
   Filter filter("capped(memory=640, k=3, cap=0.1)");
-  filter.slice().state->arrivals = 1000;
+  filter.slice().state->insertions = 1000;
   std::memset(filter.slice().body(), 0xff, 7);
   filter.slice().state->own[0] = 56;
   filter.slice().state->own[1] = 56 * 56;

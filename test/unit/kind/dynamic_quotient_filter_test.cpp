@@ -174,7 +174,7 @@ BOOST_AUTO_TEST_CASE(endless_new_keys_meet_the_models) {
       BOOST_TEST(totals(filter.header()).estimate.fill == 1.0);
       BOOST_TEST(std::isnan(totals(filter.header()).estimate.distinct));
       const double bound = dsqf_ops.fpr_bound(p);
-      const double life = sqf_model::lifetime(rows, static_cast<double>(capacity));
+      const double life = quotient_model::lifetime(rows, static_cast<double>(capacity));
       for (const double lives : {0.6, 0.9, 1.1, 1.5, 2.5, 4.0}) {
         const std::uint64_t gap = static_cast<std::uint64_t>(lives * life);
         double forgotten = 0, false_positives = 0, predicted = 0;
@@ -210,8 +210,8 @@ BOOST_AUTO_TEST_CASE(fnr_has_its_limits) {
   const double fpr = dsqf_ops.fpr_bound(p);
   BOOST_TEST(last == 1 - fpr, tt::tolerance(1e-9));
   const double life =
-      sqf_model::lifetime(static_cast<double>(p.integer(quotient::kSliceRows)) * p.slices,
-                          static_cast<double>(p.integer(quotient::kSliceBuckets)) * p.slices);
+      quotient_model::lifetime(static_cast<double>(p.integer(quotient::kSliceRows)) * p.slices,
+                               static_cast<double>(p.integer(quotient::kSliceBuckets)) * p.slices);
   BOOST_TEST(window_keys(p, 1e-9) == std::floor(life), tt::tolerance(0.001));
 }
 
@@ -326,7 +326,7 @@ BOOST_AUTO_TEST_CASE(merge_prefers_neither_side) {
   BOOST_TEST_REQUIRE(merge(a.header(), b.header(), problem));
   BOOST_TEST(a.is_valid());
   for (std::uint64_t number = 0; number < 5000; ++number) BOOST_TEST_REQUIRE(a.test(key(number)));
-  BOOST_TEST(static_cast<double>(totals(a.header()).novel) == 5000, tt::tolerance(0.01));
+  BOOST_TEST(static_cast<double>(totals(a.header()).inserted_new) == 5000, tt::tolerance(0.01));
   BOOST_TEST(totals(a.header()).estimate.distinct == 5000, tt::tolerance(0.01));
 
   // Full ones: each keeps half of its buckets, those of the rows accessed last.

@@ -38,8 +38,8 @@ std::vector<unsigned> cells_of(Filter& filter) {
 
 double share_of_zeros(Filter& filter) { return 1 - totals(filter.header()).estimate.fill; }
 
-// The algorithms as the paper prints them, ERRATA's correction of Algorithm 1 included, on an array
-// of numbers. Levels are given.
+// The algorithms as the paper prints them, Algorithm 1 corrected as importance_bloom.cpp says, on
+// an array of numbers. Levels are given.
 class Reference {
  public:
   Reference(const Parameters& p, std::uint64_t m)
@@ -206,7 +206,7 @@ BOOST_AUTO_TEST_CASE(definitions_round_trip) {
 namespace {
 
 constexpr double kCells = 43690;
-constexpr ibf_model::Setting kPaper = {5, 10, kCells, ibf_model::Deletion::random};
+constexpr importance_model::Setting kPaper = {5, 10, kCells, importance_model::Deletion::random};
 
 // The chain of Theorem III.1 state by state, as corrected.
 double zeros_of_two_classes(double k, double p, unsigned max) {
@@ -224,7 +224,7 @@ double zeros_of_two_classes(double k, double p, unsigned max) {
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(limits_of_the_chain) {
-  using namespace ibf_model;
+  using namespace importance_model;
   BOOST_TEST(zeros(two_classes(7), kPaper) == .1213, boost::test_tools::tolerance(.001));
   BOOST_TEST(zeros(uniform(7), kPaper) == .1798, boost::test_tools::tolerance(.001));
   BOOST_TEST(zeros(most_important(7), kPaper) == .0585, boost::test_tools::tolerance(.001));
@@ -235,9 +235,9 @@ BOOST_AUTO_TEST_CASE(limits_of_the_chain) {
     const double free = 10.0 * (1 - 5 / kCells);
     BOOST_TEST(zeros(two_classes(max), kPaper) == zeros_of_two_classes(5, free, max),
                boost::test_tools::tolerance(1e-9));
-    BOOST_TEST(zeros(most_important(max), kPaper) == sbf_model::stable_point(max, 5, 10, kCells),
+    BOOST_TEST(zeros(most_important(max), kPaper) == stable_model::stable_point(max, 5, 10, kCells),
                boost::test_tools::tolerance(1e-9));
-    double v[kMostLevels + 1], sum = 0;
+    double v[kMaxLevels + 1], sum = 0;
     stationary(uniform(max), kPaper, v);
     for (unsigned j = 0; j <= max; ++j) sum += v[j];
     BOOST_TEST(sum == 1, boost::test_tools::tolerance(1e-12));
@@ -245,7 +245,7 @@ BOOST_AUTO_TEST_CASE(limits_of_the_chain) {
 }
 
 BOOST_AUTO_TEST_CASE(false_negatives_of_the_chain) {
-  using namespace ibf_model;
+  using namespace importance_model;
   for (const Deletion deletion : {Deletion::random, Deletion::value}) {
     const Setting setting{5, 10, kCells, deletion};
     const double end = 1 - std::pow(1 - zeros(uniform(7), setting), 5);
@@ -262,8 +262,8 @@ BOOST_AUTO_TEST_CASE(false_negatives_of_the_chain) {
       BOOST_TEST(fnr(level, 1e9, uniform(7), setting) == end, boost::test_tools::tolerance(1e-4));
     }
   }
-  // All most important: sbf.txt Eq. 16, but for cells that others had set already.
-  BOOST_TEST(fnr(7, 5000, most_important(7), kPaper) == sbf_model::fnr(5000, 7, 5, 10, kCells),
+  // All most important: Deng, Rafiei 2006 Eq. 16, but for cells that others had set already.
+  BOOST_TEST(fnr(7, 5000, most_important(7), kPaper) == stable_model::fnr(5000, 7, 5, 10, kCells),
              boost::test_tools::tolerance(1e-3));
 }
 
@@ -314,7 +314,7 @@ void check_limit(const Limit& found, double zeros, double k, double m, std::uint
 BOOST_AUTO_TEST_CASE(simulations_meet_the_limits) {
   constexpr std::uint64_t elements = 150000;  // until it is stable
   const std::string paper = "(memory=16960, p=10";
-  using namespace ibf_model;
+  using namespace importance_model;
   check_limit(simulate("ibf2c" + paper + ", importance_range='1,2')", 2, elements), .1213, 5,
               kCells, elements);
   check_limit(simulate("ibfmc" + paper + ")", 7, elements), .1798, 5, kCells, elements);
@@ -388,13 +388,15 @@ BOOST_AUTO_TEST_CASE(false_negatives_by_importance) {
       missed[of] += !filter.test(key(i - gap));
     }
     const double m = static_cast<double>(cells_of(filter).size());
-    const ibf_model::Setting setting{
-        5, 10, m, static_cast<ibf_model::Deletion>(option_value(filter.parameters(), "delete"))};
+    const importance_model::Setting setting{
+        5, 10, m,
+        static_cast<importance_model::Deletion>(option_value(filter.parameters(), "delete"))};
     for (unsigned of = 1; of <= 7; ++of) {
       if (count[of] == 0) continue;
       const unsigned start = two && of == 1 ? 3 : of;
-      const double rate = ibf_model::fnr(
-          start, gap, two ? ibf_model::two_classes(7) : ibf_model::uniform(7), setting);
+      const double rate = importance_model::fnr(
+          start, gap, two ? importance_model::two_classes(7) : importance_model::uniform(7),
+          setting);
       // The cells of neighbours in the stream meet the same fate: the counts vary more.
       BOOST_TEST(missed[of] <= 3 * most(count[of] / 3, rate),
                  text << " level " << of << ": " << missed[of] / count[of] << ", model " << rate);
@@ -422,8 +424,8 @@ BOOST_AUTO_TEST_CASE(merged_cells_are_the_larger_ones) {
     for (std::size_t i = 0; i < both.size(); ++i)
       BOOST_REQUIRE_EQUAL(both[i], std::max(left[i], right[i]));
     BOOST_TEST(a.is_valid());
-    BOOST_TEST(a.slice().state->arrivals == 600u);
-    BOOST_TEST(a.slice().state->novel <= 600u);
+    BOOST_TEST(a.slice().state->insertions == 600u);
+    BOOST_TEST(a.slice().state->inserted_new <= 600u);
   }
 }
 

@@ -41,13 +41,14 @@ BOOST_AUTO_TEST_CASE(every_row_is_complete) {
           if (std::string(ops->options[i].name) == "k") return true;
         return false;
       };
-      BOOST_TEST((ops->put == nullptr || (has_k() && !ops->learns_from_repeats && !ops->erase)));
+      BOOST_TEST((ops->insert_unconditionally == nullptr ||
+                  (has_k() && !ops->learns_from_repeats && !ops->erase)));
     }
 }
 
 BOOST_AUTO_TEST_CASE(options_have_slots_and_ranges_of_their_own) {
   for (const FilterOps* ops : kKinds) {
-    std::set<unsigned> slots;
+    std::set<unsigned> words;
     std::set<std::string> names = {"kind",   "memory", "keys",    "fpr",  "seed", "nulls",
                                    "slices", "layout", "slicing", "dice", "k1",   "k2"};
     for (unsigned i = 0; i < ops->option_count; ++i) {
@@ -56,9 +57,9 @@ BOOST_AUTO_TEST_CASE(options_have_slots_and_ranges_of_their_own) {
         const unsigned words = option.type == OptionType::reals  ? 1 + option.max_count
                                : option.type == OptionType::span ? 2
                                                                  : 1;
-        for (unsigned slot = option.slot; slot < option.slot + words; ++slot) {
-          BOOST_TEST(slot < kMaxWords);
-          BOOST_TEST(slots.insert(slot).second, "slot " << slot << " is taken");
+        for (unsigned word = option.word; word < option.word + words; ++word) {
+          BOOST_TEST(word < kMaxWords);
+          BOOST_TEST(words.insert(word).second, "slot " << word << " is taken");
         }
         BOOST_TEST(names.insert(option.name).second);
         BOOST_TEST((option.choices != nullptr) == (option.type == OptionType::choice));

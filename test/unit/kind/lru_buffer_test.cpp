@@ -60,7 +60,7 @@ class Clock {
   explicit Clock(std::size_t size) : size_(size) {}
 
   bool insert(std::uint64_t key) {
-    for (Place& place : places_)
+    for (KeyProbe& place : places_)
       if (place.held && place.key == key) return place.seen = true;
     std::size_t at;
     if (!left_.empty()) {
@@ -91,12 +91,12 @@ class Clock {
   std::size_t count() const { return places_.size() - left_.size(); }
 
  private:
-  struct Place {
+  struct KeyProbe {
     std::uint64_t key = 0;
     bool held = false, seen = false;
   };
   std::size_t size_;
-  std::vector<Place> places_;
+  std::vector<KeyProbe> places_;
   std::vector<std::size_t> left_;
   std::size_t hand_ = 0;
 };
@@ -291,8 +291,8 @@ BOOST_AUTO_TEST_CASE(what_fits_is_merged_whole) {
       BOOST_TEST_REQUIRE(empty.test(key(i)) == a.test(key(i)), text);
     }
     for (const Filter* filter : {&both, &same, &empty}) BOOST_TEST(filter->is_valid(), text);
-    BOOST_TEST(totals(both.header()).novel == 100u);
-    BOOST_TEST(totals(same.header()).novel == 60u);
+    BOOST_TEST(totals(both.header()).inserted_new == 100u);
+    BOOST_TEST(totals(same.header()).inserted_new == 60u);
   }
 }
 

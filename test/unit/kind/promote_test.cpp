@@ -1,4 +1,4 @@
-// `refresh` does what `test` and then `insert` do to a key that was seen, and nothing to others.
+// `promote` does what `test` and then `insert` do to a key that was seen, and nothing to others.
 #include <boost/test/unit_test.hpp>
 #include <random>
 #include <set>
@@ -73,16 +73,16 @@ void compare(const char* definition) {
     unsigned expected, position = 0;
     const bool seen = test(plain.header(), element, expected);
     if (seen) plain.insert(element);
-    BOOST_REQUIRE_EQUAL(refresh(refreshed.header(), element, position), seen);
+    BOOST_REQUIRE_EQUAL(promote(refreshed.header(), element, position), seen);
     BOOST_REQUIRE_EQUAL(position, expected);
     BOOST_REQUIRE(plain.bytes() == refreshed.bytes());
     ++(seen ? seen_keys : unseen);
-    positions += seen && position != kNoPosition;
+    positions += seen && position != kNoRank;
   }
   BOOST_TEST(plain.is_valid());
   BOOST_TEST(seen_keys > scaled(500));
   BOOST_TEST(unseen > scaled(500));
-  BOOST_TEST(positions == (positions_of_bucket(plain.parameters()) > 0 ? seen_keys : 0));
+  BOOST_TEST(positions == (ranks_of_bucket(plain.parameters()) > 0 ? seen_keys : 0));
 }
 
 }  // namespace

@@ -59,11 +59,11 @@ class PlainQuotientFilter {
       : p_(p), table_(p.integer(quotient::kSliceRows)), random_(random), sorted_(sorted) {}
 
   bool insert(std::uint64_t hash) {
-    ++arrivals;
+    ++insertions;
     std::vector<PlainSignature>& row = row_of(hash);
     const PlainSignature signature = signature_of(hash);
     if (std::find(row.begin(), row.end(), signature) != row.end()) return true;
-    ++novel;
+    ++inserted_new;
     if (row.size() == p_.integer(quotient::kBuckets)) {
       row[scale(next_random(random_), row.size())] = signature;
     } else {
@@ -93,7 +93,7 @@ class PlainQuotientFilter {
     return std::find(row.begin(), row.end(), signature_of(hash)) != row.end();
   }
 
-  std::uint64_t arrivals = 0, novel = 0, used = 0;
+  std::uint64_t insertions = 0, inserted_new = 0, used = 0;
 
  private:
   unsigned r() const { return static_cast<unsigned>(p_.integer(quotient::kR)); }
@@ -236,8 +236,8 @@ BOOST_AUTO_TEST_CASE(equals_a_plain_reference) {
                            plain[slice_of(p, element.hash)].test(element.hash));
       }
       for (std::uint32_t s = 0; s < p.slices; ++s) {
-        BOOST_TEST(filter.slice(s).state->arrivals == plain[s].arrivals);
-        BOOST_TEST(filter.slice(s).state->novel == plain[s].novel);
+        BOOST_TEST(filter.slice(s).state->insertions == plain[s].insertions);
+        BOOST_TEST(filter.slice(s).state->inserted_new == plain[s].inserted_new);
         BOOST_TEST(filter.slice(s).state->own[0] == plain[s].used);
       }
       BOOST_TEST(filter.is_valid());
@@ -249,8 +249,8 @@ BOOST_AUTO_TEST_CASE(equals_a_plain_reference) {
 namespace {
 
 struct Errors {
-  double false_positives = 0, novel = 0, false_negatives = 0, repeats = 0;
-  double fpr() const { return 100 * false_positives / novel; }
+  double false_positives = 0, inserted_new = 0, false_negatives = 0, repeats = 0;
+  double fpr() const { return 100 * false_positives / inserted_new; }
   double fnr() const { return 100 * false_negatives / repeats; }
 };
 
@@ -272,7 +272,7 @@ Errors run(Filter& filter, const std::vector<std::uint32_t>& stream, std::uint64
     const bool repeat = seen[number];
     const bool reported = filter.insert(element_of(filter.parameters(), number));
     seen[number] = true;
-    (repeat ? errors.repeats : errors.novel) += 1;
+    (repeat ? errors.repeats : errors.inserted_new) += 1;
     if (reported && !repeat) errors.false_positives += 1;
     if (!reported && repeat) errors.false_negatives += 1;
   }
@@ -333,7 +333,7 @@ BOOST_AUTO_TEST_CASE(table_2) {
           BOOST_TEST(errors.false_negatives == 0);
           BOOST_TEST(totals(filter.header()).estimate.distinct == static_cast<double>(distinct));
         } else {
-          BOOST_TEST(agrees(errors.fpr(), row.fpr, errors.novel));
+          BOOST_TEST(agrees(errors.fpr(), row.fpr, errors.inserted_new));
           BOOST_TEST(agrees(errors.fnr(), row.fnr, errors.repeats));
         }
       }
@@ -367,19 +367,21 @@ BOOST_AUTO_TEST_CASE(what_the_number_of_ones_adds) {
     double entropy;
   } kExpected[] = {{1, 1}, {2, 1.41}, {3, 1.68}, {4, 1.87}, {6, 2.15}, {8, 2.35}, {10, 2.51}};
   for (const auto& [bits, entropy] : kExpected) {
-    BOOST_TEST(std::fabs(-std::log2(sqf_model::collision(0, bits)) - entropy) < 0.01);
-    BOOST_TEST(sqf_model::collision(3, bits) == sqf_model::collision(0, bits) / 8);
+    BOOST_TEST(std::fabs(-std::log2(quotient_model::collision(0, bits)) - entropy) < 0.01);
+    BOOST_TEST(quotient_model::collision(3, bits) == quotient_model::collision(0, bits) / 8);
     // Eq. 7, corrected.
-    BOOST_TEST(sqf_model::collision(0, bits) == 1 / std::sqrt(M_PI * bits), tt::tolerance(0.13));
+    BOOST_TEST(quotient_model::collision(0, bits) == 1 / std::sqrt(M_PI * bits),
+               tt::tolerance(0.13));
   }
 }
 
 BOOST_AUTO_TEST_CASE(mean_fill_by_summation) {
   // 3 keys in 2 rows of 2: row loads 0, 1, 2, 3 with probabilities 1, 3, 3, 1 of 8.
-  BOOST_TEST(sqf_model::mean_fill(3, 2, 2) == (3 * 1 + 3 * 2 + 1 * 2) / 8.0, tt::tolerance(1e-12));
-  BOOST_TEST(sqf_model::mean_fill(3, 1, 2) == 2.0);
-  BOOST_TEST(sqf_model::mean_fill(1e6, 1e6, 60) == 1.0, tt::tolerance(1e-9));
-  BOOST_TEST(sqf_model::mean_fill(1e9, 1e3, 4) == 4.0);
+  BOOST_TEST(quotient_model::mean_fill(3, 2, 2) == (3 * 1 + 3 * 2 + 1 * 2) / 8.0,
+             tt::tolerance(1e-12));
+  BOOST_TEST(quotient_model::mean_fill(3, 1, 2) == 2.0);
+  BOOST_TEST(quotient_model::mean_fill(1e6, 1e6, 60) == 1.0, tt::tolerance(1e-9));
+  BOOST_TEST(quotient_model::mean_fill(1e9, 1e3, 4) == 4.0);
 }
 
 // e_k by listing all sets of k signatures.
@@ -400,9 +402,9 @@ BOOST_AUTO_TEST_CASE(full_row_fpr_by_enumeration) {
       all += product;
       hits += product * sum;
     }
-    BOOST_TEST(sqf_model::full_row_fpr(1, 2, k) == hits / all, tt::tolerance(1e-12));
+    BOOST_TEST(quotient_model::full_row_fpr(1, 2, k) == hits / all, tt::tolerance(1e-12));
   }
-  BOOST_TEST(sqf_model::full_row_fpr(1, 2, 6) == 1.0);
+  BOOST_TEST(quotient_model::full_row_fpr(1, 2, 6) == 1.0);
 }
 
 namespace {
@@ -436,7 +438,7 @@ BOOST_AUTO_TEST_CASE(endless_new_keys_reach_the_full_row_rate_below_the_bound) {
       false_positives = 0;
       const double more = static_cast<double>(scaled(300000));
       for (double i = 0; i < more; ++i) false_positives += filter.insert(key(number++));
-      const double rate = sqf_model::full_row_fpr(r_prime, r - r_prime, buckets);
+      const double rate = quotient_model::full_row_fpr(r_prime, r - r_prime, buckets);
       BOOST_TEST_MESSAGE(shape_text(r, r_prime, buckets)
                          << ": fpr " << false_positives / more << ", model " << rate << ", bound "
                          << bound);
@@ -454,16 +456,16 @@ BOOST_AUTO_TEST_CASE(the_bound_holds_on_streams_with_repeats) {
         Filter filter("sqf(memory=4kB, " + shape_text(r, r_prime, buckets) + ")");
         std::mt19937_64 random(hot);
         const double bound = sqf_ops.fpr_bound(filter.parameters());
-        double false_positives = 0, novel = 0;
+        double false_positives = 0, inserted_new = 0;
         for (std::uint64_t i = 0; i < scaled(200000); ++i) {
           if (random() % 8 != 0) {
             filter.insert(key(random() % hot));
           } else {
             false_positives += filter.test(key(1000000 + i));
-            novel += 1;
+            inserted_new += 1;
           }
         }
-        BOOST_TEST(false_positives <= most(novel, bound));
+        BOOST_TEST(false_positives <= most(inserted_new, bound));
       }
 }
 
@@ -531,7 +533,7 @@ BOOST_AUTO_TEST_CASE(fnr_has_its_limits) {
     BOOST_TEST(now >= last);
     last = now;
   }
-  BOOST_TEST(last == 1 - sqf_model::full_row_fpr(8, 2, 4), tt::tolerance(1e-9));
+  BOOST_TEST(last == 1 - quotient_model::full_row_fpr(8, 2, 4), tt::tolerance(1e-9));
   BOOST_TEST(window_keys(p, 0.1) > 0);
   BOOST_TEST(std::isinf(window_keys(parameters_of("sqf(r=2, r_prime=1)"), 0.01)));
 }
@@ -662,8 +664,8 @@ BOOST_AUTO_TEST_CASE(merge_is_the_union_where_it_fits) {
   for (std::uint64_t number = 0; number < 6000; ++number) kept += a.test(key(number));
   BOOST_TEST(kept >= 5990);
   const Totals sum = totals(a.header());
-  BOOST_TEST(sum.arrivals == 7000u);
-  BOOST_TEST(static_cast<double>(sum.novel) == 6000, tt::tolerance(0.01));
+  BOOST_TEST(sum.insertions == 7000u);
+  BOOST_TEST(static_cast<double>(sum.inserted_new) == 6000, tt::tolerance(0.01));
   BOOST_TEST(sum.estimate.distinct == 6000, tt::tolerance(0.01));
 }
 

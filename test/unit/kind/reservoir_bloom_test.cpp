@@ -254,7 +254,7 @@ BOOST_AUTO_TEST_CASE(merging_remembers_what_either_does) {
     BOOST_REQUIRE(merge(a.header(), b.header(), problem));
     for (const Element& element : remembered) BOOST_TEST_REQUIRE(a.test(element));
     BOOST_TEST(a.is_valid());
-    BOOST_TEST(totals(a.header()).arrivals == 20000u);
+    BOOST_TEST(totals(a.header()).insertions == 20000u);
     BOOST_TEST(totals(a.header()).estimate.distinct == 20000, boost::test_tools::tolerance(0.1));
   }
 }

@@ -37,9 +37,9 @@ Measured measure(const std::string& text, std::uint64_t n, unsigned filters, uns
   return {mean, std::sqrt(variance)};
 }
 
-slicing_model::Shape shape_of(const Parameters& p) {
-  return slicing_model::shape_of(p, static_cast<double>(option_value(p, "k")),
-                                 static_cast<double>(p.slice_bytes - sizeof(SliceState)) * 8);
+sharding_model::Shape shape_of(const Parameters& p) {
+  return sharding_model::shape_of(p, static_cast<double>(option_value(p, "k")),
+                                  static_cast<double>(p.slice_bytes - sizeof(SliceState)) * 8);
 }
 
 }  // namespace
@@ -52,13 +52,13 @@ BOOST_AUTO_TEST_CASE(rates_are_those_of_the_formulas) {
     const std::uint64_t n = 2400;
     const Measured measured = measure(text, n, 60, 4000);
     const double expected =
-        slicing_model::rate(shape_of(parameters_of(text)), static_cast<double>(n));
+        sharding_model::rate(shape_of(parameters_of(text)), static_cast<double>(n));
     BOOST_TEST(std::fabs(measured.fpr - expected) <= 5 * measured.deviation,
                slicing << ": " << measured.fpr << " instead of " << expected);
     // The formula for even loads does not pass where there are many parts.
     if (slicing == kSlicings[0])
       BOOST_TEST(measured.fpr - 5 * measured.deviation >
-                 slicing_model::rate({1, 6, 1, 40, 512}, static_cast<double>(n)));
+                 sharding_model::rate({1, 6, 1, 40, 512}, static_cast<double>(n)));
   }
 }
 
@@ -110,19 +110,20 @@ BOOST_AUTO_TEST_CASE(nothing_is_forgotten_and_each_key_is_counted_once) {
   for (const std::string& slicing : kSlicings)
     for (const std::string more : {"k=6", "k=6, grow=density", "k=6, grow=cardinality"}) {
       Filter filter(bloom(slicing, 512, more));
-      std::uint64_t novel = 0;
+      std::uint64_t inserted_new = 0;
       for (std::uint64_t i = 0; i < 3000; ++i) {
-        novel += !filter.insert(key(i));
+        inserted_new += !filter.insert(key(i));
         BOOST_REQUIRE(filter.insert(key(i)));
       }
       for (std::uint64_t i = 0; i < 3000; ++i) BOOST_REQUIRE(filter.test(key(i)));
       const Totals sums = totals(filter.header());
-      BOOST_TEST(sums.arrivals == 6000u);
-      BOOST_TEST(sums.novel == novel);
+      BOOST_TEST(sums.insertions == 6000u);
+      BOOST_TEST(sums.inserted_new == inserted_new);
       // Linear counting deviates by less than sqrt(n).
       BOOST_TEST(
-          std::fabs(sums.estimate.distinct - static_cast<double>(novel)) < 5 * std::sqrt(3000),
-          slicing << ", " << more << ": " << sums.estimate.distinct << " of " << novel);
+          std::fabs(sums.estimate.distinct - static_cast<double>(inserted_new)) <
+              5 * std::sqrt(3000),
+          slicing << ", " << more << ": " << sums.estimate.distinct << " of " << inserted_new);
       BOOST_TEST(filter.is_valid(), slicing << ", " << more);
     }
 }
@@ -222,7 +223,7 @@ BOOST_AUTO_TEST_CASE(merging_is_union) {
       Problem problem;
       BOOST_TEST(merge(a.header(), b.header(), problem));
       for (std::uint64_t i = 0; i < 2000; ++i) BOOST_REQUIRE(a.test(key(i)));
-      BOOST_TEST(totals(a.header()).arrivals == 2000u);
+      BOOST_TEST(totals(a.header()).insertions == 2000u);
       BOOST_TEST(a.is_valid(), text);
       if (more == "k=6")
         for (std::uint32_t s = 0; s < 40; ++s)
@@ -239,7 +240,7 @@ BOOST_AUTO_TEST_CASE(bits_without_keys_are_refused) {
   filter.insert(key(1));
   BOOST_TEST(filter.is_valid());
   for (std::uint32_t s = 0; s < 40; ++s)
-    filter.slice(s).state->arrivals = filter.slice(s).state->novel = 0;
+    filter.slice(s).state->insertions = filter.slice(s).state->inserted_new = 0;
   BOOST_TEST(!filter.is_valid());
 }
 
@@ -254,11 +255,11 @@ struct Answers {
 
 Answers ask(const Filter& filter, const Element& element, const std::vector<bool>& lost) {
   Answers answers;
-  for (unsigned i = 0; i < places(filter.parameters()); ++i) {
-    const Place place = place_of(filter.parameters(), element.hash, i);
-    if (lost[place.slice]) continue;
+  for (unsigned i = 0; i < probes(filter.parameters()); ++i) {
+    const KeyProbe probe = probe_of(filter.parameters(), element.hash, i);
+    if (lost[probe.slice]) continue;
     ++answers.reached;
-    answers.set += test_place(filter.header(), element, place);
+    answers.set += test_probe(filter.header(), element, probe);
   }
   return answers;
 }
@@ -286,8 +287,8 @@ BOOST_AUTO_TEST_CASE(lost_slices_cost_what_the_formulas_say) {
     double set = 0;
     for (std::uint32_t s = 0; s < 40; ++s)
       set += static_cast<double>(filter.slice(s).state->own[0]) / (1024 * 8) / 40;
-    const slicing_model::Failures failures = {
-        8, set, 40, static_cast<double>(slices_of_part(filter.parameters())), 8};
+    const sharding_model::Failures failures = {
+        8, set, 40, static_cast<double>(slices_of_group(filter.parameters())), 8};
     const double probes = static_cast<double>(scaled(100000));
     struct {
       LostRule rule;
@@ -312,7 +313,7 @@ BOOST_AUTO_TEST_CASE(lost_slices_cost_what_the_formulas_say) {
       }
     }
     for (const auto& rule : rules) {
-      const slicing_model::Errors expected = errors(failures, rule.rule, rule.least);
+      const sharding_model::Errors expected = errors(failures, rule.rule, rule.least);
       BOOST_TEST_CONTEXT(slicing << ", rule " << static_cast<int>(rule.rule) << ":" << rule.least
                                  << ", " << expected.fpr << ", " << expected.fnr) {
         BOOST_TEST(rule.positives >= least(probes, expected.fpr));

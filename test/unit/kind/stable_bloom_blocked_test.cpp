@@ -49,7 +49,7 @@ BOOST_AUTO_TEST_CASE(distinct_keys_reach_the_stable_point_and_the_bound) {
       double false_positives = 0;
       for (double i = 0; i < n; ++i) false_positives += filter.insert(key(number++));
       const double zeros = 1 - totals(filter.header()).estimate.fill;
-      const double point = sbf_model::stable_point(max, k, decrements, m);
+      const double point = stable_model::stable_point(max, k, decrements, m);
       const double bound = find_ops(Kind::sbf)->fpr_bound(p);
       BOOST_TEST_MESSAGE(rest << ": zeros " << zeros << " Eq. 7 " << point << " fpr "
                               << false_positives / n << " Eq. 8 " << bound);

@@ -51,8 +51,8 @@ BOOST_AUTO_TEST_CASE(distinct_keys_reach_the_stable_point_and_the_bound) {
           ++looks;
         }
       }
-      const double point = sbf_model::stable_point(s.max, s.k, s.p, m);
-      const double bound = sbf_model::fpr_bound(s.max, s.k, s.p, m);
+      const double point = stable_model::stable_point(s.max, s.k, s.p, m);
+      const double bound = stable_model::fpr_bound(s.max, s.k, s.p, m);
       BOOST_TEST_MESSAGE(s.text("slices=1")
                          << " zeros " << zeros / looks << " Eq. 7 " << point << " fpr "
                          << false_positives / n << " Eq. 8 " << bound);

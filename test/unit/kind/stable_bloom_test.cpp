@@ -40,13 +40,13 @@ class PlainStableBloom {
       if (cell >= 1) --cell;
     }
     for (unsigned i = 0; i < k_; ++i) cells_[position(hash, i, m)] = max_;
-    ++arrivals;
-    novel += !duplicate;
+    ++insertions;
+    inserted_new += !duplicate;
     return duplicate;
   }
 
   const std::vector<int>& cells() const { return cells_; }
-  std::uint64_t arrivals = 0, novel = 0;
+  std::uint64_t insertions = 0, inserted_new = 0;
 
  private:
   std::vector<int> cells_;
@@ -77,8 +77,8 @@ void check_equal(Filter& filter, const std::vector<PlainStableBloom>& plain) {
     }
     size += static_cast<double>(plain[s].cells().size());
     BOOST_TEST(differences == 0u);
-    BOOST_TEST(slice.state->arrivals == plain[s].arrivals);
-    BOOST_TEST(slice.state->novel == plain[s].novel);
+    BOOST_TEST(slice.state->insertions == plain[s].insertions);
+    BOOST_TEST(slice.state->inserted_new == plain[s].inserted_new);
   }
   const Estimate estimate = totals(filter.header()).estimate;
   BOOST_TEST(estimate.fill == non_zero / size, boost::test_tools::tolerance(1e-12));

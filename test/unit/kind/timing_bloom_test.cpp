@@ -40,7 +40,7 @@ struct Shape {
   std::uint64_t m, filters, ticks, limit, k, equal, grow, timer_bits;
 };
 
-// The derived numbers: behind the options' slots, in this order.
+// The derived numbers: behind the options' words, in this order.
 Shape shape_of(const Parameters& p) {
   const std::uint64_t* derived = &p.word[8];
   return {derived[3],

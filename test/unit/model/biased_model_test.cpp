@@ -11,7 +11,7 @@
 #include "unit/support/streams.hpp"
 
 using namespace streamfilter;
-using namespace streamfilter::bit_arrays_model;
+using namespace streamfilter::biased_model;
 using namespace unit;
 
 BOOST_AUTO_TEST_SUITE(bit_arrays_models)

@@ -9,7 +9,7 @@
 #include "core/model/timing_model.hpp"
 
 using namespace streamfilter;
-using namespace streamfilter::slicing_model;
+using namespace streamfilter::sharding_model;
 namespace tt = boost::test_tools;
 
 BOOST_AUTO_TEST_SUITE(slicing_model_formulas)
@@ -141,16 +141,16 @@ BOOST_AUTO_TEST_CASE(without_failures_all_rules_agree) {
 
 // Definition 3, against the rates at the slices found and one less; f lost of S is a share there.
 BOOST_AUTO_TEST_CASE(slices_needed_are_the_least_that_keep_a_bound) {
-  for (const double places : {1., 4., 8.})
+  for (const double probes : {1., 4., 8.})
     for (const double lost : {1., 4., 10.})
       for (const double most : {.05, .15, .5}) {
-        const double fpr = .02, place = std::pow(fpr, 1 / places);
+        const double fpr = .02, probe = std::pow(fpr, 1 / probes);
         const auto fpr_of = [&](double s) {
-          return std::pow(lost / s + (1 - lost / s) * place, places);
+          return std::pow(lost / s + (1 - lost / s) * probe, probes);
         };
-        const auto fnr_of = [&](double s) { return 1 - std::pow(1 - lost / s, places); };
-        const double a = slices_for_fpr(places, fpr, lost, most),
-                     b = slices_for_fnr(places, lost, most);
+        const auto fnr_of = [&](double s) { return 1 - std::pow(1 - lost / s, probes); };
+        const double a = slices_for_fpr(probes, fpr, lost, most),
+                     b = slices_for_fnr(probes, lost, most);
         constexpr double kRounding = 1 + 1e-12;
         BOOST_TEST(fpr_of(a) <= most * kRounding);
         BOOST_TEST((a == lost || fpr_of(a - 1) > most));

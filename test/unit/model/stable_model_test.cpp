@@ -5,7 +5,7 @@
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 
-using namespace streamfilter::sbf_model;
+using namespace streamfilter::stable_model;
 namespace tt = boost::test_tools;
 
 BOOST_AUTO_TEST_SUITE(stable_bloom_model)

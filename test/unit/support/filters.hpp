@@ -40,7 +40,7 @@ inline std::uint64_t option_value(const streamfilter::Parameters& parameters,
                                   const std::string& name) {
   const streamfilter::FilterOps& ops = *streamfilter::find_ops(parameters.kind);
   for (unsigned i = 0; i < ops.option_count; ++i)
-    if (name == ops.options[i].name) return parameters.integer(ops.options[i].slot);
+    if (name == ops.options[i].name) return parameters.integer(ops.options[i].word);
   BOOST_FAIL("no option " << name);
   return 0;
 }

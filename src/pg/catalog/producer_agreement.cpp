@@ -1,0 +1,93 @@
+#include "pg/server/postgres.hpp"
+
+extern "C" {
+#include "lib/stringinfo.h"
+#include "utils/jsonb.h"
+#include "utils/numeric.h"
+}
+
+#include "pg/catalog/filter_options.hpp"
+#include "pg/catalog/producer_agreement.hpp"
+
+namespace streamfilter::pg {
+namespace {
+
+JsonbContainer* parse_json(const char* text) {
+  const Datum json = DirectFunctionCall1(jsonb_in, CStringGetDatum(text));
+  return &DatumGetJsonbP(json)->root;
+}
+
+// The value of a member; nullptr: there is none.
+const JsonbValue* find_member(JsonbContainer* object, const char* name) {
+  if (!JsonContainerIsObject(object)) return nullptr;
+  return getKeyJsonValueFromContainer(object, name, static_cast<int>(strlen(name)), nullptr);
+}
+
+// A member that is an array or object of its own; nullptr: there is none.
+JsonbContainer* find_container(JsonbContainer* object, const char* name) {
+  const JsonbValue* value = find_member(object, name);
+  return value != nullptr && value->type == jbvBinary ? value->val.binary.data : nullptr;
+}
+
+// Appends a member that is a string, with what comes before it.
+void append_string(StringInfo text, JsonbContainer* object, const char* name, const char* before) {
+  const JsonbValue* value = find_member(object, name);
+  if (value == nullptr || value->type != jbvString) return;
+  appendStringInfoString(text, before);
+  appendBinaryStringInfo(text, value->val.string.val, value->val.string.len);
+}
+
+// Types, collations and roles in order, as far as they decide about hashes; names may differ.
+const char* describe_key(JsonbContainer* producer) {
+  JsonbContainer* columns = find_container(producer, "columns");
+  if (columns == nullptr || !JsonContainerIsArray(columns)) return nullptr;
+  StringInfoData text;
+  initStringInfo(&text);
+  appendStringInfoChar(&text, '(');
+  for (uint32 i = 0; i < JsonContainerSize(columns); ++i) {
+    const JsonbValue* column = getIthJsonbValueFromContainer(columns, i);
+    if (i > 0) appendStringInfoString(&text, ", ");
+    if (column == nullptr || column->type != jbvBinary) continue;
+    append_string(&text, column->val.binary.data, "type", "");
+    append_string(&text, column->val.binary.data, "collation", " collate ");
+    append_string(&text, column->val.binary.data, "role", " role ");
+  }
+  appendStringInfoChar(&text, ')');
+  return text.data;
+}
+
+// Which of how many servers this one is; nullptr: the producer is of a version that does not say.
+const char* describe_position(JsonbContainer* producer) {
+  JsonbContainer* servers = find_container(producer, "servers");
+  const JsonbValue* position = find_member(producer, "position");
+  if (servers == nullptr || position == nullptr || position->type != jbvString) return nullptr;
+  return psprintf("%.*s of %u", position->val.string.len, position->val.string.val,
+                  JsonContainerSize(servers));
+}
+
+void check_equal(const FilterRelation* relation, const char* what, const char* found,
+                 const char* wanted) {
+  if (found == nullptr || wanted == nullptr || strcmp(found, wanted) == 0) return;
+  ereport(ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+          errmsg("filter \"%s\" is defined otherwise by its first producer", relation->name),
+          errdetail("Its %s: %s. This producer says %s.", what, found, wanted),
+          errhint("Define it as there; IMPORT FOREIGN SCHEMA does so. Or alter it on the server "
+                  "that holds the "
+                  "slices, and for every producer."));
+}
+
+}  // namespace
+
+void check_producer_agrees(const FilterRelation* relation, const ProducerWish& wish) {
+  check_equal(relation, "option conflict", name_of(relation->host.conflict), wish.conflict);
+  check_equal(relation, "option persistence", name_of(relation->host.persistence),
+              wish.persistence);
+  if (wish.producer == nullptr || relation->host.producer == nullptr) return;
+  JsonbContainer* found = parse_json(relation->host.producer);
+  JsonbContainer* wanted = parse_json(wish.producer);
+  check_equal(relation, "columns", describe_key(found), describe_key(wanted));
+  check_equal(relation, "place in option servers", describe_position(found),
+              describe_position(wanted));
+}
+
+}  // namespace streamfilter::pg

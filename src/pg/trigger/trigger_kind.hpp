@@ -1,0 +1,15 @@
+// The trigger functions of the extension.
+#pragma once
+
+namespace streamfilter::pg {
+
+enum class TriggerKind : uint8 { discard, mark };
+
+inline const char* function_name(TriggerKind kind) {
+  return kind == TriggerKind::discard ? "streamfilter_discard" : "streamfilter_mark";
+}
+
+// Does the function make triggers of ours? It may bear another name in another schema.
+bool find_kind(Oid function, TriggerKind* kind);
+
+}  // namespace streamfilter::pg

@@ -1,0 +1,87 @@
+#!/usr/bin/env bash
+# Builds the release's PostgreSQL from Debian's source package with assertions, once, and says where its pg_config is.
+#
+#   test/servers/asserted.sh [MAJOR]
+#
+# It lies in ${XDG_CACHE_HOME:-~/.cache}/streamfilter/: remove it there to build it anew, after a minor release for example. The configuration of apt is not touched: sources are looked up with one of our own. Exits with 77 where
+# they cannot be had. Debian 12 or 13, as root or with sudo where packages are missing.
+
+# shellcheck source-path=SCRIPTDIR source=../lib.sh
+source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
+
+# shellcheck disable=SC2031 # changed for the server's user only
+CACHE=${XDG_CACHE_HOME:-$HOME/.cache}/streamfilter
+RECIPE=1 # to be raised with every change of what is built here
+NOT_TO_BE_HAD=77
+
+private_apt() { # apt-get or apt-cache, with the release's source packages only
+	"$1" -q -o Dir::Etc::sourcelist=/dev/null -o Dir::Etc::sourceparts="$WORK/apt/sources" -o Dir::State="$WORK/apt/state" \
+		-o Dir::State::status=/var/lib/dpkg/status -o Dir::Cache="$WORK/apt/cache" -o APT::Sandbox::User=root "${@:2}"
+}
+
+private_sources() {
+	local file name
+	mkdir -p "$WORK/apt/sources" "$WORK/apt/state/lists/partial" "$WORK/apt/cache/archives/partial"
+	for file in /etc/apt/sources.list /etc/apt/sources.list.d/*.list /etc/apt/sources.list.d/*.sources; do
+		grep -qsE 'debian\.org|/debian' "$file" || continue
+		name=$(basename "$file")
+		sed -E 's/^deb /deb-src /; s/^Types:.*/Types: deb-src/' "$file" >"$WORK/apt/sources/${name/%sources.list/debian.list}"
+	done
+}
+
+fetch() { # the newest version that can be had, as Debian builds it, unpacked in $WORK/source
+	local version
+	private_sources
+	private_apt apt-get update
+	cd "$WORK/apt"
+	private_apt apt-cache showsrc "postgresql-$MAJOR" | sed -n 's/^Version: //p' | sort -rVu >versions
+	while read -r version; do
+		rm -f postgresql-*
+		private_apt apt-get source --download-only "postgresql-$MAJOR=$version" </dev/null || continue
+		dpkg-source -x ./*.dsc "$WORK/source"
+		return
+	done <versions
+	return 1
+}
+
+compile() {
+	local contrib
+	cd "$WORK/source"
+	# -O1: assertions cost more than what more optimization gains, and compiling counts too.
+	./configure -q --prefix="$WORK/built/postgresql" --enable-cassert --enable-tap-tests --with-icu --without-readline \
+		--without-llvm CC="$COMPILER" CFLAGS='-O1 -g1' CXXFLAGS='-O1 -g1'
+	make -s -j2 -C src
+	make -s -C src install
+	for contrib in citext postgres_fdw; do # of these the tests make use
+		make -s -j2 -C "contrib/$contrib"
+		make -s -C "contrib/$contrib" install
+	done
+}
+
+main() {
+	local target
+	MAJOR=${1:-$(postgres_major)}
+	target=$CACHE/postgresql-$MAJOR-asserted-$RECIPE
+	if [ ! -x "$target/bin/pg_config" ]; then
+		trap remove_work EXIT
+		trap 'exit 130' INT
+		trap 'exit 143' TERM
+		make_work
+		install_missing gcc g++ make bison flex perl libipc-run-perl zlib1g-dev libicu-dev pkg-config dpkg-dev ca-certificates
+		COMPILER=gcc
+		! command -v ccache >/dev/null || COMPILER='ccache gcc'
+		job "source of PostgreSQL $MAJOR" fetch
+		printf '\n'
+		if [ "$JOB_STATUS" -ne 0 ]; then
+			tail -n 5 "$WORK/job.log"
+			exit $NOT_TO_BE_HAD
+		fi
+		stage "PostgreSQL $MAJOR with assertions" compile
+		mkdir -p "$CACHE"
+		rm -rf "$target"
+		mv "$WORK/built/postgresql" "$target"
+	fi
+	say "$target/bin/pg_config"
+}
+
+main "$@"

@@ -1,0 +1,215 @@
+# A server of slices that says what it must not, or nothing, or hangs up, at every point of a conversation
+# (HostileProxy.pm). The server here lives, waits no longer than it was told, answers to a cancel, reports errors in
+# whole characters, and loses no row; what the peer cannot be told is asked again later.
+use strict;
+use warnings;
+use Encode ();
+use FindBin;
+use lib "$FindBin::RealBin/lib";
+use HostileProxy;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(time);
+
+sub start_node
+{
+	my ($name) = @_;
+	my $node = PostgreSQL::Test::Cluster->new($name);
+	$node->init(extra => [ '--encoding=UTF8', '--locale=C' ]);
+	$node->append_conf('postgresql.conf', q{
+		shared_preload_libraries = 'streamfilter'
+		streamfilter.shared_memory = '16MB'
+		max_connections = 200
+		autovacuum = off});
+	$node->start;
+	$node->safe_psql('postgres', 'CREATE EXTENSION streamfilter');
+	return $node;
+}
+
+my $node   = start_node('producer');
+my $holder = start_node('holder');
+my $proxy  = HostileProxy->start($holder->host . '/.s.PGSQL.' . $holder->port);
+my $start  = $node->safe_psql('postgres', 'SELECT pg_postmaster_start_time()');
+
+$node->safe_psql('postgres', sprintf q{
+	CREATE SERVER peer FOREIGN DATA WRAPPER streamfilter
+	  OPTIONS (host '127.0.0.1', port '%d', dbname 'postgres', sslmode 'disable', connect_timeout '500ms', timeout '500ms');
+	CREATE USER MAPPING FOR CURRENT_USER SERVER peer;
+	CREATE FOREIGN TABLE seen (id int) SERVER peer OPTIONS (kind 'bloom', memory '1MB', k '8', seed '1');
+	CREATE TABLE events (id int);
+	CREATE TRIGGER zz BEFORE INSERT ON events FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen');
+	INSERT INTO events VALUES (0)}, $proxy->port);
+
+my @findings;
+my $key = 0;
+my %accepted;    # keys whose INSERT has succeeded
+my ($errors, $warnings) = (0, 0);
+
+# Runs a statement in a session; notes what must not be.
+sub try_statement
+{
+	my ($session, $sql, $name) = @_;
+	my $begun = time;
+	$session->{stderr} = '';
+	$session->query($sql);
+	my $said = $session->{stderr};
+	my $took = time - $begun;
+	push @findings, "$name: took $took s" if $took > 10;
+	my $text = eval { Encode::decode('UTF-8', $said, Encode::FB_CROAK | Encode::LEAVE_SRC) };
+	push @findings, "$name: invalid characters in $said" unless defined $text;
+	push @findings, "$name: control characters in $said" if $said =~ /[\x00-\x08\x0b-\x1f\x7f]/;
+	push @findings, "$name: the session has ended: $said" if $said =~ /^(psql:\S+ )?(error: )?(server closed the connection|connection to server was lost)/m;
+	push @findings, "$name: $said" if $said =~ /XX\d\d\d|TRAP/;
+	++$errors   if $said =~ /ERROR:/;
+	++$warnings if $said =~ /WARNING:/;
+	return $said !~ /ERROR:/;
+}
+
+# The peer behaves again: waits until that is known.
+sub come_back
+{
+	my ($session) = @_;
+	$proxy->set('pass');
+	for (1 .. 100)
+	{
+		$session->query(q{SELECT streamfilter_test('seen', 0)});
+		return if $session->query('SELECT bool_or(lost) FROM streamfilter_slices') eq 'f';
+		Time::HiRes::sleep(0.05);
+	}
+	push @findings, "the peer is not used again: $session->{stderr}";
+	return;
+}
+
+sub new_session { return $node->background_psql('postgres', on_error_stop => 0); }
+
+# One new key, as a statement of its own.
+sub insert_key
+{
+	my ($session, $name) = @_;
+	++$key;
+	$accepted{$key} = 1 if try_statement($session, "INSERT INTO events VALUES ($key)", $name);
+	return;
+}
+
+# A transaction on a connection that stands, with the trick at its end.
+sub insert_and_commit
+{
+	my ($session, $trick, $first, $name) = @_;
+	come_back($session);
+	++$key;
+	try_statement($session, "BEGIN; INSERT INTO events VALUES ($key)", $name);
+	$proxy->set($trick, $first);
+	$accepted{$key} = 1 if try_statement($session, 'COMMIT', $name);
+	return;
+}
+
+# After the last trick the peer behaves; then all keys that are not there must be accepted, if they come again.
+sub is_all_well
+{
+	my ($name) = @_;
+	$proxy->set('pass');
+	$proxy->hang_up;
+	my $session = new_session();
+	come_back($session);
+	my @lost = grep { $_ ne '' } split /\n/, $node->safe_psql('postgres',
+		'SELECT k FROM unnest($${' . join(',', sort { $a <=> $b } keys %accepted)
+		  . '}$$::int[]) k WHERE NOT EXISTS (SELECT FROM events WHERE id = k)');
+	push @findings, "accepted, but not there: @lost" if @lost;
+	$session->query("INSERT INTO events SELECT generate_series(1, $key)");
+	my $missing = $node->safe_psql('postgres',
+		"SELECT count(*) FROM generate_series(1, $key) k WHERE NOT EXISTS (SELECT FROM events WHERE id = k)");
+	push @findings, "$missing keys are remembered, but have no row" if $missing ne '0';
+	my $before = $node->safe_psql('postgres', 'SELECT count(*) FROM events');
+	$session->query("INSERT INTO events SELECT generate_series(1, $key)");
+	my $more = $node->safe_psql('postgres', 'SELECT count(*) FROM events') - $before;
+	push @findings, "$more keys were not remembered, though the peer behaved" if $more;
+	push @findings, 'the server was restarted' if $node->safe_psql('postgres', 'SELECT pg_postmaster_start_time()') ne $start;
+	$session->quit;
+	is(join("\n", @findings), '', $name);
+	@findings = ();
+	return;
+}
+
+# ---- every trick ----------------------------------------------------------------------------------------
+
+for my $trick (HostileProxy::names())
+{
+	# From the first exchange on, then on a connection that stands, then at COMMIT.
+	$proxy->set($trick);
+	$proxy->hang_up;
+	my $session = new_session();
+	insert_key($session, "$trick, connecting");
+	come_back($session);
+	$proxy->set($trick);
+	insert_key($session, $trick);
+	insert_key($session, "$trick, again");
+	insert_and_commit($session, $trick, 1, "$trick, at COMMIT");
+	$session->quit;
+}
+is_all_well('lies: rows, counts, NULLs, lengths, states, errors');
+cmp_ok($errors, '>', 20, "which were told as errors ($errors) and warnings ($warnings)");
+
+# ---- cut and stalled at every message ------------------------------------------------------------------------
+
+$proxy->set('pass');
+$proxy->hang_up;
+my $counting = new_session();
+insert_key($counting, 'counting');
+my $messages = $proxy->counted;
+$counting->quit;
+cmp_ok($messages, '>', 15, "a conversation has $messages messages");
+for my $trick (qw(cut_once cut))
+{
+	for my $first ($trick eq 'cut' ? grep { $_ % 5 == 0 } 1 .. $messages : 1 .. $messages)
+	{
+		my $session = new_session();
+		$proxy->set($trick, $first);
+		$proxy->hang_up;
+		insert_key($session, "$trick $first");
+		come_back($session);
+		$session->quit;
+	}
+	my $session = new_session();
+	insert_and_commit($session, $trick, $_, "$trick $_ at COMMIT") for 1 .. 3;
+	$session->quit;
+}
+is_all_well('connections that are cut');
+
+$node->safe_psql('postgres', q{ALTER SERVER peer OPTIONS (SET connect_timeout '300ms', SET timeout '300ms')});
+for my $first (grep { $_ % 5 == 1 } 1 .. $messages)
+{
+	$proxy->set('stall', $first);
+	$proxy->hang_up;
+	my $session = new_session();
+	insert_key($session, "stall $first");
+	come_back($session);
+	$session->quit;
+}
+my $session = new_session();
+insert_and_commit($session, 'stall', $_, "stall $_ at COMMIT") for 1 .. 3;
+$session->quit;
+is_all_well('peers that stall');
+
+# ---- cancel --------------------------------------------------------------------------------------------------
+
+$node->safe_psql('postgres', q{ALTER SERVER peer OPTIONS (SET connect_timeout '60s', SET timeout '60s')});
+# When it connects, when it sets up, and when it asks; not when it commits.
+for my $first (1, $messages / 2, $messages - 7)
+{
+	$proxy->set('stall', int $first);
+	$proxy->hang_up;
+	my $begun = time;
+	my ($ret, $out, $err) = $node->psql('postgres', 'SET statement_timeout = 300; INSERT INTO events VALUES (-1)');
+	like($err, qr/canceling statement due to statement timeout/, "a wait can be cancelled at message " . int $first);
+	cmp_ok(time - $begun, '<', 10, 'at once');
+}
+$proxy->set('pass');
+$proxy->hang_up;
+$node->safe_psql('postgres', 'DELETE FROM events WHERE id = -1');
+is_all_well('and nothing is lost by it');
+
+unlike(slurp_file($node->logfile), qr/\] (\S+ )?PANIC:|TRAP|was terminated by signal/, 'the log is clean');
+
+$proxy->stop;
+done_testing();

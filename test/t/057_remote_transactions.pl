@@ -1,0 +1,158 @@
+# Transactions with filters on other servers, and what must not be lost in them: by a cancel that a savepoint
+# catches, a server that goes before COMMIT, a crash here after it, and servers that hang while it is sent.
+use strict;
+use warnings;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(time);
+
+sub start_node
+{
+	my ($name, $extra) = @_;
+	my $node = PostgreSQL::Test::Cluster->new($name);
+	$node->init;
+	$node->append_conf('postgresql.conf', q{
+		shared_preload_libraries = 'streamfilter'
+		streamfilter.shared_memory = '16MB'
+		autovacuum = off
+		fsync = on} . "\n" . ($extra // ''));
+	$node->start;
+	$node->safe_psql('postgres', 'CREATE EXTENSION streamfilter');
+	return $node;
+}
+
+my $node = start_node('producer', q{
+	wal_writer_delay = 10s
+	synchronous_commit = off});
+my %holder = map { $_ => start_node($_) } qw(a b c);
+sub sql { return $node->safe_psql('postgres', $_[0]); }
+
+sql(join '', map { sprintf(
+	q{CREATE SERVER %s FOREIGN DATA WRAPPER streamfilter
+	  OPTIONS (host '%s', port '%d', dbname 'postgres', connect_timeout '1s', timeout '3s');
+	  CREATE USER MAPPING FOR CURRENT_USER SERVER %s;},
+	$_, $holder{$_}->host, $holder{$_}->port, $_) } sort keys %holder);
+sql(q{CREATE FOREIGN TABLE seen (id int) SERVER a OPTIONS (kind 'bloom', memory '1MB', k '8');
+      CREATE FOREIGN TABLE exact (id int) SERVER a OPTIONS (kind 'lru', memory '64kB');
+      CREATE TABLE events (id int);
+      CREATE TRIGGER zz BEFORE INSERT ON events FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen');
+      INSERT INTO exact SELECT generate_series(1, 10)});
+
+my $session = $node->background_psql('postgres', on_error_stop => 0);
+my $other   = $node->background_psql('postgres', on_error_stop => 0);
+
+# ---- a cancelled wait, caught by a savepoint ------------------------------------------------------------------
+
+$other->query(q{BEGIN; SELECT streamfilter_seen('seen', 100)});
+$session->query(q{BEGIN; INSERT INTO events SELECT generate_series(1, 20); SAVEPOINT s; INSERT INTO events VALUES (21)});
+$session->query(q{SET LOCAL statement_timeout = 300; SELECT streamfilter_seen('seen', 100)});
+like($session->{stderr}, qr/canceling statement due to statement timeout/, 'a wait for another transaction is cancelled');
+$session->{stderr} = '';
+$session->query('ROLLBACK TO SAVEPOINT s; SET LOCAL statement_timeout = 0; INSERT INTO events VALUES (22)');
+$session->query('COMMIT');
+is($session->{stderr}, '', 'the rest of the transaction goes on and commits');
+$other->query('ROLLBACK');
+sql('INSERT INTO events SELECT generate_series(1, 22)');
+is(sql('SELECT count(*), count(DISTINCT id) FROM events'), '22|22',
+	'what it had added is remembered, what was rolled back is not');
+
+$other->query(q{BEGIN; SELECT streamfilter_seen('seen', 101)});
+$session->query(q{BEGIN; INSERT INTO events VALUES (31); SAVEPOINT s});
+$session->query(q{SET LOCAL statement_timeout = 300; SELECT streamfilter_seen('seen', 101)});
+$session->{stderr} = '';
+$session->query('ROLLBACK TO SAVEPOINT s; COMMIT');
+is($session->{stderr}, '', 'likewise if nothing comes between it and COMMIT');
+$other->query('ROLLBACK');
+sql('INSERT INTO events VALUES (31), (101)');
+is(sql('SELECT count(*) FROM events WHERE id IN (31, 101)'), '2', 'with the same result');
+
+# ---- a server that goes before COMMIT -------------------------------------------------------------------------------
+
+for my $change (['DELETE', 'DELETE FROM exact WHERE id = 1'], ['TRUNCATE', 'TRUNCATE exact'])
+{
+	my ($name, $command) = @$change;
+	$session->query(q{SELECT streamfilter_test('exact', 1)});
+	$session->query("BEGIN; $command");
+	$holder{a}->stop('immediate');
+	$session->{stderr} = '';
+	$session->query('COMMIT');
+	like($session->{stderr}, qr/ERROR:  connection to server "a" was lost within the transaction/,
+		"$name that cannot arrive any more: COMMIT says so");
+	$holder{a}->start;
+	for (1 .. 50) { last if sql(q{SELECT streamfilter_test('exact', 1)}) eq 't'; Time::HiRes::sleep(0.1); }
+	is(sql(q{SELECT streamfilter_test('exact', 1)}), 't', 'and the key is there still');
+}
+
+# ---- a crash here, before anything is flushed by itself -------------------------------------------------------------
+
+my $keys = 0;
+for my $round (1 .. 3)
+{
+	my $from = 1000 * $round;
+	sql("INSERT INTO events SELECT generate_series($from, $from + 199)") ;
+	$node->stop('immediate');
+	$node->start;
+	sql("INSERT INTO events SELECT generate_series($from, $from + 199)");
+	$keys += 200;
+}
+is(sql('SELECT count(*), count(DISTINCT id) FROM events WHERE id >= 1000'), "$keys|$keys",
+	'after a crash no key is remembered whose row is gone');
+
+# ---- servers that hang while COMMIT is sent ----------------------------------------------------------------------------
+
+sql(q{CREATE FOREIGN TABLE wide (id int) SERVER streamfilter
+        OPTIONS (servers 'a,b,c', kind 'bloom', memory '96kB', k '6', slicing 'vertical', slices '6');
+      SELECT streamfilter_test('wide', 1)});
+$session = $node->background_psql('postgres', on_error_stop => 0);
+$session->query('BEGIN; INSERT INTO wide SELECT generate_series(1, 50)');
+my @pids = map { split /\n/, $_->safe_psql('postgres',
+		q{SELECT pid FROM pg_stat_activity WHERE application_name = 'streamfilter'}) } values %holder;
+kill 'STOP', @pids;
+my $start = time;
+$session->query('COMMIT');
+my $took = time - $start;
+kill 'CONT', @pids;
+$session->query('SELECT 1');
+cmp_ok($took, '<', 6, "COMMIT with three hung servers takes one timeout and a bit, not three ($took s)");
+like($session->{stderr}, qr/WARNING:  server "[abc]" does not remember the keys of a transaction of this session/, 'and warns');
+$session->quit;
+
+for (1 .. 100)
+{
+	sql(q{SELECT streamfilter_test('wide', 1)});
+	last if sql('SELECT bool_or(lost) FROM streamfilter_slices') eq 'f';
+	Time::HiRes::sleep(0.1);
+}
+
+# ---- a server that is built anew ------------------------------------------------------------------------------------------
+
+sql(q{CREATE FOREIGN TABLE spread (id int) SERVER streamfilter
+        OPTIONS (servers 'a,b,c', kind 'bloom', memory '96kB', k '6', slices '6');
+      INSERT INTO spread SELECT generate_series(1, 300)});
+$holder{a}->safe_psql('postgres', 'DROP FOREIGN TABLE spread');
+is(sql(q{SELECT count(*) BETWEEN 100 AND 299 FROM generate_series(1, 300) i WHERE streamfilter_test('spread', i)}), 't',
+	'the first server was built anew: it takes the seed of the others, whose slices go on');
+sql('INSERT INTO spread SELECT generate_series(1, 300)');
+is(sql(q{SELECT count(*) FROM generate_series(1, 300) i WHERE streamfilter_test('spread', i)}), '300', 'as it does itself');
+
+# ---- a tree whose root is lost ------------------------------------------------------------------------------------------
+
+sql(q{CREATE FOREIGN TABLE root (id int) SERVER a
+        OPTIONS (kind 'bloom', memory '64kB', k '4', seed '5', lost_slice 'duplicate');
+      CREATE FOREIGN TABLE leaf (id int) SERVER streamfilter
+        OPTIONS (kind 'bloom', memory '64kB', k '4', seed '5', parent 'root', tree 'dense');
+      SELECT streamfilter_seen('leaf', 1)});
+$holder{a}->stop('immediate');
+is(sql(q{SELECT streamfilter_seen('leaf', 1), streamfilter_seen('leaf', 2)}), 't|t', 'the root is lost: all keys count as repeats');
+$holder{a}->start;
+for (1 .. 100)
+{
+	sql(q{SELECT streamfilter_test('root', 1)});
+	last if sql('SELECT bool_or(lost) FROM streamfilter_slices') eq 'f';
+	Time::HiRes::sleep(0.1);
+}
+is(sql(q{SELECT streamfilter_seen('leaf', 1), streamfilter_seen('leaf', 2)}), 't|f', 'but no leaf has learned that for good');
+
+$other->quit;
+done_testing();
