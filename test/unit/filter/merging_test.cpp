@@ -95,7 +95,7 @@ BOOST_AUTO_TEST_CASE(everything_in_either_is_remembered) {
     for (std::uint64_t number = 0; number < 3000; ++number)
       if (a.test(key(number)) || b.test(key(number)))
         BOOST_TEST_REQUIRE(both.test(key(number)), text);
-    BOOST_TEST(totals(both.header()).arrivals == 120u);
+    BOOST_TEST(totals(both.header()).insertions == 120u);
   }
 }
 
