@@ -12,14 +12,15 @@ source "$ROOT/test/demo/measure.sh"
 # shellcheck source-path=SCRIPTDIR source=demo/report.sh
 source "$ROOT/test/demo/report.sh"
 
-KIND=sbf MEMORY='' FPR=0.01 DELIMITER=, FILE='' SHOWN='' KEY_ARGUMENTS=() OPTION_ARGUMENTS=()
+KIND=auto MEMORY='' FPR=0.01 DELIMITER='' BATCH=500 SESSIONS=2 FILE='' SHOWN='' KEY_ARGUMENTS=() OPTION_ARGUMENTS=()
 
 usage() {
 	cat <<-'END'
 		Usage: test/demo.sh [OPTION...] [FILE]
 
-		Streams events through a trigger that discards repeats, and compares what it did with the exact truth, a UNIQUE
-		index and a plain INSERT. Installs what is missing, builds and installs streamfilter, and uses a PostgreSQL
+		Streams events through a trigger that discards repeats, as producers send them: from several sessions, a few hundred
+		events a transaction. Compares what it did with the exact truth, other kinds of filters in as much memory, a UNIQUE
+		index and a plain INSERT; build/demo/errors.png shows both errors along the stream. Installs what is missing, builds and installs streamfilter, and uses a PostgreSQL
 		server of its own below /tmp, which is gone afterwards. Debian 12 or 13, as root or with sudo.
 
 		FILE: a CSV, plain or .gz, with a header: one event per line, oldest first. Every column is read as text, an
@@ -28,8 +29,10 @@ usage() {
 
 		  --key COLUMN[,COLUMN...]  two events with the same values here are the same event. Default: the column named
 		                            key, else all columns. A column without a usable name is column_1, column_2, ...
-		  --delimiter CHARACTER     between fields, default: a comma
-		  --kind KIND               of the filter, default: sbf
+		  --delimiter CHARACTER     between fields, default: the one of , ; tab | that the header has most of
+		  --batch EVENTS            in a transaction, default: 500
+		  --sessions N              that send events at the same time, default: 2
+		  --kind KIND               of the filter, default: auto
 		  --memory SIZE             of the filter, like 64kB or 1MB. Default: the power of two that is nearest to
 		                            10 bits per distinct key of this stream
 		  --fpr RATE                the false-positive rate it must keep, default: 0.01
@@ -43,7 +46,7 @@ parse_arguments() {
 		case $1 in
 		--help | -h) usage && exit 0 ;;
 		--*=*) set -- "${1%%=*}" "${1#*=}" "${@:2}" && continue ;;
-		--key | --delimiter | --kind | --memory | --fpr | --option)
+		--key | --delimiter | --batch | --sessions | --kind | --memory | --fpr | --option)
 			[ -n "${2:-}" ] || die "$1 needs a value" "See --help."
 			take_option "$1" "$2"
 			shift 2
@@ -68,6 +71,8 @@ take_option() {
 	case $1 in
 	--key) KEY_ARGUMENTS+=("$2") ;;
 	--delimiter) DELIMITER=$2 ;;
+	--batch) BATCH=$2 ;;
+	--sessions) SESSIONS=$2 ;;
 	--kind) KIND=$2 ;;
 	--memory) MEMORY=$2 ;;
 	--fpr) FPR=$2 ;;
@@ -75,9 +80,14 @@ take_option() {
 	esac
 }
 
+known_kinds() { sed -n 's/^ *&\(.*\)_ops,$/\1/p' "$ROOT/src/core/kind/kind_list.hpp" | paste -sd ' '; }
+
 check_arguments() { # the filter checks the rest; this is what would only show after minutes
 	local argument
-	[[ $DELIMITER == [!\"$'\n\r'] ]] || die "--delimiter takes one character, not a quote"
+	[[ $DELIMITER == '' || $DELIMITER == [!\"$'\n\r'] ]] || die "--delimiter takes one character, not a quote"
+	[[ $BATCH =~ ^[1-9][0-9]{0,8}$ ]] || die "--batch $BATCH is not a number of events"
+	[[ $SESSIONS =~ ^[1-9][0-9]?$ ]] || die "--sessions $SESSIONS is not a number from 1 to 99"
+	[[ " auto $(known_kinds) " == *" $KIND "* ]] || die "there is no kind $KIND" "Known: auto $(known_kinds)"
 	[[ $MEMORY =~ ^([0-9]+\ *(B|kB|MB|GB)?)?$ ]] || die "--memory $MEMORY is not a size" "Write it like 65536, 64kB or 1MB."
 	awk -v fpr="$FPR" 'BEGIN { exit !(fpr ~ /^[0-9]*[.]?[0-9]+([eE]-?[0-9]+)?$/ && fpr > 0 && fpr < 1) }' ||
 		die "--fpr $FPR is not a rate" "Write a number between 0 and 1, like 0.01."
@@ -105,9 +115,14 @@ choose_memory() {
 }
 
 # A Bloom filter keeps its fpr only up to a number of keys, and must be told.
+compared_options() { # kind
+	printf '%s' "kind '$1', memory '$MEMORY', fpr '$FPR'"
+	[ "$1" != bloom ] || printf '%s' ", keys '$DISTINCT'"
+}
+
 choose_filter() {
 	local argument value
-	FILTER_OPTIONS="kind '${KIND//\'/\'\'}', memory '$MEMORY', fpr '$FPR'"
+	FILTER_OPTIONS="kind '$KIND', memory '$MEMORY', fpr '$FPR'"
 	if [ "$KIND" = bloom ] && [[ "${OPTION_ARGUMENTS[*]}" != *keys=* ]]; then OPTION_ARGUMENTS+=("keys=$DISTINCT"); fi
 	for argument in "${OPTION_ARGUMENTS[@]}"; do
 		value=${argument#*=}
@@ -126,7 +141,7 @@ load() {
 	fi
 	PROGRESS_SQL="SELECT pg_size_pretty(sum(size)) || ' sorted' FROM pg_ls_tmpdir() HAVING sum(size) > 0"
 	stage "finding the exact truth" find_truth
-	read -r EVENTS DISTINCT < <(sql -F ' ' -c 'SELECT count(*), count(*) FILTER (WHERE is_new) FROM truth')
+	read -r EVENTS DISTINCT < <(sql -F ' ' -c 'SELECT count(*), count(*) FILTER (WHERE event_no = first_no) FROM truth')
 	[ "$EVENTS" -gt 0 ] || die "$SHOWN has a header and no event" "There must be an event per line below the header."
 }
 
@@ -138,8 +153,7 @@ main() {
 	trap 'exit 143' TERM
 	make_work
 	[ -z "$FILE" ] || open_file
-	# shellcheck disable=SC2119 # no packages beyond the common ones
-	prepare
+	prepare gnuplot-nox
 	[ -n "$FILE" ] || open_links
 	say "key: $KEY_NAME"
 	stage "building streamfilter" make_here -j2
@@ -149,7 +163,7 @@ main() {
 	choose_memory
 	choose_filter
 	stage "reserving memory for the filter" reserve_memory
-	say "inserting the same events in four ways"
+	say "inserting the same events in four ways, and by other kinds of filters"
 	measure
 	report
 }

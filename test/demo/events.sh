@@ -60,7 +60,21 @@ column_names() { # as in the file → as in the database, where some names are t
 	done
 }
 
+# The separator that the first line has most of; what stands in quotes counts, too, but rarely decides.
+guess_delimiter() {
+	local line candidate count most=0
+	[ -z "$DELIMITER" ] || return 0
+	DELIMITER=,
+	line=$(raw_events 2>/dev/null | head -n 1 | head -c 1000000) || true
+	for candidate in , ';' $'\t' '|'; do
+		count=${line//[!"$candidate"]/}
+		[ ${#count} -le "$most" ] || { most=${#count} && DELIMITER=$candidate; }
+	done
+	[ "$DELIMITER" = , ] || say "  fields are separated by $(printf '%q' "$DELIMITER"), it seems; --delimiter says otherwise"
+}
+
 read_header() {
+	guess_delimiter
 	mapfile -t HEADER < <({ raw_events 2>/dev/null || true; } | head -c 1000000 | iconv -c -f "$ENCODING" -t UTF-8 |
 		awk -v delimiter="$DELIMITER" -f "$ROOT/test/demo/header.awk")
 	[ -n "${HEADER[*]}" ] || die "$SHOWN has no header" "Its first line is empty or has a quote that is never closed." \
@@ -135,7 +149,7 @@ list_links() {
 }
 
 open_links() {
-	FILE=$WORK/links.csv SHOWN="the list of links"
+	FILE=$WORK/links.csv SHOWN="the list of links" DELIMITER=,
 	stage "reading the links in apt's package lists" list_links "$FILE"
 	HEADER=(package needed_by)
 	[ ${#KEY_ARGUMENTS[@]} -gt 0 ] || KEY_ARGUMENTS=(package)

@@ -1,24 +1,28 @@
-# The four ways to insert the same events, timed in turn. Sourced by test/demo.sh.
+# The ways to insert the same events, timed in turn: in transactions of BATCH events, from SESSIONS sessions. Sourced by
+# test/demo.sh.
 # shellcheck shell=bash disable=SC2034,SC2153 # the variables are shared by the demo's files
 
-declare -A BEST_US=() KEPT=() # by way
+declare -A BEST_US=() KEPT=() LOST=() MISSED=() REFUSED=() LOG_BYTES=() # by way
 ROUNDS=3
 UNIQUE_FAILED='' # why there is no UNIQUE index on these keys
+COMPARED=(sbf bloom lru) # kinds that get the same memory, each by a trigger, as ways trigger-KIND
 
 way_title() {
 	case $1 in
 	plain) say "INSERT, nothing checked" ;;
 	unique) say "INSERT ... ON CONFLICT DO NOTHING" ;;
 	trigger) say "INSERT, trigger streamfilter_discard" ;;
+	trigger-*) say "the same, kind ${1#trigger-}" ;;
 	seen) say "INSERT ... WHERE NOT streamfilter_seen" ;;
 	esac
 }
 
-filter_sql() {
-	local columns='' name
+filter_sql() { # way
+	local columns='' name options=$FILTER_OPTIONS
 	for name in "${KEYS_SQL[@]}"; do columns+="${columns:+, }$name text"; done
+	case $1 in trigger-*) options=$(compared_options "${1#trigger-}") ;; esac
 	say "CREATE FOREIGN TABLE seen ($columns)"
-	say "  SERVER streamfilter OPTIONS ($FILTER_OPTIONS);"
+	say "  SERVER streamfilter OPTIONS ($options);"
 }
 
 trigger_sql() {
@@ -26,71 +30,87 @@ trigger_sql() {
 	say "  FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen');"
 }
 
+# One transaction: the events $1 <= event_no < $2, in the order of their keys.
 insert_sql() {
-	local keys
+	local keys batch
 	keys=$(joined "${KEYS_SQL[@]}")
+	batch="SELECT * FROM events WHERE event_no >= \$1 AND event_no < \$2 ORDER BY $keys, event_no"
 	case $1 in
-	plain | trigger) say "INSERT INTO arrivals SELECT * FROM events ORDER BY event_no;" ;;
-	unique) say "INSERT INTO arrivals SELECT * FROM events ORDER BY event_no ON CONFLICT DO NOTHING;" ;;
-	seen) say "INSERT INTO arrivals SELECT * FROM events WHERE NOT streamfilter_seen('seen', $keys) ORDER BY event_no;" ;;
+	plain | trigger | trigger-*) say "INSERT INTO arrivals $batch" ;;
+	unique) say "INSERT INTO arrivals $batch ON CONFLICT DO NOTHING" ;;
+	seen) say "INSERT INTO arrivals SELECT * FROM ($batch OFFSET 0) batch WHERE NOT streamfilter_seen('seen', $keys)" ;;
 	esac
 }
 
 prepare_way() {
 	local name
-	say "DROP TABLE IF EXISTS arrivals; DROP FOREIGN TABLE IF EXISTS seen;"
+	say "SET client_min_messages = error;"
+	say "DROP VIEW IF EXISTS outcome, kept_events; DROP FUNCTION IF EXISTS error_curve; DROP TABLE IF EXISTS arrivals;"
+	say "DROP PROCEDURE IF EXISTS replay; DROP TABLE IF EXISTS replay_memory; DROP FOREIGN TABLE IF EXISTS seen;"
 	say "CREATE TABLE arrivals (event_no bigint"
 	for name in "${COLUMNS_SQL[@]}"; do say ", $name text"; done
 	say ");"
 	case $1 in
 	unique) say "CREATE UNIQUE INDEX arrivals_key ON arrivals ($(joined "${KEYS_SQL[@]}"));" ;;
-	trigger) filter_sql && trigger_sql ;;
-	seen) filter_sql ;;
+	trigger | trigger-*) filter_sql "$1" && trigger_sql ;;
+	seen) filter_sql "$1" ;;
 	esac
+	cat "$ROOT/test/demo/replay.sql"
 	say "CHECKPOINT;"
 }
 
 run_way() {
-	{
-		say "SET client_min_messages = error;"
-		prepare_way "$1"
-		say "\\timing on"
-		insert_sql "$1"
-	} | sql
+	local session start=$EPOCHREALTIME sessions=() insertion status=0
+	prepare_way "$1" | sql
+	insertion=$(insert_sql "$1")
+	start=$EPOCHREALTIME
+	for ((session = 0; session < SESSIONS; session++)); do
+		sql -c "SET client_min_messages = error" \
+			-c "CALL replay('$1', '${insertion//\'/\'\'}', $session, $SESSIONS, $BATCH)" &
+		sessions+=($!)
+	done
+	for session in "${sessions[@]}"; do wait "$session" || status=$?; done
+	say "took $((${EPOCHREALTIME/./} - ${start/./})) us"
+	return "$status"
 }
 
 note_time() {
 	local us
-	us=$(awk '/^Time:/ { us = $2 * 1000 } END { printf "%d", us }' "$WORK/job.log")
+	us=$(sed -n 's/^took \([0-9]*\) us$/\1/p' "$WORK/job.log")
 	if [ -z "${BEST_US[$1]:-}" ] || [ "$us" -lt "${BEST_US[$1]}" ]; then BEST_US[$1]=$us; fi
 }
 
 note_result() { # what the first round kept; read before the next way takes the table
 	KEPT[$1]=$(sql -c "SELECT count(*) FROM arrivals")
+	LOG_BYTES[$1]=$(sql -c "SELECT sum(bytes) FROM replay_memory")
 	case $1 in
 	unique)
 		INDEX_BYTES=$(sql -c "SELECT pg_relation_size('arrivals_key')")
 		INDEX_BYTES_FRESH=$(sql -c "REINDEX INDEX arrivals_key" -c "SELECT pg_relation_size('arrivals_key')")
 		;;
-	trigger)
-		FILTER_BYTES=$(sql -c "SELECT memory FROM streamfilter_stats WHERE filter = 'seen'::regclass")
-		read -r WRONGLY_DISCARDED MISSED < <(sql -F ' ' -c "SELECT
-			count(*) FILTER (WHERE is_new AND a.event_no IS NULL), count(a.event_no) FILTER (WHERE NOT is_new)
-			FROM truth LEFT JOIN arrivals a USING (event_no)")
-		;;
+	trigger | trigger-* | seen) read -r "LOST[$1]" "MISSED[$1]" < <(sql -F ' ' -c "SELECT lost, missed FROM outcome") ;;
 	esac
+	if [ "$1" = trigger ]; then
+		FILTER_KIND=$(sql -c "SELECT kind FROM streamfilter_stats WHERE filter = 'seen'::regclass")
+		FILTER_BYTES=$(sql -c "SELECT memory FROM streamfilter_stats WHERE filter = 'seen'::regclass")
+		IN_FLIGHT_BYTES=$(sql -c "SELECT sum(allocated_size) FROM pg_shmem_allocations WHERE name = 'streamfilter in flight'")
+		sql -F ' ' -P null=NaN -c "SELECT * FROM error_curve(40)" >"$WORK/errors.dat"
+	fi
 }
 
 measure_way() { # way, round
 	[ "$1" != unique ] || [ -z "$UNIQUE_FAILED" ] || return 0
-	job "  $2 of $ROUNDS: $(way_title "$1")" run_way "$1"
+	job "  $2: $(way_title "$1")" run_way "$1"
 	if [ "$JOB_STATUS" -eq 0 ]; then
 		printf '\n'
 		note_time "$1"
-		[ "$2" -gt 1 ] || note_result "$1"
+		[ -n "${KEPT[$1]:-}" ] || note_result "$1"
 	elif [ "$1" = unique ]; then
 		printf '  impossible\n'
 		UNIQUE_FAILED=$(sed -n 's/.*ERROR:  //p' "$WORK/job.log" | head -n 1)
+	elif [[ $1 == trigger-* ]]; then
+		printf '  impossible\n'
+		REFUSED[$1]=$(sed -n 's/.*ERROR:  //p' "$WORK/job.log" | head -n 1)
 	else
 		printf '  failed\n'
 		cat "$WORK/job.log" >&2
@@ -101,11 +121,12 @@ measure_way() { # way, round
 
 # In turn, so that a busy machine disturbs all of them alike; the best of the rounds counts.
 measure() {
-	local round way start=$SECONDS
+	local round way kind start=$SECONDS
 	PROGRESS_SQL="SELECT pg_size_pretty(pg_relation_size('arrivals')) || ' written'"
 	for ((round = 1; round <= ROUNDS; round++)); do
-		for way in plain unique trigger seen; do measure_way "$way" "$round"; done
-		if [ "$round" -eq 1 ] && [ $((SECONDS - start)) -gt 20 ]; then ROUNDS=2; fi
+		for way in plain unique trigger seen; do measure_way "$way" "$round of $ROUNDS"; done
+		if [ "$round" -eq 1 ] && [ $((SECONDS - start)) -gt 20 ]; then ROUNDS=1; fi
 	done
+	for kind in "${COMPARED[@]}"; do [ "$kind" = "$KIND" ] || measure_way "trigger-$kind" "as much memory"; done
 	PROGRESS_SQL=''
 }

@@ -13,7 +13,9 @@ count_line() { # what, number, remark
 
 report_sql() {
 	printf '\nHave we seen this event before?  %s\nKey: %s\n\n' "$EVENTS_NAME" "$KEY_NAME"
-	{ filter_sql && trigger_sql && insert_sql trigger; } | sed 's/^/  /'
+	{ filter_sql trigger && trigger_sql; } | sed 's/^/  /'
+	printf '\n  %s sessions in turn, each in transactions of %s events:\n  %s;\n' "$SESSIONS" "$(commas "$BATCH")" \
+		"$(insert_sql trigger)"
 }
 
 report_counts() {
@@ -24,19 +26,56 @@ report_counts() {
 	count_line "  repeats (exact, by SQL)" "$repeats" "$(percent "$repeats" "$EVENTS")" "of the events"
 	count_line "kept" "$kept" "$(percent "$kept" "$EVENTS")" "of the events"
 	count_line "discarded" "$((EVENTS - kept))" "$(percent $((EVENTS - kept)) "$EVENTS")" "of the events"
-	count_line "wrongly discarded: new events lost" "$WRONGLY_DISCARDED" "$(percent "$WRONGLY_DISCARDED" "$DISTINCT")" \
+	count_line "lost: no event of this key was kept" "${LOST[trigger]}" "$(percent "${LOST[trigger]}" "$DISTINCT")" \
 		"of the new (false positives; asked for: at most $(awk -v fpr="$FPR" 'BEGIN { printf "%g", 100 * fpr }') %)"
-	count_line "missed: repeats kept" "$MISSED" "$(percent "$MISSED" "$repeats")" "of the repeats (false negatives)"
+	count_line "missed: kept beyond one event of its key" "${MISSED[trigger]}" "$(percent "${MISSED[trigger]}" "$repeats")" \
+		"of the repeats (false negatives)"
+}
+
+report_kinds() {
+	local kind way repeats=$((EVENTS - DISTINCT))
+	printf '\n%-42s %14s  %10s\n' "OTHER KINDS IN AS MUCH MEMORY" "lost" "missed"
+	printf '  %-40s %14s  %10s\n' "$KIND$([ "$KIND" = "$FILTER_KIND" ] || printf ', which is %s here' "$FILTER_KIND")" \
+		"$(percent "${LOST[trigger]}" "$DISTINCT")" "$(percent "${MISSED[trigger]}" "$repeats")"
+	for kind in "${COMPARED[@]}"; do
+		way=trigger-$kind
+		[ "$kind" != "$KIND" ] || continue
+		if [ -n "${REFUSED[$way]:-}" ]; then
+			printf '  %-40s %s\n' "$kind" "refused: ${REFUSED[$way]}"
+		else
+			printf '  %-40s %14s  %10s\n' "$kind" "$(percent "${LOST[$way]}" "$DISTINCT")" \
+				"$(percent "${MISSED[$way]}" "$repeats")"
+		fi
+	done
 }
 
 report_memory() {
+	local log=$((LOG_BYTES[trigger] > LOG_BYTES[plain] ? LOG_BYTES[trigger] - LOG_BYTES[plain] : 0)) all
+	all=$((FILTER_BYTES + log))
 	printf '\n%-42s %14s\n' "MEMORY" "bytes"
 	count_line "the filter" "$FILTER_BYTES" "$(ratio "$((FILTER_BYTES * 8))" "$DISTINCT" 1)" "bits per new event; $MEMORY_WHY"
+	count_line "its sessions, for their transactions" "$log" "" "until each commits; the most that was seen, all sessions"
+	count_line "keys in flight, for all filters" "$IN_FLIGHT_BYTES" "" "shared, set by streamfilter.max_in_flight"
 	if [ -n "$UNIQUE_FAILED" ]; then
 		printf '  %-40s %14s  %s\n' "UNIQUE index on the same keys" "impossible" "$UNIQUE_FAILED"
 	else
-		count_line "UNIQUE index on the same keys" "$INDEX_BYTES" "$(ratio "$INDEX_BYTES" "$FILTER_BYTES" 1) x" \
-			"the filter ($(commas "$INDEX_BYTES_FRESH") bytes when built afresh)"
+		count_line "UNIQUE index on the same keys" "$INDEX_BYTES" "$(ratio "$INDEX_BYTES" "$all" 1) x" \
+			"the filter with its sessions ($(commas "$INDEX_BYTES_FRESH") bytes when built afresh)"
+	fi
+}
+
+plot_errors() { # picture; empty: into the terminal
+	gnuplot -e "data='$WORK/errors.dat'; picture='$1'; what='errors along the stream, $FILTER_KIND in $MEMORY'" \
+		"$ROOT/test/demo/errors.gp"
+}
+
+report_curve() {
+	local picture=$ROOT/build/demo/errors.png
+	say ""
+	plot_errors ''
+	as_owner mkdir -p "$(dirname "$picture")"
+	if plot_errors "$WORK/errors.png" && as_owner cp "$WORK/errors.png" "$picture"; then
+		say "The same as a picture: build/demo/errors.png"
 	fi
 }
 
@@ -51,16 +90,18 @@ report_times() {
 	done
 }
 
-check_counts() { # kept = new - wrongly discarded + missed, or the comparison itself is wrong
-	[ "${KEPT[trigger]}" -eq $((DISTINCT - WRONGLY_DISCARDED + MISSED)) ] || die "the counts do not add up"
+check_counts() { # kept = new - lost + missed, or the comparison itself is wrong
+	[ "${KEPT[trigger]}" -eq $((DISTINCT - LOST[trigger] + MISSED[trigger])) ] || die "the counts do not add up"
 	[ -n "$UNIQUE_FAILED" ] || [ "${KEPT[unique]}" -eq "$DISTINCT" ] || die "the UNIQUE index disagrees with the truth"
 }
 
 report() {
 	report_sql
 	report_counts
+	report_kinds
+	report_curve
 	report_memory
 	report_times
 	check_counts
-	printf '\n%s\n' "A wrongly discarded event is lost, a missed repeat is in the table twice. Where that may not be: a UNIQUE index."
+	printf '\n%s\n' "A lost event is in no table, a missed repeat is there twice. Where that may not be: a UNIQUE index."
 }

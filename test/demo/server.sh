@@ -78,9 +78,9 @@ load_events() {
 	sql -c 'ALTER TABLE events ADD PRIMARY KEY (event_no)' -c 'VACUUM (FREEZE, ANALYZE) events'
 }
 
-# The exact truth: an event is new if no earlier one has its key.
+# The exact truth: of every event, the first one that has its key.
 find_truth() {
 	sql -c "CREATE UNLOGGED TABLE truth AS SELECT event_no,
-		row_number() OVER (PARTITION BY $(joined "${KEYS_SQL[@]}") ORDER BY event_no) = 1 AS is_new FROM events" \
-		-c 'VACUUM (FREEZE, ANALYZE) truth'
+		min(event_no) OVER (PARTITION BY $(joined "${KEYS_SQL[@]}")) AS first_no FROM events" \
+		-c 'ALTER TABLE truth ADD PRIMARY KEY (event_no)' -c 'VACUUM (FREEZE, ANALYZE) truth'
 }

@@ -40,15 +40,15 @@ std::uint64_t hash_of(std::uint64_t seed) {
 void insert_some(Block& block, std::uint64_t seed) {
   Header* header = block.header();
   const Parameters& parameters = header->parameters;
-  unsigned position;
+  unsigned rank;
   for (std::uint64_t i = 0; i < 40; ++i) {
     const Element element = element_of(mix64(seed + i));
     const bool seen = test(header, element);
     switch (i % 4) {
       case 0: FUZZ_REQUIRE(insert(header, element) == seen); break;
-      case 1: refresh(header, element, position); break;
+      case 1: promote(header, element, rank); break;
       case 2: insert_new(header, element); break;
-      default: test(header, element, position);
+      default: test(header, element, rank);
     }
     if (i % 8 == 7 && ops_of(header).erase != nullptr) erase(header, element);
     if (const auto expired = ops_of(header).expired; expired != nullptr)

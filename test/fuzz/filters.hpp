@@ -32,7 +32,7 @@ bool is_valid(const Block& block);
 // What an outsider can put into a filter: the ends of every range among it.
 Element element_of(std::uint64_t seed);
 
-// Inserts, tests, renews, forgets, merges and asks. Whatever `check` has let in, it lets in
+// Inserts, tests, promotes, forgets, merges and asks. Whatever `check` has let in, it lets in
 // afterwards.
 void use(Block& block);
 

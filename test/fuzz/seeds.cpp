@@ -117,6 +117,7 @@ void seed_filter(const std::string& name, const Parameters& parameters, const Ta
   take({"header", name, {reinterpret_cast<const char*>(&parameters), sizeof parameters}});
   const std::string slices = slices_of(parameters, 100);
   take({"block", name, text + '\0' + slices});
+  take({"value", name, std::string("\2\0\1*", 4) + text + '\0' + slices});
   take({"saved", name, text + '\0' + rows_of(parameters, slices)});
   take({"packet", name, text + std::string(5, '\0') + slices.substr(0, parameters.slice_bytes)});
 }
@@ -126,6 +127,15 @@ void seed_texts(const Take& take) {
   for (const char* text : {"auto(keys=1000, memory=\"3 kB\")", "sbf(fpr=1e999)", "sbf(memory=1TB)",
                            "timer(window='inf rows')", "bloom(k=nan, memory=-1)", "clq(bits=*)"})
     take({"definition", "text-" + std::to_string(number++), text});
+}
+
+void seed_values(const Take& take) {
+  const std::string text(1, '\0'), binary(1, '\1'), decimal(1, '\3');
+  take({"value", "empty", text + "sbf(memory=1kB)"});
+  take({"value", "cut", text + "sbf(memory=1kB):1:AAAA"});
+  take({"value", "nothing", binary});
+  for (const char* number : {"0", "-12.50", "1e400", "NaN", "Infinity", "1e-20000", ".5E+3"})
+    take({"value", std::string("decimal") + number, decimal + number});
 }
 
 void seed_numbers(const Take& take) {
@@ -169,6 +179,7 @@ void make_seeds(const Take& take) {
     }
   seed_texts(take);
   seed_numbers(take);
+  seed_values(take);
   seed_answers(take);
 }
 

@@ -18,6 +18,7 @@ void header(const std::uint8_t* data, std::size_t size);
 void packet(const std::uint8_t* data, std::size_t size);
 void saved(const std::uint8_t* data, std::size_t size);
 void definition(const std::uint8_t* data, std::size_t size);
+void value(const std::uint8_t* data, std::size_t size);
 void wire(const std::uint8_t* data, std::size_t size);
 void advice(const std::uint8_t* data, std::size_t size);
 
@@ -27,7 +28,7 @@ struct NamedTarget {
 };
 inline constexpr NamedTarget kTargets[] = {
     {"block", block},           {"header", header}, {"packet", packet}, {"saved", saved},
-    {"definition", definition}, {"wire", wire},     {"advice", advice},
+    {"definition", definition}, {"value", value},   {"wire", wire},     {"advice", advice},
 };
 
 // A promise that is broken ends the program, as a sanitizer does: libFuzzer keeps the input.

@@ -68,7 +68,8 @@ sub check_restored
 	my ($database, $how) = @_;
 	is($node->safe_psql($database, $bindings), $expected, "$how: every trigger has its filter");
 	# States of filters are not in a dump; rows are, and were restored before the triggers.
-	is($node->safe_psql($database, 'SELECT count(*) FROM app.plain'), '2', "$how: all rows are there");
+	is( $node->safe_psql($database, 'SELECT count(*) FROM app.plain; SELECT id, again FROM app.parted ORDER BY k'),
+		"2\n1|f\n1|t", "$how: all rows are there as they were");
 	is( $node->safe_psql(
 			$database, q{
 			SELECT count(tools.streamfilter_seen('app.seen', n)) FROM generate_series(1, 9) n;
@@ -91,8 +92,13 @@ check_restored('plain', 'plain dump');
 
 $node->command_ok([ 'pg_dump', '-Fd', '-f', $dump, $node->connstr('postgres') ], 'directory dump');
 $node->safe_psql('postgres', 'CREATE DATABASE parallel');
-$node->command_ok([ 'pg_restore', '-e', '-j', '3', '-d', $node->connstr('parallel'), $dump ],
-	'directory dump restored in parallel');
+# A parallel restore creates triggers of partitioned tables before it copies into the partitions (their rows depend on
+# the partitions only): the triggers would judge rows that are no new ones.
+{
+	local $ENV{PGOPTIONS} = '-c streamfilter.enabled=off';
+	$node->command_ok([ 'pg_restore', '-e', '-j', '3', '-d', $node->connstr('parallel'), $dump ],
+		'directory dump restored in parallel');
+}
 check_restored('parallel', 'parallel restore');
 
 # A dump of what was restored is the same.

@@ -15,6 +15,7 @@
 #include "fuzz/packet.cpp"
 #include "fuzz/saved.cpp"
 #include "fuzz/seeds.cpp"
+#include "fuzz/value.cpp"
 #include "fuzz/wire.cpp"
 #include "pg/remote/wire_answers.cpp"
 #include "pg/storage/saved_rows.cpp"
