@@ -300,10 +300,15 @@ BOOST_AUTO_TEST_CASE(promises_are_kept_or_refused) {
     BOOST_TEST(Filter(p).is_valid(), text);
   }
   BOOST_TEST(ops.fpr_bound(parameters_of("timer(window='1 hour', k=3)")) == 1);
+  // Memory and fpr alone say how many keys of a window there is room for.
+  for (const char* text : {"timer(window='1 hour')", "timer(window='1 hour', grow=density)"}) {
+    const Parameters derived = parameters_of(text);
+    BOOST_TEST(derived.keys > 0u, text);
+    BOOST_TEST(ops.fpr_bound(derived) <= 0.01, text);
+  }
   for (const char* text :
-       {"timer()", "timer(k=3)", "timer(window='1 hour')", "timer(window='1 hour', grow=density)",
-        "timer(window='1 hour', memory=1MB, keys=1e7)", "timer(window='0 rows')",
-        "timer(window='-1 s')", "timer(window='10', k=3)",
+       {"timer()", "timer(k=3)", "timer(window='1 hour', memory=1MB, keys=1e7)",
+        "timer(window='0 rows')", "timer(window='-1 s')", "timer(window='10', k=3)",
         "timer(window='1 hour', tick='2 hours', k=3)",
         "timer(window='1 hour', tick='10 rows', k=3)", "timer(window='365 days', tick='1 us', k=3)",
         "timer(window='1 hour', k=33)", "timer(window='1 hour', k=3, equal_timers=4)",
@@ -472,7 +477,8 @@ BOOST_AUTO_TEST_CASE(merged_filters_remember_both) {
       share_stream(b.header());
       const bool rows = option_value(a.parameters(), "window") == 1000 &&
                         std::string(text).find("rows") != std::string::npos;
-      // Of 1500 rows each, which count as coming by turns, the last 500 are in the window, to two ticks.
+      // Of 1500 rows each, which count as coming by turns, the last 500 are in the window, to two
+      // ticks.
       const std::uint64_t first = rows ? 1100 : 950;
       for (std::uint64_t i = 0; i < 1500; ++i) a.insert(at(i, static_cast<std::int64_t>(i)));
       for (std::uint64_t i = 0; i < 1500; ++i)
