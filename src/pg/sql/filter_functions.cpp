@@ -3,7 +3,7 @@
 
 #include "core/filter/filter.hpp"
 #include "pg/handle/filter_keys.hpp"
-#include "pg/handle/key_builder.hpp"
+#include "pg/handle/key_call.hpp"
 #include "pg/remote/remote_keys.hpp"
 #include "pg/server/problem_report.hpp"
 #include "pg/trigger/judged_once.hpp"
@@ -18,10 +18,10 @@ SF_FUNCTION(streamfilter_seen) {
   PreventCommandDuringRecovery("streamfilter_seen()");
   PreventCommandIfReadOnly("streamfilter_seen()");
   KeyCall* site = key_call_site(fcinfo, Use::remember, "streamfilter_seen", false);
-  note_asked(site->filter);
+  note_asked(site->keys.filter);
   Element element;
-  if (!read_key(site, fcinfo->args + 1, &element)) PG_RETURN_BOOL(false);
-  PG_RETURN_BOOL(remember_key(site->filter, element));
+  if (!build_element(&site->keys, fcinfo->args + 1, &element)) PG_RETURN_BOOL(false);
+  PG_RETURN_BOOL(remember_key(site->keys.filter, element));
 }
 
 // streamfilter_test(filter regclass, VARIADIC key "any") → boolean: was the key seen before?
@@ -29,8 +29,8 @@ SF_FUNCTION(streamfilter_seen) {
 SF_FUNCTION(streamfilter_test) {
   KeyCall* site = key_call_site(fcinfo, Use::test, "streamfilter_test", true);
   Element element;
-  if (!read_key(site, fcinfo->args + 1, &element)) PG_RETURN_BOOL(false);
-  PG_RETURN_BOOL(test_key(site->filter, element));
+  if (!build_element(&site->keys, fcinfo->args + 1, &element)) PG_RETURN_BOOL(false);
+  PG_RETURN_BOOL(test_key(site->keys.filter, element));
 }
 
 // streamfilter_value(filter regclass) → streamfilter: the shared state as a value. Needs SELECT.

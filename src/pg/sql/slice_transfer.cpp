@@ -3,7 +3,7 @@
 
 #include "core/filter/slice_packet.hpp"
 #include "pg/handle/filter_keys.hpp"
-#include "pg/handle/key_builder.hpp"
+#include "pg/handle/key_call.hpp"
 #include "pg/server/problem_report.hpp"
 
 namespace streamfilter::pg {
@@ -30,13 +30,14 @@ using namespace streamfilter::pg;
 // places.
 SF_FUNCTION(streamfilter_slice) {
   KeyCall* site = key_call_site(fcinfo, Use::test, "streamfilter_slice", true);
-  const Parameters& parameters = site->filter->relation->definition.parameters;
+  const NamedFilter* filter = site->keys.filter;
+  const Parameters& parameters = filter->relation->definition.parameters;
   if (probes(parameters) > 1)
     ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-            errmsg("the keys of filter \"%s\" lie in several slices", site->filter->relation->name),
+            errmsg("the keys of filter \"%s\" lie in several slices", filter->relation->name),
             errhint("Only horizontal slices have keys of their own."));
   Element element;
-  if (!read_key(site, fcinfo->args + 1, &element)) PG_RETURN_NULL();
+  if (!build_element(&site->keys, fcinfo->args + 1, &element)) PG_RETURN_NULL();
   PG_RETURN_INT32(static_cast<int32>(slice_of(parameters, element.hash)));
 }
 
