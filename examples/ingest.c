@@ -72,7 +72,8 @@ int main(int argc, char** argv) {
   sflt_estimate_of(filter, &estimate);
   fprintf(stderr,
           "%llu lines, %llu of them new; a new one would now be dropped with probability %.2g\n",
-          (unsigned long long)estimate.inserted, (unsigned long long)estimate.inserted_new, estimate.fpr);
+          (unsigned long long)estimate.inserted, (unsigned long long)estimate.inserted_new,
+          estimate.fpr);
   free(line);
   free(memory);
   return 0;

@@ -64,7 +64,9 @@ CREATE FOREIGN TABLE bad (id int) SERVER streamfilter OPTIONS (kind 'sbf', max '
 CREATE FOREIGN TABLE bad (id int) SERVER streamfilter
   OPTIONS (kind 'sbf', memory '640', fpr '0.0000001', max '15');
 -- A kind that cannot keep fpr says which can.
-CREATE FOREIGN TABLE bad (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '1MB');
+CREATE FOREIGN TABLE derived (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '1MB');
+SELECT params, fpr_bound <= 0.01 AS keeps_fpr FROM streamfilter_stats;
+DROP FOREIGN TABLE derived;
 CREATE FOREIGN TABLE bad (id int) SERVER streamfilter
   OPTIONS (kind 'bloom', memory '64kB', keys '1000000');
 

@@ -14,6 +14,17 @@ CREATE SERVER bad FOREIGN DATA WRAPPER streamfilter OPTIONS (host 'one', timeout
 CREATE SERVER bad FOREIGN DATA WRAPPER streamfilter OPTIONS (host 'one', timeout '2 hours');
 CREATE SERVER bad FOREIGN DATA WRAPPER streamfilter OPTIONS (host 'one', timeout 'soon');
 CREATE SERVER bad FOREIGN DATA WRAPPER streamfilter OPTIONS (host 'one', password 'secret');
+-- What libpq has; but not what is set here, nor what would use files and services of this server's account.
+CREATE SERVER three_hosts FOREIGN DATA WRAPPER streamfilter
+  OPTIONS (host 'one,two,three', port '5432,5433,5434', target_session_attrs 'read-write', keepalives_idle '10',
+           tcp_user_timeout '2000', idle_timeout '1 min');
+DROP SERVER three_hosts;
+CREATE SERVER bad FOREIGN DATA WRAPPER streamfilter OPTIONS (host 'one,two', port '5432,x');
+CREATE SERVER bad FOREIGN DATA WRAPPER streamfilter OPTIONS (host 'one', passfile '/tmp/x');
+CREATE SERVER bad FOREIGN DATA WRAPPER streamfilter OPTIONS (host 'one', service 'x');
+CREATE SERVER bad FOREIGN DATA WRAPPER streamfilter OPTIONS (host 'one', options '-c x=y');
+CREATE SERVER bad FOREIGN DATA WRAPPER streamfilter OPTIONS (host 'one', sslkey '/tmp/x');
+CREATE SERVER bad FOREIGN DATA WRAPPER streamfilter OPTIONS (host 'one', idle_timeout '2 days');
 ALTER SERVER one OPTIONS (SET connect_timeout '1 d');
 CREATE USER MAPPING FOR CURRENT_USER SERVER one OPTIONS (user 'me', password 'secret');
 CREATE USER MAPPING FOR CURRENT_USER SERVER two OPTIONS (host 'two');

@@ -57,8 +57,7 @@ SELECT number, options, refusal(options) FROM (VALUES
   (15, $$kind 'bloom', k '4', layout 'blocked', slicing 'vertical'$$),
   (16, $$kind 'bloom', k '4', memory '4kB', slices '40', slicing 'vertical'$$),
   (17, $$kind 'timer', k '4', window '1000 rows', slicing 'vertical'$$),
-  (18, $$kind 'timer', k '4', window '1 h', equal_timers '2', slicing 'vertical'$$),
-  (19, $$kind 'bloom', slicing 'vertical'$$)) AS them (number, options) ORDER BY number;
+  (18, $$kind 'timer', k '4', window '1 h', equal_timers '2', slicing 'vertical'$$)) AS them (number, options) ORDER BY number;
 \pset tuples_only off
 \pset format aligned
 

@@ -125,6 +125,19 @@ for (1 .. 100)
 	Time::HiRes::sleep(0.1);
 }
 
+# ---- a producer that is frozen ----------------------------------------------------------------------------------------
+
+sql(q{ALTER SERVER a OPTIONS (ADD idle_timeout '500ms')});
+my $frozen = $node->background_psql('postgres', on_error_stop => 0);
+$frozen->query('BEGIN; INSERT INTO events VALUES (500)');
+sql('INSERT INTO events VALUES (500)');    # waits until the other's transaction over there is ended
+$frozen->query('COMMIT');
+like($frozen->{stderr}, qr/ERROR:  connection to server "a" was lost within the transaction/,
+	'a transaction that did nothing for too long is ended over there, and fails here');
+$frozen->quit;
+is(sql('SELECT count(*) FROM events WHERE id = 500'), '1', 'so that another producer can go on');
+sql(q{ALTER SERVER a OPTIONS (DROP idle_timeout)});
+
 # ---- a server that is built anew ------------------------------------------------------------------------------------------
 
 sql(q{CREATE FOREIGN TABLE spread (id int) SERVER streamfilter

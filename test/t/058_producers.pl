@@ -51,7 +51,6 @@ like(second(q{id int, at timestamptz OPTIONS (role 'time'), tag text COLLATE "PO
 	qr/Its columns: .*collate/s, 'another collation');
 like(second(q{id int, tag text COLLATE "C"}, "$servers, $options)"), qr/Its columns: /, 'a column less');
 like(second($same, "$servers, $options, conflict 'admit')"), qr/Its option conflict: wait\. This producer says admit/, 'another option conflict');
-like(second($same, "$servers, $options, persistence 'unlogged')"), qr/Its option persistence: logged\. This producer says unlogged/, 'another persistence');
 like(second($same, qq{SERVER streamfilter OPTIONS (servers 'b,a', $options)}),
 	qr/Its place in option servers: . of 2\. This producer says . of 2/, 'another order of servers');
 like(second($same, q{SERVER streamfilter OPTIONS (servers 'a,b', kind 'bloom', memory '96kB', k '4', slices '4', seed '8')}),

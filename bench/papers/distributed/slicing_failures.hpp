@@ -28,7 +28,7 @@ class Lossy {
     return sum;
   }
   sharding_model::Failures failures(double lost) {
-    return {static_cast<double>(places(filter_.parameters())), probe_rate(), kFilterSlices,
+    return {static_cast<double>(probes(filter_.parameters())), probe_rate(), kFilterSlices,
             static_cast<double>(slices_of_group(filter_.parameters())), lost};
   }
 
@@ -49,7 +49,7 @@ class Lossy {
   };
   Answers ask(std::uint64_t key) {
     const Element element = filter_.element(key);
-    Answers answers = {places(filter_.parameters()), 0, 0};
+    Answers answers = {probes(filter_.parameters()), 0, 0};
     for (unsigned i = 0; i < answers.places; ++i) {
       const KeyProbe place = probe_of(filter_.parameters(), element.hash, i);
       if (lost_[place.slice]) continue;

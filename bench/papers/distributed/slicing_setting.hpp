@@ -45,7 +45,7 @@ class Cells {
   // Was the key seen? It is now.
   bool insert(std::uint64_t hash) {
     bool seen = true;
-    for (unsigned i = 0; i < places(p_); ++i) {
+    for (unsigned i = 0; i < probes(p_); ++i) {
       const KeyProbe place = probe_of(p_, hash, i);
       for (unsigned j = 0; j < bits_; ++j) {
         auto cell = cells_[place.slice * m_ + position(place.hash, j, m_)];

@@ -33,7 +33,7 @@ class Tree {
 
   bool insert(unsigned leaf, const streamfilter::Element& element) {
     element_ = element;
-    return walk().remember(leaves_[leaf]);
+    return walk().test_and_insert(leaves_[leaf]);
   }
   bool find(unsigned leaf, const streamfilter::Element& element) {
     element_ = element;
@@ -57,9 +57,11 @@ class Tree {
     return false;
   }
   bool test(Node node) { return streamfilter::test(filters_[node].header(), element_); }
-  void put(Node node) { streamfilter::insert(filters_[node].header(), element_); }
-  bool judge(Node root) { return streamfilter::insert(filters_[root].header(), element_); }
-  streamfilter::Claim claim(Node) { return streamfilter::Claim::fresh; }
+  void insert(Node node) { streamfilter::insert(filters_[node].header(), element_); }
+  bool test_and_insert(Node root) {
+    return streamfilter::insert(filters_[root].header(), element_);
+  }
+  streamfilter::Reservation reserve(Node) { return streamfilter::Reservation::fresh; }
   bool is_settled(Node) { return true; }
   void accessed(Node node) { ++accesses_[level_[node]]; }
   void hit(Node node) { ++hits_[level_[node]]; }

@@ -15,7 +15,6 @@ namespace {
 
 constexpr std::uint32_t kMaxSlices = 65536;
 constexpr unsigned kMaxProbes = 64;
-constexpr double kMaxKeys = 1e15;
 
 constexpr const char* kLayouts[] = {"scattered", "blocked", nullptr};
 constexpr const char* kNulls[] = {"distinct", "not distinct", nullptr};
@@ -216,7 +215,7 @@ const CommonOption kCommonOptions[kCommonOptionCount] = {
         .high = kMaxKeys,
         .set = set_keys,
         .in_range =
-            [](const Parameters& p) noexcept { return static_cast<double>(p.keys) <= kMaxKeys; },
+            [](const Parameters& p) noexcept { return p.keys <= kMaxKeys; },
         .rank = 2,
         .is_given = positive<&Parameters::keys>,
         .is_needed = [](const Parameters& p) noexcept { return p.keys > 0; },

@@ -34,6 +34,7 @@ struct CommonOption {
 };
 
 constexpr std::uint64_t kMaxMemory = std::uint64_t{1} << 46;
+constexpr std::uint64_t kMaxKeys = 1'000'000'000'000'000;
 
 constexpr unsigned kCommonOptionCount = 12;
 extern const CommonOption kCommonOptions[kCommonOptionCount];

@@ -72,6 +72,25 @@ std::uint64_t memory_for_keys(const Definition& definition) noexcept {
   return (high + 63) & ~std::uint64_t{63};
 }
 
+// The most keys (to 1/1024) that the kind keeps fpr for in its memory; 0: none.
+std::uint64_t keys_for_memory(Definition attempt) noexcept {
+  const auto enough = [&](std::uint64_t keys) {
+    attempt.parameters.keys = keys;
+    return suffices(attempt, attempt.parameters.memory);
+  };
+  std::uint64_t low = 0, high = 1;
+  while (enough(high)) {
+    low = high;
+    high *= 2;
+    if (high > kMaxKeys) return low;
+  }
+  while (high - low > low / 1024 + 1) {
+    const std::uint64_t middle = low + (high - low) / 2;
+    (enough(middle) ? low : high) = middle;
+  }
+  return low;
+}
+
 bool cannot_keep(const Definition& definition, Problem& problem) noexcept {
   const Parameters& p = definition.parameters;
   problem.set(Error::conflict, "kind %s cannot keep fpr %g for %llu keys in %llu bytes",
@@ -105,6 +124,8 @@ bool derive_parameters(Definition& definition, Problem& problem) noexcept {
     p.memory = for_keys ? memory_for_keys(definition) : kDefaultMemory;
     if (p.memory == 0) p.memory = promised ? kMaxMemory : kDefaultMemory;
   }
+  if (p.keys == 0 && ops->needs_keys != nullptr && ops->needs_keys(definition))
+    p.keys = keys_for_memory(definition);
   if (!derive_in_memory(definition, problem)) return false;
   if (promised && !keeps_fpr(definition)) return cannot_keep(definition, problem);
   return true;

@@ -20,7 +20,7 @@ enum class TreeKind : std::uint8_t { sparse, dense };
 constexpr unsigned kMaxTreeLevels = 32;
 
 // What the root's taking of a refuted match has come to.
-enum class Claim : std::uint8_t {
+enum class Reservation : std::uint8_t {
   fresh,    // the key is new
   seen,     // another one has added it meanwhile
   changed,  // the key was taken, but the tree has changed since the walk began
@@ -32,10 +32,10 @@ enum class Claim : std::uint8_t {
 //   bool any_child(Node, visit)   visits children until visit(child) is true; was it?
 //   bool has_children(Node)
 //   bool test(Node)               is the key there?
-//   bool judge(Node root)         the same, and it is there now
-//   Claim claim(Node root)        takes the key as new although `judge` has found it there
-//   bool is_settled(Node root)    is what `judge` has found there to stay?
-//   void put(Node)                the key is there now
+//   bool test_and_insert(Node root)   the same, and it is there now
+//   Reservation reserve(Node root)    takes the key as new although test_and_insert has found it
+//   bool is_settled(Node root)        is what test_and_insert has found there to stay?
+//   void insert(Node)                 the key is there now
 //   void accessed(Node), hit(Node)  for counting: a message to a node; a repeat found by it
 //
 // A node of level below `top_down` does not decide alone: one of its children, and so on down to
@@ -49,21 +49,21 @@ class TreeWalk {
       : access_(access), kind_(kind), top_down_(top_down) {}
 
   // Was the key seen anywhere in the tree? It is remembered now, having come in at `start`.
-  bool remember(Node start) {
+  bool test_and_insert(Node start) {
     Node missed[kMaxTreeLevels];
     unsigned count = 0;
     Node node = start;
     for (; !access_.is_root(node); node = access_.parent(node)) {
       if (test(node) && is_confirmed(node, count > 0 ? &missed[count - 1] : nullptr)) {
         access_.hit(node);
-        if (kind_ == TreeKind::dense) put(missed, count);
+        if (kind_ == TreeKind::dense) insert(missed, count);
         return true;
       }
       missed[count++] = node;
     }
-    const bool seen = judge(node, count > 0 ? &missed[count - 1] : nullptr);
+    const bool seen = ask_root(node, count > 0 ? &missed[count - 1] : nullptr);
     if (seen) access_.hit(node);
-    if (!seen || (kind_ == TreeKind::dense && access_.is_settled(node))) put(missed, count);
+    if (!seen || (kind_ == TreeKind::dense && access_.is_settled(node))) insert(missed, count);
     return seen;
   }
 
@@ -87,25 +87,25 @@ class TreeWalk {
   }
 
   // Algorithm 2 comes back to set what it has tested before.
-  void put(const Node* missed, unsigned count) {
+  void insert(const Node* missed, unsigned count) {
     while (count > 0) {
       const Node node = missed[--count];
       if (kind_ == TreeKind::sparse) access_.accessed(node);
-      access_.put(node);
+      access_.insert(node);
     }
   }
 
-  bool judge(Node root, const Node* below) {
+  bool ask_root(Node root, const Node* below) {
     access_.accessed(root);
-    if (!access_.judge(root)) {
+    if (!access_.test_and_insert(root)) {
       if (kind_ == TreeKind::sparse) access_.accessed(root);
       return false;
     }
     if (is_confirmed(root, below)) return true;
-    switch (access_.claim(root)) {
-      case Claim::fresh: return false;
-      case Claim::seen: return true;
-      case Claim::changed: break;
+    switch (access_.reserve(root)) {
+      case Reservation::fresh: return false;
+      case Reservation::seen: return true;
+      case Reservation::changed: break;
     }
     return is_confirmed(root, nullptr);  // what was missed below may be there by now
   }

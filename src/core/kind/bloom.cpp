@@ -364,6 +364,7 @@ const FilterOps bloom_ops = {
     .option_count = sizeof kOptions / sizeof *kOptions,
     .has_blocked_layout = true,
     .derive = derive,
+    .needs_keys = [](const Definition& definition) noexcept { return !definition.has(kK); },
     .prefetch = prefetch,
     .test = test,
     .insert = insert,

@@ -35,6 +35,9 @@ struct FilterOps {
   // Checks the given parameters and derives the others, for slices of slice_bytes each.
   bool (*derive)(Definition& definition, Problem& problem) noexcept;
 
+  // Can nothing be derived before it is known how many keys to expect? nullptr: never.
+  bool (*needs_keys)(const Definition& definition) noexcept = nullptr;
+
   // Writes whatever an empty slice holds besides zeros. nullptr: nothing.
   void (*init)(const Parameters&, Slice) noexcept = nullptr;
 

@@ -9,7 +9,6 @@ namespace streamfilter::pg {
 // What a producer says of the filter that it wants to use; each may be nullptr: it does not say.
 struct ProducerWish {
   const char* conflict;
-  const char* persistence;
   const char* producer;  // JSON
 };
 

@@ -1,6 +1,8 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
+#include <libpq-fe.h>
+
 #include "utils/guc.h"
 }
 
@@ -11,14 +13,68 @@ extern "C" {
 namespace streamfilter::pg {
 namespace {
 
-constexpr const char* kConnection[] = {"host", "port", "dbname", "sslmode", "sslrootcert"};
-constexpr int kMinTimeout = 10;         // ms
-constexpr int kMaxTimeout = 3'600'000;  // ms
+// Of libpq's options those that neither say who connects, nor let a server's owner use files and
+// services of the account that runs this one; and none that are set here (connect.cpp).
+constexpr const char* kConnection[] = {"host",
+                                       "hostaddr",
+                                       "port",
+                                       "dbname",
+                                       "sslmode",
+                                       "sslrootcert",
+                                       "sslcrl",
+                                       "sslcrldir",
+                                       "sslsni",
+                                       "sslnegotiation",
+                                       "ssl_min_protocol_version",
+                                       "ssl_max_protocol_version",
+                                       "channel_binding",
+                                       "require_auth",
+                                       "requirepeer",
+                                       "gssencmode",
+                                       "krbsrvname",
+                                       "target_session_attrs",
+                                       "load_balance_hosts",
+                                       "keepalives",
+                                       "keepalives_idle",
+                                       "keepalives_interval",
+                                       "keepalives_count",
+                                       "tcp_user_timeout",
+                                       "application_name"};
+// Those that make a server another Postgres.
+constexpr const char* kPlace[] = {"host", "hostaddr", "port", "dbname"};
+constexpr int kMinTimeout = 10;           // ms
+constexpr int kMaxTimeout = 3'600'000;    // ms
+constexpr int kMaxIdleTime = 86'400'000;  // ms
+
+template <std::size_t count>
+bool is_among(const char* name, const char* const (&names)[count]) {
+  for (const char* known : names)
+    if (strcmp(name, known) == 0) return true;
+  return false;
+}
+
+// Versions of libpq differ.
+bool is_known_to_libpq(const char* name) {
+  static const PQconninfoOption* known = PQconndefaults();
+  if (known == nullptr) return true;  // there was no memory for the list; connecting will tell
+  for (const PQconninfoOption* option = known; option->keyword != nullptr; ++option)
+    if (strcmp(option->keyword, name) == 0) return true;
+  return false;
+}
 
 bool bad_value(DefElem* option, const char* hint, Fault& fault) {
   fault.set(ERRCODE_INVALID_PARAMETER_VALUE, "invalid value for option \"%s\": \"%s\"",
             option->defname, value_of(option));
   return fault.add_hint("%s", hint);
+}
+
+bool read_idle_timeout(DefElem* option, int* result, Fault& fault) {
+  return (parse_int(value_of(option), result, GUC_UNIT_MS, nullptr) && *result >= 0 &&
+          *result <= kMaxIdleTime) ||
+         bad_value(
+             option,
+             "Give a time up to 1 day, in milliseconds or with a unit: s, min, h; 0: no limit.",
+             fault);
 }
 
 bool read_timeout(DefElem* option, int* result, Fault& fault) {
@@ -41,10 +97,16 @@ bool read_max_filters(DefElem* option, ServerOptions* result, Fault& fault) {
          bad_value(option, "Give a number of filters, 0 or more.", fault);
 }
 
+// One for each of several hosts, or one for all.
 bool check_port(DefElem* option, Fault& fault) {
-  int port;
-  return (parse_int(value_of(option), &port, 0, nullptr) && port >= 1 && port <= 65535) ||
-         bad_value(option, "Give the number of a port, 1 to 65535.", fault);
+  for (char *rest = pstrdup(value_of(option)), *next; rest != nullptr; rest = next) {
+    next = strchr(rest, ',');
+    if (next != nullptr) *next++ = '\0';
+    int port;
+    if (!parse_int(rest, &port, 0, nullptr) || port < 1 || port > 65535)
+      return bad_value(option, "Give the number of a port, 1 to 65535.", fault);
+  }
+  return true;
 }
 
 bool read_option(DefElem* option, ServerOptions* result, Fault& fault) {
@@ -53,22 +115,22 @@ bool read_option(DefElem* option, ServerOptions* result, Fault& fault) {
   if (is_named(option, "connect_timeout"))
     return read_timeout(option, &result->connect_timeout, fault);
   if (is_named(option, "timeout")) return read_timeout(option, &result->timeout, fault);
-  if (!is_connection_option(option->defname))
-    return unknown_option(option, "server of filters",
-                          "memory_limit, max_filters, host, port, dbname, sslmode, sslrootcert, "
-                          "connect_timeout, timeout",
-                          fault);
-  result->is_remote |= strncmp(option->defname, "ssl", 3) != 0;
+  if (is_named(option, "idle_timeout"))
+    return read_idle_timeout(option, &result->idle_timeout, fault);
+  if (!is_connection_option(option->defname) || !is_known_to_libpq(option->defname))
+    return unknown_option(
+        option, "server of filters",
+        "memory_limit, max_filters, host, port, dbname, sslmode, sslrootcert, "
+        "connect_timeout, timeout, idle_timeout, and others of libpq that docs/servers.md "
+        "names",
+        fault);
+  result->is_remote |= is_among(option->defname, kPlace);
   return !is_named(option, "port") || check_port(option, fault);
 }
 
 }  // namespace
 
-bool is_connection_option(const char* name) {
-  for (const char* known : kConnection)
-    if (strcmp(name, known) == 0) return true;
-  return false;
-}
+bool is_connection_option(const char* name) { return is_among(name, kConnection); }
 
 bool read_server_options(List* options, ServerOptions* result, Fault& fault) {
   ListCell* cell;

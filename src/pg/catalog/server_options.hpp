@@ -13,6 +13,7 @@ struct ServerOptions {
   int max_filters = PG_INT32_MAX;       // how many it may have
   int connect_timeout = 2000;           // ms, until a connection stands
   int timeout = 5000;                   // ms, until an answer is there
+  int idle_timeout = 600'000;  // ms, until the other side ends a transaction that does nothing
   bool is_remote = false;
 };
 

@@ -41,9 +41,9 @@ class Access {
   }
 
   bool test(Node node) const { return test_node_key(node, element_); }
-  void put(Node node) const { put_node_key(node, element_); }
+  void insert(Node node) const { put_node_key(node, element_); }
 
-  bool judge(Node root) const { return remember_node_key(root, element_); }
+  bool test_and_insert(Node root) const { return remember_node_key(root, element_); }
 
   // To be called before the first look at a node: keys that arrive from now on are noticed.
   void watch(Node start) {
@@ -60,9 +60,9 @@ class Access {
   // Keys are in all nodes before the root says that some have arrived, and before their transaction
   // leaves its table. So whoever cannot be waited for any more was seen on the way up, or has been
   // counted since.
-  Claim claim(Node root) const {
-    if (!claim_node_key(root, element_)) return Claim::seen;
-    return applied(root) == applied_ ? Claim::fresh : Claim::changed;
+  Reservation reserve(Node root) const {
+    if (!claim_node_key(root, element_)) return Reservation::seen;
+    return applied(root) == applied_ ? Reservation::fresh : Reservation::changed;
   }
 
   // With conflict 'discard' a key that is found may be rolled back yet. What a root says while
@@ -109,7 +109,7 @@ bool remember_in_tree(NamedFilter* filter, const Element& element) {
   const HostOptions& host = filter->relation->host;
   Access access(element, Use::judge);
   if (host.top_down > 0) access.watch(filter);
-  return TreeWalk<Access>(access, host.tree, host.top_down).remember(filter);
+  return TreeWalk<Access>(access, host.tree, host.top_down).test_and_insert(filter);
 }
 
 bool test_in_tree(NamedFilter* filter, const Element& element) {

@@ -22,6 +22,9 @@ namespace {
 
 constexpr int kProbeWait = 250;    // ms, for a server that was unreachable
 constexpr int kRepeatPause = 100;  // ms, before a server that has no room is tried again
+// Both sides find out that the other is cut off: s, s, and how many. Options of the server go
+// before.
+constexpr int kKeepalivesIdle = 30, kKeepalivesInterval = 10, kKeepalivesCount = 3;
 
 // ---- what libpq is told -------------------------------------------------------------------------
 
@@ -53,12 +56,15 @@ void add_options(Target* target, List* options) {
 }
 
 // Who waits there longer than this for a lock, or for several, is told so, and is not lost. A
-// client that has gone is noticed, so that closing the connection also cancels what it was doing.
+// client that has gone is noticed, so that closing the connection also cancels what it was doing;
+// one that is cut off, or frozen, does not hold its keys for ever.
 const char* session_options(const ServerOptions* options) {
   return psprintf(
       "-c search_path=pg_catalog -c lock_timeout=%d -c statement_timeout=%d "
-      "-c client_connection_check_interval=200",
-      Max(options->timeout * 4 / 5, 1), Max(options->timeout * 9 / 10, 2));
+      "-c client_connection_check_interval=200 -c idle_in_transaction_session_timeout=%d "
+      "-c tcp_keepalives_idle=%d -c tcp_keepalives_interval=%d -c tcp_keepalives_count=%d",
+      Max(options->timeout * 4 / 5, 1), Max(options->timeout * 9 / 10, 2), options->idle_timeout,
+      kKeepalivesIdle, kKeepalivesInterval, kKeepalivesCount);
 }
 
 // Without a password of its own, whoever is no superuser would be let in as the user that runs this
@@ -82,6 +88,9 @@ Target make_target(Connection* connection) {
   connection->mapping_hash = GetSysCacheHashValue1(USERMAPPINGOID, ObjectIdGetDatum(mapping->umid));
   connection->valid = true;
   Target target;
+  target.add("keepalives_idle", psprintf("%d", kKeepalivesIdle));
+  target.add("keepalives_interval", psprintf("%d", kKeepalivesInterval));
+  target.add("keepalives_count", psprintf("%d", kKeepalivesCount));
   add_options(&target, server->options);
   add_options(&target, mapping->options);
   target.add("client_encoding", GetDatabaseEncodingName());

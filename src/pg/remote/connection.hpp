@@ -45,6 +45,7 @@ struct Connection {
   int level;     // transactions and savepoints open there
   int kept;      // of these, what savepoints here still stand for
   int undo;      // the outermost savepoint that is rolled back here, but not yet there; 0: none
+  bool hasty;    // it was told not to wait long for locks (queue_hasty_savepoint)
   bool changed;  // this transaction has changed filters there
   bool removed;  // it has deleted keys there, or all of them
   bool lost;     // and the connection on which it did so is gone

@@ -94,8 +94,10 @@ bool queue_preparation(Connection* connection, const char* name, const char* que
 bool begin_call(RemoteCall* call, TimestampTz start) {
   Connection* connection = call->connection;
   call->failure = Failure::none;
+  call->conflict = false;
   if ((changes(call->call) || connection->level > 0) && !queue_transaction(connection))
     return false;
+  if (call->hasty && !queue_hasty_savepoint(connection)) return false;
   if (queue_call(call)) return send_queued(connection, Manner::interruptible, start);
   fail(connection, Failure::ended, PQerrorMessage(connection->pg));
   return false;
@@ -140,6 +142,11 @@ bool end_call(RemoteCall* call) {
   return true;
 }
 
+bool is_lock_conflict(const PGresult* error) {
+  const char* code = PQresultErrorField(error, PG_DIAG_SQLSTATE);
+  return code != nullptr && (strcmp(code, "55P03") == 0 || strcmp(code, "40P01") == 0);
+}
+
 struct DefinitionReader {
   char* definition;
   bool made;
@@ -181,6 +188,8 @@ void run_calls(RemoteCall* calls, int count) {
     if (calls[i].failure != Failure::none) continue;
     if (!end_call(&calls[i]))
       calls[i].failure = calls[i].connection->failure;
+    else if (calls[i].hasty && is_lock_conflict(calls[i].connection->error))
+      calls[i].conflict = true;
     else if (calls[i].connection->error != nullptr && refused == nullptr)
       refused = calls[i].connection;
   }

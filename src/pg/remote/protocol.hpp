@@ -28,7 +28,9 @@ struct RemoteCall {
   Element* elements;
   bool with_time, with_importance;
   Answer* answers;  // `count` places
+  bool hasty;       // does not wait long for other transactions
   // Results.
+  bool conflict;          // it was hasty, and would have had to wait: it has done nothing
   Failure failure;        // none: it is answered
   uint64 sent, received;  // bytes of hashes and answers
 };

@@ -10,6 +10,7 @@
 #include "core/filter/filter.hpp"
 #include "core/format/sharding.hpp"
 #include "pg/remote/remote_keys.hpp"
+#include "pg/remote/remote_transaction.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -174,12 +175,28 @@ void open_round(Batch* batch, Round* round) {
   round->count = kept;
 }
 
-// Keeps the shares whose connection has failed.
-void call_round(Batch* batch, Round* round) {
+void undo_calls(const RemoteCall* calls, int count) {
+  auto** connections =
+      static_cast<Connection**>(palloc(sizeof(Connection*) * static_cast<Size>(count)));
+  for (int i = 0; i < count; ++i) connections[i] = calls[i].connection;
+  undo_hasty_savepoints(connections, count);
+}
+
+// Keeps the shares whose connection has failed. False: a hasty round has met another transaction,
+// and nothing is done.
+bool call_round(Batch* batch, Round* round, bool hasty) {
   auto* calls = static_cast<RemoteCall*>(
       palloc(sizeof(RemoteCall) * static_cast<Size>(Max(round->count, 1))));
-  for (int i = 0; i < round->count; ++i) calls[i] = round->shares[i].call;
+  for (int i = 0; i < round->count; ++i) {
+    calls[i] = round->shares[i].call;
+    calls[i].hasty = hasty;
+  }
   run_calls(calls, round->count);
+  for (int i = 0; i < round->count; ++i)
+    if (calls[i].conflict) {
+      undo_calls(calls, round->count);
+      return false;
+    }
   int kept = 0;
   for (int i = 0; i < round->count; ++i) {
     Share share = round->shares[i];
@@ -190,16 +207,32 @@ void call_round(Batch* batch, Round* round) {
       round->shares[kept++] = share;
   }
   round->count = kept;
+  return true;
 }
 
-// A connection that fails is replaced at once where its server is within reach.
+// Until all is answered or judged without its server. False as above.
+bool finish_round(Batch* batch, Round* round, bool hasty) {
+  for (int i = 0; i < kMaxAttempts && round->count > 0; ++i) {
+    open_round(batch, round);
+    if (!call_round(batch, round, hasty)) return false;
+  }
+  if (round->count > 0) raise_always_ends(round->shares[0].call.connection);
+  return true;
+}
+
+// A connection that fails is replaced at once where its server is within reach. All servers work at
+// the same time, so two transactions could wait for each other on two of them, which no server
+// sees. Therefore nobody waits long for others while servers claim keys together; who meets others
+// gives up what it has got, and claims keys on one server after the other, in the order of the
+// list.
 void run_round(Batch* batch, Call call) {
   Round round = make_round(batch, call);
-  for (int i = 0; i < kMaxAttempts && round.count > 0; ++i) {
-    open_round(batch, &round);
-    call_round(batch, &round);
+  const bool claims = call == Call::seen || call == Call::claim;
+  if (finish_round(batch, &round, claims && round.count > 1)) return;
+  for (int i = 0; i < round.count; ++i) {
+    Round single = {&round.shares[i], 1};
+    finish_round(batch, &single, false);
   }
-  if (round.count > 0) raise_always_ends(round.shares[0].call.connection);
 }
 
 // ---- what is known of a key

@@ -11,6 +11,8 @@ extern "C" {
 namespace streamfilter::pg {
 namespace {
 
+constexpr char kHastyTimeout[] = "SET LOCAL lock_timeout = 50";
+
 bool queue_on_savepoint(Connection* connection, const char* command, int level) {
   char text[64];
   snprintf(text, sizeof text, "%s s%d", command, level);
@@ -84,7 +86,7 @@ void finish_rollback(Connection* connection) {
 }
 
 void finish(Connection* connection) {
-  connection->lost = connection->changed = connection->removed = false;
+  connection->lost = connection->changed = connection->removed = connection->hasty = false;
   connection->level = connection->kept = connection->undo = connection->rank = 0;
   if (!connection->valid) disconnect(connection);
 }
@@ -130,7 +132,27 @@ bool queue_transaction(Connection* connection) {
   while (connection->level < level)
     if (!queue_on_savepoint(connection, "SAVEPOINT", ++connection->level)) return false;
   connection->kept = connection->level;
-  return true;
+  return !connection->hasty || queue_command(connection, "SET LOCAL lock_timeout TO DEFAULT");
+}
+
+// It is as one that was kept here: the next commands release it.
+bool queue_hasty_savepoint(Connection* connection) {
+  if (!queue_on_savepoint(connection, "SAVEPOINT", ++connection->level)) return false;
+  connection->hasty = true;
+  return queue_command(connection, kHastyTimeout);
+}
+
+void undo_hasty_savepoints(Connection** connections, int count) {
+  for (int i = 0; i < count; ++i) {
+    Connection* connection = connections[i];
+    if (!stands(connection)) continue;
+    connection->undo = connection->kept + 1;
+    if (queue_undo(connection)) send_queued(connection, Manner::interruptible);
+  }
+  for (int i = 0; i < count; ++i) {
+    if (!stands(connections[i]) || !receive(connections[i], Manner::interruptible)) continue;
+    if (connections[i]->error != nullptr) raise_remote(connections[i]);
+  }
 }
 
 bool settle(Connection* connection) {

@@ -11,6 +11,12 @@ namespace streamfilter::pg {
 // failed.
 bool queue_transaction(Connection* connection);
 
+// Queues, after that, a savepoint within which no lock is waited for long. What follows must be of
+// one message; it is undone by the second, for several connections at once, or kept by whatever
+// comes next.
+bool queue_hasty_savepoint(Connection* connection);
+void undo_hasty_savepoints(Connection** connections, int count);
+
 // Reads what is owed after a statement was cancelled, and rolls back there what is rolled back
 // here. False: the connection has failed.
 bool settle(Connection* connection);

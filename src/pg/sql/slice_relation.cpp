@@ -146,9 +146,8 @@ SF_FUNCTION(streamfilter_hashes_define) {
     const FilterRelation* relation = load_filter_relation(relid);
     check_rights(relation);
     check_relation(relation);
-    if (wanted != nullptr)
-      check_producer_agrees(
-          relation, {text_argument(fcinfo, 3), text_argument(fcinfo, 4), text_argument(fcinfo, 5)});
+    if (wanted != nullptr && !made)
+      check_producer_agrees(relation, {text_argument(fcinfo, 3), text_argument(fcinfo, 5)});
     char found[kMaxDefinitionText];
     print_definition(relation->definition.parameters, found, sizeof found);
     values[0] = CStringGetTextDatum(found);

@@ -168,13 +168,13 @@ void check_renamed(const RenameStmt* statement) {
 
 }  // namespace
 
-void check_triggers(const Node* statement) {
+void check_triggers(Node* statement) {
   if (IsA(statement, CreateTrigStmt)) {
     check_created(castNode(CreateTrigStmt, statement));
   } else if (IsA(statement, CreateSchemaStmt)) {
     ListCell* cell;  // CREATE SCHEMA ... CREATE TRIGGER ...
     foreach (cell, castNode(CreateSchemaStmt, statement)->schemaElts)
-      check_triggers(static_cast<const Node*>(lfirst(cell)));
+      check_triggers(static_cast<Node*>(lfirst(cell)));
   } else if (IsA(statement, AlterTableStmt)) {
     const auto* alter = castNode(AlterTableStmt, statement);
     check_altered(alter->relation, level_of_missing_right(alter));

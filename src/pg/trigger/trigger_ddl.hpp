@@ -11,6 +11,6 @@ namespace streamfilter::pg {
 // renamed or moved, and raises whatever a trigger would raise for every row from now on. Of a
 // trigger of others that was created to fire later it only warns, as of a missing right: a dump
 // grants rights after it has created triggers. Needs neither preloading nor shared memory.
-void check_triggers(const Node* statement);
+void check_triggers(Node* statement);
 
 }  // namespace streamfilter::pg

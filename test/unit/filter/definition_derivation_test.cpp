@@ -61,6 +61,37 @@ BOOST_AUTO_TEST_CASE(bloom_takes_the_memory_that_its_keys_need) {
 }
 
 // Kinds with a promise up to `keys` take what it needs, whatever else is given, and not much more.
+BOOST_AUTO_TEST_CASE(keys_follow_memory_where_a_kind_must_know_them) {
+  for (const std::string text :
+       {"bloom(memory=64kB", "bloom(memory=1MB, fpr=0.001", "bloom(memory=1MB, layout=blocked",
+        "bloom(memory=1MB, slicing=vertical", "bloom(memory=1MB, grow=density",
+        "bloom(memory=1MB, grow=cardinality, fpr=0.05", "timer(memory=1MB, window=1 hour",
+        "bloom(fpr=0.1", "bloom("}) {
+    const Parameters p = parameters_of(text + ")");
+    const FilterOps& ops = *find_ops(p.kind);
+    const double fpr = p.fpr > 0 ? p.fpr : 0.01;
+    BOOST_TEST_CONTEXT(text << ": " << text_of(p)) {
+      BOOST_TEST(p.keys > 0u);
+      BOOST_TEST(ops.fpr_bound(p) <= fpr);
+      // It is what the same number of keys, given, would make; and one percent more is too much.
+      Parameters given{};
+      Problem problem;
+      const std::string before = text.back() == '(' ? text : text + ", ";
+      const auto with = [&](double keys) {
+        return before + "memory=" + std::to_string(p.memory) +
+               ", keys=" + std::to_string(static_cast<std::uint64_t>(keys)) + ")";
+      };
+      BOOST_TEST(make_parameters(with(static_cast<double>(p.keys)), given, problem),
+                 problem.message);
+      BOOST_TEST(std::memcmp(&p, &given, sizeof p) == 0);
+      BOOST_TEST((!make_parameters(with(1.01 * static_cast<double>(p.keys) + 1), given, problem) ||
+                  ops.fpr_bound(given) > fpr));
+    }
+  }
+  // Explicit parameters make no promise.
+  BOOST_TEST(parameters_of("bloom(memory=64kB, k=4)").keys == 0u);
+}
+
 BOOST_AUTO_TEST_CASE(memory_follows_keys_beside_other_options) {
   for (const char* text :
        {"bloom(keys=1e6, k=3", "bloom(keys=1e6, k=3, layout=blocked",

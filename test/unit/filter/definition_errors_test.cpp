@@ -227,15 +227,6 @@ BOOST_AUTO_TEST_CASE(cells_that_cannot_count_to_max) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(a_bloom_filter_that_does_not_know_its_keys) {
-  check_cases({
-      {"bloom(memory=64kB)", Error::conflict,
-       "kind bloom needs to know how many distinct keys to expect", "Give option keys (or k)"},
-      {"bloom(fpr=0.1)", Error::conflict,
-       "kind bloom needs to know how many distinct keys to expect", "such as sbf."},
-  });
-}
-
 BOOST_AUTO_TEST_CASE(a_bloom_filter_that_cannot_keep_its_rate) {
   check_cases({
       {"bloom(memory=10kB, keys=10000)", Error::conflict,

@@ -132,7 +132,7 @@ BOOST_DATA_TEST_CASE(accesses_and_hits_add_up, kKinds, kind) {
 struct Raced {
   using Node = unsigned;
 
-  Claim claimed;
+  Reservation reservation;
   bool arrived = false;
   unsigned puts = 0;
 
@@ -145,23 +145,24 @@ struct Raced {
     return visit(1) || visit(2);
   }
   bool test(Node node) const { return node == 0 || (node == 1 && arrived); }
-  bool judge(Node) const { return true; }
-  Claim claim(Node) {
+  bool test_and_insert(Node) const { return true; }
+  Reservation reserve(Node) {
     arrived = true;
-    return claimed;
+    return reservation;
   }
   bool is_settled(Node) const { return true; }
-  void put(Node) { ++puts; }
+  void insert(Node) { ++puts; }
   void accessed(Node) {}
   void hit(Node) {}
 };
 
 BOOST_AUTO_TEST_CASE(a_key_that_arrives_during_the_walk_is_looked_for_again_in_its_own_leaf_too) {
   for (const unsigned leaf : {1u, 2u})
-    for (const Claim claimed : {Claim::fresh, Claim::seen, Claim::changed}) {
-      Raced tree{claimed};
-      const bool seen = TreeWalk<Raced>(tree, TreeKind::sparse, 1).remember(leaf);
-      BOOST_TEST(seen == (claimed != Claim::fresh));
+    for (const Reservation reservation :
+         {Reservation::fresh, Reservation::seen, Reservation::changed}) {
+      Raced tree{reservation};
+      const bool seen = TreeWalk<Raced>(tree, TreeKind::sparse, 1).test_and_insert(leaf);
+      BOOST_TEST(seen == (reservation != Reservation::fresh));
       BOOST_TEST(tree.puts == (seen ? 0u : 1u));
     }
 }

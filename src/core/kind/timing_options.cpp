@@ -1,0 +1,212 @@
+#include "core/kind/timing_options.hpp"
+
+#include <cmath>
+#include <limits>
+
+#include "core/base/saturate.hpp"
+#include "core/base/ticks.hpp"
+#include "core/bits/packed_words.hpp"
+#include "core/format/slice_counters.hpp"
+#include "core/model/sharding_model.hpp"
+#include "core/model/timing_model.hpp"
+
+#include "core/base/layer_wall.hpp"
+
+namespace streamfilter::timing {
+namespace {
+
+constexpr double kMaxSpan = 1e18;
+constexpr std::uint64_t kMaxFilters = 256;
+constexpr std::uint64_t kDefaultTicks = 32;  // per window
+constexpr std::uint64_t kDefaultFilters = 8;
+
+constexpr const char* kGrows[] = {"none", "density", "cardinality", nullptr};
+
+bool derive_ticks(Definition& definition, Problem& problem) noexcept {
+  Parameters& p = definition.parameters;
+  if (!definition.has(kWindow)) {
+    problem.set(Error::conflict, "kind timer needs option window");
+    return problem.add_hint("For example: window '10 minutes', or window '1000000 rows'.");
+  }
+  if (!definition.has(kTick)) {
+    p.set_integer(kTick, std::max<std::uint64_t>(1, p.integer(kWindow) / kDefaultTicks));
+    p.set_integer(kTick + 1, p.integer(kWindow + 1));
+  }
+  if (p.integer(kTick + 1) != p.integer(kWindow + 1) || p.integer(kTick) > p.integer(kWindow)) {
+    problem.set(Error::conflict, "option tick must be a part of option window");
+    return problem.add_detail("Both are times, or both are rows.");
+  }
+  const std::uint64_t parts = counts_rows(p) ? p.slices : 1;
+  const std::uint64_t window = (p.integer(kWindow) + parts - 1) / parts;
+  const std::uint64_t tick = std::max<std::uint64_t>(1, p.integer(kTick) / parts);
+  const std::uint64_t ticks = (window - 1 + tick - 1) / tick + 1;
+  if (ticks > kMaxTicks) {
+    problem.set(Error::out_of_range, "option tick is too short for this window");
+    return problem.add_detail("A window can have up to %llu ticks.",
+                              static_cast<unsigned long long>(kMaxTicks));
+  }
+  p.set_integer(kTicks, ticks);
+  p.set_integer(kTickLength, tick);
+  p.set_integer(kTimerBits, bit_width(ticks + (ticks + 3) / 4));
+  return true;
+}
+
+bool derive_filters(Definition& definition, Problem& problem) noexcept {
+  Parameters& p = definition.parameters;
+  const std::uint64_t body = p.slice_bytes - sizeof(SliceState);
+  if (!definition.has(kGrow)) p.set_integer(kGrow, none);
+  if (p.integer(kGrow) == none && definition.has(kSize)) {
+    problem.set(Error::conflict, "option size needs option grow");
+    return problem.add_hint("Without grow, a filter has the size of memory.");
+  }
+  if (p.integer(kGrow) != none && !definition.has(kSize))
+    p.set_integer(kSize, body / kDefaultFilters * p.slices);
+  const std::uint64_t bytes = filter_bytes(p),
+                      overhead = sizeof(FilterState) + PackedWords<>::kSlack;
+  const std::uint64_t cells = bytes > overhead ? (bytes - overhead) * 8 / p.integer(kTimerBits) : 0;
+  if (cells < 8) {
+    problem.set(Error::too_small, "kind timer needs more room for its timers");
+    problem.add_detail("A filter of %llu bytes does not hold 8 timers of %u bits.",
+                       static_cast<unsigned long long>(bytes),
+                       static_cast<unsigned>(p.integer(kTimerBits)));
+    return problem.add_hint("Use more memory, a larger size, fewer slices or a longer tick.");
+  }
+  p.set_integer(kCells, cells);
+  p.set_integer(kFilters, std::min(body / bytes, kMaxFilters));
+  return true;
+}
+
+sharding_model::Shape shape_of(const Parameters& p) noexcept {
+  return sharding_model::shape_of(p, static_cast<double>(p.integer(kK)),
+                                  static_cast<double>(p.integer(kCells)));
+}
+
+// How many keys are live at most in the slices that a key can be in; infinity: unknown. They stay
+// for up to w ticks, and spread over slices unevenly (three standard deviations are allowed for).
+// A window of rows holds accepted ones, which stand for more keys once K is known.
+double live_keys(const Parameters& p) noexcept {
+  const double ticks = static_cast<double>(p.integer(kTicks)),
+               tick = static_cast<double>(p.integer(kTickLength)),
+               cells = static_cast<double>(p.integer(kCells));
+  double live = std::numeric_limits<double>::infinity();
+  if (counts_rows(p))
+    live = p.integer(kK) == 0
+               ? ticks * tick
+               : timing_model::keys_for(static_cast<double>(p.integer(kK)), ticks * tick, cells);
+  if (p.keys > 0) {
+    const double stretched =
+        counts_rows(p) ? 1 : ticks * tick / static_cast<double>(p.integer(kWindow));
+    live = std::min(live, keys_of_fullest(static_cast<double>(p.keys) * stretched, groups_of(p)));
+  }
+  return live;
+}
+
+// A slice of keys with several probes does not know which of them are new: it counts all.
+double cardinality_limit(const Parameters& p, double one) noexcept {
+  if (shape_of(p).k1 <= 1) return timing_model::cardinality_limit(one, real_k(p), real_m(p));
+  return -real_m(p) / real_k(p) * std::log1p(-std::pow(one, 1 / real_k(p)));
+}
+
+// What keys of several probes can do: a slice counts its own rows, and knows its own timers.
+bool check_probes(const Definition& definition, Problem& problem) noexcept {
+  const Parameters& p = definition.parameters;
+  if (p.slicing == Slicing::horizontal && p.k1 == 0) return true;
+  if (counts_rows(p)) {
+    problem.set(Error::conflict, "a window of rows goes with horizontal slices only");
+    return problem.add_hint("Give a window of time: slices that share keys must forget together.");
+  }
+  if (!definition.has(kEqual)) return true;
+  problem.set(Error::conflict, "option equal_timers goes with horizontal slices only");
+  return problem.add_hint("The timers that it compares must lie in one slice.");
+}
+
+}  // namespace
+
+const OptionSpec kOptions[kOptionCount] = {
+    {.word = kWindow, .name = "window", .type = OptionType::span, .low = 1, .high = kMaxSpan},
+    {.word = kTick, .name = "tick", .type = OptionType::span, .low = 1, .high = kMaxSpan},
+    {.word = kK, .name = "k", .type = OptionType::integer, .low = 1, .high = kMaxHashes},
+    {.word = kEqual,
+     .name = "equal_timers",
+     .type = OptionType::integer,
+     .low = 2,
+     .high = kMaxHashes},
+    {.word = kGrow,
+     .name = "grow",
+     .type = OptionType::choice,
+     .low = 1,
+     .high = 2,
+     .choices = kGrows},  // none: not in use
+    {.word = kSize, .name = "size", .type = OptionType::integer, .low = 1, .high = 0x1p46},
+};
+
+// Equal timers only lower it.
+double fpr_bound(const Parameters& p) noexcept {
+  const double live = live_keys(p);
+  if (!(live < 1e18)) return 1;
+  const sharding_model::Shape shape = shape_of(p);
+  if (p.integer(kGrow) == none) return sharding_model::group_rate(shape, live);
+  // Full filters, the newest, and the oldest, of which some keys have gone. The last key before the
+  // limit can set K timers more.
+  const double limit = static_cast<double>(p.integer(kLimit)), k = real_k(p), m = real_m(p);
+  const double keys = p.integer(kGrow) == density
+                          ? -m / k * std::log1p(-std::min(limit / m, 1 - 1 / m))
+                      : shape.k1 > 1 ? limit
+                                     : timing_model::keys_for(k, limit, m);
+  const double filled = std::ceil(keys_of_fullest(live * shape.k1, shape.slices) / keys) + 1;
+  if (filled > filters(p)) return 1;
+  const double one = p.integer(kGrow) == density ? std::pow(std::min(1.0, (limit + k) / m), k)
+                                                 : timing_model::rate(k, keys, m);
+  return std::pow(timing_model::rate_of_filters(one, filled), shape.k1);
+}
+
+bool derive(Definition& definition, Problem& problem) noexcept {
+  if (!derive_ticks(definition, problem) || !check_probes(definition, problem) ||
+      !derive_filters(definition, problem))
+    return false;
+  Parameters& p = definition.parameters;
+  const bool derived = !definition.has(kK);
+  if (derived) p.set_integer(kK, 0);
+  const double live = derived ? live_keys(p) : 0, fpr = definition.wanted_fpr();
+  if (derived && !(live < 1e18)) {
+    problem.set(Error::conflict, "kind timer needs to know how many distinct keys to expect");
+    problem.add_detail(
+        "It remembers all keys of a window, so it keeps its false-positive rate only up to a "
+        "number of keys.");
+    return problem.add_hint("Give option keys (or k), or a window in rows.");
+  }
+  if (derived && p.integer(kGrow) == none)
+    p.set_integer(kK, timing_model::best_k(
+                          live, static_cast<double>(p.integer(kCells)) * slices_of_group(p)));
+  else if (derived)
+    p.set_integer(kK, timing_model::growing_k(definition.wanted_fpr(), p.slicing, filters(p)));
+  if (p.integer(kEqual) > p.integer(kK)) {
+    problem.set(Error::conflict, "equal_timers %u exceeds k %u",
+                static_cast<unsigned>(p.integer(kEqual)), static_cast<unsigned>(p.integer(kK)));
+    return problem.add_hint("At most k timers can be equal; 2 or 3 lose few repeats.");
+  }
+  if (p.integer(kGrow) != none) {
+    const double one =
+        timing_model::rate_of_one(definition.wanted_fpr(), shape_of(p).k1, filters(p));
+    const double limit = p.integer(kGrow) == density
+                             ? timing_model::density_limit(one, real_k(p), real_m(p)) - real_k(p)
+                             : cardinality_limit(p, one);
+    p.set_integer(kLimit, std::max(saturate<std::uint64_t>(limit), std::uint64_t{1}));
+  }
+  if (derived && fpr_bound(p) > fpr) {
+    const double all = live * groups_of(p);
+    const double bytes =
+        all * -std::log2(fpr) / std::log(2) / 8 * static_cast<double>(p.integer(kTimerBits));
+    problem.set(Error::conflict, "kind timer cannot keep fpr %g in %llu bytes", fpr,
+                static_cast<unsigned long long>(p.memory));
+    problem.add_detail("Up to %.0f keys are live at a time; the rate would reach %.3g.", all,
+                       fpr_bound(p));
+    return problem.add_hint(
+        "It needs about %.0f bytes%s; a longer tick, fewer keys or a larger "
+        "fpr need less.",
+        bytes, p.integer(kGrow) == none ? "" : ", and more to grow");
+  }
+  return true;
+}
+
+}  // namespace streamfilter::timing

@@ -1,0 +1,67 @@
+// What the files of kind timer share: its parameters, and what follows from them.
+#pragma once
+
+#include <algorithm>
+
+#include "core/format/sharding.hpp"
+#include "core/kind/filter_kind.hpp"
+
+namespace streamfilter::timing {
+
+enum Word : unsigned {
+  kWindow,    // and its unit
+  kTick = 2,  // and its unit
+  kK = 4,
+  kEqual,
+  kGrow,
+  kSize,
+  kTicks,  // derived: w
+  kTimerBits,
+  kFilters,     // how many of them a slice can have
+  kCells,       // m of one of them
+  kLimit,       // its running timers or its keys
+  kTickLength,  // in microseconds, or accepted rows of one slice
+};
+
+enum Grow : std::uint64_t { none, density, cardinality };
+
+constexpr unsigned kMaxHashes = 32;
+
+inline bool counts_rows(const Parameters& p) noexcept { return p.integer(kWindow + 1) != 0; }
+
+// The timers of a key in a slice: all k of them, or fewer if it lies in several probes.
+inline unsigned own_k(const Parameters& p) noexcept {
+  return static_cast<unsigned>(bits_per_probe(p, p.integer(kK)));
+}
+
+// What a filter in a slice keeps before its timers.
+struct FilterState {
+  std::uint64_t keys;       // that were added
+  std::uint64_t non_zero;   // timers that run or have not been swept yet
+  std::uint64_t last_end;   // the tick at which the last timer ends
+  std::uint64_t swept;      // the next timer to sweep
+  std::uint64_t all_swept;  // the tick at which all were swept at once
+};
+static_assert(sizeof(FilterState) == 40);
+
+inline std::uint64_t filter_bytes(const Parameters& p) noexcept {
+  const std::uint64_t body = p.slice_bytes - sizeof(SliceState);
+  return p.integer(kGrow) == none ? body
+                                  : std::min(body, p.integer(kSize) / p.slices & ~std::uint64_t{7});
+}
+
+inline double real_k(const Parameters& p) noexcept { return own_k(p); }
+inline double real_m(const Parameters& p) noexcept {
+  return static_cast<double>(p.integer(kCells));
+}
+
+inline double filters(const Parameters& p) noexcept {
+  return static_cast<double>(p.integer(kFilters));
+}
+
+constexpr unsigned kOptionCount = 6;
+extern const OptionSpec kOptions[kOptionCount];
+bool derive(Definition& definition, Problem& problem) noexcept;
+double fpr_bound(const Parameters& p) noexcept;
+
+}  // namespace streamfilter::timing
