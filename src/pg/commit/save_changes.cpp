@@ -42,7 +42,7 @@ void replace_saved(TransactionChanges* changes) {
     changes->saving.drops_saved = true;
     return;
   }
-  NamedFilter* filter = named_filter(relation);
+  FilterHandle* filter = filter_handle(relation);
   use_filter(filter, Use::probe);
   if (filter->slot != changes->slot) return;
   save_filter(filter, true);

@@ -25,8 +25,8 @@ extern "C" {
 #include "pg/ddl/ddl_checks.hpp"
 #include "pg/ddl/hierarchy_ddl.hpp"
 #include "pg/handle/hierarchy.hpp"
-#include "pg/handle/slot_lifecycle.hpp"
 #include "pg/handle/save_filter.hpp"
+#include "pg/handle/slot_lifecycle.hpp"
 #include "pg/key/hash_method.hpp"
 #include "pg/key/key_hash.hpp"
 #include "pg/remote/remote_filter.hpp"
@@ -170,7 +170,7 @@ void save_if_due(const FilterRelation* relation) {
   const FilterSlot* slot = peek_slot(relation);
   if (slot == nullptr) return;
   const bool was_logged = slot->saved.logged;
-  NamedFilter* filter = named_filter(relation->relid);
+  FilterHandle* filter = filter_handle(relation->relid);
   use_filter(filter, Use::probe);
   if (!was_logged && relation->host.persistence == Persistence::logged) save_filter(filter, true);
 }

@@ -151,7 +151,7 @@ TupleTableSlot* next_row(ScanState* scan) {
     const int i = state->next++;
     // Somebody else's code has run since the batch was read.
     begin_key_call(&state->call, state->filter, Use::remember);
-    NamedFilter* filter = state->call.keys.filter;
+    FilterHandle* filter = state->call.keys.filter;
     if (unlikely(filter->version != state->version)) read_keys(node, i);
     note_asked(filter);
     if (!state->has_key[i] || !remember_fetched_key(filter, state->elements[i]))

@@ -165,7 +165,7 @@ const char* slicing_of(const Parameters& parameters) {
 }
 
 void explain_filter(Relation rel, ExplainState* es) {
-  NamedFilter* filter = named_filter(RelationGetRelid(rel));
+  FilterHandle* filter = filter_handle(RelationGetRelid(rel));
   use_filter(filter, Use::define);  // makes no state
   const Definition& definition = filter->relation->definition;
   const Parameters& parameters = definition.parameters;

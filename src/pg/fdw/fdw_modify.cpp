@@ -69,7 +69,7 @@ bool can_erase(const FilterRelation* relation) {
 }
 
 // The executor has made the values what the columns of the filter are.
-KeyBuilder read_rows_of(NamedFilter* filter) {
+KeyBuilder read_rows_of(FilterHandle* filter) {
   const FilterRelation* relation = filter->relation;
   auto* inputs = static_cast<KeyInput*>(palloc(sizeof(KeyInput) * Max(relation->column_count, 1)));
   for (int i = 0; i < relation->column_count; ++i)
@@ -78,8 +78,8 @@ KeyBuilder read_rows_of(NamedFilter* filter) {
 }
 
 // The filter and the builder of its keys, ready for the next rows.
-NamedFilter* prepare(ModifyState* state, Use use) {
-  NamedFilter* filter = state->keys.filter;
+FilterHandle* prepare(ModifyState* state, Use use) {
+  FilterHandle* filter = state->keys.filter;
   use_filter(filter, use);
   if (likely(is_current(&state->keys))) return filter;
   MemoryContextReset(state->key_memory);
@@ -92,7 +92,7 @@ NamedFilter* prepare(ModifyState* state, Use use) {
 // Forgets the key of the row that the plan has found, and puts that row into `slot`, where it lives
 // as long as the current memory context; false if the key was not there, or not any more.
 bool forget_row(ModifyState* state, TupleTableSlot* slot, TupleTableSlot* plan_slot) {
-  NamedFilter* filter = prepare(state, Use::erase);
+  FilterHandle* filter = prepare(state, Use::erase);
   bool missing;
   const Datum row = ExecGetJunkAttribute(plan_slot, state->row, &missing);
   if (missing) elog(ERROR, "%s of filter \"%s\" is NULL", kRow, filter->relation->name);
@@ -113,7 +113,7 @@ void begin_modify(ResultRelInfo* target, Use use, AttrNumber row) {
   state->key_memory =
       AllocSetContextCreate(CurrentMemoryContext, "streamfilter keys", ALLOCSET_SMALL_SIZES);
   state->row = row;
-  state->keys.filter = named_filter(RelationGetRelid(target->ri_RelationDesc));
+  state->keys.filter = filter_handle(RelationGetRelid(target->ri_RelationDesc));
   prepare(state, use);  // says now what is wrong, if anything is
   target->ri_FdwState = state;
 }
@@ -121,7 +121,7 @@ void begin_modify(ResultRelInfo* target, Use use, AttrNumber row) {
 }  // namespace
 
 int is_foreign_rel_updatable(Relation relation) {
-  NamedFilter* filter = named_filter(RelationGetRelid(relation));
+  FilterHandle* filter = filter_handle(RelationGetRelid(relation));
   use_filter(filter, Use::define);
   return 1 << CMD_INSERT | (can_erase(filter->relation) ? 1 << CMD_DELETE : 0);
 }
@@ -134,7 +134,7 @@ void add_foreign_update_targets(PlannerInfo* root, Index target, RangeTblEntry*,
 
 List* plan_foreign_modify(PlannerInfo* root, ModifyTable* plan, Index target, int) {
   if (plan->operation == CMD_INSERT) return NIL;
-  NamedFilter* filter = named_filter(planner_rt_fetch(target, root)->relid);
+  FilterHandle* filter = filter_handle(planner_rt_fetch(target, root)->relid);
   use_filter(filter, Use::define);
   if (plan->operation != CMD_DELETE) raise_update(filter->relation);
   if (!can_erase(filter->relation)) raise_delete(filter->relation);
@@ -157,7 +157,7 @@ void begin_foreign_insert(ModifyTableState*, ResultRelInfo* target) {
 TupleTableSlot* exec_foreign_insert(EState*, ResultRelInfo* target, TupleTableSlot* slot,
                                     TupleTableSlot*) {
   auto* state = static_cast<ModifyState*>(target->ri_FdwState);
-  NamedFilter* filter = prepare(state, Use::judge);
+  FilterHandle* filter = prepare(state, Use::judge);
   note_asked(filter);
   MemoryContext caller = MemoryContextSwitchTo(state->row_memory);
   Element element;
@@ -175,7 +175,7 @@ int get_foreign_modify_batch_size(ResultRelInfo* target) {
                        (triggers != nullptr &&
                         (triggers->trig_insert_before_row || triggers->trig_insert_after_row));
   if (watched) return 1;
-  NamedFilter* filter = named_filter(RelationGetRelid(target->ri_RelationDesc));
+  FilterHandle* filter = filter_handle(RelationGetRelid(target->ri_RelationDesc));
   use_filter(filter, Use::define);
   return is_remote(filter->relation) ? kRemoteBatch : kBatch;
 }
@@ -183,7 +183,7 @@ int get_foreign_modify_batch_size(ResultRelInfo* target) {
 TupleTableSlot** exec_foreign_batch_insert(EState*, ResultRelInfo* target, TupleTableSlot** slots,
                                            TupleTableSlot**, int* count) {
   auto* state = static_cast<ModifyState*>(target->ri_FdwState);
-  NamedFilter* filter = prepare(state, Use::judge);
+  FilterHandle* filter = prepare(state, Use::judge);
   note_asked(filter);
   Element elements[kMostBatch];
   bool has_key[kMostBatch], seen[kMostBatch];
@@ -224,7 +224,7 @@ void exec_foreign_truncate(List* relations, DropBehavior, bool) {
   foreach (cell, relations)
     relids = lappend_oid(relids, RelationGetRelid(static_cast<Relation>(lfirst(cell))));
   foreach (cell, relids) {
-    NamedFilter* filter = named_filter(lfirst_oid(cell));
+    FilterHandle* filter = filter_handle(lfirst_oid(cell));
     use_filter(filter, Use::define);
     warn_of_remembering_children(filter->relid, relids);
     require_shared_state();

@@ -109,7 +109,7 @@ KeyClause* choose_clause(PlannerInfo* root, RelOptInfo* rel, int key, List* clau
 }  // namespace
 
 void get_foreign_rel_size(PlannerInfo* root, RelOptInfo* rel, Oid relid) {
-  NamedFilter* filter = named_filter(relid);
+  FilterHandle* filter = filter_handle(relid);
   use_filter(filter, Use::define);
   auto* plan = static_cast<FilterPlan*>(palloc(sizeof(FilterPlan)));
   plan->relation = filter->relation;

@@ -29,7 +29,7 @@ struct KeyValue {
 };
 
 struct ScanState {
-  NamedFilter* filter;
+  FilterHandle* filter;
   bool done;
   int count;
   KeyValue* keys;
@@ -100,7 +100,7 @@ bool can_be_cut(Oid type) {
 
 // A value that its column would have to change has not been seen; where it only looks different, as
 // char(n) does with other blanks, the row shows it as the column has it.
-bool fits_column(const NamedFilter* filter, KeyValue* key, int number, Datum* value) {
+bool fits_column(const FilterHandle* filter, KeyValue* key, int number, Datum* value) {
   if (!key->has_length) return true;
   const Datum fitted =
       FunctionCall3(&key->to_length, *value, Int32GetDatum(key->typmod), BoolGetDatum(true));
@@ -143,7 +143,7 @@ bool look_up(const ScanState* scan) {
 
 void begin_foreign_scan(ForeignScanState* node, int flags) {
   auto* plan = reinterpret_cast<ForeignScan*>(node->ss.ps.plan);
-  NamedFilter* filter = named_filter(RelationGetRelid(node->ss.ss_currentRelation));
+  FilterHandle* filter = filter_handle(RelationGetRelid(node->ss.ss_currentRelation));
   use_filter(filter, Use::define);
   if (plan->fdw_exprs == NIL) raise_listing(filter->relation);
   if (flags & EXEC_FLAG_EXPLAIN_ONLY) return;

@@ -12,7 +12,7 @@ namespace {
 // One walk of one key. Whatever may raise may jump out of it.
 class Access {
  public:
-  using Node = NamedFilter*;
+  using Node = FilterHandle*;
 
   // `use` of all nodes on the way up.
   Access(const Element& element, Use use) : element_(element), use_(use) {}
@@ -20,7 +20,7 @@ class Access {
   bool is_root(Node node) const { return node->relation->host.parent == nullptr; }
 
   Node parent(Node node) const {
-    NamedFilter* parent = node->tree->parent;
+    FilterHandle* parent = node->tree->parent;
     use_filter(parent, use_);
     check_seed(node, parent);
     return parent;
@@ -93,7 +93,7 @@ class Access {
 };
 
 // A key that comes in further up is in no node below, so top-down tests would take it for new.
-void check_entry(const NamedFilter* filter) {
+void check_entry(const FilterHandle* filter) {
   if (likely(!filter->tree->searched)) return;
   ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
           errmsg("filter \"%s\" takes keys from its children only", filter->relation->name),
@@ -104,7 +104,7 @@ void check_entry(const NamedFilter* filter) {
 
 }  // namespace
 
-bool remember_in_tree(NamedFilter* filter, const Element& element) {
+bool remember_in_tree(FilterHandle* filter, const Element& element) {
   check_entry(filter);
   const HostOptions& host = filter->relation->host;
   Access access(element, Use::judge);
@@ -112,23 +112,23 @@ bool remember_in_tree(NamedFilter* filter, const Element& element) {
   return TreeWalk<Access>(access, host.tree, host.top_down).test_and_insert(filter);
 }
 
-bool test_in_tree(NamedFilter* filter, const Element& element) {
+bool test_in_tree(FilterHandle* filter, const Element& element) {
   Access access(element, Use::probe);
   return TreeWalk<Access>(access, TreeKind::sparse, filter->relation->host.top_down)
       .test_from(filter);
 }
 
-void merge_into_tree(NamedFilter* filter, const Header* value, int64 slice) {
+void merge_into_tree(FilterHandle* filter, const Header* value, int64 slice) {
   check_entry(filter);
   const Access access(Element{}, Use::judge);
-  for (NamedFilter* node = filter; !access.is_root(node);) {
+  for (FilterHandle* node = filter; !access.is_root(node);) {
     node = access.parent(node);
     require_local(node, "streamfilter_merge");
     Problem problem;
     if (!mergeable(node->header->parameters, value->parameters, problem)) raise(problem);
   }
   merge_into_node(filter, value, slice);
-  for (NamedFilter* node = filter; !access.is_root(node);) {
+  for (FilterHandle* node = filter; !access.is_root(node);) {
     node = access.parent(node);
     merge_into_node(node, value, slice);
   }

@@ -16,7 +16,7 @@ Attributes read_attributes(TupleTableSlot* row, int width) {
   return {row->tts_values, row->tts_isnull};
 }
 
-[[noreturn]] void raise_changed(const NamedFilter* filter) {
+[[noreturn]] void raise_changed(const FilterHandle* filter) {
   ereport(
       ERROR, errcode(ERRCODE_OBJECT_IN_USE),
       errmsg("filter \"%s\" was changed by a cast of one of its columns", filter->relation->name));
@@ -25,7 +25,7 @@ Attributes read_attributes(TupleTableSlot* row, int width) {
 
 template <class Row>
 inline bool build(const KeyBuilder* builder, const Row& row, Element* element) {
-  const NamedFilter* filter = builder->filter;
+  const FilterHandle* filter = builder->filter;
   *element = new_element(filter);
   int key_count = 0;
   for (int i = 0; i < builder->count; ++i) {
@@ -45,7 +45,7 @@ inline bool build(const KeyBuilder* builder, const Row& row, Element* element) {
 
 }  // namespace
 
-KeyBuilder make_key_builder(NamedFilter* filter, const KeyInput* inputs, int count) {
+KeyBuilder make_key_builder(FilterHandle* filter, const KeyInput* inputs, int count) {
   KeyBuilder builder = {};
   const auto keys = static_cast<Size>(Max(filter->relation->key_count, 1));
   builder.filter = filter;

@@ -21,7 +21,7 @@ struct KeyInput {
 
 // Good for one version of a filter, as long as its inputs are.
 struct KeyBuilder {
-  NamedFilter* filter;  // nullptr: not made yet
+  FilterHandle* filter;  // nullptr: not made yet
   uint64 version;
   const KeyInput* inputs;
   int count;
@@ -32,7 +32,7 @@ struct KeyBuilder {
 };
 
 // In the current memory context. Needs use_filter.
-KeyBuilder make_key_builder(NamedFilter* filter, const KeyInput* inputs, int count);
+KeyBuilder make_key_builder(FilterHandle* filter, const KeyInput* inputs, int count);
 
 // Does the builder still fit its filter?
 inline bool is_current(const KeyBuilder* builder) {

@@ -5,7 +5,7 @@
 namespace streamfilter::pg {
 namespace {
 
-void resolve(KeyCall* call, NamedFilter* filter) {
+void resolve(KeyCall* call, FilterHandle* filter) {
   const FilterRelation* relation = filter->relation;
   call->keys.filter = nullptr;
   MemoryContextReset(call->context);
@@ -42,8 +42,8 @@ void init_key_call(KeyCall* call, const char* function, const Oid* types, int co
 }
 
 void begin_key_call(KeyCall* call, Oid relid, Use use) {
-  NamedFilter* filter = call->keys.filter;
-  if (filter == nullptr || filter->relid != relid) filter = named_filter(relid);
+  FilterHandle* filter = call->keys.filter;
+  if (filter == nullptr || filter->relid != relid) filter = filter_handle(relid);
   use_filter(filter, use);
   if (call->keys.filter != filter || !is_current(&call->keys)) resolve(call, filter);
 }

@@ -19,7 +19,7 @@ extern "C" {
 namespace streamfilter::pg {
 namespace {
 
-bool is_in_filter(const NamedFilter* filter, const Element& element) {
+bool is_in_filter(const FilterHandle* filter, const Element& element) {
   if (filter->header->parameters.k1 > 0)
     return test_in_slices(filter->slot, filter->header, element);
   LWLock* lock = slice_lock(filter->slot, slice_of(filter->header->parameters, element.hash));
@@ -31,7 +31,7 @@ bool is_in_filter(const NamedFilter* filter, const Element& element) {
 
 // Was the key seen? If so, the filter learns that it was seen again. This takes no commit: the key
 // is remembered anyway.
-bool test_and_promote(NamedFilter* filter, const Element& element) {
+bool test_and_promote(FilterHandle* filter, const Element& element) {
   if (!ops_of(filter->header).learns_from_repeats) return is_in_filter(filter, element);
   LWLock* lock = slice_lock(filter->slot, slice_of(filter->header->parameters, element.hash));
   unsigned position;
@@ -46,15 +46,15 @@ OwnKey own_key(const TransactionChanges* changes, const Element& element) {
   return changes == nullptr ? OwnKey{} : find_own(changes, element);
 }
 
-bool waits(const NamedFilter* filter) { return filter->relation->host.conflict == Conflict::wait; }
+bool waits(const FilterHandle* filter) { return filter->relation->host.conflict == Conflict::wait; }
 
 void say_what_for(void* filter) {
   errcontext("while waiting for another transaction that adds keys to filter \"%s\"",
-             static_cast<const NamedFilter*>(filter)->relation->name);
+             static_cast<const FilterHandle*>(filter)->relation->name);
 }
 
 // As a unique index waits: until the other (sub)transaction has ended.
-void wait_for(NamedFilter* filter, FullTransactionId other) {
+void wait_for(FilterHandle* filter, FullTransactionId other) {
   pg_atomic_fetch_add_u64(&filter->slot->waits, 1);
   ErrorContextCallback context = {error_context_stack, say_what_for, filter};
   error_context_stack = &context;
@@ -63,7 +63,7 @@ void wait_for(NamedFilter* filter, FullTransactionId other) {
 }
 
 // Waits until a transaction that has committed has brought all its changes in.
-void wait_until_applied(NamedFilter* filter, FullTransactionId other) {
+void wait_until_applied(FilterHandle* filter, FullTransactionId other) {
   wait_for(filter, other);
   resolve_prepared();
 }
@@ -87,7 +87,7 @@ struct ReserveRequest {
   bool registered;
 };
 
-ReserveResult try_to_reserve(const NamedFilter* filter, const TransactionChanges* changes,
+ReserveResult try_to_reserve(const FilterHandle* filter, const TransactionChanges* changes,
                              const Element& element, uint64 applied, ReserveRequest* request) {
   FilterSlot* slot = filter->slot;
   const InFlightTag tag = in_flight_tag(changes->generation, element.hash);
@@ -128,7 +128,7 @@ ReserveResult try_to_reserve(const NamedFilter* filter, const TransactionChanges
 
 // The table does not take this transaction's next key. With conflict 'wait' the transaction takes
 // the whole filter instead: others wait for it before they add any key. There is one at a time.
-void overflow(NamedFilter* filter, TransactionChanges* changes) {
+void overflow(FilterHandle* filter, TransactionChanges* changes) {
   FilterSlot* slot = filter->slot;
   resolve_prepared();
   if (waits(filter)) {
@@ -149,7 +149,7 @@ void overflow(NamedFilter* filter, TransactionChanges* changes) {
 
 // Adds a key that is new as far as this transaction's own changes and a first look into the filter
 // tell. False: it was seen after all.
-bool reserve(NamedFilter* filter, TransactionChanges* changes, const Element& element,
+bool reserve(FilterHandle* filter, TransactionChanges* changes, const Element& element,
              const IndexHint& hint, uint64 applied, bool look_again) {
   reserve_change(changes);
   ReserveRequest request{};
@@ -191,14 +191,14 @@ bool reserve(NamedFilter* filter, TransactionChanges* changes, const Element& el
   }
 }
 
-TransactionChanges* begin(const NamedFilter* filter) {
+TransactionChanges* begin(const FilterHandle* filter) {
   return begin_changes(filter->slot, filter->header,
                        filter->relation->host.persistence == Persistence::logged);
 }
 
 // The transaction that has added the key and committed, but whose keys are not all in the filter
 // yet; 0: none.
-Owner find_arriving(const NamedFilter* filter, const Element& element) {
+Owner find_arriving(const FilterHandle* filter, const Element& element) {
   const InFlightTag tag = in_flight_tag(filter->slot_generation, element.hash);
   InFlightPartition* partition = partition_of(tag);
   if (is_empty_partition(partition)) return 0;
@@ -213,14 +213,14 @@ Owner find_arriving(const NamedFilter* filter, const Element& element) {
 }
 
 // Where judging a key will look in shared memory.
-void prefetch_shared(const NamedFilter* filter, const TransactionChanges* changes,
+void prefetch_shared(const FilterHandle* filter, const TransactionChanges* changes,
                      const Element& element, Prefetches& prefetches) {
   prefetch(filter->header, element, prefetches);
   if (changes == nullptr || !changes->overflowed)
     prefetch_in_flight(in_flight_tag(filter->slot_generation, element.hash), prefetches);
 }
 
-TransactionChanges* begin_change(NamedFilter* filter) {
+TransactionChanges* begin_change(FilterHandle* filter) {
   TransactionChanges* changes = begin(filter);
   reserve_change(changes);
   return changes;
@@ -228,7 +228,7 @@ TransactionChanges* begin_change(NamedFilter* filter) {
 
 }  // namespace
 
-bool remember_local_key(NamedFilter* filter, const Element& element) {
+bool remember_local_key(FilterHandle* filter, const Element& element) {
   FilterSlot* slot = filter->slot;
   TransactionChanges* changes = find_changes(slot, filter->slot_generation);
   const OwnKey own = own_key(changes, element);
@@ -246,19 +246,19 @@ bool remember_local_key(NamedFilter* filter, const Element& element) {
   return !reserve(filter, changes, element, own.hint, applied, in_sight);
 }
 
-bool claim_local_key(NamedFilter* filter, const Element& element) {
+bool claim_local_key(FilterHandle* filter, const Element& element) {
   TransactionChanges* changes = begin(filter);
   const OwnKey own = own_key(changes, element);
   return own.view == OwnView::added || reserve(filter, changes, element, own.hint, 0, false);
 }
 
-void put_local_key(NamedFilter* filter, const Element& element) {
+void put_local_key(FilterHandle* filter, const Element& element) {
   const TransactionChanges* changes = find_changes(filter->slot, filter->slot_generation);
   if (own_key(changes, element).view != OwnView::added)
     append_change(begin_change(filter), ChangeType::add, element);
 }
 
-PartClaim claim_part_of_key(NamedFilter* filter, const Element& element) {
+PartClaim claim_part_of_key(FilterHandle* filter, const Element& element) {
   const OwnView view = own_key(find_changes(filter->slot, filter->slot_generation), element).view;
   if (view == OwnView::added) return PartClaim::set;
   if (!claim_local_key(filter, element)) return PartClaim::taken;
@@ -266,13 +266,13 @@ PartClaim claim_part_of_key(NamedFilter* filter, const Element& element) {
                                                                      : PartClaim::unset;
 }
 
-bool put_part_of_key(NamedFilter* filter, const Element& element) {
+bool put_part_of_key(FilterHandle* filter, const Element& element) {
   const bool was_set = test_local_key(filter, element);
   put_local_key(filter, element);
   return was_set;
 }
 
-bool test_local_key(const NamedFilter* filter, const Element& element) {
+bool test_local_key(const FilterHandle* filter, const Element& element) {
   const TransactionChanges* changes = find_changes(filter->slot, filter->slot_generation);
   const OwnView view = own_key(changes, element).view;
   if (view != OwnView::untouched) return view == OwnView::added;
@@ -280,13 +280,13 @@ bool test_local_key(const NamedFilter* filter, const Element& element) {
   return find_arriving(filter, element) != 0 || is_in_filter(filter, element);
 }
 
-void prefetch_local_key(const NamedFilter* filter, const Element& element) {
+void prefetch_local_key(const FilterHandle* filter, const Element& element) {
   Prefetches prefetches;
   prefetch_shared(filter, find_changes(filter->slot, filter->slot_generation), element, prefetches);
   prefetches.start();
 }
 
-void prefetch_local_keys(const NamedFilter* filter, const Element* elements, const bool* has_key,
+void prefetch_local_keys(const FilterHandle* filter, const Element* elements, const bool* has_key,
                          int count) {
   const TransactionChanges* changes = find_changes(filter->slot, filter->slot_generation);
   Prefetches prefetches;
@@ -303,7 +303,7 @@ void prefetch_local_keys(const NamedFilter* filter, const Element* elements, con
   prefetches.start();
 }
 
-bool erase_local_key(NamedFilter* filter, const Element& element) {
+bool erase_local_key(FilterHandle* filter, const Element& element) {
   // What is forgotten must not arrive afterwards.
   if (const Owner other = find_arriving(filter, element))
     wait_until_applied(filter, transaction_of(other));
@@ -312,14 +312,14 @@ bool erase_local_key(NamedFilter* filter, const Element& element) {
   return true;
 }
 
-void reset_local_filter(NamedFilter* filter) {
+void reset_local_filter(FilterHandle* filter) {
   // The lock on the relation keeps other transactions away, also prepared ones; what is left of
   // such that have ended must not come after this.
   resolve_prepared();
   append_change(begin_change(filter), ChangeType::reset, Element{});
 }
 
-void merge_into_local_filter(NamedFilter* filter, const Header* value, int64 slice) {
+void merge_into_local_filter(FilterHandle* filter, const Header* value, int64 slice) {
   TransactionChanges* changes = begin_change(filter);
   const Size bytes = slice == kAllSlices ? value->parameters.memory
                                          : sizeof(Header) + value->parameters.slice_bytes;
@@ -332,7 +332,7 @@ void merge_into_local_filter(NamedFilter* filter, const Header* value, int64 sli
   append_change(changes, ChangeType::merge, address);
 }
 
-Header* copy_local_filter(NamedFilter* filter) {
+Header* copy_local_filter(FilterHandle* filter) {
   resolve_prepared();
   const Parameters& parameters = filter->header->parameters;
   auto* copy = static_cast<Header*>(MemoryContextAllocExtended(
@@ -351,7 +351,7 @@ Header* copy_local_filter(NamedFilter* filter) {
   return copy;
 }
 
-Header* copy_local_slice(NamedFilter* filter, uint32 slice) {
+Header* copy_local_slice(FilterHandle* filter, uint32 slice) {
   const Parameters& parameters = filter->header->parameters;
   resolve_prepared();
   auto* copy = static_cast<Header*>(

@@ -7,10 +7,10 @@
 
 namespace streamfilter::pg {
 
-bool remember_node_key(NamedFilter* filter, const Element& element);
-bool claim_node_key(NamedFilter* filter, const Element& element);
-void put_node_key(NamedFilter* filter, const Element& element);
-bool test_node_key(const NamedFilter* filter, const Element& element);
-void merge_into_node(NamedFilter* filter, const Header* value, int64 slice);
+bool remember_node_key(FilterHandle* filter, const Element& element);
+bool claim_node_key(FilterHandle* filter, const Element& element);
+void put_node_key(FilterHandle* filter, const Element& element);
+bool test_node_key(const FilterHandle* filter, const Element& element);
+void merge_into_node(FilterHandle* filter, const Header* value, int64 slice);
 
 }  // namespace streamfilter::pg

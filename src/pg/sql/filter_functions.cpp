@@ -35,7 +35,7 @@ SF_FUNCTION(streamfilter_test) {
 
 // streamfilter_value(filter regclass) → streamfilter: the shared state as a value. Needs SELECT.
 SF_FUNCTION(streamfilter_value) {
-  NamedFilter* filter = named_filter(PG_GETARG_OID(0));
+  FilterHandle* filter = filter_handle(PG_GETARG_OID(0));
   use_filter(filter, Use::test);
   if (filter->remote != nullptr && filter->remote->count > 1)
     require_local(filter, "streamfilter_value");
@@ -57,7 +57,7 @@ SF_FUNCTION(streamfilter_value) {
 SF_FUNCTION(streamfilter_merge) {
   PreventCommandDuringRecovery("streamfilter_merge()");
   PreventCommandIfReadOnly("streamfilter_merge()");
-  NamedFilter* filter = named_filter(PG_GETARG_OID(0));
+  FilterHandle* filter = filter_handle(PG_GETARG_OID(0));
   const Header* value = get_value(PG_GETARG_DATUM(1));
   use_filter(filter, Use::remember);
   require_local(filter, "streamfilter_merge");

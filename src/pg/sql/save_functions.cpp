@@ -21,7 +21,7 @@ extern "C" {
 namespace streamfilter::pg {
 namespace {
 
-void save_now(NamedFilter* filter) {
+void save_now(FilterHandle* filter) {
   if (filter->relation->host.persistence == Persistence::unlogged) {
     ereport(NOTICE, errmsg("filter \"%s\" is unlogged: it is saved when the server is shut down",
                            filter->relation->name));
@@ -69,7 +69,7 @@ void try_to_save(Oid relid, Failures* failures) {
   PG_TRY();
   {
     if (has_state_here(relid)) {
-      NamedFilter* filter = named_filter(relid);
+      FilterHandle* filter = filter_handle(relid);
       use_filter(filter, Use::define);
       save_now(filter);
     }
@@ -107,7 +107,7 @@ using namespace streamfilter::pg;
 SF_FUNCTION(streamfilter_save) {
   check_may_write();
   const Oid relid = PG_GETARG_OID(0);
-  NamedFilter* filter = named_filter(relid);
+  FilterHandle* filter = filter_handle(relid);
   use_filter(filter, Use::define);
   if (!SF_IS_OWNER_OF_RELATION(relid, GetUserId()))
     aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_FOREIGN_TABLE, filter->relation->name);
@@ -153,7 +153,7 @@ void streamfilter_save_worker(Datum) {
   PushActiveSnapshot(GetTransactionSnapshot());
   pgstat_report_activity(STATE_RUNNING, "streamfilter: saving a filter");
   if (is_filter(ids[1])) {
-    NamedFilter* filter = named_filter(ids[1]);
+    FilterHandle* filter = filter_handle(ids[1]);
     use_filter(filter, Use::probe);
     if (filter->relation->host.persistence == Persistence::logged) save_filter(filter, false);
   }

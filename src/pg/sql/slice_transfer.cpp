@@ -9,7 +9,7 @@
 namespace streamfilter::pg {
 namespace {
 
-uint32 check_slice_number(const NamedFilter* filter, int32 slice) {
+uint32 check_slice_number(const FilterHandle* filter, int32 slice) {
   const uint32 slices = filter->header->parameters.slices;
   if (slice < 0 || static_cast<uint32>(slice) >= slices)
     ereport(ERROR, errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -30,7 +30,7 @@ using namespace streamfilter::pg;
 // places.
 SF_FUNCTION(streamfilter_slice) {
   KeyCall* site = key_call_site(fcinfo, Use::test, "streamfilter_slice", true);
-  const NamedFilter* filter = site->keys.filter;
+  const FilterHandle* filter = site->keys.filter;
   const Parameters& parameters = filter->relation->definition.parameters;
   if (probes(parameters) > 1)
     ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
@@ -44,7 +44,7 @@ SF_FUNCTION(streamfilter_slice) {
 // streamfilter_export(filter regclass, slice int) → bytea: the state of the slice as this
 // transaction sees it. Needs SELECT.
 SF_FUNCTION(streamfilter_export) {
-  NamedFilter* filter = named_filter(PG_GETARG_OID(0));
+  FilterHandle* filter = filter_handle(PG_GETARG_OID(0));
   use_filter(filter, Use::test);
   require_local(filter, "streamfilter_export");
   const uint32 slice = check_slice_number(filter, PG_GETARG_INT32(1));
@@ -72,7 +72,7 @@ SF_FUNCTION(streamfilter_export) {
 SF_FUNCTION(streamfilter_import) {
   PreventCommandDuringRecovery("streamfilter_import()");
   PreventCommandIfReadOnly("streamfilter_import()");
-  NamedFilter* filter = named_filter(PG_GETARG_OID(0));
+  FilterHandle* filter = filter_handle(PG_GETARG_OID(0));
   use_filter(filter, Use::remember);
   require_local(filter, "streamfilter_import");
   const uint32 slice = check_slice_number(filter, PG_GETARG_INT32(1));

@@ -104,7 +104,7 @@ void resolve(FiringState* state, const TriggerData* call, TriggerKind kind) {
   state->created = origin.trigger;
 
   check_is_last(trigger, table, ERROR);
-  NamedFilter* filter = named_filter(bind_and_lock(trigger, kind, &origin));
+  FilterHandle* filter = filter_handle(bind_and_lock(trigger, kind, &origin));
   // The last time before the row is judged: another call might replace what the plan refers to.
   use_filter(filter, Use::judge);
   state->plan = make_plan(trigger, kind, table, filter->relation);
@@ -193,7 +193,7 @@ const TriggerData* check_call(FunctionCallInfo fcinfo, TriggerKind kind) {
 
 // One row, one verdict: nothing that this statement does may have given the filter its key.
 void check_judged_once(const FiringState* state, const TriggerData* call) {
-  NamedFilter* filter = state->keys.filter;
+  FilterHandle* filter = state->keys.filter;
   const uint64 statement = state->source.statement;
   if (unlikely(statement == 0)) return;
   if (unlikely(filter->asked_in >= statement || filter->fired_in > statement ||
