@@ -70,8 +70,8 @@ bool read_definition(FilterRelation* relation, Fault& fault) {
   List* options = options_in(tuple);
   ReleaseSysCache(tuple);
   relation->definition = Definition();
-  relation->host = HostOptions();
-  return read_table_options(options, &relation->definition, &relation->host, fault);
+  relation->options = RelationOptions();
+  return read_table_options(options, &relation->definition, &relation->options, fault);
 }
 
 // Can the filter be cut into slices for so many servers?
@@ -136,7 +136,7 @@ bool read_servers(FilterRelation* relation, Fault& fault) {
   if (own == nullptr)
     return fault.set(ERRCODE_UNDEFINED_OBJECT, "the server of filter \"%s\" does not exist",
                      relation->name);
-  if (!read_server_names(&relation->host, &names, fault) ||
+  if (!read_server_names(&relation->options, &names, fault) ||
       !read_server_options(own->options, &options, fault))
     return false;
   if (options.is_remote && names != NIL) {
@@ -152,7 +152,7 @@ bool read_servers(FilterRelation* relation, Fault& fault) {
     if (!add_named_server(relation, static_cast<const char*>(lfirst(cell)), own->fdwid, fault))
       return false;
   if (!check_slices(relation, fault)) return false;
-  if (!is_remote(relation) || relation->host.parent == nullptr) return true;
+  if (!is_remote(relation) || relation->options.parent == nullptr) return true;
   fault.set(ERRCODE_FEATURE_NOT_SUPPORTED, "filter \"%s\" cannot have a parent", relation->name);
   return fault.add_detail("Its state is on other servers; of a tree, only the root can be there.");
 }
@@ -309,7 +309,7 @@ ServerUse use_of_server(Oid server, Oid except) {
     const bool sound = read_definition(&relation, fault);
     if (relation.server != server || relation.relid == except) continue;
     ++use.filters;
-    if (sound && relation.host.servers == nullptr)
+    if (sound && relation.options.servers == nullptr)
       use.memory += relation.definition.parameters.memory;
   }
   return use;

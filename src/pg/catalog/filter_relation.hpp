@@ -25,7 +25,7 @@ struct FilterRelation {
   Oid owner;
   const char* name;       // for messages
   Definition definition;  // complete; its seed counts only if seed_given
-  HostOptions host;
+  RelationOptions options;
   Oid parent;        // InvalidOid: none, or there is no such relation
   int level;         // in its tree, 0: the root; -1: there is no way up to a root
   bool adopts_seed;  // a node has the seed of its root

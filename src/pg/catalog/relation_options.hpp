@@ -27,8 +27,8 @@ struct LostSlice {
   uint32 least = 0;
 };
 
-// Options that only named filters have, not their bytes.
-struct HostOptions {
+// The relation options: those that a filter has as a relation, and its bytes have not.
+struct RelationOptions {
   Conflict conflict = Conflict::wait;
   Persistence persistence = Persistence::logged;
   Probe probe = Probe::parallel;

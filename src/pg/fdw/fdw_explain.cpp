@@ -180,9 +180,9 @@ void explain_filter(Relation rel, ExplainState* es) {
     ExplainPropertyUInteger("Memory", nullptr, parameters.memory, es);
   }
   if (const char* slicing = slicing_of(parameters)) ExplainPropertyText("Slicing", slicing, es);
-  if (const HostOptions& host = filter->relation->host; host.parent != nullptr) {
-    ExplainPropertyText("Parent", host.parent, es);
-    ExplainPropertyText("Tree", host.tree == TreeKind::dense ? "dense" : "sparse", es);
+  if (const RelationOptions& options = filter->relation->options; options.parent != nullptr) {
+    ExplainPropertyText("Parent", options.parent, es);
+    ExplainPropertyText("Tree", options.tree == TreeKind::dense ? "dense" : "sparse", es);
   }
   if (is_remote(filter->relation))
     explain_servers(filter->relation, es);

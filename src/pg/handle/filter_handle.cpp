@@ -169,12 +169,12 @@ void attach(FilterHandle* filter, Use use) {
     filter->rule.seed = filter->remote->parameters.seed;
     return;
   }
-  if (filter->relation->host.parent != nullptr) {
+  if (filter->relation->options.parent != nullptr) {
     join_parent(filter, const_cast<FilterRelation*>(filter->relation), use);
     record_dependencies(filter, use);
   }
   FilterSlot* slot = attach_slot(filter->relation);
-  note_persistence(&slot->saved, filter->relation->host.persistence == Persistence::logged);
+  note_persistence(&slot->saved, filter->relation->options.persistence == Persistence::logged);
   if (slot->saved.follows) follow_log(slot, filter->relation);
   filter->slot = slot;
   filter->slot_generation = slot->generation;

@@ -17,7 +17,7 @@ class Access {
   // `use` of all nodes on the way up.
   Access(const Element& element, Use use) : element_(element), use_(use) {}
 
-  bool is_root(Node node) const { return node->relation->host.parent == nullptr; }
+  bool is_root(Node node) const { return node->relation->options.parent == nullptr; }
 
   Node parent(Node node) const {
     FilterHandle* parent = node->tree->parent;
@@ -69,7 +69,7 @@ class Access {
   // slices of it cannot be reached is a guess.
   bool is_settled(Node root) const {
     if (root->remote != nullptr && !root->remote->judged_in_full) return false;
-    return root->relation->host.conflict != Conflict::discard || test_node_key(root, element_);
+    return root->relation->options.conflict != Conflict::discard || test_node_key(root, element_);
   }
 
   void accessed(Node node) const { count_access(node); }
@@ -106,15 +106,15 @@ void check_entry(const FilterHandle* filter) {
 
 bool remember_in_tree(FilterHandle* filter, const Element& element) {
   check_entry(filter);
-  const HostOptions& host = filter->relation->host;
+  const RelationOptions& options = filter->relation->options;
   Access access(element, Use::judge);
-  if (host.top_down > 0) access.watch(filter);
-  return TreeWalk<Access>(access, host.tree, host.top_down).test_and_insert(filter);
+  if (options.top_down > 0) access.watch(filter);
+  return TreeWalk<Access>(access, options.tree, options.top_down).test_and_insert(filter);
 }
 
 bool test_in_tree(FilterHandle* filter, const Element& element) {
   Access access(element, Use::probe);
-  return TreeWalk<Access>(access, TreeKind::sparse, filter->relation->host.top_down)
+  return TreeWalk<Access>(access, TreeKind::sparse, filter->relation->options.top_down)
       .test_from(filter);
 }
 

@@ -46,7 +46,9 @@ OwnKey own_key(const TransactionChanges* changes, const Element& element) {
   return changes == nullptr ? OwnKey{} : find_own(changes, element);
 }
 
-bool waits(const FilterHandle* filter) { return filter->relation->host.conflict == Conflict::wait; }
+bool waits(const FilterHandle* filter) {
+  return filter->relation->options.conflict == Conflict::wait;
+}
 
 void say_what_for(void* filter) {
   errcontext("while waiting for another transaction that adds keys to filter \"%s\"",
@@ -175,7 +177,7 @@ bool reserve(FilterHandle* filter, TransactionChanges* changes, const Element& e
     switch (xact_status(transaction_of(request.met))) {
       case XactStatus::committed:
         // Its keys are on their way into the filter. Not all may arrive: it may have deleted some.
-        if (filter->relation->host.conflict == Conflict::discard || request.met == arrived)
+        if (filter->relation->options.conflict == Conflict::discard || request.met == arrived)
           return false;
         arrived = request.met;
         wait_until_applied(filter, transaction_of(arrived));
@@ -183,7 +185,7 @@ bool reserve(FilterHandle* filter, TransactionChanges* changes, const Element& e
       case XactStatus::aborted: request.finished = request.met; continue;
       case XactStatus::running: break;
     }
-    switch (filter->relation->host.conflict) {
+    switch (filter->relation->options.conflict) {
       case Conflict::wait: wait_for(filter, transaction_of(request.met)); continue;
       case Conflict::discard: return false;
       case Conflict::admit: append_change(changes, ChangeType::add, element, hint); return true;
@@ -193,7 +195,7 @@ bool reserve(FilterHandle* filter, TransactionChanges* changes, const Element& e
 
 TransactionChanges* begin(const FilterHandle* filter) {
   return begin_changes(filter->slot, filter->header,
-                       filter->relation->host.persistence == Persistence::logged);
+                       filter->relation->options.persistence == Persistence::logged);
 }
 
 // The transaction that has added the key and committed, but whose keys are not all in the filter

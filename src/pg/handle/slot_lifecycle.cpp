@@ -273,7 +273,7 @@ void raise_no_room(const FilterRelation* relation, uint64 size, const ServerOpti
 // Fills the filter and opens the slot to its users.
 void build(FilterSlot* slot, const FilterRelation* relation, const Parameters& parameters,
            Work* item) {
-  slot->saved.logged = relation->host.persistence == Persistence::logged;
+  slot->saved.logged = relation->options.persistence == Persistence::logged;
   restore_filter(slot, relation, parameters);
   LWLockAcquire(shared_state->directory_lock, LW_EXCLUSIVE);
   if (relation->uncommitted) {

@@ -11,7 +11,7 @@ namespace streamfilter::pg {
 
 TreeNode* make_tree_node(const FilterRelation* relation) {
   List* children = find_children(relation->relid);
-  if (relation->host.parent == nullptr && children == NIL) return nullptr;
+  if (relation->options.parent == nullptr && children == NIL) return nullptr;
   auto* node = static_cast<TreeNode*>(palloc0(sizeof(TreeNode)));
   node->parent = OidIsValid(relation->parent) ? filter_handle(relation->parent) : nullptr;
   node->child_count = list_length(children);

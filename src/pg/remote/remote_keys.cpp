@@ -257,7 +257,7 @@ bool is_taken(const Batch* batch, int key) {
 }
 
 bool judge(const Batch* batch, int key) {
-  const LostSlice& lost = batch->remote->relation->host.lost_slice;
+  const LostSlice& lost = batch->remote->relation->options.lost_slice;
   return is_taken(batch, key) || is_repeat(places_seen(batch, key), lost.rule, lost.least);
 }
 
@@ -266,11 +266,11 @@ bool judge(const Batch* batch, int key) {
 
 // Asks all places, or one after the other as long as they can make the key a repeat.
 void probe(Batch* batch) {
-  const HostOptions& host = batch->remote->relation->host;
-  const bool in_turn = host.probe == Probe::pipelined;
+  const RelationOptions& options = batch->remote->relation->options;
+  const bool in_turn = options.probe == Probe::pipelined;
   for (int place = 0; place < batch->places; place += in_turn ? 1 : batch->places) {
     for (int key = 0; key < batch->count; ++key) {
-      if (!may_be_repeat(places_seen(batch, key), host.lost_slice.rule)) continue;
+      if (!may_be_repeat(places_seen(batch, key), options.lost_slice.rule)) continue;
       for (int i = place; i < (in_turn ? place + 1 : batch->places); ++i)
         part_of(batch, key, i)->wanted = true;
     }

@@ -22,7 +22,7 @@ namespace streamfilter::pg {
 namespace {
 
 void save_now(FilterHandle* filter) {
-  if (filter->relation->host.persistence == Persistence::unlogged) {
+  if (filter->relation->options.persistence == Persistence::unlogged) {
     ereport(NOTICE, errmsg("filter \"%s\" is unlogged: it is saved when the server is shut down",
                            filter->relation->name));
     return;
@@ -155,7 +155,7 @@ void streamfilter_save_worker(Datum) {
   if (is_filter(ids[1])) {
     FilterHandle* filter = filter_handle(ids[1]);
     use_filter(filter, Use::probe);
-    if (filter->relation->host.persistence == Persistence::logged) save_filter(filter, false);
+    if (filter->relation->options.persistence == Persistence::logged) save_filter(filter, false);
   }
   PopActiveSnapshot();
   CommitTransactionCommand();

@@ -173,7 +173,7 @@ void restore_filter(FilterSlot* slot, const FilterRelation* relation,
                     const Parameters& parameters) {
   stop_at(FaultPoint::load);
   Header* block = block_of(slot);
-  if (relation->host.persistence == Persistence::logged)
+  if (relation->options.persistence == Persistence::logged)
     return load(slot, relation, parameters, block);
   format_header(block, parameters);
   format_slices(block);

@@ -95,7 +95,7 @@ void follow_log(FilterSlot* slot, const FilterRelation* relation) {
   {
     const bool promoted = !RecoveryInProgress();
     if (saved->follows) {
-      const bool logged = relation->host.persistence == Persistence::logged;
+      const bool logged = relation->options.persistence == Persistence::logged;
       if (logged && !play_news(slot, relation)) load_again(slot, relation);
       if (promoted) saved->follows = false;
     }
