@@ -39,15 +39,67 @@ inline bool is_current(const KeyBuilder* builder) {
   return builder->filter != nullptr && builder->version == builder->filter->version;
 }
 
-// The element that a row stands for, by its attributes or by a list of values. False: its key is
-// NULL, and nothing is said of the hash. Needs use_filter and a builder that is current; allocates
-// in the current memory context. Raises what the casts raise, 55006 if one of them has changed the
-// filter.
-bool build_element(const KeyBuilder* builder, TupleTableSlot* row, Element* element);
-bool build_element(const KeyBuilder* builder, const NullableDatum* row, Element* element);
+[[noreturn]] void raise_changed_by_cast(const FilterHandle* filter);
+
+// Values as a slot has them, and as a call gives them.
+struct SlotValues {
+  const Datum* values;
+  const bool* nulls;
+  Datum get(int i, bool* isnull) const {
+    *isnull = nulls[i];
+    return values[i];
+  }
+};
+struct GivenValues {
+  const NullableDatum* values;
+  Datum get(int i, bool* isnull) const {
+    *isnull = values[i].isnull;
+    return values[i].value;
+  }
+};
+
+// The element that a row stands for. False: its key is NULL, and nothing is said of the hash. Needs
+// use_filter and a builder that is current; allocates in the current memory context. Raises what
+// the casts raise, 55006 if one of them has changed the filter.
+template <class Values>
+inline bool build_from(const KeyBuilder* builder, const Values& row, Element* element) {
+  const FilterHandle* filter = builder->filter;
+  *element = new_element(filter);
+  int key_count = 0;
+  for (int i = 0; i < builder->count; ++i) {
+    const KeyInput* input = &builder->inputs[i];
+    bool isnull;
+    Datum value = row.get(input->source, &isnull);
+    value = coerce(input->coercion, value, &isnull);
+    if (input->column->role == Role::key) {
+      builder->values[key_count] = value;
+      builder->isnull[key_count++] = isnull;
+    } else {
+      set_role(element, input->column, filter->relation, value, isnull);
+    }
+  }
+  if (unlikely(filter->version != builder->version)) raise_changed_by_cast(filter);
+  return hash_filter_key(filter, builder->values, builder->isnull, &element->hash);
+}
+
+inline bool build_element(const KeyBuilder* builder, TupleTableSlot* row, Element* element) {
+  slot_getsomeattrs(row, builder->width);
+  return build_from(builder, SlotValues{row->tts_values, row->tts_isnull}, element);
+}
+
+inline bool build_element(const KeyBuilder* builder, const NullableDatum* row, Element* element) {
+  return build_from(builder, GivenValues{row}, element);
+}
 
 // The elements of those rows that have a key, without gaps; how many?
-int build_elements(const KeyBuilder* builder, TupleTableSlot* const* rows, int count,
-                   Element* elements, bool* has_key);
+inline int build_elements(const KeyBuilder* builder, TupleTableSlot* const* rows, int count,
+                          Element* elements, bool* has_key) {
+  int built = 0;
+  for (int i = 0; i < count; ++i) {
+    has_key[i] = build_element(builder, rows[i], &elements[built]);
+    built += has_key[i];
+  }
+  return built;
+}
 
 }  // namespace streamfilter::pg
