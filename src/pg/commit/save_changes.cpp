@@ -43,7 +43,7 @@ void replace_saved(TransactionChanges* changes) {
     return;
   }
   FilterHandle* filter = filter_handle(relation);
-  use_filter(filter, Use::probe);
+  use_filter(filter, Use::test_granted);
   if (filter->slot != changes->slot) return;
   save_filter(filter, true);
   changes->saving.writes_header = true;

@@ -171,7 +171,7 @@ void save_if_due(const FilterRelation* relation) {
   if (slot == nullptr) return;
   const bool was_logged = slot->saved.logged;
   FilterHandle* filter = filter_handle(relation->relid);
-  use_filter(filter, Use::probe);
+  use_filter(filter, Use::test_granted);
   if (!was_logged && relation->options.persistence == Persistence::logged)
     save_filter(filter, true);
 }

@@ -101,7 +101,7 @@ void read_keys(CustomScanState* node, int first) {
   for (int i = first; i < state->rows; ++i) {
     evaluate_values(state, node->ss.ps.ps_ExprContext, state->slots[i]);
     if (unlikely(!is_current(&state->call.keys)))
-      begin_key_call(&state->call, state->filter, Use::remember);
+      begin_key_call(&state->call, state->filter, Use::insert);
     state->has_key[i] = build_element(&state->call.keys, state->row, &state->elements[i]);
   }
   MemoryContextSwitchTo(caller);
@@ -137,7 +137,7 @@ bool read_batch(CustomScanState* node) {
     ++state->rows;
   }
   if (state->rows == 0) return false;
-  begin_key_call(&state->call, state->filter, Use::remember);
+  begin_key_call(&state->call, state->filter, Use::insert);
   read_keys(node, 0);
   prefetch_keys(state->call.keys.filter, state->elements, state->has_key, state->rows);
   return true;
@@ -150,11 +150,11 @@ TupleTableSlot* next_row(ScanState* scan) {
     if (state->next == state->rows && !read_batch(node)) return nullptr;
     const int i = state->next++;
     // Somebody else's code has run since the batch was read.
-    begin_key_call(&state->call, state->filter, Use::remember);
+    begin_key_call(&state->call, state->filter, Use::insert);
     FilterHandle* filter = state->call.keys.filter;
     if (unlikely(filter->version != state->version)) read_keys(node, i);
     note_asked(filter);
-    if (!state->has_key[i] || !remember_fetched_key(filter, state->elements[i]))
+    if (!state->has_key[i] || !test_and_insert_fetched_key(filter, state->elements[i]))
       return state->slots[i];
     InstrCountFiltered1(node, 1);
   }

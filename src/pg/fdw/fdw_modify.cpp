@@ -151,20 +151,20 @@ void begin_foreign_modify(ModifyTableState* state, ResultRelInfo* target, List*,
 }
 
 void begin_foreign_insert(ModifyTableState*, ResultRelInfo* target) {
-  begin_modify(target, Use::judge, InvalidAttrNumber);
+  begin_modify(target, Use::insert_granted, InvalidAttrNumber);
 }
 
 TupleTableSlot* exec_foreign_insert(EState*, ResultRelInfo* target, TupleTableSlot* slot,
                                     TupleTableSlot*) {
   auto* state = static_cast<ModifyState*>(target->ri_FdwState);
-  FilterHandle* filter = prepare(state, Use::judge);
+  FilterHandle* filter = prepare(state, Use::insert_granted);
   note_asked(filter);
   MemoryContext caller = MemoryContextSwitchTo(state->row_memory);
   Element element;
   const bool has_key = build_element(&state->keys, slot, &element);
   MemoryContextSwitchTo(caller);
   MemoryContextReset(state->row_memory);
-  return has_key && remember_key(filter, element) ? nullptr : slot;
+  return has_key && test_and_insert_key(filter, element) ? nullptr : slot;
 }
 
 // Rows go one by one where somebody looks at each: RETURNING, triggers, checks of views.
@@ -183,7 +183,7 @@ int get_foreign_modify_batch_size(ResultRelInfo* target) {
 TupleTableSlot** exec_foreign_batch_insert(EState*, ResultRelInfo* target, TupleTableSlot** slots,
                                            TupleTableSlot**, int* count) {
   auto* state = static_cast<ModifyState*>(target->ri_FdwState);
-  FilterHandle* filter = prepare(state, Use::judge);
+  FilterHandle* filter = prepare(state, Use::insert_granted);
   note_asked(filter);
   Element elements[kMostBatch];
   bool has_key[kMostBatch], seen[kMostBatch];
@@ -192,7 +192,7 @@ TupleTableSlot** exec_foreign_batch_insert(EState*, ResultRelInfo* target, Tuple
   const int keys = build_elements(&state->keys, slots, *count, elements, has_key);
   MemoryContextSwitchTo(caller);
   MemoryContextReset(state->row_memory);
-  remember_keys(filter, elements, keys, seen);
+  test_and_insert_keys(filter, elements, keys, seen);
   int kept = 0;
   const bool* next = seen;
   for (int i = 0; i < *count; ++i)
@@ -231,7 +231,7 @@ void exec_foreign_truncate(List* relations, DropBehavior, bool) {
     if (!is_remote(filter->relation) && peek_slot(filter->relation) == nullptr &&
         !is_anything_saved(filter->relid))
       continue;  // nothing to forget
-    use_filter(filter, Use::judge);
+    use_filter(filter, Use::insert_granted);
     reset_filter(filter);
   }
 }

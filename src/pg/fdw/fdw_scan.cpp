@@ -130,7 +130,7 @@ bool evaluate_key(ForeignScanState* node, ScanState* scan) {
 }
 
 bool look_up(const ScanState* scan) {
-  use_filter(scan->filter, Use::probe);
+  use_filter(scan->filter, Use::test_granted);
   check_keys(scan);
   for (int i = 0; i < scan->count; ++i)
     if (!fits_column(scan->filter, &scan->keys[i], i, &scan->values[i])) return false;
@@ -147,7 +147,7 @@ void begin_foreign_scan(ForeignScanState* node, int flags) {
   use_filter(filter, Use::define);
   if (plan->fdw_exprs == NIL) raise_listing(filter->relation);
   if (flags & EXEC_FLAG_EXPLAIN_ONLY) return;
-  use_filter(filter, Use::probe);  // says now what is wrong, if anything is
+  use_filter(filter, Use::test_granted);  // says now what is wrong, if anything is
 
   auto* scan = static_cast<ScanState*>(palloc0(sizeof(ScanState)));
   scan->filter = filter;

@@ -144,8 +144,8 @@ void note_persistence(SavedState* saved, bool logged) {
 
 LOCKMODE lock_for(Use use) {
   switch (use) {
-    case Use::remember:
-    case Use::judge:
+    case Use::insert:
+    case Use::insert_granted:
     case Use::erase: return RowExclusiveLock;
     default: return AccessShareLock;
   }
@@ -183,7 +183,7 @@ void attach(FilterHandle* filter, Use use) {
 }
 
 AclMode right_for(Use use) {
-  return use == Use::remember ? ACL_INSERT : use == Use::test ? ACL_SELECT : 0;
+  return use == Use::insert ? ACL_INSERT : use == Use::test ? ACL_SELECT : 0;
 }
 
 void check_rights(FilterHandle* filter, AclMode right) {
@@ -265,7 +265,7 @@ bool hash_as_owner(const FilterHandle* filter, const Datum* values, const bool* 
   return has_key;
 }
 
-void count_judged(FilterHandle* filter, bool seen) {
+void count_answer(FilterHandle* filter, bool seen) {
   seen ? ++filter->discarded : ++filter->accepted;
   count_tested(filter);
 }

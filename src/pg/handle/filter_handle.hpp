@@ -26,12 +26,12 @@ TreeNode* make_tree_node(const FilterRelation* relation);
 
 // What a call is going to do; decides lock and needed right.
 enum class Use : uint8 {
-  define,    // look at the definition only: no state is needed or made, and no right
-  test,      // needs SELECT
-  probe,     // test, where the executor or the caller has checked the rights
-  remember,  // needs INSERT
-  judge,     // remember, where the executor or the trigger has checked the rights
-  erase,     // forget a key, where the executor has checked the rights
+  define,          // look at the definition only: no state is needed or made, and no right
+  test,            // needs SELECT
+  test_granted,    // the same, where the executor or the caller has checked the rights
+  insert,          // needs INSERT
+  insert_granted,  // the same, where the executor or the trigger has checked the rights
+  erase,           // forget a key, where the executor has checked the rights
 };
 
 // One per relation and backend, never freed; what it points to is replaced when the relation
@@ -111,13 +111,13 @@ inline bool hash_filter_key(const FilterHandle* filter, const Datum* values, con
   return hash_key(filter->hashers, values, isnull, filter->relation->key_count, filter->rule, hash);
 }
 
-// Count an answer: of a key that was to be remembered, or only looked up.
-void count_judged(FilterHandle* filter, bool seen);
+// Count an answer: of a key that was to be inserted, or only looked up.
+void count_answer(FilterHandle* filter, bool seen);
 void count_tested(FilterHandle* filter);
 
 // Raises 0A000 if the state of the filter is on another server; `what` cannot be done there.
 void require_local(const FilterHandle* filter, const char* what);
-// Counts, for a key that is being judged, where the filter found it.
+// Counts, for a key that is tested and inserted, where the filter found it.
 void count_found(FilterHandle* filter, unsigned position);
 // Count that a walk through a tree has come to this node, or ended here with a repeat.
 void count_access(FilterHandle* filter);

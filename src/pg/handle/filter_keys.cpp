@@ -13,26 +13,26 @@ void prefetch_keys(const FilterHandle* filter, const Element* elements, const bo
   if (filter->remote == nullptr) prefetch_local_keys(filter, elements, has_key, count);
 }
 
-bool remember_key(FilterHandle* filter, const Element& element) {
+bool test_and_insert_key(FilterHandle* filter, const Element& element) {
   if (filter->remote == nullptr) prefetch_local_key(filter, element);
-  return remember_fetched_key(filter, element);
+  return test_and_insert_fetched_key(filter, element);
 }
 
-bool remember_fetched_key(FilterHandle* filter, const Element& element) {
-  const bool seen = filter->tree != nullptr ? remember_in_tree(filter, element)
-                                            : remember_node_key(filter, element);
-  count_judged(filter, seen);
+bool test_and_insert_fetched_key(FilterHandle* filter, const Element& element) {
+  const bool seen = filter->tree != nullptr ? test_and_insert_in_tree(filter, element)
+                                            : test_and_insert_node_key(filter, element);
+  count_answer(filter, seen);
   return seen;
 }
 
-void remember_keys(FilterHandle* filter, const Element* elements, int count, bool* seen) {
+void test_and_insert_keys(FilterHandle* filter, const Element* elements, int count, bool* seen) {
   if (filter->remote == nullptr) {
     prefetch_local_keys(filter, elements, nullptr, count);
-    for (int i = 0; i < count; ++i) seen[i] = remember_fetched_key(filter, elements[i]);
+    for (int i = 0; i < count; ++i) seen[i] = test_and_insert_fetched_key(filter, elements[i]);
     return;
   }
-  if (count > 0) remember_remote_keys(filter->remote, elements, count, seen);
-  for (int i = 0; i < count; ++i) count_judged(filter, seen[i]);
+  if (count > 0) test_and_insert_remote_keys(filter->remote, elements, count, seen);
+  for (int i = 0; i < count; ++i) count_answer(filter, seen[i]);
 }
 
 bool test_key(FilterHandle* filter, const Element& element) {

@@ -8,19 +8,19 @@
 
 namespace streamfilter::pg {
 
-// Gets the memory that judging keys needs on its way into the cache, for callers that know their
+// Gets the memory that keys need on its way into the cache, for callers that know their
 // next ones. Those without has_key are left out.
 void prefetch_keys(const FilterHandle* filter, const Element* elements, const bool* has_key,
                    int count);
 
-// Was the key seen? It is remembered now, once the transaction commits.
-bool remember_key(FilterHandle* filter, const Element& element);
+// Was the key seen? It is inserted now, once the transaction commits.
+bool test_and_insert_key(FilterHandle* filter, const Element& element);
 // The same after prefetch_keys.
-bool remember_fetched_key(FilterHandle* filter, const Element& element);
+bool test_and_insert_fetched_key(FilterHandle* filter, const Element& element);
 
 // The same for several keys, in their order: one message for all where the state is on another
 // server.
-void remember_keys(FilterHandle* filter, const Element* elements, int count, bool* seen);
+void test_and_insert_keys(FilterHandle* filter, const Element* elements, int count, bool* seen);
 
 // Was the key seen, by committed transactions or by this one?
 bool test_key(FilterHandle* filter, const Element& element);

@@ -33,7 +33,7 @@ class Access {
   bool any_child(Node node, Visit visit) const {
     const TreeNode* tree = node->tree;  // as it is now; to use a child may bring news of others
     for (int i = 0; i < tree->child_count; ++i) {
-      use_filter(tree->children[i], Use::probe);
+      use_filter(tree->children[i], Use::test_granted);
       check_seed(tree->children[i], node);
       if (visit(tree->children[i])) return true;
     }
@@ -41,9 +41,9 @@ class Access {
   }
 
   bool test(Node node) const { return test_node_key(node, element_); }
-  void insert(Node node) const { put_node_key(node, element_); }
+  void insert(Node node) const { insert_node_key(node, element_); }
 
-  bool test_and_insert(Node root) const { return remember_node_key(root, element_); }
+  bool test_and_insert(Node root) const { return test_and_insert_node_key(root, element_); }
 
   // To be called before the first look at a node: keys that arrive from now on are noticed.
   void watch(Node start) {
@@ -61,7 +61,7 @@ class Access {
   // leaves its table. So whoever cannot be waited for any more was seen on the way up, or has been
   // counted since.
   Reservation reserve(Node root) const {
-    if (!claim_node_key(root, element_)) return Reservation::seen;
+    if (!reserve_node_key(root, element_)) return Reservation::seen;
     return applied(root) == applied_ ? Reservation::fresh : Reservation::changed;
   }
 
@@ -104,23 +104,23 @@ void check_entry(const FilterHandle* filter) {
 
 }  // namespace
 
-bool remember_in_tree(FilterHandle* filter, const Element& element) {
+bool test_and_insert_in_tree(FilterHandle* filter, const Element& element) {
   check_entry(filter);
   const RelationOptions& options = filter->relation->options;
-  Access access(element, Use::judge);
+  Access access(element, Use::insert_granted);
   if (options.top_down > 0) access.watch(filter);
   return TreeWalk<Access>(access, options.tree, options.top_down).test_and_insert(filter);
 }
 
 bool test_in_tree(FilterHandle* filter, const Element& element) {
-  Access access(element, Use::probe);
+  Access access(element, Use::test_granted);
   return TreeWalk<Access>(access, TreeKind::sparse, filter->relation->options.top_down)
       .test_from(filter);
 }
 
 void merge_into_tree(FilterHandle* filter, const Header* value, int64 slice) {
   check_entry(filter);
-  const Access access(Element{}, Use::judge);
+  const Access access(Element{}, Use::insert_granted);
   for (FilterHandle* node = filter; !access.is_root(node);) {
     node = access.parent(node);
     require_local(node, "streamfilter_merge");

@@ -8,10 +8,10 @@
 
 namespace streamfilter::pg {
 
-// Was the key seen anywhere in the tree? It is remembered now, once the transaction commits. The
+// Was the key seen anywhere in the tree? It is inserted now, once the transaction commits. The
 // root decides between transactions, by its option conflict. Raises 0A000 if filters below test
 // top-down.
-bool remember_in_tree(FilterHandle* filter, const Element& element);
+bool test_and_insert_in_tree(FilterHandle* filter, const Element& element);
 
 // Was the key seen anywhere in the tree, by committed transactions or by this one?
 bool test_in_tree(FilterHandle* filter, const Element& element);

@@ -1,7 +1,8 @@
-// How a key is judged. Its own transaction's changes come first; then the filter; then, under the
-// lock of its partition of the table of keys in flight, what unfinished transactions have added,
-// and the filter once more, since one of them may have committed in between. A new key enters the
-// table under that same lock, so of two transactions that add a key at once, one finds the other.
+// How a key is tested and inserted. Its own transaction's changes come first; then the filter;
+// then, under the lock of its partition of the table of keys in flight, what unfinished
+// transactions have added, and the filter once more, since one of them may have committed in
+// between. A new key enters the table under that same lock, so of two transactions that add a key
+// at once, one finds the other.
 #include "pg/server/postgres.hpp"
 
 extern "C" {
@@ -30,7 +31,7 @@ bool is_in_filter(const FilterHandle* filter, const Element& element) {
 }
 
 // Was the key seen? If so, the filter learns that it was seen again. This takes no commit: the key
-// is remembered anyway.
+// is inserted anyway.
 bool test_and_promote(FilterHandle* filter, const Element& element) {
   if (!ops_of(filter->header).learns_from_repeats) return is_in_filter(filter, element);
   LWLock* lock = slice_lock(filter->slot, slice_of(filter->header->parameters, element.hash));
@@ -214,7 +215,7 @@ Owner find_arriving(const FilterHandle* filter, const Element& element) {
   return arrives ? owner : 0;
 }
 
-// Where judging a key will look in shared memory.
+// Where test_and_insert will look in shared memory.
 void prefetch_shared(const FilterHandle* filter, const TransactionChanges* changes,
                      const Element& element, Prefetches& prefetches) {
   prefetch(filter->header, element, prefetches);
@@ -230,7 +231,7 @@ TransactionChanges* begin_change(FilterHandle* filter) {
 
 }  // namespace
 
-bool remember_local_key(FilterHandle* filter, const Element& element) {
+bool test_and_insert_local_key(FilterHandle* filter, const Element& element) {
   FilterSlot* slot = filter->slot;
   TransactionChanges* changes = find_changes(slot, filter->slot_generation);
   const OwnKey own = own_key(changes, element);
@@ -248,29 +249,29 @@ bool remember_local_key(FilterHandle* filter, const Element& element) {
   return !reserve(filter, changes, element, own.hint, applied, in_sight);
 }
 
-bool claim_local_key(FilterHandle* filter, const Element& element) {
+bool reserve_local_key(FilterHandle* filter, const Element& element) {
   TransactionChanges* changes = begin(filter);
   const OwnKey own = own_key(changes, element);
   return own.view == OwnView::added || reserve(filter, changes, element, own.hint, 0, false);
 }
 
-void put_local_key(FilterHandle* filter, const Element& element) {
+void insert_local_key(FilterHandle* filter, const Element& element) {
   const TransactionChanges* changes = find_changes(filter->slot, filter->slot_generation);
   if (own_key(changes, element).view != OwnView::added)
     append_change(begin_change(filter), ChangeType::add, element);
 }
 
-PartClaim claim_part_of_key(FilterHandle* filter, const Element& element) {
+PartialReservation reserve_partial_key(FilterHandle* filter, const Element& element) {
   const OwnView view = own_key(find_changes(filter->slot, filter->slot_generation), element).view;
-  if (view == OwnView::added) return PartClaim::set;
-  if (!claim_local_key(filter, element)) return PartClaim::taken;
-  return view == OwnView::untouched && is_in_filter(filter, element) ? PartClaim::set
-                                                                     : PartClaim::unset;
+  if (view == OwnView::added) return PartialReservation::set;
+  if (!reserve_local_key(filter, element)) return PartialReservation::taken;
+  return view == OwnView::untouched && is_in_filter(filter, element) ? PartialReservation::set
+                                                                     : PartialReservation::unset;
 }
 
-bool put_part_of_key(FilterHandle* filter, const Element& element) {
+bool insert_partial_key(FilterHandle* filter, const Element& element) {
   const bool was_set = test_local_key(filter, element);
-  put_local_key(filter, element);
+  insert_local_key(filter, element);
   return was_set;
 }
 

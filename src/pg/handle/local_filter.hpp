@@ -7,34 +7,34 @@
 
 namespace streamfilter::pg {
 
-// Gets the shared memory that judging a key needs on its way into the cache, all at once; judging
-// comes to one place after the other.
+// Gets the shared memory that a key needs on its way into the cache, all at once; test_and_insert
+// comes to one cache line after the other.
 void prefetch_local_key(const FilterHandle* filter, const Element& element);
 // The same for several keys, with what the own transaction knows of them. Those without has_key are
 // left out; nullptr: all have one.
 void prefetch_local_keys(const FilterHandle* filter, const Element* elements, const bool* has_key,
                          int count);
 
-// Was the key seen? It is remembered now, once the transaction commits. A key that an unfinished
-// transaction has added is judged by option conflict; 'wait' may raise what waiting for a lock can
+// Was the key seen? It is inserted now, once the transaction commits. Of a key that an unfinished
+// transaction has added, option conflict decides; 'wait' may raise what waiting for a lock can
 // raise: 40P01, 55P03, 57014. Raises 53200, 54000 as reserve_change does.
-bool remember_local_key(FilterHandle* filter, const Element& element);
+bool test_and_insert_local_key(FilterHandle* filter, const Element& element);
 
 // Takes the key as new, whatever the filter says of it; false if another transaction is adding it
-// and option conflict gives it to that one. Raises what remember_local_key does.
-bool claim_local_key(FilterHandle* filter, const Element& element);
+// and option conflict gives it to that one. Raises what test_and_insert_local_key does.
+bool reserve_local_key(FilterHandle* filter, const Element& element);
 
-// The key is remembered once the transaction commits, whoever else adds it. Raises 53200, 54000.
-void put_local_key(FilterHandle* filter, const Element& element);
+// The key is inserted once the transaction commits, whoever else adds it. Raises 53200, 54000.
+void insert_local_key(FilterHandle* filter, const Element& element);
 
 // For keys of which this filter has a part of the bits only (Koloniari et al. 2011,
-// section 3.1), so that bits that are set do not tell whether the key was seen: claims it as
-// claim_local_key does, and tells whether its bits are set then. `taken`: the claim failed.
-enum class PartClaim : uint8 { unset, set, taken };
-PartClaim claim_part_of_key(FilterHandle* filter, const Element& element);
+// section 3.1), so that bits that are set do not tell whether the key was seen: reserves it as
+// reserve_local_key does, and tells whether its bits are set then. `taken`: by another transaction.
+enum class PartialReservation : uint8 { unset, set, taken };
+PartialReservation reserve_partial_key(FilterHandle* filter, const Element& element);
 
-// The same without the claim, for a key that is claimed elsewhere. Were its bits set?
-bool put_part_of_key(FilterHandle* filter, const Element& element);
+// The same without reserving it, for a key that is reserved elsewhere. Were its bits set?
+bool insert_partial_key(FilterHandle* filter, const Element& element);
 
 // Was the key seen, by committed transactions or by this one?
 bool test_local_key(const FilterHandle* filter, const Element& element);

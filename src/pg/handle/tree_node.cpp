@@ -30,7 +30,8 @@ void join_parent(FilterHandle* filter, FilterRelation* relation, Use use) {
   check_way_up(relation);
   TreeNode* node = filter->tree;
   FilterHandle* parent = node->parent;
-  use_filter(parent, use == Use::test || use == Use::probe ? Use::probe : Use::judge);
+  use_filter(parent, use == Use::test || use == Use::test_granted ? Use::test_granted
+                                                                  : Use::insert_granted);
   if (node->checked != parent->version) {
     check_fit(ERROR, relation, parent->relation);
     check_rights_on_parent(ERROR, relation, parent->relation);

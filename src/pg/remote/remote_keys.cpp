@@ -331,7 +331,8 @@ MemoryContext Scratch::context_ = nullptr;
 
 }  // namespace
 
-void remember_remote_keys(RemoteFilter* remote, const Element* elements, int count, bool* seen) {
+void test_and_insert_remote_keys(RemoteFilter* remote, const Element* elements, int count,
+                                 bool* seen) {
   note_changed(remote);
   MemoryContext caller = Scratch::enter();
   Batch* batch = make_batch(remote, elements, count);

@@ -9,7 +9,8 @@
 namespace streamfilter::pg {
 
 // Were the keys seen? They are remembered, once the transaction commits.
-void remember_remote_keys(RemoteFilter* remote, const Element* elements, int count, bool* seen);
+void test_and_insert_remote_keys(RemoteFilter* remote, const Element* elements, int count,
+                                 bool* seen);
 
 // Was the key seen, by committed transactions or by this one?
 bool test_remote_key(RemoteFilter* remote, const Element& element);

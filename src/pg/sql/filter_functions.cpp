@@ -17,11 +17,11 @@ using namespace streamfilter::pg;
 SF_FUNCTION(streamfilter_seen) {
   PreventCommandDuringRecovery("streamfilter_seen()");
   PreventCommandIfReadOnly("streamfilter_seen()");
-  KeyCall* site = key_call_site(fcinfo, Use::remember, "streamfilter_seen", false);
+  KeyCall* site = key_call_site(fcinfo, Use::insert, "streamfilter_seen", false);
   note_asked(site->keys.filter);
   Element element;
   if (!build_element(&site->keys, fcinfo->args + 1, &element)) PG_RETURN_BOOL(false);
-  PG_RETURN_BOOL(remember_key(site->keys.filter, element));
+  PG_RETURN_BOOL(test_and_insert_key(site->keys.filter, element));
 }
 
 // streamfilter_test(filter regclass, VARIADIC key "any") → boolean: was the key seen before?
@@ -59,7 +59,7 @@ SF_FUNCTION(streamfilter_merge) {
   PreventCommandIfReadOnly("streamfilter_merge()");
   FilterHandle* filter = filter_handle(PG_GETARG_OID(0));
   const Header* value = get_value(PG_GETARG_DATUM(1));
-  use_filter(filter, Use::remember);
+  use_filter(filter, Use::insert);
   require_local(filter, "streamfilter_merge");
   Problem problem;
   if (!mergeable(filter->header->parameters, value->parameters, problem)) raise(problem);

@@ -27,7 +27,7 @@ void save_now(FilterHandle* filter) {
                            filter->relation->name));
     return;
   }
-  use_filter(filter, Use::probe);
+  use_filter(filter, Use::test_granted);
   save_filter(filter, false);
 }
 
@@ -154,7 +154,7 @@ void streamfilter_save_worker(Datum) {
   pgstat_report_activity(STATE_RUNNING, "streamfilter: saving a filter");
   if (is_filter(ids[1])) {
     FilterHandle* filter = filter_handle(ids[1]);
-    use_filter(filter, Use::probe);
+    use_filter(filter, Use::test_granted);
     if (filter->relation->options.persistence == Persistence::logged) save_filter(filter, false);
   }
   PopActiveSnapshot();

@@ -117,31 +117,32 @@ SF_FUNCTION(streamfilter_hashes_test) {
 // The same, and each is remembered, once the transaction commits. Needs INSERT.
 SF_FUNCTION(streamfilter_hashes_seen) {
   prevent_if_read_only("streamfilter_hashes_seen()");
-  return answer(fcinfo, Use::remember, "streamfilter_hashes_seen",
+  return answer(fcinfo, Use::insert, "streamfilter_hashes_seen",
                 [](FilterHandle* filter, const Element& element) {
-                  return say(remember_fetched_key(filter, element));
+                  return say(test_and_insert_fetched_key(filter, element));
                 });
 }
 
-// The same for parts of keys that have several: claims each, whether or not its bits are set. NULL:
-// another transaction has added it, and option conflict says that it is a repeat therefore.
+// The same for parts of keys that have several: reserves each, whether or not its bits are set.
+// NULL: another transaction has added it, and option conflict says that it is a repeat therefore.
 SF_FUNCTION(streamfilter_hashes_claim) {
   prevent_if_read_only("streamfilter_hashes_claim()");
-  return answer(fcinfo, Use::remember, "streamfilter_hashes_claim",
+  return answer(fcinfo, Use::insert, "streamfilter_hashes_claim",
                 [](FilterHandle* filter, const Element& element) {
-                  const PartClaim claim = claim_part_of_key(filter, element);
-                  count_judged(filter, claim != PartClaim::unset);
-                  return claim == PartClaim::taken ? kTaken : say(claim == PartClaim::set);
+                  const PartialReservation found = reserve_partial_key(filter, element);
+                  count_answer(filter, found != PartialReservation::unset);
+                  return found == PartialReservation::taken ? kTaken
+                                                            : say(found == PartialReservation::set);
                 });
 }
 
-// The same without a claim, for parts of keys that are claimed elsewhere.
+// The same without reserving them, for parts of keys that are reserved elsewhere.
 SF_FUNCTION(streamfilter_hashes_put) {
   prevent_if_read_only("streamfilter_hashes_put()");
-  return answer(fcinfo, Use::remember, "streamfilter_hashes_put",
+  return answer(fcinfo, Use::insert, "streamfilter_hashes_put",
                 [](FilterHandle* filter, const Element& element) {
-                  const bool was_set = put_part_of_key(filter, element);
-                  count_judged(filter, was_set);
+                  const bool was_set = insert_partial_key(filter, element);
+                  count_answer(filter, was_set);
                   return say(was_set);
                 });
 }

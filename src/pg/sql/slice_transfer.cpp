@@ -73,7 +73,7 @@ SF_FUNCTION(streamfilter_import) {
   PreventCommandDuringRecovery("streamfilter_import()");
   PreventCommandIfReadOnly("streamfilter_import()");
   FilterHandle* filter = filter_handle(PG_GETARG_OID(0));
-  use_filter(filter, Use::remember);
+  use_filter(filter, Use::insert);
   require_local(filter, "streamfilter_import");
   const uint32 slice = check_slice_number(filter, PG_GETARG_INT32(1));
   const struct varlena* packet = PG_GETARG_VARLENA_PP(2);

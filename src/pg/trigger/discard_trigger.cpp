@@ -106,7 +106,7 @@ void resolve(FiringState* state, const TriggerData* call, TriggerKind kind) {
   check_is_last(trigger, table, ERROR);
   FilterHandle* filter = filter_handle(bind_and_lock(trigger, kind, &origin));
   // The last time before the row is judged: another call might replace what the plan refers to.
-  use_filter(filter, Use::judge);
+  use_filter(filter, Use::insert_granted);
   state->plan = make_plan(trigger, kind, table, filter->relation);
   state->keys = make_key_builder(filter, state->plan->inputs, state->plan->count);
   MemoryContextSwitchTo(caller);
@@ -114,7 +114,7 @@ void resolve(FiringState* state, const TriggerData* call, TriggerKind kind) {
 
 // Ready to judge: everything is resolved, locked and attached.
 void prepare(FiringState* state, const TriggerData* call, TriggerKind kind) {
-  if (likely(state->keys.filter != nullptr)) use_filter(state->keys.filter, Use::judge);
+  if (likely(state->keys.filter != nullptr)) use_filter(state->keys.filter, Use::insert_granted);
   if (unlikely(!is_resolved(state, call->tg_trigger))) resolve(state, call, kind);
 }
 
@@ -219,7 +219,8 @@ bool is_new(const FiringState* state, const TriggerData* call, TriggerKind kind)
 // Was the key of this row seen before? It is remembered now. In per-row memory.
 bool is_repeat(const FiringState* state, TupleTableSlot* row) {
   Element element;
-  return build_element(&state->keys, row, &element) && remember_key(state->keys.filter, element);
+  return build_element(&state->keys, row, &element) &&
+         test_and_insert_key(state->keys.filter, element);
 }
 
 HeapTuple set_mark(const TriggerData* call, AttrNumber column, bool repeat) {
