@@ -142,14 +142,14 @@ double fill_of(const FilterRelation* relation) {
 // Where the state is, and which of these servers cannot be reached now.
 void explain_servers(const FilterRelation* relation, ExplainState* es) {
   List* names = NIL;
-  List* lost = NIL;
+  List* unreachable = NIL;
   for (int i = 0; i < relation->server_count; ++i) {
     char* name = GetForeignServer(relation->servers[i])->servername;
     names = lappend(names, name);
-    if (unreachable_since(relation->servers[i]) != 0) lost = lappend(lost, name);
+    if (unreachable_since(relation->servers[i]) != 0) unreachable = lappend(unreachable, name);
   }
   ExplainPropertyList("Servers", names, es);
-  if (lost != NIL) ExplainPropertyList("Lost", lost, es);
+  if (unreachable != NIL) ExplainPropertyList("Lost", unreachable, es);
 }
 
 // Where the bits of a key lie; nullptr: in one slice.

@@ -34,14 +34,14 @@ constexpr char kRow[] = "wholerow";
 // many are sent to another server at once.
 constexpr int kBatch = 64;
 constexpr int kRemoteBatch = 512;
-constexpr int kMostBatch = kRemoteBatch;
+constexpr int kMaxBatch = kRemoteBatch;
 
 struct ModifyState {
   MemoryContext row_memory;
   MemoryContext key_memory;  // of the builder
   AttrNumber row;            // where the plan of a DELETE has kRow
   KeyBuilder keys;
-  TupleTableSlot* kept[kMostBatch];
+  TupleTableSlot* kept[kMaxBatch];
 };
 
 bool can_erase(const FilterRelation* relation) {
@@ -185,9 +185,9 @@ TupleTableSlot** exec_foreign_batch_insert(EState*, ResultRelInfo* target, Tuple
   auto* state = static_cast<ModifyState*>(target->ri_FdwState);
   FilterHandle* filter = prepare(state, Use::insert_granted);
   note_asked(filter);
-  Element elements[kMostBatch];
-  bool has_key[kMostBatch], seen[kMostBatch];
-  Assert(*count <= kMostBatch);
+  Element elements[kMaxBatch];
+  bool has_key[kMaxBatch], seen[kMaxBatch];
+  Assert(*count <= kMaxBatch);
   MemoryContext caller = MemoryContextSwitchTo(state->row_memory);
   const int keys = build_elements(&state->keys, slots, *count, elements, has_key);
   MemoryContextSwitchTo(caller);
