@@ -44,7 +44,7 @@ SF_FUNCTION(streamfilter_value) {
   const Parameters& parameters = filter->header->parameters;
   if (Problem problem; !fits_value(parameters, problem)) raise(problem);
   Header* copy = copy_filter(filter);
-  // Wishes may have been altered since the state was built.
+  // What was requested may have been altered since the state was built.
   copy->parameters.keys = filter->relation->definition.parameters.keys;
   copy->parameters.fpr = filter->relation->definition.parameters.fpr;
   copy->parameters.nulls = filter->rule.nulls;

@@ -52,10 +52,10 @@ FilterHandle* local_filter(FunctionCallInfo fcinfo, Use use, const char* functio
 
 constexpr char kYes = 't', kNo = 'f', kTaken = 'n';
 
-// Calls judge(filter, element) for every hash; it returns one of the three above, and `taken` is
-// NULL.
-template <typename Judge>
-Datum answer(FunctionCallInfo fcinfo, Use use, const char* function, Judge&& judge) {
+// Calls answer_one(filter, element) for every hash; it returns one of the three above, and `taken`
+// is NULL.
+template <typename AnswerOne>
+Datum answer(FunctionCallInfo fcinfo, Use use, const char* function, AnswerOne&& answer_one) {
   FilterHandle* filter = local_filter(fcinfo, use, function);
   int count = -1;
   const Datum* hashes = read_words(fcinfo, 1, INT8OID, "hashes", &count);
@@ -74,7 +74,7 @@ Datum answer(FunctionCallInfo fcinfo, Use use, const char* function, Judge&& jud
   for (int i = 0; i < count; ++i) {
     CHECK_FOR_INTERRUPTS();
     use_filter(filter, use);
-    const char what = judge(filter, elements[i]);
+    const char what = answer_one(filter, elements[i]);
     answers[i] = BoolGetDatum(what == kYes);
     isnull[i] = what == kTaken;
   }

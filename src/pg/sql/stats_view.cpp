@@ -91,10 +91,10 @@ class Row {
   }
 
  private:
-  static constexpr int kMost = 64;
+  static constexpr int kMax = 64;
   int count_ = 0;
-  Datum values_[kMost] = {};
-  bool isnull_[kMost] = {};
+  Datum values_[kMax] = {};
+  bool isnull_[kMax] = {};
 };
 
 void fill_row(Row& row, const FilterRelation* relation) {
