@@ -68,7 +68,7 @@ class Access {
   // With conflict 'discard' a key that is found may be rolled back yet. What a root says while
   // slices of it cannot be reached is a guess.
   bool is_settled(Node root) const {
-    if (root->remote != nullptr && !root->remote->judged_in_full) return false;
+    if (root->remote != nullptr && !root->remote->answered_in_full) return false;
     return root->relation->options.conflict != Conflict::discard || test_node_key(root, element_);
   }
 

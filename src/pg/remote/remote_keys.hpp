@@ -1,5 +1,5 @@
-// How keys meet a filter whose state is on other servers. They count
-// nothing but messages. What cannot be reached is judged by option lost_slice. They raise
+// How keys meet a filter whose state is on other servers. They count nothing but messages. Of what
+// cannot be reached, option lost_slice decides. They raise
 // what the other servers raise: 40P01, 55P03 when another transaction there holds a key for too
 // long, and so on.
 #pragma once
@@ -8,7 +8,7 @@
 
 namespace streamfilter::pg {
 
-// Were the keys seen? They are remembered, once the transaction commits.
+// Were the keys seen? They are inserted, once the transaction commits.
 void test_and_insert_remote_keys(RemoteFilter* remote, const Element* elements, int count,
                                  bool* seen);
 
