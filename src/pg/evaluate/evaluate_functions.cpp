@@ -90,8 +90,7 @@ Datum definition_text(const Header* filter) {
   return CStringGetTextDatum(text);
 }
 
-// ---- profile: how rows are grouped
-// -----------------------------------------------------------------
+// ---- profile: how rows are grouped --------------------------------------------------------------
 
 enum class By : uint8 { lag, position, importance };
 

@@ -148,8 +148,7 @@ Rows fetch_rows(Oid server, const char* schema) {
   return rows;
 }
 
-// ---- servers
-// ----------------------------------------------------------------------------------------
+// ---- servers ------------------------------------------------------------------------------------
 
 // Is the server of rows `first` to `end` where `known` is?
 bool is_there(const ForeignServer* known, const Row* first, const Row* end) {
@@ -220,8 +219,7 @@ const char* servers_here(Oid wrapper, const Row* row, const Row* end) {
   return names.data;
 }
 
-// ---- commands
-// ---------------------------------------------------------------------------------------
+// ---- commands -----------------------------------------------------------------------------------
 
 void append_column(StringInfo command, const Row* row) {
   Oid type;

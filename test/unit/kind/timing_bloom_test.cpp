@@ -270,8 +270,7 @@ BOOST_AUTO_TEST_CASE(late_events_neither_lower_a_timer_nor_outlive_their_window)
   BOOST_TEST(filter.test(at(1, 500)));  // late questions are answered as of now
 }
 
-// ---- parameters
-// ------------------------------------------------------------------------------------
+// ---- parameters ---------------------------------------------------------------------------------
 
 BOOST_AUTO_TEST_CASE(timers_are_as_narrow_as_they_can) {
   // w as derived, and ceil(log2(w + 1)) bits with w/4 to spare.
@@ -343,8 +342,7 @@ BOOST_AUTO_TEST_CASE(the_rate_is_kept) {
   }
 }
 
-// ---- equal timers and growth by formula
-// --------------------------------------------------------------
+// ---- equal timers and growth by formula ---------------------------------------------------------
 
 BOOST_AUTO_TEST_CASE(equal_timers_by_formula) {
   const double table[] = {.0005, .004, .02, .08, .21, .43, .71};
@@ -456,8 +454,7 @@ BOOST_AUTO_TEST_CASE(filters_follow_the_rate_of_events) {
   }
 }
 
-// ---- the rest
-// --------------------------------------------------------------------------------------
+// ---- the rest -----------------------------------------------------------------------------------
 
 BOOST_AUTO_TEST_CASE(merged_filters_remember_both) {
   for (const char* text :
