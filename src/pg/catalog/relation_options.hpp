@@ -18,7 +18,7 @@ enum class Conflict : uint8 {
 
 enum class Persistence : uint8 { logged, unlogged };
 
-// The places of a key on several servers are asked all at once, or in turn until one says no.
+// The probes of a key on several servers are asked all at once, or in turn until one says no.
 enum class Probe : uint8 { parallel, pipelined };
 
 // What is made of keys that have bits on a server that cannot be reached.

@@ -29,10 +29,10 @@ int dropped = 0;  // for which there was no place
 
 // The first line, as far as whole characters fit; a byte that is no character becomes a question
 // mark. Peers and libpq promise no encoding. Cannot raise.
-void copy_text(char* to, Size places, const char* from) {
+void copy_text(char* to, Size capacity, const char* from) {
   const int encoding = GetDatabaseEncoding();
   const char* end = from + strcspn(from, "\n");
-  char* last = to + places - 1;
+  char* last = to + capacity - 1;
   while (from < end) {
     const int length = pg_encoding_verifymbchar(encoding, from, static_cast<int>(end - from));
     if (to + Max(length, 1) > last) break;

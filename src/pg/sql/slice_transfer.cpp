@@ -27,7 +27,7 @@ using namespace streamfilter::pg;
 // streamfilter_slice(filter regclass, VARIADIC key "any") → int: the slice that holds the key, the
 // same in all filters of equal parameters and seed; NULL for a key that is not remembered (it has a
 // NULL). Columns with a role may be left out. Needs SELECT. Raises 0A000 where a key has several
-// places.
+// probes.
 SF_FUNCTION(streamfilter_slice) {
   KeyCall* site = key_call_site(fcinfo, Use::test, "streamfilter_slice", true);
   const FilterHandle* filter = site->keys.filter;
