@@ -53,7 +53,8 @@ Shape shape_of(const Parameters& p) {
           derived[1]};
 }
 
-// §4 and §5 to the letter: arrays of integers, all of which are decremented at each tick.
+// Koloniari et al. 2011 §4 and §5 to the letter: arrays of integers, all of which are decremented
+// at each tick.
 class Reference {
  public:
   explicit Reference(const Parameters& p) : shape_(shape_of(p)) {}
@@ -432,7 +433,8 @@ BOOST_AUTO_TEST_CASE(full_filters_by_simulation) {
   }
 }
 
-// §7, figures 10 and 11: a burst opens filters, which go when it has left the window.
+// Koloniari et al. 2011 §7, figures 10 and 11: a burst opens filters, which go when it has left the
+// window.
 BOOST_AUTO_TEST_CASE(filters_follow_the_rate_of_events) {
   for (const char* grow : {"density", "cardinality"}) {
     Filter filter(std::string("timer(memory=64kB, window='1000 us', tick='10 us', k=4, fpr=0.1, "
