@@ -30,7 +30,7 @@ namespace {
 // The junk column in which the plan of a DELETE hands over the row that it has found.
 constexpr char kRow[] = "wholerow";
 
-// Rows of an INSERT that are judged together: the memory of so many keys is fetched at once, or so
+// Rows of an INSERT that are tested together: the memory of so many keys is fetched at once, or so
 // many are sent to another server at once.
 constexpr int kBatch = 64;
 constexpr int kRemoteBatch = 512;

@@ -308,7 +308,7 @@ void let_go(Connection* connection) {
 void warn_unreachable(Connection* connection) {
   if (connection->warned) return;
   connection->warned = true;
-  defer_message(Message::server_lost, connection->name, connection->reason);
+  defer_message(Message::server_unreachable, connection->name, connection->reason);
   say_deferred_messages();
 }
 

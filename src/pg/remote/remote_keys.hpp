@@ -18,10 +18,10 @@ bool test_remote_key(RemoteFilter* remote, const Element& element);
 // Forgets a key at commit; false if it was not there.
 bool erase_remote_key(RemoteFilter* remote, const Element& element);
 
-// Forgets everything at commit. Raises 08006 if a server is lost.
+// Forgets everything at commit. Raises 08006 if a server is unreachable.
 void reset_remote_filter(RemoteFilter* remote);
 
-// The state of a filter on one server as a value of this type; 08006 if that is lost.
+// The state of a filter on one server as a value of this type; 08006 if that is unreachable.
 Datum fetch_remote_value(RemoteFilter* remote, Oid type);
 
 }  // namespace streamfilter::pg

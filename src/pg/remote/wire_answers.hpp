@@ -8,7 +8,7 @@
 
 namespace streamfilter::pg {
 
-// What a server says of a hash; `taken`: it is claimed by another transaction.
+// What a server says of a hash; `taken`: it is reserved by another transaction.
 enum class Answer : char { no = 'f', yes = 't', taken = 'N' };
 
 // ---- which results may come ---------------------------------------------------------------------

@@ -84,7 +84,7 @@ void fit_to_client(char* text) {
 
 void say(const Kept& message) {
   switch (message.message) {
-    case Message::server_lost:
+    case Message::server_unreachable:
       ereport(WARNING, errcode(ERRCODE_CONNECTION_FAILURE),
               errmsg("server \"%s\" is lost: keys are judged without its slices", message.server),
               message.reason[0] != '\0'
