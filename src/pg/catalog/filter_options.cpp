@@ -136,6 +136,7 @@ bool read_table_options(List* options, Definition* definition, RelationOptions* 
       if (auto* option = static_cast<DefElem*>(lfirst(cell)); is_named(option, "kind") == kind)
         if (!read_option(option, definition, relation_options, fault)) return false;
   if (!spread_slices(definition, relation_options, fault)) return false;
+  relation_options->asked = *definition;
   Problem problem;
   if (!complete(*definition, problem)) return fault.set(problem);
   return check_tree_options(options, *definition, *relation_options, fault);
