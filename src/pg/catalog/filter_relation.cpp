@@ -307,12 +307,12 @@ bool has_same_geometry(const Parameters& a, const Parameters& b) {
 
 void adopt_geometry(FilterRelation* relation, const Parameters& parameters) {
   Parameters& own = relation->definition.parameters;
-  const Parameters wishes = own;
+  const Parameters requested = own;
   own = parameters;
-  own.keys = wishes.keys;
-  own.fpr = wishes.fpr;
-  own.nulls = wishes.nulls;
-  own.seed = wishes.seed;
+  own.keys = requested.keys;
+  own.fpr = requested.fpr;
+  own.nulls = requested.nulls;
+  own.seed = requested.seed;
 }
 
 bool is_filter(Oid relid) {

@@ -71,7 +71,7 @@ bool is_asked_for(const FilterRelation* relation, const Parameters& complete);
 // A filter whose state was made by another version goes on with the geometry that it has.
 void adopt_geometry(FilterRelation* relation, const Parameters& parameters);
 
-// Are the two equal but for wishes, NULL policy and seed?
+// Are the two equal but for what is only requested, NULL policy and seed?
 bool has_same_geometry(const Parameters& a, const Parameters& b);
 
 // Gives a node of a tree the seed of its root.
