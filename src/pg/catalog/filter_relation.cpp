@@ -16,9 +16,7 @@ extern "C" {
 
 #include "core/base/hash.hpp"
 #include "core/filter/option_values.hpp"
-#include "core/filter/option_values.hpp"
 #include "core/format/sharding.hpp"
-#include "core/kind/kind_registry.hpp"
 #include "core/kind/kind_registry.hpp"
 #include "pg/catalog/filter_options.hpp"
 #include "pg/catalog/filter_relation.hpp"
@@ -263,8 +261,12 @@ uint64 asked_signature(const FilterRelation* relation, uint64 keys, double fpr) 
   parameters.keys = keys;
   parameters.fpr = fpr;
   parameters.seed = relation->definition.parameters.seed;
-  const bool flags[] = {relation->definition.seed_given, asked.memory_given,  asked.slices_given,
-                        asked.layout_given,              asked.slicing_given, asked.dice_given,
+  const bool flags[] = {relation->definition.seed_given,
+                        asked.memory_given,
+                        asked.slices_given,
+                        asked.layout_given,
+                        asked.slicing_given,
+                        asked.dice_given,
                         asked.probes_given};
   uint64 more = asked.given;
   for (const bool flag : flags) more = mix64(more ^ flag);

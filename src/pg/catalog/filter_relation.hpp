@@ -60,8 +60,8 @@ FilterRelation* read_filter_relation(Oid relid, Fault& fault);
 // Does another server hold the state?
 inline bool is_remote(const FilterRelation* relation) { return relation->server_count > 0; }
 
-// What ties saved state to a filter: a hash of what is asked for (as if `keys` and `fpr` were these)
-// and of the columns. It does not depend on how a version derives the rest.
+// What ties saved state to a filter: a hash of what is asked for (as if `keys` and `fpr` were
+// these) and of the columns. It does not depend on how a version derives the rest.
 uint64 asked_signature(const FilterRelation* relation, uint64 keys, double fpr);
 // The same of version 1.0: a hash of complete parameters and of the columns.
 uint64 signature_of(const FilterRelation* relation, const Parameters& complete);

@@ -169,8 +169,8 @@ void adopt_state(FilterHandle* filter, FilterSlot* slot) {
   const Parameters& parameters = filter->header->parameters;
   slot->signature = relation->signature;
   if (slot->saved.identity == 0)
-    slot->saved.identity = identity_of(
-        asked_signature(relation, parameters.keys, parameters.fpr), parameters.seed);
+    slot->saved.identity =
+        identity_of(asked_signature(relation, parameters.keys, parameters.fpr), parameters.seed);
   if (has_same_geometry(relation->definition.parameters, parameters)) return;
   adopt_geometry(relation, parameters);
   filter->rule = key_rule(relation->definition.parameters);

@@ -16,8 +16,8 @@ extern "C" {
 #include "pg/handle/hierarchy.hpp"
 #include "pg/shmem/in_flight_table.hpp"
 #include "pg/shmem/server_health.hpp"
-#include "pg/storage/persistence.hpp"
 #include "pg/sql/stats_view.hpp"
+#include "pg/storage/persistence.hpp"
 #include "pg/transaction/prepared_transactions.hpp"
 #include "pg/value/parameters_json.hpp"
 

@@ -62,8 +62,7 @@ bool play_news(FilterSlot* slot, const FilterRelation* relation) {
              try_to_read(read_log, &reading) == nullptr && !reading.unsure;
   if (complete) {
     Header* block = block_of(slot);
-    replay_rows(slot, block, reading.log, 0,
-                saved->identity);
+    replay_rows(slot, block, reading.log, 0, saved->identity);
     pg_atomic_write_u64(&saved->next_number, reading.next_number);
     remember_snapshot(slot, reading.snapshot, replayed);
   }
