@@ -47,8 +47,8 @@ void replace_saved(TransactionChanges* changes) {
     changes->saving.drops_saved = true;
     return;
   }
-  NamedFilter* filter = named_filter(relation);
-  use_filter(filter, Use::probe);
+  FilterHandle* filter = filter_handle(relation);
+  use_filter(filter, Use::test_granted);
   if (filter->slot != changes->slot) return;
   save_filter(filter, true);
   changes->saving.writes_header = true;

@@ -36,7 +36,7 @@ struct PreparedKeys {
 constexpr char kTranche[] = "streamfilter_prepared";
 PreparedKeys* prepared = nullptr;
 
-uint32 places() { return max_prepared_xacts > 0 ? static_cast<uint32>(max_in_flight) : 0; }
+uint32 capacity() { return max_prepared_xacts > 0 ? static_cast<uint32>(max_in_flight) : 0; }
 
 bool is_of(const PreparedKey& key, FullTransactionId transaction) {
   return FullTransactionIdEquals(transaction_of(key.transaction), transaction);
@@ -157,7 +157,7 @@ void add_prepared() {
   }
   if (overflowed) raise_too_many();
   LWLockAcquire(prepared->lock, LW_EXCLUSIVE);
-  const bool fits = count <= places() - prepared->count;
+  const bool fits = count <= capacity() - prepared->count;
   if (fits)
     for (const TransactionChanges* changes = first_changes(); changes != nullptr;
          changes = changes->next)
@@ -185,7 +185,7 @@ bool put_back_in_flight(FilterSlot* slot, TransactionId transaction, const Eleme
       find_owner(partition, tag) != 0 || add_in_flight(partition, tag, owner, 0);
   LWLockRelease(lock_of(partition));
   LWLockAcquire(prepared->lock, LW_EXCLUSIVE);
-  const bool fits = prepared->count < places();
+  const bool fits = prepared->count < capacity();
   if (fits)
     prepared->keys[prepared->count++] = {
         owner, owner, slot->generation, true, element.hash, element.importance, element.time};
@@ -207,7 +207,7 @@ void resolve_prepared() {
 }
 
 Size prepared_bytes() {
-  return add_size(offsetof(PreparedKeys, keys), mul_size(sizeof(PreparedKey), places()));
+  return add_size(offsetof(PreparedKeys, keys), mul_size(sizeof(PreparedKey), capacity()));
 }
 
 void request_prepared() {

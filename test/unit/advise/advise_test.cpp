@@ -20,11 +20,11 @@ namespace {
 
 std::vector<Advice> advise_for(const char* memory, const char* fpr, const Stream& stream,
                                Problem& problem) {
-  Definition wish;
-  BOOST_REQUIRE(set_option(wish, "memory", memory, problem));
-  BOOST_REQUIRE(set_option(wish, "fpr", fpr, problem));
+  Definition requested;
+  BOOST_REQUIRE(set_option(requested, "memory", memory, problem));
+  BOOST_REQUIRE(set_option(requested, "fpr", fpr, problem));
   std::vector<Advice> all(kMaxAdvice);
-  all.resize(advise(wish, stream, all.data(), problem));
+  all.resize(advise(requested, stream, all.data(), problem));
   return all;
 }
 
@@ -156,7 +156,7 @@ BOOST_AUTO_TEST_CASE(advice_does_not_loop_over_rows) {
                answer.asked.memory << " " << answer.asked.rows);
 }
 
-BOOST_AUTO_TEST_CASE(impossible_wishes_are_refused) {
+BOOST_AUTO_TEST_CASE(impossible_requests_are_refused) {
   Stream stream;
   const auto refused = [&](double rows, double distinct, const double* gap) {
     Problem problem;

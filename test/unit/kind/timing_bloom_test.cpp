@@ -53,7 +53,8 @@ Shape shape_of(const Parameters& p) {
           derived[1]};
 }
 
-// §4 and §5 to the letter: arrays of integers, all of which are decremented at each tick.
+// Koloniari et al. 2011 §4 and §5 to the letter: arrays of integers, all of which are decremented
+// at each tick.
 class Reference {
  public:
   explicit Reference(const Parameters& p) : shape_(shape_of(p)) {}
@@ -270,8 +271,7 @@ BOOST_AUTO_TEST_CASE(late_events_neither_lower_a_timer_nor_outlive_their_window)
   BOOST_TEST(filter.test(at(1, 500)));  // late questions are answered as of now
 }
 
-// ---- parameters
-// ------------------------------------------------------------------------------------
+// ---- parameters ---------------------------------------------------------------------------------
 
 BOOST_AUTO_TEST_CASE(timers_are_as_narrow_as_they_can) {
   // w as derived, and ceil(log2(w + 1)) bits with w/4 to spare.
@@ -348,8 +348,7 @@ BOOST_AUTO_TEST_CASE(the_rate_is_kept) {
   }
 }
 
-// ---- equal timers and growth by formula
-// --------------------------------------------------------------
+// ---- equal timers and growth by formula ---------------------------------------------------------
 
 BOOST_AUTO_TEST_CASE(equal_timers_by_formula) {
   const double table[] = {.0005, .004, .02, .08, .21, .43, .71};
@@ -439,7 +438,8 @@ BOOST_AUTO_TEST_CASE(full_filters_by_simulation) {
   }
 }
 
-// §7, figures 10 and 11: a burst opens filters, which go when it has left the window.
+// Koloniari et al. 2011 §7, figures 10 and 11: a burst opens filters, which go when it has left the
+// window.
 BOOST_AUTO_TEST_CASE(filters_follow_the_rate_of_events) {
   for (const char* grow : {"density", "cardinality"}) {
     Filter filter(std::string("timer(memory=64kB, window='1000 us', tick='10 us', k=4, fpr=0.1, "
@@ -461,8 +461,7 @@ BOOST_AUTO_TEST_CASE(filters_follow_the_rate_of_events) {
   }
 }
 
-// ---- the rest
-// --------------------------------------------------------------------------------------
+// ---- the rest -----------------------------------------------------------------------------------
 
 BOOST_AUTO_TEST_CASE(merged_filters_remember_both) {
   for (const char* text :
