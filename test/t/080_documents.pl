@@ -8,6 +8,7 @@
 use strict;
 use warnings;
 use File::Basename;
+use File::Find;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -170,6 +171,31 @@ for my $file ("$root/README.md", "$root/CHANGELOG.md", sort glob "$root/docs/*.m
 			if !-e $target || ($anchor ne '' && $target =~ /\.md$/ && !anchors_of($target)->{$anchor});
 	}
 	is("@broken", '', substr($file, length("$root/")) . ': links lead somewhere');
+}
+
+# What the documents for developers name is there: paths, and functions, written `name()`. NAME and * stand for others.
+my $sources = '';
+my @pages = map { "$root/docs/$_.md" } qw(architecture glossary CONTRIBUTING);
+find({ no_chdir => 1, wanted => sub {
+	push @pages, $_ if m{/README\.md$} && m{/src/};
+	$sources .= slurp_file($_) if /\.([ch]pp|sql)$/;
+} }, "$root/src", "$root/sql");
+
+for my $file (@pages)
+{
+	my @missing;
+	for my $code (slurp_file($file) =~ /`([^`\n]+)`/g)
+	{
+		if ($code =~ m{^(?:src|test|docs|bench|sql|include|examples)/[\w./-]+$} && $code !~ /NAME/)
+		{
+			push @missing, $code if !-e "$root/$code";
+		}
+		elsif ($code =~ /^(\w+)\(\)$/ && $1 !~ /^[A-Z]/)
+		{
+			push @missing, $code if $sources !~ /\b$1\b/;
+		}
+	}
+	is("@missing", '', substr($file, length("$root/")) . ': names what is there');
 }
 
 cmp_ok($documents, '>', 5, 'documents with examples');
