@@ -173,29 +173,29 @@ for my $file ("$root/README.md", "$root/CHANGELOG.md", sort glob "$root/docs/*.m
 	is("@broken", '', substr($file, length("$root/")) . ': links lead somewhere');
 }
 
-# What the documents for developers name is there: paths, and functions, written `name()`. NAME and * stand for others.
-my $sources = '';
-my @pages = map { "$root/docs/$_.md" } qw(architecture glossary CONTRIBUTING);
+# What documents and comments name is there: folders; files, by the end of their path; in the documents for developers
+# also functions, written `name()`. NAME stands for others.
+my ($sources, %is_there, @texts) = ('');
 find({ no_chdir => 1, wanted => sub {
-	push @pages, $_ if m{/README\.md$} && m{/src/};
-	$sources .= slurp_file($_) if /\.([ch]pp|sql)$/;
-} }, "$root/src", "$root/sql");
+	my $path = substr $_, length("$root/");
+	$is_there{$path} = 1;
+	$is_there{$path} = 1 while $path =~ s{^[^/]+/}{};
+	push @texts, $_ if /\.(?:md|[ch]pp|c|h)$/;
+	$sources .= slurp_file($_) if m{/(?:src|sql)/.*\.(?:[ch]pp|sql)$};
+} }, map { "$root/$_" } qw(README.md CHANGELOG.md docs src include sql test bench examples));
 
-for my $file (@pages)
+for my $file (@texts)
 {
-	my @missing;
-	for my $code (slurp_file($file) =~ /`([^`\n]+)`/g)
+	my $text = slurp_file($file) =~ s/^\s*#include.*$//gmr;
+	my @named = $text =~ m{(?<![-\w/.*])((?:[\w-]+/)*[\w-]+\.(?:[ch]pp|pl|md|spec))\b}g;
+	push @named, $text =~ m{`((?:src|test|docs|bench|sql|include|examples)/[\w/-]+)/?`}g;
+	my @missing = grep { !$is_there{$_} && !/NAME/ } @named;
+	if ($file =~ m{/docs/(?:architecture|glossary|CONTRIBUTING)\.md$|/src/.*README\.md$})
 	{
-		if ($code =~ m{^(?:src|test|docs|bench|sql|include|examples)/[\w./-]+$} && $code !~ /NAME/)
-		{
-			push @missing, $code if !-e "$root/$code";
-		}
-		elsif ($code =~ /^(\w+)\(\)$/ && $1 !~ /^[A-Z]/)
-		{
-			push @missing, $code if $sources !~ /\b$1\b/;
-		}
+		push @missing, map { "$_()" } grep { $sources !~ /\b$_\b/ } $text =~ /`([a-z]\w*)\(\)`/g;
 	}
-	is("@missing", '', substr($file, length("$root/")) . ': names what is there');
+	is("@missing", '', substr($file, length("$root/")) . ': names what is there')
+		if @missing || $file =~ /\.md$/;
 }
 
 cmp_ok($documents, '>', 5, 'documents with examples');
