@@ -21,6 +21,7 @@ void note_saved(TransactionChanges* changes) {
   if (changes->saving.drops_saved) pg_atomic_write_u32(&saved->has_header, 0);
   if (changes->saving.saved_at == 0) return;
   saved->last_saved = changes->saving.saved_at;
+  saved->set_aside[0] = '\0';  // the save has replaced it
   pg_atomic_fetch_sub_u64(&saved->log_bytes,
                           Min(changes->saving.freed_bytes, pg_atomic_read_u64(&saved->log_bytes)));
 }
