@@ -174,7 +174,7 @@ for my $file ("$root/README.md", "$root/CHANGELOG.md", sort glob "$root/docs/*.m
 }
 
 # What documents and comments name is there: folders; files, by the end of their path; in the documents for developers
-# also functions, written `name()`. NAME stands for others.
+# also functions, written `name()`. What has a word in capitals (NAME, VERSION) stands for others.
 my ($sources, %is_there, @texts) = ('');
 find({ no_chdir => 1, wanted => sub {
 	my $path = substr $_, length("$root/");
@@ -189,7 +189,7 @@ for my $file (@texts)
 	my $text = slurp_file($file) =~ s/^\s*#include.*$//gmr;
 	my @named = $text =~ m{(?<![-\w/.*])((?:[\w-]+/)*[\w-]+\.(?:[ch]pp|pl|md|spec))\b}g;
 	push @named, $text =~ m{`((?:src|test|docs|bench|sql|include|examples)/[\w/-]+)/?`}g;
-	my @missing = grep { !$is_there{$_} && !/NAME/ } @named;
+	my @missing = grep { !$is_there{$_} && !/[A-Z]{4}/ } @named;
 	if ($file =~ m{/docs/(?:architecture|glossary|CONTRIBUTING)\.md$|/src/.*README\.md$})
 	{
 		push @missing, map { "$_()" } grep { $sources !~ /\b$_\b/ } $text =~ /`([a-z]\w*)\(\)`/g;
