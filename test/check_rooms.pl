@@ -1,6 +1,7 @@
 #!/usr/bin/env perl
 # Holds the includes of src/ against src/ROOMS: none may lead to a room further down the list, and no modules (a header
-# with its source) may include each other in a circle. Every room has a README.md. Run by `make check-layers`, from the top folder.
+# with its source) may include each other in a circle. Every room has a README.md. Run by `make check-layers`, from the
+# top folder.
 use strict;
 use warnings;
 use File::Find;
