@@ -57,6 +57,7 @@ void before_commit() {
   stop_if_changed(FaultPoint::pre_commit);
   save_transaction_changes();
   prepare_remote_commit();
+  announce_transaction_changes();
 }
 
 void commit() {
