@@ -1,6 +1,6 @@
 # streamfilter. `make help` says what there is; README.md how to begin.
 EXTENSION = streamfilter
-EXTVERSION = 1.0
+EXTVERSION = 1.1
 MODULE_big = streamfilter
 PG_CONFIG ?= pg_config
 
@@ -36,7 +36,9 @@ BUILD := build/$(FLAVOUR)
 
 OBJS = $(CORE_SOURCES:%.cpp=$(BUILD)/%.o) $(PG_SOURCES:%.cpp=$(BUILD)/%.o)
 
-DATA_built = sql/$(EXTENSION)--$(EXTVERSION).sql
+DATA_built = sql/$(EXTENSION)--$(EXTVERSION).sql sql/$(EXTENSION)--1.0--1.1.sql
+# Scripts of released versions stay as they were.
+DATA = $(sort $(wildcard sql/released/*.sql))
 SQL_PARTS = $(sort $(wildcard sql/[0-9]*.sql))
 
 REGRESS = $(patsubst test/sql/%.sql,%,$(sort $(wildcard test/sql/*.sql)))
@@ -54,7 +56,7 @@ LANGUAGE = -std=c++20 -fno-exceptions -fno-rtti -Wno-register
 WARNINGS = -Wall -Wextra -Wshadow
 VISIBILITY = -fvisibility=hidden -fvisibility-inlines-hidden \
              '-DPGDLLEXPORT=__attribute__((visibility("default")))'
-EXTRA_CLEAN = build compile_commands.json sql/$(EXTENSION)--$(EXTVERSION).sql tmp_check tmp_check_iso \
+EXTRA_CLEAN = build compile_commands.json sql/$(EXTENSION)--$(EXTVERSION).sql sql/$(EXTENSION)--1.0--1.1.sql tmp_check tmp_check_iso \
               output_iso results log regression.diffs regression.out
 
 # Filters on other servers are reached by libpq.
@@ -119,6 +121,11 @@ $(BUILD)/$(MODULE_big)$(DLSUFFIX): $(OBJS) $(BUILD)/link.flags
 	$(LINK.shared) -o $@ $(OBJS) $(LDFLAGS) $(LDFLAGS_SL) $(SHLIB_LINK)
 
 sql/$(EXTENSION)--$(EXTVERSION).sql: $(SQL_PARTS)
+	cat $^ > $@
+
+# What has changed since is in parts of its own, which both scripts consist of.
+sql/$(EXTENSION)--1.0--1.1.sql: sql/update/1.0--1.1_before.sql sql/41_views.sql sql/43_event_trigger.sql \
+    sql/51_adopt_triggers.sql sql/56_slices_view.sql sql/update/1.0--1.1_after.sql
 	cat $^ > $@
 
 include src/capi/library.mk

@@ -13,9 +13,3 @@ AS 'MODULE_PATHNAME';
 COMMENT ON FUNCTION streamfilter_mark()
 IS 'BEFORE INSERT FOR EACH ROW trigger: sets a boolean column to whether the key was (probably) seen before; arguments: filter, boolean column [, column ...]';
 
-CREATE FUNCTION streamfilter_adopt_triggers() RETURNS bigint
-LANGUAGE C VOLATILE PARALLEL UNSAFE
-AS 'MODULE_PATHNAME';
-REVOKE EXECUTE ON FUNCTION streamfilter_adopt_triggers() FROM PUBLIC;
-COMMENT ON FUNCTION streamfilter_adopt_triggers()
-IS 'binds triggers of earlier versions to the filters that they name, and writes the names of all; the number of those bound';

@@ -64,7 +64,8 @@ for my $slicing (qw(horizontal vertical))
 		"SERVER streamfilter OPTIONS (servers 'a,b,c', kind 'bloom', memory '3MB', k '6', slices '6', slicing '$slicing')");
 	note "$slicing: $good committed, $bad failed; on a single server $alone";
 	cmp_ok($bad, '<=', 0.01 * $good, "$slicing: fewer than one in a hundred fails ($good good, $bad bad, $alone on one server)");
-	cmp_ok($good, '>', 20, "$slicing: and they get on");
+	# 60 % and 45 % here; 19 % and 2 % where batches wait for each other until a timeout.
+	cmp_ok($good, '>', ($slicing eq 'horizontal' ? 0.25 : 0.1) * $alone, "$slicing: and they get on");
 }
 
 done_testing();

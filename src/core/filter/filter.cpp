@@ -203,8 +203,32 @@ void merge_slice(Header* into, ConstSlice source, std::uint32_t index) noexcept 
   target.state->inserted_new = std::min(target.state->inserted_new, target.state->insertions);
 }
 
-bool merge(Header* into, const Header* from, Problem& problem) noexcept {
+void share_stream(Header* header) noexcept {
+  const Parameters& parameters = header->parameters;
+  const auto share = find_ops(parameters.kind)->share;
+  for (std::uint32_t i = 0; share != nullptr && i < parameters.slices; ++i)
+    share(parameters, slice_at(header, i));
+}
+
+bool fits_slice(const Parameters& parameters, ConstSlice into, ConstSlice from,
+                Problem& problem) noexcept {
+  const FilterOps& ops = *find_ops(parameters.kind);
+  if (ops.fits == nullptr || ops.fits(parameters, into, from)) return true;
+  problem.set(Error::unsupported, "filters of kind %s that have grown cannot be merged", ops.name);
+  problem.add_detail("Their false-positive rate would exceed what each of them keeps.");
+  return problem.add_hint(
+      "Results of streamfilter_agg with one prototype can be merged; or leave out option grow.");
+}
+
+bool can_merge(const Header* into, const Header* from, Problem& problem) noexcept {
   if (!mergeable(into->parameters, from->parameters, problem)) return false;
+  for (std::uint32_t i = 0; i < into->parameters.slices; ++i)
+    if (!fits_slice(into->parameters, slice_at(into, i), slice_at(from, i), problem)) return false;
+  return true;
+}
+
+bool merge(Header* into, const Header* from, Problem& problem) noexcept {
+  if (!can_merge(into, from, problem)) return false;
   for (std::uint32_t i = 0; i < into->parameters.slices; ++i) merge_slice(into, from, i);
   return true;
 }

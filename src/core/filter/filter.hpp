@@ -98,6 +98,18 @@ void merge_slice(Header* into, const Header* from, std::uint32_t index) noexcept
 // The same from the one slice that is there of another filter.
 void merge_slice(Header* into, ConstSlice from, std::uint32_t index) noexcept;
 
+// Several copies of this filter are about to be filled, each with a part of one stream, and to be
+// merged: prepares for that what would otherwise not fit together in the end.
+void share_stream(Header* header) noexcept;
+
+// Are the two mergeable, and does what they promise hold for the filter of both? Nothing that a
+// stream does can make it untrue of copies that have shared one.
+bool can_merge(const Header* into, const Header* from, Problem& problem) noexcept;
+
+// The part of that about one slice, of mergeable filters.
+bool fits_slice(const Parameters& parameters, ConstSlice into, ConstSlice from,
+                Problem& problem) noexcept;
+
 // Checks that the two can be merged, then merges all slices.
 bool merge(Header* into, const Header* from, Problem& problem) noexcept;
 

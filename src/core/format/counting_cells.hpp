@@ -49,38 +49,54 @@ inline bool check_regions(ConstSlice slice, std::uint64_t region_bytes, unsigned
   return true;
 }
 
-// Every cell takes the larger value of the two; returns how many are not zero then.
-inline std::uint64_t take_larger_cells(unsigned char* into, const unsigned char* from,
-                                       unsigned cell_bits, std::uint64_t m) noexcept {
+// How many cells of two regions hold something.
+struct CellCounts {
+  std::uint64_t before = 0;  // of the region that takes
+  std::uint64_t raised = 0;  // … that the other one has raised
+  std::uint64_t after = 0;   // … when it has taken
+};
+
+// Every cell takes the larger value of the two.
+inline CellCounts take_larger_cells(unsigned char* into, const unsigned char* from,
+                                    unsigned cell_bits, std::uint64_t m) noexcept {
   return with_cell_width(cell_bits, [&](auto width) {
     const PackedCells<width.value> a(into);
     const PackedCells<width.value, const unsigned char> b(from);
-    std::uint64_t non_zero = 0;
+    CellCounts counts;
     for (std::uint64_t i = 0; i < m; ++i) {
-      const unsigned value = std::max(a.get(i), b.get(i));
+      const unsigned own = a.get(i), value = std::max(own, b.get(i));
       a.set(i, value);
-      non_zero += value != 0;
+      counts.before += own != 0;
+      counts.raised += value != own;
+      counts.after += value != 0;
     }
-    return non_zero;
+    return counts;
   });
 }
 
 // Merges two slices that consist of regions of `region_bytes` with m cells each, k of them set for
 // every key. `non_zero` counts the cells of `into` that are not zero and is kept up to date;
-// `from_non_zero` counts those of `from`.
-inline void merge_cells(Slice into, ConstSlice from, std::uint64_t region_bytes, unsigned cell_bits,
-                        std::uint64_t m, std::uint64_t k, std::uint64_t& non_zero,
-                        std::uint64_t from_non_zero) noexcept {
+// `from_non_zero` counts those of `from`. `thin_out(region)` takes from a region that now remembers
+// what both did as much as is too much, and returns how many of its cells it has emptied.
+template <typename ThinOut>
+void merge_cells(Slice into, ConstSlice from, std::uint64_t region_bytes, unsigned cell_bits,
+                 std::uint64_t m, std::uint64_t k, std::uint64_t& non_zero,
+                 std::uint64_t from_non_zero, ThinOut thin_out) noexcept {
   const double cells = static_cast<double>(into.bytes / region_bytes * m);
   const double per_key = static_cast<double>(k);
   const double parts = counted_keys(static_cast<double>(non_zero), cells, per_key) +
                        counted_keys(static_cast<double>(from_non_zero), cells, per_key);
+  std::uint64_t all = 0;
   non_zero = 0;
-  for (std::uint64_t start = 0; start + region_bytes <= into.bytes; start += region_bytes)
-    non_zero += take_larger_cells(into.body() + start, from.body() + start, cell_bits, m);
-  into.state->inserted_new =
-      merged_new(into.state->inserted_new, from.state->inserted_new, parts,
-                 counted_keys(static_cast<double>(non_zero), cells, per_key));
+  for (std::uint64_t start = 0; start + region_bytes <= into.bytes; start += region_bytes) {
+    unsigned char* region = into.body() + start;
+    const CellCounts counts = take_larger_cells(region, from.body() + start, cell_bits, m);
+    all += counts.after;
+    non_zero += counts.after;
+    if (counts.before > 0 && counts.raised > 0) non_zero -= thin_out(region);
+  }
+  into.state->inserted_new = merged_new(into.state->inserted_new, from.state->inserted_new, parts,
+                                   counted_keys(static_cast<double>(all), cells, per_key));
 }
 
 }  // namespace streamfilter

@@ -30,6 +30,11 @@ double all_ones(const Parameters& p, ConstSlice slice) noexcept {
   return sum;
 }
 
+// Did only one of the two remember anything that the other did not?
+bool parts_are_one_sided(double into, double from, double both) noexcept {
+  return both == into || both == from;
+}
+
 }  // namespace
 
 double promised_keys(const Parameters& p) noexcept {
@@ -58,17 +63,21 @@ bool test(const Parameters& p, ConstSlice slice, const Element& element) noexcep
   return true;
 }
 
-void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
+void merge(const Parameters& p, Slice into, ConstSlice from, double limit_load) noexcept {
   const double k = static_cast<double>(p.integer(kArrays)),
                bits = k * static_cast<double>(p.integer(kArrayBits));
-  const double parts =
-      counted_keys(all_ones(p, as_const(into)), bits, k) + counted_keys(all_ones(p, from), bits, k);
+  const double before = all_ones(p, as_const(into)),
+               parts = counted_keys(before, bits, k) + counted_keys(all_ones(p, from), bits, k);
   for (std::uint64_t i = 8 * p.integer(kArrays); i < into.bytes; ++i)
     into.body()[i] |= from.body()[i];
   const BitArrays<> arrays = of(p, into);
   for (unsigned i = 0; i < arrays.k(); ++i) arrays.set_ones(i, count_ones(p, as_const(into), i));
   into.state->inserted_new = merged_new(into.state->inserted_new, from.state->inserted_new, parts,
-                                        counted_keys(all_ones(p, as_const(into)), bits, k));
+                                   counted_keys(all_ones(p, as_const(into)), bits, k));
+  if (parts_are_one_sided(before, all_ones(p, from), all_ones(p, as_const(into)))) return;
+  for (unsigned i = 0; i < arrays.k(); ++i)
+    while (static_cast<double>(arrays.ones(i)) > limit_load * static_cast<double>(arrays.s()))
+      arrays.clear_random(i, into.state->random);
 }
 
 bool check(const Parameters& p, ConstSlice slice) noexcept {

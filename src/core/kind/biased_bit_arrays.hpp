@@ -110,9 +110,10 @@ bool derive_bits(Parameters& p, Problem& problem) noexcept;
 
 bool test(const Parameters& p, ConstSlice slice, const Element& element) noexcept;
 
-// A bit that either has set is set, so that what either remembers is remembered. Until as many
-// elements again have come, more bits may be set than a single filter would have.
-void merge(const Parameters& p, Slice into, ConstSlice from) noexcept;
+// A bit that either has set is set. The bits are then still among those that the keys of both would
+// set in a Bloom filter; where more of an array are set than `limit_load` allows in the long run,
+// random ones are reset.
+void merge(const Parameters& p, Slice into, ConstSlice from, double limit_load) noexcept;
 
 bool check(const Parameters& p, ConstSlice slice) noexcept;
 

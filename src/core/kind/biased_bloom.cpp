@@ -58,6 +58,11 @@ double fpr_bound(const Parameters& p) noexcept {
 }
 
 template <typename Policy>
+void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
+  biased_bit_arrays::merge(p, into, from, biased_model::limit_of_array(setting<Policy>(p)));
+}
+
+template <typename Policy>
 double fnr_at(const Parameters& p, double gap) noexcept {
   return biased_model::fnr_bound(setting<Policy>(p), gap / p.slices);
 }
@@ -111,7 +116,7 @@ constexpr FilterOps row(Kind kind, const char* name, const char* summary) noexce
       .derive = derive<Policy>,
       .test = biased_bit_arrays::test,
       .insert = insert<Policy>,
-      .merge = biased_bit_arrays::merge,
+      .merge = merge<Policy>,
       .check = biased_bit_arrays::check,
       .estimate = biased_bit_arrays::estimate,
       .fpr_bound = fpr_bound<Policy>,

@@ -7,6 +7,10 @@
 // used: keys are looked for in all and remembered in the newest. Memory is the cap: the last filter
 // takes what comes.
 //
+// Where copies of such a filter are filled with parts of one stream, to be merged, a key goes by its
+// hash into any of the filters that were not full when that began: the merged filters are then as
+// full as if one had been filled, and no fuller than those that are filled one after the other.
+//
 // With layout blocked, the K bits of a key, all different, lie in one 64-byte line. Lines fill
 // unevenly, which the rate allows for.
 #include <algorithm>
@@ -53,6 +57,7 @@ constexpr OptionSpec kOptions[] = {
      .low = 1,
      .high = 2,
      .choices = kGrows},  // none: not in use
+    {.word = kLimit, .name = "limit", .type = OptionType::integer, .low = 1, .high = 0x1p62},
 };
 
 using Bits = PackedCells<1>;
@@ -69,7 +74,22 @@ std::uint64_t newest_ones(const SliceState& state) noexcept { return state.own[2
 std::uint64_t& newest_keys(SliceState& state) noexcept { return state.own[3]; }
 std::uint64_t newest_keys(const SliceState& state) noexcept { return state.own[3]; }
 
-// The bits of a key in a slice: all k of them, or fewer if it lies in several probes.
+// 0: filters are filled one after the other. Otherwise a stream is shared: kShared, the filter that
+// was the newest then, and what room it had, in 1/kWholeRoom of a filter.
+std::uint64_t& sharing(SliceState& state) noexcept { return state.own[4]; }
+std::uint64_t sharing(const SliceState& state) noexcept { return state.own[4]; }
+
+constexpr std::uint64_t kShared = std::uint64_t{1} << 63, kWholeRoom = 1 << 16;
+constexpr unsigned kFirstShift = 32;
+
+std::uint64_t first_of(std::uint64_t shared) noexcept {
+  return (shared & ~kShared) >> kFirstShift;
+}
+std::uint64_t room_of(std::uint64_t shared) noexcept {
+  return shared & ((std::uint64_t{1} << kFirstShift) - 1);
+}
+
+// The bits of a key in a slice: all k of them, or fewer if it lies in several places.
 unsigned own_k(const Parameters& p) noexcept {
   return static_cast<unsigned>(bits_per_probe(p, p.integer(kK)));
 }
@@ -165,7 +185,8 @@ bool derive_growth(Definition& definition, Problem& problem) noexcept {
   const double limit = p.integer(kGrow) == density
                            ? timing_model::density_limit(one, real_k(p), real_m(p)) - real_k(p)
                            : cardinality_limit(p, one);
-  p.set_integer(kLimit, std::max(saturate<std::uint64_t>(limit), std::uint64_t{1}));
+  if (!definition.has(kLimit))
+    p.set_integer(kLimit, std::max(saturate<std::uint64_t>(limit), std::uint64_t{1}));
   if (!derived || grown_rate(p) <= definition.wanted_fpr()) return true;
   problem.set(Error::conflict, "kind bloom cannot keep fpr %g for %llu keys in %llu bytes",
               definition.wanted_fpr(), static_cast<unsigned long long>(p.keys),
@@ -178,6 +199,10 @@ bool derive_growth(Definition& definition, Problem& problem) noexcept {
 bool derive(Definition& definition, Problem& problem) noexcept {
   Parameters& p = definition.parameters;
   if (p.integer(kGrow) != none) return derive_growth(definition, problem);
+  if (definition.has(kLimit)) {
+    problem.set(Error::conflict, "option limit needs option grow");
+    return problem.add_hint("It is the load at which the next filter is used.");
+  }
   p.set_integer(kBits, Bits::capacity(p.slice_bytes - sizeof(SliceState)));
   if (p.layout == Layout::blocked) p.set_integer(kLineBits, kLineBytes * 8);
   if (definition.has(kK)) return true;
@@ -242,10 +267,36 @@ std::uint64_t add(const Parameters& p, Bits bits, std::uint64_t hash) noexcept {
   return fresh;
 }
 
+// The filter that a shared stream puts a key in.
+std::uint64_t shared_filter(const Parameters& p, const SliceState& state,
+                            std::uint64_t hash) noexcept {
+  const std::uint64_t first = first_of(sharing(state)), room = room_of(sharing(state)),
+                      whole = p.integer(kFilters) - 1 - first;
+  const std::uint64_t all = room + whole * kWholeRoom;
+  if (all == 0) return first;
+  const std::uint64_t at = scale(mix64(hash + kGoldenRatio), all);
+  return at < room ? first : first + 1 + (at - room) / kWholeRoom;
+}
+
+void insert_shared(const Parameters& p, Slice slice, std::uint64_t hash) noexcept {
+  SliceState& state = *slice.state;
+  const std::uint64_t index = shared_filter(p, state, hash),
+                      fresh = add(p, bits_of(p, slice, index), hash);
+  ones(state) += fresh;
+  if (index != newest(state)) return;
+  newest_ones(state) += fresh;
+  newest_keys(state) += newest_keys(state) < kMaxKeys;
+}
+
+// What the limit is one of.
+std::uint64_t newest_load(const Parameters& p, const SliceState& state) noexcept {
+  return p.integer(kGrow) == density ? newest_ones(state) : newest_keys(state);
+}
+
 void insert_growing(const Parameters& p, Slice slice, std::uint64_t hash) noexcept {
   SliceState& state = *slice.state;
-  const std::uint64_t load = p.integer(kGrow) == density ? newest_ones(state) : newest_keys(state);
-  if (load >= p.integer(kLimit) && newest(state) + 1 < p.integer(kFilters)) {
+  if (sharing(state) != 0) return insert_shared(p, slice, hash);
+  if (newest_load(p, state) >= p.integer(kLimit) && newest(state) + 1 < p.integer(kFilters)) {
     ++newest(state);
     newest_ones(state) = newest_keys(state) = 0;
   }
@@ -283,12 +334,40 @@ std::uint64_t count_ones(const unsigned char* body, std::uint64_t bytes) noexcep
   return count;
 }
 
-// Filters of equal age are merged, the first with the first; one can exceed its limit then.
+void share(const Parameters& p, Slice slice) noexcept {
+  SliceState& state = *slice.state;
+  if (p.integer(kGrow) == none || sharing(state) != 0) return;
+  const std::uint64_t limit = p.integer(kLimit), last = p.integer(kFilters) - 1;
+  const double room = 1 - static_cast<double>(std::min(newest_load(p, state), limit)) /
+                              static_cast<double>(limit);
+  sharing(state) =
+      kShared | newest(state) << kFirstShift |
+      static_cast<std::uint64_t>(room * static_cast<double>(kWholeRoom));
+  if (newest(state) != last) newest_ones(state) = newest_keys(state) = 0;
+  newest(state) = last;
+}
+
+// Filters that were filled one after the other would have to take turns, unless the first takes all.
+bool fits(const Parameters& p, ConstSlice into, ConstSlice from) noexcept {
+  const SliceState &a = *into.state, &b = *from.state;
+  if (p.integer(kGrow) == none || ones(a) == 0 || ones(b) == 0) return true;
+  if (sharing(a) != sharing(b)) return false;
+  return sharing(a) != 0 || (newest(a) == 0 && newest(b) == 0 &&
+                             newest_load(p, a) + newest_load(p, b) <= p.integer(kLimit));
+}
+
+// The first filter with the first, and so on.
 void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
-  for (std::uint64_t i = 0; i < into.bytes; ++i) into.body()[i] |= from.body()[i];
   SliceState& state = *into.state;
-  ones(state) = count_ones(into.body(), into.bytes);
   state.inserted_new += from.state->inserted_new;
+  if (ones(*from.state) == 0) return;
+  if (ones(state) == 0) {
+    std::memcpy(into.body(), from.body(), into.bytes);
+    std::memcpy(state.own, from.state->own, sizeof state.own);
+    return;
+  }
+  for (std::uint64_t i = 0; i < into.bytes; ++i) into.body()[i] |= from.body()[i];
+  ones(state) = count_ones(into.body(), into.bytes);
   if (p.integer(kGrow) == none) return;
   const std::uint64_t keys = newest(*from.state) < newest(state) ? 0 : newest_keys(*from.state);
   if (newest(state) < newest(*from.state)) newest_keys(state) = 0;
@@ -301,7 +380,12 @@ bool check(const Parameters& p, ConstSlice slice) noexcept {
   const SliceState& state = *slice.state;
   const std::uint64_t most = p.integer(kGrow) == none ? 1 : p.integer(kFilters);
   if (newest(state) >= most || ones(state) != count_ones(slice.body(), slice.bytes)) return false;
-  if (p.integer(kGrow) == none) return (newest_ones(state) | newest_keys(state)) == 0;
+  if (p.integer(kGrow) == none)
+    return (newest_ones(state) | newest_keys(state) | sharing(state)) == 0;
+  if (sharing(state) != 0 &&
+      (sharing(state) < kShared || newest(state) + 1 != most || first_of(sharing(state)) >= most ||
+       room_of(sharing(state)) > kWholeRoom))
+    return false;
   const std::uint64_t start = newest(state) * filter_bytes(p), end = start + filter_bytes(p);
   return newest_keys(state) <= kMaxKeys &&
          newest_ones(state) == count_ones(slice.body() + start, filter_bytes(p)) &&
@@ -375,6 +459,8 @@ const FilterOps bloom_ops = {
     .fnr_at = fnr_at,
     .predict = predict,
     .insert_unconditionally = insert_unconditionally,
+    .share = share,
+    .fits = fits,
 };
 
 }  // namespace streamfilter

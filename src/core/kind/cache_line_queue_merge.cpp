@@ -8,9 +8,10 @@ namespace streamfilter::clq {
 namespace {
 
 // The ages of two streams cannot be compared, so the two queues are taken for equally old: their
-// fingerprints alternate, front to front, `into` first, and those that are in both count once.
-unsigned interleave(const FingerprintQueue& a, const FingerprintQueue& b,
-                    FingerprintQueue& result) noexcept {
+// fingerprints alternate, front to front, and those that are in both count once. Who is first, and so
+// has one place more in a queue of odd length, differs from bucket to bucket.
+unsigned interleave(const FingerprintQueue& a, const FingerprintQueue& b, FingerprintQueue& result,
+                    bool turned) noexcept {
   unsigned count = 0;
   const auto add = [&](std::uint64_t fingerprint) {
     if (fingerprint == 0 || count == result.length()) return;
@@ -19,8 +20,8 @@ unsigned interleave(const FingerprintQueue& a, const FingerprintQueue& b,
     result.set(count++, fingerprint);
   };
   for (unsigned i = 0; i < result.length(); ++i) {
-    add(a.get(i));
-    add(b.get(i));
+    add((turned ? b : a).get(i));
+    add((turned ? a : b).get(i));
   }
   return count;
 }
@@ -61,13 +62,14 @@ void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
   std::uint64_t added = 0, taken = 0;
   if (has_window(p)) clock(state) = std::max(clock(state), clock(*from.state));
   for_each_bucket(p, into.bytes, [&](std::uint64_t at, unsigned start) {
+    const bool turned = (at / kLineBytes + start / (shape.bits * shape.length)) % 2 != 0;
     unsigned char* line = into.body() + at;
     if (has_window(p)) bring_up(p, state, line);
     const FingerprintQueue a(shape.bits, shape.length, line, start);
     FingerprintQueue b(shape.bits, shape.length, from.body() + at, start), both = a;
     if (!has_window(p)) {
       for (unsigned i = 0; i < b.size(); ++i) added += a.slot(b.get(i)) == a.length();
-      taken += interleave(a, b, both);
+      taken += interleave(a, b, both, turned);
       both.store(line);
       return;
     }
@@ -78,7 +80,7 @@ void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
                    (clock(state) - clock(*from.state)),
                b, ages_b);
     for (unsigned i = 0; i < b.size(); ++i) added += a.slot(b.get(i)) == a.length();
-    const unsigned count = interleave(a, b, both), first = start / shape.bits;
+    const unsigned count = interleave(a, b, both, turned), first = start / shape.bits;
     both.store(line);
     for (unsigned i = 0; i < count; ++i)
       ages_of(p, line).set(

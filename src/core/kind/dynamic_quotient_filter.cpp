@@ -164,8 +164,7 @@ class Chains {
     for (std::uint32_t bucket = head - 1; !(bucket & kEnd); bucket = body_.link(bucket)) {
       if (body_.code(bucket) == entry.code) {
         take_out(entry.row, before, bucket);
-        body_.set_link(bucket, ends_.free != 0 ? ends_.free - 1 : kEnd | kFree);
-        ends_.free = bucket + 1;
+        give_back(bucket);
         return true;
       }
       before = bucket;
@@ -173,7 +172,33 @@ class Chains {
     return false;
   }
 
+  // For merging. The row that was accessed least recently is the most recent one now.
+  void renew_oldest() noexcept {
+    const std::uint64_t row = ends_.oldest - 1;
+    leave(row);
+    enter(row);
+  }
+
+  // Stores a code that is not there; a row that is in use keeps its turn.
+  void store(const RowEntry& entry) noexcept { add(entry); }
+
+  // Gives a bucket back, as an eviction would choose it.
+  void give_back_oldest() noexcept { give_back(evict()); }
+
+  bool has(const RowEntry& entry) const noexcept { return contains(body_, entry.row, entry.code); }
+
+  std::uint64_t rows_in_use() const noexcept {
+    std::uint64_t count = 0;
+    for (std::uint32_t row = ends_.oldest; row != 0; row = body_.newer(row - 1)) ++count;
+    return count;
+  }
+
  private:
+  void give_back(std::uint32_t bucket) noexcept {
+    body_.set_link(bucket, ends_.free != 0 ? ends_.free - 1 : kEnd | kFree);
+    ends_.free = bucket + 1;
+  }
+
   void add(const RowEntry& entry) noexcept {
     const std::uint32_t bucket = new_bucket();
     const std::uint32_t head = body_.head(entry.row);
@@ -328,20 +353,54 @@ bool erase(const Parameters& p, Slice slice, const Element& element) noexcept {
   return Chains(p, slice).erase(locate(p, element));
 }
 
-// As if what `from` remembers had arrived after all of `into`, in the order of its rows.
+// Calls `visit_row` with every row of a slice that is in use, the least recently accessed first.
+template <typename Visit>
+void for_each_row(const Body<const unsigned char>& body, const SliceState& state,
+                  Visit visit_row) noexcept {
+  for (std::uint32_t row = load_ends(state).oldest; row != 0; row = body.newer(row - 1))
+    visit_row(row - 1);
+}
+
+template <typename Visit>
+void for_each_code(const Body<const unsigned char>& body, std::uint32_t row,
+                   Visit visit) noexcept {
+  for (std::uint32_t bucket = body.head(row) - 1; !(bucket & kEnd); bucket = body.link(bucket))
+    visit(RowEntry{row, body.code(bucket)});
+}
+
+// Where the pool is too small for both, each loses as large a part of what the other does not have,
+// of its least recently accessed rows. Then the rows of both take turns, from the least recent ones
+// on; a row that both have keeps its turn in `into`.
 void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
   const Body source(p, from.body(), from.bytes);
-  std::uint64_t added = 0;
+  SliceState& state = *into.state;
+  const std::uint64_t own = used(state), pool = p.integer(kSliceBuckets);
+  std::uint64_t added = 0, others = 0;
   {
     Chains target(p, into);
-    for (std::uint32_t row = load_ends(*from.state).oldest; row != 0; row = source.newer(row - 1))
-      for (std::uint32_t bucket = source.head(row - 1) - 1; !(bucket & kEnd);
-           bucket = source.link(bucket))
-        added += !target.insert({row - 1, source.code(bucket)});
+    for_each_row(source, *from.state, [&](std::uint32_t row) {
+      ++others;
+      for_each_code(source, row, [&](const RowEntry& it) { added += !target.has(it); });
+    });
+    const std::uint64_t excess = own + added > pool ? own + added - pool : 0;
+    std::uint64_t skipped =
+        excess > 0 ? static_cast<std::uint64_t>(static_cast<unsigned __int128>(excess) * added /
+                                                (own + added))
+                   : 0;
+    for (std::uint64_t i = skipped; i < excess; ++i) target.give_back_oldest();
+    has_evicted(state) |= excess > 0;
+    const std::uint64_t rows = target.rows_in_use();
+    std::uint64_t met = 0, turns = 0;
+    for_each_row(source, *from.state, [&](std::uint32_t row) {
+      for (++met; turns < rows && turns * others < met * rows; ++turns) target.renew_oldest();
+      for_each_code(source, row, [&](const RowEntry& it) {
+        if (target.has(it)) return;
+        skipped > 0 ? void(--skipped) : target.store(it);
+      });
+    });
   }
-  into.state->inserted_new =
-      merged_new(into.state->inserted_new, from.state->inserted_new, added, used(*from.state));
-  has_evicted(*into.state) |= has_evicted(*from.state);
+  state.inserted_new = merged_new(state.inserted_new, from.state->inserted_new, added, used(*from.state));
+  has_evicted(state) |= has_evicted(*from.state);
 }
 
 // Every bucket ever taken is in exactly one chain or was given back; the rows that have buckets,

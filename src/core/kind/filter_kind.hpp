@@ -59,7 +59,9 @@ struct FilterOps {
   // Forgets one key; false if it was not there. nullptr: this kind cannot.
   bool (*erase)(const Parameters&, Slice, const Element&) noexcept = nullptr;
 
-  // Adds what `from` remembers to `into`, and its `inserted_new`. nullptr: this kind cannot.
+  // Adds what `from` remembers to `into`, and its `inserted_new`. Where both together are more than the
+  // parameters allow, so much of both is forgotten that the false-positive rate stays within its
+  // bound; neither side is preferred. nullptr: this kind cannot.
   void (*merge)(const Parameters&, Slice into, ConstSlice from) noexcept = nullptr;
 
   // Could these bytes be a slice of this kind? Must be safe on any bytes.
@@ -92,6 +94,12 @@ struct FilterOps {
   // `promote` (filter.hpp) without the counters of a slice, at once. nullptr: `test`, then
   // `insert`.
   bool (*promote)(const Parameters&, Slice, const Element&, unsigned& rank) noexcept = nullptr;
+
+  // `share_stream` (filter.hpp) for a slice. nullptr: nothing to do.
+  void (*share)(const Parameters&, Slice) noexcept = nullptr;
+
+  // Can `merge` keep what the parameters promise? nullptr: always.
+  bool (*fits)(const Parameters&, ConstSlice into, ConstSlice from) noexcept = nullptr;
 };
 
 constexpr unsigned kMaxRanks = 64;

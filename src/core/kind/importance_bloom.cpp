@@ -15,6 +15,7 @@
 #include "core/format/cell_addressing.hpp"
 #include "core/format/counting_cells.hpp"
 #include "core/format/importance_levels.hpp"
+#include "core/kind/cell_thinning.hpp"
 #include "core/kind/kind_list.hpp"
 #include "core/kind/kind_registry.hpp"
 #include "core/model/cells_model.hpp"
@@ -241,9 +242,19 @@ bool insert(const Parameters& p, Slice slice, const Element& element) noexcept {
                          [&](auto width) { return insert_cells<width.value>(p, slice, element); });
 }
 
+// As in stable_bloom.cpp, with the kind's own way of deleting.
 void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
+  const CellLimits limits(static_cast<unsigned>(p.integer(kMax)), setting_of(p, 1),
+                          static_cast<double>(p.integer(kCells)));
   merge_cells(into, from, region_bytes(p, into.bytes), cell_bits(p), p.integer(kCells),
-              p.integer(kK), non_zero(*into.state), non_zero(*from.state));
+              p.integer(kK), non_zero(*into.state), non_zero(*from.state),
+              [&](unsigned char* region) {
+                return with_cell_width(cell_bits(p), [&](auto width) {
+                  return thin_out(PackedCells<width.value>(region), p.integer(kCells),
+                                  p.integer(kP), p.integer(kDelete) != 0, limits,
+                                  into.state->random);
+                });
+              });
 }
 
 bool check(const Parameters& p, ConstSlice slice) noexcept {

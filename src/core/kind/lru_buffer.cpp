@@ -21,6 +21,7 @@
 #include "core/bits/packed_words.hpp"
 #include "core/kind/kind_list.hpp"
 #include "core/kind/kind_registry.hpp"
+#include "core/kind/quotient_table.hpp"
 #include "core/model/exact_store_model.hpp"
 
 #include "core/base/layer_wall.hpp"
@@ -143,6 +144,42 @@ class Buffer : private Counters<State> {
       newer_.set(id - 1, id);
       older_.set(id - 1, id);
     }
+  }
+
+  std::uint64_t room() const noexcept { return n_; }
+  bool keeps_order() const noexcept { return policy_ == lru; }
+
+  // ---- for merging
+
+  // Visits fingerprints until `visit` says no, the most recent ones first. Clock knows no order.
+  template <typename Visit>
+  void for_each(Visit visit) const noexcept {
+    if (policy_ == lru) {
+      for (std::uint64_t id = newest; id != 0 && visit(prints_.get(id - 1)); id = older_.get(id - 1))
+        ;
+    } else {
+      for (std::uint64_t id = 1; id <= used; ++id)
+        if (mark(kHeld, id) && !visit(prints_.get(id - 1))) return;
+    }
+  }
+
+  // The same for the most recent `count`, beginning with the least recent of them.
+  template <typename Visit>
+  void for_each_backwards(std::uint64_t most, Visit visit) const noexcept {
+    std::uint64_t id = newest;
+    for (std::uint64_t i = 1; i < most; ++i) id = older_.get(id - 1);
+    for (; id != 0; id = newer_.get(id - 1)) visit(prints_.get(id - 1));
+  }
+
+  void touch_oldest() const noexcept { touch(oldest); }
+  void remove_oldest() const noexcept { remove(oldest); }
+
+  // Forgets a random one.
+  void remove_any(std::uint64_t& random) const noexcept {
+    std::uint64_t id;
+    do id = random_below(random, used) + 1;
+    while (!mark(kHeld, id));
+    remove(id);
   }
 
   // Could these bytes be a buffer? Every entry in use is in the chain of its bucket, and with LRU
@@ -418,6 +455,81 @@ bool erase(const Parameters& p, Slice slice, const Element& element) noexcept {
   return true;
 }
 
+using Target = Buffer<SliceState, unsigned char>;
+using Source = Buffer<const SliceState, const unsigned char>;
+
+// The most recent keys of both, by turns from the most recent ones on, as many as there is room for.
+// A key that both have keeps its turn in `target`. Returns how many of `source` were new.
+std::uint64_t merge_recent(const Target& target, const Source& source) noexcept {
+  const std::uint64_t own = target.size();
+  std::uint64_t all_added = 0, turns = 0, added = 0;
+  bool fit = true;
+  source.for_each([&](std::uint64_t print) {
+    const bool is_new = target.find(print) == 0;
+    all_added += is_new;
+    fit = fit && std::min(own, turns + 1) + added + is_new <= target.room();
+    turns += fit;
+    added += fit && is_new;
+    return true;
+  });
+  const std::uint64_t kept = turns < source.size() ? turns : target.room() - added;
+  while (target.size() > kept) target.remove_oldest();
+  if (turns == 0) return all_added;
+  // From the least recent on: each takes its turn by becoming the most recent one.
+  std::uint64_t left = target.size(), rank = turns;
+  for (; left > turns; --left) target.touch_oldest();
+  source.for_each_backwards(turns, [&](std::uint64_t print) {
+    if (left >= rank) {
+      target.touch_oldest();
+      --left;
+    }
+    --rank;
+    if (target.find(print) != 0) return;
+    left -= target.size() == target.room() && left > 0;
+    target.add(print);
+  });
+  return all_added;
+}
+
+// Clock knows no order: random ones of both are kept.
+std::uint64_t merge_any(const Target& target, const Source& source,
+                        std::uint64_t& random) noexcept {
+  const std::uint64_t own = target.size();
+  std::uint64_t added = 0;
+  source.for_each([&](std::uint64_t print) {
+    added += target.find(print) == 0;
+    return true;
+  });
+  const std::uint64_t all = own + added, excess = all > target.room() ? all - target.room() : 0;
+  std::uint64_t skipped = excess > 0 ? static_cast<std::uint64_t>(
+                                           static_cast<unsigned __int128>(excess) * added / all)
+                                     : 0;
+  for (std::uint64_t i = skipped; i < excess; ++i) target.remove_any(random);
+  std::uint64_t left = added;
+  source.for_each([&](std::uint64_t print) {
+    if (target.find(print) != 0) return true;
+    const bool skip = skipped > 0 && random_below(random, std::max(left, skipped)) < skipped;
+    left -= left > 0;
+    if (skip)
+      --skipped;
+    else if (target.size() < target.room())
+      target.add(print);
+    return true;
+  });
+  return added;
+}
+
+void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
+  const Target target = buffer(p, into);
+  const Source source = buffer(p, from);
+  if (source.size() == 0) return;
+  const std::uint64_t added = target.keeps_order()
+                                  ? merge_recent(target, source)
+                                  : merge_any(target, source, into.state->random);
+  into.state->inserted_new = quotient::merged_new(into.state->inserted_new, from.state->inserted_new, added,
+                                             source.size());
+}
+
 bool check(const Parameters& p, ConstSlice slice) noexcept { return buffer(p, slice).check(); }
 
 // A key is counted as distinct when it is added; fplru calls a share q of those repeats.
@@ -467,6 +579,7 @@ constexpr FilterOps row(Kind kind, const char* name, const char* summary,
       .test = test,
       .insert = insert,
       .erase = erase,
+      .merge = merge,
       .check = check,
       .estimate = estimate,
       .fpr_bound = fpr_bound,

@@ -50,6 +50,10 @@ double fpr_bound(const Parameters& p) noexcept {
   return biased_model::fpr_bound(setting(p), biased_bit_arrays::promised_keys(p));
 }
 
+void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
+  biased_bit_arrays::merge(p, into, from, biased_model::limit_of_array(setting(p)));
+}
+
 double fnr_at(const Parameters& p, double gap) noexcept {
   return biased_model::fnr_bound(setting(p), gap / p.slices);
 }
@@ -141,7 +145,7 @@ const FilterOps rsbf_ops = {
     .derive = derive,
     .test = biased_bit_arrays::test,
     .insert = insert,
-    .merge = biased_bit_arrays::merge,
+    .merge = merge,
     .check = biased_bit_arrays::check,
     .estimate = biased_bit_arrays::estimate,
     .fpr_bound = fpr_bound,

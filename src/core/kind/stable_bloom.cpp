@@ -13,6 +13,7 @@
 #include "core/base/random.hpp"
 #include "core/format/cell_addressing.hpp"
 #include "core/format/counting_cells.hpp"
+#include "core/kind/cell_thinning.hpp"
 #include "core/kind/kind_list.hpp"
 #include "core/model/cells_model.hpp"
 #include "core/model/stable_model.hpp"
@@ -147,10 +148,22 @@ bool insert(const Parameters& p, Slice slice, const Element& element) noexcept {
   });
 }
 
-// A cell takes the larger value: whatever either remembers is remembered.
+// A cell takes the larger value; where that fills a region beyond its stable point, random ones are
+// decremented, as if new keys had come.
 void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
-  merge_cells(into, from, region_bytes(p, into.bytes), static_cast<unsigned>(p.integer(kCellBits)),
-              p.integer(kCells), p.integer(kK), non_zero(*into.state), non_zero(*from.state));
+  const double k = static_cast<double>(p.integer(kK)), m = static_cast<double>(p.integer(kCells));
+  const CellLimits limits(static_cast<unsigned>(p.integer(kMax)),
+                          {k, static_cast<double>(p.integer(kP)), stable_model::effective_cells(k, m),
+                           importance_model::Deletion::random},
+                          m);
+  const unsigned cell_bits = static_cast<unsigned>(p.integer(kCellBits));
+  merge_cells(into, from, region_bytes(p, into.bytes), cell_bits, p.integer(kCells), p.integer(kK),
+              non_zero(*into.state), non_zero(*from.state), [&](unsigned char* region) {
+                return with_cell_width(cell_bits, [&](auto width) {
+                  return thin_out(PackedCells<width.value>(region), p.integer(kCells),
+                                  p.integer(kP), /*by_value=*/false, limits, into.state->random);
+                });
+              });
 }
 
 bool check(const Parameters& p, ConstSlice slice) noexcept {

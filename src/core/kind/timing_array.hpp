@@ -17,12 +17,17 @@ template <typename State>
 struct Counters {
   using Word = std::conditional_t<std::is_const_v<State>, const std::uint64_t, std::uint64_t>;
   explicit Counters(State& state) noexcept
-      : clock(state.own[0]), oldest(state.own[1]), open(state.own[2]), rows(state.own[3]) {}
+      : clock(state.own[0]),
+        oldest(state.own[1]),
+        open(state.own[2]),
+        rows(state.own[3]),
+        sharing(state.own[4]) {}
 
   Word& clock;   // the present tick
   Word& oldest;  // index of the oldest filter
   Word& open;    // how many there are, from the oldest on
   Word& rows;    // accepted, if the window counts rows
+  Word& sharing;  // 0, or of a stream that is shared: 1 + the first filter that it fills
 };
 
 // Reads and writes the timers of one filter. A code c > 0 stands for an end at a tick that is
@@ -63,6 +68,11 @@ class Timers {
     if (it != 0 && left(it) >= static_cast<std::int64_t>(ticks)) return;
     state_->non_zero += it == 0;
     words_.set(i, 1 + (present_ + ticks) % codes_);
+  }
+
+  // Timer i ends in `ticks` ticks; 0: it does not run.
+  void set(std::uint64_t i, std::uint64_t ticks) const noexcept {
+    words_.set(i, ticks > 0 ? 1 + (present_ + ticks) % codes_ : 0);
   }
 
   // Clears the next `count` timers where they end within `ticks` from now.
@@ -110,13 +120,15 @@ class Filters : public Counters<State> {
   using Counters<State>::oldest;
   using Counters<State>::open;
   using Counters<State>::rows;
+  using Counters<State>::sharing;
 
   Filters(const Parameters& p, BasicSlice<State, Byte> slice) noexcept
       : Counters<State>(*slice.state), p_(p), body_(slice.body()), bytes_(filter_bytes(p)) {}
 
   // Filter i in order of age, the oldest first.
-  Timers<Byte> filter(std::uint64_t i) const noexcept {
-    return {p_, at((oldest + i) % most()), clock};
+  Timers<Byte> filter(std::uint64_t i) const noexcept { return filter_at(i, clock); }
+  Timers<Byte> filter_at(std::uint64_t i, std::uint64_t now) const noexcept {
+    return {p_, at((oldest + i) % most()), now};
   }
   Timers<Byte> newest() const noexcept { return filter(open - 1); }
 
@@ -143,7 +155,7 @@ class Filters : public Counters<State> {
         timers.sweep(timers.due(now - clock), static_cast<std::int64_t>(now - clock));
     }
     clock = now;
-    while (open > 1 && filter(0).state().non_zero == 0) {
+    while (open > 1 && sharing == 0 && filter(0).state().non_zero == 0) {
       clear(filter(0));
       oldest = (oldest + 1) % most();
       --open;
@@ -152,12 +164,26 @@ class Filters : public Counters<State> {
 
   // Remembers a key for `ticks` ticks.
   void add(std::uint64_t hash, std::uint64_t ticks) const noexcept {
-    make_room();
-    const Timers<Byte> timers = newest();
+    if (sharing == 0) make_room();
+    const Timers<Byte> timers = sharing == 0 ? newest() : filter(shared_filter(hash));
     for (unsigned i = 0; i < own_k(p_); ++i)
       timers.prolong(position(hash, i, timers.size()), ticks);
     if (timers.state().keys < kMaxRows) ++timers.state().keys;
     timers.state().last_end = std::max(timers.state().last_end, clock + ticks);
+  }
+
+  // Has copies of this filter fill all filters that are free, and the newest if there is none.
+  void share() const noexcept {
+    if (p_.integer(kGrow) == none || sharing != 0) return;
+    sharing = 1 + std::min(open, most() - 1);
+    open = most();
+  }
+
+  // Does no timer run?
+  bool is_idle() const noexcept {
+    for (std::uint64_t i = 0; i < open; ++i)
+      if (filter(i).state().non_zero != 0) return false;
+    return true;
   }
 
   // Opens an older filter that is still empty.
@@ -172,6 +198,8 @@ class Filters : public Counters<State> {
   bool check(std::uint64_t body_bytes) const noexcept {
     if (open > most() || oldest >= most() || clock > kLastTick || rows > kMaxRows) return false;
     if (counts_rows(p_) ? clock != rows / p_.integer(kTickLength) : rows != 0) return false;
+    if (sharing != 0 && (p_.integer(kGrow) == none || sharing > most() || open != most()))
+      return false;
     for (std::uint64_t i = 0; i < open; ++i)
       if (!check(filter(i))) return false;
     for (std::uint64_t i = open; i < most(); ++i)
@@ -181,6 +209,11 @@ class Filters : public Counters<State> {
 
  private:
   Byte* at(std::uint64_t index) const noexcept { return body_ + index * bytes_; }
+
+  std::uint64_t shared_filter(std::uint64_t hash) const noexcept {
+    const std::uint64_t first = sharing - 1;
+    return first + scale(mix64(hash + kGoldenRatio), most() - first);
+  }
 
   static bool is_zero(const unsigned char* bytes, std::uint64_t count) noexcept {
     return std::all_of(bytes, bytes + count, [](unsigned char byte) { return byte == 0; });

@@ -75,19 +75,74 @@ bool expired(const Parameters& p, const Element& added, const Element& present,
          tick(p, present.time) >= tick(p, added.time) + p.integer(kTicks);
 }
 
-// A timer takes the later end. Windows of rows count different rows: there, the larger timer.
-// Filters are merged by age, the newest with the newest; with `grow`, one can exceed its limit
-// then.
-void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
-  const auto target = filters(p, into);
-  const auto source = filters(p, from);
-  into.state->inserted_new += from.state->inserted_new;
-  if (source.open == 0) return;
-  if (!counts_rows(p)) target.advance(source.clock);
-  const std::uint64_t behind = counts_rows(p) ? 0 : target.clock - source.clock;
+void share(const Parameters& p, Slice slice) noexcept { filters(p, slice).share(); }
+
+// Filters that were filled one after the other would have to take turns, unless one takes all.
+bool fits(const Parameters& p, ConstSlice into, ConstSlice from) noexcept {
+  if (p.integer(kGrow) == none) return true;
+  const auto target = filters(p, into), source = filters(p, from);
+  if (target.is_idle() || source.is_idle()) return true;
+  if (target.sharing != source.sharing) return false;
+  if (target.sharing != 0) return target.oldest == source.oldest;
+  const FilterState &a = target.newest().state(), &b = source.newest().state();
+  const std::uint64_t load = p.integer(kGrow) == density ? a.non_zero + b.non_zero : a.keys + b.keys;
+  return target.open == 1 && source.open == 1 && load <= p.integer(kLimit);
+}
+
+// The two as if their rows had come by turns, each evenly spread over all: of either the last are
+// kept, as many as its share of the rows.
+struct Turns {
+  std::uint64_t rows;   // of both
+  std::uint64_t ticks;  // of a window
+
+  // The ticks until a timer ends, of which `left` were left among `own` rows; 0: it has ended.
+  std::uint64_t left_of(std::uint64_t left, std::uint64_t own) const noexcept {
+    const unsigned __int128 age = ticks - left + 1;
+    const unsigned __int128 then = own > 0 ? (age * rows + own - 1) / own - 1 : ticks;
+    return then < ticks ? ticks - static_cast<std::uint64_t>(then) : 0;
+  }
+};
+
+template <typename Byte>
+std::uint64_t running_ticks(const Timers<Byte>& timers, std::uint64_t i) noexcept {
+  const std::uint64_t code = timers.code(i);
+  return code != 0 ? static_cast<std::uint64_t>(std::max<std::int64_t>(timers.left(code), 0)) : 0;
+}
+
+// All timers are set anew, for another present.
+void merge_rows(const Parameters& p, const Filters<SliceState, unsigned char>& target,
+                const Filters<const SliceState, const unsigned char>& source) noexcept {
+  const std::uint64_t rows = std::min(target.rows + source.rows, kMaxRows),
+                      now = rows / p.integer(kTickLength);
+  const Turns turns{rows, p.integer(kTicks)};
+  for (std::uint64_t back = 1; back <= target.open; ++back) {
+    const auto a = target.filter(target.open - back);
+    const auto after = target.filter_at(target.open - back, now);
+    FilterState sum = {a.state().keys, 0, 0, 0, 0};
+    for (std::uint64_t i = 0; i < a.size(); ++i) {
+      std::uint64_t left = running_ticks(a, i);
+      if (left > 0) left = turns.left_of(left, target.rows);
+      if (back <= source.open)
+        if (const std::uint64_t other = running_ticks(source.filter(source.open - back), i))
+          left = std::max(left, turns.left_of(other, source.rows));
+      after.set(i, left);
+      sum.non_zero += left > 0;
+      if (left > 0) sum.last_end = std::max(sum.last_end, now + left);
+    }
+    if (back <= source.open)
+      sum.keys = std::min(sum.keys + source.filter(source.open - back).state().keys, kMaxRows);
+    after.state() = sum;
+  }
+  target.rows = rows;
+  target.clock = now;
+}
+
+// A timer takes the later end.
+void merge_times(const Parameters& p, const Filters<SliceState, unsigned char>& target,
+                 const Filters<const SliceState, const unsigned char>& source) noexcept {
+  target.advance(source.clock);
+  const std::uint64_t behind = target.clock - source.clock;
   if (behind >= p.integer(kTicks)) return;
-  if (target.open == 0) target.open = 1;
-  while (target.open < source.open) target.open_older();
   for (std::uint64_t back = 1; back <= source.open; ++back) {
     const auto a = target.filter(target.open - back);
     const auto b = source.filter(source.open - back);
@@ -101,8 +156,40 @@ void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
   }
 }
 
+void take_all(Slice into, ConstSlice from) noexcept {
+  std::memcpy(into.body(), from.body(), into.bytes);
+  std::memcpy(into.state->own, from.state->own, sizeof into.state->own);
+}
+
+bool is_same(ConstSlice a, ConstSlice b) noexcept {
+  return std::memcmp(a.state->own, b.state->own, sizeof a.state->own) == 0 &&
+         std::memcmp(a.body(), b.body(), a.bytes) == 0;
+}
+
+// Filters are merged by age, the newest with the newest.
+void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
+  const auto target = filters(p, into);
+  const auto source = filters(p, from);
+  into.state->inserted_new += from.state->inserted_new;
+  if (is_same(as_const(into), from)) return;
+  if (source.is_idle() && (!counts_rows(p) || source.rows == 0)) {
+    if (!counts_rows(p)) target.advance(source.clock);
+    return;
+  }
+  if (target.is_idle() && target.rows == 0) {
+    const std::uint64_t now = target.clock;
+    take_all(into, from);
+    if (!counts_rows(p)) target.advance(now);
+    return;
+  }
+  if (!counts_rows(p)) target.advance(source.clock);
+  if (target.open == 0) target.open = 1;
+  while (target.open < source.open) target.open_older();
+  counts_rows(p) ? merge_rows(p, target, source) : merge_times(p, target, source);
+}
+
 bool check(const Parameters& p, ConstSlice slice) noexcept {
-  return slice.state->own[4] == 0 && filters(p, slice).check(slice.bytes);
+  return filters(p, slice).check(slice.bytes);
 }
 
 // The share of timers that run, of up to 16384 that are looked at.
@@ -240,6 +327,8 @@ constexpr FilterOps row() noexcept {
       .fnr_at = fnr_at,
       .predict = predict,
       .insert_unconditionally = insert_unconditionally,
+    .share = share,
+    .fits = fits,
   };
 }
 

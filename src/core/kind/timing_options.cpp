@@ -59,6 +59,10 @@ bool derive_filters(Definition& definition, Problem& problem) noexcept {
     problem.set(Error::conflict, "option size needs option grow");
     return problem.add_hint("Without grow, a filter has the size of memory.");
   }
+  if (p.integer(kGrow) == none && definition.has(kLimit)) {
+    problem.set(Error::conflict, "option limit needs option grow");
+    return problem.add_hint("It is the load at which the next filter is opened.");
+  }
   if (p.integer(kGrow) != none && !definition.has(kSize))
     p.set_integer(kSize, body / kDefaultFilters * p.slices);
   const std::uint64_t bytes = filter_bytes(p),
@@ -138,6 +142,7 @@ const OptionSpec kOptions[kOptionCount] = {
      .high = 2,
      .choices = kGrows},  // none: not in use
     {.word = kSize, .name = "size", .type = OptionType::integer, .low = 1, .high = 0x1p46},
+    {.word = kLimit, .name = "limit", .type = OptionType::integer, .low = 1, .high = 0x1p62},
 };
 
 // Equal timers only lower it.
@@ -191,7 +196,8 @@ bool derive(Definition& definition, Problem& problem) noexcept {
     const double limit = p.integer(kGrow) == density
                              ? timing_model::density_limit(one, real_k(p), real_m(p)) - real_k(p)
                              : cardinality_limit(p, one);
-    p.set_integer(kLimit, std::max(saturate<std::uint64_t>(limit), std::uint64_t{1}));
+    if (!definition.has(kLimit))
+      p.set_integer(kLimit, std::max(saturate<std::uint64_t>(limit), std::uint64_t{1}));
   }
   if (derived && fpr_bound(p) > fpr) {
     const double all = live * groups_of(p);

@@ -59,7 +59,7 @@ inline double filters(const Parameters& p) noexcept {
   return static_cast<double>(p.integer(kFilters));
 }
 
-constexpr unsigned kOptionCount = 6;
+constexpr unsigned kOptionCount = 7;
 extern const OptionSpec kOptions[kOptionCount];
 bool derive(Definition& definition, Problem& problem) noexcept;
 double fpr_bound(const Parameters& p) noexcept;

@@ -77,6 +77,10 @@ double fpr_bound(const Setting& setting, double keys) noexcept {
   return std::min({1.0, std::pow(ever_set, k), limit});
 }
 
+double limit_of_array(const Setting& setting) noexcept {
+  return std::pow(fpr_bound(setting, std::numeric_limits<double>::infinity()), 1 / setting.k);
+}
+
 double fnr_bound(const Setting& setting, double gap) noexcept {
   const double resets = most_resets(setting.scheme, setting.k);
   const double reset = -std::expm1(-(1 + resets) * gap / setting.s) * resets / (1 + resets);

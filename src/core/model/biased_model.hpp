@@ -38,6 +38,9 @@ double limit_load(const Setting& setting) noexcept;
 // (few bits: times 1 + k^2/s).
 double fpr_bound(const Setting& setting, double keys) noexcept;
 
+// The load of one array that this bound allows in the long run.
+double limit_of_array(const Setting& setting) noexcept;
+
 // The false-negative rate of a key last seen `gap` elements ago on the stream that forgets fastest:
 // new keys alone, at the load at which most bits are reset. Then a bit of the key is reset at rate
 // L/s and set at rate 1/s per element, L = max of c (1-y^k) over y, so it is still set with

@@ -43,6 +43,13 @@ State* copy_state(const Header* filter, MemoryContext context) {
   return make_state(copy_value(filter, context), context);
 }
 
+// Parallel workers may each have one like this, whose states are merged.
+State* start_state(const Header* prototype, MemoryContext context) {
+  State* state = copy_state(prototype, context);
+  share_stream(state->filter);
+  return state;
+}
+
 CallSite* call_site(FunctionCallInfo fcinfo) {
   FmgrInfo* function = fcinfo->flinfo;
   if (function->fn_extra == nullptr) {
@@ -67,7 +74,7 @@ State* state_for_row(FunctionCallInfo fcinfo, CallSite* site) {
   const Header* prototype = get_prototype(fcinfo, 2);
   const uint64 sum = site->constant_prototype ? 0 : checksum(prototype);
   if (state == nullptr) {
-    state = copy_state(prototype, context);
+    state = start_state(prototype, context);
     state->prototype = sum;
   } else if (state->prototype != sum) {
     raise_changed_prototype();
@@ -83,16 +90,6 @@ void remember(FunctionCallInfo fcinfo, CallSite* site, State* state, Nulls nulls
   if (PG_ARGISNULL(1) || !hash_key_value(site->hasher, PG_GETARG_DATUM(1), rule, &element.hash))
     return;
   insert(state->filter, element);
-}
-
-void merge_states(State* into, const State* from) {
-  const FilterOps& ops = ops_of(into->filter);
-  if (ops.merge == nullptr)
-    ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-                    errmsg("filters of kind %s cannot be merged", ops.name),
-                    errhint("Run this aggregate without parallel workers: SET "
-                            "max_parallel_workers_per_gather = 0.")));
-  merge_value(into->filter, from->filter);
 }
 
 }  // namespace
@@ -125,7 +122,7 @@ SF_FUNCTION(streamfilter_agg_combine) {
   const MemoryContext context = aggregate_context(fcinfo);
   if (from == nullptr) return return_state(fcinfo, into);
   if (into == nullptr) PG_RETURN_POINTER(copy_state(from->filter, context));
-  merge_states(into, from);
+  merge_value(into->filter, from->filter);
   PG_RETURN_POINTER(into);
 }
 

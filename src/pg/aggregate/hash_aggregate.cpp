@@ -29,7 +29,11 @@ Parameters get_prototype_text(FunctionCallInfo fcinfo) {
 }
 
 Header* state_for_row(FunctionCallInfo fcinfo) {
-  if (PG_ARGISNULL(0)) return make_value(get_prototype_text(fcinfo), CurrentMemoryContext);
+  if (PG_ARGISNULL(0)) {
+    Header* state = make_value(get_prototype_text(fcinfo), CurrentMemoryContext);
+    share_stream(state);
+    return state;
+  }
   Header* state = get_state(fcinfo);
   if (is_constant_argument(fcinfo, 1)) return state;
   const Parameters parameters = get_prototype_text(fcinfo);

@@ -133,6 +133,7 @@ bool read_table_options(List* options, Definition* definition, HostOptions* host
       if (auto* option = static_cast<DefElem*>(lfirst(cell)); is_named(option, "kind") == kind)
         if (!read_option(option, definition, host, fault)) return false;
   if (!spread_slices(definition, host, fault)) return false;
+  host->asked = *definition;
   Problem problem;
   if (!complete(*definition, problem)) return fault.set(problem);
   return check_tree_options(options, *definition, *host, fault);

@@ -15,7 +15,11 @@ extern "C" {
 }
 
 #include "core/base/hash.hpp"
+#include "core/filter/option_values.hpp"
+#include "core/filter/option_values.hpp"
 #include "core/format/sharding.hpp"
+#include "core/kind/kind_registry.hpp"
+#include "core/kind/kind_registry.hpp"
 #include "pg/catalog/filter_options.hpp"
 #include "pg/catalog/filter_relation.hpp"
 #include "pg/catalog/own_function.hpp"
@@ -212,15 +216,11 @@ bool assign_roles(FilterRelation* relation, Fault& fault) {
   return fault.add_hint("Every column without a role is part of the key; give at least one.");
 }
 
-// What the state depends on: the parameters (wishes, NULL policy and a random seed aside) and the
-// types of the columns.
-uint64 signature_of(const FilterRelation* relation) {
-  Parameters parameters = relation->definition.parameters;
-  parameters.keys = 0;
-  parameters.fpr = 0;
+// A hash of parameters (NULL policy and a random seed aside) and of the types of the columns.
+uint64 hash_with_columns(const FilterRelation* relation, Parameters parameters, uint64 more) {
   parameters.nulls = Nulls::distinct;
   if (!relation->definition.seed_given) parameters.seed = 0;
-  uint64 signature = hash_bytes(&parameters, sizeof parameters, relation->definition.seed_given);
+  uint64 signature = hash_bytes(&parameters, sizeof parameters, more);
   for (int i = 0; i < relation->column_count; ++i) {
     const FilterColumn* column = &relation->columns[i];
     const uint64 parts[] = {signature, static_cast<uint64>(column->role), getBaseType(column->type),
@@ -247,7 +247,73 @@ bool is_our_wrapper(Oid wrapper) {
   return is_own_function(handler, "streamfilter_fdw_handler");
 }
 
+// Is an option of a kind the same in both?
+bool is_same_option(const OptionSpec& option, const Parameters& a, const Parameters& b) {
+  char left[512], right[512];
+  print_option(a, option, left, sizeof left);
+  print_option(b, option, right, sizeof right);
+  return strcmp(left, right) == 0;
+}
+
 }  // namespace
+
+uint64 asked_signature(const FilterRelation* relation, uint64 keys, double fpr) {
+  const Definition& asked = relation->host.asked;
+  Parameters parameters = asked.parameters;
+  parameters.keys = keys;
+  parameters.fpr = fpr;
+  parameters.seed = relation->definition.parameters.seed;
+  const bool flags[] = {relation->definition.seed_given, asked.memory_given,  asked.slices_given,
+                        asked.layout_given,              asked.slicing_given, asked.dice_given,
+                        asked.probes_given};
+  uint64 more = asked.given;
+  for (const bool flag : flags) more = mix64(more ^ flag);
+  return hash_with_columns(relation, parameters, more);
+}
+
+uint64 signature_of(const FilterRelation* relation, const Parameters& complete) {
+  Parameters parameters = complete;
+  parameters.keys = 0;
+  parameters.fpr = 0;
+  return hash_with_columns(relation, parameters, relation->definition.seed_given);
+}
+
+bool is_asked_for(const FilterRelation* relation, const Parameters& complete) {
+  const Definition& asked = relation->host.asked;
+  const Parameters& p = asked.parameters;
+  if ((p.kind != Kind::automatic && p.kind != complete.kind) || p.keys != complete.keys ||
+      p.fpr != complete.fpr || (asked.memory_given && p.memory != complete.memory) ||
+      (asked.slices_given && (p.slices != complete.slices || p.slices2 != complete.slices2)) ||
+      (asked.layout_given && p.layout != complete.layout) || p.slicing != complete.slicing ||
+      p.dice != complete.dice ||
+      (asked.probes_given && (p.k1 != complete.k1 || p.k2 != complete.k2)))
+    return false;
+  const FilterOps* ops = find_ops(complete.kind);
+  for (unsigned i = 0; i < ops->option_count; ++i)
+    if (const OptionSpec& option = ops->options[i];
+        asked.has(option.word) && !is_same_option(option, p, complete))
+      return false;
+  return true;
+}
+
+bool has_same_geometry(const Parameters& a, const Parameters& b) {
+  Parameters other = b;
+  other.keys = a.keys;
+  other.fpr = a.fpr;
+  other.nulls = a.nulls;
+  other.seed = a.seed;
+  return memcmp(&a, &other, sizeof a) == 0;
+}
+
+void adopt_geometry(FilterRelation* relation, const Parameters& parameters) {
+  Parameters& own = relation->definition.parameters;
+  const Parameters wishes = own;
+  own = parameters;
+  own.keys = wishes.keys;
+  own.fpr = wishes.fpr;
+  own.nulls = wishes.nulls;
+  own.seed = wishes.seed;
+}
 
 bool is_filter(Oid relid) {
   HeapTuple tuple = SearchSysCache1(FOREIGNTABLEREL, ObjectIdGetDatum(relid));
@@ -265,14 +331,14 @@ FilterRelation* read_filter_relation(Oid relid, Fault& fault) {
       !read_servers(relation, fault) || !read_columns(relation, attributes, fault) ||
       !assign_roles(relation, fault))
     return nullptr;
-  relation->signature = signature_of(relation);
+  relation->signature = signature_of(relation, relation->definition.parameters);
   return relation;
 }
 
 void adopt_seed(FilterRelation* relation, uint64 seed) {
   relation->definition.parameters.seed = seed;
   relation->definition.seed_given = true;
-  relation->signature = signature_of(relation);
+  relation->signature = signature_of(relation, relation->definition.parameters);
 }
 
 List* options_of_filter(Oid relid) {

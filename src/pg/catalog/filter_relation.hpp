@@ -59,6 +59,21 @@ FilterRelation* read_filter_relation(Oid relid, Fault& fault);
 
 // Does another server hold the state?
 inline bool is_remote(const FilterRelation* relation) { return relation->server_count > 0; }
+
+// What ties saved state to a filter: a hash of what is asked for (as if `keys` and `fpr` were these)
+// and of the columns. It does not depend on how a version derives the rest.
+uint64 asked_signature(const FilterRelation* relation, uint64 keys, double fpr);
+// The same of version 1.0: a hash of complete parameters and of the columns.
+uint64 signature_of(const FilterRelation* relation, const Parameters& complete);
+// Are these parameters such as were asked for, whoever has derived the rest?
+bool is_asked_for(const FilterRelation* relation, const Parameters& complete);
+
+// A filter whose state was made by another version goes on with the geometry that it has.
+void adopt_geometry(FilterRelation* relation, const Parameters& parameters);
+
+// Are the two equal but for wishes, NULL policy and seed?
+bool has_same_geometry(const Parameters& a, const Parameters& b);
+
 // Gives a node of a tree the seed of its root.
 void adopt_seed(FilterRelation* relation, uint64 seed);
 

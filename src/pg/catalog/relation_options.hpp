@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/filter/hierarchy_walk.hpp"
+#include "core/format/parameters.hpp"
 #include "core/model/lost_shard_rule.hpp"
 
 namespace streamfilter::pg {
@@ -38,6 +39,7 @@ struct HostOptions {
   const char* parent = nullptr;    // in a tree of filters, as SQL names it; nullptr: none
   TreeKind tree = TreeKind::sparse;
   unsigned top_down = 0;  // the level down to which a match is tested; 0: no such tests
+  Definition asked;       // the options of the bytes as they are given, nothing derived
 };
 
 }  // namespace streamfilter::pg

@@ -1,5 +1,9 @@
 #include "pg/server/postgres.hpp"
 
+extern "C" {
+#include "utils/snapmgr.h"
+}
+
 #include "pg/commit/save_changes.hpp"
 #include "pg/handle/filter_handle.hpp"
 #include "pg/handle/save_filter.hpp"
@@ -17,6 +21,7 @@ void note_saved(TransactionChanges* changes) {
   if (changes->saving.drops_saved) pg_atomic_write_u32(&saved->has_header, 0);
   if (changes->saving.saved_at == 0) return;
   saved->last_saved = changes->saving.saved_at;
+  saved->set_aside[0] = '\0';  // the save has replaced it
   pg_atomic_fetch_sub_u64(&saved->log_bytes,
                           Min(changes->saving.freed_bytes, pg_atomic_read_u64(&saved->log_bytes)));
 }
@@ -61,16 +66,26 @@ bool has_changes(const TransactionChanges* changes) {
   return is_alive(changes) && changes->log.count > 0;
 }
 
+bool has_something_to_save() {
+  for (TransactionChanges* changes = first_changes(); changes != nullptr; changes = changes->next)
+    if (has_changes(changes) && (changes->saving.logged || replaces_saved(changes))) return true;
+  return false;
+}
+
 }  // namespace
 
-// Snapshots come first: once enter_commit was called, this transaction must not wait for one, since
-// whoever takes one may be waiting for it.
+// Snapshots of filters come first: once enter_commit was called, this transaction must not wait for
+// one, since whoever takes one may be waiting for it. The server's portals are gone at commit and
+// their snapshots with them, but a heap is not written without one.
 void save_transaction_changes() {
+  if (!has_something_to_save()) return;
+  PushActiveSnapshot(GetTransactionSnapshot());
   for (TransactionChanges* changes = first_changes(); changes != nullptr; changes = changes->next)
     if (has_changes(changes) && replaces_saved(changes)) replace_saved(changes);
   for (TransactionChanges* changes = first_changes(); changes != nullptr; changes = changes->next)
     if (has_changes(changes) && changes->saving.logged && !changes->saving.replaced)
       log_changes(changes);
+  PopActiveSnapshot();
 }
 
 void note_saved_changes() {

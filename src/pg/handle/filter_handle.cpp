@@ -21,6 +21,7 @@ extern "C" {
 #include "pg/remote/remote_filter.hpp"
 #include "pg/server/no_raise.hpp"
 #include "pg/storage/persistence.hpp"
+#include "pg/storage/state_heaps.hpp"
 
 namespace streamfilter::pg {
 
@@ -162,6 +163,20 @@ void record_dependencies(NamedFilter* filter, Use use) {
     filter->depends &= depend_on(relation->relid, RelationRelationId, relation->parent);
 }
 
+// The state may have been made by a version that derived other parameters; it goes on with them.
+void adopt_state(NamedFilter* filter, FilterSlot* slot) {
+  auto* relation = const_cast<FilterRelation*>(filter->relation);
+  const Parameters& parameters = filter->header->parameters;
+  slot->signature = relation->signature;
+  if (slot->saved.identity == 0)
+    slot->saved.identity = identity_of(
+        asked_signature(relation, parameters.keys, parameters.fpr), parameters.seed);
+  if (has_same_geometry(relation->definition.parameters, parameters)) return;
+  adopt_geometry(relation, parameters);
+  filter->rule = key_rule(relation->definition.parameters);
+  filter->has_time = uses_time(relation->definition.parameters);
+}
+
 void attach(NamedFilter* filter, Use use) {
   if (filter->remote != nullptr) {
     record_dependencies(filter, use);
@@ -179,6 +194,7 @@ void attach(NamedFilter* filter, Use use) {
   filter->slot = slot;
   filter->slot_generation = slot->generation;
   filter->header = block_of(slot);
+  adopt_state(filter, slot);
   filter->rule.seed = filter->header->parameters.seed;
 }
 

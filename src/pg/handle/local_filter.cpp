@@ -11,6 +11,7 @@ extern "C" {
 
 #include "core/filter/filter.hpp"
 #include "pg/handle/local_filter.hpp"
+#include "pg/server/problem_report.hpp"
 #include "pg/shmem/arrivals.hpp"
 #include "pg/shmem/slice_access.hpp"
 #include "pg/transaction/apply_changes.hpp"
@@ -259,6 +260,21 @@ TransactionChanges* begin_change(NamedFilter* filter) {
   return changes;
 }
 
+// Raises unless what the filter holds now can take the value.
+void require_fit(NamedFilter* filter, const Header* value, int64 slice) {
+  const Parameters& parameters = filter->header->parameters;
+  for (uint32 i = 0; i < parameters.slices; ++i) {
+    if (slice != kAllSlices && slice != i) continue;
+    const ConstSlice from = slice_at(value, slice == kAllSlices ? i : 0);
+    Problem problem;
+    LWLock* lock = slice_lock(filter->slot, i);
+    LWLockAcquire(lock, LW_SHARED);
+    const bool fits = fits_slice(parameters, as_const(slice_at(filter->header, i)), from, problem);
+    LWLockRelease(lock);
+    if (!fits) raise(problem);
+  }
+}
+
 }  // namespace
 
 bool remember_local_key(NamedFilter* filter, const Element& element) {
@@ -364,6 +380,7 @@ void reset_local_filter(NamedFilter* filter) {
 }
 
 void merge_into_local_filter(NamedFilter* filter, const Header* value, int64 slice) {
+  require_fit(filter, value, slice);
   TransactionChanges* changes = begin_change(filter);
   const Size bytes = slice == kAllSlices ? value->parameters.memory
                                          : sizeof(Header) + value->parameters.slice_bytes;

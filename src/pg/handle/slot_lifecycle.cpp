@@ -115,6 +115,11 @@ void roll_back(SubTransactionId subtransaction) {
   if (building) ConditionVariableBroadcast(&shared_state->built);
 }
 
+uint32 asked_bits(const FilterRelation* relation) {
+  const Parameters& asked = relation->host.asked.parameters;
+  return static_cast<uint32>(asked_signature(relation, asked.keys, asked.fpr)) | 1;
+}
+
 // The slots of one relation, as the current transaction sees them. Needs directory_lock.
 struct SlotsOfRelation {
   FilterSlot* usable = nullptr;    // built for this definition
@@ -129,7 +134,9 @@ SlotsOfRelation find_slots(const FilterRelation* relation) {
     if (slot->state == SlotState::free || slot->database != MyDatabaseId ||
         slot->relation != relation->relid)
       continue;
-    const bool fits = slot->signature == relation->signature;
+    // A file may bring a state whose parameters another version has derived.
+    const bool fits = slot->signature == relation->signature ||
+                      (slot->asked != 0 && slot->asked == asked_bits(relation));
     if (slot->state == SlotState::building)
       found.building = slot;
     else if (slot->state == SlotState::pending && slot->owner == MyProcPid)
@@ -217,6 +224,7 @@ Reservation reserve(const FilterRelation* relation, uint64 size, const ServerOpt
       slot->server = relation->server;
       slot->owner = MyProcPid;
       slot->signature = relation->signature;
+      slot->asked = asked_bits(relation);
       slot->generation = shared_state->next_generation++;
       slot->offset = offset;
       slot->size = size;
@@ -346,7 +354,10 @@ bool peek_seed(const FilterRelation* relation, uint64* seed) {
 FilterSlot* attach_slot(const FilterRelation* relation) {
   require_shared_state();
   if (FilterSlot* slot = peek_slot(relation)) return slot;
-  const Parameters parameters = parameters_for(relation);
+  Parameters parameters = parameters_for(relation);
+  // Where the memory is derived, another version may have derived another one.
+  if (!relation->host.asked.memory_given && relation->host.persistence == Persistence::logged)
+    find_saved_geometry(relation, &parameters);
   const ServerOptions server = server_options(GetForeignServer(relation->server)->options);
   const TimestampTz now = GetCurrentTimestamp();
   for (;;) {

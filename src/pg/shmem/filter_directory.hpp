@@ -26,6 +26,8 @@ struct SavedState {
   static constexpr int kSeen = 256;
 
   bool logged;                     // as the definition was when the slot was last used
+  int64 identity;                  // of the rows of this state (identity_of); 0: not known yet
+  char set_aside[160];             // why what is saved is not used; empty: it is, or there is nothing
   bool follows;                    // was filled on a standby: what is replayed must be played on it
   TimestampTz last_saved;          // 0: never
   TimestampTz restored;            // 0: it was not
@@ -51,6 +53,7 @@ struct FilterSlot {
   Oid server;
   int owner;          // pid, for building and pending
   uint64 signature;   // FilterRelation::signature it was built for
+  uint32 asked;       // 32 bits of asked_signature, which outlive a change of derivations; 0: unknown
   uint64 generation;  // differs for every use of a slot
   uint64 offset;      // of the block in the arena
   uint64 size;

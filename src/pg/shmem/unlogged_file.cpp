@@ -26,6 +26,7 @@ namespace streamfilter::pg {
 namespace {
 
 constexpr char kFile[] = "streamfilter.unlogged";
+constexpr char kSetAside[] = "streamfilter.unlogged.aside";
 constexpr char kTemporary[] = "streamfilter.unlogged.tmp";
 constexpr uint64 kFileMagic = 0x31554c4653ULL;  // "SFLU1"
 
@@ -41,7 +42,7 @@ struct FilterRecord {
   Oid database;
   Oid relation;
   Oid server;
-  uint32 reserved;
+  uint32 asked;  // 0 in files of version 1.0
   uint64 signature;
   uint64 size;
   TimestampTz created;
@@ -90,6 +91,7 @@ bool write_filter(FILE* file, FilterSlot* slot, TimestampTz now) {
   record.relation = slot->relation;
   record.server = slot->server;
   record.signature = slot->signature;
+  record.asked = slot->asked;
   record.size = slot->size;
   record.created = slot->created;
   record.last_reset = slot->last_reset;
@@ -174,6 +176,7 @@ bool read_filter(FILE* file) {
   slot->relation = record.relation;
   slot->server = record.server;
   slot->signature = record.signature;
+  slot->asked = record.asked;
   slot->size = record.size;
   slot->generation = shared_state->next_generation++;
   slot->created = record.created;
@@ -213,9 +216,12 @@ void read_file() {
   bool good = ours;
   for (uint64 i = 0; good && i < header.count; ++i) good = read_filter(file);
   FreeFile(file);
-  if (!good)
-    ereport(LOG, errmsg("file \"%s\" is damaged or of another past", kFile),
-            errdetail("Unlogged filters that it does not hold, or not soundly, are empty."));
+  if (good) return;
+  ereport(LOG, errmsg("file \"%s\" is damaged or of another past", kFile),
+          errdetail("Unlogged filters that it does not hold, or not soundly, are empty. The file is "
+                    "set aside as \"%s\".",
+                    kSetAside));
+  rename(kFile, kSetAside);
 }
 
 }  // namespace

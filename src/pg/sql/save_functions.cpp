@@ -17,6 +17,7 @@ extern "C" {
 #include "pg/handle/filter_handle.hpp"
 #include "pg/handle/hierarchy.hpp"
 #include "pg/handle/save_filter.hpp"
+#include "pg/storage/persistence.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -160,4 +161,22 @@ void streamfilter_save_worker(Datum) {
   PopActiveSnapshot();
   CommitTransactionCommand();
   pgstat_report_activity(STATE_IDLE, nullptr);
+}
+
+// streamfilter_remove_set_aside(filter regclass) → bigint: deletes what is saved of the filter but
+// is not of the state that it has now. Needs to be its owner.
+SF_FUNCTION(streamfilter_remove_set_aside) {
+  PreventCommandDuringRecovery("streamfilter_remove_set_aside()");
+  PreventCommandIfReadOnly("streamfilter_remove_set_aside()");
+  const Oid relid = PG_GETARG_OID(0);
+  NamedFilter* filter = named_filter(relid);
+  use_filter(filter, Use::define);
+  if (!SF_IS_OWNER_OF_RELATION(relid, GetUserId()))
+    aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_FOREIGN_TABLE, filter->relation->name);
+  require_local(filter, "streamfilter_remove_set_aside");
+  use_filter(filter, Use::probe);
+  SavedState* saved = &filter->slot->saved;
+  const uint64 bytes = delete_saved_state(relid, &saved->identity);
+  saved->set_aside[0] = '\0';
+  PG_RETURN_INT64(static_cast<int64>(bytes));
 }

@@ -16,6 +16,7 @@ extern "C" {
 #include "pg/handle/hierarchy.hpp"
 #include "pg/shmem/in_flight_table.hpp"
 #include "pg/shmem/server_health.hpp"
+#include "pg/storage/persistence.hpp"
 #include "pg/sql/stats_view.hpp"
 #include "pg/transaction/prepared_transactions.hpp"
 #include "pg/value/parameters_json.hpp"
@@ -30,6 +31,7 @@ struct Numbers {
   uint64 rolled_back = 0, in_flight = 0, waits = 0, overflowed = 0;
   uint64 unremembered = 0;
   TimestampTz created = 0, last_reset = 0, last_saved = 0, restored = 0;
+  char set_aside[sizeof SavedState::set_aside] = "";
 };
 
 Numbers read_numbers(const FilterRelation* relation, const Parameters& parameters) {
@@ -58,6 +60,7 @@ Numbers read_numbers(const FilterRelation* relation, const Parameters& parameter
     numbers.last_saved = slot->saved.last_saved;
     numbers.restored = slot->saved.restored;
     numbers.last_reset = slot->last_reset;
+    strlcpy(numbers.set_aside, slot->saved.set_aside, sizeof numbers.set_aside);
     numbers.totals = read_totals(slot, parameters);
   }
   LWLockRelease(shared_state->directory_lock);
@@ -97,12 +100,19 @@ class Row {
   bool isnull_[kMost] = {};
 };
 
+// Where the state is; nullptr: nowhere, or on other servers.
+const char* state_of(const FilterRelation* relation, const Numbers& numbers) {
+  if (numbers.set_aside[0] != '\0') return psprintf("set aside: %s", numbers.set_aside);
+  if (numbers.exists) return "loaded";
+  return !is_remote(relation) && is_anything_saved(relation->relid) ? "saved" : nullptr;
+}
+
 void fill_row(Row& row, const FilterRelation* relation) {
   const Parameters& parameters = relation->definition.parameters;
-  const FilterOps* ops = find_ops(parameters.kind);
   flush_counters();
   resolve_prepared();
   const Numbers numbers = read_numbers(relation, parameters);
+  const FilterOps* ops = find_ops(parameters.kind);
   StringInfoData json;
   initStringInfo(&json);
   append_parameters_json(&json, parameters, relation->definition.reason);
@@ -126,6 +136,8 @@ void fill_row(Row& row, const FilterRelation* relation) {
   row.time(numbers.restored != 0, numbers.restored);
   row.count(numbers.overflowed);
   row.count(numbers.unremembered);
+  const char* state = state_of(relation, numbers);
+  state != nullptr ? row.datum(CStringGetTextDatum(state)) : row.null();
 }
 
 }  // namespace
@@ -134,7 +146,12 @@ FilterSlot* slot_to_show(const FilterRelation* relation) {
   FilterSlot* slot = find_slot(MyDatabaseId, relation->relid, SlotState::pending);
   if (slot == nullptr || slot->owner != MyProcPid)
     slot = find_slot(MyDatabaseId, relation->relid, SlotState::live);
-  return slot != nullptr && slot->signature == relation->signature ? slot : nullptr;
+  if (slot == nullptr || slot->signature != relation->signature) return nullptr;
+  // What is shown is what is there, also if another version has derived it.
+  if (const Parameters& own = block_of(slot)->parameters;
+      !has_same_geometry(own, relation->definition.parameters))
+    adopt_geometry(const_cast<FilterRelation*>(relation), own);
+  return slot;
 }
 
 Totals read_totals(const FilterSlot* slot, const Parameters& parameters) {

@@ -21,7 +21,7 @@ class LogWriter {
         row_{changes->slot->relation,
              LogChange::add,
              0,
-             identity_of(changes->slot->signature, changes->header->parameters.seed),
+             changes->slot->saved.identity,
              buffer_,
              0} {}
 
@@ -72,7 +72,7 @@ LogChange sort_of(const ChangeLog* log, const Change* change) {
 void write_log_header(Relation table, FilterSlot* slot, LogChange change, const Header* header) {
   const auto number = static_cast<int64>(pg_atomic_fetch_add_u64(&slot->saved.next_number, 1));
   write_row(table, LogRow{slot->relation, change, number,
-                          identity_of(slot->signature, header->parameters.seed),
+                          slot->saved.identity,
                           reinterpret_cast<const char*>(header), sizeof(Header)});
 }
 

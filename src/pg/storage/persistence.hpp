@@ -16,6 +16,10 @@ namespace streamfilter::pg {
 // image is a WARNING; the filter then holds what the log has. Shows progress, can be cancelled.
 void restore_filter(FilterSlot* slot, const FilterRelation* relation, const Parameters& parameters);
 
+// What the saved state of a filter says of its geometry, if there is any that can be used; it may
+// be that of another version, and of another size.
+bool find_saved_geometry(const FilterRelation* relation, Parameters* parameters);
+
 // For follow_log: reads everything again, while others are reading the filter.
 void load_again(FilterSlot* slot, const FilterRelation* relation);
 // What has been looked at, and up to which position it was replayed.
@@ -41,8 +45,8 @@ void finish_save(SlotSave* save, const Header* state);
 bool is_anything_saved(Oid relation);
 
 // Deletes what is saved of a filter, as part of the current transaction; rows of identity `except`,
-// if given, stay.
-void delete_saved_state(Oid relation, const int64* except = nullptr);
+// if given, stay. Returns the bytes of the others.
+uint64 delete_saved_state(Oid relation, const int64* except = nullptr);
 
 // A transaction that writes to the log of a filter is about to commit, or has ended; an image waits
 // for those that have begun, so that it has all of what it makes superfluous. Returns what

@@ -39,61 +39,71 @@ void format_slices(Header* block) {
 
 // What of all that was read is to be used.
 struct Choice {
-  bool found = false;  // something of this definition
-  bool stale = false;  // something of another one
+  bool found = false;               // state of this definition
+  const char* set_aside = nullptr;  // why there is some that is not used
   int64 identity = 0;
   bool use_image = false;
   uint64 first_row = 0;  // of the log, to be played
 };
 
-// The newest header tells the seed; of a definition that is gone, nothing is used.
-void find_header(const StateReading& reading, const Parameters& parameters, Choice* choice) {
-  const LogRows& log = reading.log;
-  for (uint64 i = log.count; i > 0; --i) {
-    const LogRow& row = log.rows[i - 1];
-    if (!is_header(row.change) || !take_parameters(row.data, reading.relation, parameters,
-                                                   row.identity, &reading.block->parameters))
-      continue;
-    choice->found = true;
-    choice->identity = row.identity;
-    return;
+// Tells the seed and the geometry. State that is older than the newest header is not used, whoever
+// it belongs to: it does not know what was forgotten since.
+void find_header(const StateReading& reading, Choice* choice) {
+  Parameters parameters;
+  if (const LogRow* row = newest_header(reading.log)) {
+    choice->set_aside = take_parameters(row->data, reading.relation, row->identity, &parameters);
+    choice->identity = row->identity;
+  } else {
+    choice->set_aside = reading.image.refused;
+    choice->identity = reading.image.identity;
+    if (!reading.image.found) return;
+    parameters = reading.image.parameters;
   }
-  if (!reading.image.found) return;
-  choice->found = true;
-  choice->identity = reading.image.identity;
-  reading.block->parameters = reading.image.parameters;
+  if (choice->set_aside == nullptr && parameters.memory > reading.room)
+    choice->set_aside = "It is larger than the filter.";
+  choice->found = choice->set_aside == nullptr;
+  if (choice->found) reading.block->parameters = parameters;
 }
 
-Choice choose(StateReading* reading, const Parameters& parameters) {
-  Choice choice;
+void choose(StateReading* reading, Choice* choice) {
   const LogRows& log = reading->log;
   SavedImage* image = &reading->image;
-  find_header(*reading, parameters, &choice);
-  choice.stale = image->stale;
-  if (image->found && image->identity != choice.identity) {
-    image->damage = "It belongs to another filter.";
-    choice.stale = true;
+  if (!choice->found && choice->set_aside == nullptr) find_header(*reading, choice);
+  if (!choice->found) {
+    image->damage = nullptr;  // it would not be used anyway
+    return;
   }
-  choice.use_image = image->found && image->damage == nullptr;
+  if (image->found &&
+      (image->identity != choice->identity ||
+       !has_same_geometry(image->parameters, reading->block->parameters)))
+    image->damage = "It belongs to another filter.";
+  choice->use_image = image->found && image->damage == nullptr;
   for (uint64 i = 0; i < log.count; ++i) {
     const LogRow& row = log.rows[i];
-    if (!choice.found || row.identity != choice.identity) {
-      choice.stale = true;
-      continue;
-    }
+    if (row.identity != choice->identity) continue;
     if (row.change == LogChange::image && !image->found && image->damage == nullptr)
       image->damage = "It is missing.";
     if (row.change != LogChange::reset) continue;
-    choice.first_row = i + 1;
-    choice.use_image = false;
+    choice->first_row = i + 1;
+    choice->use_image = false;
     image->damage = nullptr;  // it would not be used anyway
   }
-  if (!choice.use_image) return choice;
+  if (!choice->use_image) return;
   if (Problem problem; !check(reading->block, reading->block->parameters.memory, problem)) {
-    choice.use_image = false;
+    choice->use_image = false;
     image->damage = pstrdup(problem.message);
   }
-  return choice;
+}
+
+void note_set_aside(FilterSlot* slot, const FilterRelation* relation, const char* reason) {
+  strlcpy(slot->saved.set_aside, reason != nullptr ? reason : "", sizeof slot->saved.set_aside);
+  if (reason == nullptr) return;
+  ereport(LOG, errmsg("the saved state of filter \"%s\" is set aside", relation->name),
+          errdetail("%s", reason));
+}
+
+int64 new_identity(const FilterRelation* relation, const Parameters& parameters) {
+  return identity_of(asked_signature(relation, parameters.keys, parameters.fpr), parameters.seed);
 }
 
 // Reads everything that is saved into `block`: that of a slot that is being built, or a copy.
@@ -114,11 +124,15 @@ void load(FilterSlot* slot, const FilterRelation* relation, const Parameters& pa
   reading.slot = slot;
   reading.relation = relation;
   reading.block = block;
+  reading.room = parameters.memory;
   reading.progress = &progress;
 
   const char* damage = try_to_read(read_prepared, &reading);
   reading.snapshot = register_latest_snapshot();
   if (const char* more = try_to_read(read_log, &reading)) damage = more;
+  Choice choice;
+  // The log mostly says how the pieces of the image lie.
+  if (newest_header(reading.log) != nullptr) find_header(reading, &choice);
   clear_slices(block);
   if (const char* more = try_to_read(read_image, &reading)) reading.image.damage = more;
   const LogRows& rows = reading.log;
@@ -126,13 +140,15 @@ void load(FilterSlot* slot, const FilterRelation* relation, const Parameters& pa
   if (rows.damaged > 0 && damage == nullptr)
     damage = psprintf(UINT64_FORMAT " rows cannot be read.", rows.damaged);
 
-  const Choice choice = choose(&reading, parameters);
+  choose(&reading, &choice);
   if (!choice.use_image) format_slices(block);
   if (image.damage != nullptr) warn_damaged(relation, "image", image.damage);
   if (damage != nullptr) warn_damaged(relation, "log", damage);
   if (choice.found) replay_rows(slot, block, rows, choice.first_row, choice.identity);
 
   SavedState* saved = &slot->saved;
+  saved->identity = choice.found ? choice.identity : new_identity(relation, parameters);
+  note_set_aside(slot, relation, choice.set_aside);
   saved->last_saved = choice.use_image ? image.saved : 0;
   saved->image = image.saved;
   saved->restored = choice.found ? GetCurrentTimestamp() : 0;
@@ -145,13 +161,6 @@ void load(FilterSlot* slot, const FilterRelation* relation, const Parameters& pa
   close_state_tables(reading.tables);
   MemoryContextSwitchTo(caller);
   MemoryContextDelete(context);
-
-  // What is left of other definitions must not come back when one of them does.
-  if (choice.stale && !standby && !XactReadOnly && !IsInParallelMode()) {
-    ereport(LOG, errmsg("what was saved of filter \"%s\" for another definition is deleted",
-                        relation->name));
-    delete_saved_state(relation->relid, choice.found ? &choice.identity : nullptr);
-  }
 }
 
 }  // namespace
@@ -177,11 +186,34 @@ void restore_filter(FilterSlot* slot, const FilterRelation* relation,
     return load(slot, relation, parameters, block);
   format_header(block, parameters);
   format_slices(block);
+  slot->saved.identity = new_identity(relation, parameters);
   // It may have been a logged one; what is still saved of that has to go with the first change. On
   // a standby it may become one.
   pg_atomic_write_u32(&slot->saved.has_header, 1);
   slot->saved.follows = RecoveryInProgress();
   slot->saved.seen_count = -1;
+}
+
+bool find_saved_geometry(const FilterRelation* relation, Parameters* parameters) {
+  StateReading reading;
+  if (!open_state_tables(relation->relid, AccessShareLock, AccessShareLock, &reading.tables))
+    return false;
+  MemoryContext context =
+      AllocSetContextCreate(CurrentMemoryContext, "streamfilter header", ALLOCSET_DEFAULT_SIZES);
+  MemoryContext caller = MemoryContextSwitchTo(context);
+  Progress progress(psprintf("looking for filter \"%s\"", relation->name));
+  reading.relation = relation;
+  reading.progress = &progress;
+  reading.snapshot = register_latest_snapshot();
+  try_to_read(read_log, &reading);
+  const LogRow* row = newest_header(reading.log);
+  const bool found = row != nullptr && take_parameters(row->data, relation, row->identity,
+                                                       parameters) == nullptr;
+  UnregisterSnapshot(reading.snapshot);
+  close_state_tables(reading.tables);
+  MemoryContextSwitchTo(caller);
+  MemoryContextDelete(context);
+  return found;
 }
 
 void load_again(FilterSlot* slot, const FilterRelation* relation) {
@@ -190,6 +222,10 @@ void load_again(FilterSlot* slot, const FilterRelation* relation) {
   auto* copy = static_cast<Header*>(MemoryContextAllocExtended(
       CurrentMemoryContext, parameters.memory, MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO));
   load(slot, relation, parameters, copy);
+  if (!has_same_geometry(copy->parameters, parameters))
+    ereport(ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+            errmsg("filter \"%s\" has another geometry on the primary", relation->name),
+            errhint("Restart this server."));
   for (uint32 i = 0; i < parameters.slices; ++i) {
     LWLock* lock = slice_lock(slot, i);
     LWLockAcquire(lock, LW_EXCLUSIVE);
@@ -197,7 +233,7 @@ void load_again(FilterSlot* slot, const FilterRelation* relation) {
            parameters.slice_bytes);
     LWLockRelease(lock);
   }
-  block->parameters.seed = copy->parameters.seed;
+  block->parameters = copy->parameters;
   pfree(copy);
 }
 

@@ -110,7 +110,7 @@ void write_slices(ImageWriter* writer, const FilterSlot* slot) {
 
 TimestampTz write_image(Relation table, const FilterSlot* slot, const Header* state) {
   const Parameters& parameters = block_of(slot)->parameters;
-  ImageWriter writer(table, slot->relation, identity_of(slot->signature, parameters.seed));
+  ImageWriter writer(table, slot->relation, slot->saved.identity);
   if (state == nullptr)
     write_slices(&writer, slot);
   else
@@ -169,17 +169,18 @@ bool is_anything_saved(Oid relation) {
   return found;
 }
 
-void delete_saved_state(Oid relation, const int64* except) {
+uint64 delete_saved_state(Oid relation, const int64* except) {
   StateTables tables;
   if (!is_anything_saved(relation) ||
       !open_state_tables(relation, ShareUpdateExclusiveLock, RowExclusiveLock, &tables))
-    return;
+    return 0;
   CommandCounterIncrement();
   Snapshot snapshot = register_latest_snapshot();
-  delete_rows(tables.images, relation, snapshot, except);
-  delete_rows(tables.log, relation, snapshot, except);
+  const uint64 bytes = delete_rows(tables.images, relation, snapshot, except) +
+                       delete_rows(tables.log, relation, snapshot, except);
   UnregisterSnapshot(snapshot);
   close_state_tables(tables);
+  return bytes;
 }
 
 uint32 enter_commit(FilterSlot* slot) {

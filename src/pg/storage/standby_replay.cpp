@@ -63,7 +63,7 @@ bool play_news(FilterSlot* slot, const FilterRelation* relation) {
   if (complete) {
     Header* block = block_of(slot);
     replay_rows(slot, block, reading.log, 0,
-                identity_of(relation->signature, block->parameters.seed));
+                saved->identity);
     pg_atomic_write_u64(&saved->next_number, reading.next_number);
     remember_snapshot(slot, reading.snapshot, replayed);
   }

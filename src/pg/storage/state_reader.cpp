@@ -116,20 +116,19 @@ void read_image(StateReading* reading) {
     const char* damage = nullptr;
     if (row.number > 0) {
       damage = place_chunk(row, block);
-    } else if (!is_known_header(row)) {
-      damage = "Its format is not known to this version.";
+    } else if (row.size != sizeof(Header)) {
+      damage = "Its header has another size.";
     } else {
       chunks = row.chunks;
-      image->found =
-          take_parameters(row.data, relation, block->parameters, row.image, &image->parameters);
-      image->stale = !image->found;
+      image->refused = take_parameters(row.data, relation, row.image, &image->parameters);
+      image->found = image->refused == nullptr;
     }
     if (damage != nullptr) image->damage = damage;
   }
   scan.end();
   if (rows > 0 && chunks != rows && image->damage == nullptr) image->damage = "Chunks are missing.";
   // That the chunks of another definition do not fit this one is no damage.
-  if (image->stale) image->damage = nullptr;
+  if (image->refused != nullptr) image->damage = nullptr;
 }
 
 const char* try_to_read(void (*read)(StateReading*), StateReading* reading) {
@@ -167,22 +166,31 @@ const char* try_to_read(void (*read)(StateReading*), StateReading* reading) {
   return damage;
 }
 
-bool take_parameters(const char* bytes, const FilterRelation* relation, const Parameters& wanted,
-                     int64 identity, Parameters* result) {
+const char* take_parameters(const char* bytes, const FilterRelation* relation, int64 identity,
+                            Parameters* result) {
   Header header;
   memcpy(static_cast<void*>(&header), bytes, sizeof header);
-  Parameters saved = header.parameters;
-  saved.keys = wanted.keys;
-  saved.fpr = wanted.fpr;
-  saved.nulls = wanted.nulls;
-  Parameters expected = wanted;
-  expected.seed = saved.seed;
-  if (memcmp(&saved, &expected, sizeof saved) != 0 ||
-      identity != identity_of(relation->signature, saved.seed) ||
-      (relation->definition.seed_given && saved.seed != wanted.seed))
-    return false;
+  if (Problem problem; !check_header(header, problem)) return pstrdup(problem.message);
+  const Parameters& saved = header.parameters;
+  const Parameters& wanted = relation->definition.parameters;
+  const bool same = has_same_geometry(saved, wanted);
+  bool fits = !relation->definition.seed_given || saved.seed == wanted.seed;
+  if (identity == identity_of(asked_signature(relation, saved.keys, saved.fpr), saved.seed))
+    fits = fits && (same || (saved.keys == wanted.keys && saved.fpr == wanted.fpr));
+  else if (identity == identity_of(signature_of(relation, saved), saved.seed))  // by version 1.0
+    fits = fits && (same || is_asked_for(relation, saved));
+  else
+    fits = false;
+  if (!fits) return "It belongs to another definition of the filter.";
   *result = saved;
-  return true;
+  result->nulls = wanted.nulls;
+  return nullptr;
+}
+
+const LogRow* newest_header(const LogRows& log) {
+  for (uint64 i = log.count; i > 0; --i)
+    if (is_header(log.rows[i - 1].change)) return &log.rows[i - 1];
+  return nullptr;
 }
 
 void replay_rows(FilterSlot* slot, Header* block, const LogRows& rows, uint64 from,

@@ -18,8 +18,8 @@ struct LogRows {
 };
 
 struct SavedImage {
-  bool found = false;  // one of this definition
-  bool stale = false;  // one of another definition
+  bool found = false;               // one of this definition
+  const char* refused = nullptr;    // one that cannot be used, and why
   const char* damage = nullptr;
   int64 identity = 0;
   TimestampTz saved = 0;
@@ -32,6 +32,7 @@ struct StateReading {
   FilterSlot* slot = nullptr;
   const FilterRelation* relation = nullptr;
   Header* block = nullptr;  // whose slices read_image fills
+  uint64 room = 0;          // bytes that there are for it
   Snapshot snapshot = nullptr;
   Snapshot seen = nullptr;  // given: of the log only what it does not see
   Progress* progress = nullptr;
@@ -54,10 +55,13 @@ void read_image(StateReading* reading);
 // takes a subtransaction, which a parallel query does not allow: there errors remain errors.
 const char* try_to_read(void (*read)(StateReading*), StateReading* reading);
 
-// The parameters of a saved header, if they are those of this definition, `wanted`, but for the
-// seed and for wishes that may have been altered.
-bool take_parameters(const char* bytes, const FilterRelation* relation, const Parameters& wanted,
-                     int64 identity, Parameters* result);
+// The parameters of a saved header, if it is one of this definition: with the geometry that it says,
+// whatever this version would derive. Otherwise why it is not; nullptr: it is.
+const char* take_parameters(const char* bytes, const FilterRelation* relation, int64 identity,
+                            Parameters* result);
+
+// The newest header of the log decides whose state is saved. nullptr: there is none.
+const LogRow* newest_header(const LogRows& log);
 
 // Plays rows from `from` on on a filter that others may be reading.
 void replay_rows(FilterSlot* slot, Header* block, const LogRows& rows, uint64 from, int64 identity);

@@ -65,7 +65,7 @@ bool fits_value(const Parameters& parameters, Problem& problem) {
 
 void merge_value(Header* into, const Header* from) {
   Problem problem;
-  if (!mergeable(into->parameters, from->parameters, problem)) raise(problem);
+  if (!can_merge(into, from, problem)) raise(problem);
   for (uint32 i = 0; i < into->parameters.slices; ++i) {
     CHECK_FOR_INTERRUPTS();
     merge_slice(into, from, i);

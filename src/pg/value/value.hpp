@@ -22,7 +22,7 @@ Header* make_value(const Parameters& parameters, MemoryContext context);
 // False, with a problem, for filters too large for a value.
 bool fits_value(const Parameters& parameters, Problem& problem);
 
-// Merges a value into one of ours, giving way to interrupts. Raises what core's mergeable says.
+// Merges a value into one of ours, giving way to interrupts. Raises what core's can_merge says.
 void merge_value(Header* into, const Header* from);
 
 }  // namespace streamfilter::pg

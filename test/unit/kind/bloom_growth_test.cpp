@@ -147,6 +147,8 @@ BOOST_AUTO_TEST_CASE(merged_filters_remember_both) {
     for (const std::uint64_t other : {100u, 1000u, 4000u}) {
       const std::string text = std::string("bloom(memory=4kB, k=4, fpr=0.2, grow=") + grow + ")";
       Filter a(text), b(text);
+      share_stream(a.header());
+      share_stream(b.header());
       for (std::uint64_t i = 0; i < 1000; ++i) a.insert(key(i));
       for (std::uint64_t i = 0; i < other; ++i) b.insert(key(i + 100000));
       Problem problem;

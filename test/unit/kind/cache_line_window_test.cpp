@@ -106,8 +106,9 @@ class Reference {
         both.push_back(source[i]);
       };
       for (std::size_t i = 0; i < length_; ++i) {
-        add(a, i);
-        add(b, i);
+        const bool turned = (bucket.second.first + bucket.second.second) % 2 != 0;
+        add(turned ? b : a, i);
+        add(turned ? a : b, i);
       }
       if (both.size() > length_) both.resize(length_);
       list = both;

@@ -46,9 +46,9 @@ BOOST_AUTO_TEST_CASE(every_row_is_complete) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(options_have_slots_and_ranges_of_their_own) {
+BOOST_AUTO_TEST_CASE(options_have_words_and_ranges_of_their_own) {
   for (const FilterOps* ops : kKinds) {
-    std::set<unsigned> words;
+    std::set<unsigned> taken;
     std::set<std::string> names = {"kind",   "memory", "keys",    "fpr",  "seed", "nulls",
                                    "slices", "layout", "slicing", "dice", "k1",   "k2"};
     for (unsigned i = 0; i < ops->option_count; ++i) {
@@ -59,7 +59,7 @@ BOOST_AUTO_TEST_CASE(options_have_slots_and_ranges_of_their_own) {
                                                                  : 1;
         for (unsigned word = option.word; word < option.word + words; ++word) {
           BOOST_TEST(word < kMaxWords);
-          BOOST_TEST(words.insert(word).second, "slot " << word << " is taken");
+          BOOST_TEST(taken.insert(word).second, "word " << word << " is taken");
         }
         BOOST_TEST(names.insert(option.name).second);
         BOOST_TEST((option.choices != nullptr) == (option.type == OptionType::choice));

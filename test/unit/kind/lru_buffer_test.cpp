@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/base/random.hpp"
 #include "unit/support/filters.hpp"
 #include "unit/support/statistics.hpp"
 #include "unit/support/streams.hpp"
@@ -268,9 +269,82 @@ BOOST_AUTO_TEST_CASE(definitions) {
     BOOST_TEST(!make_parameters(text, p, problem), text);
     BOOST_TEST(problem.message[0] != '\0', text);
   }
-  const Parameters p = parameters_of("lru()");
+}
+
+// ---- merging
+// ---------------------------------------------------------------------------------------
+
+BOOST_AUTO_TEST_CASE(what_fits_is_merged_whole) {
+  for (const char* text : {"lru(memory=8kB)", "lru(memory=8kB, policy=clock, slices=2)",
+                           "fplru(memory=8kB, q=0)", "lru(memory=4kB, entry_bits=20)"}) {
+    Filter a(text), b(text), empty(text);
+    for (std::uint64_t i = 0; i < 60; ++i) a.insert(key(i));
+    for (std::uint64_t i = 30; i < 100; ++i) b.insert(key(i));
+    Problem problem;
+    Filter both = a, same = a;
+    BOOST_TEST_REQUIRE(merge(both.header(), b.header(), problem));
+    BOOST_TEST_REQUIRE(merge(same.header(), a.header(), problem));
+    BOOST_TEST_REQUIRE(merge(empty.header(), a.header(), problem));
+    for (std::uint64_t i = 0; i < 100; ++i) {
+      BOOST_TEST_REQUIRE(both.test(key(i)), text);
+      BOOST_TEST_REQUIRE(same.test(key(i)) == a.test(key(i)), text);
+      BOOST_TEST_REQUIRE(empty.test(key(i)) == a.test(key(i)), text);
+    }
+    for (const Filter* filter : {&both, &same, &empty}) BOOST_TEST(filter->is_valid(), text);
+    BOOST_TEST(totals(both.header()).inserted_new == 100u);
+    BOOST_TEST(totals(same.header()).inserted_new == 60u);
+  }
+}
+
+// Of a and b with n entries each, the n/2 most recent of either stay, in turns.
+BOOST_AUTO_TEST_CASE(the_most_recent_of_both_are_kept) {
+  const std::string text = "lru(memory=4kB, slices=1)";
+  const std::uint64_t n = parameters_of(text).integer(3);  // entries of a slice
+  Filter a(text), b(text);
+  for (std::uint64_t i = 0; i < 3 * n; ++i) a.insert(key(i));
+  for (std::uint64_t i = 0; i < 2 * n; ++i) b.insert(key(100000 + i));
   Problem problem;
-  BOOST_TEST(!mergeable(p, p, problem));
+  BOOST_TEST_REQUIRE(merge(a.header(), b.header(), problem));
+  BOOST_TEST(a.is_valid());
+  for (std::uint64_t back = 0; back < n; ++back) {
+    BOOST_TEST_REQUIRE(a.test(key(3 * n - 1 - back)) == (back < n / 2), back);
+    BOOST_TEST_REQUIRE(a.test(key(100000 + 2 * n - 1 - back)) == (back < n / 2), back);
+  }
+  // Half as many new keys push out the older half of either.
+  for (std::uint64_t i = 0; i < n / 2 + n % 2; ++i) a.insert(key(200000 + i));
+  std::uint64_t of_a = 0, of_b = 0;
+  for (std::uint64_t back = 0; back < n / 2; ++back) {
+    of_a += a.test(key(3 * n - 1 - back));
+    of_b += a.test(key(100000 + 2 * n - 1 - back));
+  }
+  BOOST_TEST(of_a + of_b <= n / 2);
+  BOOST_TEST(of_a + 1 >= of_b);
+  BOOST_TEST(of_b + 1 >= of_a);
+  BOOST_TEST(a.test(key(3 * n - 1)));
+  BOOST_TEST(a.test(key(100000 + 2 * n - 1)));
+}
+
+BOOST_AUTO_TEST_CASE(merged_buffers_stay_sound) {
+  for (const char* text :
+       {"lru(memory=1kB, slices=1)", "lru(memory=1kB, policy=clock, slices=1)"}) {
+    std::uint64_t random = 1;
+    Filter filter(text);
+    for (int round = 0; round < 300; ++round) {
+      Filter other(text);
+      for (std::uint64_t i = random_below(random, 60); i > 0; --i)
+        other.insert(key(random_below(random, 100)));
+      for (std::uint64_t i = random_below(random, 10); i > 0; --i)
+        erase(other.header(), key(random_below(random, 100)));
+      Problem problem;
+      BOOST_TEST_REQUIRE(merge(filter.header(), other.header(), problem));
+      BOOST_TEST_REQUIRE(filter.is_valid(), text);
+      for (std::uint64_t i = random_below(random, 8); i > 0; --i)
+        filter.insert(key(random_below(random, 100)));
+      for (std::uint64_t i = random_below(random, 8); i > 0; --i)
+        erase(filter.header(), key(random_below(random, 100)));
+      BOOST_TEST_REQUIRE(filter.is_valid(), text);
+    }
+  }
 }
 
 // ---- check

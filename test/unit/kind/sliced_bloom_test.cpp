@@ -214,6 +214,8 @@ BOOST_AUTO_TEST_CASE(merging_is_union) {
     for (const std::string more : {"k=6", "k=6, grow=density"}) {
       const std::string text = bloom(slicing, 512, more);
       Filter a(text), b(text), both(text);
+      share_stream(a.header());
+      share_stream(b.header());
       for (std::uint64_t i = 0; i < 2000; ++i) {
         (i % 3 == 0 ? a : b).insert(key(i));
         both.insert(key(i));

@@ -468,8 +468,12 @@ BOOST_AUTO_TEST_CASE(merged_filters_remember_both) {
         "slices=1)"}) {
     for (const bool swapped : {false, true}) {
       Filter a(text), b(text);
+      share_stream(a.header());
+      share_stream(b.header());
       const bool rows = option_value(a.parameters(), "window") == 1000 &&
                         std::string(text).find("rows") != std::string::npos;
+      // Of 1500 rows each, which count as coming by turns, the last 500 are in the window, to two ticks.
+      const std::uint64_t first = rows ? 1100 : 950;
       for (std::uint64_t i = 0; i < 1500; ++i) a.insert(at(i, static_cast<std::int64_t>(i)));
       for (std::uint64_t i = 0; i < 1500; ++i)
         b.insert(at(i + 5000, static_cast<std::int64_t>(i) + 400));
@@ -477,19 +481,29 @@ BOOST_AUTO_TEST_CASE(merged_filters_remember_both) {
       std::vector<std::uint64_t> kept;
       for (std::uint64_t i = 0; i < 1500; ++i) {
         const std::int64_t now = 1899;
-        if (i >= 950 && a.test(at(i, rows ? 0 : now))) kept.push_back(i);
-        if (i >= 950 && a.test(at(i + 5000, rows ? 0 : now))) kept.push_back(i + 5000);
-        if (i >= 950 && b.test(at(i, rows ? 0 : now))) kept.push_back(i);
-        if (i >= 950 && b.test(at(i + 5000, rows ? 0 : now))) kept.push_back(i + 5000);
+        if (i < first) continue;
+        const std::uint64_t of_a = swapped ? i + 5000 : i, of_b = swapped ? i : i + 5000;
+        if (a.test(at(of_a, rows ? 0 : now))) kept.push_back(of_a);
+        if (b.test(at(of_b, rows ? 0 : now))) kept.push_back(of_b);
+        // By time, even what only looks as if it were remembered.
+        if (!rows && a.test(at(of_b, now))) kept.push_back(of_b);
+        if (!rows && b.test(at(of_a, now))) kept.push_back(of_a);
       }
       BOOST_TEST(kept.size() > 500);
+      // Of rows that come by turns, what was never set but looked so by chance may be gone.
+      const auto missing = [&] {
+        std::size_t count = 0;
+        for (const std::uint64_t number : kept) count += !a.test(at(number, rows ? 0 : 1899));
+        return count;
+      };
       Problem problem;
       BOOST_REQUIRE(merge(a.header(), b.header(), problem));
       BOOST_TEST(a.is_valid(), text);
-      for (const std::uint64_t number : kept) BOOST_REQUIRE(a.test(at(number, rows ? 0 : 1899)));
+      BOOST_TEST(missing() <= (rows ? kept.size() / 50 : 0), text);
       Filter before(a);
       BOOST_REQUIRE(merge(a.header(), before.header(), problem));
       BOOST_TEST(a.is_valid(), text);
+      BOOST_TEST(missing() <= (rows ? kept.size() / 50 : 0), text);
     }
   }
 }

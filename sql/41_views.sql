@@ -1,0 +1,62 @@
+CREATE FUNCTION streamfilter_remove_set_aside(filter regclass) RETURNS bigint
+LANGUAGE C STRICT VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME';
+COMMENT ON FUNCTION streamfilter_remove_set_aside(regclass)
+IS 'deletes saved state of a filter that is not its own any more; returns the bytes of it';
+
+CREATE FUNCTION streamfilter_stat(filter oid,
+  OUT kind text, OUT memory bigint, OUT params jsonb,
+  OUT tested bigint, OUT accepted bigint, OUT discarded bigint,
+  OUT rolled_back bigint, OUT in_flight bigint, OUT waits bigint,
+  OUT fill double precision, OUT fpr_now double precision, OUT fpr_bound double precision,
+  OUT distinct_estimate bigint, OUT window_keys bigint,
+  OUT created timestamptz, OUT last_reset timestamptz,
+  OUT last_saved timestamptz, OUT restored timestamptz, OUT overflowed bigint,
+  OUT unremembered bigint, OUT state text, OUT error text)
+LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED
+AS 'MODULE_PATHNAME';
+COMMENT ON FUNCTION streamfilter_stat(oid)
+IS 'one row of the view streamfilter_stats';
+
+-- A filter that cannot be read is a row with its error, here and in the other views.
+CREATE VIEW streamfilter_stats AS
+SELECT ft.ftrelid::pg_catalog.regclass AS filter, stat.*
+FROM pg_catalog.pg_foreign_table AS ft
+CROSS JOIN LATERAL streamfilter_stat(ft.ftrelid) AS stat
+WHERE stat.kind IS NOT NULL OR stat.error IS NOT NULL;
+COMMENT ON VIEW streamfilter_stats
+IS 'what every filter of this database is, holds and has done';
+GRANT SELECT ON streamfilter_stats TO PUBLIC;
+
+CREATE FUNCTION streamfilter_tune(filter oid)
+RETURNS TABLE (factor double precision, memory bigint, found bigint,
+  fnr double precision, fnr_low double precision, fnr_high double precision, error text)
+LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED ROWS 5
+AS 'MODULE_PATHNAME';
+COMMENT ON FUNCTION streamfilter_tune(oid)
+IS 'the rows of the view streamfilter_tuning for one filter';
+
+CREATE VIEW streamfilter_tuning AS
+SELECT ft.ftrelid::pg_catalog.regclass AS filter, tuned.*
+FROM pg_catalog.pg_foreign_table AS ft
+CROSS JOIN LATERAL streamfilter_tune(ft.ftrelid) AS tuned;
+COMMENT ON VIEW streamfilter_tuning
+IS 'what filters would have missed with less and more memory, by what they have found so far';
+GRANT SELECT ON streamfilter_tuning TO PUBLIC;
+
+CREATE FUNCTION streamfilter_tree_node(filter oid,
+  OUT parent regclass, OUT level int, OUT accesses bigint, OUT hits bigint, OUT error text)
+LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED
+AS 'MODULE_PATHNAME';
+COMMENT ON FUNCTION streamfilter_tree_node(oid)
+IS 'one row of the view streamfilter_tree; NULLs for a filter that is in no tree';
+
+CREATE VIEW streamfilter_tree AS
+SELECT ft.ftrelid::pg_catalog.regclass AS filter, node.*
+FROM pg_catalog.pg_foreign_table AS ft
+CROSS JOIN LATERAL streamfilter_tree_node(ft.ftrelid) AS node
+WHERE node.level IS NOT NULL OR node.error IS NOT NULL;
+COMMENT ON VIEW streamfilter_tree
+IS 'the nodes of trees of filters: how often a key has come to each, and how many repeats each has found';
+GRANT SELECT ON streamfilter_tree TO PUBLIC;
+

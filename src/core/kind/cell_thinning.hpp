@@ -1,0 +1,64 @@
+// What two filters of counting cells remember together can be more than one of them may: cells are
+// decremented, as the kind itself does, until the rate that it keeps for ever holds again.
+#pragma once
+
+#include <cmath>
+
+#include "core/base/random.hpp"
+#include "core/bits/packed_cells.hpp"
+#include "core/model/importance_model.hpp"
+
+namespace streamfilter {
+
+// How many cells of a region hold a value or more, at most: as many as in the long run if all keys
+// are new and most important. Fewer on every level stay fewer on every level, whatever comes, so
+// that the bound of the kind goes on to hold.
+struct CellLimits {
+  CellLimits(unsigned largest, const importance_model::Setting& setting, double m) noexcept
+      : max(largest) {
+    double share[importance_model::kMaxLevels + 1], sum = 0;
+    importance_model::stationary(importance_model::most_important(max), setting, share);
+    for (unsigned value = max; value > 0; --value) {
+      sum += share[value];
+      at_least[value] = static_cast<std::uint64_t>(std::floor(sum * m));
+    }
+  }
+
+  // Are there more? `count[v]` cells hold the value v.
+  bool exceeded_by(const std::uint64_t* count) const noexcept {
+    std::uint64_t sum = 0;
+    for (unsigned value = max; value > 0; --value) {
+      sum += count[value];
+      if (sum > at_least[value]) return true;
+    }
+    return false;
+  }
+
+  unsigned max;
+  std::uint64_t at_least[importance_model::kMaxLevels + 1] = {};
+};
+
+// Takes 1 from one cell after the other, `decrements` adjacent ones from a random start at a time;
+// by value, from cells drawn at random with probability 1/value. Returns how many became zero.
+template <unsigned bits>
+std::uint64_t thin_out(const PackedCells<bits>& cells, std::uint64_t m, std::uint64_t decrements,
+                       bool by_value, const CellLimits& limits, std::uint64_t& random) noexcept {
+  std::uint64_t count[importance_model::kMaxLevels + 1] = {}, emptied = 0;
+  for (std::uint64_t i = 0; i < m; ++i) ++count[cells.get(i)];
+  while (limits.exceeded_by(count)) {
+    std::uint64_t at = random_below(random, m);
+    for (std::uint64_t left = by_value ? 1 : decrements; left > 0; --left) {
+      const unsigned value = cells.get(at);
+      if (value > 0 && (!by_value || value == 1 || random_below(random, value) == 0)) {
+        cells.set(at, value - 1);
+        --count[value];
+        ++count[value - 1];
+        emptied += value == 1;
+      }
+      if (++at == m) at = 0;
+    }
+  }
+  return emptied;
+}
+
+}  // namespace streamfilter

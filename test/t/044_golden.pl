@@ -1,0 +1,127 @@
+# The golden corpus (test/golden): what every released version has written is read, and answers as it did then. Format and hashes
+# that change without a new version of the format are found here.
+use strict;
+use warnings;
+use File::Basename;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $golden = dirname(__FILE__) . '/../golden';
+my $node = PostgreSQL::Test::Cluster->new('golden');
+$node->init(extra => [ '--locale=C', '--encoding=UTF8' ]);
+$node->append_conf('postgresql.conf', q{
+shared_preload_libraries = 'streamfilter'
+streamfilter.shared_memory = '24MB'
+allow_system_table_mods = on
+timezone = 'UTC'
+fsync = off});
+$node->start;
+$node->safe_psql('postgres', 'CREATE EXTENSION streamfilter');
+$node->psql('postgres', slurp_file("$golden/cases.sql"), on_error_die => 1);
+
+# Loads a file of the corpus into a table.
+sub load
+{
+	my ($version, $file, $table, $columns) = @_;
+	my $rows = slurp_file("$golden/$version/$file.tsv");
+	if ($file eq 'hashes')    # it is no output of COPY
+	{
+		$rows =~ s/\\/\\\\/g;
+		1 while $rows =~ s/\t(?=\t|\n)/\t\\N/g;
+	}
+	$node->safe_psql('postgres', "DROP TABLE IF EXISTS $table; CREATE TABLE $table ($columns);\n"
+		  . "COPY $table FROM STDIN;\n" . $rows . "\\.\n");
+}
+
+# How many rows there are, and those for which a condition does not hold.
+sub all_are
+{
+	my ($table, $condition, $what) = @_;
+	my $result = $node->safe_psql('postgres', "SELECT count(*) > 0, string_agg(name, ' ' ORDER BY name)
+		FILTER (WHERE ($condition) IS NOT TRUE) FROM $table");
+	is($result, 't|', $what);
+}
+
+my @versions = map { basename($_) } sort grep { -d } glob("$golden/*");
+ok(@versions >= 1, 'there is a corpus');
+for my $version (@versions)
+{
+	load($version, 'hashes', 'hashes', 'name text, hash bigint, seeded bigint');
+	$node->safe_psql('postgres', q{
+		CREATE OR REPLACE FUNCTION hash_now(key text, prototype text) RETURNS bigint LANGUAGE plpgsql AS $$
+		DECLARE result bigint;
+		BEGIN
+		  EXECUTE format('SELECT streamfilter_hash(%s, %L::streamfilter)', key, prototype) INTO result;
+		  RETURN result;
+		END $$});
+	all_are('hashes', q{hash IS NOT DISTINCT FROM hash_now(name, 'bloom(memory=1kB, k=1)')
+		AND seeded IS NOT DISTINCT FROM hash_now(name, 'bloom(memory=1kB, k=1, seed=12345)')}, "$version: hashes of every type of key");
+
+	load($version, 'values', 'golden_values', 'name text, body text, bytes text, answers text');
+	all_are('golden_values', 'golden_answers(body::streamfilter) = answers', "$version: values as text");
+	# The binary form comes in by COPY alone.
+	my $file = $node->basedir . '/value.copy';
+	$node->safe_psql('postgres', 'CREATE TABLE received (name text, value streamfilter)');
+	my $rows = $node->safe_psql('postgres', q{SELECT name || ' ' || bytes FROM golden_values});
+	open my $copy, '>:raw', $file or die;
+	print $copy "PGCOPY\n\xff\r\n\0", pack('N N', 0, 0);
+	for (split /\n/, $rows)
+	{
+		my ($name, $bytes) = split / /;
+		$bytes = unpack_base64($bytes);
+		print $copy pack('n N/a* N/a*', 2, $name, $bytes);
+	}
+	print $copy pack('n', 0xffff);
+	close $copy;
+	$node->safe_psql('postgres', "COPY received FROM '$file' (FORMAT binary)");
+	all_are('golden_values JOIN received USING (name)', 'golden_answers(value) = answers', "$version: values in binary form");
+	all_are('golden_values JOIN received USING (name)', 'golden_answers((value::text)::streamfilter) = answers',
+		"$version: what was read is written and read again");
+	all_are('golden_values JOIN received USING (name)', q{golden_answers(streamfilter_add(value, 238::bigint)) ~ '1.{2}$'},
+		"$version: and goes on to remember");
+	$node->safe_psql('postgres', 'DROP TABLE received');
+
+	load($version, 'filters', 'golden_filters', 'name text, options text, answers text');
+	load($version, 'images', 'images', 'name text, chunks int, number int, sum bigint, image bigint, saved timestamptz, data text');
+	load($version, 'logs', 'logs', 'name text, change "char", number bigint, identity bigint, data text');
+	my $lost = $node->safe_psql('postgres', q{
+		SELECT golden_filter(name, options) FROM golden_filters;
+		UPDATE pg_class SET relkind = 'r' WHERE oid IN ('streamfilter_image'::regclass, 'streamfilter_log'::regclass);
+		INSERT INTO streamfilter_image SELECT name::regclass, chunks, number, sum, image, saved, decode(data, 'base64') FROM images;
+		INSERT INTO streamfilter_log SELECT name::regclass, change, number, identity, decode(data, 'base64') FROM logs;
+		UPDATE pg_class SET relkind = 'm' WHERE oid IN ('streamfilter_image'::regclass, 'streamfilter_log'::regclass)});
+	all_are('golden_filters', 'golden_answers(name::regclass) = answers', "$version: images and logs");
+	all_are('golden_filters f JOIN streamfilter_stats s ON s.filter = f.name::regclass', 's.restored IS NOT NULL AND s.last_saved IS NOT NULL',
+		"$version: which the statistics tell");
+	$node->restart;
+	$node->safe_psql('postgres', 'SELECT golden_insert(name, options, 3), streamfilter_save(name::regclass) FROM golden_filters');
+	$node->restart;
+	all_are('golden_filters',
+		q{golden_answers(name::regclass) ~ '1' AND (SELECT restored IS NOT NULL FROM streamfilter_stats WHERE filter = name::regclass)},
+		"$version: and they are saved anew");
+	$node->safe_psql('postgres', q{
+		DO $$ DECLARE f regclass; BEGIN
+		  FOR f IN SELECT name::regclass FROM golden_filters LOOP EXECUTE format('DROP FOREIGN TABLE %s', f); END LOOP;
+		END $$});
+}
+
+sub unpack_base64
+{
+	my ($text) = @_;
+	$text =~ tr{A-Za-z0-9+/}{}cd;
+	$text =~ tr{A-Za-z0-9+/}{ -_};
+	my $bytes = '';
+	while ($text =~ /(.{1,60})/g)
+	{
+		$bytes .= unpack('u', chr(32 + int(length($1) * 3 / 4)) . $1);
+	}
+	return $bytes;
+}
+
+# A format that does not exist yet is refused by its number.
+my ($ret, $out, $err) = $node->psql('postgres', q{SELECT 'bloom(memory=1kB, k=4):999:AAAA'::streamfilter});
+like($err, qr/format version 999 cannot be read/, 'a newer format is refused by its number');
+
+$node->stop;
+done_testing();

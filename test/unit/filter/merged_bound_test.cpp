@@ -1,0 +1,219 @@
+// What a filter promises holds however it was filled: by one stream, or by several whose filters are
+// merged, in a row or as a tree. A planner that chooses parallel workers changes no promise.
+#include <boost/test/unit_test.hpp>
+#include <string>
+#include <vector>
+
+#include "unit/support/filters.hpp"
+#include "unit/support/statistics.hpp"
+#include "unit/support/streams.hpp"
+
+using namespace streamfilter;
+using namespace unit;
+
+BOOST_AUTO_TEST_SUITE(merged_bound)
+
+namespace {
+
+constexpr std::uint64_t kWorkers = 4;
+constexpr std::uint64_t kProbes = 40000;
+
+struct Case {
+  const char* definition;
+  std::uint64_t keys;  // distinct ones, all workers together: no more than were promised
+};
+
+// Kinds that keep their rate for ever get far more keys than they can hold; kinds that keep it up to
+// a number of keys get that number.
+constexpr Case kCases[] = {
+    {"bloom(memory=64kB, keys=40000)", 40000},
+    {"bloom(memory=64kB, keys=40000, layout=blocked)", 40000},
+    {"bloom(memory=64kB, keys=20000, slices=4, slicing=vertical)", 20000},
+    {"bloom(memory=512kB, keys=200000, grow=density)", 200000},
+    {"bloom(memory=512kB, keys=200000, grow=cardinality)", 200000},
+    {"bloom(memory=512kB, keys=20000, grow=density, slices=8, slicing=vertical)", 20000},
+    {"sbf(memory=64kB)", 200000},
+    {"sbf(memory=64kB, max=7, fpr=0.02)", 200000},
+    {"sbf(memory=64kB, layout=blocked)", 200000},
+    {"sbf(memory=64kB, max=3, layout=blocked)", 200000},
+    {"rsbf(memory=64kB)", 400000},
+    {"rsbf(memory=64kB, variant=measured)", 400000},
+    {"bsbf(memory=64kB, k=4)", 400000},
+    {"bsbfsd(memory=64kB, k=2, keys=60000)", 60000},
+    {"rlbsbf(memory=64kB, k=4)", 400000},
+    {"sqf(memory=64kB)", 200000},
+    {"dsqf(memory=64kB)", 200000},
+    {"ibf2c(memory=64kB)", 200000},
+    {"ibf2c(memory=64kB, layout=blocked)", 200000},
+    {"ibfmc(memory=64kB)", 200000},
+    {"ibfh(memory=64kB)", 20000},
+    {"timer(memory=256kB, window=\"1 hour\", keys=20000)", 20000},
+    {"timer(memory=128kB, window=\"10000 rows\", slices=1)", 100000},
+    {"timer(memory=128kB, window=\"10000 rows\", tick=\"1000 rows\", slices=2)", 100000},
+    {"timer(memory=1MB, window=\"1 hour\", keys=20000, grow=density)", 20000},
+    {"timer(memory=1MB, window=\"20000 rows\", grow=cardinality, slices=1)", 100000},
+    {"lru(memory=64kB)", 50000},
+    {"lru(memory=64kB, policy=clock)", 50000},
+    {"lru(memory=64kB, entry_bits=24)", 50000},
+    {"fplru(memory=64kB)", 50000},
+    {"clq(memory=64kB)", 200000},
+    {"clq(memory=64kB, window=\"1 hour\")", 200000},
+    {"clq(memory=64kB, policy=fifo)", 200000},
+    {"capped(memory=64kB)", 200000},
+    {"capped(memory=64kB, keys=40000)", 40000},
+};
+
+// Most important ones: with them, the kinds that know importance are fullest.
+Element element(std::uint64_t number) {
+  Element result = key(number);
+  result.importance = 7;
+  return result;
+}
+
+Filter serial(const Case& it) {
+  Filter filter(it.definition);
+  for (std::uint64_t i = 0; i < it.keys; ++i) filter.insert(element(i));
+  return filter;
+}
+
+// What every worker of an aggregate holds in the end.
+std::vector<Filter> workers(const Case& it) {
+  std::vector<Filter> filters;
+  Filter prototype(it.definition);
+  share_stream(prototype.header());
+  for (std::uint64_t w = 0; w < kWorkers; ++w) {
+    filters.push_back(prototype);
+    for (std::uint64_t i = w; i < it.keys; i += kWorkers) filters.back().insert(element(i));
+  }
+  return filters;
+}
+
+void merge_into(Filter& into, const Filter& from) {
+  Problem problem;
+  BOOST_REQUIRE_MESSAGE(can_merge(into.header(), from.header(), problem), problem.message);
+  BOOST_REQUIRE_MESSAGE(merge(into.header(), from.header(), problem), problem.message);
+  BOOST_TEST_REQUIRE(into.is_valid(), text_of(into.parameters()));
+}
+
+Filter in_a_row(const Case& it) {
+  std::vector<Filter> filters = workers(it);
+  for (std::uint64_t w = 1; w < kWorkers; ++w) merge_into(filters[0], filters[w]);
+  return filters[0];
+}
+
+Filter as_a_tree(const Case& it) {
+  std::vector<Filter> filters = workers(it);
+  for (std::uint64_t step = 1; step < kWorkers; step *= 2)
+    for (std::uint64_t w = 0; w + step < kWorkers; w += 2 * step)
+      merge_into(filters[w], filters[w + step]);
+  return filters[0];
+}
+
+double bound_of(const Filter& filter) {
+  return ops_of(filter.header()).fpr_bound(filter.parameters());
+}
+
+void check_rate(const Filter& filter, const Case& it, const char* how) {
+  std::uint64_t found = 0;
+  for (std::uint64_t i = 0; i < kProbes; ++i) found += filter.test(element(1000000000 + i));
+  const double bound = bound_of(filter);
+  BOOST_TEST_REQUIRE(bound < 0.5, it.definition);
+  BOOST_TEST(static_cast<double>(found) <= most(kProbes, bound),
+             it.definition << ", " << how << ": " << static_cast<double>(found) / kProbes
+                           << ", bound " << bound);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(every_way_of_filling_keeps_the_bound) {
+  for (const Case& it : kCases) {
+    check_rate(serial(it), it, "serial");
+    check_rate(in_a_row(it), it, "merged in a row");
+    check_rate(as_a_tree(it), it, "merged as a tree");
+  }
+}
+
+// Kinds without a number of keys: also after more keys, and more merges.
+BOOST_AUTO_TEST_CASE(the_bound_holds_when_a_merged_filter_goes_on) {
+  for (const Case& it : kCases) {
+    if (parameters_of(it.definition).keys > 0) continue;
+    Filter filter = as_a_tree(it);
+    for (int round = 0; round < 4; ++round) {
+      const std::uint64_t first = (round + 1) * 10 * it.keys;
+      for (std::uint64_t i = 0; i < it.keys / 16; ++i) filter.insert(element(first + i));
+      check_rate(filter, it, "going on");
+      merge_into(filter, as_a_tree(it));
+    }
+    check_rate(filter, it, "merged again and again");
+  }
+}
+
+// Of kinds that forget nothing up to their number of keys, merging forgets nothing either.
+BOOST_AUTO_TEST_CASE(kinds_without_false_negatives_stay_so) {
+  for (const Case& it : kCases) {
+    const Parameters p = parameters_of(it.definition);
+    if (p.kind != Kind::bloom && !(p.kind == Kind::timer && p.keys > 0)) continue;
+    const Filter filter = as_a_tree(it);
+    for (std::uint64_t i = 0; i < it.keys; ++i)
+      BOOST_TEST_REQUIRE(filter.test(element(i)), it.definition);
+  }
+}
+
+// When both are full, as much is forgotten of one as of the other.
+BOOST_AUTO_TEST_CASE(neither_side_is_preferred) {
+  for (const Case& it : kCases) {
+    Filter a(it.definition), b(it.definition);
+    share_stream(a.header());
+    b = a;
+    const std::uint64_t each = it.keys / 2;
+    for (std::uint64_t i = 0; i < each; ++i) a.insert(element(i));
+    for (std::uint64_t i = 0; i < each; ++i) b.insert(element(each + i));
+    double known[2] = {}, kept[2] = {};
+    std::vector<std::uint64_t> numbers[2];
+    for (std::uint64_t i = 0; i < each; ++i) {
+      if (a.test(element(i))) numbers[0].push_back(i);
+      if (b.test(element(each + i))) numbers[1].push_back(each + i);
+    }
+    merge_into(a, b);
+    for (int side = 0; side < 2; ++side) {
+      known[side] = static_cast<double>(numbers[side].size());
+      for (const std::uint64_t i : numbers[side]) kept[side] += a.test(element(i));
+    }
+    BOOST_TEST_REQUIRE(known[0] > 0);
+    BOOST_TEST_MESSAGE("kept of either side: " << it.definition << ": " << kept[0] / known[0] << ", "
+                                               << kept[1] / known[1]);
+    // Keys of one row or line are kept or lost together: fewer independent ones than keys.
+    BOOST_TEST(same_rate(kept[0] / 8, known[0] / 8, kept[1] / 8, known[1] / 8),
+               it.definition << ": " << kept[0] / known[0] << ", " << kept[1] / known[1]);
+  }
+}
+
+// Filters that grow one after the other leave no room for each other: the union says so.
+BOOST_AUTO_TEST_CASE(growing_filters_that_were_not_made_to_be_merged_refuse) {
+  for (const char* text :
+       {"bloom(memory=64kB, keys=10000, grow=density)",
+        "bloom(memory=64kB, keys=10000, grow=cardinality)",
+        "timer(memory=64kB, window='1 hour', keys=5000, grow=density)"}) {
+    Filter a(text), b(text), few(text);
+    const Filter empty(text);
+    a.insert(element(1));
+    few.insert(element(2));
+    Problem problem;
+    merge_into(a, empty);
+    merge_into(b, a);
+    merge_into(b, few);
+    BOOST_TEST((b.test(element(1)) && b.test(element(2))));
+    for (std::uint64_t i = 0; i < 4000; ++i) {
+      a.insert(element(i));
+      b.insert(element(10000 + i));
+    }
+    merge_into(a, empty);
+    BOOST_TEST(!can_merge(a.header(), b.header(), problem));
+    BOOST_TEST((problem.error == Error::unsupported));
+    BOOST_TEST(std::string(problem.hint).find("streamfilter_agg") != std::string::npos);
+    Problem same;
+    BOOST_TEST(!merge(a.header(), b.header(), same));
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
