@@ -293,7 +293,7 @@ bool remember_local_key(NamedFilter* filter, const Element& element) {
   const Arriving arriving(slot);
   bool seen = in_sight && test_and_promote(filter, element);
   if (unlikely(in_sight && arriving.may_change(seen))) {
-    wait_for_arrivals(filter);
+    wait_until_applied(filter);
     seen = seen && test_and_promote(filter, element);
   }
   if (seen) return true;
@@ -305,7 +305,7 @@ bool claim_local_key(NamedFilter* filter, const Element& element) {
   TransactionChanges* changes = begin(filter);
   const OwnKey own = own_key(changes, element);
   if (own.view == OwnView::added) return true;
-  if (Arriving(filter->slot).keys) wait_for_arrivals(filter);
+  if (Arriving(filter->slot).keys) wait_until_applied(filter);
   return reserve(filter, changes, element, own.hint, 0, false);
 }
 
@@ -336,7 +336,7 @@ bool test_local_key(const NamedFilter* filter, const Element& element) {
   const Arriving arriving(filter->slot);
   const bool seen = is_known(filter, element);
   if (likely(!arriving.may_change(seen))) return seen;
-  wait_for_arrivals(filter);
+  wait_until_applied(filter);
   return is_known(filter, element);
 }
 

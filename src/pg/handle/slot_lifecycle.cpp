@@ -17,6 +17,7 @@ extern "C" {
 #include "pg/server/settings.hpp"
 #include "pg/shmem/server_health.hpp"
 #include "pg/storage/persistence.hpp"
+#include "pg/transaction/prepared_transactions.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -365,6 +366,7 @@ FilterSlot* attach_slot(const FilterRelation* relation) {
     const Reservation reservation = reserve(relation, parameters.memory, server, now, item);
     if (reservation == Reservation::done) {
       build(item->slot, relation, parameters, item);
+      resolve_prepared();  // those that have ended meanwhile
       return item->slot;
     }
     if (reservation != Reservation::exists)
