@@ -28,6 +28,7 @@ struct Saving {
   uint64 logged_bytes;
   TimestampTz saved_at;  // of a snapshot that this transaction has written; 0: none
   uint64 freed_bytes;    // of the log
+  int level;             // the subtransaction that has written it
 };
 
 // One per filter (use of a slot) that the transaction has changed.
