@@ -188,7 +188,9 @@ void check_filter(Oid relid, bool altered) {
   if (!kept) check_quotas(relation, altered);
   if (is_remote(relation)) return check_slice_definitions(relation);
   if (!kept) check_memory(relation);
-  if (altered) save_if_due(relation);
+  if (!altered) return;
+  note_altered();
+  save_if_due(relation);
 }
 
 // By the OIDs of what the command has made: a name could mean another relation by now, and an

@@ -189,7 +189,8 @@ void attach(FilterHandle* filter, Use use) {
     record_dependencies(filter, use);
   }
   FilterSlot* slot = attach_slot(filter->relation);
-  note_persistence(&slot->saved, filter->relation->options.persistence == Persistence::logged);
+  if (!filter->relation->uncommitted)
+    note_persistence(&slot->saved, filter->relation->options.persistence == Persistence::logged);
   if (slot->saved.follows) follow_log(slot, filter->relation);
   filter->slot = slot;
   filter->slot_generation = slot->generation;

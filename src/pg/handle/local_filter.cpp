@@ -7,11 +7,13 @@
 
 extern "C" {
 #include "storage/lmgr.h"
+#include "storage/procarray.h"
 }
 
 #include "core/filter/filter.hpp"
 #include "pg/handle/local_filter.hpp"
 #include "pg/server/problem_report.hpp"
+#include "pg/shmem/arrivals.hpp"
 #include "pg/shmem/slice_access.hpp"
 #include "pg/transaction/apply_changes.hpp"
 #include "pg/transaction/own_view.hpp"
@@ -52,25 +54,51 @@ bool waits(const FilterHandle* filter) {
   return filter->relation->options.conflict == Conflict::wait;
 }
 
-void say_what_for(void* filter) {
+void say_what_for(void* arg) {
+  const auto* filter = static_cast<const FilterHandle*>(arg);
   errcontext("while waiting for another transaction that adds keys to filter \"%s\"",
-             static_cast<const FilterHandle*>(filter)->relation->name);
+             filter->relation->name);
 }
 
 // As a unique index waits: until the other (sub)transaction has ended.
-void wait_for(FilterHandle* filter, FullTransactionId other) {
+void wait_for(const FilterHandle* filter, FullTransactionId other) {
   pg_atomic_fetch_add_u64(&filter->slot->waits, 1);
-  ErrorContextCallback context = {error_context_stack, say_what_for, filter};
+  ErrorContextCallback context = {error_context_stack, say_what_for,
+                                  const_cast<FilterHandle*>(filter)};
   error_context_stack = &context;
   XactLockTableWait(XidFromFullTransactionId(other), nullptr, nullptr, XLTW_None);
   error_context_stack = context.previous;
 }
 
-// Waits until a transaction that has committed has brought all its changes in.
-void wait_until_applied(FilterHandle* filter, FullTransactionId other) {
-  wait_for(filter, other);
+// Waits until all transactions that have committed have brought their changes in. Until its end a
+// transaction is to be waited for by its own id only: those of its savepoints have no locks.
+void wait_for_arrivals(const FilterHandle* filter) {
+  uint32 at = 0;
+  for (;;) {
+    const FullTransactionId other = next_arriving(filter->slot, &at);
+    if (!FullTransactionIdIsValid(other)) return;
+    if (!TransactionIdIsInProgress(XidFromFullTransactionId(other))) wait_for(filter, other);
+  }
+}
+
+void wait_until_applied(const FilterHandle* filter) {
+  wait_for_arrivals(filter);
   resolve_prepared();
 }
+
+// What transactions that may be visible have not brought in yet; asked before the filter is looked
+// at.
+struct Arriving {
+  explicit Arriving(const FilterSlot* slot)
+      : keys(pg_atomic_read_u32(const_cast<pg_atomic_uint32*>(&slot->arriving_keys)) != 0),
+        erasures(pg_atomic_read_u32(const_cast<pg_atomic_uint32*>(&slot->arriving_erasures)) !=
+                 0) {
+    pg_read_barrier();
+  }
+  bool may_change(bool seen) const { return seen ? erasures : keys; }
+
+  bool keys, erasures;
+};
 
 // What a key that is not this transaction's own meets.
 enum class ReserveResult : uint8 {
@@ -182,7 +210,7 @@ bool reserve(FilterHandle* filter, TransactionChanges* changes, const Element& e
         if (filter->relation->options.conflict == Conflict::discard || request.met == arrived)
           return false;
         arrived = request.met;
-        wait_until_applied(filter, transaction_of(arrived));
+        wait_until_applied(filter);
         continue;
       case XactStatus::aborted: request.finished = request.met; continue;
       case XactStatus::running: break;
@@ -216,7 +244,12 @@ Owner find_arriving(const FilterHandle* filter, const Element& element) {
   return arrives ? owner : 0;
 }
 
-// Where test_and_insert will look in shared memory.
+// In this order: on its way a key is in both places for a while.
+bool is_known(const FilterHandle* filter, const Element& element) {
+  return find_arriving(filter, element) != 0 || is_in_filter(filter, element);
+}
+
+// Where judging a key will look in shared memory.
 void prefetch_shared(const FilterHandle* filter, const TransactionChanges* changes,
                      const Element& element, Prefetches& prefetches) {
   prefetch(filter->header, element, prefetches);
@@ -260,7 +293,13 @@ bool test_and_insert_local_key(FilterHandle* filter, const Element& element) {
   }
   const bool in_sight = own.view == OwnView::untouched;
   const uint64 applied = pg_atomic_read_u64(&slot->applied);
-  if (in_sight && test_and_promote(filter, element)) return true;
+  const Arriving arriving(slot);
+  bool seen = in_sight && test_and_promote(filter, element);
+  if (unlikely(in_sight && arriving.may_change(seen))) {
+    wait_until_applied(filter);
+    seen = seen && test_and_promote(filter, element);
+  }
+  if (seen) return true;
   if (changes == nullptr) changes = begin(filter);
   return !reserve(filter, changes, element, own.hint, applied, in_sight);
 }
@@ -268,7 +307,9 @@ bool test_and_insert_local_key(FilterHandle* filter, const Element& element) {
 bool reserve_local_key(FilterHandle* filter, const Element& element) {
   TransactionChanges* changes = begin(filter);
   const OwnKey own = own_key(changes, element);
-  return own.view == OwnView::added || reserve(filter, changes, element, own.hint, 0, false);
+  if (own.view == OwnView::added) return true;
+  if (Arriving(filter->slot).keys) wait_until_applied(filter);
+  return reserve(filter, changes, element, own.hint, 0, false);
 }
 
 void insert_local_key(FilterHandle* filter, const Element& element) {
@@ -295,8 +336,11 @@ bool test_local_key(const FilterHandle* filter, const Element& element) {
   const TransactionChanges* changes = find_changes(filter->slot, filter->slot_generation);
   const OwnView view = own_key(changes, element).view;
   if (view != OwnView::untouched) return view == OwnView::added;
-  // In this order: on its way a key is in both places for a while.
-  return find_arriving(filter, element) != 0 || is_in_filter(filter, element);
+  const Arriving arriving(filter->slot);
+  const bool seen = is_known(filter, element);
+  if (likely(!arriving.may_change(seen))) return seen;
+  wait_until_applied(filter);
+  return is_known(filter, element);
 }
 
 void prefetch_local_key(const FilterHandle* filter, const Element& element) {
@@ -324,8 +368,8 @@ void prefetch_local_keys(const FilterHandle* filter, const Element* elements, co
 
 bool erase_local_key(FilterHandle* filter, const Element& element) {
   // What is forgotten must not arrive afterwards.
-  if (const Owner other = find_arriving(filter, element))
-    wait_until_applied(filter, transaction_of(other));
+  if (Arriving(filter->slot).keys || find_arriving(filter, element) != 0)
+    wait_until_applied(filter);
   if (!test_local_key(filter, element)) return false;
   append_change(begin_change(filter), ChangeType::erase, element);
   return true;
@@ -353,7 +397,7 @@ void merge_into_local_filter(FilterHandle* filter, const Header* value, int64 sl
 }
 
 Header* copy_local_filter(FilterHandle* filter) {
-  resolve_prepared();
+  wait_until_applied(filter);
   const Parameters& parameters = filter->header->parameters;
   auto* copy = static_cast<Header*>(MemoryContextAllocExtended(
       CurrentMemoryContext, parameters.memory, MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO));
@@ -373,7 +417,7 @@ Header* copy_local_filter(FilterHandle* filter) {
 
 Header* copy_local_slice(FilterHandle* filter, uint32 slice) {
   const Parameters& parameters = filter->header->parameters;
-  resolve_prepared();
+  wait_until_applied(filter);
   auto* copy = static_cast<Header*>(
       MemoryContextAllocHuge(CurrentMemoryContext, sizeof(Header) + parameters.slice_bytes));
   memcpy(static_cast<void*>(copy), filter->header, sizeof(Header));

@@ -17,18 +17,19 @@ extern "C" {
 #include "pg/server/settings.hpp"
 #include "pg/shmem/server_health.hpp"
 #include "pg/storage/persistence.hpp"
+#include "pg/transaction/prepared_transactions.hpp"
 
 namespace streamfilter::pg {
 namespace {
 
 // What has to be done when the current transaction ends. Allocated in TopTransactionContext, before
 // any lock is taken, so that the callbacks need nothing.
-enum class Action : uint8 { build, define, drop };
+enum class Action : uint8 { build, define, alter, drop };
 struct Work {
   Work* next;
   Action action;
   SubTransactionId subtransaction;
-  FilterSlot* slot;  // build, define
+  FilterSlot* slot;  // build, define; alter: nullptr, the state is kept
   Oid database;      // drop
   Oid relation;      // drop; InvalidOid: all of the database
 };
@@ -108,7 +109,7 @@ void roll_back(SubTransactionId subtransaction) {
       continue;
     }
     building |= item->action == Action::build;
-    if (item->action != Action::drop) free_slot(item->slot);
+    if (item->slot != nullptr) free_slot(item->slot);
     *at = item->next;
   }
   LWLockRelease(shared_state->directory_lock);
@@ -365,6 +366,7 @@ FilterSlot* attach_slot(const FilterRelation* relation) {
     const Reservation reservation = reserve(relation, parameters.memory, server, now, item);
     if (reservation == Reservation::done) {
       build(item->slot, relation, parameters, item);
+      resolve_prepared();  // those that have ended meanwhile
       return item->slot;
     }
     if (reservation != Reservation::exists)
@@ -381,6 +383,10 @@ FilterSlot* attach_slot(const FilterRelation* relation) {
     ConditionVariableCancelSleep();
     if (FilterSlot* slot = peek_slot(relation)) return slot;
   }
+}
+
+void note_altered() {
+  if (shared_state != nullptr) push(new_work(Action::alter));
 }
 
 void drop_at_commit(Oid database, Oid relation) {

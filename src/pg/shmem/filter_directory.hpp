@@ -70,6 +70,10 @@ struct FilterSlot {
   pg_atomic_uint64 overflowed;    // transactions that added more keys than the table in flight took
   pg_atomic_uint64 unregistered;  // keys of unfinished transactions that are not in that table
   pg_atomic_uint64 applied;       // how often transactions have brought their changes in
+  // Transactions marked as arriving (arrivals.hpp) that add keys which the table in flight does not
+  // have; that forget keys.
+  pg_atomic_uint32 arriving_keys;
+  pg_atomic_uint32 arriving_erasures;
   pg_atomic_uint64
       exclusive_xact;  // full id of a transaction to wait for before adding any key, or 0
   SavedState saved;

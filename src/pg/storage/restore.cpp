@@ -128,6 +128,7 @@ void load(FilterSlot* slot, const FilterRelation* relation, const Parameters& pa
 
   const char* damage = try_to_read(read_prepared, &reading);
   reading.snapshot = register_latest_snapshot();
+  stop_at(FaultPoint::restore);
   if (const char* more = try_to_read(read_log, &reading)) damage = more;
   Choice choice;
   // The log mostly says how the pieces of the image lie.
