@@ -197,8 +197,8 @@ unit-sanitize:
 
 # ---- rules of the house -----------------------------------------------------------------------
 
-# `check-rooms`: every include stays within src/ROOMS. The core must not see PostgreSQL, throw or allocate; server headers
-# come in through postgres.hpp alone.
+# `check-rooms`: every include stays within src/ROOMS, and docs/pictures/rooms.svg shows them. The core must not see
+# PostgreSQL, throw or allocate; server headers come in through postgres.hpp alone.
 check-layers: check-rooms $(CORE_OBJS)
 	@! grep -nE '#include [<"](postgres|utils/|access/|storage/|pg/)' -r src/core
 	@for f in $(CORE_SOURCES); do \
@@ -212,6 +212,7 @@ check-layers: check-rooms $(CORE_OBJS)
 
 check-rooms:
 	@perl test/check_rooms.pl
+	@perl docs/draw_rooms.pl --check
 
 # What clang-format decides is not discussed. Another version decides otherwise, so only this one is asked.
 CLANG_FORMAT = $(firstword $(shell command -v clang-format-14 clang-format))

@@ -60,12 +60,17 @@ sub finish
 	return $said;
 }
 
-# Waits until a session waits for another one.
+# Does a session wait for another one, by then?
 sub blocked
 {
 	my ($self) = @_;
-	return $self->{node}->poll_query_until('postgres',
-		q{SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND backend_type = 'client backend'});
+	for (1 .. 100)
+	{
+		return 1 if $self->{node}->safe_psql('postgres', q{SELECT count(*) > 0 FROM pg_stat_activity
+			WHERE wait_event_type = 'Lock' AND backend_type = 'client backend'}) eq 't';
+		sleep(0.1);
+	}
+	return 0;
 }
 
 1;

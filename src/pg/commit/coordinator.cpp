@@ -57,6 +57,7 @@ void before_commit() {
   stop_if_changed(FaultPoint::pre_commit);
   save_transaction_changes();
   prepare_remote_commit();
+  announce_transaction_changes();
 }
 
 void commit() {
@@ -94,6 +95,7 @@ void before_prepare() {
   refuse_to_prepare_remote_transactions();
   refuse_to_prepare_changes();
   refuse_to_prepare_definitions();
+  refuse_to_prepare_saving();
   save_transaction_changes();
   add_prepared();
   keys_are_prepared = first_changes() != nullptr;

@@ -1,6 +1,7 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
+#include "utils/lsyscache.h"
 #include "utils/snapmgr.h"
 }
 
@@ -20,6 +21,7 @@ void note_saved(TransactionChanges* changes) {
   if (changes->saving.writes_header) pg_atomic_write_u32(&saved->has_header, 1);
   if (changes->saving.drops_saved) pg_atomic_write_u32(&saved->has_header, 0);
   if (changes->saving.saved_at == 0) return;
+  if (saved->logged) pg_atomic_write_u32(&saved->has_header, 1);
   saved->last_saved = changes->saving.saved_at;
   saved->set_aside[0] = '\0';  // the save has replaced it
   pg_atomic_fetch_sub_u64(&saved->log_bytes,
@@ -30,12 +32,41 @@ bool has_header(const TransactionChanges* changes) {
   return pg_atomic_read_u32(&changes->slot->saved.has_header) != 0;
 }
 
+// As its definition is now: it may have been altered, and a savepoint may have taken that back,
+// since the transaction has begun to change it.
+bool is_logged_now(const TransactionChanges* changes) {
+  const Oid relation = changes->slot->relation;
+  FilterHandle* filter = filter_handle(relation);
+  if (!filter->valid || !filter->loaded) {
+    if (!is_filter(relation)) return changes->saving.logged;  // this transaction has dropped it
+    use_filter(filter, Use::test_granted);
+  }
+  return filter->relation->options.persistence == Persistence::logged;
+}
+
+void note_persistence() {
+  for (TransactionChanges* changes = first_changes(); changes != nullptr; changes = changes->next)
+    if (is_alive(changes)) changes->saving.logged = is_logged_now(changes);
+}
+
 // Does this transaction have to delete what is saved, or write an image? The log does not have
 // merged values, nor what was added while the filter was unlogged.
 bool replaces_saved(const TransactionChanges* changes) {
   if (!changes->saving.logged) return has_header(changes);
-  return changes->log.last_merge != kNoChange ||
+  return changes->log.last_merge != kNoChange || !changes->slot->saved.logged ||
          (!has_header(changes) && pg_atomic_read_u64(&changes->slot->applied) > 0);
+}
+
+[[noreturn]] void refuse_to_prepare(const TransactionChanges* changes) {
+  const char* name = get_rel_name(changes->slot->relation);
+  ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+          errmsg("cannot PREPARE a transaction that replaces what is saved of filter \"%s\"", name),
+          errdetail("What is saved of it is not what the filter holds."),
+          changes->saving.logged
+              ? errhint("Run streamfilter_save('%s') in a transaction of its own before.",
+                        quote_identifier(name))
+              : errhint("Commit another change of the filter before."));
+  pg_unreachable();
 }
 
 void replace_saved(TransactionChanges* changes) {
@@ -47,8 +78,8 @@ void replace_saved(TransactionChanges* changes) {
     changes->saving.drops_saved = true;
     return;
   }
-  NamedFilter* filter = named_filter(relation);
-  use_filter(filter, Use::probe);
+  FilterHandle* filter = filter_handle(relation);
+  use_filter(filter, Use::test_granted);
   if (filter->slot != changes->slot) return;
   save_filter(filter, true);
   changes->saving.writes_header = true;
@@ -78,6 +109,7 @@ bool has_something_to_save() {
 // one, since whoever takes one may be waiting for it. The server's portals are gone at commit and
 // their snapshots with them, but a heap is not written without one.
 void save_transaction_changes() {
+  note_persistence();
   if (!has_something_to_save()) return;
   PushActiveSnapshot(GetTransactionSnapshot());
   for (TransactionChanges* changes = first_changes(); changes != nullptr; changes = changes->next)
@@ -86,6 +118,17 @@ void save_transaction_changes() {
     if (has_changes(changes) && changes->saving.logged && !changes->saving.replaced)
       log_changes(changes);
   PopActiveSnapshot();
+}
+
+// An image in a prepared transaction would keep every other save, and DROP, waiting until its end.
+void refuse_to_prepare_saving() {
+  note_persistence();
+  for (const TransactionChanges* changes = first_changes(); changes != nullptr;
+       changes = changes->next)
+    if (changes->saving.saved_at != 0 ||
+        (has_changes(changes) && replaces_saved(changes) &&
+         (changes->saving.logged || is_anything_saved(changes->slot->relation))))
+      refuse_to_prepare(changes);
 }
 
 void note_saved_changes() {

@@ -7,7 +7,11 @@ namespace streamfilter::pg {
 // Before the commit record. May raise.
 void save_transaction_changes();
 
-// After it: remembers what is saved now. Cannot raise.
+// Before a transaction is prepared: raises 0A000 if it would write or delete more than rows of the
+// log.
+void refuse_to_prepare_saving();
+
+// After the commit record: remembers what is saved now. Cannot raise.
 void note_saved_changes();
 
 // Last, however the transaction ends: whoever takes a snapshot need not wait for it any more.

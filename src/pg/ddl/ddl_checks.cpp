@@ -110,7 +110,7 @@ void check_count(const FilterRelation* relation, int limit, int others) {
 
 // Several servers have limits of their own, of what lies there.
 void check_memory_limit(const FilterRelation* relation, uint64 limit, uint64 others) {
-  if (relation->host.servers != nullptr) return;
+  if (relation->options.servers != nullptr) return;
   const uint64 memory = relation->definition.parameters.memory;
   if (memory <= limit && others <= limit - memory) return;
   ereport(
@@ -170,9 +170,10 @@ void save_if_due(const FilterRelation* relation) {
   const FilterSlot* slot = peek_slot(relation);
   if (slot == nullptr) return;
   const bool was_logged = slot->saved.logged;
-  NamedFilter* filter = named_filter(relation->relid);
-  use_filter(filter, Use::probe);
-  if (!was_logged && relation->host.persistence == Persistence::logged) save_filter(filter, true);
+  FilterHandle* filter = filter_handle(relation->relid);
+  use_filter(filter, Use::test_granted);
+  if (!was_logged && relation->options.persistence == Persistence::logged)
+    save_filter(filter, true);
 }
 
 void check_filter(Oid relid, bool altered) {
@@ -187,7 +188,9 @@ void check_filter(Oid relid, bool altered) {
   if (!kept) check_quotas(relation, altered);
   if (is_remote(relation)) return check_slice_definitions(relation);
   if (!kept) check_memory(relation);
-  if (altered) save_if_due(relation);
+  if (!altered) return;
+  note_altered();
+  save_if_due(relation);
 }
 
 // By the OIDs of what the command has made: a name could mean another relation by now, and an
@@ -242,12 +245,12 @@ List* filters_of_server(const char* name) {
 }
 
 bool names_server(Oid relid, const char* server) {
-  HostOptions host;
-  host.servers = find_option(options_of_filter(relid), "servers");
+  RelationOptions relation_options;
+  relation_options.servers = find_option(options_of_filter(relid), "servers");
   List* names;
   Fault fault;
   ListCell* cell;
-  if (!read_server_names(&host, &names, fault)) return false;
+  if (!read_server_names(&relation_options, &names, fault)) return false;
   foreach (cell, names)
     if (strcmp(static_cast<const char*>(lfirst(cell)), server) == 0) return true;
   return false;

@@ -17,18 +17,19 @@ extern "C" {
 #include "pg/server/settings.hpp"
 #include "pg/shmem/server_health.hpp"
 #include "pg/storage/persistence.hpp"
+#include "pg/transaction/prepared_transactions.hpp"
 
 namespace streamfilter::pg {
 namespace {
 
 // What has to be done when the current transaction ends. Allocated in TopTransactionContext, before
 // any lock is taken, so that the callbacks need nothing.
-enum class Action : uint8 { build, define, drop };
+enum class Action : uint8 { build, define, alter, drop };
 struct Work {
   Work* next;
   Action action;
   SubTransactionId subtransaction;
-  FilterSlot* slot;  // build, define
+  FilterSlot* slot;  // build, define; alter: nullptr, the state is kept
   Oid database;      // drop
   Oid relation;      // drop; InvalidOid: all of the database
 };
@@ -108,7 +109,7 @@ void roll_back(SubTransactionId subtransaction) {
       continue;
     }
     building |= item->action == Action::build;
-    if (item->action != Action::drop) free_slot(item->slot);
+    if (item->slot != nullptr) free_slot(item->slot);
     *at = item->next;
   }
   LWLockRelease(shared_state->directory_lock);
@@ -116,7 +117,7 @@ void roll_back(SubTransactionId subtransaction) {
 }
 
 uint32 asked_bits(const FilterRelation* relation) {
-  const Parameters& asked = relation->host.asked.parameters;
+  const Parameters& asked = relation->options.asked.parameters;
   return static_cast<uint32>(asked_signature(relation, asked.keys, asked.fpr)) | 1;
 }
 
@@ -281,7 +282,7 @@ void raise_no_room(const FilterRelation* relation, uint64 size, const ServerOpti
 // Fills the filter and opens the slot to its users.
 void build(FilterSlot* slot, const FilterRelation* relation, const Parameters& parameters,
            Work* item) {
-  slot->saved.logged = relation->host.persistence == Persistence::logged;
+  slot->saved.logged = relation->options.persistence == Persistence::logged;
   restore_filter(slot, relation, parameters);
   LWLockAcquire(shared_state->directory_lock, LW_EXCLUSIVE);
   if (relation->uncommitted) {
@@ -356,7 +357,7 @@ FilterSlot* attach_slot(const FilterRelation* relation) {
   if (FilterSlot* slot = peek_slot(relation)) return slot;
   Parameters parameters = parameters_for(relation);
   // Where the memory is derived, another version may have derived another one.
-  if (!relation->host.asked.memory_given && relation->host.persistence == Persistence::logged)
+  if (!relation->options.asked.memory_given && relation->options.persistence == Persistence::logged)
     find_saved_geometry(relation, &parameters);
   const ServerOptions server = server_options(GetForeignServer(relation->server)->options);
   const TimestampTz now = GetCurrentTimestamp();
@@ -365,6 +366,7 @@ FilterSlot* attach_slot(const FilterRelation* relation) {
     const Reservation reservation = reserve(relation, parameters.memory, server, now, item);
     if (reservation == Reservation::done) {
       build(item->slot, relation, parameters, item);
+      resolve_prepared();  // those that have ended meanwhile
       return item->slot;
     }
     if (reservation != Reservation::exists)
@@ -381,6 +383,10 @@ FilterSlot* attach_slot(const FilterRelation* relation) {
     ConditionVariableCancelSleep();
     if (FilterSlot* slot = peek_slot(relation)) return slot;
   }
+}
+
+void note_altered() {
+  if (shared_state != nullptr) push(new_work(Action::alter));
 }
 
 void drop_at_commit(Oid database, Oid relation) {

@@ -16,6 +16,9 @@ FilterSlot* peek_slot(const FilterRelation* relation);
 // The seed of a filter that has state; false: it has none.
 bool peek_seed(const FilterRelation* relation, uint64* seed);
 
+// The transaction has altered a filter and kept its state; it cannot be prepared then.
+void note_altered();
+
 // At commit of the current transaction, frees the state of a relation or of a whole database.
 void drop_at_commit(Oid database, Oid relation);
 

@@ -19,6 +19,7 @@ enum class FaultPoint : uint8 {
   applied,     // they are in the filters, and still in the table of keys in flight
   resolve,     // a prepared transaction is found to have ended
   load,        // a filter's saved state is about to be read
+  restore,     // what belongs to it is known, and none of it in the filter
   save,        // what is saved now is known, and not written
 };
 

@@ -147,6 +147,8 @@ void reset_counters(FilterSlot* slot) {
         &slot->rolled_back, &slot->waits, &slot->overflowed, &slot->unregistered, &slot->applied,
         &slot->exclusive_xact})
     pg_atomic_init_u64(counter, 0);
+  pg_atomic_init_u32(&slot->arriving_keys, 0);
+  pg_atomic_init_u32(&slot->arriving_erasures, 0);
   for (pg_atomic_uint64& found : slot->found_at) pg_atomic_init_u64(&found, 0);
   memset(static_cast<void*>(&slot->saved), 0, sizeof slot->saved);
   pg_atomic_init_u64(&slot->saved.next_number, 1);

@@ -6,6 +6,7 @@
 #include "pg/server/fault_points.hpp"
 #include "pg/server/problem_report.hpp"
 #include "pg/server/settings.hpp"
+#include "pg/shmem/arrivals.hpp"
 #include "pg/shmem/filter_directory.hpp"
 #include "pg/shmem/in_flight_table.hpp"
 #include "pg/shmem/server_health.hpp"
@@ -23,6 +24,7 @@ namespace {
 
 constexpr SharedSection kSections[] = {
     {request_in_flight, start_in_flight, nullptr},
+    {request_arrivals, start_arrivals, nullptr},
     {request_prepared, start_prepared, nullptr},
     {request_server_health, start_server_health, nullptr},
 #ifdef STREAMFILTER_FAULTS

@@ -155,6 +155,7 @@ void finish_save(SlotSave* save, const Header* state) {
   close_state_tables(save->tables);
   // Last: a savepoint may catch what has failed.
   changes->saving.saved_at = saved_at;
+  changes->saving.level = GetCurrentTransactionNestLevel();
   changes->saving.freed_bytes += freed_bytes;
 }
 

@@ -27,16 +27,30 @@ struct PreparedKey {
   int64 time;
 };
 
+// A transaction that has keys here.
+struct PreparedTransaction {
+  FullTransactionId transaction;
+  uint32 keys;
+};
+
 struct PreparedKeys {
   LWLock* lock;
   uint32 count;
+  uint32 transaction_count;
+  PreparedTransaction* transactions;
   PreparedKey keys[FLEXIBLE_ARRAY_MEMBER];
 };
 
 constexpr char kTranche[] = "streamfilter_prepared";
 PreparedKeys* prepared = nullptr;
 
-uint32 places() { return max_prepared_xacts > 0 ? static_cast<uint32>(max_in_flight) : 0; }
+uint32 capacity() { return max_prepared_xacts > 0 ? static_cast<uint32>(max_in_flight) : 0; }
+
+// Those that are prepared or about to be, and those that have ended while a filter of theirs was
+// being loaded: these were there when the server started.
+uint32 transaction_places() {
+  return max_prepared_xacts > 0 ? static_cast<uint32>(2 * max_prepared_xacts + MaxBackends) : 0;
+}
 
 bool is_of(const PreparedKey& key, FullTransactionId transaction) {
   return FullTransactionIdEquals(transaction_of(key.transaction), transaction);
@@ -44,12 +58,61 @@ bool is_of(const PreparedKey& key, FullTransactionId transaction) {
 
 FilterSlot* slot_of(const PreparedKey& key) { return &shared_state->slots[key.transaction >> 48]; }
 
-// Needs the lock, exclusive.
-void remove_keys(FullTransactionId transaction) {
+bool is_alive(const PreparedKey& key) { return slot_of(key)->generation == key.generation; }
+
+// Its filter is being loaded: what is brought into it now could be overwritten.
+bool is_being_loaded(const PreparedKey& key) {
+  return is_alive(key) && slot_of(key)->state == SlotState::building;
+}
+
+// Others do not find it in the table of keys in flight, and are told so.
+bool is_hidden(const PreparedKey& key) { return key.owner == 0 && is_alive(key); }
+
+// The place of a transaction, or the one after the last.
+uint32 find_transaction(FullTransactionId transaction) {
+  uint32 at = 0;
+  while (at < prepared->transaction_count &&
+         !FullTransactionIdEquals(prepared->transactions[at].transaction, transaction))
+    ++at;
+  return at;
+}
+
+// The functions below need the lock, exclusive.
+
+bool has_room(FullTransactionId transaction, uint64 keys) {
+  return keys <= capacity() - prepared->count &&
+         find_transaction(transaction) < transaction_places();
+}
+
+// Needs room.
+void store_key(FullTransactionId transaction, const PreparedKey& key) {
+  const uint32 at = find_transaction(transaction);
+  if (at == prepared->transaction_count) {
+    prepared->transactions[at] = {transaction, 0};
+    ++prepared->transaction_count;
+  }
+  ++prepared->transactions[at].keys;
+  prepared->keys[prepared->count++] = key;
+  if (is_hidden(key)) pg_atomic_fetch_add_u32(&slot_of(key)->arriving_keys, 1);
+}
+
+template <typename IsRemoved>
+void remove_keys(FullTransactionId transaction, IsRemoved&& is_removed) {
+  const uint32 at = find_transaction(transaction);
+  if (at == prepared->transaction_count) return;
   uint32 kept = 0;
-  for (uint32 i = 0; i < prepared->count; ++i)
-    if (!is_of(prepared->keys[i], transaction)) prepared->keys[kept++] = prepared->keys[i];
+  for (uint32 i = 0; i < prepared->count; ++i) {
+    const PreparedKey& key = prepared->keys[i];
+    if (!is_of(key, transaction) || !is_removed(key)) {
+      prepared->keys[kept++] = key;
+      continue;
+    }
+    if (is_hidden(key)) pg_atomic_fetch_sub_u32(&slot_of(key)->arriving_keys, 1);
+    --prepared->transactions[at].keys;
+  }
   prepared->count = kept;
+  if (prepared->transactions[at].keys == 0)
+    prepared->transactions[at] = prepared->transactions[--prepared->transaction_count];
 }
 
 void apply(const PreparedKey& key) {
@@ -73,20 +136,21 @@ void resolve(FullTransactionId transaction, bool committed) {
   LWLockAcquire(prepared->lock, LW_EXCLUSIVE);
   for (uint32 i = 0; i < prepared->count; ++i) {
     const PreparedKey& key = prepared->keys[i];
-    if (!is_of(key, transaction) || slot_of(key)->generation != key.generation) continue;
+    if (!is_of(key, transaction) || !is_alive(key) || is_being_loaded(key)) continue;
     if (committed)
       apply(key);
     else if (key.is_new)
       pg_atomic_fetch_add_u64(&slot_of(key)->rolled_back, 1);
   }
   for (uint32 i = 0; i < prepared->count; ++i)
-    if (const PreparedKey& key = prepared->keys[i]; is_of(key, transaction)) {
-      if (committed && slot_of(key)->generation == key.generation)
+    if (const PreparedKey& key = prepared->keys[i];
+        is_of(key, transaction) && !is_being_loaded(key)) {
+      if (committed && is_alive(key))
         pg_atomic_fetch_add_u64(&slot_of(key)->applied, 1);
       const InFlightKey entry = {in_flight_tag(key.generation, key.hash), key.owner};
       remove_in_flight(&entry, 1);
     }
-  remove_keys(transaction);
+  remove_keys(transaction, [](const PreparedKey& key) { return !is_being_loaded(key); });
   LWLockRelease(prepared->lock);
   LWLockRelease(shared_state->directory_lock);
 }
@@ -97,23 +161,17 @@ void store_keys(const TransactionChanges* changes, FullTransactionId transaction
   for (uint32 i = 0; i < log->count; ++i) {
     const Change* change = change_at(log, i);
     const Element element = element_at(log, i);
-    prepared->keys[prepared->count++] = {make_owner(changes->slot, transaction),
-                                         change->registered ? changes->owners[change->owner] : 0,
-                                         changes->generation,
-                                         change->is(ChangeType::add),
-                                         element.hash,
-                                         element.importance,
-                                         element.time};
+    store_key(transaction, {make_owner(changes->slot, transaction),
+                            change->registered ? changes->owners[change->owner] : 0,
+                            changes->generation, change->is(ChangeType::add), element.hash,
+                            element.importance, element.time});
   }
 }
 
-// The transactions that have keys here, each once. Their keys lie together.
-uint32 list_transactions(FullTransactionId* list, uint32 most) {
-  uint32 count = 0;
+uint32 list_transactions(FullTransactionId* list) {
   LWLockAcquire(prepared->lock, LW_SHARED);
-  for (uint32 i = 0; i < prepared->count && count < most; ++i)
-    if (i == 0 || !is_of(prepared->keys[i], list[count - 1]))
-      list[count++] = transaction_of(prepared->keys[i].transaction);
+  const uint32 count = prepared->transaction_count;
+  for (uint32 i = 0; i < count; ++i) list[i] = prepared->transactions[i].transaction;
   LWLockRelease(prepared->lock);
   return count;
 }
@@ -156,8 +214,9 @@ void add_prepared() {
     overflowed |= changes->overflowed;
   }
   if (overflowed) raise_too_many();
+  resolve_prepared();
   LWLockAcquire(prepared->lock, LW_EXCLUSIVE);
-  const bool fits = count <= places() - prepared->count;
+  const bool fits = has_room(transaction, count);
   if (fits)
     for (const TransactionChanges* changes = first_changes(); changes != nullptr;
          changes = changes->next)
@@ -168,7 +227,7 @@ void add_prepared() {
 
 void remove_prepared(FullTransactionId transaction) {
   LWLockAcquire(prepared->lock, LW_EXCLUSIVE);
-  remove_keys(transaction);
+  remove_keys(transaction, [](const PreparedKey&) { return true; });
   LWLockRelease(prepared->lock);
 }
 
@@ -185,20 +244,20 @@ bool put_back_in_flight(FilterSlot* slot, TransactionId transaction, const Eleme
       find_owner(partition, tag) != 0 || add_in_flight(partition, tag, owner, 0);
   LWLockRelease(lock_of(partition));
   LWLockAcquire(prepared->lock, LW_EXCLUSIVE);
-  const bool fits = prepared->count < places();
+  const bool fits = has_room(full, 1);
   if (fits)
-    prepared->keys[prepared->count++] = {
-        owner, owner, slot->generation, true, element.hash, element.importance, element.time};
+    store_key(full, {owner, registered ? owner : 0, slot->generation, true, element.hash,
+                     element.importance, element.time});
   LWLockRelease(prepared->lock);
-  return registered && fits;
+  return fits;
 }
 
 void resolve_prepared() {
   // Asked without the lock: a transaction that ends now may be found next time.
   if (prepared == nullptr || *const_cast<volatile uint32*>(&prepared->count) == 0) return;
-  const auto most = static_cast<uint32>(max_prepared_xacts + MaxBackends);
-  auto* list = static_cast<FullTransactionId*>(palloc(sizeof(FullTransactionId) * most));
-  const uint32 count = list_transactions(list, most);
+  auto* list =
+      static_cast<FullTransactionId*>(palloc(sizeof(FullTransactionId) * transaction_places()));
+  const uint32 count = list_transactions(list);
   for (uint32 i = 0; i < count; ++i) {
     const XactStatus status = xact_status(list[i]);
     if (status != XactStatus::running) resolve(list[i], status == XactStatus::committed);
@@ -207,7 +266,8 @@ void resolve_prepared() {
 }
 
 Size prepared_bytes() {
-  return add_size(offsetof(PreparedKeys, keys), mul_size(sizeof(PreparedKey), places()));
+  return add_size(add_size(offsetof(PreparedKeys, keys), mul_size(sizeof(PreparedKey), capacity())),
+                  mul_size(sizeof(PreparedTransaction), transaction_places()));
 }
 
 void request_prepared() {
@@ -221,7 +281,8 @@ void start_prepared() {
       ShmemInitStruct("streamfilter prepared", prepared_bytes(), &found));
   if (found) return;
   prepared->lock = &GetNamedLWLockTranche(kTranche)->lock;
-  prepared->count = 0;
+  prepared->count = prepared->transaction_count = 0;
+  prepared->transactions = reinterpret_cast<PreparedTransaction*>(prepared->keys + capacity());
 }
 
 }  // namespace streamfilter::pg

@@ -17,12 +17,12 @@ void add_prepared();
 // Takes back what add_prepared has stored; the transaction aborts instead. Raises nothing.
 void remove_prepared(FullTransactionId transaction);
 
-// Puts a key of a transaction that was prepared before the server started back in flight. False: no
-// room.
+// Puts a key of a transaction that was prepared before the server started back in flight, also if
+// the table of keys in flight is full. False: it was one key too many when it was prepared.
 bool put_back_in_flight(FilterSlot* slot, TransactionId transaction, const Element& element);
 
-// Applies or forgets the keys of every prepared transaction that has ended. Cheap if there are
-// none. No lock may be held.
+// Applies or forgets the keys of every prepared transaction that has ended; those of a filter that
+// is being loaded stay until that is done. Cheap if there are none. No lock may be held.
 void resolve_prepared();
 
 // For shared memory.

@@ -5,6 +5,7 @@ extern "C" {
 }
 
 #include "core/filter/filter.hpp"
+#include "pg/shmem/arrivals.hpp"
 #include "pg/transaction/apply_changes.hpp"
 #include "pg/transaction/transaction_changes.hpp"
 
@@ -57,8 +58,22 @@ void publish(TransactionChanges* changes) {
   changes->published = changes->unregistered;
 }
 
+// Keys that others do not find in the table of keys in flight.
+bool hides_keys(const TransactionChanges* changes) {
+  return changes->unregistered > 0 || changes->log.last_merge != kNoChange;
+}
+
+void announce(TransactionChanges* changes) {
+  changes->announced_keys = hides_keys(changes);
+  changes->announced_erasures = changes->erases;
+  if (changes->announced_keys) pg_atomic_fetch_add_u32(&changes->slot->arriving_keys, 1);
+  if (changes->announced_erasures) pg_atomic_fetch_add_u32(&changes->slot->arriving_erasures, 1);
+}
+
 void release_slot(TransactionChanges* changes) {
   if (!is_alive(changes)) return;
+  if (changes->announced_keys) pg_atomic_fetch_sub_u32(&changes->slot->arriving_keys, 1);
+  if (changes->announced_erasures) pg_atomic_fetch_sub_u32(&changes->slot->arriving_erasures, 1);
   if (changes->published > 0)
     pg_atomic_fetch_sub_u64(&changes->slot->unregistered, changes->published);
   uint64 self = U64FromFullTransactionId(GetTopFullTransactionIdIfAny());
@@ -108,6 +123,7 @@ void append_change(TransactionChanges* changes, ChangeType type, const Element& 
                    const IndexHint& hint) {
   append_change(&changes->log, type, element, hint);
   note_time(changes, element);
+  if (type == ChangeType::erase) changes->erases = true;
   if (type != ChangeType::add) return;
   ++changes->unregistered;
   // Of many keys not each one: publish_counts.
@@ -159,6 +175,18 @@ void publish_counts() {
 
 TransactionChanges* first_changes() { return all_changes; }
 
+// A transaction without an id has changed no row that others could see before its keys are there.
+void announce_transaction_changes() {
+  const FullTransactionId self = GetTopFullTransactionIdIfAny();
+  uint64 filters = 0;
+  for (const TransactionChanges* changes = all_changes; changes != nullptr; changes = changes->next)
+    if (is_alive(changes) && changes->log.count > 0) filters |= arrival_bit(changes->slot);
+  if (filters == 0 || !FullTransactionIdIsValid(self)) return;
+  mark_arriving(self, filters);
+  for (TransactionChanges* changes = all_changes; changes != nullptr; changes = changes->next)
+    if (is_alive(changes)) announce(changes);
+}
+
 // All filters have their keys before any of them says so, and before any other transaction is told
 // that this one has ended: one key may be in several nodes of a hierarchy.
 void apply_transaction_changes() {
@@ -181,6 +209,7 @@ void retract_transaction_changes() {
 void forget_transaction_changes() {
   for (TransactionChanges* changes = all_changes; changes != nullptr; changes = changes->next)
     release_slot(changes);
+  unmark_arriving();
   all_changes = nullptr;
 }
 

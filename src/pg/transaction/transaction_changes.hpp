@@ -28,6 +28,7 @@ struct Saving {
   uint64 logged_bytes;
   TimestampTz saved_at;  // of a snapshot that this transaction has written; 0: none
   uint64 freed_bytes;    // of the log
+  int level;             // the subtransaction that has written it
 };
 
 // One per filter (use of a slot) that the transaction has changed.
@@ -39,6 +40,9 @@ struct TransactionChanges {
   // More keys than the table takes: the rest is only in the log. With conflict 'wait' the slot says
   // so, and others wait for any key; otherwise they take such keys as new.
   bool overflowed;
+  bool erases;            // has forgotten a key
+  bool announced_keys;    // counted in FilterSlot::arriving_keys
+  bool announced_erasures;
   int64 latest;         // time of a key so far
   uint32 registered;    // keys in the table of keys in flight
   uint32 unregistered;  // keys in the log only
@@ -90,6 +94,9 @@ TransactionChanges* first_changes();
 // The rest is called by the coordinator (pg/commit) when the transaction ends; it allocates nothing
 // and cannot raise. Savepoints: savepoints.hpp.
 
+// The transaction is about to commit: others are told that its changes arrive. Taken back by
+// forget_transaction_changes.
+void announce_transaction_changes();
 // The transaction has committed: its changes are brought into the filters; then these count them,
 // and the keys are taken out of the table of keys in flight. Whoever finds a key in neither place
 // came before the transaction.

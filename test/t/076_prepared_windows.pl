@@ -1,0 +1,127 @@
+# Prepared transactions that end while a filter is being loaded, and more of them than there are sessions.
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use FaultPoints;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = PostgreSQL::Test::Cluster->new('main');
+$node->init;
+$node->append_conf('postgresql.conf', q{
+	shared_preload_libraries = 'streamfilter'
+	streamfilter.shared_memory = '16MB'
+	streamfilter.max_in_flight = 1000
+	max_prepared_transactions = 5
+	autovacuum = off});
+$node->start;
+$node->safe_psql('postgres', q{
+	CREATE EXTENSION streamfilter;
+	CREATE TABLE events (id int);
+	CREATE TABLE others (id int);
+	CREATE FOREIGN TABLE seen (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '64kB', k '10');
+	CREATE FOREIGN TABLE others_seen (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '64kB', k '10');
+	CREATE TRIGGER discard BEFORE INSERT ON events FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen');
+	CREATE TRIGGER discard BEFORE INSERT ON others FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('others_seen');
+	INSERT INTO events VALUES (0);
+	INSERT INTO others VALUES (0)});
+my $faults = FaultPoints->new($node);
+
+sub sql { return $node->safe_psql('postgres', $_[0]); }
+sub known { return sql("SELECT count(*) FROM generate_series($_[0], $_[1]) i WHERE streamfilter_test('seen', i)"); }
+
+# ---- COMMIT PREPARED while a filter is being loaded -------------------------------------------------------------------
+
+sql(q{BEGIN; INSERT INTO events SELECT generate_series(1, 100); INSERT INTO others VALUES (1); PREPARE TRANSACTION 'one'});
+sql(q{SELECT streamfilter_save('seen')});
+$node->restart;
+$faults->set('restore', 'stop');
+my $loading = $faults->start(q{SELECT streamfilter_test('seen', 0)});
+$faults->reached('restore');
+is(sql(q{COMMIT PREPARED 'one'; SELECT streamfilter_test('others_seen', 1)}), 't',
+	'committed meanwhile: its keys of another filter are known');
+$faults->set('restore', 'pass');
+is($faults->finish($loading), 't', 'a filter is loaded');
+is(known(1, 100), 100, 'keys that were committed meanwhile are in it');
+sql(q{SELECT streamfilter_save('seen')});
+$node->restart;
+is(known(1, 100), 100, 'and stay');
+
+sql(q{BEGIN; INSERT INTO events SELECT generate_series(101, 200); PREPARE TRANSACTION 'two'});
+$node->restart;
+$faults->set('restore', 'stop');
+$loading = $faults->start(q{SELECT streamfilter_test('seen', 0)});
+$faults->reached('restore');
+sql(q{ROLLBACK PREPARED 'two'});
+$faults->set('restore', 'pass');
+is($faults->finish($loading), 't', 'rolled back meanwhile');
+is(known(101, 200), 0, 'its keys are not in it');
+is(sql('INSERT INTO events VALUES (150) RETURNING id'), 150, 'and are new');
+
+# ---- keys that are not in the table of keys in flight ------------------------------------------------------------------
+
+sql(q{ALTER FOREIGN TABLE seen OPTIONS (ADD conflict 'admit')});
+my $first = $faults->{node}->background_psql('postgres');
+$first->query_safe('BEGIN; INSERT INTO events VALUES (300)');
+sql(q{BEGIN; INSERT INTO events VALUES (300); PREPARE TRANSACTION 'three'});
+$first->query_safe('ROLLBACK');
+$first->quit;
+$faults->set('resolve', 'stop');
+my $ending = $faults->start(q{COMMIT PREPARED 'three'});
+$faults->reached('resolve');
+is(sql(q{SELECT count(*) FROM events WHERE id = 300}), 1, 'a row that is admitted in spite of another is committed');
+is(known(300, 300), 1, 'its key is known before its session has brought it in');
+is(sql('INSERT INTO events VALUES (300) RETURNING id'), '', 'and a repeat');
+$faults->set('resolve', 'pass');
+$faults->finish($ending);
+sql(q{ALTER FOREIGN TABLE seen OPTIONS (DROP conflict)});
+
+# ---- the table of keys in flight is busy --------------------------------------------------------------------------------
+
+sql(q{BEGIN; INSERT INTO events SELECT generate_series(1001, 1400); PREPARE TRANSACTION 'four'});
+$node->restart;
+# Each leaves as much as it takes.
+my @busy = map { $node->background_psql('postgres') } 1 .. 3;
+$busy[0]->query_safe('BEGIN; INSERT INTO others SELECT generate_series(1001, 1400)');
+$busy[1]->query_safe('BEGIN; INSERT INTO others SELECT generate_series(2001, 2200)');
+$busy[2]->query_safe('BEGIN; INSERT INTO others SELECT generate_series(3001, 3150)');
+my (undef, undef, $said) = $node->psql('postgres', q{SELECT streamfilter_test('seen', 0)});
+is($said, '', 'prepared keys have their places, whoever else has some');
+for my $session (@busy)
+{
+	$session->query_safe('COMMIT');
+	$session->quit;
+}
+sql(q{COMMIT PREPARED 'four'});
+is(known(1001, 1400), 400, 'all of them are known once they are committed');
+
+# ---- many filters, few sessions ------------------------------------------------------------------------------------------
+
+$node->append_conf('postgresql.conf', q{
+	max_connections = 5
+	superuser_reserved_connections = 0
+	max_worker_processes = 0
+	max_wal_senders = 0
+	autovacuum_max_workers = 1});
+sql(join(';', map { "CREATE FOREIGN TABLE many_$_ (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '8kB', k '4');"
+		. "INSERT INTO many_$_ VALUES (0)" } 1 .. 40));
+$node->restart;
+# Those of the first two alternate, filter by filter, once they are read back; the third comes last.
+sql('BEGIN;' . join(';', map { "INSERT INTO many_$_ VALUES (1)" } 1 .. 40) . "; PREPARE TRANSACTION 'many1'");
+sql('BEGIN;' . join(';', map { "INSERT INTO many_$_ VALUES (2)" } 1 .. 40) . "; PREPARE TRANSACTION 'many2'");
+sql("BEGIN; INSERT INTO many_40 VALUES (3); PREPARE TRANSACTION 'many3'");
+$node->restart;
+sql(join(';', map { "SELECT streamfilter_test('many_$_', 0)" } 1 .. 40));
+sql("COMMIT PREPARED 'many3'; SELECT streamfilter_save('many_40')");
+is(sql("SELECT streamfilter_test('many_40', 3)"), 't', 'brought in, after many of others');
+$node->stop('immediate');
+$node->start;
+is(sql("SELECT streamfilter_test('many_40', 3)"), 't', 'and saved');
+sql("COMMIT PREPARED 'many1'");
+sql("ROLLBACK PREPARED 'many2'");
+is(sql(join(' UNION ALL ', map { "SELECT streamfilter_test('many_$_', t) FROM generate_series(1, 2) t" } 1 .. 40)),
+	join("\n", ('t', 'f') x 40), 'the others as they end');
+
+done_testing();

@@ -1,0 +1,105 @@
+# Option persistence is part of the transaction: what is saved is what the definition says at commit.
+use strict;
+use warnings;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = PostgreSQL::Test::Cluster->new('main');
+$node->init;
+$node->append_conf('postgresql.conf', q{
+	shared_preload_libraries = 'streamfilter'
+	streamfilter.shared_memory = '16MB'
+	max_prepared_transactions = 5
+	autovacuum = off});
+$node->start;
+$node->safe_psql('postgres', 'CREATE EXTENSION streamfilter');
+
+sub sql { return $node->safe_psql('postgres', $_[0]); }
+sub known { return sql("SELECT count(*) FROM generate_series($_[1], $_[2]) i WHERE streamfilter_test('$_[0]', i)"); }
+
+sub crash
+{
+	$node->stop('immediate');
+	$node->start;
+}
+
+sub create { return "CREATE FOREIGN TABLE $_[0] (id int) SERVER streamfilter OPTIONS (kind 'sqf', memory '64kB', persistence '$_[1]')"; }
+sub fill { return "INSERT INTO $_[0] SELECT generate_series($_[1], $_[2])"; }
+sub alter { return "ALTER FOREIGN TABLE $_[0] OPTIONS (SET persistence '$_[1]')"; }
+
+# ---- ALTER among changes ----------------------------------------------------------------------------------------------
+
+sql('BEGIN;' . join(';', create('a', 'unlogged'), fill('a', 1, 100), alter('a', 'logged'), fill('a', 101, 200)) . '; COMMIT');
+sql(create('b', 'logged') . ';' . fill('b', 1, 100));
+sql('BEGIN; SAVEPOINT s;' . alter('b', 'unlogged') . '; ROLLBACK TO s;' . fill('b', 101, 200) . '; COMMIT');
+sql(create('c', 'logged') . ';' . fill('c', 1, 100));
+sql('BEGIN; SAVEPOINT s;' . alter('c', 'unlogged') . ';' . fill('c', 1001, 1100) . '; ROLLBACK TO s;' . fill('c', 101, 200)
+	. '; COMMIT');
+sql(create('d', 'unlogged') . ';' . fill('d', 1, 100));
+sql('BEGIN;' . fill('d', 101, 150) . ';' . alter('d', 'logged') . ';' . fill('d', 151, 200) . '; COMMIT;' . fill('d', 201, 250));
+sql(create('e', 'unlogged') . ';' . fill('e', 1, 100));
+sql('BEGIN; SAVEPOINT s;' . alter('e', 'logged') . '; ROLLBACK TO s;' . fill('e', 101, 200) . '; COMMIT');
+sql(create('f', 'logged') . ';' . fill('f', 1, 100));
+sql('BEGIN;' . fill('f', 101, 150) . ';' . alter('f', 'unlogged') . ';' . fill('f', 151, 200) . '; COMMIT;' . fill('f', 201, 250));
+crash();
+is(known('a', 1, 200), 200, 'created unlogged, filled, altered to logged, filled: all is there after a crash');
+is(known('b', 1, 200), 200, 'an ALTER to unlogged that was rolled back: what was added afterwards is logged');
+is(known('c', 1, 200), 200, 'and what was added in between leaves no trace');
+is(known('c', 1001, 1100), 0, 'nor a key');
+is(known('d', 1, 250), 250, 'an unlogged one becomes logged in the middle of a transaction');
+is(known('e', 1, 200), 0, 'an ALTER to logged that was rolled back: still unlogged');
+is(known('f', 1, 250), 0, 'a logged one becomes unlogged');
+
+# ---- PREPARE where more than rows of the log would be written ------------------------------------------------------------
+
+sub refused
+{
+	my ($statements, $pattern, $what) = @_;
+	my (undef, undef, $said) = $node->psql('postgres', "BEGIN; $statements; PREPARE TRANSACTION 'p'");
+	like($said, $pattern, $what);
+	is(sql('SELECT count(*) FROM pg_prepared_xacts'), 0, 'nothing is prepared');
+}
+
+# Made logged where the event trigger does not save it.
+sql(create('g', 'unlogged') . ';' . fill('g', 1, 100));
+sql(q{SET session_replication_role = replica;} . alter('g', 'logged'));
+refused(fill('g', 101, 200),
+	qr/ERROR:  cannot PREPARE a transaction that replaces what is saved of filter "g".*HINT:  Run streamfilter_save\('g'\)/s,
+	'a transaction that would write an image is not prepared');
+sql(q{SELECT streamfilter_save('g')});
+sql('BEGIN;' . fill('g', 101, 200) . q{; PREPARE TRANSACTION 'p'});
+crash();
+sql(q{COMMIT PREPARED 'p'});
+is(known('g', 1, 200), 200, 'after a save it is');
+crash();
+is(known('g', 1, 200), 200, 'and its keys survive');
+
+refused(q{SELECT streamfilter_save('g')}, qr/ERROR:  cannot PREPARE a transaction that replaces what is saved of filter "g"/,
+	'a save is not prepared');
+sql(q{BEGIN; SAVEPOINT s; SELECT streamfilter_save('g'); ROLLBACK TO s;} . fill('g', 201, 210)
+	. q{; PREPARE TRANSACTION 'p'; COMMIT PREPARED 'p'});
+is(known('g', 201, 210), 10, 'one that was taken back is');
+
+sql(alter('g', 'unlogged'));
+refused(fill('g', 301, 400),
+	qr/ERROR:  cannot PREPARE a transaction that replaces what is saved of filter "g".*HINT:  Commit another change/s,
+	'nor one that would delete what is saved');
+sql(fill('g', 301, 400));
+sql('BEGIN;' . fill('g', 401, 500) . q{; PREPARE TRANSACTION 'p'; COMMIT PREPARED 'p'});
+is(known('g', 401, 500), 100, 'once it is deleted, others are');
+
+refused(q{ALTER FOREIGN TABLE g OPTIONS (ADD conflict 'admit')},
+	qr/ERROR:  cannot PREPARE a transaction that has created, altered or dropped a filter/,
+	'an ALTER that keeps the state is not prepared');
+
+# ---- last_saved -----------------------------------------------------------------------------------------------------------
+
+sql(create('h', 'logged') . ';' . fill('h', 1, 10));
+sql(q{BEGIN; SAVEPOINT s; SELECT streamfilter_save('h'); ROLLBACK TO s; COMMIT});
+is(sql(q{SELECT last_saved IS NULL FROM streamfilter_stats WHERE filter = 'h'::regclass}), 't',
+	'a save that was rolled back is none');
+sql(q{BEGIN; SAVEPOINT s; SELECT streamfilter_save('h'); RELEASE s; COMMIT});
+is(sql(q{SELECT last_saved IS NULL FROM streamfilter_stats WHERE filter = 'h'::regclass}), 'f', 'one that was kept is one');
+
+done_testing();
