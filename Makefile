@@ -178,8 +178,8 @@ unit-sanitize:
 
 # ---- rules of the house -----------------------------------------------------------------------
 
-# `check-rooms`: every include stays within src/ROOMS. The core must not see PostgreSQL, throw or allocate; server headers
-# come in through postgres.hpp alone.
+# `check-rooms`: every include stays within src/ROOMS, and docs/pictures/rooms.svg shows them. The core must not see
+# PostgreSQL, throw or allocate; server headers come in through postgres.hpp alone.
 check-layers: check-rooms $(CORE_OBJS)
 	@! grep -nE '#include [<"](postgres|utils/|access/|storage/|pg/)' -r src/core
 	@for f in $(CORE_SOURCES); do \
@@ -193,6 +193,7 @@ check-layers: check-rooms $(CORE_OBJS)
 
 check-rooms:
 	@perl test/check_rooms.pl
+	@perl docs/draw_rooms.pl --check
 
 # ---- measuring programs -----------------------------------------------------------------------
 

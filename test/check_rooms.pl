@@ -1,6 +1,7 @@
 #!/usr/bin/env perl
 # Holds the includes of src/ against src/ROOMS: none may lead to a room further down the list, and no modules (a header
-# with its source) may include each other in a circle. Run by `make check-layers`, from the top folder.
+# with its source) may include each other in a circle. Every room has a README.md. Run by `make check-layers`, from the
+# top folder.
 use strict;
 use warnings;
 use File::Find;
@@ -13,6 +14,7 @@ while (<$rooms>) {
 	my ($room) = split;
 	die "src/ROOMS: $room stands twice\n" if exists $rank{$room};
 	$rank{$room} = keys %rank;
+	push @findings, "src/$room: there is no README.md that says what lives here" unless -e "src/$room/README.md";
 }
 close $rooms;
 

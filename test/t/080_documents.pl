@@ -8,6 +8,7 @@
 use strict;
 use warnings;
 use File::Basename;
+use File::Find;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -170,6 +171,31 @@ for my $file ("$root/README.md", "$root/CHANGELOG.md", sort glob "$root/docs/*.m
 			if !-e $target || ($anchor ne '' && $target =~ /\.md$/ && !anchors_of($target)->{$anchor});
 	}
 	is("@broken", '', substr($file, length("$root/")) . ': links lead somewhere');
+}
+
+# What documents and comments name is there: folders; files, by the end of their path; in the documents for developers
+# also functions, written `name()`. What has a word in capitals (NAME, VERSION) stands for others.
+my ($sources, %is_there, @texts) = ('');
+find({ no_chdir => 1, wanted => sub {
+	my $path = substr $_, length("$root/");
+	$is_there{$path} = 1;
+	$is_there{$path} = 1 while $path =~ s{^[^/]+/}{};
+	push @texts, $_ if /\.(?:md|[ch]pp|c|h)$/;
+	$sources .= slurp_file($_) if m{/(?:src|sql)/.*\.(?:[ch]pp|sql)$};
+} }, map { "$root/$_" } qw(README.md CHANGELOG.md docs src include sql test bench examples));
+
+for my $file (@texts)
+{
+	my $text = slurp_file($file) =~ s/^\s*#include.*$//gmr;
+	my @named = $text =~ m{(?<![-\w/.*])((?:[\w-]+/)*[\w-]+\.(?:[ch]pp|pl|md|spec))\b}g;
+	push @named, $text =~ m{`((?:src|test|docs|bench|sql|include|examples)/[\w/-]+)/?`}g;
+	my @missing = grep { !$is_there{$_} && !/[A-Z]{4}/ } @named;
+	if ($file =~ m{/docs/(?:architecture|glossary|CONTRIBUTING)\.md$|/src/.*README\.md$})
+	{
+		push @missing, map { "$_()" } grep { $sources !~ /\b$_\b/ } $text =~ /`([a-z]\w*)\(\)`/g;
+	}
+	is("@missing", '', substr($file, length("$root/")) . ': names what is there')
+		if @missing || $file =~ /\.md$/;
 }
 
 cmp_ok($documents, '>', 5, 'documents with examples');

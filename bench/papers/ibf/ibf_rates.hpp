@@ -33,7 +33,7 @@ inline double rate(const Outcome& outcome, const PerImportance& errors, unsigned
   return sum(errors, from, to) / sum(outcome.rows, from, to);
 }
 
-// §IV-B, the definition that streamfilter_evaluate follows.
+// Bhoraskar et al. 2013 §IV-B, the definition that streamfilter_evaluate follows.
 inline double weighted_rate(const Outcome& outcome, const PerImportance& errors) {
   return sum(errors, 1, kImportances, true) / sum(outcome.rows, 1, kImportances, true);
 }

@@ -14,7 +14,7 @@ using namespace streamfilter;
 
 inline constexpr unsigned kM = 7;
 inline constexpr double kK = 5, kP = 10;
-inline constexpr unsigned kHigh = 36;  // §IV-E speaks of importances above 35
+inline constexpr unsigned kHigh = 36;  // Bhoraskar et al. 2013 §IV-E speaks of importances above 35
 
 // Table IV: ways to insert and to delete. Elements of M-insert count as most important ones.
 struct Combination {

@@ -166,8 +166,8 @@ void judge_end(ModelReport& report, const std::string& name, const Figure& figur
   }
 }
 
-// §6.2, figures 2-4: false negatives get more along the stream for SBF, and fewer for the biased
-// kinds once the filter is no longer all but empty.
+// Bera et al. 2012 §6.2, figures 2-4: false negatives get more along the stream for SBF, and fewer
+// for the biased kinds once the filter is no longer all but empty.
 void judge_trend(ModelReport& report, const std::string& name, const std::string& setting,
                  const Algorithm& algorithm, const Curve& curve) {
   const Share end = negatives(curve.back().counts);

@@ -11,7 +11,7 @@
 
 namespace bench {
 
-constexpr unsigned kMax = 1, kHashes = 2, kTaken = 4;  // §5.2 for 10 %
+constexpr unsigned kMax = 1, kHashes = 2, kTaken = 4;  // Deng, Rafiei 2006 §5.2 for 10 %
 
 // The least memory in which a buffer has so many entries: the print does not count what finding and
 // replacing them takes.

@@ -72,7 +72,7 @@ inline bool is_as(const Trials& trials, double expected) {
 struct Target {
   double fps;
   unsigned max;
-  unsigned from, to;  // K as printed (§4.1); 0: not printed
+  unsigned from, to;  // K as printed (Deng, Rafiei 2006 §4.1); 0: not printed
 };
 constexpr Target kTargets[] = {{0.2, 1, 1, 2},  {0.1, 1, 2, 2},  {0.1, 3, 2, 3},
                                {0.01, 1, 3, 3}, {0.01, 3, 4, 5}, {0.01, 15, 6, 6}};
@@ -164,8 +164,9 @@ inline Crossing crossing(double fps, unsigned low, unsigned high, double bits, d
   return found;
 }
 
-// §4.1: the larger Max is better for small gaps, and "a smaller FPS suggests a larger Max". It does
-// so by the share that is missed where both are equal; the gap there gets smaller.
+// Deng, Rafiei 2006 §4.1: the larger Max is better for small gaps, and "a smaller FPS suggests a
+// larger Max". It does so by the share that is missed where both are equal; the gap there gets
+// smaller.
 inline void judge_crossings(ModelReport& report) {
   for (const unsigned low : {1u, 3u})
     for (const double bits : {1e3, 1e5, 1e7}) {

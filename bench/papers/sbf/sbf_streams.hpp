@@ -68,7 +68,7 @@ inline std::vector<Knot> printed_growth(double scale) {
   return knots;
 }
 
-constexpr unsigned kEntryBits = 64;  // of an entry of a buffer, §5.2
+constexpr unsigned kEntryBits = 64;  // of an entry of a buffer: Deng, Rafiei 2006 §5.2
 constexpr double kLeastBits = 1024;  // less memory, divided, is left out
 
 inline StoredStream crawl(const PrintedSet& set, double scale) {

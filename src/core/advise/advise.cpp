@@ -62,9 +62,9 @@ bool is_better(const Advice& a, const Advice& b, double fpr) noexcept {
 // One kind at a time.
 class Search {
  public:
-  Search(const Definition& wish, const Stream& stream, const FilterOps& ops) noexcept
-      : wish_(wish), stream_(stream), ops_(ops) {
-    wish_.parameters.kind = ops.kind;
+  Search(const Definition& requested, const Stream& stream, const FilterOps& ops) noexcept
+      : requested_(requested), stream_(stream), ops_(ops) {
+    requested_.parameters.kind = ops.kind;
   }
 
   void run() noexcept {
@@ -76,7 +76,7 @@ class Search {
 
   // What was found, at most two; in `problem` why nothing was.
   unsigned report(Advice* advice, Problem& problem) const noexcept {
-    const double fpr = wish_.wanted_fpr();
+    const double fpr = requested_.wanted_fpr();
     unsigned count = 0;
     if (has_[kForever]) advice[count++] = best_[kForever];
     if (has_[kUpToKeys] && (count == 0 || is_better(best_[kUpToKeys], best_[kForever], fpr)))
@@ -96,7 +96,7 @@ class Search {
   }
 
   bool attempt(std::uint64_t keys, const char* option, const char* value) noexcept {
-    Definition definition = wish_;
+    Definition definition = requested_;
     definition.parameters.keys = keys;
     Problem problem;
     if ((option != nullptr && !set_option(definition, option, value, problem)) ||
@@ -109,9 +109,9 @@ class Search {
     if (ops_.predict != nullptr) found.predicted = ops_.predict(p, stream_);
     // The bound holds on this stream, and what is predicted has errors of integration.
     found.predicted.fpr = std::min(found.predicted.fpr, found.fpr_bound);
-    found.keeps_fpr = found.fpr_bound <= wish_.wanted_fpr();
+    found.keeps_fpr = found.fpr_bound <= requested_.wanted_fpr();
     const Promise promise = keys > 0 ? kUpToKeys : kForever;
-    if (!has_[promise] || is_better(found, best_[promise], wish_.wanted_fpr()))
+    if (!has_[promise] || is_better(found, best_[promise], requested_.wanted_fpr()))
       best_[promise] = found;
     return has_[promise] = true;
   }
@@ -119,7 +119,7 @@ class Search {
   // Kinds that refuse parameters that do not keep fpr take what they are told. For a Bloom filter,
   // k = ln(2) m/n; the others have their own default.
   void try_hashes(std::uint64_t keys) noexcept {
-    const double bits = static_cast<double>(wish_.parameters.memory) * 8;
+    const double bits = static_cast<double>(requested_.parameters.memory) * 8;
     const double best = std::clamp(std::round(std::log(2) * bits / stream_.distinct()), 1.0, 16.0);
     char k[8];
     std::snprintf(k, sizeof k, "%d", ops_.kind == Kind::bloom ? static_cast<int>(best) : 2);
@@ -142,7 +142,7 @@ class Search {
   }
 
   bool keeps_window(std::uint64_t rows) noexcept {
-    Definition definition = wish_;
+    Definition definition = requested_;
     problem_ = Problem{};
     return set_option(definition, "window", window_of(rows), problem_) &&
            complete(definition, problem_);
@@ -153,7 +153,7 @@ class Search {
     return window_;
   }
 
-  Definition wish_;
+  Definition requested_;
   const Stream& stream_;
   const FilterOps& ops_;
   Advice best_[2] = {};
@@ -185,17 +185,17 @@ bool describe_stream(double rows, double distinct, const double* gap, Stream& st
   return true;
 }
 
-unsigned advise(const Definition& wish, const Stream& stream, Advice* advice,
+unsigned advise(const Definition& requested, const Stream& stream, Advice* advice,
                 Problem& problem) noexcept {
   unsigned kinds, count = 0;
   const FilterOps* const* all = all_ops(kinds);
   for (unsigned i = 0; i < kinds && count + 2 <= kMaxAdvice; ++i) {
-    Search search(wish, stream, *all[i]);
+    Search search(requested, stream, *all[i]);
     search.run();
     count += search.report(advice + count, problem);
   }
   // By insertion: stable, so that equal ones stay in the order of the table of kinds.
-  const double fpr = wish.wanted_fpr();
+  const double fpr = requested.wanted_fpr();
   for (unsigned i = 1; i < count; ++i) {
     const Advice moved = advice[i];
     unsigned at = i;

@@ -20,14 +20,14 @@ constexpr unsigned kMaxAdvice = 64;
 bool describe_stream(double rows, double distinct, const double* gap, Stream& stream,
                      Problem& problem) noexcept;
 
-// The kinds that `wish` (its memory and fpr) and the stream allow, best first; writes up to
+// The kinds that `requested` (its memory and fpr) and the stream allow, best first; writes up to
 // kMaxAdvice and returns how many. At most two for a kind: one that promises fpr for ever and, if
 // it is predicted to do better, one that does so for the distinct keys of the stream.
 //
 // First those that keep fpr, by false-negative rate; then those that do not, by false-positive
 // rate; then those made for keys of different importance, of which nothing is known; last those
 // that have no model of such a stream. 0: none fits, and `problem` says why.
-unsigned advise(const Definition& wish, const Stream& stream, Advice* advice,
+unsigned advise(const Definition& requested, const Stream& stream, Advice* advice,
                 Problem& problem) noexcept;
 
 // What there is to say about one of them, as a sentence without a full stop.

@@ -214,8 +214,7 @@ const CommonOption kCommonOptions[kCommonOptionCount] = {
         .low = 1,
         .high = kMaxKeys,
         .set = set_keys,
-        .in_range =
-            [](const Parameters& p) noexcept { return p.keys <= kMaxKeys; },
+        .in_range = [](const Parameters& p) noexcept { return p.keys <= kMaxKeys; },
         .rank = 2,
         .is_given = positive<&Parameters::keys>,
         .is_needed = [](const Parameters& p) noexcept { return p.keys > 0; },

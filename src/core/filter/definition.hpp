@@ -12,7 +12,7 @@ namespace streamfilter {
 // Derives everything not given: the kind, if it is `auto`, and the rest (derive_parameters).
 bool complete(Definition& definition, Problem& problem) noexcept;
 
-// Equal for merging: same kind, shape, seed and parameters (`keys` and `fpr`, mere wishes, and
+// Equal for merging: same kind, shape, seed and parameters (`keys` and `fpr`, mere requests, and
 // `nulls` aside).
 bool mergeable(const Parameters& a, const Parameters& b, Problem& problem) noexcept;
 

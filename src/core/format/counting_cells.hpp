@@ -96,7 +96,7 @@ void merge_cells(Slice into, ConstSlice from, std::uint64_t region_bytes, unsign
     if (counts.before > 0 && counts.raised > 0) non_zero -= thin_out(region);
   }
   into.state->inserted_new = merged_new(into.state->inserted_new, from.state->inserted_new, parts,
-                                   counted_keys(static_cast<double>(all), cells, per_key));
+                                        counted_keys(static_cast<double>(all), cells, per_key));
 }
 
 }  // namespace streamfilter

@@ -7,9 +7,9 @@
 // used: keys are looked for in all and remembered in the newest. Memory is the cap: the last filter
 // takes what comes.
 //
-// Where copies of such a filter are filled with parts of one stream, to be merged, a key goes by its
-// hash into any of the filters that were not full when that began: the merged filters are then as
-// full as if one had been filled, and no fuller than those that are filled one after the other.
+// Where copies of such a filter are filled with parts of one stream, to be merged, a key goes by
+// its hash into any of the filters that were not full when that began: the merged filters are then
+// as full as if one had been filled, and no fuller than those that are filled one after the other.
 //
 // With layout blocked, the K bits of a key, all different, lie in one 64-byte line. Lines fill
 // unevenly, which the rate allows for.
@@ -82,9 +82,7 @@ std::uint64_t sharing(const SliceState& state) noexcept { return state.own[4]; }
 constexpr std::uint64_t kShared = std::uint64_t{1} << 63, kWholeRoom = 1 << 16;
 constexpr unsigned kFirstShift = 32;
 
-std::uint64_t first_of(std::uint64_t shared) noexcept {
-  return (shared & ~kShared) >> kFirstShift;
-}
+std::uint64_t first_of(std::uint64_t shared) noexcept { return (shared & ~kShared) >> kFirstShift; }
 std::uint64_t room_of(std::uint64_t shared) noexcept {
   return shared & ((std::uint64_t{1} << kFirstShift) - 1);
 }
@@ -338,16 +336,16 @@ void share(const Parameters& p, Slice slice) noexcept {
   SliceState& state = *slice.state;
   if (p.integer(kGrow) == none || sharing(state) != 0) return;
   const std::uint64_t limit = p.integer(kLimit), last = p.integer(kFilters) - 1;
-  const double room = 1 - static_cast<double>(std::min(newest_load(p, state), limit)) /
-                              static_cast<double>(limit);
-  sharing(state) =
-      kShared | newest(state) << kFirstShift |
-      static_cast<std::uint64_t>(room * static_cast<double>(kWholeRoom));
+  const double room =
+      1 - static_cast<double>(std::min(newest_load(p, state), limit)) / static_cast<double>(limit);
+  sharing(state) = kShared | newest(state) << kFirstShift |
+                   static_cast<std::uint64_t>(room * static_cast<double>(kWholeRoom));
   if (newest(state) != last) newest_ones(state) = newest_keys(state) = 0;
   newest(state) = last;
 }
 
-// Filters that were filled one after the other would have to take turns, unless the first takes all.
+// Filters that were filled one after the other would have to take turns, unless the first takes
+// all.
 bool fits(const Parameters& p, ConstSlice into, ConstSlice from) noexcept {
   const SliceState &a = *into.state, &b = *from.state;
   if (p.integer(kGrow) == none || ones(a) == 0 || ones(b) == 0) return true;

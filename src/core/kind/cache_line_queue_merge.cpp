@@ -8,8 +8,8 @@ namespace streamfilter::clq {
 namespace {
 
 // The ages of two streams cannot be compared, so the two queues are taken for equally old: their
-// fingerprints alternate, front to front, and those that are in both count once. Who is first, and so
-// has one place more in a queue of odd length, differs from bucket to bucket.
+// fingerprints alternate, front to front, and those that are in both count once. Who is first, and
+// so has one place more in a queue of odd length, differs from bucket to bucket.
 unsigned interleave(const FingerprintQueue& a, const FingerprintQueue& b, FingerprintQueue& result,
                     bool turned) noexcept {
   unsigned count = 0;

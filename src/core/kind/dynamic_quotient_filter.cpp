@@ -362,8 +362,7 @@ void for_each_row(const Body<const unsigned char>& body, const SliceState& state
 }
 
 template <typename Visit>
-void for_each_code(const Body<const unsigned char>& body, std::uint32_t row,
-                   Visit visit) noexcept {
+void for_each_code(const Body<const unsigned char>& body, std::uint32_t row, Visit visit) noexcept {
   for (std::uint32_t bucket = body.head(row) - 1; !(bucket & kEnd); bucket = body.link(bucket))
     visit(RowEntry{row, body.code(bucket)});
 }
@@ -399,7 +398,8 @@ void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
       });
     });
   }
-  state.inserted_new = merged_new(state.inserted_new, from.state->inserted_new, added, used(*from.state));
+  state.inserted_new =
+      merged_new(state.inserted_new, from.state->inserted_new, added, used(*from.state));
   has_evicted(state) |= has_evicted(*from.state);
 }
 

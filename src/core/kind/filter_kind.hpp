@@ -1,5 +1,6 @@
 // What a kind of filter is: one row of functions. A new kind is one file in this folder that
-// defines its row, a line in kind_list.hpp, its tests and its docs.
+// defines its row, its number in core/format/parameters.hpp, a line in kind_list.hpp, its tests and
+// its docs.
 #pragma once
 
 #include "core/base/prefetch_list.hpp"
@@ -59,9 +60,9 @@ struct FilterOps {
   // Forgets one key; false if it was not there. nullptr: this kind cannot.
   bool (*erase)(const Parameters&, Slice, const Element&) noexcept = nullptr;
 
-  // Adds what `from` remembers to `into`, and its `inserted_new`. Where both together are more than the
-  // parameters allow, so much of both is forgotten that the false-positive rate stays within its
-  // bound; neither side is preferred. nullptr: this kind cannot.
+  // Adds what `from` remembers to `into`, and its `inserted_new`. Where both together are more than
+  // the parameters allow, so much of both is forgotten that the false-positive rate stays within
+  // its bound; neither side is preferred. nullptr: this kind cannot.
   void (*merge)(const Parameters&, Slice into, ConstSlice from) noexcept = nullptr;
 
   // Could these bytes be a slice of this kind? Must be safe on any bytes.

@@ -246,15 +246,14 @@ bool insert(const Parameters& p, Slice slice, const Element& element) noexcept {
 void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
   const CellLimits limits(static_cast<unsigned>(p.integer(kMax)), setting_of(p, 1),
                           static_cast<double>(p.integer(kCells)));
-  merge_cells(into, from, region_bytes(p, into.bytes), cell_bits(p), p.integer(kCells),
-              p.integer(kK), non_zero(*into.state), non_zero(*from.state),
-              [&](unsigned char* region) {
-                return with_cell_width(cell_bits(p), [&](auto width) {
-                  return thin_out(PackedCells<width.value>(region), p.integer(kCells),
-                                  p.integer(kP), p.integer(kDelete) != 0, limits,
-                                  into.state->random);
-                });
-              });
+  merge_cells(
+      into, from, region_bytes(p, into.bytes), cell_bits(p), p.integer(kCells), p.integer(kK),
+      non_zero(*into.state), non_zero(*from.state), [&](unsigned char* region) {
+        return with_cell_width(cell_bits(p), [&](auto width) {
+          return thin_out(PackedCells<width.value>(region), p.integer(kCells), p.integer(kP),
+                          p.integer(kDelete) != 0, limits, into.state->random);
+        });
+      });
 }
 
 bool check(const Parameters& p, ConstSlice slice) noexcept {

@@ -155,7 +155,8 @@ class Buffer : private Counters<State> {
   template <typename Visit>
   void for_each(Visit visit) const noexcept {
     if (policy_ == lru) {
-      for (std::uint64_t id = newest; id != 0 && visit(prints_.get(id - 1)); id = older_.get(id - 1))
+      for (std::uint64_t id = newest; id != 0 && visit(prints_.get(id - 1));
+           id = older_.get(id - 1))
         ;
     } else {
       for (std::uint64_t id = 1; id <= used; ++id)
@@ -458,8 +459,8 @@ bool erase(const Parameters& p, Slice slice, const Element& element) noexcept {
 using Target = Buffer<SliceState, unsigned char>;
 using Source = Buffer<const SliceState, const unsigned char>;
 
-// The most recent keys of both, by turns from the most recent ones on, as many as there is room for.
-// A key that both have keeps its turn in `target`. Returns how many of `source` were new.
+// The most recent keys of both, by turns from the most recent ones on, as many as there is room
+// for. A key that both have keeps its turn in `target`. Returns how many of `source` were new.
 std::uint64_t merge_recent(const Target& target, const Source& source) noexcept {
   const std::uint64_t own = target.size();
   std::uint64_t all_added = 0, turns = 0, added = 0;
@@ -501,9 +502,9 @@ std::uint64_t merge_any(const Target& target, const Source& source,
     return true;
   });
   const std::uint64_t all = own + added, excess = all > target.room() ? all - target.room() : 0;
-  std::uint64_t skipped = excess > 0 ? static_cast<std::uint64_t>(
-                                           static_cast<unsigned __int128>(excess) * added / all)
-                                     : 0;
+  std::uint64_t skipped =
+      excess > 0 ? static_cast<std::uint64_t>(static_cast<unsigned __int128>(excess) * added / all)
+                 : 0;
   for (std::uint64_t i = skipped; i < excess; ++i) target.remove_any(random);
   std::uint64_t left = added;
   source.for_each([&](std::uint64_t print) {
@@ -523,11 +524,10 @@ void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
   const Target target = buffer(p, into);
   const Source source = buffer(p, from);
   if (source.size() == 0) return;
-  const std::uint64_t added = target.keeps_order()
-                                  ? merge_recent(target, source)
-                                  : merge_any(target, source, into.state->random);
-  into.state->inserted_new = quotient::merged_new(into.state->inserted_new, from.state->inserted_new, added,
-                                             source.size());
+  const std::uint64_t added = target.keeps_order() ? merge_recent(target, source)
+                                                   : merge_any(target, source, into.state->random);
+  into.state->inserted_new = quotient::merged_new(into.state->inserted_new,
+                                                  from.state->inserted_new, added, source.size());
 }
 
 bool check(const Parameters& p, ConstSlice slice) noexcept { return buffer(p, slice).check(); }

@@ -153,8 +153,8 @@ bool insert(const Parameters& p, Slice slice, const Element& element) noexcept {
 void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
   const double k = static_cast<double>(p.integer(kK)), m = static_cast<double>(p.integer(kCells));
   const CellLimits limits(static_cast<unsigned>(p.integer(kMax)),
-                          {k, static_cast<double>(p.integer(kP)), stable_model::effective_cells(k, m),
-                           importance_model::Deletion::random},
+                          {k, static_cast<double>(p.integer(kP)),
+                           stable_model::effective_cells(k, m), importance_model::Deletion::random},
                           m);
   const unsigned cell_bits = static_cast<unsigned>(p.integer(kCellBits));
   merge_cells(into, from, region_bytes(p, into.bytes), cell_bits, p.integer(kCells), p.integer(kK),

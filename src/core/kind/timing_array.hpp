@@ -23,10 +23,10 @@ struct Counters {
         rows(state.own[3]),
         sharing(state.own[4]) {}
 
-  Word& clock;   // the present tick
-  Word& oldest;  // index of the oldest filter
-  Word& open;    // how many there are, from the oldest on
-  Word& rows;    // accepted, if the window counts rows
+  Word& clock;    // the present tick
+  Word& oldest;   // index of the oldest filter
+  Word& open;     // how many there are, from the oldest on
+  Word& rows;     // accepted, if the window counts rows
   Word& sharing;  // 0, or of a stream that is shared: 1 + the first filter that it fills
 };
 

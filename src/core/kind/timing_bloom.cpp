@@ -85,7 +85,8 @@ bool fits(const Parameters& p, ConstSlice into, ConstSlice from) noexcept {
   if (target.sharing != source.sharing) return false;
   if (target.sharing != 0) return target.oldest == source.oldest;
   const FilterState &a = target.newest().state(), &b = source.newest().state();
-  const std::uint64_t load = p.integer(kGrow) == density ? a.non_zero + b.non_zero : a.keys + b.keys;
+  const std::uint64_t load =
+      p.integer(kGrow) == density ? a.non_zero + b.non_zero : a.keys + b.keys;
   return target.open == 1 && source.open == 1 && load <= p.integer(kLimit);
 }
 
@@ -327,8 +328,8 @@ constexpr FilterOps row() noexcept {
       .fnr_at = fnr_at,
       .predict = predict,
       .insert_unconditionally = insert_unconditionally,
-    .share = share,
-    .fits = fits,
+      .share = share,
+      .fits = fits,
   };
 }
 

@@ -50,13 +50,13 @@ struct CallSite {
 };
 
 constexpr uint64 kFirstRoom = 64;
-constexpr uint64 kMostEvents = MaxAllocSize / sizeof(Arrival);
+constexpr uint64 kMaxEvents = MaxAllocSize / sizeof(Arrival);
 static_assert(sizeof(Arrival) >= sizeof(Event));
 
 [[noreturn]] void raise_too_many() {
   ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
                   errmsg("too many rows in one block of a stream"),
-                  errdetail("A block has at most " UINT64_FORMAT " rows.", kMostEvents),
+                  errdetail("A block has at most " UINT64_FORMAT " rows.", kMaxEvents),
                   errhint("Take the stream in several blocks: the filter that one returns is the "
                           "prototype of the next.")));
   pg_unreachable();
@@ -76,8 +76,8 @@ Block* make_block(const void* prototype, uint64 sum, MemoryContext context) {
 void make_room(Block* block, uint64 more, MemoryContext context) {
   const uint64 wanted = block->count + more;
   if (wanted <= block->room) return;
-  if (wanted > kMostEvents) raise_too_many();
-  const uint64 room = std::min(std::max({wanted, 2 * block->room, kFirstRoom}), kMostEvents);
+  if (wanted > kMaxEvents) raise_too_many();
+  const uint64 room = std::min(std::max({wanted, 2 * block->room, kFirstRoom}), kMaxEvents);
   const Size size = room * sizeof(Event);
   block->events = static_cast<Event*>(block->events == nullptr ? MemoryContextAlloc(context, size)
                                                                : repalloc(block->events, size));
@@ -115,15 +115,15 @@ Batch make_batch(const Block* block) {
     element.hash = event.hash;
     arrivals[count++] = {element, event.position};
   }
-  const Size parts = groups_of(block->prototype->parameters);
+  const Size groups = groups_of(block->prototype->parameters);
   return {arrivals, count, static_cast<uint32*>(palloc((Size{count} + 1) * sizeof(uint32))),
-          static_cast<uint32*>(palloc((parts + 1) * sizeof(uint32))),
+          static_cast<uint32*>(palloc((groups + 1) * sizeof(uint32))),
           static_cast<bool*>(palloc(Size{count} + 1))};
 }
 
-// Two keys of one part at one position: there is no telling which was the first.
-void check_positions(const Batch& batch, uint32 part) {
-  for (uint32 i = batch.starts[part] + 1; i < batch.starts[part + 1]; ++i) {
+// Two keys of one group at one position: there is no telling which was the first.
+void check_positions(const Batch& batch, uint32 group) {
+  for (uint32 i = batch.starts[group] + 1; i < batch.starts[group + 1]; ++i) {
     const int64 position = batch.arrivals[batch.order[i]].position;
     if (batch.arrivals[batch.order[i - 1]].position != position) continue;
     ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -134,11 +134,11 @@ void check_positions(const Batch& batch, uint32 part) {
 
 void insert_all(Header* filter, const Batch& batch) {
   sort_by_group(filter->parameters, batch);
-  const uint32 parts = groups_of(filter->parameters);
-  for (uint32 part = 0; part < parts; ++part) {
+  const uint32 groups = groups_of(filter->parameters);
+  for (uint32 group = 0; group < groups; ++group) {
     CHECK_FOR_INTERRUPTS();
-    insert_group(filter, batch, part);
-    check_positions(batch, part);
+    insert_group(filter, batch, group);
+    check_positions(batch, group);
   }
 }
 

@@ -20,7 +20,7 @@ extern "C" {
 namespace streamfilter::pg {
 
 struct Coercion {
-  enum Way : uint8 { identity, input_function, expression } way;
+  enum Way : uint8 { input_function, expression } way;
   bool to_domain;  // a domain may refuse NULL
   bool as_owner;   // of the filter, who has chosen what runs
   Oid filter;
@@ -211,8 +211,8 @@ Coercion* make_coercion(Oid source, const FilterColumn* column, const FilterRela
   }
   Node* cast = build_cast(source, source_typmod, column, filter, what);
   if (is_relabelling(cast)) {
-    coercion->way = Coercion::identity;
-    return coercion;
+    pfree(coercion);
+    return nullptr;
   }
   coercion->way = Coercion::expression;
   coercion->to_domain = get_typtype(column->type) == TYPTYPE_DOMAIN;
@@ -227,8 +227,7 @@ Coercion* make_coercion(Oid source, const FilterColumn* column, const FilterRela
   return coercion;
 }
 
-Datum coerce(Coercion* coercion, Datum value, bool* isnull) {
-  if (coercion->way == Coercion::identity) return value;
+Datum run_coercion(Coercion* coercion, Datum value, bool* isnull) {
   return unlikely(coercion->as_owner) ? convert_as_owner(coercion, value, isnull)
                                       : convert(coercion, value, isnull);
 }

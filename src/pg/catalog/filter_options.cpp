@@ -20,8 +20,8 @@ bool bad_value(DefElem* option, Fault& fault) {
                    option->defname, value_of(option));
 }
 
-// Options that only named filters have, not their bytes; each has a list of values.
-struct HostOption {
+// A relation option that is one of a list of words.
+struct KeywordOption {
   const char* name;
   const char* const* values;  // in the order of their enum; ends with nullptr
   const char* list;
@@ -29,13 +29,13 @@ struct HostOption {
 constexpr const char* kConflict[] = {"wait", "admit", "discard", nullptr};
 constexpr const char* kPersistence[] = {"logged", "unlogged", nullptr};
 constexpr const char* kProbe[] = {"parallel", "pipelined", nullptr};
-constexpr HostOption kConflictOption = {"conflict", kConflict, "wait, admit, discard"};
-constexpr HostOption kPersistenceOption = {"persistence", kPersistence, "logged, unlogged"};
-constexpr HostOption kProbeOption = {"probe", kProbe, "parallel, pipelined"};
+constexpr KeywordOption kConflictOption = {"conflict", kConflict, "wait, admit, discard"};
+constexpr KeywordOption kPersistenceOption = {"persistence", kPersistence, "logged, unlogged"};
+constexpr KeywordOption kProbeOption = {"probe", kProbe, "parallel, pipelined"};
 
 // The readers of options return false if it is another one; a bad value is a fault.
 template <typename Value>
-bool read_host_option(DefElem* option, const HostOption& known, Value* result, Fault& fault) {
+bool read_keyword_option(DefElem* option, const KeywordOption& known, Value* result, Fault& fault) {
   if (!is_named(option, known.name)) return false;
   const char* value = value_of(option);
   for (int i = 0; known.values[i] != nullptr; ++i)
@@ -84,23 +84,24 @@ bool read_text_option(DefElem* option, const char* name, const char** result) {
   return true;
 }
 
-bool read_option(DefElem* option, Definition* definition, HostOptions* host, Fault& fault) {
-  if (read_host_option(option, kConflictOption, &host->conflict, fault) ||
-      read_host_option(option, kPersistenceOption, &host->persistence, fault) ||
-      read_host_option(option, kProbeOption, &host->probe, fault) ||
-      read_lost_slice(option, &host->lost_slice, fault) ||
-      read_text_option(option, "servers", &host->servers) ||
-      read_text_option(option, "producer", &host->producer) ||
-      read_tree_option(option, host, fault))
+bool read_option(DefElem* option, Definition* definition, RelationOptions* relation_options,
+                 Fault& fault) {
+  if (read_keyword_option(option, kConflictOption, &relation_options->conflict, fault) ||
+      read_keyword_option(option, kPersistenceOption, &relation_options->persistence, fault) ||
+      read_keyword_option(option, kProbeOption, &relation_options->probe, fault) ||
+      read_lost_slice(option, &relation_options->lost_slice, fault) ||
+      read_text_option(option, "servers", &relation_options->servers) ||
+      read_text_option(option, "producer", &relation_options->producer) ||
+      read_tree_option(option, relation_options, fault))
     return !fault;
   Problem problem;
   return set_option(*definition, option->defname, value_of(option), problem) || fault.set(problem);
 }
 
 // Every server holds equally many slices, unless told otherwise.
-bool spread_slices(Definition* definition, const HostOptions* host, Fault& fault) {
+bool spread_slices(Definition* definition, const RelationOptions* relation_options, Fault& fault) {
   List* names;
-  if (!read_server_names(host, &names, fault)) return false;
+  if (!read_server_names(relation_options, &names, fault)) return false;
   const auto servers = static_cast<uint32>(list_length(names));
   if (servers < 2 || definition->slices_given) return true;
   Definition attempt = *definition;
@@ -116,27 +117,29 @@ bool spread_slices(Definition* definition, const HostOptions* host, Fault& fault
 const char* name_of(Conflict conflict) { return kConflict[static_cast<int>(conflict)]; }
 const char* name_of(Persistence persistence) { return kPersistence[static_cast<int>(persistence)]; }
 
-bool read_server_names(const HostOptions* host, List** names, Fault& fault) {
+bool read_server_names(const RelationOptions* relation_options, List** names, Fault& fault) {
   *names = NIL;
-  if (host->servers == nullptr) return true;
-  if (SplitIdentifierString(pstrdup(host->servers), ',', names) && *names != NIL) return true;
+  if (relation_options->servers == nullptr) return true;
+  if (SplitIdentifierString(pstrdup(relation_options->servers), ',', names) && *names != NIL)
+    return true;
   fault.set(ERRCODE_INVALID_PARAMETER_VALUE, "invalid value for option \"servers\": \"%s\"",
-            host->servers);
+            relation_options->servers);
   return fault.add_hint("Give the names of servers, separated by commas.");
 }
 
-bool read_table_options(List* options, Definition* definition, HostOptions* host, Fault& fault) {
+bool read_table_options(List* options, Definition* definition, RelationOptions* relation_options,
+                        Fault& fault) {
   ListCell* cell;
   // The kind decides which other options there are.
   for (const bool kind : {true, false})
     foreach (cell, options)
       if (auto* option = static_cast<DefElem*>(lfirst(cell)); is_named(option, "kind") == kind)
-        if (!read_option(option, definition, host, fault)) return false;
-  if (!spread_slices(definition, host, fault)) return false;
-  host->asked = *definition;
+        if (!read_option(option, definition, relation_options, fault)) return false;
+  if (!spread_slices(definition, relation_options, fault)) return false;
+  relation_options->asked = *definition;
   Problem problem;
   if (!complete(*definition, problem)) return fault.set(problem);
-  return check_tree_options(options, *definition, *host, fault);
+  return check_tree_options(options, *definition, *relation_options, fault);
 }
 
 bool read_column_options(List* options, Role* role, Fault& fault) {

@@ -10,12 +10,13 @@ struct List;
 namespace streamfilter::pg {
 
 // The complete definition that the options of a filter (DefElems) ask for; the options that are not
-// part of it go to `host`, which keeps its defaults where they are not given. Faults: HV00D an
-// unknown option, 22023 bad values and promises that cannot be kept.
-bool read_table_options(List* options, Definition* definition, HostOptions* host, Fault& fault);
+// part of it go to `relation_options`, which keeps its defaults where they are not given. Faults:
+// HV00D an unknown option, 22023 bad values and promises that cannot be kept.
+bool read_table_options(List* options, Definition* definition, RelationOptions* relation_options,
+                        Fault& fault);
 
 // The names in option servers (char*), NIL if it is not given. Fault: 22023.
-bool read_server_names(const HostOptions* host, List** names, Fault& fault);
+bool read_server_names(const RelationOptions* relation_options, List** names, Fault& fault);
 
 // As options have them.
 const char* name_of(Conflict conflict);

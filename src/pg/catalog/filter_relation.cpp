@@ -16,9 +16,7 @@ extern "C" {
 
 #include "core/base/hash.hpp"
 #include "core/filter/option_values.hpp"
-#include "core/filter/option_values.hpp"
 #include "core/format/sharding.hpp"
-#include "core/kind/kind_registry.hpp"
 #include "core/kind/kind_registry.hpp"
 #include "pg/catalog/filter_options.hpp"
 #include "pg/catalog/filter_relation.hpp"
@@ -74,8 +72,8 @@ bool read_definition(FilterRelation* relation, Fault& fault) {
   List* options = options_in(tuple);
   ReleaseSysCache(tuple);
   relation->definition = Definition();
-  relation->host = HostOptions();
-  return read_table_options(options, &relation->definition, &relation->host, fault);
+  relation->options = RelationOptions();
+  return read_table_options(options, &relation->definition, &relation->options, fault);
 }
 
 // Can the filter be cut into slices for so many servers?
@@ -140,7 +138,7 @@ bool read_servers(FilterRelation* relation, Fault& fault) {
   if (own == nullptr)
     return fault.set(ERRCODE_UNDEFINED_OBJECT, "the server of filter \"%s\" does not exist",
                      relation->name);
-  if (!read_server_names(&relation->host, &names, fault) ||
+  if (!read_server_names(&relation->options, &names, fault) ||
       !read_server_options(own->options, &options, fault))
     return false;
   if (options.is_remote && names != NIL) {
@@ -156,7 +154,7 @@ bool read_servers(FilterRelation* relation, Fault& fault) {
     if (!add_named_server(relation, static_cast<const char*>(lfirst(cell)), own->fdwid, fault))
       return false;
   if (!check_slices(relation, fault)) return false;
-  if (!is_remote(relation) || relation->host.parent == nullptr) return true;
+  if (!is_remote(relation) || relation->options.parent == nullptr) return true;
   fault.set(ERRCODE_FEATURE_NOT_SUPPORTED, "filter \"%s\" cannot have a parent", relation->name);
   return fault.add_detail("Its state is on other servers; of a tree, only the root can be there.");
 }
@@ -258,13 +256,17 @@ bool is_same_option(const OptionSpec& option, const Parameters& a, const Paramet
 }  // namespace
 
 uint64 asked_signature(const FilterRelation* relation, uint64 keys, double fpr) {
-  const Definition& asked = relation->host.asked;
+  const Definition& asked = relation->options.asked;
   Parameters parameters = asked.parameters;
   parameters.keys = keys;
   parameters.fpr = fpr;
   parameters.seed = relation->definition.parameters.seed;
-  const bool flags[] = {relation->definition.seed_given, asked.memory_given,  asked.slices_given,
-                        asked.layout_given,              asked.slicing_given, asked.dice_given,
+  const bool flags[] = {relation->definition.seed_given,
+                        asked.memory_given,
+                        asked.slices_given,
+                        asked.layout_given,
+                        asked.slicing_given,
+                        asked.dice_given,
                         asked.probes_given};
   uint64 more = asked.given;
   for (const bool flag : flags) more = mix64(more ^ flag);
@@ -279,7 +281,7 @@ uint64 signature_of(const FilterRelation* relation, const Parameters& complete) 
 }
 
 bool is_asked_for(const FilterRelation* relation, const Parameters& complete) {
-  const Definition& asked = relation->host.asked;
+  const Definition& asked = relation->options.asked;
   const Parameters& p = asked.parameters;
   if ((p.kind != Kind::automatic && p.kind != complete.kind) || p.keys != complete.keys ||
       p.fpr != complete.fpr || (asked.memory_given && p.memory != complete.memory) ||
@@ -307,12 +309,12 @@ bool has_same_geometry(const Parameters& a, const Parameters& b) {
 
 void adopt_geometry(FilterRelation* relation, const Parameters& parameters) {
   Parameters& own = relation->definition.parameters;
-  const Parameters wishes = own;
+  const Parameters requested = own;
   own = parameters;
-  own.keys = wishes.keys;
-  own.fpr = wishes.fpr;
-  own.nulls = wishes.nulls;
-  own.seed = wishes.seed;
+  own.keys = requested.keys;
+  own.fpr = requested.fpr;
+  own.nulls = requested.nulls;
+  own.seed = requested.seed;
 }
 
 bool is_filter(Oid relid) {
@@ -375,7 +377,7 @@ ServerUse use_of_server(Oid server, Oid except) {
     const bool sound = read_definition(&relation, fault);
     if (relation.server != server || relation.relid == except) continue;
     ++use.filters;
-    if (sound && relation.host.servers == nullptr)
+    if (sound && relation.options.servers == nullptr)
       use.memory += relation.definition.parameters.memory;
   }
   return use;

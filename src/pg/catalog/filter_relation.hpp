@@ -25,7 +25,7 @@ struct FilterRelation {
   Oid owner;
   const char* name;       // for messages
   Definition definition;  // complete; its seed counts only if seed_given
-  HostOptions host;
+  RelationOptions options;
   Oid parent;        // InvalidOid: none, or there is no such relation
   int level;         // in its tree, 0: the root; -1: there is no way up to a root
   bool adopts_seed;  // a node has the seed of its root
@@ -60,8 +60,8 @@ FilterRelation* read_filter_relation(Oid relid, Fault& fault);
 // Does another server hold the state?
 inline bool is_remote(const FilterRelation* relation) { return relation->server_count > 0; }
 
-// What ties saved state to a filter: a hash of what is asked for (as if `keys` and `fpr` were these)
-// and of the columns. It does not depend on how a version derives the rest.
+// What ties saved state to a filter: a hash of what is asked for (as if `keys` and `fpr` were
+// these) and of the columns. It does not depend on how a version derives the rest.
 uint64 asked_signature(const FilterRelation* relation, uint64 keys, double fpr);
 // The same of version 1.0: a hash of complete parameters and of the columns.
 uint64 signature_of(const FilterRelation* relation, const Parameters& complete);
@@ -71,7 +71,7 @@ bool is_asked_for(const FilterRelation* relation, const Parameters& complete);
 // A filter whose state was made by another version goes on with the geometry that it has.
 void adopt_geometry(FilterRelation* relation, const Parameters& parameters);
 
-// Are the two equal but for wishes, NULL policy and seed?
+// Are the two equal but for what is only requested, NULL policy and seed?
 bool has_same_geometry(const Parameters& a, const Parameters& b);
 
 // Gives a node of a tree the seed of its root.

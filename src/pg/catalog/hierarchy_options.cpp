@@ -23,28 +23,28 @@ bool bad_value(const char* option, const char* value, Fault& fault) {
                    option, value);
 }
 
-void read_parent(const char* value, HostOptions* host, Fault& fault) {
+void read_parent(const char* value, RelationOptions* options, Fault& fault) {
   char *schema, *name;
   if (split_name(value, &schema, &name)) {
-    host->parent = value;
+    options->parent = value;
     return;
   }
   bad_value(kParent, value, fault);
   fault.add_hint("Write the name of a filter as in SQL: my_filter, or my_schema.\"My Filter\".");
 }
 
-void read_kind(const char* value, HostOptions* host, Fault& fault) {
-  host->tree = strcmp(value, "dense") == 0 ? TreeKind::dense : TreeKind::sparse;
-  if (strcmp(value, "sparse") == 0 || host->tree == TreeKind::dense) return;
+void read_kind(const char* value, RelationOptions* options, Fault& fault) {
+  options->tree = strcmp(value, "dense") == 0 ? TreeKind::dense : TreeKind::sparse;
+  if (strcmp(value, "sparse") == 0 || options->tree == TreeKind::dense) return;
   bad_value(kTree, value, fault);
   fault.add_hint("Valid values are: sparse, dense.");
 }
 
-void read_level(const char* value, HostOptions* host, Fault& fault) {
+void read_level(const char* value, RelationOptions* options, Fault& fault) {
   char* end;
   const long level = strtol(value, &end, 10);
   if (end != value && *end == '\0' && level >= 0 && level < static_cast<long>(kMaxTreeLevels)) {
-    host->top_down = static_cast<unsigned>(level);
+    options->top_down = static_cast<unsigned>(level);
     return;
   }
   bad_value(kTopDown, value, fault);
@@ -65,21 +65,21 @@ bool counts_rows(const Parameters& parameters) {
 
 }  // namespace
 
-bool read_tree_option(DefElem* option, HostOptions* host, Fault& fault) {
+bool read_tree_option(DefElem* option, RelationOptions* relation_options, Fault& fault) {
   if (is_named(option, kParent))
-    read_parent(value_of(option), host, fault);
+    read_parent(value_of(option), relation_options, fault);
   else if (is_named(option, kTree))
-    read_kind(value_of(option), host, fault);
+    read_kind(value_of(option), relation_options, fault);
   else if (is_named(option, kTopDown))
-    read_level(value_of(option), host, fault);
+    read_level(value_of(option), relation_options, fault);
   else
     return false;
   return true;
 }
 
-bool check_tree_options(List* options, const Definition& definition, const HostOptions& host,
-                        Fault& fault) {
-  if (host.parent == nullptr) {
+bool check_tree_options(List* options, const Definition& definition,
+                        const RelationOptions& relation_options, Fault& fault) {
+  if (relation_options.parent == nullptr) {
     for (const char* name : {kTree, kTopDown})
       if (find_option(options, name) != nullptr) {
         fault.set(ERRCODE_INVALID_PARAMETER_VALUE, "option \"%s\" needs option parent", name);
@@ -95,12 +95,12 @@ bool check_tree_options(List* options, const Definition& definition, const HostO
     return fault.add_hint("Use kind bloom, or kind timer with a window of time.");
   }
   if (kind == Kind::bloom) return true;
-  if (host.tree == TreeKind::dense) {
+  if (relation_options.tree == TreeKind::dense) {
     fault.set(ERRCODE_FEATURE_NOT_SUPPORTED, "a tree of kind timer cannot be dense");
     fault.add_detail("A repeat that is set again in a lower node would outlive its window there.");
     return fault.add_hint("Use tree 'sparse'.");
   }
-  if (host.top_down > 0) {
+  if (relation_options.top_down > 0) {
     fault.set(ERRCODE_FEATURE_NOT_SUPPORTED, "a tree of kind timer cannot be tested top-down");
     fault.add_detail(
         "A key whose match is refuted would last only as long as the keys that it was taken for.");

@@ -11,11 +11,11 @@ struct List;
 namespace streamfilter::pg {
 
 // Reads one of these options; false if it is another one. A bad value is a fault: 22023.
-bool read_tree_option(DefElem* option, HostOptions* host, Fault& fault);
+bool read_tree_option(DefElem* option, RelationOptions* relation_options, Fault& fault);
 
 // Do they fit each other and the rest of a complete definition? Faults: 22023, 0A000.
-bool check_tree_options(List* options, const Definition& definition, const HostOptions& host,
-                        Fault& fault);
+bool check_tree_options(List* options, const Definition& definition,
+                        const RelationOptions& relation_options, Fault& fault);
 
 // Splits a name as SQL writes it, my_schema."My Filter", without a schema too (nullptr then);
 // false: it is no such name.

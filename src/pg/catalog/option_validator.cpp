@@ -19,8 +19,8 @@ bool check_options(List* options, Oid of, Fault& fault) {
   switch (of) {
     case ForeignTableRelationId: {
       Definition definition;
-      HostOptions host;
-      return read_table_options(options, &definition, &host, fault);
+      RelationOptions relation_options;
+      return read_table_options(options, &definition, &relation_options, fault);
     }
     case AttributeRelationId: {
       Role role;

@@ -81,11 +81,11 @@ void check_equal(const FilterRelation* relation, const char* what, const char* f
 
 }  // namespace
 
-void check_producer_agrees(const FilterRelation* relation, const ProducerWish& wish) {
-  check_equal(relation, "option conflict", name_of(relation->host.conflict), wish.conflict);
-  if (!is_object(wish.producer) || !is_object(relation->host.producer)) return;
-  JsonbContainer* found = parse_json(relation->host.producer);
-  JsonbContainer* wanted = parse_json(wish.producer);
+void check_producer_agrees(const FilterRelation* relation, const RequestedOptions& requested) {
+  check_equal(relation, "option conflict", name_of(relation->options.conflict), requested.conflict);
+  if (!is_object(requested.producer) || !is_object(relation->options.producer)) return;
+  JsonbContainer* found = parse_json(relation->options.producer);
+  JsonbContainer* wanted = parse_json(requested.producer);
   check_equal(relation, "columns", describe_key(found), describe_key(wanted));
   check_equal(relation, "place in option servers", describe_position(found),
               describe_position(wanted));

@@ -6,13 +6,13 @@
 
 namespace streamfilter::pg {
 
-// What a producer says of the filter that it wants to use; each may be nullptr: it does not say.
-struct ProducerWish {
+// The options that a producer wants its filter to have; nullptr: it does not say.
+struct RequestedOptions {
   const char* conflict;
   const char* producer;  // JSON
 };
 
 // Raises 55000 with the first difference between it and the relation that holds the slices.
-void check_producer_agrees(const FilterRelation* relation, const ProducerWish& wish);
+void check_producer_agrees(const FilterRelation* relation, const RequestedOptions& requested);
 
 }  // namespace streamfilter::pg

@@ -19,7 +19,7 @@ enum class Conflict : uint8 {
 
 enum class Persistence : uint8 { logged, unlogged };
 
-// The places of a key on several servers are asked all at once, or in turn until one says no.
+// The probes of a key on several servers are asked all at once, or in turn until one says no.
 enum class Probe : uint8 { parallel, pipelined };
 
 // What is made of keys that have bits on a server that cannot be reached.
@@ -28,8 +28,8 @@ struct LostSlice {
   uint32 least = 0;
 };
 
-// Options that only named filters have, not their bytes.
-struct HostOptions {
+// The relation options: those that a filter has as a relation, and its bytes have not.
+struct RelationOptions {
   Conflict conflict = Conflict::wait;
   Persistence persistence = Persistence::logged;
   Probe probe = Probe::parallel;

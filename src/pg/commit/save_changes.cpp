@@ -36,12 +36,12 @@ bool has_header(const TransactionChanges* changes) {
 // since the transaction has begun to change it.
 bool is_logged_now(const TransactionChanges* changes) {
   const Oid relation = changes->slot->relation;
-  NamedFilter* filter = named_filter(relation);
+  FilterHandle* filter = filter_handle(relation);
   if (!filter->valid || !filter->loaded) {
     if (!is_filter(relation)) return changes->saving.logged;  // this transaction has dropped it
-    use_filter(filter, Use::probe);
+    use_filter(filter, Use::test_granted);
   }
-  return filter->relation->host.persistence == Persistence::logged;
+  return filter->relation->options.persistence == Persistence::logged;
 }
 
 void note_persistence() {
@@ -78,8 +78,8 @@ void replace_saved(TransactionChanges* changes) {
     changes->saving.drops_saved = true;
     return;
   }
-  NamedFilter* filter = named_filter(relation);
-  use_filter(filter, Use::probe);
+  FilterHandle* filter = filter_handle(relation);
+  use_filter(filter, Use::test_granted);
   if (filter->slot != changes->slot) return;
   save_filter(filter, true);
   changes->saving.writes_header = true;

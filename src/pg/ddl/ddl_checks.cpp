@@ -25,8 +25,8 @@ extern "C" {
 #include "pg/ddl/ddl_checks.hpp"
 #include "pg/ddl/hierarchy_ddl.hpp"
 #include "pg/handle/hierarchy.hpp"
-#include "pg/handle/slot_lifecycle.hpp"
 #include "pg/handle/save_filter.hpp"
+#include "pg/handle/slot_lifecycle.hpp"
 #include "pg/key/hash_method.hpp"
 #include "pg/key/key_hash.hpp"
 #include "pg/remote/remote_filter.hpp"
@@ -110,7 +110,7 @@ void check_count(const FilterRelation* relation, int limit, int others) {
 
 // Several servers have limits of their own, of what lies there.
 void check_memory_limit(const FilterRelation* relation, uint64 limit, uint64 others) {
-  if (relation->host.servers != nullptr) return;
+  if (relation->options.servers != nullptr) return;
   const uint64 memory = relation->definition.parameters.memory;
   if (memory <= limit && others <= limit - memory) return;
   ereport(
@@ -170,9 +170,10 @@ void save_if_due(const FilterRelation* relation) {
   const FilterSlot* slot = peek_slot(relation);
   if (slot == nullptr) return;
   const bool was_logged = slot->saved.logged;
-  NamedFilter* filter = named_filter(relation->relid);
-  use_filter(filter, Use::probe);
-  if (!was_logged && relation->host.persistence == Persistence::logged) save_filter(filter, true);
+  FilterHandle* filter = filter_handle(relation->relid);
+  use_filter(filter, Use::test_granted);
+  if (!was_logged && relation->options.persistence == Persistence::logged)
+    save_filter(filter, true);
 }
 
 void check_filter(Oid relid, bool altered) {
@@ -244,12 +245,12 @@ List* filters_of_server(const char* name) {
 }
 
 bool names_server(Oid relid, const char* server) {
-  HostOptions host;
-  host.servers = find_option(options_of_filter(relid), "servers");
+  RelationOptions relation_options;
+  relation_options.servers = find_option(options_of_filter(relid), "servers");
   List* names;
   Fault fault;
   ListCell* cell;
-  if (!read_server_names(&host, &names, fault)) return false;
+  if (!read_server_names(&relation_options, &names, fault)) return false;
   foreach (cell, names)
     if (strcmp(static_cast<const char*>(lfirst(cell)), server) == 0) return true;
   return false;

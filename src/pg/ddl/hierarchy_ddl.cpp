@@ -78,7 +78,7 @@ const char* list_names(List* relids) {
 }  // namespace
 
 void check_tree(const FilterRelation* relation) {
-  if (relation->host.parent != nullptr) {
+  if (relation->options.parent != nullptr) {
     if (!OidIsValid(relation->parent)) {
       report_missing_parent(WARNING, relation);
     } else {

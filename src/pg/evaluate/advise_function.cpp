@@ -17,14 +17,15 @@ extern "C" {
 namespace streamfilter::pg {
 namespace {
 
-Definition read_wish(const char* memory, double fpr) {
-  Definition wish;
+Definition read_request(const char* memory, double fpr) {
+  Definition requested;
   Problem problem;
   char text[64] = "";
   *std::to_chars(text, text + sizeof text - 1, fpr).ptr = '\0';
-  if (!set_option(wish, "memory", memory, problem) || !set_option(wish, "fpr", text, problem))
+  if (!set_option(requested, "memory", memory, problem) ||
+      !set_option(requested, "fpr", text, problem))
     raise(problem);
-  return wish;
+  return requested;
 }
 
 void put_real(Datum* value, bool* isnull, double real) {
@@ -70,9 +71,10 @@ SF_FUNCTION(streamfilter_advise) {
   Stream stream;
   if (!describe_stream(rows, distinct_rows, PG_ARGISNULL(4) ? nullptr : &gap, stream, problem))
     raise(problem);
-  const Definition wish = read_wish(text_to_cstring(PG_GETARG_TEXT_PP(0)), PG_GETARG_FLOAT8(1));
+  const Definition requested =
+      read_request(text_to_cstring(PG_GETARG_TEXT_PP(0)), PG_GETARG_FLOAT8(1));
   auto* advice = static_cast<Advice*>(palloc(sizeof(Advice) * kMaxAdvice));
-  const unsigned count = advise(wish, stream, advice, problem);
+  const unsigned count = advise(requested, stream, advice, problem);
   if (count == 0) raise(problem);
   for (unsigned i = 0; i < count; ++i)
     put_advice(reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo), advice[i], distinct_rows);

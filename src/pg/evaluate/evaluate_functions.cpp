@@ -29,9 +29,9 @@ Filters read_filters(FunctionCallInfo fcinfo, int argument, const char* function
   Filters filters;
   deconstruct_array(array, ARR_ELEMTYPE(array), -1, false, TYPALIGN_DOUBLE, &elements, &isnull,
                     &filters.count);
-  if (filters.count < 1 || filters.count > kMostEvaluated)
+  if (filters.count < 1 || filters.count > kMaxEvaluated)
     ereport(ERROR, (errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
-                    errmsg("%s takes 1 to %d filters at a time, not %d", function, kMostEvaluated,
+                    errmsg("%s takes 1 to %d filters at a time, not %d", function, kMaxEvaluated,
                            filters.count)));
   filters.values = static_cast<const Header**>(palloc(sizeof(Header*) * filters.count));
   for (int i = 0; i < filters.count; ++i) {
@@ -57,7 +57,7 @@ struct RowGroup {
   int64 rows;
   int64 distinct_rows;
   double importance;
-  Tally tally[kMostEvaluated];
+  Tally tally[kMaxEvaluated];
 };
 
 void count(RowGroup* group, const Verdict& verdict, int filters) {
@@ -90,13 +90,12 @@ Datum definition_text(const Header* filter) {
   return CStringGetTextDatum(text);
 }
 
-// ---- profile: how rows are grouped
-// -----------------------------------------------------------------
+// ---- profile: how rows are grouped --------------------------------------------------------------
 
 enum class By : uint8 { lag, position, importance };
 
 constexpr int kLastOctave = 64;
-constexpr int kMostGroups = kLastOctave + 1;
+constexpr int kMaxGroups = kLastOctave + 1;
 constexpr int kPositionGroups = 10;
 
 By read_by(FunctionCallInfo fcinfo) {
@@ -205,8 +204,8 @@ SF_FUNCTION(streamfilter_profile) {
   const Filters filters = read_filters(fcinfo, 1, kName);
   Evaluation* evaluation =
       evaluate(text_to_cstring(PG_GETARG_TEXT_PP(0)), filters.values, filters.count, kName);
-  auto* groups = static_cast<RowGroup*>(palloc0(sizeof(RowGroup) * kMostGroups));
-  auto* last_position = static_cast<int64*>(palloc0(sizeof(int64) * kMostGroups));
+  auto* groups = static_cast<RowGroup*>(palloc0(sizeof(RowGroup) * kMaxGroups));
+  auto* last_position = static_cast<int64*>(palloc0(sizeof(int64) * kMaxGroups));
   Verdict verdict;
   while (next_verdict(evaluation, &verdict)) {
     CHECK_FOR_INTERRUPTS();
@@ -216,7 +215,7 @@ SF_FUNCTION(streamfilter_profile) {
   }
   for (int i = 0; i < filters.count; ++i) {
     const Datum name = definition_text(filters.values[i]);
-    for (int g = 0; g < kMostGroups; ++g) {
+    for (int g = 0; g < kMaxGroups; ++g) {
       RowGroup* group = &groups[g];
       if (group->rows == 0) continue;
       set_range(group, by, g, evaluation->rows);

@@ -163,8 +163,8 @@ void sample_fill(Evaluation* evaluation, int64* next) {
   if (evaluation->rows < *next) return;
   FillSamples* samples = &evaluation->samples;
   const int candidates = evaluation->count;
-  if (samples->count == FillSamples::kMost) {
-    for (int i = 0; i < FillSamples::kMost / 2; ++i) {
+  if (samples->count == FillSamples::kMax) {
+    for (int i = 0; i < FillSamples::kMax / 2; ++i) {
       samples->positions[i] = samples->positions[2 * i + 1];
       memcpy(&samples->fill[i * candidates], &samples->fill[(2 * i + 1) * candidates],
              sizeof(float) * candidates);
@@ -189,7 +189,7 @@ Evaluation* evaluate(const char* query, const Header* const* filters, int count,
   evaluation->count = count;
   evaluation->candidates = static_cast<Candidate*>(palloc0(sizeof(Candidate) * Max(count, 1)));
   evaluation->samples.fill =
-      static_cast<float*>(palloc0(sizeof(float) * FillSamples::kMost * Max(count, 1)));
+      static_cast<float*>(palloc0(sizeof(float) * FillSamples::kMax * Max(count, 1)));
   for (int i = 0; i < count; ++i)
     evaluation->candidates[i].filter = copy_value(filters[i], CurrentMemoryContext);
 

@@ -11,7 +11,7 @@ struct Tuplesortstate;
 namespace streamfilter::pg {
 
 // Answers are kept as one bit per filter.
-constexpr int kMostEvaluated = 64;
+constexpr int kMaxEvaluated = 64;
 
 // One filter on trial.
 struct Candidate {
@@ -29,9 +29,9 @@ struct Verdict {
 
 // How full the candidates were at some positions along the stream.
 struct FillSamples {
-  static constexpr int kMost = 1024;
+  static constexpr int kMax = 1024;
   int count;
-  int64 positions[kMost];
+  int64 positions[kMax];
   float* fill;  // [sample * candidates + candidate]
 };
 

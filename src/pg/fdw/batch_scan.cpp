@@ -1,5 +1,5 @@
-// Execution. Keys are judged when their row is asked for, not when it is read ahead: whoever stops
-// early (LIMIT, a cursor) has no key remembered whose row it has not seen.
+// Execution. Keys are tested and inserted when their row is asked for, not when it is read ahead:
+// whoever stops early (LIMIT, a cursor) has no key inserted whose row it has not seen.
 #include "pg/server/postgres.hpp"
 
 extern "C" {
@@ -12,7 +12,7 @@ extern "C" {
 
 #include "pg/fdw/batch_scan.hpp"
 #include "pg/handle/filter_keys.hpp"
-#include "pg/handle/key_builder.hpp"
+#include "pg/handle/key_call.hpp"
 #include "pg/trigger/judged_once.hpp"
 
 namespace streamfilter::pg {
@@ -32,6 +32,7 @@ struct BatchScanState {
   MemoryContext memory;  // of the values of a batch
   bool finished;         // the scan below has no more rows
   int rows, next;        // of the batch
+  uint64 version;        // of the filter that the elements are made for
   TupleTableSlot* slots[kBatch];
   Element elements[kBatch];
   bool has_key[kBatch];
@@ -86,14 +87,23 @@ void begin(CustomScanState* node, EState* estate, int flags) {
                                   node->ss.ss_ScanTupleSlot->tts_ops);
 }
 
-void read_row_key(CustomScanState* node, int i) {
+void evaluate_values(BatchScanState* state, ExprContext* context, TupleTableSlot* row) {
+  context->ecxt_scantuple = row;
+  for (int i = 0; i < state->count; ++i)
+    state->row[i].value = ExecEvalExpr(state->values[i], context, &state->row[i].isnull);
+}
+
+// The keys of the rows of the batch, from one on.
+void read_keys(CustomScanState* node, int first) {
   BatchScanState* state = state_of(node);
-  ExprContext* context = node->ss.ps.ps_ExprContext;
-  context->ecxt_scantuple = state->slots[i];
+  state->version = state->call.keys.version;
   MemoryContext caller = MemoryContextSwitchTo(state->memory);
-  for (int j = 0; j < state->count; ++j)
-    state->row[j].value = ExecEvalExpr(state->values[j], context, &state->row[j].isnull);
-  state->has_key[i] = read_key(&state->call, state->row, &state->elements[i]);
+  for (int i = first; i < state->rows; ++i) {
+    evaluate_values(state, node->ss.ps.ps_ExprContext, state->slots[i]);
+    if (unlikely(!is_current(&state->call.keys)))
+      begin_key_call(&state->call, state->filter, Use::insert);
+    state->has_key[i] = build_element(&state->call.keys, state->row, &state->elements[i]);
+  }
   MemoryContextSwitchTo(caller);
 }
 
@@ -124,12 +134,12 @@ bool read_batch(CustomScanState* node) {
       state->finished = true;
       break;
     }
-    if (state->rows == 0) begin_key_call(&state->call, state->filter, Use::remember);
-    read_row_key(node, state->rows);
     ++state->rows;
   }
   if (state->rows == 0) return false;
-  prefetch_keys(state->call.filter, state->elements, state->has_key, state->rows);
+  begin_key_call(&state->call, state->filter, Use::insert);
+  read_keys(node, 0);
+  prefetch_keys(state->call.keys.filter, state->elements, state->has_key, state->rows);
   return true;
 }
 
@@ -140,11 +150,11 @@ TupleTableSlot* next_row(ScanState* scan) {
     if (state->next == state->rows && !read_batch(node)) return nullptr;
     const int i = state->next++;
     // Somebody else's code has run since the batch was read.
-    const uint64 version = state->call.version;
-    begin_key_call(&state->call, state->filter, Use::remember);
-    if (unlikely(state->call.version != version)) read_row_key(node, i);
-    note_asked(state->call.filter);
-    if (!state->has_key[i] || !remember_fetched_key(state->call.filter, state->elements[i]))
+    begin_key_call(&state->call, state->filter, Use::insert);
+    FilterHandle* filter = state->call.keys.filter;
+    if (unlikely(filter->version != state->version)) read_keys(node, i);
+    note_asked(filter);
+    if (!state->has_key[i] || !test_and_insert_fetched_key(filter, state->elements[i]))
       return state->slots[i];
     InstrCountFiltered1(node, 1);
   }

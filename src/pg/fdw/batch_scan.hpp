@@ -1,6 +1,6 @@
 // A plan node for `… WHERE NOT streamfilter_seen('filter', key…)` over the scan of a table: it
-// reads rows ahead and gets the memory of their keys on its way, then judges them one by one as
-// they are asked for. Same result as without it, less waiting for memory.
+// reads rows ahead and gets the memory of their keys on its way, then tests and inserts
+// them one by one as they are asked for. Same result as without it, less waiting for memory.
 #pragma once
 
 extern "C" {

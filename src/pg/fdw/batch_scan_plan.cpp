@@ -93,7 +93,7 @@ Path* copy_path(const Path* path) {
 bool is_on_other_server(const FuncExpr* call) {
   const Oid relid = DatumGetObjectId(static_cast<Const*>(linitial(call->args))->constvalue);
   if (!is_filter(relid)) return false;
-  NamedFilter* filter = named_filter(relid);
+  FilterHandle* filter = filter_handle(relid);
   use_filter(filter, Use::define);
   return is_remote(filter->relation);
 }

@@ -142,14 +142,14 @@ double fill_of(const FilterRelation* relation) {
 // Where the state is, and which of these servers cannot be reached now.
 void explain_servers(const FilterRelation* relation, ExplainState* es) {
   List* names = NIL;
-  List* lost = NIL;
+  List* unreachable = NIL;
   for (int i = 0; i < relation->server_count; ++i) {
     char* name = GetForeignServer(relation->servers[i])->servername;
     names = lappend(names, name);
-    if (unreachable_since(relation->servers[i]) != 0) lost = lappend(lost, name);
+    if (unreachable_since(relation->servers[i]) != 0) unreachable = lappend(unreachable, name);
   }
   ExplainPropertyList("Servers", names, es);
-  if (lost != NIL) ExplainPropertyList("Lost", lost, es);
+  if (unreachable != NIL) ExplainPropertyList("Lost", unreachable, es);
 }
 
 // Where the bits of a key lie; nullptr: in one slice.
@@ -165,7 +165,7 @@ const char* slicing_of(const Parameters& parameters) {
 }
 
 void explain_filter(Relation rel, ExplainState* es) {
-  NamedFilter* filter = named_filter(RelationGetRelid(rel));
+  FilterHandle* filter = filter_handle(RelationGetRelid(rel));
   use_filter(filter, Use::define);  // makes no state
   const Definition& definition = filter->relation->definition;
   const Parameters& parameters = definition.parameters;
@@ -180,9 +180,9 @@ void explain_filter(Relation rel, ExplainState* es) {
     ExplainPropertyUInteger("Memory", nullptr, parameters.memory, es);
   }
   if (const char* slicing = slicing_of(parameters)) ExplainPropertyText("Slicing", slicing, es);
-  if (const HostOptions& host = filter->relation->host; host.parent != nullptr) {
-    ExplainPropertyText("Parent", host.parent, es);
-    ExplainPropertyText("Tree", host.tree == TreeKind::dense ? "dense" : "sparse", es);
+  if (const RelationOptions& options = filter->relation->options; options.parent != nullptr) {
+    ExplainPropertyText("Parent", options.parent, es);
+    ExplainPropertyText("Tree", options.tree == TreeKind::dense ? "dense" : "sparse", es);
   }
   if (is_remote(filter->relation))
     explain_servers(filter->relation, es);

@@ -17,10 +17,10 @@ extern "C" {
 #include "utils/rel.h"
 }
 
-#include "pg/catalog/element_roles.hpp"
 #include "pg/ddl/hierarchy_ddl.hpp"
 #include "pg/fdw/fdw_handler.hpp"
 #include "pg/handle/filter_keys.hpp"
+#include "pg/handle/key_builder.hpp"
 #include "pg/storage/persistence.hpp"
 #include "pg/trigger/judged_once.hpp"
 
@@ -30,19 +30,18 @@ namespace {
 // The junk column in which the plan of a DELETE hands over the row that it has found.
 constexpr char kRow[] = "wholerow";
 
-// Rows of an INSERT that are judged together: the memory of so many keys is fetched at once, or so
+// Rows of an INSERT that are tested together: the memory of so many keys is fetched at once, or so
 // many are sent to another server at once.
 constexpr int kBatch = 64;
 constexpr int kRemoteBatch = 512;
-constexpr int kMostBatch = kRemoteBatch;
+constexpr int kMaxBatch = kRemoteBatch;
 
 struct ModifyState {
-  NamedFilter* filter;
   MemoryContext row_memory;
-  AttrNumber row;  // where the plan of a DELETE has kRow
-  Datum* values;   // of a key
-  bool* isnull;
-  TupleTableSlot* kept[kMostBatch];
+  MemoryContext key_memory;  // of the builder
+  AttrNumber row;            // where the plan of a DELETE has kRow
+  KeyBuilder keys;
+  TupleTableSlot* kept[kMaxBatch];
 };
 
 bool can_erase(const FilterRelation* relation) {
@@ -69,70 +68,60 @@ bool can_erase(const FilterRelation* relation) {
   pg_unreachable();
 }
 
-// The element of a row; false: it has no key (it has a NULL), so it is new every time.
-bool read_row(const ModifyState* state, TupleTableSlot* row, Element* element) {
-  const NamedFilter* filter = state->filter;
+// The executor has made the values what the columns of the filter are.
+KeyBuilder read_rows_of(FilterHandle* filter) {
   const FilterRelation* relation = filter->relation;
-  slot_getallattrs(row);
-  int count = 0;
-  *element = new_element(filter);
-  for (int i = 0; i < relation->column_count; ++i) {
-    const FilterColumn* column = &relation->columns[i];
-    const Datum value = row->tts_values[column->attnum - 1];
-    const bool null = row->tts_isnull[column->attnum - 1];
-    if (column->role == Role::key) {
-      state->values[count] = value;
-      state->isnull[count++] = null;
-    } else {
-      set_role(element, column, relation, value, null);
-    }
-  }
-  return hash_filter_key(filter, state->values, state->isnull, &element->hash);
+  auto* inputs = static_cast<KeyInput*>(palloc(sizeof(KeyInput) * Max(relation->column_count, 1)));
+  for (int i = 0; i < relation->column_count; ++i)
+    inputs[i] = {relation->columns[i].attnum - 1, &relation->columns[i], nullptr};
+  return make_key_builder(filter, inputs, relation->column_count);
+}
+
+// The filter and the builder of its keys, ready for the next rows.
+FilterHandle* prepare(ModifyState* state, Use use) {
+  FilterHandle* filter = state->keys.filter;
+  use_filter(filter, use);
+  if (likely(is_current(&state->keys))) return filter;
+  MemoryContextReset(state->key_memory);
+  MemoryContext caller = MemoryContextSwitchTo(state->key_memory);
+  state->keys = read_rows_of(filter);
+  MemoryContextSwitchTo(caller);
+  return filter;
 }
 
 // Forgets the key of the row that the plan has found, and puts that row into `slot`, where it lives
 // as long as the current memory context; false if the key was not there, or not any more.
-bool forget_row(const ModifyState* state, TupleTableSlot* slot, TupleTableSlot* plan_slot) {
-  NamedFilter* filter = state->filter;
-  use_filter(filter, Use::erase);
-  const FilterRelation* relation = filter->relation;
+bool forget_row(ModifyState* state, TupleTableSlot* slot, TupleTableSlot* plan_slot) {
+  FilterHandle* filter = prepare(state, Use::erase);
   bool missing;
   const Datum row = ExecGetJunkAttribute(plan_slot, state->row, &missing);
-  if (missing) elog(ERROR, "%s of filter \"%s\" is NULL", kRow, relation->name);
+  if (missing) elog(ERROR, "%s of filter \"%s\" is NULL", kRow, filter->relation->name);
   HeapTupleData tuple{};
   tuple.t_data = DatumGetHeapTupleHeader(row);
   tuple.t_len = HeapTupleHeaderGetDatumLength(tuple.t_data);
   ExecClearTuple(slot);
   heap_deform_tuple(&tuple, slot->tts_tupleDescriptor, slot->tts_values, slot->tts_isnull);
   ExecStoreVirtualTuple(slot);
-
-  for (int i = 0; i < relation->key_count; ++i) {
-    state->values[i] = slot->tts_values[relation->keys[i]->attnum - 1];
-    state->isnull[i] = slot->tts_isnull[relation->keys[i]->attnum - 1];
-  }
-  Element element = new_element(filter);
-  return hash_filter_key(filter, state->values, state->isnull, &element.hash) &&
-         erase_key(filter, element);
+  Element element;
+  return build_element(&state->keys, slot, &element) && erase_key(filter, element);
 }
 
 void begin_modify(ResultRelInfo* target, Use use, AttrNumber row) {
-  auto* state = static_cast<ModifyState*>(palloc(sizeof(ModifyState)));
-  state->filter = named_filter(RelationGetRelid(target->ri_RelationDesc));
-  use_filter(state->filter, use);  // says now what is wrong, if anything is
+  auto* state = static_cast<ModifyState*>(palloc0(sizeof(ModifyState)));
   state->row_memory =
       AllocSetContextCreate(CurrentMemoryContext, "streamfilter row", ALLOCSET_SMALL_SIZES);
+  state->key_memory =
+      AllocSetContextCreate(CurrentMemoryContext, "streamfilter keys", ALLOCSET_SMALL_SIZES);
   state->row = row;
-  // Nobody can alter a relation that is open for a statement.
-  const auto keys = static_cast<Size>(state->filter->relation->key_count);
-  state->values = static_cast<Datum*>(palloc(sizeof(Datum) * keys));
-  state->isnull = static_cast<bool*>(palloc(sizeof(bool) * keys));
+  state->keys.filter = filter_handle(RelationGetRelid(target->ri_RelationDesc));
+  prepare(state, use);  // says now what is wrong, if anything is
   target->ri_FdwState = state;
 }
 
 }  // namespace
 
 int is_foreign_rel_updatable(Relation relation) {
-  NamedFilter* filter = named_filter(RelationGetRelid(relation));
+  FilterHandle* filter = filter_handle(RelationGetRelid(relation));
   use_filter(filter, Use::define);
   return 1 << CMD_INSERT | (can_erase(filter->relation) ? 1 << CMD_DELETE : 0);
 }
@@ -145,7 +134,7 @@ void add_foreign_update_targets(PlannerInfo* root, Index target, RangeTblEntry*,
 
 List* plan_foreign_modify(PlannerInfo* root, ModifyTable* plan, Index target, int) {
   if (plan->operation == CMD_INSERT) return NIL;
-  NamedFilter* filter = named_filter(planner_rt_fetch(target, root)->relid);
+  FilterHandle* filter = filter_handle(planner_rt_fetch(target, root)->relid);
   use_filter(filter, Use::define);
   if (plan->operation != CMD_DELETE) raise_update(filter->relation);
   if (!can_erase(filter->relation)) raise_delete(filter->relation);
@@ -162,20 +151,20 @@ void begin_foreign_modify(ModifyTableState* state, ResultRelInfo* target, List*,
 }
 
 void begin_foreign_insert(ModifyTableState*, ResultRelInfo* target) {
-  begin_modify(target, Use::judge, InvalidAttrNumber);
+  begin_modify(target, Use::insert_granted, InvalidAttrNumber);
 }
 
 TupleTableSlot* exec_foreign_insert(EState*, ResultRelInfo* target, TupleTableSlot* slot,
                                     TupleTableSlot*) {
   auto* state = static_cast<ModifyState*>(target->ri_FdwState);
-  use_filter(state->filter, Use::judge);
-  note_asked(state->filter);
+  FilterHandle* filter = prepare(state, Use::insert_granted);
+  note_asked(filter);
   MemoryContext caller = MemoryContextSwitchTo(state->row_memory);
   Element element;
-  const bool has_key = read_row(state, slot, &element);
+  const bool has_key = build_element(&state->keys, slot, &element);
   MemoryContextSwitchTo(caller);
   MemoryContextReset(state->row_memory);
-  return has_key && remember_key(state->filter, element) ? nullptr : slot;
+  return has_key && test_and_insert_key(filter, element) ? nullptr : slot;
 }
 
 // Rows go one by one where somebody looks at each: RETURNING, triggers, checks of views.
@@ -186,7 +175,7 @@ int get_foreign_modify_batch_size(ResultRelInfo* target) {
                        (triggers != nullptr &&
                         (triggers->trig_insert_before_row || triggers->trig_insert_after_row));
   if (watched) return 1;
-  NamedFilter* filter = named_filter(RelationGetRelid(target->ri_RelationDesc));
+  FilterHandle* filter = filter_handle(RelationGetRelid(target->ri_RelationDesc));
   use_filter(filter, Use::define);
   return is_remote(filter->relation) ? kRemoteBatch : kBatch;
 }
@@ -194,24 +183,20 @@ int get_foreign_modify_batch_size(ResultRelInfo* target) {
 TupleTableSlot** exec_foreign_batch_insert(EState*, ResultRelInfo* target, TupleTableSlot** slots,
                                            TupleTableSlot**, int* count) {
   auto* state = static_cast<ModifyState*>(target->ri_FdwState);
-  use_filter(state->filter, Use::judge);
-  note_asked(state->filter);
-  Element elements[kMostBatch];
-  bool has_key[kMostBatch], seen[kMostBatch];
-  int keys = 0;
-  Assert(*count <= kMostBatch);
+  FilterHandle* filter = prepare(state, Use::insert_granted);
+  note_asked(filter);
+  Element elements[kMaxBatch];
+  bool has_key[kMaxBatch], seen[kMaxBatch];
+  Assert(*count <= kMaxBatch);
   MemoryContext caller = MemoryContextSwitchTo(state->row_memory);
-  for (int i = 0; i < *count; ++i) {
-    has_key[i] = read_row(state, slots[i], &elements[keys]);
-    keys += has_key[i];
-  }
+  const int keys = build_elements(&state->keys, slots, *count, elements, has_key);
   MemoryContextSwitchTo(caller);
   MemoryContextReset(state->row_memory);
-  remember_keys(state->filter, elements, keys, seen);
+  test_and_insert_keys(filter, elements, keys, seen);
   int kept = 0;
-  keys = 0;
+  const bool* next = seen;
   for (int i = 0; i < *count; ++i)
-    if (!has_key[i] || !seen[keys++]) state->kept[kept++] = slots[i];
+    if (!has_key[i] || !*next++) state->kept[kept++] = slots[i];
   *count = kept;
   return state->kept;
 }
@@ -228,7 +213,9 @@ TupleTableSlot* exec_foreign_delete(EState*, ResultRelInfo* target, TupleTableSl
 
 void end_foreign_modify(EState*, ResultRelInfo* target) {
   auto* state = static_cast<ModifyState*>(target->ri_FdwState);
-  if (state != nullptr) MemoryContextDelete(state->row_memory);
+  if (state == nullptr) return;
+  MemoryContextDelete(state->row_memory);
+  MemoryContextDelete(state->key_memory);
 }
 
 void exec_foreign_truncate(List* relations, DropBehavior, bool) {
@@ -237,14 +224,14 @@ void exec_foreign_truncate(List* relations, DropBehavior, bool) {
   foreach (cell, relations)
     relids = lappend_oid(relids, RelationGetRelid(static_cast<Relation>(lfirst(cell))));
   foreach (cell, relids) {
-    NamedFilter* filter = named_filter(lfirst_oid(cell));
+    FilterHandle* filter = filter_handle(lfirst_oid(cell));
     use_filter(filter, Use::define);
     warn_of_remembering_children(filter->relid, relids);
     require_shared_state();
     if (!is_remote(filter->relation) && peek_slot(filter->relation) == nullptr &&
         !is_anything_saved(filter->relid))
       continue;  // nothing to forget
-    use_filter(filter, Use::judge);
+    use_filter(filter, Use::insert_granted);
     reset_filter(filter);
   }
 }

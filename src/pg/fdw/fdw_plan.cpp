@@ -33,7 +33,7 @@ struct FilterPlan {
 constexpr Cost kListingCost = 1e30;  // also more than what enable_nestloop = off adds to a look-up
 constexpr int kListingDisabled = 1000000;  // since 18, counts before cost
 constexpr double kAssumedKeys = 1000;      // it is not worth looking into the state
-constexpr int kMostCombinations = 64;
+constexpr int kMaxCombinations = 64;
 
 FilterPlan* plan_of(const RelOptInfo* rel) { return static_cast<FilterPlan*>(rel->fdw_private); }
 
@@ -49,7 +49,7 @@ List* add_combination(List* sets, Relids relids) {
   foreach (cell, sets)
     if (bms_is_subset(relids, static_cast<Relids>(lfirst(cell))))
       sets = foreach_delete_current(sets, cell);
-  return list_length(sets) < kMostCombinations ? lappend(sets, relids) : sets;
+  return list_length(sets) < kMaxCombinations ? lappend(sets, relids) : sets;
 }
 
 // The smallest sets of other relations that give every key column a value. One empty set: no other
@@ -109,7 +109,7 @@ KeyClause* choose_clause(PlannerInfo* root, RelOptInfo* rel, int key, List* clau
 }  // namespace
 
 void get_foreign_rel_size(PlannerInfo* root, RelOptInfo* rel, Oid relid) {
-  NamedFilter* filter = named_filter(relid);
+  FilterHandle* filter = filter_handle(relid);
   use_filter(filter, Use::define);
   auto* plan = static_cast<FilterPlan*>(palloc(sizeof(FilterPlan)));
   plan->relation = filter->relation;

@@ -29,7 +29,7 @@ struct KeyValue {
 };
 
 struct ScanState {
-  NamedFilter* filter;
+  FilterHandle* filter;
   bool done;
   int count;
   KeyValue* keys;
@@ -100,7 +100,7 @@ bool can_be_cut(Oid type) {
 
 // A value that its column would have to change has not been seen; where it only looks different, as
 // char(n) does with other blanks, the row shows it as the column has it.
-bool fits_column(const NamedFilter* filter, KeyValue* key, int number, Datum* value) {
+bool fits_column(const FilterHandle* filter, KeyValue* key, int number, Datum* value) {
   if (!key->has_length) return true;
   const Datum fitted =
       FunctionCall3(&key->to_length, *value, Int32GetDatum(key->typmod), BoolGetDatum(true));
@@ -130,7 +130,7 @@ bool evaluate_key(ForeignScanState* node, ScanState* scan) {
 }
 
 bool look_up(const ScanState* scan) {
-  use_filter(scan->filter, Use::probe);
+  use_filter(scan->filter, Use::test_granted);
   check_keys(scan);
   for (int i = 0; i < scan->count; ++i)
     if (!fits_column(scan->filter, &scan->keys[i], i, &scan->values[i])) return false;
@@ -143,11 +143,11 @@ bool look_up(const ScanState* scan) {
 
 void begin_foreign_scan(ForeignScanState* node, int flags) {
   auto* plan = reinterpret_cast<ForeignScan*>(node->ss.ps.plan);
-  NamedFilter* filter = named_filter(RelationGetRelid(node->ss.ss_currentRelation));
+  FilterHandle* filter = filter_handle(RelationGetRelid(node->ss.ss_currentRelation));
   use_filter(filter, Use::define);
   if (plan->fdw_exprs == NIL) raise_listing(filter->relation);
   if (flags & EXEC_FLAG_EXPLAIN_ONLY) return;
-  use_filter(filter, Use::probe);  // says now what is wrong, if anything is
+  use_filter(filter, Use::test_granted);  // says now what is wrong, if anything is
 
   auto* scan = static_cast<ScanState*>(palloc0(sizeof(ScanState)));
   scan->filter = filter;

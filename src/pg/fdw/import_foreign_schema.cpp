@@ -148,8 +148,7 @@ Rows fetch_rows(Oid server, const char* schema) {
   return rows;
 }
 
-// ---- servers
-// ----------------------------------------------------------------------------------------
+// ---- servers ------------------------------------------------------------------------------------
 
 // Is the server of rows `first` to `end` where `known` is?
 bool is_there(const ForeignServer* known, const Row* first, const Row* end) {
@@ -220,8 +219,7 @@ const char* servers_here(Oid wrapper, const Row* row, const Row* end) {
   return names.data;
 }
 
-// ---- commands
-// ---------------------------------------------------------------------------------------
+// ---- commands -----------------------------------------------------------------------------------
 
 void append_column(StringInfo command, const Row* row) {
   Oid type;
@@ -252,14 +250,14 @@ List* read_options(const ForeignServer* server, const Row* row, const Row* serve
         makeDefElem(pstrdup(at->name()), reinterpret_cast<Node*>(makeString(pstrdup(value))), -1));
   }
   Definition definition;
-  HostOptions host;
+  RelationOptions relation_options;
   Fault fault;
-  if (!read_table_options(options, &definition, &host, fault))
+  if (!read_table_options(options, &definition, &relation_options, fault))
     ereport(ERROR, errcode(fault.code),
             errmsg("definition of filter \"%s\" on server \"%s\" cannot be read here",
                    row->filter(), server->servername),
             errdetail_internal("%s", fault.text()));
-  if (host.producer != nullptr)
+  if (relation_options.producer != nullptr)
     ereport(ERROR, errcode(ERRCODE_FDW_INVALID_ATTRIBUTE_VALUE),
             errmsg("server \"%s\" does not say all of filter \"%s\"", server->servername,
                    row->filter()),

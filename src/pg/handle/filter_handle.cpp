@@ -29,8 +29,8 @@ uint64 handle_epoch = 1;
 
 namespace {
 
-HTAB* handles = nullptr;          // NamedFilter by relid
-NamedFilter* dirty = nullptr;     // those with counts to add
+HTAB* handles = nullptr;          // FilterHandle by relid
+FilterHandle* dirty = nullptr;    // those with counts to add
 MemoryContext retired = nullptr;  // parent of replaced contexts; emptied at transaction end
 uint64 lock_epoch = 1;            // advances when locks may have been given back
 
@@ -40,19 +40,19 @@ void on_invalidation(Datum, Oid relid) {
   const NoRaise marked;
   ++handle_epoch;
   if (relid != InvalidOid) {
-    if (auto* filter = static_cast<NamedFilter*>(hash_search(handles, &relid, HASH_FIND, nullptr)))
+    if (auto* filter = static_cast<FilterHandle*>(hash_search(handles, &relid, HASH_FIND, nullptr)))
       filter->valid = false;
     return;
   }
   HASH_SEQ_STATUS scan;
   hash_seq_init(&scan, handles);
-  while (auto* filter = static_cast<NamedFilter*>(hash_seq_search(&scan))) filter->valid = false;
+  while (auto* filter = static_cast<FilterHandle*>(hash_seq_search(&scan))) filter->valid = false;
 }
 
 // Also of roles: the owner of a filter needs rights.
 void on_server_change(Datum, int, uint32) { on_invalidation(static_cast<Datum>(0), InvalidOid); }
 
-void add_found(NamedFilter* filter, bool is_attached) {
+void add_found(FilterHandle* filter, bool is_attached) {
   for (uint64 rest = filter->found_positions; rest != 0; rest &= rest - 1) {
     const int position = pg_rightmost_one_pos64(rest);
     if (is_attached)
@@ -62,7 +62,7 @@ void add_found(NamedFilter* filter, bool is_attached) {
   filter->found_positions = 0;
 }
 
-void add_counters(NamedFilter* filter) {
+void add_counters(FilterHandle* filter) {
   if (filter->remote != nullptr) {
     add_filter_counts(filter->relid, {filter->tested, filter->accepted, filter->discarded});
     flush_slice_counts(filter->remote);
@@ -80,7 +80,7 @@ void add_counters(NamedFilter* filter) {
   filter->tested = filter->accepted = filter->discarded = filter->accesses = filter->hits = 0;
 }
 
-void note_dirty(NamedFilter* filter) {
+void note_dirty(FilterHandle* filter) {
   if (filter->dirty) return;
   filter->dirty = true;
   filter->next_dirty = dirty;
@@ -93,7 +93,7 @@ void end_locks() {
 }
 
 // Replaces definition and hashers.
-void load(NamedFilter* filter) {
+void load(FilterHandle* filter) {
   MemoryContext context =
       AllocSetContextCreate(CurrentMemoryContext, "streamfilter handle", ALLOCSET_SMALL_SIZES);
   MemoryContext caller = MemoryContextSwitchTo(context);
@@ -145,15 +145,15 @@ void note_persistence(SavedState* saved, bool logged) {
 
 LOCKMODE lock_for(Use use) {
   switch (use) {
-    case Use::remember:
-    case Use::judge:
+    case Use::insert:
+    case Use::insert_granted:
     case Use::erase: return RowExclusiveLock;
     default: return AccessShareLock;
   }
 }
 
 // What CREATE, ALTER and IMPORT record where event triggers are at work.
-void record_dependencies(NamedFilter* filter, Use use) {
+void record_dependencies(FilterHandle* filter, Use use) {
   const FilterRelation* relation = filter->relation;
   if (filter->depends || lock_for(use) != RowExclusiveLock || !may_record_dependencies()) return;
   filter->depends = true;
@@ -164,33 +164,33 @@ void record_dependencies(NamedFilter* filter, Use use) {
 }
 
 // The state may have been made by a version that derived other parameters; it goes on with them.
-void adopt_state(NamedFilter* filter, FilterSlot* slot) {
+void adopt_state(FilterHandle* filter, FilterSlot* slot) {
   auto* relation = const_cast<FilterRelation*>(filter->relation);
   const Parameters& parameters = filter->header->parameters;
   slot->signature = relation->signature;
   if (slot->saved.identity == 0)
-    slot->saved.identity = identity_of(
-        asked_signature(relation, parameters.keys, parameters.fpr), parameters.seed);
+    slot->saved.identity =
+        identity_of(asked_signature(relation, parameters.keys, parameters.fpr), parameters.seed);
   if (has_same_geometry(relation->definition.parameters, parameters)) return;
   adopt_geometry(relation, parameters);
   filter->rule = key_rule(relation->definition.parameters);
   filter->has_time = uses_time(relation->definition.parameters);
 }
 
-void attach(NamedFilter* filter, Use use) {
+void attach(FilterHandle* filter, Use use) {
   if (filter->remote != nullptr) {
     record_dependencies(filter, use);
     learn_seed(filter->remote);
     filter->rule.seed = filter->remote->parameters.seed;
     return;
   }
-  if (filter->relation->host.parent != nullptr) {
+  if (filter->relation->options.parent != nullptr) {
     join_parent(filter, const_cast<FilterRelation*>(filter->relation), use);
     record_dependencies(filter, use);
   }
   FilterSlot* slot = attach_slot(filter->relation);
   if (!filter->relation->uncommitted)
-    note_persistence(&slot->saved, filter->relation->host.persistence == Persistence::logged);
+    note_persistence(&slot->saved, filter->relation->options.persistence == Persistence::logged);
   if (slot->saved.follows) follow_log(slot, filter->relation);
   filter->slot = slot;
   filter->slot_generation = slot->generation;
@@ -200,10 +200,10 @@ void attach(NamedFilter* filter, Use use) {
 }
 
 AclMode right_for(Use use) {
-  return use == Use::remember ? ACL_INSERT : use == Use::test ? ACL_SELECT : 0;
+  return use == Use::insert ? ACL_INSERT : use == Use::test ? ACL_SELECT : 0;
 }
 
-void check_rights(NamedFilter* filter, AclMode right) {
+void check_rights(FilterHandle* filter, AclMode right) {
   const Oid user = GetUserId();
   if (filter->checked_user != user) {
     filter->checked_user = user;
@@ -216,7 +216,7 @@ void check_rights(NamedFilter* filter, AclMode right) {
 }
 
 // Takes the lock and whatever may have changed since it was last held.
-void revalidate(NamedFilter* filter, Use use) {
+void revalidate(FilterHandle* filter, Use use) {
   const LOCKMODE mode = lock_for(use);
   if (filter->lock_epoch != lock_epoch || filter->lockmode < mode) {
     add_counters(filter);
@@ -236,12 +236,12 @@ void revalidate(NamedFilter* filter, Use use) {
 
 }  // namespace
 
-NamedFilter* named_filter(Oid relid) {
+FilterHandle* filter_handle(Oid relid) {
   if (handles == nullptr) {
     if (CacheMemoryContext == nullptr) CreateCacheMemoryContext();
     HASHCTL control = {};
     control.keysize = sizeof(Oid);
-    control.entrysize = sizeof(NamedFilter);
+    control.entrysize = sizeof(FilterHandle);
     control.hcxt = CacheMemoryContext;
     retired = AllocSetContextCreate(CacheMemoryContext, "streamfilter retired handles",
                                     ALLOCSET_SMALL_SIZES);
@@ -253,7 +253,7 @@ NamedFilter* named_filter(Oid relid) {
     CacheRegisterSyscacheCallback(AUTHOID, on_server_change, static_cast<Datum>(0));
   }
   bool found;
-  auto* filter = static_cast<NamedFilter*>(hash_search(handles, &relid, HASH_ENTER, &found));
+  auto* filter = static_cast<FilterHandle*>(hash_search(handles, &relid, HASH_ENTER, &found));
   if (!found) {
     memset(static_cast<void*>(filter), 0, sizeof *filter);
     filter->relid = relid;
@@ -261,7 +261,7 @@ NamedFilter* named_filter(Oid relid) {
   return filter;
 }
 
-void make_ready(NamedFilter* filter, Use use) {
+void make_ready(FilterHandle* filter, Use use) {
   filter->used_epoch = 0;
   if (unlikely(!filter->valid || filter->lock_epoch != lock_epoch ||
                filter->lockmode < lock_for(use)))
@@ -273,7 +273,7 @@ void make_ready(NamedFilter* filter, Use use) {
   filter->used_for = use;
 }
 
-bool hash_as_owner(const NamedFilter* filter, const Datum* values, const bool* isnull,
+bool hash_as_owner(const FilterHandle* filter, const Datum* values, const bool* isnull,
                    uint64* hash) {
   const Caller caller = become_owner(filter->relid, filter->relation->owner);
   const bool has_key =
@@ -282,17 +282,17 @@ bool hash_as_owner(const NamedFilter* filter, const Datum* values, const bool* i
   return has_key;
 }
 
-void count_judged(NamedFilter* filter, bool seen) {
+void count_answer(FilterHandle* filter, bool seen) {
   seen ? ++filter->discarded : ++filter->accepted;
   count_tested(filter);
 }
 
-void count_tested(NamedFilter* filter) {
+void count_tested(FilterHandle* filter) {
   note_dirty(filter);
   if (++filter->tested >= kFlushEvery) add_counters(filter);
 }
 
-void require_local(const NamedFilter* filter, const char* what) {
+void require_local(const FilterHandle* filter, const char* what) {
   if (filter->remote == nullptr) return;
   ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
           errmsg("%s cannot be used on filter \"%s\"", what, filter->relation->name),
@@ -300,22 +300,22 @@ void require_local(const NamedFilter* filter, const char* what) {
           errhint("Use it there, on the filter of the same name."));
 }
 
-void count_found(NamedFilter* filter, unsigned position) {
+void count_found(FilterHandle* filter, unsigned position) {
   note_dirty(filter);
   ++filter->found_at[position];
   filter->found_positions |= UINT64CONST(1) << position;
 }
 
-void count_access(NamedFilter* filter) {
+void count_access(FilterHandle* filter) {
   note_dirty(filter);
   ++filter->accesses;
 }
 
-void count_hit(NamedFilter* filter) { ++filter->hits; }
+void count_hit(FilterHandle* filter) { ++filter->hits; }
 
 void flush_counters() {
   while (dirty != nullptr) {
-    NamedFilter* filter = dirty;
+    FilterHandle* filter = dirty;
     dirty = filter->next_dirty;
     filter->dirty = false;
     add_counters(filter);

@@ -9,12 +9,12 @@
 
 namespace streamfilter::pg {
 
-struct NamedFilter;
+struct FilterHandle;
 
 // A filter's place in a tree of filters.
 struct TreeNode {
-  NamedFilter* parent;  // nullptr: it is the root
-  NamedFilter** children;
+  FilterHandle* parent;  // nullptr: it is the root
+  FilterHandle** children;
   int child_count;
   bool searched;   // a node below tests matches here top-down, so keys must come in below
   uint64 checked;  // the version of the parent that it was found to fit
@@ -26,18 +26,18 @@ TreeNode* make_tree_node(const FilterRelation* relation);
 
 // What a call is going to do; decides lock and needed right.
 enum class Use : uint8 {
-  define,    // look at the definition only: no state is needed or made, and no right
-  test,      // needs SELECT
-  probe,     // test, where the executor or the caller has checked the rights
-  remember,  // needs INSERT
-  judge,     // remember, where the executor or the trigger has checked the rights
-  erase,     // forget a key, where the executor has checked the rights
+  define,          // look at the definition only: no state is needed or made, and no right
+  test,            // needs SELECT
+  test_granted,    // the same, where the executor or the caller has checked the rights
+  insert,          // needs INSERT
+  insert_granted,  // the same, where the executor or the trigger has checked the rights
+  erase,           // forget a key, where the executor has checked the rights
 };
 
 // One per relation and backend, never freed; what it points to is replaced when the relation
-// changes. Callers keep the NamedFilter*, not what is behind it, from call to call, and call
+// changes. Callers keep the FilterHandle*, not what is behind it, from call to call, and call
 // use_filter first each time.
-struct NamedFilter {
+struct FilterHandle {
   Oid relid;
   uint64 version;  // changes whenever `relation` and `hashers` are replaced
   const FilterRelation* relation;
@@ -71,31 +71,31 @@ struct NamedFilter {
   uint32 found_at[kMaxRanks];          // repeats, by position in the bucket
   uint64 found_positions;              // the positions that have any, as bits
   uint64 accesses, hits;               // likewise
-  NamedFilter* next_dirty;
+  FilterHandle* next_dirty;
   bool dirty;
 };
 
 // Makes the filter that is about to be attached ready to be walked through: its parent likewise,
 // and its seed is the parent's. Raises what the checks of handle/hierarchy.hpp do.
-void join_parent(NamedFilter* filter, FilterRelation* relation, Use use);
+void join_parent(FilterHandle* filter, FilterRelation* relation, Use use);
 
 // Finds or makes this backend's handle; takes no lock and checks nothing.
-NamedFilter* named_filter(Oid relid);
+FilterHandle* filter_handle(Oid relid);
 
 // Locks the relation until the end of the transaction, checks the rights of the current user,
 // (re)loads the definition and attaches the shared state as far as not done yet. Cheap when
 // repeated. Raises the errors of load_filter_relation and attach_slot, 42501 for missing rights,
 // 55000 if the library is not preloaded (not for Use::define).
-void make_ready(NamedFilter* filter, Use use);
+void make_ready(FilterHandle* filter, Use use);
 extern uint64 handle_epoch;  // changes with all that it looks at, but the current user
-inline void use_filter(NamedFilter* filter, Use use) {
+inline void use_filter(FilterHandle* filter, Use use) {
   if (unlikely(filter->used_epoch != handle_epoch || filter->used_for != use ||
                filter->used_by != GetUserId()))
     make_ready(filter, use);
 }
 
 // An element of the filter that no column with a role tells more of.
-inline Element new_element(const NamedFilter* filter) {
+inline Element new_element(const FilterHandle* filter) {
   Element element{};
   if (unlikely(filter->has_time)) element.time = current_time();
   return element;
@@ -103,25 +103,25 @@ inline Element new_element(const NamedFilter* filter) {
 
 // The hash of a key, its columns in the order of relation->keys and of the columns' types. False:
 // a NULL column means that the row has no key (it is never a repeat and not remembered).
-bool hash_as_owner(const NamedFilter* filter, const Datum* values, const bool* isnull,
+bool hash_as_owner(const FilterHandle* filter, const Datum* values, const bool* isnull,
                    uint64* hash);
-inline bool hash_filter_key(const NamedFilter* filter, const Datum* values, const bool* isnull,
+inline bool hash_filter_key(const FilterHandle* filter, const Datum* values, const bool* isnull,
                             uint64* hash) {
   if (unlikely(filter->hashes_as_owner)) return hash_as_owner(filter, values, isnull, hash);
   return hash_key(filter->hashers, values, isnull, filter->relation->key_count, filter->rule, hash);
 }
 
-// Count an answer: of a key that was to be remembered, or only looked up.
-void count_judged(NamedFilter* filter, bool seen);
-void count_tested(NamedFilter* filter);
+// Count an answer: of a key that was to be inserted, or only looked up.
+void count_answer(FilterHandle* filter, bool seen);
+void count_tested(FilterHandle* filter);
 
 // Raises 0A000 if the state of the filter is on another server; `what` cannot be done there.
-void require_local(const NamedFilter* filter, const char* what);
-// Counts, for a key that is being judged, where the filter found it.
-void count_found(NamedFilter* filter, unsigned position);
+void require_local(const FilterHandle* filter, const char* what);
+// Counts, for a key that is tested and inserted, where the filter found it.
+void count_found(FilterHandle* filter, unsigned position);
 // Count that a walk through a tree has come to this node, or ended here with a repeat.
-void count_access(NamedFilter* filter);
-void count_hit(NamedFilter* filter);
+void count_access(FilterHandle* filter);
+void count_hit(FilterHandle* filter);
 
 // Adds what this backend has counted to the counters in shared memory. Cannot raise.
 void flush_counters();

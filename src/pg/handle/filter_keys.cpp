@@ -8,61 +8,61 @@
 
 namespace streamfilter::pg {
 
-void prefetch_keys(const NamedFilter* filter, const Element* elements, const bool* has_key,
+void prefetch_keys(const FilterHandle* filter, const Element* elements, const bool* has_key,
                    int count) {
   if (filter->remote == nullptr) prefetch_local_keys(filter, elements, has_key, count);
 }
 
-bool remember_key(NamedFilter* filter, const Element& element) {
+bool test_and_insert_key(FilterHandle* filter, const Element& element) {
   if (filter->remote == nullptr) prefetch_local_key(filter, element);
-  return remember_fetched_key(filter, element);
+  return test_and_insert_fetched_key(filter, element);
 }
 
-bool remember_fetched_key(NamedFilter* filter, const Element& element) {
-  const bool seen = filter->tree != nullptr ? remember_in_tree(filter, element)
-                                            : remember_node_key(filter, element);
-  count_judged(filter, seen);
+bool test_and_insert_fetched_key(FilterHandle* filter, const Element& element) {
+  const bool seen = filter->tree != nullptr ? test_and_insert_in_tree(filter, element)
+                                            : test_and_insert_node_key(filter, element);
+  count_answer(filter, seen);
   return seen;
 }
 
-void remember_keys(NamedFilter* filter, const Element* elements, int count, bool* seen) {
+void test_and_insert_keys(FilterHandle* filter, const Element* elements, int count, bool* seen) {
   if (filter->remote == nullptr) {
     prefetch_local_keys(filter, elements, nullptr, count);
-    for (int i = 0; i < count; ++i) seen[i] = remember_fetched_key(filter, elements[i]);
+    for (int i = 0; i < count; ++i) seen[i] = test_and_insert_fetched_key(filter, elements[i]);
     return;
   }
-  if (count > 0) remember_remote_keys(filter->remote, elements, count, seen);
-  for (int i = 0; i < count; ++i) count_judged(filter, seen[i]);
+  if (count > 0) test_and_insert_remote_keys(filter->remote, elements, count, seen);
+  for (int i = 0; i < count; ++i) count_answer(filter, seen[i]);
 }
 
-bool test_key(NamedFilter* filter, const Element& element) {
+bool test_key(FilterHandle* filter, const Element& element) {
   const bool seen =
       filter->tree != nullptr ? test_in_tree(filter, element) : test_node_key(filter, element);
   count_tested(filter);
   return seen;
 }
 
-bool erase_key(NamedFilter* filter, const Element& element) {
+bool erase_key(FilterHandle* filter, const Element& element) {
   return filter->remote != nullptr ? erase_remote_key(filter->remote, element)
                                    : erase_local_key(filter, element);
 }
 
-void reset_filter(NamedFilter* filter) {
+void reset_filter(FilterHandle* filter) {
   filter->remote != nullptr ? reset_remote_filter(filter->remote) : reset_local_filter(filter);
 }
 
-void merge_into_filter(NamedFilter* filter, const Header* value, int64 slice) {
+void merge_into_filter(FilterHandle* filter, const Header* value, int64 slice) {
   require_local(filter, "streamfilter_merge");
   filter->tree != nullptr ? merge_into_tree(filter, value, slice)
                           : merge_into_node(filter, value, slice);
 }
 
-Header* copy_filter(NamedFilter* filter) {
+Header* copy_filter(FilterHandle* filter) {
   require_local(filter, "streamfilter_value");
   return copy_local_filter(filter);
 }
 
-Header* copy_filter_slice(NamedFilter* filter, uint32 slice) {
+Header* copy_filter_slice(FilterHandle* filter, uint32 slice) {
   require_local(filter, "streamfilter_export");
   return copy_local_slice(filter, slice);
 }

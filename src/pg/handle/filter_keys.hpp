@@ -8,40 +8,40 @@
 
 namespace streamfilter::pg {
 
-// Gets the memory that judging keys needs on its way into the cache, for callers that know their
+// Gets the memory that keys need on its way into the cache, for callers that know their
 // next ones. Those without has_key are left out.
-void prefetch_keys(const NamedFilter* filter, const Element* elements, const bool* has_key,
+void prefetch_keys(const FilterHandle* filter, const Element* elements, const bool* has_key,
                    int count);
 
-// Was the key seen? It is remembered now, once the transaction commits.
-bool remember_key(NamedFilter* filter, const Element& element);
+// Was the key seen? It is inserted now, once the transaction commits.
+bool test_and_insert_key(FilterHandle* filter, const Element& element);
 // The same after prefetch_keys.
-bool remember_fetched_key(NamedFilter* filter, const Element& element);
+bool test_and_insert_fetched_key(FilterHandle* filter, const Element& element);
 
 // The same for several keys, in their order: one message for all where the state is on another
 // server.
-void remember_keys(NamedFilter* filter, const Element* elements, int count, bool* seen);
+void test_and_insert_keys(FilterHandle* filter, const Element* elements, int count, bool* seen);
 
 // Was the key seen, by committed transactions or by this one?
-bool test_key(NamedFilter* filter, const Element& element);
+bool test_key(FilterHandle* filter, const Element& element);
 
 // Forgets a key at commit; false if it was not there. Only for kinds with FilterOps::erase. A
 // filter knows keys by their fingerprints: another key with the same one is forgotten with it.
-bool erase_key(NamedFilter* filter, const Element& element);
+bool erase_key(FilterHandle* filter, const Element& element);
 
 // Forgets everything at commit, of this filter alone; the caller holds AccessExclusiveLock.
-void reset_filter(NamedFilter* filter);
+void reset_filter(FilterHandle* filter);
 
 // The next, and copy_filter, work on state in this server only, and raise 0A000 for other filters.
 // Adds what a value remembers, at commit, to the filter and its ancestors. Equal kind, parameters
 // and seed are the caller's duty; raises 22023 if an ancestor has others. With `slice`, that one is
 // all that lies behind the value's header.
-void merge_into_filter(NamedFilter* filter, const Header* value, int64 slice = kAllSlices);
+void merge_into_filter(FilterHandle* filter, const Header* value, int64 slice = kAllSlices);
 
 // The state as this transaction sees it, a palloc'ed block of the filter's memory.
-Header* copy_filter(NamedFilter* filter);
+Header* copy_filter(FilterHandle* filter);
 
 // The header and one slice, likewise.
-Header* copy_filter_slice(NamedFilter* filter, uint32 slice);
+Header* copy_filter_slice(FilterHandle* filter, uint32 slice);
 
 }  // namespace streamfilter::pg

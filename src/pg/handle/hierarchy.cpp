@@ -28,9 +28,9 @@ Oid look_up(const char* text, Oid child) {
 int level_of(Oid relid) {
   for (int level = 0; level < static_cast<int>(kMaxTreeLevels); ++level) {
     if (!is_filter(relid)) return -1;
-    const HostOptions host = tree_options_of(relid);
-    if (host.parent == nullptr) return level;
-    relid = look_up(host.parent, relid);
+    const RelationOptions options = tree_options_of(relid);
+    if (options.parent == nullptr) return level;
+    relid = look_up(options.parent, relid);
   }
   return -1;
 }
@@ -96,27 +96,28 @@ Difference difference_of(const FilterRelation* relation, const FilterRelation* p
   }
   if (!relation->adopts_seed && !(parent->definition.seed_given && mine.seed == its.seed))
     return {"seed", psprintf(UINT64_FORMAT, mine.seed), "another"};
-  if (relation->host.top_down > 0 && relation->host.persistence != parent->host.persistence)
+  if (relation->options.top_down > 0 &&
+      relation->options.persistence != parent->options.persistence)
     return {"persistence",
-            relation->host.persistence == Persistence::logged ? "logged" : "unlogged",
-            parent->host.persistence == Persistence::logged ? "logged" : "unlogged"};
+            relation->options.persistence == Persistence::logged ? "logged" : "unlogged",
+            parent->options.persistence == Persistence::logged ? "logged" : "unlogged"};
   return {nullptr, nullptr, nullptr};
 }
 
 }  // namespace
 
-HostOptions tree_options_of(Oid relid) {
-  HostOptions host;
+RelationOptions tree_options_of(Oid relid) {
+  RelationOptions options;
   Fault fault;
   ListCell* cell;
   foreach (cell, options_of_filter(relid))
-    read_tree_option(static_cast<DefElem*>(lfirst(cell)), &host, fault);
-  return host;
+    read_tree_option(static_cast<DefElem*>(lfirst(cell)), &options, fault);
+  return options;
 }
 
 Oid find_parent(Oid relid) {
-  const HostOptions host = tree_options_of(relid);
-  return host.parent != nullptr ? look_up(host.parent, relid) : InvalidOid;
+  const RelationOptions options = tree_options_of(relid);
+  return options.parent != nullptr ? look_up(options.parent, relid) : InvalidOid;
 }
 
 List* find_children(Oid relid) {
@@ -125,8 +126,8 @@ List* find_children(Oid relid) {
   foreach (cell, list_filters()) {
     const Oid other = lfirst_oid(cell);
     if (other == relid) continue;
-    const HostOptions host = tree_options_of(other);
-    if (host.parent != nullptr && look_up(host.parent, other) == relid &&
+    const RelationOptions options = tree_options_of(other);
+    if (options.parent != nullptr && look_up(options.parent, other) == relid &&
         has_rights_on_parent(other, relid))
       children = lappend_oid(children, other);
   }
@@ -144,9 +145,9 @@ List* find_descendants(Oid relid) {
 FilterRelation* try_load_filter_relation(Oid relid, Fault& fault) {
   FilterRelation* relation = read_filter_relation(relid, fault);
   if (relation == nullptr) return nullptr;
-  relation->adopts_seed = relation->host.parent != nullptr && !relation->definition.seed_given;
-  if (relation->host.parent == nullptr) return relation;
-  relation->parent = look_up(relation->host.parent, relation->relid);
+  relation->adopts_seed = relation->options.parent != nullptr && !relation->definition.seed_given;
+  if (relation->options.parent == nullptr) return relation;
+  relation->parent = look_up(relation->options.parent, relation->relid);
   relation->level = level_of(relation->relid);
   // Who has no rights on the parent shall not learn its seed.
   if (relation->level < 0 || !relation->adopts_seed ||
@@ -178,7 +179,7 @@ FilterRelation* show_filter_relation(Oid relid, Fault& fault) {
 
 void report_missing_parent(int level, const FilterRelation* relation) {
   ereport(level, errcode(ERRCODE_UNDEFINED_TABLE),
-          errmsg("parent \"%s\" of filter \"%s\" does not exist", relation->host.parent,
+          errmsg("parent \"%s\" of filter \"%s\" does not exist", relation->options.parent,
                  relation->name),
           errdetail("A name without a schema is looked up in schema \"%s\", that of the filter.",
                     get_namespace_name(get_rel_namespace(relation->relid))),
@@ -191,7 +192,7 @@ void check_way_up(const FilterRelation* relation) {
   if (!OidIsValid(relation->parent)) report_missing_parent(ERROR, relation);
   if (!is_filter(relation->parent))
     ereport(ERROR, errcode(ERRCODE_WRONG_OBJECT_TYPE),
-            errmsg("parent \"%s\" of filter \"%s\" is not a filter", relation->host.parent,
+            errmsg("parent \"%s\" of filter \"%s\" is not a filter", relation->options.parent,
                    relation->name));
   Oid ancestor = relation->parent;
   for (unsigned i = 0; i < kMaxTreeLevels && OidIsValid(ancestor); ++i) {

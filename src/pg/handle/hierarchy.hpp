@@ -13,7 +13,7 @@ Oid find_parent(Oid relid);
 
 // The options parent, tree and top_down of a filter. What cannot be read is said where the filter
 // itself is used.
-HostOptions tree_options_of(Oid relid);
+RelationOptions tree_options_of(Oid relid);
 
 // The OIDs of the filters that name this one as their parent, or as any ancestor, and whose owners
 // have rights on it.

@@ -12,15 +12,15 @@ namespace {
 // One walk of one key. Whatever may raise may jump out of it.
 class Access {
  public:
-  using Node = NamedFilter*;
+  using Node = FilterHandle*;
 
   // `use` of all nodes on the way up.
   Access(const Element& element, Use use) : element_(element), use_(use) {}
 
-  bool is_root(Node node) const { return node->relation->host.parent == nullptr; }
+  bool is_root(Node node) const { return node->relation->options.parent == nullptr; }
 
   Node parent(Node node) const {
-    NamedFilter* parent = node->tree->parent;
+    FilterHandle* parent = node->tree->parent;
     use_filter(parent, use_);
     check_seed(node, parent);
     return parent;
@@ -33,7 +33,7 @@ class Access {
   bool any_child(Node node, Visit visit) const {
     const TreeNode* tree = node->tree;  // as it is now; to use a child may bring news of others
     for (int i = 0; i < tree->child_count; ++i) {
-      use_filter(tree->children[i], Use::probe);
+      use_filter(tree->children[i], Use::test_granted);
       check_seed(tree->children[i], node);
       if (visit(tree->children[i])) return true;
     }
@@ -41,9 +41,9 @@ class Access {
   }
 
   bool test(Node node) const { return test_node_key(node, element_); }
-  void insert(Node node) const { put_node_key(node, element_); }
+  void insert(Node node) const { insert_node_key(node, element_); }
 
-  bool test_and_insert(Node root) const { return remember_node_key(root, element_); }
+  bool test_and_insert(Node root) const { return test_and_insert_node_key(root, element_); }
 
   // To be called before the first look at a node: keys that arrive from now on are noticed.
   void watch(Node start) {
@@ -61,15 +61,15 @@ class Access {
   // leaves its table. So whoever cannot be waited for any more was seen on the way up, or has been
   // counted since.
   Reservation reserve(Node root) const {
-    if (!claim_node_key(root, element_)) return Reservation::seen;
+    if (!reserve_node_key(root, element_)) return Reservation::seen;
     return applied(root) == applied_ ? Reservation::fresh : Reservation::changed;
   }
 
   // With conflict 'discard' a key that is found may be rolled back yet. What a root says while
   // slices of it cannot be reached is a guess.
   bool is_settled(Node root) const {
-    if (root->remote != nullptr && !root->remote->judged_in_full) return false;
-    return root->relation->host.conflict != Conflict::discard || test_node_key(root, element_);
+    if (root->remote != nullptr && !root->remote->answered_in_full) return false;
+    return root->relation->options.conflict != Conflict::discard || test_node_key(root, element_);
   }
 
   void accessed(Node node) const { count_access(node); }
@@ -93,7 +93,7 @@ class Access {
 };
 
 // A key that comes in further up is in no node below, so top-down tests would take it for new.
-void check_entry(const NamedFilter* filter) {
+void check_entry(const FilterHandle* filter) {
   if (likely(!filter->tree->searched)) return;
   ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
           errmsg("filter \"%s\" takes keys from its children only", filter->relation->name),
@@ -104,31 +104,31 @@ void check_entry(const NamedFilter* filter) {
 
 }  // namespace
 
-bool remember_in_tree(NamedFilter* filter, const Element& element) {
+bool test_and_insert_in_tree(FilterHandle* filter, const Element& element) {
   check_entry(filter);
-  const HostOptions& host = filter->relation->host;
-  Access access(element, Use::judge);
-  if (host.top_down > 0) access.watch(filter);
-  return TreeWalk<Access>(access, host.tree, host.top_down).test_and_insert(filter);
+  const RelationOptions& options = filter->relation->options;
+  Access access(element, Use::insert_granted);
+  if (options.top_down > 0) access.watch(filter);
+  return TreeWalk<Access>(access, options.tree, options.top_down).test_and_insert(filter);
 }
 
-bool test_in_tree(NamedFilter* filter, const Element& element) {
-  Access access(element, Use::probe);
-  return TreeWalk<Access>(access, TreeKind::sparse, filter->relation->host.top_down)
+bool test_in_tree(FilterHandle* filter, const Element& element) {
+  Access access(element, Use::test_granted);
+  return TreeWalk<Access>(access, TreeKind::sparse, filter->relation->options.top_down)
       .test_from(filter);
 }
 
-void merge_into_tree(NamedFilter* filter, const Header* value, int64 slice) {
+void merge_into_tree(FilterHandle* filter, const Header* value, int64 slice) {
   check_entry(filter);
-  const Access access(Element{}, Use::judge);
-  for (NamedFilter* node = filter; !access.is_root(node);) {
+  const Access access(Element{}, Use::insert_granted);
+  for (FilterHandle* node = filter; !access.is_root(node);) {
     node = access.parent(node);
     require_local(node, "streamfilter_merge");
     Problem problem;
     if (!mergeable(node->header->parameters, value->parameters, problem)) raise(problem);
   }
   merge_into_node(filter, value, slice);
-  for (NamedFilter* node = filter; !access.is_root(node);) {
+  for (FilterHandle* node = filter; !access.is_root(node);) {
     node = access.parent(node);
     merge_into_node(node, value, slice);
   }

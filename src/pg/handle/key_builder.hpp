@@ -1,42 +1,105 @@
-// A place in a query where a key is given to a filter, value by value: streamfilter_seen(filter,
-// key…) and its like. Types are resolved once, values are coerced row by row.
+// From a row to the element that a filter takes: values are cast to the columns of the filter,
+// columns with a role say what they say of it, the others make up its key. One way for all who give
+// a filter rows: triggers, INSERT and DELETE on it, and functions such as streamfilter_seen.
 #pragma once
+
+extern "C" {
+#include "executor/tuptable.h"
+}
 
 #include "pg/catalog/column_coercion.hpp"
 #include "pg/handle/filter_handle.hpp"
 
 namespace streamfilter::pg {
 
-struct KeyCall {
-  const char* function;  // for messages
-  const Oid* types;      // of the values given
-  int count;
-  bool may_leave_out_roles;
-  MemoryContext context;  // of what is resolved
-  NamedFilter* filter;
+// Where a column of the filter has its value from.
+struct KeyInput {
+  int source;  // the number of the value in its row, from 0
+  const FilterColumn* column;
+  Coercion* coercion;  // nullptr: the value is one of the column's already
+};
+
+// Good for one version of a filter, as long as its inputs are.
+struct KeyBuilder {
+  FilterHandle* filter;  // nullptr: not made yet
   uint64 version;
-  const FilterColumn** columns;  // one per value
-  Coercion** coercions;
-  // One place per value; reused by every row.
+  const KeyInput* inputs;
+  int count;
+  int width;  // of a row: so many values are looked at
+  // One for each column of the key; reused by every row.
   Datum* values;
   bool* isnull;
 };
 
-// `function` and `types` must live as long as the call. Allocates in the current context.
-void init_key_call(KeyCall* call, const char* function, const Oid* types, int count,
-                   bool may_leave_out_roles);
+// In the current memory context. Needs use_filter.
+KeyBuilder make_key_builder(FilterHandle* filter, const KeyInput* inputs, int count);
 
-// Makes the filter ready (use_filter) and resolves what has changed. Raises 42883 for a wrong
-// number of values, and what use_filter and make_coercion raise.
-void begin_key_call(KeyCall* call, Oid relid, Use use);
+// Does the builder still fit its filter?
+inline bool is_current(const KeyBuilder* builder) {
+  return builder->filter != nullptr && builder->version == builder->filter->version;
+}
 
-// The call of the running function, which takes the filter first and then the values, kept in
-// fn_extra and ready to use. Raises 22004 for a NULL filter, 0A000 for a VARIADIC array, and as
-// begin_key_call.
-KeyCall* key_call_site(FunctionCallInfo fcinfo, Use use, const char* function,
-                       bool may_leave_out_roles);
+[[noreturn]] void raise_changed_by_cast(const FilterHandle* filter);
 
-// The element that the values stand for. False: its key is NULL. Needs begin_key_call.
-bool read_key(KeyCall* call, const NullableDatum* values, Element* element);
+// Values as a slot has them, and as a call gives them.
+struct SlotValues {
+  const Datum* values;
+  const bool* nulls;
+  Datum get(int i, bool* isnull) const {
+    *isnull = nulls[i];
+    return values[i];
+  }
+};
+struct GivenValues {
+  const NullableDatum* values;
+  Datum get(int i, bool* isnull) const {
+    *isnull = values[i].isnull;
+    return values[i].value;
+  }
+};
+
+// The element that a row stands for. False: its key is NULL, and nothing is said of the hash. Needs
+// use_filter and a builder that is current; allocates in the current memory context. Raises what
+// the casts raise, 55006 if one of them has changed the filter.
+template <class Values>
+inline bool build_from(const KeyBuilder* builder, const Values& row, Element* element) {
+  const FilterHandle* filter = builder->filter;
+  *element = new_element(filter);
+  int key_count = 0;
+  for (int i = 0; i < builder->count; ++i) {
+    const KeyInput* input = &builder->inputs[i];
+    bool isnull;
+    Datum value = row.get(input->source, &isnull);
+    value = coerce(input->coercion, value, &isnull);
+    if (input->column->role == Role::key) {
+      builder->values[key_count] = value;
+      builder->isnull[key_count++] = isnull;
+    } else {
+      set_role(element, input->column, filter->relation, value, isnull);
+    }
+  }
+  if (unlikely(filter->version != builder->version)) raise_changed_by_cast(filter);
+  return hash_filter_key(filter, builder->values, builder->isnull, &element->hash);
+}
+
+inline bool build_element(const KeyBuilder* builder, TupleTableSlot* row, Element* element) {
+  slot_getsomeattrs(row, builder->width);
+  return build_from(builder, SlotValues{row->tts_values, row->tts_isnull}, element);
+}
+
+inline bool build_element(const KeyBuilder* builder, const NullableDatum* row, Element* element) {
+  return build_from(builder, GivenValues{row}, element);
+}
+
+// The elements of those rows that have a key, without gaps; how many?
+inline int build_elements(const KeyBuilder* builder, TupleTableSlot* const* rows, int count,
+                          Element* elements, bool* has_key) {
+  int built = 0;
+  for (int i = 0; i < count; ++i) {
+    has_key[i] = build_element(builder, rows[i], &elements[built]);
+    built += has_key[i];
+  }
+  return built;
+}
 
 }  // namespace streamfilter::pg

@@ -1,7 +1,8 @@
-// How a key is judged. Its own transaction's changes come first; then the filter; then, under the
-// lock of its partition of the table of keys in flight, what unfinished transactions have added,
-// and the filter once more, since one of them may have committed in between. A new key enters the
-// table under that same lock, so of two transactions that add a key at once, one finds the other.
+// How a key is tested and inserted. Its own transaction's changes come first; then the filter;
+// then, under the lock of its partition of the table of keys in flight, what unfinished
+// transactions have added, and the filter once more, since one of them may have committed in
+// between. A new key enters the table under that same lock, so of two transactions that add a key
+// at once, one finds the other.
 #include "pg/server/postgres.hpp"
 
 extern "C" {
@@ -22,7 +23,7 @@ extern "C" {
 namespace streamfilter::pg {
 namespace {
 
-bool is_in_filter(const NamedFilter* filter, const Element& element) {
+bool is_in_filter(const FilterHandle* filter, const Element& element) {
   if (filter->header->parameters.k1 > 0)
     return test_in_slices(filter->slot, filter->header, element);
   LWLock* lock = slice_lock(filter->slot, slice_of(filter->header->parameters, element.hash));
@@ -33,8 +34,8 @@ bool is_in_filter(const NamedFilter* filter, const Element& element) {
 }
 
 // Was the key seen? If so, the filter learns that it was seen again. This takes no commit: the key
-// is remembered anyway.
-bool test_and_promote(NamedFilter* filter, const Element& element) {
+// is inserted anyway.
+bool test_and_promote(FilterHandle* filter, const Element& element) {
   if (!ops_of(filter->header).learns_from_repeats) return is_in_filter(filter, element);
   LWLock* lock = slice_lock(filter->slot, slice_of(filter->header->parameters, element.hash));
   unsigned position;
@@ -49,19 +50,21 @@ OwnKey own_key(const TransactionChanges* changes, const Element& element) {
   return changes == nullptr ? OwnKey{} : find_own(changes, element);
 }
 
-bool waits(const NamedFilter* filter) { return filter->relation->host.conflict == Conflict::wait; }
+bool waits(const FilterHandle* filter) {
+  return filter->relation->options.conflict == Conflict::wait;
+}
 
 void say_what_for(void* arg) {
-  const auto* filter = static_cast<const NamedFilter*>(arg);
+  const auto* filter = static_cast<const FilterHandle*>(arg);
   errcontext("while waiting for another transaction that adds keys to filter \"%s\"",
              filter->relation->name);
 }
 
 // As a unique index waits: until the other (sub)transaction has ended.
-void wait_for(const NamedFilter* filter, FullTransactionId other) {
+void wait_for(const FilterHandle* filter, FullTransactionId other) {
   pg_atomic_fetch_add_u64(&filter->slot->waits, 1);
   ErrorContextCallback context = {error_context_stack, say_what_for,
-                                  const_cast<NamedFilter*>(filter)};
+                                  const_cast<FilterHandle*>(filter)};
   error_context_stack = &context;
   XactLockTableWait(XidFromFullTransactionId(other), nullptr, nullptr, XLTW_None);
   error_context_stack = context.previous;
@@ -69,7 +72,7 @@ void wait_for(const NamedFilter* filter, FullTransactionId other) {
 
 // Waits until all transactions that have committed have brought their changes in. Until its end a
 // transaction is to be waited for by its own id only: those of its savepoints have no locks.
-void wait_for_arrivals(const NamedFilter* filter) {
+void wait_for_arrivals(const FilterHandle* filter) {
   uint32 at = 0;
   for (;;) {
     const FullTransactionId other = next_arriving(filter->slot, &at);
@@ -78,7 +81,7 @@ void wait_for_arrivals(const NamedFilter* filter) {
   }
 }
 
-void wait_until_applied(const NamedFilter* filter) {
+void wait_until_applied(const FilterHandle* filter) {
   wait_for_arrivals(filter);
   resolve_prepared();
 }
@@ -116,7 +119,7 @@ struct ReserveRequest {
   bool registered;
 };
 
-ReserveResult try_to_reserve(const NamedFilter* filter, const TransactionChanges* changes,
+ReserveResult try_to_reserve(const FilterHandle* filter, const TransactionChanges* changes,
                              const Element& element, uint64 applied, ReserveRequest* request) {
   FilterSlot* slot = filter->slot;
   const InFlightTag tag = in_flight_tag(changes->generation, element.hash);
@@ -157,7 +160,7 @@ ReserveResult try_to_reserve(const NamedFilter* filter, const TransactionChanges
 
 // The table does not take this transaction's next key. With conflict 'wait' the transaction takes
 // the whole filter instead: others wait for it before they add any key. There is one at a time.
-void overflow(NamedFilter* filter, TransactionChanges* changes) {
+void overflow(FilterHandle* filter, TransactionChanges* changes) {
   FilterSlot* slot = filter->slot;
   resolve_prepared();
   if (waits(filter)) {
@@ -178,7 +181,7 @@ void overflow(NamedFilter* filter, TransactionChanges* changes) {
 
 // Adds a key that is new as far as this transaction's own changes and a first look into the filter
 // tell. False: it was seen after all.
-bool reserve(NamedFilter* filter, TransactionChanges* changes, const Element& element,
+bool reserve(FilterHandle* filter, TransactionChanges* changes, const Element& element,
              const IndexHint& hint, uint64 applied, bool look_again) {
   reserve_change(changes);
   ReserveRequest request{};
@@ -204,7 +207,7 @@ bool reserve(NamedFilter* filter, TransactionChanges* changes, const Element& el
     switch (xact_status(transaction_of(request.met))) {
       case XactStatus::committed:
         // Its keys are on their way into the filter. Not all may arrive: it may have deleted some.
-        if (filter->relation->host.conflict == Conflict::discard || request.met == arrived)
+        if (filter->relation->options.conflict == Conflict::discard || request.met == arrived)
           return false;
         arrived = request.met;
         wait_until_applied(filter);
@@ -212,7 +215,7 @@ bool reserve(NamedFilter* filter, TransactionChanges* changes, const Element& el
       case XactStatus::aborted: request.finished = request.met; continue;
       case XactStatus::running: break;
     }
-    switch (filter->relation->host.conflict) {
+    switch (filter->relation->options.conflict) {
       case Conflict::wait: wait_for(filter, transaction_of(request.met)); continue;
       case Conflict::discard: return false;
       case Conflict::admit: append_change(changes, ChangeType::add, element, hint); return true;
@@ -220,14 +223,14 @@ bool reserve(NamedFilter* filter, TransactionChanges* changes, const Element& el
   }
 }
 
-TransactionChanges* begin(const NamedFilter* filter) {
+TransactionChanges* begin(const FilterHandle* filter) {
   return begin_changes(filter->slot, filter->header,
-                       filter->relation->host.persistence == Persistence::logged);
+                       filter->relation->options.persistence == Persistence::logged);
 }
 
 // The transaction that has added the key and committed, but whose keys are not all in the filter
 // yet; 0: none.
-Owner find_arriving(const NamedFilter* filter, const Element& element) {
+Owner find_arriving(const FilterHandle* filter, const Element& element) {
   const InFlightTag tag = in_flight_tag(filter->slot_generation, element.hash);
   InFlightPartition* partition = partition_of(tag);
   if (is_empty_partition(partition)) return 0;
@@ -242,26 +245,26 @@ Owner find_arriving(const NamedFilter* filter, const Element& element) {
 }
 
 // In this order: on its way a key is in both places for a while.
-bool is_known(const NamedFilter* filter, const Element& element) {
+bool is_known(const FilterHandle* filter, const Element& element) {
   return find_arriving(filter, element) != 0 || is_in_filter(filter, element);
 }
 
-// Where judging a key will look in shared memory.
-void prefetch_shared(const NamedFilter* filter, const TransactionChanges* changes,
+// Where test_and_insert will look in shared memory.
+void prefetch_shared(const FilterHandle* filter, const TransactionChanges* changes,
                      const Element& element, Prefetches& prefetches) {
   prefetch(filter->header, element, prefetches);
   if (changes == nullptr || !changes->overflowed)
     prefetch_in_flight(in_flight_tag(filter->slot_generation, element.hash), prefetches);
 }
 
-TransactionChanges* begin_change(NamedFilter* filter) {
+TransactionChanges* begin_change(FilterHandle* filter) {
   TransactionChanges* changes = begin(filter);
   reserve_change(changes);
   return changes;
 }
 
 // Raises unless what the filter holds now can take the value.
-void require_fit(NamedFilter* filter, const Header* value, int64 slice) {
+void require_fit(FilterHandle* filter, const Header* value, int64 slice) {
   const Parameters& parameters = filter->header->parameters;
   for (uint32 i = 0; i < parameters.slices; ++i) {
     if (slice != kAllSlices && slice != i) continue;
@@ -277,7 +280,7 @@ void require_fit(NamedFilter* filter, const Header* value, int64 slice) {
 
 }  // namespace
 
-bool remember_local_key(NamedFilter* filter, const Element& element) {
+bool test_and_insert_local_key(FilterHandle* filter, const Element& element) {
   FilterSlot* slot = filter->slot;
   TransactionChanges* changes = find_changes(slot, filter->slot_generation);
   const OwnKey own = own_key(changes, element);
@@ -301,7 +304,7 @@ bool remember_local_key(NamedFilter* filter, const Element& element) {
   return !reserve(filter, changes, element, own.hint, applied, in_sight);
 }
 
-bool claim_local_key(NamedFilter* filter, const Element& element) {
+bool reserve_local_key(FilterHandle* filter, const Element& element) {
   TransactionChanges* changes = begin(filter);
   const OwnKey own = own_key(changes, element);
   if (own.view == OwnView::added) return true;
@@ -309,27 +312,27 @@ bool claim_local_key(NamedFilter* filter, const Element& element) {
   return reserve(filter, changes, element, own.hint, 0, false);
 }
 
-void put_local_key(NamedFilter* filter, const Element& element) {
+void insert_local_key(FilterHandle* filter, const Element& element) {
   const TransactionChanges* changes = find_changes(filter->slot, filter->slot_generation);
   if (own_key(changes, element).view != OwnView::added)
     append_change(begin_change(filter), ChangeType::add, element);
 }
 
-PartClaim claim_part_of_key(NamedFilter* filter, const Element& element) {
+PartialReservation reserve_partial_key(FilterHandle* filter, const Element& element) {
   const OwnView view = own_key(find_changes(filter->slot, filter->slot_generation), element).view;
-  if (view == OwnView::added) return PartClaim::set;
-  if (!claim_local_key(filter, element)) return PartClaim::taken;
-  return view == OwnView::untouched && is_in_filter(filter, element) ? PartClaim::set
-                                                                     : PartClaim::unset;
+  if (view == OwnView::added) return PartialReservation::set;
+  if (!reserve_local_key(filter, element)) return PartialReservation::taken;
+  return view == OwnView::untouched && is_in_filter(filter, element) ? PartialReservation::set
+                                                                     : PartialReservation::unset;
 }
 
-bool put_part_of_key(NamedFilter* filter, const Element& element) {
+bool insert_partial_key(FilterHandle* filter, const Element& element) {
   const bool was_set = test_local_key(filter, element);
-  put_local_key(filter, element);
+  insert_local_key(filter, element);
   return was_set;
 }
 
-bool test_local_key(const NamedFilter* filter, const Element& element) {
+bool test_local_key(const FilterHandle* filter, const Element& element) {
   const TransactionChanges* changes = find_changes(filter->slot, filter->slot_generation);
   const OwnView view = own_key(changes, element).view;
   if (view != OwnView::untouched) return view == OwnView::added;
@@ -340,13 +343,13 @@ bool test_local_key(const NamedFilter* filter, const Element& element) {
   return is_known(filter, element);
 }
 
-void prefetch_local_key(const NamedFilter* filter, const Element& element) {
+void prefetch_local_key(const FilterHandle* filter, const Element& element) {
   Prefetches prefetches;
   prefetch_shared(filter, find_changes(filter->slot, filter->slot_generation), element, prefetches);
   prefetches.start();
 }
 
-void prefetch_local_keys(const NamedFilter* filter, const Element* elements, const bool* has_key,
+void prefetch_local_keys(const FilterHandle* filter, const Element* elements, const bool* has_key,
                          int count) {
   const TransactionChanges* changes = find_changes(filter->slot, filter->slot_generation);
   Prefetches prefetches;
@@ -363,7 +366,7 @@ void prefetch_local_keys(const NamedFilter* filter, const Element* elements, con
   prefetches.start();
 }
 
-bool erase_local_key(NamedFilter* filter, const Element& element) {
+bool erase_local_key(FilterHandle* filter, const Element& element) {
   // What is forgotten must not arrive afterwards.
   if (Arriving(filter->slot).keys || find_arriving(filter, element) != 0)
     wait_until_applied(filter);
@@ -372,14 +375,14 @@ bool erase_local_key(NamedFilter* filter, const Element& element) {
   return true;
 }
 
-void reset_local_filter(NamedFilter* filter) {
+void reset_local_filter(FilterHandle* filter) {
   // The lock on the relation keeps other transactions away, also prepared ones; what is left of
   // such that have ended must not come after this.
   resolve_prepared();
   append_change(begin_change(filter), ChangeType::reset, Element{});
 }
 
-void merge_into_local_filter(NamedFilter* filter, const Header* value, int64 slice) {
+void merge_into_local_filter(FilterHandle* filter, const Header* value, int64 slice) {
   require_fit(filter, value, slice);
   TransactionChanges* changes = begin_change(filter);
   const Size bytes = slice == kAllSlices ? value->parameters.memory
@@ -393,7 +396,7 @@ void merge_into_local_filter(NamedFilter* filter, const Header* value, int64 sli
   append_change(changes, ChangeType::merge, address);
 }
 
-Header* copy_local_filter(NamedFilter* filter) {
+Header* copy_local_filter(FilterHandle* filter) {
   wait_until_applied(filter);
   const Parameters& parameters = filter->header->parameters;
   auto* copy = static_cast<Header*>(MemoryContextAllocExtended(
@@ -412,7 +415,7 @@ Header* copy_local_filter(NamedFilter* filter) {
   return copy;
 }
 
-Header* copy_local_slice(NamedFilter* filter, uint32 slice) {
+Header* copy_local_slice(FilterHandle* filter, uint32 slice) {
   const Parameters& parameters = filter->header->parameters;
   wait_until_applied(filter);
   auto* copy = static_cast<Header*>(

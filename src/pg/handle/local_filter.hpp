@@ -7,53 +7,53 @@
 
 namespace streamfilter::pg {
 
-// Gets the shared memory that judging a key needs on its way into the cache, all at once; judging
-// comes to one place after the other.
-void prefetch_local_key(const NamedFilter* filter, const Element& element);
+// Gets the shared memory that a key needs on its way into the cache, all at once; test_and_insert
+// comes to one cache line after the other.
+void prefetch_local_key(const FilterHandle* filter, const Element& element);
 // The same for several keys, with what the own transaction knows of them. Those without has_key are
 // left out; nullptr: all have one.
-void prefetch_local_keys(const NamedFilter* filter, const Element* elements, const bool* has_key,
+void prefetch_local_keys(const FilterHandle* filter, const Element* elements, const bool* has_key,
                          int count);
 
-// Was the key seen? It is remembered now, once the transaction commits. A key that an unfinished
-// transaction has added is judged by option conflict; 'wait' may raise what waiting for a lock can
+// Was the key seen? It is inserted now, once the transaction commits. Of a key that an unfinished
+// transaction has added, option conflict decides; 'wait' may raise what waiting for a lock can
 // raise: 40P01, 55P03, 57014. Raises 53200, 54000 as reserve_change does.
-bool remember_local_key(NamedFilter* filter, const Element& element);
+bool test_and_insert_local_key(FilterHandle* filter, const Element& element);
 
 // Takes the key as new, whatever the filter says of it; false if another transaction is adding it
-// and option conflict gives it to that one. Raises what remember_local_key does.
-bool claim_local_key(NamedFilter* filter, const Element& element);
+// and option conflict gives it to that one. Raises what test_and_insert_local_key does.
+bool reserve_local_key(FilterHandle* filter, const Element& element);
 
-// The key is remembered once the transaction commits, whoever else adds it. Raises 53200, 54000.
-void put_local_key(NamedFilter* filter, const Element& element);
+// The key is inserted once the transaction commits, whoever else adds it. Raises 53200, 54000.
+void insert_local_key(FilterHandle* filter, const Element& element);
 
 // For keys of which this filter has a part of the bits only (Koloniari et al. 2011,
-// section 3.1), so that bits that are set do not tell whether the key was seen: claims it as
-// claim_local_key does, and tells whether its bits are set then. `taken`: the claim failed.
-enum class PartClaim : uint8 { unset, set, taken };
-PartClaim claim_part_of_key(NamedFilter* filter, const Element& element);
+// section 3.1), so that bits that are set do not tell whether the key was seen: reserves it as
+// reserve_local_key does, and tells whether its bits are set then. `taken`: by another transaction.
+enum class PartialReservation : uint8 { unset, set, taken };
+PartialReservation reserve_partial_key(FilterHandle* filter, const Element& element);
 
-// The same without the claim, for a key that is claimed elsewhere. Were its bits set?
-bool put_part_of_key(NamedFilter* filter, const Element& element);
+// The same without reserving it, for a key that is reserved elsewhere. Were its bits set?
+bool insert_partial_key(FilterHandle* filter, const Element& element);
 
 // Was the key seen, by committed transactions or by this one?
-bool test_local_key(const NamedFilter* filter, const Element& element);
+bool test_local_key(const FilterHandle* filter, const Element& element);
 
 // Forgets a key at commit; false if it was not there. Only for kinds with FilterOps::erase. A
 // filter knows keys by their fingerprints: another key with the same one is forgotten with it.
-bool erase_local_key(NamedFilter* filter, const Element& element);
+bool erase_local_key(FilterHandle* filter, const Element& element);
 
 // Forgets everything at commit; the caller holds AccessExclusiveLock.
-void reset_local_filter(NamedFilter* filter);
+void reset_local_filter(FilterHandle* filter);
 
 // Adds what a value remembers, at commit; or one slice, which is all that lies behind its header
 // then. Equal kind, parameters and seed are the caller's duty.
-void merge_into_local_filter(NamedFilter* filter, const Header* value, int64 slice);
+void merge_into_local_filter(FilterHandle* filter, const Header* value, int64 slice);
 
 // The state as this transaction sees it, a palloc'ed block of the filter's memory.
-Header* copy_local_filter(NamedFilter* filter);
+Header* copy_local_filter(FilterHandle* filter);
 
 // The header and one slice, likewise.
-Header* copy_local_slice(NamedFilter* filter, uint32 slice);
+Header* copy_local_slice(FilterHandle* filter, uint32 slice);
 
 }  // namespace streamfilter::pg

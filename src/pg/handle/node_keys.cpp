@@ -6,25 +6,27 @@
 
 namespace streamfilter::pg {
 
-bool remember_node_key(NamedFilter* filter, const Element& element) {
-  if (filter->remote == nullptr) return remember_local_key(filter, element);
+bool test_and_insert_node_key(FilterHandle* filter, const Element& element) {
+  if (filter->remote == nullptr) return test_and_insert_local_key(filter, element);
   bool seen;
-  remember_remote_keys(filter->remote, &element, 1, &seen);
+  test_and_insert_remote_keys(filter->remote, &element, 1, &seen);
   return seen;
 }
 
-bool claim_node_key(NamedFilter* filter, const Element& element) {
-  return claim_local_key(filter, element);
+bool reserve_node_key(FilterHandle* filter, const Element& element) {
+  return reserve_local_key(filter, element);
 }
 
-void put_node_key(NamedFilter* filter, const Element& element) { put_local_key(filter, element); }
+void insert_node_key(FilterHandle* filter, const Element& element) {
+  insert_local_key(filter, element);
+}
 
-bool test_node_key(const NamedFilter* filter, const Element& element) {
+bool test_node_key(const FilterHandle* filter, const Element& element) {
   return filter->remote != nullptr ? test_remote_key(filter->remote, element)
                                    : test_local_key(filter, element);
 }
 
-void merge_into_node(NamedFilter* filter, const Header* value, int64 slice) {
+void merge_into_node(FilterHandle* filter, const Header* value, int64 slice) {
   merge_into_local_filter(filter, value, slice);
 }
 

@@ -6,7 +6,7 @@
 
 namespace streamfilter::pg {
 
-void save_filter(NamedFilter* filter, bool own_changes) {
+void save_filter(FilterHandle* filter, bool own_changes) {
   SlotSave save;
   if (!begin_save(&save, filter->slot, filter->relation->name)) return;
   Header* state = own_changes ? copy_filter(filter) : nullptr;

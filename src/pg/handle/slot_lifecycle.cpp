@@ -117,7 +117,7 @@ void roll_back(SubTransactionId subtransaction) {
 }
 
 uint32 asked_bits(const FilterRelation* relation) {
-  const Parameters& asked = relation->host.asked.parameters;
+  const Parameters& asked = relation->options.asked.parameters;
   return static_cast<uint32>(asked_signature(relation, asked.keys, asked.fpr)) | 1;
 }
 
@@ -282,7 +282,7 @@ void raise_no_room(const FilterRelation* relation, uint64 size, const ServerOpti
 // Fills the filter and opens the slot to its users.
 void build(FilterSlot* slot, const FilterRelation* relation, const Parameters& parameters,
            Work* item) {
-  slot->saved.logged = relation->host.persistence == Persistence::logged;
+  slot->saved.logged = relation->options.persistence == Persistence::logged;
   restore_filter(slot, relation, parameters);
   LWLockAcquire(shared_state->directory_lock, LW_EXCLUSIVE);
   if (relation->uncommitted) {
@@ -357,7 +357,7 @@ FilterSlot* attach_slot(const FilterRelation* relation) {
   if (FilterSlot* slot = peek_slot(relation)) return slot;
   Parameters parameters = parameters_for(relation);
   // Where the memory is derived, another version may have derived another one.
-  if (!relation->host.asked.memory_given && relation->host.persistence == Persistence::logged)
+  if (!relation->options.asked.memory_given && relation->options.persistence == Persistence::logged)
     find_saved_geometry(relation, &parameters);
   const ServerOptions server = server_options(GetForeignServer(relation->server)->options);
   const TimestampTz now = GetCurrentTimestamp();

@@ -101,8 +101,7 @@ Target make_target(Connection* connection) {
   return target;
 }
 
-// ---- an attempt
-// -----------------------------------------------------------------------------------
+// ---- an attempt ---------------------------------------------------------------------------------
 
 // What is only noted there would go to the log here.
 void ignore_notice(void*, const PGresult*) {}
@@ -194,8 +193,7 @@ bool may_repeat_attempt(Connection* connection, TimestampTz until) {
   return again;
 }
 
-// ---- the first exchange
-// -----------------------------------------------------------------------------
+// ---- the first exchange -------------------------------------------------------------------------
 
 constexpr char kSetUp[] =
     "SELECT pg_catalog.quote_ident(n.nspname) FROM pg_catalog.pg_extension e "
@@ -238,8 +236,7 @@ bool set_up(Connection* connection) {
           errhint("CREATE EXTENSION streamfilter there."));
 }
 
-// ---- from nothing to ready
-// ------------------------------------------------------------------------------
+// ---- from nothing to ready ----------------------------------------------------------------------
 
 void check_password_used(Connection* connection) {
   if (superuser_arg(connection->key.user) || PQconnectionUsedPassword(connection->pg)) return;
@@ -311,7 +308,7 @@ void let_go(Connection* connection) {
 void warn_unreachable(Connection* connection) {
   if (connection->warned) return;
   connection->warned = true;
-  defer_message(Message::server_lost, connection->name, connection->reason);
+  defer_message(Message::server_unreachable, connection->name, connection->reason);
   say_deferred_messages();
 }
 

@@ -2,7 +2,7 @@
 // another is tried at once. A server is unreachable when no connection to it comes to stand in
 // time, or when it does not answer; who still has a connection goes on using it. While it is
 // unreachable, sessions without one try now and then, but wait only a moment: such an attempt goes
-// on in the background while keys are judged without the server.
+// on in the background while keys are answered without the server.
 //
 // A server that refuses (password, database, no room for another connection) is there, and its
 // refusal is an error.
@@ -26,7 +26,8 @@ constexpr int kMaxAttempts = 5;
 
 // Before the transaction commits: what is owed is read, what is rolled back here is rolled back
 // there, and every connection still stands. Raises as above, and 08006 if keys were deleted on a
-// server that is lost now. What this transaction commits is flushed before the servers hear of it.
+// server that is unreachable now. What this transaction commits is flushed before the servers hear
+// of it.
 void prepare_remote_commit();
 
 }  // namespace streamfilter::pg

@@ -222,8 +222,7 @@ bool drain(Connection* connection) {
   return true;
 }
 
-// ---- errors
-// ---------------------------------------------------------------------------------------
+// ---- errors -------------------------------------------------------------------------------------
 
 void raise_remote(Connection* connection) {
   const PGresult* result = connection->error;

@@ -14,9 +14,9 @@ namespace streamfilter::pg {
 
 enum class Call : uint8 {
   test,   // is it there?
-  seen,   // the same, and it is remembered
+  seen,   // the same, and it is inserted
   claim,  // the same, and no other transaction can add it until this one has ended
-  put,    // the same as `seen`, but as part of a key that is claimed elsewhere
+  put,    // the same as `seen`, but as a probe of a key that is reserved elsewhere
   erase,  // it is forgotten
 };
 

@@ -155,8 +155,8 @@ RemoteFilter* make_remote_filter(const FilterRelation* relation) {
   SliceDefinition* slices = &remote->slices;
   slices->schema = get_namespace_name(get_rel_namespace(relation->relid));
   slices->name = relation->name;
-  slices->conflict = name_of(relation->host.conflict);
-  slices->persistence = name_of(relation->host.persistence);
+  slices->conflict = name_of(relation->options.conflict);
+  slices->persistence = name_of(relation->options.persistence);
   remote->filter = quote_qualified_identifier(slices->schema, slices->name);
   return remote;
 }

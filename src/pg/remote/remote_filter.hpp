@@ -18,7 +18,7 @@ struct RemoteFilter {
   uint64* opened;              // number of the connection on which the relation was found; 0: none
   const char* filter;          // quoted, with its schema
   SliceDefinition slices;      // without `definition` and `producer`
-  bool judged_in_full;         // no slice was unreachable when keys were remembered last
+  bool answered_in_full;       // no slice was unreachable when keys were inserted last
   SliceCounts* counts;         // per slice, not yet in shared memory
   RemoteFilter* next_changed;  // of those that this transaction changes
   bool changed;

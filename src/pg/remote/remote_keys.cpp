@@ -1,10 +1,10 @@
-// A key has one place or several (sharding.hpp), each with a hash of its own, on some server. One
-// place is tested and set by one message. With several, new keys are claimed in one of them, their
-// home, before they are put in the others, so that of two transactions that add a key at once one
-// finds the other.
+// A key has one probe or several (sharding.hpp), each with a hash of its own, on some server. One
+// probe is tested and set by one message. With several, new keys are reserved in one of them, the
+// primary probe, before they are inserted in the others, so that of two transactions that add a key
+// at once one finds the other.
 //
-// Home is the place within reach on the first server in the filter's list, and that server commits
-// last: who does not find the claim any more finds the bits everywhere.
+// Primary is the probe within reach on the first server in the filter's list, and that server
+// commits last: who does not find the reservation any more finds the bits everywhere.
 #include "pg/server/postgres.hpp"
 
 #include "core/filter/filter.hpp"
@@ -15,10 +15,10 @@
 namespace streamfilter::pg {
 namespace {
 
-enum class Bits : uint8 { unknown, unset, set, lost, taken };
+enum class Bits : uint8 { unknown, unset, set, unreachable, taken };
 
-// One place of one key.
-struct Part {
+// One probe of one key.
+struct ProbeState {
   uint64 hash;  // as its server gets it
   uint32 slice;
   int server;
@@ -29,15 +29,15 @@ struct Part {
 struct Batch {
   RemoteFilter* remote;
   const Element* elements;
-  int count;      // of keys
-  int places;     // of each
-  unsigned bits;  // of each place
-  Part* parts;    // places after places of the keys
+  int count;           // of keys
+  int probes;          // of each
+  unsigned bits;       // of each probe
+  ProbeState* states;  // probes after probes of the keys
   bool slice_lost;
 };
 
-Part* part_of(const Batch* batch, int key, int place) {
-  return &batch->parts[key * batch->places + place];
+ProbeState* state_of(const Batch* batch, int key, int probe) {
+  return &batch->states[key * batch->probes + probe];
 }
 
 // A hash that slice_of() finds in slice `index` of `slices`, made of another.
@@ -50,20 +50,21 @@ uint64 hash_in_slice(uint64 hash, uint32 index, uint32 slices) {
 void locate(const Batch* batch) {
   const RemoteFilter* remote = batch->remote;
   for (int key = 0; key < batch->count; ++key)
-    for (int i = 0; i < batch->places; ++i) {
-      Part* part = part_of(batch, key, i);
+    for (int i = 0; i < batch->probes; ++i) {
+      ProbeState* probe = state_of(batch, key, i);
       const uint64 hash = batch->elements[key].hash;
-      const KeyProbe place = remote->count == 1
+      const KeyProbe found = remote->count == 1
                                  ? KeyProbe{slice_of(remote->parameters, hash), hash}
                                  : probe_of(remote->parameters, hash, static_cast<unsigned>(i));
-      part->slice = place.slice;
-      part->server = static_cast<int>(place.slice % static_cast<uint32>(remote->count));
-      part->bits = Bits::unknown;
-      part->wanted = false;
-      part->hash = remote->count == 1
-                       ? hash
-                       : hash_in_slice(place.hash, place.slice / static_cast<uint32>(remote->count),
-                                       slices_on(remote, static_cast<uint32>(part->server)));
+      probe->slice = found.slice;
+      probe->server = static_cast<int>(found.slice % static_cast<uint32>(remote->count));
+      probe->bits = Bits::unknown;
+      probe->wanted = false;
+      probe->hash =
+          remote->count == 1
+              ? hash
+              : hash_in_slice(found.hash, found.slice / static_cast<uint32>(remote->count),
+                              slices_on(remote, static_cast<uint32>(probe->server)));
     }
 }
 
@@ -74,23 +75,22 @@ Batch* make_batch(RemoteFilter* remote, const Element* elements, int count) {
   batch->remote = remote;
   batch->elements = elements;
   batch->count = count;
-  batch->places = remote->count == 1 ? 1 : static_cast<int>(probes(parameters));
+  batch->probes = remote->count == 1 ? 1 : static_cast<int>(probes(parameters));
   const OptionSpec* k = find_k(parameters);
   const auto all = k != nullptr ? static_cast<unsigned>(parameters.integer(k->word)) : 1;
-  batch->bits = Max(all / static_cast<unsigned>(batch->places), 1u);
-  batch->parts = static_cast<Part*>(
-      palloc(sizeof(Part) * static_cast<Size>(count) * static_cast<Size>(batch->places)));
+  batch->bits = Max(all / static_cast<unsigned>(batch->probes), 1u);
+  batch->states = static_cast<ProbeState*>(
+      palloc(sizeof(ProbeState) * static_cast<Size>(count) * static_cast<Size>(batch->probes)));
   batch->slice_lost = has_unreachable_slices(remote);
   locate(batch);
   return batch;
 }
 
-// ---- rounds: one call to each server
-// ------------------------------------------------------------------
+// ---- rounds: one call to each server ------------------------------------------------------------
 
-// The wanted parts of one server.
+// The wanted probes of one server.
 struct Share {
-  Part** parts;
+  ProbeState** states;
   RemoteCall call;
 };
 
@@ -100,22 +100,22 @@ Bits bits_of(Answer answer) {
 
 Share collect(Batch* batch, Call call, int server) {
   RemoteFilter* remote = batch->remote;
-  const int most = batch->count * batch->places;
+  const int most = batch->count * batch->probes;
   Share share{};
   int count = 0;
   for (int i = 0; i < most; ++i)
-    count += batch->parts[i].wanted && batch->parts[i].server == server;
+    count += batch->states[i].wanted && batch->states[i].server == server;
   if (count == 0) return share;
-  share.parts = static_cast<Part**>(palloc(sizeof(Part*) * static_cast<Size>(count)));
+  share.states = static_cast<ProbeState**>(palloc(sizeof(ProbeState*) * static_cast<Size>(count)));
   share.call.elements = static_cast<Element*>(palloc(sizeof(Element) * static_cast<Size>(count)));
   share.call.answers = static_cast<Answer*>(palloc(sizeof(Answer) * static_cast<Size>(count)));
   for (int i = 0; i < most; ++i) {
-    Part* part = &batch->parts[i];
-    if (!part->wanted || part->server != server) continue;
-    part->wanted = false;
-    share.call.elements[share.call.count] = batch->elements[i / batch->places];
-    share.call.elements[share.call.count].hash = part->hash;
-    share.parts[share.call.count++] = part;
+    ProbeState* probe = &batch->states[i];
+    if (!probe->wanted || probe->server != server) continue;
+    probe->wanted = false;
+    share.call.elements[share.call.count] = batch->elements[i / batch->probes];
+    share.call.elements[share.call.count].hash = probe->hash;
+    share.states[share.call.count++] = probe;
   }
   share.call.connection = remote->connections[server];
   share.call.call = call;
@@ -125,18 +125,18 @@ Share collect(Batch* batch, Call call, int server) {
   return share;
 }
 
-void take_answers(Batch* batch, const Share* share, bool lost) {
+void take_answers(Batch* batch, const Share* share, bool unreachable) {
   SliceCounts* counts = batch->remote->counts;
   for (int i = 0; i < share->call.count; ++i) {
-    Part* part = share->parts[i];
-    part->bits = lost ? Bits::lost : bits_of(share->call.answers[i]);
-    ++(lost ? counts[part->slice].unanswered : counts[part->slice].answered);
+    ProbeState* probe = share->states[i];
+    probe->bits = unreachable ? Bits::unreachable : bits_of(share->call.answers[i]);
+    ++(unreachable ? counts[probe->slice].unanswered : counts[probe->slice].answered);
   }
-  if (lost) {
+  if (unreachable) {
     batch->slice_lost = true;
     return;
   }
-  SliceCounts* first = &counts[share->parts[0]->slice];
+  SliceCounts* first = &counts[share->states[0]->slice];
   ++first->messages;
   first->sent += share->call.sent;
   first->received += share->call.received;
@@ -158,18 +158,18 @@ Round make_round(Batch* batch, Call call) {
   return round;
 }
 
-// Keeps the shares whose servers are ready; the others are judged without them.
+// Keeps the shares whose servers are ready; the others are answered without them.
 void open_round(Batch* batch, Round* round) {
   int kept = 0;
   for (int i = 0; i < round->count; ++i) {
     const Share& share = round->shares[i];
-    const int server = share.parts[0]->server;
+    const int server = share.states[0]->server;
     if (!batch->remote->seed_known || !open_slices(batch->remote, server)) {
       take_answers(batch, &share, true);
       continue;
     }
     // See the order of commits above.
-    if (batch->places > 1) share.call.connection->rank = Max(share.call.connection->rank, server);
+    if (batch->probes > 1) share.call.connection->rank = Max(share.call.connection->rank, server);
     round->shares[kept++] = share;
   }
   round->count = kept;
@@ -210,7 +210,7 @@ bool call_round(Batch* batch, Round* round, bool hasty) {
   return true;
 }
 
-// Until all is answered or judged without its server. False as above.
+// Until all is answered, with its server or without. False as above.
 bool finish_round(Batch* batch, Round* round, bool hasty) {
   for (int i = 0; i < kMaxAttempts && round->count > 0; ++i) {
     open_round(batch, round);
@@ -222,94 +222,93 @@ bool finish_round(Batch* batch, Round* round, bool hasty) {
 
 // A connection that fails is replaced at once where its server is within reach. All servers work at
 // the same time, so two transactions could wait for each other on two of them, which no server
-// sees. Therefore nobody waits long for others while servers claim keys together; who meets others
-// gives up what it has got, and claims keys on one server after the other, in the order of the
-// list.
+// sees. Therefore nobody waits long for others while servers reserve keys together; who meets
+// others gives up what it has got, and reserves keys on one server after the other, in the order of
+// the list.
 void run_round(Batch* batch, Call call) {
   Round round = make_round(batch, call);
-  const bool claims = call == Call::seen || call == Call::claim;
-  if (finish_round(batch, &round, claims && round.count > 1)) return;
+  const bool reserves = call == Call::seen || call == Call::claim;
+  if (finish_round(batch, &round, reserves && round.count > 1)) return;
   for (int i = 0; i < round.count; ++i) {
     Round single = {&round.shares[i], 1};
     finish_round(batch, &single, false);
   }
 }
 
-// ---- what is known of a key
-// -----------------------------------------------------------------------------
+// ---- what is known of a key ---------------------------------------------------------------------
 
-ProbesSeen places_seen(const Batch* batch, int key) {
+ProbesSeen probes_seen(const Batch* batch, int key) {
   ProbesSeen seen;
   seen.slice_lost = batch->slice_lost;
-  for (int i = 0; i < batch->places; ++i) switch (part_of(batch, key, i)->bits) {
+  for (int i = 0; i < batch->probes; ++i) switch (state_of(batch, key, i)->bits) {
       case Bits::set: seen.set += batch->bits; break;
       case Bits::unset: seen.unset += batch->bits; break;
-      case Bits::lost: seen.lost += batch->bits; break;
+      case Bits::unreachable: seen.lost += batch->bits; break;
       default: break;
     }
   return seen;
 }
 
 bool is_taken(const Batch* batch, int key) {
-  for (int i = 0; i < batch->places; ++i)
-    if (part_of(batch, key, i)->bits == Bits::taken) return true;
+  for (int i = 0; i < batch->probes; ++i)
+    if (state_of(batch, key, i)->bits == Bits::taken) return true;
   return false;
 }
 
-bool judge(const Batch* batch, int key) {
-  const LostSlice& lost = batch->remote->relation->host.lost_slice;
-  return is_taken(batch, key) || is_repeat(places_seen(batch, key), lost.rule, lost.least);
+bool was_seen(const Batch* batch, int key) {
+  const LostSlice& lost = batch->remote->relation->options.lost_slice;
+  return is_taken(batch, key) || is_repeat(probes_seen(batch, key), lost.rule, lost.least);
 }
 
-// ---- keys with several places
-// ----------------------------------------------------------------------------
+// ---- keys with several probes -------------------------------------------------------------------
 
-// Asks all places, or one after the other as long as they can make the key a repeat.
-void probe(Batch* batch) {
-  const HostOptions& host = batch->remote->relation->host;
-  const bool in_turn = host.probe == Probe::pipelined;
-  for (int place = 0; place < batch->places; place += in_turn ? 1 : batch->places) {
+// Asks all probes, or one after the other as long as they can make the key a repeat.
+void ask_probes(Batch* batch) {
+  const RelationOptions& options = batch->remote->relation->options;
+  const bool in_turn = options.probe == Probe::pipelined;
+  for (int first = 0; first < batch->probes; first += in_turn ? 1 : batch->probes) {
     for (int key = 0; key < batch->count; ++key) {
-      if (!may_be_repeat(places_seen(batch, key), host.lost_slice.rule)) continue;
-      for (int i = place; i < (in_turn ? place + 1 : batch->places); ++i)
-        part_of(batch, key, i)->wanted = true;
+      if (!may_be_repeat(probes_seen(batch, key), options.lost_slice.rule)) continue;
+      for (int i = first; i < (in_turn ? first + 1 : batch->probes); ++i)
+        state_of(batch, key, i)->wanted = true;
     }
     run_round(batch, Call::test);
   }
 }
 
-// The place where a new key is claimed; -1: none is within reach.
-int find_home(const Batch* batch, int key) {
-  int home = -1;
-  for (int i = 0; i < batch->places; ++i) {
-    const Part* part = part_of(batch, key, i);
-    if (part->bits == Bits::lost || batch->remote->connections[part->server]->lost) continue;
-    if (home < 0 || part->server < part_of(batch, key, home)->server) home = i;
+// The probe where a new key is reserved; -1: none is within reach.
+int find_primary(const Batch* batch, int key) {
+  int primary = -1;
+  for (int i = 0; i < batch->probes; ++i) {
+    const ProbeState* probe = state_of(batch, key, i);
+    if (probe->bits == Bits::unreachable || batch->remote->connections[probe->server]->lost)
+      continue;
+    if (primary < 0 || probe->server < state_of(batch, key, primary)->server) primary = i;
   }
-  return home;
+  return primary;
 }
 
-void claim_and_put(Batch* batch, const bool* seen) {
-  auto* homes = static_cast<int*>(palloc(sizeof(int) * static_cast<Size>(batch->count)));
+void reserve_and_insert(Batch* batch, const bool* seen) {
+  auto* primaries = static_cast<int*>(palloc(sizeof(int) * static_cast<Size>(batch->count)));
   for (int key = 0; key < batch->count; ++key) {
-    homes[key] = seen[key] ? -1 : find_home(batch, key);
-    if (homes[key] >= 0) part_of(batch, key, homes[key])->wanted = true;
+    primaries[key] = seen[key] ? -1 : find_primary(batch, key);
+    if (primaries[key] >= 0) state_of(batch, key, primaries[key])->wanted = true;
   }
   run_round(batch, Call::claim);
   for (int key = 0; key < batch->count; ++key)
-    for (int i = 0; i < batch->places && !seen[key] && !is_taken(batch, key); ++i)
-      part_of(batch, key, i)->wanted =
-          i != homes[key] && part_of(batch, key, i)->bits != Bits::lost;
+    for (int i = 0; i < batch->probes && !seen[key] && !is_taken(batch, key); ++i)
+      state_of(batch, key, i)->wanted =
+          i != primaries[key] && state_of(batch, key, i)->bits != Bits::unreachable;
   run_round(batch, Call::put);
 }
 
-void judge_all(const Batch* batch, bool* seen) {
-  for (int key = 0; key < batch->count; ++key) seen[key] = judge(batch, key);
+void answer_all(const Batch* batch, bool* seen) {
+  for (int key = 0; key < batch->count; ++key) seen[key] = was_seen(batch, key);
 }
 
-// One round for all keys of which each has one place.
+// One round for all keys of which each has one probe.
 void run_single(Batch* batch, Call call) {
-  for (int key = 0; key < batch->count; ++key) part_of(batch, key, 0)->wanted = true;
+  for (int key = 0; key < batch->count; ++key) state_of(batch, key, 0)->wanted = true;
   run_round(batch, call);
 }
 
@@ -331,27 +330,28 @@ MemoryContext Scratch::context_ = nullptr;
 
 }  // namespace
 
-void remember_remote_keys(RemoteFilter* remote, const Element* elements, int count, bool* seen) {
+void test_and_insert_remote_keys(RemoteFilter* remote, const Element* elements, int count,
+                                 bool* seen) {
   note_changed(remote);
   MemoryContext caller = Scratch::enter();
   Batch* batch = make_batch(remote, elements, count);
-  if (batch->places == 1) {
+  if (batch->probes == 1) {
     run_single(batch, Call::seen);
   } else {
-    probe(batch);
-    judge_all(batch, seen);
-    claim_and_put(batch, seen);
+    ask_probes(batch);
+    answer_all(batch, seen);
+    reserve_and_insert(batch, seen);
   }
-  judge_all(batch, seen);
-  remote->judged_in_full = !batch->slice_lost;
+  answer_all(batch, seen);
+  remote->answered_in_full = !batch->slice_lost;
   MemoryContextSwitchTo(caller);
 }
 
 bool test_remote_key(RemoteFilter* remote, const Element& element) {
   MemoryContext caller = Scratch::enter();
   Batch* batch = make_batch(remote, &element, 1);
-  probe(batch);
-  const bool seen = judge(batch, 0);
+  ask_probes(batch);
+  const bool seen = was_seen(batch, 0);
   MemoryContextSwitchTo(caller);
   return seen;
 }
@@ -361,13 +361,13 @@ bool erase_remote_key(RemoteFilter* remote, const Element& element) {
   MemoryContext caller = Scratch::enter();
   Batch* batch = make_batch(remote, &element, 1);
   run_single(batch, Call::erase);
-  const Part* part = part_of(batch, 0, 0);
+  const ProbeState* probe = state_of(batch, 0, 0);
   MemoryContextSwitchTo(caller);
-  if (part->bits == Bits::lost)
+  if (probe->bits == Bits::unreachable)
     ereport(ERROR, errcode(ERRCODE_CONNECTION_FAILURE),
             errmsg("cannot delete a key from filter \"%s\" now", remote->relation->name),
-            errdetail("Server \"%s\" is lost.", remote->connections[part->server]->name));
-  return part->bits == Bits::set;
+            errdetail("Server \"%s\" is lost.", remote->connections[probe->server]->name));
+  return probe->bits == Bits::set;
 }
 
 void reset_remote_filter(RemoteFilter* remote) {

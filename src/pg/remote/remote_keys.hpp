@@ -1,5 +1,5 @@
-// How keys meet a filter whose state is on other servers. They count
-// nothing but messages. What cannot be reached is judged by option lost_slice. They raise
+// How keys meet a filter whose state is on other servers. They count nothing but messages. Of what
+// cannot be reached, option lost_slice decides. They raise
 // what the other servers raise: 40P01, 55P03 when another transaction there holds a key for too
 // long, and so on.
 #pragma once
@@ -8,8 +8,9 @@
 
 namespace streamfilter::pg {
 
-// Were the keys seen? They are remembered, once the transaction commits.
-void remember_remote_keys(RemoteFilter* remote, const Element* elements, int count, bool* seen);
+// Were the keys seen? They are inserted, once the transaction commits.
+void test_and_insert_remote_keys(RemoteFilter* remote, const Element* elements, int count,
+                                 bool* seen);
 
 // Was the key seen, by committed transactions or by this one?
 bool test_remote_key(RemoteFilter* remote, const Element& element);
@@ -17,10 +18,10 @@ bool test_remote_key(RemoteFilter* remote, const Element& element);
 // Forgets a key at commit; false if it was not there.
 bool erase_remote_key(RemoteFilter* remote, const Element& element);
 
-// Forgets everything at commit. Raises 08006 if a server is lost.
+// Forgets everything at commit. Raises 08006 if a server is unreachable.
 void reset_remote_filter(RemoteFilter* remote);
 
-// The state of a filter on one server as a value of this type; 08006 if that is lost.
+// The state of a filter on one server as a value of this type; 08006 if that is unreachable.
 Datum fetch_remote_value(RemoteFilter* remote, Oid type);
 
 }  // namespace streamfilter::pg

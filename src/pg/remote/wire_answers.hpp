@@ -8,11 +8,10 @@
 
 namespace streamfilter::pg {
 
-// What a server says of a hash; `taken`: it is claimed by another transaction.
+// What a server says of a hash; `taken`: it is reserved by another transaction.
 enum class Answer : char { no = 'f', yes = 't', taken = 'N' };
 
-// ---- which results may come
-// -----------------------------------------------------------------------------
+// ---- which results may come ---------------------------------------------------------------------
 
 // Kinds of results, as far as they matter here.
 enum class Reply : std::uint8_t {
@@ -48,8 +47,7 @@ class AnswerSequence {
   bool awaits_rows_;
 };
 
-// ---- what rows look like
-// --------------------------------------------------------------------------------
+// ---- what rows look like ------------------------------------------------------------------------
 
 struct ColumnShape {
   std::uint32_t type;  // OID
@@ -89,8 +87,7 @@ bool has_shape(const Table& table, const RowShape& shape) {
   return true;
 }
 
-// ---- what stands in them
-// --------------------------------------------------------------------------------
+// ---- what stands in them ------------------------------------------------------------------------
 
 // The longest text of so many answers.
 constexpr std::size_t max_answers_length(int count) {

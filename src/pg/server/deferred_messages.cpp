@@ -27,16 +27,21 @@ Kept kept[kMaxKept];
 int count = 0;
 int dropped = 0;  // for which there was no place
 
-// The first line, as far as whole characters fit; a byte that is no character becomes a question
-// mark. Peers and libpq promise no encoding. Cannot raise.
-void copy_text(char* to, Size places, const char* from) {
+bool is_control(char c) {
+  const auto byte = static_cast<unsigned char>(c);
+  return (byte < ' ' && c != '\t') || byte == 0x7f;
+}
+
+// The first line, as far as whole characters fit; a byte that is no character, or one that controls
+// terminals, becomes a question mark. Peers and libpq promise no encoding. Cannot raise.
+void copy_text(char* to, Size capacity, const char* from) {
   const int encoding = GetDatabaseEncoding();
   const char* end = from + strcspn(from, "\n");
-  char* last = to + places - 1;
+  char* last = to + capacity - 1;
   while (from < end) {
     const int length = pg_encoding_verifymbchar(encoding, from, static_cast<int>(end - from));
     if (to + Max(length, 1) > last) break;
-    if (length > 0)
+    if (length > 0 && !is_control(*from))
       memcpy(to, from, static_cast<Size>(length));
     else
       *to = '?';
@@ -84,7 +89,7 @@ void fit_to_client(char* text) {
 
 void say(const Kept& message) {
   switch (message.message) {
-    case Message::server_lost:
+    case Message::server_unreachable:
       ereport(WARNING, errcode(ERRCODE_CONNECTION_FAILURE),
               errmsg("server \"%s\" is lost: keys are judged without its slices", message.server),
               message.reason[0] != '\0'

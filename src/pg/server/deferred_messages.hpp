@@ -6,7 +6,7 @@
 namespace streamfilter::pg {
 
 enum class Message : uint8 {
-  server_lost,         // a server cannot be reached
+  server_unreachable,  // a server cannot be reached
   keys_not_remembered  // a server did not commit the keys of a transaction that did here
 };
 

@@ -17,7 +17,7 @@ enum class FaultPoint : uint8 {
   pre_commit,  // nothing has been saved yet
   committed,   // after the commit record; nothing has been done with the changes
   applied,     // they are in the filters, and still in the table of keys in flight
-  resolve,      // a prepared transaction is found to have ended
+  resolve,     // a prepared transaction is found to have ended
   load,        // a filter's saved state is about to be read
   restore,     // what belongs to it is known, and none of it in the filter
   save,        // what is saved now is known, and not written

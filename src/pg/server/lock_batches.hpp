@@ -29,7 +29,7 @@ class LockBatches {
   uint32 at(uint32 i) const { return order_[i]; }
   uint32 number(uint32 i) const { return number_[order_[i]]; }
 
-  // Has the one at place i another number than the one before it?
+  // Has the one at position i another number than the one before it?
   bool begins(uint32 i) const { return i == 0 || number(i) != number(i - 1); }
 
  private:

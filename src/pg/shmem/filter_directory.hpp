@@ -25,14 +25,14 @@ enum class SlotState : uint8 {
 struct SavedState {
   static constexpr int kSeen = 256;
 
-  bool logged;                     // as the definition was when the slot was last used
-  int64 identity;                  // of the rows of this state (identity_of); 0: not known yet
-  char set_aside[160];             // why what is saved is not used; empty: it is, or there is nothing
-  bool follows;                    // was filled on a standby: what is replayed must be played on it
-  TimestampTz last_saved;          // 0: never
-  TimestampTz restored;            // 0: it was not
-  pg_atomic_uint32 has_header;     // a committed row of the log, or an image, tells the seed
-  pg_atomic_uint32 epoch;          // changes when an image is taken
+  bool logged;                  // as the definition was when the slot was last used
+  int64 identity;               // of the rows of this state (identity_of); 0: not known yet
+  char set_aside[160];          // why what is saved is not used; empty: it is, or there is nothing
+  bool follows;                 // was filled on a standby: what is replayed must be played on it
+  TimestampTz last_saved;       // 0: never
+  TimestampTz restored;         // 0: it was not
+  pg_atomic_uint32 has_header;  // a committed row of the log, or an image, tells the seed
+  pg_atomic_uint32 epoch;       // changes when an image is taken
   pg_atomic_uint32 committing[2];  // transactions about to commit, by parity of the epoch
   pg_atomic_uint32 following;      // somebody follows the log
   pg_atomic_uint64 next_number;    // of a row of the log
@@ -51,9 +51,9 @@ struct FilterSlot {
   Oid database;
   Oid relation;
   Oid server;
-  int owner;          // pid, for building and pending
-  uint64 signature;   // FilterRelation::signature it was built for
-  uint32 asked;       // 32 bits of asked_signature, which outlive a change of derivations; 0: unknown
+  int owner;         // pid, for building and pending
+  uint64 signature;  // FilterRelation::signature it was built for
+  uint32 asked;  // 32 bits of asked_signature, which outlive a change of derivations; 0: unknown
   uint64 generation;  // differs for every use of a slot
   uint64 offset;      // of the block in the arena
   uint64 size;

@@ -1,5 +1,5 @@
 // A hash table with linear probing, cut into partitions with a lock each; within a partition an
-// entry lies near its home, at most 3/4 of the places are used.
+// entry lies near its home slot, at most 3/4 of the slots are used.
 #include "pg/server/postgres.hpp"
 
 extern "C" {

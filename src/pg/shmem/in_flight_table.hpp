@@ -34,7 +34,7 @@ struct InFlightPartition;
 InFlightPartition* partition_of(InFlightTag tag);
 LWLock* lock_of(InFlightPartition* partition);
 
-// Adds the place where a key would be to what is to be fetched.
+// Adds the slot where a key would be to what is to be fetched.
 void prefetch_in_flight(InFlightTag tag, Prefetches& prefetches);
 
 // May be asked without the lock: a transaction whose key is missed by that has begun to add it

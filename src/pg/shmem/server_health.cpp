@@ -43,7 +43,7 @@ struct CountEntry {
   CountKey key;
   SliceCounts slice;
   FilterCounts filter;
-  uint64 touched;  // turn of the last addition
+  uint64 last_added;  // turn of the last addition
 };
 
 Servers* servers = nullptr;
@@ -57,26 +57,26 @@ const CountEntry* find_counts(Oid relation, uint32 slice) {
 }
 
 // Counts of a filter whose creation was rolled back would stay for good.
-void forget_longest_untouched() {
+void evict_oldest_counts() {
   HASH_SEQ_STATUS scan;
   hash_seq_init(&scan, counts);
   const CountEntry* oldest = nullptr;
   while (const auto* entry = static_cast<CountEntry*>(hash_seq_search(&scan)))
-    if (oldest == nullptr || entry->touched < oldest->touched) oldest = entry;
+    if (oldest == nullptr || entry->last_added < oldest->last_added) oldest = entry;
   hash_search(counts, &oldest->key, HASH_REMOVE, nullptr);
 }
 
-CountEntry* touch_counts(Oid relation, uint32 slice) {
+CountEntry* promote_counts(Oid relation, uint32 slice) {
   const CountKey key = count_key(relation, slice);
   auto* entry = static_cast<CountEntry*>(hash_search(counts, &key, HASH_FIND, nullptr));
   if (entry == nullptr) {
-    if (hash_get_num_entries(counts) >= kMaxCounts) forget_longest_untouched();
+    if (hash_get_num_entries(counts) >= kMaxCounts) evict_oldest_counts();
     entry = static_cast<CountEntry*>(hash_search(counts, &key, HASH_ENTER_NULL, nullptr));
     if (entry == nullptr) return nullptr;
     entry->slice = {};
     entry->filter = {};
   }
-  entry->touched = ++servers->turn;
+  entry->last_added = ++servers->turn;
   return entry;
 }
 
@@ -160,7 +160,7 @@ void add_slice_counts(Oid relation, uint32 slice, const SliceCounts& added) {
   if (slice >= kMaxCountedSlices) return;
   if (counts == nullptr) return;
   LWLockAcquire(servers->lock, LW_EXCLUSIVE);
-  if (CountEntry* entry = touch_counts(relation, slice)) {
+  if (CountEntry* entry = promote_counts(relation, slice)) {
     entry->slice.answered += added.answered;
     entry->slice.unanswered += added.unanswered;
     entry->slice.messages += added.messages;
@@ -173,7 +173,7 @@ void add_slice_counts(Oid relation, uint32 slice, const SliceCounts& added) {
 void add_filter_counts(Oid relation, const FilterCounts& added) {
   if (counts == nullptr) return;
   LWLockAcquire(servers->lock, LW_EXCLUSIVE);
-  if (CountEntry* entry = touch_counts(relation, kWholeFilter)) {
+  if (CountEntry* entry = promote_counts(relation, kWholeFilter)) {
     entry->filter.tested += added.tested;
     entry->filter.accepted += added.accepted;
     entry->filter.discarded += added.discarded;

@@ -23,7 +23,7 @@ void note_reached(Oid server);
 // Work of one slice of a filter on another server, or of the filter as a whole.
 struct SliceCounts {
   uint64 answered;        // keys that the slice has been asked for
-  uint64 unanswered;      // keys that were judged without it
+  uint64 unanswered;      // keys that were tested without it
   uint64 messages;        // to its server; one that concerns several slices counts for the first
   uint64 sent, received;  // bytes
 };

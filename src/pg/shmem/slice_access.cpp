@@ -18,17 +18,17 @@ bool test_in_slices(const FilterSlot* slot, const Header* header, const Element&
 
 void insert_new_in_slices(const FilterSlot* slot, Header* header, const Element& element) {
   const Parameters& parameters = header->parameters;
-  const bool anyway = inserts_unconditionally(parameters), by_place = anyway || parameters.k1 > 0;
-  const bool seen = by_place && !anyway && test_in_slices(slot, header, element);
+  const bool anyway = inserts_unconditionally(parameters), by_probe = anyway || parameters.k1 > 0;
+  const bool seen = by_probe && !anyway && test_in_slices(slot, header, element);
   for (unsigned i = 0; i < probes(parameters); ++i) {
     const KeyProbe probe = probe_of(parameters, element.hash, i);
     LWLock* lock = slice_lock(slot, probe.slice);
     LWLockAcquire(lock, LW_EXCLUSIVE);
-    if (!by_place)
+    if (!by_probe)
       insert(header, element);
     else if (!seen)
       insert_probe(header, element, probe);
-    if (by_place && i == 0) count_insertion(header, probe.slice, seen);
+    if (by_probe && i == 0) count_insertion(header, probe.slice, seen);
     LWLockRelease(lock);
     if (seen) break;
   }

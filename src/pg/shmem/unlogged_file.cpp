@@ -217,10 +217,11 @@ void read_file() {
   for (uint64 i = 0; good && i < header.count; ++i) good = read_filter(file);
   FreeFile(file);
   if (good) return;
-  ereport(LOG, errmsg("file \"%s\" is damaged or of another past", kFile),
-          errdetail("Unlogged filters that it does not hold, or not soundly, are empty. The file is "
-                    "set aside as \"%s\".",
-                    kSetAside));
+  ereport(
+      LOG, errmsg("file \"%s\" is damaged or of another past", kFile),
+      errdetail("Unlogged filters that it does not hold, or not soundly, are empty. The file is "
+                "set aside as \"%s\".",
+                kSetAside));
   rename(kFile, kSetAside);
 }
 

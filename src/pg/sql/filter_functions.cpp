@@ -3,7 +3,7 @@
 
 #include "core/filter/filter.hpp"
 #include "pg/handle/filter_keys.hpp"
-#include "pg/handle/key_builder.hpp"
+#include "pg/handle/key_call.hpp"
 #include "pg/remote/remote_keys.hpp"
 #include "pg/server/problem_report.hpp"
 #include "pg/trigger/judged_once.hpp"
@@ -17,11 +17,11 @@ using namespace streamfilter::pg;
 SF_FUNCTION(streamfilter_seen) {
   PreventCommandDuringRecovery("streamfilter_seen()");
   PreventCommandIfReadOnly("streamfilter_seen()");
-  KeyCall* site = key_call_site(fcinfo, Use::remember, "streamfilter_seen", false);
-  note_asked(site->filter);
+  KeyCall* site = key_call_site(fcinfo, Use::insert, "streamfilter_seen", false);
+  note_asked(site->keys.filter);
   Element element;
-  if (!read_key(site, fcinfo->args + 1, &element)) PG_RETURN_BOOL(false);
-  PG_RETURN_BOOL(remember_key(site->filter, element));
+  if (!build_element(&site->keys, fcinfo->args + 1, &element)) PG_RETURN_BOOL(false);
+  PG_RETURN_BOOL(test_and_insert_key(site->keys.filter, element));
 }
 
 // streamfilter_test(filter regclass, VARIADIC key "any") → boolean: was the key seen before?
@@ -29,13 +29,13 @@ SF_FUNCTION(streamfilter_seen) {
 SF_FUNCTION(streamfilter_test) {
   KeyCall* site = key_call_site(fcinfo, Use::test, "streamfilter_test", true);
   Element element;
-  if (!read_key(site, fcinfo->args + 1, &element)) PG_RETURN_BOOL(false);
-  PG_RETURN_BOOL(test_key(site->filter, element));
+  if (!build_element(&site->keys, fcinfo->args + 1, &element)) PG_RETURN_BOOL(false);
+  PG_RETURN_BOOL(test_key(site->keys.filter, element));
 }
 
 // streamfilter_value(filter regclass) → streamfilter: the shared state as a value. Needs SELECT.
 SF_FUNCTION(streamfilter_value) {
-  NamedFilter* filter = named_filter(PG_GETARG_OID(0));
+  FilterHandle* filter = filter_handle(PG_GETARG_OID(0));
   use_filter(filter, Use::test);
   if (filter->remote != nullptr && filter->remote->count > 1)
     require_local(filter, "streamfilter_value");
@@ -44,7 +44,7 @@ SF_FUNCTION(streamfilter_value) {
   const Parameters& parameters = filter->header->parameters;
   if (Problem problem; !fits_value(parameters, problem)) raise(problem);
   Header* copy = copy_filter(filter);
-  // Wishes may have been altered since the state was built.
+  // What was requested may have been altered since the state was built.
   copy->parameters.keys = filter->relation->definition.parameters.keys;
   copy->parameters.fpr = filter->relation->definition.parameters.fpr;
   copy->parameters.nulls = filter->rule.nulls;
@@ -57,9 +57,9 @@ SF_FUNCTION(streamfilter_value) {
 SF_FUNCTION(streamfilter_merge) {
   PreventCommandDuringRecovery("streamfilter_merge()");
   PreventCommandIfReadOnly("streamfilter_merge()");
-  NamedFilter* filter = named_filter(PG_GETARG_OID(0));
+  FilterHandle* filter = filter_handle(PG_GETARG_OID(0));
   const Header* value = get_value(PG_GETARG_DATUM(1));
-  use_filter(filter, Use::remember);
+  use_filter(filter, Use::insert);
   require_local(filter, "streamfilter_merge");
   Problem problem;
   if (!mergeable(filter->header->parameters, value->parameters, problem)) raise(problem);

@@ -29,7 +29,7 @@ SF_FUNCTION(streamfilter_tree_node) {
     isnull[4] = false;
   }
   if (relation != nullptr &&
-      (relation->host.parent != nullptr || find_children(relation->relid) != NIL)) {
+      (relation->options.parent != nullptr || find_children(relation->relid) != NIL)) {
     flush_counters();
     FilterSlot* slot = peek_slot(relation);
     const auto count = [](pg_atomic_uint64* counter) {

@@ -22,13 +22,13 @@ extern "C" {
 namespace streamfilter::pg {
 namespace {
 
-void save_now(NamedFilter* filter) {
-  if (filter->relation->host.persistence == Persistence::unlogged) {
+void save_now(FilterHandle* filter) {
+  if (filter->relation->options.persistence == Persistence::unlogged) {
     ereport(NOTICE, errmsg("filter \"%s\" is unlogged: it is saved when the server is shut down",
                            filter->relation->name));
     return;
   }
-  use_filter(filter, Use::probe);
+  use_filter(filter, Use::test_granted);
   save_filter(filter, false);
 }
 
@@ -70,7 +70,7 @@ void try_to_save(Oid relid, Failures* failures) {
   PG_TRY();
   {
     if (has_state_here(relid)) {
-      NamedFilter* filter = named_filter(relid);
+      FilterHandle* filter = filter_handle(relid);
       use_filter(filter, Use::define);
       save_now(filter);
     }
@@ -108,7 +108,7 @@ using namespace streamfilter::pg;
 SF_FUNCTION(streamfilter_save) {
   check_may_write();
   const Oid relid = PG_GETARG_OID(0);
-  NamedFilter* filter = named_filter(relid);
+  FilterHandle* filter = filter_handle(relid);
   use_filter(filter, Use::define);
   if (!SF_IS_OWNER_OF_RELATION(relid, GetUserId()))
     aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_FOREIGN_TABLE, filter->relation->name);
@@ -154,9 +154,9 @@ void streamfilter_save_worker(Datum) {
   PushActiveSnapshot(GetTransactionSnapshot());
   pgstat_report_activity(STATE_RUNNING, "streamfilter: saving a filter");
   if (is_filter(ids[1])) {
-    NamedFilter* filter = named_filter(ids[1]);
-    use_filter(filter, Use::probe);
-    if (filter->relation->host.persistence == Persistence::logged) save_filter(filter, false);
+    FilterHandle* filter = filter_handle(ids[1]);
+    use_filter(filter, Use::test_granted);
+    if (filter->relation->options.persistence == Persistence::logged) save_filter(filter, false);
   }
   PopActiveSnapshot();
   CommitTransactionCommand();
@@ -169,12 +169,12 @@ SF_FUNCTION(streamfilter_remove_set_aside) {
   PreventCommandDuringRecovery("streamfilter_remove_set_aside()");
   PreventCommandIfReadOnly("streamfilter_remove_set_aside()");
   const Oid relid = PG_GETARG_OID(0);
-  NamedFilter* filter = named_filter(relid);
+  FilterHandle* filter = filter_handle(relid);
   use_filter(filter, Use::define);
   if (!SF_IS_OWNER_OF_RELATION(relid, GetUserId()))
     aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_FOREIGN_TABLE, filter->relation->name);
   require_local(filter, "streamfilter_remove_set_aside");
-  use_filter(filter, Use::probe);
+  use_filter(filter, Use::test_granted);
   SavedState* saved = &filter->slot->saved;
   const uint64 bytes = delete_saved_state(relid, &saved->identity);
   saved->set_aside[0] = '\0';

@@ -98,7 +98,7 @@ void check_rights(const FilterRelation* relation) {
 
 // Does the relation hold slices of a filter elsewhere?
 void check_relation(const FilterRelation* relation) {
-  if (!is_remote(relation) && relation->host.producer != nullptr && relation->key_count == 1 &&
+  if (!is_remote(relation) && relation->options.producer != nullptr && relation->key_count == 1 &&
       relation->column_count == 1 && relation->columns[0].type == INT8OID)
     return;
   ereport(ERROR, errcode(ERRCODE_WRONG_OBJECT_TYPE),

@@ -36,11 +36,11 @@ const Datum* read_words(FunctionCallInfo fcinfo, int number, Oid type, const cha
 }
 
 // A filter whose state is here.
-NamedFilter* local_filter(FunctionCallInfo fcinfo, Use use, const char* function) {
+FilterHandle* local_filter(FunctionCallInfo fcinfo, Use use, const char* function) {
   if (PG_ARGISNULL(0) || PG_ARGISNULL(1))
     ereport(ERROR, errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
             errmsg("filter and hashes of %s must not be NULL", function));
-  NamedFilter* filter = named_filter(PG_GETARG_OID(0));
+  FilterHandle* filter = filter_handle(PG_GETARG_OID(0));
   use_filter(filter, Use::define);
   if (is_remote(filter->relation))
     ereport(ERROR, errcode(ERRCODE_WRONG_OBJECT_TYPE),
@@ -52,11 +52,11 @@ NamedFilter* local_filter(FunctionCallInfo fcinfo, Use use, const char* function
 
 constexpr char kYes = 't', kNo = 'f', kTaken = 'n';
 
-// Calls judge(filter, element) for every hash; it returns one of the three above, and `taken` is
-// NULL.
-template <typename Judge>
-Datum answer(FunctionCallInfo fcinfo, Use use, const char* function, Judge&& judge) {
-  NamedFilter* filter = local_filter(fcinfo, use, function);
+// Calls answer_one(filter, element) for every hash; it returns one of the three above, and `taken`
+// is NULL.
+template <typename AnswerOne>
+Datum answer(FunctionCallInfo fcinfo, Use use, const char* function, AnswerOne&& answer_one) {
+  FilterHandle* filter = local_filter(fcinfo, use, function);
   int count = -1;
   const Datum* hashes = read_words(fcinfo, 1, INT8OID, "hashes", &count);
   const Datum* times = read_words(fcinfo, 2, INT8OID, "times", &count);
@@ -74,7 +74,7 @@ Datum answer(FunctionCallInfo fcinfo, Use use, const char* function, Judge&& jud
   for (int i = 0; i < count; ++i) {
     CHECK_FOR_INTERRUPTS();
     use_filter(filter, use);
-    const char what = judge(filter, elements[i]);
+    const char what = answer_one(filter, elements[i]);
     answers[i] = BoolGetDatum(what == kYes);
     isnull[i] = what == kTaken;
   }
@@ -84,7 +84,7 @@ Datum answer(FunctionCallInfo fcinfo, Use use, const char* function, Judge&& jud
 }
 
 void require_erase(Oid relid) {
-  NamedFilter* filter = named_filter(relid);
+  FilterHandle* filter = filter_handle(relid);
   use_filter(filter, Use::define);
   const FilterOps* ops = find_ops(filter->relation->definition.parameters.kind);
   if (ops->erase == nullptr)
@@ -111,37 +111,38 @@ using namespace streamfilter::pg;
 SF_FUNCTION(streamfilter_hashes_test) {
   return answer(
       fcinfo, Use::test, "streamfilter_hashes_test",
-      [](NamedFilter* filter, const Element& element) { return say(test_key(filter, element)); });
+      [](FilterHandle* filter, const Element& element) { return say(test_key(filter, element)); });
 }
 
 // The same, and each is remembered, once the transaction commits. Needs INSERT.
 SF_FUNCTION(streamfilter_hashes_seen) {
   prevent_if_read_only("streamfilter_hashes_seen()");
-  return answer(fcinfo, Use::remember, "streamfilter_hashes_seen",
-                [](NamedFilter* filter, const Element& element) {
-                  return say(remember_fetched_key(filter, element));
+  return answer(fcinfo, Use::insert, "streamfilter_hashes_seen",
+                [](FilterHandle* filter, const Element& element) {
+                  return say(test_and_insert_fetched_key(filter, element));
                 });
 }
 
-// The same for parts of keys that have several: claims each, whether or not its bits are set. NULL:
-// another transaction has added it, and option conflict says that it is a repeat therefore.
+// The same for parts of keys that have several: reserves each, whether or not its bits are set.
+// NULL: another transaction has added it, and option conflict says that it is a repeat therefore.
 SF_FUNCTION(streamfilter_hashes_claim) {
   prevent_if_read_only("streamfilter_hashes_claim()");
-  return answer(fcinfo, Use::remember, "streamfilter_hashes_claim",
-                [](NamedFilter* filter, const Element& element) {
-                  const PartClaim claim = claim_part_of_key(filter, element);
-                  count_judged(filter, claim != PartClaim::unset);
-                  return claim == PartClaim::taken ? kTaken : say(claim == PartClaim::set);
+  return answer(fcinfo, Use::insert, "streamfilter_hashes_claim",
+                [](FilterHandle* filter, const Element& element) {
+                  const PartialReservation found = reserve_partial_key(filter, element);
+                  count_answer(filter, found != PartialReservation::unset);
+                  return found == PartialReservation::taken ? kTaken
+                                                            : say(found == PartialReservation::set);
                 });
 }
 
-// The same without a claim, for parts of keys that are claimed elsewhere.
+// The same without reserving them, for parts of keys that are reserved elsewhere.
 SF_FUNCTION(streamfilter_hashes_put) {
   prevent_if_read_only("streamfilter_hashes_put()");
-  return answer(fcinfo, Use::remember, "streamfilter_hashes_put",
-                [](NamedFilter* filter, const Element& element) {
-                  const bool was_set = put_part_of_key(filter, element);
-                  count_judged(filter, was_set);
+  return answer(fcinfo, Use::insert, "streamfilter_hashes_put",
+                [](FilterHandle* filter, const Element& element) {
+                  const bool was_set = insert_partial_key(filter, element);
+                  count_answer(filter, was_set);
                   return say(was_set);
                 });
 }
@@ -156,5 +157,5 @@ SF_FUNCTION(streamfilter_hashes_erase) {
   if (OidIsValid(relid)) require_erase(relid);
   return answer(
       fcinfo, Use::erase, "streamfilter_hashes_erase",
-      [](NamedFilter* filter, const Element& element) { return say(erase_key(filter, element)); });
+      [](FilterHandle* filter, const Element& element) { return say(erase_key(filter, element)); });
 }

@@ -3,13 +3,13 @@
 
 #include "core/filter/slice_packet.hpp"
 #include "pg/handle/filter_keys.hpp"
-#include "pg/handle/key_builder.hpp"
+#include "pg/handle/key_call.hpp"
 #include "pg/server/problem_report.hpp"
 
 namespace streamfilter::pg {
 namespace {
 
-uint32 check_slice_number(const NamedFilter* filter, int32 slice) {
+uint32 check_slice_number(const FilterHandle* filter, int32 slice) {
   const uint32 slices = filter->header->parameters.slices;
   if (slice < 0 || static_cast<uint32>(slice) >= slices)
     ereport(ERROR, errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -27,23 +27,24 @@ using namespace streamfilter::pg;
 // streamfilter_slice(filter regclass, VARIADIC key "any") → int: the slice that holds the key, the
 // same in all filters of equal parameters and seed; NULL for a key that is not remembered (it has a
 // NULL). Columns with a role may be left out. Needs SELECT. Raises 0A000 where a key has several
-// places.
+// probes.
 SF_FUNCTION(streamfilter_slice) {
   KeyCall* site = key_call_site(fcinfo, Use::test, "streamfilter_slice", true);
-  const Parameters& parameters = site->filter->relation->definition.parameters;
+  const FilterHandle* filter = site->keys.filter;
+  const Parameters& parameters = filter->relation->definition.parameters;
   if (probes(parameters) > 1)
     ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-            errmsg("the keys of filter \"%s\" lie in several slices", site->filter->relation->name),
+            errmsg("the keys of filter \"%s\" lie in several slices", filter->relation->name),
             errhint("Only horizontal slices have keys of their own."));
   Element element;
-  if (!read_key(site, fcinfo->args + 1, &element)) PG_RETURN_NULL();
+  if (!build_element(&site->keys, fcinfo->args + 1, &element)) PG_RETURN_NULL();
   PG_RETURN_INT32(static_cast<int32>(slice_of(parameters, element.hash)));
 }
 
 // streamfilter_export(filter regclass, slice int) → bytea: the state of the slice as this
 // transaction sees it. Needs SELECT.
 SF_FUNCTION(streamfilter_export) {
-  NamedFilter* filter = named_filter(PG_GETARG_OID(0));
+  FilterHandle* filter = filter_handle(PG_GETARG_OID(0));
   use_filter(filter, Use::test);
   require_local(filter, "streamfilter_export");
   const uint32 slice = check_slice_number(filter, PG_GETARG_INT32(1));
@@ -71,8 +72,8 @@ SF_FUNCTION(streamfilter_export) {
 SF_FUNCTION(streamfilter_import) {
   PreventCommandDuringRecovery("streamfilter_import()");
   PreventCommandIfReadOnly("streamfilter_import()");
-  NamedFilter* filter = named_filter(PG_GETARG_OID(0));
-  use_filter(filter, Use::remember);
+  FilterHandle* filter = filter_handle(PG_GETARG_OID(0));
+  use_filter(filter, Use::insert);
   require_local(filter, "streamfilter_import");
   const uint32 slice = check_slice_number(filter, PG_GETARG_INT32(1));
   const struct varlena* packet = PG_GETARG_VARLENA_PP(2);

@@ -16,8 +16,8 @@ extern "C" {
 #include "pg/handle/hierarchy.hpp"
 #include "pg/shmem/in_flight_table.hpp"
 #include "pg/shmem/server_health.hpp"
-#include "pg/storage/persistence.hpp"
 #include "pg/sql/stats_view.hpp"
+#include "pg/storage/persistence.hpp"
 #include "pg/transaction/prepared_transactions.hpp"
 #include "pg/value/parameters_json.hpp"
 
@@ -94,10 +94,10 @@ class Row {
   }
 
  private:
-  static constexpr int kMost = 64;
+  static constexpr int kMax = 64;
   int count_ = 0;
-  Datum values_[kMost] = {};
-  bool isnull_[kMost] = {};
+  Datum values_[kMax] = {};
+  bool isnull_[kMax] = {};
 };
 
 // Where the state is; nullptr: nowhere, or on other servers.

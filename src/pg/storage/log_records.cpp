@@ -16,14 +16,12 @@ namespace {
 class LogWriter {
  public:
   LogWriter(Relation table, const TransactionChanges* changes)
-      : table_(table),
-        slot_(changes->slot),
-        row_{changes->slot->relation,
-             LogChange::add,
-             0,
-             changes->slot->saved.identity,
-             buffer_,
-             0} {}
+      : table_(table), slot_(changes->slot), row_{changes->slot->relation,
+                                                  LogChange::add,
+                                                  0,
+                                                  changes->slot->saved.identity,
+                                                  buffer_,
+                                                  0} {}
 
   void add(LogChange change, const Element& element) {
     const Size size = change_size(change);
@@ -71,8 +69,7 @@ LogChange sort_of(const ChangeLog* log, const Change* change) {
 
 void write_log_header(Relation table, FilterSlot* slot, LogChange change, const Header* header) {
   const auto number = static_cast<int64>(pg_atomic_fetch_add_u64(&slot->saved.next_number, 1));
-  write_row(table, LogRow{slot->relation, change, number,
-                          slot->saved.identity,
+  write_row(table, LogRow{slot->relation, change, number, slot->saved.identity,
                           reinterpret_cast<const char*>(header), sizeof(Header)});
 }
 

@@ -1,4 +1,5 @@
-// Writing what a transaction has changed to the log, as part of that transaction.
+// Writing what a transaction has changed to the log, the heap streamfilter_log, as part of that
+// transaction. (What it has changed so far lies in memory: pg/transaction/change_log.hpp.)
 #pragma once
 
 #include "pg/storage/state_heaps.hpp"

@@ -73,9 +73,8 @@ void choose(StateReading* reading, Choice* choice) {
     image->damage = nullptr;  // it would not be used anyway
     return;
   }
-  if (image->found &&
-      (image->identity != choice->identity ||
-       !has_same_geometry(image->parameters, reading->block->parameters)))
+  if (image->found && (image->identity != choice->identity ||
+                       !has_same_geometry(image->parameters, reading->block->parameters)))
     image->damage = "It belongs to another filter.";
   choice->use_image = image->found && image->damage == nullptr;
   for (uint64 i = 0; i < log.count; ++i) {
@@ -198,7 +197,7 @@ void restore_filter(FilterSlot* slot, const FilterRelation* relation,
                     const Parameters& parameters) {
   stop_at(FaultPoint::load);
   Header* block = block_of(slot);
-  if (relation->host.persistence == Persistence::logged)
+  if (relation->options.persistence == Persistence::logged)
     return load(slot, relation, parameters, block);
   format_header(block, parameters);
   format_slices(block);
@@ -223,8 +222,8 @@ bool find_saved_geometry(const FilterRelation* relation, Parameters* parameters)
   reading.snapshot = register_latest_snapshot();
   try_to_read(read_log, &reading);
   const LogRow* row = newest_header(reading.log);
-  const bool found = row != nullptr && take_parameters(row->data, relation, row->identity,
-                                                       parameters) == nullptr;
+  const bool found =
+      row != nullptr && take_parameters(row->data, relation, row->identity, parameters) == nullptr;
   UnregisterSnapshot(reading.snapshot);
   close_state_tables(reading.tables);
   MemoryContextSwitchTo(caller);

@@ -62,8 +62,7 @@ bool play_news(FilterSlot* slot, const FilterRelation* relation) {
              try_to_read(read_log, &reading) == nullptr && !reading.unsure;
   if (complete) {
     Header* block = block_of(slot);
-    replay_rows(slot, block, reading.log, 0,
-                saved->identity);
+    replay_rows(slot, block, reading.log, 0, saved->identity);
     pg_atomic_write_u64(&saved->next_number, reading.next_number);
     remember_snapshot(slot, reading.snapshot, replayed);
   }
@@ -95,7 +94,7 @@ void follow_log(FilterSlot* slot, const FilterRelation* relation) {
   {
     const bool promoted = !RecoveryInProgress();
     if (saved->follows) {
-      const bool logged = relation->host.persistence == Persistence::logged;
+      const bool logged = relation->options.persistence == Persistence::logged;
       if (logged && !play_news(slot, relation)) load_again(slot, relation);
       if (promoted) saved->follows = false;
     }

@@ -18,8 +18,8 @@ struct LogRows {
 };
 
 struct SavedImage {
-  bool found = false;               // one of this definition
-  const char* refused = nullptr;    // one that cannot be used, and why
+  bool found = false;             // one of this definition
+  const char* refused = nullptr;  // one that cannot be used, and why
   const char* damage = nullptr;
   int64 identity = 0;
   TimestampTz saved = 0;
@@ -56,8 +56,8 @@ void read_image(StateReading* reading);
 // takes a subtransaction, which a parallel query does not allow: there errors remain errors.
 const char* try_to_read(void (*read)(StateReading*), StateReading* reading);
 
-// The parameters of a saved header, if it is one of this definition: with the geometry that it says,
-// whatever this version would derive. Otherwise why it is not; nullptr: it is.
+// The parameters of a saved header, if it is one of this definition: with the geometry that it
+// says, whatever this version would derive. Otherwise why it is not; nullptr: it is.
 const char* take_parameters(const char* bytes, const FilterRelation* relation, int64 identity,
                             Parameters* result);
 

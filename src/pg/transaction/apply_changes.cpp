@@ -86,7 +86,7 @@ void apply_group(const ChangeLog* log, uint32 start, uint32 count, Header* heade
   lock->release();
 }
 
-// Keys with several places, of kinds that only add: one after the other, each slice by slice.
+// Keys with several probes, of kinds that only add: one after the other, each slice by slice.
 void apply_probes(const ChangeLog* log, uint32 start, uint32 count, Header* header,
                   const FilterSlot* slot) {
   for (uint32 i = start; i < start + count; ++i)

@@ -7,7 +7,6 @@ extern "C" {
 #include "utils/inval.h"
 }
 
-#include "pg/catalog/element_roles.hpp"
 #include "pg/handle/filter_keys.hpp"
 #include "pg/server/no_raise.hpp"
 #include "pg/server/settings.hpp"
@@ -62,8 +61,6 @@ const TableWatch* watch_table(Oid table) {
 struct FiringState {
   RowSource source;
   MemoryContext context;  // of what follows
-  NamedFilter* filter;    // nullptr: nothing is resolved
-  uint64 version;
   Oid trigger;
   Oid created;  // the trigger that CREATE TRIGGER made, if this one is a clone
   int replication_role;
@@ -72,14 +69,12 @@ struct FiringState {
   const TableWatch* origin;
   uint64 origin_changes;
   TriggerPlan* plan;
-  // One place per key column; reused by every row.
-  Datum* keys;
-  bool* isnull;
+  KeyBuilder keys;  // without a filter: nothing is resolved
 };
 
 bool is_resolved(const FiringState* state, const Trigger* trigger) {
-  return state->filter != nullptr && state->version == state->filter->version &&
-         state->trigger == trigger->tgoid && state->replication_role == SessionReplicationRole &&
+  return is_current(&state->keys) && state->trigger == trigger->tgoid &&
+         state->replication_role == SessionReplicationRole &&
          state->table_changes == state->table->changes &&
          state->origin_changes == state->origin->changes;
 }
@@ -95,7 +90,7 @@ Oid bind_and_lock(const Trigger* trigger, TriggerKind kind, TriggerOrigin* origi
 void resolve(FiringState* state, const TriggerData* call, TriggerKind kind) {
   const Trigger* trigger = call->tg_trigger;
   Relation table = call->tg_relation;
-  state->filter = nullptr;
+  state->keys.filter = nullptr;
   MemoryContextReset(state->context);
   MemoryContext caller = MemoryContextSwitchTo(state->context);
   // Counts first: what changes while we look makes the next row look again.
@@ -109,20 +104,17 @@ void resolve(FiringState* state, const TriggerData* call, TriggerKind kind) {
   state->created = origin.trigger;
 
   check_is_last(trigger, table, ERROR);
-  NamedFilter* filter = named_filter(bind_and_lock(trigger, kind, &origin));
+  FilterHandle* filter = filter_handle(bind_and_lock(trigger, kind, &origin));
   // The last time before the row is judged: another call might replace what the plan refers to.
-  use_filter(filter, Use::judge);
-  state->version = filter->version;
+  use_filter(filter, Use::insert_granted);
   state->plan = make_plan(trigger, kind, table, filter->relation);
-  state->keys = static_cast<Datum*>(palloc(sizeof(Datum) * filter->relation->key_count));
-  state->isnull = static_cast<bool*>(palloc(sizeof(bool) * filter->relation->key_count));
+  state->keys = make_key_builder(filter, state->plan->inputs, state->plan->count);
   MemoryContextSwitchTo(caller);
-  state->filter = filter;
 }
 
 // Ready to judge: everything is resolved, locked and attached.
 void prepare(FiringState* state, const TriggerData* call, TriggerKind kind) {
-  if (likely(state->filter != nullptr)) use_filter(state->filter, Use::judge);
+  if (likely(state->keys.filter != nullptr)) use_filter(state->keys.filter, Use::insert_granted);
   if (unlikely(!is_resolved(state, call->tg_trigger))) resolve(state, call, kind);
 }
 
@@ -183,9 +175,9 @@ const TriggerData* check_call(FunctionCallInfo fcinfo, TriggerKind kind) {
 }
 
 [[noreturn]] void raise_judged_twice(const FiringState* state, const TriggerData* call) {
-  const bool asked = state->filter->asked_in >= state->source.statement;
+  const bool asked = state->keys.filter->asked_in >= state->source.statement;
   ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-          errmsg("filter \"%s\" would judge a row twice", state->filter->relation->name),
+          errmsg("filter \"%s\" would judge a row twice", state->keys.filter->relation->name),
           asked
               ? errdetail("The statement gives it keys by streamfilter_seen() or INSERT, which it "
                           "remembers; trigger \"%s\" of table \"%s\" would then take their rows "
@@ -201,7 +193,7 @@ const TriggerData* check_call(FunctionCallInfo fcinfo, TriggerKind kind) {
 
 // One row, one verdict: nothing that this statement does may have given the filter its key.
 void check_judged_once(const FiringState* state, const TriggerData* call) {
-  NamedFilter* filter = state->filter;
+  FilterHandle* filter = state->keys.filter;
   const uint64 statement = state->source.statement;
   if (unlikely(statement == 0)) return;
   if (unlikely(filter->asked_in >= statement || filter->fired_in > statement ||
@@ -225,29 +217,10 @@ bool is_new(const FiringState* state, const TriggerData* call, TriggerKind kind)
 }
 
 // Was the key of this row seen before? It is remembered now. In per-row memory.
-bool is_repeat(FiringState* state, TupleTableSlot* row) {
-  NamedFilter* filter = state->filter;
-  const TriggerPlan* plan = state->plan;
-  Element element = new_element(filter);
-  int keys = 0;
-  for (int i = 0; i < plan->count; ++i) {
-    const TriggerColumn* column = &plan->columns[i];
-    bool isnull;
-    Datum value = slot_getattr(row, column->attnum, &isnull);
-    value = coerce(column->coercion, value, &isnull);
-    if (column->column->role == Role::key) {
-      state->keys[keys] = value;
-      state->isnull[keys++] = isnull;
-    } else {
-      set_role(&element, column->column, filter->relation, value, isnull);
-    }
-  }
-  if (unlikely(filter->version != state->version))
-    ereport(ERROR, errcode(ERRCODE_OBJECT_IN_USE),
-            errmsg("filter \"%s\" was changed by a cast of one of its columns",
-                   filter->relation->name));
-  if (!hash_filter_key(filter, state->keys, state->isnull, &element.hash)) return false;
-  return remember_key(filter, element);
+bool is_repeat(const FiringState* state, TupleTableSlot* row) {
+  Element element;
+  return build_element(&state->keys, row, &element) &&
+         test_and_insert_key(state->keys.filter, element);
 }
 
 HeapTuple set_mark(const TriggerData* call, AttrNumber column, bool repeat) {

@@ -4,7 +4,7 @@
 
 namespace streamfilter::pg {
 
-void raise_asked_twice(const NamedFilter* filter) {
+void raise_asked_twice(const FilterHandle* filter) {
   ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
           errmsg("filter \"%s\" would judge a row twice", filter->relation->name),
           errdetail("Rules have made several queries of the statement, and each gives the filter "

@@ -7,11 +7,11 @@
 
 namespace streamfilter::pg {
 
-[[noreturn]] void raise_asked_twice(const NamedFilter* filter);
+[[noreturn]] void raise_asked_twice(const FilterHandle* filter);
 
 // A query gives the filter a key. Raises 0A000 if another query that rules have made of the same
 // statement has done so: both have the same rows.
-inline void note_asked(NamedFilter* filter) {
+inline void note_asked(FilterHandle* filter) {
   if (unlikely(filter->asked_in == running_statement && filter->asked_by != running_query &&
                running_statement != 0))
     raise_asked_twice(filter);

@@ -315,20 +315,21 @@ TriggerPlan* make_plan(const Trigger* trigger, TriggerKind kind, Relation table,
                     "names.",
                     RelationGetRelationName(table)));
   plan->count = filter->column_count;
-  plan->columns = static_cast<TriggerColumn*>(palloc0(sizeof(TriggerColumn) * Max(plan->count, 1)));
+  plan->inputs = static_cast<KeyInput*>(palloc0(sizeof(KeyInput) * Max(plan->count, 1)));
   for (int i = 0; i < plan->count; ++i) {
-    TriggerColumn* column = &plan->columns[i];
-    column->column = &filter->columns[i];
-    column->attnum =
-        given ? named_column(trigger, first + i, table) : namesake(column->column, table, filter);
-    const Form_pg_attribute attribute = TupleDescAttr(RelationGetDescr(table), column->attnum - 1);
+    KeyInput* input = &plan->inputs[i];
+    input->column = &filter->columns[i];
+    const AttrNumber attnum =
+        given ? named_column(trigger, first + i, table) : namesake(input->column, table, filter);
+    input->source = attnum - 1;
+    const Form_pg_attribute attribute = TupleDescAttr(RelationGetDescr(table), attnum - 1);
     check_not_generated(attribute, table, true);
-    if (column->attnum == plan->mark)
+    if (attnum == plan->mark)
       ereport(ERROR, errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
               errmsg("column \"%s\" of table \"%s\" cannot be part of the key and its mark",
                      NameStr(attribute->attname), RelationGetRelationName(table)));
-    column->coercion =
-        make_coercion(attribute->atttypid, column->column, filter,
+    input->coercion =
+        make_coercion(attribute->atttypid, input->column, filter,
                       psprintf("column \"%s\" of table \"%s\"", NameStr(attribute->attname),
                                RelationGetRelationName(table)),
                       attribute->atttypmod);

@@ -7,8 +7,8 @@ extern "C" {
 #include "utils/rel.h"
 }
 
-#include "pg/catalog/column_coercion.hpp"
 #include "pg/catalog/filter_relation.hpp"
+#include "pg/handle/key_builder.hpp"
 #include "pg/trigger/trigger_kind.hpp"
 
 namespace streamfilter::pg {
@@ -25,16 +25,10 @@ struct TriggerOrigin {
   Oid function_schema;
 };
 
-struct TriggerColumn {
-  AttrNumber attnum;  // in the table that fires
-  const FilterColumn* column;
-  Coercion* coercion;
-};
-
 struct TriggerPlan {
   AttrNumber mark;  // the column to set; 0: repeats are discarded
   int count;        // columns of the filter, in order
-  TriggerColumn* columns;
+  KeyInput* inputs;
 };
 
 // Raises 39P01: the trigger is not what these functions are made for.

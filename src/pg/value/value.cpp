@@ -52,12 +52,12 @@ Header* make_value(const Parameters& parameters, MemoryContext context) {
 }
 
 bool fits_value(const Parameters& parameters, Problem& problem) {
-  if (parameters.memory <= kMostValueMemory) return true;
+  if (parameters.memory <= kMaxValueMemory) return true;
   char size[32];
   print_size(parameters.memory, size, sizeof size);
   problem.set(Error::too_large, "a streamfilter value of %s is too large", size);
   problem.add_detail("Values take up to %llu bytes of memory.",
-                     static_cast<unsigned long long>(kMostValueMemory));
+                     static_cast<unsigned long long>(kMaxValueMemory));
   return problem.add_hint(
       "Use less memory, or a filter in shared memory: CREATE FOREIGN TABLE ... SERVER "
       "streamfilter.");

@@ -6,7 +6,7 @@
 namespace streamfilter::pg {
 
 // Memory of the largest value: its binary form, a checksum longer, must still be one message.
-constexpr uint64 kMostValueMemory = MaxAllocSize - 64;
+constexpr uint64 kMaxValueMemory = MaxAllocSize - 64;
 
 // The filter inside a datum of type streamfilter (or of bytea, when an aggregate's state travels),
 // detoasted and aligned in the current memory context where needed. Its header is checked as far as

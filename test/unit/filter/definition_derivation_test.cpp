@@ -158,7 +158,8 @@ BOOST_AUTO_TEST_CASE(the_rate_that_would_be_reached_is_told) {
 }
 
 BOOST_AUTO_TEST_CASE(explicit_parameters_override) {
-  // The paper's own settings, with P rounded down, are refused to nobody (Eq. 8 gives 11.1 %) …
+  // The settings of Deng, Rafiei 2006, with P rounded down, are refused to nobody (there, Eq. 8
+  // gives 11.1 %) …
   const Parameters paper = parameters_of("sbf(memory=64kB, fpr=0.1, max=1, k=2, p=4)");
   BOOST_TEST(option_value(paper, "p") == 4u);
   BOOST_TEST(bound_of(paper) == 0.1111, boost::test_tools::tolerance(1e-3));
@@ -182,7 +183,7 @@ BOOST_AUTO_TEST_CASE(cells_follow_max_and_max_follows_cells) {
   BOOST_TEST(option_value(parameters_of("sbf()"), "max") == 1u);
 }
 
-// §4.1: the shorter the gap, the more levels pay.
+// Deng, Rafiei 2006 §4.1: the shorter the gap, the more levels pay.
 BOOST_AUTO_TEST_CASE(max_follows_the_typical_gap) {
   const auto max = [](const char* gap) {
     return option_value(parameters_of(std::string("sbf(memory=64kB, gap=") + gap + ")"), "max");

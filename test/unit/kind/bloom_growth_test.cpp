@@ -133,8 +133,12 @@ BOOST_AUTO_TEST_CASE(definitions) {
   // Not growing is the same as saying nothing.
   const Parameters p = parameters_of("bloom(k=4, grow=none)"), q = parameters_of("bloom(k=4)");
   BOOST_TEST(std::memcmp(&p, &q, sizeof p) == 0);
-  for (const char* text : {"bloom(grow=density)", "bloom(keys=1000, grow=often)",
-                           "bloom(memory=10kB, keys=100000, grow=density)"}) {
+  // Memory and fpr alone say how many keys there is room for.
+  const Parameters derived = parameters_of("bloom(grow=density)");
+  BOOST_TEST(derived.keys > 0u);
+  BOOST_TEST(find_ops(derived.kind)->fpr_bound(derived) <= 0.01);
+  for (const char* text :
+       {"bloom(keys=1000, grow=often)", "bloom(memory=10kB, keys=100000, grow=density)"}) {
     Parameters none;
     Problem problem;
     BOOST_TEST(!make_parameters(text, none, problem), text);

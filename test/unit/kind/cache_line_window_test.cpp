@@ -439,8 +439,7 @@ BOOST_AUTO_TEST_CASE(definitions) {
   BOOST_TEST((problem.error == Error::unsupported));
 }
 
-// ---- check
-// -----------------------------------------------------------------------------------------
+// ---- check --------------------------------------------------------------------------------------
 
 BOOST_AUTO_TEST_CASE(stray_ages_and_stamps_are_refused) {
   // 24 slots; bits 384 up to the stamp are ages. A window of 10 ticks.

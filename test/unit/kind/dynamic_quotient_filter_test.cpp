@@ -26,8 +26,9 @@ namespace {
 using quotient::locate;
 using quotient::RowEntry;
 
-// §5.1 on lists, one slice: the newest bucket of a row first, the least recently accessed row
-// first. Signatures and places are those of the filter; test_quotient_filter checks them.
+// Dutta et al. 2013 §5.1 on lists, one slice: the newest bucket of a row first, the least recently
+// accessed row first. Signatures and rows are those of the filter; quotient_filter_test checks
+// them.
 class PlainDynamicFilter {
  public:
   PlainDynamicFilter(const Parameters& p, std::uint64_t random) : p_(p), random_(random) {}

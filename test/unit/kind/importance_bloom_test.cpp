@@ -200,8 +200,7 @@ BOOST_AUTO_TEST_CASE(definitions_round_trip) {
   }
 }
 
-// ---- the model
-// -----------------------------------------------------------------------------------
+// ---- the model ----------------------------------------------------------------------------------
 
 namespace {
 
@@ -407,8 +406,7 @@ BOOST_AUTO_TEST_CASE(false_negatives_by_importance) {
   }
 }
 
-// ---- the rest
-// --------------------------------------------------------------------------------------
+// ---- the rest -----------------------------------------------------------------------------------
 
 BOOST_AUTO_TEST_CASE(merged_cells_are_the_larger_ones) {
   for (const char* text : {"ibf2c(memory=2kB)", "ibfmc(memory=2kB, max=2)", "ibfh(memory=2kB)"}) {

@@ -182,7 +182,7 @@ BOOST_AUTO_TEST_CASE(the_last_n_keys_are_remembered) {
   }
 }
 
-// 64 bits for a fingerprint as in §5.2, and what the paper did not count.
+// 64 bits for a fingerprint as in Deng, Rafiei 2006 §5.2, and what the paper did not count.
 BOOST_AUTO_TEST_CASE(all_state_counts_as_memory) {
   const auto bits_per_key = [](const std::string& text) {
     return 8e6 / static_cast<double>(capacity(text));
@@ -347,8 +347,7 @@ BOOST_AUTO_TEST_CASE(merged_buffers_stay_sound) {
   }
 }
 
-// ---- check
-// -----------------------------------------------------------------------------------------
+// ---- check --------------------------------------------------------------------------------------
 
 namespace {
 

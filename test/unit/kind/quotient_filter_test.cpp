@@ -1,4 +1,5 @@
-// The Streaming Quotient Filter against a plain reference, its formulas, and table 2 of the paper.
+// The Streaming Quotient Filter against a plain reference, its formulas, and table 2
+// of Dutta et al. 2013.
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -163,7 +164,8 @@ constexpr const char* kDefinitions[] = {
 
 }  // namespace
 
-// The example of §3.1: fingerprint 10100111, r = 4, the two most significant bits selected.
+// The example of Dutta et al. 2013 §3.1: fingerprint 10100111, r = 4, the two most significant bits
+// selected.
 BOOST_AUTO_TEST_CASE(the_signature_of_the_papers_example) {
   const Parameters p =
       parameters_of("sqf(memory=1kB, r=4, r_prime=2, buckets=1, p=8, fingerprint=integer)");

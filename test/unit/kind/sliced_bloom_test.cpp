@@ -188,8 +188,8 @@ BOOST_AUTO_TEST_CASE(a_slice_grows_when_its_own_load_asks_for_it) {
   BOOST_FAIL("all slices have grown at once");
 }
 
-// §5 in vertical slices: a bit is looked for in all filters of a slice, which are then together no
-// better than one of the same size with the bits of all.
+// Koloniari et al. 2011 §5 in vertical slices: a bit is looked for in all filters of a slice, which
+// are then together no better than one of the same size with the bits of all.
 BOOST_AUTO_TEST_CASE(growth_of_single_bits_gains_nothing) {
   const std::string vertical = "slices=40, slicing=vertical";
   Filter grown(bloom(vertical, 512, "k=6, fpr=0.0001, grow=density")), small(bloom(vertical, 64));

@@ -1,6 +1,6 @@
-// The Stable Bloom Filter, element by element: Algorithm 1 of the paper written as plainly as
-// possible, with the same positions and the same random starts, must give the same answers, the
-// same cells and the same counts.
+// The Stable Bloom Filter, element by element: Algorithm 1 of Deng, Rafiei 2006 written as
+// plainly as possible, with the same positions and the same random starts, must give the same
+// answers, the same cells and the same counts.
 #include <boost/test/unit_test.hpp>
 #include <random>
 #include <string>
@@ -143,7 +143,7 @@ BOOST_AUTO_TEST_CASE(an_element_is_remembered_at_once) {
   }
 }
 
-// §3.6: within fewer elements than Max no cell can have fallen to zero.
+// Deng, Rafiei 2006 §3.6: within fewer elements than Max no cell can have fallen to zero.
 BOOST_AUTO_TEST_CASE(a_repeat_within_max_elements_is_never_missed) {
   Filter filter("sbf(memory=1kB, max=7, k=6, p=60)");
   for (std::uint64_t number = 0; number < 20000; ++number) {

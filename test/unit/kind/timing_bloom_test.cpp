@@ -53,7 +53,8 @@ Shape shape_of(const Parameters& p) {
           derived[1]};
 }
 
-// §4 and §5 to the letter: arrays of integers, all of which are decremented at each tick.
+// Koloniari et al. 2011 §4 and §5 to the letter: arrays of integers, all of which are decremented
+// at each tick.
 class Reference {
  public:
   explicit Reference(const Parameters& p) : shape_(shape_of(p)) {}
@@ -270,8 +271,7 @@ BOOST_AUTO_TEST_CASE(late_events_neither_lower_a_timer_nor_outlive_their_window)
   BOOST_TEST(filter.test(at(1, 500)));  // late questions are answered as of now
 }
 
-// ---- parameters
-// ------------------------------------------------------------------------------------
+// ---- parameters ---------------------------------------------------------------------------------
 
 BOOST_AUTO_TEST_CASE(timers_are_as_narrow_as_they_can) {
   // w as derived, and ceil(log2(w + 1)) bits with w/4 to spare.
@@ -300,10 +300,15 @@ BOOST_AUTO_TEST_CASE(promises_are_kept_or_refused) {
     BOOST_TEST(Filter(p).is_valid(), text);
   }
   BOOST_TEST(ops.fpr_bound(parameters_of("timer(window='1 hour', k=3)")) == 1);
+  // Memory and fpr alone say how many keys of a window there is room for.
+  for (const char* text : {"timer(window='1 hour')", "timer(window='1 hour', grow=density)"}) {
+    const Parameters derived = parameters_of(text);
+    BOOST_TEST(derived.keys > 0u, text);
+    BOOST_TEST(ops.fpr_bound(derived) <= 0.01, text);
+  }
   for (const char* text :
-       {"timer()", "timer(k=3)", "timer(window='1 hour')", "timer(window='1 hour', grow=density)",
-        "timer(window='1 hour', memory=1MB, keys=1e7)", "timer(window='0 rows')",
-        "timer(window='-1 s')", "timer(window='10', k=3)",
+       {"timer()", "timer(k=3)", "timer(window='1 hour', memory=1MB, keys=1e7)",
+        "timer(window='0 rows')", "timer(window='-1 s')", "timer(window='10', k=3)",
         "timer(window='1 hour', tick='2 hours', k=3)",
         "timer(window='1 hour', tick='10 rows', k=3)", "timer(window='365 days', tick='1 us', k=3)",
         "timer(window='1 hour', k=33)", "timer(window='1 hour', k=3, equal_timers=4)",
@@ -343,8 +348,7 @@ BOOST_AUTO_TEST_CASE(the_rate_is_kept) {
   }
 }
 
-// ---- equal timers and growth by formula
-// --------------------------------------------------------------
+// ---- equal timers and growth by formula ---------------------------------------------------------
 
 BOOST_AUTO_TEST_CASE(equal_timers_by_formula) {
   const double table[] = {.0005, .004, .02, .08, .21, .43, .71};
@@ -434,7 +438,8 @@ BOOST_AUTO_TEST_CASE(full_filters_by_simulation) {
   }
 }
 
-// §7, figures 10 and 11: a burst opens filters, which go when it has left the window.
+// Koloniari et al. 2011 §7, figures 10 and 11: a burst opens filters, which go when it has left the
+// window.
 BOOST_AUTO_TEST_CASE(filters_follow_the_rate_of_events) {
   for (const char* grow : {"density", "cardinality"}) {
     Filter filter(std::string("timer(memory=64kB, window='1000 us', tick='10 us', k=4, fpr=0.1, "
@@ -456,8 +461,7 @@ BOOST_AUTO_TEST_CASE(filters_follow_the_rate_of_events) {
   }
 }
 
-// ---- the rest
-// --------------------------------------------------------------------------------------
+// ---- the rest -----------------------------------------------------------------------------------
 
 BOOST_AUTO_TEST_CASE(merged_filters_remember_both) {
   for (const char* text :
@@ -472,7 +476,8 @@ BOOST_AUTO_TEST_CASE(merged_filters_remember_both) {
       share_stream(b.header());
       const bool rows = option_value(a.parameters(), "window") == 1000 &&
                         std::string(text).find("rows") != std::string::npos;
-      // Of 1500 rows each, which count as coming by turns, the last 500 are in the window, to two ticks.
+      // Of 1500 rows each, which count as coming by turns, the last 500 are in the window, to two
+      // ticks.
       const std::uint64_t first = rows ? 1100 : 950;
       for (std::uint64_t i = 0; i < 1500; ++i) a.insert(at(i, static_cast<std::int64_t>(i)));
       for (std::uint64_t i = 0; i < 1500; ++i)

@@ -14,7 +14,7 @@ namespace tt = boost::test_tools;
 
 BOOST_AUTO_TEST_SUITE(slicing_model_formulas)
 
-// The synthetic stream of §7: k = 4, 5700 keys, 48400 bits.
+// The synthetic stream of Koloniari et al. 2011 §7: k = 4, 5700 keys, 48400 bits.
 constexpr double kK = 4, kKeys = 5700, kBits = 48400;
 
 namespace {
