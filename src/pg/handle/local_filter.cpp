@@ -249,7 +249,7 @@ bool is_known(const FilterHandle* filter, const Element& element) {
   return find_arriving(filter, element) != 0 || is_in_filter(filter, element);
 }
 
-// Where judging a key will look in shared memory.
+// Where test_and_insert will look in shared memory.
 void prefetch_shared(const FilterHandle* filter, const TransactionChanges* changes,
                      const Element& element, Prefetches& prefetches) {
   prefetch(filter->header, element, prefetches);
