@@ -91,8 +91,7 @@ void wait_until_applied(const FilterHandle* filter) {
 struct Arriving {
   explicit Arriving(const FilterSlot* slot)
       : keys(pg_atomic_read_u32(const_cast<pg_atomic_uint32*>(&slot->arriving_keys)) != 0),
-        erasures(pg_atomic_read_u32(const_cast<pg_atomic_uint32*>(&slot->arriving_erasures)) !=
-                 0) {
+        erasures(pg_atomic_read_u32(const_cast<pg_atomic_uint32*>(&slot->arriving_erasures)) != 0) {
     pg_read_barrier();
   }
   bool may_change(bool seen) const { return seen ? erasures : keys; }

@@ -154,8 +154,7 @@ void load(FilterSlot* slot, const FilterRelation* relation, const Parameters& pa
     damage = psprintf(UINT64_FORMAT " rows cannot be read.", rows.damaged);
 
   choose(&reading, &choice);
-  const int64 identity =
-      choice.found ? choice.identity : identity_of_empty(reading, parameters);
+  const int64 identity = choice.found ? choice.identity : identity_of_empty(reading, parameters);
   if (!choice.use_image) format_slices(block);
   if (image.damage != nullptr) warn_damaged(relation, "image", image.damage);
   if (damage != nullptr) warn_damaged(relation, "log", damage);

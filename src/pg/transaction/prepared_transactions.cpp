@@ -145,8 +145,7 @@ void resolve(FullTransactionId transaction, bool committed) {
   for (uint32 i = 0; i < prepared->count; ++i)
     if (const PreparedKey& key = prepared->keys[i];
         is_of(key, transaction) && !is_being_loaded(key)) {
-      if (committed && is_alive(key))
-        pg_atomic_fetch_add_u64(&slot_of(key)->applied, 1);
+      if (committed && is_alive(key)) pg_atomic_fetch_add_u64(&slot_of(key)->applied, 1);
       const InFlightKey entry = {in_flight_tag(key.generation, key.hash), key.owner};
       remove_in_flight(&entry, 1);
     }
@@ -161,10 +160,10 @@ void store_keys(const TransactionChanges* changes, FullTransactionId transaction
   for (uint32 i = 0; i < log->count; ++i) {
     const Change* change = change_at(log, i);
     const Element element = element_at(log, i);
-    store_key(transaction, {make_owner(changes->slot, transaction),
-                            change->registered ? changes->owners[change->owner] : 0,
-                            changes->generation, change->is(ChangeType::add), element.hash,
-                            element.importance, element.time});
+    store_key(transaction,
+              {make_owner(changes->slot, transaction),
+               change->registered ? changes->owners[change->owner] : 0, changes->generation,
+               change->is(ChangeType::add), element.hash, element.importance, element.time});
   }
 }
 
