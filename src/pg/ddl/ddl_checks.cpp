@@ -32,6 +32,7 @@ extern "C" {
 #include "pg/remote/remote_filter.hpp"
 #include "pg/shmem/server_health.hpp"
 #include "pg/storage/persistence.hpp"
+#include "pg/transaction/transaction_changes.hpp"
 #include "pg/trigger/trigger_ddl.hpp"
 
 namespace streamfilter::pg {
@@ -165,13 +166,14 @@ void warn_if_emptied(const FilterRelation* relation) {
             errdetail("Its state does not fit the new definition."));
 }
 
-// A filter that becomes a logged one is saved now.
+// A filter that becomes a logged one is saved now; which it is, its slot learns at commit.
 void save_if_due(const FilterRelation* relation) {
   const FilterSlot* slot = peek_slot(relation);
   if (slot == nullptr) return;
   const bool was_logged = slot->saved.logged;
   FilterHandle* filter = filter_handle(relation->relid);
   use_filter(filter, Use::test_granted);
+  begin_changes(filter->slot, filter->header, was_logged);
   if (!was_logged && relation->options.persistence == Persistence::logged)
     save_filter(filter, true);
 }
