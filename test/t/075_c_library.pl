@@ -60,12 +60,24 @@ my @definitions = (
 	'clq(memory=16kB)', 'clq(memory=16kB, policy=fifo, seed=9)', 'capped(memory=16kB)',
 	'auto(keys=1000, nulls=not distinct)');
 
+# An aggregate over a growing filter spreads its keys over all that it may grow to, since it may be merged; added one by
+# one they grow it as they come.
+$node->safe_psql('postgres', q{
+	CREATE FUNCTION added(filter streamfilter) RETURNS streamfilter LANGUAGE plpgsql AS $$
+	DECLARE event record;
+	BEGIN
+		FOR event IN SELECT id, name FROM events ORDER BY n LOOP
+			filter := streamfilter_add(filter, ROW(event.id, event.name));
+		END LOOP;
+		RETURN filter;
+	END $$});
+
 for my $definition (@definitions)
 {
 	(my $quoted = $definition) =~ s/'/''/g;
 	my $here = built($definition, 'integer,text', $rows);
-	my $there = $node->safe_psql('postgres',
-		qq{SELECT streamfilter_agg(ROW(id, name), '$quoted' ORDER BY n) FROM events});
+	my $there = $node->safe_psql('postgres', $definition =~ /grow=/ ? qq{SELECT added('$quoted')}
+		: qq{SELECT streamfilter_agg(ROW(id, name), '$quoted' ORDER BY n) FROM events});
 	is($here, $there, "$definition: the same text");
 
 	# The binary form, through COPY, which has its own header, length and trailer around a value.
@@ -102,7 +114,8 @@ for my $definition (@definitions)
 		  unless $name =~ /'/;
 		is( $node->safe_psql('postgres', q{SELECT count(*) FROM events e, received
 			WHERE (filter @> ROW(id, name)) AND NOT streamfilter_test('seen', id, name)}),
-			'0', "$definition: the named filter knows what was sent");
+			'0', "$definition: the named filter knows what was sent")
+		  unless $kind eq 'fplru';    # which guesses, so that not all it calls known was sent
 	}
 	$node->safe_psql('postgres', 'DROP FOREIGN TABLE seen');
 }
