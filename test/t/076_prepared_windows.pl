@@ -60,6 +60,27 @@ is($faults->finish($loading), 't', 'rolled back meanwhile');
 is(known(101, 200), 0, 'its keys are not in it');
 is(sql('INSERT INTO events VALUES (150) RETURNING id'), 150, 'and are new');
 
+# ---- the first change of a filter is a prepared transaction -----------------------------------------------------------
+
+sql(q{CREATE FOREIGN TABLE first (id int) SERVER streamfilter OPTIONS (kind 'sqf', memory '64kB')});
+sql(q{BEGIN; INSERT INTO first SELECT generate_series(1, 100); PREPARE TRANSACTION 'first'});
+sub first_known { return sql("SELECT count(*) FROM generate_series($_[0], $_[1]) i WHERE streamfilter_test('first', i)"); }
+for my $stop ('fast', 'immediate')
+{
+	$node->stop($stop);
+	$node->start;
+	is(first_known(1, 100), 0, "after a stop ($stop): not committed yet");
+}
+sql('INSERT INTO first SELECT generate_series(101, 200)');
+$node->stop('immediate');
+$node->start;
+is(first_known(1, 200), 100, 'what was committed meanwhile survives');
+sql(q{COMMIT PREPARED 'first'});
+is(first_known(1, 200), 200, 'the prepared keys are known once they are committed');
+$node->stop('immediate');
+$node->start;
+is(first_known(1, 200), 200, 'and survive');
+
 # ---- keys that are not in the table of keys in flight ------------------------------------------------------------------
 
 sql(q{ALTER FOREIGN TABLE seen OPTIONS (ADD conflict 'admit')});

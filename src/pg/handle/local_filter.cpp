@@ -91,8 +91,7 @@ void wait_until_applied(const FilterHandle* filter) {
 struct Arriving {
   explicit Arriving(const FilterSlot* slot)
       : keys(pg_atomic_read_u32(const_cast<pg_atomic_uint32*>(&slot->arriving_keys)) != 0),
-        erasures(pg_atomic_read_u32(const_cast<pg_atomic_uint32*>(&slot->arriving_erasures)) !=
-                 0) {
+        erasures(pg_atomic_read_u32(const_cast<pg_atomic_uint32*>(&slot->arriving_erasures)) != 0) {
     pg_read_barrier();
   }
   bool may_change(bool seen) const { return seen ? erasures : keys; }
@@ -249,7 +248,7 @@ bool is_known(const FilterHandle* filter, const Element& element) {
   return find_arriving(filter, element) != 0 || is_in_filter(filter, element);
 }
 
-// Where judging a key will look in shared memory.
+// Where test_and_insert will look in shared memory.
 void prefetch_shared(const FilterHandle* filter, const TransactionChanges* changes,
                      const Element& element, Prefetches& prefetches) {
   prefetch(filter->header, element, prefetches);

@@ -105,6 +105,19 @@ int64 new_identity(const FilterRelation* relation, const Parameters& parameters)
   return identity_of(asked_signature(relation, parameters.keys, parameters.fpr), parameters.seed);
 }
 
+// The first keys of a filter may be those of a prepared transaction. Its header is not to be seen
+// yet, but the filter must have its seed, or the keys would be others.
+int64 identity_of_empty(const StateReading& reading, const Parameters& asked) {
+  const LogRow* row = newest_header(reading.prepared);
+  Parameters parameters;
+  if (row == nullptr ||
+      take_parameters(row->data, reading.relation, row->identity, &parameters) != nullptr ||
+      parameters.memory > reading.room)
+    return new_identity(reading.relation, asked);
+  reading.block->parameters = parameters;
+  return row->identity;
+}
+
 // Reads everything that is saved into `block`: that of a slot that is being built, or a copy.
 void load(FilterSlot* slot, const FilterRelation* relation, const Parameters& parameters,
           Header* block) {
@@ -141,13 +154,14 @@ void load(FilterSlot* slot, const FilterRelation* relation, const Parameters& pa
     damage = psprintf(UINT64_FORMAT " rows cannot be read.", rows.damaged);
 
   choose(&reading, &choice);
+  const int64 identity = choice.found ? choice.identity : identity_of_empty(reading, parameters);
   if (!choice.use_image) format_slices(block);
   if (image.damage != nullptr) warn_damaged(relation, "image", image.damage);
   if (damage != nullptr) warn_damaged(relation, "log", damage);
   if (choice.found) replay_rows(slot, block, rows, choice.first_row, choice.identity);
 
   SavedState* saved = &slot->saved;
-  saved->identity = choice.found ? choice.identity : new_identity(relation, parameters);
+  saved->identity = identity;
   note_set_aside(slot, relation, choice.set_aside);
   saved->last_saved = choice.use_image ? image.saved : 0;
   saved->image = image.saved;

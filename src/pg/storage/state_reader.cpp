@@ -64,6 +64,7 @@ void read_prepared(StateReading* reading) {
         !TransactionIdIsInProgress(xid) || !read_row(log, tuple, &row) || !is_sound(row))
       continue;
     reading->next_number = Max(reading->next_number, static_cast<uint64>(row.number) + 1);
+    if (is_header(row.change)) keep_row(&reading->prepared, row);
     if (row.change != LogChange::add && row.change != LogChange::roles) continue;
     const uint64 count = count_changes(row);
     for (uint64 i = 0; i < count; ++i)

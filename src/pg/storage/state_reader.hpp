@@ -40,6 +40,7 @@ struct StateReading {
   uint64 next_number = 1;  // that follows those of all rows
   bool unsure = false;     // whether a row of the log was seen
   LogRows log;
+  LogRows prepared;  // headers that prepared transactions have written
   SavedImage image;
 };
 

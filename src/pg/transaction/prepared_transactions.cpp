@@ -48,7 +48,7 @@ uint32 capacity() { return max_prepared_xacts > 0 ? static_cast<uint32>(max_in_f
 
 // Those that are prepared or about to be, and those that have ended while a filter of theirs was
 // being loaded: these were there when the server started.
-uint32 transaction_places() {
+uint32 transaction_capacity() {
   return max_prepared_xacts > 0 ? static_cast<uint32>(2 * max_prepared_xacts + MaxBackends) : 0;
 }
 
@@ -81,7 +81,7 @@ uint32 find_transaction(FullTransactionId transaction) {
 
 bool has_room(FullTransactionId transaction, uint64 keys) {
   return keys <= capacity() - prepared->count &&
-         find_transaction(transaction) < transaction_places();
+         find_transaction(transaction) < transaction_capacity();
 }
 
 // Needs room.
@@ -145,8 +145,7 @@ void resolve(FullTransactionId transaction, bool committed) {
   for (uint32 i = 0; i < prepared->count; ++i)
     if (const PreparedKey& key = prepared->keys[i];
         is_of(key, transaction) && !is_being_loaded(key)) {
-      if (committed && is_alive(key))
-        pg_atomic_fetch_add_u64(&slot_of(key)->applied, 1);
+      if (committed && is_alive(key)) pg_atomic_fetch_add_u64(&slot_of(key)->applied, 1);
       const InFlightKey entry = {in_flight_tag(key.generation, key.hash), key.owner};
       remove_in_flight(&entry, 1);
     }
@@ -161,10 +160,10 @@ void store_keys(const TransactionChanges* changes, FullTransactionId transaction
   for (uint32 i = 0; i < log->count; ++i) {
     const Change* change = change_at(log, i);
     const Element element = element_at(log, i);
-    store_key(transaction, {make_owner(changes->slot, transaction),
-                            change->registered ? changes->owners[change->owner] : 0,
-                            changes->generation, change->is(ChangeType::add), element.hash,
-                            element.importance, element.time});
+    store_key(transaction,
+              {make_owner(changes->slot, transaction),
+               change->registered ? changes->owners[change->owner] : 0, changes->generation,
+               change->is(ChangeType::add), element.hash, element.importance, element.time});
   }
 }
 
@@ -256,7 +255,7 @@ void resolve_prepared() {
   // Asked without the lock: a transaction that ends now may be found next time.
   if (prepared == nullptr || *const_cast<volatile uint32*>(&prepared->count) == 0) return;
   auto* list =
-      static_cast<FullTransactionId*>(palloc(sizeof(FullTransactionId) * transaction_places()));
+      static_cast<FullTransactionId*>(palloc(sizeof(FullTransactionId) * transaction_capacity()));
   const uint32 count = list_transactions(list);
   for (uint32 i = 0; i < count; ++i) {
     const XactStatus status = xact_status(list[i]);
@@ -267,7 +266,7 @@ void resolve_prepared() {
 
 Size prepared_bytes() {
   return add_size(add_size(offsetof(PreparedKeys, keys), mul_size(sizeof(PreparedKey), capacity())),
-                  mul_size(sizeof(PreparedTransaction), transaction_places()));
+                  mul_size(sizeof(PreparedTransaction), transaction_capacity()));
 }
 
 void request_prepared() {

@@ -40,8 +40,8 @@ struct TransactionChanges {
   // More keys than the table takes: the rest is only in the log. With conflict 'wait' the slot says
   // so, and others wait for any key; otherwise they take such keys as new.
   bool overflowed;
-  bool erases;            // has forgotten a key
-  bool announced_keys;    // counted in FilterSlot::arriving_keys
+  bool erases;          // has forgotten a key
+  bool announced_keys;  // counted in FilterSlot::arriving_keys
   bool announced_erasures;
   int64 latest;         // time of a key so far
   uint32 registered;    // keys in the table of keys in flight

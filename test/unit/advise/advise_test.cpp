@@ -1,8 +1,8 @@
 // Advice: its order, its prototypes, its limits.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
-#include <ctime>
 #include <cmath>
+#include <ctime>
 #include <set>
 #include <string>
 #include <vector>

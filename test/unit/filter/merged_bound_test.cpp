@@ -1,5 +1,5 @@
-// What a filter promises holds however it was filled: by one stream, or by several whose filters are
-// merged, in a row or as a tree. A planner that chooses parallel workers changes no promise.
+// What a filter promises holds however it was filled: by one stream, or by several whose filters
+// are merged, in a row or as a tree. A planner that chooses parallel workers changes no promise.
 #include <boost/test/unit_test.hpp>
 #include <string>
 #include <vector>
@@ -23,8 +23,8 @@ struct Case {
   std::uint64_t keys;  // distinct ones, all workers together: no more than were promised
 };
 
-// Kinds that keep their rate for ever get far more keys than they can hold; kinds that keep it up to
-// a number of keys get that number.
+// Kinds that keep their rate for ever get far more keys than they can hold; kinds that keep it up
+// to a number of keys get that number.
 constexpr Case kCases[] = {
     {"bloom(memory=64kB, keys=40000)", 40000},
     {"bloom(memory=64kB, keys=40000, layout=blocked)", 40000},
@@ -180,8 +180,8 @@ BOOST_AUTO_TEST_CASE(neither_side_is_preferred) {
       for (const std::uint64_t i : numbers[side]) kept[side] += a.test(element(i));
     }
     BOOST_TEST_REQUIRE(known[0] > 0);
-    BOOST_TEST_MESSAGE("kept of either side: " << it.definition << ": " << kept[0] / known[0] << ", "
-                                               << kept[1] / known[1]);
+    BOOST_TEST_MESSAGE("kept of either side: " << it.definition << ": " << kept[0] / known[0]
+                                               << ", " << kept[1] / known[1]);
     // Keys of one row or line are kept or lost together: fewer independent ones than keys.
     BOOST_TEST(same_rate(kept[0] / 8, known[0] / 8, kept[1] / 8, known[1] / 8),
                it.definition << ": " << kept[0] / known[0] << ", " << kept[1] / known[1]);
@@ -190,10 +190,9 @@ BOOST_AUTO_TEST_CASE(neither_side_is_preferred) {
 
 // Filters that grow one after the other leave no room for each other: the union says so.
 BOOST_AUTO_TEST_CASE(growing_filters_that_were_not_made_to_be_merged_refuse) {
-  for (const char* text :
-       {"bloom(memory=64kB, keys=10000, grow=density)",
-        "bloom(memory=64kB, keys=10000, grow=cardinality)",
-        "timer(memory=64kB, window='1 hour', keys=5000, grow=density)"}) {
+  for (const char* text : {"bloom(memory=64kB, keys=10000, grow=density)",
+                           "bloom(memory=64kB, keys=10000, grow=cardinality)",
+                           "timer(memory=64kB, window='1 hour', keys=5000, grow=density)"}) {
     Filter a(text), b(text), few(text);
     const Filter empty(text);
     a.insert(element(1));

@@ -1,5 +1,5 @@
-// Merging: whatever either filter remembers, the merged one remembers, unless both together remember
-// more than the kind allows (merged_bound_test.cpp).
+// Merging: whatever either filter remembers, the merged one remembers, unless both together
+// remember more than the kind allows (merged_bound_test.cpp).
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <string>
