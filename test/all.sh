@@ -6,6 +6,9 @@
 # Debian 12 or 13, as root or with sudo. Servers run as an unprivileged user, in a copy of the tree below /tmp. A suite is
 # stopped when it hangs: no output and no work for minutes. There is no other limit; set one with timeout(1), on TERM the
 # last line is still printed.
+#
+# Suite asserted runs on a server with assertions (test/servers/asserted.sh), suite sanitized with the library under ASan and
+# UBSan. ASSERTED_TAP='test/t/*.pl' runs all TAP tests on the former, by default it is a part of them.
 
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"

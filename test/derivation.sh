@@ -81,6 +81,6 @@ echo "-- back to the first"
 server "$bindir" start
 ask one 50500
 ask two 50000
-! grep -E 'PANIC|terminated by signal|set aside' "$work/log"
+if grep -E 'PANIC|terminated by signal|set aside' "$work/log"; then exit 1; fi
 echo "known: $known of $wanted"
 [ "$known" -eq "$wanted" ]
