@@ -77,6 +77,25 @@ override COMPILER = $(CXX) $(CXXFLAGS) $(LTO)
 PGXS := $(shell $(PG_CONFIG) --pgxs)
 include $(PGXS)
 
+help:
+	@sed -n 's/^#: //p' $(firstword $(MAKEFILE_LIST))
+
+#: make                    the extension; LTO= for work on it: a changed file is compiled and linked in seconds
+#: make install            PG_CONFIG=/path/of/pg_config chooses the server
+#: make flavour            the extension as build/FLAVOUR/streamfilter.so; FLAVOUR=sanitized|asserted|faults, for tests
+#: make library            libstreamfilter, the core for other programs
+#: make check              unit tests, rules, and all suites that need a server; test/all.sh runs more
+#: make unit               UNIT_RUN_OPTS=--run_test=bloom_filter runs a part, --list_content lists them
+#: make unit-sanitize      the same with address and undefined-behaviour sanitizers
+#: make check-regress      REGRESS="trigger relation" runs some; check-isolation ISOLATION="conflict";
+#:                         check-tap PROVE_TESTS=test/t/040_crash.pl
+#: make check-layers       what the rooms of src/ROOMS may include, and what the core may not
+#: make bench              programs that measure, in build/bench
+#: make format             clang-format 14 on all sources; check-format only looks
+#: make lint               clang-tidy, shellcheck, perlcritic; lint-scripts does without the first
+#: make compile_commands   compile_commands.json, for editors
+#: make clean
+
 # A cache of compilations is used if there is one.
 CCACHE := $(shell command -v ccache 2>/dev/null)
 export CCACHE_SLOPPINESS ?= pch_defines,time_macros
@@ -195,6 +214,31 @@ check-rooms:
 	@perl test/check_rooms.pl
 	@perl docs/draw_rooms.pl --check
 
+# What clang-format decides is not discussed. Another version decides otherwise, so only this one is asked.
+CLANG_FORMAT = $(firstword $(shell command -v clang-format-14 clang-format))
+FORMATTED = $(shell find src include test bench -name '*.[ch]pp' -o -name '*.[ch]')
+HAS_FORMAT = $(findstring version 14.,$(if $(CLANG_FORMAT),$(shell $(CLANG_FORMAT) --version)))
+
+format:
+	$(CLANG_FORMAT) -i $(FORMATTED)
+
+check-format:
+	@$(if $(HAS_FORMAT),$(CLANG_FORMAT) --dry-run -Werror $(FORMATTED) && echo "format: ok",echo "skip: there is no clang-format 14")
+
+# How each source is compiled, for editors and clang-tidy.
+compile_commands: always
+	@$(MAKE) --no-print-directory -nB LTO= CCACHE= flavour library $(UNIT_TESTS) | perl test/compile_commands.pl >compile_commands.json
+
+# Not part of the tests: it takes minutes. `make lint TIDIED=src/pg/fdw/fdw_scan.cpp` looks at one file.
+TIDIED = $(CORE_SOURCES) $(PG_SOURCES)
+
+lint: lint-scripts compile_commands
+	printf '%s\n' $(TIDIED) | xargs -P 2 -n 4 clang-tidy --quiet -p .
+
+lint-scripts:
+	shellcheck -x $(call files,bench,*.sh) $(call files,test,*.sh) .ci/run
+	perlcritic --quiet --gentle --exclude ProhibitSleepViaSelect $(call files,test,*.p[lm])
+
 # ---- measuring programs -----------------------------------------------------------------------
 
 # The figures of the papers, recomputed, and what layouts and kinds cost: a program for each source in a folder of bench/.
@@ -241,4 +285,4 @@ check-tap: $(CHECKED)
 
 check: unit check-layers check-library check-regress check-isolation check-tap
 
-.PHONY: always flavour bench check-rooms unit unit-sanitize check-layers check-regress check-isolation check-tap check
+.PHONY: always help format check-format compile_commands lint lint-scripts flavour bench check-rooms unit unit-sanitize check-layers check-regress check-isolation check-tap check

@@ -16,7 +16,7 @@ awk 'BEGIN { print "key"; for (i = 0; i < 30000; i++) print "k" i % 10000 }' >"$
 percent() { awk -v word="$2" '$1 == word ":" { for (i = 1; i < NF; i++) if ($(i + 1) == "%") { print int($i); exit } }' <<<"$1"; }
 
 check() { # what, number, condition
-	[ "$2" "$3" "$4" ] || { printf 'failed: %s is %s %%, should be %s %s\n' "$1" "$2" "$3" "$4" && exit 1; }
+	test "$2" "$3" "$4" || { printf 'failed: %s is %s %%, should be %s %s\n' "$1" "$2" "$3" "$4" && exit 1; }
 	printf '%s: %s %%\n' "$1" "$2"
 }
 

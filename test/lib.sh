@@ -66,14 +66,16 @@ elapsed() { # seconds since $1, with one decimal
 }
 
 # Centiseconds of CPU that everything below us has used, servers included. What has ended is counted by whoever waited for
-# it, so the sum over those that run never falls.
+# it, so the sum over those that run never falls. With an argument, a process id: without this script and those of its
+# children that are not that one.
 cpu_used() {
-	{ cat /proc/[0-9]*/stat 2>/dev/null || true; } | awk -v top="$STREAMFILTER_REAPER" -v hertz="$(getconf CLK_TCK)" '
+	{ cat /proc/[0-9]*/stat 2>/dev/null || true; } | awk -v top="$STREAMFILTER_REAPER" -v hertz="$(getconf CLK_TCK)" \
+		-v script="$$" -v job="${1:-}" '
 		{ pid = $1; sub(/^.*\) /, ""); parent[pid] = $2; ticks[pid] = $12 + $13 + $14 + $15 }
 		END {
 			for (pid in ticks) {
-				for (up = pid; up != top && up in parent;) up = parent[up]
-				if (up == top) sum += ticks[pid]
+				for (up = pid; up != top && up in parent && !(job && parent[up] == script && up != job);) up = parent[up]
+				if (up == top && !(job && pid == script)) sum += ticks[pid]
 			}
 			printf "%d\n", sum * 100 / hertz
 		}'
@@ -97,7 +99,7 @@ job_end() { # TERM or KILL, for the whole process group
 job_hangs() { # seconds so far
 	local cpu size
 	[ $(($1 % 10)) -eq 0 ] || return 1
-	cpu=$(cpu_used) size=$(stat -c %s "$WORK/job.log")
+	cpu=$(cpu_used "$JOB_PID") size=$(stat -c %s "$WORK/job.log")
 	if [ "$size" -ne "$JOB_SIZE" ] || [ $((cpu - JOB_CPU_SEEN)) -gt $(($1 - JOB_ALIVE)) ]; then
 		JOB_SIZE=$size JOB_CPU_SEEN=$cpu JOB_ALIVE=$1
 	fi
@@ -117,9 +119,8 @@ job_stop() {
 # condition, for there bash would ignore every error of the command but its last.
 job() {
 	local title=$1 start=$EPOCHREALTIME last=0 now before
-	JOB_STATUS=0 JOB_SIZE=0 JOB_ALIVE=0
+	JOB_STATUS=0 JOB_SIZE=0 JOB_ALIVE=0 JOB_CPU_SEEN=0
 	before=$(cpu_used)
-	JOB_CPU_SEEN=$before
 	shift
 	set -m # a process group of its own, to be ended as a whole
 	("$@") </dev/null >"$WORK/job.log" 2>&1 &

@@ -1,5 +1,5 @@
-// The filters of bench/quality/compare.cpp: every kind of the papers with several of its own parameters,
-// and those that they are compared with.
+// The filters of bench/quality/compare.cpp: every kind of the papers with several of its own
+// parameters, and those that they are compared with.
 #pragma once
 
 #include <functional>

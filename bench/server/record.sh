@@ -68,7 +68,7 @@ goal() {
 measure() {
 	local section=$1 case=$2 size=$3 round=$4 name value unit
 	shift 4
-	job "  $section $round: $(title_of "$section" "$case"), $size" "$limit" "$@"
+	job "  $section $round: $(title_of "$section" "$case"), $size" "$@"
 	if [ "$JOB_STATUS" -ne 0 ]; then
 		printf '  failed\n'
 		tail -n 20 "$WORK/job.log" >&2

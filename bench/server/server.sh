@@ -3,6 +3,7 @@
 
 # Beside the settings of the demo. Where a section needs others, it says so.
 configure_benchmark() {
+	# shellcheck disable=SC2015 # say does not fail
 	cat >>"$WORK/data/postgresql.conf" <<-END
 		shared_buffers = '1GB'
 		huge_pages = '$([ "$HUGE_PAGES" = on ] && say try || say off)'

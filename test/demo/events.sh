@@ -66,7 +66,7 @@ guess_delimiter() {
 	[ -z "$DELIMITER" ] || return 0
 	DELIMITER=,
 	line=$(raw_events 2>/dev/null | head -n 1 | head -c 1000000) || true
-	for candidate in , ';' $'\t' '|'; do
+	for candidate in ',' ';' $'\t' '|'; do
 		count=${line//[!"$candidate"]/}
 		[ ${#count} -le "$most" ] || { most=${#count} && DELIMITER=$candidate; }
 	done

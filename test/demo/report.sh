@@ -50,6 +50,7 @@ report_kinds() {
 }
 
 report_memory() {
+	# shellcheck disable=SC2154 # keys of an array
 	local log=$((LOG_BYTES[trigger] > LOG_BYTES[plain] ? LOG_BYTES[trigger] - LOG_BYTES[plain] : 0)) all
 	all=$((FILTER_BYTES + log))
 	printf '\n%-42s %14s\n' "MEMORY" "bytes"

@@ -10,7 +10,8 @@ template <typename Integer>
 constexpr Integer saturate(double value) noexcept {
   using Limits = std::numeric_limits<Integer>;
   // One past the largest is a power of two, which a double has exactly.
-  constexpr double kEnd = 2.0 * static_cast<double>(Limits::max() / 2 + 1);
+  constexpr Integer kHalf = Limits::max() / 2 + 1;
+  constexpr double kEnd = 2.0 * static_cast<double>(kHalf);
   if (!(value > static_cast<double>(Limits::min()))) return value < 0 ? Limits::min() : Integer{0};
   return value < kEnd ? static_cast<Integer>(value) : Limits::max();
 }

@@ -86,7 +86,7 @@ my %tricks = (
 	tag_open        => [ 'C', sub { message('C', 'SELECT 1') } ],
 );
 
-sub names { return sort grep { $_ ne 'pass' } keys %tricks; }
+sub names { my @names = sort grep { $_ ne 'pass' } keys %tricks; return @names; }
 
 sub message { my ($type, $body) = @_; return $type . pack('N', 4 + length $body) . $body; }
 
