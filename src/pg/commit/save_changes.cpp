@@ -86,8 +86,6 @@ void replace_saved(TransactionChanges* changes) {
 }
 
 void log_changes(TransactionChanges* changes) {
-  changes->saving.epoch = enter_commit(changes->slot);
-  changes->saving.committing = true;
   changes->saving.writes_header = true;
   write_log_records(changes);
   save_in_background_if_due(changes->slot, changes->saving.logged_bytes);

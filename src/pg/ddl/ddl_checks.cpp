@@ -13,6 +13,7 @@ extern "C" {
 #include "executor/spi.h"
 #include "foreign/foreign.h"
 #include "nodes/parsenodes.h"
+#include "tcop/utility.h"
 #include "utils/acl.h"
 }
 
@@ -32,6 +33,7 @@ extern "C" {
 #include "pg/remote/remote_filter.hpp"
 #include "pg/shmem/server_health.hpp"
 #include "pg/storage/persistence.hpp"
+#include "pg/storage/state_heaps.hpp"
 #include "pg/transaction/transaction_changes.hpp"
 #include "pg/trigger/trigger_ddl.hpp"
 
@@ -39,6 +41,32 @@ namespace streamfilter::pg {
 namespace {
 
 object_access_hook_type previous_object_access = nullptr;
+ProcessUtility_hook_type previous_utility = nullptr;
+
+// Under another name they would not be found, and logging would end without a word.
+void refuse_for_state_heap(const RangeVar* name) {
+  if (name == nullptr) return;
+  const Oid relid = RangeVarGetRelid(name, NoLock, true);
+  if (!OidIsValid(relid) || !is_state_table(relid)) return;
+  ereport(ERROR, errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
+          errmsg("cannot rename or move \"%s\"", get_rel_name(relid)),
+          errdetail("It holds what is saved of filters, and is found by its name."),
+          errhint("ALTER EXTENSION streamfilter SET SCHEMA moves it with all that uses it."));
+}
+
+void watch_utility(PlannedStmt* statement, const char* text, bool read_only_tree,
+                   ProcessUtilityContext context, ParamListInfo params, QueryEnvironment* env,
+                   DestReceiver* dest, QueryCompletion* completion) {
+  Node* node = statement->utilityStmt;
+  if (IsA(node, RenameStmt)) refuse_for_state_heap(castNode(RenameStmt, node)->relation);
+  if (IsA(node, AlterObjectSchemaStmt))
+    refuse_for_state_heap(castNode(AlterObjectSchemaStmt, node)->relation);
+  if (previous_utility)
+    previous_utility(statement, text, read_only_tree, context, params, env, dest, completion);
+  else
+    standard_ProcessUtility(statement, text, read_only_tree, context, params, env, dest,
+                            completion);
+}
 
 bool has_slot(Oid database, Oid relation) {
   bool found = false;
@@ -295,6 +323,8 @@ void check_renamed_server(const char* before, const char* name) {
 void init_ddl_watch() {
   previous_object_access = object_access_hook;
   object_access_hook = on_object_access;
+  previous_utility = ProcessUtility_hook;
+  ProcessUtility_hook = watch_utility;
 }
 
 }  // namespace streamfilter::pg

@@ -8,6 +8,7 @@ extern "C" {
 
 #include "core/filter/filter.hpp"
 #include "pg/storage/log_records.hpp"
+#include "pg/storage/persistence.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -77,6 +78,9 @@ void write_log_records(TransactionChanges* changes) {
   const ChangeLog* log = &changes->log;
   Relation table = open_state_table(StateTable::log, changes->slot->relation, RowExclusiveLock);
   if (table == nullptr) return;
+  // Not before the lock is held: a save waits for those that have entered, and may be waited for.
+  changes->saving.epoch = enter_commit(changes->slot);
+  changes->saving.committing = true;
   auto* writer = new (palloc(sizeof(LogWriter))) LogWriter(table, changes);
   if (pg_atomic_read_u32(&changes->slot->saved.has_header) == 0)
     write_log_header(table, changes->slot, LogChange::header, changes->header);

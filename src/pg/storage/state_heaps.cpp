@@ -3,10 +3,14 @@
 extern "C" {
 #include "access/heapam.h"
 #include "access/table.h"
+#include "catalog/dependency.h"
+#include "catalog/pg_class.h"
 #include "catalog/pg_foreign_table.h"
+#include "commands/extension.h"
 #include "foreign/foreign.h"
 #include "storage/procarray.h"
 #include "utils/guc.h"
+#include "utils/lsyscache.h"
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 }
@@ -17,6 +21,8 @@ extern "C" {
 namespace streamfilter::pg {
 namespace {
 
+constexpr char kLogName[] = "streamfilter_log";
+constexpr char kImageName[] = "streamfilter_image";
 constexpr int kLogColumns = 5;
 constexpr int kImageColumns = 7;
 
@@ -72,9 +78,18 @@ Relation open_state_table(StateTable table, Oid filter, LOCKMODE lock) {
   ReleaseSysCache(tuple);
   const Oid handler = GetForeignDataWrapper(GetForeignServer(server)->fdwid)->fdwhandler;
   const Oid schema = get_func_namespace(handler);
-  const Oid relid = get_relname_relid(
-      table == StateTable::log ? "streamfilter_log" : "streamfilter_image", schema);
+  const Oid relid = get_relname_relid(table == StateTable::log ? kLogName : kImageName, schema);
   return OidIsValid(relid) ? try_table_open(relid, lock) : nullptr;
+}
+
+bool is_state_table(Oid relation) {
+  const char* name = get_rel_name(relation);
+  if (name == nullptr || get_rel_relkind(relation) != RELKIND_MATVIEW ||
+      (strcmp(name, kLogName) != 0 && strcmp(name, kImageName) != 0))
+    return false;
+  const Oid extension = getExtensionOfObject(RelationRelationId, relation);
+  const char* owner = OidIsValid(extension) ? get_extension_name(extension) : nullptr;
+  return owner != nullptr && strcmp(owner, "streamfilter") == 0;
 }
 
 bool open_state_tables(Oid filter, LOCKMODE images, LOCKMODE log, StateTables* tables) {

@@ -18,6 +18,9 @@ enum class StateTable : uint8 { log, image };
 // Opens the heap of the extension that the filter belongs to; nullptr if it is being dropped.
 Relation open_state_table(StateTable table, Oid filter, LOCKMODE lock);
 
+// Is it one of the heaps of the extension?
+bool is_state_table(Oid relation);
+
 // Opens both heaps or none. Closing them gives no lock back.
 struct StateTables {
   Relation images;

@@ -1,0 +1,64 @@
+# The heaps that hold what is saved: a save never waits for who waits for it, and they stay where they are found.
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use FaultPoints;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(time);
+
+my $node = PostgreSQL::Test::Cluster->new('main');
+$node->init;
+$node->append_conf('postgresql.conf', q{
+	shared_preload_libraries = 'streamfilter'
+	streamfilter.shared_memory = '16MB'
+	autovacuum = off});
+$node->start;
+$node->safe_psql('postgres', q{
+	CREATE EXTENSION streamfilter;
+	CREATE FOREIGN TABLE seen (id int) SERVER streamfilter OPTIONS (kind 'sqf', memory '64kB');
+	INSERT INTO seen VALUES (0)});
+my $faults = FaultPoints->new($node);
+
+# Waits until so many sessions wait for locks.
+sub blocked
+{
+	return $node->poll_query_until('postgres', qq{SELECT count(*) = $_[0] FROM pg_stat_activity
+		WHERE wait_event_type = 'Lock' AND backend_type = 'client backend'});
+}
+
+# ---- a save, VACUUM FULL of the log, and a commit ---------------------------------------------------------------------
+
+$faults->set('save', 'stop');
+my $save = $faults->start(q{SELECT streamfilter_save('seen')});
+$faults->reached('save');
+my $vacuum = $faults->start('VACUUM FULL streamfilter_log');
+ok(blocked(1), 'VACUUM FULL waits for a save');
+my $insert = $faults->start('INSERT INTO seen VALUES (1)');
+ok(blocked(2), 'a commit waits for VACUUM FULL');
+my $start = time;
+$faults->set('save', 'pass');
+is($faults->finish($save) . $faults->finish($vacuum) . $faults->finish($insert), '', 'all of them end');
+cmp_ok(time - $start, '<', 20, 'soon: the save does not wait for the commit');
+$node->stop('immediate');
+$node->start;
+is($node->safe_psql('postgres', q{SELECT streamfilter_test('seen', 1)}), 't', 'and the key is saved');
+
+# ---- names ------------------------------------------------------------------------------------------------------------------
+
+for my $statement (
+	'ALTER MATERIALIZED VIEW streamfilter_log SET SCHEMA pg_catalog',
+	'ALTER MATERIALIZED VIEW streamfilter_image RENAME TO image',
+	'ALTER TABLE streamfilter_log RENAME TO log',
+	q{DO $$ BEGIN ALTER MATERIALIZED VIEW streamfilter_log RENAME TO log; END $$})
+{
+	my ($status, undef, $said) = $node->psql('postgres', "SET allow_system_table_mods = on; $statement");
+	like($said, qr/ERROR:  cannot rename or move "streamfilter_(log|image)".*DETAIL:  It holds what is saved/s, $statement);
+}
+is($node->psql('postgres', 'CREATE MATERIALIZED VIEW m AS SELECT 1; CREATE SCHEMA other;
+	ALTER MATERIALIZED VIEW m RENAME TO streamfilter_m; ALTER MATERIALIZED VIEW streamfilter_m SET SCHEMA other'), 0,
+	'others may be renamed and moved');
+
+done_testing();
