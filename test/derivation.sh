@@ -6,7 +6,7 @@
 # Both servers have the library installed, the other one built from sources in which the best k is capped at 6 and filters
 # grow at 0.99 of their limit:
 #
-#   sed -i 's/kMostDerivedHashes = 16/kMostDerivedHashes = 6/; s/saturate<std::uint64_t>(limit)/saturate<std::uint64_t>(0.99 * limit)/' \
+#   sed -i 's/kMaxDerivedHashes = 16/kMaxDerivedHashes = 6/; s/saturate<std::uint64_t>(limit)/saturate<std::uint64_t>(0.99 * limit)/' \
 #     src/core/kind/bloom.cpp src/core/kind/timing_bloom.cpp
 #
 # The last line says how many keys were known and how many should be.
