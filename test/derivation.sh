@@ -7,7 +7,7 @@
 # grow at 0.99 of their limit:
 #
 #   sed -i 's/kMaxDerivedHashes = 16/kMaxDerivedHashes = 6/; s/saturate<std::uint64_t>(limit)/saturate<std::uint64_t>(0.99 * limit)/' \
-#     src/core/kind/bloom.cpp src/core/kind/timing_bloom.cpp
+#     src/core/kind/bloom.cpp src/core/kind/timing_options.cpp
 #
 # The last line says how many keys were known and how many should be.
 set -euo pipefail
