@@ -41,8 +41,7 @@ extern "C" {
   Query *query, const char *text, int options, ParamListInfo params, ExplainState *explain
 #define SF_PLANNER_ARGUMENTS query, text, options, params, explain
 #else
-#define SF_PLANNER_PARAMETERS \
-  Query *query, const char *text, int options, ParamListInfo params
+#define SF_PLANNER_PARAMETERS Query *query, const char *text, int options, ParamListInfo params
 #define SF_PLANNER_ARGUMENTS query, text, options, params
 #endif
 
