@@ -139,3 +139,12 @@ extern "C" {
 #else
 #define SF_OLDEST_CLOG_XID (ShmemVariableCache->oldestClogXid)
 #endif
+
+// Gives a relation new, empty storage.
+#if PG_VERSION_NUM >= 160000
+#define SF_RELATION_SET_NEW_STORAGE(relation) \
+  RelationSetNewRelfilenumber(relation, (relation)->rd_rel->relpersistence)
+#else
+#define SF_RELATION_SET_NEW_STORAGE(relation) \
+  RelationSetNewRelfilenode(relation, (relation)->rd_rel->relpersistence)
+#endif
