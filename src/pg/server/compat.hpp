@@ -129,3 +129,10 @@ extern "C" {
 #else
 #define SF_OLDEST_CLOG_XID (ShmemVariableCache->oldestClogXid)
 #endif
+
+// What check hooks of settings hand on.
+#if PG_VERSION_NUM >= 160000
+#define SF_GUC_MALLOC(size) guc_malloc(LOG, size)
+#else
+#define SF_GUC_MALLOC(size) malloc(size)
+#endif

@@ -23,6 +23,7 @@ extern "C" {
 
 #include "pg/server/settings.hpp"
 #include "pg/shmem/filter_directory.hpp"
+#include "pg/shmem/loss_estimate.hpp"
 
 namespace streamfilter::pg {
 
@@ -143,10 +144,12 @@ void require_shared_state() {
 
 void reset_counters(FilterSlot* slot) {
   for (pg_atomic_uint64* counter :
-       {&slot->tested, &slot->accepted, &slot->discarded, &slot->accesses, &slot->hits,
-        &slot->rolled_back, &slot->waits, &slot->overflowed, &slot->unregistered, &slot->applied,
-        &slot->exclusive_xact})
+       {&slot->tested, &slot->accepted, &slot->discarded, &slot->would_discard, &slot->diverted,
+        &slot->loss.applied, &slot->loss.accepted, &slot->loss.looked_at, &slot->loss.lost,
+        &slot->accesses, &slot->hits, &slot->rolled_back, &slot->waits, &slot->overflowed,
+        &slot->unregistered, &slot->applied, &slot->exclusive_xact, &slot->stats_reset})
     pg_atomic_init_u64(counter, 0);
+  pg_atomic_init_u64(&slot->loss.odds, kUnknownOdds);
   pg_atomic_init_u32(&slot->arriving_keys, 0);
   pg_atomic_init_u32(&slot->arriving_erasures, 0);
   for (pg_atomic_uint64& found : slot->found_at) pg_atomic_init_u64(&found, 0);

@@ -3,6 +3,7 @@
 #include "pg/commit/coordinator.hpp"
 #include "pg/ddl/ddl_checks.hpp"
 #include "pg/fdw/batch_scan.hpp"
+#include "pg/handle/filter_mode.hpp"
 #include "pg/server/fault_points.hpp"
 #include "pg/server/problem_report.hpp"
 #include "pg/server/settings.hpp"
@@ -41,6 +42,7 @@ constexpr SharedSection kSections[] = {
 void _PG_init(void) {
   using namespace streamfilter::pg;
   init_problem_report();
+  init_filter_modes();
   init_settings();
   init_coordinator();
   if (!process_shared_preload_libraries_in_progress) return;

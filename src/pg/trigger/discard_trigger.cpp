@@ -8,6 +8,7 @@ extern "C" {
 }
 
 #include "pg/handle/filter_keys.hpp"
+#include "pg/handle/filter_mode.hpp"
 #include "pg/server/no_raise.hpp"
 #include "pg/server/settings.hpp"
 #include "pg/shmem/filter_directory.hpp"
@@ -63,6 +64,7 @@ struct FiringState {
   MemoryContext context;  // of what follows
   Oid trigger;
   Oid created;  // the trigger that CREATE TRIGGER made, if this one is a clone
+  Oid owner;    // of its table
   int replication_role;
   const TableWatch* table;
   uint64 table_changes;
@@ -102,11 +104,12 @@ void resolve(FiringState* state, const TriggerData* call, TriggerKind kind) {
   state->replication_role = SessionReplicationRole;
   state->trigger = trigger->tgoid;
   state->created = origin.trigger;
+  state->owner = origin.owner;
 
   check_is_last(trigger, table, ERROR);
   FilterHandle* filter = filter_handle(bind_and_lock(trigger, kind, &origin));
   // The last time before the row is judged: another call might replace what the plan refers to.
-  use_filter(filter, Use::insert_granted);
+  use_filter(filter, Use::judge_granted);
   state->plan = make_plan(trigger, kind, table, filter->relation);
   state->keys = make_key_builder(filter, state->plan->inputs, state->plan->count);
   MemoryContextSwitchTo(caller);
@@ -114,8 +117,9 @@ void resolve(FiringState* state, const TriggerData* call, TriggerKind kind) {
 
 // Ready to judge: everything is resolved, locked and attached.
 void prepare(FiringState* state, const TriggerData* call, TriggerKind kind) {
-  if (likely(state->keys.filter != nullptr)) use_filter(state->keys.filter, Use::insert_granted);
+  if (likely(state->keys.filter != nullptr)) use_filter(state->keys.filter, Use::judge_granted);
   if (unlikely(!is_resolved(state, call->tg_trigger))) resolve(state, call, kind);
+  check_mode(state->keys.filter, state->owner);
 }
 
 FiringState* state_of(FunctionCallInfo fcinfo, const TriggerData* call) {
@@ -203,24 +207,21 @@ void check_judged_once(const FiringState* state, const TriggerData* call) {
   filter->fired_by = state->created;
 }
 
-// Must this row be judged? If not, it passes as it is.
-bool is_new(const FiringState* state, const TriggerData* call, TriggerKind kind) {
-  const Arrival arrival = arrival_of(state->source);
-  switch (arrival) {
-    case Arrival::inserted: return true;
-    case Arrival::moved: return false;
-    case Arrival::on_conflict: raise_on_conflict(call, kind);
-    case Arrival::unclear_executor:
-    case Arrival::unclear_replication: break;
-  }
+// A row that exists already passes; one of which nothing is known, or that may not be inserted
+// after all, cannot be judged.
+void check_arrival(Arrival arrival, const TriggerData* call, TriggerKind kind) {
+  if (likely(arrival == Arrival::inserted)) return;
+  if (arrival == Arrival::on_conflict) raise_on_conflict(call, kind);
   raise_unclear(call, arrival);
 }
 
-// Was the key of this row seen before? It is remembered now. In per-row memory.
-bool is_repeat(const FiringState* state, TupleTableSlot* row) {
+// Was the key of this row seen before? It is remembered now. In per-row memory. False: it has none.
+bool judge(const FiringState* state, TupleTableSlot* row, bool* repeat) {
   Element element;
-  return build_element(&state->keys, row, &element) &&
-         test_and_insert_key(state->keys.filter, element);
+  *repeat = false;
+  if (!build_element(&state->keys, row, &element)) return false;
+  *repeat = test_and_insert_key(state->keys.filter, element);
+  return true;
 }
 
 HeapTuple set_mark(const TriggerData* call, AttrNumber column, bool repeat) {
@@ -238,12 +239,23 @@ HeapTuple fire(FunctionCallInfo fcinfo, TriggerKind kind) {
   const TriggerData* call = check_call(fcinfo, kind);
   if (!enabled) return call->tg_trigtuple;
   FiringState* state = state_of(fcinfo, call);
-  if (!is_new(state, call, kind)) return call->tg_trigtuple;
+  const Arrival arrival = arrival_of(state->source);
+  if (arrival == Arrival::moved) return call->tg_trigtuple;
   prepare(state, call, kind);
+  FilterHandle* filter = state->keys.filter;
+  const FilterMode mode = filter->mode;
+  if (unlikely(mode == FilterMode::off)) return call->tg_trigtuple;
+  check_arrival(arrival, call, kind);
   check_judged_once(state, call);
-  const bool repeat = is_repeat(state, call->tg_trigslot);
-  if (kind == TriggerKind::mark) return set_mark(call, state->plan->mark, repeat);
-  return repeat ? nullptr : call->tg_trigtuple;
+  bool repeat;
+  const bool judged = judge(state, call->tg_trigslot, &repeat);
+  if (likely(mode == FilterMode::enforce && kind == TriggerKind::discard))
+    return repeat ? nullptr : call->tg_trigtuple;
+  if (judged)
+    count_outcome(filter, repeat,
+                  mode == FilterMode::shadow ? Outcome::would_discard : Outcome::marked);
+  if (mode == FilterMode::shadow) return call->tg_trigtuple;
+  return set_mark(call, state->plan->mark, repeat);
 }
 
 }  // namespace
