@@ -12,7 +12,6 @@ extern "C" {
 
 #include "pg/fdw/batch_scan.hpp"
 #include "pg/handle/filter_keys.hpp"
-#include "pg/handle/filter_mode.hpp"
 #include "pg/handle/key_call.hpp"
 #include "pg/trigger/judged_once.hpp"
 

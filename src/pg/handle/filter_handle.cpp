@@ -17,11 +17,12 @@ extern "C" {
 #include "pg/catalog/dependencies.hpp"
 #include "pg/catalog/owner_code.hpp"
 #include "pg/handle/filter_handle.hpp"
-#include "pg/handle/filter_mode.hpp"
 #include "pg/handle/hierarchy.hpp"
 #include "pg/remote/remote_filter.hpp"
 #include "pg/server/no_raise.hpp"
+#include "pg/server/settings.hpp"
 #include "pg/shmem/loss_estimate.hpp"
+#include "pg/shmem/trigger_counts.hpp"
 #include "pg/storage/persistence.hpp"
 #include "pg/storage/state_heaps.hpp"
 
@@ -254,7 +255,17 @@ void revalidate(FilterHandle* filter, Use use) {
   }
 }
 
+void resolve_mode(FilterHandle* filter, bool judges) {
+  filter->mode = FilterMode::enforce;
+  filter->mode_overridden = false;
+  if (judges) filter->mode = mode_in_use(filter->relation, &filter->mode_overridden);
+}
+
 }  // namespace
+
+void init_handles() {
+  on_mode_change = [] { ++handle_epoch; };
+}
 
 FilterHandle* filter_handle(Oid relid) {
   if (handles == nullptr) {
@@ -348,6 +359,7 @@ void count_access(FilterHandle* filter) {
 void count_hit(FilterHandle* filter) { ++filter->hits; }
 
 void flush_counters() {
+  flush_trigger_counts();
   while (dirty != nullptr) {
     FilterHandle* filter = dirty;
     dirty = filter->next_dirty;

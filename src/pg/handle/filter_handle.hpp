@@ -4,6 +4,7 @@
 
 #include "core/kind/kind_registry.hpp"
 #include "pg/catalog/element_roles.hpp"
+#include "pg/handle/filter_mode.hpp"
 #include "pg/handle/slot_lifecycle.hpp"
 #include "pg/key/key_hash.hpp"
 
@@ -85,6 +86,9 @@ struct FilterHandle {
 // and its seed is the parent's. Raises what the checks of handle/hierarchy.hpp do.
 void join_parent(FilterHandle* filter, FilterRelation* relation, Use use);
 
+// Makes settings that change reach the filters that are in use.
+void init_handles();
+
 // Finds or makes this backend's handle; takes no lock and checks nothing.
 FilterHandle* filter_handle(Oid relid);
 
@@ -98,6 +102,13 @@ inline void use_filter(FilterHandle* filter, Use use) {
   if (unlikely(filter->used_epoch != handle_epoch || filter->used_for != use ||
                filter->used_by != GetUserId()))
     make_ready(filter, use);
+}
+
+// Raises 42501 if the mode of the rows that are judged is not for the one to choose who did. Of a
+// trigger, the owner of the table may, too; InvalidOid: there is none.
+inline void check_mode(const FilterHandle* filter, Oid table_owner) {
+  if (unlikely(filter->mode_overridden))
+    check_override(filter->relation, filter->mode, table_owner);
 }
 
 // An element of the filter that no column with a role tells more of.

@@ -9,6 +9,8 @@ extern "C" {
 #include "storage/lwlock.h"
 }
 
+#include <bit>
+
 #include "core/kind/kind_registry.hpp"
 
 namespace streamfilter::pg {
@@ -48,6 +50,8 @@ struct SavedState {
 
 // What loss_estimate.hpp accumulates.
 struct LossEstimate {
+  static constexpr uint64 kUnknownOdds = std::bit_cast<uint64>(-1.0);
+
   pg_atomic_uint64 odds;       // a double: that a new row is discarded, not accepted
   pg_atomic_uint64 applied;    // FilterSlot::applied, and
   pg_atomic_uint64 accepted;   // FilterSlot::accepted, when that was looked up, and
@@ -132,6 +136,9 @@ LWLock* slice_lock(const FilterSlot* slot, uint32 slice);
 
 // Sets the counters of a slot, and what is known of its saved state, to zero.
 void reset_counters(FilterSlot* slot);
+
+// Sets to zero what it has counted since it was made.
+void reset_statistics(FilterSlot* slot, TimestampTz now);
 
 // The three below need directory_lock.
 FilterSlot* find_slot(Oid database, Oid relation, SlotState state);

@@ -4,6 +4,7 @@ extern "C" {
 #include "utils/timestamp.h"
 }
 
+#include <bit>
 #include <cmath>
 
 #include "pg/shmem/loss_estimate.hpp"
@@ -47,8 +48,11 @@ Totals read_totals(const FilterSlot* slot, const Parameters& parameters) {
 }
 
 void note_false_rate(FilterSlot* slot) {
-  if (likely(pg_atomic_read_u64(&slot->loss.odds) != kUnknownOdds)) return;
-  look_up(slot, pg_atomic_read_u64(&slot->applied), GetCurrentStatementStartTimestamp());
+  const uint64 applied = pg_atomic_read_u64(&slot->applied);
+  const TimestampTz now = GetCurrentStatementStartTimestamp();
+  if (pg_atomic_read_u64(&slot->loss.odds) == LossEstimate::kUnknownOdds ||
+      (applied != pg_atomic_read_u64(&slot->loss.applied) && is_due(slot, now)))
+    look_up(slot, applied, now);
 }
 
 void add_losses(FilterSlot* slot, uint64 accepted) {
@@ -56,10 +60,7 @@ void add_losses(FilterSlot* slot, uint64 accepted) {
   const double odds = std::bit_cast<double>(pg_atomic_read_u64(&slot->loss.odds));
   const double lost = odds * static_cast<double>(accepted) * kUnit;
   if (lost > 0) pg_atomic_fetch_add_u64(&slot->loss.lost, static_cast<uint64>(std::llround(lost)));
-  const uint64 applied = pg_atomic_read_u64(&slot->applied);
-  const TimestampTz now = GetCurrentStatementStartTimestamp();
-  if (applied != pg_atomic_read_u64(&slot->loss.applied) && is_due(slot, now))
-    look_up(slot, applied, now);
+  note_false_rate(slot);
 }
 
 double lost_rows(const FilterSlot* slot) {

@@ -9,19 +9,16 @@
 // 64th more, after a second, or after a reset: what is in between is taken at the rate before.
 #pragma once
 
-#include <bit>
-
 #include "core/filter/filter.hpp"
 #include "pg/shmem/filter_directory.hpp"
 
 namespace streamfilter::pg {
 
-inline constexpr uint64 kUnknownOdds = std::bit_cast<uint64>(-1.0);
-
 // Sums over the slices of a filter, each of which is locked in turn.
 Totals read_totals(const FilterSlot* slot, const Parameters& parameters);
 
-// Looks the rate up if nobody has: before the first row is judged.
+// Looks the rate up if that is due: before the first row of a transaction is judged, and later on.
+// Cannot raise.
 void note_false_rate(FilterSlot* slot);
 
 // So many rows were accepted by whom repeats are discarded; they are not in the slot's counter yet.

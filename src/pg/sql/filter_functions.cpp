@@ -3,7 +3,6 @@
 
 #include "core/filter/filter.hpp"
 #include "pg/handle/filter_keys.hpp"
-#include "pg/handle/filter_mode.hpp"
 #include "pg/handle/key_call.hpp"
 #include "pg/remote/remote_keys.hpp"
 #include "pg/server/problem_report.hpp"

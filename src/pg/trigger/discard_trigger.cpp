@@ -8,10 +8,10 @@ extern "C" {
 }
 
 #include "pg/handle/filter_keys.hpp"
-#include "pg/handle/filter_mode.hpp"
 #include "pg/server/no_raise.hpp"
 #include "pg/server/settings.hpp"
 #include "pg/shmem/filter_directory.hpp"
+#include "pg/shmem/trigger_counts.hpp"
 #include "pg/trigger/row_source.hpp"
 #include "pg/trigger/trigger_binding.hpp"
 #include "pg/trigger/trigger_definition.hpp"
@@ -71,6 +71,7 @@ struct FiringState {
   const TableWatch* origin;
   uint64 origin_changes;
   TriggerPlan* plan;
+  TriggerTally* tally;
   KeyBuilder keys;  // without a filter: nothing is resolved
 };
 
@@ -110,6 +111,7 @@ void resolve(FiringState* state, const TriggerData* call, TriggerKind kind) {
   FilterHandle* filter = filter_handle(bind_and_lock(trigger, kind, &origin));
   // The last time before the row is judged: another call might replace what the plan refers to.
   use_filter(filter, Use::judge_granted);
+  state->tally = trigger_tally(trigger->tgoid, filter->relid);
   state->plan = make_plan(trigger, kind, table, filter->relation);
   state->keys = make_key_builder(filter, state->plan->inputs, state->plan->count);
   MemoryContextSwitchTo(caller);
@@ -235,6 +237,15 @@ HeapTuple set_mark(const TriggerData* call, AttrNumber column, bool repeat) {
                                    &number, &value, &null);
 }
 
+// Counts a row that was judged, if it has a key, and what becomes of it.
+void count(const FiringState* state, bool has_key, bool repeat, bool shadow) {
+  TriggerCounts* counts = counts_to_add_to(state->tally);
+  ++counts->rows;
+  (shadow ? counts->would_discard : counts->discarded) += repeat;
+  if (has_key && (shadow || state->plan->mark != InvalidAttrNumber))
+    count_outcome(state->keys.filter, repeat, shadow ? Outcome::would_discard : Outcome::marked);
+}
+
 HeapTuple fire(FunctionCallInfo fcinfo, TriggerKind kind) {
   const TriggerData* call = check_call(fcinfo, kind);
   if (!enabled) return call->tg_trigtuple;
@@ -242,20 +253,16 @@ HeapTuple fire(FunctionCallInfo fcinfo, TriggerKind kind) {
   const Arrival arrival = arrival_of(state->source);
   if (arrival == Arrival::moved) return call->tg_trigtuple;
   prepare(state, call, kind);
-  FilterHandle* filter = state->keys.filter;
-  const FilterMode mode = filter->mode;
+  const FilterMode mode = state->keys.filter->mode;
   if (unlikely(mode == FilterMode::off)) return call->tg_trigtuple;
   check_arrival(arrival, call, kind);
   check_judged_once(state, call);
   bool repeat;
-  const bool judged = judge(state, call->tg_trigslot, &repeat);
-  if (likely(mode == FilterMode::enforce && kind == TriggerKind::discard))
-    return repeat ? nullptr : call->tg_trigtuple;
-  if (judged)
-    count_outcome(filter, repeat,
-                  mode == FilterMode::shadow ? Outcome::would_discard : Outcome::marked);
-  if (mode == FilterMode::shadow) return call->tg_trigtuple;
-  return set_mark(call, state->plan->mark, repeat);
+  const bool has_key = judge(state, call->tg_trigslot, &repeat);
+  count(state, has_key, repeat, mode == FilterMode::shadow);
+  if (unlikely(mode == FilterMode::shadow)) return call->tg_trigtuple;
+  if (kind == TriggerKind::mark) return set_mark(call, state->plan->mark, repeat);
+  return repeat ? nullptr : call->tg_trigtuple;
 }
 
 }  // namespace

@@ -152,6 +152,12 @@ bool read_trigger_row(Oid trigger, TriggerRow* row) {
   return found;
 }
 
+Oid filter_of_trigger(const TriggerRow* row) {
+  TriggerRow at = *row;
+  while (OidIsValid(at.parent) && read_trigger_row(at.parent, &at)) continue;
+  return at.filter;
+}
+
 void bind_trigger(Oid trigger, Oid filter) {
   const char* name = qualified_name(filter);
   Relation catalog = table_open(TriggerRelationId, RowExclusiveLock);

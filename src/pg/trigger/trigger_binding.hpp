@@ -25,6 +25,9 @@ struct TriggerRow {
 // False: there is no such trigger.
 bool read_trigger_row(Oid trigger, TriggerRow* row);
 
+// The filter that it means, by itself or as a clone; InvalidOid: it is bound to none.
+Oid filter_of_trigger(const TriggerRow* row);
+
 // Binds the trigger, which is no clone, to the filter, or writes the filter's name anew. The caller
 // holds a lock on the trigger's table that keeps others from altering its triggers.
 void bind_trigger(Oid trigger, Oid filter);

@@ -9,6 +9,11 @@ inline const char* function_name(TriggerKind kind) {
   return kind == TriggerKind::discard ? "streamfilter_discard" : "streamfilter_mark";
 }
 
+// As the view streamfilter_triggers says it.
+inline const char* name_of(TriggerKind kind) {
+  return function_name(kind) + strlen("streamfilter_");
+}
+
 // Does the function make triggers of ours? It may bear another name in another schema.
 bool find_kind(Oid function, TriggerKind* kind);
 
