@@ -97,6 +97,7 @@ CREATE TABLE staged (id int);
 INSERT INTO staged SELECT i % 100 FROM generate_series(1, 300) i;
 INSERT INTO staged VALUES (NULL);
 CREATE TABLE loaded (id int);
+SET client_min_messages = error;  -- not of what is counted
 SET streamfilter.mode = 'off';
 SELECT count(*) FROM staged WHERE NOT streamfilter_seen('seen', id);
 SET streamfilter.mode = 'shadow';
@@ -122,6 +123,7 @@ END $$;
 SET streamfilter.mode = 'off';
 SELECT count(*) FROM staged WHERE switch_at(id) AND NOT streamfilter_seen('seen', id);
 RESET streamfilter.mode;
+RESET client_min_messages;
 -- A loop in PL/pgSQL keeps its expressions.
 DO $$
 DECLARE word text; answers text := '';

@@ -1,6 +1,7 @@
 --
 -- What filters and triggers have done, and what that probably cost
 --
+SET client_min_messages = error;  -- not of what is counted
 CREATE FOREIGN TABLE seen (id int)
   SERVER streamfilter OPTIONS (kind 'bloom', memory '4kB', k '4', seed '1', slices '2');
 CREATE TABLE t (id int, repeat boolean);
