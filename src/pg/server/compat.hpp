@@ -148,3 +148,10 @@ extern "C" {
 #define SF_RELATION_SET_NEW_STORAGE(relation) \
   RelationSetNewRelfilenode(relation, (relation)->rd_rel->relpersistence)
 #endif
+
+// What check hooks of settings hand on.
+#if PG_VERSION_NUM >= 160000
+#define SF_GUC_MALLOC(size) guc_malloc(LOG, size)
+#else
+#define SF_GUC_MALLOC(size) malloc(size)
+#endif
