@@ -72,7 +72,7 @@ void add(pg_atomic_uint64* counter, uint64 count) {
 void add_counters(FilterHandle* filter) {
   if (filter->remote != nullptr) {
     add_filter_counts(filter->relid, {filter->tested, filter->accepted, filter->discarded,
-                                      filter->would_discard, filter->diverted});
+                                      filter->would_discard, filter->diverted, filter->ahead});
     flush_slice_counts(filter->remote);
   }
   const bool is_attached =
@@ -86,11 +86,12 @@ void add_counters(FilterHandle* filter) {
     add(&slot->discarded, filter->discarded);
     add(&slot->would_discard, filter->would_discard);
     add(&slot->diverted, filter->diverted);
+    add(&slot->ahead, filter->ahead);
     add(&slot->accesses, filter->accesses);
     add(&slot->hits, filter->hits);
   }
   filter->tested = filter->accepted = filter->discarded = filter->would_discard = filter->diverted =
-      filter->spared = filter->accesses = filter->hits = 0;
+      filter->spared = filter->ahead = filter->accesses = filter->hits = 0;
 }
 
 void note_dirty(FilterHandle* filter) {
@@ -134,6 +135,9 @@ void load(FilterHandle* filter) {
   filter->tree = tree;
   filter->rule = key_rule(relation->definition.parameters);
   filter->has_time = uses_time(relation->definition.parameters);
+  filter->max_future = max_future_of(relation);
+  filter->latest_time = filter->max_future == PG_INT64_MAX ? PG_INT64_MAX : PG_INT64_MIN;
+  filter->warned_of_time = false;
   filter->hashes_as_owner = false;
   for (int i = 0; i < relation->key_count; ++i)
     filter->hashes_as_owner |= runs_untrusted_code(hashers[i]);
@@ -334,6 +338,11 @@ void count_outcome(FilterHandle* filter, bool repeat, Outcome outcome) {
     --filter->discarded;
     outcome == Outcome::diverted ? ++filter->diverted : ++filter->would_discard;
   }
+  note_dirty(filter);
+}
+
+void count_ahead(FilterHandle* filter) {
+  ++filter->ahead;
   note_dirty(filter);
 }
 
