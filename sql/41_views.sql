@@ -1,8 +1,14 @@
-CREATE FUNCTION streamfilter_remove_set_aside(filter regclass) RETURNS bigint
+CREATE FUNCTION streamfilter_forget_saved(filter regclass) RETURNS bigint
 LANGUAGE C STRICT VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION streamfilter_remove_set_aside(regclass)
-IS 'deletes saved state of a filter that is not its own any more; returns the bytes of it';
+COMMENT ON FUNCTION streamfilter_forget_saved(regclass)
+IS 'deletes what is saved of a filter; returns the bytes of it';
+
+CREATE FUNCTION streamfilter_forget_saved() RETURNS void
+LANGUAGE C VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'streamfilter_forget_all_saved';
+COMMENT ON FUNCTION streamfilter_forget_saved()
+IS 'deletes what is saved of all filters of the database, also where it cannot be read; for superusers';
 
 CREATE FUNCTION streamfilter_stat(filter oid,
   OUT kind text, OUT memory bigint, OUT params jsonb,

@@ -5,7 +5,8 @@
 #
 # Ends with one line per target: how many inputs were run, or the finding. An input that breaks a target is kept in
 # test/fuzz/corpus/TARGET, which the unit tests replay. What was learnt on the way stays in build/fuzz/corpus, so that a
-# later run goes on from there. Needs clang with libFuzzer (Debian: clang, libclang-rt-dev); without, it says so and ends.
+# later run goes on from there. With FUZZ_SEED a first run is repeatable: the same inputs in the same order. Two targets run
+# at a time. Needs clang with libFuzzer (Debian: clang, libclang-rt-dev); without, it says so and ends.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -15,7 +16,7 @@ targets() { sed -n 's/^void \([a-z]*\)(const std::uint8_t\* data, std::size_t si
 fuzz() {
 	local target=$1 seconds=$2 log=build/fuzz/$1.log status=0 kept=test/fuzz/corpus/$1
 	mkdir -p "build/fuzz/corpus/$target" "$kept"
-	"build/fuzz/$target" -max_total_time="$seconds" -timeout=20 -report_slow_units=20 -rss_limit_mb=1024 -max_len=8192 -print_final_stats=1 \
+	"build/fuzz/$target" -seed="${FUZZ_SEED:-0}" -max_total_time="$seconds" -timeout=20 -report_slow_units=20 -rss_limit_mb=1024 -max_len=8192 -print_final_stats=1 \
 		-artifact_prefix="$kept/" "build/fuzz/corpus/$target" "$kept" "build/fuzz/seeds/$target" >"$log" 2>&1 || status=$?
 	rmdir --ignore-fail-on-non-empty "$kept"
 	if [ "$status" -eq 0 ]; then
@@ -38,9 +39,9 @@ has_libfuzzer() {
 }
 
 main() {
-	local target failed=0 seconds
+	local failed=0 seconds report
 	[ $# -gt 0 ] || {
-		sed -n '2,8s/^# \{0,1\}//p' "$0"
+		sed -n '2,9s/^# \{0,1\}//p' "$0"
 		exit 2
 	}
 	seconds=$(awk -v minutes="$1" 'BEGIN { printf "%d", minutes * 60 }')
@@ -52,7 +53,15 @@ main() {
 	make -s -j2 -f test/fuzz/Makefile
 	# shellcheck disable=SC2046
 	[ $# -gt 0 ] || set -- $(targets)
-	for target in "$@"; do fuzz "$target" "$seconds" || failed=1; done
+	while [ $# -gt 0 ]; do
+		fuzz "$1" "$seconds" &
+		if [ $# -gt 1 ]; then
+			report=$(fuzz "$2" "$seconds") || failed=1
+		fi
+		wait $! || failed=1
+		[ $# -lt 2 ] || echo "$report"
+		shift $(($# > 1 ? 2 : 1))
+	done
 	exit "$failed"
 }
 

@@ -222,8 +222,7 @@ write_bytes($file, $sound);
 write_bytes($log_file, $sound_log);
 $node->start;
 $node->safe_psql('postgres', q{
-	REFRESH MATERIALIZED VIEW streamfilter_image;
-	REFRESH MATERIALIZED VIEW streamfilter_log;
+	SELECT streamfilter_forget_saved();
 	DO $$ DECLARE f regclass; BEGIN
 	  FOR f IN SELECT oid FROM pg_class WHERE relkind = 'f' LOOP
 	    EXECUTE format('DROP FOREIGN TABLE %s', f); COMMIT; END LOOP; END $$;});

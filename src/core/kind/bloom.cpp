@@ -140,13 +140,19 @@ double expected_puts(const Parameters& p) noexcept {
   return keys_of_fullest(expected_keys(p) * shape.k1, shape.slices);
 }
 
-// How many distinct keys a filter has seen when the next one takes over. Where keys have several
-// probes, a slice does not know which of them are new, and counts all that are put in it.
+// How many distinct keys a filter has seen when the next one takes over: infinity when it never
+// does. Where keys have several probes, a slice does not know which of them are new, and counts all
+// that are put in it.
 double keys_of_one(const Parameters& p) noexcept {
   const double limit = static_cast<double>(p.integer(kLimit));
   if (p.integer(kGrow) != cardinality)
     return -real_m(p) / real_k(p) * std::log1p(-std::min(limit / real_m(p), 1 - 1 / real_m(p)));
   return shape_of(p).k1 > 1 ? limit : timing_model::keys_for(real_k(p), limit, real_m(p));
+}
+
+// Keys in the newest filter, when `full` filters before it took `each`.
+double keys_in_newest(double keys, double full, double each) noexcept {
+  return full > 0 ? keys - full * each : keys;
 }
 
 // Filters before the last are full; the last key before the limit can set K bits more.
@@ -157,7 +163,7 @@ double grown_rate(const Parameters& p) noexcept {
       p.integer(kGrow) == density
           ? std::pow(std::min(1.0, (static_cast<double>(p.integer(kLimit)) + k) / m), k)
           : timing_model::rate(k, each, m);
-  const double last = timing_model::rate(k, keys - full * each, m);
+  const double last = timing_model::rate(k, keys_in_newest(keys, full, each), m);
   return std::pow(1 - (1 - timing_model::rate_of_filters(one, full)) * (1 - last), shape_of(p).k1);
 }
 
@@ -425,7 +431,7 @@ double rate_after(const Parameters& p, double n) noexcept {
   const double each = keys_of_one(p), full = std::min(std::floor(puts / each), filters(p) - 1);
   const double one = timing_model::rate(k, each, m);
   return std::pow(1 - (1 - timing_model::rate_of_filters(one, full)) *
-                          (1 - timing_model::rate(k, puts - full * each, m)),
+                          (1 - timing_model::rate(k, keys_in_newest(puts, full, each), m)),
                   shape.k1);
 }
 

@@ -65,7 +65,9 @@ double mean_equal_timers_fnr(unsigned k, unsigned equal, double fill) noexcept {
   return sum / kSteps;
 }
 
-double rate_of_filters(double p, double j) noexcept { return -std::expm1(j * std::log1p(-p)); }
+double rate_of_filters(double p, double j) noexcept {
+  return j > 0 ? -std::expm1(j * std::log1p(-p)) : 0;
+}
 
 double share_of_rate(double fpr, double j) noexcept { return -std::expm1(std::log1p(-fpr) / j); }
 

@@ -15,9 +15,20 @@ extern "C" {
 namespace streamfilter::pg {
 namespace {
 
+// Nothing is saved of what the filter holds: its next change, or this one, writes an image.
+void note_forgotten(FilterSlot* slot) {
+  SavedState* saved = &slot->saved;
+  pg_atomic_write_u32(&saved->has_header, 0);
+  pg_atomic_write_u64(&saved->log_bytes, 0);
+  pg_atomic_fetch_add_u64(&slot->applied, 1);
+  saved->last_saved = 0;
+  saved->set_aside[0] = '\0';
+}
+
 void note_saved(TransactionChanges* changes) {
   SavedState* saved = &changes->slot->saved;
   saved->logged = changes->saving.logged;
+  if (changes->saving.forgotten_level > 0) note_forgotten(changes->slot);
   if (changes->saving.writes_header) pg_atomic_write_u32(&saved->has_header, 1);
   if (changes->saving.drops_saved) pg_atomic_write_u32(&saved->has_header, 0);
   if (changes->saving.saved_at == 0) return;
@@ -29,7 +40,8 @@ void note_saved(TransactionChanges* changes) {
 }
 
 bool has_header(const TransactionChanges* changes) {
-  return pg_atomic_read_u32(&changes->slot->saved.has_header) != 0;
+  return changes->saving.forgotten_level == 0 &&
+         pg_atomic_read_u32(&changes->slot->saved.has_header) != 0;
 }
 
 // As its definition is now: it may have been altered, and a savepoint may have taken that back,
@@ -54,6 +66,7 @@ void note_persistence() {
 bool replaces_saved(const TransactionChanges* changes) {
   if (!changes->saving.logged) return has_header(changes);
   return changes->log.last_merge != kNoChange || !changes->slot->saved.logged ||
+         changes->saving.forgotten_level > 0 ||
          (!has_header(changes) && pg_atomic_read_u64(&changes->slot->applied) > 0);
 }
 
@@ -123,7 +136,7 @@ void refuse_to_prepare_saving() {
   note_persistence();
   for (const TransactionChanges* changes = first_changes(); changes != nullptr;
        changes = changes->next)
-    if (changes->saving.saved_at != 0 ||
+    if (changes->saving.saved_at != 0 || changes->saving.forgotten_level > 0 ||
         (has_changes(changes) && replaces_saved(changes) &&
          (changes->saving.logged || is_anything_saved(changes->slot->relation))))
       refuse_to_prepare(changes);

@@ -24,6 +24,7 @@ extern "C" {
 #include "pg/catalog/option_list.hpp"
 #include "pg/catalog/server_options.hpp"
 #include "pg/ddl/ddl_checks.hpp"
+#include "pg/ddl/heap_guard.hpp"
 #include "pg/ddl/hierarchy_ddl.hpp"
 #include "pg/handle/hierarchy.hpp"
 #include "pg/handle/save_filter.hpp"
@@ -33,7 +34,6 @@ extern "C" {
 #include "pg/remote/remote_filter.hpp"
 #include "pg/shmem/server_health.hpp"
 #include "pg/storage/persistence.hpp"
-#include "pg/storage/state_heaps.hpp"
 #include "pg/transaction/transaction_changes.hpp"
 #include "pg/trigger/trigger_ddl.hpp"
 
@@ -43,24 +43,10 @@ namespace {
 object_access_hook_type previous_object_access = nullptr;
 ProcessUtility_hook_type previous_utility = nullptr;
 
-// Under another name they would not be found, and logging would end without a word.
-void refuse_for_state_heap(const RangeVar* name) {
-  if (name == nullptr) return;
-  const Oid relid = RangeVarGetRelid(name, NoLock, true);
-  if (!OidIsValid(relid) || !is_state_table(relid)) return;
-  ereport(ERROR, errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
-          errmsg("cannot rename or move \"%s\"", get_rel_name(relid)),
-          errdetail("It holds what is saved of filters, and is found by its name."),
-          errhint("ALTER EXTENSION streamfilter SET SCHEMA moves it with all that uses it."));
-}
-
 void watch_utility(PlannedStmt* statement, const char* text, bool read_only_tree,
                    ProcessUtilityContext context, ParamListInfo params, QueryEnvironment* env,
                    DestReceiver* dest, QueryCompletion* completion) {
-  Node* node = statement->utilityStmt;
-  if (IsA(node, RenameStmt)) refuse_for_state_heap(castNode(RenameStmt, node)->relation);
-  if (IsA(node, AlterObjectSchemaStmt))
-    refuse_for_state_heap(castNode(AlterObjectSchemaStmt, node)->relation);
+  guard_state_heaps(statement->utilityStmt);
   if (previous_utility)
     previous_utility(statement, text, read_only_tree, context, params, env, dest, completion);
   else
@@ -336,6 +322,7 @@ SF_FUNCTION(streamfilter_check_ddl) {
     ereport(ERROR, errcode(ERRCODE_E_R_I_E_EVENT_TRIGGER_PROTOCOL_VIOLATED),
             errmsg("streamfilter_check_ddl must be called as an event trigger"));
   auto* statement = reinterpret_cast<EventTriggerData*>(fcinfo->context)->parsetree;
+  guard_state_heaps(statement);  // where the library is not preloaded, no hook has
   if (IsA(statement, CreateForeignTableStmt) || IsA(statement, ImportForeignSchemaStmt))
     check_new_filters();
   else if (IsA(statement, AlterTableStmt))

@@ -7,6 +7,7 @@ extern "C" {
 #include "nodes/pg_list.h"
 #include "pgstat.h"
 #include "postmaster/bgworker.h"
+#include "storage/lmgr.h"
 #include "tcop/tcopprot.h"
 #include "utils/acl.h"
 #include "utils/backend_status.h"
@@ -18,6 +19,8 @@ extern "C" {
 #include "pg/handle/hierarchy.hpp"
 #include "pg/handle/save_filter.hpp"
 #include "pg/storage/persistence.hpp"
+#include "pg/storage/state_heaps.hpp"
+#include "pg/transaction/transaction_changes.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -163,20 +166,84 @@ void streamfilter_save_worker(Datum) {
   pgstat_report_activity(STATE_IDLE, nullptr);
 }
 
-// streamfilter_remove_set_aside(filter regclass) → bigint: deletes what is saved of the filter but
-// is not of the state that it has now. Needs to be its owner.
-SF_FUNCTION(streamfilter_remove_set_aside) {
-  PreventCommandDuringRecovery("streamfilter_remove_set_aside()");
-  PreventCommandIfReadOnly("streamfilter_remove_set_aside()");
+// ---- forgetting what is saved -------------------------------------------------------------------
+
+namespace streamfilter::pg {
+namespace {
+
+void check_may_forget() {
+  PreventCommandDuringRecovery("streamfilter_forget_saved()");
+  PreventCommandIfReadOnly("streamfilter_forget_saved()");
+}
+
+// Notes for the end of the transaction that nothing is saved any more. What is only a definition's
+// so far, and what another session has built, is nobody else's while the relation is locked.
+void note_forgotten(Oid relid) {
+  if (shared_state == nullptr) return;
+  for (int i = 0; i < shared_state->slot_count; ++i) {
+    FilterSlot* slot = &shared_state->slots[i];
+    if (slot->database != MyDatabaseId || slot->relation != relid ||
+        (slot->state != SlotState::live && slot->state != SlotState::pending))
+      continue;
+    TransactionChanges* changes = begin_changes(slot, block_of(slot), slot->saved.logged);
+    if (changes->saving.saved_at != 0)
+      ereport(ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+              errmsg("this transaction has saved filter \"%s\"", get_rel_name(relid)),
+              errhint("Commit before."));
+    changes->saving.forgotten_level = GetCurrentTransactionNestLevel();
+    if (slot->saved.logged)
+      ereport(NOTICE, errmsg("nothing is saved of filter \"%s\" now", get_rel_name(relid)),
+              errhint("A crash empties it. Its next change saves all of it, or "
+                      "streamfilter_save()."));
+  }
+}
+
+// The lock keeps away who would write to its log, or is reading what is deleted.
+uint64 forget_saved(Oid relid) {
+  LockRelationOid(relid, AccessExclusiveLock);
+  if (!is_filter(relid)) return 0;  // dropped meanwhile
+  const uint64 bytes = delete_saved_state(relid);
+  note_forgotten(relid);
+  return bytes;
+}
+
+void lock_filters() {
+  ListCell* cell;
+  foreach (cell, list_filters()) LockRelationOid(lfirst_oid(cell), AccessExclusiveLock);
+}
+
+}  // namespace
+}  // namespace streamfilter::pg
+
+// streamfilter_forget_saved(filter regclass) → bigint: deletes what is saved of the filter; how
+// many bytes it was. Needs to be its owner. The filter itself stays as it is.
+SF_FUNCTION(streamfilter_forget_saved) {
+  check_may_forget();
   const Oid relid = PG_GETARG_OID(0);
-  FilterHandle* filter = filter_handle(relid);
-  use_filter(filter, Use::define);
+  const char* name = get_rel_name(relid);
+  if (name == nullptr || !is_filter(relid))
+    ereport(ERROR, errcode(ERRCODE_WRONG_OBJECT_TYPE),
+            errmsg("\"%s\" is not a filter", name != nullptr ? name : psprintf("%u", relid)));
   if (!SF_IS_OWNER_OF_RELATION(relid, GetUserId()))
-    aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_FOREIGN_TABLE, filter->relation->name);
-  require_local(filter, "streamfilter_remove_set_aside");
-  use_filter(filter, Use::test_granted);
-  SavedState* saved = &filter->slot->saved;
-  const uint64 bytes = delete_saved_state(relid, &saved->identity);
-  saved->set_aside[0] = '\0';
-  PG_RETURN_INT64(static_cast<int64>(bytes));
+    aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_FOREIGN_TABLE, name);
+  PG_RETURN_INT64(static_cast<int64>(forget_saved(relid)));
+}
+
+// streamfilter_forget_saved(): the same for all filters of the database, whatever state the heaps
+// are in. For superusers.
+SF_FUNCTION(streamfilter_forget_all_saved) {
+  (void)fcinfo;
+  check_may_forget();
+  if (!superuser())
+    ereport(ERROR, errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+            errmsg("must be superuser to forget what is saved of all filters"));
+  lock_filters();
+  StateTables tables;
+  open_all_saved(&tables, AccessExclusiveLock);
+  lock_filters();  // one may have come meanwhile
+  ListCell* cell;
+  foreach (cell, list_filters()) note_forgotten(lfirst_oid(cell));
+  empty_state_tables(tables);
+  close_state_tables(tables);
+  PG_RETURN_VOID();
 }

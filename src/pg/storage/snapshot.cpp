@@ -161,7 +161,9 @@ void finish_save(SlotSave* save, const Header* state) {
 
 bool is_anything_saved(Oid relation) {
   StateTables tables;
-  if (!open_state_tables(relation, AccessShareLock, AccessShareLock, &tables)) return false;
+  if (!has_state_tables(relation) ||
+      !open_state_tables(relation, AccessShareLock, AccessShareLock, &tables))
+    return false;
   Snapshot snapshot = register_latest_snapshot();
   const bool found =
       has_rows(tables.log, relation, snapshot) || has_rows(tables.images, relation, snapshot);

@@ -3,10 +3,9 @@
 extern "C" {
 #include "access/heapam.h"
 #include "access/table.h"
-#include "catalog/dependency.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_foreign_table.h"
-#include "commands/extension.h"
+#include "commands/tablecmds.h"
 #include "foreign/foreign.h"
 #include "storage/procarray.h"
 #include "utils/guc.h"
@@ -63,6 +62,42 @@ bool read_data(HeapTuple tuple, Datum value, const char** data, Size* size) {
   return *size <= kRowData && *size <= static_cast<Size>(end - *data);
 }
 
+const char* name_of(StateTable table) { return table == StateTable::log ? kLogName : kImageName; }
+
+// The heaps lie where the functions are.
+Oid schema_of(Oid handler) { return get_func_namespace(handler); }
+
+// Of the extension that the filter belongs to; InvalidOid: the filter is being dropped.
+Oid schema_of_heaps(Oid filter) {
+  HeapTuple tuple = SearchSysCache1(FOREIGNTABLEREL, ObjectIdGetDatum(filter));
+  if (!HeapTupleIsValid(tuple)) return InvalidOid;
+  const Oid server = reinterpret_cast<Form_pg_foreign_table>(GETSTRUCT(tuple))->ftserver;
+  ReleaseSysCache(tuple);
+  return schema_of(GetForeignDataWrapper(GetForeignServer(server)->fdwid)->fdwhandler);
+}
+
+// InvalidOid: there is no extension.
+Oid schema_of_extension() {
+  const Oid wrapper = get_foreign_data_wrapper_oid("streamfilter", true);
+  return OidIsValid(wrapper) ? schema_of(GetForeignDataWrapper(wrapper)->fdwhandler) : InvalidOid;
+}
+
+// InvalidOid if it is not there. Nothing else of its name is written to.
+Oid find_heap(StateTable table, Oid schema) {
+  const Oid relid = get_relname_relid(name_of(table), schema);
+  return OidIsValid(relid) && get_rel_relkind(relid) == RELKIND_MATVIEW ? relid : InvalidOid;
+}
+
+[[noreturn]] void raise_missing(StateTable table, Oid schema, Oid filter) {
+  ereport(ERROR, errcode(ERRCODE_UNDEFINED_TABLE),
+          errmsg("materialized view \"%s\" of extension streamfilter is missing", name_of(table)),
+          errdetail("What is saved of filter \"%s\" belongs there.", get_rel_name(filter)),
+          errhint("If it was renamed or moved, give it its name back, and schema \"%s\". Otherwise "
+                  "create the extension anew.",
+                  get_namespace_name(schema)));
+  pg_unreachable();
+}
+
 Oid filter_of(Relation table, HeapTuple tuple) {
   bool isnull;
   const Datum value = heap_getattr(tuple, 1, RelationGetDescr(table), &isnull);
@@ -72,24 +107,37 @@ Oid filter_of(Relation table, HeapTuple tuple) {
 }  // namespace
 
 Relation open_state_table(StateTable table, Oid filter, LOCKMODE lock) {
-  HeapTuple tuple = SearchSysCache1(FOREIGNTABLEREL, ObjectIdGetDatum(filter));
-  if (!HeapTupleIsValid(tuple)) return nullptr;
-  const Oid server = reinterpret_cast<Form_pg_foreign_table>(GETSTRUCT(tuple))->ftserver;
-  ReleaseSysCache(tuple);
-  const Oid handler = GetForeignDataWrapper(GetForeignServer(server)->fdwid)->fdwhandler;
-  const Oid schema = get_func_namespace(handler);
-  const Oid relid = get_relname_relid(table == StateTable::log ? kLogName : kImageName, schema);
-  return OidIsValid(relid) ? try_table_open(relid, lock) : nullptr;
+  const Oid schema = schema_of_heaps(filter);
+  if (!OidIsValid(schema)) return nullptr;
+  const Oid relid = find_heap(table, schema);
+  Relation relation = OidIsValid(relid) ? try_table_open(relid, lock) : nullptr;
+  if (relation == nullptr) raise_missing(table, schema, filter);
+  return relation;
+}
+
+bool has_state_tables(Oid filter) {
+  const Oid schema = schema_of_heaps(filter);
+  return OidIsValid(schema) && OidIsValid(find_heap(StateTable::log, schema)) &&
+         OidIsValid(find_heap(StateTable::image, schema));
 }
 
 bool is_state_table(Oid relation) {
-  const char* name = get_rel_name(relation);
-  if (name == nullptr || get_rel_relkind(relation) != RELKIND_MATVIEW ||
-      (strcmp(name, kLogName) != 0 && strcmp(name, kImageName) != 0))
-    return false;
-  const Oid extension = getExtensionOfObject(RelationRelationId, relation);
-  const char* owner = OidIsValid(extension) ? get_extension_name(extension) : nullptr;
-  return owner != nullptr && strcmp(owner, "streamfilter") == 0;
+  const Oid schema = schema_of_extension();
+  return OidIsValid(schema) && (relation == find_heap(StateTable::log, schema) ||
+                                relation == find_heap(StateTable::image, schema));
+}
+
+void open_all_saved(StateTables* tables, LOCKMODE lock) {
+  const Oid schema = schema_of_extension();
+  tables->images = table_open(find_heap(StateTable::image, schema), lock);
+  tables->log = table_open(find_heap(StateTable::log, schema), lock);
+}
+
+void empty_state_tables(const StateTables& tables) {
+  CheckTableNotInUse(tables.images, "streamfilter_forget_saved()");
+  CheckTableNotInUse(tables.log, "streamfilter_forget_saved()");
+  SF_RELATION_SET_NEW_STORAGE(tables.images);
+  SF_RELATION_SET_NEW_STORAGE(tables.log);
 }
 
 bool open_state_tables(Oid filter, LOCKMODE images, LOCKMODE log, StateTables* tables) {

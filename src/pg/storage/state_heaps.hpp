@@ -15,10 +15,14 @@ namespace streamfilter::pg {
 
 enum class StateTable : uint8 { log, image };
 
-// Opens the heap of the extension that the filter belongs to; nullptr if it is being dropped.
+// Opens the heap of the extension that the filter belongs to; nullptr if the filter is being
+// dropped. Raises 42P01 if there is no such heap.
 Relation open_state_table(StateTable table, Oid filter, LOCKMODE lock);
 
-// Is it one of the heaps of the extension?
+// Are the heaps there? Not if the filter or the extension is being dropped.
+bool has_state_tables(Oid filter);
+
+// Is it one of the heaps of the extension, in its place?
 bool is_state_table(Oid relation);
 
 // Opens both heaps or none. Closing them gives no lock back.
@@ -28,6 +32,11 @@ struct StateTables {
 };
 bool open_state_tables(Oid filter, LOCKMODE images, LOCKMODE log, StateTables* tables);
 void close_state_tables(const StateTables& tables);
+
+// The heaps for all filters of the database; gives both new, empty storage, as TRUNCATE would: they
+// are not read for that, but locked with an AccessExclusiveLock.
+void open_all_saved(StateTables* tables, LOCKMODE lock);
+void empty_state_tables(const StateTables& tables);
 
 // What has been committed by now, whatever the isolation level; also within a parallel query.
 Snapshot register_latest_snapshot();

@@ -14,6 +14,7 @@ void pop_savepoint(TransactionChanges* changes) {
 
 void abort_subtransaction(TransactionChanges* changes, int level) {
   if (changes->saving.level >= level) changes->saving.saved_at = changes->saving.freed_bytes = 0;
+  if (changes->saving.forgotten_level >= level) changes->saving.forgotten_level = 0;
   uint32 keep = changes->log.count;
   while (changes->savepoints != nullptr && changes->savepoints->level >= level) {
     keep = changes->savepoints->start;
@@ -33,6 +34,7 @@ void abort_subtransaction(TransactionChanges* changes, int level) {
 // What a subtransaction has changed is its parent's now.
 void commit_subtransaction(TransactionChanges* changes, int level, SubTransactionId parent) {
   if (changes->saving.level == level) --changes->saving.level;
+  if (changes->saving.forgotten_level == level) --changes->saving.forgotten_level;
   if (changes->savepoints == nullptr || changes->savepoints->level < level) return;
   const Savepoint* below = changes->savepoints->below;
   if (below != nullptr && below->level == level - 1) {

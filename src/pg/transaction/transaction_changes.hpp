@@ -29,6 +29,7 @@ struct Saving {
   TimestampTz saved_at;  // of a snapshot that this transaction has written; 0: none
   uint64 freed_bytes;    // of the log
   int level;             // the subtransaction that has written it
+  int forgotten_level;   // the one that has deleted what was saved; 0: none
 };
 
 // One per filter (use of a slot) that the transaction has changed.

@@ -146,6 +146,16 @@ BOOST_AUTO_TEST_CASE(definitions) {
   }
 }
 
+// A limit that no load reaches: the first filter takes all keys, and the bound is its rate.
+BOOST_AUTO_TEST_CASE(a_limit_out_of_reach) {
+  const Parameters p =
+      parameters_of("bloom(memory=640, keys=50, k=6, grow=cardinality, limit=429496729607)");
+  const double m = static_cast<double>(p.word[1]);
+  BOOST_TEST(find_ops(p.kind)->fpr_bound(p) == timing_model::rate(6, 50, m),
+             boost::test_tools::tolerance(1e-12));
+  BOOST_TEST(timing_model::rate_of_filters(1, 0) == 0);
+}
+
 BOOST_AUTO_TEST_CASE(merged_filters_remember_both) {
   for (const char* grow : {"density", "cardinality"})
     for (const std::uint64_t other : {100u, 1000u, 4000u}) {

@@ -1,0 +1,93 @@
+#include "pg/server/postgres.hpp"
+
+extern "C" {
+#include "catalog/namespace.h"
+#include "commands/extension.h"
+#include "nodes/parsenodes.h"
+}
+
+#include "pg/ddl/heap_guard.hpp"
+#include "pg/storage/state_heaps.hpp"
+
+namespace streamfilter::pg {
+namespace {
+
+// What a statement would do to a relation; nullptr: nothing that matters here.
+struct Intent {
+  const RangeVar* relation;
+  const char* what;  // a message with the relation's name
+};
+
+constexpr char kMove[] = "cannot rename or move \"%s\"";
+constexpr char kAlter[] = "cannot alter \"%s\"";
+
+// Of what ALTER can do to a materialized view: its rows and columns stay as they are.
+bool is_harmless(const AlterTableCmd* command) {
+  switch (command->subtype) {
+    case AT_ChangeOwner:
+    case AT_SetTableSpace:
+    case AT_SetRelOptions:
+    case AT_ResetRelOptions:
+    case AT_ReplaceRelOptions:
+    case AT_SetStatistics: return true;
+    default: return false;
+  }
+}
+
+bool is_harmless(const AlterTableStmt* statement) {
+  ListCell* cell;
+  foreach (cell, statement->cmds)
+    if (!is_harmless(castNode(AlterTableCmd, lfirst(cell)))) return false;
+  return true;
+}
+
+// ALTER EXTENSION … DROP MATERIALIZED VIEW: it could be dropped then.
+Intent intent_of(const AlterExtensionContentsStmt* statement) {
+  if (statement->action > 0 || statement->objtype != OBJECT_MATVIEW) return {};
+  return {makeRangeVarFromNameList(castNode(List, statement->object)),
+          "cannot remove \"%s\" from its extension"};
+}
+
+Intent intent_of(Node* node) {
+  switch (nodeTag(node)) {
+    case T_RenameStmt: return {castNode(RenameStmt, node)->relation, kMove};
+    case T_AlterObjectSchemaStmt: return {castNode(AlterObjectSchemaStmt, node)->relation, kMove};
+    case T_AlterObjectDependsStmt:
+      return {castNode(AlterObjectDependsStmt, node)->relation, kAlter};
+    case T_AlterExtensionContentsStmt: return intent_of(castNode(AlterExtensionContentsStmt, node));
+    case T_RefreshMatViewStmt:
+      return {castNode(RefreshMatViewStmt, node)->relation, "cannot refresh \"%s\""};
+    case T_ClusterStmt: return {castNode(ClusterStmt, node)->relation, "cannot cluster \"%s\""};
+    // The rows are written past the executor, which would fill it.
+    case T_IndexStmt:
+      return {castNode(IndexStmt, node)->relation, "cannot create an index on \"%s\""};
+    case T_RuleStmt: return {castNode(RuleStmt, node)->relation, "cannot create a rule on \"%s\""};
+    case T_AlterTableStmt: {
+      const auto* statement = castNode(AlterTableStmt, node);
+      if (is_harmless(statement)) return {};
+      return {statement->relation, kAlter};
+    }
+    default: return {};
+  }
+}
+
+// The scripts of the extension make the heaps, and so does pg_upgrade.
+bool may_do_anything() { return creating_extension || IsBinaryUpgrade; }
+
+}  // namespace
+
+void guard_state_heaps(Node* statement) {
+  const Intent intent = intent_of(statement);
+  if (intent.relation == nullptr || may_do_anything()) return;
+  const Oid relid = RangeVarGetRelid(intent.relation, NoLock, true);
+  if (!OidIsValid(relid) || !is_state_table(relid)) return;
+  ereport(ERROR, errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
+          errmsg(intent.what, get_rel_name(relid)),
+          errdetail("It holds what is saved of filters, and is found by its name."),
+          intent.what == kMove
+              ? errhint("ALTER EXTENSION streamfilter SET SCHEMA moves it with all that uses it.")
+              : errhint("streamfilter_forget_saved(filter) deletes what is saved of a filter; "
+                        "VACUUM FULL gives its room back."));
+}
+
+}  // namespace streamfilter::pg
