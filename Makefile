@@ -192,8 +192,10 @@ UNIT_RUN_OPTS ?= --report_level=short
 unit: $(UNIT_TESTS)
 	$(UNIT_TESTS) $(UNIT_RUN_OPTS)
 
+# Without those labelled long: rates over millions of keys, through code that others run, too. UNIT_RUN_OPTS= runs all.
+unit-sanitize: UNIT_RUN_OPTS := $(UNIT_RUN_OPTS) --run_test='!@long'
 unit-sanitize:
-	+$(MAKE) --no-print-directory FLAVOUR=sanitized unit
+	+$(MAKE) --no-print-directory FLAVOUR=sanitized UNIT_RUN_OPTS="$(UNIT_RUN_OPTS)" unit
 
 # ---- rules of the house -----------------------------------------------------------------------
 

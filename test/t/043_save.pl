@@ -66,6 +66,22 @@ isnt($node->psql('postgres', q{SET statement_timeout = '5ms'; SELECT streamfilte
 like($err, qr/canceling statement due to statement timeout/, 'as any statement');
 is(known('postgres', 1, 1100000), '1100000', 'the next one restores all');
 
+# --- Bytes that another filter had --------------------------------------------------------------------
+
+$node->safe_psql('postgres', q{
+	CREATE FOREIGN TABLE sliced (id int) SERVER streamfilter OPTIONS (kind 'clq', memory '1MB', slices '16');
+	INSERT INTO sliced SELECT generate_series(1, 1000);
+	SELECT streamfilter_save('sliced')});
+$node->restart;
+$node->safe_psql('postgres', q{
+	CREATE FOREIGN TABLE former (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '1MB', k '15', slices '1');
+	INSERT INTO former SELECT generate_series(1, 1000000);
+	DROP FOREIGN TABLE former});
+my $restored = $node->psql('postgres', q{SELECT count(*) FROM generate_series(1, 1000) i WHERE streamfilter_test('sliced', i)},
+	stdout => \my $found, stderr => \$err);
+is("$restored $found$err", '0 1000', 'an image is sound wherever it is restored');
+$node->safe_psql('postgres', 'DROP FOREIGN TABLE sliced');
+
 # --- Copies of a database -----------------------------------------------------------------------------
 
 for my $round (1 .. 4)    # more than fit into memory, if one were left behind

@@ -4,6 +4,7 @@
 
 extern "C" {
 #include "access/sysattr.h"
+#include "access/transam.h"
 #include "catalog/pg_class.h"
 #include "nodes/extensible.h"
 #include "nodes/makefuncs.h"
@@ -173,6 +174,15 @@ Plan* plan_batch_scan(PlannerInfo* root, RelOptInfo* rel, CustomPath* path, List
 
 }  // namespace
 
+bool is_seen_call(const FuncExpr* call) {
+  if (call->funcid < FirstNormalObjectId) return false;
+  const char* name = get_func_name(call->funcid);
+  if (name == nullptr || strcmp(name, "streamfilter_seen") != 0) return false;
+  FmgrInfo function;
+  fmgr_info(call->funcid, &function);
+  return function.fn_addr == streamfilter_seen;
+}
+
 FuncExpr* find_seen_call(Expr* condition) {
   if (!is_notclause(condition)) return nullptr;
   Expr* inner = get_notclausearg(condition);
@@ -181,11 +191,13 @@ FuncExpr* find_seen_call(Expr* condition) {
   if (call->funcvariadic || list_length(call->args) < 2 || !IsA(linitial(call->args), Const) ||
       linitial_node(Const, call->args)->constisnull)
     return nullptr;
-  const char* name = get_func_name(call->funcid);
-  if (name == nullptr || strcmp(name, "streamfilter_seen") != 0) return nullptr;
-  FmgrInfo function;
-  fmgr_info(call->funcid, &function);
-  return function.fn_addr == streamfilter_seen ? call : nullptr;
+  return is_seen_call(call) ? call : nullptr;
+}
+
+const Const* filter_of_batch_scan(const Plan* plan) {
+  if (!IsA(plan, CustomScan)) return nullptr;
+  const auto* scan = castNode(CustomScan, plan);
+  return scan->methods == &kScanMethods ? linitial_node(Const, scan->custom_private) : nullptr;
 }
 
 void init_batch_scan() {

@@ -35,6 +35,16 @@ extern "C" {
 #define SF_EXECUTOR_RUN_ARGUMENTS query, direction, count, execute_once
 #endif
 
+// Hook of the planner: EXPLAIN's state comes along since 19.
+#if PG_VERSION_NUM >= 190000
+#define SF_PLANNER_PARAMETERS \
+  Query *query, const char *text, int options, ParamListInfo params, ExplainState *explain
+#define SF_PLANNER_ARGUMENTS query, text, options, params, explain
+#else
+#define SF_PLANNER_PARAMETERS Query *query, const char *text, int options, ParamListInfo params
+#define SF_PLANNER_ARGUMENTS query, text, options, params
+#endif
+
 // The callback is declared without parameters before 16.
 #if PG_VERSION_NUM >= 160000
 #define SF_WALK_PLANSTATE(state, walker, context) planstate_tree_walker(state, walker, context)

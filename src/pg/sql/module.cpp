@@ -3,6 +3,7 @@
 #include "pg/commit/coordinator.hpp"
 #include "pg/ddl/ddl_checks.hpp"
 #include "pg/fdw/batch_scan.hpp"
+#include "pg/fdw/lost_rows.hpp"
 #include "pg/server/fault_points.hpp"
 #include "pg/server/problem_report.hpp"
 #include "pg/server/settings.hpp"
@@ -48,4 +49,5 @@ void _PG_init(void) {
   init_executor_watch();
   init_ddl_watch();
   init_batch_scan();
+  init_lost_rows_watch();
 }

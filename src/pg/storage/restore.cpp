@@ -23,10 +23,14 @@ void warn_damaged(const FilterRelation* relation, const char* what, const char* 
           errhint("The filter goes on without it, so repeats of older keys are not recognised."));
 }
 
-void clear_slices(Header* block) {
-  for (uint32 i = 0; i < block->parameters.slices; ++i) {
+// An image has neither chunks of zeros nor the padding behind the last slice, and the room may have
+// been another filter's.
+void clear_body(Header* block, uint64 room) {
+  constexpr uint64 kStep = 16 * 1024 * 1024;
+  char* bytes = reinterpret_cast<char*>(block);
+  for (uint64 at = sizeof(Header); at < room; at += kStep) {
     CHECK_FOR_INTERRUPTS();
-    memset(static_cast<void*>(slice_at(block, i).state), 0, block->parameters.slice_bytes);
+    memset(bytes + at, 0, Min(kStep, room - at));
   }
 }
 
@@ -154,8 +158,7 @@ void load(FilterSlot* slot, const FilterRelation* relation, const Parameters& pa
   Choice choice;
   // The log mostly says how the pieces of the image lie.
   if (newest_header(reading.log) != nullptr) find_header(reading, &choice);
-  clear_slices(block);
-  clear_rest(block);
+  clear_body(block, reading.room);
   if (const char* more = try_to_read(read_image, &reading)) reading.image.damage = more;
   const LogRows& rows = reading.log;
   const SavedImage& image = reading.image;

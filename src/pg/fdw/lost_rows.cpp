@@ -1,0 +1,341 @@
+// A walk down the finished plan carries along what happens above to the rows of a node. Where a
+// node lets only rows pass that a filter has not seen, that has to be nothing.
+#include "pg/server/postgres.hpp"
+
+extern "C" {
+#include "commands/defrem.h"
+#include "nodes/nodeFuncs.h"
+#include "nodes/plannodes.h"
+#include "optimizer/clauses.h"
+#include "optimizer/planner.h"
+#include "tcop/utility.h"
+}
+
+#include "pg/fdw/batch_scan.hpp"
+#include "pg/fdw/lost_rows.hpp"
+
+namespace streamfilter::pg {
+namespace {
+
+enum class Loss : uint8 {
+  none,
+  limit,
+  distinct,
+  aggregate,
+  join,
+  condition,
+  set_operation,
+  subquery,
+  skip_locked,
+};
+
+// What happens to the rows of a node.
+struct Above {
+  Loss rows;      // to those that have passed a condition on a filter
+  Loss verdicts;  // to those that carry the answer of a filter, which the query may look at itself
+  bool limited;   // no more are asked for than are needed
+};
+
+struct Search {
+  const PlannedStmt* statement;
+  Above* uses;  // of each subplan: by what keeps most of its rows
+  bool* used;
+  Loss loss;  // the first that was found
+  const Node* filter;
+};
+
+// ---- expressions -------------------------------------------------------------------------------
+
+struct Expression {
+  Search* search;
+  const Node* filter;  // first argument of a call in it
+};
+
+bool keeps_more(const Above& one, const Above& other) {
+  if ((one.rows == Loss::none) != (other.rows == Loss::none)) return one.rows == Loss::none;
+  return !one.limited && other.limited;
+}
+
+void note_use(Search* search, int plan_id, const Above& above) {
+  const int i = plan_id - 1;
+  if (!search->used[i] || keeps_more(above, search->uses[i])) search->uses[i] = above;
+  search->used[i] = true;
+}
+
+void note_subplan(Search* search, const SubPlan* subplan) {
+  if (subplan->subLinkType == CTE_SUBLINK) return;  // its scans say what becomes of it
+  const bool looks_only = subplan->subLinkType == EXISTS_SUBLINK ||
+                          subplan->subLinkType == ANY_SUBLINK ||
+                          subplan->subLinkType == ALL_SUBLINK;
+  note_use(search, subplan->plan_id, {looks_only ? Loss::subquery : Loss::none, Loss::none, false});
+}
+
+bool find_call(Node* node, void* context) {
+  auto* expression = static_cast<Expression*>(context);
+  if (node == nullptr) return false;
+  if (IsA(node, SubPlan)) note_subplan(expression->search, castNode(SubPlan, node));
+  if (IsA(node, FuncExpr) && is_seen_call(castNode(FuncExpr, node)))
+    expression->filter = static_cast<const Node*>(linitial(castNode(FuncExpr, node)->args));
+  return SF_WALK_EXPRESSION(node, find_call, context);
+}
+
+// The filter that the expression asks.
+const Node* filter_in(Search* search, Node* node) {
+  Expression expression = {search, nullptr};
+  find_call(node, &expression);
+  return expression.filter;
+}
+
+void note_loss(Search* search, Loss loss, const Node* filter) {
+  if (loss == Loss::none || search->loss != Loss::none) return;
+  search->loss = loss;
+  search->filter = filter;
+}
+
+// `WHERE streamfilter_seen(…)` asks for the repeats.
+void look_at_conditions(Search* search, const List* conditions, const Above& above) {
+  for (int i = 0; i < list_length(conditions); ++i) {
+    auto* condition = static_cast<Node*>(list_nth(conditions, i));
+    const Node* filter = filter_in(search, condition);
+    if (filter == nullptr || IsA(condition, FuncExpr)) continue;
+    note_loss(search, above.rows, filter);
+    // They are evaluated in this order.
+    if (i + 1 < list_length(conditions)) note_loss(search, Loss::condition, filter);
+  }
+}
+
+// ---- nodes -------------------------------------------------------------------------------------
+
+Above lose(Loss loss, const Above& above) {
+  const bool looked_at = loss == Loss::aggregate || loss == Loss::distinct ||
+                         loss == Loss::condition || loss == Loss::set_operation;
+  return {loss, looked_at ? above.verdicts : loss, false};
+}
+
+// The node wants all rows before it hands out the first.
+Above all_at_once(const Above& above) { return above.limited ? lose(Loss::limit, above) : above; }
+
+Above above_of_limit(const Limit* limit, const Above& above) {
+  if (limit->limitOffset != nullptr) return lose(Loss::limit, above);
+  Above below = above;
+  below.limited = below.limited || limit->limitCount != nullptr;
+  return below;
+}
+
+Above above_of_locks(const LockRows* locks, const Above& above) {
+  ListCell* cell;
+  foreach (cell, locks->rowMarks)
+    if (lfirst_node(PlanRowMark, cell)->waitPolicy == LockWaitSkip)
+      return lose(Loss::skip_locked, above);
+  return above;
+}
+
+// What becomes of the rows of the plan below (the first of them, if it is a join).
+Above above_of_child(const Plan* plan, const Above& above) {
+  switch (nodeTag(plan)) {
+    case T_ModifyTable: return {};
+    case T_Limit: return above_of_limit(reinterpret_cast<const Limit*>(plan), above);
+    case T_LockRows: return above_of_locks(reinterpret_cast<const LockRows*>(plan), above);
+    case T_Unique:
+    case T_Group: return lose(Loss::distinct, above);
+    case T_Agg:
+      return lose(contain_agg_clause(reinterpret_cast<Node*>(plan->targetlist)) ? Loss::aggregate
+                                                                                : Loss::distinct,
+                  above);
+    case T_SetOp: return lose(Loss::set_operation, above);
+    case T_RecursiveUnion:
+      return reinterpret_cast<const RecursiveUnion*>(plan)->numCols > 0
+                 ? lose(Loss::set_operation, above)
+                 : above;
+    case T_WindowAgg:
+      if (plan->qual != NIL || reinterpret_cast<const WindowAgg*>(plan)->runCondition != NIL)
+        return lose(Loss::condition, above);
+      return all_at_once(above);
+    default: break;
+  }
+  if (plan->qual != NIL && (plan->lefttree != nullptr || !IsA(plan, CustomScan)))
+    return lose(Loss::condition, above);
+  return IsA(plan, Sort) || IsA(plan, IncrementalSort) || IsA(plan, Hash) || IsA(plan, MergeAppend)
+             ? all_at_once(above)
+             : above;
+}
+
+// Each row of that side comes out of the join at least once.
+bool keeps_outer(JoinType type) { return type == JOIN_LEFT || type == JOIN_FULL; }
+bool keeps_inner(JoinType type) { return type == JOIN_RIGHT || type == JOIN_FULL; }
+
+void visit(Search* search, const Plan* plan, const Above& above);
+
+void visit_join(Search* search, const Join* join, const Above& above) {
+  look_at_conditions(search, join->joinqual, above);
+  const Above kept = join->plan.qual == NIL ? above : lose(Loss::condition, above);
+  const Above lost = lose(Loss::join, above);
+  visit(search, join->plan.lefttree, keeps_outer(join->jointype) ? kept : lost);
+  visit(search, join->plan.righttree, keeps_inner(join->jointype) ? kept : lost);
+}
+
+void visit_list(Search* search, const List* plans, const Above& above) {
+  ListCell* cell;
+  foreach (cell, plans) visit(search, static_cast<const Plan*>(lfirst(cell)), above);
+}
+
+void look_at_node(Search* search, const Plan* plan, const Above& above) {
+  // One row or none is never too much.
+  const bool single = IsA(plan, Result) && plan->lefttree == nullptr;
+  const bool harmless =
+      single && (above.rows == Loss::limit || above.rows == Loss::subquery || above.limited);
+  const Above here = harmless ? Above{} : above;
+  look_at_conditions(search, plan->qual, here);
+  const Node* filter = filter_in(search, reinterpret_cast<Node*>(plan->targetlist));
+  if (filter != nullptr && !IsA(plan, Agg)) note_loss(search, here.verdicts, filter);
+  if (const Const* asked = filter_of_batch_scan(plan))
+    note_loss(search, here.rows, reinterpret_cast<const Node*>(asked));
+  ListCell* cell;
+  foreach (cell, plan->initPlan) note_subplan(search, lfirst_node(SubPlan, cell));
+}
+
+void visit(Search* search, const Plan* plan, const Above& above) {
+  if (plan == nullptr) return;
+  check_stack_depth();
+  look_at_node(search, plan, above);
+  const Above below = above_of_child(plan, above);
+  switch (nodeTag(plan)) {
+    case T_NestLoop:
+    case T_HashJoin:
+    case T_MergeJoin: return visit_join(search, reinterpret_cast<const Join*>(plan), above);
+    case T_Append:
+      visit_list(search, reinterpret_cast<const Append*>(plan)->appendplans, below);
+      break;
+    case T_MergeAppend:
+      visit_list(search, reinterpret_cast<const MergeAppend*>(plan)->mergeplans, below);
+      break;
+    case T_SubqueryScan:
+      visit(search, reinterpret_cast<const SubqueryScan*>(plan)->subplan, below);
+      break;
+    case T_CustomScan:
+      visit_list(search, reinterpret_cast<const CustomScan*>(plan)->custom_plans, below);
+      break;
+    case T_CteScan:
+      note_use(search, reinterpret_cast<const CteScan*>(plan)->ctePlanId, below);
+      break;
+    default: break;
+  }
+  visit(search, plan->lefttree, below);
+  visit(search, plan->righttree, below);
+}
+
+// A subplan is used by the query and by those behind it in the list.
+void search_statement(Search* search) {
+  const List* subplans = search->statement->subplans;
+  visit(search, search->statement->planTree, {});
+  for (int i = list_length(subplans) - 1; i >= 0; --i)
+    visit(search, static_cast<const Plan*>(list_nth(subplans, i)), search->uses[i]);
+}
+
+// ---- the warning -------------------------------------------------------------------------------
+
+const char* name_of(Loss loss) {
+  switch (loss) {
+    case Loss::limit: return "LIMIT or OFFSET leaves out rows";
+    case Loss::distinct: return "DISTINCT, GROUP BY or UNION leaves out rows";
+    case Loss::aggregate: return "An aggregate takes in rows";
+    case Loss::join: return "A join leaves out rows without a partner, or reads them again,";
+    case Loss::condition: return "Another condition leaves out rows";
+    case Loss::set_operation: return "UNION, INTERSECT or EXCEPT leaves out rows";
+    case Loss::subquery: return "EXISTS, IN or ANY only looks at rows";
+    case Loss::skip_locked: return "SKIP LOCKED leaves out rows";
+    case Loss::none: break;
+  }
+  return "";
+}
+
+void warn(const Search* search) {
+  const Node* filter = search->filter;
+  const char* name = IsA(filter, Const) && !castNode(Const, filter)->constisnull
+                         ? get_rel_name(DatumGetObjectId(castNode(Const, filter)->constvalue))
+                         : nullptr;
+  ereport(
+      WARNING, errcode(ERRCODE_WARNING),
+      name != nullptr
+          ? errmsg("rows that filter \"%s\" remembers may be thrown away by the query", name)
+          : errmsg("rows that a filter remembers may be thrown away by the query"),
+      errdetail("%s after streamfilter_seen() has remembered them; from then on they are repeats.",
+                name_of(search->loss)),
+      search->loss == Loss::aggregate
+          ? errhint("Store the rows in the same statement: WITH new AS MATERIALIZED (SELECT ... "
+                    "WHERE NOT streamfilter_seen(...)), stored AS (INSERT INTO ... SELECT * FROM "
+                    "new) SELECT ... FROM new. To count only, use streamfilter_test().")
+          : errhint("Choose the rows first, and ask the filter then: WITH new AS MATERIALIZED "
+                    "(SELECT ...) SELECT * FROM new WHERE NOT streamfilter_seen(...)."));
+}
+
+void look_at(const PlannedStmt* statement) {
+  const int subplans = Max(list_length(statement->subplans), 1);
+  Search search = {};
+  search.statement = statement;
+  search.uses = static_cast<Above*>(palloc0(sizeof(Above) * subplans));
+  search.used = static_cast<bool*>(palloc0(sizeof(bool) * subplans));
+  search_statement(&search);
+  pfree(search.uses);
+  pfree(search.used);
+  if (search.loss != Loss::none) warn(&search);
+}
+
+// ---- hooks -------------------------------------------------------------------------------------
+
+planner_hook_type previous_planner = nullptr;
+ProcessUtility_hook_type previous_utility = nullptr;
+
+bool explains_only = false;  // nothing is executed
+
+PlannedStmt* plan_and_look(SF_PLANNER_PARAMETERS) {
+  PlannedStmt* statement = previous_planner ? previous_planner(SF_PLANNER_ARGUMENTS)
+                                            : standard_planner(SF_PLANNER_ARGUMENTS);
+  if (!explains_only && statement->planTree != nullptr) look_at(statement);
+  return statement;
+}
+
+// A plan of EXPLAIN EXECUTE may be kept.
+bool is_explain_only(const Node* statement) {
+  if (!IsA(statement, ExplainStmt)) return false;
+  const auto* explain = castNode(ExplainStmt, statement);
+  const auto* query = castNode(Query, explain->query);
+  if (query->commandType == CMD_UTILITY && IsA(query->utilityStmt, ExecuteStmt)) return false;
+  ListCell* cell;
+  foreach (cell, explain->options) {
+    auto* option = lfirst_node(DefElem, cell);
+    if (strcmp(option->defname, "analyze") == 0 && defGetBoolean(option)) return false;
+  }
+  return true;
+}
+
+pg_noinline void set_explains_only(bool value) { explains_only = value; }
+
+void watch_utility(PlannedStmt* statement, const char* text, bool read_only_tree,
+                   ProcessUtilityContext context, ParamListInfo params, QueryEnvironment* env,
+                   DestReceiver* dest, QueryCompletion* completion) {
+  const bool before = explains_only;
+  set_explains_only(is_explain_only(statement->utilityStmt));
+  PG_TRY();
+  {
+    if (previous_utility)
+      previous_utility(statement, text, read_only_tree, context, params, env, dest, completion);
+    else
+      standard_ProcessUtility(statement, text, read_only_tree, context, params, env, dest,
+                              completion);
+  }
+  PG_FINALLY();
+  { set_explains_only(before); }
+  PG_END_TRY();
+}
+
+}  // namespace
+
+void init_lost_rows_watch() {
+  previous_planner = planner_hook;
+  planner_hook = plan_and_look;
+  previous_utility = ProcessUtility_hook;
+  ProcessUtility_hook = watch_utility;
+}
+
+}  // namespace streamfilter::pg
