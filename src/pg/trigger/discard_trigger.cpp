@@ -8,6 +8,7 @@ extern "C" {
 #include "pg/handle/filter_keys.hpp"
 #include "pg/server/settings.hpp"
 #include "pg/shmem/filter_directory.hpp"
+#include "pg/shmem/trigger_counts.hpp"
 #include "pg/trigger/quarantine.hpp"
 #include "pg/trigger/row_source.hpp"
 #include "pg/trigger/table_watch.hpp"
@@ -33,6 +34,7 @@ struct FiringState {
   const TableWatch* origin;
   uint64 origin_changes;
   TriggerPlan* plan;
+  TriggerTally* tally;
   KeyBuilder keys;  // without a filter: nothing is resolved
 };
 
@@ -80,7 +82,8 @@ void resolve(FiringState* state, const TriggerData* call, TriggerKind kind) {
   state->target = binding.target;
   FilterHandle* filter = filter_handle(binding.filter);
   // The last time before the row is judged: another call might replace what the plan refers to.
-  use_filter(filter, Use::insert_granted);
+  use_filter(filter, Use::judge_granted);
+  state->tally = trigger_tally(trigger->tgoid, filter->relid);
   state->plan = make_plan(trigger, kind, table, filter->relation);
   state->keys = make_key_builder(filter, state->plan->inputs, state->plan->count);
   MemoryContextSwitchTo(caller);
@@ -88,8 +91,9 @@ void resolve(FiringState* state, const TriggerData* call, TriggerKind kind) {
 
 // Ready to judge: everything is resolved, locked and attached.
 void prepare(FiringState* state, const TriggerData* call, TriggerKind kind) {
-  if (likely(state->keys.filter != nullptr)) use_filter(state->keys.filter, Use::insert_granted);
+  if (likely(state->keys.filter != nullptr)) use_filter(state->keys.filter, Use::judge_granted);
   if (unlikely(!is_resolved(state, call->tg_trigger))) resolve(state, call, kind);
+  check_mode(state->keys.filter, state->owner);
 }
 
 FiringState* state_of(FunctionCallInfo fcinfo, const TriggerData* call) {
@@ -188,24 +192,21 @@ void check_judged_once(const FiringState* state, const TriggerData* call) {
   filter->fired_by = state->created;
 }
 
-// Must this row be judged? If not, it passes as it is.
-bool is_new(const FiringState* state, const TriggerData* call, TriggerKind kind) {
-  const Arrival arrival = arrival_of(state->source);
-  switch (arrival) {
-    case Arrival::inserted: return true;
-    case Arrival::moved: return false;
-    case Arrival::on_conflict: raise_on_conflict(call, kind);
-    case Arrival::unclear_executor:
-    case Arrival::unclear_replication: break;
-  }
+// A row that exists already passes; one of which nothing is known, or that may not be inserted
+// after all, cannot be judged.
+void check_arrival(Arrival arrival, const TriggerData* call, TriggerKind kind) {
+  if (likely(arrival == Arrival::inserted)) return;
+  if (arrival == Arrival::on_conflict) raise_on_conflict(call, kind);
   raise_unclear(call, arrival);
 }
 
-// Was the key of this row seen before? It is remembered now. In per-row memory.
-bool is_repeat(const FiringState* state, TupleTableSlot* row) {
+// Was the key of this row seen before? It is remembered now. In per-row memory. False: it has none.
+bool judge(const FiringState* state, TupleTableSlot* row, bool* repeat) {
   Element element;
-  return build_element(&state->keys, row, &element) &&
-         test_and_insert_key(state->keys.filter, element);
+  *repeat = false;
+  if (!build_element(&state->keys, row, &element)) return false;
+  *repeat = test_and_insert_key(state->keys.filter, element);
+  return true;
 }
 
 HeapTuple set_mark(const TriggerData* call, AttrNumber column, bool repeat) {
@@ -219,14 +220,34 @@ HeapTuple set_mark(const TriggerData* call, AttrNumber column, bool repeat) {
                                    &number, &value, &null);
 }
 
+// Counts a row that was judged, if it has a key, and what becomes of it.
+void count(const FiringState* state, TriggerKind kind, bool has_key, bool repeat, bool shadow) {
+  TriggerCounts* counts = counts_to_add_to(state->tally);
+  const bool diverts = kind == TriggerKind::divert;
+  ++counts->rows;
+  (shadow ? counts->would_discard : diverts ? counts->diverted : counts->discarded) += repeat;
+  if (!has_key || (!shadow && kind == TriggerKind::discard)) return;
+  count_outcome(state->keys.filter, repeat,
+                shadow    ? Outcome::would_discard
+                : diverts ? Outcome::diverted
+                          : Outcome::marked);
+}
+
 HeapTuple fire(FunctionCallInfo fcinfo, TriggerKind kind) {
   const TriggerData* call = check_call(fcinfo, kind);
   if (!enabled) return call->tg_trigtuple;
   FiringState* state = state_of(fcinfo, call);
-  if (!is_new(state, call, kind)) return call->tg_trigtuple;
+  const Arrival arrival = arrival_of(state->source);
+  if (arrival == Arrival::moved) return call->tg_trigtuple;
   prepare(state, call, kind);
+  const FilterMode mode = state->keys.filter->mode;
+  if (unlikely(mode == FilterMode::off)) return call->tg_trigtuple;
+  check_arrival(arrival, call, kind);
   check_judged_once(state, call);
-  const bool repeat = is_repeat(state, call->tg_trigslot);
+  bool repeat;
+  const bool has_key = judge(state, call->tg_trigslot, &repeat);
+  count(state, kind, has_key, repeat, mode == FilterMode::shadow);
+  if (unlikely(mode == FilterMode::shadow)) return call->tg_trigtuple;
   if (kind == TriggerKind::mark) return set_mark(call, state->plan->mark, repeat);
   if (!repeat) return call->tg_trigtuple;
   if (kind == TriggerKind::divert)

@@ -185,6 +185,12 @@ bool read_trigger_row(Oid trigger, TriggerRow* row) {
   return found;
 }
 
+Oid filter_of_trigger(const TriggerRow* row) {
+  TriggerRow at = *row;
+  while (OidIsValid(at.parent) && read_trigger_row(at.parent, &at)) continue;
+  return at.binding.filter;
+}
+
 void bind_trigger(Oid trigger, TriggerBinding binding) {
   const Names names = names_of(binding);
   Relation catalog = table_open(TriggerRelationId, RowExclusiveLock);

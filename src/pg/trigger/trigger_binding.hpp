@@ -32,6 +32,9 @@ struct TriggerRow {
 // False: there is no such trigger.
 bool read_trigger_row(Oid trigger, TriggerRow* row);
 
+// The filter that it means, by itself or as a clone; InvalidOid: it is bound to none.
+Oid filter_of_trigger(const TriggerRow* row);
+
 // Binds the trigger, which is no clone, or writes the names anew. The caller holds a lock on the
 // trigger's table that keeps others from altering its triggers.
 void bind_trigger(Oid trigger, TriggerBinding binding);

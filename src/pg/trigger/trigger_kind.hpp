@@ -14,6 +14,11 @@ inline const char* function_name(TriggerKind kind) {
   return "streamfilter_divert";
 }
 
+// As the view streamfilter_triggers says it.
+inline const char* name_of(TriggerKind kind) {
+  return function_name(kind) + strlen("streamfilter_");
+}
+
 // Does the function make triggers of ours? It may bear another name in another schema.
 bool find_kind(Oid function, TriggerKind* kind);
 
