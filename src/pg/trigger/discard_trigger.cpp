@@ -1,60 +1,22 @@
-// streamfilter_discard and streamfilter_mark, row by row.
+// streamfilter_discard, streamfilter_mark and streamfilter_divert, row by row.
 #include "pg/server/postgres.hpp"
 
 extern "C" {
 #include "executor/tuptable.h"
-#include "utils/hsearch.h"
-#include "utils/inval.h"
 }
 
 #include "pg/handle/filter_keys.hpp"
-#include "pg/server/no_raise.hpp"
 #include "pg/server/settings.hpp"
 #include "pg/shmem/filter_directory.hpp"
 #include "pg/shmem/trigger_counts.hpp"
+#include "pg/trigger/quarantine.hpp"
 #include "pg/trigger/row_source.hpp"
+#include "pg/trigger/table_watch.hpp"
 #include "pg/trigger/trigger_binding.hpp"
 #include "pg/trigger/trigger_definition.hpp"
 
 namespace streamfilter::pg {
 namespace {
-
-// ---- tables that change ------------------------------------------------------------------------
-
-// Counts the invalidations of a table. Never freed.
-struct TableWatch {
-  Oid table;
-  uint64 changes;
-};
-
-HTAB* watches = nullptr;
-
-void on_table_change(Datum, Oid table) {
-  const NoRaise marked;
-  if (OidIsValid(table)) {
-    if (auto* watch = static_cast<TableWatch*>(hash_search(watches, &table, HASH_FIND, nullptr)))
-      ++watch->changes;
-    return;
-  }
-  HASH_SEQ_STATUS scan;
-  hash_seq_init(&scan, watches);
-  while (auto* watch = static_cast<TableWatch*>(hash_seq_search(&scan))) ++watch->changes;
-}
-
-const TableWatch* watch_table(Oid table) {
-  if (watches == nullptr) {
-    HASHCTL control = {};
-    control.keysize = sizeof(Oid);
-    control.entrysize = sizeof(TableWatch);
-    watches =
-        hash_create("streamfilter tables with triggers", 16, &control, HASH_ELEM | HASH_BLOBS);
-    CacheRegisterRelcacheCallback(on_table_change, static_cast<Datum>(0));
-  }
-  bool found;
-  auto* watch = static_cast<TableWatch*>(hash_search(watches, &table, HASH_ENTER, &found));
-  if (!found) watch->changes = 0;
-  return watch;
-}
 
 // ---- what a statement has resolved -------------------------------------------------------------
 
@@ -65,6 +27,7 @@ struct FiringState {
   Oid trigger;
   Oid created;  // the trigger that CREATE TRIGGER made, if this one is a clone
   Oid owner;    // of its table
+  Oid target;   // where repeats are diverted to, if it does that
   int replication_role;
   const TableWatch* table;
   uint64 table_changes;
@@ -82,12 +45,19 @@ bool is_resolved(const FiringState* state, const Trigger* trigger) {
          state->origin_changes == state->origin->changes;
 }
 
-// The filter, locked. From now on the trigger is bound to it.
-Oid bind_and_lock(const Trigger* trigger, TriggerKind kind, TriggerOrigin* origin) {
+TriggerBinding lock_both(const Trigger* trigger, TriggerKind kind, const TriggerOrigin* origin) {
   const Oid filter = lock_filter(trigger, kind, origin, RowExclusiveLock, ERROR);
-  if (OidIsValid(origin->filter)) return filter;
-  origin->filter = bind_when_fired(origin->trigger, origin->table, filter);
-  return lock_filter(trigger, kind, origin, RowExclusiveLock, ERROR);
+  return {filter, kind == TriggerKind::divert
+                      ? lock_target(trigger, origin, RowExclusiveLock, ERROR)
+                      : InvalidOid};
+}
+
+// The filter and the table for repeats, locked. From now on the trigger is bound to them.
+TriggerBinding bind_and_lock(const Trigger* trigger, TriggerKind kind, TriggerOrigin* origin) {
+  const TriggerBinding binding = lock_both(trigger, kind, origin);
+  if (OidIsValid(origin->binding.filter)) return binding;
+  origin->binding = bind_when_fired(origin->trigger, origin->table, binding);
+  return lock_both(trigger, kind, origin);
 }
 
 void resolve(FiringState* state, const TriggerData* call, TriggerKind kind) {
@@ -108,7 +78,9 @@ void resolve(FiringState* state, const TriggerData* call, TriggerKind kind) {
   state->owner = origin.owner;
 
   check_is_last(trigger, table, ERROR);
-  FilterHandle* filter = filter_handle(bind_and_lock(trigger, kind, &origin));
+  const TriggerBinding binding = bind_and_lock(trigger, kind, &origin);
+  state->target = binding.target;
+  FilterHandle* filter = filter_handle(binding.filter);
   // The last time before the row is judged: another call might replace what the plan refers to.
   use_filter(filter, Use::judge_granted);
   state->tally = trigger_tally(trigger->tgoid, filter->relid);
@@ -197,9 +169,20 @@ const TriggerData* check_call(FunctionCallInfo fcinfo, TriggerKind kind) {
   pg_unreachable();
 }
 
+[[noreturn]] void raise_diverted_twice(const FilterHandle* filter, const TriggerData* call) {
+  ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+          errmsg("filter \"%s\" would judge a row twice", filter->relation->name),
+          errdetail("It has called the row a repeat, which is being diverted; trigger \"%s\" of "
+                    "table \"%s\" would take it for one again.",
+                    call->tg_trigger->tgname, RelationGetRelationName(call->tg_relation)),
+          errhint("Divert repeats to a table without such a trigger."));
+  pg_unreachable();
+}
+
 // One row, one verdict: nothing that this statement does may have given the filter its key.
 void check_judged_once(const FiringState* state, const TriggerData* call) {
   FilterHandle* filter = state->keys.filter;
+  if (unlikely(is_diverting(filter))) raise_diverted_twice(filter, call);
   const uint64 statement = state->source.statement;
   if (unlikely(statement == 0)) return;
   if (unlikely(filter->asked_in >= statement || filter->fired_in > statement ||
@@ -238,12 +221,17 @@ HeapTuple set_mark(const TriggerData* call, AttrNumber column, bool repeat) {
 }
 
 // Counts a row that was judged, if it has a key, and what becomes of it.
-void count(const FiringState* state, bool has_key, bool repeat, bool shadow) {
+void count(const FiringState* state, TriggerKind kind, bool has_key, bool repeat, bool shadow) {
   TriggerCounts* counts = counts_to_add_to(state->tally);
   ++counts->rows;
-  (shadow ? counts->would_discard : counts->discarded) += repeat;
-  if (has_key && (shadow || state->plan->mark != InvalidAttrNumber))
-    count_outcome(state->keys.filter, repeat, shadow ? Outcome::would_discard : Outcome::marked);
+  (shadow                        ? counts->would_discard
+   : kind == TriggerKind::divert ? counts->diverted
+                                 : counts->discarded) += repeat;
+  if (has_key && (shadow || kind != TriggerKind::discard))
+    count_outcome(state->keys.filter, repeat,
+                  shadow                        ? Outcome::would_discard
+                  : kind == TriggerKind::divert ? Outcome::diverted
+                                                : Outcome::marked);
 }
 
 HeapTuple fire(FunctionCallInfo fcinfo, TriggerKind kind) {
@@ -259,10 +247,13 @@ HeapTuple fire(FunctionCallInfo fcinfo, TriggerKind kind) {
   check_judged_once(state, call);
   bool repeat;
   const bool has_key = judge(state, call->tg_trigslot, &repeat);
-  count(state, has_key, repeat, mode == FilterMode::shadow);
+  count(state, kind, has_key, repeat, mode == FilterMode::shadow);
   if (unlikely(mode == FilterMode::shadow)) return call->tg_trigtuple;
   if (kind == TriggerKind::mark) return set_mark(call, state->plan->mark, repeat);
-  return repeat ? nullptr : call->tg_trigtuple;
+  if (!repeat) return call->tg_trigtuple;
+  if (kind == TriggerKind::divert)
+    divert_row(call, state->target, state->owner, state->keys.filter);
+  return nullptr;
 }
 
 }  // namespace
@@ -273,6 +264,10 @@ using namespace streamfilter::pg;
 // streamfilter_discard(filter [, column …]): BEFORE INSERT FOR EACH ROW. Discards rows whose key
 // was (probably) seen before.
 SF_FUNCTION(streamfilter_discard) { return PointerGetDatum(fire(fcinfo, TriggerKind::discard)); }
+
+// streamfilter_divert(filter, table [, column …]): BEFORE INSERT FOR EACH ROW. Puts rows whose key
+// was (probably) seen before into another table.
+SF_FUNCTION(streamfilter_divert) { return PointerGetDatum(fire(fcinfo, TriggerKind::divert)); }
 
 // streamfilter_mark(filter, mark [, column …]): BEFORE INSERT FOR EACH ROW. Sets the boolean column
 // `mark` to whether the row's key was (probably) seen before.

@@ -3,10 +3,15 @@
 
 namespace streamfilter::pg {
 
-enum class TriggerKind : uint8 { discard, mark };
+enum class TriggerKind : uint8 { discard, mark, divert };
 
 inline const char* function_name(TriggerKind kind) {
-  return kind == TriggerKind::discard ? "streamfilter_discard" : "streamfilter_mark";
+  switch (kind) {
+    case TriggerKind::discard: return "streamfilter_discard";
+    case TriggerKind::mark: return "streamfilter_mark";
+    case TriggerKind::divert: break;
+  }
+  return "streamfilter_divert";
 }
 
 // As the view streamfilter_triggers says it.
