@@ -35,6 +35,7 @@ suites() {
 	server_suite regress count_regress "pg_regress" in_copy check-regress
 	server_suite isolation count_regress "isolation" in_copy check-isolation
 	server_suite tap count_tap "TAP" in_copy check-tap
+	server_suite model count_model "random transactions against a model, a minute" in_copy check-model
 	flavour_suite faults count_regress "isolation, what must not raise is watched" check-isolation
 	flavour_suite faults count_tap "TAP, what must not raise is watched" check-tap
 	flavour_suite asserted count_regress "pg_regress, assertions" check-regress
@@ -92,6 +93,8 @@ count_fuzz() { # a line for each target
 	awk '/^ok / { passed++ } /^not ok / { failed++ } /^skip/ { skipped++ }
 		END { print passed + 0, failed + 0, skipped + 0 }' "$WORK/job.log"
 }
+
+count_model() { count_fuzz; } # a line for each planted defect, and one for the run
 
 count_tap() { # the raw output of every file, which the harness leaves in a directory
 	find "$WORK/tap" -type f -exec cat {} + | awk '

@@ -9,7 +9,9 @@ extern "C" {
 #include "utils/acl.h"
 }
 
+#include "pg/catalog/option_list.hpp"
 #include "pg/handle/hierarchy.hpp"
+#include "pg/trigger/crash_warning.hpp"
 #include "pg/trigger/forget_definition.hpp"
 #include "pg/trigger/quarantine.hpp"
 #include "pg/trigger/trigger_binding.hpp"
@@ -108,6 +110,12 @@ void bind_forgetting(const Trigger* trigger, Relation table) {
   bind_trigger(trigger->tgoid, {filter, InvalidOid});
 }
 
+void warn_of_crash(const Trigger* trigger, TriggerKind kind, Relation table) {
+  const TriggerOrigin origin = find_origin(trigger, table);
+  const Oid filter = find_filter(trigger, kind, &origin);
+  if (OidIsValid(filter)) warn_of_crash(table, load_filter_relation(filter));
+}
+
 void bind_created(const Trigger* trigger, TriggerKind kind, Relation table) {
   if (!judges(kind)) return bind_forgetting(trigger, table);
   const int16 type = trigger->tgtype;
@@ -140,6 +148,7 @@ void check_created(const CreateTrigStmt* statement) {
     const bool is_created =
         created != nullptr && find_origin(trigger, holder).trigger == created->tgoid;
     check_is_last(trigger, holder, is_created ? ERROR : WARNING);
+    if (is_created) warn_of_crash(trigger, its_kind, holder);
   });
   relation_close(table, NoLock);
 }
@@ -211,6 +220,35 @@ void check_altered(const RangeVar* name, int missing_right) {
   check_triggers_that_divert_to(relid, missing_right);
 }
 
+// Does the statement change what a crash does to the rows, or to the filter?
+bool alters_persistence(const AlterTableStmt* statement) {
+  ListCell* cell;
+  foreach (cell, statement->cmds) {
+    const auto* command = lfirst_node(AlterTableCmd, cell);
+    const AlterTableType type = command->subtype;
+    if (type == AT_SetLogged || type == AT_SetUnLogged || type == AT_AttachPartition ||
+        (type == AT_GenericOptions &&
+         find_option(castNode(List, command->def), "persistence") != nullptr))
+      return true;
+  }
+  return false;
+}
+
+void warn_of_crash_of_table(Oid relid) {
+  for_each_trigger(relid, [](const Trigger* trigger, TriggerKind kind, Relation table) {
+    if (judges(kind)) warn_of_crash(trigger, kind, table);
+  });
+}
+
+void warn_of_crash_of(const RangeVar* name) {
+  const Oid relid = RangeVarGetRelid(name, NoLock, true);
+  if (!OidIsValid(relid)) return;
+  if (!is_filter(relid)) return warn_of_crash_of_table(relid);
+  ListCell* cell;
+  foreach (cell, find_triggers(relid))
+    warn_of_crash_of_table(static_cast<const TriggerRow*>(lfirst(cell))->table);
+}
+
 // A new owner must have the right; that of others may still be granted, as dumps do it.
 int level_of_missing_right(const AlterTableStmt* statement) {
   ListCell* cell;
@@ -240,6 +278,7 @@ void check_triggers(Node* statement) {
   } else if (IsA(statement, AlterTableStmt)) {
     const auto* alter = castNode(AlterTableStmt, statement);
     check_altered(alter->relation, level_of_missing_right(alter));
+    if (alters_persistence(alter)) warn_of_crash_of(alter->relation);
   } else if (IsA(statement, RenameStmt)) {
     check_renamed(castNode(RenameStmt, statement));
   } else if (IsA(statement, AlterObjectSchemaStmt)) {
