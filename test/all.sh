@@ -35,6 +35,7 @@ suites() {
 	server_suite regress count_regress "pg_regress" in_copy check-regress
 	server_suite isolation count_regress "isolation" in_copy check-isolation
 	server_suite tap count_tap "TAP" in_copy check-tap
+	server_suite derivation count_one "two libraries that derive otherwise, one state" derivation
 	flavour_suite faults count_regress "isolation, what must not raise is watched" check-isolation
 	flavour_suite faults count_tap "TAP, what must not raise is watched" check-tap
 	flavour_suite asserted count_regress "pg_regress, assertions" check-regress
@@ -110,6 +111,8 @@ in_copy() { # make there, as the server's user
 	as_server env PERL_TEST_HARNESS_DUMP_TAP="$WORK/tap" make -C "$WORK/tree" --no-print-directory \
 		PG_CONFIG="$PG_CONFIG" "$@"
 }
+
+derivation() { PG_CONFIG=$PG_CONFIG "$ROOT/test/derivation.sh"; }
 
 show_failure() { # of a job; what cannot be shown is no reason to stop
 	local file
