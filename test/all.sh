@@ -35,6 +35,7 @@ suites() {
 	server_suite regress count_regress "pg_regress" in_copy check-regress
 	server_suite isolation count_regress "isolation" in_copy check-isolation
 	server_suite tap count_tap "TAP" in_copy check-tap
+	server_suite upgrade count_upgrade "pg_upgrade, to all servers that have the extension" pg_upgrade
 	server_suite derivation count_one "two libraries that derive otherwise, one state" derivation
 	flavour_suite faults count_regress "isolation, what must not raise is watched" check-isolation
 	flavour_suite faults count_tap "TAP, what must not raise is watched" check-tap
@@ -94,6 +95,10 @@ count_fuzz() { # a line for each target
 		END { print passed + 0, failed + 0, skipped + 0 }' "$WORK/job.log"
 }
 
+count_upgrade() { # its last line
+	awk '/^pg_upgrade: [0-9]+ passed/ { passed = $2; failed = $4; skipped = $6 } END { print passed + 0, failed + 0, skipped + 0 }' "$WORK/job.log"
+}
+
 count_tap() { # the raw output of every file, which the harness leaves in a directory
 	find "$WORK/tap" -type f -exec cat {} + | awk '
 		/^1\.\.0 .*[Ss][Kk][Ii][Pp]/ || /^(not )?ok .*# (SKIP|skip|TODO)/ { skipped++; next }
@@ -112,6 +117,7 @@ in_copy() { # make there, as the server's user
 		PG_CONFIG="$PG_CONFIG" "$@"
 }
 
+pg_upgrade() { PG_CONFIG=$PG_CONFIG "$ROOT/test/pg_upgrade.sh"; }
 derivation() { PG_CONFIG=$PG_CONFIG "$ROOT/test/derivation.sh"; }
 
 show_failure() { # of a job; what cannot be shown is no reason to stop
