@@ -37,6 +37,7 @@ suites() {
 	server_suite tap count_tap "TAP" in_copy check-tap
 	server_suite upgrade count_upgrade "pg_upgrade, to all servers that have the extension" pg_upgrade
 	server_suite derivation count_one "two libraries that derive otherwise, one state" derivation
+	server_suite model count_model "random transactions against a model, a minute" in_copy check-model
 	flavour_suite faults count_regress "isolation, what must not raise is watched" check-isolation
 	flavour_suite faults count_tap "TAP, what must not raise is watched" check-tap
 	flavour_suite asserted count_regress "pg_regress, assertions" check-regress
@@ -98,6 +99,8 @@ count_fuzz() { # a line for each target
 count_upgrade() { # its last line
 	awk '/^pg_upgrade: [0-9]+ passed/ { passed = $2; failed = $4; skipped = $6 } END { print passed + 0, failed + 0, skipped + 0 }' "$WORK/job.log"
 }
+
+count_model() { count_fuzz; } # a line for each planted defect, and one for the run
 
 count_tap() { # the raw output of every file, which the harness leaves in a directory
 	find "$WORK/tap" -type f -exec cat {} + | awk '

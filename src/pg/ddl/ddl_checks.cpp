@@ -172,15 +172,35 @@ void check_memory(const FilterRelation* relation) {
                     "restart the server."));
 }
 
-void warn_if_emptied(const FilterRelation* relation) {
-  if (shared_state == nullptr) return;
+bool is_emptied(const FilterRelation* relation) {
   LWLockAcquire(shared_state->directory_lock, LW_SHARED);
   const FilterSlot* slot = find_slot(MyDatabaseId, relation->relid, SlotState::live);
   const bool emptied = slot != nullptr && slot->signature != relation->signature;
   LWLockRelease(shared_state->directory_lock);
-  if (emptied)
+  return emptied;
+}
+
+// Has this transaction changed a state that does not fit the definition?
+bool loses_changes(const FilterRelation* relation) {
+  const FilterSlot* kept = peek_slot(relation);
+  for (const TransactionChanges* changes = first_changes(); changes != nullptr;
+       changes = changes->next)
+    if (is_alive(changes) && changes->slot->database == MyDatabaseId &&
+        changes->slot->relation == relation->relid && changes->slot != kept &&
+        changes->log.count > 0)
+      return true;
+  return false;
+}
+
+void warn_of_losses(const FilterRelation* relation, bool kept) {
+  if (shared_state == nullptr) return;
+  if (!kept && is_emptied(relation))
     ereport(WARNING, errmsg("filter \"%s\" starts empty", relation->name),
             errdetail("Its state does not fit the new definition."));
+  else if (loses_changes(relation))
+    ereport(WARNING,
+            errmsg("filter \"%s\" forgets what this transaction has added to it", relation->name),
+            errdetail("The state it was added to does not fit the new definition."));
 }
 
 // A filter that becomes a logged one is saved now; which it is, its slot learns at commit.
@@ -233,7 +253,7 @@ void check_filter(Oid relid, bool altered, Contradictions contradictions) {
   depend_on_servers(relation);
   check_tree(relation);
   const bool kept = altered && peek_slot(relation) != nullptr;
-  if (altered && !kept) warn_if_emptied(relation);
+  if (altered) warn_of_losses(relation, kept);
   if (!kept) check_quotas(relation, altered);
   if (is_remote(relation)) return check_slice_definitions(relation);
   if (!kept) check_memory(relation);

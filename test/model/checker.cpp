@@ -1,0 +1,367 @@
+#include "checker.hpp"
+
+#include <poll.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+
+#include "schema.hpp"
+
+namespace checker {
+namespace {
+
+std::string name_of(int filter) { return kFilters[static_cast<size_t>(filter)].name; }
+std::string both_tables(int filter) {
+  return "(TABLE t_" + name_of(filter) + " UNION ALL TABLE p_" + name_of(filter) + ")";
+}
+int filter_count() { return static_cast<int>(kFilters.size()); }
+
+}  // namespace
+
+Checker::Checker(Options options)
+    : options_(std::move(options)),
+      model_(shared_.model),
+      random_(options_.seed, 1),
+      server_(options_.bindir, options_.directory + "/a", 5432) {
+  shared_.seed = options_.seed;
+  shared_.automatic.resize(kFilters.size());
+  shared_.truncating.resize(kFilters.size());
+  for (int i = 0; i < options_.sessions; ++i) workers_.emplace_back(shared_, i);
+}
+
+// ---- asking the server
+// ---------------------------------------------------------------------------
+
+Reply Checker::ask(const std::string& query) {
+  Reply reply = monitor_.ask(query);
+  if (!reply.state.empty())
+    model_.differ("an unexpected error, " + reply.state + ": " + reply.error + " of: " + query);
+  return reply;
+}
+
+std::string Checker::value(const std::string& query) {
+  const Reply reply = ask(query);
+  return reply.rows.empty() ? "" : reply.rows.back().front();
+}
+
+void Checker::connect() {
+  shared_.conninfo = server_.conninfo();
+  for (int tries = 0; tries < 12000; ++tries) {
+    if (monitor_.open(shared_.conninfo)) return;
+    usleep(5000);
+  }
+  model_.differ("the server does not come back");
+}
+
+// ---- beginning
+// -----------------------------------------------------------------------------------
+
+void Checker::set_up() {
+  server_.init(kSettings);
+  server_.start();
+  connect();
+  ask(kFunctions);
+  for (const FilterSpec& filter : kFilters) {
+    const std::string name = filter.name, kind = filter.logged ? "TABLE" : "UNLOGGED TABLE";
+    ask("CREATE FOREIGN TABLE " + name + " (key int) SERVER streamfilter OPTIONS (" +
+        filter.options + ")");
+    for (const char* table : {"t_", "p_"})
+      ask("CREATE " + kind + " " + table + name +
+          " (key int NOT NULL, tx bigint NOT NULL, op int NOT NULL);" + "CREATE INDEX ON " + table +
+          name + " (key)");
+    ask("CREATE TRIGGER zz BEFORE INSERT ON t_" + name +
+        " FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('" + name + "')");
+  }
+  for (int filter = 0; filter < filter_count(); ++filter)
+    if (kFilters[static_cast<size_t>(filter)].deletes) try_pairs(filter);
+}
+
+// No two keys look alike, and all find room at once: each pair is apart in some bit of its numbers,
+// and of those with the bit set none may be known when the others are, and the other way round.
+void Checker::try_pairs(int filter) {
+  const std::string name = name_of(filter);
+  const int keys = kFilters[static_cast<size_t>(filter)].keys;
+  const std::string all = " FROM generate_series(0, " + std::to_string(keys - 1) + ") k";
+  for (int bit = 1; bit < keys; bit *= 2)
+    for (const char* side : {" WHERE k & ", " WHERE ~k & "}) {
+      const std::string half = all + side + std::to_string(bit) + " <> 0";
+      ask("TRUNCATE " + name);
+      ask("INSERT INTO " + name + " SELECT k" + half);
+      if (value("SELECT count(*)" + all + " WHERE streamfilter_test('" + name + "', k)") !=
+          value("SELECT count(*)" + half))
+        model_.differ("filter " + name + " is too small: keys look alike");
+    }
+  ask("TRUNCATE " + name + "; INSERT INTO " + name + " SELECT k" + all);
+  if (value("SELECT count(*)" + all + " WHERE streamfilter_test('" + name + "', k)") !=
+      std::to_string(keys))
+    model_.differ("filter " + name + " is too small: keys are forgotten");
+  ask("TRUNCATE " + name);
+}
+
+// ---- the sessions
+// --------------------------------------------------------------------------------
+
+void Checker::poll_sessions() {
+  std::vector<pollfd> entries;
+  for (Worker& worker : workers_)
+    if (worker.is_connected()) entries.push_back({worker.socket(), POLLIN, 0});
+  poll(entries.data(), entries.size(), 1);
+  for (Worker& worker : workers_) {
+    if (worker.is_connected()) worker.receive();
+    worker.disturb_if_due();
+    if (worker.is_connected()) worker.advance();
+    if (worker.seconds_waiting() > 60) model_.differ("no answer for a minute: " + worker.request());
+  }
+}
+
+// All transactions end, no new one begins; prepared ones stay.
+void Checker::drain() {
+  shared_.drains = true;
+  const auto works = [](const Worker& worker) { return !worker.is_idle(); };
+  while (!model_.has_difference() && std::any_of(workers_.begin(), workers_.end(), works))
+    poll_sessions();
+  shared_.drains = false;
+}
+
+// ---- outcomes that no session was told
+// -----------------------------------------------------------
+
+bool Checker::is_committed(const TransactionPointer& transaction) {
+  if (transaction->xid.empty()) return false;
+  for (;;) {
+    const Reply reply = monitor_.ask("SELECT pg_xact_status('" + transaction->xid + "')");
+    if (reply.state == "22023")
+      return false;  // in the future: a promoted standby has never heard of it
+    const std::string status = reply.rows.empty() ? "" : reply.rows[0][0];
+    if (status != "in progress") return status == "committed";
+    usleep(2000);
+  }
+}
+
+bool Checker::is_prepared(const TransactionPointer& transaction) {
+  return value("SELECT count(*) FROM pg_prepared_xacts WHERE gid = 'm" +
+               std::to_string(transaction->number) + "'") == "1";
+}
+
+void Checker::resolve_automatic(const Unknown& unknown) {
+  std::set<int> keys;
+  for (const auto& attempt : unknown.transaction->attempts) keys.insert(attempt.key);
+  const uint64_t number = unknown.transaction->number;
+  std::set<int> inserted = model_.deleted_rows_of(unknown.filter, number);
+  for (const auto& row : ask("SELECT key FROM " + both_tables(unknown.filter) +
+                             " r WHERE tx = " + std::to_string(number))
+                             .rows)
+    inserted.insert(std::stoi(row[0]));
+  model_.claimed(unknown.transaction, unknown.filter, keys, {inserted.begin(), inserted.end()}, 0);
+  model_.ended(unknown.transaction, true);
+}
+
+void Checker::resolve_unknown() {
+  // Sessions that were ended may still be on their way out.
+  while (!shared_.unknown.empty() &&
+         value("SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'") >
+             std::to_string(
+                 1 + std::count_if(workers_.begin(), workers_.end(),
+                                   [](const Worker& worker) { return worker.is_connected(); })) &&
+         !model_.has_difference())
+    usleep(2000);
+  for (const Unknown& unknown : std::exchange(shared_.unknown, {})) {
+    model_.tick();
+    const TransactionPointer& transaction = unknown.transaction;
+    shared_.note(-1, "resolves " + std::to_string(transaction->number));
+    ++shared_.counts["unknown outcomes"];
+    ++shared_.transactions;
+    using Kind = Unknown::Kind;
+    if (unknown.kind == Kind::automatic) {
+      resolve_automatic(unknown);
+    } else if (unknown.kind != Kind::commit && is_prepared(transaction)) {
+      model_.prepared(transaction);
+      transaction->exposed = false;
+      shared_.prepared.push_back(transaction);
+    } else {
+      model_.ended(transaction, is_committed(transaction));
+    }
+  }
+}
+
+// ---- what is checked
+// -----------------------------------------------------------------------------
+
+void Checker::check(const char* when) {
+  resolve_unknown();
+  for (int filter = 0; filter < filter_count(); ++filter) {
+    std::map<int, int> rows;
+    for (const auto& row :
+         ask("SELECT key, count(*) FROM " + both_tables(filter) + " r GROUP BY key").rows)
+      rows[std::stoi(row[0])] = std::stoi(row[1]);
+    std::set<int> known;
+    for (const auto& row : ask("SELECT k FROM generate_series(0, " +
+                               std::to_string(kFilters[static_cast<size_t>(filter)].keys - 1) +
+                               ") k WHERE streamfilter_test('" + name_of(filter) + "', k)")
+                               .rows)
+      known.insert(std::stoi(row[0]));
+    model_.check_all(filter, rows, known, when);
+  }
+  if (shared_.prepared.empty()) {
+    const std::string left = value("SELECT coalesce(sum(in_flight), 0) FROM streamfilter_stats");
+    if (left != "0") model_.differ(left + " keys are in flight and no transaction is");
+  }
+  ++shared_.counts["checks"];
+  next_check_ = shared_.transactions + 3000;
+}
+
+// ---- what happens
+// --------------------------------------------------------------------------------
+
+// Everybody has lost the server.
+void Checker::recover(const char* when, bool crashed) {
+  monitor_.close();
+  const auto is_there = [](const Worker& worker) { return worker.is_connected(); };
+  shared_.drains = true;
+  for (int i = 0; i < 20000 && std::any_of(workers_.begin(), workers_.end(), is_there); ++i)
+    for (Worker& worker : workers_) {
+      if (!worker.is_connected()) continue;
+      worker.receive();
+      if (worker.is_connected() && i > 10) usleep(1000);
+    }
+  for (Worker& worker : workers_)
+    if (worker.is_connected()) model_.differ("a session outlives the server");
+  shared_.drains = false;
+  if (!server_.is_running()) server_.start();
+  connect();
+  resolve_unknown();
+  if (crashed) model_.forget_unlogged();
+  check(when);
+}
+
+void Checker::crash_whole() {
+  ++shared_.counts["kills of the server"];
+  server_.kill_all();
+  recover("after kill -9 of the server", true);
+}
+
+void Checker::crash_one() {
+  ++shared_.counts["kills of a backend"];
+  for (Worker& worker : workers_)
+    if (worker.is_waiting()) {
+      kill(worker.process(), SIGKILL);
+      break;
+    }
+  recover("after kill -9 of a backend", true);
+}
+
+// Rows of unlogged tables survive a clean restart, prepared keys of unlogged filters do not.
+void Checker::finish_unlogged_prepared() {
+  drain();
+  resolve_unknown();
+  for (const TransactionPointer& transaction : std::exchange(shared_.prepared, {})) {
+    ask("ROLLBACK PREPARED 'm" + std::to_string(transaction->number) + "'");
+    model_.ended(transaction, false);
+  }
+}
+
+void Checker::restart(const char* mode) {
+  const bool clean = std::string(mode) == "fast";
+  ++shared_.counts[clean ? "clean restarts" : "immediate restarts"];
+  if (clean) {
+    finish_unlogged_prepared();
+  }
+  server_.stop(mode);
+  recover(clean ? "after a restart" : "after an immediate stop", !clean);
+}
+
+void Checker::event() {
+  next_event_ = shared_.transactions + static_cast<uint64_t>(random_.between(1500, 8000));
+  shared_.note(-1, "event");
+  const int dice = random_.below(100);
+  if (dice < 45)
+    crash_whole();
+  else if (dice < 75)
+    crash_one();
+  else if (dice < 90)
+    restart("immediate");
+  else
+    restart("fast");
+}
+
+// For the proof that differences are found: what the model knows nothing of.
+void Checker::plant_defect() {
+  if (options_.defect == "disabled") shared_.defect_at = 2000;
+  if (options_.defect == "savepoint") model_.ignores_rollback_to = true;
+  if (shared_.transactions < 2000) return;
+  if (options_.defect == "key") ask("DELETE FROM sqf WHERE key = (SELECT key FROM t_sqf LIMIT 1)");
+  if (options_.defect == "row")
+    ask("DELETE FROM t_bloom WHERE key = (SELECT key FROM t_bloom LIMIT 1)");
+  options_.defect.clear();
+}
+
+// ---- the run
+// -------------------------------------------------------------------------------------
+
+bool Checker::has_time() const {
+  return std::chrono::duration<double>(Clock::now() - started_).count() < options_.seconds;
+}
+
+void Checker::report(bool final) {
+  const double seconds = std::chrono::duration<double>(Clock::now() - started_).count();
+  if (!final && seconds < next_report_) return;
+  next_report_ = seconds + 10;
+  printf("model: %s%.0f s, %lu transactions", final ? "in all " : "", seconds,
+         shared_.transactions);
+  for (const auto& [name, count] : shared_.counts) printf(", %lu %s", count, name.c_str());
+  printf("\n");
+  fflush(stdout);
+}
+
+// What leads there: the trace of the difference's key is what one reads first.
+void Checker::explain() {
+  const std::string file = options_.directory + "/trace";
+  std::ofstream out(file);
+  for (const std::string& line : shared_.trace) out << line << "\n";
+  printf(
+      "model: DIFFERENCE %s\nmodel: what was sent and received is in %s, the server's log in %s\n",
+      model_.difference().c_str(), file.c_str(), server_.log_file().c_str());
+  printf("model: run again with seed %lu\n", options_.seed);
+}
+
+void Checker::check_log() {
+  std::ifstream log(server_.log_file());
+  for (std::string line; std::getline(log, line);)
+    for (const char* bad :
+         {"PANIC", "TRAP:", " XX000 ", " XX001 ", " XX002 ", "is damaged", "signal 11", "signal 6"})
+      if (line.find(bad) != std::string::npos) model_.differ("the server's log: " + line);
+}
+
+bool Checker::run() {
+  set_up();
+  started_ = Clock::now();
+  next_event_ = 2000;
+  while (has_time() && !model_.has_difference()) {
+    for (Worker& worker : workers_)
+      if (!worker.is_connected() && shared_.unknown.empty()) worker.connect();
+    poll_sessions();
+    if (!shared_.unknown.empty() || shared_.transactions >= next_check_) {
+      drain();
+      check("with no transaction running");
+    }
+    if (!options_.defect.empty()) plant_defect();
+    if (shared_.transactions >= next_event_) event();
+    report(false);
+  }
+  if (!model_.has_difference()) {
+    drain();
+    finish_unlogged_prepared();
+    check("at the end");
+    check_log();
+  }
+  report(true);
+  if (model_.has_difference()) explain();
+  printf("model: %d differences, seed %lu\n", model_.has_difference() ? 1 : 0, options_.seed);
+  monitor_.close();
+  return !model_.has_difference();
+}
+
+}  // namespace checker
