@@ -35,6 +35,8 @@ suites() {
 	server_suite regress count_regress "pg_regress" in_copy check-regress
 	server_suite isolation count_regress "isolation" in_copy check-isolation
 	server_suite tap count_tap "TAP" in_copy check-tap
+	server_suite upgrade count_upgrade "pg_upgrade, to all servers that have the extension" pg_upgrade
+	server_suite derivation count_one "two libraries that derive otherwise, one state" derivation
 	server_suite model count_model "random transactions against a model, a minute" in_copy check-model
 	flavour_suite faults count_regress "isolation, what must not raise is watched" check-isolation
 	flavour_suite faults count_tap "TAP, what must not raise is watched" check-tap \
@@ -95,6 +97,10 @@ count_fuzz() { # a line for each target
 		END { print passed + 0, failed + 0, skipped + 0 }' "$WORK/job.log"
 }
 
+count_upgrade() { # its last line
+	awk '/^pg_upgrade: [0-9]+ passed/ { passed = $2; failed = $4; skipped = $6 } END { print passed + 0, failed + 0, skipped + 0 }' "$WORK/job.log"
+}
+
 count_model() { count_fuzz; } # a line for each planted defect, and one for the run
 
 count_tap() { # the raw output of every file, which the harness leaves in a directory
@@ -114,6 +120,9 @@ in_copy() { # make there, as the server's user
 	as_server env PERL_TEST_HARNESS_DUMP_TAP="$WORK/tap" make -C "$WORK/tree" --no-print-directory \
 		PG_CONFIG="$PG_CONFIG" "$@"
 }
+
+pg_upgrade() { PG_CONFIG=$PG_CONFIG "$ROOT/test/pg_upgrade.sh"; }
+derivation() { PG_CONFIG=$PG_CONFIG "$ROOT/test/derivation.sh"; }
 
 show_failure() { # of a job; what cannot be shown is no reason to stop
 	local file
