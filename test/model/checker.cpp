@@ -28,6 +28,7 @@ Checker::Checker(Options options)
       server_(std::make_unique<Server>(options_.bindir, options_.directory + "/s1", 5432)),
       faults_(options_.seed) {
   shared_.seed = options_.seed;
+  shared_.let_go = [this] { faults_.pass_all(); };
   shared_.automatic.resize(kFilters.size());
   shared_.truncating.resize(kFilters.size());
   for (int i = 0; i < options_.sessions; ++i) workers_.emplace_back(shared_, i);

@@ -15,6 +15,7 @@ constexpr const char* kMayFail[] = {"pre_commit", "load", "restore", "save"};
 void Faults::connect(const std::string& conninfo) {
   connection_.close();
   stopped_.clear();
+  armed_.clear();
   if (!connection_.open(conninfo)) return;
   const Reply reply = connection_.ask(R"(
     CREATE OR REPLACE FUNCTION pg_temp.streamfilter_fault(point text, action text) RETURNS void
@@ -23,6 +24,10 @@ void Faults::connect(const std::string& conninfo) {
 }
 
 void Faults::set(const std::string& point, const std::string& action) {
+  if (action == "pass")
+    armed_.erase(point);
+  else
+    armed_.insert(point);
   connection_.ask("SELECT pg_temp.streamfilter_fault('" + point + "', '" + action + "')");
 }
 
@@ -50,9 +55,8 @@ std::string Faults::arm_kill() {
 }
 
 void Faults::pass_all() {
-  if (!are_there()) return;
   stopped_.clear();
-  for (const char* point : kPoints) set(point, "pass");
+  for (const std::string& point : std::exchange(armed_, {})) set(point, "pass");
 }
 
 }  // namespace checker

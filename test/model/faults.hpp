@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <map>
+#include <set>
 #include <string>
 
 #include "random.hpp"
@@ -32,6 +33,7 @@ class Faults {
   Random random_;
   Connection connection_;  // of its own: a session that calls the functions passes everywhere
   std::string stopped_;
+  std::set<std::string> armed_;  // where not everybody passes
   Clock::time_point next_ = Clock::now();
 };
 

@@ -571,7 +571,10 @@ void Worker::lose() {
   connection_.close();
   begin_.clear();
   // Until it is gone its transaction is there for others.
-  for (int i = 0; i < 50'000 && !is_gone(backend); ++i) usleep(200);
+  for (int i = 0; i < 50'000 && !is_gone(backend); ++i) {
+    if (i % 100 == 99) shared_.let_go();
+    usleep(200);
+  }
   const Action action = next_ < plan_.steps.size() ? step().action : Action::begin;
   const bool repairs = repair_ != Repair::none;
   if (finishing_) {
