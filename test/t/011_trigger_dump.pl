@@ -46,21 +46,30 @@ $node->safe_psql(
 	GRANT USAGE, CREATE ON SCHEMA app TO teller;
 	ALTER TABLE app.told OWNER TO teller;
 	CREATE TRIGGER zz BEFORE INSERT ON app.told FOR EACH ROW EXECUTE FUNCTION tools.streamfilter_discard('told_before');
+	-- Repeats go to a table that was renamed, and is dumped after the other by its name.
+	CREATE TABLE app.diverting (id int);
+	CREATE TABLE app.repeats (id int, filter regclass);
+	CREATE FOREIGN TABLE app.seen_too (id int) $options;
+	CREATE TRIGGER zz BEFORE INSERT ON app.diverting FOR EACH ROW
+	  EXECUTE FUNCTION tools.streamfilter_divert('seen_too', 'repeats');
+	ALTER TABLE app.repeats RENAME TO "z repeats";
+	INSERT INTO app.diverting VALUES (1), (1);
 	INSERT INTO app.plain (id) VALUES (1), (1), (2);
 	INSERT INTO app.parted VALUES (1, 1), (2, 1);
 	INSERT INTO app.told VALUES (1), (1);});
 
 my $bindings = q{
-	SELECT tgrelid::regclass, tgname, encode(tgargs, 'escape'), tgconstrrelid::regclass, tgenabled,
+	SELECT tgrelid::regclass, tgname, encode(tgargs, 'escape'), tgconstrrelid::regclass, nullif(tgconstrindid, 0)::regclass, tgenabled,
 	  (SELECT count(*) FROM pg_depend d WHERE d.classid = 'pg_trigger'::regclass AND d.objid = t.oid
 	   AND d.refobjid = tgconstrrelid AND d.deptype = 'n')
 	FROM pg_trigger t WHERE NOT tgisinternal AND tgparentid = 0 ORDER BY t.tgrelid::regclass::text, 2};
 my $expected = $node->safe_psql('postgres', $bindings);
 is( $expected,
-	q{app.parted|zz mark|"new place"."O'Seen"\000again\000id\000|"new place"."O'Seen"|O|1
-app.plain|zz|tools.seen\000|tools.seen|A|1
-app.plain|zzz||-|D|0
-app.told|zz|app.told_before\000|app.told_before|O|1},
+	q{app.diverting|zz|app.seen_too\000app."z repeats"\000|app.seen_too|app."z repeats"|O|1
+app.parted|zz mark|"new place"."O'Seen"\000again\000id\000|"new place"."O'Seen"||O|1
+app.plain|zz|tools.seen\000|tools.seen||A|1
+app.plain|zzz||-||D|0
+app.told|zz|app.told_before\000|app.told_before||O|1},
 	'names follow the filters');
 
 sub check_restored
@@ -75,8 +84,10 @@ sub check_restored
 			SELECT count(tools.streamfilter_seen('app.seen', n)) FROM generate_series(1, 9) n;
 			INSERT INTO app.plain (id) VALUES (1), (1), (3) RETURNING id;
 			INSERT INTO app.parted VALUES (1, 1), (2, 1), (2, 3) RETURNING id, again;
-			INSERT INTO app.told VALUES (1), (1) RETURNING id;}),
-		"9\n1\n3\n1|f\n1|t\n3|f\n1",
+			INSERT INTO app.told VALUES (1), (1) RETURNING id;
+			INSERT INTO app.diverting VALUES (2), (2) RETURNING id;
+			SELECT id, filter FROM app."z repeats" ORDER BY id;}),
+		"9\n1\n3\n1|f\n1|t\n3|f\n1\n2\n1|app.seen_too\n2|app.seen_too",
 		"$how: and judges by it");
 	my ($status, $stdout, $stderr) = $node->psql($database, 'DROP FOREIGN TABLE tools.seen');
 	like($stderr, qr/trigger zz on table app.plain depends on foreign table tools.seen/,

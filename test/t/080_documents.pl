@@ -193,6 +193,11 @@ for my $file (@texts)
 	if ($file =~ m{/docs/(?:architecture|glossary|CONTRIBUTING)\.md$|/src/.*README\.md$})
 	{
 		push @missing, map { "$_()" } grep { $sources !~ /\b$_\b/ } $text =~ /`([a-z]\w*)\(\)`/g;
+		push @missing, grep { $sources !~ /\b$_\b/ } $text =~ /`([A-Z]\w*[a-z]\w*)`/g;
+		while ($text =~ /`(\w+)\(\)`\s+\(`(src[\w\/]+\.[ch]pp)`\)/g)
+		{
+			push @missing, "$1() in $2" if slurp_file("$root/$2") !~ /\b$1\b/;
+		}
 	}
 	is("@missing", '', substr($file, length("$root/")) . ': names what is there')
 		if @missing || $file =~ /\.md$/;

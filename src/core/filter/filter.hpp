@@ -18,7 +18,8 @@ void format_slice(const Parameters& parameters, Slice slice, std::uint32_t index
 // An empty filter in `parameters.memory` bytes (8-byte aligned).
 void format(Header* header, const Parameters& parameters) noexcept;
 
-// Is this a filter? Every door (text, binary, shared memory, snapshot) asks this one function.
+// Is this a filter? Every door (text, binary, image, file of unlogged filters, C library) asks this
+// one function.
 // `length` is how many bytes there are; they need 8-byte alignment. Safe on any bytes.
 // Errors: corrupt, newer_version.
 bool check(const void* bytes, std::size_t length, Problem& problem) noexcept;

@@ -7,6 +7,7 @@
 
 #include "core/base/saturate.hpp"
 #include "core/base/text.hpp"
+#include "core/filter/time_span.hpp"
 
 #include "core/base/layer_wall.hpp"
 
@@ -46,62 +47,52 @@ bool set_reals(Definition& definition, const OptionSpec& option, const char* val
   return true;
 }
 
-// '10 minutes', '90 s', '1000000 rows'.
-bool set_span(Definition& definition, const OptionSpec& option, const char* value,
-              Problem& problem) noexcept {
-  struct Unit {
-    const char* name;
-    double microseconds;  // 0: rows
-  };
-  static constexpr Unit kUnits[] = {
-      {"us", 1},        {"ms", 1e3},       {"s", 1e6},         {"second", 1e6},
-      {"seconds", 1e6}, {"min", 60e6},     {"minute", 60e6},   {"minutes", 60e6},
-      {"h", 3600e6},    {"hour", 3600e6},  {"hours", 3600e6},  {"d", 86400e6},
-      {"day", 86400e6}, {"days", 86400e6}, {"week", 604800e6}, {"weeks", 604800e6},
-      {"row", 0},       {"rows", 0},
-  };
+// '1000000 rows': how many. False: it is no number of rows.
+bool parse_rows(const char* value, double& amount, std::uint64_t& rows) noexcept {
   const char* end = value + std::strlen(value);
-  double amount;
   const auto [stop, error] = std::from_chars(value, end, amount);
-  // Beyond 2^53 a double does not have every whole number.
-  std::uint64_t whole = 0;
-  const bool is_whole = std::from_chars(value, end, whole).ptr == stop;
   const char* unit = stop;
   while (*unit == ' ') ++unit;
-  for (const Unit& known : kUnits) {
-    if (error != std::errc{} || std::strcmp(known.name, unit) != 0) continue;
-    const double size = known.microseconds > 0 ? known.microseconds : 1, scaled = amount * size;
-    if (!(scaled >= option.low && scaled <= option.high)) break;
-    definition.parameters.set_integer(option.word,
-                                      is_whole ? whole * static_cast<std::uint64_t>(size)
-                                               : saturate<std::uint64_t>(std::round(scaled)));
-    definition.parameters.set_integer(option.word + 1, known.microseconds > 0 ? 0 : 1);
-    return true;
+  if (error != std::errc{} || (std::strcmp(unit, "row") != 0 && std::strcmp(unit, "rows") != 0))
+    return false;
+  // Beyond 2^53 a double does not have every whole number.
+  if (std::from_chars(value, end, rows).ptr != stop)
+    rows = saturate<std::uint64_t>(std::round(amount));
+  return true;
+}
+
+// A time or rows.
+bool set_span(Definition& definition, const OptionSpec& option, const char* value,
+              Problem& problem) noexcept {
+  double amount;
+  std::uint64_t word;
+  std::int64_t time;
+  const bool rows = parse_rows(value, amount, word);
+  if (!rows && !parse_time_span(value, time)) {
+    bad_value(problem, Error::syntax, option.name, value);
+    return problem.add_hint(
+        "Give a time such as '10 minutes', '1 day 02:30' or '1 month' (of 30 days), or a number of "
+        "rows such as '1000000 rows'.");
   }
-  bad_value(problem, Error::syntax, option.name, value);
-  return problem.add_hint(
-      "Give a time such as '10 minutes' or a number of rows such as "
-      "'1000000 rows'.");
+  if (!rows) {
+    amount = static_cast<double>(time);
+    word = static_cast<std::uint64_t>(time);
+  }
+  if (!(amount >= option.low && amount <= option.high)) {
+    problem.set(Error::out_of_range, "value \"%s\" is out of range for option \"%s\"",
+                Excerpt(value).text(), option.name);
+    return problem.add_detail("It must be between %.15g and %.15g %s.", option.low, option.high,
+                              rows ? "rows" : "microseconds");
+  }
+  definition.parameters.set_integer(option.word, word);
+  definition.parameters.set_integer(option.word + 1, rows ? 1 : 0);
+  return true;
 }
 
 void write_span(TextWriter& out, std::uint64_t amount, bool rows) noexcept {
-  struct Unit {
-    const char* one;
-    const char* many;
-    std::uint64_t size;  // in microseconds or rows
-  };
-  static constexpr Unit kRows = {" row", " rows", 1};
-  static constexpr Unit kUnits[] = {{" day", " days", 86400000000},
-                                    {" hour", " hours", 3600000000},
-                                    {" minute", " minutes", 60000000},
-                                    {" second", " seconds", 1000000},
-                                    {" ms", " ms", 1000},
-                                    {" us", " us", 1}};
-  const Unit* unit = rows ? &kRows : kUnits;
-  while (amount % unit->size != 0) ++unit;
-  const std::uint64_t count = amount / unit->size;
-  out.add(count);
-  out.add(count == 1 ? unit->one : unit->many);
+  if (!rows) return write_time_span(out, amount);
+  out.add(amount);
+  out.add(amount == 1 ? " row" : " rows");
 }
 
 }  // namespace

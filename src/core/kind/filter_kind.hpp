@@ -1,5 +1,5 @@
 // What a kind of filter is: one row of functions. A new kind is one file in this folder that
-// defines its row, its number in core/format/parameters.hpp, a line in kind_list.hpp, its tests and
+// defines its row, its number in core/format/parameters.hpp, two lines in kind_list.hpp, its tests and
 // its docs.
 #pragma once
 

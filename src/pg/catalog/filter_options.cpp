@@ -28,9 +28,11 @@ struct KeywordOption {
 };
 constexpr const char* kConflict[] = {"wait", "admit", "discard", nullptr};
 constexpr const char* kPersistence[] = {"logged", "unlogged", nullptr};
+constexpr const char* kMode[] = {"enforce", "shadow", "off", nullptr};
 constexpr const char* kProbe[] = {"parallel", "pipelined", nullptr};
 constexpr KeywordOption kConflictOption = {"conflict", kConflict, "wait, admit, discard"};
 constexpr KeywordOption kPersistenceOption = {"persistence", kPersistence, "logged, unlogged"};
+constexpr KeywordOption kModeOption = {"mode", kMode, "enforce, shadow, off"};
 constexpr KeywordOption kProbeOption = {"probe", kProbe, "parallel, pipelined"};
 
 // The readers of options return false if it is another one; a bad value is a fault.
@@ -88,6 +90,7 @@ bool read_option(DefElem* option, Definition* definition, RelationOptions* relat
                  Fault& fault) {
   if (read_keyword_option(option, kConflictOption, &relation_options->conflict, fault) ||
       read_keyword_option(option, kPersistenceOption, &relation_options->persistence, fault) ||
+      read_keyword_option(option, kModeOption, &relation_options->mode, fault) ||
       read_keyword_option(option, kProbeOption, &relation_options->probe, fault) ||
       read_lost_slice(option, &relation_options->lost_slice, fault) ||
       read_text_option(option, "servers", &relation_options->servers) ||
@@ -116,6 +119,7 @@ bool spread_slices(Definition* definition, const RelationOptions* relation_optio
 
 const char* name_of(Conflict conflict) { return kConflict[static_cast<int>(conflict)]; }
 const char* name_of(Persistence persistence) { return kPersistence[static_cast<int>(persistence)]; }
+const char* name_of(FilterMode mode) { return kMode[static_cast<int>(mode)]; }
 
 bool read_server_names(const RelationOptions* relation_options, List** names, Fault& fault) {
   *names = NIL;

@@ -21,6 +21,7 @@ bool read_server_names(const RelationOptions* relation_options, List** names, Fa
 // As options have them.
 const char* name_of(Conflict conflict);
 const char* name_of(Persistence persistence);
+const char* name_of(FilterMode mode);
 
 // The role of a column. Faults: HV00D, 22023.
 bool read_column_options(List* options, Role* role, Fault& fault);

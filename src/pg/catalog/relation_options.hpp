@@ -4,6 +4,7 @@
 #include "core/filter/hierarchy_walk.hpp"
 #include "core/format/parameters.hpp"
 #include "core/model/lost_shard_rule.hpp"
+#include "pg/server/filter_mode.hpp"
 
 namespace streamfilter::pg {
 
@@ -32,6 +33,7 @@ struct LostSlice {
 struct RelationOptions {
   Conflict conflict = Conflict::wait;
   Persistence persistence = Persistence::logged;
+  FilterMode mode = FilterMode::enforce;
   Probe probe = Probe::parallel;
   LostSlice lost_slice;
   const char* servers = nullptr;   // names, separated by commas

@@ -32,7 +32,8 @@ struct BatchScanState {
   MemoryContext memory;  // of the values of a batch
   bool finished;         // the scan below has no more rows
   int rows, next;        // of the batch
-  uint64 version;        // of the filter that the elements are made for
+  uint64 version;        // of the filter that the elements are made for, and
+  FilterMode mode;       // its mode
   TupleTableSlot* slots[kBatch];
   Element elements[kBatch];
   bool has_key[kBatch];
@@ -97,11 +98,13 @@ void evaluate_values(BatchScanState* state, ExprContext* context, TupleTableSlot
 void read_keys(CustomScanState* node, int first) {
   BatchScanState* state = state_of(node);
   state->version = state->call.keys.version;
+  state->mode = state->call.keys.filter->mode;
+  if (state->mode == FilterMode::off) return;
   MemoryContext caller = MemoryContextSwitchTo(state->memory);
   for (int i = first; i < state->rows; ++i) {
     evaluate_values(state, node->ss.ps.ps_ExprContext, state->slots[i]);
     if (unlikely(!is_current(&state->call.keys)))
-      begin_key_call(&state->call, state->filter, Use::insert);
+      begin_key_call(&state->call, state->filter, Use::judge);
     state->has_key[i] = build_element(&state->call.keys, state->row, &state->elements[i]);
   }
   MemoryContextSwitchTo(caller);
@@ -137,9 +140,23 @@ bool read_batch(CustomScanState* node) {
     ++state->rows;
   }
   if (state->rows == 0) return false;
-  begin_key_call(&state->call, state->filter, Use::insert);
+  begin_key_call(&state->call, state->filter, Use::judge);
   read_keys(node, 0);
-  prefetch_keys(state->call.keys.filter, state->elements, state->has_key, state->rows);
+  if (state->mode != FilterMode::off)
+    prefetch_keys(state->call.keys.filter, state->elements, state->has_key, state->rows);
+  return true;
+}
+
+// Judges a row of the batch.
+bool passes(BatchScanState* state, int i) {
+  FilterHandle* filter = state->call.keys.filter;
+  check_mode(filter, InvalidOid);
+  if (unlikely(state->mode == FilterMode::off)) return true;
+  note_asked(filter);
+  if (!state->has_key[i]) return true;
+  const bool seen = test_and_insert_fetched_key(filter, state->elements[i]);
+  if (likely(state->mode == FilterMode::enforce)) return !seen;
+  count_outcome(filter, seen, Outcome::would_discard);
   return true;
 }
 
@@ -150,12 +167,11 @@ TupleTableSlot* next_row(ScanState* scan) {
     if (state->next == state->rows && !read_batch(node)) return nullptr;
     const int i = state->next++;
     // Somebody else's code has run since the batch was read.
-    begin_key_call(&state->call, state->filter, Use::insert);
+    begin_key_call(&state->call, state->filter, Use::judge);
     FilterHandle* filter = state->call.keys.filter;
-    if (unlikely(filter->version != state->version)) read_keys(node, i);
-    note_asked(filter);
-    if (!state->has_key[i] || !test_and_insert_fetched_key(filter, state->elements[i]))
-      return state->slots[i];
+    if (unlikely(filter->version != state->version || filter->mode != state->mode))
+      read_keys(node, i);
+    if (passes(state, i)) return state->slots[i];
     InstrCountFiltered1(node, 1);
   }
 }

@@ -18,8 +18,12 @@ extern "C" {
 #include "pg/catalog/owner_code.hpp"
 #include "pg/handle/filter_handle.hpp"
 #include "pg/handle/hierarchy.hpp"
+#include "pg/handle/judged_rows.hpp"
 #include "pg/remote/remote_filter.hpp"
 #include "pg/server/no_raise.hpp"
+#include "pg/server/settings.hpp"
+#include "pg/shmem/loss_estimate.hpp"
+#include "pg/shmem/trigger_counts.hpp"
 #include "pg/storage/persistence.hpp"
 #include "pg/storage/state_heaps.hpp"
 
@@ -62,22 +66,40 @@ void add_found(FilterHandle* filter, bool is_attached) {
   filter->found_positions = 0;
 }
 
+void add(pg_atomic_uint64* counter, uint64 count) {
+  if (count != 0) pg_atomic_fetch_add_u64(counter, count);
+}
+
+void tell_of(const FilterHandle* filter) {
+  const uint64 rows =
+      filter->accepted + filter->discarded + filter->diverted + filter->would_discard;
+  add_judged_rows({filter->relid, rows, filter->discarded - filter->marked, filter->marked,
+                   filter->diverted, filter->would_discard});
+}
+
 void add_counters(FilterHandle* filter) {
+  if (unlikely(collects_judged_rows)) tell_of(filter);
   if (filter->remote != nullptr) {
-    add_filter_counts(filter->relid, {filter->tested, filter->accepted, filter->discarded});
+    add_filter_counts(filter->relid, {filter->tested, filter->accepted, filter->discarded,
+                                      filter->would_discard, filter->diverted});
     flush_slice_counts(filter->remote);
   }
   const bool is_attached =
       filter->slot != nullptr && filter->slot->generation == filter->slot_generation;
   add_found(filter, is_attached);
   if (is_attached) {
-    if (filter->tested) pg_atomic_fetch_add_u64(&filter->slot->tested, filter->tested);
-    if (filter->accepted) pg_atomic_fetch_add_u64(&filter->slot->accepted, filter->accepted);
-    if (filter->discarded) pg_atomic_fetch_add_u64(&filter->slot->discarded, filter->discarded);
-    if (filter->accesses) pg_atomic_fetch_add_u64(&filter->slot->accesses, filter->accesses);
-    if (filter->hits) pg_atomic_fetch_add_u64(&filter->slot->hits, filter->hits);
+    FilterSlot* slot = filter->slot;
+    add_losses(slot, filter->accepted - filter->spared);
+    add(&slot->tested, filter->tested);
+    add(&slot->accepted, filter->accepted);
+    add(&slot->discarded, filter->discarded);
+    add(&slot->would_discard, filter->would_discard);
+    add(&slot->diverted, filter->diverted);
+    add(&slot->accesses, filter->accesses);
+    add(&slot->hits, filter->hits);
   }
-  filter->tested = filter->accepted = filter->discarded = filter->accesses = filter->hits = 0;
+  filter->tested = filter->accepted = filter->discarded = filter->would_discard = filter->diverted =
+      filter->marked = filter->spared = filter->accesses = filter->hits = 0;
 }
 
 void note_dirty(FilterHandle* filter) {
@@ -147,6 +169,8 @@ LOCKMODE lock_for(Use use) {
   switch (use) {
     case Use::insert:
     case Use::insert_granted:
+    case Use::judge:
+    case Use::judge_granted:
     case Use::erase: return RowExclusiveLock;
     default: return AccessShareLock;
   }
@@ -195,12 +219,18 @@ void attach(FilterHandle* filter, Use use) {
   filter->slot = slot;
   filter->slot_generation = slot->generation;
   filter->header = block_of(slot);
+  note_false_rate(slot);
   adopt_state(filter, slot);
   filter->rule.seed = filter->header->parameters.seed;
 }
 
 AclMode right_for(Use use) {
-  return use == Use::insert ? ACL_INSERT : use == Use::test ? ACL_SELECT : 0;
+  switch (use) {
+    case Use::insert:
+    case Use::judge: return ACL_INSERT;
+    case Use::test: return ACL_SELECT;
+    default: return 0;
+  }
 }
 
 void check_rights(FilterHandle* filter, AclMode right) {
@@ -234,7 +264,17 @@ void revalidate(FilterHandle* filter, Use use) {
   }
 }
 
+void resolve_mode(FilterHandle* filter, bool judges) {
+  filter->mode = FilterMode::enforce;
+  filter->mode_overridden = false;
+  if (judges) filter->mode = mode_in_use(filter->relation, &filter->mode_overridden);
+}
+
 }  // namespace
+
+void init_handles() {
+  on_mode_change = [] { ++handle_epoch; };
+}
 
 FilterHandle* filter_handle(Oid relid) {
   if (handles == nullptr) {
@@ -267,7 +307,9 @@ void make_ready(FilterHandle* filter, Use use) {
                filter->lockmode < lock_for(use)))
     revalidate(filter, use);
   if (const AclMode right = right_for(use)) check_rights(filter, right);
-  if (unlikely(filter->slot == nullptr) && use != Use::define) attach(filter, use);
+  resolve_mode(filter, use == Use::judge || use == Use::judge_granted);
+  if (unlikely(filter->slot == nullptr) && use != Use::define && filter->mode != FilterMode::off)
+    attach(filter, use);
   filter->used_epoch = handle_epoch;
   filter->used_by = GetUserId();
   filter->used_for = use;
@@ -292,6 +334,22 @@ void count_tested(FilterHandle* filter) {
   if (++filter->tested >= kFlushEvery) add_counters(filter);
 }
 
+// The repeat was counted as discarded just now. That may be in the slot's counter by now: the sum
+// is right all the same.
+void count_outcome(FilterHandle* filter, bool repeat, Outcome outcome) {
+  note_dirty(filter);
+  if (!repeat) {
+    ++filter->spared;
+    return;
+  }
+  if (outcome != Outcome::marked) --filter->discarded;
+  switch (outcome) {
+    case Outcome::marked: ++filter->marked; break;
+    case Outcome::diverted: ++filter->diverted; break;
+    case Outcome::would_discard: ++filter->would_discard; break;
+  }
+}
+
 void require_local(const FilterHandle* filter, const char* what) {
   if (filter->remote == nullptr) return;
   ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
@@ -314,6 +372,7 @@ void count_access(FilterHandle* filter) {
 void count_hit(FilterHandle* filter) { ++filter->hits; }
 
 void flush_counters() {
+  flush_trigger_counts();
   while (dirty != nullptr) {
     FilterHandle* filter = dirty;
     dirty = filter->next_dirty;

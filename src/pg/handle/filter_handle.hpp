@@ -4,6 +4,7 @@
 
 #include "core/kind/kind_registry.hpp"
 #include "pg/catalog/element_roles.hpp"
+#include "pg/handle/filter_mode.hpp"
 #include "pg/handle/slot_lifecycle.hpp"
 #include "pg/key/key_hash.hpp"
 
@@ -30,7 +31,9 @@ enum class Use : uint8 {
   test,            // needs SELECT
   test_granted,    // the same, where the executor or the caller has checked the rights
   insert,          // needs INSERT
-  insert_granted,  // the same, where the executor or the trigger has checked the rights
+  insert_granted,  // the same, where the executor has checked the rights
+  judge,           // rows, by trigger or streamfilter_seen(): insert as far as the mode says so
+  judge_granted,   // the same, where the trigger has checked the rights
   erase,           // forget a key, where the executor has checked the rights
 };
 
@@ -51,6 +54,8 @@ struct FilterHandle {
   uint64 asked_in, asked_by, fired_in;
   Oid fired_by;
   KeyRule rule;
+  FilterMode mode;       // what is done with rows that it judges; enforce for any other use
+  bool mode_overridden;  // it is not the filter's own, but a setting that somebody made
   bool has_time;         // of its elements
   bool hashes_as_owner;  // a hash function is not trusted
 
@@ -68,9 +73,12 @@ struct FilterHandle {
   AclMode checked_rights;
   uint64 slot_generation;
   uint64 tested, accepted, discarded;  // not yet added to the slot's counters
-  uint32 found_at[kMaxRanks];          // repeats, by position in the bucket
-  uint64 found_positions;              // the positions that have any, as bits
-  uint64 accesses, hits;               // likewise
+  uint64 would_discard, diverted;      // likewise
+  uint64 marked;                       // of `discarded`: such that were kept
+  uint64 spared;               // of `accepted`: such that would not have been discarded, either
+  uint32 found_at[kMaxRanks];  // repeats, by position in the bucket
+  uint64 found_positions;      // the positions that have any, as bits
+  uint64 accesses, hits;       // likewise
   FilterHandle* next_dirty;
   bool dirty;
 };
@@ -78,6 +86,9 @@ struct FilterHandle {
 // Makes the filter that is about to be attached ready to be walked through: its parent likewise,
 // and its seed is the parent's. Raises what the checks of handle/hierarchy.hpp do.
 void join_parent(FilterHandle* filter, FilterRelation* relation, Use use);
+
+// Makes settings that change reach the filters that are in use.
+void init_handles();
 
 // Finds or makes this backend's handle; takes no lock and checks nothing.
 FilterHandle* filter_handle(Oid relid);
@@ -92,6 +103,13 @@ inline void use_filter(FilterHandle* filter, Use use) {
   if (unlikely(filter->used_epoch != handle_epoch || filter->used_for != use ||
                filter->used_by != GetUserId()))
     make_ready(filter, use);
+}
+
+// Raises 42501 if the mode of the rows that are judged is not for the one to choose who did. Of a
+// trigger, the owner of the table may, too; InvalidOid: there is none.
+inline void check_mode(const FilterHandle* filter, Oid table_owner) {
+  if (unlikely(filter->mode_overridden))
+    check_override(filter->relation, filter->mode, table_owner);
 }
 
 // An element of the filter that no column with a role tells more of.
@@ -114,6 +132,11 @@ inline bool hash_filter_key(const FilterHandle* filter, const Datum* values, con
 // Count an answer: of a key that was to be inserted, or only looked up.
 void count_answer(FilterHandle* filter, bool seen);
 void count_tested(FilterHandle* filter);
+
+// What becomes of repeats if they are not discarded.
+enum class Outcome : uint8 { marked, diverted, would_discard };
+// To be called after a row was judged of which nothing is discarded, so that nothing can be lost.
+void count_outcome(FilterHandle* filter, bool repeat, Outcome outcome);
 
 // Raises 0A000 if the state of the filter is on another server; `what` cannot be done there.
 void require_local(const FilterHandle* filter, const char* what);

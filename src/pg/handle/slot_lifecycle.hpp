@@ -6,8 +6,8 @@
 
 namespace streamfilter::pg {
 
-// The slot of a filter, built empty if there is none yet. The caller holds a lock on the relation,
-// which keeps the slot in place. Raises 53200 if memory, slots or memory_limit do not allow it.
+// The slot of a filter; if there is none yet, it is built and filled with what is saved, if anything
+// is. The caller holds a lock on the relation, which keeps the slot in place. Raises 53200 if memory, slots or memory_limit do not allow it.
 FilterSlot* attach_slot(const FilterRelation* relation);
 
 // The slot if there is one with this definition, else nullptr.
@@ -21,6 +21,11 @@ void note_altered();
 
 // At commit of the current transaction, frees the state of a relation or of a whole database.
 void drop_at_commit(Oid database, Oid relation);
+
+// Before the commit of a transaction that may have altered a filter several times: frees the states
+// that it has built for definitions other than the last one, which `read` reads (nullptr: it cannot
+// be read).
+void free_obsolete_states(FilterRelation* (*read)(Oid));
 
 // The rest is called by the coordinator (pg/commit) when the transaction, or a subtransaction of
 // it, ends. Only the refusal raises (0A000): once a transaction is prepared, nobody here learns how

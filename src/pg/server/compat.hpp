@@ -148,3 +148,29 @@ extern "C" {
 #define SF_RELATION_SET_NEW_STORAGE(relation) \
   RelationSetNewRelfilenode(relation, (relation)->rd_rel->relpersistence)
 #endif
+
+// What check hooks of settings hand on.
+#if PG_VERSION_NUM >= 160000
+#define SF_GUC_MALLOC(size) guc_malloc(LOG, size)
+#else
+#define SF_GUC_MALLOC(size) malloc(size)
+#endif
+
+// How the server explains a query where no hook does.
+#if PG_VERSION_NUM >= 170000
+#define SF_EXPLAIN_ONE_QUERY(query, options, into, es, text, params, env) \
+  standard_ExplainOneQuery(query, options, into, es, text, params, env)
+#else
+#define SF_EXPLAIN_ONE_QUERY(query, options, into, es, text, params, env)                          \
+  do {                                                                                             \
+    const BufferUsage before = pgBufferUsage;                                                      \
+    BufferUsage used = {};                                                                         \
+    instr_time start, duration;                                                                    \
+    INSTR_TIME_SET_CURRENT(start);                                                                 \
+    PlannedStmt* plan = pg_plan_query(query, text, options, params);                               \
+    INSTR_TIME_SET_CURRENT(duration);                                                              \
+    INSTR_TIME_SUBTRACT(duration, start);                                                          \
+    BufferUsageAccumDiff(&used, &pgBufferUsage, &before);                                          \
+    ExplainOnePlan(plan, into, es, text, params, env, &duration, (es)->buffers ? &used : nullptr); \
+  } while (0)
+#endif

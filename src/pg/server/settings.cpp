@@ -1,6 +1,7 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
+#include "miscadmin.h"
 #include "utils/guc.h"
 }
 
@@ -15,15 +16,65 @@ int max_filters = 128;
 int max_in_flight = 100000;
 bool enabled = true;
 bool batch_scan = true;
+bool verbose = false;
+
+SessionMode session_mode = {};
+void (*on_mode_change)() = [] {};
+
+namespace {
+
+constexpr int kOwnMode = -1;
+constexpr config_enum_entry kModes[] = {
+    {"enforce", static_cast<int>(FilterMode::enforce), false},
+    {"shadow", static_cast<int>(FilterMode::shadow), false},
+    {"off", static_cast<int>(FilterMode::off), false},
+    {"", kOwnMode, true},
+    {nullptr, 0, false},
+};
+int mode_value = kOwnMode;
+
+// What only superusers can set; a role may write its own pg_db_role_setting.
+bool is_configuration(GucSource source) { return source <= PGC_S_ARGV || source == PGC_S_GLOBAL; }
+
+// Remembers who sets it.
+bool check_mode(int*, void** extra, GucSource source) {
+  Oid user;
+  int context;
+  GetUserIdAndSecContext(&user, &context);  // there may be none yet
+  auto* set_by = static_cast<Oid*>(SF_GUC_MALLOC(sizeof(Oid)));
+  if (set_by == nullptr) return false;
+  *set_by = is_configuration(source) ? InvalidOid : user;
+  *extra = set_by;
+  return true;
+}
+
+void assign_mode(int value, void* extra) {
+  const bool given = value != kOwnMode;
+  session_mode = {given, given ? static_cast<FilterMode>(value) : FilterMode::enforce,
+                  *static_cast<const Oid*>(extra)};
+  on_mode_change();
+}
+
+void assign_enabled(bool, void*) { on_mode_change(); }
+
+}  // namespace
 
 void init_settings() {
-  DefineCustomBoolVariable("streamfilter.enabled", "Lets triggers discard or mark repeated rows.",
-                           "If off, triggers let every row pass and remember nothing.", &enabled,
-                           true, PGC_SUSET, 0, nullptr, nullptr, nullptr);
+  DefineCustomBoolVariable("streamfilter.enabled", "Lets filters judge rows.",
+                           "If off, triggers and streamfilter_seen() let every row pass, and "
+                           "nothing is remembered.",
+                           &enabled, true, PGC_SUSET, 0, nullptr, assign_enabled, nullptr);
+  DefineCustomEnumVariable("streamfilter.mode",
+                           "What filters do with repeats, in place of their option mode.",
+                           "Empty: the option of each filter counts.", &mode_value, kOwnMode,
+                           kModes, PGC_USERSET, 0, check_mode, assign_mode, nullptr);
   DefineCustomBoolVariable("streamfilter.batch_scan",
                            "Reads rows ahead where a scan is filtered by NOT streamfilter_seen().",
                            "The result is the same; keys are judged one by one all the same.",
                            &batch_scan, true, PGC_USERSET, 0, nullptr, nullptr, nullptr);
+  DefineCustomBoolVariable("streamfilter.verbose",
+                           "Says after each statement what filters have made of its rows.", nullptr,
+                           &verbose, false, PGC_USERSET, 0, nullptr, nullptr, nullptr);
   // The others size shared memory: only a preloaded library can define them.
   if (process_shared_preload_libraries_in_progress) {
     DefineCustomIntVariable("streamfilter.shared_memory",

@@ -1,6 +1,8 @@
 // The settings (GUCs) of the extension.
 #pragma once
 
+#include "pg/server/filter_mode.hpp"
+
 namespace streamfilter::pg {
 
 extern int shared_memory_kb;  // streamfilter.shared_memory
@@ -8,6 +10,18 @@ extern int max_filters;       // streamfilter.max_filters
 extern int max_in_flight;     // streamfilter.max_in_flight
 extern bool enabled;          // streamfilter.enabled
 extern bool batch_scan;       // streamfilter.batch_scan
+extern bool verbose;          // streamfilter.verbose
+
+// streamfilter.mode
+struct SessionMode {
+  bool given;  // false: every filter's own counts
+  FilterMode mode;
+  Oid set_by;  // the role that has set it; InvalidOid: the configuration of the server
+};
+extern SessionMode session_mode;
+
+// Called when `enabled` or `session_mode` may have changed.
+extern void (*on_mode_change)();
 
 // Called by _PG_init. Never raises.
 void init_settings();

@@ -9,6 +9,8 @@ extern "C" {
 #include "storage/lwlock.h"
 }
 
+#include <bit>
+
 #include "core/kind/kind_registry.hpp"
 
 namespace streamfilter::pg {
@@ -46,6 +48,17 @@ struct SavedState {
   TransactionId seen[kSeen];
 };
 
+// What loss_estimate.hpp accumulates.
+struct LossEstimate {
+  static constexpr uint64 kUnknownOdds = std::bit_cast<uint64>(-1.0);
+
+  pg_atomic_uint64 odds;       // a double: that a new row is discarded, not accepted
+  pg_atomic_uint64 applied;    // FilterSlot::applied, and
+  pg_atomic_uint64 accepted;   // FilterSlot::accepted, when that was looked up, and
+  pg_atomic_uint64 looked_at;  // the time
+  pg_atomic_uint64 lost;       // in units of 2^-32 rows
+};
+
 struct FilterSlot {
   SlotState state;
   Oid database;
@@ -62,6 +75,10 @@ struct FilterSlot {
   pg_atomic_uint64 tested;
   pg_atomic_uint64 accepted;
   pg_atomic_uint64 discarded;
+  pg_atomic_uint64 would_discard;
+  pg_atomic_uint64 diverted;
+  LossEstimate loss;
+  pg_atomic_uint64 stats_reset;          // when the counters were set to zero last; 0: never
   pg_atomic_uint64 found_at[kMaxRanks];  // repeats that it has found, by position in the bucket
   pg_atomic_uint64 accesses;             // in a tree: messages to this node
   pg_atomic_uint64 hits;                 // … and repeats that it has found
@@ -119,6 +136,9 @@ LWLock* slice_lock(const FilterSlot* slot, uint32 slice);
 
 // Sets the counters of a slot, and what is known of its saved state, to zero.
 void reset_counters(FilterSlot* slot);
+
+// Sets to zero what it has counted since it was made.
+void reset_statistics(FilterSlot* slot, TimestampTz now);
 
 // The three below need directory_lock.
 FilterSlot* find_slot(Oid database, Oid relation, SlotState state);

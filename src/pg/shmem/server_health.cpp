@@ -177,6 +177,8 @@ void add_filter_counts(Oid relation, const FilterCounts& added) {
     entry->filter.tested += added.tested;
     entry->filter.accepted += added.accepted;
     entry->filter.discarded += added.discarded;
+    entry->filter.would_discard += added.would_discard;
+    entry->filter.diverted += added.diverted;
     entry->filter.unremembered += added.unremembered;
   }
   LWLockRelease(servers->lock);

@@ -28,7 +28,8 @@ namespace {
 constexpr char kFile[] = "streamfilter.unlogged";
 constexpr char kSetAside[] = "streamfilter.unlogged.aside";
 constexpr char kTemporary[] = "streamfilter.unlogged.tmp";
-constexpr uint64 kFileMagic = 0x31554c4653ULL;  // "SFLU1"
+constexpr uint64 kFileMagic = 0x32554c4653ULL;     // "SFLU2"
+constexpr uint64 kOldFileMagic = 0x31554c4653ULL;  // "SFLU1", of version 1.0: no FoundRecord
 
 struct FileHeader {
   uint64 magic;
@@ -53,9 +54,15 @@ struct FilterRecord {
   uint64 sum;  // of the fields above
 };
 
+// Follows it; the block follows this one.
+struct FoundRecord {
+  uint64 found_at[kMaxRanks];
+  uint64 sum;
+};
+
 template <typename Record>
 uint64 sum_of(const Record& record) {
-  return hash_bytes(&record, offsetof(Record, sum), kFileMagic);
+  return hash_bytes(&record, offsetof(Record, sum), kOldFileMagic);
 }
 
 // The server's own function for this raises.
@@ -106,7 +113,12 @@ bool write_filter(FILE* file, FilterSlot* slot, TimestampTz now) {
   record.overflowed = pg_atomic_read_u64(&slot->overflowed);
   record.block_sum = checksum(header);
   record.sum = sum_of(record);
-  return fwrite(&record, sizeof record, 1, file) == 1 && fwrite(header, slot->size, 1, file) == 1;
+  FoundRecord found;
+  for (unsigned i = 0; i < kMaxRanks; ++i)
+    found.found_at[i] = pg_atomic_read_u64(&slot->found_at[i]);
+  found.sum = sum_of(found);
+  return fwrite(&record, sizeof record, 1, file) == 1 &&
+         fwrite(&found, sizeof found, 1, file) == 1 && fwrite(header, slot->size, 1, file) == 1;
 }
 
 bool write_filters(FILE* file, const FileHeader& header) {
@@ -156,9 +168,12 @@ void write_file(int code, Datum) {
 }
 
 // Reads one filter into a slot. False: the rest of the file is of no use.
-bool read_filter(FILE* file) {
+bool read_filter(FILE* file, bool has_found) {
   FilterRecord record;
   if (fread(&record, sizeof record, 1, file) != 1 || record.sum != sum_of(record)) return false;
+  FoundRecord found{};
+  if (has_found && (fread(&found, sizeof found, 1, file) != 1 || found.sum != sum_of(found)))
+    return false;
   FilterSlot* slot = find_free_slot();
   uint64 offset;
   if (slot == nullptr || !find_space(record.size, &offset)) {
@@ -189,6 +204,8 @@ bool read_filter(FILE* file) {
   pg_atomic_write_u64(&slot->rolled_back, record.rolled_back);
   pg_atomic_write_u64(&slot->waits, record.waits);
   pg_atomic_write_u64(&slot->overflowed, record.overflowed);
+  for (unsigned i = 0; i < kMaxRanks; ++i)
+    pg_atomic_write_u64(&slot->found_at[i], found.found_at[i]);
   // The filter was used before: if it becomes a logged one, that starts with an image.
   pg_atomic_write_u64(&slot->applied, 1);
   slot->saved.last_saved = record.saved;
@@ -210,11 +227,12 @@ void read_file() {
   FileHeader header;
   uint64 system, checkpoint;
   const bool ours = fread(&header, sizeof header, 1, file) == 1 && header.sum == sum_of(header) &&
-                    header.magic == kFileMagic && !replays() &&
+                    (header.magic == kFileMagic || header.magic == kOldFileMagic) && !replays() &&
                     read_checkpoint(&system, &checkpoint) && header.system == system &&
                     header.checkpoint == checkpoint;
   bool good = ours;
-  for (uint64 i = 0; good && i < header.count; ++i) good = read_filter(file);
+  for (uint64 i = 0; good && i < header.count; ++i)
+    good = read_filter(file, header.magic == kFileMagic);
   FreeFile(file);
   if (good) return;
   ereport(

@@ -13,15 +13,23 @@ using namespace streamfilter;
 using namespace streamfilter::pg;
 
 // streamfilter_seen(filter regclass, VARIADIC key "any") → boolean: was the key seen before? It is
-// remembered now, once the transaction commits. Needs INSERT on the filter.
+// remembered now, once the transaction commits. False also where the filter's mode lets all rows
+// pass. Needs INSERT on the filter.
 SF_FUNCTION(streamfilter_seen) {
   PreventCommandDuringRecovery("streamfilter_seen()");
   PreventCommandIfReadOnly("streamfilter_seen()");
-  KeyCall* site = key_call_site(fcinfo, Use::insert, "streamfilter_seen", false);
-  note_asked(site->keys.filter);
+  KeyCall* site = key_call_site(fcinfo, Use::judge, "streamfilter_seen", false);
+  FilterHandle* filter = site->keys.filter;
+  check_mode(filter, InvalidOid);
+  const FilterMode mode = filter->mode;
+  if (unlikely(mode == FilterMode::off)) PG_RETURN_BOOL(false);
+  note_asked(filter);
   Element element;
   if (!build_element(&site->keys, fcinfo->args + 1, &element)) PG_RETURN_BOOL(false);
-  PG_RETURN_BOOL(test_and_insert_key(site->keys.filter, element));
+  const bool seen = test_and_insert_key(filter, element);
+  if (likely(mode == FilterMode::enforce)) PG_RETURN_BOOL(seen);
+  count_outcome(filter, seen, Outcome::would_discard);
+  PG_RETURN_BOOL(false);
 }
 
 // streamfilter_test(filter regclass, VARIADIC key "any") → boolean: was the key seen before?

@@ -3,7 +3,9 @@
 #include "pg/commit/coordinator.hpp"
 #include "pg/ddl/ddl_checks.hpp"
 #include "pg/fdw/batch_scan.hpp"
+#include "pg/fdw/explain_judged.hpp"
 #include "pg/fdw/lost_rows.hpp"
+#include "pg/handle/filter_handle.hpp"
 #include "pg/server/fault_points.hpp"
 #include "pg/server/problem_report.hpp"
 #include "pg/server/settings.hpp"
@@ -11,6 +13,7 @@
 #include "pg/shmem/filter_directory.hpp"
 #include "pg/shmem/in_flight_table.hpp"
 #include "pg/shmem/server_health.hpp"
+#include "pg/shmem/trigger_counts.hpp"
 #include "pg/shmem/unlogged_file.hpp"
 #include "pg/transaction/prepared_transactions.hpp"
 #include "pg/trigger/row_source.hpp"
@@ -28,6 +31,7 @@ constexpr SharedSection kSections[] = {
     {request_arrivals, start_arrivals, nullptr},
     {request_prepared, start_prepared, nullptr},
     {request_server_health, start_server_health, nullptr},
+    {request_trigger_counts, start_trigger_counts, nullptr},
 #ifdef STREAMFILTER_FAULTS
     {request_fault_points, start_fault_points, nullptr},
 #endif
@@ -42,6 +46,7 @@ constexpr SharedSection kSections[] = {
 void _PG_init(void) {
   using namespace streamfilter::pg;
   init_problem_report();
+  init_handles();
   init_settings();
   init_coordinator();
   if (!process_shared_preload_libraries_in_progress) return;
@@ -50,4 +55,5 @@ void _PG_init(void) {
   init_ddl_watch();
   init_batch_scan();
   init_lost_rows_watch();
+  init_explain_judged();
 }

@@ -12,9 +12,11 @@ extern "C" {
 #include <cmath>
 
 #include "core/base/saturate.hpp"
+#include "pg/catalog/filter_options.hpp"
 #include "pg/handle/filter_handle.hpp"
 #include "pg/handle/hierarchy.hpp"
 #include "pg/shmem/in_flight_table.hpp"
+#include "pg/shmem/loss_estimate.hpp"
 #include "pg/shmem/server_health.hpp"
 #include "pg/sql/stats_view.hpp"
 #include "pg/storage/persistence.hpp"
@@ -29,8 +31,9 @@ struct Numbers {
   Totals totals{};
   uint64 tested = 0, accepted = 0, discarded = 0;
   uint64 rolled_back = 0, in_flight = 0, waits = 0, overflowed = 0;
-  uint64 unremembered = 0;
-  TimestampTz created = 0, last_reset = 0, last_saved = 0, restored = 0;
+  uint64 unremembered = 0, would_discard = 0, diverted = 0;
+  double lost = 0;  // NaN: not known
+  TimestampTz created = 0, last_reset = 0, last_saved = 0, restored = 0, stats_reset = 0;
   char set_aside[sizeof SavedState::set_aside] = "";
 };
 
@@ -42,6 +45,9 @@ Numbers read_numbers(const FilterRelation* relation, const Parameters& parameter
     numbers.accepted = counts.accepted;
     numbers.discarded = counts.discarded;
     numbers.unremembered = counts.unremembered;
+    numbers.would_discard = counts.would_discard;
+    numbers.diverted = counts.diverted;
+    numbers.lost = NAN;
     numbers.totals.estimate = {NAN, NAN, NAN};
     return numbers;
   }
@@ -52,6 +58,10 @@ Numbers read_numbers(const FilterRelation* relation, const Parameters& parameter
     numbers.tested = pg_atomic_read_u64(&slot->tested);
     numbers.accepted = pg_atomic_read_u64(&slot->accepted);
     numbers.discarded = pg_atomic_read_u64(&slot->discarded);
+    numbers.would_discard = pg_atomic_read_u64(&slot->would_discard);
+    numbers.diverted = pg_atomic_read_u64(&slot->diverted);
+    numbers.lost = lost_rows(slot);
+    numbers.stats_reset = static_cast<TimestampTz>(pg_atomic_read_u64(&slot->stats_reset));
     numbers.rolled_back = pg_atomic_read_u64(&slot->rolled_back);
     numbers.in_flight = count_in_flight(slot) + pg_atomic_read_u64(&slot->unregistered);
     numbers.waits = pg_atomic_read_u64(&slot->waits);
@@ -125,10 +135,13 @@ void fill_row(Row& row, const FilterRelation* relation) {
   row.count(numbers.rolled_back);
   row.count(numbers.in_flight);
   row.count(numbers.waits);
-  row.rate(numbers.totals.estimate.fill);
-  row.rate(numbers.totals.estimate.fpr);
+  // Of state that nobody has read back yet nothing is known.
+  const bool known = numbers.exists || is_remote(relation) || !is_anything_saved(relation->relid);
+  const Estimate now = known ? numbers.totals.estimate : Estimate{NAN, NAN, NAN};
+  row.rate(now.fill);
+  row.rate(now.fpr);
   row.rate(ops->fpr_bound(parameters));
-  row.estimate(numbers.totals.estimate.distinct);
+  row.estimate(now.distinct);
   row.estimate(window_keys(parameters, 0.01));
   row.time(numbers.exists, numbers.created);
   row.time(numbers.exists, numbers.last_reset);
@@ -136,6 +149,11 @@ void fill_row(Row& row, const FilterRelation* relation) {
   row.time(numbers.restored != 0, numbers.restored);
   row.count(numbers.overflowed);
   row.count(numbers.unremembered);
+  row.datum(CStringGetTextDatum(name_of(relation->options.mode)));
+  row.count(numbers.would_discard);
+  row.count(numbers.diverted);
+  row.rate(numbers.lost);
+  row.time(numbers.stats_reset != 0, numbers.stats_reset);
   const char* state = state_of(relation, numbers);
   state != nullptr ? row.datum(CStringGetTextDatum(state)) : row.null();
 }
@@ -152,17 +170,6 @@ FilterSlot* slot_to_show(const FilterRelation* relation) {
       !has_same_geometry(own, relation->definition.parameters))
     adopt_geometry(const_cast<FilterRelation*>(relation), own);
   return slot;
-}
-
-Totals read_totals(const FilterSlot* slot, const Parameters& parameters) {
-  Totals totals;
-  for (uint32 i = 0; i < parameters.slices; ++i) {
-    LWLock* lock = slice_lock(slot, i);
-    LWLockAcquire(lock, LW_SHARED);
-    add_slice(totals, parameters, slice_at(static_cast<const Header*>(block_of(slot)), i));
-    LWLockRelease(lock);
-  }
-  return totals;
 }
 
 bool has_error_column(TupleDesc descriptor) {

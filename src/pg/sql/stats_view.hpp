@@ -15,9 +15,6 @@ namespace streamfilter::pg {
 // The slot with the state of a filter as the current transaction sees it; nullptr if there is none.
 FilterSlot* slot_to_show(const FilterRelation* relation);
 
-// Sums over its slices, each of which is locked in turn.
-Totals read_totals(const FilterSlot* slot, const Parameters& parameters);
-
 // The views of filters end with a column `error`. Before the extension is updated to the version of
 // this library they do not.
 bool has_error_column(TupleDesc descriptor);

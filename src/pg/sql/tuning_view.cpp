@@ -12,6 +12,7 @@ extern "C" {
 #include "core/base/saturate.hpp"
 #include "pg/handle/filter_handle.hpp"
 #include "pg/handle/hierarchy.hpp"
+#include "pg/shmem/loss_estimate.hpp"
 #include "pg/sql/stats_view.hpp"
 #include "pg/transaction/prepared_transactions.hpp"
 

@@ -61,7 +61,7 @@ struct ChangeLog {
 // An empty log. Raises 53200.
 void init_log(ChangeLog* log, MemoryContext memory, bool has_roles);
 
-// Makes room for one more change, so that `append` cannot fail. Raises 53200, and 54000 after 1.6
+// Makes room for one more change, so that `append_change` cannot fail. Raises 53200, and 54000 after 1.6
 // thousand million changes.
 void make_room(ChangeLog* log);
 inline void reserve_change(ChangeLog* log) {

@@ -1,59 +1,22 @@
-// streamfilter_discard and streamfilter_mark, row by row.
+// streamfilter_discard, streamfilter_mark and streamfilter_divert, row by row.
 #include "pg/server/postgres.hpp"
 
 extern "C" {
 #include "executor/tuptable.h"
-#include "utils/hsearch.h"
-#include "utils/inval.h"
 }
 
 #include "pg/handle/filter_keys.hpp"
-#include "pg/server/no_raise.hpp"
 #include "pg/server/settings.hpp"
 #include "pg/shmem/filter_directory.hpp"
+#include "pg/shmem/trigger_counts.hpp"
+#include "pg/trigger/quarantine.hpp"
 #include "pg/trigger/row_source.hpp"
+#include "pg/trigger/table_watch.hpp"
 #include "pg/trigger/trigger_binding.hpp"
 #include "pg/trigger/trigger_definition.hpp"
 
 namespace streamfilter::pg {
 namespace {
-
-// ---- tables that change ------------------------------------------------------------------------
-
-// Counts the invalidations of a table. Never freed.
-struct TableWatch {
-  Oid table;
-  uint64 changes;
-};
-
-HTAB* watches = nullptr;
-
-void on_table_change(Datum, Oid table) {
-  const NoRaise marked;
-  if (OidIsValid(table)) {
-    if (auto* watch = static_cast<TableWatch*>(hash_search(watches, &table, HASH_FIND, nullptr)))
-      ++watch->changes;
-    return;
-  }
-  HASH_SEQ_STATUS scan;
-  hash_seq_init(&scan, watches);
-  while (auto* watch = static_cast<TableWatch*>(hash_seq_search(&scan))) ++watch->changes;
-}
-
-const TableWatch* watch_table(Oid table) {
-  if (watches == nullptr) {
-    HASHCTL control = {};
-    control.keysize = sizeof(Oid);
-    control.entrysize = sizeof(TableWatch);
-    watches =
-        hash_create("streamfilter tables with triggers", 16, &control, HASH_ELEM | HASH_BLOBS);
-    CacheRegisterRelcacheCallback(on_table_change, static_cast<Datum>(0));
-  }
-  bool found;
-  auto* watch = static_cast<TableWatch*>(hash_search(watches, &table, HASH_ENTER, &found));
-  if (!found) watch->changes = 0;
-  return watch;
-}
 
 // ---- what a statement has resolved -------------------------------------------------------------
 
@@ -63,12 +26,15 @@ struct FiringState {
   MemoryContext context;  // of what follows
   Oid trigger;
   Oid created;  // the trigger that CREATE TRIGGER made, if this one is a clone
+  Oid owner;    // who answers for it
+  Oid target;   // where repeats are diverted to, if it does that
   int replication_role;
   const TableWatch* table;
   uint64 table_changes;
   const TableWatch* origin;
   uint64 origin_changes;
   TriggerPlan* plan;
+  TriggerTally* tally;
   KeyBuilder keys;  // without a filter: nothing is resolved
 };
 
@@ -79,12 +45,19 @@ bool is_resolved(const FiringState* state, const Trigger* trigger) {
          state->origin_changes == state->origin->changes;
 }
 
-// The filter, locked. From now on the trigger is bound to it.
-Oid bind_and_lock(const Trigger* trigger, TriggerKind kind, TriggerOrigin* origin) {
+TriggerBinding lock_both(const Trigger* trigger, TriggerKind kind, const TriggerOrigin* origin) {
   const Oid filter = lock_filter(trigger, kind, origin, RowExclusiveLock, ERROR);
-  if (OidIsValid(origin->filter)) return filter;
-  origin->filter = bind_when_fired(origin->trigger, origin->table, filter);
-  return lock_filter(trigger, kind, origin, RowExclusiveLock, ERROR);
+  return {filter, kind == TriggerKind::divert
+                      ? lock_target(trigger, origin, RowExclusiveLock, ERROR)
+                      : InvalidOid};
+}
+
+// The filter and the table for repeats, locked. From now on the trigger is bound to them.
+TriggerBinding bind_and_lock(const Trigger* trigger, TriggerKind kind, TriggerOrigin* origin) {
+  const TriggerBinding binding = lock_both(trigger, kind, origin);
+  if (OidIsValid(origin->binding.filter)) return binding;
+  origin->binding = bind_when_fired(origin->trigger, origin->table, binding);
+  return lock_both(trigger, kind, origin);
 }
 
 void resolve(FiringState* state, const TriggerData* call, TriggerKind kind) {
@@ -102,11 +75,15 @@ void resolve(FiringState* state, const TriggerData* call, TriggerKind kind) {
   state->replication_role = SessionReplicationRole;
   state->trigger = trigger->tgoid;
   state->created = origin.trigger;
+  state->owner = origin.owner;
 
   check_is_last(trigger, table, ERROR);
-  FilterHandle* filter = filter_handle(bind_and_lock(trigger, kind, &origin));
+  const TriggerBinding binding = bind_and_lock(trigger, kind, &origin);
+  state->target = binding.target;
+  FilterHandle* filter = filter_handle(binding.filter);
   // The last time before the row is judged: another call might replace what the plan refers to.
-  use_filter(filter, Use::insert_granted);
+  use_filter(filter, Use::judge_granted);
+  state->tally = trigger_tally(trigger->tgoid, filter->relid);
   state->plan = make_plan(trigger, kind, table, filter->relation);
   state->keys = make_key_builder(filter, state->plan->inputs, state->plan->count);
   MemoryContextSwitchTo(caller);
@@ -114,8 +91,9 @@ void resolve(FiringState* state, const TriggerData* call, TriggerKind kind) {
 
 // Ready to judge: everything is resolved, locked and attached.
 void prepare(FiringState* state, const TriggerData* call, TriggerKind kind) {
-  if (likely(state->keys.filter != nullptr)) use_filter(state->keys.filter, Use::insert_granted);
+  if (likely(state->keys.filter != nullptr)) use_filter(state->keys.filter, Use::judge_granted);
   if (unlikely(!is_resolved(state, call->tg_trigger))) resolve(state, call, kind);
+  check_mode(state->keys.filter, state->owner);
 }
 
 FiringState* state_of(FunctionCallInfo fcinfo, const TriggerData* call) {
@@ -191,9 +169,20 @@ const TriggerData* check_call(FunctionCallInfo fcinfo, TriggerKind kind) {
   pg_unreachable();
 }
 
+[[noreturn]] void raise_diverted_twice(const FilterHandle* filter, const TriggerData* call) {
+  ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+          errmsg("filter \"%s\" would judge a row twice", filter->relation->name),
+          errdetail("It has called the row a repeat, which is being diverted; trigger \"%s\" of "
+                    "table \"%s\" would take it for one again.",
+                    call->tg_trigger->tgname, RelationGetRelationName(call->tg_relation)),
+          errhint("Divert repeats to a table without such a trigger."));
+  pg_unreachable();
+}
+
 // One row, one verdict: nothing that this statement does may have given the filter its key.
 void check_judged_once(const FiringState* state, const TriggerData* call) {
   FilterHandle* filter = state->keys.filter;
+  if (unlikely(is_diverting(filter))) raise_diverted_twice(filter, call);
   const uint64 statement = state->source.statement;
   if (unlikely(statement == 0)) return;
   if (unlikely(filter->asked_in >= statement || filter->fired_in > statement ||
@@ -203,24 +192,21 @@ void check_judged_once(const FiringState* state, const TriggerData* call) {
   filter->fired_by = state->created;
 }
 
-// Must this row be judged? If not, it passes as it is.
-bool is_new(const FiringState* state, const TriggerData* call, TriggerKind kind) {
-  const Arrival arrival = arrival_of(state->source);
-  switch (arrival) {
-    case Arrival::inserted: return true;
-    case Arrival::moved: return false;
-    case Arrival::on_conflict: raise_on_conflict(call, kind);
-    case Arrival::unclear_executor:
-    case Arrival::unclear_replication: break;
-  }
+// A row that exists already passes; one of which nothing is known, or that may not be inserted
+// after all, cannot be judged.
+void check_arrival(Arrival arrival, const TriggerData* call, TriggerKind kind) {
+  if (likely(arrival == Arrival::inserted)) return;
+  if (arrival == Arrival::on_conflict) raise_on_conflict(call, kind);
   raise_unclear(call, arrival);
 }
 
-// Was the key of this row seen before? It is remembered now. In per-row memory.
-bool is_repeat(const FiringState* state, TupleTableSlot* row) {
+// Was the key of this row seen before? It is remembered now. In per-row memory. False: it has none.
+bool judge(const FiringState* state, TupleTableSlot* row, bool* repeat) {
   Element element;
-  return build_element(&state->keys, row, &element) &&
-         test_and_insert_key(state->keys.filter, element);
+  *repeat = false;
+  if (!build_element(&state->keys, row, &element)) return false;
+  *repeat = test_and_insert_key(state->keys.filter, element);
+  return true;
 }
 
 HeapTuple set_mark(const TriggerData* call, AttrNumber column, bool repeat) {
@@ -234,16 +220,39 @@ HeapTuple set_mark(const TriggerData* call, AttrNumber column, bool repeat) {
                                    &number, &value, &null);
 }
 
+// Counts a row that was judged, if it has a key, and what becomes of it.
+void count(const FiringState* state, TriggerKind kind, bool has_key, bool repeat, bool shadow) {
+  TriggerCounts* counts = counts_to_add_to(state->tally);
+  const bool diverts = kind == TriggerKind::divert;
+  ++counts->rows;
+  (shadow ? counts->would_discard : diverts ? counts->diverted : counts->discarded) += repeat;
+  if (!has_key || (!shadow && kind == TriggerKind::discard)) return;
+  count_outcome(state->keys.filter, repeat,
+                shadow    ? Outcome::would_discard
+                : diverts ? Outcome::diverted
+                          : Outcome::marked);
+}
+
 HeapTuple fire(FunctionCallInfo fcinfo, TriggerKind kind) {
   const TriggerData* call = check_call(fcinfo, kind);
   if (!enabled) return call->tg_trigtuple;
   FiringState* state = state_of(fcinfo, call);
-  if (!is_new(state, call, kind)) return call->tg_trigtuple;
+  const Arrival arrival = arrival_of(state->source);
+  if (arrival == Arrival::moved) return call->tg_trigtuple;
   prepare(state, call, kind);
+  const FilterMode mode = state->keys.filter->mode;
+  if (unlikely(mode == FilterMode::off)) return call->tg_trigtuple;
+  check_arrival(arrival, call, kind);
   check_judged_once(state, call);
-  const bool repeat = is_repeat(state, call->tg_trigslot);
+  bool repeat;
+  const bool has_key = judge(state, call->tg_trigslot, &repeat);
+  count(state, kind, has_key, repeat, mode == FilterMode::shadow);
+  if (unlikely(mode == FilterMode::shadow)) return call->tg_trigtuple;
   if (kind == TriggerKind::mark) return set_mark(call, state->plan->mark, repeat);
-  return repeat ? nullptr : call->tg_trigtuple;
+  if (!repeat) return call->tg_trigtuple;
+  if (kind == TriggerKind::divert)
+    divert_row(call, state->target, state->owner, state->keys.filter);
+  return nullptr;
 }
 
 }  // namespace
@@ -254,6 +263,10 @@ using namespace streamfilter::pg;
 // streamfilter_discard(filter [, column …]): BEFORE INSERT FOR EACH ROW. Discards rows whose key
 // was (probably) seen before.
 SF_FUNCTION(streamfilter_discard) { return PointerGetDatum(fire(fcinfo, TriggerKind::discard)); }
+
+// streamfilter_divert(filter, table [, column …]): BEFORE INSERT FOR EACH ROW. Puts rows whose key
+// was (probably) seen before into another table.
+SF_FUNCTION(streamfilter_divert) { return PointerGetDatum(fire(fcinfo, TriggerKind::divert)); }
 
 // streamfilter_mark(filter, mark [, column …]): BEFORE INSERT FOR EACH ROW. Sets the boolean column
 // `mark` to whether the row's key was (probably) seen before.

@@ -14,6 +14,7 @@ extern "C" {
 
 #include "pg/transaction/transaction_changes.hpp"
 #include "pg/trigger/row_source.hpp"
+#include "pg/trigger/statement_report.hpp"
 
 namespace streamfilter::pg {
 
@@ -85,6 +86,7 @@ ProcessUtility_hook_type previous_utility = nullptr;
 
 void watch_run(SF_EXECUTOR_RUN_PARAMETERS) {
   const Frame frame = {query, false, number_of(query), ++queries, top};
+  if (top == nullptr) begin_statement_report();
   push(&frame);
   PG_TRY();
   {
@@ -97,6 +99,7 @@ void watch_run(SF_EXECUTOR_RUN_PARAMETERS) {
   { pop(frame); }
   PG_END_TRY();
   publish_counts();
+  if (top == nullptr) end_statement_report();
 }
 
 // Data-modifying CTEs that nobody reads run here.
@@ -104,6 +107,7 @@ void watch_finish(QueryDesc* query) {
   const bool goes_on = query == last.query;
   const Frame frame = {query, false, goes_on ? last.number : ++statements,
                        goes_on ? last.query_number : ++queries, top};
+  if (top == nullptr) begin_statement_report();
   push(&frame);
   PG_TRY();
   {
@@ -116,6 +120,7 @@ void watch_finish(QueryDesc* query) {
   { pop(frame); }
   PG_END_TRY();
   publish_counts();
+  if (top == nullptr) end_statement_report();
 }
 
 void watch_utility(PlannedStmt* statement, const char* text, bool read_only_tree,
@@ -123,6 +128,7 @@ void watch_utility(PlannedStmt* statement, const char* text, bool read_only_tree
                    DestReceiver* dest, QueryCompletion* completion) {
   const Frame frame = {nullptr, IsA(statement->utilityStmt, CopyStmt), ++statements, ++queries,
                        top};
+  if (top == nullptr) begin_statement_report();
   push(&frame);
   PG_TRY();
   {
@@ -136,6 +142,7 @@ void watch_utility(PlannedStmt* statement, const char* text, bool read_only_tree
   { pop(frame); }
   PG_END_TRY();
   publish_counts();
+  if (top == nullptr) end_statement_report();
 }
 
 // ---- which node inserts ------------------------------------------------------------------------

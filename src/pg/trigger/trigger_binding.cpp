@@ -25,7 +25,11 @@ namespace {
 
 TriggerRow row_of(HeapTuple tuple) {
   const auto* form = reinterpret_cast<Form_pg_trigger>(GETSTRUCT(tuple));
-  return {form->oid, form->tgparentid, form->tgrelid, form->tgfoid, form->tgconstrrelid};
+  return {form->oid,
+          form->tgparentid,
+          form->tgrelid,
+          form->tgfoid,
+          {form->tgconstrrelid, form->tgconstrindid}};
 }
 
 // The caller closes scan and catalog.
@@ -40,97 +44,126 @@ const char* qualified_name(Oid relation) {
                                     get_rel_name(relation));
 }
 
-// Arguments as pg_trigger has them, each ended by a zero byte, with another first one.
-bytea* with_first_argument(const bytea* arguments, const char* first) {
-  const char* old = VARDATA_ANY(arguments);
-  const Size length = VARSIZE_ANY_EXHDR(arguments);
-  const Size old_first = strnlen(old, length);
-  const Size rest = old_first < length ? length - old_first - 1 : 0;
-  const Size new_first = strlen(first) + 1;
-  auto* result = static_cast<bytea*>(palloc(VARHDRSZ + new_first + rest));
-  SET_VARSIZE(result, VARHDRSZ + new_first + rest);
-  memcpy(VARDATA(result), first, new_first);
-  memcpy(VARDATA(result) + new_first, old + (length - rest), rest);
+// The leading arguments of a trigger that name what it is bound to.
+struct Names {
+  int count;
+  const char* names[2];
+};
+
+Names names_of(TriggerBinding binding) {
+  if (!OidIsValid(binding.target)) return {1, {qualified_name(binding.filter), nullptr}};
+  return {2, {qualified_name(binding.filter), qualified_name(binding.target)}};
+}
+
+// Arguments as pg_trigger has them, each ended by a zero byte, with others in front.
+bytea* with_names(const bytea* arguments, const Names& names) {
+  const char* rest = VARDATA_ANY(arguments);
+  const char* end = rest + VARSIZE_ANY_EXHDR(arguments);
+  StringInfoData text;
+  initStringInfo(&text);
+  appendStringInfoSpaces(&text, VARHDRSZ);
+  for (int i = 0; i < names.count; ++i) {
+    appendBinaryStringInfo(&text, names.names[i], static_cast<int>(strlen(names.names[i])) + 1);
+    if (rest < end) rest += Min(static_cast<ptrdiff_t>(strnlen(rest, end - rest)) + 1, end - rest);
+  }
+  appendBinaryStringInfo(&text, rest, static_cast<int>(end - rest));
+  auto* result = reinterpret_cast<bytea*>(text.data);
+  SET_VARSIZE(result, text.len);
   return result;
 }
 
-// Writes the name of the filter into the trigger, and its OID unless that is InvalidOid.
-void write_filter(Relation catalog, Oid trigger, const char* name, Oid filter) {
+const bytea* arguments_of(Relation catalog, HeapTuple tuple) {
+  bool isnull;
+  return DatumGetByteaPP(
+      heap_getattr(tuple, Anum_pg_trigger_tgargs, RelationGetDescr(catalog), &isnull));
+}
+
+// Writes the names into the trigger, and the OIDs unless that of the filter is InvalidOid.
+void write_binding(Relation catalog, Oid trigger, const Names& names, TriggerBinding binding) {
   SysScanDesc scan = scan_for_trigger(catalog, trigger);
   HeapTuple tuple = systable_getnext(scan);
   if (HeapTupleIsValid(tuple)) {
-    bool isnull;
-    const bytea* arguments = DatumGetByteaPP(
-        heap_getattr(tuple, Anum_pg_trigger_tgargs, RelationGetDescr(catalog), &isnull));
-    int columns[] = {Anum_pg_trigger_tgargs, Anum_pg_trigger_tgconstrrelid};
-    Datum values[] = {PointerGetDatum(with_first_argument(arguments, name)),
-                      ObjectIdGetDatum(filter)};
-    bool nulls[] = {false, false};
-    HeapTuple changed = heap_modify_tuple_by_cols(
-        tuple, RelationGetDescr(catalog), OidIsValid(filter) ? 2 : 1, columns, values, nulls);
+    int columns[] = {Anum_pg_trigger_tgargs, Anum_pg_trigger_tgconstrrelid,
+                     Anum_pg_trigger_tgconstrindid};
+    Datum values[] = {PointerGetDatum(with_names(arguments_of(catalog, tuple), names)),
+                      ObjectIdGetDatum(binding.filter), ObjectIdGetDatum(binding.target)};
+    bool nulls[] = {false, false, false};
+    HeapTuple changed =
+        heap_modify_tuple_by_cols(tuple, RelationGetDescr(catalog),
+                                  OidIsValid(binding.filter) ? 3 : 1, columns, values, nulls);
     CatalogTupleUpdate(catalog, &tuple->t_self, changed);
     CacheInvalidateRelcacheByRelid(row_of(tuple).table);
   }
   systable_endscan(scan);
 }
 
-// Is its first argument this name?
-bool has_name(Oid trigger, const char* name) {
+// Are these its first arguments?
+bool has_names(Oid trigger, const Names& names) {
   Relation catalog = table_open(TriggerRelationId, AccessShareLock);
   SysScanDesc scan = scan_for_trigger(catalog, trigger);
   HeapTuple tuple = systable_getnext(scan);
   bool same = false;
   if (HeapTupleIsValid(tuple)) {
-    bool isnull;
-    const bytea* arguments = DatumGetByteaPP(
-        heap_getattr(tuple, Anum_pg_trigger_tgargs, RelationGetDescr(catalog), &isnull));
-    const Size length = strlen(name) + 1;
-    same =
-        VARSIZE_ANY_EXHDR(arguments) >= length && memcmp(VARDATA_ANY(arguments), name, length) == 0;
+    const bytea* arguments = arguments_of(catalog, tuple);
+    const bytea* wanted = with_names(arguments, names);
+    same = VARSIZE_ANY_EXHDR(arguments) == VARSIZE_ANY_EXHDR(wanted) &&
+           memcmp(VARDATA_ANY(arguments), VARDATA_ANY(wanted), VARSIZE_ANY_EXHDR(wanted)) == 0;
   }
   systable_endscan(scan);
   table_close(catalog, AccessShareLock);
   return same;
 }
 
-List* find_clones(Oid trigger) {
+// Triggers that depend in this way on an object.
+List* find_dependent_triggers(Oid class_id, Oid object, char type) {
   Relation catalog = table_open(DependRelationId, AccessShareLock);
   ScanKeyData keys[2];
   ScanKeyInit(&keys[0], Anum_pg_depend_refclassid, BTEqualStrategyNumber, F_OIDEQ,
-              ObjectIdGetDatum(TriggerRelationId));
+              ObjectIdGetDatum(class_id));
   ScanKeyInit(&keys[1], Anum_pg_depend_refobjid, BTEqualStrategyNumber, F_OIDEQ,
-              ObjectIdGetDatum(trigger));
+              ObjectIdGetDatum(object));
   SysScanDesc scan = systable_beginscan(catalog, DependReferenceIndexId, true, nullptr, 2, keys);
-  List* clones = NIL;
+  List* triggers = NIL;
   HeapTuple tuple;
   while (HeapTupleIsValid(tuple = systable_getnext(scan))) {
     const auto* form = reinterpret_cast<Form_pg_depend>(GETSTRUCT(tuple));
-    if (form->classid == TriggerRelationId && form->deptype == DEPENDENCY_PARTITION_PRI)
-      clones = lappend_oid(clones, form->objid);
+    if (form->classid == TriggerRelationId && form->deptype == type)
+      triggers = lappend_oid(triggers, form->objid);
   }
   systable_endscan(scan);
   table_close(catalog, AccessShareLock);
-  return clones;
+  return triggers;
 }
 
-void write_name_into_clones(Relation catalog, Oid trigger, const char* name) {
+void write_names_into_clones(Relation catalog, Oid trigger, const Names& names) {
   check_stack_depth();
   ListCell* cell;
-  foreach (cell, find_clones(trigger)) {
+  foreach (cell, find_dependent_triggers(TriggerRelationId, trigger, DEPENDENCY_PARTITION_PRI)) {
     TriggerRow clone;
     if (!read_trigger_row(lfirst_oid(cell), &clone)) continue;
     LockRelationOid(clone.table, ShareUpdateExclusiveLock);
-    write_filter(catalog, clone.trigger, name, InvalidOid);
-    write_name_into_clones(catalog, clone.trigger, name);
+    write_binding(catalog, clone.trigger, names, {});
+    write_names_into_clones(catalog, clone.trigger, names);
   }
 }
 
-void depend_on_filter(Oid trigger, Oid filter) {
+void depend_on(Oid trigger, Oid relation) {
   const ObjectAddress self = {TriggerRelationId, trigger, 0};
-  const ObjectAddress target = {RelationRelationId, filter, 0};
+  const ObjectAddress target = {RelationRelationId, relation, 0};
   deleteDependencyRecordsForSpecific(TriggerRelationId, trigger, DEPENDENCY_NORMAL,
-                                     RelationRelationId, filter);
+                                     RelationRelationId, relation);
   recordDependencyOn(&self, &target, DEPENDENCY_NORMAL);
+}
+
+void record_dependencies(Oid trigger, TriggerBinding binding) {
+  depend_on(trigger, binding.filter);
+  if (OidIsValid(binding.target)) depend_on(trigger, binding.target);
+}
+
+TriggerRow* copy_of(const TriggerRow& row) {
+  auto* copy = static_cast<TriggerRow*>(palloc(sizeof(TriggerRow)));
+  *copy = row;
+  return copy;
 }
 
 bool lock_if_free(Oid trigger) {
@@ -152,31 +185,38 @@ bool read_trigger_row(Oid trigger, TriggerRow* row) {
   return found;
 }
 
-void bind_trigger(Oid trigger, Oid filter) {
-  const char* name = qualified_name(filter);
+Oid filter_of_trigger(const TriggerRow* row) {
+  TriggerRow at = *row;
+  while (OidIsValid(at.parent) && read_trigger_row(at.parent, &at)) continue;
+  return at.binding.filter;
+}
+
+void bind_trigger(Oid trigger, TriggerBinding binding) {
+  const Names names = names_of(binding);
   Relation catalog = table_open(TriggerRelationId, RowExclusiveLock);
-  write_filter(catalog, trigger, name, filter);
-  write_name_into_clones(catalog, trigger, name);
+  write_binding(catalog, trigger, names, binding);
+  write_names_into_clones(catalog, trigger, names);
   table_close(catalog, RowExclusiveLock);
-  depend_on_filter(trigger, filter);
+  record_dependencies(trigger, binding);
   CommandCounterIncrement();
 }
 
-Oid bind_when_fired(Oid trigger, Oid table, Oid filter) {
-  if (XactReadOnly || IsInParallelMode()) return filter;
+TriggerBinding bind_when_fired(Oid trigger, Oid table, TriggerBinding binding) {
+  if (XactReadOnly || IsInParallelMode()) return binding;
   // The first keeps others from altering the trigger, the second from binding it. Nobody waits
   // here.
-  if (!ConditionalLockRelationOid(table, RowExclusiveLock) || !lock_if_free(trigger)) return filter;
+  if (!ConditionalLockRelationOid(table, RowExclusiveLock) || !lock_if_free(trigger))
+    return binding;
   TriggerRow row;
-  if (!read_trigger_row(trigger, &row)) return filter;
-  if (OidIsValid(row.filter)) return row.filter;
+  if (!read_trigger_row(trigger, &row)) return binding;
+  if (OidIsValid(row.binding.filter)) return row.binding;
   // The names in its clones can wait.
   Relation catalog = table_open(TriggerRelationId, RowExclusiveLock);
-  write_filter(catalog, trigger, qualified_name(filter), filter);
+  write_binding(catalog, trigger, names_of(binding), binding);
   table_close(catalog, RowExclusiveLock);
-  depend_on_filter(trigger, filter);
+  record_dependencies(trigger, binding);
   CommandCounterIncrement();  // the same statement may fire it for another partition
-  return filter;
+  return binding;
 }
 
 List* find_triggers(Oid filter) {
@@ -187,15 +227,24 @@ List* find_triggers(Oid filter) {
   while (HeapTupleIsValid(tuple = systable_getnext(scan))) {
     const TriggerRow row = row_of(tuple);
     TriggerKind kind;
-    if (OidIsValid(row.parent) || (OidIsValid(filter) && row.filter != filter) ||
+    if (OidIsValid(row.parent) || (OidIsValid(filter) && row.binding.filter != filter) ||
         !find_kind(row.function, &kind))
       continue;
-    auto* copy = static_cast<TriggerRow*>(palloc(sizeof(TriggerRow)));
-    *copy = row;
-    found = lappend(found, copy);
+    found = lappend(found, copy_of(row));
   }
   systable_endscan(scan);
   table_close(catalog, AccessShareLock);
+  return found;
+}
+
+List* find_diverting_triggers(Oid target) {
+  List* found = NIL;
+  ListCell* cell;
+  foreach (cell, find_dependent_triggers(RelationRelationId, target, DEPENDENCY_NORMAL)) {
+    TriggerRow row;
+    if (read_trigger_row(lfirst_oid(cell), &row) && row.binding.target == target)
+      found = lappend(found, copy_of(row));
+  }
   return found;
 }
 
@@ -203,13 +252,16 @@ void follow_filter_names() {
   ListCell* cell;
   foreach (cell, find_triggers(InvalidOid)) {
     const auto* row = static_cast<const TriggerRow*>(lfirst(cell));
-    if (!OidIsValid(row->filter) || get_rel_name(row->filter) == nullptr ||
-        has_name(row->trigger, qualified_name(row->filter)))
+    const TriggerBinding& binding = row->binding;
+    if (!OidIsValid(binding.filter) || get_rel_name(binding.filter) == nullptr ||
+        (OidIsValid(binding.target) && get_rel_name(binding.target) == nullptr) ||
+        has_names(row->trigger, names_of(binding)))
       continue;
     LockRelationOid(row->table, ShareUpdateExclusiveLock);
     TriggerRow now;  // while we waited for the lock, it may have gone
-    if (read_trigger_row(row->trigger, &now) && now.filter == row->filter)
-      bind_trigger(now.trigger, now.filter);
+    if (read_trigger_row(row->trigger, &now) && now.binding.filter == binding.filter &&
+        now.binding.target == binding.target)
+      bind_trigger(now.trigger, now.binding);
   }
 }
 

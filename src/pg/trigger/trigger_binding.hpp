@@ -1,10 +1,11 @@
-// Which filter a trigger means: the one that it was created for, whatever happens to names.
+// Which filter a trigger means, and which table it diverts repeats to: the one that it was created
+// for, whatever happens to names.
 //
 // The trigger keeps the filter's OID in pg_trigger.tgconstrrelid, "the table referenced", which no
-// trigger but those of foreign keys uses otherwise. A dependency keeps DROP from leaving it
-// dangling. Its first argument is kept equal to the filter's name, with schema, because a dump
-// carries nothing else. Clones of a trigger, in partitions, mean what the trigger that CREATE
-// TRIGGER made means.
+// trigger but those of foreign keys uses otherwise; that of the table that it diverts repeats to is
+// in tgconstrindid. Dependencies keep DROP from leaving them dangling. Its first two arguments are
+// kept equal to their names, with schema, because a dump carries nothing else. Clones of a trigger,
+// in partitions, mean what the trigger that CREATE TRIGGER made means.
 #pragma once
 
 extern "C" {
@@ -13,31 +14,43 @@ extern "C" {
 
 namespace streamfilter::pg {
 
+// What a trigger means.
+struct TriggerBinding {
+  Oid filter;  // InvalidOid: it is bound to none
+  Oid target;  // for repeats; InvalidOid: it does not divert them
+};
+
 // A row of pg_trigger.
 struct TriggerRow {
   Oid trigger;
   Oid parent;  // that it was cloned from; InvalidOid: it was not
   Oid table;
   Oid function;
-  Oid filter;  // InvalidOid: bound to none
+  TriggerBinding binding;
 };
 
 // False: there is no such trigger.
 bool read_trigger_row(Oid trigger, TriggerRow* row);
 
-// Binds the trigger, which is no clone, to the filter, or writes the filter's name anew. The caller
-// holds a lock on the trigger's table that keeps others from altering its triggers.
-void bind_trigger(Oid trigger, Oid filter);
+// The filter that it means, by itself or as a clone; InvalidOid: it is bound to none.
+Oid filter_of_trigger(const TriggerRow* row);
+
+// Binds the trigger, which is no clone, or writes the names anew. The caller holds a lock on the
+// trigger's table that keeps others from altering its triggers.
+void bind_trigger(Oid trigger, TriggerBinding binding);
 
 // For a trigger that was created before triggers were bound, or where no event trigger could see
 // it, as pg_upgrade does it: binds it while a statement fires it. If it cannot be had now, the next
-// statement will do it. Returns the filter, which may be another if another session came first.
-Oid bind_when_fired(Oid trigger, Oid table, Oid filter);
+// statement will do it. Returns the binding, which may be another if another session came first.
+TriggerBinding bind_when_fired(Oid trigger, Oid table, TriggerBinding binding);
 
 // All triggers of ours that are no clones, as TriggerRow*: those bound to the filter, or all.
 List* find_triggers(Oid filter);
 
-// Filters or schemas have other names now.
+// Those that divert repeats to the table, as TriggerRow*.
+List* find_diverting_triggers(Oid target);
+
+// Relations or schemas have other names now.
 void follow_filter_names();
 
 }  // namespace streamfilter::pg

@@ -9,7 +9,10 @@ extern "C" {
 #include "utils/acl.h"
 }
 
+#include "pg/catalog/option_list.hpp"
 #include "pg/handle/hierarchy.hpp"
+#include "pg/trigger/crash_warning.hpp"
+#include "pg/trigger/quarantine.hpp"
 #include "pg/trigger/trigger_binding.hpp"
 #include "pg/trigger/trigger_ddl.hpp"
 #include "pg/trigger/trigger_definition.hpp"
@@ -58,13 +61,49 @@ void for_each_trigger(Oid root, Visit visit) {
 void check_judged_once(const Trigger* created, Oid table, Oid filter) {
   for_each_trigger(table, [=](const Trigger* other, TriggerKind, Relation holder) {
     const TriggerOrigin origin = find_origin(other, holder);
-    if (origin.trigger == created->tgoid || origin.filter != filter) return;
+    if (origin.trigger == created->tgoid || origin.binding.filter != filter) return;
     ereport(ERROR, errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
             errmsg("trigger \"%s\" judges the rows of table \"%s\" by filter \"%s\" already",
                    other->tgname, RelationGetRelationName(holder), get_rel_name(filter)),
             errdetail("The second of two triggers would take every row for a repeat."),
             errhint("Drop or disable one of them."));
   });
+}
+
+// What is diverted to the table is a repeat by that filter.
+void check_not_diverted_here(Oid table, Oid filter) {
+  ListCell* cell;
+  foreach (cell, find_diverting_triggers(table)) {
+    const auto* row = static_cast<const TriggerRow*>(lfirst(cell));
+    if (row->binding.filter != filter) continue;
+    ereport(ERROR, errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
+            errmsg("what table \"%s\" diverts to table \"%s\" was judged by filter \"%s\" already",
+                   get_rel_name(row->table), get_rel_name(table), get_rel_name(filter)),
+            errdetail("The trigger would take every such row for a repeat."),
+            errhint("Use another filter."));
+  }
+}
+
+// The table that it diverts to fits; InvalidOid: it diverts nothing.
+Oid check_diversion(const Trigger* trigger, TriggerKind kind, Relation table,
+                    const TriggerOrigin* origin, int missing_right) {
+  if (kind != TriggerKind::divert) return InvalidOid;
+  const Oid target = lock_target(trigger, origin, AccessShareLock, missing_right);
+  check_columns(table, target, origin->table == RelationGetRelid(table));
+  return target;
+}
+
+void warn_if_less_durable(Oid table, Oid target) {
+  if (get_rel_persistence(table) == RELPERSISTENCE_PERMANENT &&
+      get_rel_persistence(target) == RELPERSISTENCE_UNLOGGED)
+    ereport(WARNING, errmsg("repeats are diverted to unlogged table \"%s\"", get_rel_name(target)),
+            errdetail("It is empty after a crash."));
+}
+
+void warn_of_crash(const Trigger* trigger, TriggerKind kind, Relation table) {
+  const TriggerOrigin origin = find_origin(trigger, table);
+  const Oid filter = find_filter(trigger, kind, &origin);
+  if (OidIsValid(filter)) warn_of_crash(table, load_filter_relation(filter));
 }
 
 void bind_created(const Trigger* trigger, TriggerKind kind, Relation table) {
@@ -76,7 +115,13 @@ void bind_created(const Trigger* trigger, TriggerKind kind, Relation table) {
   const Oid filter = lock_filter(trigger, kind, &origin, AccessShareLock, WARNING);
   make_plan(trigger, kind, table, load_filter_relation(filter));
   check_judged_once(trigger, RelationGetRelid(table), filter);
-  bind_trigger(trigger->tgoid, filter);
+  check_not_diverted_here(RelationGetRelid(table), filter);
+  const Oid target = check_diversion(trigger, kind, table, &origin, WARNING);
+  if (OidIsValid(target)) {
+    check_judged_once(trigger, target, filter);
+    warn_if_less_durable(origin.table, target);
+  }
+  bind_trigger(trigger->tgoid, {filter, target});
 }
 
 void check_created(const CreateTrigStmt* statement) {
@@ -87,10 +132,11 @@ void check_created(const CreateTrigStmt* statement) {
   const Trigger* created = find_by_name(triggers, statement->trigname);
   TriggerKind kind;
   if (created != nullptr && find_kind(created->tgfoid, &kind)) bind_created(created, kind, table);
-  for_each_trigger(relid, [created](const Trigger* trigger, TriggerKind, Relation holder) {
+  for_each_trigger(relid, [created](const Trigger* trigger, TriggerKind its_kind, Relation holder) {
     const bool is_created =
         created != nullptr && find_origin(trigger, holder).trigger == created->tgoid;
     check_is_last(trigger, holder, is_created ? ERROR : WARNING);
+    if (is_created) warn_of_crash(trigger, its_kind, holder);
   });
   relation_close(table, NoLock);
 }
@@ -111,8 +157,11 @@ void say_what_is_checked(void* context) {
 // It needs a right that nobody has granted: no reason to keep the owner of the filter from altering
 // it.
 bool fails_anyway(const Trigger* trigger, TriggerKind kind, const TriggerOrigin* origin) {
-  const Oid filter = find_filter(trigger, kind, origin);
-  return OidIsValid(filter) && pg_class_aclcheck(filter, origin->owner, ACL_INSERT) != ACLCHECK_OK;
+  const auto is_denied = [origin](Oid relid) {
+    return OidIsValid(relid) && pg_class_aclcheck(relid, origin->owner, ACL_INSERT) != ACLCHECK_OK;
+  };
+  return is_denied(find_filter(trigger, kind, origin)) ||
+         (kind == TriggerKind::divert && is_denied(find_target(trigger, origin)));
 }
 
 // Would it fail for every row?
@@ -125,6 +174,7 @@ void check_trigger(const Trigger* trigger, TriggerKind kind, Relation table, int
   check_is_last(trigger, table, ERROR);
   const Oid filter = lock_filter(trigger, kind, &origin, AccessShareLock, missing_right);
   make_plan(trigger, kind, table, load_filter_relation(filter));
+  check_diversion(trigger, kind, table, &origin, missing_right);
   error_context_stack = context.previous;
 }
 
@@ -140,13 +190,48 @@ void check_triggers_of_filter(Oid relid, int missing_right) {
     check_triggers_of_table(static_cast<const TriggerRow*>(lfirst(cell))->table, missing_right);
 }
 
+void check_triggers_that_divert_to(Oid relid, int missing_right) {
+  ListCell* cell;
+  foreach (cell, find_diverting_triggers(relid))
+    check_triggers_of_table(static_cast<const TriggerRow*>(lfirst(cell))->table, missing_right);
+}
+
 void check_altered(const RangeVar* name, int missing_right) {
   const Oid relid = RangeVarGetRelid(name, NoLock, true);
   if (!OidIsValid(relid)) return;
   if (get_rel_relkind(relid) == RELKIND_FOREIGN_TABLE && is_filter(relid))
-    check_triggers_of_filter(relid, missing_right);
-  else
-    check_triggers_of_table(relid, missing_right);
+    return check_triggers_of_filter(relid, missing_right);
+  check_triggers_of_table(relid, missing_right);
+  check_triggers_that_divert_to(relid, missing_right);
+}
+
+// Does the statement change what a crash does to the rows, or to the filter?
+bool alters_persistence(const AlterTableStmt* statement) {
+  ListCell* cell;
+  foreach (cell, statement->cmds) {
+    const auto* command = lfirst_node(AlterTableCmd, cell);
+    const AlterTableType type = command->subtype;
+    if (type == AT_SetLogged || type == AT_SetUnLogged || type == AT_AttachPartition ||
+        (type == AT_GenericOptions &&
+         find_option(castNode(List, command->def), "persistence") != nullptr))
+      return true;
+  }
+  return false;
+}
+
+void warn_of_crash_of_table(Oid relid) {
+  for_each_trigger(relid, [](const Trigger* trigger, TriggerKind kind, Relation table) {
+    warn_of_crash(trigger, kind, table);
+  });
+}
+
+void warn_of_crash_of(const RangeVar* name) {
+  const Oid relid = RangeVarGetRelid(name, NoLock, true);
+  if (!OidIsValid(relid)) return;
+  if (!is_filter(relid)) return warn_of_crash_of_table(relid);
+  ListCell* cell;
+  foreach (cell, find_triggers(relid))
+    warn_of_crash_of_table(static_cast<const TriggerRow*>(lfirst(cell))->table);
 }
 
 // A new owner must have the right; that of others may still be granted, as dumps do it.
@@ -178,6 +263,7 @@ void check_triggers(Node* statement) {
   } else if (IsA(statement, AlterTableStmt)) {
     const auto* alter = castNode(AlterTableStmt, statement);
     check_altered(alter->relation, level_of_missing_right(alter));
+    if (alters_persistence(alter)) warn_of_crash_of(alter->relation);
   } else if (IsA(statement, RenameStmt)) {
     check_renamed(castNode(RenameStmt, statement));
   } else if (IsA(statement, AlterObjectSchemaStmt)) {
@@ -206,8 +292,10 @@ SF_FUNCTION(streamfilter_adopt_triggers) {
       const TriggerOrigin origin = find_origin(trigger, table);
       const Oid filter = find_filter(trigger, kind, &origin);
       if (!OidIsValid(filter)) continue;
-      bind_trigger(trigger->tgoid, filter);
-      adopted += !OidIsValid(origin.filter);
+      const Oid target = kind == TriggerKind::divert ? find_target(trigger, &origin) : InvalidOid;
+      if (kind == TriggerKind::divert && !OidIsValid(target)) continue;
+      bind_trigger(trigger->tgoid, {filter, target});
+      adopted += !OidIsValid(origin.binding.filter);
     }
     relation_close(table, NoLock);
   }

@@ -28,19 +28,9 @@ Oid schema_of_function(Oid function) {
 
 // ---- which filter ------------------------------------------------------------------------------
 
-// A name as SQL reads it: "Seen Clicks", my_schema.seen.
-void parse_name(const char* text, const char* function, char** schema, char** name) {
-  List* parts = NIL;
-  List* strings = NIL;
-  if (!SplitIdentifierString(pstrdup(text), '.', &parts) || parts == NIL)
-    ereport(ERROR, errcode(ERRCODE_INVALID_NAME),
-            errmsg("\"%s\" is not the name of a filter", text),
-            errhint("Write it as in SQL, with double quotes where needed: "
-                    "%s('my_schema.\"My Filter\"').",
-                    function));
-  for (int i = 0; i < list_length(parts); ++i)
-    strings = lappend(strings, makeString(static_cast<char*>(list_nth(parts, i))));
-  DeconstructQualifiedName(strings, schema, name);
+void parse_filter_name(const Trigger* trigger, TriggerKind kind, char** schema, char** name) {
+  parse_name(trigger->tgargs[0], "a filter",
+             psprintf("%s('my_schema.\"My Filter\"')", function_name(kind)), schema, name);
 }
 
 // Never by search_path, and without rights of the inserting user on the schemas.
@@ -96,7 +86,7 @@ Oid look_up_argument(const Trigger* trigger, TriggerKind kind, const TriggerOrig
   if (trigger->tgnargs < 1) return InvalidOid;
   char* schema;
   char* name;
-  parse_name(trigger->tgargs[0], function_name(kind), &schema, &name);
+  parse_filter_name(trigger, kind, &schema, &name);
   return look_up(schema, name, origin);
 }
 
@@ -110,7 +100,7 @@ Oid lock_named_filter(const Trigger* trigger, TriggerKind kind, const TriggerOri
             errhint("Name it in the first argument: %s('filter').", function));
   char* schema;
   char* name;
-  parse_name(trigger->tgargs[0], function, &schema, &name);
+  parse_filter_name(trigger, kind, &schema, &name);
   // The name may come to mean another relation while we wait for the lock.
   Oid locked = InvalidOid;
   for (;;) {
@@ -126,15 +116,6 @@ Oid lock_named_filter(const Trigger* trigger, TriggerKind kind, const TriggerOri
 }
 
 // ---- which columns -----------------------------------------------------------------------------
-
-AttrNumber find_exactly(Relation table, const char* name) {
-  for (int i = 0; i < RelationGetNumberOfAttributes(table); ++i) {
-    const Form_pg_attribute attribute = TupleDescAttr(RelationGetDescr(table), i);
-    if (!attribute->attisdropped && strcmp(NameStr(attribute->attname), name) == 0)
-      return attribute->attnum;
-  }
-  return InvalidAttrNumber;
-}
 
 // By its exact name, otherwise as SQL reads the text ('Url' and '"url"' are url).
 AttrNumber find_column(Relation table, const char* text) {
@@ -219,6 +200,28 @@ char* list_columns(const FilterRelation* filter) {
 
 }  // namespace
 
+void parse_name(const char* text, const char* what, const char* example, char** schema,
+                char** name) {
+  List* parts = NIL;
+  List* strings = NIL;
+  if (!SplitIdentifierString(pstrdup(text), '.', &parts) || parts == NIL)
+    ereport(ERROR, errcode(ERRCODE_INVALID_NAME),
+            errmsg("\"%s\" is not the name of %s", text, what),
+            errhint("Write it as in SQL, with double quotes where needed: %s.", example));
+  for (int i = 0; i < list_length(parts); ++i)
+    strings = lappend(strings, makeString(static_cast<char*>(list_nth(parts, i))));
+  DeconstructQualifiedName(strings, schema, name);
+}
+
+AttrNumber find_exactly(Relation table, const char* name) {
+  for (int i = 0; i < RelationGetNumberOfAttributes(table); ++i) {
+    const Form_pg_attribute attribute = TupleDescAttr(RelationGetDescr(table), i);
+    if (!attribute->attisdropped && strcmp(NameStr(attribute->attname), name) == 0)
+      return attribute->attnum;
+  }
+  return InvalidAttrNumber;
+}
+
 void raise_wrong_event(const Trigger* trigger, TriggerKind kind, Relation table) {
   ereport(
       ERROR, errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
@@ -234,11 +237,11 @@ TriggerOrigin find_origin(const Trigger* trigger, Relation table) {
   TriggerOrigin origin = {};
   origin.trigger = trigger->tgoid;
   origin.table = RelationGetRelid(table);
-  origin.filter = trigger->tgconstrrelid;
+  origin.binding = {trigger->tgconstrrelid, trigger->tgconstrindid};
   if (trigger->tgisclone)
     for (TriggerRow row = {}; read_trigger_row(origin.trigger, &row); origin.trigger = row.parent) {
       origin.table = row.table;
-      origin.filter = row.filter;
+      origin.binding = row.binding;
       if (!OidIsValid(row.parent)) break;
     }
   HeapTuple tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(origin.table));
@@ -257,16 +260,16 @@ TriggerOrigin find_origin(const Trigger* trigger, Relation table) {
 
 Oid lock_filter(const Trigger* trigger, TriggerKind kind, const TriggerOrigin* origin,
                 LOCKMODE lockmode, int missing_right) {
-  if (!OidIsValid(origin->filter))
+  if (!OidIsValid(origin->binding.filter))
     return lock_named_filter(trigger, kind, origin, lockmode, missing_right);
-  check_filter(origin->filter, origin, missing_right);
-  LockRelationOid(origin->filter, lockmode);
-  return origin->filter;
+  check_filter(origin->binding.filter, origin, missing_right);
+  LockRelationOid(origin->binding.filter, lockmode);
+  return origin->binding.filter;
 }
 
 Oid find_filter(const Trigger* trigger, TriggerKind kind, const TriggerOrigin* origin) {
-  const Oid relid =
-      OidIsValid(origin->filter) ? origin->filter : look_up_argument(trigger, kind, origin);
+  const Oid relid = OidIsValid(origin->binding.filter) ? origin->binding.filter
+                                                       : look_up_argument(trigger, kind, origin);
   return OidIsValid(relid) && is_filter(relid) ? relid : InvalidOid;
 }
 
@@ -304,8 +307,8 @@ TriggerPlan* make_plan(const Trigger* trigger, TriggerKind kind, Relation table,
                        const FilterRelation* filter) {
   auto* plan = static_cast<TriggerPlan*>(palloc0(sizeof(TriggerPlan)));
   if (kind == TriggerKind::mark) plan->mark = mark_column(trigger, table);
-  const int first = kind == TriggerKind::mark ? 2 : 1;
-  const int given = trigger->tgnargs - first;
+  const int first = kind == TriggerKind::discard ? 1 : 2;
+  const int given = Max(trigger->tgnargs - first, 0);
   if (given != 0 && given != filter->column_count)
     ereport(ERROR, errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
             errmsg("trigger \"%s\" names %d %s for the %d of filter \"%s\"", trigger->tgname, given,

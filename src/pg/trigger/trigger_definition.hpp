@@ -9,6 +9,7 @@ extern "C" {
 
 #include "pg/catalog/filter_relation.hpp"
 #include "pg/handle/key_builder.hpp"
+#include "pg/trigger/trigger_binding.hpp"
 #include "pg/trigger/trigger_kind.hpp"
 
 namespace streamfilter::pg {
@@ -17,7 +18,7 @@ namespace streamfilter::pg {
 // owner answers for the trigger, and its schema is where filters are looked up first.
 struct TriggerOrigin {
   Oid trigger;
-  Oid filter;  // that it is bound to; InvalidOid: to none yet
+  TriggerBinding binding;  // without a filter: to none yet
   Oid table;
   Oid schema;
   Oid owner;
@@ -36,6 +37,13 @@ struct TriggerPlan {
 
 // The answers live in the current memory context. The caller holds a lock on the table.
 TriggerOrigin find_origin(const Trigger* trigger, Relation table);
+
+// A name in an argument, as SQL reads it. Raises 42602, which says what it should be the name of.
+void parse_name(const char* text, const char* what, const char* example, char** schema,
+                char** name);
+
+// A column by its exact name; InvalidAttrNumber: there is none.
+AttrNumber find_exactly(Relation table, const char* name);
 
 // The filter that the trigger is bound to, or else the one that its first argument names, locked
 // until the end of the transaction. Raises 39P01 without such an argument, 42602, 42P01, 42809;

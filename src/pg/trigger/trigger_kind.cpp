@@ -8,7 +8,7 @@
 namespace streamfilter::pg {
 
 bool find_kind(Oid function, TriggerKind* kind) {
-  for (const TriggerKind candidate : {TriggerKind::discard, TriggerKind::mark})
+  for (const TriggerKind candidate : {TriggerKind::discard, TriggerKind::mark, TriggerKind::divert})
     if (is_own_function(function, function_name(candidate))) {
       *kind = candidate;
       return true;

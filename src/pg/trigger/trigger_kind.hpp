@@ -3,10 +3,20 @@
 
 namespace streamfilter::pg {
 
-enum class TriggerKind : uint8 { discard, mark };
+enum class TriggerKind : uint8 { discard, mark, divert };
 
 inline const char* function_name(TriggerKind kind) {
-  return kind == TriggerKind::discard ? "streamfilter_discard" : "streamfilter_mark";
+  switch (kind) {
+    case TriggerKind::discard: return "streamfilter_discard";
+    case TriggerKind::mark: return "streamfilter_mark";
+    case TriggerKind::divert: break;
+  }
+  return "streamfilter_divert";
+}
+
+// As the view streamfilter_triggers says it.
+inline const char* name_of(TriggerKind kind) {
+  return function_name(kind) + strlen("streamfilter_");
 }
 
 // Does the function make triggers of ours? It may bear another name in another schema.

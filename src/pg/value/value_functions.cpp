@@ -90,6 +90,7 @@ SF_FUNCTION(streamfilter_add) {
   Element element = new_element(header->parameters);
   if (!read_element(fcinfo, key_hasher(fcinfo, 1), header->parameters, &element))
     PG_RETURN_POINTER(header);
+  require_promise(header);
   Header* copy = copy_value(header, CurrentMemoryContext);
   insert(copy, element);
   PG_RETURN_POINTER(copy);

@@ -100,7 +100,7 @@ bool holds_for(const std::string& text) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(every_kind_and_option_round_trips) {
+BOOST_AUTO_TEST_CASE(every_kind_and_option_round_trips, *boost::unit_test::label("long")) {
   unsigned count;
   const FilterOps* const* kinds = all_ops(count);
   for (unsigned i = 0; i < count; ++i) {

@@ -11,7 +11,7 @@
 using namespace streamfilter;
 using namespace unit;
 
-BOOST_AUTO_TEST_SUITE(merged_bound)
+BOOST_AUTO_TEST_SUITE(merged_bound, *boost::unit_test::label("long"))
 
 namespace {
 

@@ -14,7 +14,7 @@
 using namespace streamfilter;
 using namespace unit;
 
-BOOST_AUTO_TEST_SUITE(traces)
+BOOST_AUTO_TEST_SUITE(traces, *boost::unit_test::label("long"))
 
 namespace {
 

@@ -14,7 +14,7 @@ using namespace streamfilter;
 using namespace streamfilter::biased_model;
 using namespace unit;
 
-BOOST_AUTO_TEST_SUITE(bit_arrays_models)
+BOOST_AUTO_TEST_SUITE(bit_arrays_models, *boost::unit_test::label("long"))
 
 namespace {
 

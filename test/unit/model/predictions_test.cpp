@@ -12,7 +12,7 @@
 using namespace streamfilter;
 using namespace unit;
 
-BOOST_AUTO_TEST_SUITE(predictions)
+BOOST_AUTO_TEST_SUITE(predictions, *boost::unit_test::label("long"))
 
 namespace {
 

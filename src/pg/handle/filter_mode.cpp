@@ -1,0 +1,56 @@
+#include "pg/server/postgres.hpp"
+
+extern "C" {
+#include "catalog/pg_parameter_acl.h"
+#include "utils/acl.h"
+}
+
+#include "pg/catalog/filter_options.hpp"
+#include "pg/handle/filter_mode.hpp"
+#include "pg/server/settings.hpp"
+
+namespace streamfilter::pg {
+namespace {
+
+constexpr char kSetting[] = "streamfilter.mode";
+
+// Whoever owns the filter can alter its mode, and whoever owns the table can disable the trigger;
+// to others the right can be granted.
+bool may_override(const FilterRelation* relation, Oid table_owner) {
+  const Oid role = session_mode.set_by;
+  return has_privs_of_role(role, relation->owner) ||
+         (OidIsValid(table_owner) && has_privs_of_role(role, table_owner)) ||
+         pg_parameter_aclcheck(kSetting, role, ACL_SET) == ACLCHECK_OK;
+}
+
+const char* role_name(Oid role) {
+  const char* name = GetUserNameFromId(role, true);
+  return name != nullptr ? name : "?";
+}
+
+}  // namespace
+
+FilterMode mode_in_use(const FilterRelation* relation, bool* overridden) {
+  *overridden = false;
+  if (!enabled) return FilterMode::off;
+  const FilterMode own = relation->options.mode;
+  if (!session_mode.given || session_mode.mode == own) return own;
+  *overridden = OidIsValid(session_mode.set_by);
+  return session_mode.mode;
+}
+
+void check_override(const FilterRelation* relation, FilterMode mode, Oid table_owner) {
+  if (may_override(relation, table_owner)) return;
+  const char* role = role_name(session_mode.set_by);
+  ereport(
+      ERROR, errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+      errmsg("permission denied to use filter \"%s\" in mode %s", relation->name, name_of(mode)),
+      OidIsValid(table_owner)
+          ? errdetail("Role \"%s\" has set %s, but owns neither the filter nor the table.", role,
+                      kSetting)
+          : errdetail("Role \"%s\" has set %s, but does not own the filter.", role, kSetting),
+      errhint("RESET %s, or have a superuser GRANT SET ON PARAMETER %s TO %s.", kSetting, kSetting,
+              quote_identifier(role)));
+}
+
+}  // namespace streamfilter::pg

@@ -1,0 +1,72 @@
+#include "pg/server/postgres.hpp"
+
+extern "C" {
+#include "utils/timestamp.h"
+}
+
+#include <bit>
+#include <cmath>
+
+#include "pg/shmem/loss_estimate.hpp"
+
+namespace streamfilter::pg {
+namespace {
+
+constexpr double kUnit = 4294967296;  // of LossEstimate::lost
+constexpr double kMost = 1e6;         // odds of a filter that takes everything for a repeat
+constexpr uint64 kGrowth = 64;
+constexpr int64 kInterval = USECS_PER_SEC;
+
+double odds_of(double fpr) { return std::fmin(fpr / (1 - fpr), kMost); }
+
+void look_up(FilterSlot* slot, uint64 applied, TimestampTz now) {
+  const double fpr = read_totals(slot, block_of(slot)->parameters).estimate.fpr;
+  pg_atomic_write_u64(&slot->loss.applied, applied);
+  pg_atomic_write_u64(&slot->loss.accepted, pg_atomic_read_u64(&slot->accepted));
+  pg_atomic_write_u64(&slot->loss.looked_at, static_cast<uint64>(now));
+  pg_atomic_write_u64(&slot->loss.odds, std::bit_cast<uint64>(odds_of(fpr)));
+}
+
+bool is_due(FilterSlot* slot, TimestampTz now) {
+  const uint64 before = pg_atomic_read_u64(&slot->loss.accepted);
+  const auto looked_at = static_cast<TimestampTz>(pg_atomic_read_u64(&slot->loss.looked_at));
+  return pg_atomic_read_u64(&slot->accepted) - before > before / kGrowth ||
+         now - looked_at >= kInterval || slot->last_reset >= looked_at;
+}
+
+}  // namespace
+
+Totals read_totals(const FilterSlot* slot, const Parameters& parameters) {
+  Totals totals{};
+  for (uint32 i = 0; i < parameters.slices; ++i) {
+    LWLock* lock = slice_lock(slot, i);
+    LWLockAcquire(lock, LW_SHARED);
+    add_slice(totals, parameters, slice_at(static_cast<const Header*>(block_of(slot)), i));
+    LWLockRelease(lock);
+  }
+  return totals;
+}
+
+void note_false_rate(FilterSlot* slot) {
+  const uint64 applied = pg_atomic_read_u64(&slot->applied);
+  const TimestampTz now = GetCurrentStatementStartTimestamp();
+  if (pg_atomic_read_u64(&slot->loss.odds) == LossEstimate::kUnknownOdds ||
+      (applied != pg_atomic_read_u64(&slot->loss.applied) && is_due(slot, now)))
+    look_up(slot, applied, now);
+}
+
+void add_losses(FilterSlot* slot, uint64 accepted) {
+  if (accepted == 0) return;
+  const double odds = std::bit_cast<double>(pg_atomic_read_u64(&slot->loss.odds));
+  const double lost = odds * static_cast<double>(accepted) * kUnit;
+  if (lost > 0) pg_atomic_fetch_add_u64(&slot->loss.lost, static_cast<uint64>(std::llround(lost)));
+  note_false_rate(slot);
+}
+
+double lost_rows(const FilterSlot* slot) {
+  auto* loss = const_cast<LossEstimate*>(&slot->loss);
+  if (std::isnan(std::bit_cast<double>(pg_atomic_read_u64(&loss->odds)))) return NAN;
+  return static_cast<double>(pg_atomic_read_u64(&loss->lost)) / kUnit;
+}
+
+}  // namespace streamfilter::pg

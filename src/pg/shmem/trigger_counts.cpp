@@ -1,0 +1,196 @@
+// Counters are atomics, added to under the shared lock; entries come and go under the exclusive
+// one.
+#include "pg/server/postgres.hpp"
+
+extern "C" {
+#include "port/atomics.h"
+#include "storage/lwlock.h"
+#include "storage/shmem.h"
+#include "utils/hsearch.h"
+#include "utils/timestamp.h"
+}
+
+#include <initializer_list>
+
+#include "pg/shmem/trigger_counts.hpp"
+
+namespace streamfilter::pg {
+namespace {
+
+constexpr char kTranche[] = "streamfilter_triggers";
+constexpr long kMaxTriggers = 4096;
+
+struct CountKey {
+  Oid database;
+  Oid trigger;
+};
+
+struct CountEntry {
+  CountKey key;
+  Oid filter;
+  TimestampTz since;
+  pg_atomic_uint64 last_added;  // time
+  pg_atomic_uint64 rows, discarded, diverted, would_discard;
+};
+
+struct SharedCounts {
+  LWLock* lock;
+  TimestampTz since;    // triggers without an entry have done nothing since, but for those
+  TimestampTz evicted;  // that have given way, last at this time; 0: none has
+};
+
+SharedCounts* shared = nullptr;
+HTAB* entries = nullptr;
+
+HTAB* tallies = nullptr;
+TriggerTally* dirty = nullptr;
+
+CountEntry* find_entry(Oid trigger) {
+  const CountKey key = {MyDatabaseId, trigger};
+  return static_cast<CountEntry*>(hash_search(entries, &key, HASH_FIND, nullptr));
+}
+
+void evict_oldest() {
+  HASH_SEQ_STATUS scan;
+  hash_seq_init(&scan, entries);
+  CountEntry* oldest = nullptr;
+  uint64 oldest_added = 0;
+  while (auto* entry = static_cast<CountEntry*>(hash_seq_search(&scan)))
+    if (const uint64 added = pg_atomic_read_u64(&entry->last_added);
+        oldest == nullptr || added < oldest_added) {
+      oldest = entry;
+      oldest_added = added;
+    }
+  hash_search(entries, &oldest->key, HASH_REMOVE, nullptr);
+  shared->evicted = GetCurrentTimestamp();
+}
+
+void clear(CountEntry* entry, TimestampTz now) {
+  entry->since = now;
+  for (pg_atomic_uint64* count :
+       {&entry->rows, &entry->discarded, &entry->diverted, &entry->would_discard})
+    pg_atomic_write_u64(count, 0);
+}
+
+// Needs the exclusive lock; nullptr: there is no room.
+CountEntry* make_entry(const TriggerTally* tally) {
+  if (CountEntry* entry = find_entry(tally->trigger)) return entry;
+  if (hash_get_num_entries(entries) >= kMaxTriggers) evict_oldest();
+  const CountKey key = {MyDatabaseId, tally->trigger};
+  auto* entry = static_cast<CountEntry*>(hash_search(entries, &key, HASH_ENTER_NULL, nullptr));
+  if (entry == nullptr) return nullptr;
+  for (pg_atomic_uint64* count : {&entry->last_added, &entry->rows, &entry->discarded,
+                                  &entry->diverted, &entry->would_discard})
+    pg_atomic_init_u64(count, 0);
+  // It may have been here before, and given way.
+  entry->since = shared->evicted != 0 ? GetCurrentTimestamp() : shared->since;
+  return entry;
+}
+
+void add_to(pg_atomic_uint64* counter, uint64 count) {
+  if (count != 0) pg_atomic_fetch_add_u64(counter, count);
+}
+
+void add(CountEntry* entry, const TriggerTally* tally) {
+  entry->filter = tally->filter;
+  pg_atomic_write_u64(&entry->last_added, static_cast<uint64>(GetCurrentStatementStartTimestamp()));
+  add_to(&entry->rows, tally->counts.rows);
+  add_to(&entry->discarded, tally->counts.discarded);
+  add_to(&entry->diverted, tally->counts.diverted);
+  add_to(&entry->would_discard, tally->counts.would_discard);
+}
+
+void flush(const TriggerTally* tally) {
+  LWLockAcquire(shared->lock, LW_SHARED);
+  CountEntry* entry = find_entry(tally->trigger);
+  if (entry != nullptr) add(entry, tally);
+  LWLockRelease(shared->lock);
+  if (entry != nullptr) return;
+  LWLockAcquire(shared->lock, LW_EXCLUSIVE);
+  entry = make_entry(tally);
+  if (entry != nullptr) add(entry, tally);
+  LWLockRelease(shared->lock);
+}
+
+}  // namespace
+
+TriggerTally* trigger_tally(Oid trigger, Oid filter) {
+  if (tallies == nullptr) {
+    HASHCTL control = {};
+    control.keysize = sizeof(Oid);
+    control.entrysize = sizeof(TriggerTally);
+    tallies = hash_create("streamfilter triggers", 16, &control, HASH_ELEM | HASH_BLOBS);
+  }
+  bool found;
+  auto* tally = static_cast<TriggerTally*>(hash_search(tallies, &trigger, HASH_ENTER, &found));
+  if (!found) *tally = {trigger, filter, {}, nullptr, false};
+  tally->filter = filter;
+  return tally;
+}
+
+void note_dirty(TriggerTally* tally) {
+  tally->dirty = true;
+  tally->next_dirty = dirty;
+  dirty = tally;
+}
+
+void flush_trigger_counts() {
+  while (dirty != nullptr) {
+    TriggerTally* tally = dirty;
+    dirty = tally->next_dirty;
+    tally->dirty = false;
+    if (shared != nullptr) flush(tally);
+    tally->counts = {};
+  }
+}
+
+bool read_trigger_counts(Oid trigger, TriggerCounts* counts, TimestampTz* since) {
+  *counts = {};
+  *since = 0;
+  if (shared == nullptr) return false;
+  LWLockAcquire(shared->lock, LW_SHARED);
+  CountEntry* entry = find_entry(trigger);
+  if (entry != nullptr)
+    *counts = {pg_atomic_read_u64(&entry->rows), pg_atomic_read_u64(&entry->discarded),
+               pg_atomic_read_u64(&entry->diverted), pg_atomic_read_u64(&entry->would_discard)};
+  *since = entry != nullptr ? entry->since : shared->since;
+  const bool known = entry != nullptr || shared->evicted == 0;
+  LWLockRelease(shared->lock);
+  return known;
+}
+
+void reset_trigger_counts(Oid filter) {
+  if (shared == nullptr) return;
+  const TimestampTz now = GetCurrentTimestamp();
+  LWLockAcquire(shared->lock, LW_EXCLUSIVE);
+  HASH_SEQ_STATUS scan;
+  hash_seq_init(&scan, entries);
+  while (auto* entry = static_cast<CountEntry*>(hash_seq_search(&scan)))
+    if (entry->key.database == MyDatabaseId && (!OidIsValid(filter) || entry->filter == filter))
+      clear(entry, now);
+  LWLockRelease(shared->lock);
+}
+
+void request_trigger_counts() {
+  RequestAddinShmemSpace(add_size(MAXALIGN(sizeof(SharedCounts)),
+                                  hash_estimate_size(kMaxTriggers, sizeof(CountEntry))));
+  RequestNamedLWLockTranche(kTranche, 1);
+}
+
+void start_trigger_counts() {
+  bool found;
+  shared = static_cast<SharedCounts*>(
+      ShmemInitStruct("streamfilter triggers", sizeof(SharedCounts), &found));
+  if (!found) {
+    shared->lock = &GetNamedLWLockTranche(kTranche)->lock;
+    shared->since = GetCurrentTimestamp();
+    shared->evicted = 0;
+  }
+  HASHCTL control = {};
+  control.keysize = sizeof(CountKey);
+  control.entrysize = sizeof(CountEntry);
+  entries = ShmemInitHash("streamfilter trigger counts", kMaxTriggers, kMaxTriggers, &control,
+                          HASH_ELEM | HASH_BLOBS);
+}
+
+}  // namespace streamfilter::pg

@@ -1,0 +1,49 @@
+// What each trigger of ours has done, on each table that it fires for: a clone of a trigger, in a
+// partition, counts for itself. A session counts by itself and adds that to shared memory when its
+// transaction ends. There is room for kMaxTriggers; where that is not enough, the one that was
+// added to longest ago gives way, and starts again when it fires next.
+#pragma once
+
+extern "C" {
+#include "datatype/timestamp.h"
+}
+
+namespace streamfilter::pg {
+
+struct TriggerCounts {
+  uint64 rows = 0;  // that it has judged
+  uint64 discarded = 0, diverted = 0, would_discard = 0;
+};
+
+// What the session has counted and not added yet. Never freed.
+struct TriggerTally {
+  Oid trigger;
+  Oid filter;
+  TriggerCounts counts;
+  TriggerTally* next_dirty;
+  bool dirty;
+};
+
+// Allocates the first time.
+TriggerTally* trigger_tally(Oid trigger, Oid filter);
+
+void note_dirty(TriggerTally* tally);
+inline TriggerCounts* counts_to_add_to(TriggerTally* tally) {
+  if (unlikely(!tally->dirty)) note_dirty(tally);
+  return &tally->counts;
+}
+
+// Adds what the session has counted. Cannot raise.
+void flush_trigger_counts();
+
+// The counts of a trigger, and since when it counts. False: it was given way to, nobody knows.
+bool read_trigger_counts(Oid trigger, TriggerCounts* counts, TimestampTz* since);
+
+// Sets them to zero for the triggers of a filter, or of all in this database (InvalidOid).
+void reset_trigger_counts(Oid filter);
+
+// For shared memory.
+void request_trigger_counts();
+void start_trigger_counts();
+
+}  // namespace streamfilter::pg

@@ -1,0 +1,63 @@
+// streamfilter_stats_reset: counters to zero; what filters know is not touched.
+#include "pg/server/postgres.hpp"
+
+extern "C" {
+#include "catalog/pg_class.h"
+#include "utils/acl.h"
+#include "utils/timestamp.h"
+}
+
+#include "pg/catalog/filter_relation.hpp"
+#include "pg/handle/filter_handle.hpp"
+#include "pg/shmem/filter_directory.hpp"
+#include "pg/shmem/server_health.hpp"
+#include "pg/shmem/trigger_counts.hpp"
+
+namespace streamfilter::pg {
+namespace {
+
+void check_owner(Oid relid) {
+  const char* name = get_rel_name(relid);
+  if (name == nullptr || !is_filter(relid))
+    ereport(ERROR, errcode(ERRCODE_WRONG_OBJECT_TYPE),
+            name ? errmsg("\"%s\" is not a filter", name)
+                 : errmsg("relation with OID %u does not exist", relid));
+  if (!SF_IS_OWNER_OF_RELATION(relid, GetUserId()))
+    aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_FOREIGN_TABLE, name);
+}
+
+// Of one filter, or of all of this database: InvalidOid.
+void reset(Oid relid) {
+  flush_counters();
+  if (shared_state == nullptr) return;
+  const TimestampTz now = GetCurrentTimestamp();
+  LWLockAcquire(shared_state->directory_lock, LW_SHARED);
+  for (int i = 0; i < shared_state->slot_count; ++i) {
+    FilterSlot* slot = &shared_state->slots[i];
+    if (slot->state != SlotState::free && slot->database == MyDatabaseId &&
+        (!OidIsValid(relid) || slot->relation == relid))
+      reset_statistics(slot, now);
+  }
+  LWLockRelease(shared_state->directory_lock);
+  forget_counts(MyDatabaseId, relid);
+  reset_trigger_counts(relid);
+}
+
+}  // namespace
+}  // namespace streamfilter::pg
+
+using namespace streamfilter::pg;
+
+// streamfilter_stats_reset(filter regclass): of one filter, for its owner.
+SF_FUNCTION(streamfilter_stats_reset) {
+  const Oid relid = PG_GETARG_OID(0);
+  check_owner(relid);
+  reset(relid);
+  PG_RETURN_VOID();
+}
+
+// streamfilter_stats_reset(): of all filters of the database, for superusers.
+SF_FUNCTION(streamfilter_stats_reset_all) {
+  reset(InvalidOid);
+  PG_RETURN_VOID();
+}

@@ -1,0 +1,41 @@
+// The table that streamfilter_divert puts repeats into, and how they get there: by an INSERT of one
+// row, with all that belongs to one (defaults, triggers, constraints, partitions), as the owner of
+// the table that CREATE TRIGGER named, in a security-restricted operation. Columns go by name.
+#pragma once
+
+extern "C" {
+#include "commands/trigger.h"
+#include "utils/rel.h"
+}
+
+#include "pg/handle/filter_handle.hpp"
+#include "pg/trigger/trigger_definition.hpp"
+
+namespace streamfilter::pg {
+
+// The table that the trigger is bound to, or else the one that its second argument names, locked
+// until the end of the transaction. Raises 39P01 without such an argument, 42602, 42P01, 42809 if
+// it is no table, 42P17 if it cannot hold what the trigger diverts; reports 42501 at level
+// `missing_right` unless the owner of the trigger's table may INSERT into it.
+Oid lock_target(const Trigger* trigger, const TriggerOrigin* origin, LOCKMODE lockmode,
+                int missing_right);
+
+// The same without a lock; InvalidOid: there is none.
+Oid find_target(const Trigger* trigger, const TriggerOrigin* origin);
+
+// Raises 42703 if they have no column in common, 42804 if one cannot be assigned to its namesake;
+// with `warn`, warns of columns that the target lacks.
+void check_columns(Relation table, Oid target, bool warn);
+
+// Inserts the row of the call, as `owner`. Raises what the INSERT does, 09000 if nothing has come
+// of it.
+void divert_row(const TriggerData* call, Oid target, Oid owner, const FilterHandle* filter);
+
+// Is a repeat of this filter being diverted? Then it must not judge the row again.
+extern const struct Diversion* running_diversion;
+bool diverts(const FilterHandle* filter);
+inline bool is_diverting(const FilterHandle* filter) {
+  return unlikely(running_diversion != nullptr) && diverts(filter);
+}
+
+}  // namespace streamfilter::pg

@@ -1,0 +1,45 @@
+#include "pg/server/postgres.hpp"
+
+extern "C" {
+#include "utils/hsearch.h"
+#include "utils/inval.h"
+}
+
+#include "pg/server/no_raise.hpp"
+#include "pg/trigger/table_watch.hpp"
+
+namespace streamfilter::pg {
+namespace {
+
+HTAB* watches = nullptr;
+
+void on_table_change(Datum, Oid table) {
+  const NoRaise marked;
+  if (OidIsValid(table)) {
+    if (auto* watch = static_cast<TableWatch*>(hash_search(watches, &table, HASH_FIND, nullptr)))
+      ++watch->changes;
+    return;
+  }
+  HASH_SEQ_STATUS scan;
+  hash_seq_init(&scan, watches);
+  while (auto* watch = static_cast<TableWatch*>(hash_seq_search(&scan))) ++watch->changes;
+}
+
+}  // namespace
+
+const TableWatch* watch_table(Oid table) {
+  if (watches == nullptr) {
+    HASHCTL control = {};
+    control.keysize = sizeof(Oid);
+    control.entrysize = sizeof(TableWatch);
+    watches =
+        hash_create("streamfilter tables with triggers", 16, &control, HASH_ELEM | HASH_BLOBS);
+    CacheRegisterRelcacheCallback(on_table_change, static_cast<Datum>(0));
+  }
+  bool found;
+  auto* watch = static_cast<TableWatch*>(hash_search(watches, &table, HASH_ENTER, &found));
+  if (!found) watch->changes = 0;
+  return watch;
+}
+
+}  // namespace streamfilter::pg

@@ -1,0 +1,125 @@
+# Modes of filters and restores: other sessions, connections that bring a setting along, restarts, dumps of rows.
+use strict;
+use warnings;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = PostgreSQL::Test::Cluster->new('modes');
+$node->init;
+$node->append_conf('postgresql.conf', q{
+shared_preload_libraries = 'streamfilter'
+streamfilter.shared_memory = '24MB'
+fsync = off});
+$node->start;
+
+sub sql { return $node->safe_psql('postgres', $_[0]) }
+
+sql(q{
+	CREATE EXTENSION streamfilter;
+	CREATE FOREIGN TABLE seen (id int) SERVER streamfilter OPTIONS (kind 'bloom', keys '100000', fpr '1e-6');
+	CREATE FOREIGN TABLE loose (id int) SERVER streamfilter
+		OPTIONS (kind 'clq', memory '64kB', persistence 'unlogged', mode 'shadow');
+	CREATE TABLE events (id int, payload text);
+	CREATE TRIGGER zz_discard BEFORE INSERT ON events FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen')});
+
+# --- Other sessions --------------------------------------------------------------------------------
+
+my $owner = $node->background_psql('postgres');
+my $writer = $node->background_psql('postgres');
+$writer->query_safe('INSERT INTO events VALUES (1)');
+$owner->query_safe(q{BEGIN; ALTER FOREIGN TABLE seen OPTIONS (ADD mode 'shadow')});
+$owner->query_safe('ROLLBACK');
+is($writer->query_safe('INSERT INTO events VALUES (1) RETURNING id'), '', 'an ALTER that rolled back changes nothing');
+$owner->query_safe(q{ALTER FOREIGN TABLE seen OPTIONS (ADD mode 'shadow')});
+is($writer->query_safe('INSERT INTO events VALUES (1) RETURNING id'), '1', 'one that commits is seen by a session that uses the filter');
+$owner->query_safe(q{ALTER FOREIGN TABLE seen OPTIONS (SET mode 'off')});
+is($writer->query_safe('INSERT INTO events VALUES (1), (2) RETURNING id'), "1\n2", 'off, too');
+$owner->query_safe(q{ALTER FOREIGN TABLE seen OPTIONS (DROP mode)});
+is($writer->query_safe('INSERT INTO events VALUES (1), (2) RETURNING id'), '2', 'and back again');
+$owner->query_safe('SET streamfilter.mode = off');
+is($writer->query_safe('INSERT INTO events VALUES (1), (2) RETURNING id'), '', 'the setting is that of one session');
+$_->quit for $owner, $writer;
+
+# --- Who brings a setting along ----------------------------------------------------------------------
+
+sql(q{CREATE ROLE loader LOGIN; GRANT INSERT ON events TO loader; GRANT pg_read_all_data TO loader});
+sub insert_as
+{
+	my ($role, %with) = @_;
+	local $ENV{PGOPTIONS} = $with{options} // '';
+	my ($out, $err);
+	$node->psql('postgres', 'INSERT INTO events VALUES (1) RETURNING id', stdout => \$out, stderr => \$err,
+		extra_params => [ '-U', $role, '-qAt' ]);
+	return "$out$err";
+}
+my $superuser = sql('SELECT current_user');
+is(insert_as($superuser, options => '-c streamfilter.mode=shadow'), '1', 'PGOPTIONS of a superuser');
+like(insert_as('loader', options => '-c streamfilter.mode=shadow'), qr/permission denied to use filter "seen" in mode shadow/,
+	'not of whoever may insert');
+sql(q{ALTER ROLE loader SET streamfilter.mode = 'off'});
+like(insert_as('loader'), qr/permission denied/, 'nor what a role could have set for itself');
+sql(q{GRANT SET ON PARAMETER streamfilter.mode TO loader});
+is(insert_as('loader'), '1', 'unless it was granted');
+sql(q{REVOKE SET ON PARAMETER streamfilter.mode FROM loader; ALTER ROLE loader RESET streamfilter.mode});
+sql(q{ALTER ROLE ALL SET streamfilter.mode = 'off'});
+is(insert_as('loader'), '1', 'what a superuser has set for all');
+sql(q{ALTER ROLE ALL RESET streamfilter.mode});
+$node->append_conf('postgresql.conf', 'streamfilter.mode = shadow');
+$node->reload;
+ok($node->poll_query_until('postgres', q{SELECT current_setting('streamfilter.mode') = 'shadow'}), 'the configuration is read');
+is(insert_as('loader'), '1', 'the configuration');
+$node->append_conf('postgresql.conf', q{streamfilter.mode = ''});
+
+# --- A restart ------------------------------------------------------------------------------------------
+
+sql('INSERT INTO loose SELECT generate_series(1, 100)');
+$node->restart;
+is(sql(q{SELECT state, fill, fpr_now, distinct_estimate FROM streamfilter_stats WHERE filter = 'seen'::regclass}), 'saved|||',
+	'what nobody has read back yet is not known');
+is(sql(q{SELECT mode FROM streamfilter_stats WHERE filter = 'loose'::regclass}), 'shadow', 'modes stay');
+sql(q{ALTER FOREIGN TABLE loose OPTIONS (DROP mode); ALTER FOREIGN TABLE seen OPTIONS (ADD mode 'shadow')});
+is(sql(q{SELECT count(*) FROM generate_series(1, 100) i WHERE NOT streamfilter_seen('loose', i)}), 0,
+	'an unlogged filter that is altered before its first use keeps its keys');
+is(sql(q{INSERT INTO events VALUES (1), (2) RETURNING id}), "1\n2", 'likewise a logged one');
+is(sql(q{SELECT would_discard, fill > 0, fpr_now >= 0, distinct_estimate
+	FROM streamfilter_stats WHERE filter = 'seen'::regclass}), '2|t|t|2', 'which is known by now');
+sql(q{ALTER FOREIGN TABLE seen OPTIONS (DROP mode)});
+$node->stop('immediate');
+$node->start;
+is(sql('INSERT INTO events VALUES (1), (2), (3) RETURNING id'), '3', 'and so it is after a crash');
+
+# --- A restore of rows ------------------------------------------------------------------------------------
+
+sql(q{TRUNCATE events; TRUNCATE seen; INSERT INTO events SELECT i, 'event ' || i FROM generate_series(1, 20000) i});
+my $dump = $node->basedir . '/events.sql';
+my @connection = ('-h', $node->host, '-p', $node->port);
+$node->command_ok([ 'pg_dump', @connection, '--data-only', '-t', 'events', '-f', $dump, 'postgres' ], 'the rows are dumped');
+sub restore { $node->command_ok([ 'psql', @connection, '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-f', $dump, 'postgres' ], $_[0]) }
+
+sql('TRUNCATE events');
+restore('a restore into a table whose filter is in use succeeds');
+is(sql('SELECT count(*) FROM events'), 0, 'but restores nothing: the trap');
+{
+	local $ENV{PGOPTIONS} = '-c streamfilter.mode=shadow';
+	restore('it succeeds in mode shadow');
+}
+is(sql(q{SELECT count(*), count(DISTINCT id), min(payload) FROM events}), '20000|20000|event 1', 'every row is back');
+is(sql(q{SELECT would_discard FROM streamfilter_stats WHERE filter = 'seen'::regclass}), 20000, 'and counted');
+is(sql('INSERT INTO events SELECT generate_series(1, 20001) RETURNING id'), '20001', 'the filter knows them all');
+
+# Into a database where the filter is new.
+my $schema = $node->basedir . '/schema.sql';
+$node->command_ok([ 'pg_dump', @connection, '--schema-only', '-f', $schema, 'postgres' ], 'definitions are dumped');
+$node->safe_psql('postgres', 'CREATE DATABASE copy');
+$node->command_ok([ 'psql', @connection, '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-f', $schema, 'copy' ], 'and restored');
+{
+	local $ENV{PGOPTIONS} = '-c streamfilter.mode=shadow';
+	$node->command_ok([ 'psql', @connection, '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-f', $dump, 'copy' ], 'then the rows');
+}
+is($node->safe_psql('copy', 'SELECT count(*) FROM events'), 20000, 'all');
+is($node->safe_psql('copy', q{SELECT count(*) FROM generate_series(1, 20000) i WHERE streamfilter_test('seen', i)}), 20000,
+	'which the filter there knows');
+
+$node->stop;
+done_testing();
