@@ -46,6 +46,7 @@ class Checker {
   void check_standby();
   void check_filters(Connection& connection, bool on_standby, const char* when);
   void kill_at_point();
+  bool is_lost_within(int milliseconds);
   void wait_until_lost();
   void connect();
   bool is_prepared(const TransactionPointer& transaction);
