@@ -89,6 +89,7 @@ help:
 #: make unit-sanitize      the same with address and undefined-behaviour sanitizers
 #: make check-regress      REGRESS="trigger relation" runs some; check-isolation ISOLATION="conflict";
 #:                         check-tap PROVE_TESTS=test/t/040_crash.pl
+#: make check-model        random transactions against an exact model; MODEL_SECONDS=3600 MODEL_SEED=1
 #: make check-layers       what the rooms of src/ROOMS may include, and what the core may not
 #: make bench              programs that measure, in build/bench
 #: make format             clang-format 14 on all sources; check-format only looks
@@ -144,7 +145,7 @@ sql/$(EXTENSION)--$(EXTVERSION).sql: $(SQL_PARTS)
 
 # What has changed since is in parts of its own, which both scripts consist of.
 sql/$(EXTENSION)--1.0--1.1.sql: sql/update/1.0--1.1_before.sql sql/41_views.sql sql/43_event_trigger.sql \
-    sql/51_adopt_triggers.sql sql/52_divert.sql sql/56_slices_view.sql sql/57_statistics.sql sql/update/1.0--1.1_after.sql
+    sql/51_adopt_triggers.sql sql/52_divert.sql sql/53_forget.sql sql/56_slices_view.sql sql/57_statistics.sql sql/update/1.0--1.1_after.sql
 	cat $^ > $@
 
 include src/capi/library.mk
@@ -268,6 +269,31 @@ $(filter-out $(BENCH_TIMED),$(BENCH_PROGRAMS)): build/bench/%: %.cpp $(CORE_OBJS
 
 -include $(BENCH_PROGRAMS:=.d)
 
+# ---- the model checker ------------------------------------------------------------------------
+
+MODEL_OBJS = $(patsubst %.cpp,build/%.o,$(subst test/,,$(call files,test/model,*.cpp)))
+COMPILE_MODEL = $(CCACHE) $(CXX) -O2 -g1 -std=c++20 -Wall -Wextra -Wno-missing-field-initializers -Itest/model \
+                -isystem $(shell $(PG_CONFIG) --includedir)
+
+build/model/model.flags: export FLAGS = $(COMPILE_MODEL)
+
+build/model/%.o: test/model/%.cpp build/model/model.flags
+	@mkdir -p $(@D)
+	$(COMPILE_MODEL) -MMD -MP -c -o $@ $<
+
+build/model/checker: $(MODEL_OBJS)
+	$(CXX) -o $@ $^ -L$(shell $(PG_CONFIG) --libdir) -lpq
+
+-include $(MODEL_OBJS:.o=.d)
+
+MODEL_SECONDS = 60
+
+check-model: $(CHECKED) build/model/checker
+	test/model/run.sh $(MODEL_SECONDS) $(MODEL_SEED)
+
+check-defects: $(CHECKED) build/model/checker
+	test/model/defects.sh
+
 # ---- tests in a server ------------------------------------------------------------------------
 
 TEMP_CONFIG = test/streamfilter.conf
@@ -287,4 +313,4 @@ check-tap: $(CHECKED)
 
 check: unit check-layers check-library check-regress check-isolation check-tap
 
-.PHONY: always help format check-format compile_commands lint lint-scripts flavour bench check-rooms unit unit-sanitize check-layers check-regress check-isolation check-tap check
+.PHONY: always help format check-format compile_commands lint lint-scripts flavour bench check-rooms unit unit-sanitize check-layers check-regress check-isolation check-tap check-model check-defects check

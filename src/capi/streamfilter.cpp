@@ -130,7 +130,8 @@ sflt_status sflt_define(sflt_definition* definition, const char* text, sflt_prob
   TextStart start;
   if (definition == nullptr || text == nullptr)
     bad_argument(found, "definition or text is a null pointer");
-  else if (read_text_start(text, std::strlen(text), start, found) && start.body == nullptr)
+  else if (read_text_start(text, std::strlen(text), Reading::request, start, found) &&
+           !start.has_version)
     set_definition(definition, start.definition.parameters);
   else if (!found)
     found.set(Error::syntax, "the text is a filled filter, not a definition");
@@ -357,8 +358,11 @@ sflt_status sflt_define_from_text(sflt_definition* definition, const char* text,
   std::size_t used;
   if (definition == nullptr || text == nullptr)
     bad_argument(found, "definition or text is a null pointer");
-  else if (parse_definition(text, length, read, used, found) && complete(read, found))
-    set_definition(definition, read.parameters);
+  else if (parse_definition(text, length, read, used, found)) {
+    const Definition asked = read;
+    if (complete(read, found) && check_request(asked, read, found))
+      set_definition(definition, read.parameters);
+  }
   return report(found, problem);
 }
 
@@ -368,7 +372,7 @@ sflt_filter* sflt_read_text(void* memory, size_t size, const char* text, size_t 
   TextStart start;
   if (text == nullptr)
     bad_argument(found, "text is a null pointer");
-  else if (read_text_start(text, length, start, found) &&
+  else if (read_text_start(text, length, Reading::request, start, found) &&
            has_room(memory, size, start.definition.parameters, found)) {
     Header* header = static_cast<Header*>(memory);
     if (start.body == nullptr) {

@@ -369,16 +369,16 @@ SELECT 'clq(memory=64kB, k=3)'::streamfilter;
 SELECT 'capped(memory=64kB, bits=8)'::streamfilter;
 
 -- Promises that a kind cannot make.
-SELECT 'bsbf(memory=16kB, keys=10000)'::streamfilter;
-SELECT 'bsbf(memory=64kB)'::streamfilter;
-SELECT 'bsbfsd(memory=64kB)'::streamfilter;
-SELECT 'rlbsbf(memory=64kB, fpr=0.1)'::streamfilter;
-SELECT 'rsbf(memory=64kB, fpr=0.0000001)'::streamfilter;
-SELECT 'sqf(memory=64kB, fpr=0.00000001)'::streamfilter;
+SELECT streamfilter_add('bsbf(memory=16kB, keys=10000)', 1);
+SELECT streamfilter_add('bsbf(memory=64kB)', 1);
+SELECT streamfilter_add('bsbfsd(memory=64kB)', 1);
+SELECT streamfilter_add('rlbsbf(memory=64kB, fpr=0.1)', 1);
+SELECT streamfilter_add('rsbf(memory=64kB, fpr=0.0000001)', 1);
+SELECT streamfilter_add('sqf(memory=64kB, fpr=0.00000001)', 1);
 SELECT 'fplru(memory=64kB, entry_bits=16, fpr=0.000001)'::streamfilter;
-SELECT 'timer(memory=1kB, window="1000000 rows")'::streamfilter;
+SELECT streamfilter_add('timer(memory=1kB, window="1000000 rows")', 1);
 SELECT 'clq(memory=64kB, fpr=1e-15)'::streamfilter;
-SELECT 'capped(memory=16kB, keys=100000)'::streamfilter;
+SELECT streamfilter_add('capped(memory=16kB, keys=100000)', 1);
 SELECT 'capped(memory=16kB, fpr=1e-60)'::streamfilter;
 
 DROP TABLE kinds, events;

@@ -126,6 +126,7 @@ SET ROLE streamfilter_reader;
 SELECT streamfilter_stats_reset('exact');
 RESET ROLE;
 
+DROP VIEW counted;
 DROP TABLE t, parts;
 DROP FOREIGN TABLE known, exact;
 DROP FUNCTION is_near;

@@ -41,7 +41,7 @@ SELECT 'sbf(memory=64 parsecs)'::streamfilter;
 
 -- Promises that cannot be kept.
 SELECT 'bloom(memory=64kB)'::streamfilter;
-SELECT 'bloom(memory=1kB, keys=1000000)'::streamfilter;
+SELECT streamfilter_add('bloom(memory=1kB, keys=1000000)', 1);
 SELECT 'sbf(memory=10)'::streamfilter;
 
 -- Sizes: nothing is allocated for these.

@@ -102,4 +102,65 @@ is(sql(q{SELECT last_saved IS NULL FROM streamfilter_stats WHERE filter = 'h'::r
 sql(q{BEGIN; SAVEPOINT s; SELECT streamfilter_save('h'); RELEASE s; COMMIT});
 is(sql(q{SELECT last_saved IS NULL FROM streamfilter_stats WHERE filter = 'h'::regclass}), 'f', 'one that was kept is one');
 
+# ---- ALTER there and back -----------------------------------------------------------------------------------------------
+
+sub resize { return "ALTER FOREIGN TABLE $_[0] OPTIONS (SET memory '$_[1]')"; }
+my $test = q{SELECT streamfilter_test('%s', 1)};
+for my $persistence ('logged', 'unlogged')
+{
+	my $n = "there_$persistence";
+	my $step = 0;
+	my $fits = sub {
+		my ($what, @statements) = @_;
+		$step++;
+		my $key = 1000 + $step;
+		my (undef, undef, $said) = $node->psql('postgres', join(';', 'BEGIN', @statements, "INSERT INTO $n VALUES ($key)", 'COMMIT'));
+		is(known($n, 1, 100) . '|' . known($n, 1001, $key), "100|$step", "$persistence: $what");
+		if ($persistence eq 'logged')
+		{
+			crash();
+			is(known($n, 1, 100) . '|' . known($n, 1001, $key), "100|$step", "$persistence: $what, after a crash");
+		}
+		return $said;
+	};
+	sql(create($n, $persistence) . ';' . fill($n, 1, 100) . ($persistence eq 'logged' ? ";SELECT streamfilter_save('$n')" : ''));
+	my $there = resize($n, '128kB');
+	my $back = resize($n, '64kB');
+	my $use = sprintf $test, $n;
+	unlike($fits->('there and back, used in between', $there, $use, $back), qr/forgets/, 'of what is kept nothing is said');
+	$fits->('and used afterwards', $there, $use, $back, $use);
+	$fits->('there and back', $there, $back);
+	like($fits->('changed in between', $there, "INSERT INTO $n VALUES (5000)", $back),
+		qr/WARNING:  filter "$n" forgets what this transaction has added to it/, 'what is lost is told');
+	is(known($n, 5000, 5000), 0, 'and not known');
+	$fits->('by way of a third', $there, $use, resize($n, '256kB'), $use, $back);
+	$fits->('back in a savepoint', $there, $use, 'SAVEPOINT s', $back, $use, 'RELEASE s');
+	$fits->('there in a savepoint that is undone', 'SAVEPOINT s', $there, $use, 'ROLLBACK TO s');
+	$fits->('back by a savepoint, after another', 'SAVEPOINT s', $there, $use, 'SAVEPOINT t', $back, 'ROLLBACK TO s');
+	sql(join ';', 'BEGIN', $there, "INSERT INTO $n VALUES (7001)", 'SAVEPOINT s', $back, $use, 'ROLLBACK TO s',
+		"INSERT INTO $n VALUES (7002)", 'COMMIT');
+	is(known($n, 7001, 7002) . known($n, 1, 100), '20', "$persistence: a way back that is undone");
+	crash() if $persistence eq 'logged';
+	is(known($n, 7001, 7002) . known($n, 1, 100), '20', "$persistence: and it stays so");
+}
+
+# What lay in the memory before does not make a filter look damaged.
+sql(q{CREATE FOREIGN TABLE narrow (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '1MB', persistence 'unlogged')});
+sql(q{INSERT INTO narrow SELECT generate_series(1, 100000)});
+sql(q{DROP FOREIGN TABLE narrow; CREATE FOREIGN TABLE narrow (id int) SERVER streamfilter
+	OPTIONS (kind 'bloom', memory '1000001', slices '3', persistence 'unlogged'); INSERT INTO narrow SELECT generate_series(1, 100)});
+is(sql(q{SELECT streamfilter_value('narrow')::text::streamfilter @> 1}), 't', 'a value of a filter where another was');
+$node->restart;
+is(known('narrow', 1, 100), 100, 'and a restart');
+
+# ---- statistics of an unlogged filter --------------------------------------------------------------------------------------
+
+sql(q{CREATE FOREIGN TABLE queue (id int) SERVER streamfilter OPTIONS (kind 'clq', memory '64kB', persistence 'unlogged');
+	INSERT INTO queue SELECT i FROM generate_series(1, 20000) i; INSERT INTO queue SELECT i FROM generate_series(12000, 20000) i});
+my $statistics = q{SELECT string_agg(t::text, E'\n') FROM streamfilter_tuning t WHERE filter = 'queue'::regclass};
+my $before = sql($statistics);
+unlike($before, qr/^\s*$/, 'where repeats are found is counted');
+$node->restart;
+is(sql($statistics), $before, 'and still known after a clean restart');
+
 done_testing();

@@ -110,6 +110,7 @@ class Search {
     // The bound holds on this stream, and what is predicted has errors of integration.
     found.predicted.fpr = std::min(found.predicted.fpr, found.fpr_bound);
     found.keeps_fpr = found.fpr_bound <= requested_.wanted_fpr();
+    if (!found.keeps_fpr) found.parameters.fpr = 0;  // a prototype promises what it keeps
     const Promise promise = keys > 0 ? kUpToKeys : kForever;
     if (!has_[promise] || is_better(found, best_[promise], requested_.wanted_fpr()))
       best_[promise] = found;

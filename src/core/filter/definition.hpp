@@ -6,6 +6,7 @@
 #include "core/filter/derivation.hpp"
 #include "core/filter/option_values.hpp"
 #include "core/filter/options.hpp"
+#include "core/filter/promise.hpp"
 
 namespace streamfilter {
 

@@ -56,7 +56,8 @@ bool suffices(Definition attempt, std::uint64_t memory) noexcept {
          (!remembers_keys(p.kind) || window_keys(p, kForgettable) >= static_cast<double>(p.keys));
 }
 
-// The least memory (to 1/64) that suffices for `keys` keys; 0: none.
+}  // namespace
+
 std::uint64_t memory_for_keys(const Definition& definition) noexcept {
   const auto enough = [&](std::uint64_t memory) { return suffices(definition, memory); };
   std::uint64_t high = 1024;
@@ -72,7 +73,6 @@ std::uint64_t memory_for_keys(const Definition& definition) noexcept {
   return (high + 63) & ~std::uint64_t{63};
 }
 
-// The most keys (to 1/1024) that the kind keeps fpr for in its memory; 0: none.
 std::uint64_t keys_for_memory(Definition attempt) noexcept {
   const auto enough = [&](std::uint64_t keys) {
     attempt.parameters.keys = keys;
@@ -90,6 +90,8 @@ std::uint64_t keys_for_memory(Definition attempt) noexcept {
   }
   return low;
 }
+
+namespace {
 
 bool cannot_keep(const Definition& definition, Problem& problem) noexcept {
   const Parameters& p = definition.parameters;
@@ -127,8 +129,8 @@ bool derive_parameters(Definition& definition, Problem& problem) noexcept {
   if (p.keys == 0 && ops->needs_keys != nullptr && ops->needs_keys(definition))
     p.keys = keys_for_memory(definition);
   if (!derive_in_memory(definition, problem)) return false;
-  if (promised && !keeps_fpr(definition)) return cannot_keep(definition, problem);
-  return true;
+  return !promised || keeps_fpr(definition) || definition.break_fpr() ||
+         cannot_keep(definition, problem);
 }
 
 Definition definition_of(const Parameters& parameters) noexcept {

@@ -10,6 +10,12 @@ namespace streamfilter {
 // Errors: too_small, too_large, conflict (a promise that cannot be kept), out_of_range.
 bool derive_parameters(Definition& definition, Problem& problem) noexcept;
 
+// The least memory (to 1/64) in which the definition keeps fpr for its keys; 0: none.
+std::uint64_t memory_for_keys(const Definition& definition) noexcept;
+
+// The most keys (to 1/1024) that it keeps fpr for in its memory; 0: none.
+std::uint64_t keys_for_memory(Definition definition) noexcept;
+
 // The definition that has every parameter given; completing it yields the same parameters. Derived
 // numbers are left out, so that completing it derives them anew. Safe on any bytes.
 Definition definition_of(const Parameters& parameters) noexcept;

@@ -56,6 +56,17 @@ bool set_option(Definition& definition, const char* name, const char* value,
   return unknown_option(ops, name, problem);
 }
 
+bool is_option(const char* name) noexcept {
+  for (const CommonOption& option : kCommonOptions)
+    if (std::strcmp(option.name, name) == 0) return true;
+  unsigned count;
+  const FilterOps* const* all = all_ops(count);
+  for (unsigned i = 0; i < count; ++i)
+    for (unsigned j = 0; j < all[i]->option_count; ++j)
+      if (std::strcmp(all[i]->options[j].name, name) == 0) return true;
+  return false;
+}
+
 const FilterOps* kind_of_options(const Definition& definition) noexcept {
   if (definition.parameters.kind != Kind::automatic) return find_ops(definition.parameters.kind);
   return definition.given != 0 ? find_ops(Kind::timer) : nullptr;

@@ -13,6 +13,9 @@ namespace streamfilter {
 bool set_option(Definition& definition, const char* name, const char* value,
                 Problem& problem) noexcept;
 
+// Does any kind have an option of this name, or all of them?
+bool is_option(const char* name) noexcept;
+
 // The kind whose own options the definition has; nullptr: none.
 const FilterOps* kind_of_options(const Definition& definition) noexcept;
 

@@ -67,7 +67,7 @@ bool is_pristine(const Header* header, std::uint32_t index, void* scratch) noexc
 std::size_t write_text_start(const Header* header, bool is_filled, char* buffer,
                              std::size_t size) noexcept {
   const std::size_t length = print_definition(header->parameters, buffer, size);
-  if (!is_filled) return length;
+  if (!is_filled && keeps_promise(header->parameters)) return length;
   return length + static_cast<std::size_t>(
                       std::snprintf(buffer + length, size - length, ":%u:", kFormatVersion));
 }
@@ -90,17 +90,22 @@ bool BodyWriter::step() noexcept {
   return false;
 }
 
-bool read_text_start(const char* text, std::size_t length, TextStart& start,
+bool read_text_start(const char* text, std::size_t length, Reading reading, TextStart& start,
                      Problem& problem) noexcept {
   while (length > 0 && is_space(text[length - 1])) --length;
   std::size_t used;
-  if (!parse_definition(text, length, start.definition, used, problem) ||
-      !complete(start.definition, problem))
-    return false;
-  if (used == length) return true;
-  start.body = text + used;
-  if (!read_version(start.body, text + length, problem)) return false;
-  start.body_length = static_cast<std::size_t>(text + length - start.body);
+  if (!parse_definition(text, length, start.definition, used, problem)) return false;
+  const Definition asked = start.definition;
+  start.definition.may_break_fpr = reading != Reading::request;
+  if (!complete(start.definition, problem)) return false;
+  if (used == length)
+    return reading == Reading::restored || check_request(asked, start.definition, problem);
+  const char* body = text + used;
+  if (!read_version(body, text + length, problem)) return false;
+  start.has_version = true;
+  start.body_length = static_cast<std::size_t>(text + length - body);
+  if (start.body_length == 0 && !keeps_promise(start.definition.parameters)) return true;
+  start.body = body;
   return check_length(start.body_length, BodyText(start.definition.parameters.memory).length(),
                       "characters of body", problem);
 }

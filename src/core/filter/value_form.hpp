@@ -2,6 +2,7 @@
 // streamfilter.
 //
 // Text:   kind(option=value, …)           an empty filter
+//         kind(option=value, …):1:        the same, with options that contradict each other
 //         kind(option=value, …):1:body    a filled one: the version of the format, and base64 of
 //                                         everything behind the header and 8 bytes of checksum
 // Binary: the block with 0 in the host's word, then 8 bytes of checksum
@@ -35,7 +36,8 @@ bool is_pristine(const Header* header, std::uint32_t index, void* scratch) noexc
 // Longest text in front of a body, with a final zero.
 constexpr std::size_t kMaxTextStart = kMaxDefinitionText + 16;
 
-// The definition, for a filled filter also the version. Returns the length.
+// The definition; also the version, for a filled filter and for one that would not be read without.
+// Returns the length.
 std::size_t write_text_start(const Header* header, bool is_filled, char* buffer,
                              std::size_t size) noexcept;
 
@@ -53,15 +55,21 @@ class BodyWriter {
   std::size_t done_ = 0;
 };
 
+// What becomes of a definition without a body. request: it must keep what it promises. prototype:
+// what nothing derived could keep is taken (check_promise tells it), contradictions are refused.
+// restored: it is taken, for another version has.
+enum class Reading : std::uint8_t { request, prototype, restored };
+
 // What a text says before the body.
 struct TextStart {
-  Definition definition;       // complete
+  Definition definition;  // complete
+  bool has_version = false;
   const char* body = nullptr;  // nullptr: there is none
   std::size_t body_length = 0;
 };
 
 // Errors: those of definitions; syntax, corrupt, newer_version.
-bool read_text_start(const char* text, std::size_t length, TextStart& start,
+bool read_text_start(const char* text, std::size_t length, Reading reading, TextStart& start,
                      Problem& problem) noexcept;
 
 class BodyReader {

@@ -105,6 +105,8 @@ inline bool in_use(const Parameters& parameters, const OptionSpec& option) noexc
 using WordSet = std::uint64_t;
 static_assert(kMaxWords <= 64);
 
+constexpr WordSet words(auto... index) noexcept { return (... | (WordSet{1} << index)); }
+
 // Options given so far; filter/definition.hpp derives the rest.
 struct Definition {
   Parameters parameters{};
@@ -117,11 +119,22 @@ struct Definition {
   bool slicing_given = false;
   bool dice_given = false;
   bool probes_given = false;     // k1 or k2
+  bool may_break_fpr = false;    // take what cannot keep fpr, to be measured
+  bool breaks_fpr = false;       // it was taken
   const char* reason = nullptr;  // why `complete` has chosen the kind; nullptr: it was given
 
   bool has(unsigned index) const noexcept { return given >> index & 1; }
   // The false-positive rate to derive parameters for.
   double wanted_fpr() const noexcept { return parameters.fpr > 0 ? parameters.fpr : kDefaultFpr; }
+
+  // Nothing that could be derived keeps fpr: is the best of it taken? Then the parameters say what
+  // was asked for. False: it has to be refused, as always where more options of the kind are given
+  // than `wishes`, which say what the filter is to do.
+  bool break_fpr(WordSet wishes = 0) noexcept {
+    if (!may_break_fpr || (given & ~wishes) != 0) return false;
+    parameters.fpr = wanted_fpr();
+    return breaks_fpr = true;
+  }
 
   static constexpr double kDefaultFpr = 0.01;
 };

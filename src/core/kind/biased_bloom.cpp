@@ -92,7 +92,8 @@ bool derive(Definition& definition, Problem& problem) noexcept {
   if (!biased_bit_arrays::derive_bits(p, problem)) return false;
   if (definition.has(kArrays) || p.keys > 0) return true;
   const double limit = fpr_bound<Policy>(p);
-  return limit <= definition.wanted_fpr() || cannot_keep_forever(definition, limit, problem);
+  return limit <= definition.wanted_fpr() || definition.break_fpr() ||
+         cannot_keep_forever(definition, limit, problem);
 }
 
 template <typename Policy>

@@ -191,7 +191,8 @@ bool derive_growth(Definition& definition, Problem& problem) noexcept {
                            : cardinality_limit(p, one);
   if (!definition.has(kLimit))
     p.set_integer(kLimit, std::max(saturate<std::uint64_t>(limit), std::uint64_t{1}));
-  if (!derived || grown_rate(p) <= definition.wanted_fpr()) return true;
+  if (!derived || grown_rate(p) <= definition.wanted_fpr() || definition.break_fpr(words(kGrow)))
+    return true;
   problem.set(Error::conflict, "kind bloom cannot keep fpr %g for %llu keys in %llu bytes",
               definition.wanted_fpr(), static_cast<unsigned long long>(p.keys),
               static_cast<unsigned long long>(p.memory));

@@ -409,7 +409,7 @@ bool derive(Definition& definition, Problem& problem) noexcept {
                                      p.integer(kPolicy)));
   const double fpr = definition.wanted_fpr(), missed = collisions(p, entries(p));
   const bool explicitly = p.kind == Kind::fplru ? definition.has(kQ) : definition.has(kEntryBits);
-  if (!explicitly && missed > fpr) {
+  if (!explicitly && missed > fpr && !definition.break_fpr(words(kPolicy))) {
     problem.set(Error::conflict, "kind %s cannot keep fpr %g", find_ops(p.kind)->name, fpr);
     problem.add_detail(
         "Among %.0f fingerprints of %u bits, a new key would be found with "
@@ -418,7 +418,7 @@ bool derive(Definition& definition, Problem& problem) noexcept {
     return problem.add_hint("Use more entry_bits, less memory or a larger fpr.");
   }
   if (p.kind == Kind::fplru && !definition.has(kQ))
-    p.set_real(kQ, (fpr - missed) / (1 - missed) * (1 - 1e-12));
+    p.set_real(kQ, std::max(0.0, (fpr - missed) / (1 - missed) * (1 - 1e-12)));
   return true;
 }
 

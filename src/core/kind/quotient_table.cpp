@@ -210,7 +210,8 @@ bool derive(Definition& definition, Appraise appraise, Shape& shape, Problem& pr
     }
   if (!found) return does_not_fit(definition, problem);
   const bool nothing_given = (definition.given & ~(WordSet{1} << kFingerprint)) == 0;
-  if (shape.bound > fpr && nothing_given) return cannot_keep(definition, shape, problem);
+  if (shape.bound > fpr && nothing_given && !definition.break_fpr(words(kFingerprint)))
+    return cannot_keep(definition, shape, problem);
   p.set_integer(kFingerprint, integer ? Fingerprint::kInteger : Fingerprint::kHash);
   p.set_integer(kR, shape.r);
   p.set_integer(kRPrime, shape.r_prime);

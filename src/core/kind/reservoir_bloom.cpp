@@ -71,6 +71,7 @@ bool derive_arrays(Definition& definition, Problem& problem) noexcept {
     if (!biased_bit_arrays::derive_bits(p, problem)) return false;
     if (fpr_bound(p) <= definition.wanted_fpr()) return true;
   }
+  if (definition.break_fpr(words(kVariant))) return true;
   problem.set(Error::out_of_range, "kind rsbf cannot keep fpr %g", definition.wanted_fpr());
   return problem.add_detail("With k = %u, the most, its false-positive rate is at most %.3g.",
                             kMaxArrays, fpr_bound(p));

@@ -199,7 +199,7 @@ bool derive(Definition& definition, Problem& problem) noexcept {
     if (!definition.has(kLimit))
       p.set_integer(kLimit, std::max(saturate<std::uint64_t>(limit), std::uint64_t{1}));
   }
-  if (derived && fpr_bound(p) > fpr) {
+  if (derived && fpr_bound(p) > fpr && !definition.break_fpr(words(kWindow, kTick, kGrow))) {
     const double all = live * groups_of(p);
     const double bytes =
         all * -std::log2(fpr) / std::log(2) / 8 * static_cast<double>(p.integer(kTimerBits));

@@ -99,7 +99,10 @@ Block* block_for_row(FunctionCallInfo fcinfo, const CallSite* site) {
   if (block != nullptr && site->constant_prototype) return block;
   const Header* prototype = get_prototype(fcinfo, 3);
   const uint64 sum = checksum(prototype);
-  if (block == nullptr) return make_block(prototype, sum, aggregate_context(fcinfo));
+  if (block == nullptr) {
+    require_promise(prototype);
+    return make_block(prototype, sum, aggregate_context(fcinfo));
+  }
   if (block->checksum != sum) raise_changed_prototype();
   return block;
 }

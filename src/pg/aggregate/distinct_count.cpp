@@ -15,9 +15,10 @@ Parameters parse_prototype(const char* definition_text) {
   Definition definition;
   Size used;
   Problem problem;
-  if (!parse_definition(definition_text, strlen(definition_text), definition, used, problem) ||
-      !complete(definition, problem))
+  if (!parse_definition(definition_text, strlen(definition_text), definition, used, problem))
     raise(problem);
+  const Definition asked = definition;
+  if (!complete(definition, problem) || !check_request(asked, definition, problem)) raise(problem);
   if (definition_text[used] != '\0')
     ereport(ERROR, (errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
                     errmsg("invalid definition of a filter: \"%s\"", definition_text),

@@ -259,6 +259,7 @@ SF_FUNCTION(streamfilter_distinct) {
 
   SPI_connect();
   Header* filter = copy_value(get_value(PG_GETARG_DATUM(2)), CurrentMemoryContext);
+  require_promise(filter);
   Portal portal = open_query(query, kFunction);
   const Conversion conversion = make_conversion(portal->tupDesc, set->setDesc, scalar);
   const Key key = make_key(conversion, names);

@@ -74,6 +74,7 @@ State* state_for_row(FunctionCallInfo fcinfo, CallSite* site) {
   const Header* prototype = get_prototype(fcinfo, 2);
   const uint64 sum = site->constant_prototype ? 0 : checksum(prototype);
   if (state == nullptr) {
+    require_promise(prototype);
     state = start_state(prototype, context);
     state->prototype = sum;
   } else if (state->prototype != sum) {

@@ -29,6 +29,7 @@ extern "C" {
 #include "pg/commit/coordinator.hpp"
 #include "pg/commit/save_changes.hpp"
 #include "pg/handle/filter_handle.hpp"
+#include "pg/handle/hierarchy.hpp"
 #include "pg/handle/slot_lifecycle.hpp"
 #include "pg/remote/connect.hpp"
 #include "pg/remote/remote_filter.hpp"
@@ -51,11 +52,18 @@ void stop_if_changed(FaultPoint point) {
   if (first_changes() != nullptr) stop_at(point);
 }
 
+FilterRelation* read_definition(Oid relid) {
+  Fault fault;
+  return try_load_filter_relation(relid, fault);
+}
+
 // ---- phases ------------------------------------------------------------------------------------
 
 void before_commit() {
   stop_if_changed(FaultPoint::pre_commit);
+  free_obsolete_states(read_definition);
   save_transaction_changes();
+  stop_if_changed(FaultPoint::logged);
   prepare_remote_commit();
   announce_transaction_changes();
 }

@@ -17,6 +17,7 @@ extern "C" {
 #include "utils/acl.h"
 }
 
+#include "core/filter/definition.hpp"
 #include "core/kind/kind_registry.hpp"
 #include "pg/catalog/dependencies.hpp"
 #include "pg/catalog/element_roles.hpp"
@@ -32,6 +33,8 @@ extern "C" {
 #include "pg/key/hash_method.hpp"
 #include "pg/key/key_hash.hpp"
 #include "pg/remote/remote_filter.hpp"
+#include "pg/server/problem_report.hpp"
+#include "pg/server/restoring.hpp"
 #include "pg/shmem/server_health.hpp"
 #include "pg/storage/persistence.hpp"
 #include "pg/transaction/transaction_changes.hpp"
@@ -169,15 +172,35 @@ void check_memory(const FilterRelation* relation) {
                     "restart the server."));
 }
 
-void warn_if_emptied(const FilterRelation* relation) {
-  if (shared_state == nullptr) return;
+bool is_emptied(const FilterRelation* relation) {
   LWLockAcquire(shared_state->directory_lock, LW_SHARED);
   const FilterSlot* slot = find_slot(MyDatabaseId, relation->relid, SlotState::live);
   const bool emptied = slot != nullptr && slot->signature != relation->signature;
   LWLockRelease(shared_state->directory_lock);
-  if (emptied)
+  return emptied;
+}
+
+// Has this transaction changed a state that does not fit the definition?
+bool loses_changes(const FilterRelation* relation) {
+  const FilterSlot* kept = peek_slot(relation);
+  for (const TransactionChanges* changes = first_changes(); changes != nullptr;
+       changes = changes->next)
+    if (is_alive(changes) && changes->slot->database == MyDatabaseId &&
+        changes->slot->relation == relation->relid && changes->slot != kept &&
+        changes->log.count > 0)
+      return true;
+  return false;
+}
+
+void warn_of_losses(const FilterRelation* relation, bool kept) {
+  if (shared_state == nullptr) return;
+  if (!kept && is_emptied(relation))
     ereport(WARNING, errmsg("filter \"%s\" starts empty", relation->name),
             errdetail("Its state does not fit the new definition."));
+  else if (loses_changes(relation))
+    ereport(WARNING,
+            errmsg("filter \"%s\" forgets what this transaction has added to it", relation->name),
+            errdetail("The state it was added to does not fit the new definition."));
 }
 
 // A filter that becomes a logged one is saved now; which it is, its slot learns at commit.
@@ -192,15 +215,45 @@ void save_if_due(const FilterRelation* relation) {
     save_filter(filter, true);
 }
 
-void check_filter(Oid relid, bool altered) {
+// What becomes of options that contradict each other: they are refused, unless they have been
+// accepted before, perhaps by another version.
+enum class Contradictions : uint8 { accepted, warned_of, refused };
+
+Contradictions in_command(bool is_request) {
+  return is_request && !is_restoring() ? Contradictions::refused : Contradictions::warned_of;
+}
+
+void check_contradictions(const FilterRelation* relation, Contradictions rule) {
+  if (rule == Contradictions::accepted) return;
+  const Definition& asked = relation->options.asked;
+  Definition completed = asked;
+  Problem problem;
+  if (complete(completed, problem) && check_request(asked, completed, problem)) return;
+  ereport(rule == Contradictions::refused ? ERROR : WARNING, problem_report(problem));
+}
+
+// Does the statement touch what the filter is made of?
+bool redefines(const AlterTableStmt* statement) {
+  ListCell *command_cell, *option_cell;
+  foreach (command_cell, statement->cmds) {
+    const auto* command = castNode(AlterTableCmd, lfirst(command_cell));
+    if (command->subtype != AT_GenericOptions) continue;
+    foreach (option_cell, castNode(List, command->def))
+      if (is_option(castNode(DefElem, lfirst(option_cell))->defname)) return true;
+  }
+  return false;
+}
+
+void check_filter(Oid relid, bool altered, Contradictions contradictions) {
   if (!is_filter(relid)) return;
   const FilterRelation* relation = load_filter_relation(relid);
+  check_contradictions(relation, contradictions);
   check_keys(relation);
   check_roles(relation);
   depend_on_servers(relation);
   check_tree(relation);
   const bool kept = altered && peek_slot(relation) != nullptr;
-  if (altered && !kept) warn_if_emptied(relation);
+  if (altered) warn_of_losses(relation, kept);
   if (!kept) check_quotas(relation, altered);
   if (is_remote(relation)) return check_slice_definitions(relation);
   if (!kept) check_memory(relation);
@@ -211,7 +264,7 @@ void check_filter(Oid relid, bool altered) {
 
 // By the OIDs of what the command has made: a name could mean another relation by now, and an
 // import has several.
-void check_new_filters() {
+void check_new_filters(bool imported) {
   constexpr char kQuery[] =
       "SELECT DISTINCT objid FROM pg_catalog.pg_event_trigger_ddl_commands() "
       "WHERE classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_class'::pg_catalog.regclass "
@@ -230,18 +283,19 @@ void check_new_filters() {
   }
   SPI_finish();
   ListCell* cell;
-  foreach (cell, relations) check_filter(lfirst_oid(cell), false);
+  foreach (cell, relations) check_filter(lfirst_oid(cell), false, in_command(!imported));
 }
 
 // The relation that is altered, and those that become partitions of it.
 void check_altered_relations(const AlterTableStmt* statement) {
-  check_filter(RangeVarGetRelid(statement->relation, NoLock, true), true);
+  check_filter(RangeVarGetRelid(statement->relation, NoLock, true), true,
+               redefines(statement) ? in_command(true) : Contradictions::accepted);
   ListCell* cell;
   foreach (cell, statement->cmds)
     if (const auto* command = castNode(AlterTableCmd, lfirst(cell));
         command->subtype == AT_AttachPartition)
-      check_filter(RangeVarGetRelid(castNode(PartitionCmd, command->def)->name, NoLock, true),
-                   true);
+      check_filter(RangeVarGetRelid(castNode(PartitionCmd, command->def)->name, NoLock, true), true,
+                   Contradictions::accepted);
 }
 
 // After RENAME or SET SCHEMA; `before` is its name before.
@@ -324,7 +378,7 @@ SF_FUNCTION(streamfilter_check_ddl) {
   auto* statement = reinterpret_cast<EventTriggerData*>(fcinfo->context)->parsetree;
   guard_state_heaps(statement);  // where the library is not preloaded, no hook has
   if (IsA(statement, CreateForeignTableStmt) || IsA(statement, ImportForeignSchemaStmt))
-    check_new_filters();
+    check_new_filters(IsA(statement, ImportForeignSchemaStmt));
   else if (IsA(statement, AlterTableStmt))
     check_altered_relations(castNode(AlterTableStmt, statement));
   else if (IsA(statement, AlterForeignServerStmt))

@@ -18,6 +18,7 @@ extern "C" {
 #include "pg/catalog/owner_code.hpp"
 #include "pg/handle/filter_handle.hpp"
 #include "pg/handle/hierarchy.hpp"
+#include "pg/handle/judged_rows.hpp"
 #include "pg/remote/remote_filter.hpp"
 #include "pg/server/no_raise.hpp"
 #include "pg/server/settings.hpp"
@@ -69,7 +70,15 @@ void add(pg_atomic_uint64* counter, uint64 count) {
   if (count != 0) pg_atomic_fetch_add_u64(counter, count);
 }
 
+void tell_of(const FilterHandle* filter) {
+  const uint64 rows =
+      filter->accepted + filter->discarded + filter->diverted + filter->would_discard;
+  add_judged_rows({filter->relid, rows, filter->discarded - filter->marked, filter->marked,
+                   filter->diverted, filter->would_discard});
+}
+
 void add_counters(FilterHandle* filter) {
+  if (unlikely(collects_judged_rows)) tell_of(filter);
   if (filter->remote != nullptr) {
     add_filter_counts(filter->relid, {filter->tested, filter->accepted, filter->discarded,
                                       filter->would_discard, filter->diverted, filter->ahead});
@@ -91,7 +100,7 @@ void add_counters(FilterHandle* filter) {
     add(&slot->hits, filter->hits);
   }
   filter->tested = filter->accepted = filter->discarded = filter->would_discard = filter->diverted =
-      filter->spared = filter->ahead = filter->accesses = filter->hits = 0;
+      filter->marked = filter->spared = filter->ahead = filter->accesses = filter->hits = 0;
 }
 
 void note_dirty(FilterHandle* filter) {
@@ -187,6 +196,7 @@ void adopt_state(FilterHandle* filter, FilterSlot* slot) {
   auto* relation = const_cast<FilterRelation*>(filter->relation);
   const Parameters& parameters = filter->header->parameters;
   slot->signature = relation->signature;
+  slot->server = relation->server;  // pg_upgrade gives servers other OIDs
   if (slot->saved.identity == 0)
     slot->saved.identity =
         identity_of(asked_signature(relation, parameters.keys, parameters.fpr), parameters.seed);
@@ -332,13 +342,17 @@ void count_tested(FilterHandle* filter) {
 // The repeat was counted as discarded just now. That may be in the slot's counter by now: the sum
 // is right all the same.
 void count_outcome(FilterHandle* filter, bool repeat, Outcome outcome) {
+  note_dirty(filter);
   if (!repeat) {
     ++filter->spared;
-  } else if (outcome != Outcome::marked) {
-    --filter->discarded;
-    outcome == Outcome::diverted ? ++filter->diverted : ++filter->would_discard;
+    return;
   }
-  note_dirty(filter);
+  if (outcome != Outcome::marked) --filter->discarded;
+  switch (outcome) {
+    case Outcome::marked: ++filter->marked; break;
+    case Outcome::diverted: ++filter->diverted; break;
+    case Outcome::would_discard: ++filter->would_discard; break;
+  }
 }
 
 void count_ahead(FilterHandle* filter) {

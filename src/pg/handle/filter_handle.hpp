@@ -78,6 +78,7 @@ struct FilterHandle {
   uint64 tested, accepted, discarded;  // not yet added to the slot's counters
   uint64 would_discard, diverted;      // likewise
   uint64 ahead;                        // likewise
+  uint64 marked;                       // of `discarded`: such that were kept
   uint64 spared;               // of `accepted`: such that would not have been discarded, either
   uint32 found_at[kMaxRanks];  // repeats, by position in the bucket
   uint64 found_positions;      // the positions that have any, as bits

@@ -121,6 +121,12 @@ uint32 asked_bits(const FilterRelation* relation) {
   return static_cast<uint32>(asked_signature(relation, asked.keys, asked.fpr)) | 1;
 }
 
+// A file may bring a state whose parameters another version has derived.
+bool fits(const FilterSlot* slot, const FilterRelation* relation) {
+  return slot->signature == relation->signature ||
+         (slot->asked != 0 && slot->asked == asked_bits(relation));
+}
+
 // The slots of one relation, as the current transaction sees them. Needs directory_lock.
 struct SlotsOfRelation {
   FilterSlot* usable = nullptr;    // built for this definition
@@ -135,14 +141,12 @@ SlotsOfRelation find_slots(const FilterRelation* relation) {
     if (slot->state == SlotState::free || slot->database != MyDatabaseId ||
         slot->relation != relation->relid)
       continue;
-    // A file may bring a state whose parameters another version has derived.
-    const bool fits = slot->signature == relation->signature ||
-                      (slot->asked != 0 && slot->asked == asked_bits(relation));
+    const bool is_usable = fits(slot, relation);
     if (slot->state == SlotState::building)
       found.building = slot;
     else if (slot->state == SlotState::pending && slot->owner == MyProcPid)
-      found.usable = fits ? slot : found.usable;
-    else if (slot->state == SlotState::live && !(fits && found.usable == nullptr))
+      found.usable = is_usable ? slot : found.usable;
+    else if (slot->state == SlotState::live && !(is_usable && found.usable == nullptr))
       found.outdated = slot;
     else if (slot->state == SlotState::live)
       found.usable = slot;
@@ -306,6 +310,22 @@ Parameters parameters_for(const FilterRelation* relation) {
 }
 
 }  // namespace
+
+void free_obsolete_states(FilterRelation* (*read)(Oid)) {
+  for (Work** at = &work; *at != nullptr;) {
+    Work* item = *at;
+    const FilterRelation* relation =
+        item->action == Action::define ? read(item->slot->relation) : nullptr;
+    if (relation == nullptr || fits(item->slot, relation)) {
+      at = &item->next;
+      continue;
+    }
+    LWLockAcquire(shared_state->directory_lock, LW_EXCLUSIVE);
+    free_slot(item->slot);
+    LWLockRelease(shared_state->directory_lock);
+    *at = item->next;
+  }
+}
 
 void commit_definitions() {
   if (work == nullptr) return;

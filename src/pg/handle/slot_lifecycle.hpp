@@ -23,6 +23,11 @@ void note_altered();
 // At commit of the current transaction, frees the state of a relation or of a whole database.
 void drop_at_commit(Oid database, Oid relation);
 
+// Before the commit of a transaction that may have altered a filter several times: frees the states
+// that it has built for definitions other than the last one, which `read` reads (nullptr: it cannot
+// be read).
+void free_obsolete_states(FilterRelation* (*read)(Oid));
+
 // The rest is called by the coordinator (pg/commit) when the transaction, or a subtransaction of
 // it, ends. Only the refusal raises (0A000): once a transaction is prepared, nobody here learns how
 // it ends.

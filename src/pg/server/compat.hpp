@@ -155,3 +155,22 @@ extern "C" {
 #else
 #define SF_GUC_MALLOC(size) malloc(size)
 #endif
+
+// How the server explains a query where no hook does.
+#if PG_VERSION_NUM >= 170000
+#define SF_EXPLAIN_ONE_QUERY(query, options, into, es, text, params, env) \
+  standard_ExplainOneQuery(query, options, into, es, text, params, env)
+#else
+#define SF_EXPLAIN_ONE_QUERY(query, options, into, es, text, params, env)                          \
+  do {                                                                                             \
+    const BufferUsage before = pgBufferUsage;                                                      \
+    BufferUsage used = {};                                                                         \
+    instr_time start, duration;                                                                    \
+    INSTR_TIME_SET_CURRENT(start);                                                                 \
+    PlannedStmt* plan = pg_plan_query(query, text, options, params);                               \
+    INSTR_TIME_SET_CURRENT(duration);                                                              \
+    INSTR_TIME_SUBTRACT(duration, start);                                                          \
+    BufferUsageAccumDiff(&used, &pgBufferUsage, &before);                                          \
+    ExplainOnePlan(plan, into, es, text, params, env, &duration, (es)->buffers ? &used : nullptr); \
+  } while (0)
+#endif

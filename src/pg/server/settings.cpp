@@ -16,6 +16,7 @@ int max_filters = 128;
 int max_in_flight = 100000;
 bool enabled = true;
 bool batch_scan = true;
+bool verbose = false;
 
 SessionMode session_mode = {};
 void (*on_mode_change)() = [] {};
@@ -71,6 +72,9 @@ void init_settings() {
                            "Reads rows ahead where a scan is filtered by NOT streamfilter_seen().",
                            "The result is the same; keys are judged one by one all the same.",
                            &batch_scan, true, PGC_USERSET, 0, nullptr, nullptr, nullptr);
+  DefineCustomBoolVariable("streamfilter.verbose",
+                           "Says after each statement what filters have made of its rows.", nullptr,
+                           &verbose, false, PGC_USERSET, 0, nullptr, nullptr, nullptr);
   // The others size shared memory: only a preloaded library can define them.
   if (process_shared_preload_libraries_in_progress) {
     DefineCustomIntVariable("streamfilter.shared_memory",

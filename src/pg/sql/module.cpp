@@ -3,6 +3,7 @@
 #include "pg/commit/coordinator.hpp"
 #include "pg/ddl/ddl_checks.hpp"
 #include "pg/fdw/batch_scan.hpp"
+#include "pg/fdw/explain_judged.hpp"
 #include "pg/fdw/lost_rows.hpp"
 #include "pg/handle/filter_handle.hpp"
 #include "pg/server/fault_points.hpp"
@@ -54,4 +55,5 @@ void _PG_init(void) {
   init_ddl_watch();
   init_batch_scan();
   init_lost_rows_watch();
+  init_explain_judged();
 }

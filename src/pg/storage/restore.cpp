@@ -41,6 +41,13 @@ void format_slices(Header* block) {
   }
 }
 
+// Another filter may have lain there, whose slices ended elsewhere.
+void clear_rest(Header* block) {
+  const Parameters& parameters = block->parameters;
+  const uint64 used = sizeof(Header) + parameters.slices * parameters.slice_bytes;
+  memset(reinterpret_cast<char*>(block) + used, 0, parameters.memory - used);
+}
+
 // What of all that was read is to be used.
 struct Choice {
   bool found = false;               // state of this definition
@@ -131,6 +138,7 @@ void load(FilterSlot* slot, const FilterRelation* relation, const Parameters& pa
   StateReading reading;
   if (!open_state_tables(relation->relid, AccessShareLock, AccessShareLock, &reading.tables)) {
     format_slices(block);
+    clear_rest(block);
     return;
   }
   MemoryContext context =
@@ -159,7 +167,10 @@ void load(FilterSlot* slot, const FilterRelation* relation, const Parameters& pa
 
   choose(&reading, &choice);
   const int64 identity = choice.found ? choice.identity : identity_of_empty(reading, parameters);
-  if (!choice.use_image) format_slices(block);
+  if (!choice.use_image) {
+    format_slices(block);
+    clear_rest(block);
+  }
   if (image.damage != nullptr) warn_damaged(relation, "image", image.damage);
   if (damage != nullptr) warn_damaged(relation, "log", damage);
   if (choice.found) replay_rows(slot, block, rows, choice.first_row, choice.identity);
@@ -204,6 +215,7 @@ void restore_filter(FilterSlot* slot, const FilterRelation* relation,
     return load(slot, relation, parameters, block);
   format_header(block, parameters);
   format_slices(block);
+  clear_rest(block);
   slot->saved.identity = new_identity(relation, parameters);
   // It may have been a logged one; what is still saved of that has to go with the first change. On
   // a standby it may become one.

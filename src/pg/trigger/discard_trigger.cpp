@@ -27,7 +27,7 @@ struct FiringState {
   MemoryContext context;  // of what follows
   Oid trigger;
   Oid created;  // the trigger that CREATE TRIGGER made, if this one is a clone
-  Oid owner;    // of its table
+  Oid owner;    // who answers for it
   Oid target;   // where repeats are diverted to, if it does that
   int replication_role;
   const TableWatch* table;
@@ -225,15 +225,14 @@ HeapTuple set_mark(const TriggerData* call, AttrNumber column, bool repeat) {
 // Counts a row that was judged, if it has a key, and what becomes of it.
 void count(const FiringState* state, TriggerKind kind, bool has_key, bool repeat, bool shadow) {
   TriggerCounts* counts = counts_to_add_to(state->tally);
+  const bool diverts = kind == TriggerKind::divert;
   ++counts->rows;
-  (shadow                        ? counts->would_discard
-   : kind == TriggerKind::divert ? counts->diverted
-                                 : counts->discarded) += repeat;
-  if (has_key && (shadow || kind != TriggerKind::discard))
-    count_outcome(state->keys.filter, repeat,
-                  shadow                        ? Outcome::would_discard
-                  : kind == TriggerKind::divert ? Outcome::diverted
-                                                : Outcome::marked);
+  (shadow ? counts->would_discard : diverts ? counts->diverted : counts->discarded) += repeat;
+  if (!has_key || (!shadow && kind == TriggerKind::discard)) return;
+  count_outcome(state->keys.filter, repeat,
+                shadow    ? Outcome::would_discard
+                : diverts ? Outcome::diverted
+                          : Outcome::marked);
 }
 
 HeapTuple fire(FunctionCallInfo fcinfo, TriggerKind kind) {

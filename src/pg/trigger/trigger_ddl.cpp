@@ -9,7 +9,10 @@ extern "C" {
 #include "utils/acl.h"
 }
 
+#include "pg/catalog/option_list.hpp"
 #include "pg/handle/hierarchy.hpp"
+#include "pg/trigger/crash_warning.hpp"
+#include "pg/trigger/forget_definition.hpp"
 #include "pg/trigger/quarantine.hpp"
 #include "pg/trigger/trigger_binding.hpp"
 #include "pg/trigger/trigger_ddl.hpp"
@@ -57,9 +60,10 @@ void for_each_trigger(Oid root, Visit visit) {
 
 // Two triggers with one filter would see a repeat in every row.
 void check_judged_once(const Trigger* created, Oid table, Oid filter) {
-  for_each_trigger(table, [=](const Trigger* other, TriggerKind, Relation holder) {
+  for_each_trigger(table, [=](const Trigger* other, TriggerKind kind, Relation holder) {
     const TriggerOrigin origin = find_origin(other, holder);
-    if (origin.trigger == created->tgoid || origin.binding.filter != filter) return;
+    if (!judges(kind) || origin.trigger == created->tgoid || origin.binding.filter != filter)
+      return;
     ereport(ERROR, errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
             errmsg("trigger \"%s\" judges the rows of table \"%s\" by filter \"%s\" already",
                    other->tgname, RelationGetRelationName(holder), get_rel_name(filter)),
@@ -98,7 +102,22 @@ void warn_if_less_durable(Oid table, Oid target) {
             errdetail("It is empty after a crash."));
 }
 
+void bind_forgetting(const Trigger* trigger, Relation table) {
+  check_forget_event(trigger, table);
+  const TriggerOrigin origin = find_origin(trigger, table);
+  const Oid filter = lock_filter(trigger, TriggerKind::forget, &origin, AccessShareLock, WARNING);
+  plan_forgetting(trigger, table, load_filter_relation(filter));
+  bind_trigger(trigger->tgoid, {filter, InvalidOid});
+}
+
+void warn_of_crash(const Trigger* trigger, TriggerKind kind, Relation table) {
+  const TriggerOrigin origin = find_origin(trigger, table);
+  const Oid filter = find_filter(trigger, kind, &origin);
+  if (OidIsValid(filter)) warn_of_crash(table, load_filter_relation(filter));
+}
+
 void bind_created(const Trigger* trigger, TriggerKind kind, Relation table) {
+  if (!judges(kind)) return bind_forgetting(trigger, table);
   const int16 type = trigger->tgtype;
   if (!TRIGGER_FOR_ROW(type) || !TRIGGER_FOR_BEFORE(type) || !TRIGGER_FOR_INSERT(type) ||
       TRIGGER_FOR_UPDATE(type) || TRIGGER_FOR_DELETE(type))
@@ -124,10 +143,12 @@ void check_created(const CreateTrigStmt* statement) {
   const Trigger* created = find_by_name(triggers, statement->trigname);
   TriggerKind kind;
   if (created != nullptr && find_kind(created->tgfoid, &kind)) bind_created(created, kind, table);
-  for_each_trigger(relid, [created](const Trigger* trigger, TriggerKind, Relation holder) {
+  for_each_trigger(relid, [created](const Trigger* trigger, TriggerKind its_kind, Relation holder) {
+    if (!judges(its_kind)) return;
     const bool is_created =
         created != nullptr && find_origin(trigger, holder).trigger == created->tgoid;
     check_is_last(trigger, holder, is_created ? ERROR : WARNING);
+    if (is_created) warn_of_crash(trigger, its_kind, holder);
   });
   relation_close(table, NoLock);
 }
@@ -148,11 +169,11 @@ void say_what_is_checked(void* context) {
 // It needs a right that nobody has granted: no reason to keep the owner of the filter from altering
 // it.
 bool fails_anyway(const Trigger* trigger, TriggerKind kind, const TriggerOrigin* origin) {
-  const auto is_denied = [origin](Oid relid) {
-    return OidIsValid(relid) && pg_class_aclcheck(relid, origin->owner, ACL_INSERT) != ACLCHECK_OK;
+  const auto is_denied = [origin](Oid relid, AclMode rights) {
+    return OidIsValid(relid) && !has_rights(relid, origin->owner, rights);
   };
-  return is_denied(find_filter(trigger, kind, origin)) ||
-         (kind == TriggerKind::divert && is_denied(find_target(trigger, origin)));
+  return is_denied(find_filter(trigger, kind, origin), needed_rights(trigger, kind)) ||
+         (kind == TriggerKind::divert && is_denied(find_target(trigger, origin), ACL_INSERT));
 }
 
 // Would it fail for every row?
@@ -162,9 +183,12 @@ void check_trigger(const Trigger* trigger, TriggerKind kind, Relation table, int
   const TriggerOrigin origin = find_origin(trigger, table);
   if (missing_right < ERROR && fails_anyway(trigger, kind, &origin)) return;
   error_context_stack = &context;
-  check_is_last(trigger, table, ERROR);
+  if (judges(kind)) check_is_last(trigger, table, ERROR);
   const Oid filter = lock_filter(trigger, kind, &origin, AccessShareLock, missing_right);
-  make_plan(trigger, kind, table, load_filter_relation(filter));
+  if (judges(kind))
+    make_plan(trigger, kind, table, load_filter_relation(filter));
+  else
+    plan_forgetting(trigger, table, load_filter_relation(filter));
   check_diversion(trigger, kind, table, &origin, missing_right);
   error_context_stack = context.previous;
 }
@@ -196,6 +220,35 @@ void check_altered(const RangeVar* name, int missing_right) {
   check_triggers_that_divert_to(relid, missing_right);
 }
 
+// Does the statement change what a crash does to the rows, or to the filter?
+bool alters_persistence(const AlterTableStmt* statement) {
+  ListCell* cell;
+  foreach (cell, statement->cmds) {
+    const auto* command = lfirst_node(AlterTableCmd, cell);
+    const AlterTableType type = command->subtype;
+    if (type == AT_SetLogged || type == AT_SetUnLogged || type == AT_AttachPartition ||
+        (type == AT_GenericOptions &&
+         find_option(castNode(List, command->def), "persistence") != nullptr))
+      return true;
+  }
+  return false;
+}
+
+void warn_of_crash_of_table(Oid relid) {
+  for_each_trigger(relid, [](const Trigger* trigger, TriggerKind kind, Relation table) {
+    if (judges(kind)) warn_of_crash(trigger, kind, table);
+  });
+}
+
+void warn_of_crash_of(const RangeVar* name) {
+  const Oid relid = RangeVarGetRelid(name, NoLock, true);
+  if (!OidIsValid(relid)) return;
+  if (!is_filter(relid)) return warn_of_crash_of_table(relid);
+  ListCell* cell;
+  foreach (cell, find_triggers(relid))
+    warn_of_crash_of_table(static_cast<const TriggerRow*>(lfirst(cell))->table);
+}
+
 // A new owner must have the right; that of others may still be granted, as dumps do it.
 int level_of_missing_right(const AlterTableStmt* statement) {
   ListCell* cell;
@@ -225,6 +278,7 @@ void check_triggers(Node* statement) {
   } else if (IsA(statement, AlterTableStmt)) {
     const auto* alter = castNode(AlterTableStmt, statement);
     check_altered(alter->relation, level_of_missing_right(alter));
+    if (alters_persistence(alter)) warn_of_crash_of(alter->relation);
   } else if (IsA(statement, RenameStmt)) {
     check_renamed(castNode(RenameStmt, statement));
   } else if (IsA(statement, AlterObjectSchemaStmt)) {

@@ -63,6 +63,13 @@ bool fits_value(const Parameters& parameters, Problem& problem) {
       "streamfilter.");
 }
 
+void require_promise(const Header* value) {
+  for (uint32 i = 0; i < value->parameters.slices; ++i)
+    if (slice_at(value, i).state->insertions > 0) return;
+  Problem problem;
+  if (!check_promise(value->parameters, problem)) raise(problem);
+}
+
 void merge_value(Header* into, const Header* from) {
   Problem problem;
   if (!can_merge(into, from, problem)) raise(problem);

@@ -22,6 +22,10 @@ Header* make_value(const Parameters& parameters, MemoryContext context);
 // False, with a problem, for filters too large for a value.
 bool fits_value(const Parameters& parameters, Problem& problem);
 
+// Raises the problem of a value that nothing was put in yet and whose promise cannot be kept. It
+// can be looked at and measured, and used for nothing else.
+void require_promise(const Header* value);
+
 // Merges a value into one of ours, giving way to interrupts. Raises what core's can_merge says.
 void merge_value(Header* into, const Header* from);
 

@@ -90,6 +90,7 @@ SF_FUNCTION(streamfilter_add) {
   Element element = new_element(header->parameters);
   if (!read_element(fcinfo, key_hasher(fcinfo, 1), header->parameters, &element))
     PG_RETURN_POINTER(header);
+  require_promise(header);
   Header* copy = copy_value(header, CurrentMemoryContext);
   insert(copy, element);
   PG_RETURN_POINTER(copy);
@@ -124,7 +125,9 @@ SF_FUNCTION(streamfilter_info) {
   StringInfoData json;
   initStringInfo(&json);
   appendStringInfo(&json, "{\"kind\": \"%s\", \"parameters\": ", ops.name);
-  append_parameters_json(&json, parameters);
+  Parameters derived_now;
+  append_parameters_json(&json, parameters, nullptr,
+                         derive_again(parameters, derived_now) ? &derived_now : nullptr);
   append_count(&json, "memory", parameters.memory);
   append_count(&json, "slices", parameters.slices);
   append_count(&json, "seed", parameters.seed);

@@ -9,6 +9,7 @@ extern "C" {
 
 #include "core/filter/value_form.hpp"
 #include "pg/server/problem_report.hpp"
+#include "pg/server/restoring.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -29,10 +30,13 @@ int value_report(const Problem& problem, int malformed) {
   }
 }
 
+// What a dump restores or a subscription copies has been accepted before, by whatever version.
+Reading reading_of_input() { return is_restoring() ? Reading::restored : Reading::prototype; }
+
 // nullptr: the problem says why not. Nothing is allocated before the size is known to be sane.
 Header* read_text(const char* text, Problem& problem) {
   TextStart start;
-  if (!read_text_start(text, strlen(text), start, problem)) return nullptr;
+  if (!read_text_start(text, strlen(text), reading_of_input(), start, problem)) return nullptr;
   const Parameters& parameters = start.definition.parameters;
   if (!fits_value(parameters, problem)) return nullptr;
   if (start.body == nullptr) return make_value(parameters, CurrentMemoryContext);

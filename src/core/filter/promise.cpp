@@ -1,0 +1,215 @@
+#include "core/filter/promise.hpp"
+
+#include <cmath>
+#include <cstdio>
+#include <initializer_list>
+
+#include "core/base/text_writer.hpp"
+#include "core/filter/common_options.hpp"
+#include "core/filter/derivation.hpp"
+#include "core/filter/option_values.hpp"
+#include "core/kind/kind_registry.hpp"
+
+#include "core/base/layer_wall.hpp"
+
+namespace streamfilter {
+namespace {
+
+constexpr double kRounding = 1e-9;  // other libraries of functions may round otherwise
+
+const OptionSpec* find_given(const Definition& definition, const char* name) noexcept {
+  const FilterOps& ops = *find_ops(definition.parameters.kind);
+  for (unsigned i = 0; i < ops.option_count; ++i)
+    if (std::strcmp(ops.options[i].name, name) == 0)
+      return definition.has(ops.options[i].word) ? &ops.options[i] : nullptr;
+  return nullptr;
+}
+
+void leave_out(Definition& definition, const OptionSpec& option) noexcept {
+  Parameters& p = definition.parameters;
+  std::memset(&p.word[option.word], 0, words_of(p, option) * sizeof *p.word);
+  definition.given &= ~(WordSet{1} << option.word);
+}
+
+// A list of options with values.
+class OptionList {
+ public:
+  explicit OptionList(const char* between) noexcept : between_(between) {}
+
+  TextWriter& begin(const char* name) noexcept {
+    out_.add(out_.length() > 0 ? between_ : "");
+    out_.add(name);
+    out_.add(" ");
+    return out_;
+  }
+
+  void add(const Parameters& parameters, const OptionSpec& option) noexcept {
+    if (in_use(parameters, option))
+      write_option(begin(option.name), parameters, option);
+    else
+      begin("no").add(option.name);
+  }
+
+  const char* text() const noexcept { return text_; }
+  bool is_empty() const noexcept { return out_.length() == 0; }
+
+ private:
+  const char* between_;
+  char text_[200];
+  TextWriter out_{text_, sizeof text_};
+};
+
+// What each option of the kind would have to be beside the others.
+void add_fitting_options(const Definition& asked, OptionList& fitting) noexcept {
+  const FilterOps& ops = *find_ops(asked.parameters.kind);
+  for (unsigned i = 0; i < ops.option_count; ++i) {
+    const OptionSpec& option = ops.options[i];
+    if (!asked.has(option.word)) continue;
+    Definition attempt = asked;
+    Problem ignored;
+    leave_out(attempt, option);
+    if (derive_parameters(attempt, ignored) && keeps_promise(attempt.parameters) &&
+        attempt.parameters.keys == asked.parameters.keys)
+      fitting.add(attempt.parameters, option);
+  }
+}
+
+void add_fitting_size(const Definition& completed, OptionList& fitting) noexcept {
+  const Parameters& p = completed.parameters;
+  if (find_ops(p.kind)->keeps_fpr_forever) return;
+  if (const std::uint64_t keys = keys_for_memory(completed);
+      keys > 0 && (p.keys == 0 || keys < p.keys))
+    fitting.begin("keys").add(keys);
+  if (p.keys == 0) return;
+  if (const std::uint64_t memory = memory_for_keys(completed)) {
+    char size[32];
+    print_size(memory, size, sizeof size);
+    fitting.begin("memory").add(size);
+  }
+}
+
+// The bound with three digits, rounded up. What is derived for another fpr can have another bound.
+void add_fitting_fpr(const Definition& asked, double bound, OptionList& fitting) noexcept {
+  for (unsigned rounds = 0; rounds < 8 && bound < 0.99; ++rounds) {
+    const double unit = std::pow(10, std::floor(std::log10(bound)) - 2);
+    char text[32];
+    std::snprintf(text, sizeof text, "%.3g", std::ceil(bound / unit) * unit);
+    Definition attempt = asked;
+    Problem ignored;
+    if (!parse_real(text, attempt.parameters.fpr) || !derive_parameters(attempt, ignored)) return;
+    if (keeps_promise(attempt.parameters)) {
+      fitting.begin("fpr").add(text);
+      return;
+    }
+    bound = find_ops(asked.parameters.kind)->fpr_bound(attempt.parameters);
+  }
+}
+
+bool contradiction(const Definition& asked, const Definition& completed,
+                   Problem& problem) noexcept {
+  const Parameters& p = completed.parameters;
+  const FilterOps& ops = *find_ops(p.kind);
+  const double bound = ops.fpr_bound(p);
+  OptionList given(", "), fitting(", or ");
+  for (unsigned i = 0; i < ops.option_count; ++i)
+    if (asked.has(ops.options[i].word)) given.add(asked.parameters, ops.options[i]);
+  if (asked.probes_given) {
+    given.begin("k1").add(std::uint64_t{asked.parameters.k1});
+    given.begin("k2").add(std::uint64_t{asked.parameters.k2});
+  }
+  add_fitting_options(asked, fitting);
+  add_fitting_size(completed, fitting);
+  add_fitting_fpr(asked, bound, fitting);
+  if (p.keys > 0)
+    problem.set(Error::conflict, "kind %s cannot keep fpr %g for %llu keys with %s", ops.name,
+                p.fpr, static_cast<unsigned long long>(p.keys), given.text());
+  else
+    problem.set(Error::conflict, "kind %s cannot keep fpr %g with %s", ops.name, p.fpr,
+                given.text());
+  problem.add_detail("With these options its false-positive rate would reach %.3g.", bound);
+  if (fitting.is_empty()) return problem.add_hint("Leave out fpr, or the others of these options.");
+  return problem.add_hint("This would do: %s. Without fpr, nothing is promised.", fitting.text());
+}
+
+// Of kind sbf, gap is there to choose max: beside another max, or cells for one, it says nothing.
+bool check_gap(const Definition& asked, Problem& problem) noexcept {
+  const OptionSpec* gap = find_given(asked, "gap");
+  if (gap == nullptr) return true;
+  const OptionSpec *max = find_given(asked, "max"), *cells = find_given(asked, "cell_bits");
+  const OptionSpec* other = max != nullptr ? max : cells;
+  if (other == nullptr) return true;
+  Definition attempt = asked;
+  Problem ignored;
+  if (max != nullptr) leave_out(attempt, *max);
+  if (cells != nullptr) leave_out(attempt, *cells);
+  if (!derive_parameters(attempt, ignored) ||
+      attempt.parameters.integer(other->word) == asked.parameters.integer(other->word))
+    return true;
+  OptionList fitting("");
+  fitting.add(attempt.parameters, *other);
+  problem.set(Error::conflict, "options gap and %s contradict each other", other->name);
+  problem.add_detail("With gap %llu it would be %s.",
+                     static_cast<unsigned long long>(asked.parameters.integer(gap->word)),
+                     fitting.text());
+  return problem.add_hint("Leave out one of them, or use %s.", fitting.text());
+}
+
+// Numbers that nothing derives.
+bool is_wish(const OptionSpec& option) noexcept {
+  for (const char* name : {"gap", "size", "equal_timers"})
+    if (std::strcmp(option.name, name) == 0) return true;
+  return false;
+}
+
+// What was asked for, as far as parameters tell: words and lists say what a filter is to do, most
+// numbers could have been derived.
+Definition request_of(const Parameters& parameters) noexcept {
+  Definition request = definition_of(parameters);
+  const FilterOps& ops = *find_ops(parameters.kind);
+  for (unsigned i = 0; i < ops.option_count; ++i)
+    if (const OptionSpec& option = ops.options[i];
+        request.has(option.word) && !is_wish(option) &&
+        (option.type == OptionType::integer || option.type == OptionType::real))
+      leave_out(request, option);
+  if (parameters.slices == default_slices(parameters.memory)) request.slices_given = false;
+  return request;
+}
+
+}  // namespace
+
+bool keeps_promise(const Parameters& p) noexcept {
+  return !(p.fpr > 0) || find_ops(p.kind)->fpr_bound(p) <= p.fpr * (1 + kRounding);
+}
+
+bool check_request(const Definition& asked, const Definition& completed,
+                   Problem& problem) noexcept {
+  if (asked.parameters.kind == Kind::automatic) return true;
+  if (!check_gap(asked, problem)) return false;
+  if (completed.breaks_fpr || keeps_promise(completed.parameters)) return true;
+  return contradiction(asked, completed, problem);
+}
+
+bool derive_again(const Parameters& parameters, Parameters& derived) noexcept {
+  if (parameters.keys == 0 && !(parameters.fpr > 0)) return false;
+  Definition request = request_of(parameters);
+  Problem ignored;
+  request.may_break_fpr = true;
+  if (!derive_parameters(request, ignored)) return false;
+  derived = request.parameters;
+  return true;
+}
+
+bool check_promise(const Parameters& parameters, Problem& problem) noexcept {
+  if (keeps_promise(parameters)) return true;
+  Definition request = request_of(parameters), attempt = request;
+  Problem found;
+  attempt.may_break_fpr = true;
+  if (!derive_parameters(attempt, found) ||
+      std::memcmp(&attempt.parameters, &parameters, sizeof parameters) != 0 ||
+      derive_parameters(request, found))
+    return true;
+  problem = found;
+  return false;
+}
+
+}  // namespace streamfilter

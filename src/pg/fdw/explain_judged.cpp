@@ -1,0 +1,54 @@
+// A line per filter below the plan. The server lets nobody add to what it says of a trigger, and
+// other formats than text have no place after the query: there the plan is all.
+#include "pg/server/postgres.hpp"
+
+extern "C" {
+#include "commands/explain.h"
+#include "executor/instrument.h"
+#include "tcop/tcopprot.h"
+}
+
+#include "pg/fdw/explain_judged.hpp"
+#include "pg/handle/filter_handle.hpp"
+#include "pg/handle/judged_rows.hpp"
+
+namespace streamfilter::pg {
+namespace {
+
+ExplainOneQuery_hook_type previous_explain = nullptr;
+
+void append_judged_rows(ExplainState* es) {
+  flush_counters();
+  for (int i = 0; i < judged_filters(); ++i) {
+    const JudgedRows& rows = judged_by(i);
+    const char* name = get_rel_name(rows.filter);
+    if (const char* text = describe_judged_rows(rows); text != nullptr && name != nullptr)
+      appendStringInfo(es->str, "Filter %s: %s\n", quote_identifier(name), text);
+  }
+}
+
+void explain(Query* query, int options, IntoClause* into, ExplainState* es, const char* text,
+             ParamListInfo params, QueryEnvironment* env) {
+  const bool wanted = es->analyze && es->format == EXPLAIN_FORMAT_TEXT;
+  const bool collecting = collects_judged_rows;
+  if (wanted && !collecting) {
+    flush_counters();
+    collect_judged_rows(true);
+  }
+  if (previous_explain)
+    previous_explain(query, options, into, es, text, params, env);
+  else
+    SF_EXPLAIN_ONE_QUERY(query, options, into, es, text, params, env);
+  if (!wanted) return;
+  append_judged_rows(es);
+  if (!collecting) collect_judged_rows(false);
+}
+
+}  // namespace
+
+void init_explain_judged() {
+  previous_explain = ExplainOneQuery_hook;
+  ExplainOneQuery_hook = explain;
+}
+
+}  // namespace streamfilter::pg

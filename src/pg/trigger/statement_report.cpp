@@ -1,0 +1,31 @@
+#include "pg/server/postgres.hpp"
+
+#include "pg/handle/filter_handle.hpp"
+#include "pg/handle/judged_rows.hpp"
+#include "pg/server/settings.hpp"
+#include "pg/trigger/statement_report.hpp"
+
+namespace streamfilter::pg {
+
+void begin_statement_report() {
+  if (likely(!verbose && !collects_judged_rows)) return;
+  flush_counters();  // of statements before this one
+  collect_judged_rows(verbose);
+}
+
+void end_statement_report() {
+  if (likely(!collects_judged_rows)) return;
+  // COMMIT has no transaction to look names up in, and judges nothing.
+  if (IsTransactionState()) {
+    flush_counters();
+    for (int i = 0; i < judged_filters(); ++i) {
+      const JudgedRows& rows = judged_by(i);
+      const char* name = get_rel_name(rows.filter);
+      if (const char* text = describe_judged_rows(rows); text != nullptr && name != nullptr)
+        ereport(NOTICE, errmsg("filter \"%s\": %s", name, text));
+    }
+  }
+  collect_judged_rows(false);
+}
+
+}  // namespace streamfilter::pg

@@ -1,0 +1,84 @@
+// What the sessions need in the database, and how the servers are set.
+#pragma once
+
+namespace checker {
+
+inline constexpr const char* kSettings = R"(
+shared_preload_libraries = 'streamfilter'
+streamfilter.shared_memory = '64MB'
+streamfilter.max_in_flight = 1000    # the smallest: some transactions have more
+max_prepared_transactions = 20
+max_connections = 30
+listen_addresses = ''
+fsync = off
+shared_buffers = '32MB'
+max_wal_size = '256MB'
+wal_keep_size = '256MB'
+wal_retrieve_retry_interval = '100ms'
+restart_after_crash = on
+autovacuum_naptime = '3s'
+deadlock_timeout = '10ms'
+log_min_messages = warning
+log_min_error_statement = panic
+log_line_prefix = '%m [%p] %e '
+lc_messages = 'C'
+jit = off
+)";
+
+// Events of model_block, in order: n5 key 5 was new, r5 it was not, i the inner block (with the
+// last key) is undone, e it was undone by an error of the server, o the outer one is.
+inline constexpr const char* kFunctions = R"(
+CREATE EXTENSION streamfilter;
+CREATE TABLE deferred (x int UNIQUE DEFERRABLE INITIALLY DEFERRED);
+
+CREATE FUNCTION model_block(filter text, keys int[], tx bigint, op int, fails int, OUT events text, OUT xid xid8)
+LANGUAGE plpgsql AS $$
+DECLARE
+  one int;
+  inserted int;
+BEGIN
+  events := '';
+  xid := pg_current_xact_id();
+  BEGIN
+    FOREACH one IN ARRAY keys LOOP
+      BEGIN
+        EXECUTE format('INSERT INTO t_%s VALUES ($1, $2, $3)', filter) USING one, tx, op;
+        GET DIAGNOSTICS inserted = ROW_COUNT;
+        events := events || CASE inserted WHEN 0 THEN 'r' ELSE 'n' END || one || ' ';
+        IF fails & 1 <> 0 AND one & 1 <> 0 THEN
+          RAISE division_by_zero;
+        END IF;
+      EXCEPTION
+        WHEN division_by_zero THEN events := events || 'i ';
+        WHEN lock_not_available OR deadlock_detected THEN events := events || 'e ';
+      END;
+    END LOOP;
+    IF fails & 2 <> 0 THEN
+      RAISE division_by_zero;
+    END IF;
+  EXCEPTION
+    WHEN division_by_zero THEN events := events || 'o ';
+  END;
+END $$;
+
+-- Each key in a transaction of its own.
+CREATE PROCEDURE model_steps(filter text, keys int[], tx bigint, fails int)
+LANGUAGE plpgsql AS $$
+DECLARE
+  inserted int;
+BEGIN
+  FOR i IN 1 .. cardinality(keys) LOOP
+    EXECUTE format('INSERT INTO t_%s VALUES ($1, $2, $3)', filter) USING keys[i], tx + i - 1, i;
+    GET DIAGNOSTICS inserted = ROW_COUNT;
+    IF fails & 1 <> 0 AND keys[i] & 1 <> 0 THEN
+      ROLLBACK;
+      RAISE NOTICE 'undone % %', i, inserted;
+    ELSE
+      COMMIT;
+      RAISE NOTICE 'step % %', i, inserted;
+    END IF;
+  END LOOP;
+END $$;
+)";
+
+}  // namespace checker

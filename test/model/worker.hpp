@@ -1,0 +1,117 @@
+// One of the sessions: carries out the transactions drawn for it, and tells the model what it was
+// told.
+#pragma once
+
+#include <chrono>
+#include <deque>
+#include <list>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "model.hpp"
+#include "plan.hpp"
+#include "session.hpp"
+
+namespace checker {
+
+using Clock = std::chrono::steady_clock;
+
+// A transaction whose session was lost between the request of its end and the answer.
+struct Unknown {
+  enum class Kind { commit, automatic, prepare, finish } kind;
+  TransactionPointer transaction;
+  bool commits = true;  // of finish
+  int filter = 0;       // of automatic
+};
+
+// What the sessions have in common.
+struct Shared {
+  Model model;
+  uint64_t seed = 0;
+  std::string conninfo;
+  std::vector<TransactionPointer> prepared;
+  std::vector<Unknown> unknown;
+  uint64_t transactions = 0;               // ended
+  std::map<std::string, uint64_t> counts;  // of what has happened, by name
+  uint64_t numbers = 0;                    // of transactions
+  std::vector<int> automatic, truncating;  // for each filter: transactions of that sort now
+  uint64_t defect_at = UINT64_MAX;         // from this transaction on, one goes past its filter
+  std::deque<std::string> trace;           // the last of what was sent and received
+  bool calm = false;                       // no session is signalled
+  bool drains = false;                     // no new transaction begins
+  std::function<void()> let_go;            // whoever stands at a fault point
+  void note(int session, const std::string& text);
+};
+
+class Worker {
+ public:
+  Worker(Shared& shared, int number);
+
+  bool is_connected() const { return connection_.is_open(); }
+  bool is_idle() const {
+    return !transaction_ && !connection_.is_busy() && next_ >= plan_.steps.size();
+  }
+  bool is_waiting() const { return connection_.is_busy(); }
+  int socket() const { return connection_.socket(); }
+  int process() const { return connection_.process(); }
+  double seconds_waiting() const;
+  const std::string& request() const { return request_; }
+
+  bool connect();
+  // Sends the next request, if there is one that may be sent now.
+  void advance();
+  // Takes what has arrived.
+  void receive();
+  void disturb_if_due();
+  // The server is gone, and with it the session.
+  void lose();
+
+ private:
+  const Step& step() const { return plan_.steps[next_]; }
+  std::string statement();
+  std::string disable_once();
+  void send(const std::string& statements, const std::string& data = "");
+  bool may_send();
+  void give_up();
+  void begin_automatic();
+  void handle(const Reply& reply);
+  void handle_failure(const Reply& reply);
+  void claimed(const Reply& reply);
+  void replay_blocks(const Reply& reply);
+  void on_notice(const std::string& text);
+  void finish_procedure(const Reply& reply);
+  void end(bool committed);
+  void abandon_plan();
+  void next_step();
+  void check_state(const Reply& reply);
+  TransactionPointer new_transaction(bool automatic);
+
+  Shared& shared_;
+  Model& model_;
+  int number_;
+  Connection connection_;
+  uint64_t plans_ = 0;
+  Plan plan_;
+  size_t next_ = 0;  // step
+  int phase_ = 0;    // of a step with several requests
+  enum class Repair { none, roll_back_to, rollback } repair_ = Repair::none;
+  TransactionPointer transaction_;
+  TransactionPointer finishing_;  // a prepared one
+  bool finish_commits_ = false;
+  std::vector<size_t> savepoints_;
+  std::vector<TransactionPointer> inner_;  // of a procedure, in order; null: told
+  size_t told_ = 0;
+  std::map<int, uint64_t> deleted_;  // key → transaction of its row
+  std::set<int> keys_;               // of the step
+  bool truncates_[16] = {};
+  bool counted_automatic_ = false;
+  bool claiming_ = false;  // the model knows of a statement under way
+  Time sent_ = 0;
+  Clock::time_point sent_at_;
+  std::optional<Clock::time_point> disturb_at_;
+  std::string request_;
+  std::string begin_;  // goes with the next statement
+};
+
+}  // namespace checker

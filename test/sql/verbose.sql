@@ -1,0 +1,74 @@
+--
+-- What is said of the rows of a statement: streamfilter.verbose, EXPLAIN ANALYZE. (VERBOSE is a reserved word: in SET it needs quotes.)
+--
+CREATE FOREIGN TABLE seen (id int) SERVER streamfilter OPTIONS (kind 'bloom', keys '1000', fpr '1e-6');
+CREATE FOREIGN TABLE "Other" (id int) SERVER streamfilter OPTIONS (kind 'bloom', keys '1000', fpr '1e-6');
+CREATE TABLE t (id int);
+CREATE TRIGGER zz BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen');
+CREATE TABLE marked (id int, repeat boolean);
+CREATE TRIGGER zz BEFORE INSERT ON marked FOR EACH ROW
+  EXECUTE FUNCTION streamfilter_mark('"Other"', 'repeat', 'id');
+INSERT INTO t VALUES (1), (1);
+SET streamfilter."verbose" = on;
+-- What was before is not meant, and a statement without a repeat says nothing.
+INSERT INTO t VALUES (2), (3);
+INSERT INTO t VALUES (1), (2), (3), (4), (NULL);
+COPY t FROM STDIN;
+1
+5
+\.
+-- Others than triggers.
+CREATE TABLE staged (id int);
+INSERT INTO staged VALUES (1), (6), (6), (NULL);
+CREATE TABLE u (id int);
+INSERT INTO u SELECT * FROM staged WHERE NOT streamfilter_seen('seen', id);
+INSERT INTO seen VALUES (6), (7);
+INSERT INTO marked VALUES (1, NULL), (1, NULL), (2, NULL);
+SET streamfilter.mode = 'shadow';
+INSERT INTO t VALUES (1), (8);
+RESET streamfilter.mode;
+-- Several filters in one statement; a statement is the one that the client has sent.
+WITH a AS (INSERT INTO t VALUES (1), (9) RETURNING id) INSERT INTO marked SELECT id FROM staged;
+DO $$ BEGIN FOR i IN 1..3 LOOP INSERT INTO t VALUES (9); END LOOP; END $$;
+-- One that fails says nothing, nor does the next one for it. What a savepoint took back was done.
+INSERT INTO t SELECT 10 / (11 - i) FROM generate_series(1, 11) i;
+INSERT INTO t VALUES (11);
+DO $$ BEGIN
+  INSERT INTO t VALUES (1);
+  BEGIN INSERT INTO t VALUES (1), (1); RAISE 'stop'; EXCEPTION WHEN OTHERS THEN NULL; END;
+END $$;
+-- In a transaction each statement for itself, COMMIT and ROLLBACK nothing.
+BEGIN;
+INSERT INTO t VALUES (1);
+INSERT INTO t VALUES (1), (12), (12);
+COMMIT;
+BEGIN;
+INSERT INTO t VALUES (13), (13);
+ROLLBACK;
+SET streamfilter."verbose" = off;
+INSERT INTO t VALUES (1);
+
+-- ---- EXPLAIN ANALYZE -----------------------------------------------------------------------------
+
+-- Without times, and what versions of the server say in their own ways.
+CREATE FUNCTION explain(statement text, options text DEFAULT '') RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE line text;
+BEGIN
+  FOR line IN EXECUTE 'EXPLAIN (ANALYZE, COSTS off, TIMING off, SUMMARY off ' || options || ') ' || statement LOOP
+    IF line !~ 'Buffers|Memory' THEN RETURN NEXT replace(line, '.00 ', ' '); END IF;
+  END LOOP;
+END $$;
+SELECT explain('INSERT INTO t VALUES (1), (1), (20)');
+SELECT explain('INSERT INTO t VALUES (21), (22)');
+SELECT explain($$INSERT INTO u SELECT * FROM staged WHERE NOT streamfilter_seen('seen', id)$$);
+SELECT explain('INSERT INTO marked SELECT id FROM staged', ', BUFFERS');
+SELECT count(*) FROM explain('INSERT INTO t VALUES (1)', ', FORMAT yaml') AS line WHERE line ~ 'judged';
+SELECT explain('SELECT 1');
+EXPLAIN (COSTS off) INSERT INTO t VALUES (1);
+SET streamfilter."verbose" = on;
+SELECT explain('INSERT INTO t VALUES (1), (23)');
+SET streamfilter."verbose" = off;
+
+DROP TABLE t, u, staged, marked;
+DROP FOREIGN TABLE seen, "Other";
+DROP FUNCTION explain;
