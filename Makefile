@@ -289,8 +289,10 @@ build/model/checker: $(MODEL_OBJS)
 MODEL_SECONDS = 60
 
 check-model: $(CHECKED) build/model/checker
-	test/model/defects.sh
 	test/model/run.sh $(MODEL_SECONDS) $(MODEL_SEED)
+
+check-defects: $(CHECKED) build/model/checker
+	test/model/defects.sh
 
 # ---- tests in a server ------------------------------------------------------------------------
 
@@ -311,4 +313,4 @@ check-tap: $(CHECKED)
 
 check: unit check-layers check-library check-regress check-isolation check-tap
 
-.PHONY: always help format check-format compile_commands lint lint-scripts flavour bench check-rooms unit unit-sanitize check-layers check-regress check-isolation check-tap check-model check
+.PHONY: always help format check-format compile_commands lint lint-scripts flavour bench check-rooms unit unit-sanitize check-layers check-regress check-isolation check-tap check-model check-defects check
