@@ -61,8 +61,8 @@ struct ChangeLog {
 // An empty log. Raises 53200.
 void init_log(ChangeLog* log, MemoryContext memory, bool has_roles);
 
-// Makes room for one more change, so that `append_change` cannot fail. Raises 53200, and 54000 after 1.6
-// thousand million changes.
+// Makes room for one more change, so that `append_change` cannot fail. Raises 53200, and 54000
+// after 1.6 thousand million changes.
 void make_room(ChangeLog* log);
 inline void reserve_change(ChangeLog* log) {
   if (unlikely(log->room == 0)) make_room(log);
