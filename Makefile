@@ -145,7 +145,7 @@ sql/$(EXTENSION)--$(EXTVERSION).sql: $(SQL_PARTS)
 
 # What has changed since is in parts of its own, which both scripts consist of.
 sql/$(EXTENSION)--1.0--1.1.sql: sql/update/1.0--1.1_before.sql sql/41_views.sql sql/43_event_trigger.sql \
-    sql/51_adopt_triggers.sql sql/52_divert.sql sql/56_slices_view.sql sql/57_statistics.sql sql/update/1.0--1.1_after.sql
+    sql/51_adopt_triggers.sql sql/52_divert.sql sql/53_forget.sql sql/56_slices_view.sql sql/57_statistics.sql sql/update/1.0--1.1_after.sql
 	cat $^ > $@
 
 include src/capi/library.mk
@@ -289,8 +289,10 @@ build/model/checker: $(MODEL_OBJS)
 MODEL_SECONDS = 60
 
 check-model: $(CHECKED) build/model/checker
-	test/model/defects.sh
 	test/model/run.sh $(MODEL_SECONDS) $(MODEL_SEED)
+
+check-defects: $(CHECKED) build/model/checker
+	test/model/defects.sh
 
 # ---- tests in a server ------------------------------------------------------------------------
 
@@ -311,4 +313,4 @@ check-tap: $(CHECKED)
 
 check: unit check-layers check-library check-regress check-isolation check-tap
 
-.PHONY: always help format check-format compile_commands lint lint-scripts flavour bench check-rooms unit unit-sanitize check-layers check-regress check-isolation check-tap check-model check
+.PHONY: always help format check-format compile_commands lint lint-scripts flavour bench check-rooms unit unit-sanitize check-layers check-regress check-isolation check-tap check-model check-defects check

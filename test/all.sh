@@ -8,7 +8,7 @@
 # last line is still printed.
 #
 # Suite asserted runs on a server with assertions (test/servers/asserted.sh), suite sanitized with the library under ASan and
-# UBSan. ASSERTED_TAP='test/t/*.pl' runs all TAP tests on the former, by default it is a part of them.
+# UBSan. Those and suite faults run a part of the TAP tests: ASSERTED_TAP='test/t/*.pl', and FAULTS_TAP likewise, run all.
 
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -31,15 +31,18 @@ suites() {
 	suite papers count_papers "tables and figures of the papers, small scale" "$ROOT/bench/papers.sh" --quick "$ROOT/build/papers-quick"
 	suite compare count_compare "all kinds at equal memory, small scale" "$ROOT/bench/compare.sh" --quick "$ROOT/build/compare-quick"
 	suite demo count_one "the demo tells a small filter from a good one" "$ROOT/test/demo_check.sh"
-	suite fuzz count_fuzz "fuzz targets, a minute each" env FUZZ_SEED=1 "$ROOT/test/fuzz.sh" 1
+	suite fuzz count_lines "fuzz targets, a minute each" env FUZZ_SEED=1 "$ROOT/test/fuzz.sh" 1
 	server_suite regress count_regress "pg_regress" in_copy check-regress
 	server_suite isolation count_regress "isolation" in_copy check-isolation
 	server_suite tap count_tap "TAP" in_copy check-tap
 	server_suite upgrade count_upgrade "pg_upgrade, to all servers that have the extension" pg_upgrade
 	server_suite derivation count_one "two libraries that derive otherwise, one state" derivation
-	server_suite model count_model "random transactions against a model, a minute" in_copy check-model
+	server_suite model count_lines "the model checker finds planted defects" in_copy check-defects
+	server_suite model count_lines "random transactions against a model, a minute" in_copy check-model
 	flavour_suite faults count_regress "isolation, what must not raise is watched" check-isolation
-	flavour_suite faults count_tap "TAP, what must not raise is watched" check-tap
+	flavour_suite faults count_tap "TAP, what must not raise is watched" check-tap \
+		PROVE_TESTS="${FAULTS_TAP:-test/t/03*.pl test/t/04[013]*.pl test/t/05[0-37-8]*.pl test/t/07[0346-9]*.pl test/t/081*.pl}"
+	flavour_suite faults count_lines "the model, sessions stop at fault points" check-model
 	flavour_suite asserted count_regress "pg_regress, assertions" check-regress
 	flavour_suite asserted count_regress "pg_regress, assertions, no caches" check-regress \
 		REGRESS="definition relation trigger trigger_traps" TEMP_CONFIG="$WORK/no_caches.conf"
@@ -91,7 +94,7 @@ count_regress() { # "test name ... ok 5 ms" up to PostgreSQL 15, "ok 1 - name 5 
 		END { print passed + 0, failed + 0, 0 }' "$WORK/job.log"
 }
 
-count_fuzz() { # a line for each target
+count_lines() { # a line for each target, planted defect, or run
 	awk '/^ok / { passed++ } /^not ok / { failed++ } /^skip/ { skipped++ }
 		END { print passed + 0, failed + 0, skipped + 0 }' "$WORK/job.log"
 }
@@ -99,8 +102,6 @@ count_fuzz() { # a line for each target
 count_upgrade() { # its last line
 	awk '/^pg_upgrade: [0-9]+ passed/ { passed = $2; failed = $4; skipped = $6 } END { print passed + 0, failed + 0, skipped + 0 }' "$WORK/job.log"
 }
-
-count_model() { count_fuzz; } # a line for each planted defect, and one for the run
 
 count_tap() { # the raw output of every file, which the harness leaves in a directory
 	find "$WORK/tap" -type f -exec cat {} + | awk '

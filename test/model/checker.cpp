@@ -25,8 +25,10 @@ Checker::Checker(Options options)
     : options_(std::move(options)),
       model_(shared_.model),
       random_(options_.seed, 1),
-      server_(options_.bindir, options_.directory + "/a", 5432) {
+      server_(std::make_unique<Server>(options_.bindir, options_.directory + "/s1", 5432)),
+      faults_(options_.seed) {
   shared_.seed = options_.seed;
+  shared_.let_go = [this] { faults_.pass_all(); };
   shared_.automatic.resize(kFilters.size());
   shared_.truncating.resize(kFilters.size());
   for (int i = 0; i < options_.sessions; ++i) workers_.emplace_back(shared_, i);
@@ -48,7 +50,7 @@ std::string Checker::value(const std::string& query) {
 }
 
 void Checker::connect() {
-  shared_.conninfo = server_.conninfo();
+  shared_.conninfo = server_->conninfo();
   for (int tries = 0; tries < 12000; ++tries) {
     if (monitor_.open(shared_.conninfo)) return;
     usleep(5000);
@@ -60,10 +62,11 @@ void Checker::connect() {
 // -----------------------------------------------------------------------------------
 
 void Checker::set_up() {
-  server_.init(kSettings);
-  server_.start();
+  server_->init(kSettings);
+  server_->start();
   connect();
   ask(kFunctions);
+  faults_.connect(shared_.conninfo);
   for (const FilterSpec& filter : kFilters) {
     const std::string name = filter.name, kind = filter.logged ? "TABLE" : "UNLOGGED TABLE";
     ask("CREATE FOREIGN TABLE " + name + " (key int) SERVER streamfilter OPTIONS (" +
@@ -119,6 +122,7 @@ void Checker::poll_sessions() {
 
 // All transactions end, no new one begins; prepared ones stay.
 void Checker::drain() {
+  faults_.pass_all();
   shared_.drains = true;
   const auto works = [](const Worker& worker) { return !worker.is_idle(); };
   while (!model_.has_difference() && std::any_of(workers_.begin(), workers_.end(), works))
@@ -130,7 +134,7 @@ void Checker::drain() {
 // -----------------------------------------------------------
 
 bool Checker::is_committed(const TransactionPointer& transaction) {
-  if (transaction->xid.empty()) return false;
+  if (transaction->xid.empty() || std::stoull(transaction->xid) >= unheard_of_) return false;
   for (;;) {
     const Reply reply = monitor_.ask("SELECT pg_xact_status('" + transaction->xid + "')");
     if (reply.state == "22023")
@@ -160,14 +164,6 @@ void Checker::resolve_automatic(const Unknown& unknown) {
 }
 
 void Checker::resolve_unknown() {
-  // Sessions that were ended may still be on their way out.
-  while (!shared_.unknown.empty() &&
-         value("SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'") >
-             std::to_string(
-                 1 + std::count_if(workers_.begin(), workers_.end(),
-                                   [](const Worker& worker) { return worker.is_connected(); })) &&
-         !model_.has_difference())
-    usleep(2000);
   for (const Unknown& unknown : std::exchange(shared_.unknown, {})) {
     model_.tick();
     const TransactionPointer& transaction = unknown.transaction;
@@ -190,25 +186,49 @@ void Checker::resolve_unknown() {
 // ---- what is checked
 // -----------------------------------------------------------------------------
 
-void Checker::check(const char* when) {
-  resolve_unknown();
+void Checker::check_filters(Connection& connection, bool on_standby, const char* when) {
+  const auto ask_there = [&](const std::string& query) {
+    Reply reply = connection.ask(query);
+    if (!reply.state.empty())
+      model_.differ("an unexpected error, " + reply.state + ": " + reply.error + " of: " + query);
+    return reply.rows;
+  };
   for (int filter = 0; filter < filter_count(); ++filter) {
+    const FilterSpec& spec = kFilters[static_cast<size_t>(filter)];
+    if (on_standby && !spec.logged) continue;  // its table cannot be read there
     std::map<int, int> rows;
     for (const auto& row :
-         ask("SELECT key, count(*) FROM " + both_tables(filter) + " r GROUP BY key").rows)
+         ask_there("SELECT key, count(*) FROM " + both_tables(filter) + " r GROUP BY key"))
       rows[std::stoi(row[0])] = std::stoi(row[1]);
     std::set<int> known;
-    for (const auto& row : ask("SELECT k FROM generate_series(0, " +
-                               std::to_string(kFilters[static_cast<size_t>(filter)].keys - 1) +
-                               ") k WHERE streamfilter_test('" + name_of(filter) + "', k)")
-                               .rows)
+    for (const auto& row :
+         ask_there("SELECT k FROM generate_series(0, " + std::to_string(spec.keys - 1) +
+                   ") k WHERE streamfilter_test('" + spec.name + "', k)"))
       known.insert(std::stoi(row[0]));
     model_.check_all(filter, rows, known, when);
   }
+}
+
+void Checker::check_standby() {
+  if (!standby_.catch_up(monitor_)) {
+    model_.differ("the standby does not catch up");
+    return;
+  }
+  Connection reader;
+  if (!reader.open(standby_.server().conninfo())) model_.differ("the standby does not answer");
+  if (reader.is_open()) check_filters(reader, true, "on a standby");
+  ++shared_.counts["checks of a standby"];
+}
+
+void Checker::check(const char* when) {
+  faults_.pass_all();
+  resolve_unknown();
+  check_filters(monitor_, false, when);
   if (shared_.prepared.empty()) {
     const std::string left = value("SELECT coalesce(sum(in_flight), 0) FROM streamfilter_stats");
     if (left != "0") model_.differ(left + " keys are in flight and no transaction is");
   }
+  if (standby_.phase() >= Standby::Phase::following) check_standby();
   ++shared_.counts["checks"];
   next_check_ = shared_.transactions + 3000;
 }
@@ -216,41 +236,71 @@ void Checker::check(const char* when) {
 // ---- what happens
 // --------------------------------------------------------------------------------
 
-// Everybody has lost the server.
-void Checker::recover(const char* when, bool crashed) {
-  monitor_.close();
+void Checker::wait_until_lost() {
   const auto is_there = [](const Worker& worker) { return worker.is_connected(); };
-  shared_.drains = true;
   for (int i = 0; i < 20000 && std::any_of(workers_.begin(), workers_.end(), is_there); ++i)
     for (Worker& worker : workers_) {
       if (!worker.is_connected()) continue;
       worker.receive();
       if (worker.is_connected() && i > 10) usleep(1000);
     }
-  for (Worker& worker : workers_)
-    if (worker.is_connected()) model_.differ("a session outlives the server");
-  shared_.drains = false;
-  if (!server_.is_running()) server_.start();
+  if (std::any_of(workers_.begin(), workers_.end(), is_there))
+    model_.differ("a session outlives the server");
+}
+
+// Everybody has lost the server.
+void Checker::recover(const char* when, bool crashed) {
+  monitor_.close();
+  wait_until_lost();
+  if (!server_->is_running()) server_->start();
   connect();
+  // A crash forgets transactions of which nothing was written; their numbers are given to others.
+  unheard_of_ = std::stoull(value("SELECT pg_snapshot_xmax(pg_current_snapshot())"));
   resolve_unknown();
+  unheard_of_ = UINT64_MAX;
+  faults_.connect(shared_.conninfo);
   if (crashed) model_.forget_unlogged();
   check(when);
 }
 
 void Checker::crash_whole() {
   ++shared_.counts["kills of the server"];
-  server_.kill_all();
+  server_->kill_all();
   recover("after kill -9 of the server", true);
 }
 
+// Does the server send all sessions away within that time?
+bool Checker::is_lost_within(int milliseconds) {
+  const auto until = Clock::now() + std::chrono::milliseconds(milliseconds);
+  while (Clock::now() < until && !model_.has_difference()) {
+    poll_sessions();
+    if (Reply nothing; monitor_.receive(nothing)) return true;
+  }
+  return false;
+}
+
 void Checker::crash_one() {
-  ++shared_.counts["kills of a backend"];
-  for (Worker& worker : workers_)
-    if (worker.is_waiting()) {
-      kill(worker.process(), SIGKILL);
-      break;
-    }
-  recover("after kill -9 of a backend", true);
+  std::vector<pid_t> victims = server_->processes();  // the checkpointer, the writer of WAL, …
+  if (random_.chance(0.7)) victims.clear();
+  for (const Worker& worker : workers_)
+    if (worker.is_waiting()) victims.push_back(worker.process());
+  if (victims.empty()) return;
+  kill(victims[static_cast<size_t>(random_.below(static_cast<int>(victims.size())))], SIGKILL);
+  if (!is_lost_within(2000)) return;  // it had ended
+  ++shared_.counts["kills of a process"];
+  recover("after kill -9 of a process", true);
+}
+
+// Whoever gets to the point first; perhaps nobody does.
+void Checker::kill_at_point() {
+  const std::string point = faults_.arm_kill();
+  shared_.note(-1, "kill at " + point);
+  if (is_lost_within(300)) {
+    ++shared_.counts["kills at a fault point"];
+    recover("after kill -9 at a fault point", true);
+  } else {
+    faults_.pass_all();
+  }
 }
 
 // Rows of unlogged tables survive a clean restart, prepared keys of unlogged filters do not.
@@ -269,19 +319,43 @@ void Checker::restart(const char* mode) {
   if (clean) {
     finish_unlogged_prepared();
   }
-  server_.stop(mode);
+  server_->stop(mode);
   recover(clean ? "after a restart" : "after an immediate stop", !clean);
+}
+
+void Checker::begin_standby() {
+  const std::string number = std::to_string(++servers_);
+  standby_.begin(*server_, options_.bindir, options_.directory + "/s" + number, 5431 + servers_);
+}
+
+// The primary dies, or is stopped, while sessions work; those of whose commit they were told are on
+// the standby.
+void Checker::promote() {
+  ++shared_.counts["promotions"];
+  if (random_.chance(0.7))
+    server_->kill_all();
+  else
+    server_->stop("fast");
+  monitor_.close();
+  wait_until_lost();
+  server_ = standby_.take();
+  recover("after a promotion", true);
 }
 
 void Checker::event() {
   next_event_ = shared_.transactions + static_cast<uint64_t>(random_.between(1500, 8000));
   shared_.note(-1, "event");
+  if (standby_.is_ready(shared_.transactions)) return promote();
   const int dice = random_.below(100);
-  if (dice < 45)
+  if (dice < 15 && standby_.phase() == Standby::Phase::none)
+    begin_standby();
+  else if (dice < 30 && faults_.are_there())
+    kill_at_point();
+  else if (dice < 60)
     crash_whole();
-  else if (dice < 75)
+  else if (dice < 80)
     crash_one();
-  else if (dice < 90)
+  else if (dice < 92)
     restart("immediate");
   else
     restart("fast");
@@ -323,26 +397,41 @@ void Checker::explain() {
   for (const std::string& line : shared_.trace) out << line << "\n";
   printf(
       "model: DIFFERENCE %s\nmodel: what was sent and received is in %s, the server's log in %s\n",
-      model_.difference().c_str(), file.c_str(), server_.log_file().c_str());
+      model_.difference().c_str(), file.c_str(), server_->log_file().c_str());
   printf("model: run again with seed %lu\n", options_.seed);
 }
 
+// Internal errors, crashes that nobody ordered, damage.
 void Checker::check_log() {
-  std::ifstream log(server_.log_file());
-  for (std::string line; std::getline(log, line);)
-    for (const char* bad :
-         {"PANIC", "TRAP:", " XX000 ", " XX001 ", " XX002 ", "is damaged", "signal 11", "signal 6"})
-      if (line.find(bad) != std::string::npos) model_.differ("the server's log: " + line);
+  const auto has = [](const std::string& line, const char* text) {
+    return line.find(text) != std::string::npos;
+  };
+  for (int server = 1; server <= servers_; ++server) {
+    std::ifstream log(options_.directory + "/s" + std::to_string(server) + ".log");
+    for (std::string line; std::getline(log, line);) {
+      const bool is_internal =
+          has(line, "] XX") && !has(line, "fault injected") &&
+          (has(line, " ERROR: ") || has(line, " FATAL: ") || has(line, " WARNING: "));
+      const bool is_bad = has(line, "PANIC") || has(line, "TRAP:") || has(line, "is damaged") ||
+                          has(line, "by signal 11") || has(line, "by signal 6");
+      if (is_internal || is_bad) model_.differ("the server's log: " + line);
+    }
+  }
 }
 
 bool Checker::run() {
   set_up();
+  if (getenv("STREAMFILTER_FAULTS") != nullptr && !faults_.are_there())
+    model_.differ("there are no fault points");
   started_ = Clock::now();
   next_event_ = 2000;
   while (has_time() && !model_.has_difference()) {
     for (Worker& worker : workers_)
       if (!worker.is_connected() && shared_.unknown.empty()) worker.connect();
     poll_sessions();
+    faults_.play(shared_.counts);
+    standby_.step(monitor_, shared_.transactions);
+    shared_.calm = standby_.phase() == Standby::Phase::synchronous;
     if (!shared_.unknown.empty() || shared_.transactions >= next_check_) {
       drain();
       check("with no transaction running");

@@ -4,7 +4,9 @@
 #include <list>
 #include <string>
 
+#include "faults.hpp"
 #include "server.hpp"
+#include "standby.hpp"
 #include "worker.hpp"
 
 namespace checker {
@@ -39,6 +41,13 @@ class Checker {
   void recover(const char* when, bool crashed);
   void finish_unlogged_prepared();
   void plant_defect();
+  void begin_standby();
+  void promote();
+  void check_standby();
+  void check_filters(Connection& connection, bool on_standby, const char* when);
+  void kill_at_point();
+  bool is_lost_within(int milliseconds);
+  void wait_until_lost();
   void connect();
   bool is_prepared(const TransactionPointer& transaction);
   std::string value(const std::string& query);
@@ -52,10 +61,14 @@ class Checker {
   Shared shared_;
   Model& model_;
   Random random_;
-  Server server_;
+  std::unique_ptr<Server> server_;
+  Standby standby_;
+  Faults faults_;
+  int servers_ = 1;  // made
   Connection monitor_;
   std::list<Worker> workers_;
   Clock::time_point started_;
+  uint64_t unheard_of_ = UINT64_MAX;  // no transaction id from there on was given before the crash
   uint64_t next_event_ = 0, next_check_ = 0;
   double next_report_ = 0;
 };

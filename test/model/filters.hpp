@@ -21,17 +21,21 @@ struct FilterSpec {
 // So much memory that no answer is wrong: README.md says how likely one is, and main.cpp tries all
 // pairs of keys.
 inline const std::vector<FilterSpec> kFilters = {
-    {"bloom", "kind 'bloom', memory '2MB', k '10'", Conflict::wait, true, false, 8192},
-    {"clq", "kind 'clq', memory '1MB', bits '48', bucket '10'", Conflict::wait, true, true, 1024},
-    {"sqf", "kind 'sqf', memory '4MB', fpr '2.4e-7', seed '20240817'", Conflict::wait, true, true,
-     1024},
-    {"vertical", "kind 'bloom', memory '2MB', k '8', slices '8', slicing 'vertical'",
+    {"bloom", "kind 'bloom', memory '2MB', k '10', persistence 'logged'", Conflict::wait, true,
+     false, 8192},
+    {"clq", "kind 'clq', memory '1MB', bits '48', bucket '10', persistence 'logged'",
+     Conflict::wait, true, true, 1024},
+    {"sqf", "kind 'sqf', memory '4MB', fpr '2.4e-7', seed '20240817', persistence 'logged'",
+     Conflict::wait, true, true, 1024},
+    {"vertical",
+     "kind 'bloom', memory '2MB', k '8', slices '8', slicing 'vertical', persistence 'logged'",
      Conflict::wait, true, false, 8192},
     {"unlogged", "kind 'clq', memory '1MB', bits '48', bucket '10', persistence 'unlogged'",
      Conflict::wait, false, true, 1024},
-    {"admit", "kind 'bloom', memory '2MB', k '10', conflict 'admit'", Conflict::admit, true, false,
-     8192},
-    {"discard", "kind 'clq', memory '1MB', bits '48', bucket '10', conflict 'discard'",
+    {"admit", "kind 'bloom', memory '2MB', k '10', conflict 'admit', persistence 'logged'",
+     Conflict::admit, true, false, 8192},
+    {"discard",
+     "kind 'clq', memory '1MB', bits '48', bucket '10', conflict 'discard', persistence 'logged'",
      Conflict::discard, true, true, 1024},
 };
 

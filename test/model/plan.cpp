@@ -83,8 +83,9 @@ struct Drawer {
 
   void rare(int filter) {
     if (random.chance(0.003)) put(Action::truncate, filter);
-    if (random.chance(0.004)) put(Action::alter, filter, random.below(5));
-    if (random.chance(0.002)) put(Action::save, filter);
+    if (random.chance(0.004)) put(Action::alter, filter, random.below(6));
+    if (random.chance(0.001)) put(Action::change, filter);
+    if (random.chance(0.002)) put(Action::save, filter, random.below(4));
     if (random.chance(0.01)) put(Action::violate);
   }
 
@@ -121,7 +122,7 @@ struct Drawer {
     const int filter = random.below(static_cast<int>(kFilters.size()));
     const int dice = random.below(1000);
     if (dice < 4)
-      put(Action::vacuum, filter, random.below(6));
+      put(Action::vacuum, filter, random.below(8));
     else if (dice < 60)
       claim(filter, Action::procedure);
     else if (dice < 150)

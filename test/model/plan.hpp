@@ -28,7 +28,8 @@ enum class Action {
   sleep,
   violate,  // a deferred constraint: COMMIT will fail
   alter,    // DDL on the filter, rolled back to a savepoint of its own
-  save,     // streamfilter_save()
+  change,   // DDL that comes to nothing, committed
+  save,     // streamfilter_save(), or streamfilter_merge() of its own value
   vacuum,   // of any kind, of tables and of the extension's heaps
   commit,
   rollback,

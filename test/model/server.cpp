@@ -55,6 +55,7 @@ Server::Server(std::string bindir, std::string directory, int port)
 
 Server::~Server() {
   if (is_running()) kill_all();
+  run("rm -rf " + directory_);
 }
 
 void Server::run(const std::string& command) const {
@@ -76,10 +77,15 @@ void Server::init(const std::string& settings) {
   append_setting(settings);
 }
 
-void Server::copy_from(const Server& primary) {
+pid_t Server::begin_copy_of(const Server& primary) {
   run("rm -rf " + directory_);
-  run(bindir_ + "/pg_basebackup -N -c fast -R -X stream -D " + directory_ + " -d '" +
-      primary.conninfo() + "'");
+  const std::string command = "exec " + bindir_ + "/pg_basebackup -N -c fast -R -X stream -D " +
+                              directory_ + " -d '" + primary.conninfo() + "' >>" + log_file() +
+                              " 2>&1";
+  const pid_t process = fork();
+  if (process != 0) return process;
+  execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
+  _exit(127);
 }
 
 void Server::start() {
@@ -124,6 +130,8 @@ void Server::kill_all() {
   unlink((directory_ + "/postmaster.pid").c_str());
   postmaster_ = 0;
 }
+
+std::vector<pid_t> Server::processes() const { return children_of(postmaster_); }
 
 void Server::promote() { run(bindir_ + "/pg_ctl -w -s -D " + directory_ + " promote"); }
 

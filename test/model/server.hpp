@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <string>
+#include <vector>
 
 namespace checker {
 
@@ -13,12 +14,14 @@ class Server {
   ~Server();
 
   void init(const std::string& settings);
-  void copy_from(const Server& primary);  // a base backup that follows it
+  // Begins a base backup that follows `primary`; returns the process that makes it.
+  pid_t begin_copy_of(const Server& primary);
   void start();
   void stop(const char* mode);  // fast, immediate
   // SIGKILL for the postmaster and each of its processes.
   void kill_all();
   void promote();
+  std::vector<pid_t> processes() const;  // but the postmaster
   bool is_running() const { return postmaster_ > 0; }
   std::string conninfo() const;
   std::string log_file() const { return directory_ + ".log"; }

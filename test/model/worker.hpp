@@ -38,7 +38,9 @@ struct Shared {
   std::vector<int> automatic, truncating;  // for each filter: transactions of that sort now
   uint64_t defect_at = UINT64_MAX;         // from this transaction on, one goes past its filter
   std::deque<std::string> trace;           // the last of what was sent and received
+  bool calm = false;                       // no session is signalled
   bool drains = false;                     // no new transaction begins
+  std::function<void()> let_go;            // whoever stands at a fault point
   void note(int session, const std::string& text);
 };
 

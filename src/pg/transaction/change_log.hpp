@@ -1,6 +1,6 @@
 // What one transaction has changed in one filter: the changes in their order, and an index that
-// tells the last one of every key. Lives in the memory of the backend: 16 bytes a change and 11 to
-// 22 an indexed key; 16 more where the kind looks at importance or time.
+// tells the last one of every key. 16 bytes a change and 11 to 22 an indexed key, 16 more where the
+// kind looks at importance or time; log_memory.hpp says where.
 #pragma once
 
 #include "core/kind/kind_registry.hpp"
