@@ -255,9 +255,10 @@ void retire(FilterSlot* slot, const FilterRelation* relation) {
   LWLockAcquire(shared_state->directory_lock, LW_EXCLUSIVE);
   if (slot->state == SlotState::live) slot->state = SlotState::retired;
   LWLockRelease(shared_state->directory_lock);
-  ereport(LOG, errmsg("filter \"%s\" is loaded anew", relation->name),
-          errdetail("Another version on the primary has derived another geometry. The memory of the "
-                    "former one is free after a restart."));
+  ereport(
+      LOG, errmsg("filter \"%s\" is loaded anew", relation->name),
+      errdetail("Another version on the primary has derived another geometry. The memory of the "
+                "former one is free after a restart."));
 }
 
 }  // namespace
