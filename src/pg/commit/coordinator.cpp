@@ -63,6 +63,7 @@ void before_commit() {
   stop_if_changed(FaultPoint::pre_commit);
   free_obsolete_states(read_definition);
   save_transaction_changes();
+  stop_if_changed(FaultPoint::logged);
   prepare_remote_commit();
   announce_transaction_changes();
 }

@@ -1,6 +1,7 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
+#include "access/table.h"
 #include "utils/lsyscache.h"
 #include "utils/snapmgr.h"
 }
@@ -82,25 +83,24 @@ bool replaces_saved(const TransactionChanges* changes) {
   pg_unreachable();
 }
 
-void replace_saved(TransactionChanges* changes) {
-  const Oid relation = changes->slot->relation;
-  if (!is_filter(relation)) return;  // this transaction has dropped it
+void delete_saved(TransactionChanges* changes) {
   changes->saving.replaced = true;
-  if (!changes->saving.logged) {
-    delete_saved_state(relation);
-    changes->saving.drops_saved = true;
-    return;
-  }
-  FilterHandle* filter = filter_handle(relation);
+  changes->saving.drops_saved = true;
+  delete_saved_state(changes->slot->relation);
+}
+
+void write_image(TransactionChanges* changes) {
+  changes->saving.replaced = true;
+  FilterHandle* filter = filter_handle(changes->slot->relation);
   use_filter(filter, Use::test_granted);
   if (filter->slot != changes->slot) return;
   save_filter(filter, true);
   changes->saving.writes_header = true;
 }
 
-void log_changes(TransactionChanges* changes) {
+void log_changes(Relation log, TransactionChanges* changes) {
   changes->saving.writes_header = true;
-  write_log_records(changes);
+  write_log_records(log, changes);
   save_in_background_if_due(changes->slot, changes->saving.logged_bytes);
 }
 
@@ -108,26 +108,66 @@ bool has_changes(const TransactionChanges* changes) {
   return is_alive(changes) && changes->log.count > 0;
 }
 
+bool is_dropped(const TransactionChanges* changes) {
+  const Oid relation = changes->slot->relation;
+  return !filter_handle(relation)->valid && !is_filter(relation);
+}
+
+bool is_saved(const TransactionChanges* changes) {
+  return has_changes(changes) && (changes->saving.logged || replaces_saved(changes)) &&
+         !is_dropped(changes);
+}
+
+// With f(changes) of all filters of which something is saved.
+template <typename Function>
+void for_each_saved(bool logged, Function f) {
+  for (TransactionChanges* changes = first_changes(); changes != nullptr; changes = changes->next)
+    if (changes->saving.logged == logged && is_saved(changes)) f(changes);
+}
+
+// Before the order of the changes is settled: who waits for this transaction then may hold none of
+// these locks. Returns the log; nullptr: nothing is logged.
+Relation lock_heaps() {
+  Relation log = nullptr;
+  for_each_saved(true, [&log](TransactionChanges* changes) {
+    const Oid relation = changes->slot->relation;
+    if (replaces_saved(changes)) lock_for_save(relation);
+    if (log == nullptr) log = open_state_table(StateTable::log, relation, RowExclusiveLock);
+  });
+  return log;
+}
+
+// Snapshots of filters come first: once enter_commit was called, this transaction must not wait for
+// one, since whoever takes one may be waiting for it.
+void save_logged() {
+  Relation log = lock_heaps();
+  if (log == nullptr) return;
+  order_transaction_changes();
+  for_each_saved(true, [](TransactionChanges* changes) {
+    if (replaces_saved(changes)) write_image(changes);
+  });
+  for_each_saved(true, [log](TransactionChanges* changes) {
+    if (!changes->saving.replaced) log_changes(log, changes);
+  });
+  table_close(log, NoLock);
+}
+
 bool has_something_to_save() {
   for (TransactionChanges* changes = first_changes(); changes != nullptr; changes = changes->next)
-    if (has_changes(changes) && (changes->saving.logged || replaces_saved(changes))) return true;
+    if (is_saved(changes)) return true;
   return false;
 }
 
 }  // namespace
 
-// Snapshots of filters come first: once enter_commit was called, this transaction must not wait for
-// one, since whoever takes one may be waiting for it. The server's portals are gone at commit and
-// their snapshots with them, but a heap is not written without one.
+// The server's portals are gone at commit and their snapshots with them, but a heap is not written
+// without one.
 void save_transaction_changes() {
   note_persistence();
   if (!has_something_to_save()) return;
   PushActiveSnapshot(GetTransactionSnapshot());
-  for (TransactionChanges* changes = first_changes(); changes != nullptr; changes = changes->next)
-    if (has_changes(changes) && replaces_saved(changes)) replace_saved(changes);
-  for (TransactionChanges* changes = first_changes(); changes != nullptr; changes = changes->next)
-    if (has_changes(changes) && changes->saving.logged && !changes->saving.replaced)
-      log_changes(changes);
+  for_each_saved(false, delete_saved);
+  save_logged();
   PopActiveSnapshot();
 }
 

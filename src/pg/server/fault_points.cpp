@@ -15,8 +15,8 @@ extern "C" {
 namespace streamfilter::pg {
 namespace {
 
-constexpr const char* kPoints[] = {"pre_commit", "committed", "applied", "resolve",
-                                   "load",       "restore",   "save"};
+constexpr const char* kPoints[] = {"pre_commit", "logged", "committed", "applied",
+                                   "resolve",    "load",   "restore",   "save"};
 constexpr const char* kActions[] = {"pass", "stop", "fail", "kill"};
 enum class Action : uint32 { pass, stop, fail, kill };
 constexpr int kLongestStop = 60'000;  // ms
@@ -62,7 +62,10 @@ void stop_at(FaultPoint point) {
   Point* at = &points[static_cast<int>(point)];
   switch (action_at(at)) {
     case Action::pass: break;
-    case Action::stop: stop(at); break;
+    case Action::stop:
+      stop(at);
+      if (action_at(at) != Action::fail) break;
+      [[fallthrough]];
     case Action::fail:
       pg_atomic_write_u32(&at->action, static_cast<uint32>(Action::pass));
       ereport(ERROR, errmsg("fault injected at %s", kPoints[static_cast<int>(point)]));

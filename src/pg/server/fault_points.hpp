@@ -15,6 +15,7 @@ namespace streamfilter::pg {
 
 enum class FaultPoint : uint8 {
   pre_commit,  // nothing has been saved yet
+  logged,      // all is in the log, and the transaction may yet fail
   committed,   // after the commit record; nothing has been done with the changes
   applied,     // they are in the filters, and still in the table of keys in flight
   resolve,     // a prepared transaction is found to have ended

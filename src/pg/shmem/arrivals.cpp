@@ -3,6 +3,7 @@
 extern "C" {
 #include "miscadmin.h"
 #include "storage/ipc.h"
+#include "storage/lwlock.h"
 #include "storage/proc.h"
 #include "storage/shmem.h"
 }
@@ -15,24 +16,66 @@ namespace {
 // A reader may see the filters of the session's next transaction: the one it reads has arrived.
 struct Arrival {
   pg_atomic_uint64 transaction;  // full id; 0: none
-  pg_atomic_uint64 filters;
+  pg_atomic_uint64 filters, keys, erased;
+  pg_atomic_uint64 number;  // ascending in the order of the marks
 };
-Arrival* arrivals = nullptr;
-bool is_marked = false;
 
-Size bytes() { return mul_size(sizeof(Arrival), static_cast<Size>(MaxBackends)); }
+struct Arrivals {
+  LWLock* lock;  // held to mark
+  uint64 next_number;
+  pg_atomic_uint32 erasing;  // marked transactions that erase keys
+  Arrival places[FLEXIBLE_ARRAY_MEMBER];
+};
+
+constexpr char kTranche[] = "streamfilter_arrivals";
+Arrivals* arrivals = nullptr;
+bool is_marked = false;
+bool is_erasing = false;
+bool may_have_to_wait = false;  // this session's mark: there were some that erase, or it does
+
+Size bytes() {
+  return add_size(offsetof(Arrivals, places),
+                  mul_size(sizeof(Arrival), static_cast<Size>(MaxBackends)));
+}
 
 // Ordinary sessions come first among all processes.
-Arrival* own_arrival() { return &arrivals[MyProc - ProcGlobal->allProcs]; }
+Arrival* own_arrival() { return &arrivals->places[MyProc - ProcGlobal->allProcs]; }
+
+bool do_not_commute(Arrival* a, Arrival* b) {
+  const auto read = [](pg_atomic_uint64& bits) { return pg_atomic_read_u64(&bits); };
+  return (read(a->filters) & read(b->filters)) != 0 &&
+         ((read(a->erased) & read(b->keys)) | (read(a->keys) & read(b->erased))) != 0;
+}
+
+// Of the place from `at` on; nullptr: there is no more.
+Arrival* next_marked(uint32* at, uint64* transaction) {
+  const Arrival* own = own_arrival();
+  while (*at < static_cast<uint32>(MaxBackends)) {
+    Arrival* arrival = &arrivals->places[(*at)++];
+    *transaction = pg_atomic_read_u64(&arrival->transaction);
+    if (*transaction == 0 || arrival == own) continue;
+    pg_read_barrier();
+    return arrival;
+  }
+  return nullptr;
+}
 
 }  // namespace
 
-void mark_arriving(FullTransactionId transaction, uint64 filters) {
+void mark_arriving(FullTransactionId transaction, const ArrivalMark& mark) {
   Arrival* own = own_arrival();
-  pg_atomic_write_u64(&own->filters, filters);
+  pg_atomic_write_u64(&own->filters, mark.filters);
+  pg_atomic_write_u64(&own->keys, mark.keys);
+  pg_atomic_write_u64(&own->erased, mark.erased);
+  is_erasing = mark.erased != 0;
+  LWLockAcquire(arrivals->lock, LW_EXCLUSIVE);
+  may_have_to_wait = is_erasing || pg_atomic_read_u32(&arrivals->erasing) > 0;
+  if (is_erasing) pg_atomic_fetch_add_u32(&arrivals->erasing, 1);
+  pg_atomic_write_u64(&own->number, arrivals->next_number++);
   pg_write_barrier();
   pg_atomic_write_u64(&own->transaction, U64FromFullTransactionId(transaction));
   is_marked = true;
+  LWLockRelease(arrivals->lock);
   pg_memory_barrier();
 }
 
@@ -40,31 +83,54 @@ void unmark_arriving() {
   if (!is_marked) return;
   pg_write_barrier();
   pg_atomic_write_u64(&own_arrival()->transaction, 0);
+  if (is_erasing) pg_atomic_fetch_sub_u32(&arrivals->erasing, 1);
   is_marked = false;
 }
 
-FullTransactionId next_arriving(const FilterSlot* slot, uint32* at) {
-  const Arrival* own = own_arrival();
-  while (*at < static_cast<uint32>(MaxBackends)) {
-    Arrival* arrival = &arrivals[(*at)++];
-    const uint64 transaction = pg_atomic_read_u64(&arrival->transaction);
-    if (transaction == 0 || arrival == own) continue;
+bool is_marked_arriving() { return is_marked; }
+
+FullTransactionId next_to_wait_for(uint32* at) {
+  if (!is_marked || !may_have_to_wait) return InvalidFullTransactionId;
+  Arrival* own = own_arrival();
+  uint64 transaction;
+  while (Arrival* other = next_marked(at, &transaction)) {
+    const bool counts = do_not_commute(own, other) &&
+                        pg_atomic_read_u64(&other->number) < pg_atomic_read_u64(&own->number);
     pg_read_barrier();
-    if (pg_atomic_read_u64(&arrival->filters) & arrival_bit(slot))
+    // Else it has ended meanwhile.
+    if (counts && pg_atomic_read_u64(&other->transaction) == transaction)
       return FullTransactionIdFromU64(transaction);
   }
   return InvalidFullTransactionId;
 }
 
-void request_arrivals() { RequestAddinShmemSpace(bytes()); }
+FullTransactionId next_arriving(const FilterSlot* slot, uint32* at) {
+  uint64 transaction;
+  while (Arrival* arrival = next_marked(at, &transaction))
+    if (pg_atomic_read_u64(&arrival->filters) & arrival_bit(slot))
+      return FullTransactionIdFromU64(transaction);
+  return InvalidFullTransactionId;
+}
+
+void request_arrivals() {
+  RequestAddinShmemSpace(bytes());
+  RequestNamedLWLockTranche(kTranche, 1);
+}
 
 void start_arrivals() {
   bool found;
-  arrivals = static_cast<Arrival*>(ShmemInitStruct("streamfilter arrivals", bytes(), &found));
+  arrivals = static_cast<Arrivals*>(ShmemInitStruct("streamfilter arrivals", bytes(), &found));
   if (found) return;
+  arrivals->lock = &GetNamedLWLockTranche(kTranche)->lock;
+  arrivals->next_number = 1;
+  pg_atomic_init_u32(&arrivals->erasing, 0);
   for (int i = 0; i < MaxBackends; ++i) {
-    pg_atomic_init_u64(&arrivals[i].transaction, 0);
-    pg_atomic_init_u64(&arrivals[i].filters, 0);
+    Arrival* arrival = &arrivals->places[i];
+    pg_atomic_init_u64(&arrival->transaction, 0);
+    pg_atomic_init_u64(&arrival->filters, 0);
+    pg_atomic_init_u64(&arrival->keys, 0);
+    pg_atomic_init_u64(&arrival->erased, 0);
+    pg_atomic_init_u64(&arrival->number, 0);
   }
 }
 

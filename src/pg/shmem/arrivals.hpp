@@ -1,8 +1,10 @@
-// Transactions whose changes are on their way into filters: marked from just before they commit
-// until all of it is there, one place per session. Whoever must not miss what is already visible
-// waits for those that have committed.
+// Transactions whose changes are on their way into filters: marked from before they write to the
+// log until all of it is there, one place per session. Whoever must not miss what is already
+// visible waits for those that have committed. What does not commute happens in the order of the
+// marks: it is logged and brought in only after all before it.
 #pragma once
 
+#include "core/base/hash.hpp"
 #include "pg/shmem/filter_directory.hpp"
 
 namespace streamfilter::pg {
@@ -12,10 +14,22 @@ inline uint64 arrival_bit(const FilterSlot* slot) {
   return uint64{1} << ((slot - shared_state->slots) % 64);
 }
 
-// Marks the transaction of this session, which changes these filters; takes the mark back, if there
-// is one. Neither raises.
-void mark_arriving(FullTransactionId transaction, uint64 filters);
+// What a transaction changes. Keys are sets of bits as well.
+struct ArrivalMark {
+  uint64 filters;
+  uint64 keys;    // added or erased
+  uint64 erased;  // of these; all keys where a filter is reset or a value merged in
+};
+inline uint64 arrival_bit(uint64 hash) { return uint64{1} << ((hash * kGoldenRatio) >> 58); }
+
+// Marks the transaction of this session; takes the mark back, if there is one. Neither raises.
+void mark_arriving(FullTransactionId transaction, const ArrivalMark& mark);
 void unmark_arriving();
+bool is_marked_arriving();
+
+// The next transaction that was marked before this session's and does not commute with it, from
+// place `at` on, which moves behind it; invalid: there is no more.
+FullTransactionId next_to_wait_for(uint32* at);
 
 // The next transaction of another session that is marked for the filter, from place `at` on, which
 // moves behind it; invalid: there is no more.

@@ -1,9 +1,5 @@
 #include "pg/server/postgres.hpp"
 
-extern "C" {
-#include "access/table.h"
-}
-
 #include <new>
 
 #include "core/filter/filter.hpp"
@@ -74,10 +70,8 @@ void write_log_header(Relation table, FilterSlot* slot, LogChange change, const 
                           reinterpret_cast<const char*>(header), sizeof(Header)});
 }
 
-void write_log_records(TransactionChanges* changes) {
+void write_log_records(Relation table, TransactionChanges* changes) {
   const ChangeLog* log = &changes->log;
-  Relation table = open_state_table(StateTable::log, changes->slot->relation, RowExclusiveLock);
-  if (table == nullptr) return;
   // Not before the lock is held: a save waits for those that have entered, and may be waited for.
   changes->saving.epoch = enter_commit(changes->slot);
   changes->saving.committing = true;
@@ -97,7 +91,6 @@ void write_log_records(TransactionChanges* changes) {
   writer->flush();
   changes->saving.logged_bytes = writer->bytes();
   pfree(writer);
-  table_close(table, NoLock);
 }
 
 }  // namespace streamfilter::pg

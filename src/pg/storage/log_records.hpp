@@ -11,7 +11,8 @@ namespace streamfilter::pg {
 // `change` says whether there is an image, too.
 void write_log_header(Relation table, FilterSlot* slot, LogChange change, const Header* header);
 
-// Writes the changes of a transaction that is about to commit or to be prepared. May raise.
-void write_log_records(TransactionChanges* changes);
+// Writes the changes of a transaction that is about to commit or to be prepared to the log, which
+// it has locked. May raise.
+void write_log_records(Relation table, TransactionChanges* changes);
 
 }  // namespace streamfilter::pg

@@ -129,6 +129,12 @@ bool has_rows(Relation table, Oid filter, Snapshot snapshot) {
 
 }  // namespace
 
+void lock_for_save(Oid relation) {
+  StateTables tables;
+  if (open_state_tables(relation, ShareUpdateExclusiveLock, RowExclusiveLock, &tables))
+    close_state_tables(tables);
+}
+
 bool begin_save(SlotSave* save, FilterSlot* slot, const char* name) {
   save->slot = slot;
   if (!open_state_tables(slot->relation, ShareUpdateExclusiveLock, RowExclusiveLock, &save->tables))

@@ -1,6 +1,7 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
+#include "storage/lmgr.h"
 #include "utils/timestamp.h"
 }
 
@@ -68,6 +69,39 @@ void announce(TransactionChanges* changes) {
   changes->announced_erasures = changes->erases;
   if (changes->announced_keys) pg_atomic_fetch_add_u32(&changes->slot->arriving_keys, 1);
   if (changes->announced_erasures) pg_atomic_fetch_add_u32(&changes->slot->arriving_erasures, 1);
+}
+
+// Of more keys, each is taken to be among them.
+constexpr uint32 kFewKeys = 64;
+
+void add_keys(const TransactionChanges* changes, ArrivalMark* mark) {
+  const ChangeLog* log = &changes->log;
+  if (log->last_reset != kNoChange || log->last_merge != kNoChange) {
+    mark->keys = mark->erased = ~uint64{0};
+    return;
+  }
+  if (log->count > kFewKeys) mark->keys = ~uint64{0};
+  if (log->count > kFewKeys && !changes->erases) return;
+  for (uint32 i = 0; i < log->count; ++i) {
+    const Change* change = change_at(log, i);
+    const uint64 bit = arrival_bit(change->hash);
+    mark->keys |= bit;
+    if (change->is(ChangeType::erase)) mark->erased |= bit;
+  }
+}
+
+ArrivalMark mark_of_changes() {
+  ArrivalMark mark{};
+  for (const TransactionChanges* changes = all_changes; changes != nullptr; changes = changes->next)
+    if (is_alive(changes) && changes->log.count > 0) {
+      mark.filters |= arrival_bit(changes->slot);
+      add_keys(changes, &mark);
+    }
+  return mark;
+}
+
+void say_what_for(void*) {
+  errcontext("while waiting for another transaction that commits changes of the same keys");
 }
 
 void release_slot(TransactionChanges* changes) {
@@ -178,13 +212,27 @@ TransactionChanges* first_changes() { return all_changes; }
 // A transaction without an id has changed no row that others could see before its keys are there.
 void announce_transaction_changes() {
   const FullTransactionId self = GetTopFullTransactionIdIfAny();
-  uint64 filters = 0;
-  for (const TransactionChanges* changes = all_changes; changes != nullptr; changes = changes->next)
-    if (is_alive(changes) && changes->log.count > 0) filters |= arrival_bit(changes->slot);
-  if (filters == 0 || !FullTransactionIdIsValid(self)) return;
-  mark_arriving(self, filters);
+  const ArrivalMark mark = mark_of_changes();
+  if (mark.filters == 0 || !FullTransactionIdIsValid(self)) return;
+  if (!is_marked_arriving()) mark_arriving(self, mark);
   for (TransactionChanges* changes = all_changes; changes != nullptr; changes = changes->next)
     if (is_alive(changes)) announce(changes);
+}
+
+// Those that have been marked wait for no lock any more, so this ends.
+void order_transaction_changes() {
+  const ArrivalMark mark = mark_of_changes();
+  if (mark.filters == 0) return;
+  mark_arriving(GetTopFullTransactionId(), mark);
+  ErrorContextCallback context = {error_context_stack, say_what_for, nullptr};
+  error_context_stack = &context;
+  uint32 at = 0;
+  for (;;) {
+    const FullTransactionId other = next_to_wait_for(&at);
+    if (!FullTransactionIdIsValid(other)) break;
+    XactLockTableWait(XidFromFullTransactionId(other), nullptr, nullptr, XLTW_None);
+  }
+  error_context_stack = context.previous;
 }
 
 // All filters have their keys before any of them says so, and before any other transaction is told

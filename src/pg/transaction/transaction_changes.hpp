@@ -96,7 +96,10 @@ TransactionChanges* first_changes();
 // The rest is called by the coordinator (pg/commit) when the transaction ends; it allocates nothing
 // and cannot raise. Savepoints: savepoints.hpp.
 
-// The transaction is about to commit: others are told that its changes arrive. Taken back by
+// The transaction is about to log its changes: it is marked as arriving (arrivals.hpp), and waits
+// for those marked before it whose changes do not commute with its own. May raise.
+void order_transaction_changes();
+// It is about to commit: others are told that its changes arrive. Both are taken back by
 // forget_transaction_changes.
 void announce_transaction_changes();
 // The transaction has committed: its changes are brought into the filters; then these count them,
