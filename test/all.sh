@@ -35,11 +35,13 @@ suites() {
 	server_suite regress count_regress "pg_regress" in_copy check-regress
 	server_suite isolation count_regress "isolation" in_copy check-isolation
 	server_suite tap count_tap "TAP" in_copy check-tap
+	server_suite upgrade count_upgrade "pg_upgrade, to all servers that have the extension" pg_upgrade
+	server_suite derivation count_one "two libraries that derive otherwise, one state" derivation
 	server_suite model count_lines "the model checker finds planted defects" in_copy check-defects
 	server_suite model count_lines "random transactions against a model, a minute" in_copy check-model
 	flavour_suite faults count_regress "isolation, what must not raise is watched" check-isolation
 	flavour_suite faults count_tap "TAP, what must not raise is watched" check-tap \
-		PROVE_TESTS="${FAULTS_TAP:-test/t/03*.pl test/t/04[013]*.pl test/t/05[0-37-8]*.pl test/t/07[0346-9]*.pl}"
+		PROVE_TESTS="${FAULTS_TAP:-test/t/03*.pl test/t/04[013]*.pl test/t/05[0-37-8]*.pl test/t/07[0346-9]*.pl test/t/081*.pl}"
 	flavour_suite faults count_lines "the model, sessions stop at fault points" check-model
 	flavour_suite asserted count_regress "pg_regress, assertions" check-regress
 	flavour_suite asserted count_regress "pg_regress, assertions, no caches" check-regress \
@@ -97,6 +99,10 @@ count_lines() { # a line for each target, planted defect, or run
 		END { print passed + 0, failed + 0, skipped + 0 }' "$WORK/job.log"
 }
 
+count_upgrade() { # its last line
+	awk '/^pg_upgrade: [0-9]+ passed/ { passed = $2; failed = $4; skipped = $6 } END { print passed + 0, failed + 0, skipped + 0 }' "$WORK/job.log"
+}
+
 count_tap() { # the raw output of every file, which the harness leaves in a directory
 	find "$WORK/tap" -type f -exec cat {} + | awk '
 		/^1\.\.0 .*[Ss][Kk][Ii][Pp]/ || /^(not )?ok .*# (SKIP|skip|TODO)/ { skipped++; next }
@@ -114,6 +120,9 @@ in_copy() { # make there, as the server's user
 	as_server env PERL_TEST_HARNESS_DUMP_TAP="$WORK/tap" make -C "$WORK/tree" --no-print-directory \
 		PG_CONFIG="$PG_CONFIG" "$@"
 }
+
+pg_upgrade() { PG_CONFIG=$PG_CONFIG "$ROOT/test/pg_upgrade.sh"; }
+derivation() { PG_CONFIG=$PG_CONFIG "$ROOT/test/derivation.sh"; }
 
 show_failure() { # of a job; what cannot be shown is no reason to stop
 	local file

@@ -1,33 +1,69 @@
 #!/usr/bin/env bash
 # Two libraries that derive parameters differently, and one state: what either has saved or written, the other reads.
 #
-#   PG_CONFIG=… test/derivation.sh OTHER_PG_CONFIG
+#   test/derivation.sh [OTHER_PG_CONFIG]
 #
-# Both servers have the library installed, the other one built from sources in which the best k is capped at 6 and filters
-# grow at 0.99 of their limit:
-#
-#   sed -i 's/kMaxDerivedHashes = 16/kMaxDerivedHashes = 6/; s/saturate<std::uint64_t>(limit)/saturate<std::uint64_t>(0.99 * limit)/' \
-#     src/core/kind/bloom.cpp src/core/kind/timing_options.cpp
-#
-# The last line says how many keys were known and how many should be.
+# The server of PG_CONFIG has the library installed. The other one has it built from sources in which the best k is capped at
+# 6 and filters grow at 0.99 of their limit; without an argument it is made here, from what the tree has built and a copy of
+# the server. The last line says how many keys were known and how many should be.
 set -euo pipefail
 
-bindir=$("${PG_CONFIG:-pg_config}" --bindir) other=$("$1" --bindir)
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+PG_CONFIG=${PG_CONFIG:-pg_config}
+bindir=$("$PG_CONFIG" --bindir)
 work=$(mktemp -d /tmp/derivation.XXXXXX)
-[ "$(id -u)" -ne 0 ] || chown postgres "$work"
+server_dir=$work/server
+mkdir "$server_dir"
+[ "$(id -u)" -ne 0 ] || chown postgres "$work" "$server_dir"
 
-as_server() { if [ "$(id -u)" -eq 0 ]; then (cd "$work" && runuser -u postgres -- "$@"); else "$@"; fi; }
-server() { as_server "$1/pg_ctl" -s -w -D "$work/data" -l "$work/log" -m fast "${@:2}"; }
-psql_() { as_server "$bindir/psql" -X -q -At -h "$work" -d postgres -v ON_ERROR_STOP=1 "$@"; }
+as_server() { if [ "$(id -u)" -eq 0 ]; then (cd "$server_dir" && runuser -u postgres -- "$@"); else "$@"; fi; }
+server() { as_server "$1/pg_ctl" -s -w -D "$server_dir/data" -l "$server_dir/log" -m fast "${@:2}"; }
+psql_() { as_server "$bindir/psql" -X -q -At -h "$server_dir" -d postgres -v ON_ERROR_STOP=1 "$@"; }
 trap 'server "$bindir" stop >/dev/null 2>&1 || true; rm -rf "$work"' EXIT
 
-as_server "$bindir/initdb" -D "$work/data" -A trust -E UTF8 --locale=C >/dev/null
-cat >>"$work/data/postgresql.conf" <<-CONF
-	listen_addresses = ''
-	unix_socket_directories = '$work'
-	shared_preload_libraries = 'streamfilter'
-CONF
+# --- the other library
 
+patch() { # in the tree $1
+	local kind=$1/src/core/kind model=$1/src/core/model
+	replace 'double kMax = 16;' 'double kMax = 6;' "$model/timing_model.cpp"
+	replace 'double kMaxDerivedHashes = 16;' 'double kMaxDerivedHashes = 6;' "$kind/bloom.cpp"
+	replace 'saturate<std::uint64_t>(limit)' 'saturate<std::uint64_t>(0.99 * limit)' "$kind/bloom.cpp" "$kind/timing_options.cpp"
+}
+
+replace() { # text by text in files, where it must be
+	local file
+	for file in "${@:3}"; do
+		grep -qF "$1" "$file" || { echo "$file has no '$1' any more" >&2 && exit 1; }
+		sed -i "s/$(printf %s "$1" | sed 's/[][\.*^$/]/\\&/g')/$2/" "$file"
+	done
+}
+
+make_other() { # a copy of the server below $work/other, where it finds its files at the paths they had
+	local path top=$work/other
+	mkdir "$work/tree"
+	tar -C "$root" --exclude=./.git --exclude=./build/tests --exclude='tmp_check*' -cf - . | tar -C "$work/tree" -xf -
+	patch "$work/tree"
+	make -s -C "$work/tree" PG_CONFIG="$PG_CONFIG" with_llvm=no -j2 all
+	for path in "$("$PG_CONFIG" --bindir)" "$("$PG_CONFIG" --pkglibdir)" "$("$PG_CONFIG" --sharedir)"; do
+		mkdir -p "$top$(dirname "$path")"
+		[ -d "$top$path" ] || cp -a "$path" "$top$path"
+	done
+	install -m 755 "$work/tree/streamfilter.so" "$top$("$PG_CONFIG" --pkglibdir)/"
+	other=$top$bindir
+	rm -rf "$work/tree"
+}
+
+if [ $# -gt 0 ]; then other=$("$1" --bindir); else make_other; fi
+
+# --- the state
+
+as_server "$bindir/initdb" -D "$server_dir/data" -A trust -E UTF8 --locale=C >/dev/null
+cat >>"$server_dir/data/postgresql.conf" <<-CONF
+	listen_addresses = ''
+	unix_socket_directories = '$server_dir'
+	shared_preload_libraries = 'streamfilter'
+	fsync = off
+CONF
 FILTERS="few many grown counted window lasting"
 define() { # in a database of its own for the library that has made them
 	psql_ <<-SQL
@@ -50,6 +86,16 @@ define() { # in a database of its own for the library that has made them
 		UNION ALL SELECT 'few', streamfilter_agg(i, 'bloom(memory=256kB, keys=50000)')::text FROM generate_series(1, 50000) i
 		UNION ALL SELECT 'stored', streamfilter_value('$1_grown')::text;
 	SQL
+}
+# What a filter goes on with is not what this library would derive: the statistics say so.
+expect_derivations() { # prefix, own or another's
+	local name told
+	for name in few grown counted window; do
+		told=$(psql_ -c "SELECT coalesce(params ->> 'derived_now', 'own') FROM streamfilter_stats WHERE filter = '$1_$name'::regclass")
+		echo "$1_$name: $told"
+		if [ "$2" = own ] && [ "$told" != own ]; then exit 1; fi
+		if [ "$2" != own ] && [ "$told" = own ]; then exit 1; fi
+	done
 }
 known=0 wanted=0
 ask() { # prefix, keys
@@ -74,13 +120,17 @@ server "$bindir" stop
 echo "-- the other library reads the state of one, and makes its own"
 server "$other" start
 ask one 50000
+expect_derivations one another
 for name in $FILTERS; do psql_ -c "INSERT INTO one_$name SELECT generate_series(50001, 50500)"; done
 define two
+expect_derivations two own
 server "$other" stop
 echo "-- back to the first"
 server "$bindir" start
 ask one 50500
 ask two 50000
-if grep -E 'PANIC|terminated by signal|set aside' "$work/log"; then exit 1; fi
+expect_derivations one own
+expect_derivations two another
+if grep -E 'PANIC|terminated by signal|set aside' "$server_dir/log"; then exit 1; fi
 echo "known: $known of $wanted"
 [ "$known" -eq "$wanted" ]

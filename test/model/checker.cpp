@@ -75,6 +75,12 @@ void Checker::set_up() {
       ask("CREATE " + kind + " " + table + name +
           " (key int NOT NULL, tx bigint NOT NULL, op int NOT NULL);" + "CREATE INDEX ON " + table +
           name + " (key)");
+    for (const char* table : {"t_", "p_"})
+      for (const char* event : {"DELETE ON ", "TRUNCATE ON "})
+        if (filter.follows)
+          ask(std::string("CREATE TRIGGER forget_") + (event[0] == 'D' ? "row" : "all") +
+              " AFTER " + event + table + name + (event[0] == 'D' ? " FOR EACH ROW" : "") +
+              " EXECUTE FUNCTION streamfilter_forget('" + name + "')");
     ask("CREATE TRIGGER zz BEFORE INSERT ON t_" + name +
         " FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('" + name + "')");
   }

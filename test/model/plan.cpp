@@ -84,7 +84,7 @@ struct Drawer {
   void rare(int filter) {
     if (random.chance(0.003)) put(Action::truncate, filter);
     if (random.chance(0.004)) put(Action::alter, filter, random.below(6));
-    if (random.chance(0.001)) put(Action::change, filter);
+    if (random.chance(0.001)) put(Action::change, filter, random.below(2));
     if (random.chance(0.002)) put(Action::save, filter, random.below(4));
     if (random.chance(0.01)) put(Action::violate);
   }

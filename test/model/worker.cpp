@@ -234,7 +234,7 @@ std::string Worker::statement() {
       return all;
     }
     case Action::truncate:
-      return "TRUNCATE t_" + name + ", p_" + name + "; TRUNCATE " + name +
+      return "TRUNCATE t_" + name + ", p_" + name + (filter.follows ? "" : "; TRUNCATE " + name) +
              "; SELECT -1, pg_current_xact_id()";
     case Action::savepoint: return "SAVEPOINT s" + std::to_string(savepoints_.size() + 1);
     case Action::roll_back_to: return "ROLLBACK TO s" + std::to_string(savepoints_.size());
@@ -262,10 +262,15 @@ std::string Worker::statement() {
                  : "SELECT streamfilter_save('" + name + "')";
     }
     case Action::change: {  // to what it was
-      const std::string one = "ALTER FOREIGN TABLE " + name + " OPTIONS (SET persistence '";
-      const char* const usual = filter.logged ? "logged" : "unlogged";
-      return one + (filter.logged ? "unlogged" : "logged") + "'); INSERT INTO " + name +
-             " SELECT 1 WHERE false; " + one + usual + "')";
+      const std::string alter = "ALTER FOREIGN TABLE " + name + " OPTIONS (SET ";
+      if (step.variant == 0) {
+        const bool logged = filter.logged;
+        return alter + "persistence '" + (logged ? "unlogged" : "logged") + "'); INSERT INTO " +
+               name + " SELECT 1 WHERE false; " + alter + "persistence '" +
+               (logged ? "logged" : "unlogged") + "')";
+      }
+      return alter + "memory '16MB'); SELECT streamfilter_test('" + name + "', 1); " + alter +
+             "memory '" + filter.memory() + "')";
     }
     case Action::vacuum: {
       const std::string variants[] = {"VACUUM t_" + name,
@@ -488,7 +493,7 @@ void Worker::handle(const Reply& reply) {
           deleted_[std::stoi(row[0])] = std::stoull(row[2]);
           transaction_->xid = row[1];
         }
-        if (!deleted_.empty()) {
+        if (!deleted_.empty() && !spec_of(step().filter).follows) {
           phase_ = 1;
           return;
         }

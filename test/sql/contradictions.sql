@@ -70,3 +70,8 @@ SELECT streamfilter_agg(i, 'bloom(memory=16kB, keys=50000)') IS NULL FROM genera
 SELECT approx_count_distinct(i, 'bloom(memory=16kB, keys=50000)') FROM generate_series(1, 3) i;
 SELECT count(*) FROM streamfilter_distinct(NULL::int, 'SELECT 1', 'bsbf(memory=8kB)');
 SELECT streamfilter_add('bloom(memory=16kB, keys=50000)'::streamfilter::text::streamfilter, 1);
+
+-- ---- given, or derived by another version ---------------------------------------------------------
+SELECT f, streamfilter_info(f) #> '{parameters,derived_now}' AS derived_now
+FROM unnest('{"bloom(memory=64kB, keys=20000)", "bloom(memory=64kB, keys=20000, k=2)", "clq(memory=64kB, fpr=0.01, bits=20)",
+  "sbf(memory=64kB, gap=10000, fpr=0.01)", "bloom(memory=64kB, k=2)"}'::streamfilter[]) f;

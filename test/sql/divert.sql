@@ -37,6 +37,14 @@ SET LOCAL streamfilter.enabled = off;
 WITH back AS (DELETE FROM repeats WHERE n = 15 RETURNING n, id, note) INSERT INTO events SELECT * FROM back;
 COMMIT;
 SELECT n FROM events WHERE n = 15;
+SET streamfilter.mode = 'off';
+INSERT INTO events SELECT 100 + n, id, note FROM repeats WHERE n < 10;
+SET streamfilter.mode = 'shadow';
+INSERT INTO events SELECT 200 + n, id, note FROM repeats WHERE n < 10;
+RESET streamfilter.mode;
+SELECT discarded, would_discard, diverted, lost_estimate < 1e-3 AS none_lost FROM streamfilter_stats WHERE filter = 'seen'::regclass;
+SELECT rows, discarded, diverted FROM streamfilter_triggers WHERE filter = 'seen'::regclass;
+DELETE FROM events WHERE n > 100;
 
 -- What the trigger means, it keeps: names are followed, the table is not dropped under it.
 ALTER TABLE repeats RENAME TO "Repeated events";

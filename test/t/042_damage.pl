@@ -263,6 +263,22 @@ my $old;
 restart_with('unlogged: one to keep', sub { $old = $_[0] }, 0);
 restart_with('unlogged: of another past', sub { $_[0] = $old }, 1);
 
+# What is brought under another name after pg_upgrade must be of another cluster (test/pg_upgrade.sh does it right).
+my $brought = "$unlogged.upgrade";
+for my $case ([ 'of the same cluster', sub { } ], [ 'damaged', sub { flip($_[0], 8, 1); flip($_[0], 150, 1) } ])
+{
+	my ($what, $change) = @$case;
+	my $bytes = $old;
+	$change->($bytes);
+	$node->stop;
+	write_bytes($brought, $bytes);
+	my $from = -s $node->logfile;
+	$node->start;
+	like(slurp_file($node->logfile, $from), qr/streamfilter.unlogged.upgrade" is damaged or of another past/, "brought: $what");
+	is($node->safe_psql('postgres', q{SELECT streamfilter_test('notes', 1) OR streamfilter_test('others', 1)}), 'f', 'is not used');
+	ok(!-e $brought, 'and not looked at again');
+}
+
 # The file cannot be written when the server is shut down: a folder lies there.
 mkdir "$unlogged.tmp" or die $!;
 $node->safe_psql('postgres', 'INSERT INTO notes VALUES (1)');

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstdio>
+#include <initializer_list>
 
 #include "core/base/text_writer.hpp"
 #include "core/filter/common_options.hpp"
@@ -153,14 +154,21 @@ bool check_gap(const Definition& asked, Problem& problem) noexcept {
   return problem.add_hint("Leave out one of them, or use %s.", fitting.text());
 }
 
-// What was asked for, as far as parameters tell: words and lists say what a filter is to do,
+// Numbers that nothing derives.
+bool is_wish(const OptionSpec& option) noexcept {
+  for (const char* name : {"gap", "size", "equal_timers"})
+    if (std::strcmp(option.name, name) == 0) return true;
+  return false;
+}
+
+// What was asked for, as far as parameters tell: words and lists say what a filter is to do, most
 // numbers could have been derived.
 Definition request_of(const Parameters& parameters) noexcept {
   Definition request = definition_of(parameters);
   const FilterOps& ops = *find_ops(parameters.kind);
   for (unsigned i = 0; i < ops.option_count; ++i)
     if (const OptionSpec& option = ops.options[i];
-        request.has(option.word) &&
+        request.has(option.word) && !is_wish(option) &&
         (option.type == OptionType::integer || option.type == OptionType::real))
       leave_out(request, option);
   if (parameters.slices == default_slices(parameters.memory)) request.slices_given = false;
@@ -179,6 +187,16 @@ bool check_request(const Definition& asked, const Definition& completed,
   if (!check_gap(asked, problem)) return false;
   if (completed.breaks_fpr || keeps_promise(completed.parameters)) return true;
   return contradiction(asked, completed, problem);
+}
+
+bool derive_again(const Parameters& parameters, Parameters& derived) noexcept {
+  if (parameters.keys == 0 && !(parameters.fpr > 0)) return false;
+  Definition request = request_of(parameters);
+  Problem ignored;
+  request.may_break_fpr = true;
+  if (!derive_parameters(request, ignored)) return false;
+  derived = request.parameters;
+  return true;
 }
 
 bool check_promise(const Parameters& parameters, Problem& problem) noexcept {

@@ -18,4 +18,8 @@ bool check_request(const Definition& asked, const Definition& completed, Problem
 // problem is what the request gets, unless it may break fpr.
 bool check_promise(const Parameters& parameters, Problem& problem) noexcept;
 
+// What would be derived for such keys and fpr now. Parameters do not tell numbers that were given
+// from those that were derived. False: neither was asked for, or nothing keeps them.
+bool derive_again(const Parameters& parameters, Parameters& derived) noexcept;
+
 }  // namespace streamfilter

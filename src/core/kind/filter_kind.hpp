@@ -1,6 +1,6 @@
 // What a kind of filter is: one row of functions. A new kind is one file in this folder that
-// defines its row, its number in core/format/parameters.hpp, two lines in kind_list.hpp, its tests and
-// its docs.
+// defines its row, its number in core/format/parameters.hpp, two lines in kind_list.hpp, its tests
+// and its docs.
 #pragma once
 
 #include "core/base/prefetch_list.hpp"

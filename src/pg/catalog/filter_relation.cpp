@@ -310,6 +310,8 @@ bool has_same_geometry(const Parameters& a, const Parameters& b) {
 void adopt_geometry(FilterRelation* relation, const Parameters& parameters) {
   Parameters& own = relation->definition.parameters;
   const Parameters requested = own;
+  if (!relation->is_adopted) relation->derived_now = requested;
+  relation->is_adopted = true;
   own = parameters;
   own.keys = requested.keys;
   own.fpr = requested.fpr;

@@ -39,6 +39,9 @@ struct FilterRelation {
   Oid* servers;
   uint64 signature;  // of all that the state depends on: equal signature, state can be kept
   bool uncommitted;  // created or changed by the current transaction
+  // Does it go on with what another version has derived? Then what this one would.
+  bool is_adopted;
+  Parameters derived_now;
 };
 
 // Is this relation a filter of this extension? False as well if there is no such relation.

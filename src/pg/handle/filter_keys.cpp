@@ -8,6 +8,15 @@
 
 namespace streamfilter::pg {
 
+namespace {
+
+bool test_and_insert(FilterHandle* filter, const Element& element) {
+  return filter->tree != nullptr ? test_and_insert_in_tree(filter, element)
+                                 : test_and_insert_node_key(filter, element);
+}
+
+}  // namespace
+
 void prefetch_keys(const FilterHandle* filter, const Element* elements, const bool* has_key,
                    int count) {
   if (filter->remote == nullptr) prefetch_local_keys(filter, elements, has_key, count);
@@ -18,9 +27,12 @@ bool test_and_insert_key(FilterHandle* filter, const Element& element) {
   return test_and_insert_fetched_key(filter, element);
 }
 
+void remember_key(FilterHandle* filter, const Element& element) {
+  test_and_insert(filter, element);
+}
+
 bool test_and_insert_fetched_key(FilterHandle* filter, const Element& element) {
-  const bool seen = filter->tree != nullptr ? test_and_insert_in_tree(filter, element)
-                                            : test_and_insert_node_key(filter, element);
+  const bool seen = test_and_insert(filter, element);
   count_answer(filter, seen);
   return seen;
 }

@@ -22,6 +22,10 @@ bool test_and_insert_fetched_key(FilterHandle* filter, const Element& element);
 // server.
 void test_and_insert_keys(FilterHandle* filter, const Element* elements, int count, bool* seen);
 
+// The key is inserted, once the transaction commits, and nobody asks whether it was seen: a row
+// that was judged has got it.
+void remember_key(FilterHandle* filter, const Element& element);
+
 // Was the key seen, by committed transactions or by this one?
 bool test_key(FilterHandle* filter, const Element& element);
 

@@ -6,8 +6,9 @@
 
 namespace streamfilter::pg {
 
-// The slot of a filter; if there is none yet, it is built and filled with what is saved, if anything
-// is. The caller holds a lock on the relation, which keeps the slot in place. Raises 53200 if memory, slots or memory_limit do not allow it.
+// The slot of a filter; if there is none yet, it is built and filled with what is saved, if
+// anything is. The caller holds a lock on the relation, which keeps the slot in place. Raises 53200
+// if memory, slots or memory_limit do not allow it.
 FilterSlot* attach_slot(const FilterRelation* relation);
 
 // The slot if there is one with this definition, else nullptr.

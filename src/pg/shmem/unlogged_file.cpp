@@ -1,7 +1,8 @@
 // Unlogged filters outlive a clean restart in a file, which the postmaster writes when everything
 // else has stopped and reads before anything else starts. The file belongs to the checkpoint that
 // the shutdown wrote: any other past of the data directory (a crash, a backup, a promotion) finds
-// another last checkpoint, and starts with empty filters.
+// another last checkpoint, and starts with empty filters. After pg_upgrade, which carries over
+// relations only, somebody brings the file of the old data directory under another name.
 #include "pg/server/postgres.hpp"
 
 extern "C" {
@@ -26,6 +27,7 @@ namespace streamfilter::pg {
 namespace {
 
 constexpr char kFile[] = "streamfilter.unlogged";
+constexpr char kUpgraded[] = "streamfilter.unlogged.upgrade";
 constexpr char kSetAside[] = "streamfilter.unlogged.aside";
 constexpr char kTemporary[] = "streamfilter.unlogged.tmp";
 constexpr uint64 kFileMagic = 0x32554c4653ULL;     // "SFLU2"
@@ -221,36 +223,54 @@ bool replays() {
   return access(RECOVERY_SIGNAL_FILE, F_OK) == 0 || access(STANDBY_SIGNAL_FILE, F_OK) == 0;
 }
 
-void read_file() {
-  FILE* file = AllocateFile(kFile, PG_BINARY_R);
+// Is it the file of the last shutdown?
+bool is_of_this_past(const FileHeader& header) {
+  uint64 system, checkpoint;
+  return !replays() && read_checkpoint(&system, &checkpoint) && header.system == system &&
+         header.checkpoint == checkpoint;
+}
+
+// Was it brought from another data directory? One of this server's own could be of any past.
+bool is_of_old_cluster(const FileHeader& header) {
+  ControlFileData control;
+  return !replays() && read_control_file(&control) && header.system != control.system_identifier;
+}
+
+void read_file(const char* name, bool (*belongs)(const FileHeader&)) {
+  FILE* file = AllocateFile(name, PG_BINARY_R);
   if (file == nullptr) return;
   FileHeader header;
-  uint64 system, checkpoint;
-  const bool ours = fread(&header, sizeof header, 1, file) == 1 && header.sum == sum_of(header) &&
-                    (header.magic == kFileMagic || header.magic == kOldFileMagic) && !replays() &&
-                    read_checkpoint(&system, &checkpoint) && header.system == system &&
-                    header.checkpoint == checkpoint;
-  bool good = ours;
+  bool good = fread(&header, sizeof header, 1, file) == 1 && header.sum == sum_of(header) &&
+              (header.magic == kFileMagic || header.magic == kOldFileMagic) && belongs(header);
   for (uint64 i = 0; good && i < header.count; ++i)
     good = read_filter(file, header.magic == kFileMagic);
   FreeFile(file);
   if (good) return;
   ereport(
-      LOG, errmsg("file \"%s\" is damaged or of another past", kFile),
+      LOG, errmsg("file \"%s\" is damaged or of another past", name),
       errdetail("Unlogged filters that it does not hold, or not soundly, are empty. The file is "
                 "set aside as \"%s\".",
                 kSetAside));
-  rename(kFile, kSetAside);
+  rename(name, kSetAside);
+}
+
+void read_files() {
+  const bool upgraded = access(kUpgraded, F_OK) == 0 && !IsBinaryUpgrade;
+  if (upgraded)
+    read_file(kUpgraded, is_of_old_cluster);
+  else
+    read_file(kFile, is_of_this_past);
+  // A crash must not find them.
+  unlink(kFile);
+  unlink(kTemporary);
+  if (upgraded) unlink(kUpgraded);
 }
 
 }  // namespace
 
 void start_unlogged_file() {
   if (IsUnderPostmaster) return;
-  read_file();
-  // A crash must not find it.
-  unlink(kFile);
-  unlink(kTemporary);
+  read_files();
   on_shmem_exit(write_file, static_cast<Datum>(0));
 }
 

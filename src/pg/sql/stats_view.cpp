@@ -125,7 +125,8 @@ void fill_row(Row& row, const FilterRelation* relation) {
   const FilterOps* ops = find_ops(parameters.kind);
   StringInfoData json;
   initStringInfo(&json);
-  append_parameters_json(&json, parameters, relation->definition.reason);
+  append_parameters_json(&json, parameters, relation->definition.reason,
+                         relation->is_adopted ? &relation->derived_now : nullptr);
   row.datum(CStringGetTextDatum(ops->name));
   row.count(parameters.memory);
   row.datum(json_to_jsonb(json.data));

@@ -4,10 +4,9 @@ extern "C" {
 #include "port/pg_bitutils.h"
 }
 
-#include <sys/mman.h>
-
 #include "core/base/hash.hpp"
 #include "pg/transaction/change_log.hpp"
+#include "pg/transaction/log_memory.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -31,22 +30,6 @@ bool is_indexed(const Change* change) {
   return !change->is(ChangeType::reset) && !change->is(ChangeType::merge);
 }
 
-// Large pages for large memory that is read at random: most of a lookup's time goes into finding
-// its page. Where the system has none, nothing changes.
-void* alloc_large(MemoryContext memory, Size bytes) {
-  constexpr Size kLargePage = 2 * 1024 * 1024;
-  void* result = MemoryContextAllocExtended(memory, bytes, MCXT_ALLOC_HUGE);
-#ifdef MADV_HUGEPAGE
-  if (bytes >= kLargePage) {
-    auto* first = reinterpret_cast<char*>(TYPEALIGN(kLargePage, result));
-    auto* last =
-        reinterpret_cast<char*>(TYPEALIGN_DOWN(kLargePage, static_cast<char*>(result) + bytes));
-    if (last > first) madvise(first, static_cast<Size>(last - first), MADV_HUGEPAGE);
-  }
-#endif
-  return result;
-}
-
 // Keys may be numbers that are no hashes (fingerprint 'integer').
 uint32 tag_of(uint64 hash) { return static_cast<uint32>(mix64(hash) >> 32); }
 
@@ -61,7 +44,7 @@ void grow_index(ChangeLog* log) {
   IndexSlot* old = log->index;
   const Size old_size = Size{1} << log->index_bits;
   const Size bytes = sizeof(IndexSlot) * 2 * old_size;
-  log->index = static_cast<IndexSlot*>(alloc_large(log->memory, bytes));
+  log->index = static_cast<IndexSlot*>(allocate_for_log(log->memory, bytes));
   memset(static_cast<void*>(log->index), 0, bytes);
   ++log->index_bits;
   const uint32 mask = last_slot(log);
@@ -71,7 +54,7 @@ void grow_index(ChangeLog* log) {
     while (log->index[at].next != 0) at = (at + 1) & mask;
     log->index[at] = old[i];
   }
-  pfree(old);
+  free_for_log(old, sizeof(IndexSlot) * old_size);
 }
 
 // Frees a slot without breaking the runs behind it.
@@ -95,8 +78,9 @@ void init_log(ChangeLog* log, MemoryContext memory, bool has_roles) {
   log->has_roles = has_roles;
   log->last_reset = log->last_merge = kNoChange;
   log->index_bits = kFirstBits;
-  log->index =
-      static_cast<IndexSlot*>(MemoryContextAllocZero(memory, sizeof(IndexSlot) << kFirstBits));
+  const Size bytes = sizeof(IndexSlot) << kFirstBits;
+  log->index = static_cast<IndexSlot*>(allocate_for_log(memory, bytes));
+  memset(static_cast<void*>(log->index), 0, bytes);
 }
 
 void make_room(ChangeLog* log) {
@@ -108,10 +92,10 @@ void make_room(ChangeLog* log) {
   const Size entries = static_cast<Size>(ChangeLog::kFirst) << at.level;
   if (log->levels[at.level] == nullptr)
     log->levels[at.level] =
-        static_cast<Change*>(alloc_large(log->memory, sizeof(Change) * entries));
+        static_cast<Change*>(allocate_for_log(log->memory, sizeof(Change) * entries));
   if (log->has_roles && log->roles[at.level] == nullptr)
     log->roles[at.level] = static_cast<ChangeLog::Roles*>(
-        alloc_large(log->memory, sizeof(ChangeLog::Roles) * entries));
+        allocate_for_log(log->memory, sizeof(ChangeLog::Roles) * entries));
   if (log->indexed >= max_indexed(log)) grow_index(log);
   const uint32 unindexed = max_indexed(log) - log->indexed;
   const uint32 unused = static_cast<uint32>(entries) - at.offset;

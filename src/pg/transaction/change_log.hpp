@@ -1,6 +1,6 @@
 // What one transaction has changed in one filter: the changes in their order, and an index that
-// tells the last one of every key. Lives in the memory of the backend: 16 bytes a change and 11 to
-// 22 an indexed key; 16 more where the kind looks at importance or time.
+// tells the last one of every key. 16 bytes a change and 11 to 22 an indexed key, 16 more where the
+// kind looks at importance or time; log_memory.hpp says where.
 #pragma once
 
 #include "core/kind/kind_registry.hpp"
@@ -61,8 +61,8 @@ struct ChangeLog {
 // An empty log. Raises 53200.
 void init_log(ChangeLog* log, MemoryContext memory, bool has_roles);
 
-// Makes room for one more change, so that `append_change` cannot fail. Raises 53200, and 54000 after 1.6
-// thousand million changes.
+// Makes room for one more change, so that `append_change` cannot fail. Raises 53200, and 54000
+// after 1.6 thousand million changes.
 void make_room(ChangeLog* log);
 inline void reserve_change(ChangeLog* log) {
   if (unlikely(log->room == 0)) make_room(log);

@@ -8,6 +8,7 @@ extern "C" {
 #include "core/filter/filter.hpp"
 #include "pg/shmem/arrivals.hpp"
 #include "pg/transaction/apply_changes.hpp"
+#include "pg/transaction/log_memory.hpp"
 #include "pg/transaction/transaction_changes.hpp"
 
 namespace streamfilter::pg {
@@ -258,6 +259,7 @@ void forget_transaction_changes() {
   for (TransactionChanges* changes = all_changes; changes != nullptr; changes = changes->next)
     release_slot(changes);
   unmark_arriving();
+  close_log_files();
   all_changes = nullptr;
 }
 

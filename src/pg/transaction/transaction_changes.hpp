@@ -73,8 +73,8 @@ void append_registered(TransactionChanges* changes, const Element& element, cons
 // reserve_change.
 Owner owner_of_new_key(TransactionChanges* changes);
 
-// Takes the keys out of the table of keys in flight: the filter has them by now, or others have been
-// told to wait for any key.
+// Takes the keys out of the table of keys in flight: the filter has them by now, or others have
+// been told to wait for any key.
 void withdraw_registrations(TransactionChanges* changes);
 
 // Tells others how many keys are in the log only. Called at the end of a statement; in between,

@@ -13,6 +13,7 @@ extern "C" {
 }
 
 #include "pg/transaction/transaction_changes.hpp"
+#include "pg/trigger/left_keys.hpp"
 #include "pg/trigger/row_source.hpp"
 #include "pg/trigger/statement_report.hpp"
 
@@ -99,6 +100,7 @@ void watch_run(SF_EXECUTOR_RUN_PARAMETERS) {
   { pop(frame); }
   PG_END_TRY();
   publish_counts();
+  hint_after_delete(query);
   if (top == nullptr) end_statement_report();
 }
 
@@ -126,6 +128,9 @@ void watch_finish(QueryDesc* query) {
 void watch_utility(PlannedStmt* statement, const char* text, bool read_only_tree,
                    ProcessUtilityContext context, ParamListInfo params, QueryEnvironment* env,
                    DestReceiver* dest, QueryCompletion* completion) {
+  const auto* truncate = IsA(statement->utilityStmt, TruncateStmt)
+                             ? castNode(TruncateStmt, statement->utilityStmt)
+                             : nullptr;
   const Frame frame = {nullptr, IsA(statement->utilityStmt, CopyStmt), ++statements, ++queries,
                        top};
   if (top == nullptr) begin_statement_report();
@@ -142,6 +147,7 @@ void watch_utility(PlannedStmt* statement, const char* text, bool read_only_tree
   { pop(frame); }
   PG_END_TRY();
   publish_counts();
+  if (truncate != nullptr) hint_after_truncate(truncate);
   if (top == nullptr) end_statement_report();
 }
 
@@ -256,6 +262,70 @@ RowSource find_row_source(const TriggerData* call) {
   return {top == nullptr && IsLogicalWorker() ? Arrival::unclear_replication
                                               : Arrival::unclear_executor,
           running_statement, nullptr};
+}
+
+namespace {
+
+bool is_moved(const ModifyTableState* node) {
+  if (node->operation == CMD_UPDATE) return true;
+  return node->operation == CMD_MERGE && (node->mt_merge_subcommands & MERGE_UPDATE) &&
+         !(node->mt_merge_subcommands & MERGE_DELETE);
+}
+
+bool is_updated(ResultRelInfo* target, EState* estate, const KeyInput* key, int count) {
+  const Bitmapset* columns = ExecGetUpdatedCols(target, estate);
+  for (int i = 0; i < count; ++i)
+    if (key[i].column->role == Role::key &&
+        bms_is_member(key[i].source + 1 - FirstLowInvalidHeapAttributeNumber, columns))
+      return true;
+  return false;
+}
+
+// The target of this node that is the relation; nullptr: none is.
+ResultRelInfo* target_of(const ModifyTableState* node, Oid relation) {
+  for (int i = 0; i < node->mt_nrels; ++i)
+    if (RelationGetRelid(node->resultRelInfo[i].ri_RelationDesc) == relation)
+      return &node->resultRelInfo[i];
+  return nullptr;
+}
+
+// What a node does with rows of a relation.
+enum class Effect : uint8 { none, moves, deletes };
+
+Effect effect_of(const ModifyTableState* node, Oid relation, const KeyInput* key, int count) {
+  ResultRelInfo* target = target_of(node, relation);
+  if (target == nullptr || node->operation == CMD_INSERT) return Effect::none;
+  return is_moved(node) && !is_updated(target, node->ps.state, key, count) ? Effect::moves
+                                                                           : Effect::deletes;
+}
+
+// What a query does with them: to move them is all that any of its nodes does, or it is not clear.
+Effect effect_of(const QueryDesc* query, Oid relation, const KeyInput* key, int count) {
+  if (query->estate == nullptr || query->planstate == nullptr) return Effect::none;
+  Effect effect = Effect::none;
+  if (IsA(query->planstate, ModifyTableState))
+    effect = effect_of(reinterpret_cast<const ModifyTableState*>(query->planstate), relation, key,
+                       count);
+  const List* others = query->estate->es_auxmodifytables;
+  for (int i = 0; i < list_length(others); ++i)
+    effect = Max(effect, effect_of(static_cast<const ModifyTableState*>(list_nth(others, i)),
+                                   relation, key, count));
+  return effect;
+}
+
+}  // namespace
+
+// Found by the relation: an AFTER trigger need not be the target's own copy.
+Departure find_departure(const TriggerData* call, const KeyInput* key, int count) {
+  if (!call->tg_relation->rd_rel->relispartition) return Departure::deleted;
+  const Oid relation = RelationGetRelid(call->tg_relation);
+  for (const Frame* frame = top; frame != nullptr; frame = frame->below) {
+    if (frame->query == nullptr) continue;
+    const Effect effect = effect_of(frame->query, relation, key, count);
+    if (effect != Effect::none)
+      return effect == Effect::moves ? Departure::moved : Departure::deleted;
+  }
+  return Departure::deleted;
 }
 
 void init_executor_watch() {

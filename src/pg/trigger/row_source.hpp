@@ -6,6 +6,8 @@ extern "C" {
 #include "nodes/execnodes.h"
 }
 
+#include "pg/handle/key_builder.hpp"
+
 namespace streamfilter::pg {
 
 enum class Arrival : uint8 {
@@ -35,6 +37,15 @@ void init_executor_watch();
 // For the trigger that fires now. The answer holds as long as call->tg_trigger is the same object,
 // and so may be kept in fn_extra.
 RowSource find_row_source(const TriggerData* call);
+
+// Why an AFTER DELETE row trigger fires.
+enum class Departure : uint8 {
+  deleted,  // also where a row is moved with another key, and where nothing says which it is
+  moved,    // UPDATE or MERGE moves it to another partition, and leaves these columns alone
+};
+
+// Of all rows of one target of one statement; the columns are those of a key.
+Departure find_departure(const TriggerData* call, const KeyInput* key, int count);
 
 // How the row at hand arrives.
 inline Arrival arrival_of(const RowSource& source) {

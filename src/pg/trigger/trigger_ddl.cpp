@@ -12,6 +12,7 @@ extern "C" {
 #include "pg/catalog/option_list.hpp"
 #include "pg/handle/hierarchy.hpp"
 #include "pg/trigger/crash_warning.hpp"
+#include "pg/trigger/forget_definition.hpp"
 #include "pg/trigger/quarantine.hpp"
 #include "pg/trigger/trigger_binding.hpp"
 #include "pg/trigger/trigger_ddl.hpp"
@@ -59,9 +60,10 @@ void for_each_trigger(Oid root, Visit visit) {
 
 // Two triggers with one filter would see a repeat in every row.
 void check_judged_once(const Trigger* created, Oid table, Oid filter) {
-  for_each_trigger(table, [=](const Trigger* other, TriggerKind, Relation holder) {
+  for_each_trigger(table, [=](const Trigger* other, TriggerKind kind, Relation holder) {
     const TriggerOrigin origin = find_origin(other, holder);
-    if (origin.trigger == created->tgoid || origin.binding.filter != filter) return;
+    if (!judges(kind) || origin.trigger == created->tgoid || origin.binding.filter != filter)
+      return;
     ereport(ERROR, errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
             errmsg("trigger \"%s\" judges the rows of table \"%s\" by filter \"%s\" already",
                    other->tgname, RelationGetRelationName(holder), get_rel_name(filter)),
@@ -100,6 +102,14 @@ void warn_if_less_durable(Oid table, Oid target) {
             errdetail("It is empty after a crash."));
 }
 
+void bind_forgetting(const Trigger* trigger, Relation table) {
+  check_forget_event(trigger, table);
+  const TriggerOrigin origin = find_origin(trigger, table);
+  const Oid filter = lock_filter(trigger, TriggerKind::forget, &origin, AccessShareLock, WARNING);
+  plan_forgetting(trigger, table, load_filter_relation(filter));
+  bind_trigger(trigger->tgoid, {filter, InvalidOid});
+}
+
 void warn_of_crash(const Trigger* trigger, TriggerKind kind, Relation table) {
   const TriggerOrigin origin = find_origin(trigger, table);
   const Oid filter = find_filter(trigger, kind, &origin);
@@ -107,6 +117,7 @@ void warn_of_crash(const Trigger* trigger, TriggerKind kind, Relation table) {
 }
 
 void bind_created(const Trigger* trigger, TriggerKind kind, Relation table) {
+  if (!judges(kind)) return bind_forgetting(trigger, table);
   const int16 type = trigger->tgtype;
   if (!TRIGGER_FOR_ROW(type) || !TRIGGER_FOR_BEFORE(type) || !TRIGGER_FOR_INSERT(type) ||
       TRIGGER_FOR_UPDATE(type) || TRIGGER_FOR_DELETE(type))
@@ -133,6 +144,7 @@ void check_created(const CreateTrigStmt* statement) {
   TriggerKind kind;
   if (created != nullptr && find_kind(created->tgfoid, &kind)) bind_created(created, kind, table);
   for_each_trigger(relid, [created](const Trigger* trigger, TriggerKind its_kind, Relation holder) {
+    if (!judges(its_kind)) return;
     const bool is_created =
         created != nullptr && find_origin(trigger, holder).trigger == created->tgoid;
     check_is_last(trigger, holder, is_created ? ERROR : WARNING);
@@ -157,11 +169,11 @@ void say_what_is_checked(void* context) {
 // It needs a right that nobody has granted: no reason to keep the owner of the filter from altering
 // it.
 bool fails_anyway(const Trigger* trigger, TriggerKind kind, const TriggerOrigin* origin) {
-  const auto is_denied = [origin](Oid relid) {
-    return OidIsValid(relid) && pg_class_aclcheck(relid, origin->owner, ACL_INSERT) != ACLCHECK_OK;
+  const auto is_denied = [origin](Oid relid, AclMode rights) {
+    return OidIsValid(relid) && !has_rights(relid, origin->owner, rights);
   };
-  return is_denied(find_filter(trigger, kind, origin)) ||
-         (kind == TriggerKind::divert && is_denied(find_target(trigger, origin)));
+  return is_denied(find_filter(trigger, kind, origin), needed_rights(trigger, kind)) ||
+         (kind == TriggerKind::divert && is_denied(find_target(trigger, origin), ACL_INSERT));
 }
 
 // Would it fail for every row?
@@ -171,9 +183,12 @@ void check_trigger(const Trigger* trigger, TriggerKind kind, Relation table, int
   const TriggerOrigin origin = find_origin(trigger, table);
   if (missing_right < ERROR && fails_anyway(trigger, kind, &origin)) return;
   error_context_stack = &context;
-  check_is_last(trigger, table, ERROR);
+  if (judges(kind)) check_is_last(trigger, table, ERROR);
   const Oid filter = lock_filter(trigger, kind, &origin, AccessShareLock, missing_right);
-  make_plan(trigger, kind, table, load_filter_relation(filter));
+  if (judges(kind))
+    make_plan(trigger, kind, table, load_filter_relation(filter));
+  else
+    plan_forgetting(trigger, table, load_filter_relation(filter));
   check_diversion(trigger, kind, table, &origin, missing_right);
   error_context_stack = context.previous;
 }
@@ -221,7 +236,7 @@ bool alters_persistence(const AlterTableStmt* statement) {
 
 void warn_of_crash_of_table(Oid relid) {
   for_each_trigger(relid, [](const Trigger* trigger, TriggerKind kind, Relation table) {
-    warn_of_crash(trigger, kind, table);
+    if (judges(kind)) warn_of_crash(trigger, kind, table);
   });
 }
 

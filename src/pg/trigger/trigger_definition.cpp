@@ -61,7 +61,13 @@ Oid look_up(const char* schema, const char* name, const TriggerOrigin* origin) {
   pg_unreachable();
 }
 
-void check_filter(Oid relid, const TriggerOrigin* origin, int missing_right) {
+const char* list_rights(AclMode rights) {
+  if (rights == ACL_TRUNCATE) return "TRUNCATE";
+  if (rights == ACL_DELETE) return "DELETE";
+  return (rights & ACL_DELETE) != 0 ? "INSERT, DELETE" : "INSERT";
+}
+
+void check_filter(Oid relid, const TriggerOrigin* origin, AclMode rights, int missing_right) {
   const char* name = get_rel_name(relid);
   if (name == nullptr)
     ereport(ERROR, errcode(ERRCODE_UNDEFINED_TABLE),
@@ -70,14 +76,15 @@ void check_filter(Oid relid, const TriggerOrigin* origin, int missing_right) {
   if (!is_filter(relid))
     ereport(ERROR, errcode(ERRCODE_WRONG_OBJECT_TYPE), errmsg("\"%s\" is not a filter", name),
             errhint("Create one with CREATE FOREIGN TABLE ... SERVER streamfilter."));
-  if (pg_class_aclcheck(relid, origin->owner, ACL_INSERT) == ACLCHECK_OK) return;
+  if (has_rights(relid, origin->owner, rights)) return;
   const char* owner = GetUserNameFromId(origin->owner, true);
   if (owner == nullptr) owner = "?";
+  const char* needed = list_rights(rights);
   ereport(missing_right, errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
           errmsg("permission denied for filter \"%s\"", name),
-          errdetail("The owner of table %s, role \"%s\", needs INSERT on the filter.",
-                    origin->table_name, owner),
-          errhint("GRANT INSERT ON %s TO %s;",
+          errdetail("The owner of table %s, role \"%s\", needs %s on the filter.",
+                    origin->table_name, owner, needed),
+          errhint("GRANT %s ON %s TO %s;", needed,
                   quote_qualified_identifier(get_namespace_name(get_rel_namespace(relid)), name),
                   quote_identifier(owner)));
 }
@@ -109,7 +116,7 @@ Oid lock_named_filter(const Trigger* trigger, TriggerKind kind, const TriggerOri
     if (relid == locked) return relid;
     if (OidIsValid(locked)) UnlockRelationOid(locked, lockmode);
     // First, for nobody may lock what he has no business with.
-    check_filter(relid, origin, missing_right);
+    check_filter(relid, origin, needed_rights(trigger, kind), missing_right);
     LockRelationOid(relid, lockmode);
     locked = relid;
   }
@@ -222,6 +229,16 @@ AttrNumber find_exactly(Relation table, const char* name) {
   return InvalidAttrNumber;
 }
 
+AclMode needed_rights(const Trigger* trigger, TriggerKind kind) {
+  if (judges(kind)) return ACL_INSERT;
+  if (TRIGGER_FOR_TRUNCATE(trigger->tgtype)) return ACL_TRUNCATE;
+  return TRIGGER_FOR_UPDATE(trigger->tgtype) ? ACL_INSERT | ACL_DELETE : ACL_DELETE;
+}
+
+bool has_rights(Oid relation, Oid owner, AclMode rights) {
+  return pg_class_aclmask(relation, owner, rights, ACLMASK_ALL) == rights;
+}
+
 void raise_wrong_event(const Trigger* trigger, TriggerKind kind, Relation table) {
   ereport(
       ERROR, errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
@@ -262,7 +279,7 @@ Oid lock_filter(const Trigger* trigger, TriggerKind kind, const TriggerOrigin* o
                 LOCKMODE lockmode, int missing_right) {
   if (!OidIsValid(origin->binding.filter))
     return lock_named_filter(trigger, kind, origin, lockmode, missing_right);
-  check_filter(origin->binding.filter, origin, missing_right);
+  check_filter(origin->binding.filter, origin, needed_rights(trigger, kind), missing_right);
   LockRelationOid(origin->binding.filter, lockmode);
   return origin->binding.filter;
 }
@@ -307,7 +324,7 @@ TriggerPlan* make_plan(const Trigger* trigger, TriggerKind kind, Relation table,
                        const FilterRelation* filter) {
   auto* plan = static_cast<TriggerPlan*>(palloc0(sizeof(TriggerPlan)));
   if (kind == TriggerKind::mark) plan->mark = mark_column(trigger, table);
-  const int first = kind == TriggerKind::discard ? 1 : 2;
+  const int first = kind == TriggerKind::mark || kind == TriggerKind::divert ? 2 : 1;
   const int given = Max(trigger->tgnargs - first, 0);
   if (given != 0 && given != filter->column_count)
     ereport(ERROR, errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
@@ -326,7 +343,9 @@ TriggerPlan* make_plan(const Trigger* trigger, TriggerKind kind, Relation table,
         given ? named_column(trigger, first + i, table) : namesake(input->column, table, filter);
     input->source = attnum - 1;
     const Form_pg_attribute attribute = TupleDescAttr(RelationGetDescr(table), attnum - 1);
-    check_not_generated(attribute, table, true);
+    // An AFTER trigger sees what is stored.
+    if (judges(kind) || attribute->attgenerated != ATTRIBUTE_GENERATED_STORED)
+      check_not_generated(attribute, table, true);
     if (attnum == plan->mark)
       ereport(ERROR, errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
               errmsg("column \"%s\" of table \"%s\" cannot be part of the key and its mark",

@@ -8,7 +8,8 @@
 namespace streamfilter::pg {
 
 bool find_kind(Oid function, TriggerKind* kind) {
-  for (const TriggerKind candidate : {TriggerKind::discard, TriggerKind::mark, TriggerKind::divert})
+  for (const TriggerKind candidate :
+       {TriggerKind::discard, TriggerKind::mark, TriggerKind::divert, TriggerKind::forget})
     if (is_own_function(function, function_name(candidate))) {
       *kind = candidate;
       return true;

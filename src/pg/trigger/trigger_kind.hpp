@@ -3,16 +3,20 @@
 
 namespace streamfilter::pg {
 
-enum class TriggerKind : uint8 { discard, mark, divert };
+enum class TriggerKind : uint8 { discard, mark, divert, forget };
 
 inline const char* function_name(TriggerKind kind) {
   switch (kind) {
     case TriggerKind::discard: return "streamfilter_discard";
     case TriggerKind::mark: return "streamfilter_mark";
-    case TriggerKind::divert: break;
+    case TriggerKind::divert: return "streamfilter_divert";
+    case TriggerKind::forget: break;
   }
-  return "streamfilter_divert";
+  return "streamfilter_forget";
 }
+
+// Those that judge rows which are inserted.
+inline bool judges(TriggerKind kind) { return kind != TriggerKind::forget; }
 
 // As the view streamfilter_triggers says it.
 inline const char* name_of(TriggerKind kind) {

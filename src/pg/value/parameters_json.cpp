@@ -21,6 +21,47 @@ bool is_used(const Parameters& parameters, const OptionSpec& option) {
          (option.type != OptionType::reals && option.low <= 0);
 }
 
+void append_option(const Parameters& parameters, const OptionSpec& option, StringInfo out) {
+  char value[512];
+  print_option(parameters, option, value, sizeof value);
+  if (is_number(option.type))
+    appendStringInfoString(out, value);
+  else if (option.type == OptionType::reals)
+    appendStringInfo(out, "[%s]", value);
+  else
+    escape_json(out, value);
+}
+
+bool is_derived_alike(const Parameters& a, const Parameters& b) {
+  return a.memory == b.memory && a.slices == b.slices && a.slice_bytes == b.slice_bytes &&
+         memcmp(a.word, b.word, sizeof a.word) == 0;
+}
+
+void append_differences(const Parameters& parameters, const Parameters& derived, StringInfo out) {
+  const FilterOps* ops = find_ops(parameters.kind);
+  const char* between = "";
+  const auto begin = [&](const char* name) {
+    appendStringInfo(out, "%s\"%s\": ", between, name);
+    between = ", ";
+  };
+  const auto append_number = [&](const char* name, uint64 number, uint64 now) {
+    if (number == now) return;
+    begin(name);
+    appendStringInfo(out, UINT64_FORMAT, now);
+  };
+  appendStringInfoChar(out, '{');
+  append_number("memory", parameters.memory, derived.memory);
+  append_number("slices", parameters.slices, derived.slices);
+  for (unsigned i = 0; i < ops->option_count; ++i)
+    if (const OptionSpec& option = ops->options[i];
+        parameters.integer(option.word) != derived.integer(option.word) &&
+        is_used(derived, option)) {
+      begin(option.name);
+      append_option(derived, option, out);
+    }
+  appendStringInfoChar(out, '}');
+}
+
 // Nothing for horizontal slices.
 template <typename Begin>
 void append_slicing(const Parameters& parameters, Begin begin, StringInfo out) {
@@ -45,27 +86,20 @@ void append_slicing(const Parameters& parameters, Begin begin, StringInfo out) {
 
 }  // namespace
 
-void append_parameters_json(StringInfo out, const Parameters& parameters, const char* reason) {
+void append_parameters_json(StringInfo out, const Parameters& parameters, const char* reason,
+                            const Parameters* derived_now) {
   const FilterOps* ops = find_ops(parameters.kind);
-  char value[512];
   bool first = true;
   appendStringInfoChar(out, '{');
   const auto begin = [&](const char* name) {
     appendStringInfo(out, "%s\"%s\": ", first ? "" : ", ", name);
     first = false;
   };
-  for (unsigned i = 0; i < ops->option_count; ++i) {
-    const OptionSpec& option = ops->options[i];
-    if (!is_used(parameters, option)) continue;
-    begin(option.name);
-    print_option(parameters, option, value, sizeof value);
-    if (is_number(option.type))
-      appendStringInfoString(out, value);
-    else if (option.type == OptionType::reals)
-      appendStringInfo(out, "[%s]", value);
-    else
-      escape_json(out, value);
-  }
+  for (unsigned i = 0; i < ops->option_count; ++i)
+    if (const OptionSpec& option = ops->options[i]; is_used(parameters, option)) {
+      begin(option.name);
+      append_option(parameters, option, out);
+    }
   begin("slices");
   appendStringInfo(out, "%u", parameters.slices);
   append_slicing(parameters, begin, out);
@@ -86,6 +120,10 @@ void append_parameters_json(StringInfo out, const Parameters& parameters, const 
   if (reason != nullptr) {
     begin("chosen");
     escape_json(out, psprintf("%s: %s", ops->name, reason));
+  }
+  if (derived_now != nullptr && !is_derived_alike(parameters, *derived_now)) {
+    begin("derived_now");
+    append_differences(parameters, *derived_now, out);
   }
   appendStringInfoChar(out, '}');
 }

@@ -125,7 +125,9 @@ SF_FUNCTION(streamfilter_info) {
   StringInfoData json;
   initStringInfo(&json);
   appendStringInfo(&json, "{\"kind\": \"%s\", \"parameters\": ", ops.name);
-  append_parameters_json(&json, parameters);
+  Parameters derived_now;
+  append_parameters_json(&json, parameters, nullptr,
+                         derive_again(parameters, derived_now) ? &derived_now : nullptr);
   append_count(&json, "memory", parameters.memory);
   append_count(&json, "slices", parameters.slices);
   append_count(&json, "seed", parameters.seed);

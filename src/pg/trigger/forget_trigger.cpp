@@ -1,0 +1,149 @@
+// streamfilter_forget: the filter follows its table.
+//
+// A row that is deleted takes its key along; one whose key is updated leaves the old key and brings
+// the new one; TRUNCATE empties the filter. AFTER triggers see what has really happened.
+#include "pg/server/postgres.hpp"
+
+extern "C" {
+#include "executor/tuptable.h"
+}
+
+#include "pg/handle/filter_keys.hpp"
+#include "pg/server/settings.hpp"
+#include "pg/shmem/filter_directory.hpp"
+#include "pg/shmem/trigger_counts.hpp"
+#include "pg/storage/persistence.hpp"
+#include "pg/trigger/forget_definition.hpp"
+#include "pg/trigger/row_source.hpp"
+#include "pg/trigger/updated_keys.hpp"
+
+namespace streamfilter::pg {
+namespace {
+
+// Kept in fn_extra: one for each table (partition) of a statement.
+struct ForgetState {
+  MemoryContext context;  // of what follows
+  Oid trigger;
+  Oid owner;  // of the table
+  Departure departure;
+  TriggerTally* tally;
+  KeyBuilder keys;  // without a filter: nothing is resolved
+};
+
+const TriggerData* check_call(FunctionCallInfo fcinfo) {
+  if (!CALLED_AS_TRIGGER(fcinfo))
+    ereport(ERROR, errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+            errmsg("streamfilter_forget can only be called as a trigger"));
+  const auto* call = reinterpret_cast<const TriggerData*>(fcinfo->context);
+  check_forget_event(call->tg_trigger, call->tg_relation);
+  return call;
+}
+
+// The filter, locked. From now on the trigger is bound to it.
+Oid bind_and_lock(const Trigger* trigger, TriggerOrigin* origin, LOCKMODE mode) {
+  const Oid filter = lock_filter(trigger, TriggerKind::forget, origin, mode, ERROR);
+  if (OidIsValid(origin->binding.filter)) return filter;
+  origin->binding = bind_when_fired(origin->trigger, origin->table, {filter, InvalidOid});
+  return lock_filter(trigger, TriggerKind::forget, origin, mode, ERROR);
+}
+
+// ---- DELETE and UPDATE
+// ---------------------------------------------------------------------------
+
+void resolve(ForgetState* state, const TriggerData* call) {
+  const Trigger* trigger = call->tg_trigger;
+  state->keys.filter = nullptr;
+  MemoryContextReset(state->context);
+  MemoryContext caller = MemoryContextSwitchTo(state->context);
+  TriggerOrigin origin = find_origin(trigger, call->tg_relation);
+  FilterHandle* filter = filter_handle(bind_and_lock(trigger, &origin, RowExclusiveLock));
+  use_filter(filter, Use::judge_granted);
+  const TriggerPlan* plan = plan_forgetting(trigger, call->tg_relation, filter->relation);
+  state->trigger = trigger->tgoid;
+  state->owner = origin.owner;
+  state->departure = find_departure(call, plan->inputs, plan->count);
+  state->tally = trigger_tally(trigger->tgoid, filter->relid);
+  state->keys = make_key_builder(filter, plan->inputs, plan->count);
+  MemoryContextSwitchTo(caller);
+}
+
+ForgetState* prepare(FunctionCallInfo fcinfo, const TriggerData* call) {
+  auto* state = static_cast<ForgetState*>(fcinfo->flinfo->fn_extra);
+  if (unlikely(state == nullptr)) {
+    state = static_cast<ForgetState*>(
+        MemoryContextAllocZero(fcinfo->flinfo->fn_mcxt, sizeof(ForgetState)));
+    state->context = AllocSetContextCreate(fcinfo->flinfo->fn_mcxt, "streamfilter forget trigger",
+                                           ALLOCSET_SMALL_SIZES);
+    fcinfo->flinfo->fn_extra = state;
+  }
+  if (likely(state->keys.filter != nullptr)) use_filter(state->keys.filter, Use::judge_granted);
+  if (unlikely(!is_current(&state->keys) || state->trigger != call->tg_trigger->tgoid))
+    resolve(state, call);
+  check_mode(state->keys.filter, state->owner);
+  return state;
+}
+
+void delete_row(const ForgetState* state, TupleTableSlot* row) {
+  // It goes on in another partition.
+  if (state->departure == Departure::moved) return;
+  Element element;
+  if (build_element(&state->keys, row, &element)) erase_key(state->keys.filter, element);
+}
+
+void update_row(const ForgetState* state, TupleTableSlot* before, TupleTableSlot* after) {
+  FilterHandle* filter = state->keys.filter;
+  Element old_key, new_key;
+  const bool had_key = build_element(&state->keys, before, &old_key);
+  const bool has_key = build_element(&state->keys, after, &new_key);
+  if (had_key && has_key && old_key.hash == new_key.hash) return;
+  // What another row has got from the same statement is that row's now.
+  if (had_key && !was_updated_to(filter->relid, old_key.hash)) erase_key(filter, old_key);
+  if (!has_key) return;
+  remember_key(filter, new_key);
+  note_updated_to(filter->relid, new_key.hash);
+}
+
+void follow_row(FunctionCallInfo fcinfo, const TriggerData* call) {
+  const ForgetState* state = prepare(fcinfo, call);
+  if (state->keys.filter->mode == FilterMode::off) return;
+  ++counts_to_add_to(state->tally)->rows;
+  if (TRIGGER_FIRED_BY_UPDATE(call->tg_event))
+    update_row(state, call->tg_trigslot, call->tg_newslot);
+  else
+    delete_row(state, call->tg_trigslot);
+}
+
+// ---- TRUNCATE
+// --------------------------------------------------------------------------------------
+
+// As TRUNCATE of the filter.
+void forget_all(const TriggerData* call) {
+  TriggerOrigin origin = find_origin(call->tg_trigger, call->tg_relation);
+  FilterHandle* filter =
+      filter_handle(bind_and_lock(call->tg_trigger, &origin, AccessExclusiveLock));
+  use_filter(filter, Use::define);
+  if (filter->remote == nullptr && peek_slot(filter->relation) == nullptr &&
+      !is_anything_saved(filter->relid))
+    return;  // nothing to forget
+  use_filter(filter, Use::judge_granted);
+  check_mode(filter, origin.owner);
+  if (filter->mode != FilterMode::off) reset_filter(filter);
+}
+
+}  // namespace
+}  // namespace streamfilter::pg
+
+using namespace streamfilter::pg;
+
+// streamfilter_forget(filter [, column …]): AFTER DELETE OR UPDATE FOR EACH ROW, or AFTER TRUNCATE.
+// The filter forgets what the table has no more.
+SF_FUNCTION(streamfilter_forget) {
+  const TriggerData* call = check_call(fcinfo);
+  if (!enabled) return PointerGetDatum(nullptr);
+  require_shared_state();
+  if (TRIGGER_FIRED_BY_TRUNCATE(call->tg_event))
+    forget_all(call);
+  else
+    follow_row(fcinfo, call);
+  return PointerGetDatum(nullptr);
+}
