@@ -349,7 +349,7 @@ void Checker::promote() {
 }
 
 void Checker::event() {
-  next_event_ = shared_.transactions + static_cast<uint64_t>(random_.between(1500, 8000));
+  next_event_ = shared_.transactions + static_cast<uint64_t>(random_.between(2000, 12'000));
   shared_.note(-1, "event");
   if (standby_.is_ready(shared_.transactions)) return promote();
   const int dice = random_.below(100);
@@ -438,10 +438,12 @@ bool Checker::run() {
     faults_.play(shared_.counts);
     standby_.step(monitor_, shared_.transactions);
     shared_.calm = standby_.phase() == Standby::Phase::synchronous;
-    if (!shared_.unknown.empty() || shared_.transactions >= next_check_) {
-      drain();
+    const bool is_due = shared_.transactions >= next_check_;
+    if (is_due || !shared_.unknown.empty()) drain();
+    if (is_due)
       check("with no transaction running");
-    }
+    else
+      resolve_unknown();
     if (!options_.defect.empty()) plant_defect();
     if (shared_.transactions >= next_event_) event();
     report(false);

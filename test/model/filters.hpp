@@ -26,8 +26,8 @@ struct FilterSpec {
   }
 };
 
-// So much memory that no answer is wrong: README.md says how likely one is, and checker.cpp tries all
-// pairs of keys.
+// So much memory that no answer is wrong: README.md says how likely one is, and checker.cpp tries
+// all pairs of keys.
 inline const std::vector<FilterSpec> kFilters = {
     {"bloom", "kind 'bloom', memory '2MB', k '10', persistence 'logged'", Conflict::wait, true,
      false, false, 8192},

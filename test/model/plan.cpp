@@ -95,7 +95,7 @@ struct Drawer {
       put(Action::commit);
     } else if (dice < 84) {
       put(Action::rollback);
-    } else if (dice < 99) {
+    } else if (dice < 99 || random.chance(0.7)) {
       put(Action::prepare);
       if (random.chance(0.7)) put(Action::finish, 0, random.below(3));
     } else {
@@ -145,7 +145,7 @@ Plan draw_plan(Random& random, uint64_t progress) {
   Plan plan = std::move(drawer.plan);
   plan.recovers = random.chance(0.7);
   if (random.chance(0.02)) {
-    plan.disturb_signal = random.chance(0.7) ? SIGINT : SIGTERM;
+    plan.disturb_signal = random.chance(0.85) ? SIGINT : SIGTERM;
     plan.disturb_step = random.below(static_cast<int>(plan.steps.size()));
     plan.disturb_after = random.between(1, 2000);
   }
