@@ -84,6 +84,8 @@ void Checker::set_up() {
     ask("CREATE TRIGGER zz BEFORE INSERT ON t_" + name +
         " FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('" + name + "')");
   }
+  ask("CREATE FOREIGN TABLE blind (key int) SERVER streamfilter OPTIONS (kind 'clq', memory '1MB', "
+      "bits '48')");
   for (int filter = 0; filter < filter_count(); ++filter)
     if (kFilters[static_cast<size_t>(filter)].deletes) try_pairs(filter);
 }
@@ -215,6 +217,24 @@ void Checker::check_filters(Connection& connection, bool on_standby, const char*
   }
 }
 
+// Whatever the order was in which sessions have added and removed keys of the filter without
+// tables: if nothing has been asked since the last check, it knows what it knew then; on a standby,
+// too.
+void Checker::check_blind(Connection& connection, const char* when) {
+  std::set<std::string> known;
+  for (const auto& row :
+       connection.ask("SELECT k FROM generate_series(0, 63) k WHERE streamfilter_test('blind', k)")
+           .rows)
+    known.insert(row[0]);
+  if (blind_at_ == shared_.requests && known != blind_)
+    for (int key = 0; key < 64; ++key)
+      if (known.contains(std::to_string(key)) != blind_.contains(std::to_string(key)))
+        model_.differ("filter blind, key " + std::to_string(key) + " is " +
+                      (known.contains(std::to_string(key)) ? "" : "not ") + "known now, " + when);
+  blind_ = known;
+  blind_at_ = shared_.requests;
+}
+
 void Checker::check_standby() {
   if (!standby_.catch_up(monitor_)) {
     model_.differ("the standby does not catch up");
@@ -222,7 +242,10 @@ void Checker::check_standby() {
   }
   Connection reader;
   if (!reader.open(standby_.server().conninfo())) model_.differ("the standby does not answer");
-  if (reader.is_open()) check_filters(reader, true, "on a standby");
+  if (reader.is_open()) {
+    check_filters(reader, true, "on a standby");
+    check_blind(reader, "on a standby");
+  }
   ++shared_.counts["checks of a standby"];
 }
 
@@ -230,6 +253,7 @@ void Checker::check(const char* when) {
   faults_.pass_all();
   resolve_unknown();
   check_filters(monitor_, false, when);
+  check_blind(monitor_, when);
   if (shared_.prepared.empty()) {
     const std::string left = value("SELECT coalesce(sum(in_flight), 0) FROM streamfilter_stats");
     if (left != "0") model_.differ(left + " keys are in flight and no transaction is");
@@ -283,6 +307,16 @@ bool Checker::is_lost_within(int milliseconds) {
     if (Reply nothing; monitor_.receive(nothing)) return true;
   }
   return false;
+}
+
+// What was known when nothing ran is known afterwards.
+void Checker::crash_at_rest() {
+  ++shared_.counts["kills of the server at rest"];
+  drain();
+  if (model_.has_difference()) return;
+  check("before a kill");
+  server_->kill_all();
+  recover("after kill -9 of the server at rest", true);
 }
 
 void Checker::crash_one() {
@@ -357,11 +391,13 @@ void Checker::event() {
     begin_standby();
   else if (dice < 30 && faults_.are_there())
     kill_at_point();
-  else if (dice < 60)
+  else if (dice < 52)
+    crash_at_rest();
+  else if (dice < 70)
     crash_whole();
-  else if (dice < 80)
+  else if (dice < 84)
     crash_one();
-  else if (dice < 92)
+  else if (dice < 93)
     restart("immediate");
   else
     restart("fast");
@@ -454,6 +490,7 @@ bool Checker::run() {
     check("at the end");
     check_log();
   }
+  standby_.discard(nullptr);
   report(true);
   if (model_.has_difference()) explain();
   printf("model: %d differences, seed %lu\n", model_.has_difference() ? 1 : 0, options_.seed);

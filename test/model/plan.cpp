@@ -82,6 +82,11 @@ struct Drawer {
   }
 
   void rare(int filter) {
+    if (random.chance(0.1)) {
+      std::vector<int> keys(static_cast<size_t>(random.between(1, 6)));
+      for (int& key : keys) key = random.below(64);
+      plan.steps.push_back({Action::blind, 0, keys, random.below(40)});
+    }
     if (random.chance(0.003)) put(Action::truncate, filter);
     if (random.chance(0.004)) put(Action::alter, filter, random.below(6));
     if (random.chance(0.001)) put(Action::change, filter, random.below(2));

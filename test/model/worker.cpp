@@ -146,6 +146,7 @@ void Worker::send(const std::string& statements, const std::string& data) {
   if (phase_ == 0) sent_ = model_.now();
   sent_at_ = Clock::now();
   request_ = statements;
+  ++shared_.requests;
   if (transaction_) transaction_->exposed = true;
   shared_.note(number_, "> " + statements);
   connection_.send(statements, data);
@@ -237,6 +238,14 @@ std::string Worker::statement() {
     case Action::truncate:
       return "TRUNCATE t_" + name + ", p_" + name + (filter.follows ? "" : "; TRUNCATE " + name) +
              "; SELECT -1, pg_current_xact_id()";
+    case Action::blind: {
+      if (step.variant == 0) return "TRUNCATE blind";
+      if (step.variant < 20) return "INSERT INTO blind SELECT unnest(" + keys + ")";
+      std::string all;
+      for (const int key : step.keys)
+        all += "DELETE FROM blind WHERE key = " + std::to_string(key) + ";";
+      return all;
+    }
     case Action::savepoint: return "SAVEPOINT s" + std::to_string(savepoints_.size() + 1);
     case Action::roll_back_to: return "ROLLBACK TO s" + std::to_string(savepoints_.size());
     case Action::release: return "RELEASE s" + std::to_string(savepoints_.size());
@@ -562,10 +571,8 @@ void Worker::handle_failure(const Reply& reply) {
     abandon_plan();
     return;
   }
-  const bool usual = is_claim(action) || action == Action::copy || action == Action::block ||
-                     action == Action::test || action == Action::look || action == Action::remove ||
-                     action == Action::truncate || action == Action::alter ||
-                     action == Action::save || action == Action::sleep;
+  const bool usual = is_claim(action) || (action >= Action::copy && action <= Action::blind) ||
+                     action == Action::sleep || (action >= Action::alter && action <= Action::save);
   const bool recovers = plan_.recovers && usual && !savepoints_.empty() &&
                         repair_ == Repair::none && connection_.in_failed_transaction();
   repair_ = recovers ? Repair::roll_back_to : Repair::rollback;
