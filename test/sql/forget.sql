@@ -97,7 +97,14 @@ COMMIT;
 SELECT known_ids('seen');
 -- The same key in one statement that takes and gives.
 WITH gone AS (DELETE FROM t WHERE id = 5 RETURNING id) INSERT INTO t SELECT id FROM gone RETURNING id;
--- MERGE, and a cursor.
+-- A key that one row gives up and another gets.
+TRUNCATE t, seen;
+INSERT INTO t VALUES (4), (5), (6);
+WITH changed AS (UPDATE t SET id = 4 WHERE id = 5) DELETE FROM t WHERE id = 4;
+UPDATE t SET id = 10 - id;
+SELECT known_ids('seen');
+UPDATE t SET id = 10 - id;
+-- MERGE.
 MERGE INTO t USING (VALUES (4), (6)) AS s (id) ON t.id = s.id
 WHEN MATCHED AND s.id = 4 THEN DELETE WHEN MATCHED THEN UPDATE SET id = 16;
 SELECT known_ids('seen');
@@ -117,6 +124,12 @@ INSERT INTO t VALUES (1), (2), (3);
 CREATE CONSTRAINT TRIGGER follow AFTER DELETE ON t DEFERRABLE INITIALLY DEFERRED
   FOR EACH ROW EXECUTE FUNCTION streamfilter_forget('seen');
 BEGIN; DELETE FROM t WHERE id = 2; SELECT known_ids('seen'); COMMIT;
+SELECT known_ids('seen');
+SELECT pg_get_triggerdef(oid) AS definition FROM pg_trigger WHERE tgname = 'follow' \gset
+DROP TRIGGER follow ON t;
+\echo :definition
+:definition;
+DELETE FROM t WHERE id = 1;
 SELECT known_ids('seen');
 DROP TRIGGER follow ON t;
 

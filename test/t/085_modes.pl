@@ -121,5 +121,63 @@ is($node->safe_psql('copy', 'SELECT count(*) FROM events'), 20000, 'all');
 is($node->safe_psql('copy', q{SELECT count(*) FROM generate_series(1, 20000) i WHERE streamfilter_test('seen', i)}), 20000,
 	'which the filter there knows');
 
+# --- A filter that follows its table -------------------------------------------------------------------------
+
+sql(q{
+	CREATE FOREIGN TABLE members_seen (id int) SERVER streamfilter OPTIONS (kind 'clq', memory '64kB', fpr '1e-6');
+	CREATE TABLE members (id int);
+	CREATE TRIGGER zz_once BEFORE INSERT ON members FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('members_seen');
+	CREATE TRIGGER follow AFTER DELETE OR UPDATE ON members FOR EACH ROW EXECUTE FUNCTION streamfilter_forget('members_seen');
+	CREATE TRIGGER follow_all AFTER TRUNCATE ON members EXECUTE FUNCTION streamfilter_forget('members_seen');
+	INSERT INTO members SELECT generate_series(1, 10)});
+my ($one, $other) = map { $node->background_psql('postgres') } 1 .. 2;
+$one->query_safe('BEGIN; DELETE FROM members WHERE id = 1; UPDATE members SET id = 12 WHERE id = 2');
+is($other->query_safe('INSERT INTO members VALUES (1), (2) RETURNING id'), '', 'for others a key is known until the row has gone');
+$one->query_safe('COMMIT');
+is($other->query_safe('INSERT INTO members VALUES (1), (2), (12) RETURNING id'), "1\n2", 'and then it is not');
+$one->query_safe('BEGIN; TRUNCATE members; ROLLBACK');
+is($other->query_safe('INSERT INTO members VALUES (1), (10) RETURNING id'), '', 'a TRUNCATE that rolls back');
+$one->query_safe('TRUNCATE members');
+is($other->query_safe('INSERT INTO members VALUES (1), (10) RETURNING id'), "1\n10", 'and one that does not');
+is($other->query_safe(q{SELECT rows FROM streamfilter_triggers WHERE trigger = 'follow'}), 2, 'what one session has done another sees');
+$_->quit for $one, $other;
+
+$node->stop('immediate');
+$node->start;
+is(sql('INSERT INTO members VALUES (1), (3), (10) RETURNING id'), '3', 'a crash changes nothing in what was forgotten');
+is(sql(q{SELECT rows, discarded FROM streamfilter_triggers WHERE trigger = 'zz_once'}), '3|2', 'triggers count since the start');
+
+$node->command_ok([ 'pg_dump', @connection, '--schema-only', '-t', 'members*', '-f', $schema, 'postgres' ], 'its triggers are dumped');
+$node->safe_psql('postgres', 'CREATE DATABASE following');
+$node->safe_psql('following', 'CREATE EXTENSION streamfilter');
+$node->command_ok([ 'psql', @connection, '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-f', $schema, 'following' ], 'and restored');
+is($node->safe_psql('following', 'INSERT INTO members VALUES (1), (1), (2); DELETE FROM members WHERE id = 1;
+	INSERT INTO members VALUES (1), (2) RETURNING id'), '1', 'and follow');
+
+# --- Filters on other servers ---------------------------------------------------------------------------------
+
+my ($host, $port) = ($node->host, $node->port);
+$node->safe_psql('postgres', 'CREATE DATABASE holder');
+$node->safe_psql('holder', 'CREATE EXTENSION streamfilter');
+sql(qq{
+	CREATE SERVER holder FOREIGN DATA WRAPPER streamfilter OPTIONS (host '$host', port '$port', dbname 'holder');
+	CREATE USER MAPPING FOR CURRENT_USER SERVER holder OPTIONS (user '$superuser');
+	CREATE SERVER gone FOREIGN DATA WRAPPER streamfilter OPTIONS (host '127.0.0.1', port '1', dbname 'nothing', timeout '1 s');
+	CREATE USER MAPPING FOR CURRENT_USER SERVER gone;
+	CREATE FOREIGN TABLE far (id int) SERVER holder OPTIONS (kind 'clq', memory '64kB', fpr '1e-6', mode 'shadow');
+	CREATE FOREIGN TABLE lost (id int) SERVER gone OPTIONS (kind 'clq', memory '64kB', mode 'off')});
+is(sql(q{SELECT count(*) FROM generate_series(1, 20) i WHERE NOT streamfilter_seen('far', i % 10)}), 20, 'shadow: all pass');
+is(sql(q{SELECT count(*) FROM generate_series(1, 20) i WHERE streamfilter_test('far', i)}), 9, 'and are remembered over there');
+is(sql(q{SELECT accepted, discarded, would_discard, lost_estimate FROM streamfilter_stats WHERE filter = 'far'::regclass}),
+	'10|0|10|', 'they are counted here, and what was lost nobody knows');
+sql(q{ALTER FOREIGN TABLE far OPTIONS (DROP mode)});
+is(sql(q{SELECT count(*) FROM generate_series(1, 20) i WHERE NOT streamfilter_seen('far', i % 10)}), 0, 'enforce: they are known');
+is(sql(q{SELECT count(*) FROM generate_series(1, 20) i WHERE NOT streamfilter_seen('lost', i % 10)}), 20,
+	'off: a server that is lost is not asked');
+sql(q{CREATE TABLE far_rows (id int);
+	CREATE TRIGGER zz BEFORE INSERT ON far_rows FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('lost');
+	INSERT INTO far_rows VALUES (1), (1)});
+is(sql('SELECT count(*) FROM far_rows'), 2, 'nor by a trigger');
+
 $node->stop;
 done_testing();

@@ -72,8 +72,10 @@ inline bool is_live(const Parameters& p, unsigned age, std::uint64_t later) noex
   return later < p.integer(kTicks) && age + later < p.integer(kTicks);
 }
 
-// Has the ages of a line refer to the slice's clock, without what has left the window.
-void bring_up(const Parameters& p, SliceState& state, unsigned char* line) noexcept;
+// Has the ages of a line refer to the slice's clock, without what has left the window. `former` is
+// what the clock said before it was set: a stamp tells no more than 2^32 ticks from there.
+void bring_up(const Parameters& p, SliceState& state, std::uint64_t former,
+              unsigned char* line) noexcept;
 
 // ---- the functions of the kind (filter_kind.hpp) that have files of their own
 

@@ -60,11 +60,12 @@ void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
   const clq_model::Shape shape = shape_of(p);
   SliceState& state = *into.state;
   std::uint64_t added = 0, taken = 0;
+  const std::uint64_t former = clock(state);
   if (has_window(p)) clock(state) = std::max(clock(state), clock(*from.state));
   for_each_bucket(p, into.bytes, [&](std::uint64_t at, unsigned start) {
     const bool turned = (at / kLineBytes + start / (shape.bits * shape.length)) % 2 != 0;
     unsigned char* line = into.body() + at;
-    if (has_window(p)) bring_up(p, state, line);
+    if (has_window(p) && start == 0) bring_up(p, state, former, line);  // the whole line
     const FingerprintQueue a(shape.bits, shape.length, line, start);
     FingerprintQueue b(shape.bits, shape.length, from.body() + at, start), both = a;
     if (!has_window(p)) {

@@ -76,9 +76,10 @@ unsigned entrance(const Parameters& p, double importance) noexcept {
   return (parts - part) * (static_cast<unsigned>(p.integer(kBucket)) * 3 / 4) / parts;
 }
 
-void bring_up(const Parameters& p, SliceState& state, unsigned char* line) noexcept {
+void bring_up(const Parameters& p, SliceState& state, std::uint64_t former,
+              unsigned char* line) noexcept {
   const auto ages = ages_of(p, line);
-  const std::uint64_t later = ages.since_stamp(clock(state));
+  const std::uint64_t later = ages.since_stamp(former) + (clock(state) - former);
   if (later == 0) return;
   const clq_model::Shape shape = shape_of(p);
   const PackedFields fields(line, kLineBytes);

@@ -109,10 +109,10 @@ ALWAYS_INLINE bool enter_specially(const Parameters& p, Slice slice,
   unsigned char* line = slice.body() + bucket.line;
   std::uint64_t late = 0;
   if (has_window(p)) {
-    const std::uint64_t then = tick_of(p, state, element);
-    clock(state) = std::max(clock(state), then);
+    const std::uint64_t then = tick_of(p, state, element), former = clock(state);
+    clock(state) = std::max(former, then);
     late = clock(state) - then;
-    bring_up(p, state, line);
+    bring_up(p, state, former, line);
   }
   BasicFingerprintQueue<kWide> queue(bucket.width, bucket.length, line, bucket.start);
   LineVector reach;

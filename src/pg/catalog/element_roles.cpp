@@ -10,6 +10,7 @@ extern "C" {
 
 #include "core/base/saturate.hpp"
 #include "pg/catalog/element_roles.hpp"
+#include "pg/catalog/filter_options.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -91,6 +92,13 @@ bool is_nan(Oid type, Datum value) {
 }  // namespace
 
 int64 current_time() { return since_1970(GetCurrentTimestamp()); }
+
+int64 max_future_of(const FilterRelation* relation) {
+  const uint64 window = time_window(relation->definition.parameters);
+  if (window == 0 || relation->time == nullptr) return PG_INT64_MAX;
+  if (relation->options.max_future >= 0) return relation->options.max_future;
+  return is_point_in_time(role_type(relation->time)) ? static_cast<int64>(window) : PG_INT64_MAX;
+}
 
 Element new_element(const Parameters& parameters) {
   Element element{};

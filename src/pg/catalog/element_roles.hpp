@@ -9,6 +9,11 @@ namespace streamfilter::pg {
 // The present, in microseconds since 1970.
 int64 current_time();
 
+// How far ahead of the server's clock the time of an event may be, in microseconds: what option
+// max_future says, one window by default; PG_INT64_MAX: it does not matter. Numbers may be of any
+// clock, so that for them there is no default.
+int64 max_future_of(const FilterRelation* relation);
+
 // An element that no column with a role tells more of: it is of no importance and arrives now.
 Element new_element(const Parameters& parameters);
 

@@ -8,6 +8,7 @@ extern "C" {
 #include <initializer_list>
 
 #include "core/filter/filter.hpp"
+#include "core/filter/time_span.hpp"
 #include "pg/catalog/filter_options.hpp"
 #include "pg/catalog/hierarchy_options.hpp"
 #include "pg/catalog/option_list.hpp"
@@ -80,6 +81,23 @@ bool read_lost_slice(DefElem* option, LostSlice* result, Fault& fault) {
   return true;
 }
 
+bool read_max_future(DefElem* option, int64* result, Fault& fault) {
+  if (!is_named(option, "max_future")) return false;
+  const char* value = value_of(option);
+  if (strcmp(value, "infinity") == 0) {
+    *result = PG_INT64_MAX;
+    return true;
+  }
+  std::int64_t span;
+  if (parse_time_span(value, span) && span >= 0) {
+    *result = span;
+    return true;
+  }
+  bad_value(option, fault);
+  fault.add_hint("Give a time such as '10 minutes', or 'infinity'.");
+  return true;
+}
+
 bool read_text_option(DefElem* option, const char* name, const char** result) {
   if (!is_named(option, name)) return false;
   *result = value_of(option);
@@ -93,6 +111,7 @@ bool read_option(DefElem* option, Definition* definition, RelationOptions* relat
       read_keyword_option(option, kModeOption, &relation_options->mode, fault) ||
       read_keyword_option(option, kProbeOption, &relation_options->probe, fault) ||
       read_lost_slice(option, &relation_options->lost_slice, fault) ||
+      read_max_future(option, &relation_options->max_future, fault) ||
       read_text_option(option, "servers", &relation_options->servers) ||
       read_text_option(option, "producer", &relation_options->producer) ||
       read_tree_option(option, relation_options, fault))
@@ -115,11 +134,29 @@ bool spread_slices(Definition* definition, const RelationOptions* relation_optio
   return true;
 }
 
+bool check_max_future(const Definition* definition, const RelationOptions* relation_options,
+                      Fault& fault) {
+  if (relation_options->max_future < 0 || time_window(definition->parameters) != 0) return true;
+  fault.set(ERRCODE_INVALID_PARAMETER_VALUE, "option max_future needs a window of time");
+  return fault.add_hint("Add option window, for example window '10 minutes'.");
+}
+
 }  // namespace
 
 const char* name_of(Conflict conflict) { return kConflict[static_cast<int>(conflict)]; }
 const char* name_of(Persistence persistence) { return kPersistence[static_cast<int>(persistence)]; }
 const char* name_of(FilterMode mode) { return kMode[static_cast<int>(mode)]; }
+
+uint64 time_window(const Parameters& parameters) {
+  const FilterOps* ops = find_ops(parameters.kind);
+  for (unsigned i = 0; i < ops->option_count; ++i) {
+    const OptionSpec& option = ops->options[i];
+    if (option.type != OptionType::span || strcmp(option.name, "window") != 0) continue;
+    const bool rows = parameters.integer(option.word + 1) != 0;
+    return rows ? 0 : parameters.integer(option.word);
+  }
+  return 0;
+}
 
 bool read_server_names(const RelationOptions* relation_options, List** names, Fault& fault) {
   *names = NIL;
@@ -143,6 +180,7 @@ bool read_table_options(List* options, Definition* definition, RelationOptions* 
   relation_options->asked = *definition;
   Problem problem;
   if (!complete(*definition, problem)) return fault.set(problem);
+  if (!check_max_future(definition, relation_options, fault)) return false;
   return check_tree_options(options, *definition, *relation_options, fault);
 }
 

@@ -18,6 +18,9 @@ bool read_table_options(List* options, Definition* definition, RelationOptions* 
 // The names in option servers (char*), NIL if it is not given. Fault: 22023.
 bool read_server_names(const RelationOptions* relation_options, List** names, Fault& fault);
 
+// The window of time, in microseconds; 0: there is none.
+uint64 time_window(const Parameters& parameters);
+
 // As options have them.
 const char* name_of(Conflict conflict);
 const char* name_of(Persistence persistence);

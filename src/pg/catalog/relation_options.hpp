@@ -40,6 +40,9 @@ struct RelationOptions {
   const char* producer = nullptr;  // JSON: the filter whose slices these are, on another server
   const char* parent = nullptr;    // in a tree of filters, as SQL names it; nullptr: none
   TreeKind tree = TreeKind::sparse;
+  // How far ahead of the server's clock an event may move that of the filter, in microseconds;
+  // PG_INT64_MAX: any time; -1: not given.
+  int64 max_future = -1;
   unsigned top_down = 0;  // the level down to which a match is tested; 0: no such tests
   Definition asked;       // the options of the bytes as they are given, nothing derived
 };

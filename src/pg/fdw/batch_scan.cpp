@@ -11,6 +11,7 @@ extern "C" {
 }
 
 #include "pg/fdw/batch_scan.hpp"
+#include "pg/handle/event_time.hpp"
 #include "pg/handle/filter_keys.hpp"
 #include "pg/handle/key_call.hpp"
 #include "pg/trigger/judged_once.hpp"
@@ -106,6 +107,7 @@ void read_keys(CustomScanState* node, int first) {
     if (unlikely(!is_current(&state->call.keys)))
       begin_key_call(&state->call, state->filter, Use::judge);
     state->has_key[i] = build_element(&state->call.keys, state->row, &state->elements[i]);
+    if (state->has_key[i]) bound_time(state->call.keys.filter, &state->elements[i]);
   }
   MemoryContextSwitchTo(caller);
 }

@@ -19,6 +19,7 @@ extern "C" {
 
 #include "pg/ddl/hierarchy_ddl.hpp"
 #include "pg/fdw/fdw_handler.hpp"
+#include "pg/handle/event_time.hpp"
 #include "pg/handle/filter_keys.hpp"
 #include "pg/handle/key_builder.hpp"
 #include "pg/storage/persistence.hpp"
@@ -164,7 +165,9 @@ TupleTableSlot* exec_foreign_insert(EState*, ResultRelInfo* target, TupleTableSl
   const bool has_key = build_element(&state->keys, slot, &element);
   MemoryContextSwitchTo(caller);
   MemoryContextReset(state->row_memory);
-  return has_key && test_and_insert_key(filter, element) ? nullptr : slot;
+  if (!has_key) return slot;
+  bound_time(filter, &element);
+  return test_and_insert_key(filter, element) ? nullptr : slot;
 }
 
 // Rows go one by one where somebody looks at each: RETURNING, triggers, checks of views.
@@ -192,6 +195,7 @@ TupleTableSlot** exec_foreign_batch_insert(EState*, ResultRelInfo* target, Tuple
   const int keys = build_elements(&state->keys, slots, *count, elements, has_key);
   MemoryContextSwitchTo(caller);
   MemoryContextReset(state->row_memory);
+  for (int i = 0; i < keys; ++i) bound_time(filter, &elements[i]);
   test_and_insert_keys(filter, elements, keys, seen);
   int kept = 0;
   const bool* next = seen;

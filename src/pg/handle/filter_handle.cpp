@@ -81,7 +81,7 @@ void add_counters(FilterHandle* filter) {
   if (unlikely(collects_judged_rows)) tell_of(filter);
   if (filter->remote != nullptr) {
     add_filter_counts(filter->relid, {filter->tested, filter->accepted, filter->discarded,
-                                      filter->would_discard, filter->diverted});
+                                      filter->would_discard, filter->diverted, filter->ahead});
     flush_slice_counts(filter->remote);
   }
   const bool is_attached =
@@ -95,11 +95,12 @@ void add_counters(FilterHandle* filter) {
     add(&slot->discarded, filter->discarded);
     add(&slot->would_discard, filter->would_discard);
     add(&slot->diverted, filter->diverted);
+    add(&slot->ahead, filter->ahead);
     add(&slot->accesses, filter->accesses);
     add(&slot->hits, filter->hits);
   }
   filter->tested = filter->accepted = filter->discarded = filter->would_discard = filter->diverted =
-      filter->marked = filter->spared = filter->accesses = filter->hits = 0;
+      filter->marked = filter->spared = filter->ahead = filter->accesses = filter->hits = 0;
 }
 
 void note_dirty(FilterHandle* filter) {
@@ -143,6 +144,9 @@ void load(FilterHandle* filter) {
   filter->tree = tree;
   filter->rule = key_rule(relation->definition.parameters);
   filter->has_time = uses_time(relation->definition.parameters);
+  filter->max_future = max_future_of(relation);
+  filter->latest_time = filter->max_future == PG_INT64_MAX ? PG_INT64_MAX : PG_INT64_MIN;
+  filter->warned_of_time = false;
   filter->hashes_as_owner = false;
   for (int i = 0; i < relation->key_count; ++i)
     filter->hashes_as_owner |= runs_untrusted_code(hashers[i]);
@@ -349,6 +353,11 @@ void count_outcome(FilterHandle* filter, bool repeat, Outcome outcome) {
     case Outcome::diverted: ++filter->diverted; break;
     case Outcome::would_discard: ++filter->would_discard; break;
   }
+}
+
+void count_ahead(FilterHandle* filter) {
+  ++filter->ahead;
+  note_dirty(filter);
 }
 
 void require_local(const FilterHandle* filter, const char* what) {

@@ -57,6 +57,9 @@ struct FilterHandle {
   FilterMode mode;       // what is done with rows that it judges; enforce for any other use
   bool mode_overridden;  // it is not the filter's own, but a setting that somebody made
   bool has_time;         // of its elements
+  bool warned_of_time;   // of one that was too far ahead
+  int64 max_future;      // how far a time may be ahead of the server's, in microseconds
+  int64 latest_time;     // what is later has to be held against the server's clock
   bool hashes_as_owner;  // a hash function is not trusted
 
   // The rest is private to filter_handle.cpp.
@@ -74,6 +77,7 @@ struct FilterHandle {
   uint64 slot_generation;
   uint64 tested, accepted, discarded;  // not yet added to the slot's counters
   uint64 would_discard, diverted;      // likewise
+  uint64 ahead;                        // likewise
   uint64 marked;                       // of `discarded`: such that were kept
   uint64 spared;               // of `accepted`: such that would not have been discarded, either
   uint32 found_at[kMaxRanks];  // repeats, by position in the bucket
@@ -132,6 +136,8 @@ inline bool hash_filter_key(const FilterHandle* filter, const Datum* values, con
 // Count an answer: of a key that was to be inserted, or only looked up.
 void count_answer(FilterHandle* filter, bool seen);
 void count_tested(FilterHandle* filter);
+// Count an event whose time is too far ahead.
+void count_ahead(FilterHandle* filter);
 
 // What becomes of repeats if they are not discarded.
 enum class Outcome : uint8 { marked, diverted, would_discard };

@@ -144,9 +144,10 @@ void require_shared_state() {
 void reset_counters(FilterSlot* slot) {
   for (pg_atomic_uint64* counter :
        {&slot->tested, &slot->accepted, &slot->discarded, &slot->would_discard, &slot->diverted,
-        &slot->loss.applied, &slot->loss.accepted, &slot->loss.looked_at, &slot->loss.lost,
-        &slot->accesses, &slot->hits, &slot->rolled_back, &slot->waits, &slot->overflowed,
-        &slot->unregistered, &slot->applied, &slot->exclusive_xact, &slot->stats_reset})
+        &slot->ahead, &slot->loss.applied, &slot->loss.accepted, &slot->loss.looked_at,
+        &slot->loss.lost, &slot->accesses, &slot->hits, &slot->rolled_back, &slot->waits,
+        &slot->overflowed, &slot->unregistered, &slot->applied, &slot->exclusive_xact,
+        &slot->stats_reset})
     pg_atomic_init_u64(counter, 0);
   pg_atomic_init_u64(&slot->loss.odds, LossEstimate::kUnknownOdds);
   pg_atomic_init_u32(&slot->arriving_keys, 0);
@@ -159,8 +160,8 @@ void reset_counters(FilterSlot* slot) {
 void reset_statistics(FilterSlot* slot, TimestampTz now) {
   for (pg_atomic_uint64* counter :
        {&slot->tested, &slot->accepted, &slot->discarded, &slot->would_discard, &slot->diverted,
-        &slot->loss.accepted, &slot->loss.looked_at, &slot->loss.lost, &slot->accesses, &slot->hits,
-        &slot->rolled_back, &slot->waits, &slot->overflowed})
+        &slot->ahead, &slot->loss.accepted, &slot->loss.looked_at, &slot->loss.lost,
+        &slot->accesses, &slot->hits, &slot->rolled_back, &slot->waits, &slot->overflowed})
     pg_atomic_write_u64(counter, 0);
   for (pg_atomic_uint64& found : slot->found_at) pg_atomic_write_u64(&found, 0);
   pg_atomic_write_u64(&slot->stats_reset, static_cast<uint64>(now));

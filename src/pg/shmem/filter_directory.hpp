@@ -77,6 +77,7 @@ struct FilterSlot {
   pg_atomic_uint64 discarded;
   pg_atomic_uint64 would_discard;
   pg_atomic_uint64 diverted;
+  pg_atomic_uint64 ahead;  // events whose time was too far ahead
   LossEstimate loss;
   pg_atomic_uint64 stats_reset;          // when the counters were set to zero last; 0: never
   pg_atomic_uint64 found_at[kMaxRanks];  // repeats that it has found, by position in the bucket

@@ -179,6 +179,7 @@ void add_filter_counts(Oid relation, const FilterCounts& added) {
     entry->filter.discarded += added.discarded;
     entry->filter.would_discard += added.would_discard;
     entry->filter.diverted += added.diverted;
+    entry->filter.ahead += added.ahead;
     entry->filter.unremembered += added.unremembered;
   }
   LWLockRelease(servers->lock);

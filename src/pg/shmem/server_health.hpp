@@ -29,7 +29,7 @@ struct SliceCounts {
 };
 struct FilterCounts {
   uint64 tested = 0, accepted = 0, discarded = 0;
-  uint64 would_discard = 0, diverted = 0;
+  uint64 would_discard = 0, diverted = 0, ahead = 0;
   uint64 unremembered = 0;  // transactions whose keys a server has not committed
 };
 

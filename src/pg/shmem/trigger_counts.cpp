@@ -19,6 +19,8 @@ namespace {
 
 constexpr char kTranche[] = "streamfilter_triggers";
 constexpr long kMaxTriggers = 4096;
+constexpr int64 kIdle = USECS_PER_HOUR;
+constexpr int64 kPause = USECS_PER_MINUTE;
 
 struct CountKey {
   Oid database;
@@ -35,8 +37,9 @@ struct CountEntry {
 
 struct SharedCounts {
   LWLock* lock;
-  TimestampTz since;    // triggers without an entry have done nothing since, but for those
-  TimestampTz evicted;  // that have given way, last at this time; 0: none has
+  TimestampTz since;       // triggers without an entry have done nothing since, unless
+  bool full;               // some have found no room, or have given way
+  TimestampTz look_after;  // before, nobody is idle
 };
 
 SharedCounts* shared = nullptr;
@@ -50,7 +53,9 @@ CountEntry* find_entry(Oid trigger) {
   return static_cast<CountEntry*>(hash_search(entries, &key, HASH_FIND, nullptr));
 }
 
-void evict_oldest() {
+// Makes room, if one has not counted for so long.
+bool evict_idle(TimestampTz now) {
+  if (now < shared->look_after) return false;
   HASH_SEQ_STATUS scan;
   hash_seq_init(&scan, entries);
   CountEntry* oldest = nullptr;
@@ -61,8 +66,12 @@ void evict_oldest() {
       oldest = entry;
       oldest_added = added;
     }
+  if (now - static_cast<TimestampTz>(oldest_added) < kIdle) {
+    shared->look_after = now + kPause;
+    return false;
+  }
   hash_search(entries, &oldest->key, HASH_REMOVE, nullptr);
-  shared->evicted = GetCurrentTimestamp();
+  return true;
 }
 
 void clear(CountEntry* entry, TimestampTz now) {
@@ -75,15 +84,18 @@ void clear(CountEntry* entry, TimestampTz now) {
 // Needs the exclusive lock; nullptr: there is no room.
 CountEntry* make_entry(const TriggerTally* tally) {
   if (CountEntry* entry = find_entry(tally->trigger)) return entry;
-  if (hash_get_num_entries(entries) >= kMaxTriggers) evict_oldest();
+  const TimestampTz now = GetCurrentTimestamp();
+  if (hash_get_num_entries(entries) >= kMaxTriggers) {
+    shared->full = true;
+    if (!evict_idle(now)) return nullptr;
+  }
   const CountKey key = {MyDatabaseId, tally->trigger};
   auto* entry = static_cast<CountEntry*>(hash_search(entries, &key, HASH_ENTER_NULL, nullptr));
   if (entry == nullptr) return nullptr;
   for (pg_atomic_uint64* count : {&entry->last_added, &entry->rows, &entry->discarded,
                                   &entry->diverted, &entry->would_discard})
     pg_atomic_init_u64(count, 0);
-  // It may have been here before, and given way.
-  entry->since = shared->evicted != 0 ? GetCurrentTimestamp() : shared->since;
+  entry->since = shared->full ? now : shared->since;
   return entry;
 }
 
@@ -154,7 +166,7 @@ bool read_trigger_counts(Oid trigger, TriggerCounts* counts, TimestampTz* since)
     *counts = {pg_atomic_read_u64(&entry->rows), pg_atomic_read_u64(&entry->discarded),
                pg_atomic_read_u64(&entry->diverted), pg_atomic_read_u64(&entry->would_discard)};
   *since = entry != nullptr ? entry->since : shared->since;
-  const bool known = entry != nullptr || shared->evicted == 0;
+  const bool known = entry != nullptr || !shared->full;
   LWLockRelease(shared->lock);
   return known;
 }
@@ -184,7 +196,8 @@ void start_trigger_counts() {
   if (!found) {
     shared->lock = &GetNamedLWLockTranche(kTranche)->lock;
     shared->since = GetCurrentTimestamp();
-    shared->evicted = 0;
+    shared->full = false;
+    shared->look_after = 0;
   }
   HASHCTL control = {};
   control.keysize = sizeof(CountKey);

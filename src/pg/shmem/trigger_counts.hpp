@@ -1,7 +1,7 @@
 // What each trigger of ours has done, on each table that it fires for: a clone of a trigger, in a
 // partition, counts for itself. A session counts by itself and adds that to shared memory when its
-// transaction ends. There is room for kMaxTriggers; where that is not enough, the one that was
-// added to longest ago gives way, and starts again when it fires next.
+// transaction ends. There is room for kMaxTriggers. Where that is not enough, one that has not
+// counted for an hour gives way (it may be gone); until then the next ones are not counted.
 #pragma once
 
 extern "C" {
@@ -36,7 +36,7 @@ inline TriggerCounts* counts_to_add_to(TriggerTally* tally) {
 // Adds what the session has counted. Cannot raise.
 void flush_trigger_counts();
 
-// The counts of a trigger, and since when it counts. False: it was given way to, nobody knows.
+// The counts of a trigger, and since when it counts. False: nobody knows, there was no room.
 bool read_trigger_counts(Oid trigger, TriggerCounts* counts, TimestampTz* since);
 
 // Sets them to zero for the triggers of a filter, or of all in this database (InvalidOid).

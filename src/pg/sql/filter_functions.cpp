@@ -2,6 +2,7 @@
 #include "pg/server/postgres.hpp"
 
 #include "core/filter/filter.hpp"
+#include "pg/handle/event_time.hpp"
 #include "pg/handle/filter_keys.hpp"
 #include "pg/handle/key_call.hpp"
 #include "pg/remote/remote_keys.hpp"
@@ -26,6 +27,7 @@ SF_FUNCTION(streamfilter_seen) {
   note_asked(filter);
   Element element;
   if (!build_element(&site->keys, fcinfo->args + 1, &element)) PG_RETURN_BOOL(false);
+  bound_time(filter, &element);
   const bool seen = test_and_insert_key(filter, element);
   if (likely(mode == FilterMode::enforce)) PG_RETURN_BOOL(seen);
   count_outcome(filter, seen, Outcome::would_discard);

@@ -31,7 +31,7 @@ struct Numbers {
   Totals totals{};
   uint64 tested = 0, accepted = 0, discarded = 0;
   uint64 rolled_back = 0, in_flight = 0, waits = 0, overflowed = 0;
-  uint64 unremembered = 0, would_discard = 0, diverted = 0;
+  uint64 unremembered = 0, would_discard = 0, diverted = 0, ahead = 0;
   double lost = 0;  // NaN: not known
   TimestampTz created = 0, last_reset = 0, last_saved = 0, restored = 0, stats_reset = 0;
   char set_aside[sizeof SavedState::set_aside] = "";
@@ -47,6 +47,7 @@ Numbers read_numbers(const FilterRelation* relation, const Parameters& parameter
     numbers.unremembered = counts.unremembered;
     numbers.would_discard = counts.would_discard;
     numbers.diverted = counts.diverted;
+    numbers.ahead = counts.ahead;
     numbers.lost = NAN;
     numbers.totals.estimate = {NAN, NAN, NAN};
     return numbers;
@@ -60,6 +61,7 @@ Numbers read_numbers(const FilterRelation* relation, const Parameters& parameter
     numbers.discarded = pg_atomic_read_u64(&slot->discarded);
     numbers.would_discard = pg_atomic_read_u64(&slot->would_discard);
     numbers.diverted = pg_atomic_read_u64(&slot->diverted);
+    numbers.ahead = pg_atomic_read_u64(&slot->ahead);
     numbers.lost = lost_rows(slot);
     numbers.stats_reset = static_cast<TimestampTz>(pg_atomic_read_u64(&slot->stats_reset));
     numbers.rolled_back = pg_atomic_read_u64(&slot->rolled_back);
@@ -153,6 +155,7 @@ void fill_row(Row& row, const FilterRelation* relation) {
   row.datum(CStringGetTextDatum(name_of(relation->options.mode)));
   row.count(numbers.would_discard);
   row.count(numbers.diverted);
+  row.count(numbers.ahead);
   row.rate(numbers.lost);
   row.time(numbers.stats_reset != 0, numbers.stats_reset);
   const char* state = state_of(relation, numbers);

@@ -166,6 +166,8 @@ void load(FilterSlot* slot, const FilterRelation* relation, const Parameters& pa
     damage = psprintf(UINT64_FORMAT " rows cannot be read.", rows.damaged);
 
   choose(&reading, &choice);
+  // Whoever writes rows writes a header with them, or has seen one committed.
+  if (rows.count > 0 && damage == nullptr && choice.identity == 0) damage = "It has no header.";
   const int64 identity = choice.found ? choice.identity : identity_of_empty(reading, parameters);
   if (!choice.use_image) {
     format_slices(block);

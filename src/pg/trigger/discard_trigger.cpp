@@ -5,6 +5,7 @@ extern "C" {
 #include "executor/tuptable.h"
 }
 
+#include "pg/handle/event_time.hpp"
 #include "pg/handle/filter_keys.hpp"
 #include "pg/server/settings.hpp"
 #include "pg/shmem/filter_directory.hpp"
@@ -205,6 +206,7 @@ bool judge(const FiringState* state, TupleTableSlot* row, bool* repeat) {
   Element element;
   *repeat = false;
   if (!build_element(&state->keys, row, &element)) return false;
+  bound_time(state->keys.filter, &element);
   *repeat = test_and_insert_key(state->keys.filter, element);
   return true;
 }

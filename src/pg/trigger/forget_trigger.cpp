@@ -83,11 +83,17 @@ ForgetState* prepare(FunctionCallInfo fcinfo, const TriggerData* call) {
   return state;
 }
 
+// What another row has got from the same statement is that row's now.
+void forget_key(const ForgetState* state, const Element& element) {
+  FilterHandle* filter = state->keys.filter;
+  if (!was_updated_to(filter->relid, element.hash)) erase_key(filter, element);
+}
+
 void delete_row(const ForgetState* state, TupleTableSlot* row) {
   // It goes on in another partition.
   if (state->departure == Departure::moved) return;
   Element element;
-  if (build_element(&state->keys, row, &element)) erase_key(state->keys.filter, element);
+  if (build_element(&state->keys, row, &element)) forget_key(state, element);
 }
 
 void update_row(const ForgetState* state, TupleTableSlot* before, TupleTableSlot* after) {
@@ -96,8 +102,7 @@ void update_row(const ForgetState* state, TupleTableSlot* before, TupleTableSlot
   const bool had_key = build_element(&state->keys, before, &old_key);
   const bool has_key = build_element(&state->keys, after, &new_key);
   if (had_key && has_key && old_key.hash == new_key.hash) return;
-  // What another row has got from the same statement is that row's now.
-  if (had_key && !was_updated_to(filter->relid, old_key.hash)) erase_key(filter, old_key);
+  if (had_key) forget_key(state, old_key);
   if (!has_key) return;
   remember_key(filter, new_key);
   note_updated_to(filter->relid, new_key.hash);

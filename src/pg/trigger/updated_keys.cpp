@@ -34,8 +34,8 @@ void begin_statement() {
   HASHCTL control = {};
   control.keysize = control.entrysize = sizeof(UpdatedKey);
   control.hcxt = TopTransactionContext;
-  keys = hash_create("streamfilter updated keys", 256, &control,
-                     HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+  keys =
+      hash_create("streamfilter updated keys", 16, &control, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
   statement = running_statement;
 }
 

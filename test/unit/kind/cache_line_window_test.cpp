@@ -322,6 +322,18 @@ BOOST_AUTO_TEST_CASE(keys_stay_for_the_window_and_at_most_a_tick_longer) {
 }
 
 // Of late events and of those without a time.
+// A stamp tells 2^32 ticks, a clock that jumps further is not taken for one that stood still.
+BOOST_AUTO_TEST_CASE(jumps_beyond_a_stamp) {
+  for (const std::int64_t late : {0, 1, 14}) {
+    Filter filter("clq(memory=4096, window=15 us, slices=1)");
+    filter.insert(at(1, 1000));
+    const Element again = at(1, 1000 + (std::int64_t{1} << 32) + late);
+    BOOST_TEST(!filter.test(again));
+    BOOST_TEST(!filter.insert(again));
+    BOOST_TEST(filter.test(again));
+  }
+}
+
 BOOST_AUTO_TEST_CASE(late_events_live_for_what_is_left) {
   Filter filter("clq(memory=640, bits=48, bucket=9, window='15 us')");  // ticks of 1 us
   filter.insert(at(1, 1000));

@@ -1,0 +1,91 @@
+--
+-- Windows of time: how long they are, and how far an event may move them
+--
+
+-- ---- every interval that has a length -------------------------------------------------------------
+-- As the server reads them; a month has 30 days, as where it compares intervals.
+CREATE FUNCTION window_of(text) RETURNS interval LANGUAGE sql
+AS $$ SELECT (streamfilter_info(format('timer(window=%L, tick=%1$L, k=3)', $1)::streamfilter)->'parameters'->>'window')::interval $$;
+SELECT given, window_of(given) AS "window", window_of(given) = given::interval AS same
+FROM unnest('{00:10, 1 month, 1 day 2 hours, 1 year 2 mons 3 days 04:05:06.789, 2 weeks, 90 min, 1.5 hours, @ 1 minute, 1h 30m,
+  1h30m, 3 02:00, 1-2, P1Y2M3DT4H5M6S, PT10M, P0001-02-03T04:05:06, 1 day -2 hours, 250 ms, 250 us, 00:10.5, -1 day ago}'::text[]) AS given;
+-- What is printed reads the same, in values and in definitions.
+SELECT split_part('timer(window="1 month", tick="1 day 2 hours", k=3)'::streamfilter::text, ':', 1) AS text;
+SELECT t::streamfilter::text = t AS same FROM (SELECT 'timer(window="1 month", tick="02:30", k=3)'::streamfilter::text AS t) v;
+CREATE FOREIGN TABLE monthly (id int, at timestamptz OPTIONS (role 'time')) SERVER streamfilter
+  OPTIONS (kind 'clq', memory '4kB', window '1 month', max_future '1 day 02:00');
+SELECT ftoptions FROM pg_foreign_table WHERE ftrelid = 'monthly'::regclass;
+SELECT params->>'window' AS "window" FROM streamfilter_stats WHERE filter = 'monthly'::regclass;
+DROP FOREIGN TABLE monthly;
+\set VERBOSITY terse
+SELECT 'timer(window="10", k=3)'::streamfilter;
+SELECT 'timer(window="10 fortnights", k=3)'::streamfilter;
+SELECT 'timer(window="1 day ago", k=3)'::streamfilter;
+SELECT 'timer(window="1 day 5", k=3)'::streamfilter;
+SELECT 'timer(window="00:60", k=3)'::streamfilter;
+SELECT 'timer(window="1e9 years", k=3)'::streamfilter;
+\set VERBOSITY default
+SELECT 'timer(window="0:00", k=3)'::streamfilter;
+
+-- ---- an event of the year 2099 -------------------------------------------------------------------
+CREATE FOREIGN TABLE recent (id int, at timestamptz OPTIONS (role 'time')) SERVER streamfilter
+  OPTIONS (kind 'timer', memory '64kB', keys '1000', window '10 minutes', tick '1 minute', seed '1');
+CREATE FOREIGN TABLE recent_clq (id int, at timestamptz OPTIONS (role 'time')) SERVER streamfilter
+  OPTIONS (kind 'clq', memory '64kB', window '10 minutes', seed '1');
+CREATE TABLE events (filter regclass, id int, at timestamptz);
+INSERT INTO events SELECT filter, id, at FROM unnest('{recent, recent_clq}'::regclass[]) AS filter, (VALUES
+  (1, '2026-01-01 12:00+00'::timestamptz), (2, '2026-01-01 12:01+00'), (3, '2999-01-01 00:00+00'), (1, '2026-01-01 12:05+00'),
+  (4, '2026-01-01 12:06+00'), (4, '2026-01-01 12:07+00'), (3, '2999-01-01 00:00+00'), (3, '2999-01-02 00:00+00')) AS v(id, at);
+-- It is judged as one of the present, which does not move. Each in a transaction of its own.
+SELECT format('SELECT %L AS filter, %s AS id, to_char(%L::timestamptz, ''YYYY HH24:MI'') AS at, streamfilter_seen(%L, %s, %L)', filter, id, at, filter, id, at)
+FROM events ORDER BY filter, at > '2900-01-01', at \gexec
+SELECT filter, ahead FROM streamfilter_stats WHERE filter::text LIKE 'recent%' ORDER BY 1;
+-- Looking it up asks for that time.
+SELECT streamfilter_test('recent', 4, '2999-01-01 00:00+00') AS then, streamfilter_test('recent', 4, '2026-01-01 12:08+00') AS now;
+-- By INSERT, in batches, and by a trigger. Within one transaction, a repeat of such an event is not found.
+TRUNCATE recent;
+INSERT INTO recent VALUES (1, '2026-01-01 12:00+00'), (2, '2999-01-01 00:00+00'), (3, '2026-01-01 12:01+00');
+INSERT INTO recent VALUES (1, '2026-01-01 12:02+00'), (3, '2026-01-01 12:02+00') RETURNING id;
+INSERT INTO recent VALUES (4, '2999-01-01 00:00+00') RETURNING id;
+CREATE TABLE t (id int, at timestamptz);
+CREATE TRIGGER zz BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('recent');
+INSERT INTO t VALUES (5, '2999-01-01 00:00+00'), (1, '2026-01-01 12:03+00'), (6, '2026-01-01 12:03+00');
+INSERT INTO t VALUES (5, '2999-01-01 00:00+00'), (6, '2026-01-01 12:04+00');
+SELECT id FROM t;
+SELECT id FROM (VALUES (7, '2999-01-01 00:00+00'::timestamptz), (8, '2026-01-01 12:04+00'), (8, '2026-01-01 12:05+00')) AS v(id, at)
+WHERE NOT streamfilter_seen('recent', id, at);
+CREATE TABLE staged AS SELECT 10 + i % 3 AS id, CASE i WHEN 1 THEN '2999-01-01 00:00+00' ELSE '2026-01-01 12:06+00'::timestamptz END AS at
+FROM generate_series(0, 5) AS i;
+SELECT id FROM staged WHERE NOT streamfilter_seen('recent', id, at);
+SELECT ahead FROM streamfilter_stats WHERE filter = 'recent'::regclass;
+-- A pause moves the window, as does whatever is not later than the server's clock and max_future.
+SELECT streamfilter_seen('recent', 1, '2026-01-02 12:00+00') AS a_day_later, streamfilter_seen('recent', 1, now() + interval '9 minutes') AS nearly_too_late,
+       streamfilter_seen('recent', 1, now() + interval '8 minutes') AS repeat;
+-- 'infinity' means the present, too, and is nothing to be told.
+SELECT streamfilter_seen('recent', 20, 'infinity') AS first, streamfilter_seen('recent', 1, now() + interval '9 minutes') AS remembered;
+SELECT ahead FROM streamfilter_stats WHERE filter = 'recent'::regclass;
+
+-- ---- the option -----------------------------------------------------------------------------------
+-- Changing it keeps the state.
+ALTER FOREIGN TABLE recent OPTIONS (ADD max_future '2000 years');
+SELECT streamfilter_test('recent', 1, now() + interval '9 minutes') AS remembered, streamfilter_seen('recent', 21, '2999-01-01 00:00+00') AS moved;
+SELECT streamfilter_test('recent', 1, now() + interval '9 minutes') AS forgotten;
+TRUNCATE recent;
+ALTER FOREIGN TABLE recent OPTIONS (SET max_future '0 s');
+SELECT streamfilter_seen('recent', 1, now() - interval '1 minute') AS first, streamfilter_seen('recent', 2, now() + interval '1 minute') AS ahead;
+-- Numbers are of any clock, so there is no default for them.
+CREATE FOREIGN TABLE of_any_clock (id int, at bigint OPTIONS (role 'time')) SERVER streamfilter
+  OPTIONS (kind 'timer', memory '64kB', keys '1000', window '1 s');
+SELECT streamfilter_seen('of_any_clock', 1, 5e18::bigint) AS first, streamfilter_seen('of_any_clock', 1, 5e18::bigint + 2000000) AS later;
+SELECT ahead FROM streamfilter_stats WHERE filter = 'of_any_clock'::regclass;
+ALTER FOREIGN TABLE of_any_clock OPTIONS (ADD max_future '1 hour');
+SELECT streamfilter_seen('of_any_clock', 2, 6e18::bigint) AS ahead;
+\set VERBOSITY terse
+ALTER FOREIGN TABLE recent OPTIONS (SET max_future '10 rows');
+ALTER FOREIGN TABLE recent OPTIONS (SET max_future '-1 s');
+CREATE FOREIGN TABLE bad (id int) SERVER streamfilter OPTIONS (kind 'timer', memory '4kB', window '100 rows', max_future '1 hour');
+CREATE FOREIGN TABLE bad (id int) SERVER streamfilter OPTIONS (memory '4kB', max_future '1 hour');
+
+DROP TABLE events, t, staged;
+DROP FOREIGN TABLE recent, recent_clq, of_any_clock;
+DROP FUNCTION window_of;
