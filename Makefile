@@ -288,11 +288,11 @@ build/model/checker: $(MODEL_OBJS)
 
 MODEL_SECONDS = 60
 
-check-model: $(CHECKED) build/model/checker
-	test/model/run.sh $(MODEL_SECONDS) $(MODEL_SEED)
+check-model: $(CHECKED:all=all build/model/checker)
+	CHECKER=build/model/checker test/model/run.sh $(MODEL_SECONDS) $(MODEL_SEED)
 
-check-defects: $(CHECKED) build/model/checker
-	test/model/defects.sh
+check-defects: $(CHECKED:all=all build/model/checker)
+	CHECKER=build/model/checker test/model/defects.sh
 
 # ---- tests in a server ------------------------------------------------------------------------
 
