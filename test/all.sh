@@ -295,7 +295,7 @@ build_step() {
 
 build() { # a failed build counts as a failed test
 	BUILT=1
-	build_step "build" make_here -j2 all library
+	build_step "build" make_here -j2 all library build/model/checker
 	build_step "install" install_extension
 	build_step "copy of the tree" copy_tree
 }

@@ -75,9 +75,17 @@ void Checker::set_up() {
       ask("CREATE " + kind + " " + table + name +
           " (key int NOT NULL, tx bigint NOT NULL, op int NOT NULL);" + "CREATE INDEX ON " + table +
           name + " (key)");
+    for (const char* table : {"t_", "p_"})
+      for (const char* event : {"DELETE ON ", "TRUNCATE ON "})
+        if (filter.follows)
+          ask(std::string("CREATE TRIGGER forget_") + (event[0] == 'D' ? "row" : "all") +
+              " AFTER " + event + table + name + (event[0] == 'D' ? " FOR EACH ROW" : "") +
+              " EXECUTE FUNCTION streamfilter_forget('" + name + "')");
     ask("CREATE TRIGGER zz BEFORE INSERT ON t_" + name +
         " FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('" + name + "')");
   }
+  ask("CREATE FOREIGN TABLE blind (key int) SERVER streamfilter OPTIONS (kind 'clq', memory '1MB', "
+      "bits '48')");
   for (int filter = 0; filter < filter_count(); ++filter)
     if (kFilters[static_cast<size_t>(filter)].deletes) try_pairs(filter);
 }
@@ -209,6 +217,24 @@ void Checker::check_filters(Connection& connection, bool on_standby, const char*
   }
 }
 
+// Whatever the order was in which sessions have added and removed keys of the filter without
+// tables: if nothing has been asked since the last check, it knows what it knew then; on a standby,
+// too.
+void Checker::check_blind(Connection& connection, const char* when) {
+  std::set<std::string> known;
+  for (const auto& row :
+       connection.ask("SELECT k FROM generate_series(0, 63) k WHERE streamfilter_test('blind', k)")
+           .rows)
+    known.insert(row[0]);
+  if (blind_at_ == shared_.requests && known != blind_)
+    for (int key = 0; key < 64; ++key)
+      if (known.contains(std::to_string(key)) != blind_.contains(std::to_string(key)))
+        model_.differ("filter blind, key " + std::to_string(key) + " is " +
+                      (known.contains(std::to_string(key)) ? "" : "not ") + "known now, " + when);
+  blind_ = known;
+  blind_at_ = shared_.requests;
+}
+
 void Checker::check_standby() {
   if (!standby_.catch_up(monitor_)) {
     model_.differ("the standby does not catch up");
@@ -216,7 +242,10 @@ void Checker::check_standby() {
   }
   Connection reader;
   if (!reader.open(standby_.server().conninfo())) model_.differ("the standby does not answer");
-  if (reader.is_open()) check_filters(reader, true, "on a standby");
+  if (reader.is_open()) {
+    check_filters(reader, true, "on a standby");
+    check_blind(reader, "on a standby");
+  }
   ++shared_.counts["checks of a standby"];
 }
 
@@ -224,6 +253,7 @@ void Checker::check(const char* when) {
   faults_.pass_all();
   resolve_unknown();
   check_filters(monitor_, false, when);
+  check_blind(monitor_, when);
   if (shared_.prepared.empty()) {
     const std::string left = value("SELECT coalesce(sum(in_flight), 0) FROM streamfilter_stats");
     if (left != "0") model_.differ(left + " keys are in flight and no transaction is");
@@ -277,6 +307,16 @@ bool Checker::is_lost_within(int milliseconds) {
     if (Reply nothing; monitor_.receive(nothing)) return true;
   }
   return false;
+}
+
+// What was known when nothing ran is known afterwards.
+void Checker::crash_at_rest() {
+  ++shared_.counts["kills of the server at rest"];
+  drain();
+  if (model_.has_difference()) return;
+  check("before a kill");
+  server_->kill_all();
+  recover("after kill -9 of the server at rest", true);
 }
 
 void Checker::crash_one() {
@@ -343,7 +383,7 @@ void Checker::promote() {
 }
 
 void Checker::event() {
-  next_event_ = shared_.transactions + static_cast<uint64_t>(random_.between(1500, 8000));
+  next_event_ = shared_.transactions + static_cast<uint64_t>(random_.between(2000, 12'000));
   shared_.note(-1, "event");
   if (standby_.is_ready(shared_.transactions)) return promote();
   const int dice = random_.below(100);
@@ -351,11 +391,13 @@ void Checker::event() {
     begin_standby();
   else if (dice < 30 && faults_.are_there())
     kill_at_point();
-  else if (dice < 60)
+  else if (dice < 52)
+    crash_at_rest();
+  else if (dice < 70)
     crash_whole();
-  else if (dice < 80)
+  else if (dice < 84)
     crash_one();
-  else if (dice < 92)
+  else if (dice < 93)
     restart("immediate");
   else
     restart("fast");
@@ -432,10 +474,12 @@ bool Checker::run() {
     faults_.play(shared_.counts);
     standby_.step(monitor_, shared_.transactions);
     shared_.calm = standby_.phase() == Standby::Phase::synchronous;
-    if (!shared_.unknown.empty() || shared_.transactions >= next_check_) {
-      drain();
+    const bool is_due = shared_.transactions >= next_check_;
+    if (is_due || !shared_.unknown.empty()) drain();
+    if (is_due)
       check("with no transaction running");
-    }
+    else
+      resolve_unknown();
     if (!options_.defect.empty()) plant_defect();
     if (shared_.transactions >= next_event_) event();
     report(false);
@@ -446,6 +490,7 @@ bool Checker::run() {
     check("at the end");
     check_log();
   }
+  standby_.discard(nullptr);
   report(true);
   if (model_.has_difference()) explain();
   printf("model: %d differences, seed %lu\n", model_.has_difference() ? 1 : 0, options_.seed);

@@ -36,6 +36,8 @@ class Checker {
   void check(const char* when);
   void event();
   void crash_whole();
+  void crash_at_rest();
+  void check_blind(Connection& connection, const char* when);
   void crash_one();
   void restart(const char* mode);
   void recover(const char* when, bool crashed);
@@ -68,6 +70,8 @@ class Checker {
   Connection monitor_;
   std::list<Worker> workers_;
   Clock::time_point started_;
+  std::set<std::string> blind_;       // what the filter without tables knew at the last check
+  uint64_t blind_at_ = UINT64_MAX;    // requests until then
   uint64_t unheard_of_ = UINT64_MAX;  // no transaction id from there on was given before the crash
   uint64_t next_event_ = 0, next_check_ = 0;
   double next_report_ = 0;

@@ -3,6 +3,7 @@
 // the filter guards.
 #pragma once
 
+#include <string>
 #include <vector>
 
 namespace checker {
@@ -15,28 +16,37 @@ struct FilterSpec {
   Conflict conflict;
   bool logged;
   bool deletes;  // the kind forgets single keys
+  bool follows;  // triggers with streamfilter_forget() on both tables: nothing else forgets
   int keys;      // 0 to keys - 1 are tried
+
+  std::string memory() const {
+    const std::string text = options, before = "memory '";
+    const size_t at = text.find(before) + before.size();
+    return text.substr(at, text.find('\'', at) - at);
+  }
 };
 
-// So much memory that no answer is wrong: README.md says how likely one is, and main.cpp tries all
-// pairs of keys.
+// So much memory that no answer is wrong: README.md says how likely one is, and checker.cpp tries
+// all pairs of keys.
 inline const std::vector<FilterSpec> kFilters = {
     {"bloom", "kind 'bloom', memory '2MB', k '10', persistence 'logged'", Conflict::wait, true,
-     false, 8192},
+     false, false, 8192},
     {"clq", "kind 'clq', memory '1MB', bits '48', bucket '10', persistence 'logged'",
-     Conflict::wait, true, true, 1024},
+     Conflict::wait, true, true, false, 1024},
     {"sqf", "kind 'sqf', memory '4MB', fpr '2.4e-7', seed '20240817', persistence 'logged'",
-     Conflict::wait, true, true, 1024},
+     Conflict::wait, true, true, false, 1024},
     {"vertical",
      "kind 'bloom', memory '2MB', k '8', slices '8', slicing 'vertical', persistence 'logged'",
-     Conflict::wait, true, false, 8192},
+     Conflict::wait, true, false, false, 8192},
     {"unlogged", "kind 'clq', memory '1MB', bits '48', bucket '10', persistence 'unlogged'",
-     Conflict::wait, false, true, 1024},
+     Conflict::wait, false, true, false, 1024},
     {"admit", "kind 'bloom', memory '2MB', k '10', conflict 'admit', persistence 'logged'",
-     Conflict::admit, true, false, 8192},
+     Conflict::admit, true, false, false, 8192},
     {"discard",
      "kind 'clq', memory '1MB', bits '48', bucket '10', conflict 'discard', persistence 'logged'",
-     Conflict::discard, true, true, 1024},
+     Conflict::discard, true, true, false, 1024},
+    {"follows", "kind 'clq', memory '1MB', bits '48', bucket '10', persistence 'logged'",
+     Conflict::wait, true, true, true, 1024},
 };
 
 }  // namespace checker

@@ -82,9 +82,14 @@ struct Drawer {
   }
 
   void rare(int filter) {
+    if (random.chance(0.1)) {
+      std::vector<int> keys(static_cast<size_t>(random.between(1, 6)));
+      for (int& key : keys) key = random.below(64);
+      plan.steps.push_back({Action::blind, 0, keys, random.below(40)});
+    }
     if (random.chance(0.003)) put(Action::truncate, filter);
     if (random.chance(0.004)) put(Action::alter, filter, random.below(6));
-    if (random.chance(0.001)) put(Action::change, filter);
+    if (random.chance(0.001)) put(Action::change, filter, random.below(2));
     if (random.chance(0.002)) put(Action::save, filter, random.below(4));
     if (random.chance(0.01)) put(Action::violate);
   }
@@ -95,7 +100,7 @@ struct Drawer {
       put(Action::commit);
     } else if (dice < 84) {
       put(Action::rollback);
-    } else if (dice < 99) {
+    } else if (dice < 99 || random.chance(0.7)) {
       put(Action::prepare);
       if (random.chance(0.7)) put(Action::finish, 0, random.below(3));
     } else {
@@ -145,7 +150,7 @@ Plan draw_plan(Random& random, uint64_t progress) {
   Plan plan = std::move(drawer.plan);
   plan.recovers = random.chance(0.7);
   if (random.chance(0.02)) {
-    plan.disturb_signal = random.chance(0.7) ? SIGINT : SIGTERM;
+    plan.disturb_signal = random.chance(0.85) ? SIGINT : SIGTERM;
     plan.disturb_step = random.below(static_cast<int>(plan.steps.size()));
     plan.disturb_after = random.between(1, 2000);
   }

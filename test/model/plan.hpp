@@ -22,6 +22,7 @@ enum class Action {
   look,       // rows and streamfilter_test() in one statement
   remove,     // DELETE of rows and keys
   truncate,   // of the tables and the filter
+  blind,      // keys of a filter without tables: added, removed, whatever others do with them
   savepoint,
   roll_back_to,
   release,
@@ -42,7 +43,7 @@ struct Step {
   Action action;
   int filter = 0;
   std::vector<int> keys;
-  int variant = 0;  // see the action's statement in session.cpp
+  int variant = 0;  // see the statement in worker.cpp
 };
 
 struct Plan {

@@ -55,7 +55,8 @@ Server::Server(std::string bindir, std::string directory, int port)
 
 Server::~Server() {
   if (is_running()) kill_all();
-  run("rm -rf " + directory_);
+  if (system(("rm -rf " + directory_).c_str()) != 0)
+    fprintf(stderr, "model: %s stays\n", directory_.c_str());
 }
 
 void Server::run(const std::string& command) const {

@@ -20,6 +20,7 @@ bool is_expected(const std::string& state, Action action) {
                             "08003", "25P02", "55006"})
     if (state == usual) return true;
   if (state == "23505") return action == Action::commit || action == Action::prepare;
+  if (state == "55000") return action == Action::alter;  // forget_saved() after save()
   if (state == "0A000" || state == "53400") return action == Action::prepare;
   return false;
 }
@@ -145,6 +146,7 @@ void Worker::send(const std::string& statements, const std::string& data) {
   if (phase_ == 0) sent_ = model_.now();
   sent_at_ = Clock::now();
   request_ = statements;
+  ++shared_.requests;
   if (transaction_) transaction_->exposed = true;
   shared_.note(number_, "> " + statements);
   connection_.send(statements, data);
@@ -234,8 +236,16 @@ std::string Worker::statement() {
       return all;
     }
     case Action::truncate:
-      return "TRUNCATE t_" + name + ", p_" + name + "; TRUNCATE " + name +
+      return "TRUNCATE t_" + name + ", p_" + name + (filter.follows ? "" : "; TRUNCATE " + name) +
              "; SELECT -1, pg_current_xact_id()";
+    case Action::blind: {
+      if (step.variant == 0) return "TRUNCATE blind";
+      if (step.variant < 20) return "INSERT INTO blind SELECT unnest(" + keys + ")";
+      std::string all;
+      for (const int key : step.keys)
+        all += "DELETE FROM blind WHERE key = " + std::to_string(key) + ";";
+      return all;
+    }
     case Action::savepoint: return "SAVEPOINT s" + std::to_string(savepoints_.size() + 1);
     case Action::roll_back_to: return "ROLLBACK TO s" + std::to_string(savepoints_.size());
     case Action::release: return "RELEASE s" + std::to_string(savepoints_.size());
@@ -262,10 +272,15 @@ std::string Worker::statement() {
                  : "SELECT streamfilter_save('" + name + "')";
     }
     case Action::change: {  // to what it was
-      const std::string one = "ALTER FOREIGN TABLE " + name + " OPTIONS (SET persistence '";
-      const char* const usual = filter.logged ? "logged" : "unlogged";
-      return one + (filter.logged ? "unlogged" : "logged") + "'); INSERT INTO " + name +
-             " SELECT 1 WHERE false; " + one + usual + "')";
+      const std::string alter = "ALTER FOREIGN TABLE " + name + " OPTIONS (SET ";
+      if (step.variant == 0) {
+        const bool logged = filter.logged;
+        return alter + "persistence '" + (logged ? "unlogged" : "logged") + "'); INSERT INTO " +
+               name + " SELECT 1 WHERE false; " + alter + "persistence '" +
+               (logged ? "logged" : "unlogged") + "')";
+      }
+      return alter + "memory '16MB'); SELECT streamfilter_test('" + name + "', 1); " + alter +
+             "memory '" + filter.memory() + "')";
     }
     case Action::vacuum: {
       const std::string variants[] = {"VACUUM t_" + name,
@@ -488,7 +503,7 @@ void Worker::handle(const Reply& reply) {
           deleted_[std::stoi(row[0])] = std::stoull(row[2]);
           transaction_->xid = row[1];
         }
-        if (!deleted_.empty()) {
+        if (!deleted_.empty() && !spec_of(step().filter).follows) {
           phase_ = 1;
           return;
         }
@@ -556,10 +571,8 @@ void Worker::handle_failure(const Reply& reply) {
     abandon_plan();
     return;
   }
-  const bool usual = is_claim(action) || action == Action::copy || action == Action::block ||
-                     action == Action::test || action == Action::look || action == Action::remove ||
-                     action == Action::truncate || action == Action::alter ||
-                     action == Action::save || action == Action::sleep;
+  const bool usual = is_claim(action) || (action >= Action::copy && action <= Action::blind) ||
+                     action == Action::sleep || (action >= Action::alter && action <= Action::save);
   const bool recovers = plan_.recovers && usual && !savepoints_.empty() &&
                         repair_ == Repair::none && connection_.in_failed_transaction();
   repair_ = recovers ? Repair::roll_back_to : Repair::rollback;

@@ -34,6 +34,7 @@ struct Shared {
   std::vector<Unknown> unknown;
   uint64_t transactions = 0;               // ended
   std::map<std::string, uint64_t> counts;  // of what has happened, by name
+  uint64_t requests = 0;
   uint64_t numbers = 0;                    // of transactions
   std::vector<int> automatic, truncating;  // for each filter: transactions of that sort now
   uint64_t defect_at = UINT64_MAX;         // from this transaction on, one goes past its filter
