@@ -19,7 +19,7 @@ mkdir "$server_dir"
 as_server() { if [ "$(id -u)" -eq 0 ]; then (cd "$server_dir" && runuser -u postgres -- "$@"); else "$@"; fi; }
 server() { as_server "$1/pg_ctl" -s -w -D "$server_dir/data" -l "$server_dir/log" -m fast "${@:2}"; }
 psql_() { as_server "$bindir/psql" -X -q -At -h "$server_dir" -d postgres -v ON_ERROR_STOP=1 "$@"; }
-trap 'server "$bindir" stop >/dev/null 2>&1 || true; rm -rf "$work"' EXIT
+trap 'as_server "$bindir/pg_ctl" -s -D "$server_dir/standby" -m immediate stop >/dev/null 2>&1 || true; server "$bindir" stop >/dev/null 2>&1 || true; rm -rf "$work"' EXIT
 
 # --- the other library
 
@@ -124,6 +124,29 @@ expect_derivations one another
 for name in $FILTERS; do psql_ -c "INSERT INTO one_$name SELECT generate_series(50001, 50500)"; done
 define two
 expect_derivations two own
+server "$other" stop
+# A standby with the first library has looked at a filter before the primary, with the other one, has saved anything of it.
+server "$other" start
+psql_ -c "CREATE FOREIGN TABLE fresh (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '1MB', keys '50000')" \
+	-c "CREATE FOREIGN TABLE larger (id int) SERVER streamfilter OPTIONS (kind 'bloom', keys '50000', fpr '0.0001')"
+as_server "$bindir/pg_basebackup" -D "$server_dir/standby" -h "$server_dir" -R -c fast
+cat >>"$server_dir/standby/postgresql.conf" <<-CONF
+	port = 5433
+CONF
+standby() { as_server "$bindir/pg_ctl" -s -w -D "$server_dir/standby" -l "$server_dir/log" -m fast "$@"; }
+on_standby() { as_server "$bindir/psql" -X -q -At -h "$server_dir" -p 5433 -d postgres -v ON_ERROR_STOP=1 "$@"; }
+standby start
+count_on_standby() { on_standby -c "SELECT count(*) FROM generate_series(1, 20000) i WHERE streamfilter_test('$1', i)"; }
+on_standby -c "SELECT streamfilter_test('fresh', 1), streamfilter_test('larger', 1)" >/dev/null
+psql_ -c 'INSERT INTO fresh SELECT generate_series(1, 20000)' -c 'INSERT INTO larger SELECT generate_series(1, 20000)'
+until [ "$(on_standby -c "SELECT pg_last_wal_replay_lsn() >= '$(psql_ -c 'SELECT pg_current_wal_lsn()')'")" = t ]; do sleep 0.1; done
+for name in fresh larger; do
+	count=$(count_on_standby "$name")
+	echo "$name on a standby: $count of 20000"
+	known=$((known + count)) wanted=$((wanted + 20000))
+done
+echo "loaded anew: $(grep -c 'is loaded anew' "$server_dir/log")"
+standby stop
 server "$other" stop
 echo "-- back to the first"
 server "$bindir" start

@@ -56,7 +56,7 @@ fill() {
 		CREATE TYPE mood AS ENUM ('bad', 'good');
 		CREATE DOMAIN number AS int CHECK (VALUE > 0);
 		CREATE FOREIGN TABLE logged_image (id int) SERVER streamfilter OPTIONS (kind 'sbf', memory '256kB');
-		CREATE FOREIGN TABLE logged_log (id number) SERVER streamfilter OPTIONS (memory '64kB');
+		CREATE FOREIGN TABLE logged_log (id number) SERVER streamfilter OPTIONS (kind 'lru', memory '256kB');
 		CREATE FOREIGN TABLE lasting (id int) SERVER streamfilter OPTIONS (memory '128kB', persistence 'unlogged');
 		CREATE FOREIGN TABLE lasting_window (id int) SERVER streamfilter
 		  OPTIONS (kind 'timer', window '30 days', keys '20000', persistence 'unlogged');

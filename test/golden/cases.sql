@@ -66,6 +66,18 @@ BEGIN
     CASE WHEN options ~ 'ibf|importance' THEN ', importance float8 OPTIONS (role ''importance'')'
          WHEN options ~ 'timer|window' THEN ', at timestamptz OPTIONS (role ''time'')' ELSE '' END, options);
 END $$;
+-- The file of unlogged filters knows them by their OIDs: one with this OID, to which the counter is brought.
+CREATE FUNCTION golden_unlogged(name text, options text, wanted oid) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE last oid := 0;
+BEGIN
+  WHILE last::bigint <> wanted::bigint - 1 LOOP
+    last := lo_creat(-1);
+    PERFORM lo_unlink(last);
+    IF last >= wanted THEN RAISE 'OID % is gone', wanted; END IF;
+  END LOOP;
+  PERFORM golden_filter(name, options || ', persistence ''unlogged''');
+  IF name::regclass <> wanted THEN RAISE 'filter % has another OID than %', name, wanted; END IF;
+END $$;
 CREATE FUNCTION golden_insert(name text, options text, parts int) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   EXECUTE format('INSERT INTO %I SELECT id%s FROM golden_keys(%s)', name,

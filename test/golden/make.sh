@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Writes what the installed version of streamfilter makes of the cases in cases.sql, for every later version to read:
 #
-#   PG_CONFIG=… test/golden/make.sh VERSION     → test/golden/VERSION/{values,filters,images,logs,hashes}.tsv
+#   PG_CONFIG=… test/golden/make.sh VERSION     → test/golden/VERSION/{values,filters,images,logs,hashes,unlogged}.tsv, unlogged.base64
 #
-# Run once per released version, with that version built and installed; what it wrote is never written again.
+# Run once per released version, with that version built and installed; what it wrote is never written again. A part that came
+# later is added: unlogged filters.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -11,7 +12,7 @@ version=$1
 out=$here/$version
 bindir=$("${PG_CONFIG:-pg_config}" --bindir)
 work=$(mktemp -d /tmp/golden.XXXXXX)
-[ ! -e "$out" ] || { echo "$out is there already: a corpus is written once" >&2; exit 1; }
+[ ! -e "$out/unlogged.tsv" ] || { echo "$out is there already: a corpus is written once" >&2; exit 1; }
 
 as_server() { if [ "$(id -u)" -eq 0 ]; then (cd "$work" && runuser -u postgres -- "$@"); else "$@"; fi; }
 psql_() { as_server "$bindir/psql" -X -q -h "$work" -d postgres -v ON_ERROR_STOP=1 "$@"; }
@@ -25,6 +26,8 @@ cat >>"$work/data/postgresql.conf" <<-CONF
 	unix_socket_directories = '$work'
 	shared_preload_libraries = 'streamfilter'
 	timezone = 'UTC'
+	autovacuum = off
+	streamfilter.shared_memory = '24MB'
 CONF
 server start
 psql_ -c 'CREATE EXTENSION streamfilter'
@@ -32,27 +35,47 @@ psql_ <"$here/cases.sql"
 [ "$(psql_ -At -c "SELECT extversion FROM pg_extension WHERE extname = 'streamfilter'")" = "$version" ] ||
 	{ echo "what is installed is not version $version" >&2; exit 1; }
 
-# Named filters: the first keys in the image, the others in the log.
-psql_ -c 'SELECT golden_filter(name, options) FROM golden_case' \
-	-c 'SELECT golden_insert(name, options, 1) FROM golden_case' -c 'SELECT streamfilter_save(name::regclass) FROM golden_case' \
-	-c 'SELECT golden_insert(name, options, 2) FROM golden_case' >/dev/null
-server restart
-
-mkdir "$out"
 copy() { psql_ -c "COPY ($1) TO STDOUT"; }
-base64="translate(encode(data, 'base64'), E'\\n', '')"
-copy "WITH filled AS (
+
+# Named filters: the first keys in the image, the others in the log.
+logged_and_values() {
+	psql_ -c 'SELECT golden_filter(name, options) FROM golden_case' \
+		-c 'SELECT golden_insert(name, options, 1) FROM golden_case' -c 'SELECT streamfilter_save(name::regclass) FROM golden_case' \
+		-c 'SELECT golden_insert(name, options, 2) FROM golden_case' >/dev/null
+	server restart
+
+	mkdir "$out"
+	local base64="translate(encode(data, 'base64'), E'\\n', '')"
+	copy "WITH filled AS (
         SELECT name, streamfilter_agg(id, golden_value(options)) AS value
         FROM golden_case, golden_keys(3) GROUP BY name, options)
       SELECT name, value::text, translate(encode(streamfilter_send(value), 'base64'), E'\\n', ''), golden_answers(value)
       FROM filled ORDER BY name" >"$out/values.tsv"
-copy "SELECT name, options, golden_answers(name::regclass) FROM golden_case ORDER BY name" >"$out/filters.tsv"
-copy "SELECT relname, chunks, number, sum, image, saved, $base64 FROM streamfilter_image
+	copy "SELECT name, options, golden_answers(name::regclass) FROM golden_case ORDER BY name" >"$out/filters.tsv"
+	copy "SELECT relname, chunks, number, sum, image, saved, $base64 FROM streamfilter_image
       JOIN pg_class f ON f.oid = filter ORDER BY relname, number" >"$out/images.tsv"
-copy "SELECT relname, change, number, identity, $base64 FROM streamfilter_log
+	copy "SELECT relname, change, number, identity, $base64 FROM streamfilter_log
       JOIN pg_class f ON f.oid = filter ORDER BY relname, number" >"$out/logs.tsv"
-psql_ -At -F $'\t' >"$out/hashes.tsv" <<-'SQL'
-	SELECT format('SELECT %L, streamfilter_hash(%s), streamfilter_hash(%s, ''bloom(memory=1kB, k=1, seed=12345)''::streamfilter)',
-	              key, key, key) FROM golden_key ORDER BY key COLLATE "C" \gexec
-SQL
-du -bc "$out"/*.tsv | tail -1
+	psql_ -At -F $'\t' >"$out/hashes.tsv" <<-'SQL'
+		SELECT format('SELECT %L, streamfilter_hash(%s), streamfilter_hash(%s, ''bloom(memory=1kB, k=1, seed=12345)''::streamfilter)',
+		              key, key, key) FROM golden_key ORDER BY key COLLATE "C" \gexec
+	SQL
+}
+
+# With OIDs that the test can have, too.
+unlogged() {
+	psql_ -c 'SELECT golden_unlogged(name, options, (20000 + 20 * row_number() OVER (ORDER BY name))::int::oid) FROM golden_case' \
+		-c 'SELECT golden_insert(name, options, 3) FROM golden_case' >/dev/null
+	copy "SELECT name, options, name::regclass::oid AS relation, golden_answers(name::regclass) FROM golden_case ORDER BY name" >"$work/unlogged.tsv"
+	server stop
+	base64 "$work/data/streamfilter.unlogged" >"$out/unlogged.base64"
+	cp "$work/unlogged.tsv" "$out/"
+}
+
+if [ ! -d "$out" ]; then
+	logged_and_values
+	psql_ -c "DO \$\$ DECLARE f text; BEGIN
+	  FOR f IN SELECT name FROM golden_case LOOP EXECUTE format('DROP FOREIGN TABLE %I', f); END LOOP; END \$\$"
+fi
+unlogged
+du -bc "$out"/* | tail -1

@@ -75,3 +75,8 @@ SELECT streamfilter_add('bloom(memory=16kB, keys=50000)'::streamfilter::text::st
 SELECT f, streamfilter_info(f) #> '{parameters,derived_now}' AS derived_now
 FROM unnest('{"bloom(memory=64kB, keys=20000)", "bloom(memory=64kB, keys=20000, k=2)", "clq(memory=64kB, fpr=0.01, bits=20)",
   "sbf(memory=64kB, gap=10000, fpr=0.01)", "bloom(memory=64kB, k=2)"}'::streamfilter[]) f;
+
+-- What a producer defines on another server is no request, either.
+SELECT made FROM streamfilter_hashes_define('public', 'part', 'bloom(memory=64kB, keys=100000, fpr=0.001, k=2, seed=1)',
+  'wait', 'logged', 'a producer');
+DROP FOREIGN TABLE part;

@@ -54,6 +54,7 @@ SELECT id FROM staged WHERE NOT streamfilter_seen('seen', 1800 + id) ORDER BY id
 CREATE FOREIGN TABLE other (id int) SERVER streamfilter OPTIONS (kind 'bloom', keys '10000', fpr '1e-6');
 SELECT count(id) = 0 AS none FROM t WHERE NOT streamfilter_seen('other', id) AND NOT streamfilter_seen('seen', id);
 EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT count(*) FROM staged WHERE NOT streamfilter_seen('seen', 1900 + id);
+EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT id FROM staged WHERE NOT streamfilter_seen('seen', 15000 + id);
 CREATE VIEW new_staged AS SELECT * FROM staged WHERE NOT streamfilter_seen('seen', 2000 + id);
 SELECT id FROM new_staged ORDER BY id LIMIT 1;
 COPY (SELECT id FROM staged WHERE NOT streamfilter_seen('seen', 2100 + id) ORDER BY id LIMIT 1) TO stdout;
@@ -92,6 +93,8 @@ SELECT id, streamfilter_seen('seen', 9000 + id) FROM staged ORDER BY id DESC LIM
 -- EXPLAIN remembers nothing.
 EXPLAIN (COSTS OFF) SELECT id FROM staged WHERE NOT streamfilter_seen('seen', 10000 + id) ORDER BY id LIMIT 1;
 EXPLAIN (ANALYZE false, COSTS OFF) SELECT count(*) FROM staged WHERE NOT streamfilter_seen('seen', 10000 + id);
+EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) INSERT INTO t SELECT * FROM staged WHERE NOT streamfilter_seen('seen', 11000 + id);
+EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) CREATE TABLE other_copy AS SELECT * FROM staged WHERE NOT streamfilter_seen('seen', 12000 + id);
 
 DROP VIEW new_staged;
 DROP TABLE staged, known, t, copy;

@@ -116,7 +116,7 @@ CREATE FOREIGN TABLE clicks (id int, at timestamptz OPTIONS (role 'time')) SERVE
   OPTIONS (kind 'timer', memory '64kB', keys '1000', window '1 hour', tick '1 minute',
            slices '8', slicing 'vertical');
 CREATE FUNCTION click(id int, minute int) RETURNS boolean LANGUAGE sql AS
-  $$SELECT streamfilter_seen('clicks', id, timestamptz '2030-01-01 UTC' + minute * interval '1 minute')$$;
+  $$SELECT streamfilter_seen('clicks', id, timestamptz '2020-01-01 UTC' + minute * interval '1 minute')$$;
 SELECT click(1, 0) AS first, click(1, 30) AS repeat, click(1, 60) AS last, click(1, 62) AS later;
 -- A late click is remembered for the rest of its window, and makes nothing shorter.
 SELECT click(2, 32) AS late, click(2, 92) AS last, click(2, 94) AS later, click(1, 100) AS other;

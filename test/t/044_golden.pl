@@ -8,17 +8,26 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $golden = dirname(__FILE__) . '/../golden';
-my $node = PostgreSQL::Test::Cluster->new('golden');
-$node->init(extra => [ '--locale=C', '--encoding=UTF8' ]);
-$node->append_conf('postgresql.conf', q{
+my $node = new_node('golden');
+
+sub new_node
+{
+	my ($name) = @_;
+	my $new = PostgreSQL::Test::Cluster->new($name);
+	$new->init(extra => [ '--locale=C', '--encoding=UTF8' ]);
+	$new->append_conf('postgresql.conf', q{
 shared_preload_libraries = 'streamfilter'
 streamfilter.shared_memory = '24MB'
 allow_system_table_mods = on
+max_prepared_transactions = 2
+autovacuum = off
 timezone = 'UTC'
 fsync = off});
-$node->start;
-$node->safe_psql('postgres', 'CREATE EXTENSION streamfilter');
-$node->psql('postgres', slurp_file("$golden/cases.sql"), on_error_die => 1);
+	$new->start;
+	$new->safe_psql('postgres', 'CREATE EXTENSION streamfilter');
+	$new->psql('postgres', slurp_file("$golden/cases.sql"), on_error_die => 1);
+	return $new;
+}
 
 # Loads a file of the corpus into a table.
 sub load
@@ -106,6 +115,42 @@ for my $version (@versions)
 		DO $$ DECLARE f regclass; BEGIN
 		  FOR f IN SELECT name::regclass FROM golden_filters LOOP EXECUTE format('DROP FOREIGN TABLE %s', f); END LOOP;
 		END $$});
+
+	# The record of a prepared transaction is its rows of the log: they come in by one that is prepared.
+	$node->safe_psql('postgres', q{
+		SET check_function_bodies = off;
+		SELECT golden_filter(name, options) FROM golden_filters;
+		UPDATE pg_class SET relkind = 'r' WHERE oid IN ('streamfilter_image'::regclass, 'streamfilter_log'::regclass);
+		INSERT INTO streamfilter_image SELECT name::regclass, chunks, number, sum, image, saved, decode(data, 'base64') FROM images;
+		INSERT INTO streamfilter_log SELECT name::regclass, change, number, identity, decode(data, 'base64') FROM logs WHERE change = 'i';
+		BEGIN;
+		INSERT INTO streamfilter_log SELECT name::regclass, change, number, identity, decode(data, 'base64') FROM logs WHERE change <> 'i';
+		PREPARE TRANSACTION 'golden';
+		UPDATE pg_class SET relkind = 'm' WHERE oid IN ('streamfilter_image'::regclass, 'streamfilter_log'::regclass)});
+	$node->restart;
+	all_are('golden_filters', 'golden_answers(name::regclass) <> answers', "$version: keys of a prepared transaction are not known");
+	all_are('golden_filters f JOIN streamfilter_stats s ON s.filter = f.name::regclass', 's.in_flight > 0', "$version: they are in flight");
+	$node->safe_psql('postgres', q{COMMIT PREPARED 'golden'});
+	all_are('golden_filters', 'golden_answers(name::regclass) = answers', "$version: and known once it has committed");
+
+	# The file of unlogged filters, in a cluster that has their OIDs free.
+	my $other = new_node("unlogged_$version");
+	($node, $other) = ($other, $node);
+	load($version, 'unlogged', 'golden_unlogged', 'name text, options text, relation oid, answers text');
+	$node->safe_psql('postgres', 'SET check_function_bodies = off; SELECT golden_unlogged(name, options, relation)
+		FROM (SELECT * FROM golden_unlogged ORDER BY relation) _');
+	$node->stop;
+	open my $unlogged, '>:raw', $node->data_dir . '/streamfilter.unlogged.upgrade' or die;
+	print $unlogged unpack_base64(slurp_file("$golden/$version/unlogged.base64"));
+	close $unlogged;
+	$node->start;
+	all_are('golden_unlogged', 'golden_answers(name::regclass) = answers', "$version: the file of unlogged filters");
+	all_are('golden_unlogged u JOIN streamfilter_stats s ON s.filter = u.name::regclass', 's.restored IS NOT NULL AND s.accepted > 0',
+		"$version: with their counts");
+	$node->restart;
+	all_are('golden_unlogged', 'golden_answers(name::regclass) = answers', "$version: which is written anew");
+	$node->stop;
+	$node = $other;
 }
 
 sub unpack_base64

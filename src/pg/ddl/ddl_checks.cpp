@@ -224,7 +224,8 @@ Contradictions in_command(bool is_request) {
 }
 
 void check_contradictions(const FilterRelation* relation, Contradictions rule) {
-  if (rule == Contradictions::accepted) return;
+  // What a producer defines here is a part of its filter, complete, and no request.
+  if (rule == Contradictions::accepted || relation->options.producer != nullptr) return;
   const Definition& asked = relation->options.asked;
   Definition completed = asked;
   Problem problem;

@@ -27,6 +27,7 @@ enum class Loss : uint8 {
   set_operation,
   subquery,
   skip_locked,
+  explain,
 };
 
 // What happens to the rows of a node.
@@ -225,9 +226,9 @@ void visit(Search* search, const Plan* plan, const Above& above) {
 }
 
 // A subplan is used by the query and by those behind it in the list.
-void search_statement(Search* search) {
+void search_statement(Search* search, Loss loss) {
   const List* subplans = search->statement->subplans;
-  visit(search, search->statement->planTree, {});
+  visit(search, search->statement->planTree, {loss, Loss::none, false});
   for (int i = list_length(subplans) - 1; i >= 0; --i)
     visit(search, static_cast<const Plan*>(list_nth(subplans, i)), search->uses[i]);
 }
@@ -244,6 +245,7 @@ const char* name_of(Loss loss) {
     case Loss::set_operation: return "UNION, INTERSECT or EXCEPT leaves out rows";
     case Loss::subquery: return "EXISTS, IN or ANY only looks at rows";
     case Loss::skip_locked: return "SKIP LOCKED leaves out rows";
+    case Loss::explain: return "EXPLAIN ANALYZE gives out no rows";
     case Loss::none: break;
   }
   return "";
@@ -269,13 +271,13 @@ void warn(const Search* search) {
                     "(SELECT ...) SELECT * FROM new WHERE NOT streamfilter_seen(...)."));
 }
 
-void look_at(const PlannedStmt* statement) {
+void look_at(const PlannedStmt* statement, Loss loss) {
   const int subplans = Max(list_length(statement->subplans), 1);
   Search search = {};
   search.statement = statement;
   search.uses = static_cast<Above*>(palloc0(sizeof(Above) * subplans));
   search.used = static_cast<bool*>(palloc0(sizeof(bool) * subplans));
-  search_statement(&search);
+  search_statement(&search, loss);
   pfree(search.uses);
   pfree(search.used);
   if (search.loss != Loss::none) warn(&search);
@@ -286,36 +288,42 @@ void look_at(const PlannedStmt* statement) {
 planner_hook_type previous_planner = nullptr;
 ProcessUtility_hook_type previous_utility = nullptr;
 
-bool explains_only = false;  // nothing is executed
+// EXPLAIN of a query: not executed, or executed for nobody.
+enum class Explained : uint8 { no, plan, run };
+Explained explained = Explained::no;
 
 PlannedStmt* plan_and_look(SF_PLANNER_PARAMETERS) {
   PlannedStmt* statement = previous_planner ? previous_planner(SF_PLANNER_ARGUMENTS)
                                             : standard_planner(SF_PLANNER_ARGUMENTS);
-  if (!explains_only && statement->planTree != nullptr) look_at(statement);
+  const bool gives_rows = statement->commandType == CMD_SELECT && explained == Explained::run;
+  if (explained != Explained::plan && statement->planTree != nullptr)
+    look_at(statement, gives_rows ? Loss::explain : Loss::none);
   return statement;
 }
 
-// A plan of EXPLAIN EXECUTE may be kept.
-bool is_explain_only(const Node* statement) {
-  if (!IsA(statement, ExplainStmt)) return false;
+// A plan of EXPLAIN EXECUTE may be kept; that of EXPLAIN CREATE TABLE AS has a table for its rows.
+Explained how_explained(const Node* statement) {
+  if (!IsA(statement, ExplainStmt)) return Explained::no;
   const auto* explain = castNode(ExplainStmt, statement);
   const auto* query = castNode(Query, explain->query);
-  if (query->commandType == CMD_UTILITY && IsA(query->utilityStmt, ExecuteStmt)) return false;
+  const bool is_query = query->commandType != CMD_UTILITY;
+  if (!is_query && IsA(query->utilityStmt, ExecuteStmt)) return Explained::no;
   ListCell* cell;
   foreach (cell, explain->options) {
     auto* option = lfirst_node(DefElem, cell);
-    if (strcmp(option->defname, "analyze") == 0 && defGetBoolean(option)) return false;
+    if (strcmp(option->defname, "analyze") == 0 && defGetBoolean(option))
+      return is_query ? Explained::run : Explained::no;
   }
-  return true;
+  return Explained::plan;
 }
 
-pg_noinline void set_explains_only(bool value) { explains_only = value; }
+pg_noinline void set_explained(Explained value) { explained = value; }
 
 void watch_utility(PlannedStmt* statement, const char* text, bool read_only_tree,
                    ProcessUtilityContext context, ParamListInfo params, QueryEnvironment* env,
                    DestReceiver* dest, QueryCompletion* completion) {
-  const bool before = explains_only;
-  set_explains_only(is_explain_only(statement->utilityStmt));
+  const Explained before = explained;
+  set_explained(how_explained(statement->utilityStmt));
   PG_TRY();
   {
     if (previous_utility)
@@ -325,7 +333,7 @@ void watch_utility(PlannedStmt* statement, const char* text, bool read_only_tree
                               completion);
   }
   PG_FINALLY();
-  { set_explains_only(before); }
+  { set_explained(before); }
   PG_END_TRY();
 }
 

@@ -206,6 +206,17 @@ void adopt_state(FilterHandle* filter, FilterSlot* slot) {
   filter->has_time = uses_time(relation->definition.parameters);
 }
 
+// On a standby it has what has been replayed, and may have to be built anew for that.
+FilterSlot* attach_newest(const FilterRelation* relation) {
+  for (;;) {
+    FilterSlot* slot = attach_slot(relation);
+    if (!relation->uncommitted)
+      note_persistence(&slot->saved, relation->options.persistence == Persistence::logged);
+    if (slot->saved.follows) follow_log(slot, relation);
+    if (slot->state != SlotState::retired) return slot;
+  }
+}
+
 void attach(FilterHandle* filter, Use use) {
   if (filter->remote != nullptr) {
     record_dependencies(filter, use);
@@ -217,10 +228,7 @@ void attach(FilterHandle* filter, Use use) {
     join_parent(filter, const_cast<FilterRelation*>(filter->relation), use);
     record_dependencies(filter, use);
   }
-  FilterSlot* slot = attach_slot(filter->relation);
-  if (!filter->relation->uncommitted)
-    note_persistence(&slot->saved, filter->relation->options.persistence == Persistence::logged);
-  if (slot->saved.follows) follow_log(slot, filter->relation);
+  FilterSlot* slot = attach_newest(filter->relation);
   filter->slot = slot;
   filter->slot_generation = slot->generation;
   filter->header = block_of(slot);

@@ -20,6 +20,7 @@ enum class SlotState : uint8 {
   building,  // its bytes are being written by `owner`; others wait
   pending,   // belongs to a definition that transaction of `owner` has not committed
   live,
+  retired,  // of another geometry than the primary's: some may be reading it, nobody finds it
 };
 
 // How the state of a filter is saved. The plain fields belong to whoever builds the slot or follows

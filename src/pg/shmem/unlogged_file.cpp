@@ -176,12 +176,15 @@ bool read_filter(FILE* file, bool has_found) {
   FoundRecord found{};
   if (has_found && (fread(&found, sizeof found, 1, file) != 1 || found.sum != sum_of(found)))
     return false;
+  const auto skip = [&] { return fseeko(file, static_cast<off_t>(record.size), SEEK_CUR) == 0; };
+  // One that has been used since the upgrade.
+  if (find_slot(record.database, record.relation, SlotState::live) != nullptr) return skip();
   FilterSlot* slot = find_free_slot();
   uint64 offset;
   if (slot == nullptr || !find_space(record.size, &offset)) {
     ereport(LOG, errmsg("not enough room for an unlogged filter of %llu bytes, it will be empty",
                         static_cast<unsigned long long>(record.size)));
-    return fseeko(file, static_cast<off_t>(record.size), SEEK_CUR) == 0;
+    return skip();
   }
   slot->offset = offset;
   Header* header = block_of(slot);
@@ -255,15 +258,12 @@ void read_file(const char* name, bool (*belongs)(const FileHeader&)) {
 }
 
 void read_files() {
-  const bool upgraded = access(kUpgraded, F_OK) == 0 && !IsBinaryUpgrade;
-  if (upgraded)
-    read_file(kUpgraded, is_of_old_cluster);
-  else
-    read_file(kFile, is_of_this_past);
+  read_file(kFile, is_of_this_past);
+  if (!IsBinaryUpgrade) read_file(kUpgraded, is_of_old_cluster);
   // A crash must not find them.
   unlink(kFile);
   unlink(kTemporary);
-  if (upgraded) unlink(kUpgraded);
+  if (!IsBinaryUpgrade) unlink(kUpgraded);
 }
 
 }  // namespace

@@ -20,7 +20,8 @@ void restore_filter(FilterSlot* slot, const FilterRelation* relation, const Para
 // be that of another version, and of another size.
 bool find_saved_geometry(const FilterRelation* relation, Parameters* parameters);
 
-// For follow_log: reads everything again, while others are reading the filter.
+// For follow_log: reads everything again, while others are reading the filter. Where the primary
+// has another geometry the slot is retired, and has to be built anew.
 void load_again(FilterSlot* slot, const FilterRelation* relation);
 // What has been looked at, and up to which position it was replayed.
 void remember_snapshot(FilterSlot* slot, Snapshot snapshot, XLogRecPtr replayed);

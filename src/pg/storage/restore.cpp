@@ -248,16 +248,33 @@ bool find_saved_geometry(const FilterRelation* relation, Parameters* parameters)
   return found;
 }
 
+namespace {
+
+// Others may be reading it until their transactions end, so its bytes stay as they are.
+void retire(FilterSlot* slot, const FilterRelation* relation) {
+  LWLockAcquire(shared_state->directory_lock, LW_EXCLUSIVE);
+  if (slot->state == SlotState::live) slot->state = SlotState::retired;
+  LWLockRelease(shared_state->directory_lock);
+  ereport(
+      LOG, errmsg("filter \"%s\" is loaded anew", relation->name),
+      errdetail("Another version on the primary has derived another geometry. The memory of the "
+                "former one is free after a restart."));
+}
+
+}  // namespace
+
 void load_again(FilterSlot* slot, const FilterRelation* relation) {
+  if (slot->state == SlotState::retired) return;
   Header* block = block_of(slot);
   const Parameters& parameters = block->parameters;
+  if (Parameters saved;
+      find_saved_geometry(relation, &saved) && !has_same_geometry(saved, parameters))
+    return retire(slot, relation);
   auto* copy = static_cast<Header*>(MemoryContextAllocExtended(
       CurrentMemoryContext, parameters.memory, MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO));
   load(slot, relation, parameters, copy);
-  if (!has_same_geometry(copy->parameters, parameters))
-    ereport(ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-            errmsg("filter \"%s\" has another geometry on the primary", relation->name),
-            errhint("Restart this server."));
+  // More has been replayed in between.
+  if (!has_same_geometry(copy->parameters, parameters)) return retire(slot, relation);
   for (uint32 i = 0; i < parameters.slices; ++i) {
     LWLock* lock = slice_lock(slot, i);
     LWLockAcquire(lock, LW_EXCLUSIVE);

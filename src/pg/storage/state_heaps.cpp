@@ -2,12 +2,16 @@
 
 extern "C" {
 #include "access/heapam.h"
+#include "access/stratnum.h"
 #include "access/table.h"
+#include "catalog/indexing.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_foreign_table.h"
+#include "catalog/pg_index.h"
 #include "commands/tablecmds.h"
 #include "foreign/foreign.h"
 #include "storage/procarray.h"
+#include "utils/fmgroids.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/snapmgr.h"
@@ -22,6 +26,7 @@ namespace {
 
 constexpr char kLogName[] = "streamfilter_log";
 constexpr char kImageName[] = "streamfilter_image";
+constexpr AttrNumber kFilterColumn = 1;  // of both
 constexpr int kLogColumns = 5;
 constexpr int kImageColumns = 7;
 
@@ -36,7 +41,10 @@ void insert_tuple(Relation table, const Datum* values) {
   const bool isnull[kImageColumns] = {};
   HeapTuple tuple = heap_form_tuple(RelationGetDescr(table), const_cast<Datum*>(values),
                                     const_cast<bool*>(isnull));
-  simple_heap_insert(table, tuple);
+  if (table->rd_rel->relhasindex)
+    CatalogTupleInsert(table, tuple);
+  else
+    simple_heap_insert(table, tuple);
   heap_freetuple(tuple);
 }
 
@@ -100,8 +108,25 @@ Oid find_heap(StateTable table, Oid schema) {
 
 Oid filter_of(Relation table, HeapTuple tuple) {
   bool isnull;
-  const Datum value = heap_getattr(tuple, 1, RelationGetDescr(table), &isnull);
+  const Datum value = heap_getattr(tuple, kFilterColumn, RelationGetDescr(table), &isnull);
   return isnull ? InvalidOid : DatumGetObjectId(value);
+}
+
+// The index on the heap's filters; InvalidOid: it has none, as in version 1.0, or none of use.
+Oid index_of(Relation table) {
+  Oid found = InvalidOid;
+  ListCell* cell;
+  List* indexes = RelationGetIndexList(table);
+  foreach (cell, indexes) {
+    HeapTuple tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(lfirst_oid(cell)));
+    if (!HeapTupleIsValid(tuple)) continue;
+    const auto* index = reinterpret_cast<Form_pg_index>(GETSTRUCT(tuple));
+    if (index->indisvalid && !index->indcheckxmin && index->indkey.values[0] == kFilterColumn)
+      found = lfirst_oid(cell);
+    ReleaseSysCache(tuple);
+  }
+  list_free(indexes);
+  return found;
 }
 
 }  // namespace
@@ -163,19 +188,23 @@ StateScan::StateScan(Relation table, Oid filter, Snapshot snapshot)
     : table_(table), filter_(filter), settings_(NewGUCNestLevel()) {
   set_config_option("zero_damaged_pages", "on", PGC_SUSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0,
                     false);
-  scan_ = table_beginscan(table, snapshot, 0, nullptr);
+  ScanKeyData key;
+  ScanKeyInit(&key, kFilterColumn, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(filter));
+  const Oid index = index_of(table);
+  scan_ = systable_beginscan(table, index, OidIsValid(index), snapshot, 1, &key);
 }
 
+// Of a damaged row the index may say something else.
 HeapTuple StateScan::next() {
   for (;;) {
     CHECK_FOR_INTERRUPTS();
-    HeapTuple tuple = heap_getnext(scan_, ForwardScanDirection);
+    HeapTuple tuple = systable_getnext(scan_);
     if (tuple == nullptr || filter_of(table_, tuple) == filter_) return tuple;
   }
 }
 
 void StateScan::end() {
-  table_endscan(scan_);
+  systable_endscan(scan_);
   AtEOXact_GUC(true, settings_);
 }
 

@@ -4,7 +4,7 @@
 #pragma once
 
 extern "C" {
-#include "access/tableam.h"
+#include "access/genam.h"
 #include "utils/rel.h"
 #include "utils/snapshot.h"
 }
@@ -41,7 +41,8 @@ void empty_state_tables(const StateTables& tables);
 // What has been committed by now, whatever the isolation level; also within a parallel query.
 Snapshot register_latest_snapshot();
 
-// The filter's rows in a heap. A page that is damaged counts as empty, with a WARNING.
+// The filter's rows in a heap, by its index if it has one. A page that is damaged counts as empty,
+// with a WARNING.
 class StateScan {
  public:
   StateScan(Relation table, Oid filter, Snapshot snapshot);
@@ -51,7 +52,7 @@ class StateScan {
  private:
   Relation table_;
   Oid filter_;
-  TableScanDesc scan_;
+  SysScanDesc scan_;
   int settings_;  // the nest level of settings
 };
 
