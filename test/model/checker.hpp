@@ -48,7 +48,7 @@ class Checker {
   void check_standby();
   void check_filters(Connection& connection, bool on_standby, const char* when);
   void kill_at_point();
-  bool is_lost_within(int milliseconds);
+  void notice_crash();
   void wait_until_lost();
   void connect();
   bool is_prepared(const TransactionPointer& transaction);
@@ -70,6 +70,7 @@ class Checker {
   Connection monitor_;
   std::list<Worker> workers_;
   Clock::time_point started_;
+  std::string awaits_;                // a crash that was ordered, by its name in the counts
   std::set<std::string> blind_;       // what the filter without tables knew at the last check
   uint64_t blind_at_ = UINT64_MAX;    // requests until then
   uint64_t unheard_of_ = UINT64_MAX;  // no transaction id from there on was given before the crash
