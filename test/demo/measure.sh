@@ -81,14 +81,14 @@ note_time() {
 }
 
 note_result() { # what the first round kept; read before the next way takes the table
-	KEPT[$1]=$(sql -c "SELECT count(*) FROM arrivals")
+	KEPT[$1]=$(sql -c "ANALYZE arrivals, truth" -c "SELECT count(*) FROM arrivals")
 	LOG_BYTES[$1]=$(sql -c "SELECT sum(bytes) FROM replay_memory")
 	case $1 in
 	unique)
 		INDEX_BYTES=$(sql -c "SELECT pg_relation_size('arrivals_key')")
 		INDEX_BYTES_FRESH=$(sql -c "REINDEX INDEX arrivals_key" -c "SELECT pg_relation_size('arrivals_key')")
 		;;
-	trigger | trigger-* | seen) read -r "LOST[$1]" "MISSED[$1]" < <(sql -F ' ' -c "SELECT lost, missed FROM outcome") ;;
+	trigger | trigger-* | seen) read -r "LOST[$1]" "MISSED[$1]" < <(sql -F ' ' -c "SET enable_nestloop = off" -c "SELECT lost, missed FROM outcome") ;;
 	esac
 	if [ "$1" = trigger ]; then
 		FILTER_KIND=$(sql -c "SELECT kind FROM streamfilter_stats WHERE filter = 'seen'::regclass")

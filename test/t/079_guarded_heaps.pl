@@ -181,6 +181,11 @@ is(rows('seen') + rows('kept') + rows('loose'), 0, 'streamfilter_forget_saved() 
 sql(q{INSERT INTO seen SELECT generate_series(1, 101); INSERT INTO kept VALUES (51)});
 crash();
 is(known('seen', 1, 101) . '|' . known('kept', 51, 51), '101|1', 'and filters go on');
+sql(q{SELECT streamfilter_save(); SELECT streamfilter_forget_saved(); SELECT streamfilter_save()});
+crash();
+is(known('seen', 1, 101) . '|' . known('kept', 51, 51), '101|1', 'images are found by their index');
+is(sql(q{SET enable_seqscan = off; SELECT count(*) FROM streamfilter_image WHERE filter = 'seen'::regclass}), rows('seen') - 1,
+	'which has them all');
 
 # ---- missing -----------------------------------------------------------------------------------------------------------
 

@@ -174,3 +174,12 @@ extern "C" {
     ExplainOnePlan(plan, into, es, text, params, env, &duration, (es)->buffers ? &used : nullptr); \
   } while (0)
 #endif
+
+// Rebuilds the indexes of a relation.
+#if PG_VERSION_NUM >= 170000
+#define SF_REINDEX_RELATION(relid, parameters) \
+  reindex_relation(nullptr, relid, REINDEX_REL_PROCESS_TOAST, parameters)
+#else
+#define SF_REINDEX_RELATION(relid, parameters) \
+  reindex_relation(relid, REINDEX_REL_PROCESS_TOAST, parameters)
+#endif

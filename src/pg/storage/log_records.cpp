@@ -3,6 +3,7 @@
 #include <new>
 
 #include "core/filter/filter.hpp"
+#include "pg/storage/key_collations.hpp"
 #include "pg/storage/log_records.hpp"
 #include "pg/storage/persistence.hpp"
 
@@ -65,9 +66,14 @@ LogChange sort_of(const ChangeLog* log, const Change* change) {
 }  // namespace
 
 void write_log_header(Relation table, FilterSlot* slot, LogChange change, const Header* header) {
-  const auto number = static_cast<int64>(pg_atomic_fetch_add_u64(&slot->saved.next_number, 1));
-  write_row(table, LogRow{slot->relation, change, number, slot->saved.identity,
-                          reinterpret_cast<const char*>(header), sizeof(Header)});
+  const auto write = [table, slot](LogChange sort, const char* data, Size size) {
+    const auto number = static_cast<int64>(pg_atomic_fetch_add_u64(&slot->saved.next_number, 1));
+    write_row(table, LogRow{slot->relation, sort, number, slot->saved.identity, data, size});
+  };
+  write(change, reinterpret_cast<const char*>(header), sizeof(Header));
+  const char* collations = collations_of(slot->relation);
+  if (collations[0] != '\0')
+    write(LogChange::collations, collations, Min(strlen(collations), kRowData));
 }
 
 void write_log_records(Relation table, TransactionChanges* changes) {

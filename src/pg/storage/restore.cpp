@@ -10,6 +10,7 @@ extern "C" {
 
 #include "core/filter/filter.hpp"
 #include "pg/server/fault_points.hpp"
+#include "pg/storage/key_collations.hpp"
 #include "pg/storage/persistence.hpp"
 #include "pg/storage/state_reader.hpp"
 
@@ -112,6 +113,35 @@ void note_set_aside(FilterSlot* slot, const FilterRelation* relation, const char
           errdetail("%s", reason));
 }
 
+// What the keys' collations were when the newest header was written; nullptr: nothing is said.
+const LogRow* saved_collations(const LogRows& log) {
+  for (uint64 i = log.count; i > 0; --i)
+    if (log.rows[i - 1].change == LogChange::collations) return &log.rows[i - 1];
+  return nullptr;
+}
+
+// They may be others since: after an upgrade of the operating system or of the server, for example.
+void check_collations(const FilterRelation* relation, const LogRows& log, Choice* choice) {
+  const LogRow* row = saved_collations(log);
+  const LogRow* header = newest_header(log);
+  if (row == nullptr || header == nullptr || row->identity != header->identity) return;
+  const char* now = collations_of(relation->relid);
+  const Size size = Min(strlen(now), kRowData);
+  if (row->size == size && memcmp(row->data, now, size) == 0) return;
+  if (!choice->found) choice->set_aside = "The collations of its keys are others now.";
+  ereport(
+      WARNING, errcode(ERRCODE_WARNING),
+      errmsg("the collations of the keys of filter \"%s\" have changed since its state was saved",
+             relation->name),
+      errdetail("Saved: %s Now: %s", pnstrdup(row->data, row->size), now),
+      choice->found
+          ? errhint("Keys that are now equal to others, or hashed otherwise, are not found: "
+                    "TRUNCATE the filter and fill it anew, or keep it: streamfilter_save() ends "
+                    "this warning.")
+          : errhint("The filter starts empty; what was saved is set aside. Fill it anew from "
+                    "its table, and delete what is set aside by streamfilter_remove_set_aside()."));
+}
+
 int64 new_identity(const FilterRelation* relation, const Parameters& parameters) {
   return identity_of(asked_signature(relation, parameters.keys, parameters.fpr), parameters.seed);
 }
@@ -175,6 +205,7 @@ void load(FilterSlot* slot, const FilterRelation* relation, const Parameters& pa
   }
   if (image.damage != nullptr) warn_damaged(relation, "image", image.damage);
   if (damage != nullptr) warn_damaged(relation, "log", damage);
+  check_collations(relation, rows, &choice);
   if (choice.found) replay_rows(slot, block, rows, choice.first_row, choice.identity);
 
   SavedState* saved = &slot->saved;

@@ -27,7 +27,7 @@ void write_change(char* data, LogChange change, const Element& element) {
 }
 
 std::uint64_t count_changes(const LogRow& row) {
-  if (is_header(row.change)) return 0;
+  if (is_header(row.change) || row.change == LogChange::collations) return 0;
   return row.change == LogChange::reset ? 1 : row.size / change_size(row.change);
 }
 
@@ -43,6 +43,7 @@ bool is_sound(const LogRow& row) {
     case LogChange::header:
     case LogChange::image: return row.size == sizeof(Header);
     case LogChange::reset: return row.size == 0;
+    case LogChange::collations: return row.size > 0;
     case LogChange::add:
     case LogChange::roles:
     case LogChange::erase: return row.size > 0 && row.size % change_size(row.change) == 0;

@@ -20,6 +20,8 @@ enum class LogChange : char {
   roles = 'r',   // hash, importance, time, 24 bytes each
   erase = 'e',   // hashes
   reset = 'z',   // nothing
+  // Of the keys of the header that came last: text, as key_collations.hpp has it.
+  collations = 'c',
 };
 
 inline bool is_header(LogChange change) {

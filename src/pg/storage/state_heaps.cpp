@@ -2,8 +2,10 @@
 
 extern "C" {
 #include "access/heapam.h"
+#include "access/relscan.h"
 #include "access/stratnum.h"
 #include "access/table.h"
+#include "catalog/index.h"
 #include "catalog/indexing.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_foreign_table.h"
@@ -17,6 +19,8 @@ extern "C" {
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 }
+
+#include <initializer_list>
 
 #include "core/base/hash.hpp"
 #include "pg/storage/state_heaps.hpp"
@@ -159,10 +163,12 @@ void open_all_saved(StateTables* tables, LOCKMODE lock) {
 }
 
 void empty_state_tables(const StateTables& tables) {
-  CheckTableNotInUse(tables.images, "streamfilter_forget_saved()");
-  CheckTableNotInUse(tables.log, "streamfilter_forget_saved()");
-  SF_RELATION_SET_NEW_STORAGE(tables.images);
-  SF_RELATION_SET_NEW_STORAGE(tables.log);
+  for (Relation table : {tables.images, tables.log}) {
+    CheckTableNotInUse(table, "streamfilter_forget_saved()");
+    SF_RELATION_SET_NEW_STORAGE(table);
+    ReindexParams parameters{};
+    SF_REINDEX_RELATION(RelationGetRelid(table), &parameters);
+  }
 }
 
 bool open_state_tables(Oid filter, LOCKMODE images, LOCKMODE log, StateTables* tables) {
@@ -192,6 +198,10 @@ StateScan::StateScan(Relation table, Oid filter, Snapshot snapshot)
   ScanKeyInit(&key, kFilterColumn, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(filter));
   const Oid index = index_of(table);
   scan_ = systable_beginscan(table, index, OidIsValid(index), snapshot, 1, &key);
+  if (scan_->iscan == nullptr) return;
+  // A page that cannot be read now is no reason to forget where its rows are.
+  scan_->iscan->xactStartedInRecovery = true;
+  scan_->iscan->ignore_killed_tuples = false;
 }
 
 // Of a damaged row the index may say something else.
