@@ -196,7 +196,7 @@ FuncExpr* find_seen_call(Expr* condition) {
 
 const Const* filter_of_batch_scan(const Plan* plan) {
   if (!IsA(plan, CustomScan)) return nullptr;
-  const auto* scan = castNode(CustomScan, plan);
+  const auto* scan = reinterpret_cast<const CustomScan*>(plan);
   return scan->methods == &kScanMethods ? linitial_node(Const, scan->custom_private) : nullptr;
 }
 

@@ -253,9 +253,10 @@ const char* name_of(Loss loss) {
 
 void warn(const Search* search) {
   const Node* filter = search->filter;
-  const char* name = IsA(filter, Const) && !castNode(Const, filter)->constisnull
-                         ? get_rel_name(DatumGetObjectId(castNode(Const, filter)->constvalue))
-                         : nullptr;
+  const char* name =
+      IsA(filter, Const) && !reinterpret_cast<const Const*>(filter)->constisnull
+          ? get_rel_name(DatumGetObjectId(reinterpret_cast<const Const*>(filter)->constvalue))
+          : nullptr;
   ereport(
       WARNING, errcode(ERRCODE_WARNING),
       name != nullptr
@@ -304,7 +305,7 @@ PlannedStmt* plan_and_look(SF_PLANNER_PARAMETERS) {
 // A plan of EXPLAIN EXECUTE may be kept; that of EXPLAIN CREATE TABLE AS has a table for its rows.
 Explained how_explained(const Node* statement) {
   if (!IsA(statement, ExplainStmt)) return Explained::no;
-  const auto* explain = castNode(ExplainStmt, statement);
+  const auto* explain = reinterpret_cast<const ExplainStmt*>(statement);
   const auto* query = castNode(Query, explain->query);
   const bool is_query = query->commandType != CMD_UTILITY;
   if (!is_query && IsA(query->utilityStmt, ExecuteStmt)) return Explained::no;
