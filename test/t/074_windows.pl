@@ -13,6 +13,7 @@ my $node = PostgreSQL::Test::Cluster->new('main');
 $node->init;
 $node->append_conf('postgresql.conf', q{
 	shared_preload_libraries = 'streamfilter'
+	client_min_messages = warning
 	streamfilter.shared_memory = '16MB'
 	streamfilter.max_in_flight = 1000
 	max_prepared_transactions = 5

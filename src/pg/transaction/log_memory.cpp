@@ -4,8 +4,8 @@ extern "C" {
 #include "commands/tablespace.h"
 #include "miscadmin.h"
 #include "storage/fd.h"
+#include "utils/guc.h"
 #include "utils/memutils.h"
-#include "utils/resowner.h"
 #include "utils/wait_event.h"
 }
 
@@ -24,19 +24,17 @@ struct Mapping {
   Mapping* next;
   void* memory;
   Size bytes;
-  File file;
 };
 
 struct OwnMemory {
-  Size bytes = 0;  // of the backend's own
+  Size bytes = 0;   // of the backend's own
+  Size mapped = 0;  // of files
   Mapping* mappings = nullptr;
   bool registered = false;  // for the end of the context
 } own;
 
-// The files are closed by now.
-void unmap_all(void*) {
-  for (const Mapping* mapping = own.mappings; mapping != nullptr; mapping = mapping->next)
-    munmap(mapping->memory, mapping->bytes);
+void forget_all(void*) {
+  release_log_memory();
   own = OwnMemory();
 }
 
@@ -44,19 +42,9 @@ void register_end(MemoryContext context) {
   if (own.registered) return;
   auto* callback = static_cast<MemoryContextCallback*>(
       MemoryContextAllocZero(context, sizeof(MemoryContextCallback)));
-  callback->func = unmap_all;
+  callback->func = forget_all;
   MemoryContextRegisterResetCallback(context, callback);
   own.registered = true;
-}
-
-// It lives as long as the transaction, whatever savepoint it is made in.
-File open_file() {
-  PrepareTempTablespaces();
-  ResourceOwner current = CurrentResourceOwner;
-  CurrentResourceOwner = TopTransactionResourceOwner;
-  const File file = OpenTemporaryFile(/*interXact=*/false);
-  CurrentResourceOwner = current;
-  return file;
 }
 
 [[noreturn]] void raise_no_file(Size bytes) {
@@ -67,9 +55,17 @@ File open_file() {
   pg_unreachable();
 }
 
+void check_limit(Size bytes) {
+  if (temp_file_limit >= 0 && own.mapped + bytes > static_cast<Size>(temp_file_limit) * 1024)
+    ereport(ERROR, errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
+            errmsg("temporary file size exceeds temp_file_limit (%dkB)", temp_file_limit),
+            errdetail("The keys of a transaction take files beyond work_mem."),
+            errhint("Commit more often, or raise work_mem."));
+}
+
 // All its blocks are there before it is mapped: a page without one would end the server.
 void reserve_blocks(File file, Size bytes) {
-  char last = 0;  // written as others write temporary files, which are limited and counted
+  char last = 0;
   if (FileWrite(file, &last, 1, static_cast<off_t>(bytes - 1), WAIT_EVENT_BUFFILE_WRITE) != 1)
     raise_no_file(bytes);
   int error;
@@ -80,14 +76,20 @@ void reserve_blocks(File file, Size bytes) {
   raise_no_file(bytes);
 }
 
+// The file is closed, counted and deleted at once: what is mapped stays, also where closing could
+// raise, and goes with the process.
 void* map_file(MemoryContext context, Size bytes) {
   auto* mapping = static_cast<Mapping*>(MemoryContextAlloc(context, sizeof(Mapping)));
-  const File file = open_file();
+  check_limit(bytes);
+  PrepareTempTablespaces();
+  const File file = OpenTemporaryFile(/*interXact=*/false);
   reserve_blocks(file, bytes);
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, FileGetRawDesc(file), 0);
   if (memory == MAP_FAILED) raise_no_file(bytes);
-  *mapping = {own.mappings, memory, bytes, file};
+  *mapping = {own.mappings, memory, bytes};
   own.mappings = mapping;
+  own.mapped += bytes;
+  FileClose(file);
   return memory;
 }
 
@@ -121,20 +123,19 @@ void free_for_log(void* memory, Size bytes) {
     Mapping* mapping = *at;
     if (mapping->memory != memory) continue;
     *at = mapping->next;
-    munmap(mapping->memory, mapping->bytes);
-    FileClose(mapping->file);
+    own.mapped -= bytes;
+    munmap(memory, bytes);
     return pfree(mapping);
   }
   pfree(memory);
   own.bytes -= bytes;
 }
 
-void close_log_files() {
-  for (const Mapping* mapping = own.mappings; mapping != nullptr; mapping = mapping->next) {
+void release_log_memory() {
+  for (const Mapping* mapping = own.mappings; mapping != nullptr; mapping = mapping->next)
     munmap(mapping->memory, mapping->bytes);
-    FileClose(mapping->file);
-  }
   own.mappings = nullptr;
+  own.mapped = 0;
 }
 
 }  // namespace streamfilter::pg

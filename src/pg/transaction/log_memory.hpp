@@ -1,6 +1,6 @@
 // Memory for what a transaction has changed: the backend's own, up to work_mem for all its logs
 // together; beyond that the pages of temporary files, which the system can write out. They are
-// mapped, so reading and writing them needs no call that could fail after the commit record.
+// mapped, and the files deleted at once, so nothing of them can fail after the commit record.
 #pragma once
 
 extern "C" {
@@ -15,6 +15,6 @@ void* allocate_for_log(MemoryContext context, Size bytes);
 void free_for_log(void* memory, Size bytes);
 
 // The transaction's logs are not looked at any more. Cannot raise.
-void close_log_files();
+void release_log_memory();
 
 }  // namespace streamfilter::pg

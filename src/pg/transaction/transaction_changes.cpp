@@ -259,7 +259,7 @@ void forget_transaction_changes() {
   for (TransactionChanges* changes = all_changes; changes != nullptr; changes = changes->next)
     release_slot(changes);
   unmark_arriving();
-  close_log_files();
+  release_log_memory();
   all_changes = nullptr;
 }
 
