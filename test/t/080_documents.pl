@@ -204,6 +204,11 @@ for my $file (@texts)
 		if @missing || $file =~ /\.md$/;
 }
 
+# What hints and documents tell to call, there is.
+my $declared = join '', map { slurp_file($_) } glob("$root/sql/[0-9]*.sql");
+my %unknown = map { $_ => 1 } grep { $declared !~ /\b$_\b/ } map { slurp_file($_) =~ /\b(streamfilter_\w+)\(\)/g } @texts;
+is(join(' ', sort keys %unknown), '', 'every function of ours that is named exists');
+
 cmp_ok($documents, '>', 5, 'documents with examples');
 cmp_ok($examples, '>', 5, 'results compared');
 done_testing();

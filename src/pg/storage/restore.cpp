@@ -139,7 +139,7 @@ void check_collations(const FilterRelation* relation, const LogRows& log, Choice
                     "TRUNCATE the filter and fill it anew, or keep it: streamfilter_save() ends "
                     "this warning.")
           : errhint("The filter starts empty; what was saved is set aside. Fill it anew from "
-                    "its table, and delete what is set aside by streamfilter_remove_set_aside()."));
+                    "its table: streamfilter_save() then replaces what is set aside."));
 }
 
 int64 new_identity(const FilterRelation* relation, const Parameters& parameters) {
