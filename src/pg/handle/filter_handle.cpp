@@ -151,6 +151,7 @@ void load(FilterHandle* filter) {
   for (int i = 0; i < relation->key_count; ++i)
     filter->hashes_as_owner |= runs_untrusted_code(hashers[i]);
   check_key_rule(hashers, relation->key_count, filter->rule);
+  filter->word = word_key(hashers, relation->key_count, filter->rule);
   filter->slot = nullptr;
   filter->header = nullptr;
   filter->remote = remote;
@@ -203,6 +204,7 @@ void adopt_state(FilterHandle* filter, FilterSlot* slot) {
   if (has_same_geometry(relation->definition.parameters, parameters)) return;
   adopt_geometry(relation, parameters);
   filter->rule = key_rule(relation->definition.parameters);
+  filter->word = word_key(filter->hashers, relation->key_count, filter->rule);
   filter->has_time = uses_time(relation->definition.parameters);
 }
 
@@ -335,11 +337,6 @@ bool hash_as_owner(const FilterHandle* filter, const Datum* values, const bool* 
       hash_key(filter->hashers, values, isnull, filter->relation->key_count, filter->rule, hash);
   return_to(caller);
   return has_key;
-}
-
-void count_answer(FilterHandle* filter, bool seen) {
-  seen ? ++filter->discarded : ++filter->accepted;
-  count_tested(filter);
 }
 
 void count_tested(FilterHandle* filter) {
