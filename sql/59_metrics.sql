@@ -9,15 +9,15 @@ IS 'the shared memory of filters, in bytes, of all databases; NULLs where the li
 -- A row a value, in the manner of Prometheus: names end in their unit, those of counters in _total.
 -- Names and labels stay as they are from version to version; rows are added.
 CREATE VIEW streamfilter_metrics AS
-WITH relations AS (
+WITH streamfilter_relation AS (
   SELECT c.oid, pg_catalog.format('%I.%I', n.nspname, c.relname) AS name
   FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid OPERATOR(pg_catalog.=) c.relnamespace
-), filters AS (
+), streamfilter_filter AS (
   SELECT s.*, pg_catalog.jsonb_build_object('filter', r.name, 'kind', s.kind) AS labels
-  FROM streamfilter_stats AS s JOIN relations AS r ON r.oid OPERATOR(pg_catalog.=) s.filter::pg_catalog.oid
+  FROM streamfilter_stats AS s JOIN streamfilter_relation AS r ON r.oid OPERATOR(pg_catalog.=) s.filter::pg_catalog.oid
 )
 SELECT streamfilter_metric.name, f.labels, streamfilter_metric.value, streamfilter_metric.unit, streamfilter_metric.help
-FROM filters AS f CROSS JOIN LATERAL (VALUES
+FROM streamfilter_filter AS f CROSS JOIN LATERAL (VALUES
   ('streamfilter_readable', CASE WHEN f.error IS NULL THEN 1 ELSE 0 END::pg_catalog.float8, 'boolean', 'the definition of the filter can be read'),
   ('streamfilter_loaded', CASE WHEN f.state OPERATOR(pg_catalog.=) 'loaded' THEN 1 ELSE 0 END::pg_catalog.float8, 'boolean', 'its state is in shared memory, and nothing saved was set aside'),
   ('streamfilter_set_aside', CASE WHEN f.error IS NOT NULL THEN NULL WHEN pg_catalog.starts_with(f.state, 'set aside') THEN 1 ELSE 0 END::pg_catalog.float8, 'boolean', 'what is saved does not fit the definition and is not used'),
@@ -51,8 +51,8 @@ WHERE streamfilter_metric.value IS NOT NULL
 UNION ALL
 SELECT streamfilter_metric.name, pg_catalog.jsonb_build_object('table', r.name, 'trigger', t.trigger, 'kind', t.kind, 'filter', f.name),
   streamfilter_metric.value, streamfilter_metric.unit, streamfilter_metric.help
-FROM streamfilter_triggers AS t JOIN relations AS r ON r.oid OPERATOR(pg_catalog.=) t."table"::pg_catalog.oid
-LEFT JOIN relations AS f ON f.oid OPERATOR(pg_catalog.=) t.filter::pg_catalog.oid CROSS JOIN LATERAL (VALUES
+FROM streamfilter_triggers AS t JOIN streamfilter_relation AS r ON r.oid OPERATOR(pg_catalog.=) t."table"::pg_catalog.oid
+LEFT JOIN streamfilter_relation AS f ON f.oid OPERATOR(pg_catalog.=) t.filter::pg_catalog.oid CROSS JOIN LATERAL (VALUES
   ('streamfilter_trigger_rows_total', t.rows::pg_catalog.float8, 'rows', 'rows that the trigger has judged'),
   ('streamfilter_trigger_discarded_total', t.discarded::pg_catalog.float8, 'rows', 'of these, discarded or marked'),
   ('streamfilter_trigger_diverted_total', t.diverted::pg_catalog.float8, 'rows', 'of these, diverted'),
@@ -62,7 +62,7 @@ WHERE streamfilter_metric.value IS NOT NULL
 UNION ALL
 SELECT streamfilter_metric.name, pg_catalog.jsonb_build_object('filter', r.name, 'slice', s.slice::pg_catalog.text, 'server', s.server),
   streamfilter_metric.value, streamfilter_metric.unit, streamfilter_metric.help
-FROM streamfilter_slices AS s JOIN relations AS r ON r.oid OPERATOR(pg_catalog.=) s.filter::pg_catalog.oid CROSS JOIN LATERAL (VALUES
+FROM streamfilter_slices AS s JOIN streamfilter_relation AS r ON r.oid OPERATOR(pg_catalog.=) s.filter::pg_catalog.oid CROSS JOIN LATERAL (VALUES
   ('streamfilter_slice_lost', CASE WHEN s.lost THEN 1 ELSE 0 END::pg_catalog.float8, 'boolean', 'the server of the slice does not answer'),
   ('streamfilter_slice_answered_total', s.answered::pg_catalog.float8, 'keys', 'keys that the slice has answered for'),
   ('streamfilter_slice_unanswered_total', s.unanswered::pg_catalog.float8, 'keys', 'keys that it has not answered for'),
@@ -86,7 +86,7 @@ WHERE streamfilter_metric.value IS NOT NULL
 UNION ALL
 SELECT streamfilter_metric.name, pg_catalog.jsonb_build_object('pid', p.pid::pg_catalog.text, 'command', p.command, 'filter', r.name, 'phase', p.phase, 'unit', p.unit),
   streamfilter_metric.value, p.unit, streamfilter_metric.help
-FROM streamfilter_progress AS p LEFT JOIN relations AS r ON r.oid OPERATOR(pg_catalog.=) p.filter::pg_catalog.oid CROSS JOIN LATERAL (VALUES
+FROM streamfilter_progress AS p LEFT JOIN streamfilter_relation AS r ON r.oid OPERATOR(pg_catalog.=) p.filter::pg_catalog.oid CROSS JOIN LATERAL (VALUES
   ('streamfilter_progress_done', p.done::pg_catalog.float8, 'how far long work has come'),
   ('streamfilter_progress_total', p.total::pg_catalog.float8, 'how far it has to come, as far as is known')
 ) AS streamfilter_metric (name, value, help)
