@@ -183,3 +183,10 @@ extern "C" {
 #define SF_REINDEX_RELATION(relid, parameters) \
   reindex_relation(relid, REINDEX_REL_PROCESS_TOAST, parameters)
 #endif
+
+// The number of this process among the backends, from 0; negative: it is none.
+#if PG_VERSION_NUM >= 170000
+#define SF_MY_BACKEND MyProcNumber
+#else
+#define SF_MY_BACKEND (MyBackendId - 1)
+#endif
