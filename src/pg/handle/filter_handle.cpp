@@ -27,6 +27,7 @@ extern "C" {
 #include "pg/shmem/trigger_counts.hpp"
 #include "pg/storage/persistence.hpp"
 #include "pg/storage/state_heaps.hpp"
+#include "pg/transaction/transaction_changes.hpp"
 
 namespace streamfilter::pg {
 
@@ -78,6 +79,12 @@ void tell_of(const FilterHandle* filter) {
                    filter->diverted, filter->would_discard});
 }
 
+// Then its rows do not meet what the filter holds.
+bool has_truncated(const FilterHandle* filter) {
+  const TransactionChanges* changes = find_changes(filter->slot, filter->slot_generation);
+  return changes != nullptr && changes->log.last_reset != kNoChange;
+}
+
 void add_counters(FilterHandle* filter) {
   if (unlikely(collects_judged_rows)) tell_of(filter);
   if (filter->remote != nullptr) {
@@ -90,7 +97,7 @@ void add_counters(FilterHandle* filter) {
   add_found(filter, is_attached);
   if (is_attached) {
     FilterSlot* slot = filter->slot;
-    add_losses(slot, filter->accepted - filter->spared);
+    add_losses(slot, {filter->accepted, filter->spared, has_truncated(filter)});
     add(&slot->tested, filter->tested);
     add(&slot->accepted, filter->accepted);
     add(&slot->discarded, filter->discarded);

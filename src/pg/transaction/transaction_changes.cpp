@@ -7,6 +7,7 @@ extern "C" {
 
 #include "core/filter/filter.hpp"
 #include "pg/shmem/arrivals.hpp"
+#include "pg/shmem/loss_estimate.hpp"
 #include "pg/transaction/apply_changes.hpp"
 #include "pg/transaction/log_memory.hpp"
 #include "pg/transaction/transaction_changes.hpp"
@@ -109,6 +110,7 @@ void release_slot(TransactionChanges* changes) {
 void apply(TransactionChanges* changes) {
   apply_changes(&changes->log, changes->header, changes->slot);
   if (changes->log.last_reset != kNoChange) changes->slot->last_reset = GetCurrentTimestamp();
+  if (changes->log.last_merge != kNoChange) expect_other_rate(changes->slot);
 }
 
 }  // namespace
