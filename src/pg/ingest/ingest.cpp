@@ -231,6 +231,7 @@ void settle_batch(Ingest* ingest) {
 void insert_alone(Ingest* ingest, const IngestTable* table, TupleTableSlot* row, uint64 number) {
   ExecMaterializeSlot(row);
   settle_batch(ingest);
+  ++ingest->counts.alone;
   ++(write_alone(table->writer, row, number) ? ingest->counts.inserted : ingest->counts.discarded);
 }
 
@@ -264,6 +265,14 @@ IngestTable* find_table(Ingest* ingest, TupleTableSlot* row) {
       ExecFindPartition(ingest->node, ingest->node->rootResultRelInfo,
                         ingest->node->mt_partition_tuple_routing, row, ingest->estate);
   return table_of(ingest, target);
+}
+
+void release_next(Ingest* ingest) {
+  if (ingest->next == nullptr) return;
+  if (ingest->only != nullptr)
+    drop_row(ingest->only->writer, ingest->next);
+  else
+    ExecDropSingleTupleTableSlot(ingest->next);
 }
 
 }  // namespace
@@ -321,13 +330,12 @@ void ingest_row(Ingest* ingest, TupleTableSlot* row, uint64 number) {
 
 IngestCounts finish_ingest(Ingest* ingest) {
   settle_batch(ingest);
+  release_next(ingest);
   ingest->counts.batches = finish_batch_writer(ingest->writer);
   ListCell* cell;
   foreach (cell, ingest->targets)
     static_cast<ResultRelInfo*>(lfirst(cell))->ri_CopyMultiInsertBuffer = nullptr;
   const IngestCounts counts = ingest->counts;
-  if (ingest->only == nullptr && ingest->next != nullptr)
-    ExecDropSingleTupleTableSlot(ingest->next);
   MemoryContextDelete(ingest->memory);
   return counts;
 }
