@@ -72,9 +72,10 @@ Instrumentation* clock_of(const ResultRelInfo* target, const Trigger* trigger) {
              : &target->ri_TrigInstrument[trigger - target->ri_TrigDesc->triggers];
 }
 
-// May code run that looks at the table while a row becomes a key?
-bool runs_untrusted_code(const RowJudge* judge) {
-  if (judge->keys.filter->hashes_as_owner) return true;
+// May code run that looks at the table while a row becomes a key, or is a row wanted elsewhere as
+// soon as it has one?
+bool needs_each_row(const RowJudge* judge) {
+  if (judge->keys.filter->has_detour) return true;
   for (int i = 0; i < judge->keys.count; ++i)
     if (runs_untrusted_code(judge->keys.inputs[i].coercion)) return true;
   return false;
@@ -103,7 +104,7 @@ void prepare_table(IngestTable* table) {
   table->prepared = true;
   if (!table->judged) return;
   prepare(&table->judge);
-  table->alone = runs_untrusted_code(&table->judge);
+  table->alone = needs_each_row(&table->judge);
 }
 
 // The executor has a place there for what COPY needs to know of a target.
