@@ -141,6 +141,11 @@ bool hashes_as_owner(const FilterRelation* relation, TypeHasher* const* hashers)
   return false;
 }
 
+WordKey word_key_of(const FilterHandle* filter) {
+  return filter->has_detour ? WordKey::no
+                            : word_key(filter->hashers, filter->relation->key_count, filter->rule);
+}
+
 // Replaces definition and hashers.
 void load(FilterHandle* filter) {
   MemoryContext context =
@@ -171,6 +176,7 @@ void load(FilterHandle* filter) {
   filter->has_detour = hashes_as_owner(relation, hashers) || relation->wrapped ||
                        (tree != nullptr && tree->taker != nullptr);
   if (hashers != nullptr) check_key_rule(hashers, relation->key_count, filter->rule);
+  filter->word = word_key_of(filter);
   filter->slot = nullptr;
   filter->header = nullptr;
   filter->remote = remote;
@@ -223,6 +229,7 @@ void adopt_state(FilterHandle* filter, FilterSlot* slot) {
   if (has_same_geometry(relation->definition.parameters, parameters)) return;
   adopt_geometry(relation, parameters);
   filter->rule = key_rule(relation->definition.parameters);
+  filter->word = word_key_of(filter);
   filter->has_time = uses_time(relation->definition.parameters);
 }
 
@@ -367,11 +374,6 @@ bool hash_by_detour(const FilterHandle* filter, const Datum* values, const bool*
       filter->tree->taker->remote->wrapped != nullptr)
     keep_row(filter->tree->taker->remote->wrapped, values, isnull, *hash);
   return has_key;
-}
-
-void count_answer(FilterHandle* filter, bool seen) {
-  seen ? ++filter->discarded : ++filter->accepted;
-  count_tested(filter);
 }
 
 void count_tested(FilterHandle* filter) {

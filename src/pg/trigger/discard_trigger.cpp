@@ -225,10 +225,14 @@ HeapTuple set_mark(const TriggerData* call, AttrNumber column, bool repeat) {
 // Counts a row that was judged, if it has a key, and what becomes of it.
 void count(const FiringState* state, TriggerKind kind, bool has_key, bool repeat, bool shadow) {
   TriggerCounts* counts = counts_to_add_to(state->tally);
-  const bool diverts = kind == TriggerKind::divert;
   ++counts->rows;
+  if (likely(kind == TriggerKind::discard && !shadow)) {
+    counts->discarded += repeat;
+    return;
+  }
+  const bool diverts = kind == TriggerKind::divert;
   (shadow ? counts->would_discard : diverts ? counts->diverted : counts->discarded) += repeat;
-  if (!has_key || (!shadow && kind == TriggerKind::discard)) return;
+  if (!has_key) return;
   count_outcome(state->keys.filter, repeat,
                 shadow    ? Outcome::would_discard
                 : diverts ? Outcome::diverted
