@@ -6,8 +6,10 @@
 #include "pg/fdw/explain_judged.hpp"
 #include "pg/fdw/lost_rows.hpp"
 #include "pg/handle/filter_handle.hpp"
+#include "pg/ingest/insert_plan.hpp"
 #include "pg/server/fault_points.hpp"
 #include "pg/server/problem_report.hpp"
+#include "pg/server/progress.hpp"
 #include "pg/server/settings.hpp"
 #include "pg/shmem/arrivals.hpp"
 #include "pg/shmem/filter_directory.hpp"
@@ -32,6 +34,7 @@ constexpr SharedSection kSections[] = {
     {request_prepared, start_prepared, nullptr},
     {request_server_health, start_server_health, nullptr},
     {request_trigger_counts, start_trigger_counts, nullptr},
+    {request_progress, start_progress, nullptr},
 #ifdef STREAMFILTER_FAULTS
     {request_fault_points, start_fault_points, nullptr},
 #endif
@@ -55,5 +58,6 @@ void _PG_init(void) {
   init_ddl_watch();
   init_batch_scan();
   init_lost_rows_watch();
+  init_batch_insert();
   init_explain_judged();
 }
