@@ -163,6 +163,11 @@ const FilterOps clq_ops = {
     .ranks = ranks,
     .find_rank = find_rank,
     .promote = promote,
+    .resize =
+        {
+            .places = places,
+            .spread = spread,
+        },
 };
 
 }  // namespace streamfilter
