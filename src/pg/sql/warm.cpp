@@ -102,15 +102,15 @@ void remember_rows(KeyCall* call, TupleDesc source) {
   auto* values = static_cast<Datum*>(palloc(sizeof(Datum) * source->natts));
   auto* isnull = static_cast<bool*>(palloc(sizeof(bool) * source->natts));
   auto* row = static_cast<NullableDatum*>(palloc(sizeof(NullableDatum) * source->natts));
-  int count = 0;
-  for (uint64 i = 0; i < SPI_processed; ++i) {
+  auto* has_key = static_cast<bool*>(palloc(sizeof(bool) * SPI_processed));
+  const int count = static_cast<int>(SPI_processed);
+  for (int i = 0; i < count; ++i) {
     heap_deform_tuple(SPI_tuptable->vals[i], source, values, isnull);
     for (int j = 0; j < source->natts; ++j) row[j] = {values[j], isnull[j]};
-    if (!build_element(&call->keys, row, &elements[count])) continue;
-    bound_time(filter, &elements[count]);
-    ++count;
+    has_key[i] = build_element(&call->keys, row, &elements[i]);
+    if (has_key[i]) bound_time(filter, &elements[i]);
   }
-  test_and_insert_keys(filter, elements, count, seen);
+  test_and_insert_keys(filter, elements, has_key, count, seen);
 }
 
 // The rows as the table has them, not from where another scan happens to be.
