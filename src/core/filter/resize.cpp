@@ -1,6 +1,7 @@
 #include "core/filter/resize.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "core/base/saturate.hpp"
@@ -109,6 +110,43 @@ double share_of(std::uint32_t index, double old_slices, std::uint32_t of,
   return std::max(0.0, (end - start) * old_slices);
 }
 
+// Layers are merged by twos, and then what came of these by twos, so that none is preferred to
+// those before it.
+class LayerStack {
+ public:
+  LayerStack(const Parameters& p, std::uint32_t index, void* scratch) noexcept
+      : p_(p), index_(index), scratch_(static_cast<unsigned char*>(scratch)) {}
+
+  // An empty slice for the next layer.
+  Slice next(std::uint64_t& random) noexcept {
+    const Slice layer = at(height_++);
+    format_slice(p_, layer, index_);
+    layer.state->random = random = mix64(random + kGoldenRatio);
+    return layer;
+  }
+
+  void merge_equals() noexcept {
+    for (std::uint64_t count = ++count_; count % 2 == 0; count /= 2, --height_)
+      find_ops(p_.kind)->merge(p_, at(height_ - 2), as_const(at(height_ - 1)));
+  }
+
+  void merge_into(Slice slice) noexcept {
+    while (height_ > 0) find_ops(p_.kind)->merge(p_, slice, as_const(at(--height_)));
+  }
+
+ private:
+  Slice at(unsigned i) const noexcept {
+    return {reinterpret_cast<SliceState*>(scratch_ + i * p_.slice_bytes),
+            p_.slice_bytes - sizeof(SliceState)};
+  }
+
+  const Parameters& p_;
+  std::uint32_t index_;
+  unsigned char* scratch_;
+  unsigned height_ = 0;
+  std::uint64_t count_ = 0;
+};
+
 std::uint64_t part(std::uint64_t count, double share) noexcept {
   return saturate<std::uint64_t>(std::round(static_cast<double>(count) * share));
 }
@@ -123,6 +161,8 @@ bool resized_parameters(const Parameters& from, const Definition& asked, Paramet
     return cannot(ops, "Its state cannot be brought into another size.", problem);
   if (asked.parameters.kind != Kind::automatic && asked.parameters.kind != from.kind)
     return cannot(ops, "The new definition is of another kind.", problem);
+  if (asked.seed_given && asked.parameters.seed != from.seed)
+    return cannot(ops, "The new definition has another seed.", problem);
   if (derive_for(asked, from, result)) {
     fit_multiple(asked, from, result);
     return true;
@@ -136,18 +176,23 @@ bool resized_parameters(const Parameters& from, const Definition& asked, Paramet
   return cannot(ops, "With the new parameters a key has other places.", problem);
 }
 
+unsigned scratch_slices(const Parameters& from, const Parameters& to) noexcept {
+  const auto places = find_ops(to.kind)->resize.places;
+  return static_cast<unsigned>(std::bit_width(from.slices * layers_of(places(from), places(to)))) +
+         1;
+}
+
 void resize_slice(Header* to, std::uint32_t index, const Header* from, void* scratch) noexcept {
   const Parameters &p = to->parameters, &old = from->parameters;
   const FilterOps* ops = find_ops(p.kind);
   const Slice slice = slice_at(to, index);
-  const Slice layer{static_cast<SliceState*>(scratch), slice.bytes};
   const std::uint64_t layers = layers_of(ops->resize.places(old), ops->resize.places(p));
+  LayerStack stack(p, index, scratch);
   std::uint64_t insertions = 0, inserted_new = 0;
   double keys = 0;
   const bool aligned = old.slices == p.slices;
-  const auto slices = static_cast<double>(old.slices);
   for (std::uint32_t i = 0; i < old.slices; ++i) {
-    const double share = aligned ? i == index : share_of(i, slices, index, p.slices);
+    const double share = aligned ? i == index : share_of(i, old.slices, index, p.slices);
     if (!(share > 1e-9)) continue;
     const ConstSlice source = slice_at(from, i);
     // What the old slice has drawn last must not be drawn once more.
@@ -156,11 +201,12 @@ void resize_slice(Header* to, std::uint32_t index, const Header* from, void* scr
     inserted_new += part(source.state->inserted_new, share);
     keys += ops->estimate(old, source).distinct * share;
     for (std::uint64_t j = 0; j < layers; ++j) {
-      format_slice(p, layer, index);
+      const Slice layer = stack.next(slice.state->random);
       ops->resize.spread(old, source, p, layer, j);
-      ops->merge(p, slice, as_const(layer));
+      stack.merge_equals();
     }
   }
+  stack.merge_into(slice);
   const bool is_empty = !(ops->estimate(p, as_const(slice)).fill > 0);
   slice.state->insertions = std::max(insertions, std::uint64_t{!is_empty && p.k1 == 0});
   slice.state->inserted_new = std::min(inserted_new, slice.state->insertions);

@@ -15,7 +15,8 @@ bool resized_parameters(const Parameters& from, const Definition& asked, Paramet
                         Problem& problem) noexcept;
 
 // Fills the formatted, empty slice `index` of `to` with what belongs there of `from`, whose
-// parameters it was made for. `scratch`: memory for a slice of `to`.
+// parameters it was made for. `scratch`: memory for so many slices of `to`.
+unsigned scratch_slices(const Parameters& from, const Parameters& to) noexcept;
 void resize_slice(Header* to, std::uint32_t index, const Header* from, void* scratch) noexcept;
 
 // The false-positive rate that a filter which has been resized comes to with the number of keys

@@ -72,13 +72,12 @@ void load_before(const AlterTableStmt* statement) {
   Fault fault;
   if (!OidIsValid(relid) || !is_filter(relid)) return;
   const FilterRelation* relation = show_filter_relation(relid, fault);
-  if (relation == nullptr || is_remote(relation) ||
-      relation->options.persistence != Persistence::logged || peek_slot(relation) != nullptr ||
-      !is_anything_saved(relid))
-    return;
+  if (relation == nullptr || is_remote(relation)) return;
+  const bool is_loaded = peek_slot(relation) != nullptr;
+  if (!is_loaded && !is_anything_saved(relid)) return;
   uint64 largest, total;
   free_space(&largest, &total);
-  if (largest >= relation->definition.parameters.memory)
+  if (is_loaded || largest >= relation->definition.parameters.memory)
     use_filter(filter_handle(relid), Use::test_granted);
 }
 

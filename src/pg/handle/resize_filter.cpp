@@ -64,7 +64,9 @@ void fill(FilterSlot* slot, void* arg) {
   format_header(block, parameters);
   Progress progress(Command::resize, slot->relation, "resizing");
   progress.begin("copying", parameters.slices, "slices");
-  void* scratch = MemoryContextAllocHuge(CurrentMemoryContext, parameters.slice_bytes);
+  const Size scratch_bytes =
+      parameters.slice_bytes * scratch_slices(resizing->state->parameters, parameters);
+  void* scratch = MemoryContextAllocHuge(CurrentMemoryContext, scratch_bytes);
   for (uint32 i = 0; i < parameters.slices; ++i) {
     format_slice(block, i);
     resize_slice(block, i, resizing->state, scratch);
@@ -103,6 +105,11 @@ bool resize_filter(const FilterRelation* relation, Problem& problem) {
   const Header* state = state_to_keep(former);
   Parameters parameters{};
   if (is_empty(state)) return false;
+  if (former->key_signature != key_signature(relation)) {
+    problem.set(Error::mismatch, "the keys are of other columns now");
+    problem.add_detail("Its keys are of other columns now.");
+    return false;
+  }
   if (!resized_parameters(state->parameters, relation->options.asked, &parameters, problem))
     return false;
   // What was asked for may have changed, and is compared with what is saved.

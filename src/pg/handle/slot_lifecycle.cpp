@@ -231,6 +231,7 @@ Reservation reserve(const FilterRelation* relation, uint64 size, const ServerOpt
       slot->owner = MyProcPid;
       slot->signature = relation->signature;
       slot->asked = asked_bits(relation);
+      slot->key_signature = key_signature(relation);
       slot->generation = shared_state->next_generation++;
       slot->offset = offset;
       slot->size = size;

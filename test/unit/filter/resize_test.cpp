@@ -80,7 +80,8 @@ Filter resized(const Filter& from, const std::string& text) {
       resized_parameters(from.parameters(), definition_for(text), &parameters, problem),
       text << ": " << problem.message << " " << problem.detail);
   Filter to(parameters);
-  std::vector<unsigned char> scratch(parameters.slice_bytes);
+  std::vector<unsigned char> scratch(parameters.slice_bytes *
+                                     scratch_slices(from.parameters(), parameters));
   for (std::uint32_t i = 0; i < parameters.slices; ++i)
     resize_slice(to.header(), i, from.header(), scratch.data());
   return to;
@@ -120,7 +121,7 @@ BOOST_AUTO_TEST_CASE(all_that_was_found_is_found_in_a_multiple_of_the_memory) {
 // old, where the kind knows that.
 BOOST_AUTO_TEST_CASE(a_queue_keeps_the_newest_keys_in_any_size) {
   const Filter before = filled("clq(memory=128kB)", scaled(200000));
-  for (const char* memory : {"256kB", "512kB", "200kB", "333kB", "100kB", "64kB"})
+  for (const char* memory : {"256kB", "512kB", "200kB", "333kB", "100kB", "64kB", "40kB", "16kB"})
     BOOST_TEST(
         found(resized(before, with_memory("clq", memory)), scaled(200000) - 1000, 1000) > 0.98,
         memory);
