@@ -50,6 +50,7 @@ void watch_utility(PlannedStmt* statement, const char* text, bool read_only_tree
                    ProcessUtilityContext context, ParamListInfo params, QueryEnvironment* env,
                    DestReceiver* dest, QueryCompletion* completion) {
   guard_state_heaps(statement->utilityStmt);
+  check_dropped(statement->utilityStmt);
   if (previous_utility)
     previous_utility(statement, text, read_only_tree, context, params, env, dest, completion);
   else

@@ -12,6 +12,7 @@ extern "C" {
 #include "pg/shmem/trigger_counts.hpp"
 #include "pg/trigger/quarantine.hpp"
 #include "pg/trigger/row_source.hpp"
+#include "pg/trigger/shard_triggers.hpp"
 #include "pg/trigger/table_watch.hpp"
 #include "pg/trigger/trigger_binding.hpp"
 #include "pg/trigger/trigger_definition.hpp"
@@ -26,10 +27,12 @@ struct FiringState {
   RowSource source;
   MemoryContext context;  // of what follows
   Oid trigger;
-  Oid created;  // the trigger that CREATE TRIGGER made, if this one is a clone
+  Oid created;  // the trigger that CREATE TRIGGER made, if this one is a clone; on a shard, the
+                // filter, for one statement may fill several shards
   Oid owner;    // who answers for it
   Oid target;   // where repeats are diverted to, if it does that
   int replication_role;
+  bool copied;  // the rows exist already: they pass and are remembered
   const TableWatch* table;
   uint64 table_changes;
   const TableWatch* origin;
@@ -75,12 +78,13 @@ void resolve(FiringState* state, const TriggerData* call, TriggerKind kind) {
   state->origin_changes = state->origin->changes;
   state->replication_role = SessionReplicationRole;
   state->trigger = trigger->tgoid;
-  state->created = origin.trigger;
   state->owner = origin.owner;
 
   check_is_last(trigger, table, ERROR);
   const TriggerBinding binding = bind_and_lock(trigger, kind, &origin);
+  state->created = is_on_shard(trigger, &origin) ? binding.filter : origin.trigger;
   state->target = binding.target;
+  state->copied = are_copied(call, &origin, state->source);
   FilterHandle* filter = filter_handle(binding.filter);
   // The last time before the row is judged: another call might replace what the plan refers to.
   use_filter(filter, Use::judge_granted);
@@ -211,6 +215,16 @@ bool judge(const FiringState* state, TupleTableSlot* row, bool* repeat) {
   return true;
 }
 
+// A row that exists already is not judged.
+HeapTuple learn(const FiringState* state, const TriggerData* call) {
+  Element element;
+  if (build_element(&state->keys, call->tg_trigslot, &element)) {
+    bound_time(state->keys.filter, &element);
+    learn_key(state->keys.filter, element);
+  }
+  return call->tg_trigtuple;
+}
+
 HeapTuple set_mark(const TriggerData* call, AttrNumber column, bool repeat) {
   bool isnull;
   const Datum old = slot_getattr(call->tg_trigslot, column, &isnull);
@@ -244,6 +258,7 @@ HeapTuple fire(FunctionCallInfo fcinfo, TriggerKind kind) {
   prepare(state, call, kind);
   const FilterMode mode = state->keys.filter->mode;
   if (unlikely(mode == FilterMode::off)) return call->tg_trigtuple;
+  if (unlikely(state->copied)) return learn(state, call);
   check_arrival(arrival, call, kind);
   check_judged_once(state, call);
   bool repeat;
