@@ -70,13 +70,13 @@ run "installing streamfilter" as_root make -s PG_CONFIG="$PG_CONFIG" install
 # A server refuses root.
 mkdir "$WORK/tree"
 tar -C "$ROOT" --exclude=./.git --exclude=./build --exclude='./tmp_check*' -cf - . | tar -C "$WORK/tree" -xf -
-mkdir "$WORK/tree/tmp"
+mkdir "$WORK/tmp"
 if is_root; then chown -R postgres "$WORK"; fi
 chmod 755 "$WORK"
 FILES=()
 for file in "${TESTS[@]}"; do FILES+=("test/t/$(basename "$file")"); done
 PGXS=$(dirname "$("$PG_CONFIG" --pgxs)")
 cd "$WORK/tree"
-WORK=$WORK/tree as_server env TESTDIR="$WORK/tree" TESTDATADIR="$WORK/tree/tmp_check" TESTLOGDIR="$WORK/tree/tmp_check/log" PGPORT=65432 \
+as_server env -C "$PWD" TESTDIR="$PWD" TESTDATADIR="$PWD/tmp_check" TESTLOGDIR="$PWD/tmp_check/log" PGPORT=65432 \
 	PATH="$("$PG_CONFIG" --bindir):$PATH" PG_REGRESS="$PGXS/../test/regress/pg_regress" \
 	prove --timer -I "$PGXS/../test/perl" -I . "${FILES[@]}"

@@ -179,14 +179,22 @@ bool is_on_shard(const Trigger* trigger, const TriggerOrigin* origin) {
   return shard != 0 && shard == shard_in_name(get_rel_name(origin->table)) && is_citus_loaded();
 }
 
-bool are_copied(const TriggerData* call, const TriggerOrigin* origin, const RowSource& source) {
-  if (SessionReplicationRole == SESSION_REPLICATION_ROLE_REPLICA)
-    return is_on_shard(call->tg_trigger, origin);
+bool are_copied(const TriggerData* call, const RowSource& source) {
+  if (unlikely(SessionReplicationRole == SESSION_REPLICATION_ROLE_REPLICA)) {
+    const TriggerOrigin origin = find_origin(call->tg_trigger, call->tg_relation);
+    return is_on_shard(call->tg_trigger, &origin);
+  }
   if (likely(call->tg_relation->rd_createSubid == InvalidSubTransactionId)) return false;
   NewShard* shard = find_new_shard(RelationGetRelid(call->tg_relation));
   if (shard == nullptr) return false;
   if (shard->statement == 0) shard->statement = source.copied ? source.statement : kNoStatement;
   return source.copied && shard->statement == source.statement;
+}
+
+bool may_be_copied(Relation table) {
+  return (unlikely(SessionReplicationRole == SESSION_REPLICATION_ROLE_REPLICA) ||
+          unlikely(new_shards != NIL && find_new_shard(RelationGetRelid(table)) != nullptr)) &&
+         is_citus_loaded();
 }
 
 void adopt_created(const Trigger* trigger, TriggerKind kind, Relation table) {

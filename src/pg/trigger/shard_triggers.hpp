@@ -19,7 +19,10 @@ bool is_on_shard(const Trigger* trigger, const TriggerOrigin* origin);
 // Do the rows of this statement exist already, so that they pass and are only remembered? Those are
 // what replication brings to a shard, and the first copy into a shard that Citus has set up with
 // its triggers in this transaction.
-bool are_copied(const TriggerData* call, const TriggerOrigin* origin, const RowSource& source);
+bool are_copied(const TriggerData* call, const RowSource& source);
+
+// Could they, of this table? If so, its trigger must see them one by one.
+bool may_be_copied(Relation table);
 
 // After CREATE TRIGGER: the filter learns the keys of the table's rows if Citus has brought the
 // trigger, and a trigger of a shard fires for replicated rows, too.
