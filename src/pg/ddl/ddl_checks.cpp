@@ -87,6 +87,7 @@ void watch_utility(PlannedStmt* statement, const char* text, bool read_only_tree
   guard_state_heaps(statement->utilityStmt);
   if (IsA(statement->utilityStmt, AlterTableStmt))
     load_before(castNode(AlterTableStmt, statement->utilityStmt));
+  check_dropped(statement->utilityStmt);
   if (previous_utility)
     previous_utility(statement, text, read_only_tree, context, params, env, dest, completion);
   else
