@@ -151,8 +151,9 @@ const char* why_row_by_row(const ModifyTableState* node, bool* judged) {
   const ResultRelInfo* target = node->rootResultRelInfo;
   const TargetRule rule = find_rule(target);
   *judged = rule.judge != nullptr;
-  if (target->ri_TrigDesc != nullptr && target->ri_TrigDesc->trig_insert_new_table)
-    return "a trigger has a transition table";
+  if (target->ri_TrigDesc != nullptr && target->ri_TrigDesc->trig_insert_new_table &&
+      target->ri_RelationDesc->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
+    return "a trigger has a transition table of rows from partitions";
   return rule.obstacle;
 }
 
