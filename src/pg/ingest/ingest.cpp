@@ -2,6 +2,7 @@
 
 extern "C" {
 #include "access/tableam.h"
+#include "access/tupconvert.h"
 #include "catalog/pg_class.h"
 #include "commands/trigger.h"
 #include "executor/execPartition.h"
@@ -34,7 +35,7 @@ struct IngestTable {
   bool judged;           // by its trigger:
   bool prepared;         // that is known to work
   RowJudge judge;
-  Instrumentation* clock;  // of the trigger; nullptr: nobody measures
+  SF_TRIGGER_CLOCK* clock;  // of the trigger; nullptr: nobody measures
 };
 
 }  // namespace
@@ -67,7 +68,7 @@ namespace {
 
 // ---- tables ------------------------------------------------------------------------------------
 
-Instrumentation* clock_of(const ResultRelInfo* target, const Trigger* trigger) {
+SF_TRIGGER_CLOCK* clock_of(const ResultRelInfo* target, const Trigger* trigger) {
   return target->ri_TrigInstrument == nullptr
              ? nullptr
              : &target->ri_TrigInstrument[trigger - target->ri_TrigDesc->triggers];
@@ -167,16 +168,16 @@ int end_of_run(const Ingest* ingest, int first) {
 
 // What EXPLAIN ANALYZE says of the trigger: a call for each row, and the time of all for the first.
 void stop_clocks(const Ingest* ingest, int first, int end) {
-  InstrStopNode(ingest->tables[first]->clock, 1);
+  SF_STOP_TRIGGER_CLOCK(ingest->tables[first]->clock);
   for (int i = first + 1; i < end; ++i) {
-    InstrStartNode(ingest->tables[i]->clock);
-    InstrStopNode(ingest->tables[i]->clock, 1);
+    SF_START_TRIGGER_CLOCK(ingest->tables[i]->clock);
+    SF_STOP_TRIGGER_CLOCK(ingest->tables[i]->clock);
   }
 }
 
 void judge_run(Ingest* ingest, int first, int end) {
-  Instrumentation* clock = ingest->tables[first]->clock;
-  if (unlikely(clock != nullptr)) InstrStartNode(clock);
+  SF_TRIGGER_CLOCK* clock = ingest->tables[first]->clock;
+  if (unlikely(clock != nullptr)) SF_START_TRIGGER_CLOCK(clock);
   for (int i = first; i < end; ++i)
     if (i == first || ingest->tables[i] != ingest->tables[i - 1])
       check_judged_once(&ingest->tables[i]->judge);
