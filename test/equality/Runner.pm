@@ -1,0 +1,60 @@
+# Carries out cases, some at a time, by psql.
+package Runner;
+use strict;
+use warnings;
+use Case;
+
+my $AT_ONCE = 50;
+
+# How many cases differ; each is reported as text.
+sub run {
+	my ($first, $count, $directory, $report) = @_;
+	my $different = 0;
+	prepare($directory);
+	while ($count > 0) {
+		my $now = $count < $AT_ONCE ? $count : $AT_ONCE;
+		my @cases = map { Case::draw($_, $directory) } $first .. $first + $now - 1;
+		my $answers = Case::read_answers(psql($directory, map { (Case::script($_, 'off'), Case::script($_, 'on')) } @cases));
+		for my $case (@cases) {
+			my ($off, $on) = map { $answers->{ $case->{seed} }{$_} // '' } qw(off on);
+			my @names = $off =~ /^# end$/m && $on =~ /^# end$/m ? Case::differences($off, $on) : ('end');
+			if (@names) {
+				++$different;
+				$report->(describe($case, $off, $on, @names));
+			}
+		}
+		unlink grep { !m{[.]0\z} } glob "$directory/*.[0-9]*";
+		$first += $now;
+		$count -= $now;
+	}
+	return $different;
+}
+
+sub prepare {
+	my ($directory) = @_;
+	psql($directory, 'CREATE ROLE loader;', 'GRANT pg_read_server_files, pg_execute_server_program TO loader;');
+	return;
+}
+
+sub psql {
+	my ($directory, @scripts) = @_;
+	my ($in, $out) = ("$directory/script.0", "$directory/answers.0");
+	open my $script, '>:raw', $in or die "$in: $!";
+	print $script "\\set VERBOSITY verbose\n", @scripts;
+	close $script;
+	system("psql -XAt -d postgres < '$in' > '$out' 2>&1");
+	open my $file, '<:raw', $out or die "$out: $!";
+	local $/;
+	my $text = <$file>;
+	close $file;
+	return $text;
+}
+
+sub describe {
+	my ($case, $off, $on, @names) = @_;
+	my ($old, $new) = (Case::sections($off), Case::sections($on));
+	my $shown = join '', map { "--- $_, off\n" . ($old->{$_} // '') . "--- $_, on\n" . ($new->{$_} // '') } @names;
+	return "seed $case->{seed} differs in @names\n$shown--- replay: STREAMFILTER_SEED=$case->{seed} STREAMFILTER_CASES=1, or test/equality/run.pl --show $case->{seed}\n";
+}
+
+1;
