@@ -6,6 +6,7 @@
 #include "pg/fdw/explain_judged.hpp"
 #include "pg/fdw/lost_rows.hpp"
 #include "pg/handle/filter_handle.hpp"
+#include "pg/ingest/copy_ingest.hpp"
 #include "pg/server/fault_points.hpp"
 #include "pg/server/problem_report.hpp"
 #include "pg/server/settings.hpp"
@@ -54,6 +55,7 @@ void _PG_init(void) {
   init_executor_watch();
   init_ddl_watch();
   init_batch_scan();
+  init_copy_ingest();
   init_lost_rows_watch();
   init_explain_judged();
 }

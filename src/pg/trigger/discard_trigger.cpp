@@ -238,6 +238,7 @@ void count(const FiringState* state, TriggerKind kind, bool has_key, bool repeat
 HeapTuple fire(FunctionCallInfo fcinfo, TriggerKind kind) {
   const TriggerData* call = check_call(fcinfo, kind);
   if (!enabled) return call->tg_trigtuple;
+  if (unlikely(fcinfo->flinfo->fn_extra == nullptr)) on_first_row();
   FiringState* state = state_of(fcinfo, call);
   const Arrival arrival = arrival_of(state->source);
   if (arrival == Arrival::moved) return call->tg_trigtuple;
