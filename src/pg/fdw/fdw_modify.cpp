@@ -192,15 +192,15 @@ TupleTableSlot** exec_foreign_batch_insert(EState*, ResultRelInfo* target, Tuple
   bool has_key[kMaxBatch], seen[kMaxBatch];
   Assert(*count <= kMaxBatch);
   MemoryContext caller = MemoryContextSwitchTo(state->row_memory);
-  const int keys = build_elements(&state->keys, slots, *count, elements, has_key);
+  build_elements(&state->keys, slots, *count, elements, has_key);
   MemoryContextSwitchTo(caller);
   MemoryContextReset(state->row_memory);
-  for (int i = 0; i < keys; ++i) bound_time(filter, &elements[i]);
-  test_and_insert_keys(filter, elements, keys, seen);
-  int kept = 0;
-  const bool* next = seen;
   for (int i = 0; i < *count; ++i)
-    if (!has_key[i] || !*next++) state->kept[kept++] = slots[i];
+    if (has_key[i]) bound_time(filter, &elements[i]);
+  test_and_insert_keys(filter, elements, has_key, *count, seen);
+  int kept = 0;
+  for (int i = 0; i < *count; ++i)
+    if (!seen[i]) state->kept[kept++] = slots[i];
   *count = kept;
   return state->kept;
 }

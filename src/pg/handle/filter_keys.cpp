@@ -15,6 +15,23 @@ bool test_and_insert(FilterHandle* filter, const Element& element) {
                                  : test_and_insert_node_key(filter, element);
 }
 
+// So many keys' memory fits into the nearest cache, and is on its way at once.
+constexpr int kFetchedAtOnce = 64;
+
+// Those that have a key, without gaps.
+void test_and_insert_on_servers(FilterHandle* filter, const Element* elements, const bool* has_key,
+                                int count, bool* seen) {
+  auto* keys = static_cast<Element*>(palloc(sizeof(Element) * static_cast<Size>(Max(count, 1))));
+  int asked = 0;
+  for (int i = 0; i < count; ++i)
+    if (has_key[i]) keys[asked++] = elements[i];
+  if (asked > 0) test_and_insert_remote_keys(filter->remote, keys, asked, seen);
+  pfree(keys);
+  for (int i = count - 1; i >= 0; --i) seen[i] = has_key[i] && seen[--asked];
+  for (int i = 0; i < count; ++i)
+    if (has_key[i]) count_answer(filter, seen[i]);
+}
+
 }  // namespace
 
 void prefetch_keys(const FilterHandle* filter, const Element* elements, const bool* has_key,
@@ -37,14 +54,16 @@ bool test_and_insert_fetched_key(FilterHandle* filter, const Element& element) {
   return seen;
 }
 
-void test_and_insert_keys(FilterHandle* filter, const Element* elements, int count, bool* seen) {
-  if (filter->remote == nullptr) {
-    prefetch_local_keys(filter, elements, nullptr, count);
-    for (int i = 0; i < count; ++i) seen[i] = test_and_insert_fetched_key(filter, elements[i]);
-    return;
+void test_and_insert_keys(FilterHandle* filter, const Element* elements, const bool* has_key,
+                          int count, bool* seen) {
+  if (filter->remote != nullptr)
+    return test_and_insert_on_servers(filter, elements, has_key, count, seen);
+  for (int start = 0; start < count; start += kFetchedAtOnce) {
+    const int end = Min(start + kFetchedAtOnce, count);
+    prefetch_local_keys(filter, elements + start, has_key + start, end - start);
+    for (int i = start; i < end; ++i)
+      seen[i] = has_key[i] && test_and_insert_fetched_key(filter, elements[i]);
   }
-  if (count > 0) test_and_insert_remote_keys(filter->remote, elements, count, seen);
-  for (int i = 0; i < count; ++i) count_answer(filter, seen[i]);
 }
 
 bool test_key(FilterHandle* filter, const Element& element) {

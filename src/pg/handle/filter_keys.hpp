@@ -18,9 +18,11 @@ bool test_and_insert_key(FilterHandle* filter, const Element& element);
 // The same after prefetch_keys.
 bool test_and_insert_fetched_key(FilterHandle* filter, const Element& element);
 
-// The same for several keys, in their order: one message for all where the state is on another
-// server.
-void test_and_insert_keys(FilterHandle* filter, const Element* elements, int count, bool* seen);
+// The same for a batch of keys, in their order, for callers who have nothing to do between two of
+// them: no use_filter is needed in between. Their memory is fetched ahead; where the state is on
+// other servers, it is one message for all. Those without has_key are left out: seen[i] is false.
+void test_and_insert_keys(FilterHandle* filter, const Element* elements, const bool* has_key,
+                          int count, bool* seen);
 
 // The key is inserted, once the transaction commits, and nobody asks whether it was seen: a row
 // that was judged has got it.

@@ -91,15 +91,10 @@ inline bool build_element(const KeyBuilder* builder, const NullableDatum* row, E
   return build_from(builder, GivenValues{row}, element);
 }
 
-// The elements of those rows that have a key, without gaps; how many?
-inline int build_elements(const KeyBuilder* builder, TupleTableSlot* const* rows, int count,
-                          Element* elements, bool* has_key) {
-  int built = 0;
-  for (int i = 0; i < count; ++i) {
-    has_key[i] = build_element(builder, rows[i], &elements[built]);
-    built += has_key[i];
-  }
-  return built;
+// The elements of a batch of rows; those without has_key have none.
+inline void build_elements(const KeyBuilder* builder, TupleTableSlot* const* rows, int count,
+                           Element* elements, bool* has_key) {
+  for (int i = 0; i < count; ++i) has_key[i] = build_element(builder, rows[i], &elements[i]);
 }
 
 }  // namespace streamfilter::pg
