@@ -27,7 +27,7 @@ RESET session_replication_role;
 RESET streamfilter."verbose";
 RESET streamfilter.mode;
 \echo # rows
-SELECT tableoid::regclass, count(*), md5(string_agg(t::text, E'\n' ORDER BY ctid)) FROM t GROUP BY 1 ORDER BY 1::text COLLATE "C";
+SELECT tableoid::regclass, count(*), md5(string_agg(t::text, E'\n' ORDER BY ctid)) FROM t GROUP BY tableoid ORDER BY tableoid::regclass::text COLLATE "C";
 \echo # log
 SELECT name, id, note, count(*) FROM log GROUP BY 1, 2, 3 ORDER BY 1, 2, 3;
 \echo # sequences
@@ -39,7 +39,7 @@ SELECT relname, pg_stat_get_tuples_inserted(oid), pg_stat_get_live_tuples(oid) F
 SELECT kind, mode, tested, accepted, discarded, rolled_back, would_discard, diverted, waits, fill, distinct_estimate
   FROM streamfilter_stats WHERE filter = to_regclass('f');
 SELECT "table", trigger, kind, rows, discarded, diverted, would_discard FROM streamfilter_triggers
-  WHERE filter = to_regclass('f') ORDER BY 1::text;
+  WHERE filter = to_regclass('f') ORDER BY "table"::text;
 END
 
 my $FAULTS = [ ('') x 14, qw(check null unique partition reference input) ];

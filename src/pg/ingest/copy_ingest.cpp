@@ -23,6 +23,7 @@ extern "C" {
 
 #include "pg/ingest/copy_ingest.hpp"
 #include "pg/ingest/ingest.hpp"
+#include "pg/ingest/target_rule.hpp"
 #include "pg/server/settings.hpp"
 #include "pg/trigger/row_source.hpp"
 
@@ -191,23 +192,25 @@ TupleTableSlot* next_row(CopyRows* rows, int64* excluded) {
   }
 }
 
+void show_inserted(int64 before, uint64 rows) {
+  pgstat_progress_update_param(PROGRESS_COPY_TUPLES_PROCESSED, before + static_cast<int64>(rows));
+}
+
 uint64 insert_rows(CopyRows* rows) {
   int64 excluded = progress(PROGRESS_COPY_TUPLES_EXCLUDED);
   const int64 before = progress(PROGRESS_COPY_TUPLES_PROCESSED);
   const IngestCounts* counts = counts_of(rows->ingest);
-  uint64 batches = 0;
+  uint64 shown = 0;
   while (TupleTableSlot* row = next_row(rows, &excluded)) {
     ++rows->rows;
     remember_line(rows);
     ingest_row(rows->ingest, row, rows->rows);
-    if (counts->batches == batches) continue;
-    batches = counts->batches;
-    pgstat_progress_update_param(PROGRESS_COPY_TUPLES_PROCESSED,
-                                 before + static_cast<int64>(counts->inserted));
+    if (counts->inserted == shown) continue;
+    shown = counts->inserted;
+    show_inserted(before, shown);
   }
   const uint64 inserted = finish_ingest(rows->ingest).inserted;
-  pgstat_progress_update_param(PROGRESS_COPY_TUPLES_PROCESSED,
-                               before + static_cast<int64>(inserted));
+  show_inserted(before, inserted);
   return inserted;
 }
 
