@@ -1,6 +1,6 @@
-// Writes rows into tables many at a time: first the rows, then their index entries, then the events
-// of AFTER triggers, as COPY does it. Rows may go to several tables, the partitions of one; within
-// a batch each keeps its place, so that triggers see them in the order in which they came.
+// Writes rows into tables many at a time: first the rows, then their index entries and the events
+// of AFTER triggers, as COPY does it. Rows may go to several tables, the partitions of one; index
+// entries and triggers follow the order in which the rows came.
 #pragma once
 
 extern "C" {
@@ -11,6 +11,9 @@ namespace streamfilter::pg {
 
 struct BatchWriter;
 
+// One of the tables.
+struct BatchTable;
+
 // Tells whoever reads the rows which one an error would concern, by the number that it came with;
 // 0: the one that is being read, as before.
 struct RowWatch {
@@ -18,31 +21,34 @@ struct RowWatch {
   void* context;
 };
 
-// Must live as long as the EState, in whose query context all lives. `options` are
-// those of table_multi_insert.
+inline void look_at(const RowWatch& watch, uint64 number) {
+  if (unlikely(watch.look_at != nullptr)) watch.look_at(watch.context, number);
+}
+
+// In the current memory context. Rows get the command id of the EState (es_output_cid); `options`
+// are those of table_multi_insert.
 BatchWriter* begin_batch_writer(EState* estate, int options, RowWatch watch);
 
-// An empty slot for a row of the table. It belongs to the caller until it is given to write_row or
-// drop_row.
-TupleTableSlot* take_slot(BatchWriter* writer, ResultRelInfo* target);
+// The target must live as long as the writer; asked for again, the table is a new one.
+BatchTable* add_table(BatchWriter* writer, ResultRelInfo* target);
+
+// An empty slot for a row of the table. It belongs to the caller until the row is given to one of
+// the next three.
+TupleTableSlot* take_slot(BatchTable* table);
 
 // The row is to be inserted: its generated columns are computed, its constraints checked. When a
 // batch is full, it is written.
-void write_row(BatchWriter* writer, ResultRelInfo* target, TupleTableSlot* row, uint64 number);
+void write_row(BatchTable* table, TupleTableSlot* row, uint64 number);
+
+// Inserts this row now, after those before it, with all its triggers. The table may be one that
+// takes no batches. False: a trigger has discarded it.
+bool write_alone(BatchTable* table, TupleTableSlot* row, uint64 number);
 
 // The row is not wanted.
-void drop_row(BatchWriter* writer, ResultRelInfo* target, TupleTableSlot* row);
+void drop_row(BatchTable* table, TupleTableSlot* row);
 
-// Whatever there is, is written now.
-void write_batch(BatchWriter* writer);
-
-// Inserts this row now, after those before it, with all its triggers, whatever the table is. The
-// row is dropped afterwards. False: a trigger has discarded it.
-bool write_alone(BatchWriter* writer, ResultRelInfo* target, TupleTableSlot* row, uint64 number);
-
-// Writes the rest and gives everything back. After an error the transaction's end does so.
-void finish_batch_writer(BatchWriter* writer);
-
-uint64 batches_written(const BatchWriter* writer);
+// Writes the rest and gives everything back; how many batches were there? After an error the end of
+// the transaction gives it back.
+uint64 finish_batch_writer(BatchWriter* writer);
 
 }  // namespace streamfilter::pg
