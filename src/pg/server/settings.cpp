@@ -15,7 +15,6 @@ int shared_memory_kb = 256 * 1024;
 int max_filters = 128;
 int max_in_flight = 100000;
 bool enabled = true;
-bool batch_insert = true;
 bool batch_scan = true;
 bool batch_insert = true;
 bool verbose = false;
@@ -70,10 +69,6 @@ void init_settings() {
                            "What filters do with repeats, in place of their option mode.",
                            "Empty: the option of each filter counts.", &mode_value, kOwnMode,
                            kModes, PGC_USERSET, 0, check_mode, assign_mode, nullptr);
-  DefineCustomBoolVariable("streamfilter.batch_insert",
-                           "Judges and inserts rows in batches where nothing could tell.",
-                           "For INSERT of a query's rows and for COPY.", &batch_insert, true,
-                           PGC_USERSET, 0, nullptr, nullptr, nullptr);
   DefineCustomBoolVariable("streamfilter.batch_scan",
                            "Reads rows ahead where a scan is filtered by NOT streamfilter_seen().",
                            "The result is the same; keys are judged one by one all the same.",
