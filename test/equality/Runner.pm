@@ -17,7 +17,7 @@ sub run {
 		my $answers = Case::read_answers(psql($directory, map { (Case::script($_, 'off'), Case::script($_, 'on')) } @cases));
 		for my $case (@cases) {
 			my ($off, $on) = map { $answers->{ $case->{seed} }{$_} // '' } qw(off on);
-			my @names = $off =~ /^# end$/m && $on =~ /^# end$/m ? Case::differences($off, $on) : ('end');
+			my @names = $off =~ /^# end$/m && $on =~ /^# end$/m ? Case::differences($case, $off, $on) : ('end');
 			if (@names) {
 				++$different;
 				$report->(describe($case, $off, $on, @names));
@@ -50,11 +50,22 @@ sub psql {
 	return $text;
 }
 
+# The lines around the first that differs.
+sub excerpt {
+	my ($old, $new) = map { [ split /\n/, $_ // '' ] } @_;
+	my $at = 0;
+	++$at while $at < @$old && $at < @$new && $old->[$at] eq $new->[$at];
+	my $first = $at < 3 ? 0 : $at - 3;
+	my $lines = sub { my ($text) = @_; return join '', map { substr($text->[$_] // '', 0, 300) . "\n" } $first .. $at + 5 };
+	return "--- off\n" . $lines->($old) . "--- on\n" . $lines->($new);
+}
+
 sub describe {
 	my ($case, $off, $on, @names) = @_;
 	my ($old, $new) = (Case::sections($off), Case::sections($on));
-	my $shown = join '', map { "--- $_, off\n" . ($old->{$_} // '') . "--- $_, on\n" . ($new->{$_} // '') } @names;
-	return "seed $case->{seed} differs in @names\n$shown--- replay: STREAMFILTER_SEED=$case->{seed} STREAMFILTER_CASES=1, or test/equality/run.pl --show $case->{seed}\n";
+	my $shown = join '', map { "$_:\n" . excerpt($old->{$_}, $new->{$_}) } @names;
+	return "seed $case->{seed} differs in @names\n$shown"
+	  . "again: STREAMFILTER_SEED=$case->{seed} STREAMFILTER_CASES=1; script: test/equality/run.pl --show $case->{seed}\n";
 }
 
 1;

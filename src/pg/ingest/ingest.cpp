@@ -326,8 +326,7 @@ IngestCounts finish_ingest(Ingest* ingest) {
   foreach (cell, ingest->targets)
     static_cast<ResultRelInfo*>(lfirst(cell))->ri_CopyMultiInsertBuffer = nullptr;
   const IngestCounts counts = ingest->counts;
-  if (ingest->only == nullptr && ingest->next != nullptr)
-    ExecDropSingleTupleTableSlot(ingest->next);
+  if (ingest->next != nullptr) ExecDropSingleTupleTableSlot(ingest->next);
   MemoryContextDelete(ingest->memory);
   return counts;
 }
