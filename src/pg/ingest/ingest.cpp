@@ -321,12 +321,15 @@ void ingest_row(Ingest* ingest, TupleTableSlot* row, uint64 number) {
 
 IngestCounts finish_ingest(Ingest* ingest) {
   settle_batch(ingest);
+  if (ingest->only != nullptr && ingest->next != nullptr)
+    drop_row(ingest->only->writer, ingest->next);
   ingest->counts.batches = finish_batch_writer(ingest->writer);
   ListCell* cell;
   foreach (cell, ingest->targets)
     static_cast<ResultRelInfo*>(lfirst(cell))->ri_CopyMultiInsertBuffer = nullptr;
   const IngestCounts counts = ingest->counts;
-  if (ingest->next != nullptr) ExecDropSingleTupleTableSlot(ingest->next);
+  if (ingest->only == nullptr && ingest->next != nullptr)
+    ExecDropSingleTupleTableSlot(ingest->next);
   MemoryContextDelete(ingest->memory);
   return counts;
 }
