@@ -78,7 +78,7 @@ sub script {
 	my $schema = "case_$batch_insert";
 	(my $sql = $case->{sql}) =~ s/schema_of_case/$schema/g;
 	return "\\echo @ $case->{seed} $batch_insert\nSET streamfilter.batch_insert = $batch_insert;\n$sql"
-	  . "\\echo # end\nSET client_min_messages = warning;\nDROP SCHEMA $schema CASCADE;\nRESET ALL;\n\\set VERBOSITY verbose\n";
+	  . "\\echo # end\nSET client_min_messages = warning;\nDROP SCHEMA $schema CASCADE;\nDEALLOCATE ALL;\nRESET ALL;\n\\set VERBOSITY verbose\n";
 }
 
 # ---- comparing -----------------------------------------------------------------------------------
