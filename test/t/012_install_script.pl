@@ -37,7 +37,7 @@ sub faults_in
 		my $name = $1;
 		push @faults, "function $name" unless $name =~ /^(?:pg_catalog\.|(?:\@extschema\@\.)?(?:streamfilter|approx)_|$keyword$)/;
 	}
-	while ($query =~ /\b(?:FROM|JOIN)\s+(?:LATERAL\s+)?([\w".]+)/gi)
+	while ($query =~ /\b(?:FROM|JOIN)\s+(?:LATERAL\s+)?(?!LATERAL\s*\()([\w".]+)/gi)
 	{
 		my $name = $1;
 		push @faults, "relation $name" unless $name =~ /^(?:pg_catalog\.|(?:\@extschema\@\.)?streamfilter_)/;

@@ -14,6 +14,7 @@ extern "C" {
 #include "pg/catalog/element_roles.hpp"
 #include "pg/catalog/filter_relation.hpp"
 #include "pg/key/key_hash.hpp"
+#include "pg/server/progress.hpp"
 #include "pg/server/spi_cursor.hpp"
 #include "pg/value/value.hpp"
 
@@ -202,7 +203,8 @@ void run(Portal portal, const Key& key, const Conversion& conversion, Header* fi
          Tuplestorestate* result) {
   const MemoryContext batch_context = AllocSetContextCreate(
       CurrentMemoryContext, "streamfilter_distinct batch", ALLOCSET_DEFAULT_SIZES);
-  Progress progress(kFunction);
+  Progress progress(Command::distinct, InvalidOid, kFunction);
+  progress.begin("reading rows", expected_rows(portal), "rows");
   for (;;) {
     SPI_cursor_fetch(portal, true, kBatch);
     if (SPI_processed == 0) break;

@@ -46,11 +46,12 @@ bool read_class(FilterRelation* relation, int* attributes, Fault& fault) {
   *attributes = form->relnatts;
   relation->uncommitted = is_uncommitted(tuple);
   ReleaseSysCache(tuple);
-  if (!is_filter(relation->relid)) {
+  relation->wrapped = may_stand_for_filter(relation->relid);
+  if (!relation->wrapped && !is_filter(relation->relid)) {
     fault.set(ERRCODE_WRONG_OBJECT_TYPE, "\"%s\" is not a filter", relation->name);
     return fault.add_hint("Create one with CREATE FOREIGN TABLE ... SERVER streamfilter.");
   }
-  if (!is_partition) return true;
+  if (!is_partition || relation->wrapped) return true;
   fault.set(ERRCODE_WRONG_OBJECT_TYPE, "filter \"%s\" cannot be a partition", relation->name);
   return fault.add_detail("A filter holds no rows that a partitioned table could show.");
 }
@@ -169,7 +170,8 @@ bool read_columns(FilterRelation* relation, int attributes, Fault& fault) {
     if (!HeapTupleIsValid(tuple)) continue;
     auto* form = reinterpret_cast<Form_pg_attribute>(GETSTRUCT(tuple));
     relation->uncommitted |= is_uncommitted(tuple);
-    if (!form->attisdropped) {
+    // The options of postgres_fdw's columns are its own, and it computes generated ones.
+    if (!form->attisdropped && !(relation->wrapped && form->attgenerated != '\0')) {
       FilterColumn* column = &relation->columns[relation->column_count++];
       column->attnum = form->attnum;
       column->type = form->atttypid;
@@ -179,7 +181,7 @@ bool read_columns(FilterRelation* relation, int attributes, Fault& fault) {
       bool isnull;
       const Datum options =
           SysCacheGetAttr(ATTNUM, tuple, Anum_pg_attribute_attfdwoptions, &isnull);
-      List* list = isnull ? NIL : untransformRelOptions(options);
+      List* list = isnull || relation->wrapped ? NIL : untransformRelOptions(options);
       sound = read_column_options(list, &column->role, fault);
     }
     ReleaseSysCache(tuple);
@@ -205,7 +207,8 @@ bool assign_roles(FilterRelation* relation, Fault& fault) {
                        column->name, relation->name);
     place = column;
   }
-  for (int i = 0; i < relation->key_count; ++i)
+  // The server that has the filter hashes them.
+  for (int i = 0; i < relation->key_count && !relation->wrapped; ++i)
     if (const FilterColumn* key = relation->keys[i];
         !check_hashable(key->type, name_of_column(relation, key), fault))
       return false;
@@ -236,13 +239,24 @@ Oid wrapper_of(Oid server) {
   return wrapper;
 }
 
-// The handler is not called for that: the library of another wrapper may not be there.
-bool is_our_wrapper(Oid wrapper) {
-  HeapTuple tuple = SearchSysCache1(FOREIGNDATAWRAPPEROID, ObjectIdGetDatum(wrapper));
+Oid server_of(Oid relid) {
+  HeapTuple tuple = SearchSysCache1(FOREIGNTABLEREL, ObjectIdGetDatum(relid));
+  if (!HeapTupleIsValid(tuple)) return InvalidOid;
+  const Oid server = reinterpret_cast<Form_pg_foreign_table>(GETSTRUCT(tuple))->ftserver;
+  ReleaseSysCache(tuple);
+  return server;
+}
+
+// Is it a foreign table of the wrapper with this handler? That is not called: the library of
+// another wrapper may not be there.
+bool is_table_of(Oid relid, const char* handler_symbol) {
+  const Oid server = server_of(relid);
+  if (!OidIsValid(server)) return false;
+  HeapTuple tuple = SearchSysCache1(FOREIGNDATAWRAPPEROID, ObjectIdGetDatum(wrapper_of(server)));
   if (!HeapTupleIsValid(tuple)) return false;
   const Oid handler = reinterpret_cast<Form_pg_foreign_data_wrapper>(GETSTRUCT(tuple))->fdwhandler;
   ReleaseSysCache(tuple);
-  return is_own_function(handler, "streamfilter_fdw_handler");
+  return is_own_function(handler, handler_symbol);
 }
 
 // Is an option of a kind the same in both?
@@ -319,22 +333,27 @@ void adopt_geometry(FilterRelation* relation, const Parameters& parameters) {
   own.seed = requested.seed;
 }
 
-bool is_filter(Oid relid) {
-  HeapTuple tuple = SearchSysCache1(FOREIGNTABLEREL, ObjectIdGetDatum(relid));
-  if (!HeapTupleIsValid(tuple)) return false;
-  const Oid server = reinterpret_cast<Form_pg_foreign_table>(GETSTRUCT(tuple))->ftserver;
-  ReleaseSysCache(tuple);
-  return is_our_wrapper(wrapper_of(server));
-}
+bool is_filter(Oid relid) { return is_table_of(relid, "streamfilter_fdw_handler"); }
+
+bool may_stand_for_filter(Oid relid) { return is_table_of(relid, "postgres_fdw_handler"); }
+
+bool may_take_keys(Oid relid) { return is_filter(relid) || may_stand_for_filter(relid); }
 
 FilterRelation* read_filter_relation(Oid relid, Fault& fault) {
   auto* relation = static_cast<FilterRelation*>(palloc0(sizeof(FilterRelation)));
   relation->relid = relid;
   int attributes = 0;
-  if (!read_class(relation, &attributes, fault) || !read_definition(relation, fault) ||
-      !read_servers(relation, fault) || !read_columns(relation, attributes, fault) ||
-      !assign_roles(relation, fault))
+  if (!read_class(relation, &attributes, fault)) return nullptr;
+  const bool has_definition = !relation->wrapped;
+  if (has_definition && (!read_definition(relation, fault) || !read_servers(relation, fault)))
     return nullptr;
+  if (!read_columns(relation, attributes, fault) || !assign_roles(relation, fault)) return nullptr;
+  if (!has_definition) {
+    relation->definition = Definition();
+    relation->options = RelationOptions();
+    relation->server = server_of(relid);
+    return relation;
+  }
   relation->signature = signature_of(relation, relation->definition.parameters);
   return relation;
 }

@@ -35,6 +35,7 @@ struct FilterRelation {
   FilterColumn** keys;       // the columns with role `key`, in order
   FilterColumn* importance;  // nullptr: none
   FilterColumn* time;        // nullptr: none
+  bool wrapped;              // a table of postgres_fdw that stands for a filter: only columns
   int server_count;          // of the servers that hold the state; 0: it is this one
   Oid* servers;
   uint64 signature;  // of all that the state depends on: equal signature, state can be kept
@@ -46,6 +47,12 @@ struct FilterRelation {
 
 // Is this relation a filter of this extension? False as well if there is no such relation.
 bool is_filter(Oid relid);
+
+// Is it a table of postgres_fdw? It may stand for a filter: whether it does, its server knows.
+bool may_stand_for_filter(Oid relid);
+
+// One of these two?
+bool may_take_keys(Oid relid);
 
 // The options of a filter as they are written, DefElems; NIL if it is none.
 List* options_of_filter(Oid relid);
@@ -61,7 +68,9 @@ List* list_filters();
 FilterRelation* read_filter_relation(Oid relid, Fault& fault);
 
 // Does another server hold the state?
-inline bool is_remote(const FilterRelation* relation) { return relation->server_count > 0; }
+inline bool is_remote(const FilterRelation* relation) {
+  return relation->server_count > 0 || relation->wrapped;
+}
 
 // What ties saved state to a filter: a hash of what is asked for (as if `keys` and `fpr` were
 // these) and of the columns. It does not depend on how a version derives the rest.

@@ -8,7 +8,7 @@
 //   prepare, before    yes    yes       yes       as pre-commit
 //   prepare, done      no     no        no        short locks
 //   savepoint begins   nothing is done: its first change notes where it begins
-//   savepoint ends     no     no        no        nothing
+//   savepoint ends     no     no        no        nothing; before that, postgres_fdw's servers
 //   savepoint aborts   no     no        no        other servers, until their timeouts; short locks
 //   prepared, ended    yes    yes       yes       short locks
 //
@@ -34,6 +34,7 @@ extern "C" {
 #include "pg/remote/connect.hpp"
 #include "pg/remote/remote_filter.hpp"
 #include "pg/remote/remote_transaction.hpp"
+#include "pg/remote/wrapped_filter.hpp"
 #include "pg/server/deferred_messages.hpp"
 #include "pg/server/fault_points.hpp"
 #include "pg/server/no_raise.hpp"
@@ -86,6 +87,7 @@ void commit() {
 
 void abort() {
   const NoRaise marked;
+  forget_insertions();
   roll_back_remote_transactions();
   end_changed_filters(false);
   end_remote_transactions(false);
@@ -129,6 +131,7 @@ void keep_subtransaction(SubTransactionId subtransaction, SubTransactionId paren
 
 void abort_subtransaction(SubTransactionId subtransaction) {
   const NoRaise marked;
+  forget_insertions_of(subtransaction);
   roll_back_remote_savepoint();
   end_subtransaction_of_handles();
   retract_changes_of_subtransaction();
@@ -164,11 +167,16 @@ void at_transaction_end(XactEvent event, void*) {
 void at_subtransaction_end(SubXactEvent event, SubTransactionId subtransaction,
                            SubTransactionId parent, void*) {
   switch (event) {
-    case SUBXACT_EVENT_START_SUB:
-    case SUBXACT_EVENT_PRE_COMMIT_SUB: return;
+    case SUBXACT_EVENT_START_SUB: return;
+    case SUBXACT_EVENT_PRE_COMMIT_SUB: return end_insertions_of(subtransaction);
     case SUBXACT_EVENT_COMMIT_SUB: return keep_subtransaction(subtransaction, parent);
     case SUBXACT_EVENT_ABORT_SUB: return abort_subtransaction(subtransaction);
   }
+}
+
+// postgres_fdw commits there before the commit here. Who registers last is called first.
+void before_transaction_end(XactEvent event, void*) {
+  if (event == XACT_EVENT_PRE_COMMIT || event == XACT_EVENT_PRE_PREPARE) end_insertions();
 }
 
 ProcessUtility_hook_type previous_utility = nullptr;
@@ -206,6 +214,7 @@ void watch_start(QueryDesc* query, int flags) {
 
 void init_coordinator() {
   RegisterXactCallback(at_transaction_end, nullptr);
+  on_first_insertion = [] { RegisterXactCallback(before_transaction_end, nullptr); };
   RegisterSubXactCallback(at_subtransaction_end, nullptr);
   previous_utility = ProcessUtility_hook;
   ProcessUtility_hook = watch_utility;

@@ -162,8 +162,8 @@ SF_FUNCTION(streamfilter_evaluate) {
   auto* set = reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo);
   SPI_connect();
   const Filters filters = read_filters(fcinfo, 1, kName);
-  Evaluation* evaluation =
-      evaluate(text_to_cstring(PG_GETARG_TEXT_PP(0)), filters.values, filters.count, kName);
+  Evaluation* evaluation = evaluate(text_to_cstring(PG_GETARG_TEXT_PP(0)), filters.values,
+                                    filters.count, kName, Command::evaluate);
   auto* all = static_cast<RowGroup*>(palloc0(sizeof(RowGroup)));
   Verdict verdict;
   while (next_verdict(evaluation, &verdict)) {
@@ -202,8 +202,8 @@ SF_FUNCTION(streamfilter_profile) {
   auto* set = reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo);
   SPI_connect();
   const Filters filters = read_filters(fcinfo, 1, kName);
-  Evaluation* evaluation =
-      evaluate(text_to_cstring(PG_GETARG_TEXT_PP(0)), filters.values, filters.count, kName);
+  Evaluation* evaluation = evaluate(text_to_cstring(PG_GETARG_TEXT_PP(0)), filters.values,
+                                    filters.count, kName, Command::profile);
   auto* groups = static_cast<RowGroup*>(palloc0(sizeof(RowGroup) * kMaxGroups));
   auto* last_position = static_cast<int64*>(palloc0(sizeof(int64) * kMaxGroups));
   Verdict verdict;

@@ -15,6 +15,7 @@ extern "C" {
 }
 
 #include <cmath>
+#include <new>
 
 #include "pg/catalog/element_roles.hpp"
 #include "pg/evaluate/evaluation.hpp"
@@ -184,7 +185,7 @@ void sample_fill(Evaluation* evaluation, int64* next) {
 }  // namespace
 
 Evaluation* evaluate(const char* query, const Header* const* filters, int count,
-                     const char* function) {
+                     const char* function, Command command) {
   auto* evaluation = static_cast<Evaluation*>(palloc0(sizeof(Evaluation)));
   evaluation->count = count;
   evaluation->candidates = static_cast<Candidate*>(palloc0(sizeof(Candidate) * Max(count, 1)));
@@ -222,7 +223,8 @@ Evaluation* evaluate(const char* query, const Header* const* filters, int count,
   auto* batch = static_cast<Batch*>(palloc(sizeof(Batch)));
   MemoryContext batch_context = AllocSetContextCreate(
       CurrentMemoryContext, "streamfilter evaluation batch", ALLOCSET_DEFAULT_SIZES);
-  Progress progress(function);
+  evaluation->progress = new (palloc(sizeof(Progress))) Progress(command, InvalidOid, function);
+  evaluation->progress->begin("reading rows", expected_rows(portal), "rows");
   int64 next_sample = kBatch;
   for (;;) {
     SPI_cursor_fetch(portal, true, kBatch);
@@ -243,20 +245,23 @@ Evaluation* evaluate(const char* query, const Header* const* filters, int count,
     }
     MemoryContextReset(batch_context);
     sample_fill(evaluation, &next_sample);
-    progress.add(SPI_processed);
+    evaluation->progress->add(SPI_processed);
     SPI_freetuptable(SPI_tuptable);
   }
   next_sample = 0;  // the end always counts
   sample_fill(evaluation, &next_sample);
   SPI_cursor_close(portal);
   ExecDropSingleTupleTableSlot(row);
+  evaluation->progress->begin("sorting", 0, "rows");
   tuplesort_performsort(evaluation->sort);
+  evaluation->progress->begin("comparing", static_cast<uint64>(evaluation->rows), "rows");
   return evaluation;
 }
 
 bool next_verdict(Evaluation* evaluation, Verdict* verdict) {
   auto* reader = static_cast<Reader*>(evaluation->reading);
   if (!tuplesort_gettupleslot(evaluation->sort, true, false, reader->slot, nullptr)) return false;
+  if (++evaluation->judged % kBatch == 0) evaluation->progress->advance(kBatch);
   slot_getallattrs(reader->slot);
   const Datum* values = reader->slot->tts_values;
   const bool repeat =
@@ -278,6 +283,7 @@ bool next_verdict(Evaluation* evaluation, Verdict* verdict) {
 }
 
 void end_evaluation(Evaluation* evaluation) {
+  evaluation->progress->end();
   ExecDropSingleTupleTableSlot(static_cast<Reader*>(evaluation->reading)->slot);
   tuplesort_end(evaluation->sort);
 }

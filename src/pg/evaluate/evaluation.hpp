@@ -3,6 +3,7 @@
 #pragma once
 
 #include "core/filter/filter.hpp"
+#include "pg/server/progress.hpp"
 
 extern "C" {
 struct Tuplesortstate;
@@ -41,6 +42,8 @@ struct Evaluation {
   int64 rows;
   FillSamples samples;
   Tuplesortstate* sort;
+  Progress* progress;
+  uint64 judged;  // by next_verdict
   void* reading;  // state of next_verdict
 };
 
@@ -48,7 +51,7 @@ struct Evaluation {
 // feeds all candidates, copies of the given filters. Rows whose key is NULL are left out. Memory
 // for the truth is bounded by work_mem; what is more goes to disk. SPI must be connected.
 Evaluation* evaluate(const char* query, const Header* const* filters, int count,
-                     const char* function);
+                     const char* function, Command command);
 
 // The verdicts in the order of keys, and of positions within a key. False: there are no more.
 bool next_verdict(Evaluation* evaluation, Verdict* verdict);

@@ -91,12 +91,12 @@ Path* copy_path(const Path* path) {
 }
 
 // Reading ahead brings no memory nearer then.
-bool is_on_other_server(const FuncExpr* call) {
+bool is_asked_row_by_row(const FuncExpr* call) {
   const Oid relid = DatumGetObjectId(static_cast<Const*>(linitial(call->args))->constvalue);
-  if (!is_filter(relid)) return false;
+  if (!may_take_keys(relid)) return false;
   FilterHandle* filter = filter_handle(relid);
   use_filter(filter, Use::define);
-  return is_remote(filter->relation);
+  return is_remote(filter->relation) || hands_rows_up(filter);
 }
 
 void add_batch_paths(PlannerInfo* root, RelOptInfo* rel, Index rti, RangeTblEntry* rte) {
@@ -106,7 +106,7 @@ void add_batch_paths(PlannerInfo* root, RelOptInfo* rel, Index rti, RangeTblEntr
       root->hasPseudoConstantQuals || may_recheck(root))
     return;
   const FuncExpr* call = find_call(rel);
-  if (call == nullptr || is_on_other_server(call) || !has_only_columns(rel, call)) return;
+  if (call == nullptr || is_asked_row_by_row(call) || !has_only_columns(rel, call)) return;
   QualCost cost{};
   add_function_cost(root, call->funcid, nullptr, &cost);
   const double saved = (1 - kShareOfCost) * cost.per_tuple;

@@ -20,6 +20,7 @@ extern "C" {
 #include "pg/handle/hierarchy.hpp"
 #include "pg/handle/judged_rows.hpp"
 #include "pg/remote/remote_filter.hpp"
+#include "pg/remote/wrapped_filter.hpp"
 #include "pg/server/no_raise.hpp"
 #include "pg/server/settings.hpp"
 #include "pg/shmem/loss_estimate.hpp"
@@ -115,6 +116,24 @@ void end_locks() {
   ++handle_epoch;
 }
 
+TypeHasher** make_hashers(const FilterRelation* relation) {
+  auto** hashers = static_cast<TypeHasher**>(palloc(sizeof(TypeHasher*) * relation->key_count));
+  for (int i = 0; i < relation->key_count; ++i) {
+    const FilterColumn* column = relation->keys[i];
+    hashers[i] =
+        make_type_hasher(column->type, column->collation,
+                         psprintf("column \"%s\" of filter \"%s\"", column->name, relation->name));
+  }
+  return hashers;
+}
+
+// A hash function is not trusted.
+bool hashes_as_owner(const FilterRelation* relation, TypeHasher* const* hashers) {
+  for (int i = 0; i < relation->key_count && hashers != nullptr; ++i)
+    if (runs_untrusted_code(hashers[i])) return true;
+  return false;
+}
+
 // Replaces definition and hashers.
 void load(FilterHandle* filter) {
   MemoryContext context =
@@ -124,14 +143,9 @@ void load(FilterHandle* filter) {
   // An invalidation while the catalogs are read must not get lost.
   filter->valid = true;
   FilterRelation* relation = load_filter_relation(filter->relid);
-  for (int i = 0; i < relation->column_count; ++i) check_role(&relation->columns[i], relation);
-  auto** hashers = static_cast<TypeHasher**>(palloc(sizeof(TypeHasher*) * relation->key_count));
-  for (int i = 0; i < relation->key_count; ++i) {
-    const FilterColumn* column = relation->keys[i];
-    hashers[i] =
-        make_type_hasher(column->type, column->collation,
-                         psprintf("column \"%s\" of filter \"%s\"", column->name, relation->name));
-  }
+  for (int i = 0; i < relation->column_count && !relation->wrapped; ++i)
+    check_role(&relation->columns[i], relation);
+  TypeHasher** hashers = relation->wrapped ? nullptr : make_hashers(relation);
   RemoteFilter* remote = is_remote(relation) ? make_remote_filter(relation) : nullptr;
   TreeNode* tree = make_tree_node(relation);
   MemoryContextSwitchTo(caller);
@@ -143,14 +157,13 @@ void load(FilterHandle* filter) {
   filter->hashers = hashers;
   filter->tree = tree;
   filter->rule = key_rule(relation->definition.parameters);
-  filter->has_time = uses_time(relation->definition.parameters);
-  filter->max_future = max_future_of(relation);
+  filter->has_time = !relation->wrapped && uses_time(relation->definition.parameters);
+  filter->max_future = relation->wrapped ? PG_INT64_MAX : max_future_of(relation);
   filter->latest_time = filter->max_future == PG_INT64_MAX ? PG_INT64_MAX : PG_INT64_MIN;
   filter->warned_of_time = false;
-  filter->hashes_as_owner = false;
-  for (int i = 0; i < relation->key_count; ++i)
-    filter->hashes_as_owner |= runs_untrusted_code(hashers[i]);
-  check_key_rule(hashers, relation->key_count, filter->rule);
+  filter->has_detour = hashes_as_owner(relation, hashers) || relation->wrapped ||
+                       (tree != nullptr && tree->taker != nullptr);
+  if (hashers != nullptr) check_key_rule(hashers, relation->key_count, filter->rule);
   filter->slot = nullptr;
   filter->header = nullptr;
   filter->remote = remote;
@@ -218,6 +231,7 @@ FilterSlot* attach_newest(const FilterRelation* relation) {
 }
 
 void attach(FilterHandle* filter, Use use) {
+  if (filter->relation->wrapped) return;
   if (filter->remote != nullptr) {
     record_dependencies(filter, use);
     learn_seed(filter->remote);
@@ -328,12 +342,23 @@ void make_ready(FilterHandle* filter, Use use) {
   filter->used_for = use;
 }
 
-bool hash_as_owner(const FilterHandle* filter, const Datum* values, const bool* isnull,
-                   uint64* hash) {
-  const Caller caller = become_owner(filter->relid, filter->relation->owner);
+bool hash_by_detour(const FilterHandle* filter, const Datum* values, const bool* isnull,
+                    uint64* hash) {
+  const FilterRelation* relation = filter->relation;
+  if (relation->wrapped) {
+    *hash = 0;
+    keep_row(filter->remote->wrapped, values, isnull, *hash);
+    return true;
+  }
+  const bool as_owner = hashes_as_owner(relation, filter->hashers);
+  Caller caller{};
+  if (as_owner) caller = become_owner(filter->relid, relation->owner);
   const bool has_key =
-      hash_key(filter->hashers, values, isnull, filter->relation->key_count, filter->rule, hash);
-  return_to(caller);
+      hash_key(filter->hashers, values, isnull, relation->key_count, filter->rule, hash);
+  if (as_owner) return_to(caller);
+  if (has_key && hands_rows_up(filter) && filter->tree->taker->remote != nullptr &&
+      filter->tree->taker->remote->wrapped != nullptr)
+    keep_row(filter->tree->taker->remote->wrapped, values, isnull, *hash);
   return has_key;
 }
 

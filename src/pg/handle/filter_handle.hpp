@@ -19,6 +19,8 @@ struct TreeNode {
   int child_count;
   bool searched;   // a node below tests matches here top-down, so keys must come in below
   uint64 checked;  // the version of the parent that it was found to fit
+  // The root, if that is behind postgres_fdw and takes the rows themselves; nullptr: it is not.
+  FilterHandle* taker;
 };
 
 // Made and used by filter_handle.cpp.
@@ -60,7 +62,7 @@ struct FilterHandle {
   bool warned_of_time;   // of one that was too far ahead
   int64 max_future;      // how far a time may be ahead of the server's, in microseconds
   int64 latest_time;     // what is later has to be held against the server's clock
-  bool hashes_as_owner;  // a hash function is not trusted
+  bool has_detour;       // hash_by_detour() is needed
 
   // The rest is private to filter_handle.cpp.
   MemoryContext context;
@@ -125,12 +127,18 @@ inline Element new_element(const FilterHandle* filter) {
 
 // The hash of a key, its columns in the order of relation->keys and of the columns' types. False:
 // a NULL column means that the row has no key (it is never a repeat and not remembered).
-bool hash_as_owner(const FilterHandle* filter, const Datum* values, const bool* isnull,
-                   uint64* hash);
+bool hash_by_detour(const FilterHandle* filter, const Datum* values, const bool* isnull,
+                    uint64* hash);
 inline bool hash_filter_key(const FilterHandle* filter, const Datum* values, const bool* isnull,
                             uint64* hash) {
-  if (unlikely(filter->hashes_as_owner)) return hash_as_owner(filter, values, isnull, hash);
+  if (unlikely(filter->has_detour)) return hash_by_detour(filter, values, isnull, hash);
   return hash_key(filter->hashers, values, isnull, filter->relation->key_count, filter->rule, hash);
+}
+
+// A filter behind postgres_fdw, at the root of a tree or alone, is asked for a row as soon as its
+// key is hashed: nothing is read ahead.
+inline bool hands_rows_up(const FilterHandle* filter) {
+  return filter->tree != nullptr && filter->tree->taker != nullptr;
 }
 
 // Count an answer: of a key that was to be inserted, or only looked up.

@@ -80,7 +80,7 @@ class Access {
 
   // The key was hashed once, for the node where it came in.
   static void check_seed(Node node, Node parent) {
-    if (likely(node->rule.seed == parent->rule.seed)) return;
+    if (likely(node->rule.seed == parent->rule.seed) || parent->relation->wrapped) return;
     ereport(ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
             errmsg("filter \"%s\" has another seed than its parent \"%s\"", node->relation->name,
                    parent->relation->name),

@@ -6,6 +6,7 @@
 #include "pg/catalog/slice_origin.hpp"
 #include "pg/remote/remote_filter.hpp"
 #include "pg/remote/remote_transaction.hpp"
+#include "pg/remote/wrapped_filter.hpp"
 #include "pg/server/problem_report.hpp"
 
 namespace streamfilter::pg {
@@ -142,6 +143,10 @@ const OptionSpec* find_k(const Parameters& parameters) {
 RemoteFilter* make_remote_filter(const FilterRelation* relation) {
   auto* remote = static_cast<RemoteFilter*>(palloc0(sizeof(RemoteFilter)));
   remote->relation = relation;
+  if (relation->wrapped) {
+    remote->wrapped = make_wrapped_filter(relation);
+    return remote;
+  }
   remote->parameters = relation->definition.parameters;
   remote->seed_known = relation->definition.seed_given;
   remote->count = relation->server_count;

@@ -11,9 +11,10 @@ namespace streamfilter::pg {
 
 struct RemoteFilter {
   const FilterRelation* relation;
-  Parameters parameters;  // of the whole filter, with its seed
-  bool seed_known;        // otherwise no key can be looked for, and all slices count as unreachable
-  int count;              // servers
+  struct WrappedFilter* wrapped;  // behind postgres_fdw; nothing of what follows is used then
+  Parameters parameters;          // of the whole filter, with its seed
+  bool seed_known;  // otherwise no key can be looked for, and all slices count as unreachable
+  int count;        // servers
   Connection** connections;
   uint64* opened;              // number of the connection on which the relation was found; 0: none
   const char* filter;          // quoted, with its schema

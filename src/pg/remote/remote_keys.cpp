@@ -11,6 +11,7 @@
 #include "core/format/sharding.hpp"
 #include "pg/remote/remote_keys.hpp"
 #include "pg/remote/remote_transaction.hpp"
+#include "pg/remote/wrapped_filter.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -332,6 +333,11 @@ MemoryContext Scratch::context_ = nullptr;
 
 void test_and_insert_remote_keys(RemoteFilter* remote, const Element* elements, int count,
                                  bool* seen) {
+  if (remote->wrapped != nullptr) {
+    Assert(count == 1);
+    *seen = test_and_insert_wrapped_key(remote->wrapped, elements[0]);
+    return;
+  }
   note_changed(remote);
   MemoryContext caller = Scratch::enter();
   Batch* batch = make_batch(remote, elements, count);
@@ -348,6 +354,7 @@ void test_and_insert_remote_keys(RemoteFilter* remote, const Element* elements, 
 }
 
 bool test_remote_key(RemoteFilter* remote, const Element& element) {
+  if (remote->wrapped != nullptr) return test_wrapped_key(remote->wrapped, element);
   MemoryContext caller = Scratch::enter();
   Batch* batch = make_batch(remote, &element, 1);
   ask_probes(batch);

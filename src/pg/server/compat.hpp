@@ -45,6 +45,29 @@ extern "C" {
 #define SF_PLANNER_ARGUMENTS query, text, options, params
 #endif
 
+// The range table of an executor, of one relation that `user` uses.
+#if PG_VERSION_NUM >= 180000
+#define SF_INIT_RANGE_TABLE(executor, entry, user)                                       \
+  do {                                                                                   \
+    List* permissions = NIL;                                                             \
+    addRTEPermissionInfo(&permissions, entry)->checkAsUser = user;                       \
+    ExecInitRangeTable(executor, list_make1(entry), permissions, bms_make_singleton(1)); \
+  } while (0)
+#elif PG_VERSION_NUM >= 160000
+#define SF_INIT_RANGE_TABLE(executor, entry, user)                 \
+  do {                                                             \
+    List* permissions = NIL;                                       \
+    addRTEPermissionInfo(&permissions, entry)->checkAsUser = user; \
+    ExecInitRangeTable(executor, list_make1(entry), permissions);  \
+  } while (0)
+#else
+#define SF_INIT_RANGE_TABLE(executor, entry, user)   \
+  do {                                               \
+    (entry)->checkAsUser = user;                     \
+    ExecInitRangeTable(executor, list_make1(entry)); \
+  } while (0)
+#endif
+
 // The callback is declared without parameters before 16.
 #if PG_VERSION_NUM >= 160000
 #define SF_WALK_PLANSTATE(state, walker, context) planstate_tree_walker(state, walker, context)
@@ -236,4 +259,11 @@ extern "C" {
 #else
 #define SF_INSERT_INDEX_TUPLES(target, row, estate) \
   ExecInsertIndexTuples(target, row, estate, false, false, nullptr, NIL)
+#endif
+
+// The number of this process among the backends, from 0; negative: it is none.
+#if PG_VERSION_NUM >= 170000
+#define SF_MY_BACKEND MyProcNumber
+#else
+#define SF_MY_BACKEND (MyBackendId - 1)
 #endif

@@ -2,21 +2,14 @@
 
 extern "C" {
 #include "executor/spi.h"
+#include "nodes/plannodes.h"
 #include "tcop/cmdtag.h"
 #include "utils/plancache.h"
-#include "utils/timestamp.h"
 }
 
 #include "pg/server/spi_cursor.hpp"
 
 namespace streamfilter::pg {
-namespace {
-
-constexpr int64 kQuiet = 2 * USECS_PER_SEC;     // before the first notice
-constexpr int64 kInterval = 5 * USECS_PER_SEC;  // between notices
-
-}  // namespace
-
 Portal open_query(const char* query, const char* function) {
   SPIPlanPtr plan = SPI_prepare(query, 0, nullptr);
   if (plan == nullptr) elog(ERROR, "SPI_prepare failed: %s", SPI_result_code_string(SPI_result));
@@ -38,17 +31,11 @@ Portal open_query(const char* query, const char* function) {
   return SPI_cursor_open(nullptr, plan, nullptr, nullptr, false);
 }
 
-Progress::Progress(const char* function)
-    : function_(function), start_(GetCurrentTimestamp()), next_(start_ + kQuiet) {}
-
-void Progress::add(uint64 rows) {
-  CHECK_FOR_INTERRUPTS();
-  rows_ += rows;
-  const TimestampTz now = GetCurrentTimestamp();
-  if (now < next_) return;
-  next_ = now + kInterval;
-  const double seconds = static_cast<double>(now - start_) / USECS_PER_SEC;
-  ereport(NOTICE, (errmsg("%s: " UINT64_FORMAT " rows read in %.0f s", function_, rows_, seconds)));
+uint64 expected_rows(Portal portal) {
+  const auto* statement = linitial_node(PlannedStmt, portal->stmts);
+  return statement->planTree == nullptr
+             ? 0
+             : static_cast<uint64>(Max(0, statement->planTree->plan_rows));
 }
 
 }  // namespace streamfilter::pg

@@ -11,18 +11,7 @@ namespace streamfilter::pg {
 // one SELECT; `function` names the caller in that message.
 Portal open_query(const char* query, const char* function);
 
-// Tells a user who waits how far a function has come: a NOTICE every few seconds, none for work
-// that is done in two. Call it between batches; gives way to interrupts.
-class Progress {
- public:
-  explicit Progress(const char* function);
-  void add(uint64 rows);
-
- private:
-  const char* function_;
-  uint64 rows_ = 0;
-  TimestampTz start_;
-  TimestampTz next_;
-};
+// How many rows the planner expects of it.
+uint64 expected_rows(Portal portal);
 
 }  // namespace streamfilter::pg

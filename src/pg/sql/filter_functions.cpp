@@ -47,7 +47,7 @@ SF_FUNCTION(streamfilter_test) {
 SF_FUNCTION(streamfilter_value) {
   FilterHandle* filter = filter_handle(PG_GETARG_OID(0));
   use_filter(filter, Use::test);
-  if (filter->remote != nullptr && filter->remote->count > 1)
+  if (filter->remote != nullptr && filter->remote->count != 1)
     require_local(filter, "streamfilter_value");
   if (filter->remote != nullptr)
     PG_RETURN_DATUM(fetch_remote_value(filter->remote, get_func_rettype(fcinfo->flinfo->fn_oid)));

@@ -10,6 +10,7 @@
 #include "pg/ingest/insert_plan.hpp"
 #include "pg/server/fault_points.hpp"
 #include "pg/server/problem_report.hpp"
+#include "pg/server/progress.hpp"
 #include "pg/server/settings.hpp"
 #include "pg/shmem/arrivals.hpp"
 #include "pg/shmem/filter_directory.hpp"
@@ -34,6 +35,7 @@ constexpr SharedSection kSections[] = {
     {request_prepared, start_prepared, nullptr},
     {request_server_health, start_server_health, nullptr},
     {request_trigger_counts, start_trigger_counts, nullptr},
+    {request_progress, start_progress, nullptr},
 #ifdef STREAMFILTER_FAULTS
     {request_fault_points, start_fault_points, nullptr},
 #endif

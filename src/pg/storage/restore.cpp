@@ -174,7 +174,8 @@ void load(FilterSlot* slot, const FilterRelation* relation, const Parameters& pa
   MemoryContext context =
       AllocSetContextCreate(CurrentMemoryContext, "streamfilter restore", ALLOCSET_DEFAULT_SIZES);
   MemoryContext caller = MemoryContextSwitchTo(context);
-  Progress progress(psprintf("restoring filter \"%s\"", relation->name));
+  Progress progress(Command::restore, relation->relid,
+                    psprintf("restoring filter \"%s\"", relation->name));
   reading.slot = slot;
   reading.relation = relation;
   reading.block = block;
@@ -206,7 +207,7 @@ void load(FilterSlot* slot, const FilterRelation* relation, const Parameters& pa
   if (image.damage != nullptr) warn_damaged(relation, "image", image.damage);
   if (damage != nullptr) warn_damaged(relation, "log", damage);
   check_collations(relation, rows, &choice);
-  if (choice.found) replay_rows(slot, block, rows, choice.first_row, choice.identity);
+  if (choice.found) replay_rows(slot, block, rows, choice.first_row, choice.identity, &progress);
 
   SavedState* saved = &slot->saved;
   saved->identity = identity;
@@ -264,7 +265,8 @@ bool find_saved_geometry(const FilterRelation* relation, Parameters* parameters)
   MemoryContext context =
       AllocSetContextCreate(CurrentMemoryContext, "streamfilter header", ALLOCSET_DEFAULT_SIZES);
   MemoryContext caller = MemoryContextSwitchTo(context);
-  Progress progress(psprintf("looking for filter \"%s\"", relation->name));
+  Progress progress(Command::restore, relation->relid,
+                    psprintf("looking for filter \"%s\"", relation->name));
   reading.relation = relation;
   reading.progress = &progress;
   reading.snapshot = register_latest_snapshot();

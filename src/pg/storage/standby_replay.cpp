@@ -49,7 +49,8 @@ bool play_news(FilterSlot* slot, const FilterRelation* relation) {
   seen.subxip = saved->seen;
   seen.subxcnt = saved->seen_count;
   seen.takenDuringRecovery = true;
-  Progress progress(psprintf("following filter \"%s\"", relation->name));
+  Progress progress(Command::restore, relation->relid,
+                    psprintf("following filter \"%s\"", relation->name));
   reading.slot = slot;
   reading.relation = relation;
   reading.progress = &progress;
@@ -62,12 +63,13 @@ bool play_news(FilterSlot* slot, const FilterRelation* relation) {
              try_to_read(read_log, &reading) == nullptr && !reading.unsure;
   if (complete) {
     Header* block = block_of(slot);
-    replay_rows(slot, block, reading.log, 0, saved->identity);
+    replay_rows(slot, block, reading.log, 0, saved->identity, &progress);
     pg_atomic_write_u64(&saved->next_number, reading.next_number);
     remember_snapshot(slot, reading.snapshot, replayed);
   }
   UnregisterSnapshot(reading.snapshot);
   close_state_tables(reading.tables);
+  progress.end();
   return complete;
 }
 

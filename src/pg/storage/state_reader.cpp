@@ -55,6 +55,7 @@ bool is_wanted(StateReading* reading, HeapTupleHeader tuple) {
 void read_prepared(StateReading* reading) {
   if (max_prepared_xacts == 0 || RecoveryInProgress()) return;
   Relation log = reading->tables.log;
+  reading->progress->begin("reading prepared transactions", 0, "rows");
   StateScan scan(log, reading->relation->relid, SnapshotAny);
   while (HeapTuple tuple = scan.next()) {
     reading->progress->add(1);
@@ -80,6 +81,7 @@ void read_prepared(StateReading* reading) {
 
 void read_log(StateReading* reading) {
   Relation table = reading->tables.log;
+  reading->progress->begin("reading log", 0, "rows");
   StateScan scan(table, reading->relation->relid, reading->snapshot);
   while (HeapTuple tuple = scan.next()) {
     reading->progress->add(1);
@@ -101,6 +103,7 @@ void read_image(StateReading* reading) {
   Header* block = reading->block;
   SavedImage* image = &reading->image;
   int32 rows = 0, chunks = -1;
+  reading->progress->begin("reading image", 0, "rows");
   StateScan scan(table, relation->relid, reading->snapshot);
   while (HeapTuple tuple = scan.next()) {
     reading->progress->add(1);
@@ -194,10 +197,11 @@ const LogRow* newest_header(const LogRows& log) {
   return nullptr;
 }
 
-void replay_rows(FilterSlot* slot, Header* block, const LogRows& rows, uint64 from,
-                 int64 identity) {
+void replay_rows(FilterSlot* slot, Header* block, const LogRows& rows, uint64 from, int64 identity,
+                 Progress* progress) {
+  progress->begin("replaying log", rows.count - from, "rows");
   for (uint64 i = from; i < rows.count; ++i) {
-    CHECK_FOR_INTERRUPTS();
+    progress->advance(1);
     const LogRow& row = rows.rows[i];
     if (row.identity != identity || is_header(row.change)) continue;
     if (row.change == LogChange::reset) {

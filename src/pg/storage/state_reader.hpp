@@ -2,7 +2,7 @@
 #pragma once
 
 #include "pg/catalog/filter_relation.hpp"
-#include "pg/server/spi_cursor.hpp"
+#include "pg/server/progress.hpp"
 #include "pg/shmem/filter_directory.hpp"
 #include "pg/storage/state_heaps.hpp"
 
@@ -65,6 +65,7 @@ const char* take_parameters(const char* bytes, const FilterRelation* relation, i
 const LogRow* newest_header(const LogRows& log);
 
 // Plays rows from `from` on on a filter that others may be reading.
-void replay_rows(FilterSlot* slot, Header* block, const LogRows& rows, uint64 from, int64 identity);
+void replay_rows(FilterSlot* slot, Header* block, const LogRows& rows, uint64 from, int64 identity,
+                 Progress* progress);
 
 }  // namespace streamfilter::pg

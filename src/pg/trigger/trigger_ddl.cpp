@@ -214,7 +214,7 @@ void check_triggers_that_divert_to(Oid relid, int missing_right) {
 void check_altered(const RangeVar* name, int missing_right) {
   const Oid relid = RangeVarGetRelid(name, NoLock, true);
   if (!OidIsValid(relid)) return;
-  if (get_rel_relkind(relid) == RELKIND_FOREIGN_TABLE && is_filter(relid))
+  if (get_rel_relkind(relid) == RELKIND_FOREIGN_TABLE && may_take_keys(relid))
     return check_triggers_of_filter(relid, missing_right);
   check_triggers_of_table(relid, missing_right);
   check_triggers_that_divert_to(relid, missing_right);

@@ -1,0 +1,318 @@
+// Rows go the way of COPY and of partitions: BeginForeignInsert, then ExecForeignInsert for each.
+// An insertion is open until the subtransaction ends in which it began: the wrapper sets its
+// savepoints where an insertion begins.
+#include "pg/server/postgres.hpp"
+
+extern "C" {
+#include "access/table.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_operator.h"
+#include "executor/executor.h"
+#include "executor/spi.h"
+#include "foreign/fdwapi.h"
+#include "lib/stringinfo.h"
+#include "nodes/makefuncs.h"
+#include "parser/parse_relation.h"
+#include "utils/datum.h"
+#include "utils/rel.h"
+#include "utils/resowner.h"
+#include "utils/typcache.h"
+}
+
+#include "pg/catalog/owner_code.hpp"
+#include "pg/remote/wrapped_filter.hpp"
+
+namespace streamfilter::pg {
+
+void (*on_first_insertion)() = nullptr;
+
+// Lives in a context of its own within that of its subtransaction.
+struct Insertion {
+  Insertion* next;
+  MemoryContext context;
+  SubTransactionId since;
+  const WrappedFilter* wrapped;
+  Relation table;
+  EState* executor;
+  ResultRelInfo* target;
+  TupleTableSlot* slot;
+};
+
+struct WrappedFilter {
+  const FilterRelation* relation;
+  bool is_checked;
+  // The row that was kept, in the order of relation->keys.
+  MemoryContext row_memory;
+  bool has_row;
+  uint64 hash;
+  Datum* values;
+  bool* isnull;
+};
+
+namespace {
+
+Insertion* insertions = nullptr;  // that are open, the newest first
+
+// ---- insertions --------------------------------------------------------------------------------
+
+// The owner of the table connects, as with all filters, whoever asks.
+void set_up_executor(Insertion* insertion, const FilterRelation* relation) {
+  RangeTblEntry* entry = makeNode(RangeTblEntry);
+  entry->rtekind = RTE_RELATION;
+  entry->relid = relation->relid;
+  entry->relkind = RELKIND_FOREIGN_TABLE;
+  entry->rellockmode = RowExclusiveLock;
+  insertion->executor = CreateExecutorState();
+  SF_INIT_RANGE_TABLE(insertion->executor, entry, relation->owner);
+  insertion->target = makeNode(ResultRelInfo);
+  InitResultRelInfo(insertion->target, insertion->table, 1, nullptr, 0);
+  const FdwRoutine* wrapper = insertion->target->ri_FdwRoutine;
+  if (wrapper->ExecForeignInsert == nullptr ||
+      (wrapper->IsForeignRelUpdatable(insertion->table) & 1 << CMD_INSERT) == 0)
+    ereport(ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+            errmsg("foreign table \"%s\" does not allow inserts", relation->name),
+            errhint("Leave out option updatable."));
+}
+
+void begin_foreign_insertion(Insertion* insertion) {
+  auto* state = makeNode(ModifyTableState);
+  state->ps.state = insertion->executor;
+  state->operation = CMD_INSERT;
+  state->mt_nrels = 1;
+  state->resultRelInfo = state->rootResultRelInfo = insertion->target;
+  const FdwRoutine* wrapper = insertion->target->ri_FdwRoutine;
+  if (wrapper->BeginForeignInsert != nullptr) wrapper->BeginForeignInsert(state, insertion->target);
+}
+
+// What it holds belongs to its subtransaction, not to the query at hand.
+Insertion* begin_insertion(const WrappedFilter* wrapped) {
+  MemoryContext context =
+      AllocSetContextCreate(CurTransactionContext, "streamfilter insertion", ALLOCSET_SMALL_SIZES);
+  MemoryContext caller = MemoryContextSwitchTo(context);
+  ResourceOwner owner = CurrentResourceOwner;
+  CurrentResourceOwner = CurTransactionResourceOwner;
+  auto* insertion = static_cast<Insertion*>(palloc0(sizeof(Insertion)));
+  insertion->context = context;
+  insertion->since = GetCurrentSubTransactionId();
+  insertion->wrapped = wrapped;
+  insertion->table = table_open(wrapped->relation->relid, NoLock);  // make_ready has it locked
+  set_up_executor(insertion, wrapped->relation);
+  insertion->slot = MakeSingleTupleTableSlot(
+      CreateTupleDescCopy(RelationGetDescr(insertion->table)), &TTSOpsVirtual);
+  begin_foreign_insertion(insertion);
+  CurrentResourceOwner = owner;
+  MemoryContextSwitchTo(caller);
+  insertion->next = insertions;
+  insertions = insertion;
+  if (on_first_insertion != nullptr) on_first_insertion();
+  on_first_insertion = nullptr;
+  return insertion;
+}
+
+// To be taken out of the list first: what raises here is not tried again.
+void end(Insertion* insertion) {
+  ResourceOwner owner = CurrentResourceOwner;
+  CurrentResourceOwner = CurTransactionResourceOwner;
+  const FdwRoutine* wrapper = insertion->target->ri_FdwRoutine;
+  if (wrapper->EndForeignInsert != nullptr)
+    wrapper->EndForeignInsert(insertion->executor, insertion->target);
+  ExecDropSingleTupleTableSlot(insertion->slot);
+  table_close(insertion->table, NoLock);
+  FreeExecutorState(insertion->executor);
+  CurrentResourceOwner = owner;
+  MemoryContextDelete(insertion->context);
+}
+
+Insertion* find_insertion(const WrappedFilter* wrapped) {
+  const SubTransactionId current = GetCurrentSubTransactionId();
+  for (Insertion* at = insertions; at != nullptr && at->since == current; at = at->next)
+    if (at->wrapped == wrapped) return at;
+  return begin_insertion(wrapped);
+}
+
+// ---- rows --------------------------------------------------------------------------------------
+
+void check_kept(const WrappedFilter* wrapped, const Element& element) {
+  if (likely(wrapped->has_row && wrapped->hash == element.hash)) return;
+  ereport(ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+          errmsg("filter \"%s\" was changed while it was used", wrapped->relation->name),
+          errhint("Repeat the statement."));
+}
+
+void fill_slot(const WrappedFilter* wrapped, TupleTableSlot* slot) {
+  ExecClearTuple(slot);
+  memset(slot->tts_isnull, true,
+         sizeof(bool) * static_cast<Size>(slot->tts_tupleDescriptor->natts));
+  for (int i = 0; i < wrapped->relation->key_count; ++i) {
+    const int at = wrapped->relation->keys[i]->attnum - 1;
+    slot->tts_values[at] = wrapped->values[i];
+    slot->tts_isnull[at] = wrapped->isnull[i];
+  }
+  ExecStoreVirtualTuple(slot);
+}
+
+// ---- queries -----------------------------------------------------------------------------------
+
+// Are there rows? As the owner of the table.
+bool finds_rows(const FilterRelation* relation, const char* query, int count, Oid* types,
+                Datum* values) {
+  const Caller caller = become_owner(relation->relid, relation->owner);
+  SPI_connect();
+  if (SPI_execute_with_args(query, count, types, values, nullptr, true, 1) != SPI_OK_SELECT)
+    elog(ERROR, "could not ask filter \"%s\"", relation->name);
+  const bool found = SPI_processed > 0;
+  SPI_finish();
+  return_to(caller);
+  return found;
+}
+
+const char* quoted_name(const FilterRelation* relation) {
+  return quote_qualified_identifier(get_namespace_name(get_rel_namespace(relation->relid)),
+                                    relation->name);
+}
+
+const char* equality_of(const FilterColumn* column) {
+  const Oid operation = lookup_type_cache(getBaseType(column->type), TYPECACHE_EQ_OPR)->eq_opr;
+  HeapTuple tuple = SearchSysCache1(OPEROID, ObjectIdGetDatum(operation));
+  if (!HeapTupleIsValid(tuple))
+    ereport(ERROR, errcode(ERRCODE_UNDEFINED_FUNCTION),
+            errmsg("type %s has no equality operator", format_type_be(column->type)));
+  const auto* form = reinterpret_cast<Form_pg_operator>(GETSTRUCT(tuple));
+  const char* name =
+      psprintf("OPERATOR(%s.%s)", quote_identifier(get_namespace_name(form->oprnamespace)),
+               NameStr(form->oprname));
+  ReleaseSysCache(tuple);
+  return name;
+}
+
+// A filter cannot be listed, and says so; of another table, a row would come.
+bool refuses_to_be_listed(const FilterRelation* relation) {
+  MemoryContext context = CurrentMemoryContext;
+  ResourceOwner owner = CurrentResourceOwner;
+  volatile bool refuses = false;
+  BeginInternalSubTransaction(nullptr);
+  MemoryContextSwitchTo(context);
+  PG_TRY();
+  {
+    finds_rows(relation, psprintf("SELECT FROM %s LIMIT 1", quoted_name(relation)), 0, nullptr,
+               nullptr);
+    ReleaseCurrentSubTransaction();
+  }
+  PG_CATCH();
+  {
+    MemoryContextSwitchTo(context);
+    ErrorData* error = CopyErrorData();
+    FlushErrorState();
+    RollbackAndReleaseCurrentSubTransaction();
+    if (error->sqlerrcode != ERRCODE_FEATURE_NOT_SUPPORTED) ReThrowError(error);
+    FreeErrorData(error);
+    refuses = true;
+  }
+  PG_END_TRY();
+  MemoryContextSwitchTo(context);
+  CurrentResourceOwner = owner;
+  return refuses;
+}
+
+// Asked once, with the first key.
+void check_is_filter(WrappedFilter* wrapped) {
+  if (wrapped->is_checked) return;
+  if (!refuses_to_be_listed(wrapped->relation))
+    ereport(ERROR, errcode(ERRCODE_WRONG_OBJECT_TYPE),
+            errmsg("\"%s\" is not a filter", wrapped->relation->name),
+            errdetail("On its server, there are rows behind it."),
+            errhint("Let option table_name name a filter there."));
+  wrapped->is_checked = true;
+}
+
+}  // namespace
+
+WrappedFilter* make_wrapped_filter(const FilterRelation* relation) {
+  auto* wrapped = static_cast<WrappedFilter*>(palloc0(sizeof(WrappedFilter)));
+  wrapped->relation = relation;
+  wrapped->row_memory =
+      AllocSetContextCreate(CurrentMemoryContext, "streamfilter row", ALLOCSET_SMALL_SIZES);
+  const auto count = static_cast<Size>(relation->key_count);
+  wrapped->values = static_cast<Datum*>(palloc0(sizeof(Datum) * count));
+  wrapped->isnull = static_cast<bool*>(palloc0(sizeof(bool) * count));
+  return wrapped;
+}
+
+void keep_row(WrappedFilter* wrapped, const Datum* values, const bool* isnull, uint64 hash) {
+  const FilterRelation* relation = wrapped->relation;
+  wrapped->has_row = false;
+  MemoryContextReset(wrapped->row_memory);
+  MemoryContext caller = MemoryContextSwitchTo(wrapped->row_memory);
+  for (int i = 0; i < relation->key_count; ++i) {
+    int16 length;
+    bool by_value;
+    get_typlenbyval(relation->keys[i]->type, &length, &by_value);
+    wrapped->isnull[i] = isnull[i];
+    wrapped->values[i] = isnull[i] ? Datum{} : datumCopy(values[i], by_value, length);
+  }
+  MemoryContextSwitchTo(caller);
+  wrapped->hash = hash;
+  wrapped->has_row = true;
+}
+
+bool test_and_insert_wrapped_key(WrappedFilter* wrapped, const Element& element) {
+  check_kept(wrapped, element);
+  check_is_filter(wrapped);
+  const Insertion* insertion = find_insertion(wrapped);
+  fill_slot(wrapped, insertion->slot);
+  const FdwRoutine* wrapper = insertion->target->ri_FdwRoutine;
+  // The wrapper keeps what it allocates for the first row.
+  MemoryContext caller = MemoryContextSwitchTo(insertion->executor->es_query_cxt);
+  const bool is_new = wrapper->ExecForeignInsert(insertion->executor, insertion->target,
+                                                 insertion->slot, nullptr) != nullptr;
+  MemoryContextSwitchTo(caller);
+  return !is_new;
+}
+
+bool test_wrapped_key(WrappedFilter* wrapped, const Element& element) {
+  check_kept(wrapped, element);
+  check_is_filter(wrapped);
+  const FilterRelation* relation = wrapped->relation;
+  MemoryContext caller = MemoryContextSwitchTo(wrapped->row_memory);
+  StringInfoData query;
+  initStringInfo(&query);
+  appendStringInfo(&query, "SELECT FROM %s", quoted_name(relation));
+  Oid types[FUNC_MAX_ARGS];
+  bool has_key = relation->key_count <= FUNC_MAX_ARGS;
+  for (int i = 0; i < relation->key_count && has_key; ++i) {
+    const FilterColumn* column = relation->keys[i];
+    types[i] = column->type;
+    has_key = !wrapped->isnull[i];
+    appendStringInfo(&query, "%s %s %s $%d", i == 0 ? " WHERE" : " AND",
+                     quote_identifier(column->name), equality_of(column), i + 1);
+  }
+  const bool found =
+      has_key && finds_rows(relation, query.data, relation->key_count, types, wrapped->values);
+  MemoryContextSwitchTo(caller);
+  return found;
+}
+
+void end_insertions() {
+  while (insertions != nullptr) {
+    Insertion* first = insertions;
+    insertions = first->next;
+    end(first);
+  }
+}
+
+void end_insertions_of(SubTransactionId subtransaction) {
+  while (insertions != nullptr && insertions->since == subtransaction) {
+    Insertion* first = insertions;
+    insertions = first->next;
+    end(first);
+  }
+}
+
+void forget_insertions() { insertions = nullptr; }
+
+void forget_insertions_of(SubTransactionId subtransaction) {
+  while (insertions != nullptr && insertions->since == subtransaction)
+    insertions = insertions->next;
+}
+
+}  // namespace streamfilter::pg

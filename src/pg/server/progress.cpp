@@ -1,0 +1,189 @@
+#include "pg/server/postgres.hpp"
+
+extern "C" {
+#include "catalog/pg_authid.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "storage/ipc.h"
+#include "storage/procarray.h"
+#include "storage/shmem.h"
+#include "storage/spin.h"
+#include "utils/acl.h"
+#include "utils/timestamp.h"
+#include "utils/tuplestore.h"
+}
+
+#include "pg/server/progress.hpp"
+
+namespace streamfilter::pg {
+
+// What a session is at. Written by its owner alone.
+struct ProgressPlace {
+  slock_t lock;
+  Command command;  // none: nothing
+  int pid;
+  Oid database, role, filter;
+  uint64 done, total;
+  char phase[32], unit[16];
+};
+
+namespace {
+
+constexpr const char* kCommands[] = {nullptr,   "distinct", "evaluate", "profile",
+                                     "restore", "resize",   "warm"};
+constexpr int64 kQuiet = 2 * USECS_PER_SEC;     // before the first notice
+constexpr int64 kInterval = 5 * USECS_PER_SEC;  // between notices
+
+ProgressPlace* places = nullptr;
+
+// nullptr: the library is not preloaded, or this process is none that has a place.
+ProgressPlace* own_place() {
+  if (places == nullptr || SF_MY_BACKEND < 0 || SF_MY_BACKEND >= MaxBackends) return nullptr;
+  return &places[SF_MY_BACKEND];
+}
+
+void show(const ProgressPlace& what) {
+  ProgressPlace* place = own_place();
+  if (place == nullptr) return;
+  SpinLockAcquire(&place->lock);
+  place->command = what.command;
+  place->pid = what.pid;
+  place->database = what.database;
+  place->role = what.role;
+  place->filter = what.filter;
+  place->done = what.done;
+  place->total = what.total;
+  memcpy(place->phase, what.phase, sizeof place->phase);
+  memcpy(place->unit, what.unit, sizeof place->unit);
+  SpinLockRelease(&place->lock);
+}
+
+ProgressPlace read_place(ProgressPlace* place) {
+  SpinLockAcquire(&place->lock);
+  const ProgressPlace copy = *place;
+  SpinLockRelease(&place->lock);
+  return copy;
+}
+
+}  // namespace
+
+// What to show again when the work ends.
+struct Outer {
+  MemoryContextCallback callback;
+  bool ended;
+  ProgressPlace place;
+};
+
+namespace {
+
+void show_outer(void* arg) {
+  auto* outer = static_cast<Outer*>(arg);
+  if (!outer->ended) show(outer->place);
+  outer->ended = true;
+}
+
+}  // namespace
+
+Progress::Progress(Command command, Oid filter, const char* title)
+    : title_(title), start_(GetCurrentTimestamp()), next_(start_ + kQuiet) {
+  ProgressPlace* place = own_place();
+  if (place == nullptr) return;
+  auto* outer = static_cast<Outer*>(palloc0(sizeof(Outer)));
+  outer->callback.func = show_outer;
+  outer->callback.arg = outer;
+  outer->place = read_place(place);
+  if (outer->place.pid != MyProcPid) outer->place.command = Command::none;
+  MemoryContextRegisterResetCallback(CurrentMemoryContext, &outer->callback);
+  outer_ = outer;
+  ProgressPlace own{};
+  own.command = command;
+  own.pid = MyProcPid;
+  own.database = MyDatabaseId;
+  own.role = GetUserId();
+  own.filter = filter;
+  show(own);
+}
+
+void Progress::begin(const char* phase, uint64 total, const char* unit) {
+  ProgressPlace* place = own_place();
+  if (place == nullptr) return;
+  SpinLockAcquire(&place->lock);
+  place->done = 0;
+  place->total = total;
+  strlcpy(place->phase, phase, sizeof place->phase);
+  strlcpy(place->unit, unit, sizeof place->unit);
+  SpinLockRelease(&place->lock);
+}
+
+void Progress::advance(uint64 count) {
+  CHECK_FOR_INTERRUPTS();
+  ProgressPlace* place = own_place();
+  if (place == nullptr) return;
+  SpinLockAcquire(&place->lock);
+  place->done += count;
+  SpinLockRelease(&place->lock);
+}
+
+void Progress::end() {
+  if (outer_ != nullptr) show_outer(outer_);
+}
+
+void Progress::add(uint64 count) {
+  advance(count);
+  rows_ += count;
+  const TimestampTz now = GetCurrentTimestamp();
+  if (now < next_) return;
+  next_ = now + kInterval;
+  const double seconds = static_cast<double>(now - start_) / USECS_PER_SEC;
+  ereport(NOTICE, (errmsg("%s: " UINT64_FORMAT " rows read in %.0f s", title_, rows_, seconds)));
+}
+
+void request_progress() {
+  RequestAddinShmemSpace(mul_size(sizeof(ProgressPlace), static_cast<Size>(MaxBackends)));
+}
+
+void start_progress() {
+  bool found;
+  places = static_cast<ProgressPlace*>(
+      ShmemInitStruct("streamfilter progress",
+                      mul_size(sizeof(ProgressPlace), static_cast<Size>(MaxBackends)), &found));
+  if (found) return;
+  memset(static_cast<void*>(places), 0, sizeof(ProgressPlace) * MaxBackends);
+  for (int i = 0; i < MaxBackends; ++i) SpinLockInit(&places[i].lock);
+}
+
+}  // namespace streamfilter::pg
+
+using namespace streamfilter::pg;
+
+// streamfilter_show_progress(): the rows of the view streamfilter_progress. As of pg_stat_activity,
+// others see no more than that somebody is at work.
+SF_FUNCTION(streamfilter_show_progress) {
+  InitMaterializedSRF(fcinfo, 0);
+  auto* set = reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo);
+  for (int i = 0; places != nullptr && i < MaxBackends; ++i) {
+    const ProgressPlace place = read_place(&places[i]);
+    if (place.command == Command::none || place.database != MyDatabaseId ||
+        BackendPidGetProc(place.pid) == nullptr)
+      continue;
+    Datum values[7] = {};
+    bool isnull[7];
+    memset(isnull, true, sizeof isnull);
+    const auto put = [&](int column, Datum value) {
+      values[column] = value;
+      isnull[column] = false;
+    };
+    put(0, Int32GetDatum(place.pid));
+    if (has_privs_of_role(GetUserId(), place.role) ||
+        has_privs_of_role(GetUserId(), ROLE_PG_READ_ALL_STATS)) {
+      put(1, CStringGetTextDatum(kCommands[static_cast<int>(place.command)]));
+      if (OidIsValid(place.filter)) put(2, ObjectIdGetDatum(place.filter));
+      put(3, CStringGetTextDatum(place.phase));
+      put(4, Int64GetDatum(static_cast<int64>(place.done)));
+      if (place.total > 0) put(5, Int64GetDatum(static_cast<int64>(place.total)));
+      put(6, CStringGetTextDatum(place.unit));
+    }
+    tuplestore_putvalues(set->setResult, set->setDesc, values, isnull);
+  }
+  return static_cast<Datum>(0);
+}

@@ -1,0 +1,48 @@
+// How far a long piece of work has come: for everybody in the view streamfilter_progress, and for
+// the one who waits as NOTICEs. Every session has a place in shared memory, for one piece of work
+// at a time.
+#pragma once
+
+extern "C" {
+#include "datatype/timestamp.h"
+}
+
+namespace streamfilter::pg {
+
+enum class Command : uint8 { none, distinct, evaluate, profile, restore, resize, warm };
+
+// Work within the current memory context: the view shows it until that is reset or deleted, on
+// errors, too. Where work is within work, the inner one is shown until it ends.
+class Progress {
+ public:
+  // `title` begins the notices; it lives as long as the work. `filter` may be InvalidOid.
+  Progress(Command command, Oid filter, const char* title);
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  // `phase` and `unit` are literals; total 0: not known.
+  void begin(const char* phase, uint64 total, const char* unit);
+
+  // Call it between batches: gives way to interrupts. A notice of rows every few seconds, none for
+  // work that is done in two.
+  void add(uint64 count);
+
+  // The same for what are no rows that are read: shown in the view alone.
+  void advance(uint64 count);
+
+  // No longer at work, though the memory context goes on.
+  void end();
+
+ private:
+  const char* title_;
+  uint64 rows_ = 0;
+  TimestampTz start_;
+  TimestampTz next_;
+  struct Outer* outer_ = nullptr;
+};
+
+// For shared memory.
+void request_progress();
+void start_progress();
+
+}  // namespace streamfilter::pg

@@ -1,0 +1,195 @@
+// streamfilter_warm: a filter remembers the rows that a table has.
+#include "pg/server/postgres.hpp"
+
+extern "C" {
+#include "executor/spi.h"
+#include "lib/stringinfo.h"
+#include "utils/array.h"
+#include "utils/guc.h"
+#include "utils/lsyscache.h"
+#include "utils/portal.h"
+}
+
+#include "core/base/nearest_name.hpp"
+#include "pg/handle/event_time.hpp"
+#include "pg/handle/filter_keys.hpp"
+#include "pg/handle/key_call.hpp"
+#include "pg/server/progress.hpp"
+#include "pg/server/spi_cursor.hpp"
+#include "pg/trigger/judged_once.hpp"
+
+namespace streamfilter::pg {
+namespace {
+
+constexpr const char* kFunction = "streamfilter_warm";
+constexpr int kBatch = 512;
+
+// The columns of the table, in the order of the filter's.
+struct Columns {
+  int count;
+  const char** names;
+};
+
+void check_column(Oid table, const char* name) {
+  if (const AttrNumber number = get_attnum(table, name); number > 0) return;
+  NearestName nearest(name);
+  for (AttrNumber i = 1;; ++i) {
+    const char* known = get_attname(table, i, true);
+    if (known == nullptr) break;
+    nearest.consider(known);
+  }
+  ereport(ERROR, errcode(ERRCODE_UNDEFINED_COLUMN),
+          errmsg("column \"%s\" of relation \"%s\" does not exist", name, get_rel_name(table)),
+          nearest.name() != nullptr
+              ? errhint("Perhaps you meant the column \"%s\".", nearest.name())
+              : errhint("Name the table's columns in the order of the filter's."));
+}
+
+// Without a list, those of the same names.
+Columns columns_of(const FilterRelation* filter, Oid table, ArrayType* given) {
+  Columns columns;
+  if (given == nullptr) {
+    columns.count = filter->column_count;
+    columns.names = static_cast<const char**>(palloc(sizeof(char*) * columns.count));
+    for (int i = 0; i < columns.count; ++i) columns.names[i] = filter->columns[i].name;
+  } else {
+    Datum* elements;
+    bool* isnull;
+    deconstruct_array(given, TEXTOID, -1, false, TYPALIGN_INT, &elements, &isnull, &columns.count);
+    columns.names = static_cast<const char**>(palloc(sizeof(char*) * Max(columns.count, 1)));
+    for (int i = 0; i < columns.count; ++i) {
+      if (isnull[i])
+        ereport(ERROR, errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+                errmsg("a column of %s must not be null", kFunction));
+      columns.names[i] = TextDatumGetCString(elements[i]);
+    }
+    if (columns.count != filter->column_count)
+      ereport(ERROR, errcode(ERRCODE_INVALID_COLUMN_REFERENCE),
+              errmsg("%s needs %d %s for filter \"%s\", not %d", kFunction, filter->column_count,
+                     filter->column_count == 1 ? "column" : "columns", filter->name, columns.count),
+              errhint("Name the table's columns in the order of the filter's."));
+  }
+  for (int i = 0; i < columns.count; ++i) check_column(table, columns.names[i]);
+  return columns;
+}
+
+// Newest last, for a filter that forgets: by the column that tells the time where there is one,
+// else as the table lies.
+const char* query_for(const FilterRelation* filter, Oid table, const Columns& columns,
+                      const char* condition) {
+  StringInfoData query;
+  initStringInfo(&query);
+  const char* time = nullptr;
+  for (int i = 0; i < columns.count; ++i) {
+    appendStringInfo(&query, "%s t.%s", i == 0 ? "SELECT" : ",",
+                     quote_identifier(columns.names[i]));
+    if (&filter->columns[i] == filter->time) time = columns.names[i];
+  }
+  appendStringInfo(&query, " FROM %s AS t",
+                   quote_qualified_identifier(get_namespace_name(get_rel_namespace(table)),
+                                              get_rel_name(table)));
+  if (condition != nullptr) appendStringInfo(&query, " WHERE (%s\n)", condition);
+  if (time != nullptr)
+    appendStringInfo(&query, " ORDER BY t.%s NULLS FIRST", quote_identifier(time));
+  return query.data;
+}
+
+// Puts the rows that the cursor has fetched in the filter.
+void remember_rows(KeyCall* call, TupleDesc source) {
+  FilterHandle* filter = call->keys.filter;
+  auto* elements = static_cast<Element*>(palloc(sizeof(Element) * SPI_processed));
+  auto* seen = static_cast<bool*>(palloc(sizeof(bool) * SPI_processed));
+  auto* values = static_cast<Datum*>(palloc(sizeof(Datum) * source->natts));
+  auto* isnull = static_cast<bool*>(palloc(sizeof(bool) * source->natts));
+  auto* row = static_cast<NullableDatum*>(palloc(sizeof(NullableDatum) * source->natts));
+  auto* has_key = static_cast<bool*>(palloc(sizeof(bool) * SPI_processed));
+  const int count = static_cast<int>(SPI_processed);
+  for (int i = 0; i < count; ++i) {
+    heap_deform_tuple(SPI_tuptable->vals[i], source, values, isnull);
+    for (int j = 0; j < source->natts; ++j) row[j] = {values[j], isnull[j]};
+    has_key[i] = build_element(&call->keys, row, &elements[i]);
+    if (has_key[i]) bound_time(filter, &elements[i]);
+  }
+  test_and_insert_keys(filter, elements, has_key, count, seen);
+}
+
+// The rows as the table has them, not from where another scan happens to be.
+int begin_scans_at_start() {
+  const int level = NewGUCNestLevel();
+  set_config_option("synchronize_seqscans", "off", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE,
+                    true, 0, false);
+  return level;
+}
+
+uint64 read_table(Oid filter_id, Oid table, const char* query) {
+  const int settings = begin_scans_at_start();
+  Portal portal = open_query(query, kFunction);
+  TupleDesc source = portal->tupDesc;
+  auto* types = static_cast<Oid*>(palloc(sizeof(Oid) * source->natts));
+  for (int i = 0; i < source->natts; ++i) types[i] = TupleDescAttr(source, i)->atttypid;
+  KeyCall call;
+  init_key_call(&call, kFunction, types, source->natts, false);
+  Progress progress(Command::warm, filter_id, psprintf("warming from \"%s\"", get_rel_name(table)));
+  progress.begin("reading rows", expected_rows(portal), "rows");
+  MemoryContext batch_memory = AllocSetContextCreate(
+      CurrentMemoryContext, "streamfilter_warm batch", ALLOCSET_DEFAULT_SIZES);
+  uint64 rows = 0;
+  for (;;) {
+    SPI_cursor_fetch(portal, true, kBatch);
+    if (SPI_processed == 0) break;
+    begin_key_call(&call, filter_id, Use::insert);
+    note_asked(call.keys.filter);
+    MemoryContext caller = MemoryContextSwitchTo(batch_memory);
+    remember_rows(&call, source);
+    MemoryContextSwitchTo(caller);
+    MemoryContextReset(batch_memory);
+    rows += SPI_processed;
+    progress.add(SPI_processed);
+    SPI_freetuptable(SPI_tuptable);
+  }
+  progress.end();
+  SPI_cursor_close(portal);
+  AtEOXact_GUC(true, settings);
+  return rows;
+}
+
+void require_argument(FunctionCallInfo fcinfo, int number, const char* name) {
+  if (PG_ARGISNULL(number))
+    ereport(ERROR, errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+            errmsg("argument \"%s\" of %s must not be null", name, kFunction));
+}
+
+}  // namespace
+}  // namespace streamfilter::pg
+
+using namespace streamfilter;
+using namespace streamfilter::pg;
+
+// streamfilter_warm(filter regclass, "table" regclass [, columns text[] [, "where" text]]) → rows
+// read. With the rights of the caller: INSERT on the filter, SELECT on the table.
+SF_FUNCTION(streamfilter_warm) {
+  PreventCommandDuringRecovery("streamfilter_warm()");
+  PreventCommandIfReadOnly("streamfilter_warm()");
+  require_argument(fcinfo, 0, "filter");
+  require_argument(fcinfo, 1, "table");
+  const Oid filter_id = PG_GETARG_OID(0), table = PG_GETARG_OID(1);
+  FilterHandle* filter = filter_handle(filter_id);
+  use_filter(filter, Use::insert);
+  if (get_rel_name(table) == nullptr)
+    ereport(ERROR, errcode(ERRCODE_UNDEFINED_TABLE),
+            errmsg("relation with OID %u does not exist", table));
+  if (table == filter_id || is_filter(table))
+    ereport(ERROR, errcode(ERRCODE_WRONG_OBJECT_TYPE),
+            errmsg("filter \"%s\" cannot be warmed from filter \"%s\"", filter->relation->name,
+                   get_rel_name(table)),
+            errdetail("A filter does not know its keys, so they cannot be listed."),
+            errhint("Name the table that has the rows, or merge a value: streamfilter_merge()."));
+  SPI_connect();
+  const Columns columns =
+      columns_of(filter->relation, table, PG_ARGISNULL(2) ? nullptr : PG_GETARG_ARRAYTYPE_P(2));
+  const char* condition = PG_ARGISNULL(3) ? nullptr : text_to_cstring(PG_GETARG_TEXT_PP(3));
+  const uint64 rows =
+      read_table(filter_id, table, query_for(filter->relation, table, columns, condition));
+  SPI_finish();
+  PG_RETURN_INT64(static_cast<int64>(rows));
+}

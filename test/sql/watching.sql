@@ -1,0 +1,101 @@
+-- streamfilter_metrics, streamfilter_progress, streamfilter_memory() and streamfilter_warm().
+CREATE TABLE watched (id int, at timestamptz, note text);
+INSERT INTO watched SELECT i, '2026-01-01'::timestamptz + i * interval '1 s', NULL FROM generate_series(1, 3000) i;
+INSERT INTO watched VALUES (NULL, '2026-01-01', 'no key');
+ANALYZE watched;
+CREATE FOREIGN TABLE seen_watched (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '64kB', keys '10000', fpr '0.01');
+
+-- ---- warming ----------------------------------------------------------------------------------------
+SELECT streamfilter_warm('seen_watched', 'watched');
+SELECT count(*) FROM generate_series(1, 3000) i WHERE streamfilter_test('seen_watched', i);
+-- Again: nothing new.
+SELECT streamfilter_warm('seen_watched', 'watched');
+SELECT tested, accepted, discarded FROM streamfilter_stats WHERE filter = 'seen_watched'::regclass;
+-- What rolls back is forgotten.
+TRUNCATE seen_watched;
+BEGIN;
+SELECT streamfilter_warm('seen_watched', 'watched', '{id}', 'id <= 100');
+SELECT count(*) FROM generate_series(1, 3000) i WHERE streamfilter_test('seen_watched', i);
+ROLLBACK;
+SELECT count(*) FROM generate_series(1, 3000) i WHERE streamfilter_test('seen_watched', i);
+-- A part, from a view, with a cast to the type of the key.
+CREATE VIEW small_watched AS SELECT id::smallint AS short FROM watched WHERE id <= 20;
+SELECT streamfilter_warm('seen_watched', 'small_watched', '{short}');
+SELECT count(*) FROM generate_series(1, 3000) i WHERE streamfilter_test('seen_watched', i);
+
+-- Newest last, by the column of the time: a window would not take what is older than its end.
+CREATE FOREIGN TABLE recent_watched (id int, at timestamptz OPTIONS (role 'time'))
+  SERVER streamfilter OPTIONS (kind 'timer', memory '64kB', window '10 minutes', max_future '100 years');
+CREATE TABLE shuffled AS SELECT * FROM watched WHERE id IS NOT NULL ORDER BY hashint4(id);
+SELECT streamfilter_warm('recent_watched', 'shuffled');
+SELECT count(*) FILTER (WHERE i > 2450), count(*) FILTER (WHERE i < 2000) < 50 AS old_are_gone
+FROM generate_series(1, 3000) i WHERE streamfilter_test('recent_watched', i, '2026-01-01'::timestamptz + interval '3000 s');
+
+\set SHOW_CONTEXT never
+SELECT streamfilter_warm(NULL, 'watched');
+SELECT streamfilter_warm('seen_watched', NULL);
+SELECT streamfilter_warm('seen_watched', 'watched', '{idd}');
+SELECT streamfilter_warm('seen_watched', 'watched', '{id,at}');
+SELECT streamfilter_warm('seen_watched', 'watched', '{NULL}');
+SELECT streamfilter_warm('seen_watched', 'watched', '{note}');
+SELECT streamfilter_warm('seen_watched', 'recent_watched');
+SELECT streamfilter_warm('watched', 'seen_watched');
+SELECT streamfilter_warm('seen_watched', 'watched', NULL, 'id +');
+SELECT streamfilter_warm('seen_watched', 'shuffled', NULL, 'true); DROP TABLE shuffled; SELECT (1');
+BEGIN READ ONLY;
+SELECT streamfilter_warm('seen_watched', 'watched');
+ROLLBACK;
+-- Rights are those of the caller.
+CREATE ROLE regress_warmer;
+GRANT SELECT ON watched TO regress_warmer;
+SET ROLE regress_warmer;
+SELECT streamfilter_warm('seen_watched', 'watched');
+RESET ROLE;
+GRANT INSERT ON seen_watched TO regress_warmer;
+REVOKE SELECT ON watched FROM regress_warmer;
+SET ROLE regress_warmer;
+SELECT streamfilter_warm('seen_watched', 'watched');
+RESET ROLE;
+
+-- ---- progress: a query looks at the function that reads it ------------------------------------------
+SELECT * FROM streamfilter_progress;
+CREATE VIEW at_work AS SELECT command, filter, phase, done, total > 0 AS knows_total, unit FROM streamfilter_progress;
+SELECT * FROM streamfilter_distinct(NULL::at_work, 'SELECT * FROM at_work', 'lru(memory=1kB)');
+SELECT rows FROM streamfilter_evaluate($$SELECT (command, phase, done)::text FROM streamfilter_progress WHERE command = 'evaluate'$$,
+  '{lru(memory=1kB)}');
+SELECT rows FROM streamfilter_profile($$SELECT (command, phase, done)::text FROM streamfilter_progress WHERE command = 'profile'$$,
+  '{lru(memory=1kB)}', 'position');
+TRUNCATE seen_watched;
+CREATE TABLE told (command text, filter regclass, phase text, done bigint, total bigint, unit text);
+CREATE FUNCTION tell(id int) RETURNS bool LANGUAGE sql AS
+  'INSERT INTO told SELECT command, filter, phase, done, total, unit FROM streamfilter_progress WHERE $1 % 1000 = 0; SELECT true';
+SELECT streamfilter_warm('seen_watched', 'watched', NULL, 'tell(id) AND id IS NOT NULL');
+SELECT command, filter, phase, done > 0 AS has_begun, total > 0 AS knows_total, unit FROM told ORDER BY done;
+-- Gone after an error, in a subtransaction, too.
+SELECT streamfilter_warm('seen_watched', 'watched', NULL, '1 / (id - 2000) > -1');
+DO $$BEGIN PERFORM streamfilter_warm('seen_watched', 'watched', NULL, '1 / (id - 2000) > -1');
+EXCEPTION WHEN division_by_zero THEN RAISE NOTICE 'at work: %', (SELECT count(*) FROM streamfilter_progress); END$$;
+SELECT * FROM streamfilter_progress;
+
+-- ---- metrics ----------------------------------------------------------------------------------------
+CREATE TRIGGER zz_mark BEFORE INSERT ON shuffled FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen_watched', 'id');
+INSERT INTO shuffled VALUES (1), (1), (5000), (5000);
+SELECT name, unit, help FROM streamfilter_metrics
+WHERE labels ->> 'filter' IN ('public.seen_watched') OR labels = '{}' ORDER BY 1, 2;
+SELECT name, labels, value FROM streamfilter_metrics
+WHERE name ~ 'trigger|memory_bytes|accepted|fpr_asked|asked_keys|readable|enforcing' AND labels ->> 'filter' LIKE '%watched' ORDER BY 1, 2::text;
+-- One row for each value; all have what they need.
+SELECT name, labels, count(*) FROM streamfilter_metrics GROUP BY 1, 2 HAVING count(*) > 1;
+SELECT * FROM streamfilter_metrics WHERE name IS NULL OR labels IS NULL OR value IS NULL OR unit IS NULL OR help IS NULL
+  OR name !~ '^streamfilter_[a-z_]+$';
+SELECT free <= total AND largest_free <= free AND slots_in_use BETWEEN 2 AND slots AS sane FROM streamfilter_memory();
+SET ROLE regress_warmer;
+SELECT count(*) > 20 AS everybody_sees FROM streamfilter_metrics;
+RESET ROLE;
+
+DROP TABLE shuffled, told;
+DROP FUNCTION tell;
+DROP VIEW at_work, small_watched;
+DROP FOREIGN TABLE seen_watched, recent_watched;
+DROP TABLE watched;
+DROP ROLE regress_warmer;

@@ -1,0 +1,65 @@
+# The view streamfilter_progress, seen by other sessions: it moves, says no more than it may, and a session that ends
+# in whatever way is gone from it.
+use strict;
+use warnings;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = PostgreSQL::Test::Cluster->new('watching');
+$node->init;
+$node->append_conf('postgresql.conf', q{
+shared_preload_libraries = 'streamfilter'
+streamfilter.shared_memory = '64MB'
+fsync = off});
+$node->start;
+$node->safe_psql('postgres', q{
+	CREATE EXTENSION streamfilter;
+	CREATE ROLE stranger LOGIN;
+	CREATE ROLE monitor LOGIN IN ROLE pg_read_all_stats;
+	CREATE TABLE slow AS SELECT i AS id FROM generate_series(1, 100000) i;
+	ANALYZE slow;
+	CREATE FUNCTION wait_a_bit(id int) RETURNS bool LANGUAGE plpgsql AS
+		'BEGIN IF id % 1000 = 0 THEN PERFORM pg_sleep(0.1); END IF; RETURN true; END';
+	CREATE FOREIGN TABLE seen (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '8MB', keys '1000000')});
+
+my @work = (
+	[ 'warm', q{SELECT streamfilter_warm('seen', 'slow', NULL, 'wait_a_bit(id)')}, 'seen' ],
+	[ 'evaluate', q{SELECT * FROM streamfilter_evaluate('SELECT id FROM slow WHERE wait_a_bit(id)', '{sbf(memory=1kB)}')}, '' ],
+	[ 'profile', q{SELECT * FROM streamfilter_profile('SELECT id FROM slow WHERE wait_a_bit(id)', '{sbf(memory=1kB)}', 'lag')}, '' ],
+	[ 'distinct', q{SELECT count(*) FROM streamfilter_distinct(NULL::slow, 'SELECT id FROM slow WHERE wait_a_bit(id)', 'sbf(memory=1kB)')}, '' ]);
+for my $case (@work)
+{
+	my ($command, $query, $filter) = @$case;
+	my $session = $node->background_psql('postgres', on_error_stop => 0);
+	my $pid = $session->query_safe('SELECT pg_backend_pid()');
+	$session->query_until(qr/begun/, "\\echo begun\n$query;\n");
+	ok($node->poll_query_until('postgres', qq{SELECT done > 2000 FROM streamfilter_progress WHERE pid = $pid AND command = '$command'}),
+		"$command is seen");
+	is($node->safe_psql('postgres', qq{SELECT command, filter, phase, total > 1000, unit FROM streamfilter_progress WHERE pid = $pid}),
+		"$command|$filter|reading rows|t|rows", '... with all that it is');
+	my $before = $node->safe_psql('postgres', "SELECT done FROM streamfilter_progress WHERE pid = $pid");
+	ok($node->poll_query_until('postgres', "SELECT done > $before FROM streamfilter_progress WHERE pid = $pid"), '... and moves');
+	is($node->safe_psql('postgres', "SELECT * FROM streamfilter_progress WHERE pid = $pid", extra_params => [ '-U', 'stranger' ]),
+		"$pid||||||", '... to others, no more than that it is there');
+	is($node->safe_psql('postgres', "SELECT command FROM streamfilter_progress WHERE pid = $pid", extra_params => [ '-U', 'monitor' ]),
+		$command, '... but to those who may read all statistics');
+	is($node->safe_psql('template1', 'CREATE EXTENSION streamfilter; SELECT count(*) FROM streamfilter_progress; DROP EXTENSION streamfilter'),
+		0, '... not in another database');
+	like($node->safe_psql('postgres', q{SELECT name, labels ->> 'command', value > 0, unit FROM streamfilter_metrics
+		WHERE name LIKE 'streamfilter_progress%' ORDER BY 1}), qr/^streamfilter_progress_done\|$command\|t\|rows\n/, '... as a metric, too');
+	my $end = $command eq 'evaluate' ? 'pg_terminate_backend' : 'pg_cancel_backend';
+	$node->safe_psql('postgres', "SELECT $end($pid)");
+	ok($node->poll_query_until('postgres', 'SELECT count(*) = 0 FROM streamfilter_progress'), "... and is gone after $end");
+	if ($end eq 'pg_terminate_backend') { eval { $session->quit } }
+	else { $session->quit }
+}
+is($node->safe_psql('postgres', q{SELECT count(*) FROM slow WHERE streamfilter_test('seen', id)}), 0, 'a warm that was cancelled leaves nothing');
+is($node->safe_psql('postgres', q{SELECT streamfilter_warm('seen', 'slow')}), 100000, '... and can be begun again');
+
+$node->restart;
+is($node->safe_psql('postgres', q{SELECT count(*) FROM slow WHERE streamfilter_test('seen', id)}), 100000, 'a restore');
+is($node->safe_psql('postgres', 'SELECT count(*) FROM streamfilter_progress'), 0, '... shows nothing when it is done');
+
+$node->stop;
+done_testing();
