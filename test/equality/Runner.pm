@@ -5,13 +5,14 @@ use warnings;
 use Case;
 
 my $AT_ONCE = 50;
+my $SHOWN = 10;    # so many that differ are enough
 
 # How many cases differ; each is reported as text.
 sub run {
 	my ($first, $count, $directory, $report) = @_;
 	my $different = 0;
 	prepare($directory);
-	while ($count > 0) {
+	while ($count > 0 && $different < $SHOWN) {
 		my $now = $count < $AT_ONCE ? $count : $AT_ONCE;
 		my @cases = map { Case::draw($_, $directory) } $first .. $first + $now - 1;
 		my $answers = Case::read_answers(psql($directory, map { (Case::script($_, 'off'), Case::script($_, 'on')) } @cases));
@@ -20,7 +21,7 @@ sub run {
 			my @names = $off =~ /^# end$/m && $on =~ /^# end$/m ? Case::differences($case, $off, $on) : ('end');
 			if (@names) {
 				++$different;
-				$report->(describe($case, $off, $on, @names));
+				$report->(describe($case, $off, $on, @names)) if $different <= $SHOWN;
 			}
 		}
 		unlink grep { !m{[.]0\z} } glob "$directory/*.[0-9]*";

@@ -74,7 +74,7 @@ Instrumentation* clock_of(const ResultRelInfo* target, const Trigger* trigger) {
 
 // May code run that looks at the table while a row becomes a key?
 bool runs_untrusted_code(const RowJudge* judge) {
-  if (judge->keys.filter->hashes_as_owner) return true;
+  if (judge->keys.filter->has_detour) return true;
   for (int i = 0; i < judge->keys.count; ++i)
     if (runs_untrusted_code(judge->keys.inputs[i].coercion)) return true;
   return false;
