@@ -72,8 +72,9 @@ Instrumentation* clock_of(const ResultRelInfo* target, const Trigger* trigger) {
              : &target->ri_TrigInstrument[trigger - target->ri_TrigDesc->triggers];
 }
 
-// May code run that looks at the table while a row becomes a key?
-bool runs_untrusted_code(const RowJudge* judge) {
+// May code run that looks at the table while a row becomes a key, or is a row wanted elsewhere as
+// soon as it has one?
+bool needs_each_row(const RowJudge* judge) {
   if (judge->keys.filter->has_detour) return true;
   for (int i = 0; i < judge->keys.count; ++i)
     if (runs_untrusted_code(judge->keys.inputs[i].coercion)) return true;
@@ -103,7 +104,7 @@ void prepare_table(IngestTable* table) {
   table->prepared = true;
   if (!table->judged) return;
   prepare(&table->judge);
-  table->alone = runs_untrusted_code(&table->judge);
+  table->alone = needs_each_row(&table->judge);
 }
 
 // The executor has a place there for what COPY needs to know of a target.
@@ -231,6 +232,7 @@ void settle_batch(Ingest* ingest) {
 void insert_alone(Ingest* ingest, const IngestTable* table, TupleTableSlot* row, uint64 number) {
   ExecMaterializeSlot(row);
   settle_batch(ingest);
+  ++ingest->counts.alone;
   ++(write_alone(table->writer, row, number) ? ingest->counts.inserted : ingest->counts.discarded);
 }
 
@@ -264,6 +266,14 @@ IngestTable* find_table(Ingest* ingest, TupleTableSlot* row) {
       ExecFindPartition(ingest->node, ingest->node->rootResultRelInfo,
                         ingest->node->mt_partition_tuple_routing, row, ingest->estate);
   return table_of(ingest, target);
+}
+
+void release_next(Ingest* ingest) {
+  if (ingest->next == nullptr) return;
+  if (ingest->only != nullptr)
+    drop_row(ingest->only->writer, ingest->next);
+  else
+    ExecDropSingleTupleTableSlot(ingest->next);
 }
 
 }  // namespace
@@ -321,15 +331,12 @@ void ingest_row(Ingest* ingest, TupleTableSlot* row, uint64 number) {
 
 IngestCounts finish_ingest(Ingest* ingest) {
   settle_batch(ingest);
-  if (ingest->only != nullptr && ingest->next != nullptr)
-    drop_row(ingest->only->writer, ingest->next);
+  release_next(ingest);
   ingest->counts.batches = finish_batch_writer(ingest->writer);
   ListCell* cell;
   foreach (cell, ingest->targets)
     static_cast<ResultRelInfo*>(lfirst(cell))->ri_CopyMultiInsertBuffer = nullptr;
   const IngestCounts counts = ingest->counts;
-  if (ingest->only == nullptr && ingest->next != nullptr)
-    ExecDropSingleTupleTableSlot(ingest->next);
   MemoryContextDelete(ingest->memory);
   return counts;
 }

@@ -17,6 +17,7 @@ struct IngestCounts {
   uint64 rows;       // that have come
   uint64 inserted;   // or are about to be
   uint64 discarded;  // by a trigger
+  uint64 alone;      // came to tables that do not take batches
   uint64 batches;    // that were written
 };
 

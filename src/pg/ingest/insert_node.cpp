@@ -101,6 +101,8 @@ void explain_counts(const IngestCounts& counts, ExplainState* es) {
   ExplainPropertyUInteger("Rows In", nullptr, counts.rows, es);
   ExplainPropertyUInteger("Rows Kept", nullptr, counts.inserted, es);
   ExplainPropertyUInteger("Rows Discarded", nullptr, counts.discarded, es);
+  if (counts.alone > 0 || es->format != EXPLAIN_FORMAT_TEXT)
+    ExplainPropertyUInteger("Rows One By One", nullptr, counts.alone, es);
   ExplainPropertyUInteger("Batches", nullptr, counts.batches, es);
 }
 
