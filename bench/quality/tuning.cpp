@@ -7,6 +7,7 @@
 // Kind clq, one slice. A lag is the number of different keys since a key's last sight, S the places
 // of the filter. Rows of the first half only fill the filters. Repeats of lags up to 4 S count:
 // those found, relative to those found with the memory there is, and the share that is missed.
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -21,14 +22,16 @@ constexpr std::uint64_t kLines = 1024;
 
 template <typename Stream>
 void show(const char* name, const char* options, Stream stream, std::uint64_t rows) {
-  const bench::TuningRuns runs(options, kLines, stream, rows);
+  bench::TuningRuns runs(options, kLines, stream, rows);
   const Tuning tuning(runs.runs[bench::kMiddle].answers());
   const double now = runs.runs[bench::kMiddle].found;
   for (unsigned i = 0; i < bench::kRuns; ++i) {
     const Tuned tuned = tuning.at(bench::kFactors[i]);
+    const double low = std::max(tuned.fnr_low - 2 * tuned.error, 0.0),
+                 high = std::min(tuned.fnr_high + 2 * tuned.error, 1.0);
     std::printf("%-26s %6g %8.4f %8.4f   %8.3f %8.3f (%.3f - %.3f)\n", name, bench::kFactors[i],
                 runs.runs[i].found / now, tuned.found / now, 100 * runs.fnr(i), 100 * tuned.fnr,
-                100 * tuned.fnr_low, 100 * tuned.fnr_high);
+                100 * low, 100 * high);
   }
 }
 

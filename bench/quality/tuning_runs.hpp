@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -80,23 +81,61 @@ class TuningRun {
   void take(const streamfilter::Element& element, bool is_within, bool counts) {
     unsigned position;
     const bool seen = test(header(), element, position);
+    if (counts && !seen) miss();
     insert(header(), element);
     if (!counts) return;
     if (seen) ++hits[position];
-    misses += !seen;
     found += seen && is_within;
   }
 
-  streamfilter::Answers answers() const {
-    return {hits, streamfilter::ranks_of_bucket(header()->parameters), misses,
-            streamfilter::totals(header()).estimate.fpr};
+  // One of many rows of a transaction that began when the filter was empty; repeats are found among
+  // the transaction's own.
+  void load(const streamfilter::Element& element, bool is_new) {
+    insert(header(), element);
+    misses_at[0] += is_new;
+    misses += is_new;
+  }
+
+  void clear() {
+    const streamfilter::Parameters parameters = header()->parameters;
+    format(header(), parameters);
+    next_look_ = 0;
+  }
+
+  streamfilter::Answers answers() {
+    const streamfilter::Parameters& p = header()->parameters;
+    const unsigned ranks = streamfilter::ranks_of_bucket(p);
+    const double fpr = streamfilter::find_ops(p.kind)->fpr_bound(p);
+    streamfilter::expect_false_hits(misses_at, ranks, fpr, false_hits_);
+    return {hits, ranks, misses, fpr, false_hits_, streamfilter::buckets_of(p)};
   }
 
   std::uint64_t hits[streamfilter::kMaxRanks] = {}, misses = 0;
+  std::uint64_t misses_at[streamfilter::kFillSteps + 1] = {};
   double found = 0;
 
  private:
+  // As a server does it, looks how full the filter is when a 64th more were new.
+  void miss() {
+    if (misses >= next_look_) {
+      fill_ = streamfilter::totals(header()).estimate.fill;
+      next_look_ = misses + misses / 64 + 1;
+    }
+    ++misses_at[streamfilter::fill_step(fill_)];
+    ++misses;
+  }
+
   std::unique_ptr<unsigned char, void (*)(void*)> bytes_;
+  double fill_ = 0, false_hits_[streamfilter::kMaxRanks] = {};
+  std::uint64_t next_look_ = 0;
+};
+
+// What has become of a filter by the time its figures are read.
+enum class Life {
+  restarted,  // the first half of the rows only fills it, as a log that is replayed does
+  cold,       // it began empty, and all rows count
+  warmed,     // the first half came in one transaction
+  truncated,  // all rows count, but it was emptied after a half
 };
 
 struct TuningRuns {
@@ -106,29 +145,35 @@ struct TuningRuns {
   double fnr(unsigned run) const { return 1 - runs[run].found / within; }
 
   // A row is a repeat within reach if its lag is at most kReach times the places of the filter in
-  // the middle. The first half of the rows only fills the filters.
+  // the middle.
   template <typename Stream>
-  TuningRuns(const std::string& options, std::uint64_t lines, Stream stream, std::uint64_t rows) {
+  TuningRuns(const std::string& options, std::uint64_t lines, Stream stream, std::uint64_t rows,
+             Life life = Life::restarted) {
     for (const double factor : kFactors)
       runs.emplace_back(options, static_cast<std::uint64_t>(factor * static_cast<double>(lines)));
     const double reach = streamfilter::Tuning::kReach * places();
-    Lags lags(rows);
+    std::optional<Lags> lags(rows);
     for (std::uint64_t row = 0; row < rows; ++row) {
+      if (life == Life::truncated && row == rows / 2) {
+        for (TuningRun& run : runs) run.clear();
+        lags.emplace(rows);
+      }
       const std::uint64_t key = stream.next();
-      const double lag = lags.next(key);
-      const bool counts = row >= rows / 2, is_within = lag >= 0 && lag < reach;
+      const streamfilter::Element element{streamfilter::hash_word(key, 0)};
+      const double lag = lags->next(key);
+      const bool is_second = row >= rows / 2, is_within = lag >= 0 && lag < reach;
+      const bool is_loaded = life == Life::warmed && !is_second,
+                 counts = is_second || life == Life::cold || life == Life::truncated;
       within += counts && is_within;
-      for (TuningRun& run : runs) run.take({streamfilter::hash_word(key, 0)}, is_within, counts);
+      for (TuningRun& run : runs)
+        is_loaded ? run.load(element, lag < 0) : run.take(element, is_within, counts);
     }
   }
 
   // Of the filter in the middle.
   double places() const {
     const auto& p = runs[kMiddle].header()->parameters;
-    const unsigned length = streamfilter::ranks_of_bucket(p);
-    const double bits = std::log2(length / streamfilter::find_ops(p.kind)->fpr_bound(p) + 1);
-    return static_cast<double>((p.slice_bytes - sizeof(streamfilter::SliceState)) / 64) *
-           std::floor(512 / (std::round(bits) * length)) * length;
+    return streamfilter::buckets_of(p) * streamfilter::ranks_of_bucket(p);
   }
 };
 

@@ -39,6 +39,41 @@ SELECT found = :before AS the_same FROM streamfilter_tuning WHERE factor = 1;
 TRUNCATE seen;
 SELECT round(found / :before::numeric, 2) AS share FROM streamfilter_tuning WHERE factor = 1;
 
+-- ---- after a warm-up, and after TRUNCATE ----------------------------------------------------------
+-- Rows that came when the filter was empty have met no false positive. Then two new keys for each
+-- repeat, of keys 10,000 to 18,000 rows before: what half the memory is foretold to miss is what a filter
+-- of half the memory does miss.
+CREATE FOREIGN TABLE whole (id int) SERVER streamfilter
+  OPTIONS (kind 'clq', memory '64kB', slices '1', seed '1', fpr '0.01');
+CREATE FOREIGN TABLE half (id int) SERVER streamfilter
+  OPTIONS (kind 'clq', memory '32kB', slices '1', seed '1', fpr '0.01');
+INSERT INTO whole SELECT i FROM generate_series(1, 500000) AS i;
+INSERT INTO half SELECT i FROM generate_series(1, 500000) AS i;
+CREATE TEMP TABLE answers (filter regclass, repeats bigint, missed bigint);
+\set ECHO none
+SELECT format('INSERT INTO %1$s SELECT i FROM generate_series(%2$s + 1, %2$s + 2000) AS i', filter, last),
+       format('INSERT INTO answers SELECT %1$L, count(*), count(*) FILTER (WHERE NOT streamfilter_seen(%1$L, i))
+         FROM generate_series(%2$s - 16000, %2$s - 8001, 8) AS i', filter, last + batch % 8)
+FROM generate_series(0, 19) AS batch, LATERAL (VALUES (500000 + 2000 * batch)) AS l(last),
+     (VALUES ('whole'), ('half')) AS f(filter)
+ORDER BY batch \gexec
+\set ECHO all
+SELECT filter, sum(repeats) AS repeats, round(sum(missed) / sum(repeats), 3) AS fnr FROM answers GROUP BY filter ORDER BY 1;
+SELECT sum(missed) / sum(repeats) AS truth FROM answers WHERE filter = 'half'::regclass \gset
+SELECT round(fnr::numeric, 3) AS fnr, :truth BETWEEN fnr_low AND fnr_high AS within, fnr - fnr_low < .05 AS close
+FROM streamfilter_tuning WHERE filter = 'whole'::regclass AND factor = 0.5;
+-- As of then, with a filter that is empty now.
+CREATE TEMP TABLE before AS SELECT filter, factor, found, fnr, fnr_low, fnr_high FROM streamfilter_tuning;
+TRUNCATE whole;
+SELECT count(*) FROM (TABLE before EXCEPT SELECT filter, factor, found, fnr, fnr_low, fnr_high FROM streamfilter_tuning) AS changed;
+-- A transaction that has truncated the filter meets none of its keys.
+BEGIN;
+TRUNCATE half;
+INSERT INTO half SELECT i FROM generate_series(1, 500000) AS i;
+COMMIT;
+SELECT filter, fnr = (SELECT fnr FROM before b WHERE b.filter = t.filter AND b.factor = 0.5) AS the_same
+FROM streamfilter_tuning t WHERE filter = 'half'::regclass AND factor = 0.5;
+
 -- ---- anybody may look ---------------------------------------------------------------------------
 CREATE ROLE tuning_reader;
 SET ROLE tuning_reader;
@@ -47,4 +82,4 @@ RESET ROLE;
 DROP ROLE tuning_reader;
 SELECT * FROM streamfilter_tune(0);
 SELECT * FROM streamfilter_tune('pg_class'::regclass);
-DROP FOREIGN TABLE seen, fifo, important, other;
+DROP FOREIGN TABLE seen, fifo, important, other, whole, half;

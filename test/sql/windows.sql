@@ -86,6 +86,32 @@ ALTER FOREIGN TABLE recent OPTIONS (SET max_future '-1 s');
 CREATE FOREIGN TABLE bad (id int) SERVER streamfilter OPTIONS (kind 'timer', memory '4kB', window '100 rows', max_future '1 hour');
 CREATE FOREIGN TABLE bad (id int) SERVER streamfilter OPTIONS (memory '4kB', max_future '1 hour');
 
+-- ---- events that come late -----------------------------------------------------------------------
+-- Nine and ten minutes late, nine minutes apart: by the clock of what has come, the first has left.
+\set VERBOSITY default
+CREATE FOREIGN TABLE in_order (id int, at timestamptz OPTIONS (role 'time')) SERVER streamfilter
+  OPTIONS (kind 'timer', memory '64kB', keys '1000', window '10 minutes');
+CREATE FOREIGN TABLE out_of_order (id int, at timestamptz OPTIONS (role 'time')) SERVER streamfilter
+  OPTIONS (kind 'timer', memory '64kB', keys '1000', window '10 minutes', lateness '10 minutes');
+CREATE FOREIGN TABLE out_of_order_clq (id int, at timestamptz OPTIONS (role 'time')) SERVER streamfilter
+  OPTIONS (kind 'clq', memory '64kB', window '10 minutes', lateness '10 minutes');
+CREATE TEMP VIEW filters AS
+SELECT unnest('{in_order, out_of_order, out_of_order_clq}'::regclass[]) AS filter;
+INSERT INTO in_order VALUES (0, '2020-01-01 12:00+00');
+INSERT INTO out_of_order VALUES (0, '2020-01-01 12:00+00');
+INSERT INTO out_of_order_clq VALUES (0, '2020-01-01 12:00+00');
+SELECT filter, streamfilter_seen(filter, 1, '2020-01-01 11:51+00'::timestamptz) AS first FROM filters;
+SELECT filter, streamfilter_seen(filter, 2, '2020-01-01 12:10+00'::timestamptz) AS clock FROM filters;
+SELECT filter, streamfilter_seen(filter, 1, '2020-01-01 12:00+00'::timestamptz) AS again FROM filters;
+SELECT params->>'window' AS window, params->>'lateness' AS lateness FROM streamfilter_stats
+WHERE filter = 'out_of_order'::regclass;
+CREATE FOREIGN TABLE bad (id int) SERVER streamfilter OPTIONS (kind 'timer', memory '4kB', window '100 rows', lateness '1 hour');
+CREATE FOREIGN TABLE bad (id int) SERVER streamfilter OPTIONS (kind 'timer', memory '4kB', window '1 hour', lateness '100 rows');
+CREATE FOREIGN TABLE bad (id int) SERVER streamfilter OPTIONS (kind 'clq', memory '4kB', lateness '1 hour');
+CREATE FOREIGN TABLE bad (id int) SERVER streamfilter OPTIONS (kind 'sbf', memory '4kB', lateness '1 hour');
+
 DROP TABLE events, t, staged;
+DROP VIEW filters;
+DROP FOREIGN TABLE in_order, out_of_order, out_of_order_clq;
 DROP FOREIGN TABLE recent, recent_clq, of_any_clock;
 DROP FUNCTION window_of;

@@ -54,12 +54,56 @@ class Line {
   double n_ = 0, x_ = 0, y_ = 0, xx_ = 0, xy_ = 0, yy_ = 0;
 };
 
+// The mean of a Poisson number whose mean, if it is cut at `ranks`, is `taken`.
+double arrived(double taken, unsigned ranks) noexcept {
+  const auto cut_mean = [ranks](double mean) {
+    double sum = 0;
+    for (unsigned j = 1; j <= ranks; ++j) sum += 1 - stays(j, mean);
+    return sum;
+  };
+  double low = 0, high = 4.0 * ranks + 20;
+  for (int i = 0; i < 40; ++i) (cut_mean((low + high) / 2) < taken ? low : high) = (low + high) / 2;
+  return high;
+}
+
 }  // namespace
 
-Tuning::Tuning(const Answers& answers) noexcept : ranks_(answers.ranks), fpr_(answers.fpr) {
-  take_hits(answers);
+// Of a bucket that has s of N different fingerprints, a new key is reported as new with probability
+// 1 - s/N, and found at each of the s ranks with 1/N. Hashes spread keys over buckets, so s is a
+// Poisson number, cut at the length of a bucket.
+void expect_false_hits(const std::uint64_t* misses, unsigned ranks, double fpr,
+                       double* false_hits) noexcept {
+  std::fill_n(false_hits, ranks, 0.0);
+  for (unsigned step = 1; step <= kFillSteps; ++step) {
+    if (misses[step] == 0) continue;
+    const double fill = static_cast<double>(step) / kFillSteps,
+                 keys = step < kFillSteps ? arrived(fill * ranks, ranks) : 0,
+                 rows = static_cast<double>(misses[step]) / std::max(1 - fpr * fill, 1e-6);
+    for (unsigned j = 0; j < ranks; ++j)
+      false_hits[j] += rows * fpr / ranks * (step < kFillSteps ? 1 - stays(j + 1, keys) : 1);
+  }
+}
+
+Tuning::Tuning(const Answers& answers) noexcept
+    : ranks_(answers.ranks), fpr_(answers.fpr), buckets_(answers.buckets) {
+  if (answers.false_hits != nullptr) {
+    for (unsigned j = 0; j < ranks_; ++j) hits_[none][j] = static_cast<double>(answers.hits[j]);
+    take_away(answers.false_hits);
+  } else {
+    take_hits(answers);
+  }
   continue_hits(static_cast<double>(answers.misses));
   find_lags();
+}
+
+void Tuning::take_away(const double* false_hits) noexcept {
+  seen_ = 0;
+  for (unsigned j = 0; j < ranks_; ++j) {
+    const double hits = std::max(hits_[none][j] - false_hits[j], 0.0);
+    for (auto& tail : hits_) tail[j] = hits;
+    seen_ += hits;
+    false_ += false_hits[j];
+  }
 }
 
 // A row without its own fingerprint in the filter meets an equal one with probability fpr, at every
@@ -69,12 +113,12 @@ void Tuning::take_hits(const Answers& answers) noexcept {
   const double wrong = static_cast<double>(answers.misses) * fpr_,
                right = std::max(static_cast<double>(all) * (1 - fpr_) - wrong, 0.0),
                each = fpr_ < 1 ? (static_cast<double>(all) - right / (1 - fpr_)) / ranks_ : 0;
-  seen_ = 0;
+  double false_hits[kMaxRanks];
   for (unsigned j = 0; j < ranks_; ++j) {
-    const double hits = std::max(static_cast<double>(answers.hits[j]) - each, 0.0);
-    for (auto& tail : hits_) tail[j] = hits;
-    seen_ += hits;
+    hits_[none][j] = static_cast<double>(answers.hits[j]);
+    false_hits[j] = each;
   }
+  take_away(false_hits);
 }
 
 // Hits beyond the last rank: as many as at the last quarter of the ranks, and none, and in
@@ -130,15 +174,16 @@ void Tuning::find_lags() noexcept {
       if (expected[j] > 0) likelihood[i] += hits_[none][j] / expected[j] * p;
     });
     for (unsigned i = 0; i < kLags; ++i) weight_[i] *= likelihood[i] / seen[i];
+    if (round == kRounds / 4) std::copy_n(weight_, kLags, early_);
   }
 }
 
 // What more memory finds and less does not was found at a rank of the former.
-double Tuning::found_with_less(double factor) const noexcept {
+double Tuning::found_with_less(double factor, const double* weight) const noexcept {
   double found = 0, now = 0;
   for (unsigned i = 0; i < kLags; ++i) {
-    found += weight_[i] * stays(ranks_, lag_[i] / factor);
-    now += weight_[i] * stays(ranks_, lag_[i]);
+    found += weight[i] * stays(ranks_, lag_[i] / factor);
+    now += weight[i] * stays(ranks_, lag_[i]);
   }
   return now > 0 ? seen_ * found / now : 0;
 }
@@ -158,10 +203,29 @@ double Tuning::repeats(Tail tail) const noexcept {
 
 // Those that are gone are mistaken for others as often as new keys are.
 double Tuning::found(double factor, Tail tail) const noexcept {
-  const double there = factor < 1   ? found_with_less(factor)
+  const double there = factor < 1   ? found_with_less(factor, weight_)
                        : factor > 1 ? found_with_more(factor, tail)
                                     : seen_;
   return there + fpr_ * (repeats(tail) - there);
+}
+
+// By chance, here and in the other filter: repeats are a sample, and those of one bucket at about
+// one time have their others in common, which makes them one draw at worst. What was taken away as
+// false hits is a Poisson number, known to some hundredths. The lags are as blurred as they still
+// move while they are sought.
+double Tuning::error_at(double factor) const noexcept {
+  constexpr double kKnown = 0.02, kShared = 0.5;
+  const double all = repeats(continued),
+               missed = std::clamp(1 - found(factor, continued) / all, 0.0, 1.0),
+               share = (missed * all + 1) / (all + 2);
+  const double draws = 2 / (all + 2) + kShared * (1 + 1 / factor) / (buckets_ + 2);
+  double variance =
+      share * (1 - share) * draws + false_ * (1 + kKnown * kKnown * false_) / (all * all);
+  if (factor < 1) {
+    const double blur = (found_with_less(factor, weight_) - found_with_less(factor, early_)) / all;
+    variance += blur * blur;
+  }
+  return std::sqrt(variance);
 }
 
 Tuned Tuning::at(double factor) const noexcept {
@@ -169,7 +233,8 @@ Tuned Tuning::at(double factor) const noexcept {
     return repeats(tail) > 0 ? std::max(1 - found(factor, tail) / repeats(tail), 0.0)
                              : std::numeric_limits<double>::quiet_NaN();
   };
-  return {found(factor, continued), fnr(continued), fnr(none), fnr(level)};
+  return {found(factor, continued), fnr(continued), fnr(none), fnr(level),
+          repeats(continued) > 0 ? error_at(factor) : std::numeric_limits<double>::quiet_NaN()};
 }
 
 }  // namespace streamfilter

@@ -9,17 +9,34 @@
 // here seen through the hash that spreads keys over buckets).
 #pragma once
 
+#include <cmath>
+
 #include "core/kind/kind_registry.hpp"
 
 namespace streamfilter {
 
 // What a filter has answered.
 struct Answers {
-  const std::uint64_t* hits;  // by rank
-  unsigned ranks;             // of a bucket, 1 … kMaxRanks
-  std::uint64_t misses;       // reported as new
-  double fpr;                 // of the filter as it is now; the same at every rank
+  const std::uint64_t* hits;           // by rank
+  unsigned ranks;                      // of a bucket, 1 … kMaxRanks
+  std::uint64_t misses;                // reported as new
+  double fpr;                          // of the filter when it is full
+  const double* false_hits = nullptr;  // of `hits`, by rank; nullptr: as of a full filter
+  double buckets = 1e18;
 };
+
+// Rows reported as new are counted by how full the filter was when they were: a filter that was
+// empty then has taken none of them for a repeat, whatever it does now.
+constexpr unsigned kFillSteps = 64;
+
+inline unsigned fill_step(double fill) noexcept {
+  return fill > 0 ? static_cast<unsigned>(std::fmin(fill, 1) * kFillSteps + 0.5) : 0;
+}
+
+// Hits that were none, by rank, as expected from rows reported as new, of which there are
+// kFillSteps + 1 numbers, while a filter of this `fpr` when full was so full.
+void expect_false_hits(const std::uint64_t* misses, unsigned ranks, double fpr,
+                       double* false_hits) noexcept;
 
 // With some factor of memory.
 struct Tuned {
@@ -31,6 +48,8 @@ struct Tuned {
   double fnr;       // go on as they become fewer over the second half of the ranks
   double fnr_low;   // are none
   double fnr_high;  // are at every rank as many as at the last ones: lags do not bunch there
+
+  double error;  // standard error of the three, by chance and by how lags are found; NaN likewise
 };
 
 class Tuning {
@@ -48,12 +67,14 @@ class Tuning {
   enum Tail : unsigned { continued, none, level, kTails };
 
   void take_hits(const Answers& answers) noexcept;
+  void take_away(const double* false_hits) noexcept;
   void continue_hits(double most) noexcept;
   void find_lags() noexcept;
   double found(double factor, Tail tail) const noexcept;
-  double found_with_less(double factor) const noexcept;
+  double found_with_less(double factor, const double* weight) const noexcept;
   double found_with_more(double factor, Tail tail) const noexcept;
   double repeats(Tail tail) const noexcept;
+  double error_at(double factor) const noexcept;
 
   static constexpr unsigned kLags = 128;
 
@@ -61,7 +82,10 @@ class Tuning {
   double fpr_;
   double hits_[kTails][kReach * kMaxRanks];  // by rank, without false positives
   double seen_;                              // all hits in a rank that there is
-  double lag_[kLags], weight_[kLags];        // lags in others per bucket, repeats of each
+  double false_ = 0;                         // what was taken away from them
+  double buckets_;
+  double lag_[kLags], weight_[kLags];  // lags in others per bucket, repeats of each
+  double early_[kLags];                // … after a quarter of the rounds
 };
 
 }  // namespace streamfilter

@@ -145,6 +145,10 @@ unsigned ranks_of_bucket(const Parameters& parameters) noexcept {
   return ops->ranks != nullptr ? ops->ranks(parameters) : 0;
 }
 
+double buckets_of(const Parameters& parameters) noexcept {
+  return find_ops(parameters.kind)->buckets(parameters) * parameters.slices;
+}
+
 bool test(const Header* header, const Element& element, unsigned& rank) noexcept {
   const Parameters& parameters = header->parameters;
   rank = kNoRank;

@@ -80,6 +80,7 @@ inline bool insert(Header* header, const Element& element) noexcept {
 // none.
 bool test(const Header* header, const Element& element, unsigned& rank) noexcept;
 unsigned ranks_of_bucket(const Parameters& parameters) noexcept;
+double buckets_of(const Parameters& parameters) noexcept;  // with ranks, of all slices
 
 // For hosts that add new keys later: was the key seen? If so, it is inserted as the repeat that it
 // is; if not, nothing changes. `rank` as of `test`.

@@ -161,6 +161,7 @@ const FilterOps clq_ops = {
     .fnr_at = fnr_at,
     .predict = predict,
     .ranks = ranks,
+    .buckets = buckets_of_slice,
     .find_rank = find_rank,
     .promote = promote,
 };

@@ -7,6 +7,7 @@
 #include "core/bits/line_timestamps.hpp"
 #include "core/format/importance_levels.hpp"
 #include "core/kind/filter_kind.hpp"
+#include "core/kind/lateness.hpp"
 #include "core/model/clq_model.hpp"
 
 namespace streamfilter::clq {
@@ -22,6 +23,7 @@ enum Word : unsigned {
   kRange,                 // two numbers in the next words
   kLevels = kRange + 3,   // up to 14 numbers in the next words
   kParts = kLevels + 15,  // derived: of importance, one less than there are levels; 0 without
+  kLateness,              // and its unit
 };
 
 enum Policy : std::uint64_t { lru, fifo, second };
@@ -79,7 +81,7 @@ void bring_up(const Parameters& p, SliceState& state, std::uint64_t former,
 
 // ---- the functions of the kind (filter_kind.hpp) that have files of their own
 
-constexpr unsigned kOptionCount = 6;
+constexpr unsigned kOptionCount = 7;
 extern const OptionSpec kOptions[kOptionCount];
 bool derive(Definition& definition, Problem& problem) noexcept;
 

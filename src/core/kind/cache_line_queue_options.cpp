@@ -37,13 +37,14 @@ bool find_shape(const Definition& definition, clq_model::Shape& shape) noexcept 
 // the whole window, one at its beginning up to a tick longer.
 bool derive_ticks(Definition& definition, Problem& problem) noexcept {
   Parameters& p = definition.parameters;
-  if (!definition.has(kWindow)) return true;
-  if (p.integer(kWindow + 1) != 0) {
+  if (definition.has(kWindow) && p.integer(kWindow + 1) != 0) {
     problem.set(Error::unsupported, "kind clq has no windows of rows");
     problem.add_detail("Its fingerprints have ages in time; rows push the oldest out of a bucket.");
     return problem.add_hint("Use a time, for example window '10 minutes', or kind timer.");
   }
-  const std::uint64_t rest = p.integer(kWindow) - 1;
+  if (!check_lateness(definition, kWindow, kLateness, problem)) return false;
+  if (!definition.has(kWindow)) return true;
+  const std::uint64_t rest = kept_for(p, kWindow, kLateness) - 1;
   const std::uint64_t tick = std::max<std::uint64_t>(1, (rest + kAges - 2) / (kAges - 1));
   p.set_integer(kTickLength, tick);
   p.set_integer(kTicks, (rest + tick - 1) / tick + 1);
@@ -89,6 +90,7 @@ const OptionSpec kOptions[kOptionCount] = {
      .low = -importance::kMaxImportance,
      .high = importance::kMaxImportance,
      .max_count = 14},
+    {.word = kLateness, .name = "lateness", .type = OptionType::span, .low = 1, .high = kMaxWindow},
 };
 
 bool derive(Definition& definition, Problem& problem) noexcept {

@@ -89,6 +89,9 @@ struct FilterOps {
   // kMaxRanks; 0 if these parameters keep another order. nullptr: never.
   unsigned (*ranks)(const Parameters&) noexcept = nullptr;
 
+  // How many buckets a slice has.
+  double (*buckets)(const Parameters&) noexcept = nullptr;
+
   // `test`, and the rank where the key was found, 0 the front; kNoRank if it was not.
   unsigned (*find_rank)(const Parameters&, ConstSlice, const Element&) noexcept = nullptr;
 

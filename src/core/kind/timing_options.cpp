@@ -28,6 +28,7 @@ bool derive_ticks(Definition& definition, Problem& problem) noexcept {
     problem.set(Error::conflict, "kind timer needs option window");
     return problem.add_hint("For example: window '10 minutes', or window '1000000 rows'.");
   }
+  if (!check_lateness(definition, kWindow, kLateness, problem)) return false;
   if (!definition.has(kTick)) {
     p.set_integer(kTick, std::max<std::uint64_t>(1, p.integer(kWindow) / kDefaultTicks));
     p.set_integer(kTick + 1, p.integer(kWindow + 1));
@@ -37,7 +38,7 @@ bool derive_ticks(Definition& definition, Problem& problem) noexcept {
     return problem.add_detail("Both are times, or both are rows.");
   }
   const std::uint64_t parts = counts_rows(p) ? p.slices : 1;
-  const std::uint64_t window = (p.integer(kWindow) + parts - 1) / parts;
+  const std::uint64_t window = (kept_for(p, kWindow, kLateness) + parts - 1) / parts;
   const std::uint64_t tick = std::max<std::uint64_t>(1, p.integer(kTick) / parts);
   const std::uint64_t ticks = (window - 1 + tick - 1) / tick + 1;
   if (ticks > kMaxTicks) {
@@ -143,6 +144,7 @@ const OptionSpec kOptions[kOptionCount] = {
      .choices = kGrows},  // none: not in use
     {.word = kSize, .name = "size", .type = OptionType::integer, .low = 1, .high = 0x1p46},
     {.word = kLimit, .name = "limit", .type = OptionType::integer, .low = 1, .high = 0x1p62},
+    {.word = kLateness, .name = "lateness", .type = OptionType::span, .low = 1, .high = kMaxSpan},
 };
 
 // Equal timers only lower it.
@@ -199,7 +201,8 @@ bool derive(Definition& definition, Problem& problem) noexcept {
     if (!definition.has(kLimit))
       p.set_integer(kLimit, std::max(saturate<std::uint64_t>(limit), std::uint64_t{1}));
   }
-  if (derived && fpr_bound(p) > fpr && !definition.break_fpr(words(kWindow, kTick, kGrow))) {
+  if (derived && fpr_bound(p) > fpr &&
+      !definition.break_fpr(words(kWindow, kTick, kGrow, kLateness))) {
     const double all = live * groups_of(p);
     const double bytes =
         all * -std::log2(fpr) / std::log(2) / 8 * static_cast<double>(p.integer(kTimerBits));

@@ -5,6 +5,7 @@
 
 #include "core/format/sharding.hpp"
 #include "core/kind/filter_kind.hpp"
+#include "core/kind/lateness.hpp"
 
 namespace streamfilter::timing {
 
@@ -21,6 +22,7 @@ enum Word : unsigned {
   kCells,       // m of one of them
   kLimit,       // its running timers or its keys
   kTickLength,  // in microseconds, or accepted rows of one slice
+  kLateness,    // and its unit
 };
 
 enum Grow : std::uint64_t { none, density, cardinality };
@@ -59,7 +61,7 @@ inline double filters(const Parameters& p) noexcept {
   return static_cast<double>(p.integer(kFilters));
 }
 
-constexpr unsigned kOptionCount = 7;
+constexpr unsigned kOptionCount = 8;
 extern const OptionSpec kOptions[kOptionCount];
 bool derive(Definition& definition, Problem& problem) noexcept;
 double fpr_bound(const Parameters& p) noexcept;

@@ -27,6 +27,7 @@ extern "C" {
 #include "pg/shmem/trigger_counts.hpp"
 #include "pg/storage/persistence.hpp"
 #include "pg/storage/state_heaps.hpp"
+#include "pg/transaction/transaction_changes.hpp"
 
 namespace streamfilter::pg {
 
@@ -78,6 +79,12 @@ void tell_of(const FilterHandle* filter) {
                    filter->diverted, filter->would_discard});
 }
 
+// Then its rows do not meet what the filter holds.
+bool has_truncated(const FilterHandle* filter) {
+  const TransactionChanges* changes = find_changes(filter->slot, filter->slot_generation);
+  return changes != nullptr && changes->log.last_reset != kNoChange;
+}
+
 void add_counters(FilterHandle* filter) {
   if (unlikely(collects_judged_rows)) tell_of(filter);
   if (filter->remote != nullptr) {
@@ -90,7 +97,7 @@ void add_counters(FilterHandle* filter) {
   add_found(filter, is_attached);
   if (is_attached) {
     FilterSlot* slot = filter->slot;
-    add_losses(slot, filter->accepted - filter->spared);
+    add_losses(slot, {filter->accepted, filter->spared, has_truncated(filter)});
     add(&slot->tested, filter->tested);
     add(&slot->accepted, filter->accepted);
     add(&slot->discarded, filter->discarded);
@@ -134,6 +141,11 @@ bool hashes_as_owner(const FilterRelation* relation, TypeHasher* const* hashers)
   return false;
 }
 
+WordKey word_key_of(const FilterHandle* filter) {
+  return filter->has_detour ? WordKey::no
+                            : word_key(filter->hashers, filter->relation->key_count, filter->rule);
+}
+
 // Replaces definition and hashers.
 void load(FilterHandle* filter) {
   MemoryContext context =
@@ -164,6 +176,7 @@ void load(FilterHandle* filter) {
   filter->has_detour = hashes_as_owner(relation, hashers) || relation->wrapped ||
                        (tree != nullptr && tree->taker != nullptr);
   if (hashers != nullptr) check_key_rule(hashers, relation->key_count, filter->rule);
+  filter->word = word_key_of(filter);
   filter->slot = nullptr;
   filter->header = nullptr;
   filter->remote = remote;
@@ -216,6 +229,7 @@ void adopt_state(FilterHandle* filter, FilterSlot* slot) {
   if (has_same_geometry(relation->definition.parameters, parameters)) return;
   adopt_geometry(relation, parameters);
   filter->rule = key_rule(relation->definition.parameters);
+  filter->word = word_key_of(filter);
   filter->has_time = uses_time(relation->definition.parameters);
 }
 
@@ -360,11 +374,6 @@ bool hash_by_detour(const FilterHandle* filter, const Datum* values, const bool*
       filter->tree->taker->remote->wrapped != nullptr)
     keep_row(filter->tree->taker->remote->wrapped, values, isnull, *hash);
   return has_key;
-}
-
-void count_answer(FilterHandle* filter, bool seen) {
-  seen ? ++filter->discarded : ++filter->accepted;
-  count_tested(filter);
 }
 
 void count_tested(FilterHandle* filter) {

@@ -56,6 +56,7 @@ struct FilterHandle {
   uint64 asked_in, asked_by, fired_in;
   Oid fired_by;
   KeyRule rule;
+  WordKey word;          // no: hashed the long way
   FilterMode mode;       // what is done with rows that it judges; enforce for any other use
   bool mode_overridden;  // it is not the filter's own, but a setting that somebody made
   bool has_time;         // of its elements
@@ -131,6 +132,10 @@ bool hash_by_detour(const FilterHandle* filter, const Datum* values, const bool*
                     uint64* hash);
 inline bool hash_filter_key(const FilterHandle* filter, const Datum* values, const bool* isnull,
                             uint64* hash) {
+  if (likely(filter->word != WordKey::no && !isnull[0])) {
+    *hash = hash_word_key(filter->word, values[0], filter->rule.seed);
+    return true;
+  }
   if (unlikely(filter->has_detour)) return hash_by_detour(filter, values, isnull, hash);
   return hash_key(filter->hashers, values, isnull, filter->relation->key_count, filter->rule, hash);
 }
@@ -141,9 +146,12 @@ inline bool hands_rows_up(const FilterHandle* filter) {
   return filter->tree != nullptr && filter->tree->taker != nullptr;
 }
 
-// Count an answer: of a key that was to be inserted, or only looked up.
-void count_answer(FilterHandle* filter, bool seen);
+// Count a key that was looked up; and what the answer was, if it was to be inserted.
 void count_tested(FilterHandle* filter);
+inline void count_answer(FilterHandle* filter, bool seen) {
+  ++(seen ? filter->discarded : filter->accepted);
+  count_tested(filter);
+}
 // Count an event whose time is too far ahead.
 void count_ahead(FilterHandle* filter);
 

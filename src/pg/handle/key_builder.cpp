@@ -11,7 +11,11 @@ KeyBuilder make_key_builder(FilterHandle* filter, const KeyInput* inputs, int co
   builder.version = filter->version;
   builder.inputs = inputs;
   builder.count = count;
-  for (int i = 0; i < count; ++i) builder.width = Max(builder.width, inputs[i].source + 1);
+  builder.plain = true;
+  for (int i = 0; i < count; ++i) {
+    builder.width = Max(builder.width, inputs[i].source + 1);
+    builder.plain &= inputs[i].coercion == nullptr && inputs[i].column->role == Role::key;
+  }
   builder.values = static_cast<Datum*>(palloc(sizeof(Datum) * keys));
   builder.isnull = static_cast<bool*>(palloc(sizeof(bool) * keys));
   return builder;

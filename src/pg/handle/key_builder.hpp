@@ -25,7 +25,8 @@ struct KeyBuilder {
   uint64 version;
   const KeyInput* inputs;
   int count;
-  int width;  // of a row: so many values are looked at
+  int width;   // of a row: so many values are looked at
+  bool plain;  // these values make up the key as they are
   // One for each column of the key; reused by every row.
   Datum* values;
   bool* isnull;
@@ -58,13 +59,10 @@ struct GivenValues {
   }
 };
 
-// The element that a row stands for. False: its key is NULL, and nothing is said of the hash. Needs
-// use_filter and a builder that is current; allocates in the current memory context. Raises what
-// the casts raise, 55006 if one of them has changed the filter.
+// Of rows whose values are to be cast, or have roles.
 template <class Values>
-inline bool build_from(const KeyBuilder* builder, const Values& row, Element* element) {
+bool build_from_parts(const KeyBuilder* builder, const Values& row, Element* element) {
   const FilterHandle* filter = builder->filter;
-  *element = new_element(filter);
   int key_count = 0;
   for (int i = 0; i < builder->count; ++i) {
     const KeyInput* input = &builder->inputs[i];
@@ -79,6 +77,19 @@ inline bool build_from(const KeyBuilder* builder, const Values& row, Element* el
     }
   }
   if (unlikely(filter->version != builder->version)) raise_changed_by_cast(filter);
+  return hash_filter_key(filter, builder->values, builder->isnull, &element->hash);
+}
+
+// The element that a row stands for. False: its key is NULL, and nothing is said of the hash. Needs
+// use_filter and a builder that is current; allocates in the current memory context. Raises what
+// the casts raise, 55006 if one of them has changed the filter.
+template <class Values>
+inline bool build_from(const KeyBuilder* builder, const Values& row, Element* element) {
+  const FilterHandle* filter = builder->filter;
+  *element = new_element(filter);
+  if (!builder->plain) return build_from_parts(builder, row, element);
+  for (int i = 0; i < builder->count; ++i)
+    builder->values[i] = row.get(builder->inputs[i].source, &builder->isnull[i]);
   return hash_filter_key(filter, builder->values, builder->isnull, &element->hash);
 }
 

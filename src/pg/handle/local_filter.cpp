@@ -118,39 +118,48 @@ struct ReserveRequest {
   bool registered;
 };
 
+// Do others wait for this transaction before they add any key?
+bool has_for_itself(FilterSlot* slot) {
+  return pg_atomic_read_u64(&slot->exclusive_xact) ==
+         U64FromFullTransactionId(GetTopFullTransactionIdIfAny());
+}
+
+// Has the key come into the filter since the first look? `applied` is from before that.
+bool has_arrived(const FilterHandle* filter, const Element& element, uint64 applied,
+                 const ReserveRequest* request) {
+  return request->look_again && pg_atomic_read_u64(&filter->slot->applied) != applied &&
+         is_in_filter(filter, element);
+}
+
 ReserveResult try_to_reserve(const FilterHandle* filter, const TransactionChanges* changes,
                              const Element& element, uint64 applied, ReserveRequest* request) {
   FilterSlot* slot = filter->slot;
   const InFlightTag tag = in_flight_tag(changes->generation, element.hash);
   InFlightPartition* partition = partition_of(tag);
-  const uint64 self = U64FromFullTransactionId(GetTopFullTransactionIdIfAny());
   request->registered = false;
   // Nobody can add a key to a filter that this transaction has for itself.
-  if (pg_atomic_read_u64(&slot->exclusive_xact) == self && is_empty_partition(partition))
-    return request->look_again && pg_atomic_read_u64(&slot->applied) != applied &&
-                   is_in_filter(filter, element)
-               ? ReserveResult::seen
-               : ReserveResult::none;
+  if (changes->overflowed && is_empty_partition(partition) && has_for_itself(slot))
+    return has_arrived(filter, element, applied, request) ? ReserveResult::seen
+                                                          : ReserveResult::none;
   ReserveResult result = ReserveResult::none;
   LWLockAcquire(lock_of(partition), LW_EXCLUSIVE);
-  const Owner owner = find_owner(partition, tag);
+  InFlightEntry* entry = find_entry(partition, tag);
+  const Owner owner = request->met = owner_of(entry);
   const bool own = owner != 0 && TransactionIdIsCurrentTransactionId(
                                      XidFromFullTransactionId(transaction_of(owner)));
   const uint64 exclusive_xact = pg_atomic_read_u64(&slot->exclusive_xact);
-  request->met = owner;
   if (owner != 0 && !own && owner != request->finished) {
     result = ReserveResult::other;
-  } else if (exclusive_xact != 0 && exclusive_xact != self) {
+  } else if (unlikely(exclusive_xact != 0) && !has_for_itself(slot)) {
     result = ReserveResult::any_key;
     request->met = exclusive_xact;
-  } else if (request->look_again && pg_atomic_read_u64(&slot->applied) != applied &&
-             is_in_filter(filter, element)) {
+  } else if (has_arrived(filter, element, applied, request)) {
     result = ReserveResult::seen;
   } else if (owner != 0 && !own) {
-    take_over(partition, tag, request->owner);
+    entry->owner = request->owner;
     request->registered = true;
   } else if (owner == 0 && request->registers) {
-    request->registered = add_in_flight(partition, tag, request->owner, changes->registered);
+    request->registered = add_in_flight(partition, entry, tag, request->owner, changes->registered);
     if (!request->registered) result = ReserveResult::no_room;
   }
   LWLockRelease(lock_of(partition));
@@ -234,7 +243,7 @@ Owner find_arriving(const FilterHandle* filter, const Element& element) {
   InFlightPartition* partition = partition_of(tag);
   if (is_empty_partition(partition)) return 0;
   LWLockAcquire(lock_of(partition), LW_SHARED);
-  const Owner owner = find_owner(partition, tag);
+  const Owner owner = owner_of(find_entry(partition, tag));
   LWLockRelease(lock_of(partition));
   const bool arrives =
       owner != 0 &&

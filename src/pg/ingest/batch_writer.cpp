@@ -21,6 +21,7 @@ namespace streamfilter::pg {
 constexpr int kMaxRows = 1000;
 constexpr Size kMaxBytes = 65535;
 constexpr int kMaxBusyTables = 32;
+constexpr Size kTupleBlock = 128 * 1024;  // enough for a batch
 
 struct BatchTable {
   BatchWriter* writer;
@@ -29,7 +30,6 @@ struct BatchTable {
   TupleTableSlot** rows;    // that wait; room for kMaxRows
   TupleTableSlot** unused;  // slots
   int row_count, unused_count, unused_room;
-  int taken;  // slots that callers have
 };
 
 struct WaitingRow {
@@ -43,6 +43,7 @@ struct BatchWriter {
   int options;
   RowWatch watch;
   MemoryContext memory;  // of all this, and of slots
+  MemoryContext tuples;  // that wait
   List* tables;
   List* busy;           // of these, those that became so first in front
   WaitingRow* waiting;  // of all tables, as they came
@@ -82,30 +83,13 @@ void make_idle(BatchTable* table) {
 }
 
 void trim_busy(BatchWriter* writer) {
-  for (int i = 0; i < list_length(writer->busy) && list_length(writer->busy) > kMaxBusyTables;) {
-    auto* table = static_cast<BatchTable*>(list_nth(writer->busy, i));
-    if (table->taken > 0) {
-      ++i;
-      continue;
-    }
-    make_idle(table);
-    writer->busy = list_delete_nth_cell(writer->busy, i);
+  while (list_length(writer->busy) > kMaxBusyTables) {
+    make_idle(static_cast<BatchTable*>(linitial(writer->busy)));
+    writer->busy = list_delete_first(writer->busy);
   }
 }
 
 // ---- one row -----------------------------------------------------------------------------------
-
-void give_back(BatchTable* table, TupleTableSlot* row) {
-  ExecClearTuple(row);
-  if (table->unused_count == table->unused_room) {
-    table->unused_room = Max(2 * table->unused_room, 64);
-    const Size size = sizeof(TupleTableSlot*) * static_cast<Size>(table->unused_room);
-    table->unused = static_cast<TupleTableSlot**>(
-        table->unused == nullptr ? MemoryContextAlloc(table->writer->memory, size)
-                                 : repalloc(table->unused, size));
-  }
-  table->unused[table->unused_count++] = row;
-}
 
 bool fires_before(const ResultRelInfo* target) {
   return target->ri_TrigDesc != nullptr && target->ri_TrigDesc->trig_insert_before_row;
@@ -125,8 +109,16 @@ void complete_and_check(EState* estate, ResultRelInfo* target, TupleTableSlot* r
     ExecPartitionCheck(target, row, estate, true);
 }
 
-Size size_of(TupleTableSlot* row) {
-  return reinterpret_cast<const HeapTupleTableSlot*>(row)->tuple->t_len;
+// Gives the slot a tuple of ours, unless it has made one of its own: generated columns do that.
+Size keep_tuple(const BatchWriter* writer, TupleTableSlot* row) {
+  bool made;
+  HeapTuple tuple = ExecFetchSlotHeapTuple(row, false, &made);
+  if (TTS_SHOULDFREE(row)) return tuple->t_len;
+  MemoryContext caller = MemoryContextSwitchTo(writer->tuples);
+  tuple = heap_copytuple(tuple);
+  MemoryContextSwitchTo(caller);
+  ExecStoreHeapTuple(tuple, row, false);
+  return tuple->t_len;
 }
 
 void open_indexes(ResultRelInfo* target) {
@@ -169,13 +161,26 @@ bool insert_alone(const BatchWriter* writer, ResultRelInfo* target, TupleTableSl
 
 // ---- a batch -----------------------------------------------------------------------------------
 
+// The insertion copies tuples that a slot does not own; those that wait in our memory are as good.
+void lend_tuple(TupleTableSlot* row, bool* lent) {
+  *lent = !TTS_SHOULDFREE(row);
+  row->tts_flags |= TTS_FLAG_SHOULDFREE;
+}
+
+void take_tuple_back(TupleTableSlot* row, bool lent) {
+  if (lent) row->tts_flags &= static_cast<uint16>(~TTS_FLAG_SHOULDFREE);
+}
+
 void write_rows(BatchTable* table) {
   const BatchWriter* writer = table->writer;
+  bool lent[kMaxRows];
+  for (int i = 0; i < table->row_count; ++i) lend_tuple(table->rows[i], &lent[i]);
   // It leaks.
   MemoryContext caller = MemoryContextSwitchTo(GetPerTupleMemoryContext(writer->estate));
   table_multi_insert(table->target->ri_RelationDesc, table->rows, table->row_count,
                      writer->estate->es_output_cid, writer->options, table->bulk);
   MemoryContextSwitchTo(caller);
+  for (int i = 0; i < table->row_count; ++i) take_tuple_back(table->rows[i], lent[i]);
   table->row_count = 0;
 }
 
@@ -193,9 +198,10 @@ void write_batch(BatchWriter* writer) {
     look_at(writer->watch, row.number);
     follow_row(writer->estate, row.table->target, row.row);
     ResetPerTupleExprContext(writer->estate);
-    give_back(row.table, row.row);
+    give_back_slot(row.table, row.row);
   }
   look_at(writer->watch, 0);
+  MemoryContextReset(writer->tuples);
   writer->count = 0;
   writer->bytes = 0;
   ++writer->batches;
@@ -212,6 +218,8 @@ BatchWriter* begin_batch_writer(EState* estate, int options, RowWatch watch) {
   writer->options = options;
   writer->watch = watch;
   writer->memory = memory;
+  writer->tuples = AllocSetContextCreate(memory, "streamfilter rows of a batch", kTupleBlock,
+                                         kTupleBlock, ALLOCSET_DEFAULT_MAXSIZE);
   writer->waiting =
       static_cast<WaitingRow*>(MemoryContextAlloc(memory, sizeof(WaitingRow) * kMaxRows));
   return writer;
@@ -231,12 +239,24 @@ BatchTable* add_table(BatchWriter* writer, ResultRelInfo* target) {
 }
 
 TupleTableSlot* take_slot(BatchTable* table) {
-  ++table->taken;
   if (table->unused_count > 0) return table->unused[--table->unused_count];
   MemoryContext caller = MemoryContextSwitchTo(table->writer->memory);
-  TupleTableSlot* slot = table_slot_create(table->target->ri_RelationDesc, nullptr);
+  TupleTableSlot* slot =
+      MakeSingleTupleTableSlot(RelationGetDescr(table->target->ri_RelationDesc), &TTSOpsHeapTuple);
   MemoryContextSwitchTo(caller);
   return slot;
+}
+
+void give_back_slot(BatchTable* table, TupleTableSlot* row) {
+  ExecClearTuple(row);
+  if (table->unused_count == table->unused_room) {
+    table->unused_room = Max(2 * table->unused_room, 64);
+    const Size size = sizeof(TupleTableSlot*) * static_cast<Size>(table->unused_room);
+    table->unused = static_cast<TupleTableSlot**>(
+        table->unused == nullptr ? MemoryContextAlloc(table->writer->memory, size)
+                                 : repalloc(table->unused, size));
+  }
+  table->unused[table->unused_count++] = row;
 }
 
 void write_row(BatchTable* table, TupleTableSlot* row, uint64 number) {
@@ -245,12 +265,10 @@ void write_row(BatchTable* table, TupleTableSlot* row, uint64 number) {
   complete_and_check(writer->estate, table->target, row, false);
   look_at(writer->watch, 0);
   ResetPerTupleExprContext(writer->estate);
-  ExecMaterializeSlot(row);
   if (table->bulk == nullptr) make_busy(table);
-  --table->taken;
   table->rows[table->row_count++] = row;
   writer->waiting[writer->count++] = {table, row, number};
-  writer->bytes += size_of(row);
+  writer->bytes += keep_tuple(writer, row);
   if (writer->count == kMaxRows || writer->bytes > kMaxBytes) write_batch(writer);
 }
 
@@ -261,13 +279,8 @@ bool write_alone(BatchTable* table, TupleTableSlot* row, uint64 number) {
   const bool inserted = insert_alone(writer, table->target, row);
   look_at(writer->watch, 0);
   ResetPerTupleExprContext(writer->estate);
-  drop_row(table, row);
+  give_back_slot(table, row);
   return inserted;
-}
-
-void drop_row(BatchTable* table, TupleTableSlot* row) {
-  --table->taken;
-  give_back(table, row);
 }
 
 uint64 finish_batch_writer(BatchWriter* writer) {

@@ -32,20 +32,17 @@ BatchWriter* begin_batch_writer(EState* estate, int options, RowWatch watch);
 // The target must live as long as the writer; asked for again, the table is a new one.
 BatchTable* add_table(BatchWriter* writer, ResultRelInfo* target);
 
-// An empty slot for a row of the table. It belongs to the caller until the row is given to one of
-// the next three.
+// An empty slot for a row of the table, for a heap tuple that the caller has.
 TupleTableSlot* take_slot(BatchTable* table);
+void give_back_slot(BatchTable* table, TupleTableSlot* row);
 
-// The row is to be inserted: its generated columns are computed, its constraints checked. When a
-// batch is full, it is written.
+// Takes the slot back, with a row that is to be inserted: its generated columns are computed, its
+// constraints checked. The tuple is copied. When a batch is full, it is written.
 void write_row(BatchTable* table, TupleTableSlot* row, uint64 number);
 
 // Inserts this row now, after those before it, with all its triggers. The table may be one that
 // takes no batches. False: a trigger has discarded it.
 bool write_alone(BatchTable* table, TupleTableSlot* row, uint64 number);
-
-// The row is not wanted.
-void drop_row(BatchTable* table, TupleTableSlot* row);
 
 // Writes the rest and gives everything back; how many batches were there? After an error the end of
 // the transaction gives it back.

@@ -20,10 +20,10 @@ extern "C" {
 namespace streamfilter::pg {
 namespace {
 
-// Rows that wait for their verdicts: the memory of their keys is fetched at once. Some of them may
-// hold on to pages of the table that they come from.
+// Rows that wait for their verdicts: the memory of their keys is fetched at once.
 constexpr int kBatch = 64;
 constexpr Size kMaxBytes = 65535;
+constexpr Size kBatchBlock = 128 * 1024;  // enough for both
 
 // A table that rows go to: the target, or a partition.
 struct IngestTable {
@@ -42,20 +42,20 @@ struct Ingest {
   EState* estate;
   ModifyTableState* node;
   MemoryContext memory;
-  MemoryContext batch_memory;  // of what the rows of a batch need until they are judged
+  MemoryContext batch_memory;  // of rows until they are judged
   BatchWriter* writer;
   RowWatch watch;
   uint64 statement;
   List* targets;
-  IngestTable* only;     // the target, if it has no partitions
-  TupleTableSlot* next;  // that row_to_fill has handed out
+  IngestTable* only;  // the target, if it has no partitions
+  TupleTableSlot* to_fill;
   IngestCounts counts;
   // The batch. What its elements were made for.
   uint64 epoch;
   int rows;
   Size bytes;
   IngestTable* tables[kBatch];
-  TupleTableSlot* slots[kBatch];
+  HeapTuple tuples[kBatch];
   uint64 numbers[kBatch];
   Element elements[kBatch];
   bool has_key[kBatch];
@@ -143,7 +143,13 @@ void read_key(Ingest* ingest, int i, TupleTableSlot* row) {
 void read_keys_again(Ingest* ingest) {
   do {
     ingest->epoch = handle_epoch;
-    for (int i = 0; i < ingest->rows; ++i) read_key(ingest, i, ingest->slots[i]);
+    for (int i = 0; i < ingest->rows; ++i) {
+      BatchTable* table = ingest->tables[i]->writer;
+      TupleTableSlot* row = take_slot(table);
+      ExecStoreHeapTuple(ingest->tuples[i], row, false);
+      read_key(ingest, i, row);
+      give_back_slot(table, row);
+    }
   } while (unlikely(ingest->epoch != handle_epoch));
 }
 
@@ -194,25 +200,26 @@ void judge_rows(Ingest* ingest) {
   look_at(ingest->watch, 0);
 }
 
-void mark_row(const RowJudge* judge, TupleTableSlot* row, bool repeat) {
-  bool own;
-  HeapTuple tuple = ExecFetchSlotHeapTuple(row, false, &own);
-  HeapTuple marked = set_mark(judge, row, tuple, repeat);
-  if (marked != tuple) ExecForceStoreHeapTuple(marked, row, true);
+void mark_row(Ingest* ingest, int i, TupleTableSlot* row) {
+  MemoryContext caller = MemoryContextSwitchTo(ingest->batch_memory);
+  HeapTuple marked =
+      set_mark(&ingest->tables[i]->judge, row, ingest->tuples[i], ingest->repeats[i]);
+  if (marked != ingest->tuples[i]) ExecStoreHeapTuple(marked, row, false);
+  MemoryContextSwitchTo(caller);
 }
 
 // What becomes of a row that was judged.
 void settle_row(Ingest* ingest, int i) {
   const IngestTable* table = ingest->tables[i];
-  TupleTableSlot* row = ingest->slots[i];
-  if (is_judged(table) && table->judge.keys.filter->mode == FilterMode::enforce) {
-    if (table->judge.kind == TriggerKind::mark) {
-      mark_row(&table->judge, row, ingest->repeats[i]);
-    } else if (ingest->repeats[i]) {
-      ++ingest->counts.discarded;
-      return drop_row(table->writer, row);
-    }
+  const bool repeat = ingest->repeats[i];
+  const bool enforced = is_judged(table) && table->judge.keys.filter->mode == FilterMode::enforce;
+  if (enforced && repeat && table->judge.kind == TriggerKind::discard) {
+    ++ingest->counts.discarded;
+    return;
   }
+  TupleTableSlot* row = take_slot(table->writer);
+  ExecStoreHeapTuple(ingest->tuples[i], row, false);
+  if (enforced && table->judge.kind == TriggerKind::mark) mark_row(ingest, i, row);
   ++ingest->counts.inserted;
   write_row(table->writer, row, ingest->numbers[i]);
 }
@@ -229,35 +236,34 @@ void settle_batch(Ingest* ingest) {
 
 // ---- one row -----------------------------------------------------------------------------------
 
-void insert_alone(Ingest* ingest, const IngestTable* table, TupleTableSlot* row, uint64 number) {
-  ExecMaterializeSlot(row);
+void insert_alone(Ingest* ingest, const IngestTable* table, HeapTuple tuple, uint64 number) {
   settle_batch(ingest);
+  TupleTableSlot* row = take_slot(table->writer);
+  ExecStoreHeapTuple(tuple, row, true);
   ++ingest->counts.alone;
   ++(write_alone(table->writer, row, number) ? ingest->counts.inserted : ingest->counts.discarded);
 }
 
-// Is what the slot has only good for the moment?
-bool is_virtual(const TupleTableSlot* row) {
-  return reinterpret_cast<const HeapTupleTableSlot*>(row)->tuple == nullptr;
+void keep_row(Ingest* ingest, IngestTable* table, TupleTableSlot* row, uint64 number) {
+  const int i = ingest->rows;
+  if (i == 0) ingest->epoch = handle_epoch;
+  ingest->tables[i] = table;
+  ingest->numbers[i] = number;
+  read_key(ingest, i, row);
+  MemoryContext caller = MemoryContextSwitchTo(ingest->batch_memory);
+  ingest->tuples[i] = ExecCopySlotHeapTuple(row);
+  MemoryContextSwitchTo(caller);
+  ingest->bytes += ingest->tuples[i]->t_len;
+  ++ingest->rows;
 }
 
-// The row in a slot of its table.
-TupleTableSlot* keep_row(Ingest* ingest, const IngestTable* table, TupleTableSlot* row) {
-  if (row == ingest->next && table == ingest->only) {
-    ingest->next = nullptr;
-    return row;
-  }
-  TupleTableSlot* own = take_slot(table->writer);
-  const TupleConversionMap* map =
-      table == ingest->only ? nullptr : SF_ROOT_TO_CHILD_MAP(table->target, ingest->estate);
-  if (map != nullptr) return execute_attr_map_slot(map->attrMap, row, own);
-  ExecCopySlot(own, row);
-  return own;
-}
-
-// A tuple on a page of another table stays there until it is to be written.
-Size size_in_memory(const TupleTableSlot* row) {
-  return TTS_SHOULDFREE(row) ? reinterpret_cast<const HeapTupleTableSlot*>(row)->tuple->t_len : 0;
+// The row as one of its table.
+TupleTableSlot* convert(const Ingest* ingest, const IngestTable* table, TupleTableSlot* row) {
+  if (table == ingest->only) return row;
+  const TupleConversionMap* map = SF_ROOT_TO_CHILD_MAP(table->target, ingest->estate);
+  return map == nullptr
+             ? row
+             : execute_attr_map_slot(map->attrMap, row, table->target->ri_PartitionTupleSlot);
 }
 
 IngestTable* find_table(Ingest* ingest, TupleTableSlot* row) {
@@ -266,14 +272,6 @@ IngestTable* find_table(Ingest* ingest, TupleTableSlot* row) {
       ExecFindPartition(ingest->node, ingest->node->rootResultRelInfo,
                         ingest->node->mt_partition_tuple_routing, row, ingest->estate);
   return table_of(ingest, target);
-}
-
-void release_next(Ingest* ingest) {
-  if (ingest->next == nullptr) return;
-  if (ingest->only != nullptr)
-    drop_row(ingest->only->writer, ingest->next);
-  else
-    ExecDropSingleTupleTableSlot(ingest->next);
 }
 
 }  // namespace
@@ -286,8 +284,8 @@ Ingest* begin_ingest(ModifyTableState* node, int options, RowWatch watch) {
   ingest->estate = node->ps.state;
   ingest->node = node;
   ingest->memory = memory;
-  ingest->batch_memory =
-      AllocSetContextCreate(memory, "streamfilter keys of a batch", ALLOCSET_SMALL_SIZES);
+  ingest->batch_memory = AllocSetContextCreate(memory, "streamfilter rows that are judged",
+                                               kBatchBlock, kBatchBlock, ALLOCSET_DEFAULT_MAXSIZE);
   ingest->watch = watch;
   ingest->writer = begin_batch_writer(ingest->estate, options, watch);
   ingest->statement = running_statement;
@@ -298,40 +296,29 @@ Ingest* begin_ingest(ModifyTableState* node, int options, RowWatch watch) {
 }
 
 TupleTableSlot* row_to_fill(Ingest* ingest) {
-  if (ingest->next != nullptr) return ingest->next;
-  if (ingest->only != nullptr) return ingest->next = take_slot(ingest->only->writer);
+  if (ingest->to_fill != nullptr) return ingest->to_fill;
   MemoryContext caller = MemoryContextSwitchTo(ingest->memory);
-  ingest->next = table_slot_create(ingest->node->rootResultRelInfo->ri_RelationDesc, nullptr);
+  ingest->to_fill = MakeSingleTupleTableSlot(
+      RelationGetDescr(ingest->node->rootResultRelInfo->ri_RelationDesc), &TTSOpsVirtual);
   MemoryContextSwitchTo(caller);
-  return ingest->next;
+  return ingest->to_fill;
 }
 
 void ingest_row(Ingest* ingest, TupleTableSlot* row, uint64 number) {
   ++ingest->counts.rows;
   IngestTable* table = find_table(ingest, row);
   if (unlikely(!table->prepared)) prepare_table(table);
-  TupleTableSlot* kept = keep_row(ingest, table, row);
-  if (unlikely(table->alone)) return insert_alone(ingest, table, kept, number);
-  const int i = ingest->rows;
-  if (i == 0) ingest->epoch = handle_epoch;
-  ingest->tables[i] = table;
-  ingest->slots[i] = kept;
-  ingest->numbers[i] = number;
-  if (is_virtual(kept)) {
-    read_key(ingest, i, kept);
-    ExecMaterializeSlot(kept);
-  } else {
-    read_key(ingest, i, row);
-  }
-  ingest->bytes += size_in_memory(kept);
-  ++ingest->rows;
+  row = convert(ingest, table, row);
+  if (unlikely(table->alone))
+    return insert_alone(ingest, table, ExecCopySlotHeapTuple(row), number);
+  keep_row(ingest, table, row, number);
   ResetPerTupleExprContext(ingest->estate);
   if (ingest->rows == kBatch || ingest->bytes > kMaxBytes) settle_batch(ingest);
 }
 
 IngestCounts finish_ingest(Ingest* ingest) {
   settle_batch(ingest);
-  release_next(ingest);
+  if (ingest->to_fill != nullptr) ExecDropSingleTupleTableSlot(ingest->to_fill);
   ingest->counts.batches = finish_batch_writer(ingest->writer);
   ListCell* cell;
   foreach (cell, ingest->targets)

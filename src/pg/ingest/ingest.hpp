@@ -28,12 +28,12 @@ struct IngestCounts {
 // take batches get their rows one by one.
 Ingest* begin_ingest(ModifyTableState* node, int options, RowWatch watch);
 
-// An empty slot for the next row, of the target's row type, that needs no copy when it is given to
-// ingest_row: values may be stored in it as a virtual tuple, and have to last only until then.
+// A slot of the target's row type, for callers who have none: values may be stored in it as a
+// virtual tuple, and have to last only until it is given to ingest_row.
 TupleTableSlot* row_to_fill(Ingest* ingest);
 
-// A row of the target's row type, in that slot or in any other, which stays the caller's. `number`
-// is for the RowWatch. Resets the per-tuple context of the EState.
+// A row of the target's row type, in whatever slot; it is copied. `number` is for the RowWatch.
+// Resets the per-tuple context of the EState.
 void ingest_row(Ingest* ingest, TupleTableSlot* row, uint64 number);
 
 // Judges and writes the rest, and gives everything back.

@@ -387,6 +387,17 @@ void check_key_rule(TypeHasher* const* hashers, int count, const KeyRule& rule) 
                   errhint("Use fingerprint 'hash'.")));
 }
 
+WordKey word_key(const TypeHasher* const* hashers, int count, const KeyRule& rule) {
+  if (count != 1 || rule.integer) return WordKey::no;
+  switch (hashers[0]->method) {
+    case Method::int16: return WordKey::int16;
+    case Method::int32: return WordKey::int32;
+    case Method::int64: return WordKey::int64;
+    case Method::unsigned32: return WordKey::unsigned32;
+    default: return WordKey::no;
+  }
+}
+
 bool hash_key(TypeHasher* const* hashers, const Datum* values, const bool* isnull, int count,
               const KeyRule& rule, uint64* hash) {
   if (unlikely(rule.integer)) {

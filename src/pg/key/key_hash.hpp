@@ -1,6 +1,7 @@
 // Hashes of keys, equal exactly for keys that SELECT DISTINCT calls equal.
 #pragma once
 
+#include "core/base/hash.hpp"
 #include "core/format/parameters.hpp"
 #include "pg/server/problem_report.hpp"
 
@@ -35,6 +36,18 @@ KeyRule key_rule(const Parameters& parameters);
 
 // Raises 42804 unless the columns make up a key that the rule allows.
 void check_key_rule(TypeHasher* const* hashers, int count, const KeyRule& rule);
+
+// Keys of one column whose values are words: hash_key for them without a call.
+enum class WordKey : uint8 { no, int16, int32, int64, unsigned32 };
+WordKey word_key(const TypeHasher* const* hashers, int count, const KeyRule& rule);
+inline uint64 hash_word_key(WordKey key, Datum value, uint64 seed) {
+  switch (key) {
+    case WordKey::int16: return hash_word(static_cast<uint64>(DatumGetInt16(value)), seed);
+    case WordKey::int32: return hash_word(static_cast<uint64>(DatumGetInt32(value)), seed);
+    case WordKey::unsigned32: return hash_word(DatumGetUInt32(value), seed);
+    default: return hash_word(static_cast<uint64>(DatumGetInt64(value)), seed);
+  }
+}
 
 // The key hash of one or several columns: hashers[i] for values[i]. A single column is its own
 // hash. Returns false if a column is NULL and the rule says that such a row has no key.

@@ -152,7 +152,9 @@ void reset_counters(FilterSlot* slot) {
   pg_atomic_init_u64(&slot->loss.odds, LossEstimate::kUnknownOdds);
   pg_atomic_init_u32(&slot->arriving_keys, 0);
   pg_atomic_init_u32(&slot->arriving_erasures, 0);
+  pg_atomic_init_u64(&slot->loss.fill, 0);
   for (pg_atomic_uint64& found : slot->found_at) pg_atomic_init_u64(&found, 0);
+  for (pg_atomic_uint64& missed : slot->missed_at) pg_atomic_init_u64(&missed, 0);
   memset(static_cast<void*>(&slot->saved), 0, sizeof slot->saved);
   pg_atomic_init_u64(&slot->saved.next_number, 1);
 }
@@ -164,6 +166,7 @@ void reset_statistics(FilterSlot* slot, TimestampTz now) {
         &slot->accesses, &slot->hits, &slot->rolled_back, &slot->waits, &slot->overflowed})
     pg_atomic_write_u64(counter, 0);
   for (pg_atomic_uint64& found : slot->found_at) pg_atomic_write_u64(&found, 0);
+  for (pg_atomic_uint64& missed : slot->missed_at) pg_atomic_write_u64(&missed, 0);
   pg_atomic_write_u64(&slot->stats_reset, static_cast<uint64>(now));
 }
 

@@ -11,7 +11,7 @@ extern "C" {
 
 #include <bit>
 
-#include "core/kind/kind_registry.hpp"
+#include "core/advise/tuning.hpp"
 
 namespace streamfilter::pg {
 
@@ -54,6 +54,7 @@ struct LossEstimate {
   static constexpr uint64 kUnknownOdds = std::bit_cast<uint64>(-1.0);
 
   pg_atomic_uint64 odds;       // a double: that a new row is discarded, not accepted
+  pg_atomic_uint64 fill;       // a double: of the filter then
   pg_atomic_uint64 applied;    // FilterSlot::applied, and
   pg_atomic_uint64 accepted;   // FilterSlot::accepted, when that was looked up, and
   pg_atomic_uint64 looked_at;  // the time
@@ -82,8 +83,9 @@ struct FilterSlot {
   LossEstimate loss;
   pg_atomic_uint64 stats_reset;          // when the counters were set to zero last; 0: never
   pg_atomic_uint64 found_at[kMaxRanks];  // repeats that it has found, by position in the bucket
-  pg_atomic_uint64 accesses;             // in a tree: messages to this node
-  pg_atomic_uint64 hits;                 // … and repeats that it has found
+  pg_atomic_uint64 missed_at[kFillSteps + 1];  // rows that were new, by fill_step() at the time
+  pg_atomic_uint64 accesses;                   // in a tree: messages to this node
+  pg_atomic_uint64 hits;                       // … and repeats that it has found
   pg_atomic_uint64 rolled_back;
   pg_atomic_uint64 waits;
   pg_atomic_uint64 overflowed;    // transactions that added more keys than the table in flight took

@@ -15,11 +15,6 @@ extern "C" {
 
 namespace streamfilter::pg {
 
-struct InFlightEntry {
-  uint64 tag;  // 0: unused
-  Owner owner;
-};
-
 struct InFlightPartition {
   LWLock* lock;
   InFlightEntry* entries;
@@ -37,13 +32,15 @@ static_assert(kMaxRemoved <= LockBatches::kMax);
 InFlightPartition* partitions = nullptr;
 
 // Set by the postmaster, before any other process is there.
-uint32 partition_count;     // a power of two
+uint32 partition_count;  // 2 to the power of:
+int partition_bits;
 uint32 partition_limit;     // entries that one may hold
 uint32 partition_capacity;  // a power of two
 
 void set_shape() {
   const uint32 wanted = static_cast<uint32>(max_in_flight);
   partition_count = pg_nextpower2_32(Min(Max(wanted / kMinPartition, 1u), 128u));
+  partition_bits = pg_leftmost_one_pos32(partition_count);
   partition_limit = (wanted + partition_count - 1) / partition_count;
   partition_capacity = pg_nextpower2_32(partition_limit / 3 * 4 + 4);
 }
@@ -112,26 +109,22 @@ bool is_empty_partition(const InFlightPartition* partition) {
   return empty;
 }
 
-Owner find_owner(InFlightPartition* partition, InFlightTag tag) {
-  const InFlightEntry* entry = find(partition, tag.bits);
-  return entry->tag == 0 ? 0 : entry->owner;
+InFlightEntry* find_entry(InFlightPartition* partition, InFlightTag tag) {
+  return find(partition, tag.bits);
 }
 
-bool add_in_flight(InFlightPartition* partition, InFlightTag tag, Owner owner, uint32 own) {
+Owner owner_of(const InFlightEntry* entry) { return entry->tag == 0 ? 0 : entry->owner; }
+
+bool add_in_flight(InFlightPartition* partition, InFlightEntry* entry, InFlightTag tag, Owner owner,
+                   uint32 own) {
   // The partition stands for the whole table. Leaving as much as it takes, a large transaction
   // cannot crowd out the small ones.
   if (partition->used >= partition_limit ||
-      own / partition_count > partition_limit - partition->used)
+      own >> partition_bits > partition_limit - partition->used)
     return false;
-  InFlightEntry* entry = find(partition, tag.bits);
-  entry->tag = tag.bits;
-  entry->owner = owner;
+  *entry = {tag.bits, owner};
   ++partition->used;
   return true;
-}
-
-void take_over(InFlightPartition* partition, InFlightTag tag, Owner owner) {
-  find(partition, tag.bits)->owner = owner;
 }
 
 void remove_in_flight(const InFlightKey* keys, uint32 count) {

@@ -41,17 +41,24 @@ void prefetch_in_flight(InFlightTag tag, Prefetches& prefetches);
 // later, or has already moved it into the filter.
 bool is_empty_partition(const InFlightPartition* partition);
 
-// The rest needs the lock of the partition, exclusive to change anything.
+// What follows needs the lock of the partition, exclusive to change anything.
+
+struct InFlightEntry {
+  uint64 tag;  // 0: unused
+  Owner owner;
+};
+
+// The entry of the key, or the unused one where it would be. Good until the lock is released.
+InFlightEntry* find_entry(InFlightPartition* partition, InFlightTag tag);
 
 // Who has added the key; 0: nobody.
-Owner find_owner(InFlightPartition* partition, InFlightTag tag);
+Owner owner_of(const InFlightEntry* entry);
 
-// Adds a key that is not there. `own` is how many keys the transaction has in the table. False:
-// full, or the transaction would have more than is left for all others.
-bool add_in_flight(InFlightPartition* partition, InFlightTag tag, Owner owner, uint32 own);
-
-// Gives the entry of a key that is there to another owner.
-void take_over(InFlightPartition* partition, InFlightTag tag, Owner owner);
+// Adds the key, which is not there, at the entry that was found for it. `own` is how many keys the
+// transaction has in the table. False: full, or the transaction would have more than is left for
+// all others.
+bool add_in_flight(InFlightPartition* partition, InFlightEntry* entry, InFlightTag tag, Owner owner,
+                   uint32 own);
 
 // Removes those of the keys that still are their owners'. Takes the locks of their partitions, one
 // by one.

@@ -20,11 +20,12 @@ constexpr int64 kInterval = USECS_PER_SEC;
 double odds_of(double fpr) { return std::fmin(fpr / (1 - fpr), kMost); }
 
 void look_up(FilterSlot* slot, uint64 applied, TimestampTz now) {
-  const double fpr = read_totals(slot, block_of(slot)->parameters).estimate.fpr;
+  const Estimate estimate = read_totals(slot, block_of(slot)->parameters).estimate;
   pg_atomic_write_u64(&slot->loss.applied, applied);
   pg_atomic_write_u64(&slot->loss.accepted, pg_atomic_read_u64(&slot->accepted));
   pg_atomic_write_u64(&slot->loss.looked_at, static_cast<uint64>(now));
-  pg_atomic_write_u64(&slot->loss.odds, std::bit_cast<uint64>(odds_of(fpr)));
+  pg_atomic_write_u64(&slot->loss.odds, std::bit_cast<uint64>(odds_of(estimate.fpr)));
+  pg_atomic_write_u64(&slot->loss.fill, std::bit_cast<uint64>(estimate.fill));
 }
 
 bool is_due(FilterSlot* slot, TimestampTz now) {
@@ -32,6 +33,12 @@ bool is_due(FilterSlot* slot, TimestampTz now) {
   const auto looked_at = static_cast<TimestampTz>(pg_atomic_read_u64(&slot->loss.looked_at));
   return pg_atomic_read_u64(&slot->accepted) - before > before / kGrowth ||
          now - looked_at >= kInterval || slot->last_reset >= looked_at;
+}
+
+void add_misses(FilterSlot* slot, const AcceptedRows& accepted) {
+  const double fill =
+      accepted.met_empty ? 0 : std::bit_cast<double>(pg_atomic_read_u64(&slot->loss.fill));
+  pg_atomic_fetch_add_u64(&slot->missed_at[fill_step(fill)], accepted.count);
 }
 
 }  // namespace
@@ -55,13 +62,16 @@ void note_false_rate(FilterSlot* slot) {
     look_up(slot, applied, now);
 }
 
-void add_losses(FilterSlot* slot, uint64 accepted) {
-  if (accepted == 0) return;
+void add_losses(FilterSlot* slot, const AcceptedRows& accepted) {
+  if (accepted.count == 0) return;
+  add_misses(slot, accepted);
   const double odds = std::bit_cast<double>(pg_atomic_read_u64(&slot->loss.odds));
-  const double lost = odds * static_cast<double>(accepted) * kUnit;
+  const double lost = odds * static_cast<double>(accepted.count - accepted.spared) * kUnit;
   if (lost > 0) pg_atomic_fetch_add_u64(&slot->loss.lost, static_cast<uint64>(std::llround(lost)));
   note_false_rate(slot);
 }
+
+void expect_other_rate(FilterSlot* slot) { pg_atomic_write_u64(&slot->loss.looked_at, 0); }
 
 double lost_rows(const FilterSlot* slot) {
   auto* loss = const_cast<LossEstimate*>(&slot->loss);

@@ -6,7 +6,9 @@
 // count as new ones here: where it forgets, the estimate is too high by as much.
 //
 // f changes when transactions bring keys in. It is looked up again when the accepted rows are a
-// 64th more, after a second, or after a reset: what is in between is taken at the rate before.
+// 64th more, after a second, after a reset or a merge: what is in between is taken at the rate
+// before. The same look tells how full the filter is, by which accepted rows are counted for
+// streamfilter_tuning.
 #pragma once
 
 #include "core/filter/filter.hpp"
@@ -21,9 +23,18 @@ Totals read_totals(const FilterSlot* slot, const Parameters& parameters);
 // Cannot raise.
 void note_false_rate(FilterSlot* slot);
 
-// So many rows were accepted by whom repeats are discarded; they are not in the slot's counter yet.
+// Rows that were accepted; they are not in the slot's counter yet.
+struct AcceptedRows {
+  uint64 count;
+  uint64 spared;   // of them: by whom no repeat is discarded
+  bool met_empty;  // the filter, as their transaction sees it
+};
+
 // Cannot raise.
-void add_losses(FilterSlot* slot, uint64 accepted);
+void add_losses(FilterSlot* slot, const AcceptedRows& accepted);
+
+// A value was merged in: what was looked up is of another filter.
+void expect_other_rate(FilterSlot* slot);
 
 // NaN if the filter cannot tell.
 double lost_rows(const FilterSlot* slot);

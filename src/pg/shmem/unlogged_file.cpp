@@ -59,6 +59,7 @@ struct FilterRecord {
 // Follows it; the block follows this one.
 struct FoundRecord {
   uint64 found_at[kMaxRanks];
+  uint64 missed_at[kFillSteps + 1];
   uint64 sum;
 };
 
@@ -118,6 +119,8 @@ bool write_filter(FILE* file, FilterSlot* slot, TimestampTz now) {
   FoundRecord found;
   for (unsigned i = 0; i < kMaxRanks; ++i)
     found.found_at[i] = pg_atomic_read_u64(&slot->found_at[i]);
+  for (unsigned i = 0; i <= kFillSteps; ++i)
+    found.missed_at[i] = pg_atomic_read_u64(&slot->missed_at[i]);
   found.sum = sum_of(found);
   return fwrite(&record, sizeof record, 1, file) == 1 &&
          fwrite(&found, sizeof found, 1, file) == 1 && fwrite(header, slot->size, 1, file) == 1;
@@ -211,6 +214,8 @@ bool read_filter(FILE* file, bool has_found) {
   pg_atomic_write_u64(&slot->overflowed, record.overflowed);
   for (unsigned i = 0; i < kMaxRanks; ++i)
     pg_atomic_write_u64(&slot->found_at[i], found.found_at[i]);
+  for (unsigned i = 0; i <= kFillSteps; ++i)
+    pg_atomic_write_u64(&slot->missed_at[i], found.missed_at[i]);
   // The filter was used before: if it becomes a logged one, that starts with an image.
   pg_atomic_write_u64(&slot->applied, 1);
   slot->saved.last_saved = record.saved;

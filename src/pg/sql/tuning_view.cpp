@@ -6,13 +6,15 @@ extern "C" {
 #include "utils/tuplestore.h"
 }
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <numeric>
 
 #include "core/advise/tuning.hpp"
 #include "core/base/saturate.hpp"
 #include "pg/handle/filter_handle.hpp"
 #include "pg/handle/hierarchy.hpp"
-#include "pg/shmem/loss_estimate.hpp"
 #include "pg/sql/stats_view.hpp"
 #include "pg/transaction/prepared_transactions.hpp"
 
@@ -20,27 +22,41 @@ namespace streamfilter::pg {
 namespace {
 
 constexpr double kFactors[] = {0.25, 0.5, 1, 2, 4};
+constexpr double kErrors = 2;  // between a limit and what it is the limit of: 95 of 100 are within
 
 struct Counts {
   uint64 hits[kMaxRanks];
+  uint64 misses[kFillSteps + 1];
+  double false_hits[kMaxRanks];
   Answers answers;
 };
 
 // False: the filter has not been used yet.
-bool read_counts(const FilterRelation* relation, const Parameters& parameters, Counts* counts) {
+bool read_counts(const FilterRelation* relation, Counts* counts) {
   if (shared_state == nullptr) return false;
   LWLockAcquire(shared_state->directory_lock, LW_SHARED);
   FilterSlot* slot = slot_to_show(relation);
   if (slot != nullptr) {
     for (unsigned i = 0; i < kMaxRanks; ++i)
       counts->hits[i] = pg_atomic_read_u64(&slot->found_at[i]);
-    counts->answers.hits = counts->hits;
-    counts->answers.ranks = ranks_of_bucket(parameters);
-    counts->answers.misses = pg_atomic_read_u64(&slot->accepted);
-    counts->answers.fpr = read_totals(slot, parameters).estimate.fpr;
+    for (unsigned i = 0; i <= kFillSteps; ++i)
+      counts->misses[i] = pg_atomic_read_u64(&slot->missed_at[i]);
   }
   LWLockRelease(shared_state->directory_lock);
   return slot != nullptr;
+}
+
+void explain_counts(const Parameters& parameters, Counts* counts) {
+  const double fpr = find_ops(parameters.kind)->fpr_bound(parameters);
+  const unsigned ranks = ranks_of_bucket(parameters);
+  expect_false_hits(counts->misses, ranks, fpr, counts->false_hits);
+  counts->answers = {
+      .hits = counts->hits,
+      .ranks = ranks,
+      .misses = std::accumulate(counts->misses, std::end(counts->misses), UINT64CONST(0)),
+      .fpr = fpr,
+      .false_hits = counts->false_hits,
+      .buckets = buckets_of(parameters)};
 }
 
 void put_real(Datum* value, bool* isnull, double real) {
@@ -58,8 +74,8 @@ void put_row(ReturnSetInfo* set, const Parameters& parameters, const Tuning& tun
       Int64GetDatum(saturate<int64>(std::round(factor * static_cast<double>(parameters.memory))));
   values[2] = Int64GetDatum(saturate<int64>(std::round(tuned.found)));
   put_real(&values[3], &isnull[3], tuned.fnr);
-  put_real(&values[4], &isnull[4], tuned.fnr_low);
-  put_real(&values[5], &isnull[5], tuned.fnr_high);
+  put_real(&values[4], &isnull[4], std::clamp(tuned.fnr_low - kErrors * tuned.error, 0.0, 1.0));
+  put_real(&values[5], &isnull[5], std::clamp(tuned.fnr_high + kErrors * tuned.error, 0.0, 1.0));
   isnull[6] = true;
   tuplestore_putvalues(set->setResult, set->setDesc, values, isnull);
 }
@@ -70,7 +86,8 @@ void put_rows(ReturnSetInfo* set, const FilterRelation* relation) {
   flush_counters();
   resolve_prepared();
   Counts counts;
-  if (!read_counts(relation, parameters, &counts)) return;
+  if (!read_counts(relation, &counts)) return;
+  explain_counts(parameters, &counts);
   const Tuning tuning(counts.answers);
   for (const double factor : kFactors) put_row(set, parameters, tuning, factor);
 }

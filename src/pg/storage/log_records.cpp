@@ -89,10 +89,11 @@ void write_log_records(Relation table, TransactionChanges* changes) {
     writer->write_reset();
     start = log->last_reset + 1;
   }
+  ChangeReader reader(log, start);
   for (uint32 i = start; i < log->count; ++i) {
-    const Change* change = change_at(log, i);
+    const Change* change = reader.next();
     if (change->is(ChangeType::add) || change->is(ChangeType::erase))
-      writer->add(sort_of(log, change), element_at(log, i));
+      writer->add(sort_of(log, change), reader.element());
   }
   writer->flush();
   changes->saving.logged_bytes = writer->bytes();

@@ -22,8 +22,12 @@ std::size_t change_size(LogChange change) {
 }
 
 void write_change(char* data, LogChange change, const Element& element) {
+  if (change != LogChange::roles) {
+    std::memcpy(data, &element.hash, sizeof element.hash);
+    return;
+  }
   const RolesRecord record = {element.hash, element.importance, element.time};
-  std::memcpy(data, &record, change_size(change));
+  std::memcpy(data, &record, sizeof record);
 }
 
 std::uint64_t count_changes(const LogRow& row) {

@@ -35,6 +35,13 @@ bool is_merge(const ChangeLog* log, uint32 position) {
   return change_at(log, position)->is(ChangeType::merge);
 }
 
+// How many of the changes come before one that merges a value in.
+uint32 up_to_merge(const ChangeLog* log, uint32 position, uint32 count) {
+  for (uint32 i = 1; i < count; ++i)
+    if (is_merge(log, position + i)) return i;
+  return count;
+}
+
 void apply_change(ChangeType type, const Element& element, Header* header) {
   switch (type) {
     case ChangeType::erase: erase(header, element); break;
@@ -57,9 +64,10 @@ void apply_group(const ChangeLog* log, uint32 start, uint32 count, Header* heade
   Element elements[LockBatches::kMax];
   ChangeType types[LockBatches::kMax];
   bool is_skipped[LockBatches::kMax];
+  ChangeReader reader(log, start);
   const LockBatches batches(count, header->parameters.slices, [&](uint32 i) {
-    const Change* change = change_at(log, start + i);
-    elements[i] = element_at(log, start + i);
+    const Change* change = reader.next();
+    elements[i] = reader.element();
     types[i] = static_cast<ChangeType>(change->type);
     is_skipped[i] = skips && change->repeated;
     return slice_of(header->parameters, change->hash);
@@ -89,11 +97,14 @@ void apply_group(const ChangeLog* log, uint32 start, uint32 count, Header* heade
 // Keys with several probes, of kinds that only add: one after the other, each slice by slice.
 void apply_probes(const ChangeLog* log, uint32 start, uint32 count, Header* header,
                   const FilterSlot* slot) {
-  for (uint32 i = start; i < start + count; ++i)
+  ChangeReader reader(log, start);
+  for (uint32 i = 0; i < count; ++i) {
+    reader.next();
     if (slot != nullptr)
-      insert_new_in_slices(slot, header, element_at(log, i));
+      insert_new_in_slices(slot, header, reader.element());
     else
-      insert_new(header, element_at(log, i));
+      insert_new(header, reader.element());
+  }
 }
 
 }  // namespace
@@ -125,10 +136,9 @@ void apply_changes(const ChangeLog* log, Header* header, const FilterSlot* slot)
       }
       continue;
     }
-    uint32 count = 1;
-    while (count < LockBatches::kMax && position + count < log->count &&
-           !is_merge(log, position + count))
-      ++count;
+    uint32 count = Min(LockBatches::kMax, log->count - position);
+    if (log->last_merge != kNoChange && log->last_merge > position)
+      count = up_to_merge(log, position, count);
     if (header->parameters.k1 > 0)
       apply_probes(log, position, count, header, slot);
     else

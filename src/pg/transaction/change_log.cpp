@@ -99,31 +99,28 @@ void make_room(ChangeLog* log) {
   if (log->indexed >= max_indexed(log)) grow_index(log);
   const uint32 unindexed = max_indexed(log) - log->indexed;
   const uint32 unused = static_cast<uint32>(entries) - at.offset;
+  log->next = log->levels[at.level] + at.offset;
+  if (log->has_roles) log->next_roles = log->roles[at.level] + at.offset;
   log->room = Min(Min(unused, unindexed), kMaxChanges - log->count);
 }
 
 Change* append_change(ChangeLog* log, ChangeType type, const Element& element, IndexHint hint) {
   const uint32 position = log->count++;
   --log->room;
-  const Location at = locate(position);
-  Change* change = &log->levels[at.level][at.offset];
-  if (log->has_roles) log->roles[at.level][at.offset] = {element.importance, element.time};
-  change->hash = element.hash;
-  change->type = static_cast<uint32>(type);
-  change->registered = 0;
-  change->repeated = 0;
-  change->owner = 0;
-  if (is_indexed(change)) {
-    if (hint.index_bits != log->index_bits) hint = find_key(log, element.hash);
-    change->previous = hint.last;
-    log->indexed += hint.last == kNoChange;
-    if (hint.last != kNoChange) change_at(log, hint.last)->repeated = type == ChangeType::repeat;
-    log->index[hint.slot] = {position + 1, hint.tag};
-  } else {
+  Change* change = log->next++;
+  if (unlikely(log->has_roles)) *log->next_roles++ = {element.importance, element.time};
+  *change = {element.hash, kNoChange, static_cast<uint32>(type), 0, 0, 0};
+  if (unlikely(!is_indexed(change))) {
     uint32* last = type == ChangeType::reset ? &log->last_reset : &log->last_merge;
     change->previous = *last;
     *last = position;
+    return change;
   }
+  if (unlikely(hint.index_bits != log->index_bits)) hint = find_key(log, element.hash);
+  change->previous = hint.last;
+  log->indexed += hint.last == kNoChange;
+  if (hint.last != kNoChange) change_at(log, hint.last)->repeated = type == ChangeType::repeat;
+  log->index[hint.slot] = {position + 1, hint.tag};
   return change;
 }
 
@@ -158,12 +155,13 @@ void prefetch_change(const ChangeLog* log, uint64 hash, Prefetches& prefetches) 
 }
 
 IndexHint find_key(const ChangeLog* log, uint64 hash) {
+  const IndexSlot* index = log->index;
   const uint32 tag = tag_of(hash), mask = last_slot(log);
-  uint32 at = home_of(log, tag);
-  for (;; at = (at + 1) & mask) {
-    const IndexSlot& slot = log->index[at];
-    if (slot.next == 0 || (slot.tag == tag && change_at(log, slot.next - 1)->hash == hash))
-      return {slot.next - 1, tag, at, log->index_bits};  // 0, unused, gives kNoChange
+  for (uint32 at = home_of(log, tag);; at = (at + 1) & mask) {
+    const IndexSlot slot = index[at];
+    if (slot.next == 0) return {kNoChange, tag, at, log->index_bits};
+    if (unlikely(slot.tag == tag) && change_at(log, slot.next - 1)->hash == hash)
+      return {slot.next - 1, tag, at, log->index_bits};
   }
 }
 
@@ -173,14 +171,17 @@ Change* change_at(const ChangeLog* log, uint32 position) {
 }
 
 Element element_at(const ChangeLog* log, uint32 position) {
-  const Location at = locate(position);
-  Element element;
-  element.hash = log->levels[at.level][at.offset].hash;
-  if (log->has_roles) {
-    element.importance = log->roles[at.level][at.offset].importance;
-    element.time = log->roles[at.level][at.offset].time;
-  }
-  return element;
+  ChangeReader reader(log, position);
+  reader.next();
+  return reader.element();
+}
+
+void ChangeReader::enter_level() {
+  const Location at = locate(position_);
+  left_ = (ChangeLog::kFirst << at.level) - at.offset;
+  position_ += left_;
+  change_ = log_->levels[at.level] + at.offset - 1;
+  if (log_->has_roles) roles_ = log_->roles[at.level] + at.offset - 1;
 }
 
 }  // namespace streamfilter::pg

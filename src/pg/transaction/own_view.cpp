@@ -47,14 +47,10 @@ bool in_merged_value(const TransactionChanges* changes, const Element& element, 
 
 }  // namespace
 
-OwnKey find_own(const TransactionChanges* changes, const Element& element) {
-  OwnKey own;
-  own.hint = find_key(&changes->log, element.hash);
-  own.view = view_of(changes, element, own.hint.last);
-  if (unlikely(changes->log.last_merge != kNoChange) && own.view != OwnView::added &&
-      in_merged_value(changes, element, own.hint.last))
-    own.view = OwnView::added;
-  return own;
+OwnView view_of_changed(const TransactionChanges* changes, const Element& element, uint32 last) {
+  const OwnView view = view_of(changes, element, last);
+  if (likely(changes->log.last_merge == kNoChange) || view == OwnView::added) return view;
+  return in_merged_value(changes, element, last) ? OwnView::added : view;
 }
 
 Element as_accepted(const TransactionChanges* changes, const Element& element,

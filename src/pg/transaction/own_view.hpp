@@ -11,7 +11,15 @@ struct OwnKey {
   OwnView view = OwnView::untouched;
   IndexHint hint;  // of its changes; good until the next change
 };
-OwnKey find_own(const TransactionChanges* changes, const Element& element);
+OwnView view_of_changed(const TransactionChanges* changes, const Element& element, uint32 last);
+inline OwnKey find_own(const TransactionChanges* changes, const Element& element) {
+  OwnKey own{OwnView::untouched, find_key(&changes->log, element.hash)};
+  // Most keys are new to the transaction, and most transactions only add keys.
+  if (own.hint.last != kNoChange || changes->log.last_reset != kNoChange ||
+      changes->log.last_merge != kNoChange)
+    own.view = view_of_changed(changes, element, own.hint.last);
+  return own;
+}
 
 // The element with the time of the row that this transaction accepted, if it did: a repeat does not
 // make a window longer.

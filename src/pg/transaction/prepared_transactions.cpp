@@ -157,9 +157,10 @@ void resolve(FullTransactionId transaction, bool committed) {
 // Needs the lock, exclusive, and room.
 void store_keys(const TransactionChanges* changes, FullTransactionId transaction) {
   const ChangeLog* log = &changes->log;
+  ChangeReader reader(log, 0);
   for (uint32 i = 0; i < log->count; ++i) {
-    const Change* change = change_at(log, i);
-    const Element element = element_at(log, i);
+    const Change* change = reader.next();
+    const Element element = reader.element();
     store_key(transaction,
               {make_owner(changes->slot, transaction),
                change->registered ? changes->owners[change->owner] : 0, changes->generation,
@@ -239,8 +240,8 @@ bool put_back_in_flight(FilterSlot* slot, TransactionId transaction, const Eleme
   const InFlightTag tag = in_flight_tag(slot->generation, element.hash);
   InFlightPartition* partition = partition_of(tag);
   LWLockAcquire(lock_of(partition), LW_EXCLUSIVE);
-  const bool registered =
-      find_owner(partition, tag) != 0 || add_in_flight(partition, tag, owner, 0);
+  InFlightEntry* entry = find_entry(partition, tag);
+  const bool registered = owner_of(entry) != 0 || add_in_flight(partition, entry, tag, owner, 0);
   LWLockRelease(lock_of(partition));
   LWLockAcquire(prepared->lock, LW_EXCLUSIVE);
   const bool fits = has_room(full, 1);

@@ -7,6 +7,7 @@ extern "C" {
 
 #include "core/filter/filter.hpp"
 #include "pg/shmem/arrivals.hpp"
+#include "pg/shmem/loss_estimate.hpp"
 #include "pg/transaction/apply_changes.hpp"
 #include "pg/transaction/log_memory.hpp"
 #include "pg/transaction/transaction_changes.hpp"
@@ -15,18 +16,6 @@ namespace streamfilter::pg {
 namespace {
 
 TransactionChanges* all_changes = nullptr;
-
-Savepoint* savepoint_now(TransactionChanges* changes) {
-  const SubTransactionId current = GetCurrentSubTransactionId();
-  if (changes->savepoints != nullptr && changes->savepoints->subtransaction == current)
-    return changes->savepoints;
-  auto* savepoint =
-      static_cast<Savepoint*>(MemoryContextAlloc(TopTransactionContext, sizeof(Savepoint)));
-  *savepoint = {changes->savepoints, current,   GetCurrentTransactionNestLevel(),
-                changes->log.count,  kNoChange, changes->latest};
-  changes->savepoints = savepoint;
-  return savepoint;
-}
 
 void note_time(TransactionChanges* changes, const Element& element) {
   if (element.time != PG_INT64_MAX) changes->latest = Max(changes->latest, element.time);
@@ -38,8 +27,9 @@ uint32 withdraw_from(TransactionChanges* changes, uint32 keep) {
   InFlightKey keys[kMaxRemoved];
   uint32 count = 0, removed = 0;
   const uint32 registered = changes->registered;
+  ChangeReader reader(&changes->log, keep);
   for (uint32 i = keep; removed + count < registered && i < changes->log.count; ++i) {
-    Change* change = change_at(&changes->log, i);
+    Change* change = reader.next();
     if (!change->registered) continue;
     change->registered = 0;
     keys[count++] = {in_flight_tag(changes->generation, change->hash),
@@ -83,8 +73,9 @@ void add_keys(const TransactionChanges* changes, ArrivalMark* mark) {
   }
   if (log->count > kFewKeys) mark->keys = ~uint64{0};
   if (log->count > kFewKeys && !changes->erases) return;
+  ChangeReader reader(log, 0);
   for (uint32 i = 0; i < log->count; ++i) {
-    const Change* change = change_at(log, i);
+    const Change* change = reader.next();
     const uint64 bit = arrival_bit(change->hash);
     mark->keys |= bit;
     if (change->is(ChangeType::erase)) mark->erased |= bit;
@@ -119,6 +110,7 @@ void release_slot(TransactionChanges* changes) {
 void apply(TransactionChanges* changes) {
   apply_changes(&changes->log, changes->header, changes->slot);
   if (changes->log.last_reset != kNoChange) changes->slot->last_reset = GetCurrentTimestamp();
+  if (changes->log.last_merge != kNoChange) expect_other_rate(changes->slot);
 }
 
 }  // namespace
@@ -149,9 +141,16 @@ TransactionChanges* begin_changes(FilterSlot* slot, Header* header, bool logged)
   return changes;
 }
 
-void reserve_change(TransactionChanges* changes) {
-  savepoint_now(changes);
-  reserve_change(&changes->log);
+void note_savepoint(TransactionChanges* changes) {
+  auto* savepoint =
+      static_cast<Savepoint*>(MemoryContextAlloc(TopTransactionContext, sizeof(Savepoint)));
+  *savepoint = {changes->savepoints,
+                GetCurrentSubTransactionId(),
+                GetCurrentTransactionNestLevel(),
+                changes->log.count,
+                kNoChange,
+                changes->latest};
+  changes->savepoints = savepoint;
 }
 
 void append_change(TransactionChanges* changes, ChangeType type, const Element& element,
@@ -173,19 +172,15 @@ void append_registered(TransactionChanges* changes, const Element& element, cons
   ++changes->registered;
 }
 
-Owner owner_of_new_key(TransactionChanges* changes) {
-  Savepoint* savepoint = savepoint_now(changes);
-  if (savepoint->owner == kNoChange) {
-    const Owner owner = make_owner(changes->slot, GetCurrentFullTransactionId());
-    if (changes->owner_count == changes->owner_capacity) {
-      changes->owners = static_cast<Owner*>(repalloc_huge(
-          changes->owners, sizeof(Owner) * 2 * static_cast<Size>(changes->owner_capacity)));
-      changes->owner_capacity *= 2;
-    }
-    changes->owners[changes->owner_count] = owner;
-    savepoint->owner = changes->owner_count++;
+void make_owner_of_new_keys(TransactionChanges* changes) {
+  const Owner owner = make_owner(changes->slot, GetCurrentFullTransactionId());
+  if (changes->owner_count == changes->owner_capacity) {
+    changes->owners = static_cast<Owner*>(repalloc_huge(
+        changes->owners, sizeof(Owner) * 2 * static_cast<Size>(changes->owner_capacity)));
+    changes->owner_capacity *= 2;
   }
-  return changes->owners[savepoint->owner];
+  changes->owners[changes->owner_count] = owner;
+  changes->savepoints->owner = changes->owner_count++;
 }
 
 void withdraw_registrations(TransactionChanges* changes) {
@@ -196,8 +191,8 @@ void withdraw_registrations(TransactionChanges* changes) {
 
 void retract_from(TransactionChanges* changes, uint32 keep) {
   uint32 keys = 0;
-  for (uint32 i = keep; i < changes->log.count; ++i)
-    keys += change_at(&changes->log, i)->is(ChangeType::add);
+  ChangeReader reader(&changes->log, keep);
+  for (uint32 i = keep; i < changes->log.count; ++i) keys += reader.next()->is(ChangeType::add);
   changes->unregistered -= keys - withdraw_from(changes, keep);
   publish(changes);
   if (is_alive(changes)) pg_atomic_fetch_add_u64(&changes->slot->rolled_back, keys);

@@ -62,7 +62,13 @@ TransactionChanges* begin_changes(FilterSlot* slot, Header* header, bool logged)
 
 // Makes room for one change of the current subtransaction; `append_change` cannot fail then.
 // Raises 53200, 54000.
-void reserve_change(TransactionChanges* changes);
+void note_savepoint(TransactionChanges* changes);
+inline void reserve_change(TransactionChanges* changes) {
+  if (unlikely(changes->savepoints == nullptr ||
+               changes->savepoints->subtransaction != GetCurrentSubTransactionId()))
+    note_savepoint(changes);
+  reserve_change(&changes->log);
+}
 void append_change(TransactionChanges* changes, ChangeType type, const Element& element,
                    const IndexHint& hint = {});
 
@@ -71,7 +77,11 @@ void append_registered(TransactionChanges* changes, const Element& element, cons
 
 // Who the current subtransaction is to the table of keys in flight. It gets a transaction id. Needs
 // reserve_change.
-Owner owner_of_new_key(TransactionChanges* changes);
+void make_owner_of_new_keys(TransactionChanges* changes);
+inline Owner owner_of_new_key(TransactionChanges* changes) {
+  if (unlikely(changes->savepoints->owner == kNoChange)) make_owner_of_new_keys(changes);
+  return changes->owners[changes->savepoints->owner];
+}
 
 // Takes the keys out of the table of keys in flight: the filter has them by now, or others have
 // been told to wait for any key.

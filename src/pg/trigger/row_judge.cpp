@@ -113,10 +113,14 @@ HeapTuple set_mark(const RowJudge* judge, TupleTableSlot* row, HeapTuple tuple, 
 void count(const RowJudge* judge, bool has_key, bool repeat) {
   TriggerCounts* counts = counts_to_add_to(judge->tally);
   const bool shadow = judge->keys.filter->mode == FilterMode::shadow;
-  const bool diverts = judge->kind == TriggerKind::divert;
   ++counts->rows;
+  if (likely(judge->kind == TriggerKind::discard && !shadow)) {
+    counts->discarded += repeat;
+    return;
+  }
+  const bool diverts = judge->kind == TriggerKind::divert;
   (shadow ? counts->would_discard : diverts ? counts->diverted : counts->discarded) += repeat;
-  if (!has_key || (!shadow && judge->kind == TriggerKind::discard)) return;
+  if (!has_key) return;
   count_outcome(judge->keys.filter, repeat,
                 shadow    ? Outcome::would_discard
                 : diverts ? Outcome::diverted

@@ -128,6 +128,7 @@ BOOST_AUTO_TEST_CASE(windows_of_time_are_as_in_the_reference) {
         "timer(memory=700, window='1 us', k=2)",
         "timer(memory=1kB, window='50 us', tick='50 us', k=3)",
         "timer(memory=2kB, window='200 us', tick='1 us', k=4, equal_timers=2)",
+        "timer(memory=2kB, window='100 us', lateness='50 us', tick='3 us', k=4)",
         "timer(memory=2kB, window='60 us', tick='2 us', k=4, equal_timers=4)",
         "timer(memory=3kB, window='100 us', tick='2 us', k=3, fpr=0.3, grow=density, size=200)",
         "timer(memory=3kB, window='100 us', tick='2 us', k=3, fpr=0.3, grow=cardinality, size=200)",
