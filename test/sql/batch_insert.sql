@@ -1,5 +1,6 @@
 -- Rows of an INSERT are judged and inserted in batches; the result is that of one row after the other.
 SET client_min_messages = warning;
+SET streamfilter.batch_insert = on;  -- whatever the server is set to
 CREATE TABLE src (id int, key int, note text);
 INSERT INTO src SELECT i, i % 40, 'note ' || i FROM generate_series(1, 200) AS i;
 INSERT INTO src VALUES (201, NULL, NULL), (202, NULL, 'no key');
@@ -307,7 +308,7 @@ SELECT count(*) FROM t;
 SET streamfilter.batch_insert = off;
 EXPLAIN (VERBOSE, COSTS OFF) EXECUTE load;
 EXECUTE load;
-RESET streamfilter.batch_insert;
+SET streamfilter.batch_insert = on;
 CREATE TRIGGER aa BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION note_row();
 TRUNCATE seen;
 EXECUTE load;
