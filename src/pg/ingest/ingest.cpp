@@ -248,7 +248,7 @@ void insert_alone(Ingest* ingest, const IngestTable* table, HeapTuple tuple, uin
 }
 
 int room_for(const IngestTable* table) {
-  return table->judged && table->judge.keys.filter->remote != nullptr ? kRemoteBatch : kBatch;
+  return table->judged && asks_servers(table->judge.keys.filter) ? kRemoteBatch : kBatch;
 }
 
 void keep_row(Ingest* ingest, IngestTable* table, TupleTableSlot* row, uint64 number) {
