@@ -6,7 +6,7 @@
 #
 # Prints a table, instructions for each row of the source: all, those of streamfilter itself, those of the server and its
 # libraries. OUTDIR (build/instructions) gets it as instructions.txt, and the profiles, for callgrind_annotate. Takes about
-# two minutes. valgrind knows no registers of 64 bytes: kind clq runs its portable code. Debian 12 or 13, as root or with
+# three minutes. valgrind knows no registers of 64 bytes: kind clq runs its portable code. Debian 12 or 13, as root or with
 # sudo.
 
 # shellcheck source-path=SCRIPTDIR source=../test/lib.sh
@@ -16,7 +16,8 @@ source "$ROOT/test/demo/server.sh"
 
 ROWS=100000
 OPTIONS="kind 'clq', fpr '0.01', memory '16MB'"
-CASES=(scan plain all trigger_off seen seen_alone trigger into small_plain small_trigger)
+CASES=(scan plain all trigger_off seen seen_single seen_alone trigger trigger_single copy copy_trigger copy_single
+	lists lists_trigger into small_plain small_trigger)
 
 # Of a profile: all instructions, and those of streamfilter's object. A name stands behind its number where that comes
 # first; the line behind `calls=` repeats what the called function counts itself.
@@ -41,8 +42,14 @@ title() { # case
 	all) say "INSERT, all rows" ;;
 	trigger_off) say "INSERT, all rows, trigger switched off" ;;
 	seen) say "INSERT WHERE NOT streamfilter_seen" ;;
-	seen_alone) say "the same, batch_scan off" ;;
+	seen_single) say "the same, batch_insert off" ;;
+	seen_alone) say "the same, batch_insert and batch_scan off" ;;
 	trigger) say "INSERT, trigger streamfilter_discard" ;;
+	trigger_single | copy_single) say "the same, batch_insert off" ;;
+	copy) say "COPY, all rows" ;;
+	copy_trigger) say "COPY, trigger streamfilter_discard" ;;
+	lists) say "INSERT of lists of 1000 rows, all rows" ;;
+	lists_trigger) say "the same, trigger streamfilter_discard" ;;
 	into) say "INSERT INTO a filter" ;;
 	small_plain) say "transactions of 1000 new rows" ;;
 	small_trigger) say "the same, trigger streamfilter_discard" ;;
@@ -61,6 +68,9 @@ create_tables() {
 		CREATE FOREIGN TABLE seen (key bigint) SERVER streamfilter OPTIONS ($OPTIONS);
 		CREATE TRIGGER discard BEFORE INSERT ON discarding FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen');
 		VACUUM (FREEZE, ANALYZE);
+		COPY source TO '$WORK/tmp/source.copy';
+		COPY (SELECT 'INSERT INTO arrivals VALUES ' || string_agg(format('(%s, %L)', key, payload), ', ')
+		  FROM (SELECT *, (row_number() OVER () - 1) / 1000 AS list FROM source) AS numbered GROUP BY list) TO '$WORK/tmp/lists.sql';
 	END
 	stop_server
 }
@@ -74,9 +84,14 @@ statements() { # case: one a line; the first ones fetch what the last one needs,
 	plain) say "INSERT INTO arrivals SELECT * FROM distinct_rows" ;;
 	all) say "INSERT INTO arrivals SELECT * FROM source" ;;
 	seen_alone) say "SET streamfilter.batch_scan = off" ;;&
+	seen_alone | *_single) say "SET streamfilter.batch_insert = off" ;;&
 	seen*) say "INSERT INTO arrivals SELECT * FROM source WHERE NOT streamfilter_seen('seen', key)" ;;
 	trigger_off) say "SET streamfilter.enabled = off" ;;&
 	trigger*) say "INSERT INTO discarding SELECT * FROM source" ;;
+	copy) say "COPY arrivals FROM '$WORK/tmp/source.copy'" ;;
+	copy_*) say "COPY discarding FROM '$WORK/tmp/source.copy'" ;;
+	lists) cat "$WORK/tmp/lists.sql" ;;
+	lists_trigger) sed 's/arrivals/discarding/' "$WORK/tmp/lists.sql" ;;
 	into) say "INSERT INTO seen SELECT key FROM source" ;;
 	small_plain) small arrivals ;;
 	small_trigger) small discarding ;;

@@ -31,6 +31,15 @@ extern uint64 running_statement;
 // Its query, numbered likewise: of one statement rules can make several.
 extern uint64 running_query;
 
+// Called when a statement calls a trigger of ours for its first row in a table.
+extern void (*on_first_row)();
+
+// A place for what somebody keeps for the COPY that runs and calls no query; nullptr: none does. It
+// is empty when COPY begins.
+void** kept_for_copy();
+// Rows were inserted for that COPY: its command tag counts them, too.
+void count_copied(uint64 rows);
+
 // Installs the hooks. Called by _PG_init when preloaded.
 void init_executor_watch();
 
