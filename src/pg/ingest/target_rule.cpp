@@ -16,15 +16,17 @@ extern "C" {
 }
 
 #include "pg/ingest/target_rule.hpp"
+#include "pg/ingest/volatile_code.hpp"
 #include "pg/trigger/trigger_definition.hpp"
 
 namespace streamfilter::pg {
 namespace {
 
+bool is_of_insert(const Trigger* trigger, int16 timing) {
+  return TRIGGER_TYPE_MATCHES(trigger->tgtype, TRIGGER_TYPE_ROW, timing, TRIGGER_TYPE_INSERT);
+}
+
 bool fires(const Trigger* trigger) {
-  if (!TRIGGER_TYPE_MATCHES(trigger->tgtype, TRIGGER_TYPE_ROW, TRIGGER_TYPE_BEFORE,
-                            TRIGGER_TYPE_INSERT))
-    return false;
   const bool replica = SessionReplicationRole == SESSION_REPLICATION_ROLE_REPLICA;
   return trigger->tgenabled != TRIGGER_DISABLED &&
          trigger->tgenabled != (replica ? TRIGGER_FIRES_ON_ORIGIN : TRIGGER_FIRES_ON_REPLICA);
@@ -67,9 +69,21 @@ bool has_volatile_check(Relation table) {
   const TupleConstr* constraints = RelationGetDescr(table)->constr;
   if (constraints == nullptr) return false;
   for (int i = 0; i < constraints->num_check; ++i)
-    if (contain_volatile_functions(static_cast<Node*>(stringToNode(constraints->check[i].ccbin))))
+    if (runs_volatile_code(static_cast<Node*>(stringToNode(constraints->check[i].ccbin))))
       return true;
   return false;
+}
+
+// The conditions of AFTER triggers are checked as soon as a row is inserted.
+const char* obstacle_of(const TriggerDesc* triggers) {
+  for (int i = 0; triggers != nullptr && i < triggers->numtriggers; ++i) {
+    const Trigger* trigger = &triggers->triggers[i];
+    if (trigger->tgqual != nullptr && is_of_insert(trigger, TRIGGER_TYPE_AFTER) &&
+        fires(trigger) && runs_volatile_code(static_cast<Node*>(stringToNode(trigger->tgqual))))
+      return psprintf("the WHEN condition of trigger %s calls a volatile function",
+                      quote_identifier(trigger->tgname));
+  }
+  return nullptr;
 }
 
 const char* obstacle_of(Relation table) {
@@ -86,7 +100,7 @@ TargetRule find_trigger_rule(const TriggerDesc* triggers) {
   TargetRule rule = {};
   for (int i = 0; triggers != nullptr && i < triggers->numtriggers; ++i) {
     const Trigger* trigger = &triggers->triggers[i];
-    if (!fires(trigger)) continue;
+    if (!is_of_insert(trigger, TRIGGER_TYPE_BEFORE) || !fires(trigger)) continue;
     TriggerKind kind;
     const bool ours = find_kind(trigger->tgfoid, &kind) && judges(kind);
     rule.watched |= ours;
@@ -108,6 +122,7 @@ TargetRule find_rule(const ResultRelInfo* target) {
   Relation table = target->ri_RelationDesc;
   TargetRule rule = find_trigger_rule(target->ri_TrigDesc);
   if (rule.obstacle == nullptr) rule.obstacle = obstacle_of(table);
+  if (rule.obstacle == nullptr) rule.obstacle = obstacle_of(target->ri_TrigDesc);
   if (rule.obstacle == nullptr && rule.judge != nullptr && rule.kind == TriggerKind::mark &&
       marks_partition_key(rule.judge, table))
     rule.obstacle = "the mark is part of the partition key";
