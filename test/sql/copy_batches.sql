@@ -1,6 +1,7 @@
 -- COPY into a table with one of our triggers: in batches, and nothing else can tell.
 CREATE SCHEMA copies;
 SET search_path = copies, public;
+SET streamfilter.batch_insert = on;
 CREATE FOREIGN TABLE seen (k int) SERVER streamfilter OPTIONS (kind 'bloom', keys '10000', fpr '1e-6');
 CREATE TABLE t (k int, x text CHECK (x <> 'bad'), n serial, CONSTRAINT once UNIQUE (x));
 CREATE TRIGGER zz BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen');
