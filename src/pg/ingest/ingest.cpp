@@ -25,7 +25,6 @@ namespace {
 constexpr int kBatch = 64;
 constexpr int kRemoteBatch = 512;
 constexpr Size kMaxBytes = 65535;
-constexpr Size kBatchBlock = 128 * 1024;  // enough for both
 
 // A table that rows go to: the target, or a partition.
 struct IngestTable {
@@ -294,8 +293,8 @@ Ingest* begin_ingest(ModifyTableState* node, int options, RowWatch watch) {
   ingest->estate = node->ps.state;
   ingest->node = node;
   ingest->memory = memory;
-  ingest->batch_memory = AllocSetContextCreate(memory, "streamfilter rows that are judged",
-                                               kBatchBlock, kBatchBlock, ALLOCSET_DEFAULT_MAXSIZE);
+  ingest->batch_memory =
+      AllocSetContextCreate(memory, "streamfilter rows that are judged", ALLOCSET_DEFAULT_SIZES);
   ingest->watch = watch;
   ingest->writer = begin_batch_writer(ingest->estate, options, watch);
   ingest->statement = running_statement;
