@@ -176,6 +176,13 @@ SELECT * FROM compare('INSERT INTO t SELECT id, key FROM src WHERE NOT EXISTS (S
 ALTER TABLE t ADD CHECK (count_rows() < 20);
 SELECT * FROM compare('INSERT INTO t SELECT * FROM src');
 ALTER TABLE t DROP CONSTRAINT t_check;
+CREATE DOMAIN few AS int CHECK (count_rows() < 20);
+ALTER TABLE t ADD known few;
+SELECT * FROM compare('INSERT INTO t SELECT id, key, note, 1 FROM src');
+ALTER TABLE t DROP known;
+DROP DOMAIN few;
+SELECT * FROM compare('INSERT INTO t SELECT id, key, random()::text FROM src WHERE random() < 0');
+SELECT * FROM compare('INSERT INTO t SELECT t.id + 1, src.key FROM src LEFT JOIN t USING (id)');
 CREATE VIEW positive AS SELECT * FROM t WHERE key > 0 WITH CHECK OPTION;
 SELECT * FROM compare('INSERT INTO positive SELECT id, key FROM src WHERE key > 0');
 SELECT * FROM compare('INSERT INTO positive SELECT id, key FROM src');
