@@ -18,6 +18,7 @@ extern "C" {
 }
 
 #include "pg/ingest/target_rule.hpp"
+#include "pg/trigger/shard_triggers.hpp"
 #include "pg/trigger/trigger_definition.hpp"
 
 namespace streamfilter::pg {
@@ -109,6 +110,7 @@ const char* obstacle_of(Relation table) {
   if (table->rd_rel->relkind == RELKIND_PARTITIONED_TABLE) return nullptr;
   if (table->rd_rel->relkind != RELKIND_RELATION) return "the target is not a table";
   if (table->rd_tableam != GetHeapamTableAmRoutine()) return "the table is not a heap";
+  if (may_be_copied(table)) return "its rows may be copies";
   if (has_volatile_check(table)) return "a CHECK constraint calls a volatile function";
   return nullptr;
 }
