@@ -17,9 +17,8 @@ source "$ROOT/test/demo/server.sh"
 ROWS=100000
 OPTIONS="kind 'clq', fpr '0.01', memory '16MB'"
 SINGLES=2000 # transactions of one row: they take more
-CASES=(scan plain all trigger_off seen seen_alone seen_rows seen_text seen_columns trigger trigger_rows into
-	small_plain small_trigger
-	single_plain single_unlogged single_logged)
+CASES=(scan plain all trigger_off seen seen_alone seen_rows seen_text seen_columns trigger trigger_rows into small_plain
+	small_trigger single_plain single_unlogged single_logged)
 
 # Of a profile: all instructions, and those of streamfilter's object. A name stands behind its number where that comes
 # first; the line behind `calls=` repeats what the called function counts itself.
