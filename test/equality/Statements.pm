@@ -115,7 +115,7 @@ sub block {
 
 sub caught {
 	my ($self) = @_;
-	return 'DO $$ BEGIN ' . $self->quoted($self->{dice}->one_of('select', 'copy_file')) . '; EXCEPTION WHEN OTHERS THEN INSERT INTO log VALUES (SQLSTATE, 0, SQLERRM); END $$;';
+	return 'DO $$ BEGIN ' . $self->quoted($self->{dice}->one_of('select', 'copy_file')) . '; EXCEPTION WHEN OTHERS THEN RAISE WARNING \'caught %: %\', SQLSTATE, SQLERRM; END $$;';
 }
 
 sub prepared {

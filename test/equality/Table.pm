@@ -16,10 +16,11 @@ sub draw {
 	$self->create_filter;
 	$self->create_table;
 	$self->create_judge;
-	$self->hang_on($_) for grep { $dice->chance(12) }
-	  qw(after_row after_when after_statement transition before_statement other_before constraint_trigger index
-	  partial_index expression_index exclusion reference rule row_security view statistics leaf_trigger deferred not_valid);
-	$self->hang_on('unique') if $fault eq 'unique';
+	my @hangs = qw(after_row after_when after_statement transition before_statement other_before constraint_trigger index
+	  partial_index expression_index reference rule row_security view statistics leaf_trigger not_valid);
+	push @hangs, qw(exclusion deferred unique) unless $fault;    # one kind of fault: of several, another row may be named
+	$self->hang_on($_) for grep { $dice->chance(12) } @hangs;
+	$self->hang_on($dice->one_of(qw(unique unique exclusion deferred))) if $fault eq 'unique';
 	$self->hang_on('reference') if $fault eq 'reference' && !$self->{reference};
 	return $self;
 }
@@ -57,7 +58,8 @@ sub create_filter {
 	my $dice = $self->{dice};
 	return if $self->{judge} eq 'none';
 	my %type = (k => $self->{key_type}, t => 'text');
-	my @options = ("seed '42'", "kind '" . $dice->one_of(qw(clq clq clq bloom sbf lru sqf capped)) . "'", "memory '64kB'");
+	$self->{kind} = $dice->one_of(qw(clq clq clq bloom sbf lru sqf capped));
+	my @options = ("seed '42'", "kind '$self->{kind}'", "memory '64kB'");
 	push @options, "nulls 'not distinct'" if $dice->chance(20);
 	push @options, "mode '" . $dice->one_of(qw(shadow off)) . "'" if $dice->chance(12);
 	push @options, "persistence 'unlogged'" if $dice->chance(20);

@@ -1,6 +1,7 @@
 -- COPY into a table with one of our triggers: in batches, and nothing else can tell.
 CREATE SCHEMA copies;
 SET search_path = copies, public;
+SET streamfilter.batch_insert = on;
 CREATE FOREIGN TABLE seen (k int) SERVER streamfilter OPTIONS (kind 'bloom', keys '10000', fpr '1e-6');
 CREATE TABLE t (k int, x text CHECK (x <> 'bad'), n serial, CONSTRAINT once UNIQUE (x));
 CREATE TRIGGER zz BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen');
@@ -129,6 +130,20 @@ COPY parts (k, x) FROM stdin;
 62	a
 \.
 SELECT tableoid::regclass, k, repeat FROM parts ORDER BY tableoid::regclass::text, ctid;
+
+-- What would see that rows come late gets them in time, also where no expression calls it.
+CREATE TABLE late (k int, x text);
+CREATE TRIGGER zz BEFORE INSERT ON late FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen');
+CREATE FUNCTION copied_rows() RETURNS bigint LANGUAGE sql AS 'SELECT count(*) FROM copies.late';
+CREATE DOMAIN fifth AS int CHECK (copied_rows() < 4);
+CREATE TYPE holder AS (a fifth);
+COPY late FROM PROGRAM 'seq 10001 10009 | sed "s/$/\t1/"' WHERE x::fifth = 1;
+CREATE TRIGGER after AFTER INSERT ON late FOR EACH ROW WHEN (copied_rows() < 3) EXECUTE FUNCTION tell();
+COPY late FROM PROGRAM 'seq 10001 10009 | sed "s/$/\t1/"';
+DROP TRIGGER after ON late;
+TRUNCATE late;
+ALTER TABLE late ADD y holder[];
+COPY late FROM PROGRAM 'seq 10011 10019 | sed "s/$/\t1\t{(1)}/"';
 
 -- Who may insert, may.
 CREATE ROLE copier;

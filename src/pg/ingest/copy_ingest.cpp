@@ -236,18 +236,9 @@ int read_nothing(void*, int, int) {
   return 0;
 }
 
-bool has_volatile_column(const CopyFromStateData* copy) {
-  const TupleDesc columns = RelationGetDescr(copy->rel);
-  ListCell* cell;
-  foreach (cell, copy->attnumlist)
-    if (has_volatile_check(TupleDescAttr(columns, lfirst_int(cell) - 1)->atttypid)) return true;
-  return false;
-}
-
 bool reads_ahead(const CopyFromStateData* copy) {
   return !copy->volatile_defexprs && !runs_volatile_code(copy->whereClause) &&
-         copy->transition_capture == nullptr && !SF_COPY_SKIPS_ERRORS(copy) &&
-         !has_volatile_column(copy);
+         copy->transition_capture == nullptr && !SF_COPY_SKIPS_ERRORS(copy);
 }
 
 bool may_take_over(CopyRows* rows) {

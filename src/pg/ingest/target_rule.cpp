@@ -17,6 +17,7 @@ extern "C" {
 
 #include "pg/ingest/target_rule.hpp"
 #include "pg/ingest/volatile_code.hpp"
+#include "pg/trigger/shard_triggers.hpp"
 #include "pg/trigger/trigger_definition.hpp"
 
 namespace streamfilter::pg {
@@ -78,18 +79,28 @@ bool has_volatile_check(Relation table) {
 const char* obstacle_of(const TriggerDesc* triggers) {
   for (int i = 0; triggers != nullptr && i < triggers->numtriggers; ++i) {
     const Trigger* trigger = &triggers->triggers[i];
-    if (trigger->tgqual != nullptr && is_of_insert(trigger, TRIGGER_TYPE_AFTER) &&
-        fires(trigger) && runs_volatile_code(static_cast<Node*>(stringToNode(trigger->tgqual))))
+    if (trigger->tgqual != nullptr && is_of_insert(trigger, TRIGGER_TYPE_AFTER) && fires(trigger) &&
+        runs_volatile_code(static_cast<Node*>(stringToNode(trigger->tgqual))))
       return psprintf("the WHEN condition of trigger %s calls a volatile function",
                       quote_identifier(trigger->tgname));
   }
   return nullptr;
 }
 
+bool has_volatile_column(TupleDesc type) {
+  for (int i = 0; i < type->natts; ++i) {
+    const Form_pg_attribute attribute = TupleDescAttr(type, i);
+    if (!attribute->attisdropped && runs_volatile_check(attribute->atttypid)) return true;
+  }
+  return false;
+}
+
 const char* obstacle_of(Relation table) {
+  if (has_volatile_column(RelationGetDescr(table))) return "a domain calls a volatile function";
   if (table->rd_rel->relkind == RELKIND_PARTITIONED_TABLE) return nullptr;
   if (table->rd_rel->relkind != RELKIND_RELATION) return "the target is not a table";
   if (table->rd_tableam != GetHeapamTableAmRoutine()) return "the table is not a heap";
+  if (may_be_copied(table)) return "its rows may be copies";
   if (has_volatile_check(table)) return "a CHECK constraint calls a volatile function";
   return nullptr;
 }
@@ -133,8 +144,9 @@ const char* why_row_by_row(const ModifyTableState* node, bool* judged) {
   const ResultRelInfo* target = node->rootResultRelInfo;
   const TargetRule rule = find_rule(target);
   *judged = rule.judge != nullptr;
-  if (target->ri_TrigDesc != nullptr && target->ri_TrigDesc->trig_insert_new_table)
-    return "a trigger has a transition table";
+  if (target->ri_TrigDesc != nullptr && target->ri_TrigDesc->trig_insert_new_table &&
+      target->ri_RelationDesc->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
+    return "a trigger has a transition table of rows from partitions";
   return rule.obstacle;
 }
 

@@ -17,17 +17,23 @@ extern "C" {
 namespace streamfilter::pg {
 namespace {
 
+// The reference to its checks lasts as long as the memory that it is made for.
+bool is_volatile_domain(Oid domain, MemoryContext memory) {
+  auto* checks = static_cast<DomainConstraintRef*>(
+      MemoryContextAllocZero(memory, sizeof(DomainConstraintRef)));
+  InitDomainConstraintRef(domain, checks, memory, false);
+  ListCell* cell;
+  foreach (cell, checks->constraints) {
+    const auto* check = static_cast<const DomainConstraintState*>(lfirst(cell));
+    if (runs_volatile_code(reinterpret_cast<Node*>(check->check_expr))) return true;
+  }
+  return false;
+}
+
 bool is_volatile_domain(Oid domain) {
   MemoryContext memory =
       AllocSetContextCreate(CurrentMemoryContext, "streamfilter domain", ALLOCSET_SMALL_SIZES);
-  DomainConstraintRef checks;
-  InitDomainConstraintRef(domain, &checks, memory, false);
-  bool found = false;
-  for (int i = 0; i < list_length(checks.constraints) && !found; ++i) {
-    const auto* check = static_cast<const DomainConstraintState*>(list_nth(checks.constraints, i));
-    found = check->constrainttype == DOM_CONSTRAINT_CHECK &&
-            runs_volatile_code(reinterpret_cast<Node*>(check->check_expr));
-  }
+  const bool found = is_volatile_domain(domain, memory);
   MemoryContextDelete(memory);
   return found;
 }
@@ -37,7 +43,7 @@ bool has_volatile_column(Oid composite) {
   bool found = false;
   for (int i = 0; i < columns->natts && !found; ++i) {
     const Form_pg_attribute column = TupleDescAttr(columns, i);
-    found = !column->attisdropped && has_volatile_check(column->atttypid);
+    found = !column->attisdropped && runs_volatile_check(column->atttypid);
   }
   FreeTupleDesc(columns);
   return found;
@@ -74,21 +80,21 @@ bool makes_value(const Node* node) {
 }
 
 bool look_at_node(Node* node, void*) {
-  return node != nullptr && (find_hidden_code(node) != nullptr ||
-                             SF_WALK_EXPRESSION(node, look_at_node, nullptr));
+  return node != nullptr &&
+         (find_hidden_code(node) != nullptr || SF_WALK_EXPRESSION(node, look_at_node, nullptr));
 }
 
 }  // namespace
 
-bool has_volatile_check(Oid type) {
+bool runs_volatile_check(Oid type) {
   if (type < FirstNormalObjectId) return false;
   check_stack_depth();
   switch (get_typtype(type)) {
-    case TYPTYPE_DOMAIN: return is_volatile_domain(type) || has_volatile_check(getBaseType(type));
+    case TYPTYPE_DOMAIN: return is_volatile_domain(type) || runs_volatile_check(getBaseType(type));
     case TYPTYPE_COMPOSITE: return has_volatile_column(type);
-    case TYPTYPE_RANGE: return has_volatile_check(get_range_subtype(type));
-    case TYPTYPE_MULTIRANGE: return has_volatile_check(get_multirange_range(type));
-    default: return has_volatile_check(get_element_type(type));
+    case TYPTYPE_RANGE: return runs_volatile_check(get_range_subtype(type));
+    case TYPTYPE_MULTIRANGE: return runs_volatile_check(get_multirange_range(type));
+    default: return runs_volatile_check(get_element_type(type));
   }
 }
 
@@ -97,8 +103,8 @@ const char* find_hidden_code(const Node* node) {
     return psprintf("aggregate %s has a volatile part", get_func_name(aggregate_of(node)));
   if (!makes_value(node)) return nullptr;
   const Oid type = exprType(node);
-  if (!has_volatile_check(type)) return nullptr;
-  return psprintf("a check of type %s calls a volatile function", format_type_be(type));
+  if (!runs_volatile_check(type)) return nullptr;
+  return "a domain calls a volatile function";
 }
 
 bool runs_volatile_code(Node* expression) {

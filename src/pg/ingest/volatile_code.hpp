@@ -9,7 +9,7 @@ extern "C" {
 namespace streamfilter::pg {
 
 // Is a value of the type checked by a volatile function when it is made?
-bool has_volatile_check(Oid type);
+bool runs_volatile_check(Oid type);
 
 // What the node runs besides the function that it calls, in words; nullptr: nothing volatile.
 const char* find_hidden_code(const Node* node);
