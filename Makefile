@@ -90,6 +90,7 @@ help:
 #: make check-regress      REGRESS="trigger relation" runs some; check-isolation ISOLATION="conflict";
 #:                         check-tap PROVE_TESTS=test/t/040_crash.pl
 #: make check-model        random transactions against an exact model; MODEL_SECONDS=3600 MODEL_SEED=1
+#: make check-chaos        servers of slices lost in every way; CHAOS_SECONDS=600 CHAOS_SEED=1
 #: make check-layers       what the rooms of src/ROOMS may include, and what the core may not
 #: make bench              programs that measure, in build/bench
 #: make format             clang-format 14 on all sources; check-format only looks
@@ -146,7 +147,8 @@ sql/$(EXTENSION)--$(EXTVERSION).sql: $(SQL_PARTS)
 # What has changed since is in parts of its own, which both scripts consist of.
 sql/$(EXTENSION)--1.0--1.1.sql: sql/update/1.0--1.1_before.sql sql/41_views.sql sql/43_event_trigger.sql sql/46_state_index.sql \
     sql/51_adopt_triggers.sql sql/52_divert.sql sql/53_forget.sql sql/54_warm.sql sql/56_slices_view.sql \
-    sql/57_statistics.sql sql/58_progress.sql sql/59_metrics.sql sql/61_distribute.sql sql/update/1.0--1.1_after.sql
+    sql/57_statistics.sql sql/58_progress.sql sql/59_metrics.sql sql/61_distribute.sql sql/71_advise_query.sql \
+    sql/update/1.0--1.1_after.sql
 	cat $^ > $@
 
 include src/capi/library.mk
@@ -312,6 +314,11 @@ check-isolation: $(CHECKED)
 check-tap: $(CHECKED)
 	$(prove_installcheck)
 
+CHAOS_SECONDS = 60
+
+check-chaos: $(CHECKED)
+	PG_CONFIG=$(PG_CONFIG) test/chaos.sh $(CHAOS_SECONDS) $(CHAOS_SEED)
+
 check: unit check-layers check-library check-regress check-isolation check-tap
 
-.PHONY: always help format check-format compile_commands lint lint-scripts flavour bench check-rooms unit unit-sanitize check-layers check-regress check-isolation check-tap check-model check-defects check
+.PHONY: always help format check-format compile_commands lint lint-scripts flavour bench check-rooms unit unit-sanitize check-layers check-regress check-isolation check-tap check-model check-defects check-chaos check

@@ -21,11 +21,11 @@ namespace streamfilter::pg {
 constexpr int kMaxRows = 1000;
 constexpr Size kMaxBytes = 65535;
 constexpr int kMaxBusyTables = 32;
-constexpr Size kTupleBlock = 128 * 1024;  // enough for a batch
 
 struct BatchTable {
   BatchWriter* writer;
   ResultRelInfo* target;
+  TupleDesc type;           // a copy, for the server keeps account of who uses its own
   BulkInsertState bulk;     // nullptr: the table is not busy
   TupleTableSlot** rows;    // that wait; room for kMaxRows
   TupleTableSlot** unused;  // slots
@@ -218,8 +218,8 @@ BatchWriter* begin_batch_writer(EState* estate, int options, RowWatch watch) {
   writer->options = options;
   writer->watch = watch;
   writer->memory = memory;
-  writer->tuples = AllocSetContextCreate(memory, "streamfilter rows of a batch", kTupleBlock,
-                                         kTupleBlock, ALLOCSET_DEFAULT_MAXSIZE);
+  writer->tuples =
+      AllocSetContextCreate(memory, "streamfilter rows of a batch", ALLOCSET_DEFAULT_SIZES);
   writer->waiting =
       static_cast<WaitingRow*>(MemoryContextAlloc(memory, sizeof(WaitingRow) * kMaxRows));
   return writer;
@@ -233,6 +233,7 @@ BatchTable* add_table(BatchWriter* writer, ResultRelInfo* target) {
   MemoryContext caller = MemoryContextSwitchTo(writer->estate->es_query_cxt);
   open_indexes(target);
   MemoryContextSwitchTo(writer->memory);
+  table->type = CreateTupleDescCopyConstr(RelationGetDescr(target->ri_RelationDesc));
   writer->tables = lappend(writer->tables, table);
   MemoryContextSwitchTo(caller);
   return table;
@@ -241,8 +242,7 @@ BatchTable* add_table(BatchWriter* writer, ResultRelInfo* target) {
 TupleTableSlot* take_slot(BatchTable* table) {
   if (table->unused_count > 0) return table->unused[--table->unused_count];
   MemoryContext caller = MemoryContextSwitchTo(table->writer->memory);
-  TupleTableSlot* slot =
-      MakeSingleTupleTableSlot(RelationGetDescr(table->target->ri_RelationDesc), &TTSOpsHeapTuple);
+  TupleTableSlot* slot = MakeSingleTupleTableSlot(table->type, &TTSOpsHeapTuple);
   MemoryContextSwitchTo(caller);
   return slot;
 }

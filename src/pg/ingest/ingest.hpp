@@ -14,11 +14,12 @@ namespace streamfilter::pg {
 struct Ingest;
 
 struct IngestCounts {
-  uint64 rows;       // that have come
-  uint64 inserted;   // or are about to be
-  uint64 discarded;  // by a trigger
-  uint64 alone;      // came to tables that do not take batches
-  uint64 batches;    // that were written
+  uint64 rows;           // that have come
+  uint64 inserted;       // or are about to be
+  uint64 discarded;      // by a trigger
+  uint64 alone;          // came to tables that do not take batches
+  uint64 batches;        // that were written
+  const char* obstacle;  // of the first table that does not take them; nullptr: there was none
 };
 
 // In the current memory context, which must be the EState's or live longer. `node` may be one that
