@@ -6,7 +6,7 @@
 #
 # Prints a table, instructions for each row of the source: all, those of streamfilter itself, those of the server and its
 # libraries. OUTDIR (build/instructions) gets it as instructions.txt, and the profiles, for callgrind_annotate. Takes about
-# two minutes. valgrind knows no registers of 64 bytes: kind clq runs its portable code. Debian 12 or 13, as root or with
+# three minutes. valgrind knows no registers of 64 bytes: kind clq runs its portable code. Debian 12 or 13, as root or with
 # sudo.
 
 # shellcheck source-path=SCRIPTDIR source=../test/lib.sh
@@ -17,8 +17,8 @@ source "$ROOT/test/demo/server.sh"
 ROWS=100000
 OPTIONS="kind 'clq', fpr '0.01', memory '16MB'"
 SINGLES=2000 # transactions of one row: they take more
-CASES=(scan plain all trigger_off seen seen_alone seen_text seen_columns trigger into small_plain small_trigger
-	single_plain single_unlogged single_logged)
+CASES=(scan plain all trigger_off seen seen_alone seen_single seen_text seen_columns trigger trigger_single into
+	small_plain small_trigger single_plain single_unlogged single_logged)
 
 # Of a profile: all instructions, and those of streamfilter's object. A name stands behind its number where that comes
 # first; the line behind `calls=` repeats what the called function counts itself.
@@ -46,6 +46,7 @@ title() { # case
 	seen_alone) say "the same, batch_scan off" ;;
 	seen_text) say "the same, a key of type text" ;;
 	seen_columns) say "the same, a key of bigint and text" ;;
+	seen_single | trigger_single) say "the same, batch_insert off" ;;
 	trigger) say "INSERT, trigger streamfilter_discard" ;;
 	into) say "INSERT INTO a filter" ;;
 	small_plain) say "transactions of 1000 new rows" ;;
@@ -102,6 +103,7 @@ statements() { # case: one a line; the first ones fetch what the last one needs,
 	seen_columns)
 		say "INSERT INTO arrivals_named SELECT * FROM named WHERE NOT streamfilter_seen('seen_columns', key, name)"
 		;;
+	*_single) say "SET streamfilter.batch_insert = off" ;;&
 	seen*) say "INSERT INTO arrivals SELECT * FROM source WHERE NOT streamfilter_seen('seen', key)" ;;
 	trigger_off) say "SET streamfilter.enabled = off" ;;&
 	trigger*) say "INSERT INTO discarding SELECT * FROM source" ;;

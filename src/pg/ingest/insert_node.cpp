@@ -81,7 +81,7 @@ void insert_rows(InsertState* state, ModifyTableState* insert) {
   }
   state->counts = finish_ingest(ingest);
   if (insert->canSetTag) estate->es_processed += state->counts.inserted;
-  ExecASInsertTriggers(estate, target, nullptr);
+  ExecASInsertTriggers(estate, target, insert->mt_transition_capture);
   insert->mt_done = true;
 }
 
