@@ -50,7 +50,7 @@ void add_options(Target* target, List* options) {
     const char* value = defGetString(option);
     const bool password = strcmp(option->defname, "password") == 0;
     target->has_password |= password && value[0] != '\0';
-    if (password || strcmp(option->defname, "user") == 0 || is_connection_option(option->defname))
+    if (is_user_option(option->defname) || is_connection_option(option->defname))
       target->add(option->defname, value);
   }
 }
@@ -96,8 +96,9 @@ Target make_target(Connection* connection) {
   target.add("client_encoding", GetDatabaseEncodingName());
   target.add("fallback_application_name", "streamfilter");
   target.add("options", session_options(&connection->options));
-  if (!target.has_password && !superuser_arg(connection->key.user))
-    raise_password_required(connection);
+  connection->needs_password =
+      !superuser_arg(connection->key.user) && requires_password(mapping->options);
+  if (!target.has_password && connection->needs_password) raise_password_required(connection);
   return target;
 }
 
@@ -239,7 +240,7 @@ bool set_up(Connection* connection) {
 // ---- from nothing to ready ----------------------------------------------------------------------
 
 void check_password_used(Connection* connection) {
-  if (superuser_arg(connection->key.user) || PQconnectionUsedPassword(connection->pg)) return;
+  if (!connection->needs_password || PQconnectionUsedPassword(connection->pg)) return;
   disconnect(connection);
   raise_password_required(connection);
 }
