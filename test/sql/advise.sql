@@ -99,3 +99,46 @@ SELECT * FROM streamfilter_advise('64kB', 0.01, 1e6, 1e5, '-Infinity');
 
 DROP VIEW uniform, mostly_new, at_gap;
 DROP FUNCTION compare_advice;
+
+-- ---- from rows of a stream ------------------------------------------------------------------------
+-- A sample of the keys, with a part of the memory: what every kind does on all rows is within four of
+-- the stated errors (of 13 kinds, each with two rates, none by chance), and the order is right as far
+-- as they are: no kind misses more than one that comes after it, by more than four errors of both.
+SELECT setseed(0.25);
+CREATE TABLE stream AS
+SELECT i, floor(exp(random() * ln(80000)))::int AS key FROM generate_series(1, 400000) AS i;
+CREATE TABLE advised AS
+SELECT row_number() OVER () AS place, a.*
+FROM streamfilter_advise('SELECT key FROM stream ORDER BY i', '128kB', 0.01) AS a;
+CREATE TABLE truth AS
+SELECT a.place, e.fpr, e.fnr
+FROM streamfilter_evaluate('SELECT key FROM stream ORDER BY i',
+  (SELECT array_agg(prototype::streamfilter ORDER BY place) FROM advised)) WITH ORDINALITY
+  AS e(filter, memory, rows, distinct_rows, false_positives, false_negatives, fpr, fnr, weighted_fpr,
+       weighted_fnr, ns_per_row, place)
+JOIN advised AS a USING (place);
+SELECT count(*) > 10 AS kinds, bool_and(sampled_rows BETWEEN 100000 AND 300000) AS sampled,
+       bool_and(abs(a.predicted_fpr - t.fpr) < 4 * a.fpr_error) AS fpr_foretold,
+       bool_and(abs(a.predicted_fnr - t.fnr) < 4 * a.fnr_error) AS fnr_foretold,
+       bool_and(a.fnr_double <= a.predicted_fnr AND a.predicted_fnr <= a.fnr_half) AS more_is_better
+FROM advised AS a JOIN truth AS t USING (place);
+SELECT count(*) AS wrong_order
+FROM advised AS a JOIN truth AS t USING (place), advised AS b JOIN truth AS u ON u.place = b.place
+WHERE a.place < b.place AND a.fpr_bound <= 0.01 AND b.fpr_bound <= 0.01
+  AND t.fnr > u.fnr + 4 * (a.fnr_error + b.fnr_error);
+-- Half and double the memory, as filters of that size do.
+SELECT bool_and(abs(a.fnr_half - e.fnr) < 4 * a.fnr_half_error) AS half_foretold
+FROM streamfilter_evaluate('SELECT key FROM stream ORDER BY i', ARRAY['capped(memory=64kB, fpr=0.01)', 'lru(memory=64kB)']::streamfilter[]) AS e
+JOIN advised AS a ON split_part(e.filter, '(', 1) = a.kind AND a.prototype !~ 'keys';
+SELECT bool_and(abs(a.fnr_double - e.fnr) < 4 * a.fnr_double_error) AS double_foretold
+FROM streamfilter_evaluate('SELECT key FROM stream ORDER BY i', ARRAY['capped(memory=256kB, fpr=0.01)', 'lru(memory=256kB)']::streamfilter[]) AS e
+JOIN advised AS a ON split_part(e.filter, '(', 1) = a.kind AND a.prototype !~ 'keys';
+-- All rows of a short stream, and several columns.
+SELECT kind, sampled_rows, predicted_fnr FROM streamfilter_advise('SELECT ROW(i % 100, 1) FROM generate_series(1, 1000) AS i', '64kB', 0.01) LIMIT 1;
+SELECT * FROM streamfilter_advise('SELECT 1 WHERE false', '64kB', 0.01);
+SELECT * FROM streamfilter_advise('SELECT NULL::int', '64kB', 0.01);
+SELECT * FROM streamfilter_advise('SELECT 1, 2', '64kB', 0.01);
+SELECT * FROM streamfilter_advise('DELETE FROM stream', '64kB', 0.01);
+SELECT * FROM streamfilter_advise('SELECT 1', '64kB', 2);
+SELECT count(*) FROM streamfilter_advise(NULL, '64kB', 0.01);
+DROP TABLE stream, advised, truth;

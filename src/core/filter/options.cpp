@@ -39,7 +39,8 @@ bool unknown_option(const FilterOps* ops, const char* name, Problem& problem) no
 
 // The kind whose option `name` auto takes, too; nullptr: it takes no such option.
 const FilterOps* kind_of_auto_option(const char* name) noexcept {
-  return std::strcmp(name, "window") == 0 ? find_ops(Kind::timer) : nullptr;
+  const bool is_one = std::strcmp(name, "window") == 0 || std::strcmp(name, "lateness") == 0;
+  return is_one ? find_ops(Kind::timer) : nullptr;
 }
 
 }  // namespace

@@ -12,10 +12,10 @@ extern "C" {
 #include "core/advise/advise.hpp"
 #include "core/base/saturate.hpp"
 #include "core/filter/filter.hpp"
+#include "pg/evaluate/requested_filter.hpp"
 #include "pg/server/problem_report.hpp"
 
 namespace streamfilter::pg {
-namespace {
 
 Definition read_request(const char* memory, double fpr) {
   Definition requested;
@@ -27,6 +27,8 @@ Definition read_request(const char* memory, double fpr) {
     raise(problem);
   return requested;
 }
+
+namespace {
 
 void put_real(Datum* value, bool* isnull, double real) {
   *isnull = std::isnan(real);

@@ -24,9 +24,16 @@ bool test_and_insert_fetched_key(FilterHandle* filter, const Element& element);
 void test_and_insert_keys(FilterHandle* filter, const Element* elements, const bool* has_key,
                           int count, bool* seen);
 
+// Is that a message to other servers, so that more keys at once are better?
+bool asks_servers(FilterHandle* filter);
+
 // The key is inserted, once the transaction commits, and nobody asks whether it was seen: a row
 // that was judged has got it.
 void remember_key(FilterHandle* filter, const Element& element);
+
+// The same for a key that nobody else adds now: the row is there already, and its table is not to
+// be written by others. Of many keys, none takes a place among those in flight.
+void learn_key(FilterHandle* filter, const Element& element);
 
 // Was the key seen, by committed transactions or by this one?
 bool test_key(FilterHandle* filter, const Element& element);

@@ -4,7 +4,6 @@ extern "C" {
 #include "access/heapam.h"
 #include "access/hio.h"
 #include "access/tableam.h"
-#include "commands/trigger.h"
 #include "executor/executor.h"
 #include "executor/nodeModifyTable.h"
 #include "foreign/fdwapi.h"
@@ -21,11 +20,11 @@ namespace streamfilter::pg {
 constexpr int kMaxRows = 1000;
 constexpr Size kMaxBytes = 65535;
 constexpr int kMaxBusyTables = 32;
-constexpr Size kTupleBlock = 128 * 1024;  // enough for a batch
 
 struct BatchTable {
   BatchWriter* writer;
   ResultRelInfo* target;
+  TupleDesc type;           // a copy, for the server keeps account of who uses its own
   BulkInsertState bulk;     // nullptr: the table is not busy
   TupleTableSlot** rows;    // that wait; room for kMaxRows
   TupleTableSlot** unused;  // slots
@@ -41,6 +40,7 @@ struct WaitingRow {
 struct BatchWriter {
   EState* estate;
   int options;
+  TransitionCaptureState* transition;
   RowWatch watch;
   MemoryContext memory;  // of all this, and of slots
   MemoryContext tuples;  // that wait
@@ -126,9 +126,10 @@ void open_indexes(ResultRelInfo* target) {
     ExecOpenIndices(target, false);
 }
 
-void follow_row(EState* estate, ResultRelInfo* target, TupleTableSlot* row) {
+void follow_row(const BatchWriter* writer, ResultRelInfo* target, TupleTableSlot* row) {
+  EState* estate = writer->estate;
   List* recheck = target->ri_NumIndices > 0 ? SF_INSERT_INDEX_TUPLES(target, row, estate) : NIL;
-  ExecARInsertTriggers(estate, target, row, recheck, nullptr);
+  ExecARInsertTriggers(estate, target, row, recheck, writer->transition);
   list_free(recheck);
 }
 
@@ -155,7 +156,7 @@ bool insert_alone(const BatchWriter* writer, ResultRelInfo* target, TupleTableSl
     table_tuple_insert(target->ri_RelationDesc, row, estate->es_output_cid, writer->options,
                        nullptr);
   }
-  follow_row(estate, target, row);
+  follow_row(writer, target, row);
   return true;
 }
 
@@ -196,7 +197,7 @@ void write_batch(BatchWriter* writer) {
     const WaitingRow& row = writer->waiting[i];
     CHECK_FOR_INTERRUPTS();
     look_at(writer->watch, row.number);
-    follow_row(writer->estate, row.table->target, row.row);
+    follow_row(writer, row.table->target, row.row);
     ResetPerTupleExprContext(writer->estate);
     give_back_slot(row.table, row.row);
   }
@@ -210,16 +211,18 @@ void write_batch(BatchWriter* writer) {
 
 }  // namespace
 
-BatchWriter* begin_batch_writer(EState* estate, int options, RowWatch watch) {
+BatchWriter* begin_batch_writer(EState* estate, int options, TransitionCaptureState* transition,
+                                RowWatch watch) {
   MemoryContext memory =
       AllocSetContextCreate(CurrentMemoryContext, "streamfilter batch", ALLOCSET_DEFAULT_SIZES);
   auto* writer = static_cast<BatchWriter*>(MemoryContextAllocZero(memory, sizeof(BatchWriter)));
   writer->estate = estate;
   writer->options = options;
+  writer->transition = transition;
   writer->watch = watch;
   writer->memory = memory;
-  writer->tuples = AllocSetContextCreate(memory, "streamfilter rows of a batch", kTupleBlock,
-                                         kTupleBlock, ALLOCSET_DEFAULT_MAXSIZE);
+  writer->tuples =
+      AllocSetContextCreate(memory, "streamfilter rows of a batch", ALLOCSET_DEFAULT_SIZES);
   writer->waiting =
       static_cast<WaitingRow*>(MemoryContextAlloc(memory, sizeof(WaitingRow) * kMaxRows));
   return writer;
@@ -233,6 +236,7 @@ BatchTable* add_table(BatchWriter* writer, ResultRelInfo* target) {
   MemoryContext caller = MemoryContextSwitchTo(writer->estate->es_query_cxt);
   open_indexes(target);
   MemoryContextSwitchTo(writer->memory);
+  table->type = CreateTupleDescCopyConstr(RelationGetDescr(target->ri_RelationDesc));
   writer->tables = lappend(writer->tables, table);
   MemoryContextSwitchTo(caller);
   return table;
@@ -241,8 +245,7 @@ BatchTable* add_table(BatchWriter* writer, ResultRelInfo* target) {
 TupleTableSlot* take_slot(BatchTable* table) {
   if (table->unused_count > 0) return table->unused[--table->unused_count];
   MemoryContext caller = MemoryContextSwitchTo(table->writer->memory);
-  TupleTableSlot* slot =
-      MakeSingleTupleTableSlot(RelationGetDescr(table->target->ri_RelationDesc), &TTSOpsHeapTuple);
+  TupleTableSlot* slot = MakeSingleTupleTableSlot(table->type, &TTSOpsHeapTuple);
   MemoryContextSwitchTo(caller);
   return slot;
 }

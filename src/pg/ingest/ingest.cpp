@@ -20,18 +20,19 @@ extern "C" {
 namespace streamfilter::pg {
 namespace {
 
-// Rows that wait for their verdicts: the memory of their keys is fetched at once.
+// Rows that wait for their verdicts: the memory of their keys is fetched at once, or another server
+// is asked for all of them.
 constexpr int kBatch = 64;
+constexpr int kRemoteBatch = 512;
 constexpr Size kMaxBytes = 65535;
-constexpr Size kBatchBlock = 128 * 1024;  // enough for both
 
 // A table that rows go to: the target, or a partition.
 struct IngestTable {
   ResultRelInfo* target;
   BatchTable* writer;
-  bool alone;     // its rows are not for batches
-  bool judged;    // by its trigger:
-  bool prepared;  // that is known to work
+  const char* obstacle;  // why its rows come alone; nullptr: in batches
+  bool judged;           // by its trigger:
+  bool prepared;         // that is known to work
   RowJudge judge;
   Instrumentation* clock;  // of the trigger; nullptr: nobody measures
 };
@@ -52,14 +53,14 @@ struct Ingest {
   IngestCounts counts;
   // The batch. What its elements were made for.
   uint64 epoch;
-  int rows;
+  int rows, room;
   Size bytes;
-  IngestTable* tables[kBatch];
-  HeapTuple tuples[kBatch];
-  uint64 numbers[kBatch];
-  Element elements[kBatch];
-  bool has_key[kBatch];
-  bool repeats[kBatch];
+  IngestTable* tables[kRemoteBatch];
+  HeapTuple tuples[kRemoteBatch];
+  uint64 numbers[kRemoteBatch];
+  Element elements[kRemoteBatch];
+  bool has_key[kRemoteBatch];
+  bool repeats[kRemoteBatch];
 };
 
 namespace {
@@ -87,8 +88,8 @@ IngestTable* make_table(Ingest* ingest, ResultRelInfo* target) {
   table->target = target;
   table->writer = add_table(ingest->writer, target);
   const TargetRule rule = find_rule(target);
-  table->alone = rule.obstacle != nullptr;
-  table->judged = !table->alone && enabled && rule.judge != nullptr;
+  table->obstacle = rule.obstacle;
+  table->judged = rule.obstacle == nullptr && enabled && rule.judge != nullptr;
   if (table->judged) {
     init_row_judge(&table->judge, rule.kind, ingest->statement, ingest->memory);
     table->judge.trigger = rule.judge;
@@ -104,7 +105,8 @@ void prepare_table(IngestTable* table) {
   table->prepared = true;
   if (!table->judged) return;
   prepare(&table->judge);
-  table->alone = needs_each_row(&table->judge);
+  if (needs_each_row(&table->judge))
+    table->obstacle = "the key of each row is needed as soon as it is known";
 }
 
 // The executor has a place there for what COPY needs to know of a target.
@@ -240,13 +242,20 @@ void insert_alone(Ingest* ingest, const IngestTable* table, HeapTuple tuple, uin
   settle_batch(ingest);
   TupleTableSlot* row = take_slot(table->writer);
   ExecStoreHeapTuple(tuple, row, true);
-  ++ingest->counts.alone;
+  if (ingest->counts.alone++ == 0) ingest->counts.obstacle = table->obstacle;
   ++(write_alone(table->writer, row, number) ? ingest->counts.inserted : ingest->counts.discarded);
+}
+
+int room_for(const IngestTable* table) {
+  return table->judged && asks_servers(table->judge.keys.filter) ? kRemoteBatch : kBatch;
 }
 
 void keep_row(Ingest* ingest, IngestTable* table, TupleTableSlot* row, uint64 number) {
   const int i = ingest->rows;
-  if (i == 0) ingest->epoch = handle_epoch;
+  if (i == 0) {
+    ingest->epoch = handle_epoch;
+    ingest->room = room_for(table);
+  }
   ingest->tables[i] = table;
   ingest->numbers[i] = number;
   read_key(ingest, i, row);
@@ -284,10 +293,10 @@ Ingest* begin_ingest(ModifyTableState* node, int options, RowWatch watch) {
   ingest->estate = node->ps.state;
   ingest->node = node;
   ingest->memory = memory;
-  ingest->batch_memory = AllocSetContextCreate(memory, "streamfilter rows that are judged",
-                                               kBatchBlock, kBatchBlock, ALLOCSET_DEFAULT_MAXSIZE);
+  ingest->batch_memory =
+      AllocSetContextCreate(memory, "streamfilter rows that are judged", ALLOCSET_DEFAULT_SIZES);
   ingest->watch = watch;
-  ingest->writer = begin_batch_writer(ingest->estate, options, watch);
+  ingest->writer = begin_batch_writer(ingest->estate, options, node->mt_transition_capture, watch);
   ingest->statement = running_statement;
   if (!is_partitioned(node->rootResultRelInfo))
     ingest->only = table_of(ingest, node->rootResultRelInfo);
@@ -309,11 +318,11 @@ void ingest_row(Ingest* ingest, TupleTableSlot* row, uint64 number) {
   IngestTable* table = find_table(ingest, row);
   if (unlikely(!table->prepared)) prepare_table(table);
   row = convert(ingest, table, row);
-  if (unlikely(table->alone))
+  if (unlikely(table->obstacle != nullptr))
     return insert_alone(ingest, table, ExecCopySlotHeapTuple(row), number);
   keep_row(ingest, table, row, number);
   ResetPerTupleExprContext(ingest->estate);
-  if (ingest->rows == kBatch || ingest->bytes > kMaxBytes) settle_batch(ingest);
+  if (ingest->rows == ingest->room || ingest->bytes > kMaxBytes) settle_batch(ingest);
 }
 
 IngestCounts finish_ingest(Ingest* ingest) {
@@ -323,7 +332,9 @@ IngestCounts finish_ingest(Ingest* ingest) {
   ListCell* cell;
   foreach (cell, ingest->targets)
     static_cast<ResultRelInfo*>(lfirst(cell))->ri_CopyMultiInsertBuffer = nullptr;
-  const IngestCounts counts = ingest->counts;
+  IngestCounts counts = ingest->counts;
+  if (counts.obstacle != nullptr)
+    counts.obstacle = MemoryContextStrdup(ingest->estate->es_query_cxt, counts.obstacle);
   MemoryContextDelete(ingest->memory);
   return counts;
 }

@@ -14,18 +14,19 @@ namespace streamfilter::pg {
 struct Ingest;
 
 struct IngestCounts {
-  uint64 rows;       // that have come
-  uint64 inserted;   // or are about to be
-  uint64 discarded;  // by a trigger
-  uint64 alone;      // came to tables that do not take batches
-  uint64 batches;    // that were written
+  uint64 rows;           // that have come
+  uint64 inserted;       // or are about to be
+  uint64 discarded;      // by a trigger
+  uint64 alone;          // came to tables that do not take batches
+  uint64 batches;        // that were written
+  const char* obstacle;  // of the first table that does not take them; nullptr: there was none
 };
 
 // In the current memory context, which must be the EState's or live longer. `node` may be one that
-// was made up, as COPY does it: with its state and operation, its rootResultRelInfo, and for a
-// partitioned table its mt_partition_tuple_routing. Statement triggers, es_processed and the
-// command tag are the caller's. `options` are those of table_multi_insert. Partitions that do not
-// take batches get their rows one by one.
+// was made up, as COPY does it: with its state and operation, its rootResultRelInfo, its
+// mt_transition_capture, and for a partitioned table its mt_partition_tuple_routing. Statement
+// triggers, es_processed and the command tag are the caller's. `options` are those of
+// table_multi_insert. Partitions that do not take batches get their rows one by one.
 Ingest* begin_ingest(ModifyTableState* node, int options, RowWatch watch);
 
 // A slot of the target's row type, for callers who have none: values may be stored in it as a

@@ -81,7 +81,7 @@ void insert_rows(InsertState* state, ModifyTableState* insert) {
   }
   state->counts = finish_ingest(ingest);
   if (insert->canSetTag) estate->es_processed += state->counts.inserted;
-  ExecASInsertTriggers(estate, target, nullptr);
+  ExecASInsertTriggers(estate, target, insert->mt_transition_capture);
   insert->mt_done = true;
 }
 
@@ -108,10 +108,12 @@ void explain_counts(const IngestCounts& counts, ExplainState* es) {
 
 void explain(CustomScanState* node, List*, ExplainState* es) {
   const InsertState* state = state_of(node);
-  const bool batches = state->obstacle == nullptr;
+  const bool own_way = state->obstacle == nullptr;
+  const char* obstacle = own_way ? state->counts.obstacle : state->obstacle;
+  const bool batches = own_way && (obstacle == nullptr || state->counts.batches > 0);
   ExplainPropertyText("Inserts", batches ? "in batches" : "row by row", es);
-  if (!batches && es->verbose) ExplainPropertyText("Reason", state->obstacle, es);
-  if (!batches || !es->analyze) return;
+  if (obstacle != nullptr && es->verbose) ExplainPropertyText("Reason", obstacle, es);
+  if (!own_way || !es->analyze) return;
   explain_counts(state->counts, es);
   // The node below has done nothing itself.
   insert_of(node)->ps.instrument = node->ss.ps.instrument;

@@ -30,7 +30,7 @@ struct ProgressPlace {
 namespace {
 
 constexpr const char* kCommands[] = {nullptr,   "distinct", "evaluate", "profile",
-                                     "restore", "resize",   "warm"};
+                                     "restore", "resize",   "warm",     "advise"};
 constexpr int64 kQuiet = 2 * USECS_PER_SEC;     // before the first notice
 constexpr int64 kInterval = 5 * USECS_PER_SEC;  // between notices
 

@@ -242,6 +242,8 @@ RowSource source_of_node(const ModifyTableState* node, uint64 statement) {
 
 }  // namespace
 
+bool is_within_statement() { return top != nullptr && top->below != nullptr; }
+
 RowSource find_row_source(const TriggerData* call) {
   Search search = {call->tg_trigger, nullptr, nullptr};
   for (const Frame* frame = top; frame != nullptr; frame = frame->below) {
@@ -250,11 +252,12 @@ RowSource find_row_source(const TriggerData* call) {
       return source_of_node(node, frame->number);
   }
   // Inserted by something that keeps its targets to itself: COPY, replication, other extensions.
-  if (top != nullptr && top->copy) return {Arrival::inserted, running_statement, nullptr};
+  if (top != nullptr && top->copy) return {Arrival::inserted, running_statement, nullptr, true};
   if (top != nullptr && top->query != nullptr) {
     Search suspect = {nullptr, nullptr, nullptr};
     const bool plain = search_query(top->query, &suspect) == nullptr;
-    return {plain ? Arrival::inserted : Arrival::unclear_executor, running_statement, nullptr};
+    return {plain ? Arrival::inserted : Arrival::unclear_executor, running_statement, nullptr,
+            true};
   }
   // Nothing else can move a row.
   if (!call->tg_relation->rd_rel->relispartition)

@@ -23,6 +23,7 @@ struct RowSource {
   Arrival arrival;
   uint64 statement;               // that inserts them; 0: not known
   const ModifyTableState* merge;  // set if each row of this MERGE needs a look
+  bool copied = false;            // by no node that inserts: COPY, or another extension
 };
 
 // Statements are numbered as they begin; this is the innermost one that runs, 0: none. What another
@@ -30,6 +31,10 @@ struct RowSource {
 extern uint64 running_statement;
 // Its query, numbered likewise: of one statement rules can make several.
 extern uint64 running_query;
+// No statement has this number.
+constexpr uint64 kNoStatement = PG_UINT64_MAX;
+// Does the innermost one run within another?
+bool is_within_statement();
 
 // Installs the hooks. Called by _PG_init when preloaded.
 void init_executor_watch();

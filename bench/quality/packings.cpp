@@ -1,0 +1,291 @@
+// How many keys a 64-byte line of kind clq could hold if their order were kept less exactly, and
+// what that is worth: bits per key of the window, at a false-positive rate.
+//
+//   make bench
+//   build/bench/packings [FPR]     0.01 by default
+//
+// A line is one bucket of K fingerprints out of N = K/FPR. In order they take K log2 N bits. A
+// group of g whose order is not kept takes log2 of the number of multisets, (N + g - 1 over g), so
+// more keys fit; a new key enters the first group, which closes when it has g keys, and one of the
+// last group falls out, no matter which. A key that comes again leaves its group for the first one.
+// Where there would be one group too many, the last two become one.
+//
+// Bits: as if coded without any loss (`ideal`), and with parts of whole bits, as machines have
+// them. `in order`: fingerprints of b bits, of which as many as need be have a bit more.
+// `quotients`: the remainders of a group in the order of their quotients, and these in unary, which
+// takes a bit for each key and one for each of the quotients. `by order`: fingerprints of which
+// floor(log2 g!) bits of a group are not stored but told by the order in which the others lie; the
+// first and the last group together have g keys, and tell less.
+//
+// `edge`: line bits by the number of others of its line after which a key is missed with 1 %.
+// `mean`: the same for the mean over all numbers up to there. `gaps`: false negatives in per cent
+// on a stream of half new keys and half repeats at exponential distances, of 0.63 times 40 keys for
+// every line in the mean, without false positives. What simulation adds are the lifetimes of keys,
+// in others of its line; the rest are formulas.
+#include <algorithm>
+#include <boost/math/special_functions/gamma.hpp>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+#include <vector>
+
+#include "bench/lib/streams.hpp"
+#include "core/base/hash.hpp"
+
+namespace {
+
+constexpr double kLineBits = 512;
+
+// One line: groups of keys, the first one the newest.
+class Line {
+ public:
+  Line(unsigned keys, unsigned group) : keys_(keys), group_(group), groups_(1) {}
+
+  // Was the key there? It is now.
+  template <typename Fallen>
+  bool insert(std::uint64_t key, bench::Random& random, Fallen fallen) {
+    const bool seen = remove(key);
+    if (!seen && size_ == keys_) drop(random, fallen);
+    if (groups_.front().size() >= group_) groups_.insert(groups_.begin(), {{}});
+    groups_.front().push_back(key);
+    ++size_;
+    while (groups_.size() > 1 && groups_.back().empty()) groups_.pop_back();
+    if (groups_.size() > (keys_ + group_ - 1) / group_ + 1) merge_last();
+    return seen;
+  }
+
+ private:
+  bool remove(std::uint64_t key) {
+    for (std::size_t i = 0; i < groups_.size(); ++i) {
+      auto& group = groups_[i];
+      const auto found = std::find(group.begin(), group.end(), key);
+      if (found == group.end()) continue;
+      group.erase(found);
+      if (group.empty() && groups_.size() > 1)
+        groups_.erase(groups_.begin() + static_cast<std::ptrdiff_t>(i));
+      --size_;
+      return true;
+    }
+    return false;
+  }
+
+  template <typename Fallen>
+  void drop(bench::Random& random, Fallen fallen) {
+    auto& last = groups_.back();
+    const auto at = last.begin() + static_cast<std::ptrdiff_t>(random.below(last.size()));
+    fallen(*at);
+    last.erase(at);
+    --size_;
+    if (last.empty() && groups_.size() > 1) groups_.pop_back();
+  }
+
+  void merge_last() {
+    auto& before = groups_[groups_.size() - 2];
+    before.insert(before.end(), groups_.back().begin(), groups_.back().end());
+    groups_.pop_back();
+  }
+
+  std::size_t keys_, group_, size_ = 0;
+  std::vector<std::vector<std::uint64_t>> groups_;
+};
+
+// The share of keys that live so many others of their line, where all are new.
+std::vector<double> lifetimes(unsigned keys, unsigned group) {
+  constexpr std::uint64_t kRows = 200000;
+  std::vector<double> share(8 * keys + 1);
+  bench::Random random(1);
+  Line line(keys, group);
+  double count = 0;
+  for (std::uint64_t row = 0; row < kRows; ++row)
+    line.insert(row, random, [&](std::uint64_t key) {
+      if (key < 100 * keys) return;
+      ++share[std::min<std::uint64_t>(row - key, 8 * keys)];
+      ++count;
+    });
+  for (double& one : share) one /= count;
+  return share;
+}
+
+// A key is missed after a Poisson number of mean x of others.
+double missed(const std::vector<double>& lifetime, double x) {
+  double sum = 0;
+  for (std::size_t t = 1; t < lifetime.size(); ++t)
+    if (lifetime[t] > 0) sum += lifetime[t] * boost::math::gamma_p(static_cast<double>(t), x);
+  return sum;
+}
+
+template <typename Rate>
+double longest(Rate rate) {
+  double low = 0, high = 200;
+  for (int i = 0; i < 40; ++i) (rate((low + high) / 2) < .01 ? low : high) = (low + high) / 2;
+  return low;
+}
+
+double mean_missed(const std::vector<double>& lifetime, double x) {
+  constexpr int kSteps = 50;
+  double sum = 0;
+  for (int i = 0; i < kSteps; ++i) sum += missed(lifetime, x * (i + .5) / kSteps);
+  return sum / kSteps;
+}
+
+double missed_at_gaps(unsigned keys, unsigned group) {
+  constexpr unsigned kLines = 128, kRows = 400000;
+  std::vector<Line> lines(kLines, Line(keys, group));
+  bench::ExponentialGaps stream(.5, .63 * 40 * kLines, 1);
+  bench::Random random(2);
+  std::vector<bool> known;
+  double repeats = 0, negatives = 0;
+  for (unsigned row = 0; row < kRows; ++row) {
+    const std::uint64_t key = stream.next();
+    if (key >= known.size()) known.resize(2 * key + 1);
+    const bool repeated = known[key];
+    known[key] = true;
+    const bool seen = lines[streamfilter::mix64(key) % kLines].insert(key, random, [](auto) {});
+    if (row < kRows / 2 || !repeated) continue;
+    ++repeats;
+    negatives += !seen;
+  }
+  return negatives / repeats;
+}
+
+// ---- bits of a line ----------------------------------------------------------------------------
+
+double log2_factorial(double n) { return std::lgamma(n + 1) / std::log(2); }
+
+double ideal_bits(double fpr, double keys, double group) {
+  const double n = keys / fpr;
+  return keys / group *
+         (log2_factorial(n + group - 1) - log2_factorial(n - 1) - log2_factorial(group));
+}
+
+// Fingerprints of b bits, those of the rest one more, such that sum of 1/2^b is fpr.
+double bits_beyond(double fpr, double keys, double values) {
+  const double more = 2 * (keys / values - fpr) * values;  // that must have a bit more
+  return more <= 0 ? 0 : more <= keys ? std::ceil(more) : INFINITY;
+}
+
+// The least over b of what a fingerprint of b bits takes for each key, and the bits beyond.
+template <typename Least>
+double least_bits(double fpr, double keys, Least least) {
+  double best = INFINITY;
+  for (int bits = 2; bits < 40; ++bits)
+    best = std::min(best, least(bits) + bits_beyond(fpr, keys, std::ldexp(1, bits)));
+  return best;
+}
+
+double ordered_bits(double fpr, double keys, double) {
+  return least_bits(fpr, keys, [=](int bits) { return keys * bits; });
+}
+
+double quotient_bits(double fpr, double keys, double group) {
+  return least_bits(fpr, keys, [=](int bits) {
+    double best = INFINITY;
+    for (int quotient = 1; quotient < bits; ++quotient)
+      best = std::min(best, keys * (bits - quotient + 1) +
+                                std::ceil(keys / group + 1) * std::ldexp(1, quotient));
+    return best;
+  });
+}
+
+// Which of the first and the last group has how many takes log2 g bits.
+double order_bits(double fpr, double keys, double group) {
+  const auto told = [](double n) { return std::floor(log2_factorial(n)); };
+  double ends = INFINITY;
+  for (double i = 0; i <= group; ++i) ends = std::min(ends, told(i) + told(group - i));
+  const double full = std::floor(keys / group) - 1;
+  const double saved = full * told(group) + ends - std::ceil(std::log2(group));
+  return least_bits(fpr, keys, [=](int bits) { return keys * bits - saved; });
+}
+
+// ---- the time of telling bits by an order ------------------------------------------------------
+
+constexpr unsigned kGroup = 6;
+
+// The number of an order, from how many of the later ones are smaller.
+unsigned number_of(const std::uint16_t* keys) {
+  unsigned number = 0;
+  for (unsigned i = 0; i < kGroup; ++i) {
+    unsigned smaller = 0;
+    for (unsigned j = i + 1; j < kGroup; ++j) smaller += keys[j] < keys[i];
+    number = number * (kGroup - i) + smaller;
+  }
+  return number;
+}
+
+void put_in_order(std::uint16_t* keys, unsigned number) {
+  std::sort(keys, keys + kGroup);
+  unsigned digits[kGroup];
+  for (unsigned i = 0; i < kGroup; ++i) {
+    digits[kGroup - 1 - i] = number % (i + 1);
+    number /= i + 1;
+  }
+  for (unsigned i = 0; i < kGroup; ++i)
+    std::rotate(keys + i, keys + i + digits[i], keys + i + digits[i] + 1);
+}
+
+// A new key reads and writes the first and the last group.
+double nanoseconds_of_two_groups() {
+  constexpr unsigned kRounds = 1000000;
+  bench::Random random(3);
+  std::vector<std::uint16_t> keys(kGroup * 256);
+  for (auto& key : keys) key = static_cast<std::uint16_t>(random.below(1 << 10));
+  const std::clock_t start = std::clock();
+  unsigned sum = 0;
+  for (unsigned i = 0; i < kRounds; ++i)
+    for (unsigned side = 0; side < 2; ++side) {
+      std::uint16_t* group = &keys[kGroup * ((2 * i + side + sum) % 256)];
+      sum += number_of(group);
+      group[sum % kGroup] = static_cast<std::uint16_t>(group[sum % kGroup] + i);
+      put_in_order(group, sum % 512);
+    }
+  return static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC * 1e9 / kRounds;
+}
+
+template <typename Bits>
+unsigned most_keys(double fpr, double group, Bits bits) {
+  unsigned keys = 1;
+  while (bits(fpr, keys + 1, group) <= kLineBits) ++keys;
+  return keys;
+}
+
+void show(const char* name, unsigned keys, unsigned group) {
+  const std::vector<double> lifetime = lifetimes(keys, group);
+  const double edge = longest([&](double x) { return missed(lifetime, x); }),
+               mean = longest([&](double x) { return mean_missed(lifetime, x); });
+  std::printf("%-26s %5u %8.1f %8.1f %8.2f\n", name, keys, kLineBits / edge, kLineBits / mean,
+              100 * missed_at_gaps(keys, group));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const double fpr = argc > 1 ? std::atof(argv[1]) : .01;
+  if (!(fpr > 0 && fpr < 1)) return 2;
+  std::printf("FPR %g\n%-26s %5s %8s %8s %8s\n", fpr, "", "keys", "edge", "mean", "gaps %");
+  unsigned whole = 0;
+  for (unsigned bits = 2; bits < 40; ++bits)
+    whole = std::max(
+        whole, static_cast<unsigned>(std::min(kLineBits / bits, fpr * (std::ldexp(1, bits) - 1))));
+  show("clq, whole bits", whole, 1);
+  for (const unsigned group : {1u, 2u, 4u, 6u, 8u, 12u}) {
+    char name[64];
+    std::snprintf(name, sizeof name, group == 1 ? "in order, ideal" : "groups of %u, ideal", group);
+    show(name, most_keys(fpr, group, ideal_bits), group);
+    if (group == 1) {
+      show("in order", most_keys(fpr, group, ordered_bits), group);
+      continue;
+    }
+    std::snprintf(name, sizeof name, "groups of %u, quotients", group);
+    show(name, most_keys(fpr, group, quotient_bits), group);
+    std::snprintf(name, sizeof name, "groups of %u, by order", group);
+    show(name, most_keys(fpr, group, order_bits), group);
+  }
+  // Naor and Yogev 2013: log2(1/fpr) + log2 log2(1/fpr) bits a key, if no line were fuller than
+  // another.
+  const double bound = std::log2(1 / fpr) + std::log2(std::log2(1 / fpr));
+  std::printf("%-26s %5.0f %8.1f %8.1f\n", "bound", kLineBits / bound, bound, bound);
+  std::printf("two groups of %u by order, read and written: %.0f ns\n", kGroup,
+              nanoseconds_of_two_groups());
+}

@@ -1,0 +1,81 @@
+// Error rates forecast from rows of a stream: filters on a sample of its keys, with as much less
+// memory.
+//
+// A key is in the sample by its hash, with all of its rows. So of the other keys between a row and
+// the next of the same key the sample has the same share as of all keys, and a filter with that
+// share of the memory forgets as the whole one does, whatever the lags are (C. Waldspurger, N.
+// Park, A. Garthwaite, I. Ahmad, Efficient MRC Construction with SHARDS, FAST 2015).
+#pragma once
+
+#include <cstddef>
+
+#include "core/filter/filter.hpp"
+
+namespace streamfilter {
+
+// Where a key lies between 0 and 2^64: those below 2^64 times a rate are the sample of that rate.
+inline std::uint64_t sampling_position(std::uint64_t hash) noexcept {
+  return mix64(hash ^ 0xa0761d6478bd642fu);
+}
+
+// Rows of the sample, in the stream's order.
+struct SampledRows {
+  const std::uint64_t* hashes;
+  const bool* repeated;  // is the row a repeat?
+  std::size_t count;
+  double rate;  // share of all keys
+
+  std::size_t repeats;
+  double distinct() const noexcept { return static_cast<double>(count - repeats); }
+};
+
+// Tells which rows are repeats. `table` has `size` words, a power of two above `count`.
+std::size_t find_repeats(const std::uint64_t* hashes, std::size_t count, std::uint64_t* table,
+                         std::size_t size, bool* repeated) noexcept;
+
+// A kind with an option that may serve better than its default, for ever or for so many keys.
+struct Recipe {
+  Kind kind;
+  bool is_for_keys;
+  const char *option, *value;  // nullptr: none
+};
+
+constexpr unsigned kMaxRecipes = 48;
+
+// Those that can be tried without more knowledge of the stream: no windows, no importance.
+unsigned list_recipes(Recipe* recipes) noexcept;
+
+// Parameters by a recipe. `requested`: memory and fpr; what cannot keep fpr is made all the same.
+// False: the kind does not work so.
+bool follow(const Recipe& recipe, const Definition& requested, std::uint64_t memory, double keys,
+            Parameters& parameters) noexcept;
+
+// A rate and its standard error; NaN: there was nothing of which it could be a rate.
+struct Measured {
+  double rate, error;
+};
+
+struct Forecast {
+  Measured fpr, fnr;
+};
+
+// Sends the rows through an empty filter. The error is of keys by chance in the sample: parts of
+// the keys differ by so much.
+class Trial {
+ public:
+  explicit Trial(Header* empty) noexcept : filter_(empty) {}
+
+  void take(const SampledRows& rows, std::size_t from, std::size_t to) noexcept;
+  Forecast forecast() const noexcept;
+
+ private:
+  static constexpr unsigned kParts = 32;
+  struct Part {
+    double new_rows, repeats, false_positives, false_negatives;
+  };
+
+  Header* filter_;
+  Part parts_[kParts] = {};
+};
+
+}  // namespace streamfilter
