@@ -53,7 +53,8 @@ sub columns_of
 	my ($query) = @_;
 	my ($status, $out, $err) = $node->psql('postgres', "SELECT * FROM ($query) AS q LIMIT 0", extra_params => [ '-U', 'monitor', '-At', '-P', 'tuples_only=off', '-P', 'footer=off' ]);
 	is($status, 0, 'runs') or diag("$query\n$err");
-	return sort split /\|/, $out;
+	my @columns = sort split /\|/, $out;
+	return @columns;
 }
 
 # --- Exporters -----------------------------------------------------------------------------------------
