@@ -90,6 +90,7 @@ help:
 #: make check-regress      REGRESS="trigger relation" runs some; check-isolation ISOLATION="conflict";
 #:                         check-tap PROVE_TESTS=test/t/040_crash.pl
 #: make check-model        random transactions against an exact model; MODEL_SECONDS=3600 MODEL_SEED=1
+#: make check-chaos        servers of slices lost in every way; CHAOS_SECONDS=600 CHAOS_SEED=1
 #: make check-layers       what the rooms of src/ROOMS may include, and what the core may not
 #: make bench              programs that measure, in build/bench
 #: make format             clang-format 14 on all sources; check-format only looks
@@ -312,6 +313,11 @@ check-isolation: $(CHECKED)
 check-tap: $(CHECKED)
 	$(prove_installcheck)
 
+CHAOS_SECONDS = 60
+
+check-chaos: $(CHECKED)
+	PG_CONFIG=$(PG_CONFIG) test/chaos.sh $(CHAOS_SECONDS) $(CHAOS_SEED)
+
 check: unit check-layers check-library check-regress check-isolation check-tap
 
-.PHONY: always help format check-format compile_commands lint lint-scripts flavour bench check-rooms unit unit-sanitize check-layers check-regress check-isolation check-tap check-model check-defects check
+.PHONY: always help format check-format compile_commands lint lint-scripts flavour bench check-rooms unit unit-sanitize check-layers check-regress check-isolation check-tap check-model check-defects check-chaos check

@@ -33,12 +33,15 @@ suites() {
 	suite demo count_one "the demo tells a small filter from a good one" "$ROOT/test/demo_check.sh"
 	suite fuzz count_lines "fuzz targets, a minute each" env FUZZ_SEED=1 "$ROOT/test/fuzz.sh" 1
 	server_suite regress count_regress "pg_regress" in_copy check-regress
+	server_suite regress count_regress "pg_regress, rows are inserted one by one" in_copy check-regress \
+		TEMP_CONFIG="$WORK/one_by_one.conf"
 	server_suite isolation count_regress "isolation" in_copy check-isolation
 	server_suite tap count_tap "TAP" in_copy check-tap
 	server_suite upgrade count_upgrade "pg_upgrade, to all servers that have the extension" pg_upgrade
 	server_suite derivation count_one "two libraries that derive otherwise, one state" derivation
 	server_suite model count_lines "the model checker finds planted defects" in_copy check-defects
 	server_suite model count_lines "random transactions against a model, a minute" in_copy check-model
+	server_suite chaos count_lines "servers of slices lost in every way, a minute" in_copy check-chaos
 	flavour_suite faults count_regress "isolation, what must not raise is watched" check-isolation
 	flavour_suite faults count_tap "TAP, what must not raise is watched" check-tap \
 		PROVE_TESTS="${FAULTS_TAP:-test/t/03*.pl test/t/04[013]*.pl test/t/05[0-37-8]*.pl test/t/07[0346-9]*.pl test/t/081*.pl}"
@@ -277,6 +280,7 @@ copy_tree() { # stale results of earlier runs are left behind, for what is repor
 	mkdir "$WORK/tree"
 	tar -C "$ROOT" --exclude=./.git --exclude='tmp_check*' --exclude=output_iso --exclude=./results --exclude=./log \
 		--exclude='regression.*' -cf - . | tar -C "$WORK/tree" -xf -
+	(cat "$ROOT/test/streamfilter.conf" && say "streamfilter.batch_insert = off") >"$WORK/one_by_one.conf"
 	give_work
 }
 

@@ -117,7 +117,7 @@ DROP OWNED BY regress_streamfilter_user;
 DROP ROLE regress_streamfilter_user;
 
 -- ---- settings -------------------------------------------------------------------------------------
-SELECT name, setting, unit, context FROM pg_settings WHERE name LIKE 'streamfilter.%' ORDER BY name;
+SELECT name, boot_val, unit, context FROM pg_settings WHERE name LIKE 'streamfilter.%' ORDER BY name;
 SET streamfilter.enabld = off;
 
 DROP FOREIGN TABLE seen, other, copy;

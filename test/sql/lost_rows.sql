@@ -93,7 +93,9 @@ SELECT id, streamfilter_seen('seen', 9000 + id) FROM staged ORDER BY id DESC LIM
 -- EXPLAIN remembers nothing.
 EXPLAIN (COSTS OFF) SELECT id FROM staged WHERE NOT streamfilter_seen('seen', 10000 + id) ORDER BY id LIMIT 1;
 EXPLAIN (ANALYZE false, COSTS OFF) SELECT count(*) FROM staged WHERE NOT streamfilter_seen('seen', 10000 + id);
+SET streamfilter.batch_insert = on;
 EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) INSERT INTO t SELECT * FROM staged WHERE NOT streamfilter_seen('seen', 11000 + id);
+RESET streamfilter.batch_insert;
 EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) CREATE TABLE other_copy AS SELECT * FROM staged WHERE NOT streamfilter_seen('seen', 12000 + id);
 
 DROP VIEW new_staged;

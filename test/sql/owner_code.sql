@@ -93,7 +93,9 @@ SELECT * FROM who_ran();
 CREATE TABLE mine (k int);
 CREATE TRIGGER zz BEFORE INSERT ON mine FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('mallory.checked');
 ALTER TABLE mine ADD x int;
+SET streamfilter.batch_insert = on;
 EXPLAIN (COSTS OFF) INSERT INTO mine SELECT 1 WHERE NOT streamfilter_test('checked', 1);
+RESET streamfilter.batch_insert;
 SELECT * FROM who_ran();
 DROP TABLE mine;
 -- Looking a key up runs no code of the owner.

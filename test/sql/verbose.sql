@@ -51,6 +51,7 @@ INSERT INTO t VALUES (1);
 -- ---- EXPLAIN ANALYZE -----------------------------------------------------------------------------
 
 -- Without times, and what versions of the server say in their own ways.
+SET streamfilter.batch_insert = on;
 CREATE FUNCTION explain(statement text, options text DEFAULT '') RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE line text;
 BEGIN
@@ -71,4 +72,5 @@ SET streamfilter."verbose" = off;
 
 DROP TABLE t, u, staged, marked;
 DROP FOREIGN TABLE seen, "Other";
+RESET streamfilter.batch_insert;
 DROP FUNCTION explain;

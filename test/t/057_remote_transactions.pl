@@ -125,6 +125,25 @@ for (1 .. 100)
 	Time::HiRes::sleep(0.1);
 }
 
+# A session that is told to end does not wait for them.
+sql("ALTER SERVER $_ OPTIONS (SET timeout '20s')") for sort keys %holder;
+my $ending = IPC::Run::start([ 'psql', '-Xq', '-d', $node->connstr('postgres'), '-c', 'BEGIN', '-c',
+		'INSERT INTO wide SELECT generate_series(51, 100)', '-c', 'SELECT pg_sleep(1)', '-c', 'COMMIT' ], '>', \my $said, '2>', \my $complained);
+$node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_stat_activity WHERE query = 'SELECT pg_sleep(1)'});
+@pids = map { split /\n/, $_->safe_psql('postgres',
+		q{SELECT pid FROM pg_stat_activity WHERE application_name = 'streamfilter'}) } values %holder;
+kill 'STOP', @pids;
+$node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_stat_activity WHERE query = 'COMMIT' AND state = 'active'});
+my $pid = sql(q{SELECT pid FROM pg_stat_activity WHERE query = 'COMMIT' AND state = 'active'});
+$start = time;
+is(sql("SELECT pg_terminate_backend($pid, 15000)"), 't', 'COMMIT with hung servers can be terminated,');
+$took = time - $start;
+cmp_ok($took, '<', 3, "without waiting for their timeouts ($took s)");
+kill 'CONT', @pids;
+$ending->finish;
+is(sql('SELECT bool_or(lost) FROM streamfilter_slices'), 'f', 'and nobody takes the servers for lost');
+sql("ALTER SERVER $_ OPTIONS (SET timeout '3s')") for sort keys %holder;
+
 # ---- a producer that is frozen ----------------------------------------------------------------------------------------
 
 sql(q{ALTER SERVER a OPTIONS (ADD idle_timeout '500ms')});

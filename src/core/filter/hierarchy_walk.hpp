@@ -50,20 +50,42 @@ class TreeWalk {
 
   // Was the key seen anywhere in the tree? It is remembered now, having come in at `start`.
   bool test_and_insert(Node start) {
+    Path path;
+    return is_below_root(start, path) || take_answer(path, access_.test_and_insert(path.root));
+  }
+
+  // The same in two steps, for whoever asks the root for many keys at once. The nodes on the way to
+  // it, which have missed the key:
+  struct Path {
     Node missed[kMaxTreeLevels];
-    unsigned count = 0;
+    unsigned count;
+    Node root;
+    const Node* below() const { return count > 0 ? &missed[count - 1] : nullptr; }
+  };
+
+  // Does a node below the root have the key? Otherwise the root is to be asked.
+  bool is_below_root(Node start, Path& path) {
+    path.count = 0;
     Node node = start;
     for (; !access_.is_root(node); node = access_.parent(node)) {
-      if (test(node) && is_confirmed(node, count > 0 ? &missed[count - 1] : nullptr)) {
+      if (test(node) && is_confirmed(node, path.below())) {
         access_.hit(node);
-        if (kind_ == TreeKind::dense) insert(missed, count);
+        if (kind_ == TreeKind::dense) insert(path);
         return true;
       }
-      missed[count++] = node;
+      path.missed[path.count++] = node;
     }
-    const bool seen = ask_root(node, count > 0 ? &missed[count - 1] : nullptr);
-    if (seen) access_.hit(node);
-    if (!seen || (kind_ == TreeKind::dense && access_.is_settled(node))) insert(missed, count);
+    path.root = node;
+    return false;
+  }
+
+  // What test_and_insert of the root has found. Was the key seen anywhere in the tree?
+  bool take_answer(const Path& path, bool found) {
+    access_.accessed(path.root);
+    const bool seen = found && is_confirmed_by_root(path.root, path.below());
+    if (seen) access_.hit(path.root);
+    if (!found && kind_ == TreeKind::sparse) access_.accessed(path.root);
+    if (!seen || (kind_ == TreeKind::dense && access_.is_settled(path.root))) insert(path);
     return seen;
   }
 
@@ -87,20 +109,14 @@ class TreeWalk {
   }
 
   // Algorithm 2 comes back to set what it has tested before.
-  void insert(const Node* missed, unsigned count) {
-    while (count > 0) {
-      const Node node = missed[--count];
-      if (kind_ == TreeKind::sparse) access_.accessed(node);
-      access_.insert(node);
+  void insert(const Path& path) {
+    for (unsigned i = path.count; i-- > 0;) {
+      if (kind_ == TreeKind::sparse) access_.accessed(path.missed[i]);
+      access_.insert(path.missed[i]);
     }
   }
 
-  bool ask_root(Node root, const Node* below) {
-    access_.accessed(root);
-    if (!access_.test_and_insert(root)) {
-      if (kind_ == TreeKind::sparse) access_.accessed(root);
-      return false;
-    }
+  bool is_confirmed_by_root(Node root, const Node* below) {
     if (is_confirmed(root, below)) return true;
     switch (access_.reserve(root)) {
       case Reservation::fresh: return false;

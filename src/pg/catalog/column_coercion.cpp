@@ -23,6 +23,7 @@ struct Coercion {
   enum Way : uint8 { input_function, expression } way;
   bool to_domain;  // a domain may refuse NULL
   bool as_owner;   // of the filter, who has chosen what runs
+  bool untrusted;  // code may run that is not trusted
   Oid filter;
   Oid owner;
   Oid io_param;
@@ -156,6 +157,12 @@ bool runs_code(Node* cast) {
   return code.functions || code.constraints;
 }
 
+bool may_run_code(Node* cast) {
+  CastCode code = {};
+  find_code(cast, &code);
+  return code.functions || code.domains;
+}
+
 // Input functions of other types run nothing but themselves.
 bool input_runs_code(Oid type) {
   if (const Oid element = get_element_type(type); OidIsValid(element)) type = element;
@@ -205,7 +212,8 @@ Coercion* make_coercion(Oid source, const FilterColumn* column, const FilterRela
     Oid function;
     getTypeInputInfo(column->type, &function, &coercion->io_param);
     fmgr_info(function, &coercion->input);
-    coercion->as_owner = filter != nullptr && input_runs_code(column->type);
+    coercion->untrusted = input_runs_code(column->type);
+    coercion->as_owner = filter != nullptr && coercion->untrusted;
     coercion->way = Coercion::input_function;
     return coercion;
   }
@@ -216,6 +224,7 @@ Coercion* make_coercion(Oid source, const FilterColumn* column, const FilterRela
   }
   coercion->way = Coercion::expression;
   coercion->to_domain = get_typtype(column->type) == TYPTYPE_DOMAIN;
+  coercion->untrusted = may_run_code(cast);
   if (!is_owners_code(cast, source, column, filter, what)) {
     prepare_expression(coercion, cast);
     return coercion;
@@ -225,6 +234,10 @@ Coercion* make_coercion(Oid source, const FilterColumn* column, const FilterRela
   prepare_expression(coercion, cast);
   return_to(caller);
   return coercion;
+}
+
+bool runs_untrusted_code(const Coercion* coercion) {
+  return coercion != nullptr && coercion->untrusted;
 }
 
 Datum run_coercion(Coercion* coercion, Datum value, bool* isnull) {

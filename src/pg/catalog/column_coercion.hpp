@@ -20,6 +20,9 @@ struct Coercion;
 Coercion* make_coercion(Oid source, const FilterColumn* column, const FilterRelation* filter,
                         const char* what, int32 source_typmod = -1);
 
+// May a function run that is neither built in nor written in C, or the check of a domain?
+bool runs_untrusted_code(const Coercion* coercion);
+
 // Converts one value; allocates in the current memory context. A NULL stays NULL.
 Datum run_coercion(Coercion* coercion, Datum value, bool* isnull);
 inline Datum coerce(Coercion* coercion, Datum value, bool* isnull) {

@@ -18,6 +18,11 @@ bool test_and_insert(FilterHandle* filter, const Element& element) {
 // So many keys' memory fits into the nearest cache, and is on its way at once.
 constexpr int kFetchedAtOnce = 64;
 
+void count_answers(FilterHandle* filter, const bool* has_key, int count, const bool* seen) {
+  for (int i = 0; i < count; ++i)
+    if (has_key[i]) count_answer(filter, seen[i]);
+}
+
 // Those that have a key, without gaps.
 void test_and_insert_on_servers(FilterHandle* filter, const Element* elements, const bool* has_key,
                                 int count, bool* seen) {
@@ -28,8 +33,7 @@ void test_and_insert_on_servers(FilterHandle* filter, const Element* elements, c
   if (asked > 0) test_and_insert_remote_keys(filter->remote, keys, asked, seen);
   pfree(keys);
   for (int i = count - 1; i >= 0; --i) seen[i] = has_key[i] && seen[--asked];
-  for (int i = 0; i < count; ++i)
-    if (has_key[i]) count_answer(filter, seen[i]);
+  count_answers(filter, has_key, count, seen);
 }
 
 }  // namespace
@@ -58,12 +62,20 @@ void test_and_insert_keys(FilterHandle* filter, const Element* elements, const b
                           int count, bool* seen) {
   if (filter->remote != nullptr)
     return test_and_insert_on_servers(filter, elements, has_key, count, seen);
+  if (has_remote_root(filter)) {
+    test_and_insert_keys_in_tree(filter, elements, has_key, count, seen);
+    return count_answers(filter, has_key, count, seen);
+  }
   for (int start = 0; start < count; start += kFetchedAtOnce) {
     const int end = Min(start + kFetchedAtOnce, count);
     prefetch_local_keys(filter, elements + start, has_key + start, end - start);
     for (int i = start; i < end; ++i)
       seen[i] = has_key[i] && test_and_insert_fetched_key(filter, elements[i]);
   }
+}
+
+bool asks_servers(FilterHandle* filter) {
+  return filter->remote != nullptr || has_remote_root(filter);
 }
 
 bool test_key(FilterHandle* filter, const Element& element) {

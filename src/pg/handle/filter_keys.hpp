@@ -24,6 +24,9 @@ bool test_and_insert_fetched_key(FilterHandle* filter, const Element& element);
 void test_and_insert_keys(FilterHandle* filter, const Element* elements, const bool* has_key,
                           int count, bool* seen);
 
+// Is that a message to other servers, so that more keys at once are better?
+bool asks_servers(FilterHandle* filter);
+
 // The key is inserted, once the transaction commits, and nobody asks whether it was seen: a row
 // that was judged has got it.
 void remember_key(FilterHandle* filter, const Element& element);

@@ -1,9 +1,13 @@
 #include "pg/server/postgres.hpp"
 
+extern "C" {
+#include "port/pg_bitutils.h"
+}
+
 #include "core/filter/definition.hpp"
 #include "pg/handle/hierarchy_keys.hpp"
 #include "pg/handle/node_keys.hpp"
-#include "pg/remote/remote_filter.hpp"
+#include "pg/remote/remote_keys.hpp"
 #include "pg/server/problem_report.hpp"
 
 namespace streamfilter::pg {
@@ -102,6 +106,73 @@ void check_entry(const FilterHandle* filter) {
           errhint("Use one of the leaves of the tree, or drop option top_down."));
 }
 
+FilterHandle* root_of(FilterHandle* filter) {
+  const Access access(Element{}, Use::insert_granted);
+  while (!access.is_root(filter)) filter = access.parent(filter);
+  return filter;
+}
+
+// Keys that no node below the root has: it is asked for all of them at once. Of two that are equal
+// the second finds what the first one leaves, so they are not asked for together.
+class Questions {
+ public:
+  using Walk = TreeWalk<Access>;
+
+  // `most` of them. In the current memory context.
+  Questions(FilterHandle* filter, int most) : filter_(filter) {
+    const auto size = static_cast<Size>(Max(most, 1));
+    elements_ = static_cast<Element*>(palloc(sizeof(Element) * size));
+    places_ = static_cast<int*>(palloc(sizeof(int) * size));
+    answers_ = static_cast<bool*>(palloc(sizeof(bool) * size));
+    paths_ = static_cast<Walk::Path*>(palloc(sizeof(Walk::Path) * size));
+    table_size_ = pg_nextpower2_32(static_cast<uint32>(2 * size));
+    table_ = static_cast<int*>(palloc0(sizeof(int) * table_size_));
+  }
+
+  bool has(const Element& element) const { return table_[find(element.hash)] != 0; }
+
+  // True: it is known already that the key was seen.
+  bool add(const Element& element, int place) {
+    Access access(element, Use::insert_granted);
+    if (walk(access).is_below_root(filter_, paths_[count_])) return true;
+    elements_[count_] = element;
+    places_[count_] = place;
+    table_[find(element.hash)] = ++count_;
+    return false;
+  }
+
+  // The answers, at the places of the keys.
+  void ask(bool* seen) {
+    if (count_ == 0) return;
+    test_and_insert_remote_keys(paths_[0].root->remote, elements_, count_, answers_);
+    for (int i = 0; i < count_; ++i) {
+      Access access(elements_[i], Use::insert_granted);
+      seen[places_[i]] = walk(access).take_answer(paths_[i], answers_[i]);
+    }
+    count_ = 0;
+    memset(table_, 0, sizeof(int) * table_size_);
+  }
+
+ private:
+  Walk walk(Access& access) const { return Walk(access, filter_->relation->options.tree, 0); }
+
+  // Where the key is, or would be.
+  uint32 find(uint64 hash) const {
+    auto i = static_cast<uint32>(hash) & (table_size_ - 1);
+    while (table_[i] != 0 && elements_[table_[i] - 1].hash != hash) i = (i + 1) & (table_size_ - 1);
+    return i;
+  }
+
+  FilterHandle* filter_;
+  int count_ = 0;
+  Element* elements_;
+  int* places_;
+  bool* answers_;
+  Walk::Path* paths_;
+  uint32 table_size_;
+  int* table_;  // of keys, by hash: the number of a question, from 1
+};
+
 }  // namespace
 
 bool test_and_insert_in_tree(FilterHandle* filter, const Element& element) {
@@ -110,6 +181,29 @@ bool test_and_insert_in_tree(FilterHandle* filter, const Element& element) {
   Access access(element, Use::insert_granted);
   if (options.top_down > 0) access.watch(filter);
   return TreeWalk<Access>(access, options.tree, options.top_down).test_and_insert(filter);
+}
+
+bool has_remote_root(FilterHandle* filter) {
+  if (filter->tree == nullptr || filter->relation->options.top_down > 0) return false;
+  return root_of(filter)->remote != nullptr;
+}
+
+void test_and_insert_keys_in_tree(FilterHandle* filter, const Element* elements,
+                                  const bool* has_key, int count, bool* seen) {
+  check_entry(filter);
+  MemoryContext memory =
+      AllocSetContextCreate(CurrentMemoryContext, "streamfilter keys", ALLOCSET_SMALL_SIZES);
+  MemoryContext caller = MemoryContextSwitchTo(memory);
+  Questions questions(filter, count);
+  for (int i = 0; i < count; ++i) {
+    seen[i] = false;
+    if (!has_key[i]) continue;
+    if (questions.has(elements[i])) questions.ask(seen);
+    seen[i] = questions.add(elements[i], i);
+  }
+  questions.ask(seen);
+  MemoryContextSwitchTo(caller);
+  MemoryContextDelete(memory);
 }
 
 bool test_in_tree(FilterHandle* filter, const Element& element) {

@@ -13,6 +13,12 @@ namespace streamfilter::pg {
 // top-down.
 bool test_and_insert_in_tree(FilterHandle* filter, const Element& element);
 
+// Is the state of the root on other servers? Then it is worth while to ask for many keys at once,
+// in their order; those without has_key are left out, and seen[i] is false.
+bool has_remote_root(FilterHandle* filter);
+void test_and_insert_keys_in_tree(FilterHandle* filter, const Element* elements,
+                                  const bool* has_key, int count, bool* seen);
+
 // Was the key seen anywhere in the tree, by committed transactions or by this one?
 bool test_in_tree(FilterHandle* filter, const Element& element);
 

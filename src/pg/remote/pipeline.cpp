@@ -3,6 +3,7 @@
 extern "C" {
 #include <poll.h>
 
+#include "storage/ipc.h"
 #include "storage/latch.h"
 #include "utils/timestamp.h"
 #include "utils/wait_event.h"
@@ -15,6 +16,7 @@ namespace streamfilter::pg {
 namespace {
 
 constexpr char kUndefinedTable[] = "42P01";
+constexpr int kGlance = 100;  // ms, until a quiet wait looks whether the session is to end
 
 // Milliseconds until then, at least 0.
 int time_left(TimestampTz deadline) {
@@ -66,6 +68,17 @@ const char* find_fault(const PGresult* result, AnswerSequence* sequence, const R
   return nullptr;
 }
 
+// Nobody waits for servers in a session that is told to end; that says nothing of them.
+bool is_leaving(Manner manner) {
+  return manner == Manner::quiet && (ProcDiePending || proc_exit_inprogress);
+}
+
+void give_up(Connection* connection, Manner manner, const char* what) {
+  const bool leaving = is_leaving(manner);
+  fail(connection, leaving ? Failure::ended : Failure::unreachable,
+       leaving ? "the session was terminated before it had answered" : what);
+}
+
 // Waits until more of an answer is there. False: the connection has failed.
 bool wait_for_answer(Connection* connection, Manner manner) {
   PGconn* pg = connection->pg;
@@ -77,7 +90,7 @@ bool wait_for_answer(Connection* connection, Manner manner) {
     }
     // Its answer may have come while another server kept us waiting.
     if (late && PQisBusy(pg)) {
-      fail(connection, Failure::unreachable, "it does not answer in time");
+      give_up(connection, manner, "it does not answer in time");
       return false;
     }
     // Nobody listens, so these would pile up.
@@ -140,8 +153,7 @@ bool wait_for_socket(PGconn* pg, bool write, TimestampTz deadline, Manner manner
   if (left <= 0) return false;
   if (manner == Manner::quiet) {
     pollfd ready = {PQsocket(pg), static_cast<short>(POLLIN | (write ? POLLOUT : 0)), 0};
-    poll(&ready, 1, left);
-    return true;
+    return poll(&ready, 1, Min(left, kGlance)) > 0 || !is_leaving(manner);
   }
   const int events = WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH | WL_SOCKET_READABLE |
                      (write ? WL_SOCKET_WRITEABLE : 0);
@@ -184,7 +196,7 @@ bool send_queued(Connection* connection, Manner manner, TimestampTz start) {
       return false;
     }
     if (!wait_for_socket(pg, true, connection->deadline, manner)) {
-      fail(connection, Failure::unreachable, "it does not read what is sent");
+      give_up(connection, manner, "it does not read what is sent");
       return false;
     }
   }

@@ -124,6 +124,15 @@ extern "C" {
                          context)
 #endif
 
+#if PG_VERSION_NUM >= 160000
+#define SF_WALK_QUERY(query, walker, context, flags) \
+  query_tree_walker(query, walker, context, flags)
+#else
+#define SF_WALK_QUERY(query, walker, context, flags)                                           \
+  query_tree_walker(query, reinterpret_cast<bool (*)()>(reinterpret_cast<void (*)()>(walker)), \
+                    context, flags)
+#endif
+
 // Ownership of a relation.
 #if PG_VERSION_NUM >= 160000
 #define SF_IS_OWNER_OF_RELATION(relid, user) object_ownercheck(RelationRelationId, relid, user)
@@ -205,6 +214,22 @@ extern "C" {
 #else
 #define SF_REINDEX_RELATION(relid, parameters) \
   reindex_relation(relid, REINDEX_REL_PROCESS_TOAST, parameters)
+#endif
+
+// How rows of a partitioned table become rows of a partition that ExecFindPartition has found.
+#if PG_VERSION_NUM >= 160000
+#define SF_ROOT_TO_CHILD_MAP(target, estate) ExecGetRootToChildMap(target, estate)
+#else
+#define SF_ROOT_TO_CHILD_MAP(target, estate) ((target)->ri_RootToPartitionMap)
+#endif
+
+// Index entries of a row that was inserted.
+#if PG_VERSION_NUM >= 160000
+#define SF_INSERT_INDEX_TUPLES(target, row, estate) \
+  ExecInsertIndexTuples(target, row, estate, false, false, nullptr, NIL, false)
+#else
+#define SF_INSERT_INDEX_TUPLES(target, row, estate) \
+  ExecInsertIndexTuples(target, row, estate, false, false, nullptr, NIL)
 #endif
 
 // The number of this process among the backends, from 0; negative: it is none.

@@ -16,6 +16,7 @@ int max_filters = 128;
 int max_in_flight = 100000;
 bool enabled = true;
 bool batch_scan = true;
+bool batch_insert = true;
 bool verbose = false;
 
 SessionMode session_mode = {};
@@ -72,6 +73,10 @@ void init_settings() {
                            "Reads rows ahead where a scan is filtered by NOT streamfilter_seen().",
                            "The result is the same; keys are judged one by one all the same.",
                            &batch_scan, true, PGC_USERSET, 0, nullptr, nullptr, nullptr);
+  DefineCustomBoolVariable("streamfilter.batch_insert",
+                           "Judges and inserts rows in batches where nothing can tell.",
+                           "The result is the same; rows are judged in their order all the same.",
+                           &batch_insert, true, PGC_USERSET, 0, nullptr, nullptr, nullptr);
   DefineCustomBoolVariable("streamfilter.verbose",
                            "Says after each statement what filters have made of its rows.", nullptr,
                            &verbose, false, PGC_USERSET, 0, nullptr, nullptr, nullptr);

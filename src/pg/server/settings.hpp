@@ -10,6 +10,7 @@ extern int max_filters;       // streamfilter.max_filters
 extern int max_in_flight;     // streamfilter.max_in_flight
 extern bool enabled;          // streamfilter.enabled
 extern bool batch_scan;       // streamfilter.batch_scan
+extern bool batch_insert;     // streamfilter.batch_insert
 extern bool verbose;          // streamfilter.verbose
 
 // streamfilter.mode

@@ -1,0 +1,295 @@
+#include "pg/server/postgres.hpp"
+
+extern "C" {
+#include "access/heapam.h"
+#include "access/hio.h"
+#include "access/tableam.h"
+#include "commands/trigger.h"
+#include "executor/executor.h"
+#include "executor/nodeModifyTable.h"
+#include "foreign/fdwapi.h"
+#include "storage/bufmgr.h"
+#include "utils/rel.h"
+}
+
+#include "pg/ingest/batch_writer.hpp"
+
+namespace streamfilter::pg {
+
+// As COPY has them: rows and bytes that wait to be written, and partitions that keep what they need
+// for that.
+constexpr int kMaxRows = 1000;
+constexpr Size kMaxBytes = 65535;
+constexpr int kMaxBusyTables = 32;
+
+struct BatchTable {
+  BatchWriter* writer;
+  ResultRelInfo* target;
+  TupleDesc type;           // a copy, for the server keeps account of who uses its own
+  BulkInsertState bulk;     // nullptr: the table is not busy
+  TupleTableSlot** rows;    // that wait; room for kMaxRows
+  TupleTableSlot** unused;  // slots
+  int row_count, unused_count, unused_room;
+};
+
+struct WaitingRow {
+  BatchTable* table;
+  TupleTableSlot* row;
+  uint64 number;
+};
+
+struct BatchWriter {
+  EState* estate;
+  int options;
+  RowWatch watch;
+  MemoryContext memory;  // of all this, and of slots
+  MemoryContext tuples;  // that wait
+  List* tables;
+  List* busy;           // of these, those that became so first in front
+  WaitingRow* waiting;  // of all tables, as they came
+  int count;
+  Size bytes;
+  uint64 batches;
+};
+
+namespace {
+
+// Pages of the table are not kept from the cache, as COPY does it: an INSERT does not, either.
+BulkInsertState make_bulk_state() {
+  BulkInsertState bulk = GetBulkInsertState();
+  FreeAccessStrategy(bulk->strategy);
+  bulk->strategy = nullptr;
+  return bulk;
+}
+
+void make_busy(BatchTable* table) {
+  BatchWriter* writer = table->writer;
+  MemoryContext caller = MemoryContextSwitchTo(writer->memory);
+  table->bulk = make_bulk_state();
+  table->rows = static_cast<TupleTableSlot**>(palloc(sizeof(TupleTableSlot*) * kMaxRows));
+  writer->busy = lappend(writer->busy, table);
+  MemoryContextSwitchTo(caller);
+}
+
+void make_idle(BatchTable* table) {
+  for (int i = 0; i < table->unused_count; ++i) ExecDropSingleTupleTableSlot(table->unused[i]);
+  table->unused_count = 0;
+  if (table->bulk == nullptr) return;
+  FreeBulkInsertState(table->bulk);
+  table_finish_bulk_insert(table->target->ri_RelationDesc, table->writer->options);
+  pfree(table->rows);
+  table->bulk = nullptr;
+  table->rows = nullptr;
+}
+
+void trim_busy(BatchWriter* writer) {
+  while (list_length(writer->busy) > kMaxBusyTables) {
+    make_idle(static_cast<BatchTable*>(linitial(writer->busy)));
+    writer->busy = list_delete_first(writer->busy);
+  }
+}
+
+// ---- one row -----------------------------------------------------------------------------------
+
+bool fires_before(const ResultRelInfo* target) {
+  return target->ri_TrigDesc != nullptr && target->ri_TrigDesc->trig_insert_before_row;
+}
+
+// Routing has seen to the partition's constraint, unless the row has changed since.
+void complete_and_check(EState* estate, ResultRelInfo* target, TupleTableSlot* row, bool changed) {
+  Relation table = target->ri_RelationDesc;
+  const TupleConstr* constraints = RelationGetDescr(table)->constr;
+  row->tts_tableOid = RelationGetRelid(table);
+  if (constraints != nullptr) {
+    if (constraints->has_generated_stored)
+      ExecComputeStoredGenerated(target, estate, row, CMD_INSERT);
+    ExecConstraints(target, row, estate);
+  }
+  if (table->rd_rel->relispartition && (changed || target->ri_RootResultRelInfo == nullptr))
+    ExecPartitionCheck(target, row, estate, true);
+}
+
+// Gives the slot a tuple of ours, unless it has made one of its own: generated columns do that.
+Size keep_tuple(const BatchWriter* writer, TupleTableSlot* row) {
+  bool made;
+  HeapTuple tuple = ExecFetchSlotHeapTuple(row, false, &made);
+  if (TTS_SHOULDFREE(row)) return tuple->t_len;
+  MemoryContext caller = MemoryContextSwitchTo(writer->tuples);
+  tuple = heap_copytuple(tuple);
+  MemoryContextSwitchTo(caller);
+  ExecStoreHeapTuple(tuple, row, false);
+  return tuple->t_len;
+}
+
+void open_indexes(ResultRelInfo* target) {
+  if (target->ri_RelationDesc->rd_rel->relhasindex && target->ri_IndexRelationDescs == nullptr)
+    ExecOpenIndices(target, false);
+}
+
+void follow_row(EState* estate, ResultRelInfo* target, TupleTableSlot* row) {
+  List* recheck = target->ri_NumIndices > 0 ? SF_INSERT_INDEX_TUPLES(target, row, estate) : NIL;
+  ExecARInsertTriggers(estate, target, row, recheck, nullptr);
+  list_free(recheck);
+}
+
+TupleTableSlot* insert_foreign(EState* estate, ResultRelInfo* target, TupleTableSlot* row) {
+  const TupleConstr* constraints = RelationGetDescr(target->ri_RelationDesc)->constr;
+  row->tts_tableOid = RelationGetRelid(target->ri_RelationDesc);
+  if (constraints != nullptr && constraints->has_generated_stored)
+    ExecComputeStoredGenerated(target, estate, row, CMD_INSERT);
+  row = target->ri_FdwRoutine->ExecForeignInsert(estate, target, row, row);
+  if (row != nullptr) row->tts_tableOid = RelationGetRelid(target->ri_RelationDesc);
+  return row;
+}
+
+bool insert_alone(const BatchWriter* writer, ResultRelInfo* target, TupleTableSlot* row) {
+  EState* estate = writer->estate;
+  const bool before = fires_before(target);
+  ExecMaterializeSlot(row);
+  if (before && !ExecBRInsertTriggers(estate, target, row)) return false;
+  if (target->ri_FdwRoutine != nullptr) {
+    row = insert_foreign(estate, target, row);
+    if (row == nullptr) return false;
+  } else {
+    complete_and_check(estate, target, row, before);
+    table_tuple_insert(target->ri_RelationDesc, row, estate->es_output_cid, writer->options,
+                       nullptr);
+  }
+  follow_row(estate, target, row);
+  return true;
+}
+
+// ---- a batch -----------------------------------------------------------------------------------
+
+// The insertion copies tuples that a slot does not own; those that wait in our memory are as good.
+void lend_tuple(TupleTableSlot* row, bool* lent) {
+  *lent = !TTS_SHOULDFREE(row);
+  row->tts_flags |= TTS_FLAG_SHOULDFREE;
+}
+
+void take_tuple_back(TupleTableSlot* row, bool lent) {
+  if (lent) row->tts_flags &= static_cast<uint16>(~TTS_FLAG_SHOULDFREE);
+}
+
+void write_rows(BatchTable* table) {
+  const BatchWriter* writer = table->writer;
+  bool lent[kMaxRows];
+  for (int i = 0; i < table->row_count; ++i) lend_tuple(table->rows[i], &lent[i]);
+  // It leaks.
+  MemoryContext caller = MemoryContextSwitchTo(GetPerTupleMemoryContext(writer->estate));
+  table_multi_insert(table->target->ri_RelationDesc, table->rows, table->row_count,
+                     writer->estate->es_output_cid, writer->options, table->bulk);
+  MemoryContextSwitchTo(caller);
+  for (int i = 0; i < table->row_count; ++i) take_tuple_back(table->rows[i], lent[i]);
+  table->row_count = 0;
+}
+
+void write_batch(BatchWriter* writer) {
+  if (writer->count == 0) return;
+  ListCell* cell;
+  foreach (cell, writer->busy) {
+    auto* table = static_cast<BatchTable*>(lfirst(cell));
+    if (table->row_count > 0) write_rows(table);
+  }
+  ResetPerTupleExprContext(writer->estate);
+  for (int i = 0; i < writer->count; ++i) {
+    const WaitingRow& row = writer->waiting[i];
+    CHECK_FOR_INTERRUPTS();
+    look_at(writer->watch, row.number);
+    follow_row(writer->estate, row.table->target, row.row);
+    ResetPerTupleExprContext(writer->estate);
+    give_back_slot(row.table, row.row);
+  }
+  look_at(writer->watch, 0);
+  MemoryContextReset(writer->tuples);
+  writer->count = 0;
+  writer->bytes = 0;
+  ++writer->batches;
+  trim_busy(writer);
+}
+
+}  // namespace
+
+BatchWriter* begin_batch_writer(EState* estate, int options, RowWatch watch) {
+  MemoryContext memory =
+      AllocSetContextCreate(CurrentMemoryContext, "streamfilter batch", ALLOCSET_DEFAULT_SIZES);
+  auto* writer = static_cast<BatchWriter*>(MemoryContextAllocZero(memory, sizeof(BatchWriter)));
+  writer->estate = estate;
+  writer->options = options;
+  writer->watch = watch;
+  writer->memory = memory;
+  writer->tuples =
+      AllocSetContextCreate(memory, "streamfilter rows of a batch", ALLOCSET_DEFAULT_SIZES);
+  writer->waiting =
+      static_cast<WaitingRow*>(MemoryContextAlloc(memory, sizeof(WaitingRow) * kMaxRows));
+  return writer;
+}
+
+BatchTable* add_table(BatchWriter* writer, ResultRelInfo* target) {
+  auto* table =
+      static_cast<BatchTable*>(MemoryContextAllocZero(writer->memory, sizeof(BatchTable)));
+  table->writer = writer;
+  table->target = target;
+  MemoryContext caller = MemoryContextSwitchTo(writer->estate->es_query_cxt);
+  open_indexes(target);
+  MemoryContextSwitchTo(writer->memory);
+  table->type = CreateTupleDescCopyConstr(RelationGetDescr(target->ri_RelationDesc));
+  writer->tables = lappend(writer->tables, table);
+  MemoryContextSwitchTo(caller);
+  return table;
+}
+
+TupleTableSlot* take_slot(BatchTable* table) {
+  if (table->unused_count > 0) return table->unused[--table->unused_count];
+  MemoryContext caller = MemoryContextSwitchTo(table->writer->memory);
+  TupleTableSlot* slot = MakeSingleTupleTableSlot(table->type, &TTSOpsHeapTuple);
+  MemoryContextSwitchTo(caller);
+  return slot;
+}
+
+void give_back_slot(BatchTable* table, TupleTableSlot* row) {
+  ExecClearTuple(row);
+  if (table->unused_count == table->unused_room) {
+    table->unused_room = Max(2 * table->unused_room, 64);
+    const Size size = sizeof(TupleTableSlot*) * static_cast<Size>(table->unused_room);
+    table->unused = static_cast<TupleTableSlot**>(
+        table->unused == nullptr ? MemoryContextAlloc(table->writer->memory, size)
+                                 : repalloc(table->unused, size));
+  }
+  table->unused[table->unused_count++] = row;
+}
+
+void write_row(BatchTable* table, TupleTableSlot* row, uint64 number) {
+  BatchWriter* writer = table->writer;
+  look_at(writer->watch, number);
+  complete_and_check(writer->estate, table->target, row, false);
+  look_at(writer->watch, 0);
+  ResetPerTupleExprContext(writer->estate);
+  if (table->bulk == nullptr) make_busy(table);
+  table->rows[table->row_count++] = row;
+  writer->waiting[writer->count++] = {table, row, number};
+  writer->bytes += keep_tuple(writer, row);
+  if (writer->count == kMaxRows || writer->bytes > kMaxBytes) write_batch(writer);
+}
+
+bool write_alone(BatchTable* table, TupleTableSlot* row, uint64 number) {
+  BatchWriter* writer = table->writer;
+  write_batch(writer);
+  look_at(writer->watch, number);
+  const bool inserted = insert_alone(writer, table->target, row);
+  look_at(writer->watch, 0);
+  ResetPerTupleExprContext(writer->estate);
+  give_back_slot(table, row);
+  return inserted;
+}
+
+uint64 finish_batch_writer(BatchWriter* writer) {
+  write_batch(writer);
+  ListCell* cell;
+  foreach (cell, writer->tables) make_idle(static_cast<BatchTable*>(lfirst(cell)));
+  const uint64 batches = writer->batches;
+  MemoryContextDelete(writer->memory);
+  return batches;
+}
+
+}  // namespace streamfilter::pg

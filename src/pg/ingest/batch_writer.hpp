@@ -1,0 +1,51 @@
+// Writes rows into tables many at a time: first the rows, then their index entries and the events
+// of AFTER triggers, as COPY does it. Rows may go to several tables, the partitions of one; index
+// entries and triggers follow the order in which the rows came.
+#pragma once
+
+extern "C" {
+#include "nodes/execnodes.h"
+}
+
+namespace streamfilter::pg {
+
+struct BatchWriter;
+
+// One of the tables.
+struct BatchTable;
+
+// Tells whoever reads the rows which one an error would concern, by the number that it came with;
+// 0: the one that is being read, as before.
+struct RowWatch {
+  void (*look_at)(void* context, uint64 number);
+  void* context;
+};
+
+inline void look_at(const RowWatch& watch, uint64 number) {
+  if (unlikely(watch.look_at != nullptr)) watch.look_at(watch.context, number);
+}
+
+// In the current memory context. Rows get the command id of the EState (es_output_cid); `options`
+// are those of table_multi_insert.
+BatchWriter* begin_batch_writer(EState* estate, int options, RowWatch watch);
+
+// The target must live as long as the writer; asked for again, the table is a new one.
+BatchTable* add_table(BatchWriter* writer, ResultRelInfo* target);
+
+// An empty slot for a row of the table, for a heap tuple that the caller has.
+TupleTableSlot* take_slot(BatchTable* table);
+void give_back_slot(BatchTable* table, TupleTableSlot* row);
+
+// Takes the slot back, with a row that is to be inserted: its generated columns are computed, its
+// constraints checked. The tuple is copied. When a batch is full, it is written.
+void write_row(BatchTable* table, TupleTableSlot* row, uint64 number);
+
+// Inserts this row now, after those before it, with all its triggers. The table may be one that
+// takes no batches. False: a trigger has discarded it.
+bool write_alone(BatchTable* table, TupleTableSlot* row, uint64 number);
+
+// Writes the rest and gives everything back; how many batches were there? After an error the end of
+// the transaction gives it back.
+uint64 finish_batch_writer(BatchWriter* writer);
+
+}  // namespace streamfilter::pg

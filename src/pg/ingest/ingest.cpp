@@ -1,0 +1,344 @@
+#include "pg/server/postgres.hpp"
+
+extern "C" {
+#include "access/tableam.h"
+#include "catalog/pg_class.h"
+#include "commands/trigger.h"
+#include "executor/execPartition.h"
+#include "executor/executor.h"
+#include "executor/instrument.h"
+#include "utils/rel.h"
+}
+
+#include "pg/handle/filter_keys.hpp"
+#include "pg/ingest/ingest.hpp"
+#include "pg/ingest/target_rule.hpp"
+#include "pg/server/settings.hpp"
+#include "pg/trigger/row_judge.hpp"
+#include "pg/trigger/row_source.hpp"
+
+namespace streamfilter::pg {
+namespace {
+
+// Rows that wait for their verdicts: the memory of their keys is fetched at once, or another server
+// is asked for all of them.
+constexpr int kBatch = 64;
+constexpr int kRemoteBatch = 512;
+constexpr Size kMaxBytes = 65535;
+
+// A table that rows go to: the target, or a partition.
+struct IngestTable {
+  ResultRelInfo* target;
+  BatchTable* writer;
+  const char* obstacle;  // why its rows come alone; nullptr: in batches
+  bool judged;           // by its trigger:
+  bool prepared;         // that is known to work
+  RowJudge judge;
+  Instrumentation* clock;  // of the trigger; nullptr: nobody measures
+};
+
+}  // namespace
+
+struct Ingest {
+  EState* estate;
+  ModifyTableState* node;
+  MemoryContext memory;
+  MemoryContext batch_memory;  // of rows until they are judged
+  BatchWriter* writer;
+  RowWatch watch;
+  uint64 statement;
+  List* targets;
+  IngestTable* only;  // the target, if it has no partitions
+  TupleTableSlot* to_fill;
+  IngestCounts counts;
+  // The batch. What its elements were made for.
+  uint64 epoch;
+  int rows, room;
+  Size bytes;
+  IngestTable* tables[kRemoteBatch];
+  HeapTuple tuples[kRemoteBatch];
+  uint64 numbers[kRemoteBatch];
+  Element elements[kRemoteBatch];
+  bool has_key[kRemoteBatch];
+  bool repeats[kRemoteBatch];
+};
+
+namespace {
+
+// ---- tables ------------------------------------------------------------------------------------
+
+Instrumentation* clock_of(const ResultRelInfo* target, const Trigger* trigger) {
+  return target->ri_TrigInstrument == nullptr
+             ? nullptr
+             : &target->ri_TrigInstrument[trigger - target->ri_TrigDesc->triggers];
+}
+
+// May code run that looks at the table while a row becomes a key, or is a row wanted elsewhere as
+// soon as it has one?
+bool needs_each_row(const RowJudge* judge) {
+  if (judge->keys.filter->has_detour) return true;
+  for (int i = 0; i < judge->keys.count; ++i)
+    if (runs_untrusted_code(judge->keys.inputs[i].coercion)) return true;
+  return false;
+}
+
+IngestTable* make_table(Ingest* ingest, ResultRelInfo* target) {
+  MemoryContext caller = MemoryContextSwitchTo(ingest->memory);
+  auto* table = static_cast<IngestTable*>(palloc0(sizeof(IngestTable)));
+  table->target = target;
+  table->writer = add_table(ingest->writer, target);
+  const TargetRule rule = find_rule(target);
+  table->obstacle = rule.obstacle;
+  table->judged = rule.obstacle == nullptr && enabled && rule.judge != nullptr;
+  if (table->judged) {
+    init_row_judge(&table->judge, rule.kind, ingest->statement, ingest->memory);
+    table->judge.trigger = rule.judge;
+    table->judge.table = target->ri_RelationDesc;
+    table->clock = clock_of(target, rule.judge);
+  }
+  MemoryContextSwitchTo(caller);
+  return table;
+}
+
+// The first row has come: what is wrong with its trigger is said now.
+void prepare_table(IngestTable* table) {
+  table->prepared = true;
+  if (!table->judged) return;
+  prepare(&table->judge);
+  if (needs_each_row(&table->judge))
+    table->obstacle = "the key of each row is needed as soon as it is known";
+}
+
+// The executor has a place there for what COPY needs to know of a target.
+IngestTable* table_of(Ingest* ingest, ResultRelInfo* target) {
+  if (likely(target->ri_CopyMultiInsertBuffer != nullptr))
+    return reinterpret_cast<IngestTable*>(target->ri_CopyMultiInsertBuffer);
+  IngestTable* table = make_table(ingest, target);
+  MemoryContext caller = MemoryContextSwitchTo(ingest->memory);
+  ingest->targets = lappend(ingest->targets, target);
+  MemoryContextSwitchTo(caller);
+  target->ri_CopyMultiInsertBuffer = reinterpret_cast<struct CopyMultiInsertBuffer*>(table);
+  return table;
+}
+
+bool is_partitioned(const ResultRelInfo* target) {
+  return target->ri_RelationDesc->rd_rel->relkind == RELKIND_PARTITIONED_TABLE;
+}
+
+// ---- a batch -----------------------------------------------------------------------------------
+
+bool is_judged(const IngestTable* table) {
+  return table->judged && table->judge.keys.filter->mode != FilterMode::off;
+}
+
+void read_key(Ingest* ingest, int i, TupleTableSlot* row) {
+  IngestTable* table = ingest->tables[i];
+  ingest->has_key[i] = false;
+  if (!table->judged) return;
+  MemoryContext caller = MemoryContextSwitchTo(ingest->batch_memory);
+  prepare(&table->judge);
+  if (is_judged(table)) ingest->has_key[i] = make_element(&table->judge, row, &ingest->elements[i]);
+  MemoryContextSwitchTo(caller);
+}
+
+// The filters are not what they were when the keys were read.
+void read_keys_again(Ingest* ingest) {
+  do {
+    ingest->epoch = handle_epoch;
+    for (int i = 0; i < ingest->rows; ++i) {
+      BatchTable* table = ingest->tables[i]->writer;
+      TupleTableSlot* row = take_slot(table);
+      ExecStoreHeapTuple(ingest->tuples[i], row, false);
+      read_key(ingest, i, row);
+      give_back_slot(table, row);
+    }
+  } while (unlikely(ingest->epoch != handle_epoch));
+}
+
+// The end of the rows from `first` on that one filter judges.
+int end_of_run(const Ingest* ingest, int first) {
+  const FilterHandle* filter = ingest->tables[first]->judge.keys.filter;
+  int end = first + 1;
+  while (end < ingest->rows && is_judged(ingest->tables[end]) &&
+         ingest->tables[end]->judge.keys.filter == filter)
+    ++end;
+  return end;
+}
+
+// What EXPLAIN ANALYZE says of the trigger: a call for each row, and the time of all for the first.
+void stop_clocks(const Ingest* ingest, int first, int end) {
+  InstrStopNode(ingest->tables[first]->clock, 1);
+  for (int i = first + 1; i < end; ++i) {
+    InstrStartNode(ingest->tables[i]->clock);
+    InstrStopNode(ingest->tables[i]->clock, 1);
+  }
+}
+
+void judge_run(Ingest* ingest, int first, int end) {
+  Instrumentation* clock = ingest->tables[first]->clock;
+  if (unlikely(clock != nullptr)) InstrStartNode(clock);
+  for (int i = first; i < end; ++i)
+    if (i == first || ingest->tables[i] != ingest->tables[i - 1])
+      check_judged_once(&ingest->tables[i]->judge);
+  test_and_insert_keys(ingest->tables[first]->judge.keys.filter, ingest->elements + first,
+                       ingest->has_key + first, end - first, ingest->repeats + first);
+  for (int i = first; i < end; ++i)
+    count(&ingest->tables[i]->judge, ingest->has_key[i], ingest->repeats[i]);
+  if (unlikely(clock != nullptr)) stop_clocks(ingest, first, end);
+}
+
+void judge_rows(Ingest* ingest) {
+  if (unlikely(ingest->epoch != handle_epoch)) read_keys_again(ingest);
+  for (int i = 0; i < ingest->rows;) {
+    if (!is_judged(ingest->tables[i])) {
+      ingest->repeats[i++] = false;
+      continue;
+    }
+    look_at(ingest->watch, ingest->numbers[i]);
+    const int end = end_of_run(ingest, i);
+    judge_run(ingest, i, end);
+    i = end;
+  }
+  look_at(ingest->watch, 0);
+}
+
+void mark_row(Ingest* ingest, int i, TupleTableSlot* row) {
+  MemoryContext caller = MemoryContextSwitchTo(ingest->batch_memory);
+  HeapTuple marked =
+      set_mark(&ingest->tables[i]->judge, row, ingest->tuples[i], ingest->repeats[i]);
+  if (marked != ingest->tuples[i]) ExecStoreHeapTuple(marked, row, false);
+  MemoryContextSwitchTo(caller);
+}
+
+// What becomes of a row that was judged.
+void settle_row(Ingest* ingest, int i) {
+  const IngestTable* table = ingest->tables[i];
+  const bool repeat = ingest->repeats[i];
+  const bool enforced = is_judged(table) && table->judge.keys.filter->mode == FilterMode::enforce;
+  if (enforced && repeat && table->judge.kind == TriggerKind::discard) {
+    ++ingest->counts.discarded;
+    return;
+  }
+  TupleTableSlot* row = take_slot(table->writer);
+  ExecStoreHeapTuple(ingest->tuples[i], row, false);
+  if (enforced && table->judge.kind == TriggerKind::mark) mark_row(ingest, i, row);
+  ++ingest->counts.inserted;
+  write_row(table->writer, row, ingest->numbers[i]);
+}
+
+void settle_batch(Ingest* ingest) {
+  if (ingest->rows == 0) return;
+  judge_rows(ingest);
+  const int rows = ingest->rows;
+  for (int i = 0; i < rows; ++i) settle_row(ingest, i);
+  ingest->rows = 0;
+  ingest->bytes = 0;
+  MemoryContextReset(ingest->batch_memory);
+}
+
+// ---- one row -----------------------------------------------------------------------------------
+
+void insert_alone(Ingest* ingest, const IngestTable* table, HeapTuple tuple, uint64 number) {
+  settle_batch(ingest);
+  TupleTableSlot* row = take_slot(table->writer);
+  ExecStoreHeapTuple(tuple, row, true);
+  if (ingest->counts.alone++ == 0) ingest->counts.obstacle = table->obstacle;
+  ++(write_alone(table->writer, row, number) ? ingest->counts.inserted : ingest->counts.discarded);
+}
+
+int room_for(const IngestTable* table) {
+  return table->judged && asks_servers(table->judge.keys.filter) ? kRemoteBatch : kBatch;
+}
+
+void keep_row(Ingest* ingest, IngestTable* table, TupleTableSlot* row, uint64 number) {
+  const int i = ingest->rows;
+  if (i == 0) {
+    ingest->epoch = handle_epoch;
+    ingest->room = room_for(table);
+  }
+  ingest->tables[i] = table;
+  ingest->numbers[i] = number;
+  read_key(ingest, i, row);
+  MemoryContext caller = MemoryContextSwitchTo(ingest->batch_memory);
+  ingest->tuples[i] = ExecCopySlotHeapTuple(row);
+  MemoryContextSwitchTo(caller);
+  ingest->bytes += ingest->tuples[i]->t_len;
+  ++ingest->rows;
+}
+
+// The row as one of its table.
+TupleTableSlot* convert(const Ingest* ingest, const IngestTable* table, TupleTableSlot* row) {
+  if (table == ingest->only) return row;
+  const TupleConversionMap* map = SF_ROOT_TO_CHILD_MAP(table->target, ingest->estate);
+  return map == nullptr
+             ? row
+             : execute_attr_map_slot(map->attrMap, row, table->target->ri_PartitionTupleSlot);
+}
+
+IngestTable* find_table(Ingest* ingest, TupleTableSlot* row) {
+  if (ingest->only != nullptr) return ingest->only;
+  ResultRelInfo* target =
+      ExecFindPartition(ingest->node, ingest->node->rootResultRelInfo,
+                        ingest->node->mt_partition_tuple_routing, row, ingest->estate);
+  return table_of(ingest, target);
+}
+
+}  // namespace
+
+Ingest* begin_ingest(ModifyTableState* node, int options, RowWatch watch) {
+  MemoryContext memory =
+      AllocSetContextCreate(CurrentMemoryContext, "streamfilter ingest", ALLOCSET_DEFAULT_SIZES);
+  auto* ingest = static_cast<Ingest*>(MemoryContextAllocZero(memory, sizeof(Ingest)));
+  MemoryContext caller = MemoryContextSwitchTo(memory);
+  ingest->estate = node->ps.state;
+  ingest->node = node;
+  ingest->memory = memory;
+  ingest->batch_memory =
+      AllocSetContextCreate(memory, "streamfilter rows that are judged", ALLOCSET_DEFAULT_SIZES);
+  ingest->watch = watch;
+  ingest->writer = begin_batch_writer(ingest->estate, options, watch);
+  ingest->statement = running_statement;
+  if (!is_partitioned(node->rootResultRelInfo))
+    ingest->only = table_of(ingest, node->rootResultRelInfo);
+  MemoryContextSwitchTo(caller);
+  return ingest;
+}
+
+TupleTableSlot* row_to_fill(Ingest* ingest) {
+  if (ingest->to_fill != nullptr) return ingest->to_fill;
+  MemoryContext caller = MemoryContextSwitchTo(ingest->memory);
+  ingest->to_fill = MakeSingleTupleTableSlot(
+      RelationGetDescr(ingest->node->rootResultRelInfo->ri_RelationDesc), &TTSOpsVirtual);
+  MemoryContextSwitchTo(caller);
+  return ingest->to_fill;
+}
+
+void ingest_row(Ingest* ingest, TupleTableSlot* row, uint64 number) {
+  ++ingest->counts.rows;
+  IngestTable* table = find_table(ingest, row);
+  if (unlikely(!table->prepared)) prepare_table(table);
+  row = convert(ingest, table, row);
+  if (unlikely(table->obstacle != nullptr))
+    return insert_alone(ingest, table, ExecCopySlotHeapTuple(row), number);
+  keep_row(ingest, table, row, number);
+  ResetPerTupleExprContext(ingest->estate);
+  if (ingest->rows == ingest->room || ingest->bytes > kMaxBytes) settle_batch(ingest);
+}
+
+IngestCounts finish_ingest(Ingest* ingest) {
+  settle_batch(ingest);
+  if (ingest->to_fill != nullptr) ExecDropSingleTupleTableSlot(ingest->to_fill);
+  ingest->counts.batches = finish_batch_writer(ingest->writer);
+  ListCell* cell;
+  foreach (cell, ingest->targets)
+    static_cast<ResultRelInfo*>(lfirst(cell))->ri_CopyMultiInsertBuffer = nullptr;
+  IngestCounts counts = ingest->counts;
+  if (counts.obstacle != nullptr)
+    counts.obstacle = MemoryContextStrdup(ingest->estate->es_query_cxt, counts.obstacle);
+  MemoryContextDelete(ingest->memory);
+  return counts;
+}
+
+const IngestCounts* counts_of(const Ingest* ingest) { return &ingest->counts; }
+
+}  // namespace streamfilter::pg

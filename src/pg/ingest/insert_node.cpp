@@ -1,0 +1,167 @@
+#include "pg/server/postgres.hpp"
+
+extern "C" {
+#include "commands/explain.h"
+#include "commands/trigger.h"
+#include "executor/executor.h"
+#include "nodes/extensible.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "utils/rel.h"
+}
+
+#include "pg/ingest/ingest.hpp"
+#include "pg/ingest/insert_node.hpp"
+#include "pg/ingest/target_rule.hpp"
+#include "pg/server/settings.hpp"
+
+namespace streamfilter::pg {
+namespace {
+
+struct InsertState {
+  CustomScanState custom;  // first
+  const char* obstacle;    // nullptr: rows go in batches
+  IngestCounts counts;
+};
+
+InsertState* state_of(CustomScanState* node) { return reinterpret_cast<InsertState*>(node); }
+
+ModifyTableState* insert_of(CustomScanState* node) {
+  return castNode(ModifyTableState, linitial(node->custom_ps));
+}
+
+// Are the rows of the plan below those of the table? Others are the concern of the node that we
+// stand above, as is a table that has changed since the plan was made.
+bool gives_rows_of(const Plan* plan, TupleDesc table) {
+  if (list_length(plan->targetlist) != table->natts) return false;
+  for (int i = 0; i < table->natts; ++i) {
+    const auto* column = list_nth_node(TargetEntry, plan->targetlist, i);
+    const Form_pg_attribute attribute = TupleDescAttr(table, i);
+    if (column->resjunk) return false;
+    if (!attribute->attisdropped &&
+        exprType(reinterpret_cast<Node*>(column->expr)) != attribute->atttypid)
+      return false;
+  }
+  return true;
+}
+
+// What may have changed since the plan was made, or is not to be seen there.
+const char* find_obstacle(const ModifyTableState* node) {
+  if (!batch_insert) return "streamfilter.batch_insert is off";
+  if (node->ps.state->es_epq_active != nullptr) return "rows are checked again";
+  bool judged;
+  if (const char* obstacle = why_row_by_row(node, &judged)) return obstacle;
+  if (!gives_rows_of(outerPlan(node->ps.plan),
+                     RelationGetDescr(node->rootResultRelInfo->ri_RelationDesc)))
+    return "the rows of the query are not yet those of the table";
+  return nullptr;
+}
+
+void begin(CustomScanState* node, EState* estate, int flags) {
+  InsertState* state = state_of(node);
+  auto* plan = reinterpret_cast<CustomScan*>(node->ss.ps.plan);
+  node->custom_ps =
+      list_make1(ExecInitNode(static_cast<Plan*>(linitial(plan->custom_plans)), estate, flags));
+  state->obstacle = plan->custom_private != NIL
+                        ? strVal(linitial_node(String, plan->custom_private))
+                        : find_obstacle(insert_of(node));
+}
+
+void insert_rows(InsertState* state, ModifyTableState* insert) {
+  EState* estate = insert->ps.state;
+  ResultRelInfo* target = insert->rootResultRelInfo;
+  if (insert->fireBSTriggers) ExecBSInsertTriggers(estate, target);
+  insert->fireBSTriggers = false;
+  Ingest* ingest = begin_ingest(insert, 0, {});
+  for (;;) {
+    ResetPerTupleExprContext(estate);
+    TupleTableSlot* row = ExecProcNode(outerPlanState(insert));
+    if (TupIsNull(row)) break;
+    ingest_row(ingest, row, 0);
+  }
+  state->counts = finish_ingest(ingest);
+  if (insert->canSetTag) estate->es_processed += state->counts.inserted;
+  ExecASInsertTriggers(estate, target, nullptr);
+  insert->mt_done = true;
+}
+
+TupleTableSlot* execute(CustomScanState* node) {
+  InsertState* state = state_of(node);
+  ModifyTableState* insert = insert_of(node);
+  if (state->obstacle != nullptr) return ExecProcNode(&insert->ps);
+  if (!insert->mt_done) insert_rows(state, insert);
+  return nullptr;
+}
+
+void end(CustomScanState* node) { ExecEndNode(&insert_of(node)->ps); }
+
+void rescan(CustomScanState* node) { ExecReScan(&insert_of(node)->ps); }
+
+void explain_counts(const IngestCounts& counts, ExplainState* es) {
+  ExplainPropertyUInteger("Rows In", nullptr, counts.rows, es);
+  ExplainPropertyUInteger("Rows Kept", nullptr, counts.inserted, es);
+  ExplainPropertyUInteger("Rows Discarded", nullptr, counts.discarded, es);
+  if (counts.alone > 0 || es->format != EXPLAIN_FORMAT_TEXT)
+    ExplainPropertyUInteger("Rows One By One", nullptr, counts.alone, es);
+  ExplainPropertyUInteger("Batches", nullptr, counts.batches, es);
+}
+
+void explain(CustomScanState* node, List*, ExplainState* es) {
+  const InsertState* state = state_of(node);
+  const bool own_way = state->obstacle == nullptr;
+  const char* obstacle = own_way ? state->counts.obstacle : state->obstacle;
+  const bool batches = own_way && (obstacle == nullptr || state->counts.batches > 0);
+  ExplainPropertyText("Inserts", batches ? "in batches" : "row by row", es);
+  if (obstacle != nullptr && es->verbose) ExplainPropertyText("Reason", obstacle, es);
+  if (!own_way || !es->analyze) return;
+  explain_counts(state->counts, es);
+  // The node below has done nothing itself.
+  insert_of(node)->ps.instrument = node->ss.ps.instrument;
+}
+
+const CustomExecMethods kExecMethods = {
+    "streamfilter insert",
+    begin,
+    execute,
+    end,
+    rescan,
+    nullptr,
+    nullptr,
+    nullptr,
+    nullptr,
+    nullptr,
+    nullptr,
+    nullptr,
+    explain,
+};
+
+Node* create_state(CustomScan*) {
+  auto* state = static_cast<InsertState*>(palloc0(sizeof(InsertState)));
+  NodeSetTag(state, T_CustomScanState);
+  state->custom.methods = &kExecMethods;
+  return reinterpret_cast<Node*>(state);
+}
+
+const CustomScanMethods kScanMethods = {"streamfilter insert", create_state};
+
+}  // namespace
+
+Plan* make_insert_node(ModifyTable* insert, const char* obstacle) {
+  CustomScan* node = makeNode(CustomScan);
+  Plan* plan = &node->scan.plan;
+  plan->startup_cost = insert->plan.startup_cost;
+  plan->total_cost = insert->plan.total_cost;
+  plan->plan_rows = insert->plan.plan_rows;
+  plan->plan_width = insert->plan.plan_width;
+  plan->plan_node_id = insert->plan.plan_node_id;
+  plan->extParam = bms_copy(insert->plan.extParam);
+  plan->allParam = bms_copy(insert->plan.allParam);
+  node->custom_plans = list_make1(insert);
+  if (obstacle != nullptr) node->custom_private = list_make1(makeString(pstrdup(obstacle)));
+  node->methods = &kScanMethods;
+  return plan;
+}
+
+void init_insert_node() { RegisterCustomScanMethods(&kScanMethods); }
+
+}  // namespace streamfilter::pg

@@ -1,0 +1,132 @@
+#include "pg/server/postgres.hpp"
+
+extern "C" {
+#include "access/table.h"
+#include "access/transam.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_proc.h"
+#include "nodes/nodeFuncs.h"
+#include "nodes/plannodes.h"
+#include "optimizer/planner.h"
+#include "parser/parsetree.h"
+#include "utils/rel.h"
+}
+
+#include "pg/catalog/filter_relation.hpp"
+#include "pg/fdw/batch_scan.hpp"
+#include "pg/ingest/insert_node.hpp"
+#include "pg/ingest/insert_plan.hpp"
+#include "pg/ingest/target_rule.hpp"
+#include "pg/server/settings.hpp"
+
+namespace streamfilter::pg {
+namespace {
+
+planner_hook_type previous_planner = nullptr;
+
+// ---- the query ---------------------------------------------------------------------------------
+
+// What is in a query that matters here.
+struct Contents {
+  bool asks;             // streamfilter_seen()
+  const char* obstacle;  // a function that could look at the table
+};
+
+// Volatile ones of the server that look at no table.
+bool is_blind(Oid function) {
+  static const char* const kNames[] = {"nextval",         "currval",         "lastval",  "random",
+                                       "gen_random_uuid", "clock_timestamp", "timeofday"};
+  if (function >= FirstUnpinnedObjectId) return false;
+  const char* name = get_func_name(function);
+  for (const char* blind : kNames)
+    if (name != nullptr && strcmp(name, blind) == 0) return true;
+  return false;
+}
+
+bool look_at_function(Oid function, void* context) {
+  auto* contents = static_cast<Contents*>(context);
+  if (contents->obstacle == nullptr && func_volatile(function) == PROVOLATILE_VOLATILE &&
+      !is_blind(function))
+    contents->obstacle = psprintf("function %s is volatile", get_func_name(function));
+  return false;
+}
+
+bool is_filter_entry(const Node* node) {
+  const auto* entry = reinterpret_cast<const RangeTblEntry*>(node);
+  return entry->rtekind == RTE_RELATION && entry->relkind == RELKIND_FOREIGN_TABLE &&
+         is_filter(entry->relid);
+}
+
+bool look_at_node(Node* node, void* context);
+
+bool look_at_query(Query* query, Contents* contents) {
+  return SF_WALK_QUERY(query, look_at_node, contents, QTW_EXAMINE_RTES_BEFORE);
+}
+
+bool look_at_node(Node* node, void* context) {
+  auto* contents = static_cast<Contents*>(context);
+  if (node == nullptr) return false;
+  if (IsA(node, RangeTblEntry)) {
+    if (is_filter_entry(node)) contents->obstacle = "the query reads a filter";
+    return false;  // its parts come by themselves
+  }
+  if (IsA(node, Query)) return look_at_query(reinterpret_cast<Query*>(node), contents);
+  if (IsA(node, FuncExpr) && is_seen_call(reinterpret_cast<FuncExpr*>(node))) {
+    contents->asks = true;
+  } else {
+    check_functions_in_node(node, look_at_function, context);
+  }
+  return SF_WALK_EXPRESSION(node, look_at_node, context);
+}
+
+// Of an INSERT of more than one row of values.
+bool inserts_rows_of_query(const Query* query) {
+  return query->commandType == CMD_INSERT && query->jointree->fromlist != NIL &&
+         query->returningList == NIL;
+}
+
+// Is it for us to say how the rows are inserted?
+bool concerns_us(Query* query, Contents* contents) {
+  const RangeTblEntry* target = rt_fetch(query->resultRelation, query->rtable);
+  if (target->relkind != RELKIND_RELATION && target->relkind != RELKIND_PARTITIONED_TABLE)
+    return false;
+  Relation table = table_open(target->relid, NoLock);
+  const TargetRule rule = find_trigger_rule(table->trigdesc);
+  table_close(table, NoLock);
+  if (rule.obstacle != nullptr && !rule.watched) return false;
+  look_at_query(query, contents);
+  return rule.watched || contents->asks;
+}
+
+const char* find_obstacle(const Query* query, const Contents& contents) {
+  if (query->onConflict != nullptr) return "it has an ON CONFLICT clause";
+  if (query->querySource != QSRC_ORIGINAL) return "it was made by a rule";
+  if (query->hasModifyingCTE) return "another part of the statement changes tables, too";
+  if (query->withCheckOptions != NIL) return "each row is checked for row security or a view";
+  return contents.obstacle;
+}
+
+// ---- the hook ----------------------------------------------------------------------------------
+
+PlannedStmt* plan(SF_PLANNER_PARAMETERS) {
+  // The planner changes the query.
+  Contents contents = {};
+  const bool ours = batch_insert && inserts_rows_of_query(query) && concerns_us(query, &contents);
+  const char* obstacle = ours ? find_obstacle(query, contents) : nullptr;
+  PlannedStmt* statement = previous_planner ? previous_planner(SF_PLANNER_ARGUMENTS)
+                                            : standard_planner(SF_PLANNER_ARGUMENTS);
+  if (ours && IsA(statement->planTree, ModifyTable))
+    statement->planTree =
+        make_insert_node(reinterpret_cast<ModifyTable*>(statement->planTree), obstacle);
+  return statement;
+}
+
+}  // namespace
+
+void init_batch_insert() {
+  init_insert_node();
+  previous_planner = planner_hook;
+  planner_hook = plan;
+}
+
+}  // namespace streamfilter::pg

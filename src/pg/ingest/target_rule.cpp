@@ -1,0 +1,126 @@
+// Between one row and the next nothing may run that could look at the table: it would see that
+// rows come late.
+#include "pg/server/postgres.hpp"
+
+extern "C" {
+#include "access/sysattr.h"
+#include "access/tableam.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_proc.h"
+#include "catalog/pg_trigger.h"
+#include "commands/trigger.h"
+#include "nodes/bitmapset.h"
+#include "optimizer/optimizer.h"
+#include "utils/partcache.h"
+#include "utils/rel.h"
+}
+
+#include "pg/ingest/target_rule.hpp"
+#include "pg/trigger/trigger_definition.hpp"
+
+namespace streamfilter::pg {
+namespace {
+
+bool fires(const Trigger* trigger) {
+  if (!TRIGGER_TYPE_MATCHES(trigger->tgtype, TRIGGER_TYPE_ROW, TRIGGER_TYPE_BEFORE,
+                            TRIGGER_TYPE_INSERT))
+    return false;
+  const bool replica = SessionReplicationRole == SESSION_REPLICATION_ROLE_REPLICA;
+  return trigger->tgenabled != TRIGGER_DISABLED &&
+         trigger->tgenabled != (replica ? TRIGGER_FIRES_ON_ORIGIN : TRIGGER_FIRES_ON_REPLICA);
+}
+
+// ALTER FUNCTION can wrap it in another role or in settings.
+bool is_wrapped(Oid function) {
+  HeapTuple tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
+  if (!HeapTupleIsValid(tuple)) return true;
+  const bool wrapped = reinterpret_cast<Form_pg_proc>(GETSTRUCT(tuple))->prosecdef ||
+                       !heap_attisnull(tuple, Anum_pg_proc_proconfig, nullptr);
+  ReleaseSysCache(tuple);
+  return wrapped;
+}
+
+const char* obstacle_of(const Trigger* trigger, bool ours, TriggerKind kind) {
+  if (!ours) return psprintf("trigger %s fires for each row", quote_identifier(trigger->tgname));
+  if (kind == TriggerKind::divert)
+    return psprintf("trigger %s diverts repeats one by one", quote_identifier(trigger->tgname));
+  if (trigger->tgqual != nullptr)
+    return psprintf("trigger %s has a WHEN condition", quote_identifier(trigger->tgname));
+  if (is_wrapped(trigger->tgfoid))
+    return psprintf("the function of trigger %s has a role or settings of its own",
+                    quote_identifier(trigger->tgname));
+  return nullptr;
+}
+
+// A row that is marked would have to be routed once more.
+bool marks_partition_key(const Trigger* trigger, Relation table) {
+  if (!table->rd_rel->relispartition) return false;
+  const AttrNumber mark =
+      trigger->tgnargs > 1 ? find_exactly(table, trigger->tgargs[1]) : InvalidAttrNumber;
+  if (mark == InvalidAttrNumber) return true;  // the trigger will say what is wrong with it
+  Bitmapset* columns = nullptr;
+  pull_varattnos(reinterpret_cast<Node*>(RelationGetPartitionQual(table)), 1, &columns);
+  return bms_is_member(mark - FirstLowInvalidHeapAttributeNumber, columns);
+}
+
+bool has_volatile_check(Relation table) {
+  const TupleConstr* constraints = RelationGetDescr(table)->constr;
+  if (constraints == nullptr) return false;
+  for (int i = 0; i < constraints->num_check; ++i)
+    if (contain_volatile_functions(static_cast<Node*>(stringToNode(constraints->check[i].ccbin))))
+      return true;
+  return false;
+}
+
+const char* obstacle_of(Relation table) {
+  if (table->rd_rel->relkind == RELKIND_PARTITIONED_TABLE) return nullptr;
+  if (table->rd_rel->relkind != RELKIND_RELATION) return "the target is not a table";
+  if (table->rd_tableam != GetHeapamTableAmRoutine()) return "the table is not a heap";
+  if (has_volatile_check(table)) return "a CHECK constraint calls a volatile function";
+  return nullptr;
+}
+
+}  // namespace
+
+TargetRule find_trigger_rule(const TriggerDesc* triggers) {
+  TargetRule rule = {};
+  for (int i = 0; triggers != nullptr && i < triggers->numtriggers; ++i) {
+    const Trigger* trigger = &triggers->triggers[i];
+    if (!fires(trigger)) continue;
+    TriggerKind kind;
+    const bool ours = find_kind(trigger->tgfoid, &kind) && judges(kind);
+    rule.watched |= ours;
+    const char* obstacle = obstacle_of(trigger, ours, kind);
+    if (obstacle == nullptr && rule.judge != nullptr)
+      obstacle = psprintf("triggers %s and %s both judge its rows",
+                          quote_identifier(rule.judge->tgname), quote_identifier(trigger->tgname));
+    if (obstacle != nullptr) {
+      if (rule.obstacle == nullptr) rule.obstacle = obstacle;
+      continue;
+    }
+    rule.judge = trigger;
+    rule.kind = kind;
+  }
+  return rule;
+}
+
+TargetRule find_rule(const ResultRelInfo* target) {
+  Relation table = target->ri_RelationDesc;
+  TargetRule rule = find_trigger_rule(target->ri_TrigDesc);
+  if (rule.obstacle == nullptr) rule.obstacle = obstacle_of(table);
+  if (rule.obstacle == nullptr && rule.judge != nullptr && rule.kind == TriggerKind::mark &&
+      marks_partition_key(rule.judge, table))
+    rule.obstacle = "the mark is part of the partition key";
+  return rule;
+}
+
+const char* why_row_by_row(const ModifyTableState* node, bool* judged) {
+  const ResultRelInfo* target = node->rootResultRelInfo;
+  const TargetRule rule = find_rule(target);
+  *judged = rule.judge != nullptr;
+  if (target->ri_TrigDesc != nullptr && target->ri_TrigDesc->trig_insert_new_table)
+    return "a trigger has a transition table";
+  return rule.obstacle;
+}
+
+}  // namespace streamfilter::pg

@@ -1,0 +1,134 @@
+# INSERT in batches beside others: filters on other servers, trees below them, sessions with the same keys, a server
+# that stops meanwhile.
+use strict;
+use warnings;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+sub start_node
+{
+	my ($name) = @_;
+	my $node = PostgreSQL::Test::Cluster->new($name);
+	$node->init;
+	$node->append_conf('postgresql.conf', q{
+		shared_preload_libraries = 'streamfilter'
+		streamfilter.shared_memory = '16MB'
+		max_prepared_transactions = 2
+		autovacuum = off
+		fsync = off});
+	$node->start;
+	$node->safe_psql('postgres', 'CREATE EXTENSION streamfilter');
+	return $node;
+}
+
+my $holder = start_node('holder');
+my $node = start_node('producer');
+sub sql { return $node->safe_psql('postgres', $_[0]); }
+
+sql(sprintf(q{CREATE SERVER a FOREIGN DATA WRAPPER streamfilter OPTIONS (host '%s', port '%d', dbname 'postgres');
+              CREATE USER MAPPING FOR CURRENT_USER SERVER a},
+	$holder->host, $holder->port));
+sql(q{CREATE TABLE src (id int, key int);
+      INSERT INTO src SELECT i, CASE WHEN i % 17 <> 0 THEN i % 1500 END FROM generate_series(1, 4000) i});
+
+# ---- other servers ---------------------------------------------------------------------------------
+
+my $shape = q{kind 'bloom', memory '64kB', k '6', seed '7'};
+
+sub messages { return sql("SELECT sum(messages) FROM streamfilter_slices WHERE filter::text = '$_[0]'"); }
+
+# Loads the rows into a table whose trigger asks the filter; what comes of it, and the messages of it.
+sub load
+{
+	my ($filter, $remote, $switch) = @_;
+	sql("CREATE TABLE t (id int, key int);
+	     CREATE TRIGGER zz BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('$filter')");
+	my $before = messages($remote);
+	sql("SET streamfilter.batch_insert = $switch; INSERT INTO t SELECT * FROM src");
+	my $rows = sql("SELECT count(*), sum(id), md5(string_agg(t::text, ' ' ORDER BY ctid)) FROM t");
+	my $sent = messages($remote) - $before;
+	sql('DROP TABLE t');
+	return ($rows, $sent);
+}
+
+sql("CREATE FOREIGN TABLE $_ (key int) SERVER a OPTIONS ($shape)") for qw(one other);
+my ($rows, $sent) = load('one', 'one', 'on');
+my ($rows_one_by_one, $sent_one_by_one) = load('other', 'other', 'off');
+is($rows, $rows_one_by_one, 'a filter on another server: the same rows');
+cmp_ok($sent_one_by_one, '>', 3000, 'row by row, each key is a message');
+cmp_ok($sent, '<', 40, 'in batches, hundreds of keys are');
+
+for my $kind (qw(sparse dense))
+{
+	my (%loaded, %nodes);
+	for my $switch (qw(on off))
+	{
+		my $name = "${kind}_$switch";
+		sql("CREATE FOREIGN TABLE $name (key int) SERVER a OPTIONS ($shape);
+		     CREATE FOREIGN TABLE below_$name (key int) SERVER streamfilter
+		       OPTIONS (kind 'bloom', memory '64kB', k '6', parent '$name', tree '$kind');
+		     CREATE FOREIGN TABLE leaf_$name (key int) SERVER streamfilter
+		       OPTIONS (kind 'bloom', memory '64kB', k '6', parent 'below_$name', tree '$kind');
+		     INSERT INTO below_$name SELECT generate_series(1000, 1100)");
+		$loaded{$switch} = [ load("leaf_$name", $name, $switch) ];
+		$nodes{$switch} = sql("SELECT string_agg(concat_ws('/', split_part(filter::text, '_', 1), tested, accepted, discarded, accesses, hits), ' ' ORDER BY filter::text)
+		                       FROM streamfilter_stats JOIN streamfilter_tree USING (filter) WHERE filter::text LIKE '%$name'");
+	}
+	is($loaded{on}[0], $loaded{off}[0], "a $kind tree below another server: the same rows");
+	is($nodes{on}, $nodes{off}, "$kind: the same counts of each node");
+	cmp_ok($loaded{on}[1], '<', $loaded{off}[1] / 20, "$kind: far fewer messages");
+}
+
+# ---- other sessions --------------------------------------------------------------------------------
+
+sql(q{CREATE FOREIGN TABLE seen (key int) SERVER streamfilter OPTIONS (kind 'bloom', memory '64kB', k '6');
+      CREATE TABLE t (id int, key int);
+      CREATE TRIGGER zz BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen')});
+
+sub both_sessions
+{
+	my ($end) = @_;
+	sql('TRUNCATE t, seen');
+	my $first = $node->background_psql('postgres');
+	$first->query_safe('BEGIN; INSERT INTO t SELECT id, key FROM src WHERE key BETWEEN 100 AND 199;');
+	my $second = $node->background_psql('postgres');
+	$second->query_until(qr/asked/, "\\echo asked\nINSERT INTO t SELECT id + 10000, key FROM src WHERE key < 300;\n");
+	$node->poll_query_until('postgres',
+		q{SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND wait_event = 'transactionid'});
+	$first->query_safe($end);
+	$second->quit;
+	$first->quit;
+	return sql('SELECT count(*), count(*) FILTER (WHERE id < 10000) FROM t WHERE key IS NOT NULL');
+}
+
+SKIP:
+{
+	skip 'this server has no background_psql', 2 unless $node->can('background_psql');
+	my $keys = sql('SELECT count(DISTINCT key) FROM src WHERE key < 300');
+	my $own = sql('SELECT count(DISTINCT key) FROM src WHERE key BETWEEN 100 AND 199');
+	is(both_sessions('COMMIT;'), "$keys|$own", 'a batch waits for another session, which keeps its keys');
+	is(both_sessions('ROLLBACK;'), "$keys|0", 'and gets them if that rolls back');
+}
+
+# ---- a statement that ends early --------------------------------------------------------------------
+
+sql('TRUNCATE t, seen');
+for my $how ('1 / (20000 - i)', q{CASE WHEN i = 20000 THEN pg_terminate_backend(pg_backend_pid())::int END})
+{
+	my ($ret, $out, $err) = $node->psql('postgres', "INSERT INTO t SELECT $how, i FROM generate_series(1, 30000) i");
+	isnt($ret, 0, 'the statement fails');
+	is(sql(q{SELECT count(*), (SELECT count(*) FROM generate_series(1, 30000) i WHERE streamfilter_test('seen', i)) FROM t}),
+		'0|0', 'neither rows nor keys are left');
+}
+sql('INSERT INTO t SELECT i, i FROM generate_series(1, 30000) i');
+$node->stop('immediate');
+$node->start;
+sql('INSERT INTO t SELECT i, i FROM generate_series(1, 30000) i');
+my $lost = sql('SELECT 30000 - count(DISTINCT key) FROM t');
+my $twice = sql('SELECT count(*) - count(DISTINCT key) FROM t');
+is($twice, 0, 'after a crash the keys of rows that were committed are known');
+cmp_ok($lost, '<', 3000, 'and few others');
+
+$_->stop for $node, $holder;
+done_testing();
