@@ -6,7 +6,7 @@
 #
 # Prints a table, instructions for each row of the source: all, those of streamfilter itself, those of the server and its
 # libraries. OUTDIR (build/instructions) gets it as instructions.txt, and the profiles, for callgrind_annotate. Takes about
-# two minutes. valgrind knows no registers of 64 bytes: kind clq runs its portable code. Debian 12 or 13, as root or with
+# three minutes. valgrind knows no registers of 64 bytes: kind clq runs its portable code. Debian 12 or 13, as root or with
 # sudo.
 
 # shellcheck source-path=SCRIPTDIR source=../test/lib.sh
@@ -16,7 +16,9 @@ source "$ROOT/test/demo/server.sh"
 
 ROWS=100000
 OPTIONS="kind 'clq', fpr '0.01', memory '16MB'"
-CASES=(scan plain all trigger_off seen seen_alone trigger into small_plain small_trigger)
+SINGLES=2000 # transactions of one row: they take more
+CASES=(scan plain all trigger_off seen seen_alone seen_rows seen_text seen_columns trigger trigger_rows copy copy_trigger
+	copy_rows lists lists_trigger into small_plain small_trigger single_plain single_unlogged single_logged)
 
 # Of a profile: all instructions, and those of streamfilter's object. A name stands behind its number where that comes
 # first; the line behind `calls=` repeats what the called function counts itself.
@@ -42,11 +44,25 @@ title() { # case
 	trigger_off) say "INSERT, all rows, trigger switched off" ;;
 	seen) say "INSERT WHERE NOT streamfilter_seen" ;;
 	seen_alone) say "the same, batch_scan off" ;;
+	seen_rows | trigger_rows | copy_rows) say "the same, batch_insert off" ;;
+	seen_text) say "the same, a key of type text" ;;
+	seen_columns) say "the same, a key of bigint and text" ;;
 	trigger) say "INSERT, trigger streamfilter_discard" ;;
+	copy) say "COPY, all rows" ;;
+	copy_trigger) say "COPY, trigger streamfilter_discard" ;;
+	lists) say "INSERT of lists of 1000 rows, all rows" ;;
+	lists_trigger) say "the same, trigger streamfilter_discard" ;;
 	into) say "INSERT INTO a filter" ;;
 	small_plain) say "transactions of 1000 new rows" ;;
 	small_trigger) say "the same, trigger streamfilter_discard" ;;
+	single_plain) say "transactions of one new row" ;;
+	single_unlogged) say "the same, trigger, filter unlogged" ;;
+	single_logged) say "the same, trigger, filter logged" ;;
 	esac
+}
+
+rows_of() { # case
+	case $1 in single_*) say $SINGLES ;; *) say $ROWS ;; esac
 }
 
 create_tables() {
@@ -56,11 +72,22 @@ create_tables() {
 		CREATE TABLE source AS SELECT hashint8extended((random() * $ROWS / 1.6485)::bigint, 0) AS key, repeat('x', 60) AS payload
 		  FROM generate_series(1, $ROWS);
 		CREATE TABLE distinct_rows AS SELECT DISTINCT ON (key) * FROM source;
+		CREATE TABLE named AS SELECT key, 'user ' || key AS name, payload FROM source;
 		CREATE TABLE arrivals (LIKE source);
+		CREATE TABLE arrivals_named (LIKE named);
 		CREATE TABLE discarding (LIKE source);
+		CREATE TABLE discarding_unlogged (LIKE source);
 		CREATE FOREIGN TABLE seen (key bigint) SERVER streamfilter OPTIONS ($OPTIONS);
 		CREATE TRIGGER discard BEFORE INSERT ON discarding FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen');
+		CREATE FOREIGN TABLE seen_text (name text) SERVER streamfilter OPTIONS ($OPTIONS);
+		CREATE FOREIGN TABLE seen_columns (key bigint, name text) SERVER streamfilter OPTIONS ($OPTIONS);
+		CREATE FOREIGN TABLE seen_unlogged (key bigint) SERVER streamfilter OPTIONS ($OPTIONS, persistence 'unlogged');
+		CREATE TRIGGER discard BEFORE INSERT ON discarding_unlogged FOR EACH ROW
+		  EXECUTE FUNCTION streamfilter_discard('seen_unlogged');
 		VACUUM (FREEZE, ANALYZE);
+		COPY source TO '$WORK/tmp/source.copy';
+		COPY (SELECT 'INSERT INTO arrivals VALUES ' || string_agg(format('(%s, %L)', key, payload), ', ')
+		  FROM (SELECT *, (row_number() OVER () - 1) / 1000 AS list FROM source) AS numbered GROUP BY list) TO '$WORK/tmp/lists.sql';
 	END
 	stop_server
 }
@@ -70,17 +97,39 @@ statements() { # case: one a line; the first ones fetch what the last one needs,
 	say "SELECT count(*) FROM distinct_rows"
 	say "SELECT streamfilter_test('seen', 0::bigint)"
 	case $1 in
+	seen_text) say "SELECT count(*), streamfilter_test('seen_text', '') FROM named" ;;
+	seen_columns) say "SELECT count(*), streamfilter_test('seen_columns', 0::bigint, '') FROM named" ;;
+	single_unlogged) say "SELECT streamfilter_test('seen_unlogged', 0::bigint)" ;;
+	esac
+	case $1 in
 	scan) say "SELECT count(*) FROM source" ;;
 	plain) say "INSERT INTO arrivals SELECT * FROM distinct_rows" ;;
 	all) say "INSERT INTO arrivals SELECT * FROM source" ;;
 	seen_alone) say "SET streamfilter.batch_scan = off" ;;&
+	*_rows) say "SET streamfilter.batch_insert = off" ;;&
+	seen_text) say "INSERT INTO arrivals_named SELECT * FROM named WHERE NOT streamfilter_seen('seen_text', name)" ;;
+	seen_columns)
+		say "INSERT INTO arrivals_named SELECT * FROM named WHERE NOT streamfilter_seen('seen_columns', key, name)"
+		;;
 	seen*) say "INSERT INTO arrivals SELECT * FROM source WHERE NOT streamfilter_seen('seen', key)" ;;
 	trigger_off) say "SET streamfilter.enabled = off" ;;&
 	trigger*) say "INSERT INTO discarding SELECT * FROM source" ;;
+	copy) say "COPY arrivals FROM '$WORK/tmp/source.copy'" ;;
+	copy_*) say "COPY discarding FROM '$WORK/tmp/source.copy'" ;;
+	lists) cat "$WORK/tmp/lists.sql" ;;
+	lists_trigger) sed 's/arrivals/discarding/' "$WORK/tmp/lists.sql" ;;
 	into) say "INSERT INTO seen SELECT key FROM source" ;;
 	small_plain) small arrivals ;;
 	small_trigger) small discarding ;;
+	single_plain) single arrivals ;;
+	single_unlogged) single discarding_unlogged ;;
+	single_logged) single discarding ;;
 	esac
+}
+
+single() { # table
+	local i
+	for ((i = 0; i < SINGLES; i++)); do say "INSERT INTO $1 VALUES ($i * 1234567891011, repeat('x', 60))"; done
 }
 
 small() { # table: as many rows as the source has
@@ -91,7 +140,8 @@ small() { # table: as many rows as the source has
 }
 
 clean() { # every case finds the same
-	printf '%s\n' "TRUNCATE arrivals" "TRUNCATE discarding" "TRUNCATE seen" "VACUUM FULL streamfilter_log" "CHECKPOINT" |
+	printf '%s\n' "TRUNCATE arrivals, arrivals_named, discarding, discarding_unlogged" \
+		"TRUNCATE seen, seen_text, seen_columns, seen_unlogged" "VACUUM FULL streamfilter_log" "CHECKPOINT" |
 		alone >/dev/null
 }
 
@@ -105,11 +155,11 @@ count_case() { # case
 
 table() {
 	local case
-	printf 'Instructions per row of a source of %d rows, 49 %% of them distinct\n\n' "$ROWS"
+	printf 'Instructions per row of a source of %d rows, 49 %% of them distinct, and per transaction of one row\n\n' "$ROWS"
 	printf '%-44s %8s %14s %10s\n' '' all streamfilter server
 	for case in "${CASES[@]}"; do
 		paste -d ' ' "$WORK/tmp/$case.sums" "$WORK/tmp/nothing.sums" |
-			awk -v title="$(title "$case")" -v rows="$ROWS" '{ all = ($1 - $3) / rows; own = ($2 - $4) / rows
+			awk -v title="$(title "$case")" -v rows="$(rows_of "$case")" '{ all = ($1 - $3) / rows; own = ($2 - $4) / rows
 				printf "%-44s %8.0f %14.0f %10.0f\n", title, all, own, all - own }'
 	done
 }

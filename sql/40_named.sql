@@ -7,7 +7,7 @@ COMMENT ON FUNCTION streamfilter_seen(regclass, VARIADIC "any")
 IS 'was the key (probably) seen before? it is remembered now';
 
 CREATE FUNCTION streamfilter_test(filter regclass, VARIADIC key "any") RETURNS boolean
-LANGUAGE C VOLATILE PARALLEL RESTRICTED COST 1000
+LANGUAGE C VOLATILE PARALLEL RESTRICTED COST 20
 AS 'MODULE_PATHNAME';
 COMMENT ON FUNCTION streamfilter_test(regclass, VARIADIC "any")
 IS 'was the key (probably) seen before? nothing is remembered';

@@ -48,6 +48,23 @@ SELECT streamfilter_agg(host, (SELECT 'bloom(memory=4kB, k=5)'::streamfilter)) @
        streamfilter_agg(host, p) @> 7 AS "column"
 FROM events, (VALUES (streamfilter_add('bloom(memory=4kB, k=5)', 'x'))) AS v (p);
 
+-- Large ones, which are not read for every row: groups alternate.
+CREATE TABLE prototypes (name int, p streamfilter, definition text);
+INSERT INTO prototypes SELECT i, d::streamfilter, d
+FROM generate_series(1, 12) AS i, format('bloom(memory=1MB, k=%s, seed=%s)', 1 + i % 3, i) AS d;
+SET statement_timeout = '60s';
+SELECT count(*) AS groups, bool_and(n BETWEEN 9900 AND 10100) AS counted
+FROM (SELECT name, approx_count_distinct(i, p) AS n FROM generate_series(1, 10000) AS i, prototypes GROUP BY name) AS g;
+SELECT count(*) AS groups, bool_and(f @> 1 AND f @> 1000 AND NOT f @> 1001) AS filled
+FROM (SELECT name, streamfilter_agg(i, p) AS f FROM generate_series(1, 1000) AS i, prototypes GROUP BY name) AS g;
+SELECT count(*) AS groups, bool_and(f @> 1 AND f @> 1000) AS filled
+FROM (SELECT name, streamfilter_hash_agg(streamfilter_hash(i, p), definition) AS f
+      FROM generate_series(1, 1000) AS i, prototypes GROUP BY name) AS g;
+RESET statement_timeout;
+SELECT approx_count_distinct(i, p) FROM generate_series(1, 3) AS i, prototypes;
+SELECT streamfilter_hash_agg(streamfilter_hash(i, p), definition) FROM generate_series(1, 3) AS i, prototypes;
+DROP TABLE prototypes;
+
 -- Errors.
 SELECT streamfilter_agg(host, NULL) FROM events;
 SELECT streamfilter_agg(host, format('bloom(memory=4kB, k=%s)', 1 + id % 2)::streamfilter) FROM events;

@@ -86,3 +86,39 @@ INSERT INTO events SELECT id, key FROM events WHERE NOT streamfilter_seen('seen'
 DROP TABLE events, plain, batch, parted;
 DROP FOREIGN TABLE seen, seen_plain;
 DROP ROLE batch_reader;
+
+-- ---- what it is expected to cost, and what it has done ------------------------------------------
+
+CREATE TABLE many AS SELECT i % 100 AS key FROM generate_series(1, 20000) AS i;
+CREATE FOREIGN TABLE many_seen (key int) SERVER streamfilter OPTIONS (kind 'bloom', memory '64kB', k '5');
+ANALYZE many;
+EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT * FROM many WHERE NOT streamfilter_seen('many_seen', key);
+CREATE FUNCTION cost_of(query text) RETURNS float8 LANGUAGE plpgsql AS $$
+DECLARE plan json;
+BEGIN
+  EXECUTE 'EXPLAIN (FORMAT json) ' || query INTO plan;
+  RETURN plan -> 0 -> 'Plan' ->> 'Total Cost';
+END $$;
+-- Judging is no reason to compile a query; a condition of the user's comes before it all the same.
+SELECT cost_of(q) < 5 * cost_of('SELECT * FROM many') AS cheap
+FROM (VALUES ($$SELECT * FROM many WHERE NOT streamfilter_seen('many_seen', key)$$),
+             ($$SELECT * FROM many WHERE streamfilter_test('many_seen', key)$$)) AS queries (q);
+SET streamfilter.batch_scan = off;
+SELECT cost_of($$SELECT * FROM many WHERE NOT streamfilter_seen('many_seen', key)$$) < 3 * cost_of('SELECT * FROM many') AS cheap;
+CREATE FUNCTION passes(int) RETURNS boolean LANGUAGE sql STABLE COST 500 AS 'SELECT $1 > 50' SET work_mem = '4MB';
+EXPLAIN (COSTS OFF) SELECT * FROM many WHERE NOT streamfilter_seen('many_seen', key) AND passes(key);
+CREATE INDEX ON many (key);
+SET enable_bitmapscan = off;
+SET enable_seqscan = off;
+SELECT cost_of($$SELECT * FROM many WHERE NOT streamfilter_seen('many_seen', key) AND key < 10$$) <
+       3 * cost_of('SELECT * FROM many WHERE key < 10') AS cheap;
+SET enable_bitmapscan = on;
+SET enable_indexscan = off;
+SELECT cost_of($$SELECT * FROM many WHERE NOT streamfilter_seen('many_seen', key) AND key < 10$$) <
+       3 * cost_of('SELECT * FROM many WHERE key < 10') AS cheap;
+RESET enable_seqscan;
+RESET enable_indexscan;
+RESET streamfilter.batch_scan;
+DROP TABLE many;
+DROP FOREIGN TABLE many_seen;
+DROP FUNCTION cost_of, passes;

@@ -140,6 +140,8 @@ is(rows($subscriber), 271, 'subscriber: one committed, one rolled back, and a ke
 is(in_flight($subscriber), 0, 'nothing is in flight');
 $subscriber->stop('immediate');
 $subscriber->start;
+# What is applied is not flushed at once, but asked for again.
+$node->wait_for_catchup('copy');
 is(rows($subscriber), 271, 'subscriber: as it was after a crash');
 $subscriber->safe_psql('postgres', 'DROP SUBSCRIPTION copy');
 $subscriber->stop;

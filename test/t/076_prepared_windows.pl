@@ -99,6 +99,18 @@ $faults->set('resolve', 'pass');
 $faults->finish($ending);
 sql(q{ALTER FOREIGN TABLE seen OPTIONS (DROP conflict)});
 
+# ---- COMMIT PREPARED cannot fail once it has taken effect ----------------------------------------------------------------
+
+sql(q{BEGIN; INSERT INTO events VALUES (310); PREPARE TRANSACTION 'cancelled'});
+$faults->set('resolve', 'stop');
+$ending = $faults->start(q{COMMIT PREPARED 'cancelled'});
+$faults->reached('resolve');
+sql(q{SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE query = 'COMMIT PREPARED ''cancelled'''});
+sleep 1;
+$faults->set('resolve', 'pass');
+is($faults->finish($ending), '', 'a request that is cancelled after it has taken effect does not fail');
+is(known(310, 310), 1, 'its key is known');
+
 # ---- the table of keys in flight is busy --------------------------------------------------------------------------------
 
 sql(q{BEGIN; INSERT INTO events SELECT generate_series(1001, 1400); PREPARE TRANSACTION 'four'});
@@ -110,6 +122,22 @@ $busy[1]->query_safe('BEGIN; INSERT INTO others SELECT generate_series(2001, 220
 $busy[2]->query_safe('BEGIN; INSERT INTO others SELECT generate_series(3001, 3150)');
 my (undef, undef, $said) = $node->psql('postgres', q{SELECT streamfilter_test('seen', 0)});
 is($said, '', 'prepared keys have their places, whoever else has some');
+(undef, undef, $said) = $node->psql('postgres', q{
+	SET lock_timeout = '5ms';
+	DO $$
+	DECLARE waits int := 0;
+	BEGIN
+	  FOR i IN 1001 .. 1400 LOOP
+	    BEGIN
+	      INSERT INTO events VALUES (i);
+	    EXCEPTION WHEN lock_not_available THEN
+	      waits := waits + 1;
+	    END;
+	  END LOOP;
+	  IF waits < 400 THEN RAISE WARNING 'only % keys are in flight', waits; END IF;
+	END $$});
+is($said, '', 'who adds one of them waits for their transaction');
+is(sql(q{SET lock_timeout = '1s'; INSERT INTO seen VALUES (5000) RETURNING id}), 5000, 'others do not wait');
 for my $session (@busy)
 {
 	$session->query_safe('COMMIT');

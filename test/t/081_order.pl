@@ -90,6 +90,35 @@ is(known('admitted', 1), 't', 'admit: the later one counts');
 crash();
 is(known('admitted', 1), 't', 'admit: also after a crash');
 
+# The same, and the one that adds it too is prepared: its place in the log is that of PREPARE.
+sub admit_prepared
+{
+	my ($key, $gid) = @_;
+	my $first = $node->background_psql('postgres');
+	$first->query_safe("BEGIN; INSERT INTO admitted VALUES ($key)");
+	sql("BEGIN; INSERT INTO admitted VALUES ($key); PREPARE TRANSACTION '$gid'");
+	$first->query_safe('COMMIT');
+	$first->quit;
+}
+admit_prepared(2, 'forgotten after it');
+$forgetting = $faults->start('DELETE FROM admitted WHERE id = 2');
+ok($faults->blocked, 'who forgets a key waits for a prepared transaction that adds it, too');
+sql(q{COMMIT PREPARED 'forgotten after it'});
+is($faults->finish($forgetting), '', 'prepared: the other one ends');
+is(known('admitted', 2), 'f', 'prepared: the later one counts');
+crash();
+is(known('admitted', 2), 'f', 'prepared: also after a crash');
+admit_prepared(3, 'rolled back');
+crash();
+$forgetting = $faults->start('DELETE FROM admitted WHERE id = 3');
+ok($faults->blocked, 'also after a crash it waits');
+sql(q{ROLLBACK PREPARED 'rolled back'});
+is($faults->finish($forgetting), '', 'rolled back: the other one ends');
+is(known('admitted', 3), 'f', 'rolled back: the key is forgotten');
+admit_prepared(4, 'another key');
+is(sql('DELETE FROM admitted WHERE id = 1; INSERT INTO admitted VALUES (5)'), '', 'other keys do not wait for it');
+sql(q{COMMIT PREPARED 'another key'});
+
 # ---- a crash while one waits, and a first one that fails ----------------------------------------------------------------
 
 my $waiting = prepare_commit(sprintf $forget, 'seen', 5);

@@ -39,6 +39,13 @@ const Header* get_prototype(FunctionCallInfo fcinfo, int number) {
   return get_value(PG_GETARG_DATUM(number));
 }
 
+uint64 given_prototype(FunctionCallInfo fcinfo, int number) {
+  if (PG_ARGISNULL(number)) return 0;
+  const char* given = DatumGetPointer(PG_GETARG_DATUM(number));
+  if (VARATT_IS_EXTERNAL(given) && !VARATT_IS_EXTERNAL_ONDISK(given)) return 0;
+  return hash_bytes(given, VARSIZE_ANY(given), 1);
+}
+
 [[noreturn]] void raise_changed_prototype() {
   ereport(
       ERROR,

@@ -16,6 +16,10 @@ bool is_constant_argument(FunctionCallInfo fcinfo, int number);
 // The prototype in argument `number` of the transition function. Raises if it is NULL.
 const Header* get_prototype(FunctionCallInfo fcinfo, int number);
 
+// What argument `number` is given as: the same for two rows, it is the same prototype, and need not
+// be read. (A large value is given as where it is stored.) 0: cannot be told.
+uint64 given_prototype(FunctionCallInfo fcinfo, int number);
+
 [[noreturn]] void raise_changed_prototype();
 
 }  // namespace streamfilter::pg

@@ -14,7 +14,9 @@ namespace {
 
 struct State {
   Header* filter;
-  uint64 prototype;  // checksum of the prototype it started from, if that is no constant
+  // If the prototype is no constant: the checksum of the one that it started from, and what the
+  // last row gave for it.
+  uint64 prototype, given;
 };
 
 // What the transition function of one aggregate call keeps from row to row, in fn_extra.
@@ -35,7 +37,7 @@ Datum return_state(FunctionCallInfo fcinfo, State* state) {
 
 State* make_state(Header* filter, MemoryContext context) {
   State* state = static_cast<State*>(MemoryContextAlloc(context, sizeof(State)));
-  *state = {filter, 0};
+  *state = {filter, 0, 0};
   return state;
 }
 
@@ -71,6 +73,8 @@ State* state_for_row(FunctionCallInfo fcinfo, CallSite* site) {
   if (PG_NARGS() <= 2)
     return state != nullptr ? state : make_state(make_value(site->parameters, context), context);
   if (state != nullptr && site->constant_prototype) return state;
+  const uint64 given = site->constant_prototype ? 0 : given_prototype(fcinfo, 2);
+  if (state != nullptr && given != 0 && given == state->given) return state;
   const Header* prototype = get_prototype(fcinfo, 2);
   const uint64 sum = site->constant_prototype ? 0 : checksum(prototype);
   if (state == nullptr) {
@@ -80,6 +84,7 @@ State* state_for_row(FunctionCallInfo fcinfo, CallSite* site) {
   } else if (state->prototype != sum) {
     raise_changed_prototype();
   }
+  state->given = given;
   return state;
 }
 

@@ -20,12 +20,40 @@ Header* get_state(FunctionCallInfo fcinfo) {
   return copy_value(state, CurrentMemoryContext);
 }
 
-Parameters get_prototype_text(FunctionCallInfo fcinfo) {
+// The definitions that rows have given last, parsed: in fn_extra. Groups may alternate.
+struct ParsedPrototypes {
+  static constexpr uint64 kPlaces = 64;
+  struct {
+    text* definition;  // nullptr: unused
+    Parameters parameters;
+  } places[kPlaces];
+};
+
+const Parameters& parse_once(FunctionCallInfo fcinfo, text* definition) {
+  FmgrInfo* function = fcinfo->flinfo;
+  if (function->fn_extra == nullptr)
+    function->fn_extra = MemoryContextAllocZero(function->fn_mcxt, sizeof(ParsedPrototypes));
+  const Size size = VARSIZE_ANY(definition);
+  auto& place = static_cast<ParsedPrototypes*>(function->fn_extra)
+                    ->places[hash_bytes(definition, size, 0) % ParsedPrototypes::kPlaces];
+  if (place.definition != nullptr && VARSIZE_ANY(place.definition) == size &&
+      memcmp(place.definition, definition, size) == 0)
+    return place.parameters;
+  const Parameters parameters = parse_prototype(text_to_cstring(definition));
+  text* copy = static_cast<text*>(MemoryContextAlloc(function->fn_mcxt, size));
+  memcpy(copy, definition, size);
+  if (place.definition != nullptr) pfree(place.definition);
+  place.definition = copy;
+  place.parameters = parameters;
+  return place.parameters;
+}
+
+const Parameters& get_prototype_text(FunctionCallInfo fcinfo) {
   if (PG_ARGISNULL(2))
     ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
                     errmsg("the prototype of a filter must not be null"),
                     errhint("Give a definition, for example 'sbf(memory=64kB, fpr=0.01)'.")));
-  return parse_prototype(text_to_cstring(PG_GETARG_TEXT_PP(2)));
+  return parse_once(fcinfo, PG_GETARG_TEXT_PP(2));
 }
 
 Header* state_for_row(FunctionCallInfo fcinfo) {
@@ -36,7 +64,7 @@ Header* state_for_row(FunctionCallInfo fcinfo) {
   }
   Header* state = get_state(fcinfo);
   if (is_constant_argument(fcinfo, 1)) return state;
-  const Parameters parameters = get_prototype_text(fcinfo);
+  const Parameters& parameters = get_prototype_text(fcinfo);
   if (memcmp(&parameters, &state->parameters, sizeof parameters) != 0) raise_changed_prototype();
   return state;
 }
@@ -59,7 +87,7 @@ using namespace streamfilter::pg;
 SF_FUNCTION(streamfilter_hash) {
   TypeHasher* hasher = key_hasher(fcinfo, 0);
   KeyRule rule{Nulls::distinct, 0, false};
-  if (!PG_ARGISNULL(1)) rule = key_rule(get_value(PG_GETARG_DATUM(1))->parameters);
+  if (!PG_ARGISNULL(1)) rule = key_rule(get_value_header(PG_GETARG_DATUM(1))->parameters);
   uint64 hash;
   if (PG_ARGISNULL(0) || !hash_key_value(hasher, PG_GETARG_DATUM(0), rule, &hash)) PG_RETURN_NULL();
   PG_RETURN_INT64(static_cast<int64>(hash));

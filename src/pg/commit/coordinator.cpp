@@ -10,7 +10,7 @@
 //   savepoint begins   nothing is done: its first change notes where it begins
 //   savepoint ends     no     no        no        nothing; before that, postgres_fdw's servers
 //   savepoint aborts   no     no        no        other servers, until their timeouts; short locks
-//   prepared, ended    yes    yes       yes       short locks
+//   prepared, ended    no     no        no        short locks
 //
 // An error after the commit record is a PANIC of the whole server, one while aborting is the next
 // abort. So memory was reserved ahead, and what is to be said waits (no_raise.hpp,
@@ -179,6 +179,15 @@ void before_transaction_end(XactEvent event, void*) {
   if (event == XACT_EVENT_PRE_COMMIT || event == XACT_EVENT_PRE_PREPARE) end_insertions();
 }
 
+// The transaction has ended for good: neither an error nor a cancelled request may say that the
+// statement has failed.
+void end_prepared() {
+  const NoRaise marked;
+  HOLD_INTERRUPTS();
+  resolve_prepared();
+  RESUME_INTERRUPTS();
+}
+
 ProcessUtility_hook_type previous_utility = nullptr;
 ExecutorStart_hook_type previous_start = nullptr;
 
@@ -199,7 +208,7 @@ void watch_utility(PlannedStmt* statement, const char* text, bool read_only_tree
   else
     standard_ProcessUtility(statement, text, read_only_tree, context, params, env, dest,
                             completion);
-  if (ends) resolve_prepared();
+  if (ends) end_prepared();
 }
 
 void watch_start(QueryDesc* query, int flags) {

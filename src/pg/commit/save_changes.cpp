@@ -11,6 +11,7 @@ extern "C" {
 #include "pg/handle/save_filter.hpp"
 #include "pg/storage/log_records.hpp"
 #include "pg/storage/persistence.hpp"
+#include "pg/transaction/prepared_transactions.hpp"
 #include "pg/transaction/transaction_changes.hpp"
 
 namespace streamfilter::pg {
@@ -143,6 +144,7 @@ void save_logged() {
   Relation log = lock_heaps();
   if (log == nullptr) return;
   order_transaction_changes();
+  order_after_prepared();
   for_each_saved(true, [](TransactionChanges* changes) {
     if (replaces_saved(changes)) write_image(changes);
   });

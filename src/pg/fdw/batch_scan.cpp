@@ -5,6 +5,7 @@
 extern "C" {
 #include "commands/explain.h"
 #include "executor/executor.h"
+#include "executor/instrument.h"
 #include "nodes/extensible.h"
 #include "nodes/nodeFuncs.h"
 #include "nodes/plannodes.h"
@@ -212,6 +213,12 @@ void explain(CustomScanState* node, List*, ExplainState* es) {
   const char* name = get_rel_name(state->filter);
   ExplainPropertyText("Discards Keys Seen By", name != nullptr ? name : "(dropped filter)", es);
   if (es->verbose) ExplainPropertyInteger("Rows Read Ahead", nullptr, kBatch, es);
+  // As the server says it of nodes whose plan has conditions.
+  const Instrumentation* counts = node->ss.ps.instrument;
+  if (!es->analyze || counts == nullptr || counts->nloops <= 0) return;
+  if (counts->nfiltered1 > 0 || es->format != EXPLAIN_FORMAT_TEXT)
+    ExplainPropertyFloat("Rows Removed by Filter", nullptr, counts->nfiltered1 / counts->nloops, 0,
+                         es);
 }
 
 const CustomExecMethods kExecMethods = {

@@ -21,6 +21,7 @@ extern "C" {
 }
 
 #include "pg/fdw/batch_scan.hpp"
+#include "pg/fdw/judging_cost.hpp"
 #include "pg/handle/filter_handle.hpp"
 #include "pg/server/settings.hpp"
 
@@ -29,9 +30,8 @@ extern "C" Datum streamfilter_seen(PG_FUNCTION_ARGS);
 namespace streamfilter::pg {
 namespace {
 
-// The declared cost of a call only puts it behind all other conditions. Here it is last anyway, and
-// what it costs in truth is nothing that would pay for compiling the query.
-constexpr double kShareOfCost = 0.001;
+// Of what one call of streamfilter_seen() takes: so much more it is by itself.
+constexpr double kSavedPerRow = 1;  // cpu_operator_cost
 
 set_rel_pathlist_hook_type previous_pathlist = nullptr;
 
@@ -41,13 +41,14 @@ const CustomPathMethods kPathMethods = {"streamfilter batch", plan_batch_scan, n
 const CustomScanMethods kScanMethods = {"streamfilter batch", create_batch_scan_state};
 
 // The one volatile condition on the relation, if it is one of ours.
-FuncExpr* find_call(const RelOptInfo* rel) {
+FuncExpr* find_call(const RelOptInfo* rel, RestrictInfo** condition) {
   FuncExpr* found = nullptr;
   ListCell* cell;
   foreach (cell, rel->baserestrictinfo) {
     Expr* clause = lfirst_node(RestrictInfo, cell)->clause;
     if (!contain_volatile_functions(reinterpret_cast<Node*>(clause))) continue;
     if (found != nullptr) return nullptr;
+    *condition = lfirst_node(RestrictInfo, cell);
     found = find_seen_call(clause);
     if (found == nullptr || contain_subplans(reinterpret_cast<Node*>(found)) ||
         contain_volatile_functions(reinterpret_cast<Node*>(found->args)))
@@ -99,38 +100,49 @@ bool is_asked_row_by_row(const FuncExpr* call) {
   return is_remote(filter->relation) || hands_rows_up(filter);
 }
 
-void add_batch_paths(PlannerInfo* root, RelOptInfo* rel, Index rti, RangeTblEntry* rte) {
-  if (previous_pathlist) previous_pathlist(root, rel, rti, rte);
+// On top of a scan, which no longer judges.
+CustomPath* make_batch_path(PlannerInfo* root, RelOptInfo* rel, const Path* scan,
+                            RestrictInfo* condition) {
+  Path* child = copy_path(scan);
+  child->rows = rows_before(root, rel, condition);
+  child->total_cost -= excess_cost(root, rel, scan);
+  child->total_cost =
+      Max(child->startup_cost, child->total_cost - kSavedPerRow * cpu_operator_cost * child->rows);
+  CustomPath* path = makeNode(CustomPath);
+  path->path.pathtype = T_CustomScan;
+  path->path.parent = rel;
+  path->path.pathtarget = rel->reltarget;
+  path->path.rows = scan->rows;
+  path->path.startup_cost = child->startup_cost;
+  path->path.total_cost = child->total_cost;
+  path->path.pathkeys = child->pathkeys;
+  path->flags = CUSTOMPATH_SUPPORT_PROJECTION;
+  path->custom_paths = list_make1(child);
+  path->methods = &kPathMethods;
+  return path;
+}
+
+void add_batch_paths(PlannerInfo* root, RelOptInfo* rel, const RangeTblEntry* rte) {
   if (!batch_scan || rte->rtekind != RTE_RELATION || rte->tablesample != nullptr ||
       (rte->relkind != RELKIND_RELATION && rte->relkind != RELKIND_MATVIEW) ||
       root->hasPseudoConstantQuals || may_recheck(root))
     return;
-  const FuncExpr* call = find_call(rel);
+  RestrictInfo* condition = nullptr;
+  const FuncExpr* call = find_call(rel, &condition);
   if (call == nullptr || is_asked_row_by_row(call) || !has_only_columns(rel, call)) return;
-  QualCost cost{};
-  add_function_cost(root, call->funcid, nullptr, &cost);
-  const double saved = (1 - kShareOfCost) * cost.per_tuple;
   List* added = NIL;
   ListCell* cell;
   foreach (cell, rel->pathlist) {
     const auto* scan = static_cast<const Path*>(lfirst(cell));
-    if (!is_plain_scan(scan)) continue;
-    Path* child = copy_path(scan);
-    CustomPath* path = makeNode(CustomPath);
-    path->path.pathtype = T_CustomScan;
-    path->path.parent = rel;
-    path->path.pathtarget = rel->reltarget;
-    path->path.rows = child->rows;
-    path->path.startup_cost = child->startup_cost;
-    path->path.total_cost =
-        Max(child->startup_cost, child->total_cost - saved * Max(child->rows, 1.0));
-    path->path.pathkeys = child->pathkeys;
-    path->flags = CUSTOMPATH_SUPPORT_PROJECTION;
-    path->custom_paths = list_make1(child);
-    path->methods = &kPathMethods;
-    added = lappend(added, path);
+    if (is_plain_scan(scan)) added = lappend(added, make_batch_path(root, rel, scan, condition));
   }
   foreach (cell, added) add_path(rel, static_cast<Path*>(lfirst(cell)));
+}
+
+void set_paths(PlannerInfo* root, RelOptInfo* rel, Index rti, RangeTblEntry* rte) {
+  if (previous_pathlist) previous_pathlist(root, rel, rti, rte);
+  add_batch_paths(root, rel, rte);
+  take_back_excess(root, rel);
 }
 
 // All columns of the table, so that the scan hands over its tuples as they are; where that cannot
@@ -203,7 +215,7 @@ const Const* filter_of_batch_scan(const Plan* plan) {
 void init_batch_scan() {
   RegisterCustomScanMethods(&kScanMethods);
   previous_pathlist = set_rel_pathlist_hook;
-  set_rel_pathlist_hook = add_batch_paths;
+  set_rel_pathlist_hook = set_paths;
 }
 
 }  // namespace streamfilter::pg

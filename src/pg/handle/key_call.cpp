@@ -41,11 +41,10 @@ void init_key_call(KeyCall* call, const char* function, const Oid* types, int co
       AllocSetContextCreate(CurrentMemoryContext, "streamfilter key call", ALLOCSET_SMALL_SIZES);
 }
 
-void begin_key_call(KeyCall* call, Oid relid, Use use) {
-  FilterHandle* filter = call->keys.filter;
-  if (filter == nullptr || filter->relid != relid) filter = filter_handle(relid);
+void resolve_key_call(KeyCall* call, Oid relid, Use use) {
+  FilterHandle* filter = filter_handle(relid);
   use_filter(filter, use);
-  if (call->keys.filter != filter || !is_current(&call->keys)) resolve(call, filter);
+  resolve(call, filter);
 }
 
 KeyCall* key_call_site(FunctionCallInfo fcinfo, Use use, const char* function,

@@ -21,7 +21,13 @@ void init_key_call(KeyCall* call, const char* function, const Oid* types, int co
 
 // Makes the filter ready (use_filter) and resolves what has changed. Raises 42883 for a wrong
 // number of values, and what use_filter and make_coercion raise.
-void begin_key_call(KeyCall* call, Oid relid, Use use);
+void resolve_key_call(KeyCall* call, Oid relid, Use use);
+inline void begin_key_call(KeyCall* call, Oid relid, Use use) {
+  FilterHandle* filter = call->keys.filter;
+  if (likely(filter != nullptr && filter->relid == relid)) use_filter(filter, use);
+  if (unlikely(!is_current(&call->keys) || filter->relid != relid))
+    resolve_key_call(call, relid, use);
+}
 
 // The call of the running function, which takes the filter first and then the values, kept in
 // fn_extra and ready to use. Raises 22004 for a NULL filter, 0A000 for a VARIADIC array, and as

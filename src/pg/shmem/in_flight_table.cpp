@@ -4,10 +4,13 @@
 
 extern "C" {
 #include "access/transam.h"
+#include "access/twophase.h"
 #include "port/pg_bitutils.h"
 #include "storage/procarray.h"
 #include "storage/shmem.h"
 }
+
+#include <cmath>
 
 #include "pg/server/lock_batches.hpp"
 #include "pg/server/settings.hpp"
@@ -35,14 +38,23 @@ InFlightPartition* partitions = nullptr;
 uint32 partition_count;  // 2 to the power of:
 int partition_bits;
 uint32 partition_limit;     // entries that one may hold
+uint32 partition_room;      // with those of prepared transactions
 uint32 partition_capacity;  // a power of two
+
+// How many keys one partition gets at most if all get so many on average: eight standard deviations
+// more.
+uint32 most_of(uint32 mean) {
+  return mean + static_cast<uint32>(8 * std::sqrt(static_cast<double>(mean)));
+}
 
 void set_shape() {
   const uint32 wanted = static_cast<uint32>(max_in_flight);
   partition_count = pg_nextpower2_32(Min(Max(wanted / kMinPartition, 1u), 128u));
   partition_bits = pg_leftmost_one_pos32(partition_count);
   partition_limit = (wanted + partition_count - 1) / partition_count;
-  partition_capacity = pg_nextpower2_32(partition_limit / 3 * 4 + 4);
+  partition_room = partition_limit;
+  if (max_prepared_xacts > 0) partition_room += most_of(partition_limit);
+  partition_capacity = pg_nextpower2_32(partition_room / 3 * 4 + 4);
 }
 
 uint32 partition_number(InFlightTag tag) {
@@ -57,6 +69,11 @@ InFlightEntry* find(InFlightPartition* partition, uint64 tag) {
     InFlightEntry* entry = &partition->entries[at];
     if (entry->tag == tag || entry->tag == 0) return entry;
   }
+}
+
+void put(InFlightPartition* partition, InFlightEntry* entry, InFlightTag tag, Owner owner) {
+  *entry = {tag.bits, owner};
+  ++partition->used;
 }
 
 void remove(InFlightPartition* partition, InFlightEntry* entry) {
@@ -122,8 +139,14 @@ bool add_in_flight(InFlightPartition* partition, InFlightEntry* entry, InFlightT
   if (partition->used >= partition_limit ||
       own >> partition_bits > partition_limit - partition->used)
     return false;
-  *entry = {tag.bits, owner};
-  ++partition->used;
+  put(partition, entry, tag, owner);
+  return true;
+}
+
+bool add_prepared_in_flight(InFlightPartition* partition, InFlightEntry* entry, InFlightTag tag,
+                            Owner owner) {
+  if (partition->used >= partition_room) return false;
+  put(partition, entry, tag, owner);
   return true;
 }
 

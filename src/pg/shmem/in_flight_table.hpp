@@ -60,6 +60,11 @@ Owner owner_of(const InFlightEntry* entry);
 bool add_in_flight(InFlightPartition* partition, InFlightEntry* entry, InFlightTag tag, Owner owner,
                    uint32 own);
 
+// The same for a key of a prepared transaction: there is room for max_in_flight of them besides all
+// others. False: by a chance that does not come, too many of them are in one partition.
+bool add_prepared_in_flight(InFlightPartition* partition, InFlightEntry* entry, InFlightTag tag,
+                            Owner owner);
+
 // Removes those of the keys that still are their owners'. Takes the locks of their partitions, one
 // by one.
 struct InFlightKey {

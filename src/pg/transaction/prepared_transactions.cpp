@@ -5,6 +5,7 @@ extern "C" {
 #include "access/transam.h"
 #include "access/twophase.h"
 #include "storage/ipc.h"
+#include "storage/lmgr.h"
 #include "storage/shmem.h"
 }
 
@@ -17,26 +18,34 @@ extern "C" {
 namespace streamfilter::pg {
 namespace {
 
+constexpr uint32 kNone = PG_UINT32_MAX;
+
 struct PreparedKey {
   Owner transaction;  // the slot, and the top-level transaction
   Owner owner;        // in the table of keys in flight; 0: it is not there
   uint64 generation;  // of the slot
-  bool is_new;        // not a repeat
   uint64 hash;
   double importance;
   int64 time;
+  uint32 next;  // of the same transaction; or of the unused places
+  bool is_new;  // not a repeat
 };
 
-// A transaction that has keys here.
+// A transaction that has keys here. It stays in its place.
 struct PreparedTransaction {
-  FullTransactionId transaction;
-  uint32 keys;
+  FullTransactionId transaction;  // invalid: the place is unused
+  uint32 first, last;             // its keys, in their order
+  uint32 next;                    // of the same bucket; or of the unused places
 };
 
 struct PreparedKeys {
   LWLock* lock;
   uint32 count;
-  uint32 transaction_count;
+  uint32 used;         // keys from this one on were never used
+  uint32 unused_keys;  // those that were, as a chain
+  uint32 unused_transactions;
+  // Sized when the server starts: as many buckets as transactions.
+  uint32* buckets;  // the first transaction of each
   PreparedTransaction* transactions;
   PreparedKey keys[FLEXIBLE_ARRAY_MEMBER];
 };
@@ -52,10 +61,6 @@ uint32 transaction_capacity() {
   return max_prepared_xacts > 0 ? static_cast<uint32>(2 * max_prepared_xacts + MaxBackends) : 0;
 }
 
-bool is_of(const PreparedKey& key, FullTransactionId transaction) {
-  return FullTransactionIdEquals(transaction_of(key.transaction), transaction);
-}
-
 FilterSlot* slot_of(const PreparedKey& key) { return &shared_state->slots[key.transaction >> 48]; }
 
 bool is_alive(const PreparedKey& key) { return slot_of(key)->generation == key.generation; }
@@ -68,51 +73,96 @@ bool is_being_loaded(const PreparedKey& key) {
 // Others do not find it in the table of keys in flight, and are told so.
 bool is_hidden(const PreparedKey& key) { return key.owner == 0 && is_alive(key); }
 
-// The place of a transaction, or the one after the last.
-uint32 find_transaction(FullTransactionId transaction) {
-  uint32 at = 0;
-  while (at < prepared->transaction_count &&
-         !FullTransactionIdEquals(prepared->transactions[at].transaction, transaction))
-    ++at;
+// The functions below need the lock, exclusive to change anything.
+
+uint32* bucket_of(FullTransactionId transaction) {
+  return &prepared->buckets[XidFromFullTransactionId(transaction) % transaction_capacity()];
+}
+
+// Where the number of the transaction's place stands; kNone there: it has none.
+uint32* find_transaction(FullTransactionId transaction) {
+  uint32* at = bucket_of(transaction);
+  while (*at != kNone &&
+         !FullTransactionIdEquals(prepared->transactions[*at].transaction, transaction))
+    at = &prepared->transactions[*at].next;
   return at;
 }
 
-// The functions below need the lock, exclusive.
+// With f(key) of its keys, in their order.
+template <typename Function>
+void for_each_key(FullTransactionId transaction, Function&& f) {
+  const uint32 at = *find_transaction(transaction);
+  if (at == kNone) return;
+  for (uint32 i = prepared->transactions[at].first; i != kNone; i = prepared->keys[i].next)
+    f(prepared->keys[i]);
+}
 
 bool has_room(FullTransactionId transaction, uint64 keys) {
   return keys <= capacity() - prepared->count &&
-         find_transaction(transaction) < transaction_capacity();
+         (prepared->unused_transactions != kNone || *find_transaction(transaction) != kNone);
+}
+
+PreparedTransaction* enter_transaction(FullTransactionId transaction) {
+  uint32* at = find_transaction(transaction);
+  if (*at != kNone) return &prepared->transactions[*at];
+  *at = prepared->unused_transactions;
+  PreparedTransaction* entered = &prepared->transactions[*at];
+  prepared->unused_transactions = entered->next;
+  *entered = {transaction, kNone, kNone, kNone};
+  return entered;
+}
+
+uint32 take_key() {
+  const uint32 at = prepared->unused_keys;
+  if (at == kNone) return prepared->used++;
+  prepared->unused_keys = prepared->keys[at].next;
+  return at;
 }
 
 // Needs room.
 void store_key(FullTransactionId transaction, const PreparedKey& key) {
-  const uint32 at = find_transaction(transaction);
-  if (at == prepared->transaction_count) {
-    prepared->transactions[at] = {transaction, 0};
-    ++prepared->transaction_count;
-  }
-  ++prepared->transactions[at].keys;
-  prepared->keys[prepared->count++] = key;
+  PreparedTransaction* of = enter_transaction(transaction);
+  const uint32 at = take_key();
+  prepared->keys[at] = key;
+  prepared->keys[at].next = kNone;
+  (of->first == kNone ? of->first : prepared->keys[of->last].next) = at;
+  of->last = at;
+  ++prepared->count;
   if (is_hidden(key)) pg_atomic_fetch_add_u32(&slot_of(key)->arriving_keys, 1);
 }
 
+void free_key(uint32 at) {
+  PreparedKey& key = prepared->keys[at];
+  if (is_hidden(key)) pg_atomic_fetch_sub_u32(&slot_of(key)->arriving_keys, 1);
+  key.next = prepared->unused_keys;
+  prepared->unused_keys = at;
+  --prepared->count;
+}
+
+// And the transaction, once it has no more.
 template <typename IsRemoved>
 void remove_keys(FullTransactionId transaction, IsRemoved&& is_removed) {
-  const uint32 at = find_transaction(transaction);
-  if (at == prepared->transaction_count) return;
-  uint32 kept = 0;
-  for (uint32 i = 0; i < prepared->count; ++i) {
-    const PreparedKey& key = prepared->keys[i];
-    if (!is_of(key, transaction) || !is_removed(key)) {
-      prepared->keys[kept++] = key;
-      continue;
+  uint32* place = find_transaction(transaction);
+  if (*place == kNone) return;
+  const uint32 number = *place;
+  PreparedTransaction* of = &prepared->transactions[number];
+  uint32* link = &of->first;
+  of->last = kNone;
+  while (*link != kNone) {
+    const uint32 at = *link;
+    if (is_removed(prepared->keys[at])) {
+      *link = prepared->keys[at].next;
+      free_key(at);
+    } else {
+      of->last = at;
+      link = &prepared->keys[at].next;
     }
-    if (is_hidden(key)) pg_atomic_fetch_sub_u32(&slot_of(key)->arriving_keys, 1);
-    --prepared->transactions[at].keys;
   }
-  prepared->count = kept;
-  if (prepared->transactions[at].keys == 0)
-    prepared->transactions[at] = prepared->transactions[--prepared->transaction_count];
+  if (of->first != kNone) return;
+  *place = of->next;
+  of->transaction = InvalidFullTransactionId;
+  of->next = prepared->unused_transactions;
+  prepared->unused_transactions = number;
 }
 
 void apply(const PreparedKey& key) {
@@ -134,21 +184,26 @@ void resolve(FullTransactionId transaction, bool committed) {
   stop_at(FaultPoint::resolve);
   LWLockAcquire(shared_state->directory_lock, LW_SHARED);
   LWLockAcquire(prepared->lock, LW_EXCLUSIVE);
-  for (uint32 i = 0; i < prepared->count; ++i) {
-    const PreparedKey& key = prepared->keys[i];
-    if (!is_of(key, transaction) || !is_alive(key) || is_being_loaded(key)) continue;
+  for_each_key(transaction, [committed](const PreparedKey& key) {
+    if (!is_alive(key) || is_being_loaded(key)) return;
     if (committed)
       apply(key);
     else if (key.is_new)
       pg_atomic_fetch_add_u64(&slot_of(key)->rolled_back, 1);
-  }
-  for (uint32 i = 0; i < prepared->count; ++i)
-    if (const PreparedKey& key = prepared->keys[i];
-        is_of(key, transaction) && !is_being_loaded(key)) {
-      if (committed && is_alive(key)) pg_atomic_fetch_add_u64(&slot_of(key)->applied, 1);
-      const InFlightKey entry = {in_flight_tag(key.generation, key.hash), key.owner};
-      remove_in_flight(&entry, 1);
+  });
+  InFlightKey withdrawn[kMaxRemoved];
+  uint32 count = 0;
+  for_each_key(transaction, [&](const PreparedKey& key) {
+    if (is_being_loaded(key)) return;
+    if (committed && is_alive(key)) pg_atomic_fetch_add_u64(&slot_of(key)->applied, 1);
+    if (key.owner == 0) return;
+    if (count == kMaxRemoved) {
+      remove_in_flight(withdrawn, count);
+      count = 0;
     }
+    withdrawn[count++] = {in_flight_tag(key.generation, key.hash), key.owner};
+  });
+  remove_in_flight(withdrawn, count);
   remove_keys(transaction, [](const PreparedKey& key) { return !is_being_loaded(key); });
   LWLockRelease(prepared->lock);
   LWLockRelease(shared_state->directory_lock);
@@ -157,23 +212,67 @@ void resolve(FullTransactionId transaction, bool committed) {
 // Needs the lock, exclusive, and room.
 void store_keys(const TransactionChanges* changes, FullTransactionId transaction) {
   const ChangeLog* log = &changes->log;
+  const Owner by = make_owner(changes->slot, transaction);
   ChangeReader reader(log, 0);
   for (uint32 i = 0; i < log->count; ++i) {
     const Change* change = reader.next();
     const Element element = reader.element();
     store_key(transaction,
-              {make_owner(changes->slot, transaction),
-               change->registered ? changes->owners[change->owner] : 0, changes->generation,
-               change->is(ChangeType::add), element.hash, element.importance, element.time});
+              {by, change->registered ? changes->owners[change->owner] : 0, changes->generation,
+               element.hash, element.importance, element.time, kNone, change->is(ChangeType::add)});
   }
 }
 
-uint32 list_transactions(FullTransactionId* list) {
+// The transaction in place `at` or the next one that has keys here, and `at` is its place; invalid:
+// there is no more.
+FullTransactionId transaction_at(uint32* at) {
+  FullTransactionId found = InvalidFullTransactionId;
   LWLockAcquire(prepared->lock, LW_SHARED);
-  const uint32 count = prepared->transaction_count;
-  for (uint32 i = 0; i < count; ++i) list[i] = prepared->transactions[i].transaction;
+  for (; *at < transaction_capacity(); ++*at) {
+    found = prepared->transactions[*at].transaction;
+    if (FullTransactionIdIsValid(found)) break;
+  }
   LWLockRelease(prepared->lock);
-  return count;
+  return found;
+}
+
+// Asked without the lock: a transaction that ends now may be found next time.
+bool is_anything_prepared() {
+  return prepared != nullptr && *const_cast<volatile uint32*>(&prepared->count) != 0;
+}
+
+bool is_erased(const TransactionChanges* changes, uint64 hash) {
+  uint32 at = find_key(&changes->log, hash).last;
+  while (at != kNoChange && !change_at(&changes->log, at)->is(ChangeType::erase))
+    at = change_at(&changes->log, at)->previous;
+  return at != kNoChange;
+}
+
+// A transaction that adds a key that the current one has erased, until it is resolved; invalid:
+// none.
+FullTransactionId find_adding_what_is_erased() {
+  FullTransactionId found = InvalidFullTransactionId;
+  if (!is_anything_prepared()) return found;
+  LWLockAcquire(prepared->lock, LW_SHARED);
+  for (const TransactionChanges* changes = first_changes(); changes != nullptr;
+       changes = changes->next) {
+    if (!changes->erases) continue;
+    for (uint32 i = 0; i < transaction_capacity() && !FullTransactionIdIsValid(found); ++i) {
+      const FullTransactionId other = prepared->transactions[i].transaction;
+      if (!FullTransactionIdIsValid(other)) continue;
+      for_each_key(other, [&](const PreparedKey& key) {
+        if (slot_of(key) == changes->slot && key.generation == changes->generation &&
+            is_erased(changes, key.hash))
+          found = other;
+      });
+    }
+  }
+  LWLockRelease(prepared->lock);
+  return found;
+}
+
+void say_what_for(void*) {
+  errcontext("while waiting for a prepared transaction that adds a key that this one deletes");
 }
 
 bool is_insertion(const Change* change) {
@@ -241,33 +340,43 @@ bool put_back_in_flight(FilterSlot* slot, TransactionId transaction, const Eleme
   InFlightPartition* partition = partition_of(tag);
   LWLockAcquire(lock_of(partition), LW_EXCLUSIVE);
   InFlightEntry* entry = find_entry(partition, tag);
-  const bool registered = owner_of(entry) != 0 || add_in_flight(partition, entry, tag, owner, 0);
+  const bool registered =
+      owner_of(entry) != 0 || add_prepared_in_flight(partition, entry, tag, owner);
   LWLockRelease(lock_of(partition));
   LWLockAcquire(prepared->lock, LW_EXCLUSIVE);
   const bool fits = has_room(full, 1);
   if (fits)
-    store_key(full, {owner, registered ? owner : 0, slot->generation, true, element.hash,
-                     element.importance, element.time});
+    store_key(full, {owner, registered ? owner : 0, slot->generation, element.hash,
+                     element.importance, element.time, kNone, true});
   LWLockRelease(prepared->lock);
   return fits;
 }
 
 void resolve_prepared() {
-  // Asked without the lock: a transaction that ends now may be found next time.
-  if (prepared == nullptr || *const_cast<volatile uint32*>(&prepared->count) == 0) return;
-  auto* list =
-      static_cast<FullTransactionId*>(palloc(sizeof(FullTransactionId) * transaction_capacity()));
-  const uint32 count = list_transactions(list);
-  for (uint32 i = 0; i < count; ++i) {
-    const XactStatus status = xact_status(list[i]);
-    if (status != XactStatus::running) resolve(list[i], status == XactStatus::committed);
+  if (!is_anything_prepared()) return;
+  FullTransactionId transaction;
+  for (uint32 at = 0; transaction = transaction_at(&at), FullTransactionIdIsValid(transaction);
+       ++at) {
+    const XactStatus status = xact_status(transaction);
+    if (status != XactStatus::running) resolve(transaction, status == XactStatus::committed);
   }
-  pfree(list);
+}
+
+void order_after_prepared() {
+  ErrorContextCallback context = {error_context_stack, say_what_for, nullptr};
+  error_context_stack = &context;
+  for (;;) {
+    const FullTransactionId other = find_adding_what_is_erased();
+    if (!FullTransactionIdIsValid(other)) break;
+    XactLockTableWait(XidFromFullTransactionId(other), nullptr, nullptr, XLTW_None);
+    resolve_prepared();
+  }
+  error_context_stack = context.previous;
 }
 
 Size prepared_bytes() {
   return add_size(add_size(offsetof(PreparedKeys, keys), mul_size(sizeof(PreparedKey), capacity())),
-                  mul_size(sizeof(PreparedTransaction), transaction_capacity()));
+                  mul_size(sizeof(PreparedTransaction) + sizeof(uint32), transaction_capacity()));
 }
 
 void request_prepared() {
@@ -281,8 +390,16 @@ void start_prepared() {
       ShmemInitStruct("streamfilter prepared", prepared_bytes(), &found));
   if (found) return;
   prepared->lock = &GetNamedLWLockTranche(kTranche)->lock;
-  prepared->count = prepared->transaction_count = 0;
+  prepared->count = prepared->used = 0;
+  prepared->unused_keys = prepared->unused_transactions = kNone;
   prepared->transactions = reinterpret_cast<PreparedTransaction*>(prepared->keys + capacity());
+  prepared->buckets = reinterpret_cast<uint32*>(prepared->transactions + transaction_capacity());
+  for (uint32 i = 0; i < transaction_capacity(); ++i) {
+    prepared->buckets[i] = kNone;
+    prepared->transactions[i] = {InvalidFullTransactionId, kNone, kNone,
+                                 prepared->unused_transactions};
+    prepared->unused_transactions = i;
+  }
 }
 
 }  // namespace streamfilter::pg

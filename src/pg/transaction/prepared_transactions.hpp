@@ -17,13 +17,18 @@ void add_prepared();
 // Takes back what add_prepared has stored; the transaction aborts instead. Raises nothing.
 void remove_prepared(FullTransactionId transaction);
 
-// Puts a key of a transaction that was prepared before the server started back in flight, also if
-// the table of keys in flight is full. False: it was one key too many when it was prepared.
+// Puts a key of a transaction that was prepared before the server started back in flight: it has a
+// place there, whoever else has some. False: it was one key too many when it was prepared.
 bool put_back_in_flight(FilterSlot* slot, TransactionId transaction, const Element& element);
 
 // Applies or forgets the keys of every prepared transaction that has ended; those of a filter that
-// is being loaded stay until that is done. Cheap if there are none. No lock may be held.
+// is being loaded stay until that is done. Cheap if there are none. No lock may be held. Raises
+// nothing.
 void resolve_prepared();
+
+// The rest of order_transaction_changes: with conflict 'admit' a prepared transaction may add what
+// this one erases. Its mark is gone, but it has its place in the log, and is waited for. May raise.
+void order_after_prepared();
 
 // For shared memory.
 Size prepared_bytes();

@@ -31,6 +31,15 @@ const Header* get_value(Datum value) {
   raise(problem);
 }
 
+const Header* get_value_header(Datum value) {
+  if (!VARATT_IS_EXTERNAL_ONDISK(DatumGetPointer(value))) return get_value(value);
+  const auto* header =
+      reinterpret_cast<const Header*>(PG_DETOAST_DATUM_SLICE(value, 0, sizeof(Header) - VARHDRSZ));
+  if (VARSIZE(header) < sizeof(Header) || !is_sound(header, header->parameters.memory))
+    return get_value(value);
+  return header;
+}
+
 Header* copy_value(const Header* value, MemoryContext context) {
   const Size memory = value->parameters.memory;
   void* copy = memcpy(MemoryContextAlloc(context, memory), value, memory);

@@ -13,6 +13,9 @@ constexpr uint64 kMaxValueMemory = MaxAllocSize - 64;
 // memory safety depends on it; raises data_corrupted.
 const Header* get_value(Datum value);
 
+// Its header alone: of a value that is stored out of line the rest is not read.
+const Header* get_value_header(Datum value);
+
 // A palloc'd copy to work on.
 Header* copy_value(const Header* value, MemoryContext context);
 
