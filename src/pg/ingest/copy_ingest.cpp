@@ -141,6 +141,7 @@ void open_target(CopyRows* rows) {
   node->operation = CMD_INSERT;
   node->mt_nrels = 1;
   node->resultRelInfo = node->rootResultRelInfo = target;
+  node->mt_transition_capture = copy->transition_capture;
   if (copy->rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
     node->mt_partition_tuple_routing = ExecSetupPartitionTupleRouting(estate, copy->rel);
   rows->estate = estate;
@@ -238,7 +239,7 @@ int read_nothing(void*, int, int) {
 
 bool reads_ahead(const CopyFromStateData* copy) {
   return !copy->volatile_defexprs && !contain_volatile_functions(copy->whereClause) &&
-         copy->transition_capture == nullptr && !SF_COPY_SKIPS_ERRORS(copy);
+         !SF_COPY_SKIPS_ERRORS(copy);
 }
 
 bool may_take_over(CopyRows* rows) {
