@@ -28,7 +28,7 @@ my $SETTINGS = q{
 	citus.enable_unsafe_triggers = on
 	citus.defer_shard_delete_interval = 500};
 
-# workers => how many; settings => more of them
+# workers => how many; spare => how many of them Citus does not know yet; settings => more of them
 sub new
 {
 	my ($class, %options) = @_;
@@ -38,7 +38,7 @@ sub new
 	$self->start_node foreach 1 .. $last;
 	$coordinator->safe_psql('postgres',
 		sprintf q{SELECT citus_set_coordinator_host('%s', %d)}, $coordinator->host, $coordinator->port);
-	$self->add_node($_) foreach 1 .. $last;
+	$self->add_node($_) foreach 1 .. $last - ($options{spare} // 0);
 	return $self;
 }
 

@@ -9,6 +9,7 @@ extern "C" {
 #include "catalog/pg_class.h"
 #include "catalog/pg_database.h"
 #include "catalog/pg_foreign_server.h"
+#include "catalog/pg_trigger.h"
 #include "commands/event_trigger.h"
 #include "commands/tablecmds.h"
 #include "executor/spi.h"
@@ -40,6 +41,7 @@ extern "C" {
 #include "pg/shmem/server_health.hpp"
 #include "pg/storage/persistence.hpp"
 #include "pg/transaction/transaction_changes.hpp"
+#include "pg/trigger/citus_tables.hpp"
 #include "pg/trigger/trigger_ddl.hpp"
 
 namespace streamfilter::pg {
@@ -109,6 +111,7 @@ bool has_slot(Oid database, Oid relation) {
 
 void on_object_access(ObjectAccessType access, Oid class_id, Oid object, int sub_id, void* arg) {
   if (previous_object_access) previous_object_access(access, class_id, object, sub_id, arg);
+  if (access == OAT_POST_CREATE && class_id == TriggerRelationId) check_taken_over(object);
   if (access != OAT_DROP || sub_id != 0 || shared_state == nullptr) return;
   if (class_id == RelationRelationId && get_rel_relkind(object) == RELKIND_FOREIGN_TABLE &&
       is_filter(object)) {
@@ -272,7 +275,21 @@ void check_contradictions(const FilterRelation* relation, Contradictions rule) {
   ereport(rule == Contradictions::refused ? ERROR : WARNING, problem_report(problem));
 }
 
-void check_filter(Oid relid, bool altered, Contradictions contradictions) {
+// What becomes of what the filter remembers.
+enum class Alteration : uint8 {
+  none,   // it is a new filter
+  owner,  // another owner alone means nothing to it
+  state,
+};
+
+Alteration alteration_by(const AlterTableStmt* statement) {
+  ListCell* cell;
+  foreach (cell, statement->cmds)
+    if (lfirst_node(AlterTableCmd, cell)->subtype != AT_ChangeOwner) return Alteration::state;
+  return Alteration::owner;
+}
+
+void check_filter(Oid relid, Alteration alteration, Contradictions contradictions) {
   if (!is_filter(relid)) return;
   const FilterRelation* relation = load_filter_relation(relid);
   check_contradictions(relation, contradictions);
@@ -280,6 +297,7 @@ void check_filter(Oid relid, bool altered, Contradictions contradictions) {
   check_roles(relation);
   depend_on_servers(relation);
   check_tree(relation);
+  const bool altered = alteration != Alteration::none;
   bool kept = altered && peek_slot(relation) != nullptr;
   if (!kept) check_quotas(relation, altered);
   bool resized = false;
@@ -288,7 +306,7 @@ void check_filter(Oid relid, bool altered, Contradictions contradictions) {
   if (altered && !resized) warn_of_losses(relation, kept, problem);
   if (is_remote(relation)) return check_slice_definitions(relation);
   if (!kept) check_memory(relation);
-  if (!altered) return;
+  if (alteration != Alteration::state) return;
   note_altered();
   if (!resized) save_if_due(relation);
 }
@@ -314,19 +332,19 @@ void check_new_filters(bool imported) {
   }
   SPI_finish();
   ListCell* cell;
-  foreach (cell, relations) check_filter(lfirst_oid(cell), false, in_command(!imported));
+  foreach (cell, relations) check_filter(lfirst_oid(cell), Alteration::none, in_command(!imported));
 }
 
 // The relation that is altered, and those that become partitions of it.
 void check_altered_relations(const AlterTableStmt* statement) {
-  check_filter(RangeVarGetRelid(statement->relation, NoLock, true), true,
+  check_filter(RangeVarGetRelid(statement->relation, NoLock, true), alteration_by(statement),
                redefines(statement) ? in_command(true) : Contradictions::accepted);
   ListCell* cell;
   foreach (cell, statement->cmds)
     if (const auto* command = castNode(AlterTableCmd, lfirst(cell));
         command->subtype == AT_AttachPartition)
-      check_filter(RangeVarGetRelid(castNode(PartitionCmd, command->def)->name, NoLock, true), true,
-                   Contradictions::accepted);
+      check_filter(RangeVarGetRelid(castNode(PartitionCmd, command->def)->name, NoLock, true),
+                   Alteration::state, Contradictions::accepted);
 }
 
 // After RENAME or SET SCHEMA; `before` is its name before.

@@ -11,6 +11,7 @@ extern "C" {
 
 #include "pg/catalog/option_list.hpp"
 #include "pg/handle/hierarchy.hpp"
+#include "pg/trigger/citus_tables.hpp"
 #include "pg/trigger/crash_warning.hpp"
 #include "pg/trigger/forget_definition.hpp"
 #include "pg/trigger/quarantine.hpp"
@@ -118,6 +119,9 @@ void warn_of_crash(const Trigger* trigger, TriggerKind kind, Relation table) {
 }
 
 void bind_created(const Trigger* trigger, TriggerKind kind, Relation table) {
+  const TriggerOrigin named = find_origin(trigger, table);
+  import_filter(trigger, kind, &named);
+  check_distribution(trigger, kind, table);
   if (!judges(kind)) return bind_forgetting(trigger, table);
   const int16 type = trigger->tgtype;
   if (!TRIGGER_FOR_ROW(type) || !TRIGGER_FOR_BEFORE(type) || !TRIGGER_FOR_INSERT(type) ||
