@@ -74,7 +74,6 @@ void insert_rows(InsertState* state, ModifyTableState* insert) {
   insert->fireBSTriggers = false;
   Ingest* ingest = begin_ingest(insert, 0, {});
   for (;;) {
-    ResetPerTupleExprContext(estate);
     TupleTableSlot* row = ExecProcNode(outerPlanState(insert));
     if (TupIsNull(row)) break;
     ingest_row(ingest, row, 0);

@@ -6,6 +6,7 @@
 #include "pg/fdw/explain_judged.hpp"
 #include "pg/fdw/lost_rows.hpp"
 #include "pg/handle/filter_handle.hpp"
+#include "pg/ingest/copy_ingest.hpp"
 #include "pg/ingest/insert_plan.hpp"
 #include "pg/server/fault_points.hpp"
 #include "pg/server/problem_report.hpp"
@@ -59,6 +60,7 @@ void _PG_init(void) {
   init_executor_watch();
   init_ddl_watch();
   init_batch_scan();
+  init_copy_ingest();
   init_lost_rows_watch();
   init_batch_insert();
   init_explain_judged();

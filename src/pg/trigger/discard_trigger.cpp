@@ -104,6 +104,7 @@ HeapTuple learn(const RowJudge* judge, const TriggerData* call) {
 HeapTuple fire(FunctionCallInfo fcinfo, TriggerKind kind) {
   const TriggerData* call = check_call(fcinfo, kind);
   if (!enabled) return call->tg_trigtuple;
+  if (unlikely(fcinfo->flinfo->fn_extra == nullptr)) on_first_row();
   FiringState* state = state_of(fcinfo, call, kind);
   const Arrival arrival = arrival_of(state->source);
   if (arrival == Arrival::moved) return call->tg_trigtuple;

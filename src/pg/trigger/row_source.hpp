@@ -36,6 +36,15 @@ constexpr uint64 kNoStatement = PG_UINT64_MAX;
 // Does the innermost one run within another?
 bool is_within_statement();
 
+// Called when a statement calls a trigger of ours for its first row in a table.
+extern void (*on_first_row)();
+
+// A place for what somebody keeps for the COPY that runs and calls no query; nullptr: none does. It
+// is empty when COPY begins.
+void** kept_for_copy();
+// Rows were inserted for that COPY: its command tag counts them, too.
+void count_copied(uint64 rows);
+
 // Installs the hooks. Called by _PG_init when preloaded.
 void init_executor_watch();
 
