@@ -6,7 +6,7 @@
 #
 # Prints a table, instructions for each row of the source: all, those of streamfilter itself, those of the server and its
 # libraries. OUTDIR (build/instructions) gets it as instructions.txt, and the profiles, for callgrind_annotate. Takes about
-# two minutes. valgrind knows no registers of 64 bytes: kind clq runs its portable code. Debian 12 or 13, as root or with
+# three minutes. valgrind knows no registers of 64 bytes: kind clq runs its portable code. Debian 12 or 13, as root or with
 # sudo.
 
 # shellcheck source-path=SCRIPTDIR source=../test/lib.sh
@@ -17,8 +17,8 @@ source "$ROOT/test/demo/server.sh"
 ROWS=100000
 OPTIONS="kind 'clq', fpr '0.01', memory '16MB'"
 SINGLES=2000 # transactions of one row: they take more
-CASES=(scan plain all trigger_off seen seen_alone seen_text seen_columns trigger into small_plain small_trigger
-	single_plain single_unlogged single_logged)
+CASES=(scan plain all trigger_off seen seen_alone seen_rows seen_text seen_columns trigger trigger_rows copy copy_trigger
+	copy_rows lists lists_trigger into small_plain small_trigger single_plain single_unlogged single_logged)
 
 # Of a profile: all instructions, and those of streamfilter's object. A name stands behind its number where that comes
 # first; the line behind `calls=` repeats what the called function counts itself.
@@ -44,9 +44,14 @@ title() { # case
 	trigger_off) say "INSERT, all rows, trigger switched off" ;;
 	seen) say "INSERT WHERE NOT streamfilter_seen" ;;
 	seen_alone) say "the same, batch_scan off" ;;
+	seen_rows | trigger_rows | copy_rows) say "the same, batch_insert off" ;;
 	seen_text) say "the same, a key of type text" ;;
 	seen_columns) say "the same, a key of bigint and text" ;;
 	trigger) say "INSERT, trigger streamfilter_discard" ;;
+	copy) say "COPY, all rows" ;;
+	copy_trigger) say "COPY, trigger streamfilter_discard" ;;
+	lists) say "INSERT of lists of 1000 rows, all rows" ;;
+	lists_trigger) say "the same, trigger streamfilter_discard" ;;
 	into) say "INSERT INTO a filter" ;;
 	small_plain) say "transactions of 1000 new rows" ;;
 	small_trigger) say "the same, trigger streamfilter_discard" ;;
@@ -80,6 +85,9 @@ create_tables() {
 		CREATE TRIGGER discard BEFORE INSERT ON discarding_unlogged FOR EACH ROW
 		  EXECUTE FUNCTION streamfilter_discard('seen_unlogged');
 		VACUUM (FREEZE, ANALYZE);
+		COPY source TO '$WORK/tmp/source.copy';
+		COPY (SELECT 'INSERT INTO arrivals VALUES ' || string_agg(format('(%s, %L)', key, payload), ', ')
+		  FROM (SELECT *, (row_number() OVER () - 1) / 1000 AS list FROM source) AS numbered GROUP BY list) TO '$WORK/tmp/lists.sql';
 	END
 	stop_server
 }
@@ -98,6 +106,7 @@ statements() { # case: one a line; the first ones fetch what the last one needs,
 	plain) say "INSERT INTO arrivals SELECT * FROM distinct_rows" ;;
 	all) say "INSERT INTO arrivals SELECT * FROM source" ;;
 	seen_alone) say "SET streamfilter.batch_scan = off" ;;&
+	*_rows) say "SET streamfilter.batch_insert = off" ;;&
 	seen_text) say "INSERT INTO arrivals_named SELECT * FROM named WHERE NOT streamfilter_seen('seen_text', name)" ;;
 	seen_columns)
 		say "INSERT INTO arrivals_named SELECT * FROM named WHERE NOT streamfilter_seen('seen_columns', key, name)"
@@ -105,6 +114,10 @@ statements() { # case: one a line; the first ones fetch what the last one needs,
 	seen*) say "INSERT INTO arrivals SELECT * FROM source WHERE NOT streamfilter_seen('seen', key)" ;;
 	trigger_off) say "SET streamfilter.enabled = off" ;;&
 	trigger*) say "INSERT INTO discarding SELECT * FROM source" ;;
+	copy) say "COPY arrivals FROM '$WORK/tmp/source.copy'" ;;
+	copy_*) say "COPY discarding FROM '$WORK/tmp/source.copy'" ;;
+	lists) cat "$WORK/tmp/lists.sql" ;;
+	lists_trigger) sed 's/arrivals/discarding/' "$WORK/tmp/lists.sql" ;;
 	into) say "INSERT INTO seen SELECT key FROM source" ;;
 	small_plain) small arrivals ;;
 	small_trigger) small discarding ;;

@@ -18,8 +18,9 @@ FILTER="kind 'clq', fpr '0.01'"
 MEMORY=64MB BIG_MEMORY=1GB
 PLOTTED_KINDS=(clq capped sbf-blocked bloom-blocked bloom sbf rlbsbf sqf lru)
 
-# Scales; --quick and --full have others.
-ROWS=(1000000 5000000) AGGREGATE_ROWS=10000000 MANY_KEYS=10000000 REDIS_ROWS=1000000 DISTRIBUTED_ROWS=500000
+# Scales; --quick and --full have others. No ROWS: 1 and 5 million, if bulk loads are not all that is measured.
+ROWS=() AGGREGATE_ROWS=10000000 MANY_KEYS=10000000 REDIS_ROWS=1000000 DISTRIBUTED_ROWS=500000
+ALL_ROWS=(1000000 5000000 20000000)
 ROUNDS=3 TRANSACTION_ROUNDS=5 IDLE_ROUNDS=5 PGBENCH_SECONDS=2
 CORE_SIZES=(1MB 64MB 1GB) CORE_SECONDS=0.1
 SHARED_MEMORY=1500MB
@@ -36,7 +37,7 @@ usage() {
 		afterwards. Debian 12 or 13, as root or with sudo. Exits with 0 when everything ran, goals reached or not.
 
 		  --quick                   small scales: shows that everything runs, figures mean little
-		  --full                    bulk loads of 1, 5 and 20 million rows
+		  --full                    bulk loads of 1, 5 and 20 million rows; so has --only bulk
 		  --rows N[,N...]           bulk loads of so many rows
 		  --only SECTION[,...]      bulk, transactions, sessions, aggregates, core, idle, distributed, peers
 		  --small-pages             no huge pages for the server; otherwise it gets some if root can reserve them
@@ -51,7 +52,7 @@ parse_arguments() {
 		--help | -h) usage && exit 0 ;;
 		--quick) be_quick ;;
 		--small-pages) HUGE_PAGES=off ;;
-		--full) ROWS=(1000000 5000000 20000000) ;;
+		--full) ROWS=("${ALL_ROWS[@]}") ;;
 		--rows | --only)
 			[ -n "${2:-}" ] || die "$1 needs a value" "See --help."
 			if [ "$1" = --rows ]; then IFS=, read -ra ROWS <<<"$2"; else IFS=, read -ra CHOSEN <<<"$2"; fi
@@ -68,6 +69,9 @@ parse_arguments() {
 	done
 	for name in "${ROWS[@]}"; do [[ $name =~ ^[1-9][0-9]{3,8}$ ]] || die "--rows $name is not a number of rows"; done
 	[ ${#CHOSEN[@]} -gt 0 ] || CHOSEN=("${SECTIONS[@]}")
+	if [ ${#ROWS[@]} -eq 0 ]; then
+		if [ "${CHOSEN[*]}" = bulk ]; then ROWS=("${ALL_ROWS[@]}"); else ROWS=("${ALL_ROWS[@]:0:2}"); fi
+	fi
 	for name in "${CHOSEN[@]}"; do
 		[[ " ${SECTIONS[*]} " == *" $name "* ]] || die "unknown section: $name" "Known: ${SECTIONS[*]}"
 	done
@@ -93,7 +97,7 @@ save_results() { # arguments of this run
 	report >"$WORK/tmp/run.txt"
 	write_json "$@"
 	plots
-	find "$WORK/tmp" -name 'run.*' -o -name '*.png' | while read -r name; do
+	find "$WORK/tmp" -name 'run.*' -o -name '*.png' -o -name '*.svg' | while read -r name; do
 		as_owner tee "$OUTPUT/${name##*/}" <"$name" >/dev/null
 	done
 	cat "$WORK/tmp/run.txt"

@@ -2,6 +2,7 @@
 # shellcheck shell=bash disable=SC2153,SC2317 # variables are shared; functions are called by name
 
 PEER_ROWS=1000000 # what is slow per row is shown up to so many rows
+LIST_ROWS=1000000 # lists of rows and other keys: up to so many
 MOST_ROWS=5000000 # of more rows there are two rounds, and only what goals are about
 
 bulk_titles() {
@@ -9,40 +10,99 @@ bulk_titles() {
 	title bulk plain "INSERT, distinct rows only"
 	title bulk all "INSERT, all rows"
 	title bulk seen "INSERT WHERE NOT streamfilter_seen"
+	title bulk seen_single "WHERE NOT streamfilter_seen, batch_insert off"
+	title bulk seen_alone "the same, batch_scan off, too"
 	title bulk seen_unlogged "WHERE NOT streamfilter_seen, filter unlogged"
-	title bulk seen_alone "WHERE NOT streamfilter_seen, batch_scan off"
 	title bulk trigger "INSERT, trigger streamfilter_discard"
+	title bulk trigger_single "the same, batch_insert off"
 	title bulk trigger_unlogged "trigger streamfilter_discard, filter unlogged"
 	title bulk unique "UNIQUE, ON CONFLICT DO NOTHING"
 	title bulk exists "PL/pgSQL trigger, EXISTS"
 	title bulk hash "hash index, ON CONFLICT DO NOTHING"
 	title bulk noop "INSERT, all rows, PL/pgSQL no-op trigger"
-	title bulk copy "COPY"
+	title bulk copy "COPY, all rows"
 	title bulk copy_off "COPY, discard trigger switched off"
 	title bulk copy_noop "COPY, PL/pgSQL no-op trigger"
 	title bulk copy_trigger "COPY, trigger streamfilter_discard"
+	title bulk copy_single "the same, batch_insert off"
+	title bulk copy_new "COPY, distinct rows only"
+	title bulk copy_new_trigger "COPY, distinct rows only, trigger streamfilter_discard"
+	title bulk values "INSERT of lists of 1000 rows, all rows"
+	title bulk values_trigger "lists of 1000 rows, trigger streamfilter_discard"
+	title bulk values_single "the same, batch_insert off"
 	title bulk into_filter "INSERT INTO filter SELECT, $BIG_MEMORY"
+	local key
+	for key in text three; do
+		title bulk "${key}_scan" "$(key_title $key): scan of the source"
+		title bulk "${key}_plain" "$(key_title $key): INSERT, distinct rows only"
+		title bulk "${key}_seen" "$(key_title $key): INSERT WHERE NOT streamfilter_seen"
+		title bulk "${key}_trigger" "$(key_title $key): INSERT, trigger streamfilter_discard"
+	done
 }
 
-# All rows come as a table and as a file; the distinct ones as a table, in the order of their first occurrence.
-bulk_source() {
+key_title() { # text|three
+	case $1 in text) say "text key" ;; three) say "key of three columns" ;; esac
+}
+
+# All rows come as a table, as a file for COPY, and, if there are not too many, as INSERTs of 1000; the distinct ones as
+# a table, in the order of their first occurrence, and as a file.
+bulk_source() { # rows
 	{
 		say "DROP TABLE IF EXISTS source, distinct_rows;"
 		rows_sql source "$1" ", repeat('x', 60) AS payload"
-		say "CREATE UNLOGGED TABLE distinct_rows AS SELECT key, payload FROM (SELECT DISTINCT ON (key) ctid, key, payload"
-		say "  FROM source ORDER BY key, ctid) AS first ORDER BY ctid;"
-		say "VACUUM (FREEZE, ANALYZE) distinct_rows;"
+		distinct_sql source distinct_rows key
 		say "COPY source TO '$WORK/tmp/source.copy';"
+		say "COPY distinct_rows TO '$WORK/tmp/distinct.copy';"
+		[ "$1" -gt "$LIST_ROWS" ] || lists_sql
+	} | sql
+	[ "$1" -gt "$LIST_ROWS" ] || bulk_other_sources "$1"
+}
+
+distinct_sql() { # source target keys
+	say "CREATE UNLOGGED TABLE $2 AS SELECT $3, payload FROM (SELECT DISTINCT ON ($3) ctid, $3, payload"
+	say "  FROM $1 ORDER BY $3, ctid) AS first ORDER BY ctid;"
+	say "VACUUM (FREEZE, ANALYZE) $2;"
+}
+
+lists_sql() {
+	say "COPY (SELECT 'INSERT INTO arrivals VALUES ' || string_agg(format('(%s, %L)', key, payload), ', ') || ';'"
+	say "  FROM (SELECT *, (row_number() OVER () - 1) / 1000 AS list FROM source) AS numbered GROUP BY list)"
+	say "  TO '$WORK/tmp/lists.sql';"
+}
+
+# The same keys as a text of 32 characters, and as three columns.
+bulk_other_sources() {
+	{
+		say "DROP TABLE IF EXISTS text_source, text_distinct, three_source, three_distinct;"
+		say "CREATE UNLOGGED TABLE text_source AS SELECT md5(key::text) AS key, payload FROM source;"
+		say "CREATE UNLOGGED TABLE three_source AS SELECT key, (key % 1000)::int AS shop, left(md5(key::text), 12) AS page, payload"
+		say "  FROM source;"
+		say "VACUUM (FREEZE, ANALYZE) text_source, three_source;"
+		distinct_sql text_source text_distinct key
+		distinct_sql three_source three_distinct "key, shop, page"
 	} | sql
 }
 
-bulk_prepare() { # way
-	say "DROP TABLE IF EXISTS arrivals;"
-	[ "$1" = scan ] || say "CREATE TABLE arrivals (key bigint, payload text);"
+bulk_table() { # way
 	case $1 in
-	seen | seen_alone) filter_sql seen "$MEMORY" ;;
+	text_*) say "key text" ;;
+	three_*) say "key bigint, shop int, page text" ;;
+	*) say "key bigint" ;;
+	esac
+}
+
+bulk_prepare() { # way
+	local keys
+	keys=$(bulk_table "$1")
+	say "DROP TABLE IF EXISTS arrivals;"
+	[[ $1 == *scan ]] || say "CREATE TABLE arrivals ($keys, payload text);"
+	case $1 in
+	text_seen | text_trigger) keyed_filter_sql "$keys" "''::text" ;;&
+	three_seen | three_trigger) keyed_filter_sql "$keys" "0::bigint, 0, ''::text" ;;&
+	text_trigger | three_trigger) discard_sql arrivals seen ;;
+	seen | seen_single | seen_alone) filter_sql seen "$MEMORY" ;;
 	seen_unlogged) filter_sql seen "$MEMORY" "persistence 'unlogged'" ;;
-	*trigger | copy_off) filter_sql seen "$MEMORY" && discard_sql arrivals seen ;;
+	*trigger | *trigger_single | copy_off | copy_single | values_single) filter_sql seen "$MEMORY" && discard_sql arrivals seen ;;
 	*trigger_unlogged) filter_sql seen "$MEMORY" "persistence 'unlogged'" && discard_sql arrivals seen ;;
 	unique) say "CREATE UNIQUE INDEX ON arrivals (key);" ;;
 	hash) say "ALTER TABLE arrivals ADD EXCLUDE USING hash (key WITH =);" ;;
@@ -51,8 +111,15 @@ bulk_prepare() { # way
 	into_filter) say "TRUNCATE big;" ;;
 	esac
 	[ "$1" != copy_off ] || say "SET streamfilter.enabled = off;"
-	[ "$1" != seen_alone ] || say "SET streamfilter.batch_scan = off;"
+	[[ $1 != *_single ]] || say "SET streamfilter.batch_insert = off;"
+	[ "$1" != seen_alone ] || say "SET streamfilter.batch_insert = off; SET streamfilter.batch_scan = off;"
 	say "CHECKPOINT;"
+}
+
+keyed_filter_sql() { # columns key
+	say "DROP FOREIGN TABLE IF EXISTS seen CASCADE;"
+	say "CREATE FOREIGN TABLE seen ($1) SERVER streamfilter OPTIONS ($(joined "$FILTER" "memory '$MEMORY'"));"
+	say "SELECT FROM streamfilter_test('seen', $2);"
 }
 
 noop_sql() {
@@ -70,48 +137,75 @@ exists_sql() {
 }
 
 bulk_statement() { # way
+	local prefix='' distinct=distinct_rows keys=key
 	case $1 in
-	scan) say "SELECT count(*) FROM source;" ;;
-	plain) say "INSERT INTO arrivals SELECT * FROM distinct_rows;" ;;
-	seen*) say "INSERT INTO arrivals SELECT * FROM source WHERE NOT streamfilter_seen('seen', key);" ;;
+	text_*) prefix=text_ distinct=text_distinct ;;
+	three_*) prefix=three_ distinct=three_distinct keys="key, shop, page" ;;
+	esac
+	case ${1#"$prefix"} in
+	scan) say "SELECT count(*) FROM ${prefix}source;" ;;
+	plain) say "INSERT INTO arrivals SELECT * FROM $distinct;" ;;
+	seen*) say "INSERT INTO arrivals SELECT * FROM ${prefix}source WHERE NOT streamfilter_seen('seen', $keys);" ;;
 	unique | hash) say "INSERT INTO arrivals SELECT * FROM source ON CONFLICT DO NOTHING;" ;;
+	copy_new*) say "COPY arrivals FROM '$WORK/tmp/distinct.copy';" ;;
 	copy*) say "COPY arrivals FROM '$WORK/tmp/source.copy';" ;;
+	values*) say "\\i $WORK/tmp/lists.sql" ;;
 	into_filter) say "INSERT INTO big SELECT key FROM source;" ;;
-	*) say "INSERT INTO arrivals SELECT * FROM source;" ;;
+	*) say "INSERT INTO arrivals SELECT * FROM ${prefix}source;" ;;
 	esac
 }
 
 bulk_way() { # way
-	timed "bulk_prepare $1" "say '\\timing on'" "bulk_statement $1"
+	if [[ $1 == values* ]]; then
+		timed_all "bulk_prepare $1" "say '\timing on'" "bulk_statement $1"
+	else
+		timed "bulk_prepare $1" "say '\timing on'" "bulk_statement $1"
+	fi
 	case $1 in
-	scan | into_filter) ;;
+	*scan | into_filter) ;;
 	*) sql -c "SELECT 'note kept ' || count(*) FROM arrivals" ;;
 	esac
 }
 
 bulk_rounds() { # rows
 	local rows=$1 rounds=$ROUNDS round way ways
-	ways=(scan plain seen seen_alone trigger unique copy_off copy_trigger into_filter)
-	[ "$rows" -gt "$MOST_ROWS" ] || ways+=(all seen_unlogged trigger_unlogged noop copy copy_noop)
+	ways=(scan plain all seen seen_single trigger trigger_single unique copy copy_trigger copy_single copy_new copy_new_trigger
+		into_filter)
+	[ "$rows" -gt "$MOST_ROWS" ] || ways+=(seen_alone seen_unlogged trigger_unlogged noop copy_off copy_noop)
 	[ "$rows" -gt "$PEER_ROWS" ] || ways+=(exists hash)
+	[ "$rows" -gt "$LIST_ROWS" ] || ways+=(values values_trigger values_single {text,three}_{scan,plain,seen,trigger})
 	[ "$rows" -le "$MOST_ROWS" ] || rounds=2
 	for ((round = 1; round <= rounds; round++)); do
 		for way in "${ways[@]}"; do measure bulk "$way" "$rows" "$round" bulk_way "$way"; done
 	done
 }
 
+# bulk_goal TEXT CASES CASES most|least LIMIT ROWS: the ratio of two ways.
+bulk_goal() {
+	goal 20 "$1 at $(commas "$6") rows" "$(per_round ratio bulk "$6" "$2" "$3")" "$4" "$5" x
+}
+
 bulk_goals() { # rows
-	local n=$1 base=scan+plain at
+	local n=$1 base=scan+plain at key
 	at="at $(commas "$1") rows"
-	goal 5.1 "WHERE NOT streamfilter_seen: x (scan + INSERT of the distinct rows) $at" \
-		"$(per_round ratio bulk "$n" seen $base)" most 1.25 x
-	goal 5.1 "the same, batch_scan off $at" "$(per_round ratio bulk "$n" seen_alone $base)" most 1.6 x
-	goal 5.1 "ON CONFLICT: x WHERE NOT streamfilter_seen $at" "$(per_round ratio bulk "$n" unique seen)" least 5 x
-	goal 5.2 "trigger: x (scan + INSERT of the distinct rows) $at" \
-		"$(per_round ratio bulk "$n" trigger $base)" most 1.8 x
-	goal 5.2 "ON CONFLICT: x trigger $at" "$(per_round ratio bulk "$n" unique trigger)" least 3.5 x
-	goal 5.2 "COPY with trigger: x COPY with the same trigger switched off $at" \
-		"$(per_round ratio bulk "$n" copy_trigger copy_off)" most 1.3 x
+	bulk_goal "WHERE NOT streamfilter_seen: x (scan + INSERT of the distinct rows)" seen $base most 1.1 "$n"
+	bulk_goal "trigger: x (scan + INSERT of the distinct rows)" trigger $base most 1.1 "$n"
+	bulk_goal "WHERE NOT streamfilter_seen: x INSERT of all rows" seen all most 0.65 "$n"
+	bulk_goal "trigger: x INSERT of all rows" trigger all most 0.65 "$n"
+	bulk_goal "COPY with trigger: x COPY of all rows without" copy_trigger copy most 1.1 "$n"
+	bulk_goal "COPY of distinct rows with trigger: x without" copy_new_trigger copy_new most 1.25 "$n"
+	bulk_goal "lists of 1000 rows with trigger: x without" values_trigger values most 1.15 "$n"
+	bulk_goal "UNIQUE, ON CONFLICT: x trigger" unique trigger least 10 "$n"
+	for key in text three; do
+		bulk_goal "$(key_title $key), WHERE NOT streamfilter_seen: x (scan + INSERT of the distinct rows)" "${key}_seen" \
+			"${key}_scan+${key}_plain" most 1.1 "$n"
+		bulk_goal "$(key_title $key), trigger: x (scan + INSERT of the distinct rows)" "${key}_trigger" \
+			"${key}_scan+${key}_plain" most 1.1 "$n"
+	done
+	goal 5.1 "both without batches: x (scan + INSERT of the distinct rows) $at" \
+		"$(per_round ratio bulk "$n" seen_alone $base)" most 1.6 x
+	goal 5.2 "trigger, batch_insert off: x (scan + INSERT of the distinct rows) $at" \
+		"$(per_round ratio bulk "$n" trigger_single $base)" most 1.8 x
 	goal 5.3 "INSERT INTO filter SELECT, $BIG_MEMORY: ns per key over the scan $at" \
 		"$(per_round difference bulk "$n" into_filter scan "1e9 / $n")" most 120 ns
 	goal 7 "WHERE NOT streamfilter_seen, filter logged: x unlogged $at" \
@@ -129,6 +223,7 @@ section_bulk() {
 		bulk_rounds "$rows"
 		bulk_goals "$rows"
 	done
-	sql -c "DROP TABLE source, distinct_rows, arrivals" -c "DROP FOREIGN TABLE big, seen"
-	rm -f "$WORK/tmp/source.copy"
+	sql -c "DROP TABLE source, distinct_rows, arrivals" -c "DROP FOREIGN TABLE big, seen" \
+		-c "DROP TABLE IF EXISTS text_source, text_distinct, three_source, three_distinct"
+	rm -f "$WORK"/tmp/{source.copy,distinct.copy,lists.sql}
 }

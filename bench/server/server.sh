@@ -63,6 +63,12 @@ timed() {
 		awk '/^Time:/ { ms = $2; next } { print } END { printf "sample %.6f s\n", ms / 1000 }'
 }
 
+# The same; the sample is the time of all statements since \timing on.
+timed_all() {
+	local script
+	for script in "$@"; do eval "$script"; done | sql | awk '/^Time:/ { ms += $2 } END { printf "sample %.6f s\n", ms / 1000 }'
+}
+
 # pgbench_us SCRIPT SESSIONS SECONDS [SETTING]: the sample is what a transaction takes, in microseconds.
 pgbench_us() {
 	env PGOPTIONS="${4:+-c $4}" "$(pg_bin)/pgbench" -n -M prepared -h "$WORK" -p 5432 -U postgres -f "$1" -c "$2" -j "$2" \

@@ -123,7 +123,13 @@ SELECT * FROM compare('INSERT INTO t (id, key) VALUES (1, 1), (3, 2), (6, 1), (9
 ALTER TABLE t ENABLE TRIGGER zz;
 DROP TRIGGER aa ON t;
 DROP TRIGGER after_statement ON t;
-CREATE TRIGGER after_statement AFTER INSERT ON t REFERENCING NEW TABLE AS news EXECUTE FUNCTION note_row();
+CREATE FUNCTION note_news() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  INSERT INTO log (what) SELECT TG_LEVEL || ' of ' || string_agg(id || '/' || key, ' ') FROM news;
+  RETURN NULL;
+END $$;
+CREATE TRIGGER after_statement AFTER INSERT ON t REFERENCING NEW TABLE AS news EXECUTE FUNCTION note_news();
+CREATE TRIGGER last_row AFTER INSERT ON t REFERENCING NEW TABLE AS news FOR EACH ROW EXECUTE FUNCTION note_news();
 SELECT * FROM compare('INSERT INTO t (id, key) VALUES (1, 1), (3, 2), (6, 1), (9, 3)');
 DROP TABLE t, parents;
 
@@ -176,6 +182,13 @@ SELECT * FROM compare('INSERT INTO t SELECT id, key FROM src WHERE NOT EXISTS (S
 ALTER TABLE t ADD CHECK (count_rows() < 20);
 SELECT * FROM compare('INSERT INTO t SELECT * FROM src');
 ALTER TABLE t DROP CONSTRAINT t_check;
+CREATE DOMAIN few AS int CHECK (count_rows() < 20);
+ALTER TABLE t ADD known few;
+SELECT * FROM compare('INSERT INTO t SELECT id, key, note, 1 FROM src');
+ALTER TABLE t DROP known;
+DROP DOMAIN few;
+SELECT * FROM compare('INSERT INTO t SELECT id, key, random()::text FROM src WHERE random() < 0');
+SELECT * FROM compare('INSERT INTO t SELECT t.id + 1, src.key FROM src LEFT JOIN t USING (id)');
 CREATE VIEW positive AS SELECT * FROM t WHERE key > 0 WITH CHECK OPTION;
 SELECT * FROM compare('INSERT INTO positive SELECT id, key FROM src WHERE key > 0');
 SELECT * FROM compare('INSERT INTO positive SELECT id, key FROM src');
@@ -259,6 +272,9 @@ SELECT * FROM compare('INSERT INTO t SELECT id, key, note, id / 10 FROM src');
 SELECT * FROM compare('INSERT INTO t_2 SELECT id, key, note, 2 + id % 2 FROM src');
 SELECT * FROM compare('INSERT INTO t_1 (id, key, note, part) SELECT id, key, note, 1 FROM src');
 SELECT * FROM compare('INSERT INTO t_1 (id, key, note, part) SELECT id, key, note, id / 50 FROM src');
+CREATE TRIGGER after_statement AFTER INSERT ON t REFERENCING NEW TABLE AS news EXECUTE FUNCTION note_news();
+SELECT * FROM compare('INSERT INTO t SELECT id, key, note, id % 4 FROM src WHERE id < 12');
+DROP TRIGGER after_statement ON t;
 CREATE TRIGGER aa BEFORE INSERT ON t_2_3 FOR EACH ROW EXECUTE FUNCTION note_row();
 SELECT * FROM compare('INSERT INTO t SELECT id, key, note, id % 4 FROM src WHERE id < 12');
 ALTER TABLE t_1 ADD CHECK (key <> 5);
@@ -342,4 +358,4 @@ DROP TABLE t, src, log, repeats;
 DROP FOREIGN TABLE seen, asked, seen_small, seen_pairs, leaf, root;
 DROP DOMAIN small;
 DROP SEQUENCE numbers;
-DROP FUNCTION compare, way_of, answer_to, note_row, count_rows, count_rows_before;
+DROP FUNCTION compare, way_of, answer_to, note_row, note_news, count_rows, count_rows_before;

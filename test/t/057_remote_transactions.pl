@@ -144,6 +144,20 @@ $ending->finish;
 is(sql('SELECT bool_or(lost) FROM streamfilter_slices'), 'f', 'and nobody takes the servers for lost');
 sql("ALTER SERVER $_ OPTIONS (SET timeout '3s')") for sort keys %holder;
 
+# A new session that meets three hung servers connects to all of them at once.
+@pids = map { my ($main) = split /\n/, slurp_file($_->data_dir . '/postmaster.pid'); $main } values %holder;
+kill 'STOP', @pids;
+$start = time;
+is(sql(q{SELECT streamfilter_test('wide', 1)}), 'f', 'three servers hang:');
+$took = time - $start;
+cmp_ok($took, '<', 2.3, "they are given up after one connect_timeout of a second, not three ($took s)");
+kill 'CONT', @pids;
+for (1 .. 100)
+{
+	last if sql(q{SELECT streamfilter_test('wide', 1)}) eq 't' && sql('SELECT bool_or(lost) FROM streamfilter_slices') eq 'f';
+	Time::HiRes::sleep(0.1);
+}
+
 # ---- a producer that is frozen ----------------------------------------------------------------------------------------
 
 sql(q{ALTER SERVER a OPTIONS (ADD idle_timeout '500ms')});

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <algorithm>
+#include <cstring>
 
 #include "core/bits/packed_cells.hpp"
 #include "core/format/layout.hpp"
 #include "core/format/slice_counters.hpp"
+#include "core/format/spread.hpp"
 
 namespace streamfilter {
 
@@ -47,6 +49,45 @@ inline bool check_regions(ConstSlice slice, std::uint64_t region_bytes, unsigned
     non_zero += counted;
   }
   return true;
+}
+
+// A layer of n cells, or of n lines, in as many of another size (spread.hpp). Returns how many
+// cells are not zero.
+inline std::uint64_t spread_cells(const unsigned char* from, std::uint64_t n, unsigned char* into,
+                                  std::uint64_t m, unsigned cell_bits,
+                                  std::uint64_t layer) noexcept {
+  return with_cell_width(cell_bits, [&](auto width) {
+    const PackedCells<width.value> cells(into);
+    const PackedCells<width.value, const unsigned char> old(from);
+    std::uint64_t non_zero = 0;
+    for_each_place(n, m, layer, [&](std::uint64_t to, std::uint64_t at) {
+      const unsigned value = old.get(at);
+      if (value == 0) return;
+      cells.set(to, value);
+      ++non_zero;
+    });
+    return non_zero;
+  });
+}
+
+inline void spread_lines(ConstSlice from, Slice into, std::uint64_t layer) noexcept {
+  constexpr std::uint64_t kLine = 64;
+  for_each_place(from.bytes / kLine, into.bytes / kLine, layer,
+                 [&](std::uint64_t to, std::uint64_t at) {
+                   std::memcpy(into.body() + to * kLine, from.body() + at * kLine, kLine);
+                 });
+}
+
+// The same for the slices of a kind whose regions have m cells each.
+inline std::uint64_t spread_regions(const Parameters& p, ConstSlice from, Slice into,
+                                    std::uint64_t old_m, std::uint64_t m, unsigned cell_bits,
+                                    std::uint64_t layer) noexcept {
+  if (p.layout != Layout::blocked)
+    return spread_cells(from.body(), old_m, into.body(), m, cell_bits, layer);
+  spread_lines(from, into, layer);
+  std::uint64_t non_zero = 0;
+  check_regions(as_const(into), 64, cell_bits, m, 15, non_zero);
+  return non_zero;
 }
 
 // How many cells of two regions hold something.

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "core/format/slice_counters.hpp"
+#include "core/format/spread.hpp"
 
 #include "core/base/layer_wall.hpp"
 
@@ -78,6 +79,16 @@ void merge(const Parameters& p, Slice into, ConstSlice from, double limit_load) 
   for (unsigned i = 0; i < arrays.k(); ++i)
     while (static_cast<double>(arrays.ones(i)) > limit_load * static_cast<double>(arrays.s()))
       arrays.clear_random(i, into.state->random);
+}
+
+void spread(const Parameters& old, ConstSlice from, const Parameters& p, Slice into,
+            std::uint64_t layer) noexcept {
+  const BitArrays<const unsigned char> source = of(old, from);
+  const BitArrays<> arrays = of(p, into);
+  for (unsigned i = 0; i < arrays.k(); ++i)
+    for_each_place(source.s(), arrays.s(), layer, [&](std::uint64_t to, std::uint64_t at) {
+      if (source.get(i, at)) arrays.set(i, to);
+    });
 }
 
 bool check(const Parameters& p, ConstSlice slice) noexcept {

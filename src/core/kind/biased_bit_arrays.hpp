@@ -115,6 +115,16 @@ bool test(const Parameters& p, ConstSlice slice, const Element& element) noexcep
 // random ones are reset.
 void merge(const Parameters& p, Slice into, ConstSlice from, double limit_load) noexcept;
 
+// The arrays of one size as those of another, bit by bit.
+void spread(const Parameters& old, ConstSlice from, const Parameters& p, Slice into,
+            std::uint64_t layer) noexcept;
+constexpr Resizing kResizing = {
+    .sized = words(kArrayBits),
+    .hashes = words(kArrays),
+    .places = [](const Parameters& p) noexcept { return p.integer(kArrayBits); },
+    .spread = spread,
+};
+
 bool check(const Parameters& p, ConstSlice slice) noexcept;
 
 // A key is counted as distinct when it is reported as new.

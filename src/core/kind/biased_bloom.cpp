@@ -123,6 +123,7 @@ constexpr FilterOps row(Kind kind, const char* name, const char* summary) noexce
       .fpr_bound = fpr_bound<Policy>,
       .fnr_at = fnr_at<Policy>,
       .predict = predict<Policy>,
+      .resize = biased_bit_arrays::kResizing,
   };
 }
 

@@ -19,6 +19,7 @@
 #include "core/base/saturate.hpp"
 #include "core/bits/packed_cells.hpp"
 #include "core/format/cell_addressing.hpp"
+#include "core/format/counting_cells.hpp"
 #include "core/format/sharding.hpp"
 #include "core/format/slice_counters.hpp"
 #include "core/kind/kind_list.hpp"
@@ -373,7 +374,10 @@ void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
   }
   for (std::uint64_t i = 0; i < into.bytes; ++i) into.body()[i] |= from.body()[i];
   ones(state) = count_ones(into.body(), into.bytes);
-  if (p.integer(kGrow) == none) return;
+  if (p.integer(kGrow) == none) {
+    state.own[2] = state.own[3] = 0;  // what both had known before they were resized
+    return;
+  }
   const std::uint64_t keys = newest(*from.state) < newest(state) ? 0 : newest_keys(*from.state);
   if (newest(state) < newest(*from.state)) newest_keys(state) = 0;
   newest(state) = std::max(newest(state), newest(*from.state));
@@ -381,12 +385,58 @@ void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
   newest_ones(state) = count_ones(into.body() + newest(state) * filter_bytes(p), filter_bytes(p));
 }
 
+// ---- another size
+
+// After that, without `grow`: the keys that were known, and the bits that they had set. The bits
+// alone would tell of others: what one had set is several now, or several are one.
+std::uint64_t& known_ones(SliceState& state) noexcept { return state.own[2]; }
+std::uint64_t known_ones(const SliceState& state) noexcept { return state.own[2]; }
+std::uint64_t& known_keys(SliceState& state) noexcept { return state.own[3]; }
+std::uint64_t known_keys(const SliceState& state) noexcept { return state.own[3]; }
+
+std::uint64_t places(const Parameters& p) noexcept {
+  return p.layout == Layout::blocked ? filter_bytes(p) / kLineBytes : p.integer(kBits);
+}
+
+void spread(const Parameters& old, ConstSlice from, const Parameters& p, Slice into,
+            std::uint64_t layer) noexcept {
+  const bool blocked = p.layout == Layout::blocked;
+  ones(*into.state) = spread_regions(p, from, into, old.integer(kBits),
+                                     p.integer(blocked ? kLineBits : kBits), 1, layer);
+}
+
+void note_keys(const Parameters&, Slice slice, double keys) noexcept {
+  known_ones(*slice.state) = ones(*slice.state);
+  known_keys(*slice.state) =
+      std::min(saturate<std::uint64_t>(std::isfinite(keys) ? std::round(keys) : 0), kMaxKeys);
+}
+
+// Keys whose bits these would be in a filter that was never resized: n = -m/K ln(1 - ones/m),
+// linear counting (Whang et al. 1990). Infinity when every bit is set.
+double keys_of_ones(const Parameters& p, std::uint64_t count) noexcept {
+  return -real_m(p) / real_k(p) * std::log1p(-static_cast<double>(count) / real_m(p));
+}
+
+double distinct_of(const Parameters& p, const SliceState& state) noexcept {
+  const double all = keys_of_ones(p, ones(state));
+  if (known_ones(state) == 0) return all;
+  return static_cast<double>(known_keys(state)) +
+         std::max(0.0, all - keys_of_ones(p, known_ones(state)));
+}
+
+double fpr_to_come(const Parameters& p, ConstSlice slice) noexcept {
+  const double groups = groups_of(p), more = std::max(0.0, static_cast<double>(p.keys) / groups -
+                                                               distinct_of(p, *slice.state));
+  return rate(p, keys_of_ones(p, ones(*slice.state)) * (p.slices / groups) + more);
+}
+
 bool check(const Parameters& p, ConstSlice slice) noexcept {
   const SliceState& state = *slice.state;
   const std::uint64_t most = p.integer(kGrow) == none ? 1 : p.integer(kFilters);
   if (newest(state) >= most || ones(state) != count_ones(slice.body(), slice.bytes)) return false;
   if (p.integer(kGrow) == none)
-    return (newest_ones(state) | newest_keys(state) | sharing(state)) == 0;
+    return known_ones(state) <= ones(state) && known_keys(state) <= kMaxKeys &&
+           (known_ones(state) > 0 || known_keys(state) == 0) && sharing(state) == 0;
   if (sharing(state) != 0 &&
       (sharing(state) < kShared || newest(state) + 1 != most || first_of(sharing(state)) >= most ||
        room_of(sharing(state)) > kWholeRoom))
@@ -397,14 +447,15 @@ bool check(const Parameters& p, ConstSlice slice) noexcept {
          count_ones(slice.body() + end, slice.bytes - end) == 0;
 }
 
-// The number of distinct keys that fills the bits so far, n = -m/K ln(1 - ones/m): linear counting
-// (Whang et al. 1990), for K bits a key. Infinity when every bit is set. Filters before the newest
-// are equally full, as good as.
+// The number of distinct keys that fills the bits so far. Filters before the newest are about
+// equally full.
 Estimate estimate(const Parameters& p, ConstSlice slice) noexcept {
   const double m = real_m(p), k = real_k(p), all = static_cast<double>(ones(*slice.state));
   if (p.integer(kGrow) == none) {
-    const double keys = -m / k * std::log1p(-all / m);
-    return {all / m, p.layout == Layout::blocked ? rate(p, keys) : std::pow(all / m, k), keys};
+    return {all / m,
+            p.layout == Layout::blocked ? rate(p, keys_of_ones(p, ones(*slice.state)))
+                                        : std::pow(all / m, k),
+            distinct_of(p, *slice.state)};
   }
   const double last = static_cast<double>(newest_ones(*slice.state)) / m,
                full = static_cast<double>(newest(*slice.state)),
@@ -466,6 +517,16 @@ const FilterOps bloom_ops = {
     .insert_unconditionally = insert_unconditionally,
     .share = share,
     .fits = fits,
+    .resize =
+        {
+            .sized = words(kBits),
+            .hashes = words(kK),
+            .possible = [](const Parameters& p) noexcept { return p.integer(kGrow) == none; },
+            .places = places,
+            .spread = spread,
+            .note_keys = note_keys,
+            .fpr_to_come = fpr_to_come,
+        },
 };
 
 }  // namespace streamfilter

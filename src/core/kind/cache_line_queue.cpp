@@ -164,6 +164,11 @@ const FilterOps clq_ops = {
     .buckets = buckets_of_slice,
     .find_rank = find_rank,
     .promote = promote,
+    .resize =
+        {
+            .places = places,
+            .spread = spread,
+        },
 };
 
 }  // namespace streamfilter

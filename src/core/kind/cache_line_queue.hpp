@@ -100,4 +100,9 @@ unsigned entrance(const Parameters& p, double importance) noexcept;
 
 void merge(const Parameters& p, Slice into, ConstSlice from) noexcept;
 
+// Another size: the places of a slice are its buckets.
+std::uint64_t places(const Parameters& p) noexcept;
+void spread(const Parameters& old, ConstSlice from, const Parameters& p, Slice into,
+            std::uint64_t layer) noexcept;
+
 }  // namespace streamfilter::clq

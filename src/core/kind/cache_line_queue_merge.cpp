@@ -1,4 +1,5 @@
-// Kind clq: the keys of two filters in one.
+// Kind clq: the keys of two filters in one, or in one of another size.
+#include "core/format/spread.hpp"
 #include "core/kind/cache_line_queue.hpp"
 #include "core/kind/quotient_table.hpp"
 
@@ -91,6 +92,43 @@ void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
   used(state) = taken;
   state.inserted_new =
       quotient::merged_new(state.inserted_new, from.state->inserted_new, added, used(*from.state));
+}
+
+std::uint64_t places(const Parameters& p) noexcept {
+  return (p.slice_bytes - sizeof(SliceState)) / kLineBytes * shape_of(p).buckets();
+}
+
+// A key that is copied to several buckets stays in the one where it is found; the others wash it
+// out. Of what has left the window nothing is copied.
+void spread(const Parameters& old, ConstSlice from, const Parameters& p, Slice into,
+            std::uint64_t layer) noexcept {
+  const clq_model::Shape shape = shape_of(p);
+  const unsigned buckets = shape.buckets(), length = shape.length, bits = shape.bits;
+  clock(*into.state) = clock(*from.state);
+  if (has_window(p))
+    for (std::uint64_t line = 0; line < into.bytes; line += kLineBytes)
+      ages_of(p, into.body() + line).set_stamp(clock(*into.state));
+  for_each_place(places(old), places(p), layer, [&](std::uint64_t to, std::uint64_t at) {
+    const unsigned char* source = from.body() + at / buckets * kLineBytes;
+    unsigned char* target = into.body() + to / buckets * kLineBytes;
+    const PackedFields fields(target, kLineBytes);
+    const PackedFields old_fields(source, kLineBytes);
+    const unsigned first = static_cast<unsigned>(at % buckets) * length;
+    unsigned next = static_cast<unsigned>(to % buckets) * length;
+    const std::uint64_t later =
+        has_window(p) ? ages_of(p, source).since_stamp(clock(*from.state)) : 0;
+    for (unsigned i = first; i < first + length; ++i) {
+      const std::uint64_t fingerprint = old_fields.get(i * bits, bits);
+      if (fingerprint == 0) break;
+      if (has_window(p)) {
+        const unsigned age = ages_of(p, source).get(i);
+        if (!is_live(p, age, later)) continue;
+        ages_of(p, target).set(next, age + static_cast<unsigned>(later));
+      }
+      fields.set(next++ * bits, bits, fingerprint);
+      ++used(*into.state);
+    }
+  });
 }
 
 }  // namespace streamfilter::clq

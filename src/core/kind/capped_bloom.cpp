@@ -8,6 +8,7 @@
 
 #include "core/base/random.hpp"
 #include "core/format/slice_counters.hpp"
+#include "core/format/spread.hpp"
 #include "core/kind/kind_list.hpp"
 #include "core/model/capped_model.hpp"
 
@@ -246,6 +247,19 @@ void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
                                   counted_keys(static_cast<double>(sum), bits, k));
 }
 
+void spread(const Parameters&, ConstSlice from, const Parameters&, Slice into,
+            std::uint64_t layer) noexcept {
+  SliceState& state = *into.state;
+  for_each_place(from.bytes / kLineBytes, into.bytes / kLineBytes, layer,
+                 [&](std::uint64_t to, std::uint64_t at) {
+                   const Line line = Line::read(from.body() + at * kLineBytes);
+                   line.write(into.body() + to * kLineBytes);
+                   const std::uint64_t count = line.count();
+                   ones(state) += count;
+                   squares(state) += count * count;
+                 });
+}
+
 bool check(const Parameters& p, ConstSlice slice) noexcept {
   std::uint64_t sum = 0, of_squares = 0, largest = 0;
   for (std::uint64_t start = 0; start < slice.bytes; start += kLineBytes) {
@@ -317,6 +331,15 @@ const FilterOps capped_ops = {
     .fpr_bound = fpr_bound,
     .fnr_at = fnr_at,
     .predict = predict,
+    .resize =
+        {
+            .hashes = words(kK),
+            .places =
+                [](const Parameters& p) noexcept {
+                  return (p.slice_bytes - sizeof(SliceState)) / kLineBytes;
+                },
+            .spread = spread,
+        },
 };
 
 }  // namespace streamfilter

@@ -18,6 +18,31 @@ struct Estimate {
   double distinct;  // distinct keys seen; NaN: unknown
 };
 
+// How the state of one size becomes that of another (filter/resize.hpp, format/spread.hpp).
+struct Resizing {
+  // Words that follow from the size; all others must be equal, but
+  WordSet sized = 0;
+  // those that say how many places a key has: fewer will do, since they are the first ones.
+  WordSet hashes = 0;
+
+  // Not with these parameters? nullptr: with all.
+  bool (*possible)(const Parameters&) noexcept = nullptr;
+
+  // How many places, in the sense of format/spread.hpp, a slice has.
+  std::uint64_t (*places)(const Parameters&) noexcept = nullptr;
+
+  // Fills an empty slice with a layer of the old one. nullptr: this kind cannot be resized.
+  void (*spread)(const Parameters& old, ConstSlice from, const Parameters& p, Slice into,
+                 std::uint64_t layer) noexcept = nullptr;
+
+  // So many distinct keys are in the slice, for kinds that count them by its bits. nullptr: others.
+  void (*note_keys)(const Parameters&, Slice, double keys) noexcept = nullptr;
+
+  // The false-positive rate that a slice comes to with its share of Parameters::keys. nullptr: the
+  // kind keeps its rate whatever comes.
+  double (*fpr_to_come)(const Parameters&, ConstSlice) noexcept = nullptr;
+};
+
 struct FilterOps {
   Kind kind;
   const char* name;
@@ -104,6 +129,8 @@ struct FilterOps {
 
   // Can `merge` keep what the parameters promise? nullptr: always.
   bool (*fits)(const Parameters&, ConstSlice into, ConstSlice from) noexcept = nullptr;
+
+  Resizing resize = {};
 };
 
 constexpr unsigned kMaxRanks = 64;

@@ -271,6 +271,16 @@ Estimate estimate(const Parameters& p, ConstSlice slice) noexcept {
           static_cast<double>(slice.state->inserted_new)};
 }
 
+std::uint64_t places(const Parameters& p) noexcept {
+  return p.layout == Layout::blocked ? regions_of_slice(p) : p.integer(kCells);
+}
+
+void spread(const Parameters& old, ConstSlice from, const Parameters& p, Slice into,
+            std::uint64_t layer) noexcept {
+  non_zero(*into.state) =
+      spread_regions(p, from, into, old.integer(kCells), p.integer(kCells), cell_bits(p), layer);
+}
+
 double fpr_bound(const Parameters& p) noexcept {
   return importance_model::fpr_bound(static_cast<unsigned>(p.integer(kMax)), setting_of(p, 1));
 }
@@ -315,6 +325,12 @@ constexpr FilterOps row(Kind kind, const char* name, const char* summary,
       .fpr_bound = fpr_bound,
       .fnr_at = fnr_at,
       .predict = predict,
+      .resize =
+          {
+              .sized = words(kP, kCells),
+              .places = places,
+              .spread = spread,
+          },
   };
 }
 

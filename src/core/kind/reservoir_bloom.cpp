@@ -152,6 +152,7 @@ const FilterOps rsbf_ops = {
     .fpr_bound = fpr_bound,
     .fnr_at = fnr_at,
     .predict = predict,
+    .resize = biased_bit_arrays::kResizing,
 };
 
 }  // namespace streamfilter

@@ -182,6 +182,17 @@ Estimate estimate(const Parameters& p, ConstSlice slice) noexcept {
           static_cast<double>(slice.state->inserted_new)};
 }
 
+std::uint64_t places(const Parameters& p) noexcept {
+  const std::uint64_t bytes = p.slice_bytes - sizeof(SliceState);
+  return p.layout == Layout::blocked ? bytes / kLineBytes : p.integer(kCells);
+}
+
+void spread(const Parameters& old, ConstSlice from, const Parameters& p, Slice into,
+            std::uint64_t layer) noexcept {
+  non_zero(*into.state) = spread_regions(p, from, into, old.integer(kCells), p.integer(kCells),
+                                         static_cast<unsigned>(p.integer(kCellBits)), layer);
+}
+
 double fpr_bound(const Parameters& p) noexcept {
   const double k = static_cast<double>(p.integer(kK));
   return stable_model::fpr_bound(
@@ -228,6 +239,12 @@ const FilterOps sbf_ops = {
     .fpr_bound = fpr_bound,
     .fnr_at = fnr_at,
     .predict = predict,
+    .resize =
+        {
+            .sized = words(kP, kCells),
+            .places = places,
+            .spread = spread,
+        },
 };
 
 }  // namespace streamfilter

@@ -217,11 +217,8 @@ bool assign_roles(FilterRelation* relation, Fault& fault) {
   return fault.add_hint("Every column without a role is part of the key; give at least one.");
 }
 
-// A hash of parameters (NULL policy and a random seed aside) and of the types of the columns.
-uint64 hash_with_columns(const FilterRelation* relation, Parameters parameters, uint64 more) {
-  parameters.nulls = Nulls::distinct;
-  if (!relation->definition.seed_given) parameters.seed = 0;
-  uint64 signature = hash_bytes(&parameters, sizeof parameters, more);
+// A hash of the types of the columns.
+uint64 hash_columns_of(const FilterRelation* relation, uint64 signature) {
   for (int i = 0; i < relation->column_count; ++i) {
     const FilterColumn* column = &relation->columns[i];
     const uint64 parts[] = {signature, static_cast<uint64>(column->role), getBaseType(column->type),
@@ -229,6 +226,13 @@ uint64 hash_with_columns(const FilterRelation* relation, Parameters parameters, 
     signature = hash_columns(parts, lengthof(parts), 0);
   }
   return signature;
+}
+
+// The same with parameters, NULL policy and a random seed aside.
+uint64 hash_with_columns(const FilterRelation* relation, Parameters parameters, uint64 more) {
+  parameters.nulls = Nulls::distinct;
+  if (!relation->definition.seed_given) parameters.seed = 0;
+  return hash_columns_of(relation, hash_bytes(&parameters, sizeof parameters, more));
 }
 
 Oid wrapper_of(Oid server) {
@@ -268,6 +272,8 @@ bool is_same_option(const OptionSpec& option, const Parameters& a, const Paramet
 }
 
 }  // namespace
+
+uint64 key_signature(const FilterRelation* relation) { return hash_columns_of(relation, 1); }
 
 uint64 asked_signature(const FilterRelation* relation, uint64 keys, double fpr) {
   const Definition& asked = relation->options.asked;

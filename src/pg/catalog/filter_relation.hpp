@@ -72,6 +72,9 @@ inline bool is_remote(const FilterRelation* relation) {
   return relation->server_count > 0 || relation->wrapped;
 }
 
+// Of its columns alone: what a key is.
+uint64 key_signature(const FilterRelation* relation);
+
 // What ties saved state to a filter: a hash of what is asked for (as if `keys` and `fpr` were
 // these) and of the columns. It does not depend on how a version derives the rest.
 uint64 asked_signature(const FilterRelation* relation, uint64 keys, double fpr);

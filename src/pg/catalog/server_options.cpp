@@ -20,6 +20,7 @@ constexpr const char* kConnection[] = {"host",
                                        "port",
                                        "dbname",
                                        "sslmode",
+                                       "sslcertmode",
                                        "sslrootcert",
                                        "sslcrl",
                                        "sslcrldir",
@@ -27,6 +28,8 @@ constexpr const char* kConnection[] = {"host",
                                        "sslnegotiation",
                                        "ssl_min_protocol_version",
                                        "ssl_max_protocol_version",
+                                       "min_protocol_version",
+                                       "max_protocol_version",
                                        "channel_binding",
                                        "require_auth",
                                        "requirepeer",
@@ -42,6 +45,10 @@ constexpr const char* kConnection[] = {"host",
                                        "application_name"};
 // Those that make a server another Postgres.
 constexpr const char* kPlace[] = {"host", "hostaddr", "port", "dbname"};
+// Of a user mapping. The files of a certificate are read by the account that runs this server, so
+// superusers say which; likewise that somebody may come in without a password.
+constexpr const char* kUser[] = {"user", "password", "sslcert", "sslkey", "sslpassword"};
+constexpr const char* kSuperusers[] = {"sslcert", "sslkey", "password_required"};
 constexpr int kMinTimeout = 10;           // ms
 constexpr int kMaxTimeout = 3'600'000;    // ms
 constexpr int kMaxIdleTime = 86'400'000;  // ms
@@ -146,14 +153,32 @@ ServerOptions server_options(List* options) {
   return result;
 }
 
+bool is_user_option(const char* name) { return is_among(name, kUser); }
+
 bool check_user_mapping_options(List* options, Fault& fault) {
   ListCell* cell;
   foreach (cell, options) {
     auto* option = static_cast<DefElem*>(lfirst(cell));
-    if (!is_named(option, "user") && !is_named(option, "password"))
-      return unknown_option(option, "user of a server of filters", "user, password", fault);
+    const bool is_requirement = is_named(option, "password_required");
+    if (!is_requirement && !is_user_option(option->defname))
+      return unknown_option(option, "user of a server of filters",
+                            "user, password, password_required, sslcert, sslkey, sslpassword",
+                            fault);
+    bool required;
+    if (is_requirement && !parse_bool(value_of(option), &required))
+      return bad_value(option, "Give true or false.", fault);
+    if (!is_among(option->defname, kSuperusers) || superuser()) continue;
+    fault.set(ERRCODE_INSUFFICIENT_PRIVILEGE, "permission denied to set option \"%s\"",
+              option->defname);
+    return fault.add_detail("Only superusers set or keep it in a user mapping.");
   }
   return true;
+}
+
+bool requires_password(List* user_mapping_options) {
+  bool required = true;
+  const char* given = find_option(user_mapping_options, "password_required");
+  return given == nullptr || !parse_bool(given, &required) || required;
 }
 
 }  // namespace streamfilter::pg

@@ -24,7 +24,13 @@ ServerOptions server_options(List* options);
 // Is this option one that libpq gets as it is?
 bool is_connection_option(const char* name);
 
-// Are the options those of a user mapping: user, password? Fault: HV00D.
+// Is it one of a user mapping that libpq gets as it is?
+bool is_user_option(const char* name);
+
+// Are the options those of a user mapping? Faults: HV00D; 42501 what only superusers set; 22023.
 bool check_user_mapping_options(List* options, Fault& fault);
+
+// Must its user, if he is no superuser, connect with a password of his own?
+bool requires_password(List* user_mapping_options);
 
 }  // namespace streamfilter::pg

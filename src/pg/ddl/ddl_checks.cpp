@@ -9,7 +9,9 @@ extern "C" {
 #include "catalog/pg_class.h"
 #include "catalog/pg_database.h"
 #include "catalog/pg_foreign_server.h"
+#include "catalog/pg_trigger.h"
 #include "commands/event_trigger.h"
+#include "commands/tablecmds.h"
 #include "executor/spi.h"
 #include "foreign/foreign.h"
 #include "nodes/parsenodes.h"
@@ -28,6 +30,7 @@ extern "C" {
 #include "pg/ddl/heap_guard.hpp"
 #include "pg/ddl/hierarchy_ddl.hpp"
 #include "pg/handle/hierarchy.hpp"
+#include "pg/handle/resize_filter.hpp"
 #include "pg/handle/save_filter.hpp"
 #include "pg/handle/slot_lifecycle.hpp"
 #include "pg/key/hash_method.hpp"
@@ -38,6 +41,7 @@ extern "C" {
 #include "pg/shmem/server_health.hpp"
 #include "pg/storage/persistence.hpp"
 #include "pg/transaction/transaction_changes.hpp"
+#include "pg/trigger/citus_tables.hpp"
 #include "pg/trigger/trigger_ddl.hpp"
 
 namespace streamfilter::pg {
@@ -46,10 +50,46 @@ namespace {
 object_access_hook_type previous_object_access = nullptr;
 ProcessUtility_hook_type previous_utility = nullptr;
 
+// Does the statement touch what the filter is made of?
+bool redefines(const AlterTableStmt* statement) {
+  ListCell *command_cell, *option_cell;
+  foreach (command_cell, statement->cmds) {
+    const auto* command = castNode(AlterTableCmd, lfirst(command_cell));
+    if (command->subtype != AT_GenericOptions) continue;
+    foreach (option_cell, castNode(List, command->def))
+      if (is_option(castNode(DefElem, lfirst(option_cell))->defname)) return true;
+  }
+  return false;
+}
+
+// What a filter knows is read back before its definition is altered: afterwards nobody could tell
+// what is saved. Takes the lock that ALTER takes. Where there is no room for it, it stays where it
+// is, and is set aside.
+void load_before(const AlterTableStmt* statement) {
+  if (shared_state == nullptr || RecoveryInProgress() || !redefines(statement)) return;
+  const Oid seen = RangeVarGetRelid(statement->relation, NoLock, true);
+  if (!OidIsValid(seen) || !is_filter(seen)) return;
+  const Oid relid = RangeVarGetRelidExtended(statement->relation, AccessExclusiveLock,
+                                             RVR_MISSING_OK, RangeVarCallbackOwnsRelation, nullptr);
+  Fault fault;
+  if (!OidIsValid(relid) || !is_filter(relid)) return;
+  const FilterRelation* relation = show_filter_relation(relid, fault);
+  if (relation == nullptr || is_remote(relation)) return;
+  const bool is_loaded = peek_slot(relation) != nullptr;
+  if (!is_loaded && !is_anything_saved(relid)) return;
+  uint64 largest, total;
+  free_space(&largest, &total);
+  if (is_loaded || largest >= relation->definition.parameters.memory)
+    use_filter(filter_handle(relid), Use::test_granted);
+}
+
 void watch_utility(PlannedStmt* statement, const char* text, bool read_only_tree,
                    ProcessUtilityContext context, ParamListInfo params, QueryEnvironment* env,
                    DestReceiver* dest, QueryCompletion* completion) {
   guard_state_heaps(statement->utilityStmt);
+  if (IsA(statement->utilityStmt, AlterTableStmt))
+    load_before(castNode(AlterTableStmt, statement->utilityStmt));
+  check_dropped(statement->utilityStmt);
   if (previous_utility)
     previous_utility(statement, text, read_only_tree, context, params, env, dest, completion);
   else
@@ -71,6 +111,7 @@ bool has_slot(Oid database, Oid relation) {
 
 void on_object_access(ObjectAccessType access, Oid class_id, Oid object, int sub_id, void* arg) {
   if (previous_object_access) previous_object_access(access, class_id, object, sub_id, arg);
+  if (access == OAT_POST_CREATE && class_id == TriggerRelationId) check_taken_over(object);
   if (access != OAT_DROP || sub_id != 0 || shared_state == nullptr) return;
   if (class_id == RelationRelationId && get_rel_relkind(object) == RELKIND_FOREIGN_TABLE &&
       is_filter(object)) {
@@ -192,11 +233,12 @@ bool loses_changes(const FilterRelation* relation) {
   return false;
 }
 
-void warn_of_losses(const FilterRelation* relation, bool kept) {
+void warn_of_losses(const FilterRelation* relation, bool kept, const Problem& problem) {
   if (shared_state == nullptr) return;
   if (!kept && is_emptied(relation))
     ereport(WARNING, errmsg("filter \"%s\" starts empty", relation->name),
-            errdetail("Its state does not fit the new definition."));
+            errdetail("Its state does not fit the new definition.%s%s",
+                      problem.detail[0] != '\0' ? " " : "", problem.detail));
   else if (loses_changes(relation))
     ereport(WARNING,
             errmsg("filter \"%s\" forgets what this transaction has added to it", relation->name),
@@ -233,19 +275,21 @@ void check_contradictions(const FilterRelation* relation, Contradictions rule) {
   ereport(rule == Contradictions::refused ? ERROR : WARNING, problem_report(problem));
 }
 
-// Does the statement touch what the filter is made of?
-bool redefines(const AlterTableStmt* statement) {
-  ListCell *command_cell, *option_cell;
-  foreach (command_cell, statement->cmds) {
-    const auto* command = castNode(AlterTableCmd, lfirst(command_cell));
-    if (command->subtype != AT_GenericOptions) continue;
-    foreach (option_cell, castNode(List, command->def))
-      if (is_option(castNode(DefElem, lfirst(option_cell))->defname)) return true;
-  }
-  return false;
+// What becomes of what the filter remembers.
+enum class Alteration : uint8 {
+  none,   // it is a new filter
+  owner,  // another owner alone means nothing to it
+  state,
+};
+
+Alteration alteration_by(const AlterTableStmt* statement) {
+  ListCell* cell;
+  foreach (cell, statement->cmds)
+    if (lfirst_node(AlterTableCmd, cell)->subtype != AT_ChangeOwner) return Alteration::state;
+  return Alteration::owner;
 }
 
-void check_filter(Oid relid, bool altered, Contradictions contradictions) {
+void check_filter(Oid relid, Alteration alteration, Contradictions contradictions) {
   if (!is_filter(relid)) return;
   const FilterRelation* relation = load_filter_relation(relid);
   check_contradictions(relation, contradictions);
@@ -253,14 +297,18 @@ void check_filter(Oid relid, bool altered, Contradictions contradictions) {
   check_roles(relation);
   depend_on_servers(relation);
   check_tree(relation);
-  const bool kept = altered && peek_slot(relation) != nullptr;
-  if (altered) warn_of_losses(relation, kept);
+  const bool altered = alteration != Alteration::none;
+  bool kept = altered && peek_slot(relation) != nullptr;
   if (!kept) check_quotas(relation, altered);
+  bool resized = false;
+  Problem problem;
+  if (altered && !kept && !is_remote(relation)) kept = resized = resize_filter(relation, problem);
+  if (altered && !resized) warn_of_losses(relation, kept, problem);
   if (is_remote(relation)) return check_slice_definitions(relation);
   if (!kept) check_memory(relation);
-  if (!altered) return;
+  if (alteration != Alteration::state) return;
   note_altered();
-  save_if_due(relation);
+  if (!resized) save_if_due(relation);
 }
 
 // By the OIDs of what the command has made: a name could mean another relation by now, and an
@@ -284,19 +332,19 @@ void check_new_filters(bool imported) {
   }
   SPI_finish();
   ListCell* cell;
-  foreach (cell, relations) check_filter(lfirst_oid(cell), false, in_command(!imported));
+  foreach (cell, relations) check_filter(lfirst_oid(cell), Alteration::none, in_command(!imported));
 }
 
 // The relation that is altered, and those that become partitions of it.
 void check_altered_relations(const AlterTableStmt* statement) {
-  check_filter(RangeVarGetRelid(statement->relation, NoLock, true), true,
+  check_filter(RangeVarGetRelid(statement->relation, NoLock, true), alteration_by(statement),
                redefines(statement) ? in_command(true) : Contradictions::accepted);
   ListCell* cell;
   foreach (cell, statement->cmds)
     if (const auto* command = castNode(AlterTableCmd, lfirst(cell));
         command->subtype == AT_AttachPartition)
-      check_filter(RangeVarGetRelid(castNode(PartitionCmd, command->def)->name, NoLock, true), true,
-                   Contradictions::accepted);
+      check_filter(RangeVarGetRelid(castNode(PartitionCmd, command->def)->name, NoLock, true),
+                   Alteration::state, Contradictions::accepted);
 }
 
 // After RENAME or SET SCHEMA; `before` is its name before.

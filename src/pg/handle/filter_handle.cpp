@@ -222,6 +222,7 @@ void adopt_state(FilterHandle* filter, FilterSlot* slot) {
   auto* relation = const_cast<FilterRelation*>(filter->relation);
   const Parameters& parameters = filter->header->parameters;
   slot->signature = relation->signature;
+  slot->key_signature = key_signature(relation);
   slot->server = relation->server;  // pg_upgrade gives servers other OIDs
   if (slot->saved.identity == 0)
     slot->saved.identity =

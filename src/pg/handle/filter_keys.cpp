@@ -53,6 +53,11 @@ void remember_key(FilterHandle* filter, const Element& element) {
   test_and_insert(filter, element);
 }
 
+void learn_key(FilterHandle* filter, const Element& element) {
+  if (filter->remote != nullptr || filter->tree != nullptr) return remember_key(filter, element);
+  if (!test_local_key(filter, element)) insert_local_key(filter, element);
+}
+
 bool test_and_insert_fetched_key(FilterHandle* filter, const Element& element) {
   const bool seen = test_and_insert(filter, element);
   count_answer(filter, seen);

@@ -31,6 +31,10 @@ bool asks_servers(FilterHandle* filter);
 // that was judged has got it.
 void remember_key(FilterHandle* filter, const Element& element);
 
+// The same for a key that nobody else adds now: the row is there already, and its table is not to
+// be written by others. Of many keys, none takes a place among those in flight.
+void learn_key(FilterHandle* filter, const Element& element);
+
 // Was the key seen, by committed transactions or by this one?
 bool test_key(FilterHandle* filter, const Element& element);
 

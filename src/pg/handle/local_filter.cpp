@@ -13,7 +13,9 @@ extern "C" {
 #include "core/filter/filter.hpp"
 #include "pg/handle/local_filter.hpp"
 #include "pg/server/problem_report.hpp"
+#include "pg/server/settings.hpp"
 #include "pg/shmem/arrivals.hpp"
+#include "pg/shmem/kin.hpp"
 #include "pg/shmem/slice_access.hpp"
 #include "pg/transaction/apply_changes.hpp"
 #include "pg/transaction/own_view.hpp"
@@ -60,8 +62,22 @@ void say_what_for(void* arg) {
              filter->relation->name);
 }
 
+// It waits for the end of this one, too.
+[[noreturn]] void raise_kin_overflowed(const FilterHandle* filter) {
+  ereport(ERROR, errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
+          errmsg("too many keys of one distributed transaction for filter \"%s\"",
+                 filter->relation->name),
+          errdetail("Another connection of the transaction to this node has added more than "
+                    "streamfilter.max_in_flight, now %d, has room for.",
+                    max_in_flight),
+          errhint("Load in smaller transactions, or raise streamfilter.max_in_flight on every node "
+                  "and restart the servers."));
+  pg_unreachable();
+}
+
 // As a unique index waits: until the other (sub)transaction has ended.
 void wait_for(const FilterHandle* filter, FullTransactionId other) {
+  if (unlikely(is_kin(other))) raise_kin_overflowed(filter);
   pg_atomic_fetch_add_u64(&filter->slot->waits, 1);
   ErrorContextCallback context = {error_context_stack, say_what_for,
                                   const_cast<FilterHandle*>(filter)};
@@ -223,6 +239,8 @@ bool reserve(FilterHandle* filter, TransactionChanges* changes, const Element& e
       case XactStatus::aborted: request.finished = request.met; continue;
       case XactStatus::running: break;
     }
+    // It commits with this one, or rolls back with it.
+    if (unlikely(is_kin(transaction_of(request.met)))) return false;
     switch (filter->relation->options.conflict) {
       case Conflict::wait: wait_for(filter, transaction_of(request.met)); continue;
       case Conflict::discard: return false;

@@ -198,9 +198,10 @@ void free_states_of_subtransaction(Oid relation) {
   }
 }
 
-// Takes a slot and room for it, in the state `building`. Takes directory_lock.
+// Takes a slot and room for it, in the state `building`. States of older definitions give way,
+// unless one is still `needed`. Takes directory_lock.
 Reservation reserve(const FilterRelation* relation, uint64 size, const ServerOptions& server,
-                    TimestampTz now, Work* item) {
+                    TimestampTz now, Work* item, bool needed = false) {
   Reservation result = Reservation::done;
   LWLockAcquire(shared_state->directory_lock, LW_EXCLUSIVE);
   const SlotsOfRelation found = find_slots(relation);
@@ -209,8 +210,8 @@ Reservation reserve(const FilterRelation* relation, uint64 size, const ServerOpt
   } else {
     // Nobody can use a state of an older definition any more, unless that definition comes back
     // because this (sub)transaction rolls back.
-    free_states_of_subtransaction(relation->relid);
-    if (found.outdated != nullptr && !relation->uncommitted) free_slot(found.outdated);
+    if (!needed) free_states_of_subtransaction(relation->relid);
+    if (found.outdated != nullptr && !needed && !relation->uncommitted) free_slot(found.outdated);
     FilterSlot* slot = find_free_slot();
     uint64 offset;
     if (slot == nullptr) {
@@ -230,6 +231,7 @@ Reservation reserve(const FilterRelation* relation, uint64 size, const ServerOpt
       slot->owner = MyProcPid;
       slot->signature = relation->signature;
       slot->asked = asked_bits(relation);
+      slot->key_signature = key_signature(relation);
       slot->generation = shared_state->next_generation++;
       slot->offset = offset;
       slot->size = size;
@@ -283,11 +285,8 @@ void raise_no_room(const FilterRelation* relation, uint64 size, const ServerOpti
   }
 }
 
-// Fills the filter and opens the slot to its users.
-void build(FilterSlot* slot, const FilterRelation* relation, const Parameters& parameters,
-           Work* item) {
-  slot->saved.logged = relation->options.persistence == Persistence::logged;
-  restore_filter(slot, relation, parameters);
+// Opens a slot that is filled to its users.
+void open_slot(FilterSlot* slot, const FilterRelation* relation, Work* item) {
   LWLockAcquire(shared_state->directory_lock, LW_EXCLUSIVE);
   if (relation->uncommitted) {
     slot->state = SlotState::pending;
@@ -298,6 +297,14 @@ void build(FilterSlot* slot, const FilterRelation* relation, const Parameters& p
   }
   LWLockRelease(shared_state->directory_lock);
   ConditionVariableBroadcast(&shared_state->built);
+}
+
+// Fills the filter with what is saved, if anything is.
+void build(FilterSlot* slot, const FilterRelation* relation, const Parameters& parameters,
+           Work* item) {
+  slot->saved.logged = relation->options.persistence == Persistence::logged;
+  restore_filter(slot, relation, parameters);
+  open_slot(slot, relation, item);
 }
 
 Parameters parameters_for(const FilterRelation* relation) {
@@ -403,6 +410,38 @@ FilterSlot* attach_slot(const FilterRelation* relation) {
     ConditionVariableCancelSleep();
     if (FilterSlot* slot = peek_slot(relation)) return slot;
   }
+}
+
+FilterSlot* former_slot(const FilterRelation* relation) {
+  if (shared_state == nullptr) return nullptr;
+  FilterSlot *pending = nullptr, *live = nullptr;
+  LWLockAcquire(shared_state->directory_lock, LW_SHARED);
+  for (int i = 0; i < shared_state->slot_count; ++i) {
+    FilterSlot* slot = &shared_state->slots[i];
+    if (slot->database != MyDatabaseId || slot->relation != relation->relid || fits(slot, relation))
+      continue;
+    if (slot->state == SlotState::live) live = slot;
+    // Of several, the latest.
+    if (slot->state == SlotState::pending && slot->owner == MyProcPid &&
+        (pending == nullptr || slot->generation > pending->generation))
+      pending = slot;
+  }
+  LWLockRelease(shared_state->directory_lock);
+  return pending != nullptr ? pending : live;
+}
+
+FilterSlot* attach_filled(const FilterRelation* relation, const Parameters& parameters,
+                          void (*fill)(FilterSlot* slot, void* arg), void* arg) {
+  const ServerOptions server = server_options(GetForeignServer(relation->server)->options);
+  Work* item = new_work(Action::build);
+  const Reservation reservation =
+      reserve(relation, parameters.memory, server, GetCurrentTimestamp(), item, /*needed=*/true);
+  if (reservation == Reservation::exists) return nullptr;
+  if (reservation != Reservation::done)
+    raise_no_room(relation, parameters.memory, server, reservation);
+  fill(item->slot, arg);
+  open_slot(item->slot, relation, item);
+  return item->slot;
 }
 
 void note_altered() {

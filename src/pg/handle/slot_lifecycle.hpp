@@ -17,6 +17,15 @@ FilterSlot* peek_slot(const FilterRelation* relation);
 // The seed of a filter that has state; false: it has none.
 bool peek_seed(const FilterRelation* relation, uint64* seed);
 
+// The state that this transaction has seen of a filter until it altered the definition, which no
+// longer fits; nullptr: there is none.
+FilterSlot* former_slot(const FilterRelation* relation);
+
+// A slot for the definition beside the former one, which `fill` fills. nullptr: there is one
+// already. Raises as attach_slot.
+FilterSlot* attach_filled(const FilterRelation* relation, const Parameters& parameters,
+                          void (*fill)(FilterSlot* slot, void* arg), void* arg);
+
 // The transaction has altered a filter and kept its state; it cannot be prepared then.
 void note_altered();
 

@@ -4,7 +4,6 @@ extern "C" {
 #include "access/heapam.h"
 #include "access/hio.h"
 #include "access/tableam.h"
-#include "commands/trigger.h"
 #include "executor/executor.h"
 #include "executor/nodeModifyTable.h"
 #include "foreign/fdwapi.h"
@@ -41,6 +40,7 @@ struct WaitingRow {
 struct BatchWriter {
   EState* estate;
   int options;
+  TransitionCaptureState* transition;
   RowWatch watch;
   MemoryContext memory;  // of all this, and of slots
   MemoryContext tuples;  // that wait
@@ -126,9 +126,10 @@ void open_indexes(ResultRelInfo* target) {
     ExecOpenIndices(target, false);
 }
 
-void follow_row(EState* estate, ResultRelInfo* target, TupleTableSlot* row) {
+void follow_row(const BatchWriter* writer, ResultRelInfo* target, TupleTableSlot* row) {
+  EState* estate = writer->estate;
   List* recheck = target->ri_NumIndices > 0 ? SF_INSERT_INDEX_TUPLES(target, row, estate) : NIL;
-  ExecARInsertTriggers(estate, target, row, recheck, nullptr);
+  ExecARInsertTriggers(estate, target, row, recheck, writer->transition);
   list_free(recheck);
 }
 
@@ -155,7 +156,7 @@ bool insert_alone(const BatchWriter* writer, ResultRelInfo* target, TupleTableSl
     table_tuple_insert(target->ri_RelationDesc, row, estate->es_output_cid, writer->options,
                        nullptr);
   }
-  follow_row(estate, target, row);
+  follow_row(writer, target, row);
   return true;
 }
 
@@ -196,7 +197,7 @@ void write_batch(BatchWriter* writer) {
     const WaitingRow& row = writer->waiting[i];
     CHECK_FOR_INTERRUPTS();
     look_at(writer->watch, row.number);
-    follow_row(writer->estate, row.table->target, row.row);
+    follow_row(writer, row.table->target, row.row);
     ResetPerTupleExprContext(writer->estate);
     give_back_slot(row.table, row.row);
   }
@@ -210,12 +211,14 @@ void write_batch(BatchWriter* writer) {
 
 }  // namespace
 
-BatchWriter* begin_batch_writer(EState* estate, int options, RowWatch watch) {
+BatchWriter* begin_batch_writer(EState* estate, int options, TransitionCaptureState* transition,
+                                RowWatch watch) {
   MemoryContext memory =
       AllocSetContextCreate(CurrentMemoryContext, "streamfilter batch", ALLOCSET_DEFAULT_SIZES);
   auto* writer = static_cast<BatchWriter*>(MemoryContextAllocZero(memory, sizeof(BatchWriter)));
   writer->estate = estate;
   writer->options = options;
+  writer->transition = transition;
   writer->watch = watch;
   writer->memory = memory;
   writer->tuples =

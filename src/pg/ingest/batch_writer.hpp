@@ -4,6 +4,7 @@
 #pragma once
 
 extern "C" {
+#include "commands/trigger.h"
 #include "nodes/execnodes.h"
 }
 
@@ -26,8 +27,9 @@ inline void look_at(const RowWatch& watch, uint64 number) {
 }
 
 // In the current memory context. Rows get the command id of the EState (es_output_cid); `options`
-// are those of table_multi_insert.
-BatchWriter* begin_batch_writer(EState* estate, int options, RowWatch watch);
+// are those of table_multi_insert, and the transition tables get the rows, nullptr: there are none.
+BatchWriter* begin_batch_writer(EState* estate, int options, TransitionCaptureState* transition,
+                                RowWatch watch);
 
 // The target must live as long as the writer; asked for again, the table is a new one.
 BatchTable* add_table(BatchWriter* writer, ResultRelInfo* target);

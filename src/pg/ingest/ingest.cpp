@@ -296,7 +296,7 @@ Ingest* begin_ingest(ModifyTableState* node, int options, RowWatch watch) {
   ingest->batch_memory =
       AllocSetContextCreate(memory, "streamfilter rows that are judged", ALLOCSET_DEFAULT_SIZES);
   ingest->watch = watch;
-  ingest->writer = begin_batch_writer(ingest->estate, options, watch);
+  ingest->writer = begin_batch_writer(ingest->estate, options, node->mt_transition_capture, watch);
   ingest->statement = running_statement;
   if (!is_partitioned(node->rootResultRelInfo))
     ingest->only = table_of(ingest, node->rootResultRelInfo);

@@ -74,14 +74,13 @@ void insert_rows(InsertState* state, ModifyTableState* insert) {
   insert->fireBSTriggers = false;
   Ingest* ingest = begin_ingest(insert, 0, {});
   for (;;) {
-    ResetPerTupleExprContext(estate);
     TupleTableSlot* row = ExecProcNode(outerPlanState(insert));
     if (TupIsNull(row)) break;
     ingest_row(ingest, row, 0);
   }
   state->counts = finish_ingest(ingest);
   if (insert->canSetTag) estate->es_processed += state->counts.inserted;
-  ExecASInsertTriggers(estate, target, nullptr);
+  ExecASInsertTriggers(estate, target, insert->mt_transition_capture);
   insert->mt_done = true;
 }
 

@@ -65,7 +65,7 @@ bool look_at_query(Query* query, Contents* contents) {
 
 bool look_at_node(Node* node, void* context) {
   auto* contents = static_cast<Contents*>(context);
-  if (node == nullptr) return false;
+  if (node == nullptr || IsA(node, Const) || IsA(node, Var)) return false;
   if (IsA(node, RangeTblEntry)) {
     if (is_filter_entry(node)) contents->obstacle = "the query reads a filter";
     return false;  // its parts come by themselves

@@ -5,6 +5,7 @@
 extern "C" {
 #include "access/sysattr.h"
 #include "access/tableam.h"
+#include "access/transam.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_trigger.h"
@@ -13,9 +14,11 @@ extern "C" {
 #include "optimizer/optimizer.h"
 #include "utils/partcache.h"
 #include "utils/rel.h"
+#include "utils/typcache.h"
 }
 
 #include "pg/ingest/target_rule.hpp"
+#include "pg/trigger/shard_triggers.hpp"
 #include "pg/trigger/trigger_definition.hpp"
 
 namespace streamfilter::pg {
@@ -72,10 +75,42 @@ bool has_volatile_check(Relation table) {
   return false;
 }
 
+// The reference to its checks lasts as long as the memory that it is made for.
+bool has_volatile_check(Oid domain, MemoryContext memory) {
+  auto* checks = static_cast<DomainConstraintRef*>(
+      MemoryContextAllocZero(memory, sizeof(DomainConstraintRef)));
+  InitDomainConstraintRef(domain, checks, memory, false);
+  ListCell* cell;
+  foreach (cell, checks->constraints) {
+    const auto* check = static_cast<const DomainConstraintState*>(lfirst(cell));
+    if (contain_volatile_functions(reinterpret_cast<Node*>(check->check_expr))) return true;
+  }
+  return false;
+}
+
+bool is_domain_with_volatile_check(Oid type) {
+  if (type < FirstNormalObjectId || get_typtype(type) != TYPTYPE_DOMAIN) return false;
+  MemoryContext memory =
+      AllocSetContextCreate(CurrentMemoryContext, "streamfilter domain", ALLOCSET_SMALL_SIZES);
+  const bool found = has_volatile_check(type, memory);
+  MemoryContextDelete(memory);
+  return found;
+}
+
+bool has_volatile_domain(TupleDesc type) {
+  for (int i = 0; i < type->natts; ++i) {
+    const Form_pg_attribute attribute = TupleDescAttr(type, i);
+    if (!attribute->attisdropped && is_domain_with_volatile_check(attribute->atttypid)) return true;
+  }
+  return false;
+}
+
 const char* obstacle_of(Relation table) {
+  if (has_volatile_domain(RelationGetDescr(table))) return "a domain calls a volatile function";
   if (table->rd_rel->relkind == RELKIND_PARTITIONED_TABLE) return nullptr;
   if (table->rd_rel->relkind != RELKIND_RELATION) return "the target is not a table";
   if (table->rd_tableam != GetHeapamTableAmRoutine()) return "the table is not a heap";
+  if (may_be_copied(table)) return "its rows may be copies";
   if (has_volatile_check(table)) return "a CHECK constraint calls a volatile function";
   return nullptr;
 }
@@ -118,8 +153,9 @@ const char* why_row_by_row(const ModifyTableState* node, bool* judged) {
   const ResultRelInfo* target = node->rootResultRelInfo;
   const TargetRule rule = find_rule(target);
   *judged = rule.judge != nullptr;
-  if (target->ri_TrigDesc != nullptr && target->ri_TrigDesc->trig_insert_new_table)
-    return "a trigger has a transition table";
+  if (target->ri_TrigDesc != nullptr && target->ri_TrigDesc->trig_insert_new_table &&
+      target->ri_RelationDesc->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
+    return "a trigger has a transition table of rows from partitions";
   return rule.obstacle;
 }
 

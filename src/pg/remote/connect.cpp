@@ -21,6 +21,7 @@ namespace streamfilter::pg {
 namespace {
 
 constexpr int kProbeWait = 250;    // ms, for a server that was unreachable
+constexpr int kGlance = 100;       // ms, until a wait for several looks whether it is to end
 constexpr int kRepeatPause = 100;  // ms, before a server that has no room is tried again
 // Both sides find out that the other is cut off: s, s, and how many. Options of the server go
 // before.
@@ -50,7 +51,7 @@ void add_options(Target* target, List* options) {
     const char* value = defGetString(option);
     const bool password = strcmp(option->defname, "password") == 0;
     target->has_password |= password && value[0] != '\0';
-    if (password || strcmp(option->defname, "user") == 0 || is_connection_option(option->defname))
+    if (is_user_option(option->defname) || is_connection_option(option->defname))
       target->add(option->defname, value);
   }
 }
@@ -96,8 +97,9 @@ Target make_target(Connection* connection) {
   target.add("client_encoding", GetDatabaseEncodingName());
   target.add("fallback_application_name", "streamfilter");
   target.add("options", session_options(&connection->options));
-  if (!target.has_password && !superuser_arg(connection->key.user))
-    raise_password_required(connection);
+  connection->needs_password =
+      !superuser_arg(connection->key.user) && requires_password(mapping->options);
+  if (!target.has_password && connection->needs_password) raise_password_required(connection);
   return target;
 }
 
@@ -239,7 +241,7 @@ bool set_up(Connection* connection) {
 // ---- from nothing to ready ----------------------------------------------------------------------
 
 void check_password_used(Connection* connection) {
-  if (superuser_arg(connection->key.user) || PQconnectionUsedPassword(connection->pg)) return;
+  if (!connection->needs_password || PQconnectionUsedPassword(connection->pg)) return;
   disconnect(connection);
   raise_password_required(connection);
 }
@@ -296,6 +298,47 @@ bool connect(Connection* connection) {
   }
 }
 
+// ---- several at once ----------------------------------------------------------------------------
+
+// Is there an attempt that has not come to its end? Its deadline is put off if it is new.
+bool begins_or_goes_on(Connection* connection) {
+  if (connection->pg == nullptr) {
+    if (!may_connect(connection->key.server)) return false;
+    read_server(connection);
+    set_deadline(connection, GetCurrentTimestamp());
+    start_connecting(connection);
+  }
+  return connection->connecting && connection->valid;
+}
+
+// So long as connect() would wait.
+TimestampTz end_of_wait(const Connection* connection, TimestampTz now) {
+  if (unreachable_since(connection->key.server) == 0) return connection->deadline;
+  return Min(connection->deadline, TimestampTzPlusMilliseconds(now, kProbeWait));
+}
+
+bool has_resolved(const Connection* connection) {
+  return connection->polling == PGRES_POLLING_OK || connection->polling == PGRES_POLLING_FAILED ||
+         PQstatus(connection->pg) == CONNECTION_BAD || PQsocket(connection->pg) < 0;
+}
+
+// Moves on the attempts whose sockets are ready.
+void advance(Connection** pending, int count, int ms) {
+  auto* sockets = static_cast<pollfd*>(palloc(sizeof(pollfd) * static_cast<Size>(count)));
+  for (int i = 0; i < count; ++i) {
+    const bool write = pending[i]->polling == PGRES_POLLING_WRITING;
+    sockets[i] = {PQsocket(pending[i]->pg), static_cast<short>(write ? POLLOUT : POLLIN), 0};
+  }
+  const bool any = poll(sockets, static_cast<nfds_t>(count), ms) > 0;
+  for (int i = 0; i < count && any; ++i) {
+    if (sockets[i].revents == 0) continue;
+    pending[i]->accepted = PQstatus(pending[i]->pg) != CONNECTION_STARTED;
+    pending[i]->polling = PQconnectPoll(pending[i]->pg);
+  }
+  pfree(sockets);
+  CHECK_FOR_INTERRUPTS();
+}
+
 // Connections that stand are kept while they are of use to the transaction.
 void let_go(Connection* connection) {
   if (!stands(connection)) return;
@@ -339,6 +382,32 @@ bool ensure_connected(Connection* connection) {
   }
   if (connection->lost) raise_lost(connection);
   return true;
+}
+
+void connect_together(Connection** connections, int count) {
+  auto** pending =
+      static_cast<Connection**>(palloc(sizeof(Connection*) * static_cast<Size>(Max(count, 1))));
+  int wanting = 0;
+  for (int i = 0; i < count; ++i)
+    if (!stands(connections[i]) && begins_or_goes_on(connections[i]))
+      pending[wanting++] = connections[i];
+  const TimestampTz begun = GetCurrentTimestamp();
+  for (;;) {
+    const TimestampTz now = GetCurrentTimestamp();
+    TimestampTz end = now;
+    int left = 0;
+    for (int i = 0; i < wanting; ++i) {
+      const TimestampTz its_end = end_of_wait(pending[i], begun);
+      if (has_resolved(pending[i]) || its_end <= now) continue;
+      end = Max(end, its_end);
+      pending[left++] = pending[i];
+    }
+    wanting = left;
+    if (wanting == 0) break;
+    const auto ms = static_cast<int>(TimestampDifferenceMilliseconds(now, end));
+    advance(pending, wanting, Min(ms, kGlance));
+  }
+  pfree(pending);
 }
 
 void raise_always_ends(const Connection* connection) {

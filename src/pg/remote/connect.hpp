@@ -18,6 +18,10 @@ namespace streamfilter::pg {
 // it must not commit without its keys.
 bool ensure_connected(Connection* connection);
 
+// Begins at once with all connections that are wanting, and waits until each stands or has failed,
+// for as long as ensure_connected would wait for one of them. That tells what has come of it.
+void connect_together(Connection** connections, int count);
+
 // So often in a row something is tried on a new connection, each time because the last one has
 // ended.
 constexpr int kMaxAttempts = 5;

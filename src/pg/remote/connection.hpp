@@ -32,6 +32,7 @@ struct Connection {
   PostgresPollingStatusType polling;  // what libpq waits for then
   bool accepted;                      // and the other side has taken it
   bool busy;                          // answers have not been read
+  bool needs_password;                // its user has to have one of his own
   ServerOptions options;
   char name[NAMEDATALEN];            // of the server
   uint32 server_hash, mapping_hash;  // of the syscache entries it was made from

@@ -159,8 +159,20 @@ Round make_round(Batch* batch, Call call) {
   return round;
 }
 
+// One server that does not answer shall not be waited for after the other.
+void connect_round(const Round* round) {
+  int wanting = 0;
+  for (int i = 0; i < round->count; ++i) wanting += !stands(round->shares[i].call.connection);
+  if (likely(wanting < 2)) return;
+  auto** connections =
+      static_cast<Connection**>(palloc(sizeof(Connection*) * static_cast<Size>(round->count)));
+  for (int i = 0; i < round->count; ++i) connections[i] = round->shares[i].call.connection;
+  connect_together(connections, round->count);
+}
+
 // Keeps the shares whose servers are ready; the others are answered without them.
 void open_round(Batch* batch, Round* round) {
+  connect_round(round);
   int kept = 0;
   for (int i = 0; i < round->count; ++i) {
     const Share& share = round->shares[i];

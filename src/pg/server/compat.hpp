@@ -216,6 +216,35 @@ extern "C" {
   reindex_relation(relid, REINDEX_REL_PROCESS_TOAST, parameters)
 #endif
 
+// What CopyFrom() gives its executor state.
+#if PG_VERSION_NUM >= 180000
+#define SF_INIT_COPY_RANGE_TABLE(estate, copy) \
+  ExecInitRangeTable(estate, (copy)->range_table, (copy)->rteperminfos, bms_make_singleton(1))
+#elif PG_VERSION_NUM >= 160000
+#define SF_INIT_COPY_RANGE_TABLE(estate, copy) \
+  ExecInitRangeTable(estate, (copy)->range_table, (copy)->rteperminfos)
+#else
+#define SF_INIT_COPY_RANGE_TABLE(estate, copy) ExecInitRangeTable(estate, (copy)->range_table)
+#endif
+
+// COPY goes on behind rows that it cannot read, since 17.
+#if PG_VERSION_NUM >= 170000
+#define SF_COPY_SKIPS_ERRORS(copy) ((copy)->opts.on_error != COPY_ON_ERROR_STOP)
+#else
+#define SF_COPY_SKIPS_ERRORS(copy) false
+#endif
+
+// The table has got its file in this transaction.
+#if PG_VERSION_NUM >= 160000
+#define SF_HAS_NEW_FILE(table)                           \
+  ((table)->rd_createSubid != InvalidSubTransactionId || \
+   (table)->rd_firstRelfilelocatorSubid != InvalidSubTransactionId)
+#else
+#define SF_HAS_NEW_FILE(table)                           \
+  ((table)->rd_createSubid != InvalidSubTransactionId || \
+   (table)->rd_firstRelfilenodeSubid != InvalidSubTransactionId)
+#endif
+
 // How rows of a partitioned table become rows of a partition that ExecFindPartition has found.
 #if PG_VERSION_NUM >= 160000
 #define SF_ROOT_TO_CHILD_MAP(target, estate) ExecGetRootToChildMap(target, estate)

@@ -69,8 +69,9 @@ struct FilterSlot {
   int owner;         // pid, for building and pending
   uint64 signature;  // FilterRelation::signature it was built for
   uint32 asked;  // 32 bits of asked_signature, which outlive a change of derivations; 0: unknown
-  uint64 generation;  // differs for every use of a slot
-  uint64 offset;      // of the block in the arena
+  uint64 key_signature;  // of the columns its keys are hashed of; 0: not known yet
+  uint64 generation;     // differs for every use of a slot
+  uint64 offset;         // of the block in the arena
   uint64 size;
   TimestampTz created;
   TimestampTz last_reset;

@@ -6,6 +6,7 @@
 #include "pg/fdw/explain_judged.hpp"
 #include "pg/fdw/lost_rows.hpp"
 #include "pg/handle/filter_handle.hpp"
+#include "pg/ingest/copy_ingest.hpp"
 #include "pg/ingest/insert_plan.hpp"
 #include "pg/server/fault_points.hpp"
 #include "pg/server/problem_report.hpp"
@@ -14,6 +15,7 @@
 #include "pg/shmem/arrivals.hpp"
 #include "pg/shmem/filter_directory.hpp"
 #include "pg/shmem/in_flight_table.hpp"
+#include "pg/shmem/kin.hpp"
 #include "pg/shmem/server_health.hpp"
 #include "pg/shmem/trigger_counts.hpp"
 #include "pg/shmem/unlogged_file.hpp"
@@ -31,6 +33,7 @@ namespace {
 constexpr SharedSection kSections[] = {
     {request_in_flight, start_in_flight, nullptr},
     {request_arrivals, start_arrivals, nullptr},
+    {request_kin, start_kin, nullptr},
     {request_prepared, start_prepared, nullptr},
     {request_server_health, start_server_health, nullptr},
     {request_trigger_counts, start_trigger_counts, nullptr},
@@ -57,6 +60,7 @@ void _PG_init(void) {
   init_executor_watch();
   init_ddl_watch();
   init_batch_scan();
+  init_copy_ingest();
   init_lost_rows_watch();
   init_batch_insert();
   init_explain_judged();

@@ -12,6 +12,7 @@ extern "C" {
 #include <algorithm>
 
 #include "core/filter/filter.hpp"
+#include "pg/server/citus.hpp"
 #include "pg/shmem/slice_access.hpp"
 #include "pg/storage/state_reader.hpp"
 #include "pg/transaction/prepared_transactions.hpp"
@@ -136,7 +137,8 @@ void read_image(StateReading* reading) {
 }
 
 const char* try_to_read(void (*read)(StateReading*), StateReading* reading) {
-  if (IsInParallelMode()) {
+  // Citus would send a savepoint to other nodes, perhaps amid a COPY to them.
+  if (IsInParallelMode() || distributed_transaction() != 0) {
     read(reading);
     sort_rows(&reading->log);
     return nullptr;

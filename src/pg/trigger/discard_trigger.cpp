@@ -7,6 +7,7 @@
 #include "pg/trigger/quarantine.hpp"
 #include "pg/trigger/row_judge.hpp"
 #include "pg/trigger/row_source.hpp"
+#include "pg/trigger/shard_triggers.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -16,6 +17,7 @@ namespace {
 // Kept in fn_extra: one for each table (partition) that a statement inserts into.
 struct FiringState {
   RowSource source;
+  bool copied;  // the rows exist already: they pass and are learned
   RowJudge judge;
 };
 
@@ -26,6 +28,7 @@ FiringState* state_of(FunctionCallInfo fcinfo, const TriggerData* call, TriggerK
   state = static_cast<FiringState*>(
       MemoryContextAllocZero(fcinfo->flinfo->fn_mcxt, sizeof(FiringState)));
   state->source = find_row_source(call);
+  state->copied = are_copied(call, state->source);
   init_row_judge(&state->judge, kind, state->source.statement, fcinfo->flinfo->fn_mcxt);
   fcinfo->flinfo->fn_extra = state;
   return state;
@@ -91,9 +94,17 @@ bool judge(const RowJudge* judge, TupleTableSlot* row, bool* repeat) {
   return true;
 }
 
+// A row that exists already is not judged.
+HeapTuple learn(const RowJudge* judge, const TriggerData* call) {
+  Element element;
+  if (make_element(judge, call->tg_trigslot, &element)) learn_key(judge->keys.filter, element);
+  return call->tg_trigtuple;
+}
+
 HeapTuple fire(FunctionCallInfo fcinfo, TriggerKind kind) {
   const TriggerData* call = check_call(fcinfo, kind);
   if (!enabled) return call->tg_trigtuple;
+  if (unlikely(fcinfo->flinfo->fn_extra == nullptr)) on_first_row();
   FiringState* state = state_of(fcinfo, call, kind);
   const Arrival arrival = arrival_of(state->source);
   if (arrival == Arrival::moved) return call->tg_trigtuple;
@@ -103,6 +114,7 @@ HeapTuple fire(FunctionCallInfo fcinfo, TriggerKind kind) {
   prepare(of_table);
   const FilterMode mode = of_table->keys.filter->mode;
   if (unlikely(mode == FilterMode::off)) return call->tg_trigtuple;
+  if (unlikely(state->copied)) return learn(of_table, call);
   check_arrival(arrival, call, kind);
   check_judged_once(of_table);
   bool repeat;

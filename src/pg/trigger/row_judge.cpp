@@ -2,6 +2,7 @@
 
 #include "pg/trigger/quarantine.hpp"
 #include "pg/trigger/row_judge.hpp"
+#include "pg/trigger/shard_triggers.hpp"
 #include "pg/trigger/trigger_binding.hpp"
 
 namespace streamfilter::pg {
@@ -72,11 +73,11 @@ void resolve(RowJudge* judge) {
   judge->origin_changes = judge->origin->changes;
   judge->replication_role = SessionReplicationRole;
   judge->resolved = judge->trigger->tgoid;
-  judge->created = origin.trigger;
   judge->owner = origin.owner;
 
   check_is_last(judge->trigger, judge->table, ERROR);
   const TriggerBinding binding = bind_and_lock(judge, &origin);
+  judge->created = is_on_shard(judge->trigger, &origin) ? binding.filter : origin.trigger;
   judge->target = binding.target;
   FilterHandle* filter = filter_handle(binding.filter);
   // The last time before the row is judged: another call might replace what the plan refers to.

@@ -23,9 +23,10 @@ struct RowJudge {
   Relation table;
   MemoryContext context;  // of what follows
   Oid resolved;           // the trigger, by its OID
-  Oid created;            // the trigger that CREATE TRIGGER made, if this one is a clone
-  Oid owner;              // who answers for it
-  Oid target;             // where repeats are diverted to, if it does that
+  Oid created;  // the trigger that CREATE TRIGGER made, if this one is a clone; on shards,
+                // of which a statement may fill several, the filter
+  Oid owner;    // who answers for it
+  Oid target;   // where repeats are diverted to, if it does that
   int replication_role;
   const TableWatch* watch;
   uint64 table_changes;

@@ -21,12 +21,18 @@ namespace streamfilter::pg {
 
 uint64 running_statement = 0;
 uint64 running_query = 0;
+void (*on_first_row)() = [] {};
 
 namespace {
 
+struct Copied {
+  void* kept;
+  uint64 rows;
+};
+
 struct Frame {
   const QueryDesc* query;  // nullptr: a utility statement
-  bool copy;               // which is COPY
+  Copied* copy;            // which is COPY
   uint64 number;
   uint64 query_number;
   const Frame* below;
@@ -86,7 +92,7 @@ ExecutorFinish_hook_type previous_finish = nullptr;
 ProcessUtility_hook_type previous_utility = nullptr;
 
 void watch_run(SF_EXECUTOR_RUN_PARAMETERS) {
-  const Frame frame = {query, false, number_of(query), ++queries, top};
+  const Frame frame = {query, nullptr, number_of(query), ++queries, top};
   if (top == nullptr) begin_statement_report();
   push(&frame);
   PG_TRY();
@@ -107,7 +113,7 @@ void watch_run(SF_EXECUTOR_RUN_PARAMETERS) {
 // Data-modifying CTEs that nobody reads run here.
 void watch_finish(QueryDesc* query) {
   const bool goes_on = query == last.query;
-  const Frame frame = {query, false, goes_on ? last.number : ++statements,
+  const Frame frame = {query, nullptr, goes_on ? last.number : ++statements,
                        goes_on ? last.query_number : ++queries, top};
   if (top == nullptr) begin_statement_report();
   push(&frame);
@@ -131,8 +137,9 @@ void watch_utility(PlannedStmt* statement, const char* text, bool read_only_tree
   const auto* truncate = IsA(statement->utilityStmt, TruncateStmt)
                              ? castNode(TruncateStmt, statement->utilityStmt)
                              : nullptr;
-  const Frame frame = {nullptr, IsA(statement->utilityStmt, CopyStmt), ++statements, ++queries,
-                       top};
+  Copied copied = {};
+  const Frame frame = {nullptr, IsA(statement->utilityStmt, CopyStmt) ? &copied : nullptr,
+                       ++statements, ++queries, top};
   if (top == nullptr) begin_statement_report();
   push(&frame);
   PG_TRY();
@@ -146,6 +153,7 @@ void watch_utility(PlannedStmt* statement, const char* text, bool read_only_tree
   PG_FINALLY();
   { pop(frame); }
   PG_END_TRY();
+  if (completion != nullptr) completion->nprocessed += copied.rows;
   publish_counts();
   if (truncate != nullptr) hint_after_truncate(truncate);
   if (top == nullptr) end_statement_report();
@@ -242,6 +250,8 @@ RowSource source_of_node(const ModifyTableState* node, uint64 statement) {
 
 }  // namespace
 
+bool is_within_statement() { return top != nullptr && top->below != nullptr; }
+
 RowSource find_row_source(const TriggerData* call) {
   Search search = {call->tg_trigger, nullptr, nullptr};
   for (const Frame* frame = top; frame != nullptr; frame = frame->below) {
@@ -250,11 +260,13 @@ RowSource find_row_source(const TriggerData* call) {
       return source_of_node(node, frame->number);
   }
   // Inserted by something that keeps its targets to itself: COPY, replication, other extensions.
-  if (top != nullptr && top->copy) return {Arrival::inserted, running_statement, nullptr};
+  if (top != nullptr && top->copy != nullptr)
+    return {Arrival::inserted, running_statement, nullptr, true};
   if (top != nullptr && top->query != nullptr) {
     Search suspect = {nullptr, nullptr, nullptr};
     const bool plain = search_query(top->query, &suspect) == nullptr;
-    return {plain ? Arrival::inserted : Arrival::unclear_executor, running_statement, nullptr};
+    return {plain ? Arrival::inserted : Arrival::unclear_executor, running_statement, nullptr,
+            true};
   }
   // Nothing else can move a row.
   if (!call->tg_relation->rd_rel->relispartition)
@@ -327,6 +339,12 @@ Departure find_departure(const TriggerData* call, const KeyInput* key, int count
   }
   return Departure::deleted;
 }
+
+void** kept_for_copy() {
+  return top == nullptr || top->copy == nullptr ? nullptr : &top->copy->kept;
+}
+
+void count_copied(uint64 rows) { top->copy->rows += rows; }
 
 void init_executor_watch() {
   previous_run = ExecutorRun_hook;

@@ -23,6 +23,7 @@ struct RowSource {
   Arrival arrival;
   uint64 statement;               // that inserts them; 0: not known
   const ModifyTableState* merge;  // set if each row of this MERGE needs a look
+  bool copied = false;            // by no node that inserts: COPY, or another extension
 };
 
 // Statements are numbered as they begin; this is the innermost one that runs, 0: none. What another
@@ -30,6 +31,19 @@ struct RowSource {
 extern uint64 running_statement;
 // Its query, numbered likewise: of one statement rules can make several.
 extern uint64 running_query;
+// No statement has this number.
+constexpr uint64 kNoStatement = PG_UINT64_MAX;
+// Does the innermost one run within another?
+bool is_within_statement();
+
+// Called when a statement calls a trigger of ours for its first row in a table.
+extern void (*on_first_row)();
+
+// A place for what somebody keeps for the COPY that runs and calls no query; nullptr: none does. It
+// is empty when COPY begins.
+void** kept_for_copy();
+// Rows were inserted for that COPY: its command tag counts them, too.
+void count_copied(uint64 rows);
 
 // Installs the hooks. Called by _PG_init when preloaded.
 void init_executor_watch();

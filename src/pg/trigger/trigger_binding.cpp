@@ -5,6 +5,7 @@ extern "C" {
 #include "access/table.h"
 #include "catalog/dependency.h"
 #include "catalog/indexing.h"
+#include "catalog/objectaddress.h"
 #include "catalog/pg_depend.h"
 #include "catalog/pg_trigger.h"
 #include "commands/trigger.h"
@@ -14,9 +15,11 @@ extern "C" {
 #include "utils/inval.h"
 }
 
+#include <algorithm>
 #include <initializer_list>
 
 #include "pg/catalog/own_function.hpp"
+#include "pg/server/citus.hpp"
 #include "pg/trigger/trigger_binding.hpp"
 #include "pg/trigger/trigger_kind.hpp"
 
@@ -114,8 +117,12 @@ bool has_names(Oid trigger, const Names& names) {
   return same;
 }
 
-// Triggers that depend in this way on an object.
-List* find_dependent_triggers(Oid class_id, Oid object, char type) {
+// Citus refuses a trigger on its tables that depends on what it has not distributed itself, as far
+// as it looks: not at this type. What that one lacks is made good by check_droppable.
+char dependency_type() { return is_citus_loaded() ? DEPENDENCY_AUTO : DEPENDENCY_NORMAL; }
+
+// Triggers that depend in one of these ways on an object.
+List* find_dependent_triggers(Oid class_id, Oid object, std::initializer_list<char> types) {
   Relation catalog = table_open(DependRelationId, AccessShareLock);
   ScanKeyData keys[2];
   ScanKeyInit(&keys[0], Anum_pg_depend_refclassid, BTEqualStrategyNumber, F_OIDEQ,
@@ -127,7 +134,8 @@ List* find_dependent_triggers(Oid class_id, Oid object, char type) {
   HeapTuple tuple;
   while (HeapTupleIsValid(tuple = systable_getnext(scan))) {
     const auto* form = reinterpret_cast<Form_pg_depend>(GETSTRUCT(tuple));
-    if (form->classid == TriggerRelationId && form->deptype == type)
+    if (form->classid == TriggerRelationId &&
+        std::find(types.begin(), types.end(), form->deptype) != types.end())
       triggers = lappend_oid(triggers, form->objid);
   }
   systable_endscan(scan);
@@ -138,7 +146,7 @@ List* find_dependent_triggers(Oid class_id, Oid object, char type) {
 void write_names_into_clones(Relation catalog, Oid trigger, const Names& names) {
   check_stack_depth();
   ListCell* cell;
-  foreach (cell, find_dependent_triggers(TriggerRelationId, trigger, DEPENDENCY_PARTITION_PRI)) {
+  foreach (cell, find_dependent_triggers(TriggerRelationId, trigger, {DEPENDENCY_PARTITION_PRI})) {
     TriggerRow clone;
     if (!read_trigger_row(lfirst_oid(cell), &clone)) continue;
     LockRelationOid(clone.table, ShareUpdateExclusiveLock);
@@ -147,12 +155,32 @@ void write_names_into_clones(Relation catalog, Oid trigger, const Names& names) 
   }
 }
 
+void write_enabled(Relation catalog, Oid trigger, char enabled) {
+  check_stack_depth();
+  SysScanDesc scan = scan_for_trigger(catalog, trigger);
+  HeapTuple tuple = systable_getnext(scan);
+  if (HeapTupleIsValid(tuple)) {
+    int column = Anum_pg_trigger_tgenabled;
+    Datum value = CharGetDatum(enabled);
+    bool null = false;
+    HeapTuple changed =
+        heap_modify_tuple_by_cols(tuple, RelationGetDescr(catalog), 1, &column, &value, &null);
+    CatalogTupleUpdate(catalog, &tuple->t_self, changed);
+    CacheInvalidateRelcacheByRelid(row_of(tuple).table);
+  }
+  systable_endscan(scan);
+  ListCell* cell;
+  foreach (cell, find_dependent_triggers(TriggerRelationId, trigger, {DEPENDENCY_PARTITION_PRI}))
+    write_enabled(catalog, lfirst_oid(cell), enabled);
+}
+
 void depend_on(Oid trigger, Oid relation) {
   const ObjectAddress self = {TriggerRelationId, trigger, 0};
   const ObjectAddress target = {RelationRelationId, relation, 0};
-  deleteDependencyRecordsForSpecific(TriggerRelationId, trigger, DEPENDENCY_NORMAL,
-                                     RelationRelationId, relation);
-  recordDependencyOn(&self, &target, DEPENDENCY_NORMAL);
+  for (const char type : {DEPENDENCY_NORMAL, DEPENDENCY_AUTO})
+    deleteDependencyRecordsForSpecific(TriggerRelationId, trigger, type, RelationRelationId,
+                                       relation);
+  recordDependencyOn(&self, &target, static_cast<DependencyType>(dependency_type()));
 }
 
 void record_dependencies(Oid trigger, TriggerBinding binding) {
@@ -201,6 +229,13 @@ void bind_trigger(Oid trigger, TriggerBinding binding) {
   CommandCounterIncrement();
 }
 
+void enable_always(Oid trigger) {
+  Relation catalog = table_open(TriggerRelationId, RowExclusiveLock);
+  write_enabled(catalog, trigger, TRIGGER_FIRES_ALWAYS);
+  table_close(catalog, RowExclusiveLock);
+  CommandCounterIncrement();
+}
+
 TriggerBinding bind_when_fired(Oid trigger, Oid table, TriggerBinding binding) {
   if (XactReadOnly || IsInParallelMode()) return binding;
   // The first keeps others from altering the trigger, the second from binding it. Nobody waits
@@ -240,12 +275,28 @@ List* find_triggers(Oid filter) {
 List* find_diverting_triggers(Oid target) {
   List* found = NIL;
   ListCell* cell;
-  foreach (cell, find_dependent_triggers(RelationRelationId, target, DEPENDENCY_NORMAL)) {
+  foreach (cell, find_dependent_triggers(RelationRelationId, target,
+                                         {DEPENDENCY_NORMAL, DEPENDENCY_AUTO})) {
     TriggerRow row;
     if (read_trigger_row(lfirst_oid(cell), &row) && row.binding.target == target)
       found = lappend(found, copy_of(row));
   }
   return found;
+}
+
+void check_droppable(Oid relation) {
+  ListCell* cell;
+  foreach (cell, find_dependent_triggers(RelationRelationId, relation, {DEPENDENCY_AUTO})) {
+    TriggerRow row;
+    if (!read_trigger_row(lfirst_oid(cell), &row) || row.table == relation) continue;
+    const ObjectAddress trigger = {TriggerRelationId, row.trigger, 0};
+    const ObjectAddress target = {RelationRelationId, relation, 0};
+    const char* what = getObjectDescription(&target, false);
+    ereport(ERROR, errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
+            errmsg("cannot drop %s because other objects depend on it", what),
+            errdetail("%s depends on %s", getObjectDescription(&trigger, false), what),
+            errhint("Use DROP ... CASCADE to drop the dependent objects too."));
+  }
 }
 
 void follow_filter_names() {

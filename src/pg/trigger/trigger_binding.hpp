@@ -39,6 +39,10 @@ Oid filter_of_trigger(const TriggerRow* row);
 // trigger's table that keeps others from altering its triggers.
 void bind_trigger(Oid trigger, TriggerBinding binding);
 
+// The trigger, and its clones in partitions, fire whatever session_replication_role is. The caller
+// holds the same lock.
+void enable_always(Oid trigger);
+
 // For a trigger that was created before triggers were bound, or where no event trigger could see
 // it, as pg_upgrade does it: binds it while a statement fires it. If it cannot be had now, the next
 // statement will do it. Returns the binding, which may be another if another session came first.
@@ -49,6 +53,9 @@ List* find_triggers(Oid filter);
 
 // Those that divert repeats to the table, as TriggerRow*.
 List* find_diverting_triggers(Oid target);
+
+// Raises 2BP01 if a trigger depends on the relation in a way that would let it go in silence.
+void check_droppable(Oid relation);
 
 // Relations or schemas have other names now.
 void follow_filter_names();

@@ -11,9 +11,11 @@ extern "C" {
 
 #include "pg/catalog/option_list.hpp"
 #include "pg/handle/hierarchy.hpp"
+#include "pg/trigger/citus_tables.hpp"
 #include "pg/trigger/crash_warning.hpp"
 #include "pg/trigger/forget_definition.hpp"
 #include "pg/trigger/quarantine.hpp"
+#include "pg/trigger/shard_triggers.hpp"
 #include "pg/trigger/trigger_binding.hpp"
 #include "pg/trigger/trigger_ddl.hpp"
 #include "pg/trigger/trigger_definition.hpp"
@@ -117,6 +119,9 @@ void warn_of_crash(const Trigger* trigger, TriggerKind kind, Relation table) {
 }
 
 void bind_created(const Trigger* trigger, TriggerKind kind, Relation table) {
+  const TriggerOrigin named = find_origin(trigger, table);
+  import_filter(trigger, kind, &named);
+  check_distribution(trigger, kind, table);
   if (!judges(kind)) return bind_forgetting(trigger, table);
   const int16 type = trigger->tgtype;
   if (!TRIGGER_FOR_ROW(type) || !TRIGGER_FOR_BEFORE(type) || !TRIGGER_FOR_INSERT(type) ||
@@ -150,6 +155,7 @@ void check_created(const CreateTrigStmt* statement) {
     check_is_last(trigger, holder, is_created ? ERROR : WARNING);
     if (is_created) warn_of_crash(trigger, its_kind, holder);
   });
+  if (created != nullptr && find_kind(created->tgfoid, &kind)) adopt_created(created, kind, table);
   relation_close(table, NoLock);
 }
 
@@ -268,6 +274,20 @@ void check_renamed(const RenameStmt* statement) {
 
 }  // namespace
 
+void check_dropped(Node* node) {
+  if (!IsA(node, DropStmt)) return;
+  const auto* statement = castNode(DropStmt, node);
+  if (statement->behavior == DROP_CASCADE ||
+      (statement->removeType != OBJECT_FOREIGN_TABLE && statement->removeType != OBJECT_TABLE))
+    return;
+  ListCell* cell;
+  foreach (cell, statement->objects) {
+    const Oid relid =
+        RangeVarGetRelid(makeRangeVarFromNameList(castNode(List, lfirst(cell))), NoLock, true);
+    if (OidIsValid(relid)) check_droppable(relid);
+  }
+}
+
 void check_triggers(Node* statement) {
   if (IsA(statement, CreateTrigStmt)) {
     check_created(castNode(CreateTrigStmt, statement));
@@ -279,6 +299,7 @@ void check_triggers(Node* statement) {
     const auto* alter = castNode(AlterTableStmt, statement);
     check_altered(alter->relation, level_of_missing_right(alter));
     if (alters_persistence(alter)) warn_of_crash_of(alter->relation);
+    adopt_altered(alter);
   } else if (IsA(statement, RenameStmt)) {
     check_renamed(castNode(RenameStmt, statement));
   } else if (IsA(statement, AlterObjectSchemaStmt)) {

@@ -13,4 +13,8 @@ namespace streamfilter::pg {
 // grants rights after it has created triggers. Needs neither preloading nor shared memory.
 void check_triggers(Node* statement);
 
+// Before a statement: raises if it drops what triggers need, without CASCADE. The server does the
+// same wherever it knows of it.
+void check_dropped(Node* statement);
+
 }  // namespace streamfilter::pg

@@ -1,0 +1,226 @@
+#include "core/filter/resize.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "core/base/saturate.hpp"
+#include "core/filter/filter.hpp"
+#include "core/format/spread.hpp"
+#include "core/kind/kind_registry.hpp"
+
+#include "core/base/layer_wall.hpp"
+
+namespace streamfilter {
+namespace {
+
+// Do keys have all their places of `to` among those of `from`?
+bool has_same_places(const Parameters& from, const Parameters& to) noexcept {
+  if (from.kind != to.kind || from.layout != to.layout || from.fpr != to.fpr ||
+      from.slicing != to.slicing || from.dice != to.dice || from.k1 != to.k1 || from.k2 != to.k2 ||
+      from.key_shift != to.key_shift)
+    return false;
+  // Which slices the probes of a key lie in follows another rule than scaling.
+  if ((from.slices != to.slices || from.slices2 != to.slices2) &&
+      (from.slicing != Slicing::horizontal || from.k1 > 0 || from.key_shift > 0))
+    return false;
+  const FilterOps* ops = find_ops(from.kind);
+  for (unsigned i = 0; i < kMaxWords; ++i) {
+    if (ops->resize.sized >> i & 1) continue;
+    const bool may_be_fewer = ops->resize.hashes >> i & 1;
+    if (from.word[i] != to.word[i] && !(may_be_fewer && to.word[i] < from.word[i])) return false;
+  }
+  return true;
+}
+
+// The definition with what `from` has where nothing else was asked for.
+Definition as_before(const Definition& asked, const Parameters& from) noexcept {
+  Definition pinned = asked;
+  const FilterOps* ops = find_ops(from.kind);
+  const bool chosen = asked.parameters.kind == Kind::automatic;
+  pinned.parameters.kind = from.kind;
+  if (!pinned.layout_given) pinned.parameters.layout = from.layout;
+  pinned.layout_given = true;
+  for (unsigned i = 0; i < ops->option_count; ++i) {
+    const unsigned word = ops->options[i].word;
+    if (pinned.has(word) || !(chosen || ops->resize.hashes >> word & 1) ||
+        ops->resize.sized >> word & 1 || !in_use(from, ops->options[i]))
+      continue;
+    pinned.parameters.word[word] = from.word[word];
+    pinned.given |= words(word);
+  }
+  return pinned;
+}
+
+bool derive_for(Definition definition, const Parameters& from, Parameters* result) noexcept {
+  Problem ignored;
+  if (!complete(definition, ignored)) return false;
+  *result = definition.parameters;
+  result->seed = from.seed;
+  return has_same_places(from, *result);
+}
+
+// Are the places of one size whole multiples of those of the other?
+bool are_multiples(const Parameters& a, const Parameters& b) noexcept {
+  const auto places = find_ops(a.kind)->resize.places;
+  return places(a) % places(b) == 0 || places(b) % places(a) == 0;
+}
+
+// Where the memory is about a whole multiple of the former one, or a whole part, so much less of it
+// is used that the places are, too: then no two of them have to share one. What lies ahead of the
+// bytes of a slice is of one size in all filters.
+void fit_multiple(const Definition& definition, const Parameters& from,
+                  Parameters* result) noexcept {
+  constexpr double kAbout = 0.02;
+  constexpr std::uint64_t kTries = 16;
+  if (are_multiples(from, *result)) return;
+  const double ratio = static_cast<double>(result->memory) / static_cast<double>(from.memory);
+  const double whole = std::round(std::max(ratio, 1 / ratio)), near = ratio > 1 ? whole : 1 / whole;
+  if (std::abs(ratio / near - 1) > kAbout) return;
+  const double all =
+      near * static_cast<double>(from.slices * (from.slice_bytes - sizeof(SliceState)));
+  const std::uint64_t body =
+      std::min((saturate<std::uint64_t>(std::ceil(all / result->slices)) + 63) & ~std::uint64_t{63},
+               result->slice_bytes - sizeof(SliceState));
+  for (std::uint64_t less = 0; less < kTries * 64 && less + 64 < body; less += 64) {
+    Definition attempt = definition;
+    Parameters& p = attempt.parameters;
+    p.slices = result->slices;
+    p.slices2 = result->slices2;
+    p.memory = sizeof(Header) + p.slices * (sizeof(SliceState) + body - less);
+    attempt.memory_given = attempt.slices_given = true;
+    Parameters fitted{};
+    if (!derive_for(attempt, from, &fitted) || !are_multiples(from, fitted)) continue;
+    *result = fitted;
+    return;
+  }
+}
+
+bool cannot(const FilterOps* ops, const char* detail, Problem& problem) noexcept {
+  problem.set(Error::unsupported, "kind %s cannot take over what a filter of another size knows",
+              ops->name);
+  return problem.add_detail("%s", detail);
+}
+
+// The part of the old slice `index` that belongs to the new slice `of`.
+double share_of(std::uint32_t index, double old_slices, std::uint32_t of,
+                double new_slices) noexcept {
+  const double start = std::max(index / old_slices, of / new_slices),
+               end = std::min((index + 1) / old_slices, (of + 1) / new_slices);
+  return std::max(0.0, (end - start) * old_slices);
+}
+
+// Layers are merged by twos, and then what came of these by twos, so that none is preferred to
+// those before it.
+class LayerStack {
+ public:
+  LayerStack(const Parameters& p, std::uint32_t index, void* scratch) noexcept
+      : p_(p), index_(index), scratch_(static_cast<unsigned char*>(scratch)) {}
+
+  // An empty slice for the next layer.
+  Slice next(std::uint64_t& random) noexcept {
+    const Slice layer = at(height_++);
+    format_slice(p_, layer, index_);
+    layer.state->random = random = mix64(random + kGoldenRatio);
+    return layer;
+  }
+
+  void merge_equals() noexcept {
+    for (std::uint64_t count = ++count_; count % 2 == 0; count /= 2, --height_)
+      find_ops(p_.kind)->merge(p_, at(height_ - 2), as_const(at(height_ - 1)));
+  }
+
+  void merge_into(Slice slice) noexcept {
+    while (height_ > 0) find_ops(p_.kind)->merge(p_, slice, as_const(at(--height_)));
+  }
+
+ private:
+  Slice at(unsigned i) const noexcept {
+    return {reinterpret_cast<SliceState*>(scratch_ + i * p_.slice_bytes),
+            p_.slice_bytes - sizeof(SliceState)};
+  }
+
+  const Parameters& p_;
+  std::uint32_t index_;
+  unsigned char* scratch_;
+  unsigned height_ = 0;
+  std::uint64_t count_ = 0;
+};
+
+std::uint64_t part(std::uint64_t count, double share) noexcept {
+  return saturate<std::uint64_t>(std::round(static_cast<double>(count) * share));
+}
+
+}  // namespace
+
+bool resized_parameters(const Parameters& from, const Definition& asked, Parameters* result,
+                        Problem& problem) noexcept {
+  const FilterOps* ops = find_ops(from.kind);
+  if (ops->resize.spread == nullptr ||
+      !(ops->resize.possible == nullptr || ops->resize.possible(from)))
+    return cannot(ops, "Its state cannot be brought into another size.", problem);
+  if (asked.parameters.kind != Kind::automatic && asked.parameters.kind != from.kind)
+    return cannot(ops, "The new definition is of another kind.", problem);
+  if (asked.seed_given && asked.parameters.seed != from.seed)
+    return cannot(ops, "The new definition has another seed.", problem);
+  if (derive_for(asked, from, result)) {
+    fit_multiple(asked, from, result);
+    return true;
+  }
+  const Definition pinned = as_before(asked, from);
+  if (derive_for(pinned, from, result) && !(ops->fpr_bound(*result) > asked.wanted_fpr() &&
+                                            ops->fpr_bound(*result) > ops->fpr_bound(from))) {
+    fit_multiple(pinned, from, result);
+    return true;
+  }
+  return cannot(ops, "With the new parameters a key has other places.", problem);
+}
+
+unsigned scratch_slices(const Parameters& from, const Parameters& to) noexcept {
+  const auto places = find_ops(to.kind)->resize.places;
+  return static_cast<unsigned>(std::bit_width(from.slices * layers_of(places(from), places(to)))) +
+         1;
+}
+
+void resize_slice(Header* to, std::uint32_t index, const Header* from, void* scratch) noexcept {
+  const Parameters &p = to->parameters, &old = from->parameters;
+  const FilterOps* ops = find_ops(p.kind);
+  const Slice slice = slice_at(to, index);
+  const std::uint64_t layers = layers_of(ops->resize.places(old), ops->resize.places(p));
+  LayerStack stack(p, index, scratch);
+  std::uint64_t insertions = 0, inserted_new = 0;
+  double keys = 0;
+  const bool aligned = old.slices == p.slices;
+  for (std::uint32_t i = 0; i < old.slices; ++i) {
+    const double share = aligned ? i == index : share_of(i, old.slices, index, p.slices);
+    if (!(share > 1e-9)) continue;
+    const ConstSlice source = slice_at(from, i);
+    // What the old slice has drawn last must not be drawn once more.
+    slice.state->random = mix64(slice.state->random + source.state->random);
+    insertions += part(source.state->insertions, share);
+    inserted_new += part(source.state->inserted_new, share);
+    keys += ops->estimate(old, source).distinct * share;
+    for (std::uint64_t j = 0; j < layers; ++j) {
+      const Slice layer = stack.next(slice.state->random);
+      ops->resize.spread(old, source, p, layer, j);
+      stack.merge_equals();
+    }
+  }
+  stack.merge_into(slice);
+  const bool is_empty = !(ops->estimate(p, as_const(slice)).fill > 0);
+  slice.state->insertions = std::max(insertions, std::uint64_t{!is_empty && p.k1 == 0});
+  slice.state->inserted_new = std::min(inserted_new, slice.state->insertions);
+  if (ops->resize.note_keys != nullptr) ops->resize.note_keys(p, slice, keys);
+}
+
+double fpr_to_come(const Header* header) noexcept {
+  const Parameters& p = header->parameters;
+  const FilterOps* ops = find_ops(p.kind);
+  if (ops->resize.fpr_to_come == nullptr || p.keys == 0) return 0;
+  double worst = 0;
+  for (std::uint32_t i = 0; i < p.slices; ++i)
+    worst = std::max(worst, ops->resize.fpr_to_come(p, slice_at(header, i)));
+  return worst;
+}
+
+}  // namespace streamfilter

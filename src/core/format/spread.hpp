@@ -1,0 +1,36 @@
+// A filter's state in another size. What a hash is scaled to (scale, position: base/hash.hpp) is a
+// place among n; among m places, the same word comes to place j exactly where it came to one of
+// floor(jn/m) … ceil((j+1)n/m) - 1 among n. So if every new place takes what was in all of these,
+// no key is missed.
+//
+// They are taken in layers, the first of these places in layer 0, the next in layer 1 and so on.
+// A layer is a state that is about as full as the old one; a kind brings layers together by
+// `merge`, which keeps its promise.
+#pragma once
+
+#include <cstdint>
+
+namespace streamfilter {
+
+// How many layers there are.
+inline std::uint64_t layers_of(std::uint64_t n, std::uint64_t m) noexcept {
+  if (m % n == 0) return 1;
+  return n % m == 0 ? n / m : n / m + 2;
+}
+
+// Calls visit(new place, old place) for the places of a layer.
+template <typename Visit>
+void for_each_place(std::uint64_t n, std::uint64_t m, std::uint64_t layer, Visit visit) noexcept {
+  const std::uint64_t whole = n / m, rest = n % m;
+  std::uint64_t first = 0, over = 0;  // jn/m, and what is left of the division
+  for (std::uint64_t j = 0; j < m; ++j) {
+    const bool carry = over + rest >= m;
+    const std::uint64_t next = first + whole + carry, next_over = over + rest - (carry ? m : 0);
+    const std::uint64_t last = next_over == 0 ? next - 1 : next;
+    if (first + layer <= last) visit(j, first + layer);
+    first = next;
+    over = next_over;
+  }
+}
+
+}  // namespace streamfilter

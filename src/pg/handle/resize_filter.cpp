@@ -1,0 +1,131 @@
+#include "pg/server/postgres.hpp"
+
+#include "core/filter/filter.hpp"
+#include "core/filter/resize.hpp"
+#include "pg/handle/filter_handle.hpp"
+#include "pg/handle/resize_filter.hpp"
+#include "pg/handle/save_filter.hpp"
+#include "pg/server/progress.hpp"
+#include "pg/storage/state_heaps.hpp"
+#include "pg/transaction/apply_changes.hpp"
+#include "pg/transaction/transaction_changes.hpp"
+
+namespace streamfilter::pg {
+namespace {
+
+// Rows of the log that this transaction still writes for the former state come before all of the
+// new one: the newest header says whose state is saved.
+constexpr uint64 kRowsOfTransaction = UINT64CONST(1) << 32;
+
+struct Resizing {
+  const FilterRelation* relation;
+  const Parameters* parameters;
+  FilterSlot* former;
+  const Header* state;  // of the former slot, with what this transaction has changed
+};
+
+// Nobody else can be changing it: the relation is locked.
+const Header* state_to_keep(const FilterSlot* slot) {
+  const Header* block = block_of(slot);
+  const TransactionChanges* changes = find_changes(slot, slot->generation);
+  if (changes == nullptr || changes->log.count == 0) return block;
+  auto* copy =
+      static_cast<Header*>(MemoryContextAllocHuge(CurrentMemoryContext, block->parameters.memory));
+  memcpy(static_cast<void*>(copy), block, block->parameters.memory);
+  apply_changes(&changes->log, copy, nullptr);
+  return copy;
+}
+
+void copy_counter(pg_atomic_uint64* to, pg_atomic_uint64* from) {
+  pg_atomic_write_u64(to, pg_atomic_read_u64(from));
+}
+
+void copy_statistics(FilterSlot* to, FilterSlot* from) {
+  to->created = from->created;
+  to->last_reset = from->last_reset;
+  copy_counter(&to->tested, &from->tested);
+  copy_counter(&to->accepted, &from->accepted);
+  copy_counter(&to->discarded, &from->discarded);
+  copy_counter(&to->would_discard, &from->would_discard);
+  copy_counter(&to->diverted, &from->diverted);
+  copy_counter(&to->ahead, &from->ahead);
+  copy_counter(&to->stats_reset, &from->stats_reset);
+  copy_counter(&to->rolled_back, &from->rolled_back);
+  copy_counter(&to->waits, &from->waits);
+  copy_counter(&to->overflowed, &from->overflowed);
+  copy_counter(&to->loss.lost, &from->loss.lost);
+  copy_counter(&to->loss.accepted, &from->loss.accepted);
+}
+
+void fill(FilterSlot* slot, void* arg) {
+  const auto* resizing = static_cast<const Resizing*>(arg);
+  const Parameters& parameters = *resizing->parameters;
+  Header* block = block_of(slot);
+  format_header(block, parameters);
+  Progress progress(Command::resize, slot->relation, "resizing");
+  progress.begin("copying", parameters.slices, "slices");
+  const Size scratch_bytes =
+      parameters.slice_bytes * scratch_slices(resizing->state->parameters, parameters);
+  void* scratch = MemoryContextAllocHuge(CurrentMemoryContext, scratch_bytes);
+  for (uint32 i = 0; i < parameters.slices; ++i) {
+    format_slice(block, i);
+    resize_slice(block, i, resizing->state, scratch);
+    progress.advance(1);
+  }
+  pfree(scratch);
+  progress.end();
+  copy_statistics(slot, resizing->former);
+  SavedState* saved = &slot->saved;
+  saved->logged = resizing->relation->options.persistence == Persistence::logged;
+  saved->identity = identity_of(
+      asked_signature(resizing->relation, parameters.keys, parameters.fpr), parameters.seed);
+  saved->seen_count = -1;
+  pg_atomic_write_u64(
+      &saved->next_number,
+      pg_atomic_read_u64(&resizing->former->saved.next_number) + kRowsOfTransaction);
+  // What is saved of an unlogged one's former state goes with its first change.
+  pg_atomic_write_u32(&saved->has_header, saved->logged ? 0 : 1);
+}
+
+void warn_of_rate(const FilterRelation* relation, const Header* header) {
+  const double fpr = relation->definition.wanted_fpr(), expected = fpr_to_come(header);
+  if (expected <= fpr) return;
+  ereport(WARNING, errmsg("filter \"%s\" will exceed its false-positive rate", relation->name),
+          errdetail("It keeps what it knows. With %llu keys its rate will be %.2g; %g is promised.",
+                    static_cast<unsigned long long>(header->parameters.keys), expected, fpr),
+          errhint("To have the promised rate, TRUNCATE the filter and fill it anew, for example "
+                  "with streamfilter_warm()."));
+}
+
+}  // namespace
+
+bool resize_filter(const FilterRelation* relation, Problem& problem) {
+  FilterSlot* former = former_slot(relation);
+  if (former == nullptr) return false;
+  const Header* state = state_to_keep(former);
+  Parameters parameters{};
+  if (is_empty(state)) return false;
+  if (former->key_signature != key_signature(relation)) {
+    problem.set(Error::mismatch, "the keys are of other columns now");
+    problem.add_detail("Its keys are of other columns now.");
+    return false;
+  }
+  if (!resized_parameters(state->parameters, relation->options.asked, &parameters, problem))
+    return false;
+  // What was asked for may have changed, and is compared with what is saved.
+  parameters.keys = relation->definition.parameters.keys;
+  parameters.nulls = relation->definition.parameters.nulls;
+  flush_counters();
+  Resizing resizing = {relation, &parameters, former, state};
+  FilterSlot* slot = attach_filled(relation, parameters, fill, &resizing);
+  if (slot == nullptr) return false;
+  warn_of_rate(relation, block_of(slot));
+  if (state != block_of(former)) pfree(const_cast<Header*>(state));
+  if (!slot->saved.logged) return true;
+  FilterHandle* filter = filter_handle(relation->relid);
+  use_filter(filter, Use::test_granted);
+  save_filter(filter, true);
+  return true;
+}
+
+}  // namespace streamfilter::pg

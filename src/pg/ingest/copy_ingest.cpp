@@ -1,0 +1,275 @@
+// COPY inserts row by row where a table has a BEFORE ROW trigger. When it calls ours for its first
+// row, it has checked rights, opened its source, fired what fires before the statement: all that it
+// promises is under way. From then on this file is the source that it reads from. Asked for more
+// bytes, it reads the rows that are left from the true source, inserts them in batches, and answers
+// that there are no more. COPY then does what comes at the end. Had the trigger itself done so,
+// pg_trigger_depth() would tell.
+#include "pg/server/postgres.hpp"
+
+extern "C" {
+#include "access/heapam.h"
+#include "access/xact.h"
+#include "catalog/pg_class.h"
+#include "commands/copyfrom_internal.h"
+#include "commands/progress.h"
+#include "commands/trigger.h"
+#include "executor/execPartition.h"
+#include "executor/executor.h"
+#include "miscadmin.h"
+#include "optimizer/optimizer.h"
+#include "utils/backend_progress.h"
+#include "utils/backend_status.h"
+}
+
+#include "pg/ingest/copy_ingest.hpp"
+#include "pg/ingest/ingest.hpp"
+#include "pg/ingest/target_rule.hpp"
+#include "pg/server/settings.hpp"
+#include "pg/trigger/row_source.hpp"
+
+namespace streamfilter::pg {
+namespace {
+
+// ---- where COPY reads --------------------------------------------------------------------------
+
+// The source, and how far it has come in its buffers.
+struct Position {
+  CopySource source;
+  copy_data_source_cb callback;
+  int input_index, input_length;
+  bool input_eof, input_error;
+  int raw_index, raw_length;
+  bool raw_eof;
+};
+
+Position position_of(const CopyFromStateData* copy) {
+  return {copy->copy_src,      copy->data_source_cb,    copy->input_buf_index,
+          copy->input_buf_len, copy->input_reached_eof, copy->input_reached_error,
+          copy->raw_buf_index, copy->raw_buf_len,       copy->raw_reached_eof};
+}
+
+void set_position(CopyFromState copy, const Position& position) {
+  copy->copy_src = position.source;
+  copy->data_source_cb = position.callback;
+  copy->input_buf_index = position.input_index;
+  copy->input_buf_len = position.input_length;
+  copy->input_reached_eof = position.input_eof;
+  copy->input_reached_error = position.input_error;
+  copy->raw_buf_index = position.raw_index;
+  copy->raw_buf_len = position.raw_length;
+  copy->raw_reached_eof = position.raw_eof;
+}
+
+// ---- lines -------------------------------------------------------------------------------------
+
+// The last lines, for errors that concern one of them: as much of each as an error shows.
+struct Line {
+  uint64 row;
+  uint64 number;
+  int length;  // -1: binary
+  char text[108];
+};
+constexpr uint64 kLines = 2048;  // more than rows may wait
+
+// A COPY whose rows from the second on are inserted here.
+struct CopyRows {
+  CopyFromState copy;
+  Position position;
+  EState* estate;
+  ModifyTableState* node;
+  Ingest* ingest;
+  Line* lines;
+  uint64 rows;  // so many have come
+  bool looks_back;
+  uint64 number;  // of the line that is being read, while others are looked at
+  bool has_text;
+  StringInfoData text;
+};
+
+void remember_line(CopyRows* rows) {
+  const CopyFromStateData* copy = rows->copy;
+  Line* line = &rows->lines[rows->rows % kLines];
+  line->row = rows->rows;
+  line->number = copy->cur_lineno;
+  line->length = -1;
+  if (!copy->line_buf_valid) return;
+  line->length = Min(copy->line_buf.len, static_cast<int>(sizeof(line->text)) - 1);
+  memcpy(line->text, copy->line_buf.data, static_cast<size_t>(line->length));
+  line->text[line->length] = '\0';
+}
+
+void look_forward(CopyRows* rows) {
+  if (!rows->looks_back) return;
+  rows->looks_back = false;
+  rows->copy->cur_lineno = rows->number;
+  rows->copy->line_buf_valid = rows->has_text;
+  rows->copy->line_buf = rows->text;
+}
+
+// An error would concern this row.
+void look_at(void* context, uint64 row) {
+  auto* rows = static_cast<CopyRows*>(context);
+  if (row == 0) return look_forward(rows);
+  CopyFromState copy = rows->copy;
+  if (!rows->looks_back) {
+    rows->looks_back = true;
+    rows->number = copy->cur_lineno;
+    rows->has_text = copy->line_buf_valid;
+    rows->text = copy->line_buf;
+  }
+  Line* line = &rows->lines[row % kLines];
+  copy->line_buf_valid = line->row == row && line->length >= 0;
+  if (line->row == row) copy->cur_lineno = line->number;
+  copy->line_buf.data = line->text;
+  copy->line_buf.len = Max(line->length, 0);
+}
+
+// ---- what rows are inserted with ---------------------------------------------------------------
+
+// As CopyFrom() makes it.
+void open_target(CopyRows* rows) {
+  CopyFromState copy = rows->copy;
+  EState* estate = CreateExecutorState();
+  MemoryContext caller = MemoryContextSwitchTo(estate->es_query_cxt);
+  SF_INIT_COPY_RANGE_TABLE(estate, copy);
+  estate->es_output_cid = GetCurrentCommandId(true);
+  ResultRelInfo* target = makeNode(ResultRelInfo);
+  ExecInitResultRelation(estate, target, 1);
+  ExecOpenIndices(target, false);
+  ModifyTableState* node = makeNode(ModifyTableState);
+  node->ps.state = estate;
+  node->operation = CMD_INSERT;
+  node->mt_nrels = 1;
+  node->resultRelInfo = node->rootResultRelInfo = target;
+  if (copy->rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
+    node->mt_partition_tuple_routing = ExecSetupPartitionTupleRouting(estate, copy->rel);
+  rows->estate = estate;
+  rows->node = node;
+  MemoryContextSwitchTo(caller);
+}
+
+void close_target(CopyRows* rows) {
+  if (rows->node->mt_partition_tuple_routing != nullptr)
+    ExecCleanupTupleRouting(rows->node, rows->node->mt_partition_tuple_routing);
+  ExecResetTupleTable(rows->estate->es_tupleTable, false);
+  ExecCloseResultRelations(rows->estate);
+  ExecCloseRangeTableRelations(rows->estate);
+  FreeExecutorState(rows->estate);
+}
+
+int insert_options(const CopyFromStateData* copy) {
+  const RelationData* table = copy->rel;
+  int options = copy->opts.freeze ? TABLE_INSERT_FROZEN : 0;
+  if (RELKIND_HAS_STORAGE(table->rd_rel->relkind) && SF_HAS_NEW_FILE(table))
+    options |= TABLE_INSERT_SKIP_FSM;
+  return options;
+}
+
+// ---- rows --------------------------------------------------------------------------------------
+
+int64 progress(int parameter) {
+  return MyBEEntry == nullptr ? 0 : MyBEEntry->st_progress_param[parameter];
+}
+
+// The next row of the source that satisfies the condition; nullptr: there are no more.
+TupleTableSlot* next_row(CopyRows* rows, int64* excluded) {
+  CopyFromState copy = rows->copy;
+  ExprContext* context = GetPerTupleExprContext(rows->estate);
+  TupleTableSlot* row = row_to_fill(rows->ingest);
+  for (;;) {
+    CHECK_FOR_INTERRUPTS();
+    ResetPerTupleExprContext(rows->estate);
+    ExecClearTuple(row);
+    MemoryContextSwitchTo(GetPerTupleMemoryContext(rows->estate));
+    const bool found = NextCopyFrom(copy, context, row->tts_values, row->tts_isnull);
+    MemoryContextSwitchTo(rows->estate->es_query_cxt);
+    if (!found) return nullptr;
+    ExecStoreVirtualTuple(row);
+    row->tts_tableOid = RelationGetRelid(copy->rel);
+    context->ecxt_scantuple = row;
+    if (copy->qualexpr == nullptr || ExecQual(copy->qualexpr, context)) return row;
+    pgstat_progress_update_param(PROGRESS_COPY_TUPLES_EXCLUDED, ++*excluded);
+  }
+}
+
+void show_inserted(int64 before, uint64 rows) {
+  pgstat_progress_update_param(PROGRESS_COPY_TUPLES_PROCESSED, before + static_cast<int64>(rows));
+}
+
+uint64 insert_rows(CopyRows* rows) {
+  int64 excluded = progress(PROGRESS_COPY_TUPLES_EXCLUDED);
+  const int64 before = progress(PROGRESS_COPY_TUPLES_PROCESSED);
+  const IngestCounts* counts = counts_of(rows->ingest);
+  uint64 shown = 0;
+  while (TupleTableSlot* row = next_row(rows, &excluded)) {
+    ++rows->rows;
+    remember_line(rows);
+    ingest_row(rows->ingest, row, rows->rows);
+    if (counts->inserted == shown) continue;
+    shown = counts->inserted;
+    show_inserted(before, shown);
+  }
+  const uint64 inserted = finish_ingest(rows->ingest).inserted;
+  show_inserted(before, inserted);
+  return inserted;
+}
+
+void copy_the_rest(CopyRows* rows) {
+  MemoryContext caller = MemoryContextSwitchTo(rows->estate->es_query_cxt);
+  rows->lines = static_cast<Line*>(palloc(sizeof(Line) * kLines));
+  rows->ingest = begin_ingest(rows->node, insert_options(rows->copy), {look_at, rows});
+  count_copied(insert_rows(rows));
+  MemoryContextSwitchTo(caller);
+  close_target(rows);
+}
+
+// ---- taking over -------------------------------------------------------------------------------
+
+// COPY asks for more bytes.
+int read_nothing(void*, int, int) {
+  auto* rows = static_cast<CopyRows*>(*kept_for_copy());
+  CopyFromState copy = rows->copy;
+  set_position(copy, rows->position);
+  --copy->cur_lineno;  // COPY has counted the line that it expects
+  copy_the_rest(rows);
+  set_position(copy, {copy->copy_src, copy->data_source_cb, 0, 0, false, false, 0, 0, false});
+  return 0;
+}
+
+bool reads_ahead(const CopyFromStateData* copy) {
+  return !copy->volatile_defexprs && !contain_volatile_functions(copy->whereClause) &&
+         copy->transition_capture == nullptr && !SF_COPY_SKIPS_ERRORS(copy);
+}
+
+bool may_take_over(CopyRows* rows) {
+  if (!reads_ahead(rows->copy)) return false;
+  open_target(rows);
+  bool judged;
+  if (why_row_by_row(rows->node, &judged) == nullptr) return true;
+  close_target(rows);
+  return false;
+}
+
+// The row at hand is the last that COPY reads by itself, and goes its way.
+void take_over() {
+  void** kept = kept_for_copy();
+  if (!batch_insert || kept == nullptr || *kept != nullptr || error_context_stack == nullptr ||
+      error_context_stack->callback != CopyFromErrorCallback)
+    return;
+  auto* copy = static_cast<CopyFromState>(error_context_stack->arg);
+  MemoryContext caller = MemoryContextSwitchTo(copy->copycontext);
+  auto* rows = static_cast<CopyRows*>(palloc0(sizeof(CopyRows)));
+  *kept = rows;
+  rows->copy = copy;
+  const bool may = may_take_over(rows);
+  MemoryContextSwitchTo(caller);
+  if (!may) return;
+  rows->position = position_of(copy);
+  set_position(copy, {COPY_CALLBACK, read_nothing, 0, 0, false, false, 0, 0, false});
+}
+
+}  // namespace
+
+void init_copy_ingest() { on_first_row = take_over; }
+
+}  // namespace streamfilter::pg

@@ -1,0 +1,67 @@
+#include "pg/server/postgres.hpp"
+
+extern "C" {
+#include "access/htup_details.h"
+#include "catalog/pg_type.h"
+#include "funcapi.h"
+#include "parser/parse_func.h"
+#include "utils/guc.h"
+#include "utils/typcache.h"
+}
+
+#include "core/base/hash.hpp"
+#include "pg/server/citus.hpp"
+
+namespace streamfilter::pg {
+
+namespace {
+
+// get_current_transaction_id(): database, process, and of the distributed transaction the node that
+// has begun it, its number there (0: there is none), and when.
+constexpr int kNode = 2, kNumber = 3, kTime = 4, kColumns = 5;
+
+Oid transaction_id_function() {
+  char schema[] = "pg_catalog", name[] = "get_current_transaction_id";
+  return LookupFuncName(list_make2(makeString(schema), makeString(name)), 0, nullptr, true);
+}
+
+}  // namespace
+
+// It is preloaded or not.
+bool is_citus_loaded() {
+  static int loaded = -1;
+  if (unlikely(loaded < 0)) loaded = GetConfigOption("citus.version", true, false) != nullptr;
+  return loaded != 0;
+}
+
+uint64 distributed_transaction() {
+  if (likely(!is_citus_loaded()) || !IsTransactionState()) return 0;
+  const Oid function = transaction_id_function();
+  if (!OidIsValid(function)) return 0;  // not in this database
+  HeapTupleHeader row = DatumGetHeapTupleHeader(OidFunctionCall0(function));
+  HeapTupleData tuple = {};
+  tuple.t_len = HeapTupleHeaderGetDatumLength(row);
+  tuple.t_data = row;
+  TupleDesc columns =
+      lookup_rowtype_tupdesc(HeapTupleHeaderGetTypeId(row), HeapTupleHeaderGetTypMod(row));
+  Datum values[kColumns] = {};
+  bool nulls[kColumns] = {};
+  const bool expected = columns->natts == kColumns;
+  if (expected) heap_deform_tuple(&tuple, columns, values, nulls);
+  ReleaseTupleDesc(columns);
+  if (!expected || nulls[kNumber] || DatumGetInt64(values[kNumber]) == 0) return 0;
+  uint64 id = static_cast<uint64>(DatumGetInt64(values[kNumber])) * kGoldenRatio;
+  id = (id ^ static_cast<uint64>(DatumGetInt32(values[kNode]))) * kGoldenRatio;
+  if (!nulls[kTime]) id = (id ^ static_cast<uint64>(DatumGetInt64(values[kTime]))) * kGoldenRatio;
+  return id | 1;
+}
+
+uint64 shard_in_name(const char* name) {
+  const char* separator = strrchr(name, '_');
+  if (separator == nullptr || separator[1] < '1' || separator[1] > '9') return 0;
+  char* end;
+  const uint64 number = strtou64(separator + 1, &end, 10);
+  return *end == '\0' ? number : 0;
+}
+
+}  // namespace streamfilter::pg

@@ -1,0 +1,120 @@
+// streamfilter_distribute: a filter on every node of Citus.
+#include "pg/server/postgres.hpp"
+
+extern "C" {
+#include "catalog/pg_class.h"
+#include "lib/stringinfo.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+}
+
+#include "pg/catalog/definition_commands.hpp"
+#include "pg/catalog/filter_relation.hpp"
+#include "pg/trigger/citus_tables.hpp"
+
+namespace streamfilter::pg {
+namespace {
+
+const char* name_of_filter(Oid relid) {
+  const char* name = get_rel_name(relid);
+  if (name == nullptr || !is_filter(relid))
+    ereport(ERROR, errcode(ERRCODE_WRONG_OBJECT_TYPE),
+            name ? errmsg("\"%s\" is not a filter", name)
+                 : errmsg("relation with OID %u does not exist", relid));
+  return name;
+}
+
+char* definition_of(Oid relid) {
+  StringInfoData text;
+  initStringInfo(&text);
+  ListCell* cell;
+  foreach (cell, definition_commands(relid))
+    appendStringInfo(&text, "%s;\n", static_cast<char*>(lfirst(cell)));
+  return text.data;
+}
+
+const char* text_at(List* row, int column) {
+  return static_cast<const char*>(list_nth(row, column));
+}
+
+// One command on every worker, outside of this transaction; what they say.
+List* run(const char* command, const char* filter) {
+  List* rows = query_rows(
+      "SELECT n.nodename, n.nodeport, r.success, r.result FROM "
+      "pg_catalog.run_command_on_workers($1) r JOIN pg_catalog.pg_dist_node n "
+      "ON n.nodename OPERATOR(pg_catalog.=) r.nodename "
+      "AND n.nodeport OPERATOR(pg_catalog.=) r.nodeport",
+      TEXTOID, CStringGetTextDatum(command));
+  ListCell* cell;
+  foreach (cell, rows) {
+    List* row = static_cast<List*>(lfirst(cell));
+    if (text_at(row, 2) != nullptr && text_at(row, 2)[0] == 't') continue;
+    const char* said = text_at(row, 3);
+    ereport(ERROR, errcode(ERRCODE_FDW_ERROR),
+            errmsg("could not make filter \"%s\" on node %s:%s", filter, text_at(row, 0),
+                   text_at(row, 1)),
+            errdetail("The node says: %s", said != nullptr ? said : ""),
+            errhint("What was made on other nodes stays; repeat the call when the node can."));
+  }
+  return rows;
+}
+
+void check_equal(List* rows, const char* definition, const char* filter) {
+  const char* own = pnstrdup(definition, strcspn(definition, "\n"));
+  ListCell* cell;
+  foreach (cell, rows) {
+    List* row = static_cast<List*>(lfirst(cell));
+    const char* there = text_at(row, 3) != nullptr ? text_at(row, 3) : "";
+    if (strncmp(there, own, strlen(own)) == 0) continue;
+    ereport(ERROR, errcode(ERRCODE_INVALID_TABLE_DEFINITION),
+            errmsg("filter \"%s\" is defined otherwise on node %s:%s", filter, text_at(row, 0),
+                   text_at(row, 1)),
+            errdetail("There: %s", pnstrdup(there, strcspn(there, "\n"))),
+            errhint("Alter or drop it there, with run_command_on_workers()."));
+  }
+}
+
+void require_coordinator() {
+  if (!has_citus())
+    ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+            errmsg("streamfilter_distribute() needs extension citus"),
+            errhint("On a single server a filter needs no distribution."));
+  List* rows = query_rows("SELECT groupid FROM pg_catalog.pg_dist_local_group", OIDOID, 0);
+  const char* group = rows == NIL ? nullptr : text_at(static_cast<List*>(linitial(rows)), 0);
+  if (group != nullptr && strcmp(group, "0") == 0) return;
+  ereport(ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+          errmsg("filters are distributed from the coordinator"));
+}
+
+}  // namespace
+}  // namespace streamfilter::pg
+
+using namespace streamfilter::pg;
+
+// streamfilter_definition(filter regclass): the commands that make it, its owner and its rights.
+SF_FUNCTION(streamfilter_definition) {
+  const Oid relid = PG_GETARG_OID(0);
+  name_of_filter(relid);
+  PG_RETURN_TEXT_P(cstring_to_text(definition_of(relid)));
+}
+
+// streamfilter_distribute(filter regclass): makes it on all workers of Citus; how many have it now?
+SF_FUNCTION(streamfilter_distribute) {
+  const Oid relid = PG_GETARG_OID(0);
+  const char* name = name_of_filter(relid);
+  if (!SF_IS_OWNER_OF_RELATION(relid, GetUserId()))
+    aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_FOREIGN_TABLE, name);
+  require_coordinator();
+  ListCell* cell;
+  List* rows = NIL;
+  foreach (cell, definition_commands(relid)) rows = run(static_cast<char*>(lfirst(cell)), name);
+  const Oid schema = get_func_namespace(fcinfo->flinfo->fn_oid);
+  const char* full = quote_qualified_identifier(get_namespace_name(get_rel_namespace(relid)), name);
+  rows = run(
+      psprintf("SELECT %s(%s::pg_catalog.regclass)",
+               quote_qualified_identifier(get_namespace_name(schema), "streamfilter_definition"),
+               quote_literal_cstr(full)),
+      name);
+  check_equal(rows, definition_of(relid), name);
+  PG_RETURN_INT32(list_length(rows));
+}

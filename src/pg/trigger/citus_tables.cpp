@@ -1,0 +1,184 @@
+#include "pg/server/postgres.hpp"
+
+extern "C" {
+#include "access/genam.h"
+#include "access/table.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_extension.h"
+#include "catalog/pg_trigger.h"
+#include "commands/extension.h"
+#include "executor/spi.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/snapmgr.h"
+}
+
+#include "pg/handle/hierarchy.hpp"
+#include "pg/server/citus.hpp"
+#include "pg/trigger/citus_tables.hpp"
+#include "pg/trigger/shard_triggers.hpp"
+
+namespace streamfilter::pg {
+namespace {
+
+const char* text_at(List* row, int column) {
+  return static_cast<const char*>(list_nth(row, column));
+}
+
+// The coordinator knows all filters; it is group 0.
+bool is_worker() {
+  List* rows = query_rows("SELECT groupid FROM pg_catalog.pg_dist_local_group", OIDOID, 0);
+  if (rows == NIL) return false;
+  const char* group = text_at(static_cast<List*>(linitial(rows)), 0);
+  return group != nullptr && strcmp(group, "0") != 0;
+}
+
+void execute(const char* commands) {
+  SPI_connect();
+  if (SPI_execute(commands, false, 0) < 0) elog(ERROR, "could not make a filter: %s", commands);
+  SPI_finish();
+}
+
+// The name as the coordinator has to look it up.
+const char* full_name(const Trigger* trigger, TriggerKind kind, const TriggerOrigin* origin) {
+  char* schema;
+  char* name;
+  parse_name(trigger->tgargs[0], "a filter", psprintf("%s('filter')", function_name(kind)), &schema,
+             &name);
+  return quote_qualified_identifier(schema != nullptr ? schema : get_namespace_name(origin->schema),
+                                    name);
+}
+
+[[noreturn]] void raise_missing(const char* name, const char* answer) {
+  ereport(ERROR, errcode(ERRCODE_UNDEFINED_TABLE),
+          errmsg("filter %s does not exist on this node", name),
+          answer != nullptr
+              ? errdetail("The coordinator was asked for its definition, and says: %s", answer)
+              : 0,
+          errhint("Create it on the coordinator, and SELECT streamfilter_distribute(%s) there.",
+                  quote_literal_cstr(name)));
+  pg_unreachable();
+}
+
+bool is_key(const TriggerPlan* plan, Relation table, const char* column) {
+  const AttrNumber attribute = find_exactly(table, column);
+  for (int i = 0; i < plan->count; ++i)
+    if (plan->inputs[i].column->role == Role::key && plan->inputs[i].source + 1 == attribute)
+      return true;
+  return false;
+}
+
+}  // namespace
+
+bool has_citus() {
+  return is_citus_loaded() && !creating_extension && OidIsValid(get_extension_oid("citus", true));
+}
+
+List* query_rows(const char* query, Oid type, Datum argument) {
+  const MemoryContext caller = CurrentMemoryContext;
+  List* rows = NIL;
+  Oid types[] = {type};
+  Datum values[] = {argument};
+  SPI_connect();
+  if (SPI_execute_with_args(query, 1, types, values, nullptr, false, 0) != SPI_OK_SELECT)
+    elog(ERROR, "could not ask Citus: %s", query);
+  for (uint64 i = 0; i < SPI_processed; ++i) {
+    List* row = NIL;
+    for (int j = 1; j <= SPI_tuptable->tupdesc->natts; ++j) {
+      char* value = SPI_getvalue(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, j);
+      const MemoryContext inner = MemoryContextSwitchTo(caller);
+      row = lappend(row, value == nullptr ? nullptr : pstrdup(value));
+      MemoryContextSwitchTo(inner);
+    }
+    const MemoryContext inner = MemoryContextSwitchTo(caller);
+    rows = lappend(rows, row);
+    MemoryContextSwitchTo(inner);
+  }
+  SPI_finish();
+  return rows;
+}
+
+void import_filter(const Trigger* trigger, TriggerKind kind, const TriggerOrigin* origin) {
+  if (trigger->tgnargs < 1 || OidIsValid(find_filter(trigger, kind, origin)) || !has_citus() ||
+      !is_worker())
+    return;
+  // Shards are made by several connections of one transaction at once: they would wait for each
+  // other.
+  if (is_on_shard(trigger, origin)) raise_missing(full_name(trigger, kind, origin), nullptr);
+  const char* function = quote_qualified_identifier(get_namespace_name(origin->function_schema),
+                                                    "streamfilter_definition");
+  const char* command = psprintf("SELECT %s(%s::pg_catalog.regclass)", function,
+                                 quote_literal_cstr(full_name(trigger, kind, origin)));
+  List* rows = query_rows("SELECT success, result FROM pg_catalog.run_command_on_coordinator($1)",
+                          TEXTOID, CStringGetTextDatum(command));
+  if (rows == NIL) return;
+  List* row = static_cast<List*>(linitial(rows));
+  const bool success = text_at(row, 0) != nullptr && text_at(row, 0)[0] == 't';
+  if (success && text_at(row, 1) != nullptr) return execute(text_at(row, 1));
+  raise_missing(full_name(trigger, kind, origin), text_at(row, 1));
+}
+
+void check_distribution(const Trigger* trigger, TriggerKind kind, Relation table) {
+  if (!judges(kind) || !has_citus()) return;
+  List* rows = query_rows(
+      "SELECT partmethod, repmodel, CASE WHEN partkey IS NOT NULL THEN "
+      "pg_catalog.column_to_column_name(logicalrelid, partkey::pg_catalog.text) END "
+      "FROM pg_catalog.pg_dist_partition WHERE logicalrelid OPERATOR(pg_catalog.=) $1",
+      OIDOID, ObjectIdGetDatum(RelationGetRelid(table)));
+  if (rows == NIL) return;
+  List* row = static_cast<List*>(linitial(rows));
+  const char* name = RelationGetRelationName(table);
+  if (text_at(row, 0)[0] == 'n' && text_at(row, 1)[0] == 't')
+    ereport(
+        ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+        errmsg("trigger \"%s\" cannot judge rows of reference table \"%s\"", trigger->tgname, name),
+        errdetail("Every node has a copy of it, and would judge by a filter of its own: the "
+                  "copies would differ."),
+        errhint("Distribute the table by a column of the filter's key with "
+                "create_distributed_table(), or judge rows before they are inserted, with "
+                "streamfilter_seen() on the coordinator."));
+  const char* column = text_at(row, 2);
+  if (column == nullptr) return;
+  const TriggerOrigin origin = find_origin(trigger, table);
+  const Oid filter = find_filter(trigger, kind, &origin);
+  if (!OidIsValid(filter)) return;
+  const TriggerPlan* plan = make_plan(trigger, kind, table, load_filter_relation(filter));
+  if (is_key(plan, table, column)) return;
+  ereport(WARNING,
+          errmsg("table \"%s\" is not distributed by a part of the key of filter \"%s\"", name,
+                 get_rel_name(filter)),
+          errdetail("Its distribution column \"%s\" is none of them, so equal keys may go to "
+                    "different nodes, where they are not recognized as repeats.",
+                    column),
+          errhint("Distribute it by a column of the key: alter_distributed_table()."));
+}
+
+// Not yet visible to the command that creates it.
+void check_taken_over(Oid oid) {
+  if (!is_citus_loaded() || creating_extension) return;
+  Relation catalog = table_open(TriggerRelationId, AccessShareLock);
+  ScanKeyData key;
+  ScanKeyInit(&key, Anum_pg_trigger_oid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(oid));
+  SysScanDesc scan = systable_beginscan(catalog, TriggerOidIndexId, true, SnapshotSelf, 1, &key);
+  HeapTuple tuple = systable_getnext(scan);
+  Oid table_oid = InvalidOid, function = InvalidOid;
+  if (HeapTupleIsValid(tuple)) {
+    const auto* form = reinterpret_cast<Form_pg_trigger>(GETSTRUCT(tuple));
+    table_oid = form->tgrelid;
+    function = form->tgfoid;
+  }
+  systable_endscan(scan);
+  table_close(catalog, AccessShareLock);
+  const char* name = OidIsValid(function) ? get_func_name(function) : nullptr;
+  if (name == nullptr || strcmp(name, "citus_truncate_trigger") != 0) return;
+  Relation table = table_open(table_oid, AccessShareLock);
+  const TriggerDesc* triggers = CopyTriggerDesc(table->trigdesc);
+  for (int i = 0; triggers != nullptr && i < triggers->numtriggers; ++i) {
+    TriggerKind kind;
+    if (find_kind(triggers->triggers[i].tgfoid, &kind))
+      check_distribution(&triggers->triggers[i], kind, table);
+  }
+  table_close(table, NoLock);
+}
+
+}  // namespace streamfilter::pg

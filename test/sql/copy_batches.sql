@@ -1,0 +1,155 @@
+-- COPY into a table with one of our triggers: in batches, and nothing else can tell.
+CREATE SCHEMA copies;
+SET search_path = copies, public;
+SET streamfilter.batch_insert = on;
+CREATE FOREIGN TABLE seen (k int) SERVER streamfilter OPTIONS (kind 'bloom', keys '10000', fpr '1e-6');
+CREATE TABLE t (k int, x text CHECK (x <> 'bad'), n serial, CONSTRAINT once UNIQUE (x));
+CREATE TRIGGER zz BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen');
+
+-- Rows keep their order, the tag counts what was inserted, and so does the progress view.
+CREATE FUNCTION tell() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM pg_stat_clear_snapshot();
+  RAISE NOTICE '% %: %', TG_WHEN, TG_OP, (SELECT format('%s rows, %s excluded', tuples_processed, tuples_excluded) FROM pg_stat_progress_copy);
+  RETURN NULL;
+END $$;
+CREATE TRIGGER before BEFORE INSERT ON t FOR EACH STATEMENT EXECUTE FUNCTION tell();
+CREATE TRIGGER after AFTER INSERT ON t FOR EACH STATEMENT EXECUTE FUNCTION tell();
+COPY t (k, x) FROM stdin WHERE k < 100;
+1	a
+200	b
+1	c
+2	d
+300	e
+2	f
+3	g
+\.
+SELECT k, x FROM t ORDER BY ctid;
+SELECT rows, discarded FROM streamfilter_triggers WHERE "table" = 't'::regclass;
+DROP TRIGGER before ON t;
+DROP TRIGGER after ON t;
+
+-- Errors name the line, whenever they are found.
+COPY t (k, x) FROM stdin;
+10	h
+11	i
+1	bad
+12	bad
+13	j
+\.
+COPY t (k, x) FROM stdin;
+10	h
+1	a
+11	g
+13	j
+\.
+COPY t (k, x) FROM stdin (FORMAT csv, HEADER);
+k,x
+10,h
+none,i
+\.
+COPY t (k, x) FROM stdin;
+10	h
+11
+\.
+SELECT count(*) FROM t;
+SELECT streamfilter_test('seen', 10);
+
+-- Numbers of a sequence are taken as rows are read: an error may come later than its row.
+CREATE FUNCTION numbers_of_error(batches text) RETURNS bigint LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM set_config('streamfilter.batch_insert', batches, true), setval('t_n_seq', 1000);
+  BEGIN
+    COPY t (k, x) FROM PROGRAM $p$echo 20,good; for i in 21 22 23 24 25; do echo $i,bad; done$p$ (FORMAT csv);
+  EXCEPTION WHEN check_violation THEN NULL;
+  END;
+  RETURN nextval('t_n_seq') - 1000;
+END $$;
+SELECT numbers_of_error('off'), numbers_of_error('on');
+
+-- What follows the end of the data is not read.
+COPY t (k, x) FROM PROGRAM $$printf '30\tl\n31\tm\n\\.\n32\tn\n'$$;
+-- Neither is a line end needed.
+COPY t (k, x) FROM PROGRAM $$printf '33\to\n34\tp'$$;
+SELECT k, x FROM t WHERE k >= 30 ORDER BY ctid;
+
+-- Text of another encoding.
+CREATE TABLE texts (k int, x text);
+CREATE TRIGGER zz BEFORE INSERT ON texts FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen');
+COPY texts FROM PROGRAM $$for i in 40 40 41 42; do printf '%s\t\344\n' $i; done$$ (ENCODING 'latin1');
+SELECT k, x = U&'\00e4' AS right FROM texts ORDER BY ctid;
+
+-- Triggers see the depth that they always see; what they COPY themselves goes the same way.
+CREATE TABLE copies (LIKE texts);
+CREATE FOREIGN TABLE seen_copies (k int) SERVER streamfilter OPTIONS (kind 'bloom', keys '10000', fpr '1e-6');
+CREATE TRIGGER zz BEFORE INSERT ON copies FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen_copies');
+CREATE FUNCTION copy_on() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+  n bigint;
+BEGIN
+  EXECUTE format('COPY copies FROM PROGRAM ''for i in 1 2 2 3; do echo "%s$i,copy"; done'' (FORMAT csv)', NEW.k);
+  GET DIAGNOSTICS n = ROW_COUNT;
+  RAISE NOTICE 'row % at depth %: % rows copied', NEW.k, pg_trigger_depth(), n;
+  RETURN NULL;
+END $$;
+CREATE TRIGGER copy_on AFTER INSERT ON texts FOR EACH ROW WHEN (pg_trigger_depth() = 0) EXECUTE FUNCTION copy_on();
+COPY texts FROM stdin;
+50	a
+50	b
+51	c
+52	d
+\.
+SELECT count(*), count(DISTINCT k) FROM copies;
+
+-- Partitions, one of which needs each row.
+CREATE TABLE parts (k int, repeat boolean, x text) PARTITION BY LIST (x);
+CREATE TABLE part_a PARTITION OF parts FOR VALUES IN ('a');
+CREATE TABLE part_b (x text, gone int, repeat boolean, k int);
+ALTER TABLE part_b DROP COLUMN gone;
+ALTER TABLE parts ATTACH PARTITION part_b FOR VALUES IN ('b');
+CREATE TRIGGER zz BEFORE INSERT ON parts FOR EACH ROW EXECUTE FUNCTION streamfilter_mark('seen', 'repeat');
+CREATE FUNCTION look() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  RAISE NOTICE 'row %: % before it, depth %', NEW.k, (SELECT count(*) FROM parts), pg_trigger_depth();
+  RETURN NEW;
+END $$;
+CREATE TRIGGER look BEFORE INSERT ON part_b FOR EACH ROW EXECUTE FUNCTION look();
+COPY parts (k, x) FROM stdin;
+60	a
+61	b
+60	a
+60	b
+62	a
+63	c
+\.
+COPY parts (k, x) FROM stdin;
+60	a
+61	b
+60	a
+60	b
+62	a
+\.
+SELECT tableoid::regclass, k, repeat FROM parts ORDER BY tableoid::regclass::text, ctid;
+
+-- Who may insert, may.
+CREATE ROLE copier;
+GRANT USAGE ON SCHEMA copies TO copier;
+GRANT INSERT (k) ON copies TO copier;
+SET ROLE copier;
+COPY copies (k) FROM stdin;
+70
+70
+71
+\.
+COPY copies FROM stdin;
+\.
+RESET ROLE;
+
+-- More rows than a batch has.
+DROP TRIGGER copy_on ON texts;
+COPY texts (k) FROM PROGRAM 'seq 1000 5999; seq 3000 6999' WHERE k % 2 = 0;
+SELECT count(*), min(k), max(k) FROM texts WHERE k >= 1000;
+
+SET client_min_messages = warning;
+DROP SCHEMA copies CASCADE;
+DROP ROLE copier;

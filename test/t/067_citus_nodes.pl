@@ -1,0 +1,100 @@
+# Citus: filters on every node. They are made where they are missing, nodes come and go, reference tables are refused, a
+# worker takes events, and connections of one transaction know each other.
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use CitusCluster;
+use Test::More;
+
+my $citus = CitusCluster->new(workers => 3, spare => 1);
+sub query { return $citus->query($_[0]); }
+
+sub replay
+{
+	my ($last, $node) = @_;
+	($node // $citus->coordinator)->safe_psql('postgres', "INSERT INTO events SELECT i, i FROM generate_series(1, $last) i");
+	return $citus->counts('events', 'key');
+}
+
+my $trigger = q{FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen', 'key')};
+query(qq{
+	CREATE ROLE reader;
+	CREATE FOREIGN TABLE seen (key int) SERVER streamfilter OPTIONS (kind 'bloom', keys '100000', fpr '1e-6');
+	GRANT SELECT ON seen TO reader;
+	CREATE TABLE events (id int, key int);
+	CREATE TRIGGER zz BEFORE INSERT ON events $trigger});
+like($citus->messages(q{SELECT create_distributed_table('events', 'key')}),
+	qr/filter public.seen does not exist on this node.*HINT:.*streamfilter_distribute\('public.seen'\)/s, 'a filter that is missing on a node');
+is(query(q{SELECT streamfilter_distribute('seen')}), 2, 'is made there');
+is(query(q{SELECT streamfilter_distribute('seen')}), 2, 'once');
+is($citus->node(1)->safe_psql('postgres', q{SELECT has_table_privilege('reader', 'seen', 'SELECT'), has_table_privilege('reader', 'seen', 'INSERT')}),
+	't|f', 'with its rights');
+is($citus->node(1)->safe_psql('postgres', q{SELECT streamfilter_definition('seen')}), query(q{SELECT streamfilter_definition('seen')}),
+	'and defined as here');
+query(q{SELECT create_distributed_table('events', 'key')});
+is(replay(1000), '1000|1000', 'the table is distributed');
+is(replay(1100), '1100|1100', 'and judged');
+
+$citus->node(1)->safe_psql('postgres', q{ALTER FOREIGN TABLE seen OPTIONS (SET keys '200000')});
+like($citus->messages(q{SELECT streamfilter_distribute('seen')}), qr/defined otherwise on node.*keys '200000'/s, 'a definition that differs');
+$citus->node(1)->safe_psql('postgres', q{ALTER FOREIGN TABLE seen OPTIONS (SET keys '100000')});
+# Its state did not fit: it learns again what its shards have.
+query(qq{DROP TRIGGER zz ON events; CREATE TRIGGER zz BEFORE INSERT ON events $trigger});
+is(replay(1100), '1100|1100', 'CREATE TRIGGER fills a filter that has lost its keys');
+like($citus->messages(q{SET ROLE reader; SELECT streamfilter_distribute('seen')}), qr/must be owner/, 'by its owner only');
+like($citus->messages(q{SELECT streamfilter_distribute('seen')}, $citus->node(1)), qr/from the coordinator/, 'and from the coordinator');
+like($citus->messages(q{DROP FOREIGN TABLE seen}), qr/other objects depend on it/, 'DROP of a filter that triggers use');
+
+# ---- a node comes
+
+$citus->add_node(3);
+is($citus->node(3)->safe_psql('postgres', q{SELECT streamfilter_definition('seen')}), query(q{SELECT streamfilter_definition('seen')}),
+	'citus_add_node brings the filter');
+query(q{SELECT rebalance_table_shards(shard_transfer_mode => 'block_writes')});
+cmp_ok(query('SELECT count(*) FROM citus_shards WHERE nodeport = ' . $citus->node(3)->port), '>', 0, 'shards go there');
+is(replay(1200), '1200|1200', 'with their keys');
+
+# ---- tables that cannot be judged
+
+like($citus->messages(qq{
+		CREATE TABLE copied (id int, key int);
+		SELECT create_reference_table('copied');
+		CREATE TRIGGER zz BEFORE INSERT ON copied $trigger}),
+	qr/cannot judge rows of reference table "copied".*HINT:  Distribute the table/s, 'a trigger on a reference table');
+like($citus->messages(qq{
+		CREATE TABLE copied_later (id int, key int);
+		CREATE TRIGGER zz BEFORE INSERT ON copied_later $trigger;
+		SELECT create_reference_table('copied_later')}),
+	qr/cannot judge rows of reference table "copied_later"/, 'a reference table with a trigger');
+like($citus->messages(qq{
+		CREATE TABLE by_id (id int, key int);
+		SELECT create_distributed_table('by_id', 'id');
+		CREATE TRIGGER zz BEFORE INSERT ON by_id $trigger}),
+	qr/WARNING:.*not distributed by a part of the key.*"id"/s, 'a distribution column outside of the key');
+query('DROP TABLE by_id, copied, copied_later');
+
+# ---- through a worker that has shards, first of all after a restart
+
+foreach my $rounds (1, 2)
+{
+	$citus->node($_)->restart foreach 0 .. 3;
+	is(replay(1200 + 100 * $rounds, $citus->node(1)), join('|', (1200 + 100 * $rounds) x 2), "the first INSERT goes through a worker: $rounds");
+}
+
+# ---- more keys than max_in_flight
+
+foreach my $node (map { $citus->node($_) } 0 .. 3)
+{
+	$node->append_conf('postgresql.conf', 'streamfilter.max_in_flight = 1000');
+	$node->restart;
+}
+my $started = time;
+like($citus->messages('INSERT INTO events SELECT i, i FROM generate_series(10001, 60000) i'),
+	qr/too many keys of one distributed transaction.*streamfilter.max_in_flight, now 1000/s, 'more keys in a transaction than max_in_flight are refused, and told why');
+cmp_ok(time - $started, '<', 60, 'soon');
+is(query('SELECT count(*) FROM events'), 1400, 'and nothing is stored');
+query("INSERT INTO events SELECT i, i FROM generate_series(10000 + 400 * $_, 10399 + 400 * $_) i") foreach 1 .. 20;
+is(query('SELECT count(*), count(DISTINCT key) FROM events'), '9400|9400', 'in parts they are stored');
+
+done_testing();

@@ -1,0 +1,122 @@
+# ALTER … SET memory keeps what a filter knows over crashes before and after its commit, over a restart ahead of it, on a
+# standby, and with another session that waits for it.
+use strict;
+use warnings;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = PostgreSQL::Test::Cluster->new('resize');
+$node->init(allows_streaming => 1);
+$node->append_conf('postgresql.conf', q{
+shared_preload_libraries = 'streamfilter'
+streamfilter.shared_memory = '64MB'
+autovacuum = off});
+$node->start;
+$node->safe_psql('postgres', q{
+	CREATE EXTENSION streamfilter;
+	CREATE FUNCTION known(filter regclass, n int) RETURNS bigint LANGUAGE sql AS
+		'SELECT count(*) FROM generate_series(1, n) i WHERE streamfilter_test(filter, i)';
+	CREATE FOREIGN TABLE seen (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '256kB', keys '100000');
+	CREATE FOREIGN TABLE queue (id int) SERVER streamfilter OPTIONS (memory '256kB');
+	CREATE FOREIGN TABLE unsaved (id int) SERVER streamfilter OPTIONS (memory '256kB', persistence 'unlogged');
+	INSERT INTO seen SELECT generate_series(1, 10000);
+	INSERT INTO queue SELECT generate_series(1, 10000);
+	INSERT INTO unsaved SELECT generate_series(1, 10000)});
+
+sub all_known
+{
+	my ($what, $n, $server) = @_;
+	$server //= $node;
+	is($server->safe_psql('postgres', "SELECT known('seen', $n)"), $n, "$what: a Bloom filter");
+	cmp_ok($server->safe_psql('postgres', "SELECT known('queue', $n)"), '>', $n - 20, "$what: a queue");
+}
+
+sub resize_to
+{
+	my ($memory) = @_;
+	return qq{ALTER FOREIGN TABLE seen OPTIONS (SET memory '$memory');
+		ALTER FOREIGN TABLE queue OPTIONS (SET memory '$memory');};
+}
+
+# --- A crash after the commit, and before it -----------------------------------------------------------------------
+
+$node->safe_psql('postgres', resize_to('1MB'));
+$node->stop('immediate');
+$node->start;
+all_known('after a crash', 10000);
+is($node->safe_psql('postgres', q{SELECT count(*) FROM streamfilter_stats WHERE state = 'loaded'}), 2, 'nothing is set aside');
+
+$node->safe_psql('postgres', q{INSERT INTO seen SELECT generate_series(10001, 12000); INSERT INTO queue SELECT generate_series(10001, 12000)});
+my $session = $node->background_psql('postgres', on_error_stop => 0);
+$session->query_safe('BEGIN; ' . resize_to('4MB') . q{INSERT INTO seen SELECT generate_series(12001, 12100)});
+$node->stop('immediate');
+eval { $session->quit };
+$node->start;
+all_known('after a crash in the middle', 12000);
+is($node->safe_psql('postgres', q{SELECT count(*) FROM streamfilter_stats WHERE memory > 1100000}), 0, 'with the former definition');
+
+# --- The first use after a start is the ALTER -------------------------------------------------------------------------
+
+$node->restart;
+$node->safe_psql('postgres', resize_to('2MB'));
+all_known('altered before it was read back', 12000);
+$node->restart;
+all_known('and after another restart', 12000);
+
+# --- Changes in the same transaction, ahead of the ALTER and behind it --------------------------------------------------
+
+$node->safe_psql('postgres', q{BEGIN; INSERT INTO seen SELECT generate_series(12001, 12500); INSERT INTO queue SELECT generate_series(12001, 12500);}
+	. resize_to('4MB') . q{INSERT INTO seen SELECT generate_series(12501, 13000); INSERT INTO queue SELECT generate_series(12501, 13000);}
+	. resize_to('8MB') . 'COMMIT');
+all_known('changes beside it', 13000);
+$node->stop('immediate');
+$node->start;
+all_known('... after a crash', 13000);
+
+# --- Again and again, with saves, down and up ---------------------------------------------------------------------------
+
+for my $memory ('4MB', '2MB', '3MB', '1MB', '2MB')
+{
+	$node->safe_psql('postgres', resize_to($memory) . 'SELECT streamfilter_save()');
+}
+$node->stop('immediate');
+$node->start;
+is($node->safe_psql('postgres', "SELECT known('seen', 13000)"), 13000, 'many times');
+cmp_ok($node->safe_psql('postgres', "SELECT count(*) FROM generate_series(12001, 13000) i WHERE streamfilter_test('queue', i)"), '>', 990,
+	'a queue has the newest');
+is($node->safe_psql('postgres', q{SELECT count(DISTINCT filter) FROM (SELECT filter FROM streamfilter_image GROUP BY filter, saved) s}), 2,
+	'one image for each');
+
+# --- Others wait, and see the new state -----------------------------------------------------------------------------------
+
+$session = $node->background_psql('postgres');
+$session->query_safe('BEGIN; ' . resize_to('4MB'));
+my $other = $node->background_psql('postgres');
+$other->query_until(qr/begun/, "\\echo begun\nINSERT INTO seen VALUES (13000), (13001) RETURNING id;\n");
+ok($node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'}), 'another session waits');
+$session->query_safe('COMMIT');
+$session->quit;
+$other->quit;
+is($node->safe_psql('postgres', "SELECT known('seen', 13001), accepted > 0 FROM streamfilter_stats WHERE filter = 'seen'::regclass"), '13001|t',
+	'... and has remembered its keys');
+
+# --- A standby ---------------------------------------------------------------------------------------------------------
+
+$node->backup('copy');
+my $standby = PostgreSQL::Test::Cluster->new('standby');
+$standby->init_from_backup($node, 'copy', has_streaming => 1);
+$standby->start;
+$node->wait_for_catchup($standby);
+is($standby->safe_psql('postgres', "SELECT known('seen', 13001)"), 13001, 'a standby');
+$node->safe_psql('postgres', resize_to('8MB') . 'INSERT INTO seen SELECT generate_series(13002, 13100)');
+$node->wait_for_catchup($standby);
+is($standby->safe_psql('postgres', "SELECT known('seen', 13100)"), 13100, '... follows');
+$node->stop;
+$standby->promote;
+is($standby->safe_psql('postgres', "SELECT known('seen', 13100)"), 13100, '... and takes over');
+$standby->safe_psql('postgres', resize_to('2MB'));
+is($standby->safe_psql('postgres', "SELECT known('seen', 13100)"), 13100, '... and is resized');
+$standby->stop;
+
+done_testing();

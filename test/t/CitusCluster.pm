@@ -1,0 +1,136 @@
+# A coordinator and workers of Citus, where it is installed. A test file begins with
+#
+#   use FindBin;
+#   use lib $FindBin::Bin;
+#   use CitusCluster;
+#   my $citus = CitusCluster->new(workers => 3);    # skips all tests of the file where Citus is not installed
+package CitusCluster;
+use strict;
+use warnings;
+use PostgreSQL::Test::Cluster;
+use Test::More;
+use Time::HiRes qw(sleep time);
+
+my $SETTINGS = q{
+	shared_preload_libraries = 'citus,streamfilter'
+	shared_buffers = 16MB
+	fsync = off
+	max_connections = 60
+	wal_level = logical
+	max_wal_senders = 10
+	max_replication_slots = 10
+	max_prepared_transactions = 20
+	max_worker_processes = 32
+	max_wal_size = 200MB
+	streamfilter.shared_memory = 32MB
+	citus.shard_count = 6
+	citus.enable_statistics_collection = off
+	citus.enable_unsafe_triggers = on
+	citus.defer_shard_delete_interval = 500};
+
+# workers => how many; spare => how many of them Citus does not know yet; settings => more of them
+sub new
+{
+	my ($class, %options) = @_;
+	my $self = bless { settings => $options{settings} // '', nodes => [] }, $class;
+	my $coordinator = $self->start_node;
+	my $last = $options{workers} // 1;
+	$self->start_node foreach 1 .. $last;
+	$coordinator->safe_psql('postgres',
+		sprintf q{SELECT citus_set_coordinator_host('%s', %d)}, $coordinator->host, $coordinator->port);
+	$self->add_node($_) foreach 1 .. $last - ($options{spare} // 0);
+	return $self;
+}
+
+# Another node, which Citus does not know yet.
+sub start_node
+{
+	my ($self) = @_;
+	my $number = @{ $self->{nodes} };
+	my $node = PostgreSQL::Test::Cluster->new($number == 0 ? 'coordinator' : "worker$number");
+	$node->init;
+	if ($number == 0)
+	{
+		$node->start;
+		my $installed = $node->safe_psql('postgres', q{SELECT count(*) FROM pg_available_extensions WHERE name = 'citus'});
+		$node->stop('immediate');
+		plan(skip_all => 'Citus is not installed') if $installed eq '0';
+	}
+	$node->append_conf('postgresql.conf', "$SETTINGS\n$self->{settings}\ncitus.local_hostname = '" . $node->host . "'");
+	$node->start;
+	# Newer minor releases let none but listed libraries decode; Citus splits shards by its own.
+	my $listed = $node->safe_psql('postgres', q{SELECT setting FROM pg_settings WHERE name = 'output_plugin_libraries'});
+	if ($listed ne '')
+	{
+		$node->append_conf('postgresql.conf', "output_plugin_libraries = '$listed, citus'");
+		$node->restart;
+	}
+	$node->safe_psql('postgres', 'CREATE EXTENSION citus; CREATE EXTENSION streamfilter');
+	push @{ $self->{nodes} }, $node;
+	return $node;
+}
+
+# 0: the coordinator; then the workers.
+sub node { my ($self, $number) = @_; return $self->{nodes}[$number]; }
+
+sub coordinator { my ($self) = @_; return $self->{nodes}[0]; }
+
+sub add_node
+{
+	my ($self, $number) = @_;
+	my $node = $self->node($number);
+	return $self->query(sprintf q{SELECT citus_add_node('%s', %d)}, $node->host, $node->port);
+}
+
+# On the coordinator.
+sub query
+{
+	my ($self, $query) = @_;
+	return $self->coordinator->safe_psql('postgres', $query);
+}
+
+# Its errors and messages.
+sub messages
+{
+	my ($self, $query, $node) = @_;
+	my ($status, $out, $error) = ($node // $self->coordinator)->psql('postgres', $query);
+	return $error;
+}
+
+# On every node.
+sub everywhere
+{
+	my ($self, $query) = @_;
+	return $self->query("SELECT bool_and(success) FROM run_command_on_all_nodes(\$everywhere\$$query\$everywhere\$)");
+}
+
+sub place
+{
+	my ($self, $number) = @_;
+	my $node = $self->node($number);
+	return sprintf q{'%s', %d}, $node->host, $node->port;
+}
+
+# Moves a shard of the table from wherever it is to the worker after that. mode: block_writes, force_logical
+sub move_shard
+{
+	my ($self, $table, $index, $mode) = @_;
+	my ($shard, $host, $port) = split /\|/, $self->query(
+		"SELECT shardid, nodename, nodeport FROM citus_shards WHERE table_name = '$table'::regclass ORDER BY shardid OFFSET $index LIMIT 1");
+	my @workers = 1 .. $#{ $self->{nodes} };
+	my ($from) = grep { $self->node($_)->port == $port } 0 .. $#{ $self->{nodes} };
+	my $to = $from % @workers + 1;
+	my ($status, $out, $error) = $self->coordinator->psql('postgres',
+		sprintf q{SELECT citus_move_shard_placement(%s, %s, %s, shard_transfer_mode => '%s')},
+		$shard, $self->place($from), $self->place($to), $mode);
+	return $status == 0 ? '' : $error;
+}
+
+# How many rows the query counts on shards and their shell, and by how many they differ from the keys: "rows|keys".
+sub counts
+{
+	my ($self, $table, $key) = @_;
+	return $self->query("SELECT count(*), count(DISTINCT $key) FROM $table");
+}
+
+1;
