@@ -16,7 +16,6 @@ extern "C" {
 #include "executor/execPartition.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
-#include "optimizer/optimizer.h"
 #include "utils/backend_progress.h"
 #include "utils/backend_status.h"
 }
@@ -24,6 +23,7 @@ extern "C" {
 #include "pg/ingest/copy_ingest.hpp"
 #include "pg/ingest/ingest.hpp"
 #include "pg/ingest/target_rule.hpp"
+#include "pg/ingest/volatile_code.hpp"
 #include "pg/server/settings.hpp"
 #include "pg/trigger/row_source.hpp"
 
@@ -237,7 +237,7 @@ int read_nothing(void*, int, int) {
 }
 
 bool reads_ahead(const CopyFromStateData* copy) {
-  return !copy->volatile_defexprs && !contain_volatile_functions(copy->whereClause) &&
+  return !copy->volatile_defexprs && !runs_volatile_code(copy->whereClause) &&
          copy->transition_capture == nullptr && !SF_COPY_SKIPS_ERRORS(copy);
 }
 

@@ -17,6 +17,7 @@ extern "C" {
 #include "pg/ingest/insert_node.hpp"
 #include "pg/ingest/insert_plan.hpp"
 #include "pg/ingest/target_rule.hpp"
+#include "pg/ingest/volatile_code.hpp"
 #include "pg/server/settings.hpp"
 
 namespace streamfilter::pg {
@@ -76,6 +77,7 @@ bool look_at_node(Node* node, void* context) {
     contents->asks = true;
   } else {
     check_functions_in_node(node, look_at_function, context);
+    if (contents->obstacle == nullptr) contents->obstacle = find_hidden_code(node);
   }
   return SF_WALK_EXPRESSION(node, look_at_node, context);
 }
