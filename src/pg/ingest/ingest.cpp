@@ -22,7 +22,7 @@ namespace {
 
 // Rows that wait for their verdicts: the memory of their keys is fetched at once, or another server
 // is asked for all of them.
-constexpr int kBatch = 64;
+constexpr int kBatch = kMaxUnjudgedRows;
 constexpr int kRemoteBatch = 512;
 constexpr Size kMaxBytes = 65535;
 
