@@ -32,8 +32,8 @@ usage() {
 		Usage: bench/run.sh [OPTION...] [OUTDIR]
 
 		Measures streamfilter beside what it is compared with, in interleaved rounds, and prints medians, ratios and the
-		goals that were reached. OUTDIR, by default build/bench/run, gets run.txt, run.json, bulk-tables.txt and plots. Installs what is
-		missing, builds and installs streamfilter, and uses a PostgreSQL server of its own below /tmp, which is gone
+		goals that were reached. OUTDIR, by default build/bench/run, gets run.txt, run.json, bulk-tables.txt and plots. Installs
+		what is missing, builds and installs streamfilter, and uses a PostgreSQL server of its own below /tmp, which is gone
 		afterwards. Debian 12 or 13, as root or with sudo. Exits with 0 when everything ran, goals reached or not.
 
 		  --quick                   small scales: shows that everything runs, figures mean little
