@@ -20,10 +20,10 @@ extern "C" {
 namespace streamfilter::pg {
 namespace {
 
-// Rows that wait for their verdicts: the memory of their keys is fetched at once, or another server
-// is asked for all of them.
-constexpr int kBatch = kMaxUnjudgedRows;
-constexpr int kRemoteBatch = 512;
+// Rows that wait for their verdicts: the memory of some keys is fetched while others are judged, or
+// another server is asked for all of them.
+constexpr int kBatch = 256;
+constexpr int kRemoteBatch = kMaxUnjudgedRows;
 constexpr Size kMaxBytes = 65535;
 
 // A table that rows go to: the target, or a partition.

@@ -13,7 +13,8 @@ namespace streamfilter::pg {
 
 struct Ingest;
 
-constexpr int kMaxUnjudgedRows = 64;
+// So many rows may have come that are not judged yet.
+constexpr int kMaxUnjudgedRows = 512;
 
 struct IngestCounts {
   uint64 rows;           // that have come
