@@ -181,6 +181,8 @@ void write_rows(BatchTable* table) {
   table_multi_insert(table->target->ri_RelationDesc, table->rows, table->row_count,
                      writer->estate->es_output_cid, writer->mode.options, table->bulk);
   MemoryContextSwitchTo(caller);
+  // Each holds a page. A small cache could not hold one of every table.
+  if (list_length(writer->busy) > kMaxBusyTables) ReleaseBulkInsertStatePin(table->bulk);
   for (int i = 0; i < table->row_count; ++i) take_tuple_back(table->rows[i], lent[i]);
   table->row_count = 0;
 }
