@@ -372,6 +372,23 @@ INSERT INTO t SELECT i, i FROM generate_series(1, 100000000) AS i;
 ROLLBACK;
 SELECT count(*) FROM t;
 
+-- Partitions by the hundred: not each holds a page, a small cache has no more.
+\c -
+SET client_min_messages = error;
+SET streamfilter.batch_insert = on;
+SET temp_buffers = '800kB';
+CREATE TEMPORARY TABLE wide (key int, part int) PARTITION BY LIST (part);
+DO $$
+BEGIN
+  FOR i IN 0..149 LOOP
+    EXECUTE format('CREATE TEMPORARY TABLE wide_%s PARTITION OF wide FOR VALUES IN (%s)', i, i);
+  END LOOP;
+END $$;
+CREATE TRIGGER zz BEFORE INSERT ON wide FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen');
+INSERT INTO wide SELECT 1000 + i, i % 150 FROM generate_series(1, 1500) AS i;
+SELECT count(*), count(DISTINCT part) FROM wide;
+DROP TABLE wide;
+
 DROP TABLE t, src, log, repeats;
 DROP FOREIGN TABLE seen, asked, seen_small, seen_pairs, leaf, root;
 DROP DOMAIN small;

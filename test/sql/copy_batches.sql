@@ -43,6 +43,7 @@ COPY t (k, x) FROM stdin;
 11	g
 13	j
 \.
+COPY t (k, x) FROM PROGRAM $$echo 10,h; echo 11,a; for i in 1 2 3; do yes 1,h | head -3000; done$$ (FORMAT csv);
 COPY t (k, x) FROM stdin (FORMAT csv, HEADER);
 k,x
 10,h

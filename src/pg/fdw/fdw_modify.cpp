@@ -31,9 +31,9 @@ namespace {
 // The junk column in which the plan of a DELETE hands over the row that it has found.
 constexpr char kRow[] = "wholerow";
 
-// Rows of an INSERT that are tested together: the memory of so many keys is fetched at once, or so
-// many are sent to another server at once.
-constexpr int kBatch = 64;
+// Rows of an INSERT that are tested together: the memory of some is fetched while others are
+// tested, or so many are sent to another server at once.
+constexpr int kBatch = 256;
 constexpr int kRemoteBatch = 512;
 constexpr int kMaxBatch = kRemoteBatch;
 

@@ -15,8 +15,9 @@ bool test_and_insert(FilterHandle* filter, const Element& element) {
                                  : test_and_insert_node_key(filter, element);
 }
 
-// So many keys' memory fits into the nearest cache, and is on its way at once.
-constexpr int kFetchedAtOnce = 64;
+// The memory of so many keys is on its way at once, some cache lines each: as many as a core can
+// wait for.
+constexpr int kFetchedAtOnce = 16;
 
 void count_answers(FilterHandle* filter, const bool* has_key, int count, const bool* seen) {
   for (int i = 0; i < count; ++i)
@@ -71,11 +72,14 @@ void test_and_insert_keys(FilterHandle* filter, const Element* elements, const b
     test_and_insert_keys_in_tree(filter, elements, has_key, count, seen);
     return count_answers(filter, has_key, count, seen);
   }
-  for (int start = 0; start < count; start += kFetchedAtOnce) {
-    const int end = Min(start + kFetchedAtOnce, count);
-    prefetch_local_keys(filter, elements + start, has_key + start, end - start);
-    for (int i = start; i < end; ++i)
-      seen[i] = has_key[i] && test_and_insert_fetched_key(filter, elements[i]);
+  // While some are judged, the memory of the next ones is on its way.
+  prefetch_local_keys(filter, elements, has_key, Min(kFetchedAtOnce, count));
+  for (int i = 0; i < count; ++i) {
+    const int next = i + kFetchedAtOnce;
+    if (i % kFetchedAtOnce == 0 && next < count)
+      prefetch_local_keys(filter, elements + next, has_key + next,
+                          Min(kFetchedAtOnce, count - next));
+    seen[i] = has_key[i] && test_and_insert_fetched_key(filter, elements[i]);
   }
 }
 

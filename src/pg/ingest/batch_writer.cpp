@@ -17,7 +17,7 @@ namespace streamfilter::pg {
 
 // As COPY has them: rows and bytes that wait to be written, and partitions that keep what they need
 // for that.
-constexpr int kMaxRows = 1000;
+constexpr int kMaxRows = kMaxWaitingRows;
 constexpr Size kMaxBytes = 65535;
 constexpr int kMaxBusyTables = 32;
 
@@ -39,7 +39,7 @@ struct WaitingRow {
 
 struct BatchWriter {
   EState* estate;
-  int options;
+  WriteMode mode;
   TransitionCaptureState* transition;
   RowWatch watch;
   MemoryContext memory;  // of all this, and of slots
@@ -54,9 +54,9 @@ struct BatchWriter {
 
 namespace {
 
-// Pages of the table are not kept from the cache, as COPY does it: an INSERT does not, either.
-BulkInsertState make_bulk_state() {
+BulkInsertState make_bulk_state(WriteMode mode) {
   BulkInsertState bulk = GetBulkInsertState();
+  if (mode.spares_cache) return bulk;
   FreeAccessStrategy(bulk->strategy);
   bulk->strategy = nullptr;
   return bulk;
@@ -65,7 +65,7 @@ BulkInsertState make_bulk_state() {
 void make_busy(BatchTable* table) {
   BatchWriter* writer = table->writer;
   MemoryContext caller = MemoryContextSwitchTo(writer->memory);
-  table->bulk = make_bulk_state();
+  table->bulk = make_bulk_state(writer->mode);
   table->rows = static_cast<TupleTableSlot**>(palloc(sizeof(TupleTableSlot*) * kMaxRows));
   writer->busy = lappend(writer->busy, table);
   MemoryContextSwitchTo(caller);
@@ -76,7 +76,7 @@ void make_idle(BatchTable* table) {
   table->unused_count = 0;
   if (table->bulk == nullptr) return;
   FreeBulkInsertState(table->bulk);
-  table_finish_bulk_insert(table->target->ri_RelationDesc, table->writer->options);
+  table_finish_bulk_insert(table->target->ri_RelationDesc, table->writer->mode.options);
   pfree(table->rows);
   table->bulk = nullptr;
   table->rows = nullptr;
@@ -153,7 +153,7 @@ bool insert_alone(const BatchWriter* writer, ResultRelInfo* target, TupleTableSl
     if (row == nullptr) return false;
   } else {
     complete_and_check(estate, target, row, before);
-    table_tuple_insert(target->ri_RelationDesc, row, estate->es_output_cid, writer->options,
+    table_tuple_insert(target->ri_RelationDesc, row, estate->es_output_cid, writer->mode.options,
                        nullptr);
   }
   follow_row(writer, target, row);
@@ -179,8 +179,10 @@ void write_rows(BatchTable* table) {
   // It leaks.
   MemoryContext caller = MemoryContextSwitchTo(GetPerTupleMemoryContext(writer->estate));
   table_multi_insert(table->target->ri_RelationDesc, table->rows, table->row_count,
-                     writer->estate->es_output_cid, writer->options, table->bulk);
+                     writer->estate->es_output_cid, writer->mode.options, table->bulk);
   MemoryContextSwitchTo(caller);
+  // Each holds a page. A small cache could not hold one of every table.
+  if (list_length(writer->busy) > kMaxBusyTables) ReleaseBulkInsertStatePin(table->bulk);
   for (int i = 0; i < table->row_count; ++i) take_tuple_back(table->rows[i], lent[i]);
   table->row_count = 0;
 }
@@ -211,13 +213,13 @@ void write_batch(BatchWriter* writer) {
 
 }  // namespace
 
-BatchWriter* begin_batch_writer(EState* estate, int options, TransitionCaptureState* transition,
+BatchWriter* begin_batch_writer(EState* estate, WriteMode mode, TransitionCaptureState* transition,
                                 RowWatch watch) {
   MemoryContext memory =
       AllocSetContextCreate(CurrentMemoryContext, "streamfilter batch", ALLOCSET_DEFAULT_SIZES);
   auto* writer = static_cast<BatchWriter*>(MemoryContextAllocZero(memory, sizeof(BatchWriter)));
   writer->estate = estate;
-  writer->options = options;
+  writer->mode = mode;
   writer->transition = transition;
   writer->watch = watch;
   writer->memory = memory;
@@ -271,6 +273,7 @@ void write_row(BatchTable* table, TupleTableSlot* row, uint64 number) {
   if (table->bulk == nullptr) make_busy(table);
   table->rows[table->row_count++] = row;
   writer->waiting[writer->count++] = {table, row, number};
+  keep(writer->watch, number);
   writer->bytes += keep_tuple(writer, row);
   if (writer->count == kMaxRows || writer->bytes > kMaxBytes) write_batch(writer);
 }

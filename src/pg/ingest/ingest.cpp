@@ -21,10 +21,10 @@ extern "C" {
 namespace streamfilter::pg {
 namespace {
 
-// Rows that wait for their verdicts: the memory of their keys is fetched at once, or another server
-// is asked for all of them.
-constexpr int kBatch = 64;
-constexpr int kRemoteBatch = 512;
+// Rows that wait for their verdicts: the memory of some keys is fetched while others are judged, or
+// another server is asked for all of them.
+constexpr int kBatch = 256;
+constexpr int kRemoteBatch = kMaxUnjudgedRows;
 constexpr Size kMaxBytes = 65535;
 
 // A table that rows go to: the target, or a partition.
@@ -52,8 +52,8 @@ struct Ingest {
   IngestTable* only;  // the target, if it has no partitions
   TupleTableSlot* to_fill;
   IngestCounts counts;
-  // The batch. What its elements were made for.
-  uint64 epoch;
+  // The batch.
+  uint64 epoch;  // that its elements were made in
   int rows, room;
   Size bytes;
   IngestTable* tables[kRemoteBatch];
@@ -286,10 +286,11 @@ IngestTable* find_table(Ingest* ingest, TupleTableSlot* row) {
 
 }  // namespace
 
-Ingest* begin_ingest(ModifyTableState* node, int options, RowWatch watch) {
+Ingest* begin_ingest(ModifyTableState* node, WriteMode mode, RowWatch watch) {
   MemoryContext memory =
       AllocSetContextCreate(CurrentMemoryContext, "streamfilter ingest", ALLOCSET_DEFAULT_SIZES);
-  auto* ingest = static_cast<Ingest*>(MemoryContextAllocZero(memory, sizeof(Ingest)));
+  auto* ingest = static_cast<Ingest*>(MemoryContextAlloc(memory, sizeof(Ingest)));
+  memset(static_cast<void*>(ingest), 0, offsetof(Ingest, tables));
   MemoryContext caller = MemoryContextSwitchTo(memory);
   ingest->estate = node->ps.state;
   ingest->node = node;
@@ -297,7 +298,7 @@ Ingest* begin_ingest(ModifyTableState* node, int options, RowWatch watch) {
   ingest->batch_memory =
       AllocSetContextCreate(memory, "streamfilter rows that are judged", ALLOCSET_DEFAULT_SIZES);
   ingest->watch = watch;
-  ingest->writer = begin_batch_writer(ingest->estate, options, node->mt_transition_capture, watch);
+  ingest->writer = begin_batch_writer(ingest->estate, mode, node->mt_transition_capture, watch);
   ingest->statement = running_statement;
   if (!is_partitioned(node->rootResultRelInfo))
     ingest->only = table_of(ingest, node->rootResultRelInfo);
