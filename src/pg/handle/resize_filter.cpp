@@ -3,6 +3,7 @@
 #include "core/filter/filter.hpp"
 #include "core/filter/resize.hpp"
 #include "pg/handle/filter_handle.hpp"
+#include "pg/handle/hierarchy.hpp"
 #include "pg/handle/resize_filter.hpp"
 #include "pg/handle/save_filter.hpp"
 #include "pg/server/progress.hpp"
@@ -87,6 +88,9 @@ void fill(FilterSlot* slot, void* arg) {
   pg_atomic_write_u32(&saved->has_header, saved->logged ? 0 : 1);
 }
 
+// Filters of a tree are of one shape, which is that of their definition to the byte.
+bool is_in_tree(Oid relid) { return OidIsValid(find_parent(relid)) || find_children(relid) != NIL; }
+
 void warn_of_rate(const FilterRelation* relation, const Header* header) {
   const double fpr = relation->definition.wanted_fpr(), expected = fpr_to_come(header);
   if (expected <= fpr) return;
@@ -101,7 +105,7 @@ void warn_of_rate(const FilterRelation* relation, const Header* header) {
 
 bool resize_filter(const FilterRelation* relation, Problem& problem) {
   FilterSlot* former = former_slot(relation);
-  if (former == nullptr) return false;
+  if (former == nullptr || is_in_tree(relation->relid)) return false;
   const Header* state = state_to_keep(former);
   Parameters parameters{};
   if (is_empty(state)) return false;
