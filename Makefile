@@ -1,6 +1,7 @@
 # streamfilter. `make help` says what there is; README.md how to begin.
 EXTENSION = streamfilter
-EXTVERSION = 1.1
+# The one place where the version stands is the control file; `make check-version` holds the others against it.
+EXTVERSION := $(shell sed -n "s/^default_version = '\(.*\)'/\1/p" streamfilter.control)
 MODULE_big = streamfilter
 PG_CONFIG ?= pg_config
 
@@ -48,15 +49,17 @@ ISOLATION = $(patsubst test/isolation/specs/%.spec,%,$(sort $(wildcard test/isol
 ISOLATION_OPTS = --inputdir=test/isolation
 TAP_TESTS = 1
 PROVE_TESTS = test/t/*.pl
-# These tests need a server that preloads the library: use `make check`, not `make installcheck`.
+# Most tests need a server that preloads the library, and one of their own: `make check`. What needs neither is the
+# installcheck of this file, not that of PGXS.
 NO_INSTALLCHECK = 1
+WITHOUT_PRELOADING = value value_input aggregate partial_aggregates distinct evaluate advise slice_of
 
 # Neither layer throws, so exceptions are off everywhere and none can meet a longjmp.
 LANGUAGE = -std=c++20 -fno-exceptions -fno-rtti -Wno-register
 WARNINGS = -Wall -Wextra -Wshadow
 VISIBILITY = -fvisibility=hidden -fvisibility-inlines-hidden \
              '-DPGDLLEXPORT=__attribute__((visibility("default")))'
-EXTRA_CLEAN = build compile_commands.json sql/$(EXTENSION)--$(EXTVERSION).sql sql/$(EXTENSION)--1.0--1.1.sql tmp_check tmp_check_iso \
+EXTRA_CLEAN = build $(EXTENSION)-*.zip compile_commands.json sql/$(EXTENSION)--$(EXTVERSION).sql sql/$(EXTENSION)--1.0--1.1.sql tmp_check tmp_check_iso \
               output_iso results log regression.diffs regression.out
 
 # Filters on other servers are reached by libpq.
@@ -96,6 +99,8 @@ help:
 #: make format             clang-format 14 on all sources; check-format only looks
 #: make lint               clang-tidy, shellcheck, perlcritic; lint-scripts does without the first
 #: make compile_commands   compile_commands.json, for editors
+#: make installcheck       the tests that need no preloading, in a server that runs
+#: make dist               the sources of the last commit as streamfilter-VERSION.zip, for PGXN
 #: make clean
 
 # A cache of compilations is used if there is one.
@@ -205,7 +210,7 @@ unit-sanitize:
 
 # `check-rooms`: every include stays within src/ROOMS, and docs/pictures/rooms.svg shows them. The core must not see
 # PostgreSQL, throw or allocate; server headers come in through postgres.hpp alone.
-check-layers: check-rooms $(CORE_OBJS)
+check-layers: check-rooms check-version $(CORE_OBJS)
 	@! grep -nE '#include [<"](postgres|utils/|access/|storage/|pg/)' -r src/core
 	@for f in $(CORE_SOURCES); do \
 	  grep -q 'core/base/layer_wall.hpp' $$f || { echo "$$f does not include the layer wall"; exit 1; }; done
@@ -215,6 +220,20 @@ check-layers: check-rooms $(CORE_OBJS)
 	  { echo "transactions end in src/pg/commit/coordinator.cpp alone"; exit 1; }
 	@! nm -C $(CORE_OBJS) | grep -E ' U (operator new|operator delete|__cxa_throw|malloc|free|palloc|errstart)'
 	@echo "layers: ok"
+
+check-version:
+	@version=$(EXTVERSION).0; for file in META.json; do \
+	  grep -q "\"version\": \"$$version\"" $$file || { echo "$$file does not say version $$version"; exit 1; }; done
+	@grep -q '^## $(EXTVERSION)' CHANGELOG.md || { echo "CHANGELOG.md does not begin with $(EXTVERSION)"; exit 1; }
+	@test -f sql/update/1.0--$(EXTVERSION)_after.sql || { echo "no update to $(EXTVERSION)"; exit 1; }
+	@perl -MJSON::PP -0777 -ne 'decode_json($$_)' META.json
+	@echo "version: $(EXTVERSION) everywhere"
+
+# PGXN takes a zip whose files lie in a folder of its name.
+DIST = $(EXTENSION)-$(EXTVERSION).0
+dist: check-version
+	git archive --format=zip --prefix=$(DIST)/ -o $(DIST).zip HEAD
+	@unzip -l $(DIST).zip | grep -q ' $(DIST)/META.json$$' && echo "$(DIST).zip"
 
 check-rooms:
 	@perl test/check_rooms.pl
@@ -311,6 +330,10 @@ check-isolation: $(CHECKED)
 	$(pg_isolation_regress_installcheck) $(ISOLATION_OPTS) --temp-instance=./tmp_check_iso \
 	  --temp-config=$(TEMP_CONFIG) --load-extension=streamfilter $(ISOLATION)
 
+# In a server that runs already, whatever it preloads.
+installcheck:
+	$(pg_regress_installcheck) $(REGRESS_OPTS) --load-extension=streamfilter $(WITHOUT_PRELOADING)
+
 check-tap: $(CHECKED)
 	$(prove_installcheck)
 
@@ -321,4 +344,4 @@ check-chaos: $(CHECKED)
 
 check: unit check-layers check-library check-regress check-isolation check-tap
 
-.PHONY: always help format check-format compile_commands lint lint-scripts flavour bench check-rooms unit unit-sanitize check-layers check-regress check-isolation check-tap check-model check-defects check-chaos check
+.PHONY: always help check-version dist installcheck format check-format compile_commands lint lint-scripts flavour bench check-rooms unit unit-sanitize check-layers check-regress check-isolation check-tap check-model check-defects check-chaos check

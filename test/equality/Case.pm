@@ -34,7 +34,7 @@ SELECT name, id, note, count(*) FROM log GROUP BY 1, 2, 3 ORDER BY 1, 2, 3;
 SELECT sequencename, last_value FROM pg_sequences WHERE schemaname = 'schema_of_case' ORDER BY 1;
 \echo # counters
 SELECT pg_stat_force_next_flush();
-SELECT relname, pg_stat_get_tuples_inserted(oid), pg_stat_get_live_tuples(oid) FROM pg_class
+SELECT relname, pg_stat_get_tuples_inserted(oid) FROM pg_class
   WHERE relnamespace = 'schema_of_case'::regnamespace AND relkind = 'r' ORDER BY 1;
 SELECT kind, mode, tested, accepted, discarded, rolled_back, would_discard, diverted, waits, fill, distinct_estimate
   FROM streamfilter_stats WHERE filter = to_regclass('f');

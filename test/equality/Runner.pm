@@ -4,16 +4,19 @@ use strict;
 use warnings;
 use Case;
 
-my $AT_ONCE = 50;
+my $AT_ONCE = 25;
 my $SHOWN = 10;    # so many that differ are enough
 
-# How many cases differ; each is reported as text. The statistics of triggers have room for some thousand of them: with
-# more cases, $restart is called in between, if it is given.
+# How many cases were carried out, and how many of them differ; each of those is reported as text. Options: first, count,
+# directory, report; seconds, after which no more are begun; restart, called between some thousand cases, because the
+# statistics of triggers have no room for more.
 sub run {
-	my ($first, $count, $directory, $report, $restart) = @_;
+	my (%option) = @_;
+	my ($first, $count, $directory) = @option{qw(first count directory)};
 	my ($different, $done) = (0, 0);
+	my $end = time() + ($option{seconds} // 1e9);
 	prepare($directory);
-	while ($count > 0 && $different < $SHOWN) {
+	while ($count > 0 && $different < $SHOWN && time() < $end) {
 		my $now = $count < $AT_ONCE ? $count : $AT_ONCE;
 		my @cases = map { Case::draw($_, $directory) } $first .. $first + $now - 1;
 		my $answers = Case::read_answers(psql($directory, map { (Case::script($_, 'off'), Case::script($_, 'on')) } @cases));
@@ -22,15 +25,16 @@ sub run {
 			my @names = $off =~ /^# end$/m && $on =~ /^# end$/m ? Case::differences($case, $off, $on) : ('end');
 			if (@names) {
 				++$different;
-				$report->(describe($case, $off, $on, @names)) if $different <= $SHOWN;
+				$option{report}->(describe($case, $off, $on, @names)) if $different <= $SHOWN;
 			}
 		}
 		unlink grep { !m{[.]0\z} } glob "$directory/*.[0-9]*";
-		$restart->() if $restart && ($done += $now) % 2000 == 0;
+		$done += $now;
+		$option{restart}->() if $option{restart} && $done % 2000 == 0;
 		$first += $now;
 		$count -= $now;
 	}
-	return $different;
+	return ($done, $different);
 }
 
 sub prepare {

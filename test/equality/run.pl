@@ -14,6 +14,6 @@ if ($show) {
 	print Case::script(Case::draw($first, $directory), 'on');
 	exit;
 }
-my $different = Runner::run($first, $count, $directory, sub { print "$_[0]\n" });
-print "$count cases from seed $first: $different differ\n";
+my ($done, $different) = Runner::run(first => $first, count => $count, directory => $directory, report => sub { print "$_[0]\n" });
+print "$done cases from seed $first: $different differ\n";
 exit($different ? 1 : 0);

@@ -27,6 +27,14 @@ private_sources() {
 		name=$(basename "$file")
 		sed -E 's/^deb /deb-src /; s/^Types:.*/Types: deb-src/' "$file" >"$WORK/apt/sources/${name/%sources.list/debian.list}"
 	done
+	[ "$MAJOR" = "$(postgres_major)" ] || newer_sources
+}
+
+newer_sources() { # of the releases that come, for versions that this one has not
+	local suite
+	for suite in trixie sid experimental; do
+		say "deb-src [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://deb.debian.org/debian $suite main"
+	done >"$WORK/apt/sources/newer.list"
 }
 
 fetch() { # the newest version that can be had, as Debian builds it, unpacked in $WORK/source

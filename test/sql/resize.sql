@@ -3,7 +3,7 @@ CREATE FUNCTION known(filter regclass, first int, last int) RETURNS bigint LANGU
   'SELECT count(*) FROM generate_series($2, $3) i WHERE streamfilter_test($1, i)';
 
 -- ---- a kind that forgets --------------------------------------------------------------------------
-CREATE FOREIGN TABLE sized (id int) SERVER streamfilter OPTIONS (kind 'clq', memory '128kB');
+CREATE FOREIGN TABLE sized (id int) SERVER streamfilter OPTIONS (kind 'clq', memory '128kB', seed '3');
 INSERT INTO sized SELECT generate_series(1, 30000);
 SELECT known('sized', 1, 30000) AS before \gset
 ALTER FOREIGN TABLE sized OPTIONS (SET memory '512kB');
@@ -48,7 +48,7 @@ ALTER FOREIGN TABLE sized OPTIONS (SET memory '256kB');
 PREPARE TRANSACTION 'resized';
 
 -- ---- a Bloom filter -------------------------------------------------------------------------------
-CREATE FOREIGN TABLE grown (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '64kB', keys '20000');
+CREATE FOREIGN TABLE grown (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '64kB', keys '20000', seed '1');
 INSERT INTO grown SELECT generate_series(1, 2000);
 ALTER FOREIGN TABLE grown OPTIONS (SET memory '256kB', SET keys '80000');
 SELECT known('grown', 1, 2000), distinct_estimate BETWEEN 1990 AND 2010 AS counts_them FROM streamfilter_stats
@@ -63,12 +63,12 @@ SELECT streamfilter_save('grown');
 
 -- ---- unlogged, sliced, with a role ------------------------------------------------------------------
 CREATE FOREIGN TABLE unsaved (id int) SERVER streamfilter
-  OPTIONS (kind 'bloom', memory '64kB', k '4', slices '4', slicing 'vertical', persistence 'unlogged');
+  OPTIONS (kind 'bloom', memory '64kB', k '4', slices '4', slicing 'vertical', persistence 'unlogged', seed '1');
 INSERT INTO unsaved SELECT generate_series(1, 3000);
 ALTER FOREIGN TABLE unsaved OPTIONS (SET memory '300kB', SET persistence 'logged');
 SELECT known('unsaved', 1, 3000);
 CREATE FOREIGN TABLE weighed (id int, w float8 OPTIONS (role 'importance')) SERVER streamfilter
-  OPTIONS (kind 'ibfmc', memory '64kB', importance_range '0,10');
+  OPTIONS (kind 'ibfmc', memory '64kB', importance_range '0,10', seed '1');
 INSERT INTO weighed SELECT i, 9 FROM generate_series(1, 500) i;
 ALTER FOREIGN TABLE weighed OPTIONS (SET memory '128kB');
 SELECT count(*) FROM generate_series(1, 500) i WHERE streamfilter_test('weighed', i);

@@ -136,6 +136,20 @@ is($citus->move_shard('followed', 0, 'force_logical'), '', 'a table that the fil
 query(join '', map { "DELETE FROM followed WHERE key = $_;\n" } 1 .. 30);
 is(replay('followed', 500), '500|500', 'deleted rows can come again');
 
+# Keys of rows that are gone stay behind, unless the filters are merged.
+make_filter('seen_purged', q{kind 'bloom', keys '1000', fpr '1e-6', seed '7'});
+query(q{CREATE TABLE purged (id int, key int PRIMARY KEY)});
+trigger_on('purged', 'seen_purged');
+query(q{SELECT create_distributed_table('purged', 'key', colocate_with => 'none', shard_count => 1)});
+replay('purged', 200);
+query('DELETE FROM purged WHERE key <= 100');
+is(replay('purged', 200), '100|100', 'repeats of purged events');
+my ($old) = grep { $citus->node($_)->safe_psql('postgres', q{SELECT streamfilter_test('seen_purged', 1)}) eq 't' } 1 .. 3;
+my $value = $citus->node($old)->safe_psql('postgres', q{SELECT streamfilter_value('seen_purged')});
+$citus->node($old % 3 + 1)->safe_psql('postgres', "SELECT streamfilter_merge('seen_purged', '$value')");
+is($citus->move_shard('purged', 0, 'block_writes'), '', 'a shard moves to a node whose filter has what the old one knew');
+is(replay('purged', 210), '110|110', 'and they are repeats there');
+
 # ---- shards split, and are spread anew
 
 foreach my $mode (qw(block_writes force_logical))

@@ -211,4 +211,9 @@ is(join(' ', sort keys %unknown), '', 'every function of ours that is named exis
 
 cmp_ok($documents, '>', 5, 'documents with examples');
 cmp_ok($examples, '>', 5, 'results compared');
+# --- Messages ------------------------------------------------------------------------------------------
+
+is(`perl $root/docs/list_messages.pl --check $root/docs/troubleshooting.md`, '',
+	'docs/troubleshooting.md has every message, and no other');
+
 done_testing();

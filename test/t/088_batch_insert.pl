@@ -59,6 +59,14 @@ is($rows, $rows_one_by_one, 'a filter on another server: the same rows');
 cmp_ok($sent_one_by_one, '>', 3000, 'row by row, each key is a message');
 cmp_ok($sent, '<', 40, 'in batches, hundreds of keys are');
 
+my $file = PostgreSQL::Test::Utils::tempdir() . '/rows';
+append_to_file($file, join('', map { "$_\t" . (5000 + $_) . "\n" } 1 .. 400));
+sql(q{CREATE TABLE t (id int CHECK (id <> 150), key int);
+      CREATE TRIGGER zz BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('one')});
+my ($status, $printed, $error) = $node->psql('postgres', "COPY t FROM '$file'");
+like($error, qr/CONTEXT:  COPY t, line 150: "150\t5150"/, 'COPY: an error names the line, however many are asked about at once');
+sql('DROP TABLE t');
+
 for my $kind (qw(sparse dense))
 {
 	my (%loaded, %nodes);

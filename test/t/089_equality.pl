@@ -23,12 +23,18 @@ $node->start;
 $node->safe_psql('postgres', 'CREATE EXTENSION streamfilter');
 
 my $seed = $ENV{STREAMFILTER_SEED} // 1 + int(rand(1_000_000_000));
-my $cases = $ENV{STREAMFILTER_CASES} // 300;
+my $cases = $ENV{STREAMFILTER_CASES};
 local $ENV{PGHOST} = $node->host;
 local $ENV{PGPORT} = $node->port;
 note("STREAMFILTER_SEED=$seed");
-is(Runner::run($seed, $cases, PostgreSQL::Test::Utils::tempdir_short(), sub { diag($_[0]) }, sub { $node->restart }),
-	0, "$cases cases from seed $seed: the same in batches as row by row");
+my ($done, $different) = Runner::run(
+	first => $seed,
+	count => $cases // 300,
+	seconds => $cases ? undef : 45,
+	directory => PostgreSQL::Test::Utils::tempdir_short(),
+	report => sub { diag($_[0]) },
+	restart => sub { $node->restart });
+is($different, 0, "$done cases from seed $seed: the same in batches as row by row");
 
 $node->stop;
 done_testing();

@@ -121,7 +121,7 @@ bool find_code(Node* node, void* context) {
   } else if (IsA(node, CoerceToDomain)) {
     code->domains = true;
     if (code->look_at_domains &&
-        DomainHasConstraints(reinterpret_cast<CoerceToDomain*>(node)->resulttype))
+        SF_DOMAIN_HAS_CONSTRAINTS(reinterpret_cast<CoerceToDomain*>(node)->resulttype))
       code->constraints = true;
   } else if (!IsA(node, RelabelType) && !IsA(node, CaseTestExpr) && !IsA(node, Const) &&
              !IsA(node, ArrayCoerceExpr)) {

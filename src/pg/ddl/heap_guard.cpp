@@ -57,7 +57,7 @@ Intent intent_of(Node* node) {
     case T_AlterExtensionContentsStmt: return intent_of(castNode(AlterExtensionContentsStmt, node));
     case T_RefreshMatViewStmt:
       return {castNode(RefreshMatViewStmt, node)->relation, "cannot refresh \"%s\""};
-    case T_ClusterStmt: return {castNode(ClusterStmt, node)->relation, "cannot cluster \"%s\""};
+    case SF_CLUSTER_TAG: return {SF_CLUSTERED_RELATION(node), "cannot cluster \"%s\""};
     // The rows are written past the executor, which would fill it.
     case T_IndexStmt:
       return {castNode(IndexStmt, node)->relation, "cannot create an index on \"%s\""};

@@ -45,8 +45,8 @@ BatchScanState* state_of(CustomScanState* node) { return reinterpret_cast<BatchS
 
 // Rows are handed over as the scan below gives them; for this node the core expects virtual tuples.
 void take_rows_of(CustomScanState* node, PlanState* child, EState* estate) {
-  ExecInitScanTupleSlot(estate, &node->ss, ExecGetResultType(child),
-                        ExecGetResultSlotOps(child, nullptr));
+  SF_INIT_SCAN_TUPLE_SLOT(estate, &node->ss, ExecGetResultType(child),
+                          ExecGetResultSlotOps(child, nullptr));
   ExecAssignScanProjectionInfoWithVarno(&node->ss, INDEX_VAR);
 }
 
@@ -214,7 +214,7 @@ void explain(CustomScanState* node, List*, ExplainState* es) {
   ExplainPropertyText("Discards Keys Seen By", name != nullptr ? name : "(dropped filter)", es);
   if (es->verbose) ExplainPropertyInteger("Rows Read Ahead", nullptr, kBatch, es);
   // As the server says it of nodes whose plan has conditions.
-  const Instrumentation* counts = node->ss.ps.instrument;
+  const auto* counts = node->ss.ps.instrument;
   if (!es->analyze || counts == nullptr || counts->nloops <= 0) return;
   if (counts->nfiltered1 > 0 || es->format != EXPLAIN_FORMAT_TEXT)
     ExplainPropertyFloat("Rows Removed by Filter", nullptr, counts->nfiltered1 / counts->nloops, 0,

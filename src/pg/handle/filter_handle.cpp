@@ -56,7 +56,9 @@ void on_invalidation(Datum, Oid relid) {
 }
 
 // Also of roles: the owner of a filter needs rights.
-void on_server_change(Datum, int, uint32) { on_invalidation(static_cast<Datum>(0), InvalidOid); }
+void on_server_change(Datum, SF_SYSCACHE_ID, uint32) {
+  on_invalidation(static_cast<Datum>(0), InvalidOid);
+}
 
 void add_found(FilterHandle* filter, bool is_attached) {
   for (uint64 rest = filter->found_positions; rest != 0; rest &= rest - 1) {

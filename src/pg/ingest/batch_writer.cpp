@@ -39,7 +39,7 @@ struct WaitingRow {
 
 struct BatchWriter {
   EState* estate;
-  int options;
+  WriteMode mode;
   TransitionCaptureState* transition;
   RowWatch watch;
   MemoryContext memory;  // of all this, and of slots
@@ -54,9 +54,9 @@ struct BatchWriter {
 
 namespace {
 
-// Pages of the table are not kept from the cache, as COPY does it: an INSERT does not, either.
-BulkInsertState make_bulk_state() {
+BulkInsertState make_bulk_state(WriteMode mode) {
   BulkInsertState bulk = GetBulkInsertState();
+  if (mode.spares_cache) return bulk;
   FreeAccessStrategy(bulk->strategy);
   bulk->strategy = nullptr;
   return bulk;
@@ -65,7 +65,7 @@ BulkInsertState make_bulk_state() {
 void make_busy(BatchTable* table) {
   BatchWriter* writer = table->writer;
   MemoryContext caller = MemoryContextSwitchTo(writer->memory);
-  table->bulk = make_bulk_state();
+  table->bulk = make_bulk_state(writer->mode);
   table->rows = static_cast<TupleTableSlot**>(palloc(sizeof(TupleTableSlot*) * kMaxRows));
   writer->busy = lappend(writer->busy, table);
   MemoryContextSwitchTo(caller);
@@ -76,7 +76,7 @@ void make_idle(BatchTable* table) {
   table->unused_count = 0;
   if (table->bulk == nullptr) return;
   FreeBulkInsertState(table->bulk);
-  table_finish_bulk_insert(table->target->ri_RelationDesc, table->writer->options);
+  table_finish_bulk_insert(table->target->ri_RelationDesc, table->writer->mode.options);
   pfree(table->rows);
   table->bulk = nullptr;
   table->rows = nullptr;
@@ -153,7 +153,7 @@ bool insert_alone(const BatchWriter* writer, ResultRelInfo* target, TupleTableSl
     if (row == nullptr) return false;
   } else {
     complete_and_check(estate, target, row, before);
-    table_tuple_insert(target->ri_RelationDesc, row, estate->es_output_cid, writer->options,
+    table_tuple_insert(target->ri_RelationDesc, row, estate->es_output_cid, writer->mode.options,
                        nullptr);
   }
   follow_row(writer, target, row);
@@ -179,7 +179,7 @@ void write_rows(BatchTable* table) {
   // It leaks.
   MemoryContext caller = MemoryContextSwitchTo(GetPerTupleMemoryContext(writer->estate));
   table_multi_insert(table->target->ri_RelationDesc, table->rows, table->row_count,
-                     writer->estate->es_output_cid, writer->options, table->bulk);
+                     writer->estate->es_output_cid, writer->mode.options, table->bulk);
   MemoryContextSwitchTo(caller);
   // Each holds a page. A small cache could not hold one of every table.
   if (list_length(writer->busy) > kMaxBusyTables) ReleaseBulkInsertStatePin(table->bulk);
@@ -213,13 +213,13 @@ void write_batch(BatchWriter* writer) {
 
 }  // namespace
 
-BatchWriter* begin_batch_writer(EState* estate, int options, TransitionCaptureState* transition,
+BatchWriter* begin_batch_writer(EState* estate, WriteMode mode, TransitionCaptureState* transition,
                                 RowWatch watch) {
   MemoryContext memory =
       AllocSetContextCreate(CurrentMemoryContext, "streamfilter batch", ALLOCSET_DEFAULT_SIZES);
   auto* writer = static_cast<BatchWriter*>(MemoryContextAllocZero(memory, sizeof(BatchWriter)));
   writer->estate = estate;
-  writer->options = options;
+  writer->mode = mode;
   writer->transition = transition;
   writer->watch = watch;
   writer->memory = memory;

@@ -35,9 +35,14 @@ inline void keep(const RowWatch& watch, uint64 number) {
   if (unlikely(watch.keep != nullptr)) watch.keep(watch.context, number);
 }
 
-// In the current memory context. Rows get the command id of the EState (es_output_cid); `options`
-// are those of table_multi_insert, and the transition tables get the rows, nullptr: there are none.
-BatchWriter* begin_batch_writer(EState* estate, int options, TransitionCaptureState* transition,
+struct WriteMode {
+  int options;        // of table_multi_insert
+  bool spares_cache;  // it does not get all pages that are written, as COPY has it
+};
+
+// In the current memory context. Rows get the command id of the EState (es_output_cid), and the
+// transition tables get the rows, nullptr: there are none.
+BatchWriter* begin_batch_writer(EState* estate, WriteMode mode, TransitionCaptureState* transition,
                                 RowWatch watch);
 
 // The target must live as long as the writer; asked for again, the table is a new one.

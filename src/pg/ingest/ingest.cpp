@@ -2,6 +2,7 @@
 
 extern "C" {
 #include "access/tableam.h"
+#include "access/tupconvert.h"
 #include "catalog/pg_class.h"
 #include "commands/trigger.h"
 #include "executor/execPartition.h"
@@ -20,10 +21,10 @@ extern "C" {
 namespace streamfilter::pg {
 namespace {
 
-// Rows that wait for their verdicts: the memory of their keys is fetched at once, or another server
-// is asked for all of them.
-constexpr int kBatch = kMaxUnjudgedRows;
-constexpr int kRemoteBatch = 512;
+// Rows that wait for their verdicts: the memory of some keys is fetched while others are judged, or
+// another server is asked for all of them.
+constexpr int kBatch = 256;
+constexpr int kRemoteBatch = kMaxUnjudgedRows;
 constexpr Size kMaxBytes = 65535;
 
 // A table that rows go to: the target, or a partition.
@@ -34,7 +35,7 @@ struct IngestTable {
   bool judged;           // by its trigger:
   bool prepared;         // that is known to work
   RowJudge judge;
-  Instrumentation* clock;  // of the trigger; nullptr: nobody measures
+  SF_TRIGGER_CLOCK* clock;  // of the trigger; nullptr: nobody measures
 };
 
 }  // namespace
@@ -67,7 +68,7 @@ namespace {
 
 // ---- tables ------------------------------------------------------------------------------------
 
-Instrumentation* clock_of(const ResultRelInfo* target, const Trigger* trigger) {
+SF_TRIGGER_CLOCK* clock_of(const ResultRelInfo* target, const Trigger* trigger) {
   return target->ri_TrigInstrument == nullptr
              ? nullptr
              : &target->ri_TrigInstrument[trigger - target->ri_TrigDesc->triggers];
@@ -167,16 +168,16 @@ int end_of_run(const Ingest* ingest, int first) {
 
 // What EXPLAIN ANALYZE says of the trigger: a call for each row, and the time of all for the first.
 void stop_clocks(const Ingest* ingest, int first, int end) {
-  InstrStopNode(ingest->tables[first]->clock, 1);
+  SF_STOP_TRIGGER_CLOCK(ingest->tables[first]->clock);
   for (int i = first + 1; i < end; ++i) {
-    InstrStartNode(ingest->tables[i]->clock);
-    InstrStopNode(ingest->tables[i]->clock, 1);
+    SF_START_TRIGGER_CLOCK(ingest->tables[i]->clock);
+    SF_STOP_TRIGGER_CLOCK(ingest->tables[i]->clock);
   }
 }
 
 void judge_run(Ingest* ingest, int first, int end) {
-  Instrumentation* clock = ingest->tables[first]->clock;
-  if (unlikely(clock != nullptr)) InstrStartNode(clock);
+  SF_TRIGGER_CLOCK* clock = ingest->tables[first]->clock;
+  if (unlikely(clock != nullptr)) SF_START_TRIGGER_CLOCK(clock);
   for (int i = first; i < end; ++i)
     if (i == first || ingest->tables[i] != ingest->tables[i - 1])
       check_judged_once(&ingest->tables[i]->judge);
@@ -285,7 +286,7 @@ IngestTable* find_table(Ingest* ingest, TupleTableSlot* row) {
 
 }  // namespace
 
-Ingest* begin_ingest(ModifyTableState* node, int options, RowWatch watch) {
+Ingest* begin_ingest(ModifyTableState* node, WriteMode mode, RowWatch watch) {
   MemoryContext memory =
       AllocSetContextCreate(CurrentMemoryContext, "streamfilter ingest", ALLOCSET_DEFAULT_SIZES);
   auto* ingest = static_cast<Ingest*>(MemoryContextAlloc(memory, sizeof(Ingest)));
@@ -297,7 +298,7 @@ Ingest* begin_ingest(ModifyTableState* node, int options, RowWatch watch) {
   ingest->batch_memory =
       AllocSetContextCreate(memory, "streamfilter rows that are judged", ALLOCSET_DEFAULT_SIZES);
   ingest->watch = watch;
-  ingest->writer = begin_batch_writer(ingest->estate, options, node->mt_transition_capture, watch);
+  ingest->writer = begin_batch_writer(ingest->estate, mode, node->mt_transition_capture, watch);
   ingest->statement = running_statement;
   if (!is_partitioned(node->rootResultRelInfo))
     ingest->only = table_of(ingest, node->rootResultRelInfo);

@@ -13,7 +13,8 @@ namespace streamfilter::pg {
 
 struct Ingest;
 
-constexpr int kMaxUnjudgedRows = 64;
+// So many rows may have come that are not judged yet.
+constexpr int kMaxUnjudgedRows = 512;
 
 struct IngestCounts {
   uint64 rows;           // that have come
@@ -27,9 +28,9 @@ struct IngestCounts {
 // In the current memory context, which must be the EState's or live longer. `node` may be one that
 // was made up, as COPY does it: with its state and operation, its rootResultRelInfo, its
 // mt_transition_capture, and for a partitioned table its mt_partition_tuple_routing. Statement
-// triggers, es_processed and the command tag are the caller's. `options` are those of
-// table_multi_insert. Partitions that do not take batches get their rows one by one.
-Ingest* begin_ingest(ModifyTableState* node, int options, RowWatch watch);
+// triggers, es_processed and the command tag are the caller's. Partitions that do not take batches
+// get their rows one by one.
+Ingest* begin_ingest(ModifyTableState* node, WriteMode mode, RowWatch watch);
 
 // A slot of the target's row type, for callers who have none: values may be stored in it as a
 // virtual tuple, and have to last only until it is given to ingest_row.

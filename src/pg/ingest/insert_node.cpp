@@ -72,7 +72,7 @@ void insert_rows(InsertState* state, ModifyTableState* insert) {
   ResultRelInfo* target = insert->rootResultRelInfo;
   if (insert->fireBSTriggers) ExecBSInsertTriggers(estate, target);
   insert->fireBSTriggers = false;
-  Ingest* ingest = begin_ingest(insert, 0, {});
+  Ingest* ingest = begin_ingest(insert, {}, {});
   for (;;) {
     TupleTableSlot* row = ExecProcNode(outerPlanState(insert));
     if (TupIsNull(row)) break;

@@ -203,11 +203,12 @@ uint64 hash_array(TypeHasher* hasher, Datum value, uint64 seed) {
   }
   const int count = ArrayGetNItems(dimensions, AARR_DIMS(array));
   array_iter iterator;
-  array_iter_setup(&iterator, array);
+  SF_ARRAY_ITER_SETUP(&iterator, array, hasher->length, hasher->element_by_value,
+                      hasher->element_align);
   for (int i = 0; i < count; ++i) {
     bool isnull;
-    const Datum element = array_iter_next(&iterator, &isnull, i, hasher->length,
-                                          hasher->element_by_value, hasher->element_align);
+    const Datum element = SF_ARRAY_ITER_NEXT(&iterator, &isnull, i, hasher->length,
+                                             hasher->element_by_value, hasher->element_align);
     hash = chain(hash, isnull ? null_hash(seed) : hash_datum(hasher->element, element, seed), seed);
   }
   if (!VARATT_IS_EXPANDED_HEADER(array) && reinterpret_cast<void*>(array) != DatumGetPointer(value))

@@ -334,6 +334,7 @@ void advance(Connection** pending, int count, int ms) {
     if (sockets[i].revents == 0) continue;
     pending[i]->accepted = PQstatus(pending[i]->pg) != CONNECTION_STARTED;
     pending[i]->polling = PQconnectPoll(pending[i]->pg);
+    if (pending[i]->polling == PGRES_POLLING_OK) note_reached(pending[i]->key.server);
   }
   pfree(sockets);
   CHECK_FOR_INTERRUPTS();

@@ -22,7 +22,7 @@ constexpr int kMaxUnasked = 64;
 HTAB* connections = nullptr;  // Connection by ConnectionKey
 uint64 next_number = 1;
 
-void on_invalidation(Datum, int cache, uint32 hash) {
+void on_invalidation(Datum, SF_SYSCACHE_ID cache, uint32 hash) {
   const NoRaise marked;
   HASH_SEQ_STATUS scan;
   hash_seq_init(&scan, connections);

@@ -1,8 +1,17 @@
-// Differences between PostgreSQL 15 and 18. Every test of PG_VERSION_NUM is here.
+// Differences between PostgreSQL 15 and 19. Every test of PG_VERSION_NUM is here.
 #pragma once
 
 #if PG_VERSION_NUM < 150000
 #error "streamfilter needs PostgreSQL 15 or later"
+#elif PG_VERSION_NUM >= 200000 && !defined(STREAMFILTER_NEWER_SERVER)
+#error \
+    "streamfilter knows PostgreSQL 15 to 19; compile with -DSTREAMFILTER_NEWER_SERVER to try a newer one"
+#endif
+#if SIZEOF_VOID_P != 8
+#error "streamfilter needs a server of 64 bits"
+#endif
+#ifdef WORDS_BIGENDIAN
+#error "streamfilter needs a little-endian machine: so are the bytes of its filters"
 #endif
 
 #if PG_VERSION_NUM >= 160000
@@ -253,7 +262,10 @@ extern "C" {
 #endif
 
 // Index entries of a row that was inserted.
-#if PG_VERSION_NUM >= 160000
+#if PG_VERSION_NUM >= 190000
+#define SF_INSERT_INDEX_TUPLES(target, row, estate) \
+  ExecInsertIndexTuples(target, estate, 0, row, NIL, nullptr)
+#elif PG_VERSION_NUM >= 160000
 #define SF_INSERT_INDEX_TUPLES(target, row, estate) \
   ExecInsertIndexTuples(target, row, estate, false, false, nullptr, NIL, false)
 #else
@@ -266,4 +278,92 @@ extern "C" {
 #define SF_MY_BACKEND MyProcNumber
 #else
 #define SF_MY_BACKEND (MyBackendId - 1)
+#endif
+
+// The slot of a custom scan that hands over the rows of its child.
+#if PG_VERSION_NUM >= 190000
+#define SF_INIT_SCAN_TUPLE_SLOT(estate, node, descriptor, ops) \
+  ExecInitScanTupleSlot(estate, node, descriptor, ops, 0)
+#else
+#define SF_INIT_SCAN_TUPLE_SLOT(estate, node, descriptor, ops) \
+  ExecInitScanTupleSlot(estate, node, descriptor, ops)
+#endif
+
+// The elements of an array, whose type is told at the beginning since 19.
+#if PG_VERSION_NUM >= 190000
+#define SF_ARRAY_ITER_SETUP(iterator, array, length, by_value, align) \
+  array_iter_setup(iterator, array, length, by_value, align)
+#define SF_ARRAY_ITER_NEXT(iterator, isnull, i, length, by_value, align) \
+  array_iter_next(iterator, isnull, i)
+#else
+#define SF_ARRAY_ITER_SETUP(iterator, array, length, by_value, align) \
+  array_iter_setup(iterator, array)
+#define SF_ARRAY_ITER_NEXT(iterator, isnull, i, length, by_value, align) \
+  array_iter_next(iterator, isnull, i, length, by_value, align)
+#endif
+
+// A hash table in shared memory, of a fixed size.
+#if PG_VERSION_NUM >= 190000
+#define SF_SHMEM_INIT_HASH(name, size, control, flags) ShmemInitHash(name, size, control, flags)
+#else
+#define SF_SHMEM_INIT_HASH(name, size, control, flags) \
+  ShmemInitHash(name, size, size, control, flags)
+#endif
+
+// Which cache of catalog rows a callback is about.
+#if PG_VERSION_NUM >= 190000
+#define SF_SYSCACHE_ID SysCacheIdentifier
+#else
+#define SF_SYSCACHE_ID int
+#endif
+
+// What EXPLAIN ANALYZE measures of a trigger.
+#if PG_VERSION_NUM >= 190000
+#define SF_TRIGGER_CLOCK TriggerInstrumentation
+#define SF_START_TRIGGER_CLOCK(clock) InstrStartTrigger(clock)
+#define SF_STOP_TRIGGER_CLOCK(clock) InstrStopTrigger(clock, 1)
+#else
+#define SF_TRIGGER_CLOCK Instrumentation
+#define SF_START_TRIGGER_CLOCK(clock) InstrStartNode(clock)
+#define SF_STOP_TRIGGER_CLOCK(clock) InstrStopNode(clock, 1)
+#endif
+
+// The range table indexes of what a statement writes to.
+#if PG_VERSION_NUM >= 190000
+#define SF_NEXT_RESULT_RELATION(statement, previous) \
+  bms_next_member((statement)->resultRelationRelids, previous)
+#else
+#define SF_NEXT_RESULT_RELATION(statement, previous) \
+  next_result_relation((statement)->resultRelations, previous)
+extern "C" {
+#include "nodes/pg_list.h"
+}
+// The least member of the list that is larger than `previous`; negative: there is none.
+inline int next_result_relation(const List* relations, int previous) {
+  int next = -2;
+  for (int i = 0; i < list_length(relations); ++i) {
+    const int member = list_nth_int(relations, i);
+    if (member > previous && (next < 0 || member < next)) next = member;
+  }
+  return next;
+}
+#endif
+
+// Does a value of the domain have to pass a check?
+#if PG_VERSION_NUM >= 190000
+#define SF_DOMAIN_HAS_CONSTRAINTS(type) DomainHasConstraints(type, nullptr)
+#else
+#define SF_DOMAIN_HAS_CONSTRAINTS(type) DomainHasConstraints(type)
+#endif
+
+// CLUSTER, which is a form of REPACK since 19.
+#if PG_VERSION_NUM >= 190000
+#define SF_CLUSTER_TAG T_RepackStmt
+#define SF_CLUSTERED_RELATION(node)                \
+  (castNode(RepackStmt, node)->relation == nullptr \
+       ? nullptr                                   \
+       : castNode(RepackStmt, node)->relation->relation)
+#else
+#define SF_CLUSTER_TAG T_ClusterStmt
+#define SF_CLUSTERED_RELATION(node) castNode(ClusterStmt, node)->relation
 #endif

@@ -243,8 +243,8 @@ void start_server_health() {
   HASHCTL control = {};
   control.keysize = sizeof(CountKey);
   control.entrysize = sizeof(CountEntry);
-  counts = ShmemInitHash("streamfilter slice counts", kMaxCounts, kMaxCounts, &control,
-                         HASH_ELEM | HASH_BLOBS);
+  counts =
+      SF_SHMEM_INIT_HASH("streamfilter slice counts", kMaxCounts, &control, HASH_ELEM | HASH_BLOBS);
 }
 
 }  // namespace streamfilter::pg

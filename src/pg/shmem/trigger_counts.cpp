@@ -202,8 +202,8 @@ void start_trigger_counts() {
   HASHCTL control = {};
   control.keysize = sizeof(CountKey);
   control.entrysize = sizeof(CountEntry);
-  entries = ShmemInitHash("streamfilter trigger counts", kMaxTriggers, kMaxTriggers, &control,
-                          HASH_ELEM | HASH_BLOBS);
+  entries = SF_SHMEM_INIT_HASH("streamfilter trigger counts", kMaxTriggers, &control,
+                               HASH_ELEM | HASH_BLOBS);
 }
 
 }  // namespace streamfilter::pg

@@ -5,6 +5,7 @@ extern "C" {
 #include "foreign/foreign.h"
 #include "funcapi.h"
 #include "utils/timestamp.h"
+#include "utils/tuplestore.h"
 }
 
 #include "pg/handle/filter_handle.hpp"

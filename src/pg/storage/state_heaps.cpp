@@ -65,7 +65,7 @@ bool deform(Relation table, HeapTuple tuple, int columns, Datum* values) {
 // The data of a row; false if it is of a form that is never written. It must lie within the row:
 // nothing else guards against a length that is damaged.
 bool read_data(HeapTuple tuple, Datum value, const char** data, Size* size) {
-  const char* start = DatumGetPointer(value);
+  const char* start = reinterpret_cast<const char*>(DatumGetPointer(value));
   const char* end = reinterpret_cast<const char*>(tuple->t_data) + tuple->t_len;
   if (start >= end || VARATT_IS_EXTERNAL(start) || VARATT_IS_COMPRESSED(start)) return false;
   *data = VARDATA_ANY(start);

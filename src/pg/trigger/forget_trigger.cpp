@@ -144,11 +144,11 @@ using namespace streamfilter::pg;
 // The filter forgets what the table has no more.
 SF_FUNCTION(streamfilter_forget) {
   const TriggerData* call = check_call(fcinfo);
-  if (!enabled) return PointerGetDatum(nullptr);
+  if (!enabled) return static_cast<Datum>(0);
   require_shared_state();
   if (TRIGGER_FIRED_BY_TRUNCATE(call->tg_event))
     forget_all(call);
   else
     follow_row(fcinfo, call);
-  return PointerGetDatum(nullptr);
+  return static_cast<Datum>(0);
 }

@@ -61,9 +61,8 @@ void hint(Relation table, int16 event, const List* truncated) {
 
 void hint_after_delete(const QueryDesc* query) {
   if (likely(is_told || query->operation != CMD_DELETE) || query->estate->es_processed == 0) return;
-  const List* targets = query->plannedstmt->resultRelations;
-  for (int i = 0; i < list_length(targets); ++i) {
-    const RangeTblEntry* entry = rt_fetch(list_nth_int(targets, i), query->plannedstmt->rtable);
+  for (int i = -1; (i = SF_NEXT_RESULT_RELATION(query->plannedstmt, i)) > 0;) {
+    const RangeTblEntry* entry = rt_fetch(i, query->plannedstmt->rtable);
     Relation table = table_open(entry->relid, AccessShareLock);  // pruned ones have none
     hint(table, TRIGGER_TYPE_DELETE, NIL);
     table_close(table, NoLock);

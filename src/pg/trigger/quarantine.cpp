@@ -15,6 +15,7 @@ extern "C" {
 #include "utils/acl.h"
 #include "utils/hsearch.h"
 #include "utils/memutils.h"
+#include "utils/timestamp.h"
 }
 
 #include "pg/catalog/owner_code.hpp"

@@ -11,6 +11,7 @@ extern "C" {
 #include "commands/trigger.h"
 #include "lib/stringinfo.h"
 #include "storage/lmgr.h"
+#include "storage/lock.h"
 #include "utils/fmgroids.h"
 #include "utils/inval.h"
 }

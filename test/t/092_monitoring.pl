@@ -1,0 +1,120 @@
+# Every query of examples/monitoring runs, as a role that may only monitor, and gives the columns that are said of it;
+# the alerts find what they are about, and nothing in a sound server.
+use strict;
+use warnings;
+use File::Basename;
+use JSON::PP;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $root = dirname(dirname(dirname(File::Spec->rel2abs(__FILE__))));
+my $dir = "$root/examples/monitoring";
+
+my $node = PostgreSQL::Test::Cluster->new('monitoring');
+$node->init;
+$node->append_conf('postgresql.conf', q{
+shared_preload_libraries = 'streamfilter'
+streamfilter.shared_memory = '16MB'
+fsync = off});
+$node->start;
+$node->safe_psql('postgres', q{
+	CREATE EXTENSION streamfilter;
+	CREATE ROLE monitor LOGIN IN ROLE pg_monitor;
+	CREATE FOREIGN TABLE seen (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '64kB', keys '10000', fpr '0.01');
+	CREATE TABLE events (id int);
+	CREATE TRIGGER zz BEFORE INSERT ON events FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen');
+	INSERT INTO events SELECT generate_series(1, 1000)});
+
+# The blocks "KEY: |" of a YAML file, with the lines before each back to the last block.
+sub blocks_of
+{
+	my ($file, $key) = @_;
+	my (@blocks, $indent, $before);
+	$before = '';
+	for my $line (split /\n/, slurp_file($file))
+	{
+		if (defined $indent && $line =~ /^(\s*)\S/ && length($1) > $indent) { $blocks[-1]{text} .= "$line\n"; next }
+		undef $indent;
+		if ($line =~ /^(\s*)\Q$key\E: \|$/)
+		{
+			$indent = length $1;
+			push @blocks, { text => '', before => $before };
+			$before = '';
+		}
+		else { $before .= "$line\n" }
+	}
+	$_->{after} = '' for @blocks;
+	return @blocks;
+}
+
+sub columns_of
+{
+	my ($query) = @_;
+	my ($status, $out, $err) = $node->psql('postgres', "SELECT * FROM ($query) AS q LIMIT 0", extra_params => [ '-U', 'monitor', '-At', '-P', 'tuples_only=off', '-P', 'footer=off' ]);
+	is($status, 0, 'runs') or diag("$query\n$err");
+	my @columns = sort split /\|/, $out;
+	return @columns;
+}
+
+# --- Exporters -----------------------------------------------------------------------------------------
+
+my $text = slurp_file("$dir/postgres_exporter.yml");
+my @exported = blocks_of("$dir/postgres_exporter.yml", 'query');
+is(scalar @exported, 2, 'postgres_exporter has its queries');
+my @parts = split /^(?=streamfilter\w*:$)/m, $text;
+shift @parts;
+for my $i (0 .. $#exported)
+{
+	my @columns = $parts[$i] =~ /^    - (\w+): \{usage/mg;
+	is_deeply([ columns_of($exported[$i]{text}) ], [ sort @columns ], 'postgres_exporter: its columns are described');
+	is($node->safe_psql('postgres', "SELECT count(*) FROM ($exported[$i]{text}) q GROUP BY to_jsonb(q) - 'value' - 'done' - 'total' HAVING count(*) > 1"), '',
+		'... and its labels tell rows apart');
+}
+my ($collector) = blocks_of("$dir/sql_exporter.yml", 'query');
+my ($labels) = $collector->{before} =~ /key_labels: \[(.*?)\]/;
+is_deeply([ columns_of($collector->{text}) ], [ sort('value', split /, /, $labels) ], 'sql_exporter: its columns are described');
+
+# --- Grafana -------------------------------------------------------------------------------------------
+
+my $dashboard = decode_json(slurp_file("$dir/grafana.json"));
+cmp_ok(scalar @{ $dashboard->{panels} }, '>=', 8, 'the dashboard has panels');
+for my $panel (@{ $dashboard->{panels} })
+{
+	for my $target (@{ $panel->{targets} })
+	{
+		my ($status, $out, $err) = $node->psql('postgres', $target->{rawSql}, extra_params => [ '-U', 'monitor' ]);
+		is($status, 0, "dashboard: $panel->{title}") or diag($err);
+	}
+}
+
+# --- Alerts --------------------------------------------------------------------------------------------
+
+my @alerts = blocks_of("$dir/alerts.yml", 'query');
+my %metric = map { $_ => 1 } split /\n/, $node->safe_psql('postgres', 'SELECT DISTINCT name FROM streamfilter_metrics');
+my $view = $node->safe_psql('postgres', q{SELECT pg_get_viewdef('streamfilter_metrics'::regclass)});
+my %query;
+for my $alert (@alerts)
+{
+	my ($name) = $alert->{before} =~ /- alert: (\w+)/;
+	$query{$name} = $alert->{text};
+	is($node->safe_psql('postgres', $alert->{text}, extra_params => [ '-U', 'monitor' ]), '', "$name: nothing in a sound server");
+	for my $used ($alert->{before} =~ /name=~?"(\w+)"/g) { like($view, qr/'\Q$used\E'/, "$name: $used is a metric") }
+}
+cmp_ok(scalar keys %query, '>=', 8, 'alerts were looked at');
+
+$node->safe_psql('postgres', q{
+	INSERT INTO events SELECT generate_series(1001, 200000);
+	INSERT INTO events SELECT generate_series(200001, 210000);
+	INSERT INTO events SELECT generate_series(210001, 220000);
+	CREATE FOREIGN TABLE large (id int) SERVER streamfilter OPTIONS (memory '15MB');
+	INSERT INTO large VALUES (1);
+	CREATE FOREIGN TABLE few (id int) SERVER streamfilter OPTIONS (kind 'sbf', memory '64kB', keys '10000000', max '1');
+	INSERT INTO few VALUES (1)});
+like($node->safe_psql('postgres', $query{FilterExceedsItsRate}), qr/^public\.seen$/m, 'a filter that is too full is told');
+like($node->safe_psql('postgres', $query{FilterLosesRows}), qr/^public\.seen$/m, '... and that it loses rows');
+like($node->safe_psql('postgres', $query{FilterRemembersFewerKeysThanAsked}), qr/^public\.few$/m, 'a filter that is too small');
+isnt($node->safe_psql('postgres', $query{FilterMemoryNearlyUsed} =~ s/NULL AS filter/1/r), '', 'memory that is used up');
+
+$node->stop;
+done_testing();
