@@ -78,8 +78,9 @@ sub script {
 	my ($case, $batch_insert) = @_;
 	my $schema = "case_$batch_insert";
 	(my $sql = $case->{sql}) =~ s/schema_of_case/$schema/g;
+	# Where COPY is refused psql takes its rows for SQL, so that the end of a transaction may be lost among them.
 	return "\\echo @ $case->{seed} $batch_insert\nSET streamfilter.batch_insert = $batch_insert;\n$sql"
-	  . "\\echo # end\nSET client_min_messages = warning;\nDROP SCHEMA $schema CASCADE;\nDEALLOCATE ALL;\nRESET ALL;\n\\set VERBOSITY verbose\n";
+	  . "\\echo # end\n;ROLLBACK;\nRESET ROLE;\nSET client_min_messages = warning;\nDROP SCHEMA $schema CASCADE;\nDEALLOCATE ALL;\nRESET ALL;\n\\set VERBOSITY verbose\n";
 }
 
 # ---- comparing -----------------------------------------------------------------------------------
