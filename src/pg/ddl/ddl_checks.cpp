@@ -68,7 +68,7 @@ bool redefines(const AlterTableStmt* statement) {
 void load_before(const AlterTableStmt* statement) {
   if (shared_state == nullptr || RecoveryInProgress() || !redefines(statement)) return;
   const Oid seen = RangeVarGetRelid(statement->relation, NoLock, true);
-  if (!OidIsValid(seen) || !is_filter(seen)) return;
+  if (!OidIsValid(seen) || !is_filter(seen) || is_in_tree(seen)) return;
   const Oid relid = RangeVarGetRelidExtended(statement->relation, AccessExclusiveLock,
                                              RVR_MISSING_OK, RangeVarCallbackOwnsRelation, nullptr);
   Fault fault;

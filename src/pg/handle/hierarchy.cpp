@@ -142,6 +142,8 @@ List* find_descendants(Oid relid) {
   return found;
 }
 
+bool is_in_tree(Oid relid) { return OidIsValid(find_parent(relid)) || find_children(relid) != NIL; }
+
 FilterRelation* try_load_filter_relation(Oid relid, Fault& fault) {
   FilterRelation* relation = read_filter_relation(relid, fault);
   if (relation == nullptr) return nullptr;

@@ -20,6 +20,9 @@ RelationOptions tree_options_of(Oid relid);
 List* find_children(Oid relid);
 List* find_descendants(Oid relid);
 
+// Has it a parent, or children?
+bool is_in_tree(Oid relid);
+
 // Reads a filter relation into the current memory context: what read_filter_relation reads, and its
 // parent, level and seed in its tree, as far as they are known. nullptr: there is a fault, of its
 // own or of an ancestor whose seed it takes.

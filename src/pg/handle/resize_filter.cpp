@@ -88,9 +88,6 @@ void fill(FilterSlot* slot, void* arg) {
   pg_atomic_write_u32(&saved->has_header, saved->logged ? 0 : 1);
 }
 
-// Filters of a tree are of one shape, which is that of their definition to the byte.
-bool is_in_tree(Oid relid) { return OidIsValid(find_parent(relid)) || find_children(relid) != NIL; }
-
 void warn_of_rate(const FilterRelation* relation, const Header* header) {
   const double fpr = relation->definition.wanted_fpr(), expected = fpr_to_come(header);
   if (expected <= fpr) return;
@@ -104,6 +101,7 @@ void warn_of_rate(const FilterRelation* relation, const Header* header) {
 }  // namespace
 
 bool resize_filter(const FilterRelation* relation, Problem& problem) {
+  // Those of a tree are of one shape, which is that of their definition to the byte.
   FilterSlot* former = former_slot(relation);
   if (former == nullptr || is_in_tree(relation->relid)) return false;
   const Header* state = state_to_keep(former);
