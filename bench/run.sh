@@ -32,7 +32,7 @@ usage() {
 		Usage: bench/run.sh [OPTION...] [OUTDIR]
 
 		Measures streamfilter beside what it is compared with, in interleaved rounds, and prints medians, ratios and the
-		goals that were reached. OUTDIR, by default build/bench/run, gets run.txt, run.json and plots. Installs what is
+		goals that were reached. OUTDIR, by default build/bench/run, gets run.txt, run.json, bulk.md and plots. Installs what is
 		missing, builds and installs streamfilter, and uses a PostgreSQL server of its own below /tmp, which is gone
 		afterwards. Debian 12 or 13, as root or with sudo. Exits with 0 when everything ran, goals reached or not.
 
@@ -95,9 +95,10 @@ save_results() { # arguments of this run
 	local name
 	as_owner mkdir -p "$OUTPUT"
 	report >"$WORK/tmp/run.txt"
+	[[ " ${CHOSEN[*]} " != *" bulk "* ]] || markdown bulk >"$WORK/tmp/bulk.md"
 	write_json "$@"
 	plots
-	find "$WORK/tmp" -name 'run.*' -o -name '*.png' -o -name '*.svg' | while read -r name; do
+	find "$WORK/tmp" -name 'run.*' -o -name '*.png' -o -name '*.svg' -o -name '*.md' | while read -r name; do
 		as_owner tee "$OUTPUT/${name##*/}" <"$name" >/dev/null
 	done
 	cat "$WORK/tmp/run.txt"

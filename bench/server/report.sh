@@ -111,6 +111,42 @@ report_goals() {
 	printf '  %d of %d met\n' "$(grep -c 'yes$' "$RESULTS/goals")" "$(wc -l <"$RESULTS/goals")"
 }
 
+# The medians of a section and what was reached of its goals, as tables for the documents: a column for each size.
+markdown() { # section
+	awk -F '\t' -v section="$1" '
+		function grouped(n,   text) {
+			for (; length(n) > 3; n = substr(n, 1, length(n) - 3)) text = "," substr(n, length(n) - 2) text
+			return n text
+		}
+		function row(name, values, last,   line, i) {
+			line = "| " name
+			for (i = 1; i <= sizes; i++) line = line " | " values[name, size[i]]
+			return line (last == "" ? "" : " | " last) " |"
+		}
+		function head(last,   line, rule, i) {
+			line = "| rows"; rule = "|---"
+			for (i = 1; i <= sizes; i++) { line = line " | " grouped(size[i]); rule = rule "|---" }
+			print line (last == "" ? "" : " | " last) " |"; print rule (last == "" ? "" : "|---") "|"
+		}
+		FILENAME ~ /titles$/ { if ($1 == section) { title[$2] = $3; order[++titles] = $3 } next }
+		FILENAME ~ /medians$/ {
+			if ($1 != section) next
+			if (!($3 in place)) { place[$3] = ++sizes; size[sizes] = $3 }
+			median[title[$2], $3] = sprintf("%.3f", $4)
+			next
+		}
+		match($2, / at [0-9,]+ rows$/) {
+			goal = substr($2, 1, RSTART - 1); at = substr($2, RSTART + 4); gsub(/[^0-9]/, "", at)
+			if (!(goal in wanted)) goals[++count] = goal
+			wanted[goal] = ($4 == "most" ? "≤ " : "≥ ") $5 " " $6
+			reached[goal, at] = sprintf("%.2f", $3)
+		}
+		END {
+			head(""); for (i = 1; i <= titles; i++) print row(order[i], median, "")
+			print ""; head("wanted"); for (i = 1; i <= count; i++) print row(goals[i], reached, wanted[goals[i]])
+		}' "$RESULTS/titles" "$RESULTS/medians" "$RESULTS/goals"
+}
+
 report() {
 	local section
 	printf '\nMACHINE AND SETTINGS\n'

@@ -7,10 +7,11 @@ use Case;
 my $AT_ONCE = 50;
 my $SHOWN = 10;    # so many that differ are enough
 
-# How many cases differ; each is reported as text.
+# How many cases differ; each is reported as text. The statistics of triggers have room for some thousand of them: with
+# more cases, $restart is called in between, if it is given.
 sub run {
-	my ($first, $count, $directory, $report) = @_;
-	my $different = 0;
+	my ($first, $count, $directory, $report, $restart) = @_;
+	my ($different, $done) = (0, 0);
 	prepare($directory);
 	while ($count > 0 && $different < $SHOWN) {
 		my $now = $count < $AT_ONCE ? $count : $AT_ONCE;
@@ -25,6 +26,7 @@ sub run {
 			}
 		}
 		unlink grep { !m{[.]0\z} } glob "$directory/*.[0-9]*";
+		$restart->() if $restart && ($done += $now) % 2000 == 0;
 		$first += $now;
 		$count -= $now;
 	}

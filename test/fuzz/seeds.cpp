@@ -63,6 +63,7 @@ const Own kOwn[] = {
     {"clq", "importance_range='0,100'"},
     {"clq", "bits=12, bucket=8"},
     {"capped", ""},
+    {"ell", ""},
     {"capped", "k=4, cap=0.3"},
 };
 

@@ -43,6 +43,7 @@ COPY t (k, x) FROM stdin;
 11	g
 13	j
 \.
+COPY t (k, x) FROM PROGRAM $$echo 10,h; echo 11,a; for i in 1 2 3; do yes 1,h | head -3000; done$$ (FORMAT csv);
 COPY t (k, x) FROM stdin (FORMAT csv, HEADER);
 k,x
 10,h
@@ -130,6 +131,20 @@ COPY parts (k, x) FROM stdin;
 62	a
 \.
 SELECT tableoid::regclass, k, repeat FROM parts ORDER BY tableoid::regclass::text, ctid;
+
+-- What would see that rows come late gets them in time, also where no expression calls it.
+CREATE TABLE late (k int, x text);
+CREATE TRIGGER zz BEFORE INSERT ON late FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen');
+CREATE FUNCTION copied_rows() RETURNS bigint LANGUAGE sql AS 'SELECT count(*) FROM copies.late';
+CREATE DOMAIN fifth AS int CHECK (copied_rows() < 4);
+CREATE TYPE holder AS (a fifth);
+COPY late FROM PROGRAM 'seq 10001 10009 | sed "s/$/\t1/"' WHERE x::fifth = 1;
+CREATE TRIGGER after AFTER INSERT ON late FOR EACH ROW WHEN (copied_rows() < 3) EXECUTE FUNCTION tell();
+COPY late FROM PROGRAM 'seq 10001 10009 | sed "s/$/\t1/"';
+DROP TRIGGER after ON late;
+TRUNCATE late;
+ALTER TABLE late ADD y holder[];
+COPY late FROM PROGRAM 'seq 10011 10019 | sed "s/$/\t1\t{(1)}/"';
 
 -- Who may insert, may.
 CREATE ROLE copier;

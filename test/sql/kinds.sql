@@ -255,7 +255,8 @@ INSERT INTO kinds VALUES
   (18, 'clq(memory=16kB)'),
   (19, 'clq(memory=16kB, bits=16, bucket=8, policy=fifo)'),
   (20, 'capped(memory=16kB, keys=10000)'),
-  (21, 'capped(memory=16kB, fpr=0.1)');
+  (21, 'capped(memory=16kB, fpr=0.1)'),
+  (22, 'ell(memory=16kB)');
 
 -- A key that was added is contained; text form and value agree. (fplru guesses: key 1 happens to be
 -- among the 5 % that it calls repeats at the start.)
@@ -378,6 +379,8 @@ SELECT streamfilter_add('sqf(memory=64kB, fpr=0.00000001)', 1);
 SELECT 'fplru(memory=64kB, entry_bits=16, fpr=0.000001)'::streamfilter;
 SELECT streamfilter_add('timer(memory=1kB, window="1000000 rows")', 1);
 SELECT 'clq(memory=64kB, fpr=1e-15)'::streamfilter;
+SELECT 'ell(memory=64kB, fpr=0.01)'::streamfilter;
+SELECT 'ell(memory=700)'::streamfilter, 'ell(memory=600)'::streamfilter;
 SELECT streamfilter_add('capped(memory=16kB, keys=100000)', 1);
 SELECT 'capped(memory=16kB, fpr=1e-60)'::streamfilter;
 

@@ -66,12 +66,15 @@ query(q{
 	CREATE TRIGGER zz BEFORE INSERT ON kept FOR EACH ROW EXECUTE FUNCTION streamfilter_divert('far_seen', 'diverted')});
 query(q{INSERT INTO clicks SELECT i % 50, 'click', i FROM generate_series(1, 150) i});
 is(query('SELECT count(*), count(DISTINCT user_id), max(n) FROM clicks'), '50|50|50', 'streamfilter_discard keeps the first');
+query(q{INSERT INTO clicks SELECT i % 2000, repeat('many ', 20), i FROM generate_series(1, 3000) i});
+is(query(q{SELECT count(*), count(DISTINCT user_id), max(n) FROM clicks WHERE link LIKE 'many%'}), '2000|2000|2000', 'of many rows, too');
+query(q{DELETE FROM clicks WHERE link LIKE 'many%'});
 query(q{INSERT INTO marked VALUES (1, 'm'), (2, 'm'), (1, 'm')});
 is(query('SELECT string_agg(u || again::text, $$ $$) FROM marked'), '1false 2false 1true', 'streamfilter_mark');
 query(q{INSERT INTO kept VALUES (1, 'd'), (1, 'd'), (2, 'd')});
 is(query('SELECT (SELECT count(*) FROM kept), count(*), min(filter::text), count(diverted_at) FROM diverted'), '2|1|far_seen|1',
 	'streamfilter_divert');
-is(query(q{SELECT discarded FROM streamfilter_triggers WHERE "table" = 'clicks'::regclass}), '100', 'their rows are counted');
+is(query(q{SELECT discarded FROM streamfilter_triggers WHERE "table" = 'clicks'::regclass}), '1100', 'their rows are counted');
 like(fails('DROP FOREIGN TABLE far_seen'), qr/other objects depend on it/, 'a trigger is bound to it');
 query('ALTER FOREIGN TABLE far_seen RENAME TO distant');
 query(q{INSERT INTO clicks VALUES (0, 'click', 0), (60, 'click', 0)});
@@ -152,6 +155,8 @@ is(query(q{WITH new AS (INSERT INTO leaf_a SELECT generate_series(390, 409) RETU
 query('CREATE TABLE events (user_id int); CREATE TRIGGER zz BEFORE INSERT ON events FOR EACH ROW EXECUTE FUNCTION streamfilter_discard($$leaf_b$$)');
 query('INSERT INTO events SELECT generate_series(400, 429)');
 is(query('SELECT count(*), min(user_id) FROM events'), '20|410', 'a trigger on a leaf');
+query('INSERT INTO events SELECT 10000 + i % 2000 FROM generate_series(1, 3000) i');
+is(query('SELECT count(*), count(DISTINCT user_id) FROM events WHERE user_id >= 10000'), '2000|2000', 'likewise of many rows');
 query(q{BEGIN; INSERT INTO leaf_a SELECT generate_series(600, 699); ROLLBACK});
 is(query(q{SELECT count(*) FROM generate_series(600, 699) i WHERE streamfilter_test('leaf_a', i)}), '0', 'a rollback');
 like(fails(q{CREATE FOREIGN TABLE leaf_c (user_id bigint) SERVER streamfilter OPTIONS (keys '1000', parent 'far_root')}),

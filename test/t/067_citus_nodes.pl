@@ -82,6 +82,19 @@ foreach my $rounds (1, 2)
 	is(replay(1200 + 100 * $rounds, $citus->node(1)), join('|', (1200 + 100 * $rounds) x 2), "the first INSERT goes through a worker: $rounds");
 }
 
+# ---- several connections of one transaction to a node: a key of one is a repeat for the others, which do not wait
+
+query(qq{CREATE TABLE others (id int, key int); SELECT create_distributed_table('others', 'key', colocate_with => 'none', shard_count => 5);
+	CREATE TRIGGER zz BEFORE INSERT ON others $trigger});
+my %place = map { split /\|/ } split /\n/, query(q{SELECT shardid, nodeport FROM citus_shards});
+my $elsewhere = grep { my ($one, $other) = split /\|/; $place{$one} != $place{$other} } split /\n/, query(
+	q{SELECT get_shard_id_for_distribution_column('events', k), get_shard_id_for_distribution_column('others', k) FROM generate_series(70001, 70400) k});
+query(q{SET statement_timeout = '60s'; BEGIN; SET LOCAL citus.force_max_query_parallelization = on;
+	INSERT INTO events SELECT k, k FROM generate_series(70001, 70400) k;
+	INSERT INTO others SELECT k, k FROM generate_series(70001, 70400) k; COMMIT});
+is(query('SELECT count(*) FROM others'), $elsewhere, 'one filter for two tables, in one transaction');
+query('DELETE FROM events WHERE key > 70000');
+
 # ---- more keys than max_in_flight
 
 foreach my $node (map { $citus->node($_) } 0 .. 3)
@@ -96,5 +109,20 @@ cmp_ok(time - $started, '<', 60, 'soon');
 is(query('SELECT count(*) FROM events'), 1400, 'and nothing is stored');
 query("INSERT INTO events SELECT i, i FROM generate_series(10000 + 400 * $_, 10399 + 400 * $_) i") foreach 1 .. 20;
 is(query('SELECT count(*), count(DISTINCT key) FROM events'), '9400|9400', 'in parts they are stored');
+
+# A large table: its filters read the shards before the trigger comes.
+query(q{
+	CREATE FOREIGN TABLE seen_large (key int) SERVER streamfilter OPTIONS (kind 'bloom', keys '100000', fpr '1e-6');
+	SELECT streamfilter_distribute('seen_large');
+	CREATE TABLE large (id int, key int);
+	SELECT create_distributed_table('large', 'key');
+	INSERT INTO large SELECT i, i FROM generate_series(1, 20000) i});
+my $on_large = q{CREATE TRIGGER zz BEFORE INSERT ON large FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen_large', 'key')};
+like($citus->messages($on_large), qr/cannot PREPARE a transaction that has added so many keys/, 'a trigger learns no more keys than max_in_flight at once');
+is(query(q{SELECT bool_and(success), sum(result::int)
+	FROM run_command_on_shards('large', $$SELECT streamfilter_warm('seen_large', '%s', '{key}')$$)}), 't|20000', 'each shard for itself is read');
+query("INSERT INTO large SELECT i, i FROM generate_series(20001, 20200) i; $on_large");
+query('INSERT INTO large SELECT i, i FROM generate_series(19000, 20400) i');
+is($citus->counts('large', 'key'), '20400|20400', 'and the trigger learns the rest');
 
 done_testing();

@@ -57,7 +57,7 @@ my @definitions = (
 	'ibf2c(memory=16kB)', 'ibfmc(memory=16kB)', 'ibfh(memory=16kB)',
 	q{timer(memory=64kB, window='500 rows', seed=3)}, q{timer(memory=64kB, window='500 rows', k=3, grow=density)},
 	'lru(memory=32kB)', 'lru(memory=32kB, policy=clock)', 'fplru(memory=32kB)',
-	'clq(memory=16kB)', 'clq(memory=16kB, policy=fifo, seed=9)', 'capped(memory=16kB)',
+	'clq(memory=16kB)', 'clq(memory=16kB, policy=fifo, seed=9)', 'capped(memory=16kB)', 'ell(memory=16kB)',
 	'auto(keys=1000, nulls=not distinct)');
 
 # An aggregate over a growing filter spreads its keys over all that it may grow to, since it may be merged; added one by

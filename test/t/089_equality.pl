@@ -27,7 +27,7 @@ my $cases = $ENV{STREAMFILTER_CASES} // 300;
 local $ENV{PGHOST} = $node->host;
 local $ENV{PGPORT} = $node->port;
 note("STREAMFILTER_SEED=$seed");
-is(Runner::run($seed, $cases, PostgreSQL::Test::Utils::tempdir_short(), sub { diag($_[0]) }),
+is(Runner::run($seed, $cases, PostgreSQL::Test::Utils::tempdir_short(), sub { diag($_[0]) }, sub { $node->restart }),
 	0, "$cases cases from seed $seed: the same in batches as row by row");
 
 $node->stop;

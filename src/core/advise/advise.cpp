@@ -191,6 +191,7 @@ unsigned advise(const Definition& requested, const Stream& stream, Advice* advic
   unsigned kinds, count = 0;
   const FilterOps* const* all = all_ops(kinds);
   for (unsigned i = 0; i < kinds && count + 2 <= kMaxAdvice; ++i) {
+    if (all[i]->counts_only) continue;
     Search search(requested, stream, *all[i]);
     search.run();
     count += search.report(advice + count, problem);

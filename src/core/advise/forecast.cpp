@@ -20,7 +20,7 @@ constexpr Recipe kVariants[] = {
 };
 
 bool can_be_tried(const FilterOps& ops) noexcept {
-  return ops.kind != Kind::timer && ops.uses_importance != always;
+  return !ops.counts_only && ops.kind != Kind::timer && ops.uses_importance != always;
 }
 
 // The rate of `wrong` among `all`, and its error by how much it differs between parts of the keys;

@@ -26,6 +26,7 @@ enum class Kind : std::uint8_t {
   fplru = 14,
   clq = 15,
   capped = 16,
+  ell = 17,
 };
 
 // scattered: the cells of a key lie anywhere, as the papers print it.

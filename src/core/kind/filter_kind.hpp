@@ -51,6 +51,7 @@ struct FilterOps {
   unsigned option_count;
   bool has_blocked_layout = false;
   bool keeps_fpr_forever = false;  // without `keys`, on any stream
+  bool counts_only = false;        // distinct keys: repeats are told only while they are few
 
   // Does it make use of an element's importance, or time? nullptr: never.
   bool (*uses_importance)(const Parameters&) noexcept = nullptr;

@@ -21,6 +21,7 @@ extern const FilterOps lru_ops;     // lru_buffer.cpp
 extern const FilterOps fplru_ops;   // lru_buffer.cpp
 extern const FilterOps clq_ops;     // cache_line_queue.cpp
 extern const FilterOps capped_ops;  // capped_bloom.cpp
+extern const FilterOps ell_ops;     // exa_log_log.cpp
 
 // clang-format off
 inline constexpr const FilterOps* kKinds[] = {
@@ -40,6 +41,7 @@ inline constexpr const FilterOps* kKinds[] = {
     &fplru_ops,
     &clq_ops,
     &capped_ops,
+    &ell_ops,
 };
 // clang-format on
 

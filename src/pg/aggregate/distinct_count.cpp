@@ -33,13 +33,13 @@ int64 count_keys(const Header* filter) {
   if (std::isnan(keys))
     ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
                     errmsg("filters of kind %s cannot count distinct keys", ops_of(filter).name),
-                    errhint("Use a prototype of kind bloom.")));
+                    errhint("Use a prototype of kind ell or bloom.")));
   if (full)
     ereport(WARNING, (errmsg("the filter behind approx_count_distinct is full"),
                       errdetail("There are more distinct keys than it can count; the result is a "
                                 "lower bound."),
-                      errhint("Give a prototype with more memory, for example 'bloom(memory=16MB, "
-                              "k=1)'.")));
+                      errhint("Leave the prototype out, or give one of kind ell, which is never "
+                              "full, or more memory.")));
   return saturate<int64>(std::round(keys));
 }
 

@@ -7,7 +7,7 @@ namespace streamfilter::pg {
 
 // What is counted with unless told otherwise: one bit a key, counted linearly (Whang,
 // Vander-Zanden, Taylor 1990). Good for some hundred million keys.
-constexpr char kCountingPrototype[] = "bloom(memory=1MB, k=1)";
+constexpr char kCountingPrototype[] = "ell(memory=1MB)";
 
 // Complete parameters. Raises what is wrong with the definition.
 Parameters parse_prototype(const char* definition);

@@ -361,7 +361,7 @@ bool hash_by_detour(const FilterHandle* filter, const Datum* values, const bool*
                     uint64* hash) {
   const FilterRelation* relation = filter->relation;
   if (relation->wrapped) {
-    *hash = 0;
+    *hash = next_number(filter->remote->wrapped);
     keep_row(filter->remote->wrapped, values, isnull, *hash);
     return true;
   }

@@ -140,8 +140,7 @@ inline bool hash_filter_key(const FilterHandle* filter, const Datum* values, con
   return hash_key(filter->hashers, values, isnull, filter->relation->key_count, filter->rule, hash);
 }
 
-// A filter behind postgres_fdw, at the root of a tree or alone, is asked for a row as soon as its
-// key is hashed: nothing is read ahead.
+// Is the root of its tree behind postgres_fdw? That is asked for one row after the other.
 inline bool hands_rows_up(const FilterHandle* filter) {
   return filter->tree != nullptr && filter->tree->taker != nullptr;
 }

@@ -17,7 +17,7 @@ namespace streamfilter::pg {
 
 // As COPY has them: rows and bytes that wait to be written, and partitions that keep what they need
 // for that.
-constexpr int kMaxRows = 1000;
+constexpr int kMaxRows = kMaxWaitingRows;
 constexpr Size kMaxBytes = 65535;
 constexpr int kMaxBusyTables = 32;
 
@@ -271,6 +271,7 @@ void write_row(BatchTable* table, TupleTableSlot* row, uint64 number) {
   if (table->bulk == nullptr) make_busy(table);
   table->rows[table->row_count++] = row;
   writer->waiting[writer->count++] = {table, row, number};
+  keep(writer->watch, number);
   writer->bytes += keep_tuple(writer, row);
   if (writer->count == kMaxRows || writer->bytes > kMaxBytes) write_batch(writer);
 }

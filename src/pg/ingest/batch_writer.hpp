@@ -12,18 +12,27 @@ namespace streamfilter::pg {
 
 struct BatchWriter;
 
+constexpr int kMaxWaitingRows = 1000;
+
 // One of the tables.
 struct BatchTable;
 
-// Tells whoever reads the rows which one an error would concern, by the number that it came with;
-// 0: the one that is being read, as before.
+// What whoever reads the rows is told of them, by the numbers that they came with.
 struct RowWatch {
+  // An error would concern this row; 0: the one that is being read, as before.
   void (*look_at)(void* context, uint64 number);
+  // The row waits to be written with others, in this order, and will be looked at then. Rows of
+  // which this was not said within a batch of those that came later are not looked at any more.
+  void (*keep)(void* context, uint64 number);
   void* context;
 };
 
 inline void look_at(const RowWatch& watch, uint64 number) {
   if (unlikely(watch.look_at != nullptr)) watch.look_at(watch.context, number);
+}
+
+inline void keep(const RowWatch& watch, uint64 number) {
+  if (unlikely(watch.keep != nullptr)) watch.keep(watch.context, number);
 }
 
 // In the current memory context. Rows get the command id of the EState (es_output_cid); `options`

@@ -16,7 +16,6 @@ extern "C" {
 #include "executor/execPartition.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
-#include "optimizer/optimizer.h"
 #include "utils/backend_progress.h"
 #include "utils/backend_status.h"
 }
@@ -24,6 +23,7 @@ extern "C" {
 #include "pg/ingest/copy_ingest.hpp"
 #include "pg/ingest/ingest.hpp"
 #include "pg/ingest/target_rule.hpp"
+#include "pg/ingest/volatile_code.hpp"
 #include "pg/server/settings.hpp"
 #include "pg/trigger/row_source.hpp"
 
@@ -62,14 +62,14 @@ void set_position(CopyFromState copy, const Position& position) {
 
 // ---- lines -------------------------------------------------------------------------------------
 
-// The last lines, for errors that concern one of them: as much of each as an error shows.
+// For errors that concern a row which was read before: as much of its line as an error shows.
 struct Line {
   uint64 row;
   uint64 number;
   int length;  // -1: binary
   char text[108];
 };
-constexpr uint64 kLines = 2048;  // more than rows may wait
+constexpr uint64 kRead = 2 * kMaxUnjudgedRows;
 
 // A COPY whose rows from the second on are inserted here.
 struct CopyRows {
@@ -78,8 +78,11 @@ struct CopyRows {
   EState* estate;
   ModifyTableState* node;
   Ingest* ingest;
-  Line* lines;
   uint64 rows;  // so many have come
+  Line* read;   // the last of them; kRead
+  Line* kept;   // those that wait to be written, in their order
+  int kept_count;
+  int next;  // of them, to be looked at
   bool looks_back;
   uint64 number;  // of the line that is being read, while others are looked at
   bool has_text;
@@ -88,7 +91,7 @@ struct CopyRows {
 
 void remember_line(CopyRows* rows) {
   const CopyFromStateData* copy = rows->copy;
-  Line* line = &rows->lines[rows->rows % kLines];
+  Line* line = &rows->read[rows->rows % kRead];
   line->row = rows->rows;
   line->number = copy->cur_lineno;
   line->length = -1;
@@ -106,6 +109,15 @@ void look_forward(CopyRows* rows) {
   rows->copy->line_buf = rows->text;
 }
 
+// Those that wait are looked at once more, in their order.
+const Line* find_line(CopyRows* rows, uint64 row) {
+  const bool waits = rows->kept_count > 0 && row <= rows->kept[rows->kept_count - 1].row;
+  while (waits && rows->next < rows->kept_count)
+    if (const Line* line = &rows->kept[rows->next++]; line->row == row) return line;
+  const Line* line = &rows->read[row % kRead];
+  return line->row == row ? line : nullptr;
+}
+
 // An error would concern this row.
 void look_at(void* context, uint64 row) {
   auto* rows = static_cast<CopyRows*>(context);
@@ -117,11 +129,19 @@ void look_at(void* context, uint64 row) {
     rows->has_text = copy->line_buf_valid;
     rows->text = copy->line_buf;
   }
-  Line* line = &rows->lines[row % kLines];
-  copy->line_buf_valid = line->row == row && line->length >= 0;
-  if (line->row == row) copy->cur_lineno = line->number;
-  copy->line_buf.data = line->text;
+  const Line* line = find_line(rows, row);
+  copy->line_buf_valid = line != nullptr && line->length >= 0;
+  if (line == nullptr) return;
+  copy->cur_lineno = line->number;
+  copy->line_buf.data = const_cast<char*>(line->text);
   copy->line_buf.len = Max(line->length, 0);
+}
+
+// It is one of those that were read last. Once those before it are written, all are.
+void keep_line(void* context, uint64 row) {
+  auto* rows = static_cast<CopyRows*>(context);
+  if (rows->next == rows->kept_count) rows->next = rows->kept_count = 0;
+  rows->kept[rows->kept_count++] = rows->read[row % kRead];
 }
 
 // ---- what rows are inserted with ---------------------------------------------------------------
@@ -141,6 +161,7 @@ void open_target(CopyRows* rows) {
   node->operation = CMD_INSERT;
   node->mt_nrels = 1;
   node->resultRelInfo = node->rootResultRelInfo = target;
+  node->mt_transition_capture = copy->transition_capture;
   if (copy->rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
     node->mt_partition_tuple_routing = ExecSetupPartitionTupleRouting(estate, copy->rel);
   rows->estate = estate;
@@ -216,8 +237,9 @@ uint64 insert_rows(CopyRows* rows) {
 
 void copy_the_rest(CopyRows* rows) {
   MemoryContext caller = MemoryContextSwitchTo(rows->estate->es_query_cxt);
-  rows->lines = static_cast<Line*>(palloc(sizeof(Line) * kLines));
-  rows->ingest = begin_ingest(rows->node, insert_options(rows->copy), {look_at, rows});
+  rows->read = static_cast<Line*>(palloc0(sizeof(Line) * kRead));
+  rows->kept = static_cast<Line*>(palloc(sizeof(Line) * kMaxWaitingRows));
+  rows->ingest = begin_ingest(rows->node, insert_options(rows->copy), {look_at, keep_line, rows});
   count_copied(insert_rows(rows));
   MemoryContextSwitchTo(caller);
   close_target(rows);
@@ -237,8 +259,8 @@ int read_nothing(void*, int, int) {
 }
 
 bool reads_ahead(const CopyFromStateData* copy) {
-  return !copy->volatile_defexprs && !contain_volatile_functions(copy->whereClause) &&
-         copy->transition_capture == nullptr && !SF_COPY_SKIPS_ERRORS(copy);
+  return !copy->volatile_defexprs && !runs_volatile_code(copy->whereClause) &&
+         !SF_COPY_SKIPS_ERRORS(copy);
 }
 
 bool may_take_over(CopyRows* rows) {

@@ -22,7 +22,7 @@ namespace {
 
 // Rows that wait for their verdicts: the memory of their keys is fetched at once, or another server
 // is asked for all of them.
-constexpr int kBatch = 64;
+constexpr int kBatch = kMaxUnjudgedRows;
 constexpr int kRemoteBatch = 512;
 constexpr Size kMaxBytes = 65535;
 
@@ -51,8 +51,8 @@ struct Ingest {
   IngestTable* only;  // the target, if it has no partitions
   TupleTableSlot* to_fill;
   IngestCounts counts;
-  // The batch. What its elements were made for.
-  uint64 epoch;
+  // The batch.
+  uint64 epoch;  // that its elements were made in
   int rows, room;
   Size bytes;
   IngestTable* tables[kRemoteBatch];
@@ -288,7 +288,8 @@ IngestTable* find_table(Ingest* ingest, TupleTableSlot* row) {
 Ingest* begin_ingest(ModifyTableState* node, int options, RowWatch watch) {
   MemoryContext memory =
       AllocSetContextCreate(CurrentMemoryContext, "streamfilter ingest", ALLOCSET_DEFAULT_SIZES);
-  auto* ingest = static_cast<Ingest*>(MemoryContextAllocZero(memory, sizeof(Ingest)));
+  auto* ingest = static_cast<Ingest*>(MemoryContextAlloc(memory, sizeof(Ingest)));
+  memset(static_cast<void*>(ingest), 0, offsetof(Ingest, tables));
   MemoryContext caller = MemoryContextSwitchTo(memory);
   ingest->estate = node->ps.state;
   ingest->node = node;

@@ -13,6 +13,8 @@ namespace streamfilter::pg {
 
 struct Ingest;
 
+constexpr int kMaxUnjudgedRows = 64;
+
 struct IngestCounts {
   uint64 rows;           // that have come
   uint64 inserted;       // or are about to be

@@ -17,6 +17,7 @@ extern "C" {
 #include "pg/ingest/insert_node.hpp"
 #include "pg/ingest/insert_plan.hpp"
 #include "pg/ingest/target_rule.hpp"
+#include "pg/ingest/volatile_code.hpp"
 #include "pg/server/settings.hpp"
 
 namespace streamfilter::pg {
@@ -34,8 +35,9 @@ struct Contents {
 
 // Volatile ones of the server that look at no table.
 bool is_blind(Oid function) {
-  static const char* const kNames[] = {"nextval",         "currval",         "lastval",  "random",
-                                       "gen_random_uuid", "clock_timestamp", "timeofday"};
+  static const char* const kNames[] = {"nextval",         "currval",         "lastval", "random",
+                                       "random_normal",   "gen_random_uuid", "uuidv4",  "uuidv7",
+                                       "clock_timestamp", "timeofday"};
   if (function >= FirstUnpinnedObjectId) return false;
   const char* name = get_func_name(function);
   for (const char* blind : kNames)
@@ -75,6 +77,7 @@ bool look_at_node(Node* node, void* context) {
     contents->asks = true;
   } else {
     check_functions_in_node(node, look_at_function, context);
+    if (contents->obstacle == nullptr) contents->obstacle = find_hidden_code(node);
   }
   return SF_WALK_EXPRESSION(node, look_at_node, context);
 }
@@ -106,6 +109,12 @@ const char* find_obstacle(const Query* query, const Contents& contents) {
   return contents.obstacle;
 }
 
+// One row at the most is no batch.
+bool gives_many(const ModifyTable* insert) {
+  const Plan* rows = outerPlan(insert);
+  return !IsA(rows, Result) || outerPlan(rows) != nullptr;
+}
+
 // ---- the hook ----------------------------------------------------------------------------------
 
 PlannedStmt* plan(SF_PLANNER_PARAMETERS) {
@@ -115,9 +124,9 @@ PlannedStmt* plan(SF_PLANNER_PARAMETERS) {
   const char* obstacle = ours ? find_obstacle(query, contents) : nullptr;
   PlannedStmt* statement = previous_planner ? previous_planner(SF_PLANNER_ARGUMENTS)
                                             : standard_planner(SF_PLANNER_ARGUMENTS);
-  if (ours && IsA(statement->planTree, ModifyTable))
-    statement->planTree =
-        make_insert_node(reinterpret_cast<ModifyTable*>(statement->planTree), obstacle);
+  if (!ours || !IsA(statement->planTree, ModifyTable)) return statement;
+  auto* insert = reinterpret_cast<ModifyTable*>(statement->planTree);
+  if (gives_many(insert)) statement->planTree = make_insert_node(insert, obstacle);
   return statement;
 }
 

@@ -5,7 +5,6 @@
 extern "C" {
 #include "access/sysattr.h"
 #include "access/tableam.h"
-#include "access/transam.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_trigger.h"
@@ -14,20 +13,21 @@ extern "C" {
 #include "optimizer/optimizer.h"
 #include "utils/partcache.h"
 #include "utils/rel.h"
-#include "utils/typcache.h"
 }
 
 #include "pg/ingest/target_rule.hpp"
+#include "pg/ingest/volatile_code.hpp"
 #include "pg/trigger/shard_triggers.hpp"
 #include "pg/trigger/trigger_definition.hpp"
 
 namespace streamfilter::pg {
 namespace {
 
+bool is_of_insert(const Trigger* trigger, int16 timing) {
+  return TRIGGER_TYPE_MATCHES(trigger->tgtype, TRIGGER_TYPE_ROW, timing, TRIGGER_TYPE_INSERT);
+}
+
 bool fires(const Trigger* trigger) {
-  if (!TRIGGER_TYPE_MATCHES(trigger->tgtype, TRIGGER_TYPE_ROW, TRIGGER_TYPE_BEFORE,
-                            TRIGGER_TYPE_INSERT))
-    return false;
   const bool replica = SessionReplicationRole == SESSION_REPLICATION_ROLE_REPLICA;
   return trigger->tgenabled != TRIGGER_DISABLED &&
          trigger->tgenabled != (replica ? TRIGGER_FIRES_ON_ORIGIN : TRIGGER_FIRES_ON_REPLICA);
@@ -70,43 +70,33 @@ bool has_volatile_check(Relation table) {
   const TupleConstr* constraints = RelationGetDescr(table)->constr;
   if (constraints == nullptr) return false;
   for (int i = 0; i < constraints->num_check; ++i)
-    if (contain_volatile_functions(static_cast<Node*>(stringToNode(constraints->check[i].ccbin))))
+    if (runs_volatile_code(static_cast<Node*>(stringToNode(constraints->check[i].ccbin))))
       return true;
   return false;
 }
 
-// The reference to its checks lasts as long as the memory that it is made for.
-bool has_volatile_check(Oid domain, MemoryContext memory) {
-  auto* checks = static_cast<DomainConstraintRef*>(
-      MemoryContextAllocZero(memory, sizeof(DomainConstraintRef)));
-  InitDomainConstraintRef(domain, checks, memory, false);
-  ListCell* cell;
-  foreach (cell, checks->constraints) {
-    const auto* check = static_cast<const DomainConstraintState*>(lfirst(cell));
-    if (contain_volatile_functions(reinterpret_cast<Node*>(check->check_expr))) return true;
+// The conditions of AFTER triggers are checked as soon as a row is inserted.
+const char* obstacle_of(const TriggerDesc* triggers) {
+  for (int i = 0; triggers != nullptr && i < triggers->numtriggers; ++i) {
+    const Trigger* trigger = &triggers->triggers[i];
+    if (trigger->tgqual != nullptr && is_of_insert(trigger, TRIGGER_TYPE_AFTER) && fires(trigger) &&
+        runs_volatile_code(static_cast<Node*>(stringToNode(trigger->tgqual))))
+      return psprintf("the WHEN condition of trigger %s calls a volatile function",
+                      quote_identifier(trigger->tgname));
   }
-  return false;
+  return nullptr;
 }
 
-bool is_domain_with_volatile_check(Oid type) {
-  if (type < FirstNormalObjectId || get_typtype(type) != TYPTYPE_DOMAIN) return false;
-  MemoryContext memory =
-      AllocSetContextCreate(CurrentMemoryContext, "streamfilter domain", ALLOCSET_SMALL_SIZES);
-  const bool found = has_volatile_check(type, memory);
-  MemoryContextDelete(memory);
-  return found;
-}
-
-bool has_volatile_domain(TupleDesc type) {
+bool has_volatile_column(TupleDesc type) {
   for (int i = 0; i < type->natts; ++i) {
     const Form_pg_attribute attribute = TupleDescAttr(type, i);
-    if (!attribute->attisdropped && is_domain_with_volatile_check(attribute->atttypid)) return true;
+    if (!attribute->attisdropped && runs_volatile_check(attribute->atttypid)) return true;
   }
   return false;
 }
 
 const char* obstacle_of(Relation table) {
-  if (has_volatile_domain(RelationGetDescr(table))) return "a domain calls a volatile function";
+  if (has_volatile_column(RelationGetDescr(table))) return "a domain calls a volatile function";
   if (table->rd_rel->relkind == RELKIND_PARTITIONED_TABLE) return nullptr;
   if (table->rd_rel->relkind != RELKIND_RELATION) return "the target is not a table";
   if (table->rd_tableam != GetHeapamTableAmRoutine()) return "the table is not a heap";
@@ -121,7 +111,7 @@ TargetRule find_trigger_rule(const TriggerDesc* triggers) {
   TargetRule rule = {};
   for (int i = 0; triggers != nullptr && i < triggers->numtriggers; ++i) {
     const Trigger* trigger = &triggers->triggers[i];
-    if (!fires(trigger)) continue;
+    if (!is_of_insert(trigger, TRIGGER_TYPE_BEFORE) || !fires(trigger)) continue;
     TriggerKind kind;
     const bool ours = find_kind(trigger->tgfoid, &kind) && judges(kind);
     rule.watched |= ours;
@@ -143,6 +133,7 @@ TargetRule find_rule(const ResultRelInfo* target) {
   Relation table = target->ri_RelationDesc;
   TargetRule rule = find_trigger_rule(target->ri_TrigDesc);
   if (rule.obstacle == nullptr) rule.obstacle = obstacle_of(table);
+  if (rule.obstacle == nullptr) rule.obstacle = obstacle_of(target->ri_TrigDesc);
   if (rule.obstacle == nullptr && rule.judge != nullptr && rule.kind == TriggerKind::mark &&
       marks_partition_key(rule.judge, table))
     rule.obstacle = "the mark is part of the partition key";

@@ -346,8 +346,8 @@ MemoryContext Scratch::context_ = nullptr;
 void test_and_insert_remote_keys(RemoteFilter* remote, const Element* elements, int count,
                                  bool* seen) {
   if (remote->wrapped != nullptr) {
-    Assert(count == 1);
-    *seen = test_and_insert_wrapped_key(remote->wrapped, elements[0]);
+    for (int i = 0; i < count; ++i)
+      seen[i] = test_and_insert_wrapped_key(remote->wrapped, elements[i]);
     return;
   }
   note_changed(remote);

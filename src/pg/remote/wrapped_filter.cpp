@@ -14,6 +14,7 @@ extern "C" {
 #include "nodes/makefuncs.h"
 #include "parser/parse_relation.h"
 #include "utils/datum.h"
+#include "utils/hsearch.h"
 #include "utils/rel.h"
 #include "utils/resowner.h"
 #include "utils/typcache.h"
@@ -38,15 +39,24 @@ struct Insertion {
   TupleTableSlot* slot;
 };
 
+// In the order of relation->keys.
+struct KeptRow {
+  uint64 hash;
+  Datum* values;  // nullptr: there was no memory for them
+  bool* isnull;
+};
+
+struct KeptRows {
+  MemoryContext memory;
+  HTAB* by_hash;
+};
+
 struct WrappedFilter {
   const FilterRelation* relation;
   bool is_checked;
-  // The row that was kept, in the order of relation->keys.
-  MemoryContext row_memory;
-  bool has_row;
-  uint64 hash;
-  Datum* values;
-  bool* isnull;
+  MemoryContext memory;  // of what is kept
+  KeptRows recent, older;
+  uint64 last_number;
 };
 
 namespace {
@@ -132,21 +142,46 @@ Insertion* find_insertion(const WrappedFilter* wrapped) {
 
 // ---- rows --------------------------------------------------------------------------------------
 
-void check_kept(const WrappedFilter* wrapped, const Element& element) {
-  if (likely(wrapped->has_row && wrapped->hash == element.hash)) return;
+// Whoever asks for keys hashes no more than these before.
+constexpr long kKept = 1024;
+
+void turn_over(WrappedFilter* wrapped) {
+  if (wrapped->older.memory != nullptr) MemoryContextDelete(wrapped->older.memory);
+  wrapped->older = wrapped->recent;
+  wrapped->recent = {};
+  HASHCTL control = {};
+  control.keysize = sizeof(uint64);
+  control.entrysize = sizeof(KeptRow);
+  control.hcxt = AllocSetContextCreate(wrapped->memory, "streamfilter rows", ALLOCSET_SMALL_SIZES);
+  wrapped->recent.memory = control.hcxt;
+  wrapped->recent.by_hash =
+      hash_create("streamfilter rows", 64, &control, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+}
+
+const KeptRow* find_row(const KeptRows& rows, uint64 hash) {
+  if (rows.by_hash == nullptr) return nullptr;
+  const auto* row = static_cast<KeptRow*>(hash_search(rows.by_hash, &hash, HASH_FIND, nullptr));
+  return row != nullptr && row->values != nullptr ? row : nullptr;
+}
+
+const KeptRow* row_of(const WrappedFilter* wrapped, const Element& element) {
+  const KeptRow* row = find_row(wrapped->recent, element.hash);
+  if (row == nullptr) row = find_row(wrapped->older, element.hash);
+  if (likely(row != nullptr)) return row;
   ereport(ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
           errmsg("filter \"%s\" was changed while it was used", wrapped->relation->name),
           errhint("Repeat the statement."));
+  pg_unreachable();
 }
 
-void fill_slot(const WrappedFilter* wrapped, TupleTableSlot* slot) {
+void fill_slot(const FilterRelation* relation, const KeptRow* row, TupleTableSlot* slot) {
   ExecClearTuple(slot);
   memset(slot->tts_isnull, true,
          sizeof(bool) * static_cast<Size>(slot->tts_tupleDescriptor->natts));
-  for (int i = 0; i < wrapped->relation->key_count; ++i) {
-    const int at = wrapped->relation->keys[i]->attnum - 1;
-    slot->tts_values[at] = wrapped->values[i];
-    slot->tts_isnull[at] = wrapped->isnull[i];
+  for (int i = 0; i < relation->key_count; ++i) {
+    const int at = relation->keys[i]->attnum - 1;
+    slot->tts_values[at] = row->values[i];
+    slot->tts_isnull[at] = row->isnull[i];
   }
   ExecStoreVirtualTuple(slot);
 }
@@ -230,36 +265,40 @@ void check_is_filter(WrappedFilter* wrapped) {
 WrappedFilter* make_wrapped_filter(const FilterRelation* relation) {
   auto* wrapped = static_cast<WrappedFilter*>(palloc0(sizeof(WrappedFilter)));
   wrapped->relation = relation;
-  wrapped->row_memory =
-      AllocSetContextCreate(CurrentMemoryContext, "streamfilter row", ALLOCSET_SMALL_SIZES);
-  const auto count = static_cast<Size>(relation->key_count);
-  wrapped->values = static_cast<Datum*>(palloc0(sizeof(Datum) * count));
-  wrapped->isnull = static_cast<bool*>(palloc0(sizeof(bool) * count));
+  wrapped->memory = CurrentMemoryContext;
   return wrapped;
 }
 
+uint64 next_number(WrappedFilter* wrapped) { return ++wrapped->last_number; }
+
 void keep_row(WrappedFilter* wrapped, const Datum* values, const bool* isnull, uint64 hash) {
   const FilterRelation* relation = wrapped->relation;
-  wrapped->has_row = false;
-  MemoryContextReset(wrapped->row_memory);
-  MemoryContext caller = MemoryContextSwitchTo(wrapped->row_memory);
+  if (wrapped->recent.by_hash == nullptr || hash_get_num_entries(wrapped->recent.by_hash) >= kKept)
+    turn_over(wrapped);
+  bool found;
+  auto* row =
+      static_cast<KeptRow*>(hash_search(wrapped->recent.by_hash, &hash, HASH_ENTER, &found));
+  if (found && row->values != nullptr) return;  // of an equal key
+  row->values = nullptr;
+  MemoryContext caller = MemoryContextSwitchTo(wrapped->recent.memory);
+  const auto count = static_cast<Size>(relation->key_count);
+  auto* copies = static_cast<Datum*>(palloc(sizeof(Datum) * count));
+  row->isnull = static_cast<bool*>(palloc(sizeof(bool) * count));
   for (int i = 0; i < relation->key_count; ++i) {
     int16 length;
     bool by_value;
     get_typlenbyval(relation->keys[i]->type, &length, &by_value);
-    wrapped->isnull[i] = isnull[i];
-    wrapped->values[i] = isnull[i] ? Datum{} : datumCopy(values[i], by_value, length);
+    row->isnull[i] = isnull[i];
+    copies[i] = isnull[i] ? Datum{} : datumCopy(values[i], by_value, length);
   }
+  row->values = copies;
   MemoryContextSwitchTo(caller);
-  wrapped->hash = hash;
-  wrapped->has_row = true;
 }
 
 bool test_and_insert_wrapped_key(WrappedFilter* wrapped, const Element& element) {
-  check_kept(wrapped, element);
   check_is_filter(wrapped);
   const Insertion* insertion = find_insertion(wrapped);
-  fill_slot(wrapped, insertion->slot);
+  fill_slot(wrapped->relation, row_of(wrapped, element), insertion->slot);
   const FdwRoutine* wrapper = insertion->target->ri_FdwRoutine;
   // The wrapper keeps what it allocates for the first row.
   MemoryContext caller = MemoryContextSwitchTo(insertion->executor->es_query_cxt);
@@ -270,10 +309,9 @@ bool test_and_insert_wrapped_key(WrappedFilter* wrapped, const Element& element)
 }
 
 bool test_wrapped_key(WrappedFilter* wrapped, const Element& element) {
-  check_kept(wrapped, element);
   check_is_filter(wrapped);
   const FilterRelation* relation = wrapped->relation;
-  MemoryContext caller = MemoryContextSwitchTo(wrapped->row_memory);
+  const KeptRow* row = row_of(wrapped, element);
   StringInfoData query;
   initStringInfo(&query);
   appendStringInfo(&query, "SELECT FROM %s", quoted_name(relation));
@@ -282,14 +320,11 @@ bool test_wrapped_key(WrappedFilter* wrapped, const Element& element) {
   for (int i = 0; i < relation->key_count && has_key; ++i) {
     const FilterColumn* column = relation->keys[i];
     types[i] = column->type;
-    has_key = !wrapped->isnull[i];
+    has_key = !row->isnull[i];
     appendStringInfo(&query, "%s %s %s $%d", i == 0 ? " WHERE" : " AND",
                      quote_identifier(column->name), equality_of(column), i + 1);
   }
-  const bool found =
-      has_key && finds_rows(relation, query.data, relation->key_count, types, wrapped->values);
-  MemoryContextSwitchTo(caller);
-  return found;
+  return has_key && finds_rows(relation, query.data, relation->key_count, types, row->values);
 }
 
 void end_insertions() {

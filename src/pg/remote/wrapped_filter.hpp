@@ -13,11 +13,14 @@ struct WrappedFilter;
 // In the current memory context, as is the relation. Connects to nothing.
 WrappedFilter* make_wrapped_filter(const FilterRelation* relation);
 
-// The row that the next two ask for, by the hash of its key.
+// Rows by the hashes of their keys, or where nobody has hashed these, by a number: the last
+// thousand can be asked for.
+uint64 next_number(WrappedFilter* wrapped);
 void keep_row(WrappedFilter* wrapped, const Datum* values, const bool* isnull, uint64 hash);
 
-// Was the key of the row seen? It is inserted, once the transaction of postgres_fdw commits. These
-// raise what that wrapper raises, 42809 if no filter is there, and 55000 if another row was kept.
+// Was the key of a row that was kept seen? It is inserted, once the transaction of postgres_fdw
+// commits. These raise what that wrapper raises, 42809 if no filter is there, and 55000 if the row
+// was not kept.
 bool test_and_insert_wrapped_key(WrappedFilter* wrapped, const Element& element);
 bool test_wrapped_key(WrappedFilter* wrapped, const Element& element);
 

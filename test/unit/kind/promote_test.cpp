@@ -35,6 +35,7 @@ const char* const kDefinitions[] = {
     "lru(memory=4kB)",
     "fplru(memory=4kB)",
     "capped(memory=2kB, k=6, cap=0.65)",
+    "ell(memory=2kB)",
     "clq(memory=2kB)",
     "clq(memory=4kB, slices=3)",
     "clq(memory=2kB, fpr=0.1)",

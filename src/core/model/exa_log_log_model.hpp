@@ -1,0 +1,85 @@
+// Registers of ExaLogLog with t = 2 and d = 24 (Ertl 2024), and how many keys they have seen.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <utility>
+
+namespace streamfilter::exa_log_log_model {
+
+constexpr unsigned kSub = 2;       // t: four update values share a probability
+constexpr unsigned kHistory = 24;  // d
+constexpr unsigned kMaxValue = ((64 - kSub) << kSub) + (1 << kSub);
+constexpr std::uint32_t kHistoryBits = (1u << kHistory) - 1;
+static_assert(kMaxValue < 1u << (32 - kHistory));
+
+// The update value of 64 random bits (§2.3): leading zeros of all but the last two, and these.
+inline unsigned update_value(std::uint64_t bits) noexcept {
+  const unsigned zeros = static_cast<unsigned>(std::countl_zero(bits | ((1u << kSub) - 1)));
+  return (std::min(zeros, 64 - kSub) << kSub) + static_cast<unsigned>(bits & ((1u << kSub) - 1)) +
+         1;
+}
+
+// A value has probability 2^-exponent(value) (equation 9).
+constexpr unsigned exponent(unsigned value) noexcept {
+  return std::min(kSub + 1 + ((value - 1) >> kSub), 64u);
+}
+
+// The bits of the history from `value` down, of a register whose largest value is `largest`.
+inline std::uint32_t history_bit(unsigned largest, unsigned value) noexcept {
+  const unsigned below = largest - value;  // 1: the next lower
+  return below <= kHistory ? 1u << (kHistory - below) : 0;
+}
+
+// A register after an update value (algorithm 2).
+inline std::uint32_t updated(std::uint32_t before, unsigned value) noexcept {
+  const unsigned largest = before >> kHistory;
+  if (value == largest) return before;
+  if (value < largest) return before | history_bit(largest, value);
+  const unsigned more = value - largest;
+  const std::uint32_t all = (before & kHistoryBits) | (largest > 0 ? 1u << kHistory : 0);
+  return value << kHistory | (more <= kHistory ? all >> more : 0);
+}
+
+// A register after all that two have seen (algorithm 5).
+inline std::uint32_t merged(std::uint32_t a, std::uint32_t b) noexcept {
+  if (a >> kHistory < b >> kHistory) std::swap(a, b);
+  const unsigned more = (a >> kHistory) - (b >> kHistory);
+  const std::uint32_t all =
+      (b & kHistoryBits) | (b >> kHistory > 0 && more > 0 ? 1u << kHistory : 0);
+  return a | (more <= kHistory ? all >> more : 0);
+}
+
+// Could update values make it? None is below 1.
+inline bool is_possible(std::uint32_t bits) noexcept {
+  const unsigned largest = bits >> kHistory;
+  if (largest > kMaxValue) return false;
+  if (largest == 0) return bits == 0;
+  const unsigned values = largest - 1;  // that can be in the history
+  return values >= kHistory || (bits & kHistoryBits & ((1u << (kHistory - values)) - 1)) == 0;
+}
+
+// With x keys for each register, the registers have the likelihood (equation 15)
+//   exp(-x alpha) * product over j of (1 - exp(-x / 2^j))^beta_j:
+// alpha is the probability of all update values that would change them, summed over registers, and
+// beta_j how many values of probability 2^-j are known to have come.
+class Likelihood {
+ public:
+  void add(std::uint32_t bits) noexcept;
+
+  // The number of keys that makes them most likely.
+  double distinct() const noexcept;
+
+  double used() const noexcept;    // share of registers that are not empty
+  double change() const noexcept;  // probability that a new key changes any
+
+ private:
+  double registers_ = 0, empty_ = 0, alpha_ = 0;
+  std::uint64_t beta_[65] = {};
+};
+
+// The relative standard error of the number for many keys: sqrt(3.78 / bits) (table 1, ELL(2, 24)).
+double relative_error(double bits) noexcept;
+
+}  // namespace streamfilter::exa_log_log_model

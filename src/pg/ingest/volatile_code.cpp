@@ -1,0 +1,114 @@
+#include "pg/server/postgres.hpp"
+
+extern "C" {
+#include "access/transam.h"
+#include "catalog/pg_aggregate.h"
+#include "catalog/pg_proc.h"
+#include "catalog/pg_type.h"
+#include "miscadmin.h"
+#include "nodes/execnodes.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
+#include "utils/typcache.h"
+}
+
+#include "pg/ingest/volatile_code.hpp"
+
+namespace streamfilter::pg {
+namespace {
+
+// The reference to its checks lasts as long as the memory that it is made for.
+bool is_volatile_domain(Oid domain, MemoryContext memory) {
+  auto* checks = static_cast<DomainConstraintRef*>(
+      MemoryContextAllocZero(memory, sizeof(DomainConstraintRef)));
+  InitDomainConstraintRef(domain, checks, memory, false);
+  ListCell* cell;
+  foreach (cell, checks->constraints) {
+    const auto* check = static_cast<const DomainConstraintState*>(lfirst(cell));
+    if (runs_volatile_code(reinterpret_cast<Node*>(check->check_expr))) return true;
+  }
+  return false;
+}
+
+bool is_volatile_domain(Oid domain) {
+  MemoryContext memory =
+      AllocSetContextCreate(CurrentMemoryContext, "streamfilter domain", ALLOCSET_SMALL_SIZES);
+  const bool found = is_volatile_domain(domain, memory);
+  MemoryContextDelete(memory);
+  return found;
+}
+
+bool has_volatile_column(Oid composite) {
+  TupleDesc columns = lookup_rowtype_tupdesc_copy(composite, -1);
+  bool found = false;
+  for (int i = 0; i < columns->natts && !found; ++i) {
+    const Form_pg_attribute column = TupleDescAttr(columns, i);
+    found = !column->attisdropped && runs_volatile_check(column->atttypid);
+  }
+  FreeTupleDesc(columns);
+  return found;
+}
+
+bool is_volatile_function(Oid function) {
+  return OidIsValid(function) && func_volatile(function) == PROVOLATILE_VOLATILE;
+}
+
+// An aggregate itself is always called immutable.
+bool is_volatile_aggregate(Oid function) {
+  if (function < FirstNormalObjectId) return false;
+  HeapTuple tuple = SearchSysCache1(AGGFNOID, ObjectIdGetDatum(function));
+  if (!HeapTupleIsValid(tuple)) return false;  // a window function that is none
+  const auto* aggregate = reinterpret_cast<const FormData_pg_aggregate*>(GETSTRUCT(tuple));
+  const bool found = is_volatile_function(aggregate->aggtransfn) ||
+                     is_volatile_function(aggregate->aggfinalfn) ||
+                     is_volatile_function(aggregate->aggmtransfn) ||
+                     is_volatile_function(aggregate->aggminvtransfn) ||
+                     is_volatile_function(aggregate->aggmfinalfn);
+  ReleaseSysCache(tuple);
+  return found;
+}
+
+Oid aggregate_of(const Node* node) {
+  if (IsA(node, Aggref)) return reinterpret_cast<const Aggref*>(node)->aggfnoid;
+  if (IsA(node, WindowFunc)) return reinterpret_cast<const WindowFunc*>(node)->winfnoid;
+  return InvalidOid;
+}
+
+// Functions such as json_populate_record() make values of any type.
+bool makes_value(const Node* node) {
+  return IsA(node, CoerceToDomain) || IsA(node, CoerceViaIO) || IsA(node, FuncExpr);
+}
+
+bool look_at_node(Node* node, void*) {
+  return node != nullptr &&
+         (find_hidden_code(node) != nullptr || SF_WALK_EXPRESSION(node, look_at_node, nullptr));
+}
+
+}  // namespace
+
+bool runs_volatile_check(Oid type) {
+  if (type < FirstNormalObjectId) return false;
+  check_stack_depth();
+  switch (get_typtype(type)) {
+    case TYPTYPE_DOMAIN: return is_volatile_domain(type) || runs_volatile_check(getBaseType(type));
+    case TYPTYPE_COMPOSITE: return has_volatile_column(type);
+    case TYPTYPE_RANGE: return runs_volatile_check(get_range_subtype(type));
+    case TYPTYPE_MULTIRANGE: return runs_volatile_check(get_multirange_range(type));
+    default: return runs_volatile_check(get_element_type(type));
+  }
+}
+
+const char* find_hidden_code(const Node* node) {
+  if (is_volatile_aggregate(aggregate_of(node)))
+    return psprintf("aggregate %s has a volatile part", get_func_name(aggregate_of(node)));
+  if (!makes_value(node)) return nullptr;
+  const Oid type = exprType(node);
+  if (!runs_volatile_check(type)) return nullptr;
+  return "a domain calls a volatile function";
+}
+
+bool runs_volatile_code(Node* expression) {
+  return contain_volatile_functions(expression) || look_at_node(expression, nullptr);
+}
+
+}  // namespace streamfilter::pg
