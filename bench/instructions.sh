@@ -45,8 +45,8 @@ title() { # case
 	seen) say "INSERT WHERE NOT streamfilter_seen" ;;
 	seen_alone) say "the same, batch_scan off" ;;
 	seen_rows | trigger_rows | copy_rows) say "the same, batch_insert off" ;;
-	seen_text) say "the same, a key of type text" ;;
-	seen_columns) say "the same, a key of bigint and text" ;;
+	seen_text) say "INSERT WHERE NOT seen, key of text" ;;
+	seen_columns) say "INSERT WHERE NOT seen, key of bigint, text" ;;
 	trigger) say "INSERT, trigger streamfilter_discard" ;;
 	copy) say "COPY, all rows" ;;
 	copy_trigger) say "COPY, trigger streamfilter_discard" ;;
