@@ -157,7 +157,6 @@ COPY copies (k) FROM stdin;
 71
 \.
 COPY copies FROM stdin;
-\.
 RESET ROLE;
 
 -- More rows than a batch has.
