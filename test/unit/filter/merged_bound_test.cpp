@@ -60,7 +60,6 @@ constexpr Case kCases[] = {
     {"clq(memory=64kB, window=\"1 hour\")", 200000},
     {"clq(memory=64kB, policy=fifo)", 200000},
     {"capped(memory=64kB)", 200000},
-    {"ell(memory=64kB)", 200000},
     {"capped(memory=64kB, keys=40000)", 40000},
 };
 
