@@ -142,18 +142,13 @@ void read_key(Ingest* ingest, int i, TupleTableSlot* row) {
   MemoryContextSwitchTo(caller);
 }
 
-// The filters are not what they were when the keys were read.
-void read_keys_again(Ingest* ingest) {
-  do {
-    ingest->epoch = handle_epoch;
-    for (int i = 0; i < ingest->rows; ++i) {
-      BatchTable* table = ingest->tables[i]->writer;
-      TupleTableSlot* row = take_slot(table);
-      ExecStoreHeapTuple(ingest->tuples[i], row, false);
-      read_key(ingest, i, row);
-      give_back_slot(table, row);
-    }
-  } while (unlikely(ingest->epoch != handle_epoch));
+// Its filter is not what it was when the key was read.
+void read_key_again(Ingest* ingest, int i) {
+  BatchTable* table = ingest->tables[i]->writer;
+  TupleTableSlot* row = take_slot(table);
+  ExecStoreHeapTuple(ingest->tuples[i], row, false);
+  read_key(ingest, i, row);
+  give_back_slot(table, row);
 }
 
 // The end of the rows from `first` on that one filter judges.
@@ -189,14 +184,16 @@ void judge_run(Ingest* ingest, int first, int end) {
 }
 
 void judge_rows(Ingest* ingest) {
-  if (unlikely(ingest->epoch != handle_epoch)) read_keys_again(ingest);
   for (int i = 0; i < ingest->rows;) {
+    // Then each key is used as soon as it is read: the filters may change again at any time.
+    const bool changed = unlikely(ingest->epoch != handle_epoch);
+    if (changed) read_key_again(ingest, i);
     if (!is_judged(ingest->tables[i])) {
       ingest->repeats[i++] = false;
       continue;
     }
     look_at(ingest->watch, ingest->numbers[i]);
-    const int end = end_of_run(ingest, i);
+    const int end = changed ? i + 1 : end_of_run(ingest, i);
     judge_run(ingest, i, end);
     i = end;
   }

@@ -5,6 +5,7 @@ extern "C" {
 #include "access/transam.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_proc.h"
+#include "commands/trigger.h"
 #include "nodes/nodeFuncs.h"
 #include "nodes/plannodes.h"
 #include "optimizer/planner.h"
@@ -94,7 +95,8 @@ bool concerns_us(Query* query, Contents* contents) {
   if (target->relkind != RELKIND_RELATION && target->relkind != RELKIND_PARTITIONED_TABLE)
     return false;
   Relation table = table_open(target->relid, NoLock);
-  const TargetRule rule = find_trigger_rule(table->trigdesc);
+  // A copy: the relation's own is gone when its cache entry is made anew.
+  const TargetRule rule = find_trigger_rule(CopyTriggerDesc(table->trigdesc));
   table_close(table, NoLock);
   if (rule.obstacle != nullptr && !rule.watched) return false;
   look_at_query(query, contents);
