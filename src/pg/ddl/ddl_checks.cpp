@@ -302,6 +302,7 @@ void check_filter(Oid relid, Alteration alteration, Contradictions contradiction
   if (!kept) check_quotas(relation, altered);
   bool resized = false;
   Problem problem;
+  if (kept && !is_remote(relation)) take_back_resizing(relation);
   if (altered && !kept && !is_remote(relation)) kept = resized = resize_filter(relation, problem);
   if (altered && !resized) warn_of_losses(relation, kept, problem);
   if (is_remote(relation)) return check_slice_definitions(relation);

@@ -130,4 +130,16 @@ bool resize_filter(const FilterRelation* relation, Problem& problem) {
   return true;
 }
 
+void take_back_resizing(const FilterRelation* relation) {
+  FilterSlot *former = former_slot(relation), *slot = peek_slot(relation);
+  if (former == nullptr || former->state != SlotState::pending || !former->saved.logged) return;
+  const uint64 next = pg_atomic_read_u64(&former->saved.next_number) + kRowsOfTransaction;
+  if (pg_atomic_read_u64(&slot->saved.next_number) < next)
+    pg_atomic_write_u64(&slot->saved.next_number, next);
+  pg_atomic_write_u32(&slot->saved.has_header, 0);
+  FilterHandle* filter = filter_handle(relation->relid);
+  use_filter(filter, Use::test_granted);
+  save_filter(filter, true);
+}
+
 }  // namespace streamfilter::pg
