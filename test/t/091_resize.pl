@@ -56,6 +56,14 @@ $node->start;
 all_known('after a crash in the middle', 12000);
 is($node->safe_psql('postgres', q{SELECT count(*) FROM streamfilter_stats WHERE memory > 1100000}), 0, 'with the former definition');
 
+# --- There and back in one transaction --------------------------------------------------------------------------------
+
+$node->safe_psql('postgres', 'BEGIN; ' . resize_to('4MB') . resize_to('1MB') . 'COMMIT');
+$node->safe_psql('postgres', q{INSERT INTO seen SELECT generate_series(12001, 12100); INSERT INTO queue SELECT generate_series(12001, 12100)});
+$node->stop('immediate');
+$node->start;
+all_known('there and back', 12100);
+
 # --- The first use after a start is the ALTER -------------------------------------------------------------------------
 
 $node->restart;
