@@ -48,7 +48,7 @@ suites() {
 	flavour_suite faults count_lines "the model, sessions stop at fault points" check-model
 	flavour_suite asserted count_regress "pg_regress, assertions" check-regress
 	flavour_suite asserted count_regress "pg_regress, assertions, no caches" check-regress \
-		REGRESS="definition relation trigger batch_insert" TEMP_CONFIG="$WORK/no_caches.conf"
+		REGRESS="definition relation trigger trigger_traps" TEMP_CONFIG="$WORK/no_caches.conf"
 	flavour_suite asserted count_regress "isolation, assertions" check-isolation
 	flavour_suite asserted count_tap "TAP, assertions" check-tap PROVE_TESTS="${ASSERTED_TAP:-test/t/0[0134]*.pl}"
 	flavour_suite sanitized count_regress "pg_regress, ASan and UBSan" check-regress
