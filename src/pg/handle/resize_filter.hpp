@@ -12,8 +12,8 @@ namespace streamfilter::pg {
 // 53200, 53400 where there is no room for both.
 bool resize_filter(const FilterRelation* relation, Problem& problem);
 
-// The definition is again what it was before this transaction resized the filter: what is saved must
-// be the former state again, too. In an event trigger of ALTER, which has locked the relation.
+// The definition is again what it was before this transaction resized the filter: what is saved
+// must be the former state again, too. In an event trigger of ALTER, which has locked the relation.
 void take_back_resizing(const FilterRelation* relation);
 
 }  // namespace streamfilter::pg
