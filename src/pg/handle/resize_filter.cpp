@@ -101,8 +101,8 @@ void warn_of_rate(const FilterRelation* relation, const Header* header) {
 }  // namespace
 
 bool resize_filter(const FilterRelation* relation, Problem& problem) {
-  // Those of a tree are of one shape, which is that of their definition to the byte.
   FilterSlot* former = former_slot(relation);
+  // Those of a tree are of one shape, which is that of their definition to the byte.
   if (former == nullptr || is_in_tree(relation->relid)) return false;
   const Header* state = state_to_keep(former);
   Parameters parameters{};
