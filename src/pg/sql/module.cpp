@@ -12,6 +12,7 @@
 #include "pg/server/problem_report.hpp"
 #include "pg/server/progress.hpp"
 #include "pg/server/settings.hpp"
+#include "pg/server/wait_events.hpp"
 #include "pg/shmem/arrivals.hpp"
 #include "pg/shmem/filter_directory.hpp"
 #include "pg/shmem/in_flight_table.hpp"
@@ -41,6 +42,7 @@ constexpr SharedSection kSections[] = {
 #ifdef STREAMFILTER_FAULTS
     {request_fault_points, start_fault_points, nullptr},
 #endif
+    {nullptr, nullptr, start_wait_events},
     {nullptr, nullptr, start_unlogged_file},
 };
 
