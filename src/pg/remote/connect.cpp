@@ -171,8 +171,8 @@ bool is_refused(PGconn* pg, const char* sqlstate) {
 bool is_silent(const char* sqlstate) { return sqlstate == nullptr || has_class(sqlstate, "57P03"); }
 
 void pause_interruptibly(int ms) {
-  const int happened =
-      WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, ms, wait_event(Wait::connect));
+  const int happened = WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, ms,
+                                 wait_event(Wait::connect));
   if (happened & WL_LATCH_SET) ResetLatch(MyLatch);
   CHECK_FOR_INTERRUPTS();
 }

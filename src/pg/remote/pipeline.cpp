@@ -161,7 +161,8 @@ bool wait_for_socket(PGconn* pg, bool write, TimestampTz deadline, Manner manner
   }
   const int events = WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH | WL_SOCKET_READABLE |
                      (write ? WL_SOCKET_WRITEABLE : 0);
-  const int happened = WaitLatchOrSocket(MyLatch, events, PQsocket(pg), left, wait_event(Wait::remote));
+  const int happened =
+      WaitLatchOrSocket(MyLatch, events, PQsocket(pg), left, wait_event(Wait::remote));
   if (happened & WL_LATCH_SET) ResetLatch(MyLatch);
   CHECK_FOR_INTERRUPTS();
   return true;
