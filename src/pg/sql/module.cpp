@@ -14,6 +14,7 @@
 #include "pg/server/settings.hpp"
 #include "pg/server/wait_events.hpp"
 #include "pg/shmem/arrivals.hpp"
+#include "pg/shmem/dynamic_memory.hpp"
 #include "pg/shmem/filter_directory.hpp"
 #include "pg/shmem/in_flight_table.hpp"
 #include "pg/shmem/kin.hpp"
@@ -42,6 +43,7 @@ constexpr SharedSection kSections[] = {
 #ifdef STREAMFILTER_FAULTS
     {request_fault_points, start_fault_points, nullptr},
 #endif
+    {nullptr, nullptr, report_dynamic_memory},
     {nullptr, nullptr, start_wait_events},
     {nullptr, nullptr, start_unlogged_file},
 };
