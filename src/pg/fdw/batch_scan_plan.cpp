@@ -91,13 +91,21 @@ Path* copy_path(const Path* path) {
   return copy;
 }
 
-// Reading ahead brings no memory nearer then.
-bool is_asked_row_by_row(const FuncExpr* call) {
+// Do the rows go into a table, all of them?
+bool fills_table(const PlannerInfo* root) {
+  while (root->parent_root != nullptr) root = root->parent_root;
+  return root->parse->commandType == CMD_INSERT && root->parse->returningList == NIL;
+}
+
+// Reading ahead brings no memory nearer where that is on other servers, but fewer messages where
+// these are asked for many keys at once.
+bool is_asked_row_by_row(const PlannerInfo* root, const FuncExpr* call) {
   const Oid relid = DatumGetObjectId(static_cast<Const*>(linitial(call->args))->constvalue);
   if (!may_take_keys(relid)) return false;
   FilterHandle* filter = filter_handle(relid);
   use_filter(filter, Use::define);
-  return is_remote(filter->relation) || hands_rows_up(filter);
+  if (hands_rows_up(filter) || filter->relation->wrapped) return true;
+  return is_remote(filter->relation) && !(batch_insert && fills_table(root));
 }
 
 // On top of a scan, which no longer judges.
@@ -129,7 +137,7 @@ void add_batch_paths(PlannerInfo* root, RelOptInfo* rel, const RangeTblEntry* rt
     return;
   RestrictInfo* condition = nullptr;
   const FuncExpr* call = find_call(rel, &condition);
-  if (call == nullptr || is_asked_row_by_row(call) || !has_only_columns(rel, call)) return;
+  if (call == nullptr || is_asked_row_by_row(root, call) || !has_only_columns(rel, call)) return;
   List* added = NIL;
   ListCell* cell;
   foreach (cell, rel->pathlist) {

@@ -245,7 +245,7 @@ void insert_alone(Ingest* ingest, const IngestTable* table, HeapTuple tuple, uin
 }
 
 int room_for(const IngestTable* table) {
-  return table->judged && asks_servers(table->judge.keys.filter) ? kRemoteBatch : kBatch;
+  return is_judged(table) && asks_servers(table->judge.keys.filter) ? kRemoteBatch : kBatch;
 }
 
 void keep_row(Ingest* ingest, IngestTable* table, TupleTableSlot* row, uint64 number) {

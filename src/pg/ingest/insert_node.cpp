@@ -10,6 +10,7 @@ extern "C" {
 #include "utils/rel.h"
 }
 
+#include "pg/fdw/batch_scan.hpp"
 #include "pg/ingest/ingest.hpp"
 #include "pg/ingest/insert_node.hpp"
 #include "pg/ingest/target_rule.hpp"
@@ -65,6 +66,8 @@ void begin(CustomScanState* node, EState* estate, int flags) {
   state->obstacle = plan->custom_private != NIL
                         ? strVal(linitial_node(String, plan->custom_private))
                         : find_obstacle(insert_of(node));
+  if (state->obstacle != nullptr || (flags & EXEC_FLAG_EXPLAIN_ONLY) != 0) return;
+  ask_ahead(outerPlanState(insert_of(node)), {is_blind_to_filters, insert_of(node)});
 }
 
 void insert_rows(InsertState* state, ModifyTableState* insert) {
