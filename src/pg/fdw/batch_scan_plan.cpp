@@ -78,14 +78,27 @@ bool has_only_columns(const RelOptInfo* rel, const FuncExpr* call) {
 bool is_plain_scan(const Path* path) {
   return path->param_info == nullptr && !path->parallel_aware &&
          (path->pathtype == T_SeqScan || path->pathtype == T_IndexScan ||
-          path->pathtype == T_BitmapHeapScan);
+          path->pathtype == T_BitmapHeapScan || path->pathtype == T_FunctionScan ||
+          path->pathtype == T_ValuesScan);
+}
+
+// Whose rows may be read ahead: nobody can tell.
+bool is_plain_source(const RangeTblEntry* rte) {
+  switch (rte->rtekind) {
+    case RTE_RELATION:
+      return rte->tablesample == nullptr &&
+             (rte->relkind == RELKIND_RELATION || rte->relkind == RELKIND_MATVIEW);
+    case RTE_FUNCTION: return true;  // it has returned all its rows before the first is read
+    case RTE_VALUES: return !contain_volatile_functions(reinterpret_cast<Node*>(rte->values_lists));
+    default: return false;
+  }
 }
 
 // add_path frees what a new path makes superfluous.
 Path* copy_path(const Path* path) {
-  const Size size = path->pathtype == T_SeqScan     ? sizeof(Path)
-                    : path->pathtype == T_IndexScan ? sizeof(IndexPath)
-                                                    : sizeof(BitmapHeapPath);
+  const Size size = path->pathtype == T_IndexScan        ? sizeof(IndexPath)
+                    : path->pathtype == T_BitmapHeapScan ? sizeof(BitmapHeapPath)
+                                                         : sizeof(Path);
   auto* copy = static_cast<Path*>(palloc(size));
   memcpy(static_cast<void*>(copy), path, size);
   return copy;
@@ -131,9 +144,7 @@ CustomPath* make_batch_path(PlannerInfo* root, RelOptInfo* rel, const Path* scan
 }
 
 void add_batch_paths(PlannerInfo* root, RelOptInfo* rel, const RangeTblEntry* rte) {
-  if (!batch_scan || rte->rtekind != RTE_RELATION || rte->tablesample != nullptr ||
-      (rte->relkind != RELKIND_RELATION && rte->relkind != RELKIND_MATVIEW) ||
-      root->hasPseudoConstantQuals || may_recheck(root))
+  if (!batch_scan || !is_plain_source(rte) || root->hasPseudoConstantQuals || may_recheck(root))
     return;
   RestrictInfo* condition = nullptr;
   const FuncExpr* call = find_call(rel, &condition);
