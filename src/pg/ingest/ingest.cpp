@@ -47,6 +47,7 @@ struct Ingest {
   MemoryContext batch_memory;  // of rows until they are judged
   BatchWriter* writer;
   RowWatch watch;
+  bool asked;
   uint64 statement;
   List* targets;
   IngestTable* only;  // the target, if it has no partitions
@@ -90,7 +91,9 @@ IngestTable* make_table(Ingest* ingest, ResultRelInfo* target) {
   table->writer = add_table(ingest->writer, target);
   const TargetRule rule = find_rule(target);
   table->obstacle = rule.obstacle;
-  table->judged = rule.obstacle == nullptr && enabled && rule.judge != nullptr;
+  if (table->obstacle == nullptr && rule.judge != nullptr && ingest->asked)
+    table->obstacle = kBothAsk;
+  table->judged = table->obstacle == nullptr && enabled && rule.judge != nullptr;
   if (table->judged) {
     init_row_judge(&table->judge, rule.kind, ingest->statement, ingest->memory);
     table->judge.trigger = rule.judge;
@@ -283,7 +286,7 @@ IngestTable* find_table(Ingest* ingest, TupleTableSlot* row) {
 
 }  // namespace
 
-Ingest* begin_ingest(ModifyTableState* node, WriteMode mode, RowWatch watch) {
+Ingest* begin_ingest(ModifyTableState* node, WriteMode mode, RowWatch watch, bool asked) {
   MemoryContext memory =
       AllocSetContextCreate(CurrentMemoryContext, "streamfilter ingest", ALLOCSET_DEFAULT_SIZES);
   auto* ingest = static_cast<Ingest*>(MemoryContextAlloc(memory, sizeof(Ingest)));
@@ -295,6 +298,7 @@ Ingest* begin_ingest(ModifyTableState* node, WriteMode mode, RowWatch watch) {
   ingest->batch_memory =
       AllocSetContextCreate(memory, "streamfilter rows that are judged", ALLOCSET_DEFAULT_SIZES);
   ingest->watch = watch;
+  ingest->asked = asked;
   ingest->writer = begin_batch_writer(ingest->estate, mode, node->mt_transition_capture, watch);
   ingest->statement = running_statement;
   if (!is_partitioned(node->rootResultRelInfo))
