@@ -84,6 +84,11 @@ bool needs_each_row(const RowJudge* judge) {
   return false;
 }
 
+// Knows no key but those that it was given itself.
+bool stands_alone(const FilterHandle* filter) {
+  return filter->tree == nullptr && !is_remote(filter->relation);
+}
+
 IngestTable* make_table(Ingest* ingest, ResultRelInfo* target) {
   MemoryContext caller = MemoryContextSwitchTo(ingest->memory);
   auto* table = static_cast<IngestTable*>(palloc0(sizeof(IngestTable)));
@@ -91,9 +96,7 @@ IngestTable* make_table(Ingest* ingest, ResultRelInfo* target) {
   table->writer = add_table(ingest->writer, target);
   const TargetRule rule = find_rule(target);
   table->obstacle = rule.obstacle;
-  if (table->obstacle == nullptr && rule.judge != nullptr && ingest->asked)
-    table->obstacle = kBothAsk;
-  table->judged = table->obstacle == nullptr && enabled && rule.judge != nullptr;
+  table->judged = rule.obstacle == nullptr && enabled && rule.judge != nullptr;
   if (table->judged) {
     init_row_judge(&table->judge, rule.kind, ingest->statement, ingest->memory);
     table->judge.trigger = rule.judge;
@@ -105,12 +108,14 @@ IngestTable* make_table(Ingest* ingest, ResultRelInfo* target) {
 }
 
 // The first row has come: what is wrong with its trigger is said now.
-void prepare_table(IngestTable* table) {
+void prepare_table(const Ingest* ingest, IngestTable* table) {
   table->prepared = true;
   if (!table->judged) return;
   prepare(&table->judge);
   if (needs_each_row(&table->judge))
     table->obstacle = "the key of each row is needed as soon as it is known";
+  else if (ingest->asked && !stands_alone(table->judge.keys.filter))
+    table->obstacle = "the query asks a filter, too, which may be of the same tree";
 }
 
 // The executor has a place there for what COPY needs to know of a target.
@@ -319,7 +324,7 @@ TupleTableSlot* row_to_fill(Ingest* ingest) {
 void ingest_row(Ingest* ingest, TupleTableSlot* row, uint64 number) {
   ++ingest->counts.rows;
   IngestTable* table = find_table(ingest, row);
-  if (unlikely(!table->prepared)) prepare_table(table);
+  if (unlikely(!table->prepared)) prepare_table(ingest, table);
   row = convert(ingest, table, row);
   if (unlikely(table->obstacle != nullptr))
     return insert_alone(ingest, table, ExecCopySlotHeapTuple(row), number);

@@ -29,8 +29,8 @@ struct IngestCounts {
 // was made up, as COPY does it: with its state and operation, its rootResultRelInfo, its
 // mt_transition_capture, and for a partitioned table its mt_partition_tuple_routing. Statement
 // triggers, es_processed and the command tag are the caller's. Partitions that do not take batches
-// get their rows one by one, and so do those whose trigger asks a filter if `asked`: some filter
-// was asked for each row before it came. The two may be of one tree.
+// get their rows one by one. `asked`: some filter was asked for each row before it came. That of a
+// trigger may be of the same tree; then its rows come one by one, too.
 Ingest* begin_ingest(ModifyTableState* node, WriteMode mode, RowWatch watch, bool asked);
 
 // A slot of the target's row type, for callers who have none: values may be stored in it as a

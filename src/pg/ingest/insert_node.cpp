@@ -48,12 +48,11 @@ bool gives_rows_of(const Plan* plan, TupleDesc table) {
 }
 
 // What may have changed since the plan was made, or is not to be seen there.
-const char* find_obstacle(const ModifyTableState* node, int calls) {
+const char* find_obstacle(const ModifyTableState* node) {
   if (!batch_insert) return "streamfilter.batch_insert is off";
   if (node->ps.state->es_epq_active != nullptr) return "rows are checked again";
   bool judged;
   if (const char* obstacle = why_row_by_row(node, &judged)) return obstacle;
-  if (judged && calls > 0) return kBothAsk;
   if (!gives_rows_of(outerPlan(node->ps.plan),
                      RelationGetDescr(node->rootResultRelInfo->ri_RelationDesc)))
     return "the rows of the query are not yet those of the table";
@@ -68,7 +67,7 @@ void begin(CustomScanState* node, EState* estate, int flags) {
   state->calls = static_cast<int>(intVal(linitial_node(Integer, plan->custom_private)));
   state->obstacle = list_length(plan->custom_private) > 1
                         ? strVal(lsecond_node(String, plan->custom_private))
-                        : find_obstacle(insert_of(node), state->calls);
+                        : find_obstacle(insert_of(node));
   // Of several calls the order in which keys are asked for is that of the rows.
   if (state->obstacle != nullptr || state->calls != 1 || (flags & EXEC_FLAG_EXPLAIN_ONLY) != 0)
     return;

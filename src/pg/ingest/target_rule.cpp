@@ -187,7 +187,7 @@ const char* why_row_by_row(const ModifyTableState* node, bool* judged) {
 bool is_blind_to_filters(const ModifyTableState* node) {
   const ResultRelInfo* target = node->rootResultRelInfo;
   Relation table = target->ri_RelationDesc;
-  if (has_volatile_check(table)) return false;
+  if (find_rule(target).judge != nullptr || has_volatile_check(table)) return false;
   if (table->rd_rel->relkind != RELKIND_PARTITIONED_TABLE) return true;
   bool blind = true;
   List* partitions = find_all_inheritors(RelationGetRelid(table), NoLock, nullptr);

@@ -17,9 +17,6 @@ struct TargetRule {
   bool watched;  // by a trigger of ours, whether or not there is an obstacle
 };
 
-// An obstacle: one of the filters may be above the other.
-constexpr const char* kBothAsk = "both the query and a trigger ask a filter";
-
 // In the current memory context. Of a partitioned table: as far as that says itself.
 TargetRule find_rule(const ResultRelInfo* target);
 
