@@ -197,9 +197,8 @@ bool check(const Parameters& p, ConstSlice slice) noexcept {
   if (form(*slice.state) > kOfTokens || (own[2] | own[3] | own[4]) != 0) return false;
   for (std::uint64_t at = p.integer(kRegisters) * sizeof(Register); at < slice.bytes; ++at)
     if (slice.body()[at] != 0) return false;
-  return form(*slice.state) == kOfTokens
-             ? table(p, slice).is_possible(tokens(*slice.state))
-             : are_possible_registers(p, slice);
+  return form(*slice.state) == kOfTokens ? table(p, slice).is_possible(tokens(*slice.state))
+                                         : are_possible_registers(p, slice);
 }
 
 double fill(const Parameters& p, ConstSlice slice) noexcept {

@@ -26,7 +26,7 @@ using Slot = std::uint16_t;
 using Register = std::uint32_t;
 
 struct Token {
-  std::uint64_t home;    // slot
+  std::uint64_t home;     // slot
   std::uint32_t payload;  // never 0
 
   std::uint64_t register_index() const noexcept { return home / 2; }

@@ -1,6 +1,6 @@
 // Kind ell: registers and tokens against literal references, how right the count is, and merging.
-// Keys are fixed. Where a bound is statistical, the odds are stated that a right program would break
-// it with other keys.
+// Keys are fixed. Where a bound is statistical, the odds are stated that a right program would
+// break it with other keys.
 #include <algorithm>
 #include <bit>
 #include <boost/test/unit_test.hpp>
@@ -346,9 +346,9 @@ BOOST_AUTO_TEST_CASE(damaged_tokens_are_refused) {
   }
 }
 
-// While there are tokens, two keys count as one only if they have the same. The pairs of n keys that
-// do are a Poisson number of mean n^2 / 2 * the sum of the squared probabilities, which is known and
-// subtracted: the count is off by the number's deviation. Bound: 6 of it, odds 1e-8 each.
+// While there are tokens, two keys count as one only if they have the same. The pairs of n keys
+// that do are a Poisson number of mean n^2 / 2 * the sum of the squared probabilities, which is
+// known and subtracted: the count is off by the number's deviation. Bound: 6 of it, odds 1e-8 each.
 BOOST_AUTO_TEST_CASE(tokens_are_counted_nearly_exactly) {
   for (const char* text : {"ell(memory=64kB, slices=1)", "ell(memory=1MB, slices=1)"}) {
     Filter filter(text);
