@@ -15,6 +15,7 @@ extern "C" {
 #include "pg/catalog/server_options.hpp"
 #include "pg/handle/slot_lifecycle.hpp"
 #include "pg/server/settings.hpp"
+#include "pg/server/wait_events.hpp"
 #include "pg/shmem/dynamic_memory.hpp"
 #include "pg/shmem/server_health.hpp"
 #include "pg/storage/persistence.hpp"
@@ -425,7 +426,7 @@ FilterSlot* attach_slot(const FilterRelation* relation) {
       LWLockAcquire(shared_state->directory_lock, LW_SHARED);
       building = find_slots(relation).building != nullptr;
       LWLockRelease(shared_state->directory_lock);
-      if (building) ConditionVariableSleep(&shared_state->built, PG_WAIT_EXTENSION);
+      if (building) ConditionVariableSleep(&shared_state->built, wait_event(Wait::load));
     }
     ConditionVariableCancelSleep();
     if (FilterSlot* slot = peek_slot(relation)) return slot;

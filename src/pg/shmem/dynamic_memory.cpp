@@ -67,6 +67,13 @@ void start_dynamic_memory() {
 
 const DynamicMemory& dynamic_memory() { return mapped; }
 
+void report_dynamic_memory() {
+  if (IsUnderPostmaster || mapped.base != nullptr) return;
+  errno = mapped.reason;
+  ereport(LOG, errmsg("filters have no dynamic memory: %m"),
+          errdetail("They can take what streamfilter.shared_memory reserves, and no more."));
+}
+
 uint64 whole_pages(uint64 size) { return TYPEALIGN64(page_size(), size); }
 
 int back_with_memory(char* block, uint64 size, void (*between)()) {

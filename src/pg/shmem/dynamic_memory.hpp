@@ -16,6 +16,9 @@ struct DynamicMemory {
 void start_dynamic_memory();
 const DynamicMemory& dynamic_memory();
 
+// Says in the log why there is none.
+void report_dynamic_memory();
+
 // A size in whole pages.
 uint64 whole_pages(uint64 size);
 

@@ -181,8 +181,8 @@ void require_shared_state() {
   }
   ereport(ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
           errmsg("streamfilter must be loaded via shared_preload_libraries to use named filters"),
-          errdetail("Named filters keep their state in shared memory, which is reserved when the "
-                    "server starts."),
+          errdetail("Named filters are in shared memory that every session has from its start: one "
+                    "that has used none, too, drops filters and ends prepared transactions."),
           errhint("Set shared_preload_libraries = 'streamfilter' in postgresql.conf and restart "
                   "the server."));
 }
@@ -258,6 +258,7 @@ int back_slot(const FilterSlot* slot, void (*between)()) {
 }
 
 void give_back_slots() {
+  if (shared_state == nullptr) return;
   for (int i = 0; i < shared_state->slot_count; ++i) {
     FilterSlot* slot = &shared_state->slots[i];
     if (slot->state != SlotState::emptied) continue;  // the caller's own are certain to be seen
