@@ -27,6 +27,7 @@
 //
 // `two lines`: a key may be in either of two lines, and a new one enters that which has taken fewer
 // (option lines of kind clq). Twice as many fingerprints are compared, and 5 bits of a line count.
+// `neighbours`, `of 64`: the second is another one of so many lines that lie together.
 //
 // `closed groups`: groups by order that are written only once. New keys go to a group whose
 // fingerprints are whole; when it has 8 keys it is closed, put in order, and stays so until it is
@@ -179,7 +180,8 @@ bool has(const Keys& keys, std::uint64_t key) {
 
 class TwoLines {
  public:
-  TwoLines(unsigned lines, unsigned keys) : keys_(keys), lines_(lines), entered_(lines) {}
+  TwoLines(unsigned lines, unsigned keys, unsigned together)
+      : keys_(keys), together_(together), lines_(lines), entered_(lines) {}
 
   bool test(std::uint64_t key) const {
     return has(lines_[line(key, 0)], key) || has(lines_[line(key, 1)], key);
@@ -199,10 +201,12 @@ class TwoLines {
 
  private:
   std::size_t line(std::uint64_t key, unsigned i) const {
-    return streamfilter::position(key, i, lines_.size());
+    if (i == 0) return streamfilter::position(key, 0, lines_.size());
+    const std::size_t first = line(key, 0), at = first % together_;
+    return first - at + (at + 1 + streamfilter::position(key, 1, together_ - 1)) % together_;
   }
 
-  std::size_t keys_;
+  std::size_t keys_, together_;
   std::vector<Keys> lines_;
   std::vector<unsigned> entered_;
 };
@@ -452,7 +456,9 @@ int main(int argc, char** argv) {
     show(name, most_keys(fpr, group, order_bits), group);
   }
   const unsigned two = most_in_two_lines(fpr), closed = most_keys(fpr, kGroup, closed_bits);
-  show_measured("two lines", two, TwoLines(kMeasuredLines, two));
+  show_measured("two lines", two, TwoLines(kMeasuredLines, two, kMeasuredLines));
+  show_measured("two lines of 64", two, TwoLines(kMeasuredLines, two, 64));
+  show_measured("two lines, neighbours", two, TwoLines(kMeasuredLines, two, 2));
   for (const bool lazily : {false, true})
     show_measured(lazily ? "closed groups of 8, lazily" : "closed groups of 8", closed,
                   ClosedGroups(kMeasuredLines, closed, kGroup, lazily));
