@@ -21,6 +21,7 @@ while [ $# -gt 0 ]; do
 	esac
 done
 
+# shellcheck disable=SC2317 # by a trap
 finish() {
 	local status=$?
 	trap - EXIT
@@ -59,6 +60,7 @@ install_packages() {
 }
 
 # As the documents say, in the cluster that the server's package has made.
+# shellcheck disable=SC2016 # the shell in there expands
 use_them() {
 	cp "$ROOT/debian/tests/session.sql" "$WORK/user/tmp/"
 	in_chroot "$WORK/user" sh -euc '

@@ -1,7 +1,8 @@
 # Bare Debian systems below a folder, for test/matrix.sh and test/package.sh: sourced by them after lib.sh, never run.
 # shellcheck shell=bash
 
-MOUNTED=()
+# Jobs run in shells of their own: what they mount is written down.
+MOUNTED=$(mktemp)
 
 # Where /proc is ours to mount it is there for the command's time; /dev is the little that programs ask for.
 enter_chroot() { # folder
@@ -13,20 +14,18 @@ enter_chroot() { # folder
 	[ -e "$1/dev/fd" ] || as_root ln -s /proc/self/fd "$1/dev/fd"
 	if ! mountpoint -q "$1/proc"; then
 		as_root mount -t proc proc "$1/proc"
-		MOUNTED+=("$1/proc")
+		say "$1/proc" >>"$MOUNTED"
 	fi
 	if ! mountpoint -q "$1/dev/shm" && ! mountpoint -q "$1/dev"; then
-		as_root mount -t tmpfs tmpfs "$1/dev/shm"
-		MOUNTED+=("$1/dev/shm")
+		as_root mount -t tmpfs -o mode=1777 tmpfs "$1/dev/shm"
+		say "$1/dev/shm" >>"$MOUNTED"
 	fi
 }
 
 leave_chroots() {
 	local mount
-	for mount in ${MOUNTED[@]+"${MOUNTED[@]}"}; do
-		as_root umount "$mount" || as_root umount -l "$mount" || true
-	done
-	MOUNTED=()
+	while read -r mount; do as_root umount "$mount" || as_root umount -l "$mount" || true; done <"$MOUNTED"
+	rm -f "$MOUNTED"
 }
 
 in_chroot() { # folder command…
@@ -35,8 +34,7 @@ in_chroot() { # folder command…
 		${CCACHE_DIR:+"CCACHE_DIR=$CCACHE_DIR"} chroot "$@"
 }
 
-# Servers are no business of the scripts that install packages here.
-make_chroot() { # folder release
+make_chroot() { # folder release: nothing is started there by installing it
 	[ ! -e "$1/etc/debian_version" ] || return 0
 	as_root mkdir -p "$1"
 	as_root debootstrap --variant=minbase "$2" "$1" "$(debian_mirror)"
