@@ -45,6 +45,7 @@ build_packages() {
 	unpack "$WORK/build"
 	enter_chroot "$WORK/build"
 	copy_tree_to "$WORK/build/build/streamfilter"
+	in_chroot "$WORK/build" apt-get -q update
 	in_chroot "$WORK/build" apt-get -q -y --no-install-recommends install build-essential debhelper postgresql-common \
 		postgresql-server-dev-all
 	in_chroot "$WORK/build" sh -euc 'cd /build/streamfilter && pg_buildext updatecontrol && apt-get -q -y --no-install-recommends build-dep ./'
@@ -56,6 +57,7 @@ install_packages() {
 	unpack "$WORK/user"
 	enter_chroot "$WORK/user"
 	cp "$PACKAGES"/*.deb "$WORK/user/tmp/"
+	in_chroot "$WORK/user" apt-get -q update
 	in_chroot "$WORK/user" sh -euc 'apt-get -q -y --no-install-recommends install /tmp/postgresql-*-streamfilter_*.deb'
 }
 
