@@ -31,6 +31,7 @@ struct Connection {
   bool connecting;  // it does not stand yet
   PostgresPollingStatusType polling;  // what libpq waits for then
   bool accepted;                      // and the other side has taken it
+  bool ready;                         // and what is called there is prepared
   bool busy;                          // answers have not been read
   bool needs_password;                // its user has to have one of his own
   ServerOptions options;
@@ -46,6 +47,7 @@ struct Connection {
   int level;     // transactions and savepoints open there
   int kept;      // of these, what savepoints here still stand for
   int undo;      // the outermost savepoint that is rolled back here, but not yet there; 0: none
+  bool ending;   // the end of a savepoint, or of the transaction, has been sent
   bool hasty;    // it was told not to wait long for locks (queue_hasty_savepoint)
   bool changed;  // this transaction has changed filters there
   bool removed;  // it has deleted keys there, or all of them

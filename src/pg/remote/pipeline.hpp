@@ -10,6 +10,13 @@ namespace streamfilter::pg {
 
 // How to wait: callbacks at commit and abort neither raise nor serve interrupts.
 enum class Manner : uint8 { interruptible, quiet };
+constexpr int kGlance = 100;  // ms, until a quiet wait looks whether the session is to end
+
+// Nobody waits for servers in a session that is told to end; that says nothing of them.
+bool is_leaving(Manner manner);
+
+// Milliseconds until then, at least 0.
+int time_left(TimestampTz deadline);
 
 // Waits for the socket, a while at most. False: the time is over. Otherwise the caller looks again.
 bool wait_for_socket(PGconn* pg, bool write, TimestampTz deadline, Manner manner);
@@ -35,7 +42,9 @@ bool receive(Connection* connection, Manner manner, const RowShape* rows = nullp
 bool exchange(Connection* connection, const RowShape* rows = nullptr,
               ResultVisitor visit = ignore_result, void* context = nullptr);
 
-// Reads what is still owed after an interrupt. False: the connection has failed.
+// Reads what is still owed after an interrupt, as far as it is there already, or all of it. False:
+// the connection has failed.
+bool read_owed(Connection* connection);
 bool drain(Connection* connection);
 
 // Raises `error` as one of ours, with its SQLSTATE.

@@ -4,6 +4,7 @@ extern "C" {
 #include "utils/timestamp.h"
 }
 
+#include "pg/remote/cancel.hpp"
 #include "pg/remote/pipeline.hpp"
 #include "pg/remote/remote_transaction.hpp"
 #include "pg/server/deferred_messages.hpp"
@@ -70,16 +71,18 @@ void finish_commit(Connection* connection) {
   connection->level = connection->kept = 0;
 }
 
-// A connection that had to wait for an answer when this transaction failed is of no more use.
+// A connection that still owes an answer is of no more use.
 void send_rollback(Connection* connection) {
   if (connection->pg == nullptr) return;
   if (connection->busy) return disconnect(connection);
   if (connection->level == 0) return;
-  if (queue_command(connection, "ROLLBACK")) send_queued(connection, Manner::quiet);
+  connection->ending =
+      queue_command(connection, "ROLLBACK") && send_queued(connection, Manner::quiet);
 }
 
 void finish_rollback(Connection* connection) {
-  if (connection->level == 0 || connection->pg == nullptr) return;
+  if (!connection->ending) return;
+  connection->ending = false;
   if (!receive(connection, Manner::quiet)) return;
   connection->level = connection->kept = 0;
   if (connection->error != nullptr) disconnect(connection);
@@ -104,16 +107,23 @@ void keep_subtransaction(Connection* connection) {
   if (connection->kept >= level) connection->kept = level - 1;
 }
 
-// While an answer is owed, as after a cancelled statement, the savepoint there has to wait.
-void roll_back_subtransaction(Connection* connection) {
+void note_undo(Connection* connection) {
   const int level = GetCurrentTransactionNestLevel();
   if (connection->pg == nullptr || connection->kept < level) return;
   connection->undo = level;
   connection->kept = level - 1;
-  if (connection->busy || !queue_undo(connection) || !send_queued(connection, Manner::quiet) ||
-      !receive(connection, Manner::quiet))
-    return;
-  if (connection->error != nullptr) disconnect(connection);
+}
+
+// While an answer is owed the savepoint there has to wait, see settle().
+void send_undo(Connection* connection) {
+  if (connection->pg == nullptr || connection->undo == 0 || connection->busy) return;
+  connection->ending = queue_undo(connection) && send_queued(connection, Manner::quiet);
+}
+
+void finish_undo(Connection* connection) {
+  if (!connection->ending) return;
+  connection->ending = false;
+  if (receive(connection, Manner::quiet) && connection->error != nullptr) disconnect(connection);
 }
 
 }  // namespace
@@ -176,6 +186,7 @@ void commit_remote_transactions() {
 }
 
 void roll_back_remote_transactions() {
+  cancel_busy_connections();
   visit_connections(send_rollback);
   visit_connections(finish_rollback);
 }
@@ -183,7 +194,8 @@ void roll_back_remote_transactions() {
 void end_remote_transactions(bool committed) {
   visit_connections(committed ? [](Connection* connection) {
     if (lost_changes(connection))
-      defer_message(Message::keys_not_remembered, connection->name,
+      defer_message(connection->removed ? Message::keys_not_deleted : Message::keys_not_remembered,
+                    connection->name,
                     connection->pg == nullptr ? connection->reason : "");
     finish(connection);
   } : finish);
@@ -193,6 +205,11 @@ void refuse_to_prepare_remote_transactions() { visit_connections(refuse_prepare)
 
 void keep_remote_savepoint() { visit_connections(keep_subtransaction); }
 
-void roll_back_remote_savepoint() { visit_connections(roll_back_subtransaction); }
+void roll_back_remote_savepoint() {
+  cancel_busy_connections();
+  visit_connections(note_undo);
+  visit_connections(send_undo);
+  visit_connections(finish_undo);
+}
 
 }  // namespace streamfilter::pg
