@@ -38,6 +38,7 @@ struct Connection {
   char name[NAMEDATALEN];            // of the server
   uint32 server_hash, mapping_hash;  // of the syscache entries it was made from
   TimestampTz deadline;              // of the connection, or of the answers to what was sent
+  TimestampTz sent_at;               // from when on they are waited for
   PGresult* error;                   // the first among them; nullptr: none
   Failure failure;                   // of the last connection
   char reason[256];                  // in whatever words and bytes libpq has for it
@@ -52,6 +53,7 @@ struct Connection {
   bool changed;  // this transaction has changed filters there
   bool removed;  // it has deleted keys there, or all of them
   bool lost;     // and the connection on which it did so is gone
+  bool claims;   // keys are reserved there
   int rank;      // connections of a higher one commit before
 };
 

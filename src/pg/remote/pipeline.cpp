@@ -16,6 +16,8 @@ namespace streamfilter::pg {
 namespace {
 
 constexpr char kUndefinedTable[] = "42P01";
+
+long lost_time = 0;  // ms, see exchange()
 // ---- results ----------------------------------------------------------------------------------
 
 // Does the server end the connection with this?
@@ -63,6 +65,7 @@ const char* find_fault(const PGresult* result, AnswerSequence* sequence, const R
 
 void give_up(Connection* connection, Manner manner, const char* what) {
   const bool leaving = is_leaving(manner);
+  lost_time += TimestampDifferenceMilliseconds(connection->sent_at, GetCurrentTimestamp());
   fail(connection, leaving ? Failure::ended : Failure::unreachable,
        leaving ? "the session was terminated before it had answered" : what);
 }
@@ -178,8 +181,9 @@ bool send_queued(Connection* connection, Manner manner, TimestampTz start) {
   PQclear(connection->error);
   connection->error = nullptr;
   connection->busy = true;
-  connection->deadline = TimestampTzPlusMilliseconds(start != 0 ? start : GetCurrentTimestamp(),
-                                                     connection->options.timeout);
+  connection->sent_at = start != 0 ? start : GetCurrentTimestamp();
+  connection->deadline =
+      TimestampTzPlusMilliseconds(connection->sent_at, connection->options.timeout);
   if (PQpipelineSync(pg) != 1) {
     fail(connection, Failure::ended, PQerrorMessage(pg));
     return false;
@@ -212,8 +216,13 @@ bool receive(Connection* connection, Manner manner, const RowShape* rows, Result
   return true;
 }
 
+void forget_lost_time() { lost_time = 0; }
+
 bool exchange(Connection* connection, const RowShape* rows, ResultVisitor visit, void* context) {
-  return send_queued(connection, Manner::interruptible) &&
+  const int timeout = connection->options.timeout;
+  const long lost = Min(lost_time, timeout - timeout / kLeastShare);
+  const TimestampTz start = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), -lost);
+  return send_queued(connection, Manner::interruptible, start) &&
          receive(connection, Manner::interruptible, rows, visit, context);
 }
 

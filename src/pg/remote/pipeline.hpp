@@ -25,6 +25,9 @@ bool wait_for_socket(PGconn* pg, bool write, TimestampTz deadline, Manner manner
 bool queue_command(Connection* connection, const char* command);
 bool queue_query(Connection* connection, const char* query, const char* parameter);
 
+// Of its timeout, for each server, whatever others have cost.
+constexpr int kLeastShare = 8;
+
 // Ends what has been queued, and sends it. Its timeout runs from `start`; 0: from now. False: the
 // connection has failed.
 bool send_queued(Connection* connection, Manner manner, TimestampTz start = 0);
@@ -38,7 +41,9 @@ inline void ignore_result(void*, const PGresult*) {}
 bool receive(Connection* connection, Manner manner, const RowShape* rows = nullptr,
              ResultVisitor visit = ignore_result, void* context = nullptr);
 
-// Both, interruptibly.
+// Both, interruptibly. What other servers that hang have cost since forget_lost_time is taken off
+// its timeout, but for an eighth, so that several cost hardly more than one.
+void forget_lost_time();
 bool exchange(Connection* connection, const RowShape* rows = nullptr,
               ResultVisitor visit = ignore_result, void* context = nullptr);
 

@@ -39,10 +39,8 @@ void note_rollback(void* context, const PGresult* result) {
 
 // ---- at the end of a transaction: nothing raises, or waits longer than the timeouts ------------
 
-constexpr int kLeastShare = 8;  // of its timeout, for each server
-
 int commit_rank;  // of the connections that are next
-int highest_rank;
+int next_rank;    // the highest below that; -1: none
 TimestampTz commit_start;  // all servers together have their timeouts from then on
 
 bool commits_now(const Connection* connection) {
@@ -89,7 +87,8 @@ void finish_rollback(Connection* connection) {
 }
 
 void finish(Connection* connection) {
-  connection->lost = connection->changed = connection->removed = connection->hasty = false;
+  connection->lost = connection->changed = connection->removed = connection->hasty =
+      connection->claims = false;
   connection->level = connection->kept = connection->undo = connection->rank = 0;
   if (!connection->valid) disconnect(connection);
 }
@@ -175,14 +174,17 @@ bool settle(Connection* connection) {
 
 void commit_remote_transactions() {
   commit_start = GetCurrentTimestamp();
-  highest_rank = 0;
-  visit_connections([](Connection* connection) {
-    if (connection->level > 0) highest_rank = Max(highest_rank, connection->rank);
-  });
-  for (commit_rank = highest_rank; commit_rank >= 0; --commit_rank) {
+  commit_rank = PG_INT32_MAX;
+  do {
     visit_connections(send_commit);
     visit_connections(finish_commit);
-  }
+    next_rank = -1;
+    visit_connections([](Connection* connection) {
+      if (connection->level > 0 && connection->rank < commit_rank)
+        next_rank = Max(next_rank, connection->rank);
+    });
+    commit_rank = next_rank;
+  } while (commit_rank >= 0);
 }
 
 void roll_back_remote_transactions() {
