@@ -50,8 +50,8 @@ void end_request(Request* request) { PQcancelFinish(request->pg); }
 
 // PQcancel() of this libpq takes as long as the other side likes, so another connection asks. These
 // options are not taken over from the first one.
-constexpr const char* kOwnOptions[] = {"host",    "hostaddr",             "port",
-                                       "options", "target_session_attrs", "load_balance_hosts"};
+constexpr const char* kOwnOptions[] = {
+    "host", "hostaddr", "port", "options", "target_session_attrs", "load_balance_hosts"};
 
 bool is_taken_over(const PQconninfoOption* option) {
   if (option->val == nullptr) return false;
@@ -170,8 +170,7 @@ void cancel_busy_connections() {
   count = 0;
   if (is_leaving(Manner::quiet)) return;
   visit_connections(begin_if_busy);
-  const TimestampTz deadline =
-      TimestampTzPlusMilliseconds(GetCurrentTimestamp(), kCancelTimeout);
+  const TimestampTz deadline = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), kCancelTimeout);
   for (;;) {
     const int left = time_left(deadline);
     if (left == 0 || is_leaving(Manner::quiet) || !wait_for_requests(Min(left, kGlance))) break;

@@ -259,8 +259,7 @@ bool reserve_together(Batch* batch, Round* round) {
   RemoteFilter* remote = batch->remote;
   if (remote->in_order_until != 0 && GetCurrentTimestamp() < remote->in_order_until) return false;
   const bool done = finish_round(batch, round, true);
-  remote->in_order_for =
-      done ? 0 : Min(Max(2 * remote->in_order_for, kLeastInOrder), kMostInOrder);
+  remote->in_order_for = done ? 0 : Min(Max(2 * remote->in_order_for, kLeastInOrder), kMostInOrder);
   remote->in_order_until =
       done ? 0 : TimestampTzPlusMilliseconds(GetCurrentTimestamp(), remote->in_order_for);
   return done;

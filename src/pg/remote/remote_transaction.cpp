@@ -39,8 +39,8 @@ void note_rollback(void* context, const PGresult* result) {
 
 // ---- at the end of a transaction: nothing raises, or waits longer than the timeouts ------------
 
-int commit_rank;  // of the connections that are next
-int next_rank;    // the highest below that; -1: none
+int commit_rank;           // of the connections that are next
+int next_rank;             // the highest below that; -1: none
 TimestampTz commit_start;  // all servers together have their timeouts from then on
 
 bool commits_now(const Connection* connection) {

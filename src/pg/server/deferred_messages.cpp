@@ -110,12 +110,13 @@ void say(const Kept& message) {
               detail_of(message), errhint("The same keys count as new when they come again."));
       break;
     case Message::keys_not_deleted:
-      ereport(WARNING, errcode(ERRCODE_CONNECTION_FAILURE),
-              errmsg("server \"%s\" still has the keys that a transaction of this session has deleted",
-                     message.server),
-              detail_of(message),
-              errhint("They count as repeats until DELETE or TRUNCATE is repeated. Keys that the "
-                      "transaction has added there count as new when they come again."));
+      ereport(
+          WARNING, errcode(ERRCODE_CONNECTION_FAILURE),
+          errmsg("server \"%s\" still has the keys that a transaction of this session has deleted",
+                 message.server),
+          detail_of(message),
+          errhint("They count as repeats until DELETE or TRUNCATE is repeated. Keys that the "
+                  "transaction has added there count as new when they come again."));
       break;
   }
 }
