@@ -62,8 +62,8 @@ is($node->safe_psql('postgres', q{SELECT count(*) FROM slow WHERE streamfilter_t
 is($node->safe_psql('postgres', 'SELECT count(*) FROM streamfilter_progress'), 0, '... shows nothing when it is done');
 
 # ---- triggers that come and go -------------------------------------------------------------------------
-# There is room for 4096. More than that are used and dropped: by themselves, with their table, in the transaction that
-# made them, and with their database.
+# There is room for 4096. More than that are used and dropped: by themselves, with their table, and in the transaction
+# that made them.
 $node->safe_psql('postgres', q{
 	CREATE FOREIGN TABLE seen_often (id int) SERVER streamfilter OPTIONS (kind 'lru', memory '64kB', mode 'shadow');
 	CREATE TABLE often (id int);
@@ -94,6 +94,12 @@ $node->safe_psql('postgres', q{
 	CREATE TRIGGER zz BEFORE INSERT ON often FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen_often');
 	INSERT INTO often VALUES (1)});
 is($node->safe_psql('postgres', 'SELECT rows FROM streamfilter_triggers'), '1', 'after 4500 that were dropped, the next one counts');
+
+SKIP: {
+	skip 'wait events of extensions have names since PostgreSQL 17', 1 if $node->pg_version < 17;
+	is($node->safe_psql('postgres', q{SELECT string_agg(name, ' ' ORDER BY name) FROM pg_wait_events WHERE name ~ '^Streamfilter'}),
+		'StreamfilterCommits StreamfilterConnect StreamfilterLoad StreamfilterRemote', 'what sessions wait for has names');
+}
 
 $node->stop;
 done_testing();
