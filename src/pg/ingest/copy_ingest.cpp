@@ -239,8 +239,8 @@ void copy_the_rest(CopyRows* rows) {
   MemoryContext caller = MemoryContextSwitchTo(rows->estate->es_query_cxt);
   rows->read = static_cast<Line*>(palloc0(sizeof(Line) * kRead));
   rows->kept = static_cast<Line*>(palloc(sizeof(Line) * kMaxWaitingRows));
-  rows->ingest =
-      begin_ingest(rows->node, {insert_options(rows->copy), true}, {look_at, keep_line, rows});
+  rows->ingest = begin_ingest(rows->node, {insert_options(rows->copy), true},
+                              {look_at, keep_line, rows}, false);
   count_copied(insert_rows(rows));
   MemoryContextSwitchTo(caller);
   close_target(rows);

@@ -258,6 +258,7 @@ int back_slot(const FilterSlot* slot, void (*between)()) {
 }
 
 void give_back_slots() {
+  if (shared_state == nullptr) return;
   for (int i = 0; i < shared_state->slot_count; ++i) {
     FilterSlot* slot = &shared_state->slots[i];
     if (slot->state != SlotState::emptied) continue;  // the caller's own are certain to be seen
