@@ -8,7 +8,8 @@
 # last line is still printed.
 #
 # Suite asserted runs on a server with assertions (test/servers/asserted.sh), suite sanitized with the library under ASan and
-# UBSan. Those and suite faults run a part of the TAP tests: ASSERTED_TAP='test/t/*.pl', and FAULTS_TAP likewise, run all.
+# UBSan, suite one_by_one without batches of rows. Those and suite faults run a part of the TAP tests:
+# ASSERTED_TAP='test/t/*.pl', and FAULTS_TAP and ONE_BY_ONE_TAP likewise, run all.
 
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -35,10 +36,14 @@ suites() {
 	suite demo count_one "the demo tells a small filter from a good one" "$ROOT/test/demo_check.sh"
 	suite fuzz count_lines "fuzz targets, 20 seconds each" env FUZZ_SEED=1 "$ROOT/test/fuzz.sh" 0.34
 	server_suite regress count_regress "pg_regress" in_copy check-regress
-	server_suite regress count_regress "pg_regress, rows are inserted one by one" in_copy check-regress \
-		TEMP_CONFIG="$WORK/one_by_one.conf"
 	server_suite isolation count_regress "isolation" in_copy check-isolation
 	server_suite tap count_tap "TAP" in_copy check-tap $TWO_FILES
+	server_suite one_by_one count_regress "pg_regress, rows are inserted one by one" in_copy check-regress \
+		TEMP_CONFIG="$WORK/one_by_one.conf"
+	server_suite one_by_one count_regress "isolation, rows are inserted one by one" in_copy check-isolation \
+		TEMP_CONFIG="$WORK/one_by_one.conf"
+	server_suite one_by_one count_tap "TAP, rows are inserted one by one" in_copy check-tap $TWO_FILES \
+		TEMP_CONFIG="$WORK/batch_insert_off.conf" PROVE_TESTS="${ONE_BY_ONE_TAP:-test/t/01*.pl test/t/085*.pl}"
 	server_suite upgrade count_upgrade "pg_upgrade, to all servers that have the extension" pg_upgrade
 	server_suite derivation count_one "two libraries that derive otherwise, one state" derivation
 	server_suite model count_lines "the model checker finds planted defects" in_copy check-defects
@@ -282,7 +287,8 @@ copy_tree() { # stale results of earlier runs are left behind, for what is repor
 	mkdir "$WORK/tree"
 	tar -C "$ROOT" --exclude=./.git --exclude='tmp_check*' --exclude=output_iso --exclude=./results --exclude=./log \
 		--exclude='regression.*' -cf - . | tar -C "$WORK/tree" -xf -
-	(cat "$ROOT/test/streamfilter.conf" && say "streamfilter.batch_insert = off") >"$WORK/one_by_one.conf"
+	say "streamfilter.batch_insert = off" >"$WORK/batch_insert_off.conf"
+	cat "$ROOT/test/streamfilter.conf" "$WORK/batch_insert_off.conf" >"$WORK/one_by_one.conf"
 	give_work
 }
 

@@ -20,6 +20,8 @@ extern "C" {
 #include "utils/backend_status.h"
 }
 
+#include <algorithm>
+
 #include "pg/ingest/copy_ingest.hpp"
 #include "pg/ingest/ingest.hpp"
 #include "pg/ingest/target_rule.hpp"
@@ -109,11 +111,17 @@ void look_forward(CopyRows* rows) {
   rows->copy->line_buf = rows->text;
 }
 
-// Those that wait are looked at once more, in their order.
+// Those that wait are looked at in their order, some of them before.
 const Line* find_line(CopyRows* rows, uint64 row) {
-  const bool waits = rows->kept_count > 0 && row <= rows->kept[rows->kept_count - 1].row;
-  while (waits && rows->next < rows->kept_count)
-    if (const Line* line = &rows->kept[rows->next++]; line->row == row) return line;
+  const Line* end = rows->kept + rows->kept_count;
+  const Line* kept = rows->kept + rows->next;
+  if (kept == end || kept->row != row)
+    kept = std::lower_bound(static_cast<const Line*>(rows->kept), end, row,
+                            [](const Line& line, uint64 wanted) { return line.row < wanted; });
+  if (kept != end && kept->row == row) {
+    rows->next = static_cast<int>(kept - rows->kept) + 1;
+    return kept;
+  }
   const Line* line = &rows->read[row % kRead];
   return line->row == row ? line : nullptr;
 }
