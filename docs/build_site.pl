@@ -34,9 +34,10 @@ for my $program ('pandoc', $wants_pdf ? 'weasyprint' : ())
 sub slurp
 {
 	my ($file) = @_;
-	local $/;
 	open my $in, '<:encoding(UTF-8)', $file or die "$file: $!\n";
-	return <$in>;
+	my $text = do { local $/; <$in> };
+	close $in;
+	return $text;
 }
 
 sub spew
@@ -87,6 +88,12 @@ sub html_of
 }
 
 sub title_of { my ($markdown) = @_; return $markdown =~ /^# +(.*)$/m ? $1 =~ s/`//gr : 'streamfilter'; }
+
+# Pictures that are drawn from other files are of these files.
+for my $drawing (sort glob "$root/docs/draw_*.pl")
+{
+	system($^X, $drawing, '--check') == 0 or exit 1;
+}
 
 # ---- which pages there are -------------------------------------------------------------------------
 

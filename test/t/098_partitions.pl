@@ -43,7 +43,7 @@ is(sql('SELECT count(*), count(DISTINCT (sensor, at)) FROM readings'), '600|600'
 sql('SELECT make_chunk(1)');
 sql(sprintf $insert, 1, 1) for 1 .. 2;
 is(sql('SELECT count(*), count(DISTINCT (sensor, at)) FROM readings'), '1200|1200', '... one that is made later, too, with the same filter');
-like(sql('EXPLAIN ' . sprintf $insert, 1, 1), qr/Inserts: in batches/, '... in batches');
+like(sql('SET streamfilter.batch_insert = on; EXPLAIN ' . sprintf $insert, 1, 1), qr/Inserts: in batches/, '... in batches');
 is(sql('SELECT count(*), sum(rows) FROM streamfilter_triggers WHERE rows > 0'), '2|3600', '... each is counted by itself');
 sql('ALTER FOREIGN TABLE seen_readings RENAME TO known_readings');
 sql(sprintf $insert, 1, 1);
