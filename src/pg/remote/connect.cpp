@@ -324,14 +324,14 @@ bool has_resolved(const Connection* connection) {
 }
 
 // Moves on the attempts whose sockets are ready.
-void advance(Connection** pending, int count, int ms) {
-  auto* sockets = static_cast<pollfd*>(palloc(sizeof(pollfd) * static_cast<Size>(count)));
-  for (int i = 0; i < count; ++i) {
+void advance(Connection** pending, uint32 count, int ms) {
+  auto* sockets = static_cast<pollfd*>(palloc(sizeof(pollfd) * count));
+  for (uint32 i = 0; i < count; ++i) {
     const bool write = pending[i]->polling == PGRES_POLLING_WRITING;
     sockets[i] = {PQsocket(pending[i]->pg), static_cast<short>(write ? POLLOUT : POLLIN), 0};
   }
-  const bool any = poll(sockets, static_cast<nfds_t>(count), ms) > 0;
-  for (int i = 0; i < count && any; ++i) {
+  const bool any = poll(sockets, count, ms) > 0;
+  for (uint32 i = 0; i < count && any; ++i) {
     if (sockets[i].revents == 0) continue;
     pending[i]->accepted = PQstatus(pending[i]->pg) != CONNECTION_STARTED;
     pending[i]->polling = PQconnectPoll(pending[i]->pg);
@@ -407,7 +407,7 @@ void connect_together(Connection** connections, int count) {
     wanting = left;
     if (wanting == 0) break;
     const auto ms = static_cast<int>(TimestampDifferenceMilliseconds(now, end));
-    advance(pending, wanting, Min(ms, kGlance));
+    advance(pending, static_cast<uint32>(wanting), Min(ms, kGlance));
   }
   pfree(pending);
 }
