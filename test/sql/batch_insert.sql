@@ -436,6 +436,22 @@ INSERT INTO parted_links SELECT * FROM chain WHERE NOT streamfilter_seen('leaf',
 SELECT string_agg(id::text, ' ' ORDER BY id) FROM parted_links;
 ROLLBACK;
 RESET streamfilter.batch_insert;
+-- So it is where the rows go into a filter.
+CREATE FUNCTION rows_of(statement text) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+  n bigint;
+BEGIN
+  EXECUTE statement;
+  GET DIAGNOSTICS n = ROW_COUNT;
+  TRUNCATE root, leaf, other_leaf;
+  RETURN n;
+END $$;
+SELECT rows_of($$INSERT INTO other_leaf SELECT next FROM chain WHERE NOT streamfilter_seen('leaf', key)$$) AS by_seen,
+       rows_of($$INSERT INTO leaf SELECT key FROM chain WHERE NOT streamfilter_test('root', key - 1)$$) AS by_test,
+       rows_of($$WITH asked AS MATERIALIZED (SELECT key, (SELECT streamfilter_test('root', key - 1)) AS seen FROM chain)
+                 INSERT INTO leaf SELECT key FROM asked WHERE NOT seen$$) AS by_subquery,
+       rows_of('INSERT INTO leaf SELECT key + (random() * 0)::int FROM chain') AS all_rows;
+DROP FUNCTION rows_of;
 DROP TABLE chain, links, parted_links;
 DROP FOREIGN TABLE leaf, other_leaf, root;
 DROP FUNCTION explain_analyze;
