@@ -144,7 +144,8 @@ void read_keys(CustomScanState* node, int first) {
 }
 
 // The next row, in the slot that keeps it; nullptr: there is none.
-TupleTableSlot* fetch_row(BatchScanState* state, PlanState* child, TupleTableSlot* kept) {
+pg_attribute_always_inline TupleTableSlot* fetch_row(BatchScanState* state, PlanState* child,
+                                                     TupleTableSlot* kept) {
   if (state->filled == nullptr || !TTS_IS_BUFFERTUPLE(kept)) {
     TupleTableSlot* row = ExecProcNode(child);
     return TupIsNull(row) ? nullptr : ExecCopySlot(kept, row);
@@ -159,7 +160,7 @@ TupleTableSlot* fetch_row(BatchScanState* state, PlanState* child, TupleTableSlo
   return kept;
 }
 
-bool fetch_into(BatchScanState* state, int i) {
+pg_attribute_always_inline bool fetch_into(BatchScanState* state, int i) {
   auto* child = static_cast<PlanState*>(linitial(state->custom.custom_ps));
   state->finished = state->finished || fetch_row(state, child, state->slots[i]) == nullptr;
   return !state->finished;
@@ -184,7 +185,7 @@ bool asks_ahead(BatchScanState* state) {
   return state->ahead.holds != nullptr;
 }
 
-void read_more_rows(BatchScanState* state) {
+pg_noinline void read_more_rows(BatchScanState* state) {
   if (state->room < kRemoteBatch) make_room(state, kRemoteBatch);
   Size bytes = 0;
   for (int i = 0; i < state->rows; ++i) bytes += size_of(state->slots[i]);

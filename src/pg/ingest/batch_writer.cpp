@@ -28,6 +28,7 @@ struct BatchTable {
   BulkInsertState bulk;     // nullptr: the table is not busy
   TupleTableSlot** rows;    // that wait; room for kMaxRows
   uint64* numbers;          // of these
+  bool has_big;             // some of these may_be_too_big
   TupleTableSlot** unused;  // slots
   int row_count, unused_count, unused_room;
 };
@@ -191,7 +192,7 @@ void write_some(const BatchTable* table, int first, int end) {
 void write_in_order(const BatchTable* table) {
   const RowWatch& watch = table->writer->watch;
   int first = 0;
-  for (int i = 0; i < table->row_count; ++i) {
+  for (int i = 0; i < table->row_count && table->has_big; ++i) {
     if (!may_be_too_big(table->rows[i])) continue;
     write_some(table, first, i);
     look_at(watch, table->numbers[i]);
@@ -214,6 +215,7 @@ void write_rows(BatchTable* table) {
   if (list_length(writer->busy) > kMaxBusyTables) ReleaseBulkInsertStatePin(table->bulk);
   for (int i = 0; i < table->row_count; ++i) take_tuple_back(table->rows[i], lent[i]);
   table->row_count = 0;
+  table->has_big = false;
 }
 
 void write_batch(BatchWriter* writer) {
@@ -304,7 +306,9 @@ void write_row(BatchTable* table, TupleTableSlot* row, uint64 number) {
   table->rows[table->row_count++] = row;
   writer->waiting[writer->count++] = {table, row, number};
   keep(writer->watch, number);
-  writer->bytes += keep_tuple(writer, row);
+  const Size size = keep_tuple(writer, row);
+  writer->bytes += size;
+  table->has_big |= size > MaxHeapTupleSize;
   if (writer->count == kMaxRows || writer->bytes > kMaxBytes) write_batch(writer);
 }
 
