@@ -35,6 +35,7 @@ struct Connection {
   bool needs_password;                // its user has to have one of his own
   ServerOptions options;
   char name[NAMEDATALEN];            // of the server
+  char schema[2 * NAMEDATALEN + 3];  // of the extension there, quoted
   uint32 server_hash, mapping_hash;  // of the syscache entries it was made from
   TimestampTz deadline;              // of the connection, or of the answers to what was sent
   PGresult* error;                   // the first among them; nullptr: none
