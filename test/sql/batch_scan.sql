@@ -56,6 +56,19 @@ TRUNCATE seen;
 SELECT count(*), count(e.key) FROM generate_series(1, 2000) AS i
   LEFT JOIN (SELECT key, coalesce(id, 0) AS id FROM events WHERE NOT streamfilter_seen('seen', key)) e ON e.key = i;
 
+-- Rows of functions and lists are read ahead, too; not where the values of a list are volatile.
+TRUNCATE seen;
+EXPLAIN (COSTS OFF) SELECT u.i FROM unnest('{1,2,1,3}'::int[], '{a,b,c,d}'::text[]) WITH ORDINALITY AS u (i, t, n) WHERE NOT streamfilter_seen('seen', u.i);
+SELECT * FROM unnest('{1,2,1,3}'::int[], '{a,b,c,d}'::text[]) WITH ORDINALITY AS u (i, t, n) WHERE NOT streamfilter_seen('seen', u.i);
+SELECT * FROM ROWS FROM (generate_series(3, 5), json_to_recordset('[{"a": 1, "b": "x"}, {"a": 2}]') AS (a int, b text)) AS r (i, a, b)
+WHERE NOT streamfilter_seen('seen', r.i);
+EXPLAIN (COSTS OFF) SELECT * FROM (VALUES (5, 'five'), (6, 'six'), (6, 'again')) AS v (i, t) WHERE NOT streamfilter_seen('seen', i);
+SELECT * FROM (VALUES (5, 'five'), (6, 'six'), (6, 'again')) AS v (i, t) WHERE NOT streamfilter_seen('seen', i);
+SELECT count(*) FROM (SELECT FROM generate_series(101, 400) AS i WHERE NOT streamfilter_seen('seen', i) LIMIT 7) AS first_rows;
+SELECT count(*) FROM generate_series(101, 400) AS i WHERE streamfilter_test('seen', i);
+EXPLAIN (COSTS OFF) SELECT * FROM (VALUES (5, random()), (6, 1)) AS v (i, t) WHERE NOT streamfilter_seen('seen', i);
+SELECT o, (SELECT count(*) FROM generate_series(o, 2000) AS i WHERE NOT streamfilter_seen('seen', i)) FROM generate_series(1999, 2000) AS o;
+
 -- Not where rows may be checked again, the filter is not a constant, or there are other volatile conditions.
 EXPLAIN (COSTS OFF) SELECT * FROM events WHERE NOT streamfilter_seen('seen', key) FOR UPDATE;
 EXPLAIN (COSTS OFF) UPDATE events SET id = id WHERE NOT streamfilter_seen('seen', key);

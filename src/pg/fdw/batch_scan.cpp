@@ -3,6 +3,7 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
+#include "access/htup_details.h"
 #include "commands/explain.h"
 #include "executor/executor.h"
 #include "executor/instrument.h"
@@ -21,6 +22,9 @@ namespace streamfilter::pg {
 namespace {
 
 constexpr int kBatch = 32;
+// Where other servers are asked for all at once: so many rows, or bytes of them.
+constexpr int kRemoteBatch = 512;
+constexpr Size kMaxBytes = 65535;
 
 struct BatchScanState {
   CustomScanState custom;  // first
@@ -32,13 +36,18 @@ struct BatchScanState {
   NullableDatum* row;
   KeyCall call;
   MemoryContext memory;  // of the values of a batch
+  AheadRule ahead;       // may keys be asked for before their rows are? Its answer
+  bool ahead_is_known;   // has been asked for
   bool finished;         // the scan below has no more rows
   int rows, next;        // of the batch
+  bool judged;           // as a whole; otherwise each row when it is asked for
   uint64 version;        // of the filter that the elements are made for, and
   FilterMode mode;       // its mode
-  TupleTableSlot* slots[kBatch];
-  Element elements[kBatch];
-  bool has_key[kBatch];
+  int room;              // for rows:
+  TupleTableSlot** slots;
+  Element* elements;
+  bool* has_key;
+  bool* seen;
 };
 
 BatchScanState* state_of(CustomScanState* node) { return reinterpret_cast<BatchScanState*>(node); }
@@ -64,6 +73,29 @@ void keep_description(TupleTableSlot* slot) {
   row->tuple = &row->tupdata;
 }
 
+template <typename T>
+void enlarge(T** values, int room) {
+  const Size size = sizeof(T) * static_cast<Size>(room);
+  *values = static_cast<T*>(*values == nullptr ? palloc(size) : repalloc(*values, size));
+}
+
+// Slots for as many rows. The first ones hold on to pages where the scan does.
+void make_room(BatchScanState* state, int room) {
+  TupleTableSlot* row = state->custom.ss.ss_ScanTupleSlot;
+  EState* estate = state->custom.ss.ps.state;
+  MemoryContext caller = MemoryContextSwitchTo(estate->es_query_cxt);
+  enlarge(&state->slots, room);
+  enlarge(&state->elements, room);
+  enlarge(&state->has_key, room);
+  enlarge(&state->seen, room);
+  const TupleTableSlotOps* kind = row->tts_ops;
+  if (state->room > 0 && TTS_IS_BUFFERTUPLE(row)) kind = &TTSOpsHeapTuple;
+  for (int i = state->room; i < room; ++i)
+    state->slots[i] = ExecInitExtraTupleSlot(estate, row->tts_tupleDescriptor, kind);
+  state->room = room;
+  MemoryContextSwitchTo(caller);
+}
+
 void begin(CustomScanState* node, EState* estate, int flags) {
   BatchScanState* state = state_of(node);
   auto* plan = reinterpret_cast<CustomScan*>(node->ss.ps.plan);
@@ -85,9 +117,7 @@ void begin(CustomScanState* node, EState* estate, int flags) {
   init_key_call(&state->call, "streamfilter_seen", state->types, state->count, false);
   state->memory =
       AllocSetContextCreate(CurrentMemoryContext, "streamfilter batch", ALLOCSET_SMALL_SIZES);
-  for (TupleTableSlot*& slot : state->slots)
-    slot = ExecInitExtraTupleSlot(estate, node->ss.ss_ScanTupleSlot->tts_tupleDescriptor,
-                                  node->ss.ss_ScanTupleSlot->tts_ops);
+  make_room(state, kBatch);
 }
 
 void evaluate_values(BatchScanState* state, ExprContext* context, TupleTableSlot* row) {
@@ -115,7 +145,7 @@ void read_keys(CustomScanState* node, int first) {
 
 // The next row, in the slot that keeps it; nullptr: there is none.
 TupleTableSlot* fetch_row(BatchScanState* state, PlanState* child, TupleTableSlot* kept) {
-  if (state->filled == nullptr) {
+  if (state->filled == nullptr || !TTS_IS_BUFFERTUPLE(kept)) {
     TupleTableSlot* row = ExecProcNode(child);
     return TupIsNull(row) ? nullptr : ExecCopySlot(kept, row);
   }
@@ -129,37 +159,85 @@ TupleTableSlot* fetch_row(BatchScanState* state, PlanState* child, TupleTableSlo
   return kept;
 }
 
+bool fetch_into(BatchScanState* state, int i) {
+  auto* child = static_cast<PlanState*>(linitial(state->custom.custom_ps));
+  state->finished = state->finished || fetch_row(state, child, state->slots[i]) == nullptr;
+  return !state->finished;
+}
+
+Size size_of(TupleTableSlot* row) {
+  slot_getallattrs(row);
+  return heap_compute_data_size(row->tts_tupleDescriptor, row->tts_values, row->tts_isnull);
+}
+
+// Is it all the same when a key is asked for, and does it save messages to ask for many?
+bool asks_ahead(BatchScanState* state) {
+  const KeyBuilder* keys = &state->call.keys;
+  if (state->ahead.holds == nullptr || keys->filter->mode == FilterMode::off ||
+      keys->filter->has_detour || !asks_servers(keys->filter))
+    return false;
+  for (int i = 0; i < keys->count; ++i)
+    if (runs_untrusted_code(keys->inputs[i].coercion)) return false;
+  if (!state->ahead_is_known && !state->ahead.holds(state->ahead.insert))
+    state->ahead.holds = nullptr;
+  state->ahead_is_known = true;
+  return state->ahead.holds != nullptr;
+}
+
+void read_more_rows(BatchScanState* state) {
+  if (state->room < kRemoteBatch) make_room(state, kRemoteBatch);
+  Size bytes = 0;
+  for (int i = 0; i < state->rows; ++i) bytes += size_of(state->slots[i]);
+  while (state->rows < kRemoteBatch && bytes <= kMaxBytes && fetch_into(state, state->rows))
+    bytes += size_of(state->slots[state->rows++]);
+}
+
+void judge_batch(BatchScanState* state) {
+  FilterHandle* filter = state->call.keys.filter;
+  if (filter->version != state->version || filter->mode != state->mode) return;
+  check_mode(filter, InvalidOid);
+  note_asked(filter);
+  test_and_insert_keys(filter, state->elements, state->has_key, state->rows, state->seen);
+  state->judged = true;
+}
+
 // Reads the next rows; false if there are none.
 bool read_batch(CustomScanState* node) {
   BatchScanState* state = state_of(node);
-  auto* child = static_cast<PlanState*>(linitial(node->custom_ps));
   state->rows = state->next = 0;
+  state->judged = false;
   MemoryContextReset(state->memory);
-  while (!state->finished && state->rows < kBatch) {
-    if (fetch_row(state, child, state->slots[state->rows]) == nullptr) {
-      state->finished = true;
-      break;
-    }
-    ++state->rows;
-  }
+  while (state->rows < kBatch && fetch_into(state, state->rows)) ++state->rows;
   if (state->rows == 0) return false;
   begin_key_call(&state->call, state->filter, Use::judge);
+  const bool ahead = asks_ahead(state);
+  if (ahead) {
+    read_more_rows(state);
+    begin_key_call(&state->call, state->filter, Use::judge);
+  }
   read_keys(node, 0);
-  if (state->mode != FilterMode::off)
+  if (state->mode == FilterMode::off) return true;
+  if (ahead)
+    judge_batch(state);
+  else
     prefetch_keys(state->call.keys.filter, state->elements, state->has_key, state->rows);
   return true;
 }
 
-// Judges a row of the batch.
-bool passes(BatchScanState* state, int i) {
+// Was the key of a row of the batch seen? Rows are judged one by one.
+bool is_repeat(const BatchScanState* state, int i) {
   FilterHandle* filter = state->call.keys.filter;
   check_mode(filter, InvalidOid);
-  if (unlikely(state->mode == FilterMode::off)) return true;
+  if (unlikely(state->mode == FilterMode::off)) return false;
   note_asked(filter);
-  if (!state->has_key[i]) return true;
-  const bool seen = test_and_insert_fetched_key(filter, state->elements[i]);
+  return state->has_key[i] && test_and_insert_fetched_key(filter, state->elements[i]);
+}
+
+bool passes(const BatchScanState* state, int i) {
+  const bool seen = state->judged ? state->seen[i] : is_repeat(state, i);
   if (likely(state->mode == FilterMode::enforce)) return !seen;
-  count_outcome(filter, seen, Outcome::would_discard);
+  if (state->mode == FilterMode::shadow && state->has_key[i])
+    count_outcome(state->call.keys.filter, seen, Outcome::would_discard);
   return true;
 }
 
@@ -169,11 +247,13 @@ TupleTableSlot* next_row(ScanState* scan) {
   for (;;) {
     if (state->next == state->rows && !read_batch(node)) return nullptr;
     const int i = state->next++;
-    // Somebody else's code has run since the batch was read.
-    begin_key_call(&state->call, state->filter, Use::judge);
-    FilterHandle* filter = state->call.keys.filter;
-    if (unlikely(filter->version != state->version || filter->mode != state->mode))
-      read_keys(node, i);
+    if (!state->judged) {
+      // Somebody else's code has run since the batch was read.
+      begin_key_call(&state->call, state->filter, Use::judge);
+      const FilterHandle* filter = state->call.keys.filter;
+      if (unlikely(filter->version != state->version || filter->mode != state->mode))
+        read_keys(node, i);
+    }
     if (passes(state, i)) return state->slots[i];
     InstrCountFiltered1(node, 1);
   }
@@ -190,8 +270,7 @@ TupleTableSlot* execute_first(CustomScanState* node) {
 }
 
 void clear_batch(BatchScanState* state) {
-  for (TupleTableSlot* slot : state->slots)
-    if (slot != nullptr) ExecClearTuple(slot);
+  for (int i = 0; i < state->room; ++i) ExecClearTuple(state->slots[i]);
   state->rows = state->next = 0;
   state->finished = false;
 }
@@ -212,7 +291,7 @@ void explain(CustomScanState* node, List*, ExplainState* es) {
   const BatchScanState* state = state_of(node);
   const char* name = get_rel_name(state->filter);
   ExplainPropertyText("Discards Keys Seen By", name != nullptr ? name : "(dropped filter)", es);
-  if (es->verbose) ExplainPropertyInteger("Rows Read Ahead", nullptr, kBatch, es);
+  if (es->verbose) ExplainPropertyInteger("Rows Read Ahead", nullptr, Max(state->room, kBatch), es);
   // As the server says it of nodes whose plan has conditions.
   const auto* counts = node->ss.ps.instrument;
   if (!es->analyze || counts == nullptr || counts->nloops <= 0) return;
@@ -244,6 +323,30 @@ Node* create_batch_scan_state(CustomScan*) {
   NodeSetTag(state, T_CustomScanState);
   state->custom.methods = &kExecMethods;
   return reinterpret_cast<Node*>(state);
+}
+
+// These read all that the node below them gives, in its order.
+void ask_ahead(PlanState* node, const AheadRule& rule) {
+  if (node == nullptr) return;
+  switch (nodeTag(node)) {
+    case T_ResultState:
+    case T_ProjectSetState:
+    case T_SortState: return ask_ahead(outerPlanState(node), rule);
+    case T_SubqueryScanState:
+      return ask_ahead(reinterpret_cast<SubqueryScanState*>(node)->subplan, rule);
+    case T_AppendState: {
+      const auto* append = reinterpret_cast<const AppendState*>(node);
+      for (int i = 0; i < append->as_nplans && append->as_nasyncplans == 0; ++i)
+        ask_ahead(append->appendplans[i], rule);
+      return;
+    }
+    case T_CustomScanState: {
+      auto* scan = reinterpret_cast<CustomScanState*>(node);
+      if (scan->methods == &kExecMethods) state_of(scan)->ahead = rule;
+      return;
+    }
+    default: return;
+  }
 }
 
 }  // namespace streamfilter::pg

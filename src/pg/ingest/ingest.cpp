@@ -47,6 +47,7 @@ struct Ingest {
   MemoryContext batch_memory;  // of rows until they are judged
   BatchWriter* writer;
   RowWatch watch;
+  bool asked;
   uint64 statement;
   List* targets;
   IngestTable* only;  // the target, if it has no partitions
@@ -83,6 +84,11 @@ bool needs_each_row(const RowJudge* judge) {
   return false;
 }
 
+// Knows no key but those that it was given itself.
+bool stands_alone(const FilterHandle* filter) {
+  return filter->tree == nullptr && !is_remote(filter->relation);
+}
+
 IngestTable* make_table(Ingest* ingest, ResultRelInfo* target) {
   MemoryContext caller = MemoryContextSwitchTo(ingest->memory);
   auto* table = static_cast<IngestTable*>(palloc0(sizeof(IngestTable)));
@@ -102,12 +108,14 @@ IngestTable* make_table(Ingest* ingest, ResultRelInfo* target) {
 }
 
 // The first row has come: what is wrong with its trigger is said now.
-void prepare_table(IngestTable* table) {
+void prepare_table(const Ingest* ingest, IngestTable* table) {
   table->prepared = true;
   if (!table->judged) return;
   prepare(&table->judge);
   if (needs_each_row(&table->judge))
     table->obstacle = "the key of each row is needed as soon as it is known";
+  else if (ingest->asked && !stands_alone(table->judge.keys.filter))
+    table->obstacle = "the query asks a filter, too, which may be of the same tree";
 }
 
 // The executor has a place there for what COPY needs to know of a target.
@@ -245,7 +253,7 @@ void insert_alone(Ingest* ingest, const IngestTable* table, HeapTuple tuple, uin
 }
 
 int room_for(const IngestTable* table) {
-  return table->judged && asks_servers(table->judge.keys.filter) ? kRemoteBatch : kBatch;
+  return is_judged(table) && asks_servers(table->judge.keys.filter) ? kRemoteBatch : kBatch;
 }
 
 void keep_row(Ingest* ingest, IngestTable* table, TupleTableSlot* row, uint64 number) {
@@ -283,7 +291,7 @@ IngestTable* find_table(Ingest* ingest, TupleTableSlot* row) {
 
 }  // namespace
 
-Ingest* begin_ingest(ModifyTableState* node, WriteMode mode, RowWatch watch) {
+Ingest* begin_ingest(ModifyTableState* node, WriteMode mode, RowWatch watch, bool asked) {
   MemoryContext memory =
       AllocSetContextCreate(CurrentMemoryContext, "streamfilter ingest", ALLOCSET_DEFAULT_SIZES);
   auto* ingest = static_cast<Ingest*>(MemoryContextAlloc(memory, sizeof(Ingest)));
@@ -295,6 +303,7 @@ Ingest* begin_ingest(ModifyTableState* node, WriteMode mode, RowWatch watch) {
   ingest->batch_memory =
       AllocSetContextCreate(memory, "streamfilter rows that are judged", ALLOCSET_DEFAULT_SIZES);
   ingest->watch = watch;
+  ingest->asked = asked;
   ingest->writer = begin_batch_writer(ingest->estate, mode, node->mt_transition_capture, watch);
   ingest->statement = running_statement;
   if (!is_partitioned(node->rootResultRelInfo))
@@ -315,7 +324,7 @@ TupleTableSlot* row_to_fill(Ingest* ingest) {
 void ingest_row(Ingest* ingest, TupleTableSlot* row, uint64 number) {
   ++ingest->counts.rows;
   IngestTable* table = find_table(ingest, row);
-  if (unlikely(!table->prepared)) prepare_table(table);
+  if (unlikely(!table->prepared)) prepare_table(ingest, table);
   row = convert(ingest, table, row);
   if (unlikely(table->obstacle != nullptr))
     return insert_alone(ingest, table, ExecCopySlotHeapTuple(row), number);

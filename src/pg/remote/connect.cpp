@@ -16,6 +16,7 @@ extern "C" {
 #include "pg/remote/peer_text.hpp"
 #include "pg/remote/remote_transaction.hpp"
 #include "pg/server/deferred_messages.hpp"
+#include "pg/server/wait_events.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -170,8 +171,8 @@ bool is_refused(PGconn* pg, const char* sqlstate) {
 bool is_silent(const char* sqlstate) { return sqlstate == nullptr || has_class(sqlstate, "57P03"); }
 
 void pause_interruptibly(int ms) {
-  const int happened =
-      WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, ms, PG_WAIT_EXTENSION);
+  const int happened = WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, ms,
+                                 wait_event(Wait::connect));
   if (happened & WL_LATCH_SET) ResetLatch(MyLatch);
   CHECK_FOR_INTERRUPTS();
 }

@@ -34,6 +34,13 @@ extern "C" {
   } while (0)
 #endif
 
+// Wait events of extensions have names since 17.
+#if PG_VERSION_NUM >= 170000
+#define SF_NEW_WAIT_EVENT(name) WaitEventExtensionNew(name)
+#else
+#define SF_NEW_WAIT_EVENT(name) 0
+#endif
+
 // Hook of the executor: its last parameter is gone in 18.
 #if PG_VERSION_NUM >= 180000
 #define SF_EXECUTOR_RUN_PARAMETERS QueryDesc *query, ScanDirection direction, uint64 count
