@@ -22,7 +22,6 @@ namespace streamfilter::pg {
 namespace {
 
 constexpr int kProbeWait = 250;    // ms, for a server that was unreachable
-constexpr int kGlance = 100;       // ms, until a wait for several looks whether it is to end
 constexpr int kRepeatPause = 100;  // ms, before a server that has no room is tried again
 // Both sides find out that the other is cut off: s, s, and how many. Options of the server go
 // before.
@@ -229,7 +228,7 @@ bool set_up(Connection* connection) {
   const bool found = connection->error == nullptr && schema.name[0] != '\0';
   if (found) {
     if (!prepare_calls(connection, schema.name) || !exchange(connection)) return false;
-    if (connection->error == nullptr) return true;
+    if (connection->error == nullptr) return connection->ready = true;
   }
   disconnect(connection);
   ereport(ERROR, errcode(ERRCODE_FDW_ERROR),
@@ -324,14 +323,14 @@ bool has_resolved(const Connection* connection) {
 }
 
 // Moves on the attempts whose sockets are ready.
-void advance(Connection** pending, int count, int ms) {
-  auto* sockets = static_cast<pollfd*>(palloc(sizeof(pollfd) * static_cast<Size>(count)));
-  for (int i = 0; i < count; ++i) {
+void advance(Connection** pending, uint32 count, int ms) {
+  auto* sockets = static_cast<pollfd*>(palloc(sizeof(pollfd) * count));
+  for (uint32 i = 0; i < count; ++i) {
     const bool write = pending[i]->polling == PGRES_POLLING_WRITING;
     sockets[i] = {PQsocket(pending[i]->pg), static_cast<short>(write ? POLLOUT : POLLIN), 0};
   }
-  const bool any = poll(sockets, static_cast<nfds_t>(count), ms) > 0;
-  for (int i = 0; i < count && any; ++i) {
+  const bool any = poll(sockets, count, ms) > 0;
+  for (uint32 i = 0; i < count && any; ++i) {
     if (sockets[i].revents == 0) continue;
     pending[i]->accepted = PQstatus(pending[i]->pg) != CONNECTION_STARTED;
     pending[i]->polling = PQconnectPoll(pending[i]->pg);
@@ -407,7 +406,7 @@ void connect_together(Connection** connections, int count) {
     wanting = left;
     if (wanting == 0) break;
     const auto ms = static_cast<int>(TimestampDifferenceMilliseconds(now, end));
-    advance(pending, wanting, Min(ms, kGlance));
+    advance(pending, static_cast<uint32>(wanting), Min(ms, kGlance));
   }
   pfree(pending);
 }

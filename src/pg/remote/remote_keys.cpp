@@ -4,8 +4,13 @@
 // at once one finds the other.
 //
 // Primary is the probe within reach on the first server in the filter's list, and that server
-// commits last: who does not find the reservation any more finds the bits everywhere.
+// commits after the others: who does not find the reservation any more finds the bits everywhere.
+// Servers on which nothing is reserved commit together, before those on which something is.
 #include "pg/server/postgres.hpp"
+
+extern "C" {
+#include "utils/timestamp.h"
+}
 
 #include <algorithm>
 
@@ -21,6 +26,7 @@ namespace {
 
 // So often a batch goes after slices that have moved again meanwhile.
 constexpr int kMaxFollowed = 16;
+constexpr int kLeastInOrder = 1000, kMostInOrder = 16'000;  // ms
 
 enum class Bits : uint8 { unknown, unset, set, unreachable, taken };
 
@@ -92,6 +98,7 @@ void locate(const Batch* batch) {
 Batch* make_batch(RemoteFilter* remote, const Element* elements, int count) {
   if (unlikely(remote->any_to_find)) find_moved_slices(remote);
   const Parameters& parameters = remote->parameters;
+  forget_lost_time();
   auto* batch = static_cast<Batch*>(palloc0(sizeof(Batch)));
   batch->remote = remote;
   batch->elements = elements;
@@ -226,6 +233,16 @@ void connect_round(const Round* round) {
   connect_together(connections, round->count);
 }
 
+// See the order of commits above.
+void order_commit(Connection* connection, Call call, int server) {
+  if (call == Call::claim) {
+    connection->rank = connection->claims ? Max(connection->rank, server) : server;
+    connection->claims = true;
+  } else if (!connection->claims) {
+    connection->rank = PG_INT32_MAX;
+  }
+}
+
 // Keeps the shares whose servers are ready; the others are answered without them.
 void open_round(Batch* batch, Round* round) {
   connect_round(round);
@@ -237,8 +254,7 @@ void open_round(Batch* batch, Round* round) {
       take_answers(batch, &share, true);
       continue;
     }
-    // See the order of commits above.
-    if (batch->probes > 1) share.call.connection->rank = Max(share.call.connection->rank, server);
+    if (batch->probes > 1) order_commit(share.call.connection, share.call.call, server);
     round->shares[kept++] = share;
   }
   round->count = kept;
@@ -368,14 +384,38 @@ RoundEnd run_one_by_one(Batch* batch, const Round* round) {
 // A connection that fails is replaced at once where its server is within reach. All servers work at
 // the same time, so two transactions could wait for each other on two of them, which no server
 // sees. Therefore nobody waits long for others while servers reserve keys together; who meets
-// others gives up what it has got, and reserves keys on one server after the other, in the order of
-// the list.
+// others gives up what it has got, and reserves keys in the order of the list. So it does for a
+// while, twice as long each time that all at once is tried in vain.
+RoundEnd reserve_together(Batch* batch, Round* round) {
+  RemoteFilter* remote = batch->remote;
+  if (remote->in_order_until != 0 && GetCurrentTimestamp() < remote->in_order_until)
+    return RoundEnd::conflict;
+  const RoundEnd end = finish_round(batch, round, true);
+  const bool met = end == RoundEnd::conflict;
+  remote->in_order_for = met ? Min(Max(2 * remote->in_order_for, kLeastInOrder), kMostInOrder) : 0;
+  remote->in_order_until =
+      met ? TimestampTzPlusMilliseconds(GetCurrentTimestamp(), remote->in_order_for) : 0;
+  return end;
+}
+
+// Who has reserved keys on the first server meets few others on the rest of them, which therefore
+// are tried together once more.
+RoundEnd reserve_in_order(Batch* batch, Round* round) {
+  if (round->count == 0) return RoundEnd::done;
+  Round first = {round->shares, 1};
+  const RoundEnd first_end = finish_round(batch, &first, false);
+  Round rest = {round->shares + 1, round->count - 1};
+  RoundEnd end = finish_round(batch, &rest, rest.count > 1);
+  if (end == RoundEnd::conflict) end = run_one_by_one(batch, &rest);
+  return first_end == RoundEnd::moved ? first_end : end;
+}
+
 void run_round(Batch* batch, Call call) {
-  const bool reserves = call == Call::seen || call == Call::claim;
   for (int i = 0; i < kMaxFollowed; ++i) {
     Round round = make_round(batch, call);
-    RoundEnd end = finish_round(batch, &round, reserves && round.count > 1);
-    if (end == RoundEnd::conflict) end = run_one_by_one(batch, &round);
+    const bool reserves = (call == Call::seen || call == Call::claim) && round.count > 1;
+    RoundEnd end = reserves ? reserve_together(batch, &round) : finish_round(batch, &round, false);
+    if (end == RoundEnd::conflict) end = reserve_in_order(batch, &round);
     if (end == RoundEnd::done) return;
   }
   raise_moved(batch->remote);

@@ -374,3 +374,17 @@ inline int next_result_relation(const List* relations, int previous) {
 #define SF_CLUSTER_TAG T_ClusterStmt
 #define SF_CLUSTERED_RELATION(node) castNode(ClusterStmt, node)->relation
 #endif
+
+// A scan of a whole table; its callers give hints since 19.
+#if PG_VERSION_NUM >= 190000
+#define SF_TABLE_BEGINSCAN(table, snapshot) table_beginscan(table, snapshot, 0, nullptr, SO_NONE)
+#else
+#define SF_TABLE_BEGINSCAN(table, snapshot) table_beginscan(table, snapshot, 0, nullptr)
+#endif
+
+// What is done to a row type once all its columns are set.
+#if PG_VERSION_NUM >= 190000
+#define SF_TUPLE_DESC_FINALIZE(type) TupleDescFinalize(type)
+#else
+#define SF_TUPLE_DESC_FINALIZE(type) static_cast<void>(type)
+#endif
