@@ -153,7 +153,7 @@ sql/$(EXTENSION)--$(EXTVERSION).sql: $(SQL_PARTS)
 # What has changed since is in parts of its own, which both scripts consist of.
 sql/$(EXTENSION)--1.0--1.1.sql: sql/update/1.0--1.1_before.sql sql/41_views.sql sql/43_event_trigger.sql sql/46_state_index.sql \
     sql/51_adopt_triggers.sql sql/52_divert.sql sql/53_forget.sql sql/54_warm.sql sql/56_slices_view.sql \
-    sql/57_statistics.sql sql/58_progress.sql sql/59_metrics.sql sql/61_distribute.sql sql/71_advise_query.sql \
+    sql/57_statistics.sql sql/58_progress.sql sql/59_metrics.sql sql/61_distribute.sql sql/62_moved_slices.sql sql/71_advise_query.sql \
     sql/update/1.0--1.1_after.sql
 	cat $^ > $@
 

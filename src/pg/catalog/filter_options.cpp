@@ -104,6 +104,22 @@ bool read_text_option(DefElem* option, const char* name, const char** result) {
   return true;
 }
 
+bool read_home_servers(DefElem* option, int* result, Fault& fault) {
+  if (!is_named(option, "home_servers")) return false;
+  if (parse_int(value_of(option), result, 0, nullptr) && *result > 0) return true;
+  bad_value(option, fault);
+  fault.add_hint("Give how many of the servers the filter was made with.");
+  return true;
+}
+
+bool read_moved(DefElem* option, MovedSlices* result, Fault& fault) {
+  if (!is_named(option, "moved")) return false;
+  if (read_moved_slices(value_of(option), result)) return true;
+  bad_value(option, fault);
+  fault.add_hint("streamfilter_move_slice() sets it, from where the events arrive.");
+  return true;
+}
+
 bool read_option(DefElem* option, Definition* definition, RelationOptions* relation_options,
                  Fault& fault) {
   if (read_keyword_option(option, kConflictOption, &relation_options->conflict, fault) ||
@@ -114,6 +130,8 @@ bool read_option(DefElem* option, Definition* definition, RelationOptions* relat
       read_max_future(option, &relation_options->max_future, fault) ||
       read_text_option(option, "servers", &relation_options->servers) ||
       read_text_option(option, "producer", &relation_options->producer) ||
+      read_home_servers(option, &relation_options->home_servers, fault) ||
+      read_moved(option, &relation_options->moved, fault) ||
       read_tree_option(option, relation_options, fault))
     return !fault;
   Problem problem;
@@ -124,7 +142,8 @@ bool read_option(DefElem* option, Definition* definition, RelationOptions* relat
 bool spread_slices(Definition* definition, const RelationOptions* relation_options, Fault& fault) {
   List* names;
   if (!read_server_names(relation_options, &names, fault)) return false;
-  const auto servers = static_cast<uint32>(list_length(names));
+  const int homes = relation_options->home_servers;
+  const auto servers = static_cast<uint32>(homes > 0 ? homes : list_length(names));
   if (servers < 2 || definition->slices_given) return true;
   Definition attempt = *definition;
   Problem problem;

@@ -131,6 +131,16 @@ bool add_named_server(FilterRelation* relation, const char* name, Oid wrapper, F
   return add_server(relation, server, fault);
 }
 
+bool check_homes(const FilterRelation* relation, Fault& fault) {
+  const int homes = relation->options.home_servers;
+  if (homes == 0 || (relation->options.servers != nullptr && homes <= relation->server_count))
+    return true;
+  fault.set(ERRCODE_INVALID_TABLE_DEFINITION,
+            "option home_servers of filter \"%s\" says more than option servers names",
+            relation->name);
+  return fault.add_hint("Servers are added behind those that the filter was made with.");
+}
+
 // The servers that hold the state.
 bool read_servers(FilterRelation* relation, Fault& fault) {
   const ForeignServer* own = GetForeignServerExtended(relation->server, FSV_MISSING_OK);
@@ -154,7 +164,7 @@ bool read_servers(FilterRelation* relation, Fault& fault) {
   foreach (cell, names)
     if (!add_named_server(relation, static_cast<const char*>(lfirst(cell)), own->fdwid, fault))
       return false;
-  if (!check_slices(relation, fault)) return false;
+  if (!check_homes(relation, fault) || !check_slices(relation, fault)) return false;
   if (!is_remote(relation) || relation->options.parent == nullptr) return true;
   fault.set(ERRCODE_FEATURE_NOT_SUPPORTED, "filter \"%s\" cannot have a parent", relation->name);
   return fault.add_detail("Its state is on other servers; of a tree, only the root can be there.");

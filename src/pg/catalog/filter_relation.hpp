@@ -72,6 +72,18 @@ inline bool is_remote(const FilterRelation* relation) {
   return relation->server_count > 0 || relation->wrapped;
 }
 
+// Of the servers that hold the state, the first so many were there from the beginning: slice i was
+// put on server i mod so many, and leads to where it is now.
+inline int home_count(const FilterRelation* relation) {
+  const int homes = relation->options.home_servers;
+  return homes > 0 ? homes : relation->server_count;
+}
+
+// May its slices move? Then there must be those that say where they are.
+inline bool may_move_slices(const FilterRelation* relation) {
+  return relation->options.home_servers > 0;
+}
+
 // Of its columns alone: what a key is.
 uint64 key_signature(const FilterRelation* relation);
 

@@ -64,6 +64,11 @@ const char* describe_position(JsonbContainer* producer) {
   JsonbContainer* servers = find_container(producer, "servers");
   const JsonbValue* position = find_member(producer, "position");
   if (servers == nullptr || position == nullptr || position->type != jbvString) return nullptr;
+  JsonbContainer* options = find_container(producer, "options");
+  const JsonbValue* homes = options != nullptr ? find_member(options, "home_servers") : nullptr;
+  if (homes != nullptr && homes->type == jbvString)
+    return psprintf("%.*s of %.*s", position->val.string.len, position->val.string.val,
+                    homes->val.string.len, homes->val.string.val);
   return psprintf("%.*s of %u", position->val.string.len, position->val.string.val,
                   JsonContainerSize(servers));
 }

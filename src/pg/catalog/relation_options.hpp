@@ -4,6 +4,7 @@
 #include "core/filter/hierarchy_walk.hpp"
 #include "core/format/parameters.hpp"
 #include "core/model/lost_shard_rule.hpp"
+#include "pg/catalog/moved_slices.hpp"
 #include "pg/server/filter_mode.hpp"
 
 namespace streamfilter::pg {
@@ -38,7 +39,10 @@ struct RelationOptions {
   LostSlice lost_slice;
   const char* servers = nullptr;   // names, separated by commas
   const char* producer = nullptr;  // JSON: the filter whose slices these are, on another server
-  const char* parent = nullptr;    // in a tree of filters, as SQL names it; nullptr: none
+  // The slices were cut for the first so many of `servers`; others were added later. 0: for all.
+  int home_servers = 0;
+  MovedSlices moved;             // of a relation with `producer`
+  const char* parent = nullptr;  // in a tree of filters, as SQL names it; nullptr: none
   TreeKind tree = TreeKind::sparse;
   // How far ahead of the server's clock an event may move that of the filter, in microseconds;
   // PG_INT64_MAX: any time; -1: not given.

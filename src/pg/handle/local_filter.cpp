@@ -304,6 +304,18 @@ void require_fit(FilterHandle* filter, const Header* value, int64 slice) {
   }
 }
 
+// What lasts until the change is applied is a copy.
+void add_value(FilterHandle* filter, const Header* value, int64 slice, Size bytes) {
+  TransactionChanges* changes = begin_change(filter);
+  auto* copy = static_cast<MergedValue*>(
+      MemoryContextAllocHuge(TopTransactionContext, sizeof(MergedValue) + bytes));
+  copy->slice = slice;
+  memcpy(static_cast<void*>(copy + 1), value, bytes);
+  Element address;
+  address.hash = reinterpret_cast<uintptr_t>(copy);
+  append_change(changes, ChangeType::merge, address);
+}
+
 }  // namespace
 
 bool test_and_insert_local_key(FilterHandle* filter, const Element& element) {
@@ -410,16 +422,13 @@ void reset_local_filter(FilterHandle* filter) {
 
 void merge_into_local_filter(FilterHandle* filter, const Header* value, int64 slice) {
   require_fit(filter, value, slice);
-  TransactionChanges* changes = begin_change(filter);
-  const Size bytes = slice == kAllSlices ? value->parameters.memory
-                                         : sizeof(Header) + value->parameters.slice_bytes;
-  auto* copy = static_cast<MergedValue*>(
-      MemoryContextAllocHuge(TopTransactionContext, sizeof(MergedValue) + bytes));
-  copy->slice = slice;
-  memcpy(static_cast<void*>(copy + 1), value, bytes);
-  Element address;
-  address.hash = reinterpret_cast<uintptr_t>(copy);
-  append_change(changes, ChangeType::merge, address);
+  add_value(filter, value, slice,
+            slice == kAllSlices ? value->parameters.memory
+                                : sizeof(Header) + value->parameters.slice_bytes);
+}
+
+void replace_local_filter(FilterHandle* filter, const Header* value) {
+  add_value(filter, value, kInPlace, value->parameters.memory);
 }
 
 Header* copy_local_filter(FilterHandle* filter) {

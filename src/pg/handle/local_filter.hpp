@@ -50,6 +50,10 @@ void reset_local_filter(FilterHandle* filter);
 // then. Equal kind, parameters and seed are the caller's duty.
 void merge_into_local_filter(FilterHandle* filter, const Header* value, int64 slice);
 
+// Puts the state of a value, of the same parameters and seed, in place of what the filter has, at
+// commit. Nobody else uses the filter meanwhile.
+void replace_local_filter(FilterHandle* filter, const Header* value);
+
 // The state as this transaction sees it, a palloc'ed block of the filter's memory.
 Header* copy_local_filter(FilterHandle* filter);
 

@@ -37,6 +37,7 @@ struct Connection {
   bool needs_password;                // its user has to have one of his own
   ServerOptions options;
   char name[NAMEDATALEN];            // of the server
+  char schema[2 * NAMEDATALEN + 3];  // of the extension there, quoted
   uint32 server_hash, mapping_hash;  // of the syscache entries it was made from
   TimestampTz deadline;              // of the connection, or of the answers to what was sent
   TimestampTz sent_at;               // from when on they are waited for

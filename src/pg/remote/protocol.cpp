@@ -1,12 +1,14 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
+#include "lib/stringinfo.h"
 #include "libpq/pqformat.h"
 #include "port/pg_bswap.h"
 #include "utils/timestamp.h"
 }
 
 #include "core/filter/definition_text.hpp"
+#include "pg/catalog/moved_slices.hpp"
 #include "pg/remote/protocol.hpp"
 #include "pg/remote/remote_transaction.hpp"
 
@@ -51,27 +53,81 @@ uint64 bits_of(double value) {
   return bits;
 }
 
-bool queue_call(RemoteCall* call) {
-  WordArray hashes(INT8OID, call->count);
-  for (int i = 0; i < call->count; ++i) hashes.add(call->elements[i].hash);
-  const char* values[] = {call->filter, hashes.data(), nullptr, nullptr};
-  int lengths[] = {0, hashes.length(), 0, 0};
-  const int formats[] = {0, 1, 1, 1};
+// The four parameters of one part of a call: relation, hashes, times, importances.
+constexpr int kParameters = lengthof(kTypes);
+
+struct Parameter {
+  const char* values[kParameters];
+  int lengths[kParameters];
+  static constexpr int kFormats[kParameters] = {0, 1, 1, 1};
+
+  void set(int number, const WordArray& array) {
+    values[number] = array.data();
+    lengths[number] = array.length();
+  }
+};
+
+Parameter parameters_of(const RemoteCall* call, const CallPart* part, const Element* elements) {
+  Parameter result = {};
+  result.values[0] = part->relation;
+  WordArray hashes(INT8OID, part->count);
+  for (int i = 0; i < part->count; ++i) hashes.add(elements[i].hash);
+  result.set(1, hashes);
   if (call->with_time) {
-    WordArray times(INT8OID, call->count);
-    for (int i = 0; i < call->count; ++i) times.add(static_cast<uint64>(call->elements[i].time));
-    values[2] = times.data();
-    lengths[2] = times.length();
+    WordArray times(INT8OID, part->count);
+    for (int i = 0; i < part->count; ++i) times.add(static_cast<uint64>(elements[i].time));
+    result.set(2, times);
   }
   if (call->with_importance) {
-    WordArray importances(FLOAT8OID, call->count);
-    for (int i = 0; i < call->count; ++i) importances.add(bits_of(call->elements[i].importance));
-    values[3] = importances.data();
-    lengths[3] = importances.length();
+    WordArray importances(FLOAT8OID, part->count);
+    for (int i = 0; i < part->count; ++i) importances.add(bits_of(elements[i].importance));
+    result.set(3, importances);
   }
-  call->sent = static_cast<uint64>(lengths[1] + lengths[2] + lengths[3]);
+  return result;
+}
+
+uint64 bytes_of(const Parameter& parameter) {
+  return static_cast<uint64>(parameter.lengths[1] + parameter.lengths[2] + parameter.lengths[3]);
+}
+
+// Several relations of a server are asked by one query, in their order, with one array of answers.
+bool queue_parts(RemoteCall* call) {
+  const int count = call->part_count;
+  auto* parameters = static_cast<Parameter*>(palloc(sizeof(Parameter) * static_cast<Size>(count)));
+  auto* formats = static_cast<int*>(palloc(sizeof(Parameter::kFormats) * static_cast<Size>(count)));
+  auto* lengths = static_cast<int*>(palloc(sizeof(Parameter::kFormats) * static_cast<Size>(count)));
+  auto* types = static_cast<Oid*>(palloc(sizeof kTypes * static_cast<Size>(count)));
+  auto* values =
+      static_cast<const char**>(palloc(sizeof(char*) * kParameters * static_cast<Size>(count)));
+  StringInfoData query;
+  initStringInfo(&query);
+  const Element* elements = call->elements;
+  for (int i = 0; i < count; ++i) {
+    parameters[i] = parameters_of(call, &call->parts[i], elements);
+    elements += call->parts[i].count;
+    call->sent += bytes_of(parameters[i]);
+    const int first = i * kParameters;
+    memcpy(&values[first], parameters[i].values, sizeof parameters[i].values);
+    memcpy(&lengths[first], parameters[i].lengths, sizeof parameters[i].lengths);
+    memcpy(&formats[first], Parameter::kFormats, sizeof Parameter::kFormats);
+    memcpy(&types[first], kTypes, sizeof kTypes);
+    appendStringInfo(&query, "%s %s.streamfilter_hashes_%s($%d, $%d, $%d, $%d)",
+                     i == 0 ? "SELECT" : " ||", call->connection->schema,
+                     kNames[static_cast<int>(call->call)], first + 1, first + 2, first + 3,
+                     first + 4);
+  }
+  return PQsendQueryParams(call->connection->pg, query.data, count * kParameters, types, values,
+                           lengths, formats, 0) == 1;
+}
+
+bool queue_call(RemoteCall* call) {
+  call->sent = 0;
+  if (call->part_count > 1) return queue_parts(call);
+  const Parameter parameters = parameters_of(call, call->parts, call->elements);
+  call->sent = bytes_of(parameters);
   return PQsendQueryPrepared(call->connection->pg, kNames[static_cast<int>(call->call)],
-                             lengthof(values), values, lengths, formats, 0) == 1;
+                             kParameters, parameters.values, parameters.lengths,
+                             Parameter::kFormats, 0) == 1;
 }
 
 // Queues a prepared statement with parameters in text form. False: the connection has failed.
@@ -94,7 +150,7 @@ bool queue_preparation(Connection* connection, const char* name, const char* que
 bool begin_call(RemoteCall* call, TimestampTz start) {
   Connection* connection = call->connection;
   call->failure = Failure::none;
-  call->conflict = false;
+  call->conflict = call->moved = false;
   if ((changes(call->call) || connection->level > 0) && !queue_transaction(connection))
     return false;
   if (call->hasty && !queue_hasty_savepoint(connection)) return false;
@@ -142,9 +198,22 @@ bool end_call(RemoteCall* call) {
   return true;
 }
 
-bool is_lock_conflict(const PGresult* error) {
+bool has_code(const PGresult* error, const char* wanted) {
   const char* code = PQresultErrorField(error, PG_DIAG_SQLSTATE);
-  return code != nullptr && (strcmp(code, "55P03") == 0 || strcmp(code, "40P01") == 0);
+  return code != nullptr && strcmp(code, wanted) == 0;
+}
+
+bool is_lock_conflict(const PGresult* error) {
+  return has_code(error, "55P03") || has_code(error, "40P01");
+}
+
+// A slice that has moved on for the second time leaves a relation that is dropped in the end.
+bool has_moved(const RemoteCall* call) {
+  const PGresult* error = call->connection->error;
+  if (has_code(error, kSliceMovedCode)) return true;
+  bool any = false;
+  for (int i = 0; i < call->part_count; ++i) any |= call->parts[i].moved;
+  return any && has_code(error, "42P01");
 }
 
 struct DefinitionReader {
@@ -159,6 +228,27 @@ void take_definition(void* context, const PGresult* result) {
   reader->ok = read_flag(PQgetvalue(result, 0, 1), static_cast<Size>(PQgetlength(result, 0, 1)),
                          &reader->made);
   strlcpy(reader->definition, PQgetvalue(result, 0, 0), kMaxDefinitionText);
+}
+
+constexpr char kMovedQuery[] =
+    "SELECT (SELECT option_value FROM pg_catalog.pg_options_to_table(ftoptions) "
+    "WHERE option_name = 'moved') FROM pg_catalog.pg_foreign_table "
+    "WHERE ftrelid = pg_catalog.to_regclass($1)";
+// 65536 slices: their numbers, those of servers, and epochs.
+constexpr Size kMaxMoved = 65536 * 24;
+constexpr ColumnShape kMovedColumn = {TEXTOID, false, true, kMaxMoved};
+constexpr RowShape kMovedRow = {&kMovedColumn, 1, 0, 1};
+
+struct MovedReader {
+  char* text;
+  bool found;
+};
+
+void take_moved(void* context, const PGresult* result) {
+  if (PQresultStatus(result) != PGRES_TUPLES_OK || PQntuples(result) == 0) return;
+  auto* reader = static_cast<MovedReader*>(context);
+  reader->found = true;
+  strlcpy(reader->text, PQgetvalue(result, 0, 0), kMaxMoved + 1);
 }
 
 // Bytes that end with a NUL; nullptr: there was no memory for them.
@@ -190,6 +280,8 @@ void run_calls(RemoteCall* calls, int count) {
       calls[i].failure = calls[i].connection->failure;
     else if (calls[i].hasty && is_lock_conflict(calls[i].connection->error))
       calls[i].conflict = true;
+    else if (calls[i].connection->error != nullptr && has_moved(&calls[i]))
+      calls[i].moved = true;
     else if (calls[i].connection->error != nullptr && refused == nullptr)
       refused = calls[i].connection;
   }
@@ -209,6 +301,18 @@ const char* define_slices(Connection* connection, const SliceDefinition* slices,
   if (!reader.ok) raise_protocol_violation(connection, "It has not told what it has made");
   *made = reader.made;
   return reader.definition;
+}
+
+bool read_moved(Connection* connection, const char* relation, const char** moved) {
+  if (connection->level > 0 && !queue_transaction(connection)) return false;
+  MovedReader reader = {};
+  reader.text = static_cast<char*>(palloc(kMaxMoved + 1));
+  if (!queue_query(connection, kMovedQuery, relation) ||
+      !exchange(connection, &kMovedRow, take_moved, &reader))
+    return false;
+  if (connection->error != nullptr) raise_remote(connection);
+  *moved = reader.found ? reader.text : nullptr;
+  return true;
 }
 
 bool truncate_slices(Connection* connection, const char* filter) {
@@ -234,6 +338,7 @@ bool fetch_value(Connection* connection, const char* filter, StringInfo bytes) {
 }
 
 bool prepare_calls(Connection* connection, const char* schema) {
+  strlcpy(connection->schema, schema, sizeof connection->schema);
   for (const char* name : kNames) {
     const char* query = psprintf("SELECT %s.streamfilter_hashes_%s($1, $2, $3, $4)", schema, name);
     if (!queue_preparation(connection, name, query, lengthof(kTypes))) return false;

@@ -20,17 +20,26 @@ enum class Call : uint8 {
   erase,  // it is forgotten
 };
 
+// Elements that follow each other in a call, of one relation there.
+struct CallPart {
+  const char* relation;  // quoted, with its schema
+  int count;
+  bool moved;  // it holds one slice that has come from another server
+};
+
 struct RemoteCall {
   Connection* connection;
   Call call;
-  const char* filter;  // quoted, with its schema
-  int count;
+  const CallPart* parts;
+  int part_count;
+  int count;  // of all parts
   Element* elements;
   bool with_time, with_importance;
   Answer* answers;  // `count` places
   bool hasty;       // does not wait long for other transactions
   // Results.
   bool conflict;          // it was hasty, and would have had to wait: it has done nothing
+  bool moved;             // a slice is not there any more: it has done nothing
   Failure failure;        // none: it is answered
   uint64 sent, received;  // bytes of hashes and answers
 };
@@ -53,6 +62,11 @@ struct SliceDefinition {
 // memory context, and whether it was made just now; "" if it is only looked for and not there.
 // nullptr: the connection has failed. Raises what the server raises.
 const char* define_slices(Connection* connection, const SliceDefinition* slices, bool* made);
+
+// Where slices have gone that were in a relation there, as its option `moved` says, in the current
+// memory context; "": they are all there, nullptr: there is no such relation. False: the connection
+// has failed.
+bool read_moved(Connection* connection, const char* relation, const char** moved);
 
 // Truncates the relation there, as part of the transaction. False: the connection has failed.
 bool truncate_slices(Connection* connection, const char* filter);

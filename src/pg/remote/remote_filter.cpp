@@ -32,13 +32,11 @@ uint64 share(uint64 whole, uint64 part, uint64 of) {
   return static_cast<uint64>((static_cast<unsigned __int128>(whole) * part + of - 1) / of);
 }
 
-// The parameters of the relation on one of several servers: its share of the slices, each with k2
-// bits of a key.
-Parameters parameters_on(const RemoteFilter* remote, uint32 server) {
+// The parameters of a relation that holds so many of the slices, each with k2 bits of a key.
+Parameters parameters_of_part(const RemoteFilter* remote, uint32 slices) {
   const Parameters& whole = remote->parameters;
-  if (remote->count == 1) return whole;
   Parameters part = whole;
-  part.slices = slices_on(remote, server);
+  part.slices = slices;
   part.memory = sizeof(Header) + part.slices * whole.slice_bytes;
   part.keys = share(whole.keys, uint64{part.slices} * probes(whole), whole.slices);
   part.slicing = Slicing::horizontal;
@@ -64,10 +62,16 @@ Parameters parameters_on(const RemoteFilter* remote, uint32 server) {
   return definition.parameters;
 }
 
-const char* definition_on(const RemoteFilter* remote, int server) {
+const char* print(const Parameters& parameters) {
   auto* text = static_cast<char*>(palloc(kMaxDefinitionText));
-  print_definition(parameters_on(remote, static_cast<uint32>(server)), text, kMaxDefinitionText);
+  print_definition(parameters, text, kMaxDefinitionText);
   return text;
+}
+
+// Of the relation on one of the servers that held slices at first.
+const char* definition_on(const RemoteFilter* remote, int server) {
+  if (remote->home_count == 1) return print(remote->parameters);
+  return print(parameters_of_part(remote, slices_on(remote, static_cast<uint32>(server))));
 }
 
 // The seed that a definition has.
@@ -110,14 +114,33 @@ SeedAt find_seed(RemoteFilter* remote, int server) {
   pg_unreachable();
 }
 
+// A relation that was made when the filter had fewer servers says where slices have gone. Without
+// it they would be asked in two places. False: the connection has failed.
+bool check_is_there(RemoteFilter* remote, int server) {
+  const char* moved;
+  if (!read_moved(remote->connections[server], remote->filter, &moved)) return false;
+  MovedSlices list;
+  if (moved != nullptr) {
+    if (moved[0] != '\0' && read_moved_slices(moved, &list)) keep_places(remote, server, list);
+    return true;
+  }
+  ereport(ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+          errmsg("filter \"%s\" is missing on server \"%s\"", remote->relation->name,
+                 remote->connections[server]->name),
+          errdetail("It says there to which servers slices have moved."),
+          errhint("Restore that server. If the filter is to begin anew on all of its servers, drop "
+                  "it on each of them, and its option home_servers here."));
+  pg_unreachable();
+}
+
 // Makes sure that the slices are there. False: the connection has failed.
-bool define_on(RemoteFilter* remote, int server) {
+bool define_on(RemoteFilter* remote, int server, bool* made) {
   Connection* connection = remote->connections[server];
   SliceDefinition wanted = remote->slices;
   wanted.definition = definition_on(remote, server);
   wanted.producer = describe_producer(remote->relation, server);
-  bool made;
-  const char* found = define_slices(connection, &wanted, &made);
+  if (may_move_slices(remote->relation) && !check_is_there(remote, server)) return false;
+  const char* found = define_slices(connection, &wanted, made);
   if (found == nullptr) return false;
   // Of two producers that come at once with a random seed, the other may have been faster.
   if (!remote->seed_known) {
@@ -127,11 +150,26 @@ bool define_on(RemoteFilter* remote, int server) {
   if (strcmp(found, wanted.definition) != 0)
     raise_other_definition(remote, server, found, wanted.definition);
   // What was made within a transaction may go with it.
-  remote->opened[server] = made && connection->level > 0 ? 0 : connection->number;
+  remote->opened[server] = *made && connection->level > 0 ? 0 : connection->number;
   return true;
 }
 
+bool open_on(RemoteFilter* remote, int server, bool* made) {
+  Connection* connection = remote->connections[server];
+  for (int i = 0; i < kMaxAttempts; ++i) {
+    if (!ensure_connected(connection)) return false;
+    if (server >= remote->home_count || remote->opened[server] == connection->number ||
+        define_on(remote, server, made))
+      return true;
+  }
+  raise_always_ends(connection);
+}
+
 }  // namespace
+
+const char* definition_of_slice(const RemoteFilter* remote) {
+  return print(parameters_of_part(remote, 1));
+}
 
 const OptionSpec* find_k(const Parameters& parameters) {
   const FilterOps* ops = find_ops(parameters.kind);
@@ -150,6 +188,7 @@ RemoteFilter* make_remote_filter(const FilterRelation* relation) {
   remote->parameters = relation->definition.parameters;
   remote->seed_known = relation->definition.seed_given;
   remote->count = relation->server_count;
+  remote->home_count = home_count(relation);
   remote->connections =
       static_cast<Connection**>(palloc(sizeof(Connection*) * relation->server_count));
   for (int i = 0; i < remote->count; ++i)
@@ -157,6 +196,10 @@ RemoteFilter* make_remote_filter(const FilterRelation* relation) {
   remote->opened = static_cast<uint64*>(palloc0(sizeof(uint64) * relation->server_count));
   remote->counts =
       static_cast<SliceCounts*>(palloc0(sizeof(SliceCounts) * remote->parameters.slices));
+  remote->places = static_cast<SlicePlace*>(palloc(sizeof(SlicePlace) * remote->parameters.slices));
+  remote->to_find = static_cast<bool*>(palloc0(sizeof(bool) * remote->parameters.slices));
+  for (uint32 i = 0; i < remote->parameters.slices; ++i)
+    remote->places[i] = {home_of(remote, i), 0};
   SliceDefinition* slices = &remote->slices;
   slices->schema = get_namespace_name(get_rel_namespace(relation->relid));
   slices->name = relation->name;
@@ -168,7 +211,7 @@ RemoteFilter* make_remote_filter(const FilterRelation* relation) {
 
 void check_slice_definitions(const FilterRelation* relation) {
   const RemoteFilter* remote = make_remote_filter(relation);
-  for (int i = 0; i < remote->count; ++i) definition_on(remote, i);
+  for (int i = 0; i < remote->home_count; ++i) definition_on(remote, i);
 }
 
 // A server that is new, or was built anew, must not bring a seed of its own while others have one:
@@ -178,7 +221,7 @@ void learn_seed(RemoteFilter* remote) {
   forget_lost_time();
   connect_together(remote->connections, remote->count);
   bool all_asked = true;
-  for (int i = 0; i < remote->count && !remote->seed_known; ++i)
+  for (int i = 0; i < remote->home_count && !remote->seed_known; ++i)
     all_asked &= find_seed(remote, i) != SeedAt::unreachable;
   if (remote->seed_known || !all_asked) return;
   if (!pg_strong_random(&remote->parameters.seed, sizeof remote->parameters.seed))
@@ -186,13 +229,40 @@ void learn_seed(RemoteFilter* remote) {
   open_slices(remote, 0);
 }
 
+// Who makes one of the relations makes them all: once servers are added, one that is missing is one
+// that was lost.
 bool open_slices(RemoteFilter* remote, int server) {
-  Connection* connection = remote->connections[server];
-  for (int i = 0; i < kMaxAttempts; ++i) {
-    if (!ensure_connected(connection)) return false;
-    if (remote->opened[server] == connection->number || define_on(remote, server)) return true;
+  bool made = false;
+  if (!open_on(remote, server, &made)) return false;
+  for (int i = 0, others = made ? remote->home_count : 0; i < others; ++i)
+    if (i != server) open_on(remote, i, &made);
+  return true;
+}
+
+void check_is_named(const RemoteFilter* remote, uint64 slice, uint32 server) {
+  if (server < static_cast<uint32>(remote->count)) return;
+  ereport(
+      ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+      errmsg("slice %llu of filter \"%s\" has moved to a server that its option servers does "
+             "not name",
+             static_cast<unsigned long long>(slice), remote->relation->name),
+      errdetail("It is on server %u of the list; the option names %d.", server + 1, remote->count),
+      errhint("Add the servers that the filter was extended by: ALTER FOREIGN TABLE ... OPTIONS "
+              "(SET servers '...')."));
+}
+
+bool keep_places(RemoteFilter* remote, int server, const MovedSlices& moved) {
+  bool news = false;
+  for (int i = 0; i < moved.count; ++i) {
+    const MovedSlice& entry = moved.entries[i];
+    const uint64 slice =
+        uint64{entry.slice} * static_cast<uint32>(remote->home_count) + static_cast<uint32>(server);
+    if (slice >= remote->parameters.slices || entry.epoch <= remote->places[slice].epoch) continue;
+    check_is_named(remote, slice, entry.server);
+    remote->places[slice] = {static_cast<int>(entry.server), entry.epoch};
+    news = true;
   }
-  raise_always_ends(connection);
+  return news;
 }
 
 bool has_unreachable_slices(const RemoteFilter* remote) {

@@ -12,15 +12,20 @@ extern "C" {
 #include "utils/timestamp.h"
 }
 
+#include <algorithm>
+
 #include "core/filter/filter.hpp"
 #include "core/format/sharding.hpp"
 #include "pg/remote/remote_keys.hpp"
 #include "pg/remote/remote_transaction.hpp"
+#include "pg/remote/slice_places.hpp"
 #include "pg/remote/wrapped_filter.hpp"
 
 namespace streamfilter::pg {
 namespace {
 
+// So often a batch goes after slices that have moved again meanwhile.
+constexpr int kMaxFollowed = 16;
 constexpr int kLeastInOrder = 1000, kMostInOrder = 16'000;  // ms
 
 enum class Bits : uint8 { unknown, unset, set, unreachable, taken };
@@ -55,36 +60,50 @@ uint64 hash_in_slice(uint64 hash, uint32 index, uint32 slices) {
   return static_cast<uint64>((below + slices - 1) / slices);
 }
 
+// False: a server on the way is unreachable.
+bool find_moved_slices(RemoteFilter* remote) {
+  const uint32 all = remote->parameters.slices;
+  auto* slices = static_cast<uint32*>(palloc(sizeof(uint32) * all));
+  int count = 0;
+  for (uint32 i = 0; i < all; ++i)
+    if (remote->to_find[i]) slices[count++] = i;
+  if (find_places(remote, slices, count) == Search::unreachable) return false;
+  memset(remote->to_find, 0, sizeof(bool) * all);
+  remote->any_to_find = false;
+  return true;
+}
+
+// What travels is the hash that finds the slice among those of the server where it was at first.
 void locate(const Batch* batch) {
   const RemoteFilter* remote = batch->remote;
+  const bool is_cut = remote->home_count > 1;
   for (int key = 0; key < batch->count; ++key)
     for (int i = 0; i < batch->probes; ++i) {
       ProbeState* probe = state_of(batch, key, i);
       const uint64 hash = batch->elements[key].hash;
-      const KeyProbe found = remote->count == 1
-                                 ? KeyProbe{slice_of(remote->parameters, hash), hash}
-                                 : probe_of(remote->parameters, hash, static_cast<unsigned>(i));
+      const KeyProbe found = is_cut ? probe_of(remote->parameters, hash, static_cast<unsigned>(i))
+                                    : KeyProbe{slice_of(remote->parameters, hash), hash};
       probe->slice = found.slice;
-      probe->server = static_cast<int>(found.slice % static_cast<uint32>(remote->count));
+      probe->server = remote->places[found.slice].server;
       probe->bits = Bits::unknown;
       probe->wanted = false;
-      probe->hash =
-          remote->count == 1
-              ? hash
-              : hash_in_slice(found.hash, found.slice / static_cast<uint32>(remote->count),
-                              slices_on(remote, static_cast<uint32>(probe->server)));
+      const auto home = static_cast<uint32>(home_of(remote, found.slice));
+      probe->hash = is_cut ? hash_in_slice(found.hash, number_at_home(remote, found.slice),
+                                           slices_on(remote, home))
+                           : hash;
     }
 }
 
 // A single server does all the slicing itself.
 Batch* make_batch(RemoteFilter* remote, const Element* elements, int count) {
+  if (unlikely(remote->any_to_find)) find_moved_slices(remote);
   const Parameters& parameters = remote->parameters;
   forget_lost_time();
   auto* batch = static_cast<Batch*>(palloc0(sizeof(Batch)));
   batch->remote = remote;
   batch->elements = elements;
   batch->count = count;
-  batch->probes = remote->count == 1 ? 1 : static_cast<int>(probes(parameters));
+  batch->probes = remote->home_count == 1 ? 1 : static_cast<int>(probes(parameters));
   const OptionSpec* k = find_k(parameters);
   const auto all = k != nullptr ? static_cast<unsigned>(parameters.integer(k->word)) : 1;
   batch->bits = Max(all / static_cast<unsigned>(batch->probes), 1u);
@@ -107,11 +126,41 @@ Bits bits_of(Answer answer) {
   return answer == Answer::yes ? Bits::set : answer == Answer::no ? Bits::unset : Bits::taken;
 }
 
+// What was never moved first, then slice by slice: so a relation has all of its elements together,
+// those of a key in their order.
+bool comes_before(const RemoteFilter* remote, const ProbeState* a, const ProbeState* b) {
+  const auto number = [&](const ProbeState* probe) {
+    return remote->places[probe->slice].epoch == 0 ? 0 : uint64{probe->slice} + 1;
+  };
+  return number(a) != number(b) ? number(a) < number(b) : a < b;
+}
+
+bool is_in_one_relation(const RemoteFilter* remote, const ProbeState* a, const ProbeState* b) {
+  return a->slice == b->slice ||
+         (remote->places[a->slice].epoch == 0 && remote->places[b->slice].epoch == 0);
+}
+
+// The elements of a call, sorted by `states`, as parts of one relation each.
+void add_parts(const RemoteFilter* remote, Share* share) {
+  RemoteCall* call = &share->call;
+  auto* parts = static_cast<CallPart*>(palloc(sizeof(CallPart) * static_cast<Size>(call->count)));
+  for (int i = 0; i < call->count; ++i) {
+    const ProbeState* probe = share->states[i];
+    if (i == 0 || !is_in_one_relation(remote, share->states[i - 1], probe)) {
+      const SlicePlace& place = remote->places[probe->slice];
+      parts[call->part_count++] = {relation_at(remote, probe->slice, place), 0, place.epoch > 0};
+    }
+    ++parts[call->part_count - 1].count;
+  }
+  call->parts = parts;
+}
+
 Share collect(Batch* batch, Call call, int server) {
   RemoteFilter* remote = batch->remote;
   const int most = batch->count * batch->probes;
   Share share{};
   int count = 0;
+  bool any_moved = false;
   for (int i = 0; i < most; ++i)
     count += batch->states[i].wanted && batch->states[i].server == server;
   if (count == 0) return share;
@@ -122,13 +171,19 @@ Share collect(Batch* batch, Call call, int server) {
     ProbeState* probe = &batch->states[i];
     if (!probe->wanted || probe->server != server) continue;
     probe->wanted = false;
-    share.call.elements[share.call.count] = batch->elements[i / batch->probes];
-    share.call.elements[share.call.count].hash = probe->hash;
+    any_moved |= remote->places[probe->slice].epoch > 0;
     share.states[share.call.count++] = probe;
   }
+  if (any_moved)
+    std::sort(share.states, share.states + count,
+              [&](const ProbeState* a, const ProbeState* b) { return comes_before(remote, a, b); });
+  for (int i = 0; i < count; ++i) {
+    share.call.elements[i] = batch->elements[(share.states[i] - batch->states) / batch->probes];
+    share.call.elements[i].hash = share.states[i]->hash;
+  }
+  add_parts(remote, &share);
   share.call.connection = remote->connections[server];
   share.call.call = call;
-  share.call.filter = remote->filter;
   share.call.with_time = uses_time(remote->parameters);
   share.call.with_importance = uses_importance(remote->parameters);
   return share;
@@ -212,9 +267,71 @@ void undo_calls(const RemoteCall* calls, int count) {
   undo_hasty_savepoints(connections, count);
 }
 
-// Keeps the shares whose connection has failed. False: a hasty round has met another transaction,
-// and nothing is done.
-bool call_round(Batch* batch, Round* round, bool hasty) {
+// Slices that have moved are followed, and asked anew; those that cannot be followed now are lost.
+void follow(Batch* batch, const Share* share) {
+  RemoteFilter* remote = batch->remote;
+  if (!find_moved_slices(remote)) return take_answers(batch, share, true);
+  for (int i = 0; i < share->call.count; ++i) {
+    share->states[i]->server = remote->places[share->states[i]->slice].server;
+    share->states[i]->wanted = true;
+  }
+}
+
+// The transaction fails, and some connections with it: the next one looks where the slices are.
+[[noreturn]] void raise_moved(RemoteFilter* remote) {
+  ereport(
+      ERROR, errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+      errmsg("slices of filter \"%s\" have moved within the transaction", remote->relation->name),
+      errhint("Repeat the transaction."));
+  pg_unreachable();
+}
+
+// It may name too few servers, and it could make a relation anew that is to say where slices are.
+void check_may_follow(const RemoteFilter* remote) {
+  if (may_move_slices(remote->relation)) return;
+  ereport(ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+          errmsg("slices of filter \"%s\" have moved", remote->relation->name),
+          errdetail("Its definition here is that of before."),
+          errhint("Name all of its servers, those that were added at the end: ALTER FOREIGN TABLE "
+                  "... OPTIONS (SET servers '...', ADD home_servers '%d').",
+                  remote->home_count));
+}
+
+// How a round has ended.
+enum class RoundEnd : uint8 {
+  done,
+  conflict,  // it was hasty, and has met another transaction: nothing is done
+  moved,     // some of it is to be asked anew, elsewhere
+};
+
+void note_to_find(Batch* batch, const Round* round, const RemoteCall* calls) {
+  for (int i = 0; i < round->count; ++i)
+    for (int j = 0; calls[i].moved && j < calls[i].count; ++j)
+      batch->remote->to_find[round->shares[i].states[j]->slice] = batch->remote->any_to_find = true;
+}
+
+void ask_again(const Share* share) {
+  for (int i = 0; i < share->call.count; ++i) share->states[i]->wanted = true;
+}
+
+// A hasty round does all or nothing. Of a key with several probes it may be the choice of the
+// primary one that was wrong: what is reserved or set then cannot stay.
+void follow_moved(Batch* batch, const Round* round, const RemoteCall* calls, bool hasty) {
+  check_may_follow(batch->remote);
+  if (hasty) undo_calls(calls, round->count);
+  note_to_find(batch, round, calls);
+  if (batch->probes > 1 && calls[0].call != Call::test) raise_moved(batch->remote);
+  for (int i = 0; i < round->count; ++i)
+    if (calls[i].moved && !hasty && !start_over(calls[i].connection)) raise_moved(batch->remote);
+  for (int i = 0; i < round->count; ++i)
+    if (calls[i].moved)
+      follow(batch, &round->shares[i]);
+    else if (hasty || calls[i].failure != Failure::none)
+      ask_again(&round->shares[i]);
+}
+
+// Keeps the shares whose connection has failed.
+RoundEnd call_round(Batch* batch, Round* round, bool hasty) {
   auto* calls = static_cast<RemoteCall*>(
       palloc(sizeof(RemoteCall) * static_cast<Size>(Max(round->count, 1))));
   for (int i = 0; i < round->count; ++i) {
@@ -222,32 +339,46 @@ bool call_round(Batch* batch, Round* round, bool hasty) {
     calls[i].hasty = hasty;
   }
   run_calls(calls, round->count);
-  for (int i = 0; i < round->count; ++i)
+  bool any_moved = false;
+  for (int i = 0; i < round->count; ++i) {
+    any_moved |= calls[i].moved;
     if (calls[i].conflict) {
       undo_calls(calls, round->count);
-      return false;
+      return RoundEnd::conflict;
     }
+  }
   int kept = 0;
-  for (int i = 0; i < round->count; ++i) {
+  for (int i = 0; i < round->count && !(any_moved && hasty); ++i) {
     Share share = round->shares[i];
     share.call = calls[i];
-    if (share.call.failure == Failure::none)
+    if (share.call.failure == Failure::none && !share.call.moved)
       take_answers(batch, &share, false);
-    else
+    else if (!any_moved)
       round->shares[kept++] = share;
   }
+  if (any_moved) follow_moved(batch, round, calls, hasty);
   round->count = kept;
-  return true;
+  return any_moved ? RoundEnd::moved : RoundEnd::done;
 }
 
-// Until all is answered, with its server or without. False as above.
-bool finish_round(Batch* batch, Round* round, bool hasty) {
+// Until all is answered, with its server or without.
+RoundEnd finish_round(Batch* batch, Round* round, bool hasty) {
   for (int i = 0; i < kMaxAttempts && round->count > 0; ++i) {
     open_round(batch, round);
-    if (!call_round(batch, round, hasty)) return false;
+    const RoundEnd end = call_round(batch, round, hasty);
+    if (end != RoundEnd::done) return end;
   }
   if (round->count > 0) raise_always_ends(round->shares[0].call.connection);
-  return true;
+  return RoundEnd::done;
+}
+
+RoundEnd run_one_by_one(Batch* batch, const Round* round) {
+  RoundEnd end = RoundEnd::done;
+  for (int i = 0; i < round->count; ++i) {
+    Round single = {&round->shares[i], 1};
+    if (finish_round(batch, &single, false) == RoundEnd::moved) end = RoundEnd::moved;
+  }
+  return end;
 }
 
 // A connection that fails is replaced at once where its server is within reach. All servers work at
@@ -255,37 +386,39 @@ bool finish_round(Batch* batch, Round* round, bool hasty) {
 // sees. Therefore nobody waits long for others while servers reserve keys together; who meets
 // others gives up what it has got, and reserves keys in the order of the list. So it does for a
 // while, twice as long each time that all at once is tried in vain.
-bool reserve_together(Batch* batch, Round* round) {
+RoundEnd reserve_together(Batch* batch, Round* round) {
   RemoteFilter* remote = batch->remote;
-  if (remote->in_order_until != 0 && GetCurrentTimestamp() < remote->in_order_until) return false;
-  const bool done = finish_round(batch, round, true);
-  remote->in_order_for = done ? 0 : Min(Max(2 * remote->in_order_for, kLeastInOrder), kMostInOrder);
+  if (remote->in_order_until != 0 && GetCurrentTimestamp() < remote->in_order_until)
+    return RoundEnd::conflict;
+  const RoundEnd end = finish_round(batch, round, true);
+  const bool met = end == RoundEnd::conflict;
+  remote->in_order_for = met ? Min(Max(2 * remote->in_order_for, kLeastInOrder), kMostInOrder) : 0;
   remote->in_order_until =
-      done ? 0 : TimestampTzPlusMilliseconds(GetCurrentTimestamp(), remote->in_order_for);
-  return done;
+      met ? TimestampTzPlusMilliseconds(GetCurrentTimestamp(), remote->in_order_for) : 0;
+  return end;
 }
 
 // Who has reserved keys on the first server meets few others on the rest of them, which therefore
 // are tried together once more.
-void reserve_in_order(Batch* batch, Round* round) {
-  if (round->count == 0) return;
+RoundEnd reserve_in_order(Batch* batch, Round* round) {
+  if (round->count == 0) return RoundEnd::done;
   Round first = {round->shares, 1};
-  finish_round(batch, &first, false);
+  const RoundEnd first_end = finish_round(batch, &first, false);
   Round rest = {round->shares + 1, round->count - 1};
-  if (finish_round(batch, &rest, rest.count > 1)) return;
-  for (int i = 0; i < rest.count; ++i) {
-    Round single = {&rest.shares[i], 1};
-    finish_round(batch, &single, false);
-  }
+  RoundEnd end = finish_round(batch, &rest, rest.count > 1);
+  if (end == RoundEnd::conflict) end = run_one_by_one(batch, &rest);
+  return first_end == RoundEnd::moved ? first_end : end;
 }
 
 void run_round(Batch* batch, Call call) {
-  Round round = make_round(batch, call);
-  const bool reserves = (call == Call::seen || call == Call::claim) && round.count > 1;
-  if (!reserves)
-    finish_round(batch, &round, false);
-  else if (!reserve_together(batch, &round))
-    reserve_in_order(batch, &round);
+  for (int i = 0; i < kMaxFollowed; ++i) {
+    Round round = make_round(batch, call);
+    const bool reserves = (call == Call::seen || call == Call::claim) && round.count > 1;
+    RoundEnd end = reserves ? reserve_together(batch, &round) : finish_round(batch, &round, false);
+    if (end == RoundEnd::conflict) end = reserve_in_order(batch, &round);
+    if (end == RoundEnd::done) return;
+  }
+  raise_moved(batch->remote);
 }
 
 // ---- what is known of a key ---------------------------------------------------------------------
@@ -365,6 +498,37 @@ void run_single(Batch* batch, Call call) {
   run_round(batch, call);
 }
 
+[[noreturn]] void raise_not_truncated(const RemoteFilter* remote, int server) {
+  ereport(ERROR, errcode(ERRCODE_CONNECTION_FAILURE),
+          errmsg("cannot truncate filter \"%s\" now", remote->relation->name),
+          errdetail("Server \"%s\" is lost.", remote->connections[server]->name));
+  pg_unreachable();
+}
+
+// A slice that moves on before it is locked is followed.
+void truncate_at(RemoteFilter* remote, uint32 slice, SlicePlace place) {
+  for (;;) {
+    SlicePlace next;
+    bool missing = false;
+    Connection* connection = remote->connections[place.server];
+    if (!open_slices(remote, place.server) ||
+        !truncate_slices(connection, relation_at(remote, slice, place)) ||
+        (!next_place(remote, slice, place, &next, &missing) && !missing))
+      raise_not_truncated(remote, place.server);
+    if (missing || next.epoch == place.epoch) return;
+    place = next;
+  }
+}
+
+// The places where slices were at first are locked by now, and say where they are.
+void truncate_moved_slices(RemoteFilter* remote) {
+  for (uint32 i = 0; i < remote->parameters.slices; ++i) {
+    if (find_places(remote, &i, 1) == Search::unreachable)
+      raise_not_truncated(remote, remote->places[i].server);
+    if (remote->places[i].epoch > 0) truncate_at(remote, i, remote->places[i]);
+  }
+}
+
 // What a batch needs goes with it.
 class Scratch {
  public:
@@ -431,11 +595,10 @@ bool erase_remote_key(RemoteFilter* remote, const Element& element) {
 
 void reset_remote_filter(RemoteFilter* remote) {
   note_changed(remote);
-  for (int i = 0; i < remote->count; ++i)
+  for (int i = 0; i < remote->home_count; ++i)
     if (!open_slices(remote, i) || !truncate_slices(remote->connections[i], remote->filter))
-      ereport(ERROR, errcode(ERRCODE_CONNECTION_FAILURE),
-              errmsg("cannot truncate filter \"%s\" now", remote->relation->name),
-              errdetail("Server \"%s\" is lost.", remote->connections[i]->name));
+      raise_not_truncated(remote, i);
+  if (may_move_slices(remote->relation)) truncate_moved_slices(remote);
 }
 
 Datum fetch_remote_value(RemoteFilter* remote, Oid type) {

@@ -164,6 +164,15 @@ void undo_hasty_savepoints(Connection** connections, int count) {
   }
 }
 
+bool start_over(Connection* connection) {
+  if (connection->level == 0) return true;
+  if (connection->changed) return false;
+  if (queue_command(connection, "ROLLBACK") && exchange(connection))
+    connection->level = connection->kept = connection->undo = 0;
+  connection->claims = false;
+  return true;
+}
+
 bool settle(Connection* connection) {
   if (!drain(connection)) return false;
   if (connection->undo == 0) return true;

@@ -17,6 +17,10 @@ bool queue_transaction(Connection* connection);
 bool queue_hasty_savepoint(Connection* connection);
 void undo_hasty_savepoints(Connection** connections, int count);
 
+// A call has failed, and with it the transaction there: it is begun anew with what comes next.
+// False: it has changed something, so that this transaction fails as well.
+bool start_over(Connection* connection);
+
 // Reads what is owed after a statement was cancelled, and rolls back there what is rolled back
 // here. False: the connection has failed.
 bool settle(Connection* connection);

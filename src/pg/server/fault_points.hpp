@@ -22,6 +22,11 @@ enum class FaultPoint : uint8 {
   load,        // a filter's saved state is about to be read
   restore,     // what belongs to it is known, and none of it in the filter
   save,        // what is saved now is known, and not written
+  // A slice moves to another server:
+  move_fenced,  // nobody else uses it
+  move_copied,  // it is over there, and nobody is told so
+  move_closed,  // its last place says where it is
+  move_told,    // and its first one
 };
 
 #ifdef STREAMFILTER_FAULTS

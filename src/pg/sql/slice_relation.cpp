@@ -23,6 +23,7 @@ extern "C" {
 #include "pg/catalog/producer_agreement.hpp"
 #include "pg/handle/hierarchy.hpp"
 #include "pg/server/problem_report.hpp"
+#include "pg/sql/slice_relation.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -58,38 +59,6 @@ List* options_of(const Definition& definition) {
   return options;
 }
 
-// Carries out CREATE FOREIGN TABLE as if it had been typed, with its event triggers. It is made of
-// nodes, not of text: the definition comes from another server.
-void make_relation(FunctionCallInfo fcinfo, RangeVar* name, const char* definition) {
-  auto* create = makeNode(CreateForeignTableStmt);
-  create->base.relation = name;
-  create->base.tableElts = list_make1(makeColumnDef("hash", INT8OID, -1, InvalidOid));
-  create->base.oncommit = ONCOMMIT_NOOP;
-  create->servername = pstrdup(kServer);
-  create->options = options_of(parse(definition));
-  create->options = add_option(create->options, "conflict", text_argument(fcinfo, 3));
-  create->options = add_option(create->options, "persistence", text_argument(fcinfo, 4));
-  create->options = add_option(create->options, "producer", text_argument(fcinfo, 5));
-
-  auto* statement = makeNode(PlannedStmt);
-  statement->commandType = CMD_UTILITY;
-  statement->canSetTag = false;
-  statement->utilityStmt = reinterpret_cast<Node*>(create);
-  statement->stmt_location = -1;
-  ProcessUtility(statement, "CREATE FOREIGN TABLE of a filter on another server", false,
-                 PROCESS_UTILITY_QUERY, nullptr, nullptr, None_Receiver, nullptr);
-  CommandCounterIncrement();
-}
-
-// Of two producers that come at once, one makes the relation. Nobody else gets in their way.
-void lock_server() {
-  const Oid server = GetForeignServerByName(kServer, false)->serverid;
-  const AclResult right = SF_SERVER_ACLCHECK(server, GetUserId(), ACL_USAGE);
-  if (right != ACLCHECK_OK) aclcheck_error(right, OBJECT_FOREIGN_SERVER, kServer);
-  LockDatabaseObject(ForeignServerRelationId, server, 0, ShareUpdateExclusiveLock);
-  AcceptInvalidationMessages();
-}
-
 // Its definition tells the seed.
 void check_rights(const FilterRelation* relation) {
   if (pg_class_aclmask(relation->relid, GetUserId(), ACL_INSERT | ACL_SELECT, ACLMASK_ANY) == 0)
@@ -108,6 +77,47 @@ void check_relation(const FilterRelation* relation) {
 }
 
 }  // namespace
+
+// It is made of nodes, not of text: the definition comes from another server.
+void make_slice_relation(RangeVar* name, const SliceRelation& wanted) {
+  auto* create = makeNode(CreateForeignTableStmt);
+  create->base.relation = name;
+  create->base.tableElts = list_make1(makeColumnDef("hash", INT8OID, -1, InvalidOid));
+  create->base.oncommit = ONCOMMIT_NOOP;
+  create->servername = pstrdup(kServer);
+  create->options = options_of(parse(wanted.definition));
+  create->options = add_option(create->options, "conflict", wanted.conflict);
+  create->options = add_option(create->options, "persistence", wanted.persistence);
+  create->options = add_option(create->options, "producer", wanted.producer);
+
+  auto* statement = makeNode(PlannedStmt);
+  statement->commandType = CMD_UTILITY;
+  statement->canSetTag = false;
+  statement->utilityStmt = reinterpret_cast<Node*>(create);
+  statement->stmt_location = -1;
+  ProcessUtility(statement, "CREATE FOREIGN TABLE of a filter on another server", false,
+                 PROCESS_UTILITY_QUERY, nullptr, nullptr, None_Receiver, nullptr);
+  CommandCounterIncrement();
+}
+
+void lock_slice_relations() {
+  const Oid server = GetForeignServerByName(kServer, false)->serverid;
+  const AclResult right = SF_SERVER_ACLCHECK(server, GetUserId(), ACL_USAGE);
+  if (right != ACLCHECK_OK) aclcheck_error(right, OBJECT_FOREIGN_SERVER, kServer);
+  LockDatabaseObject(ForeignServerRelationId, server, 0, ShareUpdateExclusiveLock);
+  AcceptInvalidationMessages();
+}
+
+void check_slice_is_here(const FilterRelation* relation, uint32 slice) {
+  const MovedSlice* moved = find_moved_slice(relation->options.moved, slice);
+  if (likely(moved == nullptr)) return;
+  ereport(ERROR, errcode(kSliceMoved),
+          errmsg("slice %u of filter \"%s\" has moved", slice, relation->name),
+          errdetail("It is on server %u of option servers now.", moved->server + 1),
+          errhint("A producer of this version follows it, as soon as its option servers names that "
+                  "server."));
+}
+
 }  // namespace streamfilter::pg
 
 using namespace streamfilter;
@@ -130,12 +140,13 @@ SF_FUNCTION(streamfilter_hashes_define) {
   RangeVar* relation_name = makeRangeVar(pstrdup(schema), pstrdup(name), -1);
   Oid relid = RangeVarGetRelid(relation_name, NoLock, true);
   if (!OidIsValid(relid) && wanted != nullptr) {
-    lock_server();
+    lock_slice_relations();
     relid = RangeVarGetRelid(relation_name, NoLock, true);
   }
   const bool made = !OidIsValid(relid) && wanted != nullptr;
   if (made) {
-    make_relation(fcinfo, relation_name, wanted);
+    make_slice_relation(relation_name, {wanted, text_argument(fcinfo, 3), text_argument(fcinfo, 4),
+                                        text_argument(fcinfo, 5)});
     relid = RangeVarGetRelid(relation_name, NoLock, false);
   }
   Datum values[2] = {};

@@ -11,6 +11,7 @@ extern "C" {
 #include "pg/catalog/element_roles.hpp"
 #include "pg/handle/filter_keys.hpp"
 #include "pg/handle/local_filter.hpp"
+#include "pg/sql/slice_relation.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -50,6 +51,14 @@ FilterHandle* local_filter(FunctionCallInfo fcinfo, Use use, const char* functio
   return filter;
 }
 
+// A slice that has moved is asked at one place only.
+void check_slices_are_here(const FilterHandle* filter, const Element* elements, int count) {
+  const FilterRelation* relation = filter->relation;
+  if (likely(relation->options.moved.count == 0)) return;
+  for (int i = 0; i < count; ++i)
+    check_slice_is_here(relation, slice_of(filter->header->parameters, elements[i].hash));
+}
+
 constexpr char kYes = 't', kNo = 'f', kTaken = 'n';
 
 // Calls answer_one(filter, element) for every hash; it returns one of the three above, and `taken`
@@ -68,6 +77,7 @@ Datum answer(FunctionCallInfo fcinfo, Use use, const char* function, AnswerOne&&
     if (times != nullptr) elements[i].time = DatumGetInt64(times[i]);
     if (importances != nullptr) elements[i].importance = DatumGetFloat8(importances[i]);
   }
+  check_slices_are_here(filter, elements, count);
   prefetch_keys(filter, elements, nullptr, count);
   auto* answers = static_cast<Datum*>(palloc(sizeof(Datum) * Max(count, 1)));
   auto* isnull = static_cast<bool*>(palloc(sizeof(bool) * Max(count, 1)));

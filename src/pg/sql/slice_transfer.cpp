@@ -5,6 +5,7 @@
 #include "pg/handle/filter_keys.hpp"
 #include "pg/handle/key_call.hpp"
 #include "pg/server/problem_report.hpp"
+#include "pg/sql/slice_transfer.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -19,6 +20,27 @@ uint32 check_slice_number(const FilterHandle* filter, int32 slice) {
 }
 
 }  // namespace
+
+struct varlena* make_slice_packet(FilterHandle* filter, int32 number) {
+  const uint32 slice = check_slice_number(filter, number);
+  const Parameters& parameters = filter->header->parameters;
+  const Size size = packet_size(parameters);
+  if (size > MaxAllocSize - VARHDRSZ)
+    ereport(ERROR, errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+            errmsg("a slice of filter \"%s\" is too large", filter->relation->name),
+            errdetail("It has %llu bytes; up to 1 GB can be returned.",
+                      static_cast<unsigned long long>(size)),
+            errhint("Give the filter more slices."));
+  Header* copy = copy_filter_slice(filter, slice);
+  const PacketHead head = seal_packet(copy, slice);
+  auto* result = static_cast<struct varlena*>(palloc(VARHDRSZ + size));
+  SET_VARSIZE(result, VARHDRSZ + size);
+  memcpy(VARDATA(result), &head, sizeof head);
+  memcpy(VARDATA(result) + sizeof head, copy, size - sizeof head);
+  pfree(copy);
+  return result;
+}
+
 }  // namespace streamfilter::pg
 
 using namespace streamfilter;
@@ -47,23 +69,7 @@ SF_FUNCTION(streamfilter_export) {
   FilterHandle* filter = filter_handle(PG_GETARG_OID(0));
   use_filter(filter, Use::test);
   require_local(filter, "streamfilter_export");
-  const uint32 slice = check_slice_number(filter, PG_GETARG_INT32(1));
-  const Parameters& parameters = filter->header->parameters;
-  const Size size = packet_size(parameters);
-  if (size > MaxAllocSize - VARHDRSZ)
-    ereport(ERROR, errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-            errmsg("a slice of filter \"%s\" is too large", filter->relation->name),
-            errdetail("It has %llu bytes; up to 1 GB can be returned.",
-                      static_cast<unsigned long long>(size)),
-            errhint("Give the filter more slices."));
-  Header* copy = copy_filter_slice(filter, slice);
-  const PacketHead head = seal_packet(copy, slice);
-  auto* result = static_cast<struct varlena*>(palloc(VARHDRSZ + size));
-  SET_VARSIZE(result, VARHDRSZ + size);
-  memcpy(VARDATA(result), &head, sizeof head);
-  memcpy(VARDATA(result) + sizeof head, copy, size - sizeof head);
-  pfree(copy);
-  PG_RETURN_POINTER(result);
+  PG_RETURN_POINTER(make_slice_packet(filter, PG_GETARG_INT32(1)));
 }
 
 // streamfilter_import(filter regclass, slice int, bytea): adds what was exported of a slice to the

@@ -56,6 +56,11 @@ bool only_last_counts(const Parameters& parameters) {
   return ranks_of_bucket(parameters) > 0 && !uses_time(parameters);
 }
 
+void copy_slice(const Header* from, Header* to, uint32 slice) {
+  memcpy(static_cast<void*>(slice_at(to, slice).state), slice_at(from, slice).state,
+         to->parameters.slice_bytes);
+}
+
 // Changes that are played together, slice by slice. Those of a key stay in their order, for a key
 // has one slice.
 void apply_group(const ChangeLog* log, uint32 start, uint32 count, Header* header,
@@ -126,7 +131,9 @@ void apply_changes(const ChangeLog* log, Header* header, const FilterSlot* slot)
   while (position < log->count) {
     if (is_merge(log, position)) {
       const MergedValue* value = merged_value(change_at(log, position++));
-      if (value->slice == kAllSlices) {
+      if (value->slice == kInPlace) {
+        on_every_slice([&](uint32 slice) { copy_slice(value->header(), header, slice); });
+      } else if (value->slice == kAllSlices) {
         on_every_slice([&](uint32 slice) { merge_slice(header, value->header(), slice); });
       } else {
         const auto slice = static_cast<uint32>(value->slice);

@@ -130,10 +130,11 @@ class ChangeReader {
 };
 
 constexpr int64 kAllSlices = -1;
+constexpr int64 kInPlace = -2;  // all of them, in place of what is there
 
 // What a change `merge` merges in: a filter, or one slice of it.
 struct alignas(8) MergedValue {
-  int64 slice;  // the only one that follows the header; or kAllSlices
+  int64 slice;  // the only one that follows the header; or kAllSlices, kInPlace
 
   const Header* header() const { return reinterpret_cast<const Header*>(this + 1); }
 };

@@ -1,0 +1,329 @@
+#include "pg/server/postgres.hpp"
+
+extern "C" {
+#include "common/hashfn.h"
+#include "lib/stringinfo.h"
+#include "storage/latch.h"
+#include "utils/wait_event.h"
+}
+
+#include "pg/catalog/slice_origin.hpp"
+#include "pg/remote/move_slice.hpp"
+#include "pg/remote/remote_transaction.hpp"
+#include "pg/server/fault_points.hpp"
+
+namespace streamfilter::pg {
+namespace {
+
+// Who waits for a lock on a relation keeps others waiting that come later. So the wait is short at
+// first, with pauses in between.
+constexpr int kFirstWait = 50;  // ms; then twice as long each time, up to that of the server
+constexpr int kAttempts = 12;
+constexpr int kPause = 100;   // ms
+constexpr int kMaxRaces = 5;  // so often another one has moved the slice meanwhile
+
+[[noreturn]] void raise_interrupted(const RemoteFilter* remote, uint32 slice,
+                                    const Connection* connection) {
+  ereport(ERROR, errcode(ERRCODE_CONNECTION_FAILURE),
+          errmsg("moving slice %u of filter \"%s\" was interrupted", slice, remote->relation->name),
+          errdetail("Server \"%s\" is lost.", connection->name),
+          errhint("Repeat the call when the server is back: it goes on from where the slice is."));
+  pg_unreachable();
+}
+
+struct Move {
+  RemoteFilter* remote;
+  uint32 slice;
+
+  [[noreturn]] void interrupted(const Connection* connection) const {
+    raise_interrupted(remote, slice, connection);
+  }
+};
+
+// ---- commands to one server
+// ----------------------------------------------------------------------
+
+constexpr ColumnShape kAnyColumn = {kAnyType, false, true, 1024};
+constexpr RowShape kAnyRow = {&kAnyColumn, 1, 0, 1};
+constexpr ColumnShape kStateColumn = {BYTEAOID, true, false, MaxAllocSize - 1};
+constexpr RowShape kStateRow = {&kStateColumn, 1, 1, 1};
+
+// Sends what is queued; raises what the server raises, but for the SQLSTATEs of which the caller
+// knows more: then false.
+bool finish(const Move* move, Connection* connection, bool queued, const RowShape* rows,
+            ResultVisitor visit = ignore_result, void* context = nullptr,
+            const char* expected = nullptr) {
+  if (!queued || !exchange(connection, rows, visit, context)) move->interrupted(connection);
+  if (connection->error == nullptr) return true;
+  const char* code = PQresultErrorField(connection->error, PG_DIAG_SQLSTATE);
+  if (expected == nullptr || code == nullptr || strcmp(code, expected) != 0)
+    raise_remote(connection);
+  return false;
+}
+
+bool queue_call(Connection* connection, const char* query, int count, const char* const* values) {
+  return PQsendQueryParams(connection->pg, query, count, nullptr, values, nullptr, nullptr, 0) == 1;
+}
+
+// From here on an error rolls it back.
+void begin(const Move* move, Connection* connection, int idle_limit) {
+  if (!ensure_connected(connection)) move->interrupted(connection);
+  // Who is frozen in the middle must not keep others out for long.
+  const char* limit = psprintf("SET LOCAL idle_in_transaction_session_timeout = %d", idle_limit);
+  finish(move, connection,
+         queue_command(connection, "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE") &&
+             queue_command(connection, limit),
+         nullptr);
+  connection->level = connection->kept = 1;
+}
+
+void end(const Move* move, Connection* connection, const char* command) {
+  finish(move, connection, queue_command(connection, command), nullptr);
+  connection->level = connection->kept = 0;
+}
+
+void pause() {
+  const int happened = WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, kPause,
+                                 PG_WAIT_EXTENSION);
+  if (happened & WL_LATCH_SET) ResetLatch(MyLatch);
+  CHECK_FOR_INTERRUPTS();
+}
+
+// Begins a transaction with what needs a relation for itself: `run` tells by false that it did not
+// get it. The last attempt raises.
+template <typename Run>
+void begin_locked(const Move* move, Connection* connection, Run&& run) {
+  const int longest = Max(connection->options.timeout * 4 / 5, 1);
+  for (int i = 0, wait = kFirstWait; i < kAttempts; ++i, wait = Min(wait * 2, longest)) {
+    begin(move, connection, Max(connection->options.timeout * 2, 1000));
+    const char* limit = psprintf("SET LOCAL lock_timeout = %d", Min(wait, longest));
+    finish(move, connection, queue_command(connection, limit), nullptr);
+    if (run(i == kAttempts - 1 ? nullptr : "55P03")) return;
+    end(move, connection, "ROLLBACK");
+    pause();
+  }
+}
+
+// ---- the steps
+// -------------------------------------------------------------------------------------
+
+// The bytes that a server has sent; nullptr: there was no memory for them.
+struct State {
+  char* bytes;
+  int length;
+};
+
+void take_state(void* context, const PGresult* result) {
+  if (PQresultStatus(result) != PGRES_TUPLES_OK) return;
+  auto* state = static_cast<State*>(context);
+  state->length = PQgetlength(result, 0, 0);
+  const Size size = static_cast<Size>(Max(state->length, 1));
+  state->bytes =
+      static_cast<char*>(MemoryContextAllocExtended(CurrentMemoryContext, size, MCXT_ALLOC_NO_OOM));
+  if (state->bytes != nullptr) memcpy(state->bytes, PQgetvalue(result, 0, 0), size);
+}
+
+// Of those who move the same slice to this server, one after the other does.
+void lock_destination(const Move* move, Connection* connection) {
+  const char* what = psprintf("streamfilter slice %u of %s", move->slice, move->remote->filter);
+  const uint64 key = hash_bytes_extended(reinterpret_cast<const unsigned char*>(what),
+                                         static_cast<int>(strlen(what)), 0);
+  const char* query = psprintf("SELECT pg_catalog.pg_advisory_xact_lock(" INT64_FORMAT ")",
+                               static_cast<int64>(key));
+  begin(move, connection, connection->options.timeout * 2 * kAttempts);
+  finish(move, connection, queue_command(connection, query), &kAnyRow);
+}
+
+// Keeps everybody out, once those who use the slice have ended their transactions, and fetches it.
+// False: it has moved.
+bool fence(const Move* move, const SlicePlace& from, State* state) {
+  Connection* connection = move->remote->connections[from.server];
+  const char* query = psprintf("SELECT %s.streamfilter_slice_fence($1, $2)", connection->schema);
+  const char* values[] = {relation_at(move->remote, move->slice, from),
+                          psprintf("%u", number_at(move->remote, move->slice, from))};
+  bool moved = false;
+  begin_locked(move, connection, [&](const char* expected) {
+    const Oid types[] = {REGCLASSOID, INT4OID};
+    const bool queued =
+        PQsendQueryParams(connection->pg, query, 2, types, values, nullptr, nullptr, 1) == 1;
+    if (!queued || !exchange(connection, &kStateRow, take_state, state))
+      move->interrupted(connection);
+    if (connection->error == nullptr) return true;
+    const char* code = PQresultErrorField(connection->error, PG_DIAG_SQLSTATE);
+    moved = code != nullptr && (strcmp(code, kSliceMovedCode) == 0 || strcmp(code, "42P01") == 0);
+    if (moved) return true;
+    if (expected == nullptr || code == nullptr || strcmp(code, expected) != 0)
+      raise_remote(connection);
+    return false;
+  });
+  if (moved) end(move, connection, "ROLLBACK");
+  if (!moved && state->bytes == nullptr)
+    ereport(ERROR, errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory"));
+  return !moved;
+}
+
+void take(const Move* move, Connection* connection, uint32 epoch, const State* state) {
+  const SliceDefinition& slices = move->remote->slices;
+  const char* query = psprintf("SELECT %s.streamfilter_slice_take($1, $2, $3, $4, $5, $6, $7, $8)",
+                               connection->schema);
+  const char* values[] = {slices.schema,
+                          slices.name,
+                          psprintf("%u", move->slice),
+                          psprintf("%u", epoch),
+                          definition_of_slice(move->remote),
+                          slices.conflict,
+                          slices.persistence,
+                          state->bytes};
+  const int lengths[] = {0, 0, 0, 0, 0, 0, 0, state->length};
+  const int formats[] = {0, 0, 0, 0, 0, 0, 0, 1};
+  const bool queued = PQsendQueryParams(connection->pg, query, lengthof(values), nullptr, values,
+                                        lengths, formats, 0) == 1;
+  finish(move, connection, queued, &kAnyRow);
+}
+
+// The relation at a place says from the end of the transaction on where the slice is.
+bool close(const Move* move, const SlicePlace& place, const SlicePlace& now,
+           const char* expected = nullptr) {
+  const RemoteFilter* remote = move->remote;
+  Connection* connection = remote->connections[place.server];
+  const char* query =
+      psprintf("SELECT %s.streamfilter_slice_close($1, $2, $3, $4, $5)", connection->schema);
+  const char* values[] = {
+      relation_at(remote, move->slice, place),
+      psprintf("%u", number_at(remote, move->slice, place)), psprintf("%d", now.server + 1),
+      psprintf("%u", now.epoch),
+      place.epoch == 0 ? describe_producer(remote->relation, place.server) : nullptr};
+  return finish(move, connection, queue_call(connection, query, lengthof(values), values), &kAnyRow,
+                ignore_result, nullptr, expected);
+}
+
+// Whoever looks for a slice begins where it was at first; so that place shall know the last one,
+// and those in between can go.
+void tell_home(const Move* move, const SlicePlace& now) {
+  RemoteFilter* remote = move->remote;
+  const SlicePlace home = {home_of(remote, move->slice), 0};
+  Connection* connection = remote->connections[home.server];
+  SlicePlace known;
+  bool missing;
+  if (now.epoch == 0) return;
+  if (!next_place(remote, move->slice, home, &known, &missing)) move->interrupted(connection);
+  if (known.epoch >= now.epoch) return;
+  begin_locked(move, connection,
+               [&](const char* expected) { return close(move, home, now, expected); });
+  end(move, connection, "COMMIT");
+}
+
+void drop(const Move* move, const SlicePlace& place) {
+  Connection* connection = move->remote->connections[place.server];
+  const char* command =
+      psprintf("DROP FOREIGN TABLE IF EXISTS %s", relation_at(move->remote, move->slice, place));
+  if (!ensure_connected(connection)) move->interrupted(connection);
+  finish(move, connection, queue_command(connection, command), nullptr);
+}
+
+// False: another one has moved the slice meanwhile.
+bool move_from(const Move* move, const SlicePlace& from, int server) {
+  RemoteFilter* remote = move->remote;
+  Connection* destination = remote->connections[server];
+  const SlicePlace now = {server, from.epoch + 1};
+  State state = {};
+  if (!ensure_connected(remote->connections[from.server]))
+    move->interrupted(remote->connections[from.server]);
+  lock_destination(move, destination);
+  if (!fence(move, from, &state)) {
+    end(move, destination, "ROLLBACK");
+    return false;
+  }
+  stop_at(FaultPoint::move_fenced);
+  take(move, destination, now.epoch, &state);
+  end(move, destination, "COMMIT");
+  pfree(state.bytes);
+  stop_at(FaultPoint::move_copied);
+  close(move, from, now);
+  end(move, remote->connections[from.server], "COMMIT");
+  remote->places[move->slice] = now;
+  stop_at(FaultPoint::move_closed);
+  tell_home(move, now);
+  stop_at(FaultPoint::move_told);
+  if (from.epoch > 0) drop(move, from);
+  return true;
+}
+
+void require_homes(const RemoteFilter* remote) {
+  if (may_move_slices(remote->relation)) return;
+  ereport(
+      ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+      errmsg("slices of filter \"%s\" cannot be moved yet", remote->relation->name),
+      errdetail("Its producers would not follow them."),
+      errhint("Have all producers do so first: ALTER FOREIGN TABLE ... OPTIONS (ADD home_servers "
+              "'%d').",
+              remote->home_count));
+}
+
+// An error is to end the transactions there as well, so there must be none to keep.
+void require_no_transaction(const RemoteFilter* remote) {
+  bool any = GetCurrentTransactionNestLevel() > 1;
+  for (int i = 0; i < remote->count; ++i)
+    any |= remote->connections[i]->level > 0 || remote->connections[i]->lost;
+  if (any)
+    ereport(ERROR, errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
+            errmsg("slices cannot be moved by a transaction that uses filters on other servers, or "
+                   "in a subtransaction"),
+            errdetail("A move consists of transactions of its own."));
+}
+
+// Where the slice is; what a move before this one has left undone is done.
+SlicePlace settle_place(const Move* move) {
+  RemoteFilter* remote = move->remote;
+  SlicePlace place;
+  const int home = home_of(remote, move->slice);
+  if (!open_slices(remote, home)) move->interrupted(remote->connections[home]);
+  if (find_place(remote, move->slice, &place) == Search::unreachable)
+    move->interrupted(remote->connections[place.server]);
+  tell_home(move, place);
+  return remote->places[move->slice] = place;
+}
+
+}  // namespace
+
+bool move_slice(RemoteFilter* remote, uint32 slice, int server) {
+  const Move move = {remote, slice};
+  require_homes(remote);
+  require_no_transaction(remote);
+  for (int i = 0; i < kMaxRaces; ++i) {
+    const SlicePlace place = settle_place(&move);
+    if (place.server == server) return false;
+    if (move_from(&move, place, server)) return true;
+  }
+  ereport(
+      ERROR, errcode(ERRCODE_OBJECT_IN_USE),
+      errmsg("slice %u of filter \"%s\" is being moved by others", slice, remote->relation->name));
+  pg_unreachable();
+}
+
+int spread_slices(RemoteFilter* remote) {
+  const uint32 slices = remote->parameters.slices;
+  auto* on = static_cast<int*>(palloc0(sizeof(int) * static_cast<Size>(remote->count)));
+  require_homes(remote);
+  require_no_transaction(remote);
+  for (uint32 i = 0; i < slices; ++i) {
+    const Move move = {remote, i};
+    ++on[settle_place(&move).server];
+  }
+  int moved = 0;
+  for (;;) {
+    int most = 0, least = 0;
+    for (int i = 1; i < remote->count; ++i) {
+      if (on[i] > on[most]) most = i;
+      if (on[i] < on[least]) least = i;
+    }
+    if (on[most] - on[least] < 2) return moved;
+    uint32 slice = slices - 1;
+    while (remote->places[slice].server != most) --slice;
+    moved += move_slice(remote, slice, least);
+    --on[most];
+    ++on[least];
+  }
+}
+
+}  // namespace streamfilter::pg

@@ -1,0 +1,106 @@
+#include "pg/server/postgres.hpp"
+
+#include "pg/remote/slice_places.hpp"
+
+namespace streamfilter::pg {
+namespace {
+
+// So often a search begins anew because a place was left behind meanwhile.
+constexpr int kMaxSearches = 3;
+
+[[noreturn]] void raise_missing(const RemoteFilter* remote, uint32 slice, const SlicePlace& place) {
+  ereport(ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+          errmsg("slice %u of filter \"%s\" is missing on server \"%s\"", slice,
+                 remote->relation->name, remote->connections[place.server]->name),
+          errdetail("There is no relation %s.", relation_at(remote, slice, place)),
+          errhint("Restore that server, and name the servers of the filter in the same order for "
+                  "all producers."));
+  pg_unreachable();
+}
+
+SlicePlace first_place(const RemoteFilter* remote, uint32 slice) {
+  return {home_of(remote, slice), 0};
+}
+
+// What the relation at a place says of slices that have left it.
+bool read_list(RemoteFilter* remote, uint32 slice, const SlicePlace& at, MovedSlices* moved,
+               bool* missing) {
+  Connection* connection = remote->connections[at.server];
+  *missing = false;
+  *moved = {};
+  for (int i = 0; i < kMaxAttempts; ++i) {
+    if (!ensure_connected(connection)) return false;
+    const char* text;
+    if (!read_moved(connection, relation_at(remote, slice, at), &text)) continue;
+    *missing = text == nullptr;
+    if (text != nullptr && text[0] != '\0' && !read_moved_slices(text, moved))
+      raise_protocol_violation(connection, "It does not tell where slices have moved");
+    return true;
+  }
+  raise_always_ends(connection);
+}
+
+bool is_same(const SlicePlace& a, const SlicePlace& b) {
+  return a.server == b.server && a.epoch == b.epoch;
+}
+
+}  // namespace
+
+uint32 number_at(const RemoteFilter* remote, uint32 slice, const SlicePlace& place) {
+  return place.epoch == 0 ? number_at_home(remote, slice) : 0;
+}
+
+const char* relation_at(const RemoteFilter* remote, uint32 slice, const SlicePlace& place) {
+  if (place.epoch == 0) return remote->filter;
+  return quote_qualified_identifier(remote->slices.schema,
+                                    name_of_moved_slice(remote->slices.name, slice, place.epoch));
+}
+
+bool next_place(RemoteFilter* remote, uint32 slice, const SlicePlace& at, SlicePlace* next,
+                bool* missing) {
+  MovedSlices moved;
+  *next = at;
+  if (!read_list(remote, slice, at, &moved, missing)) return false;
+  const MovedSlice* entry = find_moved_slice(moved, number_at(remote, slice, at));
+  if (entry == nullptr) return !*missing;
+  if (entry->epoch <= at.epoch)
+    raise_protocol_violation(remote->connections[at.server], "It tells of a move of the past");
+  check_is_named(remote, slice, entry->server);
+  *next = {static_cast<int>(entry->server), entry->epoch};
+  return true;
+}
+
+Search find_place(RemoteFilter* remote, uint32 slice, SlicePlace* place) {
+  bool missing = false;
+  for (int i = 0; i < kMaxSearches; ++i) {
+    SlicePlace next = first_place(remote, slice);
+    do {
+      *place = next;
+      if (next_place(remote, slice, *place, &next, &missing)) continue;
+      if (!missing) return Search::unreachable;
+    } while (!missing && !is_same(next, *place));
+    // A relation that is to be made when it is first used holds all of its slices.
+    if (!missing || place->epoch == 0) return Search::found;
+  }
+  raise_missing(remote, slice, *place);
+}
+
+// Nearly always the first place knows, and of all its slices at once.
+Search find_places(RemoteFilter* remote, const uint32* slices, int count) {
+  bool learned = false;
+  int read = -1;  // whose list this is
+  MovedSlices moved;
+  for (int i = 0; i < count; ++i) {
+    const SlicePlace first = first_place(remote, slices[i]);
+    bool missing;
+    if (first.server == read) continue;
+    if (!read_list(remote, slices[i], first, &moved, &missing)) return Search::unreachable;
+    learned |= keep_places(remote, read = first.server, moved);
+  }
+  for (int i = 0; i < count && !learned; ++i)
+    if (find_place(remote, slices[i], &remote->places[slices[i]]) == Search::unreachable)
+      return Search::unreachable;
+  return Search::found;
+}
+
+}  // namespace streamfilter::pg

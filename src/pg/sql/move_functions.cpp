@@ -1,0 +1,99 @@
+// Moving slices of filters that are on other servers, from where the events arrive.
+#include "pg/server/postgres.hpp"
+
+extern "C" {
+#include "catalog/pg_class.h"
+#include "foreign/foreign.h"
+#include "funcapi.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/tuplestore.h"
+}
+
+#include "pg/handle/filter_handle.hpp"
+#include "pg/remote/move_slice.hpp"
+
+namespace streamfilter::pg {
+namespace {
+
+RemoteFilter* remote_filter(FunctionCallInfo fcinfo, bool to_move) {
+  const Oid relid = PG_GETARG_OID(0);
+  FilterHandle* filter = filter_handle(relid);
+  use_filter(filter, Use::define);
+  const char* name = filter->relation->name;
+  if (to_move && !SF_IS_OWNER_OF_RELATION(relid, GetUserId()))
+    aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_FOREIGN_TABLE, name);
+  if (filter->remote == nullptr || filter->remote->wrapped != nullptr)
+    ereport(ERROR, errcode(ERRCODE_WRONG_OBJECT_TYPE),
+            errmsg("filter \"%s\" has no slices on other servers of filters", name));
+  use_filter(filter, to_move ? Use::test_granted : Use::test);
+  if (!filter->remote->seed_known)
+    ereport(ERROR, errcode(ERRCODE_CONNECTION_FAILURE),
+            errmsg("no server of filter \"%s\" can be reached", name));
+  return filter->remote;
+}
+
+const char* server_name(const RemoteFilter* remote, int server) {
+  return GetForeignServer(remote->relation->servers[server])->servername;
+}
+
+int find_server(const RemoteFilter* remote, const char* name) {
+  for (int i = 0; i < remote->count; ++i)
+    if (strcmp(server_name(remote, i), name) == 0) return i;
+  ereport(ERROR, errcode(ERRCODE_UNDEFINED_OBJECT),
+          errmsg("filter \"%s\" is not on a server \"%s\"", remote->relation->name, name),
+          errhint("Add the server at the end: ALTER FOREIGN TABLE ... OPTIONS (SET servers '...', "
+                  "ADD home_servers '%d').",
+                  remote->home_count));
+  pg_unreachable();
+}
+
+void put_place(ReturnSetInfo* result, RemoteFilter* remote, uint32 slice) {
+  SlicePlace place = remote->places[slice];
+  const bool found = place.epoch == 0 || find_place(remote, slice, &place) == Search::found;
+  Datum values[] = {Int32GetDatum(static_cast<int32>(slice)),
+                    CStringGetTextDatum(server_name(remote, place.server)),
+                    Int64GetDatum(static_cast<int64>(place.epoch))};
+  bool isnull[] = {false, !found, !found};
+  tuplestore_putvalues(result->setResult, result->setDesc, values, isnull);
+}
+
+}  // namespace
+}  // namespace streamfilter::pg
+
+using namespace streamfilter::pg;
+
+// streamfilter_move_slice(filter regclass, slice int, server text) → boolean: false if it is there.
+// Needs to be the owner.
+SF_FUNCTION(streamfilter_move_slice) {
+  PreventCommandDuringRecovery("streamfilter_move_slice()");
+  RemoteFilter* remote = remote_filter(fcinfo, true);
+  const int32 slice = PG_GETARG_INT32(1);
+  if (slice < 0 || static_cast<uint32>(slice) >= remote->parameters.slices)
+    ereport(ERROR, errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+            errmsg("filter \"%s\" has no slice %d", remote->relation->name, slice),
+            errdetail("It has slices 0 to %u.", remote->parameters.slices - 1));
+  const int server = find_server(remote, text_to_cstring(PG_GETARG_TEXT_PP(2)));
+  PG_RETURN_BOOL(move_slice(remote, static_cast<uint32>(slice), server));
+}
+
+// streamfilter_spread_slices(filter regclass) → int: how many were moved. Needs to be the owner.
+SF_FUNCTION(streamfilter_spread_slices) {
+  PreventCommandDuringRecovery("streamfilter_spread_slices()");
+  PG_RETURN_INT32(spread_slices(remote_filter(fcinfo, true)));
+}
+
+// streamfilter_slice_places(filter regclass): where each slice is; NULL where that cannot be asked.
+// Needs SELECT.
+SF_FUNCTION(streamfilter_slice_places) {
+  InitMaterializedSRF(fcinfo, 0);
+  RemoteFilter* remote = remote_filter(fcinfo, false);
+  const uint32 slices = remote->parameters.slices;
+  for (int home = 0; home < remote->home_count && home < static_cast<int>(slices); ++home) {
+    const auto slice = static_cast<uint32>(home);
+    find_places(remote, &slice, 1);
+  }
+  for (uint32 i = 0; i < slices; ++i)
+    put_place(reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo), remote, i);
+  return static_cast<Datum>(0);
+}

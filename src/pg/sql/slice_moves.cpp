@@ -1,0 +1,184 @@
+// What the server of a producer that moves a slice calls here (remote/move_slice.cpp): the slice is
+// fenced where it is, taken where it goes, and closed where it was. See docs/servers.md, "Growing
+// and moving".
+#include "pg/server/postgres.hpp"
+
+extern "C" {
+#include "access/xact.h"
+#include "catalog/namespace.h"
+#include "executor/spi.h"
+#include "lib/stringinfo.h"
+#include "nodes/makefuncs.h"
+#include "storage/lmgr.h"
+#include "utils/acl.h"
+}
+
+#include "core/filter/filter.hpp"
+#include "core/filter/slice_packet.hpp"
+#include "pg/catalog/option_list.hpp"
+#include "pg/handle/local_filter.hpp"
+#include "pg/server/problem_report.hpp"
+#include "pg/sql/slice_relation.hpp"
+#include "pg/sql/slice_transfer.hpp"
+
+namespace streamfilter::pg {
+namespace {
+
+// Nobody else may have it; transactions that have asked it or changed it have ended.
+FilterHandle* lock_slices(Oid relid) {
+  if (get_rel_name(relid) == nullptr || !is_filter(relid))
+    ereport(ERROR, errcode(ERRCODE_WRONG_OBJECT_TYPE),
+            errmsg("relation with OID %u is not a filter", relid));
+  if (!SF_IS_OWNER_OF_RELATION(relid, GetUserId()))
+    aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_FOREIGN_TABLE, get_rel_name(relid));
+  LockRelationOid(relid, AccessExclusiveLock);
+  FilterHandle* filter = filter_handle(relid);
+  use_filter(filter, Use::define);
+  if (filter->relation->options.producer == nullptr)
+    ereport(ERROR, errcode(ERRCODE_WRONG_OBJECT_TYPE),
+            errmsg("filter \"%s\" does not hold slices of a filter on another server",
+                   filter->relation->name));
+  return filter;
+}
+
+void run(const char* command) {
+  if (SPI_execute(command, false, 0) < 0) elog(ERROR, "could not run \"%s\"", command);
+}
+
+const char* full_name(Oid relid) {
+  return quote_qualified_identifier(get_namespace_name(get_rel_namespace(relid)),
+                                    get_rel_name(relid));
+}
+
+// What earlier moves of the slice have left here, and nobody is told of any more.
+void drop_remains(Oid schema, const char* name, uint32 slice) {
+  const char* query = psprintf(
+      "SELECT c.oid FROM pg_catalog.pg_class c WHERE c.relnamespace = %u AND c.relkind = 'f' AND "
+      "pg_catalog.starts_with(c.relname::pg_catalog.text, %s)",
+      schema, quote_literal_cstr(psprintf("%s/%u@", name, slice)));
+  SPI_connect();
+  if (SPI_execute(query, true, 0) != SPI_OK_SELECT) elog(ERROR, "could not look for slices");
+  const SPITupleTable* found = SPI_tuptable;
+  for (uint64 i = 0; i < found->numvals; ++i) {
+    bool isnull;
+    const Oid relid = DatumGetObjectId(SPI_getbinval(found->vals[i], found->tupdesc, 1, &isnull));
+    if (find_option(options_of_filter(relid), "producer") != nullptr)
+      run(psprintf("DROP FOREIGN TABLE %s", full_name(relid)));
+  }
+  SPI_finish();
+}
+
+// Is a slice of such a filter, cut out, what a filter of one slice has?
+bool is_slice_of(const Parameters& whole, const Parameters& one) {
+  Parameters cut = whole;
+  cut.slices = 1;
+  cut.memory = one.memory;
+  cut.keys = one.keys;
+  return whole.seed == one.seed && probes(whole) == 1 && has_same_geometry(cut, one);
+}
+
+const Header* open_state(const struct varlena* state) {
+  const Size length = VARSIZE_ANY_EXHDR(state);
+  uint32 slice;
+  Problem problem;
+  const Header* value =
+      open_packet(memcpy(palloc(length), VARDATA_ANY(state), length), length, slice, problem);
+  if (value == nullptr)
+    ereport(ERROR, problem_report(problem), errcode(ERRCODE_INVALID_BINARY_REPRESENTATION));
+  return value;
+}
+
+void fill(FilterHandle* filter, const Header* state) {
+  const Parameters& parameters = filter->header->parameters;
+  if (!is_slice_of(state->parameters, parameters))
+    ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+            errmsg("a slice of this filter cannot lie by itself"),
+            errdetail("Its kind, %s, derives with these options for one slice other parameters "
+                      "than for several.",
+                      ops_of(state).name));
+  auto* value = static_cast<Header*>(MemoryContextAllocExtended(
+      CurrentMemoryContext, parameters.memory, MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO));
+  memcpy(static_cast<void*>(value), filter->header, sizeof(Header));
+  memcpy(static_cast<void*>(slice_at(value, 0).state), slice_at(state, 0).state,
+         parameters.slice_bytes);
+  replace_local_filter(filter, value);
+  pfree(value);
+}
+
+uint32 number_argument(FunctionCallInfo fcinfo, int number, int least) {
+  const int32 value = PG_GETARG_INT32(number);
+  if (value < least)
+    ereport(ERROR, errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("invalid number: %d", value));
+  return static_cast<uint32>(value);
+}
+
+const char* text_argument(FunctionCallInfo fcinfo, int number) {
+  return text_to_cstring(PG_GETARG_TEXT_PP(number));
+}
+
+}  // namespace
+}  // namespace streamfilter::pg
+
+using namespace streamfilter;
+using namespace streamfilter::pg;
+
+// streamfilter_slice_fence(filter regclass, slice int) → bytea: waits for whoever uses the
+// relation, keeps others out until the transaction ends, and returns the slice. Needs to be its
+// owner. Raises 55SF1 if the slice is elsewhere.
+SF_FUNCTION(streamfilter_slice_fence) {
+  FilterHandle* filter = lock_slices(PG_GETARG_OID(0));
+  const int32 slice = PG_GETARG_INT32(1);
+  check_slice_is_here(filter->relation, static_cast<uint32>(slice));
+  use_filter(filter, Use::test_granted);
+  PG_RETURN_POINTER(make_slice_packet(filter, slice));
+}
+
+// streamfilter_slice_take(schema_name text, table_name text, slice int, epoch int, definition text,
+// conflict text, persistence text, state bytea): makes the relation that holds the slice from this
+// epoch on. Nobody asks it before the place where the slice was is closed.
+SF_FUNCTION(streamfilter_slice_take) {
+  const char* schema = text_argument(fcinfo, 0);
+  const char* table = text_argument(fcinfo, 1);
+  const uint32 slice = number_argument(fcinfo, 2, 0), epoch = number_argument(fcinfo, 3, 1);
+  const Header* state = open_state(PG_GETARG_VARLENA_PP(7));
+  lock_slice_relations();
+  drop_remains(get_namespace_oid(schema, false), table, slice);
+  auto* name = makeRangeVar(pstrdup(schema), pstrdup(name_of_moved_slice(table, slice, epoch)), -1);
+  // Nothing that IMPORT FOREIGN SCHEMA could take for a filter.
+  make_slice_relation(name,
+                      {text_argument(fcinfo, 4), text_argument(fcinfo, 5), text_argument(fcinfo, 6),
+                       psprintf("{\"slice\": \"%u\", \"epoch\": \"%u\"}", slice, epoch)});
+  FilterHandle* filter = filter_handle(RangeVarGetRelid(name, NoLock, false));
+  use_filter(filter, Use::insert);
+  fill(filter, state);
+  ForceSyncCommit();
+  PG_RETURN_VOID();
+}
+
+// streamfilter_slice_close(filter regclass, slice int, server int, epoch int, producer text): from
+// the end of this transaction on the relation says that the slice is there, from that epoch on. A
+// place of a later epoch stays. `producer`: how the producer describes itself now; NULL: as before.
+SF_FUNCTION(streamfilter_slice_close) {
+  if (PG_ARGISNULL(0) || PG_ARGISNULL(1) || PG_ARGISNULL(2) || PG_ARGISNULL(3))
+    ereport(ERROR, errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+            errmsg("only the producer of streamfilter_slice_close may be NULL"));
+  const FilterHandle* filter = lock_slices(PG_GETARG_OID(0));
+  const MovedSlices& moved = filter->relation->options.moved;
+  const MovedSlice entry = {number_argument(fcinfo, 1, 0), number_argument(fcinfo, 2, 1) - 1,
+                            number_argument(fcinfo, 3, 1)};
+  const MovedSlice* before = find_moved_slice(moved, entry.slice);
+  if (before != nullptr && before->epoch >= entry.epoch) PG_RETURN_VOID();
+  StringInfoData command;
+  initStringInfo(&command);
+  appendStringInfo(&command, "ALTER FOREIGN TABLE %s OPTIONS (%s moved %s",
+                   full_name(filter->relid), moved.count > 0 ? "SET" : "ADD",
+                   quote_literal_cstr(add_moved_slice(moved, entry)));
+  if (!PG_ARGISNULL(4))
+    appendStringInfo(&command, ", SET producer %s", quote_literal_cstr(text_argument(fcinfo, 4)));
+  appendStringInfoChar(&command, ')');
+  SPI_connect();
+  run(command.data);
+  SPI_finish();
+  ForceSyncCommit();
+  PG_RETURN_VOID();
+}

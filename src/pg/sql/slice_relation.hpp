@@ -1,0 +1,26 @@
+#pragma once
+
+struct RangeVar;
+
+namespace streamfilter::pg {
+
+// What a producer wants to be there; nullptr: as is the default.
+struct SliceRelation {
+  const char* definition;
+  const char* conflict;
+  const char* persistence;
+  const char* producer;
+};
+
+// Carries out CREATE FOREIGN TABLE of a relation that holds slices of a filter elsewhere, as if it
+// had been typed, with its event triggers.
+void make_slice_relation(RangeVar* name, const SliceRelation& wanted);
+
+// Of those who come at once, one makes a relation. Nobody else gets in their way. Raises 42501
+// without USAGE on the server of filters.
+void lock_slice_relations();
+
+// Raises 55SF1 if the slice has left the relation, with the place where it has gone.
+void check_slice_is_here(const struct FilterRelation* relation, uint32 slice);
+
+}  // namespace streamfilter::pg

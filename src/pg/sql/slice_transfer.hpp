@@ -1,0 +1,11 @@
+#pragma once
+
+#include "pg/handle/filter_handle.hpp"
+
+namespace streamfilter::pg {
+
+// The state of one slice of a filter that is here and ready for use, as this transaction sees it,
+// as a bytea that open_packet takes. Raises 22023 if there is no such slice.
+struct varlena* make_slice_packet(FilterHandle* filter, int32 number);
+
+}  // namespace streamfilter::pg
