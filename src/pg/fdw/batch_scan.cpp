@@ -1,5 +1,6 @@
 // Execution. Keys are tested and inserted when their row is asked for, not when it is read ahead:
-// whoever stops early (LIMIT, a cursor) has no key inserted whose row it has not seen.
+// whoever stops early (LIMIT, a cursor) has no key inserted whose row it has not seen. Who asks for
+// all of them, whatever comes, has a whole batch judged at once.
 #include "pg/server/postgres.hpp"
 
 extern "C" {
@@ -21,6 +22,7 @@ namespace streamfilter::pg {
 namespace {
 
 constexpr int kBatch = 32;
+constexpr int kJudgedBatch = 256;  // at most, if all are judged at once
 
 struct BatchScanState {
   CustomScanState custom;  // first
@@ -33,12 +35,16 @@ struct BatchScanState {
   KeyCall call;
   MemoryContext memory;  // of the values of a batch
   bool finished;         // the scan below has no more rows
-  int rows, next;        // of the batch
-  uint64 version;        // of the filter that the elements are made for, and
-  FilterMode mode;       // its mode
-  TupleTableSlot* slots[kBatch];
-  Element elements[kBatch];
-  bool has_key[kBatch];
+  bool judges_ahead;     // all rows of a batch at once, if nothing is in the way
+  bool judged;           // those of this one are
+  int room;              // of the batch
+  int rows, next;
+  uint64 version;   // of the filter that the elements are made for, and
+  FilterMode mode;  // its mode
+  TupleTableSlot* slots[kJudgedBatch];
+  Element elements[kJudgedBatch];
+  bool has_key[kJudgedBatch];
+  bool seen[kJudgedBatch];
 };
 
 BatchScanState* state_of(CustomScanState* node) { return reinterpret_cast<BatchScanState*>(node); }
@@ -64,6 +70,18 @@ void keep_description(TupleTableSlot* slot) {
   row->tuple = &row->tupdata;
 }
 
+// For batches of so many rows.
+void make_room(CustomScanState* node, int rows) {
+  BatchScanState* state = state_of(node);
+  EState* estate = node->ss.ps.state;
+  const TupleTableSlot* row = node->ss.ss_ScanTupleSlot;
+  MemoryContext caller = MemoryContextSwitchTo(estate->es_query_cxt);
+  for (; state->room < rows; ++state->room)
+    state->slots[state->room] =
+        ExecInitExtraTupleSlot(estate, row->tts_tupleDescriptor, row->tts_ops);
+  MemoryContextSwitchTo(caller);
+}
+
 void begin(CustomScanState* node, EState* estate, int flags) {
   BatchScanState* state = state_of(node);
   auto* plan = reinterpret_cast<CustomScan*>(node->ss.ps.plan);
@@ -84,10 +102,8 @@ void begin(CustomScanState* node, EState* estate, int flags) {
   if (flags & EXEC_FLAG_EXPLAIN_ONLY) return;
   init_key_call(&state->call, "streamfilter_seen", state->types, state->count, false);
   state->memory =
-      AllocSetContextCreate(CurrentMemoryContext, "streamfilter batch", ALLOCSET_SMALL_SIZES);
-  for (TupleTableSlot*& slot : state->slots)
-    slot = ExecInitExtraTupleSlot(estate, node->ss.ss_ScanTupleSlot->tts_tupleDescriptor,
-                                  node->ss.ss_ScanTupleSlot->tts_ops);
+      AllocSetContextCreate(CurrentMemoryContext, "streamfilter batch", ALLOCSET_DEFAULT_SIZES);
+  make_room(node, kBatch);
 }
 
 void evaluate_values(BatchScanState* state, ExprContext* context, TupleTableSlot* row) {
@@ -113,8 +129,30 @@ void read_keys(CustomScanState* node, int first) {
   MemoryContextSwitchTo(caller);
 }
 
+// A copy in the memory of the batch: many slots that each hold a page are slow to let go of.
+void keep_copy(MemoryContext memory, TupleTableSlot* kept, TupleTableSlot* row) {
+  ExecClearTuple(kept);
+  auto* slot = reinterpret_cast<BufferHeapTupleTableSlot*>(kept);
+  MemoryContext caller = MemoryContextSwitchTo(memory);
+  slot->base.tuple = heap_copytuple(reinterpret_cast<BufferHeapTupleTableSlot*>(row)->base.tuple);
+  MemoryContextSwitchTo(caller);
+  slot->base.off = 0;
+  slot->buffer = InvalidBuffer;
+  kept->tts_nvalid = 0;
+  kept->tts_flags &= static_cast<uint16>(~TTS_FLAG_EMPTY);
+  kept->tts_tid = slot->base.tuple->t_self;
+  kept->tts_tableOid = slot->base.tuple->t_tableOid;
+}
+
 // The next row, in the slot that keeps it; nullptr: there is none.
 TupleTableSlot* fetch_row(BatchScanState* state, PlanState* child, TupleTableSlot* kept) {
+  if (state->filled != nullptr && state->judges_ahead) {
+    TupleTableSlot* row = ExecProcNode(child);
+    if (TupIsNull(row)) return nullptr;
+    if (row != state->filled->ss_ScanTupleSlot) return ExecCopySlot(kept, row);
+    keep_copy(state->memory, kept, row);
+    return kept;
+  }
   if (state->filled == nullptr) {
     TupleTableSlot* row = ExecProcNode(child);
     return TupIsNull(row) ? nullptr : ExecCopySlot(kept, row);
@@ -129,13 +167,38 @@ TupleTableSlot* fetch_row(BatchScanState* state, PlanState* child, TupleTableSlo
   return kept;
 }
 
+// What becomes of a row with a key.
+bool lets_pass(const BatchScanState* state, bool seen) {
+  if (likely(state->mode == FilterMode::enforce)) return !seen;
+  count_outcome(state->call.keys.filter, seen, Outcome::would_discard);
+  return true;
+}
+
+// All rows of the batch, unless the filter is not what it was when their keys were read, or code of
+// others has to see one row after the other.
+bool judge_batch(BatchScanState* state) {
+  begin_key_call(&state->call, state->filter, Use::judge);
+  FilterHandle* filter = state->call.keys.filter;
+  if (filter->version != state->version || filter->mode != state->mode ||
+      state->mode == FilterMode::off || needs_each_row(&state->call.keys))
+    return false;
+  check_mode(filter, InvalidOid);
+  note_asked(filter);
+  test_and_insert_keys(filter, state->elements, state->has_key, state->rows, state->seen);
+  for (int i = 0; i < state->rows; ++i)
+    state->seen[i] = state->has_key[i] && !lets_pass(state, state->seen[i]);
+  return true;
+}
+
 // Reads the next rows; false if there are none.
 bool read_batch(CustomScanState* node) {
   BatchScanState* state = state_of(node);
   auto* child = static_cast<PlanState*>(linitial(node->custom_ps));
+  if (state->judges_ahead && state->rows == state->room)
+    make_room(node, Min(2 * state->room, kJudgedBatch));
   state->rows = state->next = 0;
   MemoryContextReset(state->memory);
-  while (!state->finished && state->rows < kBatch) {
+  while (!state->finished && state->rows < state->room) {
     if (fetch_row(state, child, state->slots[state->rows]) == nullptr) {
       state->finished = true;
       break;
@@ -145,7 +208,8 @@ bool read_batch(CustomScanState* node) {
   if (state->rows == 0) return false;
   begin_key_call(&state->call, state->filter, Use::judge);
   read_keys(node, 0);
-  if (state->mode != FilterMode::off)
+  state->judged = state->judges_ahead && judge_batch(state);
+  if (!state->judged && state->mode != FilterMode::off)
     prefetch_keys(state->call.keys.filter, state->elements, state->has_key, state->rows);
   return true;
 }
@@ -157,10 +221,20 @@ bool passes(BatchScanState* state, int i) {
   if (unlikely(state->mode == FilterMode::off)) return true;
   note_asked(filter);
   if (!state->has_key[i]) return true;
-  const bool seen = test_and_insert_fetched_key(filter, state->elements[i]);
-  if (likely(state->mode == FilterMode::enforce)) return !seen;
-  count_outcome(filter, seen, Outcome::would_discard);
-  return true;
+  return lets_pass(state, test_and_insert_fetched_key(filter, state->elements[i]));
+}
+
+// Judges the next row, unless it was.
+bool next_passes(CustomScanState* node) {
+  BatchScanState* state = state_of(node);
+  const int i = state->next++;
+  if (state->judged) return !state->seen[i];
+  // Somebody else's code has run since the batch was read.
+  begin_key_call(&state->call, state->filter, Use::judge);
+  const FilterHandle* filter = state->call.keys.filter;
+  if (unlikely(filter->version != state->version || filter->mode != state->mode))
+    read_keys(node, i);
+  return passes(state, i);
 }
 
 TupleTableSlot* next_row(ScanState* scan) {
@@ -168,13 +242,7 @@ TupleTableSlot* next_row(ScanState* scan) {
   BatchScanState* state = state_of(node);
   for (;;) {
     if (state->next == state->rows && !read_batch(node)) return nullptr;
-    const int i = state->next++;
-    // Somebody else's code has run since the batch was read.
-    begin_key_call(&state->call, state->filter, Use::judge);
-    FilterHandle* filter = state->call.keys.filter;
-    if (unlikely(filter->version != state->version || filter->mode != state->mode))
-      read_keys(node, i);
-    if (passes(state, i)) return state->slots[i];
+    if (next_passes(node)) return state->slots[state->next - 1];
     InstrCountFiltered1(node, 1);
   }
 }
@@ -212,7 +280,7 @@ void explain(CustomScanState* node, List*, ExplainState* es) {
   const BatchScanState* state = state_of(node);
   const char* name = get_rel_name(state->filter);
   ExplainPropertyText("Discards Keys Seen By", name != nullptr ? name : "(dropped filter)", es);
-  if (es->verbose) ExplainPropertyInteger("Rows Read Ahead", nullptr, kBatch, es);
+  if (es->verbose) ExplainPropertyInteger("Rows Read Ahead", nullptr, Max(state->room, kBatch), es);
   // As the server says it of nodes whose plan has conditions.
   const auto* counts = node->ss.ps.instrument;
   if (!es->analyze || counts == nullptr || counts->nloops <= 0) return;
@@ -238,6 +306,12 @@ const CustomExecMethods kExecMethods = {
 };
 
 }  // namespace
+
+void judge_ahead(PlanState* node) {
+  if (!IsA(node, CustomScanState)) return;
+  auto* scan = reinterpret_cast<CustomScanState*>(node);
+  if (scan->methods == &kExecMethods) state_of(scan)->judges_ahead = true;
+}
 
 Node* create_batch_scan_state(CustomScan*) {
   auto* state = static_cast<BatchScanState*>(palloc0(sizeof(BatchScanState)));

@@ -4,6 +4,7 @@
 #pragma once
 
 extern "C" {
+#include "nodes/execnodes.h"
 #include "nodes/pathnodes.h"
 #include "nodes/plannodes.h"
 #include "nodes/primnodes.h"
@@ -22,6 +23,10 @@ const Const* filter_of_batch_scan(const Plan* plan);
 
 // The state of the node in the executor.
 Node* create_batch_scan_state(CustomScan* plan);
+
+// Whoever runs this node, if it is one of ours, is going to ask for all its rows, and nothing that
+// happens in between looks at the filter or the rows' way: they are judged a batch at a time.
+void judge_ahead(PlanState* node);
 
 // Registers hook and node. Called by _PG_init when preloaded.
 void init_batch_scan();

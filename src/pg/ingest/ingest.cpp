@@ -44,7 +44,7 @@ struct Ingest {
   EState* estate;
   ModifyTableState* node;
   MemoryContext memory;
-  MemoryContext batch_memory;  // of rows until they are judged
+  MemoryContext batch_memory;  // of keys until they are judged
   BatchWriter* writer;
   RowWatch watch;
   uint64 statement;
@@ -74,15 +74,6 @@ SF_TRIGGER_CLOCK* clock_of(const ResultRelInfo* target, const Trigger* trigger) 
              : &target->ri_TrigInstrument[trigger - target->ri_TrigDesc->triggers];
 }
 
-// May code run that looks at the table while a row becomes a key, or is a row wanted elsewhere as
-// soon as it has one?
-bool needs_each_row(const RowJudge* judge) {
-  if (judge->keys.filter->has_detour) return true;
-  for (int i = 0; i < judge->keys.count; ++i)
-    if (runs_untrusted_code(judge->keys.inputs[i].coercion)) return true;
-  return false;
-}
-
 IngestTable* make_table(Ingest* ingest, ResultRelInfo* target) {
   MemoryContext caller = MemoryContextSwitchTo(ingest->memory);
   auto* table = static_cast<IngestTable*>(palloc0(sizeof(IngestTable)));
@@ -106,7 +97,7 @@ void prepare_table(IngestTable* table) {
   table->prepared = true;
   if (!table->judged) return;
   prepare(&table->judge);
-  if (needs_each_row(&table->judge))
+  if (needs_each_row(&table->judge.keys))
     table->obstacle = "the key of each row is needed as soon as it is known";
 }
 
@@ -201,7 +192,7 @@ void judge_rows(Ingest* ingest) {
 }
 
 void mark_row(Ingest* ingest, int i, TupleTableSlot* row) {
-  MemoryContext caller = MemoryContextSwitchTo(ingest->batch_memory);
+  MemoryContext caller = MemoryContextSwitchTo(row_memory(ingest->writer));
   HeapTuple marked =
       set_mark(&ingest->tables[i]->judge, row, ingest->tuples[i], ingest->repeats[i]);
   if (marked != ingest->tuples[i]) ExecStoreHeapTuple(marked, row, false);
@@ -232,6 +223,7 @@ void settle_batch(Ingest* ingest) {
   ingest->rows = 0;
   ingest->bytes = 0;
   MemoryContextReset(ingest->batch_memory);
+  write_if_many(ingest->writer);
 }
 
 // ---- one row -----------------------------------------------------------------------------------
@@ -257,11 +249,18 @@ void keep_row(Ingest* ingest, IngestTable* table, TupleTableSlot* row, uint64 nu
   ingest->tables[i] = table;
   ingest->numbers[i] = number;
   read_key(ingest, i, row);
-  MemoryContext caller = MemoryContextSwitchTo(ingest->batch_memory);
-  ingest->tuples[i] = ExecCopySlotHeapTuple(row);
-  MemoryContextSwitchTo(caller);
+  ingest->tuples[i] = copy_row(ingest->writer, row);
   ingest->bytes += ingest->tuples[i]->t_len;
   ++ingest->rows;
+}
+
+// Nobody judges it here, and none that is judged waits before it.
+void write_now(Ingest* ingest, const IngestTable* table, TupleTableSlot* row, uint64 number) {
+  TupleTableSlot* kept = take_slot(table->writer);
+  ExecStoreHeapTuple(copy_row(ingest->writer, row), kept, false);
+  ++ingest->counts.inserted;
+  write_row(table->writer, kept, number);
+  write_if_many(ingest->writer);
 }
 
 // The row as one of its table.
@@ -293,7 +292,7 @@ Ingest* begin_ingest(ModifyTableState* node, WriteMode mode, RowWatch watch) {
   ingest->node = node;
   ingest->memory = memory;
   ingest->batch_memory =
-      AllocSetContextCreate(memory, "streamfilter rows that are judged", ALLOCSET_DEFAULT_SIZES);
+      AllocSetContextCreate(memory, "streamfilter keys of a batch", ALLOCSET_DEFAULT_SIZES);
   ingest->watch = watch;
   ingest->writer = begin_batch_writer(ingest->estate, mode, node->mt_transition_capture, watch);
   ingest->statement = running_statement;
@@ -319,6 +318,7 @@ void ingest_row(Ingest* ingest, TupleTableSlot* row, uint64 number) {
   row = convert(ingest, table, row);
   if (unlikely(table->obstacle != nullptr))
     return insert_alone(ingest, table, ExecCopySlotHeapTuple(row), number);
+  if (!table->judged && ingest->rows == 0) return write_now(ingest, table, row, number);
   keep_row(ingest, table, row, number);
   ResetPerTupleExprContext(ingest->estate);
   if (ingest->rows == ingest->room || ingest->bytes > kMaxBytes) settle_batch(ingest);

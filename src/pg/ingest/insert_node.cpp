@@ -1,6 +1,7 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
+#include "catalog/pg_class.h"
 #include "commands/explain.h"
 #include "commands/trigger.h"
 #include "executor/executor.h"
@@ -10,6 +11,7 @@ extern "C" {
 #include "utils/rel.h"
 }
 
+#include "pg/fdw/batch_scan.hpp"
 #include "pg/ingest/ingest.hpp"
 #include "pg/ingest/insert_node.hpp"
 #include "pg/ingest/target_rule.hpp"
@@ -65,6 +67,11 @@ void begin(CustomScanState* node, EState* estate, int flags) {
   state->obstacle = plan->custom_private != NIL
                         ? strVal(linitial_node(String, plan->custom_private))
                         : find_obstacle(insert_of(node));
+  // Partitions may have code of others for their rows.
+  const ModifyTableState* insert = insert_of(node);
+  if (state->obstacle == nullptr &&
+      insert->rootResultRelInfo->ri_RelationDesc->rd_rel->relkind == RELKIND_RELATION)
+    judge_ahead(outerPlanState(insert));
 }
 
 void insert_rows(InsertState* state, ModifyTableState* insert) {

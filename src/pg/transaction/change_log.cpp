@@ -147,11 +147,23 @@ void prefetch_index(const ChangeLog* log, uint64 hash, Prefetches& prefetches) {
   prefetches.add(&log->index[home_of(log, tag_of(hash))]);
 }
 
-void prefetch_change(const ChangeLog* log, uint64 hash, Prefetches& prefetches) {
+void prefetch_change(const ChangeLog* log, const IndexHint& guess, Prefetches& prefetches) {
+  if (guess.last != kNoChange) prefetches.add(change_at(log, guess.last));
+}
+
+IndexHint guess_key(const ChangeLog* log, uint64 hash) {
+  const IndexSlot* index = log->index;
   const uint32 tag = tag_of(hash), mask = last_slot(log);
   uint32 at = home_of(log, tag);
-  while (log->index[at].next != 0 && log->index[at].tag != tag) at = (at + 1) & mask;
-  if (log->index[at].next != 0) prefetches.add(change_at(log, log->index[at].next - 1));
+  while (index[at].next != 0 && index[at].tag != tag) at = (at + 1) & mask;
+  return {index[at].next - 1, tag, at, log->index_bits};  // kNoChange is -1
+}
+
+// What the guess was made of has its place until the index grows or a change is undone.
+IndexHint confirm_key(const ChangeLog* log, uint64 hash, const IndexHint& guess) {
+  const bool found =
+      is_good(log, guess) && (guess.last == kNoChange || change_at(log, guess.last)->hash == hash);
+  return likely(found) ? guess : find_key(log, hash);
 }
 
 IndexHint find_key(const ChangeLog* log, uint64 hash) {

@@ -80,6 +80,17 @@ struct IndexHint {
 };
 IndexHint find_key(const ChangeLog* log, uint64 hash);
 
+// The same in two steps, so that the memory of many keys can be fetched in between: `guess_key`
+// looks into the index only, whose memory prefetch_index gets, and `confirm_key`, after
+// prefetch_change, at the change itself. Other changes may come in between.
+IndexHint guess_key(const ChangeLog* log, uint64 hash);
+IndexHint confirm_key(const ChangeLog* log, uint64 hash, const IndexHint& guess);
+
+// Is a hint still good, though other changes have come?
+inline bool is_good(const ChangeLog* log, const IndexHint& hint) {
+  return hint.index_bits == log->index_bits && log->index[hint.slot].next == hint.last + 1;
+}
+
 // Needs reserve_change. The entry is valid until it is undone.
 Change* append_change(ChangeLog* log, ChangeType type, const Element& element, IndexHint hint = {});
 
@@ -89,7 +100,7 @@ void undo_change(ChangeLog* log);
 // Adds the slot of the index where the key would be to what is to be fetched; then, when that has
 // come, the change that it probably leads to.
 void prefetch_index(const ChangeLog* log, uint64 hash, Prefetches& prefetches);
-void prefetch_change(const ChangeLog* log, uint64 hash, Prefetches& prefetches);
+void prefetch_change(const ChangeLog* log, const IndexHint& guess, Prefetches& prefetches);
 
 Change* change_at(const ChangeLog* log, uint32 position);
 Element element_at(const ChangeLog* log, uint32 position);

@@ -1,0 +1,195 @@
+// Many keys at once: the same answers, and the same state of the filter, as one after the other.
+// One look into the own changes for all, then one into the filter, slice by slice, each lock taken
+// once; then they are answered and noted in their order. Nothing waits for memory that could have
+// been fetched before.
+#include "pg/server/postgres.hpp"
+
+#include "pg/handle/key_reservation.hpp"
+#include "pg/handle/local_filter.hpp"
+#include "pg/server/lock_batches.hpp"
+
+namespace streamfilter::pg {
+namespace {
+
+constexpr int kTogether = 256;
+static_assert(kTogether <= LockBatches::kMax);
+constexpr int kFewest = 8;      // keys that are worth it
+constexpr int kLookahead = 32;  // keys whose memory is on its way at once
+
+struct KeyBatch {
+  FilterHandle* filter;
+  TransactionChanges* changes;  // nullptr: none yet
+  uint64 applied;               // the slot's count before the filter was looked at
+  int count;
+  const Element* elements[kTogether];
+  bool* seen[kTogether];  // where the answers are wanted
+  OwnKey own[kTogether];
+  bool found[kTogether];  // by the filter
+};
+
+// Calls use(i) for every key, `fetch` for those that follow some time before.
+template <typename Fetch, typename Use>
+void with_lookahead(int count, Fetch&& fetch, Use&& use) {
+  Prefetches prefetches;
+  const auto fetch_from = [&](int from) {
+    for (int i = from; i < Min(from + kLookahead, count); ++i) fetch(i, prefetches);
+    prefetches.start();
+  };
+  fetch_from(0);
+  for (int i = 0; i < count; ++i) {
+    if (i % kLookahead == 0) fetch_from(i + kLookahead);
+    use(i);
+  }
+}
+
+bool is_untouched(const KeyBatch& batch, int i) { return batch.own[i].view == OwnView::untouched; }
+
+void look_into_own_changes(KeyBatch& batch) {
+  if (batch.changes == nullptr) return;
+  const ChangeLog* log = &batch.changes->log;
+  Prefetches found;
+  with_lookahead(
+      batch.count,
+      [&](int i, Prefetches& prefetches) {
+        prefetch_index(log, batch.elements[i]->hash, prefetches);
+      },
+      [&](int i) {
+        batch.own[i].hint = guess_key(log, batch.elements[i]->hash);
+        prefetch_change(log, batch.own[i].hint, found);
+        if (i % kLookahead == kLookahead - 1) found.start();
+      });
+  found.start();
+  for (int i = 0; i < batch.count; ++i) {
+    const Element& element = *batch.elements[i];
+    batch.own[i] =
+        view_at(batch.changes, element, confirm_key(log, element.hash, batch.own[i].hint));
+  }
+}
+
+// Those that the own changes know nothing of. If one is found, the filter learns that it was seen
+// again, as test_and_insert_local_key has it.
+void look_into_slices(KeyBatch& batch) {
+  FilterHandle* filter = batch.filter;
+  Header* header = filter->header;
+  const bool learns = ops_of(header).learns_from_repeats;
+  const LockBatches order(
+      static_cast<uint32>(batch.count), header->parameters.slices,
+      [&](uint32 i) { return slice_of(header->parameters, batch.elements[i]->hash); });
+  LWLock* held = nullptr;
+  with_lookahead(
+      batch.count,
+      [&](int i, Prefetches& prefetches) {
+        const auto at = static_cast<int>(order.at(static_cast<uint32>(i)));
+        if (is_untouched(batch, at)) prefetch(header, *batch.elements[at], prefetches);
+      },
+      [&](int i) {
+        const auto number = static_cast<uint32>(i);
+        const auto at = static_cast<int>(order.at(number));
+        if (order.begins(number) && held != nullptr) {
+          LWLockRelease(held);
+          held = nullptr;
+        }
+        if (!is_untouched(batch, at)) return;
+        if (held == nullptr) {
+          held = slice_lock(filter->slot, order.number(number));
+          LWLockAcquire(held, learns ? LW_EXCLUSIVE : LW_SHARED);
+        }
+        unsigned position = kNoRank;
+        batch.found[at] = learns ? promote(header, *batch.elements[at], position)
+                                 : test(header, *batch.elements[at]);
+        if (position != kNoRank) count_found(filter, position);
+      });
+  if (held != nullptr) LWLockRelease(held);
+}
+
+void look_into_filter(KeyBatch& batch) {
+  for (int i = 0; i < batch.count; ++i) batch.found[i] = false;
+  if (batch.filter->header->parameters.k1 == 0) return look_into_slices(batch);
+  for (int i = 0; i < batch.count; ++i)
+    batch.found[i] = is_untouched(batch, i) && is_in_filter(batch.filter, *batch.elements[i]);
+}
+
+void note_repeat(KeyBatch& batch, const Element& element, const IndexHint& hint) {
+  if (!ops_of(batch.filter->header).learns_from_repeats) return;
+  reserve_change(batch.changes);
+  append_change(batch.changes, ChangeType::repeat, as_accepted(batch.changes, element, hint), hint);
+}
+
+// The own changes have come further since they were looked at, by keys of this batch.
+OwnKey own_by_now(const KeyBatch& batch, int i) {
+  if (batch.changes == nullptr) return OwnKey{};
+  const OwnKey& own = batch.own[i];
+  const Element& element = *batch.elements[i];
+  return likely(is_good(&batch.changes->log, own.hint)) ? view_at(batch.changes, element, own.hint)
+                                                        : find_own(batch.changes, element);
+}
+
+bool answer(KeyBatch& batch, int i) {
+  FilterHandle* filter = batch.filter;
+  const Element& element = *batch.elements[i];
+  // The filter has changed since it was looked at, perhaps while a key before this one had to wait.
+  if (unlikely(pg_atomic_read_u64(&filter->slot->applied) != batch.applied))
+    return test_and_insert_local_key(filter, element);
+  const OwnKey own = own_by_now(batch, i);
+  if (own.view == OwnView::added) {
+    note_repeat(batch, element, own.hint);
+    return true;
+  }
+  if (batch.found[i]) return true;
+  if (unlikely(own.view != batch.own[i].view)) return test_and_insert_local_key(filter, element);
+  if (batch.changes == nullptr) batch.changes = begin(filter);
+  return !reserve(filter, batch.changes, element, own.hint, batch.applied, is_untouched(batch, i));
+}
+
+void answer_all(KeyBatch& batch) {
+  const FilterHandle* filter = batch.filter;
+  with_lookahead(
+      batch.count,
+      [&](int i, Prefetches& prefetches) {
+        const bool is_new = !batch.found[i] && batch.own[i].view != OwnView::added;
+        if (is_new && (batch.changes == nullptr || !batch.changes->overflowed))
+          prefetch_in_flight(in_flight_tag(filter->slot_generation, batch.elements[i]->hash),
+                             prefetches);
+      },
+      [&](int i) {
+        *batch.seen[i] = answer(batch, i);
+        count_answer(batch.filter, *batch.seen[i]);
+      });
+}
+
+void answer_one_by_one(const KeyBatch& batch) {
+  for (int i = 0; i < batch.count; ++i) {
+    *batch.seen[i] = test_and_insert_local_key(batch.filter, *batch.elements[i]);
+    count_answer(batch.filter, *batch.seen[i]);
+  }
+}
+
+void judge(KeyBatch& batch) {
+  FilterSlot* slot = batch.filter->slot;
+  batch.changes = find_changes(slot, batch.filter->slot_generation);
+  batch.applied = pg_atomic_read_u64(&slot->applied);
+  const Arriving arriving(slot);
+  if (batch.count < kFewest || arriving.keys || arriving.erasures) return answer_one_by_one(batch);
+  look_into_own_changes(batch);
+  look_into_filter(batch);
+  answer_all(batch);
+}
+
+}  // namespace
+
+void test_and_insert_local_keys(FilterHandle* filter, const Element* elements, const bool* has_key,
+                                int count, bool* seen) {
+  KeyBatch batch;
+  batch.filter = filter;
+  for (int i = 0; i < count;) {
+    for (batch.count = 0; i < count && batch.count < kTogether; ++i) {
+      seen[i] = false;
+      if (!has_key[i]) continue;
+      batch.elements[batch.count] = &elements[i];
+      batch.seen[batch.count++] = &seen[i];
+    }
+    judge(batch);
+  }
+}
+
+}  // namespace streamfilter::pg
