@@ -19,12 +19,15 @@ constexpr int kLookahead = 32;  // keys whose memory is on its way at once
 struct KeyBatch {
   FilterHandle* filter;
   TransactionChanges* changes;  // nullptr: none yet
-  uint64 applied;               // the slot's count before the filter was looked at
+  bool announced;
+  uint64 applied;  // the slot's count before the filter was looked at
   int count;
   const Element* elements[kTogether];
   bool* seen[kTogether];  // where the answers are wanted
   OwnKey own[kTogether];
-  bool found[kTogether];  // by the filter
+  int untouched_count;
+  uint16 untouched[kTogether];  // those that the own changes know nothing of
+  bool found[kTogether];        // by the filter
 };
 
 // Calls use(i) for every key, `fetch` for those that follow some time before.
@@ -42,8 +45,6 @@ void with_lookahead(int count, Fetch&& fetch, Use&& use) {
   }
 }
 
-bool is_untouched(const KeyBatch& batch, int i) { return batch.own[i].view == OwnView::untouched; }
-
 void look_into_own_changes(KeyBatch& batch) {
   if (batch.changes == nullptr) return;
   const ChangeLog* log = &batch.changes->log;
@@ -51,7 +52,7 @@ void look_into_own_changes(KeyBatch& batch) {
   with_lookahead(
       batch.count,
       [&](int i, Prefetches& prefetches) {
-        prefetch_index(log, batch.elements[i]->hash, prefetches);
+        if (!batch.announced) prefetch_index(log, batch.elements[i]->hash, prefetches);
       },
       [&](int i) {
         batch.own[i].hint = guess_key(log, batch.elements[i]->hash);
@@ -66,47 +67,54 @@ void look_into_own_changes(KeyBatch& batch) {
   }
 }
 
-// Those that the own changes know nothing of. If one is found, the filter learns that it was seen
-// again, as test_and_insert_local_key has it.
+// Those that the own changes know nothing of, together. What decides is a toss-up, so this has no
+// branch.
+void find_untouched(KeyBatch& batch) {
+  batch.untouched_count = 0;
+  for (int i = 0; i < batch.count; ++i) {
+    batch.untouched[batch.untouched_count] = static_cast<uint16>(i);
+    batch.untouched_count += batch.own[i].view == OwnView::untouched;
+    batch.found[i] = false;
+  }
+}
+
+// If one is found, the filter learns that it was seen again, as test_and_insert_local_key has it.
 void look_into_slices(KeyBatch& batch) {
   FilterHandle* filter = batch.filter;
   Header* header = filter->header;
   const bool learns = ops_of(header).learns_from_repeats;
-  const LockBatches order(
-      static_cast<uint32>(batch.count), header->parameters.slices,
-      [&](uint32 i) { return slice_of(header->parameters, batch.elements[i]->hash); });
+  const auto key = [&](uint32 i) -> const Element& { return *batch.elements[batch.untouched[i]]; };
+  const LockBatches order(static_cast<uint32>(batch.untouched_count), header->parameters.slices,
+                          [&](uint32 i) { return slice_of(header->parameters, key(i).hash); });
   LWLock* held = nullptr;
   with_lookahead(
-      batch.count,
+      batch.untouched_count,
       [&](int i, Prefetches& prefetches) {
-        const auto at = static_cast<int>(order.at(static_cast<uint32>(i)));
-        if (is_untouched(batch, at)) prefetch(header, *batch.elements[at], prefetches);
+        if (!batch.announced) prefetch(header, key(order.at(static_cast<uint32>(i))), prefetches);
       },
       [&](int i) {
         const auto number = static_cast<uint32>(i);
-        const auto at = static_cast<int>(order.at(number));
-        if (order.begins(number) && held != nullptr) {
-          LWLockRelease(held);
-          held = nullptr;
-        }
-        if (!is_untouched(batch, at)) return;
-        if (held == nullptr) {
+        const uint32 at = order.at(number);
+        if (order.begins(number)) {
+          if (held != nullptr) LWLockRelease(held);
           held = slice_lock(filter->slot, order.number(number));
           LWLockAcquire(held, learns ? LW_EXCLUSIVE : LW_SHARED);
         }
         unsigned position = kNoRank;
-        batch.found[at] = learns ? promote(header, *batch.elements[at], position)
-                                 : test(header, *batch.elements[at]);
+        batch.found[batch.untouched[at]] =
+            learns ? promote(header, key(at), position) : test(header, key(at));
         if (position != kNoRank) count_found(filter, position);
       });
   if (held != nullptr) LWLockRelease(held);
 }
 
 void look_into_filter(KeyBatch& batch) {
-  for (int i = 0; i < batch.count; ++i) batch.found[i] = false;
+  find_untouched(batch);
   if (batch.filter->header->parameters.k1 == 0) return look_into_slices(batch);
-  for (int i = 0; i < batch.count; ++i)
-    batch.found[i] = is_untouched(batch, i) && is_in_filter(batch.filter, *batch.elements[i]);
+  for (int i = 0; i < batch.untouched_count; ++i) {
+    const int at = batch.untouched[i];
+    batch.found[at] = is_in_filter(batch.filter, *batch.elements[at]);
+  }
 }
 
 void note_repeat(KeyBatch& batch, const Element& element, const IndexHint& hint) {
@@ -138,16 +146,17 @@ bool answer(KeyBatch& batch, int i) {
   if (batch.found[i]) return true;
   if (unlikely(own.view != batch.own[i].view)) return test_and_insert_local_key(filter, element);
   if (batch.changes == nullptr) batch.changes = begin(filter);
-  return !reserve(filter, batch.changes, element, own.hint, batch.applied, is_untouched(batch, i));
+  return !reserve(filter, batch.changes, element, own.hint, batch.applied,
+                  batch.own[i].view == OwnView::untouched);
 }
 
 void answer_all(KeyBatch& batch) {
   const FilterHandle* filter = batch.filter;
+  const bool registers = batch.changes == nullptr || !batch.changes->overflowed;
   with_lookahead(
       batch.count,
       [&](int i, Prefetches& prefetches) {
-        const bool is_new = !batch.found[i] && batch.own[i].view != OwnView::added;
-        if (is_new && (batch.changes == nullptr || !batch.changes->overflowed))
+        if (registers && !batch.found[i] && batch.own[i].view != OwnView::added)
           prefetch_in_flight(in_flight_tag(filter->slot_generation, batch.elements[i]->hash),
                              prefetches);
       },
@@ -177,10 +186,23 @@ void judge(KeyBatch& batch) {
 
 }  // namespace
 
+void announce_local_keys(const FilterHandle* filter, const Element* elements, const bool* has_key,
+                         int count) {
+  const TransactionChanges* changes = find_changes(filter->slot, filter->slot_generation);
+  Prefetches prefetches;
+  for (int i = 0; i < count; ++i) {
+    if (!has_key[i]) continue;
+    if (changes != nullptr) prefetch_index(&changes->log, elements[i].hash, prefetches);
+    prefetch(filter->header, elements[i], prefetches);
+  }
+  prefetches.start();
+}
+
 void test_and_insert_local_keys(FilterHandle* filter, const Element* elements, const bool* has_key,
-                                int count, bool* seen) {
+                                int count, bool announced, bool* seen) {
   KeyBatch batch;
   batch.filter = filter;
+  batch.announced = announced;
   for (int i = 0; i < count;) {
     for (batch.count = 0; i < count && batch.count < kTogether; ++i) {
       seen[i] = false;

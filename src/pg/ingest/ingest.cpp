@@ -167,8 +167,8 @@ void judge_run(Ingest* ingest, int first, int end) {
   for (int i = first; i < end; ++i)
     if (i == first || ingest->tables[i] != ingest->tables[i - 1])
       check_judged_once(&ingest->tables[i]->judge);
-  test_and_insert_keys(ingest->tables[first]->judge.keys.filter, ingest->elements + first,
-                       ingest->has_key + first, end - first, ingest->repeats + first);
+  test_and_insert_announced_keys(ingest->tables[first]->judge.keys.filter, ingest->elements + first,
+                                 ingest->has_key + first, end - first, ingest->repeats + first);
   for (int i = first; i < end; ++i)
     count(&ingest->tables[i]->judge, ingest->has_key[i], ingest->repeats[i]);
   if (unlikely(clock != nullptr)) stop_clocks(ingest, first, end);
@@ -199,18 +199,28 @@ void mark_row(Ingest* ingest, int i, TupleTableSlot* row) {
   MemoryContextSwitchTo(caller);
 }
 
-// What becomes of a row that was judged.
-void settle_row(Ingest* ingest, int i) {
-  const IngestTable* table = ingest->tables[i];
-  const bool repeat = ingest->repeats[i];
-  const bool enforced = is_judged(table) && table->judge.keys.filter->mode == FilterMode::enforce;
-  if (enforced && repeat && table->judge.kind == TriggerKind::discard) {
-    ++ingest->counts.discarded;
-    return;
+bool enforces(const IngestTable* table) {
+  return is_judged(table) && table->judge.keys.filter->mode == FilterMode::enforce;
+}
+
+// The rows that are not discarded. Which are is a toss-up, so nothing branches on it.
+int find_kept(Ingest* ingest, uint16* kept) {
+  int count = 0;
+  for (int i = 0; i < ingest->rows; ++i) {
+    const IngestTable* table = ingest->tables[i];
+    const bool discards = table->judge.kind == TriggerKind::discard && enforces(table);
+    kept[count] = static_cast<uint16>(i);
+    count += !(discards & ingest->repeats[i]);
   }
+  ingest->counts.discarded += static_cast<uint64>(ingest->rows - count);
+  return count;
+}
+
+void write_kept(Ingest* ingest, int i) {
+  const IngestTable* table = ingest->tables[i];
   TupleTableSlot* row = take_slot(table->writer);
   ExecStoreHeapTuple(ingest->tuples[i], row, false);
-  if (enforced && table->judge.kind == TriggerKind::mark) mark_row(ingest, i, row);
+  if (table->judge.kind == TriggerKind::mark && enforces(table)) mark_row(ingest, i, row);
   ++ingest->counts.inserted;
   write_row(table->writer, row, ingest->numbers[i]);
 }
@@ -218,8 +228,9 @@ void settle_row(Ingest* ingest, int i) {
 void settle_batch(Ingest* ingest) {
   if (ingest->rows == 0) return;
   judge_rows(ingest);
-  const int rows = ingest->rows;
-  for (int i = 0; i < rows; ++i) settle_row(ingest, i);
+  uint16 kept[kRemoteBatch];
+  const int count = find_kept(ingest, kept);
+  for (int i = 0; i < count; ++i) write_kept(ingest, kept[i]);
   ingest->rows = 0;
   ingest->bytes = 0;
   MemoryContextReset(ingest->batch_memory);
@@ -240,6 +251,14 @@ int room_for(const IngestTable* table) {
   return table->judged && asks_servers(table->judge.keys.filter) ? kRemoteBatch : kBatch;
 }
 
+// Those of other filters may be among them: their memory is fetched later, then.
+void announce_last_keys(const Ingest* ingest, const IngestTable* table) {
+  const int first = ingest->rows - kAnnouncedAtOnce;
+  if (is_judged(table))
+    announce_keys(table->judge.keys.filter, ingest->elements + first, ingest->has_key + first,
+                  kAnnouncedAtOnce);
+}
+
 void keep_row(Ingest* ingest, IngestTable* table, TupleTableSlot* row, uint64 number) {
   const int i = ingest->rows;
   if (i == 0) {
@@ -252,6 +271,7 @@ void keep_row(Ingest* ingest, IngestTable* table, TupleTableSlot* row, uint64 nu
   ingest->tuples[i] = copy_row(ingest->writer, row);
   ingest->bytes += ingest->tuples[i]->t_len;
   ++ingest->rows;
+  if (ingest->rows % kAnnouncedAtOnce == 0) announce_last_keys(ingest, table);
 }
 
 // Nobody judges it here, and none that is judged waits before it.
