@@ -45,26 +45,20 @@ void with_lookahead(int count, Fetch&& fetch, Use&& use) {
   }
 }
 
+// A guess, of which `answer` makes sure: the index says who may be there, and it takes the change
+// itself, elsewhere in memory, to know.
 void look_into_own_changes(KeyBatch& batch) {
   if (batch.changes == nullptr) return;
   const ChangeLog* log = &batch.changes->log;
-  Prefetches found;
   with_lookahead(
       batch.count,
       [&](int i, Prefetches& prefetches) {
         if (!batch.announced) prefetch_index(log, batch.elements[i]->hash, prefetches);
       },
       [&](int i) {
-        batch.own[i].hint = guess_key(log, batch.elements[i]->hash);
-        prefetch_change(log, batch.own[i].hint, found);
-        if (i % kLookahead == kLookahead - 1) found.start();
+        const Element& element = *batch.elements[i];
+        batch.own[i] = view_at(batch.changes, element, guess_key(log, element.hash));
       });
-  found.start();
-  for (int i = 0; i < batch.count; ++i) {
-    const Element& element = *batch.elements[i];
-    batch.own[i] =
-        view_at(batch.changes, element, confirm_key(log, element.hash, batch.own[i].hint));
-  }
 }
 
 // Those that the own changes know nothing of, together. What decides is a toss-up, so this has no
@@ -123,13 +117,12 @@ void note_repeat(KeyBatch& batch, const Element& element, const IndexHint& hint)
   append_change(batch.changes, ChangeType::repeat, as_accepted(batch.changes, element, hint), hint);
 }
 
-// The own changes have come further since they were looked at, by keys of this batch.
+// What the own changes say by now: keys of this batch have come to them.
 OwnKey own_by_now(const KeyBatch& batch, int i) {
   if (batch.changes == nullptr) return OwnKey{};
-  const OwnKey& own = batch.own[i];
   const Element& element = *batch.elements[i];
-  return likely(is_good(&batch.changes->log, own.hint)) ? view_at(batch.changes, element, own.hint)
-                                                        : find_own(batch.changes, element);
+  return view_at(batch.changes, element,
+                 confirm_key(&batch.changes->log, element.hash, batch.own[i].hint));
 }
 
 bool answer(KeyBatch& batch, int i) {
@@ -143,8 +136,8 @@ bool answer(KeyBatch& batch, int i) {
     note_repeat(batch, element, own.hint);
     return true;
   }
-  if (batch.found[i]) return true;
   if (unlikely(own.view != batch.own[i].view)) return test_and_insert_local_key(filter, element);
+  if (batch.found[i]) return true;
   if (batch.changes == nullptr) batch.changes = begin(filter);
   return !reserve(filter, batch.changes, element, own.hint, batch.applied,
                   batch.own[i].view == OwnView::untouched);
@@ -153,9 +146,11 @@ bool answer(KeyBatch& batch, int i) {
 void answer_all(KeyBatch& batch) {
   const FilterHandle* filter = batch.filter;
   const bool registers = batch.changes == nullptr || !batch.changes->overflowed;
+  const ChangeLog* log = batch.changes == nullptr ? nullptr : &batch.changes->log;
   with_lookahead(
       batch.count,
       [&](int i, Prefetches& prefetches) {
+        if (log != nullptr) prefetch_change(log, batch.own[i].hint, prefetches);
         if (registers && !batch.found[i] && batch.own[i].view != OwnView::added)
           prefetch_in_flight(in_flight_tag(filter->slot_generation, batch.elements[i]->hash),
                              prefetches);

@@ -29,10 +29,10 @@ static_assert(sizeof(Change) == 16);
 
 constexpr uint32 kNoChange = PG_UINT32_MAX;
 
-// Most lookups end at the first slot, without a look at the log.
+// Slots lie in lines of the cache. Most lookups end in the first line, without a look at the log.
 struct IndexSlot {
   uint32 next;  // position + 1 of the last change; 0: unused
-  uint32 tag;   // of the key; its first bits are the slot where it wants to be
+  uint32 tag;   // of the key; its first bits are the line where it wants to be
 };
 
 // Entries lie in levels, each twice as large as the one before, so that none ever moves.
@@ -53,6 +53,7 @@ struct ChangeLog {
   Roles* next_roles;
   int index_bits;  // it has 2 to that power slots
   IndexSlot* index;
+  void* index_memory;  // it lies there, at the next whole line
   uint32 last_reset;
   uint32 last_merge;
   bool has_roles;
@@ -97,7 +98,7 @@ Change* append_change(ChangeLog* log, ChangeType type, const Element& element, I
 // Takes the last change back. Cannot fail.
 void undo_change(ChangeLog* log);
 
-// Adds the slot of the index where the key would be to what is to be fetched; then, when that has
+// Adds the line of the index where the key would be to what is to be fetched; then, when that has
 // come, the change that it probably leads to.
 void prefetch_index(const ChangeLog* log, uint64 hash, Prefetches& prefetches);
 void prefetch_change(const ChangeLog* log, const IndexHint& guess, Prefetches& prefetches);
