@@ -112,13 +112,6 @@ void evaluate_values(BatchScanState* state, ExprContext* context, TupleTableSlot
     state->row[i].value = ExecEvalExpr(state->values[i], context, &state->row[i].isnull);
 }
 
-// Of those that were read, up to this number.
-void announce_last_keys(const BatchScanState* state, int end) {
-  const int first = end - kAnnouncedAtOnce;
-  announce_keys(state->call.keys.filter, state->elements + first, state->has_key + first,
-                kAnnouncedAtOnce);
-}
-
 // The keys of the rows of the batch, from one on.
 void read_keys(CustomScanState* node, int first) {
   BatchScanState* state = state_of(node);
@@ -132,8 +125,6 @@ void read_keys(CustomScanState* node, int first) {
       begin_key_call(&state->call, state->filter, Use::judge);
     state->has_key[i] = build_element(&state->call.keys, state->row, &state->elements[i]);
     if (state->has_key[i]) bound_time(state->call.keys.filter, &state->elements[i]);
-    if (state->judges_ahead && i % kAnnouncedAtOnce == kAnnouncedAtOnce - 1)
-      announce_last_keys(state, i + 1);
   }
   MemoryContextSwitchTo(caller);
 }
@@ -193,7 +184,7 @@ bool judge_batch(BatchScanState* state) {
     return false;
   check_mode(filter, InvalidOid);
   note_asked(filter);
-  test_and_insert_announced_keys(filter, state->elements, state->has_key, state->rows, state->seen);
+  test_and_insert_keys(filter, state->elements, state->has_key, state->rows, state->seen);
   for (int i = 0; i < state->rows; ++i)
     state->seen[i] = state->has_key[i] && !lets_pass(state, state->seen[i]);
   return true;

@@ -47,19 +47,6 @@ void test_and_insert_in_order(FilterHandle* filter, const Element* elements, con
   }
 }
 
-void test_and_insert_all(FilterHandle* filter, const Element* elements, const bool* has_key,
-                         int count, bool announced, bool* seen) {
-  if (filter->remote != nullptr)
-    return test_and_insert_on_servers(filter, elements, has_key, count, seen);
-  if (has_remote_root(filter)) {
-    test_and_insert_keys_in_tree(filter, elements, has_key, count, seen);
-    return count_answers(filter, has_key, count, seen);
-  }
-  if (filter->tree != nullptr)
-    return test_and_insert_in_order(filter, elements, has_key, count, seen);
-  test_and_insert_local_keys(filter, elements, has_key, count, announced, seen);
-}
-
 }  // namespace
 
 void prefetch_keys(const FilterHandle* filter, const Element* elements, const bool* has_key,
@@ -87,19 +74,17 @@ bool test_and_insert_fetched_key(FilterHandle* filter, const Element& element) {
   return seen;
 }
 
-void announce_keys(const FilterHandle* filter, const Element* elements, const bool* has_key,
-                   int count) {
-  if (filter->remote == nullptr) announce_local_keys(filter, elements, has_key, count);
-}
-
 void test_and_insert_keys(FilterHandle* filter, const Element* elements, const bool* has_key,
                           int count, bool* seen) {
-  test_and_insert_all(filter, elements, has_key, count, false, seen);
-}
-
-void test_and_insert_announced_keys(FilterHandle* filter, const Element* elements,
-                                    const bool* has_key, int count, bool* seen) {
-  test_and_insert_all(filter, elements, has_key, count, true, seen);
+  if (filter->remote != nullptr)
+    return test_and_insert_on_servers(filter, elements, has_key, count, seen);
+  if (has_remote_root(filter)) {
+    test_and_insert_keys_in_tree(filter, elements, has_key, count, seen);
+    return count_answers(filter, has_key, count, seen);
+  }
+  if (filter->tree != nullptr)
+    return test_and_insert_in_order(filter, elements, has_key, count, seen);
+  test_and_insert_local_keys(filter, elements, has_key, count, seen);
 }
 
 bool asks_servers(FilterHandle* filter) {

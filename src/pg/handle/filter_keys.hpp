@@ -24,14 +24,6 @@ bool test_and_insert_fetched_key(FilterHandle* filter, const Element& element);
 void test_and_insert_keys(FilterHandle* filter, const Element* elements, const bool* has_key,
                           int count, bool* seen);
 
-// The two for callers who know some of the keys a while before the last one: what has been
-// announced comes while they read the next ones. A few at a time.
-constexpr int kAnnouncedAtOnce = 8;
-void announce_keys(const FilterHandle* filter, const Element* elements, const bool* has_key,
-                   int count);
-void test_and_insert_announced_keys(FilterHandle* filter, const Element* elements,
-                                    const bool* has_key, int count, bool* seen);
-
 // Is that a message to other servers, so that more keys at once are better?
 bool asks_servers(FilterHandle* filter);
 

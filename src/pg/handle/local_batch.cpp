@@ -19,8 +19,7 @@ constexpr int kLookahead = 32;  // keys whose memory is on its way at once
 struct KeyBatch {
   FilterHandle* filter;
   TransactionChanges* changes;  // nullptr: none yet
-  bool announced;
-  uint64 applied;  // the slot's count before the filter was looked at
+  uint64 applied;               // the slot's count before the filter was looked at
   int count;
   const Element* elements[kTogether];
   bool* seen[kTogether];  // where the answers are wanted
@@ -53,7 +52,7 @@ void look_into_own_changes(KeyBatch& batch) {
   with_lookahead(
       batch.count,
       [&](int i, Prefetches& prefetches) {
-        if (!batch.announced) prefetch_index(log, batch.elements[i]->hash, prefetches);
+        prefetch_index(log, batch.elements[i]->hash, prefetches);
       },
       [&](int i) {
         const Element& element = *batch.elements[i];
@@ -84,7 +83,7 @@ void look_into_slices(KeyBatch& batch) {
   with_lookahead(
       batch.untouched_count,
       [&](int i, Prefetches& prefetches) {
-        if (!batch.announced) prefetch(header, key(order.at(static_cast<uint32>(i))), prefetches);
+        prefetch(header, key(order.at(static_cast<uint32>(i))), prefetches);
       },
       [&](int i) {
         const auto number = static_cast<uint32>(i);
@@ -181,23 +180,10 @@ void judge(KeyBatch& batch) {
 
 }  // namespace
 
-void announce_local_keys(const FilterHandle* filter, const Element* elements, const bool* has_key,
-                         int count) {
-  const TransactionChanges* changes = find_changes(filter->slot, filter->slot_generation);
-  Prefetches prefetches;
-  for (int i = 0; i < count; ++i) {
-    if (!has_key[i]) continue;
-    if (changes != nullptr) prefetch_index(&changes->log, elements[i].hash, prefetches);
-    prefetch(filter->header, elements[i], prefetches);
-  }
-  prefetches.start();
-}
-
 void test_and_insert_local_keys(FilterHandle* filter, const Element* elements, const bool* has_key,
-                                int count, bool announced, bool* seen) {
+                                int count, bool* seen) {
   KeyBatch batch;
   batch.filter = filter;
-  batch.announced = announced;
   for (int i = 0; i < count;) {
     for (batch.count = 0; i < count && batch.count < kTogether; ++i) {
       seen[i] = false;

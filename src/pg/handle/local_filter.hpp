@@ -20,11 +20,9 @@ void prefetch_local_keys(const FilterHandle* filter, const Element* elements, co
 // raise: 40P01, 55P03, 57014. Raises 53200, 54000 as reserve_change does.
 bool test_and_insert_local_key(FilterHandle* filter, const Element& element);
 // The same for many keys, in their order, and counts the answers. Those without has_key are left
-// out: seen[i] is false. Their memory is fetched, unless it was `announced` to be needed.
-void announce_local_keys(const FilterHandle* filter, const Element* elements, const bool* has_key,
-                         int count);
+// out: seen[i] is false. Their memory is fetched ahead.
 void test_and_insert_local_keys(FilterHandle* filter, const Element* elements, const bool* has_key,
-                                int count, bool announced, bool* seen);
+                                int count, bool* seen);
 
 // Takes the key as new, whatever the filter says of it; false if another transaction is adding it
 // and option conflict gives it to that one. Raises what test_and_insert_local_key does.

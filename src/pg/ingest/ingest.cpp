@@ -167,8 +167,8 @@ void judge_run(Ingest* ingest, int first, int end) {
   for (int i = first; i < end; ++i)
     if (i == first || ingest->tables[i] != ingest->tables[i - 1])
       check_judged_once(&ingest->tables[i]->judge);
-  test_and_insert_announced_keys(ingest->tables[first]->judge.keys.filter, ingest->elements + first,
-                                 ingest->has_key + first, end - first, ingest->repeats + first);
+  test_and_insert_keys(ingest->tables[first]->judge.keys.filter, ingest->elements + first,
+                       ingest->has_key + first, end - first, ingest->repeats + first);
   for (int i = first; i < end; ++i)
     count(&ingest->tables[i]->judge, ingest->has_key[i], ingest->repeats[i]);
   if (unlikely(clock != nullptr)) stop_clocks(ingest, first, end);
@@ -251,14 +251,6 @@ int room_for(const IngestTable* table) {
   return table->judged && asks_servers(table->judge.keys.filter) ? kRemoteBatch : kBatch;
 }
 
-// Those of other filters may be among them: their memory is fetched later, then.
-void announce_last_keys(const Ingest* ingest, const IngestTable* table) {
-  const int first = ingest->rows - kAnnouncedAtOnce;
-  if (is_judged(table))
-    announce_keys(table->judge.keys.filter, ingest->elements + first, ingest->has_key + first,
-                  kAnnouncedAtOnce);
-}
-
 void keep_row(Ingest* ingest, IngestTable* table, TupleTableSlot* row, uint64 number) {
   const int i = ingest->rows;
   if (i == 0) {
@@ -271,7 +263,6 @@ void keep_row(Ingest* ingest, IngestTable* table, TupleTableSlot* row, uint64 nu
   ingest->tuples[i] = copy_row(ingest->writer, row);
   ingest->bytes += ingest->tuples[i]->t_len;
   ++ingest->rows;
-  if (ingest->rows % kAnnouncedAtOnce == 0) announce_last_keys(ingest, table);
 }
 
 // Nobody judges it here, and none that is judged waits before it.
