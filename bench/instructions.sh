@@ -18,7 +18,7 @@ ROWS=100000
 OPTIONS="kind 'clq', fpr '0.01', memory '16MB'"
 SINGLES=2000 # transactions of one row: they take more
 CASES=(scan plain all trigger_off seen seen_alone seen_rows seen_text seen_columns trigger trigger_rows copy copy_trigger
-	copy_rows lists lists_trigger into small_plain small_trigger single_plain single_unlogged single_logged)
+	copy_rows lists lists_trigger into distinct small_plain small_trigger single_plain single_unlogged single_logged)
 
 # Of a profile: all instructions, and those of streamfilter's object. A name stands behind its number where that comes
 # first; the line behind `calls=` repeats what the called function counts itself.
@@ -53,6 +53,7 @@ title() { # case
 	lists) say "INSERT of lists of 1000 rows, all rows" ;;
 	lists_trigger) say "the same, trigger streamfilter_discard" ;;
 	into) say "INSERT INTO a filter" ;;
+	distinct) say "streamfilter_distinct" ;;
 	small_plain) say "transactions of 1000 new rows" ;;
 	small_trigger) say "the same, trigger streamfilter_discard" ;;
 	single_plain) say "transactions of one new row" ;;
@@ -119,6 +120,9 @@ statements() { # case: one a line; the first ones fetch what the last one needs,
 	lists) cat "$WORK/tmp/lists.sql" ;;
 	lists_trigger) sed 's/arrivals/discarding/' "$WORK/tmp/lists.sql" ;;
 	into) say "INSERT INTO seen SELECT key FROM source" ;;
+	distinct)
+		say "SELECT count(*) FROM streamfilter_distinct(NULL::source, 'SELECT * FROM source', 'clq(memory=16MB, fpr=0.01)', '{key}')"
+		;;
 	small_plain) small arrivals ;;
 	small_trigger) small discarding ;;
 	single_plain) single arrivals ;;

@@ -19,7 +19,7 @@ CREATE FUNCTION streamfilter_stat(filter oid,
   OUT created timestamptz, OUT last_reset timestamptz,
   OUT last_saved timestamptz, OUT restored timestamptz, OUT overflowed bigint,
   OUT unremembered bigint, OUT mode text, OUT would_discard bigint, OUT diverted bigint, OUT ahead bigint,
-  OUT lost_estimate double precision, OUT stats_reset timestamptz, OUT state text, OUT error text)
+  OUT lost_estimate double precision, OUT stats_reset timestamptz, OUT dynamic_memory bigint, OUT state text, OUT error text)
 LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED
 AS 'MODULE_PATHNAME';
 COMMENT ON FUNCTION streamfilter_stat(oid)

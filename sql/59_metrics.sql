@@ -1,6 +1,6 @@
 
 CREATE FUNCTION streamfilter_memory(OUT total bigint, OUT free bigint, OUT largest_free bigint,
-  OUT slots int, OUT slots_in_use int)
+  OUT dynamic bigint, OUT slots int, OUT slots_in_use int)
 LANGUAGE C VOLATILE PARALLEL RESTRICTED
 AS 'MODULE_PATHNAME';
 COMMENT ON FUNCTION streamfilter_memory()
@@ -77,6 +77,7 @@ FROM streamfilter_memory() AS s CROSS JOIN LATERAL (VALUES
   ('streamfilter_shared_memory_bytes', s.total::pg_catalog.float8, 'bytes', 'shared memory for filters, of all databases'),
   ('streamfilter_shared_memory_free_bytes', s.free::pg_catalog.float8, 'bytes', 'of these, free'),
   ('streamfilter_shared_memory_largest_free_bytes', s.largest_free::pg_catalog.float8, 'bytes', 'of these, in one piece'),
+  ('streamfilter_dynamic_memory_bytes', s.dynamic::pg_catalog.float8, 'bytes', 'dynamic memory that filters have taken'),
   ('streamfilter_slots', s.slots::pg_catalog.float8, 'filters', 'filters that there is room for: streamfilter.max_filters'),
   ('streamfilter_slots_in_use', s.slots_in_use::pg_catalog.float8, 'filters', 'filters that have state in shared memory, of all databases'),
   ('streamfilter_log_bytes', pg_catalog.pg_table_size('streamfilter_log'::pg_catalog.regclass)::pg_catalog.float8, 'bytes', 'log of this database: what was added since filters were saved'),

@@ -8,7 +8,8 @@
 # last line is still printed.
 #
 # Suite asserted runs on a server with assertions (test/servers/asserted.sh), suite sanitized with the library under ASan and
-# UBSan. Those and suite faults run a part of the TAP tests: ASSERTED_TAP='test/t/*.pl', and FAULTS_TAP likewise, run all.
+# UBSan, suite one_by_one without batches of rows. Those and suite faults run a part of the TAP tests:
+# ASSERTED_TAP='test/t/*.pl', and FAULTS_TAP and ONE_BY_ONE_TAP likewise, run all.
 
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -19,6 +20,8 @@ PASSED=0 FAILED=0 SKIPPED=0 FINISHED='' BUILT='' CPU=0
 # Each has a name (several lines may share one), what counts its results, a title, and a command. `suite` runs it in the
 # tree, `server_suite` once the extension is built, installed and copied; `flavour_suite` makes targets on a server with
 # another flavour of the library.
+
+TWO_FILES=PROVE_FLAGS=-j2 # of TAP tests at a time
 
 suites() {
 	suite layers count_one "layer wall" make_here check-layers
@@ -31,26 +34,30 @@ suites() {
 	suite papers count_papers "tables and figures of the papers, small scale" "$ROOT/bench/papers.sh" --quick "$ROOT/build/papers-quick"
 	suite compare count_compare "all kinds at equal memory, small scale" "$ROOT/bench/compare.sh" --quick "$ROOT/build/compare-quick"
 	suite demo count_one "the demo tells a small filter from a good one" "$ROOT/test/demo_check.sh"
-	suite fuzz count_lines "fuzz targets, a minute each" env FUZZ_SEED=1 "$ROOT/test/fuzz.sh" 1
+	suite fuzz count_lines "fuzz targets, 20 seconds each" env FUZZ_SEED=1 "$ROOT/test/fuzz.sh" 0.34
 	server_suite regress count_regress "pg_regress" in_copy check-regress
-	server_suite regress count_regress "pg_regress, rows are inserted one by one" in_copy check-regress \
-		TEMP_CONFIG="$WORK/one_by_one.conf"
 	server_suite isolation count_regress "isolation" in_copy check-isolation
-	server_suite tap count_tap "TAP" in_copy check-tap
+	server_suite tap count_tap "TAP" in_copy check-tap $TWO_FILES
+	server_suite one_by_one count_regress "pg_regress, rows are inserted one by one" in_copy check-regress \
+		TEMP_CONFIG="$WORK/one_by_one.conf"
+	server_suite one_by_one count_regress "isolation, rows are inserted one by one" in_copy check-isolation \
+		TEMP_CONFIG="$WORK/one_by_one.conf"
+	server_suite one_by_one count_tap "TAP, rows are inserted one by one" in_copy check-tap $TWO_FILES \
+		TEMP_CONFIG="$WORK/batch_insert_off.conf" PROVE_TESTS="${ONE_BY_ONE_TAP:-test/t/01*.pl test/t/085*.pl}"
 	server_suite upgrade count_upgrade "pg_upgrade, to all servers that have the extension" pg_upgrade
 	server_suite derivation count_one "two libraries that derive otherwise, one state" derivation
 	server_suite model count_lines "the model checker finds planted defects" in_copy check-defects
 	server_suite model count_lines "random transactions against a model, a minute" in_copy check-model
 	server_suite chaos count_lines "servers of slices lost in every way, a minute" in_copy check-chaos
 	flavour_suite faults count_regress "isolation, what must not raise is watched" check-isolation
-	flavour_suite faults count_tap "TAP, what must not raise is watched" check-tap \
+	flavour_suite faults count_tap "TAP, what must not raise is watched" check-tap $TWO_FILES \
 		PROVE_TESTS="${FAULTS_TAP:-test/t/03*.pl test/t/04[013]*.pl test/t/05[0-37-8]*.pl test/t/07[0346-9]*.pl test/t/081*.pl}"
 	flavour_suite faults count_lines "the model, sessions stop at fault points" check-model
 	flavour_suite asserted count_regress "pg_regress, assertions" check-regress
 	flavour_suite asserted count_regress "pg_regress, assertions, no caches" check-regress \
 		REGRESS="definition relation trigger trigger_traps" TEMP_CONFIG="$WORK/no_caches.conf"
 	flavour_suite asserted count_regress "isolation, assertions" check-isolation
-	flavour_suite asserted count_tap "TAP, assertions" check-tap PROVE_TESTS="${ASSERTED_TAP:-test/t/0[0134]*.pl}"
+	flavour_suite asserted count_tap "TAP, assertions" check-tap $TWO_FILES PROVE_TESTS="${ASSERTED_TAP:-test/t/0[0134]*.pl}"
 	flavour_suite sanitized count_regress "pg_regress, ASan and UBSan" check-regress
 	flavour_suite sanitized count_regress "isolation, ASan and UBSan" check-isolation
 }
@@ -280,7 +287,8 @@ copy_tree() { # stale results of earlier runs are left behind, for what is repor
 	mkdir "$WORK/tree"
 	tar -C "$ROOT" --exclude=./.git --exclude='tmp_check*' --exclude=output_iso --exclude=./results --exclude=./log \
 		--exclude='regression.*' -cf - . | tar -C "$WORK/tree" -xf -
-	(cat "$ROOT/test/streamfilter.conf" && say "streamfilter.batch_insert = off") >"$WORK/one_by_one.conf"
+	say "streamfilter.batch_insert = off" >"$WORK/batch_insert_off.conf"
+	cat "$ROOT/test/streamfilter.conf" "$WORK/batch_insert_off.conf" >"$WORK/one_by_one.conf"
 	give_work
 }
 

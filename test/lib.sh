@@ -234,6 +234,12 @@ install_if_available() {
 	done
 }
 
+# Where apt gets Debian's packages from.
+debian_mirror() {
+	{ cat /etc/apt/sources.list /etc/apt/sources.list.d/*.list /etc/apt/sources.list.d/*.sources 2>/dev/null || true; } |
+		sed -nE 's/^(URIs:|deb( \[[^]]*\])?) *([^ ]*\/debian)\/?( .*)?$/\3/p' | head -n 1
+}
+
 # The major version of the release's own package.
 postgres_major() {
 	local release

@@ -1,4 +1,4 @@
-// Bloom filters that age, as they are known outside of the papers that the library follows; for
+// Filters that age, as they are known outside of the papers that the library follows; for
 // comparison only. Keys are hashes.
 #pragma once
 
@@ -27,6 +27,8 @@ class TwoBuffers {
         limit_(static_cast<std::uint64_t>(std::log(2) * static_cast<double>(bits_) / k)),
         young_(bits_),
         old_(bits_) {}
+
+  bool test(std::uint64_t hash) const { return contains(young_, hash) || contains(old_, hash); }
 
   bool insert(std::uint64_t hash) {
     if (contains(young_, hash)) return true;
@@ -69,12 +71,10 @@ class AgePartitioned {
             static_cast<std::uint64_t>(std::fmax(1, std::log(2) * static_cast<double>(bits_) / k))),
         slice_(slices_, std::vector<bool>(bits_)) {}
 
+  bool test(std::uint64_t hash) const { return youngest_match(hash) < slices_; }
+
   bool insert(std::uint64_t hash) {
-    unsigned run = 0, start = slices_;  // of the youngest match
-    for (unsigned age = 0; age < slices_ && start == slices_; ++age) {
-      run = slice(age)[bit_of(hash, index(age), bits_)] ? run + 1 : 0;
-      if (run == k_) start = age + 1 - k_;
-    }
+    const unsigned start = youngest_match(hash);
     if (start == 0) return true;
     if (count_++ == generation_) {
       youngest_ = (youngest_ + slices_ - 1) % slices_;
@@ -90,10 +90,128 @@ class AgePartitioned {
   unsigned index(unsigned age) const { return (youngest_ + age) % slices_; }
   std::vector<bool>& slice(unsigned age) { return slice_[index(age)]; }
 
+  // The age at which k bits in a row begin; slices_ if none do.
+  unsigned youngest_match(std::uint64_t hash) const {
+    unsigned run = 0;
+    for (unsigned age = 0; age < slices_; ++age) {
+      run = slice_[index(age)][bit_of(hash, index(age), bits_)] ? run + 1 : 0;
+      if (run == k_) return age + 1 - k_;
+    }
+    return slices_;
+  }
+
   unsigned slices_, k_;
   std::uint64_t bits_, generation_, count_ = 0;
   unsigned youngest_ = 0;
   std::vector<std::vector<bool>> slice_;
+};
+
+// How often a new key has k bits in a row, of k + l slices; over the course of a generation.
+inline double age_partitioned_fpr(unsigned k, unsigned l) {
+  constexpr unsigned kMoments = 8;
+  double sum = 0;
+  for (unsigned moment = 0; moment < kMoments; ++moment) {
+    std::vector<double> run(k, 0);  // with so many bits up to here, none in a row yet
+    run[0] = 1;
+    double found = 0;
+    for (unsigned age = 0; age < k + l; ++age) {
+      const double generations = std::fmin(age + (moment + .5) / kMoments, k),
+                   fill = 1 - std::exp2(-generations / k);
+      double none = 0;
+      for (const double probability : run) none += probability;
+      found += run[k - 1] * fill;
+      for (unsigned i = k - 1; i > 0; --i) run[i] = run[i - 1] * fill;
+      run[0] = none * (1 - fill);
+    }
+    sum += found / kMoments;
+  }
+  return sum;
+}
+
+// A cuckoo filter (Fan, Andersen, Kaminsky, Mitzenmacher 2014) whose fingerprints have a time stamp
+// of `age_bits`, for a window of rows: buckets of four, two for a key, and what left the window is
+// free. It has as many slots as have the window's keys at a load of 95 %.
+class TimestampedCuckoo {
+ public:
+  TimestampedCuckoo(std::uint64_t bits, unsigned fingerprint_bits, unsigned age_bits)
+      : fingerprints_((1u << fingerprint_bits) - 1),
+        ages_((1u << age_bits) - 1),
+        buckets_(bits / (fingerprint_bits + age_bits) / kSlots),
+        tick_(static_cast<std::uint64_t>(kLoad * static_cast<double>(buckets_ * kSlots) / ages_)),
+        slots_(buckets_ * kSlots) {}
+
+  bool test(std::uint64_t hash) const {
+    const Key key = key_of(hash);
+    return find(key.bucket, key) != nullptr || find(other(key.bucket, key), key) != nullptr;
+  }
+
+  bool insert(std::uint64_t hash) {
+    advance();
+    Key key = key_of(hash);
+    const std::uint64_t second = other(key.bucket, key);
+    for (const std::uint64_t bucket : {key.bucket, second})
+      if (const Slot* slot = find(bucket, key)) {
+        slots_[static_cast<std::size_t>(slot - slots_.data())].stamp = stamp();
+        return true;
+      }
+    Slot moved{key.fingerprint, stamp()};
+    if (put(key.bucket, moved) || put(second, moved)) return false;
+    std::uint64_t bucket = second;
+    for (unsigned kick = 0; kick < kKicks; ++kick) {
+      random_ = streamfilter::mix64(random_ + streamfilter::kGoldenRatio);
+      std::swap(moved, slots_[bucket * kSlots + random_ % kSlots]);
+      bucket = other(bucket, {moved.fingerprint, bucket});
+      if (put(bucket, moved)) return false;
+    }
+    return false;  // one is lost
+  }
+
+ private:
+  static constexpr unsigned kSlots = 4, kKicks = 500;
+  static constexpr double kLoad = .95;
+  struct Slot {
+    std::uint32_t fingerprint = 0, stamp = 0;  // 0: free
+  };
+  struct Key {
+    std::uint32_t fingerprint;
+    std::uint64_t bucket;
+  };
+
+  Key key_of(std::uint64_t hash) const {
+    return {static_cast<std::uint32_t>(streamfilter::position(hash, 1, fingerprints_)) + 1,
+            streamfilter::position(hash, 0, buckets_)};
+  }
+  // An involution: the sum of both is the fingerprint's.
+  std::uint64_t other(std::uint64_t bucket, Key key) const {
+    const std::uint64_t sum = streamfilter::position(key.fingerprint, 2, buckets_);
+    return sum >= bucket ? sum - bucket : sum + buckets_ - bucket;
+  }
+  std::uint32_t stamp() const { return static_cast<std::uint32_t>(rows_ / tick_ % ages_); }
+  const Slot* find(std::uint64_t bucket, Key key) const {
+    for (unsigned i = 0; i < kSlots; ++i)
+      if (slots_[bucket * kSlots + i].fingerprint == key.fingerprint)
+        return &slots_[bucket * kSlots + i];
+    return nullptr;
+  }
+  bool put(std::uint64_t bucket, const Slot& slot) {
+    for (unsigned i = 0; i < kSlots; ++i)
+      if (slots_[bucket * kSlots + i].fingerprint == 0) {
+        slots_[bucket * kSlots + i] = slot;
+        return true;
+      }
+    return false;
+  }
+  // With a tick, whatever has the stamp that is used again leaves.
+  void advance() {
+    if (++rows_ % tick_ != 0) return;
+    const std::uint32_t again = stamp();
+    for (Slot& slot : slots_)
+      if (slot.fingerprint != 0 && slot.stamp == again) slot = {};
+  }
+
+  std::uint32_t fingerprints_, ages_;
+  std::uint64_t buckets_, tick_, rows_ = 0, random_ = 1;
+  std::vector<Slot> slots_;
 };
 
 }  // namespace bench

@@ -1,13 +1,18 @@
-// Kind clq with a window against kind timer, and with an importance against ibf2c and ibfmc: error
-// rates at equal memory and fpr.
+// What a window of keys costs: for every kind of the library and what else is published, how many
+// bits each of its keys needs. And kind clq with a window against kind timer, and with an
+// importance against ibf2c and ibfmc: error rates at equal memory and fpr.
 //
 //   make bench
-//   build/bench/windows OUTDIR [--quick]     also writes OUTDIR/windows.csv; quick: a tenth as long
+//   build/bench/windows OUTDIR [--curves] [--quick]
 //
-// One stream each. A row is a new key with probability 1/2, else the key of the row L rows ago, L
-// log-uniform: every power of ten has as many repeats. Rows come every millisecond; the importance
-// of a key is 1 to 7, all equally often. Kind timer is asked for the least fpr of a list that it
-// accepts in this memory, and clq for the same.
+// also writes OUTDIR/windows.csv, and OUTDIR/curves-FPR.dat for bench/compare.sh. --curves: the
+// first part alone. quick: a tenth as long.
+//
+// The first part: window_courses.hpp. Of the others, one stream each. A row is a new key with
+// probability 1/2, else the key of the row L rows ago, L log-uniform: every power of ten has as
+// many repeats. Rows come every millisecond; the importance of a key is 1 to 7, all equally often.
+// Kind timer is asked for the least fpr of a list that it accepts in this memory, and clq for the
+// same.
 //
 // A key is a repeat within the window of the row that was accepted (timers), or whenever it was
 // seen (importance). Rates: new keys called repeats; repeats missed, plain and weighted by
@@ -23,6 +28,7 @@
 
 #include "bench/lib/definitions.hpp"
 #include "bench/lib/streams.hpp"
+#include "bench/quality/window_report.hpp"
 #include "core/filter/filter.hpp"
 
 namespace {
@@ -191,13 +197,14 @@ void compare_importance(Report& report, std::uint64_t rows) {
 }  // namespace
 
 int main(int count, char** arguments) {
-  const bool quick = count == 3 && std::strcmp(arguments[2], "--quick") == 0;
-  if (count != 2 && !quick) {
-    std::fprintf(stderr, "usage: %s OUTDIR [--quick]\n", arguments[0]);
-    return 2;
-  }
-  Report report(arguments[1]);
-  const std::uint64_t rows = quick ? 300000 : 3000000;
+  const bool only_curves = count > 2 && std::strcmp(arguments[2], "--curves") == 0;
+  if (only_curves) std::swap(arguments[--count], arguments[2]);
+  const bench::Arguments read = bench::read_arguments(count, arguments);
+  for (const double fpr : {.01, .001}) bench::report_windows(read, fpr);
+  bench::report_models();
+  if (only_curves) return 0;
+  Report report(read.directory);
+  const std::uint64_t rows = read.quick ? 300000 : 3000000;
   compare_windows(report, rows);
   compare_importance(report, rows);
   return 0;

@@ -16,7 +16,11 @@ aggregate_titles() {
 	title aggregates approx "approx_count_distinct(key), 1MB"
 	title aggregates approx_small "approx_count_distinct(key), $SMALL_COUNTER"
 	title aggregates approx_parallel "the same, up to $WORKERS workers"
+	title aggregates approx_bits "approx_count_distinct(key, 'bloom(memory=1MB, k=1)')"
 	title aggregates hll "hll_cardinality(hll_add_agg(hll_hash_bigint(key)))"
+	title aggregates hll_most "the same, the most it takes: 2^17 registers"
+	title aggregates approx_as_hll "approx_count_distinct(key, 'ell(memory=96kB)')"
+	title aggregates datasketches "hll_sketch_distinct(key, 21)"
 }
 
 aggregate_source() { rows_sql numbers "$AGGREGATE_ROWS" | sql; }
@@ -33,8 +37,12 @@ aggregate_statement() { # case
 		;;
 	count_distinct) say "SELECT count(DISTINCT key) FROM numbers;" ;;
 	approx_small) say "SELECT approx_count_distinct(key, 'bloom(memory=$SMALL_COUNTER, k=1)') FROM numbers;" ;;
+	approx_as_hll) say "SELECT approx_count_distinct(key, 'ell(memory=96kB)') FROM numbers;" ;;
+	approx_bits) say "SELECT approx_count_distinct(key, 'bloom(memory=1MB, k=1)') FROM numbers;" ;;
 	approx*) say "SELECT approx_count_distinct(key) FROM numbers;" ;;
 	hll) say "SELECT hll_cardinality(hll_add_agg(hll_hash_bigint(key)))::bigint FROM numbers;" ;;
+	hll_most) say "SELECT hll_cardinality(hll_add_agg(hll_hash_bigint(key), 17, 6))::bigint FROM numbers;" ;;
+	datasketches) say "SELECT hll_sketch_distinct(key, 21)::bigint FROM numbers;" ;;
 	esac
 }
 
@@ -49,13 +57,35 @@ aggregate_settings() { # case
 
 aggregate_case() { # case
 	timed "aggregate_settings $1" "say '\\timing on'" "aggregate_statement $1" >"$WORK/tmp/answer"
-	awk '/^[0-9]+$/ { print "note rows", $1 } /^sample/' "$WORK/tmp/answer"
+	awk '/^[0-9]+$/ { print "note rows", $1 } /^sample/' "$WORK/tmp/answer" | tee "$WORK/tmp/answer.noted"
 	case $1 in
 	distinct) say "note kilobytes $(peak_memory)" ;;
 	distinct_*) say "note kilobytes $(kilobytes "${1#distinct_}")" ;;
 	approx_small) say "note kilobytes $(kilobytes $SMALL_COUNTER)" ;;
+	hll_most | approx_as_hll) say "note kilobytes 96" ;;
 	approx*) say "note kilobytes 1024" ;;
+	hll) say "note kilobytes 1.25" ;; # 2^11 registers of 5 bits
+	datasketches) say "note kilobytes 1024" ;; # 2^21 registers of 4 bits
 	esac
+	case $1 in
+	approx* | hll* | datasketches) note_error "$(awk '/^note rows/ { print $3 }' "$WORK/tmp/answer.noted")" ;;
+	esac
+}
+
+note_error() { # counted: how far it is off, in per cent
+	local exact
+	exact=$(note_of aggregates count_distinct "$AGGREGATE_ROWS" rows)
+	[ -z "$exact" ] || [ -z "$1" ] || awk -v n="$1" -v e="$exact" 'BEGIN { printf "note off_percent %.3f\n", 100 * (n / e - 1) }'
+}
+
+# peer CASE EXTENSION ADVICE: adds it to the cases if it is installed.
+peer() {
+	if [ -n "$(sql -c "SELECT 1 FROM pg_available_extensions WHERE name = '$2'")" ]; then
+		sql -c "CREATE EXTENSION IF NOT EXISTS $2"
+		cases+=("$1")
+	else
+		note aggregates "$1" "$AGGREGATE_ROWS" skipped "extension $2 is not installed ($3)"
+	fi
 }
 
 kilobytes() { sql -c "SELECT pg_size_bytes('$1') / 1024"; }
@@ -95,12 +125,10 @@ section_aggregates() {
 	local round case cases
 	aggregate_titles
 	stage "  $(commas "$AGGREGATE_ROWS") rows" aggregate_source
-	cases=(scan distinct "${DISTINCT_MEMORY[@]/#/distinct_}" count_distinct approx approx_small approx_parallel)
-	if sql -c "CREATE EXTENSION IF NOT EXISTS hll"; then
-		cases+=(hll)
-	else
-		say "  hll: left out, for its package is not installed (postgresql-15-hll or the like)"
-	fi
+	cases=(scan distinct "${DISTINCT_MEMORY[@]/#/distinct_}" count_distinct approx approx_small approx_parallel approx_bits)
+	peer hll hll "postgresql-15-hll or the like"
+	[[ " ${cases[*]} " != *" hll "* ]] || cases+=(hll_most)
+	peer datasketches datasketches "no package of Debian; see docs/benchmarks.md"
 	for ((round = 1; round <= ROUNDS; round++)); do
 		for case in "${cases[@]}"; do
 			measure aggregates "$case" "$AGGREGATE_ROWS" "$round" aggregate_case "$case"

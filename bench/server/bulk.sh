@@ -31,6 +31,7 @@ bulk_titles() {
 	title bulk values_trigger "lists of 1000 rows, trigger streamfilter_discard"
 	title bulk values_single "lists of 1000 rows, the trigger, batch_insert off"
 	title bulk into_filter "INSERT INTO filter SELECT, $BIG_MEMORY"
+	title bulk into_dynamic "INSERT INTO filter SELECT, $BIG_MEMORY, dynamic memory"
 	local key
 	for key in text three; do
 		title bulk "${key}_scan" "$(key_title $key): scan of the source"
@@ -109,6 +110,7 @@ bulk_prepare() { # way
 	exists) exists_sql ;;
 	*noop) noop_sql ;;
 	into_filter) say "TRUNCATE big;" ;;
+	into_dynamic) say "TRUNCATE dynamic;" ;;
 	esac
 	[ "$1" != copy_off ] || say "SET streamfilter.enabled = off;"
 	[[ $1 != *_single ]] || say "SET streamfilter.batch_insert = off;"
@@ -151,6 +153,7 @@ bulk_statement() { # way
 	copy*) say "COPY arrivals FROM '$WORK/tmp/source.copy';" ;;
 	values*) say "\\i $WORK/tmp/lists.sql" ;;
 	into_filter) say "INSERT INTO big SELECT key FROM source;" ;;
+	into_dynamic) say "INSERT INTO dynamic SELECT key FROM source;" ;;
 	*) say "INSERT INTO arrivals SELECT * FROM ${prefix}source;" ;;
 	esac
 }
@@ -162,7 +165,7 @@ bulk_way() { # way
 		timed "bulk_prepare $1" "say '\timing on'" "bulk_statement $1"
 	fi
 	case $1 in
-	*scan | into_filter) ;;
+	*scan | into_*) ;;
 	*) sql -c "SELECT 'note kept ' || count(*) FROM arrivals" ;;
 	esac
 }
@@ -170,7 +173,7 @@ bulk_way() { # way
 bulk_rounds() { # rows
 	local rows=$1 rounds=$ROUNDS round way ways
 	ways=(scan plain all seen seen_single trigger trigger_single unique copy copy_trigger copy_single copy_new copy_new_trigger
-		into_filter)
+		into_filter into_dynamic)
 	[ "$rows" -gt "$MOST_ROWS" ] || ways+=(seen_alone seen_unlogged trigger_unlogged noop copy_off copy_noop)
 	[ "$rows" -gt "$PEER_ROWS" ] || ways+=(exists hash)
 	[ "$rows" -gt "$LIST_ROWS" ] || ways+=(values values_trigger values_single {text,three}_{scan,plain,seen,trigger})
@@ -208,6 +211,8 @@ bulk_goals() { # rows
 		"$(per_round ratio bulk "$n" trigger_single $base)" most 1.8 x
 	goal 5.3 "INSERT INTO filter SELECT, $BIG_MEMORY: ns per key over the scan $at" \
 		"$(per_round difference bulk "$n" into_filter scan "1e9 / $n")" most 120 ns
+	goal 22 "INSERT INTO filter SELECT, dynamic memory: x shared memory $at" \
+		"$(per_round ratio bulk "$n" into_dynamic into_filter)" most 1.5 x
 	goal 7 "WHERE NOT streamfilter_seen, filter logged: x unlogged $at" \
 		"$(per_round ratio bulk "$n" seen seen_unlogged)" most 1.15 x
 	goal 7 "trigger, filter logged: x unlogged $at" "$(per_round ratio bulk "$n" trigger trigger_unlogged)" most 1.15 x
@@ -217,13 +222,16 @@ section_bulk() {
 	local rows
 	bulk_titles
 	filter_sql big "$BIG_MEMORY" | sql
+	filter_sql dynamic "$BIG_MEMORY" | sql # SHARED_MEMORY has no room for both
+	[ "$(sql -c "SELECT filter FROM streamfilter_stats WHERE dynamic_memory > 0")" = dynamic ] ||
+		die "filter \"dynamic\" is not in dynamic memory" "Make SHARED_MEMORY smaller than twice BIG_MEMORY."
 	for rows in "${ROWS[@]}"; do
 		stage "  $(commas "$rows") rows" bulk_source "$rows"
 		note bulk scan "$rows" distinct "$(sql -c 'SELECT count(*) FROM distinct_rows')"
 		bulk_rounds "$rows"
 		bulk_goals "$rows"
 	done
-	sql -c "DROP TABLE source, distinct_rows, arrivals" -c "DROP FOREIGN TABLE big, seen" \
+	sql -c "DROP TABLE source, distinct_rows, arrivals" -c "DROP FOREIGN TABLE big, dynamic, seen" \
 		-c "DROP TABLE IF EXISTS text_source, text_distinct, three_source, three_distinct"
 	rm -f "$WORK"/tmp/{source.copy,distinct.copy,lists.sql}
 }

@@ -34,7 +34,10 @@ build/library/streamfilter.pc: src/capi/streamfilter.pc.in
 	@mkdir -p $(@D)
 	sed -e 's|@VERSION@|$(EXTVERSION)|' -e 's|@INCLUDEDIR@|$(includedir)|' -e 's|@LIBDIR@|$(libdir)|' $< > $@
 
+# LIBRARY=no leaves it out: packages of several servers could not all have it.
+ifneq ($(LIBRARY),no)
 install: install-library
+endif
 install-library: $(LIBRARY_FILES)
 	$(MKDIR_P) '$(DESTDIR)$(LIBRARY_INCLUDEDIR)' '$(DESTDIR)$(libdir)' '$(DESTDIR)$(LIBRARY_PKGCONFIGDIR)'
 	$(INSTALL_DATA) include/streamfilter/streamfilter.h '$(DESTDIR)$(LIBRARY_INCLUDEDIR)/'
@@ -43,7 +46,9 @@ install-library: $(LIBRARY_FILES)
 	ln -sf $(LIBRARY_SONAME) '$(DESTDIR)$(libdir)/libstreamfilter.so'
 	$(INSTALL_DATA) build/library/streamfilter.pc '$(DESTDIR)$(LIBRARY_PKGCONFIGDIR)/'
 
+ifneq ($(LIBRARY),no)
 uninstall: uninstall-library
+endif
 uninstall-library:
 	rm -rf '$(DESTDIR)$(LIBRARY_INCLUDEDIR)'
 	rm -f $(addprefix '$(DESTDIR)$(libdir)'/,libstreamfilter.a libstreamfilter.so $(LIBRARY_SONAME)) \

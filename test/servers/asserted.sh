@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
-# Builds the release's PostgreSQL from Debian's source package with assertions, once, and says where its pg_config is.
+# Builds a PostgreSQL with assertions, once, and says where its pg_config is.
 #
-#   test/servers/asserted.sh [MAJOR]
+#   test/servers/asserted.sh [MAJOR [SOURCES]]      the release's own major version when none is named
 #
-# It lies in ${XDG_CACHE_HOME:-~/.cache}/streamfilter/: remove it there to build it anew, after a minor release for example. The configuration of apt is not touched: sources are looked up with one of our own. Exits with 77 where
-# they cannot be had. Debian 12 or 13, as root or with sudo where packages are missing.
+# SOURCES is a folder or an archive of PostgreSQL's sources; without, they are Debian's source package, of this release or a
+# newer one. The server lies in ${XDG_CACHE_HOME:-~/.cache}/streamfilter/: remove it there to build it anew, after a minor
+# release for example. The configuration of apt is not touched: sources are looked up with one of our own, on the mirror that
+# apt uses. Exits with 77 where they cannot be had. Debian 12 or 13, as root or with sudo where packages are missing.
 
 # shellcheck source-path=SCRIPTDIR source=../lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
@@ -31,10 +33,22 @@ private_sources() {
 }
 
 newer_sources() { # of the releases that come, for versions that this one has not
-	local suite
+	local suite mirror
+	mirror=$(debian_mirror)
+	[ -n "$mirror" ] || return 0
 	for suite in trixie sid experimental; do
-		say "deb-src [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://deb.debian.org/debian $suite main"
+		say "deb-src [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $mirror $suite main"
 	done >"$WORK/apt/sources/newer.list"
+}
+
+given() { # a folder, whatever it is under, or an archive
+	mkdir "$WORK/source"
+	if [ -d "$1" ]; then
+		tar -C "$1" --exclude=./.git -cf - . | tar -C "$WORK/source" -xf -
+	else
+		tar -C "$WORK/source" --strip-components=1 -xf "$1"
+	fi
+	chmod +x "$WORK/source/configure"
 }
 
 fetch() { # the newest version that can be had, as Debian builds it, unpacked in $WORK/source
@@ -78,7 +92,11 @@ main() {
 		install_missing gcc g++ make bison flex perl libipc-run-perl zlib1g-dev libicu-dev pkg-config dpkg-dev ca-certificates
 		COMPILER=gcc
 		! command -v ccache >/dev/null || COMPILER='ccache gcc'
-		job "source of PostgreSQL $MAJOR" fetch
+		if [ $# -gt 1 ]; then
+			job "source of PostgreSQL $MAJOR" given "$2"
+		else
+			job "source of PostgreSQL $MAJOR" fetch
+		fi
 		printf '\n'
 		if [ "$JOB_STATUS" -ne 0 ]; then
 			tail -n 5 "$WORK/job.log"

@@ -55,6 +55,17 @@ COPY t (k, x) FROM stdin;
 \.
 SELECT count(*) FROM t;
 SELECT streamfilter_test('seen', 10);
+-- So do those of rows that no page can hold. Larger ones that can be made smaller stay in their order.
+DO $$ BEGIN
+  EXECUTE 'CREATE TABLE wide (k int, x text' || (SELECT string_agg(', c' || i || ' float8', '') FROM generate_series(1, 1100) AS i) || ')';
+END $$;
+CREATE FOREIGN TABLE seen_wide (k int) SERVER streamfilter OPTIONS (kind 'bloom', keys '10000', fpr '1e-6');
+CREATE TRIGGER zz BEFORE INSERT ON wide FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen_wide');
+COPY wide FROM PROGRAM $$(seq 701 703; echo 704 short 1; seq 705 1200) | awk '{ printf "%s,%s", $1, $2; for (i = 0; i < 1100; i++) printf ",%s", $3; print "" }'$$ (FORMAT csv);
+COPY wide FROM PROGRAM $$seq 701 1200 | awk '{ printf "%s,", $1; if ($1 % 50 < 3) for (i = 0; i < 9000; i++) printf "x"; for (i = 0; i < 1100; i++) printf ","; print "" }'$$ (FORMAT csv);
+SELECT count(*), sum(length(x)), count(*) FILTER (WHERE k < before) AS out_of_order FROM (SELECT k, x, lag(k) OVER (ORDER BY ctid) AS before FROM wide) AS w;
+DROP TABLE wide;
+DROP FOREIGN TABLE seen_wide;
 
 -- Numbers of a sequence are taken as rows are read: an error may come later than its row.
 CREATE FUNCTION numbers_of_error(batches text) RETURNS bigint LANGUAGE plpgsql AS $$

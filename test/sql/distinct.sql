@@ -41,6 +41,15 @@ SELECT count(*) FROM streamfilter_distinct(NULL::int, 'SELECT i % 10000 FROM gen
 SELECT count(*) > 10000 AS some_twice
 FROM streamfilter_distinct(NULL::int, 'SELECT i % 10000 FROM generate_series(1, 50000) i',
                            'sbf(memory=4kB, fpr=0.01)');
+-- Rows go through it many at a time: the first of each key, those without one between them, and all in their order.
+CREATE TABLE many AS SELECT i AS id, CASE WHEN i % 7 > 0 THEN i % 300 END AS key, 'row ' || i AS name FROM generate_series(1, 1000) i;
+WITH kept AS (
+  SELECT d.*, lag(id) OVER (ORDER BY ordinality) AS before
+  FROM streamfilter_distinct(NULL::many, 'SELECT * FROM many ORDER BY id', 'bloom(memory=64kB, k=10)', '{key}') WITH ORDINALITY AS d)
+SELECT count(*), count(*) FILTER (WHERE first IS NULL) AS wrong, count(*) FILTER (WHERE kept IS NULL) AS lost,
+       count(*) FILTER (WHERE kept.before > kept.id) AS out_of_order
+FROM kept FULL JOIN (SELECT * FROM many AS m WHERE key IS NULL OR id = (SELECT min(id) FROM many WHERE key = m.key)) AS first USING (id, name);
+DROP TABLE many;
 
 -- ---- NULLs --------------------------------------------------------------------------
 

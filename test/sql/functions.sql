@@ -25,7 +25,9 @@ SELECT streamfilter_test('seen', 1, 2);
 SELECT streamfilter_test('seen', 'one', '/a');
 SELECT streamfilter_test('seen', 1);
 SELECT streamfilter_seen('seen', 1, '/a', 3);
+\set VERBOSITY terse
 SELECT streamfilter_seen('seen');
+\set VERBOSITY default
 SELECT streamfilter_seen('seen', VARIADIC ARRAY[1, 2]);
 SELECT streamfilter_seen(NULL, 1, '/a');
 SELECT streamfilter_seen('missing', 1, '/a');

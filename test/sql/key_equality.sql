@@ -115,6 +115,7 @@ CREATE FUNCTION long_text(n int) RETURNS text LANGUAGE sql IMMUTABLE
 RETURN CASE WHEN n = 2 THEN (SELECT string_agg('https://example.com/' || md5(i::text), ' ' ORDER BY i)
                              FROM generate_series(1, 1000) i)
        ELSE repeat('abc', 2000) END;
+SET default_toast_compression = pglz;
 CREATE TABLE stored (n int, how text, long text, short text, list text[], doc jsonb, whole pair);
 INSERT INTO stored VALUES (1, 'compressed'), (2, 'compressed, out of line'), (3, 'out of line');
 ALTER TABLE stored ALTER long SET STORAGE external;

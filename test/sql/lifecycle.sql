@@ -123,7 +123,9 @@ ROLLBACK;
 SELECT remember(11), remember(11);
 DROP FOREIGN TABLE f2;
 CREATE FOREIGN TABLE f2 (id text) SERVER streamfilter OPTIONS (kind 'sbf', memory '64kB');
+\set SHOW_CONTEXT never
 SELECT remember(11);
+\set SHOW_CONTEXT errors
 
 DROP FUNCTION remember, state_of;
 DROP FOREIGN TABLE f2;

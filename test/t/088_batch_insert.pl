@@ -88,6 +88,69 @@ for my $kind (qw(sparse dense))
 	cmp_ok($loaded{on}[1], '<', $loaded{off}[1] / 20, "$kind: far fewer messages");
 }
 
+# ---- rows that streamfilter_seen() lets pass ----------------------------------------------------------
+
+# What comes of an INSERT of them with a filter of its own, and how many messages that takes.
+my $filters = 0;
+sub insert_new
+{
+	my ($switch, $insert, $tree) = @_;
+	my $remote = 'far' . ++$filters;
+	my $asked = $tree ? "leaf$filters" : $remote;
+	sql("CREATE FOREIGN TABLE $remote (key int) SERVER a OPTIONS ($shape)");
+	sql("CREATE FOREIGN TABLE $asked (key int) SERVER streamfilter OPTIONS (kind 'bloom', memory '64kB', k '6', parent '$remote', tree '$tree');
+	     INSERT INTO $asked VALUES (7), (8)") if $tree;
+	sql('TRUNCATE t');
+	my $before = messages($remote);
+	$insert =~ s/ASKED/$asked/g;
+	my ($status, $printed, $error) = $node->psql('postgres', "SET streamfilter.batch_insert = $switch; $insert");
+	my $sent = messages($remote) - $before;
+	$error =~ s/"far\d+"/"far"/g;
+	return (sql(qq{SELECT count(*), md5(string_agg(t::text, ' ' ORDER BY tableoid, ctid)),
+	                      (SELECT concat_ws('/', tested, accepted, discarded, would_discard) FROM streamfilter_stats WHERE filter = '$asked'::regclass),
+	                      (SELECT count(*) FROM src WHERE streamfilter_test('$asked', key)) FROM t}) . " $error", $sent);
+}
+
+sub is_asked_at_once
+{
+	my ($what, $insert, $limit, $tree) = @_;
+	my ($got, $sent) = insert_new('on', $insert, $tree);
+	my ($expected, $sent_one_by_one) = insert_new('off', $insert, $tree);
+	is($got, $expected, "$what: the same rows, counts and keys");
+	cmp_ok($sent, $limit < 1000 ? '<=' : '>=', $limit, "and $sent messages instead of $sent_one_by_one");
+	return;
+}
+
+my $new = q{FROM src WHERE NOT streamfilter_seen('ASKED', key)};
+sql('CREATE TABLE t (id int, key int)');
+is_asked_at_once('NOT streamfilter_seen()', "INSERT INTO t SELECT * $new", 12);
+is_asked_at_once('in another order', "INSERT INTO t SELECT id, key + 1 $new AND id > 3 ORDER BY key DESC, id", 12);
+is_asked_at_once('from two tables', "INSERT INTO t SELECT * $new AND id < 3000 UNION ALL SELECT * $new AND id > 2000", 1000);
+is_asked_at_once('from arrays', q{INSERT INTO t SELECT i.id, i.key
+  FROM unnest((SELECT array_agg(id ORDER BY id) FROM src), (SELECT array_agg(key ORDER BY id) FROM src)) AS i (id, key) WHERE NOT streamfilter_seen('ASKED', i.key)}, 12);
+is_asked_at_once('from a list', 'INSERT INTO t SELECT * FROM (VALUES ' . join(', ', map { "($_, $_ % 1400)" } 1 .. 2000) .
+  q{) AS i (id, key) WHERE NOT streamfilter_seen('ASKED', key)}, 6);
+is_asked_at_once('in mode shadow', "SET streamfilter.mode = 'shadow'; INSERT INTO t SELECT * $new", 12);
+is_asked_at_once("a $_ tree below another server", "INSERT INTO t SELECT * $new", 14, $_) for qw(sparse dense);
+is_asked_at_once('and taken back', "BEGIN; SAVEPOINT s; INSERT INTO t SELECT * $new; ROLLBACK TO s; INSERT INTO t SELECT * $new AND id > 100; COMMIT", 26);
+is_asked_at_once('an error', "INSERT INTO t SELECT id / (id - 3000), key $new", 12);
+# Others may not get more keys than rows, or may look at the filter meanwhile.
+is_asked_at_once('the first rows only', "INSERT INTO t SELECT * $new ORDER BY id LIMIT 10", 1000);
+is_asked_at_once('the first rows only, as they come', "INSERT INTO t SELECT * FROM (SELECT * $new LIMIT 1200) AS s", 1000);
+is_asked_at_once('a join', "INSERT INTO t SELECT s.* FROM (SELECT * $new OFFSET 0) AS s JOIN generate_series(1, 4000) AS i ON i = s.id", 1000);
+is_asked_at_once('returned rows', "INSERT INTO t SELECT * $new RETURNING id", 1000);
+sql(q{DROP TABLE t;
+      CREATE TABLE t (id int, key int) PARTITION BY RANGE (id);
+      CREATE TABLE t1 PARTITION OF t FOR VALUES FROM (1) TO (2000);
+      CREATE TABLE t2 PARTITION OF t FOR VALUES FROM (2000) TO (5000)});
+is_asked_at_once('partitions', "INSERT INTO t SELECT * $new", 12);
+sql(q{CREATE FUNCTION late() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.key := -1; RETURN NEW; END $$;
+      CREATE TRIGGER late BEFORE INSERT ON t2 FOR EACH ROW EXECUTE FUNCTION late()});
+is_asked_at_once('a partition whose trigger may look', "INSERT INTO t SELECT * $new", 1000);
+sql('DROP TRIGGER late ON t2; ALTER TABLE t2 ADD CHECK (id > 0)');
+is_asked_at_once('a partition with a constraint of its own', "INSERT INTO t SELECT * $new", 1000);
+sql('DROP TABLE t');
+
 # ---- other sessions --------------------------------------------------------------------------------
 
 sql(q{CREATE FOREIGN TABLE seen (key int) SERVER streamfilter OPTIONS (kind 'bloom', memory '64kB', k '6');

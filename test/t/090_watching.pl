@@ -61,5 +61,11 @@ $node->restart;
 is($node->safe_psql('postgres', q{SELECT count(*) FROM slow WHERE streamfilter_test('seen', id)}), 100000, 'a restore');
 is($node->safe_psql('postgres', 'SELECT count(*) FROM streamfilter_progress'), 0, '... shows nothing when it is done');
 
+SKIP: {
+	skip 'wait events of extensions have names since PostgreSQL 17', 1 if $node->pg_version < 17;
+	is($node->safe_psql('postgres', q{SELECT string_agg(name, ' ' ORDER BY name) FROM pg_wait_events WHERE name ~ '^Streamfilter'}),
+		'StreamfilterCommits StreamfilterConnect StreamfilterLoad StreamfilterRemote', 'what sessions wait for has names');
+}
+
 $node->stop;
 done_testing();

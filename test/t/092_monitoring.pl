@@ -16,6 +16,7 @@ $node->init;
 $node->append_conf('postgresql.conf', q{
 shared_preload_libraries = 'streamfilter'
 streamfilter.shared_memory = '16MB'
+streamfilter.dynamic_memory = 0
 fsync = off});
 $node->start;
 $node->safe_psql('postgres', q{

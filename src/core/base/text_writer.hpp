@@ -29,7 +29,7 @@ class TextWriter {
  private:
   template <typename Number>
   void add_number(Number number) noexcept {
-    char text[40];
+    char text[40] = {};
     *std::to_chars(text, text + sizeof text - 1, number).ptr = '\0';
     add(text);
   }

@@ -13,6 +13,17 @@ Element at_probe(const Element& element, const KeyProbe& probe) noexcept {
   return {probe.hash, element.importance, element.time};
 }
 
+// So many keys at once, some cache lines each: as many as a core can wait for.
+constexpr std::size_t kFetchedAtOnce = 16;
+
+void prefetch_some(const Header* header, const Element* elements, const bool* has_key,
+                   std::size_t count) noexcept {
+  Prefetches prefetches;
+  for (std::size_t i = 0; i < std::min(count, kFetchedAtOnce); ++i)
+    if (has_key[i]) prefetch(header, elements[i], prefetches);
+  prefetches.start();
+}
+
 }  // namespace
 
 void format_header(Header* header, const Parameters& parameters) noexcept {
@@ -138,6 +149,17 @@ bool insert_probes(Header* header, const Element& element) noexcept {
     insert_probe(header, element, probe_of(parameters, element.hash, i));
   count_insertion(header, probe_of(parameters, element.hash, 0).slice, seen);
   return seen;
+}
+
+void insert_many(Header* header, const Element* elements, const bool* has_key, std::size_t count,
+                 bool* seen) noexcept {
+  prefetch_some(header, elements, has_key, count);
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::size_t next = i + kFetchedAtOnce;
+    if (i % kFetchedAtOnce == 0 && next < count)
+      prefetch_some(header, elements + next, has_key + next, count - next);
+    seen[i] = has_key[i] && insert(header, elements[i]);
+  }
 }
 
 unsigned ranks_of_bucket(const Parameters& parameters) noexcept {

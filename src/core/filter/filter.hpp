@@ -76,6 +76,11 @@ inline bool insert(Header* header, const Element& element) noexcept {
   return seen;
 }
 
+// Inserts many keys in their order: while some are inserted, the memory of the next ones is on its
+// way. Those without has_key are left out: seen[i] is false.
+void insert_many(Header* header, const Element* elements, const bool* has_key, std::size_t count,
+                 bool* seen) noexcept;
+
 // `test`, and where the key was found, among the ranks_of_bucket(); kNoRank if there are
 // none.
 bool test(const Header* header, const Element& element, unsigned& rank) noexcept;

@@ -1,6 +1,11 @@
 // ExaLogLog (Ertl 2024, arXiv:2402.13726): how many distinct keys there were, to a relative error
 // of sqrt(3.78 / bits), in a few kilobytes, up to 2^60 keys.
 //
+// A slice begins with tokens of the keys themselves (exa_log_log_tokens.hpp), counted nearly
+// exactly, and becomes registers when they have no more room. Which of both it is, follows from the
+// set of its keys: neither their order nor how they came together by merging matters. Slices of
+// versions that had registers only are such as have come to these earlier.
+//
 // A key's hash names one of m registers and an update value k >= 1, of which four each have the
 // probabilities 1/8, 1/16, 1/32, … (t = 2 in the paper). A register of 32 bits keeps the largest
 // value u that came, and which of the d = 24 below it did: 8 bits of u, then those, the next lower
@@ -18,6 +23,7 @@
 
 #include "core/base/hash.hpp"
 #include "core/format/slice_counters.hpp"
+#include "core/kind/exa_log_log_tokens.hpp"
 #include "core/kind/filter_kind.hpp"
 #include "core/kind/kind_list.hpp"
 #include "core/model/exa_log_log_model.hpp"
@@ -28,28 +34,41 @@ namespace streamfilter {
 namespace {
 
 using namespace exa_log_log_model;
-
-using Register = std::uint32_t;
+using namespace exa_log_log;
 
 constexpr std::uint64_t kLeastRegisters = 16;
 
 enum Word : unsigned { kRegisters };  // derived: of a slice
 
-// The register of a key, and what it will be.
-struct Place {
-  Place(const Parameters& p, std::uint64_t hash) noexcept
-      : at(position(hash, 0, p.integer(kRegisters)) * sizeof(Register)),
-        value(update_value(position(hash, 1, 0))) {}
+enum Form : std::uint64_t { kOfRegisters = 0, kOfTokens = 1 };
+
+template <typename State>
+auto& form(State& state) noexcept {
+  return state.own[0];
+}
+template <typename State>
+auto& tokens(State& state) noexcept {
+  return state.own[1];
+}
+
+// What a key does to which register.
+struct Update {
+  Update(std::uint64_t hash, std::uint64_t registers) noexcept
+      : at(position(hash, 0, registers) * sizeof(Register)),
+        value(update_value(mix64(hash + 2 * kGoldenRatio))) {}
+  explicit Update(Token token) noexcept
+      : at(token.register_index() * sizeof(Register)), value(token.update_value()) {}
 
   std::uint64_t at;  // byte of the body
   unsigned value;
-
- private:
-  static std::uint64_t position(std::uint64_t hash, unsigned i, std::uint64_t n) noexcept {
-    const std::uint64_t mixed = mix64(hash + (i + 1) * kGoldenRatio);
-    return n == 0 ? mixed : scale(mixed, n);
-  }
 };
+
+TokenTable table(const Parameters& p, Slice slice) noexcept {
+  return {slice.body(), p.integer(kRegisters)};
+}
+TokenView table(const Parameters& p, ConstSlice slice) noexcept {
+  return {slice.body(), p.integer(kRegisters)};
+}
 
 Register read(const unsigned char* body, std::uint64_t at) noexcept {
   Register value;
@@ -73,59 +92,133 @@ bool derive(Definition& definition, Problem& problem) noexcept {
   return true;
 }
 
+void init(const Parameters&, Slice slice) noexcept { form(*slice.state) = kOfTokens; }
+
+// A register and the home of a token lie in one place. A new token moves those behind it, mostly
+// into the next line at most.
 void prefetch(const Parameters& p, ConstSlice slice, const Element& element,
               Prefetches& prefetches) noexcept {
-  prefetches.add(slice.body() + Place(p, element.hash).at);
+  constexpr std::uint64_t kLine = 64;
+  const std::uint64_t at = Update(element.hash, p.integer(kRegisters)).at;
+  prefetches.add(slice.body() + at);
+  if (form(*slice.state) == kOfTokens)
+    prefetches.add(slice.body() + (at + kLine < slice.bytes ? at + kLine : 0));
 }
 
 bool test(const Parameters& p, ConstSlice slice, const Element& element) noexcept {
-  const Place place(p, element.hash);
-  const Register before = read(slice.body(), place.at);
-  return updated(before, place.value) == before;
+  const std::uint64_t registers = p.integer(kRegisters);
+  if (form(*slice.state) == kOfTokens)
+    return table(p, slice).contains(token_of(element.hash, registers));
+  const Update update(element.hash, registers);
+  const Register before = read(slice.body(), update.at);
+  return updated(before, update.value) == before;
 }
 
-bool insert(const Parameters& p, Slice slice, const Element& element) noexcept {
-  const Place place(p, element.hash);
-  const Register before = read(slice.body(), place.at), after = updated(before, place.value);
+bool update_register(Slice slice, Update update) noexcept {
+  const Register before = read(slice.body(), update.at), after = updated(before, update.value);
   if (after == before) return true;
-  std::memcpy(slice.body() + place.at, &after, sizeof after);
+  std::memcpy(slice.body() + update.at, &after, sizeof after);
   return false;
 }
 
-// What a slice's registers say.
+void become_registers(const Parameters& p, Slice slice) noexcept {
+  table(p, slice).become_registers();
+  form(*slice.state) = kOfRegisters;
+  tokens(*slice.state) = 0;
+}
+
+// False: it has no room.
+bool add_token(const Parameters& p, Slice slice, Token token, bool& seen) noexcept {
+  const Added added = table(p, slice).add(token, tokens(*slice.state));
+  tokens(*slice.state) += added == Added::is_new;
+  seen = added == Added::was_there;
+  return added != Added::no_room;
+}
+
+bool add(const Parameters& p, Slice slice, Token token) noexcept {
+  if (form(*slice.state) == kOfTokens) {
+    if (bool seen; add_token(p, slice, token, seen)) return seen;
+    become_registers(p, slice);
+  }
+  return update_register(slice, Update(token));
+}
+
+bool insert(const Parameters& p, Slice slice, const Element& element) noexcept {
+  const std::uint64_t registers = p.integer(kRegisters);
+  if (form(*slice.state) == kOfTokens) return add(p, slice, token_of(element.hash, registers));
+  return update_register(slice, Update(element.hash, registers));
+}
+
+// What a slice says of how many there were.
 Likelihood likelihood_of(const Parameters& p, ConstSlice slice) noexcept {
   Likelihood likelihood;
-  for (std::uint64_t i = 0; i < p.integer(kRegisters); ++i)
-    likelihood.add(read(slice.body(), i * sizeof(Register)));
+  const std::uint64_t registers = p.integer(kRegisters);
+  if (form(*slice.state) == kOfTokens) {
+    likelihood.add_empty(registers);
+    const TokenView view = table(p, slice);
+    for (std::uint64_t i = 0; i < view.slots(); ++i)
+      if (const Token token = view.at(i); token.payload != 0)
+        likelihood.add_token(token.exponent());
+    return likelihood;
+  }
+  for (std::uint64_t i = 0; i < registers; ++i)
+    likelihood.add_register(read(slice.body(), i * sizeof(Register)));
   return likelihood;
 }
 
-// Keys are counted by the registers alone: `inserted_new` of both would count them twice.
-void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
-  const double before =
-      likelihood_of(p, as_const(into)).distinct() + likelihood_of(p, from).distinct();
+void merge_registers(const Parameters& p, Slice into, ConstSlice from) noexcept {
   for (std::uint64_t at = 0; at < p.integer(kRegisters) * sizeof(Register);
        at += sizeof(Register)) {
     const Register both = merged(read(into.body(), at), read(from.body(), at));
     std::memcpy(into.body() + at, &both, sizeof both);
+  }
+}
+
+// Keys are counted by what the slices say alone: `inserted_new` of both would count them twice.
+void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
+  const double before =
+      likelihood_of(p, as_const(into)).distinct() + likelihood_of(p, from).distinct();
+  if (form(*from.state) == kOfTokens) {
+    const TokenView view = table(p, from);
+    for (std::uint64_t i = 0; i < view.slots(); ++i)
+      if (const Token token = view.at(i); token.payload != 0) add(p, into, token);
+  } else {
+    if (form(*into.state) == kOfTokens) become_registers(p, into);
+    merge_registers(p, into, from);
   }
   SliceState& state = *into.state;
   state.inserted_new = merged_new(state.inserted_new, from.state->inserted_new, before,
                                   likelihood_of(p, as_const(into)).distinct());
 }
 
-bool check(const Parameters& p, ConstSlice slice) noexcept {
+bool are_possible_registers(const Parameters& p, ConstSlice slice) noexcept {
   for (std::uint64_t i = 0; i < p.integer(kRegisters); ++i)
-    if (!is_possible(read(slice.body(), i * sizeof(Register)))) return false;
+    if (!exa_log_log_model::is_possible(read(slice.body(), i * sizeof(Register)))) return false;
+  return tokens(*slice.state) == 0;
+}
+
+bool check(const Parameters& p, ConstSlice slice) noexcept {
+  const std::uint64_t(&own)[5] = slice.state->own;
+  if (form(*slice.state) > kOfTokens || (own[2] | own[3] | own[4]) != 0) return false;
   for (std::uint64_t at = p.integer(kRegisters) * sizeof(Register); at < slice.bytes; ++at)
     if (slice.body()[at] != 0) return false;
-  const std::uint64_t(&own)[5] = slice.state->own;
-  return (own[0] | own[1] | own[2] | own[3] | own[4]) == 0;
+  return form(*slice.state) == kOfTokens ? table(p, slice).is_possible(tokens(*slice.state))
+                                         : are_possible_registers(p, slice);
+}
+
+double fill(const Parameters& p, ConstSlice slice) noexcept {
+  const std::uint64_t registers = p.integer(kRegisters);
+  if (form(*slice.state) == kOfTokens)
+    return static_cast<double>(tokens(*slice.state)) / static_cast<double>(2 * registers);
+  double used = 0;
+  for (std::uint64_t i = 0; i < registers; ++i)
+    used += read(slice.body(), i * sizeof(Register)) != 0;
+  return used / static_cast<double>(registers);
 }
 
 Estimate estimate(const Parameters& p, ConstSlice slice) noexcept {
   const Likelihood likelihood = likelihood_of(p, slice);
-  return {likelihood.used(), 1 - likelihood.change(), likelihood.distinct()};
+  return {fill(p, slice), 1 - likelihood.change(), likelihood.distinct()};
 }
 
 double fpr_bound(const Parameters&) noexcept { return 1; }
@@ -142,6 +235,7 @@ const FilterOps ell_ops = {
     .option_count = 0,
     .counts_only = true,
     .derive = derive,
+    .init = init,
     .prefetch = prefetch,
     .test = test,
     .insert = insert,

@@ -1,6 +1,8 @@
 #include "core/model/exa_log_log_model.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "core/base/layer_wall.hpp"
 
@@ -33,13 +35,9 @@ static_assert(kAbove.of[0] == 1);
 
 }  // namespace
 
-void Likelihood::add(std::uint32_t bits) noexcept {
+void Likelihood::add_register(std::uint32_t bits) noexcept {
+  if (bits == 0) return add_empty(1);
   registers_ += 1;
-  if (bits == 0) {
-    empty_ += 1;
-    alpha_ += 1;
-    return;
-  }
   const unsigned largest = bits >> kHistory;
   alpha_ += kAbove.of[largest];
   ++beta_[exponent(largest)];
@@ -56,13 +54,19 @@ void Likelihood::add(std::uint32_t bits) noexcept {
   }
 }
 
+void Likelihood::add_token(unsigned exponent) noexcept {
+  alpha_ -= std::ldexp(1, -static_cast<int>(exponent));
+  ++beta_[exponent];
+}
+
 // The derivative of the logarithm falls with x: it is zero where
 //   alpha = sum over j of beta_j / 2^j / (exp(x / 2^j) - 1).
 double Likelihood::distinct() const noexcept {
-  if (empty_ == registers_) return 0;
+  if (std::all_of(std::begin(beta_), std::end(beta_), [](auto count) { return count == 0; }))
+    return 0;
   const auto rises = [this](double x) {
     double sum = 0;
-    for (int j = 1; j <= 64; ++j)
+    for (int j = 1; j <= static_cast<int>(kMaxExponent); ++j)
       if (beta_[j] > 0)
         sum += static_cast<double>(beta_[j]) * std::ldexp(1, -j) / std::expm1(std::ldexp(x, -j));
     return sum > alpha_;
@@ -74,8 +78,6 @@ double Likelihood::distinct() const noexcept {
   }
   return registers_ * std::exp2((low + high) / 2);
 }
-
-double Likelihood::used() const noexcept { return registers_ > 0 ? 1 - empty_ / registers_ : 0; }
 
 double Likelihood::change() const noexcept { return registers_ > 0 ? alpha_ / registers_ : 1; }
 

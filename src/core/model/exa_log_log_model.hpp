@@ -64,19 +64,30 @@ inline bool is_possible(std::uint32_t bits) noexcept {
 //   exp(-x alpha) * product over j of (1 - exp(-x / 2^j))^beta_j:
 // alpha is the probability of all update values that would change them, summed over registers, and
 // beta_j how many values of probability 2^-j are known to have come.
+//
+// A token (kind/exa_log_log_tokens.hpp) is one value more that has come, of those that a finer
+// register would have.
 class Likelihood {
  public:
-  void add(std::uint32_t bits) noexcept;
+  void add_register(std::uint32_t bits) noexcept;
+
+  void add_empty(std::uint64_t registers) noexcept {
+    registers_ += static_cast<double>(registers);
+    alpha_ += static_cast<double>(registers);
+  }
+  // In one of those; probability 2^-exponent.
+  void add_token(unsigned exponent) noexcept;
 
   // The number of keys that makes them most likely.
   double distinct() const noexcept;
 
-  double used() const noexcept;    // share of registers that are not empty
   double change() const noexcept;  // probability that a new key changes any
 
  private:
-  double registers_ = 0, empty_ = 0, alpha_ = 0;
-  std::uint64_t beta_[65] = {};
+  static constexpr unsigned kMaxExponent = 65;  // of tokens; of registers 64
+
+  double registers_ = 0, alpha_ = 0;
+  std::uint64_t beta_[kMaxExponent + 1] = {};
 };
 
 // The relative standard error of the number for many keys: sqrt(3.78 / bits) (table 1, ELL(2, 24)).

@@ -41,7 +41,7 @@ const Header* get_prototype(FunctionCallInfo fcinfo, int number) {
 
 uint64 given_prototype(FunctionCallInfo fcinfo, int number) {
   if (PG_ARGISNULL(number)) return 0;
-  const char* given = DatumGetPointer(PG_GETARG_DATUM(number));
+  const auto* given = reinterpret_cast<const char*>(PG_GETARG_DATUM(number));
   if (VARATT_IS_EXTERNAL(given) && !VARATT_IS_EXTERNAL_ONDISK(given)) return 0;
   return hash_bytes(given, VARSIZE_ANY(given), 1);
 }

@@ -5,8 +5,8 @@
 
 namespace streamfilter::pg {
 
-// What is counted with unless told otherwise: one bit a key, counted linearly (Whang,
-// Vander-Zanden, Taylor 1990). Good for some hundred million keys.
+// What is counted with unless told otherwise: for any number of keys, nearly exactly while they are
+// few.
 constexpr char kCountingPrototype[] = "ell(memory=1MB)";
 
 // Complete parameters. Raises what is wrong with the definition.

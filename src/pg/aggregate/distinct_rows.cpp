@@ -22,7 +22,7 @@ namespace streamfilter::pg {
 namespace {
 
 constexpr const char* kFunction = "streamfilter_distinct";
-constexpr long kBatch = 100;  // rows fetched at a time
+constexpr int kBatch = 128;  // rows fetched at a time
 
 // A row, taken apart.
 struct Row {
@@ -36,6 +36,8 @@ struct Key {
   int* columns;  // of the query, from 0
   TypeHasher** hashers;
   Row row;
+  KeyRule rule;
+  WordKey word;
 };
 
 // How a row of the query becomes a row of the result.
@@ -45,7 +47,6 @@ struct Conversion {
   bool scalar;      // the result is no row but one value
   int* attributes;  // by column of the query: the attribute of the result, from 0
   Coercion** coercions;
-  Row from;
   Row to;  // columns that were dropped from the row type stay NULL
 };
 
@@ -105,7 +106,6 @@ Conversion make_conversion(TupleDesc source, TupleDesc target, bool scalar) {
   conversion.scalar = scalar;
   conversion.attributes = static_cast<int*>(palloc(sizeof(int) * (source->natts + 1)));
   conversion.coercions = static_cast<Coercion**>(palloc(sizeof(Coercion*) * (source->natts + 1)));
-  conversion.from = make_row(source->natts);
   conversion.to = make_row(target->natts);
   int column = 0;
   for (int i = 0; i < target->natts; ++i) {
@@ -142,7 +142,7 @@ int find_column(const Conversion& conversion, const char* name) {
 }
 
 // Resolves the argument "key"; nullptr: all columns.
-Key make_key(const Conversion& conversion, ArrayType* names) {
+Key make_key(const Conversion& conversion, ArrayType* names, const KeyRule& rule) {
   const int columns = conversion.source->natts;
   Key key;
   key.count = columns;
@@ -172,27 +172,54 @@ Key make_key(const Conversion& conversion, ArrayType* names) {
         make_type_hasher(column->atttypid, column->attcollation,
                          psprintf("column \"%s\" of the query", NameStr(column->attname)));
   }
+  key.rule = rule;
+  key.word = word_key(key.hashers, key.count, rule);
   return key;
 }
 
-// Has the row in `from` been seen before? A row without a key has not.
-bool is_repeat(const Key& key, const Row& from, Header* filter) {
-  for (int i = 0; i < key.count; ++i) {
-    key.row.values[i] = from.values[key.columns[i]];
-    key.row.isnull[i] = from.isnull[key.columns[i]];
-  }
-  Element element = new_element(filter->parameters);
-  return hash_key(key.hashers, key.row.values, key.row.isnull, key.count,
-                  key_rule(filter->parameters), &element.hash) &&
-         insert(filter, element);
+// Rows of the query that go through the filter together.
+struct Batch {
+  int count;
+  Row rows[kBatch];
+  Element elements[kBatch];
+  bool has_key[kBatch];
+  bool seen[kBatch];
+};
+
+Batch* make_batch(int columns) {
+  auto* batch = static_cast<Batch*>(palloc(sizeof(Batch)));
+  for (Row& row : batch->rows) row = make_row(columns);
+  return batch;
 }
 
-void keep_row(const Conversion& conversion, Tuplestorestate* result) {
+// A row without a key is no repeat.
+bool hash_row(const Key& key, const Row& row, uint64* hash) {
+  const int first = key.columns[0];
+  if (key.word != WordKey::no && !row.isnull[first]) {
+    *hash = hash_word_key(key.word, row.values[first], key.rule.seed);
+    return true;
+  }
+  for (int i = 0; i < key.count; ++i) {
+    key.row.values[i] = row.values[key.columns[i]];
+    key.row.isnull[i] = row.isnull[key.columns[i]];
+  }
+  return hash_key(key.hashers, key.row.values, key.row.isnull, key.count, key.rule, hash);
+}
+
+void read_batch(Batch* batch, const Key& key, TupleDesc source, const Parameters& parameters) {
+  batch->count = static_cast<int>(SPI_processed);
+  for (int i = 0; i < batch->count; ++i) {
+    heap_deform_tuple(SPI_tuptable->vals[i], source, batch->rows[i].values, batch->rows[i].isnull);
+    batch->elements[i] = new_element(parameters);
+    batch->has_key[i] = hash_row(key, batch->rows[i], &batch->elements[i].hash);
+  }
+}
+
+void keep_row(const Conversion& conversion, const Row& row, Tuplestorestate* result) {
   for (int i = 0; i < conversion.source->natts; ++i) {
     const int attribute = conversion.attributes[i];
-    bool isnull = conversion.from.isnull[i];
-    conversion.to.values[attribute] =
-        coerce(conversion.coercions[i], conversion.from.values[i], &isnull);
+    bool isnull = row.isnull[i];
+    conversion.to.values[attribute] = coerce(conversion.coercions[i], row.values[i], &isnull);
     conversion.to.isnull[attribute] = isnull;
   }
   tuplestore_putvalues(result, conversion.target, conversion.to.values, conversion.to.isnull);
@@ -203,18 +230,18 @@ void run(Portal portal, const Key& key, const Conversion& conversion, Header* fi
          Tuplestorestate* result) {
   const MemoryContext batch_context = AllocSetContextCreate(
       CurrentMemoryContext, "streamfilter_distinct batch", ALLOCSET_DEFAULT_SIZES);
+  Batch* batch = make_batch(conversion.source->natts);
   Progress progress(Command::distinct, InvalidOid, kFunction);
   progress.begin("reading rows", expected_rows(portal), "rows");
   for (;;) {
     SPI_cursor_fetch(portal, true, kBatch);
     if (SPI_processed == 0) break;
     const MemoryContext caller = MemoryContextSwitchTo(batch_context);
-    for (uint64 i = 0; i < SPI_processed; ++i) {
-      heap_deform_tuple(SPI_tuptable->vals[i], conversion.source, conversion.from.values,
-                        conversion.from.isnull);
-      if (is_repeat(key, conversion.from, filter)) continue;
-      keep_row(conversion, result);
-    }
+    read_batch(batch, key, conversion.source, filter->parameters);
+    insert_many(filter, batch->elements, batch->has_key, static_cast<Size>(batch->count),
+                batch->seen);
+    for (int i = 0; i < batch->count; ++i)
+      if (!batch->seen[i]) keep_row(conversion, batch->rows[i], result);
     MemoryContextSwitchTo(caller);
     MemoryContextReset(batch_context);
     progress.add(SPI_processed);
@@ -264,7 +291,7 @@ SF_FUNCTION(streamfilter_distinct) {
   require_promise(filter);
   Portal portal = open_query(query, kFunction);
   const Conversion conversion = make_conversion(portal->tupDesc, set->setDesc, scalar);
-  const Key key = make_key(conversion, names);
+  const Key key = make_key(conversion, names, key_rule(filter->parameters));
   run(portal, key, conversion, filter, set->setResult);
   SPI_cursor_close(portal);
   SPI_finish();

@@ -77,9 +77,7 @@ void load_before(const AlterTableStmt* statement) {
   if (relation == nullptr || is_remote(relation)) return;
   const bool is_loaded = peek_slot(relation) != nullptr;
   if (!is_loaded && !is_anything_saved(relid)) return;
-  uint64 largest, total;
-  free_space(&largest, &total);
-  if (is_loaded || largest >= relation->definition.parameters.memory)
+  if (is_loaded || memory_use().largest_free >= relation->definition.parameters.memory)
     use_filter(filter_handle(relid), Use::test_granted);
 }
 
@@ -201,16 +199,14 @@ void check_memory(const FilterRelation* relation) {
                 "the server."));
     return;
   }
-  uint64 largest, total;
-  free_space(&largest, &total);
+  const uint64 largest = memory_use().largest_free;
   if (memory > largest)
     ereport(WARNING, errcode(ERRCODE_OUT_OF_MEMORY),
             errmsg("not enough shared memory for filter \"%s\" now", relation->name),
             errdetail("It needs %llu bytes at its first use; %llu are free in one piece.",
                       static_cast<unsigned long long>(memory),
                       static_cast<unsigned long long>(largest)),
-            errhint("Use less memory, drop a filter, or raise streamfilter.shared_memory and "
-                    "restart the server."));
+            errhint_more_memory());
 }
 
 bool is_emptied(const FilterRelation* relation) {

@@ -61,6 +61,7 @@ TupleDesc sort_descriptor(const FormData_pg_attribute* key) {
   TupleDescInitEntry(descriptor, kPosition + 1, "position", INT8OID, -1, 0);
   TupleDescInitEntry(descriptor, kImportance + 1, "importance", FLOAT8OID, -1, 0);
   TupleDescInitEntry(descriptor, kAnswers + 1, "answers", INT8OID, -1, 0);
+  SF_TUPLE_DESC_FINALIZE(descriptor);
   return descriptor;
 }
 

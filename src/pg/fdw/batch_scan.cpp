@@ -1,9 +1,9 @@
 // Execution. Keys are tested and inserted when their row is asked for, not when it is read ahead:
-// whoever stops early (LIMIT, a cursor) has no key inserted whose row it has not seen. Who asks for
-// all of them, whatever comes, has a whole batch judged at once.
+// whoever stops early (LIMIT, a cursor) has no key inserted whose row it has not seen.
 #include "pg/server/postgres.hpp"
 
 extern "C" {
+#include "access/htup_details.h"
 #include "commands/explain.h"
 #include "executor/executor.h"
 #include "executor/instrument.h"
@@ -22,7 +22,10 @@ namespace streamfilter::pg {
 namespace {
 
 constexpr int kBatch = 32;
-constexpr int kJudgedBatch = 256;  // at most, if all are judged at once
+// Where all are judged at once: so many rows, where other servers are asked, or bytes of them.
+constexpr int kJudgedBatch = 256;
+constexpr int kRemoteBatch = 512;
+constexpr Size kMaxBytes = 65535;
 
 struct BatchScanState {
   CustomScanState custom;  // first
@@ -34,17 +37,18 @@ struct BatchScanState {
   NullableDatum* row;
   KeyCall call;
   MemoryContext memory;  // of the values of a batch
+  AheadRule ahead;       // may keys be asked for before their rows are? Its answer
+  bool ahead_is_known;   // has been asked for
   bool finished;         // the scan below has no more rows
-  bool judges_ahead;     // all rows of a batch at once, if nothing is in the way
-  bool judged;           // those of this one are
-  int room;              // of the batch
-  int rows, next;
-  uint64 version;   // of the filter that the elements are made for, and
-  FilterMode mode;  // its mode
-  TupleTableSlot* slots[kJudgedBatch];
-  Element elements[kJudgedBatch];
-  bool has_key[kJudgedBatch];
-  bool seen[kJudgedBatch];
+  int rows, next;        // of the batch
+  bool judged;           // as a whole; otherwise each row when it is asked for
+  uint64 version;        // of the filter that the elements are made for, and
+  FilterMode mode;       // its mode
+  int room;              // for rows:
+  TupleTableSlot** slots;
+  Element* elements;
+  bool* has_key;
+  bool* seen;
 };
 
 BatchScanState* state_of(CustomScanState* node) { return reinterpret_cast<BatchScanState*>(node); }
@@ -70,15 +74,26 @@ void keep_description(TupleTableSlot* slot) {
   row->tuple = &row->tupdata;
 }
 
-// For batches of so many rows.
-void make_room(CustomScanState* node, int rows) {
-  BatchScanState* state = state_of(node);
-  EState* estate = node->ss.ps.state;
-  const TupleTableSlot* row = node->ss.ss_ScanTupleSlot;
+template <typename T>
+void enlarge(T** values, int room) {
+  const Size size = sizeof(T) * static_cast<Size>(room);
+  *values = static_cast<T*>(*values == nullptr ? palloc(size) : repalloc(*values, size));
+}
+
+// Slots for as many rows. The first ones hold on to pages where the scan does.
+void make_room(BatchScanState* state, int room) {
+  TupleTableSlot* row = state->custom.ss.ss_ScanTupleSlot;
+  EState* estate = state->custom.ss.ps.state;
   MemoryContext caller = MemoryContextSwitchTo(estate->es_query_cxt);
-  for (; state->room < rows; ++state->room)
-    state->slots[state->room] =
-        ExecInitExtraTupleSlot(estate, row->tts_tupleDescriptor, row->tts_ops);
+  enlarge(&state->slots, room);
+  enlarge(&state->elements, room);
+  enlarge(&state->has_key, room);
+  enlarge(&state->seen, room);
+  const TupleTableSlotOps* kind = row->tts_ops;
+  if (state->room > 0 && TTS_IS_BUFFERTUPLE(row)) kind = &TTSOpsHeapTuple;
+  for (int i = state->room; i < room; ++i)
+    state->slots[i] = ExecInitExtraTupleSlot(estate, row->tts_tupleDescriptor, kind);
+  state->room = room;
   MemoryContextSwitchTo(caller);
 }
 
@@ -102,8 +117,8 @@ void begin(CustomScanState* node, EState* estate, int flags) {
   if (flags & EXEC_FLAG_EXPLAIN_ONLY) return;
   init_key_call(&state->call, "streamfilter_seen", state->types, state->count, false);
   state->memory =
-      AllocSetContextCreate(CurrentMemoryContext, "streamfilter batch", ALLOCSET_DEFAULT_SIZES);
-  make_room(node, kBatch);
+      AllocSetContextCreate(CurrentMemoryContext, "streamfilter batch", ALLOCSET_SMALL_SIZES);
+  make_room(state, kBatch);
 }
 
 void evaluate_values(BatchScanState* state, ExprContext* context, TupleTableSlot* row) {
@@ -129,31 +144,9 @@ void read_keys(CustomScanState* node, int first) {
   MemoryContextSwitchTo(caller);
 }
 
-// A copy in the memory of the batch: many slots that each hold a page are slow to let go of.
-void keep_copy(MemoryContext memory, TupleTableSlot* kept, TupleTableSlot* row) {
-  ExecClearTuple(kept);
-  auto* slot = reinterpret_cast<BufferHeapTupleTableSlot*>(kept);
-  MemoryContext caller = MemoryContextSwitchTo(memory);
-  slot->base.tuple = heap_copytuple(reinterpret_cast<BufferHeapTupleTableSlot*>(row)->base.tuple);
-  MemoryContextSwitchTo(caller);
-  slot->base.off = 0;
-  slot->buffer = InvalidBuffer;
-  kept->tts_nvalid = 0;
-  kept->tts_flags &= static_cast<uint16>(~TTS_FLAG_EMPTY);
-  kept->tts_tid = slot->base.tuple->t_self;
-  kept->tts_tableOid = slot->base.tuple->t_tableOid;
-}
-
 // The next row, in the slot that keeps it; nullptr: there is none.
 TupleTableSlot* fetch_row(BatchScanState* state, PlanState* child, TupleTableSlot* kept) {
-  if (state->filled != nullptr && state->judges_ahead) {
-    TupleTableSlot* row = ExecProcNode(child);
-    if (TupIsNull(row)) return nullptr;
-    if (row != state->filled->ss_ScanTupleSlot) return ExecCopySlot(kept, row);
-    keep_copy(state->memory, kept, row);
-    return kept;
-  }
-  if (state->filled == nullptr) {
+  if (state->filled == nullptr || !TTS_IS_BUFFERTUPLE(kept)) {
     TupleTableSlot* row = ExecProcNode(child);
     return TupIsNull(row) ? nullptr : ExecCopySlot(kept, row);
   }
@@ -167,74 +160,92 @@ TupleTableSlot* fetch_row(BatchScanState* state, PlanState* child, TupleTableSlo
   return kept;
 }
 
-// What becomes of a row with a key.
-bool lets_pass(const BatchScanState* state, bool seen) {
-  if (likely(state->mode == FilterMode::enforce)) return !seen;
-  count_outcome(state->call.keys.filter, seen, Outcome::would_discard);
-  return true;
+bool fetch_into(BatchScanState* state, int i) {
+  auto* child = static_cast<PlanState*>(linitial(state->custom.custom_ps));
+  state->finished = state->finished || fetch_row(state, child, state->slots[i]) == nullptr;
+  return !state->finished;
 }
 
-// All rows of the batch, unless the filter is not what it was when their keys were read, or code of
-// others has to see one row after the other.
-bool judge_batch(BatchScanState* state) {
-  begin_key_call(&state->call, state->filter, Use::judge);
-  FilterHandle* filter = state->call.keys.filter;
-  if (filter->version != state->version || filter->mode != state->mode ||
-      state->mode == FilterMode::off || needs_each_row(&state->call.keys))
+Size size_of(TupleTableSlot* row) {
+  if (TTS_IS_HEAPTUPLE(row) || TTS_IS_BUFFERTUPLE(row))
+    return reinterpret_cast<HeapTupleTableSlot*>(row)->tuple->t_len;
+  slot_getallattrs(row);
+  return heap_compute_data_size(row->tts_tupleDescriptor, row->tts_values, row->tts_isnull);
+}
+
+// Is it all the same when a key is asked for?
+bool asks_ahead(BatchScanState* state) {
+  const KeyBuilder* keys = &state->call.keys;
+  if (state->ahead.holds == nullptr || keys->filter->mode == FilterMode::off ||
+      needs_each_row(keys))
     return false;
+  if (!state->ahead_is_known && !state->ahead.holds(state->ahead.insert))
+    state->ahead.holds = nullptr;
+  state->ahead_is_known = true;
+  return state->ahead.holds != nullptr;
+}
+
+// Few messages are worth more room at once than few waits for memory.
+int room_for_more(const BatchScanState* state) {
+  return asks_servers(state->call.keys.filter) ? kRemoteBatch : Min(2 * state->room, kJudgedBatch);
+}
+
+void read_more_rows(BatchScanState* state) {
+  const int room = room_for_more(state);
+  if (!state->finished && state->room < room) make_room(state, room);
+  Size bytes = 0;
+  for (int i = 0; i < state->rows; ++i) bytes += size_of(state->slots[i]);
+  while (state->rows < state->room && bytes <= kMaxBytes && fetch_into(state, state->rows))
+    bytes += size_of(state->slots[state->rows++]);
+}
+
+void judge_batch(BatchScanState* state) {
+  FilterHandle* filter = state->call.keys.filter;
+  if (filter->version != state->version || filter->mode != state->mode) return;
   check_mode(filter, InvalidOid);
   note_asked(filter);
   test_and_insert_keys(filter, state->elements, state->has_key, state->rows, state->seen);
-  for (int i = 0; i < state->rows; ++i)
-    state->seen[i] = state->has_key[i] && !lets_pass(state, state->seen[i]);
-  return true;
+  state->judged = true;
 }
 
 // Reads the next rows; false if there are none.
 bool read_batch(CustomScanState* node) {
   BatchScanState* state = state_of(node);
-  auto* child = static_cast<PlanState*>(linitial(node->custom_ps));
-  if (state->judges_ahead && state->rows == state->room)
-    make_room(node, Min(2 * state->room, kJudgedBatch));
   state->rows = state->next = 0;
+  state->judged = false;
   MemoryContextReset(state->memory);
-  while (!state->finished && state->rows < state->room) {
-    if (fetch_row(state, child, state->slots[state->rows]) == nullptr) {
-      state->finished = true;
-      break;
-    }
-    ++state->rows;
-  }
+  while (state->rows < kBatch && fetch_into(state, state->rows)) ++state->rows;
   if (state->rows == 0) return false;
   begin_key_call(&state->call, state->filter, Use::judge);
+  const bool ahead = asks_ahead(state);
+  if (ahead) {
+    read_more_rows(state);
+    begin_key_call(&state->call, state->filter, Use::judge);
+  }
   read_keys(node, 0);
-  state->judged = state->judges_ahead && judge_batch(state);
-  if (!state->judged && state->mode != FilterMode::off)
+  if (state->mode == FilterMode::off) return true;
+  if (ahead)
+    judge_batch(state);
+  else
     prefetch_keys(state->call.keys.filter, state->elements, state->has_key, state->rows);
   return true;
 }
 
-// Judges a row of the batch.
-bool passes(BatchScanState* state, int i) {
+// Was the key of a row of the batch seen? Rows are judged one by one.
+bool is_repeat(const BatchScanState* state, int i) {
   FilterHandle* filter = state->call.keys.filter;
   check_mode(filter, InvalidOid);
-  if (unlikely(state->mode == FilterMode::off)) return true;
+  if (unlikely(state->mode == FilterMode::off)) return false;
   note_asked(filter);
-  if (!state->has_key[i]) return true;
-  return lets_pass(state, test_and_insert_fetched_key(filter, state->elements[i]));
+  return state->has_key[i] && test_and_insert_fetched_key(filter, state->elements[i]);
 }
 
-// Judges the next row, unless it was.
-bool next_passes(CustomScanState* node) {
-  BatchScanState* state = state_of(node);
-  const int i = state->next++;
-  if (state->judged) return !state->seen[i];
-  // Somebody else's code has run since the batch was read.
-  begin_key_call(&state->call, state->filter, Use::judge);
-  const FilterHandle* filter = state->call.keys.filter;
-  if (unlikely(filter->version != state->version || filter->mode != state->mode))
-    read_keys(node, i);
-  return passes(state, i);
+bool passes(const BatchScanState* state, int i) {
+  const bool seen = state->judged ? state->seen[i] : is_repeat(state, i);
+  if (likely(state->mode == FilterMode::enforce)) return !seen;
+  if (state->mode == FilterMode::shadow && state->has_key[i])
+    count_outcome(state->call.keys.filter, seen, Outcome::would_discard);
+  return true;
 }
 
 TupleTableSlot* next_row(ScanState* scan) {
@@ -242,7 +253,15 @@ TupleTableSlot* next_row(ScanState* scan) {
   BatchScanState* state = state_of(node);
   for (;;) {
     if (state->next == state->rows && !read_batch(node)) return nullptr;
-    if (next_passes(node)) return state->slots[state->next - 1];
+    const int i = state->next++;
+    if (!state->judged) {
+      // Somebody else's code has run since the batch was read.
+      begin_key_call(&state->call, state->filter, Use::judge);
+      const FilterHandle* filter = state->call.keys.filter;
+      if (unlikely(filter->version != state->version || filter->mode != state->mode))
+        read_keys(node, i);
+    }
+    if (passes(state, i)) return state->slots[i];
     InstrCountFiltered1(node, 1);
   }
 }
@@ -258,8 +277,7 @@ TupleTableSlot* execute_first(CustomScanState* node) {
 }
 
 void clear_batch(BatchScanState* state) {
-  for (TupleTableSlot* slot : state->slots)
-    if (slot != nullptr) ExecClearTuple(slot);
+  for (int i = 0; i < state->room; ++i) ExecClearTuple(state->slots[i]);
   state->rows = state->next = 0;
   state->finished = false;
 }
@@ -307,17 +325,35 @@ const CustomExecMethods kExecMethods = {
 
 }  // namespace
 
-void judge_ahead(PlanState* node) {
-  if (!IsA(node, CustomScanState)) return;
-  auto* scan = reinterpret_cast<CustomScanState*>(node);
-  if (scan->methods == &kExecMethods) state_of(scan)->judges_ahead = true;
-}
-
 Node* create_batch_scan_state(CustomScan*) {
   auto* state = static_cast<BatchScanState*>(palloc0(sizeof(BatchScanState)));
   NodeSetTag(state, T_CustomScanState);
   state->custom.methods = &kExecMethods;
   return reinterpret_cast<Node*>(state);
+}
+
+// These read all that the node below them gives, in its order.
+void ask_ahead(PlanState* node, const AheadRule& rule) {
+  if (node == nullptr) return;
+  switch (nodeTag(node)) {
+    case T_ResultState:
+    case T_ProjectSetState:
+    case T_SortState: return ask_ahead(outerPlanState(node), rule);
+    case T_SubqueryScanState:
+      return ask_ahead(reinterpret_cast<SubqueryScanState*>(node)->subplan, rule);
+    case T_AppendState: {
+      const auto* append = reinterpret_cast<const AppendState*>(node);
+      for (int i = 0; i < append->as_nplans && append->as_nasyncplans == 0; ++i)
+        ask_ahead(append->appendplans[i], rule);
+      return;
+    }
+    case T_CustomScanState: {
+      auto* scan = reinterpret_cast<CustomScanState*>(node);
+      if (scan->methods == &kExecMethods) state_of(scan)->ahead = rule;
+      return;
+    }
+    default: return;
+  }
 }
 
 }  // namespace streamfilter::pg

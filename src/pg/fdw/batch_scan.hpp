@@ -1,6 +1,7 @@
 // A plan node for `… WHERE NOT streamfilter_seen('filter', key…)` over the scan of a table: it
 // reads rows ahead and gets the memory of their keys on its way, then tests and inserts
-// them one by one as they are asked for. Same result as without it, less waiting for memory.
+// them one by one as they are asked for. Same result as without it, less waiting for memory. Where
+// all rows go into a table, other servers are asked for the keys of many at once.
 #pragma once
 
 extern "C" {
@@ -21,12 +22,18 @@ FuncExpr* find_seen_call(Expr* condition);
 // The filter that the plan node asks, as the call's first argument; nullptr if it is another node.
 const Const* filter_of_batch_scan(const Plan* plan);
 
+// Keys may be asked for before their rows are, if all rows are read and nobody looks at the filter
+// in between.
+struct AheadRule {
+  bool (*holds)(const ModifyTableState* insert);  // asked when it matters
+  const ModifyTableState* insert;
+};
+
+// The plan's rows are read to their end: its batch scans may follow the rule.
+void ask_ahead(PlanState* plan, const AheadRule& rule);
+
 // The state of the node in the executor.
 Node* create_batch_scan_state(CustomScan* plan);
-
-// Whoever runs this node, if it is one of ours, is going to ask for all its rows, and nothing that
-// happens in between looks at the filter or the rows' way: they are judged a batch at a time.
-void judge_ahead(PlanState* node);
 
 // Registers hook and node. Called by _PG_init when preloaded.
 void init_batch_scan();

@@ -78,26 +78,47 @@ bool has_only_columns(const RelOptInfo* rel, const FuncExpr* call) {
 bool is_plain_scan(const Path* path) {
   return path->param_info == nullptr && !path->parallel_aware &&
          (path->pathtype == T_SeqScan || path->pathtype == T_IndexScan ||
-          path->pathtype == T_BitmapHeapScan);
+          path->pathtype == T_BitmapHeapScan || path->pathtype == T_FunctionScan ||
+          path->pathtype == T_ValuesScan);
+}
+
+// Whose rows may be read ahead: nobody can tell.
+bool is_plain_source(const RangeTblEntry* rte) {
+  switch (rte->rtekind) {
+    case RTE_RELATION:
+      return rte->tablesample == nullptr &&
+             (rte->relkind == RELKIND_RELATION || rte->relkind == RELKIND_MATVIEW);
+    case RTE_FUNCTION: return true;  // it has returned all its rows before the first is read
+    case RTE_VALUES: return !contain_volatile_functions(reinterpret_cast<Node*>(rte->values_lists));
+    default: return false;
+  }
 }
 
 // add_path frees what a new path makes superfluous.
 Path* copy_path(const Path* path) {
-  const Size size = path->pathtype == T_SeqScan     ? sizeof(Path)
-                    : path->pathtype == T_IndexScan ? sizeof(IndexPath)
-                                                    : sizeof(BitmapHeapPath);
+  const Size size = path->pathtype == T_IndexScan        ? sizeof(IndexPath)
+                    : path->pathtype == T_BitmapHeapScan ? sizeof(BitmapHeapPath)
+                                                         : sizeof(Path);
   auto* copy = static_cast<Path*>(palloc(size));
   memcpy(static_cast<void*>(copy), path, size);
   return copy;
 }
 
-// Reading ahead brings no memory nearer then.
-bool is_asked_row_by_row(const FuncExpr* call) {
+// Do the rows go into a table, all of them?
+bool fills_table(const PlannerInfo* root) {
+  while (root->parent_root != nullptr) root = root->parent_root;
+  return root->parse->commandType == CMD_INSERT && root->parse->returningList == NIL;
+}
+
+// Reading ahead brings no memory nearer where that is on other servers, but fewer messages where
+// these are asked for many keys at once.
+bool is_asked_row_by_row(const PlannerInfo* root, const FuncExpr* call) {
   const Oid relid = DatumGetObjectId(static_cast<Const*>(linitial(call->args))->constvalue);
   if (!may_take_keys(relid)) return false;
   FilterHandle* filter = filter_handle(relid);
   use_filter(filter, Use::define);
-  return is_remote(filter->relation) || hands_rows_up(filter);
+  if (hands_rows_up(filter) || filter->relation->wrapped) return true;
+  return is_remote(filter->relation) && !(batch_insert && fills_table(root));
 }
 
 // On top of a scan, which no longer judges.
@@ -123,13 +144,11 @@ CustomPath* make_batch_path(PlannerInfo* root, RelOptInfo* rel, const Path* scan
 }
 
 void add_batch_paths(PlannerInfo* root, RelOptInfo* rel, const RangeTblEntry* rte) {
-  if (!batch_scan || rte->rtekind != RTE_RELATION || rte->tablesample != nullptr ||
-      (rte->relkind != RELKIND_RELATION && rte->relkind != RELKIND_MATVIEW) ||
-      root->hasPseudoConstantQuals || may_recheck(root))
+  if (!batch_scan || !is_plain_source(rte) || root->hasPseudoConstantQuals || may_recheck(root))
     return;
   RestrictInfo* condition = nullptr;
   const FuncExpr* call = find_call(rel, &condition);
-  if (call == nullptr || is_asked_row_by_row(call) || !has_only_columns(rel, call)) return;
+  if (call == nullptr || is_asked_row_by_row(root, call) || !has_only_columns(rel, call)) return;
   List* added = NIL;
   ListCell* cell;
   foreach (cell, rel->pathlist) {

@@ -7,9 +7,12 @@
 
 extern "C" {
 #include "access/htup_details.h"
+#include "access/transam.h"
+#include "catalog/pg_proc.h"
 #include "executor/executor.h"
 #include "nodes/execnodes.h"
 #include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
 #include "nodes/pathnodes.h"
 #include "nodes/plannodes.h"
 #include "optimizer/appendinfo.h"
@@ -42,6 +45,7 @@ struct ModifyState {
   MemoryContext key_memory;  // of the builder
   AttrNumber row;            // where the plan of a DELETE has kRow
   KeyBuilder keys;
+  bool one_by_one;  // the query might notice
   TupleTableSlot* kept[kMaxBatch];
 };
 
@@ -119,6 +123,29 @@ void begin_modify(ResultRelInfo* target, Use use, AttrNumber row) {
   target->ri_FdwState = state;
 }
 
+// Only functions that are not the server's know filters.
+bool may_ask_filter(Oid function, void*) {
+  return function >= FirstNormalObjectId && func_volatile(function) == PROVOLATILE_VOLATILE;
+}
+
+bool calls_what_may_ask(Node* node, void* context) {
+  if (node == nullptr) return false;
+  if (IsA(node, Query))
+    return SF_WALK_QUERY(reinterpret_cast<Query*>(node), calls_what_may_ask, context, 0);
+  return check_functions_in_node(node, may_ask_filter, context) ||
+         SF_WALK_EXPRESSION(node, calls_what_may_ask, context);
+}
+
+// Does the query ask a filter for a row, which may know the keys of those before it?
+bool is_query_asking(const PlannerInfo* root) {
+  if (calls_what_may_ask(reinterpret_cast<Node*>(root->parse), nullptr)) return true;
+  ListCell* cell;
+  foreach (cell, root->glob->subroots)
+    if (calls_what_may_ask(reinterpret_cast<Node*>(lfirst_node(PlannerInfo, cell)->parse), nullptr))
+      return true;
+  return false;
+}
+
 }  // namespace
 
 int is_foreign_rel_updatable(Relation relation) {
@@ -134,7 +161,8 @@ void add_foreign_update_targets(PlannerInfo* root, Index target, RangeTblEntry*,
 }
 
 List* plan_foreign_modify(PlannerInfo* root, ModifyTable* plan, Index target, int) {
-  if (plan->operation == CMD_INSERT) return NIL;
+  if (plan->operation == CMD_INSERT)
+    return is_query_asking(root) ? list_make1(makeInteger(true)) : NIL;
   FilterHandle* filter = filter_handle(planner_rt_fetch(target, root)->relid);
   use_filter(filter, Use::define);
   if (plan->operation != CMD_DELETE) raise_update(filter->relation);
@@ -142,9 +170,14 @@ List* plan_foreign_modify(PlannerInfo* root, ModifyTable* plan, Index target, in
   return NIL;
 }
 
-void begin_foreign_modify(ModifyTableState* state, ResultRelInfo* target, List*, int, int flags) {
+void begin_foreign_modify(ModifyTableState* state, ResultRelInfo* target, List* plan, int,
+                          int flags) {
   if (flags & EXEC_FLAG_EXPLAIN_ONLY) return;
-  if (state->operation != CMD_DELETE) return begin_foreign_insert(state, target);
+  if (state->operation != CMD_DELETE) {
+    begin_foreign_insert(state, target);
+    static_cast<ModifyState*>(target->ri_FdwState)->one_by_one = plan != NIL;
+    return;
+  }
   const AttrNumber row =
       ExecFindJunkAttributeInTlist(outerPlanState(state)->plan->targetlist, kRow);
   if (!AttributeNumberIsValid(row)) elog(ERROR, "could not find junk column %s", kRow);
@@ -170,14 +203,16 @@ TupleTableSlot* exec_foreign_insert(EState*, ResultRelInfo* target, TupleTableSl
   return test_and_insert_key(filter, element) ? nullptr : slot;
 }
 
-// Rows go one by one where somebody looks at each: RETURNING, triggers, checks of views.
+// Rows go one by one where somebody looks at each: RETURNING, triggers, checks of views, or the
+// query itself.
 int get_foreign_modify_batch_size(ResultRelInfo* target) {
   const TriggerDesc* triggers = target->ri_TrigDesc;
   const bool watched = target->ri_projectReturning != nullptr ||
                        target->ri_WithCheckOptions != NIL ||
                        (triggers != nullptr &&
                         (triggers->trig_insert_before_row || triggers->trig_insert_after_row));
-  if (watched) return 1;
+  const auto* state = static_cast<const ModifyState*>(target->ri_FdwState);
+  if (watched || (state != nullptr && state->one_by_one)) return 1;
   FilterHandle* filter = filter_handle(RelationGetRelid(target->ri_RelationDesc));
   use_filter(filter, Use::define);
   if (hands_rows_up(filter)) return 1;

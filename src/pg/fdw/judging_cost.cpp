@@ -50,7 +50,9 @@ double rows_charged(const RelOptInfo* rel, const Path* path) {
                             &part);
       break;
     case T_SubqueryScan: return reinterpret_cast<const SubqueryScanPath*>(path)->subpath->rows;
-    case T_SeqScan: break;
+    case T_SeqScan:
+    case T_FunctionScan:
+    case T_ValuesScan: break;
     default: return path->rows;
   }
   return clamp_row_est(rel->tuples * part);

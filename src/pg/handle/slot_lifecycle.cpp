@@ -15,6 +15,8 @@ extern "C" {
 #include "pg/catalog/server_options.hpp"
 #include "pg/handle/slot_lifecycle.hpp"
 #include "pg/server/settings.hpp"
+#include "pg/server/wait_events.hpp"
+#include "pg/shmem/dynamic_memory.hpp"
 #include "pg/shmem/server_health.hpp"
 #include "pg/storage/persistence.hpp"
 #include "pg/transaction/prepared_transactions.hpp"
@@ -53,11 +55,6 @@ void remove(Work* item) {
       *at = item->next;
       return;
     }
-}
-
-void free_slot(FilterSlot* slot) {
-  slot->state = SlotState::free;
-  slot->generation = 0;
 }
 
 void free_slots_of(Oid database, Oid relation) {
@@ -113,6 +110,7 @@ void roll_back(SubTransactionId subtransaction) {
     *at = item->next;
   }
   LWLockRelease(shared_state->directory_lock);
+  give_back_slots();
   if (building) ConditionVariableBroadcast(&shared_state->built);
 }
 
@@ -200,8 +198,8 @@ void free_states_of_subtransaction(Oid relation) {
 
 // Takes a slot and room for it, in the state `building`. States of older definitions give way,
 // unless one is still `needed`. Takes directory_lock.
-Reservation reserve(const FilterRelation* relation, uint64 size, const ServerOptions& server,
-                    TimestampTz now, Work* item, bool needed = false) {
+Reservation reserve_once(const FilterRelation* relation, uint64 size, const ServerOptions& server,
+                         TimestampTz now, Work* item, bool needed) {
   Reservation result = Reservation::done;
   LWLockAcquire(shared_state->directory_lock, LW_EXCLUSIVE);
   const SlotsOfRelation found = find_slots(relation);
@@ -213,7 +211,6 @@ Reservation reserve(const FilterRelation* relation, uint64 size, const ServerOpt
     if (!needed) free_states_of_subtransaction(relation->relid);
     if (found.outdated != nullptr && !needed && !relation->uncommitted) free_slot(found.outdated);
     FilterSlot* slot = find_free_slot();
-    uint64 offset;
     if (slot == nullptr) {
       result = Reservation::no_slot;
     } else if (filters_in_use(relation->server, relation->relid) >= server.max_filters) {
@@ -221,7 +218,7 @@ Reservation reserve(const FilterRelation* relation, uint64 size, const ServerOpt
     } else if (size > server.memory_limit ||
                memory_in_use(relation->server, relation->relid) > server.memory_limit - size) {
       result = Reservation::over_limit;
-    } else if (!find_space(size, &offset)) {
+    } else if (Header* block = find_space(size); block == nullptr) {
       result = Reservation::no_space;
     } else {
       slot->state = SlotState::building;
@@ -233,7 +230,7 @@ Reservation reserve(const FilterRelation* relation, uint64 size, const ServerOpt
       slot->asked = asked_bits(relation);
       slot->key_signature = key_signature(relation);
       slot->generation = shared_state->next_generation++;
-      slot->offset = offset;
+      slot->block = block;
       slot->size = size;
       slot->created = slot->last_reset = now;
       reset_counters(slot);
@@ -242,6 +239,16 @@ Reservation reserve(const FilterRelation* relation, uint64 size, const ServerOpt
     }
   }
   LWLockRelease(shared_state->directory_lock);
+  give_back_slots();
+  return result;
+}
+
+// As reserve_once; what former states have held is free then.
+Reservation reserve(const FilterRelation* relation, uint64 size, const ServerOptions& server,
+                    TimestampTz now, Work* item, bool needed = false) {
+  Reservation result = reserve_once(relation, size, server, now, item, needed);
+  if (result == Reservation::no_slot || result == Reservation::no_space)
+    result = reserve_once(relation, size, server, now, item, needed);
   return result;
 }
 
@@ -269,20 +276,31 @@ void raise_no_room(const FilterRelation* relation, uint64 size, const ServerOpti
               errhint("Use less memory, drop a filter, or raise memory_limit with ALTER SERVER."));
       break;
     default: {
-      uint64 largest, total;
-      free_space(&largest, &total);
-      ereport(
-          ERROR, errcode(ERRCODE_OUT_OF_MEMORY),
-          errmsg("not enough shared memory for filter \"%s\"", relation->name),
-          errdetail("It needs %llu bytes; %llu of %llu bytes are free, %llu in one piece.",
-                    static_cast<unsigned long long>(size), static_cast<unsigned long long>(total),
-                    static_cast<unsigned long long>(shared_state->arena_size),
-                    static_cast<unsigned long long>(largest)),
-          errhint("Use less memory, drop a filter, or raise streamfilter.shared_memory "
-                  "(now %dkB) and restart the server.",
-                  shared_memory_kb));
+      const MemoryUse use = memory_use();
+      ereport(ERROR, errcode(ERRCODE_OUT_OF_MEMORY),
+              errmsg("not enough shared memory for filter \"%s\"", relation->name),
+              errdetail("It needs %llu bytes; %llu of %llu bytes are free, %llu in one piece.",
+                        static_cast<unsigned long long>(size),
+                        static_cast<unsigned long long>(use.free),
+                        static_cast<unsigned long long>(use.total),
+                        static_cast<unsigned long long>(use.largest_free)),
+              errhint_more_memory());
     }
   }
+}
+
+// Gives a reserved slot its bytes.
+void back(const FilterSlot* slot, const FilterRelation* relation) {
+  const int error = back_slot(slot, [] { CHECK_FOR_INTERRUPTS(); });
+  if (error == 0) return;
+  errno = error;
+  ereport(ERROR, errcode(ERRCODE_OUT_OF_MEMORY),
+          errmsg("could not get dynamic shared memory for filter \"%s\": %m", relation->name),
+          errdetail("It needs %llu bytes; /dev/shm has %llu left.",
+                    static_cast<unsigned long long>(slot->size),
+                    static_cast<unsigned long long>(free_in_shm())),
+          errhint("Make /dev/shm larger, use less memory, or raise streamfilter.shared_memory and "
+                  "restart the server."));
 }
 
 // Opens a slot that is filled to its users.
@@ -302,6 +320,7 @@ void open_slot(FilterSlot* slot, const FilterRelation* relation, Work* item) {
 // Fills the filter with what is saved, if anything is.
 void build(FilterSlot* slot, const FilterRelation* relation, const Parameters& parameters,
            Work* item) {
+  back(slot, relation);
   slot->saved.logged = relation->options.persistence == Persistence::logged;
   restore_filter(slot, relation, parameters);
   open_slot(slot, relation, item);
@@ -332,6 +351,7 @@ void free_obsolete_states(FilterRelation* (*read)(Oid)) {
     LWLockRelease(shared_state->directory_lock);
     *at = item->next;
   }
+  give_back_slots();
 }
 
 void commit_definitions() {
@@ -339,6 +359,7 @@ void commit_definitions() {
   LWLockAcquire(shared_state->directory_lock, LW_EXCLUSIVE);
   publish_definitions();
   LWLockRelease(shared_state->directory_lock);
+  give_back_slots();
   forget_dropped_counts();
   work = nullptr;
 }
@@ -405,7 +426,7 @@ FilterSlot* attach_slot(const FilterRelation* relation) {
       LWLockAcquire(shared_state->directory_lock, LW_SHARED);
       building = find_slots(relation).building != nullptr;
       LWLockRelease(shared_state->directory_lock);
-      if (building) ConditionVariableSleep(&shared_state->built, PG_WAIT_EXTENSION);
+      if (building) ConditionVariableSleep(&shared_state->built, wait_event(Wait::load));
     }
     ConditionVariableCancelSleep();
     if (FilterSlot* slot = peek_slot(relation)) return slot;
@@ -439,6 +460,7 @@ FilterSlot* attach_filled(const FilterRelation* relation, const Parameters& para
   if (reservation == Reservation::exists) return nullptr;
   if (reservation != Reservation::done)
     raise_no_room(relation, parameters.memory, server, reservation);
+  back(item->slot, relation);
   fill(item->slot, arg);
   open_slot(item->slot, relation, item);
   return item->slot;

@@ -30,6 +30,7 @@ struct BatchTable {
   TupleDesc type;           // a copy, for the server keeps account of who uses its own
   BulkInsertState bulk;     // nullptr: the table is not busy
   TupleTableSlot** rows;    // that wait; room for kMaxRows
+  uint64* numbers;          // of these
   TupleTableSlot** unused;  // slots
   int row_count, unused_count, unused_room;
 };
@@ -71,6 +72,7 @@ void make_busy(BatchTable* table) {
   MemoryContext caller = MemoryContextSwitchTo(writer->memory);
   table->bulk = make_bulk_state(writer->mode);
   table->rows = static_cast<TupleTableSlot**>(palloc(sizeof(TupleTableSlot*) * kMaxRows));
+  table->numbers = static_cast<uint64*>(palloc(sizeof(uint64) * kMaxRows));
   writer->busy = lappend(writer->busy, table);
   MemoryContextSwitchTo(caller);
 }
@@ -82,6 +84,7 @@ void make_idle(BatchTable* table) {
   FreeBulkInsertState(table->bulk);
   table_finish_bulk_insert(table->target->ri_RelationDesc, table->writer->mode.options);
   pfree(table->rows);
+  pfree(table->numbers);
   table->bulk = nullptr;
   table->rows = nullptr;
 }
@@ -170,14 +173,40 @@ void take_tuple_back(TupleTableSlot* row, bool lent) {
   if (lent) row->tts_flags &= static_cast<uint16>(~TTS_FLAG_SHOULDFREE);
 }
 
+// It fits on a page only if parts of it can be stored elsewhere.
+bool may_be_too_big(TupleTableSlot* row) {
+  return ExecFetchSlotHeapTuple(row, false, nullptr)->t_len > MaxHeapTupleSize;
+}
+
+void write_some(const BatchTable* table, int first, int end) {
+  const BatchWriter* writer = table->writer;
+  if (first < end)
+    table_multi_insert(table->target->ri_RelationDesc, table->rows + first, end - first,
+                       writer->estate->es_output_cid, writer->mode.options, table->bulk);
+}
+
+// Those that may not fit on a page go by themselves, for an error would concern them.
+void write_in_order(const BatchTable* table) {
+  const RowWatch& watch = table->writer->watch;
+  int first = 0;
+  for (int i = 0; i < table->row_count; ++i) {
+    if (!may_be_too_big(table->rows[i])) continue;
+    write_some(table, first, i);
+    look_at(watch, table->numbers[i]);
+    write_some(table, i, i + 1);
+    look_at(watch, 0);
+    first = i + 1;
+  }
+  write_some(table, first, table->row_count);
+}
+
 void write_rows(BatchTable* table) {
   const BatchWriter* writer = table->writer;
   bool lent[kMaxRows];
   for (int i = 0; i < table->row_count; ++i) lend_tuple(table->rows[i], &lent[i]);
   // It leaks.
   MemoryContext caller = MemoryContextSwitchTo(GetPerTupleMemoryContext(writer->estate));
-  table_multi_insert(table->target->ri_RelationDesc, table->rows, table->row_count,
-                     writer->estate->es_output_cid, writer->mode.options, table->bulk);
+  write_in_order(table);
   MemoryContextSwitchTo(caller);
   // Each holds a page. A small cache could not hold one of every table.
   if (list_length(writer->busy) > kMaxBusyTables) ReleaseBulkInsertStatePin(table->bulk);
@@ -273,6 +302,7 @@ void write_row(BatchTable* table, TupleTableSlot* row, uint64 number) {
   look_at(writer->watch, 0);
   ResetPerTupleExprContext(writer->estate);
   if (table->bulk == nullptr) make_busy(table);
+  table->numbers[table->row_count] = number;
   table->rows[table->row_count++] = row;
   writer->waiting[writer->count++] = {table, row, number};
   keep(writer->watch, number);

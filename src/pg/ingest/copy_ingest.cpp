@@ -20,6 +20,8 @@ extern "C" {
 #include "utils/backend_status.h"
 }
 
+#include <algorithm>
+
 #include "pg/ingest/copy_ingest.hpp"
 #include "pg/ingest/ingest.hpp"
 #include "pg/ingest/target_rule.hpp"
@@ -109,11 +111,17 @@ void look_forward(CopyRows* rows) {
   rows->copy->line_buf = rows->text;
 }
 
-// Those that wait are looked at once more, in their order.
+// Those that wait are looked at in their order, some of them before.
 const Line* find_line(CopyRows* rows, uint64 row) {
-  const bool waits = rows->kept_count > 0 && row <= rows->kept[rows->kept_count - 1].row;
-  while (waits && rows->next < rows->kept_count)
-    if (const Line* line = &rows->kept[rows->next++]; line->row == row) return line;
+  const Line* end = rows->kept + rows->kept_count;
+  const Line* kept = rows->kept + rows->next;
+  if (kept == end || kept->row != row)
+    kept = std::lower_bound(static_cast<const Line*>(rows->kept), end, row,
+                            [](const Line& line, uint64 wanted) { return line.row < wanted; });
+  if (kept != end && kept->row == row) {
+    rows->next = static_cast<int>(kept - rows->kept) + 1;
+    return kept;
+  }
   const Line* line = &rows->read[row % kRead];
   return line->row == row ? line : nullptr;
 }
@@ -239,8 +247,8 @@ void copy_the_rest(CopyRows* rows) {
   MemoryContext caller = MemoryContextSwitchTo(rows->estate->es_query_cxt);
   rows->read = static_cast<Line*>(palloc0(sizeof(Line) * kRead));
   rows->kept = static_cast<Line*>(palloc(sizeof(Line) * kMaxWaitingRows));
-  rows->ingest =
-      begin_ingest(rows->node, {insert_options(rows->copy), true}, {look_at, keep_line, rows});
+  rows->ingest = begin_ingest(rows->node, {insert_options(rows->copy), true},
+                              {look_at, keep_line, rows}, false);
   count_copied(insert_rows(rows));
   MemoryContextSwitchTo(caller);
   close_target(rows);

@@ -47,6 +47,7 @@ struct Ingest {
   MemoryContext batch_memory;  // of keys until they are judged
   BatchWriter* writer;
   RowWatch watch;
+  bool asked;
   uint64 statement;
   List* targets;
   IngestTable* only;  // the target, if it has no partitions
@@ -74,6 +75,11 @@ SF_TRIGGER_CLOCK* clock_of(const ResultRelInfo* target, const Trigger* trigger) 
              : &target->ri_TrigInstrument[trigger - target->ri_TrigDesc->triggers];
 }
 
+// Knows no key but those that it was given itself.
+bool stands_alone(const FilterHandle* filter) {
+  return filter->tree == nullptr && !is_remote(filter->relation);
+}
+
 IngestTable* make_table(Ingest* ingest, ResultRelInfo* target) {
   MemoryContext caller = MemoryContextSwitchTo(ingest->memory);
   auto* table = static_cast<IngestTable*>(palloc0(sizeof(IngestTable)));
@@ -93,12 +99,14 @@ IngestTable* make_table(Ingest* ingest, ResultRelInfo* target) {
 }
 
 // The first row has come: what is wrong with its trigger is said now.
-void prepare_table(IngestTable* table) {
+void prepare_table(const Ingest* ingest, IngestTable* table) {
   table->prepared = true;
   if (!table->judged) return;
   prepare(&table->judge);
   if (needs_each_row(&table->judge.keys))
     table->obstacle = "the key of each row is needed as soon as it is known";
+  else if (ingest->asked && !stands_alone(table->judge.keys.filter))
+    table->obstacle = "the query asks a filter, too, which may be of the same tree";
 }
 
 // The executor has a place there for what COPY needs to know of a target.
@@ -248,7 +256,7 @@ void insert_alone(Ingest* ingest, const IngestTable* table, HeapTuple tuple, uin
 }
 
 int room_for(const IngestTable* table) {
-  return table->judged && asks_servers(table->judge.keys.filter) ? kRemoteBatch : kBatch;
+  return is_judged(table) && asks_servers(table->judge.keys.filter) ? kRemoteBatch : kBatch;
 }
 
 void keep_row(Ingest* ingest, IngestTable* table, TupleTableSlot* row, uint64 number) {
@@ -293,7 +301,7 @@ IngestTable* find_table(Ingest* ingest, TupleTableSlot* row) {
 
 }  // namespace
 
-Ingest* begin_ingest(ModifyTableState* node, WriteMode mode, RowWatch watch) {
+Ingest* begin_ingest(ModifyTableState* node, WriteMode mode, RowWatch watch, bool asked) {
   MemoryContext memory =
       AllocSetContextCreate(CurrentMemoryContext, "streamfilter ingest", ALLOCSET_DEFAULT_SIZES);
   auto* ingest = static_cast<Ingest*>(MemoryContextAlloc(memory, sizeof(Ingest)));
@@ -305,6 +313,7 @@ Ingest* begin_ingest(ModifyTableState* node, WriteMode mode, RowWatch watch) {
   ingest->batch_memory =
       AllocSetContextCreate(memory, "streamfilter keys of a batch", ALLOCSET_DEFAULT_SIZES);
   ingest->watch = watch;
+  ingest->asked = asked;
   ingest->writer = begin_batch_writer(ingest->estate, mode, node->mt_transition_capture, watch);
   ingest->statement = running_statement;
   if (!is_partitioned(node->rootResultRelInfo))
@@ -325,7 +334,7 @@ TupleTableSlot* row_to_fill(Ingest* ingest) {
 void ingest_row(Ingest* ingest, TupleTableSlot* row, uint64 number) {
   ++ingest->counts.rows;
   IngestTable* table = find_table(ingest, row);
-  if (unlikely(!table->prepared)) prepare_table(table);
+  if (unlikely(!table->prepared)) prepare_table(ingest, table);
   row = convert(ingest, table, row);
   if (unlikely(table->obstacle != nullptr))
     return insert_alone(ingest, table, ExecCopySlotHeapTuple(row), number);

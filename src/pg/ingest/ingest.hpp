@@ -29,8 +29,9 @@ struct IngestCounts {
 // was made up, as COPY does it: with its state and operation, its rootResultRelInfo, its
 // mt_transition_capture, and for a partitioned table its mt_partition_tuple_routing. Statement
 // triggers, es_processed and the command tag are the caller's. Partitions that do not take batches
-// get their rows one by one.
-Ingest* begin_ingest(ModifyTableState* node, WriteMode mode, RowWatch watch);
+// get their rows one by one. `asked`: some filter was asked for each row before it came. That of a
+// trigger may be of the same tree; then its rows come one by one, too.
+Ingest* begin_ingest(ModifyTableState* node, WriteMode mode, RowWatch watch, bool asked);
 
 // A slot of the target's row type, for callers who have none: values may be stored in it as a
 // virtual tuple, and have to last only until it is given to ingest_row.

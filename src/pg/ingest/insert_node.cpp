@@ -1,7 +1,6 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "catalog/pg_class.h"
 #include "commands/explain.h"
 #include "commands/trigger.h"
 #include "executor/executor.h"
@@ -22,6 +21,7 @@ namespace {
 
 struct InsertState {
   CustomScanState custom;  // first
+  int calls;               // of streamfilter_seen() in the query
   const char* obstacle;    // nullptr: rows go in batches
   IngestCounts counts;
 };
@@ -64,14 +64,14 @@ void begin(CustomScanState* node, EState* estate, int flags) {
   auto* plan = reinterpret_cast<CustomScan*>(node->ss.ps.plan);
   node->custom_ps =
       list_make1(ExecInitNode(static_cast<Plan*>(linitial(plan->custom_plans)), estate, flags));
-  state->obstacle = plan->custom_private != NIL
-                        ? strVal(linitial_node(String, plan->custom_private))
+  state->calls = static_cast<int>(intVal(linitial_node(Integer, plan->custom_private)));
+  state->obstacle = list_length(plan->custom_private) > 1
+                        ? strVal(lsecond_node(String, plan->custom_private))
                         : find_obstacle(insert_of(node));
-  // Partitions may have code of others for their rows.
-  const ModifyTableState* insert = insert_of(node);
-  if (state->obstacle == nullptr &&
-      insert->rootResultRelInfo->ri_RelationDesc->rd_rel->relkind == RELKIND_RELATION)
-    judge_ahead(outerPlanState(insert));
+  // Of several calls the order in which keys are asked for is that of the rows.
+  if (state->obstacle != nullptr || state->calls != 1 || (flags & EXEC_FLAG_EXPLAIN_ONLY) != 0)
+    return;
+  ask_ahead(outerPlanState(insert_of(node)), {is_blind_to_filters, insert_of(node)});
 }
 
 void insert_rows(InsertState* state, ModifyTableState* insert) {
@@ -79,7 +79,7 @@ void insert_rows(InsertState* state, ModifyTableState* insert) {
   ResultRelInfo* target = insert->rootResultRelInfo;
   if (insert->fireBSTriggers) ExecBSInsertTriggers(estate, target);
   insert->fireBSTriggers = false;
-  Ingest* ingest = begin_ingest(insert, {}, {});
+  Ingest* ingest = begin_ingest(insert, {}, {}, state->calls > 0);
   for (;;) {
     TupleTableSlot* row = ExecProcNode(outerPlanState(insert));
     if (TupIsNull(row)) break;
@@ -152,7 +152,7 @@ const CustomScanMethods kScanMethods = {"streamfilter insert", create_state};
 
 }  // namespace
 
-Plan* make_insert_node(ModifyTable* insert, const char* obstacle) {
+Plan* make_insert_node(ModifyTable* insert, int calls, const char* obstacle) {
   CustomScan* node = makeNode(CustomScan);
   Plan* plan = &node->scan.plan;
   plan->startup_cost = insert->plan.startup_cost;
@@ -163,7 +163,9 @@ Plan* make_insert_node(ModifyTable* insert, const char* obstacle) {
   plan->extParam = bms_copy(insert->plan.extParam);
   plan->allParam = bms_copy(insert->plan.allParam);
   node->custom_plans = list_make1(insert);
-  if (obstacle != nullptr) node->custom_private = list_make1(makeString(pstrdup(obstacle)));
+  node->custom_private = list_make1(makeInteger(calls));
+  if (obstacle != nullptr)
+    node->custom_private = lappend(node->custom_private, makeString(pstrdup(obstacle)));
   node->methods = &kScanMethods;
   return plan;
 }

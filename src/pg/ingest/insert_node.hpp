@@ -8,9 +8,9 @@ extern "C" {
 
 namespace streamfilter::pg {
 
-// The node above the other; `obstacle` says why the rows have to come one by one, nullptr: nothing
-// that the planner can see.
-Plan* make_insert_node(ModifyTable* insert, const char* obstacle);
+// The node above the other, for a query with so many calls of streamfilter_seen(). `obstacle` says
+// why the rows have to come one by one, nullptr: nothing that the planner can see.
+Plan* make_insert_node(ModifyTable* insert, int calls, const char* obstacle);
 
 // Registers the node; called by init_batch_insert.
 void init_insert_node();

@@ -30,7 +30,7 @@ planner_hook_type previous_planner = nullptr;
 
 // What is in a query that matters here.
 struct Contents {
-  bool asks;             // streamfilter_seen()
+  int calls;             // of streamfilter_seen()
   const char* obstacle;  // a function that could look at the table
 };
 
@@ -75,7 +75,7 @@ bool look_at_node(Node* node, void* context) {
   }
   if (IsA(node, Query)) return look_at_query(reinterpret_cast<Query*>(node), contents);
   if (IsA(node, FuncExpr) && is_seen_call(reinterpret_cast<FuncExpr*>(node))) {
-    contents->asks = true;
+    ++contents->calls;
   } else {
     check_functions_in_node(node, look_at_function, context);
     if (contents->obstacle == nullptr) contents->obstacle = find_hidden_code(node);
@@ -100,7 +100,7 @@ bool concerns_us(Query* query, Contents* contents) {
   table_close(table, NoLock);
   if (rule.obstacle != nullptr && !rule.watched) return false;
   look_at_query(query, contents);
-  return rule.watched || contents->asks;
+  return rule.watched || contents->calls > 0;
 }
 
 const char* find_obstacle(const Query* query, const Contents& contents) {
@@ -128,7 +128,7 @@ PlannedStmt* plan(SF_PLANNER_PARAMETERS) {
                                             : standard_planner(SF_PLANNER_ARGUMENTS);
   if (!ours || !IsA(statement->planTree, ModifyTable)) return statement;
   auto* insert = reinterpret_cast<ModifyTable*>(statement->planTree);
-  if (gives_many(insert)) statement->planTree = make_insert_node(insert, obstacle);
+  if (gives_many(insert)) statement->planTree = make_insert_node(insert, contents.calls, obstacle);
   return statement;
 }
 

@@ -3,14 +3,19 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
+#include "access/genam.h"
 #include "access/sysattr.h"
+#include "access/table.h"
 #include "access/tableam.h"
+#include "catalog/indexing.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_inherits.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_trigger.h"
 #include "commands/trigger.h"
 #include "nodes/bitmapset.h"
 #include "optimizer/optimizer.h"
+#include "utils/fmgroids.h"
 #include "utils/partcache.h"
 #include "utils/rel.h"
 }
@@ -105,6 +110,35 @@ const char* obstacle_of(Relation table) {
   return nullptr;
 }
 
+bool has_before_trigger(Oid relid) {
+  Relation triggers = table_open(TriggerRelationId, AccessShareLock);
+  ScanKeyData key;
+  ScanKeyInit(&key, Anum_pg_trigger_tgrelid, BTEqualStrategyNumber, F_OIDEQ,
+              ObjectIdGetDatum(relid));
+  SysScanDesc scan = systable_beginscan(triggers, TriggerRelidNameIndexId, true, nullptr, 1, &key);
+  bool found = false;
+  while (HeapTuple tuple = found ? nullptr : systable_getnext(scan)) {
+    const int16 type = reinterpret_cast<Form_pg_trigger>(GETSTRUCT(tuple))->tgtype;
+    found = TRIGGER_TYPE_MATCHES(type, TRIGGER_TYPE_ROW, TRIGGER_TYPE_BEFORE, TRIGGER_TYPE_INSERT);
+  }
+  systable_endscan(scan);
+  table_close(triggers, AccessShareLock);
+  return found;
+}
+
+// It has the CHECK constraints of its parent, or more.
+bool runs_code_of_its_own(Oid partition, int checks_of_parent) {
+  HeapTuple tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(partition));
+  if (!HeapTupleIsValid(tuple)) return true;
+  const auto* form = reinterpret_cast<const FormData_pg_class*>(GETSTRUCT(tuple));
+  const bool is_local =
+      form->relkind == RELKIND_RELATION || form->relkind == RELKIND_PARTITIONED_TABLE;
+  const bool checks_more = form->relchecks != checks_of_parent;
+  const bool has_triggers = form->relhastriggers;
+  ReleaseSysCache(tuple);
+  return !is_local || checks_more || (has_triggers && has_before_trigger(partition));
+}
+
 }  // namespace
 
 TargetRule find_trigger_rule(const TriggerDesc* triggers) {
@@ -148,6 +182,20 @@ const char* why_row_by_row(const ModifyTableState* node, bool* judged) {
       target->ri_RelationDesc->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
     return "a trigger has a transition table of rows from partitions";
   return rule.obstacle;
+}
+
+bool is_blind_to_filters(const ModifyTableState* node) {
+  const ResultRelInfo* target = node->rootResultRelInfo;
+  Relation table = target->ri_RelationDesc;
+  if (find_rule(target).judge != nullptr || has_volatile_check(table)) return false;
+  if (table->rd_rel->relkind != RELKIND_PARTITIONED_TABLE) return true;
+  bool blind = true;
+  List* partitions = find_all_inheritors(RelationGetRelid(table), NoLock, nullptr);
+  ListCell* cell;
+  foreach (cell, partitions)
+    blind = blind && !runs_code_of_its_own(lfirst_oid(cell), table->rd_rel->relchecks);
+  list_free(partitions);
+  return blind;
 }
 
 }  // namespace streamfilter::pg

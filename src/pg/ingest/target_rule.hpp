@@ -27,4 +27,8 @@ TargetRule find_trigger_rule(const TriggerDesc* triggers);
 // `judged`: has the table a trigger of ours that judges them?
 const char* why_row_by_row(const ModifyTableState* node, bool* judged);
 
+// Of a statement whose rows come in batches: can nothing that runs for one of them, in whichever
+// partition, ask a filter?
+bool is_blind_to_filters(const ModifyTableState* node);
+
 }  // namespace streamfilter::pg

@@ -16,6 +16,7 @@ extern "C" {
 #include "pg/remote/peer_text.hpp"
 #include "pg/remote/remote_transaction.hpp"
 #include "pg/server/deferred_messages.hpp"
+#include "pg/server/wait_events.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -170,8 +171,8 @@ bool is_refused(PGconn* pg, const char* sqlstate) {
 bool is_silent(const char* sqlstate) { return sqlstate == nullptr || has_class(sqlstate, "57P03"); }
 
 void pause_interruptibly(int ms) {
-  const int happened =
-      WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, ms, PG_WAIT_EXTENSION);
+  const int happened = WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, ms,
+                                 wait_event(Wait::connect));
   if (happened & WL_LATCH_SET) ResetLatch(MyLatch);
   CHECK_FOR_INTERRUPTS();
 }
@@ -323,14 +324,14 @@ bool has_resolved(const Connection* connection) {
 }
 
 // Moves on the attempts whose sockets are ready.
-void advance(Connection** pending, int count, int ms) {
-  auto* sockets = static_cast<pollfd*>(palloc(sizeof(pollfd) * static_cast<Size>(count)));
-  for (int i = 0; i < count; ++i) {
+void advance(Connection** pending, uint32 count, int ms) {
+  auto* sockets = static_cast<pollfd*>(palloc(sizeof(pollfd) * count));
+  for (uint32 i = 0; i < count; ++i) {
     const bool write = pending[i]->polling == PGRES_POLLING_WRITING;
     sockets[i] = {PQsocket(pending[i]->pg), static_cast<short>(write ? POLLOUT : POLLIN), 0};
   }
-  const bool any = poll(sockets, static_cast<nfds_t>(count), ms) > 0;
-  for (int i = 0; i < count && any; ++i) {
+  const bool any = poll(sockets, count, ms) > 0;
+  for (uint32 i = 0; i < count && any; ++i) {
     if (sockets[i].revents == 0) continue;
     pending[i]->accepted = PQstatus(pending[i]->pg) != CONNECTION_STARTED;
     pending[i]->polling = PQconnectPoll(pending[i]->pg);
@@ -406,7 +407,7 @@ void connect_together(Connection** connections, int count) {
     wanting = left;
     if (wanting == 0) break;
     const auto ms = static_cast<int>(TimestampDifferenceMilliseconds(now, end));
-    advance(pending, wanting, Min(ms, kGlance));
+    advance(pending, static_cast<uint32>(wanting), Min(ms, kGlance));
   }
   pfree(pending);
 }

@@ -11,6 +11,7 @@ extern "C" {
 
 #include "pg/remote/peer_text.hpp"
 #include "pg/remote/pipeline.hpp"
+#include "pg/server/wait_events.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -153,11 +154,15 @@ bool wait_for_socket(PGconn* pg, bool write, TimestampTz deadline, Manner manner
   if (left <= 0) return false;
   if (manner == Manner::quiet) {
     pollfd ready = {PQsocket(pg), static_cast<short>(POLLIN | (write ? POLLOUT : 0)), 0};
-    return poll(&ready, 1, Min(left, kGlance)) > 0 || !is_leaving(manner);
+    pgstat_report_wait_start(wait_event(Wait::remote));
+    const bool is_ready = poll(&ready, 1, Min(left, kGlance)) > 0;
+    pgstat_report_wait_end();
+    return is_ready || !is_leaving(manner);
   }
   const int events = WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH | WL_SOCKET_READABLE |
                      (write ? WL_SOCKET_WRITEABLE : 0);
-  const int happened = WaitLatchOrSocket(MyLatch, events, PQsocket(pg), left, PG_WAIT_EXTENSION);
+  const int happened =
+      WaitLatchOrSocket(MyLatch, events, PQsocket(pg), left, wait_event(Wait::remote));
   if (happened & WL_LATCH_SET) ResetLatch(MyLatch);
   CHECK_FOR_INTERRUPTS();
   return true;

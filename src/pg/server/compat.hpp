@@ -34,6 +34,13 @@ extern "C" {
   } while (0)
 #endif
 
+// Wait events of extensions have names since 17.
+#if PG_VERSION_NUM >= 170000
+#define SF_NEW_WAIT_EVENT(name) WaitEventExtensionNew(name)
+#else
+#define SF_NEW_WAIT_EVENT(name) 0
+#endif
+
 // Hook of the executor: its last parameter is gone in 18.
 #if PG_VERSION_NUM >= 180000
 #define SF_EXECUTOR_RUN_PARAMETERS QueryDesc *query, ScanDirection direction, uint64 count
@@ -366,4 +373,18 @@ inline int next_result_relation(const List* relations, int previous) {
 #else
 #define SF_CLUSTER_TAG T_ClusterStmt
 #define SF_CLUSTERED_RELATION(node) castNode(ClusterStmt, node)->relation
+#endif
+
+// A scan of a whole table; its callers give hints since 19.
+#if PG_VERSION_NUM >= 190000
+#define SF_TABLE_BEGINSCAN(table, snapshot) table_beginscan(table, snapshot, 0, nullptr, SO_NONE)
+#else
+#define SF_TABLE_BEGINSCAN(table, snapshot) table_beginscan(table, snapshot, 0, nullptr)
+#endif
+
+// What is done to a row type once all its columns are set.
+#if PG_VERSION_NUM >= 190000
+#define SF_TUPLE_DESC_FINALIZE(type) TupleDescFinalize(type)
+#else
+#define SF_TUPLE_DESC_FINALIZE(type) static_cast<void>(type)
 #endif

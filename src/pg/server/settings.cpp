@@ -12,6 +12,7 @@ extern "C" {
 namespace streamfilter::pg {
 
 int shared_memory_kb = 256 * 1024;
+int dynamic_memory_kb = 1024 * 1024;
 int max_filters = 128;
 int max_in_flight = 100000;
 bool enabled = true;
@@ -85,6 +86,11 @@ void init_settings() {
     DefineCustomIntVariable("streamfilter.shared_memory",
                             "Memory reserved at server start for named filters.", nullptr,
                             &shared_memory_kb, 256 * 1024, 64, INT_MAX, PGC_POSTMASTER, GUC_UNIT_KB,
+                            nullptr, nullptr, nullptr);
+    DefineCustomIntVariable("streamfilter.dynamic_memory",
+                            "Memory that named filters may take beyond streamfilter.shared_memory.",
+                            "It is taken when a filter needs it, from /dev/shm.",
+                            &dynamic_memory_kb, 1024 * 1024, 0, INT_MAX, PGC_SIGHUP, GUC_UNIT_KB,
                             nullptr, nullptr, nullptr);
     DefineCustomIntVariable(
         "streamfilter.max_filters", "Largest number of named filters in shared memory.", nullptr,

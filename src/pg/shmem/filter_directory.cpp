@@ -2,8 +2,8 @@
 //
 // Locking rules:
 // - directory_lock protects `state`, `database`, `relation`, `server`, `owner`, `signature`,
-//   `generation`, `offset` and `size` of every slot, and `next_generation`. To read or write them,
-//   hold it (shared or exclusive), except that `generation`, `offset` and `size` of a live or own
+//   `generation`, `block` and `size` of every slot, and `next_generation`. To read or write them,
+//   hold it (shared or exclusive), except that `generation`, `block` and `size` of a live or own
 //   slot may be read by whoever holds a lock on its relation: only DDL and TRUNCATE change them,
 //   and they hold AccessExclusiveLock.
 // - The bytes of a block belong to the builder while the slot is `building`. Later the header is
@@ -22,6 +22,7 @@ extern "C" {
 #include <algorithm>
 
 #include "pg/server/settings.hpp"
+#include "pg/shmem/dynamic_memory.hpp"
 #include "pg/shmem/filter_directory.hpp"
 
 namespace streamfilter::pg {
@@ -78,6 +79,7 @@ void startup() {
     state->arena =
         reinterpret_cast<char*>(CACHELINEALIGN(reinterpret_cast<char*>(state) + directory_bytes()));
     for (int i = 0; i < state->slot_count; ++i) reset_counters(&state->slots[i]);
+    start_dynamic_memory();
   }
   for_each_section(&SharedSection::start);
   LWLockRelease(AddinShmemInitLock);
@@ -85,27 +87,71 @@ void startup() {
   for_each_section(&SharedSection::ready);
 }
 
-// Collects the blocks in use in the order of their offsets into `used` (slot_count places).
-int blocks_in_use(const FilterSlot** used) {
+// Where blocks may lie.
+struct Region {
+  char* base;
+  uint64 size;
+  uint64 alignment;
+};
+
+Region arena() { return {shared_state->arena, shared_state->arena_size, PG_CACHE_LINE_SIZE}; }
+
+Region dynamic_region() {
+  const DynamicMemory& memory = dynamic_memory();
+  return {memory.base, memory.size, whole_pages(1)};
+}
+
+bool is_within(const Region& region, const FilterSlot* slot) {
+  const auto* block = reinterpret_cast<const char*>(slot->block);
+  return block >= region.base && block < region.base + region.size;
+}
+
+// Collects the blocks in use of a region in their order into `used` (slot_count places).
+int blocks_in_use(const Region& region, const FilterSlot** used) {
   int count = 0;
-  for (int i = 0; i < shared_state->slot_count; ++i)
-    if (shared_state->slots[i].state != SlotState::free) used[count++] = &shared_state->slots[i];
+  for (int i = 0; i < shared_state->slot_count; ++i) {
+    const FilterSlot* slot = &shared_state->slots[i];
+    if (slot->state != SlotState::free && is_within(region, slot)) used[count++] = slot;
+  }
   std::sort(used, used + count,
-            [](const FilterSlot* a, const FilterSlot* b) { return a->offset < b->offset; });
+            [](const FilterSlot* a, const FilterSlot* b) { return a->block < b->block; });
   return count;
 }
 
-// Calls visit(offset, size) for every gap between the blocks, in order, until it returns true.
+// Calls visit(at, size) for every gap between the blocks, in order, until it returns true.
 template <typename Visit>
-bool visit_gaps(const FilterSlot** scratch, Visit&& visit) {
-  const int count = blocks_in_use(scratch);
-  uint64 at = 0;
+bool visit_gaps(const Region& region, const FilterSlot** scratch, Visit&& visit) {
+  const int count = blocks_in_use(region, scratch);
+  char* at = region.base;
   for (int i = 0; i <= count; ++i) {
-    const uint64 end = i < count ? scratch[i]->offset : shared_state->arena_size;
-    if (end > at && visit(at, end - at)) return true;
-    if (i < count) at = CACHELINEALIGN(end + scratch[i]->size);
+    char* end = i < count ? reinterpret_cast<char*>(scratch[i]->block) : region.base + region.size;
+    if (end > at && visit(at, static_cast<uint64>(end - at))) return true;
+    if (i < count) at = end + TYPEALIGN64(region.alignment, scratch[i]->size);
   }
   return false;
+}
+
+Header* find_gap(const Region& region, const FilterSlot** scratch, uint64 size) {
+  Header* found = nullptr;
+  visit_gaps(region, scratch, [&](char* at, uint64 gap) {
+    if (gap < size) return false;
+    found = reinterpret_cast<Header*>(at);
+    return true;
+  });
+  return found;
+}
+
+uint64 dynamic_in_use() {
+  uint64 sum = 0;
+  for (int i = 0; i < shared_state->slot_count; ++i) {
+    const FilterSlot* slot = &shared_state->slots[i];
+    if (slot->state != SlotState::free && is_dynamic(slot)) sum += whole_pages(slot->size);
+  }
+  return sum;
+}
+
+uint64 dynamic_limit() {
+  return Min(static_cast<uint64>(dynamic_memory_kb) * 1024, dynamic_memory().size);
 }
 
 // Room to sort all slots in, allocated before any lock is taken and kept.
@@ -135,8 +181,8 @@ void require_shared_state() {
   }
   ereport(ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
           errmsg("streamfilter must be loaded via shared_preload_libraries to use named filters"),
-          errdetail("Named filters keep their state in shared memory, which is reserved when the "
-                    "server starts."),
+          errdetail("Named filters are in shared memory that every session has from its start: one "
+                    "that has used none, too, drops filters and ends prepared transactions."),
           errhint("Set shared_preload_libraries = 'streamfilter' in postgresql.conf and restart "
                   "the server."));
 }
@@ -190,24 +236,74 @@ FilterSlot* find_free_slot() {
   return nullptr;
 }
 
-bool find_space(uint64 size, uint64* offset) {
-  return visit_gaps(scratch_slots(), [=](uint64 at, uint64 gap) {
-    if (gap < size) return false;
-    *offset = at;
-    return true;
-  });
+Header* find_space(uint64 size) {
+  if (Header* block = find_gap(arena(), scratch_slots(), size)) return block;
+  const uint64 used = dynamic_in_use(), pages = whole_pages(size);
+  if (used > dynamic_limit() || pages > dynamic_limit() - used) return nullptr;
+  return find_gap(dynamic_region(), scratch_slots(), pages);
 }
 
-void free_space(uint64* largest, uint64* total) {
-  *largest = *total = 0;
-  scratch_slots();
+void free_slot(FilterSlot* slot) {
+  slot->state = is_dynamic(slot) ? SlotState::emptied : SlotState::free;
+  slot->database = slot->relation = InvalidOid;
+  slot->generation = 0;
+}
+
+bool is_dynamic(const FilterSlot* slot) { return is_within(dynamic_region(), slot); }
+
+int back_slot(const FilterSlot* slot, void (*between)()) {
+  return is_dynamic(slot) ? back_with_memory(reinterpret_cast<char*>(slot->block),
+                                             whole_pages(slot->size), between)
+                          : 0;
+}
+
+void give_back_slots() {
+  if (shared_state == nullptr) return;
+  for (int i = 0; i < shared_state->slot_count; ++i) {
+    FilterSlot* slot = &shared_state->slots[i];
+    if (slot->state != SlotState::emptied) continue;  // the caller's own are certain to be seen
+    LWLockAcquire(shared_state->directory_lock, LW_EXCLUSIVE);
+    const bool is_emptied = slot->state == SlotState::emptied;
+    if (is_emptied) slot->state = SlotState::releasing;
+    LWLockRelease(shared_state->directory_lock);
+    if (!is_emptied) continue;
+    give_back_memory(reinterpret_cast<char*>(slot->block), whole_pages(slot->size));
+    LWLockAcquire(shared_state->directory_lock, LW_EXCLUSIVE);
+    slot->state = SlotState::free;
+    LWLockRelease(shared_state->directory_lock);
+  }
+}
+
+int errhint_more_memory() {
+  if (dynamic_memory().base == nullptr)
+    return errhint(
+        "Use less memory, drop a filter, or raise streamfilter.shared_memory (now %dkB) "
+        "and restart the server.",
+        shared_memory_kb);
+  return errhint(
+      "Use less memory, drop a filter, or raise streamfilter.dynamic_memory (now %dkB) "
+      "and reload the configuration.",
+      dynamic_memory_kb);
+}
+
+MemoryUse memory_use() {
+  const FilterSlot** scratch = scratch_slots();
+  MemoryUse use = {};
   LWLockAcquire(shared_state->directory_lock, LW_SHARED);
-  visit_gaps(scratch_slots(), [=](uint64, uint64 gap) {
-    *largest = Max(*largest, gap);
-    *total += gap;
+  visit_gaps(arena(), scratch, [&](char*, uint64 gap) {
+    use.largest_free = Max(use.largest_free, gap);
+    use.free += gap;
     return false;
   });
+  use.dynamic = dynamic_in_use();
+  for (int i = 0; i < shared_state->slot_count; ++i)
+    use.slots_in_use += shared_state->slots[i].state != SlotState::free;
   LWLockRelease(shared_state->directory_lock);
+  const uint64 limit = dynamic_limit(), left = limit > use.dynamic ? limit - use.dynamic : 0;
+  use.total = shared_state->arena_size + Max(limit, use.dynamic);
+  use.free += left;
+  use.largest_free = Max(use.largest_free, left);
+  return use;
 }
 
 }  // namespace streamfilter::pg

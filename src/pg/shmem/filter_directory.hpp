@@ -1,4 +1,4 @@
-// Filters in shared memory: the directory of slots and the arena their bytes lie in.
+// Filters in shared memory: the directory of slots, and where their bytes lie.
 #pragma once
 
 extern "C" {
@@ -20,7 +20,9 @@ enum class SlotState : uint8 {
   building,  // its bytes are being written by `owner`; others wait
   pending,   // belongs to a definition that transaction of `owner` has not committed
   live,
-  retired,  // of another geometry than the primary's: some may be reading it, nobody finds it
+  retired,    // of another geometry than the primary's: some may be reading it, nobody finds it
+  emptied,    // nobody's, but the system has not got its dynamic memory back
+  releasing,  // … and somebody is giving it back
 };
 
 // How the state of a filter is saved. The plain fields belong to whoever builds the slot or follows
@@ -71,7 +73,7 @@ struct FilterSlot {
   uint32 asked;  // 32 bits of asked_signature, which outlive a change of derivations; 0: unknown
   uint64 key_signature;  // of the columns its keys are hashed of; 0: not known yet
   uint64 generation;     // differs for every use of a slot
-  uint64 offset;         // of the block in the arena
+  Header* block;         // its bytes, at the same address in every process
   uint64 size;
   TimestampTz created;
   TimestampTz last_reset;
@@ -131,9 +133,7 @@ void init_shared_state(const SharedSection* others, int count);
 // Raises 55000 with a HINT if the library was not preloaded.
 void require_shared_state();
 
-inline Header* block_of(const FilterSlot* slot) {
-  return reinterpret_cast<Header*>(shared_state->arena + slot->offset);
-}
+inline Header* block_of(const FilterSlot* slot) { return slot->block; }
 
 // The lock of one slice of a filter. A pool serves all filters, so two slices may share a lock:
 // nobody may hold two at a time.
@@ -145,13 +145,37 @@ void reset_counters(FilterSlot* slot);
 // Sets to zero what it has counted since it was made.
 void reset_statistics(FilterSlot* slot, TimestampTz now);
 
-// The three below need directory_lock.
+// The four below need directory_lock.
 FilterSlot* find_slot(Oid database, Oid relation, SlotState state);
 FilterSlot* find_free_slot();
-// First fit among the gaps between the blocks; false if there is no room.
-bool find_space(uint64 size, uint64* offset);
+// First fit among the gaps between the blocks: of the arena, else of dynamic memory, to which
+// back_slot then gives its pages. nullptr: there is no room.
+Header* find_space(uint64 size);
+void free_slot(FilterSlot* slot);
 
-// Bytes of the largest gap and of all of them. Takes directory_lock.
-void free_space(uint64* largest, uint64* total);
+bool is_dynamic(const FilterSlot* slot);
+
+// Gives a slot whose block was just found its memory, if that is dynamic. Returns 0 or an errno;
+// `between` may raise.
+int back_slot(const FilterSlot* slot, void (*between)());
+
+// After free_slot: lets the system have the dynamic memory of slots that are free. Takes
+// directory_lock. Cannot fail.
+void give_back_slots();
+
+// What filters may take, all databases together, in bytes.
+struct MemoryUse {
+  uint64 total;         // streamfilter.shared_memory and _dynamic_memory
+  uint64 free;          // of both
+  uint64 largest_free;  // in one piece
+  uint64 dynamic;       // dynamic memory in use
+  int slots_in_use;
+};
+
+// Takes directory_lock.
+MemoryUse memory_use();
+
+// For ereport: what to do where a filter does not fit.
+int errhint_more_memory();
 
 }  // namespace streamfilter::pg

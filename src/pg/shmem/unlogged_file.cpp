@@ -183,24 +183,27 @@ bool read_filter(FILE* file, bool has_found) {
   // One that has been used since the upgrade.
   if (find_slot(record.database, record.relation, SlotState::live) != nullptr) return skip();
   FilterSlot* slot = find_free_slot();
-  uint64 offset;
-  if (slot == nullptr || !find_space(record.size, &offset)) {
+  Header* header = slot != nullptr ? find_space(record.size) : nullptr;
+  if (header != nullptr) {
+    slot->block = header;
+    slot->size = record.size;
+  }
+  if (header == nullptr || back_slot(slot, [] {}) != 0) {
     ereport(LOG, errmsg("not enough room for an unlogged filter of %llu bytes, it will be empty",
                         static_cast<unsigned long long>(record.size)));
     return skip();
   }
-  slot->offset = offset;
-  Header* header = block_of(slot);
   Problem problem;
   if (fread(header, record.size, 1, file) != 1 || !check(header, record.size, problem) ||
-      checksum(header) != record.block_sum)
+      checksum(header) != record.block_sum) {
+    free_slot(slot);
     return false;
+  }
   slot->database = record.database;
   slot->relation = record.relation;
   slot->server = record.server;
   slot->signature = record.signature;
   slot->asked = record.asked;
-  slot->size = record.size;
   slot->generation = shared_state->next_generation++;
   slot->created = record.created;
   slot->last_reset = record.last_reset;
@@ -265,6 +268,7 @@ void read_file(const char* name, bool (*belongs)(const FileHeader&)) {
 void read_files() {
   read_file(kFile, is_of_this_past);
   if (!IsBinaryUpgrade) read_file(kUpgraded, is_of_old_cluster);
+  give_back_slots();  // those whose bytes were damaged
   // A crash must not find them.
   unlink(kFile);
   unlink(kTemporary);

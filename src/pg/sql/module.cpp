@@ -12,7 +12,9 @@
 #include "pg/server/problem_report.hpp"
 #include "pg/server/progress.hpp"
 #include "pg/server/settings.hpp"
+#include "pg/server/wait_events.hpp"
 #include "pg/shmem/arrivals.hpp"
+#include "pg/shmem/dynamic_memory.hpp"
 #include "pg/shmem/filter_directory.hpp"
 #include "pg/shmem/in_flight_table.hpp"
 #include "pg/shmem/kin.hpp"
@@ -41,6 +43,8 @@ constexpr SharedSection kSections[] = {
 #ifdef STREAMFILTER_FAULTS
     {request_fault_points, start_fault_points, nullptr},
 #endif
+    {nullptr, nullptr, report_dynamic_memory},
+    {nullptr, nullptr, start_wait_events},
     {nullptr, nullptr, start_unlogged_file},
 };
 

@@ -28,6 +28,7 @@ namespace {
 
 struct Numbers {
   bool exists = false;  // there is state in shared memory
+  uint64 dynamic = 0;   // bytes of it in dynamic memory
   Totals totals{};
   uint64 tested = 0, accepted = 0, discarded = 0;
   uint64 rolled_back = 0, in_flight = 0, waits = 0, overflowed = 0;
@@ -56,6 +57,7 @@ Numbers read_numbers(const FilterRelation* relation, const Parameters& parameter
   LWLockAcquire(shared_state->directory_lock, LW_SHARED);
   if (FilterSlot* slot = slot_to_show(relation)) {
     numbers.exists = true;
+    numbers.dynamic = is_dynamic(slot) ? slot->size : 0;
     numbers.tested = pg_atomic_read_u64(&slot->tested);
     numbers.accepted = pg_atomic_read_u64(&slot->accepted);
     numbers.discarded = pg_atomic_read_u64(&slot->discarded);
@@ -158,6 +160,7 @@ void fill_row(Row& row, const FilterRelation* relation) {
   row.count(numbers.ahead);
   row.rate(numbers.lost);
   row.time(numbers.stats_reset != 0, numbers.stats_reset);
+  row.count(numbers.dynamic);
   const char* state = state_of(relation, numbers);
   state != nullptr ? row.datum(CStringGetTextDatum(state)) : row.null();
 }

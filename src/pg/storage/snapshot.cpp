@@ -13,6 +13,7 @@ extern "C" {
 
 #include "core/filter/filter.hpp"
 #include "pg/server/fault_points.hpp"
+#include "pg/server/wait_events.hpp"
 #include "pg/storage/log_records.hpp"
 #include "pg/storage/persistence.hpp"
 #include "pg/storage/state_heaps.hpp"
@@ -31,7 +32,8 @@ void wait_for_commits_of(FilterSlot* slot, uint32 parity, const char* name) {
     if (waited >= kLongestCommit)
       ereport(ERROR, errcode(ERRCODE_OBJECT_IN_USE), errmsg("could not save filter \"%s\"", name),
               errdetail("Transactions that use it have been committing for more than a minute."));
-    WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, 1, PG_WAIT_EXTENSION);
+    WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, 1,
+              wait_event(Wait::commits));
     ResetLatch(MyLatch);
     CHECK_FOR_INTERRUPTS();
   }

@@ -11,6 +11,7 @@ extern "C" {
 
 #include "core/format/layout.hpp"
 #include "pg/server/no_raise.hpp"
+#include "pg/server/wait_events.hpp"
 #include "pg/storage/persistence.hpp"
 #include "pg/storage/state_reader.hpp"
 
@@ -88,7 +89,7 @@ void follow_log(FilterSlot* slot, const FilterRelation* relation) {
   for (;;) {
     uint32 idle = 0;
     if (pg_atomic_compare_exchange_u32(&saved->following, &idle, 1)) break;
-    ConditionVariableSleep(&shared_state->built, PG_WAIT_EXTENSION);
+    ConditionVariableSleep(&shared_state->built, wait_event(Wait::load));
   }
   ConditionVariableCancelSleep();
   // Also when this process is told to end.

@@ -96,7 +96,7 @@ void learn_rows(Learner* learner) {
   require_shared_state();
   Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
   TupleTableSlot* row = table_slot_create(learner->table, nullptr);
-  TableScanDesc scan = table_beginscan(learner->table, snapshot, 0, nullptr);
+  TableScanDesc scan = SF_TABLE_BEGINSCAN(learner->table, snapshot);
   MemoryContext per_row =
       AllocSetContextCreate(CurrentMemoryContext, "streamfilter learning", ALLOCSET_SMALL_SIZES);
   bool ready = false;

@@ -74,6 +74,29 @@ BOOST_AUTO_TEST_CASE(are_of_the_lines_that_a_key_changes) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(change_nothing_where_many_keys_are_inserted) {
+  for (const std::string definition :
+       {"bloom(memory=64kB, k=7)", "bloom(memory=64kB, k=6, slices=6, slicing=vertical)",
+        "sbf(memory=64kB, fpr=0.1)", "clq(memory=64kB, fpr=0.01)", "lru(memory=64kB)"}) {
+    Filter one_by_one(definition), at_once(definition);
+    std::uint64_t number = 0;
+    for (const std::size_t count : {0, 1, 15, 16, 17, 100, 1000}) {
+      std::vector<Element> elements(count);
+      std::vector<char> has_key(count), seen(count, 2);
+      for (std::size_t i = 0; i < count; ++i) {
+        elements[i] = key(++number * number % 700);
+        has_key[i] = number % 13 != 0;
+      }
+      insert_many(at_once.header(), elements.data(), reinterpret_cast<const bool*>(has_key.data()),
+                  count, reinterpret_cast<bool*>(seen.data()));
+      for (std::size_t i = 0; i < count; ++i)
+        BOOST_TEST_REQUIRE(seen[i] == (has_key[i] && one_by_one.insert(elements[i])));
+    }
+    BOOST_TEST_INFO(definition);
+    BOOST_TEST((at_once.bytes() == one_by_one.bytes()));
+  }
+}
+
 BOOST_AUTO_TEST_CASE(start_by_themselves_when_they_are_many) {
   const unsigned char memory[64] = {};
   Prefetches prefetches;

@@ -1,0 +1,27 @@
+#include "pg/server/postgres.hpp"
+
+extern "C" {
+#include "utils/wait_event.h"
+}
+
+#include "pg/server/wait_events.hpp"
+
+namespace streamfilter::pg {
+namespace {
+
+constexpr const char* kNames[] = {"StreamfilterLoad", "StreamfilterCommits", "StreamfilterConnect",
+                                  "StreamfilterRemote"};
+uint32 events[lengthof(kNames)];  // 0: without a name
+
+}  // namespace
+
+uint32 wait_event(Wait what) {
+  const uint32 named = events[static_cast<int>(what)];
+  return named != 0 ? named : PG_WAIT_EXTENSION;
+}
+
+void start_wait_events() {
+  for (size_t i = 0; i < lengthof(kNames); ++i) events[i] = SF_NEW_WAIT_EVENT(kNames[i]);
+}
+
+}  // namespace streamfilter::pg

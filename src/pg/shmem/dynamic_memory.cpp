@@ -1,0 +1,107 @@
+#include "pg/server/postgres.hpp"
+
+extern "C" {
+#include "miscadmin.h"
+}
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "pg/shmem/dynamic_memory.hpp"
+
+namespace streamfilter::pg {
+namespace {
+
+constexpr uint64 kPiece = 64 * 1024 * 1024;
+
+// Of this process and of those that it forks.
+int file = -1;
+DynamicMemory mapped = {};
+
+uint64 page_size() {
+  static const auto size = static_cast<uint64>(sysconf(_SC_PAGESIZE));
+  return size;
+}
+
+uint64 memory_of_machine() {
+  const long pages = sysconf(_SC_PHYS_PAGES);
+  return pages > 0 ? static_cast<uint64>(pages) * page_size() : 0;
+}
+
+// A file without a name goes with the last process that has it open.
+int open_nameless() {
+  char name[64];
+  snprintf(name, sizeof name, "/streamfilter.%d", static_cast<int>(getpid()));
+  const int opened = shm_open(name, O_RDWR | O_CREAT | O_EXCL, 0600);
+  if (opened >= 0) shm_unlink(name);
+  return opened;
+}
+
+off_t position_of(const char* block) { return static_cast<off_t>(block - mapped.base); }
+
+}  // namespace
+
+void start_dynamic_memory() {
+  if (mapped.base != nullptr) munmap(mapped.base, mapped.size);
+  if (file >= 0) close(file);
+  mapped = {nullptr, 0, ENOSYS};
+#ifndef EXEC_BACKEND
+  file = open_nameless();
+  void* base = MAP_FAILED;
+  const uint64 size = memory_of_machine();
+  if (file >= 0 && ftruncate(file, static_cast<off_t>(size)) == 0)
+    base = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file, 0);
+  if (base != MAP_FAILED)
+    mapped = {static_cast<char*>(base), size, 0};
+  else
+    mapped.reason = errno;
+#endif
+#ifdef MADV_HUGEPAGE
+  if (mapped.base != nullptr) madvise(mapped.base, mapped.size, MADV_HUGEPAGE);
+#endif
+}
+
+const DynamicMemory& dynamic_memory() { return mapped; }
+
+void report_dynamic_memory() {
+  if (IsUnderPostmaster || mapped.base != nullptr) return;
+  errno = mapped.reason;
+  ereport(LOG, errmsg("filters have no dynamic memory: %m"),
+          errdetail("They can take what streamfilter.shared_memory reserves, and no more."));
+}
+
+uint64 whole_pages(uint64 size) { return TYPEALIGN64(page_size(), size); }
+
+int back_with_memory(char* block, uint64 size, void (*between)()) {
+  for (uint64 done = 0; done < size;) {
+    between();
+    const uint64 piece = Min(kPiece, size - done);
+    const int error = posix_fallocate(file, position_of(block + done), static_cast<off_t>(piece));
+    if (error == EINTR) continue;  // by a signal; `between` sees to it
+    if (error != 0) return error;
+    done += piece;
+  }
+  return 0;
+}
+
+void give_back_memory(char* block, uint64 size) {
+#ifdef FALLOC_FL_PUNCH_HOLE
+  while (fallocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, position_of(block),
+                   static_cast<off_t>(size)) != 0 &&
+         errno == EINTR)
+    ;
+#endif
+}
+
+uint64 free_in_shm() {
+  struct statvfs space;
+  return file >= 0 && fstatvfs(file, &space) == 0
+             ? static_cast<uint64>(space.f_bavail) * space.f_frsize
+             : 0;
+}
+
+}  // namespace streamfilter::pg

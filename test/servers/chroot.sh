@@ -1,0 +1,50 @@
+# Bare Debian systems below a folder, for test/matrix.sh and test/package.sh: sourced by them after lib.sh, never run.
+# shellcheck shell=bash
+
+# Jobs run in shells of their own: what they mount is written down.
+MOUNTED=$(mktemp)
+
+# Where /proc is ours to mount it is there for the command's time; /dev is the little that programs ask for.
+enter_chroot() { # folder
+	local node
+	as_root mkdir -p "$1/proc" "$1/dev/shm"
+	for node in null zero random urandom; do
+		[ -e "$1/dev/$node" ] || as_root cp -a "/dev/$node" "$1/dev/$node"
+	done
+	[ -e "$1/dev/fd" ] || as_root ln -s /proc/self/fd "$1/dev/fd"
+	if ! mountpoint -q "$1/proc"; then
+		as_root mount -t proc proc "$1/proc"
+		say "$1/proc" >>"$MOUNTED"
+	fi
+	if ! mountpoint -q "$1/dev/shm" && ! mountpoint -q "$1/dev"; then
+		as_root mount -t tmpfs -o mode=1777 tmpfs "$1/dev/shm"
+		say "$1/dev/shm" >>"$MOUNTED"
+	fi
+}
+
+leave_chroots() {
+	local mount
+	while read -r mount; do as_root umount "$mount" || as_root umount -l "$mount" || true; done <"$MOUNTED"
+	rm -f "$MOUNTED"
+}
+
+in_chroot() { # folder command…
+	as_root env -i PATH=/usr/lib/ccache:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C \
+		DEBIAN_FRONTEND=noninteractive ${MAKEFLAGS:+"MAKEFLAGS=$MAKEFLAGS"} ${DEB_BUILD_OPTIONS:+"DEB_BUILD_OPTIONS=$DEB_BUILD_OPTIONS"} \
+		${CCACHE_DIR:+"CCACHE_DIR=$CCACHE_DIR"} chroot "$@"
+}
+
+make_chroot() { # folder release: nothing is started there by installing it
+	[ ! -e "$1/etc/debian_version" ] || return 0
+	as_root mkdir -p "$1"
+	as_root debootstrap --variant=minbase "$2" "$1" "$(debian_mirror)"
+	printf '#!/bin/sh\nexit 101\n' | as_root tee "$1/usr/sbin/policy-rc.d" >/dev/null
+	as_root chmod 755 "$1/usr/sbin/policy-rc.d"
+}
+
+copy_tree_to() { # folder: the tree as it stands, without what was built
+	as_root rm -rf "$1"
+	as_root mkdir -p "$1"
+	tar -C "$ROOT" --exclude=./.git --exclude=./build --exclude='./tmp_check*' --exclude='./*.so' --exclude=./results \
+		--exclude='./sql/streamfilter--*.sql' -cf - . | as_root tar -C "$1" --no-same-owner -xf -
+}

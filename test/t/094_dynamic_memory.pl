@@ -1,0 +1,163 @@
+# Memory beyond streamfilter.shared_memory: taken and given back while the server runs, used by sessions that were there
+# before, over crashes and restarts, and where the system has none.
+use strict;
+use warnings;
+use IPC::Run qw(run);
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = PostgreSQL::Test::Cluster->new('dynamic');
+$node->init(allows_streaming => 1);
+$node->append_conf('postgresql.conf', q{
+shared_preload_libraries = 'streamfilter'
+streamfilter.shared_memory = '2MB'
+streamfilter.dynamic_memory = '40MB'
+max_prepared_transactions = 5
+restart_after_crash = on
+autovacuum = off});
+$node->start;
+$node->safe_psql('postgres', q{
+	CREATE EXTENSION streamfilter;
+	CREATE FUNCTION known(filter regclass, n int) RETURNS bigint LANGUAGE sql AS
+		'SELECT count(*) FROM generate_series(1, n) i WHERE streamfilter_test(filter, i)'});
+
+sub sql { return $node->safe_psql('postgres', $_[0]); }
+sub dynamic { return sql('SELECT dynamic FROM streamfilter_memory()'); }
+
+# What the server has mapped of the file without a name, in kB: the bytes that it takes of /dev/shm.
+sub resident
+{
+	my $pid = $node->{_pid};
+	for my $fd (glob "/proc/$pid/fd/*")
+	{
+		return int((stat $fd)[12] / 2) if (readlink($fd) // '') =~ m{/dev/shm/streamfilter};
+	}
+	return;
+}
+
+# --- Taken when a filter needs it --------------------------------------------------------------------------------------
+
+my $before = $node->background_psql('postgres');
+$before->query_safe('SELECT 1');
+sql(q{CREATE FOREIGN TABLE small (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '1MB', k '7');
+	CREATE FOREIGN TABLE large (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '16MB', k '7')});
+is(resident(), 0, 'nothing is taken before a filter is used') if -r "/proc/$node->{_pid}/fd";
+sql(q{INSERT INTO small SELECT generate_series(1, 1000); INSERT INTO large SELECT generate_series(1, 1000)});
+is(sql(q{SELECT string_agg(filter || ' ' || (dynamic_memory > 0), ' ' ORDER BY filter::text) FROM streamfilter_stats}),
+	'large true small false', 'the small filter fits beside, the large one does not');
+cmp_ok(dynamic(), '>=', 16 << 20, 'dynamic memory is counted');
+is($before->query_safe(q{SELECT known('large', 1000)}), 1000, 'a session that was there before sees the keys');
+$before->query_safe(q{INSERT INTO large SELECT generate_series(1001, 2000)});
+is(sql(q{SELECT known('large', 2000)}), 2000, 'and adds some');
+SKIP: {
+	skip 'no /proc', 2 unless defined resident();
+	cmp_ok(resident(), '>=', 16 << 10, 'it is taken from /dev/shm');
+	cmp_ok(resident(), '<', 17 << 10, 'and no more than needed');
+}
+
+# --- Too much, and the limit raised without a restart -------------------------------------------------------------------
+
+sql(q{CREATE FOREIGN TABLE third (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '32MB', k '7')});
+my (undef, undef, $refused) = $node->psql('postgres', q{\set VERBOSITY verbose
+	INSERT INTO third VALUES (1)});
+like($refused, qr/53200: not enough shared memory for filter "third"/, 'a filter beyond both is refused');
+like($refused, qr/raise streamfilter.dynamic_memory \(now 40960kB\) and reload/, 'the hint needs no restart');
+$node->append_conf('postgresql.conf', q{streamfilter.dynamic_memory = '64MB'});
+$node->reload;
+$node->poll_query_until('postgres', q{SHOW streamfilter.dynamic_memory}, '64MB');
+is(sql(q{INSERT INTO third VALUES (1); SELECT known('third', 1)}), 1, 'after a reload there is room');
+$node->append_conf('postgresql.conf', q{streamfilter.dynamic_memory = 0});
+$node->reload;
+$node->poll_query_until('postgres', q{SHOW streamfilter.dynamic_memory}, '0');
+is(sql(q{SELECT known('third', 1), free < 2 << 20, total > 48 << 20 FROM streamfilter_memory()}), '1|t|t',
+	'a limit below what is in use keeps the filters, and lets no more in');
+$node->append_conf('postgresql.conf', q{streamfilter.dynamic_memory = '64MB'});
+$node->reload;
+$node->poll_query_until('postgres', q{SHOW streamfilter.dynamic_memory}, '64MB');
+
+# --- Given back --------------------------------------------------------------------------------------------------------
+
+sql(q{BEGIN; DROP FOREIGN TABLE third; ROLLBACK});
+is(sql(q{SELECT known('third', 1)}), 1, 'a DROP that rolls back keeps it');
+sql(q{DROP FOREIGN TABLE third});
+SKIP: {
+	skip 'no /proc', 1 unless defined resident();
+	cmp_ok(resident(), '<', 17 << 10, 'DROP gives the memory back');
+}
+cmp_ok(dynamic(), '<', 17 << 20, 'and the room');
+sql(q{CREATE FOREIGN TABLE fourth (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '32MB', k '7')});
+is(sql(q{SELECT known('fourth', 1000)}), 0, 'the next filter there begins empty');
+sql(q{INSERT INTO fourth SELECT generate_series(1, 100); DROP FOREIGN TABLE fourth});
+
+for my $i (1 .. 20)
+{
+	sql(qq{BEGIN; CREATE FOREIGN TABLE undone (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '32MB', k '7');
+		INSERT INTO undone VALUES ($i); ROLLBACK});
+}
+cmp_ok(dynamic(), '<', 17 << 20, 'filters of transactions that roll back leave nothing');
+sql(q{TRUNCATE large; INSERT INTO large SELECT generate_series(1, 500)});
+is(sql(q{SELECT known('large', 500)}), 500, 'TRUNCATE');
+sql(q{ALTER FOREIGN TABLE small OPTIONS (SET memory '4MB')});
+is(sql(q{SELECT known('small', 1000)}) . sql(q{SELECT dynamic_memory > 0 FROM streamfilter_stats WHERE filter = 'small'::regclass}),
+	'1000t', 'a filter that grows moves into it');
+sql(q{ALTER FOREIGN TABLE small OPTIONS (SET memory '1MB')});
+is(sql(q{SELECT known('small', 1000)}) . sql(q{SELECT dynamic_memory FROM streamfilter_stats WHERE filter = 'small'::regclass}),
+	'10000', 'one that shrinks moves out');
+
+# --- Prepared transactions, crashes, restarts, a standby ---------------------------------------------------------------
+
+sql(q{BEGIN; INSERT INTO large VALUES (-1); PREPARE TRANSACTION 'one'});
+$before->query_safe(q{COMMIT PREPARED 'one'});
+is(sql(q{SELECT streamfilter_test('large', -1)}), 't', 'COMMIT PREPARED by a session that never used the filter');
+
+$node->backup('base');
+my $standby = PostgreSQL::Test::Cluster->new('dynamic_standby');
+$standby->init_from_backup($node, 'base', has_streaming => 1);
+$standby->start;
+$node->wait_for_catchup($standby, 'replay', $node->lsn('insert'));
+is($standby->safe_psql('postgres', q{SELECT known('large', 500)}), 500, 'on a standby');
+$standby->stop;
+
+my $pid = $before->query_safe('SELECT pg_backend_pid()');
+kill 'KILL', $pid;
+$node->poll_query_until('postgres', 'SELECT true');
+eval { $before->quit };
+is(sql(q{SELECT known('large', 500)}), 500, 'after a session was killed');
+SKIP: {
+	skip 'no /proc', 1 unless defined resident();
+	cmp_ok(resident(), '<', 17 << 10, 'what was before the crash is given back');
+}
+sql(q{CREATE FOREIGN TABLE unsaved (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '8MB', k '7', persistence 'unlogged');
+	INSERT INTO unsaved SELECT generate_series(1, 300)});
+$node->restart;
+is(sql(q{SELECT known('large', 500), known('unsaved', 300)}), '500|300', 'after a restart, logged and unlogged');
+is(sql(q{SELECT count(*) FROM streamfilter_stats WHERE dynamic_memory > 0}), 2, 'and both in dynamic memory');
+is(scalar(() = glob '/dev/shm/streamfilter*'), 0, 'no file is left in /dev/shm');
+
+# --- /dev/shm too small ------------------------------------------------------------------------------------------------
+
+# In user and mount namespaces of its own, where the system allows them: root there may mount, and a second user
+# namespace makes him an ordinary user again.
+$node->stop;
+my @small_shm = ('unshare', '--user', '--map-root-user', '--mount', 'sh', '-c',
+	'mount -t tmpfs -o size=4m tmpfs /dev/shm && exec unshare --user --map-user=1000 "$@"', 'sh');
+SKIP: {
+	skip 'no namespaces for users here', 4 unless run([ @small_shm, 'true' ], '&>', \my $said);
+	# Its own dynamic memory is elsewhere.
+	$node->append_conf('postgresql.conf', q{dynamic_shared_memory_type = mmap});
+	run([ @small_shm, 'pg_ctl', '-w', '-D', $node->data_dir, '-l', $node->logfile, 'start' ], '&>', \$said)
+		or die "could not start with a small /dev/shm: $said";
+	$node->_update_pid(1);
+	my (undef, undef, $full) = $node->psql('postgres', q{\set VERBOSITY verbose
+		INSERT INTO large VALUES (1)});
+	like($full, qr/53200: could not get dynamic shared memory for filter "large": No space left on device/, 'an error');
+	like($full, qr{/dev/shm has \d+ left.*Make /dev/shm larger}s, 'that names /dev/shm');
+	is(dynamic(), 0, 'and leaves nothing behind');
+	sql(q{INSERT INTO small VALUES (5)});
+	$node->stop;
+	$node->append_conf('postgresql.conf', q{dynamic_shared_memory_type = posix});
+	$node->start;
+	is(sql(q{SELECT known('large', 500)}), 500, 'with more, what was saved is there');
+}
+done_testing();
