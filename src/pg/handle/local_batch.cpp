@@ -6,6 +6,7 @@
 
 #include "pg/handle/key_reservation.hpp"
 #include "pg/handle/local_filter.hpp"
+#include "pg/server/fault_points.hpp"
 #include "pg/server/lock_batches.hpp"
 
 namespace streamfilter::pg {
@@ -175,6 +176,7 @@ void judge(KeyBatch& batch) {
   if (batch.count < kFewest || arriving.keys || arriving.erasures) return answer_one_by_one(batch);
   look_into_own_changes(batch);
   look_into_filter(batch);
+  stop_at(FaultPoint::judge);
   answer_all(batch);
 }
 

@@ -15,8 +15,8 @@ extern "C" {
 namespace streamfilter::pg {
 namespace {
 
-constexpr const char* kPoints[] = {"pre_commit", "logged", "committed", "applied",
-                                   "resolve",    "load",   "restore",   "save"};
+constexpr const char* kPoints[] = {"pre_commit", "logged",  "committed", "applied", "resolve",
+                                   "load",       "restore", "save",      "judge"};
 constexpr const char* kActions[] = {"pass", "stop", "fail", "kill"};
 enum class Action : uint32 { pass, stop, fail, kill };
 constexpr int kLongestStop = 60'000;  // ms

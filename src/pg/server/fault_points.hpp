@@ -22,6 +22,7 @@ enum class FaultPoint : uint8 {
   load,        // a filter's saved state is about to be read
   restore,     // what belongs to it is known, and none of it in the filter
   save,        // what is saved now is known, and not written
+  judge,       // the keys of a batch were looked up, and none is answered or added yet
 };
 
 #ifdef STREAMFILTER_FAULTS
