@@ -327,10 +327,11 @@ main() {
 	trap 'exit 130' INT
 	trap 'exit 143' TERM
 	make_work
-	PG_MODULES=(plproxy)
+	PG_MODULES=(plproxy partman)
 	prepare libboost-test-dev libipc-run-perl perl gnuplot-nox
 	! is_wanted format || install_if_available clang-format
 	! is_wanted scripts || install_missing shellcheck libperl-critic-perl
+	! is_wanted tap || install_if_available python3-psycopg
 	! is_wanted fuzz || install_if_available clang libclang-rt-dev
 	export BOOST_TEST_REPORT_LEVEL=short BOOST_TEST_COLOR_OUTPUT=no
 	# Real event streams, if they lie beside the tree; tests that want them are skipped without.

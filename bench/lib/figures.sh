@@ -27,11 +27,12 @@ begin_figures() {
 	as_owner mkdir -p "$OUT" 2>/dev/null || mkdir -p "$OUT"
 }
 
-# plot_figure SCRIPT NAME [VARIABLES]: OUTDIR/NAME.png; false if there is none afterwards.
+# plot_figure SCRIPT NAME [VARIABLES [TYPE]]: OUTDIR/NAME.TYPE (png); false if there is none afterwards.
 plot_figure() {
-	rm -f "$OUT/$2.png"
+	local file=$OUT/$2.${4:-png}
+	rm -f "$file"
 	gnuplot -e "dir='$OUT'; ${3:-}" "$1" || true
-	[ -s "$OUT/$2.png" ] && return
+	[ -s "$file" ] && return
 	say "no plot: $2"
 	return 1
 }

@@ -4,7 +4,7 @@ data = dir.'/compare-'.stream.'.dat'
 set output dir.'/compare-'.stream.'.png'
 set terminal pngcairo size 1500,950 font ',10'
 bits = '1 2 4 8 16'
-kinds = 18
+kinds = 19
 set multiplot layout 2,3 title stream.': false negatives over false positives (0 is drawn at the edge)'
 set logscale xy
 set xrange [1e-5:1]

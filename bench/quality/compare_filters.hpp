@@ -18,6 +18,9 @@ struct ComparedKind {
   const char* name;
   bool of_a_paper;
   std::vector<std::string> options;
+
+  // "coin" is capped with an admission.
+  const char* definition() const { return std::strcmp(name, "coin") == 0 ? "capped" : name; }
 };
 
 inline std::vector<ComparedKind> compared_kinds() {
@@ -29,6 +32,10 @@ inline std::vector<ComparedKind> compared_kinds() {
   for (const char* rate : {"0.0003", "0.001", "0.003", "0.01", "0.03", "0.06", "0.12", "0.3"})
     for (const char* rest : {"", ", keys=%keys"})
       forgetting.push_back(std::string("fpr=") + rate + rest);
+  std::vector<std::string> tossed;  // capped
+  for (const char* k : {"1", "2", "3", "4", "5", "6", "8", "11"})
+    for (const char* admission : {"0.95", "0.87", "0.75", "0.65"})
+      tossed.push_back(std::string("k=") + k + ", cap=0.65, admission=" + admission);
   return {
       {"sbf",
        true,
@@ -56,6 +63,7 @@ inline std::vector<ComparedKind> compared_kinds() {
        false,
        {"k=1, cap=0.65", "k=2, cap=0.65", "k=3, cap=0.65", "k=4, cap=0.65", "k=6, cap=0.65",
         "k=8, cap=0.65", "k=3, cap=0.45", "k=4, cap=0.5", "fpr=0.03", "fpr=0.1", "fpr=0.3"}},
+      {"coin", false, tossed},
       {"two buffers", false, {"3", "4", "5", "6", "8", "10"}},
       {"partitioned", false, {"2 2", "3 3", "4 3", "5 7", "7 5", "8 8", "10 7"}},
   };
@@ -82,7 +90,7 @@ class Runner {
     else if (std::sscanf(options.c_str(), "%u %u", &k, &l) == 2)
       point = measure(AgePartitioned(bits_, k, l));
     else
-      return run(std::string(kind.name) + "(" + options, point);
+      return run(std::string(kind.definition()) + "(" + options, point);
     point.setting = std::string(kind.name) + " " + options;
     return true;
   }

@@ -26,7 +26,7 @@ inline std::vector<WindowKind> window_kinds() {
   return {
       {"clq", true, {"fpr=%fpr", "fpr=%fpr, policy=fifo"}},
       {"lru", true, {"entry_bits=32", "entry_bits=16"}},
-      {"fplru", false, {"fpr=%fpr, entry_bits=16"}},
+      {"fplru", false, {"fpr=%fpr", "fpr=%fpr, policy=clock"}},
       {"sqf", false, {"fpr=%fpr", "fpr=%fpr, fingerprint=integer"}},
       {"dsqf", false, {"fpr=%fpr"}},
       {"sbf", false, stable},
@@ -64,6 +64,9 @@ class WindowRunner {
  private:
   static std::uint64_t bits() { return static_cast<std::uint64_t>(kCourseBits); }
 
+  // That many bits, half of which are set, let no more than the rate pass.
+  unsigned least_hashes() const { return static_cast<unsigned>(std::ceil(std::log2(1 / fpr_))); }
+
   template <typename Tested>
   void add(Tested filter, const std::string& setting) {
     Course course = measure_course(filter, quick_);
@@ -93,15 +96,16 @@ class WindowRunner {
   // The largest window for which it keeps the rate, by each number of hash functions.
   void timers() {
     for (const char* k : {"", ", k=4", ", k=6", ", k=8"})
-      for (double bits_per_key = 12; bits_per_key < 200; bits_per_key *= 1.03)
+      for (double bits_per_key = 12; bits_per_key < 200; bits_per_key *= 1.05)
         if (add(text("timer(fpr=%g, window='%.0f rows'%s", fpr_, kCourseBits / bits_per_key, k)))
           break;
   }
   void two_buffers() {
-    for (unsigned k = 4; k < 16; ++k) add(TwoBuffers(bits(), k), text("k = %u", k));
+    for (unsigned k = least_hashes(); k < least_hashes() + 4; ++k)
+      add(TwoBuffers(bits(), k), text("k = %u", k));
   }
   void age_partitioned() {
-    for (unsigned k = 4; k < 24; ++k) {
+    for (unsigned k = least_hashes() + 1; k < least_hashes() + 8; ++k) {
       unsigned l = 0;
       while (l < 200 && age_partitioned_fpr(k, l + 1) <= fpr_) ++l;
       if (l > 0) add(AgePartitioned(bits(), k, l), text("k = %u, l = %u", k, l));

@@ -58,9 +58,9 @@ inline void report_windows(const Arguments& arguments, double fpr) {
       "| bound of Naor, Yogev 2013: none missed | %.1f | | | |\n"
       "| bound of any set, 1 %% missed | | %.1f | | |\n",
       window_bound(fpr), set_bound(fpr, kEdgeRate));
-  data.block("no filter: none of a window missed");
+  data.block("bound: none missed");
   for (const double fnr : {1e-6, 1.}) data.row({window_bound(fpr), fnr, fnr});
-  data.block("no filter: any set of keys");
+  data.block("bound: any set");
   for (double fnr = 1e-6; fnr < .9; fnr *= 1.1) data.row({set_bound(fpr, fnr), fnr, fnr});
 }
 
@@ -99,12 +99,13 @@ inline void report_models() {
       "\nThe same at the edge by the models, for windows of a million and of 1e9 keys\n\n"
       "| kind | FPR 1 %%: 1e6 | 1e9 | 0.1 %%: 1e6 | 1e9 | 0.0001 %%: 1e6 | 1e9 |\n"
       "|---|---|---|---|---|---|---|\n");
-  for (const char* kind :
-       {"clq(fpr=%g", "lru(fpr=%g", "fplru(fpr=%g", "sqf(fpr=%g", "dsqf(fpr=%g", "sbf(fpr=%g",
-        "rsbf(fpr=%g", "rsbf(variant=measured, fpr=%g", "ibf2c(fpr=%g", "capped(fpr=%g"}) {
+  for (const char* kind : {"clq(fpr=%g", "lru(fpr=%g", "fplru(fpr=%g", "sqf(fpr=%g", "dsqf(fpr=%g",
+                           "sbf(max=7, k=6, fpr=%g", "rsbf(fpr=%g", "rsbf(variant=measured, fpr=%g",
+                           "ibf2c(fpr=%g", "capped(fpr=%g"}) {
     const std::string options = kind;
-    std::printf("| `%s", options.substr(0, options.find_last_of("f") - 1).c_str());
-    std::printf("` |");
+    const std::size_t end = options.find(", fpr");
+    std::printf("| `%s` |", end == std::string::npos ? options.substr(0, options.find('(')).c_str()
+                                                     : (options.substr(0, end) + ")").c_str());
     for (const double rate : kRates)
       for (const double keys : kWindows) {
         std::string asked = options;

@@ -1,4 +1,5 @@
-# The same question asked of another server: redis, SET key 1 NX through a Unix socket, pipelined. Sourced by bench/run.sh.
+# The same question asked of another server: redis, SET key 1 NX through a Unix socket, pipelined. Sourced by bench/run.sh
+# and bench/peers.sh.
 # shellcheck shell=bash disable=SC2153,SC2317 # variables are shared; functions are called by name
 
 # Debian's package starts a service of its own when it is installed, so that is left to whoever runs this.
@@ -24,13 +25,22 @@ redis_source() {
 		say "COPY peer_rows TO '$WORK/tmp/keys';"
 		say "DROP TABLE peer_rows;"
 	} | sql
-	awk '{ printf "*4\r\n$3\r\nSET\r\n$%d\r\n%s\r\n$1\r\n1\r\n$2\r\nNX\r\n", length($1), $1 }' "$WORK/tmp/keys" \
-		>"$WORK/tmp/commands"
+	redis_commands "$@"
 }
 
-redis_start() {
+# From a file of keys; with a filter, those of the Bloom module.
+# shellcheck disable=SC2120 # the argument comes from bench/peers.sh
+redis_commands() { # [filter]
+	if [ $# -eq 0 ]; then
+		awk '{ printf "*4\r\n$3\r\nSET\r\n$%d\r\n%s\r\n$1\r\n1\r\n$2\r\nNX\r\n", length($1), $1 }' "$WORK/tmp/keys"
+	else
+		awk -v f="$1" '{ printf "*3\r\n$6\r\nBF.ADD\r\n$%d\r\n%s\r\n$%d\r\n%s\r\n", length(f), f, length($1), $1 }' "$WORK/tmp/keys"
+	fi >"$WORK/tmp/commands"
+}
+
+redis_start() { # [argument...]
 	as_server redis-server --port 0 --unixsocket "$WORK/tmp/redis.sock" --unixsocketperm 700 --save '' --appendonly no \
-		--daemonize yes --pidfile "$WORK/tmp/redis.pid" --dir "$WORK/tmp" >/dev/null
+		--daemonize yes --pidfile "$WORK/tmp/redis.pid" --dir "$WORK/tmp" "$@" >/dev/null
 	local tries
 	for ((tries = 0; tries < 100; tries++)); do
 		! redis-cli -s "$WORK/tmp/redis.sock" ping >/dev/null 2>&1 || return 0
@@ -39,8 +49,12 @@ redis_start() {
 	return 1
 }
 
-redis_load() {
-	redis_start
+redis_load() { # [argument of the server...]
+	redis_start "$@"
+	redis_pipe
+}
+
+redis_pipe() {
 	local start=$EPOCHREALTIME
 	redis-cli -s "$WORK/tmp/redis.sock" --pipe <"$WORK/tmp/commands"
 	awk -v start="$start" -v end="$EPOCHREALTIME" 'BEGIN { printf "sample %.6f s\n", end - start }'

@@ -139,6 +139,13 @@ SELECT * FROM streamfilter_advise('SELECT 1 WHERE false', '64kB', 0.01);
 SELECT * FROM streamfilter_advise('SELECT NULL::int', '64kB', 0.01);
 SELECT * FROM streamfilter_advise('SELECT 1, 2', '64kB', 0.01);
 SELECT * FROM streamfilter_advise('DELETE FROM stream', '64kB', 0.01);
+-- What changes rows is not run, in WITH neither, of no function that runs queries.
+SELECT * FROM streamfilter_advise('WITH gone AS (DELETE FROM stream RETURNING key) SELECT key FROM gone', '64kB', 0.01);
+SELECT * FROM streamfilter_advise('WITH gone AS (DELETE FROM stream) SELECT 1', '64kB', 0.01);
+SELECT * FROM streamfilter_evaluate('WITH gone AS (DELETE FROM stream RETURNING key) SELECT key FROM gone', '{lru(memory=64kB)}');
+SELECT * FROM streamfilter_profile('WITH gone AS (UPDATE stream SET key = 1 RETURNING key) SELECT key FROM gone', '{lru(memory=64kB)}', 'lag');
+SELECT * FROM streamfilter_distinct(NULL::stream, 'WITH gone AS (DELETE FROM stream RETURNING *) SELECT * FROM gone', 'lru(memory=64kB)');
+SELECT count(*) > 0 AS still_there FROM stream;
 SELECT * FROM streamfilter_advise('SELECT 1', '64kB', 2);
 SELECT count(*) FROM streamfilter_advise(NULL, '64kB', 0.01);
 DROP TABLE stream, advised, truth;

@@ -42,6 +42,16 @@ SELECT streamfilter_warm('seen_watched', 'recent_watched');
 SELECT streamfilter_warm('watched', 'seen_watched');
 SELECT streamfilter_warm('seen_watched', 'watched', NULL, 'id +');
 SELECT streamfilter_warm('seen_watched', 'shuffled', NULL, 'true); DROP TABLE shuffled; SELECT (1');
+-- The condition is one expression, and nothing that only fits between parentheses.
+SELECT streamfilter_warm('seen_watched', 'watched', NULL, 'true) UNION SELECT (1');
+SELECT streamfilter_warm('seen_watched', 'watched', NULL, 'true) OR (true');
+SELECT streamfilter_warm('seen_watched', 'watched', NULL, 'true ORDER BY 1');
+SELECT streamfilter_warm('seen_watched', 'watched', NULL, 'true, false');
+SELECT streamfilter_warm('seen_watched', 'watched', NULL, 'true FROM shuffled');
+SELECT streamfilter_warm('seen_watched', 'watched', NULL, 'true UNION SELECT false');
+SELECT streamfilter_warm('seen_watched', 'watched', NULL, 'true AS x');
+SELECT streamfilter_warm('seen_watched', 'watched', NULL, '');
+SELECT streamfilter_warm('seen_watched', 'watched', NULL, 'id < 5 AND EXISTS (SELECT FROM shuffled s WHERE s.id = t.id) -- some');
 BEGIN READ ONLY;
 SELECT streamfilter_warm('seen_watched', 'watched');
 ROLLBACK;

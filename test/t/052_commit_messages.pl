@@ -77,7 +77,8 @@ END { kill 'TERM', @proxies if @proxies }
 # A filter on a server that ends the connection when it hears a word.
 sub make_filter
 {
-	my ($server, $word, $message) = @_;
+	my ($server, $word, $message, $options) = @_;
+	$options //= q{kind 'bloom', memory '64kB', k '4'};
 	my $name = 'filter' . ++$number;
 	my ($pid, $port) = start_proxy($word, $message);
 	push @proxies, $pid;
@@ -85,7 +86,7 @@ sub make_filter
 		CREATE SERVER "$server" FOREIGN DATA WRAPPER streamfilter
 		  OPTIONS (host '127.0.0.1', port '$port', dbname 'postgres', connect_timeout '1s', timeout '2s');
 		CREATE USER MAPPING FOR CURRENT_USER SERVER "$server";
-		CREATE FOREIGN TABLE $name (id int) SERVER "$server" OPTIONS (kind 'bloom', memory '64kB', k '4');
+		CREATE FOREIGN TABLE $name (id int) SERVER "$server" OPTIONS ($options);
 		CREATE TABLE rows_$name (id int);
 		CREATE TRIGGER discard BEFORE INSERT ON rows_$name
 		  FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('$name')});
@@ -129,6 +130,24 @@ for my $encoding (qw(LATIN1 UTF8))
 		"$encoding: the next statement says what was lost");
 	is(sql("SELECT count(*) FROM rows_$name"), 10, "$encoding: the rows are there");
 	is(unremembered($name), 1, "$encoding: it is counted");
+}
+
+# What was deleted is there still, which is the opposite of keys that are not remembered.
+for my $change ([ 'DELETE', 'DELETE FROM %s WHERE id = 1' ], [ 'TRUNCATE', 'TRUNCATE %s' ])
+{
+	my ($what, $command) = @$change;
+	my $name = make_filter("peer of $what", "COMMIT\0", 'the end', q{kind 'lru', memory '64kB'});
+	# Its key comes by another way.
+	my $port = sql(qq{SELECT option_value FROM pg_foreign_server, pg_options_to_table(srvoptions)
+	                  WHERE srvname = 'peer of $what' AND option_name = 'port'});
+	sql(sprintf qq{ALTER SERVER "peer of $what" OPTIONS (SET port '%d'); INSERT INTO $name VALUES (1);
+	               ALTER SERVER "peer of $what" OPTIONS (SET port '$port')}, $holder->port);
+	my ($said, $alive) = run_session('UTF8', 'BEGIN', sprintf($command, $name), 'COMMIT', 'SELECT 2');
+	is($alive, 1, "$what: the session goes on");
+	like($said, qr/WARNING:  server "peer of $what" still has the keys that a transaction of this session has deleted.*\n.*committed here.*the end.*\n.*HINT:  They count as repeats until DELETE or TRUNCATE is repeated/,
+		"$what: the next statement says what has not happened");
+	unlike($said, qr/does not remember/, "$what: and nothing else");
+	is(unremembered($name), 1, "$what: it is counted");
 }
 
 # A savepoint, and a whole transaction, that roll back.

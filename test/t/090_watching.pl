@@ -1,5 +1,5 @@
 # The view streamfilter_progress, seen by other sessions: it moves, says no more than it may, and a session that ends
-# in whatever way is gone from it.
+# in whatever way is gone from it. And streamfilter_triggers: what is dropped makes room.
 use strict;
 use warnings;
 use PostgreSQL::Test::Cluster;
@@ -60,6 +60,40 @@ is($node->safe_psql('postgres', q{SELECT streamfilter_warm('seen', 'slow')}), 10
 $node->restart;
 is($node->safe_psql('postgres', q{SELECT count(*) FROM slow WHERE streamfilter_test('seen', id)}), 100000, 'a restore');
 is($node->safe_psql('postgres', 'SELECT count(*) FROM streamfilter_progress'), 0, '... shows nothing when it is done');
+
+# ---- triggers that come and go -------------------------------------------------------------------------
+# There is room for 4096. More than that are used and dropped: by themselves, with their table, and in the transaction
+# that made them.
+$node->safe_psql('postgres', q{
+	CREATE FOREIGN TABLE seen_often (id int) SERVER streamfilter OPTIONS (kind 'lru', memory '64kB', mode 'shadow');
+	CREATE TABLE often (id int);
+	CREATE PROCEDURE use_triggers(count int) LANGUAGE plpgsql AS $$
+	BEGIN
+		FOR i IN 1 .. count LOOP
+			CREATE TRIGGER zz BEFORE INSERT ON often FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen_often');
+			IF i % 3 > 0 THEN COMMIT; END IF;
+			INSERT INTO often VALUES (1);
+			IF i % 2 > 0 THEN COMMIT; END IF;
+			DROP TRIGGER zz ON often;
+			COMMIT;
+		END LOOP;
+	END $$;
+	CREATE TABLE parted (id int) PARTITION BY LIST (id);
+	CREATE TRIGGER zz BEFORE INSERT ON parted FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen_often');
+	DO $$BEGIN FOR i IN 1 .. 300 LOOP EXECUTE format('CREATE TABLE parted_%s PARTITION OF parted FOR VALUES IN (%s)', i, i); END LOOP; END$$;
+	INSERT INTO parted SELECT generate_series(1, 300);
+	CALL use_triggers(3000)});
+is($node->safe_psql('postgres', 'SELECT count(*), sum(rows) FROM streamfilter_triggers'), '300|300', 'triggers of partitions count');
+$node->safe_psql('postgres', q{BEGIN; DROP TABLE parted; ROLLBACK});
+is($node->safe_psql('postgres', 'SELECT count(*), sum(rows) FROM streamfilter_triggers'), '300|300', '... still after a DROP that rolls back');
+$node->safe_psql('postgres', q{BEGIN; SAVEPOINT s; DROP TABLE parted; ROLLBACK TO s; COMMIT});
+is($node->safe_psql('postgres', 'SELECT count(*), sum(rows) FROM streamfilter_triggers'), '300|300', '... or to a savepoint');
+$node->safe_psql('postgres', q{BEGIN; SAVEPOINT s; DROP TABLE parted; RELEASE s; COMMIT});
+$node->safe_psql('postgres', 'CALL use_triggers(1200)');
+$node->safe_psql('postgres', q{
+	CREATE TRIGGER zz BEFORE INSERT ON often FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen_often');
+	INSERT INTO often VALUES (1)});
+is($node->safe_psql('postgres', 'SELECT rows FROM streamfilter_triggers'), '1', 'after 4500 that were dropped, the next one counts');
 
 SKIP: {
 	skip 'wait events of extensions have names since PostgreSQL 17', 1 if $node->pg_version < 17;

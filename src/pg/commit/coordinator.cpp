@@ -120,6 +120,7 @@ void prepare() {
   end_transaction_of_handles();
   end_saving();
   forget_transaction_changes();
+  leave_prepared_definitions();
 }
 
 void keep_subtransaction(SubTransactionId subtransaction, SubTransactionId parent) {

@@ -39,6 +39,7 @@ extern "C" {
 #include "pg/server/problem_report.hpp"
 #include "pg/server/restoring.hpp"
 #include "pg/shmem/server_health.hpp"
+#include "pg/shmem/trigger_counts.hpp"
 #include "pg/storage/persistence.hpp"
 #include "pg/transaction/transaction_changes.hpp"
 #include "pg/trigger/citus_tables.hpp"
@@ -120,8 +121,11 @@ void on_object_access(ObjectAccessType access, Oid class_id, Oid object, int sub
       (has_slot(MyDatabaseId, object) || has_counts(MyDatabaseId, object)))
     drop_at_commit(MyDatabaseId, object);
   else if (class_id == DatabaseRelationId &&
-           (has_slot(object, InvalidOid) || has_counts(object, InvalidOid)))
+           (has_slot(object, InvalidOid) || has_counts(object, InvalidOid) ||
+            has_trigger_counts(object, InvalidOid)))
     drop_at_commit(object, InvalidOid);
+  else if (class_id == TriggerRelationId && has_trigger_counts(MyDatabaseId, object))
+    drop_trigger_at_commit(MyDatabaseId, object);
 }
 
 void check_keys(const FilterRelation* relation) {

@@ -18,6 +18,7 @@ extern "C" {
 #include "pg/server/wait_events.hpp"
 #include "pg/shmem/dynamic_memory.hpp"
 #include "pg/shmem/server_health.hpp"
+#include "pg/shmem/trigger_counts.hpp"
 #include "pg/storage/persistence.hpp"
 #include "pg/transaction/prepared_transactions.hpp"
 
@@ -26,14 +27,14 @@ namespace {
 
 // What has to be done when the current transaction ends. Allocated in TopTransactionContext, before
 // any lock is taken, so that the callbacks need nothing.
-enum class Action : uint8 { build, define, alter, drop };
+enum class Action : uint8 { build, define, alter, drop, drop_trigger };
 struct Work {
   Work* next;
   Action action;
   SubTransactionId subtransaction;
   FilterSlot* slot;  // build, define; alter: nullptr, the state is kept
   Oid database;      // drop
-  Oid relation;      // drop; InvalidOid: all of the database
+  Oid relation;      // drop; InvalidOid: all of the database. drop_trigger: the trigger
 };
 Work* work = nullptr;
 
@@ -91,8 +92,19 @@ void publish_definitions() {
 }
 
 void forget_dropped_counts() {
-  for (const Work* item = work; item != nullptr; item = item->next)
+  for (const Work* item = work; item != nullptr; item = item->next) {
     if (item->action == Action::drop) forget_counts(item->database, item->relation);
+    if (item->action == Action::drop && !OidIsValid(item->relation))
+      forget_trigger_counts(item->database, InvalidOid);
+    if (item->action == Action::drop_trigger) forget_trigger_counts(item->database, item->relation);
+  }
+}
+
+// Counts of triggers are no definitions: where the transaction ends in another session, they stay.
+bool has_definitions() {
+  for (const Work* item = work; item != nullptr; item = item->next)
+    if (item->action != Action::drop_trigger) return true;
+  return false;
 }
 
 // Frees what the (sub)transaction has built; forgets what it wanted to drop.
@@ -369,10 +381,12 @@ void roll_back_definitions() {
 }
 
 void refuse_to_prepare_definitions() {
-  if (work != nullptr)
+  if (has_definitions())
     ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
             errmsg("cannot PREPARE a transaction that has created, altered or dropped a filter"));
 }
+
+void leave_prepared_definitions() { work = nullptr; }
 
 void keep_definitions_of(SubTransactionId subtransaction, SubTransactionId parent) {
   for (Work* item = work; item != nullptr; item = item->next)
@@ -474,6 +488,13 @@ void drop_at_commit(Oid database, Oid relation) {
   Work* item = new_work(Action::drop);
   item->database = database;
   item->relation = relation;
+  push(item);
+}
+
+void drop_trigger_at_commit(Oid database, Oid trigger) {
+  Work* item = new_work(Action::drop_trigger);
+  item->database = database;
+  item->relation = trigger;
   push(item);
 }
 

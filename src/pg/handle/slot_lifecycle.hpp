@@ -32,6 +32,9 @@ void note_altered();
 // At commit of the current transaction, frees the state of a relation or of a whole database.
 void drop_at_commit(Oid database, Oid relation);
 
+// At commit, what a trigger has counted is forgotten.
+void drop_trigger_at_commit(Oid database, Oid trigger);
+
 // Before the commit of a transaction that may have altered a filter several times: frees the states
 // that it has built for definitions other than the last one, which `read` reads (nullptr: it cannot
 // be read).
@@ -43,6 +46,7 @@ void free_obsolete_states(FilterRelation* (*read)(Oid));
 void commit_definitions();
 void roll_back_definitions();
 void refuse_to_prepare_definitions();
+void leave_prepared_definitions();
 void keep_definitions_of(SubTransactionId subtransaction, SubTransactionId parent);
 void roll_back_definitions_of(SubTransactionId subtransaction);
 

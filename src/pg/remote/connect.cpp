@@ -22,7 +22,6 @@ namespace streamfilter::pg {
 namespace {
 
 constexpr int kProbeWait = 250;    // ms, for a server that was unreachable
-constexpr int kGlance = 100;       // ms, until a wait for several looks whether it is to end
 constexpr int kRepeatPause = 100;  // ms, before a server that has no room is tried again
 // Both sides find out that the other is cut off: s, s, and how many. Options of the server go
 // before.
@@ -229,7 +228,7 @@ bool set_up(Connection* connection) {
   const bool found = connection->error == nullptr && schema.name[0] != '\0';
   if (found) {
     if (!prepare_calls(connection, schema.name) || !exchange(connection)) return false;
-    if (connection->error == nullptr) return true;
+    if (connection->error == nullptr) return connection->ready = true;
   }
   disconnect(connection);
   ereport(ERROR, errcode(ERRCODE_FDW_ERROR),

@@ -90,7 +90,7 @@ void disconnect(Connection* connection) {
   PQfinish(connection->pg);
   ReleaseExternalFD();
   connection->pg = nullptr;
-  connection->busy = connection->connecting = false;
+  connection->ready = connection->busy = connection->connecting = connection->ending = false;
   if (connection->level > 0 && connection->changed) connection->lost = true;
   connection->level = connection->kept = 0;
 }

@@ -31,12 +31,14 @@ struct Connection {
   bool connecting;  // it does not stand yet
   PostgresPollingStatusType polling;  // what libpq waits for then
   bool accepted;                      // and the other side has taken it
+  bool ready;                         // and what is called there is prepared
   bool busy;                          // answers have not been read
   bool needs_password;                // its user has to have one of his own
   ServerOptions options;
   char name[NAMEDATALEN];            // of the server
   uint32 server_hash, mapping_hash;  // of the syscache entries it was made from
   TimestampTz deadline;              // of the connection, or of the answers to what was sent
+  TimestampTz sent_at;               // from when on they are waited for
   PGresult* error;                   // the first among them; nullptr: none
   Failure failure;                   // of the last connection
   char reason[256];                  // in whatever words and bytes libpq has for it
@@ -46,10 +48,12 @@ struct Connection {
   int level;     // transactions and savepoints open there
   int kept;      // of these, what savepoints here still stand for
   int undo;      // the outermost savepoint that is rolled back here, but not yet there; 0: none
+  bool ending;   // the end of a savepoint, or of the transaction, has been sent
   bool hasty;    // it was told not to wait long for locks (queue_hasty_savepoint)
   bool changed;  // this transaction has changed filters there
   bool removed;  // it has deleted keys there, or all of them
   bool lost;     // and the connection on which it did so is gone
+  bool claims;   // keys are reserved there
   int rank;      // connections of a higher one commit before
 };
 

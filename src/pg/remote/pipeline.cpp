@@ -17,13 +17,8 @@ namespace streamfilter::pg {
 namespace {
 
 constexpr char kUndefinedTable[] = "42P01";
-constexpr int kGlance = 100;  // ms, until a quiet wait looks whether the session is to end
 
-// Milliseconds until then, at least 0.
-int time_left(TimestampTz deadline) {
-  return static_cast<int>(TimestampDifferenceMilliseconds(GetCurrentTimestamp(), deadline));
-}
-
+long lost_time = 0;  // ms, see exchange()
 // ---- results ----------------------------------------------------------------------------------
 
 // Does the server end the connection with this?
@@ -69,13 +64,9 @@ const char* find_fault(const PGresult* result, AnswerSequence* sequence, const R
   return nullptr;
 }
 
-// Nobody waits for servers in a session that is told to end; that says nothing of them.
-bool is_leaving(Manner manner) {
-  return manner == Manner::quiet && (ProcDiePending || proc_exit_inprogress);
-}
-
 void give_up(Connection* connection, Manner manner, const char* what) {
   const bool leaving = is_leaving(manner);
+  lost_time += TimestampDifferenceMilliseconds(connection->sent_at, GetCurrentTimestamp());
   fail(connection, leaving ? Failure::ended : Failure::unreachable,
        leaving ? "the session was terminated before it had answered" : what);
 }
@@ -149,6 +140,14 @@ char* clean_field(const PGresult* result, int field) {
 
 // ---- sending and receiving ----------------------------------------------------------------------
 
+bool is_leaving(Manner manner) {
+  return manner == Manner::quiet && (ProcDiePending || proc_exit_inprogress);
+}
+
+int time_left(TimestampTz deadline) {
+  return static_cast<int>(TimestampDifferenceMilliseconds(GetCurrentTimestamp(), deadline));
+}
+
 bool wait_for_socket(PGconn* pg, bool write, TimestampTz deadline, Manner manner) {
   const int left = time_left(deadline);
   if (left <= 0) return false;
@@ -187,8 +186,9 @@ bool send_queued(Connection* connection, Manner manner, TimestampTz start) {
   PQclear(connection->error);
   connection->error = nullptr;
   connection->busy = true;
-  connection->deadline = TimestampTzPlusMilliseconds(start != 0 ? start : GetCurrentTimestamp(),
-                                                     connection->options.timeout);
+  connection->sent_at = start != 0 ? start : GetCurrentTimestamp();
+  connection->deadline =
+      TimestampTzPlusMilliseconds(connection->sent_at, connection->options.timeout);
   if (PQpipelineSync(pg) != 1) {
     fail(connection, Failure::ended, PQerrorMessage(pg));
     return false;
@@ -221,21 +221,45 @@ bool receive(Connection* connection, Manner manner, const RowShape* rows, Result
   return true;
 }
 
+void forget_lost_time() { lost_time = 0; }
+
 bool exchange(Connection* connection, const RowShape* rows, ResultVisitor visit, void* context) {
-  return send_queued(connection, Manner::interruptible) &&
+  const int timeout = connection->options.timeout;
+  const long lost = Min(lost_time, timeout - timeout / kLeastShare);
+  const TimestampTz start = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), -lost);
+  return send_queued(connection, Manner::interruptible, start) &&
          receive(connection, Manner::interruptible, rows, visit, context);
 }
 
-bool drain(Connection* connection) {
-  while (connection->busy) {
-    PGresult* result = next_result(connection, Manner::interruptible);
-    if (result == nullptr) return false;
+bool read_owed(Connection* connection) {
+  PGconn* pg = connection->pg;
+  if (PQflush(pg) < 0 || !PQconsumeInput(pg)) {
+    fail(connection, Failure::ended, PQerrorMessage(pg));
+    return false;
+  }
+  for (bool between = false; connection->busy && !PQisBusy(pg);) {
+    PGresult* result = PQgetResult(pg);
+    if (result == nullptr && !between && PQstatus(pg) != CONNECTION_BAD) {
+      between = true;
+      continue;
+    }
+    if (result == nullptr) {
+      fail(connection, Failure::ended, PQerrorMessage(pg));
+      return false;
+    }
+    between = false;
     const Reply reply = reply_of(result);
     const bool refused = reply == Reply::other || is_fatal(result);
     PQclear(result);
     if (refused) return refuse(connection, Manner::quiet, "it does not end what was interrupted");
     connection->busy = reply != Reply::sync;
   }
+  return true;
+}
+
+bool drain(Connection* connection) {
+  while (connection->busy)
+    if (!wait_for_answer(connection, Manner::interruptible) || !read_owed(connection)) return false;
   return true;
 }
 

@@ -10,6 +10,13 @@ namespace streamfilter::pg {
 
 // How to wait: callbacks at commit and abort neither raise nor serve interrupts.
 enum class Manner : uint8 { interruptible, quiet };
+constexpr int kGlance = 100;  // ms, until a quiet wait looks whether the session is to end
+
+// Nobody waits for servers in a session that is told to end; that says nothing of them.
+bool is_leaving(Manner manner);
+
+// Milliseconds until then, at least 0.
+int time_left(TimestampTz deadline);
 
 // Waits for the socket, a while at most. False: the time is over. Otherwise the caller looks again.
 bool wait_for_socket(PGconn* pg, bool write, TimestampTz deadline, Manner manner);
@@ -17,6 +24,9 @@ bool wait_for_socket(PGconn* pg, bool write, TimestampTz deadline, Manner manner
 // Queues a command, or a query with one parameter. False: the connection has failed.
 bool queue_command(Connection* connection, const char* command);
 bool queue_query(Connection* connection, const char* query, const char* parameter);
+
+// Of its timeout, for each server, whatever others have cost.
+constexpr int kLeastShare = 8;
 
 // Ends what has been queued, and sends it. Its timeout runs from `start`; 0: from now. False: the
 // connection has failed.
@@ -31,11 +41,15 @@ inline void ignore_result(void*, const PGresult*) {}
 bool receive(Connection* connection, Manner manner, const RowShape* rows = nullptr,
              ResultVisitor visit = ignore_result, void* context = nullptr);
 
-// Both, interruptibly.
+// Both, interruptibly. What other servers that hang have cost since forget_lost_time is taken off
+// its timeout, but for an eighth, so that several cost hardly more than one.
+void forget_lost_time();
 bool exchange(Connection* connection, const RowShape* rows = nullptr,
               ResultVisitor visit = ignore_result, void* context = nullptr);
 
-// Reads what is still owed after an interrupt. False: the connection has failed.
+// Reads what is still owed after an interrupt, as far as it is there already, or all of it. False:
+// the connection has failed.
+bool read_owed(Connection* connection);
 bool drain(Connection* connection);
 
 // Raises `error` as one of ours, with its SQLSTATE.

@@ -175,6 +175,7 @@ void check_slice_definitions(const FilterRelation* relation) {
 // a new one is made only where all servers say that they have none.
 void learn_seed(RemoteFilter* remote) {
   if (remote->seed_known) return;
+  forget_lost_time();
   connect_together(remote->connections, remote->count);
   bool all_asked = true;
   for (int i = 0; i < remote->count && !remote->seed_known; ++i)

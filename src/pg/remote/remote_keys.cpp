@@ -4,8 +4,13 @@
 // at once one finds the other.
 //
 // Primary is the probe within reach on the first server in the filter's list, and that server
-// commits last: who does not find the reservation any more finds the bits everywhere.
+// commits after the others: who does not find the reservation any more finds the bits everywhere.
+// Servers on which nothing is reserved commit together, before those on which something is.
 #include "pg/server/postgres.hpp"
+
+extern "C" {
+#include "utils/timestamp.h"
+}
 
 #include "core/filter/filter.hpp"
 #include "core/format/sharding.hpp"
@@ -15,6 +20,8 @@
 
 namespace streamfilter::pg {
 namespace {
+
+constexpr int kLeastInOrder = 1000, kMostInOrder = 16'000;  // ms
 
 enum class Bits : uint8 { unknown, unset, set, unreachable, taken };
 
@@ -72,6 +79,7 @@ void locate(const Batch* batch) {
 // A single server does all the slicing itself.
 Batch* make_batch(RemoteFilter* remote, const Element* elements, int count) {
   const Parameters& parameters = remote->parameters;
+  forget_lost_time();
   auto* batch = static_cast<Batch*>(palloc0(sizeof(Batch)));
   batch->remote = remote;
   batch->elements = elements;
@@ -170,6 +178,16 @@ void connect_round(const Round* round) {
   connect_together(connections, round->count);
 }
 
+// See the order of commits above.
+void order_commit(Connection* connection, Call call, int server) {
+  if (call == Call::claim) {
+    connection->rank = connection->claims ? Max(connection->rank, server) : server;
+    connection->claims = true;
+  } else if (!connection->claims) {
+    connection->rank = PG_INT32_MAX;
+  }
+}
+
 // Keeps the shares whose servers are ready; the others are answered without them.
 void open_round(Batch* batch, Round* round) {
   connect_round(round);
@@ -181,8 +199,7 @@ void open_round(Batch* batch, Round* round) {
       take_answers(batch, &share, true);
       continue;
     }
-    // See the order of commits above.
-    if (batch->probes > 1) share.call.connection->rank = Max(share.call.connection->rank, server);
+    if (batch->probes > 1) order_commit(share.call.connection, share.call.call, server);
     round->shares[kept++] = share;
   }
   round->count = kept;
@@ -236,16 +253,39 @@ bool finish_round(Batch* batch, Round* round, bool hasty) {
 // A connection that fails is replaced at once where its server is within reach. All servers work at
 // the same time, so two transactions could wait for each other on two of them, which no server
 // sees. Therefore nobody waits long for others while servers reserve keys together; who meets
-// others gives up what it has got, and reserves keys on one server after the other, in the order of
-// the list.
-void run_round(Batch* batch, Call call) {
-  Round round = make_round(batch, call);
-  const bool reserves = call == Call::seen || call == Call::claim;
-  if (finish_round(batch, &round, reserves && round.count > 1)) return;
-  for (int i = 0; i < round.count; ++i) {
-    Round single = {&round.shares[i], 1};
+// others gives up what it has got, and reserves keys in the order of the list. So it does for a
+// while, twice as long each time that all at once is tried in vain.
+bool reserve_together(Batch* batch, Round* round) {
+  RemoteFilter* remote = batch->remote;
+  if (remote->in_order_until != 0 && GetCurrentTimestamp() < remote->in_order_until) return false;
+  const bool done = finish_round(batch, round, true);
+  remote->in_order_for = done ? 0 : Min(Max(2 * remote->in_order_for, kLeastInOrder), kMostInOrder);
+  remote->in_order_until =
+      done ? 0 : TimestampTzPlusMilliseconds(GetCurrentTimestamp(), remote->in_order_for);
+  return done;
+}
+
+// Who has reserved keys on the first server meets few others on the rest of them, which therefore
+// are tried together once more.
+void reserve_in_order(Batch* batch, Round* round) {
+  if (round->count == 0) return;
+  Round first = {round->shares, 1};
+  finish_round(batch, &first, false);
+  Round rest = {round->shares + 1, round->count - 1};
+  if (finish_round(batch, &rest, rest.count > 1)) return;
+  for (int i = 0; i < rest.count; ++i) {
+    Round single = {&rest.shares[i], 1};
     finish_round(batch, &single, false);
   }
+}
+
+void run_round(Batch* batch, Call call) {
+  Round round = make_round(batch, call);
+  const bool reserves = (call == Call::seen || call == Call::claim) && round.count > 1;
+  if (!reserves)
+    finish_round(batch, &round, false);
+  else if (!reserve_together(batch, &round))
+    reserve_in_order(batch, &round);
 }
 
 // ---- what is known of a key ---------------------------------------------------------------------

@@ -4,6 +4,7 @@ extern "C" {
 #include "utils/timestamp.h"
 }
 
+#include "pg/remote/cancel.hpp"
 #include "pg/remote/pipeline.hpp"
 #include "pg/remote/remote_transaction.hpp"
 #include "pg/server/deferred_messages.hpp"
@@ -38,10 +39,8 @@ void note_rollback(void* context, const PGresult* result) {
 
 // ---- at the end of a transaction: nothing raises, or waits longer than the timeouts ------------
 
-constexpr int kLeastShare = 8;  // of its timeout, for each server
-
-int commit_rank;  // of the connections that are next
-int highest_rank;
+int commit_rank;           // of the connections that are next
+int next_rank;             // the highest below that; -1: none
 TimestampTz commit_start;  // all servers together have their timeouts from then on
 
 bool commits_now(const Connection* connection) {
@@ -70,23 +69,26 @@ void finish_commit(Connection* connection) {
   connection->level = connection->kept = 0;
 }
 
-// A connection that had to wait for an answer when this transaction failed is of no more use.
+// A connection that still owes an answer is of no more use.
 void send_rollback(Connection* connection) {
   if (connection->pg == nullptr) return;
   if (connection->busy) return disconnect(connection);
   if (connection->level == 0) return;
-  if (queue_command(connection, "ROLLBACK")) send_queued(connection, Manner::quiet);
+  connection->ending =
+      queue_command(connection, "ROLLBACK") && send_queued(connection, Manner::quiet);
 }
 
 void finish_rollback(Connection* connection) {
-  if (connection->level == 0 || connection->pg == nullptr) return;
+  if (!connection->ending) return;
+  connection->ending = false;
   if (!receive(connection, Manner::quiet)) return;
   connection->level = connection->kept = 0;
   if (connection->error != nullptr) disconnect(connection);
 }
 
 void finish(Connection* connection) {
-  connection->lost = connection->changed = connection->removed = connection->hasty = false;
+  connection->lost = connection->changed = connection->removed = connection->hasty =
+      connection->claims = false;
   connection->level = connection->kept = connection->undo = connection->rank = 0;
   if (!connection->valid) disconnect(connection);
 }
@@ -104,16 +106,23 @@ void keep_subtransaction(Connection* connection) {
   if (connection->kept >= level) connection->kept = level - 1;
 }
 
-// While an answer is owed, as after a cancelled statement, the savepoint there has to wait.
-void roll_back_subtransaction(Connection* connection) {
+void note_undo(Connection* connection) {
   const int level = GetCurrentTransactionNestLevel();
   if (connection->pg == nullptr || connection->kept < level) return;
   connection->undo = level;
   connection->kept = level - 1;
-  if (connection->busy || !queue_undo(connection) || !send_queued(connection, Manner::quiet) ||
-      !receive(connection, Manner::quiet))
-    return;
-  if (connection->error != nullptr) disconnect(connection);
+}
+
+// While an answer is owed the savepoint there has to wait, see settle().
+void send_undo(Connection* connection) {
+  if (connection->pg == nullptr || connection->undo == 0 || connection->busy) return;
+  connection->ending = queue_undo(connection) && send_queued(connection, Manner::quiet);
+}
+
+void finish_undo(Connection* connection) {
+  if (!connection->ending) return;
+  connection->ending = false;
+  if (receive(connection, Manner::quiet) && connection->error != nullptr) disconnect(connection);
 }
 
 }  // namespace
@@ -165,17 +174,21 @@ bool settle(Connection* connection) {
 
 void commit_remote_transactions() {
   commit_start = GetCurrentTimestamp();
-  highest_rank = 0;
-  visit_connections([](Connection* connection) {
-    if (connection->level > 0) highest_rank = Max(highest_rank, connection->rank);
-  });
-  for (commit_rank = highest_rank; commit_rank >= 0; --commit_rank) {
+  commit_rank = PG_INT32_MAX;
+  do {
     visit_connections(send_commit);
     visit_connections(finish_commit);
-  }
+    next_rank = -1;
+    visit_connections([](Connection* connection) {
+      if (connection->level > 0 && connection->rank < commit_rank)
+        next_rank = Max(next_rank, connection->rank);
+    });
+    commit_rank = next_rank;
+  } while (commit_rank >= 0);
 }
 
 void roll_back_remote_transactions() {
+  cancel_busy_connections();
   visit_connections(send_rollback);
   visit_connections(finish_rollback);
 }
@@ -183,7 +196,8 @@ void roll_back_remote_transactions() {
 void end_remote_transactions(bool committed) {
   visit_connections(committed ? [](Connection* connection) {
     if (lost_changes(connection))
-      defer_message(Message::keys_not_remembered, connection->name,
+      defer_message(connection->removed ? Message::keys_not_deleted : Message::keys_not_remembered,
+                    connection->name,
                     connection->pg == nullptr ? connection->reason : "");
     finish(connection);
   } : finish);
@@ -193,6 +207,11 @@ void refuse_to_prepare_remote_transactions() { visit_connections(refuse_prepare)
 
 void keep_remote_savepoint() { visit_connections(keep_subtransaction); }
 
-void roll_back_remote_savepoint() { visit_connections(roll_back_subtransaction); }
+void roll_back_remote_savepoint() {
+  cancel_busy_connections();
+  visit_connections(note_undo);
+  visit_connections(send_undo);
+  visit_connections(finish_undo);
+}
 
 }  // namespace streamfilter::pg

@@ -87,6 +87,13 @@ void fit_to_client(char* text) {
   *to = '\0';
 }
 
+// A transaction that has committed here, and why not there.
+int detail_of(const Kept& message) {
+  return errdetail("The transaction has committed here, at %s, but not there: %s",
+                   timestamptz_to_str(message.time),
+                   message.reason[0] != '\0' ? message.reason : "it was rolled back.");
+}
+
 void say(const Kept& message) {
   switch (message.message) {
     case Message::server_unreachable:
@@ -100,10 +107,16 @@ void say(const Kept& message) {
       ereport(WARNING, errcode(ERRCODE_CONNECTION_FAILURE),
               errmsg("server \"%s\" does not remember the keys of a transaction of this session",
                      message.server),
-              errdetail("The transaction has committed here, at %s, but not there: %s",
-                        timestamptz_to_str(message.time),
-                        message.reason[0] != '\0' ? message.reason : "it was rolled back."),
-              errhint("The same keys count as new when they come again."));
+              detail_of(message), errhint("The same keys count as new when they come again."));
+      break;
+    case Message::keys_not_deleted:
+      ereport(
+          WARNING, errcode(ERRCODE_CONNECTION_FAILURE),
+          errmsg("server \"%s\" still has the keys that a transaction of this session has deleted",
+                 message.server),
+          detail_of(message),
+          errhint("They count as repeats until DELETE or TRUNCATE is repeated. Keys that the "
+                  "transaction has added there count as new when they come again."));
       break;
   }
 }

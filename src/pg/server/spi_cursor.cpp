@@ -18,11 +18,15 @@ Portal open_query(const char* query, const char* function) {
   if (list_length(statements) > 1) {
     found = psprintf("It has %d statements.", list_length(statements));
   } else if (list_length(statements) == 1) {
-    const CommandTag tag = static_cast<CachedPlanSource*>(linitial(statements))->commandTag;
-    found = tag == CMDTAG_SELECT && SPI_is_cursor_plan(plan)
-                ? nullptr
-                : psprintf("It is %s.", tag == CMDTAG_SELECT ? "a SELECT without a result"
-                                                             : GetCommandTagName(tag));
+    const auto* source = static_cast<CachedPlanSource*>(linitial(statements));
+    if (source->commandTag != CMDTAG_SELECT)
+      found = psprintf("It is %s.", GetCommandTagName(source->commandTag));
+    else if (!SPI_is_cursor_plan(plan))
+      found = "It is a SELECT without a result.";
+    else if (linitial_node(Query, source->query_list)->hasModifyingCTE)
+      found = "It changes rows in WITH.";
+    else
+      found = nullptr;
   }
   if (found != nullptr)
     ereport(ERROR, (errcode(ERRCODE_INVALID_CURSOR_DEFINITION),

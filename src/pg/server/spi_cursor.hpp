@@ -8,7 +8,7 @@ extern "C" {
 namespace streamfilter::pg {
 
 // Prepares the query and opens a cursor for it; SPI must be connected. Raises 34000 unless it is
-// one SELECT; `function` names the caller in that message.
+// one SELECT that changes nothing, not in WITH either; `function` names the caller in that message.
 Portal open_query(const char* query, const char* function);
 
 // How many rows the planner expects of it.

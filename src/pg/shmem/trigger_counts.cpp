@@ -48,9 +48,20 @@ HTAB* entries = nullptr;
 HTAB* tallies = nullptr;
 TriggerTally* dirty = nullptr;
 
-CountEntry* find_entry(Oid trigger) {
-  const CountKey key = {MyDatabaseId, trigger};
+CountEntry* find_entry(Oid database, Oid trigger) {
+  const CountKey key = {database, trigger};
   return static_cast<CountEntry*>(hash_search(entries, &key, HASH_FIND, nullptr));
+}
+
+CountEntry* find_entry(Oid trigger) { return find_entry(MyDatabaseId, trigger); }
+
+bool has_entries(Oid database) {
+  bool found = false;
+  HASH_SEQ_STATUS scan;
+  hash_seq_init(&scan, entries);
+  while (const auto* entry = static_cast<CountEntry*>(hash_seq_search(&scan)))
+    found |= entry->key.database == database;
+  return found;
 }
 
 // Makes room, if one has not counted for so long.
@@ -169,6 +180,33 @@ bool read_trigger_counts(Oid trigger, TriggerCounts* counts, TimestampTz* since)
   const bool known = entry != nullptr || !shared->full;
   LWLockRelease(shared->lock);
   return known;
+}
+
+bool has_trigger_counts(Oid database, Oid trigger) {
+  if (shared == nullptr) return false;
+  // What this session has counted comes to shared memory at the end of the transaction.
+  if (tallies != nullptr && hash_search(tallies, &trigger, HASH_FIND, nullptr) != nullptr)
+    return true;
+  LWLockAcquire(shared->lock, LW_SHARED);
+  const bool found =
+      OidIsValid(trigger) ? find_entry(database, trigger) != nullptr : has_entries(database);
+  LWLockRelease(shared->lock);
+  return found;
+}
+
+void forget_trigger_counts(Oid database, Oid trigger) {
+  if (shared == nullptr) return;
+  LWLockAcquire(shared->lock, LW_EXCLUSIVE);
+  if (OidIsValid(trigger)) {
+    const CountKey key = {database, trigger};
+    hash_search(entries, &key, HASH_REMOVE, nullptr);
+  } else {
+    HASH_SEQ_STATUS scan;
+    hash_seq_init(&scan, entries);
+    while (auto* entry = static_cast<CountEntry*>(hash_seq_search(&scan)))
+      if (entry->key.database == database) hash_search(entries, &entry->key, HASH_REMOVE, nullptr);
+  }
+  LWLockRelease(shared->lock);
 }
 
 void reset_trigger_counts(Oid filter) {

@@ -14,6 +14,7 @@ extern "C" {
 #include "pg/handle/event_time.hpp"
 #include "pg/handle/filter_keys.hpp"
 #include "pg/handle/key_call.hpp"
+#include "pg/server/condition_text.hpp"
 #include "pg/server/progress.hpp"
 #include "pg/server/spi_cursor.hpp"
 #include "pg/trigger/judged_once.hpp"
@@ -188,6 +189,7 @@ SF_FUNCTION(streamfilter_warm) {
   const Columns columns =
       columns_of(filter->relation, table, PG_ARGISNULL(2) ? nullptr : PG_GETARG_ARRAYTYPE_P(2));
   const char* condition = PG_ARGISNULL(3) ? nullptr : text_to_cstring(PG_GETARG_TEXT_PP(3));
+  if (condition != nullptr) check_condition(condition, "where", kFunction);
   const uint64 rows =
       read_table(filter_id, table, query_for(filter->relation, table, columns, condition));
   SPI_finish();

@@ -1,0 +1,182 @@
+#include "pg/server/postgres.hpp"
+
+extern "C" {
+#include <poll.h>
+
+#include "utils/timestamp.h"
+}
+
+#include "pg/remote/cancel.hpp"
+#include "pg/remote/pipeline.hpp"
+
+namespace streamfilter::pg {
+namespace {
+
+constexpr int kCancelTimeout = 1000;  // ms, for all servers together
+constexpr int kMaxRequests = 64;      // at once; connections beyond that stay busy
+
+// ---- one request --------------------------------------------------------------------------------
+
+struct Request {
+  Connection* connection;
+#ifdef LIBPQ_HAS_ASYNC_CANCEL
+  PGcancelConn* pg;
+#else
+  PGconn* pg;
+  bool sent;
+#endif
+  PostgresPollingStatusType polling;
+  bool pending;  // it has not come to its end, good or bad
+};
+
+#ifdef LIBPQ_HAS_ASYNC_CANCEL
+
+void begin_request(Request* request) {
+  request->pg = PQcancelCreate(request->connection->pg);
+  request->pending = request->pg != nullptr && PQcancelStart(request->pg) == 1;
+}
+
+int socket_of(const Request* request) { return PQcancelSocket(request->pg); }
+
+void advance_request(Request* request) {
+  request->polling = PQcancelPoll(request->pg);
+  request->pending =
+      request->polling != PGRES_POLLING_OK && request->polling != PGRES_POLLING_FAILED;
+}
+
+void end_request(Request* request) { PQcancelFinish(request->pg); }
+
+#else
+
+// PQcancel() of this libpq takes as long as the other side likes, so another connection asks. These
+// options are not taken over from the first one.
+constexpr const char* kOwnOptions[] = {
+    "host", "hostaddr", "port", "options", "target_session_attrs", "load_balance_hosts"};
+
+bool is_taken_over(const PQconninfoOption* option) {
+  if (option->val == nullptr) return false;
+  for (const char* own : kOwnOptions)
+    if (strcmp(option->keyword, own) == 0) return false;
+  return true;
+}
+
+void ignore_notice(void*, const PGresult*) {}
+
+// To the same address, without looking for it by name, and as the same user.
+PGconn* connect_likewise(PGconn* pg) {
+  constexpr int kMost = 96;
+  const char* keywords[kMost + 1] = {"host", "hostaddr", "port"};
+  const char* values[kMost + 1] = {PQhost(pg), PQhostaddr(pg), PQport(pg)};
+  int count = 3;
+  PQconninfoOption* options = PQconninfo(pg);
+  if (options == nullptr) return nullptr;
+  for (const PQconninfoOption* option = options; option->keyword != nullptr && count < kMost;
+       ++option) {
+    if (!is_taken_over(option)) continue;
+    keywords[count] = option->keyword;
+    values[count++] = option->val;
+  }
+  PGconn* result = PQconnectStartParams(keywords, values, 0);
+  PQconninfoFree(options);
+  if (result != nullptr) PQsetNoticeReceiver(result, ignore_notice, nullptr);
+  return result;
+}
+
+void begin_request(Request* request) {
+  request->pg = connect_likewise(request->connection->pg);
+  request->pending = request->pg != nullptr && PQstatus(request->pg) != CONNECTION_BAD;
+}
+
+int socket_of(const Request* request) { return PQsocket(request->pg); }
+
+bool send_request(Request* request) {
+  char query[64];
+  snprintf(query, sizeof query, "SELECT pg_catalog.pg_cancel_backend(%d)",
+           PQbackendPID(request->connection->pg));
+  request->sent = true;
+  request->polling = PGRES_POLLING_READING;
+  return PQsendQuery(request->pg, query) == 1;
+}
+
+void advance_request(Request* request) {
+  if (request->sent) {
+    request->pending = PQconsumeInput(request->pg) && PQisBusy(request->pg);
+    return;
+  }
+  request->polling = PQconnectPoll(request->pg);
+  if (request->polling == PGRES_POLLING_OK)
+    request->pending = send_request(request);
+  else
+    request->pending = request->polling != PGRES_POLLING_FAILED;
+}
+
+void end_request(Request* request) { PQfinish(request->pg); }
+
+#endif
+
+// ---- all of them --------------------------------------------------------------------------------
+
+Request requests[kMaxRequests];
+int count;
+
+// What has been answered in the meantime need not be cancelled.
+void begin_if_busy(Connection* connection) {
+  if (!connection->ready || !connection->busy || count == kMaxRequests) return;
+  if (!read_owed(connection) || !connection->busy) return;
+  Request* request = &requests[count++];
+  *request = {};
+  request->connection = connection;
+  request->polling = PGRES_POLLING_WRITING;
+  begin_request(request);
+}
+
+// A request that is under way could meet the next command.
+bool is_over(const Request* request) {
+  return !request->pending && (request->connection->pg == nullptr || !request->connection->busy);
+}
+
+pollfd awaited_of_request(const Request* request) {
+  if (!request->pending) return {-1, 0, 0};
+  const bool write = request->polling == PGRES_POLLING_WRITING;
+  return {socket_of(request), static_cast<short>(write ? POLLOUT : POLLIN), 0};
+}
+
+pollfd awaited_of_connection(const Connection* connection) {
+  if (connection->pg == nullptr || !connection->busy) return {-1, 0, 0};
+  return {PQsocket(connection->pg), POLLIN, 0};
+}
+
+// False: nobody has anything to say, or to be asked, any more.
+bool wait_for_requests(int ms) {
+  pollfd awaited[2 * kMaxRequests];
+  bool any = false;
+  for (int i = 0; i < count; ++i) {
+    awaited[2 * i] = awaited_of_request(&requests[i]);
+    awaited[2 * i + 1] = awaited_of_connection(requests[i].connection);
+    any |= !is_over(&requests[i]);
+  }
+  if (!any) return false;
+  poll(awaited, static_cast<nfds_t>(2 * count), ms);
+  for (int i = 0; i < count; ++i) {
+    if (awaited[2 * i].revents != 0) advance_request(&requests[i]);
+    if (awaited[2 * i + 1].revents != 0) read_owed(requests[i].connection);
+  }
+  return true;
+}
+
+}  // namespace
+
+void cancel_busy_connections() {
+  count = 0;
+  if (is_leaving(Manner::quiet)) return;
+  visit_connections(begin_if_busy);
+  const TimestampTz deadline = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), kCancelTimeout);
+  for (;;) {
+    const int left = time_left(deadline);
+    if (left == 0 || is_leaving(Manner::quiet) || !wait_for_requests(Min(left, kGlance))) break;
+  }
+  for (int i = 0; i < count; ++i)
+    if (requests[i].pg != nullptr) end_request(&requests[i]);
+}
+
+}  // namespace streamfilter::pg

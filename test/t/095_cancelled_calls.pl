@@ -1,0 +1,180 @@
+# Statements that are cancelled while other servers work for them: those give up at once, the connection is kept, and so
+# is what the transaction has added before. Servers that hang cost one timeout, however many they are, wherever a
+# transaction meets them.
+use strict;
+use warnings;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(time);
+
+sub start_node
+{
+	my ($name) = @_;
+	my $node = PostgreSQL::Test::Cluster->new($name);
+	$node->init;
+	$node->append_conf('postgresql.conf', q{
+		shared_preload_libraries = 'streamfilter'
+		streamfilter.shared_memory = '16MB'
+		listen_addresses = '127.0.0.1'
+		autovacuum = off});
+	$node->append_conf('pg_hba.conf', 'host all all 127.0.0.1/32 trust');
+	$node->start;
+	$node->safe_psql('postgres', 'CREATE EXTENSION streamfilter');
+	return $node;
+}
+
+my $node   = start_node('producer');
+my %holder = map { $_ => start_node($_) } qw(a b c);
+sub sql { return $node->safe_psql('postgres', $_[0]); }
+
+sql(join '', map { sprintf(
+	q{CREATE SERVER %s FOREIGN DATA WRAPPER streamfilter
+	  OPTIONS (host '%s', port '%d', dbname 'postgres', connect_timeout '10s', timeout '60s');
+	  CREATE USER MAPPING FOR CURRENT_USER SERVER %s;},
+	$_, $_ eq 'a' ? '127.0.0.1' : $holder{$_}->host, $holder{$_}->port, $_) } sort keys %holder);
+
+# ---- what a connection asks for over there --------------------------------------------------------------------------
+
+$holder{a}->safe_psql('postgres', q{
+	CREATE TABLE asked (name text, setting text);
+	CREATE FUNCTION note_settings() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN
+	  INSERT INTO public.asked SELECT name, setting FROM pg_settings
+	    WHERE name IN ('idle_in_transaction_session_timeout', 'tcp_keepalives_idle', 'tcp_keepalives_interval',
+	      'tcp_keepalives_count', 'client_connection_check_interval');
+	END $$;
+	CREATE EVENT TRIGGER note_settings ON ddl_command_end WHEN TAG IN ('CREATE FOREIGN TABLE') EXECUTE FUNCTION note_settings()});
+sql(q{CREATE FOREIGN TABLE seen (id int) SERVER a OPTIONS (kind 'bloom', memory '1MB', k '8');
+      CREATE TABLE events (id int);
+      CREATE TRIGGER zz BEFORE INSERT ON events FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen');
+      INSERT INTO events VALUES (0)});
+is($holder{a}->safe_psql('postgres', q{SELECT string_agg(DISTINCT name || ' ' || setting, ', ' ORDER BY name || ' ' || setting) FROM asked}),
+	'client_connection_check_interval 200, idle_in_transaction_session_timeout 600000, tcp_keepalives_count 3, '
+	  . 'tcp_keepalives_idle 30, tcp_keepalives_interval 10',
+	'keepalives, and a limit for transactions that do nothing, are the default');
+$holder{a}->safe_psql('postgres', 'DROP EVENT TRIGGER note_settings');
+
+# ---- a wait for another transaction over there ----------------------------------------------------------------------
+
+sub backends
+{
+	my ($holder) = @_;
+	return split /\n/, $holder->safe_psql('postgres',
+		q{SELECT pid FROM pg_stat_activity WHERE application_name = 'streamfilter' ORDER BY pid});
+}
+
+# Runs a statement in a session; how long that took.
+sub timed
+{
+	my ($session, $sql) = @_;
+	$session->{stderr} = '';
+	my $start = time;
+	$session->query($sql);
+	return time - $start;
+}
+
+my $other   = $node->background_psql('postgres', on_error_stop => 0);
+my $session = $node->background_psql('postgres', on_error_stop => 0);
+$session->query('SET statement_timeout = 500; INSERT INTO events VALUES (1)');
+my ($backend) = backends($holder{a});
+$other->query(q{BEGIN; SELECT streamfilter_seen('seen', 100)});
+
+# Each ends within the 60 s that the server would wait.
+cmp_ok(timed($session, 'INSERT INTO events VALUES (100)'), '<', 10, 'a statement of its own is cancelled');
+like($session->{stderr}, qr/canceling statement due to statement timeout/, 'and says so');
+cmp_ok(timed($session, 'INSERT INTO events VALUES (2)'), '<', 10, 'the next one need not wait for it');
+is($session->{stderr}, '', 'without a word');
+ok((grep { $_ eq $backend } backends($holder{a})), 'on the same connection');
+
+cmp_ok(timed($session, 'BEGIN; INSERT INTO events SELECT generate_series(10, 20); SAVEPOINT s; INSERT INTO events VALUES (21);
+	SELECT streamfilter_seen($$seen$$, 100)'), '<', 10, 'behind a savepoint');
+like($session->{stderr}, qr/canceling statement due to statement timeout/, 'likewise');
+cmp_ok(timed($session, 'ROLLBACK TO SAVEPOINT s; INSERT INTO events VALUES (22); COMMIT'), '<', 10, 'the transaction goes on at once');
+is($session->{stderr}, '', 'and commits');
+ok((grep { $_ eq $backend } backends($holder{a})), 'on the same connection');
+
+cmp_ok(timed($session, 'BEGIN; INSERT INTO events VALUES (30); SELECT streamfilter_seen($$seen$$, 100); ROLLBACK'), '<', 10,
+	'a transaction that rolls back as a whole');
+ok((grep { $_ eq $backend } backends($holder{a})), 'keeps the connection');
+cmp_ok(timed($session, 'DO $$ BEGIN
+	  INSERT INTO events VALUES (40);
+	  FOR i IN 1 .. 3 LOOP
+	    BEGIN
+	      PERFORM set_config($x$statement_timeout$x$, $x$0$x$, true);
+	      PERFORM pg_cancel_backend(pg_backend_pid()), streamfilter_seen($x$seen$x$, 100);
+	    EXCEPTION WHEN query_canceled THEN INSERT INTO events VALUES (40 + i);
+	    END;
+	  END LOOP;
+	END $$'), '<', 10, 'cancelled again and again within a transaction');
+is($session->{stderr}, '', 'which commits');
+$other->query('ROLLBACK');
+sql('INSERT INTO events SELECT generate_series(1, 100)');
+is(sql('SELECT count(*), count(DISTINCT id) FROM events WHERE id > 0'), '100|100',
+	'what was kept is remembered, what was rolled back is not');
+
+# ---- servers that hang ----------------------------------------------------------------------------------------------
+
+sql("ALTER SERVER $_ OPTIONS (SET timeout '3s', SET connect_timeout '3s')") for sort keys %holder;
+sql(q{CREATE FOREIGN TABLE wide (id int) SERVER streamfilter
+        OPTIONS (servers 'a,b,c', kind 'bloom', memory '96kB', k '6', slicing 'vertical', slices '6');
+      SELECT streamfilter_test('wide', 1)});
+$session->query('SET statement_timeout = 0');
+
+# Until no server counts as lost. A key has places on some servers, twenty keys on all.
+my $ask_all = q{SELECT count(streamfilter_test('wide', i)) FROM generate_series(1, 20) i};
+sub come_back
+{
+	for (1 .. 200)
+	{
+		$session->query($ask_all);
+		return if sql('SELECT bool_or(lost) FROM streamfilter_slices') eq 'f';
+		Time::HiRes::sleep(0.1);
+	}
+	fail('the servers are used again');
+	return;
+}
+
+my $key  = 1000;
+my $some = 'SELECT generate_series(%1$d000, %1$d019)';
+for my $case (
+	[ 'a statement',  '',                     "INSERT INTO wide $some" ],
+	[ 'a second one', "BEGIN; INSERT INTO wide $some", "INSERT INTO wide $some" ],
+	[ 'ROLLBACK',         "BEGIN; INSERT INTO wide $some", 'ROLLBACK' ],
+	[ 'a savepoint',      "BEGIN; SAVEPOINT s; INSERT INTO wide $some", 'ROLLBACK TO SAVEPOINT s' ],
+	[ 'COMMIT',           "BEGIN; INSERT INTO wide $some", 'COMMIT' ],
+	[ 'COMMIT of many savepoints', "BEGIN; SAVEPOINT s; INSERT INTO wide $some; SAVEPOINT t; INSERT INTO wide VALUES (1)", 'COMMIT' ])
+{
+	my ($name, $before, $statement) = @$case;
+	come_back();
+	$session->query(sprintf $before, ++$key) if $before ne '';
+	my @pids = map { backends($_) } values %holder;
+	kill 'STOP', @pids;
+	my $took = timed($session, sprintf $statement, ++$key);
+	kill 'CONT', @pids;
+	$session->query('ROLLBACK');
+	cmp_ok($took, '<', 5.5, sprintf('%s meets three servers that hang: one timeout of 3 s, not three (%.1f s)', $name, $took));
+}
+
+# A statement that is cancelled does not wait for their timeouts, nor one for each of them.
+come_back();
+sql("ALTER SERVER $_ OPTIONS (SET timeout '60s')") for sort keys %holder;
+$session->query(q{SET statement_timeout = 500});
+for my $what ('backends', 'servers')
+{
+	++$key;
+	come_back();
+	my @pids = map { backends($_) } values %holder;
+	push @pids, map { (split /\n/, slurp_file($_->data_dir . '/postmaster.pid'))[0] } values %holder if $what eq 'servers';
+	kill 'STOP', @pids;
+	my $took = timed($session, sprintf "INSERT INTO wide $some", $key);
+	kill 'CONT', @pids;
+	like($session->{stderr}, qr/canceling statement due to statement timeout/, "three $what hang: a statement is cancelled");
+	cmp_ok($took, '<', 5, sprintf('which takes a moment (%.1f s)', $took));
+	$session->query('SET statement_timeout = 0');
+	come_back();
+	is($session->query(sprintf "SELECT count(*) FROM ($some) k(i) WHERE streamfilter_test('wide', i)", $key), '0', 'and remembers nothing');
+	$session->query('SET statement_timeout = 500');
+}
+
+$_->quit for $session, $other;
+done_testing();
