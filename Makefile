@@ -95,6 +95,7 @@ help:
 #: make check-model        random transactions against an exact model; MODEL_SECONDS=3600 MODEL_SEED=1
 #: make check-chaos        servers of slices lost in every way; CHAOS_SECONDS=600 CHAOS_SEED=1
 #: make check-layers       what the rooms of src/ROOMS may include, and what the core may not
+#: make check-clang        every source through clang, for its warnings
 #: make bench              programs that measure, in build/bench
 #: make format             clang-format 14 on all sources; check-format only looks
 #: make lint               clang-tidy, shellcheck, perlcritic; lint-scripts does without the first
@@ -210,7 +211,7 @@ unit-sanitize:
 
 # `check-rooms`: every include stays within src/ROOMS, and docs/pictures/rooms.svg shows them. The core must not see
 # PostgreSQL, throw or allocate; server headers come in through postgres.hpp alone.
-check-layers: check-rooms check-version $(CORE_OBJS)
+check-layers: check-rooms check-version check-refusals $(CORE_OBJS)
 	@! grep -nE '#include [<"](postgres|utils/|access/|storage/|pg/)' -r src/core
 	@for f in $(CORE_SOURCES); do \
 	  grep -q 'core/base/layer_wall.hpp' $$f || { echo "$$f does not include the layer wall"; exit 1; }; done
@@ -224,6 +225,7 @@ check-layers: check-rooms check-version $(CORE_OBJS)
 check-version:
 	@version=$(EXTVERSION).0; for file in META.json; do \
 	  grep -q "\"version\": \"$$version\"" $$file || { echo "$$file does not say version $$version"; exit 1; }; done
+	@grep -q '^streamfilter ($(EXTVERSION).0)' debian/changelog || { echo "debian/changelog does not begin with $(EXTVERSION).0"; exit 1; }
 	@grep -q '^## $(EXTVERSION)' CHANGELOG.md || { echo "CHANGELOG.md does not begin with $(EXTVERSION)"; exit 1; }
 	@test -f sql/update/1.0--$(EXTVERSION)_after.sql || { echo "no update to $(EXTVERSION)"; exit 1; }
 	@perl -MJSON::PP -0777 -ne 'decode_json($$_)' META.json
@@ -234,6 +236,33 @@ DIST = $(EXTENSION)-$(EXTVERSION).0
 dist: check-version
 	git archive --format=zip --prefix=$(DIST)/ -o $(DIST).zip HEAD
 	@unzip -l $(DIST).zip | grep -q ' $(DIST)/META.json$$' && echo "$(DIST).zip"
+
+# Servers and machines that are none of ours are refused by one message, before anything else can fail.
+refused = @printf '%s\n' $(1) | $(CXX) -E -x c++ -Isrc - 2>&1 >/dev/null | grep -q $(2) || { echo "not refused: "$(2); exit 1; }
+SERVER_OF = '\#define PG_VERSION_NUM $(1)' '\#define SIZEOF_VOID_P $(2)' $(3) '\#include "pg/server/compat.hpp"'
+
+check-refusals:
+	$(call refused,$(call SERVER_OF,140000,8),"needs PostgreSQL 15 or later")
+	$(call refused,$(call SERVER_OF,200000,8),"knows PostgreSQL 15 to 19")
+	$(call refused,$(call SERVER_OF,150000,4),"needs a server of 64 bits")
+	$(call refused,$(call SERVER_OF,150000,8,'#define WORDS_BIGENDIAN 1'),"needs a little-endian machine")
+	$(call refused,'#undef __BYTE_ORDER__' '#define __BYTE_ORDER__ __ORDER_BIG_ENDIAN__' '#include "core/format/layout.hpp"',"big-endian machines are not supported")
+	$(call refused,'#undef __SIZEOF_POINTER__' '#define __SIZEOF_POINTER__ 4' '#include "core/format/layout.hpp"',"machines of 32 bits are not supported")
+	@echo "refusals: ok"
+
+# All sources through clang; what it warns of is an error. Nothing is linked. Headers of a server that gcc has compiled have
+# attributes that only gcc knows.
+CLANG := $(firstword $(shell command -v clang++ clang++-19 clang++-14))
+CHECK_CLANG = $(CLANG) $(LANGUAGE) $(WARNINGS) -Werror -fsyntax-only -Isrc
+
+check-clang:
+ifeq ($(CLANG),)
+	@echo "skip: there is no clang"
+else
+	@printf '%s\n' $(CORE_SOURCES) $(wildcard src/capi/*.cpp) | xargs -P 2 -n 8 $(CHECK_CLANG) -Wconversion -Iinclude
+	@printf '%s\n' $(PG_SOURCES) | xargs -P 2 -n 8 $(CHECK_CLANG) -Wno-ignored-attributes $(patsubst -I%,-isystem %,$(CPPFLAGS))
+	@echo "clang: ok"
+endif
 
 check-rooms:
 	@perl test/check_rooms.pl
@@ -344,4 +373,4 @@ check-chaos: $(CHECKED)
 
 check: unit check-layers check-library check-regress check-isolation check-tap
 
-.PHONY: always help check-version dist installcheck format check-format compile_commands lint lint-scripts flavour bench check-rooms unit unit-sanitize check-layers check-regress check-isolation check-tap check-model check-defects check-chaos check
+.PHONY: always help check-version check-refusals check-clang dist installcheck format check-format compile_commands lint lint-scripts flavour bench check-rooms unit unit-sanitize check-layers check-regress check-isolation check-tap check-model check-defects check-chaos check

@@ -30,6 +30,7 @@ const char* const kDefinitions[] = {
     "rlbsbf(k=2",
     "clq(",
     "clq(fpr=0.1",
+    "clq(lines=2",
     "clq(window=1 hour",
     "bloom(k=7",
     "bloom(k=7, layout=blocked",

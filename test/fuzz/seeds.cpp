@@ -58,6 +58,7 @@ const Own kOwn[] = {
     {"fplru", "q=0.5"},
     {"clq", ""},
     {"clq", "policy=fifo"},
+    {"clq", "lines=2"},
     {"clq", "window=10 minutes"},
     {"clq", "window=50 rows"},
     {"clq", "importance_range='0,100'"},

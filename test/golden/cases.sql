@@ -51,6 +51,7 @@ capped|kind 'capped', memory '768', fpr '0.1'
 capped_keys|kind 'capped', memory '768', keys '90', admission '0.9'
 ell|kind 'ell', memory '768'
 clq_lateness|kind 'clq', memory '1kB', fpr '0.05', window '10000 days', lateness '1000 days'
+clq_lines|kind 'clq', memory '2kB', fpr '0.05', lines '2', slices '1'
 auto|kind 'auto', memory '1kB', fpr '0.05'
 auto_keys|keys '80'
 \.

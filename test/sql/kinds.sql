@@ -256,7 +256,8 @@ INSERT INTO kinds VALUES
   (19, 'clq(memory=16kB, bits=16, bucket=8, policy=fifo)'),
   (20, 'capped(memory=16kB, keys=10000)'),
   (21, 'capped(memory=16kB, fpr=0.1)'),
-  (22, 'ell(memory=16kB)');
+  (22, 'ell(memory=16kB)'),
+  (23, 'clq(memory=16kB, lines=2)');
 
 -- A key that was added is contained; text form and value agree. (fplru guesses: key 1 happens to be
 -- among the 5 % that it calls repeats at the start.)
@@ -353,6 +354,8 @@ SELECT 'clq(memory=64kB, bits=1)'::streamfilter;
 SELECT 'clq(memory=64kB, bits=12, bucket=43)'::streamfilter;
 SELECT 'clq(memory=64kB, bits=6)'::streamfilter;
 SELECT 'clq(memory=64kB, policy=clock)'::streamfilter;
+SELECT 'clq(memory=64kB, lines=3)'::streamfilter;
+SELECT 'clq(memory=64kB, lines=2, policy=fifo)'::streamfilter;
 SELECT 'capped(memory=64kB, k=33)'::streamfilter;
 SELECT 'capped(memory=64kB, cap=1.5)'::streamfilter;
 SELECT 'capped(memory=64kB, k=10, cap=0.01)'::streamfilter;

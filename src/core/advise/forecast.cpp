@@ -17,6 +17,7 @@ constexpr Recipe kVariants[] = {
     {Kind::sbf, false, "max", "7"},
     {Kind::rsbf, false, "variant", "measured"},
     {Kind::clq, false, "policy", "second"},
+    {Kind::clq, false, "lines", "2"},
 };
 
 bool can_be_tried(const FilterOps& ops) noexcept {

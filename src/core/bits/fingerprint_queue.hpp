@@ -71,8 +71,9 @@ inline constexpr FirstBits kFirstBits;
 
 // A queue of up to `length` different fingerprints of `width` bits, newest first; 0 is none. It
 // lies in a line, of which this is a copy with all that is beside it; `store` writes the line back.
-// `kWide`: for callers that are FOR_WIDE_REGISTERS. `kAlone`: there is nothing else in the line.
-template <bool kWide, bool kAlone = false>
+// `kWide`: for callers that are FOR_WIDE_REGISTERS. `kAlone`: there is nothing else in the line,
+// but with `kCounted` its last bits count (line_entries.hpp).
+template <bool kWide, bool kAlone = false, bool kCounted = false>
 class BasicFingerprintQueue {
 #define ALWAYS_INLINE [[gnu::always_inline]] inline  // so that callers choose the instructions
 
@@ -149,6 +150,21 @@ class BasicFingerprintQueue {
     return ((bits_in_front(reach) - start_) * pattern_.inverse >> kInverseBits) - 1;
   }
 
+  // If `really`: becomes the other one, which is of the same shape, and `reach` its reach.
+  ALWAYS_INLINE void replace(bool really, const BasicFingerprintQueue& other, LineVector& reach,
+                             const LineVector& other_reach) noexcept {
+    const LineVector mask = LineVector{} - std::uint64_t{really};
+    words_ ^= (words_ ^ other.words_) & mask;
+    reach ^= (reach ^ other_reach) & mask;
+  }
+
+  // Adds to the last bits of the line, from bit `from` on.
+  ALWAYS_INLINE void count(bool one, unsigned from) noexcept {
+    LineVector added{};
+    added[kLineWords - 1] = std::uint64_t{one} << (from % 64);
+    words_ += added;
+  }
+
   std::uint64_t get(unsigned i) const noexcept {
     return PackedFields(reinterpret_cast<const unsigned char*>(&words_), kLineBytes)
         .get(start_ + i * width_, width_);
@@ -157,6 +173,14 @@ class BasicFingerprintQueue {
   void set(unsigned i, std::uint64_t fingerprint) noexcept {
     PackedFields(reinterpret_cast<unsigned char*>(&words_), kLineBytes)
         .set(start_ + i * width_, width_, fingerprint);
+  }
+
+  // What is behind it moves up. False if there is no such slot.
+  bool erase(unsigned slot) noexcept {
+    if (slot >= length_) return false;
+    for (unsigned i = slot; i + 1 < length_; ++i) set(i, get(i + 1));
+    set(length_ - 1, 0);
+    return true;
   }
 
   unsigned length() const noexcept { return length_; }
@@ -261,7 +285,7 @@ class BasicFingerprintQueue {
     unequal_firsts = (LineVector)((SignedLineVector)different >> 63);
     raise(unequal_firsts, unequal_firsts, below);
     equal = (whole | (ended & ~below)) & ~different;
-    if constexpr (!kAlone) equal &= own_;
+    if constexpr (!kAlone || kCounted) equal &= own_;
   }
 
   ALWAYS_INLINE void push_at(unsigned bit, std::uint64_t fingerprint,

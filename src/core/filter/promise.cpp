@@ -156,7 +156,7 @@ bool check_gap(const Definition& asked, Problem& problem) noexcept {
 
 // Numbers that nothing derives.
 bool is_wish(const OptionSpec& option) noexcept {
-  for (const char* name : {"gap", "size", "equal_timers"})
+  for (const char* name : {"gap", "size", "equal_timers", "lines"})
     if (std::strcmp(option.name, name) == 0) return true;
   return false;
 }

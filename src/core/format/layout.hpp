@@ -19,6 +19,9 @@
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error "the format of a filter is little-endian; big-endian machines are not supported"
 #endif
+#if __SIZEOF_POINTER__ != 8
+#error "a filter is addressed by 64 bits; machines of 32 bits are not supported"
+#endif
 
 namespace streamfilter {
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/base/ticks.hpp"
+#include "core/bits/line_entries.hpp"
 #include "core/bits/line_timestamps.hpp"
 #include "core/format/importance_levels.hpp"
 #include "core/kind/filter_kind.hpp"
@@ -16,14 +17,15 @@ enum Word : unsigned {
   kBits,
   kBucket,
   kPolicy,
-  kBuckets,               // derived: of one line
-  kWindow,                // and its unit
-  kTicks = 6,             // derived: of the window; 0 without one
-  kTickLength,            // in microseconds
-  kRange,                 // two numbers in the next words
-  kLevels = kRange + 3,   // up to 14 numbers in the next words
-  kParts = kLevels + 15,  // derived: of importance, one less than there are levels; 0 without
-  kLateness,              // and its unit
+  kBuckets,                // derived: of one line; 0 where a key has two
+  kWindow,                 // and its unit
+  kTicks = 6,              // derived: of the window; 0 without one
+  kTickLength,             // in microseconds
+  kRange,                  // two numbers in the next words
+  kLevels = kRange + 3,    // up to 14 numbers in the next words
+  kParts = kLevels + 15,   // derived: of importance, one less than there are levels; 0 without
+  kLateness,               // and its unit
+  kLines = kLateness + 2,  // of which a key is in one; 0: 1
 };
 
 enum Policy : std::uint64_t { lru, fifo, second };
@@ -41,17 +43,23 @@ inline std::uint64_t clock(const SliceState& state) noexcept { return state.own[
 inline bool has_window(const Parameters& p) noexcept { return p.integer(kTicks) != 0; }
 inline bool has_importance(const Parameters& p) noexcept { return p.integer(kParts) != 0; }
 
+// Has a line one bucket, and nothing else?
 inline bool is_alone(const Parameters& p) noexcept { return p.integer(kBuckets) == 1; }
+
+// May a key be in either of two lines?
+inline bool has_choice(const Parameters& p) noexcept { return p.integer(kLines) == 2; }
 
 inline clq_model::Shape shape_of(const Parameters& p) noexcept {
   return {static_cast<unsigned>(p.integer(kBits)), static_cast<unsigned>(p.integer(kBucket)),
-          has_window(p)};
+          has_window(p), has_choice(p) ? 2u : 1u};
 }
 
-// Fingerprints are in the order of last sight unless another one is asked for.
+// Fingerprints are in the order of last sight unless another one is asked for. How many come in
+// front of one is not a matter of chance alone with a choice of lines.
 inline unsigned ranks(const Parameters& p) noexcept {
-  return p.integer(kPolicy) == lru && !has_importance(p) ? static_cast<unsigned>(p.integer(kBucket))
-                                                         : 0;
+  return p.integer(kPolicy) == lru && !has_importance(p) && !has_choice(p)
+             ? static_cast<unsigned>(p.integer(kBucket))
+             : 0;
 }
 
 // Calls visit(line, start) for every bucket: a byte of the body and a bit of the line.
@@ -61,6 +69,8 @@ void for_each_bucket(const Parameters& p, std::uint64_t bytes, Visit visit) noex
   for (std::uint64_t line = 0; line < bytes; line += kLineBytes)
     for (unsigned i = 0; i < shape.buckets(); ++i) visit(line, i * shape.bits * shape.length);
 }
+
+constexpr unsigned kBucketHash = 0, kFingerprintHash = 1;
 
 // ---- ages, with a window
 
@@ -81,7 +91,7 @@ void bring_up(const Parameters& p, SliceState& state, std::uint64_t former,
 
 // ---- the functions of the kind (filter_kind.hpp) that have files of their own
 
-constexpr unsigned kOptionCount = 7;
+constexpr unsigned kOptionCount = 8;
 extern const OptionSpec kOptions[kOptionCount];
 bool derive(Definition& definition, Problem& problem) noexcept;
 

@@ -70,9 +70,12 @@ void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
     const FingerprintQueue a(shape.bits, shape.length, line, start);
     FingerprintQueue b(shape.bits, shape.length, from.body() + at, start), both = a;
     if (!has_window(p)) {
-      for (unsigned i = 0; i < b.size(); ++i) added += a.slot(b.get(i)) == a.length();
+      unsigned entered = 0;
+      for (unsigned i = 0; i < b.size(); ++i) entered += a.slot(b.get(i)) == a.length();
+      added += entered;
       taken += interleave(a, b, both, turned);
       both.store(line);
+      if (has_choice(p)) add_entries(line, entered);
       return;
     }
     const Ages ages_a(p, line, start);
@@ -128,6 +131,7 @@ void spread(const Parameters& old, ConstSlice from, const Parameters& p, Slice i
       fields.set(next++ * bits, bits, fingerprint);
       ++used(*into.state);
     }
+    if (has_choice(p)) add_entries(target, entries(source));
   });
 }
 

@@ -1,6 +1,8 @@
 // Kind clq: what happens where a key lies, with the registers that there are.
 #include "core/kind/cache_line_queue_ops.hpp"
 
+#include "core/kind/cache_line_choice.hpp"
+
 #include "core/base/layer_wall.hpp"
 
 namespace streamfilter::clq {
@@ -34,6 +36,22 @@ struct Wide {
                                                  const Element& element) noexcept {
     return clq::enter_specially<true>(p, slice, element);
   }
+  FOR_WIDE_REGISTERS static unsigned find_in_either(const Parameters& p, ConstSlice slice,
+                                                    const Element& element) noexcept {
+    return clq::find_in_either<true>(p, slice, element);
+  }
+  FOR_WIDE_REGISTERS static bool is_in_either(const Parameters& p, ConstSlice slice,
+                                              const Element& element) noexcept {
+    return clq::is_in_either<true>(p, slice, element);
+  }
+  FOR_WIDE_REGISTERS static bool enter_either(const Parameters& p, Slice slice,
+                                              const Element& element) noexcept {
+    return clq::enter_either<true>(p, slice, element);
+  }
+  FOR_WIDE_REGISTERS static unsigned promote_in_either(const Parameters& p, Slice slice,
+                                                       const Element& element) noexcept {
+    return clq::promote_in_either<true>(p, slice, element);
+  }
 };
 
 struct Portable {
@@ -59,6 +77,22 @@ struct Portable {
   [[gnu::noinline]] static bool enter_specially(const Parameters& p, Slice slice,
                                                 const Element& element) noexcept {
     return clq::enter_specially<false>(p, slice, element);
+  }
+  [[gnu::noinline]] static unsigned find_in_either(const Parameters& p, ConstSlice slice,
+                                                   const Element& element) noexcept {
+    return clq::find_in_either<false>(p, slice, element);
+  }
+  [[gnu::noinline]] static bool is_in_either(const Parameters& p, ConstSlice slice,
+                                             const Element& element) noexcept {
+    return clq::is_in_either<false>(p, slice, element);
+  }
+  [[gnu::noinline]] static bool enter_either(const Parameters& p, Slice slice,
+                                             const Element& element) noexcept {
+    return clq::enter_either<false>(p, slice, element);
+  }
+  [[gnu::noinline]] static unsigned promote_in_either(const Parameters& p, Slice slice,
+                                                      const Element& element) noexcept {
+    return clq::promote_in_either<false>(p, slice, element);
   }
 };
 
@@ -104,10 +138,19 @@ void bring_up(const Parameters& p, SliceState& state, std::uint64_t former,
 
 void prefetch(const Parameters& p, ConstSlice slice, const Element& element,
               Prefetches& prefetches) noexcept {
+  if (has_choice(p)) {
+    const KeyLines key(p, slice.bytes, element.hash);
+    prefetches.add(slice.body() + key.first);
+    prefetches.add(slice.body() + key.second);
+    return;
+  }
   prefetches.add(slice.body() + KeyBucket<>(p, slice.bytes, element.hash).line);
 }
 
 unsigned find_rank(const Parameters& p, ConstSlice slice, const Element& element) noexcept {
+  if (has_choice(p))
+    return kIsWide ? Wide::find_in_either(p, slice, element)
+                   : Portable::find_in_either(p, slice, element);
   return kIsWide ? Wide::find(p, slice, element) : Portable::find(p, slice, element);
 }
 
@@ -116,6 +159,9 @@ bool test(const Parameters& p, ConstSlice slice, const Element& element) noexcep
   if (is_alone(p))
     return kIsWide ? Wide::find_any<true>(p, slice, element)
                    : Portable::find_any<true>(p, slice, element);
+  if (has_choice(p))
+    return kIsWide ? Wide::is_in_either(p, slice, element)
+                   : Portable::is_in_either(p, slice, element);
   return kIsWide ? Wide::find_any<false>(p, slice, element)
                  : Portable::find_any<false>(p, slice, element);
 }
@@ -126,6 +172,9 @@ bool insert(const Parameters& p, Slice slice, const Element& element) noexcept {
   if (is_alone(p))
     return kIsWide ? Wide::enter<true>(p, slice, element)
                    : Portable::enter<true>(p, slice, element);
+  if (has_choice(p))
+    return kIsWide ? Wide::enter_either(p, slice, element)
+                   : Portable::enter_either(p, slice, element);
   return kIsWide ? Wide::enter<false>(p, slice, element)
                  : Portable::enter<false>(p, slice, element);
 }
@@ -138,6 +187,9 @@ bool promote(const Parameters& p, Slice slice, const Element& element, unsigned&
   } else if (is_alone(p)) {
     at = kIsWide ? Wide::promote_line<true>(p, slice, element)
                  : Portable::promote_line<true>(p, slice, element);
+  } else if (has_choice(p)) {
+    at = kIsWide ? Wide::promote_in_either(p, slice, element)
+                 : Portable::promote_in_either(p, slice, element);
   } else {
     at = kIsWide ? Wide::promote_line<false>(p, slice, element)
                  : Portable::promote_line<false>(p, slice, element);
@@ -156,16 +208,36 @@ bool expired(const Parameters& p, const Element& added, const Element& present,
          tick_at(present.time, length) >= tick_at(added.time, length) + p.integer(kTicks);
 }
 
+namespace {
+
+// From both lines: after a merge or a change of size a key can be in either.
+bool erase_from_both(const Parameters& p, Slice slice, const Element& element) noexcept {
+  const KeyLines key(p, slice.bytes, element.hash);
+  bool was_there = false;
+  for (const std::uint64_t at : {key.first, key.second}) {
+    unsigned char* line = slice.body() + at;
+    FingerprintQueue queue(key.width, key.length, line, 0);
+    if (!queue.erase(queue.slot(key.fingerprint))) continue;
+    queue.store(line);
+    add_entries(line, ~0u);
+    --used(*slice.state);
+    was_there = true;
+  }
+  return was_there;
+}
+
+}  // namespace
+
 // The older ones move up. Another key of the same bucket and fingerprint is forgotten with it.
 bool erase(const Parameters& p, Slice slice, const Element& element) noexcept {
+  if (has_choice(p)) return erase_from_both(p, slice, element);
   const KeyBucket<> bucket(p, slice.bytes, element.hash);
   unsigned char* line = slice.body() + bucket.line;
   FingerprintQueue queue(bucket.width, bucket.length, line, bucket.start);
   const unsigned at = queue.slot(bucket.fingerprint), last = queue.length() - 1;
   if (at > last) return false;
   const bool was_there = !has_window(p) || test(p, as_const(slice), element);
-  for (unsigned i = at; i < last; ++i) queue.set(i, queue.get(i + 1));
-  queue.set(last, 0);
+  queue.erase(at);
   queue.store(line);
   if (has_window(p)) {
     const auto ages = ages_of(p, line);

@@ -10,8 +10,6 @@ namespace streamfilter::clq {
 
 #define ALWAYS_INLINE [[gnu::always_inline]] inline
 
-constexpr unsigned kBucketHash = 0, kFingerprintHash = 1;
-
 // Where the bucket of a key is, and its fingerprint. The two come from different hash functions.
 template <bool kAlone = false>
 struct KeyBucket {

@@ -13,8 +13,10 @@ constexpr const char* kPolicies[] = {"lru", "fifo", "second", nullptr};
 bool cannot_keep(const Definition& definition, Problem& problem) noexcept {
   problem.set(Error::conflict, "kind clq cannot keep fpr %g", definition.wanted_fpr());
   if (definition.given == 0)
-    return problem.add_hint("The least it can keep is %.3g.",
-                            clq_model::Shape{kMaxFingerprintBits, 1}.fpr());
+    return problem.add_hint(
+        "The least it can keep is %.3g.",
+        clq_model::Shape{kMaxFingerprintBits, 1, false, shape_of(definition.parameters).lines}
+            .fpr());
   return problem.add_hint("Leave out bits and bucket, or use a larger fpr.");
 }
 
@@ -28,7 +30,8 @@ bool find_shape(const Definition& definition, clq_model::Shape& shape) noexcept 
                lines = static_cast<double>((p.slice_bytes - sizeof(SliceState)) / kLineBytes) *
                        p.slices,
                keys = static_cast<double>(p.keys) / lines;
-  if (!clq_model::best_shape(fpr, bits, length, shape, has_window(p))) return false;
+  if (!clq_model::best_shape(fpr, bits, length, shape, has_window(p), shape.lines)) return false;
+  if (has_choice(p)) return true;
   if (clq_model::fnr(keys, shape.length, shape.buckets()) <= 0.01) return true;
   return clq_model::best_shape_for(keys, fpr, bits, length, shape, has_window(p));
 }
@@ -63,6 +66,19 @@ bool derive_importance(Definition& definition, Problem& problem) noexcept {
   return true;
 }
 
+bool check_lines(const Definition& definition, Problem& problem) noexcept {
+  const Parameters& p = definition.parameters;
+  if (!has_choice(p)) return true;
+  const char* other = has_window(p)                ? "a window"
+                      : has_importance(p)          ? "an importance"
+                      : p.integer(kPolicy) == fifo ? "policy fifo"
+                                                   : "policy second";
+  if (!has_window(p) && !has_importance(p) && p.integer(kPolicy) == lru) return true;
+  problem.set(Error::conflict, "lines 2 and %s exclude each other", other);
+  problem.add_detail("Where a key has two lines, the order in them is that of last sight.");
+  return problem.add_hint("Leave out one of them.");
+}
+
 }  // namespace
 
 const OptionSpec kOptions[kOptionCount] = {
@@ -91,12 +107,14 @@ const OptionSpec kOptions[kOptionCount] = {
      .high = importance::kMaxImportance,
      .max_count = 14},
     {.word = kLateness, .name = "lateness", .type = OptionType::span, .low = 1, .high = kMaxWindow},
+    {.word = kLines, .name = "lines", .type = OptionType::integer, .low = 1, .high = 2},
 };
 
 bool derive(Definition& definition, Problem& problem) noexcept {
   Parameters& p = definition.parameters;
   if (!derive_ticks(definition, problem) || !derive_importance(definition, problem)) return false;
   if (!definition.has(kPolicy)) p.set_integer(kPolicy, lru);
+  if (!check_lines(definition, problem)) return false;
   clq_model::Shape shape = shape_of(p);
   if (!definition.has(kBits) || !definition.has(kBucket)) {
     if (!find_shape(definition, shape)) return cannot_keep(definition, problem);
@@ -104,16 +122,18 @@ bool derive(Definition& definition, Problem& problem) noexcept {
     p.set_integer(kBucket, shape.length);
   }
   if (shape.is_possible()) {
-    p.set_integer(kBuckets, shape.buckets());
+    if (!has_choice(p)) p.set_integer(kBuckets, shape.buckets());
     return true;
   }
   problem.set(Error::conflict, "a line has no room for a bucket of %u fingerprints of %u bits",
               shape.length, shape.bits);
   problem.add_detail("A line has %u bits%s, and the fingerprints of a bucket are all different.",
                      kLineBits,
-                     has_window(p) ? ", of which a window takes 32 and 4 per fingerprint" : "");
+                     has_window(p)   ? ", of which a window takes 32 and 4 per fingerprint"
+                     : has_choice(p) ? ", of which a choice of two takes 5"
+                                     : "");
   return problem.add_hint("Leave out bucket, or set it to at most %u.",
-                          clq_model::longest(shape.bits, has_window(p)));
+                          clq_model::longest(shape.bits, has_window(p), shape.lines));
 }
 
 }  // namespace streamfilter::clq

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <boost/math/special_functions/beta.hpp>
 #include <boost/math/special_functions/gamma.hpp>
+#include <iterator>
 #include <limits>
 
 #include "core/base/math_policy.hpp"
+#include "core/bits/line_entries.hpp"
 #include "core/bits/line_timestamps.hpp"
 #include "core/model/exact_store_model.hpp"
 
@@ -15,7 +17,8 @@ namespace streamfilter::clq_model {
 namespace {
 
 // How many slots of fingerprints of so many bits a line has.
-unsigned slots(unsigned bits, bool is_aged) noexcept {
+unsigned slots(unsigned bits, bool is_aged, unsigned lines) noexcept {
+  if (lines > 1) return kEntriesStart / bits;
   return is_aged ? (kLineBits - kStampBits) / (bits + kAgeBits) : kLineBits / bits;
 }
 
@@ -49,7 +52,7 @@ class Fingerprints {
 
 // Calls visit(shape) for those that keep `fpr` and that none of as many buckets and bits surpasses.
 template <typename Visit>
-void for_each_shape(double fpr, unsigned bits, unsigned length, bool is_aged,
+void for_each_shape(double fpr, unsigned bits, unsigned length, bool is_aged, unsigned lines,
                     Visit visit) noexcept {
   const auto consider = [&](const Shape& shape) {
     if (shape.is_possible() && shape.fpr() <= fpr) visit(shape);
@@ -57,39 +60,78 @@ void for_each_shape(double fpr, unsigned bits, unsigned length, bool is_aged,
   for (unsigned width = kMinBits; width <= kMaxFingerprintBits; ++width) {
     if (bits != 0 && bits != width) continue;
     if (length != 0) {
-      consider({width, length, is_aged});
+      consider({width, length, is_aged, lines});
       continue;
     }
     // For every number of buckets to a line, the longest that keep fpr.
-    const double most = fpr * (std::ldexp(1, static_cast<int>(width)) - 1);
-    const unsigned limit =
-        most < longest(width, is_aged) ? static_cast<unsigned>(most) : longest(width, is_aged);
+    const double most = fpr * (std::ldexp(1, static_cast<int>(width)) - 1) / lines;
+    const unsigned possible = longest(width, is_aged, lines),
+                   limit = most < possible ? static_cast<unsigned>(most) : possible;
+    const unsigned all = slots(width, is_aged, lines), most_buckets = lines > 1 ? 1 : all;
     unsigned last = 0;
-    for (unsigned buckets = 1; buckets <= slots(width, is_aged); ++buckets) {
-      const unsigned fits = std::min(limit, slots(width, is_aged) / buckets);
-      if (fits > 0 && fits != last) consider({width, fits, is_aged});
+    for (unsigned buckets = 1; buckets <= most_buckets; ++buckets) {
+      const unsigned fits = std::min(limit, all / buckets);
+      if (fits > 0 && fits != last) consider({width, fits, is_aged, lines});
       last = fits;
     }
     // Wider ones have no longer buckets.
-    if (limit == longest(width, is_aged) && most >= kMaxQueue) break;
+    if (limit == possible && most >= kMaxQueue) break;
   }
 }
 
 }  // namespace
 
-unsigned longest(unsigned bits, bool is_aged) noexcept {
+unsigned longest(unsigned bits, bool is_aged, unsigned lines) noexcept {
   const unsigned different = bits < 10 ? (1u << bits) - 1 : kMaxQueue;
-  return std::min({kMaxQueue, slots(bits, is_aged), different});
+  return std::min({kMaxQueue, slots(bits, is_aged, lines), different});
 }
 
-unsigned Shape::buckets() const noexcept { return slots(bits, is_aged) / length; }
+unsigned Shape::buckets() const noexcept {
+  return lines > 1 ? 1 : slots(bits, is_aged, lines) / length;
+}
 
-bool Shape::is_possible() const noexcept { return length <= longest(bits, is_aged); }
+bool Shape::is_possible() const noexcept { return length <= longest(bits, is_aged, lines); }
 
 // The sum of Poisson probabilities from `length` on is an incomplete gamma function.
 double fnr(double others, double length, double buckets) noexcept {
   if (!(others > 0)) return 0;
   return boost::math::gamma_p(length, others / buckets, MathPolicy());
+}
+
+namespace {
+
+// Where each ball falls into the emptier of two bins, the share s(k) of bins with at least k balls
+// changes by s(k-1)^2 - s(k)^2, and a bin with k gets the next with a rate of s(k) + s(k+1). From
+// this, with very many bins: the probability that a bin which has got a ball gets at least d more
+// than the mean is p, ln(1/p - 1) = kLogOdds[2d]; it is 1 - p for -d. (Mitzenmacher 2001; two_lines
+// in test/unit/model integrates it.)
+constexpr double kLogOdds[] = {0,       0.66949, 1.35479, 2.06632, 2.80624, 3.56962, 4.34871,
+                               5.13679, 5.92949, 6.7244,  7.52035, 8.31678, 9.11342};
+constexpr double kTailRate = 1.59362;  // beyond: p falls by exp(-this) for each ball
+
+double probability_of_more(double d) noexcept {
+  constexpr unsigned kLast = std::size(kLogOdds) - 1;
+  const double at = 2 * std::fabs(d);
+  double odds = kLogOdds[kLast] + (at - kLast) / 2 * kTailRate;
+  if (at < kLast) {
+    const unsigned i = static_cast<unsigned>(at);
+    odds = kLogOdds[i] + (at - i) * (kLogOdds[i + 1] - kLogOdds[i]);
+  }
+  return 1 / (1 + std::exp(d < 0 ? -odds : odds));
+}
+
+}  // namespace
+
+// How many of the others are in the key's slice varies; three points stand for the normal
+// distribution.
+double fnr_of_two(double others, double length, double lines, double slices) noexcept {
+  if (!(others > 0)) return 0;
+  const double mean = others / slices / lines,
+               deviation = std::sqrt(3 * mean / lines * (1 - 1 / slices));
+  return 2. / 3 * probability_of_more(length - mean) +
+         1. / 6 *
+             (probability_of_more(length - mean - deviation) +
+              probability_of_more(length - mean + deviation));
 }
 
 // A key is found if its fingerprint is among the last `length` different ones. All are equally
@@ -114,10 +156,11 @@ Prediction predict(const Shape& shape, double buckets, const Stream& stream) noe
   return {fpr, repeats > 0 ? std::clamp(negatives / repeats, 0.0, 1.0) : 0};
 }
 
-bool best_shape(double fpr, unsigned bits, unsigned length, Shape& best, bool is_aged) noexcept {
+bool best_shape(double fpr, unsigned bits, unsigned length, Shape& best, bool is_aged,
+                unsigned lines) noexcept {
   double reached = 0;
   double window[kMaxQueue + 1] = {};  // of one bucket, by its length; 0: not known yet
-  for_each_shape(fpr, bits, length, is_aged, [&](const Shape& shape) {
+  for_each_shape(fpr, bits, length, is_aged, lines, [&](const Shape& shape) {
     double& one = window[shape.length];
     if (one == 0)
       one = boost::math::gamma_p_inv(static_cast<double>(shape.length), 0.01, MathPolicy());
@@ -132,7 +175,7 @@ bool best_shape_for(double keys, double fpr, unsigned bits, unsigned length, Sha
                     bool is_aged) noexcept {
   constexpr int kPoints = 8;
   double most = 0;
-  for_each_shape(fpr, bits, length, is_aged, [&](const Shape& shape) {
+  for_each_shape(fpr, bits, length, is_aged, 1, [&](const Shape& shape) {
     const double buckets = shape.buckets();
     double held = 0;
     for (int i = 1; i <= kPoints; ++i)

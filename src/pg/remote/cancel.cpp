@@ -92,7 +92,7 @@ int socket_of(const Request* request) { return PQsocket(request->pg); }
 bool send_request(Request* request) {
   char query[64];
   snprintf(query, sizeof query, "SELECT pg_catalog.pg_cancel_backend(%d)",
-           PQbackendPID(request->connection->pg));
+           request->connection->backend);
   request->sent = true;
   request->polling = PGRES_POLLING_READING;
   return PQsendQuery(request->pg, query) == 1;

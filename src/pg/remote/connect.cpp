@@ -198,20 +198,26 @@ bool may_repeat_attempt(Connection* connection, TimestampTz until) {
 // ---- the first exchange -------------------------------------------------------------------------
 
 constexpr char kSetUp[] =
-    "SELECT pg_catalog.quote_ident(n.nspname) FROM pg_catalog.pg_extension e "
+    "SELECT pg_catalog.quote_ident(n.nspname), pg_catalog.pg_backend_pid() "
+    "FROM pg_catalog.pg_extension e "
     "JOIN pg_catalog.pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'streamfilter'";
 
 constexpr Size kMaxQuotedName = 2 * NAMEDATALEN + 2;
-constexpr ColumnShape kSchemaColumn = {TEXTOID, false, false, kMaxQuotedName};
-constexpr RowShape kSchemaRow = {&kSchemaColumn, 1, 0, 1};
+constexpr Size kMaxInteger = 11;
+constexpr ColumnShape kSetUpColumns[] = {{TEXTOID, false, false, kMaxQuotedName},
+                                         {INT4OID, false, false, kMaxInteger}};
+constexpr RowShape kSetUpRow = {kSetUpColumns, lengthof(kSetUpColumns), 0, 1};
 
-struct Schema {
-  char name[kMaxQuotedName + 1];  // of the extension, quoted; empty: it is not there
+struct SetUp {
+  char schema[kMaxQuotedName + 1];  // of the extension, quoted; empty: it is not there
+  int backend;
 };
 
-void take_schema(void* context, const PGresult* result) {
-  if (PQntuples(result) == 1)
-    strlcpy(static_cast<Schema*>(context)->name, PQgetvalue(result, 0, 0), sizeof(Schema::name));
+void take_set_up(void* context, const PGresult* result) {
+  if (PQntuples(result) != 1) return;
+  auto* set_up = static_cast<SetUp*>(context);
+  strlcpy(set_up->schema, PQgetvalue(result, 0, 0), sizeof set_up->schema);
+  set_up->backend = atoi(PQgetvalue(result, 0, 1));
 }
 
 // Goes into pipeline mode, and prepares what will be called. False: the connection has failed.
@@ -221,13 +227,13 @@ bool set_up(Connection* connection) {
     fail(connection, Failure::ended, PQerrorMessage(connection->pg));
     return false;
   }
-  Schema schema = {};
-  if (!queue_command(connection, kSetUp) ||
-      !exchange(connection, &kSchemaRow, take_schema, &schema))
+  SetUp told = {};
+  if (!queue_command(connection, kSetUp) || !exchange(connection, &kSetUpRow, take_set_up, &told))
     return false;
-  const bool found = connection->error == nullptr && schema.name[0] != '\0';
+  connection->backend = told.backend;
+  const bool found = connection->error == nullptr && told.schema[0] != '\0';
   if (found) {
-    if (!prepare_calls(connection, schema.name) || !exchange(connection)) return false;
+    if (!prepare_calls(connection, told.schema) || !exchange(connection)) return false;
     if (connection->error == nullptr) return connection->ready = true;
   }
   disconnect(connection);

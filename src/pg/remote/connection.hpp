@@ -32,6 +32,7 @@ struct Connection {
   PostgresPollingStatusType polling;  // what libpq waits for then
   bool accepted;                      // and the other side has taken it
   bool ready;                         // and what is called there is prepared
+  int backend;                        // its process there, also behind a pooler
   bool busy;                          // answers have not been read
   bool needs_password;                // its user has to have one of his own
   ServerOptions options;

@@ -57,6 +57,7 @@ constexpr Case kCases[] = {
     {"lru(memory=64kB, entry_bits=24)", 50000},
     {"fplru(memory=64kB)", 50000},
     {"clq(memory=64kB)", 200000},
+    {"clq(memory=64kB, lines=2)", 200000},
     {"clq(memory=64kB, window=\"1 hour\")", 200000},
     {"clq(memory=64kB, policy=fifo)", 200000},
     {"capped(memory=64kB)", 200000},

@@ -32,6 +32,7 @@ const char* const kDefinitions[] = {
     "bloom(memory=16kB, k=4, slicing=diced, dice=vh, slices=\"8,4\")",
     "sbf(memory=4kB, slices=5)",
     "clq(memory=4kB, slices=5)",
+    "clq(memory=4kB, slices=5, lines=2)",
 };
 constexpr std::uint64_t kUniverse = 20000;
 

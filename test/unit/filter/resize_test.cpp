@@ -34,6 +34,7 @@ const Case kForgetting[] = {
     {"clq", 200000},
     {"clq(slices=1)", 100000},
     {"clq(policy=second)", 200000},
+    {"clq(lines=2)", 200000},
     {"clq(window=\"1 hour\")", 200000},
     {"capped", 300000},
 };

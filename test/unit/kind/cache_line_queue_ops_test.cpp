@@ -3,6 +3,7 @@
 #include <boost/test/unit_test.hpp>
 #include <random>
 
+#include "core/kind/cache_line_choice.hpp"
 #include "core/kind/cache_line_queue_ops.hpp"
 #include "unit/support/filters.hpp"
 #include "unit/support/streams.hpp"
@@ -16,12 +17,19 @@ namespace {
 
 bool is_special(const Parameters& p) { return clq::has_window(p) || clq::has_importance(p); }
 
+unsigned find_portably(const Parameters& p, ConstSlice slice, const Element& element) {
+  return clq::has_choice(p) ? clq::find_in_either<false>(p, slice, element)
+                            : clq::find<false>(p, slice, element);
+}
+
 bool test_portably(const Parameters& p, ConstSlice slice, const Element& element) {
+  if (clq::has_choice(p)) return clq::is_in_either<false>(p, slice, element);
   return clq::is_alone(p) ? clq::find_any<false, true>(p, slice, element)
                           : clq::find_any<false, false>(p, slice, element);
 }
 
 bool insert_portably(const Parameters& p, Slice slice, const Element& element) {
+  if (clq::has_choice(p)) return clq::enter_either<false>(p, slice, element);
   return is_special(p) || p.integer(clq::kPolicy) == clq::second
              ? clq::enter_specially<false>(p, slice, element)
          : clq::is_alone(p) ? clq::enter<false, true>(p, slice, element)
@@ -29,6 +37,7 @@ bool insert_portably(const Parameters& p, Slice slice, const Element& element) {
 }
 
 unsigned refresh_portably(const Parameters& p, Slice slice, const Element& element) {
+  if (clq::has_choice(p)) return clq::promote_in_either<false>(p, slice, element);
   if (!is_special(p))
     return clq::is_alone(p) ? clq::promote_line<false, true>(p, slice, element)
                             : clq::promote_line<false, false>(p, slice, element);
@@ -48,7 +57,7 @@ void compare(const char* definition) {
     element.time = static_cast<std::int64_t>(i * 10000 + random() % 2000000);
     const Slice a = native.slice(), b = portable.slice();
     BOOST_REQUIRE_EQUAL(ops.find_rank(p, as_const(a), element),
-                        clq::find<false>(p, as_const(b), element));
+                        find_portably(p, as_const(b), element));
     if (!clq::has_window(p))
       BOOST_REQUIRE_EQUAL(ops.test(p, as_const(a), element),
                           test_portably(p, as_const(b), element));
@@ -70,17 +79,30 @@ void compare(const char* definition) {
 BOOST_AUTO_TEST_CASE(with_wide_registers_and_without) {
   if (!has_wide_registers()) BOOST_TEST_MESSAGE("this processor has no wide registers");
   for (const char* definition :
-       {"clq(memory=2kB)", "clq(memory=2kB, bits=9)", "clq(memory=2kB, bits=8, bucket=64)",
-        "clq(memory=2kB, bits=8, bucket=16)", "clq(memory=2kB, bits=10)",
-        "clq(memory=2kB, bits=16, bucket=32)", "clq(memory=2kB, bits=16, bucket=5)",
-        "clq(memory=2kB, bits=48, bucket=10)", "clq(memory=2kB, bits=2, bucket=3)",
-        "clq(memory=2kB, bits=33, bucket=1)", "clq(memory=2kB, policy=fifo)",
-        "clq(memory=2kB, policy=second)", "clq(memory=2kB, bits=13, bucket=5, policy=second)",
-        "clq(memory=2kB, window='10 seconds')", "clq(memory=2kB, window='10 seconds', policy=fifo)",
+       {"clq(memory=2kB)",
+        "clq(memory=2kB, bits=9)",
+        "clq(memory=2kB, bits=8, bucket=64)",
+        "clq(memory=2kB, bits=8, bucket=16)",
+        "clq(memory=2kB, bits=10)",
+        "clq(memory=2kB, bits=16, bucket=32)",
+        "clq(memory=2kB, bits=16, bucket=5)",
+        "clq(memory=2kB, bits=48, bucket=10)",
+        "clq(memory=2kB, bits=2, bucket=3)",
+        "clq(memory=2kB, bits=33, bucket=1)",
+        "clq(memory=2kB, policy=fifo)",
+        "clq(memory=2kB, policy=second)",
+        "clq(memory=2kB, bits=13, bucket=5, policy=second)",
+        "clq(memory=2kB, window='10 seconds')",
+        "clq(memory=2kB, window='10 seconds', policy=fifo)",
         "clq(memory=2kB, window='10 seconds', bits=11, bucket=7)",
         "clq(memory=2kB, importance_range='0,100')",
         "clq(memory=2kB, importance_levels='10,50,90', policy=fifo, bits=16)",
-        "clq(memory=2kB, importance_range='0,100', window='10 seconds')"})
+        "clq(memory=2kB, importance_range='0,100', window='10 seconds')",
+        "clq(memory=2kB, lines=2)",
+        "clq(memory=640, lines=2)",
+        "clq(memory=2kB, lines=2, fpr=0.1)",
+        "clq(memory=2kB, lines=2, bits=16, bucket=12)",
+        "clq(memory=2kB, lines=2, bits=48)"})
     BOOST_TEST_CONTEXT(definition) compare(definition);
 }
 

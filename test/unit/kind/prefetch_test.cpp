@@ -21,6 +21,7 @@ const char* const kDefinitions[] = {
     "capped(memory=64kB, k=6, cap=0.65)",
     "ell(memory=64kB)",
     "clq(memory=64kB, fpr=0.01)",
+    "clq(memory=64kB, fpr=0.01, lines=2)",
     "clq(memory=64kB, fpr=0.01, window=\"1 hour\")",
 };
 

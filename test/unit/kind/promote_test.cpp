@@ -46,6 +46,8 @@ const char* const kDefinitions[] = {
     "clq(memory=2kB, bits=16, bucket=1)",
     "clq(memory=2kB, bits=48, bucket=10)",
     "clq(memory=2kB, bits=33, bucket=3)",
+    "clq(memory=2kB, lines=2)",
+    "clq(memory=4kB, lines=2, slices=3, bits=16, bucket=12)",
     "clq(memory=2kB, policy=fifo)",
     "clq(memory=2kB, policy=second)",
     "clq(memory=2kB, bits=13, bucket=5, policy=fifo)",

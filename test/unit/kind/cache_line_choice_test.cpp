@@ -1,0 +1,326 @@
+// Kind clq with a choice of two lines: its rule against a plain reference, the rates that it
+// promises, and what it refuses.
+#include <algorithm>
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+#include <cstring>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "bench/lib/streams.hpp"
+#include "core/bits/line_entries.hpp"
+#include "unit/support/filters.hpp"
+#include "unit/support/statistics.hpp"
+#include "unit/support/streams.hpp"
+
+using namespace streamfilter;
+using namespace unit;
+
+BOOST_AUTO_TEST_SUITE(cache_line_choice)
+
+namespace {
+
+const FilterOps& ops() { return *find_ops(Kind::clq); }
+
+// The rule as it is told: lists, of which a key may be in two, and how many have entered each.
+class Reference {
+ public:
+  explicit Reference(const Parameters& p)
+      : length_(option_value(p, "bucket")),
+        different_((std::uint64_t{1} << option_value(p, "bits")) - 1),
+        lines_((p.slice_bytes - sizeof(SliceState)) / 64),
+        slices_(p.slices),
+        of_(slices_ * lines_) {}
+
+  bool insert(std::uint64_t hash) {
+    Line *first = line(hash, 0), *second = line(hash, 2), *to = first;
+    const std::uint64_t fingerprint = 1 + position(hash, 1, different_);
+    const bool seen = first->has(fingerprint) || second->has(fingerprint);
+    if (seen ? !first->has(fingerprint) : second->entered < first->entered) to = second;
+    to->remove(fingerprint);
+    to->list.insert(to->list.begin(), fingerprint);
+    if (to->list.size() > length_) to->list.pop_back();
+    to->entered += !seen;
+    return seen;
+  }
+
+  bool erase(std::uint64_t hash) {
+    bool was_there = false;
+    for (const unsigned i : {0u, 2u}) {
+      Line& one = *line(hash, i);
+      if (!one.remove(1 + position(hash, 1, different_))) continue;
+      --one.entered;
+      was_there = true;
+    }
+    return was_there;
+  }
+
+  std::size_t count() const {
+    std::size_t sum = 0;
+    for (const Line& one : of_) sum += one.list.size();
+    return sum;
+  }
+
+  int spread() const {
+    const auto fewer = [](const Line& a, const Line& b) { return a.entered < b.entered; };
+    const auto [low, high] = std::minmax_element(of_.begin(), of_.end(), fewer);
+    return high->entered - low->entered;
+  }
+
+ private:
+  struct Line {
+    std::vector<std::uint64_t> list;
+    int entered = 0;
+
+    bool has(std::uint64_t one) const {
+      return std::find(list.begin(), list.end(), one) != list.end();
+    }
+    bool remove(std::uint64_t one) {
+      const auto at = std::find(list.begin(), list.end(), one);
+      if (at == list.end()) return false;
+      list.erase(at);
+      return true;
+    }
+  };
+
+  Line* line(std::uint64_t hash, unsigned which) {
+    return &of_[scale(hash, slices_) * lines_ + position(hash, which, lines_)];
+  }
+
+  std::uint64_t length_, different_, lines_, slices_;
+  std::vector<Line> of_;
+};
+
+std::uint64_t lines_of(const Parameters& p) {
+  return p.slices * (p.slice_bytes - sizeof(SliceState)) / 64;
+}
+
+bool fits(double count, double n, double p) {
+  return count <= most(n, p, 3e-5) && count >= least(n, p, 3e-5);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(the_rule_is_followed) {
+  for (const char* text :
+       {"clq(memory=16kB, lines=2)", "clq(memory=16kB, lines=2, slices=3)",
+        "clq(memory=640, lines=2, slices=1)", "clq(memory=4kB, lines=2, bits=16, bucket=20)",
+        "clq(memory=4kB, lines=2, fpr=0.1)", "clq(memory=4kB, lines=2, bits=8, bucket=7)",
+        "clq(memory=4kB, lines=2, bits=48)", "clq(memory=8kB, lines=2, fpr=0.001, seed=7)"})
+    BOOST_TEST_CONTEXT(text) {
+      Filter filter(text);
+      const Parameters& p = filter.parameters();
+      Reference reference(p);
+      const std::uint64_t slots = lines_of(p) * option_value(p, "bucket");
+      std::mt19937_64 random(1);
+      unsigned repeats = 0, erased = 0;
+      for (unsigned i = 0; i < 20000; ++i) {
+        const Element element =
+            key(random() % 3 == 0 ? random() % (slots / 4 + 1) : random() % (2 * slots));
+        if (random() % 8 == 0) {
+          const bool was_there = reference.erase(element.hash);
+          BOOST_REQUIRE_EQUAL(filter.test(element), was_there);
+          BOOST_REQUIRE_EQUAL(erase(filter.header(), element), was_there);
+          BOOST_REQUIRE(!filter.test(element));
+          erased += was_there;
+        } else {
+          const bool seen = reference.insert(element.hash);
+          BOOST_REQUIRE_EQUAL(filter.test(element), seen);
+          BOOST_REQUIRE_EQUAL(filter.insert(element), seen);
+          BOOST_REQUIRE(filter.test(element));
+          repeats += seen;
+        }
+        if (i % 1000 == 0) BOOST_REQUIRE(filter.is_valid());
+      }
+      BOOST_TEST(filter.is_valid());
+      const double used = totals(filter.header()).estimate.fill * static_cast<double>(slots);
+      BOOST_TEST(std::fabs(used - static_cast<double>(reference.count())) < 1e-6);
+      BOOST_TEST(reference.spread() < 16);  // else 5 bits would not tell
+      BOOST_TEST(repeats > 2000u);
+      BOOST_TEST(erased > 300u);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(numbers_of_entries_go_round) {
+  unsigned char a[64] = {}, b[64] = {};
+  a[63] = b[63] = 5;  // bits of a fingerprint
+  for (unsigned i = 0; i < 100; ++i) {
+    BOOST_TEST((!is_behind(a, b) && !is_behind(b, a)));
+    for (unsigned ahead = 1; ahead < 16; ++ahead) {
+      add_entries(b, 1);
+      BOOST_TEST((is_behind(a, b) && !is_behind(b, a)));
+    }
+    add_entries(b, ~0u * 15);
+    BOOST_TEST(entries(b) == i % 32);
+    add_entries(a, 1);
+    add_entries(b, 1);
+    BOOST_TEST((a[63] & 7) == 5);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(definitions) {
+  const auto shape = [](const char* text) {
+    const Parameters p = parameters_of(text), again = parameters_of(text_of(p));
+    BOOST_TEST(std::memcmp(&p, &again, sizeof p) == 0, text_of(p));
+    BOOST_TEST(Filter(p).is_valid(), text_of(p));
+    return std::to_string(option_value(p, "bits")) + "x" +
+           std::to_string(option_value(p, "bucket"));
+  };
+  BOOST_TEST(shape("clq(lines=2)") == "13x39");
+  BOOST_TEST(shape("clq(lines=2, fpr=0.1)") == "10x50");
+  BOOST_TEST(shape("clq(lines=2, fpr=0.001)") == "16x31");
+  BOOST_TEST(shape("clq(lines=2, fpr=0.000001)") == "26x19");
+  BOOST_TEST(shape("clq(lines=2, bits=12)") == "12x20");
+  BOOST_TEST(shape("clq(lines=2, memory=1MB, keys=1000000)") == "13x39");
+  BOOST_TEST(shape("clq(lines=1)") == "12x40");
+  BOOST_TEST(text_of(parameters_of("clq(memory=4kB)")).find("lines") == std::string::npos);
+  for (const char* text :
+       {"clq(lines=3)", "clq(lines=0)", "clq(lines=2, policy=fifo)", "clq(lines=2, policy=second)",
+        "clq(lines=2, window='1 hour')", "clq(lines=2, importance_range='0,1')",
+        "clq(lines=2, bits=12, bucket=43)", "clq(lines=2, bits=20, bucket=26)",
+        "clq(lines=2, fpr=1e-15)", "capped(lines=2)"}) {
+    Parameters p;
+    Problem problem;
+    BOOST_TEST(!make_parameters(text, p, problem), text);
+    BOOST_TEST(problem.message[0] != '\0', text);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(the_rate_of_false_positives) {
+  for (const char* text : {"clq(memory=16kB, lines=2)", "clq(memory=16kB, lines=2, fpr=0.1)",
+                           "clq(memory=16kB, lines=2, fpr=0.4)", "clq(memory=640, lines=2)"}) {
+    Filter filter(text);
+    const double bound = ops().fpr_bound(filter.parameters());
+    const double one = static_cast<double>(option_value(filter.parameters(), "bucket")) /
+                       (std::exp2(option_value(filter.parameters(), "bits")) - 1);
+    BOOST_TEST(std::fabs(bound / (2 * one) - 1) < 1e-12);
+    std::uint64_t next = 0;
+    while (totals(filter.header()).estimate.fill < 1) filter.insert(key(next++));
+    const std::uint64_t count = scaled(1000000);
+    double positives = 0;
+    for (std::uint64_t i = 0; i < count; ++i) positives += filter.insert(key(next++));
+    BOOST_TEST(positives <= most(static_cast<double>(count), bound, 3e-5), text);
+    // Both lines, unless they are the same one.
+    const double lines = static_cast<double>(lines_of(filter.parameters())) /
+                         filter.parameters().slices,
+                 exact = 1 - (1 - one) * (1 - one * (1 - 1 / lines));
+    BOOST_TEST(fits(positives, static_cast<double>(count), exact), text << ": " << positives);
+  }
+}
+
+namespace {
+
+// The share of keys missed that were seen so many new keys ago; every `stride`th is asked for.
+double share_missed(const char* text, std::uint64_t others, double samples) {
+  constexpr std::uint64_t kStride = 400;
+  Filter filter(text);
+  double missed = 0;
+  std::uint64_t i = 0;
+  while (i < 3 * others) filter.insert(key(i++));
+  for (unsigned sample = 0; sample < static_cast<unsigned>(samples); ++sample) {
+    for (std::uint64_t n = 0; n < kStride; ++n) filter.insert(key(i++));
+    missed += !filter.test(key(i - 1 - others));
+  }
+  return missed / samples;
+}
+
+}  // namespace
+
+// What falls together with a new key is missed less by false positives; the table of the model and
+// its normal distribution are within 2 % of the truth.
+BOOST_AUTO_TEST_CASE(the_rate_of_false_negatives, *boost::unit_test::label("long")) {
+  if (kSanitized) return;  // shorter streams would say nothing
+  constexpr double kSamples = 10000;
+  for (const char* text : {"clq(memory=640kB, lines=2, bits=16, bucket=31)",
+                           "clq(memory=640kB, lines=2, slices=1, bits=20)",
+                           "clq(memory=640kB, lines=2, slices=32, bits=16)"}) {
+    const Parameters p = parameters_of(text);
+    for (const double wanted : {.003, .01, .05, .3}) {
+      const double window = window_keys(p, wanted);
+      const double share = share_missed(text, static_cast<std::uint64_t>(window), kSamples);
+      BOOST_TEST(share * kSamples <= most(kSamples, 1.02 * wanted, 3e-5), text << " " << share);
+      BOOST_TEST(share * kSamples >= least(kSamples, .98 * wanted, 3e-5), text << " " << share);
+    }
+  }
+}
+
+// At 1 % of both errors, for the same memory: a third more keys than with one line.
+BOOST_AUTO_TEST_CASE(the_window_is_a_third_longer) {
+  const Parameters one = parameters_of("clq(memory=1MB)"),
+                   two = parameters_of("clq(memory=1MB, lines=2)");
+  BOOST_TEST(window_keys(two, .01) > 1.3 * window_keys(one, .01));
+  BOOST_TEST(8 * two.memory < 14.5 * window_keys(two, .01));
+}
+
+// Repeats do not keep lines as even as new keys do, but what is missed stays below what one line
+// with as many bits would miss.
+BOOST_AUTO_TEST_CASE(fewer_repeats_are_missed_at_every_gap) {
+  if (kSanitized) return;
+  constexpr std::uint64_t kRows = 1000000;
+  for (const double gap : {10000., 20000., 26000.}) {
+    double missed[2] = {}, fresh = 0;
+    const char* const texts[] = {"clq(memory=64kB, slices=1)",
+                                 "clq(memory=64kB, slices=1, lines=2)"};
+    for (unsigned i = 0; i < 2; ++i) {
+      Filter filter(texts[i]);
+      bench::SeenKeys truth(kRows);
+      std::mt19937_64 random(3);
+      std::vector<std::uint64_t> rows;
+      double positives = 0;
+      fresh = 0;
+      for (std::uint64_t row = 0, next = 0; row < kRows; ++row) {
+        const std::uint64_t back = static_cast<std::uint64_t>(gap) + random() % 1000;
+        const bool again = random() % 2 == 0 && back < row;
+        rows.push_back(again ? rows[row - back] : next++);
+        const bool repeat = truth.is_repeat(rows.back()), seen = filter.insert(key(rows.back()));
+        missed[i] += repeat && !seen;
+        fresh += !repeat;
+        positives += !repeat && seen;
+      }
+      BOOST_TEST(positives <= most(fresh, ops().fpr_bound(filter.parameters())));
+    }
+    BOOST_TEST(missed[1] <= missed[0], gap << ": " << missed[0] << " " << missed[1]);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(merging_with_little_loses_nothing) {
+  const char* text = "clq(memory=8kB, slices=3, lines=2)";
+  Filter a(text), b(text);
+  for (std::uint64_t i = 0; i < 100; ++i) a.insert(key(i));
+  for (std::uint64_t i = 50; i < 150; ++i) b.insert(key(i));
+  Problem problem;
+  Filter both = a, same = a, empty(text);
+  BOOST_TEST(merge(both.header(), b.header(), problem));
+  for (std::uint64_t i = 0; i < 150; ++i) BOOST_TEST(both.test(key(i)));
+  BOOST_TEST(merge(same.header(), a.header(), problem));
+  BOOST_TEST(merge(empty.header(), a.header(), problem));
+  for (std::uint32_t s = 0; s < a.parameters().slices; ++s)
+    for (Filter* one : {&same, &empty})
+      BOOST_TEST(std::memcmp(one->slice(s).body(), a.slice(s).body(), a.slice(s).bytes) == 0);
+  BOOST_TEST(both.is_valid());
+  // A key that both had may be in both of its lines now, but not after it is forgotten.
+  for (std::uint64_t i = 0; i < 150; ++i) {
+    BOOST_TEST(erase(both.header(), key(i)));
+    BOOST_TEST(!both.test(key(i)));
+  }
+  BOOST_TEST(both.is_valid());
+}
+
+BOOST_AUTO_TEST_CASE(doubles_and_stray_bits_are_refused) {
+  Filter filter("clq(memory=640, lines=2, slices=1, bits=20, bucket=20)");  // 107 bits are left
+  for (std::uint64_t i = 0; i < 30; ++i) filter.insert(key(i));
+  BOOST_TEST_REQUIRE(filter.is_valid());
+  for (unsigned bit = 400; bit < 512; ++bit) {
+    Filter changed = filter;
+    changed.slice().body()[bit / 8] ^= static_cast<unsigned char>(1u << bit % 8);
+    BOOST_TEST(changed.is_valid() == (bit >= 507), bit);
+  }
+  Filter doubled = filter;
+  FingerprintQueue queue(20, 20, doubled.slice().body(), 0);
+  queue.set(0, queue.get(1));
+  queue.store(doubled.slice().body());
+  BOOST_TEST(!doubled.is_valid());
+}
+
+BOOST_AUTO_TEST_SUITE_END()
