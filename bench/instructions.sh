@@ -5,7 +5,8 @@
 #   bench/instructions.sh [OUTDIR]
 #
 # Prints a table, instructions for each row of the source: all, those of streamfilter itself, those of the server and its
-# libraries. OUTDIR (build/instructions) gets it as instructions.txt, and the profiles, for callgrind_annotate. Takes about
+# libraries. OUTDIR (build/instructions) gets it as instructions.txt; as functions.txt which functions of streamfilter take
+# them, what the compiler has inlined counted where it is; and the profiles, for callgrind_annotate. Takes about
 # three minutes. valgrind knows no registers of 64 bytes: kind clq runs its portable code. Debian 12 or 13, as root or with
 # sudo.
 
@@ -35,6 +36,28 @@ SUMS='
 	/^calls=/ { getline; next }
 	/^[0-9*+-]/ { all += $2; if (counts) own += $2 }
 	END { print all, own }'
+
+# The same of each function, with its name behind a tab.
+# shellcheck disable=SC2016
+FUNCTIONS='
+	function number_of(name, number) {
+		number = name
+		sub(/\).*/, ")", number)
+		if (name ~ / /) names[kind, number] = substr(name, index(name, " ") + 1)
+		return number
+	}
+	{ kind = $0 ~ /^c?ob=/ ? "object" : "function" }
+	/^c(ob|fn)=/ { number_of(substr($0, index($0, "=") + 1)) }
+	/^ob=/ { object = number_of(substr($0, 4)) }
+	/^fn=/ { called = number_of(substr($0, 4)) }
+	/^calls=/ { getline; next }
+	/^[0-9*+-]/ { count[object, called] += $2 }
+	END {
+		for (key in count) {
+			split(key, part, SUBSEP)
+			if (names["object", part[1]] ~ /streamfilter\.so$/) printf "%d\t%s\n", count[key], names["function", part[2]]
+		}
+	}'
 
 title() { # case
 	case $1 in
@@ -168,10 +191,20 @@ table() {
 	done
 }
 
+# What a case adds to what a start of the server costs.
+functions_of() { # case
+	printf '\n%s\n' "$(title "$1")"
+	awk -F '\t' -v rows="$(rows_of "$1")" '{ count[$2] += FNR == NR ? $1 : -$1 }
+		END { for (name in count) if (count[name] >= 5 * rows) printf "%8.1f  %s\n", count[name] / rows, name }' \
+		<(awk "$FUNCTIONS" "$WORK/tmp/$1.callgrind") <(awk "$FUNCTIONS" "$WORK/tmp/nothing.callgrind") |
+		sed 's/streamfilter:://g; s/pg:://g; s/(anonymous namespace):://g' | sort -k 1,1 -rn
+}
+
 save() {
 	as_owner mkdir -p "$OUT"
 	table | as_owner tee "$OUT/instructions.txt"
 	local name
+	for name in "${CASES[@]}"; do functions_of "$name"; done | as_owner tee "$OUT/functions.txt" >/dev/null
 	for name in nothing "${CASES[@]}"; do as_owner tee "$OUT/$name.callgrind" <"$WORK/tmp/$name.callgrind" >/dev/null; done
 	printf '\nwritten: %s\n' "$OUT"
 }

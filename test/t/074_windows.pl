@@ -97,6 +97,29 @@ is(while_committing('BEGIN; DELETE FROM events WHERE id = 5; DELETE FROM seen WH
 	'INSERT INTO events VALUES (5) RETURNING id'), 5, 'once its row is gone, a key is new');
 is(rows('events', 5) . sql("SELECT streamfilter_test('seen', 5)"), '1t', 'row and key are there');
 
+# ---- a batch of keys that were looked up together ---------------------------------------------------------------------
+
+# Stops an INSERT of 100 keys when all were looked up, has `$second` done meanwhile, and lets it go.
+sub while_judging
+{
+	my ($first, $second) = @_;
+	$faults->set('judge', 'stop');
+	my $judging = $faults->start("INSERT INTO events SELECT generate_series($first, $first + 99)");
+	$faults->reached('judge');
+	sql($second);
+	$faults->set('judge', 'pass');
+	is($faults->finish($judging), '', "judges on: $second");
+	return sql("SELECT count(*) FROM events WHERE id BETWEEN $first AND $first + 99");
+}
+
+is(while_judging(50000, 'INSERT INTO events VALUES (50050)'), 100, 'a key that came meanwhile is a repeat');
+is(rows('events', 50050), 1, 'one row');
+
+sql('INSERT INTO events VALUES (51050)');
+is(while_judging(51000, 'BEGIN; DELETE FROM events WHERE id = 51050; DELETE FROM seen WHERE id = 51050; COMMIT'), 100,
+	'a key that was deleted meanwhile is new');
+is(rows('events', 51050) . sql("SELECT streamfilter_test('seen', 51050)"), '1t', 'row and key are there');
+
 # ---- nobody waits for others ------------------------------------------------------------------------------------------
 
 $faults->set('committed', 'stop');

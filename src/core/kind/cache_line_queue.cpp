@@ -162,6 +162,7 @@ const FilterOps clq_ops = {
     .test = test,
     .insert = insert,
     .expired = expired,
+    .expires = has_window,
     .erase = erase,
     .merge = merge,
     .check = check,

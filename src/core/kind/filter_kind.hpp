@@ -82,6 +82,8 @@ struct FilterOps {
   // `present`, however much room there is? nullptr: never, for that reason.
   bool (*expired)(const Parameters&, const Element& added, const Element& present,
                   std::uint64_t since) noexcept = nullptr;
+  // Does that ever happen with these parameters? nullptr: yes.
+  bool (*expires)(const Parameters&) noexcept = nullptr;
 
   // Forgets one key; false if it was not there. nullptr: this kind cannot.
   bool (*erase)(const Parameters&, Slice, const Element&) noexcept = nullptr;

@@ -27,6 +27,12 @@ inline bool uses_time(const Parameters& parameters) noexcept {
   return uses != nullptr && uses(parameters);
 }
 
+// Can a key be forgotten because of the time, or of other keys, that have come since?
+inline bool keys_expire(const Parameters& parameters) noexcept {
+  const FilterOps* ops = find_ops(parameters.kind);
+  return ops->expired != nullptr && (ops->expires == nullptr || ops->expires(parameters));
+}
+
 // All rows, for tests and listings.
 const FilterOps* const* all_ops(unsigned& count) noexcept;
 

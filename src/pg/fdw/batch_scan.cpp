@@ -22,7 +22,8 @@ namespace streamfilter::pg {
 namespace {
 
 constexpr int kBatch = 32;
-// Where other servers are asked for all at once: so many rows, or bytes of them.
+// Where all are judged at once: so many rows, where other servers are asked, or bytes of them.
+constexpr int kJudgedBatch = 256;
 constexpr int kRemoteBatch = 512;
 constexpr Size kMaxBytes = 65535;
 
@@ -167,29 +168,35 @@ pg_attribute_always_inline bool fetch_into(BatchScanState* state, int i) {
 }
 
 Size size_of(TupleTableSlot* row) {
+  if (TTS_IS_HEAPTUPLE(row) || TTS_IS_BUFFERTUPLE(row))
+    return reinterpret_cast<HeapTupleTableSlot*>(row)->tuple->t_len;
   slot_getallattrs(row);
   return heap_compute_data_size(row->tts_tupleDescriptor, row->tts_values, row->tts_isnull);
 }
 
-// Is it all the same when a key is asked for, and does it save messages to ask for many?
+// Is it all the same when a key is asked for?
 bool asks_ahead(BatchScanState* state) {
   const KeyBuilder* keys = &state->call.keys;
   if (state->ahead.holds == nullptr || keys->filter->mode == FilterMode::off ||
-      keys->filter->has_detour || !asks_servers(keys->filter))
+      needs_each_row(keys))
     return false;
-  for (int i = 0; i < keys->count; ++i)
-    if (runs_untrusted_code(keys->inputs[i].coercion)) return false;
   if (!state->ahead_is_known && !state->ahead.holds(state->ahead.insert))
     state->ahead.holds = nullptr;
   state->ahead_is_known = true;
   return state->ahead.holds != nullptr;
 }
 
+// Few messages are worth more room at once than few waits for memory.
+int room_for_more(const BatchScanState* state) {
+  return asks_servers(state->call.keys.filter) ? kRemoteBatch : Min(2 * state->room, kJudgedBatch);
+}
+
 pg_noinline void read_more_rows(BatchScanState* state) {
-  if (state->room < kRemoteBatch) make_room(state, kRemoteBatch);
+  const int room = room_for_more(state);
+  if (!state->finished && state->room < room) make_room(state, room);
   Size bytes = 0;
   for (int i = 0; i < state->rows; ++i) bytes += size_of(state->slots[i]);
-  while (state->rows < kRemoteBatch && bytes <= kMaxBytes && fetch_into(state, state->rows))
+  while (state->rows < state->room && bytes <= kMaxBytes && fetch_into(state, state->rows))
     bytes += size_of(state->slots[state->rows++]);
 }
 

@@ -37,6 +37,16 @@ void test_and_insert_on_servers(FilterHandle* filter, const Element* elements, c
   count_answers(filter, has_key, count, seen);
 }
 
+// While some are judged, the memory of the next ones is on its way.
+void test_and_insert_in_order(FilterHandle* filter, const Element* elements, const bool* has_key,
+                              int count, bool* seen) {
+  for (int i = 0; i < count; ++i) {
+    if (i % kFetchedAtOnce == 0)
+      prefetch_local_keys(filter, elements + i, has_key + i, Min(kFetchedAtOnce, count - i));
+    seen[i] = has_key[i] && test_and_insert_fetched_key(filter, elements[i]);
+  }
+}
+
 }  // namespace
 
 void prefetch_keys(const FilterHandle* filter, const Element* elements, const bool* has_key,
@@ -72,15 +82,9 @@ void test_and_insert_keys(FilterHandle* filter, const Element* elements, const b
     test_and_insert_keys_in_tree(filter, elements, has_key, count, seen);
     return count_answers(filter, has_key, count, seen);
   }
-  // While some are judged, the memory of the next ones is on its way.
-  prefetch_local_keys(filter, elements, has_key, Min(kFetchedAtOnce, count));
-  for (int i = 0; i < count; ++i) {
-    const int next = i + kFetchedAtOnce;
-    if (i % kFetchedAtOnce == 0 && next < count)
-      prefetch_local_keys(filter, elements + next, has_key + next,
-                          Min(kFetchedAtOnce, count - next));
-    seen[i] = has_key[i] && test_and_insert_fetched_key(filter, elements[i]);
-  }
+  if (filter->tree != nullptr)
+    return test_and_insert_in_order(filter, elements, has_key, count, seen);
+  test_and_insert_local_keys(filter, elements, has_key, count, seen);
 }
 
 bool asks_servers(FilterHandle* filter) {

@@ -21,6 +21,13 @@ KeyBuilder make_key_builder(FilterHandle* filter, const KeyInput* inputs, int co
   return builder;
 }
 
+bool needs_each_row(const KeyBuilder* builder) {
+  if (builder->filter->has_detour) return true;
+  for (int i = 0; i < builder->count; ++i)
+    if (runs_untrusted_code(builder->inputs[i].coercion)) return true;
+  return false;
+}
+
 void raise_changed_by_cast(const FilterHandle* filter) {
   ereport(
       ERROR, errcode(ERRCODE_OBJECT_IN_USE),

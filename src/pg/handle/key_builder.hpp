@@ -40,6 +40,10 @@ inline bool is_current(const KeyBuilder* builder) {
   return builder->filter != nullptr && builder->version == builder->filter->version;
 }
 
+// May code of others run while a row becomes a key, or is a row wanted elsewhere as soon as it has
+// one? Then each is judged before the next one is looked at.
+bool needs_each_row(const KeyBuilder* builder);
+
 [[noreturn]] void raise_changed_by_cast(const FilterHandle* filter);
 
 // Values as a slot has them, and as a call gives them.

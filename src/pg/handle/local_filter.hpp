@@ -1,6 +1,6 @@
 // How a key meets a filter in this server's shared memory. A key that is added, forgotten or merged
 // in belongs to the current transaction: others see it when that commits (transaction_changes.hpp).
-// All of these need use_filter first, and count nothing.
+// All of these need use_filter first, and but for one count nothing.
 #pragma once
 
 #include "pg/handle/filter_handle.hpp"
@@ -19,6 +19,10 @@ void prefetch_local_keys(const FilterHandle* filter, const Element* elements, co
 // transaction has added, option conflict decides; 'wait' may raise what waiting for a lock can
 // raise: 40P01, 55P03, 57014. Raises 53200, 54000 as reserve_change does.
 bool test_and_insert_local_key(FilterHandle* filter, const Element& element);
+// The same for many keys, in their order, and counts the answers. Those without has_key are left
+// out: seen[i] is false. Their memory is fetched ahead.
+void test_and_insert_local_keys(FilterHandle* filter, const Element* elements, const bool* has_key,
+                                int count, bool* seen);
 
 // Takes the key as new, whatever the filter says of it; false if another transaction is adding it
 // and option conflict gives it to that one. Raises what test_and_insert_local_key does.

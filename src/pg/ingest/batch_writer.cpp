@@ -17,8 +17,11 @@ namespace streamfilter::pg {
 
 // As COPY has them: rows and bytes that wait to be written, and partitions that keep what they need
 // for that.
+constexpr int kManyRows = 1000;
+constexpr Size kManyBytes = 65535;
 constexpr int kMaxRows = kMaxWaitingRows;
-constexpr Size kMaxBytes = 65535;
+// With those that were made and not given.
+constexpr Size kManyMade = 4 * kManyBytes;
 constexpr int kMaxBusyTables = 32;
 
 struct BatchTable {
@@ -45,12 +48,13 @@ struct BatchWriter {
   TransitionCaptureState* transition;
   RowWatch watch;
   MemoryContext memory;  // of all this, and of slots
-  MemoryContext tuples;  // that wait
+  MemoryContext tuples;  // that wait, or may be about to
   List* tables;
   List* busy;           // of these, those that became so first in front
   WaitingRow* waiting;  // of all tables, as they came
   int count;
-  Size bytes;
+  Size bytes;  // of these
+  Size made;   // of all
   uint64 batches;
 };
 
@@ -113,16 +117,10 @@ void complete_and_check(EState* estate, ResultRelInfo* target, TupleTableSlot* r
     ExecPartitionCheck(target, row, estate, true);
 }
 
-// Gives the slot a tuple of ours, unless it has made one of its own: generated columns do that.
-Size keep_tuple(const BatchWriter* writer, TupleTableSlot* row) {
-  bool made;
-  HeapTuple tuple = ExecFetchSlotHeapTuple(row, false, &made);
-  if (TTS_SHOULDFREE(row)) return tuple->t_len;
-  MemoryContext caller = MemoryContextSwitchTo(writer->tuples);
-  tuple = heap_copytuple(tuple);
-  MemoryContextSwitchTo(caller);
-  ExecStoreHeapTuple(tuple, row, false);
-  return tuple->t_len;
+// Ours, or one that the slot has made of its own: generated columns do that.
+HeapTuple tuple_of(TupleTableSlot* row) {
+  HeapTuple tuple = reinterpret_cast<HeapTupleTableSlot*>(row)->tuple;
+  return likely(tuple != nullptr) ? tuple : ExecFetchSlotHeapTuple(row, true, nullptr);
 }
 
 void open_indexes(ResultRelInfo* target) {
@@ -219,6 +217,10 @@ void write_rows(BatchTable* table) {
 }
 
 void write_batch(BatchWriter* writer) {
+  if (writer->made > 0 && writer->count == 0) {
+    MemoryContextReset(writer->tuples);
+    writer->made = 0;
+  }
   if (writer->count == 0) return;
   ListCell* cell;
   foreach (cell, writer->busy) {
@@ -237,7 +239,7 @@ void write_batch(BatchWriter* writer) {
   look_at(writer->watch, 0);
   MemoryContextReset(writer->tuples);
   writer->count = 0;
-  writer->bytes = 0;
+  writer->bytes = writer->made = 0;
   ++writer->batches;
   trim_busy(writer);
 }
@@ -306,10 +308,24 @@ void write_row(BatchTable* table, TupleTableSlot* row, uint64 number) {
   table->rows[table->row_count++] = row;
   writer->waiting[writer->count++] = {table, row, number};
   keep(writer->watch, number);
-  const Size size = keep_tuple(writer, row);
+  const Size size = tuple_of(row)->t_len;
   writer->bytes += size;
   table->has_big |= size > MaxHeapTupleSize;
-  if (writer->count == kMaxRows || writer->bytes > kMaxBytes) write_batch(writer);
+}
+
+HeapTuple copy_row(BatchWriter* writer, TupleTableSlot* row) {
+  MemoryContext caller = MemoryContextSwitchTo(writer->tuples);
+  HeapTuple tuple = ExecCopySlotHeapTuple(row);
+  MemoryContextSwitchTo(caller);
+  writer->made += tuple->t_len;
+  return tuple;
+}
+
+MemoryContext row_memory(BatchWriter* writer) { return writer->tuples; }
+
+void write_if_many(BatchWriter* writer) {
+  if (writer->count >= kManyRows || writer->bytes > kManyBytes || writer->made > kManyMade)
+    write_batch(writer);
 }
 
 bool write_alone(BatchTable* table, TupleTableSlot* row, uint64 number) {

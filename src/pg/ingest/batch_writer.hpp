@@ -12,7 +12,8 @@ namespace streamfilter::pg {
 
 struct BatchWriter;
 
-constexpr int kMaxWaitingRows = 1000;
+// As many as COPY has them, and one batch more (ingest.hpp).
+constexpr int kMaxWaitingRows = 1000 + 512;
 
 // One of the tables.
 struct BatchTable;
@@ -52,9 +53,18 @@ BatchTable* add_table(BatchWriter* writer, ResultRelInfo* target);
 TupleTableSlot* take_slot(BatchTable* table);
 void give_back_slot(BatchTable* table, TupleTableSlot* row);
 
-// Takes the slot back, with a row that is to be inserted: its generated columns are computed, its
-// constraints checked. The tuple is copied. When a batch is full, it is written.
+// Rows are made here, to stay until they are written: a copy of one, or the memory for others. The
+// caller may find some of them not worth writing.
+HeapTuple copy_row(BatchWriter* writer, TupleTableSlot* row);
+MemoryContext row_memory(BatchWriter* writer);
+
+// Takes the slot back, with a row that was made here and is to be inserted: its generated columns
+// are computed, its constraints checked.
 void write_row(BatchTable* table, TupleTableSlot* row, uint64 number);
+
+// Writes what waits if that is enough; to be called after every 512 rows at the latest, when none
+// is left that was made here and has not been given.
+void write_if_many(BatchWriter* writer);
 
 // Inserts this row now, after those before it, with all its triggers. The table may be one that
 // takes no batches. False: a trigger has discarded it.

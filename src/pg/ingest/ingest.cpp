@@ -44,7 +44,7 @@ struct Ingest {
   EState* estate;
   ModifyTableState* node;
   MemoryContext memory;
-  MemoryContext batch_memory;  // of rows until they are judged
+  MemoryContext batch_memory;  // of keys until they are judged
   BatchWriter* writer;
   RowWatch watch;
   bool asked;
@@ -75,15 +75,6 @@ SF_TRIGGER_CLOCK* clock_of(const ResultRelInfo* target, const Trigger* trigger) 
              : &target->ri_TrigInstrument[trigger - target->ri_TrigDesc->triggers];
 }
 
-// May code run that looks at the table while a row becomes a key, or is a row wanted elsewhere as
-// soon as it has one?
-bool needs_each_row(const RowJudge* judge) {
-  if (judge->keys.filter->has_detour) return true;
-  for (int i = 0; i < judge->keys.count; ++i)
-    if (runs_untrusted_code(judge->keys.inputs[i].coercion)) return true;
-  return false;
-}
-
 // Knows no key but those that it was given itself.
 bool stands_alone(const FilterHandle* filter) {
   return filter->tree == nullptr && !is_remote(filter->relation);
@@ -112,7 +103,7 @@ void prepare_table(const Ingest* ingest, IngestTable* table) {
   table->prepared = true;
   if (!table->judged) return;
   prepare(&table->judge);
-  if (needs_each_row(&table->judge))
+  if (needs_each_row(&table->judge.keys))
     table->obstacle = "the key of each row is needed as soon as it is known";
   else if (ingest->asked && !stands_alone(table->judge.keys.filter))
     table->obstacle = "the query asks a filter, too, which may be of the same tree";
@@ -209,25 +200,35 @@ void judge_rows(Ingest* ingest) {
 }
 
 void mark_row(Ingest* ingest, int i, TupleTableSlot* row) {
-  MemoryContext caller = MemoryContextSwitchTo(ingest->batch_memory);
+  MemoryContext caller = MemoryContextSwitchTo(row_memory(ingest->writer));
   HeapTuple marked =
       set_mark(&ingest->tables[i]->judge, row, ingest->tuples[i], ingest->repeats[i]);
   if (marked != ingest->tuples[i]) ExecStoreHeapTuple(marked, row, false);
   MemoryContextSwitchTo(caller);
 }
 
-// What becomes of a row that was judged.
-void settle_row(Ingest* ingest, int i) {
-  const IngestTable* table = ingest->tables[i];
-  const bool repeat = ingest->repeats[i];
-  const bool enforced = is_judged(table) && table->judge.keys.filter->mode == FilterMode::enforce;
-  if (enforced && repeat && table->judge.kind == TriggerKind::discard) {
-    ++ingest->counts.discarded;
-    return;
+bool enforces(const IngestTable* table) {
+  return is_judged(table) && table->judge.keys.filter->mode == FilterMode::enforce;
+}
+
+// The rows that are not discarded. Which are is a toss-up, so nothing branches on it.
+int find_kept(Ingest* ingest, uint16* kept) {
+  int count = 0;
+  for (int i = 0; i < ingest->rows; ++i) {
+    const IngestTable* table = ingest->tables[i];
+    const bool discards = table->judge.kind == TriggerKind::discard && enforces(table);
+    kept[count] = static_cast<uint16>(i);
+    count += !(discards & ingest->repeats[i]);
   }
+  ingest->counts.discarded += static_cast<uint64>(ingest->rows - count);
+  return count;
+}
+
+void write_kept(Ingest* ingest, int i) {
+  const IngestTable* table = ingest->tables[i];
   TupleTableSlot* row = take_slot(table->writer);
   ExecStoreHeapTuple(ingest->tuples[i], row, false);
-  if (enforced && table->judge.kind == TriggerKind::mark) mark_row(ingest, i, row);
+  if (table->judge.kind == TriggerKind::mark && enforces(table)) mark_row(ingest, i, row);
   ++ingest->counts.inserted;
   write_row(table->writer, row, ingest->numbers[i]);
 }
@@ -235,11 +236,13 @@ void settle_row(Ingest* ingest, int i) {
 void settle_batch(Ingest* ingest) {
   if (ingest->rows == 0) return;
   judge_rows(ingest);
-  const int rows = ingest->rows;
-  for (int i = 0; i < rows; ++i) settle_row(ingest, i);
+  uint16 kept[kRemoteBatch];
+  const int count = find_kept(ingest, kept);
+  for (int i = 0; i < count; ++i) write_kept(ingest, kept[i]);
   ingest->rows = 0;
   ingest->bytes = 0;
   MemoryContextReset(ingest->batch_memory);
+  write_if_many(ingest->writer);
 }
 
 // ---- one row -----------------------------------------------------------------------------------
@@ -265,11 +268,18 @@ void keep_row(Ingest* ingest, IngestTable* table, TupleTableSlot* row, uint64 nu
   ingest->tables[i] = table;
   ingest->numbers[i] = number;
   read_key(ingest, i, row);
-  MemoryContext caller = MemoryContextSwitchTo(ingest->batch_memory);
-  ingest->tuples[i] = ExecCopySlotHeapTuple(row);
-  MemoryContextSwitchTo(caller);
+  ingest->tuples[i] = copy_row(ingest->writer, row);
   ingest->bytes += ingest->tuples[i]->t_len;
   ++ingest->rows;
+}
+
+// Nobody judges it here, and none that is judged waits before it.
+void write_now(Ingest* ingest, const IngestTable* table, TupleTableSlot* row, uint64 number) {
+  TupleTableSlot* kept = take_slot(table->writer);
+  ExecStoreHeapTuple(copy_row(ingest->writer, row), kept, false);
+  ++ingest->counts.inserted;
+  write_row(table->writer, kept, number);
+  write_if_many(ingest->writer);
 }
 
 // The row as one of its table.
@@ -301,7 +311,7 @@ Ingest* begin_ingest(ModifyTableState* node, WriteMode mode, RowWatch watch, boo
   ingest->node = node;
   ingest->memory = memory;
   ingest->batch_memory =
-      AllocSetContextCreate(memory, "streamfilter rows that are judged", ALLOCSET_DEFAULT_SIZES);
+      AllocSetContextCreate(memory, "streamfilter keys of a batch", ALLOCSET_DEFAULT_SIZES);
   ingest->watch = watch;
   ingest->asked = asked;
   ingest->writer = begin_batch_writer(ingest->estate, mode, node->mt_transition_capture, watch);
@@ -328,6 +338,7 @@ void ingest_row(Ingest* ingest, TupleTableSlot* row, uint64 number) {
   row = convert(ingest, table, row);
   if (unlikely(table->obstacle != nullptr))
     return insert_alone(ingest, table, ExecCopySlotHeapTuple(row), number);
+  if (!table->judged && ingest->rows == 0) return write_now(ingest, table, row, number);
   keep_row(ingest, table, row, number);
   ResetPerTupleExprContext(ingest->estate);
   if (ingest->rows == ingest->room || ingest->bytes > kMaxBytes) settle_batch(ingest);

@@ -4,6 +4,10 @@ extern "C" {
 #include "port/pg_bitutils.h"
 }
 
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
 #include "core/base/hash.hpp"
 #include "pg/transaction/change_log.hpp"
 #include "pg/transaction/log_memory.hpp"
@@ -33,28 +37,70 @@ bool is_indexed(const Change* change) {
 // Keys may be numbers that are no hashes (fingerprint 'integer').
 uint32 tag_of(uint64 hash) { return static_cast<uint32>(mix64(hash) >> 32); }
 
-uint32 home_of(const ChangeLog* log, uint32 tag) { return tag >> (32 - log->index_bits); }
+constexpr Size kLineSize = 64;
+constexpr uint32 kLineSlots = kLineSize / sizeof(IndexSlot);
+static_assert((uint32{1} << kFirstBits) >= kLineSlots);
+
+// The first slot of the line where a key wants to be.
+uint32 home_of(const ChangeLog* log, uint32 tag) {
+  return (tag >> (32 - log->index_bits)) & ~(kLineSlots - 1);
+}
 
 uint32 last_slot(const ChangeLog* log) { return (uint32{1} << log->index_bits) - 1; }
 
 uint32 max_indexed(const ChangeLog* log) { return last_slot(log) / 4 * 3; }
 
+// Two bits for each slot of a line: it is unused; it has the tag, or had it. All at once, for how
+// far one would have to go is hard to foretell.
+constexpr uint32 kUnused = 0x5555;
+uint32 look_into_line(const IndexSlot* line, uint32 tag) {
+#ifdef __SSE2__
+  const __m128i wanted = _mm_set_epi32(static_cast<int>(tag), 0, static_cast<int>(tag), 0);
+  const auto compare = [&](int i) {
+    return _mm_cmpeq_epi32(_mm_load_si128(reinterpret_cast<const __m128i*>(line) + i), wanted);
+  };
+  const __m128i equal = _mm_packs_epi16(_mm_packs_epi32(compare(0), compare(1)),
+                                        _mm_packs_epi32(compare(2), compare(3)));
+  return static_cast<uint32>(_mm_movemask_epi8(equal));
+#else
+  uint32 bits = 0;
+  for (uint32 i = 0; i < kLineSlots; ++i)
+    bits |= (uint32{line[i].next == 0} | uint32{line[i].tag == tag} << 1) << 2 * i;
+  return bits;
+#endif
+}
+
+// The first slot, from a line on, with one of these bits.
+uint32 find_slot(const ChangeLog* log, uint32 line, uint32 tag, uint32 wanted) {
+  for (;; line = (line + kLineSlots) & last_slot(log)) {
+    const uint32 bits = look_into_line(&log->index[line], tag) & wanted;
+    if (likely(bits != 0)) return line + static_cast<uint32>(pg_rightmost_one_pos32(bits)) / 2;
+  }
+}
+
+// The first slot that is unused or has the tag.
+uint32 find_tag(const ChangeLog* log, uint32 tag) {
+  return find_slot(log, home_of(log, tag), tag, PG_UINT32_MAX);
+}
+
+Size index_bytes(int bits) { return (sizeof(IndexSlot) << bits) + kLineSize; }
+
+void make_index(ChangeLog* log, int bits) {
+  log->index_memory = allocate_for_log(log->memory, index_bytes(bits));
+  log->index = reinterpret_cast<IndexSlot*>(TYPEALIGN(kLineSize, log->index_memory));
+  log->index_bits = bits;
+  memset(static_cast<void*>(log->index), 0, sizeof(IndexSlot) << bits);
+}
+
 // Keys keep their order, so that old and new index are walked through side by side.
 void grow_index(ChangeLog* log) {
-  IndexSlot* old = log->index;
-  const Size old_size = Size{1} << log->index_bits;
-  const Size bytes = sizeof(IndexSlot) * 2 * old_size;
-  log->index = static_cast<IndexSlot*>(allocate_for_log(log->memory, bytes));
-  memset(static_cast<void*>(log->index), 0, bytes);
-  ++log->index_bits;
-  const uint32 mask = last_slot(log);
-  for (Size i = 0; i < old_size; ++i) {
-    if (old[i].next == 0) continue;
-    uint32 at = home_of(log, old[i].tag);
-    while (log->index[at].next != 0) at = (at + 1) & mask;
-    log->index[at] = old[i];
-  }
-  free_for_log(old, sizeof(IndexSlot) * old_size);
+  const IndexSlot* old = log->index;
+  void* old_memory = log->index_memory;
+  const int old_bits = log->index_bits;
+  make_index(log, old_bits + 1);
+  for (Size i = 0; i < Size{1} << old_bits; ++i)
+    if (old[i].next != 0) log->index[find_slot(log, home_of(log, old[i].tag), 0, kUnused)] = old[i];
+  free_for_log(old_memory, index_bytes(old_bits));
 }
 
 // Frees a slot without breaking the runs behind it.
@@ -77,10 +123,7 @@ void init_log(ChangeLog* log, MemoryContext memory, bool has_roles) {
   log->memory = memory;
   log->has_roles = has_roles;
   log->last_reset = log->last_merge = kNoChange;
-  log->index_bits = kFirstBits;
-  const Size bytes = sizeof(IndexSlot) << kFirstBits;
-  log->index = static_cast<IndexSlot*>(allocate_for_log(memory, bytes));
-  memset(static_cast<void*>(log->index), 0, bytes);
+  make_index(log, kFirstBits);
 }
 
 void make_room(ChangeLog* log) {
@@ -147,20 +190,29 @@ void prefetch_index(const ChangeLog* log, uint64 hash, Prefetches& prefetches) {
   prefetches.add(&log->index[home_of(log, tag_of(hash))]);
 }
 
-void prefetch_change(const ChangeLog* log, uint64 hash, Prefetches& prefetches) {
-  const uint32 tag = tag_of(hash), mask = last_slot(log);
-  uint32 at = home_of(log, tag);
-  while (log->index[at].next != 0 && log->index[at].tag != tag) at = (at + 1) & mask;
-  if (log->index[at].next != 0) prefetches.add(change_at(log, log->index[at].next - 1));
+void prefetch_change(const ChangeLog* log, const IndexHint& guess, Prefetches& prefetches) {
+  if (guess.last != kNoChange) prefetches.add(change_at(log, guess.last));
+}
+
+IndexHint guess_key(const ChangeLog* log, uint64 hash) {
+  const uint32 tag = tag_of(hash), at = find_tag(log, tag);
+  return {log->index[at].next - 1, tag, at, log->index_bits};  // kNoChange is -1
+}
+
+// What the guess was made of has its place until the index grows or a change is undone.
+IndexHint confirm_key(const ChangeLog* log, uint64 hash, const IndexHint& guess) {
+  const bool found =
+      is_good(log, guess) && (guess.last == kNoChange || change_at(log, guess.last)->hash == hash);
+  return likely(found) ? guess : find_key(log, hash);
 }
 
 IndexHint find_key(const ChangeLog* log, uint64 hash) {
   const IndexSlot* index = log->index;
-  const uint32 tag = tag_of(hash), mask = last_slot(log);
-  for (uint32 at = home_of(log, tag);; at = (at + 1) & mask) {
+  const uint32 tag = tag_of(hash);
+  for (uint32 at = find_tag(log, tag);; at = (at + 1) & last_slot(log)) {
     const IndexSlot slot = index[at];
     if (slot.next == 0) return {kNoChange, tag, at, log->index_bits};
-    if (unlikely(slot.tag == tag) && change_at(log, slot.next - 1)->hash == hash)
+    if (slot.tag == tag && change_at(log, slot.next - 1)->hash == hash)
       return {slot.next - 1, tag, at, log->index_bits};
   }
 }

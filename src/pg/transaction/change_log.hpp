@@ -29,10 +29,10 @@ static_assert(sizeof(Change) == 16);
 
 constexpr uint32 kNoChange = PG_UINT32_MAX;
 
-// Most lookups end at the first slot, without a look at the log.
+// Slots lie in lines of the cache. Most lookups end in the first line, without a look at the log.
 struct IndexSlot {
   uint32 next;  // position + 1 of the last change; 0: unused
-  uint32 tag;   // of the key; its first bits are the slot where it wants to be
+  uint32 tag;   // of the key; its first bits are the line where it wants to be
 };
 
 // Entries lie in levels, each twice as large as the one before, so that none ever moves.
@@ -53,6 +53,7 @@ struct ChangeLog {
   Roles* next_roles;
   int index_bits;  // it has 2 to that power slots
   IndexSlot* index;
+  void* index_memory;  // it lies there, at the next whole line
   uint32 last_reset;
   uint32 last_merge;
   bool has_roles;
@@ -80,16 +81,27 @@ struct IndexHint {
 };
 IndexHint find_key(const ChangeLog* log, uint64 hash);
 
+// The same in two steps, so that the memory of many keys can be fetched in between: `guess_key`
+// looks into the index only, whose memory prefetch_index gets, and `confirm_key`, after
+// prefetch_change, at the change itself. Other changes may come in between.
+IndexHint guess_key(const ChangeLog* log, uint64 hash);
+IndexHint confirm_key(const ChangeLog* log, uint64 hash, const IndexHint& guess);
+
+// Is a hint still good, though other changes have come?
+inline bool is_good(const ChangeLog* log, const IndexHint& hint) {
+  return hint.index_bits == log->index_bits && log->index[hint.slot].next == hint.last + 1;
+}
+
 // Needs reserve_change. The entry is valid until it is undone.
 Change* append_change(ChangeLog* log, ChangeType type, const Element& element, IndexHint hint = {});
 
 // Takes the last change back. Cannot fail.
 void undo_change(ChangeLog* log);
 
-// Adds the slot of the index where the key would be to what is to be fetched; then, when that has
+// Adds the line of the index where the key would be to what is to be fetched; then, when that has
 // come, the change that it probably leads to.
 void prefetch_index(const ChangeLog* log, uint64 hash, Prefetches& prefetches);
-void prefetch_change(const ChangeLog* log, uint64 hash, Prefetches& prefetches);
+void prefetch_change(const ChangeLog* log, const IndexHint& guess, Prefetches& prefetches);
 
 Change* change_at(const ChangeLog* log, uint32 position);
 Element element_at(const ChangeLog* log, uint32 position);

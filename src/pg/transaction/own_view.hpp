@@ -12,13 +12,21 @@ struct OwnKey {
   IndexHint hint;  // of its changes; good until the next change
 };
 OwnView view_of_changed(const TransactionChanges* changes, const Element& element, uint32 last);
-inline OwnKey find_own(const TransactionChanges* changes, const Element& element) {
-  OwnKey own{OwnView::untouched, find_key(&changes->log, element.hash)};
+inline OwnKey view_at(const TransactionChanges* changes, const Element& element,
+                      const IndexHint& hint) {
+  OwnKey own{OwnView::untouched, hint};
   // Most keys are new to the transaction, and most transactions only add keys.
-  if (own.hint.last != kNoChange || changes->log.last_reset != kNoChange ||
-      changes->log.last_merge != kNoChange)
+  const bool only_adds = changes->log.last_reset == kNoChange &&
+                         changes->log.last_merge == kNoChange && !changes->erases &&
+                         !changes->expires;
+  if (likely(only_adds))
+    own.view = hint.last == kNoChange ? OwnView::untouched : OwnView::added;
+  else
     own.view = view_of_changed(changes, element, own.hint.last);
   return own;
+}
+inline OwnKey find_own(const TransactionChanges* changes, const Element& element) {
+  return view_at(changes, element, find_key(&changes->log, element.hash));
 }
 
 // The element with the time of the row that this transaction accepted, if it did: a repeat does not

@@ -133,6 +133,7 @@ TransactionChanges* begin_changes(FilterSlot* slot, Header* header, bool logged)
   changes->generation = slot->generation;
   changes->header = header;
   changes->saving.logged = logged;
+  changes->expires = keys_expire(parameters);
   changes->latest = PG_INT64_MIN;
   init_log(&changes->log, TopTransactionContext,
            uses_time(parameters) || uses_importance(parameters));

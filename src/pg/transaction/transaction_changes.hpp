@@ -42,6 +42,7 @@ struct TransactionChanges {
   // so, and others wait for any key; otherwise they take such keys as new.
   bool overflowed;
   bool erases;          // has forgotten a key
+  bool expires;         // keys can expire (keys_expire)
   bool announced_keys;  // counted in FilterSlot::arriving_keys
   bool announced_erasures;
   int64 latest;         // time of a key so far

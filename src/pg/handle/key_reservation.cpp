@@ -1,0 +1,219 @@
+#include "pg/server/postgres.hpp"
+
+extern "C" {
+#include "storage/lmgr.h"
+#include "storage/procarray.h"
+}
+
+#include "pg/handle/key_reservation.hpp"
+#include "pg/server/problem_report.hpp"
+#include "pg/server/settings.hpp"
+#include "pg/shmem/arrivals.hpp"
+#include "pg/shmem/kin.hpp"
+#include "pg/shmem/slice_access.hpp"
+#include "pg/transaction/prepared_transactions.hpp"
+
+namespace streamfilter::pg {
+
+bool is_in_filter(const FilterHandle* filter, const Element& element) {
+  if (filter->header->parameters.k1 > 0)
+    return test_in_slices(filter->slot, filter->header, element);
+  LWLock* lock = slice_lock(filter->slot, slice_of(filter->header->parameters, element.hash));
+  LWLockAcquire(lock, LW_SHARED);
+  const bool seen = test(filter->header, element);
+  LWLockRelease(lock);
+  return seen;
+}
+
+namespace {
+
+bool waits(const FilterHandle* filter) {
+  return filter->relation->options.conflict == Conflict::wait;
+}
+
+void say_what_for(void* arg) {
+  const auto* filter = static_cast<const FilterHandle*>(arg);
+  errcontext("while waiting for another transaction that adds keys to filter \"%s\"",
+             filter->relation->name);
+}
+
+// It waits for the end of this one, too.
+[[noreturn]] void raise_kin_overflowed(const FilterHandle* filter) {
+  ereport(ERROR, errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
+          errmsg("too many keys of one distributed transaction for filter \"%s\"",
+                 filter->relation->name),
+          errdetail("Another connection of the transaction to this node has added more than "
+                    "streamfilter.max_in_flight, now %d, has room for.",
+                    max_in_flight),
+          errhint("Load in smaller transactions, or raise streamfilter.max_in_flight on every node "
+                  "and restart the servers."));
+  pg_unreachable();
+}
+
+// As a unique index waits: until the other (sub)transaction has ended.
+void wait_for(const FilterHandle* filter, FullTransactionId other) {
+  if (unlikely(is_kin(other))) raise_kin_overflowed(filter);
+  pg_atomic_fetch_add_u64(&filter->slot->waits, 1);
+  ErrorContextCallback context = {error_context_stack, say_what_for,
+                                  const_cast<FilterHandle*>(filter)};
+  error_context_stack = &context;
+  XactLockTableWait(XidFromFullTransactionId(other), nullptr, nullptr, XLTW_None);
+  error_context_stack = context.previous;
+}
+
+// Waits until all transactions that have committed have brought their changes in. Until its end a
+// transaction is to be waited for by its own id only: those of its savepoints have no locks.
+void wait_for_arrivals(const FilterHandle* filter) {
+  uint32 at = 0;
+  for (;;) {
+    const FullTransactionId other = next_arriving(filter->slot, &at);
+    if (!FullTransactionIdIsValid(other)) return;
+    if (!TransactionIdIsInProgress(XidFromFullTransactionId(other))) wait_for(filter, other);
+  }
+}
+
+// What a key that is not this transaction's own meets.
+enum class ReserveResult : uint8 {
+  seen,     // the filter has it after all
+  none,     // it is new, and in the table of keys in flight if that was wanted
+  other,    // another transaction has added it
+  any_key,  // another transaction has added so many keys that it asks to be waited for
+  no_room,  // it is new, but the table is full
+};
+
+struct ReserveRequest {
+  Owner owner;      // of this transaction
+  Owner finished;   // 0, or one that is known to have rolled back
+  bool registers;   // enter the table
+  bool look_again;  // in the filter: it has changed
+  // Results.
+  Owner met;
+  bool registered;
+};
+
+// Do others wait for this transaction before they add any key?
+bool has_for_itself(FilterSlot* slot) {
+  return pg_atomic_read_u64(&slot->exclusive_xact) ==
+         U64FromFullTransactionId(GetTopFullTransactionIdIfAny());
+}
+
+// Has the key come into the filter since the first look? `applied` is from before that.
+bool has_arrived(const FilterHandle* filter, const Element& element, uint64 applied,
+                 const ReserveRequest* request) {
+  return request->look_again && pg_atomic_read_u64(&filter->slot->applied) != applied &&
+         is_in_filter(filter, element);
+}
+
+ReserveResult try_to_reserve(const FilterHandle* filter, const TransactionChanges* changes,
+                             const Element& element, uint64 applied, ReserveRequest* request) {
+  FilterSlot* slot = filter->slot;
+  const InFlightTag tag = in_flight_tag(changes->generation, element.hash);
+  InFlightPartition* partition = partition_of(tag);
+  request->registered = false;
+  // Nobody can add a key to a filter that this transaction has for itself.
+  if (changes->overflowed && is_empty_partition(partition) && has_for_itself(slot))
+    return has_arrived(filter, element, applied, request) ? ReserveResult::seen
+                                                          : ReserveResult::none;
+  ReserveResult result = ReserveResult::none;
+  LWLockAcquire(lock_of(partition), LW_EXCLUSIVE);
+  InFlightEntry* entry = find_entry(partition, tag);
+  const Owner owner = request->met = owner_of(entry);
+  const bool own = owner != 0 && TransactionIdIsCurrentTransactionId(
+                                     XidFromFullTransactionId(transaction_of(owner)));
+  const uint64 exclusive_xact = pg_atomic_read_u64(&slot->exclusive_xact);
+  if (owner != 0 && !own && owner != request->finished) {
+    result = ReserveResult::other;
+  } else if (unlikely(exclusive_xact != 0) && !has_for_itself(slot)) {
+    result = ReserveResult::any_key;
+    request->met = exclusive_xact;
+  } else if (has_arrived(filter, element, applied, request)) {
+    result = ReserveResult::seen;
+  } else if (owner != 0 && !own) {
+    entry->owner = request->owner;
+    request->registered = true;
+  } else if (owner == 0 && request->registers) {
+    request->registered = add_in_flight(partition, entry, tag, request->owner, changes->registered);
+    if (!request->registered) result = ReserveResult::no_room;
+  }
+  LWLockRelease(lock_of(partition));
+  return result;
+}
+
+// The table does not take this transaction's next key. With conflict 'wait' the transaction takes
+// the whole filter instead: others wait for it before they add any key. There is one at a time.
+void overflow(FilterHandle* filter, TransactionChanges* changes) {
+  FilterSlot* slot = filter->slot;
+  resolve_prepared();
+  if (waits(filter)) {
+    const uint64 self = U64FromFullTransactionId(GetTopFullTransactionId());
+    for (;;) {
+      uint64 other = 0;
+      if (pg_atomic_compare_exchange_u64(&slot->exclusive_xact, &other, self) || other == self)
+        break;
+      wait_for(filter, FullTransactionIdFromU64(other));
+    }
+    changes->overflowed = true;
+    pass_all_partitions();
+    withdraw_registrations(changes);
+  }
+  changes->overflowed = true;
+  pg_atomic_fetch_add_u64(&slot->overflowed, 1);
+}
+
+}  // namespace
+
+void wait_until_applied(const FilterHandle* filter) {
+  wait_for_arrivals(filter);
+  resolve_prepared();
+}
+
+bool reserve(FilterHandle* filter, TransactionChanges* changes, const Element& element,
+             const IndexHint& hint, uint64 applied, bool look_again) {
+  reserve_change(changes);
+  ReserveRequest request{};
+  request.owner = owner_of_new_key(changes);
+  request.look_again = look_again;
+  Owner arrived = 0;
+  for (;;) {
+    request.registers = !changes->overflowed;
+    switch (try_to_reserve(filter, changes, element, applied, &request)) {
+      case ReserveResult::seen: return false;
+      case ReserveResult::none:
+        if (request.registered)
+          append_registered(changes, element, hint);
+        else
+          append_change(changes, ChangeType::add, element, hint);
+        return true;
+      case ReserveResult::no_room: overflow(filter, changes); continue;
+      case ReserveResult::any_key:
+        wait_for(filter, FullTransactionIdFromU64(request.met));
+        continue;
+      case ReserveResult::other: break;
+    }
+    switch (xact_status(transaction_of(request.met))) {
+      case XactStatus::committed:
+        // Its keys are on their way into the filter. Not all may arrive: it may have deleted some.
+        if (filter->relation->options.conflict == Conflict::discard || request.met == arrived)
+          return false;
+        arrived = request.met;
+        wait_until_applied(filter);
+        continue;
+      case XactStatus::aborted: request.finished = request.met; continue;
+      case XactStatus::running: break;
+    }
+    // It commits with this one, or rolls back with it.
+    if (unlikely(is_kin(transaction_of(request.met)))) return false;
+    switch (filter->relation->options.conflict) {
+      case Conflict::wait: wait_for(filter, transaction_of(request.met)); continue;
+      case Conflict::discard: return false;
+      case Conflict::admit: append_change(changes, ChangeType::add, element, hint); return true;
+    }
+  }
+}
+
+TransactionChanges* begin(const FilterHandle* filter) {
+  return begin_changes(filter->slot, filter->header,
+                       filter->relation->options.persistence == Persistence::logged);
+}
+
+}  // namespace streamfilter::pg
