@@ -93,7 +93,7 @@ INSERT INTO shuffled VALUES (1), (1), (5000), (5000);
 SELECT name, unit, help FROM streamfilter_metrics
 WHERE labels ->> 'filter' IN ('public.seen_watched') OR labels = '{}' ORDER BY 1, 2;
 SELECT name, labels, value FROM streamfilter_metrics
-WHERE name ~ 'trigger|memory_bytes|accepted|fpr_asked|asked_keys|readable|enforcing' AND labels ->> 'filter' LIKE '%watched' ORDER BY 1, 2::text;
+WHERE name ~ 'trigger|memory_bytes|accepted|fpr_asked|asked_keys|readable|enforcing' AND labels ->> 'filter' LIKE '%watched' ORDER BY name, labels::text;
 -- One row for each value; all have what they need.
 SELECT name, labels, count(*) FROM streamfilter_metrics GROUP BY 1, 2 HAVING count(*) > 1;
 SELECT * FROM streamfilter_metrics WHERE name IS NULL OR labels IS NULL OR value IS NULL OR unit IS NULL OR help IS NULL

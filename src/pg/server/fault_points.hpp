@@ -27,7 +27,7 @@ enum class FaultPoint : uint8 {
   move_copied,  // it is over there, and nobody is told so
   move_closed,  // its last place says where it is
   move_told,    // and its first one
-  judge,       // the keys of a batch were looked up, and none is answered or added yet
+  judge,        // the keys of a batch were looked up, and none is answered or added yet
 };
 
 #ifdef STREAMFILTER_FAULTS
