@@ -160,7 +160,8 @@ for (1 .. 100)
 
 # ---- a producer that is frozen ----------------------------------------------------------------------------------------
 
-sql(q{ALTER SERVER a OPTIONS (ADD idle_timeout '500ms')});
+# A machine that is busy shall not take the server for lost.
+sql(q{ALTER SERVER a OPTIONS (ADD idle_timeout '500ms', SET connect_timeout '20s', SET timeout '20s')});
 my $frozen = $node->background_psql('postgres', on_error_stop => 0);
 $frozen->query('BEGIN; INSERT INTO events VALUES (500)');
 sql('INSERT INTO events VALUES (500)');    # waits until the other's transaction over there is ended
@@ -169,7 +170,7 @@ like($frozen->{stderr}, qr/ERROR:  connection to server "a" was lost within the 
 	'a transaction that did nothing for too long is ended over there, and fails here');
 $frozen->quit;
 is(sql('SELECT count(*) FROM events WHERE id = 500'), '1', 'so that another producer can go on');
-sql(q{ALTER SERVER a OPTIONS (DROP idle_timeout)});
+sql(q{ALTER SERVER a OPTIONS (DROP idle_timeout, SET connect_timeout '1s', SET timeout '3s')});
 
 # ---- a server that is built anew ------------------------------------------------------------------------------------------
 
