@@ -95,6 +95,21 @@ for my $slicing ("slicing 'vertical'", "slicing 'diced', slices '6,2'", "slicing
 	is(sql(q{SELECT count(*) FROM generate_series(1, 2000) i WHERE streamfilter_seen('wide', i)}), '2000', "$slicing: once");
 }
 
+# ---- names that look like those of slices ---------------------------------------------------------------------------
+
+my %alike = map { $_ => sprintf('k_named/0@%s', $_) } 'x', '7', '1x', '';
+$_ = qq{"$_"} for values %alike;
+sql(join '', q{CREATE FOREIGN TABLE k_named (id int) SERVER streamfilter OPTIONS (servers 'a', kind 'bloom', memory '256kB', k '4', slices '4');
+     INSERT INTO k_named SELECT generate_series(1, 100);
+     ALTER FOREIGN TABLE k_named OPTIONS (SET servers 'a, b', ADD home_servers '1');},
+	map { qq{CREATE FOREIGN TABLE $_ (id int) SERVER streamfilter OPTIONS (servers 'b', kind 'bloom', memory '256kB', k '4');
+	         INSERT INTO $_ SELECT generate_series(1, 100);} } values %alike);
+is(sql(q{SELECT streamfilter_move_slice('k_named', 0, 'b'), streamfilter_move_slice('k_named', 0, 'a'), streamfilter_move_slice('k_named', 0, 'b')}), 't|t|t',
+	'a slice moves to where filters have names like that of a slice');
+is(sql("SELECT count(*) FROM generate_series(1, 100) i WHERE streamfilter_test('$alike{$_}', i)"), '100', "... filter $alike{$_} is untouched")
+	for sort keys %alike;
+is($node{b}->safe_psql('postgres', q{SELECT count(*) FROM pg_class WHERE relname ~ '^k_named/0@[1-6]$'}), '1', '... what moves have left is dropped');
+
 # ---- who may not, and what cannot be ---------------------------------------------------------------------------------
 
 sub fails

@@ -182,6 +182,20 @@ SKIP:
 		}
 		check_rows("$victim killed");
 	}
+
+	# Of the moves of others a session may learn between two of its own.
+	sql(q{CREATE FOREIGN TABLE apart (id int) SERVER streamfilter OPTIONS (servers 'a', kind 'bloom', memory '256kB', k '4', slices '8');
+	      INSERT INTO apart SELECT generate_series(1, 100);
+	      ALTER FOREIGN TABLE apart OPTIONS (SET servers 'a, b', ADD home_servers '1')});
+	$faults->set('move_told', 'stop');
+	my $spread = $faults->start(q{SELECT streamfilter_spread_slices('apart')});
+	$faults->reached('move_told');
+	sql(q{SELECT streamfilter_move_slice('apart', i, 'b') FROM generate_series(0, 6) i});
+	$node{a}->safe_psql('postgres', q{SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE application_name = 'streamfilter'});
+	$faults->set('move_told', 'pass');
+	like($faults->finish($spread), qr/^\d+$/, 'two sessions move slices of a filter');
+	is(places('apart'), 'a4 b4', 'all servers have equally many');
+	is(sql(q{SELECT count(*) FROM generate_series(1, 100) i WHERE streamfilter_test('apart', i)}), '100', 'what was known is known');
 }
 
 done_testing();

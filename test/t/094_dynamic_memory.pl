@@ -140,15 +140,26 @@ is(scalar(() = glob '/dev/shm/streamfilter*'), 0, 'no file is left in /dev/shm')
 # In user and mount namespaces of its own, where the system allows them: root there may mount, and a second user
 # namespace makes him an ordinary user again.
 $node->stop;
-my @small_shm = ('unshare', '--user', '--map-root-user', '--mount', 'sh', '-c',
-	'mount -t tmpfs -o size=4m tmpfs /dev/shm && exec unshare --user --map-user=1000 "$@"', 'sh');
-SKIP: {
-	skip 'no namespaces for users here', 4 unless run([ @small_shm, 'true' ], '&>', \my $said);
-	# Its own dynamic memory is elsewhere.
-	$node->append_conf('postgresql.conf', q{dynamic_shared_memory_type = mmap});
-	run([ @small_shm, 'pg_ctl', '-w', '-D', $node->data_dir, '-l', $node->logfile, 'start' ], '&>', \$said)
+sub in_small_shm
+{
+	my ($size) = @_;
+	return ('unshare', '--user', '--map-root-user', '--mount', 'sh', '-c',
+		"mount -t tmpfs -o size=$size tmpfs /dev/shm && exec unshare --user --map-user=1000 \"\$@\"", 'sh');
+}
+sub start_in_small_shm
+{
+	my ($size) = @_;
+	my $said;
+	run([ in_small_shm($size), 'pg_ctl', '-w', '-D', $node->data_dir, '-l', $node->logfile, 'start' ], '&>', \$said)
 		or die "could not start with a small /dev/shm: $said";
 	$node->_update_pid(1);
+	return;
+}
+SKIP: {
+	skip 'no namespaces for users here', 6 unless run([ in_small_shm('4m'), 'true' ], '&>', \my $said);
+	# Its own dynamic memory is elsewhere.
+	$node->append_conf('postgresql.conf', q{dynamic_shared_memory_type = mmap});
+	start_in_small_shm('4m');
 	my (undef, undef, $full) = $node->psql('postgres', q{\set VERBOSITY verbose
 		INSERT INTO large VALUES (1)});
 	like($full, qr/53200: could not get dynamic shared memory for filter "large": No space left on device/, 'an error');
@@ -159,5 +170,17 @@ SKIP: {
 	$node->append_conf('postgresql.conf', q{dynamic_shared_memory_type = posix});
 	$node->start;
 	is(sql(q{SELECT known('large', 500)}), 500, 'with more, what was saved is there');
+
+	# An unlogged filter that gets a part of its memory only leaves all of it to others.
+	$node->append_conf('postgresql.conf', q{streamfilter.dynamic_memory = '150MB'});
+	$node->reload;
+	$node->poll_query_until('postgres', q{SHOW streamfilter.dynamic_memory}, '150MB');
+	sql(q{DROP FOREIGN TABLE unsaved; CREATE FOREIGN TABLE vast (id int) SERVER streamfilter
+		OPTIONS (kind 'bloom', memory '80MB', k '7', persistence 'unlogged'); INSERT INTO vast VALUES (1)});
+	$node->stop;
+	$node->append_conf('postgresql.conf', q{dynamic_shared_memory_type = mmap});
+	start_in_small_shm('72m');
+	is(sql(q{SELECT known('large', 500)}), 500, 'others have theirs');
+	cmp_ok(resident() // 0, '<', 17 << 10, 'and an unlogged one that found no room keeps no part of it');
 }
 done_testing();

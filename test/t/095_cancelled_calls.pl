@@ -3,6 +3,9 @@
 # transaction meets them.
 use strict;
 use warnings;
+use IO::Select;
+use IO::Socket::INET;
+use POSIX ();
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -111,6 +114,74 @@ $other->query('ROLLBACK');
 sql('INSERT INTO events SELECT generate_series(1, 100)');
 is(sql('SELECT count(*), count(DISTINCT id) FROM events WHERE id > 0'), '100|100',
 	'what was kept is remembered, what was rolled back is not');
+
+# ---- a request to cancel that comes late ----------------------------------------------------------------------------
+
+# Between producer and server: requests to cancel take three seconds, all else no time.
+my $proxy_port = PostgreSQL::Test::Cluster::get_free_port();
+my $proxy = fork() // die "fork: $!";
+if ($proxy == 0)
+{
+	my $listener = IO::Socket::INET->new(LocalAddr => '127.0.0.1', LocalPort => $proxy_port, Listen => 10, ReuseAddr => 1) or POSIX::_exit(1);
+	my (%peer, %is_late, @late);
+	my $select = IO::Select->new($listener);
+	for (;;)
+	{
+		for my $socket ($select->can_read(0.1))
+		{
+			if ($socket == $listener)
+			{
+				my $client = $listener->accept or next;
+				my $server = IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $holder{a}->port) or POSIX::_exit(1);
+				@peer{$client, $server} = ($server, $client);
+				$select->add($client, $server);
+				next;
+			}
+			my $got = sysread $socket, my $bytes, 65536;
+			if (!$got)
+			{
+				$select->remove($socket);
+				push @late, [ time + 4, $peer{$socket} ];    # closed behind what is late
+			}
+			elsif ($is_late{$socket} ||= $bytes =~ /pg_cancel_backend|^\0\0\0\x10\x04\xd2\x16\x2e/)
+			{
+				push @late, [ time + 3, $peer{$socket}, $bytes ];
+			}
+			else { syswrite $peer{$socket}, $bytes }
+		}
+		while (@late && time > $late[0][0])
+		{
+			my (undef, $socket, $bytes) = @{ shift @late };
+			if (defined $bytes) { syswrite $socket, $bytes } else { shutdown $socket, 1 }
+		}
+		@late = sort { $a->[0] <=> $b->[0] } @late;
+	}
+}
+END { local $?; kill 'KILL', $proxy if $proxy; }
+
+# Keeps a key to itself for a while.
+sub claim_for
+{
+	my ($key, $seconds) = @_;
+	my $run = IPC::Run::start([ 'psql', '-XAtq', '-d', $node->connstr('postgres'), '-c', 'BEGIN',
+		'-c', "SELECT streamfilter_seen('seen', $key)", '-c', "SELECT pg_sleep($seconds) /* claims */", '-c', 'ROLLBACK' ]);
+	$node->poll_query_until('postgres', q{SELECT count(*) > 0 FROM pg_stat_activity WHERE query ~ '^SELECT pg_sleep.*claims' AND state = 'active'});
+	return $run;
+}
+
+sql("ALTER SERVER a OPTIONS (SET port '$proxy_port')");
+$session->query('SELECT streamfilter_test($$seen$$, 1)');
+my $claim = claim_for(300, 1.5);
+timed($session, 'INSERT INTO events VALUES (300)');
+like($session->{stderr}, qr/canceling statement due to statement timeout/, 'a statement is cancelled, and ends over there by itself');
+$claim->finish;
+$session->query('SET statement_timeout = 0');
+$claim = claim_for(301, 5);
+timed($session, 'INSERT INTO events VALUES (301)');
+is($session->{stderr}, '', 'the request does not meet the next one');
+is(sql('SELECT count(*) FROM events WHERE id IN (300, 301)'), '1', 'which is carried out');
+$claim->finish;
+sql(sprintf "ALTER SERVER a OPTIONS (SET port '%d')", $holder{a}->port);
 
 # ---- servers that hang ----------------------------------------------------------------------------------------------
 

@@ -26,7 +26,8 @@ struct Request {
   bool sent;
 #endif
   PostgresPollingStatusType polling;
-  bool pending;  // it has not come to its end, good or bad
+  bool pending;   // it has not come to its end, good or bad
+  bool answered;  // it is known to have been carried out
 };
 
 #ifdef LIBPQ_HAS_ASYNC_CANCEL
@@ -40,9 +41,11 @@ int socket_of(const Request* request) { return PQcancelSocket(request->pg); }
 
 void advance_request(Request* request) {
   request->polling = PQcancelPoll(request->pg);
-  request->pending =
-      request->polling != PGRES_POLLING_OK && request->polling != PGRES_POLLING_FAILED;
+  request->answered = request->polling == PGRES_POLLING_OK;
+  request->pending = !request->answered && request->polling != PGRES_POLLING_FAILED;
 }
+
+bool may_arrive(const Request* request) { return request->pg != nullptr && !request->answered; }
 
 void end_request(Request* request) { PQcancelFinish(request->pg); }
 
@@ -82,7 +85,13 @@ PGconn* connect_likewise(PGconn* pg) {
   return result;
 }
 
+// Behind a pooler the process may be another one by now, and this one work for somebody else.
+bool is_behind_pooler(const Connection* connection) {
+  return PQbackendPID(connection->pg) != connection->backend;
+}
+
 void begin_request(Request* request) {
+  if (is_behind_pooler(request->connection)) return;
   request->pg = connect_likewise(request->connection->pg);
   request->pending = request->pg != nullptr && PQstatus(request->pg) != CONNECTION_BAD;
 }
@@ -100,7 +109,9 @@ bool send_request(Request* request) {
 
 void advance_request(Request* request) {
   if (request->sent) {
-    request->pending = PQconsumeInput(request->pg) && PQisBusy(request->pg);
+    const bool reads = PQconsumeInput(request->pg) != 0;
+    request->pending = reads && PQisBusy(request->pg);
+    request->answered = reads && !request->pending;
     return;
   }
   request->polling = PQconnectPoll(request->pg);
@@ -109,6 +120,8 @@ void advance_request(Request* request) {
   else
     request->pending = request->polling != PGRES_POLLING_FAILED;
 }
+
+bool may_arrive(const Request* request) { return request->sent && !request->answered; }
 
 void end_request(Request* request) { PQfinish(request->pg); }
 
@@ -175,8 +188,11 @@ void cancel_busy_connections() {
     const int left = time_left(deadline);
     if (left == 0 || is_leaving(Manner::quiet) || !wait_for_requests(Min(left, kGlance))) break;
   }
-  for (int i = 0; i < count; ++i)
+  for (int i = 0; i < count; ++i) {
+    // It could meet any later command, so the connection does not outlive this transaction.
+    if (may_arrive(&requests[i])) requests[i].connection->valid = false;
     if (requests[i].pg != nullptr) end_request(&requests[i]);
+  }
 }
 
 }  // namespace streamfilter::pg

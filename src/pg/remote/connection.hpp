@@ -27,12 +27,12 @@ struct Connection {
   ConnectionKey key;
   PGconn* pg;       // nullptr: there is none
   uint64 number;    // changes when what is known of the relations there may be wrong
-  bool valid;       // no option was changed since
+  bool valid;       // no option was changed since, and no request to cancel is on its way
   bool connecting;  // it does not stand yet
   PostgresPollingStatusType polling;  // what libpq waits for then
   bool accepted;                      // and the other side has taken it
   bool ready;                         // and what is called there is prepared
-  int backend;                        // its process there, also behind a pooler
+  int backend;                        // its process there; behind a pooler, one that it had
   bool busy;                          // answers have not been read
   bool needs_password;                // its user has to have one of his own
   ServerOptions options;

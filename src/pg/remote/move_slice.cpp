@@ -7,6 +7,8 @@ extern "C" {
 #include "utils/wait_event.h"
 }
 
+#include <algorithm>
+
 #include "pg/catalog/slice_origin.hpp"
 #include "pg/remote/move_slice.hpp"
 #include "pg/remote/remote_transaction.hpp"
@@ -284,6 +286,12 @@ SlicePlace settle_place(const Move* move) {
   return remote->places[move->slice] = place;
 }
 
+// How many slices each server has, as far as this session knows.
+void count_slices(const RemoteFilter* remote, int* on) {
+  std::fill_n(on, remote->count, 0);
+  for (uint32 i = 0; i < remote->parameters.slices; ++i) ++on[remote->places[i].server];
+}
+
 }  // namespace
 
 bool move_slice(RemoteFilter* remote, uint32 slice, int server) {
@@ -303,26 +311,22 @@ bool move_slice(RemoteFilter* remote, uint32 slice, int server) {
 
 int spread_slices(RemoteFilter* remote) {
   const uint32 slices = remote->parameters.slices;
-  auto* on = static_cast<int*>(palloc0(sizeof(int) * static_cast<Size>(remote->count)));
+  auto* on = static_cast<int*>(palloc(sizeof(int) * static_cast<Size>(remote->count)));
   require_homes(remote);
   require_no_transaction(remote);
   for (uint32 i = 0; i < slices; ++i) {
     const Move move = {remote, i};
-    ++on[settle_place(&move).server];
+    settle_place(&move);
   }
-  int moved = 0;
-  for (;;) {
-    int most = 0, least = 0;
-    for (int i = 1; i < remote->count; ++i) {
-      if (on[i] > on[most]) most = i;
-      if (on[i] < on[least]) least = i;
-    }
+  // Others may move slices, too, of which this session learns as it moves its own.
+  for (int moved = 0;;) {
+    count_slices(remote, on);
+    const int most = static_cast<int>(std::max_element(on, on + remote->count) - on),
+              least = static_cast<int>(std::min_element(on, on + remote->count) - on);
     if (on[most] - on[least] < 2) return moved;
     uint32 slice = slices - 1;
     while (remote->places[slice].server != most) --slice;
     moved += move_slice(remote, slice, least);
-    --on[most];
-    ++on[least];
   }
 }
 

@@ -240,7 +240,7 @@ constexpr ColumnShape kMovedColumn = {TEXTOID, false, true, kMaxMoved};
 constexpr RowShape kMovedRow = {&kMovedColumn, 1, 0, 1};
 
 struct MovedReader {
-  char* text;
+  char* text;  // nullptr, though found: there was no memory for it
   bool found;
 };
 
@@ -248,7 +248,10 @@ void take_moved(void* context, const PGresult* result) {
   if (PQresultStatus(result) != PGRES_TUPLES_OK || PQntuples(result) == 0) return;
   auto* reader = static_cast<MovedReader*>(context);
   reader->found = true;
-  strlcpy(reader->text, PQgetvalue(result, 0, 0), kMaxMoved + 1);
+  const Size size = static_cast<Size>(PQgetlength(result, 0, 0)) + 1;
+  reader->text =
+      static_cast<char*>(MemoryContextAllocExtended(CurrentMemoryContext, size, MCXT_ALLOC_NO_OOM));
+  if (reader->text != nullptr) memcpy(reader->text, PQgetvalue(result, 0, 0), size);
 }
 
 // Bytes that end with a NUL; nullptr: there was no memory for them.
@@ -306,12 +309,13 @@ const char* define_slices(Connection* connection, const SliceDefinition* slices,
 bool read_moved(Connection* connection, const char* relation, const char** moved) {
   if (connection->level > 0 && !queue_transaction(connection)) return false;
   MovedReader reader = {};
-  reader.text = static_cast<char*>(palloc(kMaxMoved + 1));
   if (!queue_query(connection, kMovedQuery, relation) ||
       !exchange(connection, &kMovedRow, take_moved, &reader))
     return false;
   if (connection->error != nullptr) raise_remote(connection);
-  *moved = reader.found ? reader.text : nullptr;
+  if (reader.found && reader.text == nullptr)
+    ereport(ERROR, errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory"));
+  *moved = reader.text;
   return true;
 }
 

@@ -188,7 +188,12 @@ bool read_filter(FILE* file, bool has_found) {
     slot->block = header;
     slot->size = record.size;
   }
-  if (header == nullptr || back_slot(slot, [] {}) != 0) {
+  const bool has_memory = header != nullptr && back_slot(slot, [] {}) == 0;
+  if (header != nullptr && !has_memory) {  // but perhaps a part of it
+    free_slot(slot);
+    give_back_slots();
+  }
+  if (!has_memory) {
     ereport(LOG, errmsg("not enough room for an unlogged filter of %llu bytes, it will be empty",
                         static_cast<unsigned long long>(record.size)));
     return skip();

@@ -50,11 +50,27 @@ const char* full_name(Oid relid) {
                                     get_rel_name(relid));
 }
 
+// How the relation that a move makes describes who fills it: nothing that IMPORT FOREIGN SCHEMA
+// could take for a filter.
+const char* producer_of_moved_slice(uint32 slice, uint32 epoch) {
+  return psprintf("{\"slice\": \"%u\", \"epoch\": \"%u\"}", slice, epoch);
+}
+
+// Has a move made the relation? Other filters may have names that look like that.
+bool is_moved_slice(Oid relid, const char* name, uint32 slice) {
+  const char* producer = find_option(options_of_filter(relid), "producer");
+  const char* epoch = strrchr(get_rel_name(relid), '@') + 1;
+  const auto number = static_cast<uint32>(strtoul(epoch, nullptr, 10));
+  return producer != nullptr && strcmp(producer, producer_of_moved_slice(slice, number)) == 0 &&
+         strcmp(get_rel_name(relid), name_of_moved_slice(name, slice, number)) == 0;
+}
+
 // What earlier moves of the slice have left here, and nobody is told of any more.
 void drop_remains(Oid schema, const char* name, uint32 slice) {
   const char* query = psprintf(
-      "SELECT c.oid FROM pg_catalog.pg_class c WHERE c.relnamespace = %u AND c.relkind = 'f' AND "
-      "pg_catalog.starts_with(c.relname::pg_catalog.text, %s)",
+      "SELECT c.oid FROM pg_catalog.pg_class c WHERE c.relnamespace OPERATOR(pg_catalog.=) %u "
+      "AND c.relkind OPERATOR(pg_catalog.=) 'f' "
+      "AND pg_catalog.starts_with(c.relname::pg_catalog.text, %s)",
       schema, quote_literal_cstr(psprintf("%s/%u@", name, slice)));
   SPI_connect();
   if (SPI_execute(query, true, 0) != SPI_OK_SELECT) elog(ERROR, "could not look for slices");
@@ -62,7 +78,7 @@ void drop_remains(Oid schema, const char* name, uint32 slice) {
   for (uint64 i = 0; i < found->numvals; ++i) {
     bool isnull;
     const Oid relid = DatumGetObjectId(SPI_getbinval(found->vals[i], found->tupdesc, 1, &isnull));
-    if (find_option(options_of_filter(relid), "producer") != nullptr)
+    if (is_moved_slice(relid, name, slice))
       run(psprintf("DROP FOREIGN TABLE %s", full_name(relid)));
   }
   SPI_finish();
@@ -144,10 +160,8 @@ SF_FUNCTION(streamfilter_slice_take) {
   lock_slice_relations();
   drop_remains(get_namespace_oid(schema, false), table, slice);
   auto* name = makeRangeVar(pstrdup(schema), pstrdup(name_of_moved_slice(table, slice, epoch)), -1);
-  // Nothing that IMPORT FOREIGN SCHEMA could take for a filter.
-  make_slice_relation(name,
-                      {text_argument(fcinfo, 4), text_argument(fcinfo, 5), text_argument(fcinfo, 6),
-                       psprintf("{\"slice\": \"%u\", \"epoch\": \"%u\"}", slice, epoch)});
+  make_slice_relation(name, {text_argument(fcinfo, 4), text_argument(fcinfo, 5),
+                             text_argument(fcinfo, 6), producer_of_moved_slice(slice, epoch)});
   FilterHandle* filter = filter_handle(RangeVarGetRelid(name, NoLock, false));
   use_filter(filter, Use::insert);
   fill(filter, state);
