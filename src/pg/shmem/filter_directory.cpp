@@ -246,6 +246,7 @@ Header* find_space(uint64 size) {
 void free_slot(FilterSlot* slot) {
   slot->state = is_dynamic(slot) ? SlotState::emptied : SlotState::free;
   slot->database = slot->relation = InvalidOid;
+  slot->owner = MyProcPid;
   slot->generation = 0;
 }
 
@@ -261,12 +262,8 @@ void give_back_slots() {
   if (shared_state == nullptr) return;
   for (int i = 0; i < shared_state->slot_count; ++i) {
     FilterSlot* slot = &shared_state->slots[i];
-    if (slot->state != SlotState::emptied) continue;  // the caller's own are certain to be seen
-    LWLockAcquire(shared_state->directory_lock, LW_EXCLUSIVE);
-    const bool is_emptied = slot->state == SlotState::emptied;
-    if (is_emptied) slot->state = SlotState::releasing;
-    LWLockRelease(shared_state->directory_lock);
-    if (!is_emptied) continue;
+    // Nobody else touches these.
+    if (slot->state != SlotState::emptied || slot->owner != MyProcPid) continue;
     give_back_memory(reinterpret_cast<char*>(slot->block), whole_pages(slot->size));
     LWLockAcquire(shared_state->directory_lock, LW_EXCLUSIVE);
     slot->state = SlotState::free;

@@ -20,9 +20,8 @@ enum class SlotState : uint8 {
   building,  // its bytes are being written by `owner`; others wait
   pending,   // belongs to a definition that transaction of `owner` has not committed
   live,
-  retired,    // of another geometry than the primary's: some may be reading it, nobody finds it
-  emptied,    // nobody's, but the system has not got its dynamic memory back
-  releasing,  // … and somebody is giving it back
+  retired,  // of another geometry than the primary's: some may be reading it, nobody finds it
+  emptied,  // nobody's, but `owner` has still to give its dynamic memory back to the system
 };
 
 // How the state of a filter is saved. The plain fields belong to whoever builds the slot or follows
@@ -68,7 +67,7 @@ struct FilterSlot {
   Oid database;
   Oid relation;
   Oid server;
-  int owner;         // pid, for building and pending
+  int owner;         // pid, for building, pending and emptied
   uint64 signature;  // FilterRelation::signature it was built for
   uint32 asked;  // 32 bits of asked_signature, which outlive a change of derivations; 0: unknown
   uint64 key_signature;  // of the columns its keys are hashed of; 0: not known yet
@@ -159,8 +158,8 @@ bool is_dynamic(const FilterSlot* slot);
 // `between` may raise.
 int back_slot(const FilterSlot* slot, void (*between)());
 
-// After free_slot: lets the system have the dynamic memory of slots that are free. Takes
-// directory_lock. Cannot fail.
+// After free_slot: lets the system have the dynamic memory of the slots that this process has
+// freed. Takes directory_lock. Cannot fail.
 void give_back_slots();
 
 // What filters may take, all databases together, in bytes.
