@@ -85,7 +85,10 @@ $node->poll_query_until('postgres', "SELECT count(*) = 1 FROM ($find_victim) v")
 my $victim_pid = $node->safe_psql('postgres', $find_victim);
 kill 'KILL', $victim_pid;
 $victim->finish;
-$node->poll_query_until('postgres', 'SELECT 1', '1') or die 'the server did not come back';
+# psql that is refused may be gone before it is told what to ask.
+my $is_back;
+for (1 .. 20) { last if $is_back = eval { $node->poll_query_until('postgres', 'SELECT 1', '1') } }
+$is_back or die 'the server did not come back';
 is( $node->safe_psql(
 		'postgres', q{SELECT tested FROM streamfilter_stats WHERE filter = 'own'::regclass}),
 	'0', 'after a crash the counters start again');

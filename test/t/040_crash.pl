@@ -119,7 +119,8 @@ sub come_back
 			$node->stop('fast', fail_ok => 1);    # forgets the attempt
 		}
 	}
-	until ($node->psql('postgres', 'SELECT 1', timeout => 10) == 0)
+	# psql that is refused may be gone before it is told what to ask.
+	until ((eval { $node->psql('postgres', 'SELECT 1', timeout => 10) } // 1) == 0)
 	{
 		die 'the server does not come back' if time > $deadline;
 		sleep 0.05;

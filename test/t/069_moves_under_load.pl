@@ -169,7 +169,7 @@ SKIP:
 			sql(q{SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE application_name = 'mover'}) if $victim eq 'mover';
 			$faults->set($point, 'pass') if $victim !~ /server/;
 			note("$victim at $point: " . $faults->finish($move));
-			$node{p}->poll_query_until('postgres', 'SELECT true');
+			for (1 .. 20) { last if eval { $node{p}->poll_query_until('postgres', 'SELECT true') } }
 			my $done;
 			for (1 .. 20)
 			{

@@ -99,7 +99,12 @@ is($faults->finish($first) . $faults->finish($second), 'tt', 'two sessions that 
 
 # ---- the end of the server ------------------------------------------------------------------------------------------
 
-sub wait_for_server { return $node->poll_query_until('postgres', 'SELECT 1', '1'); }
+# psql that is refused may be gone before it is told what to ask.
+sub wait_for_server
+{
+	for (1 .. 20) { return 1 if eval { $node->poll_query_until('postgres', 'SELECT 1', '1') } }
+	return 0;
+}
 
 $faults->set('committed', 'kill');
 $faults->finish($faults->start('INSERT INTO events VALUES (7)'));
