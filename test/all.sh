@@ -14,7 +14,7 @@
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-PASSED=0 FAILED=0 SKIPPED=0 FINISHED='' BUILT='' CPU=0
+PASSED=0 FAILED=0 SKIPPED=0 FAILURES='' FINISHED='' BUILT='' CPU=0
 
 # --- The suites: a line each, in the order in which they run ----------------------------------------------------------
 # Each has a name (several lines may share one), what counts its results, a title, and a command. `suite` runs it in the
@@ -68,6 +68,7 @@ finish() { # always the last line, also when something above went wrong
 	trap '' INT TERM
 	if [ -z "$FINISHED" ]; then FAILED=$((FAILED + 1)); fi
 	remove_work || true
+	[ -z "$FAILURES" ] || printf '%s' "$FAILURES"
 	printf '%d passed, %d failed' "$PASSED" "$FAILED"
 	[ "$SKIPPED" -eq 0 ] || printf ', %d skipped' "$SKIPPED"
 	printf '\n'
@@ -134,6 +135,21 @@ in_copy() { # make there, as the server's user
 pg_upgrade() { PG_CONFIG=$PG_CONFIG "$ROOT/test/pg_upgrade.sh"; }
 derivation() { PG_CONFIG=$PG_CONFIG "$ROOT/test/derivation.sh"; }
 
+# A line for each test of a job that failed. They are shown once more at the end, where they are looked for.
+failures() { # title
+	local line found=''
+	while IFS= read -r line; do
+		printf 'failed: %s: %s\n' "$1" "${line:0:200}"
+		found=1
+	done < <(
+		{
+			grep -hE '^(test|    ) +[^ ]+ +\.\.\. +(FAILED|failed)|^not ok|: error: in "|: fatal error: in "' "$WORK/job.log"
+			[ ! -d "$WORK/tap" ] || grep -rE '^not ok' "$WORK/tap" | sed "s|^$WORK/tap/||" | grep -vE '# (SKIP|skip|TODO)'
+		} | head -n 30
+	)
+	[ -n "$found" ] || printf 'failed: %s\n' "$1"
+}
+
 show_failure() { # of a job; what cannot be shown is no reason to stop
 	local file
 	say "--- the end of its output"
@@ -157,6 +173,7 @@ run_suite() {
 	local counter=$1 title=$2 status=0 passed failed skipped
 	shift 2
 	touch "$WORK/started"
+	rm -rf "$WORK/tap"
 	job "$title" "$@"
 	status=$JOB_STATUS
 	stop_servers
@@ -174,7 +191,9 @@ run_suite() {
 	[ "$skipped" -eq 0 ] || printf ', %d skipped' "$skipped"
 	[ "$status" -ne 124 ] || printf ' (hung, stopped)'
 	printf '\n'
-	[ "$failed" -eq 0 ] || show_failure || true
+	[ "$failed" -gt 0 ] || return 0
+	FAILURES+=$(failures "$title")$'\n'
+	show_failure || true
 }
 
 show_cpu() { # of the job that has ended
@@ -242,7 +261,7 @@ make_flavour() {
 }
 
 fail_flavour() {
-	FLAVOURS[$1]=failed FAILED=$((FAILED + 1))
+	FLAVOURS[$1]=failed FAILED=$((FAILED + 1)) FAILURES+="failed: library for $1"$'\n'
 	show_failure || true
 }
 
@@ -300,7 +319,7 @@ build_step() {
 		printf '\n'
 	else
 		printf '  failed\n'
-		FAILED=$((FAILED + 1)) BUILT=''
+		FAILED=$((FAILED + 1)) BUILT='' FAILURES+="failed: $1"$'\n'
 		show_failure || true
 	fi
 }

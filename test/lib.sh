@@ -86,7 +86,7 @@ job_progress() { :; } # scripts may replace it: prints how far the running job h
 job_tick() { # title, seconds so far
 	if [ -t 1 ]; then
 		printf '\r%-52s %5d s  %s\033[K' "$1" "$2" "$([ "$2" -lt 2 ] || job_progress)"
-	elif [ $(($2 % 10)) -eq 0 ] && [ "$2" -gt 0 ]; then
+	elif [ $(($2 % 30)) -eq 0 ] && [ "$2" -gt 0 ]; then
 		printf '%-52s %5d s  %s\n' "$1 ..." "$2" "$(job_progress)"
 	fi
 }

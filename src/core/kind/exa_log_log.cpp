@@ -135,12 +135,13 @@ bool add_token(const Parameters& p, Slice slice, Token token, bool& seen) noexce
   return added != Added::no_room;
 }
 
+// A token that finds no room is new, also where the registers do not change by it.
 bool add(const Parameters& p, Slice slice, Token token) noexcept {
-  if (form(*slice.state) == kOfTokens) {
-    if (bool seen; add_token(p, slice, token, seen)) return seen;
-    become_registers(p, slice);
-  }
-  return update_register(slice, Update(token));
+  if (form(*slice.state) != kOfTokens) return update_register(slice, Update(token));
+  if (bool seen; add_token(p, slice, token, seen)) return seen;
+  become_registers(p, slice);
+  update_register(slice, Update(token));
+  return false;
 }
 
 bool insert(const Parameters& p, Slice slice, const Element& element) noexcept {

@@ -269,6 +269,21 @@ BOOST_AUTO_TEST_CASE(tokens_become_the_registers_of_their_keys) {
   }
 }
 
+// Also the key for which tokens have no more room: it is new, whatever the registers know of it.
+BOOST_AUTO_TEST_CASE(an_insertion_says_what_a_test_said_before) {
+  unsigned became_registers = 0;
+  for (unsigned round = 0; round < 300; ++round) {
+    Filter filter("ell(memory=704, slices=1)");
+    for (const std::uint64_t hash :
+         keys_of(5000 + round, 4 * static_cast<unsigned>(registers_of(filter)))) {
+      const bool seen = filter.test({hash});
+      BOOST_REQUIRE_EQUAL(filter.insert({hash}), seen);
+    }
+    became_registers += form_of(filter) != kTokensForm;
+  }
+  BOOST_TEST(became_registers == 300u);
+}
+
 // Any two that saw parts of a stream, tokens or registers: what one that saw both is.
 BOOST_AUTO_TEST_CASE(any_mixture_merges_to_one_form) {
   const char text[] = "ell(memory=2kB, slices=1)";
