@@ -42,9 +42,16 @@ inline std::vector<ComparedKind> compared_kinds() {
     of_two_lines.push_back(std::string("lines=2, fpr=") + rate);
   }
   std::vector<std::string> tossed;  // capped
+  const auto toss = [&](const char* k, const char* cap, const char* admission) {
+    tossed.push_back(text("k=%s, cap=%s, admission=%s", k, cap, admission));
+  };
   for (const char* k : {"1", "2", "3", "4", "5", "6", "8", "11"})
-    for (const char* admission : {"0.95", "0.87", "0.75", "0.65"})
-      tossed.push_back(std::string("k=") + k + ", cap=0.65, admission=" + admission);
+    for (const char* admission : {"0.95", "0.87", "0.75", "0.65"}) toss(k, "0.65", admission);
+  // For few bits of a key, where most must be left out.
+  for (const char* k : {"1", "2", "3"})
+    for (const char* cap : {"0.5", "0.6", "0.7"})
+      for (const char* admission : {"0.98", "0.95", "0.9", "0.83", "0.75", "0.65", "0.5", "0.3"})
+        toss(k, cap, admission);
   return {
       {"sbf",
        true,
