@@ -24,6 +24,7 @@ extern "C" {
 
 #include "pg/ingest/copy_ingest.hpp"
 #include "pg/ingest/ingest.hpp"
+#include "pg/ingest/plain_lines.hpp"
 #include "pg/ingest/target_rule.hpp"
 #include "pg/ingest/volatile_code.hpp"
 #include "pg/server/settings.hpp"
@@ -76,6 +77,7 @@ constexpr uint64 kRead = 2 * kMaxUnjudgedRows;
 // A COPY whose rows from the second on are inserted here.
 struct CopyRows {
   CopyFromState copy;
+  bool has_plain_lines;
   Position position;
   EState* estate;
   ModifyTableState* node;
@@ -200,6 +202,15 @@ int64 progress(int parameter) {
   return MyBEEntry == nullptr ? 0 : MyBEEntry->st_progress_param[parameter];
 }
 
+bool read_row(CopyRows* rows, ExprContext* context, TupleTableSlot* row) {
+  MemoryContextSwitchTo(GetPerTupleMemoryContext(rows->estate));
+  const bool found = (rows->has_plain_lines &&
+                      read_plain_line(rows->copy, context, row->tts_values, row->tts_isnull)) ||
+                     NextCopyFrom(rows->copy, context, row->tts_values, row->tts_isnull);
+  MemoryContextSwitchTo(rows->estate->es_query_cxt);
+  return found;
+}
+
 // The next row of the source that satisfies the condition; nullptr: there are no more.
 TupleTableSlot* next_row(CopyRows* rows, int64* excluded) {
   CopyFromState copy = rows->copy;
@@ -209,10 +220,7 @@ TupleTableSlot* next_row(CopyRows* rows, int64* excluded) {
     CHECK_FOR_INTERRUPTS();
     ResetPerTupleExprContext(rows->estate);
     ExecClearTuple(row);
-    MemoryContextSwitchTo(GetPerTupleMemoryContext(rows->estate));
-    const bool found = NextCopyFrom(copy, context, row->tts_values, row->tts_isnull);
-    MemoryContextSwitchTo(rows->estate->es_query_cxt);
-    if (!found) return nullptr;
+    if (!read_row(rows, context, row)) return nullptr;
     ExecStoreVirtualTuple(row);
     row->tts_tableOid = RelationGetRelid(copy->rel);
     context->ecxt_scantuple = row;
@@ -292,6 +300,7 @@ void take_over() {
   auto* rows = static_cast<CopyRows*>(palloc0(sizeof(CopyRows)));
   *kept = rows;
   rows->copy = copy;
+  rows->has_plain_lines = has_plain_lines(copy);
   const bool may = may_take_over(rows);
   MemoryContextSwitchTo(caller);
   if (!may) return;
