@@ -86,9 +86,9 @@ struct CopyRows {
   Line* read;   // the last of them; kRead
   Line* kept;   // those that wait to be written, in their order
   int kept_count;
-  int next;  // of them, to be looked at
-  bool looks_back;
-  uint64 number;  // of the line that is being read, while others are looked at
+  uint64 at;        // the row that an error would concern; 0: the one that is being read
+  bool looks_back;  // COPY has been told the line of another one. The one that is being read:
+  uint64 number;
   bool has_text;
   StringInfoData text;
 };
@@ -113,25 +113,17 @@ void look_forward(CopyRows* rows) {
   rows->copy->line_buf = rows->text;
 }
 
-// Those that wait are looked at in their order, some of them before.
-const Line* find_line(CopyRows* rows, uint64 row) {
+const Line* find_line(const CopyRows* rows, uint64 row) {
+  const Line* read = &rows->read[row % kRead];
+  if (read->row == row) return read;
   const Line* end = rows->kept + rows->kept_count;
-  const Line* kept = rows->kept + rows->next;
-  if (kept == end || kept->row != row)
-    kept = std::lower_bound(static_cast<const Line*>(rows->kept), end, row,
-                            [](const Line& line, uint64 wanted) { return line.row < wanted; });
-  if (kept != end && kept->row == row) {
-    rows->next = static_cast<int>(kept - rows->kept) + 1;
-    return kept;
-  }
-  const Line* line = &rows->read[row % kRead];
-  return line->row == row ? line : nullptr;
+  const Line* kept =
+      std::lower_bound(static_cast<const Line*>(rows->kept), end, row,
+                       [](const Line& line, uint64 wanted) { return line.row < wanted; });
+  return kept != end && kept->row == row ? kept : nullptr;
 }
 
-// An error would concern this row.
-void look_at(void* context, uint64 row) {
-  auto* rows = static_cast<CopyRows*>(context);
-  if (row == 0) return look_forward(rows);
+void look_back(CopyRows* rows) {
   CopyFromState copy = rows->copy;
   if (!rows->looks_back) {
     rows->looks_back = true;
@@ -139,7 +131,7 @@ void look_at(void* context, uint64 row) {
     rows->has_text = copy->line_buf_valid;
     rows->text = copy->line_buf;
   }
-  const Line* line = find_line(rows, row);
+  const Line* line = find_line(rows, rows->at);
   copy->line_buf_valid = line != nullptr && line->length >= 0;
   if (line == nullptr) return;
   copy->cur_lineno = line->number;
@@ -147,11 +139,19 @@ void look_at(void* context, uint64 row) {
   copy->line_buf.len = Max(line->length, 0);
 }
 
-// It is one of those that were read last. Once those before it are written, all are.
-void keep_line(void* context, uint64 row) {
+// There is something to be said, and COPY says next which line it is about.
+void tell_line(void* arg) {
+  auto* rows = static_cast<CopyRows*>(arg);
+  if (rows->at == 0)
+    look_forward(rows);
+  else
+    look_back(rows);
+}
+
+void keep_line(void* context, int place, uint64 row) {
   auto* rows = static_cast<CopyRows*>(context);
-  if (rows->next == rows->kept_count) rows->next = rows->kept_count = 0;
-  rows->kept[rows->kept_count++] = rows->read[row % kRead];
+  rows->kept[place] = rows->read[row % kRead];
+  rows->kept_count = place + 1;
 }
 
 // ---- what rows are inserted with ---------------------------------------------------------------
@@ -216,9 +216,9 @@ TupleTableSlot* next_row(CopyRows* rows, int64* excluded) {
   CopyFromState copy = rows->copy;
   ExprContext* context = GetPerTupleExprContext(rows->estate);
   TupleTableSlot* row = row_to_fill(rows->ingest);
+  look_forward(rows);
   for (;;) {
     CHECK_FOR_INTERRUPTS();
-    ResetPerTupleExprContext(rows->estate);
     ExecClearTuple(row);
     if (!read_row(rows, context, row)) return nullptr;
     ExecStoreVirtualTuple(row);
@@ -226,6 +226,7 @@ TupleTableSlot* next_row(CopyRows* rows, int64* excluded) {
     context->ecxt_scantuple = row;
     if (copy->qualexpr == nullptr || ExecQual(copy->qualexpr, context)) return row;
     pgstat_progress_update_param(PROGRESS_COPY_TUPLES_EXCLUDED, ++*excluded);
+    ResetPerTupleExprContext(rows->estate);
   }
 }
 
@@ -256,8 +257,12 @@ void copy_the_rest(CopyRows* rows) {
   rows->read = static_cast<Line*>(palloc0(sizeof(Line) * kRead));
   rows->kept = static_cast<Line*>(palloc(sizeof(Line) * kMaxWaitingRows));
   rows->ingest = begin_ingest(rows->node, {insert_options(rows->copy), true},
-                              {look_at, keep_line, rows}, false);
+                              {&rows->at, keep_line, rows}, false);
+  ErrorContextCallback context = {error_context_stack, tell_line, rows};
+  error_context_stack = &context;
   count_copied(insert_rows(rows));
+  look_forward(rows);
+  error_context_stack = context.previous;
   MemoryContextSwitchTo(caller);
   close_target(rows);
 }

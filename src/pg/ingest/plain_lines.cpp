@@ -113,9 +113,7 @@ bool read_plain_line(CopyFromState copy, ExprContext* context, Datum* values, bo
   char* line = copy->input_buf + copy->input_buf_index;
   char* end = find(line, copy->input_buf + copy->input_buf_len, '\n');
   if (end == nullptr || !is_plain(copy, line, end) || !find_values(copy, line, end)) return false;
-  const auto columns = static_cast<size_t>(RelationGetDescr(copy->rel)->natts);
-  memset(values, 0, columns * sizeof(Datum));
-  memset(nulls, true, columns * sizeof(bool));
+  memset(nulls, true, static_cast<size_t>(RelationGetDescr(copy->rel)->natts) * sizeof(bool));
   begin_line(copy, line, end);
   convert_values(copy, end, values, nulls);
   add_defaults(copy, context, values, nulls);
