@@ -280,9 +280,15 @@ int read_nothing(void*, int, int) {
   return 0;
 }
 
+bool hides_volatile_defaults(const CopyFromStateData* copy) {
+  for (int i = 0; i < copy->num_defaults; ++i)
+    if (hides_volatile_code(reinterpret_cast<Node*>(SF_COPY_DEFAULT(copy, i)->expr))) return true;
+  return false;
+}
+
 bool reads_ahead(const CopyFromStateData* copy) {
-  return !copy->volatile_defexprs && !runs_volatile_code(copy->whereClause) &&
-         !SF_COPY_SKIPS_ERRORS(copy);
+  return !copy->volatile_defexprs && !hides_volatile_defaults(copy) &&
+         !runs_volatile_code(copy->whereClause) && !SF_COPY_SKIPS_ERRORS(copy);
 }
 
 bool may_take_over(CopyRows* rows) {
