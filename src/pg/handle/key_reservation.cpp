@@ -140,8 +140,9 @@ ReserveResult try_to_reserve(const FilterHandle* filter, const TransactionChange
   return result;
 }
 
-// The table does not take this transaction's next key, and cannot grow. With conflict 'wait' the transaction takes
-// the whole filter instead: others wait for it before they add any key. There is one at a time.
+// The table does not take this transaction's next key, and cannot grow. With conflict 'wait' the
+// transaction takes the whole filter instead: others wait for it before they add any key. There is
+// one at a time.
 void overflow(FilterHandle* filter, TransactionChanges* changes) {
   FilterSlot* slot = filter->slot;
   if (waits(filter)) {

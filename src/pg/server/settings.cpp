@@ -97,8 +97,8 @@ void init_settings() {
         &max_filters, 128, 1, 65536, PGC_POSTMASTER, 0, nullptr, nullptr, nullptr);
     DefineCustomIntVariable(
         "streamfilter.max_in_flight", "Keys of unfinished transactions that have a place reserved.",
-        "More of them take up to half of streamfilter.dynamic_memory.",
-        &max_in_flight, 100000, 1000, 100000000, PGC_POSTMASTER, 0, nullptr, nullptr, nullptr);
+        "More of them take up to half of streamfilter.dynamic_memory.", &max_in_flight, 100000,
+        1000, 100000000, PGC_POSTMASTER, 0, nullptr, nullptr, nullptr);
   }
   MarkGUCPrefixReserved("streamfilter");
 }

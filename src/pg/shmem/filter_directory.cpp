@@ -2,10 +2,10 @@
 //
 // Locking rules:
 // - directory_lock protects `state`, `database`, `relation`, `server`, `owner`, `signature`,
-//   `generation`, `block` and `size` of every slot, `segments` and `next_generation`. To read or write them,
-//   hold it (shared or exclusive), except that `generation`, `block` and `size` of a live or own
-//   slot may be read by whoever holds a lock on its relation: only DDL and TRUNCATE change them,
-//   and they hold AccessExclusiveLock.
+//   `generation`, `block` and `size` of every slot, `segments` and `next_generation`. To read or
+//   write them, hold it (shared or exclusive), except that `generation`, `block` and `size` of a
+//   live or own slot may be read by whoever holds a lock on its relation: only DDL and TRUNCATE
+//   change them, and they hold AccessExclusiveLock.
 // - The bytes of a block belong to the builder while the slot is `building`. Later the header is
 //   only read, and each slice is read and written under its slice lock, of which nobody may hold
 //   two.

@@ -18,8 +18,8 @@ extern "C" {
 
 #include <cmath>
 
-#include "pg/server/lock_batches.hpp"
 #include "pg/server/fault_points.hpp"
+#include "pg/server/lock_batches.hpp"
 #include "pg/server/settings.hpp"
 #include "pg/server/wait_events.hpp"
 #include "pg/shmem/in_flight_table.hpp"
@@ -234,8 +234,8 @@ bool open_further() {
     char* start = take_segment(bytes_of_capacity(next_capacity()),
                                bytes_of_capacity(partition_capacity / 2), &size);
     if (start == nullptr) return false;
-    table.capacity = static_cast<uint32>(
-        pg_prevpower2_64(size / sizeof(InFlightEntry) / partition_count));
+    table.capacity =
+        static_cast<uint32>(pg_prevpower2_64(size / sizeof(InFlightEntry) / partition_count));
     table.entries = reinterpret_cast<InFlightEntry*>(start);
     pg_atomic_fetch_add_u32(&further->count, 1);
     pg_atomic_exchange_u32(&table.partitions, 0);
@@ -427,8 +427,8 @@ void start_in_flight() {
       static_cast<char*>(ShmemInitStruct("streamfilter in flight", in_flight_bytes(), &found));
   partitions = reinterpret_cast<InFlightPartition*>(CACHELINEALIGN(start));
   auto* entries = reinterpret_cast<InFlightEntry*>(partitions + partition_count);
-  further = reinterpret_cast<FurtherTables*>(
-      entries + static_cast<Size>(partition_count) * partition_capacity);
+  further = reinterpret_cast<FurtherTables*>(entries + static_cast<Size>(partition_count) *
+                                                           partition_capacity);
   if (found) return;
   memset(start, 0, in_flight_bytes());
   init_further();

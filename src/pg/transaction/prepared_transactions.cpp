@@ -139,8 +139,7 @@ uint32 take_key() {
   ++part->count;
   ++prepared->count;
   const uint32 at = part->unused_keys;
-  if (at == kNone)
-    return static_cast<uint32>(part - prepared->parts) << kPlaceBits | part->used++;
+  if (at == kNone) return static_cast<uint32>(part - prepared->parts) << kPlaceBits | part->used++;
   part->unused_keys = key_at(at).next;
   return at;
 }
@@ -456,9 +455,14 @@ bool put_back_in_flight(FilterSlot* slot, TransactionId transaction, const Eleme
   bool registered;
   while (!(registered = put_back(tag, owner)))
     if (!grow_in_flight(tag)) break;
-  const PreparedKey key = {owner,        registered ? owner : 0, slot->generation,
-                           element.hash, element.importance,     element.time,
-                           kNone,        true};
+  const PreparedKey key = {owner,
+                           registered ? owner : 0,
+                           slot->generation,
+                           element.hash,
+                           element.importance,
+                           element.time,
+                           kNone,
+                           true};
   for (;;) {
     LWLockAcquire(prepared->lock, LW_EXCLUSIVE);
     const bool enters = has_room_for(full), fits = enters && has_room_for(1);
