@@ -214,8 +214,9 @@ unit-sanitize:
 ARM64_CXX := $(shell command -v aarch64-linux-gnu-g++)
 ARM64_EMULATOR := $(firstword $(shell command -v qemu-aarch64-static qemu-aarch64))
 ARM64_INCLUDE = build/arm64/include
-ARM64 = FLAVOUR=arm64 CXX=$(notdir $(ARM64_CXX)) CXXFLAGS='-O2 -g1 -Werror -isystem $(ARM64_INCLUDE)' EMULATOR=$(ARM64_EMULATOR) \
-        BOOST_TEST='-isystem $(ARM64_INCLUDE)' LINK_TESTS=-static
+ARM64_FLAGS = -isystem $(ARM64_INCLUDE) -Wno-psabi
+ARM64 = FLAVOUR=arm64 CXX=$(notdir $(ARM64_CXX)) CXXFLAGS='-O2 -g1 -Werror $(ARM64_FLAGS)' EMULATOR=$(ARM64_EMULATOR) \
+        BOOST_TEST='$(ARM64_FLAGS)' LINK_TESTS=-static
 
 check-arm64:
 ifeq ($(and $(ARM64_CXX),$(ARM64_EMULATOR)),)
