@@ -4,12 +4,13 @@
 use strict;
 use warnings;
 use FindBin;
-use lib "$FindBin::RealBin/lib";
+use lib $FindBin::Bin, "$FindBin::RealBin/lib";
 use IO::Select;
 use IO::Socket::INET;
 use POSIX ();
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use Sessions;
 use SliceServers;
 use Test::More;
 use Time::HiRes qw(time);
