@@ -228,7 +228,7 @@ check-version:
 	@grep -q '^streamfilter ($(EXTVERSION).0)' debian/changelog || { echo "debian/changelog does not begin with $(EXTVERSION).0"; exit 1; }
 	@grep -q '^## $(EXTVERSION)' CHANGELOG.md || { echo "CHANGELOG.md does not begin with $(EXTVERSION)"; exit 1; }
 	@test -f sql/update/1.0--$(EXTVERSION)_after.sql || { echo "no update to $(EXTVERSION)"; exit 1; }
-	@perl -MJSON::PP -0777 -ne 'decode_json($$_)' META.json
+	@perl test/check_meta.pl
 	@echo "version: $(EXTVERSION) everywhere"
 
 # PGXN takes a zip whose files lie in a folder of its name.
