@@ -359,8 +359,9 @@ check-isolation: $(CHECKED)
 	$(pg_isolation_regress_installcheck) $(ISOLATION_OPTS) --temp-instance=./tmp_check_iso \
 	  --temp-config=$(TEMP_CONFIG) --load-extension=streamfilter $(ISOLATION)
 
-# In a server that runs already, whatever it preloads.
+# In a server that runs already, whatever it preloads, as whatever user: it writes files into results.
 installcheck:
+	@mkdir -p results && chmod a+rwx results
 	$(pg_regress_installcheck) $(REGRESS_OPTS) --load-extension=streamfilter $(WITHOUT_PRELOADING)
 
 check-tap: $(CHECKED)
