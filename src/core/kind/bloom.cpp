@@ -78,7 +78,7 @@ std::uint64_t newest_keys(const SliceState& state) noexcept { return state.own[3
 // A stream is shared: kShared, the filter that was the newest then, and what room it had, in
 // 1/kWholeRoom of a filter. Otherwise filters are filled one after the other, and this is how many
 // keys the bits would count that are copies, of another size.
-std::uint64_t& sharing(SliceState& state) noexcept { return state.own[4]; }
+std::uint64_t& sharing_or_copies(SliceState& state) noexcept { return state.own[4]; }
 
 constexpr std::uint64_t kShared = std::uint64_t{1} << 63, kWholeRoom = 1 << 16;
 constexpr unsigned kFirstShift = 32;
@@ -353,7 +353,7 @@ void share(const Parameters& p, Slice slice) noexcept {
   const std::uint64_t limit = p.integer(kLimit), last = p.integer(kFilters) - 1;
   const double room =
       1 - static_cast<double>(std::min(newest_load(p, state), limit)) / static_cast<double>(limit);
-  sharing(state) = kShared | newest(state) << kFirstShift |
+  sharing_or_copies(state) = kShared | newest(state) << kFirstShift |
                    static_cast<std::uint64_t>(room * static_cast<double>(kWholeRoom));
   if (newest(state) != last) newest_ones(state) = newest_keys(state) = 0;
   newest(state) = last;
@@ -389,8 +389,8 @@ void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
   if (newest(state) < newest(*from.state)) newest_keys(state) = 0;
   newest(state) = std::max(newest(state), newest(*from.state));
   newest_keys(state) = std::min(newest_keys(state) + keys, kMaxKeys);
-  if (as_const(into).state->own[4] < kShared)
-    state.own[4] = std::max(copies(state), copies(*from.state));
+  if (sharing(state) == 0)
+    sharing_or_copies(state) = std::max(copies(state), copies(*from.state));
   newest_ones(state) = count_ones(into.body() + newest(state) * filter_bytes(p), filter_bytes(p));
 }
 
@@ -443,7 +443,8 @@ void note_grown(const Parameters& p, Slice slice, double keys) noexcept {
   newest_keys(state) = std::min(saturate<std::uint64_t>(std::ceil(filled)), kMaxKeys);
   if (sharing(state) != 0) return;
   const double more = all_grown(p, state) - keys;
-  sharing(state) = more > 0 ? std::min(saturate<std::uint64_t>(std::round(more)), kMaxKeys) : 0;
+  sharing_or_copies(state) =
+      more > 0 ? std::min(saturate<std::uint64_t>(std::round(more)), kMaxKeys) : 0;
 }
 
 void note_keys(const Parameters& p, Slice slice, double keys) noexcept {

@@ -340,13 +340,16 @@ BOOST_AUTO_TEST_CASE(a_bloom_filter_misses_nothing_in_any_size) {
     const Filter before = filled(with_memory(it.definition, "128kB"), it.keys);
     for (const char* memory : kSizes) {
       BOOST_TEST_CONTEXT(it.definition << " in " << memory) {
-        const Filter after = resized(before, with_memory(it.definition, memory));
+        Filter after = resized(before, with_memory(it.definition, memory));
         BOOST_TEST(after.is_valid());
         BOOST_TEST(lost(before, after, it.keys) == 0u);
         const Estimate estimate = totals(after.header()).estimate;
         // In lines that two others have come into, ones are spread less evenly than by keys.
         BOOST_TEST(found(after, 1u << 30, kProbes) < estimate.fpr * 1.35 + 0.003);
         if (after.parameters().slicing != Slicing::horizontal) continue;
+        for (std::uint64_t i = 0; i < 1000; ++i) after.insert(timed((1u << 29) + i));
+        BOOST_TEST(found(after, 1u << 29, 1000) == 1);
+        BOOST_TEST(after.is_valid());
         const double known = totals(before.header()).estimate.distinct;
         BOOST_TEST(estimate.distinct > 0.99 * known);
         BOOST_TEST(estimate.distinct < 1.01 * known);
