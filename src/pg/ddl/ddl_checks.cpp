@@ -198,6 +198,7 @@ void check_memory(const FilterRelation* relation) {
     ereport(
         WARNING, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
         errmsg("filter \"%s\" cannot be used yet: streamfilter is not preloaded", relation->name),
+        errdetail("Named filters are in shared memory that every session has from its start."),
         errhint("Set shared_preload_libraries = 'streamfilter' in postgresql.conf and restart "
                 "the server."));
     return;
