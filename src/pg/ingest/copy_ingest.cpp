@@ -281,13 +281,21 @@ bool may_take_over(CopyRows* rows) {
   return false;
 }
 
+// Who inserts into other tables than the one that COPY names, as TimescaleDB into chunks, knows
+// where rows belong.
+bool is_of_copy(const CopyFromStateData* copy, const RelationData* table) {
+  return copy->rel->rd_id == table->rd_id ||
+         copy->rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE;
+}
+
 // The row at hand is the last that COPY reads by itself, and goes its way.
-void take_over() {
+void take_over(const RelationData* table) {
   void** kept = kept_for_copy();
   if (!batch_insert || kept == nullptr || *kept != nullptr || error_context_stack == nullptr ||
       error_context_stack->callback != CopyFromErrorCallback)
     return;
   auto* copy = static_cast<CopyFromState>(error_context_stack->arg);
+  if (!is_of_copy(copy, table)) return;
   MemoryContext caller = MemoryContextSwitchTo(copy->copycontext);
   auto* rows = static_cast<CopyRows*>(palloc0(sizeof(CopyRows)));
   *kept = rows;

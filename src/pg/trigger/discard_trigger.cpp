@@ -30,6 +30,7 @@ FiringState* state_of(FunctionCallInfo fcinfo, const TriggerData* call, TriggerK
   state->source = find_row_source(call);
   state->copied = are_copied(call, state->source);
   init_row_judge(&state->judge, kind, state->source.statement, fcinfo->flinfo->fn_mcxt);
+  state->judge.routed = state->source.copied;
   fcinfo->flinfo->fn_extra = state;
   return state;
 }
@@ -104,7 +105,7 @@ HeapTuple learn(const RowJudge* judge, const TriggerData* call) {
 HeapTuple fire(FunctionCallInfo fcinfo, TriggerKind kind) {
   const TriggerData* call = check_call(fcinfo, kind);
   if (!enabled) return call->tg_trigtuple;
-  if (unlikely(fcinfo->flinfo->fn_extra == nullptr)) on_first_row();
+  if (unlikely(fcinfo->flinfo->fn_extra == nullptr)) on_first_row(call->tg_relation);
   FiringState* state = state_of(fcinfo, call, kind);
   const Arrival arrival = arrival_of(state->source);
   if (arrival == Arrival::moved) return call->tg_trigtuple;

@@ -1,5 +1,11 @@
 #include "pg/server/postgres.hpp"
 
+extern "C" {
+#include "access/table.h"
+#include "catalog/partition.h"
+#include "catalog/pg_inherits.h"
+}
+
 #include "pg/trigger/quarantine.hpp"
 #include "pg/trigger/row_judge.hpp"
 #include "pg/trigger/shard_triggers.hpp"
@@ -21,6 +27,34 @@ TriggerBinding bind_and_lock(const RowJudge* judge, TriggerOrigin* origin) {
   if (OidIsValid(origin->binding.filter)) return binding;
   origin->binding = bind_when_fired(origin->trigger, origin->table, binding);
   return lock_both(judge, origin);
+}
+
+// The trigger of this name that the parent has, if it means the same filter; InvalidOid: it has
+// none.
+Oid find_in_parent(const RowJudge* judge, TriggerBinding binding, Relation parent) {
+  const Oid oid = get_trigger_oid(RelationGetRelid(parent), judge->trigger->tgname, true);
+  const TriggerDesc* triggers = CopyTriggerDesc(parent->trigdesc);
+  for (int i = 0; triggers != nullptr && i < triggers->numtriggers; ++i) {
+    const Trigger* trigger = &triggers->triggers[i];
+    if (trigger->tgoid != oid || trigger->tgfoid != judge->trigger->tgfoid) continue;
+    const TriggerOrigin origin = find_origin(trigger, parent);
+    if (find_filter(trigger, judge->kind, &origin) != binding.filter) continue;
+    if (!OidIsValid(origin.binding.filter)) bind_when_fired(oid, origin.table, binding);
+    return oid;
+  }
+  return InvalidOid;
+}
+
+// A chunk of TimescaleDB has a copy of its parent's trigger, which nothing marks as one. Rows of
+// one statement come to several chunks, each to one of them. Of the trigger that CREATE TRIGGER
+// made no event trigger is told, so it may not be bound yet.
+Oid find_copied(const RowJudge* judge, const TriggerOrigin* origin, TriggerBinding binding) {
+  const Oid table = RelationGetRelid(judge->table);
+  if (!judge->routed || judge->trigger->tgisclone || !has_superclass(table)) return origin->trigger;
+  Relation parent = table_open(get_partition_parent(table, true), AccessShareLock);
+  const Oid copied = find_in_parent(judge, binding, parent);
+  table_close(parent, NoLock);
+  return OidIsValid(copied) ? copied : origin->trigger;
 }
 
 [[noreturn]] void raise_judged_twice(const RowJudge* judge) {
@@ -77,7 +111,8 @@ void resolve(RowJudge* judge) {
 
   check_is_last(judge->trigger, judge->table, ERROR);
   const TriggerBinding binding = bind_and_lock(judge, &origin);
-  judge->created = is_on_shard(judge->trigger, &origin) ? binding.filter : origin.trigger;
+  judge->created =
+      is_on_shard(judge->trigger, &origin) ? binding.filter : find_copied(judge, &origin, binding);
   judge->target = binding.target;
   FilterHandle* filter = filter_handle(binding.filter);
   // The last time before the row is judged: another call might replace what the plan refers to.

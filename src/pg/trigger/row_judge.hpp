@@ -19,12 +19,14 @@ namespace streamfilter::pg {
 struct RowJudge {
   TriggerKind kind;
   uint64 statement;  // that inserts the rows; 0: not known
+  bool routed;       // another extension brings them, and may fill several tables with them
   const Trigger* trigger;
   Relation table;
   MemoryContext context;  // of what follows
   Oid resolved;           // the trigger, by its OID
-  Oid created;  // the trigger that CREATE TRIGGER made, if this one is a clone; on shards,
-                // of which a statement may fill several, the filter
+  Oid created;  // the trigger that CREATE TRIGGER made, if this one is a clone, or the copy that
+                // a chunk has of its parent's; on shards, of which a statement may fill several,
+                // the filter
   Oid owner;    // who answers for it
   Oid target;   // where repeats are diverted to, if it does that
   int replication_role;

@@ -37,7 +37,7 @@ constexpr uint64 kNoStatement = PG_UINT64_MAX;
 bool is_within_statement();
 
 // Called when a statement calls a trigger of ours for its first row in a table.
-extern void (*on_first_row)();
+extern void (*on_first_row)(const RelationData* table);
 
 // A place for what somebody keeps for the COPY that runs and calls no query; nullptr: none does. It
 // is empty when COPY begins.
