@@ -45,8 +45,8 @@ Definition as_before(const Definition& asked, const Parameters& from) noexcept {
   for (unsigned i = 0; i < ops->option_count; ++i) {
     const unsigned word = ops->options[i].word;
     const WordSet kept = ops->resize.hashes | ops->resize.kept;
-    if (pinned.has(word) || !(chosen || kept >> word & 1) ||
-        ops->resize.sized >> word & 1 || !in_use(from, ops->options[i]))
+    if (pinned.has(word) || !(chosen || kept >> word & 1) || ops->resize.sized >> word & 1 ||
+        !in_use(from, ops->options[i]))
       continue;
     pinned.parameters.word[word] = from.word[word];
     pinned.given |= words(word);

@@ -354,7 +354,7 @@ void share(const Parameters& p, Slice slice) noexcept {
   const double room =
       1 - static_cast<double>(std::min(newest_load(p, state), limit)) / static_cast<double>(limit);
   sharing_or_copies(state) = kShared | newest(state) << kFirstShift |
-                   static_cast<std::uint64_t>(room * static_cast<double>(kWholeRoom));
+                             static_cast<std::uint64_t>(room * static_cast<double>(kWholeRoom));
   if (newest(state) != last) newest_ones(state) = newest_keys(state) = 0;
   newest(state) = last;
 }
@@ -389,8 +389,7 @@ void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
   if (newest(state) < newest(*from.state)) newest_keys(state) = 0;
   newest(state) = std::max(newest(state), newest(*from.state));
   newest_keys(state) = std::min(newest_keys(state) + keys, kMaxKeys);
-  if (sharing(state) == 0)
-    sharing_or_copies(state) = std::max(copies(state), copies(*from.state));
+  if (sharing(state) == 0) sharing_or_copies(state) = std::max(copies(state), copies(*from.state));
   newest_ones(state) = count_ones(into.body() + newest(state) * filter_bytes(p), filter_bytes(p));
 }
 
@@ -421,8 +420,7 @@ void spread_grown(const Parameters& old, ConstSlice from, const Parameters& p, S
                    });
   }
   ones(state) = count_ones(into.body(), into.bytes);
-  newest_ones(state) =
-      count_ones(into.body() + newest(state) * filter_bytes(p), filter_bytes(p));
+  newest_ones(state) = count_ones(into.body() + newest(state) * filter_bytes(p), filter_bytes(p));
 }
 
 void spread(const Parameters& old, ConstSlice from, const Parameters& p, Slice into,
@@ -438,8 +436,8 @@ double all_grown(const Parameters& p, const SliceState& state) noexcept;
 // The newest filter is as full as its bits say, and the next one is used when it is full.
 void note_grown(const Parameters& p, Slice slice, double keys) noexcept {
   SliceState& state = *slice.state;
-  const double filled = -real_m(p) / real_k(p) *
-                        std::log1p(-static_cast<double>(newest_ones(state)) / real_m(p));
+  const double filled =
+      -real_m(p) / real_k(p) * std::log1p(-static_cast<double>(newest_ones(state)) / real_m(p));
   newest_keys(state) = std::min(saturate<std::uint64_t>(std::ceil(filled)), kMaxKeys);
   if (sharing(state) != 0) return;
   const double more = all_grown(p, state) - keys;
@@ -508,9 +506,8 @@ bool check(const Parameters& p, ConstSlice slice) noexcept {
   if (p.integer(kGrow) == none)
     return known_ones(state) <= ones(state) && known_keys(state) <= kMaxKeys &&
            (known_ones(state) > 0 || known_keys(state) == 0) && sharing(state) == 0;
-  if (sharing(state) != 0 &&
-      (newest(state) + 1 != most || first_of(sharing(state)) >= most ||
-       room_of(sharing(state)) > kWholeRoom))
+  if (sharing(state) != 0 && (newest(state) + 1 != most || first_of(sharing(state)) >= most ||
+                              room_of(sharing(state)) > kWholeRoom))
     return false;
   const std::uint64_t start = newest(state) * filter_bytes(p), end = start + filter_bytes(p);
   return newest_keys(state) <= kMaxKeys && copies(state) <= kMaxKeys &&

@@ -484,11 +484,11 @@ double fpr_to_come(const Parameters& p, ConstSlice slice) noexcept {
   if (p.keys == 0) return 0;
   const Signatures signatures(p);
   const SliceState& state = *slice.state;
-  const double copied = std::max(
-      0.0, quotient::distinct(p, used(state)) - static_cast<double>(state.inserted_new));
-  return quotient_model::dynamic_fpr_bound(
-      signatures.selected(), signatures.unselected(),
-      static_cast<double>(p.keys) + copied * p.slices, all(p, kSliceRows), all(p, kSliceBuckets));
+  const double copied =
+      std::max(0.0, quotient::distinct(p, used(state)) - static_cast<double>(state.inserted_new));
+  return quotient_model::dynamic_fpr_bound(signatures.selected(), signatures.unselected(),
+                                           static_cast<double>(p.keys) + copied * p.slices,
+                                           all(p, kSliceRows), all(p, kSliceBuckets));
 }
 
 // Repeats that all come after a gap keep the rows of their keys from being idle for as long as they

@@ -53,7 +53,8 @@ auto& tokens(State& state) noexcept {
   return state.own[1];
 }
 
-// 0, or after a change of the size 1 and the keys that it would count but that are copies, in parts.
+// 0, or after a change of the size 1 and the keys that it would count but that are copies, in
+// parts.
 template <typename State>
 auto& copies(State& state) noexcept {
   return state.own[2];
@@ -248,14 +249,14 @@ std::uint64_t places(const Parameters& p) noexcept { return p.integer(kRegisters
 void spread(const Parameters& old, ConstSlice from, const Parameters& p, Slice into,
             std::uint64_t layer) noexcept {
   const std::uint64_t n = places(old), m = places(p);
-  if (copies(*from.state) > 0 || n % m != 0 || old.slices % p.slices != 0)
-    copies(*into.state) = 1;
+  if (copies(*from.state) > 0 || n % m != 0 || old.slices % p.slices != 0) copies(*into.state) = 1;
   if (form(*from.state) == kOfTokens) {
     const TokenView view = table(old, from);
     for (std::uint64_t i = 0; i < view.slots(); ++i)
       if (const Token token = view.at(i); token.payload != 0)
-        for_each_new_place(2 * n, 2 * m, layer, token.home,
-                           [&](std::uint64_t home) { add(p, into, {home, token.payload}); });
+        for_each_new_place(2 * n, 2 * m, layer, token.home, [&](std::uint64_t home) {
+          add(p, into, {home, token.payload});
+        });
     return;
   }
   become_registers(p, into);

@@ -67,8 +67,8 @@ void note_persistence() {
 // merged values, nor what was added while the filter was unlogged.
 bool replaces_saved(const TransactionChanges* changes) {
   if (!changes->saving.logged) return has_header(changes);
-  return changes->saving.needs_image || changes->log.last_merge != kNoChange || !changes->slot->saved.logged ||
-         changes->saving.forgotten_level > 0 ||
+  return changes->saving.needs_image || changes->log.last_merge != kNoChange ||
+         !changes->slot->saved.logged || changes->saving.forgotten_level > 0 ||
          (!has_header(changes) && pg_atomic_read_u64(&changes->slot->applied) > 0);
 }
 

@@ -148,8 +148,8 @@ BOOST_AUTO_TEST_CASE(a_queue_keeps_the_newest_keys_in_any_size) {
         memory);
 }
 
-// The order of rows is kept, and with it which ones are forgotten next. Rows and the pool of buckets
-// do not divide alike: of a pool that is full, a few buckets of a slice are lost.
+// The order of rows is kept, and with it which ones are forgotten next. Rows and the pool of
+// buckets do not divide alike: of a pool that is full, a few buckets of a slice are lost.
 BOOST_AUTO_TEST_CASE(a_dynamic_quotient_filter_keeps_its_newest_rows) {
   constexpr double kLost = 16;
   for (const std::uint64_t keys : {2000, 100000}) {
@@ -157,8 +157,9 @@ BOOST_AUTO_TEST_CASE(a_dynamic_quotient_filter_keeps_its_newest_rows) {
     for (const char* memory : kMultiples) {
       const Filter after = resized(before, with_memory("dsqf", memory));
       BOOST_TEST(after.is_valid());
-      BOOST_TEST(static_cast<double>(lost(before, after, keys)) <= kLost * after.parameters().slices,
-                 memory);
+      BOOST_TEST(
+          static_cast<double>(lost(before, after, keys)) <= kLost * after.parameters().slices,
+          memory);
     }
     for (const char* memory : {"200kB", "100kB", "64kB", "40kB"}) {
       Filter after = resized(before, with_memory("dsqf", memory));
@@ -184,12 +185,9 @@ BOOST_AUTO_TEST_CASE(a_buffer_keeps_exactly_the_newest_keys_in_any_size) {
       std::erase(order, again);
       order.push_back(again);
     }
-    const auto room = [](const Filter& filter) {
-      return filter.parameters().integer(3);
-    };
-    const std::uint64_t held =
-        static_cast<std::uint64_t>(std::round(totals(before.header()).estimate.fill *
-                                              static_cast<double>(room(before))));
+    const auto room = [](const Filter& filter) { return filter.parameters().integer(3); };
+    const std::uint64_t held = static_cast<std::uint64_t>(
+        std::round(totals(before.header()).estimate.fill * static_cast<double>(room(before))));
     Filter after = resized(before, with_memory("lru(slices=1)", memory));
     BOOST_TEST_REQUIRE(after.is_valid());
     const auto agree = [&](std::uint64_t most) {
@@ -281,7 +279,8 @@ BOOST_AUTO_TEST_CASE(a_window_says_what_rate_it_has_until_it_has_passed) {
 }
 
 BOOST_AUTO_TEST_CASE(fewer_of_larger_filters_are_the_newest) {
-  const std::string definition = "timer(window=\"1 hour\", k=5, grow=density, size=16384, slices=1)";
+  const std::string definition =
+      "timer(window=\"1 hour\", k=5, grow=density, size=16384, slices=1)";
   const Filter before = filled(with_memory(definition, "128kB"), 9000);
   const Filter more = resized(before, with_memory(definition, "256kB"));
   BOOST_TEST(more.is_valid());
