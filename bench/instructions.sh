@@ -19,7 +19,7 @@ ROWS=100000
 OPTIONS="kind 'clq', fpr '0.01', memory '16MB'"
 SINGLES=2000 # transactions of one row: they take more
 CASES=(scan plain all trigger_off seen seen_alone seen_rows seen_text seen_columns trigger trigger_rows copy copy_trigger
-	copy_rows lists lists_trigger into distinct small_plain small_trigger single_plain single_unlogged single_logged)
+	copy_rows copy_new copy_new_trigger lists lists_trigger into distinct small_plain small_trigger single_plain single_unlogged single_logged)
 
 # Of a profile: all instructions, and those of streamfilter's object. A name stands behind its number where that comes
 # first; the line behind `calls=` repeats what the called function counts itself.
@@ -73,6 +73,8 @@ title() { # case
 	trigger) say "INSERT, trigger streamfilter_discard" ;;
 	copy) say "COPY, all rows" ;;
 	copy_trigger) say "COPY, trigger streamfilter_discard" ;;
+	copy_new) say "COPY, distinct rows only" ;;
+	copy_new_trigger) say "the same, trigger streamfilter_discard" ;;
 	lists) say "INSERT of lists of 1000 rows, all rows" ;;
 	lists_trigger) say "the same, trigger streamfilter_discard" ;;
 	into) say "INSERT INTO a filter" ;;
@@ -110,6 +112,7 @@ create_tables() {
 		  EXECUTE FUNCTION streamfilter_discard('seen_unlogged');
 		VACUUM (FREEZE, ANALYZE);
 		COPY source TO '$WORK/tmp/source.copy';
+		COPY distinct_rows TO '$WORK/tmp/distinct.copy';
 		COPY (SELECT 'INSERT INTO arrivals VALUES ' || string_agg(format('(%s, %L)', key, payload), ', ')
 		  FROM (SELECT *, (row_number() OVER () - 1) / 1000 AS list FROM source) AS numbered GROUP BY list) TO '$WORK/tmp/lists.sql';
 	END
@@ -139,6 +142,8 @@ statements() { # case: one a line; the first ones fetch what the last one needs,
 	trigger_off) say "SET streamfilter.enabled = off" ;;&
 	trigger*) say "INSERT INTO discarding SELECT * FROM source" ;;
 	copy) say "COPY arrivals FROM '$WORK/tmp/source.copy'" ;;
+	copy_new) say "COPY arrivals FROM '$WORK/tmp/distinct.copy'" ;;
+	copy_new_trigger) say "COPY discarding FROM '$WORK/tmp/distinct.copy'" ;;
 	copy_*) say "COPY discarding FROM '$WORK/tmp/source.copy'" ;;
 	lists) cat "$WORK/tmp/lists.sql" ;;
 	lists_trigger) sed 's/arrivals/discarding/' "$WORK/tmp/lists.sql" ;;

@@ -1,18 +1,21 @@
 // What a key costs: nanoseconds per insertion into each kind, on one core. Keys are drawn uniformly
 // from as many as the filter has bytes; drawing and hashing them is included. As many as that, but
-// at most 16 million, go before, as far as SECONDS allow. Then come as many bursts of 65,536 keys
-// as in SECONDS, and the one at the fastest tenth counts: what else the machine does makes bursts
-// slower.
+// at most 16 million, go before, as far as SECONDS allow. Then all kinds take turns of 8 bursts of
+// 65,536 keys, for SECONDS each in the mean. The first burst of a turn brings the filter back into
+// the caches; of the others of a kind the one at the fastest tenth counts: what else the machine
+// does makes bursts slower, and those of all kinds.
 //
 //   make bench
 //   build/bench/kind_speed [SECONDS [KIND...]]    for each kind and size, default 1; names begin so
 //
-// `times` is relative to the fastest kind so far; the fast ones come first.
+// `times` is relative to the fastest kind of the table.
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -47,6 +50,7 @@ const char* const kDefinitions[] = {
 };
 
 constexpr std::uint64_t kMostBefore = 16000000, kBurst = 65536;
+constexpr unsigned kBurstsOfTurn = 8;
 
 using Clock = std::chrono::steady_clock;
 
@@ -57,23 +61,67 @@ bool make(const std::string& text, Parameters& parameters) {
   return false;
 }
 
-double ns_per_key(Header* filter, std::uint64_t universe, double seconds) {
-  bench::Uniform stream(universe, 1);
-  std::uint64_t repeats = 0;
-  const auto burst = [&] {
+class Timed {
+ public:
+  Timed(const char* text, const char* memory) : text_(text) {
+    const std::string comma = text_.back() == '(' ? "" : ", ";
+    if (!make(text_ + comma + "memory=" + memory + ")", parameters_)) std::exit(1);
+    filter_.reset(static_cast<Header*>(std::aligned_alloc(64, parameters_.memory)));
+    format(filter_.get(), parameters_);
+    stream_ = bench::Uniform(parameters_.memory, 1);
+  }
+
+  void warm(double seconds) {
+    const std::uint64_t keys = std::min<std::uint64_t>(parameters_.memory, kMostBefore);
+    double taken = 0;
+    for (std::uint64_t i = 0; i < keys && taken < seconds; i += kBurst) taken += burst();
+  }
+
+  // The seconds that it took.
+  double turn() {
+    double taken = burst();
+    for (unsigned i = 1; i < kBurstsOfTurn; ++i) {
+      bursts_.push_back(burst());
+      taken += bursts_.back();
+    }
+    return taken;
+  }
+
+  double ns_per_key() {
+    std::sort(bursts_.begin(), bursts_.end());
+    // The answers must be computed.
+    return repeats_ > 0 ? bursts_[bursts_.size() / 10] * 1e9 / static_cast<double>(kBurst) : 0;
+  }
+
+  std::string name() const { return text_ + ")"; }
+
+ private:
+  double burst() {
     const auto start = Clock::now();
     for (std::uint64_t i = 0; i < kBurst; ++i)
-      repeats += insert(filter, {hash_word(stream.next(), 0)});
+      repeats_ += insert(filter_.get(), {hash_word(stream_.next(), 0)});
     return std::chrono::duration<double>(Clock::now() - start).count();
-  };
+  }
+
+  std::string text_;
+  Parameters parameters_;
+  std::unique_ptr<Header, void (*)(void*)> filter_{nullptr, std::free};
+  bench::Uniform stream_{1, 1};
+  std::uint64_t repeats_ = 0;
+  std::vector<double> bursts_;
+};
+
+void measure(std::vector<Timed>& kinds, double seconds) {
+  for (Timed& one : kinds) one.warm(seconds);
   double taken = 0;
-  for (std::uint64_t i = 0; i < std::min(universe, kMostBefore) && taken < seconds; i += kBurst)
-    taken += burst();
-  std::vector<double> bursts;
-  for (taken = 0; taken < seconds; taken += bursts.back()) bursts.push_back(burst());
-  std::sort(bursts.begin(), bursts.end());
-  // The answers must be computed.
-  return repeats > 0 ? bursts[bursts.size() / 10] * 1e9 / static_cast<double>(kBurst) : 0;
+  while (taken < seconds * static_cast<double>(kinds.size()))
+    for (Timed& one : kinds) taken += one.turn();
+}
+
+double fastest(std::vector<Timed>& kinds) {
+  double least = INFINITY;
+  for (Timed& one : kinds) least = std::min(least, one.ns_per_key());
+  return least;
 }
 
 bool is_wanted(const char* text, char** names, int count) {
@@ -86,24 +134,21 @@ bool is_wanted(const char* text, char** names, int count) {
 
 int main(int argc, char** argv) {
   const double seconds = argc > 1 ? std::atof(argv[1]) : 1;
-  double fastest[2] = {1e9, 1e9};
-  std::printf("%-36s %8s %7s %8s %7s\n%-36s %8s %7s %8s %7s\n", "", "1MB", "", "64MB", "", "", "ns",
-              "times", "ns", "times");
-  for (const char* text : kDefinitions) {
-    if (argc > 2 && !is_wanted(text, argv + 2, argc - 2)) continue;
-    std::printf("%-36s", (std::string(text) + ")").c_str());
-    for (unsigned i = 0; i < 2; ++i) {
-      Parameters parameters;
-      const std::string comma = std::string(text).back() == '(' ? "" : ", ";
-      if (!make(text + comma + (i == 0 ? "memory=1MB)" : "memory=64MB)"), parameters)) return 1;
-      Header* filter = static_cast<Header*>(std::aligned_alloc(64, parameters.memory));
-      format(filter, parameters);
-      const double ns = ns_per_key(filter, parameters.memory, seconds);
-      std::free(filter);
-      fastest[i] = std::min(fastest[i], ns);
-      std::printf(" %8.1f %7.2f", ns, ns / fastest[i]);
-      std::fflush(stdout);
-    }
+  constexpr const char* kMemory[] = {"1MB", "64MB"};
+  std::vector<Timed> of_size[2];
+  for (unsigned i = 0; i < 2; ++i) {
+    for (const char* text : kDefinitions)
+      if (argc <= 2 || is_wanted(text, argv + 2, argc - 2))
+        of_size[i].emplace_back(text, kMemory[i]);
+    measure(of_size[i], seconds);
+  }
+  std::printf("%-36s %8s %7s %8s %7s\n%-36s %8s %7s %8s %7s\n", "", kMemory[0], "", kMemory[1], "",
+              "", "ns", "times", "ns", "times");
+  for (std::size_t kind = 0; kind < of_size[0].size(); ++kind) {
+    std::printf("%-36s", of_size[0][kind].name().c_str());
+    for (std::vector<Timed>& kinds : of_size)
+      std::printf(" %8.1f %7.2f", kinds[kind].ns_per_key(),
+                  kinds[kind].ns_per_key() / fastest(kinds));
     std::printf("\n");
   }
 }

@@ -19,23 +19,39 @@ struct ComparedKind {
   bool of_a_paper;
   std::vector<std::string> options;
 
-  // "coin" is capped with an admission.
-  const char* definition() const { return std::strcmp(name, "coin") == 0 ? "capped" : name; }
+  // "coin" is capped with an admission, "clq 2 lines" clq with a choice of lines.
+  const char* definition() const {
+    return std::strcmp(name, "coin") == 0          ? "capped"
+           : std::strcmp(name, "clq 2 lines") == 0 ? "clq"
+                                                   : name;
+  }
 };
+
+constexpr const char* kForgettingRates[] = {"0.00003", "0.0001", "0.0003", "0.001", "0.003",
+                                            "0.01",    "0.03",   "0.06",   "0.12",  "0.3"};
 
 inline std::vector<ComparedKind> compared_kinds() {
   const std::vector<std::string> rates = {"fpr=0.002", "fpr=0.01", "fpr=0.03", "fpr=0.1"};
   const std::vector<std::string> hashes = {"k=1", "k=2", "k=3", "k=4", "k=6"};
   std::vector<std::string> up_to_keys = rates;
   for (const std::string& rate : rates) up_to_keys.push_back(rate + ", keys=%keys");
-  std::vector<std::string> forgetting;
-  for (const char* rate : {"0.0003", "0.001", "0.003", "0.01", "0.03", "0.06", "0.12", "0.3"})
+  std::vector<std::string> forgetting, of_two_lines;
+  for (const char* rate : kForgettingRates) {
     for (const char* rest : {"", ", keys=%keys"})
       forgetting.push_back(std::string("fpr=") + rate + rest);
+    of_two_lines.push_back(std::string("lines=2, fpr=") + rate);
+  }
   std::vector<std::string> tossed;  // capped
+  const auto toss = [&](const char* k, const char* cap, const char* admission) {
+    tossed.push_back(text("k=%s, cap=%s, admission=%s", k, cap, admission));
+  };
   for (const char* k : {"1", "2", "3", "4", "5", "6", "8", "11"})
-    for (const char* admission : {"0.95", "0.87", "0.75", "0.65"})
-      tossed.push_back(std::string("k=") + k + ", cap=0.65, admission=" + admission);
+    for (const char* admission : {"0.95", "0.87", "0.75", "0.65"}) toss(k, "0.65", admission);
+  // For few bits of a key, where most must be left out.
+  for (const char* k : {"1", "2", "3"})
+    for (const char* cap : {"0.5", "0.6", "0.7"})
+      for (const char* admission : {"0.98", "0.95", "0.9", "0.83", "0.75", "0.65", "0.5", "0.3"})
+        toss(k, cap, admission);
   return {
       {"sbf",
        true,
@@ -59,6 +75,7 @@ inline std::vector<ComparedKind> compared_kinds() {
       {"fplru", true, {"entry_bits=16, policy=clock, fpr=0.03"}},
       {"bloom", false, {"k=1", "k=2", "k=3", "k=4", "k=5", "k=6", "k=8", "k=11"}},
       {"clq", false, forgetting},
+      {"clq 2 lines", false, of_two_lines},
       {"capped",
        false,
        {"k=1, cap=0.65", "k=2, cap=0.65", "k=3, cap=0.65", "k=4, cap=0.65", "k=6, cap=0.65",

@@ -15,10 +15,10 @@ set format y '%g'
 set xlabel 'bits for each key of the window'
 set grid lc '#dddddd'
 seen(x) = x < 1e-4 ? 1e-4 : x
-# clq is the first, the bounds are the last two.
-dash(i) = i >= kinds - 2 ? 3 : i < 8 ? 1 : 2
-width(i) = i == 0 ? 3.5 : 1.5
-color(i) = i == 0 || i >= kinds - 2 ? 0x000000 : int(word('0xe41a1c 0x377eb8 0x4daf4a 0x984ea3 0xff7f00 0xa65628 0xf781bf 0x999999', (i - 1) % 8 + 1))
+# clq is the first, with one line and with two; the bounds are the last two.
+dash(i) = i >= kinds - 2 ? 3 : i == 0 || (i > 1 && i < 10) ? 1 : 2
+width(i) = i < 2 ? 3.5 : 1.5
+color(i) = i < 2 || i >= kinds - 2 ? 0x000000 : int(word('0xe41a1c 0x377eb8 0x4daf4a 0x984ea3 0xff7f00 0xa65628 0xf781bf 0x999999', (i - 2) % 8 + 1))
 set key off
 set tmargin 4
 set ylabel 'FNR'

@@ -99,9 +99,9 @@ inline void report_models() {
       "\nThe same at the edge by the models, for windows of a million and of 1e9 keys\n\n"
       "| kind | FPR 1 %%: 1e6 | 1e9 | 0.1 %%: 1e6 | 1e9 | 0.0001 %%: 1e6 | 1e9 |\n"
       "|---|---|---|---|---|---|---|\n");
-  for (const char* kind : {"clq(fpr=%g", "lru(fpr=%g", "fplru(fpr=%g", "sqf(fpr=%g", "dsqf(fpr=%g",
-                           "sbf(max=7, k=6, fpr=%g", "rsbf(fpr=%g", "rsbf(variant=measured, fpr=%g",
-                           "ibf2c(fpr=%g", "capped(fpr=%g"}) {
+  for (const char* kind : {"clq(fpr=%g", "clq(lines=2, fpr=%g", "lru(fpr=%g", "fplru(fpr=%g",
+                           "sqf(fpr=%g", "dsqf(fpr=%g", "sbf(max=7, k=6, fpr=%g", "rsbf(fpr=%g",
+                           "rsbf(variant=measured, fpr=%g", "ibf2c(fpr=%g", "capped(fpr=%g"}) {
     const std::string options = kind;
     const std::size_t end = options.find(", fpr");
     std::printf("| `%s` |", end == std::string::npos ? options.substr(0, options.find('(')).c_str()

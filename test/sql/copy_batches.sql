@@ -144,6 +144,15 @@ COPY parts (k, x) FROM stdin;
 SELECT tableoid::regclass, k, repeat FROM parts ORDER BY tableoid::regclass::text, ctid;
 
 -- What would see that rows come late gets them in time, also where no expression calls it.
+CREATE FUNCTION is_known() RETURNS boolean STABLE LANGUAGE sql AS $$SELECT streamfilter_test('copies.seen', 91)$$;
+CREATE TABLE told (k int, x text, known boolean DEFAULT is_known());
+CREATE TRIGGER zz BEFORE INSERT ON told FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen');
+COPY told (k, x) FROM stdin;
+90	a
+91	b
+92	c
+\.
+SELECT * FROM told ORDER BY ctid;
 CREATE TABLE late (k int, x text);
 CREATE TRIGGER zz BEFORE INSERT ON late FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen');
 CREATE FUNCTION copied_rows() RETURNS bigint LANGUAGE sql AS 'SELECT count(*) FROM copies.late';

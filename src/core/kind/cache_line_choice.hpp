@@ -37,13 +37,13 @@ struct ChosenLine {
       : queue(key.width, key.length, body + key.first, 0) {
     const Queue other(key.width, key.length, body + key.second, 0);
     LineVector other_reach;
-    const bool in_first = queue.find(key.fingerprint, reach),
-               in_second = other.find(key.fingerprint, other_reach),
-               is_other =
-                   (!in_first) & (in_second | is_behind(body + key.second, body + key.first));
+    const unsigned in_first = queue.find(key.fingerprint, reach),
+                   in_second = other.find(key.fingerprint, other_reach),
+                   behind = is_behind(body + key.second, body + key.first);
+    const bool is_other = (~in_first & (in_second | behind)) != 0;
     queue.replace(is_other, other, reach, other_reach);
     line = body + (is_other ? key.second : key.first);
-    has_key = in_first | in_second;
+    has_key = (in_first | in_second) != 0;
   }
 
   Queue queue;
@@ -65,8 +65,11 @@ ALWAYS_INLINE bool is_in_either(const Parameters& p, ConstSlice slice,
                                 const Element& element) noexcept {
   using Queue = BasicFingerprintQueue<kWide, true, true>;
   const KeyLines key(p, slice.bytes, element.hash);
-  return Queue(key.width, key.length, slice.body() + key.first, 0).has(key.fingerprint) |
-         Queue(key.width, key.length, slice.body() + key.second, 0).has(key.fingerprint);
+  const unsigned in_first =
+                     Queue(key.width, key.length, slice.body() + key.first, 0).has(key.fingerprint),
+                 in_second = Queue(key.width, key.length, slice.body() + key.second, 0)
+                                 .has(key.fingerprint);
+  return (in_first | in_second) != 0;
 }
 
 template <bool kWide>
@@ -74,7 +77,7 @@ ALWAYS_INLINE bool enter_either(const Parameters& p, Slice slice, const Element&
   const KeyLines key(p, slice.bytes, element.hash);
   ChosenLine<kWide, unsigned char> chosen(key, slice.body());
   const bool seen = chosen.has_key;
-  used(*slice.state) += !seen & !chosen.queue.is_full();
+  used(*slice.state) += unsigned{!seen} & unsigned{!chosen.queue.is_full()};
   chosen.queue.push(key.fingerprint, chosen.reach);
   chosen.queue.count(!seen, kEntriesStart);
   chosen.queue.store(chosen.line);

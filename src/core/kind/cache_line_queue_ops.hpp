@@ -76,7 +76,7 @@ ALWAYS_INLINE bool enter(const Parameters& p, Slice slice, const Element& elemen
   LineVector reach;
   const bool seen = queue.find(bucket.fingerprint, reach);
   if (p.integer(kPolicy) == fifo && seen) return true;  // in this order: it can be foretold
-  used(*slice.state) += !seen & !queue.is_full();
+  used(*slice.state) += unsigned{!seen} & unsigned{!queue.is_full()};
   queue.push(bucket.fingerprint, reach);
   queue.store(line);
   return seen;

@@ -20,6 +20,7 @@ extern "C" {
 #include "utils/rel.h"
 }
 
+#include "pg/catalog/secret_questions.hpp"
 #include "pg/ddl/hierarchy_ddl.hpp"
 #include "pg/fdw/fdw_handler.hpp"
 #include "pg/handle/event_time.hpp"
@@ -125,7 +126,8 @@ void begin_modify(ResultRelInfo* target, Use use, AttrNumber row) {
 
 // Only functions that are not the server's know filters.
 bool may_ask_filter(Oid function, void*) {
-  return function >= FirstNormalObjectId && func_volatile(function) == PROVOLATILE_VOLATILE;
+  return function >= FirstNormalObjectId &&
+         (func_volatile(function) == PROVOLATILE_VOLATILE || asks_in_secret(function));
 }
 
 bool calls_what_may_ask(Node* node, void* context) {

@@ -34,6 +34,7 @@ struct BatchTable {
   bool has_big;             // some of these may_be_too_big
   TupleTableSlot** unused;  // slots
   int row_count, unused_count, unused_room;
+  bool checks_rows;  // or computes columns of them
 };
 
 struct WaitingRow {
@@ -98,6 +99,11 @@ void trim_busy(BatchWriter* writer) {
 }
 
 // ---- one row -----------------------------------------------------------------------------------
+
+bool checks_rows(const ResultRelInfo* target) {
+  const RelationData* table = target->ri_RelationDesc;
+  return table->rd_att->constr != nullptr || table->rd_rel->relispartition;
+}
 
 bool fires_before(const ResultRelInfo* target) {
   return target->ri_TrigDesc != nullptr && target->ri_TrigDesc->trig_insert_before_row;
@@ -272,6 +278,7 @@ BatchTable* add_table(BatchWriter* writer, ResultRelInfo* target) {
   open_indexes(target);
   MemoryContextSwitchTo(writer->memory);
   table->type = CreateTupleDescCopyConstr(RelationGetDescr(target->ri_RelationDesc));
+  table->checks_rows = checks_rows(target);
   writer->tables = lappend(writer->tables, table);
   MemoryContextSwitchTo(caller);
   return table;
@@ -285,8 +292,9 @@ TupleTableSlot* take_slot(BatchTable* table) {
   return slot;
 }
 
+// What is not the slot's own may stay until the next one comes.
 void give_back_slot(BatchTable* table, TupleTableSlot* row) {
-  ExecClearTuple(row);
+  if (TTS_SHOULDFREE(row)) ExecClearTuple(row);
   if (table->unused_count == table->unused_room) {
     table->unused_room = Max(2 * table->unused_room, 64);
     const Size size = sizeof(TupleTableSlot*) * static_cast<Size>(table->unused_room);
@@ -299,15 +307,17 @@ void give_back_slot(BatchTable* table, TupleTableSlot* row) {
 
 void write_row(BatchTable* table, TupleTableSlot* row, uint64 number) {
   BatchWriter* writer = table->writer;
-  look_at(writer->watch, number);
-  complete_and_check(writer->estate, table->target, row, false);
-  look_at(writer->watch, 0);
-  ResetPerTupleExprContext(writer->estate);
+  if (table->checks_rows) {
+    look_at(writer->watch, number);
+    complete_and_check(writer->estate, table->target, row, false);
+    look_at(writer->watch, 0);
+    ResetPerTupleExprContext(writer->estate);
+  }
   if (table->bulk == nullptr) make_busy(table);
   table->numbers[table->row_count] = number;
   table->rows[table->row_count++] = row;
+  keep(writer->watch, writer->count, number);
   writer->waiting[writer->count++] = {table, row, number};
-  keep(writer->watch, number);
   const Size size = tuple_of(row)->t_len;
   writer->bytes += size;
   table->has_big |= size > MaxHeapTupleSize;

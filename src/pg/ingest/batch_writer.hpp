@@ -18,22 +18,24 @@ constexpr int kMaxWaitingRows = 1000 + 512;
 // One of the tables.
 struct BatchTable;
 
-// What whoever reads the rows is told of them, by the numbers that they came with.
+// What whoever reads the rows is told of them, by the numbers that they came with. Nothing: he does
+// not want to know.
 struct RowWatch {
-  // An error would concern this row; 0: the one that is being read, as before.
-  void (*look_at)(void* context, uint64 number);
-  // The row waits to be written with others, in this order, and will be looked at then. Rows of
-  // which this was not said within a batch of those that came later are not looked at any more.
-  void (*keep)(void* context, uint64 number);
+  // Here is the number of the row that an error would concern; 0: the one that is being read.
+  uint64* at;
+  // The row is to be written with others, as the one that came after so many of them, and an error
+  // may concern it until then. Of rows of which this was not said within a batch of those that came
+  // later there will be none.
+  void (*keep)(void* context, int place, uint64 number);
   void* context;
 };
 
 inline void look_at(const RowWatch& watch, uint64 number) {
-  if (unlikely(watch.look_at != nullptr)) watch.look_at(watch.context, number);
+  if (watch.at != nullptr) *watch.at = number;
 }
 
-inline void keep(const RowWatch& watch, uint64 number) {
-  if (unlikely(watch.keep != nullptr)) watch.keep(watch.context, number);
+inline void keep(const RowWatch& watch, int place, uint64 number) {
+  if (unlikely(watch.keep != nullptr)) watch.keep(watch.context, place, number);
 }
 
 struct WriteMode {

@@ -24,6 +24,7 @@ extern "C" {
 
 #include "pg/ingest/copy_ingest.hpp"
 #include "pg/ingest/ingest.hpp"
+#include "pg/ingest/plain_lines.hpp"
 #include "pg/ingest/target_rule.hpp"
 #include "pg/ingest/volatile_code.hpp"
 #include "pg/server/settings.hpp"
@@ -76,6 +77,7 @@ constexpr uint64 kRead = 2 * kMaxUnjudgedRows;
 // A COPY whose rows from the second on are inserted here.
 struct CopyRows {
   CopyFromState copy;
+  bool has_plain_lines;
   Position position;
   EState* estate;
   ModifyTableState* node;
@@ -84,9 +86,9 @@ struct CopyRows {
   Line* read;   // the last of them; kRead
   Line* kept;   // those that wait to be written, in their order
   int kept_count;
-  int next;  // of them, to be looked at
-  bool looks_back;
-  uint64 number;  // of the line that is being read, while others are looked at
+  uint64 at;        // the row that an error would concern; 0: the one that is being read
+  bool looks_back;  // COPY has been told the line of another one. The one that is being read:
+  uint64 number;
   bool has_text;
   StringInfoData text;
 };
@@ -111,25 +113,17 @@ void look_forward(CopyRows* rows) {
   rows->copy->line_buf = rows->text;
 }
 
-// Those that wait are looked at in their order, some of them before.
-const Line* find_line(CopyRows* rows, uint64 row) {
+const Line* find_line(const CopyRows* rows, uint64 row) {
+  const Line* read = &rows->read[row % kRead];
+  if (read->row == row) return read;
   const Line* end = rows->kept + rows->kept_count;
-  const Line* kept = rows->kept + rows->next;
-  if (kept == end || kept->row != row)
-    kept = std::lower_bound(static_cast<const Line*>(rows->kept), end, row,
-                            [](const Line& line, uint64 wanted) { return line.row < wanted; });
-  if (kept != end && kept->row == row) {
-    rows->next = static_cast<int>(kept - rows->kept) + 1;
-    return kept;
-  }
-  const Line* line = &rows->read[row % kRead];
-  return line->row == row ? line : nullptr;
+  const Line* kept =
+      std::lower_bound(static_cast<const Line*>(rows->kept), end, row,
+                       [](const Line& line, uint64 wanted) { return line.row < wanted; });
+  return kept != end && kept->row == row ? kept : nullptr;
 }
 
-// An error would concern this row.
-void look_at(void* context, uint64 row) {
-  auto* rows = static_cast<CopyRows*>(context);
-  if (row == 0) return look_forward(rows);
+void look_back(CopyRows* rows) {
   CopyFromState copy = rows->copy;
   if (!rows->looks_back) {
     rows->looks_back = true;
@@ -137,7 +131,7 @@ void look_at(void* context, uint64 row) {
     rows->has_text = copy->line_buf_valid;
     rows->text = copy->line_buf;
   }
-  const Line* line = find_line(rows, row);
+  const Line* line = find_line(rows, rows->at);
   copy->line_buf_valid = line != nullptr && line->length >= 0;
   if (line == nullptr) return;
   copy->cur_lineno = line->number;
@@ -145,11 +139,19 @@ void look_at(void* context, uint64 row) {
   copy->line_buf.len = Max(line->length, 0);
 }
 
-// It is one of those that were read last. Once those before it are written, all are.
-void keep_line(void* context, uint64 row) {
+// There is something to be said, and COPY says next which line it is about.
+void tell_line(void* arg) {
+  auto* rows = static_cast<CopyRows*>(arg);
+  if (rows->at == 0)
+    look_forward(rows);
+  else
+    look_back(rows);
+}
+
+void keep_line(void* context, int place, uint64 row) {
   auto* rows = static_cast<CopyRows*>(context);
-  if (rows->next == rows->kept_count) rows->next = rows->kept_count = 0;
-  rows->kept[rows->kept_count++] = rows->read[row % kRead];
+  rows->kept[place] = rows->read[row % kRead];
+  rows->kept_count = place + 1;
 }
 
 // ---- what rows are inserted with ---------------------------------------------------------------
@@ -200,24 +202,31 @@ int64 progress(int parameter) {
   return MyBEEntry == nullptr ? 0 : MyBEEntry->st_progress_param[parameter];
 }
 
+bool read_row(CopyRows* rows, ExprContext* context, TupleTableSlot* row) {
+  MemoryContextSwitchTo(GetPerTupleMemoryContext(rows->estate));
+  const bool found = (rows->has_plain_lines &&
+                      read_plain_line(rows->copy, context, row->tts_values, row->tts_isnull)) ||
+                     NextCopyFrom(rows->copy, context, row->tts_values, row->tts_isnull);
+  MemoryContextSwitchTo(rows->estate->es_query_cxt);
+  return found;
+}
+
 // The next row of the source that satisfies the condition; nullptr: there are no more.
 TupleTableSlot* next_row(CopyRows* rows, int64* excluded) {
   CopyFromState copy = rows->copy;
   ExprContext* context = GetPerTupleExprContext(rows->estate);
   TupleTableSlot* row = row_to_fill(rows->ingest);
+  look_forward(rows);
   for (;;) {
     CHECK_FOR_INTERRUPTS();
-    ResetPerTupleExprContext(rows->estate);
     ExecClearTuple(row);
-    MemoryContextSwitchTo(GetPerTupleMemoryContext(rows->estate));
-    const bool found = NextCopyFrom(copy, context, row->tts_values, row->tts_isnull);
-    MemoryContextSwitchTo(rows->estate->es_query_cxt);
-    if (!found) return nullptr;
+    if (!read_row(rows, context, row)) return nullptr;
     ExecStoreVirtualTuple(row);
     row->tts_tableOid = RelationGetRelid(copy->rel);
     context->ecxt_scantuple = row;
     if (copy->qualexpr == nullptr || ExecQual(copy->qualexpr, context)) return row;
     pgstat_progress_update_param(PROGRESS_COPY_TUPLES_EXCLUDED, ++*excluded);
+    ResetPerTupleExprContext(rows->estate);
   }
 }
 
@@ -248,8 +257,12 @@ void copy_the_rest(CopyRows* rows) {
   rows->read = static_cast<Line*>(palloc0(sizeof(Line) * kRead));
   rows->kept = static_cast<Line*>(palloc(sizeof(Line) * kMaxWaitingRows));
   rows->ingest = begin_ingest(rows->node, {insert_options(rows->copy), true},
-                              {look_at, keep_line, rows}, false);
+                              {&rows->at, keep_line, rows}, false);
+  ErrorContextCallback context = {error_context_stack, tell_line, rows};
+  error_context_stack = &context;
   count_copied(insert_rows(rows));
+  look_forward(rows);
+  error_context_stack = context.previous;
   MemoryContextSwitchTo(caller);
   close_target(rows);
 }
@@ -267,9 +280,15 @@ int read_nothing(void*, int, int) {
   return 0;
 }
 
+bool hides_volatile_defaults(const CopyFromStateData* copy) {
+  for (int i = 0; i < copy->num_defaults; ++i)
+    if (hides_volatile_code(reinterpret_cast<Node*>(SF_COPY_DEFAULT(copy, i)->expr))) return true;
+  return false;
+}
+
 bool reads_ahead(const CopyFromStateData* copy) {
-  return !copy->volatile_defexprs && !runs_volatile_code(copy->whereClause) &&
-         !SF_COPY_SKIPS_ERRORS(copy);
+  return !copy->volatile_defexprs && !hides_volatile_defaults(copy) &&
+         !runs_volatile_code(copy->whereClause) && !SF_COPY_SKIPS_ERRORS(copy);
 }
 
 bool may_take_over(CopyRows* rows) {
@@ -300,6 +319,7 @@ void take_over(const RelationData* table) {
   auto* rows = static_cast<CopyRows*>(palloc0(sizeof(CopyRows)));
   *kept = rows;
   rows->copy = copy;
+  rows->has_plain_lines = has_plain_lines(copy);
   const bool may = may_take_over(rows);
   MemoryContextSwitchTo(caller);
   if (!may) return;

@@ -338,8 +338,10 @@ void ingest_row(Ingest* ingest, TupleTableSlot* row, uint64 number) {
   row = convert(ingest, table, row);
   if (unlikely(table->obstacle != nullptr))
     return insert_alone(ingest, table, ExecCopySlotHeapTuple(row), number);
-  if (!table->judged && ingest->rows == 0) return write_now(ingest, table, row, number);
-  keep_row(ingest, table, row, number);
+  if (!table->judged && ingest->rows == 0)
+    write_now(ingest, table, row, number);
+  else
+    keep_row(ingest, table, row, number);
   ResetPerTupleExprContext(ingest->estate);
   if (ingest->rows == ingest->room || ingest->bytes > kMaxBytes) settle_batch(ingest);
 }

@@ -12,6 +12,7 @@ extern "C" {
 #include "utils/typcache.h"
 }
 
+#include "pg/catalog/secret_questions.hpp"
 #include "pg/ingest/volatile_code.hpp"
 
 namespace streamfilter::pg {
@@ -50,7 +51,8 @@ bool has_volatile_column(Oid composite) {
 }
 
 bool is_volatile_function(Oid function) {
-  return OidIsValid(function) && func_volatile(function) == PROVOLATILE_VOLATILE;
+  return OidIsValid(function) &&
+         (func_volatile(function) == PROVOLATILE_VOLATILE || asks_in_secret(function));
 }
 
 // An aggregate itself is always called immutable.
@@ -72,6 +74,12 @@ Oid aggregate_of(const Node* node) {
   if (IsA(node, Aggref)) return reinterpret_cast<const Aggref*>(node)->aggfnoid;
   if (IsA(node, WindowFunc)) return reinterpret_cast<const WindowFunc*>(node)->winfnoid;
   return InvalidOid;
+}
+
+bool find_secret_question(Oid function, void* found) {
+  if (!asks_in_secret(function)) return false;
+  *static_cast<Oid*>(found) = function;
+  return true;
 }
 
 // Functions such as json_populate_record() make values of any type.
@@ -99,6 +107,10 @@ bool runs_volatile_check(Oid type) {
 }
 
 const char* find_hidden_code(const Node* node) {
+  Oid asking;
+  if (check_functions_in_node(const_cast<Node*>(node), find_secret_question, &asking))
+    return psprintf("function %s runs volatile code, though it is not declared volatile",
+                    get_func_name(asking));
   if (is_volatile_aggregate(aggregate_of(node)))
     return psprintf("aggregate %s has a volatile part", get_func_name(aggregate_of(node)));
   if (!makes_value(node)) return nullptr;
@@ -107,8 +119,10 @@ const char* find_hidden_code(const Node* node) {
   return "a domain calls a volatile function";
 }
 
+bool hides_volatile_code(Node* expression) { return look_at_node(expression, nullptr); }
+
 bool runs_volatile_code(Node* expression) {
-  return contain_volatile_functions(expression) || look_at_node(expression, nullptr);
+  return contain_volatile_functions(expression) || hides_volatile_code(expression);
 }
 
 }  // namespace streamfilter::pg

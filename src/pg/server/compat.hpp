@@ -250,6 +250,24 @@ extern "C" {
 #define SF_COPY_SKIPS_ERRORS(copy) false
 #endif
 
+// Formats of COPY.
+#if PG_VERSION_NUM >= 190000
+#define SF_COPY_IS_TEXT(copy) ((copy)->opts.format == COPY_FORMAT_TEXT)
+#define SF_COPY_IS_CSV(copy) ((copy)->opts.format == COPY_FORMAT_CSV)
+#else
+#define SF_COPY_IS_TEXT(copy) (!(copy)->opts.binary && !(copy)->opts.csv_mode)
+#define SF_COPY_IS_CSV(copy) ((copy)->opts.csv_mode)
+#endif
+
+// Its defaults, by their number, and whether a mark in the data stands for them, since 16.
+#if PG_VERSION_NUM >= 160000
+#define SF_COPY_DEFAULT(copy, i) ((copy)->defexprs[(copy)->defmap[i]])
+#define SF_COPY_HAS_MARK(copy) ((copy)->opts.default_print != nullptr)
+#else
+#define SF_COPY_DEFAULT(copy, i) ((copy)->defexprs[i])
+#define SF_COPY_HAS_MARK(copy) false
+#endif
+
 // The table has got its file in this transaction.
 #if PG_VERSION_NUM >= 160000
 #define SF_HAS_NEW_FILE(table)                           \

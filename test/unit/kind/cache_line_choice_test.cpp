@@ -10,6 +10,7 @@
 
 #include "bench/lib/streams.hpp"
 #include "core/bits/line_entries.hpp"
+#include "unit/support/cache_lines.hpp"
 #include "unit/support/filters.hpp"
 #include "unit/support/statistics.hpp"
 #include "unit/support/streams.hpp"
@@ -160,20 +161,13 @@ BOOST_AUTO_TEST_CASE(numbers_of_entries_go_round) {
 }
 
 BOOST_AUTO_TEST_CASE(definitions) {
-  const auto shape = [](const char* text) {
-    const Parameters p = parameters_of(text), again = parameters_of(text_of(p));
-    BOOST_TEST(std::memcmp(&p, &again, sizeof p) == 0, text_of(p));
-    BOOST_TEST(Filter(p).is_valid(), text_of(p));
-    return std::to_string(option_value(p, "bits")) + "x" +
-           std::to_string(option_value(p, "bucket"));
-  };
-  BOOST_TEST(shape("clq(lines=2)") == "13x39");
-  BOOST_TEST(shape("clq(lines=2, fpr=0.1)") == "10x50");
-  BOOST_TEST(shape("clq(lines=2, fpr=0.001)") == "16x31");
-  BOOST_TEST(shape("clq(lines=2, fpr=0.000001)") == "26x19");
-  BOOST_TEST(shape("clq(lines=2, bits=12)") == "12x20");
-  BOOST_TEST(shape("clq(lines=2, memory=1MB, keys=1000000)") == "13x39");
-  BOOST_TEST(shape("clq(lines=1)") == "12x40");
+  BOOST_TEST(cache_line_shape("clq(lines=2)") == "13x39");
+  BOOST_TEST(cache_line_shape("clq(lines=2, fpr=0.1)") == "10x50");
+  BOOST_TEST(cache_line_shape("clq(lines=2, fpr=0.001)") == "16x31");
+  BOOST_TEST(cache_line_shape("clq(lines=2, fpr=0.000001)") == "26x19");
+  BOOST_TEST(cache_line_shape("clq(lines=2, bits=12)") == "12x20");
+  BOOST_TEST(cache_line_shape("clq(lines=2, memory=1MB, keys=1000000)") == "13x39");
+  BOOST_TEST(cache_line_shape("clq(lines=1)") == "12x40");
   BOOST_TEST(text_of(parameters_of("clq(memory=4kB)")).find("lines") == std::string::npos);
   for (const char* text :
        {"clq(lines=3)", "clq(lines=0)", "clq(lines=2, policy=fifo)", "clq(lines=2, policy=second)",

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/bits/fingerprint_queue.hpp"
+#include "unit/support/cache_lines.hpp"
 #include "unit/support/filters.hpp"
 #include "unit/support/streams.hpp"
 
@@ -236,21 +237,14 @@ BOOST_AUTO_TEST_CASE(a_filter_can_be_merged_with_itself_for_ever) {
 }
 
 BOOST_AUTO_TEST_CASE(definitions) {
-  const auto shape = [](const char* text) {
-    const Parameters p = parameters_of(text), again = parameters_of(text_of(p));
-    BOOST_TEST(std::memcmp(&p, &again, sizeof p) == 0, text_of(p));
-    BOOST_TEST(Filter(p).is_valid(), text_of(p));
-    return std::to_string(option_value(p, "bits")) + "x" +
-           std::to_string(option_value(p, "bucket"));
-  };
-  BOOST_TEST(shape("clq()") == "12x40");
-  BOOST_TEST(shape("clq(fpr=0.1)") == "9x51");
-  BOOST_TEST(shape("clq(fpr=0.001, memory=100kB, slices=3)") == "15x32");
-  BOOST_TEST(shape("clq(fpr=0.2)") == "7x24");
-  BOOST_TEST(shape("clq(bits=16)") == "16x32");
-  BOOST_TEST(shape("clq(bits=14)") == "14x36");
-  BOOST_TEST(shape("clq(bucket=4, policy=fifo, keys=100)") == "9x4");
-  BOOST_TEST(shape("clq(bits=12, bucket=42)") == "12x42");
+  BOOST_TEST(cache_line_shape("clq()") == "12x40");
+  BOOST_TEST(cache_line_shape("clq(fpr=0.1)") == "9x51");
+  BOOST_TEST(cache_line_shape("clq(fpr=0.001, memory=100kB, slices=3)") == "15x32");
+  BOOST_TEST(cache_line_shape("clq(fpr=0.2)") == "7x24");
+  BOOST_TEST(cache_line_shape("clq(bits=16)") == "16x32");
+  BOOST_TEST(cache_line_shape("clq(bits=14)") == "14x36");
+  BOOST_TEST(cache_line_shape("clq(bucket=4, policy=fifo, keys=100)") == "9x4");
+  BOOST_TEST(cache_line_shape("clq(bits=12, bucket=42)") == "12x42");
   for (const char* text :
        {"clq(bits=1)", "clq(bits=49)", "clq(bucket=0)", "clq(bucket=65)", "clq(bits=12, bucket=43)",
         "clq(bits=3, bucket=8)", "clq(bits=6)", "clq(fpr=1e-15)", "clq(bucket=64, fpr=0.001)",

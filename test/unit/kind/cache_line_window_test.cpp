@@ -2,13 +2,13 @@
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <map>
 #include <random>
 #include <string>
 #include <vector>
 
+#include "unit/support/cache_lines.hpp"
 #include "unit/support/filters.hpp"
 #include "unit/support/statistics.hpp"
 #include "unit/support/streams.hpp"
@@ -428,16 +428,9 @@ BOOST_AUTO_TEST_CASE(the_fill_is_that_of_the_window) {
 }
 
 BOOST_AUTO_TEST_CASE(definitions) {
-  const auto shape = [](const char* text) {
-    const Parameters p = parameters_of(text), again = parameters_of(text_of(p));
-    BOOST_TEST(std::memcmp(&p, &again, sizeof p) == 0, text_of(p));
-    BOOST_TEST(Filter(p).is_valid(), text_of(p));
-    return std::to_string(option_value(p, "bits")) + "x" +
-           std::to_string(option_value(p, "bucket"));
-  };
-  BOOST_TEST(shape("clq(window='10 minutes')") == "12x30");
-  BOOST_TEST(shape("clq(window='1 us', bits=16)") == "16x24");
-  BOOST_TEST(shape("clq(window='365 days', bits=8, bucket=10)") == "8x10");
+  BOOST_TEST(cache_line_shape("clq(window='10 minutes')") == "12x30");
+  BOOST_TEST(cache_line_shape("clq(window='1 us', bits=16)") == "16x24");
+  BOOST_TEST(cache_line_shape("clq(window='365 days', bits=8, bucket=10)") == "8x10");
   for (const char* text : {"clq(window='1000 rows')", "clq(window='0 us')", "clq(window='10')",
                            "clq(window='1 hour', bits=12, bucket=31)", "clq(tick='1 s')"}) {
     Parameters p;

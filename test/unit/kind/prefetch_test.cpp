@@ -85,7 +85,8 @@ BOOST_AUTO_TEST_CASE(change_nothing_where_many_keys_are_inserted) {
       std::vector<Element> elements(count);
       std::vector<char> has_key(count), seen(count, 2);
       for (std::size_t i = 0; i < count; ++i) {
-        elements[i] = key(++number * number % 700);
+        ++number;
+        elements[i] = key(number * number % 700);
         has_key[i] = number % 13 != 0;
       }
       insert_many(at_once.header(), elements.data(), reinterpret_cast<const bool*>(has_key.data()),

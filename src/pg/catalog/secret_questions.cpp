@@ -1,0 +1,48 @@
+#include "pg/server/postgres.hpp"
+
+extern "C" {
+#include "access/htup_details.h"
+#include "catalog/pg_proc.h"
+#include "nodes/nodes.h"
+#include "optimizer/optimizer.h"
+#include "utils/builtins.h"
+}
+
+#include "pg/catalog/secret_questions.hpp"
+#include "pg/key/trusted_code.hpp"
+
+namespace streamfilter::pg {
+namespace {
+
+char* text_of(HeapTuple function, AttrNumber column) {
+  bool isnull;
+  const Datum value = SysCacheGetAttr(PROCOID, function, column, &isnull);
+  return isnull ? nullptr : TextDatumGetCString(value);
+}
+
+bool names_us(HeapTuple function) {
+  char* source = text_of(function, Anum_pg_proc_prosrc);
+  const bool found = source != nullptr && strcasestr(source, "streamfilter_") != nullptr;
+  if (source != nullptr) pfree(source);
+  return found;
+}
+
+bool calls_volatile(HeapTuple function) {
+  char* body = text_of(function, Anum_pg_proc_prosqlbody);
+  return body != nullptr && contain_volatile_functions(static_cast<Node*>(stringToNode(body)));
+}
+
+}  // namespace
+
+bool asks_in_secret(Oid function) {
+  if (is_trusted_function(function)) return false;
+  HeapTuple tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
+  if (!HeapTupleIsValid(tuple)) return false;
+  const bool is_volatile =
+      reinterpret_cast<Form_pg_proc>(GETSTRUCT(tuple))->provolatile == PROVOLATILE_VOLATILE;
+  const bool asks = !is_volatile && (names_us(tuple) || calls_volatile(tuple));
+  ReleaseSysCache(tuple);
+  return asks;
+}
+
+}  // namespace streamfilter::pg
