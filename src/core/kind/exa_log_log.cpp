@@ -162,6 +162,12 @@ bool insert(const Parameters& p, Slice slice, const Element& element) noexcept {
   return update_register(slice, Update(element.hash, registers));
 }
 
+// Not more than all that a slice counts: tokens and registers do not count quite alike.
+std::uint64_t most_copies(double counted) noexcept {
+  const double most = 2 * counted + 1;
+  return std::min(saturate<std::uint64_t>(std::ceil(most * kParts)), kMaxCopies - 1) + 1;
+}
+
 // What a slice says of how many there were.
 Likelihood likelihood_of(const Parameters& p, ConstSlice slice) noexcept {
   Likelihood likelihood;
@@ -200,11 +206,11 @@ void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
     merge_registers(p, into, from);
   }
   SliceState& state = *into.state;
+  const double counted = likelihood_of(p, as_const(into)).distinct();
   // Those of two filters are others, unless both come from one.
   if (copies(state) != copies(*from.state))
-    copies(state) = std::min(copies(state) + copies(*from.state), kMaxCopies);
-  state.inserted_new = merged_new(state.inserted_new, from.state->inserted_new, before,
-                                  likelihood_of(p, as_const(into)).distinct());
+    copies(state) = std::min(copies(state) + copies(*from.state), most_copies(counted));
+  state.inserted_new = merged_new(state.inserted_new, from.state->inserted_new, before, counted);
 }
 
 bool are_possible_registers(const Parameters& p, ConstSlice slice) noexcept {
@@ -215,12 +221,13 @@ bool are_possible_registers(const Parameters& p, ConstSlice slice) noexcept {
 
 bool check(const Parameters& p, ConstSlice slice) noexcept {
   const std::uint64_t(&own)[5] = slice.state->own;
-  if (form(*slice.state) > kOfTokens || copies(*slice.state) > kMaxCopies || (own[3] | own[4]) != 0)
-    return false;
+  if (form(*slice.state) > kOfTokens || (own[3] | own[4]) != 0) return false;
   for (std::uint64_t at = p.integer(kRegisters) * sizeof(Register); at < slice.bytes; ++at)
     if (slice.body()[at] != 0) return false;
-  return form(*slice.state) == kOfTokens ? table(p, slice).is_possible(tokens(*slice.state))
-                                         : are_possible_registers(p, slice);
+  return (form(*slice.state) == kOfTokens ? table(p, slice).is_possible(tokens(*slice.state))
+                                          : are_possible_registers(p, slice)) &&
+         (copies(*slice.state) == 0 ||
+          copies(*slice.state) <= most_copies(likelihood_of(p, slice).distinct()));
 }
 
 double fill(const Parameters& p, ConstSlice slice) noexcept {
@@ -268,7 +275,8 @@ void spread(const Parameters& old, ConstSlice from, const Parameters& p, Slice i
 
 void note_keys(const Parameters& p, Slice slice, double keys) noexcept {
   if (copies(*slice.state) == 0) return;
-  const double more = std::max(0.0, likelihood_of(p, as_const(slice)).distinct() - keys);
+  const double counted = likelihood_of(p, as_const(slice)).distinct(),
+               more = std::max(0.0, counted - keys);
   copies(*slice.state) =
       std::min(saturate<std::uint64_t>(std::round(more * kParts)), kMaxCopies - 1) + 1;
 }
