@@ -1,8 +1,11 @@
 # Filters on other servers: their state, transactions, errors, and producers on two sides.
 use strict;
 use warnings;
+use FindBin;
+use lib $FindBin::Bin;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use Sessions;
 use Test::More;
 
 my $limit = $PostgreSQL::Test::Utils::timeout_default;

@@ -2,9 +2,12 @@
 # the error rates of Koloniari et al. 2011, section 3.2 (corrected: binomial, not a power).
 use strict;
 use warnings;
+use FindBin;
+use lib $FindBin::Bin;
 use IO::Socket::INET;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use Sessions;
 use Test::More;
 use Time::HiRes qw(time);
 

@@ -2,8 +2,11 @@
 # in whatever way is gone from it. And streamfilter_triggers: what is dropped makes room.
 use strict;
 use warnings;
+use FindBin;
+use lib $FindBin::Bin;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use Sessions;
 use Test::More;
 
 my $node = PostgreSQL::Test::Cluster->new('watching');

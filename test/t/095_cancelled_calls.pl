@@ -3,11 +3,14 @@
 # transaction meets them.
 use strict;
 use warnings;
+use FindBin;
+use lib $FindBin::Bin;
 use IO::Select;
 use IO::Socket::INET;
 use POSIX ();
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use Sessions;
 use Test::More;
 use Time::HiRes qw(time);
 
