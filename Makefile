@@ -248,7 +248,7 @@ check-version:
 	@grep -q '^streamfilter ($(EXTVERSION).0)' debian/changelog || { echo "debian/changelog does not begin with $(EXTVERSION).0"; exit 1; }
 	@grep -q '^## $(EXTVERSION)' CHANGELOG.md || { echo "CHANGELOG.md does not begin with $(EXTVERSION)"; exit 1; }
 	@test -f sql/update/1.0--$(EXTVERSION)_after.sql || { echo "no update to $(EXTVERSION)"; exit 1; }
-	@perl -MJSON::PP -0777 -ne 'decode_json($$_)' META.json
+	@perl test/check_meta.pl
 	@echo "version: $(EXTVERSION) everywhere"
 
 # PGXN takes a zip whose files lie in a folder of its name.
@@ -379,8 +379,9 @@ check-isolation: $(CHECKED)
 	$(pg_isolation_regress_installcheck) $(ISOLATION_OPTS) --temp-instance=./tmp_check_iso \
 	  --temp-config=$(TEMP_CONFIG) --load-extension=streamfilter $(ISOLATION)
 
-# In a server that runs already, whatever it preloads.
+# In a server that runs already, whatever it preloads, as whatever user: it writes files into results.
 installcheck:
+	@mkdir -p results && chmod a+rwx results
 	$(pg_regress_installcheck) $(REGRESS_OPTS) --load-extension=streamfilter $(WITHOUT_PRELOADING)
 
 check-tap: $(CHECKED)
