@@ -207,6 +207,8 @@ unit: $(UNIT_TESTS)
 
 # Without those labelled long: rates over millions of keys, through code that others run, too. UNIT_RUN_OPTS= runs all.
 unit-sanitize check-arm64: UNIT_RUN_OPTS := $(UNIT_RUN_OPTS) --run_test='!@long'
+# Seconds of an emulator say nothing.
+check-arm64: UNIT_RUN_OPTS += --run_test='!advice/advice_does_not_loop_over_rows'
 unit-sanitize:
 	+$(MAKE) --no-print-directory FLAVOUR=sanitized UNIT_RUN_OPTS="$(UNIT_RUN_OPTS)" unit
 
