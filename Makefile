@@ -22,11 +22,11 @@ SANITIZE = -fsanitize=address,undefined,float-cast-overflow -fno-sanitize-recove
 
 # Flavours for tests. sanitized: with the address and undefined-behaviour sanitizers. asserted: for a server with
 # assertions. faults (or FAULTS=1): what must not raise ends the server if it could, and sessions can be stopped at named
-# points (src/pg/server/no_raise.hpp, fault_points.hpp).
+# points (src/pg/server/no_raise.hpp, fault_points.hpp). arm64: the core alone, by a cross compiler (check-arm64).
 ifeq ($(FAULTS),1)
 FLAVOUR = faults
 endif
-ifneq ($(filter sanitized asserted faults,$(FLAVOUR)),)
+ifneq ($(filter sanitized asserted faults arm64,$(FLAVOUR)),)
 override LTO =
 override with_llvm = no
 endif
@@ -92,6 +92,7 @@ help:
 #: make unit-sanitize      the same with address and undefined-behaviour sanitizers
 #: make check-regress      REGRESS="trigger relation" runs some; check-isolation ISOLATION="conflict";
 #:                         check-tap PROVE_TESTS=test/t/040_crash.pl
+#: make check-arm64        the core cross-built for arm64, and its unit tests under qemu
 #: make check-model        random transactions against an exact model; MODEL_SECONDS=3600 MODEL_SEED=1
 #: make check-chaos        servers of slices lost in every way; CHAOS_SECONDS=600 CHAOS_SEED=1
 #: make check-layers       what the rooms of src/ROOMS may include, and what the core may not
@@ -160,7 +161,7 @@ sql/$(EXTENSION)--1.0--1.1.sql: sql/update/1.0--1.1_before.sql sql/41_views.sql 
 include src/capi/library.mk
 
 # The core for tests and benchmarks: that of the C library, which links without link-time optimization, or a sanitized one.
-CORE_OBJS = $(CORE_SOURCES:%.cpp=$(if $(filter sanitized,$(FLAVOUR)),$(BUILD),build/library)/%.o)
+CORE_OBJS = $(CORE_SOURCES:%.cpp=$(if $(filter sanitized arm64,$(FLAVOUR)),$(BUILD),build/library)/%.o)
 
 # ---- unit tests of the core -------------------------------------------------------------------
 
@@ -168,7 +169,7 @@ CORE_OBJS = $(CORE_SOURCES:%.cpp=$(if $(filter sanitized,$(FLAVOUR)),$(BUILD),bu
 # calling the core needs little optimization, none with sanitizers. No null checks in tests: the address sanitizer sees
 # what they would.
 UNIT_SOURCES := $(call files,test/unit,*_test.cpp) test/unit/support/main.cpp
-TESTS = build/tests$(if $(filter sanitized,$(FLAVOUR)),-sanitized)
+TESTS = build/tests$(patsubst %,-%,$(filter sanitized arm64,$(FLAVOUR)))
 UNIT_OBJS = $(UNIT_SOURCES:%.cpp=$(TESTS)/%.o)
 UNIT_TESTS = $(TESTS)/unit_tests
 PRECOMPILED = $(TESTS)/precompiled.hpp
@@ -176,7 +177,9 @@ INCLUDE_PRECOMPILED = -include $(PRECOMPILED)
 TEST_FLAGS = $(if $(filter sanitized,$(FLAVOUR)),-O0 $(SANITIZE) -fno-sanitize=null$(comma)vptr,-O1)
 comma = ,
 COMPILE_TESTS = $(CCACHE) $(CXX) -std=c++20 -g1 $(TEST_FLAGS) -Wall -Wextra -Wno-register -Isrc -Itest -I. \
-                -DBOOST_TEST_DYN_LINK -MMD -MP
+                $(BOOST_TEST) -MMD -MP
+BOOST_TEST = -DBOOST_TEST_DYN_LINK
+LINK_TESTS = -lboost_unit_test_framework
 
 $(TESTS)/tests.flags: export FLAGS = $(COMPILE_TESTS)
 
@@ -193,19 +196,38 @@ $(TESTS)/%.o: %.cpp $(PRECOMPILED).gch
 $(TESTS)/test/unit/support/main.o: INCLUDE_PRECOMPILED =
 
 $(UNIT_TESTS): $(CORE_OBJS) $(UNIT_OBJS)
-	$(CXX) $(TEST_FLAGS) -o $@ $^ -lboost_unit_test_framework -pthread
+	$(CXX) $(TEST_FLAGS) -o $@ $^ $(LINK_TESTS) -pthread
 
 -include $(UNIT_OBJS:.o=.d)
 
 UNIT_RUN_OPTS ?= --report_level=short
 
 unit: $(UNIT_TESTS)
-	$(UNIT_TESTS) $(UNIT_RUN_OPTS)
+	$(EMULATOR) $(UNIT_TESTS) $(UNIT_RUN_OPTS)
 
 # Without those labelled long: rates over millions of keys, through code that others run, too. UNIT_RUN_OPTS= runs all.
-unit-sanitize: UNIT_RUN_OPTS := $(UNIT_RUN_OPTS) --run_test='!@long'
+unit-sanitize check-arm64: UNIT_RUN_OPTS := $(UNIT_RUN_OPTS) --run_test='!@long'
+# Seconds of an emulator say nothing.
+check-arm64: UNIT_RUN_OPTS += --run_test='!advice/advice_does_not_loop_over_rows'
 unit-sanitize:
 	+$(MAKE) --no-print-directory FLAVOUR=sanitized UNIT_RUN_OPTS="$(UNIT_RUN_OPTS)" unit
+
+# For another machine, on this one: of libraries only what headers alone provide, as those of ours suit every machine.
+ARM64_CXX := $(shell command -v aarch64-linux-gnu-g++)
+ARM64_EMULATOR := $(firstword $(shell command -v qemu-aarch64-static qemu-aarch64))
+ARM64_INCLUDE = build/arm64/include
+ARM64_FLAGS = -isystem $(ARM64_INCLUDE) -Wno-psabi
+ARM64 = FLAVOUR=arm64 CXX=$(notdir $(ARM64_CXX)) CXXFLAGS='-O2 -g1 -Werror $(ARM64_FLAGS)' EMULATOR=$(ARM64_EMULATOR) \
+        BOOST_TEST='$(ARM64_FLAGS)' LINK_TESTS=-static
+
+check-arm64:
+ifeq ($(and $(ARM64_CXX),$(ARM64_EMULATOR)),)
+	@echo "skip: there is no g++-aarch64-linux-gnu, or no qemu-user-static"
+else
+	@mkdir -p $(ARM64_INCLUDE)
+	@ln -sfn $(foreach name,boost xxhash.h xxh3.h,/usr/include/$(name)) $(ARM64_INCLUDE)/
+	+$(MAKE) --no-print-directory $(ARM64) UNIT_RUN_OPTS="$(UNIT_RUN_OPTS)" unit
+endif
 
 # ---- rules of the house -----------------------------------------------------------------------
 
@@ -228,7 +250,7 @@ check-version:
 	@grep -q '^streamfilter ($(EXTVERSION).0)' debian/changelog || { echo "debian/changelog does not begin with $(EXTVERSION).0"; exit 1; }
 	@grep -q '^## $(EXTVERSION)' CHANGELOG.md || { echo "CHANGELOG.md does not begin with $(EXTVERSION)"; exit 1; }
 	@test -f sql/update/1.0--$(EXTVERSION)_after.sql || { echo "no update to $(EXTVERSION)"; exit 1; }
-	@perl -MJSON::PP -0777 -ne 'decode_json($$_)' META.json
+	@perl test/check_meta.pl
 	@echo "version: $(EXTVERSION) everywhere"
 
 # PGXN takes a zip whose files lie in a folder of its name.
@@ -359,8 +381,9 @@ check-isolation: $(CHECKED)
 	$(pg_isolation_regress_installcheck) $(ISOLATION_OPTS) --temp-instance=./tmp_check_iso \
 	  --temp-config=$(TEMP_CONFIG) --load-extension=streamfilter $(ISOLATION)
 
-# In a server that runs already, whatever it preloads.
+# In a server that runs already, whatever it preloads, as whatever user: it writes files into results.
 installcheck:
+	@mkdir -p results && chmod a+rwx results
 	$(pg_regress_installcheck) $(REGRESS_OPTS) --load-extension=streamfilter $(WITHOUT_PRELOADING)
 
 check-tap: $(CHECKED)
@@ -373,4 +396,4 @@ check-chaos: $(CHECKED)
 
 check: unit check-layers check-library check-regress check-isolation check-tap
 
-.PHONY: always help check-version check-refusals check-clang dist installcheck format check-format compile_commands lint lint-scripts flavour bench check-rooms unit unit-sanitize check-layers check-regress check-isolation check-tap check-model check-defects check-chaos check
+.PHONY: always help check-version check-refusals check-clang check-arm64 dist installcheck format check-format compile_commands lint lint-scripts flavour bench check-rooms unit unit-sanitize check-layers check-regress check-isolation check-tap check-model check-defects check-chaos check

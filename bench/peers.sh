@@ -12,7 +12,7 @@ for name in record server peers; do
 	source "$ROOT/bench/server/$name.sh"
 done
 
-ROWS=1000000 REDIS_ROWS='' BLOOM_MODULE='' LIBBF='' OUTPUT=''
+ROWS=1000000 REDIS_ROWS='' BLOOM_MODULE='' LIBBF='' INSTALLED='' OUTPUT=''
 SHARED_MEMORY=300MB HUGE_PAGES=off
 
 usage() {
@@ -27,6 +27,7 @@ usage() {
 		  --rows N             of the stream, default: 1000000
 		  --redis-bloom FILE   the Bloom module of redis, redisbloom.so
 		  --libbf DIR          sources of libbf (mavam/libbf): its Bloom filter, and the core of streamfilter beside it
+		  --installed          streamfilter is installed already: nothing is built
 		  --help               this text
 
 		redis-server, postgresql-NN-hll, python3-redis and the Python package datasketches are used where they are.
@@ -37,6 +38,7 @@ parse_arguments() {
 	while [ $# -gt 0 ]; do
 		case $1 in
 		--help | -h) usage && exit 0 ;;
+		--installed) INSTALLED=yes ;;
 		--rows | --redis-bloom | --libbf)
 			[ -n "${2:-}" ] || die "$1 needs a value" "See --help."
 			case $1 in
@@ -122,6 +124,45 @@ unique_case() {
 	kept_line "UNIQUE, ON CONFLICT DO NOTHING" "$(sql -c "SELECT pg_relation_size('known')")"
 }
 
+# The only way to have a hash index refuse a key: an exclusion constraint.
+hash_case() {
+	{
+		empty_table_sql
+		say "ALTER TABLE kept ADD CONSTRAINT known EXCLUDE USING hash (key WITH =);"
+	} | sql
+	stage "  hash index, ON CONFLICT DO NOTHING" timed "insert_sql ' ON CONFLICT DO NOTHING'"
+	kept_line "hash index (EXCLUDE), ON CONFLICT DO NOTHING" "$(sql -c "SELECT pg_relation_size('known')")"
+}
+
+# As stream processors do it: the keys of the last rows, exactly, in a store from which older ones are removed now and then.
+# The planner is told what it cannot know of a table that was empty.
+window_sql() {
+	local batches=$((ROWS / 1130))
+	local these="ctid >= format('(%s,0)', i * 5)::tid AND ctid < format('(%s,0)', i * 5 + 5)::tid"
+	say "CREATE OR REPLACE PROCEDURE send() LANGUAGE plpgsql AS \$\$"
+	say "BEGIN FOR i IN 0 .. (SELECT relpages FROM pg_class WHERE oid = 'stream'::regclass) / 5 LOOP"
+	say "  INSERT INTO kept SELECT DISTINCT key FROM stream WHERE $these"
+	say "    AND NOT EXISTS (SELECT FROM known WHERE known.key = stream.key AND batch > i - $((batches / 2)));"
+	say "  INSERT INTO known SELECT DISTINCT key, i FROM stream WHERE $these"
+	say "    ON CONFLICT (key) DO UPDATE SET batch = excluded.batch;"
+	say "  IF i % 64 = 63 THEN DELETE FROM known WHERE batch <= i - $((batches / 2)); END IF;"
+	say "  COMMIT;"
+	say "END LOOP; END \$\$;"
+	say "SET enable_hashjoin = off; SET enable_mergejoin = off; SET enable_seqscan = off;"
+	say "\\timing on"
+	say "CALL send();"
+}
+
+window_case() {
+	{
+		empty_table_sql
+		say "DROP TABLE IF EXISTS known; CREATE TABLE known (key bigint PRIMARY KEY, batch int);"
+	} | sql
+	stage "  a window of half the rows" timed window_sql
+	kept_line "the keys of a window of half the rows, in a table" "$(sql -c "SELECT pg_total_relation_size('known')")"
+	sql -c "DROP TABLE known"
+}
+
 plain_case() {
 	empty_table_sql | sql
 	stage "  INSERT of all rows" timed batches_sql
@@ -131,6 +172,9 @@ plain_case() {
 # ---- redis -----------------------------------------------------------------------------------------------
 
 redis_used() { redis-cli -s "$WORK/tmp/redis.sock" info memory | tr -d '\r' | awk -F ':' '$1 == "used_memory" { print $2 }'; }
+
+# Of all versions of the module alike: names and values, a line each.
+bloom_info() { redis-cli -s "$WORK/tmp/redis.sock" BF.INFO seen | grep -A1 -x "$1" | tail -n 1; }
 
 redis_case() {
 	local before
@@ -150,12 +194,12 @@ redis_case() {
 		return
 	fi
 	redis_commands seen
-	redis_start --loadmodule "$BLOOM_MODULE"
+	redis_start --loadmodule "$BLOOM_MODULE" || die "redis does not start with $BLOOM_MODULE"
 	redis-cli -s "$WORK/tmp/redis.sock" BF.RESERVE seen 0.01 "$DISTINCT" >/dev/null
 	stage "  redis, BF.ADD" redis_pipe
 	# A Bloom filter misses no repeat, so what it did not take was lost.
-	line "redis, BF.ADD, pipelined" "$(seconds_of)" "$(redis-cli -s "$WORK/tmp/redis.sock" BF.INFO seen Size)" \
-		$((DISTINCT - $(redis-cli -s "$WORK/tmp/redis.sock" BF.CARD seen))) 0
+	line "redis, BF.ADD, pipelined" "$(seconds_of)" "$(bloom_info Size)" \
+		$((DISTINCT - $(bloom_info 'Number of items inserted'))) 0
 	redis_end
 }
 
@@ -274,15 +318,20 @@ main() {
 	trap 'exit 130' INT
 	trap 'exit 143' TERM
 	make_work
+	[ -z "$INSTALLED" ] || find_installed
 	# shellcheck disable=SC2119
 	prepare
-	stage "building streamfilter" make_here -j2
-	stage "installing it" install_extension
+	if [ -z "$INSTALLED" ]; then
+		stage "building streamfilter" make_here -j2
+		stage "installing it" install_extension
+	fi
 	stage "starting a server" create_benchmark_server
 	stage "a stream of $ROWS rows" create_stream
 	DISTINCT=$(sql -c 'SELECT count(DISTINCT key) FROM stream')
 	plain_case
 	unique_case
+	hash_case
+	window_case
 	filter_case "streamfilter, clq" "kind 'clq'" "$((DISTINCT * 5 / 2))"
 	filter_case "streamfilter, bloom" "kind 'bloom', keys '$DISTINCT'" "$((DISTINCT * 10 / 8))"
 	redis_case

@@ -98,7 +98,7 @@ for my $drawing (sort glob "$root/docs/draw_*.pl")
 # ---- which pages there are -------------------------------------------------------------------------
 
 my (%text, @pages, %files);
-my @found = (@first, map { substr $_, length("$root/") } sort glob "$root/docs/*.md $root/docs/*/*.md $root/CHANGELOG.md");
+my @found = (@first, map { substr $_, length("$root/") } sort glob "$root/docs/*.md $root/docs/*/*.md $root/*.md");
 while (defined(my $page = shift @found))
 {
 	next if $text{$page};
@@ -197,7 +197,11 @@ if ($wants_pdf)
 		$body .= "<section id=\"$prefix{$page}\">\n$html</section>\n";
 	}
 	spew("$site/all.html", frame('README.md', 'streamfilter', $body));
-	system('weasyprint', '-q', '-u', "$root/", "$site/all.html", "$site/streamfilter.pdf") == 0 or die "weasyprint failed\n";
+	# What it cannot make of a link it says, and goes on.
+	my $said = `weasyprint -u '$root/' '$site/all.html' '$site/streamfilter.pdf' 2>&1`;
+	die "weasyprint failed\n$said" if $?;
+	my @lost = grep { /^ERROR:/ } split /\n/, $said;
+	die join("\n", 'links of the PDF that lead nowhere:', map { "  $_" } @lost) . "\n" if @lost;
 	unlink "$site/all.html";
 	printf "%s: %d kB\n", "$site/streamfilter.pdf", (-s "$site/streamfilter.pdf") / 1024;
 }

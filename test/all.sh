@@ -9,7 +9,8 @@
 #
 # Suite asserted runs on a server with assertions (test/servers/asserted.sh), suite sanitized with the library under ASan and
 # UBSan, suite one_by_one without batches of rows. Those and suite faults run a part of the TAP tests:
-# ASSERTED_TAP='test/t/*.pl', and FAULTS_TAP and ONE_BY_ONE_TAP likewise, run all.
+# ASSERTED_TAP='test/t/*.pl', and FAULTS_TAP and ONE_BY_ONE_TAP likewise, run all; TAP='test/t/04*.pl' makes suite tap run a
+# part. A line for each result, "suite passed failed skipped", goes to the file SUITE_RESULTS if that is set.
 
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -40,8 +41,8 @@ suites() {
 	suite fuzz count_lines "fuzz targets, 20 seconds each" env FUZZ_SEED=1 "$ROOT/test/fuzz.sh" 0.34
 	server_suite regress count_regress "pg_regress" in_copy check-regress
 	server_suite isolation count_regress "isolation" in_copy check-isolation
-	server_suite tap count_tap "TAP" in_copy check-tap $TWO_FILES PROVE_TESTS="$(all_but_measured)"
-	server_suite tap count_tap "TAP, what measures time" in_copy check-tap PROVE_TESTS="$MEASURED_TAP"
+	server_suite tap count_tap "TAP" in_copy check-tap $TWO_FILES PROVE_TESTS="${TAP:-$(all_but_measured)}"
+	[ -n "${TAP:-}" ] || server_suite tap count_tap "TAP, what measures time" in_copy check-tap PROVE_TESTS="$MEASURED_TAP"
 	server_suite one_by_one count_regress "pg_regress, rows are inserted one by one" in_copy check-regress \
 		TEMP_CONFIG="$WORK/one_by_one.conf"
 	server_suite one_by_one count_regress "isolation, rows are inserted one by one" in_copy check-isolation \
@@ -189,6 +190,7 @@ run_suite() {
 		say "no test was run" >>"$WORK/job.log"
 	fi
 	PASSED=$((PASSED + passed)) FAILED=$((FAILED + failed)) SKIPPED=$((SKIPPED + skipped))
+	[ -z "${SUITE_RESULTS:-}" ] || say "${NAMES[-1]} $passed $failed $skipped" >>"$SUITE_RESULTS"
 	show_cpu
 	printf '  %5d passed' "$passed"
 	[ "$failed" -eq 0 ] || printf ', %d failed' "$failed"

@@ -12,7 +12,7 @@ source "$ROOT/test/demo/measure.sh"
 # shellcheck source-path=SCRIPTDIR source=demo/report.sh
 source "$ROOT/test/demo/report.sh"
 
-KIND=auto MEMORY='' FPR=0.01 DELIMITER='' BATCH=500 SESSIONS=2 FILE='' SHOWN='' KEY_ARGUMENTS=() OPTION_ARGUMENTS=()
+KIND=auto MEMORY='' FPR=0.01 DELIMITER='' BATCH=500 SESSIONS=2 FILE='' SHOWN='' INSTALLED='' KEY_ARGUMENTS=() OPTION_ARGUMENTS=()
 
 usage() {
 	cat <<-'END'
@@ -37,6 +37,7 @@ usage() {
 		                            10 bits per distinct key of this stream
 		  --fpr RATE                the false-positive rate it must keep, default: 0.01
 		  --option NAME=VALUE       another option of the filter, as in CREATE FOREIGN TABLE; may be repeated
+		  --installed               streamfilter is a package that is installed: nothing is built
 		  --help                    this text
 	END
 }
@@ -51,6 +52,7 @@ parse_arguments() {
 			take_option "$1" "$2"
 			shift 2
 			;;
+		--installed) INSTALLED=yes && shift ;;
 		--) shift && break ;;
 		-*) die "unknown option: $1" "See --help." ;;
 		*) take_file "$1" && shift ;;
@@ -153,11 +155,14 @@ main() {
 	trap 'exit 143' TERM
 	make_work
 	[ -z "$FILE" ] || open_file
+	[ -z "$INSTALLED" ] || find_installed
 	prepare gnuplot-nox
 	[ -n "$FILE" ] || open_links
 	say "key: $KEY_NAME"
-	stage "building streamfilter" make_here -j2
-	stage "installing it" install_extension
+	if [ -z "$INSTALLED" ]; then
+		stage "building streamfilter" make_here -j2
+		stage "installing it" install_extension
+	fi
 	stage "starting a server" create_server
 	load
 	choose_memory

@@ -12,6 +12,7 @@ ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 [ "${STREAMFILTER_REAPER:-}" = "$PPID" ] || exec perl "$ROOT/test/reaper.pl" bash "$0" "$@"
 WORK='' # a directory of our own under /tmp, see make_work
 JOB_PID=''
+BUILDING=yes # prepare installs a compiler, too
 
 say() { printf '%s\n' "$*"; }
 
@@ -252,10 +253,22 @@ postgres_major() {
 	esac
 }
 
+# The server that streamfilter is installed for, the newest of those of packages unless PG_CONFIG names one; then prepare
+# installs no compiler.
+find_installed() {
+	local library
+	BUILDING=''
+	[ -z "${PG_CONFIG:-}" ] || return 0
+	library=$(printf '%s\n' /usr/lib/postgresql/*/lib/streamfilter.so | sort -V | tail -n 1)
+	[ -e "$library" ] || die "streamfilter is not installed" "See docs/install.md."
+	PG_CONFIG=${library%/lib/*}/bin/pg_config
+}
+
 # prepare PACKAGE…: these, a compiler and PostgreSQL; PG_CONFIG names another PostgreSQL than the release's. In
 # PG_MODULES, what is wanted of the modules that are packaged for every major version.
 prepare() {
-	local packages=(make g++ libboost-dev libboost-math-dev libxxhash-dev libpq-dev "$@") major=''
+	local packages=("$@") major=''
+	[ -z "$BUILDING" ] || packages+=(make g++ libboost-dev libboost-math-dev libxxhash-dev libpq-dev)
 	if [ -z "${PG_CONFIG:-}" ]; then
 		major=$(postgres_major)
 		[ -n "$major" ] || die "cannot tell the release's PostgreSQL" \
@@ -267,7 +280,7 @@ prepare() {
 	[ -z "$major" ] || install_if_available ${PG_MODULES[@]+"${PG_MODULES[@]/#/postgresql-$major-}"}
 	[ -x "$PG_CONFIG" ] || die "$PG_CONFIG cannot be run" "PG_CONFIG must be the path of PostgreSQL's pg_config."
 	export PG_CONFIG
-	[ -w "$("$PG_CONFIG" --pkglibdir)" ] || ask_password
+	[ -z "$BUILDING" ] || [ -w "$("$PG_CONFIG" --pkglibdir)" ] || ask_password
 	give_work
 }
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs the suites on several versions of PostgreSQL and prints a table.
+# Runs the suites on several versions of PostgreSQL and prints a table, in Markdown: passed, failed, skipped.
 #
 #   test/matrix.sh [--brief] [--installed] [SERVER…]      15 to 19 when none is named
 #
@@ -11,8 +11,8 @@
 #
 # --brief compiles without optimization across files and runs regress alone. --installed takes what is installed beside the
 # release's own version, and does nothing where there is none. SUITES="regress tap" runs others than regress, isolation,
-# unit and tap. Ends with 1 if a suite failed; versions that cannot be had are said, and no failure. Debian 12 or 13, as
-# root or with sudo.
+# unit and tap; TAP='test/t/04*.pl' is a part of the last. Ends with 1 if a suite failed; versions that cannot be had are said,
+# and no failure. Debian 12 or 13, as root or with sudo.
 
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -22,6 +22,7 @@ source "$ROOT/test/servers/chroot.sh"
 # shellcheck disable=SC2031 # changed for the server's user only
 CACHE=${XDG_CACHE_HOME:-$HOME/.cache}/streamfilter
 LOGS=$(mktemp -d)
+COPIES=$(mktemp -d /tmp/streamfilter.XXXXXX)
 FAILED=0
 
 # shellcheck disable=SC2317 # by a trap
@@ -29,6 +30,7 @@ finish() {
 	local status=$?
 	trap - EXIT
 	leave_chroots
+	rm -rf "$COPIES"
 	exit "$status"
 }
 
@@ -75,8 +77,12 @@ install_in_chroot() { # folder major
 	in_chroot "$1" apt-get -q -y --no-install-recommends "${target[@]}" install "postgresql-$2" "postgresql-server-dev-$2"
 }
 
+# From a copy, for what root keeps is closed to the server's user. A server finds its files itself.
 built() { # major [sources]
-	"$ROOT/test/servers/asserted.sh" "$@" && PLACE="here $CACHE/postgresql-$1-asserted-$RECIPE/bin/pg_config"
+	"$ROOT/test/servers/asserted.sh" "$@" || return 1
+	chmod 755 "$COPIES"
+	cp -a "$CACHE/postgresql-$1-asserted-$RECIPE" "$COPIES/$1"
+	PLACE="here $COPIES/$1/bin/pg_config"
 }
 RECIPE=$(sed -n 's/^RECIPE=\([0-9]*\).*/\1/p' "$ROOT/test/servers/asserted.sh")
 
@@ -110,38 +116,69 @@ run_suites() { # major PLACE
 	read -r way where <<<"$2"
 	if [ "$way" = here ]; then
 		# shellcheck disable=SC2086 # words of a list
-		PG_CONFIG=$where LD_LIBRARY_PATH=$("$where" --libdir) "$ROOT/test/all.sh" $SUITES
+		PG_CONFIG=$where SUITE_RESULTS=$LOGS/$1.results LD_LIBRARY_PATH=$("$where" --libdir) "$ROOT/test/all.sh" $SUITES
 	else
 		enter_chroot "$where"
 		copy_tree_to "$where/srv/sf"
 		# shellcheck disable=SC2086 # words of a list
-		in_chroot "$where" env PG_CONFIG="$(debian_config "$1" "$where")" /srv/sf/test/all.sh $SUITES
+		in_chroot "$where" env PG_CONFIG="$(debian_config "$1" "$where")" SUITE_RESULTS=/srv/sf/results \
+			${TAP:+"TAP=$TAP"} /srv/sf/test/all.sh $SUITES
 	fi
+}
+
+take_results() { # major PLACE: out of the chroot
+	read -r way where <<<"$2"
+	[ "$way" = here ] || ! [ -e "$where/srv/sf/results" ] || cp "$where/srv/sf/results" "$LOGS/$1.results"
 }
 
 version_of() { # major PLACE
 	read -r way where <<<"$2"
-	if [ "$way" = here ]; then "$where" --version; else in_chroot "$where" "$(debian_config "$1" "$where")" --version; fi
+	if [ "$way" = here ]; then "$where" --version; else in_chroot "$where" "$(debian_config "$1" "$where")" --version; fi |
+		sed 's/^PostgreSQL //; s/ .*//'
 }
 
-row() { printf '%-6s %-40s %-36s %s\n' "$@"; }
+# The rows of a table, whose columns are the suites.
+row() {
+	printf '| %-8s' "$1"
+	shift
+	printf ' | %-16s' "$@"
+	printf ' |\n'
+}
+
+header() {
+	# shellcheck disable=SC2086 # words of a list
+	row server $SUITES time
+	# shellcheck disable=SC2046,SC2086 # words of a list
+	row --- $(printf -- '--- %.0s' $SUITES) ---
+}
+
+cell() { # suite, of the results on standard input: several lines may share a name
+	awk -v suite="$1" '$1 == suite { passed += $2; failed += $3; skipped += $4; ran = 1 }
+		END { if (!ran) print "not run"
+			else print passed (failed ? ", " failed " failed" : "") (skipped ? ", " skipped " skipped" : "") }'
+}
 
 one_server() { # SERVER
-	local major=${1%%=*} status=0
+	local major=${1%%=*} status=0 suite cells=()
 	[[ $major =~ ^[0-9]+$ ]] || die "not a major version: $major"
 	# A step that fails ends it: no condition, in which bash would go on.
 	set +e
 	(set -e; find_server "$1"; printf '%s' "$PLACE" >"$LOGS/$major.place") >"$LOGS/$major.server" 2>&1
 	set -e
 	if [ ! -s "$LOGS/$major.place" ]; then
-		row "$major" - "not to be had" "$(tail -n 1 "$LOGS/$major.server")"
+		row "$major" "not to be had: $(tail -n 1 "$LOGS/$major.server")"
 		return
 	fi
 	PLACE=$(cat "$LOGS/$major.place")
 	SECONDS=0
 	(run_suites "$major" "$PLACE") >"$LOGS/$major.log" 2>&1 || status=$?
-	[ "$status" -eq 0 ] || FAILED=1
-	row "$major" "$(version_of "$major" "$PLACE")" "$(tail -n 1 "$LOGS/$major.log")" "$((SECONDS / 60)) min"
+	touch "$LOGS/$major.results"
+	take_results "$major" "$PLACE"
+	for suite in $SUITES; do cells+=("$(cell "$suite" <"$LOGS/$major.results")"); done
+	row "$(version_of "$major" "$PLACE")" "${cells[@]}" "$((SECONDS / 60)) min"
+	[ "$status" -ne 0 ] || return 0
+	FAILED=1
+	{ grep '^failed: ' "$LOGS/$major.log" || tail -n 1 "$LOGS/$major.log"; } | sed "s/^/$major: /" >>"$LOGS/failures"
 }
 
 installed_servers() { # beside the release's own
@@ -176,7 +213,8 @@ if [ -n "$INSTALLED" ]; then
 fi
 [ ${#SERVERS[@]} -gt 0 ] || SERVERS=(15 16 17 18 19)
 
-row major server result time
+header
 for server in "${SERVERS[@]}"; do one_server "$server"; done
-say "suites: $SUITES; logs: $LOGS"
+[ "$FAILED" -eq 0 ] || cat "$LOGS/failures"
+say "logs: $LOGS"
 exit "$FAILED"

@@ -28,7 +28,9 @@
 // The forms of intrinsics without a mask take what they do not use from a variable that is not set.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wuninitialized"
+#if !defined(__clang__)
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
 
 namespace bench {
 

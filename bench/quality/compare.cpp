@@ -194,7 +194,7 @@ int main(int count, char** words) {
             return is_at_most_in_both(point.all, theirs.all);
           });
           (bits >= kFrom ? scores.rlbsbf : scores.rlbsbf_below_4).count(beaten);
-          if (!beaten && bits >= kFrom)
+          if (!beaten)
             exceptions.push_back(line_of(stream, bits, theirs, nullptr, "no clq, capped below it"));
         }
       std::printf("\n");

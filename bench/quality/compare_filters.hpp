@@ -41,6 +41,8 @@ inline std::vector<ComparedKind> compared_kinds() {
       forgetting.push_back(std::string("fpr=") + rate + rest);
     of_two_lines.push_back(std::string("lines=2, fpr=") + rate);
   }
+  for (const char* rate : {"0.06", "0.12", "0.2", "0.3"})
+    forgetting.push_back(std::string("policy=second, fpr=") + rate);
   std::vector<std::string> tossed;  // capped
   const auto toss = [&](const char* k, const char* cap, const char* admission) {
     tossed.push_back(text("k=%s, cap=%s, admission=%s", k, cap, admission));
@@ -49,7 +51,7 @@ inline std::vector<ComparedKind> compared_kinds() {
     for (const char* admission : {"0.95", "0.87", "0.75", "0.65"}) toss(k, "0.65", admission);
   // For few bits of a key, where most must be left out.
   for (const char* k : {"1", "2", "3"})
-    for (const char* cap : {"0.5", "0.6", "0.7"})
+    for (const char* cap : {"0.5", "0.6", "0.7", "0.76"})
       for (const char* admission : {"0.98", "0.95", "0.9", "0.83", "0.75", "0.65", "0.5", "0.3"})
         toss(k, cap, admission);
   return {

@@ -56,14 +56,16 @@ my %where = (
 	c => sprintf("host '%s,%s', port '%d,%d', target_session_attrs 'read-write'",
 		$server{c}->host, $standby->host, $server{c}->port, $standby->port));
 
-# A million bits for each key: no false positive will be found among lost rows.
+# A million bits for each key: no false positive will be found among lost rows. The first three have slices that move.
+my $abc = "servers 'a, b, c', kind 'bloom', memory '6MB', k '6'";
 my %filter = (
-	horizontal => [ "servers 'a, b, c', kind 'bloom', memory '6MB', k '6', seed '1'", qw(a b c) ],
-	vertical   => [ "servers 'a, b, c', kind 'bloom', memory '6MB', k '6', slicing 'vertical', lost_slice 'votes:2', seed '2'", qw(a b c) ],
-	diced      => [ "servers 'a, b, c', kind 'bloom', memory '6MB', k '6', slicing 'diced', slices '6,3', seed '3'", qw(a b c) ],
+	horizontal => [ "$abc, slices '6', seed '1'", qw(a b c) ],
+	vertical   => [ "$abc, slicing 'vertical', slices '6', lost_slice 'votes:2', seed '2'", qw(a b c) ],
+	diced      => [ "$abc, slicing 'diced', slices '6,3', seed '3'", qw(a b c) ],
 	one        => [ "kind 'bloom', memory '6MB', k '6', seed '4'", qw(c) ],
 	tree       => [ "kind 'bloom', memory '6MB', k '6', parent 'root'", qw(a b) ]);
 my @tables = sort keys %filter;
+my @movable = (qw(horizontal vertical diced root));
 
 for my $origin (@server{qw(p q)})
 {
@@ -72,11 +74,18 @@ for my $origin (@server{qw(p q)})
 		          OPTIONS ($where{$_}, dbname 'postgres', connect_timeout '${\ TIMEOUT}s', timeout '${\ TIMEOUT}s', idle_timeout '5s')",
 			"CREATE USER MAPPING FOR CURRENT_USER SERVER $_" } qw(a b c)),
 		"CREATE FOREIGN TABLE root (k bigint) SERVER streamfilter
-		   OPTIONS (servers 'a, b', kind 'bloom', memory '6MB', k '6', seed '5')",
+		   OPTIONS (servers 'a, b', slices '4', kind 'bloom', memory '6MB', k '6', seed '5')",
 		map { sprintf q{CREATE FOREIGN TABLE %s (k bigint) SERVER %s OPTIONS (%s);
 			CREATE TABLE rows_%1$s (k bigint, worker int, number int);
 			CREATE TRIGGER zz BEFORE INSERT ON rows_%1$s FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('%1$s')},
 			$_, $_ eq 'one' ? 'c' : 'streamfilter', $filter{$_}[0] } @tables);
+}
+
+# Slices can move once the filters are there.
+for my $filter (@movable)
+{
+	$server{p}->safe_psql('postgres', "SELECT streamfilter_test('$filter', 0)");
+	$_->safe_psql('postgres', "ALTER FOREIGN TABLE $filter OPTIONS (ADD home_servers '" . ($filter eq 'root' ? 2 : 3) . "')") for @server{qw(p q)};
 }
 
 # ---- faults -----------------------------------------------------------------------------------------------
@@ -201,6 +210,35 @@ my %faults = (
 		$model->add_window('c', $from, time);
 	});
 
+# ---- slices move ------------------------------------------------------------------------------------------
+
+# One after the other, wherever to, from either origin; now and then all servers get equally many. Many moves meet a fault,
+# and are not repeated: another one of that slice goes on from there, or none. Notes what became of each.
+sub move_slices
+{
+	my ($end, $log) = @_;
+	open my $out, '>', $log or die "$log: $!";
+	while (time < $end)
+	{
+		my $filter = any(@movable);
+		my ($servers, $slices) = $filter eq 'root' ? ([qw(a b)], 4) : ([qw(a b c)], $filter eq 'diced' ? 18 : 6);
+		my $call = rand() < 0.1 ? "streamfilter_spread_slices('$filter')"
+		  : sprintf "streamfilter_move_slice('%s', %d, '%s')", $filter, rand $slices, any(@$servers);
+		my $said = `psql -XAtq -d '${\ $server{ any(qw(p q)) }->connstr('postgres')}' -c "SELECT $call" 2>&1`;
+		print $out $said =~ /^(?:t|[1-9]\d*)$/ ? "moved\n" : $said =~ /^[f0]$/ ? "there\n" : $said =~ /((?:ERROR|FATAL):.*)/ ? "$1\n" : "connection ended\n";
+		sleep 0.1 + rand 0.4;
+	}
+	close $out;
+	return;
+}
+
+# Every producer finds every slice, and finds it where the other does.
+sub places
+{
+	my ($origin, $filter) = @_;
+	return $origin->safe_psql('postgres', "SELECT string_agg(slice || ' ' || coalesce(server, '?') || ' ' || coalesce(epoch, -1), ', ' ORDER BY slice) FROM streamfilter_slice_places('$filter')");
+}
+
 # ---- the run ------------------------------------------------------------------------------------------------
 
 my $start = time;
@@ -221,6 +259,17 @@ for my $id (1 .. $workers)
 	}
 	$pids{$pid} = 1;
 }
+
+my $moves = "$PostgreSQL::Test::Utils::tmp_check/moves.log";
+my $mover = fork // die $!;
+if ($mover == 0)
+{
+	srand $seed * 100;
+	eval { move_slices($until - 2, $moves); 1 } or print STDERR "# mover: $@";
+	require POSIX;
+	POSIX::_exit(0);
+}
+$pids{$mover} = 1;
 
 # First, quickly one after the other, what is no loss of a server: no row may be extra for it. Then all of them, with
 # time between for the servers to be in use again.
@@ -247,12 +296,23 @@ sleep 2;
 run_faults($start + $seconds / 3, sub { 0.2 + rand 0.6 }, sort @lossless);
 run_faults($until - 5, sub { ChaosModel::GRACE + 0.5 + rand 1.5 }, sort keys %faults);
 while (%pids) { my $pid = wait; last if $pid < 0; delete $pids{$pid}; }
-$proxy->stop;
-
 # ---- the verdict --------------------------------------------------------------------------------------------
 
 $model->read_log($_, $logs[ $_ - 1 ]) for 1 .. $workers;
 note(sprintf 'faults: %s', join ', ', map { "$_ $done{$_}" } sort keys %done);
+my %moves;
+++$moves{ s/["\d.]+/N/gr } for split /\n/, slurp_file($moves);
+note(sprintf 'moves of slices: %d; %d were there, %d failed', $moves{moved} // 0, $moves{there} // 0,
+	PostgreSQL::Test::Utils::slurp_file($moves) =~ tr/\n// - ($moves{moved} // 0) - ($moves{there} // 0));
+note("moves: $_ x $moves{$_}") for sort grep { !/^(?:moved|there)$/ } keys %moves;
+cmp_ok($moves{moved} // 0, '>', 0, 'slices have moved');
+for my $filter (@movable)
+{
+	my ($here, $there) = map { places($_, $filter) } @server{qw(p q)};
+	is($here, $there, "$filter: both producers find its slices in the same places");
+	unlike($here, qr/\?/, 'all of them');
+}
+$proxy->stop;
 note(sprintf 'transactions: %s; the slowest took %.1f s', join(', ', map { "$model->{count}{$_} $_" } sort keys %{ $model->{count} }), $model->{slowest});
 note("errors: $model->{errors}{$_} x $_") for sort { $model->{errors}{$b} <=> $model->{errors}{$a} } keys %{ $model->{errors} };
 for my $table (@tables)

@@ -83,7 +83,7 @@ INSERT INTO loose VALUES (6);
 SELECT * FROM saved WHERE filter = 'loose';
 SELECT i, streamfilter_test('loose', i) FROM generate_series(1, 6) i;
 -- A definition that the state does not fit: it starts empty, and so does what is saved.
-ALTER FOREIGN TABLE recent OPTIONS (SET memory '8kB');
+ALTER FOREIGN TABLE recent OPTIONS (SET memory '8kB', ADD entry_bits '32');
 INSERT INTO recent VALUES (3);
 SELECT * FROM saved WHERE filter = 'recent';
 SELECT filter, distinct_estimate FROM streamfilter_stats WHERE filter = 'recent'::regclass;
@@ -136,7 +136,7 @@ CREATE FOREIGN TABLE twice (k int) SERVER streamfilter OPTIONS (kind 'lru', memo
 INSERT INTO twice SELECT generate_series(1, 5000);
 SELECT streamfilter_save('twice'), streamfilter_save('twice');
 SELECT count(DISTINCT saved) AS images FROM streamfilter_image WHERE filter = 'twice'::regclass;
-ALTER FOREIGN TABLE twice OPTIONS (SET memory '32kB');
+ALTER FOREIGN TABLE twice OPTIONS (SET memory '32kB', ADD entry_bits '32');
 INSERT INTO twice VALUES (1);
 SELECT count(*) FROM twice WHERE k = 1;
 DROP FOREIGN TABLE twice;

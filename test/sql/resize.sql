@@ -47,6 +47,123 @@ BEGIN;
 ALTER FOREIGN TABLE sized OPTIONS (SET memory '256kB');
 PREPARE TRANSACTION 'resized';
 
+-- There and back: the state in between is what counts, whichever savepoint it comes from.
+BEGIN;
+INSERT INTO sized VALUES (3001);
+ALTER FOREIGN TABLE sized OPTIONS (SET memory '256kB');
+INSERT INTO sized VALUES (3002);
+ALTER FOREIGN TABLE sized OPTIONS (SET memory '512kB');
+INSERT INTO sized VALUES (3003);
+SAVEPOINT s;
+ALTER FOREIGN TABLE sized OPTIONS (SET memory '256kB');
+INSERT INTO sized VALUES (3004);
+ALTER FOREIGN TABLE sized OPTIONS (SET memory '64kB');
+INSERT INTO sized VALUES (3005);
+SELECT known('sized', 3001, 3005) AS all_five;
+ROLLBACK TO s;
+SELECT known('sized', 3001, 3005) AS three;
+ALTER FOREIGN TABLE sized OPTIONS (SET memory '64kB');
+ALTER FOREIGN TABLE sized OPTIONS (ADD mode 'shadow');
+ALTER FOREIGN TABLE sized OPTIONS (DROP mode);
+INSERT INTO sized VALUES (3006);
+COMMIT;
+SELECT known('sized', 3001, 3006) AS four, memory < 70000 AS small FROM streamfilter_stats WHERE filter = 'sized'::regclass;
+-- What is emptied in between stays empty.
+BEGIN;
+ALTER FOREIGN TABLE sized OPTIONS (SET memory '256kB');
+TRUNCATE sized;
+INSERT INTO sized VALUES (3007);
+ALTER FOREIGN TABLE sized OPTIONS (SET memory '64kB');
+COMMIT;
+SELECT known('sized', 1, 3007) AS one;
+BEGIN;
+ALTER FOREIGN TABLE sized OPTIONS (SET memory '256kB');
+TRUNCATE sized;
+ALTER FOREIGN TABLE sized OPTIONS (SET memory '64kB');
+COMMIT;
+SELECT known('sized', 1, 3007) AS none;
+-- Saved in between, and subtransactions of a block.
+INSERT INTO sized SELECT generate_series(1, 1000);
+DO $$BEGIN
+  ALTER FOREIGN TABLE sized OPTIONS (SET memory '128kB');
+  INSERT INTO sized VALUES (2001);
+  PERFORM streamfilter_save('sized');
+  BEGIN
+    ALTER FOREIGN TABLE sized OPTIONS (SET memory '256kB');
+    INSERT INTO sized VALUES (2002);
+    RAISE EXCEPTION 'undone';
+  EXCEPTION WHEN raise_exception THEN
+    RAISE NOTICE '%', known('sized', 1, 2002);
+  END;
+  BEGIN
+    ALTER FOREIGN TABLE sized OPTIONS (SET memory '512kB');
+    INSERT INTO sized VALUES (2003);
+  EXCEPTION WHEN raise_exception THEN
+  END;
+  ALTER FOREIGN TABLE sized OPTIONS (SET memory '64kB');
+END$$;
+SELECT known('sized', 1, 2003) AS these, memory < 70000 AS small FROM streamfilter_stats WHERE filter = 'sized'::regclass;
+-- Nothing is saved before the transaction ends.
+BEGIN;
+SELECT count(*) AS images FROM streamfilter_image WHERE filter = 'sized'::regclass \gset before_
+ALTER FOREIGN TABLE sized OPTIONS (SET memory '128kB');
+SELECT count(*) = :before_images AS as_before FROM streamfilter_image WHERE filter = 'sized'::regclass;
+COMMIT;
+
+-- ---- every kind -----------------------------------------------------------------------------------
+-- Twice the memory, and back: nothing that was known is forgotten but what there is no room for.
+CREATE TABLE results (definition text, larger bool, lost_larger bigint, lost_back bigint, within_promise bool, known_after bigint, state text);
+CREATE PROCEDURE resize(definition text, keys int) LANGUAGE plpgsql AS $$
+DECLARE result results; fpr_promised float8;
+BEGIN
+  EXECUTE 'CREATE FOREIGN TABLE resized (id int) SERVER streamfilter OPTIONS (' || definition || $o$, memory '128kB', seed '5')$o$;
+  INSERT INTO resized SELECT generate_series(1, keys);
+  COMMIT;
+  CREATE TEMP TABLE found AS SELECT i FROM generate_series(1, keys) i WHERE streamfilter_test('resized', i);
+  ALTER FOREIGN TABLE resized OPTIONS (SET memory '256kB');
+  COMMIT;
+  result.definition := definition;
+  SELECT s.memory > 250000, least(s.fpr_bound, 1), s.state INTO result.larger, fpr_promised, result.state
+  FROM streamfilter_stats s WHERE s.filter = 'resized'::regclass;
+  result.lost_larger := (SELECT count(*) FROM found WHERE NOT streamfilter_test('resized', i));
+  result.within_promise := (SELECT count(*) FROM generate_series(1000001, 1020000) i WHERE streamfilter_test('resized', i))
+    <= 20000 * fpr_promised * 1.1 + 60;
+  INSERT INTO resized VALUES (-1);
+  COMMIT;
+  ALTER FOREIGN TABLE resized OPTIONS (SET memory '128kB');
+  COMMIT;
+  result.lost_back := (SELECT count(*) FROM found WHERE NOT streamfilter_test('resized', i));
+  result.known_after := (SELECT count(*) FROM (VALUES (keys), (-1)) v(i) WHERE streamfilter_test('resized', i));
+  INSERT INTO results VALUES (result.*);
+  DROP TABLE found;
+  DROP FOREIGN TABLE resized;
+END$$;
+CALL resize($$kind 'clq'$$, 5000);
+CALL resize($$kind 'sbf'$$, 5000);
+CALL resize($$kind 'capped'$$, 5000);
+CALL resize($$kind 'bloom', keys '50000'$$, 5000);
+CALL resize($$kind 'bloom', keys '20000', grow 'density'$$, 5000);
+CALL resize($$kind 'bloom', keys '20000', grow 'cardinality'$$, 5000);
+CALL resize($$kind 'sqf'$$, 2000);
+CALL resize($$kind 'sqf', keys '50000'$$, 2000);
+CALL resize($$kind 'dsqf'$$, 2000);
+CALL resize($$kind 'timer', window '4000 rows'$$, 4000);
+CALL resize($$kind 'timer', window '1000 rows', grow 'density'$$, 1000);
+CALL resize($$kind 'timer', window '1 hour', keys '8000'$$, 2000);
+CALL resize($$kind 'lru'$$, 4000);
+CALL resize($$kind 'lru', policy 'clock'$$, 4000);
+CALL resize($$kind 'fplru', q '0'$$, 4000);
+CALL resize($$kind 'ell'$$, 2000);
+TABLE results;
+
+-- Counting goes on, and merges count as before.
+CREATE FOREIGN TABLE counted (id int) SERVER streamfilter OPTIONS (kind 'ell', memory '8kB', seed '1');
+INSERT INTO counted SELECT generate_series(1, 100000);
+ALTER FOREIGN TABLE counted OPTIONS (SET memory '32kB');
+INSERT INTO counted SELECT generate_series(50001, 200000);
+SELECT distinct_estimate BETWEEN 194000 AND 206000 AS counts_on FROM streamfilter_stats WHERE filter = 'counted'::regclass;
+DROP FOREIGN TABLE counted;
+
 -- ---- a Bloom filter -------------------------------------------------------------------------------
 CREATE FOREIGN TABLE grown (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '64kB', keys '20000', seed '1');
 INSERT INTO grown SELECT generate_series(1, 2000);
@@ -74,7 +191,7 @@ ALTER FOREIGN TABLE weighed OPTIONS (SET memory '128kB');
 SELECT count(*) FROM generate_series(1, 500) i WHERE streamfilter_test('weighed', i);
 
 -- ---- what cannot be kept ----------------------------------------------------------------------------
-CREATE FOREIGN TABLE quotients (id int) SERVER streamfilter OPTIONS (kind 'sqf', memory '64kB');
+CREATE FOREIGN TABLE quotients (id int) SERVER streamfilter OPTIONS (kind 'sqf', fingerprint 'integer', keys '100000', memory '64kB');
 INSERT INTO quotients VALUES (1);
 ALTER FOREIGN TABLE quotients OPTIONS (SET memory '128kB');
 SELECT known('quotients', 1, 1);
@@ -88,3 +205,5 @@ EXCEPTION WHEN out_of_memory THEN RAISE NOTICE 'no room for both'; END$$;
 SELECT known('huge', 1, 1);
 DROP FOREIGN TABLE sized, grown, unsaved, weighed, quotients, huge;
 DROP FUNCTION known;
+DROP PROCEDURE resize;
+DROP TABLE results;

@@ -28,7 +28,8 @@ $node->psql(
 	stderr => \$err);
 like($err, qr/WARNING:  filter "seen" cannot be used yet: streamfilter is not preloaded/,
 	'CREATE warns');
-like($err, qr/HINT:  Set shared_preload_libraries = 'streamfilter'/, 'and says what to do');
+like($err, qr/DETAIL:  Named filters are in shared memory that every session has from its start/, 'and says why');
+like($err, qr/HINT:  Set shared_preload_libraries = 'streamfilter'/, 'and what to do');
 
 for my $statement (
 	q{SELECT streamfilter_seen('seen', 1)}, q{SELECT streamfilter_test('seen', 1)},
@@ -38,6 +39,7 @@ for my $statement (
 {
 	isnt($node->psql('postgres', $statement, stderr => \$err), 0, "fails: $statement");
 	like($err, qr/must be loaded via shared_preload_libraries/, 'with the reason');
+	like($err, qr/DETAIL:  Named filters are in shared memory that every session has from its start/, 'why no session can load it later');
 	like($err, qr/HINT:  Set shared_preload_libraries/, 'and a hint');
 }
 is($node->safe_psql('postgres', 'SELECT count(*) FROM events'), '0', 'no row came in unjudged');

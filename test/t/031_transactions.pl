@@ -1,9 +1,12 @@
-# More keys than the table of keys in flight takes; waiting for prepared transactions and for backends
-# that are terminated.
+# More keys than the table of keys in flight takes, where it has no memory to grow (t/100 has the rest); waiting for prepared
+# transactions and for backends that are terminated.
 use strict;
 use warnings;
+use FindBin;
+use lib $FindBin::Bin;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use Sessions;
 use Test::More;
 
 my $node = PostgreSQL::Test::Cluster->new('transactions');
@@ -12,6 +15,7 @@ $node->append_conf(
 	'postgresql.conf', q{
 	shared_preload_libraries = 'streamfilter'
 	streamfilter.max_in_flight = 1000
+	streamfilter.dynamic_memory = 0
 	max_prepared_transactions = 10});
 $node->start;
 $node->safe_psql('postgres', 'CREATE EXTENSION streamfilter');

@@ -1,8 +1,11 @@
 # Filters on other servers: their state, transactions, errors, and producers on two sides.
 use strict;
 use warnings;
+use FindBin;
+use lib $FindBin::Bin;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use Sessions;
 use Test::More;
 
 my $limit = $PostgreSQL::Test::Utils::timeout_default;
@@ -127,6 +130,35 @@ is(sql('WITH a AS (INSERT INTO windows ' . $until->($_->[0]) . ' RETURNING 1) SE
 	$_->[1], "$_->[2]")
   for [0, 500, 'windows: new keys'], [9, 0, 'their repeats'], [12, 500, 'new again after the window'],
   [20, 0, 'and repeats of these'];
+
+# Of rows: each slice has its share of them, wherever it lies. So several servers answer as one does.
+my $rows = q{kind 'timer', memory '512kB', slices '6', seed '3'};
+for my $window ("window '3000 rows', k '10'", "window '1001 rows', tick '7 rows', k '8'", "window '3000 rows', grow 'density', fpr '0.001'")
+{
+	sql("CREATE FOREIGN TABLE rows_here (id int) SERVER streamfilter OPTIONS ($rows, $window);
+	     CREATE FOREIGN TABLE rows_there (id int) SERVER streamfilter OPTIONS (servers 'a,b', $rows, $window)");
+	my ($here, $there) = map {
+		sql("INSERT INTO rows_$_ SELECT generate_series(1, 12000);
+		     SELECT string_agg(streamfilter_test('rows_$_', i)::int::text, '' ORDER BY i) FROM generate_series(5001, 12000) i")
+	} qw(here there);
+	my $known = $there =~ tr/1//;
+	ok($here eq $there, "$window: on two servers as on one");
+	my ($length) = $window =~ /(\d+) rows/;
+	ok($known >= $length && $known < 1.15 * $length, "$window: so many are known ($known)");
+	sql('DROP FOREIGN TABLE rows_here, rows_there');
+	$_->safe_psql('postgres', 'DROP FOREIGN TABLE rows_there') for @holder{qw(a b)};
+}
+
+# Version 1.0 gave each server the window of all. What it has made goes on.
+sql("CREATE FOREIGN TABLE rows_before (id int) SERVER streamfilter OPTIONS (servers 'a,b', $rows, window '3000 rows', k '10');
+     SELECT streamfilter_test('rows_before', 0)");
+$_->safe_psql('postgres', q{ALTER FOREIGN TABLE rows_before OPTIONS (SET "window" '3000 rows', SET tick '93 rows')}) for @holder{qw(a b)};
+my ($of_before, $known_before, $warnings) = $node->psql('postgres', q{INSERT INTO rows_before SELECT generate_series(1, 12000);
+     SELECT count(*) FROM generate_series(1, 12000) i WHERE streamfilter_test('rows_before', i)});
+like($warnings, qr/WARNING:  filter "rows_before" was made on server "a" by version 1\.0.*HINT:  Drop it on all of its servers/s, 'a filter of version 1.0 is warned of');
+cmp_ok($known_before, '>', 5900, '... and goes on');
+sql('DROP FOREIGN TABLE rows_before');
+$_->safe_psql('postgres', 'DROP FOREIGN TABLE rows_before') for @holder{qw(a b)};
 
 # A kind that can forget keys, and whose shape on a server differs from that of the whole.
 sql(q{CREATE FOREIGN TABLE forgetting (id int) SERVER streamfilter

@@ -2,36 +2,21 @@
 # the error rates of Koloniari et al. 2011, section 3.2 (corrected: binomial, not a power).
 use strict;
 use warnings;
+use FindBin;
+use lib $FindBin::Bin, "$FindBin::RealBin/lib";
 use IO::Socket::INET;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use Sessions;
+use SliceServers;
 use Test::More;
 use Time::HiRes qw(time);
 
-sub start_node
-{
-	my ($name) = @_;
-	my $node = PostgreSQL::Test::Cluster->new($name);
-	$node->init;
-	$node->append_conf('postgresql.conf', q{
-		shared_preload_libraries = 'streamfilter'
-		streamfilter.shared_memory = '32MB'
-		autovacuum = off
-		fsync = on});
-	$node->start;
-	$node->safe_psql('postgres', 'CREATE EXTENSION streamfilter');
-	return $node;
-}
-
-my $node   = start_node('producer');
-my %holder = map { $_ => start_node($_) } qw(a b c);
+my $node   = start_node('producer', "fsync = on\n");
+my %holder = map { $_ => start_node($_, "fsync = on\n") } qw(a b c);
 sub sql { return $node->safe_psql('postgres', $_[0]); }
 
-sql(join '', map { sprintf(
-	q{CREATE SERVER %s FOREIGN DATA WRAPPER streamfilter
-	  OPTIONS (host '%s', port '%d', dbname 'postgres', connect_timeout '1s', timeout '2s');
-	  CREATE USER MAPPING FOR CURRENT_USER SERVER %s;},
-	$_, $holder{$_}->host, $holder{$_}->port, $_) } sort keys %holder);
+sql(join '', map { server_sql($_, $holder{$_}, q{connect_timeout '1s', timeout '2s'}) } sort keys %holder);
 
 # How far may a count of n trials of probability p be off? The odds that one of these bounds fails a right
 # program are below 1e-6 (5 standard deviations; a little more for small counts).

@@ -2,10 +2,13 @@
 # raised any more, whatever the name of the server, the encoding of the client and the last words of the peer.
 use strict;
 use warnings;
+use FindBin;
+use lib $FindBin::Bin;
 use IO::Select;
 use IO::Socket::INET;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use Sessions;
 use Test::More;
 
 sub start_node

@@ -2,8 +2,12 @@
 # happens to one connection is no loss of the server, and what is lost is found again by every session.
 use strict;
 use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use IO::Socket::UNIX;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use Sessions;
 use Test::More;
 use Time::HiRes qw(sleep time);
 

@@ -5,10 +5,11 @@ use strict;
 use warnings;
 use Encode ();
 use FindBin;
-use lib "$FindBin::RealBin/lib";
+use lib $FindBin::RealBin, "$FindBin::RealBin/lib";
 use HostileProxy;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use Sessions;
 use Test::More;
 use Time::HiRes qw(time);
 

@@ -2,8 +2,11 @@
 # USAGE on one server and the help of whoever controls that server gets no further.
 use strict;
 use warnings;
+use FindBin;
+use lib $FindBin::Bin;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use Sessions;
 use Test::More;
 
 my $node = PostgreSQL::Test::Cluster->new('node');

@@ -2,8 +2,11 @@
 # catches, a server that goes before COMMIT, a crash here after it, and servers that hang while it is sent.
 use strict;
 use warnings;
+use FindBin;
+use lib $FindBin::Bin;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use Sessions;
 use Test::More;
 use Time::HiRes qw(time);
 

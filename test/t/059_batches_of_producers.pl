@@ -1,33 +1,18 @@
 # Batches of several producers at once into a filter on three servers: no deadlocks that no server sees.
 use strict;
 use warnings;
+use FindBin;
+use lib "$FindBin::RealBin/lib";
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use SliceServers;
 use Test::More;
 
-sub start_node
-{
-	my ($name) = @_;
-	my $node = PostgreSQL::Test::Cluster->new($name);
-	$node->init;
-	$node->append_conf('postgresql.conf', q{
-		shared_preload_libraries = 'streamfilter'
-		streamfilter.shared_memory = '32MB'
-		log_statement = none
-		autovacuum = off});
-	$node->start;
-	$node->safe_psql('postgres', 'CREATE EXTENSION streamfilter');
-	return $node;
-}
-my $node   = start_node('producer');
-my %holder = map { $_ => start_node($_) } qw(a b c);
+my $node   = start_node('producer', "log_statement = none\n");
+my %holder = map { $_ => start_node($_, "log_statement = none\n") } qw(a b c);
 sub sql { return $node->safe_psql('postgres', $_[0]); }
 
-sql(join '', map { sprintf(
-	q{CREATE SERVER %s FOREIGN DATA WRAPPER streamfilter
-	  OPTIONS (host '%s', port '%d', dbname 'postgres', timeout '5s');
-	  CREATE USER MAPPING FOR CURRENT_USER SERVER %s;},
-	$_, $holder{$_}->host, $holder{$_}->port, $_) } sort keys %holder);
+sql(join '', map { server_sql($_, $holder{$_}, q{timeout '5s'}) } sort keys %holder);
 sql(q{CREATE TABLE done (client int, good bool)});
 
 # Clients insert sorted batches, each a transaction of its own, for two seconds: overlapping ones, or each its own keys.

@@ -2,8 +2,11 @@
 # and what holds of transactions, which commit there before they commit here.
 use strict;
 use warnings;
+use FindBin;
+use lib $FindBin::Bin;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use Sessions;
 use Test::More;
 
 # ---- Two shards and a coordinator ------------------------------------------------------------------

@@ -2,8 +2,11 @@
 # the root of a tree; with savepoints, and with the commit that is the wrapper's.
 use strict;
 use warnings;
+use FindBin;
+use lib $FindBin::Bin;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use Sessions;
 use Test::More;
 
 my ($far, $node) = map { PostgreSQL::Test::Cluster->new($_) } 'far', 'near';

@@ -99,12 +99,12 @@ query('DELETE FROM events WHERE key > 70000');
 
 foreach my $node (map { $citus->node($_) } 0 .. 3)
 {
-	$node->append_conf('postgresql.conf', 'streamfilter.max_in_flight = 1000');
+	$node->append_conf('postgresql.conf', "streamfilter.max_in_flight = 1000\nstreamfilter.dynamic_memory = 0");
 	$node->restart;
 }
 my $started = time;
 like($citus->messages('INSERT INTO events SELECT i, i FROM generate_series(10001, 60000) i'),
-	qr/too many keys of one distributed transaction.*streamfilter.max_in_flight, now 1000/s, 'more keys in a transaction than max_in_flight are refused, and told why');
+	qr/too many keys of one distributed transaction.*streamfilter.max_in_flight, now 1000/s, 'without memory to grow, more keys in a transaction are refused, and told why');
 cmp_ok(time - $started, '<', 60, 'soon');
 is(query('SELECT count(*) FROM events'), 1400, 'and nothing is stored');
 query("INSERT INTO events SELECT i, i FROM generate_series(10000 + 400 * $_, 10399 + 400 * $_) i") foreach 1 .. 20;
@@ -118,11 +118,31 @@ query(q{
 	SELECT create_distributed_table('large', 'key');
 	INSERT INTO large SELECT i, i FROM generate_series(1, 20000) i});
 my $on_large = q{CREATE TRIGGER zz BEFORE INSERT ON large FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen_large', 'key')};
-like($citus->messages($on_large), qr/cannot PREPARE a transaction that has added so many keys/, 'a trigger learns no more keys than max_in_flight at once');
+like($citus->messages($on_large), qr/cannot PREPARE a transaction that has added so many keys/, 'nor does a trigger learn more at once');
 is(query(q{SELECT bool_and(success), sum(result::int)
 	FROM run_command_on_shards('large', $$SELECT streamfilter_warm('seen_large', '%s', '{key}')$$)}), 't|20000', 'each shard for itself is read');
 query("INSERT INTO large SELECT i, i FROM generate_series(20001, 20200) i; $on_large");
 query('INSERT INTO large SELECT i, i FROM generate_series(19000, 20400) i');
 is($citus->counts('large', 'key'), '20400|20400', 'and the trigger learns the rest');
+
+foreach my $node (map { $citus->node($_) } 0 .. 3)
+{
+	$node->append_conf('postgresql.conf', 'streamfilter.dynamic_memory = 256MB');
+	$node->reload;
+}
+query('INSERT INTO events SELECT i, i FROM generate_series(10001, 60000) i');
+is($citus->counts('events', 'key'), '51400|51400', 'with memory to grow they are stored in one transaction');
+query('INSERT INTO events SELECT i, i FROM generate_series(10001, 60000) i');
+is($citus->counts('events', 'key'), '51400|51400', 'and repeats after it');
+query(q{SET statement_timeout = '60s'; BEGIN; SET LOCAL citus.force_max_query_parallelization = on;
+	INSERT INTO events SELECT k, k FROM generate_series(100001, 120000) k;
+	INSERT INTO others SELECT k, k FROM generate_series(100001, 120000) k; ROLLBACK});
+is(replay(1400), '51400|51400', 'what rolls back is not');
+query(q{DROP TRIGGER zz ON large; SELECT run_command_on_all_nodes('TRUNCATE seen_large')});
+query($on_large);
+query('INSERT INTO large SELECT i, i FROM generate_series(1, 50000) i');
+is($citus->counts('large', 'key'), '50000|50000', 'a trigger learns all that a table has');
+is($citus->node($_)->safe_psql('postgres', q{SELECT sum(in_flight) FROM streamfilter_stats}), 0, "nothing is left in flight on node $_") foreach 0 .. 3;
+is($citus->node($_)->safe_psql('postgres', q{SELECT dynamic FROM streamfilter_memory()}), 0, "nor any memory taken on node $_") foreach 0 .. 3;
 
 done_testing();

@@ -12,6 +12,8 @@ use Time::HiRes qw(time sleep);
 my $settings = q{
 	shared_preload_libraries = 'streamfilter'
 	streamfilter.shared_memory = '48MB'
+	streamfilter.max_filters = 400
+	max_locks_per_transaction = 256
 	shared_buffers = 16MB
 	restart_after_crash = on
 	log_statement = none
@@ -46,7 +48,8 @@ my %kinds = (
 	lru   => q{kind 'lru', memory '1MB'},
 	sbf   => q{kind 'sbf', memory '1MB'},
 	clq   => q{kind 'clq', memory '1MB'},
-	timer => q{kind 'timer', memory '1MB', window '1 day'});
+	timer => q{kind 'timer', memory '1MB', window '1 day'},
+	rows  => q{kind 'timer', memory '1MB', window '1500 rows', k '6'});
 for my $kind (sort keys %kinds)
 {
 	sql("CREATE FOREIGN TABLE k_$kind (id int) SERVER streamfilter OPTIONS (servers 'a, b', slices '4', $kinds{$kind});
@@ -60,6 +63,8 @@ for my $kind (sort keys %kinds)
 	sql("SELECT streamfilter_move_slice('k_$kind', 1, 'b'); INSERT INTO k_$kind SELECT generate_series(2001, 2200)");
 	is(sql("SELECT string_agg(concat_ws(':', slice, server, epoch), ' ' ORDER BY slice) FROM streamfilter_slice_places('k_$kind')"),
 		'0:a:0 1:b:2 2:c:1 3:b:0', "$kind: and one back");
+	is(sql("SELECT string_agg(slice || server, ' ' ORDER BY slice) FROM streamfilter_slices WHERE filter = 'k_$kind'::regclass"), '0a 1b 2c 3b',
+		"$kind: the view of slices knows");
 	$known = sql("SELECT string_agg(streamfilter_test('k_$kind', i)::int::text, '' ORDER BY i) FROM generate_series(1, 4000) i");
 	$node{$_}->restart for qw(b c);
 	is(sql("SELECT string_agg(streamfilter_test('k_$kind', i)::int::text, '' ORDER BY i) FROM generate_series(1, 4000) i"), $known,
@@ -109,6 +114,37 @@ is(sql(q{SELECT streamfilter_move_slice('k_named', 0, 'b'), streamfilter_move_sl
 is(sql("SELECT count(*) FROM generate_series(1, 100) i WHERE streamfilter_test('$alike{$_}', i)"), '100', "... filter $alike{$_} is untouched")
 	for sort keys %alike;
 is($node{b}->safe_psql('postgres', q{SELECT count(*) FROM pg_class WHERE relname ~ '^k_named/0@[1-6]$'}), '1', '... what moves have left is dropped');
+
+# ---- strangers --------------------------------------------------------------------------------------------------------
+
+# The names of relations to come can be foreseen; whoever may create something in that schema keeps no slice from moving.
+$node{b}->safe_psql('postgres', q{
+	CREATE ROLE stranger; GRANT CREATE ON SCHEMA public TO stranger; GRANT USAGE ON FOREIGN SERVER streamfilter TO stranger;
+	SET ROLE stranger;
+	CREATE TABLE "k_strange/0@1" (); CREATE TYPE "k_strange/1@1" AS ENUM ();
+	CREATE FOREIGN TABLE "k_strange/2@1" (hash bigint) SERVER streamfilter OPTIONS (producer '{"slice": "2", "epoch": "1"}')});
+sql(q{CREATE FOREIGN TABLE k_strange (id int) SERVER streamfilter OPTIONS (servers 'a', kind 'bloom', memory '256kB', k '4', slices '4');
+      INSERT INTO k_strange SELECT generate_series(1, 100);
+      ALTER FOREIGN TABLE k_strange OPTIONS (SET servers 'a, b', ADD home_servers '1')});
+is(sql(q{SELECT count(*) FROM generate_series(0, 3) i WHERE streamfilter_move_slice('k_strange', i, 'b')}), '4', 'slices move to where strangers have their names');
+is(sql(q{SELECT string_agg(server || (epoch > 1)::text, ' ' ORDER BY slice) FROM streamfilter_slice_places('k_strange')}),
+	'btrue btrue btrue bfalse', '... from a later epoch on');
+is(sql(q{SELECT count(*) FROM generate_series(1, 100) i WHERE streamfilter_test('k_strange', i)}), '100', '... with what they know');
+is($node{b}->safe_psql('postgres', q{SELECT count(*) FROM pg_class WHERE relowner = 'stranger'::regrole AND relkind IN ('r', 'f')}), '2', '... and theirs stay');
+
+# ---- many of them -------------------------------------------------------------------------------------------------------
+
+# With as little stack as this, a query that puts 180 answers together in a row fails; with the usual 2 MB, one of 4000.
+sql(q{CREATE FOREIGN TABLE k_many (id int) SERVER streamfilter
+        OPTIONS (servers 'a', kind 'bloom', memory '1MB', k '4', slices '300');
+      INSERT INTO k_many SELECT generate_series(1, 2000);
+      ALTER FOREIGN TABLE k_many OPTIONS (SET servers 'a, b', ADD home_servers '1')});
+is(sql(q{SELECT count(*) FROM generate_series(0, 299) i WHERE streamfilter_move_slice('k_many', i, 'b')}), '300', 'all slices move');
+$node{b}->safe_psql('postgres', q{ALTER DATABASE postgres SET max_stack_depth = '100kB'});
+is(sql(q{WITH new AS (INSERT INTO k_many SELECT generate_series(1, 4000) RETURNING 1) SELECT count(*) FROM new}), '2000', 'and are asked together');
+is(sql(q{INSERT INTO k_many SELECT generate_series(3001, 6000); SELECT count(*) FROM generate_series(1, 8000) i WHERE streamfilter_test('k_many', i)}), '6000',
+	'by batches, too');
+$node{b}->safe_psql('postgres', 'ALTER DATABASE postgres RESET max_stack_depth');
 
 # ---- who may not, and what cannot be ---------------------------------------------------------------------------------
 

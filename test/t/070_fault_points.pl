@@ -111,6 +111,31 @@ $faults->finish($faults->start('INSERT INTO events VALUES (7)'));
 wait_for_server();
 is(events(7) . known(7), '1t', 'killed after the commit record: row and key are there');
 
+# Another size, at every step of its commit: before the record the former definition and all that it knows, after it the new ones.
+my @sized = (q{'clq'}, q{'lru'}, q{'sqf'}, q{'timer', window '4000 rows'}, q{'bloom', keys '5000', grow 'density'}, q{'ell'});
+sql(join ';', map { "CREATE FOREIGN TABLE sized_$_ (id int) SERVER streamfilter OPTIONS (kind $sized[$_], memory '64kB');
+	INSERT INTO sized_$_ SELECT generate_series(1, 400)" } 0 .. $#sized);
+sql(join ';', 'CREATE TABLE known_keys (filter int, id int)', map { "INSERT INTO known_keys SELECT $_, i FROM generate_series(1, 400) i
+	WHERE streamfilter_test('sized_$_'::regclass, i)" } 0 .. $#sized);
+cmp_ok(sql('SELECT count(*) FROM known_keys'), '>', 390 * @sized, 'filters of several kinds');
+my ($number, $memory) = (1000, 64);
+for my $point ('pre_commit', 'save', 'logged', 'committed', 'applied')
+{
+	$number++;
+	my $wanted = 192 - $memory;
+	$faults->set($point, 'kill');
+	$faults->finish($faults->start(join ';', 'BEGIN', (map { "ALTER FOREIGN TABLE sized_$_ OPTIONS (SET memory '${wanted}kB');
+		INSERT INTO sized_$_ VALUES ($number); INSERT INTO known_keys VALUES ($_, $number)" } 0 .. $#sized), 'COMMIT'));
+	ok(wait_for_server(), "killed at $point");
+	is(sql('SELECT count(*) FROM known_keys WHERE NOT streamfilter_test(format($$sized_%s$$, filter)::regclass, id)'), 0,
+		"$point: every kind knows what it knew");
+	my $is_committed = $point =~ /committed|applied/;
+	is(sql("SELECT count(*) FROM known_keys WHERE id = $number"), $is_committed ? scalar @sized : 0, "$point: and what was committed");
+	$memory = $wanted if $is_committed;
+	is(sql("SELECT count(*) FROM pg_foreign_table WHERE ftrelid::regclass::text LIKE 'sized_%' AND ftoptions @> ARRAY['memory=${memory}kB']"),
+		scalar @sized, "$point: in its size");
+}
+
 my $from = -s $node->logfile;
 $faults->set('committed', 'fail');
 $faults->finish($faults->start('INSERT INTO events VALUES (8)'));

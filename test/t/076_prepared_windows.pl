@@ -6,6 +6,7 @@ use lib $FindBin::Bin;
 use FaultPoints;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use Sessions;
 use Test::More;
 
 my $node = PostgreSQL::Test::Cluster->new('main');

@@ -1,8 +1,11 @@
 # Modes of filters and restores: other sessions, connections that bring a setting along, restarts, dumps of rows.
 use strict;
 use warnings;
+use FindBin;
+use lib $FindBin::Bin;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use Sessions;
 use Test::More;
 
 my $node = PostgreSQL::Test::Cluster->new('modes');

@@ -2,8 +2,11 @@
 # that stops meanwhile.
 use strict;
 use warnings;
+use FindBin;
+use lib $FindBin::Bin;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use Sessions;
 use Test::More;
 
 sub start_node

@@ -2,8 +2,11 @@
 # in whatever way is gone from it. And streamfilter_triggers: what is dropped makes room.
 use strict;
 use warnings;
+use FindBin;
+use lib $FindBin::Bin;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use Sessions;
 use Test::More;
 
 my $node = PostgreSQL::Test::Cluster->new('watching');
@@ -98,7 +101,7 @@ is($node->safe_psql('postgres', 'SELECT rows FROM streamfilter_triggers'), '1', 
 SKIP: {
 	skip 'wait events of extensions have names since PostgreSQL 17', 1 if $node->pg_version < 17;
 	is($node->safe_psql('postgres', q{SELECT string_agg(name, ' ' ORDER BY name) FROM pg_wait_events WHERE name ~ '^Streamfilter'}),
-		'StreamfilterCommits StreamfilterConnect StreamfilterLoad StreamfilterRemote', 'what sessions wait for has names');
+		'StreamfilterCommits StreamfilterConnect StreamfilterGrow StreamfilterLoad StreamfilterRemote', 'what sessions wait for has names');
 }
 
 $node->stop;

@@ -3,10 +3,12 @@
 use strict;
 use warnings;
 use File::Basename;
+use IO::Socket::INET;
 use JSON::PP;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
+use Time::HiRes qw(usleep);
 
 my $root = dirname(dirname(dirname(File::Spec->rel2abs(__FILE__))));
 my $dir = "$root/examples/monitoring";
@@ -75,6 +77,55 @@ for my $i (0 .. $#exported)
 my ($collector) = blocks_of("$dir/sql_exporter.yml", 'query');
 my ($labels) = $collector->{before} =~ /key_labels: \[(.*?)\]/;
 is_deeply([ columns_of($collector->{text}) ], [ sort('value', split /, /, $labels) ], 'sql_exporter: its columns are described');
+
+# --- The exporter itself, where it is installed ------------------------------------------------------------
+
+# postgres_exporter adds this label to everything.
+unlike($text, qr/^    - server: \{usage: LABEL/m, 'postgres_exporter: no label is its own');
+
+# What a program serves at /metrics, when it does.
+sub scrape
+{
+	my ($port, @command) = @_;
+	my $log = "$PostgreSQL::Test::Utils::log_path/" . basename($command[0]) . '.log';
+	my $program = IPC::Run::start(\@command, '<', \undef, '>', $log, '2>&1');
+	my $page = '';
+	for my $try (1 .. 300)
+	{
+		my $socket = IO::Socket::INET->new(PeerAddr => "127.0.0.1:$port", Timeout => 5);
+		if ($socket)
+		{
+			print $socket "GET /metrics HTTP/1.0\r\nHost: localhost\r\n\r\n";
+			local $/;
+			$page = <$socket> // '';
+		}
+		last if $page =~ /^streamfilter_/m || !$program->pumpable;
+		usleep(100_000);
+	}
+	$program->kill_kill;
+	diag($page, slurp_file($log)) if $page !~ /^streamfilter_/m;
+	return $page;
+}
+
+# "name filter" => value, of a page and of the view.
+sub values_of { my ($page) = @_; return { map { /\bname="(\w+)"/ ? ("$1 " . (/\bfilter="([^"]*)"/)[0] => (split)[-1] + 0) : () } $page =~ /^(streamfilter_?(?:value)?\{.*)$/mg }; }
+
+sub installed { my ($program) = @_; return (grep { -x } map { "$_/$program" } split /:/, $ENV{PATH})[0]; }
+
+my @wanted = map { [ split /\|/ ] } split /\n/, $node->safe_psql('postgres', q{
+	SELECT name || ' ' || coalesce(labels ->> 'filter', ''), value FROM streamfilter_metrics
+	WHERE name ~ 'accepted|asked_keys|discarded|filter_memory|loaded'});
+cmp_ok(scalar @wanted, '>=', 4, 'there are values to be exported');
+
+SKIP:
+{
+	my $exporter = installed('prometheus-postgres-exporter') // installed('postgres_exporter');
+	skip 'postgres_exporter is not installed', 1 unless $exporter;
+	my $port = PostgreSQL::Test::Cluster::get_free_port();
+	local $ENV{DATA_SOURCE_NAME} = 'postgresql://monitor@/postgres?sslmode=disable&host=' . $node->host . '&port=' . $node->port;
+	my $exported = values_of(scrape($port, $exporter, "--web.listen-address=127.0.0.1:$port", "--extend.query-path=$dir/postgres_exporter.yml"));
+	is(join(', ', map { $_->[0] } grep { ($exported->{ $_->[0] } // '') ne $_->[1] + 0 } @wanted), '', 'postgres_exporter exports what the view says');
+}
 
 # --- Grafana -------------------------------------------------------------------------------------------
 

@@ -2,9 +2,12 @@
 # before, over crashes and restarts, and where the system has none.
 use strict;
 use warnings;
+use FindBin;
+use lib $FindBin::Bin;
 use IPC::Run qw(run);
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use Sessions;
 use Test::More;
 
 my $node = PostgreSQL::Test::Cluster->new('dynamic');

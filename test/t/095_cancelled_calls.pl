@@ -3,39 +3,25 @@
 # transaction meets them.
 use strict;
 use warnings;
+use FindBin;
+use lib $FindBin::Bin, "$FindBin::RealBin/lib";
 use IO::Select;
 use IO::Socket::INET;
 use POSIX ();
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use Sessions;
+use SliceServers;
 use Test::More;
 use Time::HiRes qw(time);
 
-sub start_node
-{
-	my ($name) = @_;
-	my $node = PostgreSQL::Test::Cluster->new($name);
-	$node->init;
-	$node->append_conf('postgresql.conf', q{
-		shared_preload_libraries = 'streamfilter'
-		streamfilter.shared_memory = '16MB'
-		listen_addresses = '127.0.0.1'
-		autovacuum = off});
-	$node->append_conf('pg_hba.conf', 'host all all 127.0.0.1/32 trust');
-	$node->start;
-	$node->safe_psql('postgres', 'CREATE EXTENSION streamfilter');
-	return $node;
-}
-
 my $node   = start_node('producer');
-my %holder = map { $_ => start_node($_) } qw(a b c);
+my %holder = map { $_ => start_node($_, "listen_addresses = '127.0.0.1'\n") } qw(a b c);
 sub sql { return $node->safe_psql('postgres', $_[0]); }
 
-sql(join '', map { sprintf(
-	q{CREATE SERVER %s FOREIGN DATA WRAPPER streamfilter
-	  OPTIONS (host '%s', port '%d', dbname 'postgres', connect_timeout '10s', timeout '60s');
-	  CREATE USER MAPPING FOR CURRENT_USER SERVER %s;},
-	$_, $_ eq 'a' ? '127.0.0.1' : $holder{$_}->host, $holder{$_}->port, $_) } sort keys %holder);
+$holder{a}->append_conf('pg_hba.conf', 'host all all 127.0.0.1/32 trust');
+$holder{a}->reload;
+sql(join '', map { server_sql($_, $holder{$_}, q{connect_timeout '10s', timeout '60s'}, $_ eq 'a' ? '127.0.0.1' : undef) } sort keys %holder);
 
 # ---- what a connection asks for over there --------------------------------------------------------------------------
 

@@ -25,6 +25,7 @@ bool has_same_places(const Parameters& from, const Parameters& to) noexcept {
       (from.slicing != Slicing::horizontal || from.k1 > 0 || from.key_shift > 0))
     return false;
   const FilterOps* ops = find_ops(from.kind);
+  if (ops->resize.by_slice && from.slices != to.slices) return false;
   for (unsigned i = 0; i < kMaxWords; ++i) {
     if (ops->resize.sized >> i & 1) continue;
     const bool may_be_fewer = ops->resize.hashes >> i & 1;
@@ -43,8 +44,9 @@ Definition as_before(const Definition& asked, const Parameters& from) noexcept {
   pinned.layout_given = true;
   for (unsigned i = 0; i < ops->option_count; ++i) {
     const unsigned word = ops->options[i].word;
-    if (pinned.has(word) || !(chosen || ops->resize.hashes >> word & 1) ||
-        ops->resize.sized >> word & 1 || !in_use(from, ops->options[i]))
+    const WordSet kept = ops->resize.hashes | ops->resize.kept;
+    if (pinned.has(word) || !(chosen || kept >> word & 1) || ops->resize.sized >> word & 1 ||
+        !in_use(from, ops->options[i]))
       continue;
     pinned.parameters.word[word] = from.word[word];
     pinned.given |= words(word);
@@ -96,6 +98,37 @@ void fit_multiple(const Definition& definition, const Parameters& from,
   }
 }
 
+bool can_be_resized(const FilterOps* ops, const Parameters& p) noexcept {
+  const Resizing& resize = ops->resize;
+  return (resize.spread != nullptr || resize.move != nullptr) &&
+         (resize.possible == nullptr || resize.possible(p));
+}
+
+// As `asked`; else with what follows from the former parameters, the number of slices only where
+// keys cannot have their places otherwise.
+bool derive_like(const Definition& asked, const Parameters& from, Parameters* result) noexcept {
+  const FilterOps* ops = find_ops(from.kind);
+  if (derive_for(asked, from, result)) {
+    fit_multiple(asked, from, result);
+    return true;
+  }
+  Definition pinned = as_before(asked, from);
+  for (const bool same_slices : {false, true}) {
+    if (same_slices && asked.slices_given) return false;
+    if (same_slices) {
+      pinned.parameters.slices = from.slices;
+      pinned.parameters.slices2 = from.slices2;
+      pinned.slices_given = true;
+    }
+    if (!derive_for(pinned, from, result) || (ops->fpr_bound(*result) > asked.wanted_fpr() &&
+                                              ops->fpr_bound(*result) > ops->fpr_bound(from)))
+      continue;
+    fit_multiple(pinned, from, result);
+    return true;
+  }
+  return false;
+}
+
 bool cannot(const FilterOps* ops, const char* detail, Problem& problem) noexcept {
   problem.set(Error::unsupported, "kind %s cannot take over what a filter of another size knows",
               ops->name);
@@ -127,14 +160,19 @@ class LayerStack {
 
   void merge_equals() noexcept {
     for (std::uint64_t count = ++count_; count % 2 == 0; count /= 2, --height_)
-      find_ops(p_.kind)->merge(p_, at(height_ - 2), as_const(at(height_ - 1)));
+      merge(at(height_ - 2), at(height_ - 1));
   }
 
   void merge_into(Slice slice) noexcept {
-    while (height_ > 0) find_ops(p_.kind)->merge(p_, slice, as_const(at(--height_)));
+    while (height_ > 0) merge(slice, at(--height_));
   }
 
  private:
+  void merge(Slice into, Slice layer) noexcept {
+    const FilterOps* ops = find_ops(p_.kind);
+    (ops->resize.merge != nullptr ? ops->resize.merge : ops->merge)(p_, into, as_const(layer));
+  }
+
   Slice at(unsigned i) const noexcept {
     return {reinterpret_cast<SliceState*>(scratch_ + i * p_.slice_bytes),
             p_.slice_bytes - sizeof(SliceState)};
@@ -147,6 +185,12 @@ class LayerStack {
   std::uint64_t count_ = 0;
 };
 
+// How many layers a slice takes of an old one.
+std::uint64_t layers_for(const Parameters& from, const Parameters& to) noexcept {
+  const Resizing& resize = find_ops(to.kind)->resize;
+  return resize.move != nullptr ? 1 : layers_of(resize.places(from), resize.places(to));
+}
+
 std::uint64_t part(std::uint64_t count, double share) noexcept {
   return saturate<std::uint64_t>(std::round(static_cast<double>(count) * share));
 }
@@ -156,37 +200,25 @@ std::uint64_t part(std::uint64_t count, double share) noexcept {
 bool resized_parameters(const Parameters& from, const Definition& asked, Parameters* result,
                         Problem& problem) noexcept {
   const FilterOps* ops = find_ops(from.kind);
-  if (ops->resize.spread == nullptr ||
-      !(ops->resize.possible == nullptr || ops->resize.possible(from)))
+  if (!can_be_resized(ops, from))
     return cannot(ops, "Its state cannot be brought into another size.", problem);
   if (asked.parameters.kind != Kind::automatic && asked.parameters.kind != from.kind)
     return cannot(ops, "The new definition is of another kind.", problem);
   if (asked.seed_given && asked.parameters.seed != from.seed)
     return cannot(ops, "The new definition has another seed.", problem);
-  if (derive_for(asked, from, result)) {
-    fit_multiple(asked, from, result);
-    return true;
-  }
-  const Definition pinned = as_before(asked, from);
-  if (derive_for(pinned, from, result) && !(ops->fpr_bound(*result) > asked.wanted_fpr() &&
-                                            ops->fpr_bound(*result) > ops->fpr_bound(from))) {
-    fit_multiple(pinned, from, result);
-    return true;
-  }
+  if (derive_like(asked, from, result)) return true;
   return cannot(ops, "With the new parameters a key has other places.", problem);
 }
 
 unsigned scratch_slices(const Parameters& from, const Parameters& to) noexcept {
-  const auto places = find_ops(to.kind)->resize.places;
-  return static_cast<unsigned>(std::bit_width(from.slices * layers_of(places(from), places(to)))) +
-         1;
+  return static_cast<unsigned>(std::bit_width(from.slices * layers_for(from, to))) + 1;
 }
 
 void resize_slice(Header* to, std::uint32_t index, const Header* from, void* scratch) noexcept {
   const Parameters &p = to->parameters, &old = from->parameters;
   const FilterOps* ops = find_ops(p.kind);
   const Slice slice = slice_at(to, index);
-  const std::uint64_t layers = layers_of(ops->resize.places(old), ops->resize.places(p));
+  const std::uint64_t layers = layers_for(old, p);
   LayerStack stack(p, index, scratch);
   std::uint64_t insertions = 0, inserted_new = 0;
   double keys = 0;
@@ -202,7 +234,10 @@ void resize_slice(Header* to, std::uint32_t index, const Header* from, void* scr
     keys += ops->estimate(old, source).distinct * share;
     for (std::uint64_t j = 0; j < layers; ++j) {
       const Slice layer = stack.next(slice.state->random);
-      ops->resize.spread(old, source, p, layer, j);
+      if (ops->resize.move != nullptr)
+        ops->resize.move(old, source, p, layer, index);
+      else
+        ops->resize.spread(old, source, p, layer, j);
       stack.merge_equals();
     }
   }
@@ -216,7 +251,7 @@ void resize_slice(Header* to, std::uint32_t index, const Header* from, void* scr
 double fpr_to_come(const Header* header) noexcept {
   const Parameters& p = header->parameters;
   const FilterOps* ops = find_ops(p.kind);
-  if (ops->resize.fpr_to_come == nullptr || p.keys == 0) return 0;
+  if (ops->resize.fpr_to_come == nullptr) return 0;
   double worst = 0;
   for (std::uint32_t i = 0; i < p.slices; ++i)
     worst = std::max(worst, ops->resize.fpr_to_come(p, slice_at(header, i)));

@@ -1,5 +1,6 @@
 #include "core/filter/sharding_rules.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 #include "core/base/layer_wall.hpp"
@@ -47,7 +48,29 @@ bool check_k1_k2(Definition& definition, const FilterOps& ops, Problem& problem)
   return true;
 }
 
+// Divided by `part` and rounded the same way, it is what the whole is, divided by `of`.
+std::uint64_t share_of(std::uint64_t whole, std::uint64_t part, std::uint64_t of,
+                       Share share) noexcept {
+  const std::uint64_t more = share == Share::rounded_up ? of - 1 : 0;
+  const auto result = (static_cast<unsigned __int128>(whole) * part + more) / of;
+  return std::max(static_cast<std::uint64_t>(result), std::uint64_t{1});
+}
+
+bool is_of_all_slices(const Parameters& p, const OptionSpec& option) noexcept {
+  return option.share != Share::none && in_use(p, option) &&
+         (option.type != OptionType::span || p.integer(option.word + 1) != 0);
+}
+
 }  // namespace
+
+void take_share(Parameters& p, std::uint32_t slices) noexcept {
+  const FilterOps* ops = find_ops(p.kind);
+  for (unsigned i = 0; i < ops->option_count; ++i) {
+    const OptionSpec& option = ops->options[i];
+    if (is_of_all_slices(p, option))
+      p.set_integer(option.word, share_of(p.integer(option.word), slices, p.slices, option.share));
+  }
+}
 
 bool check_slicing(Definition& definition, const FilterOps& ops, Problem& problem) noexcept {
   Parameters& p = definition.parameters;

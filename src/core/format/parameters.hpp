@@ -85,6 +85,9 @@ enum class OptionType : std::uint8_t {
            // then in the next word 0 for time and 1 for rows
 };
 
+// Is a number that of each slice, or one of all slices together, of which each has its share?
+enum class Share : std::uint8_t { none, rounded_up, rounded_down };
+
 // One option of a kind. The tables of these drive parsing, range checks, printing and the hints.
 struct OptionSpec {
   unsigned word;  // where Parameters::word keeps it
@@ -94,6 +97,7 @@ struct OptionSpec {
   double high = 0;                       // largest allowed value; for `reals` see also max_count
   const char* const* choices = nullptr;  // ends with nullptr; only for `choice`
   unsigned max_count = 0;                // only for `reals`
+  Share share = Share::none;             // only for `integer`, and for `span`s in rows
 };
 
 // Is an option of a kind in use? 0 stands for "not given" where it is no allowed value.

@@ -33,4 +33,19 @@ void for_each_place(std::uint64_t n, std::uint64_t m, std::uint64_t layer, Visit
   }
 }
 
+// The same from the other side: calls visit(new place) for the places of a layer that take one old
+// place.
+template <typename Visit>
+void for_each_new_place(std::uint64_t n, std::uint64_t m, std::uint64_t layer, std::uint64_t old,
+                        Visit visit) noexcept {
+  using Wide = unsigned __int128;
+  if (old < layer) return;
+  const auto first_from = [&](std::uint64_t place) {  // the first j with floor(jn/m) >= place
+    return static_cast<std::uint64_t>((Wide{place} * m + n - 1) / n);
+  };
+  const std::uint64_t end = first_from(old - layer + 1);
+  for (std::uint64_t j = first_from(old - layer); j < end && j < m; ++j)
+    if (Wide{old} * m < Wide{j + 1} * n) visit(j);
+}
+
 }  // namespace streamfilter

@@ -75,13 +75,20 @@ std::uint64_t newest_ones(const SliceState& state) noexcept { return state.own[2
 std::uint64_t& newest_keys(SliceState& state) noexcept { return state.own[3]; }
 std::uint64_t newest_keys(const SliceState& state) noexcept { return state.own[3]; }
 
-// 0: filters are filled one after the other. Otherwise a stream is shared: kShared, the filter that
-// was the newest then, and what room it had, in 1/kWholeRoom of a filter.
-std::uint64_t& sharing(SliceState& state) noexcept { return state.own[4]; }
-std::uint64_t sharing(const SliceState& state) noexcept { return state.own[4]; }
+// A stream is shared: kShared, the filter that was the newest then, and what room it had, in
+// 1/kWholeRoom of a filter. Otherwise filters are filled one after the other, and this is how many
+// keys the bits would count that are copies, of another size.
+std::uint64_t& sharing_or_copies(SliceState& state) noexcept { return state.own[4]; }
 
 constexpr std::uint64_t kShared = std::uint64_t{1} << 63, kWholeRoom = 1 << 16;
 constexpr unsigned kFirstShift = 32;
+
+std::uint64_t sharing(const SliceState& state) noexcept {
+  return state.own[4] >= kShared ? state.own[4] : 0;
+}
+std::uint64_t copies(const SliceState& state) noexcept {
+  return state.own[4] < kShared ? state.own[4] : 0;
+}
 
 std::uint64_t first_of(std::uint64_t shared) noexcept { return (shared & ~kShared) >> kFirstShift; }
 std::uint64_t room_of(std::uint64_t shared) noexcept {
@@ -346,8 +353,8 @@ void share(const Parameters& p, Slice slice) noexcept {
   const std::uint64_t limit = p.integer(kLimit), last = p.integer(kFilters) - 1;
   const double room =
       1 - static_cast<double>(std::min(newest_load(p, state), limit)) / static_cast<double>(limit);
-  sharing(state) = kShared | newest(state) << kFirstShift |
-                   static_cast<std::uint64_t>(room * static_cast<double>(kWholeRoom));
+  sharing_or_copies(state) = kShared | newest(state) << kFirstShift |
+                             static_cast<std::uint64_t>(room * static_cast<double>(kWholeRoom));
   if (newest(state) != last) newest_ones(state) = newest_keys(state) = 0;
   newest(state) = last;
 }
@@ -382,6 +389,7 @@ void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
   if (newest(state) < newest(*from.state)) newest_keys(state) = 0;
   newest(state) = std::max(newest(state), newest(*from.state));
   newest_keys(state) = std::min(newest_keys(state) + keys, kMaxKeys);
+  if (sharing(state) == 0) sharing_or_copies(state) = std::max(copies(state), copies(*from.state));
   newest_ones(state) = count_ones(into.body() + newest(state) * filter_bytes(p), filter_bytes(p));
 }
 
@@ -398,14 +406,47 @@ std::uint64_t places(const Parameters& p) noexcept {
   return p.layout == Layout::blocked ? filter_bytes(p) / kLineBytes : p.integer(kBits);
 }
 
+// Filter by filter.
+void spread_grown(const Parameters& old, ConstSlice from, const Parameters& p, Slice into,
+                  std::uint64_t layer) noexcept {
+  SliceState& state = *into.state;
+  std::memcpy(state.own, from.state->own, sizeof state.own);
+  for (std::uint64_t i = 0; i <= newest(state); ++i) {
+    const Bits target = bits_of(p, into, i);
+    const ConstBits source = bits_of(old, from, i);
+    for_each_place(old.integer(kBits), p.integer(kBits), layer,
+                   [&](std::uint64_t at, std::uint64_t old_at) {
+                     if (source.get(old_at) != 0) target.set(at, 1);
+                   });
+  }
+  ones(state) = count_ones(into.body(), into.bytes);
+  newest_ones(state) = count_ones(into.body() + newest(state) * filter_bytes(p), filter_bytes(p));
+}
+
 void spread(const Parameters& old, ConstSlice from, const Parameters& p, Slice into,
             std::uint64_t layer) noexcept {
+  if (p.integer(kGrow) != none) return spread_grown(old, from, p, into, layer);
   const bool blocked = p.layout == Layout::blocked;
   ones(*into.state) = spread_regions(p, from, into, old.integer(kBits),
                                      p.integer(blocked ? kLineBits : kBits), 1, layer);
 }
 
-void note_keys(const Parameters&, Slice slice, double keys) noexcept {
+double all_grown(const Parameters& p, const SliceState& state) noexcept;
+
+// The newest filter is as full as its bits say, and the next one is used when it is full.
+void note_grown(const Parameters& p, Slice slice, double keys) noexcept {
+  SliceState& state = *slice.state;
+  const double filled =
+      -real_m(p) / real_k(p) * std::log1p(-static_cast<double>(newest_ones(state)) / real_m(p));
+  newest_keys(state) = std::min(saturate<std::uint64_t>(std::ceil(filled)), kMaxKeys);
+  if (sharing(state) != 0) return;
+  const double more = all_grown(p, state) - keys;
+  sharing_or_copies(state) =
+      more > 0 ? std::min(saturate<std::uint64_t>(std::round(more)), kMaxKeys) : 0;
+}
+
+void note_keys(const Parameters& p, Slice slice, double keys) noexcept {
+  if (p.integer(kGrow) != none) return note_grown(p, slice, keys);
   known_ones(*slice.state) = ones(*slice.state);
   known_keys(*slice.state) =
       std::min(saturate<std::uint64_t>(std::isfinite(keys) ? std::round(keys) : 0), kMaxKeys);
@@ -424,7 +465,35 @@ double distinct_of(const Parameters& p, const SliceState& state) noexcept {
          std::max(0.0, all - keys_of_ones(p, known_ones(state)));
 }
 
+// What the bits of the filters say; those before the newest are about equally full.
+double all_grown(const Parameters& p, const SliceState& state) noexcept {
+  const double last = static_cast<double>(newest_ones(state)) / real_m(p),
+               full = static_cast<double>(newest(state)),
+               share = full > 0 ? (static_cast<double>(ones(state)) / real_m(p) - last) / full : 0;
+  return -real_m(p) / real_k(p) * (full * std::log1p(-share) + std::log1p(-last));
+}
+
+// The keys that are still to come fill the newest filter up to its limit, then the next ones.
+double grown_to_come(const Parameters& p, ConstSlice slice) noexcept {
+  const double known = all_grown(p, *slice.state) - static_cast<double>(copies(*slice.state)),
+               each = keys_of_one(p);
+  double more = std::max(0.0, expected_puts(p) - std::max(0.0, known)), none_has = 1;
+  for (std::uint64_t i = 0; i < p.integer(kFilters); ++i) {
+    const double held =
+        keys_of_ones(p, count_ones(slice.body() + i * filter_bytes(p), filter_bytes(p)));
+    double taken = 0;
+    if (i >= newest(*slice.state)) {
+      taken = i + 1 < p.integer(kFilters) ? std::clamp(each - held, 0.0, more) : more;
+      more -= taken;
+    }
+    none_has *= 1 - timing_model::rate(real_k(p), held + taken, real_m(p));
+  }
+  return std::pow(1 - none_has, shape_of(p).k1);
+}
+
 double fpr_to_come(const Parameters& p, ConstSlice slice) noexcept {
+  if (p.keys == 0) return 0;
+  if (p.integer(kGrow) != none) return grown_to_come(p, slice);
   const double groups = groups_of(p), more = std::max(0.0, static_cast<double>(p.keys) / groups -
                                                                distinct_of(p, *slice.state));
   return rate(p, keys_of_ones(p, ones(*slice.state)) * (p.slices / groups) + more);
@@ -437,12 +506,11 @@ bool check(const Parameters& p, ConstSlice slice) noexcept {
   if (p.integer(kGrow) == none)
     return known_ones(state) <= ones(state) && known_keys(state) <= kMaxKeys &&
            (known_ones(state) > 0 || known_keys(state) == 0) && sharing(state) == 0;
-  if (sharing(state) != 0 &&
-      (sharing(state) < kShared || newest(state) + 1 != most || first_of(sharing(state)) >= most ||
-       room_of(sharing(state)) > kWholeRoom))
+  if (sharing(state) != 0 && (newest(state) + 1 != most || first_of(sharing(state)) >= most ||
+                              room_of(sharing(state)) > kWholeRoom))
     return false;
   const std::uint64_t start = newest(state) * filter_bytes(p), end = start + filter_bytes(p);
-  return newest_keys(state) <= kMaxKeys &&
+  return newest_keys(state) <= kMaxKeys && copies(state) <= kMaxKeys &&
          newest_ones(state) == count_ones(slice.body() + start, filter_bytes(p)) &&
          count_ones(slice.body() + end, slice.bytes - end) == 0;
 }
@@ -463,7 +531,7 @@ Estimate estimate(const Parameters& p, ConstSlice slice) noexcept {
   return {
       all / m / filters(p),
       1 - (1 - timing_model::rate_of_filters(std::pow(share, k), full)) * (1 - std::pow(last, k)),
-      -m / k * (full * std::log1p(-share) + std::log1p(-last))};
+      std::max(0.0, all_grown(p, *slice.state) - static_cast<double>(copies(*slice.state)))};
 }
 
 double fpr_bound(const Parameters& p) noexcept {
@@ -519,9 +587,8 @@ const FilterOps bloom_ops = {
     .fits = fits,
     .resize =
         {
-            .sized = words(kBits),
+            .sized = words(kBits, kLimit),
             .hashes = words(kK),
-            .possible = [](const Parameters& p) noexcept { return p.integer(kGrow) == none; },
             .places = places,
             .spread = spread,
             .note_keys = note_keys,

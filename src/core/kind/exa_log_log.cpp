@@ -22,7 +22,9 @@
 #include <cstring>
 
 #include "core/base/hash.hpp"
+#include "core/base/saturate.hpp"
 #include "core/format/slice_counters.hpp"
+#include "core/format/spread.hpp"
 #include "core/kind/exa_log_log_tokens.hpp"
 #include "core/kind/filter_kind.hpp"
 #include "core/kind/kind_list.hpp"
@@ -50,6 +52,16 @@ template <typename State>
 auto& tokens(State& state) noexcept {
   return state.own[1];
 }
+
+// 0, or after a change of the size 1 and the keys that it would count but that are copies, in
+// parts.
+template <typename State>
+auto& copies(State& state) noexcept {
+  return state.own[2];
+}
+
+constexpr std::uint64_t kMaxCopies = std::uint64_t{1} << 62;
+constexpr double kParts = 256;
 
 // What a key does to which register.
 struct Update {
@@ -150,6 +162,12 @@ bool insert(const Parameters& p, Slice slice, const Element& element) noexcept {
   return update_register(slice, Update(element.hash, registers));
 }
 
+// Not more than all that a slice counts: tokens and registers do not count quite alike.
+std::uint64_t most_copies(double counted) noexcept {
+  const double most = 2 * counted + 1;
+  return std::min(saturate<std::uint64_t>(std::ceil(most * kParts)), kMaxCopies - 1) + 1;
+}
+
 // What a slice says of how many there were.
 Likelihood likelihood_of(const Parameters& p, ConstSlice slice) noexcept {
   Likelihood likelihood;
@@ -188,8 +206,11 @@ void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
     merge_registers(p, into, from);
   }
   SliceState& state = *into.state;
-  state.inserted_new = merged_new(state.inserted_new, from.state->inserted_new, before,
-                                  likelihood_of(p, as_const(into)).distinct());
+  const double counted = likelihood_of(p, as_const(into)).distinct();
+  // Those of two filters are others, unless both come from one.
+  if (copies(state) != copies(*from.state))
+    copies(state) = std::min(copies(state) + copies(*from.state), most_copies(counted));
+  state.inserted_new = merged_new(state.inserted_new, from.state->inserted_new, before, counted);
 }
 
 bool are_possible_registers(const Parameters& p, ConstSlice slice) noexcept {
@@ -200,11 +221,13 @@ bool are_possible_registers(const Parameters& p, ConstSlice slice) noexcept {
 
 bool check(const Parameters& p, ConstSlice slice) noexcept {
   const std::uint64_t(&own)[5] = slice.state->own;
-  if (form(*slice.state) > kOfTokens || (own[2] | own[3] | own[4]) != 0) return false;
+  if (form(*slice.state) > kOfTokens || (own[3] | own[4]) != 0) return false;
   for (std::uint64_t at = p.integer(kRegisters) * sizeof(Register); at < slice.bytes; ++at)
     if (slice.body()[at] != 0) return false;
-  return form(*slice.state) == kOfTokens ? table(p, slice).is_possible(tokens(*slice.state))
-                                         : are_possible_registers(p, slice);
+  return (form(*slice.state) == kOfTokens ? table(p, slice).is_possible(tokens(*slice.state))
+                                          : are_possible_registers(p, slice)) &&
+         (copies(*slice.state) == 0 ||
+          copies(*slice.state) <= most_copies(likelihood_of(p, slice).distinct()));
 }
 
 double fill(const Parameters& p, ConstSlice slice) noexcept {
@@ -219,7 +242,43 @@ double fill(const Parameters& p, ConstSlice slice) noexcept {
 
 Estimate estimate(const Parameters& p, ConstSlice slice) noexcept {
   const Likelihood likelihood = likelihood_of(p, slice);
-  return {fill(p, slice), 1 - likelihood.change(), likelihood.distinct()};
+  const std::uint64_t noted = copies(*slice.state);
+  const double copied = noted > 0 ? static_cast<double>(noted - 1) / kParts : 0;
+  return {fill(p, slice), 1 - likelihood.change(), std::max(0.0, likelihood.distinct() - copied)};
+}
+
+// ---- another size
+
+std::uint64_t places(const Parameters& p) noexcept { return p.integer(kRegisters); }
+
+// Whole parts of the registers, and of the slices, become what they would have been. Otherwise a
+// register, or a token, is copied to all that have taken its place, which count more keys then.
+void spread(const Parameters& old, ConstSlice from, const Parameters& p, Slice into,
+            std::uint64_t layer) noexcept {
+  const std::uint64_t n = places(old), m = places(p);
+  if (copies(*from.state) > 0 || n % m != 0 || old.slices % p.slices != 0) copies(*into.state) = 1;
+  if (form(*from.state) == kOfTokens) {
+    const TokenView view = table(old, from);
+    for (std::uint64_t i = 0; i < view.slots(); ++i)
+      if (const Token token = view.at(i); token.payload != 0)
+        for_each_new_place(2 * n, 2 * m, layer, token.home, [&](std::uint64_t home) {
+          add(p, into, {home, token.payload});
+        });
+    return;
+  }
+  become_registers(p, into);
+  for_each_place(n, m, layer, [&](std::uint64_t at, std::uint64_t old_at) {
+    const Register value = read(from.body(), old_at * sizeof value);
+    std::memcpy(into.body() + at * sizeof value, &value, sizeof value);
+  });
+}
+
+void note_keys(const Parameters& p, Slice slice, double keys) noexcept {
+  if (copies(*slice.state) == 0) return;
+  const double counted = likelihood_of(p, as_const(slice)).distinct(),
+               more = std::max(0.0, counted - keys);
+  copies(*slice.state) =
+      std::min(saturate<std::uint64_t>(std::round(more * kParts)), kMaxCopies - 1) + 1;
 }
 
 double fpr_bound(const Parameters&) noexcept { return 1; }
@@ -245,6 +304,13 @@ const FilterOps ell_ops = {
     .estimate = estimate,
     .fpr_bound = fpr_bound,
     .fnr_at = fnr_at,
+    .resize =
+        {
+            .sized = words(kRegisters),
+            .places = places,
+            .spread = spread,
+            .note_keys = note_keys,
+        },
 };
 
 }  // namespace streamfilter

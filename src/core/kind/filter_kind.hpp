@@ -25,21 +25,35 @@ struct Resizing {
   // those that say how many places a key has: fewer will do, since they are the first ones.
   WordSet hashes = 0;
 
+  // Those that are derived, but must stay what they are.
+  WordSet kept = 0;
+
   // Not with these parameters? nullptr: with all.
   bool (*possible)(const Parameters&) noexcept = nullptr;
 
   // How many places, in the sense of format/spread.hpp, a slice has.
   std::uint64_t (*places)(const Parameters&) noexcept = nullptr;
 
-  // Fills an empty slice with a layer of the old one. nullptr: this kind cannot be resized.
+  // Fills an empty slice with a layer of the old one. nullptr: only `move`.
   void (*spread)(const Parameters& old, ConstSlice from, const Parameters& p, Slice into,
                  std::uint64_t layer) noexcept = nullptr;
+
+  // Must the number of slices stay? What they forget first is not to be compared between slices.
+  bool by_slice = false;
+
+  // In place of `spread`, for kinds that keep an order: adds all of the old slice that belongs, or
+  // may belong, to slice `index`. nullptr: `spread`.
+  void (*move)(const Parameters& old, ConstSlice from, const Parameters& p, Slice into,
+               std::uint32_t index) noexcept = nullptr;
+
+  // Adds a layer to a slice. nullptr: FilterOps::merge, as for another filter.
+  void (*merge)(const Parameters&, Slice into, ConstSlice layer) noexcept = nullptr;
 
   // So many distinct keys are in the slice, for kinds that count them by its bits. nullptr: others.
   void (*note_keys)(const Parameters&, Slice, double keys) noexcept = nullptr;
 
-  // The false-positive rate that a slice comes to with its share of Parameters::keys. nullptr: the
-  // kind keeps its rate whatever comes.
+  // The false-positive rate that a slice comes to with its share of Parameters::keys, or is at
+  // until its keys have expired. nullptr: the kind keeps its rate whatever comes.
   double (*fpr_to_come)(const Parameters&, ConstSlice) noexcept = nullptr;
 };
 

@@ -19,6 +19,7 @@
 #include "core/base/math_policy.hpp"
 #include "core/base/random.hpp"
 #include "core/bits/packed_words.hpp"
+#include "core/format/layout.hpp"
 #include "core/kind/kind_list.hpp"
 #include "core/kind/kind_registry.hpp"
 #include "core/kind/quotient_table.hpp"
@@ -170,6 +171,28 @@ class Buffer : private Counters<State> {
     std::uint64_t id = newest;
     for (std::uint64_t i = 1; i < most; ++i) id = older_.get(id - 1);
     for (; id != 0; id = newer_.get(id - 1)) visit(prints_.get(id - 1));
+  }
+
+  // ---- for another size
+
+  bool keeps_hashes() const noexcept { return entry_bits_ == 64; }
+
+  // All that it holds, from what would be replaced first on; with Clock, was it seen?
+  template <typename Visit>
+  void for_each_by_age(Visit visit) const noexcept {
+    if (policy_ == lru) {
+      for (std::uint64_t id = oldest; id != 0; id = newer_.get(id - 1))
+        visit(prints_.get(id - 1), true);
+      return;
+    }
+    for (std::uint64_t i = 0; i < used; ++i) {
+      const std::uint64_t id = (oldest + i) % used + 1;
+      if (mark(kHeld, id)) visit(prints_.get(id - 1), mark(kSeen, id));
+    }
+  }
+
+  void note_unseen(std::uint64_t print) const noexcept {
+    if (policy_ == clock) set_mark(kSeen, find(print), false);
   }
 
   void touch_oldest() const noexcept { touch(oldest); }
@@ -530,6 +553,19 @@ void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
                                                   from.state->inserted_new, added, source.size());
 }
 
+// Into another size. Where the hashes are not kept, a key may be of any slice that has taken the
+// place of its own, and is in all of them.
+void move(const Parameters& old, ConstSlice from, const Parameters& p, Slice into,
+          std::uint32_t index) noexcept {
+  const Target target = buffer(p, into);
+  const Source source = buffer(old, from);
+  source.for_each_by_age([&](std::uint64_t print, bool seen) {
+    if (source.keeps_hashes() && slice_of(p, print) != index) return;
+    target.add(print);
+    if (!seen) target.note_unseen(print);
+  });
+}
+
 bool check(const Parameters& p, ConstSlice slice) noexcept { return buffer(p, slice).check(); }
 
 // A key is counted as distinct when it is added; fplru calls a share q of those repeats.
@@ -585,6 +621,12 @@ constexpr FilterOps row(Kind kind, const char* name, const char* summary,
       .fpr_bound = fpr_bound,
       .fnr_at = fnr_at,
       .predict = predict,
+      .resize =
+          {
+              .sized = words(kQ, kEntries),
+              .places = [](const Parameters&) noexcept { return std::uint64_t{1}; },
+              .move = move,
+          },
   };
 }
 

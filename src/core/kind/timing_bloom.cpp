@@ -27,6 +27,8 @@
 #include <limits>
 
 #include "core/base/math_policy.hpp"
+#include "core/base/saturate.hpp"
+#include "core/format/spread.hpp"
 #include "core/kind/kind_list.hpp"
 #include "core/kind/timing_array.hpp"
 #include "core/model/exact_store_model.hpp"
@@ -217,6 +219,66 @@ Estimate estimate(const Parameters& p, ConstSlice slice) noexcept {
   return {fill, 1 - none_has, std::numeric_limits<double>::quiet_NaN()};
 }
 
+// ---- another size
+
+std::uint64_t places(const Parameters& p) noexcept { return p.integer(kCells); }
+
+// The newest filters, as many as there can be.
+void spread(const Parameters& old, ConstSlice from, const Parameters& p, Slice into,
+            std::uint64_t layer) noexcept {
+  const auto target = filters(p, into);
+  const auto source = filters(old, from);
+  target.clock = source.clock;
+  target.rows = source.rows;
+  target.open = std::min(source.open, target.most());
+  const std::uint64_t left_out = source.open - target.open;
+  if (source.sharing > left_out && target.open == target.most())
+    target.sharing = source.sharing - left_out;
+  for (std::uint64_t i = 0; i < target.open; ++i) {
+    const auto a = target.filter(i);
+    const auto b = source.filter(left_out + i);
+    for_each_place(b.size(), a.size(), layer, [&](std::uint64_t at, std::uint64_t old_at) {
+      const std::uint64_t left = running_ticks(b, old_at);
+      if (left == 0) return;
+      a.set(at, left);
+      ++a.state().non_zero;
+      a.state().last_end = std::max(a.state().last_end, target.clock + left);
+    });
+  }
+}
+
+// Layers of one slice are of one time; those of several slices, as other filters.
+void merge_layer(const Parameters& p, Slice into, ConstSlice from) noexcept {
+  if (!counts_rows(p)) return merge(p, into, from);
+  const auto target = filters(p, into);
+  const auto source = filters(p, from);
+  if (target.open == 0 && target.rows == 0) return take_all(into, from);
+  while (target.open < source.open) target.open_older();
+  merge_times(p, target, source);
+}
+
+// A filter is as full as its timers say.
+void note_keys(const Parameters& p, Slice slice, double) noexcept {
+  const auto all = filters(p, slice);
+  for (std::uint64_t i = 0; i < all.open; ++i) {
+    FilterState& state = all.filter(i).state();
+    const double share = static_cast<double>(state.non_zero) / real_m(p);
+    state.keys = std::min(
+        saturate<std::uint64_t>(std::ceil(-real_m(p) / real_k(p) * std::log1p(-share))), kMaxRows);
+  }
+}
+
+// Until the window has passed; then it is what the parameters promise.
+double fpr_to_come(const Parameters& p, ConstSlice slice) noexcept {
+  if (fpr_bound(p) >= 1) return 0;
+  const auto all = filters(p, slice);
+  double none_has = 1;
+  for (std::uint64_t i = 0; i < all.open; ++i)
+    none_has *=
+        1 - std::pow(static_cast<double>(all.filter(i).state().non_zero) / real_m(p), real_k(p));
+  return std::pow(1 - none_has, probes(p));
+}
+
 // On a stream of distinct keys. With a window of time, none is missed before its end; with one of
 // rows, those that have left the window of their slice are. Equal timers miss some of the others.
 double fnr_at(const Parameters& p, double gap) noexcept {
@@ -330,6 +392,16 @@ constexpr FilterOps row() noexcept {
       .insert_unconditionally = insert_unconditionally,
       .share = share,
       .fits = fits,
+      .resize =
+          {
+              .sized = words(kSize, kFilters, kCells, kLimit),
+              .hashes = words(kK),
+              .places = places,
+              .spread = spread,
+              .merge = merge_layer,
+              .note_keys = note_keys,
+              .fpr_to_come = fpr_to_come,
+          },
   };
 }
 

@@ -128,8 +128,18 @@ bool check_probes(const Definition& definition, Problem& problem) noexcept {
 }  // namespace
 
 const OptionSpec kOptions[kOptionCount] = {
-    {.word = kWindow, .name = "window", .type = OptionType::span, .low = 1, .high = kMaxSpan},
-    {.word = kTick, .name = "tick", .type = OptionType::span, .low = 1, .high = kMaxSpan},
+    {.word = kWindow,
+     .name = "window",
+     .type = OptionType::span,
+     .low = 1,
+     .high = kMaxSpan,
+     .share = Share::rounded_up},
+    {.word = kTick,
+     .name = "tick",
+     .type = OptionType::span,
+     .low = 1,
+     .high = kMaxSpan,
+     .share = Share::rounded_down},
     {.word = kK, .name = "k", .type = OptionType::integer, .low = 1, .high = kMaxHashes},
     {.word = kEqual,
      .name = "equal_timers",
@@ -142,7 +152,12 @@ const OptionSpec kOptions[kOptionCount] = {
      .low = 1,
      .high = 2,
      .choices = kGrows},  // none: not in use
-    {.word = kSize, .name = "size", .type = OptionType::integer, .low = 1, .high = 0x1p46},
+    {.word = kSize,
+     .name = "size",
+     .type = OptionType::integer,
+     .low = 1,
+     .high = 0x1p46,
+     .share = Share::rounded_down},
     {.word = kLimit, .name = "limit", .type = OptionType::integer, .low = 1, .high = 0x1p62},
     {.word = kLateness, .name = "lateness", .type = OptionType::span, .low = 1, .high = kMaxSpan},
 };

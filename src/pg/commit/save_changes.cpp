@@ -67,8 +67,8 @@ void note_persistence() {
 // merged values, nor what was added while the filter was unlogged.
 bool replaces_saved(const TransactionChanges* changes) {
   if (!changes->saving.logged) return has_header(changes);
-  return changes->log.last_merge != kNoChange || !changes->slot->saved.logged ||
-         changes->saving.forgotten_level > 0 ||
+  return changes->saving.needs_image || changes->log.last_merge != kNoChange ||
+         !changes->slot->saved.logged || changes->saving.forgotten_level > 0 ||
          (!has_header(changes) && pg_atomic_read_u64(&changes->slot->applied) > 0);
 }
 
@@ -114,8 +114,22 @@ bool is_dropped(const TransactionChanges* changes) {
   return !filter_handle(relation)->valid && !is_filter(relation);
 }
 
+// The transaction has altered the filter since, and these went over to a state of another size.
+bool is_superseded(const TransactionChanges* changes) {
+  for (const TransactionChanges* other = first_changes(); other != nullptr; other = other->next)
+    if (is_alive(other) && other->slot->relation == changes->slot->relation &&
+        other->slot->database == changes->slot->database && other->generation > changes->generation)
+      return true;
+  return false;
+}
+
+bool has_unsaved_state(const TransactionChanges* changes) {
+  return is_alive(changes) && changes->saving.logged && changes->saving.needs_image;
+}
+
 bool is_saved(const TransactionChanges* changes) {
-  return has_changes(changes) && (changes->saving.logged || replaces_saved(changes)) &&
+  return (has_changes(changes) || has_unsaved_state(changes)) &&
+         (changes->saving.logged || replaces_saved(changes)) && !is_superseded(changes) &&
          !is_dropped(changes);
 }
 

@@ -31,7 +31,6 @@ extern "C" {
 #include "pg/ddl/hierarchy_ddl.hpp"
 #include "pg/handle/hierarchy.hpp"
 #include "pg/handle/resize_filter.hpp"
-#include "pg/handle/save_filter.hpp"
 #include "pg/handle/slot_lifecycle.hpp"
 #include "pg/key/hash_method.hpp"
 #include "pg/key/key_hash.hpp"
@@ -199,6 +198,7 @@ void check_memory(const FilterRelation* relation) {
     ereport(
         WARNING, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
         errmsg("filter \"%s\" cannot be used yet: streamfilter is not preloaded", relation->name),
+        errdetail("Named filters are in shared memory that every session has from its start."),
         errhint("Set shared_preload_libraries = 'streamfilter' in postgresql.conf and restart "
                 "the server."));
     return;
@@ -245,16 +245,16 @@ void warn_of_losses(const FilterRelation* relation, bool kept, const Problem& pr
             errdetail("The state it was added to does not fit the new definition."));
 }
 
-// A filter that becomes a logged one is saved now; which it is, its slot learns at commit.
+// A filter that becomes a logged one is saved at commit.
 void save_if_due(const FilterRelation* relation) {
   const FilterSlot* slot = peek_slot(relation);
   if (slot == nullptr) return;
   const bool was_logged = slot->saved.logged;
   FilterHandle* filter = filter_handle(relation->relid);
   use_filter(filter, Use::test_granted);
-  begin_changes(filter->slot, filter->header, was_logged);
+  TransactionChanges* changes = begin_changes(filter->slot, filter->header, was_logged);
   if (!was_logged && relation->options.persistence == Persistence::logged)
-    save_filter(filter, true);
+    changes->saving.needs_image = true;
 }
 
 // What becomes of options that contradict each other: they are refused, unless they have been
@@ -289,6 +289,12 @@ Alteration alteration_by(const AlterTableStmt* statement) {
   return Alteration::owner;
 }
 
+// Does what the transaction has last seen of the filter fit the definition as it is now?
+bool has_latest_state(const FilterRelation* relation) {
+  const FilterSlot* slot = peek_slot(relation);
+  return slot != nullptr && slot == latest_slot(relation);
+}
+
 void check_filter(Oid relid, Alteration alteration, Contradictions contradictions) {
   if (!is_filter(relid)) return;
   const FilterRelation* relation = load_filter_relation(relid);
@@ -298,13 +304,14 @@ void check_filter(Oid relid, Alteration alteration, Contradictions contradiction
   depend_on_servers(relation);
   check_tree(relation);
   const bool altered = alteration != Alteration::none;
-  bool kept = altered && peek_slot(relation) != nullptr;
+  const bool same = altered && has_latest_state(relation);
+  bool kept = same;
   if (!kept) check_quotas(relation, altered);
   bool resized = false;
   Problem problem;
-  if (kept && !is_remote(relation)) take_back_resizing(relation);
-  if (altered && !kept && !is_remote(relation)) kept = resized = resize_filter(relation, problem);
-  if (altered && !resized) warn_of_losses(relation, kept, problem);
+  if (altered && !kept && !is_remote(relation)) resized = resize_filter(relation, problem);
+  kept = altered && peek_slot(relation) != nullptr;
+  if (altered && !same && !resized) warn_of_losses(relation, kept, problem);
   if (is_remote(relation)) return check_slice_definitions(relation);
   if (!kept) check_memory(relation);
   if (alteration != Alteration::state) return;

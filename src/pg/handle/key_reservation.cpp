@@ -43,10 +43,11 @@ void say_what_for(void* arg) {
           errmsg("too many keys of one distributed transaction for filter \"%s\"",
                  filter->relation->name),
           errdetail("Another connection of the transaction to this node has added more than "
-                    "streamfilter.max_in_flight, now %d, has room for.",
-                    max_in_flight),
-          errhint("Load in smaller transactions, or raise streamfilter.max_in_flight on every node "
-                  "and restart the servers."));
+                    "streamfilter.max_in_flight, now %d, and half of streamfilter.dynamic_memory, "
+                    "now %dkB, have room for.",
+                    max_in_flight, dynamic_memory_kb),
+          errhint("Load in smaller transactions, or raise streamfilter.dynamic_memory on every "
+                  "node and reload the configuration."));
   pg_unreachable();
 }
 
@@ -139,11 +140,11 @@ ReserveResult try_to_reserve(const FilterHandle* filter, const TransactionChange
   return result;
 }
 
-// The table does not take this transaction's next key. With conflict 'wait' the transaction takes
-// the whole filter instead: others wait for it before they add any key. There is one at a time.
+// The table does not take this transaction's next key, and cannot grow. With conflict 'wait' the
+// transaction takes the whole filter instead: others wait for it before they add any key. There is
+// one at a time.
 void overflow(FilterHandle* filter, TransactionChanges* changes) {
   FilterSlot* slot = filter->slot;
-  resolve_prepared();
   if (waits(filter)) {
     const uint64 self = U64FromFullTransactionId(GetTopFullTransactionId());
     for (;;) {
@@ -158,6 +159,11 @@ void overflow(FilterHandle* filter, TransactionChanges* changes) {
   }
   changes->overflowed = true;
   pg_atomic_fetch_add_u64(&slot->overflowed, 1);
+}
+
+void make_room(FilterHandle* filter, TransactionChanges* changes, const Element& element) {
+  resolve_prepared();
+  if (!grow_in_flight(in_flight_tag(changes->generation, element.hash))) overflow(filter, changes);
 }
 
 }  // namespace
@@ -184,7 +190,7 @@ bool reserve(FilterHandle* filter, TransactionChanges* changes, const Element& e
         else
           append_change(changes, ChangeType::add, element, hint);
         return true;
-      case ReserveResult::no_room: overflow(filter, changes); continue;
+      case ReserveResult::no_room: make_room(filter, changes, element); continue;
       case ReserveResult::any_key:
         wait_for(filter, FullTransactionIdFromU64(request.met));
         continue;

@@ -5,7 +5,7 @@
 #include "pg/handle/filter_handle.hpp"
 #include "pg/handle/hierarchy.hpp"
 #include "pg/handle/resize_filter.hpp"
-#include "pg/handle/save_filter.hpp"
+#include "pg/handle/slot_lifecycle.hpp"
 #include "pg/server/progress.hpp"
 #include "pg/storage/state_heaps.hpp"
 #include "pg/transaction/apply_changes.hpp"
@@ -13,10 +13,6 @@
 
 namespace streamfilter::pg {
 namespace {
-
-// Rows of the log that this transaction still writes for the former state come before all of the
-// new one: the newest header says whose state is saved.
-constexpr uint64 kRowsOfTransaction = UINT64CONST(1) << 32;
 
 struct Resizing {
   const FilterRelation* relation;
@@ -81,9 +77,7 @@ void fill(FilterSlot* slot, void* arg) {
   saved->identity = identity_of(
       asked_signature(resizing->relation, parameters.keys, parameters.fpr), parameters.seed);
   saved->seen_count = -1;
-  pg_atomic_write_u64(
-      &saved->next_number,
-      pg_atomic_read_u64(&resizing->former->saved.next_number) + kRowsOfTransaction);
+  copy_counter(&saved->next_number, &resizing->former->saved.next_number);
   // What is saved of an unlogged one's former state goes with its first change.
   pg_atomic_write_u32(&saved->has_header, saved->logged ? 0 : 1);
 }
@@ -92,7 +86,12 @@ void warn_of_rate(const FilterRelation* relation, const Header* header) {
   const double fpr = relation->definition.wanted_fpr(), expected = fpr_to_come(header);
   if (expected <= fpr) return;
   ereport(WARNING, errmsg("filter \"%s\" will exceed its false-positive rate", relation->name),
-          errdetail("It keeps what it knows. With %llu keys its rate will be %.2g; %g is promised.",
+          keys_expire(header->parameters)
+              ? errdetail("It keeps what it knows. Until that has left its window, its rate is up "
+                          "to %.2g; %g is promised.",
+                          expected, fpr)
+              : errdetail(
+                    "It keeps what it knows. With %llu keys its rate will be %.2g; %g is promised.",
                     static_cast<unsigned long long>(header->parameters.keys), expected, fpr),
           errhint("To have the promised rate, TRUNCATE the filter and fill it anew, for example "
                   "with streamfilter_warm()."));
@@ -101,12 +100,13 @@ void warn_of_rate(const FilterRelation* relation, const Header* header) {
 }  // namespace
 
 bool resize_filter(const FilterRelation* relation, Problem& problem) {
-  FilterSlot* former = former_slot(relation);
+  FilterSlot* former = latest_slot(relation);
   // Those of a tree are of one shape, which is that of their definition to the byte.
   if (former == nullptr || is_in_tree(relation->relid)) return false;
   const Header* state = state_to_keep(former);
   Parameters parameters{};
-  if (is_empty(state)) return false;
+  // But one that this transaction has emptied must not come back as it was before.
+  if (is_empty(state) && peek_slot(relation) == nullptr) return false;
   if (former->key_signature != key_signature(relation)) {
     problem.set(Error::mismatch, "the keys are of other columns now");
     problem.add_detail("Its keys are of other columns now.");
@@ -118,28 +118,13 @@ bool resize_filter(const FilterRelation* relation, Problem& problem) {
   parameters.keys = relation->definition.parameters.keys;
   parameters.nulls = relation->definition.parameters.nulls;
   flush_counters();
+  const bool is_copy = state != block_of(former);
   Resizing resizing = {relation, &parameters, former, state};
   FilterSlot* slot = attach_filled(relation, parameters, fill, &resizing);
-  if (slot == nullptr) return false;
   warn_of_rate(relation, block_of(slot));
-  if (state != block_of(former)) pfree(const_cast<Header*>(state));
-  if (!slot->saved.logged) return true;
-  FilterHandle* filter = filter_handle(relation->relid);
-  use_filter(filter, Use::test_granted);
-  save_filter(filter, true);
+  if (is_copy) pfree(const_cast<Header*>(state));
+  begin_changes(slot, block_of(slot), slot->saved.logged)->saving.needs_image = true;
   return true;
-}
-
-void take_back_resizing(const FilterRelation* relation) {
-  FilterSlot *former = former_slot(relation), *slot = peek_slot(relation);
-  if (former == nullptr || former->state != SlotState::pending || !former->saved.logged) return;
-  const uint64 next = pg_atomic_read_u64(&former->saved.next_number) + kRowsOfTransaction;
-  if (pg_atomic_read_u64(&slot->saved.next_number) < next)
-    pg_atomic_write_u64(&slot->saved.next_number, next);
-  pg_atomic_write_u32(&slot->saved.has_header, 0);
-  FilterHandle* filter = filter_handle(relation->relid);
-  use_filter(filter, Use::test_granted);
-  save_filter(filter, true);
 }
 
 }  // namespace streamfilter::pg

@@ -144,6 +144,12 @@ struct SlotsOfRelation {
   FilterSlot* outdated = nullptr;  // live, for another definition
 };
 
+// Of the states that this transaction has built, the last one counts, and any before the live one.
+bool is_newer(const FilterSlot* pending, const FilterSlot* other) {
+  return other == nullptr || other->state == SlotState::live ||
+         pending->generation > other->generation;
+}
+
 SlotsOfRelation find_slots(const FilterRelation* relation) {
   SlotsOfRelation found;
   for (int i = 0; i < shared_state->slot_count; ++i) {
@@ -155,7 +161,7 @@ SlotsOfRelation find_slots(const FilterRelation* relation) {
     if (slot->state == SlotState::building)
       found.building = slot;
     else if (slot->state == SlotState::pending && slot->owner == MyProcPid)
-      found.usable = is_usable ? slot : found.usable;
+      found.usable = is_usable && is_newer(slot, found.usable) ? slot : found.usable;
     else if (slot->state == SlotState::live && !(is_usable && found.usable == nullptr))
       found.outdated = slot;
     else if (slot->state == SlotState::live)
@@ -193,13 +199,13 @@ int filters_in_use(Oid server, Oid except) {
   return count;
 }
 
-// Frees what the current subtransaction has built for the relation. Needs directory_lock.
-void free_states_of_subtransaction(Oid relation) {
+// Frees what the current subtransaction has built for the relation, but one. Needs directory_lock.
+void free_states_of_subtransaction(Oid relation, const FilterSlot* except = nullptr) {
   const SubTransactionId current = GetCurrentSubTransactionId();
   for (Work** at = &work; *at != nullptr;) {
     Work* item = *at;
     if (item->action != Action::define || item->subtransaction != current ||
-        item->slot->relation != relation) {
+        item->slot->relation != relation || item->slot == except) {
       at = &item->next;
       continue;
     }
@@ -215,7 +221,7 @@ Reservation reserve_once(const FilterRelation* relation, uint64 size, const Serv
   Reservation result = Reservation::done;
   LWLockAcquire(shared_state->directory_lock, LW_EXCLUSIVE);
   const SlotsOfRelation found = find_slots(relation);
-  if (found.usable != nullptr || found.building != nullptr) {
+  if ((found.usable != nullptr && !needed) || found.building != nullptr) {
     result = Reservation::exists;
   } else {
     // Nobody can use a state of an older definition any more, unless that definition comes back
@@ -447,16 +453,14 @@ FilterSlot* attach_slot(const FilterRelation* relation) {
   }
 }
 
-FilterSlot* former_slot(const FilterRelation* relation) {
+FilterSlot* latest_slot(const FilterRelation* relation) {
   if (shared_state == nullptr) return nullptr;
   FilterSlot *pending = nullptr, *live = nullptr;
   LWLockAcquire(shared_state->directory_lock, LW_SHARED);
   for (int i = 0; i < shared_state->slot_count; ++i) {
     FilterSlot* slot = &shared_state->slots[i];
-    if (slot->database != MyDatabaseId || slot->relation != relation->relid || fits(slot, relation))
-      continue;
+    if (slot->database != MyDatabaseId || slot->relation != relation->relid) continue;
     if (slot->state == SlotState::live) live = slot;
-    // Of several, the latest.
     if (slot->state == SlotState::pending && slot->owner == MyProcPid &&
         (pending == nullptr || slot->generation > pending->generation))
       pending = slot;
@@ -471,12 +475,15 @@ FilterSlot* attach_filled(const FilterRelation* relation, const Parameters& para
   Work* item = new_work(Action::build);
   const Reservation reservation =
       reserve(relation, parameters.memory, server, GetCurrentTimestamp(), item, /*needed=*/true);
-  if (reservation == Reservation::exists) return nullptr;
   if (reservation != Reservation::done)
     raise_no_room(relation, parameters.memory, server, reservation);
   back(item->slot, relation);
   fill(item->slot, arg);
   open_slot(item->slot, relation, item);
+  LWLockAcquire(shared_state->directory_lock, LW_EXCLUSIVE);
+  free_states_of_subtransaction(relation->relid, item->slot);
+  LWLockRelease(shared_state->directory_lock);
+  give_back_slots();
   return item->slot;
 }
 

@@ -17,12 +17,12 @@ FilterSlot* peek_slot(const FilterRelation* relation);
 // The seed of a filter that has state; false: it has none.
 bool peek_seed(const FilterRelation* relation, uint64* seed);
 
-// The state that this transaction has seen of a filter until it altered the definition, which no
-// longer fits; nullptr: there is none.
-FilterSlot* former_slot(const FilterRelation* relation);
+// The state that this transaction has built last for a filter, or has found; its definition may be
+// another one. nullptr: there is none.
+FilterSlot* latest_slot(const FilterRelation* relation);
 
-// A slot for the definition beside the former one, which `fill` fills. nullptr: there is one
-// already. Raises as attach_slot.
+// A slot for the definition, which `fill` fills, in place of the latest one: of those before, the
+// ones are freed that no savepoint can bring back. Raises as attach_slot.
 FilterSlot* attach_filled(const FilterRelation* relation, const Parameters& parameters,
                           void (*fill)(FilterSlot* slot, void* arg), void* arg);
 

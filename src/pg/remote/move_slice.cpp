@@ -1,7 +1,6 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "common/hashfn.h"
 #include "lib/stringinfo.h"
 #include "storage/latch.h"
 #include "utils/wait_event.h"
@@ -23,6 +22,8 @@ constexpr int kFirstWait = 50;  // ms; then twice as long each time, up to that 
 constexpr int kAttempts = 12;
 constexpr int kPause = 100;   // ms
 constexpr int kMaxRaces = 5;  // so often another one has moved the slice meanwhile
+constexpr int kMaxNames = 8;  // of the relation to make, where others have one of that name
+constexpr uint32 kMaxSkipped = 1 << 20;  // epochs
 
 [[noreturn]] void raise_interrupted(const RemoteFilter* remote, uint32 slice,
                                     const Connection* connection) {
@@ -125,17 +126,6 @@ void take_state(void* context, const PGresult* result) {
   if (state->bytes != nullptr) memcpy(state->bytes, PQgetvalue(result, 0, 0), size);
 }
 
-// Of those who move the same slice to this server, one after the other does.
-void lock_destination(const Move* move, Connection* connection) {
-  const char* what = psprintf("streamfilter slice %u of %s", move->slice, move->remote->filter);
-  const uint64 key = hash_bytes_extended(reinterpret_cast<const unsigned char*>(what),
-                                         static_cast<int>(strlen(what)), 0);
-  const char* query = psprintf("SELECT pg_catalog.pg_advisory_xact_lock(" INT64_FORMAT ")",
-                               static_cast<int64>(key));
-  begin(move, connection, connection->options.timeout * 2 * kAttempts);
-  finish(move, connection, queue_command(connection, query), &kAnyRow);
-}
-
 // Keeps everybody out, once those who use the slice have ended their transactions, and fetches it.
 // False: it has moved.
 bool fence(const Move* move, const SlicePlace& from, State* state) {
@@ -164,7 +154,9 @@ bool fence(const Move* move, const SlicePlace& from, State* state) {
   return !moved;
 }
 
-void take(const Move* move, Connection* connection, uint32 epoch, const State* state) {
+// False: the relation's name is taken.
+bool take(const Move* move, Connection* connection, uint32 epoch, const State* state,
+          const char* expected) {
   const SliceDefinition& slices = move->remote->slices;
   const char* query = psprintf("SELECT %s.streamfilter_slice_take($1, $2, $3, $4, $5, $6, $7, $8)",
                                connection->schema);
@@ -180,7 +172,25 @@ void take(const Move* move, Connection* connection, uint32 epoch, const State* s
   const int formats[] = {0, 0, 0, 0, 0, 0, 0, 1};
   const bool queued = PQsendQueryParams(connection->pg, query, lengthof(values), nullptr, values,
                                         lengths, formats, 0) == 1;
-  finish(move, connection, queued, &kAnyRow);
+  return finish(move, connection, queued, &kAnyRow, ignore_result, nullptr, expected);
+}
+
+// Makes the relation of the next epoch on a server. Whoever may create relations in that schema
+// could make one of that name first, so then an epoch is taken that nobody can foresee.
+SlicePlace make_place(const Move* move, const SlicePlace& from, int server, const State* state) {
+  Connection* connection = move->remote->connections[server];
+  SlicePlace place = {server, from.epoch + 1};
+  for (int i = 1;; ++i) {
+    begin(move, connection, Max(connection->options.timeout * 2, 1000));
+    if (take(move, connection, place.epoch, state, i < kMaxNames ? "42P07" : nullptr)) break;
+    end(move, connection, "ROLLBACK");
+    uint32 skipped;
+    if (!pg_strong_random(&skipped, sizeof skipped))
+      ereport(ERROR, errcode(ERRCODE_INTERNAL_ERROR), errmsg("could not generate a random epoch"));
+    place.epoch = from.epoch + 2 + skipped % kMaxSkipped;
+  }
+  end(move, connection, "COMMIT");
+  return place;
 }
 
 // The relation at a place says from the end of the transaction on where the slice is.
@@ -226,19 +236,12 @@ void drop(const Move* move, const SlicePlace& place) {
 // False: another one has moved the slice meanwhile.
 bool move_from(const Move* move, const SlicePlace& from, int server) {
   RemoteFilter* remote = move->remote;
-  Connection* destination = remote->connections[server];
-  const SlicePlace now = {server, from.epoch + 1};
   State state = {};
-  if (!ensure_connected(remote->connections[from.server]))
-    move->interrupted(remote->connections[from.server]);
-  lock_destination(move, destination);
-  if (!fence(move, from, &state)) {
-    end(move, destination, "ROLLBACK");
-    return false;
-  }
+  for (const int used : {server, from.server})
+    if (!ensure_connected(remote->connections[used])) move->interrupted(remote->connections[used]);
+  if (!fence(move, from, &state)) return false;
   stop_at(FaultPoint::move_fenced);
-  take(move, destination, now.epoch, &state);
-  end(move, destination, "COMMIT");
+  const SlicePlace now = make_place(move, from, server, &state);
   pfree(state.bytes);
   stop_at(FaultPoint::move_copied);
   close(move, from, now);

@@ -11,6 +11,7 @@ extern "C" {
 
 #include "pg/remote/peer_text.hpp"
 #include "pg/remote/pipeline.hpp"
+#include "pg/server/compat.hpp"
 #include "pg/server/wait_events.hpp"
 
 namespace streamfilter::pg {
@@ -71,24 +72,85 @@ void give_up(Connection* connection, Manner manner, const char* what) {
        leaving ? "the session was terminated before it had answered" : what);
 }
 
+// Sends on, and reads what is there. False: the connection has failed.
+bool advance(Connection* connection) {
+  PGconn* pg = connection->pg;
+  if (PQflush(pg) < 0 || !PQconsumeInput(pg)) {
+    fail(connection, Failure::ended, PQerrorMessage(pg));
+    return false;
+  }
+  // Nobody listens, so these would pile up.
+  while (PGnotify* notify = PQnotifies(pg)) PQfreemem(notify);
+  return true;
+}
+
+bool awaits_answer(const Connection* connection) {
+  return connection->pg != nullptr && connection->busy && PQisBusy(connection->pg);
+}
+
+// Has more to send than the other side has taken?
+bool is_sending(const Connection* connection) { return PQflush(connection->pg) == 1; }
+
+// Goes on with a connection after a wait; `late`: that was the last one. False: it has failed.
+bool go_on(Connection* connection, Manner manner, bool late) {
+  const bool sending = is_sending(connection);
+  if (!advance(connection)) return false;
+  // Its answer may have come while another server kept us waiting.
+  if (!late || !PQisBusy(connection->pg)) return true;
+  give_up(connection, manner,
+          sending ? "it does not read what is sent" : "it does not answer in time");
+  return false;
+}
+
 // Waits until more of an answer is there. False: the connection has failed.
 bool wait_for_answer(Connection* connection, Manner manner) {
-  PGconn* pg = connection->pg;
-  while (PQisBusy(pg)) {
-    const bool late = !wait_for_socket(pg, false, connection->deadline, manner);
-    if (!PQconsumeInput(pg)) {
-      fail(connection, Failure::ended, PQerrorMessage(pg));
-      return false;
-    }
-    // Its answer may have come while another server kept us waiting.
-    if (late && PQisBusy(pg)) {
-      give_up(connection, manner, "it does not answer in time");
-      return false;
-    }
-    // Nobody listens, so these would pile up.
-    while (PGnotify* notify = PQnotifies(pg)) PQfreemem(notify);
+  while (PQisBusy(connection->pg)) {
+    const bool late =
+        !wait_for_socket(connection->pg, is_sending(connection), connection->deadline, manner);
+    if (!go_on(connection, manner, late)) return false;
   }
   return true;
+}
+
+constexpr int kMaxTogether = 64;  // connections; more are waited for by turns
+
+// Waits for one of the sockets, without serving interrupts, a glance at most.
+void wait_quietly(Connection* const* waiting, int count, int ms) {
+  pollfd sockets[kMaxTogether];
+  for (int i = 0; i < count; ++i) {
+    const int events = POLLIN | (is_sending(waiting[i]) ? POLLOUT : 0);
+    sockets[i] = {PQsocket(waiting[i]->pg), static_cast<short>(events), 0};
+  }
+  pgstat_report_wait_start(wait_event(Wait::remote));
+  poll(sockets, static_cast<nfds_t>(count), Min(ms, kGlance));
+  pgstat_report_wait_end();
+}
+
+void wait_interruptibly(Connection* const* waiting, int count, int ms) {
+  WaitEventSet* set = SF_CREATE_WAIT_EVENT_SET(count + 2);
+  WaitEvent happened;
+  AddWaitEventToSet(set, WL_LATCH_SET, PGINVALID_SOCKET, MyLatch, nullptr);
+  AddWaitEventToSet(set, WL_EXIT_ON_PM_DEATH, PGINVALID_SOCKET, nullptr, nullptr);
+  for (int i = 0; i < count; ++i) {
+    const int events = WL_SOCKET_READABLE | (is_sending(waiting[i]) ? WL_SOCKET_WRITEABLE : 0);
+    AddWaitEventToSet(set, static_cast<uint32>(events), PQsocket(waiting[i]->pg), nullptr, nullptr);
+  }
+  WaitEventSetWait(set, ms, &happened, 1, wait_event(Wait::remote));
+  FreeWaitEventSet(set);
+  ResetLatch(MyLatch);
+  CHECK_FOR_INTERRUPTS();
+}
+
+// Of those that have not begun to answer, the first ones, and the earliest of their deadlines.
+int collect_waiting(Connection* const* connections, int count, Connection** waiting,
+                    TimestampTz* deadline) {
+  int found = 0;
+  for (int i = 0; i < count && found < kMaxTogether; ++i) {
+    if (!awaits_answer(connections[i])) continue;
+    if (found == 0 || connections[i]->deadline < *deadline) *deadline = connections[i]->deadline;
+    waiting[found++] = connections[i];
+  }
+  return found;
 }
 
 // Waits for the next answer; nullptr: the connection has failed. Between answers libpq has one
@@ -181,7 +243,7 @@ bool queue_query(Connection* connection, const char* query, const char* paramete
   return false;
 }
 
-bool send_queued(Connection* connection, Manner manner, TimestampTz start) {
+bool send_queued(Connection* connection, TimestampTz start) {
   PGconn* pg = connection->pg;
   PQclear(connection->error);
   connection->error = nullptr;
@@ -189,26 +251,28 @@ bool send_queued(Connection* connection, Manner manner, TimestampTz start) {
   connection->sent_at = start != 0 ? start : GetCurrentTimestamp();
   connection->deadline =
       TimestampTzPlusMilliseconds(connection->sent_at, connection->options.timeout);
-  if (PQpipelineSync(pg) != 1) {
-    fail(connection, Failure::ended, PQerrorMessage(pg));
-    return false;
-  }
+  if (PQpipelineSync(pg) == 1 && PQflush(pg) >= 0) return true;
+  fail(connection, Failure::ended, PQerrorMessage(pg));
+  return false;
+}
+
+void wait_together(Connection* const* connections, int count, Manner manner) {
+  Connection* waiting[kMaxTogether];
   for (;;) {
-    const int rest = PQflush(pg);
-    if (rest == 0) return true;
-    if (rest < 0 || !PQconsumeInput(pg)) {
-      fail(connection, Failure::ended, PQerrorMessage(pg));
-      return false;
-    }
-    if (!wait_for_socket(pg, true, connection->deadline, manner)) {
-      give_up(connection, manner, "it does not read what is sent");
-      return false;
-    }
+    TimestampTz deadline = 0;
+    const int rest = collect_waiting(connections, count, waiting, &deadline);
+    if (rest == 0) return;
+    const int left = time_left(deadline);
+    if (left > 0 && manner == Manner::quiet) wait_quietly(waiting, rest, left);
+    if (left > 0 && manner == Manner::interruptible) wait_interruptibly(waiting, rest, left);
+    for (int i = 0; i < rest; ++i)
+      go_on(waiting[i], manner, time_left(waiting[i]->deadline) == 0 || is_leaving(manner));
   }
 }
 
 bool receive(Connection* connection, Manner manner, const RowShape* rows, ResultVisitor visit,
              void* context) {
+  if (connection->pg == nullptr) return false;
   AnswerSequence sequence(rows != nullptr);
   while (!sequence.is_done()) {
     PGresult* result = next_result(connection, manner);
@@ -227,7 +291,7 @@ bool exchange(Connection* connection, const RowShape* rows, ResultVisitor visit,
   const int timeout = connection->options.timeout;
   const long lost = Min(lost_time, timeout - timeout / kLeastShare);
   const TimestampTz start = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), -lost);
-  return send_queued(connection, Manner::interruptible, start) &&
+  return send_queued(connection, start) &&
          receive(connection, Manner::interruptible, rows, visit, context);
 }
 

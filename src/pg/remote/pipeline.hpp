@@ -28,9 +28,14 @@ bool queue_query(Connection* connection, const char* query, const char* paramete
 // Of its timeout, for each server, whatever others have cost.
 constexpr int kLeastShare = 8;
 
-// Ends what has been queued, and sends it. Its timeout runs from `start`; 0: from now. False: the
+// Ends what has been queued, and sends it, as far as the other side takes it at once; the rest goes
+// while its answers are waited for. Its timeout runs from `start`; 0: from now. False: the
 // connection has failed.
-bool send_queued(Connection* connection, Manner manner, TimestampTz start = 0);
+bool send_queued(Connection* connection, TimestampTz start = 0);
+
+// Waits for all of these connections at once until each begins to answer what was sent, or has
+// failed: what receive() is called for then is there. Those that are not busy do not count.
+void wait_together(Connection* const* connections, int count, Manner manner);
 
 // Reads the answers to what was sent and shows the visitor, which must not raise, each but errors;
 // the first error is kept in `error`. `rows` is the shape of those that one command returns;

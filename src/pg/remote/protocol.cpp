@@ -90,6 +90,23 @@ uint64 bytes_of(const Parameter& parameter) {
   return static_cast<uint64>(parameter.lengths[1] + parameter.lengths[2] + parameter.lengths[3]);
 }
 
+// Asks parts of a call, from one on, and puts their answers together two by two: in a chain their
+// expression would be as deep as there are parts.
+void append_parts(StringInfo query, const RemoteCall* call, int first, int count) {
+  if (count > 1) {
+    appendStringInfoChar(query, '(');
+    append_parts(query, call, first, count / 2);
+    appendStringInfoString(query, " || ");
+    append_parts(query, call, first + count / 2, count - count / 2);
+    appendStringInfoChar(query, ')');
+    return;
+  }
+  const int number = first * kParameters;
+  appendStringInfo(query, "%s.streamfilter_hashes_%s($%d, $%d, $%d, $%d)", call->connection->schema,
+                   kNames[static_cast<int>(call->call)], number + 1, number + 2, number + 3,
+                   number + 4);
+}
+
 // Several relations of a server are asked by one query, in their order, with one array of answers.
 bool queue_parts(RemoteCall* call) {
   const int count = call->part_count;
@@ -111,11 +128,9 @@ bool queue_parts(RemoteCall* call) {
     memcpy(&lengths[first], parameters[i].lengths, sizeof parameters[i].lengths);
     memcpy(&formats[first], Parameter::kFormats, sizeof Parameter::kFormats);
     memcpy(&types[first], kTypes, sizeof kTypes);
-    appendStringInfo(&query, "%s %s.streamfilter_hashes_%s($%d, $%d, $%d, $%d)",
-                     i == 0 ? "SELECT" : " ||", call->connection->schema,
-                     kNames[static_cast<int>(call->call)], first + 1, first + 2, first + 3,
-                     first + 4);
   }
+  appendStringInfoString(&query, "SELECT ");
+  append_parts(&query, call, 0, count);
   return PQsendQueryParams(call->connection->pg, query.data, count * kParameters, types, values,
                            lengths, formats, 0) == 1;
 }
@@ -154,7 +169,7 @@ bool begin_call(RemoteCall* call, TimestampTz start) {
   if ((changes(call->call) || connection->level > 0) && !queue_transaction(connection))
     return false;
   if (call->hasty && !queue_hasty_savepoint(connection)) return false;
-  if (queue_call(call)) return send_queued(connection, Manner::interruptible, start);
+  if (queue_call(call)) return send_queued(connection, start);
   fail(connection, Failure::ended, PQerrorMessage(connection->pg));
   return false;
 }
@@ -276,6 +291,10 @@ void run_calls(RemoteCall* calls, int count) {
   const TimestampTz start = GetCurrentTimestamp();
   for (int i = 0; i < count; ++i)
     if (!begin_call(&calls[i], start)) calls[i].failure = calls[i].connection->failure;
+  auto** sent =
+      static_cast<Connection**>(palloc(sizeof(Connection*) * static_cast<Size>(Max(count, 1))));
+  for (int i = 0; i < count; ++i) sent[i] = calls[i].connection;
+  if (count > 1) wait_together(sent, count, Manner::interruptible);
   Connection* refused = nullptr;
   for (int i = 0; i < count; ++i) {
     if (calls[i].failure != Failure::none) continue;

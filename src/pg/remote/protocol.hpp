@@ -27,6 +27,9 @@ struct CallPart {
   bool moved;  // it holds one slice that has come from another server
 };
 
+// A call of several parts is one query, which can have so many parameters.
+constexpr int kMaxParts = PG_UINT16_MAX / 4;
+
 struct RemoteCall {
   Connection* connection;
   Call call;

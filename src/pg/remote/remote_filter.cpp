@@ -1,6 +1,7 @@
 #include "pg/server/postgres.hpp"
 
 #include "core/filter/filter.hpp"
+#include "core/filter/sharding_rules.hpp"
 #include "core/format/sharding.hpp"
 #include "pg/catalog/filter_options.hpp"
 #include "pg/catalog/slice_origin.hpp"
@@ -32,10 +33,15 @@ uint64 share(uint64 whole, uint64 part, uint64 of) {
   return static_cast<uint64>((static_cast<unsigned __int128>(whole) * part + of - 1) / of);
 }
 
+// Options that count for all slices: version 1.0 gave them to every part as they are.
+enum class Shares : bool { taken, as_before };
+
 // The parameters of a relation that holds so many of the slices, each with k2 bits of a key.
-Parameters parameters_of_part(const RemoteFilter* remote, uint32 slices) {
+Parameters parameters_of_part(const RemoteFilter* remote, uint32 slices,
+                              Shares shares = Shares::taken) {
   const Parameters& whole = remote->parameters;
   Parameters part = whole;
+  if (shares == Shares::taken) take_share(part, slices);
   part.slices = slices;
   part.memory = sizeof(Header) + part.slices * whole.slice_bytes;
   part.keys = share(whole.keys, uint64{part.slices} * probes(whole), whole.slices);
@@ -69,9 +75,9 @@ const char* print(const Parameters& parameters) {
 }
 
 // Of the relation on one of the servers that held slices at first.
-const char* definition_on(const RemoteFilter* remote, int server) {
+const char* definition_on(const RemoteFilter* remote, int server, Shares shares = Shares::taken) {
   if (remote->home_count == 1) return print(remote->parameters);
-  return print(parameters_of_part(remote, slices_on(remote, static_cast<uint32>(server))));
+  return print(parameters_of_part(remote, slices_on(remote, static_cast<uint32>(server)), shares));
 }
 
 // The seed that a definition has.
@@ -114,6 +120,16 @@ SeedAt find_seed(RemoteFilter* remote, int server) {
   pg_unreachable();
 }
 
+// What version 1.0 has made goes on: what it knows is worth more than the right length of a window.
+void warn_of_older_definition(const RemoteFilter* remote, int server) {
+  ereport(WARNING, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+          errmsg("filter \"%s\" was made on server \"%s\" by version 1.0", remote->relation->name,
+                 remote->connections[server]->name),
+          errdetail("Each server has a window of rows, or the size of filters that grow, as if it "
+                    "were the only one."),
+          errhint("Drop it on all of its servers when it may begin anew."));
+}
+
 // A relation that was made when the filter had fewer servers says where slices have gone. Without
 // it they would be asked in two places. False: the connection has failed.
 bool check_is_there(RemoteFilter* remote, int server) {
@@ -147,8 +163,11 @@ bool define_on(RemoteFilter* remote, int server, bool* made) {
     take_seed(remote, seed_in(found));
     wanted.definition = definition_on(remote, server);
   }
-  if (strcmp(found, wanted.definition) != 0)
-    raise_other_definition(remote, server, found, wanted.definition);
+  if (strcmp(found, wanted.definition) != 0) {
+    if (strcmp(found, definition_on(remote, server, Shares::as_before)) != 0)
+      raise_other_definition(remote, server, found, wanted.definition);
+    warn_of_older_definition(remote, server);
+  }
   // What was made within a transaction may go with it.
   remote->opened[server] = *made && connection->level > 0 ? 0 : connection->number;
   return true;
@@ -292,9 +311,14 @@ void end_changed_filters(bool committed) {
 void flush_slice_counts(RemoteFilter* remote) {
   for (uint32 i = 0; i < remote->parameters.slices; ++i) {
     SliceCounts* counts = &remote->counts[i];
-    if (counts->answered + counts->unanswered + counts->messages == 0) continue;
+    const SlicePlace& place = remote->places[i];
+    const bool has_moved = place.epoch != counts->epoch;
+    if (counts->answered + counts->unanswered + counts->messages == 0 && !has_moved) continue;
+    counts->server = static_cast<uint32>(place.server);
+    counts->epoch = place.epoch;
     add_slice_counts(remote->relation->relid, i, *counts);
     *counts = {};
+    counts->epoch = place.epoch;  // so that it is told once
   }
 }
 

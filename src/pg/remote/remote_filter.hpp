@@ -87,7 +87,7 @@ void note_changed(RemoteFilter* remote);
 // remembered everywhere. Cannot raise.
 void end_changed_filters(bool committed);
 
-// Adds what was counted to shared memory.
+// Adds what was counted, and where slices are, to shared memory.
 void flush_slice_counts(RemoteFilter* remote);
 
 }  // namespace streamfilter::pg

@@ -545,16 +545,12 @@ class Scratch {
 };
 MemoryContext Scratch::context_ = nullptr;
 
-}  // namespace
+// So many keys can be asked together: each of their probes may be in a relation of its own.
+int most_keys(const RemoteFilter* remote) {
+  return Max(kMaxParts / static_cast<int>(probes(remote->parameters)), 1);
+}
 
-void test_and_insert_remote_keys(RemoteFilter* remote, const Element* elements, int count,
-                                 bool* seen) {
-  if (remote->wrapped != nullptr) {
-    for (int i = 0; i < count; ++i)
-      seen[i] = test_and_insert_wrapped_key(remote->wrapped, elements[i]);
-    return;
-  }
-  note_changed(remote);
+void test_and_insert_batch(RemoteFilter* remote, const Element* elements, int count, bool* seen) {
   MemoryContext caller = Scratch::enter();
   Batch* batch = make_batch(remote, elements, count);
   if (batch->probes == 1) {
@@ -565,8 +561,24 @@ void test_and_insert_remote_keys(RemoteFilter* remote, const Element* elements, 
     reserve_and_insert(batch, seen);
   }
   answer_all(batch, seen);
-  remote->answered_in_full = !batch->slice_lost;
+  remote->answered_in_full &= !batch->slice_lost;
   MemoryContextSwitchTo(caller);
+}
+
+}  // namespace
+
+void test_and_insert_remote_keys(RemoteFilter* remote, const Element* elements, int count,
+                                 bool* seen) {
+  if (remote->wrapped != nullptr) {
+    for (int i = 0; i < count; ++i)
+      seen[i] = test_and_insert_wrapped_key(remote->wrapped, elements[i]);
+    return;
+  }
+  note_changed(remote);
+  remote->answered_in_full = true;
+  const int most = most_keys(remote);
+  for (int first = 0; first < count; first += most)
+    test_and_insert_batch(remote, elements + first, Min(most, count - first), seen + first);
 }
 
 bool test_remote_key(RemoteFilter* remote, const Element& element) {

@@ -39,6 +39,24 @@ void note_rollback(void* context, const PGresult* result) {
 
 // ---- at the end of a transaction: nothing raises, or waits longer than the timeouts ------------
 
+// Those that have been sent something, as many as are waited for together.
+constexpr int kMaxSent = 64;
+Connection* sent[kMaxSent];
+int sent_count;
+
+void note_sent(Connection* connection) {
+  if (connection->ending && sent_count < kMaxSent) sent[sent_count++] = connection;
+}
+
+// Sends to all, waits for all at once, and takes what they have answered.
+void run_together(void (*send)(Connection* connection), void (*finish)(Connection* connection)) {
+  visit_connections(send);
+  sent_count = 0;
+  visit_connections(note_sent);
+  wait_together(sent, sent_count, Manner::quiet);
+  visit_connections(finish);
+}
+
 int commit_rank;           // of the connections that are next
 int next_rank;             // the highest below that; -1: none
 TimestampTz commit_start;  // all servers together have their timeouts from then on
@@ -57,12 +75,13 @@ TimestampTz start_of_commit(const Connection* connection) {
 void send_commit(Connection* connection) {
   if (!commits_now(connection)) return;
   if (connection->busy) return disconnect(connection);
-  if (queue_command(connection, "COMMIT"))
-    send_queued(connection, Manner::quiet, start_of_commit(connection));
+  connection->ending =
+      queue_command(connection, "COMMIT") && send_queued(connection, start_of_commit(connection));
 }
 
 void finish_commit(Connection* connection) {
-  if (!commits_now(connection)) return;
+  if (!connection->ending) return;
+  connection->ending = false;
   bool committed = true;
   if (!receive(connection, Manner::quiet, nullptr, note_rollback, &committed)) return;
   if (connection->error != nullptr || !committed) connection->lost = true;
@@ -74,8 +93,7 @@ void send_rollback(Connection* connection) {
   if (connection->pg == nullptr) return;
   if (connection->busy) return disconnect(connection);
   if (connection->level == 0) return;
-  connection->ending =
-      queue_command(connection, "ROLLBACK") && send_queued(connection, Manner::quiet);
+  connection->ending = queue_command(connection, "ROLLBACK") && send_queued(connection);
 }
 
 void finish_rollback(Connection* connection) {
@@ -116,7 +134,7 @@ void note_undo(Connection* connection) {
 // While an answer is owed the savepoint there has to wait, see settle().
 void send_undo(Connection* connection) {
   if (connection->pg == nullptr || connection->undo == 0 || connection->busy) return;
-  connection->ending = queue_undo(connection) && send_queued(connection, Manner::quiet);
+  connection->ending = queue_undo(connection) && send_queued(connection);
 }
 
 void finish_undo(Connection* connection) {
@@ -156,8 +174,9 @@ void undo_hasty_savepoints(Connection** connections, int count) {
     Connection* connection = connections[i];
     if (!stands(connection)) continue;
     connection->undo = connection->kept + 1;
-    if (queue_undo(connection)) send_queued(connection, Manner::interruptible);
+    if (queue_undo(connection)) send_queued(connection);
   }
+  wait_together(connections, count, Manner::interruptible);
   for (int i = 0; i < count; ++i) {
     if (!stands(connections[i]) || !receive(connections[i], Manner::interruptible)) continue;
     if (connections[i]->error != nullptr) raise_remote(connections[i]);
@@ -185,8 +204,7 @@ void commit_remote_transactions() {
   commit_start = GetCurrentTimestamp();
   commit_rank = PG_INT32_MAX;
   do {
-    visit_connections(send_commit);
-    visit_connections(finish_commit);
+    run_together(send_commit, finish_commit);
     next_rank = -1;
     visit_connections([](Connection* connection) {
       if (connection->level > 0 && connection->rank < commit_rank)
@@ -198,8 +216,7 @@ void commit_remote_transactions() {
 
 void roll_back_remote_transactions() {
   cancel_busy_connections();
-  visit_connections(send_rollback);
-  visit_connections(finish_rollback);
+  run_together(send_rollback, finish_rollback);
 }
 
 void end_remote_transactions(bool committed) {
@@ -219,8 +236,7 @@ void keep_remote_savepoint() { visit_connections(keep_subtransaction); }
 void roll_back_remote_savepoint() {
   cancel_busy_connections();
   visit_connections(note_undo);
-  visit_connections(send_undo);
-  visit_connections(finish_undo);
+  run_together(send_undo, finish_undo);
 }
 
 }  // namespace streamfilter::pg

@@ -41,6 +41,14 @@ extern "C" {
 #define SF_NEW_WAIT_EVENT(name) 0
 #endif
 
+// A set of events to wait for belongs to a resource owner since 17; before, its memory to a
+// context.
+#if PG_VERSION_NUM >= 170000
+#define SF_CREATE_WAIT_EVENT_SET(count) CreateWaitEventSet(CurrentResourceOwner, count)
+#else
+#define SF_CREATE_WAIT_EVENT_SET(count) CreateWaitEventSet(CurrentMemoryContext, count)
+#endif
+
 // Hook of the executor: its last parameter is gone in 18.
 #if PG_VERSION_NUM >= 180000
 #define SF_EXECUTOR_RUN_PARAMETERS QueryDesc *query, ScanDirection direction, uint64 count

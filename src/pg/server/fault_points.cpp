@@ -16,8 +16,8 @@ namespace streamfilter::pg {
 namespace {
 
 constexpr const char* kPoints[] = {
-    "pre_commit", "logged",      "committed",   "applied",     "resolve",   "load", "restore",
-    "save",       "move_fenced", "move_copied", "move_closed", "move_told", "judge"};
+    "pre_commit", "logged",      "committed",   "applied",     "resolve",   "load",  "restore",
+    "save",       "move_fenced", "move_copied", "move_closed", "move_told", "judge", "grow"};
 constexpr const char* kActions[] = {"pass", "stop", "fail", "kill"};
 enum class Action : uint32 { pass, stop, fail, kill };
 constexpr int kLongestStop = 60'000;  // ms

@@ -28,6 +28,7 @@ enum class FaultPoint : uint8 {
   move_closed,  // its last place says where it is
   move_told,    // and its first one
   judge,        // the keys of a batch were looked up, and none is answered or added yet
+  grow,         // the table of keys in flight is full, and no memory is taken for it yet
 };
 
 #ifdef STREAMFILTER_FAULTS

@@ -96,8 +96,9 @@ void init_settings() {
         "streamfilter.max_filters", "Largest number of named filters in shared memory.", nullptr,
         &max_filters, 128, 1, 65536, PGC_POSTMASTER, 0, nullptr, nullptr, nullptr);
     DefineCustomIntVariable(
-        "streamfilter.max_in_flight", "Largest number of keys of unfinished transactions.", nullptr,
-        &max_in_flight, 100000, 1000, 100000000, PGC_POSTMASTER, 0, nullptr, nullptr, nullptr);
+        "streamfilter.max_in_flight", "Keys of unfinished transactions that have a place reserved.",
+        "More of them take up to half of streamfilter.dynamic_memory.", &max_in_flight, 100000,
+        1000, 100000000, PGC_POSTMASTER, 0, nullptr, nullptr, nullptr);
   }
   MarkGUCPrefixReserved("streamfilter");
 }

@@ -10,7 +10,7 @@ namespace streamfilter::pg {
 namespace {
 
 constexpr const char* kNames[] = {"StreamfilterLoad", "StreamfilterCommits", "StreamfilterConnect",
-                                  "StreamfilterRemote"};
+                                  "StreamfilterRemote", "StreamfilterGrow"};
 uint32 events[lengthof(kNames)];  // 0: without a name
 
 }  // namespace

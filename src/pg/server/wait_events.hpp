@@ -9,6 +9,7 @@ enum class Wait : uint8 {
   commits,  // StreamfilterCommits: transactions end before an image is taken
   connect,  // StreamfilterConnect: another server is tried again
   remote,   // StreamfilterRemote: another server is to answer
+  grow,     // StreamfilterGrow: another session takes memory for keys in flight
 };
 
 // For WaitLatch and its like. Never raises.

@@ -2,10 +2,10 @@
 //
 // Locking rules:
 // - directory_lock protects `state`, `database`, `relation`, `server`, `owner`, `signature`,
-//   `generation`, `block` and `size` of every slot, and `next_generation`. To read or write them,
-//   hold it (shared or exclusive), except that `generation`, `block` and `size` of a live or own
-//   slot may be read by whoever holds a lock on its relation: only DDL and TRUNCATE change them,
-//   and they hold AccessExclusiveLock.
+//   `generation`, `block` and `size` of every slot, `segments` and `next_generation`. To read or
+//   write them, hold it (shared or exclusive), except that `generation`, `block` and `size` of a
+//   live or own slot may be read by whoever holds a lock on its relation: only DDL and TRUNCATE
+//   change them, and they hold AccessExclusiveLock.
 // - The bytes of a block belong to the builder while the slot is `building`. Later the header is
 //   only read, and each slice is read and written under its slice lock, of which nobody may hold
 //   two.
@@ -101,48 +101,61 @@ Region dynamic_region() {
   return {memory.base, memory.size, whole_pages(1)};
 }
 
-bool is_within(const Region& region, const FilterSlot* slot) {
-  const auto* block = reinterpret_cast<const char*>(slot->block);
+bool is_within(const Region& region, const char* block) {
   return block >= region.base && block < region.base + region.size;
 }
 
-// Collects the blocks in use of a region in their order into `used` (slot_count places).
-int blocks_in_use(const Region& region, const FilterSlot** used) {
+// What lies there: the block of a filter, or a segment.
+Segment segment_of(const FilterSlot* slot) {
+  return {reinterpret_cast<char*>(slot->block), slot->size};
+}
+
+// Collects what is in use of a region in its order into `used` (scratch_places).
+int blocks_in_use(const Region& region, Segment* used) {
   int count = 0;
   for (int i = 0; i < shared_state->slot_count; ++i) {
     const FilterSlot* slot = &shared_state->slots[i];
-    if (slot->state != SlotState::free && is_within(region, slot)) used[count++] = slot;
+    const Segment block = segment_of(slot);
+    if (slot->state != SlotState::free && is_within(region, block.start)) used[count++] = block;
   }
+  for (const Segment& segment : shared_state->segments)
+    if (segment.start != nullptr && is_within(region, segment.start)) used[count++] = segment;
   std::sort(used, used + count,
-            [](const FilterSlot* a, const FilterSlot* b) { return a->block < b->block; });
+            [](const Segment& a, const Segment& b) { return a.start < b.start; });
   return count;
 }
 
 // Calls visit(at, size) for every gap between the blocks, in order, until it returns true.
 template <typename Visit>
-bool visit_gaps(const Region& region, const FilterSlot** scratch, Visit&& visit) {
+bool visit_gaps(const Region& region, Segment* scratch, Visit&& visit) {
   const int count = blocks_in_use(region, scratch);
   char* at = region.base;
   for (int i = 0; i <= count; ++i) {
-    char* end = i < count ? reinterpret_cast<char*>(scratch[i]->block) : region.base + region.size;
+    char* end = i < count ? scratch[i].start : region.base + region.size;
     if (end > at && visit(at, static_cast<uint64>(end - at))) return true;
-    if (i < count) at = end + TYPEALIGN64(region.alignment, scratch[i]->size);
+    if (i < count) at = end + TYPEALIGN64(region.alignment, scratch[i].size);
   }
   return false;
 }
 
-Header* find_gap(const Region& region, const FilterSlot** scratch, uint64 size) {
-  Header* found = nullptr;
+char* find_gap(const Region& region, Segment* scratch, uint64 size) {
+  char* found = nullptr;
   visit_gaps(region, scratch, [&](char* at, uint64 gap) {
     if (gap < size) return false;
-    found = reinterpret_cast<Header*>(at);
+    found = at;
     return true;
   });
   return found;
 }
 
-uint64 dynamic_in_use() {
+uint64 segments_in_use() {
   uint64 sum = 0;
+  for (const Segment& segment : shared_state->segments) sum += segment.size;
+  return sum;
+}
+
+uint64 dynamic_in_use() {
+  uint64 sum = segments_in_use();
   for (int i = 0; i < shared_state->slot_count; ++i) {
     const FilterSlot* slot = &shared_state->slots[i];
     if (slot->state != SlotState::free && is_dynamic(slot)) sum += whole_pages(slot->size);
@@ -154,13 +167,39 @@ uint64 dynamic_limit() {
   return Min(static_cast<uint64>(dynamic_memory_kb) * 1024, dynamic_memory().size);
 }
 
-// Room to sort all slots in, allocated before any lock is taken and kept.
-const FilterSlot** scratch_slots() {
-  static const FilterSlot** scratch = nullptr;
+// Room to sort all blocks in, allocated before any lock is taken and kept.
+Segment* scratch_places() {
+  static Segment* scratch = nullptr;
   if (scratch == nullptr)
-    scratch = static_cast<const FilterSlot**>(
-        MemoryContextAlloc(TopMemoryContext, sizeof(FilterSlot*) * shared_state->slot_count));
+    scratch = static_cast<Segment*>(MemoryContextAlloc(
+        TopMemoryContext, sizeof(Segment) * (shared_state->slot_count + kMaxSegments)));
   return scratch;
+}
+
+// Where so many bytes of dynamic memory could lie; nullptr: there is no room. Needs directory_lock.
+char* find_dynamic(uint64 pages) {
+  const uint64 used = dynamic_in_use();
+  if (used > dynamic_limit() || pages > dynamic_limit() - used) return nullptr;
+  return find_gap(dynamic_region(), scratch_places(), pages);
+}
+
+char* reserve_segment(uint64 size) {
+  char* start = nullptr;
+  LWLockAcquire(shared_state->directory_lock, LW_EXCLUSIVE);
+  for (Segment& segment : shared_state->segments) {
+    if (segment.start != nullptr) continue;
+    if (segments_in_use() + size <= dynamic_limit() / 2) start = find_dynamic(size);
+    if (start != nullptr) segment = {start, size};
+    break;
+  }
+  LWLockRelease(shared_state->directory_lock);
+  return start;
+}
+
+Segment* find_segment(const char* start) {
+  for (Segment& segment : shared_state->segments)
+    if (segment.start == start) return &segment;
+  return nullptr;
 }
 
 }  // namespace
@@ -176,7 +215,7 @@ void init_shared_state(const SharedSection* others, int count) {
 
 void require_shared_state() {
   if (shared_state != nullptr) {
-    scratch_slots();
+    scratch_places();
     return;
   }
   ereport(ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
@@ -237,10 +276,9 @@ FilterSlot* find_free_slot() {
 }
 
 Header* find_space(uint64 size) {
-  if (Header* block = find_gap(arena(), scratch_slots(), size)) return block;
-  const uint64 used = dynamic_in_use(), pages = whole_pages(size);
-  if (used > dynamic_limit() || pages > dynamic_limit() - used) return nullptr;
-  return find_gap(dynamic_region(), scratch_slots(), pages);
+  char* block = find_gap(arena(), scratch_places(), size);
+  if (block == nullptr) block = find_dynamic(whole_pages(size));
+  return reinterpret_cast<Header*>(block);
 }
 
 void free_slot(FilterSlot* slot) {
@@ -250,7 +288,9 @@ void free_slot(FilterSlot* slot) {
   slot->generation = 0;
 }
 
-bool is_dynamic(const FilterSlot* slot) { return is_within(dynamic_region(), slot); }
+bool is_dynamic(const FilterSlot* slot) {
+  return is_within(dynamic_region(), segment_of(slot).start);
+}
 
 int back_slot(const FilterSlot* slot, void (*between)()) {
   return is_dynamic(slot) ? back_with_memory(reinterpret_cast<char*>(slot->block),
@@ -271,6 +311,31 @@ void give_back_slots() {
   }
 }
 
+char* take_segment(uint64 wanted, uint64 least, uint64* size) {
+  if (dynamic_memory().base == nullptr) return nullptr;
+  for (; wanted >= least && wanted > 0; wanted /= 2) {
+    const uint64 pages = whole_pages(wanted);
+    char* start = reserve_segment(pages);
+    if (start == nullptr) continue;
+    if (back_with_memory(start, pages, [] {}) == 0) {
+      // The system may have kept what was there.
+      memset(start, 0, pages);
+      *size = pages;
+      return start;
+    }
+    give_back_segment(start);
+  }
+  return nullptr;
+}
+
+// Until the memory is given back nobody else may lie there.
+void give_back_segment(char* start) {
+  give_back_memory(start, find_segment(start)->size);
+  LWLockAcquire(shared_state->directory_lock, LW_EXCLUSIVE);
+  *find_segment(start) = {nullptr, 0};
+  LWLockRelease(shared_state->directory_lock);
+}
+
 int errhint_more_memory() {
   if (dynamic_memory().base == nullptr)
     return errhint(
@@ -284,7 +349,7 @@ int errhint_more_memory() {
 }
 
 MemoryUse memory_use() {
-  const FilterSlot** scratch = scratch_slots();
+  Segment* scratch = scratch_places();
   MemoryUse use = {};
   LWLockAcquire(shared_state->directory_lock, LW_SHARED);
   visit_gaps(arena(), scratch, [&](char*, uint64 gap) {

@@ -102,6 +102,13 @@ struct FilterSlot {
   SavedState saved;
 };
 
+// A piece of dynamic memory that is no filter's (take_segment).
+struct Segment {
+  char* start;  // nullptr: unused
+  uint64 size;
+};
+constexpr int kMaxSegments = 32;
+
 // Lies at the start of the shared memory; slots, then the arena, follow.
 struct SharedState {
   LWLock* directory_lock;
@@ -110,6 +117,7 @@ struct SharedState {
   uint64 next_generation;
   uint64 arena_size;
   char* arena;
+  Segment segments[kMaxSegments];
   int slot_count;
   FilterSlot slots[FLEXIBLE_ARRAY_MEMBER];
 };
@@ -161,6 +169,15 @@ int back_slot(const FilterSlot* slot, void (*between)());
 // After free_slot: lets the system have the dynamic memory of the slots that this process has
 // freed. Takes directory_lock. Cannot fail.
 void give_back_slots();
+
+// Dynamic memory for what overflows, up to half of streamfilter.dynamic_memory for all together:
+// `wanted` bytes, else half of that and so on, but not below `least`; of zeros, and *size is what
+// it got. nullptr: there is no room. Takes directory_lock, and allocates: no other lock may be
+// held. Raises nothing.
+char* take_segment(uint64 wanted, uint64 least, uint64* size);
+
+// Lets the system have it. Takes directory_lock. Cannot fail.
+void give_back_segment(char* start);
 
 // What filters may take, all databases together, in bytes.
 struct MemoryUse {

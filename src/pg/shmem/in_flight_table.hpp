@@ -1,5 +1,7 @@
-// Keys in flight: what unfinished transactions have added, for others to see, in a table of fixed
-// size in shared memory. It says of a key only who added it: 16 bytes an entry.
+// Keys in flight: what unfinished transactions have added, for others to see, in a table in shared
+// memory. It says of a key only who added it: 16 bytes an entry. Room for max_in_flight keys is
+// always there; more lie in dynamic memory, which is taken when it is needed and given back when no
+// key lies there any more.
 #pragma once
 
 #include "core/base/hash.hpp"
@@ -55,15 +57,19 @@ InFlightEntry* find_entry(InFlightPartition* partition, InFlightTag tag);
 Owner owner_of(const InFlightEntry* entry);
 
 // Adds the key, which is not there, at the entry that was found for it. `own` is how many keys the
-// transaction has in the table. False: full, or the transaction would have more than is left for
-// all others.
+// transaction has in the table: of the part that is always there it leaves as much for all others.
+// False: there is no room left, until grow_in_flight has made some.
 bool add_in_flight(InFlightPartition* partition, InFlightEntry* entry, InFlightTag tag, Owner owner,
                    uint32 own);
 
-// The same for a key of a prepared transaction: there is room for max_in_flight of them besides all
-// others. False: by a chance that does not come, too many of them are in one partition.
+// The same for a key of a prepared transaction: max_in_flight of them have room besides all others.
 bool add_prepared_in_flight(InFlightPartition* partition, InFlightEntry* entry, InFlightTag tag,
                             Owner owner);
+
+// Makes room for a key that was refused, with dynamic memory. False: there is none left; all that
+// are in the table stay there. No lock may be held. Allocates, waits for whoever does the same, and
+// raises what waiting can raise.
+bool grow_in_flight(InFlightTag tag);
 
 // Removes those of the keys that still are their owners'. Takes the locks of their partitions, one
 // by one.
@@ -73,6 +79,10 @@ struct InFlightKey {
 };
 constexpr uint32 kMaxRemoved = 512;  // at once
 void remove_in_flight(const InFlightKey* keys, uint32 count);
+
+// Gives the dynamic memory back where no key lies any more. Cheap if there is none. Takes
+// directory_lock. Cannot fail.
+void give_back_unused_in_flight();
 
 // Waits until everyone who held the lock of a partition when this was called has let go of it.
 void pass_all_partitions();

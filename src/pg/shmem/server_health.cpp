@@ -166,6 +166,10 @@ void add_slice_counts(Oid relation, uint32 slice, const SliceCounts& added) {
     entry->slice.messages += added.messages;
     entry->slice.sent += added.sent;
     entry->slice.received += added.received;
+    if (added.answered > 0 || added.epoch > entry->slice.epoch) {
+      entry->slice.server = added.server;
+      entry->slice.epoch = added.epoch;
+    }
   }
   LWLockRelease(servers->lock);
 }

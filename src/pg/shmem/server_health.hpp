@@ -26,6 +26,9 @@ struct SliceCounts {
   uint64 unanswered;      // keys that were tested without it
   uint64 messages;        // to its server; one that concerns several slices counts for the first
   uint64 sent, received;  // bytes
+  // Where the slice was when it answered last, or the session has learned of a move: server of the
+  // filter's list, from 0. Epoch 0: it has never moved.
+  uint32 server, epoch;
 };
 struct FilterCounts {
   uint64 tested = 0, accepted = 0, discarded = 0;

@@ -74,13 +74,18 @@ SF_FUNCTION(streamfilter_move_slice) {
             errmsg("filter \"%s\" has no slice %d", remote->relation->name, slice),
             errdetail("It has slices 0 to %u.", remote->parameters.slices - 1));
   const int server = find_server(remote, text_to_cstring(PG_GETARG_TEXT_PP(2)));
-  PG_RETURN_BOOL(move_slice(remote, static_cast<uint32>(slice), server));
+  const bool moved = move_slice(remote, static_cast<uint32>(slice), server);
+  flush_slice_counts(remote);
+  PG_RETURN_BOOL(moved);
 }
 
 // streamfilter_spread_slices(filter regclass) → int: how many were moved. Needs to be the owner.
 SF_FUNCTION(streamfilter_spread_slices) {
   PreventCommandDuringRecovery("streamfilter_spread_slices()");
-  PG_RETURN_INT32(spread_slices(remote_filter(fcinfo, true)));
+  RemoteFilter* remote = remote_filter(fcinfo, true);
+  const int moved = spread_slices(remote);
+  flush_slice_counts(remote);
+  PG_RETURN_INT32(moved);
 }
 
 // streamfilter_slice_places(filter regclass): where each slice is; NULL where that cannot be asked.

@@ -11,9 +11,11 @@ extern "C" {
 #include "nodes/makefuncs.h"
 #include "storage/lmgr.h"
 #include "utils/acl.h"
+#include "utils/syscache.h"
 }
 
 #include "core/filter/filter.hpp"
+#include "core/filter/sharding_rules.hpp"
 #include "core/filter/slice_packet.hpp"
 #include "pg/catalog/option_list.hpp"
 #include "pg/handle/local_filter.hpp"
@@ -65,15 +67,17 @@ bool is_moved_slice(Oid relid, const char* name, uint32 slice) {
          strcmp(get_rel_name(relid), name_of_moved_slice(name, slice, number)) == 0;
 }
 
-// What earlier moves of the slice have left here, and nobody is told of any more.
+// What earlier moves of the slice have left here, and nobody is told of any more. What others own
+// may look like that, too.
 void drop_remains(Oid schema, const char* name, uint32 slice) {
   const char* query = psprintf(
       "SELECT c.oid FROM pg_catalog.pg_class c WHERE c.relnamespace OPERATOR(pg_catalog.=) %u "
-      "AND c.relkind OPERATOR(pg_catalog.=) 'f' "
+      "AND c.relkind OPERATOR(pg_catalog.=) 'f' AND c.relowner OPERATOR(pg_catalog.=) %u "
       "AND pg_catalog.starts_with(c.relname::pg_catalog.text, %s)",
-      schema, quote_literal_cstr(psprintf("%s/%u@", name, slice)));
+      schema, GetUserId(), quote_literal_cstr(psprintf("%s/%u@", name, slice)));
   SPI_connect();
-  if (SPI_execute(query, true, 0) != SPI_OK_SELECT) elog(ERROR, "could not look for slices");
+  // Not read-only: it sees what whoever had the lock before has committed.
+  if (SPI_execute(query, false, 0) != SPI_OK_SELECT) elog(ERROR, "could not look for slices");
   const SPITupleTable* found = SPI_tuptable;
   for (uint64 i = 0; i < found->numvals; ++i) {
     bool isnull;
@@ -84,9 +88,18 @@ void drop_remains(Oid schema, const char* name, uint32 slice) {
   SPI_finish();
 }
 
+// The mover tries another name then.
+void check_is_free(Oid schema, const char* name) {
+  if (!OidIsValid(get_relname_relid(name, schema)) &&
+      !SearchSysCacheExists2(TYPENAMENSP, CStringGetDatum(name), ObjectIdGetDatum(schema)))
+    return;
+  ereport(ERROR, errcode(ERRCODE_DUPLICATE_TABLE), errmsg("relation \"%s\" already exists", name));
+}
+
 // Is a slice of such a filter, cut out, what a filter of one slice has?
 bool is_slice_of(const Parameters& whole, const Parameters& one) {
   Parameters cut = whole;
+  take_share(cut, 1);
   cut.slices = 1;
   cut.memory = one.memory;
   cut.keys = one.keys;
@@ -158,7 +171,9 @@ SF_FUNCTION(streamfilter_slice_take) {
   const uint32 slice = number_argument(fcinfo, 2, 0), epoch = number_argument(fcinfo, 3, 1);
   const Header* state = open_state(PG_GETARG_VARLENA_PP(7));
   lock_slice_relations();
-  drop_remains(get_namespace_oid(schema, false), table, slice);
+  const Oid schema_oid = get_namespace_oid(schema, false);
+  drop_remains(schema_oid, table, slice);
+  check_is_free(schema_oid, name_of_moved_slice(table, slice, epoch));
   auto* name = makeRangeVar(pstrdup(schema), pstrdup(name_of_moved_slice(table, slice, epoch)), -1);
   make_slice_relation(name, {text_argument(fcinfo, 4), text_argument(fcinfo, 5),
                              text_argument(fcinfo, 6), producer_of_moved_slice(slice, epoch)});

@@ -18,10 +18,18 @@ namespace {
 
 Datum count(uint64 value) { return Int64GetDatum(static_cast<int64>(value)); }
 
+// As far as sessions here have learned since the server was started; where it was at first if none
+// has.
+uint32 place_of(const FilterRelation* relation, uint32 slice, const SliceCounts& counts) {
+  const bool has_moved = may_move_slices(relation) && counts.epoch > 0 &&
+                         counts.server < static_cast<uint32>(relation->server_count);
+  return has_moved ? counts.server : slice % static_cast<uint32>(home_count(relation));
+}
+
 void put_slice(ReturnSetInfo* result, const FilterRelation* relation, uint32 slice) {
-  const Oid server = relation->servers[slice % static_cast<uint32>(relation->server_count)];
-  const TimestampTz since = unreachable_since(server);
   const SliceCounts counts = read_slice_counts(relation->relid, slice);
+  const Oid server = relation->servers[place_of(relation, slice, counts)];
+  const TimestampTz since = unreachable_since(server);
   const Datum values[] = {
       Int32GetDatum(static_cast<int32>(slice)),
       CStringGetTextDatum(GetForeignServer(server)->servername),

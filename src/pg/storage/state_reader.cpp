@@ -71,9 +71,11 @@ void read_prepared(StateReading* reading) {
     const uint64 count = count_changes(row);
     for (uint64 i = 0; i < count; ++i)
       if (!put_back_in_flight(reading->slot, xid, change_at(row, i).element)) {
-        ereport(WARNING, errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
-                errmsg("keys of prepared transaction %u do not fit among those in flight", xid),
-                errhint("Raise streamfilter.max_in_flight and restart the server."));
+        ereport(
+            WARNING, errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
+            errmsg("keys of prepared transaction %u do not fit among those in flight", xid),
+            errhint("Raise streamfilter.max_in_flight or streamfilter.dynamic_memory, and restart "
+                    "the server."));
         break;
       }
   }

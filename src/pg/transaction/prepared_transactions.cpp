@@ -1,4 +1,7 @@
 // Lock order: directory_lock, then that of the prepared keys, then a slice's or a partition's.
+//
+// Keys lie in parts: max_in_flight places that are always there, and more in dynamic memory, taken
+// when they are needed and given back when no key lies there any more.
 #include "pg/server/postgres.hpp"
 
 extern "C" {
@@ -20,6 +23,11 @@ namespace {
 
 constexpr uint32 kNone = PG_UINT32_MAX;
 
+// The place of a key is the number of its part, then its number there.
+constexpr int kPartBits = 5, kPlaceBits = 32 - kPartBits;
+constexpr uint32 kMaxParts = 16;
+constexpr uint32 kMaxPlaces = uint32{1} << kPlaceBits;  // of a part
+
 struct PreparedKey {
   Owner transaction;  // the slot, and the top-level transaction
   Owner owner;        // in the table of keys in flight; 0: it is not there
@@ -27,7 +35,7 @@ struct PreparedKey {
   uint64 hash;
   double importance;
   int64 time;
-  uint32 next;  // of the same transaction; or of the unused places
+  uint32 next;  // of the same transaction; or of the unused places of the part
   bool is_new;  // not a repeat
 };
 
@@ -38,15 +46,23 @@ struct PreparedTransaction {
   uint32 next;                    // of the same bucket; or of the unused places
 };
 
+struct KeyPart {
+  PreparedKey* keys;  // nullptr: there is none
+  uint32 capacity;
+  uint32 count;
+  uint32 used;         // places from this one on were never used
+  uint32 unused_keys;  // those that were, as a chain
+};
+
 struct PreparedKeys {
   LWLock* lock;
   uint32 count;
-  uint32 used;         // keys from this one on were never used
-  uint32 unused_keys;  // those that were, as a chain
+  uint32 capacity;  // of all parts
   uint32 unused_transactions;
   // Sized when the server starts: as many buckets as transactions.
   uint32* buckets;  // the first transaction of each
   PreparedTransaction* transactions;
+  KeyPart parts[kMaxParts];  // the first is always there
   PreparedKey keys[FLEXIBLE_ARRAY_MEMBER];
 };
 
@@ -75,6 +91,10 @@ bool is_hidden(const PreparedKey& key) { return key.owner == 0 && is_alive(key);
 
 // The functions below need the lock, exclusive to change anything.
 
+PreparedKey& key_at(uint32 place) {
+  return prepared->parts[place >> kPlaceBits].keys[place & (kMaxPlaces - 1)];
+}
+
 uint32* bucket_of(FullTransactionId transaction) {
   return &prepared->buckets[XidFromFullTransactionId(transaction) % transaction_capacity()];
 }
@@ -93,14 +113,14 @@ template <typename Function>
 void for_each_key(FullTransactionId transaction, Function&& f) {
   const uint32 at = *find_transaction(transaction);
   if (at == kNone) return;
-  for (uint32 i = prepared->transactions[at].first; i != kNone; i = prepared->keys[i].next)
-    f(prepared->keys[i]);
+  for (uint32 i = prepared->transactions[at].first; i != kNone; i = key_at(i).next) f(key_at(i));
 }
 
-bool has_room(FullTransactionId transaction, uint64 keys) {
-  return keys <= capacity() - prepared->count &&
-         (prepared->unused_transactions != kNone || *find_transaction(transaction) != kNone);
+bool has_room_for(FullTransactionId transaction) {
+  return prepared->unused_transactions != kNone || *find_transaction(transaction) != kNone;
 }
+
+bool has_room_for(uint64 keys) { return keys <= prepared->capacity - prepared->count; }
 
 PreparedTransaction* enter_transaction(FullTransactionId transaction) {
   uint32* at = find_transaction(transaction);
@@ -112,10 +132,15 @@ PreparedTransaction* enter_transaction(FullTransactionId transaction) {
   return entered;
 }
 
+// Needs room.
 uint32 take_key() {
-  const uint32 at = prepared->unused_keys;
-  if (at == kNone) return prepared->used++;
-  prepared->unused_keys = prepared->keys[at].next;
+  KeyPart* part = prepared->parts;
+  while (part->count == part->capacity) ++part;
+  ++part->count;
+  ++prepared->count;
+  const uint32 at = part->unused_keys;
+  if (at == kNone) return static_cast<uint32>(part - prepared->parts) << kPlaceBits | part->used++;
+  part->unused_keys = key_at(at).next;
   return at;
 }
 
@@ -123,19 +148,20 @@ uint32 take_key() {
 void store_key(FullTransactionId transaction, const PreparedKey& key) {
   PreparedTransaction* of = enter_transaction(transaction);
   const uint32 at = take_key();
-  prepared->keys[at] = key;
-  prepared->keys[at].next = kNone;
-  (of->first == kNone ? of->first : prepared->keys[of->last].next) = at;
+  key_at(at) = key;
+  key_at(at).next = kNone;
+  (of->first == kNone ? of->first : key_at(of->last).next) = at;
   of->last = at;
-  ++prepared->count;
   if (is_hidden(key)) pg_atomic_fetch_add_u32(&slot_of(key)->arriving_keys, 1);
 }
 
 void free_key(uint32 at) {
-  PreparedKey& key = prepared->keys[at];
+  PreparedKey& key = key_at(at);
+  KeyPart& part = prepared->parts[at >> kPlaceBits];
   if (is_hidden(key)) pg_atomic_fetch_sub_u32(&slot_of(key)->arriving_keys, 1);
-  key.next = prepared->unused_keys;
-  prepared->unused_keys = at;
+  key.next = part.unused_keys;
+  part.unused_keys = at;
+  --part.count;
   --prepared->count;
 }
 
@@ -150,12 +176,12 @@ void remove_keys(FullTransactionId transaction, IsRemoved&& is_removed) {
   of->last = kNone;
   while (*link != kNone) {
     const uint32 at = *link;
-    if (is_removed(prepared->keys[at])) {
-      *link = prepared->keys[at].next;
+    if (is_removed(key_at(at))) {
+      *link = key_at(at).next;
       free_key(at);
     } else {
       of->last = at;
-      link = &prepared->keys[at].next;
+      link = &key_at(at).next;
     }
   }
   if (of->first != kNone) return;
@@ -163,6 +189,59 @@ void remove_keys(FullTransactionId transaction, IsRemoved&& is_removed) {
   of->transaction = InvalidFullTransactionId;
   of->next = prepared->unused_transactions;
   prepared->unused_transactions = number;
+}
+
+// Adds a part to the others. False: there are too many. Takes the lock.
+bool add_part(char* start, uint32 places) {
+  bool added = false;
+  LWLockAcquire(prepared->lock, LW_EXCLUSIVE);
+  for (KeyPart& part : prepared->parts) {
+    if (part.keys != nullptr) continue;
+    part = {reinterpret_cast<PreparedKey*>(start), places, 0, 0, kNone};
+    prepared->capacity += places;
+    added = true;
+    break;
+  }
+  LWLockRelease(prepared->lock);
+  return added;
+}
+
+// Makes room for so many more keys. Whoever comes first may take it. No lock may be held.
+bool make_room_for(uint64 keys) {
+  const uint64 least = Max(keys, uint64{1024});
+  // Read without the lock: a size to begin with.
+  const uint64 wanted = Max(least, uint64{2} * *const_cast<volatile uint32*>(&prepared->capacity));
+  if (least > kMaxPlaces || prepared->capacity > kNone / 4) return false;
+  uint64 size;
+  char* start = take_segment(Min(wanted, uint64{kMaxPlaces}) * sizeof(PreparedKey),
+                             least * sizeof(PreparedKey), &size);
+  if (start == nullptr) return false;
+  if (add_part(start, static_cast<uint32>(Min(size / sizeof(PreparedKey), uint64{kMaxPlaces}))))
+    return true;
+  give_back_segment(start);
+  return false;
+}
+
+// A part without keys, which is nobody's from now on; nullptr: there is none. Takes the lock.
+char* remove_unused_part() {
+  char* start = nullptr;
+  LWLockAcquire(prepared->lock, LW_EXCLUSIVE);
+  for (uint32 i = 1; i < kMaxParts && start == nullptr; ++i) {
+    KeyPart& part = prepared->parts[i];
+    if (part.keys == nullptr || part.count > 0) continue;
+    start = reinterpret_cast<char*>(part.keys);
+    prepared->capacity -= part.capacity;
+    part = {nullptr, 0, 0, 0, kNone};
+  }
+  LWLockRelease(prepared->lock);
+  return start;
+}
+
+// No lock may be held.
+void give_back_unused() {
+  give_back_unused_in_flight();
+  if (*const_cast<volatile uint32*>(&prepared->capacity) == capacity()) return;
+  while (char* start = remove_unused_part()) give_back_segment(start);
 }
 
 void apply(const PreparedKey& key) {
@@ -207,6 +286,7 @@ void resolve(FullTransactionId transaction, bool committed) {
   remove_keys(transaction, [](const PreparedKey& key) { return !is_being_loaded(key); });
   LWLockRelease(prepared->lock);
   LWLockRelease(shared_state->directory_lock);
+  give_back_unused();
 }
 
 // Needs the lock, exclusive, and room.
@@ -283,10 +363,11 @@ bool is_insertion(const Change* change) {
   ereport(ERROR, errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
           errmsg("cannot PREPARE a transaction that has added so many keys to filters"),
           errdetail("Keys of prepared transactions need a place among "
-                    "streamfilter.max_in_flight, now %d.",
-                    max_in_flight),
-          errhint("Commit in smaller parts, or raise streamfilter.max_in_flight and restart "
-                  "the server."));
+                    "streamfilter.max_in_flight, now %d, or in half of "
+                    "streamfilter.dynamic_memory, now %dkB.",
+                    max_in_flight, dynamic_memory_kb),
+          errhint("Commit in smaller parts, or raise streamfilter.dynamic_memory and reload the "
+                  "configuration."));
   pg_unreachable();
 }
 
@@ -302,6 +383,28 @@ void refuse_to_prepare_changes() {
                        "from it or merged a value into it"));
 }
 
+namespace {
+
+enum class StoreResult : uint8 { done, too_many_keys, too_many_transactions };
+
+// Takes the lock.
+StoreResult store_all_keys(FullTransactionId transaction, uint64 count) {
+  StoreResult result = StoreResult::done;
+  LWLockAcquire(prepared->lock, LW_EXCLUSIVE);
+  if (!has_room_for(transaction))
+    result = StoreResult::too_many_transactions;
+  else if (!has_room_for(count))
+    result = StoreResult::too_many_keys;
+  else
+    for (const TransactionChanges* changes = first_changes(); changes != nullptr;
+         changes = changes->next)
+      store_keys(changes, transaction);
+  LWLockRelease(prepared->lock);
+  return result;
+}
+
+}  // namespace
+
 void add_prepared() {
   if (first_changes() == nullptr) return;
   const FullTransactionId transaction = GetTopFullTransactionIdIfAny();
@@ -312,23 +415,35 @@ void add_prepared() {
     count += changes->log.count;
     overflowed |= changes->overflowed;
   }
-  if (overflowed) raise_too_many();
+  if (count == 0) return;
+  if (overflowed || transaction_capacity() == 0) raise_too_many();
   resolve_prepared();
-  LWLockAcquire(prepared->lock, LW_EXCLUSIVE);
-  const bool fits = has_room(transaction, count);
-  if (fits)
-    for (const TransactionChanges* changes = first_changes(); changes != nullptr;
-         changes = changes->next)
-      store_keys(changes, transaction);
-  LWLockRelease(prepared->lock);
-  if (!fits) raise_too_many();
+  for (;;) {
+    const StoreResult result = store_all_keys(transaction, count);
+    if (result == StoreResult::done) return;
+    if (result == StoreResult::too_many_transactions || !make_room_for(count)) raise_too_many();
+  }
 }
 
 void remove_prepared(FullTransactionId transaction) {
   LWLockAcquire(prepared->lock, LW_EXCLUSIVE);
   remove_keys(transaction, [](const PreparedKey&) { return true; });
   LWLockRelease(prepared->lock);
+  give_back_unused();
 }
+
+namespace {
+
+bool put_back(InFlightTag tag, Owner owner) {
+  InFlightPartition* partition = partition_of(tag);
+  LWLockAcquire(lock_of(partition), LW_EXCLUSIVE);
+  InFlightEntry* entry = find_entry(partition, tag);
+  const bool done = owner_of(entry) != 0 || add_prepared_in_flight(partition, entry, tag, owner);
+  LWLockRelease(lock_of(partition));
+  return done;
+}
+
+}  // namespace
 
 bool put_back_in_flight(FilterSlot* slot, TransactionId transaction, const Element& element) {
   const FullTransactionId next = ReadNextFullTransactionId();
@@ -337,19 +452,24 @@ bool put_back_in_flight(FilterSlot* slot, TransactionId transaction, const Eleme
       transaction > XidFromFullTransactionId(next) ? epoch - 1 : epoch, transaction);
   const Owner owner = make_owner(slot, full);
   const InFlightTag tag = in_flight_tag(slot->generation, element.hash);
-  InFlightPartition* partition = partition_of(tag);
-  LWLockAcquire(lock_of(partition), LW_EXCLUSIVE);
-  InFlightEntry* entry = find_entry(partition, tag);
-  const bool registered =
-      owner_of(entry) != 0 || add_prepared_in_flight(partition, entry, tag, owner);
-  LWLockRelease(lock_of(partition));
-  LWLockAcquire(prepared->lock, LW_EXCLUSIVE);
-  const bool fits = has_room(full, 1);
-  if (fits)
-    store_key(full, {owner, registered ? owner : 0, slot->generation, element.hash,
-                     element.importance, element.time, kNone, true});
-  LWLockRelease(prepared->lock);
-  return fits;
+  bool registered;
+  while (!(registered = put_back(tag, owner)))
+    if (!grow_in_flight(tag)) break;
+  const PreparedKey key = {owner,
+                           registered ? owner : 0,
+                           slot->generation,
+                           element.hash,
+                           element.importance,
+                           element.time,
+                           kNone,
+                           true};
+  for (;;) {
+    LWLockAcquire(prepared->lock, LW_EXCLUSIVE);
+    const bool enters = has_room_for(full), fits = enters && has_room_for(1);
+    if (fits) store_key(full, key);
+    LWLockRelease(prepared->lock);
+    if (fits || !enters || !make_room_for(1)) return fits;
+  }
 }
 
 void resolve_prepared() {
@@ -390,8 +510,11 @@ void start_prepared() {
       ShmemInitStruct("streamfilter prepared", prepared_bytes(), &found));
   if (found) return;
   prepared->lock = &GetNamedLWLockTranche(kTranche)->lock;
-  prepared->count = prepared->used = 0;
-  prepared->unused_keys = prepared->unused_transactions = kNone;
+  prepared->count = 0;
+  prepared->capacity = capacity();
+  prepared->unused_transactions = kNone;
+  for (KeyPart& part : prepared->parts) part = {nullptr, 0, 0, 0, kNone};
+  prepared->parts[0] = {prepared->keys, capacity(), 0, 0, kNone};
   prepared->transactions = reinterpret_cast<PreparedTransaction*>(prepared->keys + capacity());
   prepared->buckets = reinterpret_cast<uint32*>(prepared->transactions + transaction_capacity());
   for (uint32 i = 0; i < transaction_capacity(); ++i) {

@@ -42,6 +42,7 @@ uint32 withdraw_from(TransactionChanges* changes, uint32 keep) {
     count = 0;
   }
   remove_in_flight(keys, count);
+  give_back_unused_in_flight();
   changes->registered -= removed + count;
   return removed + count;
 }

@@ -20,6 +20,7 @@ struct Savepoint {
 // What the transaction saves of the changes (pg/commit).
 struct Saving {
   bool logged;         // the changes go to the log, too
+  bool needs_image;    // nothing is saved of the state that they are changes of
   bool committing;     // enter_commit was called, for `epoch`
   bool replaced;       // what was saved is deleted, or replaced by a snapshot
   bool writes_header;  // the header is saved with this transaction

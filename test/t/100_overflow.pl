@@ -1,0 +1,237 @@
+# More keys than the table of keys in flight has room for: it grows, nobody waits who adds other keys, and what it has taken is
+# given back. Where there is no memory to grow, t/031 has what comes then.
+use strict;
+use warnings;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(usleep);
+
+my $node = PostgreSQL::Test::Cluster->new('overflow');
+$node->init;
+$node->append_conf(
+	'postgresql.conf', q{
+	shared_preload_libraries = 'streamfilter'
+	streamfilter.max_in_flight = 1000
+	max_prepared_transactions = 10
+	restart_after_crash = on});
+$node->start;
+$node->safe_psql('postgres', 'CREATE EXTENSION streamfilter');
+for my $mode (qw(wait admit discard))
+{
+	$node->safe_psql('postgres', qq{
+		CREATE FOREIGN TABLE $mode (key int) SERVER streamfilter
+		  OPTIONS (kind 'bloom', keys '1e6', fpr '1e-9', seed '1', conflict '$mode')});
+}
+
+sub query { return $node->safe_psql('postgres', $_[0]); }
+sub dynamic { return query('SELECT dynamic FROM streamfilter_memory()'); }
+
+sub session
+{
+	my $session = $node->background_psql('postgres', on_error_stop => 0);
+	$session->query_safe(q{SET application_name = 'session'; SET lock_timeout = 0});
+	return $session;
+}
+
+# Inserts keys on its own; the keys that were new, or 'waits' if that would have to wait.
+sub insert_at_once
+{
+	my ($filter, @keys) = @_;
+	my ($status, $out, $err) = $node->psql('postgres', "SET lock_timeout = '100ms'; INSERT INTO $filter VALUES "
+		  . join(', ', map { "($_)" } @keys) . ' RETURNING key');
+	return $err =~ /lock timeout/ ? 'waits' : join(' ', split /\n/, $out);
+}
+
+# Lets a session begin to insert a key, and returns when it waits.
+sub insert_and_wait
+{
+	my ($session, $filter, $key) = @_;
+	$session->query_until(qr//, "INSERT INTO $filter VALUES ($key) RETURNING 'new: ' || key;\n");
+	$node->poll_query_until('postgres',
+		q{SELECT count(*) = 1 FROM pg_stat_activity
+		  WHERE application_name = 'session' AND wait_event = 'transactionid'})
+	  or die 'nobody waits';
+	return;
+}
+
+sub outcome
+{
+	my ($session) = @_;
+	return $session->query(q{SELECT 'end'}) =~ /new: (\d+)/ ? "new: $1" : 'a repeat';
+}
+
+sub stat_is
+{
+	my ($filter, $columns, $expected, $name) = @_;
+	is(query("SELECT $columns FROM streamfilter_stats WHERE filter = '$filter'::regclass"), $expected, $name);
+	return;
+}
+
+sub nothing_is_left
+{
+	my ($name) = @_;
+	stat_is($_, 'in_flight', 0, "$name: no key of '$_' in flight") foreach qw(wait admit discard);
+	is(dynamic(), 0, "$name: and no memory taken");
+	return;
+}
+
+my $one = session();
+my $two = session();
+is(dynamic(), 0, 'no dynamic memory at first');
+
+# ---- one large transaction
+
+foreach my $end (qw(COMMIT ROLLBACK))
+{
+	my $known = $end eq 'COMMIT';
+	my $base = $known ? 0 : 100000;
+	my @of_it = map { $base + $_ } (1, 2500, 5000);
+	$one->query_safe("BEGIN; INSERT INTO wait SELECT generate_series($base + 1, $base + 5000)");
+	stat_is('wait', 'in_flight, overflowed', '5000|0', 'five times max_in_flight: all keys are in flight');
+	cmp_ok(dynamic(), '>', 0, 'in dynamic memory');
+	is(insert_at_once('wait', $base + 70000 .. $base + 70400), join(' ', $base + 70000 .. $base + 70400), 'others add other keys at once');
+	is(insert_at_once('wait', $_), 'waits', "and wait for its key $_") foreach @of_it;
+	insert_and_wait($two, 'wait', $base + 5000);
+	$one->query_safe($end);
+	is(outcome($two), $known ? 'a repeat' : 'new: ' . ($base + 5000), "until its $end");
+	pop @of_it;
+	is(insert_at_once('wait', @of_it), $known ? '' : "@of_it", 'which decides');
+	nothing_is_left($end);
+}
+
+# A savepoint.
+$one->query_safe('BEGIN; INSERT INTO wait SELECT generate_series(20001, 20100)');
+$one->query_safe('SAVEPOINT a; INSERT INTO wait SELECT generate_series(20101, 25000)');
+$one->query_safe('ROLLBACK TO a; INSERT INTO wait SELECT generate_series(25001, 25100)');
+stat_is('wait', 'in_flight', 200, 'what the savepoint has added is not in flight any more');
+is(dynamic(), 0, 'nor is memory taken for it');
+is(insert_at_once('wait', 20101, 25000), '20101 25000', 'others may add it');
+$one->query_safe('COMMIT');
+is(insert_at_once('wait', 20001, 20100, 20101, 25000, 25001, 25100), '', 'all are remembered in the end');
+
+# Two at once, each of which meets what the other has.
+$one->query_safe('BEGIN; INSERT INTO wait SELECT generate_series(30001, 35000)');
+$two->query_safe('BEGIN; INSERT INTO wait SELECT generate_series(36001, 56000)');
+stat_is('wait', 'in_flight', 25000, 'two large transactions at once');
+$two->query_until(qr//, "WITH n AS (INSERT INTO wait SELECT generate_series(34001, 36000) RETURNING key)\nSELECT 'new: ' || count(*) FROM n;\n");
+$node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_locks WHERE NOT granted}) or die 'nobody waits';
+$one->query_safe('COMMIT');
+is(outcome($two), 'new: 1000', 'one waits for the other only for its keys');
+$two->query_safe('ROLLBACK');
+nothing_is_left('two large transactions');
+
+# ---- conflict 'admit' and 'discard'
+
+$one->query_safe('BEGIN; INSERT INTO admit SELECT generate_series(1, 5000); INSERT INTO discard SELECT generate_series(1, 5000)');
+is(insert_at_once('admit', 1, 5000), '1 5000', q{conflict 'admit': others take its keys as new});
+is(insert_at_once('discard', 1, 2500, 5000, 9999), '9999', q{conflict 'discard': as repeats, all of them});
+$one->query_safe('COMMIT');
+is(insert_at_once($_, 1, 2500, 5000), '', "conflict '$_': they are remembered") foreach qw(admit discard);
+nothing_is_left('admit and discard');
+
+# ---- prepared transactions
+
+foreach my $end (qw(COMMIT ROLLBACK))
+{
+	my $base = $end eq 'COMMIT' ? 200000 : 300000;
+	query("BEGIN; INSERT INTO wait SELECT generate_series($base + 1, $base + 20000); PREPARE TRANSACTION 'large'");
+	query("BEGIN; INSERT INTO wait SELECT generate_series($base + 20001, $base + 30000); PREPARE TRANSACTION 'other'");
+	stat_is('wait', 'in_flight', 30000, 'keys of large prepared transactions are in flight');
+	is(insert_at_once('wait', $base + 70000), $base + 70000, 'others add other keys');
+	insert_and_wait($two, 'wait', $base + 20000);
+	query("$end PREPARED 'large'");
+	is(outcome($two), $end eq 'COMMIT' ? 'a repeat' : 'new: ' . ($base + 20000), "others wait for its $end PREPARED");
+	# The other one outlives a crash.
+	is(insert_at_once('wait', $base + 30000), 'waits', 'and still for the keys of the other');
+	$_->quit foreach $one, $two;
+	$node->stop('immediate');
+	$node->start;
+	is(insert_at_once('wait', $base + 30000), 'waits', 'also after a crash');
+	stat_is('wait', 'in_flight', 10000, 'where all of them are in flight again');
+	is(insert_at_once('wait', $base + 80000), $base + 80000, 'while others add other keys');
+	query("$end PREPARED 'other'");
+	is(query("SELECT count(*) FROM generate_series($base + 1, $base + 30000) i WHERE streamfilter_test('wait', i)"),
+		$end eq 'COMMIT' ? 30000 : 1, 'all or none are remembered');
+	nothing_is_left("$end PREPARED");
+	($one, $two) = (session(), session());
+}
+
+# A key erased and added again by one that is prepared keeps no memory.
+query(q{BEGIN; INSERT INTO wait SELECT generate_series(400001, 405000); SAVEPOINT a; INSERT INTO wait SELECT generate_series(405001, 409000);
+	ROLLBACK TO a; PREPARE TRANSACTION 'p'});
+query(q{ROLLBACK PREPARED 'p'});
+nothing_is_left('a savepoint of a prepared transaction');
+
+# ---- the setting says how much
+
+query(q{ALTER SYSTEM SET streamfilter.dynamic_memory = '1MB'});
+query('SELECT pg_reload_conf()');
+$node->poll_query_until('postgres', q{SELECT current_setting('streamfilter.dynamic_memory') = '1MB'});
+$one->query_safe('BEGIN; INSERT INTO wait SELECT generate_series(500001, 510000)');
+is(insert_at_once('wait', 590000), 590000, 'within half of dynamic_memory others add keys');
+$one->query_safe('INSERT INTO wait SELECT generate_series(510001, 560000)');
+stat_is('wait', 'in_flight, overflowed', '60000|1', 'beyond it the transaction has the filter for itself');
+is(dynamic(), 0, 'without any memory for its keys');
+is(insert_at_once('wait', 590001), 'waits', 'and others wait to add any key');
+is(insert_at_once('admit', 590001), 590001, 'but for other filters');
+my ($status, $out, $err) = $node->psql('postgres',
+	q{BEGIN; INSERT INTO admit SELECT generate_series(600001, 660000); PREPARE TRANSACTION 'p'});
+like($err, qr/cannot PREPARE a transaction that has added so many keys.*max_in_flight, now 1000.*dynamic_memory, now 1024kB/s,
+	'and PREPARE is refused');
+$one->query_safe('COMMIT');
+is(query(q{SELECT count(*) FROM generate_series(500001, 560000) i WHERE streamfilter_test('wait', i)}), 60000, 'nothing is lost');
+nothing_is_left('dynamic memory in use');
+query(q{ALTER SYSTEM RESET streamfilter.dynamic_memory});
+query('SELECT pg_reload_conf()');
+
+# ---- a backend that is terminated, and one that is killed
+
+my $victim = $node->background_psql('postgres', on_error_stop => 0);
+my $pid = $victim->query_safe('SELECT pg_backend_pid()');
+$victim->query_safe('BEGIN; INSERT INTO wait SELECT generate_series(700001, 705000)');
+insert_and_wait($two, 'wait', 705000);
+query("SELECT pg_terminate_backend($pid)");
+is(outcome($two), 'new: 705000', 'the keys of a terminated backend are new');
+eval { $victim->quit };
+nothing_is_left('a terminated backend');
+
+$victim = $node->background_psql('postgres', on_error_stop => 0);
+$pid = $victim->query_safe('SELECT pg_backend_pid()');
+$victim->query_safe('BEGIN; INSERT INTO wait SELECT generate_series(800001, 805000)');
+kill 'KILL', $pid;
+eval { $_->quit } foreach $victim, $one, $two;
+foreach (1 .. 600)
+{
+	last if slurp_file($node->logfile) =~ /all server processes terminated; reinitializing/;
+	usleep(100_000);
+}
+$node->poll_query_until('postgres', 'SELECT true') or die 'no restart';
+is(insert_at_once('wait', 800001, 805000, 705000), '800001 805000', 'and so are those of a killed one, after the restart');
+nothing_is_left('a killed backend');
+
+# ---- many at once: small and large transactions, commits and rollbacks
+
+$node->safe_psql('postgres', 'CREATE TABLE kept (key int)');
+my $script = PostgreSQL::Test::Utils::tempdir() . '/load.sql';
+append_to_file($script, q{
+\set base random(1, 60) * 1000
+\set last :base + random(1, 4000)
+\set fate random(1, 4)
+BEGIN;
+WITH n AS (INSERT INTO attack SELECT generate_series(:base, :last) RETURNING key) INSERT INTO kept SELECT key FROM n;
+\if :fate < 2
+ROLLBACK;
+\else
+COMMIT;
+\endif
+});
+$node->safe_psql('postgres', q{
+	CREATE FOREIGN TABLE attack (key int) SERVER streamfilter OPTIONS (kind 'bloom', keys '1e6', fpr '1e-9', seed '1')});
+$node->command_ok([ 'pgbench', '-n', '-c', '6', '-j', '2', '-T', '8', '--max-tries=100', '-f', $script, 'postgres' ],
+	'large and small transactions at once');
+is(query('SELECT count(*) - count(DISTINCT key) FROM kept'), 0, 'no key was kept twice');
+is(query(q{SELECT count(*) FROM kept WHERE NOT streamfilter_test('attack', key)}), 0, 'none is forgotten');
+nothing_is_left('an attack');
+$node->stop;
+done_testing();
