@@ -184,6 +184,12 @@ SELECT k FROM indexed WHERE follows(k);
 SELECT k FROM partly WHERE follows(k);
 RESET enable_seqscan;
 EXPLAIN (VERBOSE, COSTS off) INSERT INTO partly SELECT i FROM generate_series(140, 142) i;
+-- A program may write on after the mark of the end, and fail for it.
+CREATE TABLE written (k int, x text);
+CREATE TRIGGER zz BEFORE INSERT ON written FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen_k');
+COPY written FROM PROGRAM $$printf '150\ta\n151\tb\n\\.\n'; seq 1000000 || exit 7$$;
+COPY written FROM PROGRAM $$printf '152\ta\n153\tb\n\\.\n'; exec seq 1000000$$;
+SELECT * FROM written ORDER BY k;
 CREATE TABLE late (k int, x text);
 CREATE TRIGGER zz BEFORE INSERT ON late FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen');
 CREATE FUNCTION copied_rows() RETURNS bigint LANGUAGE sql AS 'SELECT count(*) FROM copies.late';

@@ -16,6 +16,7 @@ extern "C" {
 #include "executor/execPartition.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
+#include "storage/fd.h"
 #include "utils/backend_progress.h"
 #include "utils/backend_status.h"
 }
@@ -269,6 +270,26 @@ void copy_the_rest(CopyRows* rows) {
 
 // ---- taking over -------------------------------------------------------------------------------
 
+// A program that writes on after the mark of the end may fail for it, as when COPY itself stops to
+// read before all is read. COPY will not know that it has, so it is closed here.
+void close_program(CopyFromState copy) {
+  if (!copy->is_program || copy->raw_reached_eof) return;
+  ErrorContextCallback* context = error_context_stack;
+  error_context_stack = context->previous;  // it concerns no line
+  const int result = ClosePipeStream(copy->copy_file);
+  if (result == -1)
+    ereport(ERROR, errcode_for_file_access(),
+            errmsg("could not close pipe to external command: %m"));
+  if (result != 0 && !wait_result_is_signal(result, SIGPIPE))
+    ereport(ERROR, errcode(ERRCODE_EXTERNAL_ROUTINE_EXCEPTION),
+            errmsg("program \"%s\" failed", copy->filename),
+            errdetail_internal("%s", wait_result_to_str(result)));
+  error_context_stack = context;
+  copy->is_program = false;
+  copy->filename = nullptr;
+  copy->copy_file = nullptr;
+}
+
 // COPY asks for more bytes.
 int read_nothing(void*, int, int) {
   auto* rows = static_cast<CopyRows*>(*kept_for_copy());
@@ -276,6 +297,7 @@ int read_nothing(void*, int, int) {
   set_position(copy, rows->position);
   --copy->cur_lineno;  // COPY has counted the line that it expects
   copy_the_rest(rows);
+  close_program(copy);
   set_position(copy, {copy->copy_src, copy->data_source_cb, 0, 0, false, false, 0, 0, false});
   return 0;
 }
