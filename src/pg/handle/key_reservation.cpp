@@ -229,7 +229,6 @@ void make_room(FilterHandle* filter, TransactionChanges* changes, const Element&
 // Tried once.
 void hand_over(FilterHandle* filter, TransactionChanges* changes) {
   FilterSlot* slot = filter->slot;
-  pg_atomic_write_u32(&slot->exclusive_wanted, 0);
   if (register_all_keys(changes)) {
     changes->overflowed = false;
     pg_atomic_exchange_u64(&slot->exclusive_xact, 0);
@@ -237,6 +236,7 @@ void hand_over(FilterHandle* filter, TransactionChanges* changes) {
     pg_atomic_fetch_add_u64(&slot->overflowed, 1);
   }
   changes->grows = true;
+  pg_atomic_write_u32(&slot->exclusive_wanted, 0);
   unlock_for_others(filter);
 }
 
