@@ -2,7 +2,7 @@
 // do find.
 //
 //   make bench
-//   build/bench/tuning [--quick]     quick: a tenth as long
+//   build/bench/tuning [--quick] [NAME]     quick: a tenth as long; NAME: only streams so called
 //
 // Kind clq, one slice. A lag is the number of different keys since a key's last sight, S the places
 // of the filter. Rows of the first half only fill the filters. Repeats of lags up to 4 S count:
@@ -20,8 +20,11 @@ using namespace streamfilter;
 
 constexpr std::uint64_t kLines = 1024;
 
+const char* wanted = "";  // part of the names of streams that are run
+
 template <typename Stream>
 void show(const char* name, const char* options, Stream stream, std::uint64_t rows) {
+  if (std::strstr(name, wanted) == nullptr) return;
   bench::TuningRuns runs(options, kLines, stream, rows);
   const Tuning tuning(runs.runs[bench::kMiddle].answers());
   const double now = runs.runs[bench::kMiddle].found;
@@ -40,6 +43,7 @@ void show(const char* name, const char* options, Stream stream, std::uint64_t ro
 int main(int argc, char** argv) {
   std::setvbuf(stdout, nullptr, _IOLBF, 0);  // a stream takes seconds
   const bool quick = argc > 1 && std::strcmp(argv[1], "--quick") == 0;
+  if (argc > 1 + quick) wanted = argv[1 + quick];
   const std::uint64_t rows = quick ? 400000 : 4000000;
   const bench::TuningRuns sizes("fpr=0.01", kLines, bench::Cycle(1), 2);
   const double s = sizes.places();
