@@ -56,13 +56,13 @@ suites() {
 	server_suite chaos count_lines "servers of slices lost in every way, a minute" in_copy check-chaos
 	flavour_suite faults count_regress "isolation, what must not raise is watched" check-isolation
 	flavour_suite faults count_tap "TAP, what must not raise is watched" check-tap $TWO_FILES \
-		PROVE_TESTS="${FAULTS_TAP:-test/t/03*.pl test/t/04[013]*.pl test/t/05[0-37-8]*.pl test/t/07[0346-9]*.pl test/t/081*.pl}"
+		PROVE_TESTS="${FAULTS_TAP:-test/t/03*.pl test/t/04[013]*.pl test/t/05[0-37-8]*.pl test/t/07[0346-9]*.pl test/t/081*.pl test/t/101*.pl}"
 	flavour_suite faults count_lines "the model, sessions stop at fault points" check-model
 	flavour_suite asserted count_regress "pg_regress, assertions" check-regress
 	flavour_suite asserted count_regress "pg_regress, assertions, no caches" check-regress \
 		REGRESS="definition relation trigger trigger_traps" TEMP_CONFIG="$WORK/no_caches.conf"
 	flavour_suite asserted count_regress "isolation, assertions" check-isolation
-	flavour_suite asserted count_tap "TAP, assertions" check-tap $TWO_FILES PROVE_TESTS="${ASSERTED_TAP:-test/t/0[0134]*.pl}"
+	flavour_suite asserted count_tap "TAP, assertions" check-tap $TWO_FILES PROVE_TESTS="${ASSERTED_TAP:-test/t/0[0134]*.pl test/t/101*.pl}"
 	flavour_suite sanitized count_regress "pg_regress, ASan and UBSan" check-regress
 	flavour_suite sanitized count_regress "isolation, ASan and UBSan" check-isolation
 }

@@ -153,6 +153,37 @@ COPY told (k, x) FROM stdin;
 92	c
 \.
 SELECT * FROM told ORDER BY ctid;
+CREATE FOREIGN TABLE seen_k (k int) SERVER streamfilter OPTIONS (kind 'bloom', keys '1000', fpr '1e-9');
+CREATE FUNCTION follows(k int) RETURNS boolean IMMUTABLE LANGUAGE plpgsql AS $$BEGIN RETURN streamfilter_test('copies.seen_k', k + 1); END$$;
+CREATE TABLE computed (k int, known boolean GENERATED ALWAYS AS (follows(k)) STORED);
+CREATE TABLE indexed (k int);
+CREATE INDEX ON indexed (follows(k));
+CREATE TABLE partly (k int);
+CREATE INDEX ON partly (k) WHERE follows(k);
+CREATE TRIGGER zz BEFORE INSERT ON computed FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen_k');
+CREATE TRIGGER zz BEFORE INSERT ON indexed FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen_k');
+CREATE TRIGGER zz BEFORE INSERT ON partly FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen_k');
+COPY computed (k) FROM stdin;
+110
+111
+112
+\.
+COPY indexed (k) FROM stdin;
+120
+121
+122
+\.
+COPY partly (k) FROM stdin;
+130
+131
+132
+\.
+SELECT * FROM computed ORDER BY k;
+SET enable_seqscan = off;
+SELECT k FROM indexed WHERE follows(k);
+SELECT k FROM partly WHERE follows(k);
+RESET enable_seqscan;
+EXPLAIN (VERBOSE, COSTS off) INSERT INTO partly SELECT i FROM generate_series(140, 142) i;
 CREATE TABLE late (k int, x text);
 CREATE TRIGGER zz BEFORE INSERT ON late FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen');
 CREATE FUNCTION copied_rows() RETURNS bigint LANGUAGE sql AS 'SELECT count(*) FROM copies.late';

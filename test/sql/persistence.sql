@@ -32,7 +32,7 @@ TABLE saved;
 -- An image replaces the log; i is for its header.
 SELECT streamfilter_save('kept');
 TABLE saved;
-SELECT filter, last_saved IS NOT NULL AS saved, restored IS NOT NULL AS restored FROM streamfilter_stats;
+SELECT filter, last_saved IS NOT NULL AS saved, restored IS NOT NULL AS restored FROM streamfilter_stats ORDER BY filter;
 BEGIN; SELECT streamfilter_save('kept'); ROLLBACK;
 INSERT INTO kept VALUES (8);
 TABLE saved;

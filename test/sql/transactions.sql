@@ -324,7 +324,15 @@ PREPARE TRANSACTION 'kept';
 SELECT known('seen');
 SELECT in_flight FROM streamfilter_stats WHERE filter = 'seen'::regclass;
 SET lock_timeout = '10ms';
-INSERT INTO seen VALUES (3);
+-- Since 19 the server's own context tells the transaction, by its number.
+DO $$
+DECLARE context text;
+BEGIN
+  INSERT INTO seen VALUES (3);
+EXCEPTION WHEN lock_not_available THEN
+  GET STACKED DIAGNOSTICS context = PG_EXCEPTION_CONTEXT;
+  RAISE NOTICE '%: %', SQLERRM, substring(context FROM 'while waiting for [^\n]*');
+END $$;
 RESET lock_timeout;
 INSERT INTO seen VALUES (2) RETURNING id;
 COMMIT PREPARED 'kept';

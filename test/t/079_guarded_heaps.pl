@@ -7,7 +7,8 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
+# A page is changed by hand below: without checksums, which are on since 18.
+$node->init($node->pg_version >= 18 ? (extra => ['--no-data-checksums']) : ());
 $node->append_conf('postgresql.conf', q{
 	shared_preload_libraries = 'streamfilter'
 	streamfilter.shared_memory = '32MB'

@@ -71,6 +71,8 @@ sql(q{CREATE TABLE old (id int); CREATE TABLE old_a () INHERITS (old); CREATE TA
 sql("CREATE TRIGGER zz_once BEFORE INSERT ON $_ FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen_old')") for qw(old old_a old_b);
 like(($node->psql('postgres', 'WITH a AS (INSERT INTO old_a VALUES (1) RETURNING id) INSERT INTO old_b SELECT id FROM a'))[2],
 	qr/would judge a row twice/, 'children that a statement fills by itself are two tables');
+sql(q{CREATE TABLE other (id int); ALTER TABLE old_a INHERIT other; ALTER TABLE old_a NO INHERIT old; COPY old_a FROM PROGRAM 'seq 11 13'});
+is(sql('SELECT count(*) FROM old_a'), '3', 'a child whose first parent is none any more');
 
 SKIP:
 {

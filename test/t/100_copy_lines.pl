@@ -60,7 +60,7 @@ sub draw {
 	my $dice = Dice->new($seed);
 	my $csv = $dice->chance(40);
 	my $delimiter = $dice->one_of("\t", ',', '|');
-	my $null = $dice->one_of($csv ? ('', '\\N', 'NULL') : ('\\N', '', 'NULL', '\\\\N'));
+	my $null = $dice->one_of($csv ? ('', '\\N', 'NULL') : ('\\N', '', 'NULL', '\\\\N', '\\.', '\\a', '\\'));
 	my @options = ('FORMAT ' . ($csv ? 'csv' : 'text'), 'DELIMITER ' . quoted($delimiter), 'NULL ' . quoted($null));
 	push @options, "QUOTE '~'" if $csv && $dice->chance(10);
 	push @options, 'ESCAPE ' . quoted($dice->one_of('\\', '"', '!')) if $csv && $dice->chance(30);

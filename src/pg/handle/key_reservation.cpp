@@ -1,8 +1,11 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
+#include "access/xact.h"
+#include "catalog/pg_foreign_table.h"
 #include "storage/lmgr.h"
 #include "storage/procarray.h"
+#include "utils/resowner.h"
 }
 
 #include "pg/handle/key_reservation.hpp"
@@ -60,6 +63,57 @@ void wait_for(const FilterHandle* filter, FullTransactionId other) {
   error_context_stack = &context;
   XactLockTableWait(XidFromFullTransactionId(other), nullptr, nullptr, XLTW_None);
   error_context_stack = context.previous;
+}
+
+// The lock that a transaction holds as long as it has the filter for itself and may hand it over.
+LOCKTAG tag_of(const FilterHandle* filter) {
+  LOCKTAG tag;
+  SET_LOCKTAG_OBJECT(tag, MyDatabaseId, ForeignTableRelationId, filter->slot->relation, 1);
+  return tag;
+}
+
+// Calls use() with locks that last longer than the current subtransaction.
+template <typename Use>
+bool with_locks_of_transaction(const Use& use) {
+  ResourceOwner caller = CurrentResourceOwner;
+  CurrentResourceOwner = TopTransactionResourceOwner;
+  const bool result = use();
+  CurrentResourceOwner = caller;
+  return result;
+}
+
+void lock_for_itself(const FilterHandle* filter) {
+  LOCKTAG tag = tag_of(filter);
+  with_locks_of_transaction([&] {
+    if (LockAcquire(&tag, ExclusiveLock, false, true) != LOCKACQUIRE_NOT_AVAIL) return true;
+    pg_atomic_write_u32(&filter->slot->exclusive_wanted, 1);
+    return LockAcquire(&tag, ExclusiveLock, false, false) != LOCKACQUIRE_NOT_AVAIL;
+  });
+}
+
+void unlock_for_others(const FilterHandle* filter) {
+  LOCKTAG tag = tag_of(filter);
+  with_locks_of_transaction([&] { return LockRelease(&tag, ExclusiveLock, false); });
+}
+
+// Another transaction has the filter for itself: it is asked to hand over, which it does with its
+// next new key; or it lasts until its end.
+void wait_for_any_key(const FilterHandle* filter, uint64 other) {
+  if (!is_kin(FullTransactionIdFromU64(other))) {
+    LOCKTAG tag = tag_of(filter);
+    pg_atomic_write_u32(&filter->slot->exclusive_wanted, 1);
+    ErrorContextCallback context = {error_context_stack, say_what_for,
+                                    const_cast<FilterHandle*>(filter)};
+    error_context_stack = &context;
+    LockAcquire(&tag, ShareLock, false, false);
+    LockRelease(&tag, ShareLock, false);
+    error_context_stack = context.previous;
+    if (pg_atomic_read_u64(&filter->slot->exclusive_xact) != other) {
+      pg_atomic_fetch_add_u64(&filter->slot->waits, 1);
+      return;
+    }
+  }
+  wait_for(filter, FullTransactionIdFromU64(other));
 }
 
 // Waits until all transactions that have committed have brought their changes in. Until its end a
@@ -140,30 +194,55 @@ ReserveResult try_to_reserve(const FilterHandle* filter, const TransactionChange
   return result;
 }
 
-// The table does not take this transaction's next key, and cannot grow. With conflict 'wait' the
+// The table does not take this transaction's next key, and is not to grow. With conflict 'wait' the
 // transaction takes the whole filter instead: others wait for it before they add any key. There is
 // one at a time.
 void overflow(FilterHandle* filter, TransactionChanges* changes) {
   FilterSlot* slot = filter->slot;
   if (waits(filter)) {
+    if (!changes->grows) lock_for_itself(filter);
     const uint64 self = U64FromFullTransactionId(GetTopFullTransactionId());
     for (;;) {
       uint64 other = 0;
       if (pg_atomic_compare_exchange_u64(&slot->exclusive_xact, &other, self) || other == self)
         break;
-      wait_for(filter, FullTransactionIdFromU64(other));
+      wait_for_any_key(filter, other);
     }
     changes->overflowed = true;
     pass_all_partitions();
     withdraw_registrations(changes);
   }
   changes->overflowed = true;
-  pg_atomic_fetch_add_u64(&slot->overflowed, 1);
+  if (changes->grows) pg_atomic_fetch_add_u64(&slot->overflowed, 1);
 }
 
+// A transaction of one statement has the filter for itself until others come, for an entry in the
+// table is much of what a row of a bulk load costs. A block may stay open while nothing runs.
 void make_room(FilterHandle* filter, TransactionChanges* changes, const Element& element) {
   resolve_prepared();
-  if (!grow_in_flight(in_flight_tag(changes->generation, element.hash))) overflow(filter, changes);
+  if (IsTransactionBlock() || !waits(filter)) changes->grows = true;
+  if (!changes->grows || !grow_in_flight(in_flight_tag(changes->generation, element.hash)))
+    overflow(filter, changes);
+}
+
+// Others wait for a filter that this transaction has for itself: they shall wait for its keys only.
+// Tried once.
+void hand_over(FilterHandle* filter, TransactionChanges* changes) {
+  FilterSlot* slot = filter->slot;
+  if (register_all_keys(changes)) {
+    changes->overflowed = false;
+    pg_atomic_exchange_u64(&slot->exclusive_xact, 0);
+  } else {
+    pg_atomic_fetch_add_u64(&slot->overflowed, 1);
+  }
+  changes->grows = true;
+  pg_atomic_write_u32(&slot->exclusive_wanted, 0);
+  unlock_for_others(filter);
+}
+
+bool is_to_hand_over(const FilterHandle* filter, const TransactionChanges* changes) {
+  return changes->overflowed && !changes->grows &&
+         pg_atomic_read_u32(&filter->slot->exclusive_wanted) != 0;
 }
 
 }  // namespace
@@ -176,6 +255,7 @@ void wait_until_applied(const FilterHandle* filter) {
 bool reserve(FilterHandle* filter, TransactionChanges* changes, const Element& element,
              const IndexHint& hint, uint64 applied, bool look_again) {
   reserve_change(changes);
+  if (unlikely(is_to_hand_over(filter, changes))) hand_over(filter, changes);
   ReserveRequest request{};
   request.owner = owner_of_new_key(changes);
   request.look_again = look_again;
@@ -191,9 +271,7 @@ bool reserve(FilterHandle* filter, TransactionChanges* changes, const Element& e
           append_change(changes, ChangeType::add, element, hint);
         return true;
       case ReserveResult::no_room: make_room(filter, changes, element); continue;
-      case ReserveResult::any_key:
-        wait_for(filter, FullTransactionIdFromU64(request.met));
-        continue;
+      case ReserveResult::any_key: wait_for_any_key(filter, request.met); continue;
       case ReserveResult::other: break;
     }
     switch (xact_status(transaction_of(request.met))) {

@@ -26,11 +26,12 @@ bool is_null(const CopyFromStateData* copy, const char* value, const char* end) 
          memcmp(value, copy->opts.null_print, length) == 0;
 }
 
-// The value \N, where that is how NULL is written.
+// The value \N, where that is how NULL is written. A period would make it the mark of the end, also
+// where NULL is written so.
 bool begins_null(const CopyFromStateData* copy, const char* line, const char* at, const char* end) {
   const char delimiter = copy->opts.delim[0];
-  return (at == line || at[-1] == delimiter) && end - at >= 2 && is_null(copy, at, at + 2) &&
-         (at + 2 == end || at[2] == delimiter);
+  return (at == line || at[-1] == delimiter) && end - at >= 2 && at[1] != '.' &&
+         is_null(copy, at, at + 2) && (at + 2 == end || at[2] == delimiter);
 }
 
 bool has_escapes(const CopyFromStateData* copy, char* line, const char* end) {

@@ -9,12 +9,14 @@ extern "C" {
 #include "access/tableam.h"
 #include "catalog/indexing.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_index.h"
 #include "catalog/pg_inherits.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_trigger.h"
 #include "commands/trigger.h"
 #include "nodes/bitmapset.h"
 #include "optimizer/optimizer.h"
+#include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/partcache.h"
 #include "utils/rel.h"
@@ -80,6 +82,50 @@ bool has_volatile_check(Relation table) {
   return false;
 }
 
+// Columns that are computed, and what indexes are made of, may only call immutable functions. What
+// these say of themselves need not be so.
+bool has_volatile_computed_column(TupleDesc type) {
+  const TupleConstr* constraints = type->constr;
+  if (constraints == nullptr || !constraints->has_generated_stored) return false;
+  for (int i = 0; i < constraints->num_defval; ++i) {
+    const AttrDefault& value = constraints->defval[i];
+    if (TupleDescAttr(type, value.adnum - 1)->attgenerated != '\0' &&
+        runs_volatile_code(static_cast<Node*>(stringToNode(value.adbin))))
+      return true;
+  }
+  return false;
+}
+
+bool has_volatile_code(HeapTuple index, AttrNumber column) {
+  bool isnull;
+  const Datum source = SysCacheGetAttr(INDEXRELID, index, column, &isnull);
+  return !isnull &&
+         runs_volatile_code(static_cast<Node*>(stringToNode(TextDatumGetCString(source))));
+}
+
+bool is_volatile_index(Oid relid) {
+  HeapTuple index = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(relid));
+  if (!HeapTupleIsValid(index)) return true;
+  const bool found = has_volatile_code(index, Anum_pg_index_indexprs) ||
+                     has_volatile_code(index, Anum_pg_index_indpred);
+  ReleaseSysCache(index);
+  return found;
+}
+
+bool has_volatile_index(Relation table) {
+  if (!table->rd_rel->relhasindex) return false;
+  bool found = false;
+  List* indexes = RelationGetIndexList(table);
+  ListCell* cell;
+  foreach (cell, indexes) found = found || is_volatile_index(lfirst_oid(cell));
+  list_free(indexes);
+  return found;
+}
+
+bool computes_by_volatile_code(Relation table) {
+  return has_volatile_computed_column(RelationGetDescr(table)) || has_volatile_index(table);
+}
+
 // The conditions of AFTER triggers are checked as soon as a row is inserted.
 const char* obstacle_of(const TriggerDesc* triggers) {
   for (int i = 0; triggers != nullptr && i < triggers->numtriggers; ++i) {
@@ -107,6 +153,8 @@ const char* obstacle_of(Relation table) {
   if (table->rd_tableam != GetHeapamTableAmRoutine()) return "the table is not a heap";
   if (may_be_copied(table)) return "its rows may be copies";
   if (has_volatile_check(table)) return "a CHECK constraint calls a volatile function";
+  if (computes_by_volatile_code(table))
+    return "a generated column or an index calls a volatile function";
   return nullptr;
 }
 
@@ -187,7 +235,9 @@ const char* why_row_by_row(const ModifyTableState* node, bool* judged) {
 bool is_blind_to_filters(const ModifyTableState* node) {
   const ResultRelInfo* target = node->rootResultRelInfo;
   Relation table = target->ri_RelationDesc;
-  if (find_rule(target).judge != nullptr || has_volatile_check(table)) return false;
+  if (find_rule(target).judge != nullptr || has_volatile_check(table) ||
+      computes_by_volatile_code(table))
+    return false;
   if (table->rd_rel->relkind != RELKIND_PARTITIONED_TABLE) return true;
   bool blind = true;
   List* partitions = find_all_inheritors(RelationGetRelid(table), NoLock, nullptr);

@@ -237,6 +237,7 @@ void reset_counters(FilterSlot* slot) {
   pg_atomic_init_u64(&slot->loss.odds, LossEstimate::kUnknownOdds);
   pg_atomic_init_u32(&slot->arriving_keys, 0);
   pg_atomic_init_u32(&slot->arriving_erasures, 0);
+  pg_atomic_init_u32(&slot->exclusive_wanted, 0);
   pg_atomic_init_u64(&slot->loss.fill, 0);
   for (pg_atomic_uint64& found : slot->found_at) pg_atomic_init_u64(&found, 0);
   for (pg_atomic_uint64& missed : slot->missed_at) pg_atomic_init_u64(&missed, 0);

@@ -90,7 +90,7 @@ struct FilterSlot {
   pg_atomic_uint64 hits;                       // … and repeats that it has found
   pg_atomic_uint64 rolled_back;
   pg_atomic_uint64 waits;
-  pg_atomic_uint64 overflowed;    // transactions that added more keys than the table in flight took
+  pg_atomic_uint64 overflowed;    // transactions with more keys than there was room for in flight
   pg_atomic_uint64 unregistered;  // keys of unfinished transactions that are not in that table
   pg_atomic_uint64 applied;       // how often transactions have brought their changes in
   // Transactions marked as arriving (arrivals.hpp) that add keys which the table in flight does not
@@ -99,6 +99,7 @@ struct FilterSlot {
   pg_atomic_uint32 arriving_erasures;
   pg_atomic_uint64
       exclusive_xact;  // full id of a transaction to wait for before adding any key, or 0
+  pg_atomic_uint32 exclusive_wanted;  // others wait for it: it is asked to hand over
   SavedState saved;
 };
 

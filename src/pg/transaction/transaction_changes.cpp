@@ -106,8 +106,9 @@ void release_slot(TransactionChanges* changes) {
   if (changes->published > 0)
     pg_atomic_fetch_sub_u64(&changes->slot->unregistered, changes->published);
   uint64 self = U64FromFullTransactionId(GetTopFullTransactionIdIfAny());
-  if (changes->overflowed && self != 0)
-    pg_atomic_compare_exchange_u64(&changes->slot->exclusive_xact, &self, 0);
+  if (changes->overflowed && self != 0 &&
+      pg_atomic_compare_exchange_u64(&changes->slot->exclusive_xact, &self, 0))
+    pg_atomic_write_u32(&changes->slot->exclusive_wanted, 0);
 }
 
 void apply(TransactionChanges* changes) {

@@ -42,8 +42,9 @@ struct TransactionChanges {
   // More keys than the table takes: the rest is only in the log. With conflict 'wait' the slot says
   // so, and others wait for any key; otherwise they take such keys as new.
   bool overflowed;
-  bool erases;          // has forgotten a key
-  bool expires;         // keys can expire (keys_expire)
+  bool grows;    // beyond max_in_flight its keys go to dynamic memory, as long as there is any
+  bool erases;   // has forgotten a key
+  bool expires;  // keys can expire (keys_expire)
   bool announced_keys;  // counted in FilterSlot::arriving_keys
   bool announced_erasures;
   int64 latest;         // time of a key so far
@@ -88,6 +89,11 @@ inline Owner owner_of_new_key(TransactionChanges* changes) {
 // Takes the keys out of the table of keys in flight: the filter has them by now, or others have
 // been told to wait for any key.
 void withdraw_registrations(TransactionChanges* changes);
+
+// Puts all keys of the log into the table of keys in flight, as those of the subtransactions that
+// have added them: others need not wait for any key then. False: there is no room, or it is not
+// known who a subtransaction is; the keys are in the log only, as before. Raises what waiting can.
+bool register_all_keys(TransactionChanges* changes);
 
 // Tells others how many keys are in the log only. Called at the end of a statement; in between,
 // what others see lacks up to a 64th.

@@ -1,9 +1,11 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
+#include "access/genam.h"
 #include "access/table.h"
-#include "catalog/partition.h"
+#include "catalog/indexing.h"
 #include "catalog/pg_inherits.h"
+#include "utils/fmgroids.h"
 }
 
 #include "pg/trigger/quarantine.hpp"
@@ -45,16 +47,35 @@ Oid find_in_parent(const RowJudge* judge, TriggerBinding binding, Relation paren
   return InvalidOid;
 }
 
+// It may have several, and the one that came first may be none any more.
+List* parents_of(Oid table) {
+  List* parents = NIL;
+  Relation inherits = table_open(InheritsRelationId, AccessShareLock);
+  ScanKeyData key;
+  ScanKeyInit(&key, Anum_pg_inherits_inhrelid, BTEqualStrategyNumber, F_OIDEQ,
+              ObjectIdGetDatum(table));
+  SysScanDesc scan =
+      systable_beginscan(inherits, InheritsRelidSeqnoIndexId, true, nullptr, 1, &key);
+  while (HeapTuple tuple = systable_getnext(scan))
+    parents = lappend_oid(parents, reinterpret_cast<Form_pg_inherits>(GETSTRUCT(tuple))->inhparent);
+  systable_endscan(scan);
+  table_close(inherits, AccessShareLock);
+  return parents;
+}
+
 // A chunk of TimescaleDB has a copy of its parent's trigger, which nothing marks as one. Rows of
 // one statement come to several chunks, each to one of them. Of the trigger that CREATE TRIGGER
 // made no event trigger is told, so it may not be bound yet.
 Oid find_copied(const RowJudge* judge, const TriggerOrigin* origin, TriggerBinding binding) {
-  const Oid table = RelationGetRelid(judge->table);
-  if (!judge->routed || judge->trigger->tgisclone || !has_superclass(table)) return origin->trigger;
-  Relation parent = table_open(get_partition_parent(table, true), AccessShareLock);
-  const Oid copied = find_in_parent(judge, binding, parent);
-  table_close(parent, NoLock);
-  return OidIsValid(copied) ? copied : origin->trigger;
+  if (!judge->routed || judge->trigger->tgisclone) return origin->trigger;
+  ListCell* cell;
+  foreach (cell, parents_of(RelationGetRelid(judge->table))) {
+    Relation parent = table_open(lfirst_oid(cell), AccessShareLock);
+    const Oid copied = find_in_parent(judge, binding, parent);
+    table_close(parent, NoLock);
+    if (OidIsValid(copied)) return copied;
+  }
+  return origin->trigger;
 }
 
 [[noreturn]] void raise_judged_twice(const RowJudge* judge) {

@@ -140,8 +140,11 @@ void bind_created(const Trigger* trigger, TriggerKind kind, Relation table) {
   bind_trigger(trigger->tgoid, {filter, target});
 }
 
-void check_created(const CreateTrigStmt* statement) {
-  const Oid relid = RangeVarGetRelid(statement->relation, NoLock, true);
+// `schema`: of CREATE SCHEMA, whose elements do not name it since PostgreSQL 19.
+void check_created(const CreateTrigStmt* statement, char* schema) {
+  RangeVar named = *statement->relation;
+  if (named.schemaname == nullptr) named.schemaname = schema;
+  const Oid relid = RangeVarGetRelid(&named, NoLock, true);
   if (!OidIsValid(relid)) return;
   Relation table = relation_open(relid, AccessShareLock);
   const TriggerDesc* triggers = CopyTriggerDesc(table->trigdesc);
@@ -157,6 +160,16 @@ void check_created(const CreateTrigStmt* statement) {
   });
   if (created != nullptr && find_kind(created->tgfoid, &kind)) adopt_created(created, kind, table);
   relation_close(table, NoLock);
+}
+
+// CREATE SCHEMA ... CREATE TRIGGER ...
+void check_created_with_schema(const CreateSchemaStmt* statement) {
+  char* schema =
+      statement->schemaname ? statement->schemaname : get_rolespec_name(statement->authrole);
+  ListCell* cell;
+  foreach (cell, statement->schemaElts)
+    if (IsA(lfirst(cell), CreateTrigStmt))
+      check_created(castNode(CreateTrigStmt, lfirst(cell)), schema);
 }
 
 // ---- ALTER -------------------------------------------------------------------------------------
@@ -290,11 +303,9 @@ void check_dropped(Node* node) {
 
 void check_triggers(Node* statement) {
   if (IsA(statement, CreateTrigStmt)) {
-    check_created(castNode(CreateTrigStmt, statement));
+    check_created(castNode(CreateTrigStmt, statement), nullptr);
   } else if (IsA(statement, CreateSchemaStmt)) {
-    ListCell* cell;  // CREATE SCHEMA ... CREATE TRIGGER ...
-    foreach (cell, castNode(CreateSchemaStmt, statement)->schemaElts)
-      check_triggers(static_cast<Node*>(lfirst(cell)));
+    check_created_with_schema(castNode(CreateSchemaStmt, statement));
   } else if (IsA(statement, AlterTableStmt)) {
     const auto* alter = castNode(AlterTableStmt, statement);
     check_altered(alter->relation, level_of_missing_right(alter));

@@ -34,14 +34,19 @@ sub session
 	return $session;
 }
 
-# Inserts keys on its own; the keys that were new, or 'waits' if that would have to wait.
-sub insert_at_once
+# Inserts keys on its own; the keys that were new, or 'waits' if that would have to wait so long.
+sub insert_within
 {
-	my ($filter, @keys) = @_;
-	my ($status, $out, $err) = $node->psql('postgres', "SET lock_timeout = '100ms'; INSERT INTO $filter VALUES "
+	my ($timeout, $filter, @keys) = @_;
+	my ($status, $out, $err) = $node->psql('postgres', "SET lock_timeout = '$timeout'; INSERT INTO $filter VALUES "
 		  . join(', ', map { "($_)" } @keys) . ' RETURNING key');
 	return $err =~ /lock timeout/ ? 'waits' : join(' ', split /\n/, $out);
 }
+
+sub insert_at_once { return insert_within('100ms', @_); }
+
+# For a filter that another statement has for itself: it hands over with its next key.
+sub insert_soon { return insert_within('3s', @_); }
 
 # Lets a session begin to insert a key, and returns when it waits.
 sub insert_and_wait
@@ -163,6 +168,54 @@ query(q{BEGIN; INSERT INTO wait SELECT generate_series(400001, 405000); SAVEPOIN
 query(q{ROLLBACK PREPARED 'p'});
 nothing_is_left('a savepoint of a prepared transaction');
 
+# ---- a statement on its own has the filter for itself until others come
+
+# Runs a statement in the background, and returns when it has the filter for itself.
+sub statement_alone
+{
+	my ($statement) = @_;
+	my $run = IPC::Run::start([ 'psql', '-XAtq', '-d', $node->connstr('postgres'), '-c', $statement ], '>', \my $out, '2>', \my $err);
+	$node->poll_query_until('postgres', q{
+		SELECT count(*) = 1 FROM pg_locks WHERE locktype = 'object' AND objid = 'wait'::regclass AND mode = 'ExclusiveLock' AND granted})
+	  or die "nobody has it: $err";
+	return $run;
+}
+
+my $slowly = 'LATERAL (SELECT pg_sleep(CASE WHEN i %% 100 = 0 AND i > %d THEN 0.1 ELSE 0 END)) s';
+my $run = statement_alone('INSERT INTO wait SELECT i FROM generate_series(410001, 425000) i, ' . sprintf($slowly, 420000));
+is(insert_soon('wait', 490000, 490001), '490000 490001', 'who comes gets the filter with its next key');
+stat_is('wait', 'in_flight > 10000', 't', 'for all keys are in the table by now');
+is(insert_at_once('wait', $_), 'waits', "and waits for key $_ of the statement") foreach 410001, 415000;
+is(insert_at_once('wait', 490002 .. 490102), join(' ', 490002 .. 490102), 'as others do from then on');
+$run->finish;
+is(insert_at_once('wait', 410001, 425000, 490000, 490102), '', 'nothing is forgotten');
+nothing_is_left('a statement on its own');
+
+$run = statement_alone("DO \$\$ BEGIN
+	INSERT INTO wait SELECT generate_series(430001, 432000);
+	BEGIN
+		INSERT INTO wait SELECT generate_series(432001, 434000);
+	EXCEPTION WHEN division_by_zero THEN NULL;
+	END;
+	BEGIN
+		INSERT INTO wait SELECT i FROM generate_series(434001, 436000) i, " . sprintf($slowly, 435000) . ";
+		RAISE division_by_zero;
+	EXCEPTION WHEN division_by_zero THEN NULL;
+	END;
+	INSERT INTO wait SELECT i FROM generate_series(436001, 438000) i, " . sprintf($slowly, 436000) . "; END \$\$");
+is(insert_soon('wait', 491000), 491000, 'in a subtransaction: who comes gets the filter with its next key');
+is(insert_at_once('wait', $_), 'waits', "and waits for key $_") foreach 430001, 434000, 434001;
+my $rolled_back = 0;
+foreach (1 .. 100)
+{
+	last if $rolled_back = insert_at_once('wait', 434001) eq '434001';
+}
+ok($rolled_back, 'until the subtransaction has rolled back: its keys are new');
+is(insert_at_once('wait', $_), 'waits', "not those of others: $_") foreach 430001, 434000;
+$run->finish;
+is(insert_at_once('wait', 430001, 434000, 434001, 434002, 436000, 438000), '434002 436000', 'the rest is remembered');
+nothing_is_left('subtransactions');
+
 # ---- the setting says how much
 
 query(q{ALTER SYSTEM SET streamfilter.dynamic_memory = '1MB'});
@@ -228,7 +281,21 @@ COMMIT;
 });
 $node->safe_psql('postgres', q{
 	CREATE FOREIGN TABLE attack (key int) SERVER streamfilter OPTIONS (kind 'bloom', keys '1e6', fpr '1e-9', seed '1')});
-$node->command_ok([ 'pgbench', '-n', '-c', '6', '-j', '2', '-T', '8', '--max-tries=100', '-f', $script, 'postgres' ],
+# Statements on their own, which have the filter for themselves until others come; some fail in the end, some in a subtransaction.
+append_to_file("$script.alone", q{
+\set base random(1, 60) * 1000
+\set last :base + random(1, 4000)
+\set fate random(0, 4)
+DO 'BEGIN
+  BEGIN
+    WITH n AS (INSERT INTO attack SELECT generate_series(:base, :last) RETURNING key) INSERT INTO kept SELECT key FROM n;
+    IF :fate = 0 THEN RAISE division_by_zero; END IF;
+  EXCEPTION WHEN division_by_zero THEN NULL;
+  END;
+  WITH n AS (INSERT INTO attack SELECT generate_series(:base + 1000, :last + 1000) RETURNING key) INSERT INTO kept SELECT key FROM n;
+END';
+});
+$node->command_ok([ 'pgbench', '-n', '-c', '6', '-j', '2', '-T', '8', '--max-tries=100', '-f', $script, '-f', "$script.alone", 'postgres' ],
 	'large and small transactions at once');
 is(query('SELECT count(*) - count(DISTINCT key) FROM kept'), 0, 'no key was kept twice');
 is(query(q{SELECT count(*) FROM kept WHERE NOT streamfilter_test('attack', key)}), 0, 'none is forgotten');

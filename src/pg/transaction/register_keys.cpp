@@ -1,0 +1,107 @@
+// A transaction that had a filter for itself lets others see its keys after all.
+#include "pg/server/postgres.hpp"
+
+extern "C" {
+#include "miscadmin.h"
+}
+
+#include "pg/transaction/transaction_changes.hpp"
+
+namespace streamfilter::pg {
+namespace {
+
+// 0: not known. The ids of subtransactions between the outermost and the current one are those that
+// have been noted with their keys.
+Owner owner_of(const TransactionChanges* changes, const Savepoint* savepoint) {
+  if (savepoint->owner != kNoChange) return changes->owners[savepoint->owner];
+  if (savepoint->level == 1) return make_owner(changes->slot, GetTopFullTransactionId());
+  if (savepoint->subtransaction == GetCurrentSubTransactionId())
+    return make_owner(changes->slot, GetCurrentFullTransactionId());
+  return 0;
+}
+
+int depth_of(const TransactionChanges* changes) {
+  int depth = 0;
+  for (const Savepoint* at = changes->savepoints; at != nullptr; at = at->below) ++depth;
+  return depth;
+}
+
+// Each savepoint gets its owner, in their order. No key may be registered. False: not all are
+// known.
+bool renew_owners(TransactionChanges* changes) {
+  const uint32 depth = static_cast<uint32>(depth_of(changes));
+  const uint32 capacity = Max(depth, uint32{4});
+  auto* owners = static_cast<Owner*>(
+      MemoryContextAlloc(TopTransactionContext, sizeof(Owner) * static_cast<Size>(capacity)));
+  uint32 i = depth;
+  for (const Savepoint* at = changes->savepoints; at != nullptr; at = at->below)
+    if ((owners[--i] = owner_of(changes, at)) == 0) return false;
+  pfree(changes->owners);
+  changes->owners = owners;
+  changes->owner_capacity = capacity;
+  changes->owner_count = depth;
+  i = depth;
+  for (Savepoint* at = changes->savepoints; at != nullptr; at = at->below) at->owner = --i;
+  return true;
+}
+
+// False: there is no room.
+bool register_key(TransactionChanges* changes, Change* change, uint32 owner) {
+  const InFlightTag tag = in_flight_tag(changes->generation, change->hash);
+  InFlightPartition* partition = partition_of(tag);
+  for (;;) {
+    LWLockAcquire(lock_of(partition), LW_EXCLUSIVE);
+    InFlightEntry* entry = find_entry(partition, tag);
+    const Owner there = owner_of(entry);
+    // A key that was erased and added again is there already.
+    const bool own = there != 0 && TransactionIdIsCurrentTransactionId(
+                                       XidFromFullTransactionId(transaction_of(there)));
+    bool added = false;
+    if (there == 0)
+      added = add_in_flight(partition, entry, tag, changes->owners[owner], changes->registered);
+    else if (!own) {  // of one that has ended: else this transaction would have waited for it
+      entry->owner = changes->owners[owner];
+      added = true;
+    }
+    LWLockRelease(lock_of(partition));
+    if (added) {
+      change->registered = 1;
+      change->owner = owner;
+      ++changes->registered;
+      --changes->unregistered;
+    }
+    if (added || own) return true;
+    if (!grow_in_flight(tag)) return false;
+  }
+}
+
+// Of the changes of one savepoint.
+bool register_keys(TransactionChanges* changes, const Savepoint* savepoint, uint32 end) {
+  ChangeReader reader(&changes->log, savepoint->start);
+  for (uint32 i = savepoint->start; i < end; ++i) {
+    Change* change = reader.next();
+    if (i % 1024 == 0) CHECK_FOR_INTERRUPTS();
+    if (change->is(ChangeType::add) && !register_key(changes, change, savepoint->owner))
+      return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+bool register_all_keys(TransactionChanges* changes) {
+  withdraw_registrations(changes);  // those of an attempt that an error has ended, too
+  if (!renew_owners(changes)) return false;
+  uint32 end = changes->log.count;
+  for (const Savepoint* at = changes->savepoints; at != nullptr; at = at->below) {
+    if (!register_keys(changes, at, end)) {
+      withdraw_registrations(changes);
+      return false;
+    }
+    end = at->start;
+  }
+  publish_counts();
+  return true;
+}
+
+}  // namespace streamfilter::pg
