@@ -2,7 +2,7 @@
 // do find.
 //
 //   make bench
-//   build/bench/tuning [--quick]     quick: a tenth as long
+//   build/bench/tuning [--quick] [NAME]     quick: a tenth as long; NAME: only streams so called
 //
 // Kind clq, one slice. A lag is the number of different keys since a key's last sight, S the places
 // of the filter. Rows of the first half only fill the filters. Repeats of lags up to 4 S count:
@@ -20,8 +20,11 @@ using namespace streamfilter;
 
 constexpr std::uint64_t kLines = 1024;
 
+const char* wanted = "";  // part of the names of streams that are run
+
 template <typename Stream>
 void show(const char* name, const char* options, Stream stream, std::uint64_t rows) {
+  if (std::strstr(name, wanted) == nullptr) return;
   bench::TuningRuns runs(options, kLines, stream, rows);
   const Tuning tuning(runs.runs[bench::kMiddle].answers());
   const double now = runs.runs[bench::kMiddle].found;
@@ -35,22 +38,14 @@ void show(const char* name, const char* options, Stream stream, std::uint64_t ro
   }
 }
 
-// Keys 0 … n-1 again and again.
-class Cycle {
- public:
-  explicit Cycle(std::uint64_t keys) : keys_(keys) {}
-  std::uint64_t next() { return next_++ % keys_; }
-
- private:
-  std::uint64_t keys_, next_ = 0;
-};
-
 }  // namespace
 
 int main(int argc, char** argv) {
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);  // a stream takes seconds
   const bool quick = argc > 1 && std::strcmp(argv[1], "--quick") == 0;
+  if (argc > 1 + quick) wanted = argv[1 + quick];
   const std::uint64_t rows = quick ? 400000 : 4000000;
-  const bench::TuningRuns sizes("fpr=0.01", kLines, Cycle(1), 2);
+  const bench::TuningRuns sizes("fpr=0.01", kLines, bench::Cycle(1), 2);
   const double s = sizes.places();
   const auto keys = [s](double share) { return static_cast<std::uint64_t>(share * s); };
   std::printf("S = %.0f\n%-26s %6s %8s %8s   %8s %8s\n%-26s %6s %8s %8s   %8s %8s\n", s, "", "",
@@ -66,7 +61,10 @@ int main(int argc, char** argv) {
   show("exponential gaps, S", "fpr=0.01", bench::ExponentialGaps(.5, s, 1), rows);
   show("the same, fpr 10 %", "fpr=0.1", bench::ExponentialGaps(.5, s, 1), rows);
   show("exponential gaps, 4 S", "fpr=0.01", bench::ExponentialGaps(.5, 4 * s, 1), rows);
-  show("cycle of 0.4 S keys", "fpr=0.01", Cycle(keys(.4)), rows);
-  show("cycle of 0.9 S keys", "fpr=0.01", Cycle(keys(.9)), rows);
-  show("cycle of 1.5 S keys", "fpr=0.01", Cycle(keys(1.5)), rows);
+  show("cycle of 0.4 S keys", "fpr=0.01", bench::Cycle(keys(.4)), rows);
+  show("cycle of 0.9 S keys", "fpr=0.01", bench::Cycle(keys(.9)), rows);
+  show("cycle of 1.2 S keys", "fpr=0.01", bench::Cycle(keys(1.2)), rows);
+  show("cycle of 1.5 S keys", "fpr=0.01", bench::Cycle(keys(1.5)), rows);
+  show("cycle of 3 S keys", "fpr=0.01", bench::Cycle(keys(3)), rows);
+  show("cycle of 3 S, 1 of 2 near", "fpr=0.01", bench::HalfCycle(keys(3), keys(.1)), rows);
 }

@@ -52,6 +52,28 @@ class Lags {
   std::unordered_map<std::uint64_t, std::uint64_t> last_;
 };
 
+// The same keys in the same order again and again.
+class Cycle {
+ public:
+  explicit Cycle(std::uint64_t keys, std::uint64_t first = 0) : first_(first), keys_(keys) {}
+  std::uint64_t next() { return first_ + next_++ % keys_; }
+
+ private:
+  std::uint64_t first_, keys_, next_ = 0;
+};
+
+// Every other row is of a cycle, those between are uniform draws.
+class HalfCycle {
+ public:
+  HalfCycle(std::uint64_t keys, std::uint64_t near) : cycle_(keys, near), near_(near, 1) {}
+  std::uint64_t next() { return (is_near_ = !is_near_) ? near_.next() : cycle_.next(); }
+
+ private:
+  Cycle cycle_;
+  Uniform near_;
+  bool is_near_ = false;
+};
+
 constexpr double kFactors[] = {0.25, 0.5, 1, 2, 4};
 constexpr unsigned kRuns = 5, kMiddle = 2;
 

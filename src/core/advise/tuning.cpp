@@ -14,6 +14,9 @@
 namespace streamfilter {
 namespace {
 
+constexpr double kKnown = 0.02;  // the relative error of false positives that are expected
+constexpr double kSure = 3;      // standard errors beyond which it is not chance
+
 // The chance that fewer than `ranks` others of the bucket came, of a Poisson number.
 double stays(double ranks, double others) noexcept {
   return others > 0 ? boost::math::gamma_q(ranks, others, MathPolicy()) : 1;
@@ -99,7 +102,9 @@ Tuning::Tuning(const Answers& answers) noexcept
 void Tuning::take_away(const double* false_hits) noexcept {
   seen_ = 0;
   for (unsigned j = 0; j < ranks_; ++j) {
-    const double hits = std::max(hits_[none][j] - false_hits[j], 0.0);
+    raw_[j] = hits_[none][j];
+    surplus_[j] = raw_[j] - false_hits[j];
+    const double hits = std::max(surplus_[j], 0.0);
     for (auto& tail : hits_) tail[j] = hits;
     seen_ += hits;
     false_ += false_hits[j];
@@ -119,6 +124,29 @@ void Tuning::take_hits(const Answers& answers) noexcept {
     false_hits[j] = each;
   }
   take_away(false_hits);
+}
+
+// Whether more hits were counted than chance and false positives explain. A stream that repeats
+// itself repeats its false positives too: then no more of them are independent than a filter has in
+// one look at all its places.
+bool Tuning::has_repeats() const noexcept {
+  const double hits = std::accumulate(surplus_, surplus_ + ranks_, 0.0),
+               raw = std::accumulate(raw_, raw_ + ranks_, 0.0),
+               draws = fpr_ * buckets_ * ranks_ + 1;
+  return hits > kSure * std::sqrt(raw + false_ * false_ * (kKnown * kKnown + 1 / draws));
+}
+
+// Whether hits become more towards the last ranks, which are those of a lag beyond them.
+bool Tuning::rises() const noexcept {
+  const unsigned part = std::max(ranks_ / 8, 1u);
+  if (ranks_ < 2 * part) return false;
+  double last = 0, before = 0, raw = 0;
+  for (unsigned j = ranks_ - part; j < ranks_; ++j) {
+    last += surplus_[j];
+    before += surplus_[j - part];
+    raw += raw_[j] + raw_[j - part];
+  }
+  return last - before > kSure * std::sqrt(raw + kKnown * kKnown * before * before);
 }
 
 // Hits beyond the last rank: as many as at the last quarter of the ranks, and none, and in
@@ -146,6 +174,14 @@ void Tuning::continue_hits(double most) noexcept {
     if (beyond > most)
       for (unsigned j = ranks_; j < kReach * ranks_; ++j) tail[j] *= most / beyond;
   }
+  if (!has_repeats() || rises()) expect_the_worst(most);
+}
+
+// All rows reported as new were repeats, as far away as counts, and so were those of them that met
+// an equal fingerprint.
+void Tuning::expect_the_worst(double misses) noexcept {
+  std::fill(hits_[level] + ranks_, hits_[level] + kReach * ranks_, 0.0);
+  hits_[level][kReach * ranks_ - 1] = misses / std::max(1 - fpr_, 1e-6);
 }
 
 // The lags that make the hits most likely, from evenly spread ones towards there (Richardson 1972,
@@ -214,7 +250,7 @@ double Tuning::found(double factor, Tail tail) const noexcept {
 // false hits is a Poisson number, known to some hundredths. The lags are as blurred as they still
 // move while they are sought.
 double Tuning::error_at(double factor) const noexcept {
-  constexpr double kKnown = 0.02, kShared = 0.5;
+  constexpr double kShared = 0.5;
   const double all = repeats(continued),
                missed = std::clamp(1 - found(factor, continued) / all, 0.0, 1.0),
                share = (missed * all + 1) / (all + 2);
@@ -230,11 +266,12 @@ double Tuning::error_at(double factor) const noexcept {
 
 Tuned Tuning::at(double factor) const noexcept {
   const auto fnr = [&](Tail tail) {
-    return repeats(tail) > 0 ? std::max(1 - found(factor, tail) / repeats(tail), 0.0)
-                             : std::numeric_limits<double>::quiet_NaN();
+    return std::max(1 - found(factor, tail) / repeats(tail), 0.0);
   };
-  return {found(factor, continued), fnr(continued), fnr(none), fnr(level),
-          repeats(continued) > 0 ? error_at(factor) : std::numeric_limits<double>::quiet_NaN()};
+  constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+  if (!(repeats(continued) > 0))
+    return {found(factor, continued), kUnknown, kUnknown, kUnknown, kUnknown};
+  return {found(factor, continued), fnr(continued), fnr(none), fnr(level), error_at(factor)};
 }
 
 }  // namespace streamfilter

@@ -47,7 +47,8 @@ struct Tuned {
   // last rank
   double fnr;       // go on as they become fewer over the second half of the ranks
   double fnr_low;   // are none
-  double fnr_high;  // are at every rank as many as at the last ones: lags do not bunch there
+  double fnr_high;  // are at every rank as many as at the last ones: lags do not bunch there. Where
+                    // they seem to, or nothing is known: are all rows that were reported as new
 
   double error;  // standard error of the three, by chance and by how lags are found; NaN likewise
 };
@@ -68,7 +69,10 @@ class Tuning {
 
   void take_hits(const Answers& answers) noexcept;
   void take_away(const double* false_hits) noexcept;
+  bool has_repeats() const noexcept;
+  bool rises() const noexcept;
   void continue_hits(double most) noexcept;
+  void expect_the_worst(double misses) noexcept;
   void find_lags() noexcept;
   double found(double factor, Tail tail) const noexcept;
   double found_with_less(double factor, const double* weight) const noexcept;
@@ -80,9 +84,10 @@ class Tuning {
 
   unsigned ranks_;
   double fpr_;
-  double hits_[kTails][kReach * kMaxRanks];  // by rank, without false positives
-  double seen_;                              // all hits in a rank that there is
-  double false_ = 0;                         // what was taken away from them
+  double hits_[kTails][kReach * kMaxRanks];     // by rank, without false positives
+  double raw_[kMaxRanks], surplus_[kMaxRanks];  // with them, and without, if below none
+  double seen_;                                 // all hits in a rank that there is
+  double false_ = 0;                            // what was taken away from them
   double buckets_;
   double lag_[kLags], weight_[kLags];  // lags in others per bucket, repeats of each
   double early_[kLags];                // … after a quarter of the rounds
