@@ -192,6 +192,26 @@ insert_and_commit($session, 'stall', $_, "stall $_ at COMMIT") for 1 .. 3;
 $session->quit;
 is_all_well('peers that stall');
 
+# ---- the last word of a connection -----------------------------------------------------------------------------
+
+# It says that it ends, but the socket is still open when this server looks.
+$session = new_session();
+$session->query_safe(q{BEGIN; INSERT INTO events VALUES (-2)});
+$proxy->set('linger');
+$holder->safe_psql('postgres', q{SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity
+	WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()});
+$session->{stderr} = '';
+$session->query('COMMIT');
+like($session->{stderr}, qr/ERROR:  connection to server "peer" was lost within the transaction/,
+	'a transaction whose server has said that it ends its part does not commit');
+$session->quit;
+$proxy->set('pass');
+$proxy->hang_up;
+$node->safe_psql('postgres', 'INSERT INTO events VALUES (-2)');
+$node->safe_psql('postgres', 'INSERT INTO events VALUES (-2)');
+is($node->safe_psql('postgres', 'SELECT count(*) FROM events WHERE id = -2'), 1, 'its row is there once when it is repeated');
+$node->safe_psql('postgres', 'DELETE FROM events WHERE id = -2');
+
 # ---- cancel --------------------------------------------------------------------------------------------------
 
 $node->safe_psql('postgres', q{ALTER SERVER peer OPTIONS (SET connect_timeout '60s', SET timeout '60s')});

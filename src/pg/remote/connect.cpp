@@ -105,8 +105,13 @@ Target make_target(Connection* connection) {
 
 // ---- an attempt ---------------------------------------------------------------------------------
 
-// What is only noted there would go to the log here.
-void ignore_notice(void*, const PGresult*) {}
+// What is only noted there would go to the log here. Of an idle connection an error is noted, too:
+// the last word of the other side, before the socket is closed.
+void take_notice(void* connection, const PGresult* notice) {
+  const char* severity = PQresultErrorField(notice, PG_DIAG_SEVERITY_NONLOCALIZED);
+  if (severity != nullptr && (strcmp(severity, "FATAL") == 0 || strcmp(severity, "PANIC") == 0))
+    static_cast<Connection*>(connection)->dismissed = true;
+}
 
 // The connection under construction belongs to the entry, so that an error does not leak it.
 void start_connecting(Connection* connection) {
@@ -123,7 +128,8 @@ void start_connecting(Connection* connection) {
   connection->connecting = true;
   connection->polling = PGRES_POLLING_WRITING;
   PQsetErrorVerbosity(connection->pg, PQERRORS_VERBOSE);
-  PQsetNoticeReceiver(connection->pg, ignore_notice, nullptr);
+  connection->dismissed = false;
+  PQsetNoticeReceiver(connection->pg, take_notice, connection);
 }
 
 // How far an attempt has come; `failed` is not yet told from a refusal.

@@ -71,6 +71,7 @@ void read_server(Connection* connection) {
 bool has_ended(const Connection* connection) {
   pollfd ready = {PQsocket(connection->pg), POLLIN, 0};
   for (int i = 0; i < kMaxUnasked; ++i) {
+    if (connection->dismissed) return true;
     if (poll(&ready, 1, 0) == 0) return PQstatus(connection->pg) == CONNECTION_BAD;
     if (PQconsumeInput(connection->pg) == 0) return true;
     PQisBusy(connection->pg);  // reads notices and changes of parameters

@@ -34,6 +34,7 @@ struct Connection {
   bool ready;                         // and what is called there is prepared
   int backend;                        // its process there; behind a pooler, one that it had
   bool busy;                          // answers have not been read
+  bool dismissed;                     // the other side has said that it ends it
   bool needs_password;                // its user has to have one of his own
   ServerOptions options;
   char name[NAMEDATALEN];            // of the server

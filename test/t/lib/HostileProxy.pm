@@ -21,6 +21,7 @@ use Time::HiRes qw(sleep);
 my $bad  = "\xff\xfe\xc3";    # no characters in UTF-8
 my %tricks = (
 	pass => [ '', undef ],
+	linger => [ '', undef ],    # connections that the server ends stay open
 
 	# Answers
 	answers_short   => [ 'D', sub { row(map { s/[tf],//r } values_of($_[1])) } ],
@@ -86,7 +87,7 @@ my %tricks = (
 	tag_open        => [ 'C', sub { message('C', 'SELECT 1') } ],
 );
 
-sub names { my @names = sort grep { $_ ne 'pass' } keys %tricks; return @names; }
+sub names { my @names = sort grep { !/^(pass|linger)$/ } keys %tricks; return @names; }
 
 sub message { my ($type, $body) = @_; return $type . pack('N', 4 + length $body) . $body; }
 
@@ -187,7 +188,7 @@ sub pass_on
 		$pair->{is_up} ||= $type eq 'Z';
 		my $bytes = $is_up && $count >= $first && index($types, $type) >= 0 ? $change->($type, $body) : message($type, $body);
 		return 0 unless write_all($pair->{client}, $bytes);
-		return 0 if $type eq 'E' && $bytes =~ /VFATAL/;
+		return 0 if $type eq 'E' && $bytes =~ /VFATAL/ && $trick ne 'linger';
 	}
 	return 1;
 }
@@ -242,7 +243,8 @@ sub serve
 			elsif (my $pair = $pairs{$socket})
 			{
 				my $read = sysread $socket, my $bytes, 65536;
-				if (!$read) { $end->($pair); }
+				if (!$read && $socket == $pair->{server} && $trick eq 'linger') { $select->remove($socket); }
+				elsif (!$read) { $end->($pair); }
 				elsif ($socket == $pair->{client}) { write_all($pair->{server}, $bytes) or $end->($pair); }
 				else { $pair->{said} .= $bytes; pass_on($pair) or $end->($pair); }
 			}
