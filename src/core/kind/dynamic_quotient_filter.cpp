@@ -7,7 +7,6 @@
 #include <limits>
 
 #include "core/base/random.hpp"
-#include "core/format/spread.hpp"
 #include "core/kind/kind_list.hpp"
 #include "core/kind/quotient_table.hpp"
 #include "core/model/exact_store_model.hpp"
@@ -479,18 +478,6 @@ double fnr_at(const Parameters& p, double gap) noexcept {
                                      all(p, kSliceRows), all(p, kSliceBuckets));
 }
 
-// With `keys`, of which copies take up room as others do.
-double fpr_to_come(const Parameters& p, ConstSlice slice) noexcept {
-  if (p.keys == 0) return 0;
-  const Signatures signatures(p);
-  const SliceState& state = *slice.state;
-  const double copied =
-      std::max(0.0, quotient::distinct(p, used(state)) - static_cast<double>(state.inserted_new));
-  return quotient_model::dynamic_fpr_bound(signatures.selected(), signatures.unselected(),
-                                           static_cast<double>(p.keys) + copied * p.slices,
-                                           all(p, kSliceRows), all(p, kSliceBuckets));
-}
-
 // Repeats that all come after a gap keep the rows of their keys from being idle for as long as they
 // come, and these rows fill with keys that come no more: there is a model only while all keys fit.
 Prediction predict(const Parameters& p, const Stream& stream) noexcept {
@@ -510,28 +497,6 @@ Prediction predict(const Parameters& p, const Stream& stream) noexcept {
   };
   return {exact_store_model::mean_fpr(stream.distinct(), rate),
           exact_store_model::mean_fnr(stream, held, rate)};
-}
-
-// ---- another size
-
-std::uint64_t places(const Parameters& p) noexcept { return p.integer(kSliceRows); }
-
-// Row by row, the least recently accessed first, so that they keep their order. A key is in all
-// rows that have taken the place of its own, and how many keys there are is not known any more.
-void move(const Parameters& old, ConstSlice from, const Parameters& p, Slice into,
-          std::uint32_t) noexcept {
-  const Body source(old, from.body(), from.bytes);
-  const std::uint64_t n = places(old), m = places(p), layers = layers_of(n, m);
-  {
-    Chains target(p, into);
-    for_each_row(source, *from.state, [&](std::uint32_t row) {
-      for (std::uint64_t layer = 0; layer < layers; ++layer)
-        for_each_new_place(n, m, layer, row, [&](std::uint64_t at) {
-          for_each_code(source, row, [&](const RowEntry& it) { target.insert({at, it.code}); });
-        });
-    });
-  }
-  has_evicted(*into.state) |= has_evicted(*from.state) | std::uint64_t{used(*into.state) > 0};
 }
 
 }  // namespace
@@ -556,16 +521,6 @@ const FilterOps dsqf_ops = {
     .fpr_bound = fpr_bound,
     .fnr_at = fnr_at,
     .predict = predict,
-    .resize =
-        {
-            .sized = words(kP, kBuckets, kRows, kSliceRows, kSliceBuckets),
-            .kept = words(kR, kRPrime),
-            .possible = [](const Parameters& p) noexcept { return p.key_shift == 0; },
-            .places = places,
-            .by_slice = true,
-            .move = move,
-            .fpr_to_come = fpr_to_come,
-        },
 };
 
 }  // namespace streamfilter

@@ -6,8 +6,6 @@
 #include <limits>
 
 #include "core/base/random.hpp"
-#include "core/base/saturate.hpp"
-#include "core/format/spread.hpp"
 #include "core/kind/kind_list.hpp"
 #include "core/kind/quotient_table.hpp"
 #include "core/model/exact_store_model.hpp"
@@ -55,12 +53,6 @@ template <typename State>
 auto& has_evicted(State& state) noexcept {
   return state.own[3];
 }  // 0 or 1
-template <typename State>
-auto& copies(State& state) noexcept {
-  return state.own[4];
-}  // keys that it would count but that are copies, of another size
-
-constexpr std::uint64_t kMaxCopies = std::uint64_t{1} << 62;
 
 // How a row lies in memory. Its signatures are all different, so where only few exist, a bitmap of
 // all says which ones are in it: 4 bits a row for r, r', k = 2, 1, 4 and 12 bits for 4, 2, 4.
@@ -293,7 +285,6 @@ void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
   state.inserted_new =
       merged_new(state.inserted_new, from.state->inserted_new, added, used(*from.state));
   has_evicted(state) |= has_evicted(*from.state);
-  copies(state) = std::max(copies(state), copies(*from.state));
 }
 
 bool check(const Parameters& p, ConstSlice slice) noexcept {
@@ -311,23 +302,18 @@ bool check(const Parameters& p, ConstSlice slice) noexcept {
   }
   return buckets == used(*slice.state) && weights == weight(*slice.state) &&
          in_use == rows_in_use(*slice.state) && has_evicted(*slice.state) <= 1 &&
-         copies(*slice.state) <= kMaxCopies &&
+         slice.state->own[4] == 0 &&
          PackedFields(slice.body(), slice.bytes).is_zero_from(rows * layout.bits);
 }
 
 // Until the first eviction the signatures tell the number of keys. Later the rows that are still
 // empty do: linear counting (Whang et al. 1990), which evictions do not disturb.
-double all_distinct(const Parameters& p, const SliceState& state) noexcept {
+double distinct_keys(const Parameters& p, const SliceState& state) noexcept {
   if (!has_evicted(state)) return quotient::distinct(p, used(state));
   const double rows = static_cast<double>(p.integer(kSliceRows)),
                empty = rows - static_cast<double>(rows_in_use(state));
   if (p.key_shift != 0 || empty < kFewEmptyRows) return std::numeric_limits<double>::quiet_NaN();
   return -rows * std::log(empty / rows);
-}
-
-double distinct_keys(const Parameters& p, const SliceState& state) noexcept {
-  const double all = all_distinct(p, state), copied = static_cast<double>(copies(state));
-  return copies(state) == 0 || std::isnan(all) ? all : std::max(0.0, all - copied);
 }
 
 Estimate estimate(const Parameters& p, ConstSlice slice) noexcept {
@@ -362,38 +348,6 @@ double fpr_after(const Parameters& p, double keys) noexcept {
   if (!(keys > 0)) return 0;
   return quotient_model::fpr_bound(signatures.selected(), signatures.unselected(),
                                    static_cast<unsigned>(p.integer(kBuckets)), keys, all_rows(p));
-}
-
-// ---- another size
-
-std::uint64_t places(const Parameters& p) noexcept { return p.integer(kSliceRows); }
-
-// Which of the rows that have taken its place a key has chosen, its signature does not tell: it is
-// in all of them.
-void spread(const Parameters& old, ConstSlice from, const Parameters& p, Slice into,
-            std::uint64_t layer) noexcept {
-  const RowLayout layout(p);
-  SliceState& state = *into.state;
-  for_each_place(places(old), places(p), layer, [&](std::uint64_t at, std::uint64_t old_at) {
-    const Row source(layout, from.body(), from.bytes, old_at);
-    const Row target(layout, into.body(), into.bytes, at);
-    const unsigned size = source.size();
-    for (unsigned i = 0; i < size; ++i) store(p, state, target, i, source.at(i));
-  });
-  has_evicted(state) = has_evicted(*from.state);
-}
-
-void note_keys(const Parameters& p, Slice slice, double keys) noexcept {
-  const double more = all_distinct(p, *slice.state) - keys;
-  copies(*slice.state) =
-      more > 0 ? std::min(saturate<std::uint64_t>(std::round(more)), kMaxCopies) : 0;
-}
-
-// With `keys`; without, a full row is as full as it was. Copies take up room as keys do.
-double fpr_to_come(const Parameters& p, ConstSlice slice) noexcept {
-  if (p.keys == 0) return 0;
-  const double copied = static_cast<double>(copies(*slice.state));
-  return fpr_after(p, static_cast<double>(p.keys) + copied * p.slices);
 }
 
 // The probability that a row was chosen by `least` or more of n keys.
@@ -510,16 +464,6 @@ const FilterOps sqf_ops = {
     .fpr_bound = fpr_bound,
     .fnr_at = fnr_at,
     .predict = predict,
-    .resize =
-        {
-            .sized = words(kP, kSliceRows),
-            .kept = words(kR, kRPrime, kBuckets),
-            .possible = [](const Parameters& p) noexcept { return p.key_shift == 0; },
-            .places = places,
-            .spread = spread,
-            .note_keys = note_keys,
-            .fpr_to_come = fpr_to_come,
-        },
 };
 
 }  // namespace streamfilter

@@ -37,8 +37,6 @@ const Case kForgetting[] = {
     {"clq(lines=2)", 200000},
     {"clq(window=\"1 hour\")", 200000},
     {"capped", 300000},
-    {"sqf", 200000},
-    {"sqf(r=4, r_prime=1, buckets=2)", 200000},
     {"lru", 100000},
     {"lru(policy=clock)", 100000},
     {"lru(entry_bits=40)", 100000},
@@ -146,32 +144,6 @@ BOOST_AUTO_TEST_CASE(a_queue_keeps_the_newest_keys_in_any_size) {
     BOOST_TEST(
         found(resized(before, with_memory("clq", memory)), scaled(200000) - 1000, 1000) > 0.98,
         memory);
-}
-
-// The order of rows is kept, and with it which ones are forgotten next. Rows and the pool of
-// buckets do not divide alike: of a pool that is full, a few buckets of a slice are lost.
-BOOST_AUTO_TEST_CASE(a_dynamic_quotient_filter_keeps_its_newest_rows) {
-  constexpr double kLost = 16;
-  for (const std::uint64_t keys : {2000, 100000}) {
-    const Filter before = filled("dsqf(memory=128kB)", keys);
-    for (const char* memory : kMultiples) {
-      const Filter after = resized(before, with_memory("dsqf", memory));
-      BOOST_TEST(after.is_valid());
-      BOOST_TEST(
-          static_cast<double>(lost(before, after, keys)) <= kLost * after.parameters().slices,
-          memory);
-    }
-    for (const char* memory : {"200kB", "100kB", "64kB", "40kB"}) {
-      Filter after = resized(before, with_memory("dsqf", memory));
-      BOOST_TEST(after.is_valid());
-      BOOST_TEST(found(after, keys - 500, 500) > 0.97, memory);
-      const double bound = find_ops(Kind::dsqf)->fpr_bound(after.parameters());
-      BOOST_TEST(found(after, 1u << 30, kProbes) < bound * 1.1 + 0.004);
-      for (std::uint64_t i = 0; i < scaled(keys); ++i) after.insert(timed((1u << 29) + i));
-      BOOST_TEST(found(after, 1u << 30, kProbes) < bound * 1.1 + 0.004);
-      BOOST_TEST(after.is_valid());
-    }
-  }
 }
 
 // Against a list of the keys in the order of their last sight.
