@@ -16,6 +16,7 @@ $node->append_conf('postgresql.conf', q{
 	client_min_messages = warning
 	streamfilter.shared_memory = '16MB'
 	streamfilter.max_in_flight = 1000
+	streamfilter.dynamic_memory = 0
 	max_prepared_transactions = 5
 	autovacuum = off});
 $node->start;
