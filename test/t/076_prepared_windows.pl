@@ -174,4 +174,16 @@ sql("ROLLBACK PREPARED 'many2'");
 is(sql(join(' UNION ALL ', map { "SELECT streamfilter_test('many_$_', t) FROM generate_series(1, 2) t" } 1 .. 40)),
 	join("\n", ('t', 'f') x 40), 'the others as they end');
 
+# ---- another size, while what has committed is not yet in the filter: its session has let go of the relation by then ----
+
+sql(q{CREATE FOREIGN TABLE sized (id int) SERVER streamfilter OPTIONS (kind 'clq', memory '1MB'); INSERT INTO sized VALUES (1)});
+sql(q{BEGIN; INSERT INTO sized VALUES (2); PREPARE TRANSACTION 'resized'});
+$faults->set('resolve', 'stop');
+my $late = $faults->start(q{COMMIT PREPARED 'resized'});
+$faults->reached('resolve');
+sql(q{ALTER FOREIGN TABLE sized OPTIONS (SET memory '2MB')});
+$faults->set('resolve', 'pass');
+is($faults->finish($late), '', 'COMMIT PREPARED, and another size meanwhile');
+is(sql(q{SELECT streamfilter_test('sized', 1), streamfilter_test('sized', 2)}), 't|t', 'knows what has committed');
+
 done_testing();

@@ -9,6 +9,7 @@
 #include "pg/server/progress.hpp"
 #include "pg/storage/state_heaps.hpp"
 #include "pg/transaction/apply_changes.hpp"
+#include "pg/transaction/prepared_transactions.hpp"
 #include "pg/transaction/transaction_changes.hpp"
 
 namespace streamfilter::pg {
@@ -100,6 +101,8 @@ void warn_of_rate(const FilterRelation* relation, const Header* header) {
 }  // namespace
 
 bool resize_filter(const FilterRelation* relation, Problem& problem) {
+  // A prepared transaction lets go of the relation before its keys are in the filter.
+  if (shared_state != nullptr) resolve_prepared();
   FilterSlot* former = latest_slot(relation);
   // Those of a tree are of one shape, which is that of their definition to the byte.
   if (former == nullptr || is_in_tree(relation->relid)) return false;
