@@ -99,7 +99,8 @@ Conversion make_conversion(TupleDesc source, TupleDesc target, bool scalar) {
     ereport(ERROR,
             (errcode(ERRCODE_DATATYPE_MISMATCH), errmsg("the query does not fit the row type"),
              errdetail("The number of columns is %d in the query and %d in the row type.",
-                       source->natts, live_attributes(target))));
+                       source->natts, live_attributes(target)),
+             errhint("Select the columns of the row type, in its order.")));
   Conversion conversion;
   conversion.source = source;
   conversion.target = target;
