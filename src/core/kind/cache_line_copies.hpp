@@ -8,8 +8,6 @@
 
 namespace streamfilter::clq {
 
-bool has_valid_copies(const Parameters& p, const SliceState& state) noexcept;
-
 // Of an empty slice that takes what one of another size holds; and of one that takes what another
 // of its own size holds.
 void inherit_copies(const Parameters& old, const SliceState& from, const Parameters& p,
@@ -17,9 +15,8 @@ void inherit_copies(const Parameters& old, const SliceState& from, const Paramet
 void join_copies(const Parameters& p, SliceState& into, const SliceState& from) noexcept;
 
 // Removes the copies of a key, not the key. Where too many others would have to go with them they
-// stay, and places may not be joined any more.
+// stay, and places may not be joined any more (may_join_places).
 void erase_copies(const Parameters& p, Slice slice, std::uint64_t hash) noexcept;
-bool may_join_places(const Parameters& p, ConstSlice slice) noexcept;
 
 // Takes a fingerprint out of a bucket; the older ones move up.
 void take_out(const Parameters& p, SliceState& state, unsigned char* line, unsigned start,

@@ -34,7 +34,6 @@
 #include <cmath>
 #include <limits>
 
-#include "core/kind/cache_line_copies.hpp"
 #include "core/kind/cache_line_queue.hpp"
 #include "core/kind/kind_list.hpp"
 

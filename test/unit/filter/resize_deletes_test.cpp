@@ -130,7 +130,8 @@ BOOST_AUTO_TEST_CASE(few_others_go_with_what_is_removed) {
         {"clq", {"64kB", "256kB"}},
         {"clq(lines=2)", {"64kB", "128kB"}},
         {"clq(fpr=1e-6)", {"64kB", "1MB"}},
-        {"clq", {"64kB"}}}) {
+        {"clq", {"64kB"}},
+        {"clq", {"256kB"}}}) {
     const std::uint64_t kKeys = scaled(100000), kRemoved = kKeys / 5;
     Filter filter(with_memory(definition, path[0]));
     for (const char* memory : path) {
