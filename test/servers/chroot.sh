@@ -1,4 +1,4 @@
-# Bare Debian systems below a folder, for test/matrix.sh and test/package.sh: sourced by them after lib.sh, never run.
+# Bare Debian systems below a folder, for test/matrix.sh, package.sh and container.sh: sourced by them after lib.sh, never run.
 # shellcheck shell=bash
 
 # Jobs run in shells of their own: what they mount is written down.
@@ -22,6 +22,20 @@ enter_chroot() { # folder
 	fi
 }
 
+lend_to_chroot() { # folder-of-ours folder folder-in-it
+	as_root mkdir -p "$1" "$2$3"
+	as_root mount --bind "$1" "$2$3"
+	say "$2$3" >>"$MOUNTED"
+}
+
+# What was started there may have left its process group.
+end_in_chroots() { # one, or the folder they lie in
+	local process
+	for process in /proc/[0-9]*; do
+		[[ $(readlink "$process/root" || true)/ != "$1"/* ]] || kill -TERM "${process#/proc/}" || true
+	done 2>/dev/null
+}
+
 leave_chroots() {
 	local mount
 	while read -r mount; do as_root umount "$mount" || as_root umount -l "$mount" || true; done <"$MOUNTED"
@@ -41,6 +55,42 @@ make_chroot() { # folder release: nothing is started there by installing it
 	printf '#!/bin/sh\nexit 101\n' | as_root tee "$1/usr/sbin/policy-rc.d" >/dev/null
 	as_root chmod 755 "$1/usr/sbin/policy-rc.d"
 	say force-unsafe-io | as_root tee "$1/etc/dpkg/dpkg.cfg.d/thrown-away" >/dev/null # no fsync for what lives an hour
+}
+
+# For scripts whose systems live no longer than they: these lie below $WORK.
+make_work_for_chroots() {
+	is_root || die "must be root: packages are installed in systems of their own"
+	trap remove_work_of_chroots EXIT
+	trap 'exit 130' INT
+	trap 'exit 143' TERM
+	make_work
+	chmod 755 "$WORK"
+	install_missing debootstrap
+}
+
+# shellcheck disable=SC2317 # by a trap
+remove_work_of_chroots() {
+	local status=$?
+	trap - EXIT
+	job_end TERM
+	end_in_chroots "$WORK"
+	leave_chroots
+	remove_work
+	exit "$status"
+}
+
+pack_chroot() { # file release: bare, and packed, for several are made of it
+	[ ! -s "$1" ] || return 0
+	make_chroot "$WORK/bare" "$2"
+	tar -C "$WORK/bare" -cf "$1.new" .
+	mv "$1.new" "$1"
+	rm -rf "$WORK/bare"
+}
+
+unpack_chroot() { # file folder
+	mkdir -p "$2"
+	tar -C "$2" -xf "$1"
+	enter_chroot "$2"
 }
 
 copy_tree_to() { # folder: the tree as it stands, without what was built
