@@ -28,9 +28,8 @@ build_packages() {
 	local tools=(build-essential debhelper postgresql-common postgresql-server-dev-all)
 	unpack_chroot "$BASE" "$WORK/build"
 	if [ -n "$KEEP" ]; then # what was compiled, too
-		lend_to_chroot "$KEEP/ccache" "$WORK/build" /ccache
+		LENT_CCACHE=$KEEP/ccache
 		tools+=(ccache)
-		export CCACHE_DIR=/ccache
 	fi
 	copy_tree_to "$WORK/build/build/streamfilter"
 	in_chroot "$WORK/build" apt-get -q update
@@ -106,6 +105,7 @@ stage "a bare $RELEASE" pack_chroot "$BASE" "$RELEASE"
 if [ -z "$BUILT" ]; then
 	rm -f "$PACKAGES"/*.deb "$PACKAGES"/*.changes
 	stage "packages built" build_packages
+	! grep ': warning: ' "$WORK/job.log" || die "the compiler has warned"
 	stage "packages inspected" inspect_packages
 	grep -E '^[EW]: .*streamfilter' "$WORK/job.log" || say "lintian: no error and no warning"
 fi
