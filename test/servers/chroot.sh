@@ -13,6 +13,7 @@ enter_chroot() { # folder
 
 # Each command sees mounts of its own, which end with it: those of another one stay. LENT_CCACHE is a folder of ours that
 # its compilers use.
+# shellcheck disable=SC2016 # the shell in there expands
 in_chroot() { # folder command…
 	as_root unshare --mount sh -euc '
 		mountpoint -q "$1/proc" || mount -t proc proc "$1/proc"
