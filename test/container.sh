@@ -94,4 +94,4 @@ if [ -z "$CHROOT" ] && command -v podman >/dev/null; then
 else
 	stage "Containerfile, line by line in bare systems" in_chroots
 fi
-sed -n '/^CREATE EXTENSION streamfilter/,$p' "$WORK/job.log"
+sed -n '/^CREATE EXTENSION streamfilter/,/^UTF8$/p' "$WORK/job.log"
