@@ -101,7 +101,8 @@ void warn_if_less_durable(Oid table, Oid target) {
   if (get_rel_persistence(table) == RELPERSISTENCE_PERMANENT &&
       get_rel_persistence(target) == RELPERSISTENCE_UNLOGGED)
     ereport(WARNING, errmsg("repeats are diverted to unlogged table \"%s\"", get_rel_name(target)),
-            errdetail("It is empty after a crash."));
+            errdetail("It is empty after a crash."),
+            errhint("ALTER TABLE ... SET LOGGED makes it outlive one."));
 }
 
 void bind_forgetting(const Trigger* trigger, Relation table) {
