@@ -250,4 +250,40 @@ BOOST_AUTO_TEST_CASE(the_range_of_copies_holds_them_all) {
   }
 }
 
+// What a state says of copies is checked; whatever passes is harmless, and lasts.
+BOOST_AUTO_TEST_CASE(damaged_numbers_are_found_or_harmless) {
+  for (const char* definition :
+       {"clq(fpr=1e-6, slices=1)", "clq(lines=2, slices=1)", "clq(window=\"1 hour\", slices=1)"}) {
+    Filter sound(with_memory(definition, "8kB"));
+    insert(sound, 0, 300);
+    BOOST_TEST(resize(sound, with_memory(definition, "20kB")));
+    const std::uint64_t places = find_ops(Kind::clq)->resize.places(sound.parameters()),
+                        numbers[] = {0,          1,          5,          places - 1,       places,
+                                     places + 1, 1ull << 62, 1ull << 63, (1ull << 63) + 3, ~0ull};
+    unsigned passed = 0;
+    for (const std::uint64_t cells : numbers)
+      for (const std::uint64_t reach : numbers)
+        for (const std::uint64_t gone : numbers) {
+          Filter filter = sound;
+          std::uint64_t(&own)[5] = filter.slice().state->own;
+          own[2] = cells;
+          own[3] = reach;
+          own[4] = gone;
+          if (!filter.is_valid()) continue;
+          ++passed;
+          for (std::uint64_t i = 0; i < 100; ++i) erase(filter.header(), timed(i));
+          BOOST_TEST(filter.is_valid());
+          Problem problem;
+          BOOST_TEST(merge(filter.header(), sound.header(), problem));
+          BOOST_TEST(filter.is_valid());
+          for (const char* memory : {"33kB", "9kB"}) {
+            resize(filter, with_memory(definition, memory));
+            BOOST_TEST(filter.is_valid());
+          }
+        }
+    BOOST_TEST(passed > 10u);
+    BOOST_TEST(passed < 400u);
+  }
+}
+
 BOOST_AUTO_TEST_SUITE_END()
