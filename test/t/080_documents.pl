@@ -57,7 +57,11 @@ sub blocks_of
 			$fence = exists $last->{sql} && !exists $last->{output} ? 'output' : '';
 			$last->{output} = '' if $fence;
 		}
-		elsif ($line =~ /^```/) { ($fence, $last) = ('', {}) }
+		elsif ($line =~ /^```/)
+		{
+			push @blocks, { line => $number, tested_by => $tested_by } if $tested_by;
+			($fence, $last, $tested_by) = ('', {});
+		}
 		elsif ($line =~ /^#/) { $last = {} }
 	}
 	return @blocks;

@@ -325,6 +325,7 @@ void check_triggers(Node* statement) {
 // triggers were bound, or where no event trigger could see it; the number of those. The names in
 // their arguments say which filters are meant. Names of the others are written anew.
 SF_FUNCTION(streamfilter_adopt_triggers) {
+  (void)fcinfo;
   using namespace streamfilter::pg;
   int64 adopted = 0;
   ListCell* cell;
