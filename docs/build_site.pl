@@ -124,7 +124,7 @@ table { border-collapse: collapse; font-size: 90%; display: block; overflow-x: a
 td, th { border: 1px solid #ddd; padding: .25em .6em; text-align: left; vertical-align: top }
 td { overflow-wrap: break-word } td code { overflow-wrap: anywhere }
 a { color: #335c85 } img { max-width: 100% }
-@page { size: A4; margin: 18mm } @media print { body { font-size: 10px; padding: 0 } section { break-before: page } nav { display: none } table { display: table; width: 100% } td { overflow-wrap: anywhere } pre { white-space: pre-wrap; font-size: 8px } }
+@page { size: A4; margin: 18mm } @media print { body { font-size: 10px; padding: 0 } section { break-before: page } nav { display: none } table { display: table; width: 100%; table-layout: fixed } td { overflow-wrap: anywhere } pre { white-space: pre-wrap; font-size: 8px } }
 CSS
 
 sub frame
