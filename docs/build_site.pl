@@ -122,8 +122,9 @@ pre { background: #f6f6f3; padding: .7em; overflow-x: auto; font-size: 85%; line
 code { background: #f6f6f3 } pre code { background: none }
 table { border-collapse: collapse; font-size: 90%; display: block; overflow-x: auto }
 td, th { border: 1px solid #ddd; padding: .25em .6em; text-align: left; vertical-align: top }
+td { overflow-wrap: break-word } td code { overflow-wrap: anywhere }
 a { color: #335c85 } img { max-width: 100% }
-@page { size: A4; margin: 18mm } @media print { body { font-size: 10px; padding: 0 } section { break-before: page } nav { display: none } table { display: table } pre { white-space: pre-wrap } }
+@page { size: A4; margin: 18mm } @media print { body { font-size: 10px; padding: 0 } section { break-before: page } nav { display: none } table { display: table; width: 100%; table-layout: fixed } td { overflow-wrap: anywhere } pre { white-space: pre-wrap; font-size: 8px } }
 CSS
 
 sub frame
@@ -134,6 +135,23 @@ sub frame
 		[ reference => 'docs/reference/filters.md' ], [ kinds => 'docs/kinds.md' ], [ 'all pages' => 'docs/README.md' ];
 	return "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>$title</title>"
 		. "<meta name=\"viewport\" content=\"width=device-width\"><style>\n$style</style></head>\n<body><nav>$nav</nav>\n$body</body></html>\n";
+}
+
+# For paper, whose width is what it is: text in columns gets smaller where its lines are long.
+sub fit_to_paper
+{
+	my ($html) = @_;
+	my ($usual, $fitting) = (8, 128);    # px, and the characters of that size in a line
+	$html =~ s{<pre([^>]*)>(.*?)</pre>}{
+		my ($attributes, $text) = ($1, $2);
+		my $longest = 0;
+		for my $line (split /\n/, $text =~ s/<[^>]*>//gr =~ s/&\w+;/x/gr)
+		{
+			$longest = length $line if length $line > $longest;
+		}
+		my $size = $longest > $fitting ? sprintf(' style="font-size: %.2fpx"', $usual * $fitting / $longest) : '';
+		"<pre$attributes$size>$text</pre>" }gse;
+	return $html;
 }
 
 # Links of a page's HTML, as `change` has them: called with the path from the root and the anchor.
@@ -188,7 +206,7 @@ if ($wants_pdf)
 	my $body = '';
 	for my $page (@pages)
 	{
-		my $html = html_of($text{$page}, "--id-prefix=$prefix{$page}");
+		my $html = fit_to_paper(html_of($text{$page}, "--id-prefix=$prefix{$page}"));
 		$html = relink($page, $html, sub {
 			my ($path, $anchor) = @_;
 			return $path unless $text{$path};

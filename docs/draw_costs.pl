@@ -71,7 +71,7 @@ my $svg = <<"END" . join("\n", @lines) . "\n</svg>\n";
 <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 $width $height" width="$width" height="$height">
 <!-- Drawn by docs/draw_costs.pl from the first table of docs/benchmarks.md. -->
 <style>
-text { font: 13px sans-serif; fill: #222 }
+text { font-family: sans-serif; font-size: 13px; fill: #222 }
 .head { font-weight: bold }
 .name { text-anchor: end }
 .ours { fill: #335c85 } .others { fill: #c9b27c }

@@ -69,7 +69,7 @@ my $svg = <<"END" . join("\n", @columns, @lines) . "\n</svg>\n";
 <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 $width $height" width="$width" height="$height">
 <!-- Drawn by docs/draw_rooms.pl from src/ROOMS and the includes below src/. -->
 <style>
-text { font: 12px sans-serif; fill: #222 }
+text { font-family: sans-serif; font-size: 12px; fill: #222 }
 .name { font-weight: bold }
 .end { font-weight: bold; text-anchor: end }
 .pg { fill: #dbe7f3 } .core { fill: #f5e6c8 } .capi { fill: #dff0dc }

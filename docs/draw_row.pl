@@ -82,7 +82,7 @@ my $svg = <<"END" . join("\n", @lines) . "\n</svg>\n";
 <!-- Drawn by docs/draw_row.pl. -->
 <defs><marker id="head" markerWidth="8" markerHeight="8" refX="6" refY="4" orient="auto"><path d="M0,0 L8,4 L0,8 z" fill="#555"/></marker></defs>
 <style>
-text { font: 12px sans-serif; fill: #222 }
+text { font-family: sans-serif; font-size: 12px; fill: #222 }
 .title { font-weight: bold; font-size: 13px }
 .more { fill: #444 } .says { fill: #555; font-style: italic }
 .server { fill: #eee } .ours { fill: #dbe7f3 } .filter { fill: #f5e6c8 } .repeat { fill: #f3d9d5 }

@@ -52,6 +52,22 @@ my ($status, $after) = $node->psql('postgres', q{
 like($err, qr/prepared transactions are disabled/, 'a transaction cannot be prepared');
 like($after, qr/^here$/m, 'which does no harm to a session that loads the library itself');
 
+# Settings may stand in the configuration before the library is preloaded, or after it no longer is.
+$node->append_conf('postgresql.conf', q{
+streamfilter.shared_memory = '64MB'
+streamfilter.dynamic_memory = '0'
+streamfilter.max_filters = 10
+streamfilter.max_in_flight = 5000});
+$node->reload;
+$node->psql('postgres', q{SELECT streamfilter_info('sbf(memory=4kB)')}, stderr => \$err);
+is($err, '', 'settings of preloading in the configuration do no harm without it');
+is($node->safe_psql('postgres', q{LOAD 'streamfilter'; SELECT string_agg(setting, ' ' ORDER BY name) FROM pg_settings
+	WHERE name ~ '^streamfilter.(shared|dynamic|max)'}), '0 10 5000 65536', '... and are shown');
+$node->psql('postgres', q{LOAD 'streamfilter'; SET streamfilter.shared_memory = '1GB'}, stderr => \$err);
+like($err, qr/cannot be changed now/, '... and cannot be set by a session');
+$node->psql('postgres', q{LOAD 'streamfilter'; SET streamfilter.shard_memory = '1GB'}, stderr => \$err);
+like($err, qr/invalid configuration parameter name/, 'others are refused');
+
 my $dump = $node->backup_dir . '/dump.sql';
 $node->command_ok([ 'pg_dump', '-f', $dump, '-d', $node->connstr('postgres') ], 'pg_dump');
 $node->safe_psql('postgres', 'CREATE DATABASE copy');

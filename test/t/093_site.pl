@@ -65,9 +65,19 @@ is(join(' ', grep { slurp("$site/$_") =~ /<p>\|.*\|<\/p>/ } sort keys %read), ''
 
 SKIP:
 {
-	skip 'weasyprint is not installed', 2 unless $wants_pdf;
+	skip 'weasyprint is not installed', 3 unless $wants_pdf;
 	my $pdf = slurp("$site/streamfilter.pdf");
 	like($pdf, qr/^%PDF-/, 'the PDF is one');
 	cmp_ok(scalar(() = $pdf =~ m{/Type\s*/Page\b}g), '>', 100, '... of all documents');
+	skip 'pdftotext (poppler-utils) is not installed', 1 unless has('pdftotext');
+	my (%cut, $width);
+	my $page = 0;
+	for (split /\n/, `pdftotext -bbox '$site/streamfilter.pdf' -`)
+	{
+		($width, $page) = ($1, $page + 1) if /<page width="([\d.]+)"/;
+		# Pictures have words that end at their frame.
+		$cut{"page $page: $2"} = 1 if /xMax="([\d.]+)".*>(.*)<\/word>/ && $1 > $width - 36;
+	}
+	is(join("\n", sort keys %cut), '', 'no word leaves its page');
 }
 done_testing();

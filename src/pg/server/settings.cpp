@@ -81,25 +81,25 @@ void init_settings() {
   DefineCustomBoolVariable("streamfilter.verbose",
                            "Says after each statement what filters have made of its rows.", nullptr,
                            &verbose, false, PGC_USERSET, 0, nullptr, nullptr, nullptr);
-  // The others size shared memory: only a preloaded library can define them.
-  if (process_shared_preload_libraries_in_progress) {
-    DefineCustomIntVariable("streamfilter.shared_memory",
-                            "Memory reserved at server start for named filters.", nullptr,
-                            &shared_memory_kb, 256 * 1024, 64, INT_MAX, PGC_POSTMASTER, GUC_UNIT_KB,
-                            nullptr, nullptr, nullptr);
-    DefineCustomIntVariable("streamfilter.dynamic_memory",
-                            "Memory that named filters may take beyond streamfilter.shared_memory.",
-                            "It is taken when a filter needs it, from /dev/shm.",
-                            &dynamic_memory_kb, 1024 * 1024, 0, INT_MAX, PGC_SIGHUP, GUC_UNIT_KB,
-                            nullptr, nullptr, nullptr);
-    DefineCustomIntVariable(
-        "streamfilter.max_filters", "Largest number of named filters in shared memory.", nullptr,
-        &max_filters, 128, 1, 65536, PGC_POSTMASTER, 0, nullptr, nullptr, nullptr);
-    DefineCustomIntVariable(
-        "streamfilter.max_in_flight", "Keys of unfinished transactions that have a place reserved.",
-        "More of them take up to half of streamfilter.dynamic_memory.", &max_in_flight, 100000,
-        1000, 100000000, PGC_POSTMASTER, 0, nullptr, nullptr, nullptr);
-  }
+  // The others size shared memory, so a server can have no other values than those of its start. A
+  // library that is not preloaded knows them, too, for they may stand in the configuration.
+  const GucContext at_start =
+      process_shared_preload_libraries_in_progress ? PGC_POSTMASTER : PGC_SIGHUP;
+  DefineCustomIntVariable(
+      "streamfilter.shared_memory", "Memory reserved at server start for named filters.", nullptr,
+      &shared_memory_kb, 256 * 1024, 64, INT_MAX, at_start, GUC_UNIT_KB, nullptr, nullptr, nullptr);
+  DefineCustomIntVariable("streamfilter.dynamic_memory",
+                          "Memory that named filters may take beyond streamfilter.shared_memory.",
+                          "It is taken when a filter needs it, from /dev/shm.", &dynamic_memory_kb,
+                          1024 * 1024, 0, INT_MAX, PGC_SIGHUP, GUC_UNIT_KB, nullptr, nullptr,
+                          nullptr);
+  DefineCustomIntVariable("streamfilter.max_filters",
+                          "Largest number of named filters in shared memory.", nullptr,
+                          &max_filters, 128, 1, 65536, at_start, 0, nullptr, nullptr, nullptr);
+  DefineCustomIntVariable(
+      "streamfilter.max_in_flight", "Keys of unfinished transactions that have a place reserved.",
+      "More of them take up to half of streamfilter.dynamic_memory.", &max_in_flight, 100000, 1000,
+      100000000, at_start, 0, nullptr, nullptr, nullptr);
   MarkGUCPrefixReserved("streamfilter");
 }
 
