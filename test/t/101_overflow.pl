@@ -216,6 +216,36 @@ $run->finish;
 is(insert_at_once('wait', 430001, 434000, 434001, 434002, 436000, 438000), '434002 436000', 'the rest is remembered');
 nothing_is_left('subtransactions');
 
+# It hands over before it waits itself, for the one that it waits for may come to add another key.
+sub waits_for_lock { my ($where) = @_; return $node->poll_query_until('postgres', "SELECT count(*) > 0 FROM pg_locks WHERE NOT granted AND $where"); }
+
+$one->query_safe('BEGIN; INSERT INTO wait VALUES (440000)');
+$run = IPC::Run::start([ 'psql', '-XAtq', '-d', $node->connstr('postgres'), '-c',
+		'INSERT INTO wait SELECT generate_series(440001, 445000) UNION ALL SELECT 440000' ], '>', \my $printed, '2>', \my $complaint);
+waits_for_lock(q{locktype = 'transactionid'}) or die 'it does not wait';
+is($one->query("INSERT INTO wait VALUES (446000) RETURNING 'new: ' || key"), 'new: 446000', 'one that it waits for adds another key');
+is(insert_at_once('wait', 440001), 'waits', 'others wait for its keys');
+$one->query_safe('COMMIT');
+$run->finish;
+is($complaint, '', 'nobody has to give way');
+is(insert_at_once('wait', 440000, 440001, 445000, 446000), '', 'all are remembered');
+nothing_is_left('a statement that waits');
+
+query(q{CREATE FOREIGN TABLE second (key int) SERVER streamfilter OPTIONS (kind 'bloom', keys '1e6', fpr '1e-9', seed '1')});
+$one->query_safe('SELECT pg_advisory_lock(1)');
+my @both = map {
+	my ($first, $other) = @$_;
+	IPC::Run::start([ 'psql', '-XAtq', '-d', $node->connstr('postgres'), '-c',
+			"DO 'BEGIN INSERT INTO $first SELECT generate_series(450001, 455000); PERFORM pg_advisory_lock_shared(1);
+			 INSERT INTO $other VALUES (456000); END'" ], '>', \my $out, '2>', \$complaint);
+} [qw(wait second)], [qw(second wait)];
+$node->poll_query_until('postgres', q{SELECT count(*) = 2 FROM pg_locks WHERE NOT granted AND locktype = 'advisory'}) or die 'they do not wait';
+$one->query_safe('SELECT pg_advisory_unlock(1)');
+$_->finish for @both;
+is($complaint, '', 'two, each of which has what the other one needs');
+is(query(qq{SELECT count(*) FROM generate_series(450001, 456000) i WHERE streamfilter_test('$_', i)}), 5001, "all keys are in '$_'") for qw(wait second);
+nothing_is_left('two with two filters');
+
 # ---- the setting says how much
 
 query(q{ALTER SYSTEM SET streamfilter.dynamic_memory = '1MB'});

@@ -30,6 +30,7 @@ extern "C" {
 #include "pg/commit/save_changes.hpp"
 #include "pg/handle/filter_handle.hpp"
 #include "pg/handle/hierarchy.hpp"
+#include "pg/handle/key_reservation.hpp"
 #include "pg/handle/slot_lifecycle.hpp"
 #include "pg/remote/connect.hpp"
 #include "pg/remote/remote_filter.hpp"
@@ -107,6 +108,7 @@ void before_prepare() {
   refuse_to_prepare_definitions();
   refuse_to_prepare_saving();
   save_transaction_changes();
+  hand_over_filters();
   add_prepared();
   keys_are_prepared = first_changes() != nullptr;
 }
