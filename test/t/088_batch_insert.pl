@@ -167,15 +167,15 @@ my %looking = (
 	'the condition of an AFTER trigger of a partition' => q{CREATE TRIGGER told AFTER INSERT ON t2 FOR EACH ROW WHEN (looks(NEW.key)) EXECUTE FUNCTION nothing()},
 	'the key of partitions' => q{CREATE TABLE t3 (LIKE t) PARTITION BY LIST (looks(key));
 	   CREATE TABLE t3a PARTITION OF t3 FOR VALUES IN (true); CREATE TABLE t3b PARTITION OF t3 DEFAULT; ALTER TABLE t DETACH PARTITION t2;
-	   ALTER TABLE t ATTACH PARTITION t3 FOR VALUES FROM (2000) TO (5000)});
+	   ALTER TABLE t ATTACH PARTITION t3 FOR VALUES FROM (500) TO (5000)});
 delete $looking{'a generated column of a partition'} if $node->pg_version < 16;  # which has that of the table
 for my $what (sort keys %looking)
 {
 	my ($column) = $looking{$what} =~ /^ATTACH: (.*)/;
 	sql('CREATE TABLE t (id int, key int' . ($column ? ', known boolean GENERATED ALWAYS AS (key > 0) STORED' : '') . ') PARTITION BY RANGE (id);
-	     CREATE TABLE t1 PARTITION OF t FOR VALUES FROM (1) TO (2000);
+	     CREATE TABLE t1 PARTITION OF t FOR VALUES FROM (1) TO (500);
 	     CREATE TABLE t2 (id int, key int' . ($column ? ", $column" : '') . ');
-	     ALTER TABLE t ATTACH PARTITION t2 FOR VALUES FROM (2000) TO (5000)');
+	     ALTER TABLE t ATTACH PARTITION t2 FOR VALUES FROM (500) TO (5000)');
 	sql($looking{$what}) unless $column;
 	my %told;
 	for my $switch (qw(on off))
