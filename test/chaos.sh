@@ -18,7 +18,7 @@ config=${PG_CONFIG:-pg_config}
 for name in "${!PG@}"; do [ "$name" = PG_CONFIG ] || unset "$name"; done
 
 work=$(mktemp -d /tmp/sf.XXXXXX)
-cp -r "$root/test/chaos" "$root/test/t/lib/HostileProxy.pm" "$work"
+cp -r "$root/test/chaos" "$root/test/t/HostileProxy.pm" "$work"
 as_server=()
 if [ "$(id -u)" -eq 0 ]; then
 	chown -R postgres "$work"

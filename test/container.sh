@@ -25,7 +25,6 @@ finish() {
 	local status=$?
 	trap - EXIT
 	job_end TERM
-	leave_chroots
 	remove_work
 	exit "$status"
 }

@@ -29,7 +29,6 @@ FAILED=0
 finish() {
 	local status=$?
 	trap - EXIT
-	leave_chroots
 	rm -rf "$COPIES"
 	exit "$status"
 }
@@ -112,23 +111,29 @@ find_server() { # SERVER: sets PLACE
 
 # --- The suites ---------------------------------------------------------------------------------------------------------
 
+# Two runs on one server would replace what the other has installed. A lock ends with its last process.
+lock_system() { # folder
+	exec 9<"$1"
+	flock -n 9 || die "$1 is in use by another run of test/matrix.sh: wait for its end, or give this one a copy of the system"
+}
+
 run_suites() { # major PLACE
+	local way where status=0
 	read -r way where <<<"$2"
 	if [ "$way" = here ]; then
+		lock_system "$("$where" --pkglibdir)"
 		# shellcheck disable=SC2086 # words of a list
-		PG_CONFIG=$where SUITE_RESULTS=$LOGS/$1.results LD_LIBRARY_PATH=$("$where" --libdir) "$ROOT/test/all.sh" $SUITES
+		PG_CONFIG=$where SUITE_RESULTS=$LOGS/$1.results LD_LIBRARY_PATH=$("$where" --libdir) "$ROOT/test/all.sh" $SUITES || status=$?
 	else
+		lock_system "$where"
 		enter_chroot "$where"
 		copy_tree_to "$where/srv/sf"
 		# shellcheck disable=SC2086 # words of a list
 		in_chroot "$where" env PG_CONFIG="$(debian_config "$1" "$where")" SUITE_RESULTS=/srv/sf/results \
-			${TAP:+"TAP=$TAP"} /srv/sf/test/all.sh $SUITES
+			${TAP:+"TAP=$TAP"} /srv/sf/test/all.sh $SUITES || status=$?
+		[ ! -e "$where/srv/sf/results" ] || cp "$where/srv/sf/results" "$LOGS/$1.results"
 	fi
-}
-
-take_results() { # major PLACE: out of the chroot
-	read -r way where <<<"$2"
-	[ "$way" = here ] || ! [ -e "$where/srv/sf/results" ] || cp "$where/srv/sf/results" "$LOGS/$1.results"
+	return "$status"
 }
 
 version_of() { # major PLACE
@@ -173,7 +178,6 @@ one_server() { # SERVER
 	SECONDS=0
 	(run_suites "$major" "$PLACE") >"$LOGS/$major.log" 2>&1 || status=$?
 	touch "$LOGS/$major.results"
-	take_results "$major" "$PLACE"
 	for suite in $SUITES; do cells+=("$(cell "$suite" <"$LOGS/$major.results")"); done
 	row "$(version_of "$major" "$PLACE")" "${cells[@]}" "$((SECONDS / 60)) min"
 	[ "$status" -ne 0 ] || return 0

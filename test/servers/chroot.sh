@@ -1,10 +1,7 @@
 # Bare Debian systems below a folder, for test/matrix.sh and test/package.sh: sourced by them after lib.sh, never run.
 # shellcheck shell=bash
 
-# Jobs run in shells of their own: what they mount is written down.
-MOUNTED=$(mktemp)
-
-# Where /proc is ours to mount it is there for the command's time; /dev is the little that programs ask for.
+# What programs ask for of /dev.
 enter_chroot() { # folder
 	local node
 	as_root mkdir -p "$1/proc" "$1/dev/shm"
@@ -12,24 +9,16 @@ enter_chroot() { # folder
 		[ -e "$1/dev/$node" ] || as_root cp -a "/dev/$node" "$1/dev/$node"
 	done
 	[ -e "$1/dev/fd" ] || as_root ln -s /proc/self/fd "$1/dev/fd"
-	if ! mountpoint -q "$1/proc"; then
-		as_root mount -t proc proc "$1/proc"
-		say "$1/proc" >>"$MOUNTED"
-	fi
-	if ! mountpoint -q "$1/dev/shm" && ! mountpoint -q "$1/dev"; then
-		as_root mount -t tmpfs -o mode=1777 tmpfs "$1/dev/shm"
-		say "$1/dev/shm" >>"$MOUNTED"
-	fi
 }
 
-leave_chroots() {
-	local mount
-	while read -r mount; do as_root umount "$mount" || as_root umount -l "$mount" || true; done <"$MOUNTED"
-	rm -f "$MOUNTED"
-}
-
+# Each command sees mounts of its own, which end with it: those of another one stay.
 in_chroot() { # folder command…
-	as_root env -i PATH=/usr/lib/ccache:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C \
+	as_root unshare --mount sh -euc '
+		mountpoint -q "$1/proc" || mount -t proc proc "$1/proc"
+		mountpoint -q "$1/dev/shm" || mountpoint -q "$1/dev" || mount -t tmpfs -o mode=1777 tmpfs "$1/dev/shm"
+		shift
+		exec "$@"' sh "$1" \
+		env -i PATH=/usr/lib/ccache:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C \
 		DEBIAN_FRONTEND=noninteractive ${MAKEFLAGS:+"MAKEFLAGS=$MAKEFLAGS"} ${DEB_BUILD_OPTIONS:+"DEB_BUILD_OPTIONS=$DEB_BUILD_OPTIONS"} \
 		${CCACHE_DIR:+"CCACHE_DIR=$CCACHE_DIR"} chroot "$@"
 }

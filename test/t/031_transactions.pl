@@ -6,8 +6,8 @@ use FindBin;
 use lib $FindBin::Bin;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
-use Sessions;
 use Test::More;
+use WaitingSessions;
 
 my $node = PostgreSQL::Test::Cluster->new('transactions');
 $node->init;
@@ -26,49 +26,7 @@ for my $mode (qw(wait admit discard))
 		  OPTIONS (kind 'bloom', memory '1MB', k '10', seed '1', conflict '$mode')});
 }
 
-sub session
-{
-	my $session = $node->background_psql('postgres', on_error_stop => 0);
-	$session->query_safe("SET application_name = 'session'; SET lock_timeout = 0");
-	return $session;
-}
-
-# Inserts keys on its own; the keys that were new, or 'waits' if that would have to wait.
-sub insert_at_once
-{
-	my ($filter, @keys) = @_;
-	my ($status, $out, $err) = $node->psql('postgres', "SET lock_timeout = '100ms'; INSERT INTO $filter VALUES "
-		  . join(', ', map { "($_)" } @keys) . ' RETURNING key');
-	return $err =~ /lock timeout/ ? 'waits' : join(' ', split /\n/, $out);
-}
-
-# Lets a session begin to insert a key, and returns when it waits.
-sub insert_and_wait
-{
-	my ($session, $filter, $key) = @_;
-	$session->query_until(qr//, "INSERT INTO $filter VALUES ($key) RETURNING 'new: ' || key;\n");
-	$node->poll_query_until('postgres',
-		q{SELECT count(*) = 1 FROM pg_stat_activity
-		  WHERE application_name = 'session' AND wait_event = 'transactionid'})
-	  or die 'nobody waits';
-	return;
-}
-
-# What the session got in the end.
-sub outcome
-{
-	my ($session) = @_;
-	return $session->query(q{SELECT 'end'}) =~ /new: (\d+)/ ? "new: $1" : 'a repeat';
-}
-
-sub stat_is
-{
-	my ($filter, $columns, $expected, $name) = @_;
-	is($node->safe_psql('postgres', "SELECT $columns FROM streamfilter_stats WHERE filter = '$filter'::regclass"),
-		$expected, $name);
-	return;
-}
-
+WaitingSessions::on($node);
 my $one = session();
 my $two = session();
 

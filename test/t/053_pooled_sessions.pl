@@ -8,26 +8,12 @@ use IO::Socket::UNIX;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Sessions;
+use SliceServers;
 use Test::More;
 use Time::HiRes qw(sleep time);
 
-sub start_node
-{
-	my ($name, $extra) = @_;
-	my $node = PostgreSQL::Test::Cluster->new($name);
-	$node->init;
-	$node->append_conf('postgresql.conf', q{
-		shared_preload_libraries = 'streamfilter'
-		streamfilter.shared_memory = '32MB'
-		autovacuum = off
-		fsync = on} . "\n" . ($extra // ''));
-	$node->start;
-	$node->safe_psql('postgres', 'CREATE EXTENSION streamfilter');
-	return $node;
-}
-
-my $node   = start_node('producer');
-my $holder = start_node('holder', 'max_connections = 12');
+my $node   = start_node('producer', "fsync = on\n");
+my $holder = start_node('holder', "fsync = on\nmax_connections = 12\n");
 sub sql  { return $node->safe_psql('postgres', $_[0]); }
 sub held { return $holder->safe_psql('postgres', $_[0]); }
 

@@ -5,31 +5,18 @@ use strict;
 use warnings;
 use Encode ();
 use FindBin;
-use lib $FindBin::RealBin, "$FindBin::RealBin/lib";
+use lib $FindBin::Bin;
 use HostileProxy;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Sessions;
+use SliceServers;
 use Test::More;
 use Time::HiRes qw(time);
 
-sub start_node
-{
-	my ($name) = @_;
-	my $node = PostgreSQL::Test::Cluster->new($name);
-	$node->init(extra => [ '--encoding=UTF8', '--locale=C' ]);
-	$node->append_conf('postgresql.conf', q{
-		shared_preload_libraries = 'streamfilter'
-		streamfilter.shared_memory = '16MB'
-		max_connections = 200
-		autovacuum = off});
-	$node->start;
-	$node->safe_psql('postgres', 'CREATE EXTENSION streamfilter');
-	return $node;
-}
-
-my $node   = start_node('producer');
-my $holder = start_node('holder');
+my @utf8   = (extra => [ '--encoding=UTF8', '--locale=C' ]);
+my $node   = start_node('producer', "max_connections = 200\n", @utf8);
+my $holder = start_node('holder', "max_connections = 200\n", @utf8);
 my $proxy  = HostileProxy->start($holder->host . '/.s.PGSQL.' . $holder->port);
 my $start  = $node->safe_psql('postgres', 'SELECT pg_postmaster_start_time()');
 

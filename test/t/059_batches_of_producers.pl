@@ -2,17 +2,20 @@
 use strict;
 use warnings;
 use FindBin;
-use lib "$FindBin::RealBin/lib";
+use lib $FindBin::Bin;
+use HostileProxy;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use SliceServers;
 use Test::More;
 
+# The servers are 20 ms away and back: what is compared is how often producers wait, not how many processors there are.
 my $node   = start_node('producer', "log_statement = none\n");
 my %holder = map { $_ => start_node($_, "log_statement = none\n") } qw(a b c);
+my %far    = map { $_ => HostileProxy->start($holder{$_}->host . '/.s.PGSQL.' . $holder{$_}->port, delay => 0.01) } sort keys %holder;
 sub sql { return $node->safe_psql('postgres', $_[0]); }
 
-sql(join '', map { server_sql($_, $holder{$_}, q{timeout '5s'}) } sort keys %holder);
+sql(join '', map { server_sql($_, $far{$_}, q{sslmode 'disable', timeout '5s'}, '127.0.0.1') } sort keys %far);
 sql(q{CREATE TABLE done (client int, good bool)});
 
 # Clients insert sorted batches, each a transaction of its own, for two seconds: overlapping ones, or each its own keys.
@@ -25,7 +28,7 @@ sub race
 		my $first = $apart ? 1000000 * $client : 0;
 		my $load = qq{DO \$\$ DECLARE base int; stop timestamptz := clock_timestamp() + interval '2 s'; BEGIN
 		  WHILE clock_timestamp() < stop LOOP
-		    base := extract(epoch FROM clock_timestamp() - stop + interval '10 s') * 30000 + $first;
+		    base := extract(epoch FROM clock_timestamp() - stop + interval '10 s') * 500 + $first;
 		    BEGIN
 		      INSERT INTO $filter SELECT generate_series(base, base + 400);
 		      INSERT INTO done VALUES ($client, true);
@@ -54,10 +57,8 @@ sub add
 	$bad{$what}  += $counts[1];
 	return $counts[0];
 }
-my $load = (split ' ', slurp_file('/proc/loadavg'))[0];
-my $processors = () = slurp_file('/proc/cpuinfo') =~ /^processor/mg;
 my %best;
-for my $round (1 .. 4)
+for my $round (1 .. 3)
 {
 	my $single = add('single', race("single_$round", q{SERVER a OPTIONS (kind 'bloom', memory '1MB', k '6')}));
 	for my $slicing (sort keys %slices)
@@ -68,21 +69,19 @@ for my $round (1 .. 4)
 	}
 }
 
-# More processes do the work of each client, so where others take the processors it goes slower with several servers than
-# with one, whoever waits for whom. Then only the first two of these say something.
-my %enough = (horizontal => 0.5, vertical => 0.25);
+# Batches that meet have their keys from the first of the three servers before they ask the others, and give up what they
+# have got where others came before: two or three round trips more than with a single server, which needs two. In a vertical
+# filter each server has a part of every key, so nobody else goes on meanwhile. Deadlocks would leave a hundredth.
+my %enough = (horizontal => 0.3, vertical => 0.1);
 for my $slicing (sort keys %slices)
 {
 	my ($good, $bad) = ($good{$slicing}, $bad{$slicing});
 	cmp_ok($bad, '<', 0.01 * $good, "$slicing: fewer than one in a hundred fails ($good good, $bad bad)");
 	my $share = $good / $good{"$slicing, apart"};
-	cmp_ok($share, '>', 0.5, sprintf('%s: to wait for each other costs less than half (%.2f)', $slicing, $share));
-	note(sprintf '%s: %.2f of what a single server does, in the best round', $slicing, $best{$slicing});
-  SKIP:
-	{
-		skip 'others use the processors', 1 if $load > $processors;
-		cmp_ok($best{$slicing}, '>=', $enough{$slicing}, "$slicing: they do $enough{$slicing} of what a single server does");
-	}
+	cmp_ok($share, '>', 0.25, sprintf('%s: a quarter of what batches do that do not meet (%.2f)', $slicing, $share));
+	cmp_ok($best{$slicing}, '>=', $enough{$slicing},
+		sprintf('%s: %s of what a single server does (%.2f in the best round)', $slicing, $enough{$slicing}, $best{$slicing}));
 }
 
+$_->stop for values %far;
 done_testing();

@@ -4,7 +4,7 @@
 use strict;
 use warnings;
 use FindBin;
-use lib $FindBin::Bin, "$FindBin::RealBin/lib";
+use lib $FindBin::Bin;
 use IO::Select;
 use IO::Socket::INET;
 use POSIX ();

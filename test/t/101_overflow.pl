@@ -2,10 +2,13 @@
 # given back. Where there is no memory to grow, t/031 has what comes then.
 use strict;
 use warnings;
+use FindBin;
+use lib $FindBin::Bin;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(usleep);
+use WaitingSessions;
 
 my $node = PostgreSQL::Test::Cluster->new('overflow');
 $node->init;
@@ -27,51 +30,10 @@ for my $mode (qw(wait admit discard))
 sub query { return $node->safe_psql('postgres', $_[0]); }
 sub dynamic { return query('SELECT dynamic FROM streamfilter_memory()'); }
 
-sub session
-{
-	my $session = $node->background_psql('postgres', on_error_stop => 0);
-	$session->query_safe(q{SET application_name = 'session'; SET lock_timeout = 0});
-	return $session;
-}
-
-# Inserts keys on its own; the keys that were new, or 'waits' if that would have to wait so long.
-sub insert_within
-{
-	my ($timeout, $filter, @keys) = @_;
-	my ($status, $out, $err) = $node->psql('postgres', "SET lock_timeout = '$timeout'; INSERT INTO $filter VALUES "
-		  . join(', ', map { "($_)" } @keys) . ' RETURNING key');
-	return $err =~ /lock timeout/ ? 'waits' : join(' ', split /\n/, $out);
-}
-
-sub insert_at_once { return insert_within('100ms', @_); }
+WaitingSessions::on($node);
 
 # For a filter that another statement has for itself: it hands over with its next key.
 sub insert_soon { return insert_within('3s', @_); }
-
-# Lets a session begin to insert a key, and returns when it waits.
-sub insert_and_wait
-{
-	my ($session, $filter, $key) = @_;
-	$session->query_until(qr//, "INSERT INTO $filter VALUES ($key) RETURNING 'new: ' || key;\n");
-	$node->poll_query_until('postgres',
-		q{SELECT count(*) = 1 FROM pg_stat_activity
-		  WHERE application_name = 'session' AND wait_event = 'transactionid'})
-	  or die 'nobody waits';
-	return;
-}
-
-sub outcome
-{
-	my ($session) = @_;
-	return $session->query(q{SELECT 'end'}) =~ /new: (\d+)/ ? "new: $1" : 'a repeat';
-}
-
-sub stat_is
-{
-	my ($filter, $columns, $expected, $name) = @_;
-	is(query("SELECT $columns FROM streamfilter_stats WHERE filter = '$filter'::regclass"), $expected, $name);
-	return;
-}
 
 sub nothing_is_left
 {

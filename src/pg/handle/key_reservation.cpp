@@ -4,6 +4,7 @@ extern "C" {
 #include "access/xact.h"
 #include "catalog/pg_foreign_table.h"
 #include "storage/lmgr.h"
+#include "storage/lock.h"
 #include "storage/procarray.h"
 #include "utils/resowner.h"
 }

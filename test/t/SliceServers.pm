@@ -1,7 +1,7 @@
 # Servers for tests of filters that lie on several of them.
 #
 #   use FindBin;
-#   use lib "$FindBin::RealBin/lib";
+#   use lib $FindBin::Bin;
 #   use SliceServers;
 #   my $node   = start_node('producer');
 #   my $holder = start_node('a', "max_connections = 12\n");              # more settings
@@ -15,12 +15,12 @@ use PostgreSQL::Test::Cluster;
 
 our @EXPORT = qw(start_node server_sql);
 
-# One with the extension.
+# One with the extension; what follows the settings goes to initdb.
 sub start_node
 {
-	my ($name, $settings) = @_;
+	my ($name, $settings, @init) = @_;
 	my $node = PostgreSQL::Test::Cluster->new($name);
-	$node->init;
+	$node->init(@init);
 	$node->append_conf('postgresql.conf', q{
 		shared_preload_libraries = 'streamfilter'
 		streamfilter.shared_memory = '32MB'

@@ -5,6 +5,7 @@
 #   $proxy->set('cut', 3);                           # from now on, for every connection
 #   $proxy->counted;                                 # messages of the server since then
 #   $proxy->stop;
+#   HostileProxy->start($socket, delay => 0.005);    # seconds that everything is under way, each way
 package HostileProxy;
 
 use strict;
@@ -13,8 +14,9 @@ use IO::Handle;
 use IO::Select;
 use IO::Socket::INET;
 use IO::Socket::UNIX;
-use Socket qw(AF_UNIX SOCK_STREAM PF_UNSPEC);
-use Time::HiRes qw(sleep);
+use Socket qw(AF_UNIX SOCK_STREAM PF_UNSPEC IPPROTO_TCP TCP_NODELAY);
+use List::Util qw(max);
+use Time::HiRes qw(sleep time);
 
 # What can be done with a message of the server: each gets its type and body, and returns the bytes that are sent
 # in its place; undef: the connection is cut. Name => [types that it concerns, function].
@@ -119,7 +121,7 @@ sub error
 
 sub start
 {
-	my ($class, $path) = @_;
+	my ($class, $path, %options) = @_;
 	my $listener = IO::Socket::INET->new(Listen => 50, LocalAddr => '127.0.0.1', Proto => 'tcp') or die $!;
 	socketpair(my $ours, my $theirs, AF_UNIX, SOCK_STREAM, PF_UNSPEC) or die $!;
 	$_->autoflush(1) for $ours, $theirs;
@@ -129,7 +131,7 @@ sub start
 		close $ours;
 		require POSIX;
 		# Whatever happens, nothing of the test that this is a copy of must be ended by it.
-		eval { serve($listener, $theirs, $path); 1 } or print STDERR "# the proxy has ended: $@";
+		eval { serve($listener, $theirs, $path, $options{delay} // 0); 1 } or print STDERR "# the proxy has ended: $@";
 		POSIX::_exit(0);
 	}
 	close $theirs;
@@ -159,6 +161,8 @@ sub hang_up { return $_[0]->order('hang_up'); }
 sub stop
 {
 	my ($self) = @_;
+	# Closing is not enough: the processes of proxies that were started later have this socket, too.
+	print { $self->{control} } "stop\n";
 	close $self->{control};
 	waitpid $self->{pid}, 0;
 	return;
@@ -208,21 +212,23 @@ sub write_all
 
 sub serve
 {
-	my ($listener, $control, $path) = @_;
+	my ($listener, $control, $path, $delay) = @_;
 	my $select = IO::Select->new($listener, $control);
 	my %pairs;
 	my $end = sub {
 		my ($pair) = @_;
 		for my $socket (@$pair{qw(client server)}) { $select->remove($socket); delete $pairs{$socket}; close $socket; }
 	};
+	my @under_way;    # [when it arrives, socket it came from, bytes]; no bytes: its end
 	while (1)
 	{
-		for my $socket ($select->can_read)
+		for my $socket ($select->can_read(@under_way ? max(0, $under_way[0][0] - time) : undef))
 		{
 			if ($socket == $control)
 			{
 				my $order = readline($control) // return;
 				my ($what, @words) = split ' ', $order;
+				return if $what eq 'stop';
 				if ($what eq 'set')
 				{
 					($trick, $first, $count) = (@words, 0);
@@ -235,19 +241,28 @@ sub serve
 			elsif ($socket == $listener)
 			{
 				my $client = $listener->accept or next;
+				setsockopt $client, IPPROTO_TCP, TCP_NODELAY, 1;
 				my $server = IO::Socket::UNIX->new(Peer => $path) or do { close $client; next };
 				my $pair = { client => $client, server => $server, said => '' };
 				@pairs{ $client, $server } = ($pair, $pair);
 				$select->add($client, $server);
 			}
-			elsif (my $pair = $pairs{$socket})
+			elsif ($pairs{$socket})
 			{
 				my $read = sysread $socket, my $bytes, 65536;
-				if (!$read && $socket == $pair->{server} && $trick eq 'linger') { $select->remove($socket); }
-				elsif (!$read) { $end->($pair); }
-				elsif ($socket == $pair->{client}) { write_all($pair->{server}, $bytes) or $end->($pair); }
-				else { $pair->{said} .= $bytes; pass_on($pair) or $end->($pair); }
+				$select->remove($socket) unless $read;
+				push @under_way, [ time + $delay, $socket, $read ? $bytes : '' ];
 			}
+		}
+		while (@under_way && $under_way[0][0] <= time)
+		{
+			my (undef, $socket, $bytes) = @{ shift @under_way };
+			my $pair = $pairs{$socket} or next;
+			my $is_server = $socket == $pair->{server};
+			next if $bytes eq '' && $is_server && $trick eq 'linger';
+			if ($bytes eq '') { $end->($pair); }
+			elsif ($is_server) { $pair->{said} .= $bytes; pass_on($pair) or $end->($pair); }
+			else { write_all($pair->{server}, $bytes) or $end->($pair); }
 		}
 	}
 	return;
