@@ -204,6 +204,7 @@ void watch_utility(PlannedStmt* statement, const char* text, bool read_only_tree
                    ProcessUtilityContext context, ParamListInfo params, QueryEnvironment* env,
                    DestReceiver* dest, QueryCompletion* completion) {
   say_deferred_messages();
+  hand_over_wanted_filters();
   // The statement's tree may be gone afterwards.
   const bool ends = ends_prepared(statement->utilityStmt);
   if (previous_utility)
@@ -216,6 +217,7 @@ void watch_utility(PlannedStmt* statement, const char* text, bool read_only_tree
 
 void watch_start(QueryDesc* query, int flags) {
   say_deferred_messages();
+  hand_over_wanted_filters();
   if (previous_start)
     previous_start(query, flags);
   else

@@ -92,11 +92,24 @@ void hand_over(TransactionChanges* changes) {
   unlock_for_others(slot);
 }
 
+bool may_hand_over(const TransactionChanges* changes) {
+  return changes->overflowed && !changes->grows && is_alive(changes);
+}
+
+bool is_to_hand_over(const TransactionChanges* changes) {
+  return may_hand_over(changes) && pg_atomic_read_u32(&changes->slot->exclusive_wanted) != 0;
+}
+
 }  // namespace
 
 void hand_over_filters() {
   for (TransactionChanges* changes = first_changes(); changes != nullptr; changes = changes->next)
-    if (is_alive(changes) && changes->overflowed && !changes->grows) hand_over(changes);
+    if (may_hand_over(changes)) hand_over(changes);
+}
+
+void hand_over_wanted_filters() {
+  for (TransactionChanges* changes = first_changes(); changes != nullptr; changes = changes->next)
+    if (unlikely(is_to_hand_over(changes))) hand_over(changes);
 }
 
 namespace {
@@ -114,9 +127,8 @@ void wait_for(const FilterHandle* filter, FullTransactionId other) {
 
 void lock_for_itself(const FilterHandle* filter) {
   const auto lock = [tag = tag_of(filter->slot)](bool at_once) {
-    return with_locks_of_transaction([&] {
-      return LockAcquire(&tag, ExclusiveLock, false, at_once) != LOCKACQUIRE_NOT_AVAIL;
-    });
+    return with_locks_of_transaction(
+        [&] { return LockAcquire(&tag, ExclusiveLock, false, at_once) != LOCKACQUIRE_NOT_AVAIL; });
   };
   if (lock(true)) return;
   hand_over_filters();
@@ -124,8 +136,8 @@ void lock_for_itself(const FilterHandle* filter) {
   lock(false);
 }
 
-// Another transaction has the filter for itself: it is asked to hand over, which it does with its
-// next new key; or it lasts until its end.
+// Another transaction has the filter for itself: it is asked to hand over, which it does soon; or
+// it lasts until its end.
 void wait_for_any_key(const FilterHandle* filter, uint64 other) {
   if (!is_kin(FullTransactionIdFromU64(other))) {
     hand_over_filters();
@@ -254,11 +266,6 @@ void make_room(FilterHandle* filter, TransactionChanges* changes, const Element&
     overflow(filter, changes);
 }
 
-bool is_to_hand_over(const FilterHandle* filter, const TransactionChanges* changes) {
-  return changes->overflowed && !changes->grows &&
-         pg_atomic_read_u32(&filter->slot->exclusive_wanted) != 0;
-}
-
 }  // namespace
 
 void wait_until_applied(const FilterHandle* filter) {
@@ -269,7 +276,7 @@ void wait_until_applied(const FilterHandle* filter) {
 bool reserve(FilterHandle* filter, TransactionChanges* changes, const Element& element,
              const IndexHint& hint, uint64 applied, bool look_again) {
   reserve_change(changes);
-  if (unlikely(is_to_hand_over(filter, changes))) hand_over(changes);
+  if (unlikely(is_to_hand_over(changes))) hand_over(changes);
   ReserveRequest request{};
   request.owner = owner_of_new_key(changes);
   request.look_again = look_again;

@@ -20,6 +20,10 @@ void wait_until_applied(const FilterHandle* filter);
 // for one that may come to need any of them. Raises what waiting can.
 void hand_over_filters();
 
+// The same of those that others wait for: called every now and then, for there may be no new key
+// for long.
+void hand_over_wanted_filters();
+
 // What transactions that may be visible have not brought in yet; asked before the filter is looked
 // at.
 struct Arriving {

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cstring>
-#include <span>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 #include "core/filter/derivation.hpp"
