@@ -29,7 +29,9 @@ for my $row (@rows)
 	my ($name, $seconds) = ($row->[1], ($row->[ $column + 1 ] // '') =~ /^([\d.]+)/);
 	next unless defined $seconds && $name !~ /scan of|batch_scan/;
 	$name =~ s/`|;.*//g;
-	push @bars, [ $name, $seconds ];
+	# What is "the same" is of the kind of what it is the same as.
+	my $is_ours = $name =~ /streamfilter|the trigger|a filter/ || ($name =~ /^the same/ && @bars && $bars[-1][2]);
+	push @bars, [ $name, $seconds, $is_ours ];
 }
 die "$source: no figures in the table of bulk loads\n" unless @bars;
 
@@ -48,12 +50,18 @@ sub text
 
 my ($count, $new) = split /;\s*/, $head->[ $column + 1 ];
 text(12, 24, 'head', "Seconds to load $count rows, of which $new are new");
+for my $key ([ ours => 'with streamfilter' ], [ others => 'without' ])
+{
+	my $x = $key->[0] eq 'ours' ? $width - 240 : $width - 100;
+	push @lines, qq(<rect x="$x" y="13" width="12" height="12" class="$key->[0]"/>);
+	text($x + 18, 24, 'value', $key->[1]);
+}
 for my $i (0 .. $#bars)
 {
-	my ($name, $seconds) = @{ $bars[$i] };
+	my ($name, $seconds, $is_ours) = @{ $bars[$i] };
 	my $y = 40 + $row_height * $i;
 	my $long = sprintf '%.0f', $scale_width * $seconds / $longest;
-	my $class = $name =~ /streamfilter|filter of|discarding/ ? 'ours' : 'others';
+	my $class = $is_ours ? 'ours' : 'others';
 	text($left - 8, $y + 17, 'name', $name);
 	push @lines, sprintf '<rect x="%d" y="%d" width="%d" height="%d" class="%s"/>', $left, $y + 3, $long, $row_height - 6, $class;
 	text($left + $long + 6, $y + 17, 'value', sprintf '%.1f', $seconds);

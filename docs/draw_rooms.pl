@@ -34,7 +34,7 @@ find({ no_chdir => 1, wanted => sub {
 
 # ---- the picture: every room is a bar with its purpose, and stands on those whose columns have a dot in its row
 
-my ($row, $left, $stairs, $top) = (24, 12, 720, 46);
+my ($row, $left, $stairs, $top) = (24, 12, 780, 46);
 my $width  = $stairs + $row * @rooms + 12;
 my $height = $top + $row * @rooms + 12;
 my (@lines, @columns);
@@ -57,7 +57,7 @@ for my $i (0 .. $#rooms) {
 	push @columns, sprintf '<line x1="%d" y1="%d" x2="%d" y2="%d"/>', $end - $row / 2, $top, $end - $row / 2, $y;
 	text($left + 8, $y + 16, 'name', $room);
 	text($left + 120, $y + 16, 'purpose', $purpose{$room});
-	text($end - 6, $y + 16, 'end', $name // $side) if $i > 2;
+	text($end - 6, $y + 16, 'end', $name // $side);
 	for my $j ($i + 1 .. $#rooms) {
 		push @lines, sprintf '<circle cx="%d" cy="%d" r="5"><title>%s includes %s</title></circle>',
 			$stairs + $j * $row + $row / 2, $y + $row / 2, $room, $rooms[$j]

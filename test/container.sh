@@ -20,40 +20,27 @@ while [ $# -gt 0 ]; do
 	esac
 done
 
-# shellcheck disable=SC2317 # by a trap
-finish() {
-	local status=$?
-	trap - EXIT
-	job_end TERM
-	remove_work
-	exit "$status"
-}
-
 with_podman() {
 	podman build -t streamfilter-test "$ROOT"
 	local container
 	container=$(podman run -d streamfilter-test)
 	# shellcheck disable=SC2064 # the name is wanted as it is now
 	trap "podman rm -f '$container'" EXIT
-	sleep 5
+	podman exec "$container" timeout 60 sh -c "$UNTIL_READY"
 	podman exec -i "$container" psql -X -e -v ON_ERROR_STOP=1 <"$ROOT/debian/tests/session.sql"
 }
+
+UNTIL_READY='until pg_isready; do sleep 1; done'
 
 # ---- the same in bare systems --------------------------------------------------------------------------
 
 STAGE='' STAGE_ROOT='' FOLDER=/ USER_NAME=root ENVIRONMENT=() COMMAND=()
 
-bare_system() {
-	if [ -z "$BASE" ]; then
-		make_chroot "$WORK/bare" bookworm
-		BASE=$WORK/bare.tar
-		tar -C "$WORK/bare" -cf "$BASE" .
-	fi
+as_user_there() { # command…
+	in_chroot "$STAGE_ROOT" env -u LC_ALL ${ENVIRONMENT[@]+"${ENVIRONMENT[@]}"} runuser -u "$USER_NAME" -- "$@"
 }
 
-run_there() { # command…
-	in_chroot "$STAGE_ROOT" env ${ENVIRONMENT[@]+"${ENVIRONMENT[@]}"} runuser -u "$USER_NAME" -- sh -c "cd '$FOLDER' && $1"
-}
+run_there() { as_user_there sh -c "cd '$FOLDER' && $1"; }
 
 carry_out() { # instruction arguments
 	local from to stage
@@ -63,8 +50,7 @@ carry_out() { # instruction arguments
 		STAGE=last
 		[[ $2 != *" AS "* ]] || STAGE=${2##* }
 		STAGE_ROOT=$WORK/$STAGE FOLDER=/ USER_NAME=root ENVIRONMENT=()
-		mkdir -p "$STAGE_ROOT" && tar -C "$STAGE_ROOT" -xf "$BASE"
-		enter_chroot "$STAGE_ROOT"
+		unpack_chroot "$BASE" "$STAGE_ROOT"
 		;;
 	RUN) run_there "$2" ;;
 	ENV) ENVIRONMENT+=("$2") ;;
@@ -87,31 +73,25 @@ carry_out() { # instruction arguments
 
 in_chroots() {
 	local line
-	bare_system
+	pack_chroot "$BASE" bookworm
 	while IFS= read -r line; do
 		say "### $line"
 		carry_out "${line%% *}" "${line#* }"
 	done < <(sed -e '/^#/d' -e '/^$/d' "$ROOT/Containerfile" | sed -e ':a' -e '/\\$/{N;s/\\\n *//;ta' -e '}')
-	in_chroot "$STAGE_ROOT" runuser -u "$USER_NAME" -- "${COMMAND[@]}" &
-	local server=$!
-	# shellcheck disable=SC2064 # the number is wanted as it is now
-	trap "kill -TERM $server; wait $server" EXIT
-	sleep 5
+	as_user_there "${COMMAND[@]}" &
 	FOLDER=/
+	run_there "timeout 60 sh -c '$UNTIL_READY'"
 	run_there 'psql -X -e -v ON_ERROR_STOP=1' <"$ROOT/debian/tests/session.sql"
 	run_there 'psql -X -Atc "SHOW server_encoding"' | grep -x UTF8
+	end_in_chroots "$STAGE_ROOT"
+	wait
 }
 
-is_root || die "must be root"
-trap finish EXIT
-trap 'exit 130' INT
-trap 'exit 143' TERM
-make_work
-chmod 755 "$WORK"
+make_work_for_chroots
+BASE=${BASE:-$WORK/bookworm.tar}
 if [ -z "$CHROOT" ] && command -v podman >/dev/null; then
 	stage "Containerfile, by podman" with_podman
 else
-	install_missing debootstrap
 	stage "Containerfile, line by line in bare systems" in_chroots
 fi
-sed -n '/^CREATE EXTENSION streamfilter/,$p' "$WORK/job.log"
+sed -n '/^CREATE EXTENSION streamfilter/,/^UTF8$/p' "$WORK/job.log"

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Builds Debian's packages in a bare Debian and looks at them, lintian too; installs them in another one, does there what
-# somebody does who has just installed them (create, filter, watch, upgrade, resize, remove), and runs debian/tests by
-# autopkgtest. The last lines are the log of that.
+# Builds Debian's packages in a bare Debian and looks at them, lintian too; follows README.md in another one, which has nothing
+# but them: installs, makes filters, watches, gives another size, upgrades from 1.0, removes; and runs debian/tests by
+# autopkgtest in a third one. What is printed is the log of that.
 #
 #   test/package.sh [--keep FOLDER] [--built] [RELEASE]      bookworm when none is named
 #
-# With --keep the packages lie in FOLDER afterwards, and the bare system there is used again; --built tries those that lie
-# there, and builds none. As root, on Debian, with debootstrap; packages come from the mirror that apt uses.
+# With --keep the packages lie in FOLDER afterwards, and the bare system and what was compiled there are used again; --built
+# tries the packages that lie there, and builds none. As root, on Debian, with debootstrap; packages come from the mirror that apt uses.
 # DEB_BUILD_OPTIONS=nolto compiles in a third of the time.
 
 # shellcheck source-path=SCRIPTDIR source=lib.sh
@@ -24,32 +24,16 @@ while [ $# -gt 0 ]; do
 	esac
 done
 
-# shellcheck disable=SC2317 # by a trap
-finish() {
-	local status=$?
-	trap - EXIT
-	job_end TERM
-	remove_work
-	exit "$status"
-}
-
-bare_system() { # kept packed: two systems are made of it
-	[ ! -s "$BASE" ] || return 0
-	make_chroot "$WORK/bare" "$RELEASE"
-	tar -C "$WORK/bare" -cf "$BASE.new" .
-	mv "$BASE.new" "$BASE"
-	rm -rf "$WORK/bare"
-}
-
-unpack() { mkdir -p "$1" && tar -C "$1" -xf "$BASE"; }
-
 build_packages() {
-	unpack "$WORK/build"
-	enter_chroot "$WORK/build"
+	local tools=(build-essential debhelper postgresql-common postgresql-server-dev-all)
+	unpack_chroot "$BASE" "$WORK/build"
+	if [ -n "$KEEP" ]; then # what was compiled, too
+		LENT_CCACHE=$KEEP/ccache
+		tools+=(ccache)
+	fi
 	copy_tree_to "$WORK/build/build/streamfilter"
 	in_chroot "$WORK/build" apt-get -q update
-	in_chroot "$WORK/build" apt-get -q -y --no-install-recommends install build-essential debhelper postgresql-common \
-		postgresql-server-dev-all
+	in_chroot "$WORK/build" apt-get -q -y --no-install-recommends install "${tools[@]}"
 	in_chroot "$WORK/build" sh -euc 'cd /build/streamfilter && pg_buildext updatecontrol && apt-get -q -y --no-install-recommends build-dep ./'
 	in_chroot "$WORK/build" sh -euc 'cd /build/streamfilter && dpkg-buildpackage -b -us -uc'
 	cp "$WORK"/build/build/*.deb "$WORK"/build/build/*.changes "$PACKAGES/"
@@ -70,34 +54,41 @@ inspect_packages() {
 		done'
 }
 
-install_packages() {
-	unpack "$WORK/user"
-	enter_chroot "$WORK/user"
-	cp "$PACKAGES"/*.deb "$WORK/user/tmp/"
+# What README.md tells the reader, word by word. Services start there as they do on a machine.
+follow_readme() {
+	local reader=$WORK/user/home/reader
+	unpack_chroot "$BASE" "$WORK/user"
+	printf '#!/bin/sh\nexit 0\n' >"$WORK/user/usr/sbin/policy-rc.d"
+	printf '%s "%s";\n' APT::Get::Assume-Yes true APT::Install-Recommends false DPkg::Use-Pty false \
+		>"$WORK/user/etc/apt/apt.conf.d/no-questions"
+	say "127.0.0.1 localhost $(uname -n)" >"$WORK/user/etc/hosts"
+	mkdir -p "$reader/debian/tests"
+	cp "$PACKAGES"/*.deb "$reader/"
+	cp "$ROOT/debian/tests/session.sql" "$reader/debian/tests/"
+	perl "$ROOT/test/readme.pl" "$ROOT/README.md" >"$reader/readme.sh"
 	in_chroot "$WORK/user" apt-get -q update
-	in_chroot "$WORK/user" sh -euc 'apt-get -q -y --no-install-recommends install /tmp/postgresql-*-streamfilter_*.deb'
+	in_chroot "$WORK/user" apt-get -q install sudo
+	in_chroot "$WORK/user" sh -euc 'cd /home/reader && sh readme.sh'
+	! ls "$WORK"/user/usr/lib/postgresql/*/lib/streamfilter.so
 }
 
-# As the documents say, in the cluster that the server's package has made.
+# Installed again, and the first thing that readers forget is forgotten. Of all errors so far, none was without a hint.
 # shellcheck disable=SC2016 # the shell in there expands
-use_them() {
-	cp "$ROOT/debian/tests/session.sql" "$WORK/user/tmp/"
+err_as_readers() {
 	in_chroot "$WORK/user" sh -euc '
-		version=$(ls /usr/lib/postgresql)
-		echo "shared_preload_libraries = '"'streamfilter'"'" >"/etc/postgresql/$version/main/conf.d/streamfilter.conf"
-		pg_ctlcluster "$version" main start
-		trap "pg_ctlcluster $version main stop" EXIT
-		runuser -u postgres -- psql -X -e -v ON_ERROR_STOP=1 -f /tmp/session.sql
-		file=/usr/lib/postgresql/$version/lib/streamfilter.so
-		ls -l "$file"
-		dpkg -L "postgresql-$version-streamfilter" | grep -E "\.(so|bc|control|sql)$"'
-	in_chroot "$WORK/user" sh -euc 'apt-get -q -y purge "postgresql-*-streamfilter"; ! ls /usr/lib/postgresql/*/lib/streamfilter.so'
+		cd /home/reader
+		apt-get -q install ./postgresql-*-streamfilter_*.deb
+		dpkg -L $(dpkg-query -W -f "\${Package}" "postgresql-*-streamfilter") | grep -E "\.(so|bc|control|sql)$" | xargs ls -l
+		! sudo -u postgres psql -X -e -v ON_ERROR_STOP=1 -c "CREATE EXTENSION streamfilter" \
+			-c "CREATE FOREIGN TABLE seen (id int) SERVER streamfilter" -c "INSERT INTO seen VALUES (1)"
+		service postgresql stop
+		perl -ne "\$error = \$_ if / ERROR: /; undef \$error if / HINT: /; die qq(no hint: \$error) if \$error && / STATEMENT: /;
+			\$hints++ if / HINT: /; END { die qq(no error at all) unless \$hints }" /var/log/postgresql/*.log'
 }
 
 # In a third one, which installs what the tests depend on.
 run_autopkgtest() {
-	unpack "$WORK/tested"
-	enter_chroot "$WORK/tested"
+	unpack_chroot "$BASE" "$WORK/tested"
 	copy_tree_to "$WORK/tested/build/streamfilter"
 	cp "$PACKAGES"/*.deb "$WORK/tested/build/"
 	in_chroot "$WORK/tested" apt-get -q update
@@ -106,25 +97,21 @@ run_autopkgtest() {
 	in_chroot "$WORK/tested" sh -euc 'cd /build && autopkgtest ./*.deb ./streamfilter/ -- null'
 }
 
-is_root || die "must be root: packages are installed in systems of their own"
-trap finish EXIT
-trap 'exit 130' INT
-trap 'exit 143' TERM
-make_work
-chmod 755 "$WORK"
-install_missing debootstrap
-[ -z "$KEEP" ] || mkdir -p "$KEEP"
+make_work_for_chroots
+[ -z "$KEEP" ] || { mkdir -p "$KEEP" && KEEP=$(realpath "$KEEP"); }
 BASE=${KEEP:-$WORK}/$RELEASE.tar PACKAGES=${KEEP:-$WORK}/$RELEASE
 mkdir -p "$PACKAGES"
-stage "a bare $RELEASE" bare_system
+stage "a bare $RELEASE" pack_chroot "$BASE" "$RELEASE"
 if [ -z "$BUILT" ]; then
 	rm -f "$PACKAGES"/*.deb "$PACKAGES"/*.changes
 	stage "packages built" build_packages
+	! grep ': warning: ' "$WORK/job.log" || die "the compiler has warned"
 	stage "packages inspected" inspect_packages
-	grep -E '^[EW]: ' "$WORK/job.log" || true
+	grep -E '^[EW]: .*streamfilter' "$WORK/job.log" || say "lintian: no error and no warning"
 fi
-stage "packages installed in a bare $RELEASE" install_packages
-stage "used as one who has installed them" use_them
+stage "README followed in a bare $RELEASE" follow_readme
+sed '1,/^+ sudo apt install/d' "$WORK/job.log"
+stage "errors have hints" err_as_readers
 cat "$WORK/job.log"
 stage "autopkgtest" run_autopkgtest
 sed -n '/^autopkgtest .*summary/,$p' "$WORK/job.log"

@@ -19,6 +19,11 @@ struct FilterSpec {
   bool follows;  // triggers with streamfilter_forget() on both tables: nothing else forgets
   int keys;      // 0 to keys - 1 are tried
 
+  // Else it starts empty, and has its keys again in the former size only.
+  bool is_kept_in_other_sizes() const {
+    return std::string(options).find("'sqf'") == std::string::npos;
+  }
+
   std::string memory() const {
     const std::string text = options, before = "memory '";
     const size_t at = text.find(before) + before.size();

@@ -89,9 +89,19 @@ struct Drawer {
     }
     if (random.chance(0.003)) put(Action::truncate, filter);
     if (random.chance(0.004)) put(Action::alter, filter, random.below(6));
-    if (random.chance(0.001)) put(Action::change, filter, random.below(2));
+    if (random.chance(0.002)) change(filter);
     if (random.chance(0.002)) put(Action::save, filter, random.below(4));
     if (random.chance(0.01)) put(Action::violate);
+  }
+
+  // To another definition and back, variants 0 to 2; what is removed in between must stay removed.
+  void change(int filter) {
+    const int variant = random.below(3);
+    put(Action::change, filter, variant);
+    if (variant == 0) return;
+    const bool is_kept = kFilters[static_cast<size_t>(filter)].is_kept_in_other_sizes();
+    for (int left = is_kept ? random.between(0, 3) : 0; left > 0; --left) use(filter);
+    put(Action::change, filter, 3);
   }
 
   void end() {

@@ -279,8 +279,9 @@ std::string Worker::statement() {
                name + " SELECT 1 WHERE false; " + alter + "persistence '" +
                (logged ? "logged" : "unlogged") + "')";
       }
-      return alter + "memory '16MB'); SELECT streamfilter_test('" + name + "', 1); " + alter +
-             "memory '" + filter.memory() + "')";
+      if (step.variant == 3) return alter + "memory '" + filter.memory() + "')";
+      return alter + "memory '" + (step.variant == 1 ? "16MB" : "6MB") +
+             "'); SELECT streamfilter_test('" + name + "', 1)";
     }
     case Action::vacuum: {
       const std::string variants[] = {"VACUUM t_" + name,

@@ -153,6 +153,60 @@ CALL resize($$kind 'fplru', q '0'$$, 4000);
 CALL resize($$kind 'ell'$$, 2000);
 TABLE results;
 
+-- ---- deleted keys -----------------------------------------------------------------------------------
+-- They stay deleted when a filter that has grown shrinks: committed, in one transaction, and by a trigger.
+CREATE FOREIGN TABLE kept (id int) SERVER streamfilter OPTIONS (kind 'clq', memory '64kB', fpr '1e-6', seed '7');
+INSERT INTO kept SELECT generate_series(1, 3000);
+ALTER FOREIGN TABLE kept OPTIONS (SET memory '1MB');
+INSERT INTO kept SELECT generate_series(3001, 4000);
+DO $$BEGIN FOR i IN 1 .. 500 LOOP DELETE FROM kept WHERE id = i; DELETE FROM kept WHERE id = 3000 + i; END LOOP; END$$;
+SELECT known('kept', 1, 500) AS deleted, known('kept', 501, 3000) AS old, known('kept', 3501, 4000) AS new;
+ALTER FOREIGN TABLE kept OPTIONS (SET memory '64kB');
+SELECT known('kept', 1, 500) + known('kept', 3001, 3500) AS deleted, known('kept', 501, 3000) AS old, known('kept', 3501, 4000) AS new;
+BEGIN;
+ALTER FOREIGN TABLE kept OPTIONS (SET memory '128kB');
+DELETE FROM kept WHERE id = 501;
+SAVEPOINT s;
+DELETE FROM kept WHERE id = 502;
+ALTER FOREIGN TABLE kept OPTIONS (SET memory '512kB');
+DELETE FROM kept WHERE id = 503;
+ROLLBACK TO s;
+DELETE FROM kept WHERE id = 504;
+ALTER FOREIGN TABLE kept OPTIONS (SET memory '64kB');
+SELECT array_agg(i) AS deleted FROM generate_series(501, 505) i WHERE NOT streamfilter_test('kept', i);
+COMMIT;
+SELECT array_agg(i) AS deleted FROM generate_series(501, 505) i WHERE NOT streamfilter_test('kept', i);
+CREATE TABLE keeps (id int);
+CREATE TRIGGER follow AFTER DELETE ON keeps FOR EACH ROW EXECUTE FUNCTION streamfilter_forget('kept');
+CREATE TRIGGER zz BEFORE INSERT ON keeps FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('kept');
+INSERT INTO keeps SELECT generate_series(10001, 10100);
+ALTER FOREIGN TABLE kept OPTIONS (SET memory '256kB');
+DELETE FROM keeps;
+ALTER FOREIGN TABLE kept OPTIONS (SET memory '64kB');
+INSERT INTO keeps SELECT generate_series(10001, 10100);
+SELECT count(*) FROM keeps;
+DROP TABLE keeps;
+-- Where too many others would have to go, it starts empty.
+ALTER FOREIGN TABLE kept OPTIONS (SET fpr '0.01');
+INSERT INTO kept SELECT generate_series(1, 1000);
+ALTER FOREIGN TABLE kept OPTIONS (SET memory '1MB');
+ALTER FOREIGN TABLE kept OPTIONS (SET memory '64kB');
+SELECT known('kept', 1, 1000);
+ALTER FOREIGN TABLE kept OPTIONS (SET memory '1MB');
+DELETE FROM kept WHERE id = 1;
+ALTER FOREIGN TABLE kept OPTIONS (SET memory '2MB');
+SELECT known('kept', 2, 1000);
+ALTER FOREIGN TABLE kept OPTIONS (SET memory '64kB');
+SELECT known('kept', 1, 1000);
+-- Short entries of an exact buffer.
+CREATE FOREIGN TABLE short (id int) SERVER streamfilter OPTIONS (kind 'lru', entry_bits '40', memory '128kB', seed '7');
+INSERT INTO short SELECT generate_series(1, 3000);
+ALTER FOREIGN TABLE short OPTIONS (SET memory '512kB');
+DO $$BEGIN FOR i IN 1 .. 500 LOOP DELETE FROM short WHERE id = i; END LOOP; END$$;
+ALTER FOREIGN TABLE short OPTIONS (SET memory '128kB');
+SELECT known('short', 1, 500) AS deleted, known('short', 501, 3000) AS others;
+DROP FOREIGN TABLE kept, short;
+
 -- Counting goes on, and merges count as before.
 CREATE FOREIGN TABLE counted (id int) SERVER streamfilter OPTIONS (kind 'ell', memory '8kB', seed '1');
 INSERT INTO counted SELECT generate_series(1, 100000);

@@ -23,6 +23,30 @@ CREATE VIEW small_watched AS SELECT id::smallint AS short FROM watched WHERE id 
 SELECT streamfilter_warm('seen_watched', 'small_watched', '{short}');
 SELECT count(*) FROM generate_series(1, 3000) i WHERE streamfilter_test('seen_watched', i);
 
+-- Nothing to read; partitions, in their order; NULLs, which are a key or none; what has no rows.
+CREATE TABLE parted_watched (id int, note text) PARTITION BY RANGE (id);
+SELECT streamfilter_warm('seen_watched', 'parted_watched');
+CREATE TABLE parted_watched_1 PARTITION OF parted_watched FOR VALUES FROM (7000) TO (7100);
+CREATE TABLE parted_watched_2 PARTITION OF parted_watched FOR VALUES FROM (7100) TO (7200);
+SELECT streamfilter_warm('seen_watched', 'parted_watched_1');
+INSERT INTO parted_watched SELECT generate_series(7000, 7199);
+SELECT streamfilter_warm('seen_watched', 'parted_watched'), streamfilter_warm('seen_watched', 'parted_watched_2');
+SELECT count(*) FROM generate_series(7000, 7199) i WHERE streamfilter_test('seen_watched', i);
+CREATE FOREIGN TABLE nulls_watched (id int) SERVER streamfilter OPTIONS (kind 'lru', memory '64kB', nulls 'not distinct');
+SELECT streamfilter_warm('nulls_watched', 'watched'), streamfilter_test('nulls_watched', NULL), streamfilter_test('seen_watched', NULL);
+CREATE INDEX watched_id ON watched (id);
+CREATE TYPE pair_watched AS (id int);
+CREATE TABLE wide_watched (id bigint);
+\set SHOW_CONTEXT never
+SELECT streamfilter_warm('seen_watched', 'watched_id');
+SELECT streamfilter_warm('seen_watched', 'pair_watched');
+-- There is no place for a cast but a view.
+SELECT streamfilter_warm('seen_watched', 'wide_watched');
+\set SHOW_CONTEXT errors
+DROP FOREIGN TABLE nulls_watched;
+DROP TABLE parted_watched, wide_watched;
+DROP TYPE pair_watched;
+
 -- Newest last, by the column of the time: a window would not take what is older than its end.
 CREATE FOREIGN TABLE recent_watched (id int, at timestamptz OPTIONS (role 'time'))
   SERVER streamfilter OPTIONS (kind 'timer', memory '64kB', window '10 minutes', max_future '100 years');

@@ -6,6 +6,7 @@ use FindBin;
 use lib $FindBin::Bin;
 use IO::Select;
 use IO::Socket::INET;
+use POSIX ();
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Sessions;
@@ -46,7 +47,7 @@ sub start_proxy
 			if ($from == $listener)
 			{
 				my $client = $listener->accept;
-				my $up = IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $holder->port) or die $!;
+				my $up = IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $holder->port) or POSIX::_exit(1);
 				($peer{$client}, $peer{$up}) = ([ $up, 1 ], [ $client, 0 ]);
 				$select->add($client, $up);
 				next;
@@ -75,7 +76,7 @@ $holder->append_conf('pg_hba.conf',     'host all all 127.0.0.1/32 trust');
 $holder->restart;
 
 my ($number, @proxies) = (0);
-END { kill 'TERM', @proxies if @proxies }
+END { local $?; kill 'KILL', @proxies }
 
 # A filter on a server that ends the connection when it hears a word.
 sub make_filter

@@ -29,6 +29,7 @@ deadlock_timeout = '100ms'
 idle_in_transaction_session_timeout = '5s'
 log_min_messages = warning
 log_error_verbosity = verbose
+log_line_prefix = '%m [%p] %q%a '
 fsync = off});
 $node->start;
 

@@ -57,7 +57,11 @@ sub blocks_of
 			$fence = exists $last->{sql} && !exists $last->{output} ? 'output' : '';
 			$last->{output} = '' if $fence;
 		}
-		elsif ($line =~ /^```/) { ($fence, $last) = ('', {}) }
+		elsif ($line =~ /^```/)
+		{
+			push @blocks, { line => $number, tested_by => $tested_by } if $tested_by;
+			($fence, $last, $tested_by) = ('', {});
+		}
 		elsif ($line =~ /^#/) { $last = {} }
 	}
 	return @blocks;
@@ -208,6 +212,32 @@ for my $file (@texts)
 my $declared = join '', map { slurp_file($_) } glob("$root/sql/[0-9]*.sql");
 my %unknown = map { $_ => 1 } grep { $declared !~ /\b$_\b/ } map { slurp_file($_) =~ /\b(streamfilter_\w+)\(\)/g } @texts;
 is(join(' ', sort keys %unknown), '', 'every function of ours that is named exists');
+
+# The figures of the README's first table are those of the benchmarks', row by row.
+sub tables_of
+{
+	my ($file) = @_;
+	my @tables;
+	my $in_table;
+	for my $line (split /\n/, slurp_file($file))
+	{
+		push @tables, [] if $line =~ /^\|/ && !$in_table;
+		$in_table = $line =~ /^\|/;
+		push @{ $tables[-1] }, [ split /\s*\|\s*/, $line =~ s{^\|\s*}{}r ] if $in_table;
+	}
+	return @tables;
+}
+
+my ($first) = tables_of("$root/README.md");
+my ($bulk) = grep { $_->[0][0] =~ /^rows; distinct/ } tables_of("$root/docs/benchmarks.md");
+my ($count, $distinct) = $first->[0][0] =~ /([\d,]+) rows, ([\d,]+) distinct/;
+my ($column) = grep { $bulk->[0][$_] eq "$count; $distinct" } 1 .. $#{ $bulk->[0] };
+my %measured = map { $_->[0] => $_->[ $column ] } @{$bulk};
+cmp_ok(scalar @{$first}, '>', 4, 'README.md has figures');
+for my $row (@{$first}[ 2 .. $#{$first} ])
+{
+	is($row->[1], sprintf('%.1f', ($measured{ $row->[0] } // '-1') =~ /([\d.-]+)/), "README.md: $row->[0] as in docs/benchmarks.md");
+}
 
 cmp_ok($documents, '>', 5, 'documents with examples');
 cmp_ok($examples, '>', 5, 'results compared');

@@ -182,6 +182,36 @@ is($node->safe_psql('postgres', q{SELECT count(*) FROM streamfilter_stats WHERE 
 	'nothing is set aside');
 $node->safe_psql('postgres', of_all('DROP FOREIGN TABLE FILTER') . 'DROP TABLE known_keys');
 
+# --- Deleted keys stay deleted: the log replays them, saved or not, and a standby that takes over makes it smaller ----------
+
+sub deleted_and_kept
+{
+	my ($what, $server) = @_;
+	is(($server // $node)->safe_psql('postgres', q{SELECT count(*) FILTER (WHERE i <= 300), count(*) FILTER (WHERE i > 300)
+		FROM generate_series(1, 1000) i WHERE streamfilter_test('kept', i)}), '0|700', "deleted keys: $what");
+}
+
+my $forget = 'DO $$BEGIN FOR i IN %d .. %d LOOP DELETE FROM kept WHERE id = i; END LOOP; END$$';
+for my $saves (0, 1)
+{
+	$node->safe_psql('postgres', q{CREATE FOREIGN TABLE kept (id int) SERVER streamfilter OPTIONS (kind 'clq', memory '64kB', fpr '1e-6')});
+	$node->safe_psql('postgres', q{INSERT INTO kept SELECT generate_series(1, 1000)});
+	$node->safe_psql('postgres', q{ALTER FOREIGN TABLE kept OPTIONS (SET memory '512kB')});
+	$node->safe_psql('postgres', sprintf($forget, 1, 150));
+	$node->safe_psql('postgres', 'SELECT streamfilter_save()') if $saves;
+	$node->safe_psql('postgres', sprintf($forget, 151, 300));
+	crash();
+	deleted_and_kept('after a crash');
+	$node->safe_psql('postgres', q{ALTER FOREIGN TABLE kept OPTIONS (SET memory '64kB')});
+	deleted_and_kept('as small as before');
+	crash();
+	deleted_and_kept('... after a crash');
+	$node->safe_psql('postgres', 'DROP FOREIGN TABLE kept');
+}
+$node->safe_psql('postgres', q{CREATE FOREIGN TABLE kept (id int) SERVER streamfilter OPTIONS (kind 'clq', memory '64kB', fpr '1e-6');
+	INSERT INTO kept SELECT generate_series(1, 1000)});
+$node->safe_psql('postgres', q{ALTER FOREIGN TABLE kept OPTIONS (SET memory '512kB')});
+
 # --- A standby ---------------------------------------------------------------------------------------------------------
 
 $node->backup('copy');
@@ -191,13 +221,17 @@ $standby->start;
 $node->wait_for_catchup($standby);
 is($standby->safe_psql('postgres', "SELECT known('seen', 13001)"), 13001, 'a standby');
 $node->safe_psql('postgres', resize_to('8MB') . 'INSERT INTO seen SELECT generate_series(13002, 13100)');
+$node->safe_psql('postgres', sprintf($forget, 1, 300));
 $node->wait_for_catchup($standby);
 is($standby->safe_psql('postgres', "SELECT known('seen', 13100)"), 13100, '... follows');
+deleted_and_kept('on a standby', $standby);
 $node->stop;
 $standby->promote;
 is($standby->safe_psql('postgres', "SELECT known('seen', 13100)"), 13100, '... and takes over');
 $standby->safe_psql('postgres', resize_to('2MB'));
 is($standby->safe_psql('postgres', "SELECT known('seen', 13100)"), 13100, '... and is resized');
+$standby->safe_psql('postgres', q{ALTER FOREIGN TABLE kept OPTIONS (SET memory '64kB')});
+deleted_and_kept('made smaller there', $standby);
 $standby->stop;
 
 done_testing();

@@ -143,39 +143,51 @@ sub statement_alone
 	return $run;
 }
 
-my $slowly = 'LATERAL (SELECT pg_sleep(CASE WHEN i %% 100 = 0 AND i > %d THEN 0.1 ELSE 0 END)) s';
-my $run = statement_alone('INSERT INTO wait SELECT i FROM generate_series(410001, 425000) i, ' . sprintf($slowly, 420000));
+# From key to key it takes its time, as long as a gate is shut.
+query(q{CREATE FUNCTION slowly(gate int) RETURNS bool LANGUAGE plpgsql AS $$ BEGIN
+	IF NOT pg_try_advisory_xact_lock_shared(gate) THEN PERFORM pg_sleep(0.1); END IF;
+	RETURN true; END $$});
+my $slowly = 'LATERAL (SELECT CASE WHEN i %% 100 = 0 AND i > %d THEN slowly(%d) END) s';
+sub shut { return $one->query_safe("SELECT pg_advisory_lock($_[0])"); }
+sub open_gate { return $one->query_safe("SELECT pg_advisory_unlock($_[0])"); }
+
+shut(1);
+my $run = statement_alone('INSERT INTO wait SELECT i FROM generate_series(410001, 440000) i, ' . sprintf($slowly, 420000, 1));
 is(insert_soon('wait', 490000, 490001), '490000 490001', 'who comes gets the filter with its next key');
 stat_is('wait', 'in_flight > 10000', 't', 'for all keys are in the table by now');
 is(insert_at_once('wait', $_), 'waits', "and waits for key $_ of the statement") foreach 410001, 415000;
 is(insert_at_once('wait', 490002 .. 490102), join(' ', 490002 .. 490102), 'as others do from then on');
+open_gate(1);
 $run->finish;
-is(insert_at_once('wait', 410001, 425000, 490000, 490102), '', 'nothing is forgotten');
+is(insert_at_once('wait', 410001, 440000, 490000, 490102), '', 'nothing is forgotten');
 nothing_is_left('a statement on its own');
 
+shut($_) foreach 2, 3;
 $run = statement_alone("DO \$\$ BEGIN
-	INSERT INTO wait SELECT generate_series(430001, 432000);
+	INSERT INTO wait SELECT generate_series(441001, 443000);
 	BEGIN
-		INSERT INTO wait SELECT generate_series(432001, 434000);
+		INSERT INTO wait SELECT generate_series(443001, 445000);
 	EXCEPTION WHEN division_by_zero THEN NULL;
 	END;
 	BEGIN
-		INSERT INTO wait SELECT i FROM generate_series(434001, 436000) i, " . sprintf($slowly, 435000) . ";
+		INSERT INTO wait SELECT i FROM generate_series(445001, 465000) i, " . sprintf($slowly, 446000, 2) . ";
 		RAISE division_by_zero;
 	EXCEPTION WHEN division_by_zero THEN NULL;
 	END;
-	INSERT INTO wait SELECT i FROM generate_series(436001, 438000) i, " . sprintf($slowly, 436000) . "; END \$\$");
+	INSERT INTO wait SELECT i FROM generate_series(465001, 485000) i, " . sprintf($slowly, 465000, 3) . "; END \$\$");
 is(insert_soon('wait', 491000), 491000, 'in a subtransaction: who comes gets the filter with its next key');
-is(insert_at_once('wait', $_), 'waits', "and waits for key $_") foreach 430001, 434000, 434001;
+is(insert_at_once('wait', $_), 'waits', "and waits for key $_") foreach 441001, 445000, 445001;
+open_gate(2);
 my $rolled_back = 0;
 foreach (1 .. 100)
 {
-	last if $rolled_back = insert_at_once('wait', 434001) eq '434001';
+	last if $rolled_back = insert_at_once('wait', 445001) eq '445001';
 }
 ok($rolled_back, 'until the subtransaction has rolled back: its keys are new');
-is(insert_at_once('wait', $_), 'waits', "not those of others: $_") foreach 430001, 434000;
+is(insert_at_once('wait', $_), 'waits', "not those of others: $_") foreach 441001, 445000;
+open_gate(3);
 $run->finish;
-is(insert_at_once('wait', 430001, 434000, 434001, 434002, 436000, 438000), '434002 436000', 'the rest is remembered');
+is(insert_at_once('wait', 441001, 445000, 445001, 445002, 465000, 485000), '445002 465000', 'the rest is remembered');
 nothing_is_left('subtransactions');
 
 # It hands over also where no new key comes any more.

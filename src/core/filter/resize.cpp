@@ -25,7 +25,9 @@ bool has_same_places(const Parameters& from, const Parameters& to) noexcept {
       (from.slicing != Slicing::horizontal || from.k1 > 0 || from.key_shift > 0))
     return false;
   const FilterOps* ops = find_ops(from.kind);
-  if (ops->resize.by_slice && from.slices != to.slices) return false;
+  if (ops->resize.undivided != nullptr && ops->resize.undivided(from) &&
+      from.slices % to.slices != 0)
+    return false;
   for (unsigned i = 0; i < kMaxWords; ++i) {
     if (ops->resize.sized >> i & 1) continue;
     const bool may_be_fewer = ops->resize.hashes >> i & 1;
@@ -208,6 +210,19 @@ bool resized_parameters(const Parameters& from, const Definition& asked, Paramet
     return cannot(ops, "The new definition has another seed.", problem);
   if (derive_like(asked, from, result)) return true;
   return cannot(ops, "With the new parameters a key has other places.", problem);
+}
+
+bool can_take_over(const Header* from, const Parameters& to, Problem& problem) noexcept {
+  const Parameters& p = from->parameters;
+  const FilterOps* ops = find_ops(p.kind);
+  const auto may_join = ops->resize.may_join_places;
+  if (may_join == nullptr || ops->resize.places(to) % ops->resize.places(p) == 0) return true;
+  for (std::uint32_t i = 0; i < p.slices; ++i)
+    if (!may_join(p, slice_at(from, i)))
+      return cannot(ops,
+                    "Keys were deleted since it was enlarged, and would be known again by copies.",
+                    problem);
+  return true;
 }
 
 unsigned scratch_slices(const Parameters& from, const Parameters& to) noexcept {

@@ -14,6 +14,10 @@ namespace streamfilter {
 bool resized_parameters(const Parameters& from, const Definition& asked, Parameters* result,
                         Problem& problem) noexcept;
 
+// Can the state `from` be brought into these parameters, which are made for its own? False: keys
+// that were removed would be known again, `problem` says so.
+bool can_take_over(const Header* from, const Parameters& to, Problem& problem) noexcept;
+
 // Fills the formatted, empty slice `index` of `to` with what belongs there of `from`, whose
 // parameters it was made for. `scratch`: memory for so many slices of `to`.
 unsigned scratch_slices(const Parameters& from, const Parameters& to) noexcept;

@@ -28,8 +28,9 @@
 // was in it once more; the false-positive rate holds whatever is in it.
 //
 // cache_line_queue_options.cpp has its options, cache_line_queue_ops.cpp what happens where a key
-// lies (cache_line_choice.hpp: with two lines), cache_line_queue_merge.cpp two filters in one; this
-// file what can be said of a filter as a whole.
+// lies (cache_line_choice.hpp: with two lines), cache_line_queue_merge.cpp two filters in one,
+// cache_line_copies.cpp what another size leaves of a key elsewhere; this file what can be said of
+// a filter as a whole.
 #include <cmath>
 #include <limits>
 
@@ -87,9 +88,9 @@ bool check(const Parameters& p, ConstSlice slice) noexcept {
       valid = valid && fields.get(line * 8 + bit, 1) == 0;
     if (has_window(p)) valid = valid && has_valid_ages(p, *slice.state, slice.body() + line);
   }
-  const std::uint64_t(&own)[5] = slice.state->own;
   return valid && taken == used(*slice.state) &&
-         clock(*slice.state) <= (has_window(p) ? kLastTick : 0) && (own[2] | own[3] | own[4]) == 0;
+         clock(*slice.state) <= (has_window(p) ? kLastTick : 0) &&
+         has_valid_copies(p, *slice.state);
 }
 
 // The share of slots that are taken by what is in the window as of the latest element, in up to
@@ -178,6 +179,8 @@ const FilterOps clq_ops = {
         {
             .places = places,
             .spread = spread,
+            .undivided = always,
+            .may_join_places = may_join_places,
         },
 };
 

@@ -115,4 +115,8 @@ std::uint64_t places(const Parameters& p) noexcept;
 void spread(const Parameters& old, ConstSlice from, const Parameters& p, Slice into,
             std::uint64_t layer) noexcept;
 
+// What it says of copies of keys.
+bool has_valid_copies(const Parameters& p, const SliceState& state) noexcept;
+bool may_join_places(const Parameters& p, ConstSlice slice) noexcept;
+
 }  // namespace streamfilter::clq

@@ -1,5 +1,6 @@
 // Kind clq: the keys of two filters in one, or in one of another size.
 #include "core/format/spread.hpp"
+#include "core/kind/cache_line_copies.hpp"
 #include "core/kind/cache_line_queue.hpp"
 #include "core/kind/quotient_table.hpp"
 
@@ -93,6 +94,7 @@ void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
     taken += count;
   });
   used(state) = taken;
+  join_copies(p, state, *from.state);
   state.inserted_new =
       quotient::merged_new(state.inserted_new, from.state->inserted_new, added, used(*from.state));
 }
@@ -102,12 +104,14 @@ std::uint64_t places(const Parameters& p) noexcept {
 }
 
 // A key that is copied to several buckets stays in the one where it is found; the others wash it
-// out. Of what has left the window nothing is copied.
+// out, and it is removed from all of them (cache_line_copies.hpp). Of what has left the window
+// nothing is copied.
 void spread(const Parameters& old, ConstSlice from, const Parameters& p, Slice into,
             std::uint64_t layer) noexcept {
   const clq_model::Shape shape = shape_of(p);
   const unsigned buckets = shape.buckets(), length = shape.length, bits = shape.bits;
   clock(*into.state) = clock(*from.state);
+  inherit_copies(old, *from.state, p, *into.state);
   if (has_window(p))
     for (std::uint64_t line = 0; line < into.bytes; line += kLineBytes)
       ages_of(p, into.body() + line).set_stamp(clock(*into.state));

@@ -2,6 +2,7 @@
 #include "core/kind/cache_line_queue_ops.hpp"
 
 #include "core/kind/cache_line_choice.hpp"
+#include "core/kind/cache_line_copies.hpp"
 
 #include "core/base/layer_wall.hpp"
 
@@ -216,11 +217,9 @@ bool erase_from_both(const Parameters& p, Slice slice, const Element& element) n
   bool was_there = false;
   for (const std::uint64_t at : {key.first, key.second}) {
     unsigned char* line = slice.body() + at;
-    FingerprintQueue queue(key.width, key.length, line, 0);
-    if (!queue.erase(queue.slot(key.fingerprint))) continue;
-    queue.store(line);
-    add_entries(line, ~0u);
-    --used(*slice.state);
+    const unsigned slot = FingerprintQueue(key.width, key.length, line, 0).slot(key.fingerprint);
+    if (slot == key.length) continue;
+    take_out(p, *slice.state, line, 0, slot);
     was_there = true;
   }
   return was_there;
@@ -228,24 +227,17 @@ bool erase_from_both(const Parameters& p, Slice slice, const Element& element) n
 
 }  // namespace
 
-// The older ones move up. Another key of the same bucket and fingerprint is forgotten with it.
+// Another key of the same bucket and fingerprint is forgotten with it.
 bool erase(const Parameters& p, Slice slice, const Element& element) noexcept {
+  erase_copies(p, slice, element.hash);
   if (has_choice(p)) return erase_from_both(p, slice, element);
   const KeyBucket<> bucket(p, slice.bytes, element.hash);
   unsigned char* line = slice.body() + bucket.line;
-  FingerprintQueue queue(bucket.width, bucket.length, line, bucket.start);
-  const unsigned at = queue.slot(bucket.fingerprint), last = queue.length() - 1;
-  if (at > last) return false;
+  const unsigned slot =
+      FingerprintQueue(bucket.width, bucket.length, line, bucket.start).slot(bucket.fingerprint);
+  if (slot == bucket.length) return false;
   const bool was_there = !has_window(p) || test(p, as_const(slice), element);
-  queue.erase(at);
-  queue.store(line);
-  if (has_window(p)) {
-    const auto ages = ages_of(p, line);
-    const unsigned first = bucket.start / bucket.width;
-    for (unsigned i = first + at; i < first + last; ++i) ages.set(i, ages.get(i + 1));
-    ages.set(first + last, 0);
-  }
-  --used(*slice.state);
+  take_out(p, *slice.state, line, bucket.start, slot);
   return was_there;
 }
 

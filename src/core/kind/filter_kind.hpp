@@ -38,8 +38,13 @@ struct Resizing {
   void (*spread)(const Parameters& old, ConstSlice from, const Parameters& p, Slice into,
                  std::uint64_t layer) noexcept = nullptr;
 
-  // Must the number of slices stay? What they forget first is not to be compared between slices.
-  bool by_slice = false;
+  // Must all of a slice come into one? A key of which not enough is kept cannot tell which of
+  // several would be its own. nullptr: no.
+  bool (*undivided)(const Parameters&) noexcept = nullptr;
+
+  // May two places of this slice come into one? Not while a key that was removed has copies there.
+  // nullptr: always.
+  bool (*may_join_places)(const Parameters&, ConstSlice) noexcept = nullptr;
 
   // In place of `spread`, for kinds that keep an order: adds all of the old slice that belongs, or
   // may belong, to slice `index`. nullptr: `spread`.

@@ -553,8 +553,8 @@ void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
                                                   from.state->inserted_new, added, source.size());
 }
 
-// Into another size. Where the hashes are not kept, a key may be of any slice that has taken the
-// place of its own, and is in all of them.
+// Into another size. Where the hashes are not kept, all of a slice comes into one, so a key is
+// nowhere but in its own.
 void move(const Parameters& old, ConstSlice from, const Parameters& p, Slice into,
           std::uint32_t index) noexcept {
   const Target target = buffer(p, into);
@@ -621,12 +621,12 @@ constexpr FilterOps row(Kind kind, const char* name, const char* summary,
       .fpr_bound = fpr_bound,
       .fnr_at = fnr_at,
       .predict = predict,
-      .resize =
-          {
-              .sized = words(kQ, kEntries),
-              .places = [](const Parameters&) noexcept { return std::uint64_t{1}; },
-              .move = move,
-          },
+      .resize = {
+          .sized = words(kQ, kEntries),
+          .places = [](const Parameters&) noexcept { return std::uint64_t{1}; },
+          .undivided = [](const Parameters& p) noexcept { return p.integer(kEntryBits) < 64; },
+          .move = move,
+      },
   };
 }
 

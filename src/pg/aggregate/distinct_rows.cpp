@@ -99,7 +99,8 @@ Conversion make_conversion(TupleDesc source, TupleDesc target, bool scalar) {
     ereport(ERROR,
             (errcode(ERRCODE_DATATYPE_MISMATCH), errmsg("the query does not fit the row type"),
              errdetail("The number of columns is %d in the query and %d in the row type.",
-                       source->natts, live_attributes(target))));
+                       source->natts, live_attributes(target)),
+             errhint("Select the columns of the row type, in its order.")));
   Conversion conversion;
   conversion.source = source;
   conversion.target = target;
@@ -155,15 +156,18 @@ Key make_key(const Conversion& conversion, ArrayType* names, const KeyRule& rule
     deconstruct_array(names, TEXTOID, -1, false, TYPALIGN_INT, &elements, &isnull, &count);
     key.count = 0;
     for (int i = 0; i < count; ++i) {
-      if (isnull[i]) raise_bad_key(ERRCODE_NULL_VALUE_NOT_ALLOWED, "a key column must not be null");
+      if (isnull[i])
+        raise_bad_key(ERRCODE_NULL_VALUE_NOT_ALLOWED,
+                      gettext_noop("a key column must not be null"));
       const int column = find_column(conversion, TextDatumGetCString(elements[i]));
       for (int j = 0; j < key.count; ++j)
         if (key.columns[j] == column)
-          raise_bad_key(ERRCODE_DUPLICATE_COLUMN, "a key column is named twice");
+          raise_bad_key(ERRCODE_DUPLICATE_COLUMN, gettext_noop("a key column is named twice"));
       key.columns[key.count++] = column;
     }
   }
-  if (key.count == 0) raise_bad_key(ERRCODE_INVALID_PARAMETER_VALUE, "the key has no columns");
+  if (key.count == 0)
+    raise_bad_key(ERRCODE_INVALID_PARAMETER_VALUE, gettext_noop("the key has no columns"));
   key.hashers = static_cast<TypeHasher**>(palloc(sizeof(TypeHasher*) * key.count));
   key.row = make_row(key.count);
   for (int i = 0; i < key.count; ++i) {

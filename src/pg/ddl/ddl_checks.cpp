@@ -238,11 +238,13 @@ void warn_of_losses(const FilterRelation* relation, bool kept, const Problem& pr
   if (!kept && is_emptied(relation))
     ereport(WARNING, errmsg("filter \"%s\" starts empty", relation->name),
             errdetail("Its state does not fit the new definition.%s%s",
-                      problem.detail[0] != '\0' ? " " : "", problem.detail));
+                      problem.detail[0] != '\0' ? " " : "", problem.detail),
+            errhint("Fill it anew, for example with streamfilter_warm()."));
   else if (loses_changes(relation))
     ereport(WARNING,
             errmsg("filter \"%s\" forgets what this transaction has added to it", relation->name),
-            errdetail("The state it was added to does not fit the new definition."));
+            errdetail("The state it was added to does not fit the new definition."),
+            errhint("Add it after the ALTER."));
 }
 
 // A filter that becomes a logged one is saved at commit.

@@ -18,8 +18,8 @@ struct Intent {
   const char* what;  // a message with the relation's name
 };
 
-constexpr char kMove[] = "cannot rename or move \"%s\"";
-constexpr char kAlter[] = "cannot alter \"%s\"";
+constexpr char kMove[] = gettext_noop("cannot rename or move \"%s\"");
+constexpr char kAlter[] = gettext_noop("cannot alter \"%s\"");
 
 // Of what ALTER can do to a materialized view: its rows and columns stay as they are.
 bool is_harmless(const AlterTableCmd* command) {
@@ -45,7 +45,7 @@ bool is_harmless(const AlterTableStmt* statement) {
 Intent intent_of(const AlterExtensionContentsStmt* statement) {
   if (statement->action > 0 || statement->objtype != OBJECT_MATVIEW) return {};
   return {makeRangeVarFromNameList(castNode(List, statement->object)),
-          "cannot remove \"%s\" from its extension"};
+          gettext_noop("cannot remove \"%s\" from its extension")};
 }
 
 Intent intent_of(Node* node) {
@@ -56,12 +56,15 @@ Intent intent_of(Node* node) {
       return {castNode(AlterObjectDependsStmt, node)->relation, kAlter};
     case T_AlterExtensionContentsStmt: return intent_of(castNode(AlterExtensionContentsStmt, node));
     case T_RefreshMatViewStmt:
-      return {castNode(RefreshMatViewStmt, node)->relation, "cannot refresh \"%s\""};
-    case SF_CLUSTER_TAG: return {SF_CLUSTERED_RELATION(node), "cannot cluster \"%s\""};
+      return {castNode(RefreshMatViewStmt, node)->relation, gettext_noop("cannot refresh \"%s\"")};
+    case SF_CLUSTER_TAG:
+      return {SF_CLUSTERED_RELATION(node), gettext_noop("cannot cluster \"%s\"")};
     // The rows are written past the executor, which would fill it.
     case T_IndexStmt:
-      return {castNode(IndexStmt, node)->relation, "cannot create an index on \"%s\""};
-    case T_RuleStmt: return {castNode(RuleStmt, node)->relation, "cannot create a rule on \"%s\""};
+      return {castNode(IndexStmt, node)->relation,
+              gettext_noop("cannot create an index on \"%s\"")};
+    case T_RuleStmt:
+      return {castNode(RuleStmt, node)->relation, gettext_noop("cannot create a rule on \"%s\"")};
     case T_AlterTableStmt: {
       const auto* statement = castNode(AlterTableStmt, node);
       if (is_harmless(statement)) return {};

@@ -22,7 +22,9 @@ void resolve(KeyCall* call, FilterHandle* filter) {
     const FilterColumn* column = keys_only ? relation->keys[i] : &relation->columns[i];
     inputs[i] = {i, column,
                  make_coercion(call->types[i], column, relation,
-                               psprintf("argument %d of %s", i + 2, call->function))};
+                               call->what != nullptr
+                                   ? call->what[i]
+                                   : psprintf("argument %d of %s", i + 2, call->function))};
   }
   call->keys = make_key_builder(filter, inputs, call->count);
   MemoryContextSwitchTo(caller);

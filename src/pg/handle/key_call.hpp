@@ -11,7 +11,8 @@ struct KeyCall {
   const Oid* types;      // of the values given
   int count;
   bool may_leave_out_roles;
-  MemoryContext context;  // of what is resolved
+  const char* const* what;  // the values are, for messages; nullptr: arguments of the function
+  MemoryContext context;    // of what is resolved
   KeyBuilder keys;
 };
 

@@ -115,7 +115,8 @@ bool resize_filter(const FilterRelation* relation, Problem& problem) {
     problem.add_detail("Its keys are of other columns now.");
     return false;
   }
-  if (!resized_parameters(state->parameters, relation->options.asked, &parameters, problem))
+  if (!resized_parameters(state->parameters, relation->options.asked, &parameters, problem) ||
+      !can_take_over(state, parameters, problem))
     return false;
   // What was asked for may have changed, and is compared with what is saved.
   parameters.keys = relation->definition.parameters.keys;

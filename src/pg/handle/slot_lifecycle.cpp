@@ -389,7 +389,8 @@ void roll_back_definitions() {
 void refuse_to_prepare_definitions() {
   if (has_definitions())
     ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-            errmsg("cannot PREPARE a transaction that has created, altered or dropped a filter"));
+            errmsg("cannot PREPARE a transaction that has created, altered or dropped a filter"),
+            errhint("Do that in a transaction of its own, without PREPARE TRANSACTION."));
 }
 
 void leave_prepared_definitions() { work = nullptr; }

@@ -115,7 +115,8 @@ void refuse_prepare(Connection* connection) {
   if (connection->level > 0 || connection->lost)
     ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
             errmsg("cannot PREPARE a transaction that has changed filters on other servers"),
-            errdetail("Server \"%s\" cannot know how it ends.", connection->name));
+            errdetail("Server \"%s\" cannot know how it ends.", connection->name),
+            errhint("COMMIT it, or prepare transactions that use filters of this server only."));
 }
 
 // The savepoint there is only released when there is something to send.

@@ -31,7 +31,7 @@ Portal open_query(const char* query, const char* function) {
   if (found != nullptr)
     ereport(ERROR, (errcode(ERRCODE_INVALID_CURSOR_DEFINITION),
                     errmsg("argument \"query\" of %s must be one SELECT", function),
-                    errdetail("%s", found)));
+                    errdetail("%s", found), errhint("Give one SELECT that changes no rows.")));
   return SPI_cursor_open(nullptr, plan, nullptr, nullptr, false);
 }
 

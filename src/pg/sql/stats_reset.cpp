@@ -58,6 +58,7 @@ SF_FUNCTION(streamfilter_stats_reset) {
 
 // streamfilter_stats_reset(): of all filters of the database, for superusers.
 SF_FUNCTION(streamfilter_stats_reset_all) {
+  (void)fcinfo;
   reset(InvalidOid);
   PG_RETURN_VOID();
 }

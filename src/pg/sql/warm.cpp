@@ -2,6 +2,7 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
+#include "catalog/pg_class.h"
 #include "executor/spi.h"
 #include "lib/stringinfo.h"
 #include "utils/array.h"
@@ -122,7 +123,7 @@ int begin_scans_at_start() {
   return level;
 }
 
-uint64 read_table(Oid filter_id, Oid table, const char* query) {
+uint64 read_table(Oid filter_id, Oid table, const Columns& columns, const char* query) {
   const int settings = begin_scans_at_start();
   Portal portal = open_query(query, kFunction);
   TupleDesc source = portal->tupDesc;
@@ -130,6 +131,12 @@ uint64 read_table(Oid filter_id, Oid table, const char* query) {
   for (int i = 0; i < source->natts; ++i) types[i] = TupleDescAttr(source, i)->atttypid;
   KeyCall call;
   init_key_call(&call, kFunction, types, source->natts, false);
+  auto* what = static_cast<const char**>(palloc(sizeof(char*) * source->natts));
+  for (int i = 0; i < source->natts; ++i)
+    what[i] = psprintf("column \"%s\" of relation \"%s\"", columns.names[i], get_rel_name(table));
+  call.what = what;
+  // What cannot be a key is said of a table without rows, too.
+  begin_key_call(&call, filter_id, Use::insert);
   Progress progress(Command::warm, filter_id, psprintf("warming from \"%s\"", get_rel_name(table)));
   progress.begin("reading rows", expected_rows(portal), "rows");
   MemoryContext batch_memory = AllocSetContextCreate(
@@ -152,6 +159,22 @@ uint64 read_table(Oid filter_id, Oid table, const char* query) {
   SPI_cursor_close(portal);
   AtEOXact_GUC(true, settings);
   return rows;
+}
+
+void check_has_rows(const FilterRelation* filter, Oid table) {
+  const char kind = get_rel_relkind(table);
+  switch (kind) {
+    case RELKIND_RELATION:
+    case RELKIND_PARTITIONED_TABLE:
+    case RELKIND_VIEW:
+    case RELKIND_MATVIEW:
+    case RELKIND_FOREIGN_TABLE: return;
+    default:
+      ereport(
+          ERROR, errcode(ERRCODE_WRONG_OBJECT_TYPE),
+          errmsg("filter \"%s\" cannot be warmed from \"%s\"", filter->name, get_rel_name(table)),
+          errdetail_relkind_not_supported(kind), errhint("Name a table or a view."));
+  }
 }
 
 void require_argument(FunctionCallInfo fcinfo, int number, const char* name) {
@@ -185,13 +208,14 @@ SF_FUNCTION(streamfilter_warm) {
                    get_rel_name(table)),
             errdetail("A filter does not know its keys, so they cannot be listed."),
             errhint("Name the table that has the rows, or merge a value: streamfilter_merge()."));
+  check_has_rows(filter->relation, table);
   SPI_connect();
   const Columns columns =
       columns_of(filter->relation, table, PG_ARGISNULL(2) ? nullptr : PG_GETARG_ARRAYTYPE_P(2));
   const char* condition = PG_ARGISNULL(3) ? nullptr : text_to_cstring(PG_GETARG_TEXT_PP(3));
   if (condition != nullptr) check_condition(condition, "where", kFunction);
   const uint64 rows =
-      read_table(filter_id, table, query_for(filter->relation, table, columns, condition));
+      read_table(filter_id, table, columns, query_for(filter->relation, table, columns, condition));
   SPI_finish();
   PG_RETURN_INT64(static_cast<int64>(rows));
 }

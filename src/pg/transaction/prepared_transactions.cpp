@@ -380,7 +380,8 @@ void refuse_to_prepare_changes() {
       if (!is_insertion(change_at(&changes->log, i)))
         ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
                 errmsg("cannot PREPARE a transaction that has truncated a filter, deleted keys "
-                       "from it or merged a value into it"));
+                       "from it or merged a value into it"),
+                errhint("Do that in a transaction of its own, without PREPARE TRANSACTION."));
 }
 
 namespace {

@@ -30,20 +30,21 @@ void warn_of_crash(Relation table, const FilterRelation* filter) {
   switch (table->rd_rel->relpersistence) {
     case RELPERSISTENCE_PERMANENT:
       if (logged) return;
-      return warn(
-          psprintf("filter \"%s\" is unlogged, but table \"%s\" is not", filter->name, name),
-          "A crash empties the filter, and repeats of the table's rows are accepted again.", filter,
-          "logged");
+      return warn(psprintf(gettext_noop("filter \"%s\" is unlogged, but table \"%s\" is not"),
+                           filter->name, name),
+                  "A crash empties the filter, and repeats of the table's rows are accepted again.",
+                  filter, "logged");
     case RELPERSISTENCE_UNLOGGED:
       if (!logged) return;
-      return warn(
-          psprintf("table \"%s\" is unlogged, but filter \"%s\" is not", name, filter->name),
-          "A crash empties the table, and the filter goes on to take its rows for repeats.", filter,
-          "unlogged");
+      return warn(psprintf(gettext_noop("table \"%s\" is unlogged, but filter \"%s\" is not"), name,
+                           filter->name),
+                  "A crash empties the table, and the filter goes on to take its rows for repeats.",
+                  filter, "unlogged");
     default:
       if (!logged) return;
       return warn(
-          psprintf("table \"%s\" is temporary, but filter \"%s\" is logged", name, filter->name),
+          psprintf(gettext_noop("table \"%s\" is temporary, but filter \"%s\" is logged"), name,
+                   filter->name),
           "The table ends with its session, and the filter goes on to take its rows for repeats, "
           "even after a crash.",
           filter, "unlogged");

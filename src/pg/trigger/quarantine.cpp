@@ -84,7 +84,8 @@ void check_is_another(Oid target, const TriggerOrigin* origin) {
     ereport(ERROR, errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
             errmsg("cannot divert repeats of table %s to temporary table \"%s\"",
                    origin->table_name, get_rel_name(target)),
-            errdetail("Only one session can insert into it."));
+            errdetail("Only one session can insert into it."),
+            errhint("Divert them to a permanent table."));
 }
 
 void check_right(Oid target, const TriggerOrigin* origin, int missing_right) {
@@ -346,17 +347,20 @@ void check_columns(Relation table, Oid target_id, bool warn) {
     from_table += source > 0;
   }
   if (from_table == 0)
-    ereport(ERROR, errcode(ERRCODE_UNDEFINED_COLUMN),
-            errmsg("tables \"%s\" and \"%s\" have no column of the same name",
-                   RelationGetRelationName(table), RelationGetRelationName(target)),
-            errdetail("Columns of diverted rows go to those of the same names."));
+    ereport(
+        ERROR, errcode(ERRCODE_UNDEFINED_COLUMN),
+        errmsg("tables \"%s\" and \"%s\" have no column of the same name",
+               RelationGetRelationName(table), RelationGetRelationName(target)),
+        errdetail("Columns of diverted rows go to those of the same names."),
+        errhint("Add the columns that are to be kept to \"%s\".", RelationGetRelationName(target)));
   const char* missing = list_missing(table, target);
   if (warn && missing[0] != '\0')
     ereport(WARNING,
             errmsg("table \"%s\" does not keep all columns of what is diverted to it",
                    RelationGetRelationName(target)),
             errdetail("It has no columns for those of table \"%s\": %s.",
-                      RelationGetRelationName(table), missing));
+                      RelationGetRelationName(table), missing),
+            errhint("Add those that are to be kept with ALTER TABLE."));
   relation_close(target, NoLock);
 }
 
@@ -365,7 +369,8 @@ void divert_row(const TriggerData* call, Oid target, Oid owner, const FilterHand
   LockRelationOid(target, RowExclusiveLock);
   if (get_rel_name(target) == nullptr)
     ereport(ERROR, errcode(ERRCODE_UNDEFINED_TABLE),
-            errmsg("the table that repeats are diverted to does not exist"));
+            errmsg("the table that repeats are diverted to does not exist"),
+            errhint("Create it and the trigger anew."));
   const Diversion diversion = {filter, running_diversion};
   set_running(&diversion);
   PG_TRY();

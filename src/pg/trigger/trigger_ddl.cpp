@@ -101,7 +101,8 @@ void warn_if_less_durable(Oid table, Oid target) {
   if (get_rel_persistence(table) == RELPERSISTENCE_PERMANENT &&
       get_rel_persistence(target) == RELPERSISTENCE_UNLOGGED)
     ereport(WARNING, errmsg("repeats are diverted to unlogged table \"%s\"", get_rel_name(target)),
-            errdetail("It is empty after a crash."));
+            errdetail("It is empty after a crash."),
+            errhint("ALTER TABLE ... SET LOGGED makes it outlive one."));
 }
 
 void bind_forgetting(const Trigger* trigger, Relation table) {
@@ -324,6 +325,7 @@ void check_triggers(Node* statement) {
 // triggers were bound, or where no event trigger could see it; the number of those. The names in
 // their arguments say which filters are meant. Names of the others are written anew.
 SF_FUNCTION(streamfilter_adopt_triggers) {
+  (void)fcinfo;
   using namespace streamfilter::pg;
   int64 adopted = 0;
   ListCell* cell;

@@ -193,7 +193,8 @@ AttrNumber mark_column(const Trigger* trigger, Relation table) {
     ereport(ERROR, errcode(ERRCODE_DATATYPE_MISMATCH),
             errmsg("column \"%s\" of table \"%s\" is of type %s, but the mark is a boolean",
                    NameStr(attribute->attname), RelationGetRelationName(table),
-                   format_type_be(attribute->atttypid)));
+                   format_type_be(attribute->atttypid)),
+            errhint("Give a boolean column of the table: streamfilter_mark('filter', 'column')."));
   check_not_generated(attribute, table, false);
   return attnum;
 }
@@ -350,7 +351,8 @@ TriggerPlan* make_plan(const Trigger* trigger, TriggerKind kind, Relation table,
     if (attnum == plan->mark)
       ereport(ERROR, errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
               errmsg("column \"%s\" of table \"%s\" cannot be part of the key and its mark",
-                     NameStr(attribute->attname), RelationGetRelationName(table)));
+                     NameStr(attribute->attname), RelationGetRelationName(table)),
+              errhint("Mark another column, or leave this one out of the key."));
     input->coercion =
         make_coercion(attribute->atttypid, input->column, filter,
                       psprintf("column \"%s\" of table \"%s\"", NameStr(attribute->attname),
