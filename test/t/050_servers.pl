@@ -149,6 +149,16 @@ for my $window ("window '3000 rows', k '10'", "window '1001 rows', tick '7 rows'
 	$_->safe_psql('postgres', 'DROP FOREIGN TABLE rows_there') for @holder{qw(a b)};
 }
 
+# The rows and buckets of a whole filter, likewise, which may be given.
+sql(q{CREATE FOREIGN TABLE rows_of_all (id int) SERVER streamfilter
+        OPTIONS (servers 'a,b', kind 'dsqf', memory '512kB', slices '6', r '8', p '21', rows '6000', buckets '18000', seed '3')});
+sql('INSERT INTO rows_of_all SELECT generate_series(1, 9000)');
+is($holder{$_}->safe_psql('postgres', q{SELECT params->>'rows', params->>'buckets' FROM streamfilter_stats WHERE filter = 'rows_of_all'::regclass}),
+	'3000|9000', "server $_ has its share of the rows and buckets") for qw(a b);
+is(sql(q{SELECT count(*) FROM generate_series(1, 9000) i WHERE streamfilter_test('rows_of_all', i)}), 9000, 'all keys are known');
+sql('DROP FOREIGN TABLE rows_of_all');
+$_->safe_psql('postgres', 'DROP FOREIGN TABLE rows_of_all') for @holder{qw(a b)};
+
 # Version 1.0 gave each server the window of all. What it has made goes on.
 sql("CREATE FOREIGN TABLE rows_before (id int) SERVER streamfilter OPTIONS (servers 'a,b', $rows, window '3000 rows', k '10');
      SELECT streamfilter_test('rows_before', 0)");

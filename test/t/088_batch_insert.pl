@@ -154,6 +154,39 @@ sql('DROP TRIGGER late ON t2; ALTER TABLE t2 ADD CHECK (id > 0)');
 is_asked_at_once('a partition with a constraint of its own', "INSERT INTO t SELECT * $new", 1000);
 sql('DROP TABLE t');
 
+# A function that asks the filter, though it is said to be immutable, and counts what it is told.
+sql(q{CREATE SEQUENCE looks;
+      CREATE FUNCTION looks(key int) RETURNS boolean IMMUTABLE LANGUAGE plpgsql AS $$ BEGIN
+        IF streamfilter_test(('far' || (SELECT count(*) FROM pg_class WHERE relname ~ '^far[0-9]+$'))::regclass, key + 1) THEN PERFORM nextval('looks'); END IF;
+        RETURN key < 700; END $$;
+      CREATE FUNCTION nothing() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'});
+my %looking = (
+	'a generated column of a partition' => q{ATTACH: known boolean GENERATED ALWAYS AS (looks(key)) STORED},
+	'an index of a partition' => q{CREATE INDEX ON t2 (looks(key))},
+	'a partial index of a partition' => q{CREATE INDEX ON t2 (key) WHERE looks(key)},
+	'the condition of an AFTER trigger of a partition' => q{CREATE TRIGGER told AFTER INSERT ON t2 FOR EACH ROW WHEN (looks(NEW.key)) EXECUTE FUNCTION nothing()},
+	'the key of partitions' => q{CREATE TABLE t3 (LIKE t) PARTITION BY LIST (looks(key));
+	   CREATE TABLE t3a PARTITION OF t3 FOR VALUES IN (true); CREATE TABLE t3b PARTITION OF t3 DEFAULT; ALTER TABLE t DETACH PARTITION t2;
+	   ALTER TABLE t ATTACH PARTITION t3 FOR VALUES FROM (500) TO (5000)});
+delete $looking{'a generated column of a partition'} if $node->pg_version < 16;  # which has that of the table
+for my $what (sort keys %looking)
+{
+	my ($column) = $looking{$what} =~ /^ATTACH: (.*)/;
+	sql('CREATE TABLE t (id int, key int' . ($column ? ', known boolean GENERATED ALWAYS AS (key > 0) STORED' : '') . ') PARTITION BY RANGE (id);
+	     CREATE TABLE t1 PARTITION OF t FOR VALUES FROM (1) TO (500);
+	     CREATE TABLE t2 (id int, key int' . ($column ? ", $column" : '') . ');
+	     ALTER TABLE t ATTACH PARTITION t2 FOR VALUES FROM (500) TO (5000)');
+	sql($looking{$what}) unless $column;
+	my %told;
+	for my $switch (qw(on off))
+	{
+		sql(q{SELECT setval('looks', 1)});
+		$told{$switch} = join ' ', (insert_new($switch, "INSERT INTO t (id, key) SELECT * $new"))[0], sql('SELECT last_value FROM looks');
+	}
+	is($told{on}, $told{off}, "$what sees the filter as with one row after the other");
+	sql('DROP TABLE t; DROP TABLE IF EXISTS t2');
+}
+
 # ---- other sessions --------------------------------------------------------------------------------
 
 sql(q{CREATE FOREIGN TABLE seen (key int) SERVER streamfilter OPTIONS (kind 'bloom', memory '64kB', k '6');

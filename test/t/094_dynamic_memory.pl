@@ -139,6 +139,18 @@ is(sql(q{SELECT known('large', 500), known('unsaved', 300)}), '500|300', 'after 
 is(sql(q{SELECT count(*) FROM streamfilter_stats WHERE dynamic_memory > 0}), 2, 'and both in dynamic memory');
 is(scalar(() = glob '/dev/shm/streamfilter*'), 0, 'no file is left in /dev/shm');
 
+# --- Names that others have taken, who know the number of the next process -------------------------------------------------
+
+SKIP: {
+	skip 'no /dev/shm', 1 unless -w '/dev/shm';
+	$node->stop;
+	my @taken = map { "/dev/shm/streamfilter.$_" } $$ .. $$ + 3000;
+	for my $name (@taken) { open my $file, '>', $name or die "$name: $!" }
+	$node->start;
+	cmp_ok(sql('SELECT total FROM streamfilter_memory()'), '>', 40 << 20, 'a name that is taken does not keep the server from its memory');
+	unlink @taken;
+}
+
 # --- /dev/shm too small ------------------------------------------------------------------------------------------------
 
 # In user and mount namespaces of its own, where the system allows them: root there may mount, and a second user

@@ -190,6 +190,79 @@ $run->finish;
 is(insert_at_once('wait', 441001, 445000, 445001, 445002, 465000, 485000), '445002 465000', 'the rest is remembered');
 nothing_is_left('subtransactions');
 
+# It hands over also where no new key comes any more.
+for my $rest (q{FOR i IN 1 .. 300 LOOP PERFORM pg_sleep(0.1); END LOOP},
+	'INSERT INTO wait SELECT 440003 FROM generate_series(1, 100000) i, LATERAL (SELECT pg_sleep(CASE WHEN i % 100 = 0 THEN 0.1 ELSE 0 END)) s')
+{
+	$run = statement_alone("DO \$\$ BEGIN INSERT INTO wait SELECT generate_series(440001, 443000); $rest; END \$\$");
+	is(insert_soon('wait', 492000), 492000, 'no new key comes: who comes gets the filter nevertheless');
+	is(insert_at_once('wait', 440001), 'waits', 'and waits for its keys');
+	query(q{SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE query LIKE 'DO%'});
+	$run->finish;
+	query('TRUNCATE wait');
+}
+
+# A key that it has added, deleted and added again in a subtransaction that rolls back is still its key.
+query(q{CREATE FOREIGN TABLE deleting (key int) SERVER streamfilter OPTIONS (kind 'lru', memory '4MB');
+	CREATE TABLE kept_by_others (key int)});
+$one->query_safe('SELECT pg_advisory_lock(2)');
+$run = IPC::Run::start([ 'psql', '-XAtq', '-d', $node->connstr('postgres'), '-c', q{DO $$ BEGIN
+	INSERT INTO deleting SELECT generate_series(1, 3000);
+	BEGIN
+		DELETE FROM deleting WHERE key = 5; DELETE FROM deleting WHERE key = 6;
+		INSERT INTO deleting VALUES (5);
+		FOR i IN 4001 .. 4100 LOOP
+			INSERT INTO deleting VALUES (i);
+			EXIT WHEN (SELECT count(*) FROM pg_locks WHERE relation = 'kept_by_others'::regclass) > 0;
+			PERFORM pg_sleep(0.1);
+		END LOOP;
+		RAISE division_by_zero;
+	EXCEPTION WHEN division_by_zero THEN NULL;
+	END;
+	PERFORM pg_advisory_lock_shared(2); END $$} ]);
+$node->poll_query_until('postgres', q{SELECT count(*) > 0 FROM pg_locks WHERE locktype = 'object' AND objid = 'deleting'::regclass AND mode = 'ExclusiveLock' AND granted})
+  or die 'nobody has it';
+is(insert_soon('deleting', 200000), 200000, 'it hands over within a subtransaction');
+$two->query_safe('BEGIN; LOCK kept_by_others IN ACCESS SHARE MODE');
+$node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_locks WHERE NOT granted AND locktype = 'advisory'}) or die 'it does not wait';
+$two->query_safe('COMMIT');
+is(insert_at_once('deleting', $_), 'waits', "which rolls back: key $_ is still one of the statement") for 4, 5, 6;
+is(insert_at_once('deleting', 4001), 4001, 'one of the subtransaction is not');
+$one->query_safe('SELECT pg_advisory_unlock(2)');
+$run->finish;
+is(insert_at_once('deleting', 4, 5, 6, 3000, 4001, 4002), 4002, 'all of it is remembered');
+query('DROP TABLE kept_by_others; DROP FOREIGN TABLE deleting');
+
+# It hands over before it waits itself, for the one that it waits for may come to add another key.
+sub waits_for_lock { my ($where) = @_; return $node->poll_query_until('postgres', "SELECT count(*) > 0 FROM pg_locks WHERE NOT granted AND $where"); }
+
+$one->query_safe('BEGIN; INSERT INTO wait VALUES (440000)');
+$run = IPC::Run::start([ 'psql', '-XAtq', '-d', $node->connstr('postgres'), '-c',
+		'INSERT INTO wait SELECT generate_series(440001, 445000) UNION ALL SELECT 440000' ], '>', \my $printed, '2>', \my $complaint);
+waits_for_lock(q{locktype = 'transactionid'}) or die 'it does not wait';
+is($one->query("INSERT INTO wait VALUES (446000) RETURNING 'new: ' || key"), 'new: 446000', 'one that it waits for adds another key');
+is(insert_at_once('wait', 440001), 'waits', 'others wait for its keys');
+$one->query_safe('COMMIT');
+$run->finish;
+is($complaint, '', 'nobody has to give way');
+is(insert_at_once('wait', 440000, 440001, 445000, 446000), '', 'all are remembered');
+nothing_is_left('a statement that waits');
+
+query(q{CREATE FOREIGN TABLE second (key int) SERVER streamfilter OPTIONS (kind 'bloom', keys '1e6', fpr '1e-9', seed '1')});
+$one->query_safe('SELECT pg_advisory_lock(1)');
+my @both = map {
+	my ($first, $other) = @$_;
+	IPC::Run::start([ 'psql', '-XAtq', '-d', $node->connstr('postgres'), '-c',
+			"DO 'BEGIN INSERT INTO $first SELECT generate_series(450001, 455000); PERFORM pg_advisory_lock_shared(1);
+			 INSERT INTO $other VALUES (456000); END'" ], '>', \my $out, '2>', \$complaint);
+} [qw(wait second)], [qw(second wait)];
+$node->poll_query_until('postgres', q{SELECT count(*) = 2 FROM pg_locks WHERE NOT granted AND locktype = 'advisory'}) or die 'they do not wait';
+$one->query_safe('SELECT pg_advisory_unlock(1)');
+$_->finish for @both;
+is($complaint, '', 'two, each of which has what the other one needs');
+is(query(qq{SELECT count(*) FROM generate_series(450001, 456000) i WHERE streamfilter_test('$_', i)}), 5001, "all keys are in '$_'") for qw(wait second);
+nothing_is_left('two with two filters');
+
 # ---- the setting says how much
 
 query(q{ALTER SYSTEM SET streamfilter.dynamic_memory = '1MB'});

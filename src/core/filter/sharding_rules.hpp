@@ -14,7 +14,8 @@ bool check_slicing(Definition& definition, const FilterOps& ops, Problem& proble
 void derive_probes(Parameters& parameters) noexcept;
 
 // The options of a kind that count for all slices become those of `slices` of them: each slice gets
-// the same from these as from those of all.
+// the same from these as from those of all. What follows from the rest is 0, and left to
+// `complete`.
 void take_share(Parameters& parameters, std::uint32_t slices) noexcept;
 
 }  // namespace streamfilter

@@ -85,8 +85,9 @@ enum class OptionType : std::uint8_t {
            // then in the next word 0 for time and 1 for rows
 };
 
-// Is a number that of each slice, or one of all slices together, of which each has its share?
-enum class Share : std::uint8_t { none, rounded_up, rounded_down };
+// Is a number that of each slice, or one of all slices together, of which each has its share? Or
+// does that of some slices follow from their other parameters?
+enum class Share : std::uint8_t { none, rounded_up, rounded_down, follows };
 
 // One option of a kind. The tables of these drive parsing, range checks, printing and the hints.
 struct OptionSpec {

@@ -34,11 +34,26 @@ constexpr double kMaxDerived = 16;
 constexpr OptionSpec kOptions[] = {
     kROption,
     kRPrimeOption,
-    {.word = kBuckets, .name = "buckets", .type = OptionType::integer, .low = 1, .high = 1e15},
-    kPOption,
+    {.word = kBuckets,
+     .name = "buckets",
+     .type = OptionType::integer,
+     .low = 1,
+     .high = 1e15,
+     .share = Share::rounded_up},
+    {.word = kP,
+     .name = kPOption.name,
+     .type = kPOption.type,
+     .low = kPOption.low,
+     .high = kPOption.high,
+     .share = Share::follows},  // from rows and r
     kOmegaOption,
     kFingerprintOption,
-    {.word = kRows, .name = "rows", .type = OptionType::integer, .low = 1, .high = 1e15},
+    {.word = kRows,
+     .name = "rows",
+     .type = OptionType::integer,
+     .low = 1,
+     .high = 1e15,
+     .share = Share::rounded_up},
 };
 
 template <typename State>

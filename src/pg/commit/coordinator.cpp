@@ -30,6 +30,7 @@ extern "C" {
 #include "pg/commit/save_changes.hpp"
 #include "pg/handle/filter_handle.hpp"
 #include "pg/handle/hierarchy.hpp"
+#include "pg/handle/key_reservation.hpp"
 #include "pg/handle/slot_lifecycle.hpp"
 #include "pg/remote/connect.hpp"
 #include "pg/remote/remote_filter.hpp"
@@ -107,6 +108,7 @@ void before_prepare() {
   refuse_to_prepare_definitions();
   refuse_to_prepare_saving();
   save_transaction_changes();
+  hand_over_filters();
   add_prepared();
   keys_are_prepared = first_changes() != nullptr;
 }
@@ -202,6 +204,7 @@ void watch_utility(PlannedStmt* statement, const char* text, bool read_only_tree
                    ProcessUtilityContext context, ParamListInfo params, QueryEnvironment* env,
                    DestReceiver* dest, QueryCompletion* completion) {
   say_deferred_messages();
+  hand_over_wanted_filters();
   // The statement's tree may be gone afterwards.
   const bool ends = ends_prepared(statement->utilityStmt);
   if (previous_utility)
@@ -214,6 +217,7 @@ void watch_utility(PlannedStmt* statement, const char* text, bool read_only_tree
 
 void watch_start(QueryDesc* query, int flags) {
   say_deferred_messages();
+  hand_over_wanted_filters();
   if (previous_start)
     previous_start(query, flags);
   else

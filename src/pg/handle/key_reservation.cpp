@@ -55,21 +55,10 @@ void say_what_for(void* arg) {
   pg_unreachable();
 }
 
-// As a unique index waits: until the other (sub)transaction has ended.
-void wait_for(const FilterHandle* filter, FullTransactionId other) {
-  if (unlikely(is_kin(other))) raise_kin_overflowed(filter);
-  pg_atomic_fetch_add_u64(&filter->slot->waits, 1);
-  ErrorContextCallback context = {error_context_stack, say_what_for,
-                                  const_cast<FilterHandle*>(filter)};
-  error_context_stack = &context;
-  XactLockTableWait(XidFromFullTransactionId(other), nullptr, nullptr, XLTW_None);
-  error_context_stack = context.previous;
-}
-
 // The lock that a transaction holds as long as it has the filter for itself and may hand it over.
-LOCKTAG tag_of(const FilterHandle* filter) {
+LOCKTAG tag_of(const FilterSlot* slot) {
   LOCKTAG tag;
-  SET_LOCKTAG_OBJECT(tag, MyDatabaseId, ForeignTableRelationId, filter->slot->relation, 1);
+  SET_LOCKTAG_OBJECT(tag, MyDatabaseId, ForeignTableRelationId, slot->relation, 1);
   return tag;
 }
 
@@ -83,25 +72,76 @@ bool with_locks_of_transaction(const Use& use) {
   return result;
 }
 
-void lock_for_itself(const FilterHandle* filter) {
-  LOCKTAG tag = tag_of(filter);
-  with_locks_of_transaction([&] {
-    if (LockAcquire(&tag, ExclusiveLock, false, true) != LOCKACQUIRE_NOT_AVAIL) return true;
-    pg_atomic_write_u32(&filter->slot->exclusive_wanted, 1);
-    return LockAcquire(&tag, ExclusiveLock, false, false) != LOCKACQUIRE_NOT_AVAIL;
-  });
-}
-
-void unlock_for_others(const FilterHandle* filter) {
-  LOCKTAG tag = tag_of(filter);
+void unlock_for_others(const FilterSlot* slot) {
+  LOCKTAG tag = tag_of(slot);
   with_locks_of_transaction([&] { return LockRelease(&tag, ExclusiveLock, false); });
 }
 
-// Another transaction has the filter for itself: it is asked to hand over, which it does with its
-// next new key; or it lasts until its end.
+// Others wait for a filter that this transaction has for itself: they shall wait for its keys only.
+// Tried once.
+void hand_over(TransactionChanges* changes) {
+  FilterSlot* slot = changes->slot;
+  if (register_all_keys(changes)) {
+    changes->overflowed = false;
+    pg_atomic_exchange_u64(&slot->exclusive_xact, 0);
+  } else {
+    pg_atomic_fetch_add_u64(&slot->overflowed, 1);
+  }
+  changes->grows = true;
+  pg_atomic_write_u32(&slot->exclusive_wanted, 0);
+  unlock_for_others(slot);
+}
+
+bool may_hand_over(const TransactionChanges* changes) {
+  return changes->overflowed && !changes->grows && is_alive(changes);
+}
+
+bool is_to_hand_over(const TransactionChanges* changes) {
+  return may_hand_over(changes) && pg_atomic_read_u32(&changes->slot->exclusive_wanted) != 0;
+}
+
+}  // namespace
+
+void hand_over_filters() {
+  for (TransactionChanges* changes = first_changes(); changes != nullptr; changes = changes->next)
+    if (may_hand_over(changes)) hand_over(changes);
+}
+
+void hand_over_wanted_filters() {
+  for (TransactionChanges* changes = first_changes(); changes != nullptr; changes = changes->next)
+    if (unlikely(is_to_hand_over(changes))) hand_over(changes);
+}
+
+namespace {
+
+// As a unique index waits: until the other (sub)transaction has ended.
+void wait_for(const FilterHandle* filter, FullTransactionId other) {
+  if (unlikely(is_kin(other))) raise_kin_overflowed(filter);
+  pg_atomic_fetch_add_u64(&filter->slot->waits, 1);
+  ErrorContextCallback context = {error_context_stack, say_what_for,
+                                  const_cast<FilterHandle*>(filter)};
+  error_context_stack = &context;
+  XactLockTableWait(XidFromFullTransactionId(other), nullptr, nullptr, XLTW_None);
+  error_context_stack = context.previous;
+}
+
+void lock_for_itself(const FilterHandle* filter) {
+  const auto lock = [tag = tag_of(filter->slot)](bool at_once) {
+    return with_locks_of_transaction(
+        [&] { return LockAcquire(&tag, ExclusiveLock, false, at_once) != LOCKACQUIRE_NOT_AVAIL; });
+  };
+  if (lock(true)) return;
+  hand_over_filters();
+  pg_atomic_write_u32(&filter->slot->exclusive_wanted, 1);
+  lock(false);
+}
+
+// Another transaction has the filter for itself: it is asked to hand over, which it does soon; or
+// it lasts until its end.
 void wait_for_any_key(const FilterHandle* filter, uint64 other) {
   if (!is_kin(FullTransactionIdFromU64(other))) {
-    LOCKTAG tag = tag_of(filter);
+    hand_over_filters();
+    LOCKTAG tag = tag_of(filter->slot);
     pg_atomic_write_u32(&filter->slot->exclusive_wanted, 1);
     ErrorContextCallback context = {error_context_stack, say_what_for,
                                     const_cast<FilterHandle*>(filter)};
@@ -226,26 +266,6 @@ void make_room(FilterHandle* filter, TransactionChanges* changes, const Element&
     overflow(filter, changes);
 }
 
-// Others wait for a filter that this transaction has for itself: they shall wait for its keys only.
-// Tried once.
-void hand_over(FilterHandle* filter, TransactionChanges* changes) {
-  FilterSlot* slot = filter->slot;
-  if (register_all_keys(changes)) {
-    changes->overflowed = false;
-    pg_atomic_exchange_u64(&slot->exclusive_xact, 0);
-  } else {
-    pg_atomic_fetch_add_u64(&slot->overflowed, 1);
-  }
-  changes->grows = true;
-  pg_atomic_write_u32(&slot->exclusive_wanted, 0);
-  unlock_for_others(filter);
-}
-
-bool is_to_hand_over(const FilterHandle* filter, const TransactionChanges* changes) {
-  return changes->overflowed && !changes->grows &&
-         pg_atomic_read_u32(&filter->slot->exclusive_wanted) != 0;
-}
-
 }  // namespace
 
 void wait_until_applied(const FilterHandle* filter) {
@@ -256,7 +276,7 @@ void wait_until_applied(const FilterHandle* filter) {
 bool reserve(FilterHandle* filter, TransactionChanges* changes, const Element& element,
              const IndexHint& hint, uint64 applied, bool look_again) {
   reserve_change(changes);
-  if (unlikely(is_to_hand_over(filter, changes))) hand_over(filter, changes);
+  if (unlikely(is_to_hand_over(changes))) hand_over(changes);
   ReserveRequest request{};
   request.owner = owner_of_new_key(changes);
   request.look_again = look_again;
@@ -289,7 +309,10 @@ bool reserve(FilterHandle* filter, TransactionChanges* changes, const Element& e
     // It commits with this one, or rolls back with it.
     if (unlikely(is_kin(transaction_of(request.met)))) return false;
     switch (filter->relation->options.conflict) {
-      case Conflict::wait: wait_for(filter, transaction_of(request.met)); continue;
+      case Conflict::wait:
+        hand_over_filters();
+        wait_for(filter, transaction_of(request.met));
+        continue;
       case Conflict::discard: return false;
       case Conflict::admit: append_change(changes, ChangeType::add, element, hint); return true;
     }

@@ -16,6 +16,14 @@ bool is_in_filter(const FilterHandle* filter, const Element& element);
 // Waits until all transactions that have committed have brought their changes in.
 void wait_until_applied(const FilterHandle* filter);
 
+// Lets others add keys to the filters that this transaction has for itself: called before it waits
+// for one that may come to need any of them. Raises what waiting can.
+void hand_over_filters();
+
+// The same of those that others wait for: called every now and then, for there may be no new key
+// for long.
+void hand_over_wanted_filters();
+
 // What transactions that may be visible have not brought in yet; asked before the filter is looked
 // at.
 struct Arriving {

@@ -170,6 +170,7 @@ void answer_one_by_one(const KeyBatch& batch) {
 
 void judge(KeyBatch& batch) {
   FilterSlot* slot = batch.filter->slot;
+  hand_over_wanted_filters();
   batch.changes = find_changes(slot, batch.filter->slot_generation);
   batch.applied = pg_atomic_read_u64(&slot->applied);
   const Arriving arriving(slot);

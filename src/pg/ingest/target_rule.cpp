@@ -3,11 +3,9 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "access/genam.h"
 #include "access/sysattr.h"
 #include "access/table.h"
 #include "access/tableam.h"
-#include "catalog/indexing.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_index.h"
 #include "catalog/pg_inherits.h"
@@ -16,8 +14,9 @@ extern "C" {
 #include "commands/trigger.h"
 #include "nodes/bitmapset.h"
 #include "optimizer/optimizer.h"
+#include "partitioning/partdesc.h"
+#include "storage/lmgr.h"
 #include "utils/builtins.h"
-#include "utils/fmgroids.h"
 #include "utils/partcache.h"
 #include "utils/rel.h"
 }
@@ -126,6 +125,35 @@ bool computes_by_volatile_code(Relation table) {
   return has_volatile_computed_column(RelationGetDescr(table)) || has_volatile_index(table);
 }
 
+// A partition, for a look at it; nullptr: it is gone, or somebody is about to change it.
+Relation open_partition(Oid relid) {
+  if (!ConditionalLockRelationOid(relid, AccessShareLock)) return nullptr;
+  Relation table = try_table_open(relid, NoLock);
+  if (table == nullptr) UnlockRelationOid(relid, AccessShareLock);
+  return table;
+}
+
+bool routes_by_volatile_code(Relation table);
+
+bool routes_by_volatile_code(Oid partition) {
+  Relation table = open_partition(partition);
+  if (table == nullptr) return true;
+  const bool found = routes_by_volatile_code(table);
+  table_close(table, AccessShareLock);
+  return found;
+}
+
+// The partition of a row is looked for before the rows that wait are judged.
+bool routes_by_volatile_code(Relation table) {
+  if (table->rd_rel->relkind != RELKIND_PARTITIONED_TABLE) return false;
+  bool found = runs_volatile_code(
+      reinterpret_cast<Node*>(get_partition_exprs(RelationGetPartitionKey(table))));
+  const PartitionDescData* partitions = RelationGetPartitionDesc(table, true);
+  for (int i = 0; i < partitions->nparts && !found; ++i)
+    found = !partitions->is_leaf[i] && routes_by_volatile_code(partitions->oids[i]);
+  return found;
+}
+
 // The conditions of AFTER triggers are checked as soon as a row is inserted.
 const char* obstacle_of(const TriggerDesc* triggers) {
   for (int i = 0; triggers != nullptr && i < triggers->numtriggers; ++i) {
@@ -148,6 +176,7 @@ bool has_volatile_column(TupleDesc type) {
 
 const char* obstacle_of(Relation table) {
   if (has_volatile_column(RelationGetDescr(table))) return "a domain calls a volatile function";
+  if (routes_by_volatile_code(table)) return "a partition key calls a volatile function";
   if (table->rd_rel->relkind == RELKIND_PARTITIONED_TABLE) return nullptr;
   if (table->rd_rel->relkind != RELKIND_RELATION) return "the target is not a table";
   if (table->rd_tableam != GetHeapamTableAmRoutine()) return "the table is not a heap";
@@ -158,33 +187,28 @@ const char* obstacle_of(Relation table) {
   return nullptr;
 }
 
-bool has_before_trigger(Oid relid) {
-  Relation triggers = table_open(TriggerRelationId, AccessShareLock);
-  ScanKeyData key;
-  ScanKeyInit(&key, Anum_pg_trigger_tgrelid, BTEqualStrategyNumber, F_OIDEQ,
-              ObjectIdGetDatum(relid));
-  SysScanDesc scan = systable_beginscan(triggers, TriggerRelidNameIndexId, true, nullptr, 1, &key);
-  bool found = false;
-  while (HeapTuple tuple = found ? nullptr : systable_getnext(scan)) {
-    const int16 type = reinterpret_cast<Form_pg_trigger>(GETSTRUCT(tuple))->tgtype;
-    found = TRIGGER_TYPE_MATCHES(type, TRIGGER_TYPE_ROW, TRIGGER_TYPE_BEFORE, TRIGGER_TYPE_INSERT);
-  }
-  systable_endscan(scan);
-  table_close(triggers, AccessShareLock);
-  return found;
+bool fires_before(const TriggerDesc* triggers) {
+  for (int i = 0; triggers != nullptr && i < triggers->numtriggers; ++i)
+    if (is_of_insert(&triggers->triggers[i], TRIGGER_TYPE_BEFORE)) return true;
+  return false;
 }
 
-// It has the CHECK constraints of its parent, or more.
-bool runs_code_of_its_own(Oid partition, int checks_of_parent) {
-  HeapTuple tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(partition));
-  if (!HeapTupleIsValid(tuple)) return true;
-  const auto* form = reinterpret_cast<const FormData_pg_class*>(GETSTRUCT(tuple));
+// Does it run code for its rows that its parents do not run? It has the CHECK constraints of its
+// parent, or more.
+bool runs_code_of_its_own(Relation partition, int checks_of_parent) {
+  const FormData_pg_class* form = partition->rd_rel;
   const bool is_local =
       form->relkind == RELKIND_RELATION || form->relkind == RELKIND_PARTITIONED_TABLE;
-  const bool checks_more = form->relchecks != checks_of_parent;
-  const bool has_triggers = form->relhastriggers;
-  ReleaseSysCache(tuple);
-  return !is_local || checks_more || (has_triggers && has_before_trigger(partition));
+  return !is_local || form->relchecks != checks_of_parent || fires_before(partition->trigdesc) ||
+         obstacle_of(partition->trigdesc) != nullptr || computes_by_volatile_code(partition);
+}
+
+bool runs_code_of_its_own(Oid partition, int checks_of_parent) {
+  Relation table = open_partition(partition);
+  if (table == nullptr) return true;
+  const bool found = runs_code_of_its_own(table, checks_of_parent);
+  table_close(table, AccessShareLock);
+  return found;
 }
 
 }  // namespace

@@ -36,9 +36,10 @@ uint64 share(uint64 whole, uint64 part, uint64 of) {
 // Options that count for all slices: version 1.0 gave them to every part as they are.
 enum class Shares : bool { taken, as_before };
 
-// The parameters of a relation that holds so many of the slices, each with k2 bits of a key.
-Parameters parameters_of_part(const RemoteFilter* remote, uint32 slices,
-                              Shares shares = Shares::taken) {
+// The parameters of a relation that holds so many of the slices, each with k2 bits of a key. False:
+// there are none.
+bool find_parameters_of_part(const RemoteFilter* remote, uint32 slices, Shares shares,
+                             Parameters* result, Problem& problem) {
   const Parameters& whole = remote->parameters;
   Parameters part = whole;
   if (shares == Shares::taken) take_share(part, slices);
@@ -51,21 +52,33 @@ Parameters parameters_of_part(const RemoteFilter* remote, uint32 slices,
   part.slices2 = 0;
   Definition definition = definition_of(part);
   definition.slicing_given = definition.dice_given = definition.probes_given = false;
-  Problem problem;
   if (probes(whole) > 1) {
     const OptionSpec* k = find_k(whole);
     const uint64 bits = bits_per_probe(whole, whole.integer(k->word));
-    if (!set_option(definition, "k", psprintf(UINT64_FORMAT, bits), problem)) raise(problem);
+    if (!set_option(definition, "k", psprintf(UINT64_FORMAT, bits), problem)) return false;
   }
-  if (complete(definition, problem)) return definition.parameters;
+  if (complete(definition, problem)) {
+    *result = definition.parameters;
+    return true;
+  }
   // Some of what was derived for the whole filter may be too much for a part of it.
+  const WordSet to_follow = definition_of(whole).given & ~definition_of(part).given;
   definition = remote->relation->definition;
+  definition.given &= ~to_follow;
   definition.parameters = part;
   definition.memory_given = definition.slices_given = definition.seed_given = true;
   definition.slicing_given = definition.dice_given = definition.probes_given = false;
   problem = Problem();
-  if (!complete(definition, problem)) raise(problem);
-  return definition.parameters;
+  if (!complete(definition, problem)) return false;
+  *result = definition.parameters;
+  return true;
+}
+
+Parameters parameters_of_part(const RemoteFilter* remote, uint32 slices) {
+  Parameters part;
+  Problem problem;
+  if (!find_parameters_of_part(remote, slices, Shares::taken, &part, problem)) raise(problem);
+  return part;
 }
 
 const char* print(const Parameters& parameters) {
@@ -75,9 +88,19 @@ const char* print(const Parameters& parameters) {
 }
 
 // Of the relation on one of the servers that held slices at first.
-const char* definition_on(const RemoteFilter* remote, int server, Shares shares = Shares::taken) {
+const char* definition_on(const RemoteFilter* remote, int server) {
   if (remote->home_count == 1) return print(remote->parameters);
-  return print(parameters_of_part(remote, slices_on(remote, static_cast<uint32>(server)), shares));
+  return print(parameters_of_part(remote, slices_on(remote, static_cast<uint32>(server))));
+}
+
+// Is it what version 1.0 has made there?
+bool is_of_before(const RemoteFilter* remote, int server, const char* definition) {
+  Parameters part;
+  Problem problem;
+  return remote->home_count > 1 &&
+         find_parameters_of_part(remote, slices_on(remote, static_cast<uint32>(server)),
+                                 Shares::as_before, &part, problem) &&
+         strcmp(definition, print(part)) == 0;
 }
 
 // The seed that a definition has.
@@ -125,8 +148,8 @@ void warn_of_older_definition(const RemoteFilter* remote, int server) {
   ereport(WARNING, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
           errmsg("filter \"%s\" was made on server \"%s\" by version 1.0", remote->relation->name,
                  remote->connections[server]->name),
-          errdetail("Each server has a window of rows, or the size of filters that grow, as if it "
-                    "were the only one."),
+          errdetail("Each server has a window of rows, the rows of a filter of kind dsqf, or the "
+                    "size of filters that grow, as if it were the only one."),
           errhint("Drop it on all of its servers when it may begin anew."));
 }
 
@@ -164,7 +187,7 @@ bool define_on(RemoteFilter* remote, int server, bool* made) {
     wanted.definition = definition_on(remote, server);
   }
   if (strcmp(found, wanted.definition) != 0) {
-    if (strcmp(found, definition_on(remote, server, Shares::as_before)) != 0)
+    if (!is_of_before(remote, server, found))
       raise_other_definition(remote, server, found, wanted.definition);
     warn_of_older_definition(remote, server);
   }

@@ -17,6 +17,7 @@ namespace streamfilter::pg {
 namespace {
 
 constexpr uint64 kPiece = 64 * 1024 * 1024;
+constexpr int kMaxNames = 100;
 
 // Of this process and of those that it forks.
 int file = -1;
@@ -32,13 +33,19 @@ uint64 memory_of_machine() {
   return pages > 0 ? static_cast<uint64>(pages) * page_size() : 0;
 }
 
-// A file without a name goes with the last process that has it open.
+// A file without a name goes with the last process that has it open. Anybody may have made one of
+// the name that it has for a moment.
 int open_nameless() {
-  char name[64];
-  snprintf(name, sizeof name, "/streamfilter.%d", static_cast<int>(getpid()));
-  const int opened = shm_open(name, O_RDWR | O_CREAT | O_EXCL, 0600);
-  if (opened >= 0) shm_unlink(name);
-  return opened;
+  for (int i = 0; i < kMaxNames; ++i) {
+    uint64 number = static_cast<uint64>(getpid()) + static_cast<uint64>(i);
+    static_cast<void>(pg_strong_random(&number, sizeof number));
+    char name[64];
+    snprintf(name, sizeof name, "/streamfilter." UINT64_FORMAT, number);
+    const int opened = shm_open(name, O_RDWR | O_CREAT | O_EXCL, 0600);
+    if (opened >= 0) shm_unlink(name);
+    if (opened >= 0 || errno != EEXIST) return opened;
+  }
+  return -1;
 }
 
 off_t position_of(const char* block) { return static_cast<off_t>(block - mapped.base); }

@@ -20,28 +20,34 @@ Owner owner_of(const TransactionChanges* changes, const Savepoint* savepoint) {
   return 0;
 }
 
-int depth_of(const TransactionChanges* changes) {
-  int depth = 0;
-  for (const Savepoint* at = changes->savepoints; at != nullptr; at = at->below) ++depth;
-  return depth;
+// Those that there are, the outermost one first.
+struct Savepoints {
+  Savepoint** at;
+  uint32 count;
+};
+
+Savepoints savepoints_of(const TransactionChanges* changes) {
+  Savepoints all = {nullptr, 0};
+  for (const Savepoint* at = changes->savepoints; at != nullptr; at = at->below) ++all.count;
+  all.at = static_cast<Savepoint**>(palloc(sizeof(Savepoint*) * Max(all.count, 1u)));
+  uint32 i = all.count;
+  for (Savepoint* at = changes->savepoints; at != nullptr; at = at->below) all.at[--i] = at;
+  return all;
 }
 
 // Each savepoint gets its owner, in their order. No key may be registered. False: not all are
 // known.
-bool renew_owners(TransactionChanges* changes) {
-  const uint32 depth = static_cast<uint32>(depth_of(changes));
-  const uint32 capacity = Max(depth, uint32{4});
+bool renew_owners(TransactionChanges* changes, const Savepoints& savepoints) {
+  const uint32 capacity = Max(savepoints.count, uint32{4});
   auto* owners = static_cast<Owner*>(
       MemoryContextAlloc(TopTransactionContext, sizeof(Owner) * static_cast<Size>(capacity)));
-  uint32 i = depth;
-  for (const Savepoint* at = changes->savepoints; at != nullptr; at = at->below)
-    if ((owners[--i] = owner_of(changes, at)) == 0) return false;
+  for (uint32 i = 0; i < savepoints.count; ++i)
+    if ((owners[i] = owner_of(changes, savepoints.at[i])) == 0) return false;
   pfree(changes->owners);
   changes->owners = owners;
   changes->owner_capacity = capacity;
-  changes->owner_count = depth;
-  i = depth;
-  for (Savepoint* at = changes->savepoints; at != nullptr; at = at->below) at->owner = --i;
+  changes->owner_count = savepoints.count;
+  for (uint32 i = 0; i < savepoints.count; ++i) savepoints.at[i]->owner = i;
   return true;
 }
 
@@ -87,21 +93,29 @@ bool register_keys(TransactionChanges* changes, const Savepoint* savepoint, uint
   return true;
 }
 
+// A key that was added more than once is that of the savepoint that has added it first: it stays
+// when the others roll back.
+bool register_keys(TransactionChanges* changes, const Savepoints& savepoints) {
+  for (uint32 i = 0; i < savepoints.count; ++i) {
+    const bool is_last = i + 1 == savepoints.count;
+    const uint32 end = is_last ? changes->log.count : savepoints.at[i + 1]->start;
+    if (!register_keys(changes, savepoints.at[i], end)) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 bool register_all_keys(TransactionChanges* changes) {
   withdraw_registrations(changes);  // those of an attempt that an error has ended, too
-  if (!renew_owners(changes)) return false;
-  uint32 end = changes->log.count;
-  for (const Savepoint* at = changes->savepoints; at != nullptr; at = at->below) {
-    if (!register_keys(changes, at, end)) {
-      withdraw_registrations(changes);
-      return false;
-    }
-    end = at->start;
-  }
-  publish_counts();
-  return true;
+  const Savepoints savepoints = savepoints_of(changes);
+  const bool done = renew_owners(changes, savepoints) && register_keys(changes, savepoints);
+  pfree(savepoints.at);
+  if (!done)
+    withdraw_registrations(changes);
+  else
+    publish_counts();
+  return done;
 }
 
 }  // namespace streamfilter::pg

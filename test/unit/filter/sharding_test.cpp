@@ -1,9 +1,14 @@
 // Sliced filters: where the bits of a key lie, and how slicings are defined.
+#include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cstring>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
+#include "core/filter/derivation.hpp"
+#include "core/filter/sharding_rules.hpp"
+#include "core/kind/kind_registry.hpp"
 #include "unit/support/slicings.hpp"
 #include "unit/support/statistics.hpp"
 
@@ -20,6 +25,15 @@ std::string problem_of(const std::string& text, Error error) {
   BOOST_TEST(!make_parameters(text, parameters, problem), text);
   BOOST_TEST((problem.error == error), text << ": " << problem.message);
   return std::string(problem.message) + ". " + problem.detail + " " + problem.hint;
+}
+
+}  // namespace
+
+namespace {
+
+std::span<const OptionSpec> options_of(const Parameters& p) {
+  const FilterOps& ops = *find_ops(p.kind);
+  return {ops.options, ops.option_count};
 }
 
 }  // namespace
@@ -83,6 +97,72 @@ BOOST_AUTO_TEST_CASE(no_two_keys_share_the_hash_of_a_place) {
   for (std::uint64_t i = 0; i < 20000; ++i)
     for (unsigned j = 0; j < 6; ++j) hashes.insert(probe_of(p, key(i).hash, j).hash);
   BOOST_TEST(hashes.size() == 120000u);
+}
+
+// ---- parts on several servers
+
+namespace {
+
+// The parameters of so many of its slices, as a server has them.
+Parameters part_of(const Parameters& whole, std::uint32_t slices) {
+  Parameters part = whole;
+  take_share(part, slices);
+  part.slices = slices;
+  part.memory = sizeof(Header) + slices * whole.slice_bytes;
+  Definition definition = definition_of(part);
+  Problem problem;
+  BOOST_REQUIRE_MESSAGE(complete(definition, problem), problem.message);
+  return definition.parameters;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(slices_of_a_part_are_those_of_the_whole) {
+  for (const char* text : {"dsqf(memory=64kB, slices=6, rows=1002, buckets=3001, r=8)",
+                           "dsqf(memory=64kB, slices=6, rows=1002, buckets=3001, r=8, p=18)",
+                           "dsqf(memory=64kB, slices=6, rows=600)", "dsqf(memory=64kB, slices=6)",
+                           "dsqf(memory=64kB, slices=6, r=8, p=17)",
+                           "timer(memory=64kB, slices=6, window='1001 rows', tick='7 rows', k=4)",
+                           "timer(memory=64kB, slices=6, window='1 minute', k=4, grow=density, "
+                           "size=8000, limit=900)"}) {
+    const Parameters whole = parameters_of(text);
+    const double bound = find_ops(whole.kind)->fpr_bound(whole);
+    for (std::uint32_t slices : {1u, 2u, 3u, 5u, 6u}) {
+      const Parameters part = part_of(whole, slices);
+      const FilterOps& ops = *find_ops(whole.kind);
+      BOOST_TEST(part.slice_bytes == whole.slice_bytes);
+      for (unsigned word = 0; word < kMaxWords; ++word) {
+        const auto has = [&](const OptionSpec& option) {
+          return option.word == word && option.share != Share::none;
+        };
+        if (std::ranges::none_of(options_of(whole), has))
+          BOOST_TEST(part.word[word] == whole.word[word], text << ", " << slices << ", " << word);
+      }
+      if (whole.kind != Kind::timer) BOOST_TEST(ops.fpr_bound(part) <= 1.01 * bound, text);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_part_has_its_share_of_what_counts_for_all) {
+  Parameters p = parameters_of("dsqf(memory=64kB, slices=6, rows=1002, buckets=3001)");
+  const auto share = [&p](const char* name, std::uint32_t slices) {
+    Parameters part = p;
+    take_share(part, slices);
+    for (const OptionSpec& option : options_of(p))
+      if (std::strcmp(option.name, name) == 0) return part.integer(option.word);
+    return std::uint64_t{0};
+  };
+  BOOST_TEST(share("rows", 2) == 334u);
+  BOOST_TEST(share("rows", 6) == 1002u);
+  BOOST_TEST(share("buckets", 2) == 1001u);  // of which each of two has 501, as each of six
+  BOOST_TEST(share("buckets", 5) == 2501u);
+  p = parameters_of("timer(memory=64kB, slices=6, window='1001 rows', tick='13 rows', k=4)");
+  BOOST_TEST(share("window", 2) == 334u);
+  BOOST_TEST(share("window", 1) == 167u);
+  BOOST_TEST(share("tick", 2) == 4u);
+  BOOST_TEST(share("k", 2) == 4u);
+  p = parameters_of("timer(memory=64kB, slices=6, window='1 minute', k=4)");
+  BOOST_TEST(share("window", 2) == p.integer(find_ops(p.kind)->options[0].word));  // a time
 }
 
 // ---- definitions
