@@ -202,6 +202,18 @@ for my $rest (q{FOR i IN 1 .. 300 LOOP PERFORM pg_sleep(0.1); END LOOP},
 	query('TRUNCATE wait');
 }
 
+# In a pipeline the first statement is on its own until BEGIN comes.
+my $pipeline = "$PostgreSQL::Test::Utils::tmp_check/pipeline.sql";
+append_to_file($pipeline, join "\n", '\startpipeline', 'INSERT INTO wait SELECT generate_series(500001, 520000);', 'BEGIN;',
+	q{PREPARE TRANSACTION 'pipeline';}, '\endpipeline', '');
+$node->command_ok([ 'pgbench', '-n', '-M', 'extended', '-t', 1, '-f', $pipeline, $node->connstr('postgres') ],
+	'a statement on its own that comes to be prepared hands the filter over');
+is(insert_at_once('wait', 530000), '530000', 'others add keys');
+is(insert_at_once('wait', $_), 'waits', "and wait for key $_") foreach 500001, 520000;
+query(q{COMMIT PREPARED 'pipeline'});
+is(insert_at_once('wait', 500001, 520000), '', 'nothing is forgotten');
+query('TRUNCATE wait');
+
 # A key that it has added, deleted and added again in a subtransaction that rolls back is still its key.
 query(q{CREATE FOREIGN TABLE deleting (key int) SERVER streamfilter OPTIONS (kind 'lru', memory '4MB');
 	CREATE TABLE kept_by_others (key int)});
