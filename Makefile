@@ -78,6 +78,10 @@ endif
 override COMPILER = $(CXX) $(CXXFLAGS) $(LTO)
 
 PGXS := $(shell $(PG_CONFIG) --pgxs)
+# A server that can compile queries wants bitcode by its own clang, which need not be here: then it gets none.
+ifeq ($(shell command -v $(shell sed -n 's/^CLANG *= *//p' $(dir $(PGXS))../Makefile.global)),)
+override with_llvm = no
+endif
 include $(PGXS)
 
 help:
@@ -274,11 +278,11 @@ check-refusals:
 
 # All sources through clang; what it warns of is an error. Nothing is linked. Headers of a server that gcc has compiled have
 # attributes that only gcc knows, and macros that count in what is volatile, like HOLD_INTERRUPTS; gcc warns where we do.
-CLANG := $(firstword $(shell command -v clang++ clang++-19 clang++-14))
-CHECK_CLANG = $(CLANG) $(LANGUAGE) $(WARNINGS) -Werror -fsyntax-only -Isrc
+ANY_CLANG := $(firstword $(shell command -v clang++ clang++-19 clang++-14))
+CHECK_CLANG = $(ANY_CLANG) $(LANGUAGE) $(WARNINGS) -Werror -fsyntax-only -Isrc
 
 check-clang:
-ifeq ($(CLANG),)
+ifeq ($(ANY_CLANG),)
 	@echo "skip: there is no clang"
 else
 	@printf '%s\n' $(CORE_SOURCES) $(wildcard src/capi/*.cpp) | xargs -P 2 -n 8 $(CHECK_CLANG) -Wconversion -Iinclude
