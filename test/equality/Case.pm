@@ -129,7 +129,7 @@ sub differences {
 	}
 	if ($failed && $case->{numbers}) {
 		$skipped{$_} = 1 for qw(rows repeats);
-		$_->{statements} =~ s/^DETAIL:  Failing row contains .*$//mg for $off, $on;
+		$_->{statements} =~ s/^DETAIL:  Failing row contains \(.*?\)\.$//msg for $off, $on;
 	}
 	return grep { !$skipped{$_} && ($off->{$_} // '') ne ($on->{$_} // '') } sort keys %{ { %$off, %$on } };
 }
