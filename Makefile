@@ -37,7 +37,7 @@ BUILD := build/$(FLAVOUR)
 
 OBJS = $(CORE_SOURCES:%.cpp=$(BUILD)/%.o) $(PG_SOURCES:%.cpp=$(BUILD)/%.o)
 
-DATA_built = sql/$(EXTENSION)--$(EXTVERSION).sql sql/$(EXTENSION)--1.0--1.1.sql
+DATA_built = sql/$(EXTENSION)--$(EXTVERSION).sql sql/$(EXTENSION)--1.1--1.2.sql
 # Scripts of released versions stay as they were.
 DATA = $(sort $(wildcard sql/released/*.sql))
 SQL_PARTS = $(sort $(wildcard sql/[0-9]*.sql))
@@ -59,7 +59,7 @@ LANGUAGE = -std=c++20 -fno-exceptions -fno-rtti -Wno-register
 WARNINGS = -Wall -Wextra -Wshadow
 VISIBILITY = -fvisibility=hidden -fvisibility-inlines-hidden \
              '-DPGDLLEXPORT=__attribute__((visibility("default")))'
-EXTRA_CLEAN = build $(EXTENSION)-*.zip compile_commands.json sql/$(EXTENSION)--$(EXTVERSION).sql sql/$(EXTENSION)--1.0--1.1.sql tmp_check tmp_check_iso \
+EXTRA_CLEAN = build $(EXTENSION)-*.zip compile_commands.json sql/$(EXTENSION)--$(EXTVERSION).sql sql/$(EXTENSION)--1.1--1.2.sql tmp_check tmp_check_iso \
               output_iso results log regression.diffs regression.out
 
 # Filters on other servers are reached by libpq.
@@ -156,10 +156,7 @@ sql/$(EXTENSION)--$(EXTVERSION).sql: $(SQL_PARTS)
 	cat $^ > $@
 
 # What has changed since is in parts of its own, which both scripts consist of.
-sql/$(EXTENSION)--1.0--1.1.sql: sql/update/1.0--1.1_before.sql sql/41_views.sql sql/43_event_trigger.sql sql/46_state_index.sql \
-    sql/51_adopt_triggers.sql sql/52_divert.sql sql/53_forget.sql sql/54_warm.sql sql/56_slices_view.sql \
-    sql/57_statistics.sql sql/58_progress.sql sql/59_metrics.sql sql/61_distribute.sql sql/62_moved_slices.sql sql/71_advise_query.sql \
-    sql/update/1.0--1.1_after.sql
+sql/$(EXTENSION)--1.1--1.2.sql: sql/update/1.1--1.2_before.sql sql/update/1.1--1.2_after.sql
 	cat $^ > $@
 
 include src/capi/library.mk
@@ -253,7 +250,7 @@ check-version:
 	  grep -q "\"version\": \"$$version\"" $$file || { echo "$$file does not say version $$version"; exit 1; }; done
 	@grep -q '^streamfilter ($(EXTVERSION).0)' debian/changelog || { echo "debian/changelog does not begin with $(EXTVERSION).0"; exit 1; }
 	@grep -q '^## $(EXTVERSION)' CHANGELOG.md || { echo "CHANGELOG.md does not begin with $(EXTVERSION)"; exit 1; }
-	@test -f sql/update/1.0--$(EXTVERSION)_after.sql || { echo "no update to $(EXTVERSION)"; exit 1; }
+	@test -f sql/update/1.1--$(EXTVERSION)_after.sql || { echo "no update to $(EXTVERSION)"; exit 1; }
 	@perl test/check_meta.pl
 	@echo "version: $(EXTVERSION) everywhere"
 

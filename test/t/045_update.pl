@@ -43,7 +43,7 @@ $user->query_safe('BEGIN; INSERT INTO late VALUES (7001)');
 $node->safe_psql('updated', 'ALTER EXTENSION streamfilter UPDATE');
 $user->query_safe('INSERT INTO events VALUES (7002); COMMIT');
 $user->quit;
-is($node->safe_psql('updated', q{SELECT extversion FROM pg_extension WHERE extname = 'streamfilter'}), '1.1', 'the version');
+is($node->safe_psql('updated', q{SELECT extversion FROM pg_extension WHERE extname = 'streamfilter'}), '1.2', 'the version');
 is($node->safe_psql('updated', q{SELECT count(*) FROM generate_series(1, 6000) i WHERE streamfilter_test('seen', i)}), 6000,
 	'what was known is known');
 is($node->safe_psql('updated', q{SELECT streamfilter_test('late', 7001), streamfilter_test('seen', 7002)}), 't|t',

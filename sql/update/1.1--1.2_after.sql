@@ -1,0 +1,2 @@
+
+-- What 1.2 changes without making it anew.
