@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "core/advise/advise.hpp"
-#include "core/model/sharding_model.hpp"
+#include "core/model/slicing_model.hpp"
 #include "fuzz/filters.hpp"
 
 namespace fuzz {

@@ -111,10 +111,7 @@ for my $version (@versions)
 	all_are('golden_filters',
 		q{golden_answers(name::regclass) ~ '1' AND (SELECT restored IS NOT NULL FROM streamfilter_stats WHERE filter = name::regclass)},
 		"$version: and they are saved anew");
-	$node->safe_psql('postgres', q{
-		DO $$ DECLARE f regclass; BEGIN
-		  FOR f IN SELECT name::regclass FROM golden_filters LOOP EXECUTE format('DROP FOREIGN TABLE %s', f); END LOOP;
-		END $$});
+	drop_golden_filters();
 
 	# The record of a prepared transaction is its rows of the log: they come in by one that is prepared.
 	$node->safe_psql('postgres', q{
@@ -132,6 +129,7 @@ for my $version (@versions)
 	all_are('golden_filters f JOIN streamfilter_stats s ON s.filter = f.name::regclass', 's.in_flight > 0', "$version: they are in flight");
 	$node->safe_psql('postgres', q{COMMIT PREPARED 'golden'});
 	all_are('golden_filters', 'golden_answers(name::regclass) = answers', "$version: and known once it has committed");
+	drop_golden_filters();
 
 	# The file of unlogged filters, in a cluster that has their OIDs free.
 	my $other = new_node("unlogged_$version");
@@ -151,6 +149,15 @@ for my $version (@versions)
 	all_are('golden_unlogged', 'golden_answers(name::regclass) = answers', "$version: which is written anew");
 	$node->stop;
 	$node = $other;
+}
+
+sub drop_golden_filters
+{
+	$node->safe_psql('postgres', q{
+		DO $$ DECLARE f regclass; BEGIN
+		  FOR f IN SELECT name::regclass FROM golden_filters LOOP EXECUTE format('DROP FOREIGN TABLE %s', f); END LOOP;
+		END $$});
+	return;
 }
 
 sub unpack_base64

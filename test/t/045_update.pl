@@ -78,6 +78,8 @@ sub objects
 		FROM members ORDER BY 1, 2});
 }
 is(objects('updated'), objects('fresh'), 'an update leads to what a fresh install has');
+$node->safe_psql('postgres', q{CREATE EXTENSION streamfilter VERSION '1.1'; ALTER EXTENSION streamfilter UPDATE});
+is(objects('postgres'), objects('fresh'), 'one from 1.1 likewise');
 
 $node->stop;
 done_testing();

@@ -27,7 +27,7 @@ class Lossy {
       sum += find_ops(p.kind)->estimate(p, as_const(slice_at(filter_.header(), i))).fpr / p.slices;
     return sum;
   }
-  sharding_model::Failures failures(double lost) {
+  slicing_model::Failures failures(double lost) {
     return {static_cast<double>(probes(filter_.parameters())), probe_rate(), kFilterSlices,
             static_cast<double>(slices_of_group(filter_.parameters())), lost};
   }
@@ -128,11 +128,11 @@ inline void figure_1b(Report& report, const Arguments& arguments) {
     std::vector<double> row = {lost};
     for (const double k : {1., kHashes})
       for (const double bound : kBounds)
-        row.push_back(sharding_model::slices_for_fpr(k, kRate, lost, bound));
+        row.push_back(slicing_model::slices_for_fpr(k, kRate, lost, bound));
     file.row(row);
   }
-  const double horizontal = sharding_model::slices_for_fpr(1, kRate, 4, .15),
-               vertical = sharding_model::slices_for_fpr(kHashes, kRate, 4, .15);
+  const double horizontal = slicing_model::slices_for_fpr(1, kRate, 4, .15),
+               vertical = slicing_model::slices_for_fpr(kHashes, kRate, 4, .15);
   report.check(horizontal > 30, "fig. 1(b): S_f, 4 failed, bound .15", "horizontal", "> 30",
                text("%.0f", horizontal), "Definition 3");
   report.check(vertical < 20, "fig. 1(b): S_f, 4 failed, bound .15", "vertical", "< 20",
@@ -155,8 +155,8 @@ inline void figure_5d(Report& report, const Arguments& arguments, double probes)
       missed_hybrid += !is_seen(LostRule::hybrid, known, x);
       missed_votes += !is_seen(LostRule::votes, known, x);
     }
-    const sharding_model::Errors by_hybrid = errors(filter.failures(8), LostRule::hybrid, x),
-                                 by_votes = errors(filter.failures(8), LostRule::votes, x);
+    const slicing_model::Errors by_hybrid = errors(filter.failures(8), LostRule::hybrid, x),
+                                by_votes = errors(filter.failures(8), LostRule::votes, x);
     worst = std::max({worst, standard_errors(hybrid / probes, by_hybrid.fpr, probes),
                       standard_errors(votes / probes, by_votes.fpr, probes),
                       standard_errors(missed_hybrid / probes, by_hybrid.fnr, probes),

@@ -43,9 +43,9 @@ inline std::vector<double> positives_of(Report& report, DataFile& file, const ch
     const std::uint64_t cells = cells_of_slice(keys, target, slices);
     const Mean mean = positives(cut, slices, cells, keys, runs);
     const double m = static_cast<double>(cells);
-    const sharding_model::Shape shape =
-        cut == Cut::vertical ? sharding_model::Shape{kHashes, 1, 1, static_cast<double>(slices), m}
-                             : sharding_model::Shape{1, kHashes, static_cast<double>(slices), 1, m};
+    const slicing_model::Shape shape =
+        cut == Cut::vertical ? slicing_model::Shape{kHashes, 1, 1, static_cast<double>(slices), m}
+                             : slicing_model::Shape{1, kHashes, static_cast<double>(slices), 1, m};
     const double expected = mean_rate(shape, keys);
     worst = std::max(worst, std::fabs(mean.value - expected) / mean.error);
     file.row({static_cast<double>(slices), 100 * mean.value, 100 * expected});
@@ -86,8 +86,8 @@ inline void table_of_slicings(Report& report) {
     for (unsigned run = 0; run < kRuns; ++run) {
       Filter filter(sliced_bloom(slicing, 40, kBitsOfKey, kBody));
       const Parameters& p = filter.parameters();
-      expected = sharding_model::rate(sharding_model::shape_of(p, kBitsOfKey, kBody * 8),
-                                      static_cast<double>(keys));
+      expected = slicing_model::rate(slicing_model::shape_of(p, kBitsOfKey, kBody * 8),
+                                     static_cast<double>(keys));
       for (std::uint64_t key = 0; key < keys; ++key) filter.insert({hash_word(key, run), 0, 0});
       double found = 0;
       for (std::uint64_t key = keys; key < keys + kProbes; ++key) {

@@ -8,7 +8,7 @@
 #include "bench/lib/stored_stream.hpp"
 #include "bench/lib/traces.hpp"
 #include "bench/papers/distributed/distributed_setting.hpp"
-#include "core/model/sharding_model.hpp"
+#include "core/model/slicing_model.hpp"
 
 namespace bench::distributed {
 
@@ -81,12 +81,12 @@ StoredStream rows_of(Source source, std::uint64_t rows) {
 }
 
 // The mean of a rate over the new keys of a stream that fills an empty filter (Simpson).
-inline double mean_rate(const sharding_model::Shape& shape, double keys) {
+inline double mean_rate(const slicing_model::Shape& shape, double keys) {
   constexpr int kSteps = 64;
   double sum =
-      sharding_model::rate_of_few_cells(shape, 0) + sharding_model::rate_of_few_cells(shape, keys);
+      slicing_model::rate_of_few_cells(shape, 0) + slicing_model::rate_of_few_cells(shape, keys);
   for (int i = 1; i < kSteps; ++i)
-    sum += (i % 2 == 1 ? 4 : 2) * sharding_model::rate_of_few_cells(shape, keys * i / kSteps);
+    sum += (i % 2 == 1 ? 4 : 2) * slicing_model::rate_of_few_cells(shape, keys * i / kSteps);
   return sum / (3 * kSteps);
 }
 

@@ -1,4 +1,4 @@
-// Trees of filters in memory, walked by core/filter/hierarchy_walk.hpp as those in the server are.
+// Trees of filters in memory, walked by core/filter/tree_walk.hpp as those in the server are.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/filter/filter.hpp"
-#include "core/filter/hierarchy_walk.hpp"
+#include "core/filter/tree_walk.hpp"
 
 namespace bench {
 

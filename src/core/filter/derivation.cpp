@@ -7,7 +7,7 @@
 #include "core/base/math_policy.hpp"
 #include "core/filter/common_options.hpp"
 #include "core/filter/option_values.hpp"
-#include "core/filter/sharding_rules.hpp"
+#include "core/filter/slicing_rules.hpp"
 #include "core/kind/kind_registry.hpp"
 
 #include "core/base/layer_wall.hpp"

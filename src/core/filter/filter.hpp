@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/filter/definition.hpp"
-#include "core/format/sharding.hpp"
+#include "core/format/slicing.hpp"
 #include "core/kind/kind_registry.hpp"
 
 namespace streamfilter {

@@ -36,7 +36,7 @@ enum class Layout : std::uint8_t { scattered = 0, blocked = 1 };
 // What a NULL in a key means: `distinct` rows are never repeats and are not remembered.
 enum class Nulls : std::uint8_t { distinct = 0, not_distinct = 1 };
 
-// Which slices the bits of a key lie in: sharding.hpp. `diced` is of two numbers of slices, S
+// Which slices the bits of a key lie in: slicing.hpp. `diced` is of two numbers of slices, S
 // and S2, in one of two orders.
 enum class Slicing : std::uint8_t { horizontal = 0, vertical = 1, diced = 2 };
 enum class Dice : std::uint8_t { hv = 0, vh = 1 };

@@ -20,12 +20,12 @@
 #include "core/bits/packed_cells.hpp"
 #include "core/format/cell_addressing.hpp"
 #include "core/format/counting_cells.hpp"
-#include "core/format/sharding.hpp"
 #include "core/format/slice_counters.hpp"
+#include "core/format/slicing.hpp"
 #include "core/kind/kind_list.hpp"
 #include "core/model/blocked_bloom_model.hpp"
 #include "core/model/exact_store_model.hpp"
-#include "core/model/sharding_model.hpp"
+#include "core/model/slicing_model.hpp"
 #include "core/model/timing_model.hpp"
 
 #include "core/base/layer_wall.hpp"
@@ -109,15 +109,15 @@ double lines(const Parameters& p) noexcept {
   return real_m(p) / static_cast<double>(p.integer(kLineBits));
 }
 
-sharding_model::Shape shape_of(const Parameters& p) noexcept {
-  return sharding_model::shape_of(p, static_cast<double>(p.integer(kK)), real_m(p));
+slicing_model::Shape shape_of(const Parameters& p) noexcept {
+  return slicing_model::shape_of(p, static_cast<double>(p.integer(kK)), real_m(p));
 }
 
 // Deng, Rafiei 2006 §2.3: FP = (1 - (1 - 1/m)^(Kn))^K for n keys in m bits, scattered. The keys are
 // those of the slices that a key can be in.
 double rate(const Parameters& p, double keys) noexcept {
   return p.layout == Layout::blocked ? blocked_bloom_model::rate(real_k(p), keys, lines(p))
-                                     : sharding_model::group_rate(shape_of(p), keys);
+                                     : slicing_model::group_rate(shape_of(p), keys);
 }
 
 // In lines, the best K is mostly less.
@@ -144,7 +144,7 @@ bool needs_keys(Problem& problem) noexcept {
 
 // Slices of a part are loaded unevenly, too, with all probes of its keys.
 double expected_puts(const Parameters& p) noexcept {
-  const sharding_model::Shape shape = shape_of(p);
+  const slicing_model::Shape shape = shape_of(p);
   return keys_of_fullest(expected_keys(p) * shape.k1, shape.slices);
 }
 
@@ -544,9 +544,9 @@ double fnr_at(const Parameters&, double) noexcept { return 0; }
 
 // The rate after n distinct keys; with `grow`, in full filters and the newest.
 double rate_after(const Parameters& p, double n) noexcept {
-  const sharding_model::Shape shape = shape_of(p);
+  const slicing_model::Shape shape = shape_of(p);
   if (p.layout == Layout::blocked) return rate(p, n / p.slices);
-  if (p.integer(kGrow) == none) return sharding_model::rate(shape, n);
+  if (p.integer(kGrow) == none) return slicing_model::rate(shape, n);
   const double k = real_k(p), m = real_m(p), puts = n * shape.k1 / p.slices;
   const double each = keys_of_one(p), full = std::min(std::floor(puts / each), filters(p) - 1);
   const double one = timing_model::rate(k, each, m);

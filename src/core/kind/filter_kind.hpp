@@ -129,7 +129,7 @@ struct FilterOps {
   Prediction (*predict)(const Parameters&, const Stream&) noexcept = nullptr;
 
   // Puts a new key in one of its probes, whatever the slice held before: Element.hash is the
-  // probe's. nullptr: horizontal slices only (sharding.hpp).
+  // probe's. nullptr: horizontal slices only (slicing.hpp).
   void (*insert_unconditionally)(const Parameters&, Slice, const Element&) noexcept = nullptr;
 
   // For kinds with ranks in the order of recency (tuning.hpp): how many a bucket has, up to

@@ -7,7 +7,7 @@
 #include "core/base/ticks.hpp"
 #include "core/bits/packed_words.hpp"
 #include "core/format/slice_counters.hpp"
-#include "core/model/sharding_model.hpp"
+#include "core/model/slicing_model.hpp"
 #include "core/model/timing_model.hpp"
 
 #include "core/base/layer_wall.hpp"
@@ -81,9 +81,9 @@ bool derive_filters(Definition& definition, Problem& problem) noexcept {
   return true;
 }
 
-sharding_model::Shape shape_of(const Parameters& p) noexcept {
-  return sharding_model::shape_of(p, static_cast<double>(p.integer(kK)),
-                                  static_cast<double>(p.integer(kCells)));
+slicing_model::Shape shape_of(const Parameters& p) noexcept {
+  return slicing_model::shape_of(p, static_cast<double>(p.integer(kK)),
+                                 static_cast<double>(p.integer(kCells)));
 }
 
 // How many keys are live at most in the slices that a key can be in; infinity: unknown. They stay
@@ -166,8 +166,8 @@ const OptionSpec kOptions[kOptionCount] = {
 double fpr_bound(const Parameters& p) noexcept {
   const double live = live_keys(p);
   if (!(live < 1e18)) return 1;
-  const sharding_model::Shape shape = shape_of(p);
-  if (p.integer(kGrow) == none) return sharding_model::group_rate(shape, live);
+  const slicing_model::Shape shape = shape_of(p);
+  if (p.integer(kGrow) == none) return slicing_model::group_rate(shape, live);
   // Full filters, the newest, and the oldest, of which some keys have gone. The last key before the
   // limit can set K timers more.
   const double limit = static_cast<double>(p.integer(kLimit)), k = real_k(p), m = real_m(p);

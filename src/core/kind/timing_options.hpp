@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "core/format/sharding.hpp"
+#include "core/format/slicing.hpp"
 #include "core/kind/filter_kind.hpp"
 #include "core/kind/lateness.hpp"
 

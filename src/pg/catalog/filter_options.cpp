@@ -10,8 +10,8 @@ extern "C" {
 #include "core/filter/filter.hpp"
 #include "core/filter/time_span.hpp"
 #include "pg/catalog/filter_options.hpp"
-#include "pg/catalog/hierarchy_options.hpp"
 #include "pg/catalog/option_list.hpp"
+#include "pg/catalog/tree_options.hpp"
 
 namespace streamfilter::pg {
 namespace {

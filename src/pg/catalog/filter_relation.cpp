@@ -16,7 +16,7 @@ extern "C" {
 
 #include "core/base/hash.hpp"
 #include "core/filter/option_values.hpp"
-#include "core/format/sharding.hpp"
+#include "core/format/slicing.hpp"
 #include "core/kind/kind_registry.hpp"
 #include "pg/catalog/filter_options.hpp"
 #include "pg/catalog/filter_relation.hpp"
@@ -46,12 +46,12 @@ bool read_class(FilterRelation* relation, int* attributes, Fault& fault) {
   *attributes = form->relnatts;
   relation->uncommitted = is_uncommitted(tuple);
   ReleaseSysCache(tuple);
-  relation->wrapped = may_stand_for_filter(relation->relid);
-  if (!relation->wrapped && !is_filter(relation->relid)) {
+  relation->behind_postgres_fdw = may_stand_for_filter(relation->relid);
+  if (!relation->behind_postgres_fdw && !is_filter(relation->relid)) {
     fault.set(ERRCODE_WRONG_OBJECT_TYPE, "\"%s\" is not a filter", relation->name);
     return fault.add_hint("Create one with CREATE FOREIGN TABLE ... SERVER streamfilter.");
   }
-  if (!is_partition || relation->wrapped) return true;
+  if (!is_partition || relation->behind_postgres_fdw) return true;
   fault.set(ERRCODE_WRONG_OBJECT_TYPE, "filter \"%s\" cannot be a partition", relation->name);
   return fault.add_detail("A filter holds no rows that a partitioned table could show.");
 }
@@ -181,7 +181,7 @@ bool read_columns(FilterRelation* relation, int attributes, Fault& fault) {
     auto* form = reinterpret_cast<Form_pg_attribute>(GETSTRUCT(tuple));
     relation->uncommitted |= is_uncommitted(tuple);
     // The options of postgres_fdw's columns are its own, and it computes generated ones.
-    if (!form->attisdropped && !(relation->wrapped && form->attgenerated != '\0')) {
+    if (!form->attisdropped && !(relation->behind_postgres_fdw && form->attgenerated != '\0')) {
       FilterColumn* column = &relation->columns[relation->column_count++];
       column->attnum = form->attnum;
       column->type = form->atttypid;
@@ -191,7 +191,7 @@ bool read_columns(FilterRelation* relation, int attributes, Fault& fault) {
       bool isnull;
       const Datum options =
           SysCacheGetAttr(ATTNUM, tuple, Anum_pg_attribute_attfdwoptions, &isnull);
-      List* list = isnull || relation->wrapped ? NIL : untransformRelOptions(options);
+      List* list = isnull || relation->behind_postgres_fdw ? NIL : untransformRelOptions(options);
       sound = read_column_options(list, &column->role, fault);
     }
     ReleaseSysCache(tuple);
@@ -218,7 +218,7 @@ bool assign_roles(FilterRelation* relation, Fault& fault) {
     place = column;
   }
   // The server that has the filter hashes them.
-  for (int i = 0; i < relation->key_count && !relation->wrapped; ++i)
+  for (int i = 0; i < relation->key_count && !relation->behind_postgres_fdw; ++i)
     if (const FilterColumn* key = relation->keys[i];
         !check_hashable(key->type, name_of_column(relation, key), fault))
       return false;
@@ -360,7 +360,7 @@ FilterRelation* read_filter_relation(Oid relid, Fault& fault) {
   relation->relid = relid;
   int attributes = 0;
   if (!read_class(relation, &attributes, fault)) return nullptr;
-  const bool has_definition = !relation->wrapped;
+  const bool has_definition = !relation->behind_postgres_fdw;
   if (has_definition && (!read_definition(relation, fault) || !read_servers(relation, fault)))
     return nullptr;
   if (!read_columns(relation, attributes, fault) || !assign_roles(relation, fault)) return nullptr;

@@ -35,7 +35,7 @@ struct FilterRelation {
   FilterColumn** keys;       // the columns with role `key`, in order
   FilterColumn* importance;  // nullptr: none
   FilterColumn* time;        // nullptr: none
-  bool wrapped;              // a table of postgres_fdw that stands for a filter: only columns
+  bool behind_postgres_fdw;  // a table of postgres_fdw that stands for a filter: only columns
   int server_count;          // of the servers that hold the state; 0: it is this one
   Oid* servers;
   uint64 signature;  // of all that the state depends on: equal signature, state can be kept
@@ -61,7 +61,7 @@ List* options_of_filter(Oid relid);
 List* list_filters();
 
 // Reads a filter relation into the current memory context, all but its place in a tree of filters
-// (load_filter_relation in handle/hierarchy.hpp has that, too), or finds out why that cannot be
+// (load_filter_relation in handle/tree.hpp has that, too), or finds out why that cannot be
 // done: nullptr then. The faults: 42P01 no such relation, 42809 not a filter, 42501 its owner has
 // no USAGE on a server that holds it, and whatever is wrong with its definition. Raises nothing
 // that a role could bring about for others.
@@ -69,7 +69,7 @@ FilterRelation* read_filter_relation(Oid relid, Fault& fault);
 
 // Does another server hold the state?
 inline bool is_remote(const FilterRelation* relation) {
-  return relation->server_count > 0 || relation->wrapped;
+  return relation->server_count > 0 || relation->behind_postgres_fdw;
 }
 
 // Of the servers that hold the state, the first so many were there from the beginning: slice i was

@@ -1,9 +1,9 @@
 // Options of a filter relation and its columns that are not in the bytes of the filter.
 #pragma once
 
-#include "core/filter/hierarchy_walk.hpp"
+#include "core/filter/tree_walk.hpp"
 #include "core/format/parameters.hpp"
-#include "core/model/lost_shard_rule.hpp"
+#include "core/model/lost_slice_rule.hpp"
 #include "pg/catalog/moved_slices.hpp"
 #include "pg/server/filter_mode.hpp"
 

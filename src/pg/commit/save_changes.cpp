@@ -9,8 +9,8 @@ extern "C" {
 #include "pg/commit/save_changes.hpp"
 #include "pg/handle/filter_handle.hpp"
 #include "pg/handle/save_filter.hpp"
-#include "pg/storage/log_records.hpp"
 #include "pg/storage/persistence.hpp"
+#include "pg/storage/write_log.hpp"
 #include "pg/transaction/prepared_transactions.hpp"
 #include "pg/transaction/transaction_changes.hpp"
 

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "core/base/saturate.hpp"
-#include "core/model/sharding_model.hpp"
+#include "core/model/slicing_model.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -47,8 +47,8 @@ SF_FUNCTION(streamfilter_slices_needed) {
     ereport(ERROR, errcode(ERRCODE_INVALID_PARAMETER_VALUE),
             errmsg("streamfilter_slices_needed needs one of \"max_fpr\" and \"max_fnr\""));
   const double slices = std::isnan(max_fnr)
-                            ? sharding_model::slices_for_fpr(probes, fpr, lost, max_fpr)
-                            : sharding_model::slices_for_fnr(probes, lost, max_fnr);
+                            ? slicing_model::slices_for_fpr(probes, fpr, lost, max_fpr)
+                            : slicing_model::slices_for_fnr(probes, lost, max_fnr);
   if (!(slices < 9e18)) PG_RETURN_NULL();
   PG_RETURN_INT64(saturate<int64>(std::round(slices)));
 }

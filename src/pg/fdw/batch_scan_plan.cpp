@@ -117,7 +117,7 @@ bool is_asked_row_by_row(const PlannerInfo* root, const FuncExpr* call) {
   if (!may_take_keys(relid)) return false;
   FilterHandle* filter = filter_handle(relid);
   use_filter(filter, Use::define);
-  if (hands_rows_up(filter) || filter->relation->wrapped) return true;
+  if (hands_rows_up(filter) || filter->relation->behind_postgres_fdw) return true;
   return is_remote(filter->relation) && !(batch_insert && fills_table(root));
 }
 

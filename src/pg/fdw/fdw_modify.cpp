@@ -21,7 +21,7 @@ extern "C" {
 }
 
 #include "pg/catalog/secret_questions.hpp"
-#include "pg/ddl/hierarchy_ddl.hpp"
+#include "pg/ddl/tree_ddl.hpp"
 #include "pg/fdw/fdw_handler.hpp"
 #include "pg/handle/event_time.hpp"
 #include "pg/handle/filter_keys.hpp"

@@ -17,10 +17,10 @@ extern "C" {
 #include "pg/catalog/dependencies.hpp"
 #include "pg/catalog/owner_code.hpp"
 #include "pg/handle/filter_handle.hpp"
-#include "pg/handle/hierarchy.hpp"
 #include "pg/handle/judged_rows.hpp"
+#include "pg/handle/tree.hpp"
+#include "pg/remote/postgres_fdw_filter.hpp"
 #include "pg/remote/remote_filter.hpp"
-#include "pg/remote/wrapped_filter.hpp"
 #include "pg/server/no_raise.hpp"
 #include "pg/server/settings.hpp"
 #include "pg/shmem/loss_estimate.hpp"
@@ -157,9 +157,9 @@ void load(FilterHandle* filter) {
   // An invalidation while the catalogs are read must not get lost.
   filter->valid = true;
   FilterRelation* relation = load_filter_relation(filter->relid);
-  for (int i = 0; i < relation->column_count && !relation->wrapped; ++i)
+  for (int i = 0; i < relation->column_count && !relation->behind_postgres_fdw; ++i)
     check_role(&relation->columns[i], relation);
-  TypeHasher** hashers = relation->wrapped ? nullptr : make_hashers(relation);
+  TypeHasher** hashers = relation->behind_postgres_fdw ? nullptr : make_hashers(relation);
   RemoteFilter* remote = is_remote(relation) ? make_remote_filter(relation) : nullptr;
   TreeNode* tree = make_tree_node(relation);
   MemoryContextSwitchTo(caller);
@@ -171,11 +171,11 @@ void load(FilterHandle* filter) {
   filter->hashers = hashers;
   filter->tree = tree;
   filter->rule = key_rule(relation->definition.parameters);
-  filter->has_time = !relation->wrapped && uses_time(relation->definition.parameters);
-  filter->max_future = relation->wrapped ? PG_INT64_MAX : max_future_of(relation);
+  filter->has_time = !relation->behind_postgres_fdw && uses_time(relation->definition.parameters);
+  filter->max_future = relation->behind_postgres_fdw ? PG_INT64_MAX : max_future_of(relation);
   filter->latest_time = filter->max_future == PG_INT64_MAX ? PG_INT64_MAX : PG_INT64_MIN;
   filter->warned_of_time = false;
-  filter->has_detour = hashes_as_owner(relation, hashers) || relation->wrapped ||
+  filter->has_detour = hashes_as_owner(relation, hashers) || relation->behind_postgres_fdw ||
                        (tree != nullptr && tree->taker != nullptr);
   if (hashers != nullptr) check_key_rule(hashers, relation->key_count, filter->rule);
   filter->word = word_key_of(filter);
@@ -248,7 +248,7 @@ FilterSlot* attach_newest(const FilterRelation* relation) {
 }
 
 void attach(FilterHandle* filter, Use use) {
-  if (filter->relation->wrapped) return;
+  if (filter->relation->behind_postgres_fdw) return;
   if (filter->remote != nullptr) {
     record_dependencies(filter, use);
     learn_seed(filter->remote);
@@ -362,9 +362,9 @@ void make_ready(FilterHandle* filter, Use use) {
 bool hash_by_detour(const FilterHandle* filter, const Datum* values, const bool* isnull,
                     uint64* hash) {
   const FilterRelation* relation = filter->relation;
-  if (relation->wrapped) {
-    *hash = next_number(filter->remote->wrapped);
-    keep_row(filter->remote->wrapped, values, isnull, *hash);
+  if (relation->behind_postgres_fdw) {
+    *hash = next_number(filter->remote->fdw_filter);
+    keep_row(filter->remote->fdw_filter, values, isnull, *hash);
     return true;
   }
   const bool as_owner = hashes_as_owner(relation, filter->hashers);
@@ -374,8 +374,8 @@ bool hash_by_detour(const FilterHandle* filter, const Datum* values, const bool*
       hash_key(filter->hashers, values, isnull, relation->key_count, filter->rule, hash);
   if (as_owner) return_to(caller);
   if (has_key && hands_rows_up(filter) && filter->tree->taker->remote != nullptr &&
-      filter->tree->taker->remote->wrapped != nullptr)
-    keep_row(filter->tree->taker->remote->wrapped, values, isnull, *hash);
+      filter->tree->taker->remote->fdw_filter != nullptr)
+    keep_row(filter->tree->taker->remote->fdw_filter, values, isnull, *hash);
   return has_key;
 }
 

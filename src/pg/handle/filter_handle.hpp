@@ -91,7 +91,7 @@ struct FilterHandle {
 };
 
 // Makes the filter that is about to be attached ready to be walked through: its parent likewise,
-// and its seed is the parent's. Raises what the checks of handle/hierarchy.hpp do.
+// and its seed is the parent's. Raises what the checks of handle/tree.hpp do.
 void join_parent(FilterHandle* filter, FilterRelation* relation, Use use);
 
 // Makes settings that change reach the filters that are in use.

@@ -1,9 +1,9 @@
 #include "pg/server/postgres.hpp"
 
 #include "pg/handle/filter_keys.hpp"
-#include "pg/handle/hierarchy_keys.hpp"
-#include "pg/handle/local_filter.hpp"
+#include "pg/handle/judge_key.hpp"
 #include "pg/handle/node_keys.hpp"
+#include "pg/handle/tree_keys.hpp"
 #include "pg/remote/remote_keys.hpp"
 
 namespace streamfilter::pg {

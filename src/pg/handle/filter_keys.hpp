@@ -1,10 +1,10 @@
 // The places where a key meets a filter, wherever its state is. All of these need use_filter first;
-// what they raise, and what a transaction that adds keys can expect, is told in local_filter.hpp
+// what they raise, and what a transaction that adds keys can expect, is told in judge_key.hpp
 // and remote_keys.hpp.
 #pragma once
 
 #include "pg/handle/filter_handle.hpp"
-#include "pg/transaction/change_log.hpp"
+#include "pg/transaction/own_changes.hpp"
 
 namespace streamfilter::pg {
 

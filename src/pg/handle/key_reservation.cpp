@@ -13,7 +13,7 @@ extern "C" {
 #include "pg/server/problem_report.hpp"
 #include "pg/server/settings.hpp"
 #include "pg/shmem/arrivals.hpp"
-#include "pg/shmem/kin.hpp"
+#include "pg/shmem/citus_transaction.hpp"
 #include "pg/shmem/slice_access.hpp"
 #include "pg/transaction/prepared_transactions.hpp"
 
@@ -42,7 +42,7 @@ void say_what_for(void* arg) {
 }
 
 // It waits for the end of this one, too.
-[[noreturn]] void raise_kin_overflowed(const FilterHandle* filter) {
+[[noreturn]] void raise_citus_overflowed(const FilterHandle* filter) {
   ereport(ERROR, errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
           errmsg("too many keys of one distributed transaction for filter \"%s\"",
                  filter->relation->name),
@@ -116,7 +116,7 @@ namespace {
 
 // As a unique index waits: until the other (sub)transaction has ended.
 void wait_for(const FilterHandle* filter, FullTransactionId other) {
-  if (unlikely(is_kin(other))) raise_kin_overflowed(filter);
+  if (unlikely(is_same_distributed_transaction(other))) raise_citus_overflowed(filter);
   pg_atomic_fetch_add_u64(&filter->slot->waits, 1);
   ErrorContextCallback context = {error_context_stack, say_what_for,
                                   const_cast<FilterHandle*>(filter)};
@@ -139,7 +139,7 @@ void lock_for_itself(const FilterHandle* filter) {
 // Another transaction has the filter for itself: it is asked to hand over, which it does soon; or
 // it lasts until its end.
 void wait_for_any_key(const FilterHandle* filter, uint64 other) {
-  if (!is_kin(FullTransactionIdFromU64(other))) {
+  if (!is_same_distributed_transaction(FullTransactionIdFromU64(other))) {
     hand_over_filters();
     LOCKTAG tag = tag_of(filter->slot);
     pg_atomic_write_u32(&filter->slot->exclusive_wanted, 1);
@@ -307,7 +307,7 @@ bool reserve(FilterHandle* filter, TransactionChanges* changes, const Element& e
       case XactStatus::running: break;
     }
     // It commits with this one, or rolls back with it.
-    if (unlikely(is_kin(transaction_of(request.met)))) return false;
+    if (unlikely(is_same_distributed_transaction(transaction_of(request.met)))) return false;
     switch (filter->relation->options.conflict) {
       case Conflict::wait:
         hand_over_filters();

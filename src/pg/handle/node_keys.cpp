@@ -1,6 +1,6 @@
 #include "pg/server/postgres.hpp"
 
-#include "pg/handle/local_filter.hpp"
+#include "pg/handle/judge_key.hpp"
 #include "pg/handle/node_keys.hpp"
 #include "pg/remote/remote_keys.hpp"
 

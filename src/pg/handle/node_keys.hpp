@@ -1,6 +1,6 @@
 // How a key meets one filter alone, as a node of a tree: here or on other servers, whatever its
 // tree, and without counting the answer. All of these need use_filter first. What is said of
-// reserve_local_key and insert_local_key (local_filter.hpp) holds for the likes of them here.
+// reserve_local_key and insert_local_key (judge_key.hpp) holds for the likes of them here.
 #pragma once
 
 #include "pg/handle/filter_handle.hpp"

@@ -5,7 +5,7 @@ extern "C" {
 }
 
 #include "pg/handle/filter_handle.hpp"
-#include "pg/handle/hierarchy.hpp"
+#include "pg/handle/tree.hpp"
 
 namespace streamfilter::pg {
 

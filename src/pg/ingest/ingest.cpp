@@ -15,8 +15,8 @@ extern "C" {
 #include "pg/ingest/ingest.hpp"
 #include "pg/ingest/target_rule.hpp"
 #include "pg/server/settings.hpp"
-#include "pg/trigger/row_judge.hpp"
 #include "pg/trigger/row_source.hpp"
+#include "pg/trigger/trigger_rows.hpp"
 
 namespace streamfilter::pg {
 namespace {

@@ -1,5 +1,5 @@
 // Keys are hashed over bytes that are the same exactly for values that the type calls equal. Common
-// types have such bytes at hand (value_hash.cpp); arrays, ranges and records are hashed part by
+// types have such bytes at hand (column_hash.cpp); arrays, ranges and records are hashed part by
 // part; everything else goes through the hash function of the type's default operator class.
 #include "pg/server/postgres.hpp"
 
@@ -15,9 +15,9 @@ extern "C" {
 #include "utils/typcache.h"
 }
 
+#include "pg/key/column_hash.hpp"
 #include "pg/key/hash_method.hpp"
 #include "pg/key/trusted_code.hpp"
-#include "pg/key/value_hash.hpp"
 
 namespace streamfilter::pg {
 

@@ -1,13 +1,13 @@
 #include "pg/server/postgres.hpp"
 
 #include "core/filter/filter.hpp"
-#include "core/filter/sharding_rules.hpp"
-#include "core/format/sharding.hpp"
+#include "core/filter/slicing_rules.hpp"
+#include "core/format/slicing.hpp"
 #include "pg/catalog/filter_options.hpp"
 #include "pg/catalog/slice_origin.hpp"
+#include "pg/remote/postgres_fdw_filter.hpp"
 #include "pg/remote/remote_filter.hpp"
 #include "pg/remote/remote_transaction.hpp"
-#include "pg/remote/wrapped_filter.hpp"
 #include "pg/server/problem_report.hpp"
 
 namespace streamfilter::pg {
@@ -223,8 +223,8 @@ const OptionSpec* find_k(const Parameters& parameters) {
 RemoteFilter* make_remote_filter(const FilterRelation* relation) {
   auto* remote = static_cast<RemoteFilter*>(palloc0(sizeof(RemoteFilter)));
   remote->relation = relation;
-  if (relation->wrapped) {
-    remote->wrapped = make_wrapped_filter(relation);
+  if (relation->behind_postgres_fdw) {
+    remote->fdw_filter = make_postgres_fdw_filter(relation);
     return remote;
   }
   remote->parameters = relation->definition.parameters;

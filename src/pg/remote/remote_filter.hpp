@@ -19,11 +19,12 @@ struct SlicePlace {
 
 struct RemoteFilter {
   const FilterRelation* relation;
-  struct WrappedFilter* wrapped;  // behind postgres_fdw; nothing of what follows is used then
-  Parameters parameters;          // of the whole filter, with its seed
-  bool seed_known;  // otherwise no key can be looked for, and all slices count as unreachable
-  int count;        // servers
-  int home_count;   // of these, where slices were at first
+  struct PostgresFdwFilter*
+      fdw_filter;         // behind postgres_fdw; nothing of what follows is used then
+  Parameters parameters;  // of the whole filter, with its seed
+  bool seed_known;        // otherwise no key can be looked for, and all slices count as unreachable
+  int count;              // servers
+  int home_count;         // of these, where slices were at first
   Connection** connections;
   uint64* opened;      // number of the connection on which the relation was found; 0: none
   const char* filter;  // quoted, with its schema

@@ -1,4 +1,4 @@
-// A key has one probe or several (sharding.hpp), each with a hash of its own, on some server. One
+// A key has one probe or several (slicing.hpp), each with a hash of its own, on some server. One
 // probe is tested and set by one message. With several, new keys are reserved in one of them, the
 // primary probe, before they are inserted in the others, so that of two transactions that add a key
 // at once one finds the other.
@@ -15,11 +15,11 @@ extern "C" {
 #include <algorithm>
 
 #include "core/filter/filter.hpp"
-#include "core/format/sharding.hpp"
+#include "core/format/slicing.hpp"
+#include "pg/remote/postgres_fdw_filter.hpp"
 #include "pg/remote/remote_keys.hpp"
 #include "pg/remote/remote_transaction.hpp"
 #include "pg/remote/slice_places.hpp"
-#include "pg/remote/wrapped_filter.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -569,9 +569,9 @@ void test_and_insert_batch(RemoteFilter* remote, const Element* elements, int co
 
 void test_and_insert_remote_keys(RemoteFilter* remote, const Element* elements, int count,
                                  bool* seen) {
-  if (remote->wrapped != nullptr) {
+  if (remote->fdw_filter != nullptr) {
     for (int i = 0; i < count; ++i)
-      seen[i] = test_and_insert_wrapped_key(remote->wrapped, elements[i]);
+      seen[i] = test_and_insert_postgres_fdw_key(remote->fdw_filter, elements[i]);
     return;
   }
   note_changed(remote);
@@ -582,7 +582,7 @@ void test_and_insert_remote_keys(RemoteFilter* remote, const Element* elements, 
 }
 
 bool test_remote_key(RemoteFilter* remote, const Element& element) {
-  if (remote->wrapped != nullptr) return test_wrapped_key(remote->wrapped, element);
+  if (remote->fdw_filter != nullptr) return test_postgres_fdw_key(remote->fdw_filter, element);
   MemoryContext caller = Scratch::enter();
   Batch* batch = make_batch(remote, &element, 1);
   ask_probes(batch);

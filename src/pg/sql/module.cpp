@@ -14,10 +14,10 @@
 #include "pg/server/settings.hpp"
 #include "pg/server/wait_events.hpp"
 #include "pg/shmem/arrivals.hpp"
+#include "pg/shmem/citus_transaction.hpp"
 #include "pg/shmem/dynamic_memory.hpp"
 #include "pg/shmem/filter_directory.hpp"
 #include "pg/shmem/in_flight_table.hpp"
-#include "pg/shmem/kin.hpp"
 #include "pg/shmem/server_health.hpp"
 #include "pg/shmem/trigger_counts.hpp"
 #include "pg/shmem/unlogged_file.hpp"
@@ -35,7 +35,7 @@ namespace {
 constexpr SharedSection kSections[] = {
     {request_in_flight, start_in_flight, nullptr},
     {request_arrivals, start_arrivals, nullptr},
-    {request_kin, start_kin, nullptr},
+    {request_citus_transactions, start_citus_transactions, nullptr},
     {request_prepared, start_prepared, nullptr},
     {request_server_health, start_server_health, nullptr},
     {request_trigger_counts, start_trigger_counts, nullptr},

@@ -23,7 +23,7 @@ RemoteFilter* remote_filter(FunctionCallInfo fcinfo, bool to_move) {
   const char* name = filter->relation->name;
   if (to_move && !SF_IS_OWNER_OF_RELATION(relid, GetUserId()))
     aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_FOREIGN_TABLE, name);
-  if (filter->remote == nullptr || filter->remote->wrapped != nullptr)
+  if (filter->remote == nullptr || filter->remote->fdw_filter != nullptr)
     ereport(ERROR, errcode(ERRCODE_WRONG_OBJECT_TYPE),
             errmsg("filter \"%s\" has no slices on other servers of filters", name));
   use_filter(filter, to_move ? Use::test_granted : Use::test);

@@ -16,8 +16,8 @@ extern "C" {
 }
 
 #include "pg/handle/filter_handle.hpp"
-#include "pg/handle/hierarchy.hpp"
 #include "pg/handle/save_filter.hpp"
+#include "pg/handle/tree.hpp"
 #include "pg/storage/persistence.hpp"
 #include "pg/storage/state_heaps.hpp"
 #include "pg/transaction/transaction_changes.hpp"

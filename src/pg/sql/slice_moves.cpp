@@ -15,10 +15,10 @@ extern "C" {
 }
 
 #include "core/filter/filter.hpp"
-#include "core/filter/sharding_rules.hpp"
 #include "core/filter/slice_packet.hpp"
+#include "core/filter/slicing_rules.hpp"
 #include "pg/catalog/option_list.hpp"
-#include "pg/handle/local_filter.hpp"
+#include "pg/handle/judge_key.hpp"
 #include "pg/server/problem_report.hpp"
 #include "pg/sql/slice_relation.hpp"
 #include "pg/sql/slice_transfer.hpp"

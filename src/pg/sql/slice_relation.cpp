@@ -21,7 +21,7 @@ extern "C" {
 #include "core/filter/given_options.hpp"
 #include "pg/catalog/filter_relation.hpp"
 #include "pg/catalog/producer_agreement.hpp"
-#include "pg/handle/hierarchy.hpp"
+#include "pg/handle/tree.hpp"
 #include "pg/server/problem_report.hpp"
 #include "pg/sql/slice_relation.hpp"
 

@@ -10,7 +10,7 @@ extern "C" {
 
 #include "pg/catalog/element_roles.hpp"
 #include "pg/handle/filter_keys.hpp"
-#include "pg/handle/local_filter.hpp"
+#include "pg/handle/judge_key.hpp"
 #include "pg/sql/slice_relation.hpp"
 
 namespace streamfilter::pg {

@@ -9,7 +9,7 @@ extern "C" {
 }
 
 #include "pg/handle/filter_handle.hpp"
-#include "pg/handle/hierarchy.hpp"
+#include "pg/handle/tree.hpp"
 #include "pg/shmem/server_health.hpp"
 #include "pg/sql/stats_view.hpp"
 

@@ -14,7 +14,7 @@ extern "C" {
 #include "core/base/saturate.hpp"
 #include "pg/catalog/filter_options.hpp"
 #include "pg/handle/filter_handle.hpp"
-#include "pg/handle/hierarchy.hpp"
+#include "pg/handle/tree.hpp"
 #include "pg/shmem/in_flight_table.hpp"
 #include "pg/shmem/loss_estimate.hpp"
 #include "pg/shmem/server_health.hpp"

@@ -14,7 +14,7 @@ extern "C" {
 #include "core/advise/tuning.hpp"
 #include "core/base/saturate.hpp"
 #include "pg/handle/filter_handle.hpp"
-#include "pg/handle/hierarchy.hpp"
+#include "pg/handle/tree.hpp"
 #include "pg/sql/stats_view.hpp"
 #include "pg/transaction/prepared_transactions.hpp"
 

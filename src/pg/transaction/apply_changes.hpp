@@ -2,7 +2,7 @@
 #pragma once
 
 #include "pg/shmem/filter_directory.hpp"
-#include "pg/transaction/change_log.hpp"
+#include "pg/transaction/own_changes.hpp"
 
 namespace streamfilter::pg {
 

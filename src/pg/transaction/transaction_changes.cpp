@@ -8,10 +8,10 @@ extern "C" {
 #include "core/filter/filter.hpp"
 #include "pg/server/citus.hpp"
 #include "pg/shmem/arrivals.hpp"
-#include "pg/shmem/kin.hpp"
+#include "pg/shmem/citus_transaction.hpp"
 #include "pg/shmem/loss_estimate.hpp"
 #include "pg/transaction/apply_changes.hpp"
-#include "pg/transaction/log_memory.hpp"
+#include "pg/transaction/own_changes_memory.hpp"
 #include "pg/transaction/transaction_changes.hpp"
 
 namespace streamfilter::pg {
@@ -127,7 +127,7 @@ TransactionChanges* find_changes(const FilterSlot* slot, uint64 generation) {
 
 TransactionChanges* begin_changes(FilterSlot* slot, Header* header, bool logged) {
   if (TransactionChanges* changes = find_changes(slot, slot->generation)) return changes;
-  if (all_changes == nullptr) join_kin(distributed_transaction());
+  if (all_changes == nullptr) join_distributed_transaction(distributed_transaction());
   const Parameters& parameters = header->parameters;
   auto* changes = static_cast<TransactionChanges*>(
       MemoryContextAllocZero(TopTransactionContext, sizeof(TransactionChanges)));
@@ -260,7 +260,7 @@ void forget_transaction_changes() {
   for (TransactionChanges* changes = all_changes; changes != nullptr; changes = changes->next)
     release_slot(changes);
   unmark_arriving();
-  leave_kin();
+  leave_distributed_transaction();
   release_log_memory();
   all_changes = nullptr;
 }

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "pg/shmem/in_flight_table.hpp"
-#include "pg/transaction/change_log.hpp"
+#include "pg/transaction/own_changes.hpp"
 
 namespace streamfilter::pg {
 

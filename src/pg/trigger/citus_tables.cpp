@@ -13,7 +13,7 @@ extern "C" {
 #include "utils/snapmgr.h"
 }
 
-#include "pg/handle/hierarchy.hpp"
+#include "pg/handle/tree.hpp"
 #include "pg/server/citus.hpp"
 #include "pg/trigger/citus_tables.hpp"
 #include "pg/trigger/shard_triggers.hpp"

@@ -4,10 +4,10 @@
 #include "pg/handle/filter_keys.hpp"
 #include "pg/server/settings.hpp"
 #include "pg/shmem/filter_directory.hpp"
-#include "pg/trigger/quarantine.hpp"
-#include "pg/trigger/row_judge.hpp"
+#include "pg/trigger/divert.hpp"
 #include "pg/trigger/row_source.hpp"
 #include "pg/trigger/shard_triggers.hpp"
+#include "pg/trigger/trigger_rows.hpp"
 
 namespace streamfilter::pg {
 namespace {

@@ -10,11 +10,11 @@ extern "C" {
 }
 
 #include "pg/catalog/option_list.hpp"
-#include "pg/handle/hierarchy.hpp"
+#include "pg/handle/tree.hpp"
 #include "pg/trigger/citus_tables.hpp"
 #include "pg/trigger/crash_warning.hpp"
+#include "pg/trigger/divert.hpp"
 #include "pg/trigger/forget_definition.hpp"
-#include "pg/trigger/quarantine.hpp"
 #include "pg/trigger/shard_triggers.hpp"
 #include "pg/trigger/trigger_binding.hpp"
 #include "pg/trigger/trigger_ddl.hpp"

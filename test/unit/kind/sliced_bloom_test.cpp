@@ -6,7 +6,7 @@
 #include <set>
 #include <string>
 #include <vector>
-#include "core/model/sharding_model.hpp"
+#include "core/model/slicing_model.hpp"
 #include "unit/support/slicings.hpp"
 #include "unit/support/statistics.hpp"
 
@@ -37,9 +37,9 @@ Measured measure(const std::string& text, std::uint64_t n, unsigned filters, uns
   return {mean, std::sqrt(variance)};
 }
 
-sharding_model::Shape shape_of(const Parameters& p) {
-  return sharding_model::shape_of(p, static_cast<double>(option_value(p, "k")),
-                                  static_cast<double>(p.slice_bytes - sizeof(SliceState)) * 8);
+slicing_model::Shape shape_of(const Parameters& p) {
+  return slicing_model::shape_of(p, static_cast<double>(option_value(p, "k")),
+                                 static_cast<double>(p.slice_bytes - sizeof(SliceState)) * 8);
 }
 
 }  // namespace
@@ -52,13 +52,13 @@ BOOST_AUTO_TEST_CASE(rates_are_those_of_the_formulas) {
     const std::uint64_t n = 2400;
     const Measured measured = measure(text, n, 60, 4000);
     const double expected =
-        sharding_model::rate(shape_of(parameters_of(text)), static_cast<double>(n));
+        slicing_model::rate(shape_of(parameters_of(text)), static_cast<double>(n));
     BOOST_TEST(std::fabs(measured.fpr - expected) <= 5 * measured.deviation,
                slicing << ": " << measured.fpr << " instead of " << expected);
     // The formula for even loads does not pass where there are many parts.
     if (slicing == kSlicings[0])
       BOOST_TEST(measured.fpr - 5 * measured.deviation >
-                 sharding_model::rate({1, 6, 1, 40, 512}, static_cast<double>(n)));
+                 slicing_model::rate({1, 6, 1, 40, 512}, static_cast<double>(n)));
   }
 }
 
@@ -287,7 +287,7 @@ BOOST_AUTO_TEST_CASE(lost_slices_cost_what_the_formulas_say) {
     double set = 0;
     for (std::uint32_t s = 0; s < 40; ++s)
       set += static_cast<double>(filter.slice(s).state->own[0]) / (1024 * 8) / 40;
-    const sharding_model::Failures failures = {
+    const slicing_model::Failures failures = {
         8, set, 40, static_cast<double>(slices_of_group(filter.parameters())), 8};
     const double probes = static_cast<double>(scaled(100000));
     struct {
@@ -313,7 +313,7 @@ BOOST_AUTO_TEST_CASE(lost_slices_cost_what_the_formulas_say) {
       }
     }
     for (const auto& rule : rules) {
-      const sharding_model::Errors expected = errors(failures, rule.rule, rule.least);
+      const slicing_model::Errors expected = errors(failures, rule.rule, rule.least);
       BOOST_TEST_CONTEXT(slicing << ", rule " << static_cast<int>(rule.rule) << ":" << rule.least
                                  << ", " << expected.fpr << ", " << expected.fnr) {
         BOOST_TEST(rule.positives >= least(probes, expected.fpr));

@@ -1,0 +1,63 @@
+// The formulas of "One is Enough: Distributed Filtering for Duplicate Elimination" (Koloniari,
+// Ntarmos, Pitoura, Souravlias, CIKM 2011), §3: false positives of sliced filters, and both errors
+// while slices are lost. Corrected where a printed formula does not give what slices do.
+#pragma once
+
+#include "core/format/parameters.hpp"
+#include "core/model/lost_slice_rule.hpp"
+
+namespace streamfilter::slicing_model {
+
+// A filter whose keys are divided among `parts` by a hash; in its part, a key has k1 probes of k2
+// bits, each probe in one of `slices` slices of m cells. Horizontal: k1 = slices = 1.
+struct Shape {
+  double k1, k2;
+  double parts;
+  double slices;  // of a part
+  double m;       // cells of a slice
+};
+
+// Of a filter with k bits a key and m cells a slice; what `complete` derives later is not needed.
+Shape shape_of(const Parameters& parameters, double k, double m) noexcept;
+
+// The false-positive rate of one part after n of its keys. Vertical (Eq. 3) and horizontal: Eq. 1
+// for all of its cells. k1 x k2 (Prop. 2): the loads of slices differ, which is averaged over.
+double group_rate(const Shape& shape, double n) noexcept;
+
+// The false-positive rate after n keys. Eq. 4 takes every part for equally loaded; here, Eq. 1 is
+// averaged over Poisson(n / parts).
+double rate(const Shape& shape, double n) noexcept;
+
+// The same for slices of few cells (tens): Eq. 1 takes the share of cells that are set for its
+// mean, but the mean of its k-th power is larger.
+double rate_of_few_cells(const Shape& shape, double n) noexcept;
+
+// ---- failures (§3.2)
+
+// f of all slices cannot be reached. A probe of a new key that can be reached says `seen` with
+// probability probe_rate: the share of bits set, for one bit a probe.
+struct Failures {
+  double probes;      // of a key (k1)
+  double probe_rate;  // for a horizontal filter, its false-positive rate
+  double slices;      // all of them
+  double part;        // how many of them the probes of one key are spread over
+  double lost;        // f
+};
+
+struct Errors {
+  double fpr, fnr;
+};
+
+// `least` is the x of votes:x and hybrid:x. Averaged over which slices are lost, that is over how
+// many of the part of a key are: of vertical filters f, of a horizontal one none or its only one.
+// The printed formulas lack binomial coefficients, and Eq. 7 takes the bits of one key for spread
+// over all slices.
+Errors errors(const Failures& failures, LostRule rule, unsigned least = 0) noexcept;
+
+// Definition 3: the least number of slices S_f that keeps a bound while f are lost, of filters
+// whose probes are spread over all slices, or horizontal ones (1 probe). `fpr` is that of the whole
+// filter without failures. Infinity: no number does.
+double slices_for_fpr(double probes, double fpr, double lost, double most) noexcept;  // duplicate
+double slices_for_fnr(double probes, double lost, double most) noexcept;              // distinct
+
+}  // namespace streamfilter::slicing_model

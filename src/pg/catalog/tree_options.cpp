@@ -1,0 +1,126 @@
+#include "pg/server/postgres.hpp"
+
+extern "C" {
+#include "utils/varlena.h"
+}
+
+#include <initializer_list>
+
+#include "core/filter/option_values.hpp"
+#include "core/kind/kind_registry.hpp"
+#include "pg/catalog/option_list.hpp"
+#include "pg/catalog/tree_options.hpp"
+
+namespace streamfilter::pg {
+namespace {
+
+constexpr char kParent[] = "parent";
+constexpr char kTree[] = "tree";
+constexpr char kTopDown[] = "top_down";
+
+bool bad_value(const char* option, const char* value, Fault& fault) {
+  return fault.set(ERRCODE_INVALID_PARAMETER_VALUE, "invalid value for option \"%s\": \"%s\"",
+                   option, value);
+}
+
+void read_parent(const char* value, RelationOptions* options, Fault& fault) {
+  char *schema, *name;
+  if (split_name(value, &schema, &name)) {
+    options->parent = value;
+    return;
+  }
+  bad_value(kParent, value, fault);
+  fault.add_hint("Write the name of a filter as in SQL: my_filter, or my_schema.\"My Filter\".");
+}
+
+void read_kind(const char* value, RelationOptions* options, Fault& fault) {
+  options->tree = strcmp(value, "dense") == 0 ? TreeKind::dense : TreeKind::sparse;
+  if (strcmp(value, "sparse") == 0 || options->tree == TreeKind::dense) return;
+  bad_value(kTree, value, fault);
+  fault.add_hint("Valid values are: sparse, dense.");
+}
+
+void read_level(const char* value, RelationOptions* options, Fault& fault) {
+  char* end;
+  const long level = strtol(value, &end, 10);
+  if (end != value && *end == '\0' && level >= 0 && level < static_cast<long>(kMaxTreeLevels)) {
+    options->top_down = static_cast<unsigned>(level);
+    return;
+  }
+  bad_value(kTopDown, value, fault);
+  fault.add_hint("Give a level of the tree, 1 to %u, or 0 for none; the root is on level 0.",
+                 kMaxTreeLevels - 1);
+}
+
+bool counts_rows(const Parameters& parameters) {
+  const FilterOps* ops = find_ops(parameters.kind);
+  char value[64];
+  for (unsigned i = 0; i < ops->option_count; ++i)
+    if (ops->options[i].type == OptionType::span) {
+      print_option(parameters, ops->options[i], value, sizeof value);
+      if (strstr(value, "rows") != nullptr) return true;
+    }
+  return false;
+}
+
+}  // namespace
+
+bool read_tree_option(DefElem* option, RelationOptions* relation_options, Fault& fault) {
+  if (is_named(option, kParent))
+    read_parent(value_of(option), relation_options, fault);
+  else if (is_named(option, kTree))
+    read_kind(value_of(option), relation_options, fault);
+  else if (is_named(option, kTopDown))
+    read_level(value_of(option), relation_options, fault);
+  else
+    return false;
+  return true;
+}
+
+bool check_tree_options(List* options, const Definition& definition,
+                        const RelationOptions& relation_options, Fault& fault) {
+  if (relation_options.parent == nullptr) {
+    for (const char* name : {kTree, kTopDown})
+      if (find_option(options, name) != nullptr) {
+        fault.set(ERRCODE_INVALID_PARAMETER_VALUE, "option \"%s\" needs option parent", name);
+        return fault.add_hint("It says how keys that come in at a filter go up to its parents.");
+      }
+    return true;
+  }
+  const Kind kind = definition.parameters.kind;
+  if (kind != Kind::bloom && kind != Kind::timer) {
+    fault.set(ERRCODE_FEATURE_NOT_SUPPORTED, "a filter of kind %s cannot have a parent",
+              find_ops(kind)->name);
+    fault.add_detail("It forgets keys in its own time, so its nodes would not agree.");
+    return fault.add_hint("Use kind bloom, or kind timer with a window of time.");
+  }
+  if (kind == Kind::bloom) return true;
+  if (relation_options.tree == TreeKind::dense) {
+    fault.set(ERRCODE_FEATURE_NOT_SUPPORTED, "a tree of kind timer cannot be dense");
+    fault.add_detail("A repeat that is set again in a lower node would outlive its window there.");
+    return fault.add_hint("Use tree 'sparse'.");
+  }
+  if (relation_options.top_down > 0) {
+    fault.set(ERRCODE_FEATURE_NOT_SUPPORTED, "a tree of kind timer cannot be tested top-down");
+    fault.add_detail(
+        "A key whose match is refuted would last only as long as the keys that it was taken for.");
+    return fault.add_hint("Leave out option top_down.");
+  }
+  if (counts_rows(definition.parameters)) {
+    fault.set(ERRCODE_FEATURE_NOT_SUPPORTED, "a filter with a window of rows cannot have a parent");
+    fault.add_detail("Every node counts its own rows, so windows would end at different times.");
+    return fault.add_hint("Use a window of time, such as window '10 minutes'.");
+  }
+  return true;
+}
+
+bool split_name(const char* text, char** schema, char** name) {
+  List* parts = NIL;
+  if (!SplitIdentifierString(pstrdup(text), '.', &parts)) return false;
+  const int count = list_length(parts);
+  *schema = count == 2 ? static_cast<char*>(linitial(parts)) : nullptr;
+  *name = count == 0 ? nullptr : static_cast<char*>(llast(parts));
+  return count == 1 || count == 2;
+}
+
+}  // namespace streamfilter::pg

@@ -1,0 +1,124 @@
+// A child depends on its parent as on anything it was made from: DROP names it, and CASCADE drops
+// it. What it depends on is found by name when it, or its parent, is created or altered.
+#include "pg/server/postgres.hpp"
+
+extern "C" {
+#include "catalog/pg_class.h"
+#include "lib/stringinfo.h"
+#include "utils/inval.h"
+}
+
+#include "pg/catalog/dependencies.hpp"
+#include "pg/ddl/tree_ddl.hpp"
+#include "pg/handle/tree.hpp"
+
+namespace streamfilter::pg {
+namespace {
+
+void look_again(Oid relid) {
+  if (SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relid))) CacheInvalidateRelcacheByRelid(relid);
+}
+
+void look_again(List* relids) {
+  ListCell* cell;
+  foreach (cell, relids) look_again(lfirst_oid(cell));
+}
+
+void look_again_upwards(Oid relid) {
+  Oid ancestor = relid;
+  for (unsigned i = 0; i < kMaxTreeLevels && OidIsValid(ancestor); ++i) {
+    look_again(ancestor);
+    ancestor = find_parent(ancestor);
+  }
+}
+
+// Makes a filter depend on its parent, and on no other filter. Nobody holds up the DROP of a filter
+// that he has no rights on.
+void depend_on_parent(Oid relid, Oid parent) {
+  ListCell* cell;
+  foreach (cell, objects_needed_by(relid, RelationRelationId)) {
+    if (lfirst_oid(cell) == parent || !may_take_keys(lfirst_oid(cell))) continue;
+    depend_no_more_on(relid, RelationRelationId, lfirst_oid(cell));
+    look_again_upwards(lfirst_oid(cell));
+  }
+  if (OidIsValid(parent) && may_take_keys(parent) && has_rights_on_parent(relid, parent))
+    depend_on(relid, RelationRelationId, parent);
+}
+
+// Children that were created before their parent, as a dump may do, or that its ALTER concerns.
+void check_children(const FilterRelation* relation) {
+  ListCell* cell;
+  foreach (cell, find_children(relation->relid)) {
+    const Oid child = lfirst_oid(cell);
+    depend_on_parent(child, relation->relid);
+    // A child that cannot be read is no reason for its parent not to be altered.
+    Fault fault;
+    if (const FilterRelation* read = try_load_filter_relation(child, fault))
+      check_fit(WARNING, read, relation);
+    else
+      ereport(WARNING, errcode(fault.code),
+              errmsg("child \"%s\" of filter \"%s\" cannot be read", get_rel_name(child),
+                     relation->name),
+              errdetail_internal("%s", fault.text()));
+  }
+}
+
+const char* list_names(List* relids) {
+  StringInfoData names;
+  initStringInfo(&names);
+  ListCell* cell;
+  foreach (cell, relids)
+    appendStringInfo(
+        &names, "%s%s", names.len > 0 ? ", " : "",
+        quote_qualified_identifier(get_namespace_name(get_rel_namespace(lfirst_oid(cell))),
+                                   get_rel_name(lfirst_oid(cell))));
+  return names.data;
+}
+
+}  // namespace
+
+void check_tree(const FilterRelation* relation) {
+  if (relation->options.parent != nullptr) {
+    if (!OidIsValid(relation->parent)) {
+      report_missing_parent(WARNING, relation);
+    } else {
+      check_way_up(relation);
+      const FilterRelation* parent = load_filter_relation(relation->parent);
+      check_fit(ERROR, relation, parent);
+      check_rights_on_parent(WARNING, relation, parent);
+    }
+  }
+  depend_on_parent(relation->relid, relation->parent);
+  check_children(relation);
+  look_again_upwards(relation->relid);
+  look_again(find_descendants(relation->relid));
+}
+
+void warn_of_lost_children(Oid relid) {
+  List* lost = NIL;
+  ListCell* cell;
+  foreach (cell, filters_depending_on(RelationRelationId, relid))
+    if (find_parent(lfirst_oid(cell)) != relid) lost = lappend_oid(lost, lfirst_oid(cell));
+  if (lost == NIL) return;
+  look_again(lost);
+  ereport(WARNING,
+          errmsg("children of filter \"%s\" name their parent differently", get_rel_name(relid)),
+          errdetail("They are: %s.", list_names(lost)),
+          errhint("ALTER FOREIGN TABLE ... OPTIONS (SET parent '%s') for each of them.",
+                  quote_qualified_identifier(get_namespace_name(get_rel_namespace(relid)),
+                                             get_rel_name(relid))));
+}
+
+void leave_tree(Oid relid) { look_again_upwards(find_parent(relid)); }
+
+void warn_of_remembering_children(Oid relid, List* truncated) {
+  List* rest = list_difference_oid(find_descendants(relid), truncated);
+  if (rest == NIL) return;
+  ereport(WARNING,
+          errmsg("filters below filter \"%s\" go on remembering their keys", get_rel_name(relid)),
+          errdetail("They are: %s.", list_names(rest)),
+          errhint("TRUNCATE them together with \"%s\" to forget all keys of the tree.",
+                  get_rel_name(relid)));
+}
+
+}  // namespace streamfilter::pg

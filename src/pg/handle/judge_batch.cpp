@@ -1,0 +1,201 @@
+// Many keys at once: the same answers, and the same state of the filter, as one after the other.
+// One look into the own changes for all, then one into the filter, slice by slice, each lock taken
+// once; then they are answered and noted in their order. Nothing waits for memory that could have
+// been fetched before.
+#include "pg/server/postgres.hpp"
+
+#include "pg/handle/judge_key.hpp"
+#include "pg/handle/key_reservation.hpp"
+#include "pg/server/fault_points.hpp"
+#include "pg/server/lock_batches.hpp"
+
+namespace streamfilter::pg {
+namespace {
+
+constexpr int kTogether = 256;
+static_assert(kTogether <= LockBatches::kMax);
+constexpr int kFewest = 8;      // keys that are worth it
+constexpr int kLookahead = 32;  // keys whose memory is on its way at once
+
+struct KeyBatch {
+  FilterHandle* filter;
+  TransactionChanges* changes;  // nullptr: none yet
+  uint64 applied;               // the slot's count before the filter was looked at
+  int count;
+  const Element* elements[kTogether];
+  bool* seen[kTogether];  // where the answers are wanted
+  OwnKey own[kTogether];
+  int untouched_count;
+  uint16 untouched[kTogether];  // those that the own changes know nothing of
+  bool found[kTogether];        // by the filter
+};
+
+// Calls use(i) for every key, `fetch` for those that follow some time before.
+template <typename Fetch, typename Use>
+void with_lookahead(int count, Fetch&& fetch, Use&& use) {
+  Prefetches prefetches;
+  const auto fetch_from = [&](int from) {
+    for (int i = from; i < Min(from + kLookahead, count); ++i) fetch(i, prefetches);
+    prefetches.start();
+  };
+  fetch_from(0);
+  for (int i = 0; i < count; ++i) {
+    if (i % kLookahead == 0) fetch_from(i + kLookahead);
+    use(i);
+  }
+}
+
+// A guess, of which `answer` makes sure: the index says who may be there, and it takes the change
+// itself, elsewhere in memory, to know.
+void look_into_own_changes(KeyBatch& batch) {
+  if (batch.changes == nullptr) return;
+  const ChangeLog* log = &batch.changes->log;
+  with_lookahead(
+      batch.count,
+      [&](int i, Prefetches& prefetches) {
+        prefetch_index(log, batch.elements[i]->hash, prefetches);
+      },
+      [&](int i) {
+        const Element& element = *batch.elements[i];
+        batch.own[i] = view_at(batch.changes, element, guess_key(log, element.hash));
+      });
+}
+
+// Those that the own changes know nothing of, together. What decides is a toss-up, so this has no
+// branch.
+void find_untouched(KeyBatch& batch) {
+  batch.untouched_count = 0;
+  for (int i = 0; i < batch.count; ++i) {
+    batch.untouched[batch.untouched_count] = static_cast<uint16>(i);
+    batch.untouched_count += batch.own[i].view == OwnView::untouched;
+    batch.found[i] = false;
+  }
+}
+
+// If one is found, the filter learns that it was seen again, as test_and_insert_local_key has it.
+void look_into_slices(KeyBatch& batch) {
+  FilterHandle* filter = batch.filter;
+  Header* header = filter->header;
+  const bool learns = ops_of(header).learns_from_repeats;
+  const auto key = [&](uint32 i) -> const Element& { return *batch.elements[batch.untouched[i]]; };
+  const LockBatches order(static_cast<uint32>(batch.untouched_count), header->parameters.slices,
+                          [&](uint32 i) { return slice_of(header->parameters, key(i).hash); });
+  LWLock* held = nullptr;
+  with_lookahead(
+      batch.untouched_count,
+      [&](int i, Prefetches& prefetches) {
+        prefetch(header, key(order.at(static_cast<uint32>(i))), prefetches);
+      },
+      [&](int i) {
+        const auto number = static_cast<uint32>(i);
+        const uint32 at = order.at(number);
+        if (order.begins(number)) {
+          if (held != nullptr) LWLockRelease(held);
+          held = slice_lock(filter->slot, order.number(number));
+          LWLockAcquire(held, learns ? LW_EXCLUSIVE : LW_SHARED);
+        }
+        unsigned position = kNoRank;
+        batch.found[batch.untouched[at]] =
+            learns ? promote(header, key(at), position) : test(header, key(at));
+        if (position != kNoRank) count_found(filter, position);
+      });
+  if (held != nullptr) LWLockRelease(held);
+}
+
+void look_into_filter(KeyBatch& batch) {
+  find_untouched(batch);
+  if (batch.filter->header->parameters.k1 == 0) return look_into_slices(batch);
+  for (int i = 0; i < batch.untouched_count; ++i) {
+    const int at = batch.untouched[i];
+    batch.found[at] = is_in_filter(batch.filter, *batch.elements[at]);
+  }
+}
+
+void note_repeat(KeyBatch& batch, const Element& element, const IndexHint& hint) {
+  if (!ops_of(batch.filter->header).learns_from_repeats) return;
+  reserve_change(batch.changes);
+  append_change(batch.changes, ChangeType::repeat, as_accepted(batch.changes, element, hint), hint);
+}
+
+// What the own changes say by now: keys of this batch have come to them.
+OwnKey own_by_now(const KeyBatch& batch, int i) {
+  if (batch.changes == nullptr) return OwnKey{};
+  const Element& element = *batch.elements[i];
+  return view_at(batch.changes, element,
+                 confirm_key(&batch.changes->log, element.hash, batch.own[i].hint));
+}
+
+bool answer(KeyBatch& batch, int i) {
+  FilterHandle* filter = batch.filter;
+  const Element& element = *batch.elements[i];
+  // The filter has changed since it was looked at, perhaps while a key before this one had to wait.
+  if (unlikely(pg_atomic_read_u64(&filter->slot->applied) != batch.applied))
+    return test_and_insert_local_key(filter, element);
+  const OwnKey own = own_by_now(batch, i);
+  if (own.view == OwnView::added) {
+    note_repeat(batch, element, own.hint);
+    return true;
+  }
+  if (unlikely(own.view != batch.own[i].view)) return test_and_insert_local_key(filter, element);
+  if (batch.found[i]) return true;
+  if (batch.changes == nullptr) batch.changes = begin(filter);
+  return !reserve(filter, batch.changes, element, own.hint, batch.applied,
+                  batch.own[i].view == OwnView::untouched);
+}
+
+void answer_all(KeyBatch& batch) {
+  const FilterHandle* filter = batch.filter;
+  const bool registers = batch.changes == nullptr || !batch.changes->overflowed;
+  const ChangeLog* log = batch.changes == nullptr ? nullptr : &batch.changes->log;
+  with_lookahead(
+      batch.count,
+      [&](int i, Prefetches& prefetches) {
+        if (log != nullptr) prefetch_change(log, batch.own[i].hint, prefetches);
+        if (registers && !batch.found[i] && batch.own[i].view != OwnView::added)
+          prefetch_in_flight(in_flight_tag(filter->slot_generation, batch.elements[i]->hash),
+                             prefetches);
+      },
+      [&](int i) {
+        *batch.seen[i] = answer(batch, i);
+        count_answer(batch.filter, *batch.seen[i]);
+      });
+}
+
+void answer_one_by_one(const KeyBatch& batch) {
+  for (int i = 0; i < batch.count; ++i) {
+    *batch.seen[i] = test_and_insert_local_key(batch.filter, *batch.elements[i]);
+    count_answer(batch.filter, *batch.seen[i]);
+  }
+}
+
+void judge(KeyBatch& batch) {
+  FilterSlot* slot = batch.filter->slot;
+  hand_over_wanted_filters();
+  batch.changes = find_changes(slot, batch.filter->slot_generation);
+  batch.applied = pg_atomic_read_u64(&slot->applied);
+  const Arriving arriving(slot);
+  if (batch.count < kFewest || arriving.keys || arriving.erasures) return answer_one_by_one(batch);
+  look_into_own_changes(batch);
+  look_into_filter(batch);
+  stop_at(FaultPoint::judge);
+  answer_all(batch);
+}
+
+}  // namespace
+
+void test_and_insert_local_keys(FilterHandle* filter, const Element* elements, const bool* has_key,
+                                int count, bool* seen) {
+  KeyBatch batch;
+  batch.filter = filter;
+  for (int i = 0; i < count;) {
+    for (batch.count = 0; i < count && batch.count < kTogether; ++i) {
+      seen[i] = false;
+      if (!has_key[i]) continue;
+      batch.elements[batch.count] = &elements[i];
+      batch.seen[batch.count++] = &seen[i];
+    }
+    judge(batch);
+  }
+}
+
+}  // namespace streamfilter::pg

@@ -1,0 +1,248 @@
+// How a key is tested and inserted. Its own transaction's changes come first; then the filter; then
+// a new key is reserved (key_reservation.hpp).
+#include "pg/server/postgres.hpp"
+
+#include "pg/handle/judge_key.hpp"
+#include "pg/handle/key_reservation.hpp"
+#include "pg/server/problem_report.hpp"
+#include "pg/transaction/apply_changes.hpp"
+#include "pg/transaction/prepared_transactions.hpp"
+
+namespace streamfilter::pg {
+namespace {
+
+// Was the key seen? If so, the filter learns that it was seen again. This takes no commit: the key
+// is inserted anyway.
+bool test_and_promote(FilterHandle* filter, const Element& element) {
+  if (!ops_of(filter->header).learns_from_repeats) return is_in_filter(filter, element);
+  LWLock* lock = slice_lock(filter->slot, slice_of(filter->header->parameters, element.hash));
+  unsigned position;
+  LWLockAcquire(lock, LW_EXCLUSIVE);
+  const bool seen = promote(filter->header, element, position);
+  LWLockRelease(lock);
+  if (position != kNoRank) count_found(filter, position);
+  return seen;
+}
+
+OwnKey own_key(const TransactionChanges* changes, const Element& element) {
+  return changes == nullptr ? OwnKey{} : find_own(changes, element);
+}
+
+// The transaction that has added the key and committed, but whose keys are not all in the filter
+// yet; 0: none.
+Owner find_arriving(const FilterHandle* filter, const Element& element) {
+  const InFlightTag tag = in_flight_tag(filter->slot_generation, element.hash);
+  InFlightPartition* partition = partition_of(tag);
+  if (is_empty_partition(partition)) return 0;
+  LWLockAcquire(lock_of(partition), LW_SHARED);
+  const Owner owner = owner_of(find_entry(partition, tag));
+  LWLockRelease(lock_of(partition));
+  const bool arrives =
+      owner != 0 &&
+      !TransactionIdIsCurrentTransactionId(XidFromFullTransactionId(transaction_of(owner))) &&
+      xact_status(transaction_of(owner)) == XactStatus::committed;
+  return arrives ? owner : 0;
+}
+
+// In this order: on its way a key is in both places for a while.
+bool is_known(const FilterHandle* filter, const Element& element) {
+  return find_arriving(filter, element) != 0 || is_in_filter(filter, element);
+}
+
+// Where test_and_insert will look in shared memory.
+void prefetch_shared(const FilterHandle* filter, const TransactionChanges* changes,
+                     const Element& element, Prefetches& prefetches) {
+  prefetch(filter->header, element, prefetches);
+  if (changes == nullptr || !changes->overflowed)
+    prefetch_in_flight(in_flight_tag(filter->slot_generation, element.hash), prefetches);
+}
+
+TransactionChanges* begin_change(FilterHandle* filter) {
+  TransactionChanges* changes = begin(filter);
+  reserve_change(changes);
+  return changes;
+}
+
+// Raises unless what the filter holds now can take the value.
+void require_fit(FilterHandle* filter, const Header* value, int64 slice) {
+  const Parameters& parameters = filter->header->parameters;
+  for (uint32 i = 0; i < parameters.slices; ++i) {
+    if (slice != kAllSlices && slice != i) continue;
+    const ConstSlice from = slice_at(value, slice == kAllSlices ? i : 0);
+    Problem problem;
+    LWLock* lock = slice_lock(filter->slot, i);
+    LWLockAcquire(lock, LW_SHARED);
+    const bool fits = fits_slice(parameters, as_const(slice_at(filter->header, i)), from, problem);
+    LWLockRelease(lock);
+    if (!fits) raise(problem);
+  }
+}
+
+// What lasts until the change is applied is a copy.
+void add_value(FilterHandle* filter, const Header* value, int64 slice, Size bytes) {
+  TransactionChanges* changes = begin_change(filter);
+  auto* copy = static_cast<MergedValue*>(
+      MemoryContextAllocHuge(TopTransactionContext, sizeof(MergedValue) + bytes));
+  copy->slice = slice;
+  memcpy(static_cast<void*>(copy + 1), value, bytes);
+  Element address;
+  address.hash = reinterpret_cast<uintptr_t>(copy);
+  append_change(changes, ChangeType::merge, address);
+}
+
+}  // namespace
+
+bool test_and_insert_local_key(FilterHandle* filter, const Element& element) {
+  FilterSlot* slot = filter->slot;
+  TransactionChanges* changes = find_changes(slot, filter->slot_generation);
+  const OwnKey own = own_key(changes, element);
+  if (own.view == OwnView::added) {
+    if (ops_of(filter->header).learns_from_repeats) {
+      reserve_change(changes);
+      append_change(changes, ChangeType::repeat, as_accepted(changes, element, own.hint), own.hint);
+    }
+    return true;
+  }
+  const bool in_sight = own.view == OwnView::untouched;
+  const uint64 applied = pg_atomic_read_u64(&slot->applied);
+  const Arriving arriving(slot);
+  bool seen = in_sight && test_and_promote(filter, element);
+  if (unlikely(in_sight && arriving.may_change(seen))) {
+    wait_until_applied(filter);
+    seen = seen && test_and_promote(filter, element);
+  }
+  if (seen) return true;
+  if (changes == nullptr) changes = begin(filter);
+  return !reserve(filter, changes, element, own.hint, applied, in_sight);
+}
+
+bool reserve_local_key(FilterHandle* filter, const Element& element) {
+  TransactionChanges* changes = begin(filter);
+  const OwnKey own = own_key(changes, element);
+  if (own.view == OwnView::added) return true;
+  if (Arriving(filter->slot).keys) wait_until_applied(filter);
+  return reserve(filter, changes, element, own.hint, 0, false);
+}
+
+void insert_local_key(FilterHandle* filter, const Element& element) {
+  const TransactionChanges* changes = find_changes(filter->slot, filter->slot_generation);
+  if (own_key(changes, element).view != OwnView::added)
+    append_change(begin_change(filter), ChangeType::add, element);
+}
+
+PartialReservation reserve_partial_key(FilterHandle* filter, const Element& element) {
+  const OwnView view = own_key(find_changes(filter->slot, filter->slot_generation), element).view;
+  if (view == OwnView::added) return PartialReservation::set;
+  if (!reserve_local_key(filter, element)) return PartialReservation::taken;
+  return view == OwnView::untouched && is_in_filter(filter, element) ? PartialReservation::set
+                                                                     : PartialReservation::unset;
+}
+
+bool insert_partial_key(FilterHandle* filter, const Element& element) {
+  const bool was_set = test_local_key(filter, element);
+  insert_local_key(filter, element);
+  return was_set;
+}
+
+bool test_local_key(const FilterHandle* filter, const Element& element) {
+  const TransactionChanges* changes = find_changes(filter->slot, filter->slot_generation);
+  const OwnView view = own_key(changes, element).view;
+  if (view != OwnView::untouched) return view == OwnView::added;
+  const Arriving arriving(filter->slot);
+  const bool seen = is_known(filter, element);
+  if (likely(!arriving.may_change(seen))) return seen;
+  wait_until_applied(filter);
+  return is_known(filter, element);
+}
+
+void prefetch_local_key(const FilterHandle* filter, const Element& element) {
+  Prefetches prefetches;
+  prefetch_shared(filter, find_changes(filter->slot, filter->slot_generation), element, prefetches);
+  prefetches.start();
+}
+
+void prefetch_local_keys(const FilterHandle* filter, const Element* elements, const bool* has_key,
+                         int count) {
+  const TransactionChanges* changes = find_changes(filter->slot, filter->slot_generation);
+  Prefetches prefetches;
+  for (int i = 0; i < count; ++i) {
+    if (has_key != nullptr && !has_key[i]) continue;
+    prefetch_shared(filter, changes, elements[i], prefetches);
+    if (changes != nullptr) prefetch_index(&changes->log, elements[i].hash, prefetches);
+  }
+  prefetches.start();
+  if (changes == nullptr) return;
+  for (int i = 0; i < count; ++i)
+    if (has_key == nullptr || has_key[i])
+      prefetch_change(&changes->log, guess_key(&changes->log, elements[i].hash), prefetches);
+  prefetches.start();
+}
+
+bool erase_local_key(FilterHandle* filter, const Element& element) {
+  // What is forgotten must not arrive afterwards.
+  if (Arriving(filter->slot).keys || find_arriving(filter, element) != 0)
+    wait_until_applied(filter);
+  if (!test_local_key(filter, element)) return false;
+  append_change(begin_change(filter), ChangeType::erase, element);
+  return true;
+}
+
+void reset_local_filter(FilterHandle* filter) {
+  // The lock on the relation keeps other transactions away, also prepared ones; what is left of
+  // such that have ended must not come after this.
+  resolve_prepared();
+  append_change(begin_change(filter), ChangeType::reset, Element{});
+}
+
+void merge_into_local_filter(FilterHandle* filter, const Header* value, int64 slice) {
+  require_fit(filter, value, slice);
+  add_value(filter, value, slice,
+            slice == kAllSlices ? value->parameters.memory
+                                : sizeof(Header) + value->parameters.slice_bytes);
+}
+
+void replace_local_filter(FilterHandle* filter, const Header* value) {
+  add_value(filter, value, kInPlace, value->parameters.memory);
+}
+
+Header* copy_local_filter(FilterHandle* filter) {
+  wait_until_applied(filter);
+  const Parameters& parameters = filter->header->parameters;
+  auto* copy = static_cast<Header*>(MemoryContextAllocExtended(
+      CurrentMemoryContext, parameters.memory, MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO));
+  memcpy(static_cast<void*>(copy), filter->header, sizeof(Header));
+  for (uint32 i = 0; i < parameters.slices; ++i) {
+    CHECK_FOR_INTERRUPTS();
+    LWLock* lock = slice_lock(filter->slot, i);
+    LWLockAcquire(lock, LW_SHARED);
+    memcpy(static_cast<void*>(slice_at(copy, i).state), slice_at(filter->header, i).state,
+           parameters.slice_bytes);
+    LWLockRelease(lock);
+  }
+  if (const TransactionChanges* changes = find_changes(filter->slot, filter->slot_generation))
+    apply_changes(&changes->log, copy, nullptr);
+  return copy;
+}
+
+Header* copy_local_slice(FilterHandle* filter, uint32 slice) {
+  const Parameters& parameters = filter->header->parameters;
+  wait_until_applied(filter);
+  auto* copy = static_cast<Header*>(
+      MemoryContextAllocHuge(CurrentMemoryContext, sizeof(Header) + parameters.slice_bytes));
+  memcpy(static_cast<void*>(copy), filter->header, sizeof(Header));
+  if (find_changes(filter->slot, filter->slot_generation) != nullptr) {
+    Header* all = copy_local_filter(filter);
+    memcpy(static_cast<void*>(slice_at(copy, 0).state), slice_at(all, slice).state,
+           parameters.slice_bytes);
+    pfree(all);
+    return copy;
+  }
+  LWLock* lock = slice_lock(filter->slot, slice);
+  LWLockAcquire(lock, LW_SHARED);
+  memcpy(static_cast<void*>(slice_at(copy, 0).state), slice_at(filter->header, slice).state,
+         parameters.slice_bytes);
+  LWLockRelease(lock);
+  return copy;
+}
+
+}  // namespace streamfilter::pg

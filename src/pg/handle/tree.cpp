@@ -1,0 +1,267 @@
+#include "pg/server/postgres.hpp"
+
+extern "C" {
+#include "catalog/namespace.h"
+#include "catalog/pg_class.h"
+#include "lib/stringinfo.h"
+#include "nodes/parsenodes.h"
+#include "utils/acl.h"
+}
+
+#include "core/filter/option_values.hpp"
+#include "core/kind/kind_registry.hpp"
+#include "pg/catalog/tree_options.hpp"
+#include "pg/handle/slot_lifecycle.hpp"
+#include "pg/handle/tree.hpp"
+
+namespace streamfilter::pg {
+namespace {
+
+Oid look_up(const char* text, Oid child) {
+  char *schema, *name;
+  split_name(text, &schema, &name);
+  const Oid space = schema != nullptr ? get_namespace_oid(schema, true) : get_rel_namespace(child);
+  return OidIsValid(space) ? get_relname_relid(name, space) : InvalidOid;
+}
+
+// 0: a root; -1: there is no way up to one.
+int level_of(Oid relid) {
+  for (int level = 0; level < static_cast<int>(kMaxTreeLevels); ++level) {
+    if (!may_take_keys(relid)) return -1;
+    const RelationOptions options = tree_options_of(relid);
+    if (options.parent == nullptr) return level;
+    relid = look_up(options.parent, relid);
+  }
+  return -1;
+}
+
+Oid owner_of(Oid relid) {
+  HeapTuple tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+  if (!HeapTupleIsValid(tuple)) return InvalidOid;
+  const Oid owner = reinterpret_cast<Form_pg_class>(GETSTRUCT(tuple))->relowner;
+  ReleaseSysCache(tuple);
+  return owner;
+}
+
+// ---- what differs ------------------------------------------------------------------------------
+
+struct Difference {
+  const char* what;  // nullptr: nothing
+  const char* mine;
+  const char* its;
+};
+
+const char* text_of(const Parameters& parameters, const OptionSpec& option) {
+  char text[256];
+  print_option(parameters, option, text, sizeof text);
+  return pstrdup(text);
+}
+
+const char* size_text(uint64 bytes) {
+  char text[32];
+  print_size(bytes, text, sizeof text);
+  return pstrdup(text);
+}
+
+const char* key_text(const FilterRelation* relation) {
+  StringInfoData text;
+  initStringInfo(&text);
+  for (int i = 0; i < relation->key_count; ++i)
+    appendStringInfo(&text, "%s%s", i > 0 ? ", " : "", format_type_be(relation->keys[i]->type));
+  return text.data;
+}
+
+bool have_equal_keys(const FilterRelation* a, const FilterRelation* b) {
+  if (a->key_count != b->key_count) return false;
+  for (int i = 0; i < a->key_count; ++i)
+    if (getBaseType(a->keys[i]->type) != getBaseType(b->keys[i]->type) ||
+        a->keys[i]->collation != b->keys[i]->collation)
+      return false;
+  return true;
+}
+
+Difference difference_of(const FilterRelation* relation, const FilterRelation* parent) {
+  const Parameters& mine = relation->definition.parameters;
+  const Parameters& its = parent->definition.parameters;
+  const FilterOps* ops = find_ops(mine.kind);
+  if (mine.kind != its.kind) return {"kind", ops->name, find_ops(its.kind)->name};
+  if (mine.memory != its.memory) return {"memory", size_text(mine.memory), size_text(its.memory)};
+  if (mine.layout != its.layout)
+    return {"layout", mine.layout == Layout::blocked ? "blocked" : "scattered",
+            its.layout == Layout::blocked ? "blocked" : "scattered"};
+  for (unsigned i = 0; i < ops->option_count; ++i) {
+    const char* left = text_of(mine, ops->options[i]);
+    const char* right = text_of(its, ops->options[i]);
+    if (strcmp(left, right) != 0) return {ops->options[i].name, left, right};
+  }
+  if (!relation->adopts_seed && !(parent->definition.seed_given && mine.seed == its.seed))
+    return {"seed", psprintf(UINT64_FORMAT, mine.seed), "another"};
+  if (relation->options.top_down > 0 &&
+      relation->options.persistence != parent->options.persistence)
+    return {"persistence",
+            relation->options.persistence == Persistence::logged ? "logged" : "unlogged",
+            parent->options.persistence == Persistence::logged ? "logged" : "unlogged"};
+  return {nullptr, nullptr, nullptr};
+}
+
+}  // namespace
+
+RelationOptions tree_options_of(Oid relid) {
+  RelationOptions options;
+  Fault fault;
+  ListCell* cell;
+  foreach (cell, options_of_filter(relid))
+    read_tree_option(static_cast<DefElem*>(lfirst(cell)), &options, fault);
+  return options;
+}
+
+Oid find_parent(Oid relid) {
+  const RelationOptions options = tree_options_of(relid);
+  return options.parent != nullptr ? look_up(options.parent, relid) : InvalidOid;
+}
+
+List* find_children(Oid relid) {
+  List* children = NIL;
+  ListCell* cell;
+  foreach (cell, list_filters()) {
+    const Oid other = lfirst_oid(cell);
+    if (other == relid) continue;
+    const RelationOptions options = tree_options_of(other);
+    if (options.parent != nullptr && look_up(options.parent, other) == relid &&
+        has_rights_on_parent(other, relid))
+      children = lappend_oid(children, other);
+  }
+  return children;
+}
+
+List* find_descendants(Oid relid) {
+  List* found = find_children(relid);
+  // The list grows while it is read; a circle ends where it has begun.
+  for (int i = 0; i < list_length(found); ++i)
+    found = list_concat_unique_oid(found, find_children(list_nth_oid(found, i)));
+  return found;
+}
+
+bool is_in_tree(Oid relid) { return OidIsValid(find_parent(relid)) || find_children(relid) != NIL; }
+
+FilterRelation* try_load_filter_relation(Oid relid, Fault& fault) {
+  FilterRelation* relation = read_filter_relation(relid, fault);
+  if (relation == nullptr) return nullptr;
+  relation->adopts_seed = relation->options.parent != nullptr && !relation->definition.seed_given;
+  if (relation->options.parent == nullptr) return relation;
+  relation->parent = look_up(relation->options.parent, relation->relid);
+  relation->level = level_of(relation->relid);
+  // Who has no rights on the parent shall not learn its seed.
+  if (relation->level < 0 || !relation->adopts_seed ||
+      !has_rights_on_parent(relation->relid, relation->parent))
+    return relation;
+  const FilterRelation* parent = try_load_filter_relation(relation->parent, fault);
+  if (parent == nullptr) return nullptr;
+  relation->adopts_seed = !parent->behind_postgres_fdw;  // that gets the keys themselves
+  if (parent->behind_postgres_fdw) return relation;
+  uint64 seed = parent->definition.parameters.seed;
+  if (!parent->definition.seed_given && !peek_seed(parent, &seed)) return relation;
+  relation->uncommitted |= parent->uncommitted;
+  adopt_seed(relation, seed);
+  return relation;
+}
+
+FilterRelation* load_filter_relation(Oid relid) {
+  Fault fault;
+  FilterRelation* relation = try_load_filter_relation(relid, fault);
+  if (relation == nullptr) raise(fault);
+  return relation;
+}
+
+FilterRelation* show_filter_relation(Oid relid, Fault& fault) {
+  if (!is_filter(relid)) return nullptr;
+  FilterRelation* relation = try_load_filter_relation(relid, fault);
+  // It was dropped just now, and nobody has locked it against that.
+  if (relation == nullptr && !is_filter(relid)) fault = Fault();
+  return relation;
+}
+
+void report_missing_parent(int level, const FilterRelation* relation) {
+  ereport(level, errcode(ERRCODE_UNDEFINED_TABLE),
+          errmsg("parent \"%s\" of filter \"%s\" does not exist", relation->options.parent,
+                 relation->name),
+          errdetail("A name without a schema is looked up in schema \"%s\", that of the filter.",
+                    get_namespace_name(get_rel_namespace(relation->relid))),
+          errhint("Create it, or name another filter with ALTER FOREIGN TABLE ... OPTIONS (SET "
+                  "parent '...')."));
+}
+
+void check_way_up(const FilterRelation* relation) {
+  if (relation->level >= 0) return;
+  if (!OidIsValid(relation->parent)) report_missing_parent(ERROR, relation);
+  if (!is_filter(relation->parent))
+    ereport(ERROR, errcode(ERRCODE_WRONG_OBJECT_TYPE),
+            errmsg("parent \"%s\" of filter \"%s\" is not a filter", relation->options.parent,
+                   relation->name));
+  Oid ancestor = relation->parent;
+  for (unsigned i = 0; i < kMaxTreeLevels && OidIsValid(ancestor); ++i) {
+    if (ancestor == relation->relid)
+      ereport(ERROR, errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
+              errmsg("filter \"%s\" cannot be its own ancestor", relation->name),
+              errdetail("The way from it over its parents comes back to it."));
+    ancestor = find_parent(ancestor);
+  }
+  ereport(ERROR, errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
+          errmsg("there is no way from filter \"%s\" up to a root", relation->name),
+          errdetail("An ancestor has a parent that does not exist or is no filter, or there are "
+                    "more than %u levels.",
+                    kMaxTreeLevels));
+}
+
+void check_fit(int level, const FilterRelation* relation, const FilterRelation* parent) {
+  if (!have_equal_keys(relation, parent)) {
+    ereport(level, errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
+            errmsg("filter \"%s\" does not fit its parent \"%s\"", relation->name, parent->name),
+            errdetail("Its key is (%s), that of the parent (%s).", key_text(relation),
+                      key_text(parent)),
+            errhint("All filters of a tree have the same types and collations of key columns."));
+    return;
+  }
+  if (parent->behind_postgres_fdw)
+    return;  // of what shape it is, it need not say: it gets the keys themselves
+  if (is_remote(parent) && !parent->definition.seed_given)
+    ereport(level, errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
+            errmsg("filter \"%s\" cannot be a parent without option seed", parent->name),
+            errdetail("Its state is on other servers, and the filters below need its seed."),
+            errhint("ALTER FOREIGN TABLE ... OPTIONS (ADD seed '...')."));
+  const Difference difference = difference_of(relation, parent);
+  if (difference.what == nullptr) return;
+  ereport(level, errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
+          errmsg("filter \"%s\" does not fit its parent \"%s\"", relation->name, parent->name),
+          errdetail("Its %s is %s, that of the parent is %s.", difference.what, difference.mine,
+                    difference.its),
+          strcmp(difference.what, "seed") == 0
+              ? errhint("Leave out option seed: a filter with a parent has the seed of its root.")
+              : errhint("All filters of a tree are of one shape: give both the same %s.",
+                        difference.what));
+}
+
+bool has_rights_on_parent(Oid relid, Oid parent) {
+  const Oid owner = owner_of(relid);
+  bool is_missing = false;
+  return pg_class_aclcheck_ext(parent, owner, ACL_INSERT, &is_missing) == ACLCHECK_OK &&
+         pg_class_aclcheck_ext(parent, owner, ACL_SELECT, &is_missing) == ACLCHECK_OK &&
+         !is_missing;
+}
+
+void check_rights_on_parent(int level, const FilterRelation* relation,
+                            const FilterRelation* parent) {
+  if (has_rights_on_parent(relation->relid, parent->relid)) return;
+  const char* name = GetUserNameFromId(owner_of(relation->relid), true);
+  if (name == nullptr) name = "?";
+  ereport(level, errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+          errmsg("permission denied for filter \"%s\"", parent->name),
+          errdetail("The owner of its child \"%s\", role \"%s\", needs SELECT and INSERT on it.",
+                    relation->name, name),
+          errhint("GRANT SELECT, INSERT ON %s TO %s;",
+                  quote_qualified_identifier(get_namespace_name(get_rel_namespace(parent->relid)),
+                                             parent->name),
+                  quote_identifier(name)));
+}
+
+}  // namespace streamfilter::pg

@@ -1,0 +1,355 @@
+// Rows go the way of COPY and of partitions: BeginForeignInsert, then ExecForeignInsert for each.
+// An insertion is open until the subtransaction ends in which it began: the wrapper sets its
+// savepoints where an insertion begins.
+#include "pg/server/postgres.hpp"
+
+extern "C" {
+#include "access/table.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_operator.h"
+#include "executor/executor.h"
+#include "executor/spi.h"
+#include "foreign/fdwapi.h"
+#include "lib/stringinfo.h"
+#include "nodes/makefuncs.h"
+#include "parser/parse_relation.h"
+#include "utils/datum.h"
+#include "utils/hsearch.h"
+#include "utils/rel.h"
+#include "utils/resowner.h"
+#include "utils/typcache.h"
+}
+
+#include "pg/catalog/owner_code.hpp"
+#include "pg/remote/postgres_fdw_filter.hpp"
+
+namespace streamfilter::pg {
+
+void (*on_first_insertion)() = nullptr;
+
+// Lives in a context of its own within that of its subtransaction.
+struct Insertion {
+  Insertion* next;
+  MemoryContext context;
+  SubTransactionId since;
+  const PostgresFdwFilter* fdw_filter;
+  Relation table;
+  EState* executor;
+  ResultRelInfo* target;
+  TupleTableSlot* slot;
+};
+
+// In the order of relation->keys.
+struct KeptRow {
+  uint64 hash;
+  Datum* values;  // nullptr: there was no memory for them
+  bool* isnull;
+};
+
+struct KeptRows {
+  MemoryContext memory;
+  HTAB* by_hash;
+};
+
+struct PostgresFdwFilter {
+  const FilterRelation* relation;
+  bool is_checked;
+  MemoryContext memory;  // of what is kept
+  KeptRows recent, older;
+  uint64 last_number;
+};
+
+namespace {
+
+Insertion* insertions = nullptr;  // that are open, the newest first
+
+// ---- insertions --------------------------------------------------------------------------------
+
+// The owner of the table connects, as with all filters, whoever asks.
+void set_up_executor(Insertion* insertion, const FilterRelation* relation) {
+  RangeTblEntry* entry = makeNode(RangeTblEntry);
+  entry->rtekind = RTE_RELATION;
+  entry->relid = relation->relid;
+  entry->relkind = RELKIND_FOREIGN_TABLE;
+  entry->rellockmode = RowExclusiveLock;
+  insertion->executor = CreateExecutorState();
+  SF_INIT_RANGE_TABLE(insertion->executor, entry, relation->owner);
+  insertion->target = makeNode(ResultRelInfo);
+  InitResultRelInfo(insertion->target, insertion->table, 1, nullptr, 0);
+  const FdwRoutine* wrapper = insertion->target->ri_FdwRoutine;
+  if (wrapper->ExecForeignInsert == nullptr ||
+      (wrapper->IsForeignRelUpdatable(insertion->table) & 1 << CMD_INSERT) == 0)
+    ereport(ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+            errmsg("foreign table \"%s\" does not allow inserts", relation->name),
+            errhint("Leave out option updatable."));
+}
+
+void begin_foreign_insertion(Insertion* insertion) {
+  auto* state = makeNode(ModifyTableState);
+  state->ps.state = insertion->executor;
+  state->operation = CMD_INSERT;
+  state->mt_nrels = 1;
+  state->resultRelInfo = state->rootResultRelInfo = insertion->target;
+  const FdwRoutine* wrapper = insertion->target->ri_FdwRoutine;
+  if (wrapper->BeginForeignInsert != nullptr) wrapper->BeginForeignInsert(state, insertion->target);
+}
+
+// What it holds belongs to its subtransaction, not to the query at hand.
+Insertion* begin_insertion(const PostgresFdwFilter* fdw_filter) {
+  MemoryContext context =
+      AllocSetContextCreate(CurTransactionContext, "streamfilter insertion", ALLOCSET_SMALL_SIZES);
+  MemoryContext caller = MemoryContextSwitchTo(context);
+  ResourceOwner owner = CurrentResourceOwner;
+  CurrentResourceOwner = CurTransactionResourceOwner;
+  auto* insertion = static_cast<Insertion*>(palloc0(sizeof(Insertion)));
+  insertion->context = context;
+  insertion->since = GetCurrentSubTransactionId();
+  insertion->fdw_filter = fdw_filter;
+  insertion->table = table_open(fdw_filter->relation->relid, NoLock);  // make_ready has it locked
+  set_up_executor(insertion, fdw_filter->relation);
+  insertion->slot = MakeSingleTupleTableSlot(
+      CreateTupleDescCopy(RelationGetDescr(insertion->table)), &TTSOpsVirtual);
+  begin_foreign_insertion(insertion);
+  CurrentResourceOwner = owner;
+  MemoryContextSwitchTo(caller);
+  insertion->next = insertions;
+  insertions = insertion;
+  if (on_first_insertion != nullptr) on_first_insertion();
+  on_first_insertion = nullptr;
+  return insertion;
+}
+
+// To be taken out of the list first: what raises here is not tried again.
+void end(Insertion* insertion) {
+  ResourceOwner owner = CurrentResourceOwner;
+  CurrentResourceOwner = CurTransactionResourceOwner;
+  const FdwRoutine* wrapper = insertion->target->ri_FdwRoutine;
+  if (wrapper->EndForeignInsert != nullptr)
+    wrapper->EndForeignInsert(insertion->executor, insertion->target);
+  ExecDropSingleTupleTableSlot(insertion->slot);
+  table_close(insertion->table, NoLock);
+  FreeExecutorState(insertion->executor);
+  CurrentResourceOwner = owner;
+  MemoryContextDelete(insertion->context);
+}
+
+Insertion* find_insertion(const PostgresFdwFilter* fdw_filter) {
+  const SubTransactionId current = GetCurrentSubTransactionId();
+  for (Insertion* at = insertions; at != nullptr && at->since == current; at = at->next)
+    if (at->fdw_filter == fdw_filter) return at;
+  return begin_insertion(fdw_filter);
+}
+
+// ---- rows --------------------------------------------------------------------------------------
+
+// Whoever asks for keys hashes no more than these before.
+constexpr long kKept = 1024;
+
+void turn_over(PostgresFdwFilter* fdw_filter) {
+  if (fdw_filter->older.memory != nullptr) MemoryContextDelete(fdw_filter->older.memory);
+  fdw_filter->older = fdw_filter->recent;
+  fdw_filter->recent = {};
+  HASHCTL control = {};
+  control.keysize = sizeof(uint64);
+  control.entrysize = sizeof(KeptRow);
+  control.hcxt =
+      AllocSetContextCreate(fdw_filter->memory, "streamfilter rows", ALLOCSET_SMALL_SIZES);
+  fdw_filter->recent.memory = control.hcxt;
+  fdw_filter->recent.by_hash =
+      hash_create("streamfilter rows", 64, &control, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+}
+
+const KeptRow* find_row(const KeptRows& rows, uint64 hash) {
+  if (rows.by_hash == nullptr) return nullptr;
+  const auto* row = static_cast<KeptRow*>(hash_search(rows.by_hash, &hash, HASH_FIND, nullptr));
+  return row != nullptr && row->values != nullptr ? row : nullptr;
+}
+
+const KeptRow* row_of(const PostgresFdwFilter* fdw_filter, const Element& element) {
+  const KeptRow* row = find_row(fdw_filter->recent, element.hash);
+  if (row == nullptr) row = find_row(fdw_filter->older, element.hash);
+  if (likely(row != nullptr)) return row;
+  ereport(ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+          errmsg("filter \"%s\" was changed while it was used", fdw_filter->relation->name),
+          errhint("Repeat the statement."));
+  pg_unreachable();
+}
+
+void fill_slot(const FilterRelation* relation, const KeptRow* row, TupleTableSlot* slot) {
+  ExecClearTuple(slot);
+  memset(slot->tts_isnull, true,
+         sizeof(bool) * static_cast<Size>(slot->tts_tupleDescriptor->natts));
+  for (int i = 0; i < relation->key_count; ++i) {
+    const int at = relation->keys[i]->attnum - 1;
+    slot->tts_values[at] = row->values[i];
+    slot->tts_isnull[at] = row->isnull[i];
+  }
+  ExecStoreVirtualTuple(slot);
+}
+
+// ---- queries -----------------------------------------------------------------------------------
+
+// Are there rows? As the owner of the table.
+bool finds_rows(const FilterRelation* relation, const char* query, int count, Oid* types,
+                Datum* values) {
+  const Caller caller = become_owner(relation->relid, relation->owner);
+  SPI_connect();
+  if (SPI_execute_with_args(query, count, types, values, nullptr, true, 1) != SPI_OK_SELECT)
+    elog(ERROR, "could not ask filter \"%s\"", relation->name);
+  const bool found = SPI_processed > 0;
+  SPI_finish();
+  return_to(caller);
+  return found;
+}
+
+const char* quoted_name(const FilterRelation* relation) {
+  return quote_qualified_identifier(get_namespace_name(get_rel_namespace(relation->relid)),
+                                    relation->name);
+}
+
+const char* equality_of(const FilterColumn* column) {
+  const Oid operation = lookup_type_cache(getBaseType(column->type), TYPECACHE_EQ_OPR)->eq_opr;
+  HeapTuple tuple = SearchSysCache1(OPEROID, ObjectIdGetDatum(operation));
+  if (!HeapTupleIsValid(tuple))
+    ereport(ERROR, errcode(ERRCODE_UNDEFINED_FUNCTION),
+            errmsg("type %s has no equality operator", format_type_be(column->type)));
+  const auto* form = reinterpret_cast<Form_pg_operator>(GETSTRUCT(tuple));
+  const char* name =
+      psprintf("OPERATOR(%s.%s)", quote_identifier(get_namespace_name(form->oprnamespace)),
+               NameStr(form->oprname));
+  ReleaseSysCache(tuple);
+  return name;
+}
+
+// A filter cannot be listed, and says so; of another table, a row would come.
+bool refuses_to_be_listed(const FilterRelation* relation) {
+  MemoryContext context = CurrentMemoryContext;
+  ResourceOwner owner = CurrentResourceOwner;
+  volatile bool refuses = false;
+  BeginInternalSubTransaction(nullptr);
+  MemoryContextSwitchTo(context);
+  PG_TRY();
+  {
+    finds_rows(relation, psprintf("SELECT FROM %s LIMIT 1", quoted_name(relation)), 0, nullptr,
+               nullptr);
+    ReleaseCurrentSubTransaction();
+  }
+  PG_CATCH();
+  {
+    MemoryContextSwitchTo(context);
+    ErrorData* error = CopyErrorData();
+    FlushErrorState();
+    RollbackAndReleaseCurrentSubTransaction();
+    if (error->sqlerrcode != ERRCODE_FEATURE_NOT_SUPPORTED) ReThrowError(error);
+    FreeErrorData(error);
+    refuses = true;
+  }
+  PG_END_TRY();
+  MemoryContextSwitchTo(context);
+  CurrentResourceOwner = owner;
+  return refuses;
+}
+
+// Asked once, with the first key.
+void check_is_filter(PostgresFdwFilter* fdw_filter) {
+  if (fdw_filter->is_checked) return;
+  if (!refuses_to_be_listed(fdw_filter->relation))
+    ereport(ERROR, errcode(ERRCODE_WRONG_OBJECT_TYPE),
+            errmsg("\"%s\" is not a filter", fdw_filter->relation->name),
+            errdetail("On its server, there are rows behind it."),
+            errhint("Let option table_name name a filter there."));
+  fdw_filter->is_checked = true;
+}
+
+}  // namespace
+
+PostgresFdwFilter* make_postgres_fdw_filter(const FilterRelation* relation) {
+  auto* fdw_filter = static_cast<PostgresFdwFilter*>(palloc0(sizeof(PostgresFdwFilter)));
+  fdw_filter->relation = relation;
+  fdw_filter->memory = CurrentMemoryContext;
+  return fdw_filter;
+}
+
+uint64 next_number(PostgresFdwFilter* fdw_filter) { return ++fdw_filter->last_number; }
+
+void keep_row(PostgresFdwFilter* fdw_filter, const Datum* values, const bool* isnull, uint64 hash) {
+  const FilterRelation* relation = fdw_filter->relation;
+  if (fdw_filter->recent.by_hash == nullptr ||
+      hash_get_num_entries(fdw_filter->recent.by_hash) >= kKept)
+    turn_over(fdw_filter);
+  bool found;
+  auto* row =
+      static_cast<KeptRow*>(hash_search(fdw_filter->recent.by_hash, &hash, HASH_ENTER, &found));
+  if (found && row->values != nullptr) return;  // of an equal key
+  row->values = nullptr;
+  MemoryContext caller = MemoryContextSwitchTo(fdw_filter->recent.memory);
+  const auto count = static_cast<Size>(relation->key_count);
+  auto* copies = static_cast<Datum*>(palloc(sizeof(Datum) * count));
+  row->isnull = static_cast<bool*>(palloc(sizeof(bool) * count));
+  for (int i = 0; i < relation->key_count; ++i) {
+    int16 length;
+    bool by_value;
+    get_typlenbyval(relation->keys[i]->type, &length, &by_value);
+    row->isnull[i] = isnull[i];
+    copies[i] = isnull[i] ? Datum{} : datumCopy(values[i], by_value, length);
+  }
+  row->values = copies;
+  MemoryContextSwitchTo(caller);
+}
+
+bool test_and_insert_postgres_fdw_key(PostgresFdwFilter* fdw_filter, const Element& element) {
+  check_is_filter(fdw_filter);
+  const Insertion* insertion = find_insertion(fdw_filter);
+  fill_slot(fdw_filter->relation, row_of(fdw_filter, element), insertion->slot);
+  const FdwRoutine* wrapper = insertion->target->ri_FdwRoutine;
+  // The wrapper keeps what it allocates for the first row.
+  MemoryContext caller = MemoryContextSwitchTo(insertion->executor->es_query_cxt);
+  const bool is_new = wrapper->ExecForeignInsert(insertion->executor, insertion->target,
+                                                 insertion->slot, nullptr) != nullptr;
+  MemoryContextSwitchTo(caller);
+  return !is_new;
+}
+
+bool test_postgres_fdw_key(PostgresFdwFilter* fdw_filter, const Element& element) {
+  check_is_filter(fdw_filter);
+  const FilterRelation* relation = fdw_filter->relation;
+  const KeptRow* row = row_of(fdw_filter, element);
+  StringInfoData query;
+  initStringInfo(&query);
+  appendStringInfo(&query, "SELECT FROM %s", quoted_name(relation));
+  Oid types[FUNC_MAX_ARGS];
+  bool has_key = relation->key_count <= FUNC_MAX_ARGS;
+  for (int i = 0; i < relation->key_count && has_key; ++i) {
+    const FilterColumn* column = relation->keys[i];
+    types[i] = column->type;
+    has_key = !row->isnull[i];
+    appendStringInfo(&query, "%s %s %s $%d", i == 0 ? " WHERE" : " AND",
+                     quote_identifier(column->name), equality_of(column), i + 1);
+  }
+  return has_key && finds_rows(relation, query.data, relation->key_count, types, row->values);
+}
+
+void end_insertions() {
+  while (insertions != nullptr) {
+    Insertion* first = insertions;
+    insertions = first->next;
+    end(first);
+  }
+}
+
+void end_insertions_of(SubTransactionId subtransaction) {
+  while (insertions != nullptr && insertions->since == subtransaction) {
+    Insertion* first = insertions;
+    insertions = first->next;
+    end(first);
+  }
+}
+
+void forget_insertions() { insertions = nullptr; }
+
+void forget_insertions_of(SubTransactionId subtransaction) {
+  while (insertions != nullptr && insertions->since == subtransaction)
+    insertions = insertions->next;
+}
+
+}  // namespace streamfilter::pg

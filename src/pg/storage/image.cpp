@@ -1,0 +1,234 @@
+// An image is a row per chunk of every slice, chunks of zeros left out, and a row with the header.
+#include "pg/server/postgres.hpp"
+
+extern "C" {
+#include "access/table.h"
+#include "catalog/pg_class.h"
+#include "postmaster/bgworker.h"
+#include "storage/latch.h"
+#include "utils/snapmgr.h"
+#include "utils/timestamp.h"
+#include "utils/wait_event.h"
+}
+
+#include "core/filter/filter.hpp"
+#include "pg/server/fault_points.hpp"
+#include "pg/server/wait_events.hpp"
+#include "pg/storage/persistence.hpp"
+#include "pg/storage/state_heaps.hpp"
+#include "pg/storage/write_log.hpp"
+#include "pg/transaction/prepared_transactions.hpp"
+#include "pg/transaction/transaction_changes.hpp"
+
+namespace streamfilter::pg {
+namespace {
+
+constexpr uint64 kSmallestLog = 8 * 1024 * 1024;  // smaller ones are not worth an image
+constexpr int64 kRetry = 10 * USECS_PER_SEC;
+constexpr int kLongestCommit = 60000;  // ms
+
+void wait_for_commits_of(FilterSlot* slot, uint32 parity, const char* name) {
+  for (int waited = 0; pg_atomic_read_u32(&slot->saved.committing[parity]) > 0; ++waited) {
+    if (waited >= kLongestCommit)
+      ereport(ERROR, errcode(ERRCODE_OBJECT_IN_USE), errmsg("could not save filter \"%s\"", name),
+              errdetail("Transactions that use it have been committing for more than a minute."));
+    WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, 1,
+              wait_event(Wait::commits));
+    ResetLatch(MyLatch);
+    CHECK_FOR_INTERRUPTS();
+  }
+}
+
+// Waits until all transactions that had begun to commit are done with it. There may also be some
+// of the epoch before: then an earlier save was cancelled while it waited for them.
+void wait_for_commits(FilterSlot* slot, const char* name) {
+  const uint32 parity = pg_atomic_read_u32(&slot->saved.epoch) & 1;
+  wait_for_commits_of(slot, 1 - parity, name);
+  pg_atomic_fetch_add_u32(&slot->saved.epoch, 1);
+  wait_for_commits_of(slot, parity, name);
+}
+
+class ImageWriter {
+ public:
+  ImageWriter(Relation table, Oid filter, int64 identity)
+      : table_(table), row_{filter, 0, 0, 0, identity, GetCurrentTimestamp(), nullptr, 0} {}
+
+  // The bytes of slice `index`.
+  void write_slice(uint32 index, const char* bytes, Size size) {
+    const int32 first = 1 + static_cast<int32>(index * chunks_of(size));
+    for (Size at = 0; at < size; at += kRowData) {
+      CHECK_FOR_INTERRUPTS();
+      const Size length = Min(kRowData, size - at);
+      if (!is_zero(bytes + at, length))
+        write(first + static_cast<int32>(at / kRowData), bytes + at, length);
+    }
+  }
+
+  // Last: only with it is the image complete.
+  void write_header(const Header* header) {
+    row_.chunks = count_ + 1;
+    write(0, reinterpret_cast<const char*>(header), sizeof *header);
+  }
+
+  TimestampTz saved() const { return row_.saved; }
+
+ private:
+  static bool is_zero(const char* bytes, Size size) {
+    return bytes[0] == 0 && memcmp(bytes, bytes + 1, size - 1) == 0;
+  }
+
+  void write(int32 number, const char* data, Size size) {
+    row_.number = number;
+    row_.data = data;
+    row_.size = size;
+    row_.sum = sum_of(row_);
+    write_row(table_, row_);
+    ++count_;
+  }
+
+  Relation table_;
+  ImageRow row_;
+  int32 count_ = 0;
+};
+
+const char* bytes_of_slice(const Header* header, uint32 slice) {
+  return reinterpret_cast<const char*>(slice_at(header, slice).state);
+}
+
+// Slice by slice, each as it is at some time.
+void write_slices(ImageWriter* writer, const FilterSlot* slot) {
+  const Header* header = block_of(slot);
+  const Size size = header->parameters.slice_bytes;
+  char* buffer = static_cast<char*>(MemoryContextAllocHuge(CurrentMemoryContext, size));
+  for (uint32 i = 0; i < header->parameters.slices; ++i) {
+    LWLock* lock = slice_lock(slot, i);
+    LWLockAcquire(lock, LW_SHARED);
+    memcpy(buffer, bytes_of_slice(header, i), size);
+    LWLockRelease(lock);
+    writer->write_slice(i, buffer, size);
+  }
+  pfree(buffer);
+}
+
+TimestampTz write_image(Relation table, const FilterSlot* slot, const Header* state) {
+  const Parameters& parameters = block_of(slot)->parameters;
+  ImageWriter writer(table, slot->relation, slot->saved.identity);
+  if (state == nullptr)
+    write_slices(&writer, slot);
+  else
+    for (uint32 i = 0; i < parameters.slices; ++i)
+      writer.write_slice(i, bytes_of_slice(state, i), parameters.slice_bytes);
+  writer.write_header(block_of(slot));
+  return writer.saved();
+}
+
+bool has_rows(Relation table, Oid filter, Snapshot snapshot) {
+  StateScan scan(table, filter, snapshot);
+  const bool found = scan.next() != nullptr;
+  scan.end();
+  return found;
+}
+
+}  // namespace
+
+void lock_for_save(Oid relation) {
+  StateTables tables;
+  if (open_state_tables(relation, ShareUpdateExclusiveLock, RowExclusiveLock, &tables))
+    close_state_tables(tables);
+}
+
+bool begin_save(SlotSave* save, FilterSlot* slot, const char* name) {
+  save->slot = slot;
+  if (!open_state_tables(slot->relation, ShareUpdateExclusiveLock, RowExclusiveLock, &save->tables))
+    return false;
+  CommandCounterIncrement();  // what this command has written or deleted before is to be seen
+  save->snapshot = register_latest_snapshot();
+  stop_at(FaultPoint::save);
+  // What the snapshot sees has been committed; from here on it is in the filter, too.
+  resolve_prepared();
+  wait_for_commits(slot, name);
+  return true;
+}
+
+void finish_save(SlotSave* save, const Header* state) {
+  FilterSlot* slot = save->slot;
+  const Oid filter = slot->relation;
+  delete_rows(save->tables.images, filter, save->snapshot);
+  TransactionChanges* changes = begin_changes(slot, block_of(slot), true);
+  const TimestampTz saved_at = write_image(save->tables.images, slot, state);
+  const uint64 freed_bytes = delete_rows(save->tables.log, filter, save->snapshot);
+  // If the image is damaged one day, the log shall still be readable.
+  write_log_header(save->tables.log, slot, LogChange::image, block_of(slot));
+  UnregisterSnapshot(save->snapshot);
+  close_state_tables(save->tables);
+  // Last: a savepoint may catch what has failed.
+  changes->saving.saved_at = saved_at;
+  changes->saving.level = GetCurrentTransactionNestLevel();
+  changes->saving.freed_bytes += freed_bytes;
+}
+
+bool is_anything_saved(Oid relation) {
+  StateTables tables;
+  if (!has_state_tables(relation) ||
+      !open_state_tables(relation, AccessShareLock, AccessShareLock, &tables))
+    return false;
+  Snapshot snapshot = register_latest_snapshot();
+  const bool found =
+      has_rows(tables.log, relation, snapshot) || has_rows(tables.images, relation, snapshot);
+  UnregisterSnapshot(snapshot);
+  close_state_tables(tables);
+  return found;
+}
+
+uint64 delete_saved_state(Oid relation, const int64* except) {
+  StateTables tables;
+  if (!is_anything_saved(relation) ||
+      !open_state_tables(relation, ShareUpdateExclusiveLock, RowExclusiveLock, &tables))
+    return 0;
+  CommandCounterIncrement();
+  Snapshot snapshot = register_latest_snapshot();
+  const uint64 bytes = delete_rows(tables.images, relation, snapshot, except) +
+                       delete_rows(tables.log, relation, snapshot, except);
+  UnregisterSnapshot(snapshot);
+  close_state_tables(tables);
+  return bytes;
+}
+
+uint32 enter_commit(FilterSlot* slot) {
+  // Whoever takes an image afterwards sees the count, or the change of the epoch is seen here.
+  for (;;) {
+    const uint32 epoch = pg_atomic_read_u32(&slot->saved.epoch);
+    pg_atomic_fetch_add_u32(&slot->saved.committing[epoch & 1], 1);
+    if (pg_atomic_read_u32(&slot->saved.epoch) == epoch) return epoch;
+    pg_atomic_fetch_sub_u32(&slot->saved.committing[epoch & 1], 1);
+  }
+}
+
+void leave_commit(FilterSlot* slot, uint32 epoch) {
+  pg_atomic_fetch_sub_u32(&slot->saved.committing[epoch & 1], 1);
+}
+
+void save_in_background_if_due(FilterSlot* slot, uint64 more_bytes) {
+  const uint64 bytes =
+      pg_atomic_add_fetch_u64(&slot->saved.log_bytes, static_cast<int64>(more_bytes));
+  if (bytes < Max(slot->size, kSmallestLog)) return;
+  const auto now = static_cast<uint64>(GetCurrentTimestamp());
+  uint64 next = pg_atomic_read_u64(&slot->saved.next_worker);
+  if (now < next || !pg_atomic_compare_exchange_u64(&slot->saved.next_worker, &next, now + kRetry))
+    return;
+  BackgroundWorker worker{};
+  worker.bgw_flags = BGWORKER_SHMEM_ACCESS | BGWORKER_BACKEND_DATABASE_CONNECTION;
+  worker.bgw_start_time = BgWorkerStart_RecoveryFinished;
+  worker.bgw_restart_time = BGW_NEVER_RESTART;
+  strlcpy(worker.bgw_library_name, "streamfilter", sizeof worker.bgw_library_name);
+  strlcpy(worker.bgw_function_name, "streamfilter_save_worker", sizeof worker.bgw_function_name);
+  snprintf(worker.bgw_name, sizeof worker.bgw_name, "streamfilter save of filter %u",
+           slot->relation);
+  strlcpy(worker.bgw_type, "streamfilter save", sizeof worker.bgw_type);
+  memcpy(worker.bgw_extra, &slot->database, sizeof(Oid));
+  memcpy(worker.bgw_extra + sizeof(Oid), &slot->relation, sizeof(Oid));
+  BackgroundWorkerHandle* handle;
+  RegisterDynamicBackgroundWorker(&worker, &handle);  // no worker free: later
+}
+
+}  // namespace streamfilter::pg

@@ -1,0 +1,103 @@
+#include "pg/server/postgres.hpp"
+
+#include <new>
+
+#include "core/filter/filter.hpp"
+#include "pg/storage/key_collations.hpp"
+#include "pg/storage/persistence.hpp"
+#include "pg/storage/write_log.hpp"
+
+namespace streamfilter::pg {
+namespace {
+
+// Collects changes of the same sort and writes a row when they are as many as fit.
+class LogWriter {
+ public:
+  LogWriter(Relation table, const TransactionChanges* changes)
+      : table_(table), slot_(changes->slot), row_{changes->slot->relation,
+                                                  LogChange::add,
+                                                  0,
+                                                  changes->slot->saved.identity,
+                                                  buffer_,
+                                                  0} {}
+
+  void add(LogChange change, const Element& element) {
+    const Size size = change_size(change);
+    if (change != row_.change || row_.size + size > kRowData) flush();
+    row_.change = change;
+    write_change(buffer_ + row_.size, change, element);
+    row_.size += size;
+  }
+
+  void flush() {
+    if (row_.size > 0) write(row_);
+    row_.size = 0;
+  }
+
+  void write_reset() {
+    LogRow row = row_;
+    row.change = LogChange::reset;
+    row.size = 0;
+    write(row);
+  }
+
+  uint64 bytes() const { return bytes_; }
+
+ private:
+  void write(LogRow& row) {
+    CHECK_FOR_INTERRUPTS();
+    row.number = static_cast<int64>(pg_atomic_fetch_add_u64(&slot_->saved.next_number, 1));
+    write_row(table_, row);
+    bytes_ += SizeofHeapTupleHeader + 32 + row.size;
+  }
+
+  Relation table_;
+  FilterSlot* slot_;
+  uint64 bytes_ = 0;
+  LogRow row_;
+  char buffer_[kRowData];
+};
+
+LogChange sort_of(const ChangeLog* log, const Change* change) {
+  if (change->is(ChangeType::erase)) return LogChange::erase;
+  return log->has_roles ? LogChange::roles : LogChange::add;
+}
+
+}  // namespace
+
+void write_log_header(Relation table, FilterSlot* slot, LogChange change, const Header* header) {
+  const auto write = [table, slot](LogChange sort, const char* data, Size size) {
+    const auto number = static_cast<int64>(pg_atomic_fetch_add_u64(&slot->saved.next_number, 1));
+    write_row(table, LogRow{slot->relation, sort, number, slot->saved.identity, data, size});
+  };
+  write(change, reinterpret_cast<const char*>(header), sizeof(Header));
+  const char* collations = collations_of(slot->relation);
+  if (collations[0] != '\0')
+    write(LogChange::collations, collations, Min(strlen(collations), kRowData));
+}
+
+void write_log_records(Relation table, TransactionChanges* changes) {
+  const ChangeLog* log = &changes->log;
+  // Not before the lock is held: a save waits for those that have entered, and may be waited for.
+  changes->saving.epoch = enter_commit(changes->slot);
+  changes->saving.committing = true;
+  auto* writer = new (palloc(sizeof(LogWriter))) LogWriter(table, changes);
+  if (pg_atomic_read_u32(&changes->slot->saved.has_header) == 0)
+    write_log_header(table, changes->slot, LogChange::header, changes->header);
+  uint32 start = 0;
+  if (log->last_reset != kNoChange) {
+    writer->write_reset();
+    start = log->last_reset + 1;
+  }
+  ChangeReader reader(log, start);
+  for (uint32 i = start; i < log->count; ++i) {
+    const Change* change = reader.next();
+    if (change->is(ChangeType::add) || change->is(ChangeType::erase))
+      writer->add(sort_of(log, change), reader.element());
+  }
+  writer->flush();
+  changes->saving.logged_bytes = writer->bytes();
+  pfree(writer);
+}
+
+}  // namespace streamfilter::pg

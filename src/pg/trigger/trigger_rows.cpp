@@ -1,0 +1,187 @@
+#include "pg/server/postgres.hpp"
+
+extern "C" {
+#include "access/genam.h"
+#include "access/table.h"
+#include "catalog/indexing.h"
+#include "catalog/pg_inherits.h"
+#include "utils/fmgroids.h"
+}
+
+#include "pg/trigger/divert.hpp"
+#include "pg/trigger/shard_triggers.hpp"
+#include "pg/trigger/trigger_binding.hpp"
+#include "pg/trigger/trigger_rows.hpp"
+
+namespace streamfilter::pg {
+namespace {
+
+TriggerBinding lock_both(const RowJudge* judge, const TriggerOrigin* origin) {
+  const Oid filter = lock_filter(judge->trigger, judge->kind, origin, RowExclusiveLock, ERROR);
+  return {filter, judge->kind == TriggerKind::divert
+                      ? lock_target(judge->trigger, origin, RowExclusiveLock, ERROR)
+                      : InvalidOid};
+}
+
+// The filter and the table for repeats, locked. From now on the trigger is bound to them.
+TriggerBinding bind_and_lock(const RowJudge* judge, TriggerOrigin* origin) {
+  const TriggerBinding binding = lock_both(judge, origin);
+  if (OidIsValid(origin->binding.filter)) return binding;
+  origin->binding = bind_when_fired(origin->trigger, origin->table, binding);
+  return lock_both(judge, origin);
+}
+
+// The trigger of this name that the parent has, if it means the same filter; InvalidOid: it has
+// none.
+Oid find_in_parent(const RowJudge* judge, TriggerBinding binding, Relation parent) {
+  const Oid oid = get_trigger_oid(RelationGetRelid(parent), judge->trigger->tgname, true);
+  const TriggerDesc* triggers = CopyTriggerDesc(parent->trigdesc);
+  for (int i = 0; triggers != nullptr && i < triggers->numtriggers; ++i) {
+    const Trigger* trigger = &triggers->triggers[i];
+    if (trigger->tgoid != oid || trigger->tgfoid != judge->trigger->tgfoid) continue;
+    const TriggerOrigin origin = find_origin(trigger, parent);
+    if (find_filter(trigger, judge->kind, &origin) != binding.filter) continue;
+    if (!OidIsValid(origin.binding.filter)) bind_when_fired(oid, origin.table, binding);
+    return oid;
+  }
+  return InvalidOid;
+}
+
+// It may have several, and the one that came first may be none any more.
+List* parents_of(Oid table) {
+  List* parents = NIL;
+  Relation inherits = table_open(InheritsRelationId, AccessShareLock);
+  ScanKeyData key;
+  ScanKeyInit(&key, Anum_pg_inherits_inhrelid, BTEqualStrategyNumber, F_OIDEQ,
+              ObjectIdGetDatum(table));
+  SysScanDesc scan =
+      systable_beginscan(inherits, InheritsRelidSeqnoIndexId, true, nullptr, 1, &key);
+  while (HeapTuple tuple = systable_getnext(scan))
+    parents = lappend_oid(parents, reinterpret_cast<Form_pg_inherits>(GETSTRUCT(tuple))->inhparent);
+  systable_endscan(scan);
+  table_close(inherits, AccessShareLock);
+  return parents;
+}
+
+// A chunk of TimescaleDB has a copy of its parent's trigger, which nothing marks as one. Rows of
+// one statement come to several chunks, each to one of them. Of the trigger that CREATE TRIGGER
+// made no event trigger is told, so it may not be bound yet.
+Oid find_copied(const RowJudge* judge, const TriggerOrigin* origin, TriggerBinding binding) {
+  if (!judge->routed || judge->trigger->tgisclone) return origin->trigger;
+  ListCell* cell;
+  foreach (cell, parents_of(RelationGetRelid(judge->table))) {
+    Relation parent = table_open(lfirst_oid(cell), AccessShareLock);
+    const Oid copied = find_in_parent(judge, binding, parent);
+    table_close(parent, NoLock);
+    if (OidIsValid(copied)) return copied;
+  }
+  return origin->trigger;
+}
+
+[[noreturn]] void raise_judged_twice(const RowJudge* judge) {
+  const FilterHandle* filter = judge->keys.filter;
+  const char* trigger = judge->trigger->tgname;
+  const char* table = RelationGetRelationName(judge->table);
+  const bool asked = filter->asked_in >= judge->statement;
+  ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+          errmsg("filter \"%s\" would judge a row twice", filter->relation->name),
+          asked
+              ? errdetail("The statement gives it keys by streamfilter_seen() or INSERT, which it "
+                          "remembers; trigger \"%s\" of table \"%s\" would then take their rows "
+                          "for repeats.",
+                          trigger, table)
+              : errdetail("The statement puts rows into another table whose trigger uses it, too; "
+                          "trigger \"%s\" of table \"%s\" would take the same rows for repeats.",
+                          trigger, table),
+          asked ? errhint("Leave it to the trigger, or to the query while the trigger is disabled.")
+                : errhint("Give the two tables different filters, or use two statements."));
+  pg_unreachable();
+}
+
+[[noreturn]] void raise_diverted_twice(const RowJudge* judge) {
+  ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+          errmsg("filter \"%s\" would judge a row twice", judge->keys.filter->relation->name),
+          errdetail("It has called the row a repeat, which is being diverted; trigger \"%s\" of "
+                    "table \"%s\" would take it for one again.",
+                    judge->trigger->tgname, RelationGetRelationName(judge->table)),
+          errhint("Divert repeats to a table without such a trigger."));
+  pg_unreachable();
+}
+
+}  // namespace
+
+void init_row_judge(RowJudge* judge, TriggerKind kind, uint64 statement, MemoryContext parent) {
+  judge->kind = kind;
+  judge->statement = statement;
+  judge->context = AllocSetContextCreate(parent, "streamfilter trigger", ALLOCSET_SMALL_SIZES);
+}
+
+void resolve(RowJudge* judge) {
+  judge->keys.filter = nullptr;
+  MemoryContextReset(judge->context);
+  MemoryContext caller = MemoryContextSwitchTo(judge->context);
+  // Counts first: what changes while we look makes the next row look again.
+  judge->watch = watch_table(RelationGetRelid(judge->table));
+  judge->table_changes = judge->watch->changes;
+  TriggerOrigin origin = find_origin(judge->trigger, judge->table);
+  judge->origin = watch_table(origin.table);
+  judge->origin_changes = judge->origin->changes;
+  judge->replication_role = SessionReplicationRole;
+  judge->resolved = judge->trigger->tgoid;
+  judge->owner = origin.owner;
+
+  check_is_last(judge->trigger, judge->table, ERROR);
+  const TriggerBinding binding = bind_and_lock(judge, &origin);
+  judge->created =
+      is_on_shard(judge->trigger, &origin) ? binding.filter : find_copied(judge, &origin, binding);
+  judge->target = binding.target;
+  FilterHandle* filter = filter_handle(binding.filter);
+  // The last time before the row is judged: another call might replace what the plan refers to.
+  use_filter(filter, Use::judge_granted);
+  judge->tally = trigger_tally(judge->trigger->tgoid, filter->relid);
+  judge->plan = make_plan(judge->trigger, judge->kind, judge->table, filter->relation);
+  judge->keys = make_key_builder(filter, judge->plan->inputs, judge->plan->count);
+  MemoryContextSwitchTo(caller);
+}
+
+void check_judged_once(const RowJudge* judge) {
+  FilterHandle* filter = judge->keys.filter;
+  if (unlikely(is_diverting(filter))) raise_diverted_twice(judge);
+  const uint64 statement = judge->statement;
+  if (unlikely(statement == 0)) return;
+  if (unlikely(filter->asked_in >= statement || filter->fired_in > statement ||
+               (filter->fired_in == statement && filter->fired_by != judge->created)))
+    raise_judged_twice(judge);
+  filter->fired_in = statement;
+  filter->fired_by = judge->created;
+}
+
+HeapTuple set_mark(const RowJudge* judge, TupleTableSlot* row, HeapTuple tuple, bool repeat) {
+  bool isnull;
+  const Datum old = slot_getattr(row, judge->plan->mark, &isnull);
+  if (!isnull && DatumGetBool(old) == repeat) return tuple;
+  int number = judge->plan->mark;
+  Datum value = BoolGetDatum(repeat);
+  bool null = false;
+  return heap_modify_tuple_by_cols(tuple, RelationGetDescr(judge->table), 1, &number, &value,
+                                   &null);
+}
+
+void count(const RowJudge* judge, bool has_key, bool repeat) {
+  TriggerCounts* counts = counts_to_add_to(judge->tally);
+  const bool shadow = judge->keys.filter->mode == FilterMode::shadow;
+  ++counts->rows;
+  if (likely(judge->kind == TriggerKind::discard && !shadow)) {
+    counts->discarded += repeat;
+    return;
+  }
+  const bool diverts = judge->kind == TriggerKind::divert;
+  (shadow ? counts->would_discard : diverts ? counts->diverted : counts->discarded) += repeat;
+  if (!has_key) return;
+  count_outcome(judge->keys.filter, repeat,
+                shadow    ? Outcome::would_discard
+                : diverts ? Outcome::diverted
+                          : Outcome::marked);
+}
+
+}  // namespace streamfilter::pg
