@@ -20,13 +20,13 @@ PG_MAJOR := $(shell $(PG_CONFIG) --version | sed 's/[^0-9]*\([0-9]*\).*/\1/')
 FLAVOUR = pg$(PG_MAJOR)$(if $(LTO),,-nolto)
 SANITIZE = -fsanitize=address,undefined,float-cast-overflow -fno-sanitize-recover=all
 
-# Flavours for tests. sanitized: with the address and undefined-behaviour sanitizers. asserted: for a server with
+# Flavours for tests. quick: without link-time optimization. sanitized: with the address and undefined-behaviour sanitizers. asserted: for a server with
 # assertions. faults (or FAULTS=1): what must not raise ends the server if it could, and sessions can be stopped at named
 # points (src/pg/server/no_raise.hpp, fault_points.hpp). arm64: the core alone, by a cross compiler (check-arm64).
 ifeq ($(FAULTS),1)
 FLAVOUR = faults
 endif
-ifneq ($(filter sanitized asserted faults arm64,$(FLAVOUR)),)
+ifneq ($(filter quick sanitized asserted faults arm64,$(FLAVOUR)),)
 override LTO =
 override with_llvm = no
 endif
@@ -89,9 +89,10 @@ help:
 
 #: make                    the extension; LTO= for work on it: a changed file is compiled and linked in seconds
 #: make install            PG_CONFIG=/path/of/pg_config chooses the server
-#: make flavour            the extension as build/FLAVOUR/streamfilter.so; FLAVOUR=sanitized|asserted|faults, for tests
+#: make flavour            the extension as build/FLAVOUR/streamfilter.so; FLAVOUR=quick|sanitized|asserted|faults, for tests
 #: make library            libstreamfilter, the core for other programs
-#: make check              unit tests, rules, and all suites that need a server; test/all.sh runs more
+#: make quick              what test/all.sh runs, and nothing is installed: it works, in some minutes
+#: make check              unit tests, rules, and all suites that need a server; test/all.sh --everything runs more
 #: make unit               UNIT_RUN_OPTS=--run_test=bloom_filter runs a part, --list_content lists them
 #: make unit-sanitize      the same with address and undefined-behaviour sanitizers
 #: make check-regress      REGRESS="trigger relation" runs some; check-isolation ISOLATION="conflict";
@@ -158,6 +159,11 @@ sql/$(EXTENSION)--$(EXTVERSION).sql: $(SQL_PARTS)
 # What has changed since is in parts of its own, which both scripts consist of.
 sql/$(EXTENSION)--1.1--1.2.sql: sql/update/1.1--1.2_before.sql sql/update/1.1--1.2_after.sql
 	cat $^ > $@
+
+scripts: $(DATA_built)
+
+quick:
+	INSTALL=no PG_CONFIG=$$(command -v $(PG_CONFIG)) test/all.sh
 
 include src/capi/library.mk
 
@@ -397,4 +403,4 @@ check-chaos: $(CHECKED)
 
 check: unit check-layers check-library check-regress check-isolation check-tap
 
-.PHONY: always help check-version check-refusals check-clang check-arm64 dist installcheck format check-format compile_commands lint lint-scripts flavour bench check-rooms unit unit-sanitize check-layers check-regress check-isolation check-tap check-model check-defects check-chaos check
+.PHONY: always help quick scripts check-version check-refusals check-clang check-arm64 dist installcheck format check-format compile_commands lint lint-scripts flavour bench check-rooms unit unit-sanitize check-layers check-regress check-isolation check-tap check-model check-defects check-chaos check

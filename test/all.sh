@@ -1,16 +1,19 @@
 #!/usr/bin/env bash
 # Runs every test. Installs what is missing, builds, and ends with one line: N passed, N failed[, N skipped].
 #
-#   test/all.sh [SUITE…]     all of them when none is named; --list tells them
+#   test/all.sh                what tells in some minutes that it works: suites $QUICK, below
+#   test/all.sh --everything   all of them, as a merge must pass
+#   test/all.sh SUITE…         these; --list tells them
 #
 # Debian 12 or 13, as root or with sudo. Servers run as an unprivileged user, in a copy of the tree below /tmp. A suite is
 # stopped when it hangs: no output and no work for minutes. There is no other limit; set one with timeout(1), on TERM the
-# last line is still printed.
+# last line is still printed. INSTALL=no installs nothing: no packages, and no extension into the server of the system.
 #
-# Suite asserted runs on a server with assertions (test/servers/asserted.sh), suite sanitized with the library under ASan and
-# UBSan, suite one_by_one without batches of rows. Those and suite faults run a part of the TAP tests:
-# ASSERTED_TAP='test/t/*.pl', and FAULTS_TAP and ONE_BY_ONE_TAP likewise, run all; TAP='test/t/04*.pl' makes suite tap run a
-# part. A line for each result, "suite passed failed skipped", goes to the file SUITE_RESULTS if that is set.
+# Suite quick runs on a copy of the server, asserted on a server with assertions (test/servers/asserted.sh), sanitized with
+# the library under ASan and UBSan, one_by_one without batches of rows. A TAP file says in its head which of them run it, beside
+# suite tap, which runs all: "# flavours: quick asserted faults one_by_one"; "alone" if nothing may run beside it. TAP='test/t/04*.pl'
+# makes suite tap run a part; QUICK_TAP, ASSERTED_TAP, FAULTS_TAP and ONE_BY_ONE_TAP likewise. A line for each result, "suite
+# passed failed skipped", goes to the file SUITE_RESULTS if that is set.
 
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -23,9 +26,14 @@ PASSED=0 FAILED=0 SKIPPED=0 FAILURES='' FINISHED='' BUILT='' CPU=0
 # another flavour of the library.
 
 TWO_FILES=PROVE_FLAGS=-j2 # of TAP tests at a time
-MEASURED_TAP=test/t/059_batches_of_producers.pl # measures time, so nothing else runs beside it
+QUICK='layers format scripts library quick' # what runs where nothing is named
 
-all_but_measured() { (cd "$ROOT" && printf '%s ' test/t/*.pl | sed "s|$MEASURED_TAP ||"); }
+# The TAP files whose head names that flavour.
+tap_files() { # flavour
+	(cd "$ROOT" && grep -lE "^# flavours:.* $1( |\$)" test/t/*.pl | tr '\n' ' ')
+}
+
+tap_files_not_alone() { (cd "$ROOT" && grep -LE "^# flavours:.* alone( |\$)" test/t/*.pl | tr '\n' ' '); }
 
 suites() {
 	suite layers count_one "layer wall" make_here check-layers
@@ -33,6 +41,11 @@ suites() {
 	suite scripts count_one "shellcheck, perlcritic" make_here lint-scripts
 	suite library count_one "the C interface, from C" make_here check-library
 	suite unit count_boost "unit tests of the core" make_here -j2 unit
+	suite quick count_boost "unit tests of the core, without the long ones" \
+		make_here -j2 UNIT_RUN_OPTS="--report_level=short --run_test=!@long" unit
+	flavour_suite quick count_regress "pg_regress, a copy of the server" check-regress
+	flavour_suite quick count_regress "isolation, a copy of the server" check-isolation
+	flavour_suite quick count_tap "TAP, the quick ones" check-tap $TWO_FILES PROVE_TESTS="${QUICK_TAP:-$(tap_files quick)}"
 	suite sanitize count_boost "unit tests of the core, ASan and UBSan" make_here -j2 unit-sanitize
 	suite bench count_one "every measuring program builds" make_here -j2 bench
 	suite papers count_papers "tables and figures of the papers, small scale" "$ROOT/bench/papers.sh" --quick "$ROOT/build/papers-quick"
@@ -41,14 +54,14 @@ suites() {
 	suite fuzz count_lines "fuzz targets, 20 seconds each" env FUZZ_SEED=1 "$ROOT/test/fuzz.sh" 0.34
 	server_suite regress count_regress "pg_regress" in_copy check-regress
 	server_suite isolation count_regress "isolation" in_copy check-isolation
-	server_suite tap count_tap "TAP" in_copy check-tap $TWO_FILES PROVE_TESTS="${TAP:-$(all_but_measured)}"
-	[ -n "${TAP:-}" ] || server_suite tap count_tap "TAP, what measures time" in_copy check-tap PROVE_TESTS="$MEASURED_TAP"
+	server_suite tap count_tap "TAP" in_copy check-tap $TWO_FILES PROVE_TESTS="${TAP:-$(tap_files_not_alone)}"
+	[ -n "${TAP:-}" ] || server_suite tap count_tap "TAP, one file at a time" in_copy check-tap PROVE_TESTS="$(tap_files alone)"
 	server_suite one_by_one count_regress "pg_regress, rows are inserted one by one" in_copy check-regress \
 		TEMP_CONFIG="$WORK/one_by_one.conf"
 	server_suite one_by_one count_regress "isolation, rows are inserted one by one" in_copy check-isolation \
 		TEMP_CONFIG="$WORK/one_by_one.conf"
 	server_suite one_by_one count_tap "TAP, rows are inserted one by one" in_copy check-tap $TWO_FILES \
-		TEMP_CONFIG="$WORK/batch_insert_off.conf" PROVE_TESTS="${ONE_BY_ONE_TAP:-test/t/01*.pl test/t/085*.pl}"
+		TEMP_CONFIG="$WORK/batch_insert_off.conf" PROVE_TESTS="${ONE_BY_ONE_TAP:-$(tap_files one_by_one)}"
 	server_suite upgrade count_upgrade "pg_upgrade, to all servers that have the extension" pg_upgrade
 	server_suite derivation count_one "two libraries that derive otherwise, one state" derivation
 	server_suite model count_lines "the model checker finds planted defects" in_copy check-defects
@@ -56,13 +69,13 @@ suites() {
 	server_suite chaos count_lines "servers of slices lost in every way, a minute" in_copy check-chaos
 	flavour_suite faults count_regress "isolation, what must not raise is watched" check-isolation
 	flavour_suite faults count_tap "TAP, what must not raise is watched" check-tap $TWO_FILES \
-		PROVE_TESTS="${FAULTS_TAP:-test/t/03*.pl test/t/04[013]*.pl test/t/05[0-37-8]*.pl test/t/07[0346-9]*.pl test/t/081*.pl test/t/101*.pl}"
+		PROVE_TESTS="${FAULTS_TAP:-$(tap_files faults)}"
 	flavour_suite faults count_lines "the model, sessions stop at fault points" check-model
 	flavour_suite asserted count_regress "pg_regress, assertions" check-regress
 	flavour_suite asserted count_regress "pg_regress, assertions, no caches" check-regress \
 		REGRESS="definition relation trigger trigger_traps" TEMP_CONFIG="$WORK/no_caches.conf"
 	flavour_suite asserted count_regress "isolation, assertions" check-isolation
-	flavour_suite asserted count_tap "TAP, assertions" check-tap $TWO_FILES PROVE_TESTS="${ASSERTED_TAP:-test/t/0[0134]*.pl test/t/101*.pl}"
+	flavour_suite asserted count_tap "TAP, assertions" check-tap $TWO_FILES PROVE_TESTS="${ASSERTED_TAP:-$(tap_files asserted)}"
 	flavour_suite sanitized count_regress "pg_regress, ASan and UBSan" check-regress
 	flavour_suite sanitized count_regress "isolation, ASan and UBSan" check-isolation
 }
@@ -251,7 +264,7 @@ flavour_suite() { # flavour counter title make-argument…: its name is the flav
 make_flavour() {
 	local config=$PG_CONFIG
 	FLAVOURS[$1]=ready
-	if [ "$1" != faults ]; then
+	if [ "$1" != faults ] && [ "$1" != quick ]; then
 		job "a server with assertions" "$ROOT/test/servers/asserted.sh"
 		show_cpu
 		printf '\n'
@@ -330,24 +343,43 @@ build_step() {
 	fi
 }
 
+# Those that run on the server of the system, or install what they need into it.
+INSTALLED='regress isolation tap one_by_one upgrade derivation model chaos faults asserted sanitized'
+
+needs_installing() {
+	local name
+	for name in $INSTALLED; do ! is_wanted "$name" || return 0; done
+	return 1
+}
+
 build() { # a failed build counts as a failed test
 	BUILT=1
-	build_step "build" make_here -j2 all library build/model/checker
-	build_step "install" install_extension
+	if needs_installing; then
+		build_step "build" make_here -j2 all library build/model/checker
+		build_step "install" install_extension
+	elif is_wanted quick; then
+		build_step "build" make_here -j2 FLAVOUR=quick flavour library scripts
+	else
+		return
+	fi
 	build_step "copy of the tree" copy_tree
 }
 
 main() {
 	local name WANTED='' NAMES=()
 	suites # nothing is wanted yet: the names alone
-	if [ "${1:-}" = --list ]; then
+	case ${1:-} in
+	--list)
 		printf '%s\n' "${NAMES[@]}" | uniq
 		return
-	fi
-	for name in "$@"; do
+		;;
+	--everything) WANTED=$(printf '%s ' "${NAMES[@]/#quick/}") ;;
+	'') WANTED=$QUICK ;;
+	*) WANTED="$*" ;;
+	esac
+	for name in $WANTED; do
 		[[ " ${NAMES[*]} " == *" $name "* ]] || die "unknown suite: $name" "Known: ${NAMES[*]}"
 	done
-	if [ $# -gt 0 ]; then WANTED="$*"; else WANTED="${NAMES[*]}"; fi
 	trap finish EXIT
 	trap 'exit 130' INT
 	trap 'exit 143' TERM

@@ -213,6 +213,7 @@ install_missing() {
 	local missing
 	read -ra missing <<<"$(missing_packages "$@")"
 	[ ${#missing[@]} -gt 0 ] || return 0
+	[ "${INSTALL:-yes}" = yes ] || die "packages are missing: ${missing[*]}" "Install them, or run without INSTALL=no."
 	command -v apt-get >/dev/null || die "not Debian: apt-get is not there" "These packages are needed: ${missing[*]}"
 	say "Installing what is missing: ${missing[*]}"
 	ask_password
@@ -225,6 +226,7 @@ install_missing() {
 install_if_available() {
 	local missing package candidate
 	read -ra missing <<<"$(missing_packages "$@")"
+	[ "${INSTALL:-yes}" = yes ] || return 0
 	for package in ${missing[@]+"${missing[@]}"}; do
 		candidate=$(apt-cache policy "$package" 2>/dev/null | sed -n 's/^ *Candidate: //p' || true)
 		if [ -z "$candidate" ] || [ "$candidate" = "(none)" ]; then continue; fi
@@ -280,7 +282,7 @@ prepare() {
 	[ -z "$major" ] || install_if_available ${PG_MODULES[@]+"${PG_MODULES[@]/#/postgresql-$major-}"}
 	[ -x "$PG_CONFIG" ] || die "$PG_CONFIG cannot be run" "PG_CONFIG must be the path of PostgreSQL's pg_config."
 	export PG_CONFIG
-	[ -z "$BUILDING" ] || [ -w "$("$PG_CONFIG" --pkglibdir)" ] || ask_password
+	[ -z "$BUILDING" ] || [ "${INSTALL:-yes}" != yes ] || [ -w "$("$PG_CONFIG" --pkglibdir)" ] || ask_password
 	give_work
 }
 

@@ -38,8 +38,8 @@ void lose_slices(Input input) {
   const auto lost = 1 + (input.take<std::uint32_t>() >> 1);
   const double fpr = input.take<double>(), most = input.take<double>();
   if (!(fpr >= 0 && fpr < 1 && most >= 0 && most < 1)) return;
-  for (const double slices : {sharding_model::slices_for_fpr(probes, fpr, lost, most),
-                              sharding_model::slices_for_fnr(probes, lost, most)})
+  for (const double slices : {slicing_model::slices_for_fpr(probes, fpr, lost, most),
+                              slicing_model::slices_for_fnr(probes, lost, most)})
     FUZZ_REQUIRE(slices >= 1);
 }
 

@@ -1,5 +1,6 @@
 # Several sessions on one filter at once: of equal keys exactly one is accepted, no key is lost, and
 # the counters are exact.
+# flavours: asserted
 use strict;
 use warnings;
 use PostgreSQL::Test::Cluster;

@@ -1,5 +1,6 @@
 # Dumps carry nothing of a trigger but the name of its filter: whatever was renamed or moved before,
 # and whoever has made a filter of the same name since, what is restored means the same filter.
+# flavours: asserted one_by_one
 use strict;
 use warnings;
 use PostgreSQL::Test::Cluster;

@@ -1,4 +1,5 @@
 # On a standby filters can be tested; what would remember says why it does not.
+# flavours: asserted faults
 use strict;
 use warnings;
 use PostgreSQL::Test::Cluster;

@@ -1,4 +1,5 @@
 # Damage to what is saved: the server always starts, says what is wrong, and the filter works.
+# flavours: asserted
 use strict;
 use warnings;
 use PostgreSQL::Test::Cluster;

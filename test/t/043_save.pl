@@ -1,4 +1,5 @@
 # The background save, copies of databases, dumps, wal_level minimal; a restore that is cancelled.
+# flavours: asserted faults
 use strict;
 use warnings;
 use PostgreSQL::Test::Cluster;

@@ -1,5 +1,6 @@
 # The golden corpus (test/golden): what every released version has written is read, and answers as it did then. Format and hashes
 # that change without a new version of the format are found here.
+# flavours: asserted
 use strict;
 use warnings;
 use File::Basename;

@@ -1,5 +1,6 @@
 # ALTER EXTENSION streamfilter UPDATE: the catalogs are those of a fresh install; filters keep what they hold; the library of this
 # version under SQL objects of the last one.
+# flavours: quick asserted
 use strict;
 use warnings;
 use FindBin;

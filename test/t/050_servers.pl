@@ -1,4 +1,5 @@
 # Filters on other servers: their state, transactions, errors, and producers on two sides.
+# flavours: faults
 use strict;
 use warnings;
 use FindBin;

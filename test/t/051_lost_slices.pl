@@ -1,5 +1,6 @@
 # Servers that are lost and come back, under every policy: no hang, no lost row where none may be lost, and
 # the error rates of Koloniari et al. 2011, section 3.2 (corrected: binomial, not a power).
+# flavours: faults
 use strict;
 use warnings;
 use FindBin;

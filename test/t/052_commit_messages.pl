@@ -1,5 +1,6 @@
 # What a server does that is lost while a transaction ends here. By then this side has committed: nothing may be
 # raised any more, whatever the name of the server, the encoding of the client and the last words of the peer.
+# flavours: faults
 use strict;
 use warnings;
 use FindBin;

@@ -1,5 +1,6 @@
 # Sessions that stay open while connections between servers end, stall, or are refused for want of room: what
 # happens to one connection is no loss of the server, and what is lost is found again by every session.
+# flavours: faults
 use strict;
 use warnings;
 use FindBin;

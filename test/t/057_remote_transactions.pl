@@ -1,5 +1,6 @@
 # Transactions with filters on other servers, and what must not be lost in them: by a cancel that a savepoint
 # catches, a server that goes before COMMIT, a crash here after it, and servers that hang while it is sent.
+# flavours: faults
 use strict;
 use warnings;
 use FindBin;

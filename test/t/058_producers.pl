@@ -1,5 +1,6 @@
 # Producers that share the slices of a filter have to mean the same by it, or they would find no repeats of each other,
 # without a word.
+# flavours: faults
 use strict;
 use warnings;
 use PostgreSQL::Test::Cluster;

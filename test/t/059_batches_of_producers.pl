@@ -1,4 +1,5 @@
 # Batches of several producers at once into a filter on three servers: no deadlocks that no server sees.
+# flavours: alone
 use strict;
 use warnings;
 use FindBin;

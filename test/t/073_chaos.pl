@@ -3,6 +3,7 @@
 # no key is in flight and no filter is broken.
 #
 # STREAMFILTER_SEED says which sequence, STREAMFILTER_SECONDS how long.
+# flavours: faults
 use strict;
 use warnings;
 use IPC::Run;

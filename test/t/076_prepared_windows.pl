@@ -1,4 +1,5 @@
 # Prepared transactions that end while a filter is being loaded, and more of them than there are sessions.
+# flavours: faults
 use strict;
 use warnings;
 use FindBin;

@@ -1,4 +1,5 @@
 # Option persistence is part of the transaction: what is saved is what the definition says at commit.
+# flavours: faults
 use strict;
 use warnings;
 use PostgreSQL::Test::Cluster;

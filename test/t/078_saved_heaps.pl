@@ -1,4 +1,5 @@
 # The heaps that hold what is saved: a save never waits for who waits for it.
+# flavours: faults
 use strict;
 use warnings;
 use FindBin;

@@ -1,5 +1,6 @@
 # The heaps that hold what is saved: every command that can touch them is refused with a hint or harmless, one that is missing
 # is told, and streamfilter_forget_saved() is how saved state goes.
+# flavours: faults
 use strict;
 use warnings;
 use PostgreSQL::Test::Cluster;

@@ -1,4 +1,5 @@
 # Modes of filters and restores: other sessions, connections that bring a setting along, restarts, dumps of rows.
+# flavours: quick one_by_one
 use strict;
 use warnings;
 use FindBin;

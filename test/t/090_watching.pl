@@ -1,5 +1,6 @@
 # The view streamfilter_progress, seen by other sessions: it moves, says no more than it may, and a session that ends
 # in whatever way is gone from it. And streamfilter_triggers: what is dropped makes room.
+# flavours: quick
 use strict;
 use warnings;
 use FindBin;

@@ -1,5 +1,6 @@
 # More keys than the table of keys in flight has room for: it grows, nobody waits who adds other keys, and what it has taken is
 # given back. Where there is no memory to grow, t/031 has what comes then.
+# flavours: asserted faults
 use strict;
 use warnings;
 use FindBin;
