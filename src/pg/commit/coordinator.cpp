@@ -21,11 +21,6 @@
 // a crash, so whoever meets its keys does what is to be done then.
 #include "pg/server/postgres.hpp"
 
-extern "C" {
-#include "executor/executor.h"
-#include "tcop/utility.h"
-}
-
 #include "pg/commit/coordinator.hpp"
 #include "pg/commit/save_changes.hpp"
 #include "pg/handle/filter_handle.hpp"
@@ -191,49 +186,33 @@ void end_prepared() {
   RESUME_INTERRUPTS();
 }
 
-ProcessUtility_hook_type previous_utility = nullptr;
-ExecutorStart_hook_type previous_start = nullptr;
-
 bool ends_prepared(const Node* statement) {
   if (!IsA(statement, TransactionStmt)) return false;
   const TransactionStmtKind kind = reinterpret_cast<const TransactionStmt*>(statement)->kind;
   return kind == TRANS_STMT_COMMIT_PREPARED || kind == TRANS_STMT_ROLLBACK_PREPARED;
 }
 
-void watch_utility(PlannedStmt* statement, const char* text, bool read_only_tree,
-                   ProcessUtilityContext context, ParamListInfo params, QueryEnvironment* env,
-                   DestReceiver* dest, QueryCompletion* completion) {
+}  // namespace
+
+void follow_transaction(UtilityCall* call) {
   say_deferred_messages();
   hand_over_wanted_filters();
   // The statement's tree may be gone afterwards.
-  const bool ends = ends_prepared(statement->utilityStmt);
-  if (previous_utility)
-    previous_utility(statement, text, read_only_tree, context, params, env, dest, completion);
-  else
-    standard_ProcessUtility(statement, text, read_only_tree, context, params, env, dest,
-                            completion);
+  const bool ends = ends_prepared(statement_of(call));
+  call->go_on();
   if (ends) end_prepared();
 }
 
-void watch_start(QueryDesc* query, int flags) {
+void begin_query(StartCall* call) {
   say_deferred_messages();
   hand_over_wanted_filters();
-  if (previous_start)
-    previous_start(query, flags);
-  else
-    standard_ExecutorStart(query, flags);
+  call->go_on();
 }
-
-}  // namespace
 
 void init_coordinator() {
   RegisterXactCallback(at_transaction_end, nullptr);
   on_first_insertion = [] { RegisterXactCallback(before_transaction_end, nullptr); };
   RegisterSubXactCallback(at_subtransaction_end, nullptr);
-  previous_utility = ProcessUtility_hook;
-  ProcessUtility_hook = watch_utility;
-  previous_start = ExecutorStart_hook;
-  ExecutorStart_hook = watch_start;
 }
 
 }  // namespace streamfilter::pg

@@ -5,7 +5,6 @@
 extern "C" {
 #include "catalog/dependency.h"
 #include "catalog/namespace.h"
-#include "catalog/objectaccess.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_database.h"
 #include "catalog/pg_foreign_server.h"
@@ -15,7 +14,6 @@ extern "C" {
 #include "executor/spi.h"
 #include "foreign/foreign.h"
 #include "nodes/parsenodes.h"
-#include "tcop/utility.h"
 #include "utils/acl.h"
 }
 
@@ -23,6 +21,7 @@ extern "C" {
 #include "core/kind/kind_registry.hpp"
 #include "pg/catalog/dependencies.hpp"
 #include "pg/catalog/element_roles.hpp"
+#include "pg/catalog/extension_presence.hpp"
 #include "pg/catalog/filter_options.hpp"
 #include "pg/catalog/option_list.hpp"
 #include "pg/catalog/server_options.hpp"
@@ -46,9 +45,6 @@ extern "C" {
 
 namespace streamfilter::pg {
 namespace {
-
-object_access_hook_type previous_object_access = nullptr;
-ProcessUtility_hook_type previous_utility = nullptr;
 
 // Does the statement touch what the filter is made of?
 bool redefines(const AlterTableStmt* statement) {
@@ -81,20 +77,6 @@ void load_before(const AlterTableStmt* statement) {
     use_filter(filter_handle(relid), Use::test_granted);
 }
 
-void watch_utility(PlannedStmt* statement, const char* text, bool read_only_tree,
-                   ProcessUtilityContext context, ParamListInfo params, QueryEnvironment* env,
-                   DestReceiver* dest, QueryCompletion* completion) {
-  guard_state_heaps(statement->utilityStmt);
-  if (IsA(statement->utilityStmt, AlterTableStmt))
-    load_before(castNode(AlterTableStmt, statement->utilityStmt));
-  check_dropped(statement->utilityStmt);
-  if (previous_utility)
-    previous_utility(statement, text, read_only_tree, context, params, env, dest, completion);
-  else
-    standard_ProcessUtility(statement, text, read_only_tree, context, params, env, dest,
-                            completion);
-}
-
 bool has_slot(Oid database, Oid relation) {
   bool found = false;
   LWLockAcquire(shared_state->directory_lock, LW_SHARED);
@@ -107,18 +89,18 @@ bool has_slot(Oid database, Oid relation) {
   return found;
 }
 
-void on_object_access(ObjectAccessType access, Oid class_id, Oid object, int sub_id, void* arg) {
-  if (previous_object_access) previous_object_access(access, class_id, object, sub_id, arg);
-  if (access == OAT_POST_CREATE && class_id == TriggerRelationId) check_taken_over(object);
-  if (access != OAT_DROP || sub_id != 0 || shared_state == nullptr) return;
-  if (class_id == RelationRelationId && get_rel_relkind(object) == RELKIND_FOREIGN_TABLE &&
-      is_filter(object)) {
-    delete_saved_state(object);
-    leave_tree(object);
+void free_dropped_filter(Oid relation) {
+  if (is_filter(relation)) {
+    delete_saved_state(relation);
+    leave_tree(relation);
   }
-  if (class_id == RelationRelationId &&
-      (has_slot(MyDatabaseId, object) || has_counts(MyDatabaseId, object)))
-    drop_at_commit(MyDatabaseId, object);
+  if (has_slot(MyDatabaseId, relation) || has_counts(MyDatabaseId, relation))
+    drop_at_commit(MyDatabaseId, relation);
+}
+
+void free_dropped(Oid class_id, Oid object) {
+  if (class_id == RelationRelationId && get_rel_relkind(object) == RELKIND_FOREIGN_TABLE)
+    free_dropped_filter(object);
   else if (class_id == DatabaseRelationId &&
            (has_slot(object, InvalidOid) || has_counts(object, InvalidOid) ||
             has_trigger_counts(object, InvalidOid)))
@@ -419,11 +401,23 @@ void check_renamed_server(const char* before, const char* name) {
 
 }  // namespace
 
-void init_ddl_watch() {
-  previous_object_access = object_access_hook;
-  object_access_hook = on_object_access;
-  previous_utility = ProcessUtility_hook;
-  ProcessUtility_hook = watch_utility;
+void check_before_ddl(UtilityCall* call) {
+  Node* statement = statement_of(call);
+  guard_state_heaps(statement);
+  if (IsA(statement, AlterTableStmt)) load_before(castNode(AlterTableStmt, statement));
+  check_dropped(statement);
+  call->go_on();
+}
+
+void watch_objects(AccessCall* call) {
+  call->go_on();
+  const auto access = call->get<ObjectAccessType>();
+  const Oid class_id = call->at<1>(), object = call->at<2>();
+  // DROP DATABASE drops another one.
+  if (class_id != DatabaseRelationId && !is_extension_here()) return;
+  if (access == OAT_POST_CREATE && class_id == TriggerRelationId) check_taken_over(object);
+  if (access == OAT_DROP && call->get<int>() == 0 && shared_state != nullptr)
+    free_dropped(class_id, object);
 }
 
 }  // namespace streamfilter::pg

@@ -1,9 +1,14 @@
 // Watching DDL: definitions are checked when they are made, and state goes when its filter goes.
 #pragma once
 
+#include "pg/server/hooks.hpp"
+
 namespace streamfilter::pg {
 
-// Installs the hook that notices DROP. Called by _PG_init when preloaded.
-void init_ddl_watch();
+// Refuses what may not be altered or dropped, and reads back what ALTER needs to know.
+void check_before_ddl(UtilityCall* call);
+
+// Notices DROP of a filter, a database or a trigger.
+void watch_objects(AccessCall* call);
 
 }  // namespace streamfilter::pg

@@ -11,6 +11,8 @@ extern "C" {
 #include "nodes/primnodes.h"
 }
 
+#include "pg/server/hooks.hpp"
+
 namespace streamfilter::pg {
 
 // Is it a call of streamfilter_seen()?
@@ -35,7 +37,10 @@ void ask_ahead(PlanState* plan, const AheadRule& rule);
 // The state of the node in the executor.
 Node* create_batch_scan_state(CustomScan* plan);
 
-// Registers hook and node. Called by _PG_init when preloaded.
+// The paths of a relation that has a condition on a filter.
+void add_batch_scans(PathsCall* call);
+
+// Registers the node. Called by _PG_init when preloaded.
 void init_batch_scan();
 
 }  // namespace streamfilter::pg

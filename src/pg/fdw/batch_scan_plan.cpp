@@ -33,8 +33,6 @@ namespace {
 // Of what one call of streamfilter_seen() takes: so much more it is by itself.
 constexpr double kSavedPerRow = 1;  // cpu_operator_cost
 
-set_rel_pathlist_hook_type previous_pathlist = nullptr;
-
 Plan* plan_batch_scan(PlannerInfo*, RelOptInfo*, CustomPath*, List*, List*, List*);
 
 const CustomPathMethods kPathMethods = {"streamfilter batch", plan_batch_scan, nullptr};
@@ -158,12 +156,6 @@ void add_batch_paths(PlannerInfo* root, RelOptInfo* rel, const RangeTblEntry* rt
   foreach (cell, added) add_path(rel, static_cast<Path*>(lfirst(cell)));
 }
 
-void set_paths(PlannerInfo* root, RelOptInfo* rel, Index rti, RangeTblEntry* rte) {
-  if (previous_pathlist) previous_pathlist(root, rel, rti, rte);
-  add_batch_paths(root, rel, rte);
-  take_back_excess(root, rel);
-}
-
 // All columns of the table, so that the scan hands over its tuples as they are; where that cannot
 // be, those that are needed. What the node has to give may be decided later, from the same columns.
 List* columns_for(PlannerInfo* root, RelOptInfo* rel, FuncExpr* call) {
@@ -231,10 +223,14 @@ const Const* filter_of_batch_scan(const Plan* plan) {
   return scan->methods == &kScanMethods ? linitial_node(Const, scan->custom_private) : nullptr;
 }
 
-void init_batch_scan() {
-  RegisterCustomScanMethods(&kScanMethods);
-  previous_pathlist = set_rel_pathlist_hook;
-  set_rel_pathlist_hook = set_paths;
+void add_batch_scans(PathsCall* call) {
+  call->go_on();
+  auto* root = call->get<PlannerInfo*>();
+  auto* rel = call->get<RelOptInfo*>();
+  add_batch_paths(root, rel, call->get<RangeTblEntry*>());
+  take_back_excess(root, rel);
 }
+
+void init_batch_scan() { RegisterCustomScanMethods(&kScanMethods); }
 
 }  // namespace streamfilter::pg

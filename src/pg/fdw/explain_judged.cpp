@@ -3,7 +3,6 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "commands/explain.h"
 #include "executor/instrument.h"
 #include "tcop/tcopprot.h"
 }
@@ -15,8 +14,6 @@ extern "C" {
 namespace streamfilter::pg {
 namespace {
 
-ExplainOneQuery_hook_type previous_explain = nullptr;
-
 void append_judged_rows(ExplainState* es) {
   flush_counters();
   for (int i = 0; i < judged_filters(); ++i) {
@@ -27,28 +24,20 @@ void append_judged_rows(ExplainState* es) {
   }
 }
 
-void explain(Query* query, int options, IntoClause* into, ExplainState* es, const char* text,
-             ParamListInfo params, QueryEnvironment* env) {
+}  // namespace
+
+void explain_judged_rows(ExplainCall* call) {
+  auto* es = call->get<ExplainState*>();
   const bool wanted = es->analyze && es->format == EXPLAIN_FORMAT_TEXT;
   const bool collecting = collects_judged_rows;
   if (wanted && !collecting) {
     flush_counters();
     collect_judged_rows(true);
   }
-  if (previous_explain)
-    previous_explain(query, options, into, es, text, params, env);
-  else
-    SF_EXPLAIN_ONE_QUERY(query, options, into, es, text, params, env);
+  call->go_on();
   if (!wanted) return;
   append_judged_rows(es);
   if (!collecting) collect_judged_rows(false);
-}
-
-}  // namespace
-
-void init_explain_judged() {
-  previous_explain = ExplainOneQuery_hook;
-  ExplainOneQuery_hook = explain;
 }
 
 }  // namespace streamfilter::pg

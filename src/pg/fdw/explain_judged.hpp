@@ -1,9 +1,10 @@
 // EXPLAIN ANALYZE says what filters have made of the rows.
 #pragma once
 
+#include "pg/server/hooks.hpp"
+
 namespace streamfilter::pg {
 
-// Installs the hook. Called by _PG_init when preloaded.
-void init_explain_judged();
+void explain_judged_rows(ExplainCall* call);
 
 }  // namespace streamfilter::pg

@@ -7,8 +7,6 @@ extern "C" {
 #include "nodes/nodeFuncs.h"
 #include "nodes/plannodes.h"
 #include "optimizer/clauses.h"
-#include "optimizer/planner.h"
-#include "tcop/utility.h"
 }
 
 #include "pg/fdw/batch_scan.hpp"
@@ -284,23 +282,11 @@ void look_at(const PlannedStmt* statement, Loss loss) {
   if (search.loss != Loss::none) warn(&search);
 }
 
-// ---- hooks -------------------------------------------------------------------------------------
-
-planner_hook_type previous_planner = nullptr;
-ProcessUtility_hook_type previous_utility = nullptr;
+// ---- steps of hooks ----------------------------------------------------------------------------
 
 // EXPLAIN of a query: not executed, or executed for nobody.
 enum class Explained : uint8 { no, plan, run };
 Explained explained = Explained::no;
-
-PlannedStmt* plan_and_look(SF_PLANNER_PARAMETERS) {
-  PlannedStmt* statement = previous_planner ? previous_planner(SF_PLANNER_ARGUMENTS)
-                                            : standard_planner(SF_PLANNER_ARGUMENTS);
-  const bool gives_rows = statement->commandType == CMD_SELECT && explained == Explained::run;
-  if (explained != Explained::plan && statement->planTree != nullptr)
-    look_at(statement, gives_rows ? Loss::explain : Loss::none);
-  return statement;
-}
 
 // A plan of EXPLAIN EXECUTE may be kept; that of EXPLAIN CREATE TABLE AS has a table for its rows.
 Explained how_explained(const Node* statement) {
@@ -320,31 +306,27 @@ Explained how_explained(const Node* statement) {
 
 pg_noinline void set_explained(Explained value) { explained = value; }
 
-void watch_utility(PlannedStmt* statement, const char* text, bool read_only_tree,
-                   ProcessUtilityContext context, ParamListInfo params, QueryEnvironment* env,
-                   DestReceiver* dest, QueryCompletion* completion) {
+}  // namespace
+
+PlannedStmt* look_for_lost_rows(PlannerCall* call) {
+  PlannedStmt* statement = call->go_on();
+  const bool gives_rows = statement->commandType == CMD_SELECT && explained == Explained::run;
+  if (explained != Explained::plan && statement->planTree != nullptr)
+    look_at(statement, gives_rows ? Loss::explain : Loss::none);
+  return statement;
+}
+
+// A statement within one that EXPLAIN ANALYZE runs is not explained itself.
+void note_explain(UtilityCall* call) {
   const Explained before = explained;
-  set_explained(how_explained(statement->utilityStmt));
+  const Explained within = how_explained(statement_of(call));
+  if (within == before) return call->go_on();
+  set_explained(within);
   PG_TRY();
-  {
-    if (previous_utility)
-      previous_utility(statement, text, read_only_tree, context, params, env, dest, completion);
-    else
-      standard_ProcessUtility(statement, text, read_only_tree, context, params, env, dest,
-                              completion);
-  }
+  { call->go_on(); }
   PG_FINALLY();
   { set_explained(before); }
   PG_END_TRY();
-}
-
-}  // namespace
-
-void init_lost_rows_watch() {
-  previous_planner = planner_hook;
-  planner_hook = plan_and_look;
-  previous_utility = ProcessUtility_hook;
-  ProcessUtility_hook = watch_utility;
 }
 
 }  // namespace streamfilter::pg

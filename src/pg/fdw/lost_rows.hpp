@@ -2,9 +2,14 @@
 // nobody gets them again. There is a WARNING when such a query is planned.
 #pragma once
 
+#include "pg/server/hooks.hpp"
+
 namespace streamfilter::pg {
 
-// Installs the hooks. Called by _PG_init when preloaded.
-void init_lost_rows_watch();
+// Outside of other steps of the planner: it looks at the plan as the server makes it.
+PlannedStmt* look_for_lost_rows(PlannerCall* call);
+
+// EXPLAIN plans a query for nobody.
+void note_explain(UtilityCall* call);
 
 }  // namespace streamfilter::pg

@@ -24,8 +24,6 @@ extern "C" {
 namespace streamfilter::pg {
 namespace {
 
-planner_hook_type previous_planner = nullptr;
-
 // ---- the query ---------------------------------------------------------------------------------
 
 // What is in a query that matters here.
@@ -117,27 +115,19 @@ bool gives_many(const ModifyTable* insert) {
   return !IsA(rows, Result) || outerPlan(rows) != nullptr;
 }
 
-// ---- the hook ----------------------------------------------------------------------------------
+}  // namespace
 
-PlannedStmt* plan(SF_PLANNER_PARAMETERS) {
+PlannedStmt* plan_insert(PlannerCall* call) {
+  auto* query = call->get<Query*>();
   // The planner changes the query.
   Contents contents = {};
   const bool ours = batch_insert && inserts_rows_of_query(query) && concerns_us(query, &contents);
   const char* obstacle = ours ? find_obstacle(query, contents) : nullptr;
-  PlannedStmt* statement = previous_planner ? previous_planner(SF_PLANNER_ARGUMENTS)
-                                            : standard_planner(SF_PLANNER_ARGUMENTS);
+  PlannedStmt* statement = call->go_on();
   if (!ours || !IsA(statement->planTree, ModifyTable)) return statement;
   auto* insert = reinterpret_cast<ModifyTable*>(statement->planTree);
   if (gives_many(insert)) statement->planTree = make_insert_node(insert, contents.calls, obstacle);
   return statement;
-}
-
-}  // namespace
-
-void init_batch_insert() {
-  init_insert_node();
-  previous_planner = planner_hook;
-  planner_hook = plan;
 }
 
 }  // namespace streamfilter::pg

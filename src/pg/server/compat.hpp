@@ -49,26 +49,6 @@ extern "C" {
 #define SF_CREATE_WAIT_EVENT_SET(count) CreateWaitEventSet(CurrentMemoryContext, count)
 #endif
 
-// Hook of the executor: its last parameter is gone in 18.
-#if PG_VERSION_NUM >= 180000
-#define SF_EXECUTOR_RUN_PARAMETERS QueryDesc *query, ScanDirection direction, uint64 count
-#define SF_EXECUTOR_RUN_ARGUMENTS query, direction, count
-#else
-#define SF_EXECUTOR_RUN_PARAMETERS \
-  QueryDesc *query, ScanDirection direction, uint64 count, bool execute_once
-#define SF_EXECUTOR_RUN_ARGUMENTS query, direction, count, execute_once
-#endif
-
-// Hook of the planner: EXPLAIN's state comes along since 19.
-#if PG_VERSION_NUM >= 190000
-#define SF_PLANNER_PARAMETERS \
-  Query *query, const char *text, int options, ParamListInfo params, ExplainState *explain
-#define SF_PLANNER_ARGUMENTS query, text, options, params, explain
-#else
-#define SF_PLANNER_PARAMETERS Query *query, const char *text, int options, ParamListInfo params
-#define SF_PLANNER_ARGUMENTS query, text, options, params
-#endif
-
 // The range table of an executor, of one relation that `user` uses.
 #if PG_VERSION_NUM >= 180000
 #define SF_INIT_RANGE_TABLE(executor, entry, user)                                       \

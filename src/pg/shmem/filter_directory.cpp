@@ -38,9 +38,6 @@ constexpr char kSliceTranche[] = "streamfilter_slice";
 const SharedSection* sections = nullptr;
 int section_count = 0;
 
-shmem_request_hook_type previous_shmem_request = nullptr;
-shmem_startup_hook_type previous_shmem_startup = nullptr;
-
 void for_each_section(void (*SharedSection::*what)()) {
   for (int i = 0; i < section_count; ++i)
     if (sections[i].*what != nullptr) (sections[i].*what)();
@@ -53,16 +50,18 @@ Size directory_bytes() {
 
 Size arena_bytes() { return mul_size(static_cast<Size>(shared_memory_kb), 1024); }
 
-void request() {
-  if (previous_shmem_request) previous_shmem_request();
+}  // namespace
+
+void request_shared_state(MemoryCall* call) {
+  call->go_on();
   RequestAddinShmemSpace(add_size(add_size(directory_bytes(), arena_bytes()), PG_CACHE_LINE_SIZE));
   RequestNamedLWLockTranche(kDirectoryTranche, 1);
   RequestNamedLWLockTranche(kSliceTranche, kSliceLocks);
   for_each_section(&SharedSection::request);
 }
 
-void startup() {
-  if (previous_shmem_startup) previous_shmem_startup();
+void start_shared_state(MemoryCall* call) {
+  call->go_on();
   shared_state = nullptr;  // of the time before a crash
   LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
   bool found;
@@ -86,6 +85,8 @@ void startup() {
   shared_state = state;
   for_each_section(&SharedSection::ready);
 }
+
+namespace {
 
 // Where blocks may lie.
 struct Region {
@@ -207,10 +208,6 @@ Segment* find_segment(const char* start) {
 void init_shared_state(const SharedSection* others, int count) {
   sections = others;
   section_count = count;
-  previous_shmem_request = shmem_request_hook;
-  shmem_request_hook = request;
-  previous_shmem_startup = shmem_startup_hook;
-  shmem_startup_hook = startup;
 }
 
 void require_shared_state() {

@@ -12,6 +12,7 @@ extern "C" {
 #include <bit>
 
 #include "core/advise/tuning.hpp"
+#include "pg/server/hooks.hpp"
 
 namespace streamfilter::pg {
 
@@ -135,8 +136,12 @@ struct SharedSection {
   void (*ready)();
 };
 
-// Sets the hooks. Called by _PG_init; the sections stay where they are.
+// Called by _PG_init; the sections stay where they are.
 void init_shared_state(const SharedSection* others, int count);
+
+// Steps of hooks.
+void request_shared_state(MemoryCall* call);
+void start_shared_state(MemoryCall* call);
 
 // Raises 55000 with a HINT if the library was not preloaded.
 void require_shared_state();

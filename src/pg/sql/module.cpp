@@ -1,13 +1,10 @@
 #include "pg/server/postgres.hpp"
 
 #include "pg/commit/coordinator.hpp"
-#include "pg/ddl/ddl_checks.hpp"
 #include "pg/fdw/batch_scan.hpp"
-#include "pg/fdw/explain_judged.hpp"
-#include "pg/fdw/lost_rows.hpp"
 #include "pg/handle/filter_handle.hpp"
 #include "pg/ingest/copy_ingest.hpp"
-#include "pg/ingest/insert_plan.hpp"
+#include "pg/ingest/insert_node.hpp"
 #include "pg/server/fault_points.hpp"
 #include "pg/server/problem_report.hpp"
 #include "pg/server/progress.hpp"
@@ -21,8 +18,8 @@
 #include "pg/shmem/server_health.hpp"
 #include "pg/shmem/trigger_counts.hpp"
 #include "pg/shmem/unlogged_file.hpp"
+#include "pg/sql/hook_steps.hpp"
 #include "pg/transaction/prepared_transactions.hpp"
-#include "pg/trigger/row_source.hpp"
 
 extern "C" {
 PG_MODULE_MAGIC;
@@ -59,13 +56,10 @@ void _PG_init(void) {
   init_handles();
   init_settings();
   init_coordinator();
+  take_hooks(process_shared_preload_libraries_in_progress ? kPreloadedSteps : kSessionSteps);
   if (!process_shared_preload_libraries_in_progress) return;
   init_shared_state(kSections, lengthof(kSections));
-  init_executor_watch();
-  init_ddl_watch();
   init_batch_scan();
+  init_insert_node();
   init_copy_ingest();
-  init_lost_rows_watch();
-  init_batch_insert();
-  init_explain_judged();
 }

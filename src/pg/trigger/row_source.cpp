@@ -1,14 +1,13 @@
-// Hooks keep a stack of what runs: queries, and utility statements such as COPY, which insert
-// without a query. The executor copies the triggers of a table for every target of every statement,
-// so the address of the trigger that fires tells the target, and this the ModifyTable node.
+// Steps of hooks keep a stack of what runs: queries, and utility statements such as COPY, which
+// insert without a query. The executor copies the triggers of a table for every target of every
+// statement, so the address of the trigger that fires tells the target, and this the ModifyTable
+// node.
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "executor/executor.h"
 #include "nodes/nodeFuncs.h"
 #include "replication/logicalworker.h"
 #include "tcop/pquery.h"
-#include "tcop/utility.h"
 #include "utils/rel.h"
 }
 
@@ -87,21 +86,15 @@ pg_noinline void pop(const Frame& frame) {
   running_query = top == nullptr ? 0 : top->query_number;
 }
 
-ExecutorRun_hook_type previous_run = nullptr;
-ExecutorFinish_hook_type previous_finish = nullptr;
-ProcessUtility_hook_type previous_utility = nullptr;
+}  // namespace
 
-void watch_run(SF_EXECUTOR_RUN_PARAMETERS) {
+void track_run(RunCall* call) {
+  auto* query = call->get<QueryDesc*>();
   const Frame frame = {query, nullptr, number_of(query), ++queries, top};
   if (top == nullptr) begin_statement_report();
   push(&frame);
   PG_TRY();
-  {
-    if (previous_run)
-      previous_run(SF_EXECUTOR_RUN_ARGUMENTS);
-    else
-      standard_ExecutorRun(SF_EXECUTOR_RUN_ARGUMENTS);
-  }
+  { call->go_on(); }
   PG_FINALLY();
   { pop(frame); }
   PG_END_TRY();
@@ -111,19 +104,15 @@ void watch_run(SF_EXECUTOR_RUN_PARAMETERS) {
 }
 
 // Data-modifying CTEs that nobody reads run here.
-void watch_finish(QueryDesc* query) {
+void track_finish(FinishCall* call) {
+  auto* query = call->get<QueryDesc*>();
   const bool goes_on = query == last.query;
   const Frame frame = {query, nullptr, goes_on ? last.number : ++statements,
                        goes_on ? last.query_number : ++queries, top};
   if (top == nullptr) begin_statement_report();
   push(&frame);
   PG_TRY();
-  {
-    if (previous_finish)
-      previous_finish(query);
-    else
-      standard_ExecutorFinish(query);
-  }
+  { call->go_on(); }
   PG_FINALLY();
   { pop(frame); }
   PG_END_TRY();
@@ -131,35 +120,28 @@ void watch_finish(QueryDesc* query) {
   if (top == nullptr) end_statement_report();
 }
 
-void watch_utility(PlannedStmt* statement, const char* text, bool read_only_tree,
-                   ProcessUtilityContext context, ParamListInfo params, QueryEnvironment* env,
-                   DestReceiver* dest, QueryCompletion* completion) {
-  const auto* truncate = IsA(statement->utilityStmt, TruncateStmt)
-                             ? castNode(TruncateStmt, statement->utilityStmt)
-                             : nullptr;
+void track_utility(UtilityCall* call) {
+  Node* statement = statement_of(call);
+  const auto* truncate = IsA(statement, TruncateStmt) ? castNode(TruncateStmt, statement) : nullptr;
   Copied copied = {};
-  const Frame frame = {nullptr, IsA(statement->utilityStmt, CopyStmt) ? &copied : nullptr,
-                       ++statements, ++queries, top};
+  const Frame frame = {nullptr, IsA(statement, CopyStmt) ? &copied : nullptr, ++statements,
+                       ++queries, top};
   if (top == nullptr) begin_statement_report();
   push(&frame);
   PG_TRY();
-  {
-    if (previous_utility)
-      previous_utility(statement, text, read_only_tree, context, params, env, dest, completion);
-    else
-      standard_ProcessUtility(statement, text, read_only_tree, context, params, env, dest,
-                              completion);
-  }
+  { call->go_on(); }
   PG_FINALLY();
   { pop(frame); }
   PG_END_TRY();
-  if (completion != nullptr) completion->nprocessed += copied.rows;
+  if (auto* completion = call->get<QueryCompletion*>()) completion->nprocessed += copied.rows;
   publish_counts();
   if (truncate != nullptr) hint_after_truncate(truncate);
   if (top == nullptr) end_statement_report();
 }
 
 // ---- which node inserts ------------------------------------------------------------------------
+
+namespace {
 
 bool has_trigger(const ResultRelInfo* target, const Trigger* trigger) {
   if (target == nullptr || target->ri_TrigDesc == nullptr) return false;
@@ -345,14 +327,5 @@ void** kept_for_copy() {
 }
 
 void count_copied(uint64 rows) { top->copy->rows += rows; }
-
-void init_executor_watch() {
-  previous_run = ExecutorRun_hook;
-  ExecutorRun_hook = watch_run;
-  previous_finish = ExecutorFinish_hook;
-  ExecutorFinish_hook = watch_finish;
-  previous_utility = ProcessUtility_hook;
-  ProcessUtility_hook = watch_utility;
-}
 
 }  // namespace streamfilter::pg

@@ -7,6 +7,7 @@ extern "C" {
 }
 
 #include "pg/handle/key_builder.hpp"
+#include "pg/server/hooks.hpp"
 
 namespace streamfilter::pg {
 
@@ -45,8 +46,10 @@ void** kept_for_copy();
 // Rows were inserted for that COPY: its command tag counts them, too.
 void count_copied(uint64 rows);
 
-// Installs the hooks. Called by _PG_init when preloaded.
-void init_executor_watch();
+// Steps that note which statement runs.
+void track_run(RunCall* call);
+void track_finish(FinishCall* call);
+void track_utility(UtilityCall* call);
 
 // For the trigger that fires now. The answer holds as long as call->tg_trigger is the same object,
 // and so may be kept in fn_extra.

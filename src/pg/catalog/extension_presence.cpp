@@ -1,0 +1,58 @@
+#include "pg/server/postgres.hpp"
+
+extern "C" {
+#include "access/genam.h"
+#include "access/table.h"
+#include "catalog/pg_foreign_data_wrapper.h"
+#include "utils/inval.h"
+}
+
+#include "pg/catalog/extension_presence.hpp"
+#include "pg/catalog/own_function.hpp"
+
+namespace streamfilter::pg {
+namespace {
+
+enum class Presence : uint8 { unknown, absent, here };
+
+Presence presence = Presence::unknown;
+
+// CREATE EXTENSION makes a wrapper, of which every session is told; of the extension none is.
+void on_wrapper_change(Datum, int, uint32) {
+  if (presence == Presence::absent) presence = Presence::unknown;
+}
+
+bool has_own_wrapper() {
+  Relation catalog = table_open(ForeignDataWrapperRelationId, AccessShareLock);
+  SysScanDesc scan = systable_beginscan(catalog, InvalidOid, false, nullptr, 0, nullptr);
+  bool found = false;
+  HeapTuple tuple;
+  while (!found && HeapTupleIsValid(tuple = systable_getnext(scan)))
+    found = is_own_function(
+        reinterpret_cast<Form_pg_foreign_data_wrapper>(GETSTRUCT(tuple))->fdwhandler,
+        "streamfilter_fdw_handler");
+  systable_endscan(scan);
+  table_close(catalog, AccessShareLock);
+  return found;
+}
+
+pg_noinline bool look_for_extension() {
+  if (!OidIsValid(MyDatabaseId) || !IsTransactionState()) return true;
+  static bool is_told = false;
+  if (!is_told) CacheRegisterSyscacheCallback(FOREIGNDATAWRAPPEROID, on_wrapper_change, 0);
+  is_told = true;
+  // Before the look: a change meanwhile makes the next call look again.
+  presence = Presence::absent;
+  const bool found = has_own_wrapper();
+  if (found) presence = Presence::here;
+  return found;
+}
+
+}  // namespace
+
+bool is_extension_here() {
+  if (likely(presence != Presence::unknown)) return presence == Presence::here;
+  return look_for_extension();
+}
+
+}  // namespace streamfilter::pg
