@@ -116,25 +116,99 @@ while (defined(my $page = shift @found))
 # ---- the site ----------------------------------------------------------------------------------------
 
 my $style = <<'CSS';
-body { margin: 0 auto; max-width: 60em; padding: 1em 2em; font: 16px/1.5 sans-serif; color: #222 }
-nav { border-bottom: 1px solid #ccc; padding-bottom: .5em; font-size: 90% }
+body { margin: 0; font: 16px/1.5 sans-serif; color: #222 }
+main { max-width: 56em; padding: 1em 2em; min-width: 0; box-sizing: border-box }
+@media (min-width: 60em) { body { display: grid; grid-template-columns: 15em minmax(0, 1fr) } nav { height: 100vh; overflow-y: auto; position: sticky; top: 0 } }
+@media (max-width: 30em) { main { padding: .5em .8em } }
+nav { background: #f6f6f3; padding: 1em; box-sizing: border-box; font-size: 90% }
+nav ul { list-style: none; margin: 0 0 .7em; padding: 0 } nav b { display: block; margin-top: .4em } nav .here { font-weight: bold }
+nav input { width: 100%; box-sizing: border-box; font: inherit; padding: .2em .4em }
+#found small { color: #555; display: block; overflow-wrap: anywhere }
 pre { background: #f6f6f3; padding: .7em; overflow-x: auto; font-size: 85%; line-height: 1.35 }
-code { background: #f6f6f3 } pre code { background: none }
+code { background: #f6f6f3; overflow-wrap: anywhere } pre code { background: none; overflow-wrap: normal }
 table { border-collapse: collapse; font-size: 90%; display: block; overflow-x: auto }
 td, th { border: 1px solid #ddd; padding: .25em .6em; text-align: left; vertical-align: top }
-td { overflow-wrap: break-word } td code { overflow-wrap: anywhere }
-a { color: #335c85 } img { max-width: 100% }
-@page { size: A4; margin: 18mm } @media print { body { font-size: 10px; padding: 0 } section { break-before: page } nav { display: none } table { display: table; width: 100%; table-layout: fixed } td { overflow-wrap: anywhere } pre { white-space: pre-wrap; font-size: 8px } }
+td { overflow-wrap: break-word } td code { overflow-wrap: normal; white-space: nowrap }
+a { color: #335c85; overflow-wrap: anywhere } img { max-width: 100%; height: auto }
+@page { size: A4; margin: 18mm } @media print { body { display: block; font-size: 10px } main { padding: 0; max-width: none } section { break-before: page } nav { display: none } table { display: table; width: 100%; table-layout: fixed } td { overflow-wrap: anywhere } td code { white-space: normal; overflow-wrap: anywhere } pre { white-space: pre-wrap; font-size: 8px } }
 CSS
+
+# The sidebar: what a user reads, in that order; every other page is in the index of pages.
+my @sidebar = (
+	[ 'Begin' => qw(README.md docs/install.md docs/tutorial.md docs/cookbook.md docs/sizing.md) ],
+	[ 'Use' => qw(docs/modes.md docs/resizing.md docs/watching.md docs/when-rows-can-be-lost.md docs/transactions.md docs/persistence.md
+		docs/engines.md docs/tools.md docs/security.md docs/troubleshooting.md) ],
+	[ 'Choose' => qw(docs/kinds.md docs/advise.md docs/compare.md docs/benchmarks.md) ],
+	[ 'Reference' => qw(docs/reference/filters.md docs/reference/functions.md docs/reference/values.md docs/reference/judging.md
+		docs/reference/settings.md docs/glossary.md) ],
+	[ 'More' => qw(docs/README.md CHANGELOG.md docs/CONTRIBUTING.md) ]);
+
+# What the sidebar calls a page: its title up to a colon.
+sub short_title { my ($page) = @_; return $page eq 'README.md' ? 'streamfilter' : $page eq 'docs/README.md' ? 'All pages' : $page eq 'CHANGELOG.md' ? 'Changes' : title_of($text{$page}) =~ s/[:,(].*//sr; }
+
+sub sidebar
+{
+	my ($page) = @_;
+	my $html = '<input id="search" type="search" placeholder="Search" aria-label="Search"><ul id="found"></ul>';
+	for my $group (@sidebar)
+	{
+		my ($name, @of_group) = @$group;
+		$html .= "<b>$name</b><ul>" . join('', map {
+			'<li' . ($_ eq $page ? ' class="here"' : '') . '><a href="' . relative($page, page_name($_)) . '">' . short_title($_) . '</a></li>' }
+			grep { $text{$_} } @of_group) . '</ul>';
+	}
+	return $html;
+}
 
 sub frame
 {
 	my ($page, $title, $body) = @_;
-	my $nav = join ' · ', map { my ($name, $to) = @$_; '<a href="' . relative($page, page_name($to)) . "\">$name</a>" }
-		[ streamfilter => 'README.md' ], [ tutorial => 'docs/tutorial.md' ], [ cookbook => 'docs/cookbook.md' ],
-		[ reference => 'docs/reference/filters.md' ], [ kinds => 'docs/kinds.md' ], [ 'all pages' => 'docs/README.md' ];
+	my $up = relative($page, 'search.js');
 	return "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>$title</title>"
-		. "<meta name=\"viewport\" content=\"width=device-width\"><style>\n$style</style></head>\n<body><nav>$nav</nav>\n$body</body></html>\n";
+		. "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"><style>\n$style</style></head>\n"
+		. "<body data-root=\"" . ($up =~ s/search\.js$//r) . "\"><nav>" . sidebar($page) . "</nav>\n<main>$body</main>\n"
+		. "<script src=\"$up\" defer></script></body></html>\n";
+}
+
+# ---- search: every section of every page, and a script that looks through them ------------------------------
+
+my $search_script = <<'JS';
+const root = document.body.dataset.root, box = document.getElementById('search'), list = document.getElementById('found');
+const plain = sections.map(s => (s[1] + ' ' + s[2]).toLowerCase());
+box.addEventListener('input', () => {
+  const words = box.value.toLowerCase().split(/\s+/).filter(w => w.length > 1);
+  const hits = words.length === 0 ? [] : sections.map((s, i) => [i, words.every(w => plain[i].includes(w)) ?
+    1 + words.filter(w => s[1].toLowerCase().includes(w)).length * 10 : 0]).filter(h => h[1] > 0).sort((a, b) => b[1] - a[1]).slice(0, 20);
+  list.replaceChildren(...hits.map(([i]) => {
+    const item = document.createElement('li'), link = document.createElement('a'), text = document.createElement('small');
+    link.href = root + sections[i][0];
+    link.textContent = sections[i][1];
+    const at = Math.max(0, sections[i][2].toLowerCase().indexOf(words[0]) - 40);
+    text.textContent = sections[i][2].slice(at, at + 110);
+    item.append(link, text);
+    return item;
+  }));
+});
+JS
+
+sub text_of { my ($html) = @_; return $html =~ s/<[^>]*>/ /gr =~ s/&lt;/</gr =~ s/&gt;/>/gr =~ s/&quot;/"/gr =~ s/&amp;/&/gr =~ s/\s+/ /gr; }
+
+sub json_string { my ($s) = @_; return '"' . ($s =~ s/([\\"])/\\$1/gr =~ s/[\x00-\x1f]/ /gr =~ s{</}{<\\/}gr) . '"'; }
+
+# [address, title, text] of each part of a page between two headings.
+sub sections_of
+{
+	my ($page, $html) = @_;
+	my $name = short_title($page);
+	my @sections;
+	my @parts = split /<h[1-4] id="([^"]+)">(.*?)<\/h[1-4]>/s, $html;
+	shift @parts;
+	while (my ($id, $heading, $body) = splice @parts, 0, 3)
+	{
+		my $title = text_of($heading) =~ s/^ | $//gr;
+		push @sections, [ page_name($page) . "#$id", $title eq $name ? $name : "$name: $title", text_of($body // '') ];
+	}
+	return @sections;
 }
 
 # For paper, whose width is what it is: text in columns gets smaller where its lines are long.
@@ -164,13 +238,16 @@ sub relink
 	return $html;
 }
 
+my @sections;
 for my $page (@pages)
 {
 	my $html = relink($page, html_of($text{$page}), sub {
 		my ($path, $anchor) = @_;
 		return $path eq $page ? $anchor : relative($page, page_name($path)) . $anchor });
 	spew("$site/" . page_name($page), frame($page, title_of($text{$page}), $html));
+	push @sections, sections_of($page, $html);
 }
+spew("$site/search.js", 'const sections = [' . join(",\n", map { '[' . join(',', map { json_string($_) } @$_) . ']' } @sections) . "];\n$search_script");
 for my $file (grep { -f "$root/$_" } sort keys %files)
 {
 	make_path(dirname("$site/$file"));

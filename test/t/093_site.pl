@@ -63,6 +63,46 @@ my @pictures = map { substr $_, length("$root/") } glob "$root/docs/pictures/*.s
 is(join(' ', grep { !-f "$site/$_" } @pictures), '', 'every picture is there');
 is(join(' ', grep { slurp("$site/$_") =~ /<p>\|.*\|<\/p>/ } sort keys %read), '', 'no table was left as text');
 
+# ---- in a browser, as wide as a telephone: every page in a frame of 390 pixels ------------------------------------
+SKIP:
+{
+	skip 'chromium is not installed', 3 unless has('chromium');
+	my $list = join ',', map { "'$_'" } sort keys %read;
+	open my $driver, '>', "$site/driver.html" or die;
+	print $driver <<"HTML";
+<!DOCTYPE html><body><pre id="result"></pre><script>
+const say = text => { document.getElementById('result').textContent += text + '\\n' };
+(async () => {
+  for (const page of [$list]) await new Promise(done => {
+    const frame = document.createElement('iframe');
+    frame.style.cssText = 'width: 390px; height: 800px; border: 0';
+    frame.src = page;
+    frame.onload = () => {
+      const inside = frame.contentDocument, box = inside.getElementById('search');
+      say('page ' + page + ' width ' + inside.documentElement.scrollWidth);
+      if (page === 'index.html') {
+        box.value = 'streamfilter_advise';
+        box.dispatchEvent(new frame.contentWindow.Event('input'));
+        say('found ' + inside.querySelectorAll('#found li').length);
+      }
+      frame.remove();
+      done();
+    };
+    document.body.append(frame);
+  });
+  say('all seen');
+})();
+</script>
+HTML
+	close $driver;
+	my $seen = `HOME=$site timeout 120 chromium --headless --no-sandbox --disable-gpu --disable-dev-shm-usage --allow-file-access-from-files --virtual-time-budget=60000 --dump-dom file://$site/driver.html 2>/dev/null`;
+	skip 'chromium does not run here', 3 unless $seen =~ /all seen/;
+	my %width = $seen =~ /page (\S+) width (\d+)/g;
+	is(scalar keys %width, scalar keys %read, 'a browser opens every page');
+	is(join(' ', map { "$_: $width{$_}" } grep { $width{$_} > 390 } sort keys %width), '', '... none is wider than a telephone');
+	cmp_ok($seen =~ /found (\d+)/ ? $1 : 0, '>', 3, '... and the search finds what pages say');
+}
+
 SKIP:
 {
 	skip 'weasyprint is not installed', 3 unless $wants_pdf;
