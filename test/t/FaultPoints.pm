@@ -67,7 +67,7 @@ sub blocked
 	for (1 .. 100)
 	{
 		return 1 if $self->{node}->safe_psql('postgres', q{SELECT count(*) > 0 FROM pg_stat_activity
-			WHERE wait_event_type = 'Lock' AND backend_type = 'client backend'}) eq 't';
+			WHERE wait_event_type IN ('Lock', 'Extension') AND backend_type = 'client backend'}) eq 't';
 		sleep(0.1);
 	}
 	return 0;

@@ -103,6 +103,7 @@ void before_prepare() {
   refuse_to_prepare_definitions();
   refuse_to_prepare_saving();
   save_transaction_changes();
+  stop_if_changed(FaultPoint::logged);
   hand_over_filters();
   add_prepared();
   keys_are_prepared = first_changes() != nullptr;

@@ -9,6 +9,7 @@ extern "C" {
 #include "pg/commit/save_changes.hpp"
 #include "pg/handle/filter_handle.hpp"
 #include "pg/handle/save_filter.hpp"
+#include "pg/server/commit_wait.hpp"
 #include "pg/storage/persistence.hpp"
 #include "pg/storage/write_log.hpp"
 #include "pg/transaction/prepared_transactions.hpp"
@@ -140,25 +141,62 @@ void for_each_saved(bool logged, Function f) {
     if (changes->saving.logged == logged && is_saved(changes)) f(changes);
 }
 
+constexpr char kHeaps[] = "while waiting for the heaps that filters are saved in";
+
+void lock_for_image(TransactionChanges* changes, const CommitWait& wait) {
+  if (changes->saving.locked || !replaces_saved(changes)) return;
+  wait.for_lock(kHeaps, [changes] { lock_for_save(changes->slot->relation); });
+  changes->saving.locked = true;
+}
+
+Relation lock_log(Oid relation, const CommitWait& wait) {
+  if (Relation log = try_to_open_log(relation)) return log;
+  Relation log;
+  wait.for_lock(kHeaps,
+                [&] { log = open_state_table(StateTable::log, relation, RowExclusiveLock); });
+  return log;
+}
+
 // Before the order of the changes is settled: who waits for this transaction then may hold none of
 // these locks. Returns the log; nullptr: nothing is logged.
-Relation lock_heaps() {
+Relation lock_heaps(const CommitWait& wait) {
   Relation log = nullptr;
-  for_each_saved(true, [&log](TransactionChanges* changes) {
-    const Oid relation = changes->slot->relation;
-    if (replaces_saved(changes)) lock_for_save(relation);
-    if (log == nullptr) log = open_state_table(StateTable::log, relation, RowExclusiveLock);
+  for_each_saved(true, [&](TransactionChanges* changes) {
+    lock_for_image(changes, wait);
+    if (log == nullptr) log = lock_log(changes->slot->relation, wait);
   });
   return log;
+}
+
+void unlock_heaps(Relation log) {
+  for (TransactionChanges* changes = first_changes(); changes != nullptr; changes = changes->next) {
+    if (changes->saving.locked) unlock_for_save(changes->slot->relation);
+    changes->saving.locked = false;
+  }
+  table_close(log, RowExclusiveLock);
+}
+
+// Whoever is marked, or holds a lock that others queue for, must not wait for a prepared
+// transaction, which may last for ever. One may be prepared just before the mark is set: another
+// look, and if so, everything is let go of first. Returns the log; nullptr: nothing is logged.
+Relation settle_order() {
+  const CommitWait wait;
+  for (;;) {
+    wait_for_prepared(wait);
+    Relation log = lock_heaps(wait);
+    if (log == nullptr) return nullptr;
+    order_transaction_changes(wait);
+    if (!adds_what_is_erased()) return log;
+    forget_order();
+    unlock_heaps(log);
+  }
 }
 
 // Snapshots of filters come first: once enter_commit was called, this transaction must not wait for
 // one, since whoever takes one may be waiting for it.
 void save_logged() {
-  Relation log = lock_heaps();
+  Relation log = settle_order();
   if (log == nullptr) return;
-  order_transaction_changes();
-  order_after_prepared();
   for_each_saved(true, [](TransactionChanges* changes) {
     if (replaces_saved(changes)) write_image(changes);
   });
@@ -182,7 +220,10 @@ void save_transaction_changes() {
   note_persistence();
   if (!has_something_to_save()) return;
   PushActiveSnapshot(GetTransactionSnapshot());
-  for_each_saved(false, delete_saved);
+  const CommitWait wait;
+  for_each_saved(false, [&wait](TransactionChanges* changes) {
+    wait.for_lock(kHeaps, [changes] { delete_saved(changes); });
+  });
   save_logged();
   PopActiveSnapshot();
 }

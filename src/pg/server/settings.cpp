@@ -15,6 +15,7 @@ int shared_memory_kb = 256 * 1024;
 int dynamic_memory_kb = 1024 * 1024;
 int max_filters = 128;
 int max_in_flight = 100000;
+int commit_wait_timeout_ms = 60'000;
 bool enabled = true;
 bool batch_scan = true;
 bool batch_insert = true;
@@ -81,6 +82,11 @@ void init_settings() {
   DefineCustomBoolVariable("streamfilter.verbose",
                            "Says after each statement what filters have made of its rows.", nullptr,
                            &verbose, false, PGC_USERSET, 0, nullptr, nullptr, nullptr);
+  DefineCustomIntVariable(
+      "streamfilter.commit_wait_timeout", "Longest wait for other transactions in COMMIT.",
+      "statement_timeout has ended there. 0 waits for ever; lock_timeout counts, too.",
+      &commit_wait_timeout_ms, 60'000, 0, INT_MAX, PGC_USERSET, GUC_UNIT_MS, nullptr, nullptr,
+      nullptr);
   // The others size shared memory, so a server can have no other values than those of its start. A
   // library that is not preloaded knows them, too, for they may stand in the configuration.
   const GucContext at_start =

@@ -5,14 +5,15 @@
 
 namespace streamfilter::pg {
 
-extern int shared_memory_kb;   // streamfilter.shared_memory
-extern int dynamic_memory_kb;  // streamfilter.dynamic_memory
-extern int max_filters;        // streamfilter.max_filters
-extern int max_in_flight;      // streamfilter.max_in_flight
-extern bool enabled;           // streamfilter.enabled
-extern bool batch_scan;        // streamfilter.batch_scan
-extern bool batch_insert;      // streamfilter.batch_insert
-extern bool verbose;           // streamfilter.verbose
+extern int shared_memory_kb;        // streamfilter.shared_memory
+extern int dynamic_memory_kb;       // streamfilter.dynamic_memory
+extern int max_filters;             // streamfilter.max_filters
+extern int max_in_flight;           // streamfilter.max_in_flight
+extern int commit_wait_timeout_ms;  // streamfilter.commit_wait_timeout
+extern bool enabled;                // streamfilter.enabled
+extern bool batch_scan;             // streamfilter.batch_scan
+extern bool batch_insert;           // streamfilter.batch_insert
+extern bool verbose;                // streamfilter.verbose
 
 // streamfilter.mode
 struct SessionMode {

@@ -9,8 +9,9 @@ extern "C" {
 namespace streamfilter::pg {
 namespace {
 
-constexpr const char* kNames[] = {"StreamfilterLoad", "StreamfilterCommits", "StreamfilterConnect",
-                                  "StreamfilterRemote", "StreamfilterGrow"};
+constexpr const char* kNames[] = {"StreamfilterLoad",    "StreamfilterCommits",
+                                  "StreamfilterConnect", "StreamfilterRemote",
+                                  "StreamfilterGrow",    "StreamfilterArrivals"};
 uint32 events[lengthof(kNames)];  // 0: without a name
 
 }  // namespace

@@ -5,11 +5,12 @@
 namespace streamfilter::pg {
 
 enum class Wait : uint8 {
-  load,     // StreamfilterLoad: another session reads the filter's state back
-  commits,  // StreamfilterCommits: transactions end before an image is taken
-  connect,  // StreamfilterConnect: another server is tried again
-  remote,   // StreamfilterRemote: another server is to answer
-  grow,     // StreamfilterGrow: another session takes memory for keys in flight
+  load,      // StreamfilterLoad: another session reads the filter's state back
+  commits,   // StreamfilterCommits: transactions end before an image is taken
+  connect,   // StreamfilterConnect: another server is tried again
+  remote,    // StreamfilterRemote: another server is to answer
+  grow,      // StreamfilterGrow: another session takes memory for keys in flight
+  arrivals,  // StreamfilterArrivals: COMMIT waits for one of the same keys that came first
 };
 
 // For WaitLatch and its like. Never raises.

@@ -2,12 +2,14 @@
 
 extern "C" {
 #include "miscadmin.h"
+#include "storage/condition_variable.h"
 #include "storage/ipc.h"
 #include "storage/lwlock.h"
 #include "storage/proc.h"
 #include "storage/shmem.h"
 }
 
+#include "pg/server/wait_events.hpp"
 #include "pg/shmem/arrivals.hpp"
 
 namespace streamfilter::pg {
@@ -24,6 +26,8 @@ struct Arrivals {
   LWLock* lock;  // held to mark
   uint64 next_number;
   pg_atomic_uint32 erasing;  // marked transactions that erase keys
+  pg_atomic_uint32 waiting;  // of them, or of others, for `unmarked`
+  ConditionVariable unmarked;
   Arrival places[FLEXIBLE_ARRAY_MEMBER];
 };
 
@@ -31,6 +35,7 @@ constexpr char kTranche[] = "streamfilter_arrivals";
 Arrivals* arrivals = nullptr;
 bool is_marked = false;
 bool is_erasing = false;
+bool is_waiting = false;
 bool may_have_to_wait = false;  // this session's mark: there were some that erase, or it does
 
 Size bytes() {
@@ -85,23 +90,49 @@ void unmark_arriving() {
   pg_atomic_write_u64(&own_arrival()->transaction, 0);
   if (is_erasing) pg_atomic_fetch_sub_u32(&arrivals->erasing, 1);
   is_marked = false;
+  if (is_waiting) pg_atomic_fetch_sub_u32(&arrivals->waiting, 1);  // an error has ended that
+  is_waiting = false;
+  pg_memory_barrier();
+  if (pg_atomic_read_u32(&arrivals->waiting) > 0) ConditionVariableBroadcast(&arrivals->unmarked);
 }
 
 bool is_marked_arriving() { return is_marked; }
 
-FullTransactionId next_to_wait_for(uint32* at) {
-  if (!is_marked || !may_have_to_wait) return InvalidFullTransactionId;
+namespace {
+
+bool is_earlier(Arrival* other) {
   Arrival* own = own_arrival();
-  uint64 transaction;
-  while (Arrival* other = next_marked(at, &transaction)) {
-    const bool counts = do_not_commute(own, other) &&
-                        pg_atomic_read_u64(&other->number) < pg_atomic_read_u64(&own->number);
-    pg_read_barrier();
-    // Else it has ended meanwhile.
-    if (counts && pg_atomic_read_u64(&other->transaction) == transaction)
-      return FullTransactionIdFromU64(transaction);
+  return do_not_commute(own, other) &&
+         pg_atomic_read_u64(&other->number) < pg_atomic_read_u64(&own->number);
+}
+
+void wait_until_unmarked(Arrival* other, uint64 transaction, const CommitWait& wait,
+                         const char* context) {
+  ConditionVariablePrepareToSleep(&arrivals->unmarked);
+  while (pg_atomic_read_u64(&other->transaction) == transaction) {
+    const int left = wait.left();
+    if (ConditionVariableTimedSleep(&arrivals->unmarked, left > 0 ? left : -1,
+                                    wait_event(Wait::arrivals)))
+      CommitWait::raise_timeout(context);
   }
-  return InvalidFullTransactionId;
+  ConditionVariableCancelSleep();
+}
+
+}  // namespace
+
+void wait_for_earlier(const CommitWait& wait, const char* context) {
+  if (!is_marked || !may_have_to_wait) return;
+  is_waiting = true;
+  pg_atomic_fetch_add_u32(&arrivals->waiting, 1);
+  uint32 at = 0;
+  uint64 transaction;
+  while (Arrival* other = next_marked(&at, &transaction)) {
+    const bool earlier = is_earlier(other);
+    pg_read_barrier();
+    if (earlier) wait_until_unmarked(other, transaction, wait, context);
+  }
+  is_waiting = false;
+  pg_atomic_fetch_sub_u32(&arrivals->waiting, 1);
 }
 
 FullTransactionId next_arriving(const FilterSlot* slot, uint32* at) {
@@ -124,6 +155,8 @@ void start_arrivals() {
   arrivals->lock = &GetNamedLWLockTranche(kTranche)->lock;
   arrivals->next_number = 1;
   pg_atomic_init_u32(&arrivals->erasing, 0);
+  pg_atomic_init_u32(&arrivals->waiting, 0);
+  ConditionVariableInit(&arrivals->unmarked);
   for (int i = 0; i < MaxBackends; ++i) {
     Arrival* arrival = &arrivals->places[i];
     pg_atomic_init_u64(&arrival->transaction, 0);

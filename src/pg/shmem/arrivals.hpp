@@ -5,6 +5,7 @@
 #pragma once
 
 #include "core/base/hash.hpp"
+#include "pg/server/commit_wait.hpp"
 #include "pg/shmem/filter_directory.hpp"
 
 namespace streamfilter::pg {
@@ -27,9 +28,9 @@ void mark_arriving(FullTransactionId transaction, const ArrivalMark& mark);
 void unmark_arriving();
 bool is_marked_arriving();
 
-// The next transaction that was marked before this session's and does not commute with it, from
-// place `at` on, which moves behind it; invalid: there is no more.
-FullTransactionId next_to_wait_for(uint32* at);
+// Waits until no transaction is marked that was so before this session's and does not commute with
+// it. One that is prepared keeps its locks, so its mark is waited for. Raises 55P03, 57014.
+void wait_for_earlier(const CommitWait& wait, const char* context);
 
 // The next transaction of another session that is marked for the filter, from place `at` on, which
 // moves behind it; invalid: there is no more.

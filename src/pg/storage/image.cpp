@@ -137,6 +137,13 @@ void lock_for_save(Oid relation) {
     close_state_tables(tables);
 }
 
+void unlock_for_save(Oid relation) {
+  StateTables tables;
+  if (!open_state_tables(relation, NoLock, NoLock, &tables)) return;
+  table_close(tables.images, ShareUpdateExclusiveLock);
+  table_close(tables.log, RowExclusiveLock);
+}
+
 bool begin_save(SlotSave* save, FilterSlot* slot, const char* name) {
   save->slot = slot;
   if (!open_state_tables(slot->relation, ShareUpdateExclusiveLock, RowExclusiveLock, &save->tables))

@@ -38,6 +38,8 @@ struct SlotSave {
 };
 // Takes the locks of one; nobody else saves a filter of the database until the transaction ends.
 void lock_for_save(Oid relation);
+// Undoes one call.
+void unlock_for_save(Oid relation);
 // Waits until the filter has all that is superfluous in the log. False: it is being dropped. Raises
 // 55006, with this name, if other transactions take too long to commit.
 bool begin_save(SlotSave* save, FilterSlot* slot, const char* name);

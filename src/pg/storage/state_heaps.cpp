@@ -12,6 +12,7 @@ extern "C" {
 #include "catalog/pg_index.h"
 #include "commands/tablecmds.h"
 #include "foreign/foreign.h"
+#include "storage/lmgr.h"
 #include "storage/procarray.h"
 #include "utils/fmgroids.h"
 #include "utils/guc.h"
@@ -142,6 +143,15 @@ Relation open_state_table(StateTable table, Oid filter, LOCKMODE lock) {
   Relation relation = OidIsValid(relid) ? try_table_open(relid, lock) : nullptr;
   if (relation == nullptr) raise_missing(table, schema, filter);
   return relation;
+}
+
+Relation try_to_open_log(Oid filter) {
+  const Oid schema = schema_of_heaps(filter);
+  const Oid relid = OidIsValid(schema) ? find_heap(StateTable::log, schema) : InvalidOid;
+  if (!OidIsValid(relid) || !ConditionalLockRelationOid(relid, RowExclusiveLock)) return nullptr;
+  Relation log = try_table_open(relid, NoLock);
+  if (log == nullptr) UnlockRelationOid(relid, RowExclusiveLock);
+  return log;
 }
 
 bool has_state_tables(Oid filter) {

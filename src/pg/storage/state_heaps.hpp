@@ -19,6 +19,9 @@ enum class StateTable : uint8 { log, image };
 // dropped. Raises 42P01 if there is no such heap.
 Relation open_state_table(StateTable table, Oid filter, LOCKMODE lock);
 
+// The log as a transaction that writes to it has it; nullptr: its lock is not to be had at once.
+Relation try_to_open_log(Oid filter);
+
 // Are the heaps there? Not if the filter or the extension is being dropped.
 bool has_state_tables(Oid filter);
 

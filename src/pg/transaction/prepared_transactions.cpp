@@ -351,10 +351,6 @@ FullTransactionId find_adding_what_is_erased() {
   return found;
 }
 
-void say_what_for(void*) {
-  errcontext("while waiting for a prepared transaction that adds a key that this one deletes");
-}
-
 bool is_insertion(const Change* change) {
   return change->is(ChangeType::add) || change->is(ChangeType::repeat);
 }
@@ -483,16 +479,18 @@ void resolve_prepared() {
   }
 }
 
-void order_after_prepared() {
-  ErrorContextCallback context = {error_context_stack, say_what_for, nullptr};
-  error_context_stack = &context;
+bool adds_what_is_erased() { return FullTransactionIdIsValid(find_adding_what_is_erased()); }
+
+void wait_for_prepared(const CommitWait& wait) {
   for (;;) {
     const FullTransactionId other = find_adding_what_is_erased();
-    if (!FullTransactionIdIsValid(other)) break;
-    XactLockTableWait(XidFromFullTransactionId(other), nullptr, nullptr, XLTW_None);
+    if (!FullTransactionIdIsValid(other)) return;
+    stop_at(FaultPoint::commit_wait);
+    wait.for_lock(
+        "while waiting for a prepared transaction that adds a key that this one deletes",
+        [&] { XactLockTableWait(XidFromFullTransactionId(other), nullptr, nullptr, XLTW_None); });
     resolve_prepared();
   }
-  error_context_stack = context.previous;
 }
 
 Size prepared_bytes() {

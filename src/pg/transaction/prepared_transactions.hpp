@@ -26,9 +26,11 @@ bool put_back_in_flight(FilterSlot* slot, TransactionId transaction, const Eleme
 // nothing.
 void resolve_prepared();
 
-// The rest of order_transaction_changes: with conflict 'admit' a prepared transaction may add what
-// this one erases. Its mark is gone, but it has its place in the log, and is waited for. May raise.
-void order_after_prepared();
+// With conflict 'admit' a prepared transaction may add what the current one erases. It has no mark
+// (order_transaction_changes) any more, but its place in the log, so it must end first. It may last
+// for ever: who waits for it holds nothing that others queue for. Raises 55P03, 57014.
+bool adds_what_is_erased();
+void wait_for_prepared(const CommitWait& wait);
 
 // For shared memory.
 Size prepared_bytes();

@@ -95,10 +95,6 @@ ArrivalMark mark_of_changes() {
   return mark;
 }
 
-void say_what_for(void*) {
-  errcontext("while waiting for another transaction that commits changes of the same keys");
-}
-
 void release_slot(TransactionChanges* changes) {
   if (!is_alive(changes)) return;
   if (changes->announced_keys) pg_atomic_fetch_sub_u32(&changes->slot->arriving_keys, 1);
@@ -221,21 +217,17 @@ void announce_transaction_changes() {
     if (is_alive(changes)) announce(changes);
 }
 
-// Those that have been marked wait for no lock any more, so this ends.
-void order_transaction_changes() {
+// Those that have been marked wait for nothing that only a client can end, so this ends.
+void order_transaction_changes(const CommitWait& wait) {
   const ArrivalMark mark = mark_of_changes();
   if (mark.filters == 0) return;
   mark_arriving(GetTopFullTransactionId(), mark);
-  ErrorContextCallback context = {error_context_stack, say_what_for, nullptr};
-  error_context_stack = &context;
-  uint32 at = 0;
-  for (;;) {
-    const FullTransactionId other = next_to_wait_for(&at);
-    if (!FullTransactionIdIsValid(other)) break;
-    XactLockTableWait(XidFromFullTransactionId(other), nullptr, nullptr, XLTW_None);
-  }
-  error_context_stack = context.previous;
+  wait_for_earlier(wait,
+                   "while waiting for another transaction that commits changes of the same "
+                   "keys");
 }
+
+void forget_order() { unmark_arriving(); }
 
 // All filters have their keys before any of them says so, and before any other transaction is told
 // that this one has ended: one key may be in several nodes of a hierarchy.

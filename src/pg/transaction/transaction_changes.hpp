@@ -2,6 +2,7 @@
 // commits, forgotten when it or the savepoint rolls back.
 #pragma once
 
+#include "pg/server/commit_wait.hpp"
 #include "pg/shmem/in_flight_table.hpp"
 #include "pg/transaction/own_changes.hpp"
 
@@ -22,6 +23,7 @@ struct Saving {
   bool logged;         // the changes go to the log, too
   bool needs_image;    // nothing is saved of the state that they are changes of
   bool committing;     // enter_commit was called, for `epoch`
+  bool locked;         // lock_for_save was called
   bool replaced;       // what was saved is deleted, or replaced by a snapshot
   bool writes_header;  // the header is saved with this transaction
   bool drops_saved;    // what was saved is deleted with this transaction
@@ -115,8 +117,10 @@ TransactionChanges* first_changes();
 // and cannot raise. Savepoints: savepoints.hpp.
 
 // The transaction is about to log its changes: it is marked as arriving (arrivals.hpp), and waits
-// for those marked before it whose changes do not commute with its own. May raise.
-void order_transaction_changes();
+// for those marked before it whose changes do not commute with its own. Raises 55P03, 57014.
+void order_transaction_changes(const CommitWait& wait);
+// It is not: it has to wait for a prepared transaction first.
+void forget_order();
 // It is about to commit: others are told that its changes arrive. Both are taken back by
 // forget_transaction_changes.
 void announce_transaction_changes();

@@ -1,0 +1,15 @@
+// A clock that nobody can set, equal in all processes of a server: for how long something lasts.
+#pragma once
+
+#include <ctime>
+
+namespace streamfilter::pg {
+
+// µs since some time, of the system's start mostly.
+inline int64 monotonic_us() {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return int64{now.tv_sec} * 1'000'000 + now.tv_nsec / 1000;
+}
+
+}  // namespace streamfilter::pg
