@@ -14,7 +14,7 @@ namespace {
 
 bool read_text(const std::string& text, Block& block, Problem& problem) {
   TextStart start;
-  if (!read_text_start(text.data(), text.size(), Reading::prototype, start, problem)) return false;
+  if (!read_text_start(text.data(), text.size(), Reading::request, start, problem)) return false;
   const Parameters& parameters = start.definition.parameters;
   if (parameters.memory > kMostMemory) return false;
   block = Block(parameters.memory);

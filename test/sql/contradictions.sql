@@ -54,22 +54,21 @@ SELECT 'lru(memory=64kB, fpr=0.000001, entry_bits=16):2:'::streamfilter;
 SELECT 'lru(memory=64kB, fpr=0.01, entry_bits=64):1:'::streamfilter;
 
 -- ---- promises that nothing derived keeps ----------------------------------------------------------
--- They are measured, ...
-SELECT filter, fpr > 0.01 AS breaks_fpr, fnr
-FROM streamfilter_evaluate('SELECT i % 50000 FROM generate_series(1, 60000) i',
-  ARRAY['bloom(memory=16kB, keys=50000)', 'bloom(memory=16kB, keys=50000, grow=density)',
-        'bsbf(memory=8kB)', 'timer(memory=1kB, window="1000000 rows")']::streamfilter[]);
-SELECT "from", "to", fpr > 0.01 AS breaks_fpr
-FROM streamfilter_profile('SELECT i FROM generate_series(1, 50000) i',
-  '{"bloom(memory=16kB, keys=50000)"}', 'position') WHERE "to" IN (5000, 50000);
-SELECT i ->> 'fpr_bound' AS bound, i -> 'parameters' ->> 'keys' AS keys
-FROM streamfilter_info('bloom(memory=16kB, keys=50000)') i;
--- ... and not used.
-SELECT streamfilter_add('bloom(memory=16kB, keys=50000)', 1);
+-- A definition is a request also where it is only measured; without fpr and keys, anything is.
+SELECT filter FROM streamfilter_evaluate('SELECT 1', '{"bloom(memory=16kB, keys=50000, grow=density)"}');
+SELECT filter FROM streamfilter_evaluate('SELECT 1', '{"bsbf(memory=8kB)"}');
+SELECT filter FROM streamfilter_profile('SELECT 1', '{"bloom(memory=16kB, keys=50000)"}', 'position');
+SELECT streamfilter_info('timer(memory=1kB, window="1000000 rows")');
 SELECT streamfilter_agg(i, 'bloom(memory=16kB, keys=50000)') IS NULL FROM generate_series(1, 3) i;
-SELECT approx_count_distinct(i, 'bloom(memory=16kB, keys=50000)') FROM generate_series(1, 3) i;
 SELECT count(*) FROM streamfilter_distinct(NULL::int, 'SELECT 1', 'bsbf(memory=8kB)');
-SELECT streamfilter_add('bloom(memory=16kB, keys=50000)'::streamfilter::text::streamfilter, 1);
+SELECT filter, fpr > 0.01 AS breaks_fpr
+FROM streamfilter_evaluate('SELECT i % 50000 FROM generate_series(1, 60000) i',
+  ARRAY['bloom(memory=16kB, k=1)', 'bsbf(memory=8kB, k=2)']::streamfilter[]);
+-- What a former version took and wrote is read, and goes on to be refused as a prototype.
+SELECT i ->> 'fpr_bound' AS bound, i -> 'parameters' ->> 'keys' AS keys
+FROM streamfilter_info('bloom(memory=16kB, slices=1, keys=50000, fpr=0.01, k=2):1:') i;
+SELECT streamfilter_add('bloom(memory=16kB, slices=1, keys=50000, fpr=0.01, k=2):1:', 1);
+SELECT approx_count_distinct(i, 'bloom(memory=16kB, slices=1, keys=50000, fpr=0.01, k=2):1:') FROM generate_series(1, 3) i;
 
 -- ---- given, or derived by another version ---------------------------------------------------------
 SELECT f, streamfilter_info(f) #> '{parameters,derived_now}' AS derived_now

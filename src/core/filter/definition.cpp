@@ -8,7 +8,11 @@
 namespace streamfilter {
 
 bool complete(Definition& definition, Problem& problem) noexcept {
-  if (definition.parameters.kind == Kind::automatic) choose_kind(definition);
+  if (definition.parameters.kind == Kind::automatic) {
+    // Its promise is the reason for the choice, so no leniency may decide it.
+    definition.may_break_fpr = false;
+    choose_kind(definition);
+  }
   return derive_parameters(definition, problem);
 }
 

@@ -183,10 +183,11 @@ bool keeps_promise(const Parameters& p) noexcept {
 
 bool check_request(const Definition& asked, const Definition& completed,
                    Problem& problem) noexcept {
-  if (asked.parameters.kind == Kind::automatic) return true;
-  if (!check_gap(asked, problem)) return false;
+  Definition named = asked;
+  named.parameters.kind = completed.parameters.kind;
+  if (!check_gap(named, problem)) return false;
   if (completed.breaks_fpr || keeps_promise(completed.parameters)) return true;
-  return contradiction(asked, completed, problem);
+  return contradiction(named, completed, problem);
 }
 
 bool derive_again(const Parameters& parameters, Parameters& derived) noexcept {

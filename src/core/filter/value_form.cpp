@@ -96,10 +96,10 @@ bool read_text_start(const char* text, std::size_t length, Reading reading, Text
   std::size_t used;
   if (!parse_definition(text, length, start.definition, used, problem)) return false;
   const Definition asked = start.definition;
-  start.definition.may_break_fpr = reading != Reading::request;
+  const bool is_request = used == length && reading == Reading::request;
+  start.definition.may_break_fpr = !is_request;
   if (!complete(start.definition, problem)) return false;
-  if (used == length)
-    return reading == Reading::restored || check_request(asked, start.definition, problem);
+  if (used == length) return !is_request || check_request(asked, start.definition, problem);
   const char* body = text + used;
   if (!read_version(body, text + length, problem)) return false;
   start.has_version = true;

@@ -55,10 +55,9 @@ class BodyWriter {
   std::size_t done_ = 0;
 };
 
-// What becomes of a definition without a body. request: it must keep what it promises. prototype:
-// what nothing derived could keep is taken (check_promise tells it), contradictions are refused.
-// restored: it is taken, for another version has.
-enum class Reading : std::uint8_t { request, prototype, restored };
+// What becomes of a definition without a version and a body. request: it must keep what it
+// promises. restored: a dump has it from a version that accepted it, so it is taken as it is.
+enum class Reading : std::uint8_t { request, restored };
 
 // What a text says before the body.
 struct TextStart {

@@ -30,8 +30,8 @@ int value_report(const Problem& problem, int malformed) {
   }
 }
 
-// What a dump restores or a subscription copies has been accepted before, by whatever version.
-Reading reading_of_input() { return is_restoring() ? Reading::restored : Reading::prototype; }
+// What a dump restores or a subscription copies was accepted before, perhaps by another version.
+Reading reading_of_input() { return is_restoring() ? Reading::restored : Reading::request; }
 
 // nullptr: the problem says why not. Nothing is allocated before the size is known to be sane.
 Header* read_text(const char* text, Problem& problem) {
