@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Compares every kind of filter at equal memory; docs/compare.md says how, and what comes out.
+# Compares every kind of filter at equal memory; docs/internals/compare.md says how, and what comes out.
 #
 #   bench/compare.sh [--quick] [OUTDIR]
 #

@@ -1,5 +1,5 @@
 --
--- What running filters would have missed with less and more memory. See docs/tuning.md.
+-- What running filters would have missed with less and more memory. See docs/internals/tuning.md.
 --
 CREATE FOREIGN TABLE seen (id int) SERVER streamfilter
   OPTIONS (kind 'clq', memory '64kB', slices '1', seed '1');

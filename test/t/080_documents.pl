@@ -195,7 +195,7 @@ for my $file (@texts)
 	my @named = $text =~ m{(?<![-\w/.*])((?:[\w-]+/)*[\w-]+\.(?:[ch]pp|pl|md|spec))\b}g;
 	push @named, $text =~ m{`((?:src|test|docs|bench|sql|include|examples)/[\w/-]+)/?`}g;
 	my @missing = grep { !$is_there{$_} && !/[A-Z]{4}/ } @named;
-	if ($file =~ m{/docs/(?:architecture|glossary|CONTRIBUTING)\.md$|/src/.*README\.md$})
+	if ($file =~ m{/docs/(?:internals/architecture|glossary|CONTRIBUTING)\.md$|/src/.*README\.md$})
 	{
 		push @missing, map { "$_()" } grep { $sources !~ /\b$_\b/ } $text =~ /`([a-z]\w*)\(\)`/g;
 		push @missing, grep { $sources !~ /\b$_\b/ } $text =~ /`([A-Z]\w*[a-z]\w*)`/g;
