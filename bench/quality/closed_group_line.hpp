@@ -2,8 +2,8 @@
 // vectors of processors with AVX-512: how fast a line could be that is packed so.
 //
 // Five closed groups of 8, the newest first: of each fingerprint the upper 10 bits; the lower 2 of
-// all 8, in the order of the upper ones, are a number of 16 bits, of which one is stored, and 15
-// are told by the order in which the 8 lie. Then 7 fingerprints whole, of which the first are the
+// all 8, in the order of the upper ones, are a number of 16 bits: one is stored, and 15
+// are told by the order in which the 8 lie. Then 7 fingerprints whole: the first are the
 // open group and the others what is left of the last one, and 3 bits that say how many are open. 21
 // bits are free: with them as many fingerprints could have a bit more, which costs more time, not
 // less.

@@ -19,7 +19,7 @@ namespace {
 
 constexpr double kBits[] = {1, 2, 4, 8, 16};
 constexpr double kFewMissed = .05;
-constexpr double kFrom = 4;  // bits per key from which auto shall be better
+constexpr double kFrom = 4;  // bits per key from which auto must be better
 
 // How often something holds, of how many.
 struct Score {

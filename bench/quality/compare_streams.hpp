@@ -1,5 +1,5 @@
-// The streams of bench/quality/compare.cpp: finite ones, of which the number of distinct keys is
-// known, and one without end, of which the mean gap of repeats is.
+// The streams of bench/quality/compare.cpp: finite ones, whose number of distinct keys
+// is known, and one without end, whose mean gap of repeats is.
 #pragma once
 
 #include <string>

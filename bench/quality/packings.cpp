@@ -11,10 +11,10 @@
 // Where there would be one group too many, the last two become one.
 //
 // Bits: as if coded without any loss (`ideal`), and with parts of whole bits, as machines have
-// them. `in order`: fingerprints of b bits, of which as many as need be have a bit more.
+// them. `in order`: fingerprints of b bits; as many as need be have a bit more.
 // `quotients`: the remainders of a group in the order of their quotients, and these in unary, which
-// takes a bit for each key and one for each of the quotients. `by order`: fingerprints of which
-// floor(log2 g!) bits of a group are not stored but told by the order in which the others lie; the
+// takes a bit for each key and one for each of the quotients. `by order`: floor(log2 g!)
+// bits of a group are not stored but told by the order in which its other bits lie; the
 // first and the last group together have g keys, and tell less.
 //
 // `edge`: line bits by the number of others of its line after which a key is missed with 1 %.

@@ -10,7 +10,7 @@
 
 namespace bench {
 
-// One curve: the best of some settings, each of which keeps the rate of false positives.
+// One curve: the best of some settings that all keep the rate of false positives.
 struct WindowKind {
   const char* name;  // of the library: up to a comma
   bool is_ours;
@@ -66,7 +66,7 @@ class WindowRunner {
  private:
   static std::uint64_t bits() { return static_cast<std::uint64_t>(kCourseBits); }
 
-  // That many bits, half of which are set, let no more than the rate pass.
+  // That many bits, half of them set, let no more than the rate pass.
   unsigned least_hashes() const { return static_cast<unsigned>(std::ceil(std::log2(1 / fpr_))); }
 
   template <typename Tested>
@@ -131,7 +131,8 @@ inline double window_bound(double fpr) {
   return std::log2(1 / fpr) + std::log2(std::log2(1 / fpr));
 }
 
-// What any set of keys needs of which a share may be missed, by the information that an answer has.
+// What any set of keys needs where a share of them may be missed, by the information that an answer
+// has.
 inline double set_bound(double fpr, double fnr) {
   return (1 - fnr) * std::log2((1 - fnr) / fpr) + (fnr > 0 ? fnr * std::log2(fnr / (1 - fpr)) : 0);
 }

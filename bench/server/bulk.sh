@@ -1,4 +1,4 @@
-# Bulk loads: the same rows, of which half are repeats, loaded in different ways. Sourced by bench/run.sh.
+# Bulk loads: the same rows, half of them repeats, loaded in different ways. Sourced by bench/run.sh.
 # shellcheck shell=bash disable=SC2153,SC2317 # variables are shared; functions are called by name
 
 PEER_ROWS=1000000 # what is slow per row is shown up to so many rows

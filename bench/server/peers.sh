@@ -2,7 +2,7 @@
 # and bench/peers.sh.
 # shellcheck shell=bash disable=SC2153,SC2317 # variables are shared; functions are called by name
 
-# Debian's package starts a service of its own when it is installed, so that is left to whoever runs this.
+# Debian's package starts a service of its own when it is installed, so installing is left to the reader.
 section_peers() {
 	local round
 	if ! command -v redis-server >/dev/null || ! command -v redis-cli >/dev/null; then

@@ -78,7 +78,7 @@ typedef struct sflt_definition {
  * not given, as the server does for a value of type streamfilter. The options are those of the
  * server.
  *
- * A filter that shall be merged into a named one needs the same parameters and seed. The seed of a
+ * A filter to be merged into a named one needs the same parameters and seed. The seed of a
  * named filter is random unless its option `seed` says otherwise (here, the default is 0), so take
  * the definition from the server: streamfilter_value('seen')::text up to the first colon behind the
  * closing parenthesis, or sflt_definition_of() what sflt_read_binary() has read.

@@ -1,6 +1,6 @@
 # What must be true of the rows, given what the workers have noted (ChaosWorker.pm) and when which server could not be
 # reached. An event is lost if a transaction that had it was accepted and no row has its key. A row is extra if another
-# row has its key that was surely remembered: stored by an accepted transaction, of which the session was not warned,
+# row has its key that was surely remembered: stored by an accepted transaction without a warning to its session,
 # at a time when all servers of the filter were within reach.
 package ChaosModel;
 

@@ -292,7 +292,7 @@ void Checker::recover(const char* when, bool crashed) {
   wait_until_lost();
   if (!server_->is_running()) server_->start();
   connect();
-  // A crash forgets transactions of which nothing was written; their numbers are given to others.
+  // A crash forgets transactions that wrote nothing; their numbers are given to others.
   unheard_of_ = std::stoull(value("SELECT pg_snapshot_xmax(pg_current_snapshot())"));
   resolve_unknown();
   unheard_of_ = UINT64_MAX;
@@ -327,7 +327,7 @@ void Checker::crash_one() {
   kill(victims[static_cast<size_t>(random_.below(static_cast<int>(victims.size())))], SIGKILL);
 }
 
-// Whoever gets to the point first; perhaps nobody does.
+// The first session to reach the point; perhaps none does.
 void Checker::kill_at_point() {
   awaits_ = "kills at a fault point";
   shared_.note(-1, "kill at " + faults_.arm_kill());

@@ -26,7 +26,7 @@ class Standby {
   std::unique_ptr<Server> take();
   // The primary no longer waits for it.
   void discard(const Server* primary);
-  // So long has it been synchronous that all commits of which a session was told have arrived.
+  // Synchronous for so long that all acknowledged commits have arrived.
   bool is_ready(uint64_t transactions) const {
     return phase_ == Phase::synchronous && transactions >= synchronous_at_ + 1000;
   }

@@ -41,7 +41,7 @@ struct Shared {
   std::deque<std::string> trace;           // the last of what was sent and received
   bool calm = false;                       // no session is signalled
   bool drains = false;                     // no new transaction begins
-  std::function<void()> let_go;            // whoever stands at a fault point
+  std::function<void()> let_go;            // releases sessions at a fault point
   void note(int session, const std::string& text);
 };
 

@@ -1,5 +1,5 @@
 # Dumps carry nothing of a trigger but the name of its filter: whatever was renamed or moved before,
-# and whoever has made a filter of the same name since, what is restored means the same filter.
+# and whatever filter of the same name was made since, what is restored means the same filter.
 # flavours: asserted one_by_one
 use strict;
 use warnings;
@@ -119,7 +119,7 @@ $node->command_ok([ 'pg_dump', '-s', '-f', "$dump.2", $node->connstr('plain') ],
 my @lines = map { join '', grep { !/^--|^\\(un)?restrict/ } split /^/m, slurp_file("$dump.$_") } 1, 2;
 is($lines[0], $lines[1], 'equal');
 
-# pg_upgrade creates triggers before event triggers: bound at the first row, whoever inserts it, and
+# pg_upgrade creates triggers before event triggers: bound at the first row of any role, and
 # by one of two sessions that come at the same time.
 $node->safe_psql(
 	'postgres', qq{

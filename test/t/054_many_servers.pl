@@ -53,7 +53,7 @@ cmp_ok(time - $start, '<', 1, 'which does not wait for it');
 is($node->safe_psql('postgres', q{SELECT bool_and(lost) FROM streamfilter_slices WHERE server = 'last'}), 't',
 	'the view says so');
 
-# The slices of dropped filters are not counted any more, whoever used them last.
+# The slices of dropped filters are not counted any more, whichever session used them last.
 is($node->safe_psql('postgres', 'SELECT count(*) FROM streamfilter_slices'), '1', 'no slices of what was dropped');
 
 # Nor do filters whose creation is rolled back take the room of others' counts.

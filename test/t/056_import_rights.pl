@@ -1,5 +1,5 @@
 # Whatever has made a filter, its owner needs USAGE on the servers that hold it, and it depends on them: a role with
-# USAGE on one server and the help of whoever controls that server gets no further.
+# USAGE on one server and the help of the one who controls that server gets no further.
 use strict;
 use warnings;
 use FindBin;
@@ -60,7 +60,7 @@ sub connections_to_sb
 	return () = $text =~ /connection authorized: user=joe database=sb/g;
 }
 
-# What whoever controls sa says there of filter `name`.
+# What the one who controls sa says there of filter `name`.
 sub told
 {
 	my ($name, $options, $columns) = @_;

@@ -164,7 +164,7 @@ for (1 .. 100)
 
 # ---- a producer that is frozen ----------------------------------------------------------------------------------------
 
-# A machine that is busy shall not take the server for lost.
+# A busy machine must not take the server for lost.
 sql(q{ALTER SERVER a OPTIONS (ADD idle_timeout '500ms', SET connect_timeout '20s', SET timeout '20s')});
 my $frozen = $node->background_psql('postgres', on_error_stop => 0);
 $frozen->query('BEGIN; INSERT INTO events VALUES (500)');

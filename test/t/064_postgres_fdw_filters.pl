@@ -87,7 +87,7 @@ query('CREATE TABLE plain (user_id int)');
 like(fails(q{CREATE TRIGGER f AFTER DELETE ON plain FOR EACH ROW EXECUTE FUNCTION streamfilter_forget('far_root')}),
 	qr/"far_root" is not a filter/, 'streamfilter_forget needs a filter of its own');
 
-# The owner of the foreign table connects, whoever inserts; he needs the right to.
+# The owner of the foreign table connects, whichever role inserts; he needs the right to.
 query(q{CREATE ROLE writer; GRANT INSERT ON clicks TO writer});
 is(query(q{SET ROLE writer; INSERT INTO clicks VALUES (61, 'click', 0), (61, 'click', 0); RESET ROLE;
 	SELECT count(*) FROM clicks}), '52', 'a role without a user mapping inserts');

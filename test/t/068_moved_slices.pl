@@ -1,5 +1,5 @@
 # Filters on several servers that are extended, and their slices moved, while producers on two servers insert: no row is
-# lost, and none is there twice; also where a server, or whoever moves a slice, is killed between two steps of a move.
+# lost, and none is there twice; also where a server, or the session that moves a slice, is killed between two steps of a move.
 use strict;
 use warnings;
 use FindBin;
@@ -117,7 +117,7 @@ is($node{b}->safe_psql('postgres', q{SELECT count(*) FROM pg_class WHERE relname
 
 # ---- strangers --------------------------------------------------------------------------------------------------------
 
-# The names of relations to come can be foreseen; whoever may create something in that schema keeps no slice from moving.
+# The names of relations to come can be foreseen; a role that may create something in that schema keeps no slice from moving.
 $node{b}->safe_psql('postgres', q{
 	CREATE ROLE stranger; GRANT CREATE ON SCHEMA public TO stranger; GRANT USAGE ON FOREIGN SERVER streamfilter TO stranger;
 	SET ROLE stranger;

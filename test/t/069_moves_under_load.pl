@@ -1,6 +1,6 @@
 # Filters on two servers are extended to three and four, and slices move there and back, while four producers on two
 # servers insert the same events at about the same time: every event is stored once. Then the same while the source, the
-# destination, or whoever moves the slice is killed between two steps of a move, which is repeated until it is done.
+# destination, or the session that moves the slice is killed between two steps of a move, which is repeated until it is done.
 use strict;
 use warnings;
 use FindBin;

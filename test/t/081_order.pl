@@ -55,7 +55,7 @@ my $again = 'DELETE FROM %s WHERE id = %d; INSERT INTO %1$s VALUES (%2$d)';
 my $forget = 'DELETE FROM %s WHERE id = %d';
 my $merge = q{SELECT FROM streamfilter_merge('%s', (SELECT streamfilter_value('%1$s')))};
 
-# Two transactions, the first of which stops after its commit record. `known`: what the second leaves of the key.
+# Two transactions; the first stops after its commit record. `known`: what the second leaves of the key.
 sub try_order
 {
 	my ($what, $filter, $key, $first, $second, $known) = @_;

@@ -1,4 +1,4 @@
-# A filter keeps the seed of its first keys, whoever brings them: transactions that commit, roll back, are prepared and end before
+# A filter keeps the seed of its first keys, whichever transaction brings them: transactions that commit, roll back, are prepared and end before
 # or after a crash, are saved in between. Every filter takes a random way; a failing one is repeated by STREAMFILTER_SEED.
 use strict;
 use warnings;

@@ -1,4 +1,4 @@
-# Collations of keys are saved with a filter's state: whoever reads it back is told if they are others.
+# Collations of keys are saved with a filter's state: the session that reads it back is told if they are others.
 use strict;
 use warnings;
 use PostgreSQL::Test::Cluster;

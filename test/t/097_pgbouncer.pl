@@ -75,7 +75,7 @@ pooled(q{COMMIT PREPARED 'pooled'});
 pooled('INSERT INTO events VALUES (2000), (2001), (2002)') for 1 .. 4;
 is($node->safe_psql('postgres', 'SELECT count(*) FROM events WHERE id BETWEEN 2000 AND 2002'), '3', 'prepared transactions');
 
-# ---- settings of a session go to whoever comes next ------------------------------------------------------
+# ---- settings of a session go to the next client ------------------------------------------------------
 pooled(q{SET streamfilter.mode = 'shadow'}, 'narrow');
 pooled('INSERT INTO events VALUES (1000)', 'narrow');
 is($node->safe_psql('postgres', 'SELECT count(*) FROM events WHERE id = 1000'), '2', 'SET streamfilter.mode stays for the next client (the trap)');

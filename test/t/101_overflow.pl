@@ -78,7 +78,7 @@ is(insert_at_once('wait', 20101, 25000), '20101 25000', 'others may add it');
 $one->query_safe('COMMIT');
 is(insert_at_once('wait', 20001, 20100, 20101, 25000, 25001, 25100), '', 'all are remembered in the end');
 
-# Two at once, each of which meets what the other has.
+# Two at once; each meets what the other has.
 $one->query_safe('BEGIN; INSERT INTO wait SELECT generate_series(30001, 35000)');
 $two->query_safe('BEGIN; INSERT INTO wait SELECT generate_series(36001, 56000)');
 stat_is('wait', 'in_flight', 25000, 'two large transactions at once');

@@ -56,7 +56,7 @@ class LibraryFilter : public AnyFilter {
   bench::Filter filter_;
 };
 
-// One array of bits of which only the first `reach` are ever reset: SBF with Max 1, K 2, P 4, and
+// One array of bits; only its first `reach` are ever reset: SBF with Max 1, K 2, P 4, and
 // the biased kinds with k = 1 (where BSBF and BSBFSD are the same).
 class LimitedFilter : public AnyFilter {
  public:

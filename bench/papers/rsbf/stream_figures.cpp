@@ -156,7 +156,7 @@ void judge_end(ModelReport& report, const std::string& name, const Figure& figur
                {"FNR at the end", negatives(end.counts), row.fnr[algorithm.column], end.model.fnr}};
   for (const auto& pair : pairs) {
     const bool met = agree(pair.ours.rate, pair.printed / 100, pair.ours.of);
-    // 2^32 cells, of which the printed run decremented the first 2^31 only.
+    // 2^32 cells; the printed run decremented the first 2^31 only.
     if (is_sbf(algorithm) && figure.memory == 512)
       report.show(name, setting, pair.what, pair.printed, 100 * pair.model, 100 * pair.ours.rate,
                   "printed with 31-bit random numbers");

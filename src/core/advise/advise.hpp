@@ -25,7 +25,7 @@ bool describe_stream(double rows, double distinct, const double* gap, Stream& st
 // it is predicted to do better, one that does so for the distinct keys of the stream.
 //
 // First those that keep fpr, by false-negative rate; then those that do not, by false-positive
-// rate; then those made for keys of different importance, of which nothing is known; last those
+// rate; then those made for keys of different importance, since importance is unknown; last those
 // that have no model of such a stream. 0: none fits, and `problem` says why.
 unsigned advise(const Definition& requested, const Stream& stream, Advice* advice,
                 Problem& problem) noexcept;

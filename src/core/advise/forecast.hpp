@@ -50,7 +50,7 @@ unsigned list_recipes(Recipe* recipes) noexcept;
 bool follow(const Recipe& recipe, const Definition& requested, std::uint64_t memory, double keys,
             Parameters& parameters) noexcept;
 
-// A rate and its standard error; NaN: there was nothing of which it could be a rate.
+// A rate and its standard error; NaN: there was nothing to count.
 struct Measured {
   double rate, error;
 };

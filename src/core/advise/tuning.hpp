@@ -1,8 +1,8 @@
 // What a running filter would miss with less or more memory, from the ranks where it has found
 // its repeats; no key is kept for it.
 //
-// The filter has buckets of B ranks in the order of recency. A key of which `lag` different
-// others have been seen since its last sight is found at rank j if j of these are of its
+// The filter has buckets of B ranks in the order of recency. A key is, after `lag` different
+// others have been seen since its last sight, found at rank j if j of these are of its
 // bucket: with n buckets, a Poisson number of mean lag/n. With f times the memory there are f n
 // buckets, so f times as many others find room before the key falls out (stack distances:
 // R. Mattson et al., Evaluation Techniques for Storage Hierarchies, IBM Systems Journal 9, 1970;
@@ -33,8 +33,8 @@ inline unsigned fill_step(double fill) noexcept {
   return fill > 0 ? static_cast<unsigned>(std::fmin(fill, 1) * kFillSteps + 0.5) : 0;
 }
 
-// Hits that were none, by rank, as expected from rows reported as new, of which there are
-// kFillSteps + 1 numbers, while a filter of this `fpr` when full was so full.
+// Hits that were none, by rank, as expected from rows reported as new: kFillSteps + 1 numbers
+// of them, by how full the filter was, whose rate is `fpr` when full.
 void expect_false_hits(const std::uint64_t* misses, unsigned ranks, double fpr,
                        double* false_hits) noexcept;
 

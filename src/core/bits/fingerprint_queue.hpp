@@ -70,7 +70,7 @@ struct FirstBits {
 inline constexpr FirstBits kFirstBits;
 
 // A queue of up to `length` different fingerprints of `width` bits, newest first; 0 is none. It
-// lies in a line, of which this is a copy with all that is beside it; `store` writes the line back.
+// lies in a line; this is a copy of the whole line; `store` writes the line back.
 // `kWide`: for callers that are FOR_WIDE_REGISTERS. `kAlone`: there is nothing else in the line,
 // but with `kCounted` its last bits count (line_entries.hpp).
 template <bool kWide, bool kAlone = false, bool kCounted = false>
@@ -214,7 +214,7 @@ class BasicFingerprintQueue {
     load(mask, kFirstBits.of[bits].words);
   }
 
-  // Up to the highest bit that is set, of which there is one.
+  // Up to the highest bit that is set; at least one is.
   ALWAYS_INLINE static unsigned bits_in_front(const LineVector& bits) noexcept {
     std::uint64_t words[kLineWords];
     std::memcpy(words, &bits, sizeof words);

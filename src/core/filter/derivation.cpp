@@ -43,7 +43,7 @@ bool keeps_fpr(const Definition& definition) noexcept {
          definition.wanted_fpr();
 }
 
-// Does `keys` say, in a kind that keeps fpr anyway, how many keys shall be remembered? Others that
+// Does `keys` say, in a kind that keeps fpr anyway, how many keys to remember? Others that
 // forget would need out of all proportion.
 bool remembers_keys(Kind kind) noexcept { return kind == Kind::clq; }
 

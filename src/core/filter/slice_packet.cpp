@@ -30,7 +30,7 @@ std::uint64_t packet_size(const Parameters& parameters) noexcept {
   return sizeof(PacketHead) + sizeof(Header) + parameters.slice_bytes;
 }
 
-// Arrivals are counted in the first place of a key; a slice that has only others shall not look
+// Arrivals are counted in the first place of a key; a slice that has only others must not look
 // like an empty one.
 PacketHead seal_packet(Header* header, std::uint32_t slice) noexcept {
   header->host = 0;

@@ -54,8 +54,8 @@ class TreeWalk {
     return is_below_root(start, path) || take_answer(path, access_.test_and_insert(path.root));
   }
 
-  // The same in two steps, for whoever asks the root for many keys at once. The nodes on the way to
-  // it, which have missed the key:
+  // The same in two steps, for callers that ask the root for many keys at once. The nodes on the
+  // way to it, which have missed the key:
   struct Path {
     Node missed[kMaxTreeLevels];
     unsigned count;

@@ -6,7 +6,7 @@
 //   512 + slice_bytes  slice 1 …       every slice is a filter of its own for its share of the keys
 //   …                zero bytes up to `memory`
 //
-// Slices are independent: whoever works on one needs no other, so each can have its own lock.
+// Slices are independent: work on one needs no other, so each can have its own lock.
 #pragma once
 
 #include <cstddef>

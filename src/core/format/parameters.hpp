@@ -85,7 +85,7 @@ enum class OptionType : std::uint8_t {
            // then in the next word 0 for time and 1 for rows
 };
 
-// Is a number that of each slice, or one of all slices together, of which each has its share? Or
+// Is a number that of each slice, or one of all slices together, divided among them? Or
 // does that of some slices follow from their other parameters?
 enum class Share : std::uint8_t { none, rounded_up, rounded_down, follows };
 

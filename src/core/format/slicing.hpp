@@ -1,5 +1,5 @@
 // Where the bits of a key lie when a filter is sliced (Koloniari et al. 2011 §3): in one probe
-// or in several, each of which is a slice and the hash that the slice takes its positions from. A
+// or in several; each is a slice and the hash that the slice takes its positions from. A
 // key was seen if all its probes say so, and a new key is put in all of them.
 //
 //   horizontal       one probe with all k bits; the slice is a hash of the key

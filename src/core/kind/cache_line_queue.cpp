@@ -7,12 +7,12 @@
 // for ever and on any stream. (Queues of fingerprints in buckets: Quotient Hash Tables,
 // arXiv:1901.04358.)
 //
-// With a window, every fingerprint has an age in ticks (line_timestamps.hpp), of which a window
-// takes at most 16, and one that has left the window is absent: it is skipped by tests and removed
-// by the next insertion into its line. As in kind timer, the window counts from the row that was
-// accepted: a repeat moves to the front of its bucket with the age it has. Time is what elements
-// say, a slice's clock the latest of it, infinite times mean the present, and an element that is
-// late by d ticks enters with age d, or not at all.
+// With a window, every fingerprint has an age in ticks (line_timestamps.hpp); a window
+// takes at most 16 ticks. One that has left the window is absent: it is skipped by tests and
+// removed by the next insertion into its line. As in kind timer, the window counts from the row
+// that was accepted: a repeat moves to the front of its bucket with the age it has. Time is what
+// elements say, a slice's clock the latest of it, infinite times mean the present, and an element
+// that is late by d ticks enters with age d, or not at all.
 //
 // With an importance, a key enters the further back in its bucket, the less it matters: the most
 // important ones at the front, the least important after three quarters of the slots. A key that

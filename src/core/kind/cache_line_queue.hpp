@@ -25,7 +25,7 @@ enum Word : unsigned {
   kLevels = kRange + 3,    // up to 14 numbers in the next words
   kParts = kLevels + 15,   // derived: of importance, one less than there are levels; 0 without
   kLateness,               // and its unit
-  kLines = kLateness + 2,  // of which a key is in one; 0: 1
+  kLines = kLateness + 2,  // a key is in one of them; 0: 1
 };
 
 enum Policy : std::uint64_t { lru, fifo, second };

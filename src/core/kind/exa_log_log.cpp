@@ -6,7 +6,7 @@
 // set of its keys: neither their order nor how they came together by merging matters. Slices of
 // versions that had registers only are such as have come to these earlier.
 //
-// A key's hash names one of m registers and an update value k >= 1, of which four each have the
+// A key's hash names one of m registers and an update value k >= 1; four values each have the
 // probabilities 1/8, 1/16, 1/32, … (t = 2 in the paper). A register of 32 bits keeps the largest
 // value u that came, and which of the d = 24 below it did: 8 bits of u, then those, the next lower
 // first. The estimate is the one that makes the registers most likely (§3.2).

@@ -78,7 +78,7 @@ bool TokenView::is_possible(std::uint64_t tokens) const noexcept {
     if (bits != 0) {
       ++found;
       if (!is_payload(bits & kPayloadMask) || distance >= slots_) return false;
-      // Whoever is not at home has before it one that has to come first.
+      // An entry away from home follows one that has to come first.
       if (distance > 0) {
         const bool same_home = distance == its_distance + 1;
         if (before == 0 || distance > its_distance + 1) return false;

@@ -38,7 +38,7 @@ struct Resizing {
   void (*spread)(const Parameters& old, ConstSlice from, const Parameters& p, Slice into,
                  std::uint64_t layer) noexcept = nullptr;
 
-  // Must all of a slice come into one? A key of which not enough is kept cannot tell which of
+  // Must all of a slice come into one? A key that is kept in too few bits cannot tell which of
   // several would be its own. nullptr: no.
   bool (*undivided)(const Parameters&) noexcept = nullptr;
 

@@ -49,7 +49,7 @@ std::uint64_t words_for(std::uint64_t bits) noexcept { return (bits + 63) / 64; 
 
 unsigned links_per_entry(std::uint64_t policy) noexcept { return policy == lru ? 4 : 2; }
 
-// The bits of n entries, at most `largest` of which a link can name.
+// The bits of n entries; a link can name at most `largest`.
 std::uint64_t bits_of(std::uint64_t n, std::uint64_t entry_bits, std::uint64_t policy,
                       unsigned link_bits) noexcept {
   const std::uint64_t marks = policy == clock ? 2 * 64 * words_for(n) : 0;

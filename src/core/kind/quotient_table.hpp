@@ -1,5 +1,5 @@
 // What the kinds sqf and dsqf share (Dutta et al. 2013 §3): a key's fingerprint is split by
-// quotienting into a row and a remainder of r bits, of which the signature is kept: r' selected
+// quotienting into a row and a remainder of r bits. Its signature is kept: r' selected
 // bits, and the number of ones among the others. (The paper counts the ones of all r bits: the same
 // equality with more values.)
 #pragma once
@@ -145,7 +145,7 @@ using Appraise = bool (*)(const Definition&, Shape&) noexcept;
 // both kinds have.
 bool derive(Definition& definition, Appraise appraise, Shape& shape, Problem& problem) noexcept;
 
-// Distinct keys behind `used` signatures of a slice of which none was evicted; NaN: unknown.
+// Distinct keys behind `used` signatures of a slice that evicted none; NaN: unknown.
 double distinct(const Parameters& p, std::uint64_t used) noexcept;
 
 // The false-positive rate of a slice that holds `used` signatures of total weight `weight`.

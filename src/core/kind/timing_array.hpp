@@ -1,4 +1,4 @@
-// The timers of a slice of kind timer: arrays of them in filters, of which there are several with
+// The timers of a slice of kind timer: arrays of them in filters, several with
 // `grow`. timing_bloom.cpp says how they work.
 #pragma once
 

@@ -2,7 +2,7 @@
 // w by a key that is new and counting down to 0 once per tick. A key is a repeat if all K timers
 // run: if it was accepted within the last w ticks. Repeats set nothing (first-test-then-set).
 //
-// A window is a time, or a number of accepted rows, of which each slice counts its own share: with
+// A window is a time, or a number of accepted rows; each slice counts its own share: with
 // one slice, a window of rows is exact, with several, it is so on average. A timer takes
 // w = ceil((window - 1) / tick) + 1 ticks: no repeat within the window is missed, and none later
 // than one tick after it is found.
@@ -98,7 +98,7 @@ struct Turns {
   std::uint64_t rows;   // of both
   std::uint64_t ticks;  // of a window
 
-  // The ticks until a timer ends, of which `left` were left among `own` rows; 0: it has ended.
+  // The ticks until a timer ends that had `left` left among `own` rows; 0: it has ended.
   std::uint64_t left_of(std::uint64_t left, std::uint64_t own) const noexcept {
     const unsigned __int128 age = ticks - left + 1;
     const unsigned __int128 then = own > 0 ? (age * rows + own - 1) / own - 1 : ticks;

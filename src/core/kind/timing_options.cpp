@@ -168,7 +168,7 @@ double fpr_bound(const Parameters& p) noexcept {
   if (!(live < 1e18)) return 1;
   const slicing_model::Shape shape = shape_of(p);
   if (p.integer(kGrow) == none) return slicing_model::group_rate(shape, live);
-  // Full filters, the newest, and the oldest, of which some keys have gone. The last key before the
+  // Full filters, the newest, and the oldest, which some keys have left. The last key before the
   // limit can set K timers more.
   const double limit = static_cast<double>(p.integer(kLimit)), k = real_k(p), m = real_m(p);
   const double keys = p.integer(kGrow) == density

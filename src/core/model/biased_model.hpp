@@ -60,7 +60,7 @@ struct Rates {
 //
 // A bit is unset if, since its last reset (or ever), no element that hashes to it was inserted.
 // Resets come to a bit as a Poisson process, at a rate that depends on time only; how many keys
-// were inserted since, of which each hashes to it with probability 1/s, is a matter of the stream.
+// were inserted since, each hashing to it with probability 1/s, is a matter of the stream.
 // So the probability that a bit is unset is an integral over the time of its last reset, for a new
 // key's bit from the beginning, for a repeat's from its last insertion; averaged over the repeats'
 // lags, this gives the rates, and they give the resets: a Volterra equation, solved step by step on

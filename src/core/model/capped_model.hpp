@@ -46,7 +46,7 @@ double mean_zeros(const Setting& setting, double keys) noexcept;
 // stream that had `all` keys to a line in the mean: nothing is cleared before a line is at its cap.
 double fnr_after(const Setting& setting, double keys, double all) noexcept;
 
-// The error rates over a stream, of which a line gets the part `of_line`; every key is admitted.
+// The error rates over a stream; a line gets the part `of_line` of it; every key is admitted.
 // Lines are taken by classes of how many keys they have.
 Prediction predict(const Setting& setting, const Stream& of_line) noexcept;
 

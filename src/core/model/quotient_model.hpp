@@ -1,6 +1,6 @@
 // The formulas of "Streaming Quotient Filter: A Near Optimal Approximate Duplicate Detection
 // Approach for Data Streams" (Dutta, Narang, Bera, VLDB 2013), §4, corrected, for remainders of r
-// bits of which r_prime are kept and of the u = r - r_prime others the number of ones. Exact where
+// bits: r_prime are kept, and of the u = r - r_prime others the number of ones. Exact where
 // the paper approximates; its Eq. 7 and 8 need r - r' instead of r under the root, its Eq. 10 and
 // 14 keep one term of a sum.
 #pragma once

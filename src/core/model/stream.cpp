@@ -8,7 +8,7 @@
 namespace streamfilter {
 namespace {
 
-// Draws of which fewer than this share are repeats count as all new.
+// Draws with fewer repeats than this share count as all new.
 constexpr double kMinDraws = 1e-7;
 
 }  // namespace

@@ -34,7 +34,7 @@ double mean_equal_timers_fnr(unsigned k, unsigned equal, double fill) noexcept;
 double rate_of_filters(double p, double j) noexcept;
 double share_of_rate(double fpr, double j) noexcept;
 
-// The same where keys have `probes`, all of which must be found in one of their j filters.
+// The same where keys have `probes` that must all be found in one of their j filters.
 double rate_of_one(double fpr, double probes, double j) noexcept;
 
 // §5: the k of j filters that grow. Of one cell a probe, the filters of a slice are together as one

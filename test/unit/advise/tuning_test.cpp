@@ -213,7 +213,7 @@ BOOST_AUTO_TEST_CASE(limits_hold_whatever_became_of_the_filter, *boost::unit_tes
 
 namespace {
 
-// The least number of 100 trials, each of which succeeds with 95 %, that is reached but for one
+// The least number of 100 trials that each succeed with 95 % that is reached but for one
 // time in 1000.
 int least_of_100() {
   double below = 0;

@@ -126,7 +126,7 @@ BOOST_AUTO_TEST_CASE(a_newer_format_is_told_apart_from_damage) {
 
 // A changed header is refused, unless it is the header of another filter with the same cells: a
 // different seed, other wishes (keys, fpr, gap, nulls), or other numbers that the cells do not show
-// (k, p; max, if that is not less than any cell; how so many slices are diced). Whoever stores or
+// (k, p; max, if that is not less than any cell; how so many slices are diced). Code that stores or
 // sends a filter adds checksum(), which tells these, too.
 BOOST_AUTO_TEST_CASE(every_flipped_bit_of_a_header_is_refused_or_makes_another_valid_filter) {
   for (const char* text : kDefinitions) {

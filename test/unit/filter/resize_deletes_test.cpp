@@ -136,7 +136,7 @@ BOOST_AUTO_TEST_CASE(few_others_go_with_what_is_removed) {
     Filter filter(with_memory(definition, path[0]));
     for (const char* memory : path) {
       BOOST_TEST(resize(filter, with_memory(definition, memory)));
-      insert(filter, 0, kKeys);  // full, also of keys of which there are no copies
+      insert(filter, 0, kKeys);  // full, also of keys without copies
     }
     std::set<std::uint64_t> before;
     for (std::uint64_t i = kRemoved; i < kKeys; ++i)

@@ -154,7 +154,7 @@ BOOST_AUTO_TEST_CASE(a_part_has_its_share_of_what_counts_for_all) {
   };
   BOOST_TEST(share("rows", 2) == 334u);
   BOOST_TEST(share("rows", 6) == 1002u);
-  BOOST_TEST(share("buckets", 2) == 1001u);  // of which each of two has 501, as each of six
+  BOOST_TEST(share("buckets", 2) == 1001u);  // each of two has 501, as each of six
   BOOST_TEST(share("buckets", 5) == 2501u);
   p = parameters_of("timer(memory=64kB, slices=6, window='1001 rows', tick='13 rows', k=4)");
   BOOST_TEST(share("window", 2) == 334u);

@@ -24,7 +24,7 @@ namespace {
 
 const FilterOps& ops() { return *find_ops(Kind::clq); }
 
-// The rule as it is told: lists, of which a key may be in two, and how many have entered each.
+// The rule as it is told: lists, with a key in up to two, and how many have entered each.
 class Reference {
  public:
   explicit Reference(const Parameters& p)

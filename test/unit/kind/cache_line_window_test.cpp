@@ -115,7 +115,7 @@ class Reference {
     }
   }
 
-  // What a bucket of the filter holds now, of which the reference knows the ticks.
+  // What a bucket of the filter holds now; the reference knows its ticks.
   List live_list(const Bucket& bucket) const {
     const auto list = lists_.find(bucket);
     return list == lists_.end() ? List() : live_of(list->second, bucket.first);

@@ -53,7 +53,7 @@ Shape shape_of(const Parameters& p) {
           derived[1]};
 }
 
-// Koloniari et al. 2011 §4 and §5 to the letter: arrays of integers, all of which are decremented
+// Koloniari et al. 2011 §4 and §5 to the letter: arrays of integers that are all decremented
 // at each tick.
 class Reference {
  public:

@@ -61,7 +61,7 @@ BOOST_AUTO_TEST_CASE(without_losses_all_rules_agree) {
     }
 }
 
-// Whoever stops asking early must not miss a repeat.
+// Stopping early must not miss a repeat.
 BOOST_AUTO_TEST_CASE(a_probe_that_stops_decides_as_one_that_goes_on) {
   for (const LostRule rule :
        {LostRule::distinct, LostRule::duplicate, LostRule::votes, LostRule::hybrid})

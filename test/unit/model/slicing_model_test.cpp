@@ -22,7 +22,7 @@ namespace {
 Shape vertical(double slices, double k = kK) { return {k, 1, 1, slices, kBits / slices}; }
 Shape horizontal(double slices, double k = kK) { return {1, k, slices, 1, kBits / slices}; }
 
-// 8 bits a key in 40 slices, 8 of which are lost; a bit is set with this probability.
+// 8 bits a key in 40 slices, 8 of them lost; a bit is set with this probability.
 constexpr double kPlaces = 8, kSet = .4288;
 Failures failures(double part) { return {kPlaces, kSet, 40, part, 8}; }
 
