@@ -116,6 +116,7 @@ void prepare() {
   end_changed_filters(false);
   end_remote_transactions(false);
   end_transaction_of_handles();
+  note_prepared_changes();
   end_saving();
   forget_transaction_changes();
   leave_prepared_definitions();

@@ -31,6 +31,7 @@ void note_forgotten(FilterSlot* slot) {
 void note_saved(TransactionChanges* changes) {
   SavedState* saved = &changes->slot->saved;
   saved->logged = changes->saving.logged;
+  pg_atomic_fetch_add_u64(&saved->log_bytes, static_cast<int64>(changes->saving.logged_bytes));
   if (changes->saving.forgotten_level > 0) note_forgotten(changes->slot);
   if (changes->saving.writes_header) pg_atomic_write_u32(&saved->has_header, 1);
   if (changes->saving.drops_saved) pg_atomic_write_u32(&saved->has_header, 0);
@@ -38,8 +39,8 @@ void note_saved(TransactionChanges* changes) {
   if (saved->logged) pg_atomic_write_u32(&saved->has_header, 1);
   saved->last_saved = changes->saving.saved_at;
   saved->set_aside[0] = '\0';  // the save has replaced it
-  pg_atomic_fetch_sub_u64(&saved->log_bytes,
-                          Min(changes->saving.freed_bytes, pg_atomic_read_u64(&saved->log_bytes)));
+  pg_atomic_fetch_sub_u64(&saved->log_bytes, Min(changes->saving.replaced_bytes,
+                                                 pg_atomic_read_u64(&saved->log_bytes)));
 }
 
 bool has_header(const TransactionChanges* changes) {
@@ -237,6 +238,13 @@ void refuse_to_prepare_saving() {
         (has_changes(changes) && replaces_saved(changes) &&
          (changes->saving.logged || is_anything_saved(changes->slot->relation))))
       refuse_to_prepare(changes);
+}
+
+void note_prepared_changes() {
+  for (TransactionChanges* changes = first_changes(); changes != nullptr; changes = changes->next)
+    if (is_alive(changes))
+      pg_atomic_fetch_add_u64(&changes->slot->saved.log_bytes,
+                              static_cast<int64>(changes->saving.logged_bytes));
 }
 
 void note_saved_changes() {

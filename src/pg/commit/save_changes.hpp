@@ -14,6 +14,9 @@ void refuse_to_prepare_saving();
 // After the commit record: remembers what is saved now. Cannot raise.
 void note_saved_changes();
 
+// After PREPARE: its rows are in the log, though nobody sees them yet. Cannot raise.
+void note_prepared_changes();
+
 // Last, however the transaction ends: whoever takes a snapshot need not wait for it any more.
 // Cannot raise.
 void end_saving();

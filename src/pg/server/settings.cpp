@@ -16,6 +16,7 @@ int dynamic_memory_kb = 1024 * 1024;
 int max_filters = 128;
 int max_in_flight = 100000;
 int commit_wait_timeout_ms = 60'000;
+int min_log_size_kb = 8 * 1024;
 bool enabled = true;
 bool batch_scan = true;
 bool batch_insert = true;
@@ -82,6 +83,10 @@ void init_settings() {
   DefineCustomBoolVariable("streamfilter.verbose",
                            "Says after each statement what filters have made of its rows.", nullptr,
                            &verbose, false, PGC_USERSET, 0, nullptr, nullptr, nullptr);
+  DefineCustomIntVariable(
+      "streamfilter.min_log_size", "Log of a filter up to which no image of it is written.",
+      "An image is written when the log is larger than this and the filter.", &min_log_size_kb,
+      8 * 1024, 64, INT_MAX, PGC_SIGHUP, GUC_UNIT_KB, nullptr, nullptr, nullptr);
   DefineCustomIntVariable(
       "streamfilter.commit_wait_timeout", "Longest wait for other transactions in COMMIT.",
       "statement_timeout has ended there. 0 waits for ever; lock_timeout counts, too.",

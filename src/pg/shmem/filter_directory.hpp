@@ -41,8 +41,11 @@ struct SavedState {
   pg_atomic_uint32 committing[2];  // transactions about to commit, by parity of the epoch
   pg_atomic_uint32 following;      // somebody follows the log
   pg_atomic_uint64 next_number;    // of a row of the log
-  pg_atomic_uint64 log_bytes;      // in the log since the last image, about
-  pg_atomic_uint64 next_worker;    // when a worker may be started again
+  // Of the rows in the log, as tuples (StateScan, write_row): what committed transactions have
+  // written since the last image, which takes off what it has found here. So neither a rollback
+  // nor a crash in between leaves an error that grows.
+  pg_atomic_uint64 log_bytes;
+  pg_atomic_uint64 next_worker;  // when a worker may be started again, in monotonic_us()
   // On a standby: image and snapshot at the last look.
   TimestampTz image;
   XLogRecPtr replayed;

@@ -8,6 +8,7 @@ extern "C" {
 #include "utils/timestamp.h"
 }
 
+#include "pg/server/monotonic.hpp"
 #include "pg/shmem/server_health.hpp"
 
 namespace streamfilter::pg {
@@ -24,7 +25,7 @@ struct Unreachable {
   Oid database;
   Oid server;  // InvalidOid: nothing is here
   TimestampTz since;
-  TimestampTz retry_at;
+  int64 retry_at;  // in monotonic_us()
 };
 
 struct Servers {
@@ -86,7 +87,7 @@ bool is_of(const CountKey* key, Oid database, Oid relation) {
 
 bool any_unreachable() { return servers != nullptr && pg_atomic_read_u32(&servers->count) > 0; }
 
-TimestampTz after_pause(TimestampTz now) { return TimestampTzPlusMilliseconds(now, kRetryPause); }
+int64 after_pause(int64 now) { return now + int64{kRetryPause} * 1000; }
 
 Unreachable* find_unreachable(Oid server) {
   for (Unreachable& entry : servers->unreachable)
@@ -100,11 +101,10 @@ void forget(Unreachable* entry) {
 }
 
 // An entry that is free, perhaps because it was tried longest ago.
-Unreachable* make_room(TimestampTz now) {
+Unreachable* make_room(int64 now) {
   Unreachable* result = &servers->unreachable[0];
   for (Unreachable& entry : servers->unreachable) {
-    if (OidIsValid(entry.server) && TimestampDifferenceExceeds(entry.retry_at, now, kForgotten))
-      forget(&entry);
+    if (OidIsValid(entry.server) && now - entry.retry_at > int64{kForgotten} * 1000) forget(&entry);
     if (OidIsValid(result->server) &&
         (!OidIsValid(entry.server) || entry.retry_at < result->retry_at))
       result = &entry;
@@ -126,7 +126,7 @@ TimestampTz unreachable_since(Oid server) {
 
 bool may_connect(Oid server) {
   if (!any_unreachable()) return true;
-  const TimestampTz now = GetCurrentTimestamp();
+  const int64 now = monotonic_us();
   LWLockAcquire(servers->lock, LW_EXCLUSIVE);
   Unreachable* entry = find_unreachable(server);
   const bool may = entry == nullptr || entry->retry_at <= now;
@@ -137,12 +137,13 @@ bool may_connect(Oid server) {
 
 void note_unreachable(Oid server) {
   if (servers == nullptr) return;
-  const TimestampTz now = GetCurrentTimestamp();
+  const int64 now = monotonic_us();
+  const TimestampTz since = GetCurrentTimestamp();
   LWLockAcquire(servers->lock, LW_EXCLUSIVE);
   Unreachable* entry = find_unreachable(server);
   if (entry == nullptr) {
     entry = make_room(now);
-    *entry = {MyDatabaseId, server, now, 0};
+    *entry = {MyDatabaseId, server, since, 0};
     pg_atomic_fetch_add_u32(&servers->count, 1);
   }
   entry->retry_at = after_pause(now);

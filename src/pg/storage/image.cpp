@@ -13,6 +13,8 @@ extern "C" {
 
 #include "core/filter/filter.hpp"
 #include "pg/server/fault_points.hpp"
+#include "pg/server/monotonic.hpp"
+#include "pg/server/settings.hpp"
 #include "pg/server/wait_events.hpp"
 #include "pg/storage/persistence.hpp"
 #include "pg/storage/state_heaps.hpp"
@@ -23,7 +25,6 @@ extern "C" {
 namespace streamfilter::pg {
 namespace {
 
-constexpr uint64 kSmallestLog = 8 * 1024 * 1024;  // smaller ones are not worth an image
 constexpr int64 kRetry = 10 * USECS_PER_SEC;
 constexpr int kLongestCommit = 60000;  // ms
 
@@ -149,6 +150,8 @@ bool begin_save(SlotSave* save, FilterSlot* slot, const char* name) {
   if (!open_state_tables(slot->relation, ShareUpdateExclusiveLock, RowExclusiveLock, &save->tables))
     return false;
   CommandCounterIncrement();  // what this command has written or deleted before is to be seen
+  // Whoever has added to it has committed: the snapshot sees the rows.
+  save->log_bytes = pg_atomic_read_u64(&slot->saved.log_bytes);
   save->snapshot = register_latest_snapshot();
   stop_at(FaultPoint::save);
   // What the snapshot sees has been committed; from here on it is in the filter, too.
@@ -163,15 +166,17 @@ void finish_save(SlotSave* save, const Header* state) {
   delete_rows(save->tables.images, filter, save->snapshot);
   TransactionChanges* changes = begin_changes(slot, block_of(slot), true);
   const TimestampTz saved_at = write_image(save->tables.images, slot, state);
-  const uint64 freed_bytes = delete_rows(save->tables.log, filter, save->snapshot);
+  delete_rows(save->tables.log, filter, save->snapshot);
   // If the image is damaged one day, the log shall still be readable.
-  write_log_header(save->tables.log, slot, LogChange::image, block_of(slot));
+  const Size header_bytes =
+      write_log_header(save->tables.log, slot, LogChange::image, block_of(slot));
   UnregisterSnapshot(save->snapshot);
   close_state_tables(save->tables);
   // Last: a savepoint may catch what has failed.
   changes->saving.saved_at = saved_at;
   changes->saving.level = GetCurrentTransactionNestLevel();
-  changes->saving.freed_bytes += freed_bytes;
+  changes->saving.replaced_bytes = save->log_bytes;
+  changes->saving.logged_bytes += header_bytes;
 }
 
 bool is_anything_saved(Oid relation) {
@@ -216,10 +221,9 @@ void leave_commit(FilterSlot* slot, uint32 epoch) {
 }
 
 void save_in_background_if_due(FilterSlot* slot, uint64 more_bytes) {
-  const uint64 bytes =
-      pg_atomic_add_fetch_u64(&slot->saved.log_bytes, static_cast<int64>(more_bytes));
-  if (bytes < Max(slot->size, kSmallestLog)) return;
-  const auto now = static_cast<uint64>(GetCurrentTimestamp());
+  const uint64 bytes = pg_atomic_read_u64(&slot->saved.log_bytes) + more_bytes;
+  if (bytes < Max(slot->size, static_cast<uint64>(min_log_size_kb) * 1024)) return;
+  const auto now = static_cast<uint64>(monotonic_us());
   uint64 next = pg_atomic_read_u64(&slot->saved.next_worker);
   if (now < next || !pg_atomic_compare_exchange_u64(&slot->saved.next_worker, &next, now + kRetry))
     return;

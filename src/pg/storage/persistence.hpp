@@ -35,6 +35,7 @@ struct SlotSave {
   FilterSlot* slot;
   StateTables tables;
   Snapshot snapshot;  // of the rows that are superfluous then
+  uint64 log_bytes;   // SavedState::log_bytes before that
 };
 // Takes the locks of one; nobody else saves a filter of the database until the transaction ends.
 void lock_for_save(Oid relation);
@@ -59,7 +60,9 @@ uint64 delete_saved_state(Oid relation, const int64* except = nullptr);
 uint32 enter_commit(FilterSlot* slot);
 void leave_commit(FilterSlot* slot, uint32 epoch);
 
-// Starts a worker that saves the filter, if its log has outgrown it and none was started just now.
+// Starts a worker that saves the filter, if its log has outgrown it with what this transaction has
+// written and none was started just now. An image is as large as the filter at most, so images
+// write no more than the log does.
 void save_in_background_if_due(FilterSlot* slot, uint64 more_bytes);
 
 }  // namespace streamfilter::pg

@@ -66,6 +66,7 @@ bool play_news(FilterSlot* slot, const FilterRelation* relation) {
     Header* block = block_of(slot);
     replay_rows(slot, block, reading.log, 0, saved->identity, &progress);
     pg_atomic_write_u64(&saved->next_number, reading.next_number);
+    pg_atomic_fetch_add_u64(&saved->log_bytes, static_cast<int64>(reading.log.bytes));
     remember_snapshot(slot, reading.snapshot, replayed);
   }
   UnregisterSnapshot(reading.snapshot);

@@ -42,7 +42,7 @@ bytea* make_bytea(const char* data, Size size) {
   return result;
 }
 
-void insert_tuple(Relation table, const Datum* values) {
+Size insert_tuple(Relation table, const Datum* values) {
   const bool isnull[kImageColumns] = {};
   HeapTuple tuple = heap_form_tuple(RelationGetDescr(table), const_cast<Datum*>(values),
                                     const_cast<bool*>(isnull));
@@ -50,7 +50,9 @@ void insert_tuple(Relation table, const Datum* values) {
     CatalogTupleInsert(table, tuple);
   else
     simple_heap_insert(table, tuple);
+  const Size bytes = tuple->t_len;
   heap_freetuple(tuple);
+  return bytes;
 }
 
 // Reads a row of so many columns, none of them NULL.
@@ -228,13 +230,14 @@ void StateScan::end() {
   AtEOXact_GUC(true, settings_);
 }
 
-void write_row(Relation table, const LogRow& row) {
+Size write_row(Relation table, const LogRow& row) {
   bytea* data = make_bytea(row.data, row.size);
   const Datum values[kLogColumns] = {
       ObjectIdGetDatum(row.filter), CharGetDatum(static_cast<char>(row.change)),
       Int64GetDatum(row.number), Int64GetDatum(row.identity), PointerGetDatum(data)};
-  insert_tuple(table, values);
+  const Size bytes = insert_tuple(table, values);
   pfree(data);
+  return bytes;
 }
 
 void write_row(Relation table, const ImageRow& row) {

@@ -59,8 +59,8 @@ class StateScan {
   int settings_;  // the nest level of settings
 };
 
-// Adds a row; needs a RowExclusiveLock.
-void write_row(Relation table, const LogRow& row);
+// Adds a row; needs a RowExclusiveLock. Returns the bytes of its tuple.
+Size write_row(Relation table, const LogRow& row);
 void write_row(Relation table, const ImageRow& row);
 
 // False: damaged.

@@ -33,7 +33,6 @@ void keep_row(LogRows* rows, const LogRow& row) {
   auto* data = static_cast<char*>(palloc(row.size + 1));
   memcpy(data, row.data, row.size);
   kept->data = data;
-  rows->bytes += row.size;
 }
 
 void sort_rows(LogRows* rows) {
@@ -95,6 +94,7 @@ void read_log(StateReading* reading) {
       continue;
     }
     keep_row(&reading->log, row);
+    reading->log.bytes += tuple->t_len;
     reading->next_number = Max(reading->next_number, static_cast<uint64>(row.number) + 1);
   }
   scan.end();

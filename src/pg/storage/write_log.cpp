@@ -47,8 +47,7 @@ class LogWriter {
   void write(LogRow& row) {
     CHECK_FOR_INTERRUPTS();
     row.number = static_cast<int64>(pg_atomic_fetch_add_u64(&slot_->saved.next_number, 1));
-    write_row(table_, row);
-    bytes_ += SizeofHeapTupleHeader + 32 + row.size;
+    bytes_ += write_row(table_, row);
   }
 
   Relation table_;
@@ -65,15 +64,15 @@ LogChange sort_of(const ChangeLog* log, const Change* change) {
 
 }  // namespace
 
-void write_log_header(Relation table, FilterSlot* slot, LogChange change, const Header* header) {
+Size write_log_header(Relation table, FilterSlot* slot, LogChange change, const Header* header) {
   const auto write = [table, slot](LogChange sort, const char* data, Size size) {
     const auto number = static_cast<int64>(pg_atomic_fetch_add_u64(&slot->saved.next_number, 1));
-    write_row(table, LogRow{slot->relation, sort, number, slot->saved.identity, data, size});
+    return write_row(table, LogRow{slot->relation, sort, number, slot->saved.identity, data, size});
   };
-  write(change, reinterpret_cast<const char*>(header), sizeof(Header));
+  const Size bytes = write(change, reinterpret_cast<const char*>(header), sizeof(Header));
   const char* collations = collations_of(slot->relation);
-  if (collations[0] != '\0')
-    write(LogChange::collations, collations, Min(strlen(collations), kRowData));
+  if (collations[0] == '\0') return bytes;
+  return bytes + write(LogChange::collations, collations, Min(strlen(collations), kRowData));
 }
 
 void write_log_records(Relation table, TransactionChanges* changes) {
@@ -83,7 +82,8 @@ void write_log_records(Relation table, TransactionChanges* changes) {
   changes->saving.committing = true;
   auto* writer = new (palloc(sizeof(LogWriter))) LogWriter(table, changes);
   if (pg_atomic_read_u32(&changes->slot->saved.has_header) == 0)
-    write_log_header(table, changes->slot, LogChange::header, changes->header);
+    changes->saving.logged_bytes +=
+        write_log_header(table, changes->slot, LogChange::header, changes->header);
   uint32 start = 0;
   if (log->last_reset != kNoChange) {
     writer->write_reset();
@@ -96,7 +96,7 @@ void write_log_records(Relation table, TransactionChanges* changes) {
       writer->add(sort_of(log, change), reader.element());
   }
   writer->flush();
-  changes->saving.logged_bytes = writer->bytes();
+  changes->saving.logged_bytes += writer->bytes();
   pfree(writer);
 }
 

@@ -10,7 +10,8 @@ namespace streamfilter::pg {
 // Writes the row without which the log cannot be read: the definition's parameters and the seed.
 // Behind it another one says which collations the keys have, if any does not come with the server.
 // `change` says whether there is an image, too.
-void write_log_header(Relation table, FilterSlot* slot, LogChange change, const Header* header);
+// Returns the bytes in the log.
+Size write_log_header(Relation table, FilterSlot* slot, LogChange change, const Header* header);
 
 // Writes the changes of a transaction that is about to commit or to be prepared to the log, which
 // it has locked. May raise.

@@ -13,7 +13,7 @@ void pop_savepoint(TransactionChanges* changes) {
 }
 
 void abort_subtransaction(TransactionChanges* changes, int level) {
-  if (changes->saving.level >= level) changes->saving.saved_at = changes->saving.freed_bytes = 0;
+  if (changes->saving.level >= level) changes->saving.saved_at = changes->saving.replaced_bytes = 0;
   if (changes->saving.forgotten_level >= level) changes->saving.forgotten_level = 0;
   uint32 keep = changes->log.count;
   while (changes->savepoints != nullptr && changes->savepoints->level >= level) {

@@ -28,11 +28,11 @@ struct Saving {
   bool writes_header;  // the header is saved with this transaction
   bool drops_saved;    // what was saved is deleted with this transaction
   uint32 epoch;
-  uint64 logged_bytes;
-  TimestampTz saved_at;  // of a snapshot that this transaction has written; 0: none
-  uint64 freed_bytes;    // of the log
-  int level;             // the subtransaction that has written it
-  int forgotten_level;   // the one that has deleted what was saved; 0: none
+  uint64 logged_bytes;    // of the rows that it has written to the log
+  TimestampTz saved_at;   // of a snapshot that this transaction has written; 0: none
+  uint64 replaced_bytes;  // of the log, which the snapshot makes superfluous
+  int level;              // the subtransaction that has written it
+  int forgotten_level;    // the one that has deleted what was saved; 0: none
 };
 
 // One per filter (use of a slot) that the transaction has changed.

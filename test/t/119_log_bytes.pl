@@ -1,0 +1,82 @@
+# The bytes of a filter's log decide when an image is written. They are those of the rows that are there, whatever transactions
+# and restarts have come in between, so that images do not come more and more often.
+# flavours: quick asserted faults
+use strict;
+use warnings;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = PostgreSQL::Test::Cluster->new('main');
+$node->init;
+$node->append_conf('postgresql.conf', q{
+	shared_preload_libraries = 'streamfilter'
+	streamfilter.shared_memory = '16MB'
+	streamfilter.min_log_size = '64kB'
+	max_prepared_transactions = 5
+	autovacuum = off
+	synchronous_commit = off
+	fsync = off});
+$node->start;
+$node->safe_psql('postgres', q{
+	CREATE EXTENSION streamfilter;
+	CREATE FUNCTION log_bytes(regclass) RETURNS bigint AS '$libdir/streamfilter', 'streamfilter_log_bytes' LANGUAGE C STRICT;
+	CREATE FOREIGN TABLE seen (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '1MB');
+	CREATE FOREIGN TABLE small (id int) SERVER streamfilter OPTIONS (kind 'sqf', memory '64kB');
+	CREATE PROCEDURE insert_one_by_one(first int, last int) LANGUAGE plpgsql AS $$
+	BEGIN
+		FOR i IN first .. last LOOP INSERT INTO seen VALUES (i); COMMIT; END LOOP;
+	END $$});
+
+sub sql { return $node->safe_psql('postgres', $_[0]); }
+sub log_bytes { return sql("SELECT log_bytes('$_[0]')"); }
+
+# A tuple of a log row: 24 bytes of its header, 24 of columns, then the length of the data and the data.
+my $truth = q{SELECT sum(48 + 4 + length(data))
+	FROM streamfilter_log WHERE filter = '%s'::regclass};
+sub is_true
+{
+	my ($filter, $name) = @_;
+	return is(log_bytes($filter), sql(sprintf $truth, $filter), $name);
+}
+
+sql('INSERT INTO seen SELECT generate_series(1, 5000)');
+is_true('seen', 'many keys');
+sql('CALL insert_one_by_one(5001, 6000)');
+is_true('seen', 'one by one');
+$node->stop('immediate');
+$node->start;
+sql('SELECT FROM seen WHERE id = 1');
+is_true('seen', 'after a crash');
+sql('CALL insert_one_by_one(6001, 6100)');
+is_true('seen', 'and with what comes then');
+
+sql(q{SELECT streamfilter_save('seen')});
+is_true('seen', 'after an image');
+my $at_rest = log_bytes('seen');
+for my $round (1 .. 3)
+{
+	sql('CALL insert_one_by_one(' . 10000 * $round . ', ' . (10000 * $round + 300) . ')');
+	sql('BEGIN; INSERT INTO seen SELECT generate_series(100000, 100300); ROLLBACK');
+	sql(qq{BEGIN; INSERT INTO seen VALUES ($round + 50000); PREPARE TRANSACTION 'kept'});
+	sql(qq{BEGIN; INSERT INTO seen VALUES ($round + 60000); PREPARE TRANSACTION 'undone'});
+	sql(q{COMMIT PREPARED 'kept'});
+	sql(q{ROLLBACK PREPARED 'undone'});
+	sql(q{BEGIN; SAVEPOINT s; SELECT streamfilter_save('seen'); ROLLBACK TO s; INSERT INTO seen VALUES (70000); ROLLBACK});
+	sql(q{SELECT streamfilter_save('seen')});
+	is(log_bytes('seen'), $at_rest, "nothing is left after image $round");
+}
+
+# Images, counted: each comes of a log as large as its filter.
+my $images = 0;
+my $saved = '';
+for my $part (0 .. 29)
+{
+	sql("INSERT INTO small SELECT generate_series($part * 100, $part * 100 + 99)");
+	my $now = sql(q{SELECT coalesce(last_saved::text, '') FROM streamfilter_stats WHERE filter = 'small'::regclass});
+	++$images if $now ne $saved;
+	$saved = $now;
+}
+is($images, 0, '30 transactions of 100 keys write no image: their log is smaller than 64 kB');
+
+done_testing();
