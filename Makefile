@@ -157,7 +157,8 @@ sql/$(EXTENSION)--$(EXTVERSION).sql: $(SQL_PARTS)
 	cat $^ > $@
 
 # What has changed since is in parts of its own, which both scripts consist of.
-sql/$(EXTENSION)--1.1--1.2.sql: sql/update/1.1--1.2_before.sql sql/update/1.1--1.2_after.sql
+sql/$(EXTENSION)--1.1--1.2.sql: sql/update/1.1--1.2_before.sql \
+  sql/63_settle.sql sql/update/1.1--1.2_after.sql
 	cat $^ > $@
 
 scripts: $(DATA_built)

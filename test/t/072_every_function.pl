@@ -99,6 +99,8 @@ my %values = (
 		"NULL::plain", "ROW(1, 'x')::plain", "'1'::xid", "'(0,1)'::tid", "'12:34'::timetz", "'1 day'::interval", "'a'::char(300)",
 		"'::1'::inet", "'f'::regclass", "'sbf(memory=1kB)'::streamfilter", "array_fill(1, '{100,100}')", "to_tsvector('a b')",
 		"gen_random_uuid()", "'1'::money", "'x' COLLATE \"C\"" ],
+	'boolean' => [ 'NULL', 'true', 'false' ],
+	'timestamp with time zone' => [ 'NULL', 'now()', "'infinity'::timestamptz", "'-infinity'::timestamptz" ],
 	'internal' => ['NULL'],
 );
 

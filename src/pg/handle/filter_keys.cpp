@@ -63,6 +63,14 @@ void remember_key(FilterHandle* filter, const Element& element) {
   test_and_insert(filter, element);
 }
 
+bool can_take_keys(const FilterHandle* filter) {
+  return filter->remote == nullptr && filter->tree == nullptr;
+}
+
+bool take_key(FilterHandle* filter, const Element& element) {
+  return reserve_local_key_at_once(filter, element);
+}
+
 void learn_key(FilterHandle* filter, const Element& element) {
   if (filter->remote != nullptr || filter->tree != nullptr) return remember_key(filter, element);
   if (!test_local_key(filter, element)) insert_local_key(filter, element);

@@ -31,8 +31,17 @@ bool asks_servers(FilterHandle* filter);
 // that was judged has got it.
 void remember_key(FilterHandle* filter, const Element& element);
 
-// The same for a key that nobody else adds now: the row is there already, and its table is not to
-// be written by others. Of many keys, none takes a place among those in flight.
+// May a key be this transaction's own before it commits, whatever the filter says of it? Not where
+// its state is on other servers, or in a tree.
+bool can_take_keys(const FilterHandle* filter);
+
+// Takes a key for a row that was judged wrongly: it is inserted once the transaction commits, and
+// until then nobody else adds it. False, at once: an unfinished transaction has added it. Needs
+// can_take_keys().
+bool take_key(FilterHandle* filter, const Element& element);
+
+// remember_key() for a key that nobody else adds now: the row is there already, and its table is
+// not to be written by others. Of many keys, none takes a place among those in flight.
 void learn_key(FilterHandle* filter, const Element& element);
 
 // Was the key seen, by committed transactions or by this one?

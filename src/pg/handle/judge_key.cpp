@@ -116,12 +116,24 @@ bool test_and_insert_local_key(FilterHandle* filter, const Element& element) {
   return !reserve(filter, changes, element, own.hint, applied, in_sight);
 }
 
-bool reserve_local_key(FilterHandle* filter, const Element& element) {
+namespace {
+
+bool reserve_unseen(FilterHandle* filter, const Element& element, bool at_once) {
   TransactionChanges* changes = begin(filter);
   const OwnKey own = own_key(changes, element);
   if (own.view == OwnView::added) return true;
   if (Arriving(filter->slot).keys) wait_until_applied(filter);
-  return reserve(filter, changes, element, own.hint, 0, false);
+  return reserve(filter, changes, element, own.hint, 0, false, at_once);
+}
+
+}  // namespace
+
+bool reserve_local_key(FilterHandle* filter, const Element& element) {
+  return reserve_unseen(filter, element, false);
+}
+
+bool reserve_local_key_at_once(FilterHandle* filter, const Element& element) {
+  return reserve_unseen(filter, element, true);
 }
 
 void insert_local_key(FilterHandle* filter, const Element& element) {

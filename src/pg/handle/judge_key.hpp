@@ -27,6 +27,9 @@ void test_and_insert_local_keys(FilterHandle* filter, const Element* elements, c
 // Takes the key as new, whatever the filter says of it; false if another transaction is adding it
 // and option conflict gives it to that one. Raises what test_and_insert_local_key does.
 bool reserve_local_key(FilterHandle* filter, const Element& element);
+// The same without waiting for another transaction that may roll back: false, whatever option
+// conflict says.
+bool reserve_local_key_at_once(FilterHandle* filter, const Element& element);
 
 // The key is inserted once the transaction commits, whoever else adds it. Raises 53200, 54000.
 void insert_local_key(FilterHandle* filter, const Element& element);

@@ -274,7 +274,7 @@ void wait_until_applied(const FilterHandle* filter) {
 }
 
 bool reserve(FilterHandle* filter, TransactionChanges* changes, const Element& element,
-             const IndexHint& hint, uint64 applied, bool look_again) {
+             const IndexHint& hint, uint64 applied, bool look_again, bool at_once) {
   reserve_change(changes);
   if (unlikely(is_to_hand_over(changes))) hand_over(changes);
   ReserveRequest request{};
@@ -292,7 +292,10 @@ bool reserve(FilterHandle* filter, TransactionChanges* changes, const Element& e
           append_change(changes, ChangeType::add, element, hint);
         return true;
       case ReserveResult::no_room: make_room(filter, changes, element); continue;
-      case ReserveResult::any_key: wait_for_any_key(filter, request.met); continue;
+      case ReserveResult::any_key:
+        if (at_once) return false;
+        wait_for_any_key(filter, request.met);
+        continue;
       case ReserveResult::other: break;
     }
     switch (xact_status(transaction_of(request.met))) {
@@ -306,6 +309,7 @@ bool reserve(FilterHandle* filter, TransactionChanges* changes, const Element& e
       case XactStatus::aborted: request.finished = request.met; continue;
       case XactStatus::running: break;
     }
+    if (at_once) return false;
     // It commits with this one, or rolls back with it.
     if (unlikely(is_same_distributed_transaction(transaction_of(request.met)))) return false;
     switch (filter->relation->options.conflict) {

@@ -43,9 +43,9 @@ TransactionChanges* begin(const FilterHandle* filter);
 // Adds a key that is new as far as this transaction's own changes and a first look into the filter
 // tell; `applied` is the slot's count from before that look, and `look_again`: it was one. False:
 // it was seen after all. Of a key that an unfinished transaction has added, option conflict
-// decides. Raises 53200, 54000 as reserve_change does, and what waiting for a lock can raise:
-// 40P01, 55P03, 57014.
+// decides; with `at_once` the answer is false, whatever that says. Raises 53200, 54000 as
+// reserve_change does, and what waiting for a lock can raise: 40P01, 55P03, 57014.
 bool reserve(FilterHandle* filter, TransactionChanges* changes, const Element& element,
-             const IndexHint& hint, uint64 applied, bool look_again);
+             const IndexHint& hint, uint64 applied, bool look_again, bool at_once = false);
 
 }  // namespace streamfilter::pg

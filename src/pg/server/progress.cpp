@@ -29,8 +29,8 @@ struct ProgressPlace {
 
 namespace {
 
-constexpr const char* kCommands[] = {nullptr,   "distinct", "evaluate", "profile",
-                                     "restore", "resize",   "warm",     "advise"};
+constexpr const char* kCommands[] = {nullptr,  "distinct", "evaluate", "profile", "restore",
+                                     "resize", "warm",     "advise",   "settle"};
 constexpr int64 kQuiet = 2 * USECS_PER_SEC;     // before the first notice
 constexpr int64 kInterval = 5 * USECS_PER_SEC;  // between notices
 

@@ -9,7 +9,17 @@ extern "C" {
 
 namespace streamfilter::pg {
 
-enum class Command : uint8 { none, distinct, evaluate, profile, restore, resize, warm, advise };
+enum class Command : uint8 {
+  none,
+  distinct,
+  evaluate,
+  profile,
+  restore,
+  resize,
+  warm,
+  advise,
+  settle
+};
 
 // Work within the current memory context: the view shows it until that is reset or deleted, on
 // errors, too. Where work is within work, the inner one is shown until it ends.

@@ -5,6 +5,7 @@
 #include "pg/server/settings.hpp"
 #include "pg/shmem/filter_directory.hpp"
 #include "pg/trigger/divert.hpp"
+#include "pg/trigger/restored_rows.hpp"
 #include "pg/trigger/row_source.hpp"
 #include "pg/trigger/shard_triggers.hpp"
 #include "pg/trigger/trigger_rows.hpp"
@@ -108,6 +109,7 @@ HeapTuple fire(FunctionCallInfo fcinfo, TriggerKind kind) {
   if (unlikely(fcinfo->flinfo->fn_extra == nullptr)) on_first_row(call->tg_relation);
   FiringState* state = state_of(fcinfo, call, kind);
   const Arrival arrival = arrival_of(state->source);
+  if (is_restored(call->tg_relation, state->source.statement)) return call->tg_trigtuple;
   if (arrival == Arrival::moved) return call->tg_trigtuple;
   RowJudge* of_table = &state->judge;
   of_table->trigger = call->tg_trigger;

@@ -55,10 +55,6 @@ Oid look_up_argument(const Trigger* trigger, const TriggerOrigin* origin) {
   return look_up(schema, name, origin);
 }
 
-Oid root_of(Oid relation) {
-  return get_rel_relispartition(relation) ? llast_oid(get_partition_ancestors(relation)) : relation;
-}
-
 void check_is_table(Oid target) {
   const char kind = get_rel_relkind(target);
   if ((kind == RELKIND_RELATION || kind == RELKIND_PARTITIONED_TABLE) &&
@@ -73,7 +69,7 @@ void check_is_table(Oid target) {
 
 // What is diverted must not come to the same trigger again, nor be gone when the session is.
 void check_is_another(Oid target, const TriggerOrigin* origin) {
-  if (root_of(target) == root_of(origin->table))
+  if (topmost_table(target) == topmost_table(origin->table))
     ereport(ERROR, errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
             errmsg("cannot divert repeats of table %s to \"%s\"", origin->table_name,
                    get_rel_name(target)),
@@ -305,6 +301,10 @@ void insert(const TriggerData* call, Oid target, const FilterHandle* filter) {
 pg_noinline void set_running(const Diversion* diversion) { running_diversion = diversion; }
 
 }  // namespace
+
+Oid topmost_table(Oid relation) {
+  return get_rel_relispartition(relation) ? llast_oid(get_partition_ancestors(relation)) : relation;
+}
 
 bool diverts(const FilterHandle* filter) {
   for (const Diversion* diversion = running_diversion; diversion != nullptr;

@@ -13,6 +13,9 @@ extern "C" {
 
 namespace streamfilter::pg {
 
+// The partitioned table that the relation is a part of, at whatever depth; or the relation itself.
+Oid topmost_table(Oid relation);
+
 // The table that the trigger is bound to, or else the one that its second argument names, locked
 // until the end of the transaction. Raises 39P01 without such an argument, 42602, 42P01, 42809 if
 // it is no table, 42P17 if it cannot hold what the trigger diverts; reports 42501 at level

@@ -14,6 +14,7 @@ extern "C" {
 #include "pg/shmem/trigger_counts.hpp"
 #include "pg/storage/persistence.hpp"
 #include "pg/trigger/forget_definition.hpp"
+#include "pg/trigger/restored_rows.hpp"
 #include "pg/trigger/row_source.hpp"
 #include "pg/trigger/updated_keys.hpp"
 
@@ -144,7 +145,7 @@ using namespace streamfilter::pg;
 // The filter forgets what the table has no more.
 SF_FUNCTION(streamfilter_forget) {
   const TriggerData* call = check_call(fcinfo);
-  if (!enabled) return static_cast<Datum>(0);
+  if (!enabled || keeps_keys(call->tg_relation)) return static_cast<Datum>(0);
   require_shared_state();
   if (TRIGGER_FIRED_BY_TRUNCATE(call->tg_event))
     forget_all(call);

@@ -1,0 +1,19 @@
+#include "pg/server/postgres.hpp"
+
+#include "pg/trigger/divert.hpp"
+#include "pg/trigger/restored_rows.hpp"
+
+namespace streamfilter::pg {
+
+RestoredRows restored_rows = {};
+
+// What triggers of the user insert meanwhile comes in statements of their own.
+bool is_restored_in(Oid table, uint64 statement) {
+  if (topmost_table(table) != restored_rows.table) return false;
+  if (restored_rows.statement == 0) restored_rows.statement = statement;
+  return restored_rows.statement == statement;
+}
+
+bool keeps_keys_of(Oid table) { return topmost_table(table) == restored_rows.table; }
+
+}  // namespace streamfilter::pg

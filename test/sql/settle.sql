@@ -1,0 +1,226 @@
+--
+-- streamfilter_settle: what was diverted wrongly comes back, the rest goes
+--
+SET client_min_messages = warning;
+CREATE FOREIGN TABLE seen (id bigint) SERVER streamfilter OPTIONS (kind 'bloom', keys '10000', fpr '1e-6');
+CREATE TABLE events (n int GENERATED ALWAYS AS IDENTITY, id int, note text, twice int GENERATED ALWAYS AS (id * 2) STORED);
+CREATE TABLE repeats (LIKE events, diverted_at timestamptz, filter regclass);
+CREATE TRIGGER zz BEFORE INSERT ON events FOR EACH ROW EXECUTE FUNCTION streamfilter_divert('seen', 'repeats');
+-- Keys that the filter knows and the table has not are what false positives are.
+INSERT INTO seen SELECT generate_series(100, 104);
+INSERT INTO events (id, note) VALUES (1, 'a'), (1, 'b'), (100, 'c'), (100, 'd'), (101, 'e'), (2, 'f'), (2, 'g'), (2, 'h');
+SELECT id, note FROM events ORDER BY n;
+SELECT n, id, note FROM repeats ORDER BY n;
+SELECT * FROM streamfilter_settle('repeats', 'events');
+SELECT n, id, note, twice FROM events ORDER BY n;
+SELECT count(*) FROM repeats;
+-- Again: nothing to do. What came back is known.
+SELECT * FROM streamfilter_settle('repeats', 'events');
+INSERT INTO events (id, note) VALUES (100, 'i'), (101, 'j');
+SELECT * FROM streamfilter_settle('repeats', 'events');
+-- The filter remembers what comes back.
+INSERT INTO repeats VALUES (50, 7000, 'not known', 0, now(), 'seen');
+SELECT streamfilter_test('seen', 7000);
+SELECT * FROM streamfilter_settle('repeats', 'events');
+SELECT streamfilter_test('seen', 7000);
+INSERT INTO events (id) VALUES (7000);
+SELECT confirmed FROM streamfilter_settle('repeats', 'events');
+SELECT discarded, diverted FROM streamfilter_triggers WHERE filter = 'seen'::regclass;
+
+-- It is part of the transaction.
+INSERT INTO events (id, note) VALUES (103, 'k'), (1, 'l');
+BEGIN;
+SELECT * FROM streamfilter_settle('repeats', 'events');
+SELECT note FROM events WHERE id = 103;
+INSERT INTO events (id, note) VALUES (103, 'm');
+SELECT * FROM streamfilter_settle('repeats', 'events');
+ROLLBACK;
+SELECT note FROM repeats ORDER BY n;
+BEGIN;
+SAVEPOINT s;
+SELECT restored FROM streamfilter_settle('repeats', 'events');
+ROLLBACK TO s;
+SELECT restored FROM streamfilter_settle('repeats', 'events');
+COMMIT;
+SELECT count(*) FROM repeats;
+-- Own rows of this transaction
+BEGIN;
+INSERT INTO events (id, note) VALUES (104, 'n'), (3, 'o'), (3, 'p');
+SELECT * FROM streamfilter_settle('repeats', 'events');
+COMMIT;
+
+-- keep, since, most
+INSERT INTO events (id, note) VALUES (1, 'q'), (1, 'r'), (2, 's');
+INSERT INTO repeats SELECT 60 + i, 200 + i, 'old', 0, now() - interval '2 days', 'seen' FROM generate_series(0, 3) i;
+INSERT INTO repeats VALUES (70, 300, 'new', 0, now(), 'seen'), (71, 300, 'new again', 0, now() + interval '1 s', 'seen');
+SELECT * FROM streamfilter_settle('repeats', 'events', since => now() - interval '1 hour', keep => true);
+SELECT note FROM events WHERE id = 300;
+SELECT id, note FROM repeats WHERE id < 200 OR id >= 300 ORDER BY n;
+SELECT * FROM streamfilter_settle('repeats', 'events', most => 2);
+SELECT count(*) FROM repeats;
+SELECT restored + confirmed AS settled FROM streamfilter_settle('repeats', 'events', most => 3);
+SELECT restored + confirmed AS settled FROM streamfilter_settle('repeats', 'events', most => 3);
+SELECT * FROM streamfilter_settle('repeats', 'events', most => 0);
+SELECT count(*) FROM repeats;
+
+-- Duplicates that stayed: the first row of each key is the one that lies first.
+ALTER TABLE events DISABLE TRIGGER zz;
+INSERT INTO events (id, note) VALUES (1, 'again'), (1, 'and again'), (2, 'again'), (NULL, 'none'), (NULL, 'none');
+ALTER TABLE events ENABLE TRIGGER zz;
+SELECT * FROM streamfilter_settle('repeats', 'events', duplicates => 'report');
+SELECT * FROM streamfilter_settle('repeats', 'events', duplicates => 'delete');
+SELECT note FROM events WHERE id IN (1, 2) OR id IS NULL ORDER BY n;
+SELECT * FROM streamfilter_settle('repeats', 'events', duplicates => 'report');
+DROP TABLE events, repeats;
+DROP FOREIGN TABLE seen;
+
+-- A filter that can forget does not, with the later row of a key that stays.
+CREATE FOREIGN TABLE seen (id int) SERVER streamfilter OPTIONS (kind 'lru', memory '64kB');
+CREATE TABLE events (id int, note text);
+CREATE TABLE repeats (LIKE events);
+CREATE TRIGGER zz BEFORE INSERT ON events FOR EACH ROW EXECUTE FUNCTION streamfilter_divert('seen', 'repeats');
+CREATE TRIGGER follow AFTER DELETE ON events FOR EACH ROW EXECUTE FUNCTION streamfilter_forget('seen');
+INSERT INTO events VALUES (1, 'a');
+ALTER TABLE events DISABLE TRIGGER zz;
+INSERT INTO events VALUES (1, 'b');
+ALTER TABLE events ENABLE TRIGGER zz;
+SELECT duplicates FROM streamfilter_settle('repeats', 'events', duplicates => 'delete');
+TABLE events;
+SELECT streamfilter_test('seen', 1);
+DELETE FROM events;
+SELECT streamfilter_test('seen', 1);
+DROP TABLE events, repeats;
+DROP FOREIGN TABLE seen;
+
+-- Keys are compared as the filter compares them: collations, blanks, precision, several columns, NULLs.
+CREATE COLLATION nocase (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
+CREATE FOREIGN TABLE seen (who text COLLATE nocase, amount numeric(8,1), "Odd ""name" char(4))
+  SERVER streamfilter OPTIONS (kind 'bloom', keys '1000', fpr '1e-6', nulls 'not distinct');
+CREATE TABLE events (name varchar COLLATE "C", amount numeric(8,1), "Odd ""name" char(4), n int);
+CREATE TABLE repeats (n text, "Odd ""name" char(4), amount numeric, name text);
+CREATE TRIGGER zz BEFORE INSERT ON events FOR EACH ROW EXECUTE FUNCTION streamfilter_divert('seen', 'repeats', name, amount, '"Odd ""name"');
+INSERT INTO events VALUES ('Ann', 1.0, 'x', 1), ('ANN', 1, 'x ', 2), (NULL, 1, 'x', 3), (NULL, 1, 'x', 4), (NULL, NULL, NULL, 5), (NULL, NULL, NULL, 6);
+INSERT INTO repeats VALUES ('7', 'y', 1.04, 'ann'), ('8', 'y', 1, 'aNN'), ('9', NULL, 1, 'Bob'), ('10', NULL, 1.0, 'bob');
+SELECT * FROM streamfilter_settle('repeats', 'events');
+SELECT n, name, amount, "Odd ""name" FROM events ORDER BY n;
+TABLE repeats;
+DROP TABLE events, repeats;
+DROP FOREIGN TABLE seen;
+DROP COLLATION nocase;
+
+-- Partitioned tables, at both ends; without an index and with one; columns that the other has not.
+CREATE FOREIGN TABLE seen (id bigint, at timestamptz OPTIONS (role 'time')) SERVER streamfilter
+  OPTIONS (kind 'timer', window '10 years', keys '1000', fpr '1e-6');
+CREATE TABLE events (id bigint, at timestamptz, note text DEFAULT 'none', gone int) PARTITION BY RANGE (at);
+ALTER TABLE events DROP gone;
+CREATE TABLE events_1 PARTITION OF events FOR VALUES FROM ('2026-01-01') TO ('2026-02-01');
+CREATE TABLE events_2 (note text, at timestamptz, id bigint);
+ALTER TABLE events ATTACH PARTITION events_2 FOR VALUES FROM ('2026-02-01') TO ('2026-03-01');
+CREATE TABLE repeats (at timestamptz, id bigint, more text) PARTITION BY HASH (id);
+CREATE TABLE repeats_1 PARTITION OF repeats FOR VALUES WITH (MODULUS 2, REMAINDER 0);
+CREATE TABLE repeats_2 PARTITION OF repeats FOR VALUES WITH (MODULUS 2, REMAINDER 1);
+CREATE TRIGGER zz BEFORE INSERT ON events FOR EACH ROW EXECUTE FUNCTION streamfilter_divert('seen', 'repeats');
+INSERT INTO events SELECT i, '2026-01-15', 'x' FROM generate_series(1, 20) i;
+INSERT INTO events SELECT i, '2026-02-15', 'y' FROM generate_series(11, 30) i;
+INSERT INTO repeats SELECT '2026-02-10', i FROM generate_series(31, 40) i;
+INSERT INTO repeats SELECT '2026-01-10', i FROM generate_series(36, 45) i;
+SELECT * FROM streamfilter_settle('repeats', 'events');
+SELECT tableoid::regclass, count(*), count(DISTINCT id), min(id), max(id), min(note) FROM events GROUP BY 1 ORDER BY 1;
+CREATE INDEX ON events (id);
+INSERT INTO events SELECT i, '2026-02-15' FROM generate_series(1, 45) i;
+SELECT * FROM streamfilter_settle('repeats', 'events', duplicates => 'report');
+SELECT * FROM streamfilter_settle('repeats', 'events_2');
+DROP TABLE events, repeats;
+DROP FOREIGN TABLE seen;
+
+-- Other triggers fire; one that drops a row drops none that was diverted.
+CREATE FOREIGN TABLE seen (id int) SERVER streamfilter OPTIONS (kind 'bloom', keys '1000', fpr '1e-6');
+CREATE TABLE events (id int, note text);
+CREATE TABLE repeats (LIKE events);
+CREATE TABLE log (id int);
+CREATE TRIGGER zz BEFORE INSERT ON events FOR EACH ROW EXECUTE FUNCTION streamfilter_divert('seen', 'repeats');
+CREATE FUNCTION note_it() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN INSERT INTO log VALUES (NEW.id); RETURN NEW; END $$;
+CREATE TRIGGER aa BEFORE INSERT ON events FOR EACH ROW EXECUTE FUNCTION note_it();
+INSERT INTO repeats VALUES (1, 'a'), (2, 'b');
+SELECT * FROM streamfilter_settle('repeats', 'events');
+TABLE log;
+CREATE OR REPLACE FUNCTION note_it() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$;
+INSERT INTO repeats VALUES (3, 'c');
+SELECT * FROM streamfilter_settle('repeats', 'events');
+\echo SQLSTATE :LAST_ERROR_SQLSTATE
+TABLE repeats;
+DROP TRIGGER aa ON events;
+-- Several tables divert to one.
+CREATE FOREIGN TABLE others_seen (id int) SERVER streamfilter OPTIONS (kind 'bloom', keys '1000', fpr '1e-6');
+CREATE TABLE others (LIKE events);
+CREATE TRIGGER zz BEFORE INSERT ON others FOR EACH ROW EXECUTE FUNCTION streamfilter_divert('others_seen', 'repeats');
+SELECT * FROM streamfilter_settle('repeats', 'events');
+\echo SQLSTATE :LAST_ERROR_SQLSTATE
+ALTER TABLE repeats ADD filter regclass DEFAULT 'seen';
+INSERT INTO others VALUES (8, 'd'), (8, 'e');
+SELECT * FROM streamfilter_settle('repeats', 'events');
+SELECT * FROM streamfilter_settle('repeats', 'others');
+DROP TABLE others;
+DROP FOREIGN TABLE others_seen;
+-- Without a trigger the columns are named, and compared as they are.
+DROP TRIGGER zz ON events;
+INSERT INTO repeats (id, note) VALUES (1, 'f'), (4, 'g'), (4, 'h'), (NULL, 'i');
+SELECT * FROM streamfilter_settle('repeats', 'events');
+\echo SQLSTATE :LAST_ERROR_SQLSTATE
+SELECT * FROM streamfilter_settle('repeats', 'events', '{nothing}');
+\echo SQLSTATE :LAST_ERROR_SQLSTATE
+SELECT * FROM streamfilter_settle('repeats', 'events', '{id}', duplicates => 'report');
+SELECT * FROM events ORDER BY id, note;
+-- A filter in a tree
+CREATE FOREIGN TABLE root (id int) SERVER streamfilter OPTIONS (kind 'bloom', k '3', memory '64kB');
+CREATE FOREIGN TABLE leaf (id int) SERVER streamfilter OPTIONS (kind 'bloom', k '3', memory '64kB', parent 'root', tree 'sparse');
+CREATE TRIGGER zz BEFORE INSERT ON events FOR EACH ROW EXECUTE FUNCTION streamfilter_divert('leaf', 'repeats');
+INSERT INTO repeats (id) VALUES (90);
+SELECT restored, streamfilter_test('leaf', 90), streamfilter_test('root', 90) FROM streamfilter_settle('repeats', 'events');
+SELECT streamfilter_test('leaf', 90), streamfilter_test('root', 90);
+
+-- Arguments
+SELECT * FROM streamfilter_settle(NULL, 'events');
+SELECT * FROM streamfilter_settle('repeats', NULL);
+SELECT * FROM streamfilter_settle('repeats', 'events', keep => NULL);
+SELECT * FROM streamfilter_settle('repeats', 'events', duplicates => NULL);
+SELECT * FROM streamfilter_settle('repeats', 'events', duplicates => 'drop');
+SELECT * FROM streamfilter_settle('repeats', 'events', most => -1);
+SELECT * FROM streamfilter_settle('repeats', 'events', most => 1, keep => true);
+SELECT * FROM streamfilter_settle('repeats', 'events', since => now());
+SELECT * FROM streamfilter_settle('repeats', 'events', '{id,note}');
+SELECT * FROM streamfilter_settle('repeats', 'events', '{NULL}');
+SELECT * FROM streamfilter_settle('repeats', 'repeats');
+SELECT * FROM streamfilter_settle('seen', 'events');
+SELECT * FROM streamfilter_settle('events', 'streamfilter_stats');
+SELECT * FROM streamfilter_settle('events', 'pg_class');
+BEGIN ISOLATION LEVEL REPEATABLE READ;
+SELECT * FROM streamfilter_settle('repeats', 'events');
+ROLLBACK;
+BEGIN READ ONLY;
+SELECT * FROM streamfilter_settle('repeats', 'events');
+ROLLBACK;
+-- Rights
+CREATE ROLE regress_settler;
+SET ROLE regress_settler;
+SELECT * FROM streamfilter_settle('repeats', 'events');
+RESET ROLE;
+GRANT SELECT, DELETE ON repeats TO regress_settler;
+GRANT SELECT ON events TO regress_settler;
+SET ROLE regress_settler;
+SELECT * FROM streamfilter_settle('repeats', 'events');
+RESET ROLE;
+GRANT INSERT ON events TO regress_settler;
+INSERT INTO repeats VALUES (91);
+SET ROLE regress_settler;
+SELECT * FROM streamfilter_settle('repeats', 'events');
+SELECT * FROM streamfilter_settle('repeats', 'events', duplicates => 'delete');
+RESET ROLE;
+ALTER TABLE events ENABLE ROW LEVEL SECURITY;
+SET ROLE regress_settler;
+SELECT * FROM streamfilter_settle('repeats', 'events');
+RESET ROLE;
+DROP TABLE events, repeats, log;
+DROP FOREIGN TABLE seen, root, leaf;
+DROP FUNCTION note_it;
+DROP ROLE regress_settler;

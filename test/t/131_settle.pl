@@ -1,0 +1,130 @@
+# streamfilter_settle() interrupted in every way: a session that is killed, a crash, a prepared transaction that has a twin;
+# beside COPY, piece by piece, and where the filter is on another server. Each row is in one place, whatever happens.
+# flavours: quick asserted faults
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Sessions;
+use Test::More;
+
+my $node = PostgreSQL::Test::Cluster->new('settle');
+$node->init;
+$node->append_conf('postgresql.conf', q{
+shared_preload_libraries = 'streamfilter'
+streamfilter.shared_memory = '32MB'
+max_prepared_transactions = 4
+restart_after_crash = on
+deadlock_timeout = '50ms'
+fsync = off});
+$node->start;
+my ($host, $port) = ($node->host, $node->port);
+$node->safe_psql('postgres', qq{
+	CREATE EXTENSION streamfilter;
+	CREATE SERVER over_there FOREIGN DATA WRAPPER streamfilter OPTIONS (host '$host', port '$port', dbname 'other');
+	CREATE USER MAPPING FOR CURRENT_USER SERVER over_there;
+	CREATE DATABASE other;});
+$node->safe_psql('other', 'CREATE EXTENSION streamfilter');
+
+# Keys 1 to 1000 are in the table, and repeats of them were diverted; 1001 to 1100 were, twice each, and wrongly.
+sub begin_with
+{
+	my ($server, $conflict) = @_;
+	$node->safe_psql('postgres', qq{
+		DROP TABLE IF EXISTS events, repeats;
+		DROP FOREIGN TABLE IF EXISTS seen;
+		CREATE FOREIGN TABLE seen (id int) SERVER $server OPTIONS (kind 'bloom', keys '100000', fpr '1e-6', conflict '$conflict');
+		CREATE TABLE events (id int, note text);
+		CREATE TABLE repeats (LIKE events, diverted_at timestamptz);
+		CREATE TRIGGER zz BEFORE INSERT ON events FOR EACH ROW EXECUTE FUNCTION streamfilter_divert('seen', 'repeats');
+		INSERT INTO seen SELECT generate_series(1001, 1100);
+		INSERT INTO events SELECT i, 'first' FROM generate_series(1, 1100) i;
+		INSERT INTO events SELECT i, 'second' FROM generate_series(1, 1100) i;});
+	return;
+}
+
+my $settle = q{SELECT restored, confirmed, waiting FROM streamfilter_settle('repeats', 'events');};
+my $state  = q{SELECT (SELECT count(*) || ' ' || count(DISTINCT id) FROM events), (SELECT count(*) FROM repeats)};
+
+sub state_is
+{
+	my ($wanted, $name) = @_;
+	is($node->safe_psql('postgres', $state), $wanted, $name);
+	return;
+}
+
+# --- a session that ends ---------------------------------------------------------------------------------------------
+
+begin_with('streamfilter', 'wait');
+state_is('1000 1000|1200', 'diverted');
+my $session = $node->background_psql('postgres', on_error_stop => 0);
+my $pid     = $session->query('SELECT pg_backend_pid()');
+is($session->query("BEGIN; $settle"), '100|1100|0', 'settled');
+state_is('1000 1000|1200', 'others see nothing of it');
+$node->safe_psql('postgres', "SELECT pg_terminate_backend($pid, 60000)");
+eval { $session->quit };
+state_is('1000 1000|1200', 'killed: nothing has happened');
+$session = $node->background_psql('postgres', on_error_stop => 0);
+is($session->query("BEGIN; $settle"), '100|1100|0', 'again');
+$node->stop('immediate');
+eval { $session->quit };
+$node->start;
+state_is('1000 1000|1200', 'a crash: nothing has happened');
+is($node->safe_psql('postgres', $settle), '100|1100|0', 'settled at last');
+$node->stop('immediate');
+$node->start;
+state_is('1100 1100|0', 'and a crash after it changes nothing');
+$node->safe_psql('postgres', q{INSERT INTO events SELECT i, 'third' FROM generate_series(1, 1100) i});
+state_is('1100 1100|1100', 'the filter knows what has come back');
+is($node->safe_psql('postgres', $settle), '0|1100|0', 'all of it is there');
+
+# --- a twin that is prepared -----------------------------------------------------------------------------------------
+
+for my $end ('COMMIT', 'ROLLBACK')
+{
+	begin_with('streamfilter', 'discard');
+	$node->safe_psql('postgres', q{
+		BEGIN;
+		INSERT INTO events SELECT i, 'prepared' FROM generate_series(2001, 2010) i;
+		PREPARE TRANSACTION 'twin';});
+	$node->safe_psql('postgres', q{INSERT INTO events SELECT i, 'twin' FROM generate_series(2001, 2010) i});
+	is($node->safe_psql('postgres', $settle), '100|1100|10', "$end PREPARED: ten wait");
+	$node->restart;
+	is($node->safe_psql('postgres', $settle), '0|0|10', 'after a restart, too');
+	$node->safe_psql('postgres', "$end PREPARED 'twin'");
+	is($node->safe_psql('postgres', $settle), $end eq 'COMMIT' ? '0|10|0' : '10|0|0', 'until it has ended');
+	state_is('1110 1110|0', 'each is in one place');
+}
+
+# --- piece by piece, beside others -----------------------------------------------------------------------------------
+
+for my $server ('streamfilter', 'over_there')
+{
+	begin_with($server, 'wait');
+	# Each adds what others add, too, and what is only just being settled.
+	my @others = map {
+		my $copy = "COPY events FROM stdin;\n" . join('', map { "$_\tcopy\n" } 900 .. 1300) . "\\.\n";
+		my $handle = {};
+		IPC::Run::start([ 'psql', '-XAtq', '-v', 'ON_ERROR_STOP=1', '-f', '-', $node->connstr('postgres') ],
+			'<', \($copy x 5), '>', \my $out, '2>', \($handle->{error} = ''));
+	} 1 .. 3;
+	my @settlers = map {
+		IPC::Run::start([ 'psql', '-XAtq', '-f', '-', $node->connstr('postgres') ], '<', \(qq{
+			SELECT restored + confirmed FROM streamfilter_settle('repeats', 'events', most => 37);} x 40), '>', \my $out, '2>', \my $error);
+	} 1 .. 2;
+	$_->finish for @others, @settlers;
+	is(scalar(grep { $_->result(0) != 0 } @others), 0, "$server: COPY beside it");
+	my $left = 1;
+	for (1 .. 1000)
+	{
+		$left = $node->safe_psql('postgres', q{SELECT restored + confirmed + waiting FROM streamfilter_settle('repeats', 'events', most => 500)});
+		last if $left == 0;
+	}
+	is($left, 0, 'all settled');
+	state_is('1300 1300|0', 'each key once, nothing is left');
+}
+
+$node->stop;
+done_testing();
