@@ -1,6 +1,7 @@
 // The handles of a backend. A handle stays for ever; what it points to is replaced when an
 // invalidation says that the relation may have changed, and the old parts live on until the end of
-// the transaction, since a caller further up the stack may still be looking at them.
+// the transaction, since a caller further up the stack may still be looking at them. If it is not
+// used again by then, because it was dropped, nothing takes their place.
 #include "pg/server/postgres.hpp"
 
 extern "C" {
@@ -38,21 +39,27 @@ namespace {
 HTAB* handles = nullptr;          // FilterHandle by relid
 FilterHandle* dirty = nullptr;    // those with counts to add
 MemoryContext retired = nullptr;  // parent of replaced contexts; emptied at transaction end
+bool is_any_stale = false;        // some handle is invalid and has parts
 uint64 lock_epoch = 1;            // advances when locks may have been given back
 
 constexpr uint64 kFlushEvery = 8192;
+
+void invalidate(FilterHandle* filter) {
+  filter->valid = false;
+  is_any_stale = true;
+}
 
 void on_invalidation(Datum, Oid relid) {
   const NoRaise marked;
   ++handle_epoch;
   if (relid != InvalidOid) {
     if (auto* filter = static_cast<FilterHandle*>(hash_search(handles, &relid, HASH_FIND, nullptr)))
-      filter->valid = false;
+      invalidate(filter);
     return;
   }
   HASH_SEQ_STATUS scan;
   hash_seq_init(&scan, handles);
-  while (auto* filter = static_cast<FilterHandle*>(hash_seq_search(&scan))) filter->valid = false;
+  while (auto* filter = static_cast<FilterHandle*>(hash_seq_search(&scan))) invalidate(filter);
 }
 
 // Also of roles: the owner of a filter needs rights.
@@ -123,6 +130,29 @@ void note_dirty(FilterHandle* filter) {
 void end_locks() {
   ++lock_epoch;
   ++handle_epoch;
+}
+
+// Leaves what the next use loads anew.
+void free_parts(FilterHandle* filter) {
+  MemoryContextDelete(filter->context);
+  filter->context = nullptr;
+  filter->loaded = false;
+  filter->relation = nullptr;
+  filter->hashers = nullptr;
+  filter->tree = nullptr;
+  filter->remote = nullptr;
+  filter->slot = nullptr;
+  filter->header = nullptr;
+}
+
+// Nobody looks at them any more: the transaction has ended.
+void free_stale_parts() {
+  if (!is_any_stale) return;
+  is_any_stale = false;
+  HASH_SEQ_STATUS scan;
+  hash_seq_init(&scan, handles);
+  while (auto* filter = static_cast<FilterHandle*>(hash_seq_search(&scan)))
+    if (!filter->valid && filter->context != nullptr) free_parts(filter);
 }
 
 TypeHasher** make_hashers(const FilterRelation* relation) {
@@ -443,7 +473,9 @@ void end_subtransaction_of_handles() {
 
 void end_transaction_of_handles() {
   end_subtransaction_of_handles();
-  if (retired != nullptr) MemoryContextDeleteChildren(retired);
+  if (retired == nullptr) return;
+  MemoryContextDeleteChildren(retired);
+  free_stale_parts();
 }
 
 }  // namespace streamfilter::pg

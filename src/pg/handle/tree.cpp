@@ -6,6 +6,9 @@ extern "C" {
 #include "lib/stringinfo.h"
 #include "nodes/parsenodes.h"
 #include "utils/acl.h"
+#include "utils/inval.h"
+#include "utils/memutils.h"
+#include "utils/syscache.h"
 }
 
 #include "core/filter/option_values.hpp"
@@ -120,11 +123,53 @@ Oid find_parent(Oid relid) {
   return options.parent != nullptr ? look_up(options.parent, relid) : InvalidOid;
 }
 
+namespace {
+
+// The filters of the database that name a parent, most often none. Kept until some foreign table
+// is created, altered or dropped: to ask all filters for each one that is used would take time and
+// memory by the square of their number.
+struct NamedParents {
+  List* children = NIL;
+  bool valid = false;
+  bool watched = false;
+} named;
+
+void forget_named(Datum, SF_SYSCACHE_ID, uint32) { named.valid = false; }
+
+void watch_foreign_tables() {
+  if (named.watched) return;
+  CacheRegisterSyscacheCallback(FOREIGNTABLEREL, forget_named, static_cast<Datum>(0));
+  named.watched = true;
+}
+
+const List* list_children() {
+  if (named.valid) return named.children;
+  watch_foreign_tables();
+  MemoryContext lookup =
+      AllocSetContextCreate(CurrentMemoryContext, "streamfilter trees", ALLOCSET_SMALL_SIZES);
+  MemoryContext caller = MemoryContextSwitchTo(lookup);
+  List* found = NIL;
+  named.valid = true;  // what changes meanwhile makes it invalid again
+  ListCell* cell;
+  foreach (cell, list_filters())
+    if (tree_options_of(lfirst_oid(cell)).parent != nullptr)
+      found = lappend_oid(found, lfirst_oid(cell));
+  MemoryContextSwitchTo(CacheMemoryContext);
+  List* kept = list_copy(found);
+  list_free(named.children);
+  named.children = kept;
+  MemoryContextSwitchTo(caller);
+  MemoryContextDelete(lookup);
+  return named.children;
+}
+
+}  // namespace
+
 List* find_children(Oid relid) {
   List* children = NIL;
-  ListCell* cell;
-  foreach (cell, list_filters()) {
-    const Oid other = lfirst_oid(cell);
+  const List* candidates = list_children();
+  for (int i = 0; i < list_length(candidates); ++i) {
+    const Oid other = list_nth_oid(candidates, i);
     if (other == relid) continue;
     const RelationOptions options = tree_options_of(other);
     if (options.parent != nullptr && look_up(options.parent, other) == relid &&
