@@ -2,8 +2,8 @@
 # database of its own, its blocks in their order in one session.
 #
 # - A fenced block without a language that follows is what psql prints for the last statement of the block.
-# - A line "-- INSERT 0 2" after a statement is its command tag; "-- ERROR:  …" its error.
-# - <!-- setup: SQL --> runs unseen by the reader.
+# - A line "-- INSERT 0 2" after a statement is its command tag; "-- ERROR:  …" its error, "-- WARNING:  …" and "-- NOTICE:  …"
+#   what it says besides.
 # - <!-- tested by FILE --> ahead of a block: it needs more than one server, or more than psql; that test does the same.
 use strict;
 use warnings;
@@ -21,11 +21,11 @@ $node->append_conf('postgresql.conf', slurp_file("$root/test/streamfilter.conf")
 $node->append_conf('postgresql.conf', "streamfilter.shared_memory = '512MB'");
 $node->start;
 
-# The blocks of a document: { line, sql, output, setup, tested_by }.
+# The blocks of a document: { line, sql, output, tested_by }.
 sub blocks_of
 {
 	my ($file) = @_;
-	my (@blocks, $fence, $comment, $tested_by);
+	my (@blocks, $fence, $tested_by);
 	my $last = {};
 	my $number = 0;
 	for my $line (split /\n/, slurp_file($file))
@@ -36,16 +36,6 @@ sub blocks_of
 			if ($line =~ /^```/) { undef $fence }
 			elsif ($fence ne '') { $last->{$fence} .= "$line\n" }
 		}
-		elsif (defined $comment)
-		{
-			if ($line =~ /^-->/)
-			{
-				push @blocks, $last = { line => $number, sql => $comment, setup => 1 };
-				undef $comment;
-			}
-			else { $comment .= "$line\n" }
-		}
-		elsif ($line =~ /^<!-- setup:$/) { $comment = '' }
 		elsif ($line =~ /^<!-- tested by (\S+) -->/) { $tested_by = $1 }
 		elsif ($line =~ /^```sql/)
 		{
@@ -81,7 +71,7 @@ sub script_of
 		my @lines;
 		for my $line (split /\n/, $block->{sql})
 		{
-			if ($line =~ /^-- ((?:INSERT|COPY|DELETE|UPDATE|TRUNCATE|ERROR:).*)$/)
+			if ($line =~ /^-- ((?:INSERT|COPY|DELETE|UPDATE|TRUNCATE|(?:ERROR|WARNING|NOTICE):).*)$/)
 			{
 				push @lines, '\echo MARK ' . ++$mark;
 				$expected{$mark} = { line => $block->{line}, tag => $1 };
@@ -122,7 +112,7 @@ for my $file ("$root/README.md", sort glob "$root/docs/*.md $root/docs/*/*.md")
 		'<', \$script, '>', \$out, '2>', \$err, IPC::Run::timeout(300));
 	# A busy machine is told how far a query has come.
 	my @errors = grep { !/ (NOTICE|WARNING|DETAIL|HINT|INFO|LOG):/ && !/^NOTICE:  \w+: \d+ rows read in / } split /\n/, $err;
-	my @announced = map { $_->{tag} =~ /^ERROR:/ ? $_->{tag} : () } map { $expected->{$_} } sort { $a <=> $b } keys %$expected;
+	my @announced = map { $_->{tag} =~ /^(?:ERROR|WARNING|NOTICE):/ ? $_->{tag} : () } map { $expected->{$_} } sort { $a <=> $b } keys %$expected;
 	is(join("\n", map { s/^psql:[^ ]* //r } @errors), join("\n", @announced), "$name: no error but those it speaks of");
 	# Cut what was printed at the marks; the last result in front of each is its own.
 	my $since = '';
@@ -141,7 +131,7 @@ for my $file ("$root/README.md", sort glob "$root/docs/*.md $root/docs/*/*.md")
 				splice @printed, 0, @printed - @wanted if @printed > @wanted;
 				is(join("\n", @printed), join("\n", @wanted), "$name:$what->{line}: prints what it shows");
 			}
-			elsif ($what->{tag} !~ /^ERROR:/)
+			elsif ($what->{tag} !~ /^(?:ERROR|WARNING|NOTICE):/)
 			{
 				is((split /\n/, $since)[-1], $what->{tag}, "$name:$what->{line}: $what->{tag}");
 			}
