@@ -43,7 +43,9 @@ SELECT kind, memory, tested, fill, created FROM streamfilter_stats WHERE filter 
 -- No filter takes the room of the counters of all others.
 CREATE FOREIGN TABLE many (id int) SERVER one OPTIONS (kind 'bloom', memory '1MB', k '4', slices '300');
 SELECT count(*), count(answered) AS counted FROM streamfilter_slices WHERE filter = 'many'::regclass;
+SET streamfilter.mode = off;  -- it would ask the servers
 DROP FOREIGN TABLE many;
+RESET streamfilter.mode;
 CREATE FOREIGN TABLE bad (id int) SERVER one OPTIONS (servers 'two', kind 'sbf');
 CREATE FOREIGN TABLE bad (id int) SERVER streamfilter OPTIONS (servers 'three', kind 'sbf');
 CREATE FOREIGN TABLE bad (id int) SERVER streamfilter OPTIONS (servers 'one,here', kind 'sbf');
@@ -59,7 +61,9 @@ CREATE FOREIGN TABLE bad (id int) SERVER one OPTIONS (kind 'sbf', lost_slice 'vo
 CREATE FOREIGN TABLE bad (id int) SERVER one OPTIONS (kind 'sbf', lost_slice 'hybrid:x');
 CREATE FOREIGN TABLE bad (id int) SERVER one OPTIONS (kind 'sbf', lost_slice 'distinct');
 CREATE FOREIGN TABLE child (id int) SERVER one OPTIONS (kind 'bloom', memory '1MB', k '4', parent 'f');
+SET streamfilter.mode = off;  -- it would ask the servers
 DROP FOREIGN TABLE bad;
+RESET streamfilter.mode;
 IMPORT FOREIGN SCHEMA public FROM SERVER here INTO servers;
 -- Servers that filters name.
 ALTER SERVER two RENAME TO three;
@@ -85,7 +89,9 @@ RESET ROLE;
 
 -- Filters depend on their servers, also after a change.
 DROP SERVER two;
+SET streamfilter.mode = off;
 ALTER FOREIGN TABLE g OPTIONS (SET servers 'one');
+RESET streamfilter.mode;
 DROP SERVER two;
 
 -- The functions that other servers call.
@@ -159,6 +165,7 @@ SELECT streamfilter_slices_needed(1);
 SELECT streamfilter_slices_needed(0, max_fnr => 0.1);
 SELECT streamfilter_slices_needed(1, max_fnr => 1.5);
 
+SET streamfilter.mode = off;
 DROP SCHEMA servers CASCADE;
 DROP SERVER one, here CASCADE;
 REVOKE USAGE ON FOREIGN SERVER streamfilter FROM servers_user;

@@ -147,7 +147,7 @@ for my $window ("window '3000 rows', k '10'", "window '1001 rows', tick '7 rows'
 	my ($length) = $window =~ /(\d+) rows/;
 	ok($known >= $length && $known < 1.15 * $length, "$window: so many are known ($known)");
 	sql('DROP FOREIGN TABLE rows_here, rows_there');
-	$_->safe_psql('postgres', 'DROP FOREIGN TABLE rows_there') for @holder{qw(a b)};
+	$_->safe_psql('postgres', 'DROP FOREIGN TABLE IF EXISTS rows_there') for @holder{qw(a b)};
 }
 
 # The rows and buckets of a whole filter, likewise, which may be given.
@@ -158,7 +158,7 @@ is($holder{$_}->safe_psql('postgres', q{SELECT params->>'rows', params->>'bucket
 	'3000|9000', "server $_ has its share of the rows and buckets") for qw(a b);
 is(sql(q{SELECT count(*) FROM generate_series(1, 9000) i WHERE streamfilter_test('rows_of_all', i)}), 9000, 'all keys are known');
 sql('DROP FOREIGN TABLE rows_of_all');
-$_->safe_psql('postgres', 'DROP FOREIGN TABLE rows_of_all') for @holder{qw(a b)};
+$_->safe_psql('postgres', 'DROP FOREIGN TABLE IF EXISTS rows_of_all') for @holder{qw(a b)};
 
 # Version 1.0 gave each server the window of all. What it has made goes on.
 sql("CREATE FOREIGN TABLE rows_before (id int) SERVER streamfilter OPTIONS (servers 'a,b', $rows, window '3000 rows', k '10');
@@ -169,7 +169,7 @@ my ($of_before, $known_before, $warnings) = $node->psql('postgres', q{INSERT INT
 like($warnings, qr/WARNING:  filter "rows_before" was made on server "a" by version 1\.0.*HINT:  Drop it on all of its servers/s, 'a filter of version 1.0 is warned of');
 cmp_ok($known_before, '>', 5900, '... and goes on');
 sql('DROP FOREIGN TABLE rows_before');
-$_->safe_psql('postgres', 'DROP FOREIGN TABLE rows_before') for @holder{qw(a b)};
+$_->safe_psql('postgres', 'DROP FOREIGN TABLE IF EXISTS rows_before') for @holder{qw(a b)};
 
 # A kind that can forget keys, and whose shape on a server differs from that of the whole.
 sql(q{CREATE FOREIGN TABLE forgetting (id int) SERVER streamfilter

@@ -1,6 +1,7 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
+#include "access/xlog.h"
 #include "commands/defrem.h"
 #include "foreign/foreign.h"
 #include "lib/stringinfo.h"
@@ -60,7 +61,18 @@ void append_server(StringInfo json, Oid oid) {
 
 }  // namespace
 
-const char* describe_producer(const FilterRelation* relation, int server) {
+const char* identity_of_filter(Oid relid) {
+  return psprintf(UINT64_FORMAT "/%u/%u", GetSystemIdentifier(), MyDatabaseId, relid);
+}
+
+bool was_dropped_here(const char* identity) {
+  uint64 system;
+  Oid database, relid;
+  if (sscanf(identity, UINT64_FORMAT "/%u/%u", &system, &database, &relid) != 3) return false;
+  return system == GetSystemIdentifier() && database == MyDatabaseId && !is_filter(relid);
+}
+
+const char* describe_producer(const FilterRelation* relation, int server, const char* identity) {
   StringInfoData json;
   initStringInfo(&json);
   appendStringInfoString(&json, "{\"columns\": [");
@@ -79,7 +91,11 @@ const char* describe_producer(const FilterRelation* relation, int server) {
     append_separator(&json, i);
     append_server(&json, relation->servers[i]);
   }
-  appendStringInfo(&json, "], \"position\": \"%d\"}", server + 1);
+  appendStringInfo(&json, "], \"position\": \"%d\", ", server + 1);
+  escape_json(&json, "identity");
+  appendStringInfoString(&json, ": ");
+  escape_json(&json, identity != nullptr ? identity : identity_of_filter(relation->relid));
+  appendStringInfoChar(&json, '}');
   return json.data;
 }
 

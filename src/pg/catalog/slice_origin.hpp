@@ -9,7 +9,15 @@ namespace streamfilter::pg {
 // Columns, options and servers of a filter as a JSON object, for one of its servers, in the current
 // memory context:
 // {"columns": [{"name", "type", "collation", "role"}], "options": {...}, "servers": [{"name",
-// ...}], "position": "1"}. Users and passwords are not in it.
-const char* describe_producer(const FilterRelation* relation, int server);
+// ...}], "position": "1", "identity": "..."}. Users and passwords are not in it. `identity`: whose
+// filter it is there; nullptr: this one's.
+const char* describe_producer(const FilterRelation* relation, int server,
+                              const char* identity = nullptr);
+
+// What tells a filter from another of the same name, made here before or after it, or elsewhere.
+const char* identity_of_filter(Oid relid);
+
+// Is it the identity of a filter that was in this database, and was dropped?
+bool was_dropped_here(const char* identity);
 
 }  // namespace streamfilter::pg

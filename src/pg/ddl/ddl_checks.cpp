@@ -27,6 +27,7 @@ extern "C" {
 #include "pg/catalog/server_options.hpp"
 #include "pg/ddl/ddl_checks.hpp"
 #include "pg/ddl/heap_guard.hpp"
+#include "pg/ddl/remote_ddl.hpp"
 #include "pg/ddl/tree_ddl.hpp"
 #include "pg/handle/resize_filter.hpp"
 #include "pg/handle/slot_lifecycle.hpp"
@@ -91,6 +92,7 @@ bool has_slot(Oid database, Oid relation) {
 
 void free_dropped_filter(Oid relation) {
   if (is_filter(relation)) {
+    drop_on_servers(relation);
     delete_saved_state(relation);
     leave_tree(relation);
   }
@@ -329,8 +331,10 @@ void check_new_filters(bool imported) {
 
 // The relation that is altered, and those that become partitions of it.
 void check_altered_relations(const AlterTableStmt* statement) {
-  check_filter(RangeVarGetRelid(statement->relation, NoLock, true), alteration_by(statement),
+  const Oid relid = RangeVarGetRelid(statement->relation, NoLock, true);
+  check_filter(relid, alteration_by(statement),
                redefines(statement) ? in_command(true) : Contradictions::accepted);
+  alter_on_servers(relid, statement);
   ListCell* cell;
   foreach (cell, statement->cmds)
     if (const auto* command = castNode(AlterTableCmd, lfirst(cell));
@@ -348,6 +352,7 @@ void check_renamed(const RangeVar* before, char* schema, char* relation) {
   if (!OidIsValid(relid) || !is_filter(relid)) return;
   warn_of_lost_children(relid);
   check_tree(load_filter_relation(relid));
+  rename_on_servers(relid);
 }
 
 List* filters_of_server(const char* name) {
@@ -416,6 +421,9 @@ void watch_objects(AccessCall* call) {
   // DROP DATABASE drops another one.
   if (class_id != DatabaseRelationId && !is_extension_here()) return;
   if (access == OAT_POST_CREATE && class_id == TriggerRelationId) check_taken_over(object);
+  // The catalog still shows what it was.
+  if (access == OAT_POST_ALTER && class_id == RelationRelationId && call->get<int>() == 0)
+    note_name_before(object);
   if (access == OAT_DROP && call->get<int>() == 0 && shared_state != nullptr)
     free_dropped(class_id, object);
 }
@@ -440,6 +448,10 @@ SF_FUNCTION(streamfilter_check_ddl) {
            castNode(RenameStmt, statement)->renameType == OBJECT_FOREIGN_SERVER)
     check_renamed_server(strVal(castNode(RenameStmt, statement)->object),
                          castNode(RenameStmt, statement)->newname);
+  else if (IsA(statement, RenameStmt) &&
+           castNode(RenameStmt, statement)->renameType == OBJECT_SCHEMA)
+    rename_schema_on_servers(castNode(RenameStmt, statement)->subname,
+                             castNode(RenameStmt, statement)->newname);
   else if (IsA(statement, RenameStmt) && castNode(RenameStmt, statement)->relation != nullptr &&
            castNode(RenameStmt, statement)->subname == nullptr)
     check_renamed(castNode(RenameStmt, statement)->relation, nullptr,

@@ -204,19 +204,22 @@ bool may_repeat_attempt(Connection* connection, TimestampTz until) {
 // ---- the first exchange -------------------------------------------------------------------------
 
 constexpr char kSetUp[] =
-    "SELECT pg_catalog.quote_ident(n.nspname), pg_catalog.pg_backend_pid() "
+    "SELECT pg_catalog.quote_ident(n.nspname), pg_catalog.pg_backend_pid(), e.extversion "
     "FROM pg_catalog.pg_extension e "
     "JOIN pg_catalog.pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'streamfilter'";
 
 constexpr Size kMaxQuotedName = 2 * NAMEDATALEN + 2;
 constexpr Size kMaxInteger = 11;
+constexpr Size kMaxVersion = sizeof(Connection::version) - 1;
 constexpr ColumnShape kSetUpColumns[] = {{TEXTOID, false, false, kMaxQuotedName},
-                                         {INT4OID, false, false, kMaxInteger}};
+                                         {INT4OID, false, false, kMaxInteger},
+                                         {TEXTOID, false, false, kMaxVersion}};
 constexpr RowShape kSetUpRow = {kSetUpColumns, lengthof(kSetUpColumns), 0, 1};
 
 struct SetUp {
   char schema[kMaxQuotedName + 1];  // of the extension, quoted; empty: it is not there
   int backend;
+  char version[kMaxVersion + 1];
 };
 
 void take_set_up(void* context, const PGresult* result) {
@@ -224,6 +227,7 @@ void take_set_up(void* context, const PGresult* result) {
   auto* set_up = static_cast<SetUp*>(context);
   strlcpy(set_up->schema, PQgetvalue(result, 0, 0), sizeof set_up->schema);
   set_up->backend = atoi(PQgetvalue(result, 0, 1));
+  strlcpy(set_up->version, PQgetvalue(result, 0, 2), sizeof set_up->version);
 }
 
 // Goes into pipeline mode, and prepares what will be called. False: the connection has failed.
@@ -237,6 +241,7 @@ bool set_up(Connection* connection) {
   if (!queue_command(connection, kSetUp) || !exchange(connection, &kSetUpRow, take_set_up, &told))
     return false;
   connection->backend = told.backend;
+  strlcpy(connection->version, told.version, sizeof connection->version);
   const bool found = connection->error == nullptr && told.schema[0] != '\0';
   if (found) {
     if (!prepare_calls(connection, told.schema) || !exchange(connection)) return false;

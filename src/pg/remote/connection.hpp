@@ -39,6 +39,7 @@ struct Connection {
   ServerOptions options;
   char name[NAMEDATALEN];            // of the server
   char schema[2 * NAMEDATALEN + 3];  // of the extension there, quoted
+  char version[32];                  // and its version
   uint32 server_hash, mapping_hash;  // of the syscache entries it was made from
   TimestampTz deadline;              // of the connection, or of the answers to what was sent
   TimestampTz sent_at;               // from when on they are waited for
@@ -54,7 +55,8 @@ struct Connection {
   bool ending;   // the end of a savepoint, or of the transaction, has been sent
   bool hasty;    // it was told not to wait long for locks (queue_hasty_savepoint)
   bool changed;  // this transaction has changed filters there
-  bool removed;  // it has deleted keys there, or all of them
+  bool removed;  // it has deleted keys there, or all of them, so it must not commit without
+  bool altered;  // what it has changed is the definition
   bool lost;     // and the connection on which it did so is gone
   bool claims;   // keys are reserved there
   int rank;      // connections of a higher one commit before

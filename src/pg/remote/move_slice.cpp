@@ -10,6 +10,7 @@ extern "C" {
 
 #include "pg/catalog/slice_origin.hpp"
 #include "pg/remote/move_slice.hpp"
+#include "pg/remote/part_definition.hpp"
 #include "pg/remote/remote_transaction.hpp"
 #include "pg/server/fault_points.hpp"
 
@@ -58,6 +59,7 @@ bool finish(const Move* move, Connection* connection, bool queued, const RowShap
             const char* expected = nullptr) {
   if (!queued || !exchange(connection, rows, visit, context)) move->interrupted(connection);
   if (connection->error == nullptr) return true;
+  check_version(connection);
   const char* code = PQresultErrorField(connection->error, PG_DIAG_SQLSTATE);
   if (expected == nullptr || code == nullptr || strcmp(code, expected) != 0)
     raise_remote(connection);
@@ -141,6 +143,7 @@ bool fence(const Move* move, const SlicePlace& from, State* state) {
     if (!queued || !exchange(connection, &kStateRow, take_state, state))
       move->interrupted(connection);
     if (connection->error == nullptr) return true;
+    check_version(connection);
     const char* code = PQresultErrorField(connection->error, PG_DIAG_SQLSTATE);
     moved = code != nullptr && (strcmp(code, kSliceMovedCode) == 0 || strcmp(code, "42P01") == 0);
     if (moved) return true;
@@ -193,6 +196,16 @@ SlicePlace make_place(const Move* move, const SlicePlace& from, int server, cons
   return place;
 }
 
+// The filter stays that of the producer which has made it.
+const char* producer_at(const Move* move, int server) {
+  const RemoteFilter* remote = move->remote;
+  Ownership found;
+  if (!read_owner(remote->connections[server], remote->filter, &found))
+    move->interrupted(remote->connections[server]);
+  return describe_producer(remote->relation, server,
+                           found.identity[0] != '\0' ? found.identity : nullptr);
+}
+
 // The relation at a place says from the end of the transaction on where the slice is.
 bool close(const Move* move, const SlicePlace& place, const SlicePlace& now,
            const char* expected = nullptr) {
@@ -200,11 +213,10 @@ bool close(const Move* move, const SlicePlace& place, const SlicePlace& now,
   Connection* connection = remote->connections[place.server];
   const char* query =
       psprintf("SELECT %s.streamfilter_slice_close($1, $2, $3, $4, $5)", connection->schema);
-  const char* values[] = {
-      relation_at(remote, move->slice, place),
-      psprintf("%u", number_at(remote, move->slice, place)), psprintf("%d", now.server + 1),
-      psprintf("%u", now.epoch),
-      place.epoch == 0 ? describe_producer(remote->relation, place.server) : nullptr};
+  const char* values[] = {relation_at(remote, move->slice, place),
+                          psprintf("%u", number_at(remote, move->slice, place)),
+                          psprintf("%d", now.server + 1), psprintf("%u", now.epoch),
+                          place.epoch == 0 ? producer_at(move, place.server) : nullptr};
   return finish(move, connection, queue_call(connection, query, lengthof(values), values), &kAnyRow,
                 ignore_result, nullptr, expected);
 }

@@ -269,6 +269,26 @@ void take_moved(void* context, const PGresult* result) {
   if (reader->text != nullptr) memcpy(reader->text, PQgetvalue(result, 0, 0), size);
 }
 
+constexpr char kOwnerQuery[] =
+    "SELECT pg_catalog.pg_has_role(c.relowner, 'USAGE'), pg_catalog.substring(option_value, "
+    "'\"identity\": \"([0-9/]{1,60})\"') FROM pg_catalog.pg_class c "
+    "JOIN pg_catalog.pg_foreign_table t ON t.ftrelid OPERATOR(pg_catalog.=) c.oid "
+    "CROSS JOIN LATERAL pg_catalog.pg_options_to_table(t.ftoptions) "
+    "WHERE c.oid OPERATOR(pg_catalog.=) pg_catalog.to_regclass($1) "
+    "AND option_name OPERATOR(pg_catalog.=) 'producer'";
+constexpr ColumnShape kOwnerColumns[] = {{BOOLOID, false, false, 1},
+                                         {TEXTOID, false, true, sizeof(Ownership::identity) - 1}};
+constexpr RowShape kOwnerRow = {kOwnerColumns, lengthof(kOwnerColumns), 0, 1};
+constexpr ColumnShape kVoidColumn = {kAnyType, false, true, 1024};
+constexpr RowShape kVoidRow = {&kVoidColumn, 1, 0, 1};
+
+void take_owner(void* context, const PGresult* result) {
+  if (PQresultStatus(result) != PGRES_TUPLES_OK || PQntuples(result) == 0) return;
+  auto* ownership = static_cast<Ownership*>(context);
+  ownership->owned = PQgetvalue(result, 0, 0)[0] == 't' ? Owned::by_us : Owned::by_others;
+  strlcpy(ownership->identity, PQgetvalue(result, 0, 1), sizeof ownership->identity);
+}
+
 // Bytes that end with a NUL; nullptr: there was no memory for them.
 struct ValueReader {
   char* bytes;
@@ -345,6 +365,53 @@ bool truncate_slices(Connection* connection, const char* filter) {
   if (connection->error != nullptr) raise_remote(connection);
   connection->changed = connection->removed = true;
   return true;
+}
+
+bool read_owner(Connection* connection, const char* relation, Ownership* ownership) {
+  if (connection->level > 0 && !queue_transaction(connection)) return false;
+  *ownership = {};
+  if (!queue_query(connection, kOwnerQuery, relation) ||
+      !exchange(connection, &kOwnerRow, take_owner, ownership))
+    return false;
+  if (connection->error != nullptr) raise_remote(connection);
+  return true;
+}
+
+bool change_slices(Connection* connection, const char* command) {
+  if (!queue_transaction(connection) || !queue_command(connection, command) ||
+      !exchange(connection))
+    return false;
+  if (connection->error != nullptr) raise_remote(connection);
+  connection->changed = connection->removed = connection->altered = true;
+  forget_relations(connection);
+  return true;
+}
+
+bool alter_slices(Connection* connection, const char* relation, const SliceDefinition* to) {
+  const char* query =
+      psprintf("SELECT %s.streamfilter_hashes_alter($1, $2, $3, $4, $5)", connection->schema);
+  const char* values[] = {relation, to->definition, to->conflict, to->persistence, to->producer};
+  if (!queue_transaction(connection)) return false;
+  if (PQsendQueryParams(connection->pg, query, lengthof(values), nullptr, values, nullptr, nullptr,
+                        0) != 1) {
+    fail(connection, Failure::ended, PQerrorMessage(connection->pg));
+    return false;
+  }
+  if (!exchange(connection, &kVoidRow)) return false;
+  check_version(connection);
+  if (connection->error != nullptr) raise_remote(connection);
+  connection->changed = connection->removed = connection->altered = true;
+  return true;
+}
+
+void check_version(const Connection* connection) {
+  if (connection->error == nullptr || !has_code(connection->error, "42883")) return;
+  ereport(
+      ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+      errmsg("server \"%s\" has a version of streamfilter that cannot do this", connection->name),
+      errdetail("Its version is %s.", connection->version),
+      errhint("Install the version of this server there, restart it, and type there: ALTER "
+              "EXTENSION streamfilter UPDATE."));
 }
 
 bool fetch_value(Connection* connection, const char* filter, StringInfo bytes) {

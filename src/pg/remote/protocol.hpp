@@ -74,6 +74,27 @@ bool read_moved(Connection* connection, const char* relation, const char** moved
 // Truncates the relation there, as part of the transaction. False: the connection has failed.
 bool truncate_slices(Connection* connection, const char* filter);
 
+// Whose relation is one that holds slices there?
+enum class Owned : uint8 { absent, by_us, by_others };
+struct Ownership {
+  Owned owned;        // of the role that the connection is of
+  char identity[64];  // of the filter whose slices these are (slice_origin.hpp); "": unknown
+};
+
+// False: the connection has failed.
+bool read_owner(Connection* connection, const char* relation, Ownership* ownership);
+
+// Runs a command that alters or drops such a relation, as part of the transaction, which cannot
+// commit without the server from then on. False: the connection has failed.
+bool change_slices(Connection* connection, const char* command);
+
+// The same: the relation gets this definition, unless that is nullptr, and these options. Raises
+// 0A000 as well if the server has a version that cannot do it.
+bool alter_slices(Connection* connection, const char* relation, const SliceDefinition* to);
+
+// Does a call fail because the server has not the function? Raises 0A000 then, with its version.
+void check_version(const Connection* connection);
+
 // Fetches the state of a filter there, as streamfilter_send has it. False: the connection has
 // failed.
 bool fetch_value(Connection* connection, const char* filter, StringInfo bytes);

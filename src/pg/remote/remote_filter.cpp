@@ -1,10 +1,10 @@
 #include "pg/server/postgres.hpp"
 
 #include "core/filter/filter.hpp"
-#include "core/filter/slicing_rules.hpp"
 #include "core/format/slicing.hpp"
 #include "pg/catalog/filter_options.hpp"
 #include "pg/catalog/slice_origin.hpp"
+#include "pg/remote/part_definition.hpp"
 #include "pg/remote/postgres_fdw_filter.hpp"
 #include "pg/remote/remote_filter.hpp"
 #include "pg/remote/remote_transaction.hpp"
@@ -27,80 +27,6 @@ bool comes_again(const RemoteFilter* remote) {
        other = other->next_changed)
     if (other->relation->relid == remote->relation->relid) return true;
   return false;
-}
-
-uint64 share(uint64 whole, uint64 part, uint64 of) {
-  return static_cast<uint64>((static_cast<unsigned __int128>(whole) * part + of - 1) / of);
-}
-
-// Options that count for all slices: version 1.0 gave them to every part as they are.
-enum class Shares : bool { taken, as_before };
-
-// The parameters of a relation that holds so many of the slices, each with k2 bits of a key. False:
-// there are none.
-bool find_parameters_of_part(const RemoteFilter* remote, uint32 slices, Shares shares,
-                             Parameters* result, Problem& problem) {
-  const Parameters& whole = remote->parameters;
-  Parameters part = whole;
-  if (shares == Shares::taken) take_share(part, slices);
-  part.slices = slices;
-  part.memory = sizeof(Header) + part.slices * whole.slice_bytes;
-  part.keys = share(whole.keys, uint64{part.slices} * probes(whole), whole.slices);
-  part.slicing = Slicing::horizontal;
-  part.dice = Dice::hv;
-  part.k1 = part.k2 = 0;
-  part.slices2 = 0;
-  Definition definition = definition_of(part);
-  definition.slicing_given = definition.dice_given = definition.probes_given = false;
-  if (probes(whole) > 1) {
-    const OptionSpec* k = find_k(whole);
-    const uint64 bits = bits_per_probe(whole, whole.integer(k->word));
-    if (!set_option(definition, "k", psprintf(UINT64_FORMAT, bits), problem)) return false;
-  }
-  if (complete(definition, problem)) {
-    *result = definition.parameters;
-    return true;
-  }
-  // Some of what was derived for the whole filter may be too much for a part of it.
-  const WordSet to_follow = definition_of(whole).given & ~definition_of(part).given;
-  definition = remote->relation->definition;
-  definition.given &= ~to_follow;
-  definition.parameters = part;
-  definition.memory_given = definition.slices_given = definition.seed_given = true;
-  definition.slicing_given = definition.dice_given = definition.probes_given = false;
-  problem = Problem();
-  if (!complete(definition, problem)) return false;
-  *result = definition.parameters;
-  return true;
-}
-
-Parameters parameters_of_part(const RemoteFilter* remote, uint32 slices) {
-  Parameters part;
-  Problem problem;
-  if (!find_parameters_of_part(remote, slices, Shares::taken, &part, problem)) raise(problem);
-  return part;
-}
-
-const char* print(const Parameters& parameters) {
-  auto* text = static_cast<char*>(palloc(kMaxDefinitionText));
-  print_definition(parameters, text, kMaxDefinitionText);
-  return text;
-}
-
-// Of the relation on one of the servers that held slices at first.
-const char* definition_on(const RemoteFilter* remote, int server) {
-  if (remote->home_count == 1) return print(remote->parameters);
-  return print(parameters_of_part(remote, slices_on(remote, static_cast<uint32>(server))));
-}
-
-// Is it what version 1.0 has made there?
-bool is_of_before(const RemoteFilter* remote, int server, const char* definition) {
-  Parameters part;
-  Problem problem;
-  return remote->home_count > 1 &&
-         find_parameters_of_part(remote, slices_on(remote, static_cast<uint32>(server)),
-                                 Shares::as_before, &part, problem) &&
-         strcmp(definition, print(part)) == 0;
 }
 
 // The seed that a definition has.
@@ -133,16 +59,6 @@ SeedAt find_seed(RemoteFilter* remote, int server) {
   return SeedAt::found;
 }
 
-[[noreturn]] void raise_other_definition(const RemoteFilter* remote, int server, const char* found,
-                                         const char* wanted) {
-  ereport(ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-          errmsg("filter \"%s\" has another definition on server \"%s\"", remote->relation->name,
-                 remote->connections[server]->name),
-          errdetail("There it is %s, here %s.", found, wanted),
-          errhint("IMPORT FOREIGN SCHEMA takes over the definition of a server that has one."));
-  pg_unreachable();
-}
-
 // What version 1.0 has made goes on: what it knows is worth more than the right length of a window.
 void warn_of_older_definition(const RemoteFilter* remote, int server) {
   ereport(WARNING, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
@@ -172,12 +88,27 @@ bool check_is_there(RemoteFilter* remote, int server) {
   pg_unreachable();
 }
 
+// What a filter that was dropped here has left there, because the server was lost: a new one of the
+// same name must not take it for its own. False: the connection has failed.
+bool drop_remains(RemoteFilter* remote, int server) {
+  Connection* connection = remote->connections[server];
+  Ownership found;
+  if (!read_owner(connection, remote->filter, &found)) return false;
+  if (found.owned != Owned::by_us || !was_dropped_here(found.identity)) return true;
+  ereport(WARNING,
+          errmsg("filter \"%s\" begins empty on server \"%s\"", remote->relation->name,
+                 connection->name),
+          errdetail("What the server had belongs to a filter of that name that was dropped."));
+  return change_slices(connection, psprintf("DROP FOREIGN TABLE %s", remote->filter));
+}
+
 // Makes sure that the slices are there. False: the connection has failed.
 bool define_on(RemoteFilter* remote, int server, bool* made) {
   Connection* connection = remote->connections[server];
   SliceDefinition wanted = remote->slices;
   wanted.definition = definition_on(remote, server);
   wanted.producer = describe_producer(remote->relation, server);
+  if (!may_move_slices(remote->relation) && !drop_remains(remote, server)) return false;
   if (may_move_slices(remote->relation) && !check_is_there(remote, server)) return false;
   const char* found = define_slices(connection, &wanted, made);
   if (found == nullptr) return false;
@@ -186,7 +117,7 @@ bool define_on(RemoteFilter* remote, int server, bool* made) {
     take_seed(remote, seed_in(found));
     wanted.definition = definition_on(remote, server);
   }
-  if (strcmp(found, wanted.definition) != 0) {
+  if (!is_as_asked(remote, slices_on(remote, static_cast<uint32>(server)), found)) {
     if (!is_of_before(remote, server, found))
       raise_other_definition(remote, server, found, wanted.definition);
     warn_of_older_definition(remote, server);
@@ -209,17 +140,6 @@ bool open_on(RemoteFilter* remote, int server, bool* made) {
 
 }  // namespace
 
-const char* definition_of_slice(const RemoteFilter* remote) {
-  return print(parameters_of_part(remote, 1));
-}
-
-const OptionSpec* find_k(const Parameters& parameters) {
-  const FilterOps* ops = find_ops(parameters.kind);
-  for (unsigned i = 0; i < ops->option_count; ++i)
-    if (strcmp(ops->options[i].name, "k") == 0) return &ops->options[i];
-  return nullptr;
-}
-
 RemoteFilter* make_remote_filter(const FilterRelation* relation) {
   auto* remote = static_cast<RemoteFilter*>(palloc0(sizeof(RemoteFilter)));
   remote->relation = relation;
@@ -236,6 +156,7 @@ RemoteFilter* make_remote_filter(const FilterRelation* relation) {
   for (int i = 0; i < remote->count; ++i)
     remote->connections[i] = find_connection(relation->servers[i], relation->owner);
   remote->opened = static_cast<uint64*>(palloc0(sizeof(uint64) * relation->server_count));
+  remote->checked = static_cast<uint64*>(palloc0(sizeof(uint64) * remote->parameters.slices));
   remote->counts =
       static_cast<SliceCounts*>(palloc0(sizeof(SliceCounts) * remote->parameters.slices));
   remote->places = static_cast<SlicePlace*>(palloc(sizeof(SlicePlace) * remote->parameters.slices));
@@ -249,6 +170,21 @@ RemoteFilter* make_remote_filter(const FilterRelation* relation) {
   slices->persistence = name_of(relation->options.persistence);
   remote->filter = quote_qualified_identifier(slices->schema, slices->name);
   return remote;
+}
+
+void raise_other_definition(const RemoteFilter* remote, int server, const char* found,
+                            const char* wanted) {
+  const char* name = quote_identifier(remote->relation->name);
+  ereport(ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+          errmsg("filter \"%s\" has another definition on server \"%s\"", remote->relation->name,
+                 remote->connections[server]->name),
+          errdetail("There it is %s, here %s.", found, wanted),
+          errhint("To make the servers follow this definition, or this one follow another "
+                  "producer's, type: ALTER FOREIGN TABLE %s OPTIONS (SET memory '...'), with the "
+                  "memory of the whole filter. IMPORT FOREIGN SCHEMA takes over the definition of "
+                  "a server that has one.",
+                  name));
+  pg_unreachable();
 }
 
 void check_slice_definitions(const FilterRelation* relation) {

@@ -16,6 +16,7 @@ extern "C" {
 
 #include "core/filter/filter.hpp"
 #include "core/format/slicing.hpp"
+#include "pg/remote/part_definition.hpp"
 #include "pg/remote/postgres_fdw_filter.hpp"
 #include "pg/remote/remote_keys.hpp"
 #include "pg/remote/remote_transaction.hpp"
@@ -94,8 +95,21 @@ void locate(const Batch* batch) {
     }
 }
 
+// Within a transaction that has changed something there, it is too late to follow a slice that
+// turns out to have moved. So a definition that is new to this session learns where they are.
+void look_for_places(RemoteFilter* remote) {
+  remote->looked = true;
+  bool any_changed = false;
+  for (int i = 0; i < remote->count; ++i) any_changed |= remote->connections[i]->changed;
+  if (!any_changed || !may_move_slices(remote->relation)) return;
+  for (int i = 0; i < remote->home_count; ++i)
+    if (const auto slice = static_cast<uint32>(i); slice < remote->parameters.slices)
+      find_places(remote, &slice, 1);
+}
+
 // A single server does all the slicing itself.
 Batch* make_batch(RemoteFilter* remote, const Element* elements, int count) {
+  if (unlikely(!remote->looked)) look_for_places(remote);
   if (unlikely(remote->any_to_find)) find_moved_slices(remote);
   const Parameters& parameters = remote->parameters;
   forget_lost_time();
@@ -243,6 +257,16 @@ void order_commit(Connection* connection, Call call, int server) {
   }
 }
 
+// A place that a slice has come to is looked at once on each connection. False: the server is
+// unreachable.
+bool check_moved_places(RemoteFilter* remote, const Share* share) {
+  for (int i = 0; i < share->call.count; ++i) {
+    const uint32 slice = share->states[i]->slice;
+    if (remote->places[slice].epoch > 0 && !check_place(remote, slice)) return false;
+  }
+  return true;
+}
+
 // Keeps the shares whose servers are ready; the others are answered without them.
 void open_round(Batch* batch, Round* round) {
   connect_round(round);
@@ -250,7 +274,8 @@ void open_round(Batch* batch, Round* round) {
   for (int i = 0; i < round->count; ++i) {
     const Share& share = round->shares[i];
     const int server = share.states[0]->server;
-    if (!batch->remote->seed_known || !open_slices(batch->remote, server)) {
+    if (!batch->remote->seed_known || !open_slices(batch->remote, server) ||
+        !check_moved_places(batch->remote, &share)) {
       take_answers(batch, &share, true);
       continue;
     }
@@ -501,7 +526,8 @@ void run_single(Batch* batch, Call call) {
 [[noreturn]] void raise_not_truncated(const RemoteFilter* remote, int server) {
   ereport(ERROR, errcode(ERRCODE_CONNECTION_FAILURE),
           errmsg("cannot truncate filter \"%s\" now", remote->relation->name),
-          errdetail("Server \"%s\" is lost.", remote->connections[server]->name));
+          errdetail("Server \"%s\" is lost.", remote->connections[server]->name),
+          errhint("Repeat it when the server is back."));
   pg_unreachable();
 }
 
@@ -601,7 +627,8 @@ bool erase_remote_key(RemoteFilter* remote, const Element& element) {
   if (probe->bits == Bits::unreachable)
     ereport(ERROR, errcode(ERRCODE_CONNECTION_FAILURE),
             errmsg("cannot delete a key from filter \"%s\" now", remote->relation->name),
-            errdetail("Server \"%s\" is lost.", remote->connections[probe->server]->name));
+            errdetail("Server \"%s\" is lost.", remote->connections[probe->server]->name),
+            errhint("Repeat it when the server is back."));
   return probe->bits == Bits::set;
 }
 

@@ -105,8 +105,8 @@ void finish_rollback(Connection* connection) {
 }
 
 void finish(Connection* connection) {
-  connection->lost = connection->changed = connection->removed = connection->hasty =
-      connection->claims = false;
+  connection->lost = connection->changed = connection->removed = connection->altered =
+      connection->hasty = connection->claims = false;
   connection->level = connection->kept = connection->undo = connection->rank = 0;
   if (!connection->valid) disconnect(connection);
 }
@@ -223,7 +223,9 @@ void roll_back_remote_transactions() {
 void end_remote_transactions(bool committed) {
   visit_connections(committed ? [](Connection* connection) {
     if (lost_changes(connection))
-      defer_message(connection->removed ? Message::keys_not_deleted : Message::keys_not_remembered,
+      defer_message(connection->altered   ? Message::not_altered
+                    : connection->removed ? Message::keys_not_deleted
+                                          : Message::keys_not_remembered,
                     connection->name,
                     connection->pg == nullptr ? connection->reason : "");
     finish(connection);

@@ -1,5 +1,6 @@
 #include "pg/server/postgres.hpp"
 
+#include "pg/remote/part_definition.hpp"
 #include "pg/remote/slice_places.hpp"
 
 namespace streamfilter::pg {
@@ -83,6 +84,26 @@ Search find_place(RemoteFilter* remote, uint32 slice, SlicePlace* place) {
     if (!missing || place->epoch == 0) return Search::found;
   }
   raise_missing(remote, slice, *place);
+}
+
+bool check_place(RemoteFilter* remote, uint32 slice) {
+  const SlicePlace& place = remote->places[slice];
+  Connection* connection = remote->connections[place.server];
+  SliceDefinition wanted = remote->slices;
+  wanted.name = name_of_moved_slice(remote->slices.name, slice, place.epoch);
+  wanted.definition = nullptr;
+  for (int i = 0; i < kMaxAttempts; ++i) {
+    bool made;
+    if (likely(remote->checked[slice] == connection->number)) return true;
+    if (!ensure_connected(connection)) return false;
+    const char* found = define_slices(connection, &wanted, &made);
+    if (found == nullptr) continue;
+    // A place that is gone says so when it is asked.
+    if (found[0] != '\0' && !is_as_asked(remote, 1, found))
+      raise_other_definition(remote, place.server, found, definition_of_slice(remote));
+    remote->checked[slice] = connection->number;
+  }
+  raise_always_ends(connection);
 }
 
 // Nearly always the first place knows, and of all its slices at once.

@@ -32,4 +32,8 @@ Search find_places(RemoteFilter* remote, const uint32* slices, int count);
 bool next_place(RemoteFilter* remote, uint32 slice, const SlicePlace& at, SlicePlace* next,
                 bool* missing);
 
+// Is what a slice that has moved lies in what its filter is now? It is asked once on a connection.
+// Raises 55000 if not. False: unreachable.
+bool check_place(RemoteFilter* remote, uint32 slice);
+
 }  // namespace streamfilter::pg

@@ -118,6 +118,15 @@ void say(const Kept& message) {
           errhint("They count as repeats until DELETE or TRUNCATE is repeated. Keys that the "
                   "transaction has added there count as new when they come again."));
       break;
+    case Message::not_altered:
+      ereport(WARNING, errcode(ERRCODE_CONNECTION_FAILURE),
+              errmsg("server \"%s\" has not altered a filter that a transaction of this session "
+                     "has altered",
+                     message.server),
+              detail_of(message),
+              errhint("Repeat the ALTER here. After a DROP or RENAME, type the same there, for the "
+                      "filter of the former name."));
+      break;
   }
 }
 

@@ -8,7 +8,8 @@ namespace streamfilter::pg {
 enum class Message : uint8 {
   server_unreachable,   // a server cannot be reached
   keys_not_remembered,  // a server did not commit the keys of a transaction that did here
-  keys_not_deleted      // nor what that has deleted
+  keys_not_deleted,     // nor what that has deleted
+  not_altered           // nor how it has altered a filter
 };
 
 // Keeps a message; `reason` is what the server, or libpq, has said, if anything. Both texts are

@@ -14,6 +14,7 @@ extern "C" {
 #include "utils/syscache.h"
 }
 
+#include "core/filter/definition.hpp"
 #include "core/filter/filter.hpp"
 #include "core/filter/slice_packet.hpp"
 #include "core/filter/slicing_rules.hpp"
@@ -106,6 +107,28 @@ bool is_slice_of(const Parameters& whole, const Parameters& one) {
   return whole.seed == one.seed && probes(whole) == 1 && has_same_geometry(cut, one);
 }
 
+// What the relation for the slice is to be: as the mover says, or as the slice is, where its filter
+// was resized.
+const char* definition_for(const Header* state, const char* wanted) {
+  Definition asked, own;
+  Problem problem;
+  std::size_t used;
+  if (!parse_definition(wanted, strlen(wanted), asked, used, problem) ||
+      !complete(asked, problem) || is_slice_of(state->parameters, asked.parameters))
+    return wanted;
+  Parameters cut = state->parameters;
+  take_share(cut, 1);
+  cut.slices = 1;
+  cut.memory = sizeof(Header) + cut.slice_bytes;
+  cut.keys = asked.parameters.keys;
+  auto* text = static_cast<char*>(palloc(kMaxDefinitionText));
+  print_definition(cut, text, kMaxDefinitionText);
+  if (!parse_definition(text, strlen(text), own, used, problem) || !complete(own, problem) ||
+      !is_slice_of(state->parameters, own.parameters))
+    return wanted;
+  return text;
+}
+
 const Header* open_state(const struct varlena* state) {
   const Size length = VARSIZE_ANY_EXHDR(state);
   uint32 slice;
@@ -175,8 +198,9 @@ SF_FUNCTION(streamfilter_slice_take) {
   drop_remains(schema_oid, table, slice);
   check_is_free(schema_oid, name_of_moved_slice(table, slice, epoch));
   auto* name = makeRangeVar(pstrdup(schema), pstrdup(name_of_moved_slice(table, slice, epoch)), -1);
-  make_slice_relation(name, {text_argument(fcinfo, 4), text_argument(fcinfo, 5),
-                             text_argument(fcinfo, 6), producer_of_moved_slice(slice, epoch)});
+  make_slice_relation(name,
+                      {definition_for(state, text_argument(fcinfo, 4)), text_argument(fcinfo, 5),
+                       text_argument(fcinfo, 6), producer_of_moved_slice(slice, epoch)});
   FilterHandle* filter = filter_handle(RangeVarGetRelid(name, NoLock, false));
   use_filter(filter, Use::insert);
   fill(filter, state);

@@ -1,0 +1,340 @@
+#include "pg/server/postgres.hpp"
+
+extern "C" {
+#include "lib/stringinfo.h"
+}
+
+#include "core/filter/definition.hpp"
+#include "core/format/slicing.hpp"
+#include "pg/catalog/slice_origin.hpp"
+#include "pg/remote/alter_parts.hpp"
+#include "pg/remote/part_definition.hpp"
+#include "pg/remote/remote_transaction.hpp"
+#include "pg/remote/slice_places.hpp"
+#include "pg/server/problem_report.hpp"
+
+namespace streamfilter::pg {
+namespace {
+
+[[noreturn]] void raise_lost(const RemoteFilter* remote, int server, const char* what) {
+  ereport(ERROR, errcode(ERRCODE_CONNECTION_FAILURE),
+          errmsg("cannot %s filter \"%s\" now", what, remote->relation->name),
+          errdetail("Server \"%s\" is lost.", remote->connections[server]->name),
+          errhint("Repeat it when the server is back. Where it is gone for good, SET "
+                  "streamfilter.mode = off lets DROP act here only."));
+  pg_unreachable();
+}
+
+void connect_homes(RemoteFilter* remote) {
+  forget_lost_time();
+  connect_together(remote->connections, remote->count);
+}
+
+// What a server has under a name; "": nothing, nullptr: it is lost.
+const char* read_definition(RemoteFilter* remote, int server, const char* name) {
+  Connection* connection = remote->connections[server];
+  SliceDefinition wanted = remote->slices;
+  wanted.name = name;
+  wanted.definition = nullptr;
+  for (int i = 0; i < kMaxAttempts; ++i) {
+    bool made;
+    if (!ensure_connected(connection)) return nullptr;
+    const char* found = define_slices(connection, &wanted, &made);
+    if (found != nullptr) return found;
+  }
+  raise_always_ends(connection);
+}
+
+bool read_parameters(const char* text, Parameters* result) {
+  Definition definition;
+  Problem problem;
+  std::size_t used;
+  if (!parse_definition(text, strlen(text), definition, used, problem) ||
+      !complete(definition, problem))
+    return false;
+  *result = definition.parameters;
+  return true;
+}
+
+void take_seed_of(RemoteFilter* remote, const char* found) {
+  Parameters parameters;
+  if (remote->seed_known || !read_parameters(found, &parameters)) return;
+  remote->parameters.seed = parameters.seed;
+  remote->seed_known = true;
+}
+
+// Whose relation is it there? Raises if the server is lost.
+Ownership owner_at(RemoteFilter* remote, int server, const char* relation, const char* what) {
+  Connection* connection = remote->connections[server];
+  for (int i = 0; i < kMaxAttempts; ++i) {
+    Ownership found;
+    if (!ensure_connected(connection)) raise_lost(remote, server, what);
+    if (read_owner(connection, relation, &found)) return found;
+  }
+  raise_always_ends(connection);
+}
+
+// ---- ALTER
+// -----------------------------------------------------------------------------------------
+
+// What other servers are told beside the definition.
+SliceDefinition wanted_on(RemoteFilter* remote, int server) {
+  SliceDefinition wanted = remote->slices;
+  const Ownership before = owner_at(remote, server, remote->filter, "alter");
+  wanted.producer = describe_producer(remote->relation, server,
+                                      before.identity[0] != '\0' ? before.identity : nullptr);
+  return wanted;
+}
+
+void alter_at(RemoteFilter* remote, int server, const char* relation, const SliceDefinition& to) {
+  if (!alter_slices(remote->connections[server], relation, &to))
+    raise_lost(remote, server, "alter");
+}
+
+// Has the part become what it was to become? Otherwise the statement fails as a whole.
+void compare(RemoteFilter* remote, int server, const char* name, uint32 slices,
+             const SliceDefinition& wanted) {
+  SliceDefinition asked = wanted;
+  bool made;
+  asked.name = name;
+  const char* found = define_slices(remote->connections[server], &asked, &made);
+  if (found == nullptr) raise_lost(remote, server, "alter");
+  if (found[0] != '\0' && !is_as_asked(remote, slices, found) &&
+      !(name == remote->slices.name && is_of_before(remote, server, found)))
+    raise_other_definition(
+        remote, server, found,
+        asked.definition != nullptr ? asked.definition : definition_of_slice(remote));
+}
+
+void alter_home(RemoteFilter* remote, int server, const char* found, Reach reach) {
+  const uint32 slices = slices_on(remote, static_cast<uint32>(server));
+  SliceDefinition wanted = wanted_on(remote, server);
+  if (reach == Reach::alter) {
+    const bool as_asked = is_as_asked(remote, slices, found) || is_of_before(remote, server, found);
+    wanted.definition = as_asked ? nullptr : request_for(remote, slices);
+    alter_at(remote, server, remote->filter, wanted);
+  }
+  wanted.definition = definition_on(remote, server);
+  compare(remote, server, remote->slices.name, slices, wanted);
+}
+
+// A slice that moves on before its relation is locked is followed.
+void alter_moved(RemoteFilter* remote, uint32 slice) {
+  SlicePlace place = remote->places[slice];
+  SliceDefinition wanted = remote->slices;
+  for (;;) {
+    SlicePlace next;
+    bool missing = false;
+    const char* name = name_of_moved_slice(remote->slices.name, slice, place.epoch);
+    const char* found = read_definition(remote, place.server, name);
+    if (found == nullptr) raise_lost(remote, place.server, "alter");
+    if (found[0] == '\0') return;
+    wanted.definition = is_as_asked(remote, 1, found) ? nullptr : request_for(remote, 1);
+    alter_at(remote, place.server, relation_at(remote, slice, place), wanted);
+    wanted.definition = nullptr;
+    compare(remote, place.server, name, 1, wanted);
+    if (!next_place(remote, slice, place, &next, &missing) && !missing)
+      raise_lost(remote, place.server, "alter");
+    if (missing || next.epoch == place.epoch) return;
+    place = next;
+  }
+}
+
+// ---- DROP
+// ------------------------------------------------------------------------------------------
+
+void change_at(RemoteFilter* remote, int server, const char* command, const char* what) {
+  if (!change_slices(remote->connections[server], command)) raise_lost(remote, server, what);
+}
+
+void say_stays(const RemoteFilter* remote, int server, const char* relation, const char* detail) {
+  ereport(
+      NOTICE,
+      errmsg("filter \"%s\" stays on server \"%s\" as it is", remote->relation->name,
+             remote->connections[server]->name),
+      errdetail_internal("%s", detail),
+      errhint("Where no producer uses it any more, type there: DROP FOREIGN TABLE %s.", relation));
+}
+
+// May it be altered there? Says so if not.
+bool is_ours_at(RemoteFilter* remote, int server, const char* relation, const char* what) {
+  const Ownership found = owner_at(remote, server, relation, what);
+  if (found.owned == Owned::by_others)
+    say_stays(remote, server, relation,
+              _("It belongs to another role there than the one that the user mapping names."));
+  return found.owned == Owned::by_us;
+}
+
+void warn_of_lost(const RemoteFilter* remote, int server) {
+  ereport(WARNING, errcode(ERRCODE_CONNECTION_FAILURE),
+          errmsg("filter \"%s\" stays on server \"%s\", which is lost", remote->relation->name,
+                 remote->connections[server]->name),
+          errdetail("A new filter of that name does not go on with it."),
+          errhint("When the server is back, type there: DROP FOREIGN TABLE %s.", remote->filter));
+}
+
+// Is the relation there that of this filter, and not of a producer elsewhere, which goes on using
+// it? Says so if it stays.
+bool may_drop_at(RemoteFilter* remote, int server) {
+  Connection* connection = remote->connections[server];
+  Ownership found;
+  if (!ensure_connected(connection) || !read_owner(connection, remote->filter, &found)) {
+    warn_of_lost(remote, server);
+    return false;
+  }
+  if (found.owned == Owned::absent) return false;
+  const bool is_own = strcmp(found.identity, identity_of_filter(remote->relation->relid)) == 0;
+  if (found.owned == Owned::by_us && is_own) return true;
+  say_stays(remote, server, remote->filter,
+            is_own ? _("It belongs to another role there than the one that the user mapping names.")
+                   : _("It was made by another producer, or by a version before 1.2."));
+  return false;
+}
+
+void drop_at(RemoteFilter* remote, int server, const char* relation) {
+  if (!change_slices(remote->connections[server], psprintf("DROP FOREIGN TABLE %s", relation)))
+    raise_lost(remote, server, "drop");
+}
+
+void drop_moved(RemoteFilter* remote, uint32 slice) {
+  SlicePlace place = remote->places[slice];
+  for (;;) {
+    SlicePlace next;
+    bool missing = false;
+    const char* relation = relation_at(remote, slice, place);
+    if (!next_place(remote, slice, place, &next, &missing) && !missing)
+      return warn_of_lost(remote, place.server);
+    if (missing) return;
+    if (is_ours_at(remote, place.server, relation, "drop")) drop_at(remote, place.server, relation);
+    if (next.epoch == place.epoch) return;
+    place = next;
+  }
+}
+
+// ---- RENAME
+// ----------------------------------------------------------------------------------------
+
+// A filter as it was named before, and as it is named now.
+struct Renaming {
+  RemoteFilter* now;
+  RemoteFilter before;
+};
+
+void rename_at(const Renaming* renaming, int server, const char* before, const char* name) {
+  const char *from = renaming->before.slices.schema, *to = renaming->now->slices.schema;
+  if (!is_ours_at(renaming->now, server, quote_qualified_identifier(from, before), "rename"))
+    return;
+  if (strcmp(before, name) != 0)
+    change_at(renaming->now, server,
+              psprintf("ALTER FOREIGN TABLE %s RENAME TO %s",
+                       quote_qualified_identifier(from, before), quote_identifier(name)),
+              "rename");
+  if (strcmp(from, to) != 0)
+    change_at(renaming->now, server,
+              psprintf("ALTER FOREIGN TABLE %s SET SCHEMA %s",
+                       quote_qualified_identifier(from, name), quote_identifier(to)),
+              "rename");
+}
+
+void rename_moved(const Renaming* renaming, uint32 slice) {
+  SlicePlace place = renaming->now->places[slice];
+  for (;;) {
+    SlicePlace next;
+    bool missing = false;
+    rename_at(renaming, place.server,
+              name_of_moved_slice(renaming->before.slices.name, slice, place.epoch),
+              name_of_moved_slice(renaming->now->slices.name, slice, place.epoch));
+    if (!next_place(renaming->now, slice, place, &next, &missing) && !missing)
+      raise_lost(renaming->now, place.server, "rename");
+    if (missing || next.epoch == place.epoch) return;
+    place = next;
+  }
+}
+
+// Calls visit for every slice that has left the place where it was at first.
+template <typename Visit>
+void visit_moved(RemoteFilter* remote, const char* what, Visit&& visit) {
+  for (uint32 i = 0; i < remote->parameters.slices; ++i) {
+    if (find_places(remote, &i, 1) == Search::unreachable)
+      raise_lost(remote, remote->places[i].server, what);
+    if (remote->places[i].epoch > 0) visit(i);
+  }
+}
+
+void say_renamed(const RemoteFilter* remote) {
+  ereport(NOTICE, errmsg("filter \"%s\" is renamed on its servers, too", remote->relation->name),
+          errhint("Give it the same name and schema for each other producer: otherwise that begins "
+                  "with an empty filter of the former name."));
+}
+
+}  // namespace
+
+FixedOptions find_fixed_options(const FilterRelation* relation) {
+  RemoteFilter* remote = make_remote_filter(relation);
+  const Parameters& whole = remote->parameters;
+  FixedOptions fixed;
+  connect_homes(remote);
+  uint32 slices = 0;
+  Parameters part{};
+  for (int i = 0; i < remote->home_count; ++i) {
+    const char* found = read_definition(remote, i, remote->slices.name);
+    if (found == nullptr) raise_lost(remote, i, "alter");
+    if (found[0] == '\0' || !read_parameters(found, &part)) return fixed;
+    slices += part.slices;
+  }
+  const OptionSpec* k = find_k(part);
+  const auto bits = k != nullptr && whole.slicing != Slicing::horizontal
+                        ? part.integer(k->word) * (remote->home_count > 1 ? probes(whole) : 1)
+                        : 0;
+  if (part.kind != whole.kind) fixed.kind = find_ops(part.kind)->name;
+  if (slices != whole.slices) fixed.slices = slices;
+  if (fixed.kind == nullptr && bits > 0 && bits != whole.integer(k->word)) fixed.k = bits;
+  return fixed;
+}
+
+void alter_parts(const FilterRelation* relation, Reach reach) {
+  RemoteFilter* remote = make_remote_filter(relation);
+  connect_homes(remote);
+  bool any = false;
+  for (int i = 0; i < remote->home_count; ++i) {
+    const char* found = read_definition(remote, i, remote->slices.name);
+    if (found == nullptr && reach == Reach::alter) raise_lost(remote, i, "alter");
+    if (found == nullptr || found[0] == '\0') continue;
+    any = true;
+    take_seed_of(remote, found);
+    alter_home(remote, i, found, reach);
+  }
+  if (!any || reach != Reach::alter) return;
+  visit_moved(remote, "alter", [&](uint32 slice) { alter_moved(remote, slice); });
+}
+
+void rename_parts(const FilterRelation* relation, const char* schema, const char* name) {
+  RemoteFilter* remote = make_remote_filter(relation);
+  Renaming renaming = {remote, *remote};
+  renaming.before.slices.schema = schema;
+  renaming.before.slices.name = name;
+  connect_homes(remote);
+  for (int i = 0; i < remote->home_count; ++i) rename_at(&renaming, i, name, remote->slices.name);
+  visit_moved(remote, "rename", [&](uint32 slice) { rename_moved(&renaming, slice); });
+  say_renamed(remote);
+}
+
+void drop_parts(const FilterRelation* relation) {
+  RemoteFilter* remote = make_remote_filter(relation);
+  connect_homes(remote);
+  auto* ours = static_cast<bool*>(palloc0(sizeof(bool) * static_cast<Size>(remote->home_count)));
+  for (int i = 0; i < remote->home_count; ++i) {
+    ours[i] = may_drop_at(remote, i);
+    // It locks the relation: no slice leaves it from here on.
+    if (ours[i] && !truncate_slices(remote->connections[i], remote->filter))
+      raise_lost(remote, i, "drop");
+  }
+  for (uint32 i = 0; i < remote->parameters.slices; ++i)
+    if (ours[home_of(remote, i)] && find_places(remote, &i, 1) == Search::found &&
+        remote->places[i].epoch > 0)
+      drop_moved(remote, i);
+  for (int i = 0; i < remote->home_count; ++i)
+    if (ours[i]) drop_at(remote, i, remote->filter);
+}
+
+}  // namespace streamfilter::pg

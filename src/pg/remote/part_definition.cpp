@@ -1,0 +1,209 @@
+#include "pg/server/postgres.hpp"
+
+extern "C" {
+#include "lib/stringinfo.h"
+}
+
+#include "core/filter/filter.hpp"
+#include "core/filter/given_options.hpp"
+#include "core/filter/slicing_rules.hpp"
+#include "core/format/slicing.hpp"
+#include "pg/remote/part_definition.hpp"
+#include "pg/server/problem_report.hpp"
+
+namespace streamfilter::pg {
+namespace {
+
+uint64 share(uint64 whole, uint64 part, uint64 of) {
+  return static_cast<uint64>((static_cast<unsigned __int128>(whole) * part + of - 1) / of);
+}
+
+// Options that count for all slices: version 1.0 gave them to every part as they are.
+enum class Shares : bool { taken, as_before };
+
+// The parameters of a relation that holds so many of the slices, each with k2 bits of a key. False:
+// there are none.
+bool find_parameters_of_part(const RemoteFilter* remote, uint32 slices, Shares shares,
+                             Parameters* result, Problem& problem) {
+  const Parameters& whole = remote->parameters;
+  Parameters part = whole;
+  if (shares == Shares::taken) take_share(part, slices);
+  part.slices = slices;
+  part.memory = sizeof(Header) + part.slices * whole.slice_bytes;
+  part.keys = share(whole.keys, uint64{part.slices} * probes(whole), whole.slices);
+  part.slicing = Slicing::horizontal;
+  part.dice = Dice::hv;
+  part.k1 = part.k2 = 0;
+  part.slices2 = 0;
+  Definition definition = definition_of(part);
+  definition.slicing_given = definition.dice_given = definition.probes_given = false;
+  if (probes(whole) > 1) {
+    const OptionSpec* k = find_k(whole);
+    const uint64 bits = bits_per_probe(whole, whole.integer(k->word));
+    if (!set_option(definition, "k", psprintf(UINT64_FORMAT, bits), problem)) return false;
+  }
+  if (complete(definition, problem)) {
+    *result = definition.parameters;
+    return true;
+  }
+  // Some of what was derived for the whole filter may be too much for a part of it.
+  const WordSet to_follow = definition_of(whole).given & ~definition_of(part).given;
+  definition = remote->relation->definition;
+  definition.given &= ~to_follow;
+  definition.parameters = part;
+  definition.memory_given = definition.slices_given = definition.seed_given = true;
+  definition.slicing_given = definition.dice_given = definition.probes_given = false;
+  problem = Problem();
+  if (!complete(definition, problem)) return false;
+  *result = definition.parameters;
+  return true;
+}
+
+Parameters parameters_of_part(const RemoteFilter* remote, uint32 slices) {
+  Parameters part;
+  Problem problem;
+  if (!find_parameters_of_part(remote, slices, Shares::taken, &part, problem)) raise(problem);
+  return part;
+}
+
+const char* print(const Parameters& parameters) {
+  auto* text = static_cast<char*>(palloc(kMaxDefinitionText));
+  print_definition(parameters, text, kMaxDefinitionText);
+  return text;
+}
+
+// What a server says that it has; false: this version cannot read it.
+bool read_found(const char* text, Parameters* result) {
+  Definition definition;
+  Problem problem;
+  std::size_t used;
+  if (!parse_definition(text, strlen(text), definition, used, problem) ||
+      !complete(definition, problem))
+    return false;
+  *result = definition.parameters;
+  return true;
+}
+
+bool is_same_option(const OptionSpec& option, const Parameters& a, const Parameters& b) {
+  char left[512], right[512];
+  print_option(a, option, left, sizeof left);
+  print_option(b, option, right, sizeof right);
+  return strcmp(left, right) == 0;
+}
+
+// Where a key of a part has its place, but for what the part's size decides.
+bool has_same_keys(const Parameters& a, const Parameters& b) {
+  return a.kind == b.kind && a.seed == b.seed && a.slices == b.slices && a.nulls == b.nulls &&
+         a.slicing == b.slicing && a.dice == b.dice && a.k1 == b.k1 && a.k2 == b.k2;
+}
+
+// A filter that was resized leaves a little of its memory unused, so that old places and new ones
+// fall together.
+bool is_about(uint64 memory, uint64 wanted) {
+  return memory <= wanted + wanted / 32 && wanted <= memory + memory / 32;
+}
+
+// The options given here, as those of a part; what is derived is left to the server.
+Definition request_of_part(const RemoteFilter* remote, uint32 slices) {
+  const Parameters& whole = remote->parameters;
+  Definition request = remote->relation->options.asked;
+  Parameters& part = request.parameters;
+  part.kind = whole.kind;
+  part.seed = whole.seed;
+  part.slices = whole.slices;
+  part.fpr = whole.fpr;
+  take_share(part, slices);
+  part.slices = slices;
+  part.memory = sizeof(Header) + slices * whole.slice_bytes;
+  part.keys = share(part.keys, uint64{slices} * probes(whole), whole.slices);
+  part.slicing = Slicing::horizontal;
+  part.dice = Dice::hv;
+  part.k1 = part.k2 = 0;
+  part.slices2 = 0;
+  request.memory_given = request.slices_given = request.seed_given = true;
+  request.slicing_given = request.dice_given = request.probes_given = false;
+  const FilterOps* ops = find_ops(part.kind);
+  for (unsigned i = 0; i < ops->option_count; ++i)
+    if (ops->options[i].share == Share::follows)
+      request.given &= ~(WordSet{1} << ops->options[i].word);
+  return request;
+}
+
+const char* print_request(const Definition& request) {
+  StringInfoData text;
+  initStringInfo(&text);
+  GivenOptions given(request);
+  const char* before = "";
+  while (given.next()) {
+    if (strcmp(given.name(), "kind") == 0) {
+      appendStringInfo(&text, "%s(", given.value());
+      continue;
+    }
+    const char* quote = strchr(given.value(), ',') != nullptr ? "'" : "";
+    appendStringInfo(&text, "%s%s=%s%s%s", before, given.name(), quote, given.value(), quote);
+    before = ", ";
+  }
+  appendStringInfoChar(&text, ')');
+  return text.data;
+}
+
+}  // namespace
+
+const char* definition_on(const RemoteFilter* remote, int server) {
+  if (remote->home_count == 1) return print(remote->parameters);
+  return print(parameters_of_part(remote, slices_on(remote, static_cast<uint32>(server))));
+}
+
+bool is_of_before(const RemoteFilter* remote, int server, const char* definition) {
+  Parameters part;
+  Problem problem;
+  return remote->home_count > 1 &&
+         find_parameters_of_part(remote, slices_on(remote, static_cast<uint32>(server)),
+                                 Shares::as_before, &part, problem) &&
+         strcmp(definition, print(part)) == 0;
+}
+
+const char* definition_of_slice(const RemoteFilter* remote) {
+  return print(parameters_of_part(remote, 1));
+}
+
+const OptionSpec* find_k(const Parameters& parameters) {
+  const FilterOps* ops = find_ops(parameters.kind);
+  for (unsigned i = 0; i < ops->option_count; ++i)
+    if (strcmp(ops->options[i].name, "k") == 0) return &ops->options[i];
+  return nullptr;
+}
+
+bool is_as_asked(const RemoteFilter* remote, uint32 slices, const char* text) {
+  const bool is_whole = remote->home_count == 1 && slices == remote->parameters.slices;
+  const Parameters wanted = is_whole ? remote->parameters : parameters_of_part(remote, slices);
+  if (strcmp(text, print(wanted)) == 0) return true;
+  Parameters found;
+  if (!read_found(text, &found) || !has_same_keys(found, wanted)) return false;
+  const Definition& asked = remote->relation->options.asked;
+  if ((asked.memory_given && !is_about(found.memory, wanted.memory)) ||
+      (asked.parameters.keys != 0 && found.keys != wanted.keys) ||
+      (asked.parameters.fpr > 0 && found.fpr != wanted.fpr) ||
+      (asked.layout_given && found.layout != wanted.layout))
+    return false;
+  const FilterOps* ops = find_ops(wanted.kind);
+  const OptionSpec* k = probes(remote->parameters) > 1 ? find_k(wanted) : nullptr;
+  for (unsigned i = 0; i < ops->option_count; ++i)
+    if (const OptionSpec& option = ops->options[i];
+        (asked.has(option.word) || &option == k) && !is_same_option(option, found, wanted))
+      return false;
+  return true;
+}
+
+const char* request_for(const RemoteFilter* remote, uint32 slices) {
+  Definition request = request_of_part(remote, slices);
+  Problem problem;
+  Definition attempt = request;
+  const bool is_whole = remote->home_count == 1 && slices == remote->parameters.slices;
+  const bool is_sliced_there = is_whole && remote->parameters.slicing != Slicing::horizontal;
+  if (!is_sliced_there && probes(remote->parameters) == 1 && complete(attempt, problem))
+    return print_request(request);
+  return print(is_whole ? remote->parameters : parameters_of_part(remote, slices));
+}
+
+}  // namespace streamfilter::pg

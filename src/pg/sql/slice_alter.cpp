@@ -1,0 +1,152 @@
+// What the server where a filter is altered calls here: the relation that holds slices of it gets
+// the new options, and has to keep what it knows.
+#include "pg/server/postgres.hpp"
+
+extern "C" {
+#include "catalog/pg_class.h"
+#include "executor/spi.h"
+#include "lib/stringinfo.h"
+#include "storage/lmgr.h"
+#include "utils/acl.h"
+}
+
+#include "core/filter/definition.hpp"
+#include "core/filter/filter.hpp"
+#include "core/filter/given_options.hpp"
+#include "pg/catalog/option_list.hpp"
+#include "pg/catalog/producer_agreement.hpp"
+#include "pg/handle/filter_handle.hpp"
+#include "pg/handle/slot_lifecycle.hpp"
+#include "pg/handle/tree.hpp"
+#include "pg/server/problem_report.hpp"
+
+namespace streamfilter::pg {
+namespace {
+
+// The changes of options in an ALTER FOREIGN TABLE.
+class OptionChanges {
+ public:
+  explicit OptionChanges(List* before) : before_(before) { initStringInfo(&text_); }
+
+  void set(const char* name, const char* value) {
+    const char* old = find_option(before_, name);
+    if (value == nullptr || (old != nullptr && strcmp(old, value) == 0)) return;
+    append(old != nullptr ? "SET" : "ADD", name);
+    appendStringInfo(&text_, " %s", quote_literal_cstr(value));
+  }
+
+  // Of the definition, which `wanted` does not give.
+  void drop_others(const Definition& wanted) {
+    ListCell* cell;
+    foreach (cell, before_) {
+      const char* name = static_cast<DefElem*>(lfirst(cell))->defname;
+      if (is_option(name) && !gives(wanted, name)) append("DROP", name);
+    }
+  }
+
+  const char* text() const { return text_.len > 0 ? text_.data : nullptr; }
+
+ private:
+  static bool gives(const Definition& wanted, const char* name) {
+    for (GivenOptions given(wanted); given.next();)
+      if (strcmp(given.name(), name) == 0) return true;
+    return false;
+  }
+
+  void append(const char* what, const char* name) {
+    appendStringInfo(&text_, "%s%s %s", text_.len > 0 ? ", " : "", what, quote_identifier(name));
+  }
+
+  List* before_;
+  StringInfoData text_;
+};
+
+Definition parse_wanted(const char* text) {
+  Definition definition;
+  Problem problem;
+  std::size_t used;
+  if (!parse_definition(text, strlen(text), definition, used, problem)) raise(problem);
+  return definition;
+}
+
+const char* find_changes(Oid relid, const char* wanted, const char* conflict,
+                         const char* persistence, const char* producer) {
+  OptionChanges changes(options_of_filter(relid));
+  if (wanted != nullptr) {
+    const Definition definition = parse_wanted(wanted);
+    for (GivenOptions given(definition); given.next();) changes.set(given.name(), given.value());
+    changes.drop_others(definition);
+  }
+  changes.set("conflict", conflict);
+  changes.set("persistence", persistence);
+  changes.set("producer", producer);
+  return changes.text();
+}
+
+FilterHandle* lock_slices(Oid relid) {
+  if (get_rel_name(relid) == nullptr || !is_filter(relid))
+    ereport(ERROR, errcode(ERRCODE_WRONG_OBJECT_TYPE),
+            errmsg("relation with OID %u is not a filter", relid));
+  if (!SF_IS_OWNER_OF_RELATION(relid, GetUserId()))
+    aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_FOREIGN_TABLE, get_rel_name(relid));
+  LockRelationOid(relid, AccessExclusiveLock);
+  FilterHandle* filter = filter_handle(relid);
+  use_filter(filter, Use::define);
+  if (filter->relation->options.producer == nullptr)
+    ereport(ERROR, errcode(ERRCODE_WRONG_OBJECT_TYPE),
+            errmsg("filter \"%s\" does not hold slices of a filter on another server",
+                   filter->relation->name));
+  return filter;
+}
+
+// Its state, so that it can be told whether that was kept; nullptr: it knows nothing.
+bool knows_anything(FilterHandle* filter) {
+  use_filter(filter, Use::test_granted);
+  return !is_empty(filter->header);
+}
+
+void check_kept(Oid relid, bool knew) {
+  if (!knew || peek_slot(load_filter_relation(relid)) != nullptr) return;
+  ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+          errmsg("filter \"%s\" cannot be altered and keep what it knows", get_rel_name(relid)),
+          errhint("TRUNCATE the filter and commit, then alter it, and fill it anew with "
+                  "streamfilter_warm()."));
+}
+
+void alter(Oid relid, const char* changes) {
+  const char* name =
+      quote_qualified_identifier(get_namespace_name(get_rel_namespace(relid)), get_rel_name(relid));
+  SPI_connect();
+  if (SPI_execute(psprintf("ALTER FOREIGN TABLE %s OPTIONS (%s)", name, changes), false, 0) < 0)
+    elog(ERROR, "could not alter the relation");
+  SPI_finish();
+}
+
+const char* text_argument(FunctionCallInfo fcinfo, int number) {
+  return PG_ARGISNULL(number) ? nullptr : text_to_cstring(PG_GETARG_TEXT_PP(number));
+}
+
+}  // namespace
+}  // namespace streamfilter::pg
+
+using namespace streamfilter;
+using namespace streamfilter::pg;
+
+// streamfilter_hashes_alter(filter regclass, wanted text, conflict text, persistence text, producer
+// text): NULL: as before. Needs to be the owner. Raises 0A000 if what it knows would be lost.
+SF_FUNCTION(streamfilter_hashes_alter) {
+  if (PG_ARGISNULL(0))
+    ereport(ERROR, errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+            errmsg("the filter of streamfilter_hashes_alter must not be NULL"));
+  const Oid relid = PG_GETARG_OID(0);
+  FilterHandle* filter = lock_slices(relid);
+  const char* producer = text_argument(fcinfo, 4);
+  check_producer_agrees(filter->relation, {nullptr, producer});
+  const char* changes = find_changes(relid, text_argument(fcinfo, 1), text_argument(fcinfo, 2),
+                                     text_argument(fcinfo, 3), producer);
+  if (changes == nullptr) PG_RETURN_VOID();
+  const bool knew = knows_anything(filter);
+  alter(relid, changes);
+  check_kept(relid, knew);
+  PG_RETURN_VOID();
+}

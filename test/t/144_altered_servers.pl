@@ -1,0 +1,173 @@
+# Statements about a filter over several servers act on all of them, slices that have moved included, in one transaction,
+# or fail and say what to type.
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SliceServers;
+use Test::More;
+
+my %node = map { $_ => start_node($_, "streamfilter.max_filters = 200\n") } qw(p a b c);
+my @holders = @node{qw(a b c)};
+sub sql { return $node{p}->safe_psql('postgres', $_[0]); }
+sub output { my ($statements) = @_; my ($code, $out, $err) = $node{p}->psql('postgres', $statements); return $err; }
+
+# What the servers have of a filter, and its memory in all.
+sub relations
+{
+	my ($name) = @_;
+	return join ' ', map { my $holder = $_;
+		map { $holder->name . ":$_" } split /\n/, $holder->safe_psql('postgres',
+			"SELECT relname FROM pg_class WHERE relkind = 'f' AND (relname = '$name' OR relname LIKE '$name/%') ORDER BY 1") } @holders;
+}
+
+sub memories
+{
+	my ($name) = @_;
+	return join ' ', map { $_->safe_psql('postgres', "SELECT string_agg(pg_size_pretty(memory), ' ' ORDER BY filter::text) FROM streamfilter_stats
+		WHERE filter::text ~ '^.?$name'") } @holders;
+}
+sub count { my ($name, $from, $to) = @_; return sql("SELECT count(*) FROM generate_series($from, $to) i WHERE streamfilter_test('$name', i)"); }
+
+sql(join '', map { server_sql($_, $node{$_}, q{connect_timeout '2s', timeout '8s'}) } qw(a b c));
+
+# ---- ALTER ---------------------------------------------------------------------------------------------------
+
+my %kinds = (
+	bloom => q{kind 'bloom', memory '1MB', fpr '0.001'},
+	lru   => q{kind 'lru', memory '1MB'},
+	sbf   => q{kind 'sbf', memory '1MB', fpr '0.01'},
+	clq   => q{kind 'clq', memory '1MB'});
+for my $kind (sort keys %kinds)
+{
+	sql("CREATE FOREIGN TABLE r_$kind (id int) SERVER streamfilter OPTIONS (servers 'a, b', $kinds{$kind});
+	     INSERT INTO r_$kind SELECT generate_series(1, 4000);
+	     ALTER FOREIGN TABLE r_$kind OPTIONS (SET servers 'a, b, c', ADD home_servers '2')");
+	sql("SELECT streamfilter_move_slice('r_$kind', 1, 'c')");
+	my $known = sql("SELECT string_agg(streamfilter_test('r_$kind', i)::int::text, '' ORDER BY i) FROM generate_series(1, 4000) i");
+	sql("BEGIN; ALTER FOREIGN TABLE r_$kind OPTIONS (SET memory '2MB'); INSERT INTO r_$kind VALUES (5000); ROLLBACK");
+	is(sql("SELECT string_agg(streamfilter_test('r_$kind', i)::int::text, '' ORDER BY i) FROM generate_series(1, 4000) i"), $known, "$kind: ALTER is undone as a whole");
+	my ($code, $out, $err) = $node{p}->psql('postgres', "ALTER FOREIGN TABLE r_$kind OPTIONS (SET memory '2MB')");
+	is($code, 0, "$kind: ALTER of the memory") or diag($err);
+	is(sql("SELECT string_agg(streamfilter_test('r_$kind', i)::int::text, '' ORDER BY i) FROM generate_series(1, 4000) i"), $known, "$kind: what was known is known");
+	sql("INSERT INTO r_$kind SELECT generate_series(1, 5000)");
+	my $all = count("r_$kind", 1, 5000);
+	cmp_ok($all, '>=', $kind eq 'sbf' ? 4900 : 5000, "$kind: and goes on");
+	is(sql("SELECT streamfilter_move_slice('r_$kind', 2, 'c'), streamfilter_move_slice('r_$kind', 1, 'a')"), 't|t', "$kind: slices that were resized move, there and back");
+	is(count("r_$kind", 1, 5000), $all, "$kind: with what they know");
+	ok(sql("SELECT streamfilter_spread_slices('r_$kind')") > 0, "$kind: they spread");
+	ok(sql("SELECT bool_and(p.server = s.server) FROM streamfilter_slice_places('r_$kind') p JOIN streamfilter_slices s USING (slice)
+		WHERE s.filter = 'r_$kind'::regclass") eq 't', "$kind: the view of slices agrees");
+	$node{$_}->restart for $kind eq 'clq' ? qw(a b c) : ();
+	is(count("r_$kind", 1, 5000), $all, "$kind: also after a restart") if $kind eq 'clq';
+	sql("ALTER FOREIGN TABLE r_$kind OPTIONS (SET memory '4MB')");
+	is(count("r_$kind", 1, 5000), $all, "$kind: altered once more");
+}
+for my $holder (@holders)
+{
+	my $all = $holder->safe_psql('postgres', q{SELECT bool_and(memory BETWEEN 0.9 * n * 4194304 / 64 AND 1.02 * n * 4194304 / 4) FROM
+		(SELECT memory, (params->>'slices')::int n FROM streamfilter_stats) s});
+	is($all, 't', 'parts have about their shares on ' . $holder->name);
+}
+
+sql(q{CREATE FOREIGN TABLE kept (id int) SERVER streamfilter OPTIONS (servers 'a, b', kind 'bloom', memory '1MB', keys '10000', slices '4');
+      INSERT INTO kept SELECT generate_series(1, 1000); ALTER FOREIGN TABLE kept OPTIONS (SET keys '20000', ADD fpr '0.001')});
+is($node{a}->safe_psql('postgres', q{SELECT option_value FROM pg_foreign_table, pg_options_to_table(ftoptions) WHERE ftrelid = 'kept'::regclass AND option_name = 'keys'}),
+	'10000', 'keys and fpr reach the servers');
+is(count('kept', 1, 1000), '1000', '... which keep what they know');
+sql(q{ALTER FOREIGN TABLE kept OPTIONS (ADD persistence 'unlogged', ADD conflict 'admit')});
+is($node{b}->safe_psql('postgres', q{SELECT string_agg(option_value, ' ' ORDER BY option_name) FROM pg_foreign_table, pg_options_to_table(ftoptions)
+	WHERE ftrelid = 'kept'::regclass AND option_name IN ('conflict', 'persistence')}), 'admit unlogged', 'so do conflict and persistence');
+is(count('kept', 1, 1000), '1000', '... and the filter goes on');
+like(output(q{ALTER FOREIGN TABLE kept OPTIONS (SET slices '8')}), qr/ERROR:  option "slices" of filter "kept" cannot be changed.*HINT:  .*DROP FOREIGN TABLE/s,
+	'slices cannot be changed');
+like(output(q{ALTER FOREIGN TABLE kept OPTIONS (ADD seed '8')}), qr/ERROR:  .*cannot be altered and keep what it knows.*HINT:  TRUNCATE/s, 'nor can the seed');
+like(output(q{ALTER FOREIGN TABLE kept OPTIONS (SET servers 'b, a')}), qr/ERROR:  .*place in option servers/s, 'nor the order of servers');
+like(output(q{ALTER FOREIGN TABLE kept ALTER COLUMN id TYPE text}), qr/ERROR:  .*defined otherwise/s, 'nor the columns');
+is(count('kept', 1, 1000), '1000', 'nothing has happened');
+sql(q{ALTER FOREIGN TABLE kept OPTIONS (ADD mode 'shadow')});
+is(count('kept', 1, 1000), '1000', 'the mode is changed here');
+
+# ---- names -----------------------------------------------------------------------------------------------------
+
+sql(q{CREATE FOREIGN TABLE old (id int) SERVER streamfilter OPTIONS (servers 'a, b', kind 'lru', memory '512kB', slices '4');
+      INSERT INTO old SELECT generate_series(1, 1000);
+      ALTER FOREIGN TABLE old OPTIONS (SET servers 'a, b, c', ADD home_servers '2');
+      SELECT streamfilter_move_slice('old', 1, 'c')});
+sql(q{BEGIN; ALTER FOREIGN TABLE old RENAME TO new; ROLLBACK});
+is(relations('old'), 'a:old b:old c:old/1@1', 'RENAME is undone as a whole');
+like(output(q{ALTER FOREIGN TABLE old RENAME TO new}), qr/NOTICE:  .*renamed on its servers.*HINT:/s, 'RENAME says so');
+is(relations('old') . relations('new'), 'a:new b:new c:new/1@1', 'RENAME reaches all relations');
+is(count('new', 1, 1000), '1000', '... with what they know');
+sql(q{CREATE SCHEMA s});
+like(output(q{ALTER FOREIGN TABLE new SET SCHEMA s}), qr/ERROR:  schema "s" does not exist.*server "a"/s, 'SET SCHEMA fails where there is none');
+$_->safe_psql('postgres', 'CREATE SCHEMA s; CREATE SCHEMA t') for @holders;
+sql(q{ALTER FOREIGN TABLE new SET SCHEMA s});
+is(count('s.new', 1, 1000), '1000', 'SET SCHEMA reaches all servers');
+sql(q{ALTER SCHEMA s RENAME TO t});
+is(count('t.new', 1, 1000), '1000', 'so does RENAME of the schema');
+sql(q{CREATE ROLE owner});
+like(output(q{ALTER FOREIGN TABLE t.new OWNER TO owner}), qr/ERROR:  .*HINT:  .*(CREATE USER MAPPING FOR owner|GRANT)|USAGE/s, 'OWNER says what the new one needs');
+sql(q{GRANT USAGE ON FOREIGN SERVER a, b, c TO owner});
+like(output(q{ALTER FOREIGN TABLE t.new OWNER TO owner}), qr/WARNING:  role "owner".*cannot connect.*HINT:  .*CREATE USER MAPPING FOR owner SERVER a/s, '... and what to type');
+
+sql(q{ALTER FOREIGN TABLE t.new OWNER TO CURRENT_USER});
+
+# ---- TRUNCATE, DROP, and a new filter of the same name -----------------------------------------------------------
+
+sql(q{TRUNCATE t.new; INSERT INTO t.new SELECT generate_series(1, 10)});
+is(count('t.new', 1, 1000), '10', 'TRUNCATE reaches all parts');
+sql(q{BEGIN; DROP FOREIGN TABLE t.new; ROLLBACK});
+is(count('t.new', 1, 10), '10', 'DROP is undone as a whole');
+sql(q{DROP FOREIGN TABLE t.new});
+is(relations('new'), '', 'DROP reaches all relations');
+sql(q{CREATE TABLE clicks (id int);
+      CREATE FOREIGN TABLE seen (id int) SERVER streamfilter OPTIONS (servers 'a, b', kind 'bloom', memory '512kB', k '4');
+      CREATE TRIGGER zz BEFORE INSERT ON clicks FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen');
+      INSERT INTO clicks SELECT generate_series(1, 1000);
+      DROP TABLE clicks; DROP FOREIGN TABLE seen;
+      CREATE TABLE clicks (id int);
+      CREATE FOREIGN TABLE seen (id int) SERVER streamfilter OPTIONS (servers 'a, b', kind 'bloom', memory '512kB', k '4');
+      CREATE TRIGGER zz BEFORE INSERT ON clicks FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen');
+      INSERT INTO clicks SELECT generate_series(1, 1000)});
+is(sql('SELECT count(*) FROM clicks'), '1000', 'a new filter of the same name stores all rows');
+like(output(q{SET streamfilter.mode = off; DROP FOREIGN TABLE seen CASCADE}), qr/WARNING:  .*dropped here only.*HINT:  .*DROP FOREIGN TABLE public.seen/s,
+	'in mode off, DROP acts here only, and says so');
+is(relations('seen'), 'a:seen b:seen', '... so another producer goes on');
+$_->safe_psql('postgres', 'DROP FOREIGN TABLE seen') for @holders[0, 1];
+
+# ---- a server is lost ---------------------------------------------------------------------------------------------
+
+sql(q{CREATE FOREIGN TABLE lost (id int) SERVER streamfilter OPTIONS (servers 'a, b', kind 'bloom', memory '512kB', k '4');
+      INSERT INTO lost SELECT generate_series(1, 100)});
+$node{b}->stop('immediate');
+for my $statement ('TRUNCATE lost', q{ALTER FOREIGN TABLE lost OPTIONS (SET memory '1MB')}, 'ALTER FOREIGN TABLE lost RENAME TO found')
+{
+	like(output($statement), qr/ERROR:  cannot .* filter "(lost|found)" now.*DETAIL:  Server "b" is lost.*HINT:/s, "$statement fails, and says what to do");
+}
+$node{b}->start;
+ok($node{p}->poll_query_until('postgres', q{SELECT count(*) = 100 FROM generate_series(1, 100) i WHERE streamfilter_test('lost', i)}), 'nothing has happened');
+
+$node{b}->stop('immediate');
+like(output(q{DROP FOREIGN TABLE lost}), qr/WARNING:  .*stays on server "b", which is lost.*HINT:  .*DROP FOREIGN TABLE public.lost/s, 'DROP says what stays');
+$node{b}->start;
+my $found = output(q{CREATE TABLE arrivals (id int);
+      CREATE FOREIGN TABLE lost (id int) SERVER streamfilter OPTIONS (servers 'a, b', kind 'bloom', memory '512kB', k '4');
+      CREATE TRIGGER zz BEFORE INSERT ON arrivals FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('lost');
+      SELECT pg_sleep(2.5);
+      INSERT INTO arrivals SELECT generate_series(1, 100)});
+like($found, qr/WARNING:  filter "lost" begins empty on server "b"/, 'a new filter of the name does not go on with it');
+is(sql('SELECT count(*) FROM arrivals'), '100', '... so no row is lost');
+
+# Two producers: what the first has made is not dropped with the definition of the second.
+my $q = start_node('q');
+$q->safe_psql('postgres', join '', map { server_sql($_, $node{$_}, q{timeout '8s'}) } qw(a b));
+$q->safe_psql('postgres', q{CREATE FOREIGN TABLE lost (id int) SERVER streamfilter OPTIONS (servers 'a, b', kind 'bloom', memory '512kB', k '4');
+	SELECT streamfilter_test('lost', 1)});
+my ($code, $out, $err) = $q->psql('postgres', 'DROP FOREIGN TABLE lost');
+like($err, qr/NOTICE:  filter "lost" stays on server "a" as it is.*another producer.*HINT:  .*DROP FOREIGN TABLE/s, 'DROP by another producer leaves it there, and says so');
+is(count('lost', 1, 100), '100', '... the first goes on');
+
+done_testing();
