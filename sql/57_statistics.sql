@@ -30,3 +30,9 @@ REVOKE EXECUTE ON FUNCTION streamfilter_stats_reset() FROM PUBLIC;
 COMMENT ON FUNCTION streamfilter_stats_reset()
 IS 'sets the counters of all filters and triggers of the database to zero';
 
+CREATE FUNCTION streamfilter_memory(OUT total bigint, OUT free bigint, OUT largest_free bigint,
+  OUT dynamic bigint, OUT slots int, OUT slots_in_use int)
+LANGUAGE C VOLATILE PARALLEL RESTRICTED
+AS 'MODULE_PATHNAME';
+COMMENT ON FUNCTION streamfilter_memory()
+IS 'the shared memory of filters, in bytes, of all databases; NULLs where the library is not preloaded';

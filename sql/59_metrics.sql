@@ -1,10 +1,8 @@
-
-CREATE FUNCTION streamfilter_memory(OUT total bigint, OUT free bigint, OUT largest_free bigint,
-  OUT dynamic bigint, OUT slots int, OUT slots_in_use int)
-LANGUAGE C VOLATILE PARALLEL RESTRICTED
+CREATE FUNCTION streamfilter_counters(OUT counts_of text, OUT name text, OUT metric text, OUT unit text, OUT help text) RETURNS SETOF record
+LANGUAGE C IMMUTABLE PARALLEL SAFE ROWS 20
 AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION streamfilter_memory()
-IS 'the shared memory of filters, in bytes, of all databases; NULLs where the library is not preloaded';
+COMMENT ON FUNCTION streamfilter_counters()
+IS 'what is counted of filters, of triggers, and of slices on other servers';
 
 -- A row a value, in the manner of Prometheus: names end in their unit, those of counters in _total.
 -- Names and labels stay as they are from version to version; rows are added.
@@ -15,6 +13,20 @@ WITH streamfilter_relation AS (
 ), streamfilter_filter AS (
   SELECT s.*, pg_catalog.jsonb_build_object('filter', r.name, 'kind', s.kind) AS labels
   FROM streamfilter_stats AS s JOIN streamfilter_relation AS r ON r.oid OPERATOR(pg_catalog.=) s.filter::pg_catalog.oid
+), streamfilter_slice AS (
+  SELECT s.*, pg_catalog.jsonb_build_object('filter', r.name, 'slice', s.slice::pg_catalog.text, 'server', s.server) AS labels
+  FROM streamfilter_slices AS s JOIN streamfilter_relation AS r ON r.oid OPERATOR(pg_catalog.=) s.filter::pg_catalog.oid
+  WHERE s.error IS NULL
+), streamfilter_trigger AS (
+  SELECT t.*, pg_catalog.jsonb_build_object('table', r.name, 'trigger', t.trigger, 'kind', t.kind, 'filter', f.name) AS labels
+  FROM streamfilter_triggers AS t JOIN streamfilter_relation AS r ON r.oid OPERATOR(pg_catalog.=) t."table"::pg_catalog.oid
+  LEFT JOIN streamfilter_relation AS f ON f.oid OPERATOR(pg_catalog.=) t.filter::pg_catalog.oid
+), streamfilter_counted AS (
+  SELECT 'filter' AS counts_of, f.labels, pg_catalog.to_jsonb(f) AS counts FROM streamfilter_filter AS f
+  UNION ALL
+  SELECT 'trigger', t.labels, pg_catalog.to_jsonb(t) FROM streamfilter_trigger AS t
+  UNION ALL
+  SELECT 'slice', s.labels, pg_catalog.to_jsonb(s) FROM streamfilter_slice AS s
 )
 SELECT streamfilter_metric.name, f.labels, streamfilter_metric.value, streamfilter_metric.unit, streamfilter_metric.help
 FROM streamfilter_filter AS f CROSS JOIN LATERAL (VALUES
@@ -23,18 +35,8 @@ FROM streamfilter_filter AS f CROSS JOIN LATERAL (VALUES
   ('streamfilter_set_aside', CASE WHEN f.error IS NOT NULL THEN NULL WHEN pg_catalog.starts_with(f.state, 'set aside') THEN 1 ELSE 0 END::pg_catalog.float8, 'boolean', 'what is saved does not fit the definition and is not used'),
   ('streamfilter_enforcing', CASE WHEN f.mode OPERATOR(pg_catalog.=) 'enforce' THEN 1 WHEN f.mode IS NOT NULL THEN 0 END::pg_catalog.float8, 'boolean', 'its mode is enforce'),
   ('streamfilter_memory_bytes', f.memory::pg_catalog.float8, 'bytes', 'shared memory of the filter'),
-  ('streamfilter_tested_total', f.tested::pg_catalog.float8, 'rows', 'rows and keys it was asked about'),
-  ('streamfilter_accepted_total', f.accepted::pg_catalog.float8, 'rows', 'of these, found new'),
-  ('streamfilter_discarded_total', f.discarded::pg_catalog.float8, 'rows', 'repeats that were discarded or marked'),
-  ('streamfilter_would_discard_total', f.would_discard::pg_catalog.float8, 'rows', 'repeats that passed in mode shadow'),
-  ('streamfilter_diverted_total', f.diverted::pg_catalog.float8, 'rows', 'repeats that were diverted to another table'),
   ('streamfilter_lost_rows', f.lost_estimate, 'rows', 'estimate of new rows that were taken for repeats'),
-  ('streamfilter_rolled_back_total', f.rolled_back::pg_catalog.float8, 'keys', 'keys of transactions that rolled back'),
   ('streamfilter_in_flight', f.in_flight::pg_catalog.float8, 'keys', 'keys of unfinished transactions'),
-  ('streamfilter_waits_total', f.waits::pg_catalog.float8, 'waits', 'waits for another transaction with the same key'),
-  ('streamfilter_overflowed_total', f.overflowed::pg_catalog.float8, 'transactions', 'transactions with more keys in flight than there was room for'),
-  ('streamfilter_unremembered_total', f.unremembered::pg_catalog.float8, 'keys', 'keys that other servers have not taken'),
-  ('streamfilter_ahead_total', f.ahead::pg_catalog.float8, 'rows', 'events whose time was too far ahead'),
   ('streamfilter_fill_ratio', f.fill, 'ratio', 'share of its cells in use'),
   ('streamfilter_fpr_now_ratio', f.fpr_now, 'ratio', 'estimated false-positive rate now'),
   ('streamfilter_fpr_bound_ratio', f.fpr_bound, 'ratio', 'false-positive rate that its parameters imply at most'),
@@ -49,28 +51,12 @@ FROM streamfilter_filter AS f CROSS JOIN LATERAL (VALUES
 ) AS streamfilter_metric (name, value, unit, help)
 WHERE streamfilter_metric.value IS NOT NULL
 UNION ALL
-SELECT streamfilter_metric.name, pg_catalog.jsonb_build_object('table', r.name, 'trigger', t.trigger, 'kind', t.kind, 'filter', f.name),
-  streamfilter_metric.value, streamfilter_metric.unit, streamfilter_metric.help
-FROM streamfilter_triggers AS t JOIN streamfilter_relation AS r ON r.oid OPERATOR(pg_catalog.=) t."table"::pg_catalog.oid
-LEFT JOIN streamfilter_relation AS f ON f.oid OPERATOR(pg_catalog.=) t.filter::pg_catalog.oid CROSS JOIN LATERAL (VALUES
-  ('streamfilter_trigger_rows_total', t.rows::pg_catalog.float8, 'rows', 'rows that the trigger has judged'),
-  ('streamfilter_trigger_discarded_total', t.discarded::pg_catalog.float8, 'rows', 'of these, discarded or marked'),
-  ('streamfilter_trigger_diverted_total', t.diverted::pg_catalog.float8, 'rows', 'of these, diverted'),
-  ('streamfilter_trigger_would_discard_total', t.would_discard::pg_catalog.float8, 'rows', 'repeats that passed in mode shadow')
-) AS streamfilter_metric (name, value, unit, help)
-WHERE streamfilter_metric.value IS NOT NULL
+SELECT c.metric, s.labels, (s.counts OPERATOR(pg_catalog.->>) c.name)::pg_catalog.float8, c.unit, c.help
+FROM streamfilter_counted AS s JOIN streamfilter_counters() AS c ON c.counts_of OPERATOR(pg_catalog.=) s.counts_of
+WHERE s.counts OPERATOR(pg_catalog.->>) c.name IS NOT NULL
 UNION ALL
-SELECT streamfilter_metric.name, pg_catalog.jsonb_build_object('filter', r.name, 'slice', s.slice::pg_catalog.text, 'server', s.server),
-  streamfilter_metric.value, streamfilter_metric.unit, streamfilter_metric.help
-FROM streamfilter_slices AS s JOIN streamfilter_relation AS r ON r.oid OPERATOR(pg_catalog.=) s.filter::pg_catalog.oid CROSS JOIN LATERAL (VALUES
-  ('streamfilter_slice_lost', CASE WHEN s.lost THEN 1 ELSE 0 END::pg_catalog.float8, 'boolean', 'the server of the slice does not answer'),
-  ('streamfilter_slice_answered_total', s.answered::pg_catalog.float8, 'keys', 'keys that the slice has answered for'),
-  ('streamfilter_slice_unanswered_total', s.unanswered::pg_catalog.float8, 'keys', 'keys that it has not answered for'),
-  ('streamfilter_slice_messages_total', s.messages::pg_catalog.float8, 'messages', 'messages sent to it'),
-  ('streamfilter_slice_sent_bytes_total', s.bytes_sent::pg_catalog.float8, 'bytes', 'bytes sent to it'),
-  ('streamfilter_slice_received_bytes_total', s.bytes_received::pg_catalog.float8, 'bytes', 'bytes received from it')
-) AS streamfilter_metric (name, value, unit, help)
-WHERE streamfilter_metric.value IS NOT NULL AND s.error IS NULL
+SELECT 'streamfilter_slice_lost', s.labels, CASE WHEN s.lost THEN 1 ELSE 0 END::pg_catalog.float8, 'boolean', 'the server of the slice does not answer'
+FROM streamfilter_slice AS s WHERE s.lost IS NOT NULL
 UNION ALL
 SELECT streamfilter_metric.name, '{}'::pg_catalog.jsonb, streamfilter_metric.value, streamfilter_metric.unit, streamfilter_metric.help
 FROM streamfilter_memory() AS s CROSS JOIN LATERAL (VALUES

@@ -1,3 +1,5 @@
 \echo Use "ALTER EXTENSION streamfilter UPDATE" to load this file. \quit
 
 -- What 1.2 makes anew is dropped first; the parts that follow are those of the full script.
+
+DROP VIEW streamfilter_metrics;

@@ -71,21 +71,18 @@ void add_found(FilterHandle* filter, bool is_attached) {
   for (uint64 rest = filter->found_positions; rest != 0; rest &= rest - 1) {
     const int position = pg_rightmost_one_pos64(rest);
     if (is_attached)
-      pg_atomic_fetch_add_u64(&filter->slot->found_at[position], filter->found_at[position]);
+      pg_atomic_fetch_add_u64(&filter->slot->stats.found_at[position], filter->found_at[position]);
     filter->found_at[position] = 0;
   }
   filter->found_positions = 0;
 }
 
-void add(pg_atomic_uint64* counter, uint64 count) {
-  if (count != 0) pg_atomic_fetch_add_u64(counter, count);
-}
-
 void tell_of(const FilterHandle* filter) {
-  const uint64 rows =
-      filter->accepted + filter->discarded + filter->diverted + filter->would_discard;
-  add_judged_rows({filter->relid, rows, filter->discarded - filter->marked, filter->marked,
-                   filter->diverted, filter->would_discard});
+  const RowCounts& counts = filter->counts;
+  const uint64 discarded = counts[RowCount::discarded], diverted = counts[RowCount::diverted],
+               would_discard = counts[RowCount::would_discard];
+  add_judged_rows({filter->relid, counts[RowCount::accepted] + discarded + diverted + would_discard,
+                   discarded - filter->marked, filter->marked, diverted, would_discard});
 }
 
 // Then its rows do not meet what the filter holds.
@@ -97,27 +94,19 @@ bool has_truncated(const FilterHandle* filter) {
 void add_counters(FilterHandle* filter) {
   if (unlikely(collects_judged_rows)) tell_of(filter);
   if (filter->remote != nullptr) {
-    add_filter_counts(filter->relid, {filter->tested, filter->accepted, filter->discarded,
-                                      filter->would_discard, filter->diverted, filter->ahead});
-    flush_slice_counts(filter->remote);
+    add_filter_counts(filter->relid, filter->counts);
+    flush_slice_work(filter->remote);
   }
   const bool is_attached =
       filter->slot != nullptr && filter->slot->generation == filter->slot_generation;
   add_found(filter, is_attached);
   if (is_attached) {
-    FilterSlot* slot = filter->slot;
-    add_losses(slot, {filter->accepted, filter->spared, has_truncated(filter)});
-    add(&slot->tested, filter->tested);
-    add(&slot->accepted, filter->accepted);
-    add(&slot->discarded, filter->discarded);
-    add(&slot->would_discard, filter->would_discard);
-    add(&slot->diverted, filter->diverted);
-    add(&slot->ahead, filter->ahead);
-    add(&slot->accesses, filter->accesses);
-    add(&slot->hits, filter->hits);
+    add_losses(filter->slot,
+               {filter->counts[RowCount::accepted], filter->spared, has_truncated(filter)});
+    filter->slot->stats.counts.add(filter->counts);
   }
-  filter->tested = filter->accepted = filter->discarded = filter->would_discard = filter->diverted =
-      filter->marked = filter->spared = filter->ahead = filter->accesses = filter->hits = 0;
+  filter->counts = {};
+  filter->marked = filter->spared = 0;
 }
 
 void note_dirty(FilterHandle* filter) {
@@ -411,7 +400,7 @@ bool hash_by_detour(const FilterHandle* filter, const Datum* values, const bool*
 
 void count_tested(FilterHandle* filter) {
   note_dirty(filter);
-  if (++filter->tested >= kFlushEvery) add_counters(filter);
+  if (++filter->counts[RowCount::tested] >= kFlushEvery) add_counters(filter);
 }
 
 // The repeat was counted as discarded just now. That may be in the slot's counter by now: the sum
@@ -422,16 +411,16 @@ void count_outcome(FilterHandle* filter, bool repeat, Outcome outcome) {
     ++filter->spared;
     return;
   }
-  if (outcome != Outcome::marked) --filter->discarded;
+  if (outcome != Outcome::marked) --filter->counts[RowCount::discarded];
   switch (outcome) {
     case Outcome::marked: ++filter->marked; break;
-    case Outcome::diverted: ++filter->diverted; break;
-    case Outcome::would_discard: ++filter->would_discard; break;
+    case Outcome::diverted: ++filter->counts[RowCount::diverted]; break;
+    case Outcome::would_discard: ++filter->counts[RowCount::would_discard]; break;
   }
 }
 
 void count_ahead(FilterHandle* filter) {
-  ++filter->ahead;
+  ++filter->counts[RowCount::ahead];
   note_dirty(filter);
 }
 
@@ -451,10 +440,10 @@ void count_found(FilterHandle* filter, unsigned position) {
 
 void count_access(FilterHandle* filter) {
   note_dirty(filter);
-  ++filter->accesses;
+  ++filter->counts[RowCount::accesses];
 }
 
-void count_hit(FilterHandle* filter) { ++filter->hits; }
+void count_hit(FilterHandle* filter) { ++filter->counts[RowCount::hits]; }
 
 void flush_counters() {
   flush_trigger_counts();

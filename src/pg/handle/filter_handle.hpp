@@ -78,14 +78,11 @@ struct FilterHandle {
   Oid checked_user;   // whose rights were checked
   AclMode checked_rights;
   uint64 slot_generation;
-  uint64 tested, accepted, discarded;  // not yet added to the slot's counters
-  uint64 would_discard, diverted;      // likewise
-  uint64 ahead;                        // likewise
-  uint64 marked;                       // of `discarded`: such that were kept
+  RowCounts counts;            // not yet added to those in shared memory, as all below
+  uint64 marked;               // of `discarded`: such that were kept
   uint64 spared;               // of `accepted`: such that would not have been discarded, either
   uint32 found_at[kMaxRanks];  // repeats, by position in the bucket
   uint64 found_positions;      // the positions that have any, as bits
-  uint64 accesses, hits;       // likewise
   FilterHandle* next_dirty;
   bool dirty;
 };
@@ -148,7 +145,7 @@ inline bool hands_rows_up(const FilterHandle* filter) {
 // Count a key that was looked up; and what the answer was, if it was to be inserted.
 void count_tested(FilterHandle* filter);
 inline void count_answer(FilterHandle* filter, bool seen) {
-  ++(seen ? filter->discarded : filter->accepted);
+  ++filter->counts[seen ? RowCount::discarded : RowCount::accepted];
   count_tested(filter);
 }
 // Count an event whose time is too far ahead.

@@ -85,7 +85,7 @@ void hand_over(TransactionChanges* changes) {
     changes->overflowed = false;
     pg_atomic_exchange_u64(&slot->exclusive_xact, 0);
   } else {
-    pg_atomic_fetch_add_u64(&slot->overflowed, 1);
+    pg_atomic_fetch_add_u64(slot->stats.counts[RowCount::overflowed], 1);
   }
   changes->grows = true;
   pg_atomic_write_u32(&slot->exclusive_wanted, 0);
@@ -117,7 +117,7 @@ namespace {
 // As a unique index waits: until the other (sub)transaction has ended.
 void wait_for(const FilterHandle* filter, FullTransactionId other) {
   if (unlikely(is_same_distributed_transaction(other))) raise_citus_overflowed(filter);
-  pg_atomic_fetch_add_u64(&filter->slot->waits, 1);
+  pg_atomic_fetch_add_u64(filter->slot->stats.counts[RowCount::waits], 1);
   ErrorContextCallback context = {error_context_stack, say_what_for,
                                   const_cast<FilterHandle*>(filter)};
   error_context_stack = &context;
@@ -150,7 +150,7 @@ void wait_for_any_key(const FilterHandle* filter, uint64 other) {
     LockRelease(&tag, ShareLock, false);
     error_context_stack = context.previous;
     if (pg_atomic_read_u64(&filter->slot->exclusive_xact) != other) {
-      pg_atomic_fetch_add_u64(&filter->slot->waits, 1);
+      pg_atomic_fetch_add_u64(filter->slot->stats.counts[RowCount::waits], 1);
       return;
     }
   }
@@ -254,7 +254,7 @@ void overflow(FilterHandle* filter, TransactionChanges* changes) {
     withdraw_registrations(changes);
   }
   changes->overflowed = true;
-  if (changes->grows) pg_atomic_fetch_add_u64(&slot->overflowed, 1);
+  if (changes->grows) pg_atomic_fetch_add_u64(slot->stats.counts[RowCount::overflowed], 1);
 }
 
 // A transaction of one statement has the filter for itself until others come, for an entry in the

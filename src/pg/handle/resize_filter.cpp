@@ -34,27 +34,6 @@ const Header* state_to_keep(const FilterSlot* slot) {
   return copy;
 }
 
-void copy_counter(pg_atomic_uint64* to, pg_atomic_uint64* from) {
-  pg_atomic_write_u64(to, pg_atomic_read_u64(from));
-}
-
-void copy_statistics(FilterSlot* to, FilterSlot* from) {
-  to->created = from->created;
-  to->last_reset = from->last_reset;
-  copy_counter(&to->tested, &from->tested);
-  copy_counter(&to->accepted, &from->accepted);
-  copy_counter(&to->discarded, &from->discarded);
-  copy_counter(&to->would_discard, &from->would_discard);
-  copy_counter(&to->diverted, &from->diverted);
-  copy_counter(&to->ahead, &from->ahead);
-  copy_counter(&to->stats_reset, &from->stats_reset);
-  copy_counter(&to->rolled_back, &from->rolled_back);
-  copy_counter(&to->waits, &from->waits);
-  copy_counter(&to->overflowed, &from->overflowed);
-  copy_counter(&to->loss.lost, &from->loss.lost);
-  copy_counter(&to->loss.accepted, &from->loss.accepted);
-}
-
 void fill(FilterSlot* slot, void* arg) {
   const auto* resizing = static_cast<const Resizing*>(arg);
   const Parameters& parameters = *resizing->parameters;
@@ -72,13 +51,14 @@ void fill(FilterSlot* slot, void* arg) {
   }
   pfree(scratch);
   progress.end();
-  copy_statistics(slot, resizing->former);
+  take_over_statistics(&slot->stats, resizing->former->stats);
   SavedState* saved = &slot->saved;
   saved->logged = resizing->relation->options.persistence == Persistence::logged;
   saved->identity = identity_of(
       asked_signature(resizing->relation, parameters.keys, parameters.fpr), parameters.seed);
   saved->seen_count = -1;
-  copy_counter(&saved->next_number, &resizing->former->saved.next_number);
+  pg_atomic_write_u64(&saved->next_number,
+                      pg_atomic_read_u64(&resizing->former->saved.next_number));
   // What is saved of an unlogged one's former state goes with its first change.
   pg_atomic_write_u32(&saved->has_header, saved->logged ? 0 : 1);
 }

@@ -67,6 +67,14 @@ void free_slots_of(Oid database, Oid relation) {
   }
 }
 
+// In place of what was there. Needs directory_lock.
+void make_live(FilterSlot* slot) {
+  constexpr SlotState kFormer[] = {SlotState::live, SlotState::counted};
+  for (const SlotState former : kFormer)
+    if (FilterSlot* old = find_slot(slot->database, slot->relation, former)) free_slot(old);
+  slot->state = SlotState::live;
+}
+
 // Has the transaction built another state for the same relation later?
 bool is_superseded(const Work* item) {
   for (const Work* newer = work; newer != item; newer = newer->next)
@@ -83,9 +91,7 @@ void publish_definitions() {
       free_slot(item->slot);
       continue;
     }
-    if (FilterSlot* old = find_slot(item->slot->database, item->slot->relation, SlotState::live))
-      free_slot(old);
-    item->slot->state = SlotState::live;
+    make_live(item->slot);
   }
   for (const Work* item = work; item != nullptr; item = item->next)
     if (item->action == Action::drop) free_slots_of(item->database, item->relation);
@@ -176,8 +182,8 @@ uint64 memory_in_use(Oid server, Oid except) {
   uint64 sum = 0;
   for (int i = 0; i < shared_state->slot_count; ++i) {
     const FilterSlot* slot = &shared_state->slots[i];
-    if (slot->state != SlotState::free && slot->database == MyDatabaseId &&
-        slot->server == server && slot->relation != except)
+    if (is_in_use(slot) && slot->database == MyDatabaseId && slot->server == server &&
+        slot->relation != except)
       sum += slot->size;
   }
   return sum;
@@ -188,8 +194,8 @@ int filters_in_use(Oid server, Oid except) {
   int count = 0;
   for (int i = 0; i < shared_state->slot_count; ++i) {
     const FilterSlot* slot = &shared_state->slots[i];
-    if (slot->state == SlotState::free || slot->database != MyDatabaseId ||
-        slot->server != server || slot->relation == except)
+    if (!is_in_use(slot) || slot->database != MyDatabaseId || slot->server != server ||
+        slot->relation == except)
       continue;
     // A filter that is just being altered has two.
     if (slot->state == SlotState::live ||
@@ -229,6 +235,8 @@ Reservation reserve_once(const FilterRelation* relation, uint64 size, const Serv
     if (!needed) free_states_of_subtransaction(relation->relid);
     if (found.outdated != nullptr && !needed && !relation->uncommitted) free_slot(found.outdated);
     FilterSlot* slot = find_free_slot();
+    FilterSlot* counted = find_slot(MyDatabaseId, relation->relid, SlotState::counted);
+    if (slot != nullptr && slot->state == SlotState::counted && counted != nullptr) slot = counted;
     if (slot == nullptr) {
       result = Reservation::no_slot;
     } else if (filters_in_use(relation->server, relation->relid) >= server.max_filters) {
@@ -239,6 +247,9 @@ Reservation reserve_once(const FilterRelation* relation, uint64 size, const Serv
     } else if (Header* block = find_space(size); block == nullptr) {
       result = Reservation::no_space;
     } else {
+      SavedStatistic before[kMaxSavedStatistics];
+      const bool known = counted != nullptr && fits(counted, relation);
+      const int count = known ? save_statistics(counted->stats, before) : 0;
       slot->state = SlotState::building;
       slot->database = MyDatabaseId;
       slot->relation = relation->relid;
@@ -250,8 +261,8 @@ Reservation reserve_once(const FilterRelation* relation, uint64 size, const Serv
       slot->generation = shared_state->next_generation++;
       slot->block = block;
       slot->size = size;
-      slot->created = slot->last_reset = now;
-      reset_counters(slot);
+      reset_counters(slot, now);
+      load_statistics(&slot->stats, before, count);
       item->slot = slot;
       push(item);
     }
@@ -328,7 +339,7 @@ void open_slot(FilterSlot* slot, const FilterRelation* relation, Work* item) {
     slot->state = SlotState::pending;
     item->action = Action::define;
   } else {
-    slot->state = SlotState::live;
+    make_live(slot);
     remove(item);
   }
   LWLockRelease(shared_state->directory_lock);

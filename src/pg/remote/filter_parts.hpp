@@ -33,7 +33,7 @@ struct RemoteFilter {
   bool answered_in_full;       // no slice was unreachable when keys were inserted last
   TimestampTz in_order_until;  // until then keys are reserved in the order of servers; 0: at once
   int in_order_for;            // ms, how long that was
-  SliceCounts* counts;         // per slice, not yet in shared memory
+  SliceWork* work;             // per slice, not yet in shared memory
   RemoteFilter* next_changed;  // of those that this transaction changes
   bool changed;
 };

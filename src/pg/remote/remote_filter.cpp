@@ -157,8 +157,7 @@ RemoteFilter* make_remote_filter(const FilterRelation* relation) {
     remote->connections[i] = find_connection(relation->servers[i], relation->owner);
   remote->opened = static_cast<uint64*>(palloc0(sizeof(uint64) * relation->server_count));
   remote->checked = static_cast<uint64*>(palloc0(sizeof(uint64) * remote->parameters.slices));
-  remote->counts =
-      static_cast<SliceCounts*>(palloc0(sizeof(SliceCounts) * remote->parameters.slices));
+  remote->work = static_cast<SliceWork*>(palloc0(sizeof(SliceWork) * remote->parameters.slices));
   remote->places = static_cast<SlicePlace*>(palloc(sizeof(SlicePlace) * remote->parameters.slices));
   remote->to_find = static_cast<bool*>(palloc0(sizeof(bool) * remote->parameters.slices));
   for (uint32 i = 0; i < remote->parameters.slices; ++i)
@@ -260,24 +259,24 @@ void end_changed_filters(bool committed) {
   for (RemoteFilter* remote = changed_filters; remote != nullptr; remote = remote->next_changed) {
     remote->changed = false;
     if (!committed || !has_lost_changes(remote) || comes_again(remote)) continue;
-    FilterCounts counts;
-    counts.unremembered = 1;
+    RowCounts counts;
+    counts[RowCount::unremembered] = 1;
     add_filter_counts(remote->relation->relid, counts);
   }
   changed_filters = nullptr;
 }
 
-void flush_slice_counts(RemoteFilter* remote) {
+void flush_slice_work(RemoteFilter* remote) {
   for (uint32 i = 0; i < remote->parameters.slices; ++i) {
-    SliceCounts* counts = &remote->counts[i];
+    SliceWork* work = &remote->work[i];
     const SlicePlace& place = remote->places[i];
-    const bool has_moved = place.epoch != counts->epoch;
-    if (counts->answered + counts->unanswered + counts->messages == 0 && !has_moved) continue;
-    counts->server = static_cast<uint32>(place.server);
-    counts->epoch = place.epoch;
-    add_slice_counts(remote->relation->relid, i, *counts);
-    *counts = {};
-    counts->epoch = place.epoch;  // so that it is told once
+    const bool has_moved = place.epoch != work->epoch;
+    if (!work->counts.any() && !has_moved) continue;
+    work->server = static_cast<uint32>(place.server);
+    work->epoch = place.epoch;
+    add_slice_work(remote->relation->relid, i, *work);
+    *work = {};
+    work->epoch = place.epoch;  // so that it is told once
   }
 }
 

@@ -43,6 +43,6 @@ void note_changed(RemoteFilter* remote);
 void end_changed_filters(bool committed);
 
 // Adds what was counted, and where slices are, to shared memory.
-void flush_slice_counts(RemoteFilter* remote);
+void flush_slice_work(RemoteFilter* remote);
 
 }  // namespace streamfilter::pg

@@ -204,20 +204,20 @@ Share collect(Batch* batch, Call call, int server) {
 }
 
 void take_answers(Batch* batch, const Share* share, bool unreachable) {
-  SliceCounts* counts = batch->remote->counts;
+  SliceWork* work = batch->remote->work;
   for (int i = 0; i < share->call.count; ++i) {
     ProbeState* probe = share->states[i];
     probe->bits = unreachable ? Bits::unreachable : bits_of(share->call.answers[i]);
-    ++(unreachable ? counts[probe->slice].unanswered : counts[probe->slice].answered);
+    ++work[probe->slice].counts[unreachable ? SliceCount::unanswered : SliceCount::answered];
   }
   if (unreachable) {
     batch->slice_lost = true;
     return;
   }
-  SliceCounts* first = &counts[share->states[0]->slice];
-  ++first->messages;
-  first->sent += share->call.sent;
-  first->received += share->call.received;
+  SliceCounts& first = work[share->states[0]->slice].counts;
+  ++first[SliceCount::messages];
+  first[SliceCount::bytes_sent] += share->call.sent;
+  first[SliceCount::bytes_received] += share->call.received;
 }
 
 // The shares of one round that are not answered yet.

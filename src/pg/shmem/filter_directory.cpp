@@ -77,7 +77,7 @@ void start_shared_state(MemoryCall* call) {
     state->arena_size = arena_bytes();
     state->arena =
         reinterpret_cast<char*>(CACHELINEALIGN(reinterpret_cast<char*>(state) + directory_bytes()));
-    for (int i = 0; i < state->slot_count; ++i) reset_counters(&state->slots[i]);
+    for (int i = 0; i < state->slot_count; ++i) reset_counters(&state->slots[i], 0);
     start_dynamic_memory();
   }
   for_each_section(&SharedSection::start);
@@ -117,7 +117,7 @@ int blocks_in_use(const Region& region, Segment* used) {
   for (int i = 0; i < shared_state->slot_count; ++i) {
     const FilterSlot* slot = &shared_state->slots[i];
     const Segment block = segment_of(slot);
-    if (slot->state != SlotState::free && is_within(region, block.start)) used[count++] = block;
+    if (is_in_use(slot) && is_within(region, block.start)) used[count++] = block;
   }
   for (const Segment& segment : shared_state->segments)
     if (segment.start != nullptr && is_within(region, segment.start)) used[count++] = segment;
@@ -159,7 +159,7 @@ uint64 dynamic_in_use() {
   uint64 sum = segments_in_use();
   for (int i = 0; i < shared_state->slot_count; ++i) {
     const FilterSlot* slot = &shared_state->slots[i];
-    if (slot->state != SlotState::free && is_dynamic(slot)) sum += whole_pages(slot->size);
+    if (is_in_use(slot) && is_dynamic(slot)) sum += whole_pages(slot->size);
   }
   return sum;
 }
@@ -223,34 +223,18 @@ void require_shared_state() {
                   "the server."));
 }
 
-void reset_counters(FilterSlot* slot) {
-  for (pg_atomic_uint64* counter :
-       {&slot->tested, &slot->accepted, &slot->discarded, &slot->would_discard, &slot->diverted,
-        &slot->ahead, &slot->loss.applied, &slot->loss.accepted, &slot->loss.looked_at,
-        &slot->loss.lost, &slot->accesses, &slot->hits, &slot->rolled_back, &slot->waits,
-        &slot->overflowed, &slot->unregistered, &slot->applied, &slot->exclusive_xact,
-        &slot->stats_reset})
-    pg_atomic_init_u64(counter, 0);
+void reset_counters(FilterSlot* slot, TimestampTz now) {
+  start_statistics(&slot->stats, now);
+  for (pg_atomic_uint64* value :
+       {&slot->loss.applied, &slot->loss.accepted, &slot->loss.looked_at, &slot->loss.fill,
+        &slot->unregistered, &slot->applied, &slot->exclusive_xact})
+    pg_atomic_init_u64(value, 0);
   pg_atomic_init_u64(&slot->loss.odds, LossEstimate::kUnknownOdds);
   pg_atomic_init_u32(&slot->arriving_keys, 0);
   pg_atomic_init_u32(&slot->arriving_erasures, 0);
   pg_atomic_init_u32(&slot->exclusive_wanted, 0);
-  pg_atomic_init_u64(&slot->loss.fill, 0);
-  for (pg_atomic_uint64& found : slot->found_at) pg_atomic_init_u64(&found, 0);
-  for (pg_atomic_uint64& missed : slot->missed_at) pg_atomic_init_u64(&missed, 0);
   memset(static_cast<void*>(&slot->saved), 0, sizeof slot->saved);
   pg_atomic_init_u64(&slot->saved.next_number, 1);
-}
-
-void reset_statistics(FilterSlot* slot, TimestampTz now) {
-  for (pg_atomic_uint64* counter :
-       {&slot->tested, &slot->accepted, &slot->discarded, &slot->would_discard, &slot->diverted,
-        &slot->ahead, &slot->loss.accepted, &slot->loss.looked_at, &slot->loss.lost,
-        &slot->accesses, &slot->hits, &slot->rolled_back, &slot->waits, &slot->overflowed})
-    pg_atomic_write_u64(counter, 0);
-  for (pg_atomic_uint64& found : slot->found_at) pg_atomic_write_u64(&found, 0);
-  for (pg_atomic_uint64& missed : slot->missed_at) pg_atomic_write_u64(&missed, 0);
-  pg_atomic_write_u64(&slot->stats_reset, static_cast<uint64>(now));
 }
 
 LWLock* slice_lock(const FilterSlot* slot, uint32 slice) {
@@ -268,9 +252,13 @@ FilterSlot* find_slot(Oid database, Oid relation, SlotState state) {
 }
 
 FilterSlot* find_free_slot() {
-  for (int i = 0; i < shared_state->slot_count; ++i)
-    if (shared_state->slots[i].state == SlotState::free) return &shared_state->slots[i];
-  return nullptr;
+  FilterSlot* found = nullptr;
+  for (int i = 0; i < shared_state->slot_count; ++i) {
+    FilterSlot* slot = &shared_state->slots[i];
+    if (slot->state == SlotState::free) return slot;
+    if (slot->state == SlotState::counted) found = slot;
+  }
+  return found;
 }
 
 Header* find_space(uint64 size) {
@@ -357,7 +345,7 @@ MemoryUse memory_use() {
   });
   use.dynamic = dynamic_in_use();
   for (int i = 0; i < shared_state->slot_count; ++i)
-    use.slots_in_use += shared_state->slots[i].state != SlotState::free;
+    use.slots_in_use += is_in_use(&shared_state->slots[i]);
   LWLockRelease(shared_state->directory_lock);
   const uint64 limit = dynamic_limit(), left = limit > use.dynamic ? limit - use.dynamic : 0;
   use.total = shared_state->arena_size + Max(limit, use.dynamic);

@@ -11,8 +11,9 @@ extern "C" {
 
 #include <bit>
 
-#include "core/advise/tuning.hpp"
+#include "core/filter/filter.hpp"
 #include "pg/server/hooks.hpp"
+#include "pg/shmem/statistics.hpp"
 
 namespace streamfilter::pg {
 
@@ -23,6 +24,7 @@ enum class SlotState : uint8 {
   live,
   retired,  // of another geometry than the primary's: some may be reading it, nobody finds it
   emptied,  // nobody's, but `owner` has still to give its dynamic memory back to the system
+  counted,  // has the statistics of a filter that nobody has used since the start, and no block
 };
 
 // How the state of a filter is saved. The plain fields belong to whoever builds the slot or follows
@@ -61,9 +63,8 @@ struct LossEstimate {
   pg_atomic_uint64 odds;       // a double: that a new row is discarded, not accepted
   pg_atomic_uint64 fill;       // a double: of the filter then
   pg_atomic_uint64 applied;    // FilterSlot::applied, and
-  pg_atomic_uint64 accepted;   // FilterSlot::accepted, when that was looked up, and
+  pg_atomic_uint64 accepted;   // RowCount::accepted, when that was looked up, and
   pg_atomic_uint64 looked_at;  // the time
-  pg_atomic_uint64 lost;       // in units of 2^-32 rows
 };
 
 struct FilterSlot {
@@ -78,23 +79,8 @@ struct FilterSlot {
   uint64 generation;     // differs for every use of a slot
   Header* block;         // its bytes, at the same address in every process
   uint64 size;
-  TimestampTz created;
-  TimestampTz last_reset;
-  pg_atomic_uint64 tested;
-  pg_atomic_uint64 accepted;
-  pg_atomic_uint64 discarded;
-  pg_atomic_uint64 would_discard;
-  pg_atomic_uint64 diverted;
-  pg_atomic_uint64 ahead;  // events whose time was too far ahead
+  Statistics stats;
   LossEstimate loss;
-  pg_atomic_uint64 stats_reset;          // when the counters were set to zero last; 0: never
-  pg_atomic_uint64 found_at[kMaxRanks];  // repeats that it has found, by position in the bucket
-  pg_atomic_uint64 missed_at[kFillSteps + 1];  // rows that were new, by fill_step() at the time
-  pg_atomic_uint64 accesses;                   // in a tree: messages to this node
-  pg_atomic_uint64 hits;                       // … and repeats that it has found
-  pg_atomic_uint64 rolled_back;
-  pg_atomic_uint64 waits;
-  pg_atomic_uint64 overflowed;    // transactions with more keys than there was room for in flight
   pg_atomic_uint64 unregistered;  // keys of unfinished transactions that are not in that table
   pg_atomic_uint64 applied;       // how often transactions have brought their changes in
   // Transactions marked as arriving (arrivals.hpp) that add keys which the table in flight does not
@@ -155,15 +141,15 @@ inline Header* block_of(const FilterSlot* slot) { return slot->block; }
 // nobody may hold two at a time.
 LWLock* slice_lock(const FilterSlot* slot, uint32 slice);
 
-// Sets the counters of a slot, and what is known of its saved state, to zero.
-void reset_counters(FilterSlot* slot);
-
-// Sets to zero what it has counted since it was made.
-void reset_statistics(FilterSlot* slot, TimestampTz now);
+// Sets the counters of a slot, and what is known of its saved state, to those of a new one.
+void reset_counters(FilterSlot* slot, TimestampTz now);
 
 // The four below need directory_lock.
 FilterSlot* find_slot(Oid database, Oid relation, SlotState state);
-FilterSlot* find_free_slot();
+FilterSlot* find_free_slot();  // at need one that is `counted`
+inline bool is_in_use(const FilterSlot* slot) {
+  return slot->state != SlotState::free && slot->state != SlotState::counted;
+}
 // First fit among the gaps between the blocks: of the arena, else of dynamic memory, to which
 // back_slot then gives its pages. nullptr: there is no room.
 Header* find_space(uint64 size);

@@ -12,7 +12,7 @@ extern "C" {
 namespace streamfilter::pg {
 namespace {
 
-constexpr double kUnit = 4294967296;  // of LossEstimate::lost
+constexpr double kUnit = 4294967296;  // of RowCount::lost
 constexpr double kMost = 1e6;         // odds of a filter that takes everything for a repeat
 constexpr uint64 kGrowth = 64;
 constexpr int64 kInterval = USECS_PER_SEC;
@@ -22,7 +22,7 @@ double odds_of(double fpr) { return std::fmin(fpr / (1 - fpr), kMost); }
 void look_up(FilterSlot* slot, uint64 applied, TimestampTz now) {
   const Estimate estimate = read_totals(slot, block_of(slot)->parameters).estimate;
   pg_atomic_write_u64(&slot->loss.applied, applied);
-  pg_atomic_write_u64(&slot->loss.accepted, pg_atomic_read_u64(&slot->accepted));
+  pg_atomic_write_u64(&slot->loss.accepted, slot->stats.counts.read(RowCount::accepted));
   pg_atomic_write_u64(&slot->loss.looked_at, static_cast<uint64>(now));
   pg_atomic_write_u64(&slot->loss.odds, std::bit_cast<uint64>(odds_of(estimate.fpr)));
   pg_atomic_write_u64(&slot->loss.fill, std::bit_cast<uint64>(estimate.fill));
@@ -31,14 +31,14 @@ void look_up(FilterSlot* slot, uint64 applied, TimestampTz now) {
 bool is_due(FilterSlot* slot, TimestampTz now) {
   const uint64 before = pg_atomic_read_u64(&slot->loss.accepted);
   const auto looked_at = static_cast<TimestampTz>(pg_atomic_read_u64(&slot->loss.looked_at));
-  return pg_atomic_read_u64(&slot->accepted) - before > before / kGrowth ||
-         now - looked_at >= kInterval || slot->last_reset >= looked_at;
+  return slot->stats.counts.read(RowCount::accepted) - before > before / kGrowth ||
+         now - looked_at >= kInterval || time_in(slot->stats.last_reset) >= looked_at;
 }
 
 void add_misses(FilterSlot* slot, const AcceptedRows& accepted) {
   const double fill =
       accepted.met_empty ? 0 : std::bit_cast<double>(pg_atomic_read_u64(&slot->loss.fill));
-  pg_atomic_fetch_add_u64(&slot->missed_at[fill_step(fill)], accepted.count);
+  pg_atomic_fetch_add_u64(&slot->stats.missed_at[fill_step(fill)], accepted.count);
 }
 
 }  // namespace
@@ -67,7 +67,7 @@ void add_losses(FilterSlot* slot, const AcceptedRows& accepted) {
   add_misses(slot, accepted);
   const double odds = std::bit_cast<double>(pg_atomic_read_u64(&slot->loss.odds));
   const double lost = odds * static_cast<double>(accepted.count - accepted.spared) * kUnit;
-  if (lost > 0) pg_atomic_fetch_add_u64(&slot->loss.lost, static_cast<uint64>(std::llround(lost)));
+  if (lost > 0) pg_atomic_fetch_add_u64(slot->stats.counts[RowCount::lost], std::llround(lost));
   note_false_rate(slot);
 }
 
@@ -76,7 +76,7 @@ void expect_other_rate(FilterSlot* slot) { pg_atomic_write_u64(&slot->loss.looke
 double lost_rows(const FilterSlot* slot) {
   auto* loss = const_cast<LossEstimate*>(&slot->loss);
   if (std::isnan(std::bit_cast<double>(pg_atomic_read_u64(&loss->odds)))) return NAN;
-  return static_cast<double>(pg_atomic_read_u64(&loss->lost)) / kUnit;
+  return static_cast<double>(slot->stats.counts.read(RowCount::lost)) / kUnit;
 }
 
 }  // namespace streamfilter::pg

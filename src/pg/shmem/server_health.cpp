@@ -42,18 +42,16 @@ struct CountKey {
 };
 struct CountEntry {
   CountKey key;
-  SliceCounts slice;
-  FilterCounts filter;
+  SliceWork slice;
+  FilterWork filter;
   uint64 last_added;  // turn of the last addition
 };
 
 Servers* servers = nullptr;
 HTAB* counts = nullptr;
 
-CountKey count_key(Oid relation, uint32 slice) { return {MyDatabaseId, relation, slice}; }
-
 const CountEntry* find_counts(Oid relation, uint32 slice) {
-  const CountKey key = count_key(relation, slice);
+  const CountKey key = {MyDatabaseId, relation, slice};
   return static_cast<CountEntry*>(hash_search(counts, &key, HASH_FIND, nullptr));
 }
 
@@ -67,15 +65,14 @@ void evict_oldest_counts() {
   hash_search(counts, &oldest->key, HASH_REMOVE, nullptr);
 }
 
-CountEntry* promote_counts(Oid relation, uint32 slice) {
-  const CountKey key = count_key(relation, slice);
+CountEntry* promote_counts(const CountKey& key) {
   auto* entry = static_cast<CountEntry*>(hash_search(counts, &key, HASH_FIND, nullptr));
   if (entry == nullptr) {
     if (hash_get_num_entries(counts) >= kMaxCounts) evict_oldest_counts();
     entry = static_cast<CountEntry*>(hash_search(counts, &key, HASH_ENTER_NULL, nullptr));
     if (entry == nullptr) return nullptr;
     entry->slice = {};
-    entry->filter = {};
+    entry->filter = {{}, GetCurrentTimestamp()};
   }
   entry->last_added = ++servers->turn;
   return entry;
@@ -157,17 +154,13 @@ void note_reached(Oid server) {
   LWLockRelease(servers->lock);
 }
 
-void add_slice_counts(Oid relation, uint32 slice, const SliceCounts& added) {
+void add_slice_work(Oid relation, uint32 slice, const SliceWork& added) {
   if (slice >= kMaxCountedSlices) return;
   if (counts == nullptr) return;
   LWLockAcquire(servers->lock, LW_EXCLUSIVE);
-  if (CountEntry* entry = promote_counts(relation, slice)) {
-    entry->slice.answered += added.answered;
-    entry->slice.unanswered += added.unanswered;
-    entry->slice.messages += added.messages;
-    entry->slice.sent += added.sent;
-    entry->slice.received += added.received;
-    if (added.answered > 0 || added.epoch > entry->slice.epoch) {
+  if (CountEntry* entry = promote_counts({MyDatabaseId, relation, slice})) {
+    entry->slice.counts += added.counts;
+    if (added.counts[SliceCount::answered] > 0 || added.epoch > entry->slice.epoch) {
       entry->slice.server = added.server;
       entry->slice.epoch = added.epoch;
     }
@@ -175,17 +168,11 @@ void add_slice_counts(Oid relation, uint32 slice, const SliceCounts& added) {
   LWLockRelease(servers->lock);
 }
 
-void add_filter_counts(Oid relation, const FilterCounts& added) {
+void add_filter_counts(Oid relation, const RowCounts& added) {
   if (counts == nullptr) return;
   LWLockAcquire(servers->lock, LW_EXCLUSIVE);
-  if (CountEntry* entry = promote_counts(relation, kWholeFilter)) {
-    entry->filter.tested += added.tested;
-    entry->filter.accepted += added.accepted;
-    entry->filter.discarded += added.discarded;
-    entry->filter.would_discard += added.would_discard;
-    entry->filter.diverted += added.diverted;
-    entry->filter.ahead += added.ahead;
-    entry->filter.unremembered += added.unremembered;
+  if (CountEntry* entry = promote_counts({MyDatabaseId, relation, kWholeFilter})) {
+    entry->filter.counts += added;
   }
   LWLockRelease(servers->lock);
 }
@@ -213,8 +200,22 @@ void forget_counts(Oid database, Oid relation) {
   LWLockRelease(servers->lock);
 }
 
-SliceCounts read_slice_counts(Oid relation, uint32 slice) {
-  SliceCounts result{};
+void reset_counts(Oid relation) {
+  if (counts == nullptr) return;
+  const TimestampTz now = GetCurrentTimestamp();
+  LWLockAcquire(servers->lock, LW_EXCLUSIVE);
+  HASH_SEQ_STATUS scan;
+  hash_seq_init(&scan, counts);
+  while (auto* entry = static_cast<CountEntry*>(hash_seq_search(&scan))) {
+    if (!is_of(&entry->key, MyDatabaseId, relation)) continue;
+    entry->filter = {{}, now};
+    entry->slice.counts = {};
+  }
+  LWLockRelease(servers->lock);
+}
+
+SliceWork read_slice_work(Oid relation, uint32 slice) {
+  SliceWork result{};
   if (counts == nullptr) return result;
   LWLockAcquire(servers->lock, LW_SHARED);
   if (const CountEntry* entry = find_counts(relation, slice)) result = entry->slice;
@@ -222,13 +223,27 @@ SliceCounts read_slice_counts(Oid relation, uint32 slice) {
   return result;
 }
 
-FilterCounts read_filter_counts(Oid relation) {
-  FilterCounts result{};
+FilterWork read_filter_work(Oid relation) {
+  FilterWork result{};
   if (counts == nullptr) return result;
   LWLockAcquire(servers->lock, LW_SHARED);
   if (const CountEntry* entry = find_counts(relation, kWholeFilter)) result = entry->filter;
   LWLockRelease(servers->lock);
   return result;
+}
+
+void visit_filter_work(void (*visit)(Oid database, Oid relation, const FilterWork& work, void* arg),
+                       void* arg) {
+  if (counts == nullptr) return;
+  HASH_SEQ_STATUS scan;
+  hash_seq_init(&scan, counts);
+  while (const auto* entry = static_cast<CountEntry*>(hash_seq_search(&scan)))
+    if (entry->key.slice == kWholeFilter)
+      visit(entry->key.database, entry->key.relation, entry->filter, arg);
+}
+
+void put_filter_work(Oid database, Oid relation, const FilterWork& work) {
+  if (CountEntry* entry = promote_counts({database, relation, kWholeFilter})) entry->filter = work;
 }
 
 void request_server_health() {

@@ -7,6 +7,8 @@ extern "C" {
 #include "datatype/timestamp.h"
 }
 
+#include "pg/shmem/row_counts.hpp"
+
 namespace streamfilter::pg {
 
 // How long an unreachable server is left alone between two attempts of any session, in ms.
@@ -20,20 +22,17 @@ bool may_connect(Oid server);
 void note_unreachable(Oid server);
 void note_reached(Oid server);
 
-// Work of one slice of a filter on another server, or of the filter as a whole.
-struct SliceCounts {
-  uint64 answered;        // keys that the slice has been asked for
-  uint64 unanswered;      // keys that were tested without it
-  uint64 messages;        // to its server; one that concerns several slices counts for the first
-  uint64 sent, received;  // bytes
+// Work of one slice of a filter on another server, or of the filter as a whole. A message that
+// concerns several slices counts for the first.
+struct SliceWork {
+  SliceCounts counts;
   // Where the slice was when it answered last, or the session has learned of a move: server of the
   // filter's list, from 0. Epoch 0: it has never moved.
   uint32 server, epoch;
 };
-struct FilterCounts {
-  uint64 tested = 0, accepted = 0, discarded = 0;
-  uint64 would_discard = 0, diverted = 0, ahead = 0;
-  uint64 unremembered = 0;  // transactions whose keys a server has not committed
+struct FilterWork {
+  RowCounts counts;
+  TimestampTz since;  // 0: nothing was counted
 };
 
 // Add to the counts of a filter of this database. Where there is no room, those are forgotten that
@@ -41,14 +40,21 @@ struct FilterCounts {
 // Of a filter with more slices than this the rest is not counted: no filter takes the room of all
 // others.
 constexpr uint32 kMaxCountedSlices = 256;
-void add_slice_counts(Oid relation, uint32 slice, const SliceCounts& counts);
-void add_filter_counts(Oid relation, const FilterCounts& counts);
+void add_slice_work(Oid relation, uint32 slice, const SliceWork& work);
+void add_filter_counts(Oid relation, const RowCounts& counts);
 // When a filter is dropped its counts go; InvalidOid: those of all filters of the database.
 bool has_counts(Oid database, Oid relation);
 void forget_counts(Oid database, Oid relation);
+// Sets those of a filter of this database to zero, or of all (InvalidOid).
+void reset_counts(Oid relation);
 // Zeros if nothing was counted.
-SliceCounts read_slice_counts(Oid relation, uint32 slice);
-FilterCounts read_filter_counts(Oid relation);
+SliceWork read_slice_work(Oid relation, uint32 slice);
+FilterWork read_filter_work(Oid relation);
+
+// For unlogged_file.cpp, while nobody else is there: what filters have counted.
+void visit_filter_work(void (*visit)(Oid database, Oid relation, const FilterWork& work, void* arg),
+                       void* arg);
+void put_filter_work(Oid database, Oid relation, const FilterWork& work);
 
 // For shared memory.
 void request_server_health();

@@ -10,8 +10,6 @@ extern "C" {
 #include "utils/timestamp.h"
 }
 
-#include <initializer_list>
-
 #include "pg/shmem/trigger_counts.hpp"
 
 namespace streamfilter::pg {
@@ -32,7 +30,7 @@ struct CountEntry {
   Oid filter;
   TimestampTz since;
   pg_atomic_uint64 last_added;  // time
-  pg_atomic_uint64 rows, discarded, diverted, would_discard;
+  SharedTriggerCounts counts;
 };
 
 struct SharedCounts {
@@ -87,9 +85,7 @@ bool evict_idle(TimestampTz now) {
 
 void clear(CountEntry* entry, TimestampTz now) {
   entry->since = now;
-  for (pg_atomic_uint64* count :
-       {&entry->rows, &entry->discarded, &entry->diverted, &entry->would_discard})
-    pg_atomic_write_u64(count, 0);
+  entry->counts.set({});
 }
 
 // Needs the exclusive lock; nullptr: there is no room.
@@ -103,24 +99,16 @@ CountEntry* make_entry(const TriggerTally* tally) {
   const CountKey key = {MyDatabaseId, tally->trigger};
   auto* entry = static_cast<CountEntry*>(hash_search(entries, &key, HASH_ENTER_NULL, nullptr));
   if (entry == nullptr) return nullptr;
-  for (pg_atomic_uint64* count : {&entry->last_added, &entry->rows, &entry->discarded,
-                                  &entry->diverted, &entry->would_discard})
-    pg_atomic_init_u64(count, 0);
+  pg_atomic_init_u64(&entry->last_added, 0);
+  entry->counts.init();
   entry->since = shared->full ? now : shared->since;
   return entry;
-}
-
-void add_to(pg_atomic_uint64* counter, uint64 count) {
-  if (count != 0) pg_atomic_fetch_add_u64(counter, count);
 }
 
 void add(CountEntry* entry, const TriggerTally* tally) {
   entry->filter = tally->filter;
   pg_atomic_write_u64(&entry->last_added, static_cast<uint64>(GetCurrentStatementStartTimestamp()));
-  add_to(&entry->rows, tally->counts.rows);
-  add_to(&entry->discarded, tally->counts.discarded);
-  add_to(&entry->diverted, tally->counts.diverted);
-  add_to(&entry->would_discard, tally->counts.would_discard);
+  entry->counts.add(tally->counts);
 }
 
 void flush(const TriggerTally* tally) {
@@ -173,9 +161,7 @@ bool read_trigger_counts(Oid trigger, TriggerCounts* counts, TimestampTz* since)
   if (shared == nullptr) return false;
   LWLockAcquire(shared->lock, LW_SHARED);
   CountEntry* entry = find_entry(trigger);
-  if (entry != nullptr)
-    *counts = {pg_atomic_read_u64(&entry->rows), pg_atomic_read_u64(&entry->discarded),
-               pg_atomic_read_u64(&entry->diverted), pg_atomic_read_u64(&entry->would_discard)};
+  if (entry != nullptr) *counts = entry->counts.read();
   *since = entry != nullptr ? entry->since : shared->since;
   const bool known = entry != nullptr || !shared->full;
   LWLockRelease(shared->lock);

@@ -10,12 +10,9 @@ extern "C" {
 #include "datatype/timestamp.h"
 }
 
-namespace streamfilter::pg {
+#include "pg/shmem/row_counts.hpp"
 
-struct TriggerCounts {
-  uint64 rows = 0;  // that it has judged
-  uint64 discarded = 0, diverted = 0, would_discard = 0;
-};
+namespace streamfilter::pg {
 
 // What the session has counted and not added yet. Never freed.
 struct TriggerTally {

@@ -1,8 +1,9 @@
-// Unlogged filters outlive a clean restart in a file, which the postmaster writes when everything
-// else has stopped and reads before anything else starts. The file belongs to the checkpoint that
-// the shutdown wrote: any other past of the data directory (a crash, a backup, a promotion) finds
-// another last checkpoint, and starts with empty filters. After pg_upgrade, which carries over
-// relations only, somebody brings the file of the old data directory under another name.
+// Unlogged filters, and what all filters have counted, outlive a clean restart in a file, which the
+// postmaster writes when everything else has stopped and reads before anything else starts. The
+// file belongs to the checkpoint that the shutdown wrote: any other past of the data directory (a
+// crash, a backup, a promotion) finds another last checkpoint, and starts with empty filters. After
+// pg_upgrade, which carries over relations only, somebody brings the file of the old data directory
+// under another name.
 #include "pg/server/postgres.hpp"
 
 extern "C" {
@@ -21,6 +22,7 @@ extern "C" {
 #include "core/filter/filter.hpp"
 #include "pg/server/no_raise.hpp"
 #include "pg/shmem/filter_directory.hpp"
+#include "pg/shmem/server_health.hpp"
 #include "pg/shmem/unlogged_file.hpp"
 
 namespace streamfilter::pg {
@@ -30,8 +32,9 @@ constexpr char kFile[] = "streamfilter.unlogged";
 constexpr char kUpgraded[] = "streamfilter.unlogged.upgrade";
 constexpr char kSetAside[] = "streamfilter.unlogged.aside";
 constexpr char kTemporary[] = "streamfilter.unlogged.tmp";
-constexpr uint64 kFileMagic = 0x32554c4653ULL;     // "SFLU2"
-constexpr uint64 kOldFileMagic = 0x31554c4653ULL;  // "SFLU1", of version 1.0: no FoundRecord
+// "SFLU1" of version 1.0, "SFLU2" of 1.1 with a FoundRecord, "SFLU3" with a StatisticsRecord.
+constexpr uint64 kMagic1_0 = 0x31554c4653ULL, kMagic1_1 = 0x32554c4653ULL,
+                 kFileMagic = 0x33554c4653ULL;
 
 struct FileHeader {
   uint64 magic;
@@ -45,27 +48,36 @@ struct FilterRecord {
   Oid database;
   Oid relation;
   Oid server;
-  uint32 asked;  // 0 in files of version 1.0
-  uint64 signature;
-  uint64 size;
+  uint32 asked;      // 0 in files of version 1.0
+  uint64 signature;  // 0: it is on other servers
+  uint64 size;       // of the block; 0: there is none here
   TimestampTz created;
   TimestampTz last_reset;
   TimestampTz saved;
-  uint64 tested, accepted, discarded, accesses, hits, rolled_back, waits, overflowed;
+  uint64 counts[8];  // kFormerCounts; not used since
   uint64 block_sum;
   uint64 sum;  // of the fields above
 };
 
-// Follows it; the block follows this one.
+constexpr RowCount kFormerCounts[] = {
+    RowCount::tested, RowCount::accepted,    RowCount::discarded, RowCount::accesses,
+    RowCount::hits,   RowCount::rolled_back, RowCount::waits,     RowCount::overflowed};
+
+// Either follows it; the block follows that.
 struct FoundRecord {
   uint64 found_at[kMaxRanks];
   uint64 missed_at[kFillSteps + 1];
   uint64 sum;
 };
+struct StatisticsRecord {
+  SavedStatistic saved[kMaxSavedStatistics];
+  uint64 count;
+  uint64 sum;
+};
 
 template <typename Record>
 uint64 sum_of(const Record& record) {
-  return hash_bytes(&record, offsetof(Record, sum), kOldFileMagic);
+  return hash_bytes(&record, offsetof(Record, sum), kMagic1_0);
 }
 
 // The server's own function for this raises.
@@ -90,41 +102,51 @@ bool read_checkpoint(uint64* system, uint64* checkpoint) {
   return control.state == DB_SHUTDOWNED;
 }
 
+// Of logged filters what they have counted only.
 bool is_kept(const FilterSlot* slot) {
+  return slot->state == SlotState::live || slot->state == SlotState::counted;
+}
+
+bool has_block(const FilterSlot* slot) {
   return slot->state == SlotState::live && !slot->saved.logged;
 }
 
-bool write_filter(FILE* file, FilterSlot* slot, TimestampTz now) {
-  const Header* header = block_of(slot);
+bool write_records(FILE* file, FilterRecord& record, const Statistics& stats) {
+  record.sum = sum_of(record);
+  StatisticsRecord counted{};
+  counted.count = static_cast<uint64>(save_statistics(stats, counted.saved));
+  counted.sum = sum_of(counted);
+  return fwrite(&record, sizeof record, 1, file) == 1 &&
+         fwrite(&counted, sizeof counted, 1, file) == 1;
+}
+
+bool write_filter(FILE* file, const FilterSlot* slot, TimestampTz now) {
   FilterRecord record{};
   record.database = slot->database;
   record.relation = slot->relation;
   record.server = slot->server;
   record.signature = slot->signature;
   record.asked = slot->asked;
-  record.size = slot->size;
-  record.created = slot->created;
-  record.last_reset = slot->last_reset;
   record.saved = now;
-  record.tested = pg_atomic_read_u64(&slot->tested);
-  record.accepted = pg_atomic_read_u64(&slot->accepted);
-  record.discarded = pg_atomic_read_u64(&slot->discarded);
-  record.accesses = pg_atomic_read_u64(&slot->accesses);
-  record.hits = pg_atomic_read_u64(&slot->hits);
-  record.rolled_back = pg_atomic_read_u64(&slot->rolled_back);
-  record.waits = pg_atomic_read_u64(&slot->waits);
-  record.overflowed = pg_atomic_read_u64(&slot->overflowed);
+  if (!has_block(slot)) return write_records(file, record, slot->stats);
+  const Header* header = block_of(slot);
+  record.size = slot->size;
   record.block_sum = checksum(header);
-  record.sum = sum_of(record);
-  FoundRecord found;
-  for (unsigned i = 0; i < kMaxRanks; ++i)
-    found.found_at[i] = pg_atomic_read_u64(&slot->found_at[i]);
-  for (unsigned i = 0; i <= kFillSteps; ++i)
-    found.missed_at[i] = pg_atomic_read_u64(&slot->missed_at[i]);
-  found.sum = sum_of(found);
-  return fwrite(&record, sizeof record, 1, file) == 1 &&
-         fwrite(&found, sizeof found, 1, file) == 1 && fwrite(header, slot->size, 1, file) == 1;
+  return write_records(file, record, slot->stats) && fwrite(header, slot->size, 1, file) == 1;
 }
+
+// What goes to other servers has no slot here.
+void write_work(Oid database, Oid relation, const FilterWork& work, void* file) {
+  FilterRecord record{};
+  record.database = database;
+  record.relation = relation;
+  Statistics stats;
+  start_statistics(&stats, work.since);
+  stats.counts.set(work.counts);
+  write_records(static_cast<FILE*>(file), record, stats);
+}
+
+void count_work(Oid, Oid, const FilterWork&, void* count) { ++*static_cast<uint64*>(count); }
 
 bool write_filters(FILE* file, const FileHeader& header) {
   if (fwrite(&header, sizeof header, 1, file) != 1) return false;
@@ -132,7 +154,8 @@ bool write_filters(FILE* file, const FileHeader& header) {
   for (int i = 0; i < shared_state->slot_count; ++i)
     if (is_kept(&shared_state->slots[i]) && !write_filter(file, &shared_state->slots[i], now))
       return false;
-  return fflush(file) == 0 && pg_fsync(fileno(file)) == 0;
+  visit_filter_work(write_work, file);
+  return !ferror(file) && fflush(file) == 0 && pg_fsync(fileno(file)) == 0;
 }
 
 // What has been renamed is lasting with its folder only.
@@ -160,6 +183,7 @@ void write_file(int code, Datum) {
   const NoRaise marked;
   uint64 count = 0;
   for (int i = 0; i < shared_state->slot_count; ++i) count += is_kept(&shared_state->slots[i]);
+  visit_filter_work(count_work, &count);
   FileHeader header{};
   if (count == 0 || !read_checkpoint(&header.system, &header.checkpoint)) return;
   header.magic = kFileMagic;
@@ -172,35 +196,84 @@ void write_file(int code, Datum) {
   unlink(kFile);
 }
 
+// The statistics that follow a record, into a slot that has been reset.
+bool read_statistics(FILE* file, uint64 magic, const FilterRecord& record, Statistics* stats) {
+  if (magic == kFileMagic) {
+    StatisticsRecord counted;
+    if (fread(&counted, sizeof counted, 1, file) != 1 || counted.sum != sum_of(counted) ||
+        counted.count > lengthof(counted.saved))
+      return false;
+    load_statistics(stats, counted.saved, static_cast<int>(counted.count));
+    return true;
+  }
+  pg_atomic_write_u64(&stats->created, static_cast<uint64>(record.created));
+  pg_atomic_write_u64(&stats->last_reset, static_cast<uint64>(record.last_reset));
+  for (unsigned i = 0; i < lengthof(kFormerCounts); ++i)
+    pg_atomic_write_u64(stats->counts[kFormerCounts[i]], record.counts[i]);
+  FoundRecord found{};
+  if (magic == kMagic1_1 &&
+      (fread(&found, sizeof found, 1, file) != 1 || found.sum != sum_of(found)))
+    return false;
+  for (unsigned i = 0; i < kMaxRanks; ++i)
+    pg_atomic_write_u64(&stats->found_at[i], found.found_at[i]);
+  for (unsigned i = 0; i <= kFillSteps; ++i)
+    pg_atomic_write_u64(&stats->missed_at[i], found.missed_at[i]);
+  return true;
+}
+
+// A place for the block in the slot. False: there is none.
+bool make_room(FilterSlot* slot, uint64 size) {
+  Header* header = size > 0 ? find_space(size) : nullptr;
+  if (size > 0 && header == nullptr) return false;
+  slot->block = header;
+  slot->size = size;
+  if (back_slot(slot, [] {}) == 0) return true;
+  free_slot(slot);  // it may have a part of it
+  give_back_slots();
+  return false;
+}
+
+bool read_block(FILE* file, FilterSlot* slot, const FilterRecord& record) {
+  Problem problem;
+  Header* header = slot->block;
+  return fread(static_cast<void*>(header), record.size, 1, file) == 1 &&
+         check(header, record.size, problem) && checksum(header) == record.block_sum;
+}
+
+void start_live(FilterSlot* slot, TimestampTz saved) {
+  slot->generation = shared_state->next_generation++;
+  // The filter was used before: if it becomes a logged one, that starts with an image.
+  pg_atomic_write_u64(&slot->applied, 1);
+  slot->saved.last_saved = saved;
+  // As for any unlogged filter: something may still be saved in the heaps.
+  pg_atomic_write_u32(&slot->saved.has_header, 1);
+  slot->saved.restored = GetCurrentTimestamp();
+  slot->state = SlotState::live;
+}
+
 // Reads one filter into a slot. False: the rest of the file is of no use.
-bool read_filter(FILE* file, bool has_found) {
+bool read_filter(FILE* file, uint64 magic) {
   FilterRecord record;
   if (fread(&record, sizeof record, 1, file) != 1 || record.sum != sum_of(record)) return false;
-  FoundRecord found{};
-  if (has_found && (fread(&found, sizeof found, 1, file) != 1 || found.sum != sum_of(found)))
-    return false;
+  Statistics stats;
+  start_statistics(&stats, GetCurrentTimestamp());
+  if (!read_statistics(file, magic, record, &stats)) return false;
+  if (record.signature == 0) {
+    put_filter_work(record.database, record.relation,
+                    {stats.counts.read(), time_in(stats.stats_reset)});
+    return true;
+  }
   const auto skip = [&] { return fseeko(file, static_cast<off_t>(record.size), SEEK_CUR) == 0; };
   // One that has been used since the upgrade.
   if (find_slot(record.database, record.relation, SlotState::live) != nullptr) return skip();
   FilterSlot* slot = find_free_slot();
-  Header* header = slot != nullptr ? find_space(record.size) : nullptr;
-  if (header != nullptr) {
-    slot->block = header;
-    slot->size = record.size;
-  }
-  const bool has_memory = header != nullptr && back_slot(slot, [] {}) == 0;
-  if (header != nullptr && !has_memory) {  // but perhaps a part of it
-    free_slot(slot);
-    give_back_slots();
-  }
-  if (!has_memory) {
-    ereport(LOG, errmsg("not enough room for an unlogged filter of %llu bytes, it will be empty",
-                        static_cast<unsigned long long>(record.size)));
+  if (slot == nullptr || !make_room(slot, record.size)) {
+    if (record.size > 0)
+      ereport(LOG, errmsg("not enough room for an unlogged filter of %llu bytes, it will be empty",
+                          static_cast<unsigned long long>(record.size)));
     return skip();
   }
-  Problem problem;
-  if (fread(header, record.size, 1, file) != 1 || !check(header, record.size, problem) ||
-      checksum(header) != record.block_sum) {
+  if (record.size > 0 && !read_block(file, slot, record)) {
     free_slot(slot);
     return false;
   }
@@ -209,28 +282,11 @@ bool read_filter(FILE* file, bool has_found) {
   slot->server = record.server;
   slot->signature = record.signature;
   slot->asked = record.asked;
-  slot->generation = shared_state->next_generation++;
-  slot->created = record.created;
-  slot->last_reset = record.last_reset;
-  pg_atomic_write_u64(&slot->tested, record.tested);
-  pg_atomic_write_u64(&slot->accepted, record.accepted);
-  pg_atomic_write_u64(&slot->discarded, record.discarded);
-  pg_atomic_write_u64(&slot->accesses, record.accesses);
-  pg_atomic_write_u64(&slot->hits, record.hits);
-  pg_atomic_write_u64(&slot->rolled_back, record.rolled_back);
-  pg_atomic_write_u64(&slot->waits, record.waits);
-  pg_atomic_write_u64(&slot->overflowed, record.overflowed);
-  for (unsigned i = 0; i < kMaxRanks; ++i)
-    pg_atomic_write_u64(&slot->found_at[i], found.found_at[i]);
-  for (unsigned i = 0; i <= kFillSteps; ++i)
-    pg_atomic_write_u64(&slot->missed_at[i], found.missed_at[i]);
-  // The filter was used before: if it becomes a logged one, that starts with an image.
-  pg_atomic_write_u64(&slot->applied, 1);
-  slot->saved.last_saved = record.saved;
-  // As for any unlogged filter: something may still be saved in the heaps.
-  pg_atomic_write_u32(&slot->saved.has_header, 1);
-  slot->saved.restored = GetCurrentTimestamp();
-  slot->state = SlotState::live;
+  memcpy(static_cast<void*>(&slot->stats), &stats, sizeof stats);
+  if (record.size > 0)
+    start_live(slot, record.saved);
+  else
+    slot->state = SlotState::counted;
   return true;
 }
 
@@ -256,10 +312,11 @@ void read_file(const char* name, bool (*belongs)(const FileHeader&)) {
   FILE* file = AllocateFile(name, PG_BINARY_R);
   if (file == nullptr) return;
   FileHeader header;
-  bool good = fread(&header, sizeof header, 1, file) == 1 && header.sum == sum_of(header) &&
-              (header.magic == kFileMagic || header.magic == kOldFileMagic) && belongs(header);
-  for (uint64 i = 0; good && i < header.count; ++i)
-    good = read_filter(file, header.magic == kFileMagic);
+  bool good =
+      fread(&header, sizeof header, 1, file) == 1 && header.sum == sum_of(header) &&
+      (header.magic == kFileMagic || header.magic == kMagic1_1 || header.magic == kMagic1_0) &&
+      belongs(header);
+  for (uint64 i = 0; good && i < header.count; ++i) good = read_filter(file, header.magic);
   FreeFile(file);
   if (good) return;
   ereport(

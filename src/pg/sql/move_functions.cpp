@@ -75,7 +75,7 @@ SF_FUNCTION(streamfilter_move_slice) {
             errdetail("It has slices 0 to %u.", remote->parameters.slices - 1));
   const int server = find_server(remote, text_to_cstring(PG_GETARG_TEXT_PP(2)));
   const bool moved = move_slice(remote, static_cast<uint32>(slice), server);
-  flush_slice_counts(remote);
+  flush_slice_work(remote);
   PG_RETURN_BOOL(moved);
 }
 
@@ -84,7 +84,7 @@ SF_FUNCTION(streamfilter_spread_slices) {
   PreventCommandDuringRecovery("streamfilter_spread_slices()");
   RemoteFilter* remote = remote_filter(fcinfo, true);
   const int moved = spread_slices(remote);
-  flush_slice_counts(remote);
+  flush_slice_work(remote);
   PG_RETURN_INT32(moved);
 }
 

@@ -5,49 +5,36 @@ extern "C" {
 #include "foreign/foreign.h"
 #include "funcapi.h"
 #include "utils/timestamp.h"
-#include "utils/tuplestore.h"
 }
 
 #include "pg/handle/filter_handle.hpp"
 #include "pg/handle/tree.hpp"
 #include "pg/shmem/server_health.hpp"
+#include "pg/sql/named_row.hpp"
 #include "pg/sql/stats_view.hpp"
 
 namespace streamfilter::pg {
 namespace {
 
-Datum count(uint64 value) { return Int64GetDatum(static_cast<int64>(value)); }
-
 // As far as sessions here have learned since the server was started; where it was at first if none
 // has.
-uint32 place_of(const FilterRelation* relation, uint32 slice, const SliceCounts& counts) {
-  const bool has_moved = may_move_slices(relation) && counts.epoch > 0 &&
-                         counts.server < static_cast<uint32>(relation->server_count);
-  return has_moved ? counts.server : slice % static_cast<uint32>(home_count(relation));
+uint32 place_of(const FilterRelation* relation, uint32 slice, const SliceWork& work) {
+  const bool has_moved = may_move_slices(relation) && work.epoch > 0 &&
+                         work.server < static_cast<uint32>(relation->server_count);
+  return has_moved ? work.server : slice % static_cast<uint32>(home_count(relation));
 }
 
 void put_slice(ReturnSetInfo* result, const FilterRelation* relation, uint32 slice) {
-  const SliceCounts counts = read_slice_counts(relation->relid, slice);
-  const Oid server = relation->servers[place_of(relation, slice, counts)];
+  const SliceWork work = read_slice_work(relation->relid, slice);
+  const Oid server = relation->servers[place_of(relation, slice, work)];
   const TimestampTz since = unreachable_since(server);
-  const Datum values[] = {
-      Int32GetDatum(static_cast<int32>(slice)),
-      CStringGetTextDatum(GetForeignServer(server)->servername),
-      BoolGetDatum(since != 0),
-      TimestampTzGetDatum(since),
-      count(counts.answered),
-      count(counts.unanswered),
-      count(counts.messages),
-      count(counts.sent),
-      count(counts.received),
-      static_cast<Datum>(0),
-  };
-  bool isnull[lengthof(values)] = {};
-  isnull[3] = since == 0;
-  constexpr int kCounts = 4, kError = 9;
-  for (int i = kCounts; i < kError; ++i) isnull[i] = slice >= kMaxCountedSlices;
-  isnull[kError] = true;
-  tuplestore_putvalues(result->setResult, result->setDesc, const_cast<Datum*>(values), isnull);
+  NamedRow row(result->setDesc);
+  row.put("slice", Int32GetDatum(static_cast<int32>(slice)));
+  row.put("server", GetForeignServer(server)->servername);
+  row.put("lost", BoolGetDatum(since != 0));
+  row.put_time("lost_since", since);
+  if (slice < kMaxCountedSlices) row.put_counts(kSliceCounters, work.counts);
+  row.add_to(result);
 }
 
 }  // namespace

@@ -9,7 +9,7 @@ extern "C" {
 
 #include "pg/catalog/filter_relation.hpp"
 #include "pg/handle/filter_handle.hpp"
-#include "pg/shmem/filter_directory.hpp"
+#include "pg/shmem/loss_estimate.hpp"
 #include "pg/shmem/server_health.hpp"
 #include "pg/shmem/trigger_counts.hpp"
 
@@ -35,11 +35,13 @@ void reset(Oid relid) {
   for (int i = 0; i < shared_state->slot_count; ++i) {
     FilterSlot* slot = &shared_state->slots[i];
     if (slot->state != SlotState::free && slot->database == MyDatabaseId &&
-        (!OidIsValid(relid) || slot->relation == relid))
-      reset_statistics(slot, now);
+        (!OidIsValid(relid) || slot->relation == relid)) {
+      reset_statistics(&slot->stats, now);
+      expect_other_rate(slot);
+    }
   }
   LWLockRelease(shared_state->directory_lock);
-  forget_counts(MyDatabaseId, relid);
+  reset_counts(relid);
   reset_trigger_counts(relid);
 }
 

@@ -15,6 +15,12 @@ namespace streamfilter::pg {
 // The slot with the state of a filter as the current transaction sees it; nullptr if there is none.
 FilterSlot* slot_to_show(const FilterRelation* relation);
 
+// The same, or where there is none yet, the one that has its statistics from before the start.
+FilterSlot* slot_with_counts(const FilterRelation* relation);
+
+// What a filter that is here has counted, this session's included. Takes directory_lock.
+RowCounts counts_to_show(const FilterRelation* relation);
+
 // The views of filters end with a column `error`. Before the extension is updated to the version of
 // this library they do not.
 bool has_error_column(TupleDesc descriptor);

@@ -15,6 +15,7 @@ extern "C" {
 #include "core/base/saturate.hpp"
 #include "pg/handle/filter_handle.hpp"
 #include "pg/handle/tree.hpp"
+#include "pg/sql/named_row.hpp"
 #include "pg/sql/stats_view.hpp"
 #include "pg/transaction/prepared_transactions.hpp"
 
@@ -35,12 +36,12 @@ struct Counts {
 bool read_counts(const FilterRelation* relation, Counts* counts) {
   if (shared_state == nullptr) return false;
   LWLockAcquire(shared_state->directory_lock, LW_SHARED);
-  FilterSlot* slot = slot_to_show(relation);
+  FilterSlot* slot = slot_with_counts(relation);
   if (slot != nullptr) {
     for (unsigned i = 0; i < kMaxRanks; ++i)
-      counts->hits[i] = pg_atomic_read_u64(&slot->found_at[i]);
+      counts->hits[i] = pg_atomic_read_u64(&slot->stats.found_at[i]);
     for (unsigned i = 0; i <= kFillSteps; ++i)
-      counts->misses[i] = pg_atomic_read_u64(&slot->missed_at[i]);
+      counts->misses[i] = pg_atomic_read_u64(&slot->stats.missed_at[i]);
   }
   LWLockRelease(shared_state->directory_lock);
   return slot != nullptr;
@@ -59,25 +60,18 @@ void explain_counts(const Parameters& parameters, Counts* counts) {
       .buckets = buckets_of(parameters)};
 }
 
-void put_real(Datum* value, bool* isnull, double real) {
-  *isnull = std::isnan(real);
-  *value = Float8GetDatum(real);
-}
-
 void put_row(ReturnSetInfo* set, const Parameters& parameters, const Tuning& tuning,
              double factor) {
   const Tuned tuned = tuning.at(factor);
-  Datum values[7] = {};
-  bool isnull[7] = {};
-  values[0] = Float8GetDatum(factor);
-  values[1] =
-      Int64GetDatum(saturate<int64>(std::round(factor * static_cast<double>(parameters.memory))));
-  values[2] = Int64GetDatum(saturate<int64>(std::round(tuned.found)));
-  put_real(&values[3], &isnull[3], tuned.fnr);
-  put_real(&values[4], &isnull[4], std::clamp(tuned.fnr_low - kErrors * tuned.error, 0.0, 1.0));
-  put_real(&values[5], &isnull[5], std::clamp(tuned.fnr_high + kErrors * tuned.error, 0.0, 1.0));
-  isnull[6] = true;
-  tuplestore_putvalues(set->setResult, set->setDesc, values, isnull);
+  NamedRow row(set->setDesc);
+  row.put("factor", Float8GetDatum(factor));
+  row.put_count("memory",
+                saturate<int64>(std::round(factor * static_cast<double>(parameters.memory))));
+  row.put_count("found", saturate<int64>(std::round(tuned.found)));
+  row.put_rate("fnr", tuned.fnr);
+  row.put_rate("fnr_low", std::clamp(tuned.fnr_low - kErrors * tuned.error, 0.0, 1.0));
+  row.put_rate("fnr_high", std::clamp(tuned.fnr_high + kErrors * tuned.error, 0.0, 1.0));
+  row.add_to(set);
 }
 
 void put_rows(ReturnSetInfo* set, const FilterRelation* relation) {

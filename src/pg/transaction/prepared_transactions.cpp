@@ -268,7 +268,7 @@ void resolve(FullTransactionId transaction, bool committed) {
     if (committed)
       apply(key);
     else if (key.is_new)
-      pg_atomic_fetch_add_u64(&slot_of(key)->rolled_back, 1);
+      pg_atomic_fetch_add_u64(slot_of(key)->stats.counts[RowCount::rolled_back], 1);
   });
   InFlightKey withdrawn[kMaxRemoved];
   uint32 count = 0;

@@ -109,7 +109,9 @@ void release_slot(TransactionChanges* changes) {
 
 void apply(TransactionChanges* changes) {
   apply_changes(&changes->log, changes->header, changes->slot);
-  if (changes->log.last_reset != kNoChange) changes->slot->last_reset = GetCurrentTimestamp();
+  if (changes->log.last_reset != kNoChange)
+    pg_atomic_write_u64(&changes->slot->stats.last_reset,
+                        static_cast<uint64>(GetCurrentTimestamp()));
   if (changes->log.last_merge != kNoChange) expect_other_rate(changes->slot);
 }
 
@@ -197,7 +199,8 @@ void retract_from(TransactionChanges* changes, uint32 keep) {
   for (uint32 i = keep; i < changes->log.count; ++i) keys += reader.next()->is(ChangeType::add);
   changes->unregistered -= keys - withdraw_from(changes, keep);
   publish(changes);
-  if (is_alive(changes)) pg_atomic_fetch_add_u64(&changes->slot->rolled_back, keys);
+  if (is_alive(changes))
+    pg_atomic_fetch_add_u64(changes->slot->stats.counts[RowCount::rolled_back], keys);
 }
 
 void publish_counts() {

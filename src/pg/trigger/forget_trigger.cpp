@@ -112,7 +112,7 @@ void update_row(const ForgetState* state, TupleTableSlot* before, TupleTableSlot
 void follow_row(FunctionCallInfo fcinfo, const TriggerData* call) {
   const ForgetState* state = prepare(fcinfo, call);
   if (state->keys.filter->mode == FilterMode::off) return;
-  ++counts_to_add_to(state->tally)->rows;
+  ++(*counts_to_add_to(state->tally))[TriggerCount::rows];
   if (TRIGGER_FIRED_BY_UPDATE(call->tg_event))
     update_row(state, call->tg_trigslot, call->tg_newslot);
   else

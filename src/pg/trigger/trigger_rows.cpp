@@ -168,15 +168,17 @@ HeapTuple set_mark(const RowJudge* judge, TupleTableSlot* row, HeapTuple tuple, 
 }
 
 void count(const RowJudge* judge, bool has_key, bool repeat) {
-  TriggerCounts* counts = counts_to_add_to(judge->tally);
+  TriggerCounts& counts = *counts_to_add_to(judge->tally);
   const bool shadow = judge->keys.filter->mode == FilterMode::shadow;
-  ++counts->rows;
+  ++counts[TriggerCount::rows];
   if (likely(judge->kind == TriggerKind::discard && !shadow)) {
-    counts->discarded += repeat;
+    counts[TriggerCount::discarded] += repeat;
     return;
   }
   const bool diverts = judge->kind == TriggerKind::divert;
-  (shadow ? counts->would_discard : diverts ? counts->diverted : counts->discarded) += repeat;
+  counts[shadow    ? TriggerCount::would_discard
+         : diverts ? TriggerCount::diverted
+                   : TriggerCount::discarded] += repeat;
   if (!has_key) return;
   count_outcome(judge->keys.filter, repeat,
                 shadow    ? Outcome::would_discard

@@ -1,0 +1,116 @@
+// What is counted, in three tables: by a filter, by a trigger, by a slice on another server. A
+// session's own counts, those in shared memory, what is kept over a restart, reset, taken over by a
+// resized filter and shown is all made from them. A new counter is a line here, anywhere: what is
+// saved goes by name. It is shown where a column of its view has its name (sql/41_views.sql,
+// sql/56_slices_view.sql, sql/57_statistics.sql).
+#pragma once
+
+extern "C" {
+#include "port/atomics.h"
+}
+
+namespace streamfilter::pg {
+
+// Name, unit, help: sql/59_metrics.sql.
+#define STREAMFILTER_ROW_COUNTS(COUNT)                                     \
+  COUNT(tested, "rows", "rows and keys it was asked about")                \
+  COUNT(accepted, "rows", "of these, found new")                           \
+  COUNT(discarded, "rows", "repeats that were discarded or marked")        \
+  COUNT(would_discard, "rows", "repeats that passed in mode shadow")       \
+  COUNT(diverted, "rows", "repeats that were diverted to another table")   \
+  COUNT(ahead, "rows", "events whose time was too far ahead")              \
+  COUNT(rolled_back, "keys", "keys of transactions that rolled back")      \
+  COUNT(waits, "waits", "waits for another transaction with the same key") \
+  COUNT(overflowed, "transactions",                                        \
+        "transactions with more keys in flight than there was room for")   \
+  COUNT(unremembered, "keys", "keys that other servers have not taken")    \
+  COUNT(accesses, "keys", "in a tree: keys that have come to this node")   \
+  COUNT(hits, "keys", "in a tree: repeats that this node has found")       \
+  COUNT(lost, "rows", "new rows that were probably taken for repeats, in units of 2^-32 rows")
+
+#define STREAMFILTER_TRIGGER_COUNTS(COUNT)                  \
+  COUNT(rows, "rows", "rows that the trigger has judged")   \
+  COUNT(discarded, "rows", "of these, discarded or marked") \
+  COUNT(diverted, "rows", "of these, diverted")             \
+  COUNT(would_discard, "rows", "repeats that passed in mode shadow")
+
+#define STREAMFILTER_SLICE_COUNTS(COUNT)                          \
+  COUNT(answered, "keys", "keys that the slice has answered for") \
+  COUNT(unanswered, "keys", "keys that it has not answered for")  \
+  COUNT(messages, "messages", "messages sent to it")              \
+  COUNT(bytes_sent, "bytes", "bytes sent to it")                  \
+  COUNT(bytes_received, "bytes", "bytes received from it")
+
+struct CounterInfo {
+  const char* name;
+  const char* unit;
+  const char* help;
+};
+
+#define STREAMFILTER_COUNTER_NAME(name, unit, help) name,
+#define STREAMFILTER_COUNTER_INFO(name, unit, help) {#name, unit, help},
+
+enum class RowCount : uint8 { STREAMFILTER_ROW_COUNTS(STREAMFILTER_COUNTER_NAME) };
+enum class TriggerCount : uint8 { STREAMFILTER_TRIGGER_COUNTS(STREAMFILTER_COUNTER_NAME) };
+enum class SliceCount : uint8 { STREAMFILTER_SLICE_COUNTS(STREAMFILTER_COUNTER_NAME) };
+
+constexpr CounterInfo kRowCounters[] = {STREAMFILTER_ROW_COUNTS(STREAMFILTER_COUNTER_INFO)};
+constexpr CounterInfo kTriggerCounters[] = {STREAMFILTER_TRIGGER_COUNTS(STREAMFILTER_COUNTER_INFO)};
+constexpr CounterInfo kSliceCounters[] = {STREAMFILTER_SLICE_COUNTS(STREAMFILTER_COUNTER_INFO)};
+
+// Of one process.
+template <typename Which, int n>
+struct CountsOf {
+  static constexpr int kCount = n;
+  uint64 values[n] = {};
+
+  uint64& operator[](Which which) { return values[static_cast<int>(which)]; }
+  uint64 operator[](Which which) const { return values[static_cast<int>(which)]; }
+
+  bool any() const {
+    uint64 all = 0;
+    for (const uint64 value : values) all |= value;
+    return all != 0;
+  }
+
+  void operator+=(const CountsOf& more) {
+    for (int i = 0; i < n; ++i) values[i] += more.values[i];
+  }
+};
+
+// In shared memory.
+template <typename Which, int n>
+struct SharedCountsOf {
+  mutable pg_atomic_uint64 values[n];  // the server's atomics are read by non-const pointers
+
+  pg_atomic_uint64* operator[](Which which) { return &values[static_cast<int>(which)]; }
+  uint64 read(Which which) const { return pg_atomic_read_u64(&values[static_cast<int>(which)]); }
+
+  void init() {
+    for (pg_atomic_uint64& value : values) pg_atomic_init_u64(&value, 0);
+  }
+
+  void set(const CountsOf<Which, n>& counts) {
+    for (int i = 0; i < n; ++i) pg_atomic_write_u64(&values[i], counts.values[i]);
+  }
+
+  void add(const CountsOf<Which, n>& counts) {
+    for (int i = 0; i < n; ++i)
+      if (counts.values[i] != 0)
+        pg_atomic_fetch_add_u64(&values[i], static_cast<int64>(counts.values[i]));
+  }
+
+  CountsOf<Which, n> read() const {
+    CountsOf<Which, n> counts;
+    for (int i = 0; i < n; ++i) counts.values[i] = pg_atomic_read_u64(&values[i]);
+    return counts;
+  }
+};
+
+using RowCounts = CountsOf<RowCount, lengthof(kRowCounters)>;
+using SharedRowCounts = SharedCountsOf<RowCount, lengthof(kRowCounters)>;
+using TriggerCounts = CountsOf<TriggerCount, lengthof(kTriggerCounters)>;
+using SharedTriggerCounts = SharedCountsOf<TriggerCount, lengthof(kTriggerCounters)>;
+using SliceCounts = CountsOf<SliceCount, lengthof(kSliceCounters)>;
+
+}  // namespace streamfilter::pg

@@ -1,0 +1,75 @@
+// A row of a function, its columns given by name. What an older version of the extension has not
+// declared is left out; what is not given is NULL.
+#pragma once
+
+extern "C" {
+#include "access/htup_details.h"
+#include "funcapi.h"
+#include "utils/builtins.h"
+#include "utils/tuplestore.h"
+}
+
+#include <cmath>
+
+#include "pg/shmem/row_counts.hpp"
+
+namespace streamfilter::pg {
+
+class NamedRow {
+ public:
+  explicit NamedRow(TupleDesc columns)
+      : columns_(BlessTupleDesc(columns)),
+        values_(static_cast<Datum*>(palloc0(sizeof(Datum) * columns->natts))),
+        isnull_(static_cast<bool*>(palloc(sizeof(bool) * columns->natts))) {
+    memset(isnull_, true, sizeof(bool) * columns->natts);
+  }
+
+  // Of a function that returns one row.
+  explicit NamedRow(FunctionCallInfo fcinfo) : NamedRow(result_type(fcinfo)) {}
+
+  void put(const char* name, Datum value) {
+    for (int i = 0; i < columns_->natts; ++i) {
+      if (strcmp(NameStr(TupleDescAttr(columns_, i)->attname), name) != 0) continue;
+      values_[i] = value;
+      isnull_[i] = false;
+    }
+  }
+
+  void put(const char* name, const char* value) {
+    if (value != nullptr) put(name, CStringGetTextDatum(value));
+  }
+  void put_count(const char* name, uint64 value) {
+    put(name, Int64GetDatum(static_cast<int64>(value)));
+  }
+  void put_time(const char* name, TimestampTz value) {
+    if (value != 0) put(name, Int64GetDatum(value));
+  }
+
+  void put_rate(const char* name, double value) {
+    if (!std::isnan(value)) put(name, Float8GetDatum(value));
+  }
+
+  template <typename Counts, int n>
+  void put_counts(const CounterInfo (&table)[n], const Counts& counts) {
+    for (int i = 0; i < n; ++i) put_count(table[i].name, counts.values[i]);
+  }
+
+  Datum datum() { return HeapTupleGetDatum(heap_form_tuple(columns_, values_, isnull_)); }
+  void add_to(ReturnSetInfo* set) {
+    tuplestore_putvalues(set->setResult, set->setDesc, values_, isnull_);
+  }
+
+ private:
+  static TupleDesc result_type(FunctionCallInfo fcinfo) {
+    TupleDesc columns;
+    if (get_call_result_type(fcinfo, nullptr, &columns) != TYPEFUNC_COMPOSITE)
+      elog(ERROR, "return type must be a row type");
+    return columns;
+  }
+
+  TupleDesc columns_;
+  Datum* values_;
+  bool* isnull_;
+};
+
+}  // namespace streamfilter::pg

@@ -1,0 +1,184 @@
+# flavours: quick asserted faults
+# Every counter of a filter, as streamfilter_counters() lists them: set to a value of its own, it is shown, and is the same
+# after whatever it is to outlive; where it begins anew, all do.
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = PostgreSQL::Test::Cluster->new('counters');
+$node->init;
+$node->append_conf('postgresql.conf', q{
+shared_preload_libraries = 'streamfilter'
+streamfilter.shared_memory = '16MB'
+fsync = off});
+$node->start;
+my $declare = q{CREATE FUNCTION set_counters(filter regclass, counts bigint[]) RETURNS bigint[]
+	LANGUAGE c AS '$libdir/streamfilter', 'streamfilter_set_counters'};
+my $port = $node->port;
+my $host = $node->host;
+my $define = qq{
+	CREATE FOREIGN TABLE logged (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '64kB', keys '10000');
+	CREATE FOREIGN TABLE unlogged (id int) SERVER streamfilter OPTIONS (kind 'lru', memory '64kB', persistence 'unlogged');
+	CREATE SERVER there FOREIGN DATA WRAPPER streamfilter OPTIONS (host '$host', port '$port', dbname 'there');
+	CREATE USER MAPPING FOR CURRENT_USER SERVER there;
+	CREATE FOREIGN TABLE elsewhere (id int) SERVER there OPTIONS (kind 'bloom', memory '64kB', keys '10000')};
+my @filters = qw(logged unlogged elsewhere);
+$node->safe_psql('postgres', 'CREATE DATABASE there');
+$node->safe_psql('there', 'CREATE EXTENSION streamfilter');
+$node->safe_psql('postgres', "CREATE EXTENSION streamfilter; $declare; $define");
+my @counters = split /\n/, $node->safe_psql('postgres', q{SELECT name FROM streamfilter_counters() WHERE counts_of = 'filter'});
+cmp_ok(scalar(@counters), '>', 10, 'there are counters');
+
+sub query { return $node->safe_psql($_[1] // 'postgres', $_[0]) }
+
+sub counts
+{
+	my ($filter, $database) = @_;
+	return query("SELECT set_counters('$filter', NULL)", $database);
+}
+
+# Values that differ for filters and for counters.
+my $turn = 0;
+my %set;
+
+sub set_all
+{
+	my ($database) = @_;
+	for my $filter (@filters)
+	{
+		++$turn;
+		$set{$filter} = '{' . join(',', map { 1000 * $turn + $_ } 1 .. @counters) . '}';
+		is(query("SELECT set_counters('$filter', '$set{$filter}')", $database), $set{$filter}, "counters of $filter are set");
+	}
+}
+
+sub all_are_kept
+{
+	my ($what, @which) = @_;
+	is(counts($_), $set{$_}, "$what, $_: all counters are what they were") for @which ? @which : @filters;
+}
+
+sub reset_times { return query(q{SELECT string_agg(filter || ' ' || stats_reset, ', ' ORDER BY filter::text) FROM streamfilter_stats}) }
+
+my $zeros = '{' . join(',', map { 0 } @counters) . '}';
+
+# --- From creation on -------------------------------------------------------------------------------------------------
+
+query("INSERT INTO $_ VALUES (1), (1), (2)") for @filters;
+is(query(q{SELECT count(stats_reset) FROM streamfilter_stats WHERE stats_reset >= now() - interval '1 hour'}), 3,
+	'stats_reset is set from the first use on');
+set_all();
+
+# --- Each is shown ------------------------------------------------------------------------------------------------------
+
+# In a tree, or as another unit, with the view that has it.
+my %shown = (accesses => 'streamfilter_tree', hits => 'streamfilter_tree', lost => 'streamfilter_stats.lost_estimate');
+for my $i (0 .. $#counters)
+{
+	my $name = $counters[$i];
+	my $value = 1000 + $i + 1;
+	next if $shown{$name};
+	is(query("SELECT $name FROM streamfilter_stats WHERE filter = 'logged'::regclass"), $value, "$name is a column of streamfilter_stats");
+	is(query("SELECT m.value FROM streamfilter_metrics m JOIN streamfilter_counters() c ON c.metric = m.name
+		WHERE c.counts_of = 'filter' AND c.name = '$name' AND m.labels ->> 'filter' = 'public.logged'"), $value, '... and a metric');
+}
+is(query(q{SELECT count(*) FROM streamfilter_counters() c WHERE unit = '' OR help = ''}), 0, 'each has a unit, and says what it is');
+for my $view (qw(trigger slice))
+{
+	is(query("SELECT string_agg(name, ' ') FROM streamfilter_counters() WHERE counts_of = '$view' AND name NOT IN
+		(SELECT attname FROM pg_attribute WHERE attrelid = 'streamfilter_${view}s'::regclass)"), '', "those of a $view are columns");
+}
+
+# --- A clean restart, used afterwards or not -------------------------------------------------------------------------------
+
+my $before = reset_times();
+$node->restart;
+is(query(q{SELECT string_agg(tested || ' ' || diverted || ' ' || ahead, ', ' ORDER BY filter::text) FROM streamfilter_stats}),
+	join(', ', map { join ' ', (split /[{},]/, $set{$_})[ 1, 5, 6 ] } sort @filters), 'shown before the first use');
+all_are_kept('a clean restart');
+is(reset_times(), $before, '... and so is stats_reset');
+$node->restart;
+all_are_kept('another one, without use in between');
+query("SELECT streamfilter_value('$_')") for qw(logged unlogged);
+all_are_kept('the first use');
+$node->restart for 1 .. 2;
+all_are_kept('restarts after that');
+query("ALTER FOREIGN TABLE $_ OPTIONS (SET memory '128kB')") for qw(logged unlogged);
+all_are_kept('a resize as the first use');
+
+# --- A resize, a TRUNCATE, another setting -----------------------------------------------------------------------------------
+
+set_all();
+query("ALTER FOREIGN TABLE $_ OPTIONS (SET memory '256kB')") for qw(logged unlogged);
+all_are_kept('a resize');
+query('TRUNCATE logged, unlogged');
+all_are_kept('a TRUNCATE');
+query(q{ALTER FOREIGN TABLE unlogged OPTIONS (SET persistence 'logged')});
+$node->restart;
+all_are_kept('logged instead of unlogged');
+query(q{ALTER FOREIGN TABLE unlogged OPTIONS (SET persistence 'unlogged')});
+query("INSERT INTO unlogged VALUES (5)");
+set_all();
+
+# --- A crash --------------------------------------------------------------------------------------------------------------
+
+$node->stop('immediate');
+$node->start;
+is(counts('unlogged'), $zeros, 'a crash: an unlogged filter begins anew, with its counters');
+is(counts('elsewhere'), $zeros, '... and what is counted of one elsewhere');
+query("SELECT streamfilter_test('$_', 1)") for @filters;
+is(query(q{SELECT stats_reset >= pg_postmaster_start_time() FROM streamfilter_stats WHERE filter = 'unlogged'::regclass}), 't', '... which says so');
+
+# --- Reset ------------------------------------------------------------------------------------------------------------------
+
+set_all();
+$before = query('SELECT now()');
+query("SELECT streamfilter_stats_reset('logged')");
+is(counts('logged'), $zeros, 'all of them are reset');
+all_are_kept('... those of others are not', qw(unlogged elsewhere));
+query('SELECT streamfilter_stats_reset()');
+is(counts($_), $zeros, "reset together: $_") for @filters;
+is(query("SELECT count(*) FROM streamfilter_stats WHERE stats_reset > '$before'"), 3, '... and stats_reset says when');
+$node->restart;
+is(counts($_), $zeros, "a restart after that: $_") for @filters;
+
+# --- Dropped, created again, rolled back ----------------------------------------------------------------------------------------
+
+set_all();
+$node->restart;
+query('BEGIN; DROP FOREIGN TABLE logged, unlogged, elsewhere; ROLLBACK');
+all_are_kept('a DROP that is rolled back');
+query(q{BEGIN; ALTER FOREIGN TABLE logged OPTIONS (SET memory '512kB'); ROLLBACK});
+all_are_kept('an ALTER that is rolled back', 'logged');
+query('DROP FOREIGN TABLE logged, unlogged, elsewhere; DROP USER MAPPING FOR CURRENT_USER SERVER there; DROP SERVER there');
+query($define);
+is(counts($_), $zeros, "created again, $_ has counted nothing") for @filters;
+
+# --- Dump and restore -------------------------------------------------------------------------------------------------------
+
+set_all();
+query('CREATE DATABASE restored');
+my $dump = $node->basedir . '/dump.sql';
+$node->run_log([ 'pg_dump', '-h', $host, '-p', $port, '-f', $dump, 'postgres' ]);
+$node->run_log([ 'psql', '-X', '-q', '-h', $host, '-p', $port, '-d', 'restored', '-f', $dump ]);
+is(counts($_, 'restored'), $zeros, "a dump has the definition of $_, not what it has counted") for qw(logged unlogged);
+all_are_kept('... which stay where it was made');
+
+# --- An update ---------------------------------------------------------------------------------------------------------------
+
+query('DROP DATABASE restored; CREATE DATABASE updated');
+query("CREATE EXTENSION streamfilter VERSION '1.1'; $declare; $define", 'updated');
+set_all('updated');
+query('ALTER EXTENSION streamfilter UPDATE', 'updated');
+is(counts($_, 'updated'), $set{$_}, "an update from 1.1: $_") for @filters;
+is(query(q{SELECT count(*) FROM streamfilter_metrics m JOIN streamfilter_counters() c ON c.metric = m.name
+	WHERE c.counts_of = 'filter' AND m.value > 1000}, 'updated') % 3, 0, '... and its metrics');
+$node->restart;
+is(counts($_, 'updated'), $set{$_}, "... and a restart: $_") for @filters;
+
+$node->stop;
+done_testing();
