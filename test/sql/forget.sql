@@ -272,13 +272,16 @@ DELETE FROM t WHERE id = 3;
 \echo SQLSTATE :LAST_ERROR_SQLSTATE
 REVOKE TRUNCATE ON seen FROM streamfilter_owner;
 TRUNCATE t;
--- The trigger of a table whose owner has no right is warned of.
+-- The trigger of a table whose owner has no right is refused, while restoring warned of.
 DROP TRIGGER follow ON t;
+CREATE TRIGGER follow AFTER DELETE ON t FOR EACH ROW EXECUTE FUNCTION streamfilter_forget('seen');
+SET check_function_bodies = off;
 CREATE TRIGGER follow AFTER DELETE ON t FOR EACH ROW EXECUTE FUNCTION streamfilter_forget('seen');
 DROP TRIGGER follow ON t;
 DROP TRIGGER follow_all ON t;
 -- Nor may he leave keys behind by a setting.
 CREATE TRIGGER follow AFTER UPDATE ON t FOR EACH ROW EXECUTE FUNCTION streamfilter_forget('seen');
+RESET check_function_bodies;
 GRANT DELETE, INSERT ON seen TO streamfilter_owner;
 SET ROLE streamfilter_deleter;
 SET streamfilter.mode = 'off';

@@ -210,12 +210,18 @@ ALTER TABLE jobs OWNER TO streamfilter_owner;
 GRANT INSERT, SELECT ON jobs TO streamfilter_writer;
 CREATE TRIGGER zz_drop_duplicates BEFORE INSERT ON jobs
   FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('secret.seen_jobs');
+-- A dump grants rights afterwards.
+SET check_function_bodies = off;
+CREATE TRIGGER zz_drop_duplicates BEFORE INSERT ON jobs
+  FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('secret.seen_jobs');
+RESET check_function_bodies;
 SET ROLE streamfilter_writer;
 INSERT INTO jobs VALUES (1);
 RESET ROLE;
 -- Even a superuser's insert counts as the owner's.
 INSERT INTO jobs VALUES (1);
 GRANT INSERT ON secret.seen_jobs TO streamfilter_owner;
+GRANT USAGE ON SCHEMA secret TO streamfilter_owner;
 SET ROLE streamfilter_writer;
 INSERT INTO jobs VALUES (1), (1), (2) RETURNING *;
 RESET ROLE;

@@ -76,7 +76,9 @@ app.told|zz|app.told_before\000|app.told_before||O|1},
 sub check_restored
 {
 	my ($database, $how) = @_;
-	is($node->safe_psql($database, $bindings), $expected, "$how: every trigger has its filter");
+	# The right of one owner was not granted yet: his trigger is in nobody's way until it fires.
+	my $unbound = $expected =~ s/told_before\|\|O\|1$/-||O|0/r =~ s/app\.-/-/r;
+	is($node->safe_psql($database, $bindings), $unbound, "$how: every trigger has its filter whose owner has the right");
 	# States of filters are not in a dump; rows are, and were restored before the triggers.
 	is( $node->safe_psql($database, 'SELECT count(*) FROM app.plain; SELECT id, again FROM app.parted ORDER BY k'),
 		"2\n1|f\n1|t", "$how: all rows are there as they were");
@@ -90,6 +92,7 @@ sub check_restored
 			SELECT id, filter FROM app."z repeats" ORDER BY id;}),
 		"9\n1\n3\n1|f\n1|t\n3|f\n1\n2\n1|app.seen_too\n2|app.seen_too",
 		"$how: and judges by it");
+	is($node->safe_psql($database, $bindings), $expected, "$how: every trigger has its filter");
 	my ($status, $stdout, $stderr) = $node->psql($database, 'DROP FOREIGN TABLE tools.seen');
 	like($stderr, qr/trigger zz on table app.plain depends on foreign table tools.seen/,
 		"$how: a filter in use is not dropped");

@@ -261,16 +261,19 @@ Oid server_of(Oid relid) {
   return server;
 }
 
-// Is it a foreign table of the wrapper with this handler? That is not called: the library of
-// another wrapper may not be there.
-bool is_table_of(Oid relid, const char* handler_symbol) {
-  const Oid server = server_of(relid);
-  if (!OidIsValid(server)) return false;
-  HeapTuple tuple = SearchSysCache1(FOREIGNDATAWRAPPEROID, ObjectIdGetDatum(wrapper_of(server)));
+// Has the wrapper this handler? That is not called: the library of another wrapper may not be
+// there.
+bool has_handler(Oid wrapper, const char* handler_symbol) {
+  HeapTuple tuple = SearchSysCache1(FOREIGNDATAWRAPPEROID, ObjectIdGetDatum(wrapper));
   if (!HeapTupleIsValid(tuple)) return false;
   const Oid handler = reinterpret_cast<Form_pg_foreign_data_wrapper>(GETSTRUCT(tuple))->fdwhandler;
   ReleaseSysCache(tuple);
   return is_own_function(handler, handler_symbol);
+}
+
+bool is_table_of(Oid relid, const char* handler_symbol) {
+  const Oid server = server_of(relid);
+  return OidIsValid(server) && has_handler(wrapper_of(server), handler_symbol);
 }
 
 // Is an option of a kind the same in both?
@@ -350,6 +353,8 @@ void adopt_geometry(FilterRelation* relation, const Parameters& parameters) {
 }
 
 bool is_filter(Oid relid) { return is_table_of(relid, "streamfilter_fdw_handler"); }
+
+bool is_wrapper_of_filters(Oid wrapper) { return has_handler(wrapper, "streamfilter_fdw_handler"); }
 
 bool may_stand_for_filter(Oid relid) { return is_table_of(relid, "postgres_fdw_handler"); }
 

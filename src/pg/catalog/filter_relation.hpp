@@ -48,6 +48,9 @@ struct FilterRelation {
 // Is this relation a filter of this extension? False as well if there is no such relation.
 bool is_filter(Oid relid);
 
+// Are foreign tables of this wrapper filters?
+bool is_wrapper_of_filters(Oid wrapper);
+
 // Is it a table of postgres_fdw? It may stand for a filter: whether it does, its server knows.
 bool may_stand_for_filter(Oid relid);
 

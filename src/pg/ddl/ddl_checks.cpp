@@ -375,7 +375,9 @@ bool names_server(Oid relid, const char* server) {
 // A server that holds slices must stay another Postgres, and one whose filters are on several must
 // not become one. Nothing else that may be wrong with a filter keeps its server from being altered.
 void check_altered_server(const char* name) {
-  const bool is_remote = server_options(GetForeignServerByName(name, false)->options).is_remote;
+  const ForeignServer* server = GetForeignServerByName(name, false);
+  if (!is_wrapper_of_filters(server->fdwid)) return;
+  const bool is_remote = server_options(server->options).is_remote;
   ListCell* cell;
   foreach (cell, filters_of_server(name)) {
     const Oid relid = lfirst_oid(cell);

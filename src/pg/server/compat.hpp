@@ -162,6 +162,14 @@ extern "C" {
 #define SF_SERVER_ACLCHECK(server, user, right) pg_foreign_server_aclcheck(server, user, right)
 #endif
 
+// Rights on a schema.
+#if PG_VERSION_NUM >= 160000
+#define SF_SCHEMA_ACLCHECK(schema, user, right) \
+  object_aclcheck(NamespaceRelationId, schema, user, right)
+#else
+#define SF_SCHEMA_ACLCHECK(schema, user, right) pg_namespace_aclcheck(schema, user, right)
+#endif
+
 // The level of messages that go to the server's log: one for each type of process since 19.
 #if PG_VERSION_NUM >= 190000
 #define SF_LOG_MIN_MESSAGES log_min_messages[MyBackendType]

@@ -21,6 +21,7 @@ extern "C" {
 #include "pg/catalog/owner_code.hpp"
 #include "pg/trigger/divert.hpp"
 #include "pg/trigger/table_watch.hpp"
+#include "pg/trigger/trigger_rights.hpp"
 
 namespace streamfilter::pg {
 
@@ -84,20 +85,8 @@ void check_is_another(Oid target, const TriggerOrigin* origin) {
             errhint("Divert them to a permanent table."));
 }
 
-void check_right(Oid target, const TriggerOrigin* origin, int missing_right) {
-  if (pg_class_aclcheck(target, origin->owner, ACL_INSERT) == ACLCHECK_OK) return;
-  const char* owner = GetUserNameFromId(origin->owner, true);
-  if (owner == nullptr) owner = "?";
-  ereport(
-      missing_right, errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-      errmsg("permission denied for table \"%s\"", get_rel_name(target)),
-      errdetail("The owner of table %s, role \"%s\", needs INSERT on the table that repeats are "
-                "diverted to.",
-                origin->table_name, owner),
-      errhint("GRANT INSERT ON %s TO %s;", qualified_name(target), quote_identifier(owner)));
-}
-
-void check_target(Oid target, const TriggerOrigin* origin, int missing_right) {
+// False: a right is missing, which was reported at that level.
+bool check_target(Oid target, const TriggerOrigin* origin, int missing_right) {
   if (get_rel_name(target) == nullptr)
     ereport(
         ERROR, errcode(ERRCODE_UNDEFINED_TABLE),
@@ -105,7 +94,7 @@ void check_target(Oid target, const TriggerOrigin* origin, int missing_right) {
         errhint("CREATE OR REPLACE the trigger for another table."));
   check_is_table(target);
   check_is_another(target, origin);
-  check_right(target, origin, missing_right);
+  return check_rights(target, {origin->owner, origin->table_name}, ACL_INSERT, missing_right);
 }
 
 [[noreturn]] void raise_no_table(const Trigger* trigger, const TriggerOrigin* origin) {
@@ -331,7 +320,7 @@ Oid lock_target(const Trigger* trigger, const TriggerOrigin* origin, LOCKMODE lo
     if (!OidIsValid(target)) raise_no_table(trigger, origin);
     if (target == locked) return target;
     if (OidIsValid(locked)) UnlockRelationOid(locked, lockmode);
-    check_target(target, origin, missing_right);
+    if (!check_target(target, origin, missing_right)) return InvalidOid;
     LockRelationOid(target, lockmode);
     locked = target;
   }

@@ -19,7 +19,8 @@ Oid topmost_table(Oid relation);
 // The table that the trigger is bound to, or else the one that its second argument names, locked
 // until the end of the transaction. Raises 39P01 without such an argument, 42602, 42P01, 42809 if
 // it is no table, 42P17 if it cannot hold what the trigger diverts; reports 42501 at level
-// `missing_right` unless the owner of the trigger's table may INSERT into it.
+// `missing_right` unless the owner of the trigger's table may INSERT into it: InvalidOid then, and
+// nothing is locked.
 Oid lock_target(const Trigger* trigger, const TriggerOrigin* origin, LOCKMODE lockmode,
                 int missing_right);
 

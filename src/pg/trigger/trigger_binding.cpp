@@ -33,7 +33,8 @@ TriggerRow row_of(HeapTuple tuple) {
           form->tgparentid,
           form->tgrelid,
           form->tgfoid,
-          {form->tgconstrrelid, form->tgconstrindid}};
+          {form->tgconstrrelid, form->tgconstrindid},
+          form->tgtype};
 }
 
 // The caller closes scan and catalog.
@@ -95,6 +96,21 @@ void write_binding(Relation catalog, Oid trigger, const Names& names, TriggerBin
     HeapTuple changed =
         heap_modify_tuple_by_cols(tuple, RelationGetDescr(catalog),
                                   OidIsValid(binding.filter) ? 3 : 1, columns, values, nulls);
+    CatalogTupleUpdate(catalog, &tuple->t_self, changed);
+    CacheInvalidateRelcacheByRelid(row_of(tuple).table);
+  }
+  systable_endscan(scan);
+}
+
+void clear_binding(Relation catalog, Oid trigger) {
+  SysScanDesc scan = scan_for_trigger(catalog, trigger);
+  HeapTuple tuple = systable_getnext(scan);
+  if (HeapTupleIsValid(tuple)) {
+    int columns[] = {Anum_pg_trigger_tgconstrrelid, Anum_pg_trigger_tgconstrindid};
+    Datum values[] = {ObjectIdGetDatum(InvalidOid), ObjectIdGetDatum(InvalidOid)};
+    bool nulls[] = {false, false};
+    HeapTuple changed =
+        heap_modify_tuple_by_cols(tuple, RelationGetDescr(catalog), 2, columns, values, nulls);
     CatalogTupleUpdate(catalog, &tuple->t_self, changed);
     CacheInvalidateRelcacheByRelid(row_of(tuple).table);
   }
@@ -175,12 +191,16 @@ void write_enabled(Relation catalog, Oid trigger, char enabled) {
     write_enabled(catalog, lfirst_oid(cell), enabled);
 }
 
-void depend_on(Oid trigger, Oid relation) {
-  const ObjectAddress self = {TriggerRelationId, trigger, 0};
-  const ObjectAddress target = {RelationRelationId, relation, 0};
+void forget_dependency(Oid trigger, Oid relation) {
   for (const char type : {DEPENDENCY_NORMAL, DEPENDENCY_AUTO})
     deleteDependencyRecordsForSpecific(TriggerRelationId, trigger, type, RelationRelationId,
                                        relation);
+}
+
+void depend_on(Oid trigger, Oid relation) {
+  const ObjectAddress self = {TriggerRelationId, trigger, 0};
+  const ObjectAddress target = {RelationRelationId, relation, 0};
+  forget_dependency(trigger, relation);
   recordDependencyOn(&self, &target, static_cast<DependencyType>(dependency_type()));
 }
 
@@ -193,6 +213,12 @@ TriggerRow* copy_of(const TriggerRow& row) {
   auto* copy = static_cast<TriggerRow*>(palloc(sizeof(TriggerRow)));
   *copy = row;
   return copy;
+}
+
+int by_age(const ListCell* left, const ListCell* right) {
+  const Oid a = static_cast<const TriggerRow*>(lfirst(left))->trigger;
+  const Oid b = static_cast<const TriggerRow*>(lfirst(right))->trigger;
+  return a < b ? -1 : a > b;
 }
 
 bool lock_if_free(Oid trigger) {
@@ -273,23 +299,38 @@ List* find_triggers(Oid filter) {
   return found;
 }
 
-List* find_diverting_triggers(Oid target) {
+List* find_triggers_using(Oid relation) {
   List* found = NIL;
   ListCell* cell;
-  foreach (cell, find_dependent_triggers(RelationRelationId, target,
+  foreach (cell, find_dependent_triggers(RelationRelationId, relation,
                                          {DEPENDENCY_NORMAL, DEPENDENCY_AUTO})) {
     TriggerRow row;
-    if (read_trigger_row(lfirst_oid(cell), &row) && row.binding.target == target)
+    TriggerKind kind;
+    if (read_trigger_row(lfirst_oid(cell), &row) && find_kind(row.function, &kind) &&
+        (row.binding.filter == relation || row.binding.target == relation))
       found = lappend(found, copy_of(row));
   }
+  list_sort(found, by_age);
   return found;
 }
 
-void check_droppable(Oid relation) {
+List* find_diverting_triggers(Oid target) {
+  List* found = NIL;
+  ListCell* cell;
+  foreach (cell, find_triggers_using(target))
+    if (static_cast<const TriggerRow*>(lfirst(cell))->binding.target == target)
+      found = lappend(found, lfirst(cell));
+  return found;
+}
+
+void check_droppable(Oid relation, const List* dropped) {
   ListCell* cell;
   foreach (cell, find_dependent_triggers(RelationRelationId, relation, {DEPENDENCY_AUTO})) {
     TriggerRow row;
-    if (!read_trigger_row(lfirst_oid(cell), &row) || row.table == relation) continue;
+    TriggerKind kind;
+    if (!read_trigger_row(lfirst_oid(cell), &row) || !find_kind(row.function, &kind) ||
+        list_member_oid(dropped, row.table))
+      continue;
     const ObjectAddress trigger = {TriggerRelationId, row.trigger, 0};
     const ObjectAddress target = {RelationRelationId, relation, 0};
     const char* what = getObjectDescription(&target, false);
@@ -300,21 +341,24 @@ void check_droppable(Oid relation) {
   }
 }
 
-void follow_filter_names() {
-  ListCell* cell;
-  foreach (cell, find_triggers(InvalidOid)) {
-    const auto* row = static_cast<const TriggerRow*>(lfirst(cell));
-    const TriggerBinding& binding = row->binding;
-    if (!OidIsValid(binding.filter) || get_rel_name(binding.filter) == nullptr ||
-        (OidIsValid(binding.target) && get_rel_name(binding.target) == nullptr) ||
-        has_names(row->trigger, names_of(binding)))
-      continue;
-    LockRelationOid(row->table, ShareUpdateExclusiveLock);
-    TriggerRow now;  // while we waited for the lock, it may have gone
-    if (read_trigger_row(row->trigger, &now) && now.binding.filter == binding.filter &&
-        now.binding.target == binding.target)
-      bind_trigger(now.trigger, now.binding);
+void unbind_trigger(const TriggerRow* row) {
+  forget_dependency(row->trigger, row->binding.filter);
+  forget_dependency(row->trigger, row->binding.target);
+  // Where another session has the trigger, its OIDs stay, and mean nothing.
+  if (ConditionalLockRelationOid(row->table, ShareUpdateExclusiveLock) &&
+      lock_if_free(row->trigger)) {
+    Relation catalog = table_open(TriggerRelationId, RowExclusiveLock);
+    clear_binding(catalog, row->trigger);
+    table_close(catalog, RowExclusiveLock);
   }
+  CommandCounterIncrement();
+}
+
+bool has_former_names(const TriggerRow* row) {
+  const TriggerBinding& binding = row->binding;
+  return OidIsValid(binding.filter) && get_rel_name(binding.filter) != nullptr &&
+         (!OidIsValid(binding.target) || get_rel_name(binding.target) != nullptr) &&
+         !has_names(row->trigger, names_of(binding));
 }
 
 }  // namespace streamfilter::pg

@@ -27,6 +27,7 @@ struct TriggerRow {
   Oid table;
   Oid function;
   TriggerBinding binding;
+  int16 type;  // pg_trigger.tgtype
 };
 
 // False: there is no such trigger.
@@ -54,10 +55,17 @@ List* find_triggers(Oid filter);
 // Those that divert repeats to the table, as TriggerRow*.
 List* find_diverting_triggers(Oid target);
 
-// Raises 2BP01 if a trigger depends on the relation in a way that would let it go in silence.
-void check_droppable(Oid relation);
+// Those of all kinds that depend on the relation: it is their filter, or they divert repeats to it.
+List* find_triggers_using(Oid relation);
 
-// Relations or schemas have other names now.
-void follow_filter_names();
+// Raises 2BP01 if a trigger of ours depends on the relation in a way that would let it go in
+// silence, and is not of a table that is dropped, too.
+void check_droppable(Oid relation, const List* dropped);
+
+// The trigger means no filter any more until it fires again, and is in nobody's way.
+void unbind_trigger(const TriggerRow* row);
+
+// What it means has been renamed or moved, and its arguments do not say so yet.
+bool has_former_names(const TriggerRow* row);
 
 }  // namespace streamfilter::pg

@@ -6,19 +6,23 @@ extern "C" {
 #include "catalog/pg_class.h"
 #include "catalog/pg_inherits.h"
 #include "catalog/pg_trigger.h"
+#include "storage/lmgr.h"
 #include "utils/acl.h"
 }
 
 #include "pg/catalog/option_list.hpp"
 #include "pg/handle/tree.hpp"
+#include "pg/server/restoring.hpp"
 #include "pg/trigger/citus_tables.hpp"
 #include "pg/trigger/crash_warning.hpp"
 #include "pg/trigger/divert.hpp"
 #include "pg/trigger/forget_definition.hpp"
+#include "pg/trigger/others_tables.hpp"
 #include "pg/trigger/shard_triggers.hpp"
 #include "pg/trigger/trigger_binding.hpp"
 #include "pg/trigger/trigger_ddl.hpp"
 #include "pg/trigger/trigger_definition.hpp"
+#include "pg/trigger/trigger_rights.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -37,13 +41,18 @@ bool has_triggers(Oid table) {
   return has;
 }
 
+// Nobody is waited for: false if another session has it locked.
+bool lock_unless_busy(Oid relation) {
+  return ConditionalLockRelationOid(relation, AccessShareLock);
+}
+
 // Calls visit(trigger, table) for every trigger of ours that may fire, of the table and of its
-// partitions and children.
+// partitions and children; without `wait` those are left out that other sessions have locked.
 template <typename Visit>
-void for_each_trigger(Oid root, Visit visit) {
+void for_each_trigger(Oid root, Visit visit, bool wait = true) {
   ListCell* cell;
   foreach (cell, find_all_inheritors(root, NoLock, nullptr)) {
-    if (!has_triggers(lfirst_oid(cell))) continue;
+    if (!has_triggers(lfirst_oid(cell)) || (!wait && !lock_unless_busy(lfirst_oid(cell)))) continue;
     Relation table = try_relation_open(lfirst_oid(cell), AccessShareLock);
     if (table == nullptr) continue;
     // A copy: the cache may be rebuilt while we look at catalogs.
@@ -93,7 +102,7 @@ Oid check_diversion(const Trigger* trigger, TriggerKind kind, Relation table,
                     const TriggerOrigin* origin, int missing_right) {
   if (kind != TriggerKind::divert) return InvalidOid;
   const Oid target = lock_target(trigger, origin, AccessShareLock, missing_right);
-  check_columns(table, target, origin->table == RelationGetRelid(table));
+  if (OidIsValid(target)) check_columns(table, target, origin->table == RelationGetRelid(table));
   return target;
 }
 
@@ -105,10 +114,16 @@ void warn_if_less_durable(Oid table, Oid target) {
             errhint("ALTER TABLE ... SET LOGGED makes it outlive one."));
 }
 
+// A dump grants rights after it has created triggers: those that lack one then are bound when they
+// fire first.
+int level_of_missing_right() { return is_restoring() ? WARNING : ERROR; }
+
 void bind_forgetting(const Trigger* trigger, Relation table) {
   check_forget_event(trigger, table);
   const TriggerOrigin origin = find_origin(trigger, table);
-  const Oid filter = lock_filter(trigger, TriggerKind::forget, &origin, AccessShareLock, WARNING);
+  const Oid filter =
+      lock_filter(trigger, TriggerKind::forget, &origin, AccessShareLock, level_of_missing_right());
+  if (!OidIsValid(filter)) return;
   plan_forgetting(trigger, table, load_filter_relation(filter));
   bind_trigger(trigger->tgoid, {filter, InvalidOid});
 }
@@ -129,11 +144,14 @@ void bind_created(const Trigger* trigger, TriggerKind kind, Relation table) {
       TRIGGER_FOR_UPDATE(type) || TRIGGER_FOR_DELETE(type))
     raise_wrong_event(trigger, kind, table);
   const TriggerOrigin origin = find_origin(trigger, table);
-  const Oid filter = lock_filter(trigger, kind, &origin, AccessShareLock, WARNING);
+  const int missing_right = level_of_missing_right();
+  const Oid filter = lock_filter(trigger, kind, &origin, AccessShareLock, missing_right);
+  if (!OidIsValid(filter)) return;
   make_plan(trigger, kind, table, load_filter_relation(filter));
   check_judged_once(trigger, RelationGetRelid(table), filter);
   check_not_diverted_here(RelationGetRelid(table), filter);
-  const Oid target = check_diversion(trigger, kind, table, &origin, WARNING);
+  const Oid target = check_diversion(trigger, kind, table, &origin, missing_right);
+  if (kind == TriggerKind::divert && !OidIsValid(target)) return;
   if (OidIsValid(target)) {
     check_judged_once(trigger, target, filter);
     warn_if_less_durable(origin.table, target);
@@ -186,58 +204,81 @@ void say_what_is_checked(void* context) {
              checked->trigger->tgname, RelationGetRelationName(checked->table));
 }
 
-// It needs a right that nobody has granted: no reason to keep the owner of the filter from altering
-// it.
+// It needs a right that nobody has granted: no reason to keep anybody from altering anything.
 bool fails_anyway(const Trigger* trigger, TriggerKind kind, const TriggerOrigin* origin) {
   const auto is_denied = [origin](Oid relid, AclMode rights) {
     return OidIsValid(relid) && !has_rights(relid, origin->owner, rights);
   };
-  return is_denied(find_filter(trigger, kind, origin), needed_rights(trigger, kind)) ||
+  return is_denied(find_filter(trigger, kind, origin), needed_rights(trigger->tgtype, kind)) ||
          (kind == TriggerKind::divert && is_denied(find_target(trigger, origin), ACL_INSERT));
 }
 
+// What it uses is free, or locked by this transaction already.
+bool is_free(const Trigger* trigger, TriggerKind kind, const TriggerOrigin* origin) {
+  const Oid filter = find_filter(trigger, kind, origin);
+  const Oid target = kind == TriggerKind::divert ? find_target(trigger, origin) : InvalidOid;
+  return (!OidIsValid(filter) || lock_unless_busy(filter)) &&
+         (!OidIsValid(target) || lock_unless_busy(target));
+}
+
+// How a table is checked.
+struct CheckRule {
+  int missing_right;  // the level that it is reported at
+  bool wait;          // for locks of other sessions
+};
+
 // Would it fail for every row?
-void check_trigger(const Trigger* trigger, TriggerKind kind, Relation table, int missing_right) {
+void check_trigger(const Trigger* trigger, TriggerKind kind, Relation table, CheckRule rule) {
   Checked checked = {trigger, table};
   ErrorContextCallback context = {error_context_stack, say_what_is_checked, &checked};
   const TriggerOrigin origin = find_origin(trigger, table);
-  if (missing_right < ERROR && fails_anyway(trigger, kind, &origin)) return;
+  if (rule.missing_right < ERROR && fails_anyway(trigger, kind, &origin)) return;
+  if (!rule.wait && !is_free(trigger, kind, &origin)) return;
   error_context_stack = &context;
   if (judges(kind)) check_is_last(trigger, table, ERROR);
-  const Oid filter = lock_filter(trigger, kind, &origin, AccessShareLock, missing_right);
-  if (judges(kind))
-    make_plan(trigger, kind, table, load_filter_relation(filter));
-  else
-    plan_forgetting(trigger, table, load_filter_relation(filter));
-  check_diversion(trigger, kind, table, &origin, missing_right);
+  const Oid filter = lock_filter(trigger, kind, &origin, AccessShareLock, rule.missing_right);
+  if (OidIsValid(filter)) {
+    if (judges(kind))
+      make_plan(trigger, kind, table, load_filter_relation(filter));
+    else
+      plan_forgetting(trigger, table, load_filter_relation(filter));
+    check_diversion(trigger, kind, table, &origin, rule.missing_right);
+  }
   error_context_stack = context.previous;
 }
 
-void check_triggers_of_table(Oid relid, int missing_right) {
-  for_each_trigger(relid, [=](const Trigger* trigger, TriggerKind kind, Relation table) {
-    check_trigger(trigger, kind, table, missing_right);
-  });
+void check_triggers_of_table(Oid relid, CheckRule rule) {
+  for_each_trigger(
+      relid,
+      [=](const Trigger* trigger, TriggerKind kind, Relation table) {
+        check_trigger(trigger, kind, table, rule);
+      },
+      rule.wait);
 }
 
-void check_triggers_of_filter(Oid relid, int missing_right) {
-  ListCell* cell;
-  foreach (cell, find_triggers(relid))
-    check_triggers_of_table(static_cast<const TriggerRow*>(lfirst(cell))->table, missing_right);
+void check_others_table(void* table) {
+  check_triggers_of_table(*static_cast<const Oid*>(table), {WARNING, false});
 }
 
-void check_triggers_that_divert_to(Oid relid, int missing_right) {
+// The relation is a filter, or repeats are diverted to it.
+void check_triggers_using(Oid relid) {
   ListCell* cell;
-  foreach (cell, find_diverting_triggers(relid))
-    check_triggers_of_table(static_cast<const TriggerRow*>(lfirst(cell))->table, missing_right);
+  foreach (cell, find_triggers_using(relid)) {
+    auto* row = static_cast<TriggerRow*>(lfirst(cell));
+    TriggerKind kind;
+    if (!find_kind(row->function, &kind) || !has_all_rights(row, kind)) continue;
+    if (owns_both(relid, row->table))
+      check_triggers_of_table(row->table, {WARNING, true});
+    else
+      warn_instead(check_others_table, &row->table);
+  }
 }
 
 void check_altered(const RangeVar* name, int missing_right) {
   const Oid relid = RangeVarGetRelid(name, NoLock, true);
   if (!OidIsValid(relid)) return;
-  if (get_rel_relkind(relid) == RELKIND_FOREIGN_TABLE && may_take_keys(relid))
-    return check_triggers_of_filter(relid, missing_right);
-  check_triggers_of_table(relid, missing_right);
-  check_triggers_that_divert_to(relid, missing_right);
+  check_triggers_of_table(relid, {missing_right, true});
+  check_triggers_using(relid);
 }
 
 // Does the statement change what a crash does to the rows, or to the filter?
@@ -265,12 +306,14 @@ void warn_of_crash_of(const RangeVar* name) {
   if (!OidIsValid(relid)) return;
   if (!is_filter(relid)) return warn_of_crash_of_table(relid);
   ListCell* cell;
-  foreach (cell, find_triggers(relid))
-    warn_of_crash_of_table(static_cast<const TriggerRow*>(lfirst(cell))->table);
+  foreach (cell, find_triggers_using(relid)) {
+    const auto* row = static_cast<const TriggerRow*>(lfirst(cell));
+    if (owns_both(relid, row->table)) warn_of_crash_of_table(row->table);
+  }
 }
 
 // A new owner must have the right; that of others may still be granted, as dumps do it.
-int level_of_missing_right(const AlterTableStmt* statement) {
+int level_after(const AlterTableStmt* statement) {
   ListCell* cell;
   foreach (cell, statement->cmds)
     if (lfirst_node(AlterTableCmd, cell)->subtype == AT_ChangeOwner) return ERROR;
@@ -279,11 +322,84 @@ int level_of_missing_right(const AlterTableStmt* statement) {
 
 // ---- RENAME and SET SCHEMA ---------------------------------------------------------------------
 
+// The arguments are for dumps; the trigger itself goes by OIDs.
+bool lock_to_rename(const TriggerRow* row) {
+  if (owns_both(row->binding.filter, row->table) ||
+      (OidIsValid(row->binding.target) && owns_both(row->binding.target, row->table))) {
+    LockRelationOid(row->table, ShareUpdateExclusiveLock);
+    return true;
+  }
+  if (ConditionalLockRelationOid(row->table, ShareUpdateExclusiveLock)) return true;
+  const char* table = get_rel_name(row->table);
+  if (table != nullptr)
+    ereport(WARNING, errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+            errmsg("a trigger of table \"%s\" keeps the former name in its arguments", table),
+            errdetail("Another session has the table locked. The trigger works on; a dump would "
+                      "name what it means by its former name."),
+            errhint("SELECT streamfilter_adopt_triggers(); writes the names anew."));
+  return false;
+}
+
+// The relation has another name now; InvalidOid: a schema has.
+void follow_names(Oid relation) {
+  ListCell* cell;
+  foreach (cell, OidIsValid(relation) ? find_triggers_using(relation) : find_triggers(InvalidOid)) {
+    const auto* row = static_cast<const TriggerRow*>(lfirst(cell));
+    if (!has_former_names(row) || !lock_to_rename(row)) continue;
+    TriggerRow now;  // while we waited for the lock, it may have gone
+    if (read_trigger_row(row->trigger, &now) && now.binding.filter == row->binding.filter &&
+        now.binding.target == row->binding.target)
+      bind_trigger(now.trigger, now.binding);
+  }
+}
+
+// The relation that has the name now. Without a schema, any that the path leads to: another one of
+// the name may come before it.
+void follow_name_of(const char* schema, const char* name) {
+  const List* path =
+      schema != nullptr ? list_make1_oid(get_namespace_oid(schema, true)) : fetch_search_path(true);
+  for (int i = 0; i < list_length(path); ++i)
+    if (const Oid relid = get_relname_relid(name, list_nth_oid(path, i)); OidIsValid(relid))
+      follow_names(relid);
+}
+
 void check_renamed(const RenameStmt* statement) {
   if (statement->relation != nullptr && statement->subname != nullptr)
     check_altered(statement->relation, WARNING);  // a column or a trigger
-  else
-    follow_filter_names();
+  else if (statement->relation != nullptr)
+    follow_name_of(statement->relation->schemaname, statement->newname);
+  else if (statement->renameType == OBJECT_SCHEMA)
+    follow_names(InvalidOid);
+}
+
+void check_moved(const AlterObjectSchemaStmt* statement) {
+  if (statement->relation != nullptr)
+    follow_name_of(statement->newschema, statement->relation->relname);
+  else if (statement->objectType == OBJECT_EXTENSION)
+    follow_names(InvalidOid);
+}
+
+// ---- DROP --------------------------------------------------------------------------------------
+
+List* relations_of(const DropStmt* statement) {
+  List* relations = NIL;
+  ListCell* cell;
+  foreach (cell, statement->objects) {
+    const Oid relid =
+        RangeVarGetRelid(makeRangeVarFromNameList(castNode(List, lfirst(cell))), NoLock, true);
+    if (OidIsValid(relid)) relations = lappend_oid(relations, relid);
+  }
+  return relations;
+}
+
+// Triggers of tables whose owners have no right any more keep nobody from dropping it.
+void unbind_strangers(Oid relid) {
+  ListCell* cell;
+  foreach (cell, find_triggers_using(relid)) {
+    const auto* row = static_cast<const TriggerRow*>(lfirst(cell));
+    TriggerKind kind;
+    if (find_kind(row->function, &kind) && !has_all_rights(row, kind)) unbind_trigger(row);
+  }
 }
 
 }  // namespace
@@ -294,11 +410,10 @@ void check_dropped(Node* node) {
   if (statement->behavior == DROP_CASCADE ||
       (statement->removeType != OBJECT_FOREIGN_TABLE && statement->removeType != OBJECT_TABLE))
     return;
-  ListCell* cell;
-  foreach (cell, statement->objects) {
-    const Oid relid =
-        RangeVarGetRelid(makeRangeVarFromNameList(castNode(List, lfirst(cell))), NoLock, true);
-    if (OidIsValid(relid)) check_droppable(relid);
+  const List* dropped = relations_of(statement);
+  for (int i = 0; i < list_length(dropped); ++i) {
+    unbind_strangers(list_nth_oid(dropped, i));
+    check_droppable(list_nth_oid(dropped, i), dropped);
   }
 }
 
@@ -309,13 +424,13 @@ void check_triggers(Node* statement) {
     check_created_with_schema(castNode(CreateSchemaStmt, statement));
   } else if (IsA(statement, AlterTableStmt)) {
     const auto* alter = castNode(AlterTableStmt, statement);
-    check_altered(alter->relation, level_of_missing_right(alter));
+    check_altered(alter->relation, level_after(alter));
     if (alters_persistence(alter)) warn_of_crash_of(alter->relation);
     adopt_altered(alter);
   } else if (IsA(statement, RenameStmt)) {
     check_renamed(castNode(RenameStmt, statement));
   } else if (IsA(statement, AlterObjectSchemaStmt)) {
-    follow_filter_names();
+    check_moved(castNode(AlterObjectSchemaStmt, statement));
   }
 }
 
@@ -343,6 +458,7 @@ SF_FUNCTION(streamfilter_adopt_triggers) {
       if (!OidIsValid(filter)) continue;
       const Oid target = kind == TriggerKind::divert ? find_target(trigger, &origin) : InvalidOid;
       if (kind == TriggerKind::divert && !OidIsValid(target)) continue;
+      if (fails_anyway(trigger, kind, &origin)) continue;
       bind_trigger(trigger->tgoid, {filter, target});
       adopted += !OidIsValid(origin.binding.filter);
     }

@@ -12,6 +12,7 @@ extern "C" {
 #include "core/base/nearest_name.hpp"
 #include "pg/trigger/trigger_binding.hpp"
 #include "pg/trigger/trigger_definition.hpp"
+#include "pg/trigger/trigger_rights.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -61,13 +62,8 @@ Oid look_up(const char* schema, const char* name, const TriggerOrigin* origin) {
   pg_unreachable();
 }
 
-const char* list_rights(AclMode rights) {
-  if (rights == ACL_TRUNCATE) return "TRUNCATE";
-  if (rights == ACL_DELETE) return "DELETE";
-  return (rights & ACL_DELETE) != 0 ? "INSERT, DELETE" : "INSERT";
-}
-
-void check_filter(Oid relid, const TriggerOrigin* origin, AclMode rights, int missing_right) {
+// False: a right is missing, which was reported at that level.
+bool check_filter(Oid relid, const TriggerOrigin* origin, AclMode rights, int missing_right) {
   const char* name = get_rel_name(relid);
   if (name == nullptr)
     ereport(ERROR, errcode(ERRCODE_UNDEFINED_TABLE),
@@ -77,17 +73,7 @@ void check_filter(Oid relid, const TriggerOrigin* origin, AclMode rights, int mi
   if (rights == ACL_INSERT ? !may_take_keys(relid) : !is_filter(relid))
     ereport(ERROR, errcode(ERRCODE_WRONG_OBJECT_TYPE), errmsg("\"%s\" is not a filter", name),
             errhint("Create one with CREATE FOREIGN TABLE ... SERVER streamfilter."));
-  if (has_rights(relid, origin->owner, rights)) return;
-  const char* owner = GetUserNameFromId(origin->owner, true);
-  if (owner == nullptr) owner = "?";
-  const char* needed = list_rights(rights);
-  ereport(missing_right, errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-          errmsg("permission denied for filter \"%s\"", name),
-          errdetail("The owner of table %s, role \"%s\", needs %s on the filter.",
-                    origin->table_name, owner, needed),
-          errhint("GRANT %s ON %s TO %s;", needed,
-                  quote_qualified_identifier(get_namespace_name(get_rel_namespace(relid)), name),
-                  quote_identifier(owner)));
+  return check_rights(relid, {origin->owner, origin->table_name}, rights, missing_right);
 }
 
 Oid look_up_argument(const Trigger* trigger, TriggerKind kind, const TriggerOrigin* origin) {
@@ -117,7 +103,8 @@ Oid lock_named_filter(const Trigger* trigger, TriggerKind kind, const TriggerOri
     if (relid == locked) return relid;
     if (OidIsValid(locked)) UnlockRelationOid(locked, lockmode);
     // First, for nobody may lock what he has no business with.
-    check_filter(relid, origin, needed_rights(trigger, kind), missing_right);
+    if (!check_filter(relid, origin, needed_rights(trigger->tgtype, kind), missing_right))
+      return InvalidOid;
     LockRelationOid(relid, lockmode);
     locked = relid;
   }
@@ -231,16 +218,6 @@ AttrNumber find_exactly(Relation table, const char* name) {
   return InvalidAttrNumber;
 }
 
-AclMode needed_rights(const Trigger* trigger, TriggerKind kind) {
-  if (judges(kind)) return ACL_INSERT;
-  if (TRIGGER_FOR_TRUNCATE(trigger->tgtype)) return ACL_TRUNCATE;
-  return TRIGGER_FOR_UPDATE(trigger->tgtype) ? ACL_INSERT | ACL_DELETE : ACL_DELETE;
-}
-
-bool has_rights(Oid relation, Oid owner, AclMode rights) {
-  return pg_class_aclmask(relation, owner, rights, ACLMASK_ALL) == rights;
-}
-
 void raise_wrong_event(const Trigger* trigger, TriggerKind kind, Relation table) {
   ereport(
       ERROR, errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
@@ -281,7 +258,9 @@ Oid lock_filter(const Trigger* trigger, TriggerKind kind, const TriggerOrigin* o
                 LOCKMODE lockmode, int missing_right) {
   if (!OidIsValid(origin->binding.filter))
     return lock_named_filter(trigger, kind, origin, lockmode, missing_right);
-  check_filter(origin->binding.filter, origin, needed_rights(trigger, kind), missing_right);
+  if (!check_filter(origin->binding.filter, origin, needed_rights(trigger->tgtype, kind),
+                    missing_right))
+    return InvalidOid;
   LockRelationOid(origin->binding.filter, lockmode);
   return origin->binding.filter;
 }

@@ -32,10 +32,6 @@ struct TriggerPlan {
   KeyInput* inputs;
 };
 
-// What the owner of its table needs of the filter.
-AclMode needed_rights(const Trigger* trigger, TriggerKind kind);
-bool has_rights(Oid relation, Oid owner, AclMode rights);
-
 // Raises 39P01: the trigger is not what these functions are made for.
 [[noreturn]] void raise_wrong_event(const Trigger* trigger, TriggerKind kind, Relation table);
 
@@ -51,7 +47,8 @@ AttrNumber find_exactly(Relation table, const char* name);
 
 // The filter that the trigger is bound to, or else the one that its first argument names, locked
 // until the end of the transaction. Raises 39P01 without such an argument, 42602, 42P01, 42809;
-// reports 42501 at level `missing_right` unless the owner of the table has the needed rights.
+// reports 42501 at level `missing_right` unless the owner of the table has the needed rights:
+// InvalidOid then, and nothing is locked.
 Oid lock_filter(const Trigger* trigger, TriggerKind kind, const TriggerOrigin* origin,
                 LOCKMODE lockmode, int missing_right);
 
