@@ -161,6 +161,9 @@ sql/$(EXTENSION)--1.1--1.2.sql: sql/update/1.1--1.2_before.sql \
   sql/59_metrics.sql sql/63_settle.sql sql/64_alter_slices.sql sql/update/1.1--1.2_after.sql
 	cat $^ > $@
 
+# They come behind those above.
+sql/$(EXTENSION)--1.1--1.2.sql: sql/update/1.1--1.2_counting.sql
+
 scripts: $(DATA_built)
 
 quick:

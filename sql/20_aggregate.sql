@@ -53,7 +53,7 @@ IS 'aggregate final function';
 CREATE AGGREGATE streamfilter_agg(key "any", prototype streamfilter) (
   SFUNC = streamfilter_agg_transition,
   STYPE = internal,
-  SSPACE = 1048576,
+  SSPACE = 8192,
   FINALFUNC = streamfilter_agg_final,
   COMBINEFUNC = streamfilter_agg_combine,
   SERIALFUNC = streamfilter_agg_serialize,
@@ -66,7 +66,7 @@ IS 'the prototype, filled with the keys';
 CREATE AGGREGATE approx_count_distinct(key "any") (
   SFUNC = approx_count_distinct_transition,
   STYPE = internal,
-  SSPACE = 1048576,
+  SSPACE = 128,
   FINALFUNC = approx_count_distinct_final,
   COMBINEFUNC = streamfilter_agg_combine,
   SERIALFUNC = streamfilter_agg_serialize,
@@ -79,7 +79,7 @@ IS 'the number of distinct keys, estimated in 1 MB of memory';
 CREATE AGGREGATE approx_count_distinct(key "any", prototype streamfilter) (
   SFUNC = approx_count_distinct_transition,
   STYPE = internal,
-  SSPACE = 1048576,
+  SSPACE = 128,
   FINALFUNC = approx_count_distinct_final,
   COMBINEFUNC = streamfilter_agg_combine,
   SERIALFUNC = streamfilter_agg_serialize,

@@ -221,12 +221,23 @@ void merge_slice(Header* into, const Header* from, std::uint32_t index) noexcept
 }
 
 void merge_slice(Header* into, ConstSlice source, std::uint32_t index) noexcept {
+  merge_slice_unsettled(into, source, index);
+  settle_slice(into, index);
+}
+
+void merge_slice_unsettled(Header* into, ConstSlice source, std::uint32_t index) noexcept {
   const Parameters& parameters = into->parameters;
   const Slice target = slice_at(into, index);
   find_ops(parameters.kind)->merge(parameters, target, source);
   target.state->insertions =
       std::min(target.state->insertions + source.state->insertions, kMaxInsertions);
   target.state->inserted_new = std::min(target.state->inserted_new, target.state->insertions);
+}
+
+void settle_slice(Header* header, std::uint32_t index) noexcept {
+  const Parameters& parameters = header->parameters;
+  if (const auto settle = find_ops(parameters.kind)->settle; settle != nullptr)
+    settle(parameters, slice_at(header, index));
 }
 
 void share_stream(Header* header) noexcept {

@@ -105,6 +105,11 @@ void merge_slice(Header* into, const Header* from, std::uint32_t index) noexcept
 // The same from the one slice that is there of another filter.
 void merge_slice(Header* into, ConstSlice from, std::uint32_t index) noexcept;
 
+// The same in two steps, for hosts that add many to one: settle_slice follows the last of them. A
+// filter that waits for that can be used and kept as any other.
+void merge_slice_unsettled(Header* into, ConstSlice from, std::uint32_t index) noexcept;
+void settle_slice(Header* header, std::uint32_t index) noexcept;
+
 // Several copies of this filter are about to be filled, each with a part of one stream, and to be
 // merged: prepares for that what would otherwise not fit together in the end.
 void share_stream(Header* header) noexcept;

@@ -25,6 +25,7 @@
 #include "core/base/saturate.hpp"
 #include "core/format/slice_counters.hpp"
 #include "core/format/spread.hpp"
+#include "core/kind/exa_log_log.hpp"
 #include "core/kind/exa_log_log_tokens.hpp"
 #include "core/kind/filter_kind.hpp"
 #include "core/kind/kind_list.hpp"
@@ -140,7 +141,7 @@ void become_registers(const Parameters& p, Slice slice) noexcept {
 }
 
 // False: it has no room.
-bool add_token(const Parameters& p, Slice slice, Token token, bool& seen) noexcept {
+bool put_token(const Parameters& p, Slice slice, Token token, bool& seen) noexcept {
   const Added added = table(p, slice).add(token, tokens(*slice.state));
   tokens(*slice.state) += added == Added::is_new;
   seen = added == Added::was_there;
@@ -150,7 +151,7 @@ bool add_token(const Parameters& p, Slice slice, Token token, bool& seen) noexce
 // A token that finds no room is new, also where the registers do not change by it.
 bool add(const Parameters& p, Slice slice, Token token) noexcept {
   if (form(*slice.state) != kOfTokens) return update_register(slice, Update(token));
-  if (bool seen; add_token(p, slice, token, seen)) return seen;
+  if (bool seen; put_token(p, slice, token, seen)) return seen;
   become_registers(p, slice);
   update_register(slice, Update(token));
   return false;
@@ -180,8 +181,7 @@ Likelihood likelihood_of(const Parameters& p, ConstSlice slice) noexcept {
         likelihood.add_token(token.exponent());
     return likelihood;
   }
-  for (std::uint64_t i = 0; i < registers; ++i)
-    likelihood.add_register(read(slice.body(), i * sizeof(Register)));
+  likelihood.add_registers(slice.body(), registers);
   return likelihood;
 }
 
@@ -193,10 +193,16 @@ void merge_registers(const Parameters& p, Slice into, ConstSlice from) noexcept 
   }
 }
 
-// Keys are counted by what the slices say alone: `inserted_new` of both would count them twice.
+// Those of two filters are others, unless both come from one.
+void merge_copies(const Parameters& p, Slice into, ConstSlice from) noexcept {
+  SliceState& state = *into.state;
+  if (copies(state) == copies(*from.state)) return;
+  const double counted = likelihood_of(p, as_const(into)).distinct();
+  copies(state) = std::min(copies(state) + copies(*from.state), most_copies(counted));
+}
+
+// `settle` counts the new keys: `inserted_new` of both would count some twice.
 void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
-  const double before =
-      likelihood_of(p, as_const(into)).distinct() + likelihood_of(p, from).distinct();
   if (form(*from.state) == kOfTokens) {
     const TokenView view = table(p, from);
     for (std::uint64_t i = 0; i < view.slots(); ++i)
@@ -205,12 +211,9 @@ void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
     if (form(*into.state) == kOfTokens) become_registers(p, into);
     merge_registers(p, into, from);
   }
+  merge_copies(p, into, from);
   SliceState& state = *into.state;
-  const double counted = likelihood_of(p, as_const(into)).distinct();
-  // Those of two filters are others, unless both come from one.
-  if (copies(state) != copies(*from.state))
-    copies(state) = std::min(copies(state) + copies(*from.state), most_copies(counted));
-  state.inserted_new = merged_new(state.inserted_new, from.state->inserted_new, before, counted);
+  state.inserted_new = std::max(state.inserted_new, from.state->inserted_new);
 }
 
 bool are_possible_registers(const Parameters& p, ConstSlice slice) noexcept {
@@ -245,6 +248,16 @@ Estimate estimate(const Parameters& p, ConstSlice slice) noexcept {
   const std::uint64_t noted = copies(*slice.state);
   const double copied = noted > 0 ? static_cast<double>(noted - 1) / kParts : 0;
   return {fill(p, slice), 1 - likelihood.change(), std::max(0.0, likelihood.distinct() - copied)};
+}
+
+// The keys are counted by what the slice says of them alone, so that it does not matter in which
+// order they came, nor in which parts.
+void settle(const Parameters& p, Slice slice) noexcept {
+  SliceState& state = *slice.state;
+  const double counted = form(state) == kOfTokens && copies(state) == 0
+                             ? static_cast<double>(tokens(state))
+                             : estimate(p, as_const(slice)).distinct;
+  state.inserted_new = std::min(saturate<std::uint64_t>(std::round(counted)), state.insertions);
 }
 
 // ---- another size
@@ -287,6 +300,17 @@ double fnr_at(const Parameters&, double) noexcept { return 0; }
 
 }  // namespace
 
+bool exa_log_log::add_token(const Parameters& p, Slice slice, Token token) noexcept {
+  return add(p, slice, token);
+}
+
+bool exa_log_log::holds_tokens(const Parameters&, ConstSlice slice, std::uint64_t& count) noexcept {
+  const SliceState& state = *slice.state;
+  count = tokens(state);
+  return form(state) == kOfTokens && copies(state) == 0 && state.own[3] == 0 && state.own[4] == 0 &&
+         state.inserted_new == count;
+}
+
 const FilterOps ell_ops = {
     .kind = Kind::ell,
     .name = "ell",
@@ -300,6 +324,7 @@ const FilterOps ell_ops = {
     .test = test,
     .insert = insert,
     .merge = merge,
+    .settle = settle,
     .check = check,
     .estimate = estimate,
     .fpr_bound = fpr_bound,

@@ -17,11 +17,6 @@ constexpr unsigned kMaxCode = (1u << kFine) + kMaxZeros - kFine;
 unsigned code(std::uint32_t payload) noexcept { return payload >> kSub; }
 bool is_fine(std::uint32_t payload) noexcept { return code(payload) < 1u << kFine; }
 
-bool is_payload(std::uint32_t payload) noexcept {
-  const unsigned c = code(payload);
-  return c > 0 && c <= kMaxCode;
-}
-
 // Leading zeros of the random bits of the update value.
 unsigned zeros(std::uint32_t payload) noexcept {
   const unsigned c = code(payload);
@@ -30,6 +25,11 @@ unsigned zeros(std::uint32_t payload) noexcept {
 }
 
 }  // namespace
+
+bool is_payload(std::uint32_t payload) noexcept {
+  const unsigned c = code(payload);
+  return c > 0 && c <= kMaxCode;
+}
 
 unsigned Token::update_value() const noexcept {
   return (zeros(payload) << kSub) + (payload & ((1u << kSub) - 1)) + 1;

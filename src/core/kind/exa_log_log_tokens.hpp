@@ -37,6 +37,9 @@ struct Token {
 
 Token token_of(std::uint64_t hash, std::uint64_t registers) noexcept;
 
+// Is this a payload that a token can have?
+bool is_payload(std::uint32_t payload) noexcept;
+
 enum class Added { is_new, was_there, no_room };
 
 // Over the bytes of a slice's body.

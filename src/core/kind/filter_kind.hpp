@@ -112,6 +112,10 @@ struct FilterOps {
   // its bound; neither side is preferred. nullptr: this kind cannot.
   void (*merge)(const Parameters&, Slice into, ConstSlice from) noexcept = nullptr;
 
+  // After the last of several that `merge` has added to a slice, and their `insertions`: what needs
+  // all of them. nullptr: nothing does.
+  void (*settle)(const Parameters&, Slice) noexcept = nullptr;
+
   // Could these bytes be a slice of this kind? Must be safe on any bytes.
   bool (*check)(const Parameters&, ConstSlice) noexcept;
 

@@ -2,84 +2,167 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
+#include <cstring>
 
 #include "core/base/layer_wall.hpp"
 
 namespace streamfilter::exa_log_log_model {
 namespace {
 
-// 2^-j.
-struct Powers {
-  constexpr Powers() noexcept : of{} {
-    double power = 1;
-    for (double& one : of) {
-      one = power;
-      power /= 2;
+using Probability = unsigned __int128;
+
+constexpr unsigned kUnit = 65;  // probabilities are multiples of 2^-65
+
+constexpr Probability probability(unsigned exponent) noexcept {
+  return Probability{1} << (kUnit - exponent);
+}
+
+// By a value, the probability of all that a register with this largest one does not take for
+// granted: those below its history are (equation 12, summed from the last value down).
+struct Open {
+  constexpr Open() noexcept : of{} {
+    Probability from[kMaxValue + 2] = {};
+    for (unsigned value = kMaxValue; value > 0; --value)
+      from[value] = from[value + 1] + probability(exponent(value));
+    for (unsigned value = 0; value <= kMaxValue; ++value)
+      of[value] = from[value > kHistory ? value - kHistory : 1];
+  }
+  Probability of[kMaxValue + 1];
+};
+constexpr Open kOpen;
+static_assert(kOpen.of[0] == Probability{1} << kUnit);
+
+constexpr unsigned kGroup = 1u << kSub;  // values of one probability: a nibble of bits
+static_assert(kGroup == 4);
+constexpr unsigned kGroups = (kMaxValue + kGroup - 1) / kGroup;
+constexpr unsigned kNibbles = 16;
+
+// How many registers have which largest value, and have seen how many of the values that share a
+// probability.
+//
+// Registers whose values lie within 64 of each other are added up as words with a bit for each
+// value, four of which are a nibble: three words at a time, for a nibble counts to 15, and these by
+// bytes.
+class Histogram {
+ public:
+  void add(const unsigned char* bytes, std::uint64_t count) noexcept {
+    for (std::uint64_t i = 0; i < count; i += kAtOnce)
+      add_some(bytes + i * sizeof(std::uint32_t), std::min<std::uint64_t>(kAtOnce, count - i));
+  }
+
+  std::uint64_t largest(unsigned value) const noexcept { return largest_[value]; }
+  std::uint64_t seen(unsigned group) const noexcept { return seen_[group]; }
+
+ private:
+  static constexpr unsigned kTogether = 3, kSums = 21;
+  static constexpr unsigned kAtOnce = kTogether * kSums;  // 3 * 4 * 21 fits in a byte
+
+  static std::uint64_t seen_by_group(std::uint64_t word) noexcept {
+    word -= word >> 1 & 0x5555555555555555;
+    return (word & 0x3333333333333333) + (word >> 2 & 0x3333333333333333);
+  }
+
+  // A bit for each value that came, `first` + 1 being the lowest; 0 if it does not fit.
+  std::uint64_t word_of(std::uint32_t bits, unsigned first) noexcept {
+    const unsigned largest = bits >> kHistory, last = first + 64;
+    ++largest_[largest];
+    if (largest == 0) return 0;
+    const std::uint64_t came = (bits & kHistoryBits) | 1u << kHistory;
+    if (largest <= last) return came << (63 - kHistory) >> (last - largest);
+    add_alone(came, largest);
+    return 0;
+  }
+
+  void add_alone(std::uint64_t came, unsigned largest) noexcept {
+    const unsigned group = (largest - 1) / kGroup;
+    std::uint64_t word = seen_by_group(came << (largest - 1) % kGroup);
+    for (unsigned i = 0; i <= kHistory / kGroup; ++i, word >>= 4)
+      seen_[group + i - kHistory / kGroup] += word & 15;
+  }
+
+  void add_some(const unsigned char* bytes, std::uint64_t count) noexcept {
+    std::uint32_t some[kAtOnce] = {};
+    std::memcpy(some, bytes, count * sizeof *some);
+    const std::uint32_t least = *std::min_element(some, some + count) >> kHistory;
+    const unsigned first = least > kHistory + 1 ? (least - kHistory - 1) / kGroup * kGroup : 0;
+    std::uint64_t even = 0, odd = 0;
+    for (unsigned i = 0; i < kAtOnce; i += kTogether) {
+      const std::uint64_t sum = seen_by_group(word_of(some[i], first)) +
+                                seen_by_group(word_of(some[i + 1], first)) +
+                                seen_by_group(word_of(some[i + 2], first));
+      even += sum & 0x0f0f0f0f0f0f0f0f;
+      odd += sum >> 4 & 0x0f0f0f0f0f0f0f0f;
+    }
+    largest_[0] -= kAtOnce - count;
+    for (unsigned i = 0; i < kNibbles; i += 2, even >>= 8, odd >>= 8) {
+      seen_[first / kGroup + i] += even & 255;
+      seen_[first / kGroup + i + 1] += odd & 255;
     }
   }
-  double of[65];
-};
-constexpr Powers kPowers;
 
-// By a value, the probability of all above it (equation 12, summed from the last one down).
-struct Above {
-  constexpr Above() noexcept : of{} {
-    for (unsigned value = kMaxValue; value > 0; --value)
-      of[value - 1] = of[value] + kPowers.of[exponent(value)];
-  }
-  double of[kMaxValue + 1];
+  std::uint64_t largest_[256] = {};
+  std::uint64_t seen_[kGroups + kNibbles] = {};
 };
-constexpr Above kAbove;
-static_assert(kAbove.of[0] == 1);
+
+// x / (e^x - 1), and its derivative, from e^x - 1.
+double share(double x, double e) noexcept { return x / e; }
+double slope_of_share(double x, double e) noexcept {
+  return x < 1e-5 ? -.5 : share(x, e) * (1 / x - 1 - 1 / e);
+}
 
 }  // namespace
 
-void Likelihood::add_register(std::uint32_t bits) noexcept {
-  if (bits == 0) return add_empty(1);
-  registers_ += 1;
-  const unsigned largest = bits >> kHistory;
-  alpha_ += kAbove.of[largest];
-  ++beta_[exponent(largest)];
-  // Values of one probability at a time.
-  const unsigned lowest = largest > kHistory ? largest - kHistory : 1;
-  for (unsigned value = lowest; value < largest;) {
-    const unsigned end = std::min(largest, ((((value - 1) >> kSub) + 1) << kSub) + 1);
-    const std::uint32_t mask = static_cast<std::uint32_t>(
-        (std::uint64_t{history_bit(largest, end - 1)} << 1) - history_bit(largest, value));
-    const unsigned came = static_cast<unsigned>(std::popcount(bits & kHistoryBits & mask));
-    beta_[exponent(value)] += came;
-    alpha_ += (end - value - came) * kPowers.of[exponent(value)];
-    value = end;
+void Likelihood::add_registers(const unsigned char* bytes, std::uint64_t count) noexcept {
+  Histogram histogram;
+  histogram.add(bytes, count);
+  registers_ += count;
+  for (unsigned value = 0; value <= kMaxValue; ++value)
+    alpha_ += histogram.largest(value) * kOpen.of[value];
+  for (unsigned group = 0; group < kGroups; ++group) {
+    const unsigned its = exponent(group * kGroup + 1);
+    alpha_ -= histogram.seen(group) * probability(its);
+    beta_[its] += histogram.seen(group);
   }
 }
 
-void Likelihood::add_token(unsigned exponent) noexcept {
-  alpha_ -= std::ldexp(1, -static_cast<int>(exponent));
-  ++beta_[exponent];
-}
-
-// The derivative of the logarithm falls with x: it is zero where
-//   alpha = sum over j of beta_j / 2^j / (exp(x / 2^j) - 1).
+// The derivative of the logarithm, times x, is zero where
+//   alpha x = sum over j of beta_j * y / (exp(y) - 1), y = x / 2^j.
+// What is left of the right side rises, and ever less: Newton's method, begun at 0, comes to the
+// zero from below. exp(2 y) - 1 follows from exp(y) - 1.
 double Likelihood::distinct() const noexcept {
-  if (std::all_of(std::begin(beta_), std::end(beta_), [](auto count) { return count == 0; }))
-    return 0;
-  const auto rises = [this](double x) {
-    double sum = 0;
-    for (int j = 1; j <= static_cast<int>(kMaxExponent); ++j)
-      if (beta_[j] > 0)
-        sum += static_cast<double>(beta_[j]) * std::ldexp(1, -j) / std::expm1(std::ldexp(x, -j));
-    return sum > alpha_;
-  };
-  double low = -60, high = 64;  // logarithms to base 2
-  for (int i = 0; i < 80; ++i) {
-    const double middle = (low + high) / 2;
-    (rises(std::exp2(middle)) ? low : high) = middle;
+  constexpr double kMost = 18446744073709551616.;  // for each register
+  unsigned last = kMaxExponent;
+  while (last > 0 && beta_[last] == 0) --last;
+  if (last == 0) return 0;
+  const double registers = static_cast<double>(registers_);
+  double power[kMaxExponent + 1], all = 0, sum = 0;  // 2^-j
+  for (unsigned j = 0; j <= kMaxExponent; ++j) {
+    power[j] = static_cast<double>(probability(j)) / static_cast<double>(kOne);
+    all += static_cast<double>(beta_[j]);
+    sum += static_cast<double>(beta_[j]) * power[j];
   }
-  return registers_ * std::exp2((low + high) / 2);
+  const double alpha = static_cast<double>(alpha_) / static_cast<double>(kOne);
+  double x = all / (alpha + sum / 2);
+  for (unsigned round = 0; round < 200 && x < kMost; ++round) {
+    double y = x * power[last], e = std::expm1(y), value = alpha * x, slope = alpha;
+    for (unsigned j = last; j > 0 && e < 1e300; --j, y *= 2, e *= e + 2) {
+      if (beta_[j] == 0) continue;
+      const double count = static_cast<double>(beta_[j]);
+      value -= count * share(y, e);
+      slope -= count * power[j] * slope_of_share(y, e);
+    }
+    const double next = x - value / slope;
+    if (!(next > x * (1 + 1e-14))) break;
+    x = next;
+  }
+  return registers * std::min(x, kMost);
 }
 
-double Likelihood::change() const noexcept { return registers_ > 0 ? alpha_ / registers_ : 1; }
+double Likelihood::change() const noexcept {
+  return registers_ > 0 ? static_cast<double>(alpha_) / static_cast<double>(kOne) /
+                              static_cast<double>(registers_)
+                        : 1;
+}
 
 double relative_error(double bits) noexcept { return std::sqrt(3.78 / bits); }
 

@@ -69,14 +69,18 @@ inline bool is_possible(std::uint32_t bits) noexcept {
 // register would have.
 class Likelihood {
  public:
-  void add_register(std::uint32_t bits) noexcept;
+  // So many registers, one behind the other.
+  void add_registers(const unsigned char* bytes, std::uint64_t count) noexcept;
 
   void add_empty(std::uint64_t registers) noexcept {
-    registers_ += static_cast<double>(registers);
-    alpha_ += static_cast<double>(registers);
+    registers_ += registers;
+    alpha_ += registers * kOne;
   }
   // In one of those; probability 2^-exponent.
-  void add_token(unsigned exponent) noexcept;
+  void add_token(unsigned exponent) noexcept {
+    alpha_ -= kOne >> exponent;
+    ++beta_[exponent];
+  }
 
   // The number of keys that makes them most likely.
   double distinct() const noexcept;
@@ -85,8 +89,12 @@ class Likelihood {
 
  private:
   static constexpr unsigned kMaxExponent = 65;  // of tokens; of registers 64
+  // Probabilities are sums of multiples of 2^-65, exactly: in whatever order they are added.
+  using Probability = unsigned __int128;
+  static constexpr Probability kOne = Probability{1} << kMaxExponent;
 
-  double registers_ = 0, alpha_ = 0;
+  std::uint64_t registers_ = 0;
+  Probability alpha_ = 0;
   std::uint64_t beta_[kMaxExponent + 1] = {};
 };
 

@@ -16,19 +16,33 @@ MemoryContext aggregate_context(FunctionCallInfo fcinfo) {
   return context;
 }
 
-// A parameter is as good as a constant: it does not change while the aggregate runs.
-bool is_constant_argument(FunctionCallInfo fcinfo, int number) {
+namespace {
+
+const Node* argument_of(FunctionCallInfo fcinfo, int number) {
   const Aggref* call = AggGetAggref(fcinfo);
-  if (call == nullptr || call->args == NIL) return false;
+  if (call == nullptr || call->args == NIL) return nullptr;
   const List* arguments = call->args;
   const Node* last =
       reinterpret_cast<const Node*>(static_cast<TargetEntry*>(llast(arguments))->expr);
   if (IsA(last, RowExpr)) arguments = reinterpret_cast<const RowExpr*>(last)->args;
-  if (list_length(arguments) <= number) return false;
+  if (list_length(arguments) <= number) return nullptr;
   const Node* argument = static_cast<const Node*>(list_nth(arguments, number));
-  if (IsA(argument, TargetEntry))
-    argument = reinterpret_cast<const Node*>(reinterpret_cast<const TargetEntry*>(argument)->expr);
-  return IsA(argument, Const) || IsA(argument, Param);
+  return IsA(argument, TargetEntry)
+             ? reinterpret_cast<const Node*>(reinterpret_cast<const TargetEntry*>(argument)->expr)
+             : argument;
+}
+
+}  // namespace
+
+// A parameter is as good as a constant: it does not change while the aggregate runs.
+bool is_constant_argument(FunctionCallInfo fcinfo, int number) {
+  const Node* argument = argument_of(fcinfo, number);
+  return argument != nullptr && (IsA(argument, Const) || IsA(argument, Param));
+}
+
+bool is_literal_argument(FunctionCallInfo fcinfo, int number) {
+  const Node* argument = argument_of(fcinfo, number);
+  return argument != nullptr && IsA(argument, Const);
 }
 
 const Header* get_prototype(FunctionCallInfo fcinfo, int number) {

@@ -13,6 +13,9 @@ MemoryContext aggregate_context(FunctionCallInfo fcinfo);
 // aggregate of its own and hands over the arguments as that row.
 bool is_constant_argument(FunctionCallInfo fcinfo, int number);
 
+// Is it the same, too, whenever the aggregate runs again?
+bool is_literal_argument(FunctionCallInfo fcinfo, int number);
+
 // The prototype in argument `number` of the transition function. Raises if it is NULL.
 const Header* get_prototype(FunctionCallInfo fcinfo, int number);
 

@@ -1,9 +1,10 @@
-// Aggregates over keys of any type: streamfilter_agg, approx_count_distinct. Their state is a
-// filter in the aggregate's memory context; final functions leave it as it is.
+// Aggregates over keys of any type: streamfilter_agg, approx_count_distinct. Their state is in the
+// aggregate's memory context (growing_state.hpp); final functions leave it as it is.
 #include "pg/server/postgres.hpp"
 
 #include "pg/aggregate/aggregate_arguments.hpp"
 #include "pg/aggregate/distinct_count.hpp"
+#include "pg/aggregate/growing_state.hpp"
 #include "pg/catalog/element_roles.hpp"
 #include "pg/server/problem_report.hpp"
 #include "pg/value/key_argument.hpp"
@@ -12,90 +13,127 @@
 namespace streamfilter::pg {
 namespace {
 
-struct State {
-  Header* filter;
-  // If the prototype is no constant: the checksum of the one that it started from, and what the
-  // last row gave for it.
-  uint64 prototype, given;
-};
-
 // What the transition function of one aggregate call keeps from row to row, in fn_extra.
 struct CallSite {
   TypeHasher* hasher;
+  WordKey word_key;  // unless a filter takes integers as they are
   bool constant_prototype;
-  Parameters parameters;  // of the default prototype, where none is given
+  bool literal_prototype;  // also when the aggregate runs again
+  bool grows;              // states begin as words
+  Parameters parameters;   // of the default or the constant prototype, if they do
 };
 
-State* get_state(FunctionCallInfo fcinfo, int number) {
-  return PG_ARGISNULL(number) ? nullptr : reinterpret_cast<State*>(PG_GETARG_POINTER(number));
+GrowingState* get_state(FunctionCallInfo fcinfo, int number) {
+  return PG_ARGISNULL(number) ? nullptr
+                              : reinterpret_cast<GrowingState*>(PG_GETARG_POINTER(number));
 }
 
-Datum return_state(FunctionCallInfo fcinfo, State* state) {
+Datum return_state(FunctionCallInfo fcinfo, GrowingState* state) {
   if (state == nullptr) PG_RETURN_NULL();
   PG_RETURN_POINTER(state);
 }
 
-State* make_state(Header* filter, MemoryContext context) {
-  State* state = static_cast<State*>(MemoryContextAlloc(context, sizeof(State)));
-  *state = {filter, 0, 0};
-  return state;
-}
-
-State* copy_state(const Header* filter, MemoryContext context) {
-  return make_state(copy_value(filter, context), context);
-}
-
 // Parallel workers may each have one like this, whose states are merged.
-State* start_state(const Header* prototype, MemoryContext context) {
-  State* state = copy_state(prototype, context);
+GrowingState* start_state(const Header* prototype, MemoryContext context) {
+  GrowingState* state = make_state(copy_value(prototype, context), context);
   share_stream(state->filter);
+  state->extra = static_cast<StateExtra*>(MemoryContextAllocZero(context, sizeof(StateExtra)));
   return state;
+}
+
+CallSite* make_call_site(FunctionCallInfo fcinfo) {
+  FmgrInfo* function = fcinfo->flinfo;
+  CallSite* site =
+      static_cast<CallSite*>(MemoryContextAllocZero(function->fn_mcxt, sizeof(CallSite)));
+  site->hasher = make_key_hasher(fcinfo, 1);
+  site->word_key = word_key(&site->hasher, 1, {Nulls::distinct, 0, false});
+  if (PG_NARGS() > 2) {
+    site->constant_prototype = is_constant_argument(fcinfo, 1);
+    site->literal_prototype = is_literal_argument(fcinfo, 1);
+  } else {
+    site->constant_prototype = site->literal_prototype = site->grows = true;
+    site->parameters = parse_prototype(kCountingPrototype);
+  }
+  function->fn_extra = site;
+  return site;
 }
 
 CallSite* call_site(FunctionCallInfo fcinfo) {
-  FmgrInfo* function = fcinfo->flinfo;
-  if (function->fn_extra == nullptr) {
-    CallSite* site =
-        static_cast<CallSite*>(MemoryContextAllocZero(function->fn_mcxt, sizeof(CallSite)));
-    site->hasher = make_key_hasher(fcinfo, 1);
-    if (PG_NARGS() > 2)
-      site->constant_prototype = is_constant_argument(fcinfo, 1);
-    else
-      site->parameters = parse_prototype(kCountingPrototype);
-    function->fn_extra = site;
-  }
-  return static_cast<CallSite*>(function->fn_extra);
+  void* extra = fcinfo->flinfo->fn_extra;
+  return likely(extra != nullptr) ? static_cast<CallSite*>(extra) : make_call_site(fcinfo);
 }
 
-State* state_for_row(FunctionCallInfo fcinfo, CallSite* site) {
-  State* state = get_state(fcinfo, 0);
+// A constant prototype is that of all states of one run.
+bool prepare_growing(CallSite* site, const Header* prototype) {
+  if (!site->constant_prototype || !can_grow(prototype->parameters) || !is_empty(prototype))
+    return false;
+  uint32 words;
+  if (!count_words(prototype, words) || words > 0) return false;
+  site->parameters = prototype->parameters;
+  return site->grows = true;
+}
+
+GrowingState* first_state(FunctionCallInfo fcinfo, CallSite* site, bool for_filter) {
   const MemoryContext context = aggregate_context(fcinfo);
-  if (PG_NARGS() <= 2)
-    return state != nullptr ? state : make_state(make_value(site->parameters, context), context);
-  if (state != nullptr && site->constant_prototype) return state;
-  const uint64 given = site->constant_prototype ? 0 : given_prototype(fcinfo, 2);
-  if (state != nullptr && given != 0 && given == state->given) return state;
+  if (site->grows && site->literal_prototype)
+    return make_growing(&site->parameters, for_filter, context);
   const Header* prototype = get_prototype(fcinfo, 2);
-  const uint64 sum = site->constant_prototype ? 0 : checksum(prototype);
-  if (state == nullptr) {
-    require_promise(prototype);
-    state = start_state(prototype, context);
-    state->prototype = sum;
-  } else if (state->prototype != sum) {
-    raise_changed_prototype();
-  }
-  state->given = given;
+  require_promise(prototype);
+  if (prepare_growing(site, prototype)) return make_growing(&site->parameters, for_filter, context);
+  GrowingState* state = start_state(prototype, context);
+  if (site->constant_prototype) return state;
+  state->extra->prototype = checksum(prototype);
+  state->extra->given = given_prototype(fcinfo, 2);
   return state;
 }
 
-void remember(FunctionCallInfo fcinfo, CallSite* site, State* state, Nulls nulls) {
-  const Parameters& parameters = state->filter->parameters;
-  Element element = new_element(parameters);
+void check_prototype(FunctionCallInfo fcinfo, StateExtra* extra) {
+  const uint64 given = given_prototype(fcinfo, 2);
+  if (given != 0 && given == extra->given) return;
+  if (extra->prototype != checksum(get_prototype(fcinfo, 2))) raise_changed_prototype();
+  extra->given = given;
+}
+
+GrowingState* state_for_row(FunctionCallInfo fcinfo, CallSite* site, bool for_filter) {
+  GrowingState* state = get_state(fcinfo, 0);
+  if (unlikely(state == nullptr)) return first_state(fcinfo, site, for_filter);
+  if (unlikely(!site->constant_prototype)) check_prototype(fcinfo, state->extra);
+  return state;
+}
+
+// False: no key.
+bool hash_argument(FunctionCallInfo fcinfo, const CallSite* site, const Parameters& parameters,
+                   Nulls nulls, uint64* hash) {
+  if (PG_ARGISNULL(1)) return false;
+  if (likely(site->word_key != WordKey::no && parameters.key_shift == 0)) {
+    *hash = hash_word_key(site->word_key, PG_GETARG_DATUM(1), parameters.seed);
+    return true;
+  }
   KeyRule rule = key_rule(parameters);
   rule.nulls = nulls;
-  if (PG_ARGISNULL(1) || !hash_key_value(site->hasher, PG_GETARG_DATUM(1), rule, &element.hash))
-    return;
+  return hash_key_value(site->hasher, PG_GETARG_DATUM(1), rule, hash);
+}
+
+void remember(FunctionCallInfo fcinfo, const CallSite* site, GrowingState* state, Nulls nulls) {
+  const Parameters& parameters = state->its();
+  uint64 hash;
+  if (!hash_argument(fcinfo, site, parameters, nulls, &hash)) return;
+  if (state->filter == nullptr) return insert(fcinfo, state, hash);
+  Element element = new_element(parameters);
+  element.hash = hash;
   insert(state->filter, element);
+}
+
+// The parameters that states of a combine function have, in fn_extra: one copy of equal ones.
+const Parameters* keep_parameters(FunctionCallInfo fcinfo, const GrowingState* state) {
+  if (state->filter != nullptr) return nullptr;
+  FmgrInfo* function = fcinfo->flinfo;
+  auto* kept = static_cast<Parameters*>(function->fn_extra);
+  if (kept != nullptr && memcmp(kept, state->parameters, sizeof *kept) == 0) return kept;
+  kept = static_cast<Parameters*>(MemoryContextAlloc(function->fn_mcxt, sizeof(Parameters)));
+  *kept = *state->parameters;
+  function->fn_extra = kept;
+  return kept;
 }
 
 }  // namespace
@@ -108,8 +146,8 @@ using namespace streamfilter::pg;
 // prototype has nulls = not distinct.
 SF_FUNCTION(streamfilter_agg_transition) {
   CallSite* site = call_site(fcinfo);
-  State* state = state_for_row(fcinfo, site);
-  remember(fcinfo, site, state, state->filter->parameters.nulls);
+  GrowingState* state = state_for_row(fcinfo, site, true);
+  remember(fcinfo, site, state, state->its().nulls);
   PG_RETURN_POINTER(state);
 }
 
@@ -117,37 +155,37 @@ SF_FUNCTION(streamfilter_agg_transition) {
 // counted, a record with a NULL in it is.
 SF_FUNCTION(approx_count_distinct_transition) {
   CallSite* site = call_site(fcinfo);
-  State* state = state_for_row(fcinfo, site);
+  GrowingState* state = state_for_row(fcinfo, site, false);
   remember(fcinfo, site, state, Nulls::not_distinct);
   PG_RETURN_POINTER(state);
 }
 
 SF_FUNCTION(streamfilter_agg_combine) {
-  State* into = get_state(fcinfo, 0);
-  const State* from = get_state(fcinfo, 1);
-  const MemoryContext context = aggregate_context(fcinfo);
+  GrowingState* into = get_state(fcinfo, 0);
+  const GrowingState* from = get_state(fcinfo, 1);
   if (from == nullptr) return return_state(fcinfo, into);
-  if (into == nullptr) PG_RETURN_POINTER(copy_state(from->filter, context));
-  merge_value(into->filter, from->filter);
+  if (into == nullptr)
+    PG_RETURN_POINTER(copy_state(from, keep_parameters(fcinfo, from), aggregate_context(fcinfo)));
+  merge_state(fcinfo, into, from);
   PG_RETURN_POINTER(into);
 }
 
-// The block has room for the length of a varlena, so that it can travel as it is.
-SF_FUNCTION(streamfilter_agg_serialize) { PG_RETURN_POINTER(get_state(fcinfo, 0)->filter); }
+SF_FUNCTION(streamfilter_agg_serialize) {
+  PG_RETURN_POINTER(serialize_state(get_state(fcinfo, 0)));
+}
 
 SF_FUNCTION(streamfilter_agg_deserialize) {
-  Header* filter = const_cast<Header*>(get_value(PG_GETARG_DATUM(0)));  // combine only reads it
-  PG_RETURN_POINTER(make_state(filter, CurrentMemoryContext));
+  PG_RETURN_POINTER(deserialize_state(PG_GETARG_DATUM(0)));
 }
 
 SF_FUNCTION(streamfilter_agg_final) {
-  const State* state = get_state(fcinfo, 0);
+  const GrowingState* state = get_state(fcinfo, 0);
   if (state == nullptr) PG_RETURN_NULL();
-  PG_RETURN_POINTER(copy_value(state->filter, CurrentMemoryContext));
+  PG_RETURN_POINTER(finished_filter(state));
 }
 
 SF_FUNCTION(approx_count_distinct_final) {
-  const State* state = get_state(fcinfo, 0);
+  const GrowingState* state = get_state(fcinfo, 0);
   if (state == nullptr) PG_RETURN_INT64(0);
-  PG_RETURN_INT64(count_keys(state->filter));
+  PG_RETURN_INT64(count_keys(state));
 }

@@ -103,12 +103,15 @@ SF_FUNCTION(streamfilter_agg_merge) {
   if (PG_ARGISNULL(0)) PG_RETURN_POINTER(from);
   Header* into = get_state(fcinfo);
   merge_value(into, from);
+  if (!AggCheckCallContext(fcinfo, nullptr)) settle_value(into);
   PG_RETURN_POINTER(into);
 }
 
 // The state goes on: a window function asks for its result after every row.
 SF_FUNCTION(streamfilter_agg_result) {
-  PG_RETURN_POINTER(copy_value(get_value(PG_GETARG_DATUM(0)), CurrentMemoryContext));
+  Header* result = copy_value(get_value(PG_GETARG_DATUM(0)), CurrentMemoryContext);
+  settle_value(result);
+  PG_RETURN_POINTER(result);
 }
 
 // Transition of streamfilter_hash_agg(hash, prototype).

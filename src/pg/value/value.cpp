@@ -84,8 +84,12 @@ void merge_value(Header* into, const Header* from) {
   if (!can_merge(into, from, problem)) raise(problem);
   for (uint32 i = 0; i < into->parameters.slices; ++i) {
     CHECK_FOR_INTERRUPTS();
-    merge_slice(into, from, i);
+    merge_slice_unsettled(into, slice_at(from, i), i);
   }
+}
+
+void settle_value(Header* value) {
+  for (uint32 i = 0; i < value->parameters.slices; ++i) settle_slice(value, i);
 }
 
 }  // namespace streamfilter::pg

@@ -30,6 +30,8 @@ bool fits_value(const Parameters& parameters, Problem& problem);
 void require_promise(const Header* value);
 
 // Merges a value into one of ours, giving way to interrupts. Raises what core's can_merge says.
+// settle_value follows the last of several.
 void merge_value(Header* into, const Header* from);
+void settle_value(Header* value);
 
 }  // namespace streamfilter::pg

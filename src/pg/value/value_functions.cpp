@@ -112,6 +112,7 @@ SF_FUNCTION(streamfilter_union) {
   const Header* right = get_value(PG_GETARG_DATUM(1));
   Header* result = copy_value(left, CurrentMemoryContext);
   merge_value(result, right);
+  settle_value(result);
   PG_RETURN_POINTER(result);
 }
 

@@ -102,6 +102,66 @@ BOOST_AUTO_TEST_CASE(a_new_key_changes_as_many_registers_as_they_say) {
   }
 }
 
+namespace {
+
+// The likelihood's two sides, value by value, and where they meet, by halving.
+struct LiteralLikelihood {
+  long double alpha = 0;
+  std::map<unsigned, double> came;  // by exponent
+
+  void add(std::uint32_t bits) {
+    const unsigned largest = bits >> kHistory;
+    for (unsigned value = 1; value <= kMaxValue; ++value) {
+      const bool is_known =
+          value == largest || (value < largest && (bits & history_bit(largest, value)));
+      if (is_known)
+        came[exponent(value)] += 1;
+      else if (value + kHistory >= largest)
+        alpha += std::ldexp(1.L, -static_cast<int>(exponent(value)));
+    }
+  }
+  long double distinct(double registers) const {
+    long double low = -60, high = 64;
+    for (unsigned i = 0; i < 90; ++i) {
+      const long double middle = (low + high) / 2, x = std::exp2(middle);
+      long double sum = 0;
+      for (const auto& [j, count] : came)
+        sum += count * std::ldexp(1.L, -static_cast<int>(j)) /
+               std::expm1(std::ldexp(x, -static_cast<int>(j)));
+      (sum > alpha ? low : high) = middle;
+    }
+    return came.empty() ? 0 : registers * std::exp2(low);
+  }
+};
+
+}  // namespace
+
+// Registers of streams of 1 to 2^60 keys for each, also such as lie far from the others.
+BOOST_AUTO_TEST_CASE(the_likelihood_is_that_of_its_registers_one_by_one) {
+  std::mt19937_64 random(11);
+  for (unsigned round = 0; round < 600; ++round) {
+    std::vector<std::uint32_t> registers(1 + random() % 300);
+    const unsigned low = round % 4 == 0 ? 0 : static_cast<unsigned>(random() % 240);
+    for (std::uint32_t& bits : registers)
+      for (unsigned i = 0; i < random() % 30; ++i) {
+        const unsigned zeros = static_cast<unsigned>(std::countl_zero(random() | 1));
+        const unsigned value = low + 1 + 4 * zeros + static_cast<unsigned>(random() % 4);
+        bits = updated(bits, std::min(value, kMaxValue));
+      }
+    Likelihood likelihood;
+    LiteralLikelihood literal;
+    likelihood.add_registers(reinterpret_cast<const unsigned char*>(registers.data()),
+                             registers.size());
+    for (const std::uint32_t bits : registers) literal.add(bits);
+    const double count = static_cast<double>(registers.size());
+    BOOST_TEST(std::fabs(likelihood.change() * count / static_cast<double>(literal.alpha) - 1) <
+               1e-12);
+    const double expected = static_cast<double>(literal.distinct(count));
+    BOOST_TEST(std::fabs(likelihood.distinct() - expected) <= 1e-9 * expected,
+               round << ": " << likelihood.distinct() << " " << expected);
+  }
+}
+
 // The relative error over 60 filters, at all numbers of keys: that of the paper, less where there
 // are few for each register; and no bias beyond chance.
 BOOST_AUTO_TEST_CASE(as_right_as_the_paper_says, *boost::unit_test::label("long")) {

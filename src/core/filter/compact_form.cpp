@@ -1,0 +1,335 @@
+#include "core/filter/compact_form.hpp"
+
+#include <algorithm>
+#include <bit>
+
+#include "core/kind/exa_log_log.hpp"
+
+#include "core/base/layer_wall.hpp"
+
+namespace streamfilter {
+namespace {
+
+using namespace exa_log_log;
+
+constexpr unsigned kHasSeed = 1, kHasSlices = 2, kNullsAreKeys = 4, kHasRepeats = 8, kAllFlags = 15;
+
+// Bits of a payload: the last two of the update value's; then its seven, or as many zeros and how
+// many more there are.
+constexpr unsigned kFineBits = 7, kMoreBits = 6, kSubBits = 2;
+constexpr unsigned kFineCodes = 1u << kFineBits;
+constexpr std::uint32_t kPayloadMask = (1u << kWordPayloadBits) - 1;
+
+unsigned rice_parameter(std::uint64_t places, std::uint32_t count) noexcept {
+  const std::uint64_t gap = count > 0 ? places / count : 0;
+  return gap > 1 ? static_cast<unsigned>(std::bit_width(gap)) - 1 : 0;
+}
+
+// The parameters of what is asked for; false: there are none.
+bool derive(std::uint64_t memory, std::uint64_t seed, std::uint64_t slices, bool nulls,
+            Parameters& result) noexcept {
+  Definition definition;
+  Parameters& p = definition.parameters;
+  p.kind = Kind::ell;
+  p.memory = memory;
+  p.seed = seed;
+  p.nulls = nulls ? Nulls::not_distinct : Nulls::distinct;
+  p.slices = static_cast<std::uint32_t>(slices > 0 ? slices : default_slices(memory));
+  definition.memory_given = definition.slices_given = definition.layout_given = true;
+  definition.seed_given = definition.nulls_given = definition.slicing_given = true;
+  Problem ignored;
+  if (slices > kMaxPlaces || !in_range(p) || !complete(definition, ignored)) return false;
+  result = p;
+  return has_words(p);
+}
+
+class Writer {
+ public:
+  Writer(unsigned char* bytes, std::size_t room) noexcept : bytes_(bytes), room_(room) {}
+
+  void put_byte(unsigned byte) noexcept {
+    if (size_ < room_) bytes_[size_] = static_cast<unsigned char>(byte);
+    ++size_;
+  }
+  void put_bytes(const void* bytes, std::size_t count) noexcept {
+    for (std::size_t i = 0; i < count; ++i) put_byte(static_cast<const unsigned char*>(bytes)[i]);
+  }
+  void put_number(std::uint64_t number) noexcept {
+    for (; number >= 128; number >>= 7) put_byte((number & 127) | 128);
+    put_byte(static_cast<unsigned>(number));
+  }
+  // Up to 32 of them.
+  void put_bits(std::uint64_t bits, unsigned count) noexcept {
+    held_ |= bits << holds_;
+    for (holds_ += count; holds_ >= 8; holds_ -= 8, held_ >>= 8)
+      put_byte(static_cast<unsigned>(held_ & 255));
+  }
+  void put_gap(std::uint64_t gap, unsigned rice) noexcept {
+    for (std::uint64_t more = gap >> rice; more > 0; --more) put_bits(1, 1);
+    put_bits(0, 1);
+    put_bits(gap & ((std::uint64_t{1} << rice) - 1), rice);
+  }
+  void put_payload(std::uint32_t payload) noexcept {
+    const unsigned code = payload >> kSubBits;
+    put_bits(payload & ((1u << kSubBits) - 1), kSubBits);
+    put_bits(code < kFineCodes ? code : 0, kFineBits);
+    if (code >= kFineCodes) put_bits(code - kFineCodes, kMoreBits);
+  }
+  std::size_t finish() noexcept {
+    if (holds_ > 0) put_bits(0, 8 - holds_);
+    return size_;
+  }
+
+ private:
+  unsigned char* bytes_;
+  std::size_t room_, size_ = 0;
+  std::uint64_t held_ = 0;
+  unsigned holds_ = 0;
+};
+
+// Insertions beyond one for each key.
+class Repeats {
+ public:
+  Repeats(const Parameters& p, const Word* words, std::uint32_t count,
+          const std::uint64_t* insertions) noexcept
+      : p_(p), words_(words), end_(words + count), insertions_(insertions) {}
+
+  // Of the slices one after the other.
+  std::uint64_t of(std::uint32_t slice) noexcept {
+    const Word* first = words_;
+    while (words_ < end_ && slice_of_word(p_, *words_) == slice) ++words_;
+    return insertions_[slice] - static_cast<std::uint64_t>(words_ - first);
+  }
+
+  bool are_any() const noexcept {
+    Repeats all = *this;
+    for (std::uint32_t i = 0; insertions_ != nullptr && i < p_.slices; ++i)
+      if (all.of(i) > 0) return true;
+    return false;
+  }
+
+ private:
+  const Parameters& p_;
+  const Word* words_;
+  const Word* end_;
+  const std::uint64_t* insertions_;
+};
+
+void write_start(const Parameters& p, unsigned flags, Writer& out) noexcept {
+  const std::uint32_t start[] = {0, kCompactMagic};
+  out.put_bytes(start, sizeof start);
+  out.put_byte(kCompactVersion);
+  out.put_byte(static_cast<unsigned>(p.kind));
+  out.put_byte(flags);
+  out.put_number(p.memory);
+  if (flags & kHasSeed) out.put_bytes(&p.seed, sizeof p.seed);
+  if (flags & kHasSlices) out.put_number(p.slices);
+}
+
+bool is_as_formatted(const Parameters& p, const SliceState& state, std::uint32_t index) noexcept {
+  return state.random == mix64(p.seed ^ (index + 1) * kGoldenRatio);
+}
+
+}  // namespace
+
+bool has_compact_form(const Parameters& p) noexcept {
+  Parameters again;
+  return has_words(p) && derive(p.memory, p.seed, p.slices, p.nulls != Nulls::distinct, again) &&
+         std::memcmp(&again, &p, sizeof p) == 0;
+}
+
+bool count_words(const Header* header, std::uint32_t& count) noexcept {
+  const Parameters& p = header->parameters;
+  if (!has_compact_form(p)) return false;
+  std::uint64_t all = 0;
+  for (std::uint32_t i = 0; i < p.slices; ++i) {
+    const ConstSlice slice = slice_at(header, i);
+    std::uint64_t its;
+    if (!holds_tokens(p, slice, its) || its > slice.state->insertions || its > kMaxPlaces ||
+        !is_as_formatted(p, *slice.state, i))
+      return false;
+    all += its;
+  }
+  count = static_cast<std::uint32_t>(all);
+  return true;
+}
+
+void list_words(const Header* header, Word* words) noexcept {
+  const Parameters& p = header->parameters;
+  Word* const first = words;
+  for (std::uint32_t i = 0; i < p.slices; ++i) {
+    const std::uint64_t start = i * 2 * p.integer(0);
+    for_each_token(p, slice_at(header, i), [&](Token token) {
+      *words++ = static_cast<Word>((start + token.home) << kWordPayloadBits) | token.payload;
+    });
+  }
+  sort_words(first, static_cast<std::uint32_t>(words - first));
+}
+
+void sort_words(Word* words, std::uint32_t count) noexcept { std::sort(words, words + count); }
+
+std::size_t write_compact(const Parameters& p, const Word* words, std::uint32_t count,
+                          const std::uint64_t* insertions, unsigned char* bytes,
+                          std::size_t room) noexcept {
+  Writer out(bytes, room);
+  Repeats repeats(p, words, count, insertions);
+  const unsigned flags =
+      (p.seed != 0 ? kHasSeed : 0) | (p.slices != default_slices(p.memory) ? kHasSlices : 0) |
+      (p.nulls != Nulls::distinct ? kNullsAreKeys : 0) | (repeats.are_any() ? kHasRepeats : 0);
+  write_start(p, flags, out);
+  for (std::uint32_t i = 0; (flags & kHasRepeats) && i < p.slices; ++i)
+    out.put_number(repeats.of(i));
+  out.put_number(count);
+  const unsigned rice = rice_parameter(places_of(p), count);
+  std::uint64_t before = 0;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const std::uint64_t place = words[i] >> kWordPayloadBits;
+    out.put_gap(place - before, rice);
+    out.put_payload(words[i] & kPayloadMask);
+    before = place;
+  }
+  return out.finish();
+}
+
+bool CompactReader::read_number(std::uint64_t& number) noexcept {
+  number = 0;
+  for (unsigned shift = 0; at_ < end_ && shift < 63; shift += 7) {
+    const unsigned byte = *at_++;
+    number |= std::uint64_t{byte & 127} << shift;
+    if (byte < 128) return byte > 0 || shift == 0;  // the shortest of several forms only
+  }
+  return false;
+}
+
+bool CompactReader::read_parameters() noexcept {
+  std::uint64_t memory, seed = 0, slices = 0;
+  if (!read_number(memory)) return false;
+  if (flags_ & kHasSeed) {
+    if (end_ - at_ < 8) return false;
+    std::memcpy(&seed, at_, sizeof seed);
+    at_ += sizeof seed;
+  }
+  if ((flags_ & kHasSlices) && !read_number(slices)) return false;
+  return derive(memory, seed, slices, flags_ & kNullsAreKeys, parameters_);
+}
+
+bool CompactReader::read_repeats() noexcept {
+  if (!(flags_ & kHasRepeats)) return true;
+  repeats_ = at_;
+  for (std::uint32_t i = 0; i < parameters_.slices; ++i)
+    if (std::uint64_t number; !read_number(number) || number > kMaxInsertions) return false;
+  return true;
+}
+
+bool CompactReader::open(const void* bytes, std::size_t length, Problem& problem) noexcept {
+  at_ = static_cast<const unsigned char*>(bytes);
+  end_ = at_ + length;
+  if (!is_compact(bytes, length))
+    return problem.set(Error::corrupt, "these bytes are not a streamfilter");
+  if (at_[8] > kCompactVersion) {
+    problem.set(Error::newer_version, "streamfilter of compact format version %u cannot be read",
+                at_[8]);
+    return problem.add_hint("This version of streamfilter reads compact formats up to %u.",
+                            kCompactVersion);
+  }
+  flags_ = at_[10];
+  const bool is_known = at_[8] == kCompactVersion && flags_ <= kAllFlags &&
+                        at_[9] == static_cast<unsigned>(Kind::ell);
+  at_ += 11;
+  std::uint64_t count = 0;
+  if (!is_known || !read_parameters() || !read_repeats() || !read_number(count))
+    return problem.set(Error::corrupt, "damaged streamfilter: invalid compact header");
+  // A key is 10 bits at least.
+  if (count > static_cast<std::uint64_t>(end_ - at_) * 8 / 10)
+    return problem.set(Error::corrupt, "truncated streamfilter: %llu keys in %zu bytes",
+                       static_cast<unsigned long long>(count),
+                       static_cast<std::size_t>(end_ - at_));
+  count_ = static_cast<std::uint32_t>(count);
+  rice_ = rice_parameter(places_of(parameters_), count_);
+  return true;
+}
+
+std::uint64_t CompactReader::repeats(std::uint32_t slice) const noexcept {
+  if (repeats_ == nullptr) return 0;
+  CompactReader copy = *this;
+  copy.at_ = repeats_;
+  std::uint64_t number = 0;
+  for (std::uint32_t i = 0; i <= slice; ++i) copy.read_number(number);
+  return number;
+}
+
+std::uint64_t CompactReader::take(unsigned bits) noexcept {
+  std::uint64_t taken = 0;
+  for (unsigned got = 0; got < bits;) {
+    if (at_ == end_) {
+      is_sound_ = false;
+      return 0;
+    }
+    const unsigned more = std::min(bits - got, 8 - bit_);
+    taken |= std::uint64_t{(*at_ >> bit_) & ((1u << more) - 1)} << got;
+    got += more;
+    bit_ += more;
+    at_ += bit_ / 8;
+    bit_ %= 8;
+  }
+  return taken;
+}
+
+bool CompactReader::take_gap(std::uint64_t& gap) noexcept {
+  std::uint64_t high = 0;
+  while (is_sound_ && take(1) == 1)
+    if (++high > places_of(parameters_)) is_sound_ = false;
+  gap = high << rice_;
+  gap |= take(rice_);
+  return is_sound_;
+}
+
+bool CompactReader::next(Word& word) noexcept {
+  if (done_ == count_ || !is_sound_) return false;
+  std::uint64_t gap;
+  if (!take_gap(gap)) return false;
+  const std::uint64_t sub = take(kSubBits), fine = take(kFineBits),
+                      code = fine > 0 ? fine : kFineCodes + take(kMoreBits);
+  place_ += gap;
+  const std::uint32_t payload = static_cast<std::uint32_t>(code << kSubBits | sub);
+  is_sound_ = is_sound_ && place_ < places_of(parameters_) && is_payload(payload);
+  if (!is_sound_) return false;
+  word = static_cast<Word>(place_ << kWordPayloadBits) | payload;
+  is_sound_ = word > word_;
+  word_ = word;
+  ++done_;
+  return is_sound_;
+}
+
+bool CompactReader::is_at_end() const noexcept {
+  return bit_ == 0 ? at_ == end_ : at_ + 1 == end_ && *at_ >> bit_ == 0;
+}
+
+bool CompactReader::finish(Problem& problem) const noexcept {
+  if (is_sound_ && done_ == count_ && is_at_end()) return true;
+  if (!is_sound_ && at_ == end_)
+    return problem.set(Error::corrupt, "truncated streamfilter: %u of %u keys are there", done_,
+                       count_);
+  return problem.set(Error::corrupt,
+                     is_sound_ ? "damaged streamfilter: bytes behind the last key"
+                               : "damaged streamfilter: invalid or unordered key %u",
+                     done_);
+}
+
+bool read_compact(CompactReader& reader, Header* filter, Problem& problem) noexcept {
+  const Parameters& p = filter->parameters;
+  Word word;
+  while (reader.next(word)) {
+    add_word(filter, word);
+    ++slice_at(filter, slice_of_word(p, word)).state->inserted_new;
+  }
+  if (!reader.finish(problem)) return false;
+  for (std::uint32_t i = 0; i < p.slices; ++i) {
+    SliceState& state = *slice_at(filter, i).state;
+    state.insertions = std::min(state.inserted_new + reader.repeats(i), kMaxInsertions);
+    settle_slice(filter, i);
+  }
+  return true;
+}
+
+}  // namespace streamfilter

@@ -1,0 +1,23 @@
+// What others than the table of kinds need of kind ell.
+#pragma once
+
+#include "core/format/layout.hpp"
+#include "core/kind/exa_log_log_tokens.hpp"
+
+namespace streamfilter::exa_log_log {
+
+// Adds a token, or what registers keep of it. Was it there? Counters stay as they are.
+bool add_token(const Parameters& p, Slice slice, Token token) noexcept;
+
+// Are there tokens, none of them a copy, as many as keys were called new? How many there are then.
+bool holds_tokens(const Parameters& p, ConstSlice slice, std::uint64_t& count) noexcept;
+
+// The tokens of such a slice.
+template <typename Visit>
+void for_each_token(const Parameters& p, ConstSlice slice, Visit visit) noexcept {
+  const TokenView view(slice.body(), p.integer(0));
+  for (std::uint64_t i = 0; i < view.slots(); ++i)
+    if (const Token token = view.at(i); token.payload != 0) visit(token);
+}
+
+}  // namespace streamfilter::exa_log_log

@@ -1,0 +1,265 @@
+#include "pg/server/postgres.hpp"
+
+#include "pg/aggregate/growing_state.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/base/saturate.hpp"
+#include "pg/aggregate/aggregate_arguments.hpp"
+#include "pg/aggregate/distinct_count.hpp"
+#include "pg/server/problem_report.hpp"
+#include "pg/value/value.hpp"
+
+namespace streamfilter::pg {
+namespace {
+
+using exa_log_log::WordTable;
+
+constexpr uint32 kFirstBits = 4;
+
+const Word* list_of(const GrowingState* state) {
+  return state->words != nullptr ? state->words : state->first;
+}
+
+uint32 places_of(const GrowingState* state) {
+  return state->bits > 0 ? uint32{1} << state->bits : state->count;
+}
+
+template <typename Visit>
+void for_each_word(const GrowingState* state, Visit visit) {
+  const Word* words = list_of(state);
+  for (uint32 i = 0; i < places_of(state); ++i)
+    if (words[i] != 0) visit(words[i]);
+}
+
+// Twice as large would be half of the filter.
+bool is_large(const GrowingState* state) {
+  return (sizeof(Word) << (state->bits + 2)) > state->parameters->memory;
+}
+
+// Sets the counters of a filter that has only these words.
+void count_insertions(const GrowingState* state, Header* filter) {
+  for (uint32 i = 0; i < filter->parameters.slices; ++i) {
+    SliceState& slice = *slice_at(filter, i).state;
+    slice.insertions = state->extra != nullptr ? state->extra->insertions[i] : slice.inserted_new;
+  }
+}
+
+Header* filter_of_words(const GrowingState* state, MemoryContext context) {
+  Header* filter = make_value(*state->parameters, context);
+  for_each_word(state, [&](Word word) {
+    exa_log_log::add_word(filter, word);
+    ++slice_at(filter, exa_log_log::slice_of_word(*state->parameters, word)).state->inserted_new;
+  });
+  count_insertions(state, filter);
+  return filter;
+}
+
+void become_filter(GrowingState* state, MemoryContext context) {
+  state->filter = filter_of_words(state, context);
+  if (state->words != nullptr) pfree(state->words);
+  state->words = nullptr;
+  state->count = state->bits = 0;
+}
+
+void become_larger(GrowingState* state, MemoryContext context) {
+  const uint32 bits = state->bits > 0 ? state->bits + 1 : kFirstBits;
+  const WordTable table = {
+      static_cast<Word*>(MemoryContextAllocZero(context, sizeof(Word) << bits)), bits};
+  for_each_word(state, [&](Word word) { table.add(word); });
+  if (state->words != nullptr) pfree(state->words);
+  state->words = table.words;
+  state->bits = bits;
+}
+
+// Finds room for one more. False: the state is a filter now.
+pg_noinline bool make_room(FunctionCallInfo fcinfo, GrowingState* state) {
+  const MemoryContext context = aggregate_context(fcinfo);
+  if (is_large(state))
+    become_filter(state, context);
+  else
+    become_larger(state, context);
+  return state->filter == nullptr;
+}
+
+bool is_listed(const GrowingState* state, Word word) {
+  const Word* words = list_of(state);
+  return std::find(words, words + state->count, word) != words + state->count;
+}
+
+GrowingState* allocate(MemoryContext context) {
+  return static_cast<GrowingState*>(MemoryContextAllocZero(context, sizeof(GrowingState)));
+}
+
+StateExtra* make_extra(uint32 slices, MemoryContext context) {
+  return static_cast<StateExtra*>(
+      MemoryContextAllocZero(context, offsetof(StateExtra, insertions) + slices * sizeof(uint64)));
+}
+
+// A state that was a list has no room of its own.
+void own_words(GrowingState* state, MemoryContext context) {
+  if (state->bits == 0 && state->words == nullptr) return;
+  if (state->bits == 0) {
+    uint32 bits = kFirstBits;
+    while (!WordTable{nullptr, bits}.has_room(state->count)) ++bits;
+    const WordTable table = {
+        static_cast<Word*>(MemoryContextAllocZero(context, sizeof(Word) << bits)), bits};
+    for_each_word(state, [&](Word word) { table.add(word); });
+    state->words = table.words;
+    state->bits = bits;
+  } else {
+    state->words =
+        static_cast<Word*>(memcpy(MemoryContextAlloc(context, sizeof(Word) << state->bits),
+                                  state->words, sizeof(Word) << state->bits));
+  }
+}
+
+void require_mergeable(const Parameters& into, const Parameters& from) {
+  Problem problem;
+  if (!mergeable(into, from, problem)) raise(problem);
+}
+
+void add_insertions(GrowingState* into, const GrowingState* from) {
+  for (uint32 i = 0; i < from->parameters->slices; ++i) {
+    const uint64 more = from->extra != nullptr ? from->extra->insertions[i] : 0;
+    if (into->filter != nullptr) {
+      uint64& insertions = slice_at(into->filter, i).state->insertions;
+      insertions = std::min(insertions + more, kMaxInsertions);
+    } else if (into->extra != nullptr) {
+      into->extra->insertions[i] += more;
+    }
+  }
+}
+
+}  // namespace
+
+bool can_grow(const Parameters& parameters) {
+  return parameters.memory >= (sizeof(Word) << (kFirstBits + 2)) && has_compact_form(parameters);
+}
+
+GrowingState* make_growing(const Parameters* parameters, bool for_filter, MemoryContext context) {
+  GrowingState* state = allocate(context);
+  state->parameters = parameters;
+  if (for_filter) state->extra = make_extra(parameters->slices, context);
+  return state;
+}
+
+GrowingState* make_state(Header* filter, MemoryContext context) {
+  GrowingState* state = allocate(context);
+  state->filter = filter;
+  return state;
+}
+
+void add_word(FunctionCallInfo fcinfo, GrowingState* state, Word word) {
+  if (state->bits == 0) {
+    if (is_listed(state, word)) return;
+    if (state->count < GrowingState::kFirst) {
+      state->first[state->count++] = word;
+      return;
+    }
+  }
+  if ((state->bits == 0 || !WordTable{state->words, state->bits}.has_room(state->count)) &&
+      !make_room(fcinfo, state)) {
+    exa_log_log::add_word(state->filter, word);
+    return;
+  }
+  state->count += !WordTable{state->words, state->bits}.add(word);
+}
+
+void merge_state(FunctionCallInfo fcinfo, GrowingState* into, const GrowingState* from) {
+  const Parameters &p = into->its(), &other = from->its();
+  if (into->filter == nullptr || from->filter == nullptr) require_mergeable(p, other);
+  if (from->filter != nullptr) {
+    if (into->filter == nullptr) become_filter(into, aggregate_context(fcinfo));
+    return merge_value(into->filter, from->filter);
+  }
+  for_each_word(from, [&](Word word) {
+    if (into->filter != nullptr)
+      exa_log_log::add_word(into->filter, word);
+    else
+      add_word(fcinfo, into, word);
+  });
+  add_insertions(into, from);
+}
+
+GrowingState* copy_state(const GrowingState* from, const Parameters* parameters,
+                         MemoryContext context) {
+  if (from->filter != nullptr) return make_state(copy_value(from->filter, context), context);
+  GrowingState* state = allocate(context);
+  *state = *from;
+  state->parameters = parameters;
+  own_words(state, context);
+  if (from->extra == nullptr) return state;
+  state->extra = make_extra(parameters->slices, context);
+  memcpy(state->extra, from->extra,
+         offsetof(StateExtra, insertions) + parameters->slices * sizeof(uint64));
+  return state;
+}
+
+// What was merged is counted again, so that neither the order of rows nor that of merges matters.
+Header* finished_filter(const GrowingState* state) {
+  Header* filter = state->filter != nullptr ? copy_value(state->filter, CurrentMemoryContext)
+                                            : filter_of_words(state, CurrentMemoryContext);
+  settle_value(filter);
+  return filter;
+}
+
+int64 count_keys(const GrowingState* state) {
+  if (state->filter != nullptr) return count_keys(state->filter);
+  const Parameters& p = *state->parameters;
+  if (exa_log_log::are_few(p, state->count)) return state->count;
+  auto* scratch = static_cast<exa_log_log_model::Likelihood*>(
+      palloc0(p.slices * sizeof(exa_log_log_model::Likelihood)));
+  const double keys =
+      exa_log_log::distinct_words(p, list_of(state), places_of(state), state->count, scratch);
+  pfree(scratch);
+  return saturate<int64>(std::round(keys));
+}
+
+// Words travel in the compact form, and a filter as it is: the block has room for the length of a
+// varlena. What only counts keys has no insertions.
+bytea* serialize_state(const GrowingState* state) {
+  if (state->filter != nullptr) return reinterpret_cast<bytea*>(state->filter);
+  const Parameters& p = *state->parameters;
+  Word* words = static_cast<Word*>(palloc((state->count + 1) * sizeof(Word)));
+  Word* end = words;
+  for_each_word(state, [&](Word word) { *end++ = word; });
+  sort_words(words, state->count);
+  const uint64* insertions = state->extra != nullptr ? state->extra->insertions : nullptr;
+  const Size size = write_compact(p, words, state->count, insertions, nullptr, 0);
+  // Behind it, whether there are insertions.
+  char* bytes = static_cast<char*>(palloc(size + 1));
+  write_compact(p, words, state->count, insertions, reinterpret_cast<unsigned char*>(bytes), size);
+  bytes[size] = insertions != nullptr;
+  SET_VARSIZE(bytes, size + 1);
+  pfree(words);
+  return reinterpret_cast<bytea*>(bytes);
+}
+
+GrowingState* deserialize_state(Datum datum) {
+  struct varlena* bytes = PG_DETOAST_DATUM(datum);
+  const Size size = VARSIZE(bytes);
+  if (!is_compact(bytes, size))  // combine only reads it
+    return make_state(const_cast<Header*>(get_value(datum)), CurrentMemoryContext);
+  Problem problem;
+  CompactReader reader;
+  if (!reader.open(bytes, size - 1, problem)) raise(problem);
+  auto* parameters = static_cast<Parameters*>(palloc(sizeof(Parameters)));
+  *parameters = reader.parameters();
+  const bool for_filter = reinterpret_cast<const char*>(bytes)[size - 1] != 0;
+  GrowingState* state = make_growing(parameters, for_filter, CurrentMemoryContext);
+  if (reader.count() > GrowingState::kFirst)
+    state->words = static_cast<Word*>(palloc(reader.count() * sizeof(Word)));
+  Word* words = state->words != nullptr ? state->words : state->first;
+  for (Word word; reader.next(word); ++state->count) {
+    words[state->count] = word;
+    if (for_filter) ++state->extra->insertions[exa_log_log::slice_of_word(*parameters, word)];
+  }
+  if (!reader.finish(problem)) raise(problem);
+  for (uint32 i = 0; for_filter && i < parameters->slices; ++i)
+    state->extra->insertions[i] += reader.repeats(i);
+  return state;
+}
+
+}  // namespace streamfilter::pg
