@@ -100,22 +100,30 @@ for my $end ('COMMIT', 'ROLLBACK')
 
 # --- piece by piece, beside others -----------------------------------------------------------------------------------
 
+my $dir = $node->basedir;
+
+# psql with these commands, beside everything else.
+sub begin_script
+{
+	my ($name, $text) = @_;
+	append_to_file("$dir/$name.sql", $text) unless -e "$dir/$name.sql";
+	my $run = {};
+	$run->{psql} = IPC::Run::start([ 'psql', '-XAtq', '-v', 'ON_ERROR_STOP=1', '-f', "$dir/$name.sql", $node->connstr('postgres') ],
+		'<', '/dev/null', '>', \$run->{output}, '2>', \$run->{error});
+	return $run;
+}
+
+my $copy  = "COPY events FROM stdin;\n" . join('', map { "$_\tcopy\n" } 900 .. 1300) . "\\.\n";
+my $piece = "SELECT restored + confirmed FROM streamfilter_settle('repeats', 'events', most => 37);\n";
+
 for my $server ('streamfilter', 'over_there')
 {
 	begin_with($server, 'wait');
 	# Each adds what others add, too, and what is only just being settled.
-	my @others = map {
-		my $copy = "COPY events FROM stdin;\n" . join('', map { "$_\tcopy\n" } 900 .. 1300) . "\\.\n";
-		my $handle = {};
-		IPC::Run::start([ 'psql', '-XAtq', '-v', 'ON_ERROR_STOP=1', '-f', '-', $node->connstr('postgres') ],
-			'<', \($copy x 5), '>', \my $out, '2>', \($handle->{error} = ''));
-	} 1 .. 3;
-	my @settlers = map {
-		IPC::Run::start([ 'psql', '-XAtq', '-f', '-', $node->connstr('postgres') ], '<', \(qq{
-			SELECT restored + confirmed FROM streamfilter_settle('repeats', 'events', most => 37);} x 40), '>', \my $out, '2>', \my $error);
-	} 1 .. 2;
-	$_->finish for @others, @settlers;
-	is(scalar(grep { $_->result(0) != 0 } @others), 0, "$server: COPY beside it");
+	my @runs = map { begin_script('copy', $copy x 5) } 1 .. 3;
+	push @runs, map { begin_script('settle', $piece x 40) } 1 .. 2;
+	$_->{psql}->finish for @runs;
+	is(join('', map { $_->{error} // '' } @runs), '', "$server: COPY and settling at once");
 	my $left = 1;
 	for (1 .. 1000)
 	{

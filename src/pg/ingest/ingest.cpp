@@ -228,6 +228,10 @@ void write_kept(Ingest* ingest, int i) {
   const IngestTable* table = ingest->tables[i];
   TupleTableSlot* row = take_slot(table->writer);
   ExecStoreHeapTuple(ingest->tuples[i], row, false);
+  if (is_judged(table) && is_skipped(&table->judge, row)) {
+    ++ingest->counts.discarded;
+    return give_back_slot(table->writer, row);
+  }
   if (table->judge.kind == TriggerKind::mark && enforces(table)) mark_row(ingest, i, row);
   ++ingest->counts.inserted;
   write_row(table->writer, row, ingest->numbers[i]);

@@ -396,6 +396,15 @@ inline int next_result_relation(const List* relations, int previous) {
 #define SF_TABLE_BEGINSCAN(table, snapshot) table_beginscan(table, snapshot, 0, nullptr)
 #endif
 
+// Index scans say where to count what they do.
+#if PG_VERSION_NUM >= 180000
+#define SF_INDEX_BEGINSCAN(table, index, snapshot, keys) \
+  index_beginscan(table, index, snapshot, nullptr, keys, 0)
+#else
+#define SF_INDEX_BEGINSCAN(table, index, snapshot, keys) \
+  index_beginscan(table, index, snapshot, keys, 0)
+#endif
+
 // What is done to a row type once all its columns are set.
 #if PG_VERSION_NUM >= 190000
 #define SF_TUPLE_DESC_FINALIZE(type) TupleDescFinalize(type)

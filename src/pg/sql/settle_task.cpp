@@ -48,11 +48,12 @@ void check_rights(Oid table, AclMode rights) {
         errhint("Call streamfilter_settle() as a role that sees all rows."));
 }
 
-// One call at a time on rows of the table, or two could restore one key.
+// One call at a time on rows of the table, or two could restore one key. That lock comes first: a
+// call that has it may need the table for itself.
 void lock_tables(Oid diverted, Oid target) {
+  LockDatabaseObject(RelationRelationId, topmost_table(target), 0, ExclusiveLock);
   LockRelationOid(diverted, RowExclusiveLock);
   LockRelationOid(target, RowExclusiveLock);
-  LockDatabaseObject(RelationRelationId, topmost_table(target), 0, ExclusiveLock);
 }
 
 void check_tables(Oid diverted, Oid target) {

@@ -5,6 +5,7 @@
 #include "pg/server/settings.hpp"
 #include "pg/shmem/filter_directory.hpp"
 #include "pg/trigger/divert.hpp"
+#include "pg/trigger/key_indexes.hpp"
 #include "pg/trigger/restored_rows.hpp"
 #include "pg/trigger/row_source.hpp"
 #include "pg/trigger/shard_triggers.hpp"
@@ -18,7 +19,8 @@ namespace {
 // Kept in fn_extra: one for each table (partition) that a statement inserts into.
 struct FiringState {
   RowSource source;
-  bool copied;  // the rows exist already: they pass and are learned
+  bool copied;                              // the rows exist already: they pass and are learned
+  uint64 checked_version, checked_changes;  // of filter and table, for INSERT … ON CONFLICT
   RowJudge judge;
 };
 
@@ -52,7 +54,7 @@ const TriggerData* check_call(FunctionCallInfo fcinfo, TriggerKind kind) {
 
 [[noreturn]] void raise_on_conflict(const TriggerData* call, TriggerKind kind) {
   ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-          errmsg("cannot use INSERT ... ON CONFLICT with trigger \"%s\" of table \"%s\"",
+          errmsg("cannot use INSERT ... ON CONFLICT DO UPDATE with trigger \"%s\" of table \"%s\"",
                  call->tg_trigger->tgname, RelationGetRelationName(call->tg_relation)),
           errdetail("The row may not be inserted after all, but the filter would remember it."),
           kind == TriggerKind::discard
@@ -82,9 +84,20 @@ const TriggerData* check_call(FunctionCallInfo fcinfo, TriggerKind kind) {
 // A row that exists already passes; one of which nothing is known, or that may not be inserted
 // after all, cannot be judged.
 void check_arrival(Arrival arrival, const TriggerData* call, TriggerKind kind) {
-  if (likely(arrival == Arrival::inserted)) return;
+  if (likely(arrival == Arrival::inserted) || arrival == Arrival::unless_conflict) return;
   if (arrival == Arrival::on_conflict) raise_on_conflict(call, kind);
   raise_unclear(call, arrival);
+}
+
+// A row that a unique index refuses is remembered all the same: its key has to be in the table.
+void check_conflicts(FiringState* state, const TriggerData* call) {
+  const RowJudge* judge = &state->judge;
+  if (state->checked_version == judge->keys.version &&
+      state->checked_changes == judge->table_changes + 1)
+    return;
+  check_conflict_target(state->source.target, call->tg_trigger, judge->plan);
+  state->checked_version = judge->keys.version;
+  state->checked_changes = judge->table_changes + 1;
 }
 
 // Was the key of this row seen before? It is remembered now. In per-row memory. False: it has none.
@@ -119,17 +132,20 @@ HeapTuple fire(FunctionCallInfo fcinfo, TriggerKind kind) {
   if (unlikely(mode == FilterMode::off)) return call->tg_trigtuple;
   if (unlikely(state->copied)) return learn(of_table, call);
   check_arrival(arrival, call, kind);
+  if (unlikely(arrival == Arrival::unless_conflict)) check_conflicts(state, call);
   check_judged_once(of_table);
   bool repeat;
   const bool has_key = judge(of_table, call->tg_trigslot, &repeat);
   count(of_table, has_key, repeat);
-  if (unlikely(mode == FilterMode::shadow)) return call->tg_trigtuple;
+  const bool passes = !repeat || kind == TriggerKind::mark || mode == FilterMode::shadow;
+  const bool skipped = passes && is_skipped(of_table, call->tg_trigslot);
+  if (unlikely(mode == FilterMode::shadow)) return skipped ? nullptr : call->tg_trigtuple;
+  if (kind == TriggerKind::divert && (repeat || skipped))
+    divert_row(call, of_table->target, of_table->owner, of_table->keys.filter);
+  if (skipped) return nullptr;
   if (kind == TriggerKind::mark)
     return set_mark(of_table, call->tg_trigslot, call->tg_trigtuple, repeat);
-  if (!repeat) return call->tg_trigtuple;
-  if (kind == TriggerKind::divert)
-    divert_row(call, of_table->target, of_table->owner, of_table->keys.filter);
-  return nullptr;
+  return repeat ? nullptr : call->tg_trigtuple;
 }
 
 }  // namespace

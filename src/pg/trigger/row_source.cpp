@@ -216,10 +216,30 @@ bool is_partitioned(const ResultRelInfo* target) {
   return target->ri_RelationDesc->rd_rel->relkind == RELKIND_PARTITIONED_TABLE;
 }
 
-RowSource source_of_node(const ModifyTableState* node, uint64 statement) {
+// The target that has this copy of the trigger; nullptr: the node has none.
+const ResultRelInfo* target_with(const ModifyTableState* node, const Search* search) {
+  if (search->routed != nullptr) return search->routed;
+  if (has_trigger(node->rootResultRelInfo, search->trigger)) return node->rootResultRelInfo;
+  for (int i = 0; i < node->mt_nrels; ++i)
+    if (has_trigger(&node->resultRelInfo[i], search->trigger)) return &node->resultRelInfo[i];
+  return nullptr;
+}
+
+RowSource source_of_insert(const ModifyTableState* node, uint64 statement, const Search* search) {
+  switch (reinterpret_cast<const ModifyTable*>(node->ps.plan)->onConflictAction) {
+    case ONCONFLICT_NONE: return {Arrival::inserted, statement, nullptr};
+    case ONCONFLICT_NOTHING:
+      if (const ResultRelInfo* target = target_with(node, search))
+        return {Arrival::unless_conflict, statement, nullptr, false, target};
+      break;
+    default: break;
+  }
+  return {Arrival::on_conflict, statement, nullptr};
+}
+
+RowSource source_of_node(const ModifyTableState* node, uint64 statement, const Search* search) {
   switch (node->operation) {
-    case CMD_INSERT:
-      return {is_plain_insert(node) ? Arrival::inserted : Arrival::on_conflict, statement, nullptr};
+    case CMD_INSERT: return source_of_insert(node, statement, search);
     case CMD_UPDATE: return {Arrival::moved, statement, nullptr};
     case CMD_MERGE: break;
     default: return {Arrival::unclear_executor, statement, nullptr};
@@ -239,7 +259,7 @@ RowSource find_row_source(const TriggerData* call) {
   for (const Frame* frame = top; frame != nullptr; frame = frame->below) {
     if (frame->query == nullptr) continue;
     if (const ModifyTableState* node = search_query(frame->query, &search))
-      return source_of_node(node, frame->number);
+      return source_of_node(node, frame->number, &search);
   }
   // Inserted by something that keeps its targets to itself: COPY, replication, other extensions.
   if (top != nullptr && top->copy != nullptr)

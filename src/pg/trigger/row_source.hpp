@@ -14,7 +14,8 @@ namespace streamfilter::pg {
 enum class Arrival : uint8 {
   inserted,             // by INSERT, the INSERT of a MERGE, or COPY
   moved,                // UPDATE or MERGE moves a row that exists into this partition
-  on_conflict,          // by INSERT … ON CONFLICT: it may not be inserted after all
+  on_conflict,          // by INSERT … ON CONFLICT DO UPDATE: it may not be inserted after all
+  unless_conflict,      // by INSERT … ON CONFLICT DO NOTHING: nor may it
   unclear_executor,     // by an executor that is not the server's own
   unclear_replication,  // by a replication worker: inserted or moved
 };
@@ -22,9 +23,10 @@ enum class Arrival : uint8 {
 // Where the rows of one target of one statement come from: one answer for all of them, MERGE aside.
 struct RowSource {
   Arrival arrival;
-  uint64 statement;               // that inserts them; 0: not known
-  const ModifyTableState* merge;  // set if each row of this MERGE needs a look
-  bool copied = false;            // by no node that inserts: COPY, or another extension
+  uint64 statement;                       // that inserts them; 0: not known
+  const ModifyTableState* merge;          // set if each row of this MERGE needs a look
+  bool copied = false;                    // by no node that inserts: COPY, or another extension
+  const ResultRelInfo* target = nullptr;  // of rows that come unless there is a conflict
 };
 
 // Statements are numbered as they begin; this is the innermost one that runs, 0: none. What another

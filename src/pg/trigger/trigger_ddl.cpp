@@ -17,6 +17,7 @@ extern "C" {
 #include "pg/trigger/crash_warning.hpp"
 #include "pg/trigger/divert.hpp"
 #include "pg/trigger/forget_definition.hpp"
+#include "pg/trigger/key_indexes.hpp"
 #include "pg/trigger/others_tables.hpp"
 #include "pg/trigger/shard_triggers.hpp"
 #include "pg/trigger/trigger_binding.hpp"
@@ -147,7 +148,8 @@ void bind_created(const Trigger* trigger, TriggerKind kind, Relation table) {
   const int missing_right = level_of_missing_right();
   const Oid filter = lock_filter(trigger, kind, &origin, AccessShareLock, missing_right);
   if (!OidIsValid(filter)) return;
-  make_plan(trigger, kind, table, load_filter_relation(filter));
+  const FilterRelation* relation = load_filter_relation(filter);
+  const TriggerPlan* plan = make_plan(trigger, kind, table, relation);
   check_judged_once(trigger, RelationGetRelid(table), filter);
   check_not_diverted_here(RelationGetRelid(table), filter);
   const Oid target = check_diversion(trigger, kind, table, &origin, missing_right);
@@ -157,6 +159,7 @@ void bind_created(const Trigger* trigger, TriggerKind kind, Relation table) {
     warn_if_less_durable(origin.table, target);
   }
   bind_trigger(trigger->tgoid, {filter, target});
+  hint_at_key_index(trigger, table, plan, relation->name);
 }
 
 // `schema`: of CREATE SCHEMA, whose elements do not name it since PostgreSQL 19.

@@ -186,6 +186,28 @@ AttrNumber mark_column(const Trigger* trigger, Relation table) {
   return attnum;
 }
 
+// The last argument, or the last two, may say what becomes of rows that a unique index has.
+bool is_skip(const char* text) {
+  const char* const kName = "conflicting";
+  if (pg_strncasecmp(text, kName, strlen(kName)) != 0) return false;
+  text += strlen(kName);
+  text += strspn(text, " ='");
+  const size_t length = strcspn(text, "' ");
+  return length == 4 && pg_strncasecmp(text, "skip", 4) == 0;
+}
+
+// How many arguments that takes; `first` is that of the first column. A column of such a name is
+// one.
+int count_of_skip(const Trigger* trigger, int first, Relation table) {
+  const int last = trigger->tgnargs - 1;
+  if (last < first || find_exactly(table, trigger->tgargs[last]) != InvalidAttrNumber) return 0;
+  if (is_skip(trigger->tgargs[last])) return 1;
+  return last > first && strcmp(trigger->tgargs[last - 1], "conflicting") == 0 &&
+                 strcmp(trigger->tgargs[last], "skip") == 0
+             ? 2
+             : 0;
+}
+
 char* list_columns(const FilterRelation* filter) {
   StringInfoData list;
   initStringInfo(&list);
@@ -306,7 +328,9 @@ TriggerPlan* make_plan(const Trigger* trigger, TriggerKind kind, Relation table,
   auto* plan = static_cast<TriggerPlan*>(palloc0(sizeof(TriggerPlan)));
   if (kind == TriggerKind::mark) plan->mark = mark_column(trigger, table);
   const int first = kind == TriggerKind::mark || kind == TriggerKind::divert ? 2 : 1;
-  const int given = Max(trigger->tgnargs - first, 0);
+  const int skip = judges(kind) ? count_of_skip(trigger, first, table) : 0;
+  const int given = Max(trigger->tgnargs - first - skip, 0);
+  plan->skips_conflicts = skip > 0;
   if (given != 0 && given != filter->column_count)
     ereport(ERROR, errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
             errmsg("trigger \"%s\" names %d %s for the %d of filter \"%s\"", trigger->tgname, given,

@@ -30,6 +30,7 @@ struct TriggerPlan {
   AttrNumber mark;  // the column to set; 0: repeats are discarded
   int count;        // columns of the filter, in order
   KeyInput* inputs;
+  bool skips_conflicts;  // rows that a unique index on the key has are not inserted
 };
 
 // Raises 39P01: the trigger is not what these functions are made for.

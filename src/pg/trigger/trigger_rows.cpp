@@ -9,6 +9,7 @@ extern "C" {
 }
 
 #include "pg/trigger/divert.hpp"
+#include "pg/trigger/key_indexes.hpp"
 #include "pg/trigger/shard_triggers.hpp"
 #include "pg/trigger/trigger_binding.hpp"
 #include "pg/trigger/trigger_rows.hpp"
@@ -140,6 +141,8 @@ void resolve(RowJudge* judge) {
   use_filter(filter, Use::judge_granted);
   judge->tally = trigger_tally(judge->trigger->tgoid, filter->relid);
   judge->plan = make_plan(judge->trigger, judge->kind, judge->table, filter->relation);
+  judge->key_indexes =
+      judge->plan->skips_conflicts ? find_key_indexes(judge->table, judge->plan) : NIL;
   judge->keys = make_key_builder(filter, judge->plan->inputs, judge->plan->count);
   MemoryContextSwitchTo(caller);
 }
@@ -154,6 +157,12 @@ void check_judged_once(const RowJudge* judge) {
     raise_judged_twice(judge);
   filter->fired_in = statement;
   filter->fired_by = judge->created;
+}
+
+bool skip_conflicting(const RowJudge* judge, TupleTableSlot* row) {
+  if (!is_in_indexes(judge->key_indexes, judge->table, row)) return false;
+  ++(*counts_to_add_to(judge->tally))[TriggerCount::discarded];
+  return true;
 }
 
 HeapTuple set_mark(const RowJudge* judge, TupleTableSlot* row, HeapTuple tuple, bool repeat) {

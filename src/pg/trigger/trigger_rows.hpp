@@ -35,6 +35,7 @@ struct RowJudge {
   const TableWatch* origin;
   uint64 origin_changes;
   TriggerPlan* plan;
+  List* key_indexes;  // that are to be asked before a row is inserted
   TriggerTally* tally;
   KeyBuilder keys;  // without a filter: nothing is resolved
 };
@@ -72,6 +73,12 @@ inline bool make_element(const RowJudge* judge, TupleTableSlot* row, Element* el
 
 // Counts a row that was judged, if it has a key, and what becomes of it.
 void count(const RowJudge* judge, bool has_key, bool repeat);
+
+// Is the row, which passes, to be skipped, because a unique index has its key? It is counted then.
+bool skip_conflicting(const RowJudge* judge, TupleTableSlot* row);
+inline bool is_skipped(const RowJudge* judge, TupleTableSlot* row) {
+  return unlikely(judge->key_indexes != NIL) && skip_conflicting(judge, row);
+}
 
 // The row with its mark: the same tuple if that is what it says already.
 HeapTuple set_mark(const RowJudge* judge, TupleTableSlot* row, HeapTuple tuple, bool repeat);

@@ -1,0 +1,207 @@
+#include "pg/server/postgres.hpp"
+
+extern "C" {
+#include "access/genam.h"
+#include "access/stratnum.h"
+#include "access/tableam.h"
+#include "catalog/pg_am.h"
+#include "catalog/pg_index.h"
+#include "storage/lmgr.h"
+#include "utils/snapmgr.h"
+#include "utils/typcache.h"
+}
+
+#include "pg/handle/key_reservation.hpp"
+#include "pg/server/restoring.hpp"
+#include "pg/trigger/key_indexes.hpp"
+
+namespace streamfilter::pg {
+namespace {
+
+bool is_integer(Oid type) { return type == INT2OID || type == INT4OID || type == INT8OID; }
+
+// What the filter compares is the column as it is, or an integer of another width.
+bool is_compared_as_it_is(const KeyInput* input, Oid type) {
+  return input->coercion == nullptr || (is_integer(type) && is_integer(input->column->type));
+}
+
+// Equality of all deterministic collations is that of the bytes.
+bool is_one_equality(Oid a, Oid b) {
+  if (a == b) return true;
+  return OidIsValid(a) && OidIsValid(b) && get_collation_isdeterministic(a) &&
+         get_collation_isdeterministic(b);
+}
+
+// The index's equality of its column, from 0.
+Oid equality_of(Relation index, int column) {
+  const Oid type = index->rd_opcintype[column];
+  return get_opfamily_member(index->rd_opfamily[column], type, type, BTEqualStrategyNumber);
+}
+
+bool compares_alike(Relation index, int column, const KeyInput* input, Oid type) {
+  const Oid compared = is_integer(type) ? type : getBaseType(input->column->type);
+  return is_compared_as_it_is(input, type) &&
+         equality_of(index, column) == lookup_type_cache(compared, TYPECACHE_EQ_OPR)->eq_opr &&
+         is_one_equality(index->rd_indcollation[column], input->column->collation);
+}
+
+int find_in_index(Relation index, AttrNumber column) {
+  const FormData_pg_index* form = index->rd_index;
+  for (int i = 0; i < form->indnkeyatts; ++i)
+    if (form->indkey.values[i] == column) return i;
+  return -1;
+}
+
+const char* why_not_of_key(Relation index, Relation table, const TriggerPlan* plan) {
+  const char* name = RelationGetRelationName(index);
+  if (!index->rd_index->indisunique || index->rd_rel->relam != BTREE_AM_OID)
+    return psprintf("\"%s\" is no unique index.", name);
+  if (RelationGetIndexExpressions(index) != NIL || RelationGetIndexPredicate(index) != NIL)
+    return psprintf("Unique index \"%s\" has an expression or a condition.", name);
+  for (int i = 0; i < plan->count; ++i) {
+    const KeyInput* input = &plan->inputs[i];
+    if (input->column->role != Role::key) continue;
+    const Form_pg_attribute column = TupleDescAttr(RelationGetDescr(table), input->source);
+    const int at = find_in_index(index, column->attnum);
+    if (at < 0)
+      return psprintf("Unique index \"%s\" does not include column \"%s\" of the filter's key.",
+                      name, NameStr(column->attname));
+    if (!compares_alike(index, at, input, column->atttypid))
+      return psprintf("Unique index \"%s\" does not compare column \"%s\" as the filter does.",
+                      name, NameStr(column->attname));
+  }
+  return nullptr;
+}
+
+// Those that a row of the table is held against: unique ones, and those of EXCLUDE.
+bool refuses_rows(Relation index) {
+  const FormData_pg_index* form = index->rd_index;
+  return form->indisready && (form->indisunique || form->indisexclusion);
+}
+
+[[noreturn]] void raise_conflict_target(const ResultRelInfo* target, const Trigger* trigger,
+                                        const char* reason) {
+  ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+          errmsg("cannot use INSERT ... ON CONFLICT DO NOTHING with trigger \"%s\" of table \"%s\"",
+                 trigger->tgname, RelationGetRelationName(target->ri_RelationDesc)),
+          errdetail("%s A row that it refuses may have a key that is not in the table, and the "
+                    "filter would remember it.",
+                    reason),
+          errhint("Name a unique index that includes the columns of the filter's key: ON CONFLICT "
+                  "(...) DO NOTHING; or leave out ON CONFLICT."));
+  pg_unreachable();
+}
+
+// Without a conflict target it is all of them.
+List* arbiters_of(const ResultRelInfo* target) {
+  if (target->ri_onConflictArbiterIndexes != NIL) return target->ri_onConflictArbiterIndexes;
+  return RelationGetIndexList(target->ri_RelationDesc);
+}
+
+// ---- looking for a row -------------------------------------------------------------------------
+
+// False: the row has a NULL that is equal to none.
+bool make_keys(Relation index, TupleTableSlot* row, ScanKey keys) {
+  const FormData_pg_index* form = index->rd_index;
+  for (int i = 0; i < form->indnkeyatts; ++i) {
+    bool isnull;
+    const Datum value = slot_getattr(row, form->indkey.values[i], &isnull);
+    if (isnull && !form->indnullsnotdistinct) return false;
+    ScanKeyEntryInitialize(&keys[i], isnull ? SK_ISNULL | SK_SEARCHNULL : 0,
+                           static_cast<AttrNumber>(i + 1), BTEqualStrategyNumber, InvalidOid,
+                           index->rd_indcollation[i],
+                           isnull ? InvalidOid : get_opcode(equality_of(index, i)), value);
+  }
+  return true;
+}
+
+// The transaction that has to end before anybody knows; or whether there is such a row.
+TransactionId look_up(Relation index, Relation table, ScanKey keys, TupleTableSlot* found,
+                      bool* is_there, ItemPointerData* where) {
+  SnapshotData snapshot;
+  InitDirtySnapshot(snapshot);
+  IndexScanDesc scan = SF_INDEX_BEGINSCAN(table, index, &snapshot, index->rd_index->indnkeyatts);
+  index_rescan(scan, keys, index->rd_index->indnkeyatts, nullptr, 0);
+  *is_there = index_getnext_slot(scan, ForwardScanDirection, found);
+  TransactionId other = InvalidTransactionId;
+  if (*is_there) {
+    *where = found->tts_tid;
+    other = TransactionIdIsValid(snapshot.xmin) ? snapshot.xmin : snapshot.xmax;
+  }
+  index_endscan(scan);
+  return other;
+}
+
+bool is_in_index(Relation index, Relation table, TupleTableSlot* row) {
+  ScanKeyData keys[INDEX_MAX_KEYS];
+  if (!make_keys(index, row, keys)) return false;
+  TupleTableSlot* found = table_slot_create(table, nullptr);
+  bool is_there;
+  for (;;) {
+    ItemPointerData where;
+    const TransactionId other = look_up(index, table, keys, found, &is_there, &where);
+    ExecClearTuple(found);
+    if (!TransactionIdIsValid(other)) break;
+    hand_over_filters();
+    XactLockTableWait(other, table, &where, XLTW_InsertIndex);
+  }
+  ExecDropSingleTupleTableSlot(found);
+  return is_there;
+}
+
+}  // namespace
+
+const char* why_not_of_key(Oid index_id, Relation table, const TriggerPlan* plan) {
+  Relation index = index_open(index_id, AccessShareLock);
+  const char* reason = why_not_of_key(index, table, plan);
+  index_close(index, AccessShareLock);
+  return reason;
+}
+
+List* find_key_indexes(Relation table, const TriggerPlan* plan) {
+  List* found = NIL;
+  ListCell* cell;
+  foreach (cell, RelationGetIndexList(table)) {
+    Relation index = index_open(lfirst_oid(cell), AccessShareLock);
+    if (refuses_rows(index) && index->rd_index->indisvalid &&
+        why_not_of_key(index, table, plan) == nullptr)
+      found = lappend_oid(found, lfirst_oid(cell));
+    index_close(index, AccessShareLock);
+  }
+  return found;
+}
+
+void check_conflict_target(const ResultRelInfo* target, const Trigger* trigger,
+                           const TriggerPlan* plan) {
+  Relation table = target->ri_RelationDesc;
+  ListCell* cell;
+  foreach (cell, arbiters_of(target)) {
+    Relation index = index_open(lfirst_oid(cell), AccessShareLock);
+    const char* reason = refuses_rows(index) ? why_not_of_key(index, table, plan) : nullptr;
+    index_close(index, AccessShareLock);
+    if (reason != nullptr) raise_conflict_target(target, trigger, reason);
+  }
+}
+
+bool is_in_indexes(const List* indexes, Relation table, TupleTableSlot* row) {
+  for (int i = 0; i < list_length(indexes); ++i) {
+    Relation index = index_open(list_nth_oid(indexes, i), AccessShareLock);
+    const bool found = is_in_index(index, table, row);
+    index_close(index, NoLock);
+    if (found) return true;
+  }
+  return false;
+}
+
+void hint_at_key_index(const Trigger* trigger, Relation table, const TriggerPlan* plan,
+                       const char* filter) {
+  if (trigger->tgisclone || plan->skips_conflicts || is_restoring()) return;
+  const List* indexes = find_key_indexes(table, plan);
+  if (indexes == NIL) return;
+  ereport(NOTICE,
+          errmsg("unique index \"%s\" refuses rows that filter \"%s\" has forgotten: write INSERT "
+                 "... ON CONFLICT DO NOTHING, or give the trigger argument 'conflicting=skip'",
+                 get_rel_name(linitial_oid(indexes)), filter));
+}
+
+}  // namespace streamfilter::pg
