@@ -133,13 +133,20 @@ nothing_is_left('a savepoint of a prepared transaction');
 
 # ---- a statement on its own has the filter for itself until others come
 
-# Runs a statement in the background, and returns when it has the filter for itself.
+# Has a statement the filter for itself by now, or handed it over, as it does before a function runs a query?
+sub is_large
+{
+	my ($filter) = @_;
+	return qq{SELECT count(*) > 0 FROM streamfilter_stats WHERE filter = '$filter'::regclass AND (in_flight > 500 OR EXISTS (
+		SELECT FROM pg_locks WHERE locktype = 'object' AND objid = '$filter'::regclass AND mode = 'ExclusiveLock' AND granted))};
+}
+
+# Runs a statement in the background, and returns when it has more keys than half of max_in_flight.
 sub statement_alone
 {
 	my ($statement) = @_;
 	my $run = IPC::Run::start([ 'psql', '-XAtq', '-d', $node->connstr('postgres'), '-c', $statement ], '>', \my $out, '2>', \my $err);
-	$node->poll_query_until('postgres', q{
-		SELECT count(*) = 1 FROM pg_locks WHERE locktype = 'object' AND objid = 'wait'::regclass AND mode = 'ExclusiveLock' AND granted})
+	$node->poll_query_until('postgres', is_large('wait'))
 	  or die "nobody has it: $err";
 	return $run;
 }
@@ -233,7 +240,7 @@ $run = IPC::Run::start([ 'psql', '-XAtq', '-d', $node->connstr('postgres'), '-c'
 	EXCEPTION WHEN division_by_zero THEN NULL;
 	END;
 	PERFORM pg_advisory_lock_shared(2); END $$} ]);
-$node->poll_query_until('postgres', q{SELECT count(*) > 0 FROM pg_locks WHERE locktype = 'object' AND objid = 'deleting'::regclass AND mode = 'ExclusiveLock' AND granted})
+$node->poll_query_until('postgres', is_large('deleting'))
   or die 'nobody has it';
 is(insert_soon('deleting', 200000), 200000, 'it hands over within a subtransaction');
 $two->query_safe('BEGIN; LOCK kept_by_others IN ACCESS SHARE MODE');

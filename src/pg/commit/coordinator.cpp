@@ -198,7 +198,7 @@ bool ends_prepared(const Node* statement) {
 
 void follow_transaction(UtilityCall* call) {
   say_deferred_messages();
-  hand_over_wanted_filters();
+  hand_over_filters();
   // The statement's tree may be gone afterwards.
   const bool ends = ends_prepared(statement_of(call));
   call->go_on();
@@ -207,7 +207,7 @@ void follow_transaction(UtilityCall* call) {
 
 void begin_query(StartCall* call) {
   say_deferred_messages();
-  hand_over_wanted_filters();
+  hand_over_filters();
   call->go_on();
 }
 

@@ -46,7 +46,8 @@ struct ModifyState {
   MemoryContext key_memory;  // of the builder
   AttrNumber row;            // where the plan of a DELETE has kRow
   KeyBuilder keys;
-  bool one_by_one;  // the query might notice
+  bool never_waits;  // the statement, for rows of others
+  bool one_by_one;   // the query might notice
   TupleTableSlot* kept[kMaxBatch];
 };
 
@@ -87,6 +88,7 @@ KeyBuilder read_rows_of(FilterHandle* filter) {
 FilterHandle* prepare(ModifyState* state, Use use) {
   FilterHandle* filter = state->keys.filter;
   use_filter(filter, use);
+  filter->never_waits = state->never_waits;
   if (likely(is_current(&state->keys))) return filter;
   MemoryContextReset(state->key_memory);
   MemoryContext caller = MemoryContextSwitchTo(state->key_memory);
@@ -112,13 +114,22 @@ bool forget_row(ModifyState* state, TupleTableSlot* slot, TupleTableSlot* plan_s
   return build_element(&state->keys, slot, &element) && erase_key(filter, element);
 }
 
-void begin_modify(ResultRelInfo* target, Use use, AttrNumber row) {
+// Nor do its source, in which it may lock rows, and other targets.
+bool waits_for_nobody(const ModifyTableState* modify, const ResultRelInfo* target) {
+  const EState* estate = modify->ps.state;
+  const PlannedStmt* statement = estate != nullptr ? estate->es_plannedstmt : nullptr;
+  return target->ri_RootResultRelInfo == nullptr &&
+         (statement == nullptr || (statement->rowMarks == NIL && !statement->hasModifyingCTE));
+}
+
+void begin_modify(ModifyTableState* modify, ResultRelInfo* target, Use use, AttrNumber row) {
   auto* state = static_cast<ModifyState*>(palloc0(sizeof(ModifyState)));
   state->row_memory =
       AllocSetContextCreate(CurrentMemoryContext, "streamfilter row", ALLOCSET_SMALL_SIZES);
   state->key_memory =
       AllocSetContextCreate(CurrentMemoryContext, "streamfilter keys", ALLOCSET_SMALL_SIZES);
   state->row = row;
+  state->never_waits = waits_for_nobody(modify, target);
   state->keys.filter = filter_handle(RelationGetRelid(target->ri_RelationDesc));
   prepare(state, use);  // says now what is wrong, if anything is
   target->ri_FdwState = state;
@@ -183,11 +194,11 @@ void begin_foreign_modify(ModifyTableState* state, ResultRelInfo* target, List* 
   const AttrNumber row =
       ExecFindJunkAttributeInTlist(outerPlanState(state)->plan->targetlist, kRow);
   if (!AttributeNumberIsValid(row)) elog(ERROR, "could not find junk column %s", kRow);
-  begin_modify(target, Use::erase, row);
+  begin_modify(state, target, Use::erase, row);
 }
 
-void begin_foreign_insert(ModifyTableState*, ResultRelInfo* target) {
-  begin_modify(target, Use::insert_granted, InvalidAttrNumber);
+void begin_foreign_insert(ModifyTableState* state, ResultRelInfo* target) {
+  begin_modify(state, target, Use::insert_granted, InvalidAttrNumber);
 }
 
 TupleTableSlot* exec_foreign_insert(EState*, ResultRelInfo* target, TupleTableSlot* slot,

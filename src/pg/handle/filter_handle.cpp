@@ -366,6 +366,7 @@ FilterHandle* filter_handle(Oid relid) {
 
 void make_ready(FilterHandle* filter, Use use) {
   filter->used_epoch = 0;
+  filter->never_waits = false;
   if (unlikely(!filter->valid || filter->lock_epoch != lock_epoch ||
                filter->lockmode < lock_for(use)))
     revalidate(filter, use);

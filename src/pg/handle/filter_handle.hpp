@@ -64,6 +64,8 @@ struct FilterHandle {
   int64 max_future;      // how far a time may be ahead of the server's, in microseconds
   int64 latest_time;     // what is later has to be held against the server's clock
   bool has_detour;       // hash_by_detour() is needed
+  // The statement that gives it keys waits for nobody's rows: said before each key by who knows.
+  bool never_waits;
 
   // The rest is private to filter_handle.cpp.
   MemoryContext context;

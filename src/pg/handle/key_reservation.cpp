@@ -258,10 +258,12 @@ void overflow(FilterHandle* filter, TransactionChanges* changes) {
 }
 
 // A transaction of one statement has the filter for itself until others come, for an entry in the
-// table is much of what a row of a bulk load costs. A block may stay open while nothing runs.
+// table is much of what a row of a bulk load costs. A block may stay open while nothing runs, and a
+// statement that may wait for a row of others (a unique index, a foreign key) hands nothing over
+// meanwhile: its keys are entered from the start.
 void make_room(FilterHandle* filter, TransactionChanges* changes, const Element& element) {
   resolve_prepared();
-  if (IsTransactionBlock() || !waits(filter)) changes->grows = true;
+  if (IsTransactionBlock() || !waits(filter) || !filter->never_waits) changes->grows = true;
   if (!changes->grows || !grow_in_flight(in_flight_tag(changes->generation, element.hash)))
     overflow(filter, changes);
 }

@@ -17,7 +17,8 @@ bool is_in_filter(const FilterHandle* filter, const Element& element);
 void wait_until_applied(const FilterHandle* filter);
 
 // Lets others add keys to the filters that this transaction has for itself: called before it waits
-// for one that may come to need any of them. Raises what waiting can.
+// for one that may come to need any of them, or runs another query, which may. Raises what waiting
+// can.
 void hand_over_filters();
 
 // The same of those that others wait for: called every now and then, for there may be no new key

@@ -112,6 +112,7 @@ void remember_rows(KeyCall* call, TupleDesc source) {
     has_key[i] = build_element(&call->keys, row, &elements[i]);
     if (has_key[i]) bound_time(filter, &elements[i]);
   }
+  filter->never_waits = true;  // the rows come from a table, without locks
   test_and_insert_keys(filter, elements, has_key, count, seen);
 }
 

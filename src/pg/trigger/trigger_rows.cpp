@@ -79,6 +79,30 @@ Oid find_copied(const RowJudge* judge, const TriggerOrigin* origin, TriggerBindi
   return origin->trigger;
 }
 
+bool is_unique(Oid index) {
+  HeapTuple tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(index));
+  if (!HeapTupleIsValid(tuple)) return true;
+  const auto* form = reinterpret_cast<Form_pg_index>(GETSTRUCT(tuple));
+  const bool unique = form->indisunique || form->indisexclusion;
+  ReleaseSysCache(tuple);
+  return unique;
+}
+
+// A partition is locked when its first row comes, triggers may do anything, foreign keys are
+// triggers, and where repeats go there may be all of that.
+bool waits_for_nobody(const RowJudge* judge) {
+  Relation table = judge->table;
+  if (table->rd_rel->relispartition || OidIsValid(judge->target) ||
+      table->trigdesc->numtriggers > 1)
+    return false;
+  List* indexes = RelationGetIndexList(table);
+  bool waits = false;
+  ListCell* cell;
+  foreach (cell, indexes) waits |= is_unique(lfirst_oid(cell));
+  list_free(indexes);
+  return !waits;
+}
+
 [[noreturn]] void raise_judged_twice(const RowJudge* judge) {
   const FilterHandle* filter = judge->keys.filter;
   const char* trigger = judge->trigger->tgname;
@@ -139,6 +163,7 @@ void resolve(RowJudge* judge) {
   FilterHandle* filter = filter_handle(binding.filter);
   // The last time before the row is judged: another call might replace what the plan refers to.
   use_filter(filter, Use::judge_granted);
+  judge->never_waits = waits_for_nobody(judge);
   judge->tally = trigger_tally(judge->trigger->tgoid, filter->relid);
   judge->plan = make_plan(judge->trigger, judge->kind, judge->table, filter->relation);
   judge->key_indexes =

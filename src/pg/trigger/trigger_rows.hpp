@@ -19,6 +19,7 @@ namespace streamfilter::pg {
 struct RowJudge {
   TriggerKind kind;
   uint64 statement;  // that inserts the rows; 0: not known
+  bool never_waits;  // resolved: nothing in the table makes a row wait for those of others
   bool routed;       // another extension brings them, and may fill several tables with them
   const Trigger* trigger;
   Relation table;
@@ -57,6 +58,7 @@ inline bool is_resolved(const RowJudge* judge) {
 inline void prepare(RowJudge* judge) {
   if (likely(judge->keys.filter != nullptr)) use_filter(judge->keys.filter, Use::judge_granted);
   if (unlikely(!is_resolved(judge))) resolve(judge);
+  judge->keys.filter->never_waits = judge->never_waits;
   check_mode(judge->keys.filter, judge->owner);
 }
 

@@ -1,0 +1,87 @@
+# A large load that has a filter for itself waits for a row that another transaction has locked, and that one adds a key to the
+# filter: nobody is caught in a circle, nobody waits longer than for the key that it adds itself.
+# flavours: quick asserted one_by_one
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Sessions;
+use Test::More;
+
+my $node = PostgreSQL::Test::Cluster->new('main');
+$node->init;
+$node->append_conf('postgresql.conf', q{
+	shared_preload_libraries = 'streamfilter'
+	streamfilter.max_in_flight = 1000
+	autovacuum = off
+	fsync = off});
+$node->start;
+$node->safe_psql('postgres', q{
+	CREATE EXTENSION streamfilter;
+	CREATE FOREIGN TABLE seen (id int) SERVER streamfilter OPTIONS (kind 'bloom', keys '1e6', fpr '1e-9');
+	CREATE TABLE parent (id int PRIMARY KEY);
+	INSERT INTO parent VALUES (1);
+	CREATE TABLE of_parent (id int, parent int REFERENCES parent);
+	CREATE TABLE with_key (id int, number int UNIQUE);
+	CREATE TABLE keyed (id int, number int UNIQUE);
+	CREATE TABLE plain (id int);
+	CREATE TRIGGER discard BEFORE INSERT ON of_parent FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen');
+	CREATE TRIGGER discard BEFORE INSERT ON with_key FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen');
+	CREATE TRIGGER discard BEFORE INSERT ON plain FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen');
+	CREATE FUNCTION locked() RETURNS int LANGUAGE plpgsql AS $$
+	DECLARE found int; BEGIN SELECT id INTO found FROM parent WHERE id = 1 FOR UPDATE; RETURN found; END $$});
+
+my $base = 0;
+
+# `lock`: what the small transaction does first; `load`: what the large one does then, with keys from %1$d to %2$d.
+sub try
+{
+	my ($name, $lock, $load) = @_;
+	$base += 100_000;
+	my $small = $node->background_psql('postgres');
+	$small->query_safe("BEGIN; SET LOCAL lock_timeout = '20s'; $lock");
+	my $large = $node->background_psql('postgres');
+	$large->query_safe(q{SET application_name = 'large'});
+	$large->query_until(qr//, sprintf("$load;\n", $base, $base + 4999));
+	ok($node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_stat_activity
+		WHERE application_name = 'large' AND wait_event_type = 'Lock'}), "$name: the load waits");
+	my $key = $base + 50_000;
+	is($small->query("INSERT INTO seen VALUES ($key) RETURNING id"), $key, "$name: another key goes in at once");
+	$small->query_safe('ROLLBACK');
+	is($large->query(q{SELECT 'end'}), 'end', "$name: the load ends");
+	is($node->safe_psql('postgres',
+		"SELECT count(*) FROM generate_series($base, $base + 4999) i WHERE streamfilter_test('seen', i)"), 5000,
+		"$name: with all its keys");
+	$_->quit for $small, $large;
+	return;
+}
+
+try('foreign key', 'SELECT FROM parent WHERE id = 1 FOR UPDATE',
+	'INSERT INTO of_parent SELECT i, 1 FROM generate_series(%d, %d) i');
+try('unique index', 'INSERT INTO with_key VALUES (0, -1)',
+	'INSERT INTO with_key SELECT i, CASE WHEN i %% 100000 = 4000 THEN -1 ELSE i END FROM generate_series(%d, %d) i');
+try('streamfilter_seen', 'INSERT INTO keyed VALUES (0, -2)', q{INSERT INTO keyed SELECT i, CASE WHEN i %% 100000 = 4999 THEN -2 ELSE i END
+	FROM generate_series(%d, %d) i WHERE NOT streamfilter_seen('seen', i)});
+try('a function that locks', 'SELECT FROM parent WHERE id = 1 FOR UPDATE',
+	'INSERT INTO seen SELECT i FROM generate_series(%d, %d) i WHERE i %% 100000 < 4999 OR locked() = 1');
+
+# A load that waits for nobody has the filter for itself, and hands it over to who comes.
+my $alone = $node->background_psql('postgres', on_error_stop => 0);
+$alone->query_until(qr//, q{INSERT INTO seen SELECT i FROM generate_series(900001, 1000000) i,
+	LATERAL (SELECT pg_sleep(CASE WHEN i % 100 = 0 AND i > 905000 THEN 0.05 ELSE 0 END)) s;
+});
+ok($node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_locks
+	WHERE locktype = 'object' AND objid = 'seen'::regclass AND mode = 'ExclusiveLock' AND granted}), 'a load has the filter for itself');
+is($node->safe_psql('postgres', q{SET lock_timeout = '20s'; INSERT INTO seen VALUES (1000001) RETURNING id}), 1000001,
+	'and hands it over');
+$node->safe_psql('postgres', q{SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE query LIKE 'INSERT INTO seen%pg_sleep%'
+	AND pid <> pg_backend_pid()});
+$alone->quit;
+
+# So a load of a table in which no row waits for another takes no memory.
+$node->safe_psql('postgres', 'INSERT INTO plain SELECT generate_series(1, 5000)');
+is($node->safe_psql('postgres', 'SELECT dynamic FROM streamfilter_memory()'), 0, 'a plain table takes none');
+
+done_testing();
