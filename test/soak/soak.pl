@@ -1,0 +1,162 @@
+# What accumulates stays within its bounds, however long a server runs: run by test/soak.sh.
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::Bin/..";
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Sessions;
+use Test::More;
+use Time::HiRes qw(time);
+
+my $seconds = $ENV{STREAMFILTER_SECONDS};
+srand($ENV{STREAMFILTER_SEED});
+note("seed $ENV{STREAMFILTER_SEED}");
+
+my $small_filters = 40;
+my $memory = 256 * 1024;    # of filter `seen`, and the least log that is worth an image
+
+my $node = PostgreSQL::Test::Cluster->new('primary');
+$node->init(allows_streaming => 1);
+$node->append_conf('postgresql.conf', qq{
+	shared_preload_libraries = 'streamfilter'
+	streamfilter.shared_memory = '64MB'
+	streamfilter.max_filters = 100
+	streamfilter.min_log_size = '256kB'
+	max_prepared_transactions = 5
+	autovacuum_naptime = 1
+	full_page_writes = off
+	synchronous_commit = off
+	fsync = off});
+$node->start;
+$node->safe_psql('postgres', qq{
+	CREATE EXTENSION streamfilter;
+	CREATE FUNCTION log_bytes(regclass) RETURNS bigint AS '\$libdir/streamfilter', 'streamfilter_log_bytes' LANGUAGE C STRICT;
+	CREATE FOREIGN TABLE seen (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '256kB', k '5');
+	CREATE FOREIGN TABLE forgetting (id int) SERVER streamfilter OPTIONS (kind 'lru', memory '64kB');
+	SELECT format('CREATE FOREIGN TABLE small_%s (id int) SERVER streamfilter OPTIONS (kind ''sqf'', memory ''8kB'')', i)
+	FROM generate_series(1, $small_filters) i \\gexec
+	CREATE PROCEDURE insert_one_by_one(first int, last int) LANGUAGE plpgsql AS \$\$
+	BEGIN
+		FOR i IN first .. last LOOP INSERT INTO seen VALUES (i); COMMIT; END LOOP;
+	END \$\$});
+$node->backup('begin');
+my $standby = PostgreSQL::Test::Cluster->new('standby');
+$standby->init_from_backup($node, 'begin', has_streaming => 1);
+$standby->append_conf('postgresql.conf', q{recovery_min_apply_delay = '1s'});
+$standby->start;
+
+sub sql { return $node->safe_psql('postgres', $_[0]); }
+sub random { return 1 + int(rand($_[0])); }
+sub wal { return sql(q{SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')}); }
+
+# What is out of its bounds, each kind once.
+my %broken;
+sub within
+{
+	my ($value, $most, $what) = @_;
+	$broken{$what} //= "$value, at most $most" if $value > $most;
+	return;
+}
+
+my $next = 1;
+my ($images, $last_saved, $logged) = (0, '', 0);
+my ($single_keys, $single_wal) = (0, 0);
+my %most = map { $_ => 0 } qw(log image session restart);
+sub most { my ($what, $value) = @_; $most{$what} = $value if $value > $most{$what}; return $value; }
+
+# A session that lasts until a crash ends it, and uses all filters.
+my $session;
+sub begin_session { $session = $node->background_psql('postgres', on_error_stop => 0); return; }
+
+# The number of a filter's image pages, and of the log of all filters.
+my $pages = q{SELECT (SELECT pg_relation_size('streamfilter_log') / 8192), (SELECT pg_relation_size('streamfilter_image') / 8192)};
+
+sub work_a_round
+{
+	my $before = wal();
+	my $first = $next;
+	$next += 300;
+	sql("CALL insert_one_by_one($first, $next - 1)");
+	$single_keys += 300;
+	$single_wal += wal() - $before;
+	my $bulk = random(4000);
+	sql("INSERT INTO seen SELECT generate_series($next, $next + $bulk - 1)");
+	$next += $bulk;
+	$logged += 300 * 60 + $bulk * 8;
+	sql("BEGIN; SAVEPOINT a; INSERT INTO seen VALUES (-$next); ROLLBACK TO a; SAVEPOINT b; INSERT INTO seen VALUES ($next); COMMIT");
+	++$next;
+	sql("INSERT INTO forgetting SELECT generate_series($next, $next + 99); DELETE FROM forgetting WHERE id = $next");
+	$session->query_safe("DO \$\$ BEGIN FOR i IN 1 .. $small_filters LOOP
+		EXECUTE format('INSERT INTO small_%s VALUES ($next)', i); END LOOP; END \$\$");
+	return;
+}
+
+sub look_at_bounds
+{
+	my $saved = sql(q{SELECT coalesce(last_saved::text, '') FROM streamfilter_stats WHERE filter = 'seen'::regclass});
+	++$images if $saved ne $last_saved;
+	$last_saved = $saved;
+	my ($log, $image) = split /\|/, sql($pages);
+	within(most('log', $log), 1000, 'pages of the log');
+	within(most('image', $image), 1000, 'pages of images');
+	within(
+		most('session', $session->query_safe(q{SELECT sum(total_bytes) FROM pg_backend_memory_contexts WHERE name LIKE 'streamfilter%'})),
+		12 * 1024 * ($small_filters + 4), 'bytes of a session');
+	within($images, 2 + $logged / $memory, 'images of what was logged');
+	return;
+}
+
+sub crash
+{
+	eval { $session->quit };
+	$node->stop('immediate');
+	$node->start;
+	my $plan = sql(q{EXPLAIN (ANALYZE, BUFFERS, TIMING off, COSTS off) SELECT streamfilter_test('seen', 1)});
+	my $read = 0;
+	$read += $1 while $plan =~ /(?:hit|read)=(\d+)/g;
+	my ($log, $image) = split /\|/, sql($pages);
+	within(most('restart', $read), 3 * $log + 2 * $image + 1000, 'pages that a first use reads');
+	begin_session();
+	return;
+}
+
+sub known { my ($server) = @_; return $server->safe_psql('postgres',
+	"SELECT count(*) FROM generate_series(1, $next - 1) i WHERE streamfilter_test('seen', i)"); }
+
+begin_session();
+my $long = $node->background_psql('postgres', on_error_stop => 0);
+$long->query_safe('BEGIN; INSERT INTO seen VALUES (-1)');
+my ($start, $rounds, $crashes, $crash_at) = (time, 0, 0, 12);
+my $long_ends = $start + ($seconds < 1800 ? $seconds / 3 : 900);
+while (time < $start + $seconds)
+{
+	work_a_round();
+	look_at_bounds();
+	if (++$rounds >= $crash_at && (!$long_ends || time > $long_ends))
+	{
+		if ($long_ends)
+		{
+			$long->query_safe('COMMIT');
+			$long->quit;
+			$long_ends = 0;
+		}
+		crash();
+		++$crashes;
+		$crash_at = $rounds + 6 + random(12);
+	}
+	is(known($standby) <= $next - 1, 1, 'the standby answers') if $rounds % 20 == 0;
+}
+if ($long_ends) { $long->query_safe('COMMIT'); $long->quit; }
+else { is(sql(q{SELECT streamfilter_test('seen', -1)}), 't', 'what the long transaction has added is known'); }
+
+note(sprintf '%d rounds, %d keys, %d crashes, %d images; most pages of log %d, of images %d, read by a first use %d; %d bytes of a session',
+	$rounds, $next - 1, $crashes, $images, @most{qw(log image restart session)});
+note(sprintf '%.0f bytes of WAL for a key in a transaction of its own', $single_wal / $single_keys) if $single_keys;
+within($single_wal / $single_keys, 450, 'WAL for a key in a transaction of its own') if $single_keys;
+is(known($node), $next - 1, 'every key that was committed is known');
+$node->wait_for_catchup($standby);
+is(known($standby), $next - 1, 'also on the standby');
+is(join('; ', map { "$_: $broken{$_}" } sort keys %broken), '', 'everything stays within its bounds');
+eval { $session->quit };
+done_testing();
