@@ -1,12 +1,14 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
+#include "lib/stringinfo.h"
 #include "utils/guc.h"
 #include "utils/varlena.h"
 }
 
 #include <initializer_list>
 
+#include "core/base/nearest_name.hpp"
 #include "core/filter/filter.hpp"
 #include "core/filter/time_span.hpp"
 #include "pg/catalog/filter_options.hpp"
@@ -21,44 +23,55 @@ bool bad_value(DefElem* option, Fault& fault) {
                    option->defname, value_of(option));
 }
 
-// A relation option that is one of a list of words.
-struct KeywordOption {
-  const char* name;
-  const char* const* values;  // in the order of their enum; ends with nullptr
-  const char* list;
-};
+// In the order of their enums.
 constexpr const char* kConflict[] = {"wait", "admit", "discard", nullptr};
 constexpr const char* kPersistence[] = {"logged", "unlogged", nullptr};
 constexpr const char* kMode[] = {"enforce", "shadow", "off", nullptr};
 constexpr const char* kProbe[] = {"parallel", "pipelined", nullptr};
-constexpr KeywordOption kConflictOption = {"conflict", kConflict, "wait, admit, discard"};
-constexpr KeywordOption kPersistenceOption = {"persistence", kPersistence, "logged, unlogged"};
-constexpr KeywordOption kModeOption = {"mode", kMode, "enforce, shadow, off"};
-constexpr KeywordOption kProbeOption = {"probe", kProbe, "parallel, pipelined"};
+constexpr const char* kTree[] = {"sparse", "dense", nullptr};
 
-// The readers of options return false if it is another one; a bad value is a fault.
-template <typename Value>
-bool read_keyword_option(DefElem* option, const KeywordOption& known, Value* result, Fault& fault) {
-  if (!is_named(option, known.name)) return false;
-  const char* value = value_of(option);
-  for (int i = 0; known.values[i] != nullptr; ++i)
-    if (strcmp(known.values[i], value) == 0) {
-      *result = static_cast<Value>(i);
+// An option that is not in the bytes of the filter.
+struct RelationOption {
+  const char* name;
+  // False: a bad value.
+  bool (*read)(const char* value, const RelationOption& option, RelationOptions* options);
+  const char* hint;                    // what is good; nullptr: one of
+  const char* const* words = nullptr;  // these, which end with nullptr
+};
+
+// ---- readers
+
+template <auto member>
+bool read_word(const char* value, const RelationOption& option, RelationOptions* options) {
+  auto& target = options->*member;
+  for (int i = 0; option.words[i] != nullptr; ++i)
+    if (strcmp(option.words[i], value) == 0) {
+      target = static_cast<std::remove_reference_t<decltype(target)>>(i);
       return true;
     }
-  bad_value(option, fault);
-  fault.add_hint("Valid values are: %s.", known.list);
+  return false;
+}
+
+template <auto member>
+bool read_text(const char* value, const RelationOption&, RelationOptions* options) {
+  options->*member = value;
+  return true;
+}
+
+template <auto member, int low, int high>
+bool read_number(const char* value, const RelationOption&, RelationOptions* options) {
+  int number;
+  if (!parse_int(value, &number, 0, nullptr) || number < low || number > high) return false;
+  auto& target = options->*member;
+  target = static_cast<std::remove_reference_t<decltype(target)>>(number);
   return true;
 }
 
 // What a lost slice makes of a key.
-bool parse_lost_slice(const char* value, LostSlice* result) {
-  if (strcmp(value, "distinct") == 0) {
-    result->rule = LostRule::distinct;
-    return true;
-  }
-  if (strcmp(value, "duplicate") == 0) {
-    result->rule = LostRule::duplicate;
+bool read_lost_slice(const char* value, const RelationOption&, RelationOptions* options) {
+  LostSlice* result = &options->lost_slice;
+  if (strcmp(value, "distinct") == 0 || strcmp(value, "duplicate") == 0) {
+    result->rule = value[1] == 'i' ? LostRule::distinct : LostRule::duplicate;
     return true;
   }
   const bool votes = strncmp(value, "votes:", 6) == 0;
@@ -71,71 +84,89 @@ bool parse_lost_slice(const char* value, LostSlice* result) {
   return true;
 }
 
-bool read_lost_slice(DefElem* option, LostSlice* result, Fault& fault) {
-  if (!is_named(option, "lost_slice")) return false;
-  if (parse_lost_slice(value_of(option), result)) return true;
-  bad_value(option, fault);
-  fault.add_hint(
-      "Valid values are: distinct, duplicate, votes:x, hybrid:x, with a number x of bits from 1 to "
-      "64.");
-  return true;
-}
-
-bool read_max_future(DefElem* option, int64* result, Fault& fault) {
-  if (!is_named(option, "max_future")) return false;
-  const char* value = value_of(option);
+bool read_max_future(const char* value, const RelationOption&, RelationOptions* options) {
   if (strcmp(value, "infinity") == 0) {
-    *result = PG_INT64_MAX;
+    options->max_future = PG_INT64_MAX;
     return true;
   }
   std::int64_t span;
-  if (parse_time_span(value, span) && span >= 0) {
-    *result = span;
-    return true;
+  if (!parse_time_span(value, span) || span < 0) return false;
+  options->max_future = span;
+  return true;
+}
+
+bool read_moved(const char* value, const RelationOption&, RelationOptions* options) {
+  return read_moved_slices(value, &options->moved);
+}
+
+bool read_parent(const char* value, const RelationOption&, RelationOptions* options) {
+  char *schema, *name;
+  if (!split_name(value, &schema, &name)) return false;
+  options->parent = value;
+  return true;
+}
+
+// ---- the table
+
+static_assert(kMaxTreeLevels == 32);  // the hint of top_down
+
+constexpr RelationOption kRelationOptions[] = {
+    {"conflict", read_word<&RelationOptions::conflict>, nullptr, kConflict},
+    {"persistence", read_word<&RelationOptions::persistence>, nullptr, kPersistence},
+    {"mode", read_word<&RelationOptions::mode>, nullptr, kMode},
+    {"probe", read_word<&RelationOptions::probe>, nullptr, kProbe},
+    {"lost_slice", read_lost_slice,
+     "Valid values are: distinct, duplicate, votes:x, hybrid:x, with a number x of bits from 1 to "
+     "64."},
+    {"max_future", read_max_future, "Give a time such as '10 minutes', or 'infinity'."},
+    {"servers", read_text<&RelationOptions::servers>, nullptr},
+    {"producer", read_text<&RelationOptions::producer>, nullptr},
+    {"home_servers", read_number<&RelationOptions::home_servers, 1, PG_INT32_MAX>,
+     "Give how many of the servers the filter was made with."},
+    {"moved", read_moved, "streamfilter_move_slice() sets it, from where the events arrive."},
+    {"parent", read_parent,
+     "Write the name of a filter as in SQL: my_filter, or my_schema.\"My Filter\"."},
+    {"tree", read_word<&RelationOptions::tree>, nullptr, kTree},
+    {"top_down", read_number<&RelationOptions::top_down, 0, 31>,
+     "Give a level of the tree, 1 to 31, or 0 for none; the root is on level 0."},
+};
+
+void refuse_value(DefElem* given, const RelationOption& option, Fault& fault) {
+  bad_value(given, fault);
+  if (option.words == nullptr) {
+    fault.add_hint("%s", option.hint);
+    return;
   }
-  bad_value(option, fault);
-  fault.add_hint("Give a time such as '10 minutes', or 'infinity'.");
-  return true;
+  StringInfoData list;
+  initStringInfo(&list);
+  for (int i = 0; option.words[i] != nullptr; ++i)
+    appendStringInfo(&list, "%s%s", i > 0 ? ", " : "", option.words[i]);
+  fault.add_hint("Valid values are: %s.", list.data);
 }
 
-bool read_text_option(DefElem* option, const char* name, const char** result) {
-  if (!is_named(option, name)) return false;
-  *result = value_of(option);
-  return true;
+// No kind has it, but it may be one of these, misspelt.
+void name_relation_options(const char* name, Problem& problem) {
+  if (is_option(name)) return;
+  NearestName nearest(name);
+  for (const RelationOption& option : kRelationOptions) nearest.consider(option.name);
+  if (nearest.name() != nullptr && strstr(problem.hint, "Perhaps") == nullptr)
+    problem.add_hint("Perhaps you meant the option \"%s\".", nearest.name());
+  if (strstr(problem.hint, "Perhaps") != nullptr) return;
+  StringInfoData list;
+  initStringInfo(&list);
+  appendBinaryStringInfo(&list, problem.hint, static_cast<int>(strcspn(problem.hint, ".")));
+  for (const RelationOption& option : kRelationOptions)
+    appendStringInfo(&list, ", %s", option.name);
+  problem.add_hint("%s.", list.data);
 }
 
-bool read_home_servers(DefElem* option, int* result, Fault& fault) {
-  if (!is_named(option, "home_servers")) return false;
-  if (parse_int(value_of(option), result, 0, nullptr) && *result > 0) return true;
-  bad_value(option, fault);
-  fault.add_hint("Give how many of the servers the filter was made with.");
-  return true;
-}
-
-bool read_moved(DefElem* option, MovedSlices* result, Fault& fault) {
-  if (!is_named(option, "moved")) return false;
-  if (read_moved_slices(value_of(option), result)) return true;
-  bad_value(option, fault);
-  fault.add_hint("streamfilter_move_slice() sets it, from where the events arrive.");
-  return true;
-}
-
-bool read_option(DefElem* option, Definition* definition, RelationOptions* relation_options,
+bool read_option(DefElem* given, Definition* definition, RelationOptions* relation_options,
                  Fault& fault) {
-  if (read_keyword_option(option, kConflictOption, &relation_options->conflict, fault) ||
-      read_keyword_option(option, kPersistenceOption, &relation_options->persistence, fault) ||
-      read_keyword_option(option, kModeOption, &relation_options->mode, fault) ||
-      read_keyword_option(option, kProbeOption, &relation_options->probe, fault) ||
-      read_lost_slice(option, &relation_options->lost_slice, fault) ||
-      read_max_future(option, &relation_options->max_future, fault) ||
-      read_text_option(option, "servers", &relation_options->servers) ||
-      read_text_option(option, "producer", &relation_options->producer) ||
-      read_home_servers(option, &relation_options->home_servers, fault) ||
-      read_moved(option, &relation_options->moved, fault) ||
-      read_tree_option(option, relation_options, fault))
-    return !fault;
+  if (read_relation_option(given, relation_options, fault)) return !fault;
   Problem problem;
-  return set_option(*definition, option->defname, value_of(option), problem) || fault.set(problem);
+  if (set_option(*definition, given->defname, value_of(given), problem)) return true;
+  name_relation_options(given->defname, problem);
+  return fault.set(problem);
 }
 
 // Every server holds equally many slices, unless told otherwise.
@@ -175,6 +206,15 @@ uint64 time_window(const Parameters& parameters) {
     return rows ? 0 : parameters.integer(option.word);
   }
   return 0;
+}
+
+bool read_relation_option(DefElem* given, RelationOptions* relation_options, Fault& fault) {
+  for (const RelationOption& option : kRelationOptions) {
+    if (!is_named(given, option.name)) continue;
+    if (!option.read(value_of(given), option, relation_options)) refuse_value(given, option, fault);
+    return true;
+  }
+  return false;
 }
 
 bool read_server_names(const RelationOptions* relation_options, List** names, Fault& fault) {

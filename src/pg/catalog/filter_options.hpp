@@ -5,6 +5,7 @@
 #include "pg/catalog/relation_options.hpp"
 #include "pg/server/problem_report.hpp"
 
+struct DefElem;
 struct List;
 
 namespace streamfilter::pg {
@@ -14,6 +15,9 @@ namespace streamfilter::pg {
 // HV00D an unknown option, 22023 bad values and promises that cannot be kept.
 bool read_table_options(List* options, Definition* definition, RelationOptions* relation_options,
                         Fault& fault);
+
+// Reads an option of the relation; false if it is another one. A bad value is a fault: 22023.
+bool read_relation_option(DefElem* option, RelationOptions* relation_options, Fault& fault);
 
 // The names in option servers (char*), NIL if it is not given. Fault: 22023.
 bool read_server_names(const RelationOptions* relation_options, List** names, Fault& fault);

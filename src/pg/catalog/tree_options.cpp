@@ -14,44 +14,6 @@ extern "C" {
 namespace streamfilter::pg {
 namespace {
 
-constexpr char kParent[] = "parent";
-constexpr char kTree[] = "tree";
-constexpr char kTopDown[] = "top_down";
-
-bool bad_value(const char* option, const char* value, Fault& fault) {
-  return fault.set(ERRCODE_INVALID_PARAMETER_VALUE, "invalid value for option \"%s\": \"%s\"",
-                   option, value);
-}
-
-void read_parent(const char* value, RelationOptions* options, Fault& fault) {
-  char *schema, *name;
-  if (split_name(value, &schema, &name)) {
-    options->parent = value;
-    return;
-  }
-  bad_value(kParent, value, fault);
-  fault.add_hint("Write the name of a filter as in SQL: my_filter, or my_schema.\"My Filter\".");
-}
-
-void read_kind(const char* value, RelationOptions* options, Fault& fault) {
-  options->tree = strcmp(value, "dense") == 0 ? TreeKind::dense : TreeKind::sparse;
-  if (strcmp(value, "sparse") == 0 || options->tree == TreeKind::dense) return;
-  bad_value(kTree, value, fault);
-  fault.add_hint("Valid values are: sparse, dense.");
-}
-
-void read_level(const char* value, RelationOptions* options, Fault& fault) {
-  char* end;
-  const long level = strtol(value, &end, 10);
-  if (end != value && *end == '\0' && level >= 0 && level < static_cast<long>(kMaxTreeLevels)) {
-    options->top_down = static_cast<unsigned>(level);
-    return;
-  }
-  bad_value(kTopDown, value, fault);
-  fault.add_hint("Give a level of the tree, 1 to %u, or 0 for none; the root is on level 0.",
-                 kMaxTreeLevels - 1);
-}
-
 bool counts_rows(const Parameters& parameters) {
   const FilterOps* ops = find_ops(parameters.kind);
   char value[64];
@@ -65,22 +27,10 @@ bool counts_rows(const Parameters& parameters) {
 
 }  // namespace
 
-bool read_tree_option(DefElem* option, RelationOptions* relation_options, Fault& fault) {
-  if (is_named(option, kParent))
-    read_parent(value_of(option), relation_options, fault);
-  else if (is_named(option, kTree))
-    read_kind(value_of(option), relation_options, fault);
-  else if (is_named(option, kTopDown))
-    read_level(value_of(option), relation_options, fault);
-  else
-    return false;
-  return true;
-}
-
 bool check_tree_options(List* options, const Definition& definition,
                         const RelationOptions& relation_options, Fault& fault) {
   if (relation_options.parent == nullptr) {
-    for (const char* name : {kTree, kTopDown})
+    for (const char* name : {"tree", "top_down"})
       if (find_option(options, name) != nullptr) {
         fault.set(ERRCODE_INVALID_PARAMETER_VALUE, "option \"%s\" needs option parent", name);
         return fault.add_hint("It says how keys that come in at a filter go up to its parents.");

@@ -5,13 +5,9 @@
 #include "pg/catalog/relation_options.hpp"
 #include "pg/server/problem_report.hpp"
 
-struct DefElem;
 struct List;
 
 namespace streamfilter::pg {
-
-// Reads one of these options; false if it is another one. A bad value is a fault: 22023.
-bool read_tree_option(DefElem* option, RelationOptions* relation_options, Fault& fault);
 
 // Do they fit each other and the rest of a complete definition? Faults: 22023, 0A000.
 bool check_tree_options(List* options, const Definition& definition,

@@ -13,6 +13,7 @@ extern "C" {
 
 #include "core/filter/option_values.hpp"
 #include "core/kind/kind_registry.hpp"
+#include "pg/catalog/filter_options.hpp"
 #include "pg/catalog/tree_options.hpp"
 #include "pg/handle/slot_lifecycle.hpp"
 #include "pg/handle/tree.hpp"
@@ -101,9 +102,8 @@ Difference difference_of(const FilterRelation* relation, const FilterRelation* p
     return {"seed", psprintf(UINT64_FORMAT, mine.seed), "another"};
   if (relation->options.top_down > 0 &&
       relation->options.persistence != parent->options.persistence)
-    return {"persistence",
-            relation->options.persistence == Persistence::logged ? "logged" : "unlogged",
-            parent->options.persistence == Persistence::logged ? "logged" : "unlogged"};
+    return {"persistence", name_of(relation->options.persistence),
+            name_of(parent->options.persistence)};
   return {nullptr, nullptr, nullptr};
 }
 
@@ -114,7 +114,7 @@ RelationOptions tree_options_of(Oid relid) {
   Fault fault;
   ListCell* cell;
   foreach (cell, options_of_filter(relid))
-    read_tree_option(static_cast<DefElem*>(lfirst(cell)), &options, fault);
+    read_relation_option(static_cast<DefElem*>(lfirst(cell)), &options, fault);
   return options;
 }
 
