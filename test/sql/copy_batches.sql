@@ -225,3 +225,24 @@ SELECT count(*), min(k), max(k) FROM texts WHERE k >= 1000;
 SET client_min_messages = warning;
 DROP SCHEMA copies CASCADE;
 DROP ROLE copier;
+
+-- ---- the command that rows are of ----------------------------------------------------------------
+
+-- Statements of a trigger before the statement do not count.
+CREATE TABLE stamped (id int, n int);
+CREATE TABLE stamped_log (id int);
+CREATE FOREIGN TABLE seen_stamped (id int)
+  SERVER streamfilter OPTIONS (kind 'bloom', keys '1000', fpr '1e-6');
+CREATE FUNCTION log_stamped() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN INSERT INTO stamped_log VALUES (1); INSERT INTO stamped_log VALUES (2); RETURN NULL; END';
+CREATE TRIGGER before_all BEFORE INSERT ON stamped FOR EACH STATEMENT EXECUTE FUNCTION log_stamped();
+CREATE TRIGGER zz BEFORE INSERT ON stamped FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen_stamped');
+COPY stamped FROM STDIN;
+1	1
+2	1
+1	2
+3	1
+\.
+SELECT count(*), count(DISTINCT cmin::text) AS commands, min(cmin::text) AS command FROM stamped;
+DROP TABLE stamped, stamped_log;
+DROP FUNCTION log_stamped;
+DROP FOREIGN TABLE seen_stamped;

@@ -76,6 +76,19 @@ CREATE TRIGGER zz_member BEFORE INSERT ON pg_temp.t
 DROP TABLE pg_temp.t;
 RESET ROLE;
 
+-- ---- a definition has all rights -----------------------------------------------------------------
+
+CREATE FOREIGN TABLE "its rights" (id int, "more or less" text)
+  SERVER streamfilter OPTIONS (kind 'bloom', keys '1000', fpr '1e-6', seed '1');
+GRANT INSERT, SELECT ON "its rights" TO guest_stranger;
+GRANT DELETE ON "its rights" TO guest_stranger WITH GRANT OPTION;
+GRANT SELECT (id), INSERT ("more or less") ON "its rights" TO guest_owner;
+GRANT INSERT (id) ON "its rights" TO guest_owner WITH GRANT OPTION;
+GRANT SELECT ON "its rights" TO PUBLIC;
+SELECT command FROM regexp_split_to_table(streamfilter_definition('"its rights"'), E';\\s*') AS command
+WHERE command LIKE 'GRANT%';
+DROP FOREIGN TABLE "its rights";
+
 -- ---- restoring: the right may come later ---------------------------------------------------------
 
 REVOKE USAGE ON SCHEMA private FROM guest_stranger;

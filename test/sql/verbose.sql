@@ -74,3 +74,31 @@ DROP TABLE t, u, staged, marked;
 DROP FOREIGN TABLE seen, "Other";
 RESET streamfilter.batch_insert;
 DROP FUNCTION explain;
+
+-- ---- in short, and what everything is ------------------------------------------------------------
+
+CREATE FOREIGN TABLE in_short (id int) SERVER streamfilter OPTIONS (kind 'bloom', keys '1000', fpr '1e-6', memory '64kB');
+CREATE TABLE reported (id int);
+CREATE TRIGGER zz BEFORE INSERT ON reported FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('in_short');
+-- A name that SET takes as it is; the former one works as well.
+SET streamfilter.report = on;
+INSERT INTO reported VALUES (1), (1);
+RESET streamfilter.report;
+INSERT INTO reported VALUES (1), (1);
+SELECT filter, kind, mode, memory, tested, repeats, fpr_now IS NOT NULL AS has_fpr, state FROM streamfilter_filters
+WHERE filter = 'in_short'::regclass;
+SELECT max(length(line)) <= 120 AS fits FROM (
+  SELECT concat_ws(' | ', rpad(f.filter::text, 24), kind, mode, memory, "full", tested, repeats, fpr_now, state) AS line
+  FROM streamfilter_filters f) lines;
+DROP TABLE reported;
+DROP FOREIGN TABLE in_short;
+-- Objects of the extension without a comment.
+SELECT pg_describe_object(classid, objid, 0) FROM pg_depend
+WHERE refclassid = 'pg_extension'::regclass AND deptype = 'e'
+  AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'streamfilter')
+  AND obj_description(objid, classid::regclass::text) IS NULL
+  AND NOT (classid = 'pg_type'::regclass AND (SELECT typtype <> 'b' OR typelem <> 0 FROM pg_type t WHERE t.oid = objid))
+ORDER BY 1;
+SELECT attrelid::regclass, attname FROM pg_attribute
+WHERE attrelid IN ('streamfilter_filters'::regclass, 'streamfilter_triggers'::regclass) AND attnum > 0
+  AND col_description(attrelid, attnum) IS NULL;

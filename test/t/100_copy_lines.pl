@@ -126,5 +126,23 @@ is("@different", '', "$count files from seed $first: the same rows and errors as
 cmp_ok($good, '>', $count / 3, 'many of them have no error');
 cmp_ok($good, '<', $count, 'some have');
 
+# One that waits for another transaction's key says which line it is.
+$node->safe_psql('postgres', q{
+	CREATE FOREIGN TABLE waits (k int) SERVER streamfilter OPTIONS (kind 'bloom', keys '10000', fpr '1e-9', seed '1');
+	CREATE TABLE waiting (k int);
+	CREATE TRIGGER zz BEFORE INSERT ON waiting FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('waits')});
+my $other = $node->background_psql('postgres');
+append_to_file("$directory/waiting", join '', map { "$_\n" } 1 .. 1000);
+for my $case ([ 1, 'lock_timeout' ], [ 2, 'lock_timeout' ], [ 514, 'lock_timeout' ], [ 700, 'lock_timeout' ], [ 700, 'statement_timeout' ])
+{
+	my ($line, $setting) = @$case;
+	my $timeout = $setting eq 'lock_timeout' ? '200ms' : '4s';    # the latter counts the lines before, too
+	$other->query_safe("BEGIN; INSERT INTO waits VALUES ($line)");
+	my ($status, $out, $err) = $node->psql('postgres', "SET $setting = '$timeout'; COPY waiting FROM '$directory/waiting'");
+	like($err, qr/COPY waiting, line $line\b/, "$setting while the key of line $line waits");
+	$other->query_safe('ROLLBACK');
+}
+$other->quit;
+
 $node->stop;
 done_testing();

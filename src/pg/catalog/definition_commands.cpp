@@ -1,6 +1,7 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
+#include "access/relation.h"
 #include "access/table.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_collation.h"
@@ -28,7 +29,9 @@ void append_options(StringInfo text, List* options) {
 
 const char* collation_name(Oid collation) {
   HeapTuple tuple = SearchSysCache1(COLLOID, ObjectIdGetDatum(collation));
-  if (!HeapTupleIsValid(tuple)) elog(ERROR, "cache lookup failed for collation %u", collation);
+  if (!HeapTupleIsValid(tuple))
+    ereport(ERROR, errcode(ERRCODE_UNDEFINED_OBJECT),
+            errmsg("collation with OID %u does not exist", collation));
   const auto* form = reinterpret_cast<Form_pg_collation>(GETSTRUCT(tuple));
   const char* name =
       quote_qualified_identifier(get_namespace_name(form->collnamespace), NameStr(form->collname));
@@ -76,49 +79,77 @@ constexpr Right kRights[] = {{ACL_INSERT, "INSERT"},
                              {ACL_DELETE, "DELETE"},
                              {ACL_TRUNCATE, "TRUNCATE"}};
 
-const char* grant(const AclItem* item, const char* name) {
+// Of these rights of one role; nullptr: there are none. `column`: of this column only.
+const char* grant(AclMode rights, Oid grantee, const char* name, const char* column) {
   StringInfoData text;
   initStringInfo(&text);
-  for (const Right& right : kRights)
-    if (ACLITEM_GET_PRIVS(*item) & right.bit)
-      appendStringInfo(&text, "%s%s", text.len == 0 ? "GRANT " : ", ", right.name);
+  for (const Right& right : kRights) {
+    if ((rights & right.bit) == 0) continue;
+    appendStringInfo(&text, "%s%s", text.len == 0 ? "GRANT " : ", ", right.name);
+    if (column != nullptr) appendStringInfo(&text, " (%s)", column);
+  }
   if (text.len == 0) return nullptr;
-  const char* grantee = item->ai_grantee == ACL_ID_PUBLIC
-                            ? "PUBLIC"
-                            : quote_identifier(GetUserNameFromId(item->ai_grantee, false));
-  appendStringInfo(&text, " ON %s TO %s", name, grantee);
+  const char* role =
+      grantee == ACL_ID_PUBLIC ? "PUBLIC" : quote_identifier(GetUserNameFromId(grantee, false));
+  appendStringInfo(&text, " ON %s TO %s", name, role);
   return text.data;
 }
 
-List* grants(Oid relid, Oid owner, const char* name) {
-  HeapTuple tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
-  if (!HeapTupleIsValid(tuple)) elog(ERROR, "cache lookup failed for relation %u", relid);
-  bool isnull;
-  const Datum datum = SysCacheGetAttr(RELOID, tuple, Anum_pg_class_relacl, &isnull);
-  List* commands = NIL;
-  if (!isnull) {
-    const Acl* acl = DatumGetAclPCopy(datum);
-    for (int i = 0; i < ACL_NUM(acl); ++i) {
-      const AclItem* item = &ACL_DAT(acl)[i];
-      const char* command = item->ai_grantee == owner ? nullptr : grant(item, name);
-      if (command != nullptr) commands = lappend(commands, const_cast<char*>(command));
-    }
+void add_grants(List** commands, const Acl* acl, Oid owner, const char* name, const char* column) {
+  for (int i = 0; i < ACL_NUM(acl); ++i) {
+    const AclItem* item = &ACL_DAT(acl)[i];
+    if (item->ai_grantee == owner) continue;
+    const AclMode granted_on = ACLITEM_GET_GOPTIONS(*item);
+    const AclMode rest = ACLITEM_GET_PRIVS(*item) & ~granted_on;
+    if (const char* command = grant(rest, item->ai_grantee, name, column))
+      *commands = lappend(*commands, const_cast<char*>(command));
+    if (const char* command = grant(granted_on, item->ai_grantee, name, column))
+      *commands = lappend(*commands, psprintf("%s WITH GRANT OPTION", command));
   }
-  ReleaseSysCache(tuple);
+}
+
+// Of a row of a catalog; nullptr: nobody has been granted anything.
+const Acl* acl_of(int cache, HeapTuple tuple, AttrNumber attribute) {
+  bool isnull;
+  const Datum datum =
+      SysCacheGetAttr(static_cast<SysCacheIdentifier>(cache), tuple, attribute, &isnull);
+  return isnull ? nullptr : DatumGetAclPCopy(datum);
+}
+
+List* grants(Relation filter, const char* name) {
+  const Oid relid = RelationGetRelid(filter), owner = filter->rd_rel->relowner;
+  List* commands = NIL;
+  if (HeapTuple tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid))) {
+    if (const Acl* acl = acl_of(RELOID, tuple, Anum_pg_class_relacl))
+      add_grants(&commands, acl, owner, name, nullptr);
+    ReleaseSysCache(tuple);
+  }
+  for (int i = 1; i <= RelationGetNumberOfAttributes(filter); ++i) {
+    HeapTuple tuple = SearchSysCache2(ATTNUM, ObjectIdGetDatum(relid), Int16GetDatum(i));
+    if (!HeapTupleIsValid(tuple)) continue;
+    const auto* column = reinterpret_cast<Form_pg_attribute>(GETSTRUCT(tuple));
+    if (const Acl* acl = acl_of(ATTNUM, tuple, Anum_pg_attribute_attacl);
+        acl != nullptr && !column->attisdropped)
+      add_grants(&commands, acl, owner, name, quote_identifier(NameStr(column->attname)));
+    ReleaseSysCache(tuple);
+  }
   return commands;
 }
 
 }  // namespace
 
 List* definition_commands(Oid relid) {
-  Relation filter = table_open(relid, AccessShareLock);
+  Relation filter = try_relation_open(relid, AccessShareLock);
+  if (filter == nullptr)
+    ereport(ERROR, errcode(ERRCODE_UNDEFINED_TABLE),
+            errmsg("relation with OID %u does not exist", relid));
   const char* name = quote_qualified_identifier(get_namespace_name(RelationGetNamespace(filter)),
                                                 RelationGetRelationName(filter));
   const Oid owner = filter->rd_rel->relowner;
   List* commands = list_make2(creation(filter, name),
                               psprintf("ALTER FOREIGN TABLE %s OWNER TO %s", name,
                                        quote_identifier(GetUserNameFromId(owner, false))));
-  commands = list_concat(commands, grants(relid, owner, name));
+  commands = list_concat(commands, grants(filter, name));
   table_close(filter, NoLock);
   return commands;
 }

@@ -59,6 +59,13 @@ bool redefines(const AlterTableStmt* statement) {
   return false;
 }
 
+// The server's own callback raises XX000 for a relation that another session has just dropped.
+void check_owner(const RangeVar* name, Oid relid, Oid, void*) {
+  if (!OidIsValid(relid) || !SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relid))) return;
+  if (!SF_IS_OWNER_OF_RELATION(relid, GetUserId()))
+    aclcheck_error(ACLCHECK_NOT_OWNER, get_relkind_objtype(get_rel_relkind(relid)), name->relname);
+}
+
 // What a filter knows is read back before its definition is altered: afterwards nobody could tell
 // what is saved. Takes the lock that ALTER takes. Where there is no room for it, it stays where it
 // is, and is set aside.
@@ -67,7 +74,7 @@ void load_before(const AlterTableStmt* statement) {
   const Oid seen = RangeVarGetRelid(statement->relation, NoLock, true);
   if (!OidIsValid(seen) || !is_filter(seen) || is_in_tree(seen)) return;
   const Oid relid = RangeVarGetRelidExtended(statement->relation, AccessExclusiveLock,
-                                             RVR_MISSING_OK, RangeVarCallbackOwnsRelation, nullptr);
+                                             RVR_MISSING_OK, check_owner, nullptr);
   Fault fault;
   if (!OidIsValid(relid) || !is_filter(relid)) return;
   const FilterRelation* relation = show_filter_relation(relid, fault);

@@ -26,6 +26,10 @@ constexpr int kBatch = 32;
 constexpr int kJudgedBatch = 256;
 constexpr int kRemoteBatch = 512;
 constexpr Size kMaxBytes = 65535;
+// Pages that the rows of a batch keep in memory. Rows of others are copied: scans of many
+// partitions would take all the memory that the server, or the session for its temporary tables,
+// has for pages.
+constexpr int kKeptPages = 4;
 
 struct BatchScanState {
   CustomScanState custom;  // first
@@ -41,10 +45,12 @@ struct BatchScanState {
   bool ahead_is_known;   // has been asked for
   bool finished;         // the scan below has no more rows
   int rows, next;        // of the batch
-  bool judged;           // as a whole; otherwise each row when it is asked for
-  uint64 version;        // of the filter that the elements are made for, and
-  FilterMode mode;       // its mode
-  int room;              // for rows:
+  int pages;             // that its rows have come from; the last of them:
+  Buffer page;
+  bool judged;      // as a whole; otherwise each row when it is asked for
+  uint64 version;   // of the filter that the elements are made for, and
+  FilterMode mode;  // its mode
+  int room;         // for rows:
   TupleTableSlot** slots;
   Element* elements;
   bool* has_key;
@@ -161,10 +167,20 @@ pg_attribute_always_inline TupleTableSlot* fetch_row(BatchScanState* state, Plan
   return kept;
 }
 
+pg_attribute_always_inline void release_page(BatchScanState* state, TupleTableSlot* row) {
+  if (!TTS_IS_BUFFERTUPLE(row)) return;
+  const Buffer page = reinterpret_cast<BufferHeapTupleTableSlot*>(row)->buffer;
+  state->pages += page != state->page;
+  state->page = page;
+  if (unlikely(state->pages > kKeptPages)) ExecMaterializeSlot(row);
+}
+
 pg_attribute_always_inline bool fetch_into(BatchScanState* state, int i) {
   auto* child = static_cast<PlanState*>(linitial(state->custom.custom_ps));
   state->finished = state->finished || fetch_row(state, child, state->slots[i]) == nullptr;
-  return !state->finished;
+  if (state->finished) return false;
+  release_page(state, state->slots[i]);
+  return true;
 }
 
 Size size_of(TupleTableSlot* row) {
@@ -209,14 +225,22 @@ void judge_batch(BatchScanState* state) {
   state->judged = true;
 }
 
+void clear_slots(BatchScanState* state) {
+  for (int i = 0; i < state->room; ++i) ExecClearTuple(state->slots[i]);
+}
+
 // Reads the next rows; false if there are none.
 bool read_batch(CustomScanState* node) {
   BatchScanState* state = state_of(node);
-  state->rows = state->next = 0;
+  state->rows = state->next = state->pages = 0;
+  state->page = InvalidBuffer;
   state->judged = false;
   MemoryContextReset(state->memory);
   while (state->rows < kBatch && fetch_into(state, state->rows)) ++state->rows;
-  if (state->rows == 0) return false;
+  if (state->rows == 0) {
+    clear_slots(state);
+    return false;
+  }
   begin_key_call(&state->call, state->filter, Use::judge);
   const bool ahead = asks_ahead(state);
   if (ahead) {
@@ -278,7 +302,7 @@ TupleTableSlot* execute_first(CustomScanState* node) {
 }
 
 void clear_batch(BatchScanState* state) {
-  for (int i = 0; i < state->room; ++i) ExecClearTuple(state->slots[i]);
+  clear_slots(state);
   state->rows = state->next = 0;
   state->finished = false;
 }

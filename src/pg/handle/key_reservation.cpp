@@ -275,6 +275,8 @@ void wait_until_applied(const FilterHandle* filter) {
   resolve_prepared();
 }
 
+const Element* waiting_key = nullptr;
+
 bool reserve(FilterHandle* filter, TransactionChanges* changes, const Element& element,
              const IndexHint& hint, uint64 applied, bool look_again, bool at_once) {
   reserve_change(changes);
@@ -285,7 +287,9 @@ bool reserve(FilterHandle* filter, TransactionChanges* changes, const Element& e
   Owner arrived = 0;
   for (;;) {
     request.registers = !changes->overflowed;
-    switch (try_to_reserve(filter, changes, element, applied, &request)) {
+    const ReserveResult result = try_to_reserve(filter, changes, element, applied, &request);
+    if (result == ReserveResult::other || result == ReserveResult::any_key) waiting_key = &element;
+    switch (result) {
       case ReserveResult::seen: return false;
       case ReserveResult::none:
         if (request.registered)

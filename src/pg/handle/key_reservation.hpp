@@ -49,4 +49,8 @@ TransactionChanges* begin(const FilterHandle* filter);
 bool reserve(FilterHandle* filter, TransactionChanges* changes, const Element& element,
              const IndexHint& hint, uint64 applied, bool look_again, bool at_once = false);
 
+// The key that has waited last for another transaction, where the caller of `reserve` has it: for
+// errors of many keys that are given at once. It may be gone.
+extern const Element* waiting_key;
+
 }  // namespace streamfilter::pg

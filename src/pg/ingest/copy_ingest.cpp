@@ -143,10 +143,9 @@ void look_back(CopyRows* rows) {
 // There is something to be said, and COPY says next which line it is about.
 void tell_line(void* arg) {
   auto* rows = static_cast<CopyRows*>(arg);
-  if (rows->at == 0)
-    look_forward(rows);
-  else
-    look_back(rows);
+  if (rows->at == 0) return look_forward(rows);
+  if (const uint64 waits = row_that_waits(rows->ingest)) rows->at = waits;
+  look_back(rows);
 }
 
 void keep_line(void* context, int place, uint64 row) {
@@ -163,7 +162,7 @@ void open_target(CopyRows* rows) {
   EState* estate = CreateExecutorState();
   MemoryContext caller = MemoryContextSwitchTo(estate->es_query_cxt);
   SF_INIT_COPY_RANGE_TABLE(estate, copy);
-  estate->es_output_cid = GetCurrentCommandId(true);
+  estate->es_output_cid = command_of_copy();
   ResultRelInfo* target = makeNode(ResultRelInfo);
   ExecInitResultRelation(estate, target, 1);
   ExecOpenIndices(target, false);

@@ -12,6 +12,7 @@ extern "C" {
 }
 
 #include "pg/handle/filter_keys.hpp"
+#include "pg/handle/key_reservation.hpp"
 #include "pg/ingest/ingest.hpp"
 #include "pg/ingest/target_rule.hpp"
 #include "pg/server/settings.hpp"
@@ -175,6 +176,7 @@ void judge_run(Ingest* ingest, int first, int end) {
   for (int i = first; i < end; ++i)
     if (i == first || ingest->tables[i] != ingest->tables[i - 1])
       check_judged_once(&ingest->tables[i]->judge);
+  waiting_key = nullptr;
   test_and_insert_keys(ingest->tables[first]->judge.keys.filter, ingest->elements + first,
                        ingest->has_key + first, end - first, ingest->repeats + first);
   for (int i = first; i < end; ++i)
@@ -365,5 +367,12 @@ IngestCounts finish_ingest(Ingest* ingest) {
 }
 
 const IngestCounts* counts_of(const Ingest* ingest) { return &ingest->counts; }
+
+uint64 row_that_waits(const Ingest* ingest) {
+  if (ingest == nullptr || waiting_key < ingest->elements ||
+      waiting_key >= ingest->elements + ingest->rows)
+    return 0;
+  return ingest->numbers[waiting_key - ingest->elements];
+}
 
 }  // namespace streamfilter::pg

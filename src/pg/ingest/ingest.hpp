@@ -47,4 +47,7 @@ IngestCounts finish_ingest(Ingest* ingest);
 // While it goes on.
 const IngestCounts* counts_of(const Ingest* ingest);
 
+// The number of the row whose key waits for another transaction, or has waited last; 0: none has.
+uint64 row_that_waits(const Ingest* ingest);
+
 }  // namespace streamfilter::pg

@@ -20,6 +20,7 @@ int min_log_size_kb = 8 * 1024;
 bool enabled = true;
 bool batch_scan = true;
 bool batch_insert = true;
+bool report = false;
 bool verbose = false;
 
 SessionMode session_mode = {};
@@ -80,8 +81,11 @@ void init_settings() {
                            "Judges and inserts rows in batches where nothing can tell.",
                            "The result is the same; rows are judged in their order all the same.",
                            &batch_insert, true, PGC_USERSET, 0, nullptr, nullptr, nullptr);
-  DefineCustomBoolVariable("streamfilter.verbose",
+  DefineCustomBoolVariable("streamfilter.report",
                            "Says after each statement what filters have made of its rows.", nullptr,
+                           &report, false, PGC_USERSET, 0, nullptr, nullptr, nullptr);
+  DefineCustomBoolVariable("streamfilter.verbose", "Former name of streamfilter.report.",
+                           "Either of the two is enough. In SET, this name needs double quotes.",
                            &verbose, false, PGC_USERSET, 0, nullptr, nullptr, nullptr);
   DefineCustomIntVariable(
       "streamfilter.min_log_size", "Log of a filter up to which no image of it is written.",

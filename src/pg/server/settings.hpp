@@ -14,7 +14,8 @@ extern int min_log_size_kb;         // streamfilter.min_log_size
 extern bool enabled;                // streamfilter.enabled
 extern bool batch_scan;             // streamfilter.batch_scan
 extern bool batch_insert;           // streamfilter.batch_insert
-extern bool verbose;                // streamfilter.verbose
+extern bool report;                 // streamfilter.report
+extern bool verbose;                // streamfilter.verbose, its former name
 
 // streamfilter.mode
 struct SessionMode {

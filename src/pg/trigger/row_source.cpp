@@ -27,6 +27,7 @@ namespace {
 struct Copied {
   void* kept;
   uint64 rows;
+  CommandId command;
 };
 
 struct Frame {
@@ -124,6 +125,7 @@ void track_utility(UtilityCall* call) {
   Node* statement = statement_of(call);
   const auto* truncate = IsA(statement, TruncateStmt) ? castNode(TruncateStmt, statement) : nullptr;
   Copied copied = {};
+  copied.command = GetCurrentCommandId(false);
   const Frame frame = {nullptr, IsA(statement, CopyStmt) ? &copied : nullptr, ++statements,
                        ++queries, top};
   if (top == nullptr) begin_statement_report();
@@ -345,6 +347,8 @@ Departure find_departure(const TriggerData* call, const KeyInput* key, int count
 void** kept_for_copy() {
   return top == nullptr || top->copy == nullptr ? nullptr : &top->copy->kept;
 }
+
+CommandId command_of_copy() { return top->copy->command; }
 
 void count_copied(uint64 rows) { top->copy->rows += rows; }
 

@@ -45,6 +45,8 @@ extern void (*on_first_row)(const RelationData* table);
 // A place for what somebody keeps for the COPY that runs and calls no query; nullptr: none does. It
 // is empty when COPY begins.
 void** kept_for_copy();
+// The command that its rows are of; triggers before them may have run others since.
+CommandId command_of_copy();
 // Rows were inserted for that COPY: its command tag counts them, too.
 void count_copied(uint64 rows);
 

@@ -8,9 +8,9 @@
 namespace streamfilter::pg {
 
 void begin_statement_report() {
-  if (likely(!verbose && !collects_judged_rows)) return;
+  if (likely(!report && !verbose && !collects_judged_rows)) return;
   flush_counters();  // of statements before this one
-  collect_judged_rows(verbose);
+  collect_judged_rows(report || verbose);
 }
 
 void end_statement_report() {

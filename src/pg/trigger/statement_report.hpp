@@ -1,4 +1,4 @@
-// What streamfilter.verbose says after a statement.
+// What streamfilter.report says after a statement.
 #pragma once
 
 namespace streamfilter::pg {

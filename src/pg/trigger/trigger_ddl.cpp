@@ -168,7 +168,8 @@ void check_created(const CreateTrigStmt* statement, char* schema) {
   if (named.schemaname == nullptr) named.schemaname = schema;
   const Oid relid = RangeVarGetRelid(&named, NoLock, true);
   if (!OidIsValid(relid)) return;
-  Relation table = relation_open(relid, AccessShareLock);
+  Relation table = try_relation_open(relid, AccessShareLock);
+  if (table == nullptr) return;
   const TriggerDesc* triggers = CopyTriggerDesc(table->trigdesc);
   const Trigger* created = find_by_name(triggers, statement->trigname);
   TriggerKind kind;

@@ -2,6 +2,7 @@
 
 extern "C" {
 #include "access/genam.h"
+#include "access/relation.h"
 #include "access/table.h"
 #include "catalog/indexing.h"
 #include "catalog/pg_inherits.h"
@@ -71,7 +72,8 @@ Oid find_copied(const RowJudge* judge, const TriggerOrigin* origin, TriggerBindi
   if (!judge->routed || judge->trigger->tgisclone) return origin->trigger;
   ListCell* cell;
   foreach (cell, parents_of(RelationGetRelid(judge->table))) {
-    Relation parent = table_open(lfirst_oid(cell), AccessShareLock);
+    Relation parent = try_relation_open(lfirst_oid(cell), AccessShareLock);
+    if (parent == nullptr) continue;
     const Oid copied = find_in_parent(judge, binding, parent);
     table_close(parent, NoLock);
     if (OidIsValid(copied)) return copied;

@@ -1,0 +1,95 @@
+
+-- ---- comments on columns -------------------------------------------------------------------------------
+
+COMMENT ON COLUMN streamfilter_filters.filter IS 'the filter';
+COMMENT ON COLUMN streamfilter_filters.kind IS 'kind of filter, as in option kind';
+COMMENT ON COLUMN streamfilter_filters.mode IS 'what it does with repeats: enforce, shadow or off';
+COMMENT ON COLUMN streamfilter_filters.memory IS 'shared memory that it takes';
+COMMENT ON COLUMN streamfilter_filters."full" IS 'percent of its cells in use';
+COMMENT ON COLUMN streamfilter_filters.tested IS 'rows and keys that it was asked about';
+COMMENT ON COLUMN streamfilter_filters.repeats IS 'of these, repeats: discarded, marked, diverted, or let pass in mode shadow';
+COMMENT ON COLUMN streamfilter_filters.fpr_now IS 'estimated rate of false positives now';
+COMMENT ON COLUMN streamfilter_filters.state IS 'where its state is, or why the filter cannot be read';
+
+COMMENT ON COLUMN streamfilter_stats.filter IS 'the filter';
+COMMENT ON COLUMN streamfilter_stats.kind IS 'kind of filter, as in option kind';
+COMMENT ON COLUMN streamfilter_stats.memory IS 'bytes of shared memory that it takes';
+COMMENT ON COLUMN streamfilter_stats.params IS 'parameters that its options come to';
+COMMENT ON COLUMN streamfilter_stats.tested IS 'rows and keys that it was asked about';
+COMMENT ON COLUMN streamfilter_stats.accepted IS 'of these, found new';
+COMMENT ON COLUMN streamfilter_stats.discarded IS 'repeats that were discarded or marked';
+COMMENT ON COLUMN streamfilter_stats.rolled_back IS 'keys of transactions that rolled back';
+COMMENT ON COLUMN streamfilter_stats.in_flight IS 'keys of unfinished transactions';
+COMMENT ON COLUMN streamfilter_stats.waits IS 'waits for another transaction that had added the same key';
+COMMENT ON COLUMN streamfilter_stats.fill IS 'share of its cells in use, from 0 to 1';
+COMMENT ON COLUMN streamfilter_stats.fpr_now IS 'estimated rate of false positives now';
+COMMENT ON COLUMN streamfilter_stats.fpr_bound IS 'rate of false positives that its parameters imply at most';
+COMMENT ON COLUMN streamfilter_stats.distinct_estimate IS 'estimated number of distinct keys seen';
+COMMENT ON COLUMN streamfilter_stats.window_keys IS 'number of keys after which a key is still remembered with 99 percent';
+COMMENT ON COLUMN streamfilter_stats.created IS 'when its state was made';
+COMMENT ON COLUMN streamfilter_stats.last_reset IS 'when it was emptied last';
+COMMENT ON COLUMN streamfilter_stats.last_saved IS 'when its image was saved last';
+COMMENT ON COLUMN streamfilter_stats.restored IS 'when its state was read back last';
+COMMENT ON COLUMN streamfilter_stats.overflowed IS 'transactions with more keys in flight than there was room for';
+COMMENT ON COLUMN streamfilter_stats.unremembered IS 'keys that other servers have not taken';
+COMMENT ON COLUMN streamfilter_stats.mode IS 'what it does with repeats: enforce, shadow or off';
+COMMENT ON COLUMN streamfilter_stats.would_discard IS 'repeats that passed in mode shadow';
+COMMENT ON COLUMN streamfilter_stats.diverted IS 'repeats that were diverted to another table';
+COMMENT ON COLUMN streamfilter_stats.ahead IS 'events whose time was too far ahead';
+COMMENT ON COLUMN streamfilter_stats.lost_estimate IS 'estimated number of new rows that were discarded as repeats';
+COMMENT ON COLUMN streamfilter_stats.stats_reset IS 'when the counters were set to zero last';
+COMMENT ON COLUMN streamfilter_stats.dynamic_memory IS 'of its memory, bytes beyond streamfilter.shared_memory';
+COMMENT ON COLUMN streamfilter_stats.state IS 'where its state is: loaded, saved, or set aside and why';
+COMMENT ON COLUMN streamfilter_stats.error IS 'why the filter cannot be read; NULL if it can';
+
+COMMENT ON COLUMN streamfilter_tuning.filter IS 'the filter';
+COMMENT ON COLUMN streamfilter_tuning.factor IS 'its memory times this';
+COMMENT ON COLUMN streamfilter_tuning.memory IS 'bytes that this comes to';
+COMMENT ON COLUMN streamfilter_tuning.found IS 'repeats that it would have found';
+COMMENT ON COLUMN streamfilter_tuning.fnr IS 'estimated share of repeats that it would have missed';
+COMMENT ON COLUMN streamfilter_tuning.fnr_low IS 'lower end of the interval that holds this share with 95 percent';
+COMMENT ON COLUMN streamfilter_tuning.fnr_high IS 'upper end of that interval';
+COMMENT ON COLUMN streamfilter_tuning.error IS 'why the filter cannot be read; NULL if it can';
+
+COMMENT ON COLUMN streamfilter_tree.filter IS 'the filter';
+COMMENT ON COLUMN streamfilter_tree.parent IS 'the filter above it; NULL for the root';
+COMMENT ON COLUMN streamfilter_tree.level IS 'its distance from the root';
+COMMENT ON COLUMN streamfilter_tree.accesses IS 'how often a key has come to it';
+COMMENT ON COLUMN streamfilter_tree.hits IS 'how many repeats it has found';
+COMMENT ON COLUMN streamfilter_tree.error IS 'why the filter cannot be read; NULL if it can';
+
+COMMENT ON COLUMN streamfilter_slices.filter IS 'the filter';
+COMMENT ON COLUMN streamfilter_slices.slice IS 'number of the slice';
+COMMENT ON COLUMN streamfilter_slices.server IS 'foreign server that holds it';
+COMMENT ON COLUMN streamfilter_slices.lost IS 'whether the server does not answer';
+COMMENT ON COLUMN streamfilter_slices.lost_since IS 'since when it does not answer';
+COMMENT ON COLUMN streamfilter_slices.answered IS 'keys that the slice has answered for';
+COMMENT ON COLUMN streamfilter_slices.unanswered IS 'keys that it has not answered for';
+COMMENT ON COLUMN streamfilter_slices.messages IS 'messages sent to it';
+COMMENT ON COLUMN streamfilter_slices.bytes_sent IS 'bytes sent to it';
+COMMENT ON COLUMN streamfilter_slices.bytes_received IS 'bytes received from it';
+COMMENT ON COLUMN streamfilter_slices.error IS 'why the filter cannot be read; NULL if it can';
+
+COMMENT ON COLUMN streamfilter_triggers."table" IS 'the table, or partition, that the trigger fires for';
+COMMENT ON COLUMN streamfilter_triggers.trigger IS 'name of the trigger';
+COMMENT ON COLUMN streamfilter_triggers.filter IS 'the filter that it asks';
+COMMENT ON COLUMN streamfilter_triggers.kind IS 'what it does: discard, mark, divert or forget';
+COMMENT ON COLUMN streamfilter_triggers.rows IS 'rows that it has judged';
+COMMENT ON COLUMN streamfilter_triggers.discarded IS 'of these, discarded or marked';
+COMMENT ON COLUMN streamfilter_triggers.diverted IS 'of these, diverted to another table';
+COMMENT ON COLUMN streamfilter_triggers.would_discard IS 'repeats that passed in mode shadow';
+COMMENT ON COLUMN streamfilter_triggers.since IS 'when its counters were set to zero last';
+
+COMMENT ON COLUMN streamfilter_progress.pid IS 'process of the session';
+COMMENT ON COLUMN streamfilter_progress.command IS 'what it does';
+COMMENT ON COLUMN streamfilter_progress.filter IS 'the filter that it works on; NULL: none';
+COMMENT ON COLUMN streamfilter_progress.phase IS 'what is under way';
+COMMENT ON COLUMN streamfilter_progress.done IS 'how far it has come';
+COMMENT ON COLUMN streamfilter_progress.total IS 'how far it has to come; NULL: not known';
+COMMENT ON COLUMN streamfilter_progress.unit IS 'what is counted';
+
+COMMENT ON COLUMN streamfilter_metrics.name IS 'name of the metric';
+COMMENT ON COLUMN streamfilter_metrics.labels IS 'what it is about, as JSON';
+COMMENT ON COLUMN streamfilter_metrics.value IS 'its value';
+COMMENT ON COLUMN streamfilter_metrics.unit IS 'unit of the value';
+COMMENT ON COLUMN streamfilter_metrics.help IS 'what it says';

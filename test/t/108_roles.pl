@@ -1,0 +1,164 @@
+# A role with each of the rights that a filter knows does all that it can to be in its owner's way: names the filter in a
+# trigger, or diverts to the owner's table, locks its own table, alters and drops. The owner then does what owners do: without
+# waiting for others, and without errors that are not the owner's own.
+# flavours: asserted quick
+use strict;
+use warnings;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = PostgreSQL::Test::Cluster->new('main');
+$node->init;
+$node->append_conf('postgresql.conf', "shared_preload_libraries = 'streamfilter'");
+$node->start;
+$node->safe_psql('postgres', q{
+	CREATE EXTENSION streamfilter;
+	CREATE ROLE owner;
+	CREATE ROLE guest;
+	CREATE ROLE chief SUPERUSER;
+	GRANT CREATE ON DATABASE postgres TO owner;
+	GRANT USAGE ON FOREIGN SERVER streamfilter TO owner;});
+
+my $options = q{SERVER streamfilter OPTIONS (kind 'bloom', keys '1000', fpr '1e-6')};
+
+# Who does it: the role that owns the table with the trigger, and what the filter's owner grants before.
+my %guests = (
+	'no right'  => [ 'guest', '' ],
+	'USAGE'     => [ 'guest', 'GRANT USAGE ON SCHEMA private TO guest' ],
+	'SELECT'    => [ 'guest', 'GRANT USAGE ON SCHEMA private TO guest; GRANT SELECT ON private.seen, private.kept TO guest' ],
+	'INSERT'    => [ 'guest', 'GRANT USAGE ON SCHEMA private TO guest; GRANT INSERT ON private.seen, private.kept TO guest' ],
+	'revoked'   => [ 'guest', 'GRANT USAGE ON SCHEMA private TO guest; GRANT INSERT ON private.seen, private.kept TO guest' ],
+	'superuser' => [ 'chief', '' ],
+	'owner'     => [ 'owner', '' ]);
+my %may_bind = map { $_ => 1 } qw(INSERT revoked superuser owner);
+
+# What is named, and whether the guest's table is locked, or its trigger was made useless, when the owner comes.
+my %names = (
+	'in a trigger' => q{streamfilter_discard('private.seen')},
+	'in divert'    => q{streamfilter_divert('private.seen', 'private.kept')});
+my @then = ('', 'locks', 'adds a later trigger');
+
+# What the owner does in one transaction that is rolled back, and whether a trigger that is bound may refuse it.
+my @deeds = (
+	[ 'ALTER FOREIGN TABLE private.seen OPTIONS (SET keys \'2000\')', 0 ],
+	[ 'ALTER FOREIGN TABLE private.seen RENAME TO known',              0 ],
+	[ 'ALTER FOREIGN TABLE private.seen ALTER COLUMN id TYPE bigint',  0 ],
+	[ 'ALTER FOREIGN TABLE private.seen OWNER TO CURRENT_USER',        0 ],
+	[ 'ALTER TABLE private.kept ADD COLUMN more int',                  0 ],
+	[ 'ALTER TABLE private.kept OWNER TO CURRENT_USER',                0 ],
+	[ 'ALTER TABLE private.kept RENAME TO renamed',                    0 ],
+	[ 'ALTER SCHEMA private RENAME TO renamed',                        0 ],
+	[ 'TRUNCATE private.seen',                                         0 ],
+	[ 'DROP FOREIGN TABLE private.seen',                               1 ],
+	[ 'DROP TABLE private.kept',                                       1 ],
+	[ 'DROP SCHEMA private CASCADE',                                   2 ]);
+
+sub prepare
+{
+	my ($role, $grant, $call) = @_;
+	$node->safe_psql('postgres', qq{
+		SET client_min_messages = error;
+		DROP SCHEMA IF EXISTS private, his CASCADE;
+		CREATE SCHEMA private AUTHORIZATION owner;
+		CREATE SCHEMA his AUTHORIZATION $role;
+		SET ROLE owner;
+		CREATE FOREIGN TABLE private.seen (id int) $options;
+		CREATE TABLE private.kept (id int);
+		RESET ROLE;
+		$grant;
+		SET ROLE $role;
+		CREATE TABLE his.t (id int, other int);
+		CREATE FUNCTION his.last() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';});
+	my ($status, $out, $err) = $node->psql('postgres',
+		"SET ROLE $role; CREATE TRIGGER zz BEFORE INSERT ON his.t FOR EACH ROW EXECUTE FUNCTION public.$call");
+	return $err =~ /ERROR: +(.*)/ ? $1 : '';
+}
+
+# The errors of the owner's deeds, each in a transaction of its own; one that waited has a timeout among them.
+sub owner_does
+{
+	my ($refuses) = @_;
+	my @wrong;
+	for my $deed (@deeds)
+	{
+		my ($statement, $needs) = @$deed;
+		my ($status, $out, $err) = $node->psql('postgres',
+			"SET lock_timeout = '10s'; SET ROLE owner; BEGIN; $statement; ROLLBACK");
+		next unless $err =~ /ERROR: +(.*)/;
+		next if $needs == 1 && $refuses && $1 =~ /other objects depend on it/;
+		push @wrong, "$statement: $1";
+	}
+	return join "\n", @wrong;
+}
+
+for my $who (sort keys %guests)
+{
+	my ($role, $grant) = @{ $guests{$who} };
+	for my $where (sort keys %names)
+	{
+		my $error = prepare($role, $grant, $names{$where});
+		if (!$may_bind{$who})
+		{
+			like($error, qr/^permission denied for (filter|schema|table)/, "$who, $where: refused");
+			# What 1.1 has bound, or what a dump brings.
+			$node->safe_psql('postgres',
+				"SET ROLE $role; SET check_function_bodies = off; "
+				  . "CREATE TRIGGER zz BEFORE INSERT ON his.t FOR EACH ROW EXECUTE FUNCTION public.$names{$where}");
+		}
+		else
+		{
+			is($error, '', "$who, $where: bound");
+		}
+		$node->safe_psql('postgres', 'REVOKE INSERT ON private.seen, private.kept FROM guest') if $who eq 'revoked';
+		my $refuses = $may_bind{$who} && $who ne 'revoked';
+		for my $then (@then)
+		{
+			# An owner's own table is the owner's to wait for, and to put right.
+			next if $role eq 'owner' && $then;
+			my $other = $node->background_psql('postgres', on_error_stop => 1);
+			$other->query_safe("SET client_min_messages = error; SET ROLE $role; BEGIN");
+			$other->query_safe('LOCK TABLE his.t') if $then eq 'locks';
+			$other->query_safe('CREATE TRIGGER zzz BEFORE INSERT ON his.t FOR EACH ROW EXECUTE FUNCTION his.last(); COMMIT')
+			  if $then =~ /later/;
+			# DROP SCHEMA … CASCADE drops a trigger that is bound, too, and waits for its table as for a view in use.
+			local $deeds[-1] = [ 'SELECT 1', 0 ] if $then eq 'locks' && $may_bind{$who};
+			is(owner_does($refuses), '', "$who, $where" . ($then && ", then $then") . ': the owner does as ever');
+			$other->query_safe('ROLLBACK') if $then eq 'locks';
+			$other->quit;
+		}
+	}
+}
+
+# One who drops and alters all that a guest may: the owner's insertions are as before.
+prepare('guest', $guests{INSERT}[1], $names{'in divert'});
+for my $statement ('DROP FOREIGN TABLE private.seen', 'ALTER FOREIGN TABLE private.seen OPTIONS (SET keys \'1\')',
+	'DROP TABLE private.kept', 'ALTER TABLE private.kept ADD COLUMN mine int', 'LOCK TABLE private.kept IN ACCESS EXCLUSIVE MODE')
+{
+	my ($status, $out, $err) = $node->psql('postgres', "SET ROLE guest; BEGIN; $statement");
+	like($err, qr/must be owner|permission denied/, "a guest cannot: $statement");
+}
+is( $node->safe_psql('postgres', q{SET ROLE owner; INSERT INTO private.seen VALUES (1), (1) RETURNING id}), '1',
+	'the owner inserts as before');
+
+# A database without the extension: nothing of it is in the way of statements of any kind.
+$node->safe_psql('postgres', 'CREATE DATABASE plain');
+is( $node->safe_psql('plain', q{
+	CREATE TABLE t (id int);
+	CREATE FUNCTION last() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';
+	CREATE TRIGGER zz BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION last();
+	INSERT INTO t SELECT generate_series(1, 3);
+	ALTER TABLE t RENAME TO u;
+	EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT id FROM u LIMIT 1;
+	TRUNCATE u;
+	CREATE EXTENSION streamfilter;
+	CREATE FOREIGN TABLE f (id int) SERVER streamfilter OPTIONS (kind 'bloom', keys '1000');
+	CREATE TRIGGER zzz BEFORE INSERT ON u FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('f');
+	INSERT INTO u VALUES (1), (1) RETURNING id;
+	DROP TABLE u;
+	DROP EXTENSION streamfilter CASCADE;
+	SELECT 'without it again'}) =~ s/.*\n(1\nwithout)/$1/sr,
+	"1\nwithout it again", 'a session before, with and after the extension');
+$node->safe_psql('postgres', 'DROP DATABASE plain');
+$node->stop;
+done_testing();
