@@ -162,7 +162,7 @@ sql/$(EXTENSION)--1.1--1.2.sql: sql/update/1.1--1.2_before.sql \
 	cat $^ > $@
 
 # They come behind those above.
-sql/$(EXTENSION)--1.1--1.2.sql: sql/update/1.1--1.2_counting.sql
+sql/$(EXTENSION)--1.1--1.2.sql: sql/33_counting.sql sql/update/1.1--1.2_counting.sql
 
 scripts: $(DATA_built)
 

@@ -29,7 +29,7 @@ CREATE TYPE streamfilter (
   SEND = streamfilter_send,
   INTERNALLENGTH = VARIABLE,
   ALIGNMENT = double,
-  STORAGE = extended
+  STORAGE = external
 );
 COMMENT ON TYPE streamfilter
 IS 'an approximate set of keys: kind(option=value, ...), for example sbf(memory=64kB, fpr=0.01)';

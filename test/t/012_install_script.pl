@@ -65,8 +65,9 @@ foreach my $file (@scripts)
 	my $sql = slurp_file($file);
 	my @faults = map { ++$queries; faults_in($_) } queries_of($sql);
 	is_deeply(\@faults, [], basename($file) . ': every name in a query has its schema');
-	# What is there belongs to somebody else.
-	unlike($sql, qr/\bOR\s+REPLACE\b|\bIF\s+NOT\s+EXISTS\b/i, basename($file) . ': takes nothing that it finds');
+	# What is there belongs to somebody else. An aggregate of the extension is changed where it is, for others may depend on
+	# it: PostgreSQL replaces none that the extension does not have.
+	unlike($sql =~ s/^CREATE OR REPLACE AGGREGATE//gmr, qr/\bOR\s+REPLACE\b|\bIF\s+NOT\s+EXISTS\b/i, basename($file) . ': takes nothing that it finds');
 	unlike($sql, qr/\bSECURITY\s+DEFINER\b/i, basename($file) . ': no function runs as the superuser who installs it');
 }
 cmp_ok($queries, '>=', 7, 'queries were looked at');

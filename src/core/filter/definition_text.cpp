@@ -22,6 +22,8 @@ class Reader {
     while (at_ < end_ && is_space(*at_)) ++at_;
   }
 
+  bool is_at_end() const noexcept { return at_ == end_; }
+
   bool take(char c) noexcept {
     if (at_ == end_ || *at_ != c) return false;
     ++at_;
@@ -109,6 +111,10 @@ bool parse_definition(const char* text, std::size_t length, Definition& definiti
   if (!reader.name(name)) return syntax_error(reader, "a kind of filter", problem);
   if (!set_option(definition, "kind", name, problem)) return false;
   reader.skip_spaces();
+  if (reader.is_at_end()) {  // a kind alone
+    used = reader.used();
+    return true;
+  }
   if (!reader.take('(')) return syntax_error(reader, "\"(\"", problem);
   reader.skip_spaces();
   for (bool first = true; !reader.take(')'); first = false) {

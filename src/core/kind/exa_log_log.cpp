@@ -304,6 +304,10 @@ bool exa_log_log::add_token(const Parameters& p, Slice slice, Token token) noexc
   return add(p, slice, token);
 }
 
+bool exa_log_log::is_of_tokens(ConstSlice slice) noexcept {
+  return form(*slice.state) == kOfTokens;
+}
+
 bool exa_log_log::holds_tokens(const Parameters&, ConstSlice slice, std::uint64_t& count) noexcept {
   const SliceState& state = *slice.state;
   count = tokens(state);

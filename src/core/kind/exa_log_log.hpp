@@ -9,6 +9,8 @@ namespace streamfilter::exa_log_log {
 // Adds a token, or what registers keep of it. Was it there? Counters stay as they are.
 bool add_token(const Parameters& p, Slice slice, Token token) noexcept;
 
+bool is_of_tokens(ConstSlice slice) noexcept;
+
 // Are there tokens, none of them a copy, as many as keys were called new? How many there are then.
 bool holds_tokens(const Parameters& p, ConstSlice slice, std::uint64_t& count) noexcept;
 

@@ -1,6 +1,9 @@
 #include "core/kind/exa_log_log_words.hpp"
 
+#include <cmath>
+
 #include "core/kind/exa_log_log.hpp"
+#include "core/kind/kind_registry.hpp"
 
 #include "core/base/layer_wall.hpp"
 
@@ -12,11 +15,55 @@ bool has_words(const Parameters& p) noexcept {
   return p.kind == Kind::ell && p.k1 == 0 && places_of(p) <= kMaxPlaces;
 }
 
+namespace {
+
+using exa_log_log_model::Likelihood;
+
+Token token_in(const Parameters& p, Word word) noexcept {
+  return {(word >> kWordPayloadBits) % (2 * p.integer(0)), word & ((1u << kWordPayloadBits) - 1)};
+}
+
+double change_of_register(const unsigned char* at) noexcept {
+  Likelihood one;
+  one.add_registers(at, 1);
+  return one.change();
+}
+
+}  // namespace
+
 void add_word(Header* filter, Word word) noexcept {
   const Parameters& p = filter->parameters;
-  const std::uint64_t place = word >> kWordPayloadBits, homes = 2 * p.integer(0);
-  const Token token = {place % homes, word & ((1u << kWordPayloadBits) - 1)};
-  add_token(p, slice_at(filter, static_cast<std::uint32_t>(place / homes)), token);
+  add_token(p, slice_at(filter, slice_of_word(p, word)), token_in(p, word));
+}
+
+double change_of(const Header* filter) noexcept {
+  const Parameters& p = filter->parameters;
+  double sum = 0;
+  for (std::uint32_t i = 0; i < p.slices; ++i)
+    sum += 1 - find_ops(p.kind)->estimate(p, slice_at(filter, i)).fpr;
+  return sum / p.slices;
+}
+
+double share_of(const Parameters& p, Word word) noexcept {
+  return std::ldexp(1, -static_cast<int>(token_in(p, word).exponent())) /
+         (static_cast<double>(places_of(p)) / 2);
+}
+
+bool add_word(Header* filter, Word word, double& change) noexcept {
+  const Parameters& p = filter->parameters;
+  const Slice slice = slice_at(filter, slice_of_word(p, word));
+  const Token token = token_in(p, word);
+  const bool had_tokens = is_of_tokens(as_const(slice));
+  const unsigned char* at = slice.body() + token.register_index() * sizeof(Register);
+  const double before = had_tokens ? 0 : change_of_register(at);
+  if (add_token(p, slice, token)) return true;
+  if (!had_tokens)
+    change -= (before - change_of_register(at)) / (static_cast<double>(places_of(p)) / 2);
+  else if (is_of_tokens(as_const(slice)))
+    change -= share_of(p, word);
+  else
+    change = change_of(filter);
+  return false;
 }
 
 double distinct_words(const Parameters& p, const Word* words, std::size_t places,

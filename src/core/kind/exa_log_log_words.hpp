@@ -37,6 +37,15 @@ inline std::uint32_t slice_of_word(const Parameters& p, Word word) noexcept {
 // Adds it to a filter as its key would be, but for the counters.
 void add_word(Header* filter, Word word) noexcept;
 
+// The probability that a new key changes any register, or token, of the filter.
+double change_of(const Header* filter) noexcept;
+
+// The same as add_word, with that probability kept up to date. Was it there?
+bool add_word(Header* filter, Word word, double& change) noexcept;
+
+// By how much a word that is new lowers the probability while there are words alone.
+double share_of(const Parameters& p, Word word) noexcept;
+
 // A set in memory of the host: a table of a power of two of words, 0 where there is none. The host
 // keeps it at most 3/4 full.
 struct WordTable {

@@ -73,13 +73,19 @@ bool prepare_growing(CallSite* site, const Header* prototype) {
   return site->grows = true;
 }
 
+GrowingState* first_words(FunctionCallInfo fcinfo, const CallSite* site, bool for_filter,
+                          MemoryContext context) {
+  if (!for_filter && AggCheckCallContext(fcinfo, nullptr) == AGG_CONTEXT_WINDOW)
+    return make_counting(&site->parameters, context);
+  return make_growing(&site->parameters, for_filter, context);
+}
+
 GrowingState* first_state(FunctionCallInfo fcinfo, CallSite* site, bool for_filter) {
   const MemoryContext context = aggregate_context(fcinfo);
-  if (site->grows && site->literal_prototype)
-    return make_growing(&site->parameters, for_filter, context);
+  if (site->grows && site->literal_prototype) return first_words(fcinfo, site, for_filter, context);
   const Header* prototype = get_prototype(fcinfo, 2);
   require_promise(prototype);
-  if (prepare_growing(site, prototype)) return make_growing(&site->parameters, for_filter, context);
+  if (prepare_growing(site, prototype)) return first_words(fcinfo, site, for_filter, context);
   GrowingState* state = start_state(prototype, context);
   if (site->constant_prototype) return state;
   state->extra->prototype = checksum(prototype);
@@ -118,6 +124,8 @@ void remember(FunctionCallInfo fcinfo, const CallSite* site, GrowingState* state
   const Parameters& parameters = state->its();
   uint64 hash;
   if (!hash_argument(fcinfo, site, parameters, nulls, &hash)) return;
+  if (state->extra != nullptr && state->extra->in_window)
+    return insert_in_window(fcinfo, state, hash);
   if (state->filter == nullptr) return insert(fcinfo, state, hash);
   Element element = new_element(parameters);
   element.hash = hash;
@@ -181,7 +189,7 @@ SF_FUNCTION(streamfilter_agg_deserialize) {
 SF_FUNCTION(streamfilter_agg_final) {
   const GrowingState* state = get_state(fcinfo, 0);
   if (state == nullptr) PG_RETURN_NULL();
-  PG_RETURN_POINTER(finished_filter(state));
+  PG_RETURN_DATUM(finished_value(state));
 }
 
 SF_FUNCTION(approx_count_distinct_final) {

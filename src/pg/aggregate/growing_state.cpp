@@ -9,6 +9,7 @@
 #include "pg/aggregate/aggregate_arguments.hpp"
 #include "pg/aggregate/distinct_count.hpp"
 #include "pg/server/problem_report.hpp"
+#include "pg/value/compact_value.hpp"
 #include "pg/value/value.hpp"
 
 namespace streamfilter::pg {
@@ -31,6 +32,14 @@ void for_each_word(const GrowingState* state, Visit visit) {
   const Word* words = list_of(state);
   for (uint32 i = 0; i < places_of(state); ++i)
     if (words[i] != 0) visit(words[i]);
+}
+
+Word* list_sorted(const GrowingState* state) {
+  Word* words = static_cast<Word*>(palloc((state->count + 1) * sizeof(Word)));
+  Word* end = words;
+  for_each_word(state, [&](Word word) { *end++ = word; });
+  sort_words(words, state->count);
+  return words;
 }
 
 // Twice as large would be half of the filter.
@@ -145,6 +154,13 @@ GrowingState* make_growing(const Parameters* parameters, bool for_filter, Memory
   return state;
 }
 
+GrowingState* make_counting(const Parameters* parameters, MemoryContext context) {
+  GrowingState* state = make_growing(parameters, true, context);
+  state->extra->in_window = true;
+  state->extra->change = 1;
+  return state;
+}
+
 GrowingState* make_state(Header* filter, MemoryContext context) {
   GrowingState* state = allocate(context);
   state->filter = filter;
@@ -165,6 +181,23 @@ void add_word(FunctionCallInfo fcinfo, GrowingState* state, Word word) {
     return;
   }
   state->count += !WordTable{state->words, state->bits}.add(word);
+}
+
+void insert_in_window(FunctionCallInfo fcinfo, GrowingState* state, uint64 hash) {
+  StateExtra& extra = *state->extra;
+  const Word word = exa_log_log::word_of(*state->parameters, hash);
+  const double before = extra.change;
+  const uint32 count = state->count;
+  if (state->filter != nullptr) {
+    if (exa_log_log::add_word(state->filter, word, extra.change)) return;
+  } else {
+    add_word(fcinfo, state, word);
+    if (state->filter == nullptr && state->count == count) return;
+    extra.change = state->filter != nullptr
+                       ? exa_log_log::change_of(state->filter)
+                       : before - exa_log_log::share_of(*state->parameters, word);
+  }
+  extra.counted += 1 / before;
 }
 
 void merge_state(FunctionCallInfo fcinfo, GrowingState* into, const GrowingState* from) {
@@ -198,14 +231,23 @@ GrowingState* copy_state(const GrowingState* from, const Parameters* parameters,
 }
 
 // What was merged is counted again, so that neither the order of rows nor that of merges matters.
-Header* finished_filter(const GrowingState* state) {
+Datum finished_value(const GrowingState* state) {
+  if (state->filter == nullptr) {
+    Word* words = list_sorted(state);
+    const Datum value =
+        words_datum(*state->parameters, words, state->count, state->extra->insertions);
+    pfree(words);
+    if (value != 0) return value;
+  }
   Header* filter = state->filter != nullptr ? copy_value(state->filter, CurrentMemoryContext)
                                             : filter_of_words(state, CurrentMemoryContext);
   settle_value(filter);
-  return filter;
+  return value_datum(filter);
 }
 
 int64 count_keys(const GrowingState* state) {
+  if (state->extra != nullptr && state->extra->in_window)
+    return saturate<int64>(std::round(state->extra->counted));
   if (state->filter != nullptr) return count_keys(state->filter);
   const Parameters& p = *state->parameters;
   if (exa_log_log::are_few(p, state->count)) return state->count;
@@ -222,10 +264,7 @@ int64 count_keys(const GrowingState* state) {
 bytea* serialize_state(const GrowingState* state) {
   if (state->filter != nullptr) return reinterpret_cast<bytea*>(state->filter);
   const Parameters& p = *state->parameters;
-  Word* words = static_cast<Word*>(palloc((state->count + 1) * sizeof(Word)));
-  Word* end = words;
-  for_each_word(state, [&](Word word) { *end++ = word; });
-  sort_words(words, state->count);
+  Word* words = list_sorted(state);
   const uint64* insertions = state->extra != nullptr ? state->extra->insertions : nullptr;
   const Size size = write_compact(p, words, state->count, insertions, nullptr, 0);
   // Behind it, whether there are insertions.

@@ -12,6 +12,11 @@ struct StateExtra {
   // If the prototype is no constant: the checksum of the one that the state started from, and what
   // the last row gave for it.
   uint64 prototype, given;
+  // Of a window, which asks for the number after every row: the number so far, by the changes that
+  // keys have made, each counted by how likely it was (Ertl 2024, section 3.3), and how likely the
+  // next one is. Nothing is merged there.
+  bool in_window;
+  double counted, change;
   uint64 insertions[FLEXIBLE_ARRAY_MEMBER];
 };
 
@@ -46,6 +51,10 @@ inline void insert(FunctionCallInfo fcinfo, GrowingState* state, uint64 hash) {
   add_word(fcinfo, state, word);
 }
 
+// The state of a window, and the same for it.
+GrowingState* make_counting(const Parameters* parameters, MemoryContext context);
+void insert_in_window(FunctionCallInfo fcinfo, GrowingState* state, uint64 hash);
+
 // Adds what another one remembers.
 void merge_state(FunctionCallInfo fcinfo, GrowingState* into, const GrowingState* from);
 
@@ -53,8 +62,8 @@ void merge_state(FunctionCallInfo fcinfo, GrowingState* into, const GrowingState
 GrowingState* copy_state(const GrowingState* from, const Parameters* parameters,
                          MemoryContext context);
 
-// The filter, palloc'd.
-Header* finished_filter(const GrowingState* state);
+// The value, palloc'd.
+Datum finished_value(const GrowingState* state);
 
 int64 count_keys(const GrowingState* state);
 

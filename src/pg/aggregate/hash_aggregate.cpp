@@ -7,6 +7,7 @@
 #include "pg/aggregate/aggregate_arguments.hpp"
 #include "pg/aggregate/distinct_count.hpp"
 #include "pg/catalog/element_roles.hpp"
+#include "pg/value/compact_value.hpp"
 #include "pg/value/key_argument.hpp"
 #include "pg/value/value.hpp"
 
@@ -99,10 +100,9 @@ SF_FUNCTION(streamfilter_agg_merge) {
     if (PG_ARGISNULL(0)) PG_RETURN_NULL();
     PG_RETURN_DATUM(PG_GETARG_DATUM(0));
   }
-  const Header* from = get_value(PG_GETARG_DATUM(1));
-  if (PG_ARGISNULL(0)) PG_RETURN_POINTER(from);
+  if (PG_ARGISNULL(0)) PG_RETURN_POINTER(get_value(PG_GETARG_DATUM(1)));
   Header* into = get_state(fcinfo);
-  merge_value(into, from);
+  merge_datum(into, PG_GETARG_DATUM(1));
   if (!AggCheckCallContext(fcinfo, nullptr)) settle_value(into);
   PG_RETURN_POINTER(into);
 }
@@ -111,7 +111,7 @@ SF_FUNCTION(streamfilter_agg_merge) {
 SF_FUNCTION(streamfilter_agg_result) {
   Header* result = copy_value(get_value(PG_GETARG_DATUM(0)), CurrentMemoryContext);
   settle_value(result);
-  PG_RETURN_POINTER(result);
+  PG_RETURN_DATUM(value_datum(result));
 }
 
 // Transition of streamfilter_hash_agg(hash, prototype).

@@ -2,6 +2,7 @@
 
 #include "pg/value/value.hpp"
 
+#include "core/filter/compact_form.hpp"
 #include "pg/server/problem_report.hpp"
 
 namespace streamfilter::pg {
@@ -16,11 +17,32 @@ bool is_sound(const Header* header, Size length) {
          p.slice_bytes <= (length - sizeof(Header)) / p.slices;
 }
 
+// The filter of a compact form.
+const Header* decode(const void* bytes, Size length) {
+  Problem problem;
+  CompactReader reader;
+  if (reader.open(bytes, length, problem)) {
+    Header* filter = make_value(reader.parameters(), CurrentMemoryContext);
+    if (read_compact(reader, filter, problem)) return filter;
+  }
+  raise(problem);
+}
+
+const Header* decode_header(const struct varlena* bytes) {
+  Problem problem;
+  CompactReader reader;
+  if (!reader.open(bytes, VARSIZE(bytes), problem)) raise(problem);
+  Header* header = static_cast<Header*>(palloc(sizeof(Header)));
+  format_header(header, reader.parameters());
+  return header;
+}
+
 }  // namespace
 
 const Header* get_value(Datum value) {
   struct varlena* bytes = PG_DETOAST_DATUM(value);
   const Size length = VARSIZE(bytes);
+  if (is_compact(bytes, length)) return decode(bytes, length);
   if (reinterpret_cast<uintptr_t>(bytes) % alignof(Header) != 0)
     bytes = static_cast<struct varlena*>(memcpy(palloc(length), bytes, length));
   const Header* header = reinterpret_cast<const Header*>(bytes);
@@ -32,7 +54,10 @@ const Header* get_value(Datum value) {
 }
 
 const Header* get_value_header(Datum value) {
-  if (!VARATT_IS_EXTERNAL_ONDISK(DatumGetPointer(value))) return get_value(value);
+  if (!VARATT_IS_EXTERNAL_ONDISK(DatumGetPointer(value))) {
+    struct varlena* bytes = PG_DETOAST_DATUM(value);
+    return is_compact(bytes, VARSIZE(bytes)) ? decode_header(bytes) : get_value(value);
+  }
   const auto* header =
       reinterpret_cast<const Header*>(PG_DETOAST_DATUM_SLICE(value, 0, sizeof(Header) - VARHDRSZ));
   if (VARSIZE(header) < sizeof(Header) || !is_sound(header, header->parameters.memory))

@@ -8,6 +8,9 @@ namespace streamfilter::pg {
 // Memory of the largest value: its binary form, a checksum longer, must still be one message.
 constexpr uint64 kMaxValueMemory = MaxAllocSize - 64;
 
+// Values of kind ell that have few keys are stored, and returned, in a compact form
+// (compact_value.hpp): it is decoded here.
+
 // The filter inside a datum of type streamfilter (or of bytea, when an aggregate's state travels),
 // detoasted and aligned in the current memory context where needed. Its header is checked as far as
 // memory safety depends on it; raises data_corrupted.

@@ -9,6 +9,7 @@ extern "C" {
 #include <cmath>
 
 #include "pg/catalog/element_roles.hpp"
+#include "pg/value/compact_value.hpp"
 #include "pg/value/key_argument.hpp"
 #include "pg/value/parameters_json.hpp"
 #include "pg/value/value.hpp"
@@ -29,6 +30,8 @@ struct CallSite {
   TypeHasher* hasher;
   varatt_external stored;  // where `filter` was read from
   struct varlena* filter;
+  struct varlena* compact;  // a value in compact form, and what it is
+  const Header* decoded;
 };
 
 CallSite* call_site(FunctionCallInfo fcinfo) {
@@ -42,11 +45,31 @@ CallSite* call_site(FunctionCallInfo fcinfo) {
   return static_cast<CallSite*>(function->fn_extra);
 }
 
+// A compact filter is decoded once and not for every key.
+const Header* decode_once(FunctionCallInfo fcinfo, CallSite* site, Datum value) {
+  struct varlena* bytes = PG_DETOAST_DATUM(value);
+  const Size size = VARSIZE(bytes);
+  if (!is_compact(bytes, size)) return get_value(PointerGetDatum(bytes));
+  if (site->compact != nullptr && VARSIZE(site->compact) == size &&
+      memcmp(site->compact, bytes, size) == 0)
+    return site->decoded;
+  if (site->compact != nullptr) {
+    pfree(site->compact);
+    pfree(const_cast<Header*>(site->decoded));
+    site->compact = nullptr;
+  }
+  const MemoryContext caller = MemoryContextSwitchTo(fcinfo->flinfo->fn_mcxt);
+  site->decoded = get_value(PointerGetDatum(bytes));
+  site->compact = static_cast<struct varlena*>(memcpy(palloc(size), bytes, size));
+  MemoryContextSwitchTo(caller);
+  return site->decoded;
+}
+
 // A filter that lies in a table, out of line, is read once and not for every key.
 const Header* read_filter(FunctionCallInfo fcinfo, CallSite* site) {
   const Datum value = PG_GETARG_DATUM(0);
   struct varlena* pointer = reinterpret_cast<struct varlena*>(DatumGetPointer(value));
-  if (!VARATT_IS_EXTERNAL_ONDISK(pointer)) return get_value(value);
+  if (!VARATT_IS_EXTERNAL_ONDISK(pointer)) return decode_once(fcinfo, site, value);
   varatt_external stored;
   VARATT_EXTERNAL_GET_POINTER(stored, pointer);
   if (site->filter == nullptr || memcmp(&stored, &site->stored, sizeof stored) != 0) {
@@ -57,7 +80,7 @@ const Header* read_filter(FunctionCallInfo fcinfo, CallSite* site) {
     MemoryContextSwitchTo(caller);
     site->stored = stored;
   }
-  return get_value(PointerGetDatum(site->filter));
+  return decode_once(fcinfo, site, PointerGetDatum(site->filter));
 }
 
 void append_count(StringInfo json, const char* name, uint64 value) {
@@ -86,14 +109,21 @@ using namespace streamfilter::pg;
 SF_FUNCTION(streamfilter_add) {
   if (PG_ARGISNULL(0)) PG_RETURN_NULL();
   if (PG_ARGISNULL(1)) PG_RETURN_DATUM(PG_GETARG_DATUM(0));
+  TypeHasher* hasher = key_hasher(fcinfo, 1);
+  Element element{};
+  if (WordsOfValue words; read_words(PG_GETARG_DATUM(0), &words)) {
+    if (!read_element(fcinfo, hasher, words.parameters, &element))
+      PG_RETURN_DATUM(PG_GETARG_DATUM(0));
+    add_hash(&words, element.hash);
+    PG_RETURN_DATUM(words_datum(words));
+  }
   const Header* header = get_value(PG_GETARG_DATUM(0));
-  Element element = new_element(header->parameters);
-  if (!read_element(fcinfo, key_hasher(fcinfo, 1), header->parameters, &element))
-    PG_RETURN_POINTER(header);
+  element = new_element(header->parameters);
+  if (!read_element(fcinfo, hasher, header->parameters, &element)) PG_RETURN_POINTER(header);
   require_promise(header);
   Header* copy = copy_value(header, CurrentMemoryContext);
   insert(copy, element);
-  PG_RETURN_POINTER(copy);
+  PG_RETURN_DATUM(value_datum(copy));
 }
 
 // streamfilter_contains(filter, key), filter @> key. A record with a NULL in it is no repeat
@@ -108,12 +138,15 @@ SF_FUNCTION(streamfilter_contains) {
 
 // streamfilter_union(a, b), a || b. Error: the two differ in kind, parameters or seed.
 SF_FUNCTION(streamfilter_union) {
-  const Header* left = get_value(PG_GETARG_DATUM(0));
-  const Header* right = get_value(PG_GETARG_DATUM(1));
-  Header* result = copy_value(left, CurrentMemoryContext);
-  merge_value(result, right);
+  const Datum left = PG_GETARG_DATUM(0), right = PG_GETARG_DATUM(1);
+  if (WordsOfValue words, more; read_words(left, &words) && read_words(right, &more)) {
+    add_words(&words, more);
+    PG_RETURN_DATUM(words_datum(words));
+  }
+  Header* result = copy_value(get_value(left), CurrentMemoryContext);
+  merge_datum(result, right);
   settle_value(result);
-  PG_RETURN_POINTER(result);
+  PG_RETURN_DATUM(value_datum(result));
 }
 
 // streamfilter_info(filter): what it is and how full.

@@ -1,6 +1,7 @@
 // The type streamfilter from and to text and bytes: core/filter/value_form.hpp.
 #include "pg/server/postgres.hpp"
 
+#include "pg/value/compact_value.hpp"
 #include "pg/value/value.hpp"
 
 extern "C" {
@@ -92,7 +93,7 @@ SF_FUNCTION(streamfilter_in) {
   if (header == nullptr)
     SF_INPUT_ERROR(fcinfo, static_cast<Datum>(0),
                    value_report(problem, ERRCODE_INVALID_TEXT_REPRESENTATION));
-  PG_RETURN_POINTER(header);
+  PG_RETURN_DATUM(value_datum(header));
 }
 
 SF_FUNCTION(streamfilter_out) {
@@ -123,7 +124,7 @@ SF_FUNCTION(streamfilter_recv) {
   Header* header = read_bytes(pq_getmsgbytes(message, length), length, problem);
   if (header == nullptr)
     ereport(ERROR, value_report(problem, ERRCODE_INVALID_BINARY_REPRESENTATION));
-  PG_RETURN_POINTER(header);
+  PG_RETURN_DATUM(value_datum(header));
 }
 
 SF_FUNCTION(streamfilter_send) {

@@ -1,0 +1,87 @@
+// Counting the keys of values: streamfilter_distinct_count, streamfilter_distinct_error,
+// streamfilter_overlap.
+#include "pg/server/postgres.hpp"
+
+extern "C" {
+#include "access/htup_details.h"
+#include "funcapi.h"
+}
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/base/saturate.hpp"
+#include "core/model/exa_log_log_model.hpp"
+#include "pg/aggregate/distinct_count.hpp"
+#include "pg/value/compact_value.hpp"
+#include "pg/value/value.hpp"
+
+namespace streamfilter::pg {
+namespace {
+
+int64 count_words_of(const WordsOfValue& value) {
+  if (exa_log_log::are_few(value.parameters, value.count)) return value.count;
+  auto* scratch = static_cast<exa_log_log_model::Likelihood*>(
+      palloc0(value.parameters.slices * sizeof(exa_log_log_model::Likelihood)));
+  const double keys =
+      exa_log_log::distinct_words(value.parameters, value.words, value.count, value.count, scratch);
+  pfree(scratch);
+  return saturate<int64>(std::round(keys));
+}
+
+int64 count_value(Datum value) {
+  if (WordsOfValue words; read_words(value, &words)) return count_words_of(words);
+  return count_keys(get_value(value));
+}
+
+int64 count_union(Datum first, Datum second) {
+  if (WordsOfValue words, more; read_words(first, &words) && read_words(second, &more)) {
+    add_words(&words, more);
+    return count_words_of(words);
+  }
+  Header* both = copy_value(get_value(first), CurrentMemoryContext);
+  merge_datum(both, second);
+  settle_value(both);
+  return count_keys(both);
+}
+
+// The relative standard error of many keys; 0: not known.
+double relative_error_of(Datum value) {
+  const Parameters& p = get_value_header(value)->parameters;
+  if (p.kind != Kind::ell) return 0;
+  const uint64 registers = exa_log_log::places_of(p) / 2;
+  return exa_log_log_model::relative_error(static_cast<double>(registers) * 32);
+}
+
+}  // namespace
+}  // namespace streamfilter::pg
+
+using namespace streamfilter;
+using namespace streamfilter::pg;
+
+// streamfilter_distinct_count(filter), # filter: how many distinct keys it has seen.
+SF_FUNCTION(streamfilter_distinct_count) { PG_RETURN_INT64(count_value(PG_GETARG_DATUM(0))); }
+
+// streamfilter_distinct_error(filter): the relative standard error of that.
+SF_FUNCTION(streamfilter_distinct_error) {
+  const double error = relative_error_of(PG_GETARG_DATUM(0));
+  if (error == 0) PG_RETURN_NULL();
+  PG_RETURN_FLOAT8(error);
+}
+
+// streamfilter_overlap(a, b): the keys of each and of both, and the standard error of the latter,
+// in keys: each of the three counts behind it has its own.
+SF_FUNCTION(streamfilter_overlap) {
+  TupleDesc columns;
+  if (get_call_result_type(fcinfo, nullptr, &columns) != TYPEFUNC_COMPOSITE)
+    elog(ERROR, "the result of streamfilter_overlap is no row");
+  const Datum first = PG_GETARG_DATUM(0), second = PG_GETARG_DATUM(1);
+  const int64 a = count_value(first), b = count_value(second), all = count_union(first, second);
+  const int64 both = std::clamp<int64>(a + b - all, 0, std::min(a, b));
+  const double error =
+      relative_error_of(first) *
+      std::hypot(static_cast<double>(a), static_cast<double>(b), static_cast<double>(all));
+  Datum values[] = {Int64GetDatum(a), Int64GetDatum(both), Int64GetDatum(b), Float8GetDatum(error)};
+  bool isnull[] = {false, false, false, relative_error_of(first) == 0};
+  PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(columns), values, isnull)));
+}

@@ -1,0 +1,34 @@
+// Values with few keys of kind ell, in the form that they are stored in (core/filter/compact_form).
+#pragma once
+
+#include "core/filter/compact_form.hpp"
+
+namespace streamfilter::pg {
+
+// What a function returns for a filter of ours: its compact form where that is shorter.
+Datum value_datum(Header* filter);
+
+// The same for sorted words; 0: the compact form is not shorter.
+Datum words_datum(const Parameters& parameters, const Word* words, uint32 count,
+                  const uint64* insertions);
+
+// A compact value in parts, palloc'd.
+struct WordsOfValue {
+  Parameters parameters;
+  Word* words;  // with room for one more
+  uint32 count;
+  uint64* insertions;
+};
+
+// False: the value is in no compact form. Raises data_corrupted.
+bool read_words(Datum value, WordsOfValue* result);
+
+// The same for one more hash, or for all words of another one, of mergeable parameters.
+void add_hash(WordsOfValue* value, uint64 hash);
+void add_words(WordsOfValue* value, const WordsOfValue& other);
+Datum words_datum(const WordsOfValue& value);
+
+// Adds a value of any form to a filter of ours, as merge_value.
+void merge_datum(Header* into, Datum from);
+
+}  // namespace streamfilter::pg

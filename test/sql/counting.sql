@@ -1,0 +1,111 @@
+-- Counting distinct keys: by groups, in windows, in values that are as small as what they hold. The same whatever
+-- way the keys came.
+CREATE TABLE visits AS
+SELECT i % 50 AS page, i % 7 AS day, (i * 7919) % (20 + (i % 50) * 30) AS visitor FROM generate_series(1, 40000) i;
+ANALYZE visits;
+CREATE TABLE exact AS SELECT page, count(DISTINCT visitor) AS visitors FROM visits GROUP BY page;
+
+-- ---- groups: the planner may hash them, and counts are those of count(DISTINCT) nearly ------------------------
+SET max_parallel_workers_per_gather = 0;
+EXPLAIN (COSTS off) SELECT page, approx_count_distinct(visitor) FROM visits GROUP BY page;
+CREATE TABLE counted AS SELECT page, approx_count_distinct(visitor) AS visitors FROM visits GROUP BY page;
+SELECT count(*), bool_and(abs(c.visitors - e.visitors) <= 3) FROM counted c JOIN exact e USING (page);
+SET enable_hashagg = off;
+SELECT count(*) FROM (SELECT page, approx_count_distinct(visitor) FROM visits GROUP BY page EXCEPT TABLE counted) x;
+RESET enable_hashagg;
+
+-- With workers, and with the memory of a few groups only.
+SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0;
+SET max_parallel_workers_per_gather = 2;
+SELECT count(*) FROM (SELECT page, approx_count_distinct(visitor) FROM visits GROUP BY page EXCEPT TABLE counted) x;
+SELECT abs(approx_count_distinct(visitor) - (SELECT count(DISTINCT visitor) FROM visits)) <= 3 AS right FROM visits;
+SET work_mem = '64kB';
+SELECT count(*) FROM (SELECT page, approx_count_distinct(visitor) FROM visits GROUP BY page EXCEPT TABLE counted) x;
+RESET work_mem;
+
+-- ---- values: byte for byte the same in any order of rows, workers and merges ------------------------------------
+CREATE TABLE prototypes (prototype streamfilter);
+INSERT INTO prototypes VALUES ('ell(memory=1kB)'), ('ell(memory=16kB)'), ('ell(memory=256kB)'), ('ell(memory=64kB, slices=3)');
+CREATE FUNCTION value_of(p streamfilter, parts text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE result text;
+BEGIN
+  EXECUTE format(parts, quote_literal(p)) INTO result;
+  RETURN md5(result);
+END $$;
+CREATE TABLE ways (way text);
+INSERT INTO ways VALUES
+  ('SELECT streamfilter_agg(visitor, %s) FROM visits'),
+  ('SELECT streamfilter_agg(visitor, %s ORDER BY visitor DESC) FROM visits'),
+  ('SELECT streamfilter_union_agg(f) FROM (SELECT streamfilter_agg(visitor, %s) f FROM visits GROUP BY day) x'),
+  ('SELECT streamfilter_union_agg(f ORDER BY day DESC) FROM (SELECT day, streamfilter_agg(visitor, %s) f FROM visits GROUP BY day) x'),
+  ('SELECT streamfilter_agg(visitor, %1$s) FILTER (WHERE day < 3) || streamfilter_agg(visitor, %1$s) FILTER (WHERE day >= 3) FROM visits');
+SELECT prototype::text, count(DISTINCT value_of(prototype, way)) FROM prototypes, ways GROUP BY 1 ORDER BY 1;
+SET max_parallel_workers_per_gather = 0;
+SELECT prototype::text, count(DISTINCT value_of(prototype, way)) FROM prototypes, ways GROUP BY 1 ORDER BY 1;
+
+-- Key by key, too; and through text and back.
+DO $$
+DECLARE
+  f streamfilter;
+BEGIN
+  FOR key IN 1..60 LOOP f := streamfilter_add(coalesce(f, 'ell(memory=16kB)'), key % 50); END LOOP;
+  ASSERT f::text = (SELECT streamfilter_agg(i % 50, 'ell(memory=16kB)')::text FROM generate_series(1, 60) i);
+  ASSERT f::text::streamfilter::text = f::text;
+END $$;
+
+-- ---- small values are small, out of line they are not compressed ----------------------------------------------------
+SELECT keys, pg_column_size(streamfilter_agg(i, 'ell(memory=16kB)')) <= 2.5 * keys + 40 AS small
+FROM (VALUES (0), (1), (10), (40), (1000)) k(keys), generate_series(1, keys) i GROUP BY keys ORDER BY keys;
+SELECT typstorage FROM pg_type WHERE typname = 'streamfilter';
+SELECT (streamfilter_agg(i, 'ell(memory=1MB)') @> 7) AS known, streamfilter_agg(i, 'ell(memory=1MB)') @> 700 AS unknown
+FROM generate_series(1, 40) i;
+
+-- ---- counts, errors, overlaps ------------------------------------------------------------------------------------
+SELECT # streamfilter_agg(i, 'ell') AS count, streamfilter_distinct_count(streamfilter_agg(i, 'ell(memory=4kB)')) AS of_4_kb
+FROM generate_series(1, 20) i;
+SELECT round(streamfilter_distinct_error('ell(memory=64kB)')::numeric, 5) AS error, streamfilter_distinct_error('sbf') AS none;
+SELECT o.in_first, o.in_both, o.in_second, o.error < 1 AS sure
+FROM (SELECT streamfilter_agg(i, 'ell') FILTER (WHERE i <= 60) AS a, streamfilter_agg(i, 'ell') FILTER (WHERE i > 40) AS b
+      FROM generate_series(1, 100) i) s, streamfilter_overlap(a, b) o;
+SELECT o.in_both BETWEEN 19000 AND 21000 AS many, o.error BETWEEN 100 AND 1000 AS error
+FROM (SELECT streamfilter_agg(i, 'ell(memory=64kB)') FILTER (WHERE i <= 60000) AS a,
+             streamfilter_agg(i, 'ell(memory=64kB)') FILTER (WHERE i > 40000) AS b
+      FROM generate_series(1, 100000) i) s, streamfilter_overlap(a, b) o;
+SELECT streamfilter_overlap('ell(memory=4kB)', 'ell(memory=8kB)');
+SELECT 'ell'::streamfilter::text = 'ell()'::streamfilter::text AS a_kind_alone, ' ell '::streamfilter IS NOT NULL AS with_blanks;
+SELECT 'ell x'::streamfilter;
+
+-- ---- windows: every row has its count --------------------------------------------------------------------------------
+SELECT max(abs(n - expected)) <= 1 AS running FROM (
+  SELECT approx_count_distinct(i % 300) OVER (ORDER BY i) AS n, least(i, 300) AS expected FROM generate_series(1, 2000) i) x;
+SELECT max(abs(n - 10)) AS sliding FROM (
+  SELECT i, approx_count_distinct(i) OVER (ORDER BY i ROWS BETWEEN 9 PRECEDING AND CURRENT ROW) AS n
+  FROM generate_series(1, 500) i) x WHERE i >= 10;
+-- Far beyond what is held key by key; bound: 5 times the error of 1 MB.
+SELECT abs(max(n) / 300000.0 - 1) < 5 * .0007 AS of_many FROM (
+  SELECT approx_count_distinct(i) OVER (ORDER BY i / 50000) AS n FROM generate_series(1, 300000) i) x;
+
+-- ---- wherever an aggregate may stand -----------------------------------------------------------------------------------
+SELECT page, day, approx_count_distinct(visitor) = count(DISTINCT visitor) AS right
+FROM visits WHERE page < 2 AND day < 2 GROUP BY GROUPING SETS ((page), (day), ()) ORDER BY page, day;
+SELECT approx_count_distinct(DISTINCT visitor ORDER BY visitor) FILTER (WHERE page = 0) FROM visits;
+CREATE TABLE parted (page int, visitor int) PARTITION BY LIST (page);
+CREATE TABLE parted_0 PARTITION OF parted FOR VALUES IN (0);
+CREATE TABLE parted_1 PARTITION OF parted DEFAULT;
+INSERT INTO parted SELECT page, visitor FROM visits WHERE page < 3;
+SET enable_partitionwise_aggregate = on;
+SELECT page, approx_count_distinct(visitor) FROM parted GROUP BY page ORDER BY page;
+SELECT approx_count_distinct(visitor) = (SELECT count(DISTINCT visitor) FROM parted) FROM parted;
+RESET enable_partitionwise_aggregate;
+CREATE MATERIALIZED VIEW by_page AS SELECT page, streamfilter_agg(visitor, 'ell(memory=16kB)') AS s FROM visits GROUP BY page;
+SELECT count(*), bool_and(# s = (SELECT # streamfilter_agg(visitor, 'ell(memory=16kB)') FROM visits v WHERE v.page = b.page))
+FROM by_page b;
+REFRESH MATERIALIZED VIEW by_page;
+
+-- ---- values of other versions, and damaged ones ------------------------------------------------------------------------
+SELECT 'ell(memory=1kB):2:AAAA'::streamfilter;
+SELECT 'ell(memory=1kB):1:AAAA'::streamfilter;
+
+DROP MATERIALIZED VIEW by_page;
+DROP TABLE visits, exact, counted, prototypes, ways, parted;
+DROP FUNCTION value_of;
