@@ -34,6 +34,7 @@
 #include "pg/server/deferred_messages.hpp"
 #include "pg/server/fault_points.hpp"
 #include "pg/server/no_raise.hpp"
+#include "pg/server/transaction_use.hpp"
 #include "pg/transaction/prepared_transactions.hpp"
 #include "pg/transaction/savepoints.hpp"
 #include "pg/transaction/transaction_changes.hpp"
@@ -55,8 +56,10 @@ FilterRelation* read_definition(Oid relid) {
 }
 
 // ---- phases ------------------------------------------------------------------------------------
+//
+// Out of line: a transaction that uses no filter comes to none of them.
 
-void before_commit() {
+pg_noinline void before_commit() {
   stop_if_changed(FaultPoint::pre_commit);
   free_obsolete_states(read_definition);
   save_transaction_changes();
@@ -65,7 +68,7 @@ void before_commit() {
   announce_transaction_changes();
 }
 
-void commit() {
+pg_noinline void commit() {
   const NoRaise marked;
   stop_if_changed(FaultPoint::committed);
   commit_remote_transactions();
@@ -79,9 +82,10 @@ void commit() {
   end_saving();
   forget_transaction_changes();
   commit_definitions();
+  transaction_uses_filters = false;
 }
 
-void abort() {
+pg_noinline void abort() {
   const NoRaise marked;
   forget_insertions();
   roll_back_remote_transactions();
@@ -94,9 +98,10 @@ void abort() {
   end_saving();
   forget_transaction_changes();
   roll_back_definitions();
+  transaction_uses_filters = false;
 }
 
-void before_prepare() {
+pg_noinline void before_prepare() {
   stop_if_changed(FaultPoint::pre_commit);
   refuse_to_prepare_remote_transactions();
   refuse_to_prepare_changes();
@@ -110,7 +115,7 @@ void before_prepare() {
 }
 
 // From now on the keys belong to whoever meets them, and whether what is saved counts is not known.
-void prepare() {
+pg_noinline void prepare() {
   const NoRaise marked;
   keys_are_prepared = false;
   end_changed_filters(false);
@@ -120,16 +125,17 @@ void prepare() {
   end_saving();
   forget_transaction_changes();
   leave_prepared_definitions();
+  transaction_uses_filters = false;
 }
 
-void keep_subtransaction(SubTransactionId subtransaction, SubTransactionId parent) {
+pg_noinline void keep_subtransaction(SubTransactionId subtransaction, SubTransactionId parent) {
   const NoRaise marked;
   keep_remote_savepoint();
   keep_changes_of_subtransaction(parent);
   keep_definitions_of(subtransaction, parent);
 }
 
-void abort_subtransaction(SubTransactionId subtransaction) {
+pg_noinline void abort_subtransaction(SubTransactionId subtransaction) {
   const NoRaise marked;
   forget_insertions_of(subtransaction);
   roll_back_remote_savepoint();
@@ -139,19 +145,22 @@ void abort_subtransaction(SubTransactionId subtransaction) {
 }
 
 // A worker of a parallel query changes no keys, but may have built the state of a filter.
-void commit_worker() {
+pg_noinline void commit_worker() {
   const NoRaise marked;
   commit_definitions();
+  transaction_uses_filters = false;
 }
 
-void abort_worker() {
+pg_noinline void abort_worker() {
   const NoRaise marked;
   roll_back_definitions();
+  transaction_uses_filters = false;
 }
 
 // ---- what the server calls ---------------------------------------------------------------------
 
 void at_transaction_end(XactEvent event, void*) {
+  if (likely(!transaction_uses_filters)) return;
   switch (event) {
     case XACT_EVENT_PRE_COMMIT: return before_commit();
     case XACT_EVENT_COMMIT: return commit();
@@ -166,6 +175,7 @@ void at_transaction_end(XactEvent event, void*) {
 
 void at_subtransaction_end(SubXactEvent event, SubTransactionId subtransaction,
                            SubTransactionId parent, void*) {
+  if (likely(!transaction_uses_filters)) return;
   switch (event) {
     case SUBXACT_EVENT_START_SUB: return;
     case SUBXACT_EVENT_PRE_COMMIT_SUB: return end_insertions_of(subtransaction);
@@ -194,11 +204,15 @@ bool ends_prepared(const Node* statement) {
   return kind == TRANS_STMT_COMMIT_PREPARED || kind == TRANS_STMT_ROLLBACK_PREPARED;
 }
 
+void before_statement() {
+  if (unlikely(has_deferred_messages)) say_deferred_messages();
+  if (unlikely(transaction_uses_filters)) hand_over_filters();
+}
+
 }  // namespace
 
 void follow_transaction(UtilityCall* call) {
-  say_deferred_messages();
-  hand_over_filters();
+  before_statement();
   // The statement's tree may be gone afterwards.
   const bool ends = ends_prepared(statement_of(call));
   call->go_on();
@@ -206,8 +220,7 @@ void follow_transaction(UtilityCall* call) {
 }
 
 void begin_query(StartCall* call) {
-  say_deferred_messages();
-  hand_over_filters();
+  before_statement();
   call->go_on();
 }
 

@@ -16,6 +16,7 @@ extern "C" {
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
 #include "optimizer/plancat.h"
+#include "optimizer/planmain.h"
 #include "optimizer/restrictinfo.h"
 #include "optimizer/tlist.h"
 }
@@ -180,6 +181,7 @@ Plan* plan_batch_scan(PlannerInfo* root, RelOptInfo* rel, CustomPath* path, List
   if (call == nullptr || !list_member(child->qual, condition))
     elog(ERROR, "the condition on a filter is not where it was expected");
   child->qual = list_delete(child->qual, condition);
+  record_plan_function_dependency(root, call->funcid);  // as of a condition that stays
   child->targetlist = columns_for(root, rel, call);
 
   CustomScan* plan = makeNode(CustomScan);

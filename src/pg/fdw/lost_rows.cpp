@@ -304,15 +304,20 @@ Explained how_explained(const Node* statement) {
   return Explained::plan;
 }
 
+pg_noinline void look_at(const PlannedStmt* statement) {
+  const bool gives_rows = statement->commandType == CMD_SELECT && explained == Explained::run;
+  if (explained != Explained::plan && statement->planTree != nullptr)
+    look_at(statement, gives_rows ? Loss::explain : Loss::none);
+}
+
 pg_noinline void set_explained(Explained value) { explained = value; }
 
 }  // namespace
 
 PlannedStmt* look_for_lost_rows(PlannerCall* call) {
   PlannedStmt* statement = call->go_on();
-  const bool gives_rows = statement->commandType == CMD_SELECT && explained == Explained::run;
-  if (explained != Explained::plan && statement->planTree != nullptr)
-    look_at(statement, gives_rows ? Loss::explain : Loss::none);
+  // A plan lists the functions that are not of the server itself.
+  if (unlikely(statement->invalItems != NIL)) look_at(statement);
   return statement;
 }
 

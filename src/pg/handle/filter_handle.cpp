@@ -24,6 +24,7 @@ extern "C" {
 #include "pg/remote/remote_filter.hpp"
 #include "pg/server/no_raise.hpp"
 #include "pg/server/settings.hpp"
+#include "pg/server/transaction_use.hpp"
 #include "pg/shmem/loss_estimate.hpp"
 #include "pg/shmem/trigger_counts.hpp"
 #include "pg/storage/persistence.hpp"
@@ -111,6 +112,7 @@ void add_counters(FilterHandle* filter) {
 
 void note_dirty(FilterHandle* filter) {
   if (filter->dirty) return;
+  transaction_uses_filters = true;
   filter->dirty = true;
   filter->next_dirty = dirty;
   dirty = filter;
@@ -169,6 +171,7 @@ WordKey word_key_of(const FilterHandle* filter) {
 
 // Replaces definition and hashers.
 void load(FilterHandle* filter) {
+  transaction_uses_filters = true;
   MemoryContext context =
       AllocSetContextCreate(CurrentMemoryContext, "streamfilter handle", ALLOCSET_SMALL_SIZES);
   MemoryContext caller = MemoryContextSwitchTo(context);
@@ -313,6 +316,7 @@ void revalidate(FilterHandle* filter, Use use) {
   const LOCKMODE mode = lock_for(use);
   if (filter->lock_epoch != lock_epoch || filter->lockmode < mode) {
     add_counters(filter);
+    transaction_uses_filters = true;
     LockRelationOid(filter->relid, mode);
     filter->lock_epoch = lock_epoch;
     filter->lockmode = mode;

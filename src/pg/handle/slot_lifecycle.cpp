@@ -15,6 +15,7 @@ extern "C" {
 #include "pg/catalog/server_options.hpp"
 #include "pg/handle/slot_lifecycle.hpp"
 #include "pg/server/settings.hpp"
+#include "pg/server/transaction_use.hpp"
 #include "pg/server/wait_events.hpp"
 #include "pg/shmem/dynamic_memory.hpp"
 #include "pg/shmem/server_health.hpp"
@@ -46,6 +47,7 @@ Work* new_work(Action action) {
 }
 
 void push(Work* item) {
+  transaction_uses_filters = true;
   item->next = work;
   work = item;
 }
@@ -239,10 +241,12 @@ Reservation reserve_once(const FilterRelation* relation, uint64 size, const Serv
     if (slot != nullptr && slot->state == SlotState::counted && counted != nullptr) slot = counted;
     if (slot == nullptr) {
       result = Reservation::no_slot;
-    } else if (filters_in_use(relation->server, relation->relid) >= server.max_filters) {
+    } else if (server.max_filters != PG_INT32_MAX &&
+               filters_in_use(relation->server, relation->relid) >= server.max_filters) {
       result = Reservation::too_many;
-    } else if (size > server.memory_limit ||
-               memory_in_use(relation->server, relation->relid) > server.memory_limit - size) {
+    } else if (server.memory_limit != PG_UINT64_MAX &&
+               (size > server.memory_limit ||
+                memory_in_use(relation->server, relation->relid) > server.memory_limit - size)) {
       result = Reservation::over_limit;
     } else if (Header* block = find_space(size); block == nullptr) {
       result = Reservation::no_space;
@@ -367,6 +371,7 @@ Parameters parameters_for(const FilterRelation* relation) {
 }  // namespace
 
 void free_obsolete_states(FilterRelation* (*read)(Oid)) {
+  if (work == nullptr) return;
   for (Work** at = &work; *at != nullptr;) {
     Work* item = *at;
     const FilterRelation* relation =

@@ -117,17 +117,26 @@ bool gives_many(const ModifyTable* insert) {
 
 }  // namespace
 
-PlannedStmt* plan_insert(PlannerCall* call) {
+namespace {
+
+pg_noinline PlannedStmt* plan_insert_of_rows(PlannerCall* call) {
   auto* query = call->get<Query*>();
   // The planner changes the query.
   Contents contents = {};
-  const bool ours = batch_insert && inserts_rows_of_query(query) && concerns_us(query, &contents);
+  const bool ours = concerns_us(query, &contents);
   const char* obstacle = ours ? find_obstacle(query, contents) : nullptr;
   PlannedStmt* statement = call->go_on();
   if (!ours || !IsA(statement->planTree, ModifyTable)) return statement;
   auto* insert = reinterpret_cast<ModifyTable*>(statement->planTree);
   if (gives_many(insert)) statement->planTree = make_insert_node(insert, contents.calls, obstacle);
   return statement;
+}
+
+}  // namespace
+
+PlannedStmt* plan_insert(PlannerCall* call) {
+  const bool ours = batch_insert && inserts_rows_of_query(call->get<Query*>());
+  return unlikely(ours) ? plan_insert_of_rows(call) : call->go_on();
 }
 
 }  // namespace streamfilter::pg

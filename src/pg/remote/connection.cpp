@@ -12,6 +12,7 @@ extern "C" {
 
 #include "pg/remote/connection.hpp"
 #include "pg/server/no_raise.hpp"
+#include "pg/server/transaction_use.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -24,6 +25,7 @@ uint64 next_number = 1;
 
 void on_invalidation(Datum, SF_SYSCACHE_ID cache, uint32 hash) {
   const NoRaise marked;
+  transaction_uses_filters = true;  // its end closes those that are no longer valid
   HASH_SEQ_STATUS scan;
   hash_seq_init(&scan, connections);
   while (auto* connection = static_cast<Connection*>(hash_seq_search(&scan)))
@@ -50,6 +52,7 @@ void init_connections() {
 }  // namespace
 
 Connection* find_connection(Oid server, Oid user) {
+  transaction_uses_filters = true;
   if (connections == nullptr) init_connections();
   Connection fresh{};
   fresh.key = {server, user};
@@ -97,6 +100,7 @@ void disconnect(Connection* connection) {
 }
 
 void fail(Connection* connection, Failure failure, const char* reason) {
+  transaction_uses_filters = true;
   connection->failure = failure;
   strlcpy(connection->reason, reason, sizeof connection->reason);
   disconnect(connection);

@@ -22,6 +22,7 @@ extern "C" {
 
 #include "pg/catalog/owner_code.hpp"
 #include "pg/remote/postgres_fdw_filter.hpp"
+#include "pg/server/transaction_use.hpp"
 
 namespace streamfilter::pg {
 
@@ -112,6 +113,7 @@ Insertion* begin_insertion(const PostgresFdwFilter* fdw_filter) {
   begin_foreign_insertion(insertion);
   CurrentResourceOwner = owner;
   MemoryContextSwitchTo(caller);
+  transaction_uses_filters = true;
   insertion->next = insertions;
   insertions = insertion;
   if (on_first_insertion != nullptr) on_first_insertion();

@@ -9,6 +9,7 @@
 #include "pg/remote/remote_filter.hpp"
 #include "pg/remote/remote_transaction.hpp"
 #include "pg/server/problem_report.hpp"
+#include "pg/server/transaction_use.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -250,6 +251,7 @@ bool has_unreachable_slices(const RemoteFilter* remote) {
 
 void note_changed(RemoteFilter* remote) {
   if (remote->changed) return;
+  transaction_uses_filters = true;
   remote->changed = true;
   remote->next_changed = changed_filters;
   changed_filters = remote;

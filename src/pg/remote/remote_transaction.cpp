@@ -8,6 +8,7 @@ extern "C" {
 #include "pg/remote/pipeline.hpp"
 #include "pg/remote/remote_transaction.hpp"
 #include "pg/server/deferred_messages.hpp"
+#include "pg/server/transaction_use.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -147,6 +148,7 @@ void finish_undo(Connection* connection) {
 }  // namespace
 
 bool queue_transaction(Connection* connection) {
+  transaction_uses_filters = true;
   if (!queue_undo(connection)) return false;
   if (connection->level > connection->kept) {
     if (!queue_on_savepoint(connection, "RELEASE SAVEPOINT", connection->kept + 1)) return false;

@@ -11,6 +11,8 @@ extern "C" {
 
 namespace streamfilter::pg {
 
+bool has_deferred_messages = false;
+
 namespace {
 
 constexpr int kMaxKept = 8;
@@ -133,6 +135,7 @@ void say(const Kept& message) {
 }  // namespace
 
 void defer_message(Message message, const char* server, const char* reason) {
+  has_deferred_messages = true;
   if (count == kMaxKept) {
     ++dropped;
     return;
@@ -146,7 +149,7 @@ void defer_message(Message message, const char* server, const char* reason) {
 
 void say_deferred_messages() {
   // A transaction that has failed cannot look for a conversion.
-  if (likely(count == 0) || NoRaise::is_marked() || !IsTransactionState()) return;
+  if (NoRaise::is_marked() || !IsTransactionState()) return;
   while (count > 0) {
     Kept message = kept[0];
     memmove(kept, kept + 1, sizeof(Kept) * static_cast<Size>(--count));
@@ -154,6 +157,7 @@ void say_deferred_messages() {
     fit_to_client(message.reason);
     say(message);
   }
+  has_deferred_messages = false;
   if (dropped == 0) return;
   const int more = dropped;
   dropped = 0;

@@ -16,6 +16,9 @@ enum class Message : uint8 {
 // cut, and what is no character in them is replaced. Cannot raise.
 void defer_message(Message message, const char* server, const char* reason = "");
 
+// Is there anything kept?
+extern bool has_deferred_messages;
+
 // Says what has been kept, unless nothing can raise here either.
 void say_deferred_messages();
 

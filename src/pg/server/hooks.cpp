@@ -1,26 +1,49 @@
 #include "pg/server/postgres.hpp"
 
+extern "C" {
+#include "access/parallel.h"
+}
+
+#include "pg/server/deferred_messages.hpp"
 #include "pg/server/hooks.hpp"
+#include "pg/server/transaction_use.hpp"
 
 namespace streamfilter::pg {
 namespace {
 
 bool (*is_wanted)() = nullptr;
 
+// ---- which queries concern us: others go to the server after a few instructions
+// ------------------
+
+constexpr auto kAny = [](auto...) { return true; };
+
+// What waits for the next statement.
+constexpr auto kStarted = [](const QueryDesc*, auto...) {
+  return has_deferred_messages || transaction_uses_filters;
+};
+
+// Not one that only reads and calls no functions but the server's: a plan lists the others. What a
+// worker of a parallel query gets is without that list.
+constexpr auto kTracked = [](const QueryDesc* query, auto...) {
+  return query->operation != CMD_SELECT || query->plannedstmt->invalItems != NIL ||
+         query->plannedstmt->hasModifyingCTE || IsParallelWorker();
+};
+
 // A hook of the server, and what the server does where nobody has hooked it.
-template <auto* kHook, auto kServer, bool kEverywhere = false>
+template <auto* kHook, auto kServer, auto kConcern, bool kEverywhere = false>
 class TakenHook;
 
 template <typename Result, typename... Arguments, Result (**kHook)(Arguments...),
-          Result (*kServer)(Arguments...), bool kEverywhere>
-class TakenHook<kHook, kServer, kEverywhere> {
+          Result (*kServer)(Arguments...), auto kConcern, bool kEverywhere>
+class TakenHook<kHook, kServer, kConcern, kEverywhere> {
   using Call = HookCall<Result (*)(Arguments...)>;
 
  public:
   static void take(const typename Call::Step* its_steps) {
     if (its_steps == nullptr) return;
     steps = its_steps;
-    previous = *kHook;
+    previous = *kHook != nullptr ? *kHook : kServer;
     *kHook = run;
   }
 
@@ -28,11 +51,15 @@ class TakenHook<kHook, kServer, kEverywhere> {
   static inline const typename Call::Step* steps = nullptr;
   static inline typename Call::Server previous = nullptr;
 
-  static Result run(Arguments... arguments) {
-    const typename Call::Server server = previous != nullptr ? previous : kServer;
-    if (!kEverywhere && !is_wanted()) return server(arguments...);
-    Call call(steps, server, arguments...);
+  static pg_noinline Result run_steps(Arguments... arguments) {
+    if (!kEverywhere && !is_wanted()) return previous(arguments...);
+    Call call(steps, previous, arguments...);
     return call.go_on();
+  }
+
+  static Result run(Arguments... arguments) {
+    if (!kConcern(arguments...)) return previous(arguments...);
+    return run_steps(arguments...);
   }
 };
 
@@ -51,16 +78,16 @@ void need_no_memory() {}
 
 void take_hooks(const HookSteps& steps) {
   is_wanted = steps.is_wanted;
-  TakenHook<&shmem_request_hook, need_no_memory, true>::take(steps.memory_request);
-  TakenHook<&shmem_startup_hook, need_no_memory, true>::take(steps.memory_startup);
-  TakenHook<&ProcessUtility_hook, standard_ProcessUtility>::take(steps.utility);
-  TakenHook<&planner_hook, standard_planner>::take(steps.planner);
-  TakenHook<&set_rel_pathlist_hook, add_no_paths>::take(steps.paths);
-  TakenHook<&ExplainOneQuery_hook, explain_one_query>::take(steps.explain);
-  TakenHook<&ExecutorStart_hook, standard_ExecutorStart>::take(steps.executor_start);
-  TakenHook<&ExecutorRun_hook, standard_ExecutorRun>::take(steps.executor_run);
-  TakenHook<&ExecutorFinish_hook, standard_ExecutorFinish>::take(steps.executor_finish);
-  TakenHook<&object_access_hook, note_no_access, true>::take(steps.object_access);
+  TakenHook<&shmem_request_hook, need_no_memory, kAny, true>::take(steps.memory_request);
+  TakenHook<&shmem_startup_hook, need_no_memory, kAny, true>::take(steps.memory_startup);
+  TakenHook<&ProcessUtility_hook, standard_ProcessUtility, kAny>::take(steps.utility);
+  TakenHook<&planner_hook, standard_planner, kAny>::take(steps.planner);
+  TakenHook<&set_rel_pathlist_hook, add_no_paths, kAny>::take(steps.paths);
+  TakenHook<&ExplainOneQuery_hook, explain_one_query, kAny>::take(steps.explain);
+  TakenHook<&ExecutorStart_hook, standard_ExecutorStart, kStarted>::take(steps.executor_start);
+  TakenHook<&ExecutorRun_hook, standard_ExecutorRun, kTracked>::take(steps.executor_run);
+  TakenHook<&ExecutorFinish_hook, standard_ExecutorFinish, kTracked>::take(steps.executor_finish);
+  TakenHook<&object_access_hook, note_no_access, kAny, true>::take(steps.object_access);
 }
 
 }  // namespace streamfilter::pg

@@ -76,9 +76,9 @@ struct HookSteps {
   const PlannerCall::Step* planner;
   const PathsCall::Step* paths;
   const ExplainCall::Step* explain;
-  const StartCall::Step* executor_start;
-  const RunCall::Step* executor_run;
-  const FinishCall::Step* executor_finish;
+  const StartCall::Step* executor_start;  // where something waits for the next statement
+  const RunCall::Step* executor_run;      // not of what only reads, by the server's functions, nor
+  const FinishCall::Step* executor_finish;  // this
   const AccessCall::Step* object_access;
 };
 

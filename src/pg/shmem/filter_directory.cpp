@@ -267,11 +267,22 @@ Header* find_space(uint64 size) {
   return reinterpret_cast<Header*>(block);
 }
 
+namespace {
+
+// Slots that this process has emptied and not given back.
+FilterSlot* first_emptied = nullptr;
+
+}  // namespace
+
 void free_slot(FilterSlot* slot) {
-  slot->state = is_dynamic(slot) ? SlotState::emptied : SlotState::free;
+  const bool emptied = is_dynamic(slot);
+  slot->state = emptied ? SlotState::emptied : SlotState::free;
   slot->database = slot->relation = InvalidOid;
   slot->owner = MyProcPid;
   slot->generation = 0;
+  if (!emptied) return;
+  slot->next_emptied = first_emptied;
+  first_emptied = slot;
 }
 
 bool is_dynamic(const FilterSlot* slot) {
@@ -285,11 +296,9 @@ int back_slot(const FilterSlot* slot, void (*between)()) {
 }
 
 void give_back_slots() {
-  if (shared_state == nullptr) return;
-  for (int i = 0; i < shared_state->slot_count; ++i) {
-    FilterSlot* slot = &shared_state->slots[i];
-    // Nobody else touches these.
-    if (slot->state != SlotState::emptied || slot->owner != MyProcPid) continue;
+  while (first_emptied != nullptr) {
+    FilterSlot* slot = first_emptied;
+    first_emptied = slot->next_emptied;
     give_back_memory(reinterpret_cast<char*>(slot->block), whole_pages(slot->size));
     LWLockAcquire(shared_state->directory_lock, LW_EXCLUSIVE);
     slot->state = SlotState::free;

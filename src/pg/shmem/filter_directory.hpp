@@ -79,6 +79,7 @@ struct FilterSlot {
   uint64 generation;     // differs for every use of a slot
   Header* block;         // its bytes, at the same address in every process
   uint64 size;
+  FilterSlot* next_emptied;  // of those that `owner` has emptied; nobody else looks at it
   Statistics stats;
   LossEstimate loss;
   pg_atomic_uint64 unregistered;  // keys of unfinished transactions that are not in that table

@@ -10,6 +10,7 @@ extern "C" {
 #include "utils/timestamp.h"
 }
 
+#include "pg/server/transaction_use.hpp"
 #include "pg/shmem/trigger_counts.hpp"
 
 namespace streamfilter::pg {
@@ -140,6 +141,7 @@ TriggerTally* trigger_tally(Oid trigger, Oid filter) {
 }
 
 void note_dirty(TriggerTally* tally) {
+  transaction_uses_filters = true;
   tally->dirty = true;
   tally->next_dirty = dirty;
   dirty = tally;

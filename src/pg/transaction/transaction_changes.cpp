@@ -7,6 +7,7 @@ extern "C" {
 
 #include "core/filter/filter.hpp"
 #include "pg/server/citus.hpp"
+#include "pg/server/transaction_use.hpp"
 #include "pg/shmem/arrivals.hpp"
 #include "pg/shmem/citus_transaction.hpp"
 #include "pg/shmem/loss_estimate.hpp"
@@ -125,6 +126,7 @@ TransactionChanges* find_changes(const FilterSlot* slot, uint64 generation) {
 
 TransactionChanges* begin_changes(FilterSlot* slot, Header* header, bool logged) {
   if (TransactionChanges* changes = find_changes(slot, slot->generation)) return changes;
+  transaction_uses_filters = true;
   if (all_changes == nullptr) join_distributed_transaction(distributed_transaction());
   const Parameters& parameters = header->parameters;
   auto* changes = static_cast<TransactionChanges*>(

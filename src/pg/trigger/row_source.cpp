@@ -87,6 +87,12 @@ pg_noinline void pop(const Frame& frame) {
   running_query = top == nullptr ? 0 : top->query_number;
 }
 
+// It runs no other statement, and no trigger.
+bool is_plain(const Node* statement) {
+  return IsA(statement, TransactionStmt) || IsA(statement, VariableSetStmt) ||
+         IsA(statement, VariableShowStmt);
+}
+
 }  // namespace
 
 void track_run(RunCall* call) {
@@ -117,12 +123,14 @@ void track_finish(FinishCall* call) {
   PG_FINALLY();
   { pop(frame); }
   PG_END_TRY();
+  last = {};  // what comes later at its address is another query
   publish_counts();
   if (top == nullptr) end_statement_report();
 }
 
 void track_utility(UtilityCall* call) {
   Node* statement = statement_of(call);
+  if (is_plain(statement)) return call->go_on();
   const auto* truncate = IsA(statement, TruncateStmt) ? castNode(TruncateStmt, statement) : nullptr;
   Copied copied = {};
   copied.command = GetCurrentCommandId(false);

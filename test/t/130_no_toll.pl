@@ -1,0 +1,94 @@
+# A transaction that uses no filter pays for the library with a few tests of variables, however many filters there may be.
+# Instructions of the library are counted by callgrind, in a stand-alone backend: the same on every run and however busy the
+# machine is.
+use strict;
+use warnings;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+plan skip_all => 'valgrind is not installed (apt install valgrind)' if system('valgrind --version >/dev/null 2>&1') != 0;
+plan skip_all => 'a sanitizer and valgrind do not go together' if ($ENV{LD_PRELOAD} // '') =~ /san/;
+
+my $node = PostgreSQL::Test::Cluster->new('toll');
+$node->init;
+$node->append_conf('postgresql.conf', q{
+shared_preload_libraries = 'streamfilter'
+streamfilter.shared_memory = '16MB'
+streamfilter.dynamic_memory = 0
+fsync = off});
+$node->start;
+$node->safe_psql('postgres', 'CREATE EXTENSION streamfilter; CREATE TABLE plain (id int)');
+my $postgres = $node->config_data('--bindir') . '/postgres';
+$node->stop;
+
+# Of a profile: all instructions, and those of the library. A name stands behind its number where that comes first; the line
+# behind `calls=` repeats what the called function counts itself.
+sub read_profile
+{
+	my ($file) = @_;
+	my (%is_own, $counts, $own, $all);
+	my $number_of = sub {
+		my ($number, $name) = $_[0] =~ /^(\(\d+\))(?: (.*))?/;
+		$is_own{$number} = $name =~ /streamfilter\.so$/ if defined $name;
+		return $number;
+	};
+	open my $profile, '<', $file or die "$file: $!";
+	while (my $line = <$profile>)
+	{
+		if    ($line =~ /^cob=(.*)/)                 { $number_of->($1); }
+		elsif ($line =~ /^ob=(.*)/)                  { $counts = $is_own{ $number_of->($1) }; }
+		elsif ($line =~ /^calls=/)                   { readline $profile; }
+		elsif ($line =~ /^[0-9*+-]\S* (\d+)/)        { $all += $1; $own += $1 if $counts; }
+	}
+	close $profile;
+	return { all => $all, own => $own // 0 };
+}
+
+my $runs = 0;
+
+# Counts so many rounds of the statements.
+sub count_rounds
+{
+	my ($rounds, $statements, @options) = @_;
+	my $file = $node->basedir . '/profile.' . ++$runs;
+	my $input = join("\n", @$statements, '') x $rounds;
+	my @command = ('valgrind', '--tool=callgrind', "--callgrind-out-file=$file", $postgres, '--single', '-D',
+		$node->data_dir, (map { ('-c', $_) } @options), 'postgres');
+	my ($out, $err) = ('', '');
+	IPC::Run::run(\@command, '<', \$input, '>', \$out, '2>', \$err, IPC::Run::timeout(600)) or die "failed: $err";
+	unlike($err, qr/ERROR|FATAL/, "@options: $rounds rounds of $statements->[0] run") or diag($err);
+	return read_profile($file);
+}
+
+# What one more round takes.
+sub per_round
+{
+	my @arguments = @_;
+	my ($few, $many) = map { count_rounds($_, @arguments) } 40, 140;
+	return { map { $_ => ($many->{$_} - $few->{$_}) / 100 } qw(all own) };
+}
+
+my @few = ('streamfilter.max_filters=128');
+my @many = ('streamfilter.max_filters=8192');
+
+my @read = ('SELECT 1');
+my ($without, $few, $many) = map { per_round(\@read, @$_) } ['shared_preload_libraries='], \@few, \@many;
+is($without->{own}, 0, 'without the library it takes nothing');
+note("SELECT 1: $without->{all} instructions without the library, $few->{own} and $many->{own} of the library");
+cmp_ok($few->{own}, '<=', 150, 'SELECT 1 takes 150 instructions of the library at the most');
+is($many->{own}, $few->{own}, 'and the same where there may be 8192 filters');
+# What the server takes moves by some dozens from one start to the next.
+cmp_ok($many->{all} - $without->{all}, '<=', 400, 'nor does the server take more for it');
+
+# It may take more, but nothing that grows.
+my @block = (
+	'BEGIN', 'SAVEPOINT s', 'INSERT INTO plain VALUES (1)',
+	'ROLLBACK TO SAVEPOINT s', 'RELEASE SAVEPOINT s', 'UPDATE plain SET id = 2',
+	'DELETE FROM plain', 'CREATE TEMP TABLE t (id int) ON COMMIT DROP', 'COMMIT',
+	'BEGIN', 'ROLLBACK');
+($few, $many) = map { per_round(\@block, @$_) } \@few, \@many;
+note("a block of writes: $few->{own} and $many->{own} of the library");
+cmp_ok(abs($many->{own} - $few->{own}), '<=', 10, 'writing, savepoints and temporary tables take the same where there may be 8192 filters');
+
+done_testing();
