@@ -15,7 +15,7 @@ query <<-SQL
 	DROP SCHEMA IF EXISTS counting CASCADE;
 	CREATE SCHEMA counting;
 	SET search_path = counting, public;
-	CREATE UNLOGGED TABLE events AS SELECT (i * 7919) % 1000003 AS k, i % 10000 AS g4, i % 100000 AS g5, i % 1000000 AS g6, i
+	CREATE UNLOGGED TABLE events AS SELECT i::bigint * 7919 % 1000003 AS k, i % 10000 AS g4, i % 100000 AS g5, i % 1000000 AS g6, i
 	FROM generate_series(1, $rows) i;
 	ANALYZE events;
 	CREATE TABLE ours AS SELECT g5, streamfilter_agg(k, 'ell(memory=4kB)') AS s FROM events GROUP BY g5;
