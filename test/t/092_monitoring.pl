@@ -24,7 +24,7 @@ $node->start;
 $node->safe_psql('postgres', q{
 	CREATE EXTENSION streamfilter;
 	CREATE ROLE monitor LOGIN IN ROLE pg_monitor;
-	CREATE FOREIGN TABLE seen (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '64kB', keys '10000', fpr '0.01');
+	CREATE FOREIGN TABLE seen (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '64kB', keys '10000', fpr '0.01', overfull 'discard');
 	CREATE TABLE events (id int);
 	CREATE TRIGGER zz BEFORE INSERT ON events FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen');
 	INSERT INTO events SELECT generate_series(1, 1000)});
@@ -155,6 +155,16 @@ for my $alert (@alerts)
 }
 cmp_ok(scalar keys %query, '>=', 8, 'alerts were looked at');
 
+# Prometheus itself says whether it would load them.
+my ($promtool) = grep { -x } map { "$_/promtool" } split /:/, $ENV{PATH};
+SKIP:
+{
+	skip 'promtool is not installed', 1 if !defined $promtool;
+	my ($out, $err);
+	my $loads = IPC::Run::run([ $promtool, 'check', 'rules', "$dir/alerts.yml" ], '>', \$out, '2>', \$err);
+	ok($loads, 'promtool takes the rules') or diag($out . $err);
+}
+
 $node->safe_psql('postgres', q{
 	INSERT INTO events SELECT generate_series(1001, 200000);
 	INSERT INTO events SELECT generate_series(200001, 210000);
@@ -164,6 +174,7 @@ $node->safe_psql('postgres', q{
 	CREATE FOREIGN TABLE few (id int) SERVER streamfilter OPTIONS (kind 'sbf', memory '64kB', keys '10000000', max '1');
 	INSERT INTO few VALUES (1)});
 like($node->safe_psql('postgres', $query{FilterExceedsItsRate}), qr/^public\.seen$/m, 'a filter that is too full is told');
+like($node->safe_psql('postgres', $query{FilterHoldsTooMuch}), qr/^public\.seen$/m, '... that it holds too much');
 like($node->safe_psql('postgres', $query{FilterLosesRows}), qr/^public\.seen$/m, '... and that it loses rows');
 like($node->safe_psql('postgres', $query{FilterRemembersFewerKeysThanAsked}), qr/^public\.few$/m, 'a filter that is too small');
 isnt($node->safe_psql('postgres', $query{FilterMemoryNearlyUsed} =~ s/NULL AS filter/1/r), '', 'memory that is used up');

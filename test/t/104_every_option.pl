@@ -70,6 +70,7 @@ my %examples = (
 	cap => [ q{}, '0.4', '0.5' ],
 	admission => [ q{}, '0.5', '0.6' ],
 	conflict => [ q{}, 'admit', 'discard' ],
+	overfull => [ q{}, 'discard', 'pass' ],
 	persistence => [ q{}, 'unlogged', 'logged' ],
 	mode => [ q{}, 'shadow', 'off' ],
 	probe => [ q{}, 'pipelined', 'parallel' ],

@@ -8,6 +8,7 @@
 #include "core/filter/common_options.hpp"
 #include "core/filter/derivation.hpp"
 #include "core/filter/option_values.hpp"
+#include "core/filter/options.hpp"
 #include "core/kind/kind_registry.hpp"
 
 #include "core/base/layer_wall.hpp"
@@ -179,6 +180,18 @@ Definition request_of(const Parameters& parameters) noexcept {
 
 bool keeps_promise(const Parameters& p) noexcept {
   return !(p.fpr > 0) || find_ops(p.kind)->fpr_bound(p) <= p.fpr * (1 + kRounding);
+}
+
+double promised_fpr(const Definition& asked) noexcept {
+  if (asked.parameters.fpr > 0) return asked.parameters.fpr;
+  if (asked.probes_given) return 0;
+  const FilterOps* ops = kind_of_options(asked);
+  for (unsigned i = 0; ops != nullptr && i < ops->option_count; ++i)
+    if (const OptionSpec& option = ops->options[i];
+        asked.has(option.word) && !is_wish(option) &&
+        (option.type == OptionType::integer || option.type == OptionType::real))
+      return 0;
+  return asked.wanted_fpr();
 }
 
 bool check_request(const Definition& asked, const Definition& completed,

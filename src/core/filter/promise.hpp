@@ -10,6 +10,10 @@ namespace streamfilter {
 // Is fpr_bound within fpr, if there is one?
 bool keeps_promise(const Parameters& parameters) noexcept;
 
+// The rate that a filter of these options is to keep; 0: none, for they name other numbers of its
+// kind and no fpr.
+double promised_fpr(const Definition& asked) noexcept;
+
 // Do options that were given contradict each other? `completed` is what `complete` has made of
 // `asked`. Error: conflict; the hint names values that fit.
 bool check_request(const Definition& asked, const Definition& completed, Problem& problem) noexcept;

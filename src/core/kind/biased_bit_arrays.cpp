@@ -1,5 +1,7 @@
 #include "core/kind/biased_bit_arrays.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "core/format/slice_counters.hpp"
@@ -101,6 +103,18 @@ bool check(const Parameters& p, ConstSlice slice) noexcept {
   for (std::uint64_t w = used; w < slice.bytes / 8; ++w)
     if (word_at(slice.body(), w) != 0) return false;
   return true;
+}
+
+std::uint64_t load(const Parameters& p, ConstSlice slice) noexcept {
+  const BitArrays<const unsigned char> arrays = of(p, slice);
+  std::uint64_t sum = 0;
+  for (unsigned i = 0; i < arrays.k(); ++i) sum += arrays.ones(i);
+  return sum;
+}
+
+double rate_at(const Parameters& p, double load) noexcept {
+  const double k = static_cast<double>(p.integer(kArrays));
+  return std::pow(std::min(load / k / static_cast<double>(p.integer(kArrayBits)), 1.0), k);
 }
 
 Estimate estimate(const Parameters& p, ConstSlice slice) noexcept {

@@ -127,6 +127,10 @@ constexpr Resizing kResizing = {
 
 bool check(const Parameters& p, ConstSlice slice) noexcept;
 
+// The ones of all arrays. The rate is the product of their shares, at most the power of the mean.
+std::uint64_t load(const Parameters& p, ConstSlice slice) noexcept;
+double rate_at(const Parameters& p, double load) noexcept;
+
 // A key is counted as distinct when it is reported as new.
 Estimate estimate(const Parameters& p, ConstSlice slice) noexcept;
 

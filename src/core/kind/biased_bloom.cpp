@@ -121,6 +121,8 @@ constexpr FilterOps row(Kind kind, const char* name, const char* summary) noexce
       .check = biased_bit_arrays::check,
       .estimate = biased_bit_arrays::estimate,
       .fpr_bound = fpr_bound<Policy>,
+      .load = biased_bit_arrays::load,
+      .rate_at = biased_bit_arrays::rate_at,
       .fnr_at = fnr_at<Policy>,
       .predict = predict<Policy>,
       .resize = biased_bit_arrays::kResizing,

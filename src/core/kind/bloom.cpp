@@ -534,6 +534,15 @@ Estimate estimate(const Parameters& p, ConstSlice slice) noexcept {
       std::max(0.0, all_grown(p, *slice.state) - static_cast<double>(copies(*slice.state)))};
 }
 
+std::uint64_t load(const Parameters&, ConstSlice slice) noexcept { return ones(*slice.state); }
+
+// With `grow`, at most what it is if all lie in one filter.
+double rate_at(const Parameters& p, double load) noexcept {
+  const double m = real_m(p), share = std::min(load / m, 1.0);
+  if (p.layout != Layout::blocked) return std::pow(share, real_k(p));
+  return share < 1 ? rate(p, keys_of_ones(p, static_cast<std::uint64_t>(load))) : 1;
+}
+
 double fpr_bound(const Parameters& p) noexcept {
   if (p.keys == 0) return 1;
   if (p.integer(kGrow) != none) return grown_rate(p);
@@ -580,6 +589,8 @@ const FilterOps bloom_ops = {
     .check = check,
     .estimate = estimate,
     .fpr_bound = fpr_bound,
+    .load = load,
+    .rate_at = rate_at,
     .fnr_at = fnr_at,
     .predict = predict,
     .insert_unconditionally = insert_unconditionally,

@@ -273,16 +273,37 @@ bool check(const Parameters& p, ConstSlice slice) noexcept {
          largest <= p.integer(kOnes) && (own[2] | own[3] | own[4]) == 0;
 }
 
-// The mean over lines of (ones/512)^K, from the mean and the variance of the ones. A key is counted
-// as distinct when it is reported as new.
+// The mean over lines of line_fpr, from the mean and the variance of the ones: the K bits of a key
+// are different ones. Nearly empty lines have no more than one key, and the power does.
+double mean_line_fpr(double k, double mean, double variance) noexcept {
+  if (mean < 2 * k) {
+    const double curve = mean > 0 ? k * (k - 1) / (mean * mean) : 0;
+    return std::pow(mean / kLineBits, k) * (1 + curve * variance / 2);
+  }
+  double slope = 0, squared = 0;
+  for (double i = 0; i < k; ++i) {
+    slope += 1 / (mean - i);
+    squared += 1 / ((mean - i) * (mean - i));
+  }
+  return capped_model::line_fpr(k, mean) * (1 + (slope * slope - squared) * variance / 2);
+}
+
+std::uint64_t load(const Parameters&, ConstSlice slice) noexcept { return ones(*slice.state); }
+
+// If some lines are at the cap and the others are empty.
+double rate_at(const Parameters& p, double load) noexcept {
+  const capped_model::Setting full = setting(p);
+  return load / lines_of_slice(p) / full.ones * capped_model::line_fpr(full.k, full.ones);
+}
+
+// A key is counted as distinct when it is reported as new.
 Estimate estimate(const Parameters& p, ConstSlice slice) noexcept {
   const double lines = lines_of_slice(p), k = real_k(p),
                mean = static_cast<double>(ones(*slice.state)) / lines,
                variance = static_cast<double>(squares(*slice.state)) / lines - mean * mean;
-  const double spread = mean > 0 ? k * (k - 1) / 2 * std::max(0.0, variance) / (mean * mean) : 0;
-  const double rate = std::pow(mean / kLineBits, k) * (1 + spread);
+  const double rate = mean_line_fpr(k, mean, std::max(0.0, variance));
   return {mean / kLineBits,
-          std::min(rate, std::pow(static_cast<double>(p.integer(kOnes)) / kLineBits, k)),
+          std::min(rate, capped_model::line_fpr(k, static_cast<double>(p.integer(kOnes)))),
           static_cast<double>(slice.state->inserted_new)};
 }
 
@@ -329,6 +350,8 @@ const FilterOps capped_ops = {
     .check = check,
     .estimate = estimate,
     .fpr_bound = fpr_bound,
+    .load = load,
+    .rate_at = rate_at,
     .fnr_at = fnr_at,
     .predict = predict,
     .resize =

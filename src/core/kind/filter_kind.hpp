@@ -125,6 +125,12 @@ struct FilterOps {
   // distinct keys; otherwise for ever. 1: no promise.
   double (*fpr_bound)(const Parameters&) noexcept;
 
+  // What the false-positive rate of a slice grows with, as a whole number; and the rate that a
+  // slice has at most with so much of it. Safe while others write. nullptr: no stream and no size
+  // makes the rate exceed fpr_bound.
+  std::uint64_t (*load)(const Parameters&, ConstSlice) noexcept = nullptr;
+  double (*rate_at)(const Parameters&, double load) noexcept = nullptr;
+
   // Predicted false-negative rate of a key that was last seen `gap` elements ago.
   double (*fnr_at)(const Parameters&, double gap) noexcept = nullptr;
 

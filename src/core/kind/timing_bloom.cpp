@@ -219,6 +219,19 @@ Estimate estimate(const Parameters& p, ConstSlice slice) noexcept {
   return {fill, 1 - none_has, std::numeric_limits<double>::quiet_NaN()};
 }
 
+// With timers that have ended and are not swept yet.
+std::uint64_t load(const Parameters& p, ConstSlice slice) noexcept {
+  const auto all = filters(p, slice);
+  std::uint64_t sum = 0;
+  for (std::uint64_t i = 0; i < all.open; ++i) sum += all.filter(i).state().non_zero;
+  return sum;
+}
+
+// With `grow`, at most what it is if all run in one filter.
+double rate_at(const Parameters& p, double load) noexcept {
+  return std::pow(std::min(load / real_m(p), 1.0), real_k(p));
+}
+
 // ---- another size
 
 std::uint64_t places(const Parameters& p) noexcept { return p.integer(kCells); }
@@ -387,6 +400,8 @@ constexpr FilterOps row() noexcept {
       .check = check,
       .estimate = estimate,
       .fpr_bound = fpr_bound,
+      .load = load,
+      .rate_at = rate_at,
       .fnr_at = fnr_at,
       .predict = predict,
       .insert_unconditionally = insert_unconditionally,

@@ -27,6 +27,7 @@ bool bad_value(DefElem* option, Fault& fault) {
 constexpr const char* kConflict[] = {"wait", "admit", "discard", nullptr};
 constexpr const char* kPersistence[] = {"logged", "unlogged", nullptr};
 constexpr const char* kMode[] = {"enforce", "shadow", "off", nullptr};
+constexpr const char* kOverfull[] = {"pass", "discard", nullptr};
 constexpr const char* kProbe[] = {"parallel", "pipelined", nullptr};
 constexpr const char* kTree[] = {"sparse", "dense", nullptr};
 
@@ -114,6 +115,7 @@ constexpr RelationOption kRelationOptions[] = {
     {"conflict", read_word<&RelationOptions::conflict>, nullptr, kConflict},
     {"persistence", read_word<&RelationOptions::persistence>, nullptr, kPersistence},
     {"mode", read_word<&RelationOptions::mode>, nullptr, kMode},
+    {"overfull", read_word<&RelationOptions::overfull>, nullptr, kOverfull},
     {"probe", read_word<&RelationOptions::probe>, nullptr, kProbe},
     {"lost_slice", read_lost_slice,
      "Valid values are: distinct, duplicate, votes:x, hybrid:x, with a number x of bits from 1 to "

@@ -98,6 +98,13 @@ uint64 signature_of(const FilterRelation* relation, const Parameters& complete);
 // Are these parameters such as were asked for, whoever has derived the rest?
 bool is_asked_for(const FilterRelation* relation, const Parameters& complete);
 
+// The false-positive rate that it is to keep; 0: none was promised. Of slices for another server,
+// that is their producer's filter.
+double promised_fpr_of(const FilterRelation* relation);
+
+// Are repeats discarded also where the filter holds more than that allows?
+bool discards_overfull(const FilterRelation* relation);
+
 // A filter whose state was made by another version goes on with the geometry that it has.
 void adopt_geometry(FilterRelation* relation, const Parameters& parameters);
 

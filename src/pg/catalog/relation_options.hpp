@@ -21,6 +21,9 @@ enum class Conflict : uint8 {
 
 enum class Persistence : uint8 { logged, unlogged };
 
+// What becomes of repeats while a filter holds more than its false-positive rate allows.
+enum class Overfull : uint8 { pass, discard };
+
 // The probes of a key on several servers are asked all at once, or in turn until one says no.
 enum class Probe : uint8 { parallel, pipelined };
 
@@ -35,6 +38,7 @@ struct RelationOptions {
   Conflict conflict = Conflict::wait;
   Persistence persistence = Persistence::logged;
   FilterMode mode = FilterMode::enforce;
+  Overfull overfull = Overfull::pass;
   Probe probe = Probe::parallel;
   LostSlice lost_slice;
   const char* servers = nullptr;   // names, separated by commas

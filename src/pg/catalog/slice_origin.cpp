@@ -9,6 +9,8 @@ extern "C" {
 #include "utils/ruleutils.h"
 }
 
+#include "core/filter/promise.hpp"
+#include "core/kind/kind_registry.hpp"
 #include "pg/catalog/server_options.hpp"
 #include "pg/catalog/slice_origin.hpp"
 
@@ -59,6 +61,8 @@ void append_server(StringInfo json, Oid oid) {
   appendStringInfoChar(json, '}');
 }
 
+constexpr char kOptions[] = "\"options\": {", kServers[] = "}, \"servers\": [";
+
 }  // namespace
 
 const char* identity_of_filter(Oid relid) {
@@ -72,6 +76,39 @@ bool was_dropped_here(const char* identity) {
   return system == GetSystemIdentifier() && database == MyDatabaseId && !is_filter(relid);
 }
 
+// Quotes within a name or a value are escaped, so that what is looked for is nothing else.
+bool producer_gives(const char* producer, const char* option, const char* value) {
+  const char* start = strstr(producer, kOptions);
+  const char* end = start != nullptr ? strstr(start, kServers) : nullptr;
+  if (end == nullptr) return false;
+  StringInfoData member;
+  initStringInfo(&member);
+  escape_json(&member, option);
+  appendStringInfoString(&member, ": ");
+  value != nullptr ? escape_json(&member, value) : appendStringInfoChar(&member, '"');
+  const char* found = strstr(start, member.data);
+  pfree(member.data);
+  return found != nullptr && found < end;
+}
+
+double promised_fpr_of(const FilterRelation* relation) {
+  const char* producer = relation->options.producer;
+  Definition asked = relation->options.asked;
+  if (producer == nullptr) return promised_fpr(asked);
+  if (producer_gives(producer, "k1", nullptr)) return asked.parameters.fpr;
+  const FilterOps* ops = find_ops(asked.parameters.kind);
+  for (unsigned i = 0; ops != nullptr && i < ops->option_count; ++i)
+    if (const OptionSpec& option = ops->options[i]; !producer_gives(producer, option.name, nullptr))
+      asked.given &= ~(WordSet{1} << option.word);
+  return promised_fpr(asked);
+}
+
+bool discards_overfull(const FilterRelation* relation) {
+  const char* producer = relation->options.producer;
+  return relation->options.overfull == Overfull::discard ||
+         (producer != nullptr && producer_gives(producer, "overfull", "discard"));
+}
+
 const char* describe_producer(const FilterRelation* relation, int server, const char* identity) {
   StringInfoData json;
   initStringInfo(&json);
@@ -80,13 +117,13 @@ const char* describe_producer(const FilterRelation* relation, int server, const 
     append_separator(&json, i);
     append_column(&json, &relation->columns[i]);
   }
-  appendStringInfoString(&json, "], \"options\": {");
+  appendStringInfo(&json, "], %s", kOptions);
   ListCell* cell;
   foreach (cell, GetForeignTable(relation->relid)->options) {
     auto* option = static_cast<DefElem*>(lfirst(cell));
     append_member(&json, option->defname, defGetString(option));
   }
-  appendStringInfoString(&json, "}, \"servers\": [");
+  appendStringInfoString(&json, kServers);
   for (int i = 0; i < relation->server_count; ++i) {
     append_separator(&json, i);
     append_server(&json, relation->servers[i]);

@@ -20,4 +20,8 @@ const char* identity_of_filter(Oid relid);
 // Is it the identity of a filter that was in this database, and was dropped?
 bool was_dropped_here(const char* identity);
 
+// What such an object says of the options that were given: is this one among them, with this value?
+// nullptr: with any. Anything may stand in its place.
+bool producer_gives(const char* producer, const char* option, const char* value);
+
 }  // namespace streamfilter::pg

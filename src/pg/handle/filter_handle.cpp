@@ -19,6 +19,7 @@ extern "C" {
 #include "pg/catalog/owner_code.hpp"
 #include "pg/handle/filter_handle.hpp"
 #include "pg/handle/judged_rows.hpp"
+#include "pg/handle/overfull_limit.hpp"
 #include "pg/handle/tree.hpp"
 #include "pg/remote/postgres_fdw_filter.hpp"
 #include "pg/remote/remote_filter.hpp"
@@ -285,8 +286,9 @@ void attach(FilterHandle* filter, Use use) {
   filter->slot = slot;
   filter->slot_generation = slot->generation;
   filter->header = block_of(slot);
-  note_false_rate(slot);
   adopt_state(filter, slot);
+  set_overfull_limit(filter);
+  note_false_rate(slot);
   filter->rule.seed = filter->header->parameters.seed;
 }
 

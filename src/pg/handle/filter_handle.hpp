@@ -2,6 +2,7 @@
 // once and revalidated cheaply.
 #pragma once
 
+#include "core/filter/overfull.hpp"
 #include "core/kind/kind_registry.hpp"
 #include "pg/catalog/element_roles.hpp"
 #include "pg/handle/filter_mode.hpp"
@@ -26,6 +27,13 @@ struct TreeNode {
 // Made and used by filter_handle.cpp.
 // The place of a filter in its tree, palloc'ed; nullptr if it is in none.
 TreeNode* make_tree_node(const FilterRelation* relation);
+
+// Whether a slice exceeded its limit when transactions had brought keys in `applied` - 1 times.
+struct OverfullVerdict {
+  uint64 applied;  // 0: nothing is known
+  uint32 slice;
+  bool exceeds;
+};
 
 // What a call is going to do; decides lock and needed right.
 enum class Use : uint8 {
@@ -66,6 +74,11 @@ struct FilterHandle {
   bool has_detour;       // hash_by_detour() is needed
   // The statement that gives it keys waits for nobody's rows: said before each key by who knows.
   bool never_waits;
+  OverfullLimit limit;                   // of what it holds
+  bool passes_overfull;                  // repeats pass beyond it
+  bool met_overfull;                     // since report_overfull was called
+  bool warned_overfull;                  // this session was
+  OverfullVerdict overfull_verdicts[4];  // by slice
 
   // The rest is private to filter_handle.cpp.
   MemoryContext context;

@@ -6,6 +6,7 @@
 
 #include "pg/handle/judge_key.hpp"
 #include "pg/handle/key_reservation.hpp"
+#include "pg/handle/overfull.hpp"
 #include "pg/server/fault_points.hpp"
 #include "pg/server/lock_batches.hpp"
 
@@ -137,7 +138,7 @@ bool answer(KeyBatch& batch, int i) {
     return true;
   }
   if (unlikely(own.view != batch.own[i].view)) return test_and_insert_local_key(filter, element);
-  if (batch.found[i]) return true;
+  if (batch.found[i] && !lets_pass(filter, element)) return true;
   if (batch.changes == nullptr) batch.changes = begin(filter);
   return !reserve(filter, batch.changes, element, own.hint, batch.applied,
                   batch.own[i].view == OwnView::untouched);

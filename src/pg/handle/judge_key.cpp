@@ -4,6 +4,7 @@
 
 #include "pg/handle/judge_key.hpp"
 #include "pg/handle/key_reservation.hpp"
+#include "pg/handle/overfull.hpp"
 #include "pg/server/problem_report.hpp"
 #include "pg/transaction/apply_changes.hpp"
 #include "pg/transaction/prepared_transactions.hpp"
@@ -111,7 +112,7 @@ bool test_and_insert_local_key(FilterHandle* filter, const Element& element) {
     wait_until_applied(filter);
     seen = seen && test_and_promote(filter, element);
   }
-  if (seen) return true;
+  if (seen && !lets_pass(filter, element)) return true;
   if (changes == nullptr) changes = begin(filter);
   return !reserve(filter, changes, element, own.hint, applied, in_sight);
 }

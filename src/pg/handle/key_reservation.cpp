@@ -10,6 +10,7 @@ extern "C" {
 }
 
 #include "pg/handle/key_reservation.hpp"
+#include "pg/handle/overfull.hpp"
 #include "pg/server/problem_report.hpp"
 #include "pg/server/settings.hpp"
 #include "pg/shmem/arrivals.hpp"
@@ -194,13 +195,13 @@ bool has_for_itself(FilterSlot* slot) {
 }
 
 // Has the key come into the filter since the first look? `applied` is from before that.
-bool has_arrived(const FilterHandle* filter, const Element& element, uint64 applied,
+bool has_arrived(FilterHandle* filter, const Element& element, uint64 applied,
                  const ReserveRequest* request) {
   return request->look_again && pg_atomic_read_u64(&filter->slot->applied) != applied &&
-         is_in_filter(filter, element);
+         is_in_filter(filter, element) && !passes_repeat(filter, element);
 }
 
-ReserveResult try_to_reserve(const FilterHandle* filter, const TransactionChanges* changes,
+ReserveResult try_to_reserve(FilterHandle* filter, const TransactionChanges* changes,
                              const Element& element, uint64 applied, ReserveRequest* request) {
   FilterSlot* slot = filter->slot;
   const InFlightTag tag = in_flight_tag(changes->generation, element.hash);

@@ -6,6 +6,7 @@ extern "C" {
 
 #include "core/filter/definition.hpp"
 #include "pg/handle/node_keys.hpp"
+#include "pg/handle/overfull.hpp"
 #include "pg/handle/tree_keys.hpp"
 #include "pg/remote/remote_keys.hpp"
 #include "pg/server/problem_report.hpp"
@@ -44,7 +45,11 @@ class Access {
     return false;
   }
 
-  bool test(Node node) const { return test_node_key(node, element_); }
+  // For a row that is judged, a node that holds too much has nothing to say.
+  bool test(Node node) const {
+    return test_node_key(node, element_) &&
+           !(use_ == Use::insert_granted && node->remote == nullptr && lets_pass(node, element_));
+  }
   void insert(Node node) const { insert_node_key(node, element_); }
 
   bool test_and_insert(Node root) const { return test_and_insert_node_key(root, element_); }

@@ -65,6 +65,7 @@ struct LossEstimate {
   pg_atomic_uint64 applied;    // FilterSlot::applied, and
   pg_atomic_uint64 accepted;   // RowCount::accepted, when that was looked up, and
   pg_atomic_uint64 looked_at;  // the time
+  pg_atomic_uint64 passing;    // a double: slices above this rate discard nothing; 0: all do
 };
 
 struct FilterSlot {
@@ -82,8 +83,9 @@ struct FilterSlot {
   FilterSlot* next_emptied;  // of those that `owner` has emptied; nobody else looks at it
   Statistics stats;
   LossEstimate loss;
-  pg_atomic_uint64 unregistered;  // keys of unfinished transactions that are not in that table
-  pg_atomic_uint64 applied;       // how often transactions have brought their changes in
+  pg_atomic_uint64 overfull_logged;  // the time when the log was last told of that
+  pg_atomic_uint64 unregistered;     // keys of unfinished transactions that are not in that table
+  pg_atomic_uint64 applied;          // how often transactions have brought their changes in
   // Transactions marked as arriving (arrivals.hpp) that add keys which the table in flight does not
   // have; that forget keys.
   pg_atomic_uint32 arriving_keys;

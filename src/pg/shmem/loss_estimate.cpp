@@ -19,8 +19,32 @@ constexpr int64 kInterval = USECS_PER_SEC;
 
 double odds_of(double fpr) { return std::fmin(fpr / (1 - fpr), kMost); }
 
+// Without the slices that let what they take for repeats pass.
+double discarding_rate(const FilterSlot* slot, const Parameters& parameters, double passing) {
+  const FilterOps* ops = find_ops(parameters.kind);
+  double sum = 0;
+  for (uint32 i = 0; i < parameters.slices; ++i) {
+    LWLock* lock = slice_lock(slot, i);
+    LWLockAcquire(lock, LW_SHARED);
+    const double rate =
+        ops->estimate(parameters, slice_at(static_cast<const Header*>(block_of(slot)), i)).fpr;
+    LWLockRelease(lock);
+    if (rate <= passing) sum += rate / parameters.slices;
+  }
+  return sum;
+}
+
+double rate_of_losses(FilterSlot* slot, const Parameters& parameters, double all) {
+  const double passing = std::bit_cast<double>(pg_atomic_read_u64(&slot->loss.passing));
+  if (!(passing > 0)) return all;
+  if (parameters.k1 > 0) return all > passing ? 0 : all;
+  return discarding_rate(slot, parameters, passing);
+}
+
 void look_up(FilterSlot* slot, uint64 applied, TimestampTz now) {
-  const Estimate estimate = read_totals(slot, block_of(slot)->parameters).estimate;
+  const Parameters& parameters = block_of(slot)->parameters;
+  Estimate estimate = read_totals(slot, parameters).estimate;
+  estimate.fpr = rate_of_losses(slot, parameters, estimate.fpr);
   pg_atomic_write_u64(&slot->loss.applied, applied);
   pg_atomic_write_u64(&slot->loss.accepted, slot->stats.counts.read(RowCount::accepted));
   pg_atomic_write_u64(&slot->loss.looked_at, static_cast<uint64>(now));
@@ -52,6 +76,12 @@ Totals read_totals(const FilterSlot* slot, const Parameters& parameters) {
     LWLockRelease(lock);
   }
   return totals;
+}
+
+void note_passing_rate(FilterSlot* slot, double rate) {
+  if (std::bit_cast<uint64>(rate) == pg_atomic_read_u64(&slot->loss.passing)) return;
+  pg_atomic_write_u64(&slot->loss.passing, std::bit_cast<uint64>(rate));
+  expect_other_rate(slot);
 }
 
 void note_false_rate(FilterSlot* slot) {

@@ -19,6 +19,9 @@ namespace streamfilter::pg {
 // Sums over the slices of a filter, each of which is locked in turn.
 Totals read_totals(const FilterSlot* slot, const Parameters& parameters);
 
+// Slices with a rate above this discard nothing; 0: all do.
+void note_passing_rate(FilterSlot* slot, double rate);
+
 // Looks the rate up if that is due: before the first row of a transaction is judged, and later on.
 // Cannot raise.
 void note_false_rate(FilterSlot* slot);

@@ -12,20 +12,21 @@ extern "C" {
 namespace streamfilter::pg {
 
 // Name, unit, help: sql/59_metrics.sql.
-#define STREAMFILTER_ROW_COUNTS(COUNT)                                     \
-  COUNT(tested, "rows", "rows and keys it was asked about")                \
-  COUNT(accepted, "rows", "of these, found new")                           \
-  COUNT(discarded, "rows", "repeats that were discarded or marked")        \
-  COUNT(would_discard, "rows", "repeats that passed in mode shadow")       \
-  COUNT(diverted, "rows", "repeats that were diverted to another table")   \
-  COUNT(ahead, "rows", "events whose time was too far ahead")              \
-  COUNT(rolled_back, "keys", "keys of transactions that rolled back")      \
-  COUNT(waits, "waits", "waits for another transaction with the same key") \
-  COUNT(overflowed, "transactions",                                        \
-        "transactions with more keys in flight than there was room for")   \
-  COUNT(unremembered, "keys", "keys that other servers have not taken")    \
-  COUNT(accesses, "keys", "in a tree: keys that have come to this node")   \
-  COUNT(hits, "keys", "in a tree: repeats that this node has found")       \
+#define STREAMFILTER_ROW_COUNTS(COUNT)                                                        \
+  COUNT(tested, "rows", "rows and keys it was asked about")                                   \
+  COUNT(accepted, "rows", "of these, found new")                                              \
+  COUNT(discarded, "rows", "repeats that were discarded or marked")                           \
+  COUNT(would_discard, "rows", "repeats that passed in mode shadow")                          \
+  COUNT(diverted, "rows", "repeats that were diverted to another table")                      \
+  COUNT(ahead, "rows", "events whose time was too far ahead")                                 \
+  COUNT(rolled_back, "keys", "keys of transactions that rolled back")                         \
+  COUNT(waits, "waits", "waits for another transaction with the same key")                    \
+  COUNT(overflowed, "transactions",                                                           \
+        "transactions with more keys in flight than there was room for")                      \
+  COUNT(passed_overfull, "rows", "repeats that passed because the filter held too much")      \
+  COUNT(unremembered, "transactions", "transactions whose keys other servers have not taken") \
+  COUNT(accesses, "keys", "in a tree: keys that have come to this node")                      \
+  COUNT(hits, "keys", "in a tree: repeats that this node has found")                          \
   COUNT(lost, "rows", "new rows that were probably taken for repeats, in units of 2^-32 rows")
 
 #define STREAMFILTER_TRIGGER_COUNTS(COUNT)                  \

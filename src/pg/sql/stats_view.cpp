@@ -9,6 +9,7 @@ extern "C" {
 #include <cmath>
 
 #include "core/base/saturate.hpp"
+#include "core/filter/overfull.hpp"
 #include "pg/catalog/filter_options.hpp"
 #include "pg/handle/filter_handle.hpp"
 #include "pg/handle/tree.hpp"
@@ -31,11 +32,13 @@ struct Numbers {
   RowCounts counts;
   double lost = 0;  // NaN: not known
   Totals totals{};
+  bool overfull = false;
   TimestampTz created = 0, last_reset = 0, last_saved = 0, restored = 0, stats_reset = 0;
   char set_aside[sizeof SavedState::set_aside] = "";
 };
 
-void read_state(Numbers& numbers, FilterSlot* slot, const Parameters& parameters) {
+void read_state(Numbers& numbers, FilterSlot* slot, const FilterRelation* relation) {
+  const Parameters& parameters = relation->definition.parameters;
   numbers.exists = true;
   numbers.dynamic = is_dynamic(slot) ? slot->size : 0;
   numbers.in_flight = count_in_flight(slot) + pg_atomic_read_u64(&slot->unregistered);
@@ -45,9 +48,11 @@ void read_state(Numbers& numbers, FilterSlot* slot, const Parameters& parameters
   numbers.restored = slot->saved.restored;
   strlcpy(numbers.set_aside, slot->saved.set_aside, sizeof numbers.set_aside);
   numbers.totals = read_totals(slot, parameters);
+  numbers.overfull =
+      is_overfull(block_of(slot), overfull_limit(parameters, promised_fpr_of(relation)));
 }
 
-Numbers read_numbers(const FilterRelation* relation, const Parameters& parameters) {
+Numbers read_numbers(const FilterRelation* relation) {
   Numbers numbers;
   if (is_remote(relation)) {  // its state speaks for itself where it is
     const FilterWork work = read_filter_work(relation->relid);
@@ -63,7 +68,7 @@ Numbers read_numbers(const FilterRelation* relation, const Parameters& parameter
     numbers.counts = slot->stats.counts.read();
     numbers.lost = lost_rows(slot);
     numbers.stats_reset = time_in(slot->stats.stats_reset);
-    if (slot->state != SlotState::counted) read_state(numbers, slot, parameters);
+    if (slot->state != SlotState::counted) read_state(numbers, slot, relation);
   }
   LWLockRelease(shared_state->directory_lock);
   return numbers;
@@ -86,7 +91,7 @@ void fill_row(NamedRow& row, const FilterRelation* relation) {
   const Parameters& parameters = relation->definition.parameters;
   flush_counters();
   resolve_prepared();
-  const Numbers numbers = read_numbers(relation, parameters);
+  const Numbers numbers = read_numbers(relation);
   const FilterOps* ops = find_ops(parameters.kind);
   StringInfoData json;
   initStringInfo(&json);
@@ -105,7 +110,10 @@ void fill_row(NamedRow& row, const FilterRelation* relation) {
   const Estimate now = known ? numbers.totals.estimate : Estimate{NAN, NAN, NAN};
   row.put_rate("fill", now.fill);
   row.put_rate("fpr_now", now.fpr);
-  row.put_rate("fpr_bound", ops->fpr_bound(parameters));
+  // What is there already is no less than what it is to be at most.
+  const double bound = ops->fpr_bound(parameters);
+  row.put_rate("fpr_bound", now.fpr > bound && !numbers.overfull ? now.fpr : bound);
+  if (numbers.exists) row.put("overfull", BoolGetDatum(numbers.overfull));
   put_estimate(row, "distinct_estimate", now.distinct);
   put_estimate(row, "window_keys", window_keys(parameters, 0.01));
   row.put_time("created", numbers.created);

@@ -1,0 +1,82 @@
+#include "pg/server/postgres.hpp"
+
+extern "C" {
+#include "utils/builtins.h"
+#include "utils/timestamp.h"
+}
+
+#include "core/filter/definition.hpp"
+#include "pg/handle/overfull.hpp"
+#include "pg/handle/overfull_limit.hpp"
+#include "pg/shmem/loss_estimate.hpp"
+
+namespace streamfilter::pg {
+namespace {
+
+// An estimate takes longer than the rest of a row, and holds until keys are brought in.
+bool exceeds(FilterHandle* filter, const Element& element) {
+  const Parameters& parameters = filter->header->parameters;
+  if (parameters.k1 > 0) return exceeds_rate(filter->header, element.hash, filter->limit);
+  const uint32 slice = slice_of(parameters, element.hash);
+  OverfullVerdict& known = filter->overfull_verdicts[slice % lengthof(filter->overfull_verdicts)];
+  const uint64 applied = pg_atomic_read_u64(&filter->slot->applied) + 1;
+  if (known.applied == applied && known.slice == slice) return known.exceeds;
+  LWLock* lock = slice_lock(filter->slot, slice);
+  LWLockAcquire(lock, LW_SHARED);
+  known = {applied, slice, exceeds_rate(filter->header, element.hash, filter->limit)};
+  LWLockRelease(lock);
+  return known.exceeds;
+}
+
+bool is_log_due(FilterSlot* slot) {
+  const TimestampTz now = GetCurrentTimestamp();
+  uint64 last = pg_atomic_read_u64(&slot->overfull_logged);
+  if (now - static_cast<TimestampTz>(last) < USECS_PER_MINUTE) return false;
+  return pg_atomic_compare_exchange_u64(&slot->overfull_logged, &last, static_cast<uint64>(now));
+}
+
+void report(const FilterHandle* filter, int level) {
+  const bool passes = filter->passes_overfull;
+  const double rate = filter->limit.rate / kOverfullRate;
+  ereport(
+      level, errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
+      errmsg("filter \"%s\" holds more keys than its false-positive rate allows",
+             filter->relation->name),
+      passes ? errdetail("It would take more than %g of the new rows for repeats, so repeats "
+                         "pass.",
+                         rate)
+             : errdetail("It takes more than %g of the new rows for repeats, and discards them.",
+                         rate),
+      errhint("Give it more memory, with ALTER FOREIGN TABLE %s OPTIONS (SET memory ...), or "
+              "empty it, with TRUNCATE %s.",
+              quote_identifier(filter->relation->name), quote_identifier(filter->relation->name)));
+}
+
+}  // namespace
+
+void set_overfull_limit(FilterHandle* filter) {
+  filter->limit = overfull_limit(filter->header->parameters, promised_fpr_of(filter->relation));
+  memset(static_cast<void*>(filter->overfull_verdicts), 0, sizeof filter->overfull_verdicts);
+  filter->passes_overfull = !discards_overfull(filter->relation);
+  note_passing_rate(filter->slot,
+                    filter->passes_overfull && !filter->limit.is_none() ? filter->limit.rate : 0);
+}
+
+bool passes_overfull(FilterHandle* filter, const Element& element) {
+  if (!exceeds(filter, element)) return false;
+  filter->met_overfull = true;
+  if (!filter->passes_overfull) return false;
+  ++filter->spared;
+  ++filter->counts[RowCount::passed_overfull];
+  return true;
+}
+
+void tell_overfull(FilterHandle* filter) {
+  filter->met_overfull = false;
+  const bool warns = !filter->warned_overfull;
+  filter->warned_overfull = true;
+  if (is_log_due(filter->slot)) report(filter, LOG);
+  if (warns) report(filter, WARNING);
+}
+
+}  // namespace streamfilter::pg

@@ -1,0 +1,99 @@
+-- A filter that holds more keys than its rate allows lets repeats pass, so that no stream and no mistake in keys loses more than fpr.
+SET client_min_messages = warning;
+CREATE TABLE events (id bigint);
+-- So many new rows, 600 a transaction: one of its own never loses any.
+CREATE PROCEDURE add_new_rows(count int) LANGUAGE plpgsql AS $$
+BEGIN
+  FOR i IN 0 .. count / 600 - 1 LOOP
+    INSERT INTO events SELECT (SELECT count(*) FROM events) + 1000000 * i + g FROM generate_series(1, 600) g;
+    COMMIT;
+  END LOOP;
+END $$;
+CREATE PROCEDURE add_filter(options text) LANGUAGE plpgsql AS $$
+BEGIN
+  EXECUTE format('CREATE FOREIGN TABLE seen (id bigint) SERVER streamfilter OPTIONS (%s)', options);
+  CREATE TRIGGER zz_seen BEFORE INSERT ON events FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen');
+END $$;
+CREATE PROCEDURE drop_filter() LANGUAGE plpgsql AS $$
+BEGIN
+  DROP FOREIGN TABLE seen CASCADE;
+  TRUNCATE events;
+END $$;
+
+-- ---- sixty times as many keys ---------------------------------------------------------------------
+CALL add_filter($$kind 'bloom', keys '1000', fpr '0.01', seed '1'$$);
+CALL add_new_rows(60000);
+SELECT 60000 - count(*) <= 660 AS few_lost, fpr_now > 0.9 AS full, lost_estimate BETWEEN 0 AND 660 AS estimated,
+  accepted = count(*) AS counted, overfull, passed_overfull BETWEEN 50000 AND 60000 AS passed
+FROM events, streamfilter_stats GROUP BY fpr_now, lost_estimate, accepted, overfull, passed_overfull;
+-- What a transaction has added itself is known for certain.
+INSERT INTO events SELECT -1 FROM generate_series(1, 10);
+SELECT count(*) FROM events WHERE id = -1;
+-- A repeat passes; asked without adding anything, the filter says what it knows.
+INSERT INTO events VALUES (-1);
+SELECT count(*) FROM events WHERE id = -1;
+SELECT streamfilter_test('seen', -1);
+-- Once it is empty, repeats are discarded again.
+TRUNCATE seen;
+SELECT overfull, fpr_now <= fpr_bound AND fpr_bound <= 0.01 AS keeps FROM streamfilter_stats;
+SELECT DISTINCT value FROM streamfilter_metrics WHERE name = 'streamfilter_overfull';
+INSERT INTO events SELECT -2 FROM generate_series(1, 2);
+INSERT INTO events VALUES (-2);
+SELECT count(*) FROM events WHERE id = -2;
+CALL drop_filter();
+
+-- ---- as asked for ---------------------------------------------------------------------------------
+CALL add_filter($$kind 'bloom', keys '1000', fpr '0.01', seed '1', overfull 'discard'$$);
+CALL add_new_rows(60000);
+SELECT 60000 - count(*) > 50000 AS most_lost FROM events;
+ALTER FOREIGN TABLE seen OPTIONS (SET overfull 'pass');
+INSERT INTO events SELECT i FROM generate_series(-1000, -1) i;
+SELECT count(*) FROM events WHERE id < 0;
+ALTER FOREIGN TABLE seen OPTIONS (SET overfull 'ignore');
+CALL drop_filter();
+
+-- ---- a key's rate was given, and no other promise -------------------------------------------------
+CALL add_filter($$kind 'bloom', memory '2kB', k '7', seed '1'$$);
+CALL add_new_rows(12000);
+SELECT 12000 - count(*) > 6000 AS most_lost FROM events;
+CALL drop_filter();
+
+-- ---- other kinds, several slices, places of several bits ------------------------------------------
+CREATE TABLE kinds (options text);
+INSERT INTO kinds VALUES
+  ($$kind 'bloom', keys '1000', fpr '0.01', layout 'blocked', memory '4kB'$$),
+  ($$kind 'bloom', keys '1000', fpr '0.01', slices '4', memory '8kB'$$),
+  ($$kind 'bloom', keys '1000', fpr '0.01', slices '4', slicing 'vertical', memory '8kB'$$),
+  ($$kind 'bloom', keys '1000', fpr '0.01', grow 'density', memory '8kB'$$),
+  ($$kind 'bsbf', keys '1000', fpr '0.01', memory '4kB'$$),
+  ($$kind 'bsbfsd', keys '1000', fpr '0.01', memory '8kB'$$),
+  ($$kind 'rlbsbf', keys '1000', fpr '0.01', memory '8kB'$$),
+  ($$kind 'capped', keys '1000', fpr '0.01', memory '2kB'$$),
+  ($$kind 'timer', window '1 hour', keys '1000', fpr '0.01', memory '8kB'$$),
+  ($$kind 'timer', window '1000 rows', fpr '0.01', memory '16kB'$$);
+CREATE TABLE results (options text, lost bigint, fpr_now float8);
+CREATE PROCEDURE try_kinds() LANGUAGE plpgsql AS $$
+DECLARE one text;
+BEGIN
+  FOR one IN SELECT options FROM kinds LOOP
+    CALL add_filter(one || $o$, seed '1'$o$);
+    CALL add_new_rows(12000);
+    INSERT INTO results SELECT one, 12000 - count(*), (SELECT fpr_now FROM streamfilter_stats) FROM events;
+    CALL drop_filter();
+  END LOOP;
+END $$;
+SET client_min_messages = error;
+CALL try_kinds();
+SELECT options, lost <= 132 AS few_lost FROM results WHERE lost > 0;
+
+-- ---- trees ----------------------------------------------------------------------------------------
+CREATE FOREIGN TABLE root (id bigint) SERVER streamfilter OPTIONS (kind 'bloom', memory '4kB', k '7', keys '1000', fpr '0.01', seed '1');
+CREATE FOREIGN TABLE seen (id bigint) SERVER streamfilter
+  OPTIONS (kind 'bloom', memory '4kB', k '7', keys '1000', fpr '0.01', parent 'root');
+CREATE TRIGGER zz_seen BEFORE INSERT ON events FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen');
+CALL add_new_rows(12000);
+SELECT 12000 - count(*) <= 132 AS few_lost FROM events;
+CALL drop_filter();
+DROP FOREIGN TABLE root;
+DROP TABLE events, kinds, results;
+DROP PROCEDURE add_new_rows, add_filter, drop_filter, try_kinds;
