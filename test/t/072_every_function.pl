@@ -239,8 +239,9 @@ for my $role ('nobody', 'somebody', $owner)
 	ok_statements($_->[0], $role, calls_of($_)) for @functions;
 	for my $operator (@operators)
 	{
-		my ($name, @arguments) = @$operator;
-		ok_statements($name, $role, map { "SELECT ($_->[0]) $name ($_->[1])" } combinations($most, @arguments));
+		my ($name, @types) = @$operator;
+		my @operands = grep { $_ ne '-' } @types;    # of a prefix operator, the left one
+		ok_statements($name, $role, map { 'SELECT ' . (@operands > 1 ? "($_->[0]) " : '') . "$name ($_->[-1])" } combinations($most, @operands));
 	}
 	ok_statements("type $_", $role, readings($_)) for @types;
 	ok_statements("relation $_", $role, "TABLE $_", "SELECT count(*) FROM $_") for @views;
