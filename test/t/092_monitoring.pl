@@ -144,7 +144,8 @@ for my $panel (@{ $dashboard->{panels} })
 
 my @alerts = blocks_of("$dir/alerts.yml", 'query');
 my %metric = map { $_ => 1 } split /\n/, $node->safe_psql('postgres', 'SELECT DISTINCT name FROM streamfilter_metrics');
-my $view = $node->safe_psql('postgres', q{SELECT pg_get_viewdef('streamfilter_metrics'::regclass)});
+my $view = $node->safe_psql('postgres', q{SELECT pg_get_viewdef('streamfilter_metrics'::regclass)
+	|| string_agg(quote_literal(metric), ' ') FROM streamfilter_counters()});
 my %query;
 for my $alert (@alerts)
 {
