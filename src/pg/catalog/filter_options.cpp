@@ -100,6 +100,10 @@ bool read_moved(const char* value, const RelationOption&, RelationOptions* optio
   return read_moved_slices(value, &options->moved);
 }
 
+bool read_first_places(const char* value, const RelationOption&, RelationOptions* options) {
+  return read_moved_slices(value, &options->first_places);
+}
+
 bool read_parent(const char* value, const RelationOption&, RelationOptions* options) {
   char *schema, *name;
   if (!split_name(value, &schema, &name)) return false;
@@ -126,6 +130,8 @@ constexpr RelationOption kRelationOptions[] = {
     {"home_servers", read_number<&RelationOptions::home_servers, 1, PG_INT32_MAX>,
      "Give how many of the servers the filter was made with."},
     {"moved", read_moved, "streamfilter_move_slice() sets it, from where the events arrive."},
+    {"first_places", read_first_places,
+     "streamfilter_retire() sets it, and says what other producers have to type."},
     {"parent", read_parent,
      "Write the name of a filter as in SQL: my_filter, or my_schema.\"My Filter\"."},
     {"tree", read_word<&RelationOptions::tree>, nullptr, kTree},

@@ -110,7 +110,7 @@ bool cannot_hold(const FilterRelation* relation, const char* server, const char*
 
 bool add_server(FilterRelation* relation, const ForeignServer* server, Fault& fault) {
   for (int i = 0; i < relation->server_count; ++i)
-    if (relation->servers[i] == server->serverid)
+    if (relation->servers[i] == server->serverid && !may_move_slices(relation))
       return cannot_hold(relation, server->servername, "It is named twice.", fault);
   relation->servers[relation->server_count++] = server->serverid;
   return check_usage(relation, server->serverid, server->servername, fault);

@@ -46,6 +46,8 @@ struct RelationOptions {
   // The slices were cut for the first so many of `servers`; others were added later. 0: for all.
   int home_servers = 0;
   MovedSlices moved;             // of a relation with `producer`
+  // Slices whose first server was retired: where a search for them begins.
+  MovedSlices first_places;
   const char* parent = nullptr;  // in a tree of filters, as SQL names it; nullptr: none
   TreeKind tree = TreeKind::sparse;
   // How far ahead of the server's clock an event may move that of the filter, in microseconds;

@@ -4,6 +4,8 @@ extern "C" {
 #include "lib/stringinfo.h"
 }
 
+#include <algorithm>
+
 #include "core/filter/definition.hpp"
 #include "core/format/slicing.hpp"
 #include "pg/catalog/slice_origin.hpp"
@@ -251,11 +253,13 @@ void rename_moved(const Renaming* renaming, uint32 slice) {
   }
 }
 
-// Calls visit for every slice that has left the place where it was at first.
+// Calls visit for every slice that has left the place where it was at first, with a place that
+// leads to where it is.
 template <typename Visit>
 void visit_moved(RemoteFilter* remote, const char* what, Visit&& visit) {
   for (uint32 i = 0; i < remote->parameters.slices; ++i) {
-    if (find_places(remote, &i, 1) == Search::unreachable)
+    remote->places[i] = first_place(remote, i);
+    if (remote->places[i].epoch == 0 && find_places(remote, &i, 1) == Search::unreachable)
       raise_lost(remote, remote->places[i].server, what);
     if (remote->places[i].epoch > 0) visit(i);
   }
@@ -277,6 +281,10 @@ FixedOptions find_fixed_options(const FilterRelation* relation) {
   uint32 slices = 0;
   Parameters part{};
   for (int i = 0; i < remote->home_count; ++i) {
+    if (remote->retired[i]) {
+      slices += slices_on(remote, static_cast<uint32>(i));
+      continue;
+    }
     const char* found = read_definition(remote, i, remote->slices.name);
     if (found == nullptr) raise_lost(remote, i, "alter");
     if (found[0] == '\0' || !read_parameters(found, &part)) return fixed;
@@ -297,6 +305,7 @@ void alter_parts(const FilterRelation* relation, Reach reach) {
   connect_homes(remote);
   bool any = false;
   for (int i = 0; i < remote->home_count; ++i) {
+    if (remote->retired[i]) continue;
     const char* found = read_definition(remote, i, remote->slices.name);
     if (found == nullptr && reach == Reach::alter) raise_lost(remote, i, "alter");
     if (found == nullptr || found[0] == '\0') continue;
@@ -314,7 +323,8 @@ void rename_parts(const FilterRelation* relation, const char* schema, const char
   renaming.before.slices.schema = schema;
   renaming.before.slices.name = name;
   connect_homes(remote);
-  for (int i = 0; i < remote->home_count; ++i) rename_at(&renaming, i, name, remote->slices.name);
+  for (int i = 0; i < remote->home_count; ++i)
+    if (!remote->retired[i]) rename_at(&renaming, i, name, remote->slices.name);
   visit_moved(remote, "rename", [&](uint32 slice) { rename_moved(&renaming, slice); });
   say_renamed(remote);
 }
@@ -324,15 +334,21 @@ void drop_parts(const FilterRelation* relation) {
   connect_homes(remote);
   auto* ours = static_cast<bool*>(palloc0(sizeof(bool) * static_cast<Size>(remote->home_count)));
   for (int i = 0; i < remote->home_count; ++i) {
-    ours[i] = may_drop_at(remote, i);
+    ours[i] = !remote->retired[i] && may_drop_at(remote, i);
     // It locks the relation: no slice leaves it from here on.
     if (ours[i] && !truncate_slices(remote->connections[i], remote->filter))
       raise_lost(remote, i, "drop");
   }
-  for (uint32 i = 0; i < remote->parameters.slices; ++i)
-    if (ours[home_of(remote, i)] && find_places(remote, &i, 1) == Search::found &&
-        remote->places[i].epoch > 0)
+  const bool any_ours =
+      std::find(ours, ours + remote->home_count, true) != ours + remote->home_count;
+  for (uint32 i = 0; i < remote->parameters.slices; ++i) {
+    remote->places[i] = first_place(remote, i);
+    const bool is_known = remote->places[i].epoch > 0;
+    if (is_known ? any_ours
+                 : ours[home_of(remote, i)] && find_places(remote, &i, 1) == Search::found &&
+                       remote->places[i].epoch > 0)
       drop_moved(remote, i);
+  }
   for (int i = 0; i < remote->home_count; ++i)
     if (ours[i]) drop_at(remote, i, remote->filter);
 }

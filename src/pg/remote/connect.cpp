@@ -12,6 +12,8 @@ extern "C" {
 #include "utils/wait_event.h"
 }
 
+#include <algorithm>
+
 #include "pg/remote/connect.hpp"
 #include "pg/remote/peer_text.hpp"
 #include "pg/remote/remote_transaction.hpp"
@@ -407,7 +409,9 @@ void connect_together(Connection** connections, int count) {
       static_cast<Connection**>(palloc(sizeof(Connection*) * static_cast<Size>(Max(count, 1))));
   int wanting = 0;
   for (int i = 0; i < count; ++i)
-    if (!stands(connections[i]) && begins_or_goes_on(connections[i]))
+    if (!stands(connections[i]) &&
+        std::find(pending, pending + wanting, connections[i]) == pending + wanting &&
+        begins_or_goes_on(connections[i]))
       pending[wanting++] = connections[i];
   const TimestampTz begun = GetCurrentTimestamp();
   for (;;) {

@@ -22,6 +22,7 @@ struct RemoteFilter {
   int count;              // servers
   int home_count;         // of these, where slices were at first
   Connection** connections;
+  bool* retired;       // of servers: another one stands at its place in the list
   uint64* opened;      // number of the connection on which the relation was found; 0: none
   uint64* checked;     // of slices that have moved, on which connection their place was checked
   const char* filter;  // quoted, with its schema
@@ -37,6 +38,13 @@ struct RemoteFilter {
   RemoteFilter* next_changed;  // of those that this transaction changes
   bool changed;
 };
+
+// Where a search for a slice begins.
+inline SlicePlace first_place(const RemoteFilter* remote, uint32 slice) {
+  const MovedSlice* entry = find_moved_slice(remote->relation->options.first_places, slice);
+  if (unlikely(entry != nullptr)) return {static_cast<int>(entry->server), entry->epoch};
+  return {static_cast<int>(slice % static_cast<uint32>(remote->home_count)), 0};
+}
 
 // How many slices were on a server at first, and what the relation has there. The hashes of a key
 // that travel depend on these, wherever its slices are: so the state of a slice can move.

@@ -225,11 +225,11 @@ bool close(const Move* move, const SlicePlace& place, const SlicePlace& now,
 // and those in between can go.
 void tell_home(const Move* move, const SlicePlace& now) {
   RemoteFilter* remote = move->remote;
-  const SlicePlace home = {home_of(remote, move->slice), 0};
+  const SlicePlace home = first_place(remote, move->slice);
   Connection* connection = remote->connections[home.server];
   SlicePlace known;
   bool missing;
-  if (now.epoch == 0) return;
+  if (now.epoch == home.epoch) return;
   if (!next_place(remote, move->slice, home, &known, &missing)) move->interrupted(connection);
   if (known.epoch >= now.epoch) return;
   begin_locked(move, connection,
@@ -262,7 +262,7 @@ bool move_from(const Move* move, const SlicePlace& from, int server) {
   stop_at(FaultPoint::move_closed);
   tell_home(move, now);
   stop_at(FaultPoint::move_told);
-  if (from.epoch > 0) drop(move, from);
+  if (from.epoch > first_place(remote, move->slice).epoch) drop(move, from);
   return true;
 }
 
@@ -293,7 +293,7 @@ void require_no_transaction(const RemoteFilter* remote) {
 SlicePlace settle_place(const Move* move) {
   RemoteFilter* remote = move->remote;
   SlicePlace place;
-  const int home = home_of(remote, move->slice);
+  const int home = first_place(remote, move->slice).server;
   if (!open_slices(remote, home)) move->interrupted(remote->connections[home]);
   if (find_place(remote, move->slice, &place) == Search::unreachable)
     move->interrupted(remote->connections[place.server]);
@@ -308,6 +308,11 @@ void count_slices(const RemoteFilter* remote, int* on) {
 }
 
 }  // namespace
+
+void require_movable(const RemoteFilter* remote) {
+  require_homes(remote);
+  require_no_transaction(remote);
+}
 
 bool move_slice(RemoteFilter* remote, uint32 slice, int server) {
   const Move move = {remote, slice};
@@ -336,8 +341,12 @@ int spread_slices(RemoteFilter* remote) {
   // Others may move slices, too, of which this session learns as it moves its own.
   for (int moved = 0;;) {
     count_slices(remote, on);
-    const int most = static_cast<int>(std::max_element(on, on + remote->count) - on),
-              least = static_cast<int>(std::min_element(on, on + remote->count) - on);
+    int most = -1, least = -1;
+    for (int i = 0; i < remote->count; ++i) {
+      if (remote->retired[i]) continue;
+      if (most < 0 || on[i] > on[most]) most = i;
+      if (least < 0 || on[i] < on[least]) least = i;
+    }
     if (on[most] - on[least] < 2) return moved;
     uint32 slice = slices - 1;
     while (remote->places[slice].server != most) --slice;

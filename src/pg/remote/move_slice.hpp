@@ -13,6 +13,9 @@ namespace streamfilter::pg {
 // themselves.
 bool move_slice(RemoteFilter* remote, uint32 slice, int server);
 
+// Raises 55000 without option home_servers, 25001 within such a transaction.
+void require_movable(const RemoteFilter* remote);
+
 // Until all servers hold equally many, or one more than others; returns how many it has moved.
 int spread_slices(RemoteFilter* remote);
 

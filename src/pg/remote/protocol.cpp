@@ -254,6 +254,20 @@ constexpr Size kMaxMoved = 65536 * 24;
 constexpr ColumnShape kMovedColumn = {TEXTOID, false, true, kMaxMoved};
 constexpr RowShape kMovedRow = {&kMovedColumn, 1, 0, 1};
 
+// Relations that a move has made, and that are not closed.
+constexpr char kPlacesQuery[] =
+    "SELECT pg_catalog.string_agg(slice || ':1@' || epoch, ', ' ORDER BY slice) FROM (SELECT "
+    "pg_catalog.substring(o.option_value, '^.\"slice\": \"([0-9]{1,9})\"')::int AS slice, "
+    "pg_catalog.substring(o.option_value, '\"epoch\": \"([0-9]{1,10})\".$')::bigint AS epoch, "
+    "c.relname, $1::text AS name "
+    "FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace "
+    "JOIN pg_catalog.pg_foreign_table t ON t.ftrelid = c.oid "
+    "CROSS JOIN LATERAL pg_catalog.pg_options_to_table(t.ftoptions) o "
+    "WHERE n.nspname = %s AND pg_catalog.starts_with(c.relname::text, $1::text || '/') "
+    "AND pg_catalog.pg_has_role(c.relowner, 'USAGE') AND o.option_name = 'producer' "
+    "AND NOT EXISTS (SELECT FROM pg_catalog.pg_options_to_table(t.ftoptions) m "
+    "WHERE m.option_name = 'moved')) s WHERE relname::text = name || '/' || slice || '@' || epoch";
+
 struct MovedReader {
   char* text;  // nullptr, though found: there was no memory for it
   bool found;
@@ -355,6 +369,18 @@ bool read_moved(Connection* connection, const char* relation, const char** moved
   if (reader.found && reader.text == nullptr)
     ereport(ERROR, errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory"));
   *moved = reader.text;
+  return true;
+}
+
+bool list_moved_slices(Connection* connection, const SliceDefinition* slices, const char** list) {
+  const char* query = psprintf(kPlacesQuery, quote_literal_cstr(slices->schema));
+  MovedReader reader = {};
+  if (connection->level > 0 && !queue_transaction(connection)) return false;
+  if (!queue_query(connection, query, slices->name) ||
+      !exchange(connection, &kMovedRow, take_moved, &reader))
+    return false;
+  if (connection->error != nullptr) raise_remote(connection);
+  *list = reader.text;
   return true;
 }
 

@@ -71,6 +71,10 @@ const char* define_slices(Connection* connection, const SliceDefinition* slices,
 // has failed.
 bool read_moved(Connection* connection, const char* relation, const char** moved);
 
+// The slices of a filter that have come to a server, as "slice:1@epoch, ...", but those that have
+// left it again; nullptr: none. False: the connection has failed.
+bool list_moved_slices(Connection* connection, const SliceDefinition* slices, const char** list);
+
 // Truncates the relation there, as part of the transaction. False: the connection has failed.
 bool truncate_slices(Connection* connection, const char* filter);
 

@@ -132,11 +132,31 @@ bool open_on(RemoteFilter* remote, int server, bool* made) {
   Connection* connection = remote->connections[server];
   for (int i = 0; i < kMaxAttempts; ++i) {
     if (!ensure_connected(connection)) return false;
-    if (server >= remote->home_count || remote->opened[server] == connection->number ||
-        define_on(remote, server, made))
+    if (server >= remote->home_count || remote->retired[server] ||
+        remote->opened[server] == connection->number || define_on(remote, server, made))
       return true;
   }
   raise_always_ends(connection);
+}
+
+}  // namespace
+
+namespace {
+
+// A home is retired when its slices begin elsewhere; a server that was added, when its place in the
+// list is that of another one.
+bool* find_retired(const RemoteFilter* remote) {
+  auto* retired = static_cast<bool*>(palloc0(sizeof(bool) * static_cast<Size>(remote->count)));
+  for (int i = 0; i < remote->count; ++i) {
+    if (i < remote->home_count) {
+      retired[i] = static_cast<uint32>(i) < remote->parameters.slices &&
+                   first_place(remote, static_cast<uint32>(i)).epoch > 0;
+      continue;
+    }
+    for (int j = 0; j < i; ++j)
+      retired[i] |= !retired[j] && remote->connections[j] == remote->connections[i];
+  }
+  return retired;
 }
 
 }  // namespace
@@ -161,8 +181,8 @@ RemoteFilter* make_remote_filter(const FilterRelation* relation) {
   remote->work = static_cast<SliceWork*>(palloc0(sizeof(SliceWork) * remote->parameters.slices));
   remote->places = static_cast<SlicePlace*>(palloc(sizeof(SlicePlace) * remote->parameters.slices));
   remote->to_find = static_cast<bool*>(palloc0(sizeof(bool) * remote->parameters.slices));
-  for (uint32 i = 0; i < remote->parameters.slices; ++i)
-    remote->places[i] = {home_of(remote, i), 0};
+  for (uint32 i = 0; i < remote->parameters.slices; ++i) remote->places[i] = first_place(remote, i);
+  remote->retired = find_retired(remote);
   SliceDefinition* slices = &remote->slices;
   slices->schema = get_namespace_name(get_rel_namespace(relation->relid));
   slices->name = relation->name;
@@ -200,7 +220,7 @@ void learn_seed(RemoteFilter* remote) {
   connect_together(remote->connections, remote->count);
   bool all_asked = true;
   for (int i = 0; i < remote->home_count && !remote->seed_known; ++i)
-    all_asked &= find_seed(remote, i) != SeedAt::unreachable;
+    if (!remote->retired[i]) all_asked &= find_seed(remote, i) != SeedAt::unreachable;
   if (remote->seed_known || !all_asked) return;
   if (!pg_strong_random(&remote->parameters.seed, sizeof remote->parameters.seed))
     ereport(ERROR, errcode(ERRCODE_INTERNAL_ERROR), errmsg("could not generate a random seed"));
@@ -213,7 +233,7 @@ bool open_slices(RemoteFilter* remote, int server) {
   bool made = false;
   if (!open_on(remote, server, &made)) return false;
   for (int i = 0, others = made ? remote->home_count : 0; i < others; ++i)
-    if (i != server) open_on(remote, i, &made);
+    if (i != server && !remote->retired[i]) open_on(remote, i, &made);
   return true;
 }
 

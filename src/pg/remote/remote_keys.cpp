@@ -635,7 +635,9 @@ bool erase_remote_key(RemoteFilter* remote, const Element& element) {
 void reset_remote_filter(RemoteFilter* remote) {
   note_changed(remote);
   for (int i = 0; i < remote->home_count; ++i)
-    if (!open_slices(remote, i) || !truncate_slices(remote->connections[i], remote->filter))
+    if (remote->retired[i]) {
+      continue;
+    } else if (!open_slices(remote, i) || !truncate_slices(remote->connections[i], remote->filter))
       raise_not_truncated(remote, i);
   if (may_move_slices(remote->relation)) truncate_moved_slices(remote);
 }

@@ -19,10 +19,6 @@ constexpr int kMaxSearches = 3;
   pg_unreachable();
 }
 
-SlicePlace first_place(const RemoteFilter* remote, uint32 slice) {
-  return {home_of(remote, slice), 0};
-}
-
 // What the relation at a place says of slices that have left it.
 bool read_list(RemoteFilter* remote, uint32 slice, const SlicePlace& at, MovedSlices* moved,
                bool* missing) {
@@ -114,6 +110,10 @@ Search find_places(RemoteFilter* remote, const uint32* slices, int count) {
   for (int i = 0; i < count; ++i) {
     const SlicePlace first = first_place(remote, slices[i]);
     bool missing;
+    if (first.epoch > 0) {
+      learned |= find_place(remote, slices[i], &remote->places[slices[i]]) == Search::found;
+      continue;
+    }
     if (first.server == read) continue;
     if (!read_list(remote, slices[i], first, &moved, &missing)) return Search::unreachable;
     learned |= keep_places(remote, read = first.server, moved);

@@ -3,8 +3,10 @@
 
 extern "C" {
 #include "catalog/pg_class.h"
+#include "executor/spi.h"
 #include "foreign/foreign.h"
 #include "funcapi.h"
+#include "lib/stringinfo.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/tuplestore.h"
@@ -12,6 +14,7 @@ extern "C" {
 
 #include "pg/handle/filter_handle.hpp"
 #include "pg/remote/move_slice.hpp"
+#include "pg/remote/retire_server.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -39,7 +42,7 @@ const char* server_name(const RemoteFilter* remote, int server) {
 
 int find_server(const RemoteFilter* remote, const char* name) {
   for (int i = 0; i < remote->count; ++i)
-    if (strcmp(server_name(remote, i), name) == 0) return i;
+    if (strcmp(server_name(remote, i), name) == 0 && !remote->retired[i]) return i;
   ereport(ERROR, errcode(ERRCODE_UNDEFINED_OBJECT),
           errmsg("filter \"%s\" is not on a server \"%s\"", remote->relation->name, name),
           errhint("Add the server at the end: ALTER FOREIGN TABLE ... OPTIONS (SET servers '...', "
@@ -50,12 +53,35 @@ int find_server(const RemoteFilter* remote, const char* name) {
 
 void put_place(ReturnSetInfo* result, RemoteFilter* remote, uint32 slice) {
   SlicePlace place = remote->places[slice];
-  const bool found = place.epoch == 0 || find_place(remote, slice, &place) == Search::found;
+  const bool found = (place.epoch == 0 && !is_unreachable(remote->connections[place.server])) ||
+                     find_place(remote, slice, &place) == Search::found;
   Datum values[] = {Int32GetDatum(static_cast<int32>(slice)),
                     CStringGetTextDatum(server_name(remote, place.server)),
                     Int64GetDatum(static_cast<int64>(place.epoch))};
   bool isnull[] = {false, !found, !found};
   tuplestore_putvalues(result->setResult, result->setDesc, values, isnull);
+}
+
+// The definition follows: no search begins on the server any more.
+void name_other_servers(const RemoteFilter* remote, const Retirement& retirement) {
+  const FilterRelation* relation = remote->relation;
+  StringInfoData options;
+  initStringInfo(&options);
+  appendStringInfo(&options, "SET servers %s", quote_literal_cstr(retirement.servers));
+  if (retirement.first_places != nullptr)
+    appendStringInfo(&options, ", %s first_places %s",
+                     relation->options.first_places.count > 0 ? "SET" : "ADD",
+                     quote_literal_cstr(retirement.first_places));
+  const char* name = quote_qualified_identifier(
+      get_namespace_name(get_rel_namespace(relation->relid)), relation->name);
+  const char* command = psprintf("ALTER FOREIGN TABLE %s OPTIONS (%s)", name, options.data);
+  SPI_connect();
+  if (SPI_execute(command, false, 0) < 0) elog(ERROR, "could not alter the filter");
+  SPI_finish();
+  ereport(NOTICE, errmsg("no other producer knows yet that the server is retired"),
+          errhint("Type for each of them: %s. Then, on the server, if it is there: DROP FOREIGN "
+                  "TABLE %s.",
+                  command, name));
 }
 
 }  // namespace
@@ -86,6 +112,18 @@ SF_FUNCTION(streamfilter_spread_slices) {
   const int moved = spread_slices(remote);
   flush_slice_work(remote);
   PG_RETURN_INT32(moved);
+}
+
+// streamfilter_retire(filter regclass, server text) → int: how many slices were moved from there.
+// Needs to be the owner.
+SF_FUNCTION(streamfilter_retire) {
+  PreventCommandDuringRecovery("streamfilter_retire()");
+  RemoteFilter* remote = remote_filter(fcinfo, true);
+  const int server = find_server(remote, text_to_cstring(PG_GETARG_TEXT_PP(1)));
+  const Retirement retirement = retire_server(remote, server);
+  flush_slice_work(remote);
+  name_other_servers(remote, retirement);
+  PG_RETURN_INT32(retirement.moved);
 }
 
 // streamfilter_slice_places(filter regclass): where each slice is; NULL where that cannot be asked.

@@ -1,0 +1,142 @@
+#include "pg/server/postgres.hpp"
+
+extern "C" {
+#include "foreign/foreign.h"
+#include "lib/stringinfo.h"
+#include "utils/builtins.h"
+}
+
+#include "pg/remote/move_slice.hpp"
+#include "pg/remote/protocol.hpp"
+#include "pg/remote/retire_server.hpp"
+#include "pg/remote/slice_places.hpp"
+
+namespace streamfilter::pg {
+namespace {
+
+[[noreturn]] void raise_not_empty(const RemoteFilter* remote, uint32 slice, int server) {
+  ereport(ERROR, errcode(ERRCODE_CONNECTION_FAILURE),
+          errmsg("slice %u of filter \"%s\" cannot be found", slice, remote->relation->name),
+          errdetail("Server \"%s\" is lost, and no other one says that it has the slice.",
+                    remote->connections[server]->name),
+          errhint("Bring the server back. If it is gone for good, so are the keys of the slice: "
+                  "DROP the filter, create it anew, and fill it with streamfilter_warm()."));
+  pg_unreachable();
+}
+
+[[noreturn]] void raise_needed(const RemoteFilter* remote, int server) {
+  ereport(ERROR, errcode(ERRCODE_CONNECTION_FAILURE),
+          errmsg("cannot retire a server of filter \"%s\" now", remote->relation->name),
+          errdetail("Server \"%s\" is lost.", remote->connections[server]->name),
+          errhint("Repeat it when the server is back."));
+  pg_unreachable();
+}
+
+// Does a search for the slice begin on the server?
+bool begins_on(const RemoteFilter* remote, uint32 slice, int server) {
+  return first_place(remote, slice).server == server;
+}
+
+int count_on(const RemoteFilter* remote, int server) {
+  int count = 0;
+  for (uint32 i = 0; i < remote->parameters.slices; ++i)
+    count += remote->places[i].server == server;
+  return count;
+}
+
+// The server with the fewest slices; -1: there is no other one.
+int find_target(const RemoteFilter* remote, int server) {
+  int target = -1;
+  for (int i = 0; i < remote->count; ++i) {
+    if (i == server || remote->retired[i] || is_unreachable(remote->connections[i])) continue;
+    if (target < 0 || count_on(remote, i) < count_on(remote, target)) target = i;
+  }
+  return target;
+}
+
+// Moves that were interrupted leave copies that nobody asks, so a slice must be found once.
+void take_found(RemoteFilter* remote, int at, int server, const char* text, bool* found) {
+  MovedSlices list;
+  if (text == nullptr || text[0] == '\0') return;
+  const bool sound = read_moved_slices(text, &list);
+  for (int i = 0; sound && i < list.count; ++i) {
+    const uint32 slice = list.entries[i].slice;
+    if (slice >= remote->parameters.slices || !begins_on(remote, slice, server)) continue;
+    if (found[slice]) raise_not_empty(remote, slice, server);
+    found[slice] = true;
+    remote->places[slice] = {at, list.entries[i].epoch};
+  }
+}
+
+// The server does not say any more where its slices are: those that have them do.
+void look_for_slices(RemoteFilter* remote, int server) {
+  auto* found = static_cast<bool*>(palloc0(remote->parameters.slices));
+  for (int i = 0; i < remote->count; ++i) {
+    if (i == server || remote->retired[i]) continue;
+    const char* text;
+    if (!ensure_connected(remote->connections[i]) ||
+        !list_moved_slices(remote->connections[i], &remote->slices, &text))
+      raise_needed(remote, i);
+    take_found(remote, i, server, text, found);
+  }
+  for (uint32 i = 0; i < remote->parameters.slices; ++i)
+    if (begins_on(remote, i, server) && !found[i]) raise_not_empty(remote, i, server);
+}
+
+void find_all(RemoteFilter* remote, int server, bool is_lost) {
+  for (uint32 i = 0; i < remote->parameters.slices; ++i) {
+    if (is_lost && begins_on(remote, i, server)) continue;
+    if (find_place(remote, i, &remote->places[i]) == Search::unreachable)
+      raise_needed(remote, remote->places[i].server);
+    if (is_lost && remote->places[i].server == server) raise_not_empty(remote, i, server);
+  }
+  if (is_lost) look_for_slices(remote, server);
+}
+
+int move_all(RemoteFilter* remote, int server) {
+  int moved = 0;
+  for (uint32 i = 0; i < remote->parameters.slices; ++i)
+    if (remote->places[i].server == server)
+      moved += move_slice(remote, i, find_target(remote, server));
+  return moved;
+}
+
+const char* list_servers(const RemoteFilter* remote, int server, int instead) {
+  StringInfoData text;
+  initStringInfo(&text);
+  const bool is_last = server == remote->count - 1 && server >= remote->home_count;
+  for (int i = 0; i < remote->count - is_last; ++i)
+    appendStringInfo(&text, "%s%s", i > 0 ? ", " : "",
+                     quote_identifier(remote->connections[i == server ? instead : i]->name));
+  return text.data;
+}
+
+const char* list_first_places(const RemoteFilter* remote, int server) {
+  MovedSlices list = remote->relation->options.first_places;
+  const char* text = nullptr;
+  for (uint32 i = 0; i < remote->parameters.slices; ++i) {
+    if (!begins_on(remote, i, server)) continue;
+    const SlicePlace& place = remote->places[i];
+    text = add_moved_slice(list, {i, static_cast<uint32>(place.server), place.epoch});
+    if (!read_moved_slices(text, &list)) elog(ERROR, "could not list the places of slices");
+  }
+  return text;
+}
+
+}  // namespace
+
+Retirement retire_server(RemoteFilter* remote, int server) {
+  require_movable(remote);
+  const bool is_lost = !ensure_connected(remote->connections[server]);
+  const int instead = find_target(remote, server);
+  if (instead < 0)
+    ereport(ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+            errmsg("filter \"%s\" is on no other server", remote->relation->name),
+            errhint("Add one at the end: ALTER FOREIGN TABLE %s OPTIONS (SET servers '...').",
+                    quote_identifier(remote->relation->name)));
+  find_all(remote, server, is_lost);
+  const int moved = is_lost ? 0 : move_all(remote, server);
+  return {moved, list_servers(remote, server, instead), list_first_places(remote, server)};
+}
+
+}  // namespace streamfilter::pg

@@ -1,0 +1,22 @@
+// Taking a server out of those that hold a filter. Its slices move to the others. Where a search
+// for its slices began, on the server itself, it begins at their last places from then on: option
+// first_places says so, and another server stands at its place in option servers, so that the
+// numbers of the rest stay.
+#pragma once
+
+#include "pg/remote/filter_parts.hpp"
+
+namespace streamfilter::pg {
+
+struct Retirement {
+  int moved;                 // slices
+  const char* servers;       // option servers, from then on
+  const char* first_places;  // likewise; nullptr: none
+};
+
+// Moves what the server has, if it can be reached; what it had before is looked for on the others.
+// Raises 08006 if the server is lost and has, or may have, slices, or another one is lost; and what
+// move_slice raises.
+Retirement retire_server(RemoteFilter* remote, int server);
+
+}  // namespace streamfilter::pg
