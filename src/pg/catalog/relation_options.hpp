@@ -45,7 +45,7 @@ struct RelationOptions {
   const char* producer = nullptr;  // JSON: the filter whose slices these are, on another server
   // The slices were cut for the first so many of `servers`; others were added later. 0: for all.
   int home_servers = 0;
-  MovedSlices moved;             // of a relation with `producer`
+  MovedSlices moved;  // of a relation with `producer`
   // Slices whose first server was retired: where a search for them begins.
   MovedSlices first_places;
   const char* parent = nullptr;  // in a tree of filters, as SQL names it; nullptr: none
