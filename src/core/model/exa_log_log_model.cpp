@@ -41,7 +41,7 @@ constexpr unsigned kNibbles = 16;
 // probability.
 //
 // Registers whose values lie within 64 of each other are added up as words with a bit for each
-// value, four of which are a nibble: three words at a time, for a nibble counts to 15, and these by
+// value, four of them a nibble: three words at a time, for a nibble counts to 15, and these by
 // bytes.
 class Histogram {
  public:

@@ -74,7 +74,7 @@ bool is_relabelling(Node* cast) {
 //
 // A cast belongs to one of its two types. To the column's, if that of the value is a trusted one:
 // then the owner of the filter has chosen it, and it runs as he. If it is the other way round,
-// whoever gives the value has chosen it, and nothing is to be changed. If neither is trusted, it
+// the giver of the value has chosen it, and nothing changes. If neither is trusted, it
 // could be a trap for either, unless its function is of somebody whom the owner trusts anyway.
 
 Oid owner_of_function(Oid function) {

@@ -68,7 +68,7 @@ List* filters_depending_on(Oid class_id, Oid object) {
 
 bool depend_on(Oid relid, Oid class_id, Oid object) {
   if (list_member_oid(objects_needed_by(relid, class_id), object)) return true;
-  // It shall not be dropped just now, without having seen this.
+  // Lock it: a concurrent DROP must see the dependency that is about to be recorded.
   if (class_id == RelationRelationId)
     LockRelationOid(object, AccessShareLock);
   else

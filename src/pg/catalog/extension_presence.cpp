@@ -17,7 +17,7 @@ enum class Presence : uint8 { unknown, absent, here };
 
 Presence presence = Presence::unknown;
 
-// CREATE EXTENSION makes a wrapper, of which every session is told; of the extension none is.
+// Sessions get an invalidation for the wrapper that CREATE EXTENSION makes, none for the extension.
 void on_wrapper_change(Datum, int, uint32) {
   if (presence == Presence::absent) presence = Presence::unknown;
 }

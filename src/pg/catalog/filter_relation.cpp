@@ -93,7 +93,7 @@ bool check_slices(const FilterRelation* relation, Fault& fault) {
   return fault.add_detail("Its fingerprints are the keys themselves.");
 }
 
-// The filter's owner connects to the server, whoever uses the filter.
+// The filter's owner connects to the server, whichever role uses the filter.
 bool check_usage(const FilterRelation* relation, Oid server, const char* name, Fault& fault) {
   if (SF_SERVER_ACLCHECK(server, relation->owner, ACL_USAGE) == ACLCHECK_OK) return true;
   fault.set(ERRCODE_INSUFFICIENT_PRIVILEGE, "permission denied for foreign server %s", name);

@@ -95,7 +95,7 @@ uint64 key_signature(const FilterRelation* relation);
 uint64 asked_signature(const FilterRelation* relation, uint64 keys, double fpr);
 // The same of version 1.0: a hash of complete parameters and of the columns.
 uint64 signature_of(const FilterRelation* relation, const Parameters& complete);
-// Are these parameters such as were asked for, whoever has derived the rest?
+// Do these parameters have what was asked for, whichever version derived the rest?
 bool is_asked_for(const FilterRelation* relation, const Parameters& complete);
 
 // The false-positive rate that it is to keep; 0: none was promised. Of slices for another server,

@@ -16,9 +16,9 @@
 // abort. So memory was reserved ahead, and what is to be said waits (no_raise.hpp,
 // deferred_messages.hpp). "Short locks" are LWLocks under which nobody does I/O.
 //
-// At commit the transaction is visibly committed and still holds its locks: whoever waits for it
-// waits for what is done here. A prepared transaction may end in another session, or be followed by
-// a crash, so whoever meets its keys does what is to be done then.
+// At commit the transaction is visibly committed and still holds its locks: a session that waits
+// for it waits for what is done here. A prepared transaction may end in another session, or be
+// followed by a crash, so the session that meets its keys does what is left to do.
 #include "pg/server/postgres.hpp"
 
 #include "pg/commit/coordinator.hpp"
@@ -114,7 +114,8 @@ pg_noinline void before_prepare() {
   keys_are_prepared = first_changes() != nullptr;
 }
 
-// From now on the keys belong to whoever meets them, and whether what is saved counts is not known.
+// From now on the keys belong to the session that meets them, and whether what is saved counts is
+// not known.
 pg_noinline void prepare() {
   const NoRaise marked;
   keys_are_prepared = false;

@@ -135,7 +135,7 @@ bool is_saved(const TransactionChanges* changes) {
          !is_dropped(changes);
 }
 
-// With f(changes) of all filters of which something is saved.
+// Calls f(changes) for every filter that saves something.
 template <typename Function>
 void for_each_saved(bool logged, Function f) {
   for (TransactionChanges* changes = first_changes(); changes != nullptr; changes = changes->next)
@@ -177,7 +177,7 @@ void unlock_heaps(Relation log) {
   table_close(log, RowExclusiveLock);
 }
 
-// Whoever is marked, or holds a lock that others queue for, must not wait for a prepared
+// A session that is marked, or holds a lock that others queue for, must not wait for a prepared
 // transaction, which may last for ever. One may be prepared just before the mark is set: another
 // look, and if so, everything is let go of first. Returns the log; nullptr: nothing is logged.
 Relation settle_order() {
@@ -194,7 +194,7 @@ Relation settle_order() {
 }
 
 // Snapshots of filters come first: once enter_commit was called, this transaction must not wait for
-// one, since whoever takes one may be waiting for it.
+// one, since the session that takes one may be waiting for it.
 void save_logged() {
   Relation log = settle_order();
   if (log == nullptr) return;

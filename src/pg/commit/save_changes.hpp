@@ -17,7 +17,7 @@ void note_saved_changes();
 // After PREPARE: its rows are in the log, though nobody sees them yet. Cannot raise.
 void note_prepared_changes();
 
-// Last, however the transaction ends: whoever takes a snapshot need not wait for it any more.
+// Last, however the transaction ends: sessions that save an image stop waiting for it.
 // Cannot raise.
 void end_saving();
 

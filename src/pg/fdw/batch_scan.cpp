@@ -1,5 +1,5 @@
 // Execution. Keys are tested and inserted when their row is asked for, not when it is read ahead:
-// whoever stops early (LIMIT, a cursor) has no key inserted whose row it has not seen.
+// a caller that stops early (LIMIT, a cursor) has no key inserted whose row it has not seen.
 #include "pg/server/postgres.hpp"
 
 extern "C" {

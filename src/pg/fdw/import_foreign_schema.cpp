@@ -1,4 +1,4 @@
-// Whoever produces events needs to know one of the servers only (Koloniari et al. 2011,
+// A producer of events needs to know only one of the servers (Koloniari et al. 2011,
 // section 3.1): what describe_producer has written there says which columns, options and other
 // servers a filter has. Nothing of it gets into a command unquoted or unparsed.
 #include "pg/server/postgres.hpp"
@@ -114,7 +114,7 @@ Rows read_rows(const PGresult* result, const char* server) {
   return rows;
 }
 
-// Option producer over there may say anything, and so may whoever answers.
+// Option producer over there may say anything, and so may the server that answers.
 bool is_whole(const Row* row) {
   if (row->filter() == nullptr || row->values[1] == nullptr || row->name() == nullptr ||
       row->first() == nullptr)
@@ -275,7 +275,7 @@ void append_options(StringInfo command, List* options) {
   if (options != NIL) appendStringInfoChar(command, ')');
 }
 
-// The rows of one filter, of which there is one at least.
+// The rows of one filter, at least one.
 char* make_command(const ForeignServer* server, const Row* row, const Row* end) {
   const Row* servers = row;
   while (servers < end && servers->item() != 's') ++servers;

@@ -168,7 +168,7 @@ void count_ahead(FilterHandle* filter);
 
 // What becomes of repeats if they are not discarded.
 enum class Outcome : uint8 { marked, diverted, would_discard };
-// To be called after a row was judged of which nothing is discarded, so that nothing can be lost.
+// Call it after a row was judged that is not discarded, so that nothing can be lost.
 void count_outcome(FilterHandle* filter, bool repeat, Outcome outcome);
 
 // Raises 0A000 if the state of the filter is on another server; `what` cannot be done there.

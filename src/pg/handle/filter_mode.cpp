@@ -14,7 +14,7 @@ namespace {
 
 constexpr char kSetting[] = "streamfilter.mode";
 
-// Whoever owns the filter can alter its mode, and whoever owns the table can disable the trigger;
+// The filter's owner can alter its mode, and the table's owner can disable the trigger;
 // to others the right can be granted.
 bool may_override(const FilterRelation* relation, Oid table_owner) {
   const Oid role = session_mode.set_by;

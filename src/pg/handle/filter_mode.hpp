@@ -8,8 +8,8 @@ namespace streamfilter::pg {
 // `overridden`: it is not the filter's own, but what somebody has set.
 FilterMode mode_in_use(const FilterRelation* relation, bool* overridden);
 
-// Raises 42501 if whoever has set streamfilter.mode must not decide on rows of this filter. Of a
-// trigger, the owner of the table may, too; InvalidOid: there is none.
+// Raises 42501 if the role that set streamfilter.mode must not decide on rows of this filter. In a
+// trigger, the owner of the table may decide, too; InvalidOid: there is no table.
 void check_override(const FilterRelation* relation, FilterMode mode, Oid table_owner);
 
 }  // namespace streamfilter::pg

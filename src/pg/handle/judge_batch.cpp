@@ -46,7 +46,7 @@ void with_lookahead(int count, Fetch&& fetch, Use&& use) {
   }
 }
 
-// A guess, of which `answer` makes sure: the index says who may be there, and it takes the change
+// A guess that `answer` verifies: the index says who may be there, and it takes the change
 // itself, elsewhere in memory, to know.
 void look_into_own_changes(KeyBatch& batch) {
   if (batch.changes == nullptr) return;

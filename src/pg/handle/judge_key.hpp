@@ -31,10 +31,11 @@ bool reserve_local_key(FilterHandle* filter, const Element& element);
 // conflict says.
 bool reserve_local_key_at_once(FilterHandle* filter, const Element& element);
 
-// The key is inserted once the transaction commits, whoever else adds it. Raises 53200, 54000.
+// The key is inserted once the transaction commits, whichever other one adds it, too. Raises 53200,
+// 54000.
 void insert_local_key(FilterHandle* filter, const Element& element);
 
-// For keys of which this filter has a part of the bits only (Koloniari et al. 2011,
+// For keys whose bits lie only in part in this filter (Koloniari et al. 2011,
 // section 3.1), so that bits that are set do not tell whether the key was seen: reserves it as
 // reserve_local_key does, and tells whether its bits are set then. `taken`: by another transaction.
 enum class PartialReservation : uint8 { unset, set, taken };

@@ -1,4 +1,4 @@
-// What the filters have made of the rows of one statement, for whoever wants to be told.
+// What the filters made of the rows of one statement, for readers that want to be told.
 #pragma once
 
 namespace streamfilter::pg {

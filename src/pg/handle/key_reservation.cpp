@@ -78,8 +78,8 @@ void unlock_for_others(const FilterSlot* slot) {
   with_locks_of_transaction([&] { return LockRelease(&tag, ExclusiveLock, false); });
 }
 
-// Others wait for a filter that this transaction has for itself: they shall wait for its keys only.
-// Tried once.
+// Downgrades an exclusive claim on the filter to entries per key, so that others block only on keys
+// of this transaction. Attempted once per transaction.
 void hand_over(TransactionChanges* changes) {
   FilterSlot* slot = changes->slot;
   if (register_all_keys(changes)) {

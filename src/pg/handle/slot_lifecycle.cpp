@@ -361,7 +361,7 @@ void build(FilterSlot* slot, const FilterRelation* relation, const Parameters& p
 
 Parameters parameters_for(const FilterRelation* relation) {
   Parameters parameters = relation->definition.parameters;
-  // Nobody shall be able to aim at a filter: its hash is its own.
+  // A secret seed: nobody can construct keys that collide in this filter.
   if (!relation->definition.seed_given &&
       !pg_strong_random(&parameters.seed, sizeof parameters.seed))
     ereport(ERROR, errcode(ERRCODE_INTERNAL_ERROR), errmsg("could not generate a random seed"));

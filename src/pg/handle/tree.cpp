@@ -196,7 +196,7 @@ FilterRelation* try_load_filter_relation(Oid relid, Fault& fault) {
   if (relation->options.parent == nullptr) return relation;
   relation->parent = look_up(relation->options.parent, relation->relid);
   relation->level = level_of(relation->relid);
-  // Who has no rights on the parent shall not learn its seed.
+  // An owner without rights on the parent must not learn its seed.
   if (relation->level < 0 || !relation->adopts_seed ||
       !has_rights_on_parent(relation->relid, relation->parent))
     return relation;

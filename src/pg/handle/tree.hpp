@@ -28,7 +28,7 @@ bool is_in_tree(Oid relid);
 // own or of an ancestor whose seed it takes.
 FilterRelation* try_load_filter_relation(Oid relid, Fault& fault);
 
-// The same for whoever uses a filter, and so has a lock on it: raises the fault.
+// The same for a caller that has the filter locked for use: raises the fault.
 FilterRelation* load_filter_relation(Oid relid);
 
 // The same for a row of a view: nullptr without a fault if it is no filter, or none any more.

@@ -67,8 +67,8 @@ class Access {
   }
 
   // Keys are in all nodes before the root says that some have arrived, and before their transaction
-  // leaves its table. So whoever cannot be waited for any more was seen on the way up, or has been
-  // counted since.
+  // leaves its table. So a transaction that can no longer be waited for was seen on the way up, or
+  // has been counted since.
   Reservation reserve(Node root) const {
     if (!reserve_node_key(root, element_)) return Reservation::seen;
     return applied(root) == applied_ ? Reservation::fresh : Reservation::changed;

@@ -18,14 +18,14 @@ constexpr int kMaxWaitingRows = 1000 + 512;
 // One of the tables.
 struct BatchTable;
 
-// What whoever reads the rows is told of them, by the numbers that they came with. Nothing: he does
-// not want to know.
+// What the reader of the rows is told about them, by the numbers that they came with. nullptr: the
+// reader does not want to know.
 struct RowWatch {
   // Here is the number of the row that an error would concern; 0: the one that is being read.
   uint64* at;
   // The row is to be written with others, as the one that came after so many of them, and an error
-  // may concern it until then. Of rows of which this was not said within a batch of those that came
-  // later there will be none.
+  // may concern it until then. Rows that are not kept within a batch of later
+  // ones cause no error.
   void (*keep)(void* context, int place, uint64 number);
   void* context;
 };

@@ -7,7 +7,8 @@ namespace streamfilter::pg {
 // Is the function built in, or written in C?
 bool is_trusted_function(Oid function);
 
-// Is it a base type, or an array of such? Whoever makes other types may give them casts and checks.
+// Is it a base type, or an array of one? The creators of other types may give them casts and
+// checks.
 bool is_trusted_type(Oid type);
 
 }  // namespace streamfilter::pg

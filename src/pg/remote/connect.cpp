@@ -70,7 +70,7 @@ const char* session_options(const ServerOptions* options) {
       kKeepalivesIdle, kKeepalivesInterval, kKeepalivesCount);
 }
 
-// Without a password of its own, whoever is no superuser would be let in as the user that runs this
+// Without a password, a role that is no superuser would be let in as the user that runs this
 // server, by `trust`, `peer` or a password file.
 [[noreturn]] void raise_password_required(const Connection* connection) {
   ereport(ERROR, errcode(ERRCODE_S_R_E_PROHIBITED_SQL_STATEMENT_ATTEMPTED),

@@ -12,7 +12,7 @@
 
 namespace streamfilter::pg {
 
-// Makes a connection ready. False: the server is unreachable, of which this session has been told.
+// Makes a connection ready. False: the server is unreachable, and this session has been told so.
 // Raises 08001 and what the server says if it refuses, 2F003 where a password is required, 08006 if
 // the transaction has changed filters there on a connection that is gone while the server is not:
 // it must not commit without its keys.

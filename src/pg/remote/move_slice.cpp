@@ -52,8 +52,8 @@ constexpr RowShape kAnyRow = {&kAnyColumn, 1, 0, 1};
 constexpr ColumnShape kStateColumn = {BYTEAOID, true, false, MaxAllocSize - 1};
 constexpr RowShape kStateRow = {&kStateColumn, 1, 1, 1};
 
-// Sends what is queued; raises what the server raises, but for the SQLSTATEs of which the caller
-// knows more: then false.
+// Sends what is queued; raises what the server raises, except SQLSTATEs that the caller
+// handles: then false.
 bool finish(const Move* move, Connection* connection, bool queued, const RowShape* rows,
             ResultVisitor visit = ignore_result, void* context = nullptr,
             const char* expected = nullptr) {
@@ -178,8 +178,8 @@ bool take(const Move* move, Connection* connection, uint32 epoch, const State* s
   return finish(move, connection, queued, &kAnyRow, ignore_result, nullptr, expected);
 }
 
-// Makes the relation of the next epoch on a server. Whoever may create relations in that schema
-// could make one of that name first, so then an epoch is taken that nobody can foresee.
+// Makes the relation of the next epoch on a server. A role that may create relations in that
+// schema could make one of that name first; then an unpredictable epoch is taken.
 SlicePlace make_place(const Move* move, const SlicePlace& from, int server, const State* state) {
   Connection* connection = move->remote->connections[server];
   SlicePlace place = {server, from.epoch + 1};
@@ -221,8 +221,8 @@ bool close(const Move* move, const SlicePlace& place, const SlicePlace& now,
                 ignore_result, nullptr, expected);
 }
 
-// Whoever looks for a slice begins where it was at first; so that place shall know the last one,
-// and those in between can go.
+// A search for a slice begins at its first place; so the first place must know the last one, and
+// those in between can go.
 void tell_home(const Move* move, const SlicePlace& now) {
   RemoteFilter* remote = move->remote;
   const SlicePlace home = first_place(remote, move->slice);
@@ -338,7 +338,7 @@ int spread_slices(RemoteFilter* remote) {
     const Move move = {remote, i};
     settle_place(&move);
   }
-  // Others may move slices, too, of which this session learns as it moves its own.
+  // Others may move slices, too; this session learns of them as it moves its own.
   for (int moved = 0;;) {
     count_slices(remote, on);
     int most = -1, least = -1;

@@ -66,7 +66,7 @@ Insertion* insertions = nullptr;  // that are open, the newest first
 
 // ---- insertions --------------------------------------------------------------------------------
 
-// The owner of the table connects, as with all filters, whoever asks.
+// The owner of the table connects, as with all filters, whichever role asks.
 void set_up_executor(Insertion* insertion, const FilterRelation* relation) {
   RangeTblEntry* entry = makeNode(RangeTblEntry);
   entry->rtekind = RTE_RELATION;
@@ -144,7 +144,7 @@ Insertion* find_insertion(const PostgresFdwFilter* fdw_filter) {
 
 // ---- rows --------------------------------------------------------------------------------------
 
-// Whoever asks for keys hashes no more than these before.
+// A caller hashes at most this many keys before it asks for them.
 constexpr long kKept = 1024;
 
 void turn_over(PostgresFdwFilter* fdw_filter) {

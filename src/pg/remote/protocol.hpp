@@ -47,7 +47,7 @@ struct RemoteCall {
   uint64 sent, received;  // bytes of hashes and answers
 };
 
-// Runs calls of which no two go to the same connection. What a server raises is raised here, once
+// Runs calls to connections that are all different. What a server raises is raised here, once
 // all have answered.
 void run_calls(RemoteCall* calls, int count);
 

@@ -236,7 +236,7 @@ Round make_round(Batch* batch, Call call) {
   return round;
 }
 
-// One server that does not answer shall not be waited for after the other.
+// Connect in parallel, so that dead servers time out together.
 void connect_round(const Round* round) {
   int wanting = 0;
   for (int i = 0; i < round->count; ++i) wanting += !stands(round->shares[i].call.connection);
@@ -517,7 +517,7 @@ void answer_all(const Batch* batch, bool* seen) {
   for (int key = 0; key < batch->count; ++key) seen[key] = was_seen(batch, key);
 }
 
-// One round for all keys of which each has one probe.
+// One round for all keys; each has one probe.
 void run_single(Batch* batch, Call call) {
   for (int key = 0; key < batch->count; ++key) state_of(batch, key, 0)->wanted = true;
   run_round(batch, call);

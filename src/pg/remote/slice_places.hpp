@@ -1,6 +1,6 @@
 // Where the slices of a filter are. A slice has one place at a time, with an epoch, and the place
 // answers for it only until it is closed; then it says where the slice has gone (option `moved`,
-// catalog/moved_slices.hpp). So whoever asks at a place of the past is told, and follows; nobody
+// catalog/moved_slices.hpp). So a session that asks at a former place is told, and follows; nobody
 // can ask at one of the future, for only a place that is closed tells of it.
 #pragma once
 

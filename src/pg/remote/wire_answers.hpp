@@ -1,5 +1,5 @@
-// What other servers answer, read without trust: which kinds of results may come when, of which
-// shape their rows are, and what stands in them. Knows neither PostgreSQL nor libpq, allocates
+// What other servers answer, read without trust: which kinds of results may come when, the
+// shape of their rows, and what stands in them. Knows neither PostgreSQL nor libpq, allocates
 // nothing, and takes any bytes.
 #pragma once
 

@@ -1,6 +1,6 @@
-// What happens where nothing can raise (no_raise.hpp) and somebody should hear of. Such messages
-// are kept as codes, in places of fixed size, and said where that is safe: by whoever calls
-// say_deferred_messages, at the latest when the session begins its next statement.
+// Messages about what happens where nothing can raise (no_raise.hpp). They are kept as codes, in
+// places of fixed size, and sent where that is safe: by the caller of say_deferred_messages, at the
+// latest when the session begins its next statement.
 #pragma once
 
 namespace streamfilter::pg {

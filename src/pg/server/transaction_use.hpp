@@ -1,4 +1,4 @@
-// Whoever preloads the library pays for it where filters are used, and nowhere else.
+// Servers that preload the library pay for it only where filters are used.
 #pragma once
 
 namespace streamfilter::pg {

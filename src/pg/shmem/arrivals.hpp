@@ -1,7 +1,7 @@
 // Transactions whose changes are on their way into filters: marked from before they write to the
-// log until all of it is there, one place per session. Whoever must not miss what is already
-// visible waits for those that have committed. What does not commute happens in the order of the
-// marks: it is logged and brought in only after all before it.
+// log until all of it is there, one place per session. A session that must not miss what is
+// already visible waits for those that have committed. What does not commute happens in the order
+// of the marks: it is logged and brought in only after all before it.
 #pragma once
 
 #include "core/base/hash.hpp"
@@ -10,7 +10,8 @@
 
 namespace streamfilter::pg {
 
-// Filters as a set of bits, of which some share one: more are waited for than need be.
+// Filters as a set of bits. Several filters share a bit, so sessions may wait for more than they
+// need.
 inline uint64 arrival_bit(const FilterSlot* slot) {
   return uint64{1} << ((slot - shared_state->slots) % 64);
 }

@@ -12,7 +12,7 @@ namespace streamfilter::pg {
 void join_distributed_transaction(uint64 distributed);
 void leave_distributed_transaction();
 
-// Is the transaction, or that of which it is a part, another part of the same distributed one?
+// Is the transaction, or its top-level one, another part of the same distributed transaction?
 // False as well once it has ended or is prepared.
 bool is_same_distributed_transaction(FullTransactionId transaction);
 

@@ -4,11 +4,11 @@
 // - directory_lock protects `state`, `database`, `relation`, `server`, `owner`, `signature`,
 //   `generation`, `block` and `size` of every slot, `segments` and `next_generation`. To read or
 //   write them, hold it (shared or exclusive), except that `generation`, `block` and `size` of a
-//   live or own slot may be read by whoever holds a lock on its relation: only DDL and TRUNCATE
-//   change them, and they hold AccessExclusiveLock.
+//   live or own slot may be read by a session that has a lock on its relation: only DDL and
+//   TRUNCATE change them, and they hold AccessExclusiveLock.
 // - The bytes of a block belong to the builder while the slot is `building`. Later the header is
-//   only read, and each slice is read and written under its slice lock, of which nobody may hold
-//   two.
+//   only read, and each slice is read and written under its slice lock; nobody may hold two of
+//   these.
 // - The counters are atomics. `built` is broadcast whenever a slot leaves the state `building`.
 // - While one of these locks is held, nothing is called that can raise, allocate or do I/O.
 #include "pg/server/postgres.hpp"

@@ -27,8 +27,8 @@ enum class SlotState : uint8 {
   counted,  // has the statistics of a filter that nobody has used since the start, and no block
 };
 
-// How the state of a filter is saved. The plain fields belong to whoever builds the slot or follows
-// the log.
+// How the state of a filter is saved. The plain fields belong to the session that builds the slot
+// or follows the log.
 struct SavedState {
   static constexpr int kSeen = 256;
 

@@ -4,7 +4,7 @@
 // What does not fit lies in further tables of the same partitions under the same locks, taken from
 // dynamic memory, each four times as large as the one before. A partition knows in which of them it
 // has keys: while there are none, that is one number beside the count of its keys. A table counts
-// the partitions that have keys in it, and is given back by whoever finds that there are none.
+// the partitions that have keys in it, and is given back by the session that finds none.
 #include "pg/server/postgres.hpp"
 
 extern "C" {

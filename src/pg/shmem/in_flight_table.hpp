@@ -67,8 +67,8 @@ bool add_prepared_in_flight(InFlightPartition* partition, InFlightEntry* entry, 
                             Owner owner);
 
 // Makes room for a key that was refused, with dynamic memory. False: there is none left; all that
-// are in the table stay there. No lock may be held. Allocates, waits for whoever does the same, and
-// raises what waiting can raise.
+// are in the table stay there. No lock may be held. Allocates, waits for sessions that do the same,
+// and raises what waiting can raise.
 bool grow_in_flight(InFlightTag tag);
 
 // Removes those of the keys that still are their owners'. Takes the locks of their partitions, one

@@ -16,7 +16,7 @@
 
 namespace streamfilter::pg {
 
-// Sums over the slices of a filter, each of which is locked in turn.
+// Sums over the slices of a filter, locked one after the other.
 Totals read_totals(const FilterSlot* slot, const Parameters& parameters);
 
 // Slices with a rate above this discard nothing; 0: all do.

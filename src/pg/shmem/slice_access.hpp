@@ -9,8 +9,8 @@ namespace streamfilter::pg {
 // Was the key seen? Stops at the first probe that says no.
 bool test_in_slices(const FilterSlot* slot, const Header* header, const Element& element);
 
-// insert_new of a key. While its probes are being set, others can find it absent: whoever must not
-// has to meet it in the table of keys in flight.
+// insert_new of a key. While its probes are being set, others can find it absent: a session that
+// must not has to meet it in the table of keys in flight.
 void insert_new_in_slices(const FilterSlot* slot, Header* header, const Element& element);
 
 }  // namespace streamfilter::pg

@@ -2,8 +2,8 @@
 //
 // Rows are settled in rounds. Those whose key is in the table go. Of the others the key is taken
 // first, so that nobody else can add it until this transaction ends; only then, with a new
-// snapshot, the table says whether it is there: whoever had the key before has committed and is
-// seen, or has not and the row waits.
+// snapshot, the table says whether it is there: the transaction that had the key before has
+// committed and is seen, or has not and the row waits.
 #include "pg/server/postgres.hpp"
 
 extern "C" {

@@ -77,7 +77,7 @@ void drop_remains(Oid schema, const char* name, uint32 slice) {
       "AND pg_catalog.starts_with(c.relname::pg_catalog.text, %s)",
       schema, GetUserId(), quote_literal_cstr(psprintf("%s/%u@", name, slice)));
   SPI_connect();
-  // Not read-only: it sees what whoever had the lock before has committed.
+  // Not read-only: it sees what the former holder of the lock has committed.
   if (SPI_execute(query, false, 0) != SPI_OK_SELECT) elog(ERROR, "could not look for slices");
   const SPITupleTable* found = SPI_tuptable;
   for (uint64 i = 0; i < found->numvals; ++i) {
@@ -174,7 +174,7 @@ const char* text_argument(FunctionCallInfo fcinfo, int number) {
 using namespace streamfilter;
 using namespace streamfilter::pg;
 
-// streamfilter_slice_fence(filter regclass, slice int) → bytea: waits for whoever uses the
+// streamfilter_slice_fence(filter regclass, slice int) → bytea: waits for users of the
 // relation, keeps others out until the transaction ends, and returns the slice. Needs to be its
 // owner. Raises 55SF1 if the slice is elsewhere.
 SF_FUNCTION(streamfilter_slice_fence) {

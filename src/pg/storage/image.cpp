@@ -150,7 +150,7 @@ bool begin_save(SlotSave* save, FilterSlot* slot, const char* name) {
   if (!open_state_tables(slot->relation, ShareUpdateExclusiveLock, RowExclusiveLock, &save->tables))
     return false;
   CommandCounterIncrement();  // what this command has written or deleted before is to be seen
-  // Whoever has added to it has committed: the snapshot sees the rows.
+  // The transactions that added to it have committed: the snapshot sees the rows.
   save->log_bytes = pg_atomic_read_u64(&slot->saved.log_bytes);
   save->snapshot = register_latest_snapshot();
   stop_at(FaultPoint::save);
@@ -167,7 +167,7 @@ void finish_save(SlotSave* save, const Header* state) {
   TransactionChanges* changes = begin_changes(slot, block_of(slot), true);
   const TimestampTz saved_at = write_image(save->tables.images, slot, state);
   delete_rows(save->tables.log, filter, save->snapshot);
-  // If the image is damaged one day, the log shall still be readable.
+  // Should the image be damaged one day, the log must still be readable.
   const Size header_bytes =
       write_log_header(save->tables.log, slot, LogChange::image, block_of(slot));
   UnregisterSnapshot(save->snapshot);
@@ -207,7 +207,8 @@ uint64 delete_saved_state(Oid relation, const int64* except) {
 }
 
 uint32 enter_commit(FilterSlot* slot) {
-  // Whoever takes an image afterwards sees the count, or the change of the epoch is seen here.
+  // A session that takes an image afterwards sees the count, or the change of the epoch is seen
+  // here.
   for (;;) {
     const uint32 epoch = pg_atomic_read_u32(&slot->saved.epoch);
     pg_atomic_fetch_add_u32(&slot->saved.committing[epoch & 1], 1);

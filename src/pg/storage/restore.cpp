@@ -58,8 +58,8 @@ struct Choice {
   uint64 first_row = 0;  // of the log, to be played
 };
 
-// Tells the seed and the geometry. State that is older than the newest header is not used, whoever
-// it belongs to: it does not know what was forgotten since.
+// Tells the seed and the geometry. State that is older than the newest header is not used,
+// whatever its identity: it does not know what was forgotten since.
 void find_header(const StateReading& reading, Choice* choice) {
   Parameters parameters;
   if (const LogRow* row = newest_header(reading.log)) {
@@ -197,7 +197,7 @@ void load(FilterSlot* slot, const FilterRelation* relation, const Parameters& pa
     damage = psprintf(UINT64_FORMAT " rows cannot be read.", rows.damaged);
 
   choose(&reading, &choice);
-  // Whoever writes rows writes a header with them, or has seen one committed.
+  // A transaction that writes rows writes a header with them, or has seen one committed.
   if (rows.count > 0 && damage == nullptr && choice.identity == 0) damage = "It has no header.";
   const int64 identity = choice.found ? choice.identity : identity_of_empty(reading, parameters);
   if (!choice.use_image) {

@@ -71,7 +71,7 @@ bool read_row(Relation table, HeapTuple tuple, ImageRow* row);
 int64 identity_in(Relation table, HeapTuple tuple);
 
 // Deletes the filter's rows that the snapshot sees, but for those of identity `except`, if given.
-// Whoever deletes holds a ShareUpdateExclusiveLock on the table of images. Returns the bytes of the
+// The caller holds a ShareUpdateExclusiveLock on the table of images. Returns the bytes of the
 // rows.
 uint64 delete_rows(Relation table, Oid filter, Snapshot snapshot, const int64* except = nullptr);
 

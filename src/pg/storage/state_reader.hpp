@@ -46,7 +46,8 @@ struct StateReading {
 
 // Puts keys of transactions that were prepared before the server started back in flight. Nobody
 // else can have written to this filter's log and not have ended: its state is only being built, or
-// was only read so far. Comes before the snapshot is taken: whoever commits in between is in both.
+// was only read so far. Comes before the snapshot is taken: a transaction that commits in between
+// is in both.
 void read_prepared(StateReading* reading);
 void read_log(StateReading* reading);
 // The slices of the block must be zeroed, its header tell the definition.

@@ -206,7 +206,7 @@ bool add_part(char* start, uint32 places) {
   return added;
 }
 
-// Makes room for so many more keys. Whoever comes first may take it. No lock may be held.
+// Makes room for so many more keys. The first to come may take it. No lock may be held.
 bool make_room_for(uint64 keys) {
   const uint64 least = Max(keys, uint64{1024});
   // Read without the lock: a size to begin with.

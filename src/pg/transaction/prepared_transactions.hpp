@@ -18,7 +18,7 @@ void add_prepared();
 void remove_prepared(FullTransactionId transaction);
 
 // Puts a key of a transaction that was prepared before the server started back in flight: it has a
-// place there, whoever else has some. False: it was one key too many when it was prepared.
+// place there, however many others have. False: it was one key too many when it was prepared.
 bool put_back_in_flight(FilterSlot* slot, TransactionId transaction, const Element& element);
 
 // Applies or forgets the keys of every prepared transaction that has ended; those of a filter that

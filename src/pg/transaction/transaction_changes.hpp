@@ -125,8 +125,8 @@ void forget_order();
 // forget_transaction_changes.
 void announce_transaction_changes();
 // The transaction has committed: its changes are brought into the filters; then these count them,
-// and the keys are taken out of the table of keys in flight. Whoever finds a key in neither place
-// came before the transaction.
+// and the keys are taken out of the table of keys in flight. A session that finds a key in
+// neither place came before the transaction.
 void apply_transaction_changes();
 void publish_transaction_changes();
 // It has rolled back: the keys are taken out of the table.

@@ -23,7 +23,7 @@ void check_distribution(const Trigger* trigger, TriggerKind kind, Relation table
 // table are checked.
 void check_taken_over(Oid trigger);
 
-// The rows of a query by SPI as lists of char*, of which NULLs are nullptr. In the caller's memory.
+// The rows of a query by SPI as lists of char*; NULLs are nullptr. In the caller's memory.
 List* query_rows(const char* query, Oid type, Datum argument);
 
 }  // namespace streamfilter::pg

@@ -81,8 +81,8 @@ const TriggerData* check_call(FunctionCallInfo fcinfo, TriggerKind kind) {
   pg_unreachable();
 }
 
-// A row that exists already passes; one of which nothing is known, or that may not be inserted
-// after all, cannot be judged.
+// A row that exists already passes; an unknown one, or one that may not be inserted after all,
+// cannot be judged.
 void check_arrival(Arrival arrival, const TriggerData* call, TriggerKind kind) {
   if (likely(arrival == Arrival::inserted) || arrival == Arrival::unless_conflict) return;
   if (arrival == Arrival::on_conflict) raise_on_conflict(call, kind);

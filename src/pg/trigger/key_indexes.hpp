@@ -17,7 +17,7 @@ namespace streamfilter::pg {
 // whole sentence, in the current memory context.
 const char* why_not_of_key(Oid index, Relation table, const TriggerPlan* plan);
 
-// Those of the table of which that cannot be said, as a list of OIDs.
+// Indexes that refuse only rows whose key is in the table, as a list of OIDs.
 List* find_key_indexes(Relation table, const TriggerPlan* plan);
 
 // Raises 0A000, with the reason, unless INSERT … ON CONFLICT DO NOTHING into this target may skip

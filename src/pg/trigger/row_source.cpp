@@ -44,7 +44,7 @@ uint64 statements = 0, queries = 0;
 // The query that has run last: what it has left to do when it finishes is still the same statement.
 Frame last = {};
 
-// Of a statement of which rules have made several queries: where it runs, how far it has come.
+// Where a statement runs that rules have rewritten to several queries, and how far it has come.
 struct {
   Portal portal;
   const List* queries;

@@ -1,7 +1,7 @@
 // Citus copies a shard's rows first and creates its triggers then (moves, splits), or creates the
 // triggers and copies then (create_distributed_table); a move that does not block writes goes on to
-// replicate rows after it has created the triggers. CREATE TRIGGER waits for whoever writes and
-// keeps others from it, so what it finds is all that no trigger has seen.
+// replicate rows after it has created the triggers. CREATE TRIGGER waits for writers and
+// keeps others from writing, so what it finds is all that no trigger has seen.
 #include "pg/server/postgres.hpp"
 
 extern "C" {

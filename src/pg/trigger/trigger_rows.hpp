@@ -1,5 +1,5 @@
-// A trigger's way to a verdict, for whoever has rows of its table: the trigger function, which has
-// them one by one, and pg/ingest, which has many.
+// A trigger's way to a verdict, for callers that have rows of its table: the trigger function,
+// which has them one by one, and pg/ingest, which has many.
 #pragma once
 
 extern "C" {
@@ -26,8 +26,8 @@ struct RowJudge {
   MemoryContext context;  // of what follows
   Oid resolved;           // the trigger, by its OID
   Oid created;  // the trigger that CREATE TRIGGER made, if this one is a clone, or the copy that
-                // a chunk has of its parent's; on shards, of which a statement may fill several,
-                // the filter
+                // a chunk has of its parent's; on shards, since a statement may fill
+                // several, the filter
   Oid owner;    // who answers for it
   Oid target;   // where repeats are diverted to, if it does that
   int replication_role;

@@ -245,7 +245,6 @@ BOOST_AUTO_TEST_CASE(texts_that_are_no_definitions) {
       {"", Error::syntax, message, hint},
       {"   ", Error::syntax, message, hint},
       {"(", Error::syntax, message, hint},
-      {"sbf", Error::syntax, message, hint},
       {"sbf memory=64kB", Error::syntax, message, hint},
       {"sbf(", Error::syntax, message, hint},
       {"sbf(,)", Error::syntax, message, hint},

@@ -79,9 +79,16 @@ bool explained(const Problem& problem) {
 
 }  // namespace
 
+// But for the kind alone, which is a definition without options.
+bool is_kind_alone(std::string text) {
+  std::erase(text, ' ');
+  return text == "sbf" || text == "bloom" || text == "auto";
+}
+
 BOOST_AUTO_TEST_CASE(every_prefix_of_a_definition_is_refused) {
   for (const std::string text : kValid)
     for (std::size_t length = 0; length <= text.find_last_of(')'); ++length) {
+      if (is_kind_alone(text.substr(0, length))) continue;
       Definition definition;
       Problem problem;
       std::size_t used;
