@@ -325,6 +325,7 @@ lint: lint-scripts compile_commands
 lint-scripts:
 	shellcheck -x $(call files,bench,*.sh) $(call files,test,*.sh) .ci/run
 	perlcritic --quiet --gentle --exclude ProhibitSleepViaSelect $(call files,test,*.p[lm])
+	@perl docs/plain.pl --check || { echo "words that we avoid: docs/plain.pl"; exit 1; }
 
 # ---- measuring programs -----------------------------------------------------------------------
 

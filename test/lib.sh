@@ -66,8 +66,8 @@ elapsed() { # seconds since $1, with one decimal
 	printf '%d.%d' $((us / 1000000)) $((us / 100000 % 10))
 }
 
-# Centiseconds of CPU that everything below us has used, servers included. What has ended is counted by whoever waited for
-# it, so the sum over those that run never falls. With an argument, a process id: without this script and those of its
+# Centiseconds of CPU that everything below us has used, servers included. What has ended is counted by its parent,
+# so the sum over those that run never falls. With an argument, a process id: without this script and those of its
 # children that are not that one.
 cpu_used() {
 	{ cat /proc/[0-9]*/stat 2>/dev/null || true; } | awk -v top="$STREAMFILTER_REAPER" -v hertz="$(getconf CLK_TCK)" \

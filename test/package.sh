@@ -40,7 +40,7 @@ build_packages() {
 }
 
 # Errors of lintian fail, warnings are shown. A server loads a library of ours without symbols for debuggers, and there is
-# no bitcode, of which its JIT could inline nothing: see debian/rules.
+# no bitcode, since its JIT could inline nothing of it: see debian/rules.
 # shellcheck disable=SC2016 # the shell in there expands
 inspect_packages() {
 	in_chroot "$WORK/build" apt-get -q -y --no-install-recommends install lintian

@@ -125,7 +125,7 @@ SET min_parallel_table_scan_size = 0;
 SET max_parallel_workers_per_gather = 2;
 EXPLAIN (COSTS OFF) SELECT streamfilter_agg(host, 'bloom(memory=4kB, k=5)') FROM events;
 EXPLAIN (COSTS OFF) SELECT approx_count_distinct(word) FROM events;
--- The same results, whoever took part.
+-- The same results, whichever workers took part.
 SELECT bits(streamfilter_agg(host, 'bloom(memory=4kB, k=5)')) = :'serial' AS filter,
        approx_count_distinct(word) = :serial_count AS count FROM events;
 SET parallel_leader_participation = off;

@@ -113,7 +113,7 @@ COPY texts FROM stdin;
 \.
 SELECT count(*), count(DISTINCT k) FROM copies;
 
--- Partitions, one of which needs each row.
+-- Partitions; one needs each row.
 CREATE TABLE parts (k int, repeat boolean, x text) PARTITION BY LIST (x);
 CREATE TABLE part_a PARTITION OF parts FOR VALUES IN ('a');
 CREATE TABLE part_b (x text, gone int, repeat boolean, k int);

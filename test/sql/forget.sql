@@ -261,7 +261,7 @@ ALTER TABLE t OWNER TO streamfilter_owner;
 GRANT DELETE, TRUNCATE ON seen TO streamfilter_owner;
 ALTER TABLE t OWNER TO streamfilter_owner;
 GRANT SELECT, UPDATE, DELETE, TRUNCATE ON t TO streamfilter_deleter;
--- Whoever deletes needs no right on the filter.
+-- The role that deletes needs no right on the filter.
 SET ROLE streamfilter_deleter;
 DELETE FROM t WHERE id = 1;
 UPDATE t SET id = 12 WHERE id = 2;

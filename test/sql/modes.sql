@@ -207,7 +207,7 @@ GRANT INSERT ON t, staged TO streamfilter_writer;
 GRANT INSERT ON seen TO streamfilter_writer;
 GRANT USAGE, CREATE ON SCHEMA public TO streamfilter_writer, streamfilter_owner;
 GRANT USAGE ON FOREIGN SERVER streamfilter TO streamfilter_owner;
--- Not whoever may insert: he could have repeats where the owner wants none.
+-- Not a role that may only insert: it could have repeats where the owner wants none.
 SET ROLE streamfilter_writer;
 SET streamfilter.mode = 'shadow';
 INSERT INTO t VALUES (1);

@@ -1,6 +1,6 @@
 --
--- Code that the owner of a filter has chosen runs as the owner, whoever gives the key; code that
--- comes with a value runs as whoever gives it
+-- Code that the owner of a filter has chosen runs as the owner, whichever role gives the key; code that
+-- comes with a value runs as the role that gives it
 --
 SET client_min_messages = warning;
 CREATE ROLE streamfilter_mallory;

@@ -25,7 +25,7 @@ SET min_parallel_table_scan_size = 0;
 SET max_parallel_workers_per_gather = 3;
 EXPLAIN (COSTS OFF)
 SELECT streamfilter_distinct_agg(host, position, 'sqf(memory=4kB)') FROM events;
--- Whoever took part, in whatever order rows were met; and rows without a key are never repeats.
+-- Whichever workers took part, in whatever order rows were met; and rows without a key are never repeats.
 CREATE TABLE answers AS
 SELECT name, prototype, (h).positions AS hosts, (w).positions AS words, (h).filter AS filter
 FROM filters, LATERAL (SELECT streamfilter_distinct_agg(host, position, prototype) AS h,

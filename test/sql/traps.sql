@@ -32,7 +32,7 @@ INSERT INTO t SELECT * FROM staged;
 :lost;
 DROP TRIGGER aa ON t;
 
--- Two statements, each of which asks.
+-- Two statements that each ask.
 TRUNCATE t, seen;
 DO $$
 DECLARE r staged;
@@ -47,7 +47,7 @@ TRUNCATE t, seen;
 INSERT INTO t SELECT * FROM staged;
 :lost;
 
--- Who asks has the rows; whoever has not stored them when that is committed has lost them.
+-- The session that asks has the rows; if it has not stored them when that is committed, they are lost.
 DROP TRIGGER zz ON t;
 TRUNCATE t, seen;
 BEGIN;

@@ -66,7 +66,7 @@ sql(q{COMMIT PREPARED 'one'});
 is($faults->finish($forgetting), '', 'then it goes on');
 is(sql(q{SELECT streamfilter_test('admitted', 1)}), 'f', 'and forgets the key');
 
-# Whoever sleeps where a wait for a prepared transaction begins keeps nobody waiting, either.
+# A session that sleeps where a wait for a prepared transaction begins keeps nobody waiting, either.
 $first = $node->background_psql('postgres');
 $first->query_safe('BEGIN; INSERT INTO admitted VALUES (2)');
 sql(q{BEGIN; INSERT INTO admitted VALUES (2); PREPARE TRANSACTION 'two'});

@@ -54,7 +54,7 @@ use_filters(1, 10);
 is(contexts(), 10, 'the others go on');
 $session->quit;
 
-# Children are found, whenever their definition comes, and whoever makes it.
+# Children are found, whenever their definition comes, and from whichever session.
 $session = $node->background_psql('postgres');
 $session->query_safe(q{
 	CREATE FOREIGN TABLE root (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '64kB', k '4');
