@@ -112,7 +112,7 @@ for my $file ("$root/README.md", sort glob "$root/docs/*.md $root/docs/*/*.md")
 		'<', \$script, '>', \$out, '2>', \$err, IPC::Run::timeout(300));
 	# A busy machine is told how far a query has come.
 	my @errors = grep { !/ (NOTICE|WARNING|DETAIL|HINT|INFO|LOG):/ && !/^NOTICE:  \w+: \d+ rows read in / } split /\n/, $err;
-	my @announced = map { $_->{tag} =~ /^(?:ERROR|WARNING|NOTICE):/ ? $_->{tag} : () } map { $expected->{$_} } sort { $a <=> $b } keys %$expected;
+	my @announced = map { ($_->{tag} // '') =~ /^(?:ERROR|WARNING|NOTICE):/ ? $_->{tag} : () } map { $expected->{$_} } sort { $a <=> $b } keys %$expected;
 	is(join("\n", map { s/^psql:[^ ]* //r } @errors), join("\n", @announced), "$name: no error but those it speaks of");
 	# Cut what was printed at the marks; the last result in front of each is its own.
 	my $since = '';
