@@ -90,7 +90,8 @@ class Likelihood {
  private:
   static constexpr unsigned kMaxExponent = 65;  // of tokens; of registers 64
   // Probabilities are sums of multiples of 2^-65, exactly: in whatever order they are added.
-  using Probability = unsigned __int128;
+  // Where memory is only aligned to 8 bytes, as palloc() aligns it, too.
+  using Probability [[gnu::aligned(8)]] = unsigned __int128;
   static constexpr Probability kOne = Probability{1} << kMaxExponent;
 
   std::uint64_t registers_ = 0;
