@@ -47,20 +47,9 @@ const char* read_definition(RemoteFilter* remote, int server, const char* name) 
   raise_always_ends(connection);
 }
 
-bool read_parameters(const char* text, Parameters* result) {
-  Definition definition;
-  Problem problem;
-  std::size_t used;
-  if (!parse_definition(text, strlen(text), definition, used, problem) ||
-      !complete(definition, problem))
-    return false;
-  *result = definition.parameters;
-  return true;
-}
-
 void take_seed_of(RemoteFilter* remote, const char* found) {
   Parameters parameters;
-  if (remote->seed_known || !read_parameters(found, &parameters)) return;
+  if (remote->seed_known || !read_found(found, &parameters)) return;
   remote->parameters.seed = parameters.seed;
   remote->seed_known = true;
 }
@@ -287,7 +276,7 @@ FixedOptions find_fixed_options(const FilterRelation* relation) {
     }
     const char* found = read_definition(remote, i, remote->slices.name);
     if (found == nullptr) raise_lost(remote, i, "alter");
-    if (found[0] == '\0' || !read_parameters(found, &part)) return fixed;
+    if (found[0] == '\0' || !read_found(found, &part)) return fixed;
     slices += part.slices;
   }
   const OptionSpec* k = find_k(part);

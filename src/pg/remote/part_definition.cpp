@@ -72,18 +72,6 @@ const char* print(const Parameters& parameters) {
   return text;
 }
 
-// What a server says that it has; false: this version cannot read it.
-bool read_found(const char* text, Parameters* result) {
-  Definition definition;
-  Problem problem;
-  std::size_t used;
-  if (!parse_definition(text, strlen(text), definition, used, problem) ||
-      !complete(definition, problem))
-    return false;
-  *result = definition.parameters;
-  return true;
-}
-
 bool is_same_option(const OptionSpec& option, const Parameters& a, const Parameters& b) {
   char left[512], right[512];
   print_option(a, option, left, sizeof left);
@@ -148,6 +136,17 @@ const char* print_request(const Definition& request) {
 }
 
 }  // namespace
+
+bool read_found(const char* text, Parameters* result) {
+  Definition definition;
+  Problem problem;
+  std::size_t used;
+  if (!parse_definition(text, strlen(text), definition, used, problem) ||
+      !complete(definition, problem))
+    return false;
+  *result = definition.parameters;
+  return true;
+}
 
 const char* definition_on(const RemoteFilter* remote, int server) {
   if (remote->home_count == 1) return print(remote->parameters);

@@ -5,6 +5,9 @@
 
 namespace streamfilter::pg {
 
+// What a server says that it has; false: this version cannot read it.
+bool read_found(const char* text, Parameters* result);
+
 // The definition of the relation on one of the servers that held slices at first.
 const char* definition_on(const RemoteFilter* remote, int server);
 

@@ -6,8 +6,6 @@ extern "C" {
 #include "catalog/pg_class.h"
 #include "executor/spi.h"
 #include "lib/stringinfo.h"
-#include "storage/lmgr.h"
-#include "utils/acl.h"
 }
 
 #include "core/filter/definition.hpp"
@@ -19,6 +17,7 @@ extern "C" {
 #include "pg/handle/slot_lifecycle.hpp"
 #include "pg/handle/tree.hpp"
 #include "pg/server/problem_report.hpp"
+#include "pg/sql/slice_relation.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -81,22 +80,6 @@ const char* find_changes(Oid relid, const char* wanted, const char* conflict,
   changes.set("persistence", persistence);
   changes.set("producer", producer);
   return changes.text();
-}
-
-FilterHandle* lock_slices(Oid relid) {
-  if (get_rel_name(relid) == nullptr || !is_filter(relid))
-    ereport(ERROR, errcode(ERRCODE_WRONG_OBJECT_TYPE),
-            errmsg("relation with OID %u is not a filter", relid));
-  if (!SF_IS_OWNER_OF_RELATION(relid, GetUserId()))
-    aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_FOREIGN_TABLE, get_rel_name(relid));
-  LockRelationOid(relid, AccessExclusiveLock);
-  FilterHandle* filter = filter_handle(relid);
-  use_filter(filter, Use::define);
-  if (filter->relation->options.producer == nullptr)
-    ereport(ERROR, errcode(ERRCODE_WRONG_OBJECT_TYPE),
-            errmsg("filter \"%s\" does not hold slices of a filter on another server",
-                   filter->relation->name));
-  return filter;
 }
 
 // Its state, so that it can be told whether that was kept; nullptr: it knows nothing.

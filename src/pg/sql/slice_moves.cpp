@@ -9,8 +9,6 @@ extern "C" {
 #include "executor/spi.h"
 #include "lib/stringinfo.h"
 #include "nodes/makefuncs.h"
-#include "storage/lmgr.h"
-#include "utils/acl.h"
 #include "utils/syscache.h"
 }
 
@@ -26,23 +24,6 @@ extern "C" {
 
 namespace streamfilter::pg {
 namespace {
-
-// Nobody else may have it; transactions that have asked it or changed it have ended.
-FilterHandle* lock_slices(Oid relid) {
-  if (get_rel_name(relid) == nullptr || !is_filter(relid))
-    ereport(ERROR, errcode(ERRCODE_WRONG_OBJECT_TYPE),
-            errmsg("relation with OID %u is not a filter", relid));
-  if (!SF_IS_OWNER_OF_RELATION(relid, GetUserId()))
-    aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_FOREIGN_TABLE, get_rel_name(relid));
-  LockRelationOid(relid, AccessExclusiveLock);
-  FilterHandle* filter = filter_handle(relid);
-  use_filter(filter, Use::define);
-  if (filter->relation->options.producer == nullptr)
-    ereport(ERROR, errcode(ERRCODE_WRONG_OBJECT_TYPE),
-            errmsg("filter \"%s\" does not hold slices of a filter on another server",
-                   filter->relation->name));
-  return filter;
-}
 
 void run(const char* command) {
   if (SPI_execute(command, false, 0) < 0) elog(ERROR, "could not run \"%s\"", command);

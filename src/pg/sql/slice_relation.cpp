@@ -21,6 +21,7 @@ extern "C" {
 #include "core/filter/given_options.hpp"
 #include "pg/catalog/filter_relation.hpp"
 #include "pg/catalog/producer_agreement.hpp"
+#include "pg/handle/filter_handle.hpp"
 #include "pg/handle/tree.hpp"
 #include "pg/server/problem_report.hpp"
 #include "pg/sql/slice_relation.hpp"
@@ -77,6 +78,22 @@ void check_relation(const FilterRelation* relation) {
 }
 
 }  // namespace
+
+FilterHandle* lock_slices(Oid relid) {
+  if (get_rel_name(relid) == nullptr || !is_filter(relid))
+    ereport(ERROR, errcode(ERRCODE_WRONG_OBJECT_TYPE),
+            errmsg("relation with OID %u is not a filter", relid));
+  if (!SF_IS_OWNER_OF_RELATION(relid, GetUserId()))
+    aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_FOREIGN_TABLE, get_rel_name(relid));
+  LockRelationOid(relid, AccessExclusiveLock);
+  FilterHandle* filter = filter_handle(relid);
+  use_filter(filter, Use::define);
+  if (filter->relation->options.producer == nullptr)
+    ereport(ERROR, errcode(ERRCODE_WRONG_OBJECT_TYPE),
+            errmsg("filter \"%s\" does not hold slices of a filter on another server",
+                   filter->relation->name));
+  return filter;
+}
 
 // It is made of nodes, not of text: the definition comes from another server.
 void make_slice_relation(RangeVar* name, const SliceRelation& wanted) {

@@ -20,6 +20,11 @@ void make_slice_relation(RangeVar* name, const SliceRelation& wanted);
 // without USAGE on the server of filters.
 void lock_slice_relations();
 
+// Locks a relation that holds slices of a filter elsewhere: nobody else may have it, transactions
+// that have asked or changed it have ended. Raises 42501 unless the user owns it, 42809 if it is
+// none.
+struct FilterHandle* lock_slices(Oid relid);
+
 // Raises 55SF1 if the slice has left the relation, with the place where it has gone.
 void check_slice_is_here(const struct FilterRelation* relation, uint32 slice);
 
