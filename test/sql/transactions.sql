@@ -373,6 +373,31 @@ BEGIN;
 INSERT INTO seen VALUES (5);
 DROP FOREIGN TABLE recent;
 PREPARE TRANSACTION 'refused';
+-- So it is after TRUNCATE of a filter that has no state, which stays locked.
+CREATE FOREIGN TABLE unused (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '8kB', k '7');
+BEGIN;
+TRUNCATE unused;
+PREPARE TRANSACTION 'refused';
+BEGIN;
+SAVEPOINT a;
+TRUNCATE unused;
+ROLLBACK TO a;
+INSERT INTO seen VALUES (5);
+PREPARE TRANSACTION 'accepted';
+ROLLBACK PREPARED 'accepted';
+-- A first use that a savepoint takes back changes nothing: what follows needs no image.
+BEGIN;
+SAVEPOINT a;
+INSERT INTO unused VALUES (1);
+ROLLBACK TO a;
+COMMIT;
+BEGIN;
+INSERT INTO unused VALUES (2);
+PREPARE TRANSACTION 'accepted';
+ROLLBACK PREPARED 'accepted';
+INSERT INTO unused VALUES (3);
+SELECT last_saved IS NULL AS has_no_image FROM streamfilter_stats WHERE filter = 'unused'::regclass;
+DROP FOREIGN TABLE unused;
 -- Another part of the server may refuse it later.
 BEGIN;
 INSERT INTO seen VALUES (5);

@@ -17,6 +17,7 @@ shared_preload_libraries = 'streamfilter'
 streamfilter.shared_memory = '2MB'
 streamfilter.dynamic_memory = '40MB'
 max_prepared_transactions = 5
+logging_collector = on
 restart_after_crash = on
 autovacuum = off});
 $node->start;
@@ -31,10 +32,21 @@ sub dynamic { return sql('SELECT dynamic FROM streamfilter_memory()'); }
 # What the server has mapped of the file without a name, in kB: the bytes that it takes of /dev/shm.
 sub resident
 {
-	my $pid = $node->{_pid};
+	my ($pid) = (@_, $node->{_pid});
 	for my $fd (glob "/proc/$pid/fd/*")
 	{
 		return int((stat $fd)[12] / 2) if (readlink($fd) // '') =~ m{/dev/shm/streamfilter};
+	}
+	return;
+}
+
+# The process that collects the log outlives a crash, and what it has mapped before with it.
+sub find_logger
+{
+	for my $pid (map { m{(\d+)$} } glob '/proc/[0-9]*')
+	{
+		my ($name, $status) = map { eval { slurp_file("/proc/$pid/$_") } // '' } qw(cmdline status);
+		return $pid if $name =~ /logger/ && $status =~ /^PPid:\s+$node->{_pid}$/m;
 	}
 	return;
 }
@@ -122,6 +134,7 @@ $node->wait_for_catchup($standby, 'replay', $node->lsn('insert'));
 is($standby->safe_psql('postgres', q{SELECT known('large', 500)}), 500, 'on a standby');
 $standby->stop;
 
+my $logger = find_logger();
 my $pid = $before->query_safe('SELECT pg_backend_pid()');
 kill 'KILL', $pid;
 # psql that is refused may be gone before it is told what to ask.
@@ -129,8 +142,9 @@ for (1 .. 20) { last if eval { $node->poll_query_until('postgres', 'SELECT true'
 eval { $before->quit };
 is(sql(q{SELECT known('large', 500)}), 500, 'after a session was killed');
 SKIP: {
-	skip 'no /proc', 1 unless defined resident();
+	skip 'no /proc', 2 unless defined resident();
 	cmp_ok(resident(), '<', 17 << 10, 'what was before the crash is given back');
+	cmp_ok(resident($logger), '==', 0, 'also by the process that outlives the crash');
 }
 sql(q{CREATE FOREIGN TABLE unsaved (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '8MB', k '7', persistence 'unlogged');
 	INSERT INTO unsaved SELECT generate_series(1, 300)});

@@ -86,12 +86,11 @@ void load_before(const AlterTableStmt* statement) {
 }
 
 bool has_slot(Oid database, Oid relation) {
-  bool found = false;
   LWLockAcquire(shared_state->directory_lock, LW_SHARED);
-  for (int i = 0; i < shared_state->slot_count && !found; ++i) {
+  bool found = OidIsValid(relation) && first_slot_of(database, relation) != nullptr;
+  for (int i = 0; i < shared_state->slot_count && !OidIsValid(relation) && !found; ++i) {
     const FilterSlot* slot = &shared_state->slots[i];
-    found = slot->state != SlotState::free && slot->database == database &&
-            (relation == InvalidOid || slot->relation == relation);
+    found = slot->state != SlotState::free && slot->database == database;
   }
   LWLockRelease(shared_state->directory_lock);
   return found;

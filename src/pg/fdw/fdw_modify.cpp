@@ -26,6 +26,7 @@ extern "C" {
 #include "pg/handle/event_time.hpp"
 #include "pg/handle/filter_keys.hpp"
 #include "pg/handle/key_builder.hpp"
+#include "pg/handle/slot_lifecycle.hpp"
 #include "pg/storage/persistence.hpp"
 #include "pg/trigger/judged_once.hpp"
 
@@ -282,8 +283,10 @@ void exec_foreign_truncate(List* relations, DropBehavior, bool) {
     warn_of_remembering_children(filter->relid, relids);
     require_shared_state();
     if (!is_remote(filter->relation) && peek_slot(filter->relation) == nullptr &&
-        !is_anything_saved(filter->relid))
-      continue;  // nothing to forget
+        !is_anything_saved(filter->relid)) {
+      note_truncated();  // there is nothing to forget
+      continue;
+    }
     use_filter(filter, Use::insert_granted);
     reset_filter(filter);
   }

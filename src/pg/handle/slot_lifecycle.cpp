@@ -28,12 +28,12 @@ namespace {
 
 // What has to be done when the current transaction ends. Allocated in TopTransactionContext, before
 // any lock is taken, so that the callbacks need nothing.
-enum class Action : uint8 { build, define, alter, drop, drop_trigger };
+enum class Action : uint8 { build, define, alter, truncate, drop, drop_trigger };
 struct Work {
   Work* next;
   Action action;
   SubTransactionId subtransaction;
-  FilterSlot* slot;  // build, define; alter: nullptr, the state is kept
+  FilterSlot* slot;  // build, define; alter, truncate: nullptr, the state is kept
   Oid database;      // drop
   Oid relation;      // drop; InvalidOid: all of the database. drop_trigger: the trigger
 };
@@ -61,11 +61,16 @@ void remove(Work* item) {
 }
 
 void free_slots_of(Oid database, Oid relation) {
+  for (FilterSlot *slot = first_slot_of(database, relation), *next; slot != nullptr; slot = next) {
+    next = next_slot_of(slot);
+    free_slot(slot);
+  }
+}
+
+void free_slots_in(Oid database) {
   for (int i = 0; i < shared_state->slot_count; ++i) {
     FilterSlot* slot = &shared_state->slots[i];
-    if (slot->state != SlotState::free && slot->database == database &&
-        (relation == InvalidOid || slot->relation == relation))
-      free_slot(slot);
+    if (slot->state != SlotState::free && slot->database == database) free_slot(slot);
   }
 }
 
@@ -96,7 +101,10 @@ void publish_definitions() {
     make_live(item->slot);
   }
   for (const Work* item = work; item != nullptr; item = item->next)
-    if (item->action == Action::drop) free_slots_of(item->database, item->relation);
+    if (item->action == Action::drop && OidIsValid(item->relation))
+      free_slots_of(item->database, item->relation);
+    else if (item->action == Action::drop)
+      free_slots_in(item->database);
 }
 
 void forget_dropped_counts() {
@@ -106,13 +114,6 @@ void forget_dropped_counts() {
       forget_trigger_counts(item->database, InvalidOid);
     if (item->action == Action::drop_trigger) forget_trigger_counts(item->database, item->relation);
   }
-}
-
-// Counts of triggers are no definitions: where the transaction ends in another session, they stay.
-bool has_definitions() {
-  for (const Work* item = work; item != nullptr; item = item->next)
-    if (item->action != Action::drop_trigger) return true;
-  return false;
 }
 
 // Frees what the (sub)transaction has built; forgets what it wanted to drop.
@@ -160,11 +161,8 @@ bool is_newer(const FilterSlot* pending, const FilterSlot* other) {
 
 SlotsOfRelation find_slots(const FilterRelation* relation) {
   SlotsOfRelation found;
-  for (int i = 0; i < shared_state->slot_count; ++i) {
-    FilterSlot* slot = &shared_state->slots[i];
-    if (slot->state == SlotState::free || slot->database != MyDatabaseId ||
-        slot->relation != relation->relid)
-      continue;
+  FilterSlot* slot = first_slot_of(MyDatabaseId, relation->relid);
+  for (; slot != nullptr; slot = next_slot_of(slot)) {
     const bool is_usable = fits(slot, relation);
     if (slot->state == SlotState::building)
       found.building = slot;
@@ -248,23 +246,19 @@ Reservation reserve_once(const FilterRelation* relation, uint64 size, const Serv
                (size > server.memory_limit ||
                 memory_in_use(relation->server, relation->relid) > server.memory_limit - size)) {
       result = Reservation::over_limit;
-    } else if (Header* block = find_space(size); block == nullptr) {
+    } else if (!take_space(slot, size)) {
       result = Reservation::no_space;
     } else {
       SavedStatistic before[kMaxSavedStatistics];
       const bool known = counted != nullptr && fits(counted, relation);
       const int count = known ? save_statistics(counted->stats, before) : 0;
-      slot->state = SlotState::building;
-      slot->database = MyDatabaseId;
-      slot->relation = relation->relid;
+      enter_slot(slot, MyDatabaseId, relation->relid, SlotState::building);
       slot->server = relation->server;
       slot->owner = MyProcPid;
       slot->signature = relation->signature;
       slot->asked = asked_bits(relation);
       slot->key_signature = key_signature(relation);
       slot->generation = shared_state->next_generation++;
-      slot->block = block;
-      slot->size = size;
       reset_counters(slot, now);
       load_statistics(&slot->stats, before, count);
       item->slot = slot;
@@ -403,10 +397,14 @@ void roll_back_definitions() {
 }
 
 void refuse_to_prepare_definitions() {
-  if (has_definitions())
+  for (const Work* item = work; item != nullptr; item = item->next) {
+    if (item->action == Action::truncate) refuse_to_prepare_removal();
+    // Counts are no definitions: where the transaction ends in another session, they stay.
+    if (item->action == Action::drop_trigger) continue;
     ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
             errmsg("cannot PREPARE a transaction that has created, altered or dropped a filter"),
             errhint("Do that in a transaction of its own, without PREPARE TRANSACTION."));
+  }
 }
 
 void leave_prepared_definitions() { work = nullptr; }
@@ -474,9 +472,8 @@ FilterSlot* latest_slot(const FilterRelation* relation) {
   if (shared_state == nullptr) return nullptr;
   FilterSlot *pending = nullptr, *live = nullptr;
   LWLockAcquire(shared_state->directory_lock, LW_SHARED);
-  for (int i = 0; i < shared_state->slot_count; ++i) {
-    FilterSlot* slot = &shared_state->slots[i];
-    if (slot->database != MyDatabaseId || slot->relation != relation->relid) continue;
+  FilterSlot* slot = first_slot_of(MyDatabaseId, relation->relid);
+  for (; slot != nullptr; slot = next_slot_of(slot)) {
     if (slot->state == SlotState::live) live = slot;
     if (slot->state == SlotState::pending && slot->owner == MyProcPid &&
         (pending == nullptr || slot->generation > pending->generation))
@@ -507,6 +504,8 @@ FilterSlot* attach_filled(const FilterRelation* relation, const Parameters& para
 void note_altered() {
   if (shared_state != nullptr) push(new_work(Action::alter));
 }
+
+void note_truncated() { push(new_work(Action::truncate)); }
 
 void drop_at_commit(Oid database, Oid relation) {
   Work* item = new_work(Action::drop);

@@ -26,8 +26,10 @@ FilterSlot* latest_slot(const FilterRelation* relation);
 FilterSlot* attach_filled(const FilterRelation* relation, const Parameters& parameters,
                           void (*fill)(FilterSlot* slot, void* arg), void* arg);
 
-// The transaction has altered a filter and kept its state; it cannot be prepared then.
+// The transaction has altered a filter and kept its state; or has truncated one that has none,
+// which it keeps locked. It cannot be prepared then.
 void note_altered();
+void note_truncated();
 
 // At commit of the current transaction, frees the state of a relation or of a whole database.
 void drop_at_commit(Oid database, Oid relation);

@@ -54,7 +54,11 @@ off_t position_of(const char* block) { return static_cast<off_t>(block - mapped.
 
 void start_dynamic_memory() {
   if (mapped.base != nullptr) munmap(mapped.base, mapped.size);
-  if (file >= 0) close(file);
+  if (file >= 0) {
+    // A process that outlives a crash (the one that collects the log) keeps the file, but no bytes.
+    [[maybe_unused]] const int result = ftruncate(file, 0);
+    close(file);
+  }
   mapped = {nullptr, 0, ENOSYS};
 #ifndef EXEC_BACKEND
   file = open_nameless();

@@ -2,7 +2,8 @@
 //
 // Locking rules:
 // - directory_lock protects `state`, `database`, `relation`, `server`, `owner`, `signature`,
-//   `generation`, `block` and `size` of every slot, `segments` and `next_generation`. To read or
+//   `generation`, `block`, `size`, the place and the lists of every slot, the regions, `segments`,
+//   the buckets and `next_generation`. To read or
 //   write them, hold it (shared or exclusive), except that `generation`, `block` and `size` of a
 //   live or own slot may be read by a session that has a lock on its relation: only DDL and
 //   TRUNCATE change them, and they hold AccessExclusiveLock.
@@ -19,8 +20,10 @@ extern "C" {
 #include "storage/shmem.h"
 }
 
-#include <algorithm>
+#include <bit>
+#include <initializer_list>
 
+#include "core/base/hash.hpp"
 #include "pg/server/settings.hpp"
 #include "pg/shmem/dynamic_memory.hpp"
 #include "pg/shmem/filter_directory.hpp"
@@ -43,12 +46,70 @@ void for_each_section(void (*SharedSection::*what)()) {
     if (sections[i].*what != nullptr) (sections[i].*what)();
 }
 
-Size directory_bytes() {
+Size slot_bytes() {
   return CACHELINEALIGN(add_size(offsetof(SharedState, slots),
                                  mul_size(sizeof(FilterSlot), static_cast<Size>(max_filters))));
 }
 
+uint32 bucket_count() { return std::bit_ceil(static_cast<uint32>(max_filters)); }
+
+Size directory_bytes() {
+  return CACHELINEALIGN(add_size(slot_bytes(), mul_size(sizeof(FilterSlot*), bucket_count())));
+}
+
 Size arena_bytes() { return mul_size(static_cast<Size>(shared_memory_kb), 1024); }
+
+// Free slots lie before those that are counted.
+void add_free(FilterSlot* slot) {
+  const bool first = slot->state == SlotState::free;
+  FilterSlot* after = first ? shared_state->first_free : nullptr;
+  FilterSlot* before = first ? nullptr : shared_state->last_free;
+  slot->before_free = before;
+  slot->after_free = after;
+  (before != nullptr ? before->after_free : shared_state->first_free) = slot;
+  (after != nullptr ? after->before_free : shared_state->last_free) = slot;
+  ++shared_state->free_count;
+}
+
+void remove_free(const FilterSlot* slot) {
+  FilterSlot *before = slot->before_free, *after = slot->after_free;
+  (before != nullptr ? before->after_free : shared_state->first_free) = after;
+  (after != nullptr ? after->before_free : shared_state->last_free) = before;
+  --shared_state->free_count;
+}
+
+FilterSlot** bucket_of(Oid database, Oid relation) {
+  const uint64 both = static_cast<uint64>(database) << 32 | relation;
+  return &shared_state->buckets[mix64(both) & shared_state->bucket_mask];
+}
+
+void leave_bucket(const FilterSlot* slot) {
+  FilterSlot** at = bucket_of(slot->database, slot->relation);
+  while (*at != slot) at = &(*at)->next_in_bucket;
+  *at = slot->next_in_bucket;
+}
+
+void start_directory(char* memory) {
+  SharedState* state = shared_state;
+  state->directory_lock = &GetNamedLWLockTranche(kDirectoryTranche)->lock;
+  state->slice_locks = GetNamedLWLockTranche(kSliceTranche);
+  ConditionVariableInit(&state->built);
+  state->next_generation = 1;
+  state->slot_count = max_filters;
+  state->buckets = reinterpret_cast<FilterSlot**>(memory + slot_bytes());
+  state->bucket_mask = bucket_count() - 1;
+  state->arena.base = reinterpret_cast<char*>(CACHELINEALIGN(memory + directory_bytes()));
+  state->arena.size = arena_bytes();
+  state->arena.unit = PG_CACHE_LINE_SIZE;
+  for (int i = state->slot_count; i-- > 0;) {
+    reset_counters(&state->slots[i], 0);
+    add_free(&state->slots[i]);
+  }
+  start_dynamic_memory();
+  state->dynamic.base = dynamic_memory().base;
+  state->dynamic.size = dynamic_memory().size;
+  state->dynamic.unit = whole_pages(1);
+}
 
 }  // namespace
 
@@ -62,143 +123,50 @@ void request_shared_state(MemoryCall* call) {
 
 void start_shared_state(MemoryCall* call) {
   call->go_on();
-  shared_state = nullptr;  // of the time before a crash
   LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
+  shared_state = nullptr;  // of the time before a crash
   bool found;
-  SharedState* state = static_cast<SharedState*>(ShmemInitStruct(
+  shared_state = static_cast<SharedState*>(ShmemInitStruct(
       "streamfilter", directory_bytes() + arena_bytes() + PG_CACHE_LINE_SIZE, &found));
   if (!found) {
-    memset(static_cast<void*>(state), 0, directory_bytes());
-    state->directory_lock = &GetNamedLWLockTranche(kDirectoryTranche)->lock;
-    state->slice_locks = GetNamedLWLockTranche(kSliceTranche);
-    ConditionVariableInit(&state->built);
-    state->next_generation = 1;
-    state->slot_count = max_filters;
-    state->arena_size = arena_bytes();
-    state->arena =
-        reinterpret_cast<char*>(CACHELINEALIGN(reinterpret_cast<char*>(state) + directory_bytes()));
-    for (int i = 0; i < state->slot_count; ++i) reset_counters(&state->slots[i], 0);
-    start_dynamic_memory();
+    memset(static_cast<void*>(shared_state), 0, directory_bytes());
+    start_directory(reinterpret_cast<char*>(shared_state));
   }
   for_each_section(&SharedSection::start);
   LWLockRelease(AddinShmemInitLock);
-  shared_state = state;
   for_each_section(&SharedSection::ready);
 }
 
 namespace {
 
-// Where blocks may lie.
-struct Region {
-  char* base;
-  uint64 size;
-  uint64 alignment;
-};
-
-Region arena() { return {shared_state->arena, shared_state->arena_size, PG_CACHE_LINE_SIZE}; }
-
-Region dynamic_region() {
-  const DynamicMemory& memory = dynamic_memory();
-  return {memory.base, memory.size, whole_pages(1)};
-}
-
-bool is_within(const Region& region, const char* block) {
-  return block >= region.base && block < region.base + region.size;
-}
-
-// What lies there: the block of a filter, or a segment.
-Segment segment_of(const FilterSlot* slot) {
-  return {reinterpret_cast<char*>(slot->block), slot->size};
-}
-
-// Collects what is in use of a region in its order into `used` (scratch_places).
-int blocks_in_use(const Region& region, Segment* used) {
-  int count = 0;
-  for (int i = 0; i < shared_state->slot_count; ++i) {
-    const FilterSlot* slot = &shared_state->slots[i];
-    const Segment block = segment_of(slot);
-    if (is_in_use(slot) && is_within(region, block.start)) used[count++] = block;
-  }
-  for (const Segment& segment : shared_state->segments)
-    if (segment.start != nullptr && is_within(region, segment.start)) used[count++] = segment;
-  std::sort(used, used + count,
-            [](const Segment& a, const Segment& b) { return a.start < b.start; });
-  return count;
-}
-
-// Calls visit(at, size) for every gap between the blocks, in order, until it returns true.
-template <typename Visit>
-bool visit_gaps(const Region& region, Segment* scratch, Visit&& visit) {
-  const int count = blocks_in_use(region, scratch);
-  char* at = region.base;
-  for (int i = 0; i <= count; ++i) {
-    char* end = i < count ? scratch[i].start : region.base + region.size;
-    if (end > at && visit(at, static_cast<uint64>(end - at))) return true;
-    if (i < count) at = end + TYPEALIGN64(region.alignment, scratch[i].size);
-  }
-  return false;
-}
-
-char* find_gap(const Region& region, Segment* scratch, uint64 size) {
-  char* found = nullptr;
-  visit_gaps(region, scratch, [&](char* at, uint64 gap) {
-    if (gap < size) return false;
-    found = at;
-    return true;
-  });
-  return found;
-}
-
-uint64 segments_in_use() {
-  uint64 sum = 0;
-  for (const Segment& segment : shared_state->segments) sum += segment.size;
-  return sum;
-}
-
-uint64 dynamic_in_use() {
-  uint64 sum = segments_in_use();
-  for (int i = 0; i < shared_state->slot_count; ++i) {
-    const FilterSlot* slot = &shared_state->slots[i];
-    if (is_in_use(slot) && is_dynamic(slot)) sum += whole_pages(slot->size);
-  }
-  return sum;
-}
-
 uint64 dynamic_limit() {
-  return Min(static_cast<uint64>(dynamic_memory_kb) * 1024, dynamic_memory().size);
+  return Min(static_cast<uint64>(dynamic_memory_kb) * 1024, shared_state->dynamic.size);
 }
 
-// Room to sort all blocks in, allocated before any lock is taken and kept.
-Segment* scratch_places() {
-  static Segment* scratch = nullptr;
-  if (scratch == nullptr)
-    scratch = static_cast<Segment*>(MemoryContextAlloc(
-        TopMemoryContext, sizeof(Segment) * (shared_state->slot_count + kMaxSegments)));
-  return scratch;
-}
-
-// Where so many bytes of dynamic memory could lie; nullptr: there is no room. Needs directory_lock.
-char* find_dynamic(uint64 pages) {
-  const uint64 used = dynamic_in_use();
-  if (used > dynamic_limit() || pages > dynamic_limit() - used) return nullptr;
-  return find_gap(dynamic_region(), scratch_places(), pages);
+bool take_dynamic(Place* place, uint64 size) {
+  Region* region = &shared_state->dynamic;
+  const uint64 limit = dynamic_limit();
+  return region->in_use <= limit && size <= limit - region->in_use &&
+         take_place(region, place, size);
 }
 
 char* reserve_segment(uint64 size) {
   char* start = nullptr;
   LWLockAcquire(shared_state->directory_lock, LW_EXCLUSIVE);
-  for (Segment& segment : shared_state->segments) {
+  for (Place& segment : shared_state->segments) {
     if (segment.start != nullptr) continue;
-    if (segments_in_use() + size <= dynamic_limit() / 2) start = find_dynamic(size);
-    if (start != nullptr) segment = {start, size};
+    if (shared_state->segments_in_use + size > dynamic_limit() / 2 || !take_dynamic(&segment, size))
+      break;
+    shared_state->segments_in_use += size;
+    start = segment.start;
     break;
   }
   LWLockRelease(shared_state->directory_lock);
   return start;
 }
 
-Segment* find_segment(const char* start) {
-  for (Segment& segment : shared_state->segments)
+Place* find_segment(const char* start) {
+  for (Place& segment : shared_state->segments)
     if (segment.start == start) return &segment;
   return nullptr;
 }
@@ -211,10 +179,7 @@ void init_shared_state(const SharedSection* others, int count) {
 }
 
 void require_shared_state() {
-  if (shared_state != nullptr) {
-    scratch_places();
-    return;
-  }
+  if (shared_state != nullptr) return;
   ereport(ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
           errmsg("streamfilter must be loaded via shared_preload_libraries to use named filters"),
           errdetail("Named filters are in shared memory that every session has from its start: one "
@@ -242,29 +207,50 @@ LWLock* slice_lock(const FilterSlot* slot, uint32 slice) {
   return &shared_state->slice_locks[number % kSliceLocks].lock;
 }
 
+namespace {
+
+FilterSlot* next_in_chain(FilterSlot* slot, Oid database, Oid relation) {
+  while (slot != nullptr && (slot->database != database || slot->relation != relation))
+    slot = slot->next_in_bucket;
+  return slot;
+}
+
+}  // namespace
+
+FilterSlot* first_slot_of(Oid database, Oid relation) {
+  return next_in_chain(*bucket_of(database, relation), database, relation);
+}
+
+FilterSlot* next_slot_of(const FilterSlot* slot) {
+  return next_in_chain(slot->next_in_bucket, slot->database, slot->relation);
+}
+
 FilterSlot* find_slot(Oid database, Oid relation, SlotState state) {
-  for (int i = 0; i < shared_state->slot_count; ++i) {
-    FilterSlot* slot = &shared_state->slots[i];
-    if (slot->state == state && slot->database == database && slot->relation == relation)
-      return slot;
-  }
-  return nullptr;
+  FilterSlot* slot = first_slot_of(database, relation);
+  while (slot != nullptr && slot->state != state) slot = next_slot_of(slot);
+  return slot;
 }
 
-FilterSlot* find_free_slot() {
-  FilterSlot* found = nullptr;
-  for (int i = 0; i < shared_state->slot_count; ++i) {
-    FilterSlot* slot = &shared_state->slots[i];
-    if (slot->state == SlotState::free) return slot;
-    if (slot->state == SlotState::counted) found = slot;
-  }
-  return found;
+void enter_slot(FilterSlot* slot, Oid database, Oid relation, SlotState state) {
+  if (slot->state == SlotState::counted) leave_bucket(slot);
+  remove_free(slot);
+  slot->state = state;
+  slot->database = database;
+  slot->relation = relation;
+  slot->next_in_bucket = nullptr;
+  FilterSlot** at = bucket_of(database, relation);
+  while (*at != nullptr) at = &(*at)->next_in_bucket;
+  *at = slot;
+  if (state == SlotState::counted) add_free(slot);
 }
 
-Header* find_space(uint64 size) {
-  char* block = find_gap(arena(), scratch_places(), size);
-  if (block == nullptr) block = find_dynamic(whole_pages(size));
-  return reinterpret_cast<Header*>(block);
+bool take_space(FilterSlot* slot, uint64 size) {
+  if (!take_place(&shared_state->arena, &slot->place, size) &&
+      !take_dynamic(&slot->place, whole_pages(size)))
+    return false;
+  slot->block = reinterpret_cast<Header*>(slot->place.start);
+  slot->size = size;
+  return true;
 }
 
 namespace {
@@ -276,32 +262,34 @@ FilterSlot* first_emptied = nullptr;
 
 void free_slot(FilterSlot* slot) {
   const bool emptied = is_dynamic(slot);
+  if (slot->state == SlotState::counted) remove_free(slot);
+  leave_bucket(slot);
   slot->state = emptied ? SlotState::emptied : SlotState::free;
   slot->database = slot->relation = InvalidOid;
   slot->owner = MyProcPid;
   slot->generation = 0;
-  if (!emptied) return;
-  slot->next_emptied = first_emptied;
-  first_emptied = slot;
-}
-
-bool is_dynamic(const FilterSlot* slot) {
-  return is_within(dynamic_region(), segment_of(slot).start);
+  if (emptied) {
+    slot->next_emptied = first_emptied;
+    first_emptied = slot;
+    return;
+  }
+  if (slot->place.start != nullptr) free_place(&shared_state->arena, &slot->place);
+  add_free(slot);
 }
 
 int back_slot(const FilterSlot* slot, void (*between)()) {
-  return is_dynamic(slot) ? back_with_memory(reinterpret_cast<char*>(slot->block),
-                                             whole_pages(slot->size), between)
-                          : 0;
+  return is_dynamic(slot) ? back_with_memory(slot->place.start, slot->place.size, between) : 0;
 }
 
 void give_back_slots() {
   while (first_emptied != nullptr) {
     FilterSlot* slot = first_emptied;
     first_emptied = slot->next_emptied;
-    give_back_memory(reinterpret_cast<char*>(slot->block), whole_pages(slot->size));
+    give_back_memory(slot->place.start, slot->place.size);
     LWLockAcquire(shared_state->directory_lock, LW_EXCLUSIVE);
+    free_place(&shared_state->dynamic, &slot->place);
     slot->state = SlotState::free;
+    add_free(slot);
     LWLockRelease(shared_state->directory_lock);
   }
 }
@@ -325,9 +313,11 @@ char* take_segment(uint64 wanted, uint64 least, uint64* size) {
 
 // Until the memory is given back nobody else may lie there.
 void give_back_segment(char* start) {
-  give_back_memory(start, find_segment(start)->size);
+  Place* segment = find_segment(start);
+  give_back_memory(start, segment->size);
   LWLockAcquire(shared_state->directory_lock, LW_EXCLUSIVE);
-  *find_segment(start) = {nullptr, 0};
+  shared_state->segments_in_use -= segment->size;
+  free_place(&shared_state->dynamic, segment);
   LWLockRelease(shared_state->directory_lock);
 }
 
@@ -344,20 +334,16 @@ int errhint_more_memory() {
 }
 
 MemoryUse memory_use() {
-  Segment* scratch = scratch_places();
   MemoryUse use = {};
   LWLockAcquire(shared_state->directory_lock, LW_SHARED);
-  visit_gaps(arena(), scratch, [&](char*, uint64 gap) {
-    use.largest_free = Max(use.largest_free, gap);
-    use.free += gap;
-    return false;
-  });
-  use.dynamic = dynamic_in_use();
-  for (int i = 0; i < shared_state->slot_count; ++i)
-    use.slots_in_use += is_in_use(&shared_state->slots[i]);
+  const Region& arena = shared_state->arena;
+  use.free = arena.size - arena.in_use;
+  use.largest_free = largest_gap(&arena);
+  use.dynamic = shared_state->dynamic.in_use;
+  use.slots_in_use = shared_state->slot_count - shared_state->free_count;
   LWLockRelease(shared_state->directory_lock);
   const uint64 limit = dynamic_limit(), left = limit > use.dynamic ? limit - use.dynamic : 0;
-  use.total = shared_state->arena_size + Max(limit, use.dynamic);
+  use.total = arena.size + Max(limit, use.dynamic);
   use.free += left;
   use.largest_free = Max(use.largest_free, left);
   return use;

@@ -13,6 +13,7 @@ extern "C" {
 
 #include "core/filter/filter.hpp"
 #include "pg/server/hooks.hpp"
+#include "pg/shmem/memory_region.hpp"
 #include "pg/shmem/statistics.hpp"
 
 namespace streamfilter::pg {
@@ -24,13 +25,18 @@ enum class SlotState : uint8 {
   live,
   retired,  // of another geometry than the primary's: some may be reading it, nobody finds it
   emptied,  // nobody's, but `owner` has still to give its dynamic memory back to the system
-  counted,  // has the statistics of a filter that nobody has used since the start, and no block
+  // Has the statistics of a filter that nobody has used since the start, and no block. It can be
+  // taken, but after those that are free.
+  counted,
 };
 
 // How the state of a filter is saved. The plain fields belong to the session that builds the slot
 // or follows the log.
 struct SavedState {
-  static constexpr int kSeen = 256;
+  static constexpr int kSeen = 512;
+  struct XidRange {
+    TransactionId first, last;
+  };
 
   bool logged;                  // as the definition was when the slot was last used
   int64 identity;               // of the rows of this state (identity_of); 0: not known yet
@@ -48,12 +54,13 @@ struct SavedState {
   // nor a crash in between leaves an error that grows.
   pg_atomic_uint64 log_bytes;
   pg_atomic_uint64 next_worker;  // when a worker may be started again, in monotonic_us()
-  // On a standby: image and snapshot at the last look.
+  // On a standby: image and snapshot at the last look. What ran then, as ranges without gaps: the
+  // subtransactions of a transaction mostly follow each other.
   TimestampTz image;
   XLogRecPtr replayed;
   TransactionId seen_xmin, seen_xmax;
   int seen_count;  // -1: the snapshot did not fit
-  TransactionId seen[kSeen];
+  XidRange seen[kSeen];
 };
 
 // What loss_estimate.hpp accumulates.
@@ -70,7 +77,7 @@ struct LossEstimate {
 
 struct FilterSlot {
   SlotState state;
-  Oid database;
+  Oid database;  // this and `relation`: set by enter_slot
   Oid relation;
   Oid server;
   int owner;         // pid, for building, pending and emptied
@@ -80,6 +87,9 @@ struct FilterSlot {
   uint64 generation;     // differs for every use of a slot
   Header* block;         // its bytes, at the same address in every process
   uint64 size;
+  Place place;  // of the block
+  FilterSlot* next_in_bucket;
+  FilterSlot *before_free, *after_free;
   FilterSlot* next_emptied;  // of those that `owner` has emptied; nobody else looks at it
   Statistics stats;
   LossEstimate loss;
@@ -96,22 +106,24 @@ struct FilterSlot {
   SavedState saved;
 };
 
-// A piece of dynamic memory that is no filter's (take_segment).
-struct Segment {
-  char* start;  // nullptr: unused
-  uint64 size;
-};
 constexpr int kMaxSegments = 32;
 
-// Lies at the start of the shared memory; slots, then the arena, follow.
+// Lies at the start of the shared memory; slots, buckets, then the arena, follow.
 struct SharedState {
   LWLock* directory_lock;
   LWLockPadded* slice_locks;
   ConditionVariable built;  // some slot has left the state `building`
   uint64 next_generation;
-  uint64 arena_size;
-  char* arena;
-  Segment segments[kMaxSegments];
+  Region arena;
+  Region dynamic;                      // nothing, where there is no dynamic memory
+  Place segments[kMaxSegments];        // of dynamic memory, that are no filter's (take_segment)
+  uint64 segments_in_use;              // bytes
+  FilterSlot *first_free, *last_free;  // free, then counted
+  int free_count;
+  // Slots by database and relation, all but those that are free or emptied: chains, the older
+  // first.
+  FilterSlot** buckets;
+  uint32 bucket_mask;
   int slot_count;
   FilterSlot slots[FLEXIBLE_ARRAY_MEMBER];
 };
@@ -147,18 +159,31 @@ LWLock* slice_lock(const FilterSlot* slot, uint32 slice);
 // Sets the counters of a slot, and what is known of its saved state, to those of a new one.
 void reset_counters(FilterSlot* slot, TimestampTz now);
 
-// The four below need directory_lock.
+// Those down to free_slot need directory_lock. All slots of a relation, whatever their states:
+FilterSlot* first_slot_of(Oid database, Oid relation);
+FilterSlot* next_slot_of(const FilterSlot* slot);
 FilterSlot* find_slot(Oid database, Oid relation, SlotState state);
-FilterSlot* find_free_slot();  // at need one that is `counted`
+
 inline bool is_in_use(const FilterSlot* slot) {
   return slot->state != SlotState::free && slot->state != SlotState::counted;
 }
-// First fit among the gaps between the blocks: of the arena, else of dynamic memory, to which
-// back_slot then gives its pages. nullptr: there is no room.
-Header* find_space(uint64 size);
+
+// A slot that is free, at need one that is `counted`; it stays so until enter_slot. nullptr: there
+// is none.
+inline FilterSlot* find_free_slot() { return shared_state->first_free; }
+
+// Finds a place for its block: in the arena, else in dynamic memory, to which back_slot then gives
+// its pages. False: there is no room.
+bool take_space(FilterSlot* slot, uint64 size);
+
+// Makes a slot that is free or counted one of a relation.
+void enter_slot(FilterSlot* slot, Oid database, Oid relation, SlotState state);
+
 void free_slot(FilterSlot* slot);
 
-bool is_dynamic(const FilterSlot* slot);
+inline bool is_dynamic(const FilterSlot* slot) {
+  return is_within(shared_state->dynamic, slot->place.start);
+}
 
 // Gives a slot whose block was just found its memory, if that is dynamic. Returns 0 or an errno;
 // `between` may raise.

@@ -221,16 +221,16 @@ bool read_statistics(FILE* file, uint64 magic, const FilterRecord& record, Stati
   return true;
 }
 
-// A place for the block in the slot. False: there is none.
-bool make_room(FilterSlot* slot, uint64 size) {
-  Header* header = size > 0 ? find_space(size) : nullptr;
-  if (size > 0 && header == nullptr) return false;
-  slot->block = header;
-  slot->size = size;
-  if (back_slot(slot, [] {}) == 0) return true;
+// A slot for what the record tells. nullptr: there is none, or no room for the block.
+FilterSlot* make_room(const FilterRecord& record) {
+  FilterSlot* slot = find_free_slot();
+  if (slot == nullptr || (record.size > 0 && !take_space(slot, record.size))) return nullptr;
+  enter_slot(slot, record.database, record.relation,
+             record.size > 0 ? SlotState::building : SlotState::counted);
+  if (back_slot(slot, [] {}) == 0) return slot;
   free_slot(slot);  // it may have a part of it
   give_back_slots();
-  return false;
+  return nullptr;
 }
 
 bool read_block(FILE* file, FilterSlot* slot, const FilterRecord& record) {
@@ -266,8 +266,8 @@ bool read_filter(FILE* file, uint64 magic) {
   const auto skip = [&] { return fseeko(file, static_cast<off_t>(record.size), SEEK_CUR) == 0; };
   // One that has been used since the upgrade.
   if (find_slot(record.database, record.relation, SlotState::live) != nullptr) return skip();
-  FilterSlot* slot = find_free_slot();
-  if (slot == nullptr || !make_room(slot, record.size)) {
+  FilterSlot* slot = make_room(record);
+  if (slot == nullptr) {
     if (record.size > 0)
       ereport(LOG, errmsg("not enough room for an unlogged filter of %llu bytes, it will be empty",
                           static_cast<unsigned long long>(record.size)));
@@ -277,16 +277,11 @@ bool read_filter(FILE* file, uint64 magic) {
     free_slot(slot);
     return false;
   }
-  slot->database = record.database;
-  slot->relation = record.relation;
   slot->server = record.server;
   slot->signature = record.signature;
   slot->asked = record.asked;
   memcpy(static_cast<void*>(&slot->stats), &stats, sizeof stats);
-  if (record.size > 0)
-    start_live(slot, record.saved);
-  else
-    slot->state = SlotState::counted;
+  if (record.size > 0) start_live(slot, record.saved);
   return true;
 }
 

@@ -176,15 +176,20 @@ void check_may_forget() {
   PreventCommandIfReadOnly("streamfilter_forget_saved()");
 }
 
+// After nullptr the first one. Where the relation is locked, its slots stay in their list.
+FilterSlot* slot_after(const FilterSlot* slot, Oid relid) {
+  LWLockAcquire(shared_state->directory_lock, LW_SHARED);
+  FilterSlot* next = slot != nullptr ? next_slot_of(slot) : first_slot_of(MyDatabaseId, relid);
+  LWLockRelease(shared_state->directory_lock);
+  return next;
+}
+
 // Notes for the end of the transaction that nothing is saved any more. What is only a definition's
 // so far, and what another session has built, is nobody else's while the relation is locked.
 void note_forgotten(Oid relid) {
   if (shared_state == nullptr) return;
-  for (int i = 0; i < shared_state->slot_count; ++i) {
-    FilterSlot* slot = &shared_state->slots[i];
-    if (slot->database != MyDatabaseId || slot->relation != relid ||
-        (slot->state != SlotState::live && slot->state != SlotState::pending))
-      continue;
+  for (FilterSlot* slot = nullptr; (slot = slot_after(slot, relid)) != nullptr;) {
+    if (slot->state != SlotState::live && slot->state != SlotState::pending) continue;
     TransactionChanges* changes = begin_changes(slot, block_of(slot), slot->saved.logged);
     if (changes->saving.saved_at != 0)
       ereport(ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),

@@ -369,15 +369,19 @@ bool is_insertion(const Change* change) {
 
 }  // namespace
 
+void refuse_to_prepare_removal() {
+  ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+          errmsg("cannot PREPARE a transaction that has truncated a filter, deleted keys "
+                 "from it or merged a value into it"),
+          errhint("Do that in a transaction of its own, without PREPARE TRANSACTION."));
+  pg_unreachable();
+}
+
 void refuse_to_prepare_changes() {
   for (const TransactionChanges* changes = first_changes(); changes != nullptr;
        changes = changes->next)
     for (uint32 i = 0; i < changes->log.count; ++i)
-      if (!is_insertion(change_at(&changes->log, i)))
-        ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-                errmsg("cannot PREPARE a transaction that has truncated a filter, deleted keys "
-                       "from it or merged a value into it"),
-                errhint("Do that in a transaction of its own, without PREPARE TRANSACTION."));
+      if (!is_insertion(change_at(&changes->log, i))) refuse_to_prepare_removal();
 }
 
 namespace {

@@ -9,6 +9,7 @@ namespace streamfilter::pg {
 
 // Raises 0A000 if the transaction has done more to filters than adding keys.
 void refuse_to_prepare_changes();
+[[noreturn]] void refuse_to_prepare_removal();
 
 // Stores what a transaction that is about to be prepared has added to all filters. Raises 53400 if
 // there is no room.

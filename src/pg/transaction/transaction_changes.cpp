@@ -243,7 +243,9 @@ void apply_transaction_changes() {
 
 void publish_transaction_changes() {
   for (TransactionChanges* changes = all_changes; changes != nullptr; changes = changes->next) {
-    if (is_alive(changes)) pg_atomic_fetch_add_u64(&changes->slot->applied, 1);
+    // What a savepoint has taken back leaves nothing that could be missing from what is saved.
+    if (is_alive(changes) && (changes->log.count > 0 || changes->saving.needs_image))
+      pg_atomic_fetch_add_u64(&changes->slot->applied, 1);
     withdraw_registrations(changes);
   }
 }
