@@ -25,6 +25,8 @@ bool find_saved_geometry(const FilterRelation* relation, Parameters* parameters)
 void load_again(FilterSlot* slot, const FilterRelation* relation);
 // What has been looked at, and up to which position it was replayed.
 void remember_snapshot(FilterSlot* slot, Snapshot snapshot, XLogRecPtr replayed);
+// Did a transaction run when that was remembered, or begin later?
+bool is_news(const SavedState* saved, TransactionId xid);
 
 // On a standby: plays on the filter what has been replayed since it was last looked at.
 void follow_log(FilterSlot* slot, const FilterRelation* relation);

@@ -55,7 +55,7 @@ struct Choice {
   const char* set_aside = nullptr;  // why there is some that is not used
   int64 identity = 0;
   bool use_image = false;
-  uint64 first_row = 0;  // of the log, to be played
+  int64 first_row = PG_INT64_MIN;  // of the log, to be played: its number
 };
 
 // Tells the seed and the geometry. State that is older than the newest header is not used,
@@ -95,7 +95,7 @@ void choose(StateReading* reading, Choice* choice) {
     if (row.change == LogChange::image && !image->found && image->damage == nullptr)
       image->damage = "It is missing.";
     if (row.change != LogChange::reset) continue;
-    choice->first_row = i + 1;
+    choice->first_row = row.number + 1;
     choice->use_image = false;
     image->damage = nullptr;  // it would not be used anyway
   }
@@ -181,6 +181,8 @@ void load(FilterSlot* slot, const FilterRelation* relation, const Parameters& pa
   reading.block = block;
   reading.room = parameters.memory;
   reading.progress = &progress;
+  RowSort sort(reading.tables.log);
+  reading.sort = &sort;
 
   const char* damage = try_to_read(read_prepared, &reading);
   reading.snapshot = register_latest_snapshot();
@@ -198,7 +200,7 @@ void load(FilterSlot* slot, const FilterRelation* relation, const Parameters& pa
 
   choose(&reading, &choice);
   // A transaction that writes rows writes a header with them, or has seen one committed.
-  if (rows.count > 0 && damage == nullptr && choice.identity == 0) damage = "It has no header.";
+  if (rows.all > 0 && damage == nullptr && choice.identity == 0) damage = "It has no header.";
   const int64 identity = choice.found ? choice.identity : identity_of_empty(reading, parameters);
   if (!choice.use_image) {
     format_slices(block);
@@ -207,7 +209,8 @@ void load(FilterSlot* slot, const FilterRelation* relation, const Parameters& pa
   if (image.damage != nullptr) warn_damaged(relation, "image", image.damage);
   if (damage != nullptr) warn_damaged(relation, "log", damage);
   check_collations(relation, rows, &choice);
-  if (choice.found) replay_rows(slot, block, rows, choice.first_row, choice.identity, &progress);
+  if (choice.found) replay_rows(reading, block, choice.first_row, choice.identity);
+  sort.end();
 
   SavedState* saved = &slot->saved;
   saved->identity = identity;
@@ -227,19 +230,6 @@ void load(FilterSlot* slot, const FilterRelation* relation, const Parameters& pa
 }
 
 }  // namespace
-
-void remember_snapshot(FilterSlot* slot, Snapshot snapshot, XLogRecPtr replayed) {
-  SavedState* saved = &slot->saved;
-  saved->seen_xmin = snapshot->xmin;
-  saved->seen_xmax = snapshot->xmax;
-  saved->seen_count = -1;
-  if (snapshot->takenDuringRecovery && !snapshot->suboverflowed &&
-      snapshot->subxcnt <= SavedState::kSeen) {
-    saved->seen_count = snapshot->subxcnt;
-    memcpy(saved->seen, snapshot->subxip, sizeof(TransactionId) * saved->seen_count);
-  }
-  saved->replayed = replayed;
-}
 
 void restore_filter(FilterSlot* slot, const FilterRelation* relation,
                     const Parameters& parameters) {

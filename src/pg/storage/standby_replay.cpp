@@ -9,6 +9,8 @@ extern "C" {
 #include "utils/wait_event.h"
 }
 
+#include <algorithm>
+
 #include "core/format/layout.hpp"
 #include "pg/server/no_raise.hpp"
 #include "pg/server/wait_events.hpp"
@@ -43,19 +45,14 @@ bool play_news(FilterSlot* slot, const FilterRelation* relation) {
   StateReading reading;
   if (!open_state_tables(relation->relid, AccessShareLock, AccessShareLock, &reading.tables))
     return true;
-  SnapshotData seen{};
-  seen.snapshot_type = SNAPSHOT_MVCC;
-  seen.xmin = saved->seen_xmin;
-  seen.xmax = saved->seen_xmax;
-  seen.subxip = saved->seen;
-  seen.subxcnt = saved->seen_count;
-  seen.takenDuringRecovery = true;
   Progress progress(Command::restore, relation->relid,
                     psprintf("following filter \"%s\"", relation->name));
   reading.slot = slot;
   reading.relation = relation;
   reading.progress = &progress;
-  reading.seen = &seen;
+  RowSort sort(reading.tables.log);
+  reading.sort = &sort;
+  reading.seen = saved;
   reading.next_number = pg_atomic_read_u64(&saved->next_number);
   bool complete = try_to_read(read_prepared, &reading) == nullptr;
   reading.snapshot = register_latest_snapshot();
@@ -64,15 +61,40 @@ bool play_news(FilterSlot* slot, const FilterRelation* relation) {
              try_to_read(read_log, &reading) == nullptr && !reading.unsure;
   if (complete) {
     Header* block = block_of(slot);
-    replay_rows(slot, block, reading.log, 0, saved->identity, &progress);
+    saved->seen_count = -1;  // an error in between: all must be read again
+    replay_rows(reading, block, PG_INT64_MIN, saved->identity);
     pg_atomic_write_u64(&saved->next_number, reading.next_number);
     pg_atomic_fetch_add_u64(&saved->log_bytes, static_cast<int64>(reading.log.bytes));
     remember_snapshot(slot, reading.snapshot, replayed);
   }
+  sort.end();
   UnregisterSnapshot(reading.snapshot);
   close_state_tables(reading.tables);
   progress.end();
   return complete;
+}
+
+bool comes_before(TransactionId one, TransactionId other) {
+  return TransactionIdPrecedes(one, other);
+}
+
+// Of ascending ids, as ranges. -1: they do not fit.
+int make_ranges(const TransactionId* ids, int count, SavedState::XidRange* ranges) {
+  int made = 0;
+  for (int i = 0; i < count; ++i) {
+    TransactionId next = InvalidTransactionId;
+    if (made > 0) {
+      next = ranges[made - 1].last;
+      TransactionIdAdvance(next);
+    }
+    if (made > 0 && next == ids[i]) {
+      ranges[made - 1].last = ids[i];
+      continue;
+    }
+    if (made == SavedState::kSeen) return -1;
+    ranges[made++] = {ids[i], ids[i]};
+  }
+  return made;
 }
 
 void stop_following(int, Datum slot) {
@@ -82,6 +104,33 @@ void stop_following(int, Datum slot) {
 }
 
 }  // namespace
+
+// Where the snapshot has overflowed, subtransactions are missing from it. None has written to the
+// log: a transaction does that when it commits, by its own id, and those are never left out.
+void remember_snapshot(FilterSlot* slot, Snapshot snapshot, XLogRecPtr replayed) {
+  SavedState* saved = &slot->saved;
+  saved->seen_xmin = snapshot->xmin;
+  saved->seen_xmax = snapshot->xmax;
+  saved->seen_count = -1;
+  if (snapshot->takenDuringRecovery) {
+    const Size bytes = sizeof(TransactionId) * static_cast<Size>(snapshot->subxcnt);
+    auto* ids = static_cast<TransactionId*>(palloc(bytes + 1));
+    memcpy(ids, snapshot->subxip, bytes);
+    std::sort(ids, ids + snapshot->subxcnt, comes_before);
+    saved->seen_count = make_ranges(ids, static_cast<int>(snapshot->subxcnt), saved->seen);
+    pfree(ids);
+  }
+  saved->replayed = replayed;
+}
+
+bool is_news(const SavedState* saved, TransactionId xid) {
+  if (comes_before(xid, saved->seen_xmin)) return false;
+  if (!comes_before(xid, saved->seen_xmax)) return true;
+  const SavedState::XidRange* end = saved->seen + saved->seen_count;
+  const SavedState::XidRange* range = std::partition_point(
+      saved->seen, end, [xid](const auto& each) { return comes_before(each.last, xid); });
+  return range != end && !comes_before(xid, range->first);
+}
 
 void follow_log(FilterSlot* slot, const FilterRelation* relation) {
   SavedState* saved = &slot->saved;

@@ -15,6 +15,8 @@ namespace streamfilter::pg {
 
 enum class StateTable : uint8 { log, image };
 
+constexpr AttrNumber kNumberColumn = 3;  // of the log
+
 // Opens the heap of the extension that the filter belongs to; nullptr if the filter is being
 // dropped. Raises 42P01 if there is no such heap.
 Relation open_state_table(StateTable table, Oid filter, LOCKMODE lock);

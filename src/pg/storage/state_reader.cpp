@@ -14,6 +14,7 @@ extern "C" {
 #include "core/filter/filter.hpp"
 #include "pg/server/citus.hpp"
 #include "pg/shmem/slice_access.hpp"
+#include "pg/storage/persistence.hpp"
 #include "pg/storage/state_reader.hpp"
 #include "pg/transaction/prepared_transactions.hpp"
 
@@ -35,6 +36,10 @@ void keep_row(LogRows* rows, const LogRow& row) {
   kept->data = data;
 }
 
+bool brings_no_keys(LogChange change) {
+  return is_header(change) || change == LogChange::reset || change == LogChange::collations;
+}
+
 void sort_rows(LogRows* rows) {
   std::sort(rows->rows, rows->rows + rows->count,
             [](const LogRow& a, const LogRow& b) { return a.number < b.number; });
@@ -44,7 +49,7 @@ void sort_rows(LogRows* rows) {
 bool is_wanted(StateReading* reading, HeapTupleHeader tuple) {
   if (reading->seen == nullptr) return true;
   const TransactionId xid = HeapTupleHeaderGetRawXmin(tuple);
-  if (!TransactionIdIsNormal(xid) || !XidInMVCCSnapshot(xid, reading->seen)) return false;
+  if (!TransactionIdIsNormal(xid) || !is_news(reading->seen, xid)) return false;
   // Frozen since then, or ages ago.
   reading->unsure |= HeapTupleHeaderXminFrozen(tuple);
   return true;
@@ -93,7 +98,9 @@ void read_log(StateReading* reading) {
       ++reading->log.damaged;
       continue;
     }
-    keep_row(&reading->log, row);
+    if (reading->sort != nullptr) reading->sort->put(tuple);
+    if (brings_no_keys(row.change)) keep_row(&reading->log, row);
+    ++reading->log.all;
     reading->log.bytes += tuple->t_len;
     reading->next_number = Max(reading->next_number, static_cast<uint64>(row.number) + 1);
   }
@@ -201,34 +208,42 @@ const LogRow* newest_header(const LogRows& log) {
   return nullptr;
 }
 
-void replay_rows(FilterSlot* slot, Header* block, const LogRows& rows, uint64 from, int64 identity,
-                 Progress* progress) {
-  progress->begin("replaying log", rows.count - from, "rows");
-  for (uint64 i = from; i < rows.count; ++i) {
-    progress->advance(1);
-    const LogRow& row = rows.rows[i];
-    if (row.identity != identity || is_header(row.change)) continue;
-    if (row.change == LogChange::reset) {
-      for (uint32 j = 0; j < block->parameters.slices; ++j) {
-        LWLock* lock = slice_lock(slot, j);
-        LWLockAcquire(lock, LW_EXCLUSIVE);
-        format_slice(block, j);
-        LWLockRelease(lock);
-      }
-      continue;
+namespace {
+
+void replay_reset(FilterSlot* slot, Header* block) {
+  for (uint32 i = 0; i < block->parameters.slices; ++i) {
+    LWLock* lock = slice_lock(slot, i);
+    LWLockAcquire(lock, LW_EXCLUSIVE);
+    format_slice(block, i);
+    LWLockRelease(lock);
+  }
+}
+
+void replay_row(FilterSlot* slot, Header* block, const LogRow& row) {
+  if (row.change == LogChange::reset) return replay_reset(slot, block);
+  const uint64 count = count_changes(row);
+  for (uint64 i = 0; i < count; ++i) {
+    const LoggedChange it = change_at(row, i);
+    if (it.change != LogChange::erase) {
+      insert_new_in_slices(slot, block, it.element);
+    } else if (ops_of(block).erase != nullptr) {
+      LWLock* lock = slice_lock(slot, slice_of(block->parameters, it.element.hash));
+      LWLockAcquire(lock, LW_EXCLUSIVE);
+      erase(block, it.element);
+      LWLockRelease(lock);
     }
-    const uint64 count = count_changes(row);
-    for (uint64 j = 0; j < count; ++j) {
-      const LoggedChange it = change_at(row, j);
-      if (it.change != LogChange::erase) {
-        insert_new_in_slices(slot, block, it.element);
-      } else if (ops_of(block).erase != nullptr) {
-        LWLock* lock = slice_lock(slot, slice_of(block->parameters, it.element.hash));
-        LWLockAcquire(lock, LW_EXCLUSIVE);
-        erase(block, it.element);
-        LWLockRelease(lock);
-      }
-    }
+  }
+}
+
+}  // namespace
+
+void replay_rows(const StateReading& reading, Header* block, int64 from, int64 identity) {
+  reading.progress->begin("replaying log", reading.log.all, "rows");
+  LogRow row;
+  while (reading.sort->next(&row)) {
+    reading.progress->advance(1);
+    if (row.number >= from && row.identity == identity && !is_header(row.change))
+      replay_row(reading.slot, block, row);
   }
 }
 

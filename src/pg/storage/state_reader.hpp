@@ -4,15 +4,16 @@
 #include "pg/catalog/filter_relation.hpp"
 #include "pg/server/progress.hpp"
 #include "pg/shmem/filter_directory.hpp"
-#include "pg/storage/state_heaps.hpp"
+#include "pg/storage/row_sort.hpp"
 
 namespace streamfilter::pg {
 
-// Rows of the log, copied, in the order of their numbers.
+// Rows of the log that bring no keys, copied, in the order of their numbers; and what all are.
 struct LogRows {
   LogRow* rows = nullptr;
   uint64 count = 0;
   uint64 places = 0;
+  uint64 all = 0;  // those that bring keys, too
   uint64 bytes = 0;
   uint64 damaged = 0;
 };
@@ -34,8 +35,9 @@ struct StateReading {
   Header* block = nullptr;  // whose slices read_image fills
   uint64 room = 0;          // bytes that there are for it
   Snapshot snapshot = nullptr;
-  Snapshot seen = nullptr;  // given: of the log only what it does not see
+  const SavedState* seen = nullptr;  // given: of the log only what has come since (is_news)
   Progress* progress = nullptr;
+  RowSort* sort = nullptr;  // gets all rows of the log; nullptr: only LogRows are wanted
   // Results.
   uint64 next_number = 1;  // that follows those of all rows
   bool unsure = false;     // whether a row of the log was seen
@@ -65,8 +67,8 @@ const char* take_parameters(const char* bytes, const FilterRelation* relation, i
 // The newest header of the log decides whose state is saved. nullptr: there is none.
 const LogRow* newest_header(const LogRows& log);
 
-// Plays rows from `from` on on a filter that others may be reading.
-void replay_rows(FilterSlot* slot, Header* block, const LogRows& rows, uint64 from, int64 identity,
-                 Progress* progress);
+// Plays the rows that were read, those of the number `from` and above, on a filter that others may
+// be reading.
+void replay_rows(const StateReading& reading, Header* block, int64 from, int64 identity);
 
 }  // namespace streamfilter::pg

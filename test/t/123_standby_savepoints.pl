@@ -1,0 +1,84 @@
+# A standby follows row by row, whatever runs on the primary: transactions with more than 64 savepoints, whose ids PostgreSQL
+# does not list any more, and many at once. The filter is not read anew for that.
+# flavours: asserted
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Sessions;
+use Test::More;
+
+my $primary = PostgreSQL::Test::Cluster->new('primary');
+$primary->init(allows_streaming => 1);
+$primary->append_conf('postgresql.conf', q{
+shared_preload_libraries = 'streamfilter'
+streamfilter.shared_memory = '16MB'
+max_prepared_transactions = 10
+autovacuum = off
+fsync = off});
+$primary->start;
+$primary->safe_psql('postgres', q{
+	CREATE EXTENSION streamfilter;
+	CREATE TABLE events (id int);
+	CREATE FOREIGN TABLE seen (id int) SERVER streamfilter OPTIONS (kind 'sqf', fingerprint 'integer', keys '10000', fpr '1e-6');
+	CREATE TRIGGER discard BEFORE INSERT ON events FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen');
+	-- One id for each row, and none of them is used later.
+	CREATE PROCEDURE add_in_savepoints(first int, last int) LANGUAGE plpgsql AS $$
+	BEGIN
+		FOR i IN first .. last LOOP
+			BEGIN INSERT INTO events VALUES (i); EXCEPTION WHEN division_by_zero THEN NULL; END;
+		END LOOP;
+	END $$;
+	INSERT INTO events SELECT generate_series(1, 100)});
+$primary->backup('base');
+my $standby = PostgreSQL::Test::Cluster->new('standby');
+$standby->init_from_backup($primary, 'base', has_streaming => 1);
+$standby->start;
+
+sub known
+{
+	my ($first, $last) = @_;
+	$primary->wait_for_catchup($standby, 'replay', $primary->lsn('insert'));
+	return $standby->safe_psql('postgres', "SELECT count(*) FROM generate_series($first, $last) i WHERE streamfilter_test('seen', i)");
+}
+sub restored { return $standby->safe_psql('postgres', q{SELECT restored FROM streamfilter_stats WHERE filter = 'seen'::regclass}); }
+
+is(known(1, 1000), 100, 'the standby knows what the primary knows');
+my $restored = restored();
+isnt($restored, '', 'and tells when it has read the filter');
+
+# --- While it runs, and when it commits ----------------------------------------------------------------------------------
+
+my @sessions = map { $primary->background_psql('postgres') } 1 .. 3;
+$_->query_safe('BEGIN') for @sessions;
+# Ids of several transactions alternate.
+for my $round (0 .. 9)
+{
+	$sessions[$_]->query_safe(sprintf 'CALL add_in_savepoints(%d, %d)', map { $_ + $round * 20 } 1000 * ($_ + 1) + 1, 1000 * ($_ + 1) + 20)
+		for 0 .. 2;
+}
+for my $i (101 .. 105)
+{
+	$primary->safe_psql('postgres', "INSERT INTO events VALUES ($i)");
+	is(known(1, 1000), $i, "a key beside transactions of 200 savepoints: $i");
+}
+is(known(1001, 3999), 0, 'nothing of what has not committed');
+$sessions[0]->query_safe('COMMIT');
+is(known(1001, 3999), 200, 'what one of them has added');
+$sessions[1]->query_safe(q{PREPARE TRANSACTION 'two'});
+is(known(1001, 3999), 200, 'not what is prepared');
+$sessions[2]->query_safe('ROLLBACK');
+is(known(1001, 3999), 200, 'nor what is rolled back');
+$primary->safe_psql('postgres', q{COMMIT PREPARED 'two'});
+is(known(1001, 3999), 400, 'what was prepared, once it commits');
+is(restored(), $restored, 'the filter was not read anew');
+$_->quit for @sessions;
+
+# --- Played once: a key that is deleted once is gone ------------------------------------------------------------------------
+
+$primary->safe_psql('postgres', 'DELETE FROM seen WHERE id IN (SELECT generate_series(1, 3999))');
+is(known(1, 3999), 0, 'nothing was played twice');
+is(restored(), $restored, 'and still the filter was not read anew');
+done_testing();
