@@ -7,7 +7,7 @@
 # - the table, compare.txt, and for each stream the numbers, compare-STREAM.dat, and a plot of FNR against FPR,
 #   compare-STREAM.png;
 # - what a window of keys costs, windows.txt, and for each FPR the numbers, curves-FPR.dat, and a plot of FNR over bits,
-#   curves-FPR.svg; those of docs/pictures are copies.
+#   curves-FPR.svg.
 # Takes minutes; --quick computes everything on short streams, in seconds. The last line says how often kind auto kept the rate of false positives it was
 # asked for. Debian 12 or 13, as root or with sudo.
 

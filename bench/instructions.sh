@@ -173,7 +173,7 @@ small() { # table: as many rows as the source has
 
 clean() { # every case finds the same
 	printf '%s\n' "TRUNCATE arrivals, arrivals_named, discarding, discarding_unlogged" \
-		"TRUNCATE seen, seen_text, seen_columns, seen_unlogged" "VACUUM FULL streamfilter_log" "CHECKPOINT" |
+		"TRUNCATE seen, seen_text, seen_columns, seen_unlogged" "VACUUM FULL _streamfilter.streamfilter_log" "CHECKPOINT" |
 		alone >/dev/null
 }
 

@@ -1,89 +1,89 @@
 -- ---- aggregates -------------------------------------------------------------------------------
 
-CREATE FUNCTION streamfilter_agg_transition(internal, key "any", prototype streamfilter)
+CREATE FUNCTION _streamfilter.streamfilter_agg_transition(internal, key "any", prototype streamfilter)
 RETURNS internal
 LANGUAGE C IMMUTABLE PARALLEL SAFE
 AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION streamfilter_agg_transition(internal, "any", streamfilter)
+COMMENT ON FUNCTION _streamfilter.streamfilter_agg_transition(internal, "any", streamfilter)
 IS 'aggregate transition function';
 
-CREATE FUNCTION approx_count_distinct_transition(internal, key "any") RETURNS internal
+CREATE FUNCTION _streamfilter.approx_count_distinct_transition(internal, key "any") RETURNS internal
 LANGUAGE C IMMUTABLE PARALLEL SAFE
 AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION approx_count_distinct_transition(internal, "any")
+COMMENT ON FUNCTION _streamfilter.approx_count_distinct_transition(internal, "any")
 IS 'aggregate transition function';
 
-CREATE FUNCTION approx_count_distinct_transition(internal, key "any", prototype streamfilter)
+CREATE FUNCTION _streamfilter.approx_count_distinct_transition(internal, key "any", prototype streamfilter)
 RETURNS internal
 LANGUAGE C IMMUTABLE PARALLEL SAFE
 AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION approx_count_distinct_transition(internal, "any", streamfilter)
+COMMENT ON FUNCTION _streamfilter.approx_count_distinct_transition(internal, "any", streamfilter)
 IS 'aggregate transition function';
 
-CREATE FUNCTION streamfilter_agg_combine(internal, internal) RETURNS internal
+CREATE FUNCTION _streamfilter.streamfilter_agg_combine(internal, internal) RETURNS internal
 LANGUAGE C IMMUTABLE PARALLEL SAFE
 AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION streamfilter_agg_combine(internal, internal)
+COMMENT ON FUNCTION _streamfilter.streamfilter_agg_combine(internal, internal)
 IS 'aggregate combine function';
 
-CREATE FUNCTION streamfilter_agg_serialize(internal) RETURNS bytea
+CREATE FUNCTION _streamfilter.streamfilter_agg_serialize(internal) RETURNS bytea
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
 AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION streamfilter_agg_serialize(internal)
+COMMENT ON FUNCTION _streamfilter.streamfilter_agg_serialize(internal)
 IS 'aggregate serialization function';
 
-CREATE FUNCTION streamfilter_agg_deserialize(bytea, internal) RETURNS internal
+CREATE FUNCTION _streamfilter.streamfilter_agg_deserialize(bytea, internal) RETURNS internal
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
 AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION streamfilter_agg_deserialize(bytea, internal)
+COMMENT ON FUNCTION _streamfilter.streamfilter_agg_deserialize(bytea, internal)
 IS 'aggregate deserialization function';
 
-CREATE FUNCTION streamfilter_agg_final(internal) RETURNS streamfilter
+CREATE FUNCTION _streamfilter.streamfilter_agg_final(internal) RETURNS streamfilter
 LANGUAGE C IMMUTABLE PARALLEL SAFE
 AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION streamfilter_agg_final(internal)
+COMMENT ON FUNCTION _streamfilter.streamfilter_agg_final(internal)
 IS 'aggregate final function';
 
-CREATE FUNCTION approx_count_distinct_final(internal) RETURNS bigint
+CREATE FUNCTION _streamfilter.approx_count_distinct_final(internal) RETURNS bigint
 LANGUAGE C IMMUTABLE PARALLEL SAFE
 AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION approx_count_distinct_final(internal)
+COMMENT ON FUNCTION _streamfilter.approx_count_distinct_final(internal)
 IS 'aggregate final function';
 
 CREATE AGGREGATE streamfilter_agg(key "any", prototype streamfilter) (
-  SFUNC = streamfilter_agg_transition,
+  SFUNC = _streamfilter.streamfilter_agg_transition,
   STYPE = internal,
   SSPACE = 8192,
-  FINALFUNC = streamfilter_agg_final,
-  COMBINEFUNC = streamfilter_agg_combine,
-  SERIALFUNC = streamfilter_agg_serialize,
-  DESERIALFUNC = streamfilter_agg_deserialize,
+  FINALFUNC = _streamfilter.streamfilter_agg_final,
+  COMBINEFUNC = _streamfilter.streamfilter_agg_combine,
+  SERIALFUNC = _streamfilter.streamfilter_agg_serialize,
+  DESERIALFUNC = _streamfilter.streamfilter_agg_deserialize,
   PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE streamfilter_agg("any", streamfilter)
 IS 'the prototype, filled with the keys';
 
 CREATE AGGREGATE approx_count_distinct(key "any") (
-  SFUNC = approx_count_distinct_transition,
+  SFUNC = _streamfilter.approx_count_distinct_transition,
   STYPE = internal,
   SSPACE = 128,
-  FINALFUNC = approx_count_distinct_final,
-  COMBINEFUNC = streamfilter_agg_combine,
-  SERIALFUNC = streamfilter_agg_serialize,
-  DESERIALFUNC = streamfilter_agg_deserialize,
+  FINALFUNC = _streamfilter.approx_count_distinct_final,
+  COMBINEFUNC = _streamfilter.streamfilter_agg_combine,
+  SERIALFUNC = _streamfilter.streamfilter_agg_serialize,
+  DESERIALFUNC = _streamfilter.streamfilter_agg_deserialize,
   PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE approx_count_distinct("any")
 IS 'the number of distinct keys, estimated in 1 MB of memory';
 
 CREATE AGGREGATE approx_count_distinct(key "any", prototype streamfilter) (
-  SFUNC = approx_count_distinct_transition,
+  SFUNC = _streamfilter.approx_count_distinct_transition,
   STYPE = internal,
   SSPACE = 128,
-  FINALFUNC = approx_count_distinct_final,
-  COMBINEFUNC = streamfilter_agg_combine,
-  SERIALFUNC = streamfilter_agg_serialize,
-  DESERIALFUNC = streamfilter_agg_deserialize,
+  FINALFUNC = _streamfilter.approx_count_distinct_final,
+  COMBINEFUNC = _streamfilter.streamfilter_agg_combine,
+  SERIALFUNC = _streamfilter.streamfilter_agg_serialize,
+  DESERIALFUNC = _streamfilter.streamfilter_agg_deserialize,
   PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE approx_count_distinct("any", streamfilter)

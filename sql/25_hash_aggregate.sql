@@ -6,66 +6,66 @@ AS 'MODULE_PATHNAME';
 COMMENT ON FUNCTION streamfilter_hash("any", streamfilter)
 IS 'the hash that a filter takes for the key; ROW(...) for several columns; by default of seed 0, as values have';
 
-CREATE FUNCTION streamfilter_agg_merge(streamfilter, streamfilter) RETURNS streamfilter
+CREATE FUNCTION _streamfilter.streamfilter_agg_merge(streamfilter, streamfilter) RETURNS streamfilter
 LANGUAGE C IMMUTABLE PARALLEL SAFE
 AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION streamfilter_agg_merge(streamfilter, streamfilter)
+COMMENT ON FUNCTION _streamfilter.streamfilter_agg_merge(streamfilter, streamfilter)
 IS 'aggregate transition and combine function';
 
-CREATE FUNCTION streamfilter_agg_result(streamfilter) RETURNS streamfilter
+CREATE FUNCTION _streamfilter.streamfilter_agg_result(streamfilter) RETURNS streamfilter
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
 AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION streamfilter_agg_result(streamfilter)
+COMMENT ON FUNCTION _streamfilter.streamfilter_agg_result(streamfilter)
 IS 'aggregate final function';
 
-CREATE FUNCTION streamfilter_hash_agg_transition(streamfilter, hash bigint, prototype text)
+CREATE FUNCTION _streamfilter.streamfilter_hash_agg_transition(streamfilter, hash bigint, prototype text)
 RETURNS streamfilter
 LANGUAGE C IMMUTABLE PARALLEL SAFE
 AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION streamfilter_hash_agg_transition(streamfilter, bigint, text)
+COMMENT ON FUNCTION _streamfilter.streamfilter_hash_agg_transition(streamfilter, bigint, text)
 IS 'aggregate transition function';
 
-CREATE FUNCTION approx_count_distinct_hash_transition(streamfilter, hash bigint)
+CREATE FUNCTION _streamfilter.approx_count_distinct_hash_transition(streamfilter, hash bigint)
 RETURNS streamfilter
 LANGUAGE C IMMUTABLE PARALLEL SAFE
 AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION approx_count_distinct_hash_transition(streamfilter, bigint)
+COMMENT ON FUNCTION _streamfilter.approx_count_distinct_hash_transition(streamfilter, bigint)
 IS 'aggregate transition function';
 
-CREATE FUNCTION approx_count_distinct_hash_final(streamfilter) RETURNS bigint
+CREATE FUNCTION _streamfilter.approx_count_distinct_hash_final(streamfilter) RETURNS bigint
 LANGUAGE C IMMUTABLE PARALLEL SAFE
 AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION approx_count_distinct_hash_final(streamfilter)
+COMMENT ON FUNCTION _streamfilter.approx_count_distinct_hash_final(streamfilter)
 IS 'aggregate final function';
 
 CREATE AGGREGATE streamfilter_union_agg(streamfilter) (
-  SFUNC = streamfilter_agg_merge,
+  SFUNC = _streamfilter.streamfilter_agg_merge,
   STYPE = streamfilter,
   SSPACE = 1048576,
-  FINALFUNC = streamfilter_agg_result,
-  COMBINEFUNC = streamfilter_agg_merge,
+  FINALFUNC = _streamfilter.streamfilter_agg_result,
+  COMBINEFUNC = _streamfilter.streamfilter_agg_merge,
   PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE streamfilter_union_agg(streamfilter)
 IS 'a filter that remembers what any of the filters remembers';
 
 CREATE AGGREGATE streamfilter_hash_agg(hash bigint, prototype text) (
-  SFUNC = streamfilter_hash_agg_transition,
+  SFUNC = _streamfilter.streamfilter_hash_agg_transition,
   STYPE = streamfilter,
   SSPACE = 1048576,
-  FINALFUNC = streamfilter_agg_result,
-  COMBINEFUNC = streamfilter_agg_merge,
+  FINALFUNC = _streamfilter.streamfilter_agg_result,
+  COMBINEFUNC = _streamfilter.streamfilter_agg_merge,
   PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE streamfilter_hash_agg(bigint, text)
 IS 'a filter by this definition, filled with the keys that have these hashes';
 
 CREATE AGGREGATE approx_count_distinct_hash(hash bigint) (
-  SFUNC = approx_count_distinct_hash_transition,
+  SFUNC = _streamfilter.approx_count_distinct_hash_transition,
   STYPE = streamfilter,
   SSPACE = 1048576,
-  FINALFUNC = approx_count_distinct_hash_final,
-  COMBINEFUNC = streamfilter_agg_merge,
+  FINALFUNC = _streamfilter.approx_count_distinct_hash_final,
+  COMBINEFUNC = _streamfilter.streamfilter_agg_merge,
   PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE approx_count_distinct_hash(bigint)

@@ -4,45 +4,45 @@ CREATE TYPE streamfilter_block AS (positions bigint[], filter streamfilter);
 COMMENT ON TYPE streamfilter_block
 IS 'the positions of first occurrences in a block of a stream, and the filter after it';
 
-CREATE FUNCTION streamfilter_distinct_agg_transition(internal, key "any", "position" bigint,
+CREATE FUNCTION _streamfilter.streamfilter_distinct_agg_transition(internal, key "any", "position" bigint,
   prototype streamfilter) RETURNS internal
 LANGUAGE C IMMUTABLE PARALLEL SAFE
 AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION streamfilter_distinct_agg_transition(internal, "any", bigint, streamfilter)
+COMMENT ON FUNCTION _streamfilter.streamfilter_distinct_agg_transition(internal, "any", bigint, streamfilter)
 IS 'aggregate transition function';
 
-CREATE FUNCTION streamfilter_distinct_agg_combine(internal, internal) RETURNS internal
+CREATE FUNCTION _streamfilter.streamfilter_distinct_agg_combine(internal, internal) RETURNS internal
 LANGUAGE C IMMUTABLE PARALLEL SAFE
 AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION streamfilter_distinct_agg_combine(internal, internal)
+COMMENT ON FUNCTION _streamfilter.streamfilter_distinct_agg_combine(internal, internal)
 IS 'aggregate combine function';
 
-CREATE FUNCTION streamfilter_distinct_agg_serialize(internal) RETURNS bytea
+CREATE FUNCTION _streamfilter.streamfilter_distinct_agg_serialize(internal) RETURNS bytea
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
 AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION streamfilter_distinct_agg_serialize(internal)
+COMMENT ON FUNCTION _streamfilter.streamfilter_distinct_agg_serialize(internal)
 IS 'aggregate serialization function';
 
-CREATE FUNCTION streamfilter_distinct_agg_deserialize(bytea, internal) RETURNS internal
+CREATE FUNCTION _streamfilter.streamfilter_distinct_agg_deserialize(bytea, internal) RETURNS internal
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
 AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION streamfilter_distinct_agg_deserialize(bytea, internal)
+COMMENT ON FUNCTION _streamfilter.streamfilter_distinct_agg_deserialize(bytea, internal)
 IS 'aggregate deserialization function';
 
-CREATE FUNCTION streamfilter_distinct_agg_final(internal) RETURNS streamfilter_block
+CREATE FUNCTION _streamfilter.streamfilter_distinct_agg_final(internal) RETURNS streamfilter_block
 LANGUAGE C IMMUTABLE PARALLEL SAFE
 AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION streamfilter_distinct_agg_final(internal)
+COMMENT ON FUNCTION _streamfilter.streamfilter_distinct_agg_final(internal)
 IS 'aggregate final function';
 
 CREATE AGGREGATE streamfilter_distinct_agg(key "any", "position" bigint, prototype streamfilter) (
-  SFUNC = streamfilter_distinct_agg_transition,
+  SFUNC = _streamfilter.streamfilter_distinct_agg_transition,
   STYPE = internal,
   SSPACE = 1048576,
-  FINALFUNC = streamfilter_distinct_agg_final,
-  COMBINEFUNC = streamfilter_distinct_agg_combine,
-  SERIALFUNC = streamfilter_distinct_agg_serialize,
-  DESERIALFUNC = streamfilter_distinct_agg_deserialize,
+  FINALFUNC = _streamfilter.streamfilter_distinct_agg_final,
+  COMBINEFUNC = _streamfilter.streamfilter_distinct_agg_combine,
+  SERIALFUNC = _streamfilter.streamfilter_distinct_agg_serialize,
+  DESERIALFUNC = _streamfilter.streamfilter_distinct_agg_deserialize,
   PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE streamfilter_distinct_agg("any", bigint, streamfilter)

@@ -1,19 +1,19 @@
 -- ---- filters as relations --------------------------------------------------------------------------
 
-CREATE FUNCTION streamfilter_fdw_handler() RETURNS fdw_handler
+CREATE FUNCTION _streamfilter.streamfilter_fdw_handler() RETURNS fdw_handler
 LANGUAGE C STRICT
 AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION streamfilter_fdw_handler()
+COMMENT ON FUNCTION _streamfilter.streamfilter_fdw_handler()
 IS 'handler of the foreign-data wrapper streamfilter';
 
-CREATE FUNCTION streamfilter_fdw_validator(options text[], catalog oid) RETURNS void
+CREATE FUNCTION _streamfilter.streamfilter_fdw_validator(options text[], catalog oid) RETURNS void
 LANGUAGE C STRICT
 AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION streamfilter_fdw_validator(text[], oid)
+COMMENT ON FUNCTION _streamfilter.streamfilter_fdw_validator(text[], oid)
 IS 'checks the options of filters, their columns and their servers';
 
 CREATE FOREIGN DATA WRAPPER streamfilter
-HANDLER streamfilter_fdw_handler VALIDATOR streamfilter_fdw_validator;
+HANDLER _streamfilter.streamfilter_fdw_handler VALIDATOR _streamfilter.streamfilter_fdw_validator;
 COMMENT ON FOREIGN DATA WRAPPER streamfilter
 IS 'filters of repeated keys, in shared memory';
 

@@ -1,4 +1,4 @@
-CREATE FUNCTION streamfilter_stat(filter oid,
+CREATE FUNCTION _streamfilter.streamfilter_stat(filter oid,
   OUT kind text, OUT memory bigint, OUT params jsonb,
   OUT tested bigint, OUT accepted bigint, OUT discarded bigint,
   OUT rolled_back bigint, OUT in_flight bigint, OUT waits bigint,
@@ -11,14 +11,14 @@ CREATE FUNCTION streamfilter_stat(filter oid,
   OUT passed_overfull bigint, OUT overfull boolean, OUT state text, OUT error text)
 LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED
 AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION streamfilter_stat(oid)
+COMMENT ON FUNCTION _streamfilter.streamfilter_stat(oid)
 IS 'one row of the view streamfilter_stats';
 
 -- A filter that cannot be read is a row with its error, here and in the other views.
 CREATE VIEW streamfilter_stats AS
 SELECT ft.ftrelid::pg_catalog.regclass AS filter, stat.*
 FROM pg_catalog.pg_foreign_table AS ft
-CROSS JOIN LATERAL streamfilter_stat(ft.ftrelid) AS stat
+CROSS JOIN LATERAL _streamfilter.streamfilter_stat(ft.ftrelid) AS stat
 WHERE stat.kind IS NOT NULL OR stat.error IS NOT NULL;
 COMMENT ON VIEW streamfilter_stats
 IS 'what every filter of this database is, holds and has done';

@@ -1,3 +1,3 @@
 -- The first use of a filter reads its own image only. The log has none: every commit would pay for it.
-CREATE INDEX streamfilter_image_filter ON streamfilter_image USING btree (filter pg_catalog.oid_ops);
+CREATE INDEX streamfilter_image_filter ON _streamfilter.streamfilter_image USING btree (filter pg_catalog.oid_ops);
 

@@ -1,15 +1,15 @@
-CREATE FUNCTION streamfilter_slice_stats(filter oid, OUT slice int, OUT server text,
+CREATE FUNCTION _streamfilter.streamfilter_slice_stats(filter oid, OUT slice int, OUT server text,
   OUT lost boolean, OUT lost_since timestamptz, OUT answered bigint, OUT unanswered bigint,
   OUT messages bigint, OUT bytes_sent bigint, OUT bytes_received bigint, OUT error text) RETURNS SETOF record
 LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED ROWS 16
 AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION streamfilter_slice_stats(oid)
+COMMENT ON FUNCTION _streamfilter.streamfilter_slice_stats(oid)
 IS 'the rows of a filter in the view streamfilter_slices';
 
 CREATE VIEW streamfilter_slices AS
 SELECT ft.ftrelid::pg_catalog.regclass AS filter, slice.*
 FROM pg_catalog.pg_foreign_table AS ft
-CROSS JOIN LATERAL streamfilter_slice_stats(ft.ftrelid) AS slice;
+CROSS JOIN LATERAL _streamfilter.streamfilter_slice_stats(ft.ftrelid) AS slice;
 COMMENT ON VIEW streamfilter_slices
 IS 'the slices of filters on other servers: where they are, what they have done, whether they are lost';
 GRANT SELECT ON streamfilter_slices TO PUBLIC;

@@ -1,17 +1,17 @@
 -- ---- what triggers have done, and counting anew ------------------------------------------------------
 
-CREATE FUNCTION streamfilter_trigger_stat(trigger oid,
+CREATE FUNCTION _streamfilter.streamfilter_trigger_stat(trigger oid,
   OUT filter regclass, OUT kind text, OUT rows bigint, OUT discarded bigint, OUT diverted bigint,
   OUT would_discard bigint, OUT since timestamptz)
 LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED
 AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION streamfilter_trigger_stat(oid)
+COMMENT ON FUNCTION _streamfilter.streamfilter_trigger_stat(oid)
 IS 'one row of the view streamfilter_triggers';
 
 CREATE VIEW streamfilter_triggers AS
 SELECT t.tgrelid::pg_catalog.regclass AS "table", t.tgname AS trigger, stat.*
 FROM pg_catalog.pg_trigger AS t
-CROSS JOIN LATERAL streamfilter_trigger_stat(t.oid) AS stat
+CROSS JOIN LATERAL _streamfilter.streamfilter_trigger_stat(t.oid) AS stat
 WHERE stat.kind IS NOT NULL;
 COMMENT ON VIEW streamfilter_triggers
 IS 'what the triggers of this database have done with the rows of each table';

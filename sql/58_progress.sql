@@ -1,15 +1,15 @@
 
 -- ---- watching ----------------------------------------------------------------------------------------
 
-CREATE FUNCTION streamfilter_show_progress(OUT pid int, OUT command text, OUT filter regclass,
+CREATE FUNCTION _streamfilter.streamfilter_show_progress(OUT pid int, OUT command text, OUT filter regclass,
   OUT phase text, OUT done bigint, OUT total bigint, OUT unit text) RETURNS SETOF record
 LANGUAGE C VOLATILE PARALLEL RESTRICTED ROWS 4
 AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION streamfilter_show_progress()
+COMMENT ON FUNCTION _streamfilter.streamfilter_show_progress()
 IS 'the rows of the view streamfilter_progress';
 
 CREATE VIEW streamfilter_progress AS
-SELECT pid, command, filter, phase, done, total, unit FROM streamfilter_show_progress();
+SELECT pid, command, filter, phase, done, total, unit FROM _streamfilter.streamfilter_show_progress();
 COMMENT ON VIEW streamfilter_progress
 IS 'how far long work of sessions of this database has come: advice, evaluations, streamfilter_distinct(), warming, restoring, resizing, settling';
 GRANT SELECT ON streamfilter_progress TO PUBLIC;

@@ -67,8 +67,8 @@ FROM streamfilter_memory() AS s CROSS JOIN LATERAL (VALUES
   ('streamfilter_dynamic_memory_bytes', s.dynamic::pg_catalog.float8, 'bytes', 'dynamic memory that filters have taken'),
   ('streamfilter_slots', s.slots::pg_catalog.float8, 'filters', 'filters that there is room for: streamfilter.max_filters'),
   ('streamfilter_slots_in_use', s.slots_in_use::pg_catalog.float8, 'filters', 'filters that have state in shared memory, of all databases'),
-  ('streamfilter_log_bytes', pg_catalog.pg_table_size('streamfilter_log'::pg_catalog.regclass)::pg_catalog.float8, 'bytes', 'log of this database: what was added since filters were saved'),
-  ('streamfilter_image_bytes', pg_catalog.pg_table_size('streamfilter_image'::pg_catalog.regclass)::pg_catalog.float8, 'bytes', 'saved images of this database')
+  ('streamfilter_log_bytes', pg_catalog.pg_table_size('_streamfilter.streamfilter_log'::pg_catalog.regclass)::pg_catalog.float8, 'bytes', 'log of this database: what was added since filters were saved'),
+  ('streamfilter_image_bytes', pg_catalog.pg_table_size('_streamfilter.streamfilter_image'::pg_catalog.regclass)::pg_catalog.float8, 'bytes', 'saved images of this database')
 ) AS streamfilter_metric (name, value, unit, help)
 WHERE streamfilter_metric.value IS NOT NULL
 UNION ALL

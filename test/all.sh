@@ -153,7 +153,7 @@ in_copy() { # make there, as the server's user
 pg_upgrade() { PG_CONFIG=$PG_CONFIG "$ROOT/test/pg_upgrade.sh"; }
 derivation() { PG_CONFIG=$PG_CONFIG "$ROOT/test/derivation.sh"; }
 
-# A line for each test of a job that failed. They are shown once more at the end, where they are looked for.
+# Lines for each test of a job that failed. They are shown once more at the end, where they are looked for.
 failures() { # title
 	local line found=''
 	while IFS= read -r line; do
@@ -163,7 +163,8 @@ failures() { # title
 		{
 			grep -hE '^(test|    ) +[^ ]+ +\.\.\. +(FAILED|failed)|^not ok|: error: in "|: fatal error: in "' "$WORK/job.log"
 			[ ! -d "$WORK/tap" ] || grep -rE '^not ok' "$WORK/tap" | sed "s|^$WORK/tap/||" | grep -vE '# (SKIP|skip|TODO)'
-		} | head -n 30
+			grep -A 5 '^#   Failed test' "$WORK/job.log" # what it got, and what it expected
+		} | head -n 60
 	)
 	[ -n "$found" ] || printf 'failed: %s\n' "$1"
 }

@@ -60,7 +60,7 @@ transaction_rounds() { # section
 # Bytes of WAL per transaction of a script, and of the rows in the filters' log, with the 4 bytes that point to each. The
 # first half is not counted: it writes whole pages.
 log_bytes() { # script transactions
-	local before wal size rows="(SELECT coalesce(sum(pg_column_size(l.*) + 4), 0) FROM streamfilter_log l)"
+	local before wal size rows="(SELECT coalesce(sum(pg_column_size(l.*) + 4), 0) FROM _streamfilter.streamfilter_log l)"
 	run_transactions "$@"
 	before=$(sql -F ' ' -c "SELECT pg_current_wal_insert_lsn(), $rows")
 	run_transactions "$@"

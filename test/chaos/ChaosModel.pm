@@ -12,7 +12,7 @@ use constant GRACE => 2;    # seconds within which a server that is back must be
 sub new
 {
 	my ($class, %self) = @_;    # servers => { table => [names] }
-	return bless { %self, windows => {}, transactions => {}, accepted => {}, count => {}, slowest => 0, errors => {} }, $class;
+	return bless { %self, windows => {}, transactions => {}, accepted => {}, count => {}, slowest => 0, errors => {}, left => 0 }, $class;
 }
 
 # From now on the server cannot be reached; until.
@@ -25,7 +25,8 @@ sub read_log
 	while (my $line = <$in>)
 	{
 		chomp $line;
-		if ($line =~ /^# (.*)/) { ++$self->{errors}{ $1 =~ s/["\d.]+/N/gr }; next; }
+		if ($line =~ /^# (\w{5}): (.*)/) { ++$self->{errors}{ "$1: " . $2 =~ s/["\d.]+/N/gr }; next; }
+		if ($line =~ /^left (\d+)/) { $self->{left} += $1; next; }
 		my ($number, $table, $begun, $ended, $outcome, @keys) = split ' ', $line;
 		$self->{transactions}{"$id $number"} = { table => $table, begun => $begun, ended => $ended, outcome => $outcome };
 		++$self->{count}{$outcome};

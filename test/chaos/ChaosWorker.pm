@@ -2,6 +2,8 @@
 # what became of every transaction. A line for each:
 #
 #   number table begun ended outcome keys…       outcome: sure, warned, failed, unknown
+#   # SQLSTATE: message                          after one that failed
+#   left N                                       at the end: events that were not accepted, however often they were sent
 #
 # sure: it was accepted, and the next statement of the session had nothing to say of it; warned: a server does not
 # remember its keys, or the session ended before it could say so; unknown: the session ended meanwhile.
@@ -25,7 +27,7 @@ sub connect_session
 	my ($self) = @_;
 	return if $self->{pid};
 	local $ENV{PGAPPNAME} = 'producer';
-	$self->{pid} = open3($self->{to}, $self->{from}, undef, 'psql', '-XAt', '-d', $self->{connstr});
+	$self->{pid} = open3($self->{to}, $self->{from}, undef, 'psql', '-XAt', '-v', 'VERBOSITY=verbose', '-d', $self->{connstr});
 	return;
 }
 
@@ -111,7 +113,7 @@ sub run_transaction
 		$outcome = 'sure' if defined $after && "$said$after" !~ /does not remember/;
 	}
 	print { $self->{out} } join(' ', $self->{number}, $table, $begun, $ended, $outcome, @keys), "\n";
-	print { $self->{out} } "# $1\n" if $outcome eq 'failed' && $said =~ /(ERROR:.*)/;
+	print { $self->{out} } "# $1\n" if $outcome eq 'failed' && $said =~ /ERROR:\s+(\w{5}: .*)/;
 	push @{ $self->{again} }, [ $table, @keys ] if $outcome eq 'failed' || $outcome eq 'unknown';
 	sleep 0.2 if $outcome eq 'unknown';    # its server may be starting
 	return $outcome;
@@ -141,6 +143,7 @@ sub drain
 		$self->run_transaction(@$event);
 		sleep 0.05;
 	}
+	print { $self->{out} } 'left ', scalar @{ $self->{again} }, "\n";
 	$self->end_session;
 	return;
 }

@@ -66,9 +66,9 @@ logged_and_values() {
       SELECT name, value::text, translate(encode(streamfilter_send(value), 'base64'), E'\\n', ''), golden_answers(value)
       FROM filled ORDER BY name" >"$out/values.tsv"
 	copy "SELECT name, options, golden_answers(name::regclass) FROM golden_case ORDER BY name" >"$out/filters.tsv"
-	copy "SELECT relname, chunks, number, sum, image, saved, $base64 FROM streamfilter_image
+	copy "SELECT relname, chunks, number, sum, image, saved, $base64 FROM _streamfilter.streamfilter_image
       JOIN pg_class f ON f.oid = filter ORDER BY relname, number" >"$out/images.tsv"
-	copy "SELECT relname, change, number, identity, $base64 FROM streamfilter_log
+	copy "SELECT relname, change, number, identity, $base64 FROM _streamfilter.streamfilter_log
       JOIN pg_class f ON f.oid = filter ORDER BY relname, number" >"$out/logs.tsv"
 	psql_ -At -F $'\t' >"$out/hashes.tsv" <<-'SQL'
 		SELECT format('SELECT %L, streamfilter_hash(%s), streamfilter_hash(%s, ''bloom(memory=1kB, k=1, seed=12345)''::streamfilter)',

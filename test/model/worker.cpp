@@ -287,10 +287,10 @@ std::string Worker::statement() {
       const std::string variants[] = {"VACUUM t_" + name,
                                       "VACUUM FULL t_" + name,
                                       "VACUUM (FREEZE) p_" + name,
-                                      "VACUUM streamfilter_log",
-                                      "VACUUM FULL streamfilter_log",
-                                      "VACUUM streamfilter_image",
-                                      "VACUUM FULL streamfilter_image",
+                                      "VACUUM _streamfilter.streamfilter_log",
+                                      "VACUUM FULL _streamfilter.streamfilter_log",
+                                      "VACUUM _streamfilter.streamfilter_image",
+                                      "VACUUM FULL _streamfilter.streamfilter_image",
                                       "VACUUM (FREEZE, ANALYZE) t_" + name};
       return variants[step.variant];
     }

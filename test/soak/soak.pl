@@ -70,7 +70,7 @@ my $session;
 sub begin_session { $session = $node->background_psql('postgres', on_error_stop => 0); return; }
 
 # The number of a filter's image pages, and of the log of all filters.
-my $pages = q{SELECT (SELECT pg_relation_size('streamfilter_log') / 8192), (SELECT pg_relation_size('streamfilter_image') / 8192)};
+my $pages = q{SELECT (SELECT pg_relation_size('_streamfilter.streamfilter_log') / 8192), (SELECT pg_relation_size('_streamfilter.streamfilter_image') / 8192)};
 
 sub work_a_round
 {

@@ -53,6 +53,48 @@ BEGIN
   ASSERT f::text::streamfilter::text = f::text;
 END $$;
 
+-- Random schedules of keys, unions and journeys through text: what becomes of a value is what an aggregate makes of
+-- all its keys.
+CREATE TEMP TABLE seen (who int, key int);
+DO $$
+DECLARE
+  f streamfilter[]; a int; b int; key int; p streamfilter; all_of streamfilter;
+BEGIN
+  PERFORM setseed(.37);
+  FOR round IN 1..200 LOOP
+    p := (ARRAY['ell(memory=700)', 'ell(memory=4kB)', 'ell(memory=16kB)', 'ell(memory=64kB, slices=3)'])[1 + round % 4]::streamfilter;
+    f := ARRAY[p, p, p];
+    TRUNCATE seen;
+    FOR step IN 1..12 LOOP
+      a := 1 + floor(random() * 3);
+      b := 1 + floor(random() * 3);
+      key := floor(random() * 100);
+      CASE floor(random() * 5)
+      WHEN 0 THEN
+        f[a] := f[a] || f[b];
+        INSERT INTO seen SELECT a, s.key FROM seen s WHERE who = b;
+      WHEN 1 THEN
+        f[a] := f[a]::text::streamfilter;
+      WHEN 2 THEN
+        f[a] := streamfilter_add(f[a], key);
+        INSERT INTO seen VALUES (a, key);
+      WHEN 3 THEN
+        SELECT streamfilter_union_agg(x) INTO all_of FROM unnest(f) x;
+        f[a] := all_of;
+        INSERT INTO seen SELECT a, s.key FROM seen s WHERE who <> a;
+      ELSE
+        SELECT f[a] || streamfilter_agg(i, p) INTO all_of FROM generate_series(key, key * 2) i;
+        f[a] := all_of;
+        INSERT INTO seen SELECT a, i FROM generate_series(key, key * 2) i;
+      END CASE;
+    END LOOP;
+    FOR i IN 1..3 LOOP
+      SELECT streamfilter_agg(s.key, p) INTO all_of FROM seen s WHERE who = i;
+      ASSERT coalesce(all_of, p)::text = f[i]::text, format('schedule %s, value %s', round, i);
+    END LOOP;
+  END LOOP;
+END $$;
+
 -- ---- small values are small, out of line they are not compressed ----------------------------------------------------
 SELECT keys, pg_column_size(streamfilter_agg(i, 'ell(memory=16kB)')) <= 2.5 * keys + 40 AS small
 FROM (VALUES (0), (1), (10), (40), (1000)) k(keys), generate_series(1, keys) i GROUP BY keys ORDER BY keys;

@@ -43,7 +43,7 @@ INSERT INTO loose VALUES (1), (2);
 ALTER FOREIGN TABLE loose OPTIONS (SET mode 'enforce');
 SELECT streamfilter_seen('loose', 1), streamfilter_seen('loose', 3);
 -- What is saved fits.
-SELECT count(DISTINCT identity) FROM streamfilter_log WHERE filter = 'seen'::regclass;
+SELECT count(DISTINCT identity) FROM _streamfilter.streamfilter_log WHERE filter = 'seen'::regclass;
 -- Other words.
 ALTER FOREIGN TABLE seen OPTIONS (ADD mode 'on');
 CREATE FOREIGN TABLE wrong (id int) SERVER streamfilter OPTIONS (mode '');

@@ -2,10 +2,10 @@
 
 CREATE VIEW saved AS
 SELECT f.filter::regclass::text AS filter,
-       (SELECT string_agg(l.change::text, '' ORDER BY l.number) FROM streamfilter_log l
+       (SELECT string_agg(l.change::text, '' ORDER BY l.number) FROM _streamfilter.streamfilter_log l
         WHERE l.filter = f.filter) AS log,
-       (SELECT count(*) FROM streamfilter_image i WHERE i.filter = f.filter AND i.number = 0) AS images
-FROM (SELECT filter FROM streamfilter_log UNION SELECT filter FROM streamfilter_image) f
+       (SELECT count(*) FROM _streamfilter.streamfilter_image i WHERE i.filter = f.filter AND i.number = 0) AS images
+FROM (SELECT filter FROM _streamfilter.streamfilter_log UNION SELECT filter FROM _streamfilter.streamfilter_image) f
 ORDER BY 1;
 
 CREATE FOREIGN TABLE kept (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '4kB', k '7');
@@ -24,7 +24,7 @@ BEGIN; SAVEPOINT a; INSERT INTO kept VALUES (4); ROLLBACK TO a; INSERT INTO kept
 INSERT INTO kept VALUES (1);  -- a repeat
 TABLE saved;
 -- 8 bytes a key
-SELECT change, length(data) FROM streamfilter_log WHERE filter = 'kept'::regclass AND change <> 'h'
+SELECT change, length(data) FROM _streamfilter.streamfilter_log WHERE filter = 'kept'::regclass AND change <> 'h'
 ORDER BY number;
 BEGIN; INSERT INTO kept VALUES (6); TRUNCATE kept; INSERT INTO kept VALUES (7); COMMIT;
 TABLE saved;
@@ -64,7 +64,7 @@ INSERT INTO recent VALUES (1), (2);
 DELETE FROM recent WHERE id = 1;
 INSERT INTO windowed VALUES (1, '2024-01-01'), (2, '2024-01-02');
 SELECT * FROM saved WHERE filter IN ('recent', 'windowed');
-SELECT change, length(data) FROM streamfilter_log
+SELECT change, length(data) FROM _streamfilter.streamfilter_log
 WHERE filter = 'windowed'::regclass AND change = 'r';
 
 -- ALTER: what was added while unlogged is saved when the filter becomes logged.
@@ -103,8 +103,8 @@ SELECT streamfilter_save('regress_theirs.mine');
 SELECT streamfilter_save();
 -- Only the owner may save; nobody but the library writes or, without a right, reads the heaps.
 SELECT streamfilter_save('recent');
-SELECT * FROM streamfilter_log;
-SELECT * FROM streamfilter_image;
+SELECT * FROM _streamfilter.streamfilter_log;
+SELECT * FROM _streamfilter.streamfilter_image;
 RESET ROLE;
 TABLE saved;
 DROP OWNED BY regress_streamfilter_owner;
@@ -115,10 +115,10 @@ INSERT INTO brief VALUES (1); DROP FOREIGN TABLE brief; COMMIT;
 BEGIN; CREATE FOREIGN TABLE brief (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '4kB', k '7');
 INSERT INTO brief VALUES (1); ROLLBACK;
 TABLE saved;
-INSERT INTO streamfilter_log VALUES (1);
-UPDATE streamfilter_log SET number = 0;
-DELETE FROM streamfilter_image;
-TRUNCATE streamfilter_log;
+INSERT INTO _streamfilter.streamfilter_log VALUES (1);
+UPDATE _streamfilter.streamfilter_log SET number = 0;
+DELETE FROM _streamfilter.streamfilter_image;
+TRUNCATE _streamfilter.streamfilter_log;
 
 -- Publications of all tables have nothing to do with them.
 SET client_min_messages = error;
@@ -135,7 +135,7 @@ DROP VIEW saved;
 CREATE FOREIGN TABLE twice (k int) SERVER streamfilter OPTIONS (kind 'lru', memory '256kB');
 INSERT INTO twice SELECT generate_series(1, 5000);
 SELECT streamfilter_save('twice'), streamfilter_save('twice');
-SELECT count(DISTINCT saved) AS images FROM streamfilter_image WHERE filter = 'twice'::regclass;
+SELECT count(DISTINCT saved) AS images FROM _streamfilter.streamfilter_image WHERE filter = 'twice'::regclass;
 ALTER FOREIGN TABLE twice OPTIONS (SET memory '32kB', ADD entry_bits '32');
 INSERT INTO twice VALUES (1);
 SELECT count(*) FROM twice WHERE k = 1;

@@ -105,9 +105,9 @@ END$$;
 SELECT known('sized', 1, 2003) AS these, memory < 70000 AS small FROM streamfilter_stats WHERE filter = 'sized'::regclass;
 -- Nothing is saved before the transaction ends.
 BEGIN;
-SELECT count(*) AS images FROM streamfilter_image WHERE filter = 'sized'::regclass \gset before_
+SELECT count(*) AS images FROM _streamfilter.streamfilter_image WHERE filter = 'sized'::regclass \gset before_
 ALTER FOREIGN TABLE sized OPTIONS (SET memory '128kB');
-SELECT count(*) = :before_images AS as_before FROM streamfilter_image WHERE filter = 'sized'::regclass;
+SELECT count(*) = :before_images AS as_before FROM _streamfilter.streamfilter_image WHERE filter = 'sized'::regclass;
 COMMIT;
 
 -- ---- every kind -----------------------------------------------------------------------------------

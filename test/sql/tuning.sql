@@ -80,6 +80,6 @@ SET ROLE tuning_reader;
 SELECT count(*) FROM streamfilter_tuning;
 RESET ROLE;
 DROP ROLE tuning_reader;
-SELECT * FROM streamfilter_tune(0);
-SELECT * FROM streamfilter_tune('pg_class'::regclass);
+SELECT * FROM _streamfilter.streamfilter_tune(0);
+SELECT * FROM _streamfilter.streamfilter_tune('pg_class'::regclass);
 DROP FOREIGN TABLE seen, fifo, important, other, whole, half;

@@ -53,11 +53,11 @@ SELECT streamfilter_test('c_far', 1);
 SELECT streamfilter_test('d_root', 1, 1);
 SELECT streamfilter_test('e_leaf', 1, 1);
 SELECT filter, kind, error FROM streamfilter_stats WHERE filter = 0;
-SELECT kind, error FROM streamfilter_stat('pg_class'::regclass);
 
 -- The others are saved, and it is said which are not.
 SELECT streamfilter_save();
 RESET ROLE;
+SELECT kind, error FROM _streamfilter.streamfilter_stat('pg_class'::regclass);
 INSERT INTO sound VALUES (2);
 SELECT streamfilter_save();
 SELECT last_saved IS NOT NULL AS saved FROM streamfilter_stats WHERE filter = 'sound'::regclass;

@@ -36,12 +36,12 @@ sub faults_in
 	while ($query =~ /(?<![\w.])((?:[\w"]+\.)?[\w"]+)\s*\(/g)
 	{
 		my $name = $1;
-		push @faults, "function $name" unless $name =~ /^(?:pg_catalog\.|(?:\@extschema\@\.)?(?:streamfilter|approx)_|$keyword$)/;
+		push @faults, "function $name" unless $name =~ /^(?:pg_catalog\.|(?:\@extschema\@\.|_streamfilter\.)?(?:streamfilter|approx)_|$keyword$)/;
 	}
 	while ($query =~ /\b(?:FROM|JOIN)\s+(?:LATERAL\s+)?(?!LATERAL\s*\()([\w".]+)/gi)
 	{
 		my $name = $1;
-		push @faults, "relation $name" unless $name =~ /^(?:pg_catalog\.|(?:\@extschema\@\.)?streamfilter_)/;
+		push @faults, "relation $name" unless $name =~ /^(?:pg_catalog\.|(?:\@extschema\@\.|_streamfilter\.)?streamfilter_)/;
 	}
 	while ($query =~ /::\s*([\w".]+)/g)
 	{
@@ -154,7 +154,26 @@ my %checks = (
 		WHERE p.proowner <> 10
 		UNION ALL
 		SELECT c.oid FROM pg_class c JOIN members m ON m.classid = 'pg_class'::regclass AND m.objid = c.oid
-		WHERE c.relowner <> 10},
+		WHERE c.relowner <> 10
+		UNION ALL
+		SELECT n.oid FROM pg_namespace n JOIN members m ON m.classid = 'pg_namespace'::regclass AND m.objid = n.oid
+		WHERE n.nspowner <> 10 OR n.nspacl IS NOT NULL},
+	'what only the server calls, and what is saved, is in _streamfilter' => q{
+		SELECT p.oid::regprocedure::text FROM pg_proc p JOIN members m ON m.classid = 'pg_proc'::regclass AND m.objid = p.oid
+		WHERE p.pronamespace <> '_streamfilter'::regnamespace
+		  AND (p.prorettype IN ('internal'::regtype, 'fdw_handler'::regtype, 'event_trigger'::regtype)
+		    OR p.oid IN (SELECT unnest(ARRAY[aggtransfn, aggfinalfn, aggcombinefn, aggserialfn, aggdeserialfn]::oid[]) FROM pg_aggregate)
+		    OR p.oid IN (SELECT fdwvalidator FROM pg_foreign_data_wrapper)
+		    OR obj_description(p.oid, 'pg_proc') ~ 'rows? of (a filter in )?the view')
+		UNION ALL
+		SELECT c.oid::regclass::text FROM pg_class c JOIN members m ON m.classid = 'pg_class'::regclass AND m.objid = c.oid
+		WHERE c.relnamespace <> '_streamfilter'::regnamespace AND c.relkind = 'm'},
+	'and nothing else is' => q{
+		SELECT p.oid::regprocedure::text FROM pg_proc p WHERE p.pronamespace = '_streamfilter'::regnamespace
+		  AND obj_description(p.oid, 'pg_proc') !~ '^aggregate .* function|handler|^checks the (options|definitions)|rows? of (a filter in )?the view'
+		UNION ALL
+		SELECT c.oid::regclass::text FROM pg_class c WHERE c.relnamespace = '_streamfilter'::regnamespace
+		  AND c.relname NOT IN ('streamfilter_log', 'streamfilter_image', 'streamfilter_image_filter')},
 	'PUBLIC may write to nothing' => q{
 		SELECT c.oid::regclass, a.privilege_type FROM pg_class c
 		  JOIN members m ON m.classid = 'pg_class'::regclass AND m.objid = c.oid, aclexplode(c.relacl) AS a
@@ -268,23 +287,24 @@ is( $node->safe_psql(
 my $objects = $node->safe_psql('postgres', "$members SELECT count(*) FROM members");
 my %in_the_way = (
 	'a view' => 'CREATE VIEW traps.streamfilter_stats AS SELECT 1 AS filter',
-	'a table' => 'CREATE TABLE traps.streamfilter_log (filter oid)',
+	'a table' => 'CREATE TABLE traps.streamfilter_filters (filter oid)',
 	'a type' => 'CREATE TYPE traps.streamfilter AS (a int)',
 	'a shell type' => 'CREATE TYPE traps.streamfilter',
 	'a function' => q{CREATE FUNCTION traps.streamfilter_adopt_triggers() RETURNS bigint LANGUAGE sql AS 'SELECT 1::bigint'},
 	'a function that returns another type' =>
-	  q{CREATE FUNCTION traps.streamfilter_stat(filter oid) RETURNS int LANGUAGE sql AS 'SELECT 1'},
+	  q{CREATE FUNCTION traps.streamfilter_definition(filter regclass) RETURNS int LANGUAGE sql AS 'SELECT 1'},
 	'a trigger function' =>
 	  q{CREATE FUNCTION traps.streamfilter_discard() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'},
 	'a procedure' => q{CREATE PROCEDURE traps.streamfilter_save() LANGUAGE sql AS 'SELECT 1'},
-	'an aggregate' => q{CREATE AGGREGATE traps.streamfilter_tune(oid) (SFUNC = oidlarger, STYPE = oid)},);
+	'an aggregate' => q{CREATE AGGREGATE traps.streamfilter_stats_reset(regclass) (SFUNC = oidlarger, STYPE = oid)},
+	'a schema' => 'CREATE SCHEMA _streamfilter',);
 foreach my $what (sort keys %in_the_way)
 {
 	$node->safe_psql('postgres', 'DROP DATABASE IF EXISTS crowded');
 	$node->safe_psql('postgres', 'CREATE DATABASE crowded');
 	$node->safe_psql('crowded', 'CREATE SCHEMA traps');
-	# A shell type is a superuser's, but he may have left it.
-	my $as = $what eq 'a shell type' ? '' : 'GRANT ALL ON SCHEMA traps TO mallory; SET ROLE mallory;';
+	# A shell type is a superuser's, and a schema may be, but he may have left it.
+	my $as = $what eq 'a shell type' || $what eq 'a schema' ? '' : 'GRANT ALL ON SCHEMA traps TO mallory; SET ROLE mallory;';
 	$node->safe_psql('crowded', "$as $in_the_way{$what}");
 	my ($status, $stdout, $stderr) = $node->psql('crowded', 'CREATE EXTENSION streamfilter SCHEMA traps');
 	like($stderr, qr/ERROR:  .*(already exists|is not a member of extension)/, "$what in the way: refused");

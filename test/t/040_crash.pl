@@ -224,8 +224,8 @@ $node->start;
 is($node->safe_psql('postgres', $known), '0', 'and empty after a crash');
 $node->safe_psql('postgres', q{INSERT INTO unlogged VALUES (1500)});
 is($node->safe_psql('postgres', q{
-		SELECT (SELECT count(*) FROM streamfilter_log WHERE filter = 'unlogged'::regclass),
-		       (SELECT count(*) FROM streamfilter_image WHERE filter = 'unlogged'::regclass)}),
+		SELECT (SELECT count(*) FROM _streamfilter.streamfilter_log WHERE filter = 'unlogged'::regclass),
+		       (SELECT count(*) FROM _streamfilter.streamfilter_image WHERE filter = 'unlogged'::regclass)}),
 	'0|0', 'what was saved while it was logged is gone');
 
 # --- The log of transactions that a save must not miss ------------------------------------------------
@@ -300,7 +300,7 @@ for my $name ('logged', 'unlogged')
 my ($row, $bulk_rows) = split /\|/, $node->safe_psql('postgres', q{
 	SELECT round(avg(pg_column_size(l.*)) FILTER (WHERE length(data) = 8)),
 	       sum(pg_column_size(l.*)) FILTER (WHERE length(data) > 512)
-	FROM streamfilter_log l WHERE filter = 'cost_logged'::regclass});
+	FROM _streamfilter.streamfilter_log l WHERE filter = 'cost_logged'::regclass});
 diag(sprintf 'WAL for a key: %.1f bytes more than unlogged in a transaction of its own, %.2f in bulk; '
 	  . 'of the log: %d bytes in a transaction of its own, %.2f in bulk',
 	($wal{logged} - $wal{unlogged}) / 1000, ($wal{'bulk logged'} - $wal{'bulk unlogged'}) / 100000,

@@ -73,7 +73,7 @@ is(known($standby, 'seen', 1, 2000), 1199, 'standby: after a save');
 is(known($standby, 'recent', 1, 1000), 1000, 'standby: lru after a save');
 is(known($standby, 'quotient', 1, 1000), 1000, 'standby: sqf after a save');
 $primary->safe_psql('postgres', q{INSERT INTO events SELECT generate_series(1201, 1300)});
-$primary->safe_psql('postgres', q{VACUUM FREEZE streamfilter_log});
+$primary->safe_psql('postgres', q{VACUUM FREEZE _streamfilter.streamfilter_log});
 catch_up();
 is(known($standby, 'seen', 1, 2000), 1299, 'standby: rows of the log that were frozen meanwhile');
 

@@ -84,15 +84,15 @@ sub make_filters
 }
 make_filters(1);
 my $image = $node->safe_psql('postgres',
-	q{SELECT sum(pg_column_size(i.*)) FROM streamfilter_image i WHERE filter = 'small_1'::regclass});
+	q{SELECT sum(pg_column_size(i.*)) FROM _streamfilter.streamfilter_image i WHERE filter = 'small_1'::regclass});
 my $rows = $node->safe_psql('postgres',
-	q{SELECT count(*) FROM streamfilter_image WHERE filter = 'small_1'::regclass});
+	q{SELECT count(*) FROM _streamfilter.streamfilter_image WHERE filter = 'small_1'::regclass});
 $node->safe_psql('postgres', 'DROP FOREIGN TABLE small_1');
 my $count = $image + 8 * $rows;    # bytes, alignment included
 make_filters($count);
-$node->safe_psql('postgres', 'VACUUM (FREEZE) streamfilter_image; VACUUM (FREEZE) streamfilter_log; CHECKPOINT');
-my $file = $node->data_dir . '/' . $node->safe_psql('postgres', q{SELECT pg_relation_filepath('streamfilter_image')});
-my $log_file = $node->data_dir . '/' . $node->safe_psql('postgres', q{SELECT pg_relation_filepath('streamfilter_log')});
+$node->safe_psql('postgres', 'VACUUM (FREEZE) _streamfilter.streamfilter_image; VACUUM (FREEZE) _streamfilter.streamfilter_log; CHECKPOINT');
+my $file = $node->data_dir . '/' . $node->safe_psql('postgres', q{SELECT pg_relation_filepath('_streamfilter.streamfilter_image')});
+my $log_file = $node->data_dir . '/' . $node->safe_psql('postgres', q{SELECT pg_relation_filepath('_streamfilter.streamfilter_log')});
 my $numbers = $node->safe_psql('postgres',
 	q{SELECT string_agg(f.oid::text || ' ' || substr(f.relname, 7), ',') FROM pg_class f
 	  WHERE relkind = 'f' AND relname LIKE 'small\_%'});

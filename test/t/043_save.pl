@@ -31,8 +31,8 @@ sub known
 
 # --- The background save ------------------------------------------------------------------------------
 
-my $images = q{SELECT count(*) FROM streamfilter_image WHERE number = 0};
-my $log = q{SELECT pg_size_pretty(sum(length(data))), count(*) FROM streamfilter_log};
+my $images = q{SELECT count(*) FROM _streamfilter.streamfilter_image WHERE number = 0};
+my $log = q{SELECT pg_size_pretty(sum(length(data))), count(*) FROM _streamfilter.streamfilter_log};
 $node->safe_psql('postgres', 'INSERT INTO seen SELECT generate_series(1, 500000)');
 is($node->safe_psql('postgres', $images), '0', '4 MB of log are not worth an image');
 # A transaction that has not committed is in no image, and nothing of it gets lost.
@@ -44,7 +44,7 @@ for my $i (1 .. 20)
 }
 ok($node->poll_query_until('postgres', "SELECT ($images) = 1"), 'a log that outgrows the filter is replaced by an image');
 ok($node->poll_query_until('postgres', q{SELECT last_saved IS NOT NULL FROM streamfilter_stats}), 'the statistics tell');
-cmp_ok($node->safe_psql('postgres', 'SELECT coalesce(sum(length(data)), 0) FROM streamfilter_log'), '<', 5_000_000,
+cmp_ok($node->safe_psql('postgres', 'SELECT coalesce(sum(length(data)), 0) FROM _streamfilter.streamfilter_log'), '<', 5_000_000,
 	'the log starts again');
 $node->stop('immediate');
 $node->start;
@@ -120,6 +120,6 @@ is(known('postgres', 1, 1100000), '0', 'and stays so');
 # --- Dropped extension --------------------------------------------------------------------------------
 
 $node->safe_psql('restored', 'DROP EXTENSION streamfilter CASCADE; CREATE EXTENSION streamfilter');
-is($node->safe_psql('restored', 'SELECT count(*) FROM streamfilter_log'), '0', 'DROP EXTENSION takes the state along');
+is($node->safe_psql('restored', 'SELECT count(*) FROM _streamfilter.streamfilter_log'), '0', 'DROP EXTENSION takes the state along');
 
 done_testing();

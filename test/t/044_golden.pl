@@ -99,10 +99,10 @@ for my $version (@versions)
 	$node->safe_psql('postgres', q{
 		SET check_function_bodies = off;
 		SELECT golden_filter(name, options) FROM golden_filters;
-		UPDATE pg_class SET relkind = 'r' WHERE oid IN ('streamfilter_image'::regclass, 'streamfilter_log'::regclass);
-		INSERT INTO streamfilter_image SELECT name::regclass, chunks, number, sum, image, saved, decode(data, 'base64') FROM images;
-		INSERT INTO streamfilter_log SELECT name::regclass, change, number, identity, decode(data, 'base64') FROM logs;
-		UPDATE pg_class SET relkind = 'm' WHERE oid IN ('streamfilter_image'::regclass, 'streamfilter_log'::regclass)});
+		UPDATE pg_class SET relkind = 'r' WHERE oid IN ('_streamfilter.streamfilter_image'::regclass, '_streamfilter.streamfilter_log'::regclass);
+		INSERT INTO _streamfilter.streamfilter_image SELECT name::regclass, chunks, number, sum, image, saved, decode(data, 'base64') FROM images;
+		INSERT INTO _streamfilter.streamfilter_log SELECT name::regclass, change, number, identity, decode(data, 'base64') FROM logs;
+		UPDATE pg_class SET relkind = 'm' WHERE oid IN ('_streamfilter.streamfilter_image'::regclass, '_streamfilter.streamfilter_log'::regclass)});
 	all_are('golden_filters', 'golden_answers(name::regclass) = answers', "$version: images and logs");
 	all_are('golden_filters f JOIN streamfilter_stats s ON s.filter = f.name::regclass', 's.restored IS NOT NULL AND s.last_saved IS NOT NULL',
 		"$version: which the statistics tell");
@@ -118,13 +118,13 @@ for my $version (@versions)
 	$node->safe_psql('postgres', q{
 		SET check_function_bodies = off;
 		SELECT golden_filter(name, options) FROM golden_filters;
-		UPDATE pg_class SET relkind = 'r' WHERE oid IN ('streamfilter_image'::regclass, 'streamfilter_log'::regclass);
-		INSERT INTO streamfilter_image SELECT name::regclass, chunks, number, sum, image, saved, decode(data, 'base64') FROM images;
-		INSERT INTO streamfilter_log SELECT name::regclass, change, number, identity, decode(data, 'base64') FROM logs WHERE change = 'i';
+		UPDATE pg_class SET relkind = 'r' WHERE oid IN ('_streamfilter.streamfilter_image'::regclass, '_streamfilter.streamfilter_log'::regclass);
+		INSERT INTO _streamfilter.streamfilter_image SELECT name::regclass, chunks, number, sum, image, saved, decode(data, 'base64') FROM images;
+		INSERT INTO _streamfilter.streamfilter_log SELECT name::regclass, change, number, identity, decode(data, 'base64') FROM logs WHERE change = 'i';
 		BEGIN;
-		INSERT INTO streamfilter_log SELECT name::regclass, change, number, identity, decode(data, 'base64') FROM logs WHERE change <> 'i';
+		INSERT INTO _streamfilter.streamfilter_log SELECT name::regclass, change, number, identity, decode(data, 'base64') FROM logs WHERE change <> 'i';
 		PREPARE TRANSACTION 'golden';
-		UPDATE pg_class SET relkind = 'm' WHERE oid IN ('streamfilter_image'::regclass, 'streamfilter_log'::regclass)});
+		UPDATE pg_class SET relkind = 'm' WHERE oid IN ('_streamfilter.streamfilter_image'::regclass, '_streamfilter.streamfilter_log'::regclass)});
 	$node->restart;
 	all_are('golden_filters', 'golden_answers(name::regclass) <> answers', "$version: keys of a prepared transaction are not known");
 	all_are('golden_filters f JOIN streamfilter_stats s ON s.filter = f.name::regclass', 's.in_flight > 0', "$version: they are in flight");

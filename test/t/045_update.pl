@@ -82,5 +82,31 @@ is(objects('updated'), objects('fresh'), 'an update leads to what a fresh instal
 $node->safe_psql('postgres', q{CREATE EXTENSION streamfilter VERSION '1.1'; ALTER EXTENSION streamfilter UPDATE});
 is(objects('postgres'), objects('fresh'), 'one from 1.1 likewise');
 
+# --- Dumps ---------------------------------------------------------------------------------------------
+
+# What users have made with earlier versions is restored beside objects of this one.
+foreach my $version ('1.0', '1.1')
+{
+	(my $database = "dump_$version") =~ tr/./_/;
+	my $file = "$PostgreSQL::Test::Utils::tmp_check/$database.sql";
+	$node->safe_psql('postgres', "CREATE DATABASE $database; CREATE DATABASE ${database}_restored");
+	$node->safe_psql($database, qq{
+		CREATE SCHEMA place;
+		CREATE EXTENSION streamfilter SCHEMA place VERSION '$version';
+		CREATE FOREIGN TABLE seen (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '64kB', keys '1000');
+		CREATE TABLE events (id int, known place.streamfilter);
+		CREATE TRIGGER zz_discard BEFORE INSERT ON events FOR EACH ROW EXECUTE FUNCTION place.streamfilter_discard('seen', 'id');
+		CREATE VIEW counted AS SELECT place.approx_count_distinct(id), place.streamfilter_agg(id, 'bloom(memory=1kB, k=4)') FROM events;
+		CREATE VIEW short AS SELECT filter, kind FROM place.streamfilter_stats;
+		INSERT INTO events VALUES (1, 'bloom(memory=1kB, k=4)')});
+	$node->command_ok([ 'pg_dump', '-d', $node->connstr($database), '-f', $file ], "$version: dumped");
+	$node->command_ok([ 'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-d', $node->connstr("${database}_restored"), '-f', $file ],
+		"$version: restored");
+	is($node->safe_psql("${database}_restored", q{
+			INSERT INTO events (id) VALUES (2), (2);
+			SELECT extversion, (SELECT approx_count_distinct FROM counted), (SELECT count(*) FROM events), (SELECT count(*) FROM short)
+			FROM pg_extension WHERE extname = 'streamfilter'}), '1.2|2|2|1', "$version: and everything works");
+}
+
 $node->stop;
 done_testing();

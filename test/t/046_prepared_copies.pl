@@ -151,14 +151,14 @@ $subscriber->stop;
 
 $node->safe_psql('postgres', q{CREATE TABLESPACE elsewhere LOCATION ''});
 prepare($node, 'e', 501, 510);
-for my $heap ('MATERIALIZED VIEW streamfilter_log', 'TABLE events')
+for my $heap ('MATERIALIZED VIEW _streamfilter.streamfilter_log', 'TABLE events')
 {
 	my ($status, $out, $error) = $node->psql('postgres', "SET lock_timeout = '200ms'; ALTER $heap SET TABLESPACE elsewhere");
 	like($error, qr/lock timeout/, "$heap does not move under a prepared transaction");
 }
-$node->safe_psql('postgres', 'ALTER MATERIALIZED VIEW streamfilter_image SET TABLESPACE elsewhere');
+$node->safe_psql('postgres', 'ALTER MATERIALIZED VIEW _streamfilter.streamfilter_image SET TABLESPACE elsewhere');
 $node->safe_psql('postgres', q{COMMIT PREPARED 'e'});
-$node->safe_psql('postgres', "ALTER $_ SET TABLESPACE elsewhere") for 'MATERIALIZED VIEW streamfilter_log', 'TABLE events';
+$node->safe_psql('postgres', "ALTER $_ SET TABLESPACE elsewhere") for 'MATERIALIZED VIEW _streamfilter.streamfilter_log', 'TABLE events';
 prepare($node, 'f', 511, 520);
 $node->safe_psql('postgres', 'INSERT INTO events VALUES (521)');
 $node->stop('immediate');

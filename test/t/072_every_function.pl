@@ -58,7 +58,7 @@ my @filters = (
 	q{'clq(memory=1kB, importance_range="0,10", window="5 rows")'::streamfilter},
 	q{'sqf(memory=1kB, fingerprint=integer, keys=100)'::streamfilter}, q{'dsqf(memory=1kB)'::streamfilter},
 	q{'bloom(memory=2kB, k=4, slices=4, slicing=vertical)'::streamfilter}, q{'sbf(memory=1MB)'::streamfilter});
-my @relations = (qw(f g timed sliced root leaf of_owner plain plain_a parted streamfilter_stats streamfilter_log pg_class
+my @relations = (qw(f g timed sliced root leaf of_owner plain plain_a parted streamfilter_stats _streamfilter.streamfilter_log pg_class
   mood_missing));
 my %values = (
 	'text' => [

@@ -80,7 +80,7 @@ my @statements = (
 	sub { "DO \$\$ BEGIN FOR i IN 1..5 LOOP INSERT INTO u VALUES (i); COMMIT; END LOOP; END \$\$" },
 	sub { q{SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid() ORDER BY random() LIMIT 1} },
 	sub { q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'client backend' AND random() < 0.3 ORDER BY random() LIMIT 1} },
-	sub { 'DISCARD ALL' }, sub { 'VACUUM streamfilter_log' }, sub { 'CHECKPOINT' });
+	sub { 'DISCARD ALL' }, sub { 'VACUUM _streamfilter.streamfilter_log' }, sub { 'CHECKPOINT' });
 
 # One session after the other, so that a terminated one has a successor, until the time is up.
 sub start_worker

@@ -35,7 +35,7 @@ sub blocked
 $faults->set('save', 'stop');
 my $save = $faults->start(q{SELECT streamfilter_save('seen')});
 $faults->reached('save');
-my $vacuum = $faults->start('VACUUM FULL streamfilter_log');
+my $vacuum = $faults->start('VACUUM FULL _streamfilter.streamfilter_log');
 ok(blocked(1), 'VACUUM FULL waits for a save');
 my $insert = $faults->start('INSERT INTO seen VALUES (1)');
 ok(blocked(2), 'a commit waits for VACUUM FULL');

@@ -19,6 +19,9 @@ $node->append_conf('postgresql.conf', q{
 	fsync = off});
 $node->start;
 
+# The heaps are in a schema of their own.
+$ENV{PGOPTIONS} = '-c search_path=public,_streamfilter';
+
 sub sql { return $node->safe_psql('postgres', $_[0]); }
 sub known { return sql("SELECT count(*) FROM generate_series($_[1], $_[2]) i WHERE streamfilter_test('$_[0]', i)"); }
 sub rows { return sql("SELECT count(*) FROM (SELECT filter FROM streamfilter_log UNION ALL SELECT filter FROM streamfilter_image) r
@@ -45,7 +48,7 @@ for my $heap ('streamfilter_log', 'streamfilter_image')
 {
 	for (
 		[ "REFRESH MATERIALIZED VIEW $heap", qr/cannot refresh "$heap"$hint/ ],
-		[ "REFRESH MATERIALIZED VIEW public.$heap WITH NO DATA", qr/cannot refresh "$heap"$hint/ ],
+		[ "REFRESH MATERIALIZED VIEW _streamfilter.$heap WITH NO DATA", qr/cannot refresh "$heap"$hint/ ],
 		[ "CLUSTER $heap", qr/cannot cluster "$heap"$hint/ ],
 		[ "CLUSTER $heap USING i", qr/cannot cluster "$heap"$hint/ ],
 		[ "CREATE INDEX ON $heap (filter)", qr/cannot create an index on "$heap"$hint/ ],
@@ -100,7 +103,19 @@ for my $heap ('streamfilter_log', 'streamfilter_image')
 sql($_) for 'ALTER MATERIALIZED VIEW ALL IN TABLESPACE aside SET TABLESPACE pg_default', 'CLUSTER', 'VACUUM FULL',
 	'REASSIGN OWNED BY somebody TO CURRENT_USER', 'REINDEX DATABASE postgres', 'INSERT INTO seen VALUES (201)',
 	'ALTER EXTENSION streamfilter SET SCHEMA other', 'SET search_path = other, public; INSERT INTO seen VALUES (202)',
-	'ALTER SCHEMA other RENAME TO another', 'ALTER EXTENSION streamfilter SET SCHEMA public', 'INSERT INTO seen VALUES (203)';
+	'ALTER SCHEMA other RENAME TO another', 'ALTER SCHEMA _streamfilter RENAME TO aside', 'INSERT INTO seen VALUES (203)',
+	'ALTER SCHEMA aside RENAME TO _streamfilter';
+my $schemas = q{SELECT n.nspname, count(*) > 20 FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
+	WHERE p.probin ~ 'streamfilter' GROUP BY 1 ORDER BY 1};
+is(sql($schemas), "_streamfilter|t\nanother|t", 'ALTER EXTENSION SET SCHEMA moves what users call, and the internals stay');
+like(said('ALTER EXTENSION streamfilter SET SCHEMA _streamfilter'), qr/ERROR:  cannot move extension "streamfilter" into schema "_streamfilter"/,
+	'never among them');
+like(said('SET ROLE somebody; ALTER EXTENSION streamfilter SET SCHEMA public'), qr/ERROR:  must be owner of extension streamfilter/,
+	'nor by others');
+sql('BEGIN; ALTER EXTENSION streamfilter SET SCHEMA public; ROLLBACK; ALTER EXTENSION streamfilter SET SCHEMA public');
+is(sql($schemas), "_streamfilter|t\npublic|t", 'and back');
+like(said('DROP SCHEMA _streamfilter CASCADE'), qr/cannot drop schema _streamfilter because extension streamfilter requires it/,
+	'the schema is dropped with the extension only');
 crash();
 is(known('seen', 1, 203), 203, 'after all of that and a crash nothing is lost');
 is(known('seen', 1001, 2000), 0, 'and nothing else is known');

@@ -124,9 +124,9 @@ for my $round (1 .. $rounds)
 # Without its header a log is of no use, and that is told.
 $node->safe_psql('postgres', q{CREATE FOREIGN TABLE bare (id int) SERVER streamfilter OPTIONS (kind 'sqf', memory '16kB');
 	INSERT INTO bare VALUES (1); INSERT INTO bare VALUES (2); CHECKPOINT});
-my $place = $node->safe_psql('postgres', q{SELECT ctid FROM streamfilter_log WHERE filter = 'bare'::regclass AND change = 'h'});
+my $place = $node->safe_psql('postgres', q{SELECT ctid FROM _streamfilter.streamfilter_log WHERE filter = 'bare'::regclass AND change = 'h'});
 my ($page, $line) = $place =~ /\((\d+),(\d+)\)/;
-my $file = $node->data_dir . '/' . $node->safe_psql('postgres', q{SELECT pg_relation_filepath('streamfilter_log')});
+my $file = $node->data_dir . '/' . $node->safe_psql('postgres', q{SELECT pg_relation_filepath('_streamfilter.streamfilter_log')});
 $node->stop;
 open my $heap, '+<:raw', $file or die $!;
 seek $heap, $page * 8192 + 24 + 4 * ($line - 1), 0;

@@ -26,10 +26,10 @@ for my $f (1 .. $filters)
 	sql(qq{CREATE FOREIGN TABLE f$f (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '${megabytes}MB');
 		INSERT INTO f$f SELECT generate_series(1, $keys)});
 	sql("SELECT streamfilter_save('f$f')");
-	sql('VACUUM streamfilter_log');    # as autovacuum does; the log is read as a whole
+	sql('VACUUM _streamfilter.streamfilter_log');    # as autovacuum does; the log is read as a whole
 }
-my $blocks_of_log = sql(q{SELECT pg_relation_size('streamfilter_log') / 8192});
-my $blocks_of_image = sql(q{SELECT count(*) FROM streamfilter_image WHERE filter = 'f1'::regclass});
+my $blocks_of_log = sql(q{SELECT pg_relation_size('_streamfilter.streamfilter_log') / 8192});
+my $blocks_of_image = sql(q{SELECT count(*) FROM _streamfilter.streamfilter_image WHERE filter = 'f1'::regclass});
 
 # Blocks of the two heaps that were read, and how long it took.
 sub first_use

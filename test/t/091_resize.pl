@@ -96,7 +96,7 @@ $node->start;
 is($node->safe_psql('postgres', "SELECT known('seen', 13000)"), 13000, 'many times');
 cmp_ok($node->safe_psql('postgres', "SELECT count(*) FROM generate_series(12001, 13000) i WHERE streamfilter_test('queue', i)"), '>', 990,
 	'a queue has the newest');
-is($node->safe_psql('postgres', q{SELECT count(DISTINCT filter) FROM (SELECT filter FROM streamfilter_image GROUP BY filter, saved) s}), 2,
+is($node->safe_psql('postgres', q{SELECT count(DISTINCT filter) FROM (SELECT filter FROM _streamfilter.streamfilter_image GROUP BY filter, saved) s}), 2,
 	'one image for each');
 
 # --- Others wait, and see the new state -----------------------------------------------------------------------------------

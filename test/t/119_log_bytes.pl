@@ -33,7 +33,7 @@ sub log_bytes { return sql("SELECT log_bytes('$_[0]')"); }
 
 # A tuple of a log row: 24 bytes of its header, 24 of columns, then the length of the data and the data.
 my $truth = q{SELECT sum(48 + 4 + length(data))
-	FROM streamfilter_log WHERE filter = '%s'::regclass};
+	FROM _streamfilter.streamfilter_log WHERE filter = '%s'::regclass};
 sub is_true
 {
 	my ($filter, $name) = @_;

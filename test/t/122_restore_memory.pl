@@ -46,7 +46,7 @@ $node->safe_psql('postgres', q{
 	DELETE FROM seen WHERE id IN (SELECT 2 * generate_series(1, 10000));
 	-- The room of rows that are gone is taken by new ones: these lie in another order than they were written in.
 	DROP FOREIGN TABLE other;
-	VACUUM streamfilter_log;
+	VACUUM _streamfilter.streamfilter_log;
 	CALL add_singly('seen', 40001, 60000)});
 
 my $known = q{SELECT count(*) FILTER (WHERE id % 2 = 0 AND id <= 20000), count(*) FILTER (WHERE id % 2 = 1 OR id > 20000),
@@ -65,7 +65,7 @@ sub size_of
 $node->restart;
 my $session = $node->background_psql('postgres');
 my $pid = $session->query_safe('SELECT pg_backend_pid()');
-my $rows = $session->query_safe('SELECT count(*) FROM streamfilter_log');
+my $rows = $session->query_safe('SELECT count(*) FROM _streamfilter.streamfilter_log');
 $session->query_safe(q{SELECT streamfilter_test('seen', 1) FROM (SELECT 1 LIMIT 0) nothing});
 my $size = size_of($pid, 'VmSize');
 $session->query_safe(q{SELECT streamfilter_test('seen', 1)});

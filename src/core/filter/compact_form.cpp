@@ -20,6 +20,11 @@ constexpr unsigned kFineBits = 7, kMoreBits = 6, kSubBits = 2;
 constexpr unsigned kFineCodes = 1u << kFineBits;
 constexpr std::uint32_t kPayloadMask = (1u << kWordPayloadBits) - 1;
 
+// A key is read from so many bits, unless more of them are ones at its beginning.
+constexpr unsigned kPeeked = 57, kMostRice = 22,
+                   kMostOnes = kPeeked - 1 - kMostRice - kSubBits - kFineBits - kMoreBits;
+static_assert(kMaxPlaces == 1u << kMostRice);
+
 unsigned rice_parameter(std::uint64_t places, std::uint32_t count) noexcept {
   const std::uint64_t gap = count > 0 ? places / count : 0;
   return gap > 1 ? static_cast<unsigned>(std::bit_width(gap)) - 1 : 0;
@@ -38,9 +43,10 @@ bool derive(std::uint64_t memory, std::uint64_t seed, std::uint64_t slices, bool
   definition.memory_given = definition.slices_given = definition.layout_given = true;
   definition.seed_given = definition.nulls_given = definition.slicing_given = true;
   Problem ignored;
-  if (slices > kMaxPlaces || !in_range(p) || !complete(definition, ignored)) return false;
+  if (slices > kMaxPlaces || !in_range(p) || !complete(definition, ignored) || !has_words(p))
+    return false;
   result = p;
-  return has_words(p);
+  return true;
 }
 
 class Writer {
@@ -210,7 +216,12 @@ bool CompactReader::read_parameters() noexcept {
     at_ += sizeof seed;
   }
   if ((flags_ & kHasSlices) && !read_number(slices)) return false;
-  return derive(memory, seed, slices, flags_ & kNullsAreKeys, parameters_);
+  const bool nulls = flags_ & kNullsAreKeys;
+  if (memory == parameters_.memory && seed == parameters_.seed &&
+      nulls == (parameters_.nulls != Nulls::distinct) &&
+      (slices > 0 ? slices : default_slices(memory)) == parameters_.slices)
+    return true;  // they are those of the filter before
+  return derive(memory, seed, slices, nulls, parameters_);
 }
 
 bool CompactReader::read_repeats() noexcept {
@@ -221,21 +232,27 @@ bool CompactReader::read_repeats() noexcept {
   return true;
 }
 
-bool CompactReader::open(const void* bytes, std::size_t length, Problem& problem) noexcept {
-  at_ = static_cast<const unsigned char*>(bytes);
+bool CompactReader::open(const void* body, std::size_t length, Problem& problem) noexcept {
+  at_ = static_cast<const unsigned char*>(body);
   end_ = at_ + length;
-  if (!is_compact(bytes, length))
+  repeats_ = nullptr;
+  done_ = 0;
+  word_ = 0;
+  bit_ = place_ = 0;
+  is_sound_ = true;
+  if (!is_compact(body, length))
     return problem.set(Error::corrupt, "these bytes are not a streamfilter");
-  if (at_[8] > kCompactVersion) {
+  at_ += sizeof kCompactMagic;
+  if (at_[0] > kCompactVersion) {
     problem.set(Error::newer_version, "streamfilter of compact format version %u cannot be read",
-                at_[8]);
+                at_[0]);
     return problem.add_hint("This version of streamfilter reads compact formats up to %u.",
                             kCompactVersion);
   }
-  flags_ = at_[10];
-  const bool is_known = at_[8] == kCompactVersion && flags_ <= kAllFlags &&
-                        at_[9] == static_cast<unsigned>(Kind::ell);
-  at_ += 11;
+  flags_ = at_[2];
+  const bool is_known = at_[0] == kCompactVersion && flags_ <= kAllFlags &&
+                        at_[1] == static_cast<unsigned>(Kind::ell);
+  at_ += 3;
   std::uint64_t count = 0;
   if (!is_known || !read_parameters() || !read_repeats() || !read_number(count))
     return problem.set(Error::corrupt, "damaged streamfilter: invalid compact header");
@@ -244,8 +261,15 @@ bool CompactReader::open(const void* bytes, std::size_t length, Problem& problem
     return problem.set(Error::corrupt, "truncated streamfilter: %llu keys in %zu bytes",
                        static_cast<unsigned long long>(count),
                        static_cast<std::size_t>(end_ - at_));
+  const std::uint64_t most = parameters_.slices * most_tokens(2 * parameters_.integer(0));
+  if (count > most)
+    return problem.set(
+        Error::corrupt, "damaged streamfilter: %llu keys, where there is room for %llu",
+        static_cast<unsigned long long>(count), static_cast<unsigned long long>(most));
   count_ = static_cast<std::uint32_t>(count);
-  rice_ = rice_parameter(places_of(parameters_), count_);
+  bits_ = static_cast<std::uint64_t>(end_ - at_) * 8;
+  places_ = places_of(parameters_);
+  rice_ = rice_parameter(places_, count_);
   return true;
 }
 
@@ -258,56 +282,55 @@ std::uint64_t CompactReader::repeats(std::uint32_t slice) const noexcept {
   return number;
 }
 
-std::uint64_t CompactReader::take(unsigned bits) noexcept {
-  std::uint64_t taken = 0;
-  for (unsigned got = 0; got < bits;) {
-    if (at_ == end_) {
-      is_sound_ = false;
-      return 0;
-    }
-    const unsigned more = std::min(bits - got, 8 - bit_);
-    taken |= std::uint64_t{(*at_ >> bit_) & ((1u << more) - 1)} << got;
-    got += more;
-    bit_ += more;
-    at_ += bit_ / 8;
-    bit_ %= 8;
+// At least kPeeked bits from one of them on; behind the end there are zeros. More than 8 bytes lie
+// before the first.
+std::uint64_t CompactReader::peek(std::uint64_t bit) const noexcept {
+  constexpr std::ptrdiff_t kBytes = sizeof(std::uint64_t);
+  const unsigned char* from = at_ + bit / 8;
+  const std::ptrdiff_t left = end_ - from;
+  std::uint64_t bits;
+  if (left <= 0) return 0;
+  std::memcpy(&bits, left < kBytes ? end_ - kBytes : from, sizeof bits);
+  return (left < kBytes ? bits >> 8 * (kBytes - left) : bits) >> bit % 8;
+}
+
+std::uint32_t CompactReader::next(Word* words, std::uint32_t most) noexcept {
+  if (!is_sound_) return 0;
+  std::uint64_t bit = bit_, place = place_, bits;
+  Word before = word_;
+  std::uint32_t n = 0;
+  for (most = std::min(most, count_ - done_); n < most && is_sound_; ++n) {
+    std::uint64_t ones = 0;
+    unsigned run;
+    for (; (run = static_cast<unsigned>(std::countr_one(bits = peek(bit)))) > kMostOnes;
+         bit += kMostOnes)
+      ones += kMostOnes;
+    bits >>= run + 1;
+    place += (ones + run) << rice_ | (bits & ((std::uint64_t{1} << rice_) - 1));
+    bits >>= rice_;
+    const unsigned sub = bits & ((1u << kSubBits) - 1), fine = bits >> kSubBits & (kFineCodes - 1),
+                   more = bits >> (kSubBits + kFineBits) & ((1u << kMoreBits) - 1),
+                   code = fine > 0 ? fine : kFineCodes + more;
+    bit += run + 1 + rice_ + kSubBits + kFineBits + (fine > 0 ? 0 : kMoreBits);
+    words[n] = static_cast<Word>(place << kWordPayloadBits) | code << kSubBits | sub;
+    is_sound_ = bit <= bits_ && place < places_ && exa_log_log::is_payload(code << kSubBits) &&
+                words[n] > before;
+    before = words[n];
   }
-  return taken;
+  bit_ = bit;
+  place_ = place;
+  word_ = before;
+  n -= !is_sound_;
+  done_ += n;
+  return n;
 }
 
-bool CompactReader::take_gap(std::uint64_t& gap) noexcept {
-  std::uint64_t high = 0;
-  while (is_sound_ && take(1) == 1)
-    if (++high > places_of(parameters_)) is_sound_ = false;
-  gap = high << rice_;
-  gap |= take(rice_);
-  return is_sound_;
-}
-
-bool CompactReader::next(Word& word) noexcept {
-  if (done_ == count_ || !is_sound_) return false;
-  std::uint64_t gap;
-  if (!take_gap(gap)) return false;
-  const std::uint64_t sub = take(kSubBits), fine = take(kFineBits),
-                      code = fine > 0 ? fine : kFineCodes + take(kMoreBits);
-  place_ += gap;
-  const std::uint32_t payload = static_cast<std::uint32_t>(code << kSubBits | sub);
-  is_sound_ = is_sound_ && place_ < places_of(parameters_) && is_payload(payload);
-  if (!is_sound_) return false;
-  word = static_cast<Word>(place_ << kWordPayloadBits) | payload;
-  is_sound_ = word > word_;
-  word_ = word;
-  ++done_;
-  return is_sound_;
-}
-
-bool CompactReader::is_at_end() const noexcept {
-  return bit_ == 0 ? at_ == end_ : at_ + 1 == end_ && *at_ >> bit_ == 0;
-}
+// Less than a byte is left, and no bit of that is set.
+bool CompactReader::is_at_end() const noexcept { return bits_ - bit_ < 8 && peek(bit_) == 0; }
 
 bool CompactReader::finish(Problem& problem) const noexcept {
   if (is_sound_ && done_ == count_ && is_at_end()) return true;
-  if (!is_sound_ && at_ == end_)
+  if (!is_sound_ && bit_ > bits_)
     return problem.set(Error::corrupt, "truncated streamfilter: %u of %u keys are there", done_,
                        count_);
   return problem.set(Error::corrupt,
@@ -316,19 +339,27 @@ bool CompactReader::finish(Problem& problem) const noexcept {
                      done_);
 }
 
-bool read_compact(CompactReader& reader, Header* filter, Problem& problem) noexcept {
-  const Parameters& p = filter->parameters;
-  Word word;
-  while (reader.next(word)) {
-    add_word(filter, word);
-    ++slice_at(filter, slice_of_word(p, word)).state->inserted_new;
+bool merge_compact(CompactReader& reader, Header* into, Problem& problem) noexcept {
+  const Parameters& p = into->parameters;
+  constexpr std::uint32_t kAtOnce = 64;
+  Word words[kAtOnce];
+  while (const std::uint32_t count = reader.next(words, kAtOnce)) {
+    add_words(into, words, count);
+    if (p.slices == 1) slice_at(into, 0).state->insertions += count;
+    for (std::uint32_t i = 0; p.slices > 1 && i < count; ++i)
+      ++slice_at(into, slice_of_word(p, words[i])).state->insertions;
   }
   if (!reader.finish(problem)) return false;
   for (std::uint32_t i = 0; i < p.slices; ++i) {
-    SliceState& state = *slice_at(filter, i).state;
-    state.insertions = std::min(state.inserted_new + reader.repeats(i), kMaxInsertions);
-    settle_slice(filter, i);
+    std::uint64_t& insertions = slice_at(into, i).state->insertions;
+    insertions = std::min(insertions + reader.repeats(i), kMaxInsertions);
   }
+  return true;
+}
+
+bool read_compact(CompactReader& reader, Header* filter, Problem& problem) noexcept {
+  if (!merge_compact(reader, filter, problem)) return false;
+  for (std::uint32_t i = 0; i < filter->parameters.slices; ++i) settle_slice(filter, i);
   return true;
 }
 

@@ -25,12 +25,13 @@ using exa_log_log::Word;
 
 constexpr std::uint32_t kCompactMagic = 0x434c4653;  // "SFLC"
 constexpr std::uint8_t kCompactVersion = 1;
-constexpr std::size_t kLeastCompact = 13;
+constexpr std::size_t kHostWord = 4, kLeastCompact = 13;
 
-inline bool is_compact(const void* bytes, std::size_t length) noexcept {
+// Of the bytes behind the host's word.
+inline bool is_compact(const void* body, std::size_t length) noexcept {
   std::uint32_t magic;
-  if (length < kLeastCompact) return false;
-  std::memcpy(&magic, static_cast<const unsigned char*>(bytes) + 4, sizeof magic);
+  if (length < kLeastCompact - kHostWord) return false;
+  std::memcpy(&magic, body, sizeof magic);
   return magic == kCompactMagic;
 }
 
@@ -55,11 +56,12 @@ inline void list_insertions(const Header* header, std::uint64_t* insertions) noe
     insertions[i] = slice_at(header, i).state->insertions;
 }
 
-// Reads any bytes: open(), then next() until it says no, then is_sound().
+// Reads any bytes: open(), then next() until it says no, then finish(); and again. Parameters are
+// derived once for filters that have the same one after the other.
 class CompactReader {
  public:
-  // Errors: corrupt, newer_version. The bytes stay where they are.
-  bool open(const void* bytes, std::size_t length, Problem& problem) noexcept;
+  // The bytes behind the host's word; they stay where they are. Errors: corrupt, newer_version.
+  bool open(const void* body, std::size_t length, Problem& problem) noexcept;
 
   const Parameters& parameters() const noexcept { return parameters_; }
   std::uint32_t count() const noexcept { return count_; }
@@ -67,7 +69,9 @@ class CompactReader {
   // Of a slice, beside one for each of its keys.
   std::uint64_t repeats(std::uint32_t slice) const noexcept;
 
-  bool next(Word& word) noexcept;
+  // The next words, up to so many. Returns how many; 0: there are no more, or bytes are damaged.
+  std::uint32_t next(Word* words, std::uint32_t most) noexcept;
+  bool next(Word& word) noexcept { return next(&word, 1) > 0; }
 
   // After the last word. Errors: corrupt.
   bool finish(Problem& problem) const noexcept;
@@ -76,20 +80,25 @@ class CompactReader {
   bool read_number(std::uint64_t& number) noexcept;
   bool read_parameters() noexcept;
   bool read_repeats() noexcept;
-  std::uint64_t take(unsigned bits) noexcept;
-  bool take_gap(std::uint64_t& gap) noexcept;
+  std::uint64_t peek(std::uint64_t bit) const noexcept;
   bool is_at_end() const noexcept;
 
   const unsigned char* at_ = nullptr;
   const unsigned char* end_ = nullptr;
   const unsigned char* repeats_ = nullptr;
-  Parameters parameters_;
+  Parameters parameters_{};
   std::uint32_t count_ = 0, done_ = 0;
-  unsigned flags_ = 0, rice_ = 0, bit_ = 0;
-  std::uint64_t place_ = 0;
+  unsigned flags_ = 0, rice_ = 0;
+  // Of the keys, from at_ on: bits that were read, and all.
+  std::uint64_t bit_ = 0, bits_ = 0;
+  std::uint64_t place_ = 0, places_ = 0;
   Word word_ = 0;
   bool is_sound_ = true;
 };
+
+// Adds all that an open reader has to a filter that it is mergeable with; settle_slice follows.
+// Errors: corrupt, with a part of it added.
+bool merge_compact(CompactReader& reader, Header* into, Problem& problem) noexcept;
 
 // The filter of an open reader, in memory of parameters().memory bytes that format() has been used
 // on. Errors: corrupt.

@@ -41,7 +41,7 @@ using namespace exa_log_log;
 
 constexpr std::uint64_t kLeastRegisters = 16;
 
-enum Word : unsigned { kRegisters };  // derived: of a slice
+constexpr unsigned kRegisters = 0;  // derived: of a slice
 
 enum Form : std::uint64_t { kOfRegisters = 0, kOfTokens = 1 };
 
@@ -64,29 +64,11 @@ auto& copies(State& state) noexcept {
 constexpr std::uint64_t kMaxCopies = std::uint64_t{1} << 62;
 constexpr double kParts = 256;
 
-// What a key does to which register.
-struct Update {
-  Update(std::uint64_t hash, std::uint64_t registers) noexcept
-      : at(position(hash, 0, registers) * sizeof(Register)),
-        value(update_value(mix64(hash + 2 * kGoldenRatio))) {}
-  explicit Update(Token token) noexcept
-      : at(token.register_index() * sizeof(Register)), value(token.update_value()) {}
-
-  std::uint64_t at;  // byte of the body
-  unsigned value;
-};
-
 TokenTable table(const Parameters& p, Slice slice) noexcept {
   return {slice.body(), p.integer(kRegisters)};
 }
 TokenView table(const Parameters& p, ConstSlice slice) noexcept {
   return {slice.body(), p.integer(kRegisters)};
-}
-
-Register read(const unsigned char* body, std::uint64_t at) noexcept {
-  Register value;
-  std::memcpy(&value, body + at, sizeof value);
-  return value;
 }
 
 bool derive(Definition& definition, Problem& problem) noexcept {
@@ -125,13 +107,6 @@ bool test(const Parameters& p, ConstSlice slice, const Element& element) noexcep
   const Update update(element.hash, registers);
   const Register before = read(slice.body(), update.at);
   return updated(before, update.value) == before;
-}
-
-bool update_register(Slice slice, Update update) noexcept {
-  const Register before = read(slice.body(), update.at), after = updated(before, update.value);
-  if (after == before) return true;
-  std::memcpy(slice.body() + update.at, &after, sizeof after);
-  return false;
 }
 
 void become_registers(const Parameters& p, Slice slice) noexcept {

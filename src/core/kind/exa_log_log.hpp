@@ -6,6 +6,33 @@
 
 namespace streamfilter::exa_log_log {
 
+// What a key does to which register.
+struct Update {
+  Update(std::uint64_t hash, std::uint64_t registers) noexcept
+      : at(position(hash, 0, registers) * sizeof(Register)),
+        value(exa_log_log_model::update_value(mix64(hash + 2 * kGoldenRatio))) {}
+  explicit Update(Token token) noexcept
+      : at(token.register_index() * sizeof(Register)), value(token.update_value()) {}
+
+  std::uint64_t at;  // byte of the body
+  unsigned value;
+};
+
+inline Register read(const unsigned char* body, std::uint64_t at) noexcept {
+  Register value;
+  std::memcpy(&value, body + at, sizeof value);
+  return value;
+}
+
+// Did it change nothing?
+inline bool update_register(Slice slice, Update update) noexcept {
+  const Register before = read(slice.body(), update.at),
+                 after = exa_log_log_model::updated(before, update.value);
+  if (after == before) return true;
+  std::memcpy(slice.body() + update.at, &after, sizeof after);
+  return false;
+}
+
 // Adds a token, or what registers keep of it. Was it there? Counters stay as they are.
 bool add_token(const Parameters& p, Slice slice, Token token) noexcept;
 

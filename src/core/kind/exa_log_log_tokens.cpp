@@ -6,48 +6,8 @@
 #include "core/base/layer_wall.hpp"
 
 namespace streamfilter::exa_log_log {
-namespace {
 
 using namespace exa_log_log_model;
-
-constexpr unsigned kFine = 7;  // bits that a payload keeps as they are
-constexpr unsigned kMaxZeros = 64 - kSub;
-constexpr unsigned kMaxCode = (1u << kFine) + kMaxZeros - kFine;
-
-unsigned code(std::uint32_t payload) noexcept { return payload >> kSub; }
-bool is_fine(std::uint32_t payload) noexcept { return code(payload) < 1u << kFine; }
-
-// Leading zeros of the random bits of the update value.
-unsigned zeros(std::uint32_t payload) noexcept {
-  const unsigned c = code(payload);
-  return is_fine(payload) ? kFine - static_cast<unsigned>(std::bit_width(c))
-                          : c - (1u << kFine) + kFine;
-}
-
-}  // namespace
-
-bool is_payload(std::uint32_t payload) noexcept {
-  const unsigned c = code(payload);
-  return c > 0 && c <= kMaxCode;
-}
-
-unsigned Token::update_value() const noexcept {
-  return (zeros(payload) << kSub) + (payload & ((1u << kSub) - 1)) + 1;
-}
-
-unsigned Token::exponent() const noexcept {
-  constexpr unsigned kHomeBits = 1;
-  return kHomeBits + kSub + (is_fine(payload) ? kFine : std::min(zeros(payload) + 1, kMaxZeros));
-}
-
-Token token_of(std::uint64_t hash, std::uint64_t registers) noexcept {
-  const std::uint64_t bits = mix64(hash + 2 * kGoldenRatio);
-  const unsigned fine = static_cast<unsigned>(bits >> (64 - kFine)),
-                 more = (update_value(bits) - 1) >> kSub;  // zeros
-  const unsigned c = fine > 0 ? fine : (1u << kFine) + more - kFine;
-  return {position(hash, 0, 2 * registers),
-          c << kSub | static_cast<unsigned>(bits & ((1u << kSub) - 1))};
-}
 
 TokenView::Position TokenView::find(Token token) const noexcept {
   std::uint64_t slot = token.home;

@@ -14,6 +14,8 @@
 // 7/8 of the slots are used, none further from home than 63. So do the registers not.
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <cstring>
 
@@ -24,21 +26,49 @@ namespace streamfilter::exa_log_log {
 
 using Slot = std::uint16_t;
 using Register = std::uint32_t;
+using exa_log_log_model::kSub;
+
+// Of a payload: bits that it keeps as they are, the others, and the most that these can say.
+constexpr unsigned kFine = 7, kMaxZeros = 64 - kSub, kMaxCode = (1u << kFine) + kMaxZeros - kFine;
 
 struct Token {
   std::uint64_t home;     // slot
   std::uint32_t payload;  // never 0
 
   std::uint64_t register_index() const noexcept { return home / 2; }
-  unsigned update_value() const noexcept;
+  unsigned code() const noexcept { return payload >> kSub; }
+  bool is_fine() const noexcept { return code() < 1u << kFine; }
+  // Leading zeros of the random bits of the update value.
+  unsigned zeros() const noexcept {
+    return is_fine() ? kFine - static_cast<unsigned>(std::bit_width(code()))
+                     : code() - (1u << kFine) + kFine;
+  }
+  unsigned update_value() const noexcept {
+    return (zeros() << kSub) + (payload & ((1u << kSub) - 1)) + 1;
+  }
   // It comes with probability 2^-exponent among the keys of its register.
-  unsigned exponent() const noexcept;
+  unsigned exponent() const noexcept {
+    constexpr unsigned kHomeBits = 1;
+    return kHomeBits + kSub + (is_fine() ? kFine : std::min(zeros() + 1, kMaxZeros));
+  }
 };
 
-Token token_of(std::uint64_t hash, std::uint64_t registers) noexcept;
-
 // Is this a payload that a token can have?
-bool is_payload(std::uint32_t payload) noexcept;
+inline bool is_payload(std::uint32_t payload) noexcept {
+  return payload >> kSub > 0 && payload >> kSub <= kMaxCode;
+}
+
+inline Token token_of(std::uint64_t hash, std::uint64_t registers) noexcept {
+  const std::uint64_t bits = mix64(hash + 2 * kGoldenRatio);
+  const unsigned fine = static_cast<unsigned>(bits >> (64 - kFine)),
+                 more = (exa_log_log_model::update_value(bits) - 1) >> kSub;  // zeros
+  const unsigned code = fine > 0 ? fine : (1u << kFine) + more - kFine;
+  return {position(hash, 0, 2 * registers),
+          code << kSub | static_cast<unsigned>(bits & ((1u << kSub) - 1))};
+}
+
+constexpr std::uint64_t most_tokens(std::uint64_t slots) noexcept { return slots - slots / 8; }
+constexpr unsigned kMaxDistance = 63;
 
 enum class Added { is_new, was_there, no_room };
 
@@ -49,7 +79,7 @@ class TokenView {
       : body_(body), slots_(2 * registers) {}
 
   std::uint64_t slots() const noexcept { return slots_; }
-  std::uint64_t most() const noexcept { return slots_ - slots_ / 8; }
+  std::uint64_t most() const noexcept { return most_tokens(slots_); }
 
   bool contains(Token token) const noexcept { return find(token).found; }
 
@@ -63,8 +93,7 @@ class TokenView {
   bool is_possible(std::uint64_t tokens) const noexcept;
 
  protected:
-  static constexpr unsigned kPayloadBits = 10, kPayloadMask = (1u << kPayloadBits) - 1,
-                            kMaxDistance = 63;
+  static constexpr unsigned kPayloadBits = 10, kPayloadMask = (1u << kPayloadBits) - 1;
   struct Position {
     std::uint64_t slot;
     unsigned distance;

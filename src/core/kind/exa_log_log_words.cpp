@@ -1,5 +1,6 @@
 #include "core/kind/exa_log_log_words.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "core/kind/exa_log_log.hpp"
@@ -19,10 +20,6 @@ namespace {
 
 using exa_log_log_model::Likelihood;
 
-Token token_in(const Parameters& p, Word word) noexcept {
-  return {(word >> kWordPayloadBits) % (2 * p.integer(0)), word & ((1u << kWordPayloadBits) - 1)};
-}
-
 double change_of_register(const unsigned char* at) noexcept {
   Likelihood one;
   one.add_registers(at, 1);
@@ -31,9 +28,20 @@ double change_of_register(const unsigned char* at) noexcept {
 
 }  // namespace
 
-void add_word(Header* filter, Word word) noexcept {
+void add_words(Header* filter, const Word* words, std::uint32_t count) noexcept {
   const Parameters& p = filter->parameters;
-  add_token(p, slice_at(filter, slice_of_word(p, word)), token_in(p, word));
+  for (std::uint32_t i = 0; i < count;) {
+    const std::uint32_t at = slice_of_word(p, words[i]);
+    const Slice slice = slice_at(filter, at);
+    const bool has_tokens = is_of_tokens(as_const(slice));
+    for (; i < count && slice_of_word(p, words[i]) == at; ++i) {
+      const Token token = token_in(p, words[i]);
+      if (has_tokens)
+        add_token(p, slice, token);
+      else
+        update_register(slice, Update(token));
+    }
+  }
 }
 
 double change_of(const Header* filter) noexcept {
@@ -77,6 +85,39 @@ double distinct_words(const Parameters& p, const Word* words, std::size_t places
   double sum = 0;
   for (std::uint32_t i = 0; i < p.slices; ++i) sum += scratch[i].distinct();
   return sum;
+}
+
+// Lies each at its home or in the next slot that is free, none is too far from home? Those that
+// find none at the end go on at the beginning.
+static bool have_room_in_slice(std::uint64_t slots, std::uint64_t start, const Word* words,
+                               std::uint64_t count) noexcept {
+  if (count > most_tokens(slots)) return false;
+  if (count <= kMaxDistance + 1) return true;
+  std::uint64_t next = 0;  // slot
+  for (unsigned round = 0; round < 2; ++round) {
+    next = next > slots ? next - slots : 0;
+    for (std::uint64_t i = 0; i < count; ++i, ++next) {
+      const std::uint64_t home = (words[i] >> kWordPayloadBits) - start;
+      next = std::max(next, home);
+      if (next - home > kMaxDistance) return false;
+    }
+  }
+  return true;
+}
+
+bool have_room(const Parameters& p, const Word* words, std::uint32_t count) noexcept {
+  const std::uint64_t slots = 2 * p.integer(0);
+  const Word* const end = words + count;
+  while (words < end) {
+    const std::uint32_t slice = slice_of_word(p, *words);
+    const Word* last = p.slices == 1 ? end : std::find_if(words, end, [&](Word word) {
+      return slice_of_word(p, word) != slice;
+    });
+    if (!have_room_in_slice(slots, slice * slots, words, static_cast<std::uint64_t>(last - words)))
+      return false;
+    words = last;
+  }
+  return true;
 }
 
 // Of n tokens in m registers, each of probability 1/16 at most, the likelihood makes less than

@@ -31,11 +31,19 @@ inline Word word_of(const Parameters& p, std::uint64_t hash) noexcept {
 }
 
 inline std::uint32_t slice_of_word(const Parameters& p, Word word) noexcept {
-  return static_cast<std::uint32_t>((word >> kWordPayloadBits) / (2 * p.integer(0)));
+  return p.slices > 1 ? (word >> kWordPayloadBits) / static_cast<std::uint32_t>(2 * p.integer(0))
+                      : 0;
 }
 
-// Adds it to a filter as its key would be, but for the counters.
-void add_word(Header* filter, Word word) noexcept;
+inline Token token_in(const Parameters& p, Word word) noexcept {
+  const std::uint32_t place = word >> kWordPayloadBits;
+  return {p.slices > 1 ? place % static_cast<std::uint32_t>(2 * p.integer(0)) : place,
+          word & ((1u << kWordPayloadBits) - 1)};
+}
+
+// Adds them to a filter as their keys would be, but for the counters.
+void add_words(Header* filter, const Word* words, std::uint32_t count) noexcept;
+inline void add_word(Header* filter, Word word) noexcept { add_words(filter, &word, 1); }
 
 // The probability that a new key changes any register, or token, of the filter.
 double change_of(const Header* filter) noexcept;
@@ -71,6 +79,9 @@ struct WordTable {
 // follows from them. `scratch`: as many as slices, all empty.
 double distinct_words(const Parameters& p, const Word* words, std::size_t places,
                       std::uint32_t count, exa_log_log_model::Likelihood* scratch) noexcept;
+
+// Has a filter room for the tokens of sorted words, or would it make registers of them?
+bool have_room(const Parameters& p, const Word* words, std::uint32_t count) noexcept;
 
 // So few that each is a key: distinct_words() comes to `count`, rounded.
 bool are_few(const Parameters& p, std::uint32_t count) noexcept;

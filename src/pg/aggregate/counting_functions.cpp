@@ -20,7 +20,8 @@ namespace streamfilter::pg {
 namespace {
 
 int64 count_words_of(const WordsOfValue& value) {
-  if (exa_log_log::are_few(value.parameters, value.count)) return value.count;
+  if (!exa_log_log::have_room(value.parameters, value.words, value.count))
+    return count_keys(filter_of(value));
   auto* scratch = static_cast<exa_log_log_model::Likelihood*>(
       palloc0(value.parameters.slices * sizeof(exa_log_log_model::Likelihood)));
   const double keys =
@@ -30,6 +31,7 @@ int64 count_words_of(const WordsOfValue& value) {
 }
 
 int64 count_value(Datum value) {
+  if (uint32 count; count_few(value, &count)) return count;
   if (WordsOfValue words; read_words(value, &words)) return count_words_of(words);
   return count_keys(get_value(value));
 }

@@ -42,9 +42,12 @@ Word* list_sorted(const GrowingState* state) {
   return words;
 }
 
-// Twice as large would be half of the filter.
+// Twice as large would be half of the filter, or hold more than half of what that has room for as
+// tokens: words stand for tokens only.
 bool is_large(const GrowingState* state) {
-  return (sizeof(Word) << (state->bits + 2)) > state->parameters->memory;
+  const uint64 larger = uint64{2} << state->bits, places = exa_log_log::places_of(state->its());
+  return 2 * larger * sizeof(Word) > state->its().memory ||
+         larger / 4 * 3 > exa_log_log::most_tokens(places) / 2;
 }
 
 // Sets the counters of a filter that has only these words.
@@ -278,23 +281,23 @@ bytea* serialize_state(const GrowingState* state) {
 
 GrowingState* deserialize_state(Datum datum) {
   struct varlena* bytes = PG_DETOAST_DATUM(datum);
-  const Size size = VARSIZE(bytes);
-  if (!is_compact(bytes, size))  // combine only reads it
+  const Size size = VARSIZE(bytes) - VARHDRSZ;
+  const char* body = VARDATA(bytes);
+  if (!is_compact(body, size))  // combine only reads it
     return make_state(const_cast<Header*>(get_value(datum)), CurrentMemoryContext);
   Problem problem;
   CompactReader reader;
-  if (!reader.open(bytes, size - 1, problem)) raise(problem);
+  if (!reader.open(body, size - 1, problem)) raise(problem);
   auto* parameters = static_cast<Parameters*>(palloc(sizeof(Parameters)));
   *parameters = reader.parameters();
-  const bool for_filter = reinterpret_cast<const char*>(bytes)[size - 1] != 0;
+  const bool for_filter = body[size - 1] != 0;
   GrowingState* state = make_growing(parameters, for_filter, CurrentMemoryContext);
   if (reader.count() > GrowingState::kFirst)
     state->words = static_cast<Word*>(palloc(reader.count() * sizeof(Word)));
   Word* words = state->words != nullptr ? state->words : state->first;
-  for (Word word; reader.next(word); ++state->count) {
-    words[state->count] = word;
-    if (for_filter) ++state->extra->insertions[exa_log_log::slice_of_word(*parameters, word)];
-  }
+  state->count = reader.next(words, reader.count());
+  for (uint32 i = 0; for_filter && i < state->count; ++i)
+    ++state->extra->insertions[exa_log_log::slice_of_word(*parameters, words[i])];
   if (!reader.finish(problem)) raise(problem);
   for (uint32 i = 0; for_filter && i < parameters->slices; ++i)
     state->extra->insertions[i] += reader.repeats(i);

@@ -84,13 +84,14 @@ void guard_state_heaps(Node* statement) {
   if (intent.relation == nullptr || may_do_anything()) return;
   const Oid relid = RangeVarGetRelid(intent.relation, NoLock, true);
   if (!OidIsValid(relid) || !is_state_table(relid)) return;
-  ereport(ERROR, errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
-          errmsg(intent.what, get_rel_name(relid)),
-          errdetail("It holds what is saved of filters, and is found by its name."),
-          intent.what == kMove
-              ? errhint("ALTER EXTENSION streamfilter SET SCHEMA moves it with all that uses it.")
-              : errhint("streamfilter_forget_saved(filter) deletes what is saved of a filter; "
-                        "VACUUM FULL gives its room back."));
+  ereport(
+      ERROR, errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
+      errmsg(intent.what, get_rel_name(relid)),
+      errdetail("It holds what is saved of filters, and is found by its name."),
+      intent.what == kMove
+          ? errhint("ALTER EXTENSION streamfilter SET SCHEMA moves what users call; this stays.")
+          : errhint("streamfilter_forget_saved(filter) deletes what is saved of a filter; "
+                    "VACUUM FULL gives its room back."));
 }
 
 }  // namespace streamfilter::pg

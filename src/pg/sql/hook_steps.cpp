@@ -6,6 +6,7 @@
 #include "pg/catalog/extension_presence.hpp"
 #include "pg/commit/coordinator.hpp"
 #include "pg/ddl/ddl_checks.hpp"
+#include "pg/ddl/extension_schema.hpp"
 #include "pg/fdw/batch_scan.hpp"
 #include "pg/fdw/explain_judged.hpp"
 #include "pg/fdw/lost_rows.hpp"
@@ -23,6 +24,7 @@ constexpr MemoryCall::Step kMemoryStartup[] = {start_shared_state, nullptr};
 constexpr UtilityCall::Step kUtility[] = {
     note_explain,        // EXPLAIN, and what it runs
     check_before_ddl,    // ALTER and DROP of filters, of what they need, and of state heaps
+    move_extension,      // ALTER EXTENSION streamfilter SET SCHEMA
     track_utility,       // each statement has a number, which triggers ask for
     follow_transaction,  // COMMIT PREPARED and ROLLBACK PREPARED
     nullptr,

@@ -16,6 +16,7 @@ extern "C" {
 #include "storage/procarray.h"
 #include "utils/fmgroids.h"
 #include "utils/guc.h"
+#include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
@@ -79,7 +80,8 @@ bool read_data(HeapTuple tuple, Datum value, const char** data, Size* size) {
 
 const char* name_of(StateTable table) { return table == StateTable::log ? kLogName : kImageName; }
 
-// The heaps lie where the functions are.
+// The heaps lie where the handler is: in a schema of their own, before version 1.2 in that of the
+// extension.
 Oid schema_of(Oid handler) { return get_func_namespace(handler); }
 
 // Of the extension that the filter belongs to; InvalidOid: the filter is being dropped.
@@ -88,7 +90,10 @@ Oid schema_of_heaps(Oid filter) {
   if (!HeapTupleIsValid(tuple)) return InvalidOid;
   const Oid server = reinterpret_cast<Form_pg_foreign_table>(GETSTRUCT(tuple))->ftserver;
   ReleaseSysCache(tuple);
-  return schema_of(GetForeignDataWrapper(GetForeignServer(server)->fdwid)->fdwhandler);
+  const ForeignServer* found = GetForeignServerExtended(server, FSV_MISSING_OK);
+  const ForeignDataWrapper* wrapper =
+      found == nullptr ? nullptr : GetForeignDataWrapperExtended(found->fdwid, FDW_MISSING_OK);
+  return wrapper == nullptr ? InvalidOid : schema_of(wrapper->fdwhandler);
 }
 
 // InvalidOid: there is no extension.
@@ -101,6 +106,21 @@ Oid schema_of_extension() {
 Oid find_heap(StateTable table, Oid schema) {
   const Oid relid = get_relname_relid(name_of(table), schema);
   return OidIsValid(relid) && get_rel_relkind(relid) == RELKIND_MATVIEW ? relid : InvalidOid;
+}
+
+struct HeapPlace {
+  Oid schema;  // InvalidOid: the filter is being dropped
+  Oid relid;   // InvalidOid: it is missing
+};
+
+// An update of the extension may move handler and heaps between the two looks.
+HeapPlace place_of_heap(StateTable table, Oid filter) {
+  for (int look = 1;; ++look) {
+    HeapPlace place = {schema_of_heaps(filter), InvalidOid};
+    if (OidIsValid(place.schema)) place.relid = find_heap(table, place.schema);
+    if (!OidIsValid(place.schema) || OidIsValid(place.relid) || look == 2) return place;
+    AcceptInvalidationMessages();
+  }
 }
 
 [[noreturn]] void raise_missing(StateTable table, Oid schema, Oid filter) {
@@ -139,17 +159,15 @@ Oid index_of(Relation table) {
 }  // namespace
 
 Relation open_state_table(StateTable table, Oid filter, LOCKMODE lock) {
-  const Oid schema = schema_of_heaps(filter);
-  if (!OidIsValid(schema)) return nullptr;
-  const Oid relid = find_heap(table, schema);
-  Relation relation = OidIsValid(relid) ? try_table_open(relid, lock) : nullptr;
-  if (relation == nullptr) raise_missing(table, schema, filter);
+  const HeapPlace place = place_of_heap(table, filter);
+  if (!OidIsValid(place.schema)) return nullptr;
+  Relation relation = OidIsValid(place.relid) ? try_table_open(place.relid, lock) : nullptr;
+  if (relation == nullptr) raise_missing(table, place.schema, filter);
   return relation;
 }
 
 Relation try_to_open_log(Oid filter) {
-  const Oid schema = schema_of_heaps(filter);
-  const Oid relid = OidIsValid(schema) ? find_heap(StateTable::log, schema) : InvalidOid;
+  const Oid relid = place_of_heap(StateTable::log, filter).relid;
   if (!OidIsValid(relid) || !ConditionalLockRelationOid(relid, RowExclusiveLock)) return nullptr;
   Relation log = try_table_open(relid, NoLock);
   if (log == nullptr) UnlockRelationOid(relid, RowExclusiveLock);
@@ -157,9 +175,8 @@ Relation try_to_open_log(Oid filter) {
 }
 
 bool has_state_tables(Oid filter) {
-  const Oid schema = schema_of_heaps(filter);
-  return OidIsValid(schema) && OidIsValid(find_heap(StateTable::log, schema)) &&
-         OidIsValid(find_heap(StateTable::image, schema));
+  return OidIsValid(place_of_heap(StateTable::log, filter).relid) &&
+         OidIsValid(place_of_heap(StateTable::image, filter).relid);
 }
 
 bool is_state_table(Oid relation) {

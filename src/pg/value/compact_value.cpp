@@ -13,12 +13,15 @@ namespace {
 // A compact form pays where it takes less than so much of the filter's memory.
 bool pays(Size size, const Parameters& parameters) { return size <= parameters.memory / 4 * 3; }
 
+// One for all: values that come one after the other are mostly alike.
+CompactReader the_reader;
+
 // Opens the compact form in a datum; nullptr: it has another one.
 struct varlena* open_compact(Datum value, CompactReader* reader) {
-  struct varlena* bytes = PG_DETOAST_DATUM(value);
-  if (!is_compact(bytes, VARSIZE(bytes))) return nullptr;
+  struct varlena* bytes = PG_DETOAST_DATUM_PACKED(value);
+  if (!is_compact(VARDATA_ANY(bytes), VARSIZE_ANY_EXHDR(bytes))) return nullptr;
   Problem problem;
-  if (!reader->open(bytes, VARSIZE(bytes), problem)) raise(problem);
+  if (!reader->open(VARDATA_ANY(bytes), VARSIZE_ANY_EXHDR(bytes), problem)) raise(problem);
   return bytes;
 }
 
@@ -36,7 +39,7 @@ void count_repeats(const CompactReader& reader, uint64* insertions) {
 
 Datum words_datum(const Parameters& parameters, const Word* words, uint32 count,
                   const uint64* insertions) {
-  if (!pays(count, parameters)) return 0;
+  if (!pays(count, parameters) || !exa_log_log::have_room(parameters, words, count)) return 0;
   const Size size = write_compact(parameters, words, count, insertions, nullptr, 0);
   if (!pays(size, parameters)) return 0;
   auto* bytes = static_cast<unsigned char*>(palloc(size));
@@ -60,18 +63,27 @@ Datum value_datum(Header* filter) {
 }
 
 bool read_words(Datum value, WordsOfValue* result) {
-  CompactReader reader;
+  CompactReader& reader = the_reader;
   if (open_compact(value, &reader) == nullptr) return false;
   const Parameters& p = result->parameters = reader.parameters();
   result->words = static_cast<Word*>(palloc((Size{reader.count()} + 1) * sizeof(Word)));
   result->insertions = static_cast<uint64*>(palloc0(p.slices * sizeof(uint64)));
-  result->count = 0;
-  for (Word word; reader.next(word);) {
-    result->words[result->count++] = word;
-    ++result->insertions[exa_log_log::slice_of_word(p, word)];
-  }
+  result->count = reader.next(result->words, reader.count());
+  for (uint32 i = 0; i < result->count; ++i)
+    ++result->insertions[exa_log_log::slice_of_word(p, result->words[i])];
   finish_reading(reader);
   count_repeats(reader, result->insertions);
+  return true;
+}
+
+bool count_few(Datum value, uint32* count) {
+  CompactReader& reader = the_reader;
+  if (open_compact(value, &reader) == nullptr ||
+      !exa_log_log::are_few(reader.parameters(), reader.count()))
+    return false;
+  for (Word words[64]; reader.next(words, lengthof(words)) > 0;) continue;
+  finish_reading(reader);
+  *count = reader.count();
   return true;
 }
 
@@ -100,34 +112,27 @@ void add_words(WordsOfValue* value, const WordsOfValue& other) {
     value->insertions[i] = std::min(value->insertions[i] + other.insertions[i], kMaxInsertions);
 }
 
-// Where it does not pay any more, tokens may have no room either: the filter decides.
 Datum words_datum(const WordsOfValue& value) {
   const Datum compact = words_datum(value.parameters, value.words, value.count, value.insertions);
-  if (compact != 0) return compact;
+  return compact != 0 ? compact : PointerGetDatum(filter_of(value));
+}
+
+Header* filter_of(const WordsOfValue& value) {
   Header* filter = make_value(value.parameters, CurrentMemoryContext);
   for (uint32 i = 0; i < value.count; ++i) exa_log_log::add_word(filter, value.words[i]);
   for (uint32 i = 0; i < value.parameters.slices; ++i)
     slice_at(filter, i).state->insertions = value.insertions[i];
   settle_value(filter);
-  return PointerGetDatum(filter);
+  return filter;
 }
 
 void merge_datum(Header* into, Datum from) {
-  CompactReader reader;
+  CompactReader& reader = the_reader;
   struct varlena* bytes = open_compact(from, &reader);
   if (bytes == nullptr) return merge_value(into, get_value(from));
   Problem problem;
-  const Parameters& p = into->parameters;
-  if (!mergeable(p, reader.parameters(), problem)) raise(problem);
-  for (Word word; reader.next(word);) {
-    exa_log_log::add_word(into, word);
-    ++slice_at(into, exa_log_log::slice_of_word(p, word)).state->insertions;
-  }
-  finish_reading(reader);
-  for (uint32 i = 0; i < p.slices; ++i) {
-    uint64& insertions = slice_at(into, i).state->insertions;
-    insertions = std::min(insertions + reader.repeats(i), kMaxInsertions);
-  }
+  if (!mergeable(into->parameters, reader.parameters(), problem)) raise(problem);
+  if (!merge_compact(reader, into, problem)) raise(problem);
   if (reinterpret_cast<void*>(bytes) != DatumGetPointer(from)) pfree(bytes);
 }
 

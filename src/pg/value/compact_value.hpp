@@ -23,10 +23,14 @@ struct WordsOfValue {
 // False: the value is in no compact form. Raises data_corrupted.
 bool read_words(Datum value, WordsOfValue* result);
 
+// Has a compact value so few keys that each is counted as one? How many there are then.
+bool count_few(Datum value, uint32* count);
+
 // The same for one more hash, or for all words of another one, of mergeable parameters.
 void add_hash(WordsOfValue* value, uint64 hash);
 void add_words(WordsOfValue* value, const WordsOfValue& other);
 Datum words_datum(const WordsOfValue& value);
+Header* filter_of(const WordsOfValue& value);
 
 // Adds a value of any form to a filter of ours, as merge_value.
 void merge_datum(Header* into, Datum from);

@@ -17,11 +17,15 @@ bool is_sound(const Header* header, Size length) {
          p.slice_bytes <= (length - sizeof(Header)) / p.slices;
 }
 
+bool is_compact_value(const struct varlena* bytes) {
+  return is_compact(VARDATA_ANY(bytes), VARSIZE_ANY_EXHDR(bytes));
+}
+
 // The filter of a compact form.
-const Header* decode(const void* bytes, Size length) {
+const Header* decode(const struct varlena* bytes) {
   Problem problem;
   CompactReader reader;
-  if (reader.open(bytes, length, problem)) {
+  if (reader.open(VARDATA_ANY(bytes), VARSIZE_ANY_EXHDR(bytes), problem)) {
     Header* filter = make_value(reader.parameters(), CurrentMemoryContext);
     if (read_compact(reader, filter, problem)) return filter;
   }
@@ -31,7 +35,7 @@ const Header* decode(const void* bytes, Size length) {
 const Header* decode_header(const struct varlena* bytes) {
   Problem problem;
   CompactReader reader;
-  if (!reader.open(bytes, VARSIZE(bytes), problem)) raise(problem);
+  if (!reader.open(VARDATA_ANY(bytes), VARSIZE_ANY_EXHDR(bytes), problem)) raise(problem);
   Header* header = static_cast<Header*>(palloc(sizeof(Header)));
   format_header(header, reader.parameters());
   return header;
@@ -40,9 +44,10 @@ const Header* decode_header(const struct varlena* bytes) {
 }  // namespace
 
 const Header* get_value(Datum value) {
-  struct varlena* bytes = PG_DETOAST_DATUM(value);
+  struct varlena* bytes = PG_DETOAST_DATUM_PACKED(value);
+  if (is_compact_value(bytes)) return decode(bytes);
+  bytes = PG_DETOAST_DATUM(PointerGetDatum(bytes));
   const Size length = VARSIZE(bytes);
-  if (is_compact(bytes, length)) return decode(bytes, length);
   if (reinterpret_cast<uintptr_t>(bytes) % alignof(Header) != 0)
     bytes = static_cast<struct varlena*>(memcpy(palloc(length), bytes, length));
   const Header* header = reinterpret_cast<const Header*>(bytes);
@@ -55,8 +60,8 @@ const Header* get_value(Datum value) {
 
 const Header* get_value_header(Datum value) {
   if (!VARATT_IS_EXTERNAL_ONDISK(DatumGetPointer(value))) {
-    struct varlena* bytes = PG_DETOAST_DATUM(value);
-    return is_compact(bytes, VARSIZE(bytes)) ? decode_header(bytes) : get_value(value);
+    struct varlena* bytes = PG_DETOAST_DATUM_PACKED(value);
+    return is_compact_value(bytes) ? decode_header(bytes) : get_value(PointerGetDatum(bytes));
   }
   const auto* header =
       reinterpret_cast<const Header*>(PG_DETOAST_DATUM_SLICE(value, 0, sizeof(Header) - VARHDRSZ));

@@ -123,6 +123,8 @@ SF_FUNCTION(streamfilter_add) {
   require_promise(header);
   Header* copy = copy_value(header, CurrentMemoryContext);
   insert(copy, element);
+  // What counts keys says how many by what it holds, whatever way it has got there.
+  if (ops_of(copy).counts_only) settle_slice(copy, slice_of(copy->parameters, element.hash));
   PG_RETURN_DATUM(value_datum(copy));
 }
 

@@ -1,0 +1,30 @@
+-- What users do not call moves. The state of filters stays where it is on disk.
+ALTER MATERIALIZED VIEW streamfilter_log SET SCHEMA _streamfilter;
+ALTER MATERIALIZED VIEW streamfilter_image SET SCHEMA _streamfilter;
+ALTER FUNCTION streamfilter_fdw_handler() SET SCHEMA _streamfilter;
+ALTER FUNCTION streamfilter_fdw_validator(text[], oid) SET SCHEMA _streamfilter;
+ALTER FUNCTION streamfilter_check_ddl() SET SCHEMA _streamfilter;
+ALTER FUNCTION streamfilter_agg_transition(internal, "any", streamfilter) SET SCHEMA _streamfilter;
+ALTER FUNCTION streamfilter_agg_combine(internal, internal) SET SCHEMA _streamfilter;
+ALTER FUNCTION streamfilter_agg_serialize(internal) SET SCHEMA _streamfilter;
+ALTER FUNCTION streamfilter_agg_deserialize(bytea, internal) SET SCHEMA _streamfilter;
+ALTER FUNCTION streamfilter_agg_final(internal) SET SCHEMA _streamfilter;
+ALTER FUNCTION approx_count_distinct_transition(internal, "any") SET SCHEMA _streamfilter;
+ALTER FUNCTION approx_count_distinct_transition(internal, "any", streamfilter) SET SCHEMA _streamfilter;
+ALTER FUNCTION approx_count_distinct_final(internal) SET SCHEMA _streamfilter;
+ALTER FUNCTION streamfilter_agg_merge(streamfilter, streamfilter) SET SCHEMA _streamfilter;
+ALTER FUNCTION streamfilter_agg_result(streamfilter) SET SCHEMA _streamfilter;
+ALTER FUNCTION streamfilter_hash_agg_transition(streamfilter, bigint, text) SET SCHEMA _streamfilter;
+ALTER FUNCTION approx_count_distinct_hash_transition(streamfilter, bigint) SET SCHEMA _streamfilter;
+ALTER FUNCTION approx_count_distinct_hash_final(streamfilter) SET SCHEMA _streamfilter;
+ALTER FUNCTION streamfilter_distinct_agg_transition(internal, "any", bigint, streamfilter) SET SCHEMA _streamfilter;
+ALTER FUNCTION streamfilter_distinct_agg_combine(internal, internal) SET SCHEMA _streamfilter;
+ALTER FUNCTION streamfilter_distinct_agg_serialize(internal) SET SCHEMA _streamfilter;
+ALTER FUNCTION streamfilter_distinct_agg_deserialize(bytea, internal) SET SCHEMA _streamfilter;
+ALTER FUNCTION streamfilter_distinct_agg_final(internal) SET SCHEMA _streamfilter;
+ALTER FUNCTION streamfilter_tune(oid) SET SCHEMA _streamfilter;
+ALTER FUNCTION streamfilter_tree_node(oid) SET SCHEMA _streamfilter;
+ALTER FUNCTION streamfilter_slice_stats(oid) SET SCHEMA _streamfilter;
+ALTER FUNCTION streamfilter_trigger_stat(oid) SET SCHEMA _streamfilter;
+ALTER FUNCTION streamfilter_show_progress() SET SCHEMA _streamfilter;
+

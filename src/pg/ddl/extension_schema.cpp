@@ -1,0 +1,112 @@
+#include "pg/server/postgres.hpp"
+
+extern "C" {
+#include "access/genam.h"
+#include "access/table.h"
+#include "access/xact.h"
+#include "catalog/dependency.h"
+#include "catalog/indexing.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_depend.h"
+#include "catalog/pg_extension.h"
+#include "catalog/pg_proc.h"
+#include "commands/alter.h"
+#include "commands/extension.h"
+#include "foreign/foreign.h"
+#include "nodes/parsenodes.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+}
+
+#include "pg/ddl/extension_schema.hpp"
+
+namespace streamfilter::pg {
+namespace {
+
+constexpr char kExtension[] = "streamfilter";
+
+bool moves_extension(const Node* statement) {
+  if (!IsA(statement, AlterObjectSchemaStmt)) return false;
+  const auto* move = reinterpret_cast<const AlterObjectSchemaStmt*>(statement);
+  // Others are refused by the server.
+  return move->objectType == OBJECT_EXTENSION && strcmp(strVal(move->object), kExtension) == 0 &&
+         superuser();
+}
+
+Oid schema_of_handler() {
+  const Oid wrapper = get_foreign_data_wrapper_oid(kExtension, true);
+  return OidIsValid(wrapper) ? get_func_namespace(GetForeignDataWrapper(wrapper)->fdwhandler)
+                             : InvalidOid;
+}
+
+Oid schema_of_member(const FormData_pg_depend* member) {
+  if (member->deptype != DEPENDENCY_EXTENSION) return InvalidOid;
+  if (member->classid == ProcedureRelationId) return get_func_namespace(member->objid);
+  if (member->classid == RelationRelationId) return get_rel_namespace(member->objid);
+  return InvalidOid;
+}
+
+// The internals are where the handler is; before version 1.2 that is where all others are, too.
+struct Members {
+  Oid internal_schema;
+  Oid schema;       // of the others; InvalidOid: there are none
+  List* functions;  // of the internals
+  List* relations;
+};
+
+void take_member(Members* members, const FormData_pg_depend* member) {
+  const Oid schema = schema_of_member(member);
+  if (!OidIsValid(schema)) return;
+  if (schema != members->internal_schema)
+    members->schema = schema;
+  else if (member->classid == ProcedureRelationId)
+    members->functions = lappend_oid(members->functions, member->objid);
+  else
+    members->relations = lappend_oid(members->relations, member->objid);
+}
+
+void find_members(Members* members) {
+  Relation catalog = table_open(DependRelationId, AccessShareLock);
+  ScanKeyData keys[2];
+  ScanKeyInit(&keys[0], Anum_pg_depend_refclassid, BTEqualStrategyNumber, F_OIDEQ,
+              ObjectIdGetDatum(ExtensionRelationId));
+  ScanKeyInit(&keys[1], Anum_pg_depend_refobjid, BTEqualStrategyNumber, F_OIDEQ,
+              ObjectIdGetDatum(get_extension_oid(kExtension, true)));
+  SysScanDesc scan =
+      systable_beginscan(catalog, DependReferenceIndexId, true, nullptr, lengthof(keys), keys);
+  while (HeapTuple tuple = systable_getnext(scan))
+    take_member(members, reinterpret_cast<Form_pg_depend>(GETSTRUCT(tuple)));
+  systable_endscan(scan);
+  table_close(catalog, AccessShareLock);
+}
+
+void move_internals(const Members* members, Oid schema) {
+  ListCell* cell;
+  ObjectAddresses* moved = new_object_addresses();
+  foreach (cell, members->functions)
+    AlterObjectNamespace_oid(ProcedureRelationId, lfirst_oid(cell), schema, moved);
+  foreach (cell, members->relations)
+    AlterObjectNamespace_oid(RelationRelationId, lfirst_oid(cell), schema, moved);
+  free_object_addresses(moved);
+  CommandCounterIncrement();
+}
+
+}  // namespace
+
+void move_extension(UtilityCall* call) {
+  Members members = {};
+  if (moves_extension(statement_of(call))) {
+    members.internal_schema = schema_of_handler();
+    find_members(&members);
+  }
+  if (!OidIsValid(members.schema)) {
+    call->go_on();
+    return;
+  }
+  move_internals(&members, members.schema);
+  call->go_on();
+  CommandCounterIncrement();
+  move_internals(&members, members.internal_schema);
+}
+
+}  // namespace streamfilter::pg
