@@ -14,6 +14,24 @@ INSERT INTO other VALUES (1);
 DELETE FROM other;
 DELETE FROM t WHERE id = 1;
 DELETE FROM t WHERE id = 2;
+-- Once of each filter.
+CREATE FOREIGN TABLE seen_numbers (id int) SERVER streamfilter OPTIONS (kind 'clq', memory '64kB');
+CREATE TABLE numbers (number int);
+CREATE TRIGGER zz BEFORE INSERT ON numbers FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen_numbers', 'number');
+INSERT INTO numbers VALUES (1), (2), (3);
+DELETE FROM numbers WHERE number = 1;
+CREATE TRIGGER forget AFTER DELETE OR UPDATE ON public.numbers FOR EACH ROW EXECUTE FUNCTION streamfilter_forget('public.seen_numbers', 'number');
+DELETE FROM numbers WHERE number = 2;
+INSERT INTO numbers VALUES (1), (2), (3) RETURNING *;
+DROP TABLE numbers;
+-- Nothing to type for a kind that forgets no single keys.
+CREATE FOREIGN TABLE seen_bits (number int) SERVER streamfilter OPTIONS (kind 'bloom', memory '64kB', keys '100');
+CREATE TABLE numbers (number int);
+CREATE TRIGGER zz BEFORE INSERT ON numbers FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen_bits');
+INSERT INTO numbers VALUES (1);
+DELETE FROM numbers;
+DROP TABLE numbers;
+DROP FOREIGN TABLE seen_numbers, seen_bits;
 TRUNCATE t;
 \c
 TRUNCATE t;

@@ -133,3 +133,33 @@ DROP VIEW at_work, small_watched;
 DROP FOREIGN TABLE seen_watched, recent_watched;
 DROP TABLE watched;
 DROP ROLE regress_warmer;
+
+-- ---- a trigger on a table that has rows --------------------------------------------------------
+
+CREATE FOREIGN TABLE seen_orders (id int, part text) SERVER streamfilter OPTIONS (kind 'clq', memory '64kB');
+CREATE TABLE orders (number int, part text, note text);
+-- Nothing to say of an empty one, nor where the transaction may be filling the filter.
+CREATE TRIGGER zz BEFORE INSERT ON orders FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen_orders', 'number', 'part');
+DROP TRIGGER zz ON orders;
+INSERT INTO orders SELECT i, 'a', 'x' FROM generate_series(1, 10) i;
+BEGIN;
+INSERT INTO seen_orders SELECT number, part FROM orders;
+CREATE TRIGGER zz BEFORE INSERT ON orders FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen_orders', 'number', 'part');
+ROLLBACK;
+CREATE TRIGGER zz BEFORE INSERT ON orders FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen_orders', 'number', 'part');
+SELECT streamfilter_warm('public.seen_orders', 'public.orders', ARRAY['number', 'part']);
+INSERT INTO orders VALUES (1, 'a'), (11, 'a') RETURNING number;
+DROP TRIGGER zz ON orders;
+CREATE TRIGGER zz BEFORE INSERT ON orders FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen_orders', 'number', 'part');
+-- Partitions are looked into; rows that are gone do not count.
+CREATE FOREIGN TABLE seen_parts (id int) SERVER streamfilter OPTIONS (kind 'clq', memory '64kB');
+CREATE TABLE parts (id int) PARTITION BY LIST (id);
+CREATE TABLE parts_1 PARTITION OF parts FOR VALUES IN (1);
+INSERT INTO parts VALUES (1);
+DELETE FROM parts;
+CREATE TRIGGER zz BEFORE INSERT ON parts FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen_parts');
+DROP TRIGGER zz ON parts;
+INSERT INTO parts VALUES (1);
+CREATE TRIGGER zz BEFORE INSERT ON parts FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen_parts');
+DROP TABLE orders, parts;
+DROP FOREIGN TABLE seen_orders, seen_parts;

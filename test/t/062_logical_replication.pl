@@ -112,4 +112,32 @@ catch_up();
 is($hub->safe_psql('postgres', 'SELECT count(*) FROM events WHERE id = 5000'), '2', 'an ordinary trigger does not fire');
 
 $hub->safe_psql('postgres', 'DROP SUBSCRIPTION from0; DROP SUBSCRIPTION from1');
+
+# ---- The order of decoding: batches are written partition by partition.
+SKIP:
+{
+	my $library = $ingest[0]->config_data('--pkglibdir');
+	skip 'this server has no test_decoding', 3 unless -f "$library/test_decoding.so";
+	$ingest[0]->safe_psql('postgres', q{
+		CREATE TABLE parted (id int, part int) PARTITION BY LIST (part);
+		CREATE TABLE parted_0 PARTITION OF parted FOR VALUES IN (0);
+		CREATE TABLE parted_1 PARTITION OF parted FOR VALUES IN (1);
+		CREATE FOREIGN TABLE seen_parted (id int) SERVER streamfilter OPTIONS (kind 'clq', memory '1MB');
+		CREATE TRIGGER zz BEFORE INSERT ON parted FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen_parted');
+		SELECT pg_create_logical_replication_slot('watched', 'test_decoding')});
+	# How many rows were decoded, and how many of them after a row that came later: in their partition, in all.
+	my $decoded = q{
+		SELECT count(*), count(*) FILTER (WHERE id < in_part), count(*) FILTER (WHERE id < in_all) FROM (
+			SELECT id, lag(id) OVER (PARTITION BY part ORDER BY place) AS in_part, lag(id) OVER (ORDER BY place) AS in_all FROM (
+				SELECT place, substring(data FROM 'id.integer.:([0-9]+)')::int AS id, substring(data FROM 'part.integer.:([0-9]+)') AS part
+				FROM pg_logical_slot_get_changes('watched', NULL, NULL) WITH ORDINALITY AS c (lsn, xid, data, place)
+				WHERE data LIKE '%parted_%: INSERT:%') r) s};
+	$ingest[0]->safe_psql('postgres', 'INSERT INTO parted SELECT i, i % 2 FROM generate_series(1, 3000) i');
+	like($ingest[0]->safe_psql('postgres', $decoded), qr/^3000[|]0[|][0-9]+$/, 'rows of a partition are decoded as they came');
+	$ingest[0]->safe_psql('postgres', q{SET streamfilter.batch_insert = off; INSERT INTO parted SELECT i, i % 2 FROM generate_series(3001, 4000) i});
+	is($ingest[0]->safe_psql('postgres', $decoded), '1000|0|0', 'all of them without batches');
+	$ingest[0]->safe_psql('postgres', 'INSERT INTO parted_0 SELECT i, 0 FROM generate_series(4001, 5000) i');
+	is($ingest[0]->safe_psql('postgres', $decoded), '1000|0|0', 'and where there is one table only');
+	$ingest[0]->safe_psql('postgres', q{SELECT pg_drop_replication_slot('watched')});
+}
 done_testing();

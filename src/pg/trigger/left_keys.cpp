@@ -4,17 +4,29 @@ extern "C" {
 #include "access/table.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_trigger.h"
+#include "lib/stringinfo.h"
 #include "nodes/execnodes.h"
 #include "parser/parsetree.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
 }
 
+#include "core/kind/kind_registry.hpp"
+#include "pg/handle/tree.hpp"
 #include "pg/trigger/left_keys.hpp"
 #include "pg/trigger/trigger_definition.hpp"
 
 namespace streamfilter::pg {
 namespace {
 
-bool is_told = false;
+// Filters that this session was told of, and the tables whose rows have left.
+List* told = NIL;
+
+void note_told(Oid table, Oid filter) {
+  const MemoryContext caller = MemoryContextSwitchTo(TopMemoryContext);
+  told = list_append_unique_oid(list_append_unique_oid(told, table), filter);
+  MemoryContextSwitchTo(caller);
+}
 
 bool drops_repeats(TriggerKind kind) {
   return kind == TriggerKind::discard || kind == TriggerKind::divert;
@@ -33,34 +45,60 @@ const Trigger* find_unfollowed(const TriggerDesc* triggers, int16 event) {
   return found;
 }
 
+// Of the trigger that makes the filter forget such rows.
+const char* arguments_of(const Trigger* trigger) {
+  StringInfoData list;
+  initStringInfo(&list);
+  for (int i = 0; i < trigger->tgnargs; ++i) {
+    TriggerKind kind;
+    const bool is_target =
+        i == 1 && find_kind(trigger->tgfoid, &kind) && kind == TriggerKind::divert;
+    if (is_target || strncmp(trigger->tgargs[i], "conflicting", 11) == 0) continue;
+    if (i > 0 && strcmp(trigger->tgargs[i - 1], "conflicting") == 0) continue;
+    appendStringInfo(&list, "%s%s", i ? ", " : "", quote_literal_cstr(trigger->tgargs[i]));
+  }
+  return list.data;
+}
+
+// What to type; "": nothing helps.
+const char* remedy(const Trigger* trigger, const TriggerOrigin* origin, int16 event) {
+  const Oid filter = origin->binding.filter;
+  if (event == TRIGGER_TYPE_TRUNCATE)
+    return psprintf(": TRUNCATE %s;",
+                    quote_qualified_identifier(get_namespace_name(get_rel_namespace(filter)),
+                                               get_rel_name(filter)));
+  Fault fault;
+  const FilterRelation* relation = show_filter_relation(filter, fault);
+  if (relation == nullptr || find_ops(relation->definition.parameters.kind)->erase == nullptr)
+    return "";
+  return psprintf(
+      ": CREATE TRIGGER forget AFTER DELETE OR UPDATE ON %s FOR EACH ROW EXECUTE FUNCTION "
+      "streamfilter_forget(%s);",
+      origin->table_name, arguments_of(trigger));
+}
+
 void hint(Relation table, int16 event, const List* truncated) {
-  if (is_told || table->trigdesc == nullptr || !table->trigdesc->trig_insert_before_row) return;
+  if (table->trigdesc == nullptr || !table->trigdesc->trig_insert_before_row ||
+      list_member_oid(told, RelationGetRelid(table)))
+    return;
   const TriggerDesc* triggers = CopyTriggerDesc(table->trigdesc);
   const Trigger* trigger = find_unfollowed(triggers, event);
   if (trigger == nullptr) return;
   const TriggerOrigin origin = find_origin(trigger, table);
-  const char* filter = get_rel_name(origin.binding.filter);
-  if (filter == nullptr || list_member_oid(truncated, origin.binding.filter)) return;
-  is_told = true;
-  ereport(
-      NOTICE,
-      errmsg("filter \"%s\" still knows the rows that have left table \"%s\"", filter,
-             RelationGetRelationName(table)),
-      errdetail("If they come again, trigger \"%s\" takes them for repeats.", trigger->tgname),
-      event == TRIGGER_TYPE_TRUNCATE
-          ? errhint("TRUNCATE the filter, too, or let a trigger do it: CREATE TRIGGER ... AFTER "
-                    "TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION "
-                    "streamfilter_forget(...).",
-                    origin.table_name)
-          : errhint("If the filter shall forget them: CREATE TRIGGER ... AFTER DELETE OR UPDATE "
-                    "ON %s FOR EACH ROW EXECUTE FUNCTION streamfilter_forget(...).",
-                    origin.table_name));
+  const Oid filter = origin.binding.filter;
+  if (get_rel_name(filter) == nullptr || list_member_oid(truncated, filter)) return;
+  const bool is_told = list_member_oid(told, filter);
+  note_told(RelationGetRelid(table), filter);
+  if (!is_told)
+    ereport(NOTICE, errmsg("filter \"%s\" still knows the rows that have left table \"%s\"%s",
+                           get_rel_name(filter), RelationGetRelationName(table),
+                           remedy(trigger, &origin, event)));
 }
 
 }  // namespace
 
 void hint_after_delete(const QueryDesc* query) {
-  if (likely(is_told || query->operation != CMD_DELETE) || query->estate->es_processed == 0) return;
+  if (likely(query->operation != CMD_DELETE) || query->estate->es_processed == 0) return;
   for (int i = -1; (i = SF_NEXT_RESULT_RELATION(query->plannedstmt, i)) > 0;) {
     const RangeTblEntry* entry = rt_fetch(i, query->plannedstmt->rtable);
     Relation table = table_open(entry->relid, AccessShareLock);  // pruned ones have none
@@ -70,7 +108,6 @@ void hint_after_delete(const QueryDesc* query) {
 }
 
 void hint_after_truncate(const TruncateStmt* statement) {
-  if (is_told) return;
   List* relids = NIL;
   ListCell* cell;
   foreach (cell, statement->relations)

@@ -1,5 +1,5 @@
 // Rows that go leave their keys behind, unless a trigger forgets them: from then on the same rows
-// are discarded. A session is told once.
+// are discarded. A session is told once of each filter, with what to type.
 #pragma once
 
 extern "C" {

@@ -16,6 +16,7 @@ extern "C" {
 #include "pg/trigger/citus_tables.hpp"
 #include "pg/trigger/crash_warning.hpp"
 #include "pg/trigger/divert.hpp"
+#include "pg/trigger/fill_hint.hpp"
 #include "pg/trigger/forget_definition.hpp"
 #include "pg/trigger/key_indexes.hpp"
 #include "pg/trigger/others_tables.hpp"
@@ -160,6 +161,7 @@ void bind_created(const Trigger* trigger, TriggerKind kind, Relation table) {
   }
   bind_trigger(trigger->tgoid, {filter, target});
   hint_at_key_index(trigger, table, plan, relation->name);
+  hint_to_fill(trigger, table, plan, relation);
 }
 
 // `schema`: of CREATE SCHEMA, whose elements do not name it since PostgreSQL 19.

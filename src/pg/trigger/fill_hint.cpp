@@ -1,0 +1,91 @@
+#include "pg/server/postgres.hpp"
+
+extern "C" {
+#include "access/table.h"
+#include "access/tableam.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_inherits.h"
+#include "lib/stringinfo.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/snapmgr.h"
+}
+
+#include "pg/handle/slot_lifecycle.hpp"
+#include "pg/handle/tree.hpp"
+#include "pg/remote/remote_filter.hpp"
+#include "pg/server/transaction_use.hpp"
+#include "pg/shmem/filter_directory.hpp"
+#include "pg/storage/persistence.hpp"
+#include "pg/trigger/fill_hint.hpp"
+
+namespace streamfilter::pg {
+namespace {
+
+bool knows_nothing(const FilterRelation* filter) {
+  if (shared_state == nullptr || transaction_uses_filters || is_remote(filter) ||
+      is_in_tree(filter->relid))
+    return false;
+  const FilterSlot* slot = peek_slot(filter);
+  if (slot == nullptr) return !is_anything_saved(filter->relid);
+  return slot->saved.restored == 0 &&
+         pg_atomic_read_u64(const_cast<pg_atomic_uint64*>(&slot->applied)) == 0;
+}
+
+bool has_visible_row(Oid relid) {
+  Relation table = try_table_open(relid, AccessShareLock);
+  if (table == nullptr) return false;
+  bool found = false;
+  if (table->rd_rel->relkind == RELKIND_RELATION) {
+    Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
+    TupleTableSlot* row = table_slot_create(table, nullptr);
+    TableScanDesc scan = table_beginscan(table, snapshot, 0, nullptr);
+    found = table_scan_getnextslot(scan, ForwardScanDirection, row);
+    table_endscan(scan);
+    ExecDropSingleTupleTableSlot(row);
+    UnregisterSnapshot(snapshot);
+  }
+  table_close(table, NoLock);
+  return found;
+}
+
+bool has_rows(Relation table) {
+  ListCell* cell;
+  foreach (cell, find_all_inheritors(RelationGetRelid(table), AccessShareLock, nullptr))
+    if (has_visible_row(lfirst_oid(cell))) return true;
+  return false;
+}
+
+const char* name_of(Oid relid) {
+  return quote_literal_cstr(quote_qualified_identifier(get_namespace_name(get_rel_namespace(relid)),
+                                                       get_rel_name(relid)));
+}
+
+// The argument `columns`, where the table's names are not those of the filter.
+const char* columns_of(Relation table, const TriggerPlan* plan) {
+  StringInfoData columns;
+  initStringInfo(&columns);
+  bool differs = false;
+  for (int i = 0; i < plan->count; ++i) {
+    const char* name =
+        NameStr(TupleDescAttr(RelationGetDescr(table), plan->inputs[i].source)->attname);
+    appendStringInfo(&columns, "%s%s", i ? ", " : ", ARRAY[", quote_literal_cstr(name));
+    differs |= strcmp(name, plan->inputs[i].column->name) != 0;
+  }
+  appendStringInfoChar(&columns, ']');
+  return differs ? columns.data : "";
+}
+
+}  // namespace
+
+void hint_to_fill(const Trigger* trigger, Relation table, const TriggerPlan* plan,
+                  const FilterRelation* filter) {
+  if (trigger->tgisclone || !knows_nothing(filter) || !has_rows(table)) return;
+  ereport(NOTICE,
+          errmsg("table \"%s\" has rows that filter \"%s\" does not know",
+                 RelationGetRelationName(table), filter->name),
+          errhint("SELECT streamfilter_warm(%s, %s%s); fills it.", name_of(filter->relid),
+                  name_of(RelationGetRelid(table)), columns_of(table, plan)));
+}
+
+}  // namespace streamfilter::pg
