@@ -23,7 +23,7 @@ $node->safe_psql('postgres', qq{CREATE EXTENSION streamfilter; CREATE DATABASE r
 	CREATE FOREIGN TABLE root2 (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '64kB', k '4')});
 
 # What goes with it; two good values; what else it takes to say more.
-my %elsewhere = map { $_ => 1 } qw(servers home_servers producer moved first_places);    # a server of its own is for other tests
+my %elsewhere = map { $_ => 1 } qw(servers home_servers producer moved first_places identity);    # a server of its own is for other tests
 my %examples = (
 	kind => [ q{}, 'bloom', 'bloom' ],
 	memory => [ q{}, '64kB', '128kB' ],

@@ -38,6 +38,7 @@ struct RelationOption {
   bool (*read)(const char* value, const RelationOption& option, RelationOptions* options);
   const char* hint;                    // what is good; nullptr: one of
   const char* const* words = nullptr;  // these, which end with nullptr
+  bool keeps_state = false;            // ALTER of it concerns nothing that the filter knows
 };
 
 // ---- readers
@@ -116,17 +117,18 @@ bool read_parent(const char* value, const RelationOption&, RelationOptions* opti
 static_assert(kMaxTreeLevels == 32);  // the hint of top_down
 
 constexpr RelationOption kRelationOptions[] = {
-    {"conflict", read_word<&RelationOptions::conflict>, nullptr, kConflict},
+    {"conflict", read_word<&RelationOptions::conflict>, nullptr, kConflict, true},
     {"persistence", read_word<&RelationOptions::persistence>, nullptr, kPersistence},
-    {"mode", read_word<&RelationOptions::mode>, nullptr, kMode},
-    {"overfull", read_word<&RelationOptions::overfull>, nullptr, kOverfull},
-    {"probe", read_word<&RelationOptions::probe>, nullptr, kProbe},
+    {"mode", read_word<&RelationOptions::mode>, nullptr, kMode, true},
+    {"overfull", read_word<&RelationOptions::overfull>, nullptr, kOverfull, true},
+    {"probe", read_word<&RelationOptions::probe>, nullptr, kProbe, true},
     {"lost_slice", read_lost_slice,
      "Valid values are: distinct, duplicate, votes:x, hybrid:x, with a number x of bits from 1 to "
      "64."},
     {"max_future", read_max_future, "Give a time such as '10 minutes', or 'infinity'."},
     {"servers", read_text<&RelationOptions::servers>, nullptr},
     {"producer", read_text<&RelationOptions::producer>, nullptr},
+    {"identity", read_text<&RelationOptions::identity>, nullptr, nullptr, true},
     {"home_servers", read_number<&RelationOptions::home_servers, 1, PG_INT32_MAX>,
      "Give how many of the servers the filter was made with."},
     {"moved", read_moved, "streamfilter_move_slice() sets it, from where the events arrive."},
@@ -223,6 +225,17 @@ bool read_relation_option(DefElem* given, RelationOptions* relation_options, Fau
     return true;
   }
   return false;
+}
+
+bool keeps_state(List* options) {
+  ListCell* cell;
+  foreach (cell, options) {
+    bool keeps = false;
+    for (const RelationOption& option : kRelationOptions)
+      keeps |= option.keeps_state && is_named(lfirst_node(DefElem, cell), option.name);
+    if (!keeps) return false;
+  }
+  return true;
 }
 
 bool read_server_names(const RelationOptions* relation_options, List** names, Fault& fault) {

@@ -19,6 +19,9 @@ bool read_table_options(List* options, Definition* definition, RelationOptions* 
 // Reads an option of the relation; false if it is another one. A bad value is a fault: 22023.
 bool read_relation_option(DefElem* option, RelationOptions* relation_options, Fault& fault);
 
+// Is each of the options one that can be altered without a look at what the filter knows?
+bool keeps_state(List* options);
+
 // The names in option servers (char*), NIL if it is not given. Fault: 22023.
 bool read_server_names(const RelationOptions* relation_options, List** names, Fault& fault);
 

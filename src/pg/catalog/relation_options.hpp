@@ -43,6 +43,7 @@ struct RelationOptions {
   LostSlice lost_slice;
   const char* servers = nullptr;   // names, separated by commas
   const char* producer = nullptr;  // JSON: the filter whose slices these are, on another server
+  const char* identity = nullptr;  // of the filter that streamfilter_distribute() was called for
   // The slices were cut for the first so many of `servers`; others were added later. 0: for all.
   int home_servers = 0;
   MovedSlices moved;  // of a relation with `producer`

@@ -269,16 +269,21 @@ void check_contradictions(const FilterRelation* relation, Contradictions rule) {
 
 // What becomes of what the filter remembers.
 enum class Alteration : uint8 {
-  none,   // it is a new filter
-  owner,  // another owner alone means nothing to it
+  none,      // it is a new filter
+  relation,  // another owner, or an option such as mode: they mean nothing to it
   state,
 };
 
 Alteration alteration_by(const AlterTableStmt* statement) {
   ListCell* cell;
-  foreach (cell, statement->cmds)
-    if (lfirst_node(AlterTableCmd, cell)->subtype != AT_ChangeOwner) return Alteration::state;
-  return Alteration::owner;
+  foreach (cell, statement->cmds) {
+    const auto* command = lfirst_node(AlterTableCmd, cell);
+    const bool is_kept =
+        command->subtype == AT_ChangeOwner ||
+        (command->subtype == AT_GenericOptions && keeps_state(castNode(List, command->def)));
+    if (!is_kept) return Alteration::state;
+  }
+  return Alteration::relation;
 }
 
 // Does what the transaction has last seen of the filter fit the definition as it is now?

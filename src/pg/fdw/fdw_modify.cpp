@@ -28,6 +28,7 @@ extern "C" {
 #include "pg/handle/key_builder.hpp"
 #include "pg/handle/slot_lifecycle.hpp"
 #include "pg/storage/persistence.hpp"
+#include "pg/trigger/citus_nodes.hpp"
 #include "pg/trigger/judged_once.hpp"
 
 namespace streamfilter::pg {
@@ -192,6 +193,8 @@ void begin_foreign_modify(ModifyTableState* state, ResultRelInfo* target, List* 
     static_cast<ModifyState*>(target->ri_FdwState)->one_by_one = plan != NIL;
     return;
   }
+  require_one_node(RelationGetRelid(target->ri_RelationDesc), "DELETE",
+                   "run_command_on_all_nodes($$DELETE FROM ...$$)", false);
   const AttrNumber row =
       ExecFindJunkAttributeInTlist(outerPlanState(state)->plan->targetlist, kRow);
   if (!AttributeNumberIsValid(row)) elog(ERROR, "could not find junk column %s", kRow);

@@ -17,7 +17,7 @@ constexpr char kSetting[] = "streamfilter.mode";
 // The filter's owner can alter its mode, and the table's owner can disable the trigger;
 // to others the right can be granted.
 bool may_override(const FilterRelation* relation, Oid table_owner) {
-  const Oid role = session_mode.set_by;
+  const Oid role = session_mode.origin.set_by;
   return has_privs_of_role(role, relation->owner) ||
          (OidIsValid(table_owner) && has_privs_of_role(role, table_owner)) ||
          pg_parameter_aclcheck(kSetting, role, ACL_SET) == ACLCHECK_OK;
@@ -35,13 +35,13 @@ FilterMode mode_in_use(const FilterRelation* relation, bool* overridden) {
   if (!enabled) return FilterMode::off;
   const FilterMode own = relation->options.mode;
   if (!session_mode.given || session_mode.mode == own) return own;
-  *overridden = OidIsValid(session_mode.set_by);
+  *overridden = OidIsValid(session_mode.origin.set_by);
   return session_mode.mode;
 }
 
 void check_override(const FilterRelation* relation, FilterMode mode, Oid table_owner) {
   if (may_override(relation, table_owner)) return;
-  const char* role = role_name(session_mode.set_by);
+  const char* role = role_name(session_mode.origin.set_by);
   ereport(
       ERROR, errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
       errmsg("permission denied to use filter \"%s\" in mode %s", relation->name, name_of(mode)),

@@ -137,6 +137,15 @@ extern "C" {
                     context, flags)
 #endif
 
+// The relations that a statement uses, with their rights: relid and requiredPerms.
+#if PG_VERSION_NUM >= 160000
+#define SF_PERMISSIONS(statement) ((statement)->permInfos)
+#define SF_RELATION_PERMISSIONS RTEPermissionInfo
+#else
+#define SF_PERMISSIONS(statement) ((statement)->rtable)
+#define SF_RELATION_PERMISSIONS RangeTblEntry
+#endif
+
 // Ownership of a relation.
 #if PG_VERSION_NUM >= 160000
 #define SF_IS_OWNER_OF_RELATION(relid, user) object_ownercheck(RelationRelationId, relid, user)

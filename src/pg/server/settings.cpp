@@ -24,6 +24,8 @@ bool report = false;
 bool verbose = false;
 
 SessionMode session_mode = {};
+SettingOrigin enabled_origin = {};
+bool set_travels = false;
 void (*on_mode_change)() = [] {};
 
 namespace {
@@ -41,26 +43,34 @@ int mode_value = kOwnMode;
 // What only superusers can set; a role may write its own pg_db_role_setting.
 bool is_configuration(GucSource source) { return source <= PGC_S_ARGV || source == PGC_S_GLOBAL; }
 
-// Remembers who sets it.
-bool check_mode(int*, void** extra, GucSource source) {
+bool remember_origin(void** extra, GucSource source) {
   Oid user;
   int context;
   GetUserIdAndSecContext(&user, &context);  // there may be none yet
-  auto* set_by = static_cast<Oid*>(SF_GUC_MALLOC(sizeof(Oid)));
-  if (set_by == nullptr) return false;
-  *set_by = is_configuration(source) ? InvalidOid : user;
-  *extra = set_by;
+  auto* origin = static_cast<SettingOrigin*>(SF_GUC_MALLOC(sizeof(SettingOrigin)));
+  if (origin == nullptr) return false;
+  origin->set_by = is_configuration(source) ? InvalidOid : user;
+  origin->is_default = source <= PGC_S_DATABASE_USER;
+  origin->travels = set_travels;
+  *extra = origin;
   return true;
 }
+
+// The server keeps the origin with the value, and brings both back after a rollback.
+bool check_mode(int*, void** extra, GucSource source) { return remember_origin(extra, source); }
+bool check_enabled(bool*, void** extra, GucSource source) { return remember_origin(extra, source); }
 
 void assign_mode(int value, void* extra) {
   const bool given = value != kOwnMode;
   session_mode = {given, given ? static_cast<FilterMode>(value) : FilterMode::enforce,
-                  *static_cast<const Oid*>(extra)};
+                  *static_cast<const SettingOrigin*>(extra)};
   on_mode_change();
 }
 
-void assign_enabled(bool, void*) { on_mode_change(); }
+void assign_enabled(bool, void* extra) {
+  enabled_origin = *static_cast<const SettingOrigin*>(extra);
+  on_mode_change();
+}
 
 }  // namespace
 
@@ -68,7 +78,7 @@ void init_settings() {
   DefineCustomBoolVariable("streamfilter.enabled", "Lets filters judge rows.",
                            "If off, triggers and streamfilter_seen() let every row pass, and "
                            "nothing is remembered.",
-                           &enabled, true, PGC_SUSET, 0, nullptr, assign_enabled, nullptr);
+                           &enabled, true, PGC_SUSET, 0, check_enabled, assign_enabled, nullptr);
   DefineCustomEnumVariable("streamfilter.mode",
                            "What filters do with repeats, in place of their option mode.",
                            "Empty: the option of each filter counts.", &mode_value, kOwnMode,

@@ -17,13 +17,24 @@ extern bool batch_insert;           // streamfilter.batch_insert
 extern bool report;                 // streamfilter.report
 extern bool verbose;                // streamfilter.verbose, its former name
 
+// Where a value comes from, which other nodes of Citus may not have.
+struct SettingOrigin {
+  Oid set_by;       // the role that has set it; InvalidOid: the configuration of the server
+  bool is_default;  // of the configuration, the database or the role
+  bool travels;     // to the nodes: by a SET LOCAL that Citus sends, or they have it anyway
+};
+
 // streamfilter.mode
 struct SessionMode {
   bool given;  // false: every filter's own counts
   FilterMode mode;
-  Oid set_by;  // the role that has set it; InvalidOid: the configuration of the server
+  SettingOrigin origin;
 };
 extern SessionMode session_mode;
+extern SettingOrigin enabled_origin;
+
+// True while a SET LOCAL runs that Citus sends to the nodes.
+extern bool set_travels;
 
 // Called when `enabled` or `session_mode` may have changed.
 extern void (*on_mode_change)();

@@ -2,14 +2,19 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
+#include "access/xact.h"
 #include "catalog/pg_class.h"
+#include "commands/tablecmds.h"
 #include "lib/stringinfo.h"
+#include "nodes/makefuncs.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
 }
 
 #include "pg/catalog/definition_commands.hpp"
 #include "pg/catalog/filter_relation.hpp"
+#include "pg/catalog/option_list.hpp"
+#include "pg/catalog/slice_origin.hpp"
 #include "pg/trigger/citus_tables.hpp"
 
 namespace streamfilter::pg {
@@ -59,17 +64,68 @@ List* run(const char* command, const char* filter) {
   return rows;
 }
 
-void check_equal(List* rows, const char* definition, const char* filter) {
+// A filter that is there, made by an older version, is taken for this one.
+const char* adoption(const char* name, const char* identity) {
+  const char* literal = quote_literal_cstr(name);
+  const char* block = psprintf(
+      "BEGIN IF NOT EXISTS (SELECT FROM pg_catalog.pg_foreign_table, "
+      "pg_catalog.pg_options_to_table(ftoptions) o WHERE ftrelid OPERATOR(pg_catalog.=) "
+      "%s::pg_catalog.regclass AND o.option_name OPERATOR(pg_catalog.=) 'identity') THEN "
+      "ALTER FOREIGN TABLE %s OPTIONS (ADD identity %s); END IF; END",
+      literal, name, quote_literal_cstr(identity));
+  return psprintf("DO %s", quote_literal_cstr(block));
+}
+
+// Marks the filter as this one. A new one of its name, or one from a dump, is another.
+void set_identity(Oid relid, const char* identity) {
+  const char* before = find_option(options_of_filter(relid), "identity");
+  if (before != nullptr && strcmp(before, identity) == 0) return;
+  char name[] = "identity";
+  DefElem* option =
+      makeDefElemExtended(nullptr, name, reinterpret_cast<Node*>(makeString(pstrdup(identity))),
+                          before == nullptr ? DEFELEM_ADD : DEFELEM_SET, -1);
+  AlterTableCmd* command = makeNode(AlterTableCmd);
+  command->subtype = AT_GenericOptions;
+  command->def = reinterpret_cast<Node*>(list_make1(option));
+  AlterTableInternal(relid, list_make1(command), false);
+  CommandCounterIncrement();
+}
+
+// The definition without the option: it may stand anywhere.
+const char* without_identity(const char* definition) {
+  const char* start = strstr(definition, ", identity '");
+  const char* end = start != nullptr ? strchr(start + strlen(", identity '"), '\'') : nullptr;
+  if (end == nullptr) return definition;
+  return psprintf("%.*s%s", static_cast<int>(start - definition), definition, end + 1);
+}
+
+void raise_other(List* row, const char* filter, const char* full) {
+  ereport(ERROR, errcode(ERRCODE_DUPLICATE_TABLE),
+          errmsg("filter \"%s\" of node %s:%s is another one of that name", filter, text_at(row, 0),
+                 text_at(row, 1)),
+          errdetail("It was made for a filter that has been dropped elsewhere, and knows keys."),
+          errhint("Type: SELECT run_command_on_workers('DROP FOREIGN TABLE %s'), and repeat the "
+                  "call.",
+                  full));
+}
+
+void check_equal(List* rows, Oid relid, const char* filter, const char* full) {
+  const char* definition = definition_of(relid);
+  const char* identity = identity_of_filter(relid);
   const char* own = pnstrdup(definition, strcspn(definition, "\n"));
   ListCell* cell;
   foreach (cell, rows) {
     List* row = static_cast<List*>(lfirst(cell));
-    const char* there = text_at(row, 3) != nullptr ? text_at(row, 3) : "";
-    if (strncmp(there, own, strlen(own)) == 0) continue;
+    const char* answer = text_at(row, 3) != nullptr ? text_at(row, 3) : "";
+    const char* there = pnstrdup(answer, strcspn(answer, "\n"));
+    if (strcmp(without_identity(there), without_identity(own)) == 0) {
+      if (strstr(there, identity) != nullptr) continue;
+      raise_other(row, filter, full);
+    }
     ereport(ERROR, errcode(ERRCODE_INVALID_TABLE_DEFINITION),
             errmsg("filter \"%s\" is defined otherwise on node %s:%s", filter, text_at(row, 0),
                    text_at(row, 1)),
-            errdetail("There: %s", pnstrdup(there, strcspn(there, "\n"))),
+            errdetail("There: %s", there),
             errhint("Alter or drop it there, with run_command_on_workers()."));
   }
 }
@@ -105,16 +161,18 @@ SF_FUNCTION(streamfilter_distribute) {
   if (!SF_IS_OWNER_OF_RELATION(relid, GetUserId()))
     aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_FOREIGN_TABLE, name);
   require_coordinator();
+  const char* full = quote_qualified_identifier(get_namespace_name(get_rel_namespace(relid)), name);
+  set_identity(relid, identity_of_filter(relid));
   ListCell* cell;
   List* rows = NIL;
   foreach (cell, definition_commands(relid)) rows = run(static_cast<char*>(lfirst(cell)), name);
   const Oid schema = get_func_namespace(fcinfo->flinfo->fn_oid);
-  const char* full = quote_qualified_identifier(get_namespace_name(get_rel_namespace(relid)), name);
+  run(adoption(full, identity_of_filter(relid)), name);
   rows = run(
       psprintf("SELECT %s(%s::pg_catalog.regclass)",
                quote_qualified_identifier(get_namespace_name(schema), "streamfilter_definition"),
                quote_literal_cstr(full)),
       name);
-  check_equal(rows, definition_of(relid), name);
+  check_equal(rows, relid, name, full);
   PG_RETURN_INT32(list_length(rows));
 }

@@ -7,6 +7,7 @@
 #include "pg/handle/key_call.hpp"
 #include "pg/remote/remote_keys.hpp"
 #include "pg/server/problem_report.hpp"
+#include "pg/trigger/citus_nodes.hpp"
 #include "pg/trigger/judged_once.hpp"
 #include "pg/value/value.hpp"
 
@@ -37,6 +38,9 @@ SF_FUNCTION(streamfilter_seen) {
 // streamfilter_test(filter regclass, VARIADIC key "any") → boolean: was the key seen before?
 // Nothing is remembered; columns with a role may be left out. Needs SELECT on the filter.
 SF_FUNCTION(streamfilter_test) {
+  if (unlikely(fcinfo->flinfo->fn_extra == nullptr) && !PG_ARGISNULL(0))
+    require_one_node(PG_GETARG_OID(0), "streamfilter_test()",
+                     "run_command_on_all_nodes($$SELECT streamfilter_test(...)$$)", true);
   KeyCall* site = key_call_site(fcinfo, Use::test, "streamfilter_test", true);
   Element element;
   if (!build_element(&site->keys, fcinfo->args + 1, &element)) PG_RETURN_BOOL(false);

@@ -5,6 +5,7 @@
 
 #include "pg/catalog/extension_presence.hpp"
 #include "pg/commit/coordinator.hpp"
+#include "pg/ddl/citus_ddl.hpp"
 #include "pg/ddl/ddl_checks.hpp"
 #include "pg/ddl/extension_schema.hpp"
 #include "pg/fdw/batch_scan.hpp"
@@ -13,6 +14,7 @@
 #include "pg/ingest/insert_plan.hpp"
 #include "pg/shmem/filter_directory.hpp"
 #include "pg/sql/hook_steps.hpp"
+#include "pg/trigger/citus_nodes.hpp"
 #include "pg/trigger/row_source.hpp"
 
 namespace streamfilter::pg {
@@ -25,6 +27,7 @@ constexpr UtilityCall::Step kUtility[] = {
     note_explain,        // EXPLAIN, and what it runs
     check_before_ddl,    // ALTER and DROP of filters, of what they need, and of state heaps
     move_extension,      // ALTER EXTENSION streamfilter SET SCHEMA
+    send_to_nodes,       // what concerns a filter on all nodes of Citus
     track_utility,       // each statement has a number, which triggers ask for
     follow_transaction,  // COMMIT PREPARED and ROLLBACK PREPARED
     nullptr,
@@ -40,7 +43,7 @@ constexpr PlannerCall::Step kPlanner[] = {
 constexpr PathsCall::Step kPaths[] = {add_batch_scans, nullptr};  // streamfilter_seen() in WHERE
 constexpr ExplainCall::Step kExplain[] = {explain_judged_rows, nullptr};
 constexpr StartCall::Step kExecutorStart[] = {begin_query, nullptr};
-constexpr RunCall::Step kExecutorRun[] = {track_run, nullptr};
+constexpr RunCall::Step kExecutorRun[] = {check_settings_reach, track_run, nullptr};
 constexpr FinishCall::Step kExecutorFinish[] = {track_finish, nullptr};
 constexpr AccessCall::Step kObjectAccess[] = {watch_objects, nullptr};
 

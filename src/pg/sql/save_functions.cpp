@@ -21,6 +21,7 @@ extern "C" {
 #include "pg/storage/persistence.hpp"
 #include "pg/storage/state_heaps.hpp"
 #include "pg/transaction/transaction_changes.hpp"
+#include "pg/trigger/citus_nodes.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -113,6 +114,8 @@ SF_FUNCTION(streamfilter_save) {
   const Oid relid = PG_GETARG_OID(0);
   FilterHandle* filter = filter_handle(relid);
   use_filter(filter, Use::define);
+  require_one_node(relid, "streamfilter_save()",
+                   "run_command_on_all_nodes($$SELECT streamfilter_save('...')$$)", false);
   if (!SF_IS_OWNER_OF_RELATION(relid, GetUserId()))
     aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_FOREIGN_TABLE, filter->relation->name);
   require_local(filter, "streamfilter_save");
@@ -231,6 +234,8 @@ SF_FUNCTION(streamfilter_forget_saved) {
             errmsg("\"%s\" is not a filter", name != nullptr ? name : psprintf("%u", relid)));
   if (!SF_IS_OWNER_OF_RELATION(relid, GetUserId()))
     aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_FOREIGN_TABLE, name);
+  require_one_node(relid, "streamfilter_forget_saved()",
+                   "run_command_on_all_nodes($$SELECT streamfilter_forget_saved('...')$$)", false);
   PG_RETURN_INT64(static_cast<int64>(forget_saved(relid)));
 }
 

@@ -8,6 +8,7 @@ extern "C" {
 }
 
 #include "pg/catalog/filter_relation.hpp"
+#include "pg/ddl/citus_ddl.hpp"
 #include "pg/handle/filter_handle.hpp"
 #include "pg/shmem/loss_estimate.hpp"
 #include "pg/shmem/server_health.hpp"
@@ -55,6 +56,7 @@ SF_FUNCTION(streamfilter_stats_reset) {
   const Oid relid = PG_GETARG_OID(0);
   check_owner(relid);
   reset(relid);
+  call_on_other_nodes(relid, fcinfo->flinfo->fn_oid);
   PG_RETURN_VOID();
 }
 

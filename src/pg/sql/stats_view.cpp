@@ -13,6 +13,7 @@ extern "C" {
 #include "pg/catalog/filter_options.hpp"
 #include "pg/handle/filter_handle.hpp"
 #include "pg/handle/tree.hpp"
+#include "pg/server/citus.hpp"
 #include "pg/shmem/in_flight_table.hpp"
 #include "pg/shmem/loss_estimate.hpp"
 #include "pg/shmem/server_health.hpp"
@@ -20,6 +21,7 @@ extern "C" {
 #include "pg/sql/stats_view.hpp"
 #include "pg/storage/persistence.hpp"
 #include "pg/transaction/prepared_transactions.hpp"
+#include "pg/trigger/citus_nodes.hpp"
 #include "pg/value/parameters_json.hpp"
 
 namespace streamfilter::pg {
@@ -166,6 +168,17 @@ void put_fault(ReturnSetInfo* set, const Fault& fault) {
   row.add_to(set);
 }
 
+// Once in a session: views are for people, but also for what asks every minute.
+static void say_here_only(Oid filter) {
+  static bool is_told = false;
+  if (is_told || likely(!is_citus_loaded()) || !is_on_all_nodes(filter) || !speaks_for_all_nodes())
+    return;
+  is_told = true;
+  ereport(NOTICE, errmsg("streamfilter_stats shows the filters of this node only"),
+          errhint("Type: SELECT * FROM run_command_on_all_nodes($$SELECT json_agg(s) FROM "
+                  "streamfilter_stats s$$)."));
+}
+
 }  // namespace streamfilter::pg
 
 using namespace streamfilter;
@@ -174,6 +187,7 @@ using namespace streamfilter::pg;
 // streamfilter_stat(filter oid): one row of streamfilter_stats; NULLs if it is no filter (any
 // more).
 SF_FUNCTION(streamfilter_stat) {
+  say_here_only(PG_GETARG_OID(0));
   NamedRow row(fcinfo);
   Fault fault;
   if (const FilterRelation* relation = show_filter_relation(PG_GETARG_OID(0), fault))

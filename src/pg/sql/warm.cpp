@@ -18,6 +18,7 @@ extern "C" {
 #include "pg/server/condition_text.hpp"
 #include "pg/server/progress.hpp"
 #include "pg/server/spi_cursor.hpp"
+#include "pg/trigger/citus_nodes.hpp"
 #include "pg/trigger/judged_once.hpp"
 
 namespace streamfilter::pg {
@@ -198,6 +199,8 @@ SF_FUNCTION(streamfilter_warm) {
   require_argument(fcinfo, 0, "filter");
   require_argument(fcinfo, 1, "table");
   const Oid filter_id = PG_GETARG_OID(0), table = PG_GETARG_OID(1);
+  require_one_node(filter_id, "streamfilter_warm()",
+                   "run_command_on_shards('...', $$SELECT streamfilter_warm('...', '%s')$$)", true);
   FilterHandle* filter = filter_handle(filter_id);
   use_filter(filter, Use::insert);
   if (get_rel_name(table) == nullptr)

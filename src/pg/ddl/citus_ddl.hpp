@@ -1,0 +1,15 @@
+// Statements about a filter reach all nodes of Citus in one transaction, or fail.
+#pragma once
+
+#include "pg/server/hooks.hpp"
+
+namespace streamfilter::pg {
+
+// A step: after ALTER of filters that keeps their state, RENAME, SET SCHEMA, GRANT and REVOKE the
+// other nodes do the same. Raises 0A000, with what to type, before TRUNCATE, DROP and other ALTERs.
+void send_to_nodes(UtilityCall* call);
+
+// After a function of ours was called for a filter: on the other nodes, too.
+void call_on_other_nodes(Oid filter, Oid function);
+
+}  // namespace streamfilter::pg

@@ -1,0 +1,149 @@
+# Citus: statements about a filter act on all nodes in one transaction, or fail and say what to type. So do settings.
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use CitusCluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $citus = CitusCluster->new(workers => 2);
+sub query { return $citus->query($_[0]); }
+
+# What a query says on every node: "a a a".
+sub nodes
+{
+	my ($query) = @_;
+	return join ' ', map { $citus->node($_)->safe_psql('postgres', $query) } 0 .. 2;
+}
+
+sub make
+{
+	query(q{
+		CREATE FOREIGN TABLE seen (key int) SERVER streamfilter OPTIONS (kind 'bloom', keys '100000', fpr '1e-6');
+		SELECT streamfilter_distribute('seen');
+		CREATE TABLE events (id int, key int);
+		SELECT create_distributed_table('events', 'key');
+		CREATE TRIGGER zz BEFORE INSERT ON events FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen', 'key')});
+	return;
+}
+
+sub load { query('INSERT INTO events SELECT i, i FROM generate_series(1, 1000) i'); return query('SELECT count(*) FROM events'); }
+make();
+is(load(), 1000, 'rows');
+
+# ---- TRUNCATE, DROP: each node in a transaction of its own, for Citus prepares transactions
+
+# Refused on this node alone; typed as the hint says, it acts on all.
+sub refused
+{
+	my ($statement, $node) = @_;
+	my $said = $citus->messages($statement, $node);
+	like($said, qr/ERROR:.*would act on filter "\w+" of this node only.*HINT:  Type: SELECT \* FROM run_command_on_all_nodes\('.*'\)\.$/s,
+		"$statement is refused");
+	my ($typed) = $said =~ /Type: (SELECT .*\))\.$/m;
+	is(query("SELECT bool_and(success) FROM ($typed) AS t"), 't', 'and done as the hint says');
+	return;
+}
+
+query('TRUNCATE events');
+refused('TRUNCATE seen');
+is(load(), 1000, 'TRUNCATE of table and filter, then the same rows again');
+refused('TRUNCATE seen', $citus->node(1));
+query('TRUNCATE events');
+is(load(), 1000, 'from a worker, too');
+query('DROP TABLE events');
+refused('DROP FOREIGN TABLE seen');
+is(nodes(q{SELECT to_regclass('seen') IS NULL}), 't t t', 'DROP reaches all nodes');
+make();
+is(load(), 1000, 'and a new filter of that name begins empty');
+query('SET citus.enable_ddl_propagation = off; TRUNCATE seen');
+is(load(), 1000, 'with citus.enable_ddl_propagation off, statements act on their node');
+$citus->everywhere(q{CREATE FOREIGN TABLE older (key int) SERVER streamfilter OPTIONS (kind 'bloom', keys '1000')});
+refused('TRUNCATE older');
+refused('DROP FOREIGN TABLE older');
+query(q{CREATE FOREIGN TABLE alone (key int) SERVER streamfilter OPTIONS (kind 'bloom', keys '1000'); INSERT INTO alone VALUES (1);
+	TRUNCATE alone; ALTER FOREIGN TABLE alone OPTIONS (SET keys '2000'); DROP FOREIGN TABLE alone});
+
+# ---- ALTER, RENAME, SET SCHEMA, OWNER, GRANT
+
+query(q{CREATE ROLE keeper; CREATE ROLE reader; ALTER FOREIGN TABLE seen OPTIONS (ADD mode 'shadow')});
+is(load(), 2000, 'ALTER of the mode');
+query(q{ALTER FOREIGN TABLE seen OPTIONS (SET mode 'enforce')});
+is(load(), 2000, 'and back');
+refused(q{ALTER FOREIGN TABLE seen OPTIONS (SET keys '200000')});
+is(nodes(q{SELECT streamfilter_definition('seen') ~ $$keys '200000'$$}), 't t t', 'ALTER of the keys');
+query(q{BEGIN; ALTER FOREIGN TABLE seen OPTIONS (SET mode 'off'); ROLLBACK});
+is(nodes(q{SELECT streamfilter_definition('seen') ~ $$mode 'enforce'$$}), 't t t', 'ALTER is undone on all nodes');
+query(q{GRANT SELECT, INSERT (key) ON seen TO reader WITH GRANT OPTION});
+is(nodes(q{SELECT has_table_privilege('reader', 'seen', 'SELECT WITH GRANT OPTION') AND has_column_privilege('reader', 'seen', 'key', 'INSERT')}),
+	't t t', 'GRANT');
+query(q{REVOKE ALL ON seen FROM reader CASCADE});
+is(nodes(q{SELECT has_table_privilege('reader', 'seen', 'SELECT') OR has_column_privilege('reader', 'seen', 'key', 'INSERT')}), 'f f f', 'REVOKE');
+query(q{GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader});
+is(nodes(q{SELECT has_table_privilege('reader', 'seen', 'SELECT')}), 't t t', 'GRANT ON ALL TABLES');
+query(q{CREATE SCHEMA filters; GRANT ALL ON SCHEMA filters TO keeper; ALTER FOREIGN TABLE seen RENAME TO "Known"; ALTER FOREIGN TABLE "Known" SET SCHEMA filters;
+	ALTER FOREIGN TABLE filters."Known" RENAME COLUMN key TO k; ALTER FOREIGN TABLE filters."Known" OWNER TO keeper});
+is(nodes(q{SELECT string_agg(c.oid::regclass || '/' || a.attname || '/' || c.relowner::regrole, ' ') FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = 1
+	WHERE c.relkind = 'f'}), join(' ', ('filters."Known"/k/keeper') x 3), 'RENAME, SET SCHEMA, OWNER');
+is(query(q{SELECT count(*) FROM run_command_on_workers('SELECT 1')}), 2, 'nodes answer');
+query(q{ALTER FOREIGN TABLE filters."Known" OWNER TO CURRENT_USER; ALTER FOREIGN TABLE filters."Known" RENAME COLUMN k TO key;
+	ALTER FOREIGN TABLE filters."Known" SET SCHEMA public; ALTER FOREIGN TABLE "Known" RENAME TO seen});
+query(q{TRUNCATE events; SELECT run_command_on_all_nodes('TRUNCATE seen')});
+is(load(), 1000, 'and the filter is found by its former name again');
+like($citus->messages('ALTER FOREIGN TABLE seen ADD COLUMN n int'), qr/of this node only.*HINT:.*run_command_on_all_nodes/s, 'ADD COLUMN says what to type');
+
+# Rights are those of the role that acts.
+query('ALTER ROLE reader LOGIN');
+like($citus->messages(q{SET ROLE reader; ALTER FOREIGN TABLE seen OPTIONS (SET mode 'off')}), qr/must be owner/, 'the owner alters');
+
+# ---- statements about single keys and nodes
+
+query(q{CREATE FOREIGN TABLE recent (key int) SERVER streamfilter OPTIONS (kind 'lru', memory '64kB'); SELECT streamfilter_distribute('recent')});
+for my $statement (q{DELETE FROM recent WHERE key = 1}, q{SELECT streamfilter_test('seen', 1)}, q{SELECT streamfilter_warm('seen', 'events')})
+{
+	like($citus->messages($statement), qr/ERROR:.*this node only.*HINT:.*run_command_on_/s, "$statement says what to type");
+}
+like($citus->messages('SELECT * FROM streamfilter_stats'), qr/NOTICE:.*this node only.*HINT:.*run_command_on_all_nodes/s, 'streamfilter_stats says what it shows');
+is(query(q{SELECT bool_or(result::bool) FROM run_command_on_all_nodes($$SELECT streamfilter_test('seen', 7)$$)}), 't', 'asked as told');
+query(q{SELECT streamfilter_stats_reset('seen')});
+is(nodes(q{SELECT max(tested) FROM streamfilter_stats}), '0 0 0', 'counters are reset on all nodes');
+like($citus->messages("SELECT $_('seen')"), qr/ERROR:.*this node only.*HINT:.*run_command_on_all_nodes/s, $_)
+  foreach qw(streamfilter_save streamfilter_forget_saved);
+
+# ---- an identity of its own
+
+query('SET citus.enable_ddl_propagation = off; DROP TRIGGER zz ON events; DROP FOREIGN TABLE seen');
+query(q{CREATE FOREIGN TABLE seen (key int) SERVER streamfilter OPTIONS (kind 'bloom', keys '200000', fpr '1e-6', mode 'enforce')});
+like($citus->messages(q{SELECT streamfilter_distribute('seen')}), qr/is another one of that name.*HINT:.*DROP FOREIGN TABLE public.seen/s,
+	'a new filter does not go on with one that was dropped here only');
+query(q{DROP TABLE events; SELECT run_command_on_workers('DROP FOREIGN TABLE seen CASCADE'); DROP FOREIGN TABLE seen});
+make();
+is(load(), 1000, 'after that it begins empty');
+
+# ---- settings
+
+my $insert = 'INSERT INTO events SELECT i, i FROM generate_series(1, 1000) i';
+like($citus->messages("SET streamfilter.mode = shadow; $insert"), qr/ERROR:.*streamfilter.mode.*does not reach.*HINT:.*citus.propagate_set_commands/s, 'SET of the mode');
+like($citus->messages("SET streamfilter.mode = shadow; COPY events FROM PROGRAM 'echo 1 | sed s/1/1\\\\t1/'"), qr/ERROR:.*does not reach/, 'before COPY');
+like($citus->messages("BEGIN; SET LOCAL streamfilter.mode = off; $insert; COMMIT"), qr/ERROR:.*does not reach/, 'SET LOCAL that does not travel');
+{
+	local $ENV{PGOPTIONS} = '-c streamfilter.mode=shadow';
+	like($citus->messages($insert), qr/ERROR:.*does not reach/, 'PGOPTIONS');
+}
+like($citus->messages("SET streamfilter.enabled = off; $insert"), qr/ERROR:.*streamfilter.enabled.*does not reach/s, 'streamfilter.enabled');
+is(query('SELECT count(*) FROM events'), 1000, 'nothing is lost in silence');
+my $script = PostgreSQL::Test::Utils::tempdir() . '/restore.sql';
+PostgreSQL::Test::Utils::append_to_file($script, join "\n", 'BEGIN;', q{SET LOCAL citus.propagate_set_commands = 'local';},
+	'SET LOCAL streamfilter.mode = shadow;', "$insert;", 'COMMIT;');
+$citus->coordinator->command_ok([ 'psql', '-X', '-v', 'ON_ERROR_STOP=1', '-d', $citus->coordinator->connstr('postgres'), '-f', $script ],
+	'the recipe of the hint');
+is(query('SELECT count(*) FROM events'), 2000, 'stores all rows');
+query(q{ALTER SYSTEM SET streamfilter.mode = shadow; SELECT pg_reload_conf()});
+like($citus->messages($insert), qr/ERROR:.*does not reach/, 'the configuration of one node');
+$_->safe_psql('postgres', q{ALTER SYSTEM SET streamfilter.mode = shadow}) foreach map { $citus->node($_) } 1, 2;
+$_->reload foreach map { $citus->node($_) } 1, 2;
+query($insert);
+is(query('SELECT count(*) FROM events'), 3000, 'and of all');
+
+done_testing();
