@@ -26,6 +26,7 @@ constexpr Variant kVariants[] = {
     {Kind::sbf, "max", "3"},
     {Kind::sbf, "max", "7"},
     {Kind::rsbf, "variant", "measured"},
+    {Kind::clq, "lines", "2"},
 };
 
 bool out_of_range(Problem& problem, const char* what, double value) noexcept {

@@ -5,6 +5,7 @@
 
 #include "core/filter/derivation.hpp"
 #include "core/filter/options.hpp"
+#include "core/kind/cache_line_queue.hpp"
 #include "core/model/capped_model.hpp"
 
 #include "core/base/layer_wall.hpp"
@@ -76,6 +77,32 @@ bool choose_capped(Definition& definition) noexcept {
                 "it keeps fpr for ever, and forgets few of that many keys");
 }
 
+// Lines of 64 bytes, as good as.
+double keys_to_line(const Parameters& p) noexcept {
+  return static_cast<double>(p.keys) * kLineBytes / static_cast<double>(p.memory);
+}
+
+// With a choice of two lines, a window is longer but a line has room for fewer fingerprints, as
+// each has a bit more: what counts if the stream ends is how many keys are held, and else the
+// window, unless more room is lost than that gains.
+bool remembers_more(const Parameters& two, const Parameters& one) noexcept {
+  const clq_model::Shape shape = clq::shape_of(two), other = clq::shape_of(one);
+  if (two.keys > 0)
+    return clq_model::mean_held(shape, keys_to_line(two)) >
+           clq_model::mean_held(other, keys_to_line(one));
+  constexpr double kForgettable = 0.01;
+  return window_keys(two, kForgettable) * shape.length >
+         window_keys(one, kForgettable) * other.length * other.buckets();
+}
+
+void choose_lines(Definition& definition) noexcept {
+  Definition one = definition, two = definition;
+  Problem ignored;
+  if (set_option(two, "lines", "2", ignored) && derive_parameters(two, ignored) &&
+      derive_parameters(one, ignored) && remembers_more(two.parameters, one.parameters))
+    set_option(definition, "lines", "2", ignored);
+}
+
 }  // namespace
 
 void choose_kind(Definition& definition) noexcept {
@@ -90,6 +117,7 @@ void choose_kind(Definition& definition) noexcept {
   choose(definition, Kind::clq,
          p.keys > 0 ? "it keeps fpr for ever, and forgets the fewest of that many keys"
                     : "it keeps fpr for ever, and remembers the longest of the kinds that do");
+  choose_lines(definition);
 }
 
 }  // namespace streamfilter

@@ -140,8 +140,7 @@ double fnr_at(const Parameters& p, double gap) noexcept {
 // With other policies it matters how often keys came, which is not modelled.
 Prediction predict(const Parameters& p, const Stream& stream) noexcept {
   constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
-  if (p.integer(kPolicy) != lru || has_window(p) || has_importance(p) || has_choice(p))
-    return {kUnknown, kUnknown};
+  if (p.integer(kPolicy) != lru || has_window(p) || has_importance(p)) return {kUnknown, kUnknown};
   return clq_model::predict(shape_of(p), buckets_of_slice(p) * p.slices, stream);
 }
 

@@ -57,9 +57,8 @@ inline clq_model::Shape shape_of(const Parameters& p) noexcept {
 // Fingerprints are in the order of last sight unless another one is asked for. How many come in
 // front of one is not a matter of chance alone with a choice of lines.
 inline unsigned ranks(const Parameters& p) noexcept {
-  return p.integer(kPolicy) == lru && !has_importance(p) && !has_choice(p)
-             ? static_cast<unsigned>(p.integer(kBucket))
-             : 0;
+  return p.integer(kPolicy) == lru && !has_importance(p) ? static_cast<unsigned>(p.integer(kBucket))
+                                                         : 0;
 }
 
 // Calls visit(line, start) for every bucket: a byte of the body and a bit of the line.

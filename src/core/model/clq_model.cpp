@@ -134,10 +134,89 @@ double fnr_of_two(double others, double length, double lines, double slices) noe
               probability_of_more(length - mean + deviation));
 }
 
+namespace {
+
+// The same where so many keys of each line, of those that it `held`, were found again among the
+// others: which ones is chance.
+double fnr_of_two_with(double found, double held, double others, double length) noexcept {
+  constexpr int kPoints = 8;  // on either side, of a normal distribution
+  constexpr double kEnd = 3.2;
+  const double deviation = held > 0 ? std::sqrt(found * std::max(0.0, 1 - found / held)) : 0;
+  double sum = 0, weights = 0;
+  for (int i = -kPoints; i <= kPoints; ++i) {
+    const double z = kEnd * i / kPoints, weight = std::exp(-z * z / 2);
+    sum += weight * probability_of_more(length - others + z * deviation);
+    weights += weight;
+  }
+  return sum / weights;
+}
+
+// Where a key has two lines. Repeats that are missed enter like new keys, and at one gap they come
+// in the order in which their keys have entered, which is as even as that was.
+class TwoLines {
+ public:
+  TwoLines(const Shape& shape, double lines, const Stream& stream) noexcept
+      : shape_(shape), lines_(lines), stream_(stream) {}
+
+  // `missed`: the rate that is looked for, as far as it is known.
+  double fnr(double missed) const noexcept {
+    const Ages age(stream_, 1e-3 * stream_.distinct());
+    double negatives = 0, repeats = 0;
+    for (unsigned i = 1; i <= Ages::kSteps; ++i) {
+      const double middle = (age[i - 1] + age[i]) / 2;
+      const double rows =
+          (stream_.fresh(age[i - 1]) - stream_.fresh(age[i])) * (stream_.rows() - middle);
+      negatives += rows * fnr_after(middle, missed);
+      repeats += rows;
+    }
+    return repeats > 0 ? std::clamp(negatives / repeats, 0.0, 1.0) : 0;
+  }
+
+  double fpr() const noexcept {
+    return exact_store_model::mean_fpr(stream_.distinct(), [&](double n) {
+      const double one = std::min(different(n / lines_), double(shape_.length)) / different_;
+      return one * (2 - one);
+    });
+  }
+
+ private:
+  // Keys to a line, and how many fingerprints they have: one that is in either line enters neither.
+  double different(double keys) const noexcept {
+    return -std::expm1(-2 * keys / different_) * different_ / 2;
+  }
+
+  double fnr_after(double rows, double missed) const noexcept {
+    // When such a repeat comes, in the mean.
+    const double end = (stream_.rows() + rows) / 2, before = stream_.distinct_in(end - rows);
+    const double others = stream_.distinct_in(rows), fresh = stream_.distinct_in(end) - before;
+    const double found =
+        stream_.gap() > 0 ? 0 : std::max(0.0, others - fresh) / lines_ * (1 - missed);
+    return (1 - shape_.fpr()) * fnr_of_two_with(found,
+                                                std::min<double>(shape_.length, before / lines_),
+                                                different(others / lines_), shape_.length);
+  }
+
+  const Shape& shape_;
+  double lines_;
+  const Stream& stream_;
+  double different_ = std::ldexp(1, static_cast<int>(shape_.bits)) - 1;
+};
+
+Prediction predict_two(const Shape& shape, double lines, const Stream& stream) noexcept {
+  const TwoLines model(shape, lines, stream);
+  if (!(stream.repeats() > 0)) return {model.fpr(), std::numeric_limits<double>::quiet_NaN()};
+  double missed = 0;
+  for (int round = 0; round < 3; ++round) missed = model.fnr(missed);
+  return {model.fpr(), missed};
+}
+
+}  // namespace
+
 // A key is found if its fingerprint is among the last `length` different ones. All are equally
 // likely to be, so one that nobody has shown is with probability fpr(); and a key that was seen is
 // lost if there are `length` of others, its own not among them.
 Prediction predict(const Shape& shape, double buckets, const Stream& stream) noexcept {
+  if (shape.lines > 1) return predict_two(shape, buckets, stream);
   const double length = shape.length, different = length / shape.fpr();
   const double fpr = exact_store_model::mean_fpr(stream.distinct(), [&](double n) {
     return Fingerprints(different, n / buckets).limited(length) / different;
@@ -171,17 +250,31 @@ bool best_shape(double fpr, unsigned bits, unsigned length, Shape& best, bool is
   return reached > 0;
 }
 
+double mean_held(const Shape& shape, double keys) noexcept {
+  constexpr int kPoints = 8, kParts = 8;
+  double sum = 0, held = 0;
+  for (int i = 1; i <= kPoints; ++i) {
+    const double now = keys * i / kPoints;
+    if (shape.lines > 1) {
+      for (int j = 0; j < kParts; ++j) {
+        const double others = keys * (i - 1 + (j + .5) / kParts) / kPoints;
+        held += keys / kPoints / kParts * (1 - probability_of_more(shape.length - others));
+      }
+    } else {
+      const double buckets = shape.buckets();
+      held =
+          Fingerprints(shape.length / shape.fpr(), now / buckets).limited(shape.length) * buckets;
+    }
+    sum += held / i;
+  }
+  return sum;
+}
+
 bool best_shape_for(double keys, double fpr, unsigned bits, unsigned length, Shape& best,
                     bool is_aged) noexcept {
-  constexpr int kPoints = 8;
   double most = 0;
   for_each_shape(fpr, bits, length, is_aged, 1, [&](const Shape& shape) {
-    const double buckets = shape.buckets();
-    double held = 0;
-    for (int i = 1; i <= kPoints; ++i)
-      held += Fingerprints(shape.length / shape.fpr(), keys * i / kPoints / buckets)
-                  .limited(shape.length) *
-              buckets / i;
+    const double held = mean_held(shape, keys);
     if (held <= most) return;
     most = held;
     best = shape;

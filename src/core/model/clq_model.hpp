@@ -53,8 +53,12 @@ Prediction predict(const Shape& shape, double buckets, const Stream& stream) noe
 bool best_shape(double fpr, unsigned bits, unsigned length, Shape& best, bool is_aged = false,
                 unsigned lines = 1) noexcept;
 
-// The same where there will be so many keys to a line, more than it remembers: the shape that holds
-// most of them, in the mean until they are all there.
+// How many of so many keys to a line are held, as a sum over the time until they are all there in
+// which each moment counts by the share of them that have come.
+double mean_held(const Shape& shape, double keys) noexcept;
+
+// The best shape where there will be so many keys to a line, more than it remembers: the one that
+// holds most of them, in the mean until they are all there.
 bool best_shape_for(double keys, double fpr, unsigned bits, unsigned length, Shape& best,
                     bool is_aged = false) noexcept;
 

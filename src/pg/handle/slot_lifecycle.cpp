@@ -140,10 +140,16 @@ uint32 asked_bits(const FilterRelation* relation) {
   return static_cast<uint32>(asked_signature(relation, asked.keys, asked.fpr)) | 1;
 }
 
-// A file may bring a state whose parameters another version has derived.
+// A file may bring a state whose parameters another version has derived. Version 1.0 said nothing
+// of what was asked for: then the parameters themselves tell.
 bool fits(const FilterSlot* slot, const FilterRelation* relation) {
-  return slot->signature == relation->signature ||
-         (slot->asked != 0 && slot->asked == asked_bits(relation));
+  if (slot->signature == relation->signature) return true;
+  if (slot->asked != 0) return slot->asked == asked_bits(relation);
+  if (slot->state != SlotState::live) return false;
+  const Parameters& saved = block_of(slot)->parameters;
+  const Definition& wanted = relation->definition;
+  return slot->signature == signature_of(relation, saved) && is_asked_for(relation, saved) &&
+         (!wanted.seed_given || wanted.parameters.seed == saved.seed);
 }
 
 // The slots of one relation, as the current transaction sees them. Needs directory_lock.

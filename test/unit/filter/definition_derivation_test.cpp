@@ -213,6 +213,29 @@ BOOST_AUTO_TEST_CASE(auto_keeps_fpr_and_then_misses_the_fewest) {
       }
 }
 
+// Without keys the window decides, unless two lines have far less room; with keys, how many of them
+// are held.
+BOOST_AUTO_TEST_CASE(auto_takes_two_lines_where_they_remember_more) {
+  const auto lines = [](const std::string& text) {
+    const Parameters p = parameters_of(text);
+    BOOST_TEST_REQUIRE((p.kind == Kind::clq), text);
+    return text_of(p).find("lines=2") == std::string::npos ? 1 : 2;
+  };
+  for (const char* fpr : {"0.1", "0.05", "0.03", "0.01", "0.003", "0.001", "1e-4", "1e-6"})
+    for (const char* memory : {"4kB", "1MB", "64MB"}) {
+      const std::string rest = std::string("(memory=") + memory + ", fpr=" + fpr;
+      BOOST_TEST(lines("auto" + rest + ")") == 2, rest);
+      const double window = window_keys(parameters_of("auto" + rest + ")"), .01);
+      BOOST_TEST(window >= window_keys(parameters_of("clq" + rest + ", lines=1)"), .01), rest);
+      BOOST_TEST(window >= window_keys(parameters_of("clq" + rest + ", lines=2)"), .01), rest);
+    }
+  BOOST_TEST(window_keys(parameters_of("auto(memory=1MB, fpr=0.01)"), .01) >= 575000);
+  for (const char* fpr : {"0.5", "0.3", "0.2"})
+    BOOST_TEST(lines(std::string("auto(memory=1MB, fpr=") + fpr + ")") == 1, fpr);
+  BOOST_TEST(lines("auto(memory=1MB, fpr=1e-4, keys=500000)") == 2);
+  BOOST_TEST(lines("auto(memory=1MB, fpr=1e-4, keys=5000000)") == 1);
+}
+
 BOOST_AUTO_TEST_CASE(auto_lays_a_bloom_filter_out_in_lines_beyond_the_cache) {
   const auto layout = [](const char* text) { return parameters_of(text).layout; };
   BOOST_TEST((layout("auto(memory=1MB, keys=10000)") == Layout::scattered));

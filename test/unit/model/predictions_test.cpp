@@ -142,6 +142,8 @@ BOOST_AUTO_TEST_CASE(rates_on_uniform_draws) {
       "lru(memory=256kB, policy=clock, entry_bits=32, slices=4)",
       "fplru(memory=256kB, q=0.1)",
       "clq(memory=64kB)",
+      "clq(memory=64kB, lines=2)",
+      "clq(memory=64kB, lines=2, fpr=0.0001)",
       "clq(memory=32kB, bits=5, bucket=3)",
       "clq(memory=64kB, bits=24, bucket=7, slices=4)",
       "capped(memory=64kB, fpr=0.1)",
