@@ -265,9 +265,19 @@ void check_password_used(Connection* connection) {
   raise_password_required(connection);
 }
 
+// Where no host was asked to be a primary, a standby may have answered for one that is gone.
+bool is_standby(const Connection* connection) {
+  const char* standby = PQparameterStatus(connection->pg, "in_hot_standby");
+  return standby != nullptr && strcmp(standby, "on") == 0;
+}
+
 // It stands. False: it has failed after all.
 bool welcome(Connection* connection) {
   check_password_used(connection);
+  if (is_standby(connection)) {
+    fail(connection, Failure::unreachable, kIsStandby);
+    return false;
+  }
   connection->connecting = connection->warned = false;
   forget_relations(connection);
   return set_up(connection);

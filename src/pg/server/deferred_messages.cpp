@@ -3,6 +3,7 @@
 extern "C" {
 #include "catalog/namespace.h"
 #include "mb/pg_wchar.h"
+#include "utils/builtins.h"
 #include "utils/timestamp.h"
 }
 
@@ -103,7 +104,12 @@ void say(const Kept& message) {
               errmsg("server \"%s\" is lost: keys are judged without its slices", message.server),
               message.reason[0] != '\0'
                   ? errdetail_internal("%s", message.reason)
-                  : errdetail("Another session could not reach it a moment ago."));
+                  : errdetail("Another session could not reach it a moment ago."),
+              strcmp(message.reason, kIsStandby) == 0
+                  ? errhint("Type: ALTER SERVER %s OPTIONS (ADD target_session_attrs "
+                            "'read-write'), so that its other hosts are tried.",
+                            quote_identifier(message.server))
+                  : 0);
       break;
     case Message::keys_not_remembered:
       ereport(WARNING, errcode(ERRCODE_CONNECTION_FAILURE),

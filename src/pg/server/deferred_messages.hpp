@@ -12,6 +12,9 @@ enum class Message : uint8 {
   not_altered           // nor how it has altered a filter
 };
 
+// The reason for which a standby is taken for a server that is lost.
+constexpr char kIsStandby[] = "It is a standby, which remembers no keys.";
+
 // Keeps a message; `reason` is what the server, or libpq, has said, if anything. Both texts are
 // cut, and what is no character in them is replaced. Cannot raise.
 void defer_message(Message message, const char* server, const char* reason = "");
