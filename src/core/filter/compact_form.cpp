@@ -64,22 +64,28 @@ class Writer {
     for (; number >= 128; number >>= 7) put_byte((number & 127) | 128);
     put_byte(static_cast<unsigned>(number));
   }
-  // Up to 32 of them.
+  // Up to kPeeked of them.
   void put_bits(std::uint64_t bits, unsigned count) noexcept {
     held_ |= bits << holds_;
-    for (holds_ += count; holds_ >= 8; holds_ -= 8, held_ >>= 8)
-      put_byte(static_cast<unsigned>(held_ & 255));
+    holds_ += count;
+    if (size_ + sizeof held_ > room_) return put_whole_bytes();
+    std::memcpy(bytes_ + size_, &held_, sizeof held_);
+    size_ += holds_ / 8;
+    held_ = holds_ < 64 ? held_ >> holds_ / 8 * 8 : 0;
+    holds_ %= 8;
   }
-  void put_gap(std::uint64_t gap, unsigned rice) noexcept {
-    for (std::uint64_t more = gap >> rice; more > 0; --more) put_bits(1, 1);
-    put_bits(0, 1);
-    put_bits(gap & ((std::uint64_t{1} << rice) - 1), rice);
-  }
-  void put_payload(std::uint32_t payload) noexcept {
-    const unsigned code = payload >> kSubBits;
-    put_bits(payload & ((1u << kSubBits) - 1), kSubBits);
-    put_bits(code < kFineCodes ? code : 0, kFineBits);
-    if (code >= kFineCodes) put_bits(code - kFineCodes, kMoreBits);
+  void put_key(std::uint64_t gap, unsigned rice, std::uint32_t payload) noexcept {
+    std::uint64_t ones = gap >> rice;
+    for (; ones > kMostOnes; ones -= kMostOnes) put_bits((1u << kMostOnes) - 1, kMostOnes);
+    const unsigned code = payload >> kSubBits, end = static_cast<unsigned>(ones) + 1 + rice;
+    std::uint64_t bits = (std::uint64_t{1} << ones) - 1;
+    bits |= (gap & ((std::uint64_t{1} << rice) - 1)) << (ones + 1);
+    bits |= std::uint64_t{payload & ((1u << kSubBits) - 1)} << end;
+    if (code < kFineCodes)
+      put_bits(bits | std::uint64_t{code} << (end + kSubBits), end + kSubBits + kFineBits);
+    else
+      put_bits(bits | std::uint64_t{code - kFineCodes} << (end + kSubBits + kFineBits),
+               end + kSubBits + kFineBits + kMoreBits);
   }
   std::size_t finish() noexcept {
     if (holds_ > 0) put_bits(0, 8 - holds_);
@@ -87,6 +93,10 @@ class Writer {
   }
 
  private:
+  void put_whole_bytes() noexcept {
+    for (; holds_ >= 8; holds_ -= 8, held_ >>= 8) put_byte(static_cast<unsigned>(held_ & 255));
+  }
+
   unsigned char* bytes_;
   std::size_t room_, size_ = 0;
   std::uint64_t held_ = 0;
@@ -174,6 +184,15 @@ void list_words(const Header* header, Word* words) noexcept {
 
 void sort_words(Word* words, std::uint32_t count) noexcept { std::sort(words, words + count); }
 
+// All ones of the gaps are no more than what the places make of them.
+std::size_t most_compact(const Parameters& p, std::uint32_t count) noexcept {
+  constexpr std::size_t kNumber = 10, kStart = 11 + 8 + 3 * kNumber;
+  const unsigned rice = rice_parameter(places_of(p), count);
+  const std::uint64_t ones = count > 0 ? places_of(p) >> rice : 0;
+  return kStart + p.slices * kNumber + 8 +
+         (ones + count * std::uint64_t{1 + kMostRice + kSubBits + kFineBits + kMoreBits}) / 8;
+}
+
 std::size_t write_compact(const Parameters& p, const Word* words, std::uint32_t count,
                           const std::uint64_t* insertions, unsigned char* bytes,
                           std::size_t room) noexcept {
@@ -190,8 +209,7 @@ std::size_t write_compact(const Parameters& p, const Word* words, std::uint32_t 
   std::uint64_t before = 0;
   for (std::uint32_t i = 0; i < count; ++i) {
     const std::uint64_t place = words[i] >> kWordPayloadBits;
-    out.put_gap(place - before, rice);
-    out.put_payload(words[i] & kPayloadMask);
+    out.put_key(place - before, rice, words[i] & kPayloadMask);
     before = place;
   }
   return out.finish();

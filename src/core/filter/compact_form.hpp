@@ -50,6 +50,9 @@ std::size_t write_compact(const Parameters& p, const Word* words, std::uint32_t 
                           const std::uint64_t* insertions, unsigned char* bytes,
                           std::size_t room) noexcept;
 
+// So many bytes are enough for any words, and for writing them in the fastest way.
+std::size_t most_compact(const Parameters& p, std::uint32_t count) noexcept;
+
 // The insertions of each slice, as write_compact takes them.
 inline void list_insertions(const Header* header, std::uint64_t* insertions) noexcept {
   for (std::uint32_t i = 0; i < header->parameters.slices; ++i)

@@ -269,10 +269,11 @@ bytea* serialize_state(const GrowingState* state) {
   const Parameters& p = *state->parameters;
   Word* words = list_sorted(state);
   const uint64* insertions = state->extra != nullptr ? state->extra->insertions : nullptr;
-  const Size size = write_compact(p, words, state->count, insertions, nullptr, 0);
+  const Size room = most_compact(p, state->count);
   // Behind it, whether there are insertions.
-  char* bytes = static_cast<char*>(palloc(size + 1));
-  write_compact(p, words, state->count, insertions, reinterpret_cast<unsigned char*>(bytes), size);
+  char* bytes = static_cast<char*>(palloc(room + 1));
+  const Size size = write_compact(p, words, state->count, insertions,
+                                  reinterpret_cast<unsigned char*>(bytes), room);
   bytes[size] = insertions != nullptr;
   SET_VARSIZE(bytes, size + 1);
   pfree(words);

@@ -40,10 +40,13 @@ void count_repeats(const CompactReader& reader, uint64* insertions) {
 Datum words_datum(const Parameters& parameters, const Word* words, uint32 count,
                   const uint64* insertions) {
   if (!pays(count, parameters) || !exa_log_log::have_room(parameters, words, count)) return 0;
-  const Size size = write_compact(parameters, words, count, insertions, nullptr, 0);
-  if (!pays(size, parameters)) return 0;
-  auto* bytes = static_cast<unsigned char*>(palloc(size));
-  write_compact(parameters, words, count, insertions, bytes, size);
+  const Size room = most_compact(parameters, count);
+  auto* bytes = static_cast<unsigned char*>(palloc(room));
+  const Size size = write_compact(parameters, words, count, insertions, bytes, room);
+  if (!pays(size, parameters)) {
+    pfree(bytes);
+    return 0;
+  }
   SET_VARSIZE(bytes, size);
   return PointerGetDatum(bytes);
 }
