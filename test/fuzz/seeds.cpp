@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "core/filter/compact_form.hpp"
 #include "fuzz/filters.hpp"
 
 namespace fuzz {
@@ -124,6 +125,23 @@ void seed_filter(const std::string& name, const Parameters& parameters, const Ta
   take({"packet", name, text + std::string(5, '\0') + slices.substr(0, parameters.slice_bytes)});
 }
 
+// Kind ell, with a dozen keys.
+void seed_compact(const std::string& name, const Parameters& parameters, const Take& take) {
+  Block block(parameters.memory);
+  format(block.header(), parameters);
+  for (unsigned i = 0; i < 20; ++i) insert(block.header(), {mix64(i * 7 / 10)});
+  std::uint32_t count;
+  if (!count_words(block.header(), count)) return;
+  std::vector<Word> words(count);
+  std::vector<std::uint64_t> insertions(parameters.slices);
+  list_words(block.header(), words.data());
+  list_insertions(block.header(), insertions.data());
+  std::string bytes(most_compact(parameters, count), '\0');
+  bytes.resize(write_compact(parameters, words.data(), count, insertions.data(),
+                             reinterpret_cast<unsigned char*>(bytes.data()), bytes.size()));
+  take({"compact", name, bytes.substr(kHostWord)});
+}
+
 void seed_texts(const Take& take) {
   int number = 0;
   for (const char* text : {"auto(keys=1000, memory=\"3 kB\")", "sbf(fpr=1e999)", "sbf(memory=1TB)",
@@ -176,8 +194,11 @@ void make_seeds(const Take& take) {
       Parameters parameters;
       const std::string options = own.options;
       if (find_parameters(own.kind, options + (options.empty() || form.empty() ? "" : ", ") + form,
-                          parameters))
-        seed_filter(own.kind + ("-" + std::to_string(number++)), parameters, take);
+                          parameters)) {
+        const std::string name = own.kind + ("-" + std::to_string(number++));
+        seed_filter(name, parameters, take);
+        if (parameters.kind == Kind::ell) seed_compact(name, parameters, take);
+      }
     }
   seed_texts(take);
   seed_numbers(take);

@@ -19,6 +19,7 @@ void packet(const std::uint8_t* data, std::size_t size);
 void saved(const std::uint8_t* data, std::size_t size);
 void definition(const std::uint8_t* data, std::size_t size);
 void value(const std::uint8_t* data, std::size_t size);
+void compact(const std::uint8_t* data, std::size_t size);
 void wire(const std::uint8_t* data, std::size_t size);
 void advice(const std::uint8_t* data, std::size_t size);
 
@@ -27,8 +28,9 @@ struct NamedTarget {
   Target run;
 };
 inline constexpr NamedTarget kTargets[] = {
-    {"block", block},           {"header", header}, {"packet", packet}, {"saved", saved},
-    {"definition", definition}, {"value", value},   {"wire", wire},     {"advice", advice},
+    {"block", block}, {"header", header},         {"packet", packet},
+    {"saved", saved}, {"definition", definition}, {"value", value},
+    {"wire", wire},   {"advice", advice},         {"compact", compact},
 };
 
 // A promise that is broken ends the program, as a sanitizer does: libFuzzer keeps the input.

@@ -9,6 +9,7 @@
 
 #include "fuzz/advice.cpp"
 #include "fuzz/block.cpp"
+#include "fuzz/compact.cpp"
 #include "fuzz/definition.cpp"
 #include "fuzz/filters.cpp"
 #include "fuzz/header.cpp"
