@@ -68,6 +68,7 @@ rollup() { # type, value of a statement, union
 		  FOR n IN 1..200 LOOP
 		    INSERT INTO rollup AS r SELECT i % 200, $2 FROM events WHERE i > n * 1000 AND i <= n * 1000 + 1000 GROUP BY 1
 		    ON CONFLICT (g) DO UPDATE SET s = r.s || excluded.s;
+		    COMMIT;
 		  END LOOP;
 		END \$\$
 	SQL

@@ -138,11 +138,27 @@ INSERT INTO parted SELECT page, visitor FROM visits WHERE page < 3;
 SET enable_partitionwise_aggregate = on;
 SELECT page, approx_count_distinct(visitor) FROM parted GROUP BY page ORDER BY page;
 SELECT approx_count_distinct(visitor) = (SELECT count(DISTINCT visitor) FROM parted) FROM parted;
+EXPLAIN (COSTS off) SELECT page, approx_count_distinct(visitor) FROM parted GROUP BY page;
+EXPLAIN (COSTS off) SELECT streamfilter_agg(visitor, 'ell(memory=16kB)') FROM parted;
+SELECT streamfilter_agg(visitor, 'ell(memory=16kB)')::text = (
+  SELECT streamfilter_agg(visitor, 'ell(memory=16kB)')::text FROM visits WHERE page < 3) AS same FROM parted;
 RESET enable_partitionwise_aggregate;
+-- Unions likewise, from one level to the next; an aggregate in HAVING, ORDER BY, a lateral query.
+CREATE TABLE by_day AS SELECT page, day, streamfilter_agg(visitor, 'ell(memory=16kB)') AS s FROM visits WHERE page < 3 GROUP BY page, day;
+SELECT page, day, # streamfilter_union_agg(s) = (SELECT count(DISTINCT visitor) FROM visits v
+  WHERE v.page < 3 AND v.page = coalesce(b.page, v.page) AND v.day = coalesce(b.day, v.day)) AS right
+FROM by_day b GROUP BY ROLLUP (page, day) HAVING coalesce(day, 0) < 2
+  AND # streamfilter_union_agg(s) > 1 ORDER BY page, # streamfilter_union_agg(s) DESC, day;
+SELECT page, n FROM generate_series(0, 2) page, LATERAL (
+  SELECT approx_count_distinct(visitor) FILTER (WHERE day > 3) AS n FROM visits v WHERE v.page = page.page) x ORDER BY page;
 CREATE MATERIALIZED VIEW by_page AS SELECT page, streamfilter_agg(visitor, 'ell(memory=16kB)') AS s FROM visits GROUP BY page;
 SELECT count(*), bool_and(# s = (SELECT # streamfilter_agg(visitor, 'ell(memory=16kB)') FROM visits v WHERE v.page = b.page))
 FROM by_page b;
 REFRESH MATERIALIZED VIEW by_page;
+CREATE UNIQUE INDEX ON by_page (page);
+CREATE TABLE before AS SELECT page, b.ctid::text AS place FROM by_page b;
+REFRESH MATERIALIZED VIEW CONCURRENTLY by_page;
+SELECT count(*) AS moved_though_equal FROM by_page b JOIN before USING (page) WHERE b.ctid::text <> place;
 
 -- ---- values of other versions, and damaged ones ------------------------------------------------------------------------
 SELECT 'ell(memory=1kB):2:AAAA'::streamfilter;
@@ -185,6 +201,6 @@ SELECT count(said_of(set_bit(bytes, i, 1 - get_bit(bytes, i)))) = count(*) AS no
 FROM good, generate_series(32, length(bytes) * 8 - 1) i;
 
 DROP MATERIALIZED VIEW by_page;
-DROP TABLE visits, exact, counted, prototypes, ways, parted;
+DROP TABLE visits, exact, counted, prototypes, ways, parted, by_day, before;
 DROP TABLE good;
 DROP FUNCTION value_of, stored, bytes_of, said_of;
