@@ -3,3 +3,10 @@
 
 COMMENT ON VIEW streamfilter_progress
 IS 'how far long work of sessions of this database has come: advice, evaluations, streamfilter_distinct(), warming, restoring, resizing, settling';
+
+-- Filters that relied on the former default of fpr keep it. The function is not part of 1.2.
+CREATE FUNCTION streamfilter_write_former_fpr() RETURNS void
+LANGUAGE C
+AS 'MODULE_PATHNAME';
+SELECT streamfilter_write_former_fpr();
+DROP FUNCTION streamfilter_write_former_fpr();

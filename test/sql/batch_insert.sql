@@ -5,8 +5,8 @@ CREATE TABLE src (id int, key int, note text);
 INSERT INTO src SELECT i, i % 40, 'note ' || i FROM generate_series(1, 200) AS i;
 INSERT INTO src VALUES (201, NULL, NULL), (202, NULL, 'no key');
 CREATE TABLE log (place serial, what text);
-CREATE FOREIGN TABLE seen (key int) SERVER streamfilter OPTIONS (kind 'sbf', memory '64kB', seed '1');
-CREATE FOREIGN TABLE asked (key int) SERVER streamfilter OPTIONS (kind 'sbf', memory '64kB', seed '1');
+CREATE FOREIGN TABLE seen (key int) SERVER streamfilter OPTIONS (kind 'sbf', memory '64kB', seed '1', fpr '0.01');
+CREATE FOREIGN TABLE asked (key int) SERVER streamfilter OPTIONS (kind 'sbf', memory '64kB', seed '1', fpr '0.01');
 
 -- What a statement does, with the switch as it is; then it is taken back. Big answers are told by their hash.
 CREATE FUNCTION answer_to(statement text, target text) RETURNS text LANGUAGE plpgsql AS $$
@@ -247,7 +247,7 @@ SELECT * FROM compare($$INSERT INTO t SELECT id, key FROM src WHERE NOT streamfi
 
 -- Casts and hash functions of others may look around.
 CREATE DOMAIN small AS int CHECK (VALUE < 1000);
-CREATE FOREIGN TABLE seen_small (key small) SERVER streamfilter OPTIONS (kind 'sbf', memory '64kB', seed '1');
+CREATE FOREIGN TABLE seen_small (key small) SERVER streamfilter OPTIONS (kind 'sbf', memory '64kB', seed '1', fpr '0.01');
 CREATE OR REPLACE TRIGGER zz BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen_small');
 SELECT * FROM compare('INSERT INTO t SELECT * FROM src');
 SELECT * FROM compare('INSERT INTO t VALUES (1, 1), (2, 2000)');
@@ -255,7 +255,7 @@ SELECT explain_analyze($x$INSERT INTO t VALUES (1, 1), (2, 2)$x$);
 TRUNCATE t;
 
 -- Keys of several columns and of other types.
-CREATE FOREIGN TABLE seen_pairs (key bigint, note text) SERVER streamfilter OPTIONS (kind 'sbf', memory '64kB', seed '1');
+CREATE FOREIGN TABLE seen_pairs (key bigint, note text) SERVER streamfilter OPTIONS (kind 'sbf', memory '64kB', seed '1', fpr '0.01');
 CREATE OR REPLACE TRIGGER zz BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen_pairs');
 SELECT * FROM compare($$INSERT INTO t SELECT id, key, note FROM src UNION ALL SELECT id, key, note FROM src$$);
 SELECT * FROM compare($$INSERT INTO t SELECT id, key, left(note, 6) FROM src$$);
@@ -333,7 +333,7 @@ SELECT * FROM compare('INSERT INTO t VALUES (1, 1, false), (2, 1, false)');
 DROP TABLE t;
 
 -- Trees of filters; unlogged and temporary tables.
-CREATE FOREIGN TABLE root (key int) SERVER streamfilter OPTIONS (kind 'bloom', memory '64kB', keys '1000', seed '1');
+CREATE FOREIGN TABLE root (key int) SERVER streamfilter OPTIONS (kind 'bloom', memory '64kB', keys '1000', seed '1', fpr '0.01');
 CREATE FOREIGN TABLE leaf (key int) SERVER streamfilter OPTIONS (parent 'root', kind 'bloom', memory '64kB', keys '1000');
 SET client_min_messages = error;
 CREATE UNLOGGED TABLE t (id int, key int);

@@ -2,8 +2,8 @@
 CREATE TABLE events (id int, key int, note text);
 INSERT INTO events SELECT i, i % 1000, repeat('x', i % 7) FROM generate_series(1, 5000) AS i;
 INSERT INTO events VALUES (5001, NULL, NULL);
-CREATE FOREIGN TABLE seen (key int) SERVER streamfilter OPTIONS (kind 'sbf', memory '64kB', seed '1');
-CREATE FOREIGN TABLE seen_plain (key int) SERVER streamfilter OPTIONS (kind 'sbf', memory '64kB', seed '1');
+CREATE FOREIGN TABLE seen (key int) SERVER streamfilter OPTIONS (kind 'sbf', memory '64kB', seed '1', fpr '0.01');
+CREATE FOREIGN TABLE seen_plain (key int) SERVER streamfilter OPTIONS (kind 'sbf', memory '64kB', seed '1', fpr '0.01');
 
 EXPLAIN (COSTS OFF) SELECT * FROM events WHERE NOT streamfilter_seen('seen', key) AND id > 10;
 EXPLAIN (COSTS OFF, VERBOSE) SELECT note FROM events WHERE NOT streamfilter_seen('seen', key);

@@ -11,7 +11,7 @@ CREATE FOREIGN TABLE bad (id int) SERVER streamfilter
 CREATE FOREIGN TABLE bad (id int) SERVER streamfilter
   OPTIONS (kind 'bloom', memory '64kB', fpr '0.001', k '2');
 CREATE FOREIGN TABLE bad (id int) SERVER streamfilter
-  OPTIONS (kind 'sbf', memory '64kB', gap '10000', max '1');
+  OPTIONS (kind 'sbf', memory '64kB', gap '10000', max '1', fpr '0.01');
 -- What fits, or promises nothing, is accepted.
 CREATE FOREIGN TABLE fits (id int) SERVER streamfilter
   OPTIONS (kind 'bloom', memory '64kB', keys '8000', fpr '0.001', k '2');

@@ -9,15 +9,15 @@ CREATE FOREIGN TABLE stable (id int) SERVER streamfilter
   OPTIONS (kind 'sbf', memory '1MB', fpr '0.1');
 -- sbf: Max by the typical gap of repeats.
 CREATE FOREIGN TABLE near (id int) SERVER streamfilter
-  OPTIONS (kind 'sbf', memory '64kB', gap '100');
+  OPTIONS (kind 'sbf', memory '64kB', gap '100', fpr '0.01');
 -- bloom: memory and k from keys and fpr.
 CREATE FOREIGN TABLE classic (id int) SERVER streamfilter
   OPTIONS (kind 'bloom', keys '100000', fpr '0.001');
 -- auto: bloom where it keeps fpr for so many keys, capped where it forgets few of them, else clq.
 CREATE FOREIGN TABLE roomy (id int) SERVER streamfilter OPTIONS (memory '1MB', keys '100000');
-CREATE FOREIGN TABLE tight (id int) SERVER streamfilter OPTIONS (memory '1MB', keys '900000');
-CREATE FOREIGN TABLE crowded (id int) SERVER streamfilter OPTIONS (memory '1MB', keys '100000000');
-CREATE FOREIGN TABLE window_of_rows (id int) SERVER streamfilter OPTIONS (window '1000 rows');
+CREATE FOREIGN TABLE tight (id int) SERVER streamfilter OPTIONS (memory '1MB', keys '900000', fpr '0.01');
+CREATE FOREIGN TABLE crowded (id int) SERVER streamfilter OPTIONS (memory '1MB', keys '100000000', fpr '0.01');
+CREATE FOREIGN TABLE window_of_rows (id int) SERVER streamfilter OPTIONS (window '1000 rows', fpr '0.01');
 -- Explicit parameters override fpr; fpr_bound tells what they imply.
 CREATE FOREIGN TABLE as_printed (id int) SERVER streamfilter
   OPTIONS (kind 'sbf', memory '1MB', max '1', k '2', p '4');
@@ -33,7 +33,7 @@ WHERE params ? 'chosen' ORDER BY filter::text;
 EXPLAIN (COSTS OFF) SELECT * FROM plain WHERE id = 1;
 
 -- Sizes are exact to the byte, whatever was asked for.
-CREATE FOREIGN TABLE odd (id int) SERVER streamfilter OPTIONS (kind 'sbf', memory '100001');
+CREATE FOREIGN TABLE odd (id int) SERVER streamfilter OPTIONS (kind 'sbf', memory '100001', fpr '0.01');
 INSERT INTO odd VALUES (1);
 SELECT memory FROM streamfilter_stats WHERE filter = 'odd'::regclass;
 DROP FOREIGN TABLE plain, stable, near, classic, roomy, tight, crowded, window_of_rows, as_printed, unbounded, odd;
@@ -64,15 +64,15 @@ CREATE FOREIGN TABLE bad (id int) SERVER streamfilter OPTIONS (kind 'sbf', max '
 CREATE FOREIGN TABLE bad (id int) SERVER streamfilter
   OPTIONS (kind 'sbf', memory '640', fpr '0.0000001', max '15');
 -- A kind that cannot keep fpr says which can.
-CREATE FOREIGN TABLE derived (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '1MB');
+CREATE FOREIGN TABLE derived (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '1MB', fpr '0.01');
 SELECT params, fpr_bound <= 0.01 AS keeps_fpr FROM streamfilter_stats;
 DROP FOREIGN TABLE derived;
 CREATE FOREIGN TABLE bad (id int) SERVER streamfilter
-  OPTIONS (kind 'bloom', memory '64kB', keys '1000000');
+  OPTIONS (kind 'bloom', memory '64kB', keys '1000000', fpr '0.01');
 
 -- Options of named filters that are not part of their bytes.
 CREATE FOREIGN TABLE later (id int) SERVER streamfilter
-  OPTIONS (kind 'sbf', conflict 'wait', persistence 'unlogged');
+  OPTIONS (kind 'sbf', conflict 'wait', persistence 'unlogged', fpr '0.01');
 DROP FOREIGN TABLE later;
 CREATE FOREIGN TABLE bad (id int) SERVER streamfilter OPTIONS (conflict 'ignore');
 CREATE FOREIGN TABLE bad (id int) SERVER streamfilter OPTIONS (persistence 'temporary');
@@ -90,7 +90,7 @@ CREATE FOREIGN TABLE bad (id int, w text OPTIONS (role 'importance')) SERVER str
 -- A role that the kind has no use for is fine, and said.
 CREATE FOREIGN TABLE roles (id int, w real OPTIONS (role 'importance'),
                             t timestamptz OPTIONS (role 'time'))
-  SERVER streamfilter OPTIONS (kind 'sbf');
+  SERVER streamfilter OPTIONS (kind 'sbf', fpr '0.01');
 SELECT streamfilter_seen('roles', 1, 2.5, now()), streamfilter_test('roles', 1),
        streamfilter_test('roles', 1, 0, NULL);
 DROP FOREIGN TABLE roles;
@@ -127,12 +127,12 @@ DROP FOREIGN TABLE large;
 -- ---- layout ---------------------------------------------------------------------------------------
 -- One 64-byte line per key, with the same promise; not for every kind.
 CREATE FOREIGN TABLE lines (id int) SERVER streamfilter
-  OPTIONS (kind 'sbf', memory '64kB', layout 'blocked');
+  OPTIONS (kind 'sbf', memory '64kB', layout 'blocked', fpr '0.01');
 SELECT streamfilter_seen('lines', 1) AS s1, streamfilter_seen('lines', 1) AS s2;
 SELECT params ->> 'layout' AS layout, fpr_bound <= 0.01 AS keeps_fpr FROM streamfilter_stats;
 DROP FOREIGN TABLE lines;
 CREATE FOREIGN TABLE lines (id int) SERVER streamfilter
-  OPTIONS (kind 'bloom', keys '100000', layout 'blocked');
+  OPTIONS (kind 'bloom', keys '100000', layout 'blocked', fpr '0.01');
 SELECT streamfilter_seen('lines', 1) AS s1, streamfilter_seen('lines', 1) AS s2;
 SELECT memory, params ->> 'layout' AS layout, params ->> 'k' AS k, fpr_bound <= 0.01 AS keeps_fpr
 FROM streamfilter_stats;

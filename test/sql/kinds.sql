@@ -7,10 +7,10 @@
 
 -- No false negatives, for a known number of keys.
 CREATE FOREIGN TABLE k_bloom (id int) SERVER streamfilter
-  OPTIONS (kind 'bloom', memory '16kB', keys '10000', seed '1');
+  OPTIONS (kind 'bloom', memory '16kB', keys '10000', seed '1', fpr '0.01');
 -- The same in up to eight filters, opened one after the other.
 CREATE FOREIGN TABLE k_bloom_grow (id int) SERVER streamfilter
-  OPTIONS (kind 'bloom', memory '32kB', keys '10000', grow 'density', seed '1');
+  OPTIONS (kind 'bloom', memory '32kB', keys '10000', grow 'density', seed '1', fpr '0.01');
 -- Streams without end.
 CREATE FOREIGN TABLE k_sbf (id int) SERVER streamfilter
   OPTIONS (kind 'sbf', memory '16kB', fpr '0.01', seed '1');
@@ -20,11 +20,11 @@ CREATE FOREIGN TABLE k_rsbf_measured (id int) SERVER streamfilter
   OPTIONS (kind 'rsbf', memory '16kB', fpr '0.1', variant 'measured', seed '1');
 -- Biased sampling: a promise for a number of keys.
 CREATE FOREIGN TABLE k_bsbf (id int) SERVER streamfilter
-  OPTIONS (kind 'bsbf', memory '32kB', keys '10000', seed '1');
+  OPTIONS (kind 'bsbf', memory '32kB', keys '10000', seed '1', fpr '0.01');
 CREATE FOREIGN TABLE k_bsbfsd (id int) SERVER streamfilter
-  OPTIONS (kind 'bsbfsd', memory '32kB', keys '10000', seed '1');
+  OPTIONS (kind 'bsbfsd', memory '32kB', keys '10000', seed '1', fpr '0.01');
 CREATE FOREIGN TABLE k_rlbsbf (id int) SERVER streamfilter
-  OPTIONS (kind 'rlbsbf', memory '32kB', keys '10000', seed '1');
+  OPTIONS (kind 'rlbsbf', memory '32kB', keys '10000', seed '1', fpr '0.01');
 -- Signatures in rows of buckets.
 CREATE FOREIGN TABLE k_sqf (id int) SERVER streamfilter
   OPTIONS (kind 'sqf', memory '16kB', fpr '0.01', seed '1');
@@ -32,16 +32,16 @@ CREATE FOREIGN TABLE k_dsqf (id int) SERVER streamfilter
   OPTIONS (kind 'dsqf', memory '16kB', fpr '0.01', seed '1');
 -- The more important, the longer remembered.
 CREATE FOREIGN TABLE k_ibf2c (id int, weight real OPTIONS (role 'importance')) SERVER streamfilter
-  OPTIONS (kind 'ibf2c', memory '16kB', importance_levels '100', seed '1');
+  OPTIONS (kind 'ibf2c', memory '16kB', importance_levels '100', seed '1', fpr '0.01');
 CREATE FOREIGN TABLE k_ibfmc (id int, weight real OPTIONS (role 'importance')) SERVER streamfilter
-  OPTIONS (kind 'ibfmc', memory '16kB', importance_range '0,1000', seed '1');
+  OPTIONS (kind 'ibfmc', memory '16kB', importance_range '0,1000', seed '1', fpr '0.01');
 CREATE FOREIGN TABLE k_ibfh (id int, weight real OPTIONS (role 'importance')) SERVER streamfilter
   OPTIONS (kind 'ibfh', memory '16kB', fpr '0.1', importance_range '0,1000', seed '1');
 -- A sliding window of time, or of rows.
 CREATE FOREIGN TABLE k_timer (id int, at timestamptz OPTIONS (role 'time')) SERVER streamfilter
-  OPTIONS (kind 'timer', memory '64kB', keys '1000', window '10 minutes', seed '1');
+  OPTIONS (kind 'timer', memory '64kB', keys '1000', window '10 minutes', seed '1', fpr '0.01');
 CREATE FOREIGN TABLE k_timer_rows (id int) SERVER streamfilter
-  OPTIONS (kind 'timer', memory '64kB', slices '1', window '1000 rows', tick '1 row', seed '1');
+  OPTIONS (kind 'timer', memory '64kB', slices '1', window '1000 rows', tick '1 row', seed '1', fpr '0.01');
 -- The most recent keys, exactly.
 CREATE FOREIGN TABLE k_lru (id int) SERVER streamfilter
   OPTIONS (kind 'lru', memory '16kB', seed '1');
@@ -56,7 +56,7 @@ CREATE FOREIGN TABLE k_clq_fifo (id int) SERVER streamfilter
   OPTIONS (kind 'clq', memory '16kB', fpr '0.01', policy 'fifo', seed '1');
 -- A Bloom filter that clears bits where it gets too full: for a number of keys, or for ever.
 CREATE FOREIGN TABLE k_capped (id int) SERVER streamfilter
-  OPTIONS (kind 'capped', memory '16kB', keys '10000', seed '1');
+  OPTIONS (kind 'capped', memory '16kB', keys '10000', seed '1', fpr '0.01');
 CREATE FOREIGN TABLE k_capped_forever (id int) SERVER streamfilter
   OPTIONS (kind 'capped', memory '16kB', fpr '0.1', seed '1');
 
@@ -121,7 +121,7 @@ FROM streamfilter_stats WHERE filter::text LIKE 'k\_%' ORDER BY filter::text;
 -- ---- importance ---------------------------------------------------------------------------------
 -- 100 important keys, 100 unimportant ones, then 300 others: which ones are remembered?
 CREATE FOREIGN TABLE ranked (id int, weight real OPTIONS (role 'importance')) SERVER streamfilter
-  OPTIONS (kind 'ibfmc', memory '16kB', max '15', importance_range '0,1000', seed '1');
+  OPTIONS (kind 'ibfmc', memory '16kB', max '15', importance_range '0,1000', seed '1', fpr '0.01');
 INSERT INTO ranked SELECT i, 1000 FROM generate_series(1, 100) AS i;
 INSERT INTO ranked SELECT -i, 1 FROM generate_series(1, 100) AS i;
 INSERT INTO ranked SELECT i, 1 FROM generate_series(1001, 1300) AS i;
@@ -290,7 +290,7 @@ SELECT streamfilter_union_agg(streamfilter_add(f, i)) @> 2 AS knows FROM kinds, 
 SELECT streamfilter_info(a || b) IS NOT NULL AS merged
 FROM (SELECT streamfilter_agg(i, f) AS a, streamfilter_agg(-i, f) AS b FROM kinds, generate_series(1, 5000) i WHERE nr = 2) AS v;
 CREATE FOREIGN TABLE k_grown (id int) SERVER streamfilter
-  OPTIONS (kind 'bloom', memory '32kB', keys '10000', grow 'density', seed '1');
+  OPTIONS (kind 'bloom', memory '32kB', keys '10000', grow 'density', seed '1', fpr '0.01');
 INSERT INTO k_grown SELECT generate_series(1, 5000);
 INSERT INTO k_bloom_grow SELECT generate_series(5001, 9000);
 SELECT streamfilter_value('k_grown') || streamfilter_value('k_bloom_grow');

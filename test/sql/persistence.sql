@@ -59,7 +59,7 @@ COMMIT;
 -- Kinds with roles, and kinds that can forget single keys.
 CREATE FOREIGN TABLE recent (id int) SERVER streamfilter OPTIONS (kind 'lru', memory '4kB');
 CREATE FOREIGN TABLE windowed (id int, at timestamptz OPTIONS (role 'time')) SERVER streamfilter
-  OPTIONS (kind 'timer', memory '16kB', window '10 minutes', keys '100');
+  OPTIONS (kind 'timer', memory '16kB', window '10 minutes', keys '100', fpr '0.01');
 INSERT INTO recent VALUES (1), (2);
 DELETE FROM recent WHERE id = 1;
 INSERT INTO windowed VALUES (1, '2024-01-01'), (2, '2024-01-02');

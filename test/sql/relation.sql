@@ -152,10 +152,10 @@ SET client_min_messages = warning;
 CREATE FOREIGN TABLE recent (user_id bigint, url varchar(20))
   SERVER streamfilter OPTIONS (kind 'lru', keys '1000');
 CREATE FOREIGN TABLE quotient (user_id bigint, gone int, url text, weight int OPTIONS (role 'importance'))
-  SERVER streamfilter OPTIONS (kind 'sqf', memory '256kB', seed '1');
+  SERVER streamfilter OPTIONS (kind 'sqf', memory '256kB', seed '1', fpr '0.01');
 ALTER FOREIGN TABLE quotient DROP COLUMN gone;
-CREATE FOREIGN TABLE quotients (id int) SERVER streamfilter OPTIONS (kind 'dsqf', memory '64kB', seed '1');
-CREATE FOREIGN TABLE some_recent (id int) SERVER streamfilter OPTIONS (kind 'fplru', keys '100', seed '1');
+CREATE FOREIGN TABLE quotients (id int) SERVER streamfilter OPTIONS (kind 'dsqf', memory '64kB', seed '1', fpr '0.01');
+CREATE FOREIGN TABLE some_recent (id int) SERVER streamfilter OPTIONS (kind 'fplru', keys '100', seed '1', fpr '0.01');
 RESET client_min_messages;
 INSERT INTO recent VALUES (1, '/a'), (1, '/b'), (2, '/a'), (3, '/a'), (4, '/a');
 INSERT INTO quotient VALUES (1, '/a', 5), (1, '/b', 5), (2, '/a', 5), (3, '/a', 5), (4, '/a', 5);
@@ -278,7 +278,7 @@ UPDATE seen SET user_id = 2 WHERE user_id = 1 AND url = '/a';
 DELETE FROM seen WHERE user_id = 1 AND url = '/a';
 DELETE FROM seen;
 SET client_min_messages = warning;
-CREATE FOREIGN TABLE stable (id int) SERVER streamfilter OPTIONS (kind 'sbf', memory '8kB');
+CREATE FOREIGN TABLE stable (id int) SERVER streamfilter OPTIONS (kind 'sbf', memory '8kB', fpr '0.01');
 RESET client_min_messages;
 DELETE FROM stable WHERE id = 1;
 EXPLAIN DELETE FROM stable WHERE id = 1;
@@ -287,7 +287,7 @@ MERGE INTO seen USING (VALUES (1, '/a')) v (a, b) ON user_id = a AND url = b
   WHEN NOT MATCHED THEN INSERT VALUES (a, b);
 CREATE TABLE parts (id int) PARTITION BY LIST (id);
 CREATE FOREIGN TABLE part PARTITION OF parts FOR VALUES IN (1)
-  SERVER streamfilter OPTIONS (memory '8kB');
+  SERVER streamfilter OPTIONS (memory '8kB', fpr '0.01');
 IMPORT FOREIGN SCHEMA relation FROM SERVER streamfilter INTO relation;
 BEGIN READ ONLY;
 INSERT INTO seen VALUES (1, '/a');

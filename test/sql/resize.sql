@@ -3,7 +3,7 @@ CREATE FUNCTION known(filter regclass, first int, last int) RETURNS bigint LANGU
   'SELECT count(*) FROM generate_series($2, $3) i WHERE streamfilter_test($1, i)';
 
 -- ---- a kind that forgets --------------------------------------------------------------------------
-CREATE FOREIGN TABLE sized (id int) SERVER streamfilter OPTIONS (kind 'clq', memory '128kB', seed '3');
+CREATE FOREIGN TABLE sized (id int) SERVER streamfilter OPTIONS (kind 'clq', memory '128kB', seed '3', fpr '0.01');
 INSERT INTO sized SELECT generate_series(1, 30000);
 SELECT known('sized', 1, 30000) AS before \gset
 ALTER FOREIGN TABLE sized OPTIONS (SET memory '512kB');
@@ -141,12 +141,12 @@ END$$;
 CALL resize($$kind 'clq'$$, 5000);
 CALL resize($$kind 'sbf'$$, 5000);
 CALL resize($$kind 'capped'$$, 5000);
-CALL resize($$kind 'bloom', keys '50000'$$, 5000);
+CALL resize($$kind 'bloom', keys '50000', fpr '0.01'$$, 5000);
 CALL resize($$kind 'bloom', keys '20000', grow 'density'$$, 5000);
 CALL resize($$kind 'bloom', keys '20000', grow 'cardinality'$$, 5000);
-CALL resize($$kind 'timer', window '4000 rows'$$, 4000);
+CALL resize($$kind 'timer', window '4000 rows', fpr '0.01'$$, 4000);
 CALL resize($$kind 'timer', window '1000 rows', grow 'density'$$, 1000);
-CALL resize($$kind 'timer', window '1 hour', keys '8000'$$, 2000);
+CALL resize($$kind 'timer', window '1 hour', keys '8000', fpr '0.01'$$, 2000);
 CALL resize($$kind 'lru'$$, 4000);
 CALL resize($$kind 'lru', policy 'clock'$$, 4000);
 CALL resize($$kind 'fplru', q '0'$$, 4000);
@@ -216,7 +216,7 @@ SELECT distinct_estimate BETWEEN 194000 AND 206000 AS counts_on FROM streamfilte
 DROP FOREIGN TABLE counted;
 
 -- ---- a Bloom filter -------------------------------------------------------------------------------
-CREATE FOREIGN TABLE grown (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '64kB', keys '20000', seed '1');
+CREATE FOREIGN TABLE grown (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '64kB', keys '20000', seed '1', fpr '0.01');
 INSERT INTO grown SELECT generate_series(1, 2000);
 ALTER FOREIGN TABLE grown OPTIONS (SET memory '256kB', SET keys '80000');
 SELECT known('grown', 1, 2000), distinct_estimate BETWEEN 1990 AND 2010 AS counts_them FROM streamfilter_stats
@@ -236,13 +236,13 @@ INSERT INTO unsaved SELECT generate_series(1, 3000);
 ALTER FOREIGN TABLE unsaved OPTIONS (SET memory '300kB', SET persistence 'logged');
 SELECT known('unsaved', 1, 3000);
 CREATE FOREIGN TABLE weighed (id int, w float8 OPTIONS (role 'importance')) SERVER streamfilter
-  OPTIONS (kind 'ibfmc', memory '64kB', importance_range '0,10', seed '1');
+  OPTIONS (kind 'ibfmc', memory '64kB', importance_range '0,10', seed '1', fpr '0.01');
 INSERT INTO weighed SELECT i, 9 FROM generate_series(1, 500) i;
 ALTER FOREIGN TABLE weighed OPTIONS (SET memory '128kB');
 SELECT count(*) FROM generate_series(1, 500) i WHERE streamfilter_test('weighed', i);
 
 -- ---- what cannot be kept ----------------------------------------------------------------------------
-CREATE FOREIGN TABLE quotients (id int) SERVER streamfilter OPTIONS (kind 'sqf', fingerprint 'integer', keys '100000', memory '64kB');
+CREATE FOREIGN TABLE quotients (id int) SERVER streamfilter OPTIONS (kind 'sqf', fingerprint 'integer', keys '100000', memory '64kB', fpr '0.01');
 INSERT INTO quotients VALUES (1);
 ALTER FOREIGN TABLE quotients OPTIONS (SET memory '128kB');
 SELECT known('quotients', 1, 1);

@@ -62,7 +62,7 @@ EXCEPTION WHEN OTHERS THEN
   RETURN SQLERRM;
 END $$;
 SELECT o AS options, moves(o) FROM unnest(ARRAY[
-  'kind ''bloom'', memory ''64kB'', k ''4''', 'kind ''sbf'', memory ''64kB''',
+  'kind ''bloom'', memory ''64kB'', k ''4''', 'kind ''sbf'', memory ''64kB'', fpr ''0.01''',
   'kind ''sqf'', memory ''64kB''', 'kind ''dsqf'', memory ''64kB''',
   'kind ''timer'', memory ''64kB'', window ''1 hour'', keys ''1000''', 'kind ''clq'', memory ''64kB''',
   'kind ''lru'', memory ''64kB''']) o;

@@ -6,17 +6,17 @@ SET search_path = slicing, public;
 
 -- ---- Options --------------------------------------------------------------------------------------
 CREATE FOREIGN TABLE horizontal (id int) SERVER streamfilter
-  OPTIONS (kind 'bloom', keys '10000', slices '40', slicing 'horizontal');
+  OPTIONS (kind 'bloom', keys '10000', slices '40', slicing 'horizontal', fpr '0.01');
 CREATE FOREIGN TABLE vertical (id int) SERVER streamfilter
-  OPTIONS (kind 'bloom', keys '10000', slices '40', slicing 'vertical');
+  OPTIONS (kind 'bloom', keys '10000', slices '40', slicing 'vertical', fpr '0.01');
 CREATE FOREIGN TABLE hv (id int) SERVER streamfilter
-  OPTIONS (kind 'bloom', keys '10000', slices '8,5', slicing 'diced');
+  OPTIONS (kind 'bloom', keys '10000', slices '8,5', slicing 'diced', fpr '0.01');
 CREATE FOREIGN TABLE vh (id int) SERVER streamfilter
-  OPTIONS (kind 'bloom', keys '10000', slices '8,5', slicing 'diced', dice 'vh');
+  OPTIONS (kind 'bloom', keys '10000', slices '8,5', slicing 'diced', dice 'vh', fpr '0.01');
 CREATE FOREIGN TABLE general (id int) SERVER streamfilter
   OPTIONS (kind 'bloom', memory '32kB', slices '40', k1 '2', k2 '3');
 CREATE FOREIGN TABLE growing (id int) SERVER streamfilter
-  OPTIONS (kind 'bloom', memory '256kB', keys '10000', slices '40', slicing 'vertical', grow 'density');
+  OPTIONS (kind 'bloom', memory '256kB', keys '10000', slices '40', slicing 'vertical', grow 'density', fpr '0.01');
 
 -- The parameters say how it is sliced.
 SELECT filter, params FROM streamfilter_stats ORDER BY filter::text;
@@ -114,7 +114,7 @@ SELECT streamfilter_test('t', 1), fill FROM streamfilter_stats WHERE filter = 't
 -- ---- Windows --------------------------------------------------------------------------------------
 CREATE FOREIGN TABLE clicks (id int, at timestamptz OPTIONS (role 'time')) SERVER streamfilter
   OPTIONS (kind 'timer', memory '64kB', keys '1000', window '1 hour', tick '1 minute',
-           slices '8', slicing 'vertical');
+           slices '8', slicing 'vertical', fpr '0.01');
 CREATE FUNCTION click(id int, minute int) RETURNS boolean LANGUAGE sql AS
   $$SELECT streamfilter_seen('clicks', id, timestamptz '2020-01-01 UTC' + minute * interval '1 minute')$$;
 SELECT click(1, 0) AS first, click(1, 30) AS repeat, click(1, 60) AS last, click(1, 62) AS later;

@@ -94,7 +94,7 @@ TRUNCATE seen;
 INSERT INTO t2 SELECT * FROM staged;
 
 -- More keys than the filter was made for.
-CREATE FOREIGN TABLE crowded (id int) SERVER streamfilter OPTIONS (kind 'bloom', keys '1000', seed '1', overfull 'discard');
+CREATE FOREIGN TABLE crowded (id int) SERVER streamfilter OPTIONS (kind 'bloom', keys '1000', seed '1', overfull 'discard', fpr '0.01');
 CREATE TABLE numbers (id int);
 CREATE TRIGGER zz BEFORE INSERT ON numbers FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('crowded');
 DO 'BEGIN FOR i IN 0 .. 9 LOOP INSERT INTO numbers SELECT i * 1000 + j FROM generate_series(1, 1000) AS j; COMMIT; END LOOP; END';

@@ -2,12 +2,12 @@
 -- What running filters would have missed with less and more memory. See docs/internals/tuning.md.
 --
 CREATE FOREIGN TABLE seen (id int) SERVER streamfilter
-  OPTIONS (kind 'clq', memory '64kB', slices '1', seed '1');
+  OPTIONS (kind 'clq', memory '64kB', slices '1', seed '1', fpr '0.01');
 CREATE FOREIGN TABLE fifo (id int) SERVER streamfilter
-  OPTIONS (kind 'clq', policy 'fifo', memory '64kB', seed '1');
+  OPTIONS (kind 'clq', policy 'fifo', memory '64kB', seed '1', fpr '0.01');
 CREATE FOREIGN TABLE important (id int, weight int OPTIONS (role 'importance')) SERVER streamfilter
-  OPTIONS (kind 'clq', importance_range '1,7', memory '64kB', seed '1');
-CREATE FOREIGN TABLE other (id int) SERVER streamfilter OPTIONS (kind 'sbf', memory '64kB');
+  OPTIONS (kind 'clq', importance_range '1,7', memory '64kB', seed '1', fpr '0.01');
+CREATE FOREIGN TABLE other (id int) SERVER streamfilter OPTIONS (kind 'sbf', memory '64kB', fpr '0.01');
 
 -- ---- nothing is known of a filter that nobody has used -----------------------------------------
 SELECT * FROM streamfilter_tuning;

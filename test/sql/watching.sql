@@ -49,7 +49,7 @@ DROP TYPE pair_watched;
 
 -- Newest last, by the column of the time: a window would not take what is older than its end.
 CREATE FOREIGN TABLE recent_watched (id int, at timestamptz OPTIONS (role 'time'))
-  SERVER streamfilter OPTIONS (kind 'timer', memory '64kB', window '10 minutes', max_future '100 years');
+  SERVER streamfilter OPTIONS (kind 'timer', memory '64kB', window '10 minutes', max_future '100 years', fpr '0.01');
 CREATE TABLE shuffled AS SELECT * FROM watched WHERE id IS NOT NULL ORDER BY hashint4(id);
 SELECT streamfilter_warm('recent_watched', 'shuffled');
 SELECT count(*) FILTER (WHERE i > 2450), count(*) FILTER (WHERE i < 2000) < 50 AS old_are_gone

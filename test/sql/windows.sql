@@ -13,7 +13,7 @@ FROM unnest('{00:10, 1 month, 1 day 2 hours, 1 year 2 mons 3 days 04:05:06.789, 
 SELECT split_part('timer(window="1 month", tick="1 day 2 hours", k=3)'::streamfilter::text, ':', 1) AS text;
 SELECT t::streamfilter::text = t AS same FROM (SELECT 'timer(window="1 month", tick="02:30", k=3)'::streamfilter::text AS t) v;
 CREATE FOREIGN TABLE monthly (id int, at timestamptz OPTIONS (role 'time')) SERVER streamfilter
-  OPTIONS (kind 'clq', memory '4kB', window '1 month', max_future '1 day 02:00');
+  OPTIONS (kind 'clq', memory '4kB', window '1 month', max_future '1 day 02:00', fpr '0.01');
 SELECT ftoptions FROM pg_foreign_table WHERE ftrelid = 'monthly'::regclass;
 SELECT params->>'window' AS "window" FROM streamfilter_stats WHERE filter = 'monthly'::regclass;
 DROP FOREIGN TABLE monthly;
@@ -31,7 +31,7 @@ SELECT 'timer(window="0:00", k=3)'::streamfilter;
 CREATE FOREIGN TABLE recent (id int, at timestamptz OPTIONS (role 'time')) SERVER streamfilter
   OPTIONS (kind 'timer', memory '64kB', keys '1000', window '10 minutes', tick '1 minute', seed '1');
 CREATE FOREIGN TABLE recent_clq (id int, at timestamptz OPTIONS (role 'time')) SERVER streamfilter
-  OPTIONS (kind 'clq', memory '64kB', window '10 minutes', seed '1');
+  OPTIONS (kind 'clq', memory '64kB', window '10 minutes', seed '1', fpr '0.01');
 CREATE TABLE events (filter regclass, id int, at timestamptz);
 INSERT INTO events SELECT filter, id, at FROM unnest('{recent, recent_clq}'::regclass[]) AS filter, (VALUES
   (1, '2026-01-01 12:00+00'::timestamptz), (2, '2026-01-01 12:01+00'), (3, '2999-01-01 00:00+00'), (1, '2026-01-01 12:05+00'),
@@ -75,7 +75,7 @@ ALTER FOREIGN TABLE recent OPTIONS (SET max_future '0 s');
 SELECT streamfilter_seen('recent', 1, now() - interval '1 minute') AS first, streamfilter_seen('recent', 2, now() + interval '1 minute') AS ahead;
 -- Numbers are of any clock, so there is no default for them.
 CREATE FOREIGN TABLE of_any_clock (id int, at bigint OPTIONS (role 'time')) SERVER streamfilter
-  OPTIONS (kind 'timer', memory '64kB', keys '1000', window '1 s');
+  OPTIONS (kind 'timer', memory '64kB', keys '1000', window '1 s', fpr '0.01');
 SELECT streamfilter_seen('of_any_clock', 1, 5e18::bigint) AS first, streamfilter_seen('of_any_clock', 1, 5e18::bigint + 2000000) AS later;
 SELECT ahead FROM streamfilter_stats WHERE filter = 'of_any_clock'::regclass;
 ALTER FOREIGN TABLE of_any_clock OPTIONS (ADD max_future '1 hour');
@@ -90,11 +90,11 @@ CREATE FOREIGN TABLE bad (id int) SERVER streamfilter OPTIONS (memory '4kB', max
 -- Nine and ten minutes late, nine minutes apart: by the clock of what has come, the first has left.
 \set VERBOSITY default
 CREATE FOREIGN TABLE in_order (id int, at timestamptz OPTIONS (role 'time')) SERVER streamfilter
-  OPTIONS (kind 'timer', memory '64kB', keys '1000', window '10 minutes');
+  OPTIONS (kind 'timer', memory '64kB', keys '1000', window '10 minutes', fpr '0.01');
 CREATE FOREIGN TABLE out_of_order (id int, at timestamptz OPTIONS (role 'time')) SERVER streamfilter
-  OPTIONS (kind 'timer', memory '64kB', keys '1000', window '10 minutes', lateness '10 minutes');
+  OPTIONS (kind 'timer', memory '64kB', keys '1000', window '10 minutes', lateness '10 minutes', fpr '0.01');
 CREATE FOREIGN TABLE out_of_order_clq (id int, at timestamptz OPTIONS (role 'time')) SERVER streamfilter
-  OPTIONS (kind 'clq', memory '64kB', window '10 minutes', lateness '10 minutes');
+  OPTIONS (kind 'clq', memory '64kB', window '10 minutes', lateness '10 minutes', fpr '0.01');
 CREATE TEMP VIEW filters AS
 SELECT unnest('{in_order, out_of_order, out_of_order_clq}'::regclass[]) AS filter;
 INSERT INTO in_order VALUES (0, '2020-01-01 12:00+00');

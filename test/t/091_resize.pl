@@ -20,7 +20,7 @@ $node->safe_psql('postgres', q{
 	CREATE EXTENSION streamfilter;
 	CREATE FUNCTION known(filter regclass, n int) RETURNS bigint LANGUAGE sql AS
 		'SELECT count(*) FROM generate_series(1, n) i WHERE streamfilter_test(filter, i)';
-	CREATE FOREIGN TABLE seen (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '256kB', keys '100000');
+	CREATE FOREIGN TABLE seen (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '256kB', keys '100000', fpr '0.01');
 	CREATE FOREIGN TABLE queue (id int) SERVER streamfilter OPTIONS (memory '256kB');
 	CREATE FOREIGN TABLE unsaved (id int) SERVER streamfilter OPTIONS (memory '256kB', persistence 'unlogged');
 	INSERT INTO seen SELECT generate_series(1, 10000);

@@ -7,11 +7,13 @@ extern "C" {
 #include "catalog/pg_collation.h"
 #include "foreign/foreign.h"
 #include "lib/stringinfo.h"
+#include "nodes/makefuncs.h"
 #include "utils/acl.h"
 #include "utils/rel.h"
 }
 
 #include "pg/catalog/definition_commands.hpp"
+#include "pg/catalog/filter_options.hpp"
 #include "pg/catalog/option_list.hpp"
 
 namespace streamfilter::pg {
@@ -64,6 +66,11 @@ char* creation(Relation filter, const char* name) {
     append_column(&text, relid, column);
   }
   ForeignTable* table = GetForeignTable(relid);
+  // Where it is typed, another default may be at work.
+  if (Fault ignored; takes_fpr(table->options, kFormerFpr, ignored))
+    table->options = lappend(
+        table->options,
+        makeDefElem(pstrdup("fpr"), reinterpret_cast<Node*>(makeString(pstrdup(kFormerFpr))), -1));
   appendStringInfo(&text, ") SERVER %s",
                    quote_identifier(GetForeignServer(table->serverid)->servername));
   append_options(&text, table->options);

@@ -2,6 +2,7 @@
 
 extern "C" {
 #include "lib/stringinfo.h"
+#include "nodes/makefuncs.h"
 #include "utils/guc.h"
 #include "utils/varlena.h"
 }
@@ -10,6 +11,7 @@ extern "C" {
 
 #include "core/base/nearest_name.hpp"
 #include "core/filter/filter.hpp"
+#include "core/filter/promise.hpp"
 #include "core/filter/time_span.hpp"
 #include "pg/catalog/filter_options.hpp"
 #include "pg/catalog/option_list.hpp"
@@ -262,6 +264,26 @@ bool read_table_options(List* options, Definition* definition, RelationOptions* 
   if (!complete(*definition, problem)) return fault.set(problem);
   if (!check_max_future(definition, relation_options, fault)) return false;
   return check_tree_options(options, *definition, *relation_options, fault);
+}
+
+bool takes_fpr(List* options, const char* fpr, Fault& fault) {
+  // What a producer defines here is complete; k says what the rate is to be.
+  for (const char* name : {"fpr", "producer", "k", "k1", "k2"})
+    if (find_option(options, name) != nullptr) return false;
+  Definition without, with;
+  RelationOptions asked;
+  Fault ignored;
+  if (!read_table_options(options, &without, &asked, ignored) ||
+      find_ops(without.parameters.kind)->counts_only)
+    return false;
+  const bool may_override = promised_fpr(asked.asked) == 0;
+  auto* value = reinterpret_cast<Node*>(makeString(pstrdup(fpr)));
+  List* extended = lappend(list_copy(options), makeDefElem(pstrdup("fpr"), value, -1));
+  Problem problem;
+  asked = RelationOptions();
+  if (!read_table_options(extended, &with, &asked, may_override ? ignored : fault)) return false;
+  if (check_request(asked.asked, with, problem)) return true;
+  return may_override ? false : fault.set(problem);
 }
 
 bool read_column_options(List* options, Role* role, Fault& fault) {

@@ -16,6 +16,13 @@ namespace streamfilter::pg {
 bool read_table_options(List* options, Definition* definition, RelationOptions* relation_options,
                         Fault& fault);
 
+// What a filter without option fpr keeps: the default of 1.1. CREATE writes that of now.
+constexpr char kFormerFpr[] = "0.01";
+
+// Do the options name no fpr, and go with this one? Options that name numbers of the kind may
+// override it; others that cannot keep it are a fault: 22023. So is nothing else.
+bool takes_fpr(List* options, const char* fpr, Fault& fault);
+
 // Reads an option of the relation; false if it is another one. A bad value is a fault: 22023.
 bool read_relation_option(DefElem* option, RelationOptions* relation_options, Fault& fault);
 

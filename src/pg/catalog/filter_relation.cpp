@@ -306,6 +306,13 @@ uint64 asked_signature(const FilterRelation* relation, uint64 keys, double fpr) 
   return hash_with_columns(relation, parameters, more);
 }
 
+bool is_same_fpr(double a, double b) {
+  Definition left, right;
+  left.parameters.fpr = a;
+  right.parameters.fpr = b;
+  return left.wanted_fpr() == right.wanted_fpr();
+}
+
 uint64 signature_of(const FilterRelation* relation, const Parameters& complete) {
   Parameters parameters = complete;
   parameters.keys = 0;
@@ -317,7 +324,7 @@ bool is_asked_for(const FilterRelation* relation, const Parameters& complete) {
   const Definition& asked = relation->options.asked;
   const Parameters& p = asked.parameters;
   if ((p.kind != Kind::automatic && p.kind != complete.kind) || p.keys != complete.keys ||
-      p.fpr != complete.fpr || (asked.memory_given && p.memory != complete.memory) ||
+      !is_same_fpr(p.fpr, complete.fpr) || (asked.memory_given && p.memory != complete.memory) ||
       (asked.slices_given && (p.slices != complete.slices || p.slices2 != complete.slices2)) ||
       (asked.layout_given && p.layout != complete.layout) || p.slicing != complete.slicing ||
       p.dice != complete.dice ||

@@ -98,6 +98,9 @@ uint64 signature_of(const FilterRelation* relation, const Parameters& complete);
 // Do these parameters have what was asked for, whichever version derived the rest?
 bool is_asked_for(const FilterRelation* relation, const Parameters& complete);
 
+// Rates as options and bytes have them: 0, not given, is the same as the default of 1.1.
+bool is_same_fpr(double a, double b);
+
 // The false-positive rate that it is to keep; 0: none was promised. Of slices for another server,
 // that is their producer's filter.
 double promised_fpr_of(const FilterRelation* relation);

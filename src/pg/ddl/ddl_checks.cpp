@@ -26,6 +26,7 @@ extern "C" {
 #include "pg/catalog/option_list.hpp"
 #include "pg/catalog/server_options.hpp"
 #include "pg/ddl/ddl_checks.hpp"
+#include "pg/ddl/default_fpr.hpp"
 #include "pg/ddl/heap_guard.hpp"
 #include "pg/ddl/remote_ddl.hpp"
 #include "pg/ddl/tree_ddl.hpp"
@@ -337,12 +338,30 @@ void check_new_filters(bool imported) {
   }
   SPI_finish();
   ListCell* cell;
-  foreach (cell, relations) check_filter(lfirst_oid(cell), Alteration::none, in_command(!imported));
+  foreach (cell, relations) {
+    // What is imported is agreed upon by others.
+    if (!imported) write_default_fpr(lfirst_oid(cell));
+    check_filter(lfirst_oid(cell), Alteration::none, in_command(!imported));
+  }
+}
+
+bool drops_fpr(const AlterTableStmt* statement) {
+  ListCell *command_cell, *option_cell;
+  foreach (command_cell, statement->cmds) {
+    const auto* command = castNode(AlterTableCmd, lfirst(command_cell));
+    if (command->subtype != AT_GenericOptions) continue;
+    foreach (option_cell, castNode(List, command->def))
+      if (const auto* option = castNode(DefElem, lfirst(option_cell));
+          option->defaction == DEFELEM_DROP && is_named(option, "fpr"))
+        return true;
+  }
+  return false;
 }
 
 // The relation that is altered, and those that become partitions of it.
 void check_altered_relations(const AlterTableStmt* statement) {
   const Oid relid = RangeVarGetRelid(statement->relation, NoLock, true);
+  if (drops_fpr(statement)) write_default_fpr(relid);
   check_filter(relid, alteration_by(statement),
                redefines(statement) ? in_command(true) : Contradictions::accepted);
   alter_on_servers(relid, statement);

@@ -135,16 +135,25 @@ void roll_back(SubTransactionId subtransaction) {
   if (building) ConditionVariableBroadcast(&shared_state->built);
 }
 
+uint32 asked_bits(const FilterRelation* relation, double fpr) {
+  return static_cast<uint32>(
+             asked_signature(relation, relation->options.asked.parameters.keys, fpr)) |
+         1;
+}
+
 uint32 asked_bits(const FilterRelation* relation) {
-  const Parameters& asked = relation->options.asked.parameters;
-  return static_cast<uint32>(asked_signature(relation, asked.keys, asked.fpr)) | 1;
+  return asked_bits(relation, relation->options.asked.parameters.fpr);
 }
 
 // A file may bring a state whose parameters another version has derived. Version 1.0 said nothing
 // of what was asked for: then the parameters themselves tell.
 bool fits(const FilterSlot* slot, const FilterRelation* relation) {
   if (slot->signature == relation->signature) return true;
-  if (slot->asked != 0) return slot->asked == asked_bits(relation);
+  if (slot->asked != 0)
+    return slot->asked == asked_bits(relation) ||
+           // an update has written what not to say meant
+           (is_same_fpr(relation->options.asked.parameters.fpr, 0) &&
+            slot->asked == asked_bits(relation, 0));
   if (slot->state != SlotState::live) return false;
   const Parameters& saved = block_of(slot)->parameters;
   const Definition& wanted = relation->definition;

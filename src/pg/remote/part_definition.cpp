@@ -182,7 +182,7 @@ bool is_as_asked(const RemoteFilter* remote, uint32 slices, const char* text) {
   const Definition& asked = remote->relation->options.asked;
   if ((asked.memory_given && !is_about(found.memory, wanted.memory)) ||
       (asked.parameters.keys != 0 && found.keys != wanted.keys) ||
-      (asked.parameters.fpr > 0 && found.fpr != wanted.fpr) ||
+      (asked.parameters.fpr > 0 && !is_same_fpr(found.fpr, wanted.fpr)) ||
       (asked.layout_given && found.layout != wanted.layout))
     return false;
   const FilterOps* ops = find_ops(wanted.kind);

@@ -1,0 +1,113 @@
+#include "pg/ddl/default_fpr.hpp"
+
+extern "C" {
+#include "access/genam.h"
+#include "access/table.h"
+#include "catalog/indexing.h"
+#include "catalog/pg_extension.h"
+#include "catalog/pg_foreign_table.h"
+#include "commands/defrem.h"
+#include "nodes/makefuncs.h"
+#include "storage/lmgr.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/inval.h"
+}
+
+#include "pg/catalog/filter_options.hpp"
+#include "pg/catalog/filter_relation.hpp"
+#include "pg/catalog/option_list.hpp"
+#include "pg/handle/tree.hpp"
+#include "pg/server/problem_report.hpp"
+#include "pg/server/restoring.hpp"
+
+namespace streamfilter::pg {
+namespace {
+
+constexpr char kDefault[] = "1e-06";
+
+// Do the SQL objects know this default? pg_upgrade makes those of the old cluster.
+bool has_default() {
+  ScanKeyData key;
+  ScanKeyInit(&key, Anum_pg_extension_extname, BTEqualStrategyNumber, F_NAMEEQ,
+              CStringGetDatum("streamfilter"));
+  Relation catalog = table_open(ExtensionRelationId, AccessShareLock);
+  SysScanDesc scan = systable_beginscan(catalog, ExtensionNameIndexId, true, nullptr, 1, &key);
+  bool found = false;
+  if (HeapTuple tuple = systable_getnext(scan); HeapTupleIsValid(tuple)) {
+    bool isnull;
+    const Datum version =
+        heap_getattr(tuple, Anum_pg_extension_extversion, RelationGetDescr(catalog), &isnull);
+    const char* name = isnull ? "" : TextDatumGetCString(version);
+    found = strcmp(name, "1.0") != 0 && strcmp(name, "1.1") != 0;
+  }
+  systable_endscan(scan);
+  table_close(catalog, AccessShareLock);
+  return found;
+}
+
+void add_fpr(Oid relid, const char* fpr) {
+  Relation catalog = table_open(ForeignTableRelationId, RowExclusiveLock);
+  HeapTuple tuple = SearchSysCacheCopy1(FOREIGNTABLEREL, ObjectIdGetDatum(relid));
+  if (!HeapTupleIsValid(tuple)) elog(ERROR, "cache lookup failed for foreign table %u", relid);
+  bool is_null[Natts_pg_foreign_table] = {}, replaces[Natts_pg_foreign_table] = {};
+  Datum values[Natts_pg_foreign_table] = {};
+  constexpr int at = Anum_pg_foreign_table_ftoptions - 1;
+  const Datum former = SysCacheGetAttr(FOREIGNTABLEREL, tuple, at + 1, &is_null[at]);
+  DefElem* option =
+      makeDefElem(pstrdup("fpr"), reinterpret_cast<Node*>(makeString(pstrdup(fpr))), -1);
+  values[at] = transformGenericOptions(ForeignTableRelationId,
+                                       is_null[at] ? PointerGetDatum(nullptr) : former,
+                                       list_make1(option), InvalidOid);
+  is_null[at] = false;
+  replaces[at] = true;
+  HeapTuple altered =
+      heap_modify_tuple(tuple, RelationGetDescr(catalog), values, is_null, replaces);
+  CatalogTupleUpdate(catalog, &altered->t_self, altered);
+  table_close(catalog, RowExclusiveLock);
+  CacheInvalidateRelcacheByRelid(relid);
+  CommandCounterIncrement();
+}
+
+[[noreturn]] void raise_cannot_keep(const Fault& fault) {
+  ereport(
+      ERROR, errcode(fault.code), errmsg_internal("%s", fault.message),
+      errdetail("Without option fpr, its rate is to be %s.%s%s", kDefault,
+                fault.detail != nullptr ? " " : "", fault.detail != nullptr ? fault.detail : ""),
+      errhint("%s%sIf losing one of a hundred new rows will do, add fpr '0.01'.",
+              fault.hint != nullptr ? fault.hint : "", fault.hint != nullptr ? " " : ""));
+  pg_unreachable();
+}
+
+}  // namespace
+
+void write_default_fpr(Oid relid) {
+  if (!is_filter(relid) || is_restoring() || !has_default()) return;
+  List* options = options_of_filter(relid);
+  const char* fpr = kDefault;
+  if (const Oid parent = find_parent(relid); OidIsValid(parent) && is_filter(parent))
+    fpr = find_option(options_of_filter(parent), "fpr");
+  Fault fault;
+  if (fpr != nullptr && takes_fpr(options, fpr, fault))
+    add_fpr(relid, fpr);
+  else if (fault)
+    raise_cannot_keep(fault);
+}
+
+}  // namespace streamfilter::pg
+
+// For the script of the update, which makes it and drops it again: writes the default of 1.1 into
+// the options of the filters whose state is here. What lies on other servers was made without it.
+SF_FUNCTION(streamfilter_write_former_fpr) {
+  using namespace streamfilter::pg;
+  ListCell* cell;
+  foreach (cell, list_filters()) {
+    const Oid relid = lfirst_oid(cell);
+    LockRelationOid(relid, ShareUpdateExclusiveLock);
+    Fault fault;
+    if (!is_filter(relid) || !takes_fpr(options_of_filter(relid), kFormerFpr, fault)) continue;
+    const FilterRelation* relation = read_filter_relation(relid, fault);
+    if (relation != nullptr && !is_remote(relation)) add_fpr(relid, kFormerFpr);
+  }
+  PG_RETURN_VOID();
+}

@@ -1,0 +1,174 @@
+# What a filter keeps that is not told fpr: 1e-6 since 1.2, written into its options when it is created; .01 where the option is
+# not there, which is what 1.0 and 1.1 meant by that.
+# flavours: quick asserted
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SliceServers;
+use Test::More;
+
+my $node   = start_node('node');
+my $holder = start_node('a');
+
+sub sql { my ($query, $database) = @_; return $node->safe_psql($database // 'postgres', $query); }
+
+sub fpr_of
+{
+	my ($filter, $database, $at) = @_;
+	return ($at // $node)->safe_psql($database // 'postgres', qq{
+		SELECT coalesce((SELECT option_value FROM pg_foreign_table, pg_options_to_table(ftoptions)
+			WHERE ftrelid = '$filter'::regclass AND option_name = 'fpr'), 'none')});
+}
+
+sub fails_like
+{
+	my ($query, $message, $test) = @_;
+	my ($ret, $out, $err) = $node->psql('postgres', $query);
+	return like($err, $message, $test);
+}
+
+# --- CREATE --------------------------------------------------------------------------------------------
+
+my %written = (
+	"kind 'auto', memory '256kB'" => '1e-06',
+	"memory '256kB', keys '20000'" => '1e-06',
+	"kind 'bloom', keys '20000'" => '1e-06',
+	"kind 'sbf', memory '256kB', gap '1000'" => '1e-06',
+	"kind 'sbf', memory '256kB', max '3'" => '1e-06',
+	"kind 'timer', memory '256kB', window '10 minutes'" => '1e-06',
+	"kind 'lru', memory '256kB'" => '1e-06',
+	"memory '256kB', fpr '0.2'" => '0.2',
+	# what is given says what the rate is to be
+	"kind 'bloom', memory '256kB', k '4'" => 'none',
+	"kind 'bloom', memory '256kB', keys '10000', k1 '2', k2 '2'" => 'none',
+	"kind 'clq', memory '256kB', bits '12'" => 'none',
+	"kind 'ell', memory '256kB'" => 'none');
+my $number = 0;
+for my $options (sort keys %written)
+{
+	$number++;
+	sql("CREATE FOREIGN TABLE f$number (id bigint) SERVER streamfilter OPTIONS ($options)");
+	is(fpr_of("f$number"), $written{$options}, $options);
+}
+is(sql(q{SELECT bool_and(fpr_bound <= 1e-6) FROM streamfilter_stats JOIN pg_foreign_table ON ftrelid = filter
+	WHERE 'fpr=1e-06' = ANY (ftoptions)}), 't', 'the promise is kept');
+fails_like(q{CREATE FOREIGN TABLE f (id bigint) SERVER streamfilter OPTIONS (kind 'bloom', memory '64kB', keys '50000')},
+	qr/cannot keep fpr 1e-06.*Without option fpr.*add fpr '0\.01'/s, 'a kind that cannot is refused, with what to type');
+is(sql(q{SELECT to_regclass('f') IS NULL}), 't', 'and leaves nothing behind');
+sql(q{CREATE FOREIGN TABLE IF NOT EXISTS f1 (id text) SERVER streamfilter});
+is(sql(q{SELECT streamfilter_info('sbf(memory=64kB)')->'parameters' ? 'fpr'}), 'f', 'values are as they were');
+
+sql(q{CREATE FOREIGN TABLE altered (id bigint) SERVER streamfilter OPTIONS (memory '256kB', fpr '0.01');
+	ALTER FOREIGN TABLE altered OPTIONS (DROP fpr)});
+is(fpr_of('altered'), '1e-06', 'ALTER that drops fpr leaves the default');
+sql(q{BEGIN; CREATE FOREIGN TABLE gone (id bigint) SERVER streamfilter; INSERT INTO gone VALUES (1); ROLLBACK});
+is(sql(q{SELECT to_regclass('gone') IS NULL}), 't', 'a rollback takes it with it');
+sql(q{CREATE ROLE joe LOGIN; GRANT USAGE ON FOREIGN SERVER streamfilter TO joe; CREATE SCHEMA of_joe AUTHORIZATION joe;
+	SET ROLE joe; CREATE FOREIGN TABLE of_joe.f (id bigint) SERVER streamfilter});
+is(fpr_of('of_joe.f'), '1e-06', 'a role that owns nothing else');
+
+# --- trees ------------------------------------------------------------------------------------------------
+
+sql(q{
+	CREATE FOREIGN TABLE root (id bigint) SERVER streamfilter OPTIONS (kind 'bloom', memory '256kB', keys '20000', fpr '0.01');
+	CREATE FOREIGN TABLE node (id bigint) SERVER streamfilter
+		OPTIONS (kind 'bloom', memory '256kB', keys '20000', parent 'root')});
+is(fpr_of('node'), '0.01', 'a node of a tree keeps what its root does');
+
+# --- dump and restore -------------------------------------------------------------------------------------
+
+sub restored
+{
+	my ($database, $change) = @_;
+	my $file = $node->basedir . "/$database.sql";
+	command_ok([ 'pg_dump', '-f', $file, '-t', 'f*', '-t', 'altered', '-d', $node->connstr('postgres') ], 'a dump');
+	my $dump = slurp_file($file);
+	$dump = $change->($dump) if $change;
+	sql("CREATE DATABASE $database");
+	sql('CREATE EXTENSION streamfilter', $database);
+	sql($dump, $database);
+	return;
+}
+my $options_of = q{SELECT string_agg(relname || ': ' || (SELECT string_agg(o, ',' ORDER BY o) FROM unnest(ftoptions) o), E'\n' ORDER BY relname) FROM pg_foreign_table
+	JOIN pg_class ON ftrelid = oid WHERE relnamespace = 'public'::regnamespace AND relname ~ '^(f[0-9]|altered)'};
+restored('same');
+is(sql($options_of, 'same'), sql($options_of), 'a restored filter has the options that it had');
+# As 1.1 has written it: nothing of fpr.
+restored('former', sub { return $_[0] =~ s/\bfpr '1e-06',|,\s*fpr '1e-06'//gr });
+is(fpr_of('altered', 'former'), 'none', 'the dump of an earlier version keeps its meaning');
+like(sql(q{SELECT streamfilter_definition('altered')}, 'former'), qr/fpr '0\.01'/, 'streamfilter_definition() says it');
+
+# --- update -------------------------------------------------------------------------------------------------
+
+for my $version ('1.0', '1.1')
+{
+	my $database = 'from_' . $version =~ tr/./_/r;
+	sql("CREATE DATABASE $database");
+	sql(qq{
+		CREATE EXTENSION streamfilter VERSION '$version';
+		CREATE FOREIGN TABLE plain (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '128kB', keys '10000');
+		CREATE FOREIGN TABLE plain_auto (id int) SERVER streamfilter OPTIONS (memory '128kB', persistence 'unlogged');
+		CREATE FOREIGN TABLE max (id int) SERVER streamfilter OPTIONS (kind 'sbf', memory '128kB', max '3');
+		CREATE FOREIGN TABLE told (id int) SERVER streamfilter OPTIONS (memory '128kB', fpr '0.05');
+		CREATE FOREIGN TABLE k (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '128kB', k '4');
+		CREATE FOREIGN TABLE ell (id int) SERVER streamfilter OPTIONS (kind 'ell', memory '128kB');
+		INSERT INTO plain SELECT generate_series(1, 5000);
+		INSERT INTO plain_auto SELECT generate_series(1, 5000)}, $database);
+	sql(server_sql('a', $holder, "timeout '60s'"), $database);
+	sql(qq{CREATE FOREIGN TABLE far_$database (id int) SERVER a OPTIONS (kind 'bloom', memory '128kB', keys '10000');
+		INSERT INTO far_$database VALUES (1)}, $database);
+	is(fpr_of('plain', $database), 'none', "$version: nothing is written under its SQL objects");
+	sql('ALTER EXTENSION streamfilter UPDATE', $database);
+	is(fpr_of($_, $database), '0.01', "$version: $_ keeps the former default") for qw(plain plain_auto max);
+	is(fpr_of($_, $database), 'none', "$version: $_ has none") for ('k', 'ell', "far_$database");
+	is(fpr_of('told', $database), '0.05', "$version: what was told stays");
+	my $known = q{SELECT count(*) FILTER (WHERE streamfilter_test('plain', i)), count(*) FILTER (WHERE streamfilter_test('plain_auto', i))
+		FROM generate_series(1, 5000) i};
+	is(sql($known, $database), '5000|5000', "$version: what was known is known");
+	is(sql(q{SELECT string_agg(state, ',') FROM streamfilter_stats WHERE accepted > 1}, $database), 'loaded,loaded', "$version: and there");
+	$node->restart;
+	is(sql($known, $database), '5000|5000', "$version: after a restart");
+	$node->stop('immediate');
+	$node->start;
+	is(sql(q{SELECT count(*) FROM generate_series(1, 5000) i WHERE streamfilter_test('plain', i)}, $database), 5000,
+		"$version: after a crash");
+	is(sql("SELECT streamfilter_seen('far_$database', 1), streamfilter_seen('far_$database', 2)", $database), 't|f',
+		"$version: a filter on another server goes on");
+	# A dump of it, and a copy of the definition elsewhere, mean the same.
+	like(sql(q{SELECT streamfilter_definition('plain')}, $database), qr/fpr '0\.01'/, "$version: the definition says it");
+	sql("CREATE FOREIGN TABLE young (id int) SERVER streamfilter OPTIONS (memory '128kB')", $database);
+	is(fpr_of('young', $database), '1e-06', "$version: what is created now has the new default");
+}
+
+# --- other servers ----------------------------------------------------------------------------------------
+
+sql(server_sql('a', $holder, "timeout '60s'") . q{
+	CREATE FOREIGN TABLE spread (id int) SERVER a OPTIONS (kind 'bloom', memory '256kB', keys '10000');
+	INSERT INTO spread SELECT generate_series(1, 100)});
+is(fpr_of('spread'), '1e-06', 'a filter on another server');
+is($holder->safe_psql('postgres', q{SELECT fpr_bound <= 1e-6 FROM streamfilter_stats WHERE filter = 'spread'::regclass}), 't',
+	'keeps it there');
+# A filter that a producer of 1.1 has made there is imported as it is.
+sql(server_sql('a', $holder, "timeout '60s'"), 'former');
+sql(q{SET check_function_bodies = off;
+	CREATE FOREIGN TABLE of_1_1 (id int) SERVER a OPTIONS (kind 'bloom', memory '256kB', keys '10000');
+	INSERT INTO of_1_1 SELECT generate_series(1, 100)}, 'former');
+is(fpr_of('of_1_1', 'former'), 'none', 'a producer of before');
+sql('IMPORT FOREIGN SCHEMA public LIMIT TO (of_1_1, spread) FROM SERVER a INTO public', 'same');
+is(fpr_of('of_1_1', 'same') . ' ' . fpr_of('spread', 'same'), 'none 1e-06', 'IMPORT takes what the others agreed upon');
+is(sql(q{SELECT count(*) FILTER (WHERE streamfilter_test('of_1_1', i)) FROM generate_series(1, 200) i}, 'same'), 100,
+	'and what they know');
+# So does who types what streamfilter_definition() says.
+my $definition = sql(q{SELECT split_part(streamfilter_definition('of_1_1'), ';', 1)}, 'former');
+like($definition, qr/fpr '0\.01'/, 'the definition says what is meant');
+sql('CREATE DATABASE third');
+sql('CREATE EXTENSION streamfilter;' . server_sql('a', $holder, "timeout '60s'") . $definition, 'third');
+is(sql(q{SELECT count(*) FILTER (WHERE streamfilter_test('of_1_1', i)) FROM generate_series(1, 200) i}, 'third'), 100,
+	'a third producer of this definition');
+
+$node->stop;
+$holder->stop;
+done_testing();
