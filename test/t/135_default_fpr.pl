@@ -157,6 +157,7 @@ sql(q{SET check_function_bodies = off;
 	CREATE FOREIGN TABLE of_1_1 (id int) SERVER a OPTIONS (kind 'bloom', memory '256kB', keys '10000');
 	INSERT INTO of_1_1 SELECT generate_series(1, 100)}, 'former');
 is(fpr_of('of_1_1', 'former'), 'none', 'a producer of before');
+sql(server_sql('a', $holder, "timeout '60s'"), 'same');
 sql('IMPORT FOREIGN SCHEMA public LIMIT TO (of_1_1, spread) FROM SERVER a INTO public', 'same');
 is(fpr_of('of_1_1', 'same') . ' ' . fpr_of('spread', 'same'), 'none 1e-06', 'IMPORT takes what the others agreed upon');
 is(sql(q{SELECT count(*) FILTER (WHERE streamfilter_test('of_1_1', i)) FROM generate_series(1, 200) i}, 'same'), 100,
