@@ -116,7 +116,7 @@ is($node->safe_psql('postgres', "SELECT known('seen', 13001), accepted > 0 FROM 
 
 my %kinds = (
 	lru => "kind 'lru'", clock => "kind 'lru', policy 'clock'", fplru => "kind 'fplru', q '0'",
-	timer_rows => "kind 'timer', window '4000 rows'", timer_time => "kind 'timer', window '1 day', keys '8000'",
+	timer_rows => "kind 'timer', window '4000 rows', fpr '0.01'", timer_time => "kind 'timer', window '1 day', keys '8000', fpr '0.01'",
 	timer_grow => "kind 'timer', window '1 hour', k '5', grow 'density'",
 	bloom_grow => "kind 'bloom', keys '20000', grow 'density'", ell => "kind 'ell'", clq => "kind 'clq'");
 my @kinds = sort keys %kinds;
