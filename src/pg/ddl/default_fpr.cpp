@@ -69,14 +69,13 @@ void add_fpr(Oid relid, const char* fpr) {
   CommandCounterIncrement();
 }
 
-[[noreturn]] void raise_cannot_keep(const Fault& fault) {
-  ereport(
-      ERROR, errcode(fault.code), errmsg_internal("%s", fault.message),
-      errdetail("Without option fpr, its rate is to be %s.%s%s", kDefault,
-                fault.detail != nullptr ? " " : "", fault.detail != nullptr ? fault.detail : ""),
-      errhint("%s%sIf losing one of a hundred new rows will do, add fpr '0.01'.",
-              fault.hint != nullptr ? fault.hint : "", fault.hint != nullptr ? " " : ""));
-  pg_unreachable();
+[[noreturn]] void raise_cannot_keep(Fault fault) {
+  const char *detail = fault.detail, *hint = fault.hint;
+  fault.add_detail("Without option fpr, its rate is to be %s.%s%s", kDefault,
+                   detail != nullptr ? " " : "", detail != nullptr ? detail : "");
+  fault.add_hint("%s%sIf losing one of a hundred new rows will do, add fpr '0.01'.",
+                 hint != nullptr ? hint : "", hint != nullptr ? " " : "");
+  raise(fault);
 }
 
 }  // namespace
