@@ -100,6 +100,7 @@ help:
 #: make check-arm64        the core cross-built for arm64, and its unit tests under qemu
 #: make check-model        random transactions against an exact model; MODEL_SECONDS=3600 MODEL_SEED=1
 #: make check-chaos        servers of slices lost in every way; CHAOS_SECONDS=600 CHAOS_SEED=1
+#: make check-soak         what accumulates stays within its bounds; SOAK_HOURS=8 SOAK_SEED=1
 #: make check-layers       what the rooms of src/ROOMS may include, and what the core may not
 #: make check-clang        every source through clang, for its warnings
 #: make bench              programs that measure, in build/bench
@@ -402,10 +403,14 @@ check-tap: $(CHECKED)
 	$(prove_installcheck)
 
 CHAOS_SECONDS = 60
+SOAK_HOURS = .02
 
 check-chaos: $(CHECKED)
 	PG_CONFIG=$(PG_CONFIG) test/chaos.sh $(CHAOS_SECONDS) $(CHAOS_SEED)
 
+check-soak: $(CHECKED)
+	PG_CONFIG=$(PG_CONFIG) test/soak.sh $(SOAK_HOURS) $(SOAK_SEED)
+
 check: unit check-layers check-library check-regress check-isolation check-tap
 
-.PHONY: always help quick scripts check-version check-refusals check-clang check-arm64 dist installcheck format check-format compile_commands lint lint-scripts flavour bench check-rooms unit unit-sanitize check-layers check-regress check-isolation check-tap check-model check-defects check-chaos check
+.PHONY: always help quick scripts check-version check-refusals check-clang check-arm64 dist installcheck format check-format compile_commands lint lint-scripts flavour bench check-rooms unit unit-sanitize check-layers check-regress check-isolation check-tap check-model check-defects check-chaos check-soak check

@@ -67,6 +67,7 @@ suites() {
 	server_suite model count_lines "the model checker finds planted defects" in_copy check-defects
 	server_suite model count_lines "random transactions against a model, a minute" in_copy check-model
 	server_suite chaos count_lines "servers of slices lost in every way, a minute" in_copy check-chaos
+	server_suite soak count_lines "what accumulates stays within its bounds, a minute" in_copy check-soak
 	flavour_suite faults count_regress "isolation, what must not raise is watched" check-isolation
 	flavour_suite faults count_tap "TAP, what must not raise is watched" check-tap $TWO_FILES \
 		PROVE_TESTS="${FAULTS_TAP:-$(tap_files faults)}"
@@ -347,7 +348,7 @@ build_step() {
 }
 
 # Those that run on the server of the system, or install what they need into it.
-INSTALLED='regress isolation tap one_by_one upgrade derivation model chaos faults asserted sanitized'
+INSTALLED='regress isolation tap one_by_one upgrade derivation model chaos soak faults asserted sanitized'
 
 needs_installing() {
 	local name

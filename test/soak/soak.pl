@@ -111,7 +111,7 @@ sub crash
 {
 	eval { $session->quit };
 	# What has committed with synchronous_commit off may be lost otherwise, as it should.
-	sql(q{SET synchronous_commit = on; SELECT txid_current()});
+	sql(q{SET synchronous_commit = on; SELECT pg_logical_emit_message(true, 'soak', '')});
 	$node->stop('immediate');
 	$node->start;
 	my $plan = sql(q{EXPLAIN (ANALYZE, BUFFERS, TIMING off, COSTS off) SELECT streamfilter_test('seen', 1)});
