@@ -181,6 +181,35 @@ SELECT * FROM seen_numbers WHERE k = '3';
 SELECT streamfilter_seen('seen_number_lists', '{1,2}');
 SELECT * FROM who_ran();
 
+-- ---- the check of a domain that drops it ---------------------------------------------------------
+
+CREATE FUNCTION drop_domain(int) RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN
+  IF $1 = 13 THEN DROP DOMAIN brittle CASCADE; END IF;
+  RETURN true;
+END $$;
+CREATE DOMAIN brittle AS int CHECK (drop_domain(VALUE));
+CREATE FOREIGN TABLE seen_brittle (k brittle) SERVER streamfilter OPTIONS (kind 'clq', memory '64kB');
+CREATE FOREIGN TABLE seen_plain (k int) SERVER streamfilter OPTIONS (kind 'clq', memory '64kB');
+SELECT streamfilter_seen('seen_brittle', 13);
+INSERT INTO seen_brittle VALUES (13);
+SELECT streamfilter_seen('seen_plain', i::brittle) FROM (VALUES (13)) v(i);
+SELECT streamfilter_agg(i::brittle, 'clq(memory=1kB)') FROM (VALUES (13)) v(i);
+SELECT approx_count_distinct(i::brittle) FROM (VALUES (13)) v(i);
+SELECT streamfilter_contains('clq(memory=1kB)', i::brittle) FROM (VALUES (13)) v(i);
+SELECT streamfilter_slice_of(i::brittle, 4) FROM (VALUES (13)) v(i);
+SELECT streamfilter_hash(i::brittle) FROM (VALUES (13)) v(i);
+SELECT streamfilter_slice('seen_plain', i::brittle) FROM (VALUES (13)) v(i);
+BEGIN;
+SELECT * FROM seen_plain WHERE k = (SELECT i::brittle FROM (VALUES (13)) v(i));
+ROLLBACK;
+BEGIN;
+SELECT rows FROM streamfilter_evaluate('SELECT i::brittle FROM (VALUES (13)) v(i)', '{clq(memory=1kB)}');
+ROLLBACK;
+DROP FOREIGN TABLE seen_brittle, seen_plain;
+DROP DOMAIN brittle;
+DROP FUNCTION drop_domain;
+
 -- ---- clean up -----------------------------------------------------------------------------------
 DROP TABLE numbers;
 RESET search_path;

@@ -15,7 +15,9 @@ extern "C" {
 #include "pg/catalog/column_coercion.hpp"
 #include "pg/catalog/filter_relation.hpp"
 #include "pg/catalog/owner_code.hpp"
+#include "pg/key/key_hash.hpp"
 #include "pg/key/trusted_code.hpp"
+#include "pg/server/problem_report.hpp"
 
 namespace streamfilter::pg {
 
@@ -204,6 +206,8 @@ pg_noinline Datum convert_as_owner(Coercion* coercion, Datum value, bool* isnull
 
 Coercion* make_coercion(Oid source, const FilterColumn* column, const FilterRelation* filter,
                         const char* what, int32 source_typmod) {
+  Fault fault;
+  if (!check_type(source, what, fault)) raise(fault);
   Coercion* coercion = static_cast<Coercion*>(palloc0(sizeof(Coercion)));
   coercion->typmod = column->typmod;
   coercion->filter = filter ? filter->relid : InvalidOid;

@@ -12,13 +12,13 @@ extern "C" {
 #include "catalog/pg_proc.h"
 #include "commands/alter.h"
 #include "commands/extension.h"
-#include "foreign/foreign.h"
 #include "nodes/parsenodes.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 }
 
 #include "pg/ddl/extension_schema.hpp"
+#include "pg/storage/state_heaps.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -31,12 +31,6 @@ bool moves_extension(const Node* statement) {
   // Others are refused by the server.
   return move->objectType == OBJECT_EXTENSION && strcmp(strVal(move->object), kExtension) == 0 &&
          superuser();
-}
-
-Oid schema_of_handler() {
-  const Oid wrapper = get_foreign_data_wrapper_oid(kExtension, true);
-  return OidIsValid(wrapper) ? get_func_namespace(GetForeignDataWrapper(wrapper)->fdwhandler)
-                             : InvalidOid;
 }
 
 Oid schema_of_member(const FormData_pg_depend* member) {
@@ -96,7 +90,7 @@ void move_internals(const Members* members, Oid schema) {
 void move_extension(UtilityCall* call) {
   Members members = {};
   if (moves_extension(statement_of(call))) {
-    members.internal_schema = schema_of_handler();
+    members.internal_schema = schema_of_internals();
     find_members(&members);
   }
   if (!OidIsValid(members.schema)) {

@@ -194,8 +194,8 @@ const char* find_server(Oid wrapper, const Row* first, const Row* end) {
   while (HeapTupleIsValid(tuple = systable_getnext(scan))) {
     auto* form = reinterpret_cast<Form_pg_foreign_server>(GETSTRUCT(tuple));
     if (form->srvfdw != wrapper || (found != nullptr && !may_use(form->oid))) continue;
-    const ForeignServer* known = GetForeignServer(form->oid);
-    if (!is_there(known, first, end)) continue;
+    const ForeignServer* known = GetForeignServerExtended(form->oid, FSV_MISSING_OK);
+    if (known == nullptr || !is_there(known, first, end)) continue;
     found = known;
     if (may_use(form->oid)) break;
   }

@@ -325,7 +325,14 @@ TypeHasher* make_part_hasher(Oid type, Oid collation, const char* what) {
 
 }  // namespace
 
+bool check_type(Oid type, const char* what, Fault& fault) {
+  if (SearchSysCacheExists1(TYPEOID, ObjectIdGetDatum(type))) return true;
+  return fault.set(ERRCODE_UNDEFINED_OBJECT, "the type of %s does not exist any more",
+                   what != nullptr ? what : "the key");
+}
+
 bool check_hashable(Oid type, const char* what, Fault& fault) {
+  if (!check_type(type, what, fault)) return false;
   const Oid culprit = find_unhashable(type);
   return !OidIsValid(culprit) || unhashable(type, culprit, what, fault);
 }

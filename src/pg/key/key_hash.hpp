@@ -16,6 +16,10 @@ struct TypeHasher;
 // `what` names the culprit in that message, e.g. `column "tags" of filter "seen"`.
 TypeHasher* make_type_hasher(Oid type, Oid collation, const char* what);
 
+// Is the type still there? What makes a value may have dropped it: the check of a domain. Fault
+// 42704.
+bool check_type(Oid type, const char* what, Fault& fault);
+
 // Can values of the type be hashed? Fault 42883, as make_type_hasher raises it.
 bool check_hashable(Oid type, const char* what, Fault& fault);
 

@@ -48,12 +48,21 @@ void check_rights(Oid table, AclMode rights) {
         errhint("Call streamfilter_settle() as a role that sees all rows."));
 }
 
+void lock_table(Oid table) {
+  const char* name = get_rel_name(table);
+  LockRelationOid(table, RowExclusiveLock);
+  if (SearchSysCacheExists1(RELOID, ObjectIdGetDatum(table))) return;
+  ereport(ERROR, errcode(ERRCODE_UNDEFINED_TABLE),
+          name != nullptr ? errmsg("table \"%s\" does not exist any more", name)
+                          : errmsg("relation with OID %u does not exist", table));
+}
+
 // One call at a time on rows of the table, or two could restore one key. That lock comes first: a
 // call that has it may need the table for itself.
 void lock_tables(Oid diverted, Oid target) {
   LockDatabaseObject(RelationRelationId, topmost_table(target), 0, ExclusiveLock);
-  LockRelationOid(diverted, RowExclusiveLock);
-  LockRelationOid(target, RowExclusiveLock);
+  lock_table(diverted);
+  lock_table(target);
 }
 
 void check_tables(Oid diverted, Oid target) {

@@ -30,7 +30,9 @@ void put_slice(ReturnSetInfo* result, const FilterRelation* relation, uint32 sli
   const TimestampTz since = unreachable_since(server);
   NamedRow row(result->setDesc);
   row.put("slice", Int32GetDatum(static_cast<int32>(slice)));
-  row.put("server", GetForeignServer(server)->servername);
+  // No lock keeps it from being dropped.
+  const ForeignServer* found = GetForeignServerExtended(server, FSV_MISSING_OK);
+  row.put("server", found == nullptr ? nullptr : found->servername);
   row.put("lost", BoolGetDatum(since != 0));
   row.put_time("lost_since", since);
   if (slice < kMaxCountedSlices) row.put_counts(kSliceCounters, work.counts);

@@ -96,12 +96,6 @@ Oid schema_of_heaps(Oid filter) {
   return wrapper == nullptr ? InvalidOid : schema_of(wrapper->fdwhandler);
 }
 
-// InvalidOid: there is no extension.
-Oid schema_of_extension() {
-  const Oid wrapper = get_foreign_data_wrapper_oid("streamfilter", true);
-  return OidIsValid(wrapper) ? schema_of(GetForeignDataWrapper(wrapper)->fdwhandler) : InvalidOid;
-}
-
 // InvalidOid if it is not there. Nothing else of its name is written to.
 Oid find_heap(StateTable table, Oid schema) {
   const Oid relid = get_relname_relid(name_of(table), schema);
@@ -126,7 +120,9 @@ HeapPlace place_of_heap(StateTable table, Oid filter) {
 [[noreturn]] void raise_missing(StateTable table, Oid schema, Oid filter) {
   ereport(ERROR, errcode(ERRCODE_UNDEFINED_TABLE),
           errmsg("materialized view \"%s\" of extension streamfilter is missing", name_of(table)),
-          errdetail("What is saved of filter \"%s\" belongs there.", get_rel_name(filter)),
+          OidIsValid(filter)
+              ? errdetail("What is saved of filter \"%s\" belongs there.", get_rel_name(filter))
+              : errdetail("What is saved of filters belongs there."),
           errhint("If it was renamed or moved, give it its name back, and schema \"%s\". Otherwise "
                   "create the extension anew.",
                   get_namespace_name(schema)));
@@ -158,6 +154,11 @@ Oid index_of(Relation table) {
 
 }  // namespace
 
+Oid schema_of_internals() {
+  const ForeignDataWrapper* wrapper = GetForeignDataWrapperByName("streamfilter", true);
+  return wrapper == nullptr ? InvalidOid : schema_of(wrapper->fdwhandler);
+}
+
 Relation open_state_table(StateTable table, Oid filter, LOCKMODE lock) {
   const HeapPlace place = place_of_heap(table, filter);
   if (!OidIsValid(place.schema)) return nullptr;
@@ -180,15 +181,19 @@ bool has_state_tables(Oid filter) {
 }
 
 bool is_state_table(Oid relation) {
-  const Oid schema = schema_of_extension();
+  const Oid schema = schema_of_internals();
   return OidIsValid(schema) && (relation == find_heap(StateTable::log, schema) ||
                                 relation == find_heap(StateTable::image, schema));
 }
 
 void open_all_saved(StateTables* tables, LOCKMODE lock) {
-  const Oid schema = schema_of_extension();
-  tables->images = table_open(find_heap(StateTable::image, schema), lock);
-  tables->log = table_open(find_heap(StateTable::log, schema), lock);
+  const Oid schema = schema_of_internals();
+  for (StateTable table : {StateTable::image, StateTable::log}) {
+    const Oid relid = find_heap(table, schema);
+    Relation relation = OidIsValid(relid) ? try_table_open(relid, lock) : nullptr;
+    if (relation == nullptr) raise_missing(table, schema, InvalidOid);
+    (table == StateTable::image ? tables->images : tables->log) = relation;
+  }
 }
 
 void empty_state_tables(const StateTables& tables) {

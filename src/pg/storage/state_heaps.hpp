@@ -27,6 +27,9 @@ Relation try_to_open_log(Oid filter);
 // Are the heaps there? Not if the filter or the extension is being dropped.
 bool has_state_tables(Oid filter);
 
+// Where these heaps are, and all else that users do not call; InvalidOid: there is no extension.
+Oid schema_of_internals();
+
 // Is it one of the heaps of the extension, in its place?
 bool is_state_table(Oid relation);
 
