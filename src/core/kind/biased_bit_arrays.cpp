@@ -117,6 +117,20 @@ double rate_at(const Parameters& p, double load) noexcept {
   return std::pow(std::min(load / k / static_cast<double>(p.integer(kArrayBits)), 1.0), k);
 }
 
+// As if nothing were reset, which is what the bound for so many keys supposes.
+double fpr_to_come(const Parameters& p, ConstSlice slice) noexcept {
+  if (p.keys == 0) return 0;
+  const BitArrays<const unsigned char> arrays = of(p, slice);
+  const double s = static_cast<double>(arrays.s()),
+               more =
+                   std::max(0.0, promised_keys(p) - static_cast<double>(slice.state->inserted_new)),
+               unset = std::exp(more * std::log1p(-1 / s));
+  double fpr = 1;
+  for (unsigned i = 0; i < arrays.k(); ++i)
+    fpr *= 1 - (1 - static_cast<double>(arrays.ones(i)) / s) * unset;
+  return fpr;
+}
+
 Estimate estimate(const Parameters& p, ConstSlice slice) noexcept {
   const BitArrays<const unsigned char> arrays = of(p, slice);
   const double s = static_cast<double>(arrays.s());

@@ -118,6 +118,9 @@ void merge(const Parameters& p, Slice into, ConstSlice from, double limit_load) 
 // The arrays of one size as those of another, bit by bit.
 void spread(const Parameters& old, ConstSlice from, const Parameters& p, Slice into,
             std::uint64_t layer) noexcept;
+// What the arrays come to with their share of Parameters::keys.
+double fpr_to_come(const Parameters& p, ConstSlice slice) noexcept;
+
 constexpr Resizing kResizing = {
     .sized = words(kArrayBits),
     .hashes = words(kArrays),

@@ -106,6 +106,12 @@ bool insert(const Parameters& p, Slice slice, const Element& element) noexcept {
   return false;
 }
 
+constexpr Resizing resizing() noexcept {
+  Resizing result = biased_bit_arrays::kResizing;
+  result.fpr_to_come = biased_bit_arrays::fpr_to_come;
+  return result;
+}
+
 template <typename Policy>
 constexpr FilterOps row(Kind kind, const char* name, const char* summary) noexcept {
   return {
@@ -125,7 +131,7 @@ constexpr FilterOps row(Kind kind, const char* name, const char* summary) noexce
       .rate_at = biased_bit_arrays::rate_at,
       .fnr_at = fnr_at<Policy>,
       .predict = predict<Policy>,
-      .resize = biased_bit_arrays::kResizing,
+      .resize = resizing(),
   };
 }
 

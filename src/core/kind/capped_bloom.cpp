@@ -307,6 +307,21 @@ Estimate estimate(const Parameters& p, ConstSlice slice) noexcept {
           static_cast<double>(slice.state->inserted_new)};
 }
 
+// What another size leaves in a line, and then the keys that have not come yet, a Poisson number of
+// them to a line: by each, a share of its zeros are set.
+double fpr_to_come(const Parameters& p, ConstSlice slice) noexcept {
+  if (p.keys == 0) return 0;
+  const double lines = lines_of_slice(p), k = real_k(p), all = keys_of_line(p);
+  const double more = std::max(0.0, all - static_cast<double>(slice.state->inserted_new) / lines),
+               mean = static_cast<double>(ones(*slice.state)) / lines,
+               variance = static_cast<double>(squares(*slice.state)) / lines - mean * mean,
+               left = std::exp(more * std::log1p(-k / kLineBits)),
+               zeros = (kLineBits - mean) * left, each = k * zeros / kLineBits;
+  return std::min(mean_line_fpr(k, kLineBits - zeros,
+                                std::max(0.0, variance) * left * left + more * each * each),
+                  capped_model::line_fpr(k, static_cast<double>(p.integer(kOnes))));
+}
+
 double fpr_bound(const Parameters& p) noexcept {
   const double for_ever = capped_model::line_fpr(real_k(p), setting(p).ones);
   return p.keys > 0 ? std::min(for_ever, capped_model::blocked_fpr(real_k(p), keys_of_line(p)))
@@ -362,6 +377,7 @@ const FilterOps capped_ops = {
                   return (p.slice_bytes - sizeof(SliceState)) / kLineBytes;
                 },
             .spread = spread,
+            .fpr_to_come = fpr_to_come,
         },
 };
 

@@ -383,6 +383,38 @@ BOOST_AUTO_TEST_CASE(a_bloom_filter_says_what_it_comes_to) {
              0.01);
 }
 
+// Kinds that promise up to so many keys: there and back, the promise holds or it is told that it
+// does not, and by how much.
+BOOST_AUTO_TEST_CASE(another_size_keeps_the_rate_or_says_what_it_comes_to) {
+  struct Path {
+    const char* definition;
+    std::uint64_t keys;
+    std::vector<const char*> sizes;
+  };
+  const Path paths[] = {
+      {"capped(fpr=0.01, keys=60000)", 60000, {"128kB", "96kB", "128kB"}},
+      {"capped(fpr=0.01, keys=60000)", 60000, {"112kB", "128kB"}},
+      {"capped(fpr=0.01, keys=60000)", 60000, {"192kB", "128kB"}},
+      {"capped(fpr=0.01, keys=60000)", 60000, {"128kB", "256kB", "128kB"}},
+      {"bsbf(fpr=0.02, keys=60000)", 60000, {"128kB", "256kB", "128kB"}},
+      {"rlbsbf(fpr=0.02, keys=60000)", 60000, {"128kB", "256kB", "128kB"}},
+      {"bsbfsd(fpr=0.02, keys=60000)", 60000, {"128kB", "256kB", "128kB"}},
+      {"bsbfsd(fpr=0.02, keys=60000, slices=4)", 60000, {"128kB", "160kB", "128kB"}},
+  };
+  for (const Path& path : paths) {
+    Filter filter = filled(with_memory(path.definition, path.sizes[0]), path.keys * 2 / 3);
+    const double fpr = filter.parameters().fpr;
+    BOOST_TEST(fpr_to_come(filter.header()) <= fpr, path.definition);
+    for (const char* size : path.sizes)
+      filter = resized(filter, with_memory(path.definition, size));
+    const double expected = fpr_to_come(filter.header()), now = found(filter, 1u << 30, kProbes);
+    for (std::uint64_t i = path.keys * 2 / 3; i < path.keys; ++i) filter.insert(timed(i));
+    const double then = found(filter, 1u << 29, kProbes);
+    BOOST_TEST(std::max(now, then) < 1.15 * std::max(expected, fpr) + 0.002,
+               path.definition << " " << now << " " << then << ", told " << expected);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(what_does_not_fit_says_why) {
   Parameters result{};
   Problem problem;
