@@ -160,14 +160,6 @@ Likelihood likelihood_of(const Parameters& p, ConstSlice slice) noexcept {
   return likelihood;
 }
 
-void merge_registers(const Parameters& p, Slice into, ConstSlice from) noexcept {
-  for (std::uint64_t at = 0; at < p.integer(kRegisters) * sizeof(Register);
-       at += sizeof(Register)) {
-    const Register both = merged(read(into.body(), at), read(from.body(), at));
-    std::memcpy(into.body() + at, &both, sizeof both);
-  }
-}
-
 // Those of two filters are others, unless both come from one.
 void merge_copies(const Parameters& p, Slice into, ConstSlice from) noexcept {
   SliceState& state = *into.state;
@@ -184,7 +176,7 @@ void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
       if (const Token token = view.at(i); token.payload != 0) add(p, into, token);
   } else {
     if (form(*into.state) == kOfTokens) become_registers(p, into);
-    merge_registers(p, into, from);
+    merge_registers(into.body(), from.body(), p.integer(kRegisters));
   }
   merge_copies(p, into, from);
   SliceState& state = *into.state;

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "core/bits/avx512.hpp"
+
 #include "core/base/layer_wall.hpp"
 
 namespace streamfilter::exa_log_log_model {
@@ -104,6 +106,29 @@ class Histogram {
   std::uint64_t seen_[kGroups + kNibbles] = {};
 };
 
+constexpr std::uint64_t kWide = kLineBytes / sizeof(std::uint32_t);
+using WideRegisters = std::uint32_t __attribute__((vector_size(kLineBytes)));
+
+// As merged(), without branches; as many as are a multiple of kWide. What is shifted has 25 bits:
+// 31 is as good as any larger number.
+FOR_WIDE_REGISTERS void merge_wide(unsigned char* into, const unsigned char* from,
+                                   std::uint64_t count) noexcept {
+  for (std::uint64_t i = 0; i < count; i += kWide, into += kLineBytes, from += kLineBytes) {
+    WideRegisters a, b;
+    std::memcpy(&a, into, sizeof a);
+    std::memcpy(&b, from, sizeof b);
+    const WideRegisters swapped = (WideRegisters)(a >> kHistory < b >> kHistory),
+                        upper = (swapped & b) | (~swapped & a),
+                        lower = (swapped & a) | (~swapped & b),
+                        more = (upper >> kHistory) - (lower >> kHistory),
+                        leads = (WideRegisters)((lower >> kHistory > 0) & (more > 0)),
+                        all = (lower & kHistoryBits) | (leads & (1u << kHistory)),
+                        far = (WideRegisters)(more > 31);
+    a = upper | all >> ((far & 31) | (~far & more));
+    std::memcpy(into, &a, sizeof a);
+  }
+}
+
 // x / (e^x - 1), and its derivative, from e^x - 1.
 double share(double x, double e) noexcept { return x / e; }
 double slope_of_share(double x, double e) noexcept {
@@ -111,6 +136,19 @@ double slope_of_share(double x, double e) noexcept {
 }
 
 }  // namespace
+
+void merge_registers(unsigned char* into, const unsigned char* from, std::uint64_t count) noexcept {
+  const std::uint64_t wide = has_wide_registers() ? count / kWide * kWide : 0;
+  if (wide > 0) merge_wide(into, from, wide);
+  for (std::uint64_t at = wide * sizeof(std::uint32_t); at < count * sizeof(std::uint32_t);
+       at += sizeof(std::uint32_t)) {
+    std::uint32_t a, b;
+    std::memcpy(&a, into + at, sizeof a);
+    std::memcpy(&b, from + at, sizeof b);
+    a = merged(a, b);
+    std::memcpy(into + at, &a, sizeof a);
+  }
+}
 
 void Likelihood::add_registers(const unsigned char* bytes, std::uint64_t count) noexcept {
   Histogram histogram;

@@ -51,6 +51,9 @@ inline std::uint32_t merged(std::uint32_t a, std::uint32_t b) noexcept {
   return a | (more <= kHistory ? all >> more : 0);
 }
 
+// The same for so many registers, one behind the other.
+void merge_registers(unsigned char* into, const unsigned char* from, std::uint64_t count) noexcept;
+
 // Could update values make it? None is below 1.
 inline bool is_possible(std::uint32_t bits) noexcept {
   const unsigned largest = bits >> kHistory;

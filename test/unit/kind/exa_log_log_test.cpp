@@ -89,6 +89,27 @@ BOOST_AUTO_TEST_CASE(registers_are_sets_of_the_latest_values) {
 }
 
 // The likelihood, value by value.
+// Many at once, in registers of the processor or one by one, at any address.
+BOOST_AUTO_TEST_CASE(many_registers_merge_as_one_does) {
+  std::mt19937_64 random(39);
+  for (unsigned round = 0; round < 300; ++round) {
+    const std::size_t count = random() % 70;
+    const unsigned values = 1 + static_cast<unsigned>(random() % kMaxValue);
+    std::vector<std::uint32_t> a(count + 1), b(count + 1), both(count + 1);
+    for (std::size_t i = 0; i < count; ++i) {
+      for (auto* registers : {&a, &b})
+        for (std::uint64_t keys = random() % 9; keys > 0; --keys)
+          (*registers)[i] = updated((*registers)[i], 1 + static_cast<unsigned>(random() % values));
+      both[i] = merged(a[i], b[i]);
+    }
+    const std::size_t shift = round % 4;
+    std::vector<unsigned char> into(count * 4 + shift);
+    std::memcpy(into.data() + shift, a.data(), count * 4);
+    merge_registers(into.data() + shift, reinterpret_cast<const unsigned char*>(b.data()), count);
+    BOOST_REQUIRE(std::memcmp(into.data() + shift, both.data(), count * 4) == 0);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(a_new_key_changes_as_many_registers_as_they_say) {
   Filter filter("ell(memory=8kB, slices=1)");
   for (unsigned keys : {0, 10, 1000, 30000}) {
