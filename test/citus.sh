@@ -1,33 +1,34 @@
 #!/usr/bin/env bash
-# Builds Citus from its sources and runs all tests that need it, on a coordinator and up to four workers.
+# Builds Citus from its sources, once, and runs all tests that need it, on a coordinator and up to four workers.
 #
-#   test/citus.sh FOLDER|TARBALL [TEST…]     sources of Citus 13, as `git clone` or a release has them
+#   test/citus.sh --build FOLDER|TARBALL     sources of Citus 13, as `git clone` or a release has them; what is built is kept
+#   test/citus.sh [TEST…]                    the tests, with what was built
+#   test/citus.sh FOLDER|TARBALL [TEST…]     both
 #
-# As root or with sudo, Debian 12 or 13. PG_CONFIG says for which server. Citus is installed there, beside streamfilter; nothing
-# of it is kept elsewhere. A build takes about two minutes, the tests four.
+# As root or with sudo, Debian 12 or 13. PG_CONFIG says for which server. The tests run on a copy of that server, which gets Citus
+# and streamfilter; it stays as it is itself. STREAMFILTER_CITUS is the folder where what was built is kept, build/citus if it is
+# not set. A build takes about two minutes, the tests six. Logs of tests that fail are kept in that folder, too.
 
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 PG_CONFIG=${PG_CONFIG:-$(command -v pg_config || true)}
 [ -n "$PG_CONFIG" ] || die "no pg_config" "Install postgresql-server-dev-15, or set PG_CONFIG."
-SOURCE=${1:-}
-[ -e "$SOURCE" ] || die "usage: test/citus.sh FOLDER|TARBALL [TEST…]"
-shift
-TESTS=("$@")
-[ ${#TESTS[@]} -gt 0 ] || TESTS=("$ROOT"/test/t/*citus*.pl)
+VERSION=$("$PG_CONFIG" --version | grep -oE '[0-9]+' | head -n 1)
+KEPT=${STREAMFILTER_CITUS:-$ROOT/build/citus}
+BUILT=$KEPT/pg$VERSION # what `make install DESTDIR=…` leaves
 
 WORK=$(mktemp -d /tmp/streamfilter-citus.XXXXXX)
 trap 'rm -rf "$WORK"' EXIT
 
-unpack() {
+unpack() { # sources
 	mkdir "$WORK/citus"
-	if [ -d "$SOURCE" ]; then
-		tar -C "$SOURCE" --exclude=./.git -cf - . | tar -C "$WORK/citus" -xf -
+	if [ -d "$1" ]; then
+		tar -C "$1" --exclude=./.git -cf - . | tar -C "$WORK/citus" -xf -
 	else
-		tar -C "$WORK/citus" --strip-components=1 -xf "$SOURCE"
+		tar -C "$WORK/citus" --strip-components=1 -xf "$1"
 	fi
-	[ -x "$WORK/citus/configure" ] || die "no configure in $SOURCE" "Are these the sources of Citus?"
+	[ -x "$WORK/citus/configure" ] || die "no configure in $1" "Are these the sources of Citus?"
 }
 
 install_needed() {
@@ -56,27 +57,60 @@ run() { # title command…
 	"$@" >"$WORK/log" 2>&1 || { tail -n 40 "$WORK/log" >&2; die "failed: $*"; }
 }
 
-unpack
-install_needed
-mend
-cd "$WORK/citus"
-run "configuring Citus" ./configure PG_CONFIG="$PG_CONFIG" --without-libcurl
-run "compiling Citus" nice make -s -j"$(nproc)" with_llvm=no
-run "installing Citus" as_root make -s with_llvm=no install
-cd "$ROOT"
-run "compiling streamfilter" make -s -j"$(nproc)" PG_CONFIG="$PG_CONFIG"
-run "installing streamfilter" as_root make -s PG_CONFIG="$PG_CONFIG" install
+build() { # sources
+	[ -e "$1" ] || die "usage: test/citus.sh --build FOLDER|TARBALL"
+	unpack "$1"
+	install_needed
+	mend
+	cd "$WORK/citus"
+	run "configuring Citus" ./configure PG_CONFIG="$PG_CONFIG" --without-libcurl
+	run "compiling Citus" nice make -s -j"$(nproc)" with_llvm=no
+	rm -rf "$BUILT"
+	run "keeping it in $BUILT" make -s with_llvm=no DESTDIR="$BUILT" install
+	cd "$ROOT"
+}
 
-# A server refuses root.
-mkdir "$WORK/tree"
-tar -C "$ROOT" --exclude=./.git --exclude=./build --exclude='./tmp_check*' -cf - . | tar -C "$WORK/tree" -xf -
-mkdir "$WORK/tmp"
-if is_root; then chown -R postgres "$WORK"; fi
-chmod 755 "$WORK"
-FILES=()
-for file in "${TESTS[@]}"; do FILES+=("test/t/$(basename "$file")"); done
-PGXS=$(dirname "$("$PG_CONFIG" --pgxs)")
-cd "$WORK/tree"
-as_server env -C "$PWD" TESTDIR="$PWD" TESTDATADIR="$PWD/tmp_check" TESTLOGDIR="$PWD/tmp_check/log" PGPORT=65432 \
-	PATH="$("$PG_CONFIG" --bindir):$PATH" PG_REGRESS="$PGXS/../test/regress/pg_regress" \
-	prove --timer -I "$PGXS/../test/perl" -I . "${FILES[@]}"
+# All paths below $WORK/server are as they were: a server finds its files itself.
+copy_server() {
+	local path
+	for path in "$("$PG_CONFIG" --bindir)" "$("$PG_CONFIG" --pkglibdir)" "$("$PG_CONFIG" --sharedir)"; do
+		mkdir -p "$WORK/server$(dirname "$path")"
+		cp -a "$path" "$WORK/server$path"
+	done
+	cp -a "$BUILT/." "$WORK/server/"
+	cd "$ROOT"
+	run "compiling streamfilter" make -s -j"$(nproc)" PG_CONFIG="$PG_CONFIG"
+	run "installing it in a copy of the server" make -s PG_CONFIG="$PG_CONFIG" DESTDIR="$WORK/server" install
+}
+
+run_tests() { # test…
+	local files=() file bin pgxs
+	for file in "$@"; do files+=("test/t/$(basename "$file")"); done
+	bin=$WORK/server$("$PG_CONFIG" --bindir)
+	pgxs=$WORK/server$(dirname "$("$PG_CONFIG" --pgxs)")
+	mkdir "$WORK/tree" "$WORK/tmp" # a server refuses root
+	tar -C "$ROOT" --exclude=./.git --exclude=./build --exclude='./tmp_check*' -cf - . | tar -C "$WORK/tree" -xf -
+	if is_root; then chown -R postgres "$WORK"; fi
+	chmod 755 "$WORK"
+	cd "$WORK/tree"
+	as_server env -C "$PWD" TESTDIR="$PWD" TESTDATADIR="$PWD/tmp_check" TESTLOGDIR="$PWD/tmp_check/log" PGPORT=65432 \
+		PATH="$bin:$PATH" PG_REGRESS="$pgxs/../test/regress/pg_regress" \
+		prove --timer -I "$pgxs/../test/perl" -I . "${files[@]}" && return
+	rm -rf "$KEPT/log"
+	mkdir -p "$KEPT"
+	cp -r "$WORK/tree/tmp_check/log" "$KEPT/log"
+	die "tests failed" "What they and the servers have said is kept in $KEPT/log."
+}
+
+if [ "${1:-}" = --build ]; then
+	build "${2:-}"
+	exit
+fi
+if [ -n "${1:-}" ] && [[ $1 != *.pl ]]; then
+	build "$1"
+	shift
+fi
+[ -d "$BUILT" ] || die "Citus is not built for PostgreSQL $VERSION" "Type: test/citus.sh --build FOLDER"
+copy_server
+[ $# -gt 0 ] || set -- "$ROOT"/test/t/*citus*.pl
+run_tests "$@"
