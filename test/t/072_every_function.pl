@@ -163,6 +163,7 @@ sub calls_of
 		my $i = 0;
 		return map { sprintf $forms[ $i++ % @forms ], "$name($_)" } @calls;
 	}
+	return map { "CALL $name($_)" } @calls if $kind eq 'p';
 	my @statements = map { "SELECT $name($_)" } @calls;
 	push @statements, map { "SELECT * FROM $name($_) LIMIT 3" } @calls[ 0 .. ($#calls < 40 ? $#calls : 40) ] if $result eq 'record' || $set;
 	return @statements;

@@ -145,6 +145,18 @@ double share_of(std::uint32_t index, double old_slices, std::uint32_t of,
   return std::max(0.0, (end - start) * old_slices);
 }
 
+double share_of(const Parameters& from, std::uint32_t index, const Parameters& to,
+                std::uint32_t of) noexcept {
+  if (from.slices == to.slices) return index == of ? 1 : 0;
+  return share_of(index, from.slices, of, to.slices);
+}
+
+// As much as rounding leaves is none.
+bool takes_from(const Parameters& from, std::uint32_t index, const Parameters& to,
+                std::uint32_t of) noexcept {
+  return share_of(from, index, to, of) > 1e-9;
+}
+
 // Layers are merged by twos, and then what came of these by twos, so that none is preferred to
 // those before it.
 class LayerStack {
@@ -212,12 +224,23 @@ bool resized_parameters(const Parameters& from, const Definition& asked, Paramet
   return cannot(ops, "With the new parameters a key has other places.", problem);
 }
 
-bool can_take_over(const Header* from, const Parameters& to, Problem& problem) noexcept {
+SliceRange sources_of(const Parameters& from, const Parameters& to, std::uint32_t index) noexcept {
+  SliceRange range{from.slices, 0};
+  for (std::uint32_t i = 0; i < from.slices; ++i) {
+    if (!takes_from(from, i, to, index)) continue;
+    range.first = std::min(range.first, i);
+    range.end = i + 1;
+  }
+  return range;
+}
+
+bool can_take_over(const Header* from, SliceRange slices, const Parameters& to,
+                   Problem& problem) noexcept {
   const Parameters& p = from->parameters;
   const FilterOps* ops = find_ops(p.kind);
   const auto may_join = ops->resize.may_join_places;
   if (may_join == nullptr || ops->resize.places(to) % ops->resize.places(p) == 0) return true;
-  for (std::uint32_t i = 0; i < p.slices; ++i)
+  for (std::uint32_t i = slices.first; i < slices.end; ++i)
     if (!may_join(p, slice_at(from, i)))
       return cannot(ops,
                     "Keys were deleted since it was enlarged, and would be known again by copies.",
@@ -237,10 +260,9 @@ void resize_slice(Header* to, std::uint32_t index, const Header* from, void* scr
   LayerStack stack(p, index, scratch);
   std::uint64_t insertions = 0, inserted_new = 0;
   double keys = 0;
-  const bool aligned = old.slices == p.slices;
-  for (std::uint32_t i = 0; i < old.slices; ++i) {
-    const double share = aligned ? i == index : share_of(i, old.slices, index, p.slices);
-    if (!(share > 1e-9)) continue;
+  const SliceRange sources = sources_of(old, p, index);
+  for (std::uint32_t i = sources.first; i < sources.end; ++i) {
+    const double share = share_of(old, i, p, index);
     const ConstSlice source = slice_at(from, i);
     // What the old slice has drawn last must not be drawn once more.
     slice.state->random = mix64(slice.state->random + source.state->random);

@@ -14,12 +14,22 @@ namespace streamfilter {
 bool resized_parameters(const Parameters& from, const Definition& asked, Parameters* result,
                         Problem& problem) noexcept;
 
-// Can the state `from` be brought into these parameters, which are made for its own? False: keys
-// that were removed would be known again, `problem` says so.
-bool can_take_over(const Header* from, const Parameters& to, Problem& problem) noexcept;
+struct SliceRange {
+  std::uint32_t first, end;
+};
+
+// The slices of a filter of parameters `from` that slice `index` of one of parameters `to`, which
+// were made for these, takes its keys from.
+SliceRange sources_of(const Parameters& from, const Parameters& to, std::uint32_t index) noexcept;
+
+// Can these slices of the state `from` be brought into these parameters, which are made for its
+// own? False: keys that were removed would be known again, `problem` says so.
+bool can_take_over(const Header* from, SliceRange slices, const Parameters& to,
+                   Problem& problem) noexcept;
 
 // Fills the formatted, empty slice `index` of `to` with what belongs there of `from`, whose
-// parameters it was made for. `scratch`: memory for so many slices of `to`.
+// parameters it was made for; only the header and the sources_of are read. `scratch`: memory for so
+// many slices of `to`.
 unsigned scratch_slices(const Parameters& from, const Parameters& to) noexcept;
 void resize_slice(Header* to, std::uint32_t index, const Header* from, void* scratch) noexcept;
 

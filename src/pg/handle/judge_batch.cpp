@@ -101,6 +101,9 @@ void look_into_slices(KeyBatch& batch) {
         if (position != kNoRank) count_found(filter, position);
       });
   if (held != nullptr) LWLockRelease(held);
+  if (!learns || likely(copy_of(filter->slot) == nullptr)) return;
+  for (uint32 i = 0; i < static_cast<uint32>(batch.untouched_count); ++i)
+    if (batch.found[batch.untouched[i]]) promote_in_copy(filter->slot, key(i));
 }
 
 void look_into_filter(KeyBatch& batch) {

@@ -22,6 +22,7 @@ bool test_and_promote(FilterHandle* filter, const Element& element) {
   const bool seen = promote(filter->header, element, position);
   LWLockRelease(lock);
   if (position != kNoRank) count_found(filter, position);
+  if (seen) promote_in_copy(filter->slot, element);
   return seen;
 }
 

@@ -51,14 +51,25 @@ void fill(FilterSlot* slot, void* arg) {
   }
   pfree(scratch);
   progress.end();
-  take_over_statistics(&slot->stats, resizing->former->stats);
+  take_over_counts(slot, resizing->former);
+  begin_saved(slot, resizing->relation, parameters);
+}
+
+}  // namespace
+
+void take_over_counts(FilterSlot* slot, const FilterSlot* former) {
+  take_over_statistics(&slot->stats, former->stats);
+  pg_atomic_write_u64(
+      &slot->saved.next_number,
+      pg_atomic_read_u64(const_cast<pg_atomic_uint64*>(&former->saved.next_number)));
+}
+
+void begin_saved(FilterSlot* slot, const FilterRelation* relation, const Parameters& parameters) {
   SavedState* saved = &slot->saved;
-  saved->logged = resizing->relation->options.persistence == Persistence::logged;
-  saved->identity = identity_of(
-      asked_signature(resizing->relation, parameters.keys, parameters.fpr), parameters.seed);
+  saved->logged = relation->options.persistence == Persistence::logged;
+  saved->identity =
+      identity_of(asked_signature(relation, parameters.keys, parameters.fpr), parameters.seed);
   saved->seen_count = -1;
-  pg_atomic_write_u64(&saved->next_number,
-                      pg_atomic_read_u64(&resizing->former->saved.next_number));
   // What is saved of an unlogged one's former state goes with its first change.
   pg_atomic_write_u32(&saved->has_header, saved->logged ? 0 : 1);
 }
@@ -78,6 +89,30 @@ void warn_of_rate(const FilterRelation* relation, const Header* header) {
                   "with streamfilter_warm()."));
 }
 
+bool resized_parameters(const FilterRelation* relation, const FilterSlot* former,
+                        const Parameters& from, Parameters* parameters, Problem& problem) {
+  if (former->key_signature != key_signature(relation)) {
+    problem.set(Error::mismatch, "the keys are of other columns now");
+    return problem.add_detail("Its keys are of other columns now.");
+  }
+  if (!resized_parameters(from, relation->options.asked, parameters, problem)) return false;
+  // What was asked for may have changed, and is compared with what is saved.
+  parameters->keys = relation->definition.parameters.keys;
+  parameters->nulls = relation->definition.parameters.nulls;
+  return true;
+}
+
+namespace {
+
+constexpr uint64 kLarge = 256 * 1024 * 1024;  // seconds, for most kinds
+
+void tell_of_procedure(const FilterRelation* relation, const Parameters& parameters) {
+  if (parameters.memory < kLarge) return;
+  ereport(NOTICE,
+          errmsg("all who use filter \"%s\" wait until its state is copied", relation->name),
+          errhint("CALL streamfilter_resize(...) copies it while rows come."));
+}
+
 }  // namespace
 
 bool resize_filter(const FilterRelation* relation, Problem& problem) {
@@ -90,17 +125,10 @@ bool resize_filter(const FilterRelation* relation, Problem& problem) {
   Parameters parameters{};
   // But one that this transaction has emptied must not come back as it was before.
   if (is_empty(state) && peek_slot(relation) == nullptr) return false;
-  if (former->key_signature != key_signature(relation)) {
-    problem.set(Error::mismatch, "the keys are of other columns now");
-    problem.add_detail("Its keys are of other columns now.");
+  if (!resized_parameters(relation, former, state->parameters, &parameters, problem) ||
+      !can_take_over(state, {0, state->parameters.slices}, parameters, problem))
     return false;
-  }
-  if (!resized_parameters(state->parameters, relation->options.asked, &parameters, problem) ||
-      !can_take_over(state, parameters, problem))
-    return false;
-  // What was asked for may have changed, and is compared with what is saved.
-  parameters.keys = relation->definition.parameters.keys;
-  parameters.nulls = relation->definition.parameters.nulls;
+  tell_of_procedure(relation, parameters);
   flush_counters();
   const bool is_copy = state != block_of(former);
   Resizing resizing = {relation, &parameters, former, state};

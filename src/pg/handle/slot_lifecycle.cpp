@@ -63,7 +63,8 @@ void remove(Work* item) {
 void free_slots_of(Oid database, Oid relation) {
   for (FilterSlot *slot = first_slot_of(database, relation), *next; slot != nullptr; slot = next) {
     next = next_slot_of(slot);
-    free_slot(slot);
+    // Who makes a copy notices that there is nothing to copy any more.
+    if (slot->state != SlotState::copying) free_slot(slot);
   }
 }
 
@@ -116,13 +117,19 @@ void forget_dropped_counts() {
   }
 }
 
+bool is_of(const Work* item, SubTransactionId subtransaction) {
+  return subtransaction == InvalidSubTransactionId || item->subtransaction == subtransaction;
+}
+
 // Frees what the (sub)transaction has built; forgets what it wanted to drop.
 void roll_back(SubTransactionId subtransaction) {
   bool building = false;
+  for (const Work* item = work; item != nullptr; item = item->next)
+    if (item->slot != nullptr && is_of(item, subtransaction)) end_copy(item->slot);
   LWLockAcquire(shared_state->directory_lock, LW_EXCLUSIVE);
   for (Work** at = &work; *at != nullptr;) {
     Work* item = *at;
-    if (subtransaction != InvalidSubTransactionId && item->subtransaction != subtransaction) {
+    if (!is_of(item, subtransaction)) {
       at = &item->next;
       continue;
     }
@@ -514,6 +521,28 @@ FilterSlot* attach_filled(const FilterRelation* relation, const Parameters& para
   LWLockRelease(shared_state->directory_lock);
   give_back_slots();
   return item->slot;
+}
+
+FilterSlot* add_copy(const FilterRelation* relation, uint64 size) {
+  const ServerOptions server = server_options(GetForeignServer(relation->server)->options);
+  Work* item = new_work(Action::build);
+  const Reservation reservation =
+      reserve(relation, size, server, GetCurrentTimestamp(), item, /*needed=*/true);
+  if (reservation != Reservation::done) raise_no_room(relation, size, server, reservation);
+  LWLockAcquire(shared_state->directory_lock, LW_EXCLUSIVE);
+  item->slot->state = SlotState::copying;
+  LWLockRelease(shared_state->directory_lock);
+  return item->slot;
+}
+
+void back_copy(const FilterSlot* copy, const FilterRelation* relation) { back(copy, relation); }
+
+void define_copy(FilterSlot* copy) {
+  LWLockAcquire(shared_state->directory_lock, LW_EXCLUSIVE);
+  copy->state = SlotState::pending;
+  for (Work* item = work; item != nullptr; item = item->next)
+    if (item->slot == copy) item->action = Action::define;
+  LWLockRelease(shared_state->directory_lock);
 }
 
 void note_altered() {

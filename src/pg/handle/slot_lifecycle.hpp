@@ -26,6 +26,17 @@ FilterSlot* latest_slot(const FilterRelation* relation);
 FilterSlot* attach_filled(const FilterRelation* relation, const Parameters& parameters,
                           void (*fill)(FilterSlot* slot, void* arg), void* arg);
 
+// A slot of so many bytes beside that of the filter, for a copy of its state in another size
+// (state_copy.hpp), which this transaction makes: the definition is the one that the filter is to
+// have. Its memory comes by back_copy, for which no lock on the relation is needed. Both raise as
+// attach_slot.
+FilterSlot* add_copy(const FilterRelation* relation, uint64 size);
+void back_copy(const FilterSlot* copy, const FilterRelation* relation);
+
+// The copy is what this transaction has built for the definition that it is about to write. Nobody
+// else may use the filter.
+void define_copy(FilterSlot* copy);
+
 // The transaction has altered a filter and kept its state; or has truncated one that has none,
 // which it keeps locked. It cannot be prepared then.
 void note_altered();

@@ -30,6 +30,11 @@ enum class FaultPoint : uint8 {
   move_told,    // and its first one
   judge,        // the keys of a batch were looked up, and none is answered or added yet
   grow,         // the table of keys in flight is full, and no memory is taken for it yet
+  // streamfilter_resize():
+  resize_slice,   // a slice was read, and is not in the copy
+  resize_copied,  // all slices are in the copy, and nothing is saved of it
+  resize_saved,   // the copy is saved, and the filter is not locked
+  resize_locked,  // nobody else uses the filter, and it has its former definition
 };
 
 #ifdef STREAMFILTER_FAULTS

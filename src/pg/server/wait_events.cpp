@@ -9,9 +9,9 @@ extern "C" {
 namespace streamfilter::pg {
 namespace {
 
-constexpr const char* kNames[] = {"StreamfilterLoad",    "StreamfilterCommits",
-                                  "StreamfilterConnect", "StreamfilterRemote",
-                                  "StreamfilterGrow",    "StreamfilterArrivals"};
+constexpr const char* kNames[] = {
+    "StreamfilterLoad", "StreamfilterCommits",  "StreamfilterConnect", "StreamfilterRemote",
+    "StreamfilterGrow", "StreamfilterArrivals", "StreamfilterResize"};
 uint32 events[lengthof(kNames)];  // 0: without a name
 
 }  // namespace

@@ -11,6 +11,7 @@ enum class Wait : uint8 {
   remote,    // StreamfilterRemote: another server is to answer
   grow,      // StreamfilterGrow: another session takes memory for keys in flight
   arrivals,  // StreamfilterArrivals: COMMIT waits for one of the same keys that came first
+  resize,    // StreamfilterResize: transactions that use the filter end before it is another size
 };
 
 // For WaitLatch and its like. Never raises.

@@ -198,6 +198,7 @@ void reset_counters(FilterSlot* slot, TimestampTz now) {
   pg_atomic_init_u32(&slot->arriving_keys, 0);
   pg_atomic_init_u32(&slot->arriving_erasures, 0);
   pg_atomic_init_u32(&slot->exclusive_wanted, 0);
+  reset_state_copy(&slot->copy);
   memset(static_cast<void*>(&slot->saved), 0, sizeof slot->saved);
   pg_atomic_init_u64(&slot->saved.next_number, 1);
 }
@@ -268,6 +269,7 @@ void free_slot(FilterSlot* slot) {
   slot->database = slot->relation = InvalidOid;
   slot->owner = MyProcPid;
   slot->generation = 0;
+  pg_atomic_write_u32(&slot->copy.to, 0);
   if (emptied) {
     slot->next_emptied = first_emptied;
     first_emptied = slot;
@@ -275,6 +277,16 @@ void free_slot(FilterSlot* slot) {
   }
   if (slot->place.start != nullptr) free_place(&shared_state->arena, &slot->place);
   add_free(slot);
+}
+
+void shrink_slot(FilterSlot* slot, uint64 size) {
+  Region* region = is_dynamic(slot) ? &shared_state->dynamic : &shared_state->arena;
+  const uint64 kept = TYPEALIGN64(region->unit, size), had = slot->place.size;
+  if (is_dynamic(slot) && had > kept) give_back_memory(slot->place.start + kept, had - kept);
+  LWLockAcquire(shared_state->directory_lock, LW_EXCLUSIVE);
+  shrink_place(region, &slot->place, size);
+  slot->size = size;
+  LWLockRelease(shared_state->directory_lock);
 }
 
 int back_slot(const FilterSlot* slot, void (*between)()) {

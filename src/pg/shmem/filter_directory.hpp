@@ -14,6 +14,7 @@ extern "C" {
 #include "core/filter/filter.hpp"
 #include "pg/server/hooks.hpp"
 #include "pg/shmem/memory_region.hpp"
+#include "pg/shmem/state_copy.hpp"
 #include "pg/shmem/statistics.hpp"
 
 namespace streamfilter::pg {
@@ -25,6 +26,7 @@ enum class SlotState : uint8 {
   live,
   retired,  // of another geometry than the primary's: some may be reading it, nobody finds it
   emptied,  // nobody's, but `owner` has still to give its dynamic memory back to the system
+  copying,  // becomes the state of a live one in another size; nobody but `owner` finds it
   // Has the statistics of a filter that nobody has used since the start, and no block. It can be
   // taken, but after those that are free.
   counted,
@@ -80,7 +82,7 @@ struct FilterSlot {
   Oid database;  // this and `relation`: set by enter_slot
   Oid relation;
   Oid server;
-  int owner;         // pid, for building, pending and emptied
+  int owner;         // pid, for building, pending, copying and emptied
   uint64 signature;  // FilterRelation::signature it was built for
   uint32 asked;  // 32 bits of asked_signature, which outlive a change of derivations; 0: unknown
   uint64 key_signature;  // of the columns its keys are hashed of; 0: not known yet
@@ -104,6 +106,7 @@ struct FilterSlot {
       exclusive_xact;  // full id of a transaction to wait for before adding any key, or 0
   pg_atomic_uint32 exclusive_wanted;  // others wait for it: it is asked to hand over
   SavedState saved;
+  StateCopy copy;
 };
 
 constexpr int kMaxSegments = 32;
@@ -184,6 +187,9 @@ void free_slot(FilterSlot* slot);
 inline bool is_dynamic(const FilterSlot* slot) {
   return is_within(shared_state->dynamic, slot->place.start);
 }
+
+// Of a slot of this process: what is beyond so many bytes is free again. Takes directory_lock.
+void shrink_slot(FilterSlot* slot, uint64 size);
 
 // Gives a slot whose block was just found its memory, if that is dynamic. Returns 0 or an errno;
 // `between` may raise.

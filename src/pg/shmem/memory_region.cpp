@@ -53,6 +53,14 @@ void free_place(Region* region, Place* place) {
   *place = {};
 }
 
+void shrink_place(Region* region, Place* place, uint64 size) {
+  size = TYPEALIGN64(region->unit, size);
+  region->in_use -= place->size - size;
+  place->size = size;
+  if (region->full_until != nullptr && place->start < region->full_until->start)
+    region->full_until = place;
+}
+
 uint64 largest_gap(const Region* region) {
   uint64 largest = 0;
   Gap gap = gap_behind(region, region->full_until);

@@ -22,6 +22,7 @@ struct Region {
 // The caller holds a lock of the region in all of these but the last.
 bool take_place(Region* region, Place* place, uint64 size);  // false: there is no room
 void free_place(Region* region, Place* place);
+void shrink_place(Region* region, Place* place, uint64 size);
 uint64 largest_gap(const Region* region);
 
 inline bool is_within(const Region& region, const void* start) {

@@ -33,6 +33,10 @@ void save_now(FilterHandle* filter) {
     return;
   }
   use_filter(filter, Use::test_granted);
+  // Who resizes it waits for those who use it, and would be waited for.
+  if (copy_of(filter->slot) != nullptr)
+    ereport(ERROR, errcode(ERRCODE_OBJECT_IN_USE),
+            errmsg("filter \"%s\" is being resized, and saved then", filter->relation->name));
   save_filter(filter, false);
 }
 

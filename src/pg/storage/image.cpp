@@ -2,6 +2,7 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
+#include "access/heapam.h"
 #include "access/table.h"
 #include "catalog/pg_class.h"
 #include "postmaster/bgworker.h"
@@ -145,7 +146,9 @@ void unlock_for_save(Oid relation) {
   table_close(tables.log, RowExclusiveLock);
 }
 
-bool begin_save(SlotSave* save, FilterSlot* slot, const char* name) {
+bool begin_save(SlotSave* save, FilterSlot* slot, const char* name, FilterSlot* former) {
+  // Nobody is to wait for the copy: it ends. A statement that only saves fails before.
+  if (former == nullptr && copy_of(slot) != nullptr) pg_atomic_write_u32(&slot->copy.spoiled, 1);
   save->slot = slot;
   if (!open_state_tables(slot->relation, ShareUpdateExclusiveLock, RowExclusiveLock, &save->tables))
     return false;
@@ -156,7 +159,7 @@ bool begin_save(SlotSave* save, FilterSlot* slot, const char* name) {
   stop_at(FaultPoint::save);
   // What the snapshot sees has been committed; from here on it is in the filter, too.
   resolve_prepared();
-  wait_for_commits(slot, name);
+  wait_for_commits(former != nullptr ? former : slot, name);
   return true;
 }
 
@@ -177,6 +180,29 @@ void finish_save(SlotSave* save, const Header* state) {
   changes->saving.level = GetCurrentTransactionNestLevel();
   changes->saving.replaced_bytes = save->log_bytes;
   changes->saving.logged_bytes += header_bytes;
+}
+
+uint64 move_log_rows(Relation log, const FilterSlot* from, FilterSlot* to) {
+  CommandCounterIncrement();
+  Snapshot snapshot = register_latest_snapshot();
+  uint64 bytes = 0;
+  StateScan scan(log, from->relation, snapshot);
+  while (HeapTuple tuple = scan.next()) {
+    LogRow row;
+    if (identity_in(log, tuple) != from->saved.identity) continue;
+    if (!read_row(log, tuple, &row) || !is_sound(row))
+      ereport(ERROR, errcode(ERRCODE_DATA_CORRUPTED),
+              errmsg("the saved log of filter \"%s\" is damaged", get_rel_name(from->relation)));
+    // The copy has a header of its own, and the collations.
+    if (!is_header(row.change) && row.change != LogChange::collations) {
+      row.identity = to->saved.identity;
+      bytes += write_row(log, row);
+    }
+    simple_heap_delete(log, &tuple->t_self);
+  }
+  scan.end();
+  UnregisterSnapshot(snapshot);
+  return bytes;
 }
 
 bool is_anything_saved(Oid relation) {
@@ -223,7 +249,9 @@ void leave_commit(FilterSlot* slot, uint32 epoch) {
 
 void save_in_background_if_due(FilterSlot* slot, uint64 more_bytes) {
   const uint64 bytes = pg_atomic_read_u64(&slot->saved.log_bytes) + more_bytes;
-  if (bytes < Max(slot->size, static_cast<uint64>(min_log_size_kb) * 1024)) return;
+  if (bytes < Max(slot->size, static_cast<uint64>(min_log_size_kb) * 1024) ||
+      copy_of(slot) != nullptr)
+    return;
   const auto now = static_cast<uint64>(monotonic_us());
   uint64 next = pg_atomic_read_u64(&slot->saved.next_worker);
   if (now < next || !pg_atomic_compare_exchange_u64(&slot->saved.next_worker, &next, now + kRetry))

@@ -45,9 +45,14 @@ void lock_for_save(Oid relation);
 void unlock_for_save(Oid relation);
 // Waits until the filter has all that is superfluous in the log. False: it is being dropped. Raises
 // 55006, with this name, if other transactions take too long to commit.
-bool begin_save(SlotSave* save, FilterSlot* slot, const char* name);
+// `former`: the slot that holds the filter while this one is a copy of it; else nullptr.
+bool begin_save(SlotSave* save, FilterSlot* slot, const char* name, FilterSlot* former = nullptr);
 // `state`: what to write, not older than begin_save; nullptr: what everybody sees.
 void finish_save(SlotSave* save, const Header* state);
+
+// After finish_save of a copy: what has been logged of the filter since becomes the copy's, which
+// has it already. Returns the bytes of these rows.
+uint64 move_log_rows(Relation log, const FilterSlot* from, FilterSlot* to);
 
 // Is anything saved of a filter, as a log or an image? A look that keeps nobody waiting.
 bool is_anything_saved(Oid relation);

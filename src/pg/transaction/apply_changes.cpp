@@ -10,15 +10,25 @@ namespace {
 
 constexpr uint32 kLookahead = 64;  // keys whose memory is on its way at once
 
-// The lock of one slice at a time; none for a filter that nobody else sees.
+// The lock of one slice at a time; none for a filter that nobody else sees. Of a copy that is still
+// being made, not all changes of a slice are to be applied.
 class SliceLock {
  public:
-  explicit SliceLock(const FilterSlot* slot) : slot_(slot) {}
+  explicit SliceLock(const FilterSlot* slot, FilterSlot* copy = nullptr)
+      : slot_(slot), copy_(copy) {}
 
   void acquire(uint32 slice) {
     if (slot_ == nullptr) return;
     held_ = slice_lock(slot_, slice);
     LWLockAcquire(held_, LW_EXCLUSIVE);
+    if (unlikely(copy_ != nullptr)) gate_ = copy_gate(copy_, slice);
+  }
+
+  // Is the change not to be applied to the slice that is locked? Then this has done what is.
+  bool takes(uint8 type, const Element& element) {
+    if (likely(gate_ == CopyGate::apply)) return false;
+    if (gate_ == CopyGate::note) note_change(copy_, type, element);
+    return true;
   }
 
   void release() {
@@ -28,6 +38,8 @@ class SliceLock {
 
  private:
   const FilterSlot* slot_;
+  FilterSlot* copy_;
+  CopyGate gate_ = CopyGate::apply;
   LWLock* held_ = nullptr;
 };
 
@@ -91,6 +103,7 @@ void apply_group(const ChangeLog* log, uint32 start, uint32 count, Header* heade
       lock->acquire(batches.number(i));
     }
     const uint32 at = batches.at(i);
+    if (lock->takes(static_cast<uint8>(types[at]), elements[at])) continue;
     if (is_skipped[at])
       count_insertion(header, batches.number(i), true);
     else
@@ -112,7 +125,38 @@ void apply_probes(const ChangeLog* log, uint32 start, uint32 count, Header* head
   }
 }
 
+// What no copy follows makes it useless.
+void apply_to_copy(const ChangeLog* log, FilterSlot* slot, FilterSlot* copy) {
+  if (log->last_reset != kNoChange || log->last_merge != kNoChange) {
+    pg_atomic_write_u32(&slot->copy.spoiled, 1);
+    return;
+  }
+  SliceLock lock(copy, copy);
+  for (uint32 position = 0; position < log->count;) {
+    const uint32 count = Min(LockBatches::kMax, log->count - position);
+    apply_group(log, position, count, block_of(copy), &lock);
+    position += count;
+  }
+}
+
 }  // namespace
+
+static_assert(kAddition == static_cast<uint8>(ChangeType::add));
+
+void apply_note(Header* header, const CopyNote& note) {
+  unsigned rank;
+  if (note.type == kPromotion)
+    promote(header, note.element, rank);
+  else
+    apply_change(static_cast<ChangeType>(note.type), note.element, header);
+}
+
+void apply_committed(const ChangeLog* log, Header* header, FilterSlot* slot) {
+  const uint32 phase = enter_apply(slot);
+  if (FilterSlot* copy = copy_of(slot)) apply_to_copy(log, slot, copy);
+  apply_changes(log, header, slot);
+  leave_apply(slot, phase);
+}
 
 void apply_changes(const ChangeLog* log, Header* header, const FilterSlot* slot) {
   SliceLock lock(slot);

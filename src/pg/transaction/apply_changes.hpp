@@ -10,4 +10,10 @@ namespace streamfilter::pg {
 // private copy. Allocates nothing and cannot fail.
 void apply_changes(const ChangeLog* log, Header* header, const FilterSlot* slot);
 
+// The same for what has committed, and for the copy that the filter is becoming (state_copy.hpp).
+void apply_committed(const ChangeLog* log, Header* header, FilterSlot* slot);
+
+// A change that was noted while a slice was copied.
+void apply_note(Header* header, const CopyNote& note);
+
 }  // namespace streamfilter::pg

@@ -251,7 +251,10 @@ void apply(const PreparedKey& key) {
   element.hash = key.hash;
   element.importance = key.importance;
   element.time = key.time;
+  const uint32 phase = enter_apply(slot);
+  if (FilterSlot* copy = copy_of(slot)) insert_into_copy(copy, element);
   insert_new_in_slices(slot, header, element);
+  leave_apply(slot, phase);
   // Its transaction has written a header, if there was none. Without this, all that are prepared
   // until another one commits would write an image, one after the end of the other.
   if (slot->saved.logged) pg_atomic_write_u32(&slot->saved.has_header, 1);

@@ -109,7 +109,7 @@ void release_slot(TransactionChanges* changes) {
 }
 
 void apply(TransactionChanges* changes) {
-  apply_changes(&changes->log, changes->header, changes->slot);
+  apply_committed(&changes->log, changes->header, changes->slot);
   if (changes->log.last_reset != kNoChange)
     pg_atomic_write_u64(&changes->slot->stats.last_reset,
                         static_cast<uint64>(GetCurrentTimestamp()));

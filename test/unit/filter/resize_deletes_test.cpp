@@ -46,8 +46,9 @@ bool resize(Filter& filter, const std::string& text) {
   Problem problem;
   Parameters parameters{};
   BOOST_REQUIRE(parse_definition(text.data(), text.size(), definition, used, problem));
-  const bool fits = resized_parameters(filter.parameters(), definition, &parameters, problem) &&
-                    can_take_over(filter.header(), parameters, problem);
+  const bool fits =
+      resized_parameters(filter.parameters(), definition, &parameters, problem) &&
+      can_take_over(filter.header(), {0, filter.header()->parameters.slices}, parameters, problem);
   if (!fits) {
     filter = Filter(text);
     return false;

@@ -1,0 +1,357 @@
+// CALL streamfilter_resize(): another size for a filter whose users go on. Two transactions: the
+// first one looks whether it can be done. The second one makes the copy (handle/copy_state.hpp),
+// saves it, and locks the filter for a moment to write the new definition: all of it counts when it
+// commits, and nothing before. An error at any place leaves the filter as it was; what was made is
+// given back as what any transaction has built that rolls back.
+#include "pg/server/postgres.hpp"
+
+extern "C" {
+#include "access/table.h"
+#include "executor/spi.h"
+#include "storage/latch.h"
+#include "storage/lmgr.h"
+#include "utils/acl.h"
+#include "utils/guc.h"
+#include "utils/snapmgr.h"
+}
+
+#include "core/filter/definition.hpp"
+#include "core/filter/filter.hpp"
+#include "core/filter/options.hpp"
+#include "core/filter/promise.hpp"
+#include "pg/handle/copy_state.hpp"
+#include "pg/handle/filter_handle.hpp"
+#include "pg/handle/resize_filter.hpp"
+#include "pg/handle/save_filter.hpp"
+#include "pg/handle/tree.hpp"
+#include "pg/server/commit_wait.hpp"
+#include "pg/server/fault_points.hpp"
+#include "pg/server/problem_report.hpp"
+#include "pg/server/settings.hpp"
+#include "pg/server/wait_events.hpp"
+#include "pg/storage/persistence.hpp"
+#include "pg/transaction/prepared_transactions.hpp"
+#include "pg/transaction/transaction_changes.hpp"
+
+namespace streamfilter::pg {
+namespace {
+
+constexpr char kLockTry[] = "250ms";  // so long others queue behind this session
+constexpr int kBetweenTries = 500;    // ms
+
+struct Resize {
+  Oid relid;
+  const char* memory;              // as it was given
+  const FilterRelation* relation;  // as it is to be
+  FilterSlot* former;
+  uint64 generation;  // of the former slot
+  FilterSlot* copy;
+};
+
+[[noreturn]] void refuse(const FilterRelation* relation, const char* detail) {
+  ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+          errmsg("filter \"%s\" cannot be resized while rows come", relation->name),
+          errdetail("%s", detail),
+          errhint("Use ALTER FOREIGN TABLE ... OPTIONS (SET memory ...), for which rows wait."));
+  pg_unreachable();
+}
+
+void check_call(FunctionCallInfo fcinfo) {
+  if (fcinfo->context == nullptr || !IsA(fcinfo->context, CallContext) ||
+      castNode(CallContext, fcinfo->context)->atomic)
+    ereport(ERROR, errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
+            errmsg("streamfilter_resize() cannot run inside a transaction block"),
+            errhint("Call it by itself, or use ALTER FOREIGN TABLE ... OPTIONS (SET memory ...)."));
+  constexpr const char* kNames[] = {"filter", "memory"};
+  for (int i = 0; i < 2; ++i)
+    if (PG_ARGISNULL(i))
+      ereport(ERROR, errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+              errmsg("argument \"%s\" of %s must not be null", kNames[i], "streamfilter_resize"));
+  PreventCommandDuringRecovery("streamfilter_resize()");
+  PreventCommandIfReadOnly("streamfilter_resize()");
+}
+
+void check_filter(Oid relid) {
+  if (!is_filter(relid))
+    ereport(ERROR, errcode(ERRCODE_WRONG_OBJECT_TYPE),
+            get_rel_name(relid) != nullptr ? errmsg("\"%s\" is not a filter", get_rel_name(relid))
+                                           : errmsg("relation with OID %u does not exist", relid));
+  if (!SF_IS_OWNER_OF_RELATION(relid, GetUserId()))
+    aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_FOREIGN_TABLE, get_rel_name(relid));
+}
+
+// The definition as it is to be. It is held against what is asked for as ALTER would.
+FilterRelation* wanted_relation(Oid relid, const char* memory) {
+  FilterRelation* relation = load_filter_relation(relid);
+  Definition& asked = relation->options.asked;
+  Problem problem;
+  if (!set_option(asked, "memory", memory, problem)) raise(problem);
+  relation->definition = asked;
+  if (!complete(relation->definition, problem) ||
+      !check_request(asked, relation->definition, problem))
+    raise(problem);
+  relation->signature = signature_of(relation, relation->definition.parameters);
+  return relation;
+}
+
+void check_kind(const FilterRelation* relation) {
+  if (is_remote(relation)) refuse(relation, "Its state is on other servers.");
+  if (is_in_tree(relation->relid)) refuse(relation, "It belongs to a tree of filters.");
+}
+
+void check_slices(const FilterRelation* relation, const Parameters& parameters) {
+  if (parameters.k1 > 0 || parameters.slicing != Slicing::horizontal)
+    refuse(relation, "Its keys lie in several slices each.");
+  if (parameters.slice_bytes > kLargestSlice)
+    refuse(relation, "One of its slices has more than 1 GB, and rows wait while one is read.");
+}
+
+[[noreturn]] void raise_in_use(const FilterRelation* relation) {
+  ereport(ERROR, errcode(ERRCODE_OBJECT_IN_USE),
+          errmsg("filter \"%s\" is being resized by another session", relation->name));
+  pg_unreachable();
+}
+
+// So that transactions that commit while the copy is saved need not.
+void save_if_unsaved(FilterHandle* filter) {
+  if (filter->slot->saved.logged && pg_atomic_read_u32(&filter->slot->saved.has_header) == 0)
+    save_filter(filter, false);
+}
+
+// Returns false if there is nothing to do.
+bool begin(Resize* resize) {
+  check_filter(resize->relid);
+  FilterHandle* filter = filter_handle(resize->relid);
+  LockRelationOid(resize->relid, AccessShareLock);
+  check_kind(load_filter_relation(resize->relid));
+  use_filter(filter, Use::test_granted);
+  const FilterRelation* now = load_filter_relation(resize->relid);
+  if (wanted_relation(resize->relid, resize->memory)->signature == now->signature) {
+    ereport(NOTICE, errmsg("filter \"%s\" has this size already", now->name));
+    return false;
+  }
+  if (copy_of(filter->slot) != nullptr) raise_in_use(now);
+  save_if_unsaved(filter);
+  return true;
+}
+
+// Calls f() under a lock on the filter, which does not last: who alters, empties or drops it need
+// not wait for more, nor those behind.
+template <typename Function>
+void under_lock(Oid relid, const Function& f) {
+  LockRelationOid(relid, AccessShareLock);
+  f();
+  UnlockRelationOid(relid, AccessShareLock);
+}
+
+Parameters parameters_for(const Resize* resize) {
+  const Parameters& from = block_of(resize->former)->parameters;
+  Parameters parameters{};
+  Problem problem;
+  if (!resized_parameters(resize->relation, resize->former, from, &parameters, problem))
+    refuse(resize->relation, problem.detail[0] != '\0' ? problem.detail : problem.message);
+  check_slices(resize->relation, from);
+  check_slices(resize->relation, parameters);
+  return parameters;
+}
+
+Parameters reserve(Resize* resize) {
+  Parameters parameters{};
+  under_lock(resize->relid, [&] {
+    check_filter(resize->relid);
+    const FilterRelation* now = load_filter_relation(resize->relid);
+    check_kind(now);
+    resize->relation = wanted_relation(resize->relid, resize->memory);
+    resize->former = peek_slot(now);
+    if (resize->former == nullptr) raise_changed(now->name, "It was altered.");
+    resize->generation = resize->former->generation;
+    if (copy_of(resize->former) != nullptr) raise_in_use(now);
+    parameters = parameters_for(resize);
+    resize->copy = add_copy(resize->relation, parameters.memory + note_bytes(parameters));
+  });
+  return parameters;
+}
+
+void make_copy(Resize* resize, Progress* progress) {
+  const Parameters parameters = reserve(resize);
+  const char* name = resize->relation->name;
+  back_copy(resize->copy, resize->relation);
+  format_header(block_of(resize->copy), parameters);
+  begin_saved(resize->copy, resize->relation, parameters);
+  under_lock(resize->relid, [&] {
+    check_unchanged(resize->former, resize->generation, name);
+    if (!begin_copy(resize->former, resize->copy, note_bytes(parameters)))
+      raise_in_use(resize->relation);
+  });
+  copy_state(resize->copy, resize->former, resize->generation, name, progress);
+  shrink_slot(resize->copy, parameters.memory);
+  stop_at(FaultPoint::resize_copied);
+}
+
+// Not all of what is saved meanwhile is in the log's order: the copy's header has a number of its
+// own.
+void save_copy(const Resize* resize, Progress* progress) {
+  constexpr int kNumbers = 8;
+  if (!resize->copy->saved.logged) return;
+  progress->begin("saving", 0, "bytes");
+  PushActiveSnapshot(GetTransactionSnapshot());
+  SlotSave save;
+  if (!begin_save(&save, resize->copy, resize->relation->name, resize->former))
+    raise_changed(resize->relation->name, "It was dropped.");
+  pg_atomic_write_u64(&resize->copy->saved.next_number,
+                      pg_atomic_fetch_add_u64(&resize->former->saved.next_number, kNumbers));
+  finish_save(&save, nullptr);
+  PopActiveSnapshot();
+  stop_at(FaultPoint::resize_saved);
+}
+
+// What was logged since becomes the copy's.
+void save_rest(const Resize* resize) {
+  if (!resize->copy->saved.logged) return;
+  PushActiveSnapshot(GetTransactionSnapshot());
+  Relation log = open_state_table(StateTable::log, resize->relid, RowExclusiveLock);
+  if (log == nullptr) raise_changed(resize->relation->name, "It was dropped.");
+  begin_changes(resize->copy, block_of(resize->copy), true)->saving.logged_bytes +=
+      move_log_rows(log, resize->former, resize->copy);
+  table_close(log, NoLock);
+  PopActiveSnapshot();
+}
+
+// ---- the moment that the filter is locked for
+
+void lock_in_subtransaction(Oid relid) {
+  const int settings = NewGUCNestLevel();
+  set_config_option("lock_timeout", kLockTry, PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0,
+                    false);
+  LockRelationOid(relid, AccessExclusiveLock);
+  AtEOXact_GUC(true, settings);
+  ReleaseCurrentSubTransaction();
+}
+
+// False: those who use the filter have not ended in time. Others have queued behind this session
+// that long.
+bool try_to_lock(Oid relid) {
+  const MemoryContext context = CurrentMemoryContext;
+  const ResourceOwner owner = CurrentResourceOwner;
+  volatile bool locked = true;
+  BeginInternalSubTransaction(nullptr);
+  MemoryContextSwitchTo(context);
+  PG_TRY();
+  { lock_in_subtransaction(relid); }
+  PG_CATCH();
+  {
+    MemoryContextSwitchTo(context);
+    ErrorData* error = CopyErrorData();
+    FlushErrorState();
+    RollbackAndReleaseCurrentSubTransaction();
+    MemoryContextSwitchTo(context);
+    CurrentResourceOwner = owner;
+    if (error->sqlerrcode != ERRCODE_LOCK_NOT_AVAILABLE) ReThrowError(error);
+    locked = false;
+  }
+  PG_END_TRY();
+  MemoryContextSwitchTo(context);
+  CurrentResourceOwner = owner;
+  return locked;
+}
+
+[[noreturn]] void raise_not_locked(const FilterRelation* relation) {
+  ereport(ERROR, errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+          errmsg("filter \"%s\" is ready in its new size, but transactions that use it do not end",
+                 relation->name),
+          errdetail("It stays as it was."),
+          errhint("Call streamfilter_resize() again when they have ended: pg_locks and "
+                  "pg_prepared_xacts tell which. lock_timeout and "
+                  "streamfilter.commit_wait_timeout say how long it waits."));
+  pg_unreachable();
+}
+
+void wait_between_tries() {
+  WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, kBetweenTries,
+            wait_event(Wait::resize));
+  ResetLatch(MyLatch);
+  CHECK_FOR_INTERRUPTS();
+}
+
+// What is left to save is little each time that the lock is tried for.
+void lock_filter(const Resize* resize, Progress* progress) {
+  progress->begin("waiting for transactions", 0, "attempts");
+  const CommitWait wait;
+  for (;;) {
+    check_unchanged(resize->former, resize->generation, resize->relation->name);
+    save_rest(resize);
+    if (try_to_lock(resize->relid)) return;
+    progress->advance(1);
+    if (wait.left() == 1) raise_not_locked(resize->relation);
+    wait_between_tries();
+  }
+}
+
+void alter_filter(const Resize* resize, bool has_memory) {
+  const char* command =
+      psprintf("ALTER FOREIGN TABLE %s OPTIONS (%s memory %s)",
+               quote_qualified_identifier(get_namespace_name(get_rel_namespace(resize->relid)),
+                                          get_rel_name(resize->relid)),
+               has_memory ? "SET" : "ADD", quote_literal_cstr(resize->memory));
+  if (SPI_execute(command, false, 0) != SPI_OK_UTILITY)
+    elog(ERROR, "could not run \"%s\"", command);
+  CommandCounterIncrement();
+}
+
+// Nobody else uses the filter: all that transactions have added is in the copy, or is about to be.
+void swap(const Resize* resize) {
+  const FilterRelation* wanted = resize->relation;
+  stop_at(FaultPoint::resize_locked);
+  check_unchanged(resize->former, resize->generation, wanted->name);
+  check_filter(resize->relid);
+  const FilterRelation* now = load_filter_relation(resize->relid);
+  if (wanted_relation(resize->relid, resize->memory)->signature != wanted->signature ||
+      now->options.persistence != wanted->options.persistence)
+    raise_changed(wanted->name, "It was altered.");
+  resolve_prepared();
+  save_rest(resize);
+  flush_counters();
+  take_over_counts(resize->copy, resize->former);
+  define_copy(resize->copy);
+  alter_filter(resize, now->options.asked.memory_given);
+  const FilterRelation* altered = load_filter_relation(resize->relid);
+  if (peek_slot(altered) != resize->copy) raise_changed(wanted->name, "It was altered.");
+  warn_of_rate(altered, block_of(resize->copy));
+}
+
+void run(Resize* resize) {
+  MemoryContext work =
+      AllocSetContextCreate(TopTransactionContext, "streamfilter resize", ALLOCSET_DEFAULT_SIZES);
+  const MemoryContext caller = MemoryContextSwitchTo(work);
+  Progress progress(Command::resize, resize->relid, "resizing");
+  make_copy(resize, &progress);
+  save_copy(resize, &progress);
+  lock_filter(resize, &progress);
+  swap(resize);
+  MemoryContextSwitchTo(caller);
+  MemoryContextDelete(work);
+}
+
+}  // namespace
+}  // namespace streamfilter::pg
+
+// streamfilter_resize(filter regclass, memory text): a procedure. Needs to be the filter's owner.
+// Raises 25001 in a transaction block; 0A000 where only ALTER can; 53200, 53400 without room for
+// both states; 40001 if the filter was altered, dropped or emptied meanwhile; 55006 if another
+// session resizes it; 55P03 if transactions that use it do not end; 54000 if too many keys come.
+SF_FUNCTION(streamfilter_resize) {
+  using namespace streamfilter::pg;
+  check_call(fcinfo);
+  require_shared_state();
+  Resize resize{};
+  resize.relid = PG_GETARG_OID(0);
+  resize.memory = text_to_cstring(PG_GETARG_TEXT_PP(1));
+  SPI_connect_ext(SPI_OPT_NONATOMIC);
+  if (begin(&resize)) {
+    SPI_commit();
+    run(&resize);
+  }
+  SPI_commit();
+  SPI_finish();
+  PG_RETURN_VOID();
+}
