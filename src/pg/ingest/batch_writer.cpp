@@ -4,10 +4,13 @@ extern "C" {
 #include "access/heapam.h"
 #include "access/hio.h"
 #include "access/tableam.h"
+#include "access/xact.h"
 #include "executor/executor.h"
 #include "executor/nodeModifyTable.h"
 #include "foreign/fdwapi.h"
+#include "miscadmin.h"
 #include "storage/bufmgr.h"
+#include "storage/lmgr.h"
 #include "utils/rel.h"
 }
 
@@ -129,9 +132,9 @@ HeapTuple tuple_of(TupleTableSlot* row) {
   return likely(tuple != nullptr) ? tuple : ExecFetchSlotHeapTuple(row, true, nullptr);
 }
 
-void open_indexes(ResultRelInfo* target) {
+void open_indexes(const BatchWriter* writer, ResultRelInfo* target) {
   if (target->ri_RelationDesc->rd_rel->relhasindex && target->ri_IndexRelationDescs == nullptr)
-    ExecOpenIndices(target, false);
+    ExecOpenIndices(target, writer->mode.skips_conflicts);
 }
 
 void follow_row(const BatchWriter* writer, ResultRelInfo* target, TupleTableSlot* row) {
@@ -151,19 +154,59 @@ TupleTableSlot* insert_foreign(EState* estate, ResultRelInfo* target, TupleTable
   return row;
 }
 
+// The row and its index entries, unless an index has it meanwhile.
+bool insert_tentatively(const BatchWriter* writer, ResultRelInfo* target, TupleTableSlot* row,
+                        List** recheck) {
+  const TransactionId own = GetCurrentTransactionId();
+  const uint32 token = SpeculativeInsertionLockAcquire(own);
+  table_tuple_insert_speculative(target->ri_RelationDesc, row, writer->estate->es_output_cid,
+                                 writer->mode.options, nullptr, token);
+  bool conflict = false;
+  *recheck = SF_INSERT_INDEX_TUPLES_UNLESS(target, row, writer->estate, &conflict,
+                                           target->ri_onConflictArbiterIndexes);
+  table_tuple_complete_speculative(target->ri_RelationDesc, row, token, !conflict);
+  SpeculativeInsertionLockRelease(own);
+  return !conflict;
+}
+
+// As the server does it for ON CONFLICT DO NOTHING.
+bool insert_unless_conflict(const BatchWriter* writer, ResultRelInfo* target, TupleTableSlot* row) {
+  EState* estate = writer->estate;
+  List* recheck;
+  do {
+    CHECK_FOR_INTERRUPTS();
+    ItemPointerData found, none;
+    ItemPointerSetInvalid(&none);
+    if (!SF_HAS_NO_CONFLICT(target, row, estate, &found, &none,
+                            target->ri_onConflictArbiterIndexes))
+      return false;
+  } while (!insert_tentatively(writer, target, row, &recheck));
+  ExecARInsertTriggers(estate, target, row, recheck, writer->transition);
+  list_free(recheck);
+  return true;
+}
+
+// Its triggers have fired.
+bool insert_into_table(const BatchWriter* writer, ResultRelInfo* target, TupleTableSlot* row) {
+  if (writer->mode.skips_conflicts && target->ri_NumIndices > 0)
+    return insert_unless_conflict(writer, target, row);
+  table_tuple_insert(target->ri_RelationDesc, row, writer->estate->es_output_cid,
+                     writer->mode.options, nullptr);
+  follow_row(writer, target, row);
+  return true;
+}
+
 bool insert_alone(const BatchWriter* writer, ResultRelInfo* target, TupleTableSlot* row) {
   EState* estate = writer->estate;
   const bool before = fires_before(target);
   ExecMaterializeSlot(row);
   if (before && !ExecBRInsertTriggers(estate, target, row)) return false;
-  if (target->ri_FdwRoutine != nullptr) {
-    row = insert_foreign(estate, target, row);
-    if (row == nullptr) return false;
-  } else {
+  if (target->ri_FdwRoutine == nullptr) {
     complete_and_check(estate, target, row, before);
-    table_tuple_insert(target->ri_RelationDesc, row, estate->es_output_cid, writer->mode.options,
-                       nullptr);
+    return insert_into_table(writer, target, row);
   }
+  row = insert_foreign(estate, target, row);
+  if (row == nullptr) return false;
   follow_row(writer, target, row);
   return true;
 }
@@ -275,7 +318,7 @@ BatchTable* add_table(BatchWriter* writer, ResultRelInfo* target) {
   table->writer = writer;
   table->target = target;
   MemoryContext caller = MemoryContextSwitchTo(writer->estate->es_query_cxt);
-  open_indexes(target);
+  open_indexes(writer, target);
   MemoryContextSwitchTo(writer->memory);
   table->type = CreateTupleDescCopyConstr(RelationGetDescr(target->ri_RelationDesc));
   table->checks_rows = checks_rows(target);
@@ -305,13 +348,20 @@ void give_back_slot(BatchTable* table, TupleTableSlot* row) {
   table->unused[table->unused_count++] = row;
 }
 
-void write_row(BatchTable* table, TupleTableSlot* row, uint64 number) {
+bool write_row(BatchTable* table, TupleTableSlot* row, uint64 number) {
   BatchWriter* writer = table->writer;
   if (table->checks_rows) {
     look_at(writer->watch, number);
     complete_and_check(writer->estate, table->target, row, false);
     look_at(writer->watch, 0);
     ResetPerTupleExprContext(writer->estate);
+  }
+  if (writer->mode.skips_conflicts) {
+    row->tts_tableOid = RelationGetRelid(table->target->ri_RelationDesc);
+    const bool inserted = insert_into_table(writer, table->target, row);
+    ResetPerTupleExprContext(writer->estate);
+    give_back_slot(table, row);
+    return inserted;
   }
   if (table->bulk == nullptr) make_busy(table);
   table->numbers[table->row_count] = number;
@@ -321,6 +371,7 @@ void write_row(BatchTable* table, TupleTableSlot* row, uint64 number) {
   const Size size = tuple_of(row)->t_len;
   writer->bytes += size;
   table->has_big |= size > MaxHeapTupleSize;
+  return true;
 }
 
 HeapTuple copy_row(BatchWriter* writer, TupleTableSlot* row) {

@@ -41,6 +41,8 @@ inline void keep(const RowWatch& watch, int place, uint64 number) {
 struct WriteMode {
   int options;        // of table_multi_insert
   bool spares_cache;  // it does not get all pages that are written, as COPY has it
+  // Of INSERT … ON CONFLICT DO NOTHING: each row goes to its indexes before the next one.
+  bool skips_conflicts;
 };
 
 // In the current memory context. Rows get the command id of the EState (es_output_cid), and the
@@ -61,15 +63,15 @@ HeapTuple copy_row(BatchWriter* writer, TupleTableSlot* row);
 MemoryContext row_memory(BatchWriter* writer);
 
 // Takes the slot back, with a row that was made here and is to be inserted: its generated columns
-// are computed, its constraints checked.
-void write_row(BatchTable* table, TupleTableSlot* row, uint64 number);
+// are computed, its constraints checked. False: an index has it, and conflicts are skipped.
+bool write_row(BatchTable* table, TupleTableSlot* row, uint64 number);
 
 // Writes what waits if that is enough; to be called after every 512 rows at the latest, when none
 // is left that was made here and has not been given.
 void write_if_many(BatchWriter* writer);
 
 // Inserts this row now, after those before it, with all its triggers. The table may be one that
-// takes no batches. False: a trigger has discarded it.
+// takes no batches. False: a trigger has discarded it, or an index has it, as above.
 bool write_alone(BatchTable* table, TupleTableSlot* row, uint64 number);
 
 // Writes the rest and gives everything back; how many batches were there? After an error the end of

@@ -49,6 +49,7 @@ struct Ingest {
   BatchWriter* writer;
   RowWatch watch;
   bool asked;
+  bool skips_conflicts;
   uint64 statement;
   List* targets;
   IngestTable* only;  // the target, if it has no partitions
@@ -138,6 +139,8 @@ void read_key(Ingest* ingest, int i, TupleTableSlot* row) {
   if (!table->judged) return;
   MemoryContext caller = MemoryContextSwitchTo(ingest->batch_memory);
   prepare(&table->judge);
+  if (unlikely(ingest->skips_conflicts) && is_judged(table))
+    check_conflicts(&table->judge, table->target);
   if (is_judged(table)) ingest->has_key[i] = make_element(&table->judge, row, &ingest->elements[i]);
   MemoryContextSwitchTo(caller);
 }
@@ -226,6 +229,10 @@ int find_kept(Ingest* ingest, uint16* kept) {
   return count;
 }
 
+void give(Ingest* ingest, const IngestTable* table, TupleTableSlot* row, uint64 number) {
+  ++(write_row(table->writer, row, number) ? ingest->counts.inserted : ingest->counts.conflicting);
+}
+
 void write_kept(Ingest* ingest, int i) {
   const IngestTable* table = ingest->tables[i];
   TupleTableSlot* row = take_slot(table->writer);
@@ -235,8 +242,7 @@ void write_kept(Ingest* ingest, int i) {
     return give_back_slot(table->writer, row);
   }
   if (table->judge.kind == TriggerKind::mark && enforces(table)) mark_row(ingest, i, row);
-  ++ingest->counts.inserted;
-  write_row(table->writer, row, ingest->numbers[i]);
+  give(ingest, table, row, ingest->numbers[i]);
 }
 
 void settle_batch(Ingest* ingest) {
@@ -247,6 +253,7 @@ void settle_batch(Ingest* ingest) {
   for (int i = 0; i < count; ++i) write_kept(ingest, kept[i]);
   ingest->rows = 0;
   ingest->bytes = 0;
+  ingest->counts.batches += ingest->skips_conflicts;
   MemoryContextReset(ingest->batch_memory);
   write_if_many(ingest->writer);
 }
@@ -283,8 +290,7 @@ void keep_row(Ingest* ingest, IngestTable* table, TupleTableSlot* row, uint64 nu
 void write_now(Ingest* ingest, const IngestTable* table, TupleTableSlot* row, uint64 number) {
   TupleTableSlot* kept = take_slot(table->writer);
   ExecStoreHeapTuple(copy_row(ingest->writer, row), kept, false);
-  ++ingest->counts.inserted;
-  write_row(table->writer, kept, number);
+  give(ingest, table, kept, number);
   write_if_many(ingest->writer);
 }
 
@@ -320,6 +326,7 @@ Ingest* begin_ingest(ModifyTableState* node, WriteMode mode, RowWatch watch, boo
       AllocSetContextCreate(memory, "streamfilter keys of a batch", ALLOCSET_DEFAULT_SIZES);
   ingest->watch = watch;
   ingest->asked = asked;
+  ingest->skips_conflicts = mode.skips_conflicts;
   ingest->writer = begin_batch_writer(ingest->estate, mode, node->mt_transition_capture, watch);
   ingest->statement = running_statement;
   if (!is_partitioned(node->rootResultRelInfo))
@@ -355,7 +362,7 @@ void ingest_row(Ingest* ingest, TupleTableSlot* row, uint64 number) {
 IngestCounts finish_ingest(Ingest* ingest) {
   settle_batch(ingest);
   if (ingest->to_fill != nullptr) ExecDropSingleTupleTableSlot(ingest->to_fill);
-  ingest->counts.batches = finish_batch_writer(ingest->writer);
+  ingest->counts.batches += finish_batch_writer(ingest->writer);
   ListCell* cell;
   foreach (cell, ingest->targets)
     static_cast<ResultRelInfo*>(lfirst(cell))->ri_CopyMultiInsertBuffer = nullptr;

@@ -19,9 +19,10 @@ constexpr int kMaxUnjudgedRows = 512;
 struct IngestCounts {
   uint64 rows;           // that have come
   uint64 inserted;       // or are about to be
-  uint64 discarded;      // by a trigger
+  uint64 discarded;      // by a trigger, or skipped by ON CONFLICT among those that came alone
+  uint64 conflicting;    // passed the trigger and were skipped by ON CONFLICT
   uint64 alone;          // came to tables that do not take batches
-  uint64 batches;        // that were written
+  uint64 batches;        // that were written, or with ON CONFLICT judged
   const char* obstacle;  // of the first table that does not take them; nullptr: there was none
 };
 

@@ -1,6 +1,7 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
+#include "access/xact.h"
 #include "commands/explain.h"
 #include "commands/trigger.h"
 #include "executor/executor.h"
@@ -47,10 +48,16 @@ bool gives_rows_of(const Plan* plan, TupleDesc table) {
   return true;
 }
 
+bool skips_conflicts(const ModifyTableState* node) {
+  return reinterpret_cast<const ModifyTable*>(node->ps.plan)->onConflictAction != ONCONFLICT_NONE;
+}
+
 // What may have changed since the plan was made, or is not to be seen there.
 const char* find_obstacle(const ModifyTableState* node) {
   if (!batch_insert) return "streamfilter.batch_insert is off";
   if (node->ps.state->es_epq_active != nullptr) return "rows are checked again";
+  if (skips_conflicts(node) && IsolationUsesXactSnapshot())
+    return "a row that an index has is held against the snapshot of the transaction";
   bool judged;
   if (const char* obstacle = why_row_by_row(node, &judged)) return obstacle;
   if (!gives_rows_of(outerPlan(node->ps.plan),
@@ -79,7 +86,9 @@ void insert_rows(InsertState* state, ModifyTableState* insert) {
   ResultRelInfo* target = insert->rootResultRelInfo;
   if (insert->fireBSTriggers) ExecBSInsertTriggers(estate, target);
   insert->fireBSTriggers = false;
-  Ingest* ingest = begin_ingest(insert, {}, {}, state->calls > 0);
+  const WriteMode mode = {
+      .options = 0, .spares_cache = false, .skips_conflicts = skips_conflicts(insert)};
+  Ingest* ingest = begin_ingest(insert, mode, {}, state->calls > 0);
   for (;;) {
     TupleTableSlot* row = ExecProcNode(outerPlanState(insert));
     if (TupIsNull(row)) break;
@@ -123,6 +132,8 @@ void explain(CustomScanState* node, List*, ExplainState* es) {
   explain_counts(state->counts, es);
   // The node below has done nothing itself.
   insert_of(node)->ps.instrument = node->ss.ps.instrument;
+  if (node->ss.ps.instrument != nullptr)
+    node->ss.ps.instrument->ntuples2 = static_cast<double>(state->counts.conflicting);
 }
 
 const CustomExecMethods kExecMethods = {

@@ -102,7 +102,10 @@ bool concerns_us(Query* query, Contents* contents) {
 }
 
 const char* find_obstacle(const Query* query, const Contents& contents) {
-  if (query->onConflict != nullptr) return "it has an ON CONFLICT clause";
+  // A filter that the query asks would know a row that an index refuses.
+  if (query->onConflict != nullptr &&
+      (query->onConflict->action != ONCONFLICT_NOTHING || contents.calls > 0))
+    return "it has an ON CONFLICT clause";
   if (query->querySource != QSRC_ORIGINAL) return "it was made by a rule";
   if (query->hasModifyingCTE) return "another part of the statement changes tables, too";
   if (query->withCheckOptions != NIL) return "each row is checked for row security or a view";

@@ -291,16 +291,31 @@ extern "C" {
 #define SF_ROOT_TO_CHILD_MAP(target, estate) ((target)->ri_RootToPartitionMap)
 #endif
 
-// Index entries of a row that was inserted.
+// Index entries of a row that was inserted; or of one that ON CONFLICT may take back.
 #if PG_VERSION_NUM >= 190000
+#define SF_INSERT_INDEX_TUPLES_UNLESS(target, row, estate, conflict, arbiters) \
+  ExecInsertIndexTuples(target, estate, EIIT_NO_DUPE_ERROR, row, arbiters, conflict)
 #define SF_INSERT_INDEX_TUPLES(target, row, estate) \
   ExecInsertIndexTuples(target, estate, 0, row, NIL, nullptr)
 #elif PG_VERSION_NUM >= 160000
+#define SF_INSERT_INDEX_TUPLES_UNLESS(target, row, estate, conflict, arbiters) \
+  ExecInsertIndexTuples(target, row, estate, false, true, conflict, arbiters, false)
 #define SF_INSERT_INDEX_TUPLES(target, row, estate) \
   ExecInsertIndexTuples(target, row, estate, false, false, nullptr, NIL, false)
 #else
+#define SF_INSERT_INDEX_TUPLES_UNLESS(target, row, estate, conflict, arbiters) \
+  ExecInsertIndexTuples(target, row, estate, false, true, conflict, arbiters)
 #define SF_INSERT_INDEX_TUPLES(target, row, estate) \
   ExecInsertIndexTuples(target, row, estate, false, false, nullptr, NIL)
+#endif
+
+// Does no index among the arbiters (NIL: of all) have the row?
+#if PG_VERSION_NUM >= 180000
+#define SF_HAS_NO_CONFLICT(target, row, estate, found, own, arbiters) \
+  ExecCheckIndexConstraints(target, row, estate, found, own, arbiters)
+#else
+#define SF_HAS_NO_CONFLICT(target, row, estate, found, own, arbiters) \
+  (static_cast<void>(own), ExecCheckIndexConstraints(target, row, estate, found, arbiters))
 #endif
 
 // The number of this process among the backends, from 0; negative: it is none.

@@ -5,7 +5,6 @@
 #include "pg/server/settings.hpp"
 #include "pg/shmem/filter_directory.hpp"
 #include "pg/trigger/divert.hpp"
-#include "pg/trigger/key_indexes.hpp"
 #include "pg/trigger/restored_rows.hpp"
 #include "pg/trigger/row_source.hpp"
 #include "pg/trigger/shard_triggers.hpp"
@@ -19,8 +18,7 @@ namespace {
 // Kept in fn_extra: one for each table (partition) that a statement inserts into.
 struct FiringState {
   RowSource source;
-  bool copied;                              // the rows exist already: they pass and are learned
-  uint64 checked_version, checked_changes;  // of filter and table, for INSERT … ON CONFLICT
+  bool copied;  // the rows exist already: they pass and are learned
   RowJudge judge;
 };
 
@@ -89,17 +87,6 @@ void check_arrival(Arrival arrival, const TriggerData* call, TriggerKind kind) {
   raise_unclear(call, arrival);
 }
 
-// A row that a unique index refuses is remembered all the same: its key has to be in the table.
-void check_conflicts(FiringState* state, const TriggerData* call) {
-  const RowJudge* judge = &state->judge;
-  if (state->checked_version == judge->keys.version &&
-      state->checked_changes == judge->table_changes + 1)
-    return;
-  check_conflict_target(state->source.target, call->tg_trigger, judge->plan);
-  state->checked_version = judge->keys.version;
-  state->checked_changes = judge->table_changes + 1;
-}
-
 // Was the key of this row seen before? It is remembered now. In per-row memory. False: it has none.
 bool judge(const RowJudge* judge, TupleTableSlot* row, bool* repeat) {
   Element element;
@@ -132,7 +119,8 @@ HeapTuple fire(FunctionCallInfo fcinfo, TriggerKind kind) {
   if (unlikely(mode == FilterMode::off)) return call->tg_trigtuple;
   if (unlikely(state->copied)) return learn(of_table, call);
   check_arrival(arrival, call, kind);
-  if (unlikely(arrival == Arrival::unless_conflict)) check_conflicts(state, call);
+  if (unlikely(arrival == Arrival::unless_conflict))
+    check_conflicts(of_table, state->source.target);
   check_judged_once(of_table);
   bool repeat;
   const bool has_key = judge(of_table, call->tg_trigslot, &repeat);

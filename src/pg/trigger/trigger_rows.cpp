@@ -174,6 +174,15 @@ void resolve(RowJudge* judge) {
   MemoryContextSwitchTo(caller);
 }
 
+void check_conflicts(RowJudge* judge, const ResultRelInfo* target) {
+  if (judge->checked_version == judge->keys.version &&
+      judge->checked_changes == judge->table_changes + 1)
+    return;
+  check_conflict_target(target, judge->trigger, judge->plan);
+  judge->checked_version = judge->keys.version;
+  judge->checked_changes = judge->table_changes + 1;
+}
+
 void check_judged_once(const RowJudge* judge) {
   FilterHandle* filter = judge->keys.filter;
   if (unlikely(is_diverting(filter))) raise_diverted_twice(judge);

@@ -35,6 +35,7 @@ struct RowJudge {
   uint64 table_changes;
   const TableWatch* origin;
   uint64 origin_changes;
+  uint64 checked_version, checked_changes;  // of filter and table, for INSERT … ON CONFLICT
   TriggerPlan* plan;
   List* key_indexes;  // that are to be asked before a row is inserted
   TriggerTally* tally;
@@ -61,6 +62,10 @@ inline void prepare(RowJudge* judge) {
   judge->keys.filter->never_waits = judge->never_waits;
   check_mode(judge->keys.filter, judge->owner);
 }
+
+// For INSERT … ON CONFLICT DO NOTHING, once the judge is prepared: a row that a unique index refuses
+// is remembered all the same, so its key has to be in the table. Raises 0A000, with the reason.
+void check_conflicts(RowJudge* judge, const ResultRelInfo* target);
 
 // One row, one verdict: raises 0A000 if anything that this statement does has given the filter its
 // key. To be called when it is judged, not in mode off.
