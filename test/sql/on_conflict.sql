@@ -136,3 +136,48 @@ RESET streamfilter.mode;
 CREATE OR REPLACE TRIGGER zz BEFORE INSERT ON events FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen', 'conflicting=stop');
 DROP TABLE events, repeats;
 DROP FOREIGN TABLE seen;
+
+-- In batches as row by row: the table, and how many rows the statement says that it has inserted
+CREATE FOREIGN TABLE forgetful (id int) SERVER streamfilter OPTIONS (kind 'lru', memory '4kB', seed '1');
+CREATE TABLE many (id int, part int, note text, PRIMARY KEY (id, part)) PARTITION BY LIST (part);
+CREATE TABLE many_0 PARTITION OF many FOR VALUES IN (0);
+CREATE TABLE many_1 (note text, part int NOT NULL, id int NOT NULL);
+ALTER TABLE many ATTACH PARTITION many_1 FOR VALUES IN (1);
+CREATE TABLE whole (id int PRIMARY KEY, part int, note text);
+CREATE TRIGGER zz BEFORE INSERT ON many FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('forgetful');
+CREATE TRIGGER zz BEFORE INSERT ON whole FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('forgetful');
+SET streamfilter.batch_insert = on;
+EXPLAIN (VERBOSE, COSTS OFF) INSERT INTO whole SELECT i, 0, 'a' FROM generate_series(1, 10) i ON CONFLICT DO NOTHING;
+CREATE PROCEDURE insert_many(target regclass, batches bool) LANGUAGE plpgsql AS $$
+DECLARE inserted bigint; kept bigint;
+BEGIN
+  PERFORM set_config('streamfilter.batch_insert', batches::text, true);
+  EXECUTE 'TRUNCATE forgetful, ' || target;
+  EXECUTE format('INSERT INTO %s VALUES (7, 1, $1)', target) USING 'there';
+  DELETE FROM forgetful WHERE id = 7;
+  EXECUTE format('INSERT INTO %s (id, part, note) SELECT i %% 3000, i %% 3000 %% 2, i FROM generate_series(1, 9000) i ON CONFLICT DO NOTHING',
+    target);
+  GET DIAGNOSTICS inserted = ROW_COUNT;
+  EXECUTE format('SELECT count(*) FROM %s', target) INTO kept;
+  RAISE NOTICE '%: % inserted, % there', target, inserted, kept;
+END$$;
+CALL insert_many('whole', true);
+CALL insert_many('whole', false);
+CALL insert_many('many', true);
+CALL insert_many('many', false);
+SELECT count(*), count(DISTINCT id), count(*) FILTER (WHERE note = 'there') FROM many;
+-- A repeatable read, an index that does not go with the filter, an error
+BEGIN ISOLATION LEVEL REPEATABLE READ;
+EXPLAIN (VERBOSE, COSTS OFF)
+INSERT INTO whole SELECT i, 0, 'b' FROM generate_series(2999, 3001) i ON CONFLICT DO NOTHING;
+ROLLBACK;
+CREATE UNIQUE INDEX whole_note ON whole (note, part);
+INSERT INTO whole SELECT i, 0, 'c' FROM generate_series(4001, 4003) i ON CONFLICT DO NOTHING;
+SELECT count(*) FROM generate_series(4001, 4003) i WHERE streamfilter_test('forgetful', i);
+INSERT INTO whole SELECT i, 0, 'c' FROM generate_series(4001, 4003) i ON CONFLICT (id) DO NOTHING;
+INSERT INTO whole SELECT i, 0, 'd' || i FROM generate_series(3990, 4010) i ON CONFLICT (id) DO NOTHING;
+SELECT count(*), min(id), max(id) FROM whole WHERE note = 'c' OR note LIKE 'd%';
+RESET streamfilter.batch_insert;
+DROP PROCEDURE insert_many;
+DROP TABLE many, whole;
+DROP FOREIGN TABLE forgetful;
