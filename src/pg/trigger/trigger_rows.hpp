@@ -63,8 +63,9 @@ inline void prepare(RowJudge* judge) {
   check_mode(judge->keys.filter, judge->owner);
 }
 
-// For INSERT … ON CONFLICT DO NOTHING, once the judge is prepared: a row that a unique index refuses
-// is remembered all the same, so its key has to be in the table. Raises 0A000, with the reason.
+// For INSERT … ON CONFLICT DO NOTHING, once the judge is prepared: a row that a unique index
+// refuses is remembered all the same, so its key has to be in the table. Raises 0A000, with the
+// reason.
 void check_conflicts(RowJudge* judge, const ResultRelInfo* target);
 
 // One row, one verdict: raises 0A000 if anything that this statement does has given the filter its
