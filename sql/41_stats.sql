@@ -8,7 +8,7 @@ CREATE FUNCTION _streamfilter.streamfilter_stat(filter oid,
   OUT last_saved timestamptz, OUT restored timestamptz, OUT overflowed bigint,
   OUT unremembered bigint, OUT mode text, OUT would_discard bigint, OUT diverted bigint, OUT ahead bigint,
   OUT lost_estimate double precision, OUT stats_reset timestamptz, OUT dynamic_memory bigint,
-  OUT passed_overfull bigint, OUT overfull boolean, OUT state text, OUT error text)
+  OUT late bigint, OUT passed_overfull bigint, OUT overfull boolean, OUT state text, OUT error text)
 LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED
 AS 'MODULE_PATHNAME';
 COMMENT ON FUNCTION _streamfilter.streamfilter_stat(oid)

@@ -45,7 +45,12 @@ CALL drop_filter();
 -- ---- as asked for ---------------------------------------------------------------------------------
 CALL add_filter($$kind 'bloom', keys '1000', fpr '0.01', seed '1', overfull 'discard'$$);
 CALL add_new_rows(60000);
-SELECT 60000 - count(*) > 50000 AS most_lost FROM events;
+SELECT 60000 - count(*) > 50000 AS most_lost, (SELECT lost_estimate FROM streamfilter_stats) / (60000 - count(*)) BETWEEN 0.97 AND 1.03 AS estimated
+FROM events;
+-- A reset of the counters does not forget what share of the rows is new.
+SELECT streamfilter_stats_reset('seen');
+CALL add_new_rows(6000);
+SELECT lost_estimate BETWEEN 5800 AND 6000 AS estimated FROM streamfilter_stats;
 ALTER FOREIGN TABLE seen OPTIONS (SET overfull 'pass');
 INSERT INTO events SELECT i FROM generate_series(-1000, -1) i;
 SELECT count(*) FROM events WHERE id < 0;
@@ -86,6 +91,34 @@ SET client_min_messages = error;
 CALL try_kinds();
 SELECT options, lost <= 132 AS few_lost FROM results WHERE lost > 0;
 
+-- ---- what it costs to discard ---------------------------------------------------------------------
+-- So many rows a transaction, tenths of them new, the others as one of a transaction before.
+CREATE PROCEDURE add_mixed_rows(count int, batch int, tenths int) LANGUAGE plpgsql AS $$
+BEGIN
+  FOR i IN 0 .. count / batch - 1 LOOP
+    INSERT INTO events SELECT CASE WHEN g % 10 < tenths OR i = 0 THEN batch * i + g
+      ELSE batch * ((g * 7919 + i * 104729) % i) + g / 10 * 10 + g % tenths END FROM generate_series(0, batch - 1) g;
+    COMMIT;
+  END LOOP;
+END $$;
+CREATE TABLE estimates (options text, tenths int, fresh int, lost int, estimate float8);
+CREATE PROCEDURE try_estimates() LANGUAGE plpgsql AS $$
+DECLARE one record;
+BEGIN
+  FOR one IN SELECT * FROM unnest(ARRAY[
+      $o$kind 'bloom', keys '1000', fpr '0.01'$o$, $o$kind 'bloom', keys '1000', fpr '0.01', slices '4', memory '8kB'$o$,
+      $o$kind 'timer', window '1 hour', keys '1000', fpr '0.01', memory '8kB'$o$]) AS options, unnest('{2, 6, 10}'::int[]) AS tenths LOOP
+    CALL add_filter(one.options || $o$, seed '1', overfull 'discard'$o$);
+    CALL add_mixed_rows(60000, 600, one.tenths);
+    INSERT INTO estimates SELECT one.options, one.tenths, fresh, fresh - (SELECT count(DISTINCT id) FROM events), lost_estimate
+      FROM streamfilter_stats, (VALUES (600 + 59400 * one.tenths / 10)) v (fresh);
+    CALL drop_filter();
+  END LOOP;
+END $$;
+CALL try_estimates();
+SELECT count(*), count(*) FILTER (WHERE lost > fresh / 2) AS full FROM estimates;
+SELECT * FROM estimates WHERE NOT estimate / lost BETWEEN 0.75 AND 1.25;
+
 -- ---- trees ----------------------------------------------------------------------------------------
 CREATE FOREIGN TABLE root (id bigint) SERVER streamfilter OPTIONS (kind 'bloom', memory '4kB', k '7', keys '1000', fpr '0.01', seed '1');
 CREATE FOREIGN TABLE seen (id bigint) SERVER streamfilter
@@ -95,5 +128,5 @@ CALL add_new_rows(12000);
 SELECT 12000 - count(*) <= 132 AS few_lost FROM events;
 CALL drop_filter();
 DROP FOREIGN TABLE root;
-DROP TABLE events, kinds, results;
-DROP PROCEDURE add_new_rows, add_filter, drop_filter, try_kinds;
+DROP TABLE events, kinds, results, estimates;
+DROP PROCEDURE add_new_rows, add_mixed_rows, add_filter, drop_filter, try_kinds, try_estimates;

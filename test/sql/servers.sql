@@ -34,6 +34,17 @@ CREATE FOREIGN TABLE f (id int) SERVER one OPTIONS (kind 'bloom', memory '1MB', 
 CREATE FOREIGN TABLE g (id int) SERVER streamfilter
   OPTIONS (servers 'one, two', kind 'bloom', memory '1MB', k '4', slicing 'vertical',
            probe 'pipelined', lost_slice 'votes:3');
+-- No server knows the rate of a key that has places on several: repeats cannot pass while there are too many keys.
+CREATE FOREIGN TABLE overfull (id int) SERVER streamfilter OPTIONS (servers 'one, two', kind 'bloom', keys '1000', fpr '0.01', slices '4', slicing 'vertical');
+ALTER FOREIGN TABLE overfull OPTIONS (ADD overfull 'pass');
+ALTER FOREIGN TABLE overfull OPTIONS (ADD overfull 'discard');
+SET streamfilter.mode = off;
+DROP FOREIGN TABLE overfull;
+CREATE FOREIGN TABLE overfull (id int) SERVER streamfilter OPTIONS (servers 'one, two', kind 'bloom', keys '1000', fpr '0.01', slices '4', overfull 'pass');
+DROP FOREIGN TABLE overfull;
+RESET streamfilter.mode;
+CREATE FOREIGN TABLE overfull (id int) SERVER streamfilter
+  OPTIONS (servers 'one, two', kind 'bloom', keys '1000', fpr '0.01', slices '4', k1 '2', k2 '4', overfull 'pass');
 EXPLAIN (COSTS OFF) INSERT INTO g VALUES (1);
 EXPLAIN (COSTS OFF) SELECT * FROM f WHERE id = 1;
 SELECT slice, server, lost, answered FROM streamfilter_slices WHERE filter = 'g'::regclass AND slice < 2

@@ -103,12 +103,67 @@ INSERT INTO out_of_order_clq VALUES (0, '2020-01-01 12:00+00');
 SELECT filter, streamfilter_seen(filter, 1, '2020-01-01 11:51+00'::timestamptz) AS first FROM filters;
 SELECT filter, streamfilter_seen(filter, 2, '2020-01-01 12:10+00'::timestamptz) AS clock FROM filters;
 SELECT filter, streamfilter_seen(filter, 1, '2020-01-01 12:00+00'::timestamptz) AS again FROM filters;
+-- A window (and lateness) behind the latest: it passes, is not remembered, and is counted. At the edge it is known.
+SELECT filter, streamfilter_seen(filter, 3, '2020-01-01 11:49+00'::timestamptz) AS first FROM filters;
+SELECT filter, streamfilter_seen(filter, 4, '2020-01-01 11:59:50+00'::timestamptz) AS first FROM filters;
+SELECT filter, streamfilter_seen(filter, 3, '2020-01-01 11:49+00'::timestamptz) AS again FROM filters;
+SELECT filter, streamfilter_seen(filter, 4, '2020-01-01 12:10+00'::timestamptz) AS again FROM filters;
+SELECT filter, streamfilter_seen(filter, 5, NULL) AS now FROM filters;
+SELECT filter, late FROM streamfilter_stats WHERE filter IN (SELECT filter FROM filters) ORDER BY filter::text;
+-- Late by an event of the same transaction; what rolls back is not counted.
+BEGIN;
+INSERT INTO in_order VALUES (6, '2020-01-01 12:00+00');
+ROLLBACK;
+TRUNCATE in_order;
+INSERT INTO in_order VALUES (6, '2020-01-01 12:00+00'), (7, '2020-01-01 11:40+00'), (8, '2020-01-01 11:55+00');
+INSERT INTO in_order VALUES (7, '2020-01-01 11:41+00'), (8, '2020-01-01 12:01+00') RETURNING id;
+SELECT late FROM streamfilter_stats WHERE filter = 'in_order'::regclass;
+SELECT sum(value) FROM streamfilter_metrics WHERE name = 'streamfilter_late_total';
 SELECT params->>'window' AS window, params->>'lateness' AS lateness FROM streamfilter_stats
 WHERE filter = 'out_of_order'::regclass;
 CREATE FOREIGN TABLE bad (id int) SERVER streamfilter OPTIONS (kind 'timer', memory '4kB', window '100 rows', lateness '1 hour');
 CREATE FOREIGN TABLE bad (id int) SERVER streamfilter OPTIONS (kind 'timer', memory '4kB', window '1 hour', lateness '100 rows');
 CREATE FOREIGN TABLE bad (id int) SERVER streamfilter OPTIONS (kind 'clq', memory '4kB', lateness '1 hour');
 CREATE FOREIGN TABLE bad (id int) SERVER streamfilter OPTIONS (kind 'sbf', memory '4kB', lateness '1 hour');
+
+-- ---- a clock that goes back ----------------------------------------------------------------------
+-- By the server's clock, and from another, three hours ahead: what is later than it must not be too late.
+CREATE FOREIGN TABLE of_the_future (id int, at timestamptz OPTIONS (role 'time')) SERVER streamfilter
+  OPTIONS (kind 'timer', memory '64kB', keys '1000', window '1 hour', seed '1', max_future 'infinity');
+CREATE FOREIGN TABLE of_the_future_clq (id int, at timestamptz OPTIONS (role 'time')) SERVER streamfilter
+  OPTIONS (kind 'clq', memory '64kB', window '1 hour', seed '1', max_future 'infinity');
+CREATE FOREIGN TABLE by_clock (id int) SERVER streamfilter
+  OPTIONS (kind 'timer', memory '64kB', keys '1000', window '1 hour', seed '1');
+CREATE FOREIGN TABLE by_clock_clq (id int) SERVER streamfilter OPTIONS (kind 'clq', memory '64kB', window '1 hour', seed '1');
+INSERT INTO of_the_future VALUES (1, now() + interval '10000 s');
+INSERT INTO of_the_future_clq VALUES (1, now() + interval '10000 s');
+INSERT INTO by_clock VALUES (0);
+INSERT INTO by_clock_clq VALUES (0);
+SELECT filter, state FROM streamfilter_stats WHERE filter::text LIKE 'by_clock%' ORDER BY filter::text;
+SELECT streamfilter_merge('by_clock', streamfilter_value('of_the_future'));
+SELECT streamfilter_merge('by_clock_clq', streamfilter_value('of_the_future_clq'));
+\set VERBOSITY terse
+SELECT streamfilter_seen('by_clock', 2) AS first;
+SELECT streamfilter_seen('by_clock_clq', 2) AS first;
+\set VERBOSITY default
+SELECT filter, state, late FROM streamfilter_stats WHERE filter::text LIKE 'by_clock%' ORDER BY filter::text;
+SELECT labels ->> 'filter' AS filter, name, value FROM streamfilter_metrics
+WHERE name IN ('streamfilter_loaded', 'streamfilter_clock_went_back') AND labels ->> 'filter' LIKE '%by_clock%' ORDER BY 1, 2;
+-- They are remembered at once, and told of once.
+SELECT streamfilter_seen('by_clock', 2) AS again, streamfilter_seen('by_clock_clq', 2) AS again;
+INSERT INTO by_clock VALUES (3), (3), (2) RETURNING id;
+INSERT INTO by_clock_clq VALUES (3), (3), (2) RETURNING id;
+SELECT streamfilter_seen('by_clock', 3) AS again, streamfilter_seen('by_clock_clq', 3) AS again;
+-- TRUNCATE ends that, also for what the same transaction adds.
+BEGIN;
+TRUNCATE by_clock, by_clock_clq;
+INSERT INTO by_clock VALUES (3), (3) RETURNING id;
+INSERT INTO by_clock_clq VALUES (3), (3) RETURNING id;
+COMMIT;
+SELECT streamfilter_seen('by_clock', 3) AS again, streamfilter_seen('by_clock', 4) AS first;
+SELECT streamfilter_seen('by_clock_clq', 3) AS again, streamfilter_seen('by_clock_clq', 4) AS first;
+SELECT filter, state, late FROM streamfilter_stats WHERE filter::text LIKE 'by_clock%' ORDER BY filter::text;
+DROP FOREIGN TABLE of_the_future, of_the_future_clq, by_clock, by_clock_clq;
 
 DROP TABLE events, t, staged;
 DROP VIEW filters;

@@ -24,4 +24,9 @@ inline std::uint64_t tick_at(std::int64_t time, std::uint64_t length) noexcept {
   return std::min(since / length, kLastTick);
 }
 
+// When a tick begins; not finite: the first one, which is none's.
+inline std::int64_t begin_of_tick(std::uint64_t tick, std::uint64_t length) noexcept {
+  return static_cast<std::int64_t>(tick * length - (std::uint64_t{1} << 63));
+}
+
 }  // namespace streamfilter

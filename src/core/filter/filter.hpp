@@ -1,6 +1,7 @@
 // A filter as a whole: the operations that the host calls on a block of bytes.
 #pragma once
 
+#include "core/base/ticks.hpp"
 #include "core/filter/definition.hpp"
 #include "core/format/slicing.hpp"
 #include "core/kind/kind_registry.hpp"
@@ -90,6 +91,23 @@ double buckets_of(const Parameters& parameters) noexcept;  // with ranks, of all
 // For hosts that add new keys later: was the key seen? If so, it is inserted as the repeat that it
 // is; if not, nothing changes. `rank` as of `test`.
 bool promote(Header* header, const Element& element, unsigned& rank) noexcept;
+
+// When the present of the slice of a key began; not finite: nothing tells it.
+inline std::int64_t clock_of(const Header* header, std::uint64_t hash) noexcept {
+  const Parameters& parameters = header->parameters;
+  const auto clock = find_ops(parameters.kind)->clock;
+  return clock == nullptr ? std::numeric_limits<std::int64_t>::min()
+                          : clock(parameters, slice_at(header, slice_of(parameters, hash)));
+}
+
+// Has the event come so late that `insert_new` will not remember its key?
+inline bool is_too_late(const Header* header, const Element& element) noexcept {
+  const Parameters& parameters = header->parameters;
+  const FilterOps* ops = find_ops(parameters.kind);
+  if (ops->clock == nullptr || !is_finite(element.time)) return false;
+  const Element present{element.hash, 0, clock_of(header, element.hash)};
+  return ops->expired(parameters, element, present, 0);
+}
 
 bool erase(Header* header, const Element& element) noexcept;
 

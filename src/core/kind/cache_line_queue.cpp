@@ -70,6 +70,11 @@ bool has_valid_ages(const Parameters& p, const SliceState& state,
   return true;
 }
 
+std::int64_t present(const Parameters& p, ConstSlice slice) noexcept {
+  return has_window(p) ? begin_of_tick(clock(*slice.state), p.integer(kTickLength))
+                       : std::numeric_limits<std::int64_t>::min();
+}
+
 bool check(const Parameters& p, ConstSlice slice) noexcept {
   const clq_model::Shape shape = shape_of(p);
   const PackedFields fields(slice.body(), slice.bytes);
@@ -163,6 +168,7 @@ const FilterOps clq_ops = {
     .insert = insert,
     .expired = expired,
     .expires = has_window,
+    .clock = present,
     .erase = erase,
     .merge = merge,
     .check = check,

@@ -104,6 +104,10 @@ struct FilterOps {
   // Does that ever happen with these parameters? nullptr: yes.
   bool (*expires)(const Parameters&) noexcept = nullptr;
 
+  // Where events tell the time: when the present of this slice began, in microseconds; not finite:
+  // no event has come. Safe while others write. nullptr: it has none.
+  std::int64_t (*clock)(const Parameters&, ConstSlice) noexcept = nullptr;
+
   // Forgets one key; false if it was not there. nullptr: this kind cannot.
   bool (*erase)(const Parameters&, Slice, const Element&) noexcept = nullptr;
 

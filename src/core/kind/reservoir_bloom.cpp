@@ -11,6 +11,8 @@
 // In both what is reset does not depend on answers, so the load of an array stays below a limit on
 // any stream (biased_model.hpp), and the false-positive rate below its k-th power: with the
 // k of Eq. 6.1, rounded up, fpr is kept for ever.
+#include <cmath>
+
 #include "core/kind/biased_bit_arrays.hpp"
 #include "core/kind/kind_list.hpp"
 #include "core/model/biased_model.hpp"
@@ -95,12 +97,22 @@ void clear_a_set_bit(const BitArrays<>& arrays, unsigned i, std::uint64_t& rando
   }
 }
 
+// The bits that s elements set in an array, and three standard deviations. Another size, or another
+// filter merged in, has more set before: then one is reset for each that is set.
+void keep_first_load(const BitArrays<>& arrays, std::uint64_t& random) noexcept {
+  constexpr double kLoad = 0.6321205588285577;  // 1 - 1/e
+  const double s = static_cast<double>(arrays.s()), most = s * kLoad + std::sqrt(s);
+  for (unsigned i = 0; i < arrays.k(); ++i)
+    if (static_cast<double>(arrays.ones(i)) > most) clear_a_set_bit(arrays, i, random);
+}
+
 // Algorithm 1 for element number `iter`.
 void remember_as_printed(const BitArrays<>& arrays, const KeyBits& bits, std::uint64_t iter,
                          double p_star, std::uint64_t& random) noexcept {
   const std::uint64_t s = arrays.s();
   if (iter <= s) {
     bits.set(arrays);
+    keep_first_load(arrays, random);
   } else if (static_cast<double>(s) / static_cast<double>(iter) <= p_star) {
     for (unsigned i = 0; i < arrays.k(); ++i) {
       if (arrays.get(i, bits[i])) continue;

@@ -77,6 +77,11 @@ bool expired(const Parameters& p, const Element& added, const Element& present,
          tick(p, present.time) >= tick(p, added.time) + p.integer(kTicks);
 }
 
+std::int64_t clock(const Parameters& p, ConstSlice slice) noexcept {
+  return counts_rows(p) ? std::numeric_limits<std::int64_t>::min()
+                        : begin_of_tick(filters(p, slice).clock, p.integer(kTickLength));
+}
+
 void share(const Parameters& p, Slice slice) noexcept { filters(p, slice).share(); }
 
 // Filters that were filled one after the other would have to take turns, unless one takes all.
@@ -396,6 +401,7 @@ constexpr FilterOps row() noexcept {
       .test = test,
       .insert = insert,
       .expired = expired,
+      .clock = clock,
       .merge = merge,
       .check = check,
       .estimate = estimate,

@@ -10,6 +10,7 @@ extern "C" {
 }
 
 #include "core/filter/promise.hpp"
+#include "core/format/slicing.hpp"
 #include "core/kind/kind_registry.hpp"
 #include "pg/catalog/server_options.hpp"
 #include "pg/catalog/slice_origin.hpp"
@@ -91,10 +92,19 @@ bool producer_gives(const char* producer, const char* option, const char* value)
   return found != nullptr && found < end;
 }
 
+bool has_places_elsewhere(const FilterRelation* relation) {
+  const char* producer = relation->options.producer;
+  if (producer == nullptr || probes(relation->definition.parameters) > 1) return false;
+  return producer_gives(producer, "slicing", "vertical") ||
+         producer_gives(producer, "slicing", "diced") ||
+         (producer_gives(producer, "k1", nullptr) && !producer_gives(producer, "k1", "1"));
+}
+
 double promised_fpr_of(const FilterRelation* relation) {
   const char* producer = relation->options.producer;
   Definition asked = relation->options.asked;
   if (producer == nullptr) return promised_fpr(asked);
+  if (has_places_elsewhere(relation)) return 0;
   if (producer_gives(producer, "k1", nullptr)) return asked.parameters.fpr;
   const FilterOps* ops = find_ops(asked.parameters.kind);
   for (unsigned i = 0; ops != nullptr && i < ops->option_count; ++i)

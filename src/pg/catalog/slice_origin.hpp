@@ -24,4 +24,7 @@ bool was_dropped_here(const char* identity);
 // nullptr: with any. Anything may stand in its place.
 bool producer_gives(const char* producer, const char* option, const char* value);
 
+// Of slices for another server's filter: do keys have other places, on other servers?
+bool has_places_elsewhere(const FilterRelation* relation);
+
 }  // namespace streamfilter::pg

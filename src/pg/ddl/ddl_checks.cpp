@@ -268,6 +268,38 @@ void check_contradictions(const FilterRelation* relation, Contradictions rule) {
   ereport(rule == Contradictions::refused ? ERROR : WARNING, problem_report(problem));
 }
 
+// No server knows the rate of a key whose places are on several.
+void check_overfull(const FilterRelation* relation, bool altered) {
+  if (home_count(relation) < 2 || probes(relation->definition.parameters) < 2) return;
+  const char* given = find_option(GetForeignTable(relation->relid)->options, "overfull");
+  if (relation->options.overfull == Overfull::discard || (given == nullptr && altered)) return;
+  if (given == nullptr)
+    ereport(NOTICE,
+            errmsg("filter \"%s\" discards repeats also while it holds too much", relation->name),
+            errdetail("A key has places on several servers, none of which knows the rate of all."),
+            errhint("Leave out slicing, k1 and k2 if repeats are to pass then; or say that they "
+                    "are not, with overfull 'discard'."));
+  else
+    ereport(is_restoring() ? WARNING : ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+            errmsg("filter \"%s\" cannot let repeats pass while it holds too much", relation->name),
+            errdetail("A key has places on several servers, none of which knows the rate of all."),
+            errhint("Use overfull 'discard', or leave out slicing, k1 and k2."));
+}
+
+// What becomes of new rows once a filter holds too much.
+void check_limit(const FilterRelation* relation, bool altered) {
+  const FilterOps* ops = find_ops(relation->definition.parameters.kind);
+  if (ops->load == nullptr || relation->options.producer != nullptr) return;
+  if (promised_fpr_of(relation) > 0) return check_overfull(relation, altered);
+  if (altered || is_restoring()) return;
+  ereport(NOTICE, errmsg("filter \"%s\" promises no false-positive rate", relation->name),
+          errdetail("It was given numbers of kind %s and no fpr. The more keys come, the more new "
+                    "rows it takes for repeats, without limit.",
+                    ops->name),
+          errhint("Give it keys and fpr instead, or take a kind that keeps its rate on any "
+                  "stream, such as clq."));
+}
+
 // What becomes of what the filter remembers.
 enum class Alteration : uint8 {
   none,      // it is a new filter
@@ -302,6 +334,7 @@ void check_filter(Oid relid, Alteration alteration, Contradictions contradiction
   depend_on_servers(relation);
   check_tree(relation);
   const bool altered = alteration != Alteration::none;
+  check_limit(relation, altered);
   const bool same = altered && has_latest_state(relation);
   bool kept = same;
   if (!kept) check_quotas(relation, altered);

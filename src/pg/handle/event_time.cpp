@@ -2,11 +2,14 @@
 
 extern "C" {
 #include "common/int.h"
+#include "utils/builtins.h"
+#include "utils/timestamp.h"
 }
 
-#include "core/base/ticks.hpp"
+#include "core/filter/filter.hpp"
 #include "pg/catalog/element_roles.hpp"
 #include "pg/handle/event_time.hpp"
+#include "pg/transaction/transaction_changes.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -22,7 +25,47 @@ void warn(FilterHandle* filter) {
                   "streamfilter_stats counts such events), or set option max_future."));
 }
 
+// Of that, the filter is empty.
+bool has_truncated(const FilterHandle* filter) {
+  const TransactionChanges* changes = find_changes(filter->slot, filter->slot_generation);
+  return changes != nullptr && changes->log.last_reset != kNoChange;
+}
+
+void warn_of_clock(const FilterHandle* filter, int64 behind) {
+  ereport(
+      WARNING, errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
+      errmsg("the clock went back for filter \"%s\"", filter->relation->name),
+      errdetail("What it remembers is later than the server's clock, by up to %lld seconds. Its "
+                "time goes on from there.",
+                static_cast<long long>((behind + USECS_PER_SEC - 1) / USECS_PER_SEC)),
+      errhint("Look at the server's clock. To begin anew, use TRUNCATE %s.",
+              quote_identifier(filter->relation->name)));
+}
+
+// From now on the filter's time is ahead of the clock by so much more.
+void set_ahead(FilterHandle* filter, int64 more) {
+  const int64 before =
+      static_cast<int64>(pg_atomic_fetch_add_u64(&filter->slot->ahead_of_clock, more));
+  if (before == 0) warn_of_clock(filter, more);
+}
+
 }  // namespace
+
+// Others may have come between the clock and the filter: where it seems to have gone back, it is
+// looked at once more, after the filter.
+void follow_clock(FilterHandle* filter, Element* element) {
+  if (filter->slot == nullptr) return;
+  const int64 latest = clock_of(filter->header, element->hash);
+  const auto ahead = static_cast<int64>(pg_atomic_read_u64(&filter->slot->ahead_of_clock));
+  element->time += ahead;
+  if (likely(element->time >= latest && ahead == 0)) return;
+  element->time = current_time();
+  if (has_truncated(filter)) return;
+  element->time += ahead;
+  if (element->time >= latest) return;
+  set_ahead(filter, latest - element->time);
+  element->time = latest;
+}
 
 void check_time(FilterHandle* filter, Element* element) {
   if (!is_finite(element->time)) return;

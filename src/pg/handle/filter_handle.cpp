@@ -103,8 +103,10 @@ void add_counters(FilterHandle* filter) {
       filter->slot != nullptr && filter->slot->generation == filter->slot_generation;
   add_found(filter, is_attached);
   if (is_attached) {
-    add_losses(filter->slot,
-               {filter->counts[RowCount::accepted], filter->spared, has_truncated(filter)});
+    const RowCounts& counts = filter->counts;
+    add_losses(filter->slot, {counts[RowCount::accepted], filter->spared,
+                              static_cast<int64>(counts[RowCount::discarded] - filter->marked),
+                              has_truncated(filter)});
     filter->slot->stats.counts.add(filter->counts);
   }
   filter->counts = {};
@@ -195,6 +197,7 @@ void load(FilterHandle* filter) {
   filter->tree = tree;
   filter->rule = key_rule(relation->definition.parameters);
   filter->has_time = !relation->behind_postgres_fdw && uses_time(relation->definition.parameters);
+  filter->by_clock = filter->has_time && relation->time == nullptr;
   filter->max_future = relation->behind_postgres_fdw ? PG_INT64_MAX : max_future_of(relation);
   filter->latest_time = filter->max_future == PG_INT64_MAX ? PG_INT64_MAX : PG_INT64_MIN;
   filter->warned_of_time = false;
@@ -257,6 +260,7 @@ void adopt_state(FilterHandle* filter, FilterSlot* slot) {
   filter->rule = key_rule(relation->definition.parameters);
   filter->word = word_key_of(filter);
   filter->has_time = uses_time(relation->definition.parameters);
+  filter->by_clock = filter->has_time && relation->time == nullptr;
 }
 
 // On a standby it has what has been replayed, and may have to be built anew for that.

@@ -68,6 +68,7 @@ struct FilterHandle {
   FilterMode mode;       // what is done with rows that it judges; enforce for any other use
   bool mode_overridden;  // it is not the filter's own, but a setting that somebody made
   bool has_time;         // of its elements
+  bool by_clock;         // no column tells it: it is the server's
   bool warned_of_time;   // of one that was too far ahead
   int64 max_future;      // how far a time may be ahead of the server's, in microseconds
   int64 latest_time;     // what is later has to be held against the server's clock

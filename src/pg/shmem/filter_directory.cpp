@@ -190,9 +190,10 @@ void require_shared_state() {
 
 void reset_counters(FilterSlot* slot, TimestampTz now) {
   start_statistics(&slot->stats, now);
-  for (pg_atomic_uint64* value : {&slot->loss.applied, &slot->loss.accepted, &slot->loss.looked_at,
-                                  &slot->loss.fill, &slot->loss.passing, &slot->overfull_logged,
-                                  &slot->unregistered, &slot->applied, &slot->exclusive_xact})
+  for (pg_atomic_uint64* value :
+       {&slot->loss.applied, &slot->loss.accepted, &slot->loss.looked_at, &slot->loss.fill,
+        &slot->loss.weight, &slot->loss.fresh, &slot->loss.passing, &slot->overfull_logged,
+        &slot->ahead_of_clock, &slot->unregistered, &slot->applied, &slot->exclusive_xact})
     pg_atomic_init_u64(value, 0);
   pg_atomic_init_u64(&slot->loss.odds, LossEstimate::kUnknownOdds);
   pg_atomic_init_u32(&slot->arriving_keys, 0);

@@ -74,7 +74,10 @@ struct LossEstimate {
   pg_atomic_uint64 applied;    // FilterSlot::applied, and
   pg_atomic_uint64 accepted;   // RowCount::accepted, when that was looked up, and
   pg_atomic_uint64 looked_at;  // the time
-  pg_atomic_uint64 passing;    // a double: slices above this rate discard nothing; 0: all do
+  // Of the latest rows, how many there were, by the odds that a new one was accepted, and how many
+  // were; both in units of 2^-16.
+  pg_atomic_uint64 weight, fresh;
+  pg_atomic_uint64 passing;  // a double: slices above this rate discard nothing; 0: all do
 };
 
 struct FilterSlot {
@@ -96,6 +99,7 @@ struct FilterSlot {
   Statistics stats;
   LossEstimate loss;
   pg_atomic_uint64 overfull_logged;  // the time when the log was last told of that
+  pg_atomic_uint64 ahead_of_clock;   // the filter's time, in microseconds: that has gone back
   pg_atomic_uint64 unregistered;     // keys of unfinished transactions that are not in that table
   pg_atomic_uint64 applied;          // how often transactions have brought their changes in
   // Transactions marked as arriving (arrivals.hpp) that add keys which the table in flight does not

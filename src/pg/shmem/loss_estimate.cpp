@@ -12,8 +12,11 @@ extern "C" {
 namespace streamfilter::pg {
 namespace {
 
-constexpr double kUnit = 4294967296;  // of RowCount::lost
-constexpr double kMost = 1e6;         // odds of a filter that takes everything for a repeat
+constexpr double kUnit = 4294967296;    // of RowCount::lost
+constexpr double kMost = 1e6;           // odds of a filter that takes everything for a repeat
+constexpr double kToldByAccepted = .5;  // up to this rate
+constexpr double kShareUnit = 65536;    // of LossEstimate::weight and fresh
+constexpr double kLatest = 4096;        // rows that tell the share of new ones
 constexpr uint64 kGrowth = 64;
 constexpr int64 kInterval = USECS_PER_SEC;
 
@@ -59,10 +62,56 @@ bool is_due(FilterSlot* slot, TimestampTz now) {
          now - looked_at >= kInterval || time_in(slot->stats.last_reset) >= looked_at;
 }
 
-void add_misses(FilterSlot* slot, const AcceptedRows& accepted) {
+void add_misses(FilterSlot* slot, const RowsToAdd& rows) {
   const double fill =
-      accepted.met_empty ? 0 : std::bit_cast<double>(pg_atomic_read_u64(&slot->loss.fill));
-  pg_atomic_fetch_add_u64(&slot->stats.missed_at[fill_step(fill)], accepted.count);
+      rows.met_empty ? 0 : std::bit_cast<double>(pg_atomic_read_u64(&slot->loss.fill));
+  pg_atomic_fetch_add_u64(&slot->stats.missed_at[fill_step(fill)], rows.accepted);
+}
+
+// What was counted before this use of the slot, of rows of all modes.
+double share_counted(const FilterSlot* slot) {
+  const RowCounts counts = slot->stats.counts.read();
+  const auto lost = static_cast<double>(counts[RowCount::lost]) / kUnit;
+  const auto accepted = static_cast<double>(counts[RowCount::accepted]);
+  const auto repeats = static_cast<double>(
+      counts[RowCount::discarded] + counts[RowCount::diverted] + counts[RowCount::would_discard]);
+  return accepted + repeats > 0 ? std::fmin((accepted + lost) / (accepted + repeats), 1) : .5;
+}
+
+void add_to(pg_atomic_uint64* sum, double rows) {
+  pg_atomic_fetch_add_u64(sum, std::llround(rows * kShareUnit));
+}
+
+// Of so many rows, by the odds that a new one was accepted, so many were.
+void note_share(LossEstimate* loss, double weight, double fresh) {
+  add_to(&loss->weight, weight);
+  add_to(&loss->fresh, fresh);
+  uint64 sum = pg_atomic_read_u64(&loss->weight);
+  while (static_cast<double>(sum) > 2 * kLatest * kShareUnit) {
+    const uint64 half = pg_atomic_read_u64(&loss->fresh) / 2;
+    if (!pg_atomic_compare_exchange_u64(&loss->weight, &sum, sum / 2)) return;
+    pg_atomic_fetch_sub_u64(&loss->fresh, static_cast<int64>(half));
+    sum /= 2;
+  }
+}
+
+double share_of_new(const LossEstimate* loss) {
+  auto* read = const_cast<LossEstimate*>(loss);
+  const double weight = static_cast<double>(pg_atomic_read_u64(&read->weight)),
+               fresh = static_cast<double>(pg_atomic_read_u64(&read->fresh));
+  return std::fmin(fresh / weight, 1);
+}
+
+double losses_of(FilterSlot* slot, const RowsToAdd& rows) {
+  const double odds = std::bit_cast<double>(pg_atomic_read_u64(&slot->loss.odds));
+  if (!(odds >= 0)) return 0;
+  const double fpr = rows.met_empty ? 0 : odds / (1 + odds);
+  const auto accepted = static_cast<double>(rows.accepted - rows.spared);
+  const double all = accepted + static_cast<double>(Max(rows.discarded, 0));
+  if (pg_atomic_read_u64(&slot->loss.weight) == 0) note_share(&slot->loss, 1, share_counted(slot));
+  note_share(&slot->loss, all * (1 - fpr), accepted);
+  return fpr <= kToldByAccepted ? accepted * fpr / (1 - fpr)
+                                : all * fpr * share_of_new(&slot->loss);
 }
 
 }  // namespace
@@ -92,12 +141,11 @@ void note_false_rate(FilterSlot* slot) {
     look_up(slot, applied, now);
 }
 
-void add_losses(FilterSlot* slot, const AcceptedRows& accepted) {
-  if (accepted.count == 0) return;
-  add_misses(slot, accepted);
-  const double odds = std::bit_cast<double>(pg_atomic_read_u64(&slot->loss.odds));
-  const double lost = odds * static_cast<double>(accepted.count - accepted.spared) * kUnit;
-  if (lost > 0) pg_atomic_fetch_add_u64(slot->stats.counts[RowCount::lost], std::llround(lost));
+void add_losses(FilterSlot* slot, const RowsToAdd& rows) {
+  if (rows.accepted == 0 && rows.discarded <= 0) return;
+  add_misses(slot, rows);
+  if (const double lost = losses_of(slot, rows); lost > 0)
+    pg_atomic_fetch_add_u64(slot->stats.counts[RowCount::lost], std::llround(lost * kUnit));
   note_false_rate(slot);
 }
 

@@ -5,6 +5,11 @@
 // seen, and f is the estimate of streamfilter_stats.fpr_now. Repeats that a filter has forgotten
 // count as new ones here: where it forgets, the estimate is too high by as much.
 //
+// A filter that is nearly full accepts too few rows to tell by, a full one none. Where f is above a
+// half, the rows themselves count: f times the share of them that is new. That share is known from
+// those that were accepted so far, of all rows by the odds 1 - f at which a new one was; the latest
+// thousands count.
+//
 // f changes when transactions bring keys in. It is looked up again when the accepted rows are a
 // 64th more, after a second, after a reset or a merge: what is in between is taken at the rate
 // before. The same look tells how full the filter is, by which accepted rows are counted for
@@ -26,15 +31,16 @@ void note_passing_rate(FilterSlot* slot, double rate);
 // Cannot raise.
 void note_false_rate(FilterSlot* slot);
 
-// Rows that were accepted; they are not in the slot's counter yet.
-struct AcceptedRows {
-  uint64 count;
-  uint64 spared;   // of them: by whom no repeat is discarded
-  bool met_empty;  // the filter, as their transaction sees it
+// Rows that were judged; they are not in the slot's counters yet.
+struct RowsToAdd {
+  uint64 accepted;
+  uint64 spared;    // of these: by whom no repeat is discarded
+  int64 discarded;  // less those that were counted as such before, and were not
+  bool met_empty;   // the filter, as their transaction sees it
 };
 
 // Cannot raise.
-void add_losses(FilterSlot* slot, const AcceptedRows& accepted);
+void add_losses(FilterSlot* slot, const RowsToAdd& rows);
 
 // A value was merged in: what was looked up is of another filter.
 void expect_other_rate(FilterSlot* slot);

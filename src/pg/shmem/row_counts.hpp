@@ -19,6 +19,7 @@ namespace streamfilter::pg {
   COUNT(would_discard, "rows", "repeats that passed in mode shadow")                          \
   COUNT(diverted, "rows", "repeats that were diverted to another table")                      \
   COUNT(ahead, "rows", "events whose time was too far ahead")                                 \
+  COUNT(late, "rows", "events that came later than window and lateness: not remembered")      \
   COUNT(rolled_back, "keys", "keys of transactions that rolled back")                         \
   COUNT(waits, "waits", "waits for another transaction with the same key")                    \
   COUNT(overflowed, "transactions",                                                           \

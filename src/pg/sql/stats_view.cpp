@@ -11,6 +11,7 @@ extern "C" {
 #include "core/base/saturate.hpp"
 #include "core/filter/overfull.hpp"
 #include "pg/catalog/filter_options.hpp"
+#include "pg/catalog/slice_origin.hpp"
 #include "pg/handle/filter_handle.hpp"
 #include "pg/handle/tree.hpp"
 #include "pg/server/citus.hpp"
@@ -35,6 +36,7 @@ struct Numbers {
   double lost = 0;  // NaN: not known
   Totals totals{};
   bool overfull = false;
+  bool clock_went_back = false;
   TimestampTz created = 0, last_reset = 0, last_saved = 0, restored = 0, stats_reset = 0;
   char set_aside[sizeof SavedState::set_aside] = "";
 };
@@ -49,6 +51,7 @@ void read_state(Numbers& numbers, FilterSlot* slot, const FilterRelation* relati
   numbers.last_saved = slot->saved.last_saved;
   numbers.restored = slot->saved.restored;
   strlcpy(numbers.set_aside, slot->saved.set_aside, sizeof numbers.set_aside);
+  numbers.clock_went_back = pg_atomic_read_u64(&slot->ahead_of_clock) != 0;
   numbers.totals = read_totals(slot, parameters);
   numbers.overfull =
       is_overfull(block_of(slot), overfull_limit(parameters, promised_fpr_of(relation)));
@@ -85,7 +88,7 @@ void put_estimate(NamedRow& row, const char* name, double value) {
 // Where the state is; nullptr: nowhere, or on other servers.
 const char* state_of(const FilterRelation* relation, const Numbers& numbers) {
   if (numbers.set_aside[0] != '\0') return psprintf("set aside: %s", numbers.set_aside);
-  if (numbers.exists) return "loaded";
+  if (numbers.exists) return numbers.clock_went_back ? "clock went back" : "loaded";
   return !is_remote(relation) && is_anything_saved(relation->relid) ? "saved" : nullptr;
 }
 
@@ -115,7 +118,8 @@ void fill_row(NamedRow& row, const FilterRelation* relation) {
   // What is there already is no less than what it is to be at most.
   const double bound = ops->fpr_bound(parameters);
   row.put_rate("fpr_bound", now.fpr > bound && !numbers.overfull ? now.fpr : bound);
-  if (numbers.exists) row.put("overfull", BoolGetDatum(numbers.overfull));
+  if (numbers.exists && !has_places_elsewhere(relation))
+    row.put("overfull", BoolGetDatum(numbers.overfull));
   put_estimate(row, "distinct_estimate", now.distinct);
   put_estimate(row, "window_keys", window_keys(parameters, 0.01));
   row.put_time("created", numbers.created);

@@ -75,7 +75,7 @@ void copy_slice(const Header* from, Header* to, uint32 slice) {
 
 // Changes that are played together, slice by slice. Those of a key stay in their order, for a key
 // has one slice.
-void apply_group(const ChangeLog* log, uint32 start, uint32 count, Header* header,
+void apply_group(const ChangeLog* log, uint32 start, uint32 count, Header* header, FilterSlot* slot,
                  SliceLock* lock) {
   const bool skips = only_last_counts(header->parameters);
   Element elements[LockBatches::kMax];
@@ -104,6 +104,7 @@ void apply_group(const ChangeLog* log, uint32 start, uint32 count, Header* heade
     }
     const uint32 at = batches.at(i);
     if (lock->takes(static_cast<uint8>(types[at]), elements[at])) continue;
+    if (slot != nullptr && types[at] == ChangeType::add) count_if_late(slot, header, elements[at]);
     if (is_skipped[at])
       count_insertion(header, batches.number(i), true);
     else
@@ -114,14 +115,17 @@ void apply_group(const ChangeLog* log, uint32 start, uint32 count, Header* heade
 
 // Keys with several probes, of kinds that only add: one after the other, each slice by slice.
 void apply_probes(const ChangeLog* log, uint32 start, uint32 count, Header* header,
-                  const FilterSlot* slot) {
+                  FilterSlot* slot) {
   ChangeReader reader(log, start);
   for (uint32 i = 0; i < count; ++i) {
     reader.next();
-    if (slot != nullptr)
-      insert_new_in_slices(slot, header, reader.element());
-    else
-      insert_new(header, reader.element());
+    const Element element = reader.element();
+    if (slot == nullptr) {
+      insert_new(header, element);
+      continue;
+    }
+    count_if_late(slot, header, element);
+    insert_new_in_slices(slot, header, element);
   }
 }
 
@@ -134,7 +138,7 @@ void apply_to_copy(const ChangeLog* log, FilterSlot* slot, FilterSlot* copy) {
   SliceLock lock(copy, copy);
   for (uint32 position = 0; position < log->count;) {
     const uint32 count = Min(LockBatches::kMax, log->count - position);
-    apply_group(log, position, count, block_of(copy), &lock);
+    apply_group(log, position, count, block_of(copy), nullptr, &lock);
     position += count;
   }
 }
@@ -158,7 +162,7 @@ void apply_committed(const ChangeLog* log, Header* header, FilterSlot* slot) {
   leave_apply(slot, phase);
 }
 
-void apply_changes(const ChangeLog* log, Header* header, const FilterSlot* slot) {
+void apply_changes(const ChangeLog* log, Header* header, FilterSlot* slot) {
   SliceLock lock(slot);
   const auto on_every_slice = [&](auto&& change) {
     for (uint32 i = 0; i < header->parameters.slices; ++i) {
@@ -193,7 +197,7 @@ void apply_changes(const ChangeLog* log, Header* header, const FilterSlot* slot)
     if (header->parameters.k1 > 0)
       apply_probes(log, position, count, header, slot);
     else
-      apply_group(log, position, count, header, &lock);
+      apply_group(log, position, count, header, slot, &lock);
     position += count;
   }
 }

@@ -8,7 +8,7 @@ namespace streamfilter::pg {
 
 // Plays the changes that count on a filter: the state of `slot`, under its locks, or with nullptr a
 // private copy. Allocates nothing and cannot fail.
-void apply_changes(const ChangeLog* log, Header* header, const FilterSlot* slot);
+void apply_changes(const ChangeLog* log, Header* header, FilterSlot* slot);
 
 // The same for what has committed, and for the copy that the filter is becoming (state_copy.hpp).
 void apply_committed(const ChangeLog* log, Header* header, FilterSlot* slot);

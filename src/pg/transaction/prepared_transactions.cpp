@@ -253,6 +253,7 @@ void apply(const PreparedKey& key) {
   element.time = key.time;
   const uint32 phase = enter_apply(slot);
   if (FilterSlot* copy = copy_of(slot)) insert_into_copy(copy, element);
+  count_if_late(slot, header, element);
   insert_new_in_slices(slot, header, element);
   leave_apply(slot, phase);
   // Its transaction has written a header, if there was none. Without this, all that are prepared

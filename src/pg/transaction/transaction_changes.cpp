@@ -110,9 +110,11 @@ void release_slot(TransactionChanges* changes) {
 
 void apply(TransactionChanges* changes) {
   apply_committed(&changes->log, changes->header, changes->slot);
-  if (changes->log.last_reset != kNoChange)
+  if (changes->log.last_reset != kNoChange) {
+    pg_atomic_write_u64(&changes->slot->ahead_of_clock, 0);
     pg_atomic_write_u64(&changes->slot->stats.last_reset,
                         static_cast<uint64>(GetCurrentTimestamp()));
+  }
   if (changes->log.last_merge != kNoChange) expect_other_rate(changes->slot);
 }
 
