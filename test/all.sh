@@ -377,7 +377,7 @@ main() {
 		printf '%s\n' "${NAMES[@]}" | uniq
 		return
 		;;
-	--everything) WANTED=$(printf '%s ' "${NAMES[@]/#quick/}") ;;
+	--everything) WANTED=$(printf '%s\n' "${NAMES[@]}" | grep -vxE 'quick|soak' | tr '\n' ' ') ;; # soak: hours, by hand
 	'') WANTED=$QUICK ;;
 	*) WANTED="$*" ;;
 	esac
