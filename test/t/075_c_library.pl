@@ -107,7 +107,7 @@ for my $definition (@definitions)
 	}
 	else
 	{
-		is( $node->safe_psql('postgres', q{SELECT streamfilter_value('seen')}),
+		is( $node->safe_psql('postgres', q{SELECT streamfilter_value('seen')}) =~ s/, fpr=1e-06//r,    # a relation's default
 			$node->safe_psql('postgres', qq{
 				SELECT '$name'::streamfilter || filter FROM received}) =~ s/''/'/gr,
 			"$definition: merged into a named filter")
@@ -137,12 +137,12 @@ for my $case (
 	$node->safe_psql('postgres', qq{
 		CREATE FOREIGN TABLE seen (id int, importance float8 OPTIONS (role 'importance'),
 		  at timestamptz OPTIONS (role 'time'))
-		SERVER streamfilter OPTIONS ($options, memory '16kB', seed '77');});
+		SERVER streamfilter OPTIONS ($options, memory '16kB', seed '77', fpr '0.01');});
 	my $columns = $node->safe_psql('postgres', q{COPY (SELECT id, importance,
 		(extract(epoch FROM at) * 1000000)::bigint FROM events WHERE n <= 300 ORDER BY n) TO STDOUT}) . "\n";
 	$node->safe_psql('postgres', $node->safe_psql('postgres', q{
 		SELECT format('INSERT INTO seen VALUES (%s, %s, %L);', id, importance, at) FROM events WHERE n <= 300 ORDER BY n}));
-	is( built("$definition, seed=77)", 'integer,importance,time', $columns),
+	is( built("$definition, fpr=0.01, seed=77)", 'integer,importance,time', $columns),
 		$node->safe_psql('postgres', q{SELECT streamfilter_value('seen')}), "$definition): importance and time");
 	$node->safe_psql('postgres', 'DROP FOREIGN TABLE seen');
 }
@@ -198,7 +198,7 @@ is( built($prototype, 'integer,text', "1\tx\n\\N\ty\n2\t\\N\n"),
 # ---- the examples
 
 $node->safe_psql('postgres', q{CREATE FOREIGN TABLE lines (line text) SERVER streamfilter
-	OPTIONS (kind 'bloom', keys '1000', seed '42')});
+	OPTIONS (kind 'bloom', keys '1000', fpr '0.01', seed '42')});
 my $lines = join '', map { 'event ' . $_ * 7 % 30 . "\n" } 1 .. 100;
 my $distinct = join '', map { 'event ' . $_ * 7 % 30 . "\n" } 1 .. 30;
 

@@ -57,6 +57,7 @@ $session->quit;
 # Children are found, whenever their definition comes, and from whichever session.
 $session = $node->background_psql('postgres');
 $session->query_safe(q{
+	SET client_min_messages = warning;
 	CREATE FOREIGN TABLE root (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '64kB', k '4');
 	INSERT INTO root VALUES (1)});
 $node->safe_psql('postgres', q{

@@ -73,7 +73,7 @@ for my $holder (@holders)
 }
 
 sql(q{CREATE FOREIGN TABLE kept (id int) SERVER streamfilter OPTIONS (servers 'a, b', kind 'bloom', memory '1MB', keys '10000', slices '4');
-      INSERT INTO kept SELECT generate_series(1, 1000); ALTER FOREIGN TABLE kept OPTIONS (SET keys '20000', ADD fpr '0.001')});
+      INSERT INTO kept SELECT generate_series(1, 1000); ALTER FOREIGN TABLE kept OPTIONS (SET keys '20000', SET fpr '0.001')});
 is($node{a}->safe_psql('postgres', q{SELECT option_value FROM pg_foreign_table, pg_options_to_table(ftoptions) WHERE ftrelid = 'kept'::regclass AND option_name = 'keys'}),
 	'10000', 'keys and fpr reach the servers');
 is(count('kept', 1, 1000), '1000', '... which keep what they know');
