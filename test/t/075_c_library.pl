@@ -107,9 +107,10 @@ for my $definition (@definitions)
 	}
 	else
 	{
-		is( $node->safe_psql('postgres', q{SELECT streamfilter_value('seen')}) =~ s/, fpr=1e-06//r,    # a relation's default
+		my $named = $kind eq 'lru' ? $name =~ s/\)$/, fpr=1e-06)/r : $name;    # the default of a relation
+		is( $node->safe_psql('postgres', q{SELECT streamfilter_value('seen')}),
 			$node->safe_psql('postgres', qq{
-				SELECT '$name'::streamfilter || filter FROM received}) =~ s/''/'/gr,
+				SELECT '$named'::streamfilter || filter FROM received}) =~ s/''/'/gr,
 			"$definition: merged into a named filter")
 		  unless $name =~ /'/;
 		is( $node->safe_psql('postgres', q{SELECT count(*) FROM events e, received
