@@ -164,6 +164,7 @@ failures() { # title
 		{
 			grep -hE '^(test|    ) +[^ ]+ +\.\.\. +(FAILED|failed)|^not ok|: error: in "|: fatal error: in "' "$WORK/job.log"
 			[ ! -d "$WORK/tap" ] || grep -rE '^not ok' "$WORK/tap" | sed "s|^$WORK/tap/||" | grep -vE '# (SKIP|skip|TODO)'
+			grep -E '^test/t/.*\(Wstat: ' "$WORK/job.log" # files that have failed or died
 			grep -A 5 '^#   Failed test' "$WORK/job.log" # what it got, and what it expected
 		} | head -n 60
 	)

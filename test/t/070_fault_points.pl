@@ -113,7 +113,8 @@ wait_for_server();
 is(events(7) . known(7), '1t', 'killed after the commit record: row and key are there');
 
 # Another size, at every step of its commit: before the record the former definition and all that it knows, after it the new ones.
-my @sized = (q{'clq'}, q{'lru'}, q{'timer', window '4000 rows'}, q{'bloom', keys '5000', grow 'density'}, q{'ell'});
+my @sized = (q{'clq', fpr '0.01'}, q{'lru'}, q{'timer', window '4000 rows', fpr '0.01'}, q{'bloom', keys '5000', fpr '0.01', grow 'density'},
+	q{'ell'});
 sql(join ';', map { "CREATE FOREIGN TABLE sized_$_ (id int) SERVER streamfilter OPTIONS (kind $sized[$_], memory '64kB');
 	INSERT INTO sized_$_ SELECT generate_series(1, 400)" } 0 .. $#sized);
 sql(join ';', 'CREATE TABLE known_keys (filter int, id int)', map { "INSERT INTO known_keys SELECT $_, i FROM generate_series(1, 400) i
