@@ -276,13 +276,13 @@ void check_overfull(const FilterRelation* relation, bool altered) {
   if (given == nullptr)
     ereport(NOTICE,
             errmsg("filter \"%s\" discards repeats also while it holds too much", relation->name),
-            errdetail("A key has places on several servers, none of which knows the rate of all."),
+            errdetail("A key has places on several servers, and each knows only its own part."),
             errhint("Leave out slicing, k1 and k2 if repeats are to pass then; or say that they "
                     "are not, with overfull 'discard'."));
   else
     ereport(is_restoring() ? WARNING : ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
             errmsg("filter \"%s\" cannot let repeats pass while it holds too much", relation->name),
-            errdetail("A key has places on several servers, none of which knows the rate of all."),
+            errdetail("A key has places on several servers, and each knows only its own part."),
             errhint("Use overfull 'discard', or leave out slicing, k1 and k2."));
 }
 
