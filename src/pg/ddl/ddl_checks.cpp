@@ -474,6 +474,7 @@ void check_renamed_server(const char* before, const char* name) {
 void check_before_ddl(UtilityCall* call) {
   Node* statement = statement_of(call);
   guard_state_heaps(statement);
+  lock_tables_of_triggers(statement);
   if (IsA(statement, AlterTableStmt)) load_before(castNode(AlterTableStmt, statement));
   check_dropped(statement);
   call->go_on();

@@ -221,13 +221,13 @@ int by_age(const ListCell* left, const ListCell* right) {
   return a < b ? -1 : a > b;
 }
 
-bool lock_if_free(Oid trigger) {
+}  // namespace
+
+bool lock_trigger_if_free(Oid trigger) {
   LOCKTAG tag;
   SET_LOCKTAG_OBJECT(tag, MyDatabaseId, TriggerRelationId, trigger, 0);
   return LockAcquire(&tag, ExclusiveLock, false, true) != LOCKACQUIRE_NOT_AVAIL;
 }
-
-}  // namespace
 
 bool read_trigger_row(Oid trigger, TriggerRow* row) {
   Relation catalog = table_open(TriggerRelationId, AccessShareLock);
@@ -267,7 +267,7 @@ TriggerBinding bind_when_fired(Oid trigger, Oid table, TriggerBinding binding) {
   if (XactReadOnly || IsInParallelMode()) return binding;
   // The first keeps others from altering the trigger, the second from binding it. Nobody waits
   // here.
-  if (!ConditionalLockRelationOid(table, RowExclusiveLock) || !lock_if_free(trigger))
+  if (!ConditionalLockRelationOid(table, RowExclusiveLock) || !lock_trigger_if_free(trigger))
     return binding;
   TriggerRow row;
   if (!read_trigger_row(trigger, &row)) return binding;
@@ -346,7 +346,7 @@ void unbind_trigger(const TriggerRow* row) {
   forget_dependency(row->trigger, row->binding.target);
   // Where another session has the trigger, its OIDs stay, and mean nothing.
   if (ConditionalLockRelationOid(row->table, ShareUpdateExclusiveLock) &&
-      lock_if_free(row->trigger)) {
+      lock_trigger_if_free(row->trigger)) {
     Relation catalog = table_open(TriggerRelationId, RowExclusiveLock);
     clear_binding(catalog, row->trigger);
     table_close(catalog, RowExclusiveLock);

@@ -33,6 +33,9 @@ struct TriggerRow {
 // False: there is no such trigger.
 bool read_trigger_row(Oid trigger, TriggerRow* row);
 
+// Keeps others from dropping and binding it; false: another session has it. Nobody waits.
+bool lock_trigger_if_free(Oid trigger);
+
 // The filter that it means, by itself or as a clone; InvalidOid: it is bound to none.
 Oid filter_of_trigger(const TriggerRow* row);
 

@@ -328,22 +328,35 @@ int level_after(const AlterTableStmt* statement) {
 
 // ---- RENAME and SET SCHEMA ---------------------------------------------------------------------
 
-// The arguments are for dumps; the trigger itself goes by OIDs.
-bool lock_to_rename(const TriggerRow* row) {
-  if (owns_both(row->binding.filter, row->table) ||
-      (OidIsValid(row->binding.target) && owns_both(row->binding.target, row->table))) {
-    LockRelationOid(row->table, ShareUpdateExclusiveLock);
-    return true;
-  }
-  if (ConditionalLockRelationOid(row->table, ShareUpdateExclusiveLock)) return true;
+void warn_of_former_name(const TriggerRow* row, const char* why) {
   const char* table = get_rel_name(row->table);
-  if (table != nullptr)
-    ereport(WARNING, errcode(ERRCODE_LOCK_NOT_AVAILABLE),
-            errmsg("a trigger of table \"%s\" keeps the former name in its arguments", table),
-            errdetail("Another session has the table locked. The trigger works on; a dump would "
-                      "name what it means by its former name."),
-            errhint("SELECT streamfilter_adopt_triggers(); writes the names anew."));
-  return false;
+  if (table == nullptr) return;
+  ereport(WARNING, errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+          errmsg("a trigger of table \"%s\" keeps the former name in its arguments", table),
+          errdetail("%s The trigger works on; a dump would name what it means by its former name.",
+                    why),
+          errhint("SELECT streamfilter_adopt_triggers(); writes the names anew."));
+}
+
+// Does the owner of what the trigger uses own its table, too?
+bool is_of_one_owner(const TriggerRow* row) {
+  return owns_both(row->binding.filter, row->table) ||
+         (OidIsValid(row->binding.target) && owns_both(row->binding.target, row->table));
+}
+
+// The arguments are for dumps; the trigger itself goes by OIDs. DROP TRIGGER locks the trigger and
+// reads its row, then waits for the table: who waited for the trigger here would end in a deadlock,
+// and a row that is written meanwhile would make DROP fail.
+bool lock_to_rename(const TriggerRow* row) {
+  const bool waits = is_of_one_owner(row);
+  if (waits) LockRelationOid(row->table, ShareUpdateExclusiveLock);
+  const char* why = nullptr;
+  if (!waits && !ConditionalLockRelationOid(row->table, ShareUpdateExclusiveLock))
+    why = "Another session has the table locked.";
+  else if (!lock_trigger_if_free(row->trigger))
+    why = "Another session is about to drop the trigger.";
+  if (why != nullptr) warn_of_former_name(row, why);
+  return why == nullptr;
 }
 
 // The relation has another name now; InvalidOid: a schema has.
@@ -408,7 +421,27 @@ void unbind_strangers(Oid relid) {
   }
 }
 
+// What the statement alters, renames or moves, if it is a relation.
+const RangeVar* relation_of(Node* statement) {
+  if (IsA(statement, AlterTableStmt)) return castNode(AlterTableStmt, statement)->relation;
+  if (IsA(statement, RenameStmt)) return castNode(RenameStmt, statement)->relation;
+  if (IsA(statement, AlterObjectSchemaStmt))
+    return castNode(AlterObjectSchemaStmt, statement)->relation;
+  return nullptr;
+}
+
 }  // namespace
+
+void lock_tables_of_triggers(Node* statement) {
+  const RangeVar* name = relation_of(statement);
+  const Oid relid = name != nullptr ? RangeVarGetRelid(name, NoLock, true) : InvalidOid;
+  if (!OidIsValid(relid) || !is_owner(relid, GetUserId())) return;
+  const LOCKMODE mode = IsA(statement, AlterTableStmt) ? AccessShareLock : ShareUpdateExclusiveLock;
+  ListCell* cell;
+  foreach (cell, find_triggers_using(relid))
+    if (const auto* row = static_cast<const TriggerRow*>(lfirst(cell)); is_of_one_owner(row))
+      LockRelationOid(row->table, mode);
+}
 
 void check_dropped(Node* node) {
   if (!IsA(node, DropStmt)) return;

@@ -13,6 +13,11 @@ namespace streamfilter::pg {
 // grants rights after it has created triggers. Needs neither preloading nor shared memory.
 void check_triggers(Node* statement);
 
+// Before ALTER, RENAME or SET SCHEMA of a filter, or of a table that takes repeats: locks the
+// tables of its owner that use it. CREATE TRIGGER and statements that insert lock tables first,
+// too; and while one waits here, insertions of others go on.
+void lock_tables_of_triggers(Node* statement);
+
 // Before a statement: raises if it drops what triggers need, without CASCADE. The server does the
 // same wherever it knows of it.
 void check_dropped(Node* statement);

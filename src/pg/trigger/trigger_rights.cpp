@@ -106,6 +106,11 @@ bool has_all_rights(const TriggerRow* row, TriggerKind kind) {
          (!OidIsValid(binding.target) || has_rights(binding.target, owner, ACL_INSERT));
 }
 
+bool is_owner(Oid relation, Oid role) {
+  const Oid owner = owner_of(relation);
+  return OidIsValid(owner) && has_privs_of_role(role, owner);
+}
+
 bool owns_both(Oid relation, Oid table) {
   const Oid owner = owner_of(relation), other = owner_of(table);
   return OidIsValid(owner) && OidIsValid(other) && is_member_of_role_nosuper(owner, other);
