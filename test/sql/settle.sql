@@ -224,3 +224,19 @@ DROP TABLE events, repeats, log;
 DROP FOREIGN TABLE seen, root, leaf;
 DROP FUNCTION note_it;
 DROP ROLE regress_settler;
+
+-- Without an index the table is read a few times, not once for each row.
+CREATE FOREIGN TABLE seen (id int) SERVER streamfilter OPTIONS (kind 'bloom', keys '10000', fpr '1e-6');
+CREATE TABLE events (id int);
+CREATE TABLE repeats (LIKE events);
+CREATE TRIGGER zz BEFORE INSERT ON events FOR EACH ROW EXECUTE FUNCTION streamfilter_divert('seen', 'repeats');
+INSERT INTO events SELECT generate_series(1, 2000);
+INSERT INTO events SELECT generate_series(1, 2000);
+INSERT INTO repeats SELECT generate_series(2001, 4000);
+ANALYZE events, repeats;
+BEGIN;
+SELECT * FROM streamfilter_settle('repeats', 'events');
+SELECT pg_stat_get_xact_numscans('events'::regclass) < 9 AS a_few;
+COMMIT;
+DROP TABLE events, repeats;
+DROP FOREIGN TABLE seen;

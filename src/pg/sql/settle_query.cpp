@@ -16,9 +16,11 @@ namespace streamfilter::pg {
 namespace {
 
 constexpr const char* kPlaces = "unnest($1, $2, $3) AS b(part, place, version)";
+// The planner knows that ctid is unique. Of three equalities it would expect a single row, and
+// read the table once for each.
 constexpr const char* kThese =
-    "d.tableoid OPERATOR(pg_catalog.=) b.part AND d.ctid OPERATOR(pg_catalog.=) b.place AND "
-    "d.xmin OPERATOR(pg_catalog.=) b.version";
+    "d.ctid OPERATOR(pg_catalog.=) b.place AND CASE WHEN d.tableoid OPERATOR(pg_catalog.=) b.part "
+    "THEN d.xmin OPERATOR(pg_catalog.=) b.version END";
 
 const char* name_of(Oid table) {
   return quote_qualified_identifier(get_namespace_name(get_rel_namespace(table)),
