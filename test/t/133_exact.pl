@@ -2,8 +2,8 @@
 # transactions of many sessions, some rolled back, some killed, some ended by a crash; settled all the while. What the table
 # is to hold is in one that no filter judges, written in the same transactions.
 #
-# STREAMFILTER_TRANSACTIONS says how many transactions (4000), STREAMFILTER_CRASHES how many crashes (3), STREAMFILTER_SEED
-# which.
+# STREAMFILTER_TRANSACTIONS says how many transactions at least (4000), STREAMFILTER_CRASHES how many crashes (6),
+# STREAMFILTER_SEED which. The long run: 200000 and 20.
 # flavours: asserted
 use strict;
 use warnings;
@@ -13,9 +13,12 @@ use Test::More;
 use Time::HiRes qw(usleep);
 
 my $transactions = $ENV{STREAMFILTER_TRANSACTIONS} // 4000;
-my $crashes      = $ENV{STREAMFILTER_CRASHES}      // 3;
+my $crashes      = $ENV{STREAMFILTER_CRASHES}      // 6;
 my $seed         = $ENV{STREAMFILTER_SEED}         // 7;
 my $clients      = 8;
+my $per_table    = 5;       # rounds, each with a crash, before table and filter are made anew
+my $keys         = 20000;   # of a table; a load takes its own from 2000 of these, so that sessions meet
+my $done         = 0;       # transactions
 srand($seed);
 
 my $node = PostgreSQL::Test::Cluster->new('exact');
@@ -37,14 +40,14 @@ my $add = q{
 \set many random(1, 12)
 \set end random(1, 10)
 BEGIN;
-INSERT INTO truth SELECT 1 + (:first + i) % 5000 FROM generate_series(1, :many) i;
+INSERT INTO truth SELECT :base + (:first + i) % 2000 FROM generate_series(1, :many) i;
 \if :end > 7
 SAVEPOINT a;
 \endif
-INSERT INTO events SELECT id, :client_id FROM (SELECT 1 + (:first + i) % 5000 AS id FROM generate_series(1, :many) i) k ORDER BY id;
+INSERT INTO events SELECT id, :client_id FROM (SELECT :base + (:first + i) % 2000 AS id FROM generate_series(1, :many) i) k ORDER BY id;
 \if :end = 10
 ROLLBACK TO a;
-INSERT INTO events SELECT id, :client_id FROM (SELECT 1 + (:first + i) % 5000 AS id FROM generate_series(1, :many) i) k ORDER BY id;
+INSERT INTO events SELECT id, :client_id FROM (SELECT :base + (:first + i) % 2000 AS id FROM generate_series(1, :many) i) k ORDER BY id;
 \endif
 \if :end = 1
 ROLLBACK;
@@ -69,11 +72,13 @@ sub run_load
 	my $load = IPC::Run::start(
 		[
 			'pgbench', '-n', '-c', $clients, '-j', 2, '-t', $each, '--max-tries', 100, "--random-seed=@{[int rand 1e9]}",
-			'-f', "$dir/add.sql\@9", '-f', "$dir/settle.sql\@1", '-h', $node->host, '-p', $node->port, 'postgres'
+			'-D', "base=@{[1 + int rand($keys - 2000)]}", '-f', "$dir/add.sql\@9", '-f', "$dir/settle.sql\@1",
+			'-h', $node->host, '-p', $node->port, 'postgres'
 		],
 		'<', \undef, '>', \$out, '2>', \$error);
 	$interrupt->($load) if defined $interrupt;
 	$load->finish;
+	$done += $1 if $out =~ /actually processed: (\d+)/;
 	return $load->result(0) == 0;
 }
 
@@ -109,38 +114,60 @@ sub settle_all
 	return;
 }
 
-for my $conflict ('wait', 'discard')
+# Tables, and a filter between them, that nothing has come to yet
+sub begin_tables
 {
+	my ($conflict) = @_;
 	$node->safe_psql('postgres', qq{
-		DROP TABLE IF EXISTS truth, events, repeats, settled;
+		DROP TABLE IF EXISTS truth, events, repeats;
 		DROP FOREIGN TABLE IF EXISTS seen;
 		CREATE TABLE truth (id int);
-		CREATE TABLE settled (restored bigint, confirmed bigint, waiting bigint, duplicates bigint);
-		CREATE FOREIGN TABLE seen (id int) SERVER streamfilter OPTIONS (kind 'bloom', keys '5000', fpr '0.2', conflict '$conflict');
+		CREATE FOREIGN TABLE seen (id int) SERVER streamfilter OPTIONS (kind 'bloom', keys '$keys', fpr '0.2', conflict '$conflict');
 		CREATE TABLE events (id int, client int);
 		CREATE TABLE repeats (LIKE events, diverted_at timestamptz, filter regclass);
 		CREATE TRIGGER zz BEFORE INSERT ON events FOR EACH ROW EXECUTE FUNCTION streamfilter_divert('seen', 'repeats');});
-	for my $round (1 .. $crashes)
+	return;
+}
+
+# Each key once, and nothing left
+sub check_rest
+{
+	my ($name) = @_;
+	settle_all($name);
+	is($node->safe_psql('postgres', q{
+		SELECT (SELECT count(*) FROM events) - (SELECT count(DISTINCT id) FROM truth),
+			(SELECT count(*) FROM (SELECT id FROM truth EXCEPT SELECT id FROM events) x),
+			(SELECT count(*) FROM (SELECT id FROM events EXCEPT SELECT id FROM truth) x),
+			(SELECT count(*) FROM repeats),
+			(SELECT duplicates FROM streamfilter_settle('repeats', 'events', duplicates => 'report'))}),
+		'0|0|0|0|0', "$name: each key once, and nothing is left");
+	return;
+}
+
+for my $conflict ('wait', 'discard')
+{
+	my $rounds = int(($crashes + 1) / 2);
+	my $share  = int($transactions / $rounds / 2) + 1;
+	$node->safe_psql('postgres', q{
+		DROP TABLE IF EXISTS settled;
+		CREATE TABLE settled (restored bigint, confirmed bigint, waiting bigint, duplicates bigint);});
+	for my $round (1 .. $rounds)
 	{
-		my $share = $transactions / $crashes / 2;
+		my $before = $done;
+		begin_tables($conflict) if $round % $per_table == 1;
 		ok(run_load($share / 2), "$conflict, round $round: sessions end well");
 		run_load($share / 4, \&kill_some);
 		run_load($share / 4, \&crash);
 		$node->start;
-		settle_all("$conflict, round $round");
-		is($node->safe_psql('postgres', q{
-			SELECT (SELECT count(*) FROM events) - (SELECT count(DISTINCT id) FROM truth),
-				(SELECT count(*) FROM (SELECT id FROM truth EXCEPT SELECT id FROM events) x),
-				(SELECT count(*) FROM (SELECT id FROM events EXCEPT SELECT id FROM truth) x),
-				(SELECT count(*) FROM repeats)}),
-			'0|0|0|0', "$conflict, round $round: each key once, and nothing is left");
+		check_rest("$conflict, round $round, after a crash");
+		ok(run_load($share - $done + $before), "$conflict, round $round: sessions end well again") if $done - $before < $share;
+		check_rest("$conflict, round $round");
 	}
-	is($node->safe_psql('postgres', q{SELECT duplicates FROM streamfilter_settle('repeats', 'events', duplicates => 'report')}),
-		'0', "$conflict: no duplicates");
 	note("$conflict: ", $node->safe_psql('postgres', 'SELECT count(*), sum(restored), sum(confirmed), sum(waiting) FROM settled'));
 	is($node->safe_psql('postgres', 'SELECT sum(restored) > 0 AND sum(confirmed) > 0 FROM settled'),
 		't', "$conflict: rows came back while others were inserted");
 }
+cmp_ok($done, '>=', $transactions, "$done transactions");
 
 $node->stop;
 done_testing();
