@@ -287,12 +287,9 @@ fail_flavour() {
 	show_failure || true
 }
 
-copy_server() { # flavour pg_config: to $WORK/FLAVOUR, below which all paths are as they were; a server finds its files itself
+copy_server() { # flavour pg_config: to $WORK/FLAVOUR
 	local path top=$WORK/$1
-	for path in "$("$2" --bindir)" "$("$2" --pkglibdir)" "$("$2" --sharedir)"; do
-		mkdir -p "$top$(dirname "$path")"
-		[ -d "$top$path" ] || cp -a "$path" "$top$path"
-	done
+	copy_binaries "$top" "$2"
 	say "$top$("$2" --bindir)/pg_config" >"$top/config"
 	path=$("$2" --libdir)
 	mkdir -p "$top$path"

@@ -20,8 +20,9 @@ usage() {
 
 		Streams events through a trigger that discards repeats, as producers send them: from several sessions, a few hundred
 		events a transaction. Compares what it did with the exact truth, other kinds of filters in as much memory, a UNIQUE
-		index and a plain INSERT; build/demo/errors.png shows both errors along the stream. Installs what is missing, builds and installs streamfilter, and uses a PostgreSQL
-		server of its own below /tmp, which is gone afterwards. Debian 12 or 13, as root or with sudo.
+		index and a plain INSERT; build/demo/errors.png shows both errors along the stream. Installs packages that are
+		missing, builds streamfilter, and uses a copy of the PostgreSQL server below /tmp, which is gone afterwards: the
+		system's server stays as it is. Debian 12 or 13, as root or with sudo.
 
 		FILE: a CSV, plain or .gz, with a header: one event per line, oldest first. Every column is read as text, an
 		empty field as an empty text. Without FILE: the dependency links in apt's package lists, in file order, as a
@@ -155,14 +156,12 @@ main() {
 	trap 'exit 143' TERM
 	make_work
 	[ -z "$FILE" ] || open_file
+	PRIVATE=yes
 	[ -z "$INSTALLED" ] || find_installed
 	prepare gnuplot-nox
 	[ -n "$FILE" ] || open_links
 	say "key: $KEY_NAME"
-	if [ -z "$INSTALLED" ]; then
-		stage "building streamfilter" make_here -j2
-		stage "installing it" install_extension
-	fi
+	[ -n "$INSTALLED" ] || build_and_copy
 	stage "starting a server" create_server
 	load
 	choose_memory

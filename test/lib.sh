@@ -13,6 +13,7 @@ ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 WORK='' # a directory of our own under /tmp, see make_work
 JOB_PID=''
 BUILDING=yes # prepare installs a compiler, too
+PRIVATE=''   # what is built goes into a copy of the server: see install_in_copy
 
 say() { printf '%s\n' "$*"; }
 
@@ -282,7 +283,7 @@ prepare() {
 	[ -z "$major" ] || install_if_available ${PG_MODULES[@]+"${PG_MODULES[@]/#/postgresql-$major-}"}
 	[ -x "$PG_CONFIG" ] || die "$PG_CONFIG cannot be run" "PG_CONFIG must be the path of PostgreSQL's pg_config."
 	export PG_CONFIG
-	[ -z "$BUILDING" ] || [ "${INSTALL:-yes}" != yes ] || [ -w "$("$PG_CONFIG" --pkglibdir)" ] || ask_password
+	[ -z "$BUILDING" ] || [ -n "$PRIVATE" ] || [ "${INSTALL:-yes}" != yes ] || [ -w "$("$PG_CONFIG" --pkglibdir)" ] || ask_password
 	give_work
 }
 
@@ -293,4 +294,24 @@ make_here() { as_owner make -C "$ROOT" --no-print-directory PG_CONFIG="$PG_CONFI
 install_extension() {
 	local command=(make -C "$ROOT" --no-print-directory PG_CONFIG="$PG_CONFIG" install)
 	if [ -w "$("$PG_CONFIG" --pkglibdir)" ]; then "${command[@]}"; else as_root "${command[@]}"; fi
+}
+
+copy_binaries() { # directory pg_config: below it all paths are as they were; a server finds its files itself
+	local path
+	for path in "$("$2" --bindir)" "$("$2" --pkglibdir)" "$("$2" --sharedir)"; do
+		mkdir -p "$1$(dirname "$path")"
+		[ -d "$1$path" ] || cp -a "$path" "$1$path"
+	done
+}
+
+# The system's server stays as it is. The caller goes on with the copy's PG_CONFIG, $WORK/server/….
+install_in_copy() {
+	copy_binaries "$WORK/server" "$PG_CONFIG"
+	make -C "$ROOT" --no-print-directory PG_CONFIG="$PG_CONFIG" DESTDIR="$WORK/server" install
+}
+
+build_and_copy() { # PG_CONFIG is that of the copy afterwards
+	stage "building streamfilter" make_here -j2
+	stage "installing it in a copy of the server" install_in_copy
+	PG_CONFIG=$WORK/server$("$PG_CONFIG" --bindir)/pg_config
 }
