@@ -179,7 +179,7 @@ BEGIN
     BEGIN
       EXECUTE format('SELECT ' || uses[i], format('stored(%L::bytea)', bytes)) INTO answer;
       answer := 'an answer';
-    EXCEPTION WHEN data_corrupted OR feature_not_supported THEN
+    EXCEPTION WHEN invalid_binary_representation THEN
       answer := SQLSTATE || ' ' || SQLERRM;
     END;
     answers := answers || answer;

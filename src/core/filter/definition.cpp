@@ -27,6 +27,9 @@ bool mergeable(const Parameters& a, const Parameters& b, Problem& problem) noexc
     return problem.set(Error::unsupported, "filters of kind %s cannot be merged", ops->name);
   if (a.seed != b.seed) {
     problem.set(Error::mismatch, "filters with different seeds cannot be merged");
+    problem.add_detail("One has the seed %llu, the other %llu.",
+                       static_cast<unsigned long long>(a.seed),
+                       static_cast<unsigned long long>(b.seed));
     return problem.add_hint(
         "Values have the same seed unless told otherwise; give named filters "
         "that are to be merged the same option seed.");
@@ -40,7 +43,8 @@ bool mergeable(const Parameters& a, const Parameters& b, Problem& problem) noexc
   char left[180], right[180];
   print_definition(a, left, sizeof left);
   print_definition(b, right, sizeof right);
-  return problem.add_detail("One is %s, the other %s.", left, right);
+  problem.add_detail("One is %s, the other %s.", left, right);
+  return problem.add_hint("Fill one of them again, from its keys, by the definition of the other.");
 }
 
 }  // namespace streamfilter

@@ -21,13 +21,13 @@ struct varlena* open_compact(Datum value, CompactReader* reader) {
   struct varlena* bytes = PG_DETOAST_DATUM_PACKED(value);
   if (!is_compact(VARDATA_ANY(bytes), VARSIZE_ANY_EXHDR(bytes))) return nullptr;
   Problem problem;
-  if (!reader->open(VARDATA_ANY(bytes), VARSIZE_ANY_EXHDR(bytes), problem)) raise(problem);
+  if (!reader->open(VARDATA_ANY(bytes), VARSIZE_ANY_EXHDR(bytes), problem)) raise_value(problem);
   return bytes;
 }
 
 void finish_reading(const CompactReader& reader) {
   Problem problem;
-  if (!reader.finish(problem)) raise(problem);
+  if (!reader.finish(problem)) raise_value(problem);
 }
 
 void count_repeats(const CompactReader& reader, uint64* insertions) {
@@ -135,7 +135,7 @@ void merge_datum(Header* into, Datum from) {
   if (bytes == nullptr) return merge_value(into, get_value(from));
   Problem problem;
   if (!mergeable(into->parameters, reader.parameters(), problem)) raise(problem);
-  if (!merge_compact(reader, into, problem)) raise(problem);
+  if (!merge_compact(reader, into, problem)) raise_value(problem);
   if (reinterpret_cast<void*>(bytes) != DatumGetPointer(from)) pfree(bytes);
 }
 

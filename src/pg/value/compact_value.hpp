@@ -20,7 +20,7 @@ struct WordsOfValue {
   uint64* insertions;
 };
 
-// False: the value is in no compact form. Raises data_corrupted.
+// False: the value is in no compact form. Raises invalid_binary_representation.
 bool read_words(Datum value, WordsOfValue* result);
 
 // Has a compact value so few keys that each is counted as one? How many there are then.

@@ -29,19 +29,27 @@ const Header* decode(const struct varlena* bytes) {
     Header* filter = make_value(reader.parameters(), CurrentMemoryContext);
     if (read_compact(reader, filter, problem)) return filter;
   }
-  raise(problem);
+  raise_value(problem);
 }
 
 const Header* decode_header(const struct varlena* bytes) {
   Problem problem;
   CompactReader reader;
-  if (!reader.open(VARDATA_ANY(bytes), VARSIZE_ANY_EXHDR(bytes), problem)) raise(problem);
+  if (!reader.open(VARDATA_ANY(bytes), VARSIZE_ANY_EXHDR(bytes), problem)) raise_value(problem);
   Header* header = static_cast<Header*>(palloc(sizeof(Header)));
   format_header(header, reader.parameters());
   return header;
 }
 
 }  // namespace
+
+void raise_value(const Problem& problem) {
+  const bool is_malformed =
+      problem.error == Error::corrupt || problem.error == Error::newer_version;
+  ereport(ERROR, (problem_report(problem),
+                  is_malformed ? errcode(ERRCODE_INVALID_BINARY_REPRESENTATION) : 0));
+  pg_unreachable();
+}
 
 const Header* get_value(Datum value) {
   struct varlena* bytes = PG_DETOAST_DATUM_PACKED(value);
@@ -55,7 +63,7 @@ const Header* get_value(Datum value) {
 
   Problem problem;
   if (check(header, length, problem)) problem.set(Error::corrupt, "damaged streamfilter");
-  raise(problem);
+  raise_value(problem);
 }
 
 const Header* get_value_header(Datum value) {

@@ -13,11 +13,15 @@ constexpr uint64 kMaxValueMemory = MaxAllocSize - 64;
 
 // The filter inside a datum of type streamfilter (or of bytea, when an aggregate's state travels),
 // detoasted and aligned in the current memory context where needed. Its header is checked as far as
-// memory safety depends on it; raises data_corrupted.
+// memory safety depends on it; raises invalid_binary_representation.
 const Header* get_value(Datum value);
 
 // Its header alone: of a value that is stored out of line the rest is not read.
 const Header* get_value_header(Datum value);
+
+// Raises the problem of a value as it is stored. Bytes that are wrong, or of a later version, are
+// an invalid_binary_representation, as they are where a client sends them.
+[[noreturn]] void raise_value(const Problem& problem);
 
 // A palloc'd copy to work on.
 Header* copy_value(const Header* value, MemoryContext context);
