@@ -127,6 +127,19 @@ SELECT max(abs(n - 10)) AS sliding FROM (
 SELECT abs(max(n) / 300000.0 - 1) < 5 * .0007 AS of_many FROM (
   SELECT approx_count_distinct(i) OVER (ORDER BY i / 50000) AS n FROM generate_series(1, 300000) i) x;
 
+-- ---- keys that wait for the memory of a large state ---------------------------------------------------------------------
+-- Whatever waits is there when somebody asks: after every row, by kinds of states that nothing waits for.
+SELECT count(*), bool_and(a::text = b::text) AS same, bool_and(c::text = d::text) AS same_in_slices FROM (
+  SELECT streamfilter_agg(i % 400, 'ell(memory=1kB)') OVER w AS a,
+    streamfilter_hash_agg(streamfilter_hash(i % 400), 'ell(memory=1kB)') OVER w AS b,
+    streamfilter_agg(i % 400, 'ell(memory=1kB, slices=2)') OVER w AS c,
+    streamfilter_hash_agg(streamfilter_hash(i % 400), 'ell(memory=1kB, slices=2)') OVER w AS d
+  FROM generate_series(1, 600) i WINDOW w AS (ORDER BY i ROWS UNBOUNDED PRECEDING)) x;
+-- Many lengths of a stream, by which others than all wait.
+SELECT count(*), bool_and(n = (SELECT # streamfilter_hash_agg(streamfilter_hash(i), 'ell(memory=1kB)') FROM generate_series(1, l) i)) AS same
+FROM generate_series(1000, 1015) l, LATERAL (
+  SELECT approx_count_distinct(i, 'ell(memory=1kB)') AS n FROM generate_series(1, l) i) x;
+
 -- ---- wherever an aggregate may stand -----------------------------------------------------------------------------------
 SELECT page, day, approx_count_distinct(visitor) = count(DISTINCT visitor) AS right
 FROM visits WHERE page < 2 AND day < 2 GROUP BY GROUPING SETS ((page), (day), ()) ORDER BY page, day;

@@ -126,7 +126,7 @@ void remember(FunctionCallInfo fcinfo, const CallSite* site, GrowingState* state
   if (!hash_argument(fcinfo, site, parameters, nulls, &hash)) return;
   if (state->extra != nullptr && state->extra->in_window)
     return insert_in_window(fcinfo, state, hash);
-  if (state->filter == nullptr) return insert(fcinfo, state, hash);
+  if (state->parameters != nullptr) return insert(fcinfo, state, hash);
   Element element = new_element(parameters);
   element.hash = hash;
   insert(state->filter, element);
@@ -170,7 +170,7 @@ SF_FUNCTION(approx_count_distinct_transition) {
 
 SF_FUNCTION(streamfilter_agg_combine) {
   GrowingState* into = get_state(fcinfo, 0);
-  const GrowingState* from = get_state(fcinfo, 1);
+  GrowingState* from = get_state(fcinfo, 1);
   if (from == nullptr) return return_state(fcinfo, into);
   if (into == nullptr)
     PG_RETURN_POINTER(copy_state(from, keep_parameters(fcinfo, from), aggregate_context(fcinfo)));
@@ -187,13 +187,13 @@ SF_FUNCTION(streamfilter_agg_deserialize) {
 }
 
 SF_FUNCTION(streamfilter_agg_final) {
-  const GrowingState* state = get_state(fcinfo, 0);
+  GrowingState* state = get_state(fcinfo, 0);
   if (state == nullptr) PG_RETURN_NULL();
   PG_RETURN_DATUM(finished_value(state));
 }
 
 SF_FUNCTION(approx_count_distinct_final) {
-  const GrowingState* state = get_state(fcinfo, 0);
+  GrowingState* state = get_state(fcinfo, 0);
   if (state == nullptr) PG_RETURN_INT64(0);
   PG_RETURN_INT64(count_keys(state));
 }

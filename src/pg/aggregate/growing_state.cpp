@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "core/base/saturate.hpp"
 #include "pg/aggregate/aggregate_arguments.hpp"
@@ -73,6 +74,7 @@ void become_filter(GrowingState* state, MemoryContext context) {
   if (state->words != nullptr) pfree(state->words);
   state->words = nullptr;
   state->count = state->bits = 0;
+  std::fill(std::begin(state->first), std::end(state->first), 0);
 }
 
 void become_larger(GrowingState* state, MemoryContext context) {
@@ -98,6 +100,12 @@ pg_noinline bool make_room(FunctionCallInfo fcinfo, GrowingState* state) {
 bool is_listed(const GrowingState* state, Word word) {
   const Word* words = list_of(state);
   return std::find(words, words + state->count, word) != words + state->count;
+}
+
+// Adds the words that wait.
+void catch_up(GrowingState* state) {
+  if (state->filter == nullptr) return;
+  for (Word& word : state->first) add_waiting(state, &word);
 }
 
 GrowingState* allocate(MemoryContext context) {
@@ -203,7 +211,9 @@ void insert_in_window(FunctionCallInfo fcinfo, GrowingState* state, uint64 hash)
   extra.counted += 1 / before;
 }
 
-void merge_state(FunctionCallInfo fcinfo, GrowingState* into, const GrowingState* from) {
+void merge_state(FunctionCallInfo fcinfo, GrowingState* into, GrowingState* from) {
+  catch_up(into);
+  catch_up(from);
   const Parameters &p = into->its(), &other = from->its();
   if (into->filter == nullptr || from->filter == nullptr) require_mergeable(p, other);
   if (from->filter != nullptr) {
@@ -219,8 +229,8 @@ void merge_state(FunctionCallInfo fcinfo, GrowingState* into, const GrowingState
   add_insertions(into, from);
 }
 
-GrowingState* copy_state(const GrowingState* from, const Parameters* parameters,
-                         MemoryContext context) {
+GrowingState* copy_state(GrowingState* from, const Parameters* parameters, MemoryContext context) {
+  catch_up(from);
   if (from->filter != nullptr) return make_state(copy_value(from->filter, context), context);
   GrowingState* state = allocate(context);
   *state = *from;
@@ -234,7 +244,8 @@ GrowingState* copy_state(const GrowingState* from, const Parameters* parameters,
 }
 
 // What was merged is counted again, so that neither the order of rows nor that of merges matters.
-Datum finished_value(const GrowingState* state) {
+Datum finished_value(GrowingState* state) {
+  catch_up(state);
   if (state->filter == nullptr) {
     Word* words = list_sorted(state);
     const Datum value =
@@ -248,7 +259,8 @@ Datum finished_value(const GrowingState* state) {
   return value_datum(filter);
 }
 
-int64 count_keys(const GrowingState* state) {
+int64 count_keys(GrowingState* state) {
+  catch_up(state);
   if (state->extra != nullptr && state->extra->in_window)
     return saturate<int64>(std::round(state->extra->counted));
   if (state->filter != nullptr) return count_keys(state->filter);
@@ -264,7 +276,8 @@ int64 count_keys(const GrowingState* state) {
 
 // Words travel in the compact form, and a filter as it is: the block has room for the length of a
 // varlena. What only counts keys has no insertions.
-bytea* serialize_state(const GrowingState* state) {
+bytea* serialize_state(GrowingState* state) {
+  catch_up(state);
   if (state->filter != nullptr) return reinterpret_cast<bytea*>(state->filter);
   const Parameters& p = *state->parameters;
   Word* words = list_sorted(state);

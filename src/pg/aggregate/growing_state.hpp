@@ -1,6 +1,9 @@
 // What an aggregate keeps of the keys of a group: a filter, or as long as there are few and the
 // filter is of kind ell, their words (core/kind/exa_log_log_words.hpp), in memory that grows with
 // them. The finished filter is the same.
+//
+// A filter of a megabyte lies in no near cache: a key that comes waits as a word for some rows,
+// until the memory that it changes is there.
 #pragma once
 
 #include "core/filter/compact_form.hpp"
@@ -24,11 +27,11 @@ struct GrowingState {
   static constexpr uint32 kFirst = 6;
 
   Header* filter;                // nullptr: there are words
-  const Parameters* parameters;  // of the filter that the words will be
+  const Parameters* parameters;  // of the filter that the words will be, or are added to
   StateExtra* extra;             // nullptr: only the number of keys counts
   Word* words;                   // `bits` 0: in a row, at `first` unless nullptr
-  uint32 count;
-  uint32 bits;  // of the table
+  uint32 count;                  // with a filter: which of `first` has waited longest; 0 if none
+  uint32 bits;                   // of the table
   Word first[kFirst];
 
   const Parameters& its() const { return filter != nullptr ? filter->parameters : *parameters; }
@@ -43,9 +46,29 @@ GrowingState* make_state(Header* filter, MemoryContext context);
 
 void add_word(FunctionCallInfo fcinfo, GrowingState* state, Word word);
 
+// Adds a word that has waited for the filter.
+inline void add_waiting(GrowingState* state, Word* word) {
+  if (*word == 0) return;
+  exa_log_log::add_word(state->filter, *word);
+  if (state->extra != nullptr)
+    count_insertion(
+        *slice_at(state->filter, exa_log_log::slice_of_word(*state->parameters, *word)).state,
+        true);
+  *word = 0;
+}
+
+inline void wait_for_memory(GrowingState* state, Word word) {
+  __builtin_prefetch(exa_log_log::place_of_word(state->filter, word));
+  Word* place = &state->first[state->count];
+  add_waiting(state, place);
+  *place = word;
+  if (++state->count == GrowingState::kFirst) state->count = 0;
+}
+
 inline void insert(FunctionCallInfo fcinfo, GrowingState* state, uint64 hash) {
   const Parameters& p = *state->parameters;
   const Word word = exa_log_log::word_of(p, hash);
+  if (likely(state->filter != nullptr)) return wait_for_memory(state, word);
   if (state->extra != nullptr)
     ++state->extra->insertions[p.slices > 1 ? exa_log_log::slice_of_word(p, word) : 0];
   add_word(fcinfo, state, word);
@@ -56,19 +79,18 @@ GrowingState* make_counting(const Parameters* parameters, MemoryContext context)
 void insert_in_window(FunctionCallInfo fcinfo, GrowingState* state, uint64 hash);
 
 // Adds what another one remembers.
-void merge_state(FunctionCallInfo fcinfo, GrowingState* into, const GrowingState* from);
+void merge_state(FunctionCallInfo fcinfo, GrowingState* into, GrowingState* from);
 
 // A palloc'd copy whose parameters are `parameters` if it has words.
-GrowingState* copy_state(const GrowingState* from, const Parameters* parameters,
-                         MemoryContext context);
+GrowingState* copy_state(GrowingState* from, const Parameters* parameters, MemoryContext context);
 
 // The value, palloc'd.
-Datum finished_value(const GrowingState* state);
+Datum finished_value(GrowingState* state);
 
-int64 count_keys(const GrowingState* state);
+int64 count_keys(GrowingState* state);
 
 // As bytes, and back.
-bytea* serialize_state(const GrowingState* state);
+bytea* serialize_state(GrowingState* state);
 GrowingState* deserialize_state(Datum bytes);
 
 }  // namespace streamfilter::pg
