@@ -132,6 +132,43 @@ INSERT INTO events VALUES (190, 'marked');
 SET streamfilter.mode = 'shadow';
 INSERT INTO events VALUES (190, 'shadow'), (324, 'shadow') RETURNING id;
 RESET streamfilter.mode;
+-- Two rows of a key in one batch, which both pass
+TRUNCATE events, seen;
+INSERT INTO events SELECT i % 3, 'marked' FROM generate_series(1, 9) i;
+COPY events (id, note) FROM stdin;
+7	copied
+8	copied
+7	copied
+8	copied
+\.
+SET streamfilter.mode = 'shadow';
+INSERT INTO events SELECT i % 3 + 10, 'shadow' FROM generate_series(1, 9) i;
+RESET streamfilter.mode;
+SELECT id, note, repeated FROM events ORDER BY id;
+-- Not by an index on a generated column: the trigger cannot know that.
+CREATE TABLE computed (id int, half int GENERATED ALWAYS AS (nullif(id / 2, 3)) STORED, UNIQUE NULLS NOT DISTINCT (id, half));
+INSERT INTO computed VALUES (6), (30);
+CREATE TRIGGER zz BEFORE INSERT ON computed FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen', 'conflicting=skip');
+INSERT INTO computed VALUES (30);
+INSERT INTO computed SELECT generate_series(30, 31) ON CONFLICT DO NOTHING;
+TABLE computed;
+DROP TABLE computed;
+-- Constraints that are checked later, EXCLUDE, indexes with a condition or an expression
+CREATE TABLE later (id int UNIQUE DEFERRABLE INITIALLY DEFERRED, n int);
+INSERT INTO later VALUES (20, 0);
+CREATE TRIGGER zz BEFORE INSERT ON later FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen', 'conflicting=skip');
+INSERT INTO later SELECT i, 1 FROM generate_series(20, 22) i;
+INSERT INTO later VALUES (20, 2), (23, 2);
+INSERT INTO later VALUES (24, 3) ON CONFLICT DO NOTHING;
+SELECT * FROM later ORDER BY id;
+ALTER TABLE later DROP CONSTRAINT later_id_key;
+CREATE UNIQUE INDEX ON later (id) WHERE n < 9;
+CREATE UNIQUE INDEX ON later ((id + 100));
+ALTER TABLE later ADD EXCLUDE (id WITH =);
+TRUNCATE seen;
+INSERT INTO later VALUES (20, 9);
+SELECT streamfilter_test('seen', 20);
+DROP TABLE later;
 -- A name that is no column is a mistake, as ever.
 CREATE OR REPLACE TRIGGER zz BEFORE INSERT ON events FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen', 'conflicting=stop');
 DROP TABLE events, repeats;

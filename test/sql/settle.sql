@@ -169,6 +169,16 @@ SELECT * FROM streamfilter_settle('repeats', 'events');
 \echo SQLSTATE :LAST_ERROR_SQLSTATE
 SELECT * FROM streamfilter_settle('repeats', 'events', '{nothing}');
 \echo SQLSTATE :LAST_ERROR_SQLSTATE
+SELECT * FROM streamfilter_settle('repeats', 'events', '{}');
+\echo SQLSTATE :LAST_ERROR_SQLSTATE
+-- Rules are not for rows that are moved.
+CREATE RULE keep AS ON DELETE TO repeats DO INSTEAD NOTHING;
+SELECT * FROM streamfilter_settle('repeats', 'events', '{id}');
+DROP RULE keep ON repeats;
+CREATE RULE more AS ON INSERT TO events DO ALSO INSERT INTO log VALUES (1);
+SELECT * FROM streamfilter_settle('repeats', 'events', '{id}');
+\echo SQLSTATE :LAST_ERROR_SQLSTATE
+DROP RULE more ON events;
 SELECT * FROM streamfilter_settle('repeats', 'events', '{id}', duplicates => 'report');
 SELECT * FROM events ORDER BY id, note;
 -- A filter in a tree

@@ -348,7 +348,7 @@ void give_back_slot(BatchTable* table, TupleTableSlot* row) {
   table->unused[table->unused_count++] = row;
 }
 
-bool write_row(BatchTable* table, TupleTableSlot* row, uint64 number) {
+bool write_row(BatchTable* table, TupleTableSlot* row, uint64 number, bool at_once) {
   BatchWriter* writer = table->writer;
   if (table->checks_rows) {
     look_at(writer->watch, number);
@@ -356,9 +356,11 @@ bool write_row(BatchTable* table, TupleTableSlot* row, uint64 number) {
     look_at(writer->watch, 0);
     ResetPerTupleExprContext(writer->estate);
   }
-  if (writer->mode.skips_conflicts) {
+  if (at_once) {
     row->tts_tableOid = RelationGetRelid(table->target->ri_RelationDesc);
+    look_at(writer->watch, number);
     const bool inserted = insert_into_table(writer, table->target, row);
+    look_at(writer->watch, 0);
     ResetPerTupleExprContext(writer->estate);
     give_back_slot(table, row);
     return inserted;

@@ -63,8 +63,9 @@ HeapTuple copy_row(BatchWriter* writer, TupleTableSlot* row);
 MemoryContext row_memory(BatchWriter* writer);
 
 // Takes the slot back, with a row that was made here and is to be inserted: its generated columns
-// are computed, its constraints checked. False: an index has it, and conflicts are skipped.
-bool write_row(BatchTable* table, TupleTableSlot* row, uint64 number);
+// are computed, its constraints checked. At once: its indexes have it when this returns. False: an
+// index has it, and conflicts are skipped.
+bool write_row(BatchTable* table, TupleTableSlot* row, uint64 number, bool at_once);
 
 // Writes what waits if that is enough; to be called after every 512 rows at the latest, when none
 // is left that was made here and has not been given.

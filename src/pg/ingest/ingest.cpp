@@ -50,6 +50,7 @@ struct Ingest {
   RowWatch watch;
   bool asked;
   bool skips_conflicts;
+  bool at_once;  // rows of some table do not wait for others to be written
   uint64 statement;
   List* targets;
   IngestTable* only;  // the target, if it has no partitions
@@ -229,8 +230,12 @@ int find_kept(Ingest* ingest, uint16* kept) {
   return count;
 }
 
+// Where rows are held against an index, it has to know each before the next one comes.
 void give(Ingest* ingest, const IngestTable* table, TupleTableSlot* row, uint64 number) {
-  ++(write_row(table->writer, row, number) ? ingest->counts.inserted : ingest->counts.conflicting);
+  const bool at_once = ingest->skips_conflicts || table->judge.key_indexes != NIL;
+  ingest->at_once |= at_once;
+  ++(write_row(table->writer, row, number, at_once) ? ingest->counts.inserted
+                                                    : ingest->counts.conflicting);
 }
 
 void write_kept(Ingest* ingest, int i) {
@@ -253,7 +258,7 @@ void settle_batch(Ingest* ingest) {
   for (int i = 0; i < count; ++i) write_kept(ingest, kept[i]);
   ingest->rows = 0;
   ingest->bytes = 0;
-  ingest->counts.batches += ingest->skips_conflicts;
+  ingest->counts.batches += ingest->at_once;
   MemoryContextReset(ingest->batch_memory);
   write_if_many(ingest->writer);
 }

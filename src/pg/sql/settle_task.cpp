@@ -93,6 +93,17 @@ const Trigger* find_judge(const TriggerDesc* triggers, Relation target, Oid dive
   return judge;
 }
 
+// Rows would go elsewhere, or stay; and a statement in WITH takes no rule.
+void check_rules(Relation table, CmdType command) {
+  const RuleLock* rules = table->rd_rules;
+  for (int i = 0; rules != nullptr && i < rules->numLocks; ++i)
+    if (rules->rules[i]->event == command)
+      ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+              errmsg("cannot settle rows of table \"%s\", which has a rule for %s",
+                     RelationGetRelationName(table), command == CMD_INSERT ? "INSERT" : "DELETE"),
+              errhint("Drop the rule, or write a trigger that does the same."));
+}
+
 // Rows of other partitions would be taken for rows of this one.
 void check_is_origin(const TriggerOrigin* origin, Oid target) {
   if (origin->table == target) return;
@@ -178,11 +189,15 @@ const char** read_names(ArrayType* given, int* count) {
 }
 
 void check_count(int given, const FilterRelation* filter) {
-  const int wanted = filter == nullptr ? Max(given, 1) : filter->column_count;
+  if (filter == nullptr && given == 0)
+    ereport(ERROR, errcode(ERRCODE_INVALID_COLUMN_REFERENCE),
+            errmsg("argument \"columns\" of %s must not be empty", "streamfilter_settle"),
+            errhint("Name the table's columns that make the key."));
+  const int wanted = filter == nullptr ? given : filter->column_count;
   if (given == wanted) return;
   ereport(ERROR, errcode(ERRCODE_INVALID_COLUMN_REFERENCE),
           errmsg("%s needs %d %s for filter \"%s\", not %d", "streamfilter_settle", wanted,
-                 wanted == 1 ? "column" : "columns", filter == nullptr ? "" : filter->name, given),
+                 wanted == 1 ? "column" : "columns", filter->name, given),
           errhint("Name the table's columns in the order of the filter's."));
 }
 
@@ -242,6 +257,8 @@ SettleTask begin_settling(Oid diverted_id, Oid target_id, ArrayType* columns, bo
   task.keep = keep;
   Relation diverted = relation_open(diverted_id, NoLock);
   Relation target = relation_open(target_id, NoLock);
+  check_rules(diverted, CMD_DELETE);
+  check_rules(target, CMD_INSERT);
   find_columns(&task, columns, diverted, target);
   check_others(&task, diverted, target);
   task.has_time = has_own_column(diverted, target, "diverted_at");

@@ -73,6 +73,17 @@ const char* why_not_of_key(Relation index, Relation table, const TriggerPlan* pl
   return nullptr;
 }
 
+// Such a column is computed after the trigger has fired.
+bool has_generated_column(Relation index, Relation table) {
+  const FormData_pg_index* form = index->rd_index;
+  for (int i = 0; i < form->indnkeyatts; ++i) {
+    const AttrNumber column = form->indkey.values[i];
+    if (column > 0 && TupleDescAttr(RelationGetDescr(table), column - 1)->attgenerated != '\0')
+      return true;
+  }
+  return false;
+}
+
 // Those that a row of the table is held against: unique ones, and those of EXCLUDE.
 bool refuses_rows(Relation index) {
   const FormData_pg_index* form = index->rd_index;
@@ -163,7 +174,7 @@ List* find_key_indexes(Relation table, const TriggerPlan* plan) {
   ListCell* cell;
   foreach (cell, RelationGetIndexList(table)) {
     Relation index = index_open(lfirst_oid(cell), AccessShareLock);
-    if (refuses_rows(index) && index->rd_index->indisvalid &&
+    if (refuses_rows(index) && index->rd_index->indisvalid && !has_generated_column(index, table) &&
         why_not_of_key(index, table, plan) == nullptr)
       found = lappend_oid(found, lfirst_oid(cell));
     index_close(index, AccessShareLock);
