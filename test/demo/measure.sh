@@ -13,6 +13,7 @@ way_title() {
 	unique) say "INSERT ... ON CONFLICT DO NOTHING" ;;
 	trigger) say "INSERT, trigger streamfilter_discard" ;;
 	trigger-*) say "the same, kind ${1#trigger-}" ;;
+	settled) say "INSERT, trigger streamfilter_divert" ;;
 	seen) say "INSERT ... WHERE NOT streamfilter_seen" ;;
 	esac
 }
@@ -30,13 +31,21 @@ trigger_sql() {
 	say "  FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen');"
 }
 
+divert_sql() {
+	say "CREATE TABLE repeats (LIKE arrivals, diverted_at timestamptz);"
+	say "CREATE TRIGGER zz_divert_duplicates BEFORE INSERT ON arrivals"
+	say "  FOR EACH ROW EXECUTE FUNCTION streamfilter_divert('seen', 'repeats');"
+}
+
+settle_sql() { say "SELECT * FROM streamfilter_settle('repeats', 'arrivals', duplicates => 'delete')"; }
+
 # One transaction: the events $1 <= event_no < $2, in the order of their keys.
 insert_sql() {
 	local keys batch
 	keys=$(joined "${KEYS_SQL[@]}")
 	batch="SELECT * FROM events WHERE event_no >= \$1 AND event_no < \$2 ORDER BY $keys, event_no"
 	case $1 in
-	plain | trigger | trigger-*) say "INSERT INTO arrivals $batch" ;;
+	plain | trigger | trigger-* | settled) say "INSERT INTO arrivals $batch" ;;
 	unique) say "INSERT INTO arrivals $batch ON CONFLICT DO NOTHING" ;;
 	seen) say "INSERT INTO arrivals SELECT * FROM ($batch OFFSET 0) batch WHERE NOT streamfilter_seen('seen', $keys)" ;;
 	esac
@@ -45,7 +54,7 @@ insert_sql() {
 prepare_way() {
 	local name
 	say "SET client_min_messages = error;"
-	say "DROP VIEW IF EXISTS outcome, kept_events; DROP FUNCTION IF EXISTS error_curve; DROP TABLE IF EXISTS arrivals;"
+	say "DROP VIEW IF EXISTS outcome, kept_events; DROP FUNCTION IF EXISTS error_curve; DROP TABLE IF EXISTS arrivals, repeats;"
 	say "DROP PROCEDURE IF EXISTS replay; DROP TABLE IF EXISTS replay_memory; DROP FOREIGN TABLE IF EXISTS seen;"
 	say "CREATE TABLE arrivals (event_no bigint"
 	for name in "${COLUMNS_SQL[@]}"; do say ", $name text"; done
@@ -53,6 +62,7 @@ prepare_way() {
 	case $1 in
 	unique) say "CREATE UNIQUE INDEX arrivals_key ON arrivals ($(joined "${KEYS_SQL[@]}"));" ;;
 	trigger | trigger-*) filter_sql "$1" && trigger_sql ;;
+	settled) filter_sql "$1" && divert_sql ;;
 	seen) filter_sql "$1" ;;
 	esac
 	cat "$ROOT/test/demo/replay.sql"
@@ -71,7 +81,14 @@ run_way() {
 	done
 	for session in "${sessions[@]}"; do wait "$session" || status=$?; done
 	say "took $((${EPOCHREALTIME/./} - ${start/./})) us"
+	[ "$1" != settled ] || settle
 	return "$status"
+}
+
+settle() {
+	local start=$EPOCHREALTIME settled
+	settled=$(sql -F ' ' -c "$(settle_sql)")
+	say "settled $((${EPOCHREALTIME/./} - ${start/./})) $settled"
 }
 
 note_time() {
@@ -88,8 +105,11 @@ note_result() { # what the first round kept; read before the next way takes the 
 		INDEX_BYTES=$(sql -c "SELECT pg_relation_size('arrivals_key')")
 		INDEX_BYTES_FRESH=$(sql -c "REINDEX INDEX arrivals_key" -c "SELECT pg_relation_size('arrivals_key')")
 		;;
-	trigger | trigger-* | seen) read -r "LOST[$1]" "MISSED[$1]" < <(sql -F ' ' -c "SET enable_nestloop = off" -c "SELECT lost, missed FROM outcome") ;;
+	trigger | trigger-* | seen | settled) read -r "LOST[$1]" "MISSED[$1]" < <(sql -F ' ' -c "SET enable_nestloop = off" -c "SELECT lost, missed FROM outcome") ;;
 	esac
+	if [ "$1" = settled ]; then
+		read -r SETTLE_US RESTORED CONFIRMED WAITING DUPLICATES < <(sed -n 's/^settled //p' "$WORK/job.log")
+	fi
 	if [ "$1" = trigger ]; then
 		FILTER_KIND=$(sql -c "SELECT kind FROM streamfilter_stats WHERE filter = 'seen'::regclass")
 		FILTER_BYTES=$(sql -c "SELECT memory FROM streamfilter_stats WHERE filter = 'seen'::regclass")
@@ -128,5 +148,6 @@ measure() {
 		if [ "$round" -eq 1 ] && [ $((SECONDS - start)) -gt 20 ]; then ROUNDS=1; fi
 	done
 	for kind in "${COMPARED[@]}"; do [ "$kind" = "$KIND" ] || measure_way "trigger-$kind" "as much memory"; done
+	measure_way settled "and settled"
 	PROGRESS_SQL=''
 }

@@ -49,6 +49,16 @@ report_kinds() {
 	done
 }
 
+report_settled() {
+	printf '\n%-42s %14s\n' "DIVERTED AND SETTLED" "events"
+	say "  $(settle_sql);"
+	count_line "diverted by the filter" "$((RESTORED + CONFIRMED + WAITING))" "" ""
+	count_line "  brought back" "$RESTORED" "" "the filter took them for repeats"
+	count_line "removed from the table" "$DUPLICATES" "" "the filter had forgotten their key"
+	printf '  %-40s %14s  %10s %s\n' "rows lost, rows twice, after settling" "${LOST[settled]} and ${MISSED[settled]}" "" \
+		"settling took $(ratio "$SETTLE_US" 1000000 3) seconds, the inserts $(ratio "${BEST_US[settled]}" 1000000 3)"
+}
+
 report_memory() {
 	# shellcheck disable=SC2154 # keys of an array
 	local log=$((LOG_BYTES[trigger] > LOG_BYTES[plain] ? LOG_BYTES[trigger] - LOG_BYTES[plain] : 0)) all
@@ -93,6 +103,7 @@ report_times() {
 
 check_counts() { # kept = new - lost + missed, or the comparison itself is wrong
 	[ "${KEPT[trigger]}" -eq $((DISTINCT - LOST[trigger] + MISSED[trigger])) ] || die "the counts do not add up"
+	[ "${KEPT[settled]}" -eq "$DISTINCT" ] || die "the settled table disagrees with the truth"
 	[ -n "$UNIQUE_FAILED" ] || [ "${KEPT[unique]}" -eq "$DISTINCT" ] || die "the UNIQUE index disagrees with the truth"
 }
 
@@ -100,9 +111,10 @@ report() {
 	report_sql
 	report_counts
 	report_kinds
+	report_settled
 	report_curve
 	report_memory
 	report_times
 	check_counts
-	printf '\n%s\n' "A lost event is in no table, a missed repeat is there twice. Where that may not be: a UNIQUE index."
+	printf '\n%s\n' "A lost event is in no table, a missed repeat is there twice. Where that may not be: divert and settle, or a UNIQUE index."
 }
