@@ -3,6 +3,9 @@
 # restored, defined elsewhere, and read back after a restart; a bad value names it. An option without an example here fails.
 use strict;
 use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use OptionExamples;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -22,64 +25,6 @@ $node->safe_psql('postgres', qq{CREATE EXTENSION streamfilter; CREATE DATABASE r
 	CREATE FOREIGN TABLE root (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '64kB', k '4');
 	CREATE FOREIGN TABLE root2 (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '64kB', k '4')});
 
-# What goes with it; two good values; what else it takes to say more.
-my %elsewhere = map { $_ => 1 } qw(servers home_servers producer moved first_places identity);    # a server of its own is for other tests
-my %examples = (
-	kind => [ q{}, 'bloom', 'bloom' ],
-	memory => [ q{}, '64kB', '128kB' ],
-	keys => [ q{}, '1000', '2000' ],
-	fpr => [ q{}, '0.25', '0.3' ],
-	seed => [ q{}, '1', '2' ],
-	nulls => [ q{}, 'not distinct', 'distinct' ],
-	slices => [ q{}, '2', '4' ],
-	'bloom.layout' => [ q{}, 'blocked', 'scattered' ],
-	'bloom.slicing' => [ q{k '4', slices '4'}, 'vertical', 'horizontal' ],
-	'bloom.dice' => [ q{k '4', slicing 'diced', slices '2,2'}, 'vh', 'hv' ],
-	'bloom.k1' => [ q{k '4', slices '4', k2 '2'}, '2', '2' ],
-	'bloom.k2' => [ q{k '4', slices '4', k1 '2'}, '2', '2' ],
-	k => [ q{}, '2', '3' ],
-	max => [ q{}, '3', '1' ],
-	cell_bits => [ q{}, '2', '3' ],
-	p => [ q{}, '10', '20' ],
-	gap => [ q{}, '1000', '2000' ],
-	p_star => [ q{}, '0.03', '0.04' ],
-	variant => [ q{}, 'measured', 'printed' ],
-	r => [ q{}, '8', '9' ],
-	r_prime => [ q{}, '3', '4' ],
-	buckets => [ q{}, '2', '4' ],
-	omega => [ q{}, '7', '11' ],
-	fingerprint => [ q{p '32'}, 'integer', 'hash' ],
-	rows => [ q{}, '2', '3' ],
-	delete => [ q{}, 'random', 'value' ],
-	importance_range => [ q{}, '0,100', '0,1000' ],
-	importance_levels => [ q{}, '10', '20' ],
-	window => [ q{}, '10 minutes', '20 minutes' ],
-	tick => [ q{window '10 minutes'}, '10 seconds', '20 seconds' ],
-	equal_timers => [ q{window '10 minutes'}, '2', '4' ],
-	grow => [ q{keys '1000'}, 'density', 'cardinality' ],
-	size => [ q{window '10 minutes', keys '1000', grow 'density'}, '1000', '2000' ],
-	limit => [ q{keys '1000', grow 'density'}, '2', '3' ],
-	lateness => [ q{window '10 minutes'}, '1 minute', '2 minutes' ],
-	entry_bits => [ q{}, '32', '48' ],
-	policy => [ q{}, 'clock', 'lru' ],
-	'clq.policy' => [ q{}, 'fifo', 'lru' ],
-	q => [ q{}, '0.05', '0.1' ],
-	bits => [ q{}, '16', '20' ],
-	bucket => [ q{}, '8', '16' ],
-	lines => [ q{}, '2', '1' ],
-	cap => [ q{}, '0.4', '0.5' ],
-	admission => [ q{}, '0.5', '0.6' ],
-	conflict => [ q{}, 'admit', 'discard' ],
-	overfull => [ q{}, 'discard', 'pass' ],
-	persistence => [ q{}, 'unlogged', 'logged' ],
-	mode => [ q{}, 'shadow', 'off' ],
-	probe => [ q{}, 'pipelined', 'parallel' ],
-	lost_slice => [ q{}, 'votes:2', 'duplicate' ],
-	'timer.max_future' => [ q{window '10 minutes'}, '5 minutes', 'infinity' ],
-	'bloom.parent' => [ q{k '4'}, 'root', 'root2' ],
-	'bloom.tree' => [ q{k '4', parent 'root'}, 'dense', 'sparse' ],
-	'bloom.top_down' => [ q{k '4', parent 'root'}, '1', '0' ]);
-
 sub query { return $node->safe_psql($_[1] // 'postgres', $_[0]) }
 
 sub said
@@ -89,45 +34,25 @@ sub said
 	return $err;
 }
 
-my ($kinds) = said(q{CREATE FOREIGN TABLE x (id int) SERVER streamfilter OPTIONS (kind 'qqqqqqqqqqqq')}) =~ /Valid kinds are: auto, (.*)\./;
-my @kinds = split /, /, $kinds;
-cmp_ok(scalar(@kinds), '>', 15, 'kinds');
-
 my @tables;
-my %done;
-my $first_kind = 1;
-for my $kind (@kinds)
+for my $case (option_cases(\&said))
 {
-	my ($options) = said(qq{CREATE FOREIGN TABLE x (id int) SERVER streamfilter OPTIONS (kind '$kind', qqqqqqqqqqqq '1')}) =~ /Valid options are: (.*)\./;
-	for my $option (split /, /, $options)
-	{
-		next if $done{$option} && !$examples{"$kind.$option"};
-		next if $elsewhere{$option};
-		my $example = $examples{"$kind.$option"} // $examples{$option};
-		if (!$example) { next if grep { /\.\Q$option\E$/ } keys %examples; fail("an example of option $option, kind $kind"); next }
-		$done{$option} = 1;
-		my ($with, $first, $second) = @$example;
-		my $table = "o_${kind}_$option";
-		my $role = $kind =~ /^ibf/ || $option =~ /^importance/ ? q{, weight real OPTIONS (role 'importance')} : '';
-		$role = q{, at timestamptz OPTIONS (role 'time')} if $kind eq 'timer' || $with =~ /window/ || $option eq 'window';
-		my @given = ($option eq 'kind' ? () : "kind '$kind'", $option eq 'memory' ? () : "memory '64kB'", $with eq '' ? () : $with);
-		my @more = $kind eq 'timer' && "@given $option" !~ /window/ ? q{window '10 minutes'} : ();
-		my $create = "CREATE FOREIGN TABLE $table (id int$role) SERVER streamfilter OPTIONS (" . join(', ', @given, @more);
-		like(said("$create, $option '?'); DROP FOREIGN TABLE IF EXISTS $table"), qr/(?:ERROR|WARNING):.*(?:\Q$option\E|kind|row|span|time)/, "$kind, $option: a bad value");
-		my $trouble = said("$create, $option '$first')");
-		is($trouble =~ /ERROR/ ? $trouble : '', '', "$kind, $option '$first'");
-		next if $trouble =~ /ERROR/;
-		push @tables, $table;
-		my $value = "SELECT option_value FROM pg_foreign_table, pg_options_to_table(ftoptions) WHERE ftrelid = '$table'::regclass AND option_name = '$option'";
-		is(query($value), $first, '... is kept');
-		like(query("SELECT streamfilter_definition('$table')"), qr/\b$option"? '\Q$first\E'/, '... and part of its definition');
-		query("SELECT streamfilter_value('$table')") unless $option eq 'mode';
-		$trouble = said("ALTER FOREIGN TABLE $table OPTIONS (SET $option '$second')");
-		is($trouble =~ /ERROR/ ? $trouble : '', '', "... altered to '$second'");
-		is(query($value), $second, '... which is kept');
-	}
+	my ($kind, $option, $columns, $given, $first, $second) = @$case;
+	my $table = "o_${kind}_$option";
+	my $create = "CREATE FOREIGN TABLE $table ($columns) SERVER streamfilter OPTIONS (" . ($given eq '' ? '' : "$given, ");
+	like(said("$create$option '?'); DROP FOREIGN TABLE IF EXISTS $table"), qr/(?:ERROR|WARNING):.*(?:\Q$option\E|kind|row|span|time)/, "$kind, $option: a bad value");
+	my $trouble = said("$create$option '$first')");
+	is($trouble =~ /ERROR/ ? $trouble : '', '', "$kind, $option '$first'");
+	next if $trouble =~ /ERROR/;
+	push @tables, $table;
+	my $value = "SELECT option_value FROM pg_foreign_table, pg_options_to_table(ftoptions) WHERE ftrelid = '$table'::regclass AND option_name = '$option'";
+	is(query($value), $first, '... is kept');
+	like(query("SELECT streamfilter_definition('$table')"), qr/\b$option"? '\Q$first\E'/, '... and part of its definition');
+	query("SELECT streamfilter_value('$table')") unless $option eq 'mode';
+	$trouble = said("ALTER FOREIGN TABLE $table OPTIONS (SET $option '$second')");
+	is($trouble =~ /ERROR/ ? $trouble : '', '', "... altered to '$second'");
+	is(query($value), $second, '... which is kept');
 }
-for my $option (sort map { s/.*\.//r } keys %examples) { ok($done{$option}, "the library knows $option") }
 
 # --- A restart; a dump, restored ------------------------------------------------------------------------------------------
 

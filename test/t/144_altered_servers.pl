@@ -6,6 +6,7 @@ use FindBin;
 use lib $FindBin::Bin;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use List::Util qw(sum);
 use SliceServers;
 use Test::More;
 
@@ -90,6 +91,70 @@ is(count('kept', 1, 1000), '1000', 'nothing has happened');
 sql(q{ALTER FOREIGN TABLE kept OPTIONS (ADD mode 'shadow')});
 is(count('kept', 1, 1000), '1000', 'the mode is changed here');
 
+# ---- functions about all of a filter ------------------------------------------------------------------------------
+
+# On how many of its relations there is something saved; how many bytes.
+sub saved
+{
+	my ($name, $what) = @_;
+	my @found = map { $_->safe_psql('postgres', "SELECT coalesce(sum($what), 0) FROM streamfilter_stats
+		WHERE filter::text ~ '^.?$name\\M'") } @holders;
+	return sum(@found);
+}
+
+sql(q{CREATE FOREIGN TABLE stored (id int) SERVER streamfilter OPTIONS (servers 'a, b', kind 'lru', memory '512kB', slices '4');
+      INSERT INTO stored SELECT generate_series(1, 1000);
+      ALTER FOREIGN TABLE stored OPTIONS (SET servers 'a, b, c', ADD home_servers '2');
+      SELECT streamfilter_move_slice('stored', 1, 'c')});
+cmp_ok(saved('stored', '(last_saved IS NOT NULL)::int'), '<', 3, 'not all is saved');
+sql(q{SELECT streamfilter_save('stored')});
+is(saved('stored', '(last_saved IS NOT NULL)::int'), 3, 'streamfilter_save() reaches all relations, those of moved slices too');
+my ($forgot, $bytes, $told) = $node{p}->psql('postgres', q{SELECT streamfilter_forget_saved('stored')});
+cmp_ok($bytes, '>', 3 * 1000, 'streamfilter_forget_saved() says how much it was');
+like($told, qr/NOTICE:  nothing is saved of filter "stored" on its servers now.*HINT:/s, '... and that it was there');
+is(sql(q{SELECT streamfilter_forget_saved('stored')}), 0, 'nothing is left');
+$_->safe_psql('postgres', q{SELECT streamfilter_save()}) for @holders;
+sql(q{BEGIN; SELECT streamfilter_forget_saved('stored'); ROLLBACK});
+cmp_ok(sql(q{SELECT streamfilter_forget_saved('stored')}), '>', 3 * 1000, 'a rollback brings back what all of them have saved');
+$_->safe_psql('postgres', 'CREATE ROLE weak LOGIN; GRANT ALL ON ALL TABLES IN SCHEMA public TO weak') for @holders;
+sql(q{CREATE ROLE weak; GRANT USAGE ON FOREIGN SERVER a, b, c, streamfilter TO weak; ALTER FOREIGN TABLE stored OWNER TO weak});
+sql("CREATE USER MAPPING FOR weak SERVER $_ OPTIONS (user 'weak', password_required 'false')") for qw(a b c);
+for my $function (qw(streamfilter_save streamfilter_forget_saved streamfilter_stats_reset))
+{
+	like(output("SET ROLE weak; SELECT $function('stored')"), qr/ERROR:  must be owner of foreign table stored.*CONTEXT:  server "a"/s, "$function() needs the owner there");
+}
+sql(q{ALTER FOREIGN TABLE stored OWNER TO CURRENT_USER});
+sql(q{SELECT streamfilter_stats_reset('stored')});
+is(saved('stored', 'tested'), 0, 'streamfilter_stats_reset() reaches all relations');
+
+# ---- slices that have moved are no filters of the server -----------------------------------------------------------
+
+my $full = start_node('narrow', "streamfilter.max_filters = 2\n");
+sql(server_sql('narrow', $full, q{timeout '8s'}));
+sql(q{CREATE FOREIGN TABLE spread (id int) SERVER streamfilter OPTIONS (servers 'a', kind 'lru', memory '256kB', slices '8', persistence 'unlogged');
+      INSERT INTO spread SELECT generate_series(1, 500);
+      ALTER FOREIGN TABLE spread OPTIONS (SET servers 'a, narrow', ADD home_servers '1')});
+sql("SELECT streamfilter_move_slice('spread', $_, 'narrow')") for 0 .. 1;
+$full->safe_psql('postgres', "CREATE FOREIGN TABLE own$_ (id int) SERVER streamfilter OPTIONS (memory '64kB'); INSERT INTO own$_ VALUES (1)") for 1, 2;
+is($full->safe_psql('postgres', 'SELECT slots, slots_in_use FROM streamfilter_memory()'), '2|2', 'slices that have moved take no place of max_filters');
+sub one_too_many
+{
+	my ($code, $out, $err) = $full->psql('postgres',
+		q{CREATE FOREIGN TABLE third (id int) SERVER streamfilter OPTIONS (memory '64kB'); INSERT INTO third VALUES (1)});
+	$full->safe_psql('postgres', 'DROP FOREIGN TABLE IF EXISTS third');
+	return $err;
+}
+like(one_too_many(), qr/ERROR:  too many filters.*All 2 places.*HINT:  Raise streamfilter.max_filters/s, 'a third filter does');
+$full->restart;
+is(count('spread', 1, 500), 500, 'an unlogged one is there after a restart');
+$full->safe_psql('postgres', "INSERT INTO own$_ VALUES (2)") for 1, 2;
+like(one_too_many(), qr/ERROR:  too many filters/, '... and counts no more than before');
+my ($one, $two, $too_many) = $node{p}->psql('postgres', q{SELECT streamfilter_move_slice('spread', 2, 'narrow')});
+like($too_many, qr/ERROR:  too many filters.*All 4 places.*server "narrow"/s, 'there is room for as many as filters');
+$full->safe_psql('postgres', 'ALTER SERVER streamfilter OPTIONS (ADD max_filters \'0\'); DROP FOREIGN TABLE own2');
+is(sql(q{SELECT streamfilter_move_slice('spread', 2, 'narrow')}), 't', '... where a filter went, and the quota of the server is for filters');
+sql('DROP FOREIGN TABLE spread');
+
 # ---- names -----------------------------------------------------------------------------------------------------
 
 sql(q{CREATE FOREIGN TABLE old (id int) SERVER streamfilter OPTIONS (servers 'a, b', kind 'lru', memory '512kB', slices '4');
@@ -143,7 +208,8 @@ $_->safe_psql('postgres', 'DROP FOREIGN TABLE seen') for @holders[0, 1];
 sql(q{CREATE FOREIGN TABLE lost (id int) SERVER streamfilter OPTIONS (servers 'a, b', kind 'bloom', memory '512kB', k '4');
       INSERT INTO lost SELECT generate_series(1, 100)});
 $node{b}->stop('immediate');
-for my $statement ('TRUNCATE lost', q{ALTER FOREIGN TABLE lost OPTIONS (SET memory '1MB')}, 'ALTER FOREIGN TABLE lost RENAME TO found')
+for my $statement ('TRUNCATE lost', q{ALTER FOREIGN TABLE lost OPTIONS (SET memory '1MB')}, 'ALTER FOREIGN TABLE lost RENAME TO found',
+	map { "SELECT $_('lost')" } qw(streamfilter_save streamfilter_forget_saved streamfilter_stats_reset))
 {
 	like(output($statement), qr/ERROR:  cannot .* filter "(lost|found)" now.*DETAIL:  Server "b" is lost.*HINT:/s, "$statement fails, and says what to do");
 }

@@ -209,6 +209,11 @@ const char* name_of(Conflict conflict) { return kConflict[static_cast<int>(confl
 const char* name_of(Persistence persistence) { return kPersistence[static_cast<int>(persistence)]; }
 const char* name_of(FilterMode mode) { return kMode[static_cast<int>(mode)]; }
 
+bool holds_moved_slice(const RelationOptions& options) {
+  constexpr char kStart[] = "{\"slice\": ";
+  return options.producer != nullptr && strncmp(options.producer, kStart, strlen(kStart)) == 0;
+}
+
 uint64 time_window(const Parameters& parameters) {
   const FilterOps* ops = find_ops(parameters.kind);
   for (unsigned i = 0; i < ops->option_count; ++i) {

@@ -32,6 +32,9 @@ bool keeps_state(List* options);
 // The names in option servers (char*), NIL if it is not given. Fault: 22023.
 bool read_server_names(const RelationOptions* relation_options, List** names, Fault& fault);
 
+// Has a move (slice_moves.cpp) made the relation? It holds one slice of another server's filter.
+bool holds_moved_slice(const RelationOptions& options);
+
 // The window of time, in microseconds; 0: there is none.
 uint64 time_window(const Parameters& parameters);
 

@@ -97,8 +97,11 @@ bool check_slices(const FilterRelation* relation, Fault& fault) {
 bool check_usage(const FilterRelation* relation, Oid server, const char* name, Fault& fault) {
   if (SF_SERVER_ACLCHECK(server, relation->owner, ACL_USAGE) == ACLCHECK_OK) return true;
   fault.set(ERRCODE_INSUFFICIENT_PRIVILEGE, "permission denied for foreign server %s", name);
-  return fault.add_detail("The owner of filter \"%s\", role \"%s\", needs USAGE on it.",
-                          relation->name, GetUserNameFromId(relation->owner, true));
+  const char* owner = GetUserNameFromId(relation->owner, true);
+  fault.add_detail("The owner of filter \"%s\", role \"%s\", needs USAGE on it.", relation->name,
+                   owner);
+  return fault.add_hint("Type: GRANT USAGE ON FOREIGN SERVER %s TO %s.", quote_identifier(name),
+                        quote_identifier(owner != nullptr ? owner : "..."));
 }
 
 bool cannot_hold(const FilterRelation* relation, const char* server, const char* detail,
@@ -425,7 +428,7 @@ ServerUse use_of_server(Oid server, Oid except) {
     Fault fault;
     const bool sound = read_definition(&relation, fault);
     if (relation.server != server || relation.relid == except) continue;
-    ++use.filters;
+    use.filters += !holds_moved_slice(relation.options);
     if (sound && relation.options.servers == nullptr)
       use.memory += relation.definition.parameters.memory;
   }

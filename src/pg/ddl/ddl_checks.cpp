@@ -179,7 +179,8 @@ void check_quotas(const FilterRelation* relation, bool altered) {
   const ServerOptions limits = server_options(GetForeignServer(relation->server)->options);
   if (limits.max_filters == PG_INT32_MAX && limits.memory_limit == PG_UINT64_MAX) return;
   const ServerUse others = use_of_server(relation->server, relation->relid);
-  if (!altered) check_count(relation, limits.max_filters, others.filters);
+  if (!altered && !holds_moved_slice(relation->options))
+    check_count(relation, limits.max_filters, others.filters);
   check_memory_limit(relation, limits.memory_limit, others.memory);
 }
 

@@ -12,6 +12,7 @@ extern "C" {
 }
 
 #include "core/filter/filter.hpp"
+#include "pg/catalog/filter_options.hpp"
 #include "pg/catalog/server_options.hpp"
 #include "pg/handle/slot_lifecycle.hpp"
 #include "pg/server/settings.hpp"
@@ -217,7 +218,7 @@ int filters_in_use(Oid server, Oid except) {
   for (int i = 0; i < shared_state->slot_count; ++i) {
     const FilterSlot* slot = &shared_state->slots[i];
     if (!is_in_use(slot) || slot->database != MyDatabaseId || slot->server != server ||
-        slot->relation == except)
+        slot->relation == except || slot->is_moved)
       continue;
     // A filter that is just being altered has two.
     if (slot->state == SlotState::live ||
@@ -256,12 +257,13 @@ Reservation reserve_once(const FilterRelation* relation, uint64 size, const Serv
     // because this (sub)transaction rolls back.
     if (!needed) free_states_of_subtransaction(relation->relid);
     if (found.outdated != nullptr && !needed && !relation->uncommitted) free_slot(found.outdated);
-    FilterSlot* slot = find_free_slot();
+    const bool is_moved = holds_moved_slice(relation->options);
+    FilterSlot* slot = find_free_slot(is_moved);
     FilterSlot* counted = find_slot(MyDatabaseId, relation->relid, SlotState::counted);
     if (slot != nullptr && slot->state == SlotState::counted && counted != nullptr) slot = counted;
     if (slot == nullptr) {
       result = Reservation::no_slot;
-    } else if (server.max_filters != PG_INT32_MAX &&
+    } else if (server.max_filters != PG_INT32_MAX && !is_moved &&
                filters_in_use(relation->server, relation->relid) >= server.max_filters) {
       result = Reservation::too_many;
     } else if (server.memory_limit != PG_UINT64_MAX &&
@@ -275,6 +277,7 @@ Reservation reserve_once(const FilterRelation* relation, uint64 size, const Serv
       const bool known = counted != nullptr && fits(counted, relation);
       const int count = known ? save_statistics(counted->stats, before) : 0;
       enter_slot(slot, MyDatabaseId, relation->relid, SlotState::building);
+      if (is_moved) note_moved(slot);
       slot->server = relation->server;
       slot->owner = MyProcPid;
       slot->signature = relation->signature;
@@ -307,7 +310,8 @@ void raise_no_room(const FilterRelation* relation, uint64 size, const ServerOpti
     case Reservation::no_slot:
       ereport(ERROR, errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
               errmsg("too many filters: no place for filter \"%s\"", relation->name),
-              errdetail("All %d places are in use.", max_filters),
+              errdetail("All %d places are in use.",
+                        holds_moved_slice(relation->options) ? all_slots() : max_filters),
               errhint("Raise streamfilter.max_filters and restart the server, or drop a filter."));
       break;
     case Reservation::too_many:

@@ -65,6 +65,21 @@ Ownership owner_at(RemoteFilter* remote, int server, const char* relation, const
   raise_always_ends(connection);
 }
 
+// Visits where a slice is, and where it was meanwhile, as long as `visit` finds a relation there. A
+// slice that moves on before its relation is locked is followed.
+template <typename Visit>
+void follow_slice(RemoteFilter* remote, uint32 slice, const char* what, Visit&& visit) {
+  SlicePlace place = remote->places[slice];
+  while (visit(place)) {
+    SlicePlace next;
+    bool missing = false;
+    if (!next_place(remote, slice, place, &next, &missing) && !missing)
+      raise_lost(remote, place.server, what);
+    if (missing || next.epoch == place.epoch) return;
+    place = next;
+  }
+}
+
 // ---- ALTER
 // -----------------------------------------------------------------------------------------
 
@@ -109,26 +124,19 @@ void alter_home(RemoteFilter* remote, int server, const char* found, Reach reach
   compare(remote, server, remote->slices.name, slices, wanted);
 }
 
-// A slice that moves on before its relation is locked is followed.
 void alter_moved(RemoteFilter* remote, uint32 slice) {
-  SlicePlace place = remote->places[slice];
   SliceDefinition wanted = remote->slices;
-  for (;;) {
-    SlicePlace next;
-    bool missing = false;
+  follow_slice(remote, slice, "alter", [&](const SlicePlace& place) {
     const char* name = name_of_moved_slice(remote->slices.name, slice, place.epoch);
     const char* found = read_definition(remote, place.server, name);
     if (found == nullptr) raise_lost(remote, place.server, "alter");
-    if (found[0] == '\0') return;
+    if (found[0] == '\0') return false;
     wanted.definition = is_as_asked(remote, 1, found) ? nullptr : request_for(remote, 1);
     alter_at(remote, place.server, relation_at(remote, slice, place), wanted);
     wanted.definition = nullptr;
     compare(remote, place.server, name, 1, wanted);
-    if (!next_place(remote, slice, place, &next, &missing) && !missing)
-      raise_lost(remote, place.server, "alter");
-    if (missing || next.epoch == place.epoch) return;
-    place = next;
-  }
+    return true;
+  });
 }
 
 // ---- DROP
@@ -228,18 +236,12 @@ void rename_at(const Renaming* renaming, int server, const char* before, const c
 }
 
 void rename_moved(const Renaming* renaming, uint32 slice) {
-  SlicePlace place = renaming->now->places[slice];
-  for (;;) {
-    SlicePlace next;
-    bool missing = false;
+  follow_slice(renaming->now, slice, "rename", [&](const SlicePlace& place) {
     rename_at(renaming, place.server,
               name_of_moved_slice(renaming->before.slices.name, slice, place.epoch),
               name_of_moved_slice(renaming->now->slices.name, slice, place.epoch));
-    if (!next_place(renaming->now, slice, place, &next, &missing) && !missing)
-      raise_lost(renaming->now, place.server, "rename");
-    if (missing || next.epoch == place.epoch) return;
-    place = next;
-  }
+    return true;
+  });
 }
 
 // Calls visit for every slice that has left the place where it was at first, with a place that
@@ -252,6 +254,21 @@ void visit_moved(RemoteFilter* remote, const char* what, Visit&& visit) {
       raise_lost(remote, remote->places[i].server, what);
     if (remote->places[i].epoch > 0) visit(i);
   }
+}
+
+// ---- functions of the parts
+// ------------------------------------------------------------------------
+
+// Adds what the function returns there. False: there is no such relation.
+bool call_at(RemoteFilter* remote, int server, const char* name, const PartFunction& function,
+             uint64* sum) {
+  const char* found = read_definition(remote, server, name);
+  if (found != nullptr && found[0] == '\0') return false;
+  if (found == nullptr ||
+      !call_slices(remote->connections[server], function.name,
+                   quote_qualified_identifier(remote->slices.schema, name), sum))
+    raise_lost(remote, server, function.what);
+  return true;
 }
 
 void say_renamed(const RemoteFilter* remote) {
@@ -340,6 +357,21 @@ void drop_parts(const FilterRelation* relation) {
   }
   for (int i = 0; i < remote->home_count; ++i)
     if (ours[i]) drop_at(remote, i, remote->filter);
+}
+
+uint64 call_parts(const FilterRelation* relation, const PartFunction& function) {
+  RemoteFilter* remote = make_remote_filter(relation);
+  uint64 sum = 0;
+  connect_homes(remote);
+  for (int i = 0; i < remote->home_count; ++i)
+    if (!remote->retired[i]) call_at(remote, i, remote->slices.name, function, &sum);
+  visit_moved(remote, function.what, [&](uint32 slice) {
+    follow_slice(remote, slice, function.what, [&](const SlicePlace& place) {
+      const char* name = name_of_moved_slice(remote->slices.name, slice, place.epoch);
+      return call_at(remote, place.server, name, function, &sum);
+    });
+  });
+  return sum;
 }
 
 }  // namespace streamfilter::pg

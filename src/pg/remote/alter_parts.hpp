@@ -1,6 +1,6 @@
-// What ALTER, RENAME, SET SCHEMA and DROP of a filter do to the relations on its servers, those of
-// slices that have moved included: all in one transaction with the statement here, whose rollback
-// undoes them. COMMIT fails if one of the servers is lost before it.
+// What ALTER, RENAME, SET SCHEMA, DROP and functions about a whole filter do to the relations on
+// its servers, those of slices that have moved included: all in one transaction with the statement
+// here, whose rollback undoes them. COMMIT fails if one of the servers is lost before it.
 #pragma once
 
 #include "pg/remote/remote_filter.hpp"
@@ -29,6 +29,15 @@ void alter_parts(const FilterRelation* relation, Reach reach);
 
 // The filter had this schema and name before.
 void rename_parts(const FilterRelation* relation, const char* schema, const char* name);
+
+// A function of the extension whose argument is a filter, and what it does, for messages.
+struct PartFunction {
+  const char *name, *what;
+};
+
+// Calls it for each of the parts; returns the sum of what they return. Raises 08006 if a server is
+// lost.
+uint64 call_parts(const FilterRelation* relation, const PartFunction& function);
 
 // The filter is about to be dropped. What belongs to others there stays, with a NOTICE.
 void drop_parts(const FilterRelation* relation);

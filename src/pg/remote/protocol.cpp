@@ -303,6 +303,12 @@ void take_owner(void* context, const PGresult* result) {
   strlcpy(ownership->identity, PQgetvalue(result, 0, 1), sizeof ownership->identity);
 }
 
+// Of bigint or void.
+void add_returned(void* context, const PGresult* result) {
+  if (PQresultStatus(result) == PGRES_TUPLES_OK && PQntuples(result) > 0)
+    *static_cast<uint64*>(context) += strtoull(PQgetvalue(result, 0, 0), nullptr, 10);
+}
+
 // Bytes that end with a NUL; nullptr: there was no memory for them.
 struct ValueReader {
   char* bytes;
@@ -427,6 +433,17 @@ bool alter_slices(Connection* connection, const char* relation, const SliceDefin
   check_version(connection);
   if (connection->error != nullptr) raise_remote(connection);
   connection->changed = connection->removed = connection->altered = true;
+  return true;
+}
+
+bool call_slices(Connection* connection, const char* function, const char* relation, uint64* sum) {
+  const char* query = psprintf("SELECT %s.%s($1)", connection->schema, function);
+  if (!queue_transaction(connection) || !queue_query(connection, query, relation) ||
+      !exchange(connection, &kVoidRow, add_returned, sum))
+    return false;
+  check_version(connection);
+  if (connection->error != nullptr) raise_remote(connection);
+  connection->changed = connection->removed = true;
   return true;
 }
 

@@ -96,6 +96,10 @@ bool change_slices(Connection* connection, const char* command);
 // 0A000 as well if the server has a version that cannot do it.
 bool alter_slices(Connection* connection, const char* relation, const SliceDefinition* to);
 
+// Calls a function of the extension with that relation, as part of the transaction, and adds what
+// it returns. False: the connection has failed.
+bool call_slices(Connection* connection, const char* function, const char* relation, uint64* sum);
+
 // Does a call fail because the server has not the function? Raises 0A000 then, with its version.
 void check_version(const Connection* connection);
 

@@ -20,6 +20,7 @@ extern "C" {
 #include "storage/shmem.h"
 }
 
+#include <algorithm>
 #include <bit>
 #include <initializer_list>
 
@@ -35,6 +36,8 @@ SharedState* shared_state = nullptr;
 namespace {
 
 constexpr int kSliceLocks = 1024;
+constexpr int kSlotsForMoved = 1024;  // at most
+constexpr int kMaxSlots = 65536;      // the table in flight has so many numbers
 constexpr char kDirectoryTranche[] = "streamfilter_directory";
 constexpr char kSliceTranche[] = "streamfilter_slice";
 
@@ -48,10 +51,10 @@ void for_each_section(void (*SharedSection::*what)()) {
 
 Size slot_bytes() {
   return CACHELINEALIGN(add_size(offsetof(SharedState, slots),
-                                 mul_size(sizeof(FilterSlot), static_cast<Size>(max_filters))));
+                                 mul_size(sizeof(FilterSlot), static_cast<Size>(all_slots()))));
 }
 
-uint32 bucket_count() { return std::bit_ceil(static_cast<uint32>(max_filters)); }
+uint32 bucket_count() { return std::bit_ceil(static_cast<uint32>(all_slots())); }
 
 Size directory_bytes() {
   return CACHELINEALIGN(add_size(slot_bytes(), mul_size(sizeof(FilterSlot*), bucket_count())));
@@ -68,6 +71,8 @@ void add_free(FilterSlot* slot) {
   slot->after_free = after;
   (before != nullptr ? before->after_free : shared_state->first_free) = slot;
   (after != nullptr ? after->before_free : shared_state->last_free) = slot;
+  shared_state->moved_count -= slot->is_moved;
+  slot->is_moved = false;
   ++shared_state->free_count;
 }
 
@@ -95,7 +100,7 @@ void start_directory(char* memory) {
   state->slice_locks = GetNamedLWLockTranche(kSliceTranche);
   ConditionVariableInit(&state->built);
   state->next_generation = 1;
-  state->slot_count = max_filters;
+  state->slot_count = all_slots();
   state->buckets = reinterpret_cast<FilterSlot**>(memory + slot_bytes());
   state->bucket_mask = bucket_count() - 1;
   state->arena.base = reinterpret_cast<char*>(CACHELINEALIGN(memory + directory_bytes()));
@@ -112,6 +117,10 @@ void start_directory(char* memory) {
 }
 
 }  // namespace
+
+int all_slots() {
+  return max_filters + std::min({max_filters, kSlotsForMoved, kMaxSlots - max_filters});
+}
 
 void request_shared_state(MemoryCall* call) {
   call->go_on();
@@ -246,6 +255,19 @@ void enter_slot(FilterSlot* slot, Oid database, Oid relation, SlotState state) {
   if (state == SlotState::counted) add_free(slot);
 }
 
+int filters_in_memory() {
+  return shared_state->slot_count - shared_state->free_count - shared_state->moved_count;
+}
+
+FilterSlot* find_free_slot(bool for_moved) {
+  return for_moved || filters_in_memory() < max_filters ? shared_state->first_free : nullptr;
+}
+
+void note_moved(FilterSlot* slot) {
+  slot->is_moved = true;
+  ++shared_state->moved_count;
+}
+
 bool take_space(FilterSlot* slot, uint64 size) {
   if (!take_place(&shared_state->arena, &slot->place, size) &&
       !take_dynamic(&slot->place, whole_pages(size)))
@@ -353,7 +375,7 @@ MemoryUse memory_use() {
   use.free = arena.size - arena.in_use;
   use.largest_free = largest_gap(&arena);
   use.dynamic = shared_state->dynamic.in_use;
-  use.slots_in_use = shared_state->slot_count - shared_state->free_count;
+  use.slots_in_use = filters_in_memory();
   LWLockRelease(shared_state->directory_lock);
   const uint64 limit = dynamic_limit(), left = limit > use.dynamic ? limit - use.dynamic : 0;
   use.total = arena.size + Max(limit, use.dynamic);

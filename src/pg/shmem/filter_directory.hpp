@@ -85,6 +85,7 @@ struct FilterSlot {
   Oid database;  // this and `relation`: set by enter_slot
   Oid relation;
   Oid server;
+  bool is_moved;     // it holds a slice that has come from another server (note_moved)
   int owner;         // pid, for building, pending, copying and emptied
   uint64 signature;  // FilterRelation::signature it was built for
   uint32 asked;  // 32 bits of asked_signature, which outlive a change of derivations; 0: unknown
@@ -127,13 +128,17 @@ struct SharedState {
   uint64 segments_in_use;              // bytes
   FilterSlot *first_free, *last_free;  // free, then counted
   int free_count;
+  int moved_count;  // of those in use
   // Slots by database and relation, all but those that are free or emptied: chains, the older
   // first.
   FilterSlot** buckets;
   uint32 bucket_mask;
-  int slot_count;
+  int slot_count;  // of all_slots()
   FilterSlot slots[FLEXIBLE_ARRAY_MEMBER];
 };
+
+// streamfilter.max_filters, and those for moved slices.
+int all_slots();
 
 // nullptr until the library is preloaded and shared memory is there.
 extern SharedState* shared_state;
@@ -177,7 +182,11 @@ inline bool is_in_use(const FilterSlot* slot) {
 
 // A slot that is free, at need one that is `counted`; it stays so until enter_slot. nullptr: there
 // is none.
-inline FilterSlot* find_free_slot() { return shared_state->first_free; }
+FilterSlot* find_free_slot(bool for_moved);
+
+// A slot in use holds a moved slice, which is no filter of this server: it does not count for
+// streamfilter.max_filters.
+void note_moved(FilterSlot* slot);
 
 // Finds a place for its block: in the arena, else in dynamic memory, to which back_slot then gives
 // its pages. False: there is no room.

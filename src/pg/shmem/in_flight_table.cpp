@@ -397,7 +397,7 @@ namespace {
 
 Size further_bytes() {
   return CACHELINEALIGN(offsetof(FurtherTables, keys) +
-                        sizeof(pg_atomic_uint64) * static_cast<Size>(max_filters));
+                        sizeof(pg_atomic_uint64) * static_cast<Size>(all_slots()));
 }
 
 void init_further() {
@@ -405,7 +405,7 @@ void init_further() {
   pg_atomic_init_u32(&further->growing, 0);
   ConditionVariableInit(&further->grown);
   for (FurtherTable& table : further->tables) pg_atomic_init_u32(&table.partitions, kClosed);
-  for (int i = 0; i < max_filters; ++i) pg_atomic_init_u64(&further->keys[i], 0);
+  for (int i = 0; i < all_slots(); ++i) pg_atomic_init_u64(&further->keys[i], 0);
 }
 
 }  // namespace

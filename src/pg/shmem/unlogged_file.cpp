@@ -54,7 +54,7 @@ struct FilterRecord {
   TimestampTz created;
   TimestampTz last_reset;
   TimestampTz saved;
-  uint64 counts[8];  // kFormerCounts; not used since
+  uint64 counts[8];  // kFormerCounts; in "SFLU3" the first: does it hold a moved slice?
   uint64 block_sum;
   uint64 sum;  // of the fields above
 };
@@ -127,6 +127,7 @@ bool write_filter(FILE* file, const FilterSlot* slot, TimestampTz now) {
   record.server = slot->server;
   record.signature = slot->signature;
   record.asked = slot->asked;
+  record.counts[0] = slot->is_moved;
   record.saved = now;
   if (!has_block(slot)) return write_records(file, record, slot->stats);
   const Header* header = block_of(slot);
@@ -222,11 +223,12 @@ bool read_statistics(FILE* file, uint64 magic, const FilterRecord& record, Stati
 }
 
 // A slot for what the record tells. nullptr: there is none, or no room for the block.
-FilterSlot* make_room(const FilterRecord& record) {
-  FilterSlot* slot = find_free_slot();
+FilterSlot* make_room(const FilterRecord& record, bool is_moved) {
+  FilterSlot* slot = find_free_slot(is_moved);
   if (slot == nullptr || (record.size > 0 && !take_space(slot, record.size))) return nullptr;
   enter_slot(slot, record.database, record.relation,
              record.size > 0 ? SlotState::building : SlotState::counted);
+  if (is_moved && record.size > 0) note_moved(slot);
   if (back_slot(slot, [] {}) == 0) return slot;
   free_slot(slot);  // it may have a part of it
   give_back_slots();
@@ -266,7 +268,7 @@ bool read_filter(FILE* file, uint64 magic) {
   const auto skip = [&] { return fseeko(file, static_cast<off_t>(record.size), SEEK_CUR) == 0; };
   // One that has been used since the upgrade.
   if (find_slot(record.database, record.relation, SlotState::live) != nullptr) return skip();
-  FilterSlot* slot = make_room(record);
+  FilterSlot* slot = make_room(record, magic == kFileMagic && record.counts[0] != 0);
   if (slot == nullptr) {
     if (record.size > 0)
       ereport(LOG, errmsg("not enough room for an unlogged filter of %llu bytes, it will be empty",

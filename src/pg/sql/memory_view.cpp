@@ -1,6 +1,7 @@
 // streamfilter_memory(): how much of the shared memory of filters is in use.
 #include "pg/server/postgres.hpp"
 
+#include "pg/server/settings.hpp"
 #include "pg/shmem/filter_directory.hpp"
 #include "pg/sql/named_row.hpp"
 
@@ -14,7 +15,7 @@ SF_FUNCTION(streamfilter_memory) {
     row.put_count("free", use.free);
     row.put_count("largest_free", use.largest_free);
     row.put_count("dynamic", use.dynamic);
-    row.put("slots", Int32GetDatum(shared_state->slot_count));
+    row.put("slots", Int32GetDatum(max_filters));
     row.put("slots_in_use", Int32GetDatum(use.slots_in_use));
   }
   PG_RETURN_DATUM(row.datum());

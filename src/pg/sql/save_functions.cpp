@@ -15,9 +15,11 @@ extern "C" {
 #include "utils/snapmgr.h"
 }
 
+#include "pg/catalog/option_list.hpp"
 #include "pg/handle/filter_handle.hpp"
 #include "pg/handle/save_filter.hpp"
 #include "pg/handle/tree.hpp"
+#include "pg/remote/alter_parts.hpp"
 #include "pg/storage/persistence.hpp"
 #include "pg/storage/state_heaps.hpp"
 #include "pg/transaction/transaction_changes.hpp"
@@ -122,8 +124,10 @@ SF_FUNCTION(streamfilter_save) {
                    "run_command_on_all_nodes($$SELECT streamfilter_save('...')$$)", false);
   if (!SF_IS_OWNER_OF_RELATION(relid, GetUserId()))
     aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_FOREIGN_TABLE, filter->relation->name);
-  require_local(filter, "streamfilter_save");
-  save_now(filter);
+  if (is_remote(filter->relation))
+    call_parts(filter->relation, {"streamfilter_save", "save"});
+  else
+    save_now(filter);
   PG_RETURN_VOID();
 }
 
@@ -219,6 +223,29 @@ uint64 forget_saved(Oid relid) {
   return bytes;
 }
 
+// What its servers have saved. Of a definition that cannot be read, they cannot be told.
+uint64 forget_on_servers(Oid relid) {
+  Fault fault;
+  const FilterRelation* relation = show_filter_relation(relid, fault);
+  if (relation == nullptr) {
+    if (find_option(options_of_filter(relid), "servers") != nullptr)
+      ereport(WARNING, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+              errmsg("filter \"%s\" cannot be read: what its servers have saved stays",
+                     get_rel_name(relid)),
+              errdetail_internal("%s", fault.text()),
+              errhint("Type on each of them: SELECT streamfilter_forget_saved('...')."));
+    return 0;
+  }
+  if (!is_remote(relation)) return 0;
+  const uint64 bytes =
+      call_parts(relation, {"streamfilter_forget_saved", "forget what is saved of"});
+  if (bytes > 0)
+    ereport(NOTICE, errmsg("nothing is saved of filter \"%s\" on its servers now", relation->name),
+            errhint("A crash empties it. Its next change saves all of it, or "
+                    "streamfilter_save()."));
+  return bytes;
+}
+
 void lock_filters() {
   ListCell* cell;
   foreach (cell, list_filters()) LockRelationOid(lfirst_oid(cell), AccessExclusiveLock);
@@ -240,7 +267,8 @@ SF_FUNCTION(streamfilter_forget_saved) {
     aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_FOREIGN_TABLE, name);
   require_one_node(relid, "streamfilter_forget_saved()",
                    "run_command_on_all_nodes($$SELECT streamfilter_forget_saved('...')$$)", false);
-  PG_RETURN_INT64(static_cast<int64>(forget_saved(relid)));
+  const uint64 bytes = forget_saved(relid);
+  PG_RETURN_INT64(static_cast<int64>(bytes + forget_on_servers(relid)));
 }
 
 // streamfilter_forget_saved(): the same for all filters of the database, whatever state the heaps

@@ -10,6 +10,8 @@ extern "C" {
 #include "pg/catalog/filter_relation.hpp"
 #include "pg/ddl/citus_ddl.hpp"
 #include "pg/handle/filter_handle.hpp"
+#include "pg/handle/tree.hpp"
+#include "pg/remote/alter_parts.hpp"
 #include "pg/shmem/loss_estimate.hpp"
 #include "pg/shmem/server_health.hpp"
 #include "pg/shmem/trigger_counts.hpp"
@@ -55,6 +57,10 @@ using namespace streamfilter::pg;
 SF_FUNCTION(streamfilter_stats_reset) {
   const Oid relid = PG_GETARG_OID(0);
   check_owner(relid);
+  Fault fault;
+  if (const FilterRelation* relation = show_filter_relation(relid, fault);
+      relation != nullptr && is_remote(relation))
+    call_parts(relation, {"streamfilter_stats_reset", "reset the counters of"});
   reset(relid);
   call_on_other_nodes(relid, fcinfo->flinfo->fn_oid);
   PG_RETURN_VOID();
