@@ -29,16 +29,23 @@ $node->safe_psql('postgres', q{
 sub sql { return $node->safe_psql('postgres', $_[0]); }
 sub dynamic { return sql('SELECT dynamic FROM streamfilter_memory()'); }
 
-# What the server has mapped of the file without a name, in kB: the bytes that it takes of /dev/shm.
+# What the file without a name has of pages, in kB.
 sub resident
 {
 	my ($pid) = (@_, $node->{_pid});
 	for my $fd (glob "/proc/$pid/fd/*")
 	{
-		return int((stat $fd)[12] / 2) if (readlink($fd) // '') =~ m{/dev/shm/streamfilter};
+		return int((stat $fd)[12] / 2) if (readlink($fd) // '') =~ m{/dev/shm/streamfilter|/memfd:streamfilter};
 	}
 	return;
 }
+
+sub number_in
+{
+	my ($path, $name) = @_;
+	return (eval { slurp_file($path) } // '') =~ /^$name(\d+)/m ? $1 : undef;
+}
+sub gives_pages_late { return (number_in('/proc/sys/vm/overcommit_memory', '') // 2) != 2 }
 
 # The process that collects the log outlives a crash, and what it has mapped before with it.
 sub find_logger
@@ -58,7 +65,12 @@ $before->query_safe('SELECT 1');
 sql(q{CREATE FOREIGN TABLE small (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '1MB', k '7');
 	CREATE FOREIGN TABLE large (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '16MB', k '7')});
 is(resident(), 0, 'nothing is taken before a filter is used') if -r "/proc/$node->{_pid}/fd";
-sql(q{INSERT INTO small SELECT generate_series(1, 1000); INSERT INTO large SELECT generate_series(1, 1000)});
+sql(q{INSERT INTO small SELECT generate_series(1, 1000); INSERT INTO large VALUES (1)});
+SKIP: {
+	skip 'pages are given at once here', 1 unless defined resident() && gives_pages_late();
+	cmp_ok(resident(), '<', 1024, 'a filter of 16 MB with one row has taken a few pages');
+}
+sql(q{INSERT INTO large SELECT generate_series(2, 1000)});
 is(sql(q{SELECT string_agg(filter || ' ' || (dynamic_memory > 0), ' ' ORDER BY filter::text) FROM streamfilter_stats}),
 	'large true small false', 'the small filter fits beside, the large one does not');
 cmp_ok(dynamic(), '>=', 16 << 20, 'dynamic memory is counted');
@@ -67,7 +79,7 @@ $before->query_safe(q{INSERT INTO large SELECT generate_series(1001, 2000)});
 is(sql(q{SELECT known('large', 2000)}), 2000, 'and adds some');
 SKIP: {
 	skip 'no /proc', 2 unless defined resident();
-	cmp_ok(resident(), '>=', 16 << 10, 'it is taken from /dev/shm');
+	cmp_ok(resident(), '>=', 1 << 10, 'pages come with the rows');
 	cmp_ok(resident(), '<', 17 << 10, 'and no more than needed');
 }
 
@@ -120,6 +132,49 @@ sql(q{ALTER FOREIGN TABLE small OPTIONS (SET memory '1MB')});
 is(sql(q{SELECT known('small', 1000)}) . sql(q{SELECT dynamic_memory FROM streamfilter_stats WHERE filter = 'small'::regclass}),
 	'10000', 'one that shrinks moves out');
 
+# --- Large filters: what they leave goes back behind the statement ---------------------------------------------------------
+
+$node->append_conf('postgresql.conf', q{streamfilter.dynamic_memory = '160MB'});
+$node->reload;
+$node->poll_query_until('postgres', q{SHOW streamfilter.dynamic_memory}, '160MB');
+for my $persistence (qw(logged unlogged))
+{
+	sql(qq{CREATE FOREIGN TABLE wide (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '96MB', k '1', persistence '$persistence');
+		INSERT INTO wide SELECT generate_series(1, 100000)});
+	my $filled = resident();
+	my $other = $node->background_psql('postgres');
+	$other->query_safe(q{SELECT known('wide', 1000)});
+	sql(q{BEGIN; TRUNCATE wide; ROLLBACK});
+	is($other->query_safe(q{SELECT known('wide', 1000)}), 1000, "$persistence: TRUNCATE that rolls back");
+	sql(q{BEGIN; TRUNCATE wide; INSERT INTO wide VALUES (1), (7); COMMIT});
+	is(join('|', sql(q{SELECT known('wide', 1000), dynamic_memory = 96 << 20 FROM streamfilter_stats WHERE filter = 'wide'::regclass}),
+		$other->query_safe(q{SELECT known('wide', 1000)})), '2|t|2', 'a filter that is emptied has what came after');
+	SKIP: {
+		skip 'no /proc', 1 unless defined $filled && gives_pages_late();
+		for (1 .. 600) { last if resident() < $filled - (32 << 10); select(undef, undef, undef, .1) }
+		cmp_ok(resident(), '<', $filled - (32 << 10), 'its pages go back to the system');
+	}
+	sql(q{INSERT INTO wide SELECT generate_series(1, 50000)});
+	$other->quit;
+	is(sql(q{SELECT known('wide', 50000)}), 50000, 'and it is filled again');
+	# There is room for one: the next waits for what the former leaves.
+	sql(q{DROP FOREIGN TABLE wide});
+}
+sql(q{CREATE FOREIGN TABLE wide (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '96MB', k '1')});
+for my $workers (8, 0)
+{
+	$node->append_conf('postgresql.conf', qq{max_worker_processes = $workers});
+	$node->restart;
+	sql(qq{TRUNCATE wide; INSERT INTO wide VALUES ($workers)});
+	is(sql(q{SELECT known('wide', 100)}), $workers > 0 ? 1 : 0, "with $workers workers");
+}
+$node->append_conf('postgresql.conf', q{max_worker_processes = 8});
+$before->quit;
+$node->restart;
+$before = $node->background_psql('postgres');
+sql(q{DROP FOREIGN TABLE wide});
+$node->poll_query_until('postgres', q{SELECT dynamic < 17 << 20 FROM streamfilter_memory()}) or die 'memory is not given back';
+
 # --- Prepared transactions, crashes, restarts, a standby ---------------------------------------------------------------
 
 sql(q{BEGIN; INSERT INTO large VALUES (-1); PREPARE TRANSACTION 'one'});
@@ -153,64 +208,43 @@ is(sql(q{SELECT known('large', 500), known('unsaved', 300)}), '500|300', 'after 
 is(sql(q{SELECT count(*) FROM streamfilter_stats WHERE dynamic_memory > 0}), 2, 'and both in dynamic memory');
 is(scalar(() = glob '/dev/shm/streamfilter*'), 0, 'no file is left in /dev/shm');
 
-# --- Names that others have taken, who know the number of the next process -------------------------------------------------
-
-SKIP: {
-	skip 'no /dev/shm', 1 unless -w '/dev/shm';
-	$node->stop;
-	my @taken = map { "/dev/shm/streamfilter.$_" } $$ .. $$ + 3000;
-	for my $name (@taken) { open my $file, '>', $name or die "$name: $!" }
-	$node->start;
-	cmp_ok(sql('SELECT total FROM streamfilter_memory()'), '>', 40 << 20, 'a name that is taken does not keep the server from its memory');
-	unlink @taken;
-}
-
-# --- /dev/shm too small ------------------------------------------------------------------------------------------------
+# --- /dev/shm too small, and the machine ---------------------------------------------------------------------------------
 
 # In user and mount namespaces of its own, where the system allows them: root there may mount, and a second user
 # namespace makes him an ordinary user again.
 $node->stop;
 sub in_small_shm
 {
-	my ($size) = @_;
 	return ('unshare', '--user', '--map-root-user', '--mount', 'sh', '-c',
-		"mount -t tmpfs -o size=$size tmpfs /dev/shm && exec unshare --user --map-user=1000 \"\$@\"", 'sh');
-}
-sub start_in_small_shm
-{
-	my ($size) = @_;
-	my $said;
-	run([ in_small_shm($size), 'pg_ctl', '-w', '-D', $node->data_dir, '-l', $node->logfile, 'start' ], '&>', \$said)
-		or die "could not start with a small /dev/shm: $said";
-	$node->_update_pid(1);
-	return;
+		'mount -t tmpfs -o size=4m tmpfs /dev/shm && exec unshare --user --map-user=1000 "$@"', 'sh');
 }
 SKIP: {
-	skip 'no namespaces for users here', 6 unless run([ in_small_shm('4m'), 'true' ], '&>', \my $said);
+	skip 'no namespaces for users here', 1 unless run([ in_small_shm(), 'true' ], '&>', \my $said);
 	# Its own dynamic memory is elsewhere.
 	$node->append_conf('postgresql.conf', q{dynamic_shared_memory_type = mmap});
-	start_in_small_shm('4m');
-	my (undef, undef, $full) = $node->psql('postgres', q{\set VERBOSITY verbose
-		INSERT INTO large VALUES (1)});
-	like($full, qr/53200: could not get dynamic shared memory for filter "large": No space left on device/, 'an error');
-	like($full, qr{/dev/shm has \d+ left.*Make /dev/shm larger}s, 'that names /dev/shm');
-	is(dynamic(), 0, 'and leaves nothing behind');
-	sql(q{INSERT INTO small VALUES (5)});
+	run([ in_small_shm(), 'pg_ctl', '-w', '-D', $node->data_dir, '-l', $node->logfile, 'start' ], '&>', \$said)
+		or die "could not start with a small /dev/shm: $said";
+	$node->_update_pid(1);
+	is(sql(q{SELECT known('large', 500), known('unsaved', 300)}), '500|300', 'a small /dev/shm is enough');
 	$node->stop;
 	$node->append_conf('postgresql.conf', q{dynamic_shared_memory_type = posix});
-	$node->start;
-	is(sql(q{SELECT known('large', 500)}), 500, 'with more, what was saved is there');
-
-	# An unlogged filter that gets a part of its memory only leaves all of it to others.
-	$node->append_conf('postgresql.conf', q{streamfilter.dynamic_memory = '150MB'});
+}
+$node->start;
+SKIP: {
+	my ($total, $available, $swap) = map { number_in('/proc/meminfo', "$_:\\s+") // 0 } qw(MemTotal MemAvailable SwapFree);
+	my $most = $total - (64 << 10);
+	skip 'what the system has left is not known', 3
+		if !gives_pages_late() || defined number_in('/sys/fs/cgroup/memory.max', '') || $available + $swap + (16 << 10) > $most
+		|| $most < 1 << 20;
+	$node->append_conf('postgresql.conf', qq{streamfilter.dynamic_memory = '${total}kB'});
 	$node->reload;
-	$node->poll_query_until('postgres', q{SHOW streamfilter.dynamic_memory}, '150MB');
-	sql(q{DROP FOREIGN TABLE unsaved; CREATE FOREIGN TABLE vast (id int) SERVER streamfilter
-		OPTIONS (kind 'bloom', memory '80MB', k '7', persistence 'unlogged'); INSERT INTO vast VALUES (1)});
-	$node->stop;
-	$node->append_conf('postgresql.conf', q{dynamic_shared_memory_type = mmap});
-	start_in_small_shm('72m');
-	is(sql(q{SELECT known('large', 500)}), 500, 'others have theirs');
-	cmp_ok(resident() // 0, '<', 17 << 10, 'and an unlogged one that found no room keeps no part of it');
+	$node->poll_query_until('postgres', q{SELECT setting::bigint > 100000 FROM pg_settings WHERE name = 'streamfilter.dynamic_memory'});
+	my $taken = dynamic();
+	my (undef, undef, $full) = $node->psql('postgres', qq{\\set VERBOSITY verbose
+		CREATE FOREIGN TABLE vast (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '${most}kB', k '7', slices '64');
+		INSERT INTO vast VALUES (1)});
+	like($full, qr/53200: could not get dynamic shared memory for filter "vast": Cannot allocate memory/, 'more than the machine has left');
+	like($full, qr/It needs \d+ bytes; the system has \d+ left/, 'and the error says how much that is');
+	is(dynamic(), $taken, 'nothing of it stays taken');
 }
 done_testing();

@@ -33,10 +33,22 @@ void format_header(Header* header, const Parameters& parameters) noexcept {
   header->parameters = parameters;
 }
 
-void format_slice(const Parameters& parameters, Slice slice, std::uint32_t index) noexcept {
-  std::memset(static_cast<void*>(slice.state), 0, parameters.slice_bytes);
+namespace {
+
+void start_slice(const Parameters& parameters, Slice slice, std::uint32_t index) noexcept {
   slice.state->random = mix64(parameters.seed ^ (index + 1) * kGoldenRatio);
   if (const FilterOps* ops = find_ops(parameters.kind); ops->init) ops->init(parameters, slice);
+}
+
+}  // namespace
+
+void format_slice(const Parameters& parameters, Slice slice, std::uint32_t index) noexcept {
+  std::memset(static_cast<void*>(slice.state), 0, parameters.slice_bytes);
+  start_slice(parameters, slice, index);
+}
+
+void format_zeroes(Header* header, std::uint32_t index) noexcept {
+  start_slice(header->parameters, slice_at(header, index), index);
 }
 
 void format_slice(Header* header, std::uint32_t index) noexcept {

@@ -16,6 +16,10 @@ void format_slice(Header* header, std::uint32_t index) noexcept;
 // The empty slice number `index` of a filter of these parameters, wherever it lies.
 void format_slice(const Parameters& parameters, Slice slice, std::uint32_t index) noexcept;
 
+// The same of bytes that are zeroes, as are those behind the last slice: touches no more of them
+// than it must.
+void format_zeroes(Header* header, std::uint32_t index) noexcept;
+
 // An empty filter in `parameters.memory` bytes (8-byte aligned).
 void format(Header* header, const Parameters& parameters) noexcept;
 

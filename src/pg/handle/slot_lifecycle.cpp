@@ -18,7 +18,6 @@ extern "C" {
 #include "pg/server/settings.hpp"
 #include "pg/server/transaction_use.hpp"
 #include "pg/server/wait_events.hpp"
-#include "pg/shmem/dynamic_memory.hpp"
 #include "pg/shmem/server_health.hpp"
 #include "pg/shmem/trigger_counts.hpp"
 #include "pg/storage/persistence.hpp"
@@ -299,9 +298,9 @@ Reservation reserve_once(const FilterRelation* relation, uint64 size, const Serv
 Reservation reserve(const FilterRelation* relation, uint64 size, const ServerOptions& server,
                     TimestampTz now, Work* item, bool needed = false) {
   Reservation result = reserve_once(relation, size, server, now, item, needed);
-  if (result == Reservation::no_slot || result == Reservation::no_space)
-    result = reserve_once(relation, size, server, now, item, needed);
-  return result;
+  if (result != Reservation::no_slot && result != Reservation::no_space) return result;
+  wait_for_emptied();
+  return reserve_once(relation, size, server, now, item, needed);
 }
 
 void raise_no_room(const FilterRelation* relation, uint64 size, const ServerOptions& server,
@@ -349,11 +348,10 @@ void back(const FilterSlot* slot, const FilterRelation* relation) {
   errno = error;
   ereport(ERROR, errcode(ERRCODE_OUT_OF_MEMORY),
           errmsg("could not get dynamic shared memory for filter \"%s\": %m", relation->name),
-          errdetail("It needs %llu bytes; /dev/shm has %llu left.",
+          errdetail("It needs %llu bytes; the system has %llu left.",
                     static_cast<unsigned long long>(slot->size),
-                    static_cast<unsigned long long>(free_in_shm())),
-          errhint("Make /dev/shm larger, use less memory, or raise streamfilter.shared_memory and "
-                  "restart the server."));
+                    static_cast<unsigned long long>(dynamic_left())),
+          errhint("Use less memory, drop a filter, or give the server more."));
 }
 
 // Opens a slot that is filled to its users.

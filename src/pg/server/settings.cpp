@@ -115,9 +115,8 @@ void init_settings() {
       &shared_memory_kb, 256 * 1024, 64, INT_MAX, at_start, GUC_UNIT_KB, nullptr, nullptr, nullptr);
   DefineCustomIntVariable("streamfilter.dynamic_memory",
                           "Memory that named filters may take beyond streamfilter.shared_memory.",
-                          "It is taken when a filter needs it, from /dev/shm.", &dynamic_memory_kb,
-                          1024 * 1024, 0, INT_MAX, PGC_SIGHUP, GUC_UNIT_KB, nullptr, nullptr,
-                          nullptr);
+                          "It is taken when a filter needs it.", &dynamic_memory_kb, 1024 * 1024, 0,
+                          INT_MAX, PGC_SIGHUP, GUC_UNIT_KB, nullptr, nullptr, nullptr);
   DefineCustomIntVariable("streamfilter.max_filters",
                           "Largest number of named filters in shared memory.", nullptr,
                           &max_filters, 128, 1, 65536, at_start, 0, nullptr, nullptr, nullptr);

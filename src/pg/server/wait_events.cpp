@@ -11,7 +11,7 @@ namespace {
 
 constexpr const char* kNames[] = {
     "StreamfilterLoad", "StreamfilterCommits",  "StreamfilterConnect", "StreamfilterRemote",
-    "StreamfilterGrow", "StreamfilterArrivals", "StreamfilterResize"};
+    "StreamfilterGrow", "StreamfilterArrivals", "StreamfilterResize",  "StreamfilterMemory"};
 uint32 events[lengthof(kNames)];  // 0: without a name
 
 }  // namespace

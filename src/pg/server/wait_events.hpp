@@ -12,6 +12,7 @@ enum class Wait : uint8 {
   grow,      // StreamfilterGrow: another session takes memory for keys in flight
   arrivals,  // StreamfilterArrivals: COMMIT waits for one of the same keys that came first
   resize,    // StreamfilterResize: transactions that use the filter end before it is another size
+  memory,    // StreamfilterMemory: the system takes back what filters had, and room is needed
 };
 
 // For WaitLatch and its like. Never raises.

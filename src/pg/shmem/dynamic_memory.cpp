@@ -6,10 +6,12 @@ extern "C" {
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cinttypes>
 
 #include "pg/shmem/dynamic_memory.hpp"
 
@@ -21,6 +23,8 @@ constexpr int kMaxNames = 100;
 
 // Of this process and of those that it forks.
 int file = -1;
+// Does it have no limit but the machine's? Then its pages need not be there before they are used.
+bool is_lazy = false;
 DynamicMemory mapped = {};
 
 uint64 page_size() {
@@ -28,14 +32,39 @@ uint64 page_size() {
   return size;
 }
 
+// The number behind `name` in a file of the system's, of which each line has one; else `missing`.
+uint64 number_in(const char* path, const char* name, uint64 missing) {
+  FILE* from = fopen(path, "r");
+  if (from == nullptr) return missing;
+  char line[128];
+  uint64 number = missing;
+  const size_t length = strlen(name);
+  while (number == missing && fgets(line, sizeof line, from) != nullptr)
+    if (strncmp(line, name, length) != 0 || sscanf(line + length, "%" SCNu64, &number) != 1)
+      number = missing;
+  fclose(from);
+  return number;
+}
+
+// Or of the container.
 uint64 memory_of_machine() {
   const long pages = sysconf(_SC_PHYS_PAGES);
-  return pages > 0 ? static_cast<uint64>(pages) * page_size() : 0;
+  const uint64 machine = pages > 0 ? static_cast<uint64>(pages) * page_size() : 0;
+  return Min(machine, number_in("/sys/fs/cgroup/memory.max", "", machine));
 }
+
+// Where the system promises no more than it has, a page that it has not promised is an error that
+// nobody can catch.
+bool promises_at_once() { return number_in("/proc/sys/vm/overcommit_memory", "", 0) == 2; }
 
 // A file without a name goes with the last process that has it open. Anybody may have made one of
 // the name that it has for a moment.
 int open_nameless() {
+#ifdef MFD_CLOEXEC
+  const int anonymous = memfd_create("streamfilter", MFD_CLOEXEC);
+  is_lazy = anonymous >= 0 && !promises_at_once();
+  if (anonymous >= 0) return anonymous;
+#endif
   for (int i = 0; i < kMaxNames; ++i) {
     uint64 number = static_cast<uint64>(getpid()) + static_cast<uint64>(i);
     static_cast<void>(pg_strong_random(&number, sizeof number));
@@ -46,6 +75,18 @@ int open_nameless() {
     if (opened >= 0 || errno != EEXIST) return opened;
   }
   return -1;
+}
+
+// What of all that filters have taken has no page yet comes later.
+uint64 left_beside(uint64 taken) {
+  constexpr uint64 kUnknown = PG_UINT64_MAX >> 12;
+  struct stat now;
+  const uint64 touched = fstat(file, &now) == 0 ? static_cast<uint64>(now.st_blocks) * 512 : 0;
+  const uint64 untouched = taken > touched ? taken - touched : 0;
+  const uint64 available = (number_in("/proc/meminfo", "MemAvailable:", kUnknown) +
+                            number_in("/proc/meminfo", "SwapFree:", 0)) *
+                           1024;
+  return available > untouched ? available - untouched : 0;
 }
 
 off_t position_of(const char* block) { return static_cast<off_t>(block - mapped.base); }
@@ -87,7 +128,8 @@ void report_dynamic_memory() {
 
 uint64 whole_pages(uint64 size) { return TYPEALIGN64(page_size(), size); }
 
-int back_with_memory(char* block, uint64 size, void (*between)()) {
+int back_with_memory(char* block, uint64 size, uint64 taken, void (*between)()) {
+  if (is_lazy) return left_beside(taken) >= size ? 0 : ENOMEM;
   for (uint64 done = 0; done < size;) {
     between();
     const uint64 piece = Min(kPiece, size - done);
@@ -108,7 +150,18 @@ void give_back_memory(char* block, uint64 size) {
 #endif
 }
 
-uint64 free_in_shm() {
+bool gives_zeroes() {
+#ifdef FALLOC_FL_PUNCH_HOLE
+  return true;
+#else
+  return false;
+#endif
+}
+
+bool gives_pages_late() { return is_lazy; }
+
+uint64 memory_left(uint64 taken) {
+  if (is_lazy) return left_beside(taken);
   struct statvfs space;
   return file >= 0 && fstatvfs(file, &space) == 0
              ? static_cast<uint64>(space.f_bavail) * space.f_frsize

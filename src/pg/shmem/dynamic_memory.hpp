@@ -1,7 +1,9 @@
-// Shared memory beyond what is reserved at the start: a file in /dev/shm that has lost its name, as
-// long as the memory of the machine and empty. The postmaster maps it, so that its bytes have the
-// same address in every process; memory is given to those that a filter takes, and taken back from
-// those that none does any more.
+// Shared memory beyond what is reserved at the start: an anonymous file, as long as the memory of
+// the machine and empty. The postmaster maps it, so that its bytes have the same address in every
+// process. What a filter takes gets its pages when they are used; they are taken back when none has
+// it any more. Without memfd_create() it is a file in /dev/shm that has lost its name, whose size
+// has a limit of its own: there pages are given before they are used, as also where the system
+// promises no more memory than it has.
 #pragma once
 
 namespace streamfilter::pg {
@@ -22,15 +24,22 @@ void report_dynamic_memory();
 // A size in whole pages.
 uint64 whole_pages(uint64 size);
 
-// Gives memory to a part of it, which is of zeros then. Takes about .2 s per GB, a piece at a time;
-// `between` is called before each and may raise. Returns 0 or an errno.
-int back_with_memory(char* block, uint64 size, void (*between)());
+// Makes sure that a part of it can be used. Where pages are given at once that takes about .2 s per
+// GB, a piece at a time; `between` is called before each and may raise. `taken`: bytes that filters
+// have of it, beside these. Returns 0 or an errno.
+int back_with_memory(char* block, uint64 size, uint64 taken, void (*between)());
 
 // Takes the memory back. Cannot fail; memory that the system keeps is free for the next filter
 // there.
 void give_back_memory(char* block, uint64 size);
 
-// Bytes that /dev/shm has left; 0 if it does not say.
-uint64 free_in_shm();
+// Is all of it that filters do not have of zeroes?
+bool gives_zeroes();
+
+// Do its pages come when they are used?
+bool gives_pages_late();
+
+// Bytes that the system has left, where filters have `taken` so many.
+uint64 memory_left(uint64 taken);
 
 }  // namespace streamfilter::pg

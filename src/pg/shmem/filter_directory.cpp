@@ -274,15 +274,9 @@ bool take_space(FilterSlot* slot, uint64 size) {
     return false;
   slot->block = reinterpret_cast<Header*>(slot->place.start);
   slot->size = size;
+  slot->zeroes = is_dynamic(slot) ? gives_zeroes() : slot->place.is_new;
   return true;
 }
-
-namespace {
-
-// Slots that this process has emptied and not given back.
-FilterSlot* first_emptied = nullptr;
-
-}  // namespace
 
 void free_slot(FilterSlot* slot) {
   const bool emptied = is_dynamic(slot);
@@ -294,11 +288,19 @@ void free_slot(FilterSlot* slot) {
   slot->generation = 0;
   pg_atomic_write_u32(&slot->copy.to, 0);
   if (emptied) {
-    slot->next_emptied = first_emptied;
-    first_emptied = slot;
+    slot->next_emptied = shared_state->first_emptied;
+    shared_state->first_emptied = slot;
+    shared_state->emptied_bytes += slot->place.size;
     return;
   }
   if (slot->place.start != nullptr) free_place(&shared_state->arena, &slot->place);
+  add_free(slot);
+}
+
+void free_emptied(FilterSlot* slot) {
+  shared_state->emptied_bytes -= slot->place.size;
+  free_place(&shared_state->dynamic, &slot->place);
+  slot->state = SlotState::free;
   add_free(slot);
 }
 
@@ -312,22 +314,27 @@ void shrink_slot(FilterSlot* slot, uint64 size) {
   LWLockRelease(shared_state->directory_lock);
 }
 
-int back_slot(const FilterSlot* slot, void (*between)()) {
-  return is_dynamic(slot) ? back_with_memory(slot->place.start, slot->place.size, between) : 0;
+namespace {
+
+uint64 dynamic_in_use() {
+  LWLockAcquire(shared_state->directory_lock, LW_SHARED);
+  const uint64 bytes = shared_state->dynamic.in_use;
+  LWLockRelease(shared_state->directory_lock);
+  return bytes;
 }
 
-void give_back_slots() {
-  while (first_emptied != nullptr) {
-    FilterSlot* slot = first_emptied;
-    first_emptied = slot->next_emptied;
-    give_back_memory(slot->place.start, slot->place.size);
-    LWLockAcquire(shared_state->directory_lock, LW_EXCLUSIVE);
-    free_place(&shared_state->dynamic, &slot->place);
-    slot->state = SlotState::free;
-    add_free(slot);
-    LWLockRelease(shared_state->directory_lock);
-  }
+// A place that is taken.
+int back_place(char* start, uint64 size, void (*between)()) {
+  return back_with_memory(start, size, dynamic_in_use() - size, between);
 }
+
+}  // namespace
+
+int back_slot(const FilterSlot* slot, void (*between)()) {
+  return is_dynamic(slot) ? back_place(slot->place.start, slot->place.size, between) : 0;
+}
+
+uint64 dynamic_left() { return memory_left(dynamic_in_use()); }
 
 char* take_segment(uint64 wanted, uint64 least, uint64* size) {
   if (dynamic_memory().base == nullptr) return nullptr;
@@ -335,9 +342,8 @@ char* take_segment(uint64 wanted, uint64 least, uint64* size) {
     const uint64 pages = whole_pages(wanted);
     char* start = reserve_segment(pages);
     if (start == nullptr) continue;
-    if (back_with_memory(start, pages, [] {}) == 0) {
-      // The system may have kept what was there.
-      memset(start, 0, pages);
+    if (back_place(start, pages, [] {}) == 0) {
+      if (!gives_zeroes()) memset(start, 0, pages);
       *size = pages;
       return start;
     }

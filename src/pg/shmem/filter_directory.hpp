@@ -25,7 +25,7 @@ enum class SlotState : uint8 {
   pending,   // belongs to a definition that transaction of `owner` has not committed
   live,
   retired,  // of another geometry than the primary's: some may be reading it, nobody finds it
-  emptied,  // nobody's, but `owner` has still to give its dynamic memory back to the system
+  emptied,  // nobody's, but the system has still to get its dynamic memory back
   copying,  // becomes the state of a live one in another size; nobody but `owner` finds it
   // Has the statistics of a filter that nobody has used since the start, and no block. It can be
   // taken, but after those that are free.
@@ -86,7 +86,7 @@ struct FilterSlot {
   Oid relation;
   Oid server;
   bool is_moved;     // it holds a slice that has come from another server (note_moved)
-  int owner;         // pid, for building, pending, copying and emptied
+  int owner;         // pid, for building, pending and copying
   uint64 signature;  // FilterRelation::signature it was built for
   uint32 asked;  // 32 bits of asked_signature, which outlive a change of derivations; 0: unknown
   uint64 key_signature;  // of the columns its keys are hashed of; 0: not known yet
@@ -94,9 +94,10 @@ struct FilterSlot {
   Header* block;         // its bytes, at the same address in every process
   uint64 size;
   Place place;  // of the block
+  bool zeroes;  // when the place was taken, it was of zeroes
   FilterSlot* next_in_bucket;
   FilterSlot *before_free, *after_free;
-  FilterSlot* next_emptied;  // of those that `owner` has emptied; nobody else looks at it
+  FilterSlot* next_emptied;
   Statistics stats;
   LossEstimate loss;
   pg_atomic_uint64 overfull_logged;  // the time when the log was last told of that
@@ -126,6 +127,8 @@ struct SharedState {
   Region dynamic;                      // nothing, where there is no dynamic memory
   Place segments[kMaxSegments];        // of dynamic memory, that are no filter's (take_segment)
   uint64 segments_in_use;              // bytes
+  FilterSlot* first_emptied;           // whose memory no process is giving back yet
+  uint64 emptied_bytes;                // of all that are emptied
   FilterSlot *first_free, *last_free;  // free, then counted
   int free_count;
   int moved_count;  // of those in use
@@ -188,8 +191,8 @@ FilterSlot* find_free_slot(bool for_moved);
 // streamfilter.max_filters.
 void note_moved(FilterSlot* slot);
 
-// Finds a place for its block: in the arena, else in dynamic memory, to which back_slot then gives
-// its pages. False: there is no room.
+// Finds a place for its block: in the arena, else in dynamic memory, where back_slot sees to the
+// pages. False: there is no room.
 bool take_space(FilterSlot* slot, uint64 size);
 
 // Makes a slot that is free or counted one of a relation.
@@ -204,13 +207,26 @@ inline bool is_dynamic(const FilterSlot* slot) {
 // Of a slot of this process: what is beyond so many bytes is free again. Takes directory_lock.
 void shrink_slot(FilterSlot* slot, uint64 size);
 
-// Gives a slot whose block was just found its memory, if that is dynamic. Returns 0 or an errno;
-// `between` may raise.
+// Makes sure that a block which was just found can be used, if it is in dynamic memory. Returns 0
+// or an errno; `between` may raise.
 int back_slot(const FilterSlot* slot, void (*between)());
 
-// After free_slot: lets the system have the dynamic memory of the slots that this process has
-// freed. Takes directory_lock. Cannot fail.
+// Bytes that the system has left for dynamic memory. Takes directory_lock.
+uint64 dynamic_left();
+
+// After free_slot: lets the system have the dynamic memory of slots that are emptied, through a
+// worker if that takes long. Takes directory_lock. Cannot fail.
 void give_back_slots();
+
+// Helps, and waits until that is done. Takes directory_lock; may raise.
+void wait_for_emptied();
+
+// Its memory is the system's again. Needs directory_lock.
+void free_emptied(FilterSlot* slot);
+
+// Empties a large filter in dynamic memory, which nobody else uses, by another block in place of
+// its own. Takes directory_lock. False: that is not cheaper, or cannot be done.
+bool renew_block(FilterSlot* slot);
 
 // Dynamic memory for what overflows, up to half of streamfilter.dynamic_memory for all together:
 // `wanted` bytes, else half of that and so on, but not below `least`; of zeros, and *size is what

@@ -1,5 +1,7 @@
 #include "pg/server/postgres.hpp"
 
+#include <initializer_list>
+
 #include "pg/shmem/memory_region.hpp"
 
 namespace streamfilter::pg {
@@ -36,7 +38,8 @@ bool take_place(Region* region, Place* place, uint64 size) {
   Gap gap = gap_behind(region, region->full_until);
   while (gap.size < size && gap.after != nullptr) gap = gap_behind(region, gap.after);
   if (gap.size < size) return false;
-  *place = {gap.start, size, gap.before, gap.after};
+  *place = {gap.start, size, gap.start >= region->new_from, gap.before, gap.after};
+  region->new_from = Max(region->new_from, gap.start + size);
   (gap.before != nullptr ? gap.before->after : region->first) = place;
   if (gap.after != nullptr) gap.after->before = place;
   region->in_use += size;
@@ -59,6 +62,24 @@ void shrink_place(Region* region, Place* place, uint64 size) {
   place->size = size;
   if (region->full_until != nullptr && place->start < region->full_until->start)
     region->full_until = place;
+}
+
+void exchange_places(Region* region, Place* one, Place* other) {
+  const auto now = [one, other](Place* was) {
+    return was == one ? other : was == other ? one : was;
+  };
+  const Place former = *one;
+  *one = *other;
+  *other = former;
+  region->full_until = now(region->full_until);
+  for (Place* place : {one, other}) {
+    place->before = now(place->before);
+    place->after = now(place->after);
+  }
+  for (Place* place : {one, other}) {
+    (place->before != nullptr ? place->before->after : region->first) = place;
+    if (place->after != nullptr) place->after->before = place;
+  }
 }
 
 uint64 largest_gap(const Region* region) {

@@ -7,6 +7,7 @@ namespace streamfilter::pg {
 struct Place {
   char* start;  // nullptr: unused
   uint64 size;  // of whole units
+  bool is_new;  // nobody has had any of it before
   Place *before, *after;
 };
 
@@ -16,6 +17,7 @@ struct Region {
   uint64 unit;        // a power of two
   uint64 in_use;      // bytes
   Place* first;       // in the order of addresses
+  char* new_from;     // from here on nobody has had anything
   Place* full_until;  // nothing is free before its end, so that most searches begin there
 };
 
@@ -23,6 +25,7 @@ struct Region {
 bool take_place(Region* region, Place* place, uint64 size);  // false: there is no room
 void free_place(Region* region, Place* place);
 void shrink_place(Region* region, Place* place, uint64 size);
+void exchange_places(Region* region, Place* one, Place* other);
 uint64 largest_gap(const Region* region);
 
 inline bool is_within(const Region& region, const void* start) {

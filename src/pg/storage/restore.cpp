@@ -35,18 +35,11 @@ void clear_body(Header* block, uint64 room) {
   }
 }
 
-void format_slices(Header* block) {
+void format_slices(Header* block, bool zeroes) {
   for (uint32 i = 0; i < block->parameters.slices; ++i) {
     CHECK_FOR_INTERRUPTS();
-    format_slice(block, i);
+    zeroes ? format_zeroes(block, i) : format_slice(block, i);
   }
-}
-
-// Another filter may have lain there, whose slices ended elsewhere.
-void clear_rest(Header* block) {
-  const Parameters& parameters = block->parameters;
-  const uint64 used = sizeof(Header) + parameters.slices * parameters.slice_bytes;
-  memset(reinterpret_cast<char*>(block) + used, 0, parameters.memory - used);
 }
 
 // What of all that was read is to be used.
@@ -160,15 +153,15 @@ int64 identity_of_empty(const StateReading& reading, const Parameters& asked) {
 }
 
 // Reads everything that is saved into `block`: that of a slot that is being built, or a copy.
+// `zeroes`: it has nothing but those.
 void load(FilterSlot* slot, const FilterRelation* relation, const Parameters& parameters,
-          Header* block) {
+          Header* block, bool zeroes) {
   const bool standby = RecoveryInProgress();
   const XLogRecPtr replayed = standby ? GetXLogReplayRecPtr(nullptr) : InvalidXLogRecPtr;
   format_header(block, parameters);
   StateReading reading;
   if (!open_state_tables(relation->relid, AccessShareLock, AccessShareLock, &reading.tables)) {
-    format_slices(block);
-    clear_rest(block);
+    format_slices(block, zeroes);
     return;
   }
   MemoryContext context =
@@ -191,7 +184,7 @@ void load(FilterSlot* slot, const FilterRelation* relation, const Parameters& pa
   Choice choice;
   // The log mostly says how the pieces of the image lie.
   if (newest_header(reading.log) != nullptr) find_header(reading, &choice);
-  clear_body(block, reading.room);
+  if (!zeroes) clear_body(block, reading.room);
   if (const char* more = try_to_read(read_image, &reading)) reading.image.damage = more;
   const LogRows& rows = reading.log;
   const SavedImage& image = reading.image;
@@ -202,10 +195,7 @@ void load(FilterSlot* slot, const FilterRelation* relation, const Parameters& pa
   // A transaction that writes rows writes a header with them, or has seen one committed.
   if (rows.all > 0 && damage == nullptr && choice.identity == 0) damage = "It has no header.";
   const int64 identity = choice.found ? choice.identity : identity_of_empty(reading, parameters);
-  if (!choice.use_image) {
-    format_slices(block);
-    clear_rest(block);
-  }
+  if (!choice.use_image) format_slices(block, !image.placed);
   if (image.damage != nullptr) warn_damaged(relation, "image", image.damage);
   if (damage != nullptr) warn_damaged(relation, "log", damage);
   check_collations(relation, rows, &choice);
@@ -236,10 +226,9 @@ void restore_filter(FilterSlot* slot, const FilterRelation* relation,
   stop_at(FaultPoint::load);
   Header* block = block_of(slot);
   if (relation->options.persistence == Persistence::logged)
-    return load(slot, relation, parameters, block);
+    return load(slot, relation, parameters, block, slot->zeroes);
   format_header(block, parameters);
-  format_slices(block);
-  clear_rest(block);
+  format_slices(block, slot->zeroes);
   slot->saved.identity = new_identity(relation, parameters);
   // It may have been a logged one; what is still saved of that has to go with the first change. On
   // a standby it may become one.
@@ -295,7 +284,7 @@ void load_again(FilterSlot* slot, const FilterRelation* relation) {
     return retire(slot, relation);
   auto* copy = static_cast<Header*>(MemoryContextAllocExtended(
       CurrentMemoryContext, parameters.memory, MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO));
-  load(slot, relation, parameters, copy);
+  load(slot, relation, parameters, copy, /*zeroes=*/true);
   // More has been replayed in between.
   if (!has_same_geometry(copy->parameters, parameters)) return retire(slot, relation);
   for (uint32 i = 0; i < parameters.slices; ++i) {

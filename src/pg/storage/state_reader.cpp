@@ -129,6 +129,7 @@ void read_image(StateReading* reading) {
     image->identity = row.image;
     const char* damage = nullptr;
     if (row.number > 0) {
+      image->placed = true;
       damage = place_chunk(row, block);
     } else if (row.size != sizeof(Header)) {
       damage = "Its header has another size.";

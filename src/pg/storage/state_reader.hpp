@@ -22,6 +22,7 @@ struct SavedImage {
   bool found = false;             // one of this definition
   const char* refused = nullptr;  // one that cannot be used, and why
   const char* damage = nullptr;
+  bool placed = false;  // something of it is in the block
   int64 identity = 0;
   TimestampTz saved = 0;
   Parameters parameters{};

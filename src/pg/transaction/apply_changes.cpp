@@ -173,7 +173,10 @@ void apply_changes(const ChangeLog* log, Header* header, FilterSlot* slot) {
   };
   uint32 position = 0;
   if (log->last_reset != kNoChange) {
-    on_every_slice([&](uint32 slice) { format_slice(header, slice); });
+    if (slot != nullptr && renew_block(slot))
+      header = block_of(slot);
+    else
+      on_every_slice([&](uint32 slice) { format_slice(header, slice); });
     position = log->last_reset + 1;
   }
   while (position < log->count) {

@@ -1,0 +1,119 @@
+// Dynamic memory that filters have left: the system takes back a GB in .3 s and more, for which
+// nobody waits who has dropped or emptied a large filter. A worker does that. Until then the memory
+// is nobody's; who finds no room meanwhile helps.
+#include "pg/server/postgres.hpp"
+
+extern "C" {
+#include "postmaster/bgworker.h"
+}
+
+#include "core/filter/filter.hpp"
+#include "pg/server/wait_events.hpp"
+#include "pg/shmem/dynamic_memory.hpp"
+#include "pg/shmem/filter_directory.hpp"
+
+namespace streamfilter::pg {
+namespace {
+
+constexpr uint64 kMuch = 64 * 1024 * 1024;  // bytes that are worth a worker, or another block
+
+// nullptr: there is none.
+FilterSlot* take_emptied() {
+  LWLockAcquire(shared_state->directory_lock, LW_EXCLUSIVE);
+  FilterSlot* slot = shared_state->first_emptied;
+  if (slot != nullptr) shared_state->first_emptied = slot->next_emptied;
+  LWLockRelease(shared_state->directory_lock);
+  return slot;
+}
+
+void give_back_all() {
+  while (FilterSlot* slot = take_emptied()) {
+    give_back_memory(slot->place.start, slot->place.size);
+    LWLockAcquire(shared_state->directory_lock, LW_EXCLUSIVE);
+    free_emptied(slot);
+    LWLockRelease(shared_state->directory_lock);
+    ConditionVariableBroadcast(&shared_state->built);
+  }
+}
+
+// Also those that another process is giving back.
+bool is_any_emptied() {
+  LWLockAcquire(shared_state->directory_lock, LW_SHARED);
+  const bool any = shared_state->emptied_bytes > 0;
+  LWLockRelease(shared_state->directory_lock);
+  return any;
+}
+
+// False: no worker is free. Allocates nothing.
+bool start_worker() {
+  BackgroundWorker worker{};
+  worker.bgw_flags = BGWORKER_SHMEM_ACCESS;
+  worker.bgw_start_time = BgWorkerStart_PostmasterStart;
+  worker.bgw_restart_time = BGW_NEVER_RESTART;
+  strlcpy(worker.bgw_library_name, "streamfilter", sizeof worker.bgw_library_name);
+  strlcpy(worker.bgw_function_name, "streamfilter_memory_worker", sizeof worker.bgw_function_name);
+  strlcpy(worker.bgw_name, "streamfilter memory", sizeof worker.bgw_name);
+  strlcpy(worker.bgw_type, "streamfilter memory", sizeof worker.bgw_type);
+  return RegisterDynamicBackgroundWorker(&worker, nullptr);
+}
+
+// A slot that holds a block of zeroes for somebody else; nullptr: there is none. The limit of
+// dynamic memory counts what is used, and of two blocks for a moment only one is.
+FilterSlot* take_spare(const FilterSlot* slot) {
+  LWLockAcquire(shared_state->directory_lock, LW_EXCLUSIVE);
+  FilterSlot* spare = find_free_slot(true);
+  if (spare != nullptr && (spare->state != SlotState::free ||
+                           !take_place(&shared_state->dynamic, &spare->place, slot->place.size)))
+    spare = nullptr;
+  if (spare != nullptr) enter_slot(spare, InvalidOid, InvalidOid, SlotState::building);
+  LWLockRelease(shared_state->directory_lock);
+  return spare;
+}
+
+}  // namespace
+
+void give_back_slots() {
+  LWLockAcquire(shared_state->directory_lock, LW_SHARED);
+  const uint64 bytes = shared_state->emptied_bytes;
+  LWLockRelease(shared_state->directory_lock);
+  if (bytes >= kMuch && start_worker()) return;
+  give_back_all();
+}
+
+void wait_for_emptied() {
+  ConditionVariablePrepareToSleep(&shared_state->built);
+  for (;;) {
+    give_back_all();
+    if (!is_any_emptied()) break;
+    ConditionVariableSleep(&shared_state->built, wait_event(Wait::memory));
+  }
+  ConditionVariableCancelSleep();
+}
+
+bool renew_block(FilterSlot* slot) {
+  if (!is_dynamic(slot) || slot->size < kMuch || !gives_pages_late() || !gives_zeroes())
+    return false;
+  FilterSlot* spare = take_spare(slot);
+  if (spare == nullptr) return false;
+  auto* block = reinterpret_cast<Header*>(spare->place.start);
+  memcpy(static_cast<void*>(block), block_of(slot), sizeof(Header));
+  for (uint32 i = 0; i < block->parameters.slices; ++i) format_zeroes(block, i);
+  LWLockAcquire(shared_state->directory_lock, LW_EXCLUSIVE);
+  exchange_places(&shared_state->dynamic, &slot->place, &spare->place);
+  slot->block = block;
+  free_slot(spare);
+  LWLockRelease(shared_state->directory_lock);
+  give_back_slots();
+  return true;
+}
+
+}  // namespace streamfilter::pg
+
+extern "C" {
+PGDLLEXPORT void streamfilter_memory_worker(Datum);
+}
+
+// Signals stay blocked: what it has begun must end, and takes seconds.
+void streamfilter_memory_worker(Datum) {
+  if (streamfilter::pg::shared_state != nullptr) streamfilter::pg::give_back_all();
+}
