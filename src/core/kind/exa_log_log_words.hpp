@@ -45,13 +45,6 @@ inline Token token_in(const Parameters& p, Word word) noexcept {
 void add_words(Header* filter, const Word* words, std::uint32_t count) noexcept;
 inline void add_word(Header* filter, Word word) noexcept { add_words(filter, &word, 1); }
 
-// Where what adding it changes begins.
-inline const void* place_of_word(Header* filter, Word word) noexcept {
-  const Parameters& p = filter->parameters;
-  return slice_at(filter, slice_of_word(p, word)).body() +
-         token_in(p, word).register_index() * sizeof(Register);
-}
-
 // The probability that a new key changes any register, or token, of the filter.
 double change_of(const Header* filter) noexcept;
 

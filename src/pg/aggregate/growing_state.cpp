@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 
 #include "core/base/saturate.hpp"
 #include "pg/aggregate/aggregate_arguments.hpp"
@@ -72,9 +71,9 @@ Header* filter_of_words(const GrowingState* state, MemoryContext context) {
 void become_filter(GrowingState* state, MemoryContext context) {
   state->filter = filter_of_words(state, context);
   if (state->words != nullptr) pfree(state->words);
-  state->words = nullptr;
+  state->waiting = static_cast<WaitingKey*>(
+      MemoryContextAllocZero(context, GrowingState::kWaiting * sizeof(WaitingKey)));
   state->count = state->bits = 0;
-  std::fill(std::begin(state->first), std::end(state->first), 0);
 }
 
 void become_larger(GrowingState* state, MemoryContext context) {
@@ -102,10 +101,10 @@ bool is_listed(const GrowingState* state, Word word) {
   return std::find(words, words + state->count, word) != words + state->count;
 }
 
-// Adds the words that wait.
+// Adds the keys that wait.
 void catch_up(GrowingState* state) {
-  if (state->filter == nullptr) return;
-  for (Word& word : state->first) add_waiting(state, &word);
+  if (state->filter == nullptr || state->waiting == nullptr) return;
+  for (uint32 i = 0; i < GrowingState::kWaiting; ++i) add_waiting(state, &state->waiting[i]);
 }
 
 GrowingState* allocate(MemoryContext context) {

@@ -2,11 +2,12 @@
 // filter is of kind ell, their words (core/kind/exa_log_log_words.hpp), in memory that grows with
 // them. The finished filter is the same.
 //
-// A filter of a megabyte lies in no near cache: a key that comes waits as a word for some rows,
-// until the memory that it changes is there.
+// A filter of a megabyte lies in no near cache: a key that comes waits for some rows, until the
+// memory that it changes is there.
 #pragma once
 
 #include "core/filter/compact_form.hpp"
+#include "core/kind/exa_log_log.hpp"
 
 namespace streamfilter::pg {
 
@@ -23,15 +24,23 @@ struct StateExtra {
   uint64 insertions[FLEXIBLE_ARRAY_MEMBER];
 };
 
+struct WaitingKey {
+  exa_log_log::Token token;  // payload 0: none
+  uint32 slice;
+};
+
 struct GrowingState {
-  static constexpr uint32 kFirst = 6;
+  static constexpr uint32 kFirst = 6, kWaiting = 8;
 
   Header* filter;                // nullptr: there are words
   const Parameters* parameters;  // of the filter that the words will be, or are added to
   StateExtra* extra;             // nullptr: only the number of keys counts
-  Word* words;                   // `bits` 0: in a row, at `first` unless nullptr
-  uint32 count;                  // with a filter: which of `first` has waited longest; 0 if none
-  uint32 bits;                   // of the table
+  union {
+    Word* words;          // `bits` 0: in a row, at `first` unless nullptr
+    WaitingKey* waiting;  // with a filter that keys are added to: so many of them
+  };
+  uint32 count;  // with a filter: the place of the key that has waited longest
+  uint32 bits;   // of the table
   Word first[kFirst];
 
   const Parameters& its() const { return filter != nullptr ? filter->parameters : *parameters; }
@@ -46,29 +55,32 @@ GrowingState* make_state(Header* filter, MemoryContext context);
 
 void add_word(FunctionCallInfo fcinfo, GrowingState* state, Word word);
 
-// Adds a word that has waited for the filter.
-inline void add_waiting(GrowingState* state, Word* word) {
-  if (*word == 0) return;
-  exa_log_log::add_word(state->filter, *word);
-  if (state->extra != nullptr)
-    count_insertion(
-        *slice_at(state->filter, exa_log_log::slice_of_word(*state->parameters, *word)).state,
-        true);
-  *word = 0;
+// Adds a key that has waited for the filter.
+inline void add_waiting(GrowingState* state, WaitingKey* key) {
+  if (key->token.payload == 0) return;
+  const Slice slice = slice_at(state->filter, key->slice);
+  exa_log_log::add_token(*state->parameters, slice, key->token);
+  if (state->extra != nullptr) count_insertion(*slice.state, true);
+  key->token.payload = 0;
 }
 
-inline void wait_for_memory(GrowingState* state, Word word) {
-  __builtin_prefetch(exa_log_log::place_of_word(state->filter, word));
-  Word* place = &state->first[state->count];
+inline void wait_for_memory(GrowingState* state, const WaitingKey& key) {
+  const Slice slice = slice_at(state->filter, key.slice);
+  __builtin_prefetch(slice.body() + exa_log_log::Update(key.token).at);
+  WaitingKey* place = &state->waiting[state->count];
   add_waiting(state, place);
-  *place = word;
-  if (++state->count == GrowingState::kFirst) state->count = 0;
+  *place = key;
+  state->count = (state->count + 1) % GrowingState::kWaiting;
 }
 
 inline void insert(FunctionCallInfo fcinfo, GrowingState* state, uint64 hash) {
   const Parameters& p = *state->parameters;
+  if (likely(state->filter != nullptr)) {
+    const WaitingKey key = {exa_log_log::token_of(hash, p.integer(0)),
+                            p.slices > 1 ? slice_of(p, hash) : 0};
+    return wait_for_memory(state, key);
+  }
   const Word word = exa_log_log::word_of(p, hash);
-  if (likely(state->filter != nullptr)) return wait_for_memory(state, word);
   if (state->extra != nullptr)
     ++state->extra->insertions[p.slices > 1 ? exa_log_log::slice_of_word(p, word) : 0];
   add_word(fcinfo, state, word);
