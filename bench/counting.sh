@@ -44,7 +44,14 @@ groups() { echo "SELECT sum(n) FROM (SELECT $2 AS n FROM events GROUP BY $1) x";
 echo '| | ours, ms | hll, ms | exact, ms | to hll | to exact |'
 echo '|---|---|---|---|---|---|'
 theirs='hll_cardinality(hll_add_agg(hll_hash_bigint(k)))'
+row 'count(k), which counts none' 'SELECT count(k) FROM events' '' ''
 row 'one group' 'SELECT approx_count_distinct(k) FROM events' "SELECT $theirs FROM events" 'SELECT count(DISTINCT k) FROM events'
+row 'one group, all different' 'SELECT approx_count_distinct(i) FROM events' \
+	'SELECT hll_cardinality(hll_add_agg(hll_hash_integer(i))) FROM events' 'SELECT count(DISTINCT i) FROM events'
+row 'one group, text' 'SELECT approx_count_distinct(k::text) FROM events' \
+	'SELECT hll_cardinality(hll_add_agg(hll_hash_text(k::text))) FROM events' ''
+row 'one group, numeric' 'SELECT approx_count_distinct(k::numeric) FROM events' \
+	'SELECT hll_cardinality(hll_add_agg(hll_hash_any(k::numeric))) FROM events' ''
 setup='SET max_parallel_workers_per_gather = 2;'
 row 'one group, two workers' 'SELECT approx_count_distinct(k) FROM events' "SELECT $theirs FROM events" ''
 setup='SET max_parallel_workers_per_gather = 0;'
@@ -78,7 +85,13 @@ row 'rollup of 200 groups, 200 statements of 1,000 rows' "$(rollup streamfilter 
 	"$(rollup hll 'hll_add_agg(hll_hash_bigint(k))')" ''
 
 bytes="SELECT pg_total_relation_size('counting.ours')"
+# The most that the groups took, beside what they may take, in kB.
+peak=$(query -c 'SET max_parallel_workers_per_gather = 0' -c 'SET search_path = counting, public' -c 'SET enable_sort = off' \
+	-c "EXPLAIN (ANALYZE, TIMING off, FORMAT json) $(groups g6 'approx_count_distinct(k)')" |
+	sed -n 's/.*"Peak Memory Usage": \([0-9]*\).*/\1/p')
+may=$(query -c "SELECT (pg_size_bytes(current_setting('work_mem')) * current_setting('hash_mem_multiplier')::numeric / 1024)::bigint")
 echo
+echo "Groups by g6 took at most $peak kB, and may take $may kB and a tenth."
 echo "100,000 stored sketches of $((rows / 100000)) keys: $(query -c "$bytes") bytes" \
 	"$([ "$has_hll" != 1 ] || query -c "SELECT 'beside ' || pg_total_relation_size('counting.theirs') || ' of hll'")"
 query -c 'DROP SCHEMA counting CASCADE' 2>/dev/null
