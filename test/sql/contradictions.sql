@@ -79,3 +79,13 @@ FROM unnest('{"bloom(memory=64kB, keys=20000)", "bloom(memory=64kB, keys=20000, 
 SELECT made FROM streamfilter_hashes_define('public', 'part', 'bloom(memory=64kB, keys=100000, fpr=0.001, k=2, seed=1)',
   'wait', 'logged', 'a producer');
 DROP FOREIGN TABLE part;
+
+-- What the rate is to be where nobody tells it, also where not even .01 is kept
+CREATE FOREIGN TABLE untold (id int) SERVER streamfilter OPTIONS (kind 'bloom', keys '1000000', memory '64kB');
+CREATE FOREIGN TABLE untold (id int) SERVER streamfilter OPTIONS (kind 'timer', window '1 day', keys '1000000', memory '64kB');
+CREATE FOREIGN TABLE untold (id int) SERVER streamfilter OPTIONS (kind 'bloom', keys '1000000', memory '64kB', fpr '0.01');
+CREATE FOREIGN TABLE untold (id int) SERVER streamfilter OPTIONS (kind 'bloom', keys '-3', memory '64kB');
+CREATE FOREIGN TABLE untold (id int) SERVER streamfilter OPTIONS (kind 'sbf', memory '64kB', k '3');
+ALTER FOREIGN TABLE untold OPTIONS (DROP k);
+SELECT ftoptions FROM pg_foreign_table WHERE ftrelid = 'untold'::regclass;
+DROP FOREIGN TABLE untold;

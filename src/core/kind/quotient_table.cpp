@@ -140,11 +140,10 @@ bool does_not_fit(const Definition& definition, Problem& problem) noexcept {
       definition.has(kP) || definition.has(kR) ? ", a smaller p or a larger r" : "");
 }
 
-bool cannot_keep(const Definition& definition, const Shape& best, Problem& problem) noexcept {
+bool cannot_keep(const Definition& definition, double least, Problem& problem) noexcept {
   problem.set(Error::conflict, "kind %s cannot keep fpr %g", kind_name(definition),
               definition.wanted_fpr());
-  problem.add_detail("With the longest remainders its false-positive rate is at most %.3g.",
-                     best.bound);
+  problem.add_detail("With the longest remainders its false-positive rate is at most %.3g.", least);
   return problem.add_hint("Use a larger fpr.");
 }
 
@@ -193,6 +192,7 @@ bool derive(Definition& definition, Appraise appraise, Shape& shape, Problem& pr
   const bool integer = is_integer(definition);
   const double fpr = definition.wanted_fpr();
   bool found = false;
+  double least = 1;  // rate that any of the shapes keeps
   for (unsigned r = ranges.r_low; r <= ranges.r_high; ++r)
     for (unsigned r_prime = ranges.r_prime_low; r_prime <= ranges.r_prime_high && r_prime < r;
          ++r_prime) {
@@ -204,6 +204,7 @@ bool derive(Definition& definition, Appraise appraise, Shape& shape, Problem& pr
         candidate.r_prime = r_prime;
         candidate.row_buckets = k;
         if (!appraise(definition, candidate)) continue;
+        least = std::min(least, candidate.bound);
         if (!found || is_better(candidate, shape, fpr)) shape = candidate;
         found = true;
       }
@@ -211,7 +212,7 @@ bool derive(Definition& definition, Appraise appraise, Shape& shape, Problem& pr
   if (!found) return does_not_fit(definition, problem);
   const bool nothing_given = (definition.given & ~(WordSet{1} << kFingerprint)) == 0;
   if (shape.bound > fpr && nothing_given && !definition.break_fpr(words(kFingerprint)))
-    return cannot_keep(definition, shape, problem);
+    return cannot_keep(definition, least, problem);
   p.set_integer(kFingerprint, integer ? Fingerprint::kInteger : Fingerprint::kHash);
   p.set_integer(kR, shape.r);
   p.set_integer(kRPrime, shape.r_prime);

@@ -271,6 +271,26 @@ bool read_table_options(List* options, Definition* definition, RelationOptions* 
   return check_tree_options(options, *definition, *relation_options, fault);
 }
 
+namespace {
+
+bool read_with_fpr(List* options, const char* fpr, Definition* definition, RelationOptions* asked,
+                   Fault& fault) {
+  auto* value = reinterpret_cast<Node*>(makeString(pstrdup(fpr)));
+  List* extended = lappend(list_copy(options), makeDefElem(pstrdup("fpr"), value, -1));
+  *asked = RelationOptions();
+  return read_table_options(extended, definition, asked, fault);
+}
+
+bool set_cannot_keep(Fault& fault, const Fault& why, const char* fpr) {
+  fault = why;
+  fault.add_detail("Without option fpr, its rate is to be %s.%s%s", fpr,
+                   why.detail != nullptr ? " " : "", why.detail != nullptr ? why.detail : "");
+  return fault.add_hint("%s%sIf losing one of a hundred new rows will do, add fpr '0.01'.",
+                        why.hint != nullptr ? why.hint : "", why.hint != nullptr ? " " : "");
+}
+
+}  // namespace
+
 bool takes_fpr(List* options, const char* fpr, Fault& fault) {
   // What a producer defines here is complete; k says what the rate is to be.
   for (const char* name : {"fpr", "producer", "k", "k1", "k2"})
@@ -278,17 +298,19 @@ bool takes_fpr(List* options, const char* fpr, Fault& fault) {
   Definition without, with;
   RelationOptions asked;
   Fault ignored;
-  if (!read_table_options(options, &without, &asked, ignored) ||
-      find_ops(without.parameters.kind)->counts_only)
-    return false;
+  if (!read_table_options(options, &without, &asked, ignored)) {
+    // If it is the rate that is not kept, the message names it; else that of CREATE will do.
+    Fault other;
+    return !read_with_fpr(options, fpr, &with, &asked, other) &&
+           strcmp(other.message, ignored.message) != 0 && set_cannot_keep(fault, other, fpr);
+  }
+  if (find_ops(without.parameters.kind)->counts_only) return false;
   const bool may_override = promised_fpr(asked.asked) == 0;
-  auto* value = reinterpret_cast<Node*>(makeString(pstrdup(fpr)));
-  List* extended = lappend(list_copy(options), makeDefElem(pstrdup("fpr"), value, -1));
   Problem problem;
-  asked = RelationOptions();
-  if (!read_table_options(extended, &with, &asked, may_override ? ignored : fault)) return false;
-  if (check_request(asked.asked, with, problem)) return true;
-  return may_override ? false : fault.set(problem);
+  const bool is_read = read_with_fpr(options, fpr, &with, &asked, ignored);
+  if (is_read && check_request(asked.asked, with, problem)) return true;
+  if (is_read) ignored.set(problem);
+  return may_override ? false : set_cannot_keep(fault, ignored, fpr);
 }
 
 bool read_column_options(List* options, Role* role, Fault& fault) {

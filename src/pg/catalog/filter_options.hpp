@@ -18,6 +18,7 @@ bool read_table_options(List* options, Definition* definition, RelationOptions* 
 
 // What a filter without option fpr keeps: the default of 1.1. CREATE writes that of now.
 constexpr char kFormerFpr[] = "0.01";
+constexpr char kDefaultFpr[] = "1e-06";
 
 // Do the options name no fpr, and go with this one? Options that name numbers of the kind may
 // override it; others that cannot keep it are a fault: 22023. So is nothing else.

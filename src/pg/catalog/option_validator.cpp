@@ -20,7 +20,10 @@ bool check_options(List* options, Oid of, Fault& fault) {
     case ForeignTableRelationId: {
       Definition definition;
       RelationOptions relation_options;
-      return read_table_options(options, &definition, &relation_options, fault);
+      if (read_table_options(options, &definition, &relation_options, fault)) return true;
+      if (Fault of_default; !takes_fpr(options, kDefaultFpr, of_default) && of_default)
+        fault = of_default;
+      return false;
     }
     case AttributeRelationId: {
       Role role;

@@ -379,15 +379,18 @@ void check_new_filters(bool imported) {
   }
 }
 
+// Or a number that stands for it
 bool drops_fpr(const AlterTableStmt* statement) {
   ListCell *command_cell, *option_cell;
   foreach (command_cell, statement->cmds) {
     const auto* command = castNode(AlterTableCmd, lfirst(command_cell));
     if (command->subtype != AT_GenericOptions) continue;
-    foreach (option_cell, castNode(List, command->def))
-      if (const auto* option = castNode(DefElem, lfirst(option_cell));
-          option->defaction == DEFELEM_DROP && is_named(option, "fpr"))
-        return true;
+    foreach (option_cell, castNode(List, command->def)) {
+      const auto* option = castNode(DefElem, lfirst(option_cell));
+      if (option->defaction != DEFELEM_DROP) continue;
+      for (const char* name : {"fpr", "k", "k1", "k2"})
+        if (is_named(option, name)) return true;
+    }
   }
   return false;
 }

@@ -24,8 +24,6 @@ extern "C" {
 namespace streamfilter::pg {
 namespace {
 
-constexpr char kDefault[] = "1e-06";
-
 // Do the SQL objects know this default? pg_upgrade makes those of the old cluster.
 bool has_default() {
   ScanKeyData key;
@@ -69,28 +67,19 @@ void add_fpr(Oid relid, const char* fpr) {
   CommandCounterIncrement();
 }
 
-[[noreturn]] void raise_cannot_keep(Fault fault) {
-  const char *detail = fault.detail, *hint = fault.hint;
-  fault.add_detail("Without option fpr, its rate is to be %s.%s%s", kDefault,
-                   detail != nullptr ? " " : "", detail != nullptr ? detail : "");
-  fault.add_hint("%s%sIf losing one of a hundred new rows will do, add fpr '0.01'.",
-                 hint != nullptr ? hint : "", hint != nullptr ? " " : "");
-  raise(fault);
-}
-
 }  // namespace
 
 void write_default_fpr(Oid relid) {
   if (!is_filter(relid) || is_restoring() || !has_default()) return;
   List* options = options_of_filter(relid);
-  const char* fpr = kDefault;
+  const char* fpr = kDefaultFpr;
   if (const Oid parent = find_parent(relid); OidIsValid(parent) && is_filter(parent))
     fpr = find_option(options_of_filter(parent), "fpr");
   Fault fault;
   if (fpr != nullptr && takes_fpr(options, fpr, fault))
     add_fpr(relid, fpr);
   else if (fault)
-    raise_cannot_keep(fault);
+    raise(fault);
 }
 
 }  // namespace streamfilter::pg
