@@ -18,7 +18,7 @@ void predict(Input input) {
   if (!describe_stream(rows, distinct, chosen & 1 ? &gap : nullptr, stream, problem)) return;
   Definition wish;
   wish.parameters.memory = memory;
-  wish.memory_given = true;
+  wish.give(Common::memory);
   if (fpr > 0 && fpr < 1) wish.parameters.fpr = fpr;
   unsigned kinds;
   const FilterOps* const* all = all_ops(kinds);

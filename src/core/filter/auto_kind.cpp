@@ -32,7 +32,7 @@ bool choose_bloom(Definition& definition) noexcept {
   Definition attempt = definition;
   attempt.parameters.kind = Kind::bloom;
   if (definition.parameters.keys == 0 || !is_possible(attempt)) return false;
-  if (!definition.layout_given && definition.memory_given &&
+  if (!definition.is_given(Common::layout) && definition.is_given(Common::memory) &&
       definition.parameters.memory >= kBeyondCache) {
     attempt.parameters.layout = Layout::blocked;
     if (is_possible(attempt)) definition.parameters.layout = Layout::blocked;

@@ -60,7 +60,6 @@ bool set_memory(Definition& definition, const CommonOption&, const char* value,
     return false;
   }
   definition.parameters.memory = bytes;
-  definition.memory_given = true;
   return true;
 }
 
@@ -89,7 +88,6 @@ bool set_seed(Definition& definition, const CommonOption& option, const char* va
   std::uint64_t seed;
   if (!parse_integer(value, seed)) return bad_value(problem, Error::syntax, option.name, value);
   definition.parameters.seed = seed;
-  definition.seed_given = true;
   return true;
 }
 
@@ -115,19 +113,17 @@ bool set_slices(Definition& definition, const CommonOption&, const char* value,
   }
   p.slices = static_cast<std::uint32_t>(slices * others);
   p.slices2 = comma != nullptr ? static_cast<std::uint32_t>(others) : 0;
-  definition.slices_given = true;
   return true;
 }
 
-// One word of a list, into a member of Parameters that the definition has a flag for.
-template <auto member, auto given>
+// One word of a list.
+template <auto member>
 bool set_choice(Definition& definition, const CommonOption& option, const char* value,
                 Problem& problem) noexcept {
   std::uint64_t number;
   if (!read_choice(option.name, value, option.choices, number, problem)) return false;
   auto& target = definition.parameters.*member;
   target = static_cast<std::remove_reference_t<decltype(target)>>(number);
-  definition.*given = true;
   return true;
 }
 
@@ -139,7 +135,6 @@ bool set_probes(Definition& definition, const CommonOption& option, const char* 
   if (!read_whole_number(option.name, value, option.low, option.high, number, problem))
     return false;
   definition.parameters.*member = static_cast<std::uint8_t>(number);
-  definition.probes_given = true;
   return true;
 }
 
@@ -176,82 +171,65 @@ void write_number(TextWriter& out, const Parameters& p) noexcept {
   out.add(std::uint64_t{p.*member});
 }
 
-// ---- given?
-
-template <auto flag>
-bool flagged(const Definition& definition) noexcept {
-  return definition.*flag;
-}
-
-template <auto member>
-bool positive(const Definition& definition) noexcept {
-  return definition.parameters.*member > 0;
-}
-
 }  // namespace
 
 const CommonOption kCommonOptions[kCommonOptionCount] = {
     {
+        .id = Common::kind,
         .name = "kind",
         .set = set_kind,
         .in_range = [](const Parameters& p) noexcept { return find_ops(p.kind) != nullptr; },
-        .rank = 0,
-        .is_given = [](const Definition&) noexcept { return true; },
         .is_needed = [](const Parameters&) noexcept { return true; },
         .write = write_kind,
     },
     {
+        .id = Common::memory,
         .name = "memory",
         .set = set_memory,
         .in_range = [](const Parameters& p) noexcept { return p.memory <= kMaxMemory; },
-        .rank = 1,
-        .is_given = flagged<&Definition::memory_given>,
         .is_needed = [](const Parameters&) noexcept { return true; },
         .write = write_memory,
     },
     {
+        .id = Common::keys,
         .name = "keys",
         .low = 1,
         .high = kMaxKeys,
         .set = set_keys,
         .in_range = [](const Parameters& p) noexcept { return p.keys <= kMaxKeys; },
-        .rank = 2,
-        .is_given = positive<&Parameters::keys>,
         .is_needed = [](const Parameters& p) noexcept { return p.keys > 0; },
         .write = write_number<&Parameters::keys>,
     },
     {
+        .id = Common::fpr,
         .name = "fpr",
         .set = set_fpr,
         .in_range =
             [](const Parameters& p) noexcept {
               return p.fpr >= 0 && p.fpr < 1 && !std::signbit(p.fpr);
             },
-        .rank = 3,
-        .is_given = positive<&Parameters::fpr>,
         .is_needed = [](const Parameters& p) noexcept { return p.fpr > 0; },
         .write = [](TextWriter& out, const Parameters& p) noexcept { out.add(p.fpr); },
     },
     {
+        .id = Common::seed,
         .name = "seed",
         .set = set_seed,
         .in_range = [](const Parameters&) noexcept { return true; },
-        .rank = 6,
-        .is_given = flagged<&Definition::seed_given>,
         .is_needed = [](const Parameters& p) noexcept { return p.seed != 0; },
         .write = write_number<&Parameters::seed>,
     },
     {
+        .id = Common::nulls,
         .name = "nulls",
         .choices = kNulls,
-        .set = set_choice<&Parameters::nulls, &Definition::nulls_given>,
+        .set = set_choice<&Parameters::nulls>,
         .in_range = [](const Parameters& p) noexcept { return p.nulls <= Nulls::not_distinct; },
-        .rank = 5,
-        .is_given = flagged<&Definition::nulls_given>,
         .is_needed = [](const Parameters& p) noexcept { return p.nulls != Nulls::distinct; },
         .write = write_choice<kNulls, &Parameters::nulls>,
     },
     {
+        .id = Common::slices,
         .name = "slices",
         .set = set_slices,
         .in_range =
@@ -259,8 +237,6 @@ const CommonOption kCommonOptions[kCommonOptionCount] = {
               return p.slices >= 1 && p.slices <= kMaxSlices &&
                      (p.slices2 == 0 || p.slices % p.slices2 == 0);
             },
-        .rank = 7,
-        .is_given = flagged<&Definition::slices_given>,
         .is_needed =
             [](const Parameters& p) noexcept {
               return p.slicing == Slicing::diced || p.slices != default_slices(p.memory);
@@ -268,62 +244,69 @@ const CommonOption kCommonOptions[kCommonOptionCount] = {
         .write = write_slices,
     },
     {
+        .id = Common::layout,
         .name = "layout",
         .choices = kLayouts,
-        .set = set_choice<&Parameters::layout, &Definition::layout_given>,
+        .set = set_choice<&Parameters::layout>,
         .in_range = [](const Parameters& p) noexcept { return p.layout <= Layout::blocked; },
-        .rank = 4,
-        .is_given = flagged<&Definition::layout_given>,
         .is_needed = [](const Parameters& p) noexcept { return p.layout != Layout::scattered; },
         .write = write_choice<kLayouts, &Parameters::layout>,
     },
     {
+        .id = Common::slicing,
         .name = "slicing",
         .choices = kSlicings,
-        .set = set_choice<&Parameters::slicing, &Definition::slicing_given>,
+        .set = set_choice<&Parameters::slicing>,
         .in_range = [](const Parameters& p) noexcept { return p.slicing <= Slicing::diced; },
-        .rank = 8,
-        .is_given = flagged<&Definition::slicing_given>,
         .is_needed = [](const Parameters& p) noexcept { return p.slicing != Slicing::horizontal; },
         .write = write_choice<kSlicings, &Parameters::slicing>,
     },
     {
+        .id = Common::dice,
         .name = "dice",
         .choices = kDices,
-        .set = set_choice<&Parameters::dice, &Definition::dice_given>,
+        .set = set_choice<&Parameters::dice>,
         .in_range = [](const Parameters& p) noexcept { return p.dice <= Dice::vh; },
-        .rank = 9,
-        .is_given = flagged<&Definition::dice_given>,
         .is_needed = [](const Parameters& p) noexcept { return p.slicing == Slicing::diced; },
         .write = write_choice<kDices, &Parameters::dice>,
     },
     {
+        .id = Common::k1,
         .name = "k1",
         .low = 1,
         .high = kMaxProbes,
         .set = set_probes<&Parameters::k1>,
         .in_range = [](const Parameters& p) noexcept { return p.k1 <= kMaxProbes; },
-        .rank = 10,
-        .is_given = positive<&Parameters::k1>,
         .is_needed = has_k1_k2,
         .write = write_number<&Parameters::k1>,
     },
     {
+        .id = Common::k2,
         .name = "k2",
         .low = 1,
         .high = kMaxProbes,
         .set = set_probes<&Parameters::k2>,
         .in_range = [](const Parameters& p) noexcept { return p.k2 <= kMaxProbes; },
-        .rank = 11,
-        .is_given = positive<&Parameters::k2>,
         .is_needed = has_k1_k2,
         .write = write_number<&Parameters::k2>,
     },
 };
 
-const CommonOption& common_option_at(unsigned rank) noexcept {
+const CommonOption& find_common(Common id) noexcept {
   return *std::find_if(kCommonOptions, kCommonOptions + kCommonOptionCount,
-                       [=](const CommonOption& option) { return option.rank == rank; });
+                       [=](const CommonOption& option) { return option.id == id; });
+}
+
+bool has_value(const Definition& definition, Common id) noexcept {
+  const Parameters& p = definition.parameters;
+  switch (id) {
+    case Common::kind: return true;
+    case Common::keys: return p.keys > 0;
+    case Common::fpr: return p.fpr > 0;
+    case Common::k1: return p.k1 > 0;
+    case Common::k2: return p.k2 > 0;
+    default: return definition.is_given(id);
+  }
 }
 
 std::uint32_t default_slices(std::uint64_t memory) noexcept {

@@ -8,23 +8,19 @@
 namespace streamfilter {
 
 struct CommonOption {
+  Common id;
   const char* name;
 
   // For `choices` (ends with nullptr) or whole numbers from low to high.
   const char* const* choices = nullptr;
   double low = 0, high = 0;
 
-  // Stores a value. Errors: syntax, out_of_range; unknown_name for a kind.
+  // Stores a value; set_option() notes that it was given. Errors: syntax, out_of_range;
+  // unknown_name for a kind.
   bool (*set)(Definition&, const CommonOption&, const char* value, Problem&) noexcept;
 
   // Is what the parameters hold a value that `set` stores? Safe on any bytes.
   bool (*in_range)(const Parameters&) noexcept;
-
-  // Where the option stands in text: that of values is older than the order of this table, which is
-  // the order of hints. The kind is 0.
-  unsigned rank;
-
-  bool (*is_given)(const Definition&) noexcept;
 
   // Must the definition of complete parameters name it, or does leaving it out say the same?
   bool (*is_needed)(const Parameters&) noexcept;
@@ -37,9 +33,13 @@ constexpr std::uint64_t kMaxMemory = std::uint64_t{1} << 46;
 constexpr std::uint64_t kMaxKeys = 1'000'000'000'000'000;
 
 constexpr unsigned kCommonOptionCount = 12;
+// In the order of hints.
 extern const CommonOption kCommonOptions[kCommonOptionCount];
 
-const CommonOption& common_option_at(unsigned rank) noexcept;
+const CommonOption& find_common(Common id) noexcept;
+
+// Does the definition say a value of its own?
+bool has_value(const Definition& definition, Common id) noexcept;
 
 // How many slices a filter has unless told otherwise: enough that sessions rarely meet, none under
 // 64 kB.

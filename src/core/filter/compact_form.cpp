@@ -40,8 +40,8 @@ bool derive(std::uint64_t memory, std::uint64_t seed, std::uint64_t slices, bool
   p.seed = seed;
   p.nulls = nulls ? Nulls::not_distinct : Nulls::distinct;
   p.slices = static_cast<std::uint32_t>(slices > 0 ? slices : default_slices(memory));
-  definition.memory_given = definition.slices_given = definition.layout_given = true;
-  definition.seed_given = definition.nulls_given = definition.slicing_given = true;
+  definition.give(Common::memory, Common::slices, Common::layout, Common::seed, Common::nulls,
+                  Common::slicing);
   Problem ignored;
   if (slices > kMaxPlaces || !in_range(p) || !complete(definition, ignored) || !has_words(p))
     return false;

@@ -82,11 +82,11 @@ bool syntax_error(const Reader& reader, const char* expected, Problem& problem) 
 }
 
 // The options of text in their order; those of a diced filter end with its two numbers of slices.
-const CommonOption& option_at(unsigned rank, const Parameters& parameters) noexcept {
-  constexpr unsigned kSlices = 7, kDice = 9;
-  if (parameters.slicing == Slicing::diced && rank >= kSlices && rank <= kDice)
-    return common_option_at(rank == kDice ? kSlices : rank + 1);
-  return common_option_at(rank);
+const CommonOption& option_at(unsigned place, const Parameters& parameters) noexcept {
+  auto id = static_cast<Common>(place);
+  if (parameters.slicing == Slicing::diced && id >= Common::slices && id <= Common::dice)
+    id = id == Common::dice ? Common::slices : static_cast<Common>(place + 1);
+  return find_common(id);
 }
 
 // Lists of numbers are quoted: a comma ends a value.

@@ -22,7 +22,7 @@ constexpr double kForgettable = 0.01;  // the false-negative rate of keys that c
 // Lays out `memory` bytes and derives the kind's parameters for them.
 bool derive_in_memory(Definition& definition, Problem& problem) noexcept {
   Parameters& p = definition.parameters;
-  if (!definition.slices_given) p.slices = default_slices(p.memory);
+  if (!definition.is_given(Common::slices)) p.slices = default_slices(p.memory);
   const std::uint64_t least = sizeof(Header) + p.slices * kMinSliceBytes;
   if (p.memory < least) {
     problem.set(Error::too_small, "memory of %llu bytes is too small for a filter",
@@ -120,7 +120,7 @@ bool derive_parameters(Definition& definition, Problem& problem) noexcept {
     return problem.set(Error::unsupported, "kind %s has no layout \"blocked\"", ops->name);
   if (!check_slicing(definition, *ops, problem)) return false;
   const bool promised = definition.given == 0 && p.keys > 0;
-  if (!definition.memory_given) {
+  if (!definition.is_given(Common::memory)) {
     const bool for_keys = p.keys > 0 && (!ops->keeps_fpr_forever || remembers_keys(p.kind) ||
                                          (promised && !suffices(definition, kDefaultMemory)));
     p.memory = for_keys ? memory_for_keys(definition) : kDefaultMemory;
@@ -137,12 +137,12 @@ Definition definition_of(const Parameters& parameters) noexcept {
   Definition definition;
   definition.parameters = parameters;
   std::memset(definition.parameters.word, 0, sizeof definition.parameters.word);
-  definition.memory_given = definition.slices_given = definition.layout_given = true;
-  definition.seed_given = definition.nulls_given = true;
-  definition.slicing_given = true;
-  definition.dice_given = parameters.slicing == Slicing::diced;
-  definition.probes_given = parameters.slicing == Slicing::horizontal && parameters.k1 > 0;
-  if (!definition.probes_given) definition.parameters.k1 = definition.parameters.k2 = 0;
+  definition.give(Common::memory, Common::slices, Common::layout, Common::seed, Common::nulls,
+                  Common::slicing);
+  if (parameters.slicing == Slicing::diced) definition.give(Common::dice);
+  if (parameters.slicing == Slicing::horizontal && parameters.k1 > 0)
+    definition.give(Common::k1, Common::k2);
+  if (!definition.has_probes()) definition.parameters.k1 = definition.parameters.k2 = 0;
   const FilterOps* ops = find_ops(parameters.kind);
   for (unsigned i = 0; ops != nullptr && i < ops->option_count; ++i) {
     const OptionSpec& option = ops->options[i];

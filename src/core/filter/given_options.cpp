@@ -9,9 +9,9 @@
 
 namespace streamfilter {
 
-bool GivenOptions::read_common(unsigned rank) noexcept {
-  const CommonOption& option = common_option_at(rank);
-  if (!option.is_given(definition_)) return false;
+bool GivenOptions::read_common(Common id) noexcept {
+  if (!has_value(definition_, id)) return false;
+  const CommonOption& option = find_common(id);
   name_ = option.name;
   TextWriter out(value_, sizeof value_);
   option.write(out, definition_.parameters);
@@ -31,7 +31,8 @@ bool GivenOptions::next() noexcept {
   const unsigned own = ops != nullptr ? ops->option_count : 0;
   while (next_ < kCommonOptionCount + own) {
     const unsigned number = next_++;
-    if (number < kCommonOptionCount ? read_common(number) : read_own(number - kCommonOptionCount))
+    if (number < kCommonOptionCount ? read_common(static_cast<Common>(number))
+                                    : read_own(number - kCommonOptionCount))
       return true;
   }
   return false;

@@ -17,7 +17,7 @@ class GivenOptions {
   const char* value() const noexcept { return value_; }
 
  private:
-  bool read_common(unsigned rank) noexcept;
+  bool read_common(Common id) noexcept;
   bool read_own(unsigned number) noexcept;
 
   const Definition& definition_;

@@ -273,4 +273,11 @@ std::size_t print_option(const Parameters& parameters, const OptionSpec& option,
   return out.length();
 }
 
+bool is_same_option(const OptionSpec& option, const Parameters& a, const Parameters& b) noexcept {
+  char left[512], right[512];
+  print_option(a, option, left, sizeof left);
+  print_option(b, option, right, sizeof right);
+  return std::strcmp(left, right) == 0;
+}
+
 }  // namespace streamfilter

@@ -48,4 +48,7 @@ void write_option(TextWriter& out, const Parameters& parameters, const OptionSpe
 std::size_t print_option(const Parameters& parameters, const OptionSpec& option, char* buffer,
                          std::size_t size) noexcept;
 
+// Have both the same value of an option of their kind?
+bool is_same_option(const OptionSpec& option, const Parameters& a, const Parameters& b) noexcept;
+
 }  // namespace streamfilter

@@ -1,5 +1,8 @@
 #include "core/filter/options.hpp"
 
+#include <algorithm>
+#include <cstring>
+
 #include "core/base/nearest_name.hpp"
 #include "core/filter/common_options.hpp"
 #include "core/filter/option_values.hpp"
@@ -48,13 +51,22 @@ const FilterOps* kind_of_auto_option(const char* name) noexcept {
 bool set_option(Definition& definition, const char* name, const char* value,
                 Problem& problem) noexcept {
   for (const CommonOption& option : kCommonOptions)
-    if (std::strcmp(option.name, name) == 0) return option.set(definition, option, value, problem);
+    if (std::strcmp(option.name, name) == 0) {
+      if (!option.set(definition, option, value, problem)) return false;
+      definition.give(option.id);
+      return true;
+    }
   const Kind kind = definition.parameters.kind;
   const FilterOps* ops = kind == Kind::automatic ? kind_of_auto_option(name) : find_ops(kind);
-  for (unsigned i = 0; ops != nullptr && i < ops->option_count; ++i)
-    if (std::strcmp(ops->options[i].name, name) == 0)
-      return set_kind_option(definition, ops->options[i], value, problem);
+  if (const OptionSpec* option = ops != nullptr ? find_option(*ops, name) : nullptr)
+    return set_kind_option(definition, *option, value, problem);
   return unknown_option(ops, name, problem);
+}
+
+const OptionSpec* find_option(const FilterOps& ops, const char* name) noexcept {
+  for (unsigned i = 0; i < ops.option_count; ++i)
+    if (std::strcmp(ops.options[i].name, name) == 0) return &ops.options[i];
+  return nullptr;
 }
 
 bool is_option(const char* name) noexcept {
@@ -62,10 +74,8 @@ bool is_option(const char* name) noexcept {
     if (std::strcmp(option.name, name) == 0) return true;
   unsigned count;
   const FilterOps* const* all = all_ops(count);
-  for (unsigned i = 0; i < count; ++i)
-    for (unsigned j = 0; j < all[i]->option_count; ++j)
-      if (std::strcmp(all[i]->options[j].name, name) == 0) return true;
-  return false;
+  return std::any_of(all, all + count,
+                     [=](const FilterOps* ops) { return find_option(*ops, name) != nullptr; });
 }
 
 const FilterOps* kind_of_options(const Definition& definition) noexcept {

@@ -13,6 +13,9 @@ namespace streamfilter {
 bool set_option(Definition& definition, const char* name, const char* value,
                 Problem& problem) noexcept;
 
+// An option of the kind's own by its name; nullptr: it has none of that name.
+const OptionSpec* find_option(const FilterOps& ops, const char* name) noexcept;
+
 // Does any kind have an option of this name, or all of them?
 bool is_option(const char* name) noexcept;
 

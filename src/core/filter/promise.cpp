@@ -19,11 +19,8 @@ namespace {
 constexpr double kRounding = 1e-9;  // other libraries of functions may round otherwise
 
 const OptionSpec* find_given(const Definition& definition, const char* name) noexcept {
-  const FilterOps& ops = *find_ops(definition.parameters.kind);
-  for (unsigned i = 0; i < ops.option_count; ++i)
-    if (std::strcmp(ops.options[i].name, name) == 0)
-      return definition.has(ops.options[i].word) ? &ops.options[i] : nullptr;
-  return nullptr;
+  const OptionSpec* option = find_option(*find_ops(definition.parameters.kind), name);
+  return option != nullptr && definition.has(option->word) ? option : nullptr;
 }
 
 void leave_out(Definition& definition, const OptionSpec& option) noexcept {
@@ -114,7 +111,7 @@ bool contradiction(const Definition& asked, const Definition& completed,
   OptionList given(", "), fitting(", or ");
   for (unsigned i = 0; i < ops.option_count; ++i)
     if (asked.has(ops.options[i].word)) given.add(asked.parameters, ops.options[i]);
-  if (asked.probes_given) {
+  if (asked.has_probes()) {
     given.begin("k1").add(std::uint64_t{asked.parameters.k1});
     given.begin("k2").add(std::uint64_t{asked.parameters.k2});
   }
@@ -172,7 +169,7 @@ Definition request_of(const Parameters& parameters) noexcept {
         request.has(option.word) && !is_wish(option) &&
         (option.type == OptionType::integer || option.type == OptionType::real))
       leave_out(request, option);
-  if (parameters.slices == default_slices(parameters.memory)) request.slices_given = false;
+  if (parameters.slices == default_slices(parameters.memory)) request.leave_out(Common::slices);
   return request;
 }
 
@@ -184,7 +181,7 @@ bool keeps_promise(const Parameters& p) noexcept {
 
 double promised_fpr(const Definition& asked) noexcept {
   if (asked.parameters.fpr > 0) return asked.parameters.fpr;
-  if (asked.probes_given) return 0;
+  if (asked.has_probes()) return 0;
   const FilterOps* ops = kind_of_options(asked);
   for (unsigned i = 0; ops != nullptr && i < ops->option_count; ++i)
     if (const OptionSpec& option = ops->options[i];

@@ -42,8 +42,8 @@ Definition as_before(const Definition& asked, const Parameters& from) noexcept {
   const FilterOps* ops = find_ops(from.kind);
   const bool chosen = asked.parameters.kind == Kind::automatic;
   pinned.parameters.kind = from.kind;
-  if (!pinned.layout_given) pinned.parameters.layout = from.layout;
-  pinned.layout_given = true;
+  if (!pinned.is_given(Common::layout)) pinned.parameters.layout = from.layout;
+  pinned.give(Common::layout);
   for (unsigned i = 0; i < ops->option_count; ++i) {
     const unsigned word = ops->options[i].word;
     const WordSet kept = ops->resize.hashes | ops->resize.kept;
@@ -92,7 +92,7 @@ void fit_multiple(const Definition& definition, const Parameters& from,
     p.slices = result->slices;
     p.slices2 = result->slices2;
     p.memory = sizeof(Header) + p.slices * (sizeof(SliceState) + body - less);
-    attempt.memory_given = attempt.slices_given = true;
+    attempt.give(Common::memory, Common::slices);
     Parameters fitted{};
     if (!derive_for(attempt, from, &fitted) || !are_multiples(from, fitted)) continue;
     *result = fitted;
@@ -116,11 +116,11 @@ bool derive_like(const Definition& asked, const Parameters& from, Parameters* re
   }
   Definition pinned = as_before(asked, from);
   for (const bool same_slices : {false, true}) {
-    if (same_slices && asked.slices_given) return false;
+    if (same_slices && asked.is_given(Common::slices)) return false;
     if (same_slices) {
       pinned.parameters.slices = from.slices;
       pinned.parameters.slices2 = from.slices2;
-      pinned.slices_given = true;
+      pinned.give(Common::slices);
     }
     if (!derive_for(pinned, from, result) || (ops->fpr_bound(*result) > asked.wanted_fpr() &&
                                               ops->fpr_bound(*result) > ops->fpr_bound(from)))
@@ -218,7 +218,7 @@ bool resized_parameters(const Parameters& from, const Definition& asked, Paramet
     return cannot(ops, "Its state cannot be brought into another size.", problem);
   if (asked.parameters.kind != Kind::automatic && asked.parameters.kind != from.kind)
     return cannot(ops, "The new definition is of another kind.", problem);
-  if (asked.seed_given && asked.parameters.seed != from.seed)
+  if (asked.is_given(Common::seed) && asked.parameters.seed != from.seed)
     return cannot(ops, "The new definition has another seed.", problem);
   if (derive_like(asked, from, result)) return true;
   return cannot(ops, "With the new parameters a key has other places.", problem);

@@ -1,18 +1,13 @@
 #include "core/filter/slicing_rules.hpp"
 
 #include <algorithm>
-#include <cstring>
+
+#include "core/filter/options.hpp"
 
 #include "core/base/layer_wall.hpp"
 
 namespace streamfilter {
 namespace {
-
-const OptionSpec* find_option(const FilterOps& ops, const char* name) noexcept {
-  for (unsigned i = 0; i < ops.option_count; ++i)
-    if (std::strcmp(ops.options[i].name, name) == 0) return &ops.options[i];
-  return nullptr;
-}
 
 // k1 and k2 are a slicing of their own (§3.3): they say what k is. With k1 = 1 it is the horizontal
 // one, with k2 = 1 the vertical one.
@@ -44,7 +39,7 @@ bool check_k1_k2(Definition& definition, const FilterOps& ops, Problem& problem)
   if (p.k1 > 1 && p.k2 > 1) return true;
   if (p.k2 == 1 && p.k1 > 1) p.slicing = Slicing::vertical;
   p.k1 = p.k2 = 0;
-  definition.probes_given = false;
+  definition.leave_out(Common::k1, Common::k2);
   return true;
 }
 
@@ -82,11 +77,11 @@ bool check_slicing(Definition& definition, const FilterOps& ops, Problem& proble
                                                 : "two numbers of slices need slicing \"diced\"");
     return problem.add_hint("For example: slicing 'diced', slices '8,5'.");
   }
-  if (p.slicing != Slicing::diced && (definition.dice_given || p.dice != Dice::hv)) {
+  if (p.slicing != Slicing::diced && (definition.is_given(Common::dice) || p.dice != Dice::hv)) {
     problem.set(Error::conflict, "option dice needs slicing \"diced\"");
     return problem.add_hint("For example: slicing 'diced', dice 'vh', slices '8,5'.");
   }
-  if (p.slicing == Slicing::horizontal && !definition.probes_given) return true;
+  if (p.slicing == Slicing::horizontal && !definition.has_probes()) return true;
   if (ops.insert_unconditionally == nullptr) {
     problem.set(Error::unsupported, "kind %s can be sliced horizontally only", ops.name);
     char names[80];
@@ -98,7 +93,7 @@ bool check_slicing(Definition& definition, const FilterOps& ops, Problem& proble
     problem.set(Error::conflict, "layout \"blocked\" goes with horizontal slices only");
     return problem.add_hint("It keeps all bits of a key in one line of one slice.");
   }
-  return !definition.probes_given || check_k1_k2(definition, ops, problem);
+  return !definition.has_probes() || check_k1_k2(definition, ops, problem);
 }
 
 void derive_probes(Parameters& p) noexcept {

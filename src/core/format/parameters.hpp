@@ -113,23 +113,40 @@ static_assert(kMaxWords <= 64);
 
 constexpr WordSet words(auto... index) noexcept { return (... | (WordSet{1} << index)); }
 
+// The options of every kind, in the order in which text has them.
+enum class Common : std::uint8_t {
+  kind,
+  memory,
+  keys,
+  fpr,
+  layout,
+  nulls,
+  seed,
+  slices,
+  slicing,
+  dice,
+  k1,
+  k2,
+};
+
+constexpr std::uint32_t set_of(auto... options) noexcept {
+  return (... | (std::uint32_t{1} << static_cast<unsigned>(Common{options})));
+}
+
 // Options given so far; filter/definition.hpp derives the rest.
 struct Definition {
   Parameters parameters{};
-  WordSet given = 0;  // the kind's own options
-  bool memory_given = false;
-  bool slices_given = false;
-  bool layout_given = false;
-  bool seed_given = false;
-  bool nulls_given = false;
-  bool slicing_given = false;
-  bool dice_given = false;
-  bool probes_given = false;     // k1 or k2
+  WordSet given = 0;             // the kind's own options
+  std::uint32_t common = 0;      // options of every kind, a bit for each
   bool may_break_fpr = false;    // take what cannot keep fpr, to be measured
   bool breaks_fpr = false;       // it was taken
   const char* reason = nullptr;  // why `complete` has chosen the kind; nullptr: it was given
 
   bool has(unsigned index) const noexcept { return given >> index & 1; }
+  bool is_given(auto... options) const noexcept { return (common & set_of(options...)) != 0; }
+  void give(auto... options) noexcept { common |= set_of(options...); }
+  void leave_out(auto... options) noexcept { common &= ~set_of(options...); }
+  bool has_probes() const noexcept { return is_given(Common::k1, Common::k2); }
   // The false-positive rate to derive parameters for.
   double wanted_fpr() const noexcept { return parameters.fpr > 0 ? parameters.fpr : kDefaultFpr; }
 

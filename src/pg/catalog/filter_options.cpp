@@ -187,12 +187,12 @@ bool spread_slices(Definition* definition, const RelationOptions* relation_optio
   if (!read_server_names(relation_options, &names, fault)) return false;
   const int homes = relation_options->home_servers;
   const auto servers = static_cast<uint32>(homes > 0 ? homes : list_length(names));
-  if (servers < 2 || definition->slices_given) return true;
+  if (servers < 2 || definition->is_given(Common::slices)) return true;
   Definition attempt = *definition;
   Problem problem;
   if (!complete(attempt, problem)) return fault.set(problem);
   definition->parameters.slices = (attempt.parameters.slices + servers - 1) / servers * servers;
-  definition->slices_given = true;
+  definition->give(Common::slices);
   return true;
 }
 

@@ -244,7 +244,7 @@ uint64 hash_columns_of(const FilterRelation* relation, uint64 signature) {
 // The same with parameters, NULL policy and a random seed aside.
 uint64 hash_with_columns(const FilterRelation* relation, Parameters parameters, uint64 more) {
   parameters.nulls = Nulls::distinct;
-  if (!relation->definition.seed_given) parameters.seed = 0;
+  if (!relation->definition.is_given(Common::seed)) parameters.seed = 0;
   return hash_columns_of(relation, hash_bytes(&parameters, sizeof parameters, more));
 }
 
@@ -279,14 +279,6 @@ bool is_table_of(Oid relid, const char* handler_symbol) {
   return OidIsValid(server) && has_handler(wrapper_of(server), handler_symbol);
 }
 
-// Is an option of a kind the same in both?
-bool is_same_option(const OptionSpec& option, const Parameters& a, const Parameters& b) {
-  char left[512], right[512];
-  print_option(a, option, left, sizeof left);
-  print_option(b, option, right, sizeof right);
-  return strcmp(left, right) == 0;
-}
-
 }  // namespace
 
 uint64 key_signature(const FilterRelation* relation) { return hash_columns_of(relation, 1); }
@@ -297,15 +289,11 @@ uint64 asked_signature(const FilterRelation* relation, uint64 keys, double fpr) 
   parameters.keys = keys;
   parameters.fpr = fpr;
   parameters.seed = relation->definition.parameters.seed;
-  const bool flags[] = {relation->definition.seed_given,
-                        asked.memory_given,
-                        asked.slices_given,
-                        asked.layout_given,
-                        asked.slicing_given,
-                        asked.dice_given,
-                        asked.probes_given};
-  uint64 more = asked.given;
-  for (const bool flag : flags) more = mix64(more ^ flag);
+  constexpr Common kHashed[] = {Common::memory, Common::slices, Common::layout, Common::slicing,
+                                Common::dice};
+  uint64 more = mix64(asked.given ^ uint64{relation->definition.is_given(Common::seed)});
+  for (const Common option : kHashed) more = mix64(more ^ uint64{asked.is_given(option)});
+  more = mix64(more ^ uint64{asked.has_probes()});
   return hash_with_columns(relation, parameters, more);
 }
 
@@ -320,18 +308,20 @@ uint64 signature_of(const FilterRelation* relation, const Parameters& complete) 
   Parameters parameters = complete;
   parameters.keys = 0;
   parameters.fpr = 0;
-  return hash_with_columns(relation, parameters, relation->definition.seed_given);
+  return hash_with_columns(relation, parameters, relation->definition.is_given(Common::seed));
 }
 
 bool is_asked_for(const FilterRelation* relation, const Parameters& complete) {
   const Definition& asked = relation->options.asked;
   const Parameters& p = asked.parameters;
   if ((p.kind != Kind::automatic && p.kind != complete.kind) || p.keys != complete.keys ||
-      !is_same_fpr(p.fpr, complete.fpr) || (asked.memory_given && p.memory != complete.memory) ||
-      (asked.slices_given && (p.slices != complete.slices || p.slices2 != complete.slices2)) ||
-      (asked.layout_given && p.layout != complete.layout) || p.slicing != complete.slicing ||
-      p.dice != complete.dice ||
-      (asked.probes_given && (p.k1 != complete.k1 || p.k2 != complete.k2)))
+      !is_same_fpr(p.fpr, complete.fpr) ||
+      (asked.is_given(Common::memory) && p.memory != complete.memory) ||
+      (asked.is_given(Common::slices) &&
+       (p.slices != complete.slices || p.slices2 != complete.slices2)) ||
+      (asked.is_given(Common::layout) && p.layout != complete.layout) ||
+      p.slicing != complete.slicing || p.dice != complete.dice ||
+      (asked.has_probes() && (p.k1 != complete.k1 || p.k2 != complete.k2)))
     return false;
   const FilterOps* ops = find_ops(complete.kind);
   for (unsigned i = 0; i < ops->option_count; ++i)
@@ -391,7 +381,7 @@ FilterRelation* read_filter_relation(Oid relid, Fault& fault) {
 
 void adopt_seed(FilterRelation* relation, uint64 seed) {
   relation->definition.parameters.seed = seed;
-  relation->definition.seed_given = true;
+  relation->definition.give(Common::seed);
   relation->signature = signature_of(relation, relation->definition.parameters);
 }
 

@@ -24,7 +24,7 @@ struct FilterRelation {
   Oid server;
   Oid owner;
   const char* name;       // for messages
-  Definition definition;  // complete; its seed counts only if seed_given
+  Definition definition;  // complete; its seed counts only if it is given
   RelationOptions options;
   Oid parent;        // InvalidOid: none, or there is no such relation
   int level;         // in its tree, 0: the root; -1: there is no way up to a root

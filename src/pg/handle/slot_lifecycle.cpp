@@ -165,7 +165,7 @@ bool fits(const FilterSlot* slot, const FilterRelation* relation) {
   const Parameters& saved = block_of(slot)->parameters;
   const Definition& wanted = relation->definition;
   return slot->signature == signature_of(relation, saved) && is_asked_for(relation, saved) &&
-         (!wanted.seed_given || wanted.parameters.seed == saved.seed);
+         (!wanted.is_given(Common::seed) || wanted.parameters.seed == saved.seed);
 }
 
 // The slots of one relation, as the current transaction sees them. Needs directory_lock.
@@ -380,7 +380,7 @@ void build(FilterSlot* slot, const FilterRelation* relation, const Parameters& p
 Parameters parameters_for(const FilterRelation* relation) {
   Parameters parameters = relation->definition.parameters;
   // A secret seed: nobody can construct keys that collide in this filter.
-  if (!relation->definition.seed_given &&
+  if (!relation->definition.is_given(Common::seed) &&
       !pg_strong_random(&parameters.seed, sizeof parameters.seed))
     ereport(ERROR, errcode(ERRCODE_INTERNAL_ERROR), errmsg("could not generate a random seed"));
   return parameters;
@@ -464,7 +464,8 @@ FilterSlot* attach_slot(const FilterRelation* relation) {
   if (FilterSlot* slot = peek_slot(relation)) return slot;
   Parameters parameters = parameters_for(relation);
   // Where the memory is derived, another version may have derived another one.
-  if (!relation->options.asked.memory_given && relation->options.persistence == Persistence::logged)
+  if (!relation->options.asked.is_given(Common::memory) &&
+      relation->options.persistence == Persistence::logged)
     find_saved_geometry(relation, &parameters);
   const ServerOptions server = server_options(GetForeignServer(relation->server)->options);
   const TimestampTz now = GetCurrentTimestamp();

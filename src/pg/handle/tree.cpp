@@ -98,7 +98,8 @@ Difference difference_of(const FilterRelation* relation, const FilterRelation* p
     const char* right = text_of(its, ops->options[i]);
     if (strcmp(left, right) != 0) return {ops->options[i].name, left, right};
   }
-  if (!relation->adopts_seed && !(parent->definition.seed_given && mine.seed == its.seed))
+  if (!relation->adopts_seed &&
+      !(parent->definition.is_given(Common::seed) && mine.seed == its.seed))
     return {"seed", psprintf(UINT64_FORMAT, mine.seed), "another"};
   if (relation->options.top_down > 0 &&
       relation->options.persistence != parent->options.persistence)
@@ -192,7 +193,8 @@ bool is_in_tree(Oid relid) { return OidIsValid(find_parent(relid)) || find_child
 FilterRelation* try_load_filter_relation(Oid relid, Fault& fault) {
   FilterRelation* relation = read_filter_relation(relid, fault);
   if (relation == nullptr) return nullptr;
-  relation->adopts_seed = relation->options.parent != nullptr && !relation->definition.seed_given;
+  relation->adopts_seed =
+      relation->options.parent != nullptr && !relation->definition.is_given(Common::seed);
   if (relation->options.parent == nullptr) return relation;
   relation->parent = look_up(relation->options.parent, relation->relid);
   relation->level = level_of(relation->relid);
@@ -205,7 +207,7 @@ FilterRelation* try_load_filter_relation(Oid relid, Fault& fault) {
   relation->adopts_seed = !parent->behind_postgres_fdw;  // that gets the keys themselves
   if (parent->behind_postgres_fdw) return relation;
   uint64 seed = parent->definition.parameters.seed;
-  if (!parent->definition.seed_given && !peek_seed(parent, &seed)) return relation;
+  if (!parent->definition.is_given(Common::seed) && !peek_seed(parent, &seed)) return relation;
   relation->uncommitted |= parent->uncommitted;
   adopt_seed(relation, seed);
   return relation;
@@ -269,7 +271,7 @@ void check_fit(int level, const FilterRelation* relation, const FilterRelation* 
   }
   if (parent->behind_postgres_fdw)
     return;  // of what shape it is, it need not say: it gets the keys themselves
-  if (is_remote(parent) && !parent->definition.seed_given)
+  if (is_remote(parent) && !parent->definition.is_given(Common::seed))
     ereport(level, errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
             errmsg("filter \"%s\" cannot be a parent without option seed", parent->name),
             errdetail("Its state is on other servers, and the filters below need its seed."),

@@ -6,6 +6,8 @@ extern "C" {
 
 #include "core/filter/filter.hpp"
 #include "core/filter/given_options.hpp"
+#include "core/filter/option_values.hpp"
+#include "core/filter/options.hpp"
 #include "core/filter/slicing_rules.hpp"
 #include "core/format/slicing.hpp"
 #include "pg/remote/part_definition.hpp"
@@ -21,6 +23,16 @@ uint64 share(uint64 whole, uint64 part, uint64 of) {
 // Options that count for all slices: version 1.0 gave them to every part as they are.
 enum class Shares : bool { taken, as_before };
 
+// A part has its slices one way, and one probe of a key.
+void leave_out_slicing(Definition* definition) {
+  Parameters& part = definition->parameters;
+  part.slicing = Slicing::horizontal;
+  part.dice = Dice::hv;
+  part.k1 = part.k2 = 0;
+  part.slices2 = 0;
+  definition->leave_out(Common::slicing, Common::dice, Common::k1, Common::k2);
+}
+
 // The parameters of a relation that holds so many of the slices, each with k2 bits of a key. False:
 // there are none.
 bool find_parameters_of_part(const RemoteFilter* remote, uint32 slices, Shares shares,
@@ -31,12 +43,8 @@ bool find_parameters_of_part(const RemoteFilter* remote, uint32 slices, Shares s
   part.slices = slices;
   part.memory = sizeof(Header) + part.slices * whole.slice_bytes;
   part.keys = share(whole.keys, uint64{part.slices} * probes(whole), whole.slices);
-  part.slicing = Slicing::horizontal;
-  part.dice = Dice::hv;
-  part.k1 = part.k2 = 0;
-  part.slices2 = 0;
   Definition definition = definition_of(part);
-  definition.slicing_given = definition.dice_given = definition.probes_given = false;
+  leave_out_slicing(&definition);
   if (probes(whole) > 1) {
     const OptionSpec* k = find_k(whole);
     const uint64 bits = bits_per_probe(whole, whole.integer(k->word));
@@ -51,8 +59,8 @@ bool find_parameters_of_part(const RemoteFilter* remote, uint32 slices, Shares s
   definition = remote->relation->definition;
   definition.given &= ~to_follow;
   definition.parameters = part;
-  definition.memory_given = definition.slices_given = definition.seed_given = true;
-  definition.slicing_given = definition.dice_given = definition.probes_given = false;
+  definition.give(Common::memory, Common::slices, Common::seed);
+  leave_out_slicing(&definition);
   problem = Problem();
   if (!complete(definition, problem)) return false;
   *result = definition.parameters;
@@ -70,13 +78,6 @@ const char* print(const Parameters& parameters) {
   auto* text = static_cast<char*>(palloc(kMaxDefinitionText));
   print_definition(parameters, text, kMaxDefinitionText);
   return text;
-}
-
-bool is_same_option(const OptionSpec& option, const Parameters& a, const Parameters& b) {
-  char left[512], right[512];
-  print_option(a, option, left, sizeof left);
-  print_option(b, option, right, sizeof right);
-  return strcmp(left, right) == 0;
 }
 
 // Where a key of a part has its place, but for what the part's size decides.
@@ -104,12 +105,8 @@ Definition request_of_part(const RemoteFilter* remote, uint32 slices) {
   part.slices = slices;
   part.memory = sizeof(Header) + slices * whole.slice_bytes;
   part.keys = share(part.keys, uint64{slices} * probes(whole), whole.slices);
-  part.slicing = Slicing::horizontal;
-  part.dice = Dice::hv;
-  part.k1 = part.k2 = 0;
-  part.slices2 = 0;
-  request.memory_given = request.slices_given = request.seed_given = true;
-  request.slicing_given = request.dice_given = request.probes_given = false;
+  request.give(Common::memory, Common::slices, Common::seed);
+  leave_out_slicing(&request);
   const FilterOps* ops = find_ops(part.kind);
   for (unsigned i = 0; i < ops->option_count; ++i)
     if (ops->options[i].share == Share::follows)
@@ -167,10 +164,7 @@ const char* definition_of_slice(const RemoteFilter* remote) {
 }
 
 const OptionSpec* find_k(const Parameters& parameters) {
-  const FilterOps* ops = find_ops(parameters.kind);
-  for (unsigned i = 0; i < ops->option_count; ++i)
-    if (strcmp(ops->options[i].name, "k") == 0) return &ops->options[i];
-  return nullptr;
+  return find_option(*find_ops(parameters.kind), "k");
 }
 
 bool is_as_asked(const RemoteFilter* remote, uint32 slices, const char* text) {
@@ -180,10 +174,10 @@ bool is_as_asked(const RemoteFilter* remote, uint32 slices, const char* text) {
   Parameters found;
   if (!read_found(text, &found) || !has_same_keys(found, wanted)) return false;
   const Definition& asked = remote->relation->options.asked;
-  if ((asked.memory_given && !is_about(found.memory, wanted.memory)) ||
+  if ((asked.is_given(Common::memory) && !is_about(found.memory, wanted.memory)) ||
       (asked.parameters.keys != 0 && found.keys != wanted.keys) ||
       (asked.parameters.fpr > 0 && !is_same_fpr(found.fpr, wanted.fpr)) ||
-      (asked.layout_given && found.layout != wanted.layout))
+      (asked.is_given(Common::layout) && found.layout != wanted.layout))
     return false;
   const FilterOps* ops = find_ops(wanted.kind);
   const OptionSpec* k = probes(remote->parameters) > 1 ? find_k(wanted) : nullptr;

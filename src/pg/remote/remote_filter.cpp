@@ -169,7 +169,7 @@ RemoteFilter* make_remote_filter(const FilterRelation* relation) {
     return remote;
   }
   remote->parameters = relation->definition.parameters;
-  remote->seed_known = relation->definition.seed_given;
+  remote->seed_known = relation->definition.is_given(Common::seed);
   remote->count = relation->server_count;
   remote->home_count = home_count(relation);
   remote->connections =

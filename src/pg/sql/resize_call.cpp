@@ -313,7 +313,7 @@ void swap(const Resize* resize) {
   flush_counters();
   take_over_counts(resize->copy, resize->former);
   define_copy(resize->copy);
-  alter_filter(resize, now->options.asked.memory_given);
+  alter_filter(resize, now->options.asked.is_given(Common::memory));
   const FilterRelation* altered = load_filter_relation(resize->relid);
   if (peek_slot(altered) != resize->copy) raise_changed(wanted->name, "It was altered.");
   warn_of_rate(altered, block_of(resize->copy));

@@ -190,7 +190,7 @@ const char* take_parameters(const char* bytes, const FilterRelation* relation, i
   const Parameters& saved = header.parameters;
   const Parameters& wanted = relation->definition.parameters;
   const bool same = has_same_geometry(saved, wanted);
-  bool fits = !relation->definition.seed_given || saved.seed == wanted.seed;
+  bool fits = !relation->definition.is_given(Common::seed) || saved.seed == wanted.seed;
   if (identity == identity_of(asked_signature(relation, saved.keys, saved.fpr), saved.seed))
     fits = fits && (same || (saved.keys == wanted.keys && is_same_fpr(saved.fpr, wanted.fpr)));
   else if (identity == identity_of(signature_of(relation, saved), saved.seed))  // by version 1.0

@@ -101,7 +101,7 @@ BOOST_AUTO_TEST_CASE(every_recipe_makes_a_filter_of_its_memory) {
   for (unsigned i = 0; i < count; ++i)
     for (const std::uint64_t memory : {64u << 10, 1u << 20}) {
       Definition requested;
-      requested.memory_given = true;
+      requested.give(Common::memory);
       requested.parameters.memory = memory;
       requested.parameters.fpr = .01;
       Parameters parameters;
