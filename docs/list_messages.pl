@@ -1,9 +1,9 @@
 #!/usr/bin/env perl
-# The messages of the extension, as the sources have them: level, text, hint. `--check FILE` says which of them a document
-# does not have.
+# The messages of the extension, as the sources have them. `--check PAGE LIST` says which stand neither in a page with advice
+# nor in a list of those that say themselves what to do, by DETAIL or HINT.
 #
 #   docs/list_messages.pl                              a line for each
-#   docs/list_messages.pl --check docs/troubleshooting.md
+#   docs/list_messages.pl --check docs/troubleshooting.md test/messages.txt
 use strict;
 use utf8;
 use warnings;
@@ -99,12 +99,17 @@ find({ no_chdir => 1, wanted => sub {
 } }, "$root/src");
 
 binmode STDOUT, ':encoding(UTF-8)';
-if (@ARGV == 2 && $ARGV[0] eq '--check')
+sub slurp
 {
+	my ($file) = @_;
 	local $/;
-	open my $in, '<:encoding(UTF-8)', $ARGV[1] or die "$ARGV[1]: $!";
-	my $document = <$in>;
-	my %told = map { $_ => 1 } $document =~ /^\| `(.+?)` \|/gm;
+	open my $in, '<:encoding(UTF-8)', $file or die "$file: $!";
+	return <$in>;
+}
+
+if (@ARGV == 3 && $ARGV[0] eq '--check')
+{
+	my %told = map { $_ => 1 } slurp($ARGV[1]) =~ /^\| `(.+?)` \|/gm, split /\n/, slurp($ARGV[2]);
 	my @missing = grep { !$told{$_} } sort keys %messages;
 	my @gone = grep { !$messages{$_} } sort keys %told;
 	print "missing: $_\n" for @missing;
