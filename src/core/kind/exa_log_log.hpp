@@ -24,6 +24,11 @@ inline Register read(const unsigned char* body, std::uint64_t at) noexcept {
   return value;
 }
 
+inline bool would_change_nothing(Slice slice, Update update) noexcept {
+  const Register before = read(slice.body(), update.at);
+  return exa_log_log_model::updated(before, update.value) == before;
+}
+
 // Did it change nothing?
 inline bool update_register(Slice slice, Update update) noexcept {
   const Register before = read(slice.body(), update.at),

@@ -62,7 +62,10 @@ bool add_word(Header* filter, Word word, double& change) noexcept {
   const Slice slice = slice_at(filter, slice_of_word(p, word));
   const Token token = token_in(p, word);
   const bool had_tokens = is_of_tokens(as_const(slice));
-  const unsigned char* at = slice.body() + token.register_index() * sizeof(Register);
+  const Update update(token);
+  const unsigned char* at = slice.body() + update.at;
+  // Most keys of a long stream change nothing.
+  if (!had_tokens && would_change_nothing(slice, update)) return true;
   const double before = had_tokens ? 0 : change_of_register(at);
   if (add_token(p, slice, token)) return true;
   if (!had_tokens)
