@@ -10,12 +10,15 @@ extern int dynamic_memory_kb;       // streamfilter.dynamic_memory
 extern int max_filters;             // streamfilter.max_filters
 extern int max_in_flight;           // streamfilter.max_in_flight
 extern int commit_wait_timeout_ms;  // streamfilter.commit_wait_timeout
+extern int restore_workers;         // streamfilter.restore_workers
 extern int min_log_size_kb;         // streamfilter.min_log_size
 extern bool enabled;                // streamfilter.enabled
 extern bool batch_scan;             // streamfilter.batch_scan
 extern bool batch_insert;           // streamfilter.batch_insert
 extern bool report;                 // streamfilter.report
 extern bool verbose;                // streamfilter.verbose, its former name
+
+constexpr int kMostRestoreWorkers = 16;
 
 // Where a value comes from, which other nodes of Citus may not have.
 struct SettingOrigin {

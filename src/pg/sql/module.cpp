@@ -19,6 +19,7 @@
 #include "pg/shmem/trigger_counts.hpp"
 #include "pg/shmem/unlogged_file.hpp"
 #include "pg/sql/hook_steps.hpp"
+#include "pg/sql/restore_worker.hpp"
 #include "pg/transaction/prepared_transactions.hpp"
 
 extern "C" {
@@ -62,4 +63,5 @@ void _PG_init(void) {
   init_batch_scan();
   init_insert_node();
   init_copy_ingest();
+  init_restore_worker();
 }

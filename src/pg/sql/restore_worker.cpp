@@ -1,0 +1,206 @@
+// Restores filters after a start, so that their first rows need not: a launcher goes through the
+// databases, and a worker in each restores what is saved there, the busiest filters first, the
+// larger ones before the smaller. A session that needs one before restores it itself, or waits for
+// who does. Nothing depends on these workers.
+#include "pg/server/postgres.hpp"
+
+extern "C" {
+#include "access/genam.h"
+#include "access/heapam.h"
+#include "access/table.h"
+#include "access/tableam.h"
+#include "access/xact.h"
+#include "catalog/pg_database.h"
+#include "commands/extension.h"
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "postmaster/bgworker.h"
+#include "utils/snapmgr.h"
+}
+
+#include <algorithm>
+
+#include "pg/handle/filter_handle.hpp"
+#include "pg/handle/slot_lifecycle.hpp"
+#include "pg/handle/tree.hpp"
+#include "pg/server/settings.hpp"
+#include "pg/sql/restore_worker.hpp"
+#include "pg/storage/persistence.hpp"
+
+extern "C" {
+PGDLLEXPORT void streamfilter_restore_launcher(Datum);
+PGDLLEXPORT void streamfilter_restore_worker(Datum);
+}
+
+namespace streamfilter::pg {
+namespace {
+
+BackgroundWorker make_worker(const char* function, const char* name) {
+  BackgroundWorker worker{};
+  worker.bgw_flags = BGWORKER_SHMEM_ACCESS | BGWORKER_BACKEND_DATABASE_CONNECTION;
+  worker.bgw_start_time = BgWorkerStart_ConsistentState;
+  worker.bgw_restart_time = BGW_NEVER_RESTART;
+  strlcpy(worker.bgw_library_name, "streamfilter", sizeof worker.bgw_library_name);
+  strlcpy(worker.bgw_function_name, function, sizeof worker.bgw_function_name);
+  strlcpy(worker.bgw_name, name, sizeof worker.bgw_name);
+  strlcpy(worker.bgw_type, "streamfilter restore", sizeof worker.bgw_type);
+  return worker;
+}
+
+void begin_work(Oid database) {
+  // The default handler would end the process at once, even within a critical section.
+  pqsignal(SIGTERM, die);
+  BackgroundWorkerUnblockSignals();
+  BackgroundWorkerInitializeConnectionByOid(database, InvalidOid, 0);
+}
+
+// Nobody keeps filters in templates, and who copies one wants it for himself.
+List* list_databases() {
+  List* databases = NIL;
+  const MemoryContext caller = CurrentMemoryContext;
+  StartTransactionCommand();
+  PushActiveSnapshot(GetTransactionSnapshot());
+  Relation table = table_open(DatabaseRelationId, AccessShareLock);
+  SysScanDesc scan = systable_beginscan(table, InvalidOid, false, nullptr, 0, nullptr);
+  while (HeapTuple tuple = systable_getnext(scan)) {
+    const auto* database = reinterpret_cast<Form_pg_database>(GETSTRUCT(tuple));
+    if (!database->datallowconn || database->datistemplate) continue;
+    const MemoryContext before = MemoryContextSwitchTo(caller);
+    databases = lappend_oid(databases, database->oid);
+    MemoryContextSwitchTo(before);
+  }
+  systable_endscan(scan);
+  table_close(table, AccessShareLock);
+  PopActiveSnapshot();
+  CommitTransactionCommand();
+  MemoryContextSwitchTo(caller);
+  return databases;
+}
+
+// nullptr: no worker is free.
+BackgroundWorkerHandle* start_in(Oid database) {
+  BackgroundWorker worker = make_worker("streamfilter_restore_worker", "streamfilter restore");
+  worker.bgw_main_arg = ObjectIdGetDatum(database);
+  worker.bgw_notify_pid = MyProcPid;
+  BackgroundWorkerHandle* handle = nullptr;
+  return RegisterDynamicBackgroundWorker(&worker, &handle) ? handle : nullptr;
+}
+
+struct SavedFilter {
+  Oid relid;
+  uint64 rows;  // that it has judged, as its last counters say
+  uint64 memory;
+};
+
+uint64 rows_of(Oid relid) {
+  LWLockAcquire(shared_state->directory_lock, LW_SHARED);
+  FilterSlot* slot = find_slot(MyDatabaseId, relid, SlotState::counted);
+  uint64 rows = 0;
+  if (slot != nullptr)
+    for (const RowCount count : {RowCount::accepted, RowCount::discarded, RowCount::tested})
+      rows += pg_atomic_read_u64(slot->stats.counts[count]);
+  LWLockRelease(shared_state->directory_lock);
+  return rows;
+}
+
+// Those that are not in memory, and of which something is saved here.
+List* list_saved() {
+  List* saved = NIL;
+  ListCell* cell;
+  foreach (cell, list_filters()) {
+    CHECK_FOR_INTERRUPTS();
+    const Oid relid = lfirst_oid(cell);
+    Fault fault;
+    const FilterRelation* relation = try_load_filter_relation(relid, fault);
+    if (relation == nullptr || is_remote(relation) ||
+        relation->options.persistence != Persistence::logged || peek_slot(relation) != nullptr ||
+        !is_anything_saved(relid))
+      continue;
+    auto* filter = static_cast<SavedFilter*>(palloc(sizeof(SavedFilter)));
+    *filter = {relid, rows_of(relid), relation->definition.parameters.memory};
+    saved = lappend(saved, filter);
+  }
+  list_sort(saved, [](const ListCell* a, const ListCell* b) {
+    const auto* one = static_cast<const SavedFilter*>(lfirst(a));
+    const auto* other = static_cast<const SavedFilter*>(lfirst(b));
+    if (one->rows != other->rows) return one->rows > other->rows ? -1 : 1;
+    return one->memory > other->memory ? -1 : one->memory < other->memory ? 1 : 0;
+  });
+  return saved;
+}
+
+template <typename Work>
+void in_transaction(const Work& work) {
+  StartTransactionCommand();
+  PushActiveSnapshot(GetTransactionSnapshot());
+  work();
+  PopActiveSnapshot();
+  CommitTransactionCommand();
+}
+
+// What fails here fails again, with the same message, for the row that needs the filter.
+void try_to_restore(Oid relid) {
+  const MemoryContext caller = CurrentMemoryContext;
+  PG_TRY();
+  {
+    in_transaction([relid] {
+      if (is_filter(relid)) use_filter(filter_handle(relid), Use::test_granted);
+    });
+  }
+  PG_CATCH();
+  {
+    MemoryContextSwitchTo(caller);
+    if (ProcDiePending) PG_RE_THROW();
+    EmitErrorReport();
+    FlushErrorState();
+    AbortCurrentTransaction();
+  }
+  PG_END_TRY();
+  MemoryContextSwitchTo(caller);
+}
+
+}  // namespace
+
+void init_restore_worker() {
+  if (restore_workers == 0 || IsBinaryUpgrade) return;
+  BackgroundWorker worker =
+      make_worker("streamfilter_restore_launcher", "streamfilter restore launcher");
+  RegisterBackgroundWorker(&worker);
+}
+
+}  // namespace streamfilter::pg
+
+void streamfilter_restore_launcher(Datum) {
+  using namespace streamfilter::pg;
+  begin_work(InvalidOid);
+  BackgroundWorkerHandle* running[kMostRestoreWorkers] = {};
+  int next = 0;
+  ListCell* cell;
+  foreach (cell, list_databases()) {
+    BackgroundWorkerHandle*& place = running[next++ % restore_workers];
+    if (place != nullptr) WaitForBackgroundWorkerShutdown(place);
+    place = start_in(lfirst_oid(cell));
+    CHECK_FOR_INTERRUPTS();
+  }
+}
+
+void streamfilter_restore_worker(Datum database) {
+  using namespace streamfilter::pg;
+  begin_work(DatumGetObjectId(database));
+  pgstat_report_activity(STATE_RUNNING, "streamfilter: restoring filters");
+  MemoryContext context =
+      AllocSetContextCreate(TopMemoryContext, "streamfilter restore", ALLOCSET_DEFAULT_SIZES);
+  MemoryContextSwitchTo(context);
+  List* saved = NIL;
+  in_transaction([&] {
+    const MemoryContext before = MemoryContextSwitchTo(context);
+    if (OidIsValid(get_extension_oid("streamfilter", true))) saved = list_saved();
+    MemoryContextSwitchTo(before);
+  });
+  ListCell* cell;
+  foreach (cell, saved) {
+    CHECK_FOR_INTERRUPTS();
+    try_to_restore(static_cast<const SavedFilter*>(lfirst(cell))->relid);
+  }
+  pgstat_report_activity(STATE_IDLE, nullptr);
+}
