@@ -91,6 +91,23 @@ SET client_min_messages = error;
 CALL try_kinds();
 SELECT options, lost <= 132 AS few_lost FROM results WHERE lost > 0;
 
+-- ---- a window of rows moves on by what is discarded, too --------------------------------------------
+CREATE PROCEDURE resize_there_and_back() LANGUAGE plpgsql AS $$
+DECLARE bytes int;
+BEGIN
+  FOREACH bytes IN ARRAY '{12288, 16384, 12288, 16384}'::int[] LOOP
+    EXECUTE format('ALTER FOREIGN TABLE seen OPTIONS (SET memory %L)', bytes);
+    COMMIT;
+  END LOOP;
+END $$;
+CALL add_filter($$kind 'timer', window '1500 rows', memory '16384', fpr '0.01', seed '1', overfull 'discard'$$);
+CALL add_new_rows(4800);
+CALL resize_there_and_back();
+SELECT overfull, fpr_now > 0.5 AS full FROM streamfilter_stats;
+CALL add_new_rows(6000);
+SELECT overfull, fpr_now < 0.011 AS recovered FROM streamfilter_stats;
+CALL drop_filter();
+
 -- ---- what it costs to discard ---------------------------------------------------------------------
 -- So many rows a transaction, tenths of them new, the others as one of a transaction before.
 CREATE PROCEDURE add_mixed_rows(count int, batch int, tenths int) LANGUAGE plpgsql AS $$
@@ -129,4 +146,4 @@ SELECT 12000 - count(*) <= 132 AS few_lost FROM events;
 CALL drop_filter();
 DROP FOREIGN TABLE root;
 DROP TABLE events, kinds, results, estimates;
-DROP PROCEDURE add_new_rows, add_mixed_rows, add_filter, drop_filter, try_kinds, try_estimates;
+DROP PROCEDURE resize_there_and_back, add_new_rows, add_mixed_rows, add_filter, drop_filter, try_kinds, try_estimates;

@@ -3,7 +3,9 @@
 // run: if it was accepted within the last w ticks. Repeats set nothing (first-test-then-set).
 //
 // A window is a time, or a number of accepted rows; each slice counts its own share: with
-// one slice, a window of rows is exact, with several, it is so on average. A timer takes
+// one slice, a window of rows is exact, with several, it is so on average. While more timers run
+// than the window's rows can have set (after ALTER of memory), repeats count as rows, too: a filter
+// that takes nearly everything for a repeat would not recover by what it accepts. A timer takes
 // w = ceil((window - 1) / tick) + 1 ticks: no repeat within the window is missed, and none later
 // than one tick after it is found.
 //
@@ -46,15 +48,32 @@ bool test(const Parameters& p, ConstSlice slice, const Element& element) noexcep
   return all.has(element.hash, now > all.clock ? now - all.clock : 0);
 }
 
+void count_row(const Parameters& p, Slice slice) noexcept {
+  const auto all = filters(p, slice);
+  if (all.rows < kMaxRows) ++all.rows;
+  all.advance(all.rows / p.integer(kTickLength));
+}
+
+// Do more timers run than the rows of a window can have set, those included that wait to be swept?
+template <typename Byte>
+bool is_crowded(const Parameters& p, const Filters<SliceState, Byte>& all) noexcept {
+  const double codes = std::ldexp(1, static_cast<int>(p.integer(kTimerBits))),
+               rows = codes * static_cast<double>(p.integer(kTickLength)),
+               m = real_m(p) * static_cast<double>(std::max<std::uint64_t>(all.open, 1));
+  double load = 0;
+  for (std::uint64_t i = 0; i < all.open; ++i)
+    load += static_cast<double>(all.filter(i).state().non_zero);
+  return load > 1.02 * -m * std::expm1(-real_k(p) * rows / m) + real_k(p);
+}
+
 // A new event may be late: max(what the timers are, min(w, w - (t_i - t_u))).
 void insert_unconditionally(const Parameters& p, Slice slice, const Element& element) noexcept {
   const auto all = filters(p, slice);
   std::uint64_t then = all.tick_of(element);
   all.advance(then);
   if (counts_rows(p)) {
-    if (all.rows < kMaxRows) ++all.rows;
-    then = all.rows / p.integer(kTickLength);
-    all.advance(then);
+    count_row(p, slice);
+    then = all.clock;
   }
   const std::uint64_t late = all.clock - then;
   if (late < p.integer(kTicks)) all.add(element.hash, p.integer(kTicks) - late);
@@ -63,7 +82,10 @@ void insert_unconditionally(const Parameters& p, Slice slice, const Element& ele
 bool insert(const Parameters& p, Slice slice, const Element& element) noexcept {
   const auto all = filters(p, slice);
   all.advance(all.tick_of(element));
-  if (all.has(element.hash, 0)) return true;
+  if (all.has(element.hash, 0)) {
+    if (counts_rows(p) && is_crowded(p, all)) count_row(p, slice);
+    return true;
+  }
   insert_unconditionally(p, slice, element);
   return false;
 }

@@ -5,7 +5,7 @@ extern "C" {
 #include "utils/timestamp.h"
 }
 
-#include "core/filter/definition.hpp"
+#include "core/filter/filter.hpp"
 #include "pg/handle/overfull.hpp"
 #include "pg/handle/overfull_limit.hpp"
 #include "pg/shmem/loss_estimate.hpp"
@@ -26,6 +26,18 @@ bool exceeds(FilterHandle* filter, const Element& element) {
   known = {applied, slice, exceeds_rate(filter->header, element.hash, filter->limit)};
   LWLockRelease(lock);
   return known.exceeds;
+}
+
+// What is discarded moves the window of rows of a full filter on (timing_bloom.cpp): of what it
+// accepts alone it would hardly recover.
+void count_row(FilterHandle* filter, const Element& element) {
+  const Parameters& parameters = filter->header->parameters;
+  if (parameters.kind != Kind::timer || parameters.k1 > 0) return;
+  LWLock* lock = slice_lock(filter->slot, slice_of(parameters, element.hash));
+  unsigned position;
+  LWLockAcquire(lock, LW_EXCLUSIVE);
+  promote(filter->header, element, position);
+  LWLockRelease(lock);
 }
 
 bool is_log_due(FilterSlot* slot) {
@@ -65,7 +77,10 @@ void set_overfull_limit(FilterHandle* filter) {
 bool passes_overfull(FilterHandle* filter, const Element& element) {
   if (!exceeds(filter, element)) return false;
   filter->met_overfull = true;
-  if (!filter->passes_overfull) return false;
+  if (!filter->passes_overfull) {
+    count_row(filter, element);
+    return false;
+  }
   ++filter->spared;
   ++filter->counts[RowCount::passed_overfull];
   return true;

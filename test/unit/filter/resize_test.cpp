@@ -258,6 +258,23 @@ BOOST_AUTO_TEST_CASE(a_window_says_what_rate_it_has_until_it_has_passed) {
   });
 }
 
+// Rows that it takes for repeats by mistake count, or it would wait for rows that it never accepts.
+BOOST_AUTO_TEST_CASE(a_full_window_of_rows_recovers_within_two_windows) {
+  for (const char* definition :
+       {"timer(window=\"15000 rows\")", "timer(window=\"15000 rows\", slices=1)"}) {
+    BOOST_TEST_CONTEXT(definition) {
+      Filter filter = filled(with_memory(definition, "160kB"), 40000);
+      for (const char* memory : {"120kB", "160kB", "120kB", "160kB"})
+        filter = resized(filter, with_memory(definition, memory));
+      const double promised = find_ops(Kind::timer)->fpr_bound(filter.parameters());
+      BOOST_TEST(found(filter, 1u << 30, kProbes) > 0.5);
+      for (std::uint64_t i = 0; i < 30000; ++i) filter.insert(timed((1u << 29) + i));
+      BOOST_TEST(found(filter, 1u << 30, kProbes) < promised * 1.1 + 0.004);
+      BOOST_TEST(filter.is_valid());
+    }
+  }
+}
+
 BOOST_AUTO_TEST_CASE(fewer_of_larger_filters_are_the_newest) {
   const std::string definition =
       "timer(window=\"1 hour\", k=5, grow=density, size=16384, slices=1)";
