@@ -12,6 +12,10 @@ inline std::uint64_t next_random(std::uint64_t& state) noexcept {
   return mix64(state);
 }
 
+// What forgets at random stirs in its first key: filters of one seed that forgot the same cells
+// would look, once merged, as if they had had keys in common.
+inline void stir(std::uint64_t& state, std::uint64_t hash) noexcept { state = mix64(state ^ hash); }
+
 // Uniform over 0..n-1.
 inline std::uint64_t random_below(std::uint64_t& state, std::uint64_t n) noexcept {
   return scale(next_random(state), n);

@@ -101,6 +101,7 @@ bool insert(const Parameters& p, Slice slice, const Element& element) noexcept {
   const BitArrays<> arrays = biased_bit_arrays::of(p, slice);
   const KeyBits bits(element.hash, arrays.k(), arrays.s());
   if (bits.all_set(arrays)) return true;
+  if (slice.state->insertions == 0) stir(slice.state->random, element.hash);
   Policy::reset(arrays, slice.state->random);
   bits.set(arrays);
   return false;

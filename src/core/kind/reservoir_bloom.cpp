@@ -136,6 +136,7 @@ bool insert(const Parameters& p, Slice slice, const Element& element) noexcept {
   const BitArrays<> arrays = biased_bit_arrays::of(p, slice);
   const KeyBits bits(element.hash, arrays.k(), arrays.s());
   const bool seen = bits.all_set(arrays);
+  if (slice.state->insertions == 0) stir(slice.state->random, element.hash);
   if (p.integer(kVariant) == kMeasured)
     remember_as_measured(arrays, bits, slice.state->random);
   else

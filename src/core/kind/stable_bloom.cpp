@@ -143,6 +143,7 @@ bool test(const Parameters& p, ConstSlice slice, const Element& element) noexcep
 }
 
 bool insert(const Parameters& p, Slice slice, const Element& element) noexcept {
+  if (slice.state->insertions == 0) stir(slice.state->random, element.hash);
   return with_cell_width(static_cast<unsigned>(p.integer(kCellBits)), [&](auto width) {
     return insert_cells<width.value>(p, slice, element.hash);
   });

@@ -162,6 +162,31 @@ BOOST_AUTO_TEST_CASE(distinct_keys_are_estimated_over_both) {
   }
 }
 
+// Filters of one seed that forget at random do not forget the same: else they would look alike.
+// Measured: 0.3 % at most; 17 % where all drew the same random numbers.
+BOOST_AUTO_TEST_CASE(filters_that_have_forgotten_are_counted_as_different) {
+  for (const char* text :
+       {"sbf(memory=16kB)", "sbf(memory=16kB, max=3)", "sbf(memory=16kB, layout=blocked, slices=3)",
+        "rsbf(memory=16kB)", "rsbf(memory=16kB, variant=measured)", "ibf2c(memory=16kB)",
+        "ibfmc(memory=16kB)", "ibfmc(memory=16kB, slices=3)", "ibfh(memory=16kB)",
+        "bsbf(memory=16kB, k=4)", "rlbsbf(memory=16kB, k=4)", "capped(memory=16kB)",
+        "lru(memory=16kB)", "clq(memory=16kB)"})
+    for (const unsigned parts : {2u, 5u})
+      for (const unsigned keys : {5000u, 25000u}) {
+        Filter all(text);
+        double sum = 0;
+        for (unsigned part = 0; part < parts; ++part) {
+          Filter one(text);
+          const std::uint64_t first = part * std::uint64_t{1000000};
+          insert_range(one, first, first + keys / parts);
+          all = merged(all, one);
+          sum += distinct(one);
+        }
+        BOOST_TEST(std::fabs(distinct(all) / sum - 1) < 0.03,
+                   text << " " << parts << " of " << keys << ": " << distinct(all) / sum);
+      }
+}
+
 BOOST_AUTO_TEST_CASE(slices_can_be_merged_one_by_one) {
   for (const char* text :
        {"sbf(memory=3kB, max=7, slices=3)", "bloom(memory=3kB, k=4, slices=3)"}) {

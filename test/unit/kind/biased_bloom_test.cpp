@@ -6,6 +6,7 @@
 #include <cmath>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/base/random.hpp"
@@ -30,6 +31,7 @@ class Plain {
   }
 
   bool insert(std::uint64_t hash) {
+    if (std::exchange(is_empty_, false)) random_ = mix64(random_ ^ hash);
     const std::uint64_t s = arrays_[0].size();
     bool duplicate = true;
     for (unsigned i = 0; i < k_; ++i)
@@ -57,6 +59,7 @@ class Plain {
   Kind kind_;
   unsigned k_;
   std::uint64_t random_;
+  bool is_empty_ = true;
   std::vector<std::vector<bool>> arrays_;
 };
 

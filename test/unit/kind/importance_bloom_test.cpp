@@ -5,6 +5,7 @@
 #include <limits>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/base/random.hpp"
@@ -50,6 +51,7 @@ class Reference {
         random_(mix64(p.seed ^ kGoldenRatio)) {}
 
   bool insert(std::uint64_t hash, unsigned level) {
+    if (std::exchange(is_empty_, false)) random_ = mix64(random_ ^ hash);
     const std::uint64_t m = cells_.size();
     bool seen = true;
     for (unsigned i = 0; i < k_; ++i)
@@ -81,6 +83,7 @@ class Reference {
   bool by_value_;
   std::vector<unsigned> cells_;
   std::uint64_t random_;
+  bool is_empty_ = true;
 };
 
 Element with_importance(std::uint64_t number, double importance) {

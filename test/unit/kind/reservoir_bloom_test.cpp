@@ -6,6 +6,7 @@
 #include <cmath>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/base/random.hpp"
@@ -34,6 +35,7 @@ class Plain {
 
   bool insert(std::uint64_t hash) {
     const std::uint64_t s = arrays_[0].size();
+    if (std::exchange(is_empty_, false)) random_ = mix64(random_ ^ hash);
     std::vector<std::uint64_t> h;
     bool duplicate = true;
     for (unsigned i = 0; i < k_; ++i) {
@@ -77,6 +79,7 @@ class Plain {
   unsigned k_;
   double p_star_;
   std::uint64_t random_, iter_ = 1;
+  bool is_empty_ = true;
   std::vector<std::vector<bool>> arrays_;
 };
 

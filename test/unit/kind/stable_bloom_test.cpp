@@ -4,6 +4,7 @@
 #include <boost/test/unit_test.hpp>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/base/random.hpp"
@@ -30,6 +31,7 @@ class PlainStableBloom {
   }
 
   bool insert(std::uint64_t hash) {
+    if (std::exchange(is_empty_, false)) random_ = mix64(random_ ^ hash);
     const std::uint64_t m = cells_.size();
     bool duplicate = true;
     for (unsigned i = 0; i < k_; ++i)
@@ -53,6 +55,7 @@ class PlainStableBloom {
   int max_;
   unsigned k_;
   std::uint64_t p_, random_;
+  bool is_empty_ = true;
 };
 
 // The cell as the format lays it out, bit by bit.
