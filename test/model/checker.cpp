@@ -256,6 +256,17 @@ void Checker::check_standby() {
   ++shared_.counts["checks of a standby"];
 }
 
+// fpr_now is at most fpr_bound, and that at most fpr where one was asked for, or overfull is true.
+void Checker::check_rates(const char* when) {
+  const std::string off = value(
+      "SELECT string_agg(filter || ': ' || fpr_now || ', ' || fpr_bound, '; ') FROM "
+      "streamfilter_stats, pg_foreign_table WHERE ftrelid = filter AND overfull IS NOT TRUE AND "
+      "(fpr_now > fpr_bound OR fpr_bound > 1.1 * (SELECT option_value::float8 FROM "
+      "pg_options_to_table(ftoptions) WHERE option_name = 'fpr'))");
+  if (!off.empty())
+    model_.differ("rates above what was promised, " + std::string(when) + ": " + off);
+}
+
 void Checker::check(const char* when) {
   faults_.pass_all();
   resolve_unknown();
@@ -265,6 +276,7 @@ void Checker::check(const char* when) {
     const std::string left = value("SELECT coalesce(sum(in_flight), 0) FROM streamfilter_stats");
     if (left != "0") model_.differ(left + " keys are in flight and no transaction is");
   }
+  check_rates(when);
   if (standby_.phase() >= Standby::Phase::following) check_standby();
   ++shared_.counts["checks"];
   next_check_ = shared_.transactions + 3000;

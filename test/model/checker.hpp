@@ -33,6 +33,7 @@ class Checker {
   void resolve_unknown();
   bool is_committed(const TransactionPointer& transaction);
   void resolve_automatic(const Unknown& unknown);
+  void check_rates(const char* when);
   void check(const char* when);
   void event();
   void crash_whole();

@@ -43,6 +43,14 @@ BEGIN
   INSERT INTO seen SELECT generate_series(keys * 2 / 3 + 1, keys);
   COMMIT;
   CALL measure(one, path, 'as many as asked');
+  IF one.options ~ 'clq|sqf' THEN
+    DELETE FROM seen USING generate_series(1, keys, 3) i WHERE id = i;
+    COMMIT;
+    CALL measure(one, path, 'a third deleted');
+    INSERT INTO steps SELECT s.options, s.path, 'the deleted ones', s.asked, s.now, s.bound, s.overfull, v.known, v.of FROM steps s,
+      (SELECT count(*) FILTER (WHERE streamfilter_test('seen', i)), count(*) FROM generate_series(1, keys, 3) i) v (known, of)
+      WHERE s.options = one.options AND s.path = walk.path AND s.step = 'a third deleted';
+  END IF;
   INSERT INTO seen SELECT generate_series(keys + 1, 3 * keys);
   COMMIT;
   CALL measure(one, path, 'three times as many');
