@@ -14,6 +14,7 @@ extern "C" {
 
 #include "pg/catalog/definition_commands.hpp"
 #include "pg/catalog/filter_options.hpp"
+#include "pg/catalog/lookup.hpp"
 #include "pg/catalog/option_list.hpp"
 
 namespace streamfilter::pg {
@@ -65,14 +66,14 @@ char* creation(Relation filter, const char* name) {
     first = false;
     append_column(&text, relid, column);
   }
-  ForeignTable* table = GetForeignTable(relid);
+  ForeignTable* table = GetForeignTable(relid);  // the caller has it locked
   // Where it is typed, another default may be at work.
   if (Fault ignored; takes_fpr(table->options, kFormerFpr, ignored))
     table->options = lappend(
         table->options,
         makeDefElem(pstrdup("fpr"), reinterpret_cast<Node*>(makeString(pstrdup(kFormerFpr))), -1));
   appendStringInfo(&text, ") SERVER %s",
-                   quote_identifier(GetForeignServer(table->serverid)->servername));
+                   quote_identifier(server_of_oid(table->serverid)->servername));
   append_options(&text, table->options);
   return text.data;
 }

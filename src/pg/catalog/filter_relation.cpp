@@ -256,14 +256,6 @@ Oid wrapper_of(Oid server) {
   return wrapper;
 }
 
-Oid server_of(Oid relid) {
-  HeapTuple tuple = SearchSysCache1(FOREIGNTABLEREL, ObjectIdGetDatum(relid));
-  if (!HeapTupleIsValid(tuple)) return InvalidOid;
-  const Oid server = reinterpret_cast<Form_pg_foreign_table>(GETSTRUCT(tuple))->ftserver;
-  ReleaseSysCache(tuple);
-  return server;
-}
-
 // Has the wrapper this handler? That is not called: the library of another wrapper may not be
 // there.
 bool has_handler(Oid wrapper, const char* handler_symbol) {
@@ -280,6 +272,14 @@ bool is_table_of(Oid relid, const char* handler_symbol) {
 }
 
 }  // namespace
+
+Oid server_of(Oid relid) {
+  HeapTuple tuple = SearchSysCache1(FOREIGNTABLEREL, ObjectIdGetDatum(relid));
+  if (!HeapTupleIsValid(tuple)) return InvalidOid;
+  const Oid server = reinterpret_cast<Form_pg_foreign_table>(GETSTRUCT(tuple))->ftserver;
+  ReleaseSysCache(tuple);
+  return server;
+}
 
 uint64 key_signature(const FilterRelation* relation) { return hash_columns_of(relation, 1); }
 

@@ -57,6 +57,9 @@ bool may_stand_for_filter(Oid relid);
 // One of these two?
 bool may_take_keys(Oid relid);
 
+// Of a foreign table; InvalidOid: it is none, or has gone.
+Oid server_of(Oid relid);
+
 // The options of a filter as they are written, DefElems; NIL if it is none.
 List* options_of_filter(Oid relid);
 

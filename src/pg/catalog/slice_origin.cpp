@@ -12,6 +12,7 @@ extern "C" {
 #include "core/filter/promise.hpp"
 #include "core/format/slicing.hpp"
 #include "core/kind/kind_registry.hpp"
+#include "pg/catalog/lookup.hpp"
 #include "pg/catalog/server_options.hpp"
 #include "pg/catalog/slice_origin.hpp"
 
@@ -50,7 +51,7 @@ void append_column(StringInfo json, const FilterColumn* column) {
 }
 
 void append_server(StringInfo json, Oid oid) {
-  const ForeignServer* server = GetForeignServer(oid);
+  const ForeignServer* server = server_of_oid(oid);
   appendStringInfoChar(json, '{');
   append_member(json, "name", server->servername);
   ListCell* cell;
@@ -129,7 +130,7 @@ const char* describe_producer(const FilterRelation* relation, int server, const 
   }
   appendStringInfo(&json, "], %s", kOptions);
   ListCell* cell;
-  foreach (cell, GetForeignTable(relation->relid)->options) {
+  foreach (cell, options_of_filter(relation->relid)) {
     auto* option = static_cast<DefElem*>(lfirst(cell));
     append_member(&json, option->defname, defGetString(option));
   }

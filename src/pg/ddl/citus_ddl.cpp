@@ -15,6 +15,7 @@ extern "C" {
 
 #include "pg/catalog/filter_options.hpp"
 #include "pg/catalog/filter_relation.hpp"
+#include "pg/catalog/lookup.hpp"
 #include "pg/catalog/option_list.hpp"
 #include "pg/catalog/server_options.hpp"
 #include "pg/ddl/citus_ddl.hpp"
@@ -32,18 +33,14 @@ struct NodeCommand {
   const char* text;
 };
 
-const char* full_name(Oid relid) {
-  return quote_qualified_identifier(get_namespace_name(get_rel_namespace(relid)),
-                                    get_rel_name(relid));
-}
-
 // Is its state on this server? Filters on other servers reach those by themselves; parts of them
 // belong to their producers.
 bool is_held_here(Oid relid) {
   List* options = options_of_filter(relid);
   if (find_option(options, "servers") != nullptr || find_option(options, "producer") != nullptr)
     return false;
-  return !server_options(GetForeignServer(GetForeignTable(relid)->serverid)->options).is_remote;
+  const ForeignServer* server = GetForeignServerExtended(server_of(relid), FSV_MISSING_OK);
+  return server != nullptr && !server_options(server->options).is_remote;
 }
 
 Oid find_own_filter(const RangeVar* name) {
@@ -53,7 +50,7 @@ Oid find_own_filter(const RangeVar* name) {
 
 void add(List** commands, Oid relid, const char* text) {
   auto* command = static_cast<NodeCommand*>(palloc(sizeof(NodeCommand)));
-  *command = {full_name(relid), text};
+  *command = {qualified_name(relid), text};
   *commands = lappend(*commands, command);
 }
 
@@ -62,7 +59,7 @@ void add(List** commands, Oid relid, const char* text) {
 // Citus commits in two phases, and a transaction that has truncated, dropped or redefined a filter
 // cannot be prepared. So each node needs a transaction of its own.
 void refuse(Oid relid, const char* what, const char* command) {
-  if (!is_on_other_nodes(relid, full_name(relid))) return;
+  if (!is_on_other_nodes(relid, qualified_name(relid))) return;
   ereport(
       ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
       errmsg("%s would act on filter \"%s\" of this node only", what, get_rel_name(relid)),
@@ -74,7 +71,7 @@ void refuse_truncate(const TruncateStmt* statement) {
   ListCell* cell;
   foreach (cell, statement->relations)
     if (const Oid relid = find_own_filter(lfirst_node(RangeVar, cell)); OidIsValid(relid))
-      refuse(relid, "TRUNCATE", psprintf("TRUNCATE %s", full_name(relid)));
+      refuse(relid, "TRUNCATE", psprintf("TRUNCATE %s", qualified_name(relid)));
 }
 
 void refuse_drop(const DropStmt* statement) {
@@ -85,7 +82,7 @@ void refuse_drop(const DropStmt* statement) {
             find_own_filter(makeRangeVarFromNameList(static_cast<List*>(lfirst(cell))));
         OidIsValid(relid))
       refuse(relid, "DROP",
-             psprintf("DROP FOREIGN TABLE IF EXISTS %s%s", full_name(relid),
+             psprintf("DROP FOREIGN TABLE IF EXISTS %s%s", qualified_name(relid),
                       statement->behavior == DROP_CASCADE ? " CASCADE" : ""));
 }
 
@@ -98,7 +95,7 @@ void add_rename(List** commands, const RenameStmt* statement) {
                            ? psprintf("COLUMN %s ", quote_identifier(statement->subname))
                            : "";
   add(commands, relid,
-      psprintf("ALTER FOREIGN TABLE %s RENAME %sTO %s", full_name(relid), column,
+      psprintf("ALTER FOREIGN TABLE %s RENAME %sTO %s", qualified_name(relid), column,
                quote_identifier(statement->newname)));
 }
 
@@ -106,7 +103,7 @@ void add_schema(List** commands, const AlterObjectSchemaStmt* statement) {
   const Oid relid = find_own_filter(statement->relation);
   if (OidIsValid(relid))
     add(commands, relid,
-        psprintf("ALTER FOREIGN TABLE %s SET SCHEMA %s", full_name(relid),
+        psprintf("ALTER FOREIGN TABLE %s SET SCHEMA %s", qualified_name(relid),
                  quote_identifier(statement->newschema)));
 }
 
@@ -147,7 +144,7 @@ void refuse_alter(Oid relid, const AlterTableCmd* command) {
       command->subtype == AT_GenericOptions
           ? psprintf("OPTIONS (%s)", changes_of_options(castNode(List, command->def)))
           : "...";
-  refuse(relid, "ALTER", psprintf("ALTER FOREIGN TABLE %s %s", full_name(relid), change));
+  refuse(relid, "ALTER", psprintf("ALTER FOREIGN TABLE %s %s", qualified_name(relid), change));
 }
 
 void add_alter(List** commands, const AlterTableStmt* statement) {
@@ -157,7 +154,7 @@ void add_alter(List** commands, const AlterTableStmt* statement) {
   foreach (cell, statement->cmds) {
     const auto* command = lfirst_node(AlterTableCmd, cell);
     if (const char* change = change_of(command))
-      add(commands, relid, psprintf("ALTER FOREIGN TABLE %s %s", full_name(relid), change));
+      add(commands, relid, psprintf("ALTER FOREIGN TABLE %s %s", qualified_name(relid), change));
     else
       refuse_alter(relid, command);
   }
@@ -187,7 +184,8 @@ void add_grant_on(List** commands, const GrantStmt* statement, Oid relid) {
   initStringInfo(&text);
   appendStringInfo(&text, "%s%s%s ON TABLE %s %s ", statement->is_grant ? "GRANT " : "REVOKE ",
                    !statement->is_grant && statement->grant_option ? "GRANT OPTION FOR " : "",
-                   rights_of(statement), full_name(relid), statement->is_grant ? "TO" : "FROM");
+                   rights_of(statement), qualified_name(relid),
+                   statement->is_grant ? "TO" : "FROM");
   ListCell* cell;
   foreach (cell, statement->grantees)
     appendStringInfo(&text, "%s%s", foreach_current_index(cell) > 0 ? ", " : "",
@@ -293,7 +291,7 @@ void send_to_nodes(UtilityCall* call) {
 
 void call_on_other_nodes(Oid filter, Oid function) {
   if (likely(!is_citus_loaded()) || !is_on_all_nodes(filter) || !speaks_for_all_nodes()) return;
-  const char* name = full_name(filter);
+  const char* name = qualified_name(filter);
   run_on_other_nodes(
       name, psprintf("PERFORM %s(%s::pg_catalog.regclass)",
                      quote_qualified_identifier(get_namespace_name(get_func_namespace(function)),

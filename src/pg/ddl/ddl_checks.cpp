@@ -23,6 +23,7 @@ extern "C" {
 #include "pg/catalog/element_roles.hpp"
 #include "pg/catalog/extension_presence.hpp"
 #include "pg/catalog/filter_options.hpp"
+#include "pg/catalog/lookup.hpp"
 #include "pg/catalog/option_list.hpp"
 #include "pg/catalog/server_options.hpp"
 #include "pg/ddl/ddl_checks.hpp"
@@ -62,8 +63,7 @@ bool redefines(const AlterTableStmt* statement) {
 
 // The server's own callback raises XX000 for a relation that another session has just dropped.
 void check_owner(const RangeVar* name, Oid relid, Oid, void*) {
-  if (!OidIsValid(relid) || !SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relid))) return;
-  if (!SF_IS_OWNER_OF_RELATION(relid, GetUserId()))
+  if (OidIsValid(owner_of(relid)) && !is_owner(relid, GetUserId()))
     aclcheck_error(ACLCHECK_NOT_OWNER, get_relkind_objtype(get_rel_relkind(relid)), name->relname);
 }
 
@@ -176,7 +176,7 @@ void check_memory_limit(const FilterRelation* relation, uint64 limit, uint64 oth
 
 // The quotas of its server, as definitions go; what is in memory is held against them at first use.
 void check_quotas(const FilterRelation* relation, bool altered) {
-  const ServerOptions limits = server_options(GetForeignServer(relation->server)->options);
+  const ServerOptions limits = server_options(server_of_oid(relation->server)->options);
   if (limits.max_filters == PG_INT32_MAX && limits.memory_limit == PG_UINT64_MAX) return;
   const ServerUse others = use_of_server(relation->server, relation->relid);
   if (!altered && !holds_moved_slice(relation->options))
@@ -272,7 +272,7 @@ void check_contradictions(const FilterRelation* relation, Contradictions rule) {
 // No server knows the rate of a key whose places are on several.
 void check_overfull(const FilterRelation* relation, bool altered) {
   if (home_count(relation) < 2 || probes(relation->definition.parameters) < 2) return;
-  const char* given = find_option(GetForeignTable(relation->relid)->options, "overfull");
+  const char* given = find_option(options_of_filter(relation->relid), "overfull");
   if (relation->options.overfull == Overfull::discard || (given == nullptr && altered)) return;
   if (given == nullptr)
     ereport(NOTICE,

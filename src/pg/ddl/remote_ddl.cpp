@@ -14,6 +14,7 @@ extern "C" {
 
 #include "core/kind/kind_registry.hpp"
 #include "pg/catalog/filter_relation.hpp"
+#include "pg/catalog/lookup.hpp"
 #include "pg/catalog/option_list.hpp"
 #include "pg/catalog/server_options.hpp"
 #include "pg/ddl/remote_ddl.hpp"
@@ -92,7 +93,7 @@ void check_new_owner(const FilterRelation* relation) {
   if (is_restoring()) return;
   const char* owner = GetUserNameFromId(relation->owner, false);
   for (int i = 0; i < relation->server_count; ++i) {
-    const char* server = GetForeignServer(relation->servers[i])->servername;
+    const char* server = server_of_oid(relation->servers[i])->servername;
     if (!may_connect_as(relation->owner, relation->servers[i]))
       ereport(WARNING, errcode(ERRCODE_UNDEFINED_OBJECT),
               errmsg("role \"%s\", which owns filter \"%s\" now, cannot connect to server \"%s\"",
@@ -140,8 +141,7 @@ bool give_fixed_options(const FilterRelation* relation) {
             fixed.slices > 0 ? psprintf("%u", fixed.slices) : nullptr);
   add_fixed(relation, &options, "k", fixed.k > 0 ? psprintf(UINT64_FORMAT, fixed.k) : nullptr);
   if (options.len == 0) return false;
-  const char* name = quote_qualified_identifier(
-      get_namespace_name(get_rel_namespace(relation->relid)), relation->name);
+  const char* name = qualified_name(relation->relid);
   ereport(NOTICE, errmsg("filter \"%s\" keeps what says where its keys lie", relation->name),
           errdetail("Altered as well: OPTIONS (%s).", options.data));
   SPI_connect();
@@ -165,8 +165,7 @@ NameBefore name_before;
 // ------------------------------------------------------------------------------------------
 
 void warn_of_remains(const FilterRelation* relation) {
-  const char* name = quote_qualified_identifier(
-      get_namespace_name(get_rel_namespace(relation->relid)), relation->name);
+  const char* name = qualified_name(relation->relid);
   ereport(
       WARNING,
       errmsg("filter \"%s\" is dropped here only: its servers keep what they know", relation->name),

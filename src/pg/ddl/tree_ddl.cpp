@@ -9,6 +9,7 @@ extern "C" {
 }
 
 #include "pg/catalog/dependencies.hpp"
+#include "pg/catalog/lookup.hpp"
 #include "pg/ddl/tree_ddl.hpp"
 #include "pg/handle/tree.hpp"
 
@@ -68,10 +69,7 @@ const char* list_names(List* relids) {
   initStringInfo(&names);
   ListCell* cell;
   foreach (cell, relids)
-    appendStringInfo(
-        &names, "%s%s", names.len > 0 ? ", " : "",
-        quote_qualified_identifier(get_namespace_name(get_rel_namespace(lfirst_oid(cell))),
-                                   get_rel_name(lfirst_oid(cell))));
+    appendStringInfo(&names, "%s%s", names.len > 0 ? ", " : "", qualified_name(lfirst_oid(cell)));
   return names.data;
 }
 
@@ -105,8 +103,7 @@ void warn_of_lost_children(Oid relid) {
           errmsg("children of filter \"%s\" name their parent differently", get_rel_name(relid)),
           errdetail("They are: %s.", list_names(lost)),
           errhint("ALTER FOREIGN TABLE ... OPTIONS (SET parent '%s') for each of them.",
-                  quote_qualified_identifier(get_namespace_name(get_rel_namespace(relid)),
-                                             get_rel_name(relid))));
+                  qualified_name(relid)));
 }
 
 void leave_tree(Oid relid) { look_again_upwards(find_parent(relid)); }

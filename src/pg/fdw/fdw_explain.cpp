@@ -15,6 +15,7 @@ extern "C" {
 #include <initializer_list>
 
 #include "core/filter/filter.hpp"
+#include "pg/catalog/lookup.hpp"
 #include "pg/fdw/fdw_handler.hpp"
 #include "pg/handle/filter_handle.hpp"
 #include "pg/shmem/server_health.hpp"
@@ -144,7 +145,7 @@ void explain_servers(const FilterRelation* relation, ExplainState* es) {
   List* names = NIL;
   List* unreachable = NIL;
   for (int i = 0; i < relation->server_count; ++i) {
-    char* name = GetForeignServer(relation->servers[i])->servername;
+    char* name = server_of_oid(relation->servers[i])->servername;
     names = lappend(names, name);
     if (unreachable_since(relation->servers[i]) != 0) unreachable = lappend(unreachable, name);
   }

@@ -21,6 +21,7 @@ extern "C" {
 #include <initializer_list>
 
 #include "pg/catalog/filter_options.hpp"
+#include "pg/catalog/lookup.hpp"
 #include "pg/catalog/option_list.hpp"
 #include "pg/fdw/import_foreign_schema.hpp"
 #include "pg/remote/connect.hpp"
@@ -300,7 +301,7 @@ char* make_command(const ForeignServer* server, const Row* row, const Row* end) 
 }  // namespace
 
 List* import_foreign_schema(ImportForeignSchemaStmt* statement, Oid server_id) {
-  const ForeignServer* server = GetForeignServer(server_id);
+  const ForeignServer* server = server_of_oid(server_id);
   if (!server_options(server->options).is_remote)
     ereport(ERROR, errcode(ERRCODE_WRONG_OBJECT_TYPE),
             errmsg("there is nothing to import from server \"%s\"", server->servername),

@@ -13,6 +13,7 @@ extern "C" {
 
 #include "core/filter/filter.hpp"
 #include "pg/catalog/filter_options.hpp"
+#include "pg/catalog/lookup.hpp"
 #include "pg/catalog/server_options.hpp"
 #include "pg/handle/slot_lifecycle.hpp"
 #include "pg/server/settings.hpp"
@@ -467,7 +468,7 @@ FilterSlot* attach_slot(const FilterRelation* relation) {
   if (!relation->options.asked.is_given(Common::memory) &&
       relation->options.persistence == Persistence::logged)
     find_saved_geometry(relation, &parameters);
-  const ServerOptions server = server_options(GetForeignServer(relation->server)->options);
+  const ServerOptions server = server_options(server_of_oid(relation->server)->options);
   const TimestampTz now = GetCurrentTimestamp();
   for (;;) {
     Work* item = new_work(Action::build);
@@ -510,7 +511,7 @@ FilterSlot* latest_slot(const FilterRelation* relation) {
 
 FilterSlot* attach_filled(const FilterRelation* relation, const Parameters& parameters,
                           void (*fill)(FilterSlot* slot, void* arg), void* arg) {
-  const ServerOptions server = server_options(GetForeignServer(relation->server)->options);
+  const ServerOptions server = server_options(server_of_oid(relation->server)->options);
   Work* item = new_work(Action::build);
   const Reservation reservation =
       reserve(relation, parameters.memory, server, GetCurrentTimestamp(), item, /*needed=*/true);
@@ -527,7 +528,7 @@ FilterSlot* attach_filled(const FilterRelation* relation, const Parameters& para
 }
 
 FilterSlot* add_copy(const FilterRelation* relation, uint64 size) {
-  const ServerOptions server = server_options(GetForeignServer(relation->server)->options);
+  const ServerOptions server = server_options(server_of_oid(relation->server)->options);
   Work* item = new_work(Action::build);
   const Reservation reservation =
       reserve(relation, size, server, GetCurrentTimestamp(), item, /*needed=*/true);

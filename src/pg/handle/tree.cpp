@@ -14,6 +14,7 @@ extern "C" {
 #include "core/filter/option_values.hpp"
 #include "core/kind/kind_registry.hpp"
 #include "pg/catalog/filter_options.hpp"
+#include "pg/catalog/lookup.hpp"
 #include "pg/catalog/tree_options.hpp"
 #include "pg/handle/slot_lifecycle.hpp"
 #include "pg/handle/tree.hpp"
@@ -37,14 +38,6 @@ int level_of(Oid relid) {
     relid = look_up(options.parent, relid);
   }
   return -1;
-}
-
-Oid owner_of(Oid relid) {
-  HeapTuple tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
-  if (!HeapTupleIsValid(tuple)) return InvalidOid;
-  const Oid owner = reinterpret_cast<Form_pg_class>(GETSTRUCT(tuple))->relowner;
-  ReleaseSysCache(tuple);
-  return owner;
 }
 
 // ---- what differs ------------------------------------------------------------------------------
@@ -305,9 +298,7 @@ void check_rights_on_parent(int level, const FilterRelation* relation,
           errmsg("permission denied for filter \"%s\"", parent->name),
           errdetail("The owner of its child \"%s\", role \"%s\", needs SELECT and INSERT on it.",
                     relation->name, name),
-          errhint("GRANT SELECT, INSERT ON %s TO %s;",
-                  quote_qualified_identifier(get_namespace_name(get_rel_namespace(parent->relid)),
-                                             parent->name),
+          errhint("GRANT SELECT, INSERT ON %s TO %s;", qualified_name(parent->relid),
                   quote_identifier(name)));
 }
 

@@ -14,6 +14,7 @@ extern "C" {
 
 #include <algorithm>
 
+#include "pg/catalog/lookup.hpp"
 #include "pg/remote/connect.hpp"
 #include "pg/remote/peer_text.hpp"
 #include "pg/remote/remote_transaction.hpp"
@@ -83,7 +84,7 @@ const char* session_options(const ServerOptions* options) {
 }
 
 Target make_target(Connection* connection) {
-  const ForeignServer* server = GetForeignServer(connection->key.server);
+  const ForeignServer* server = server_of_oid(connection->key.server);
   const UserMapping* mapping = GetUserMapping(connection->key.user, connection->key.server);
   read_server(connection);
   connection->server_hash =

@@ -10,6 +10,7 @@ extern "C" {
 #include "utils/inval.h"
 }
 
+#include "pg/catalog/lookup.hpp"
 #include "pg/remote/connection.hpp"
 #include "pg/server/no_raise.hpp"
 #include "pg/server/transaction_use.hpp"
@@ -66,7 +67,7 @@ Connection* find_connection(Oid server, Oid user) {
 }
 
 void read_server(Connection* connection) {
-  const ForeignServer* server = GetForeignServer(connection->key.server);
+  const ForeignServer* server = server_of_oid(connection->key.server);
   strlcpy(connection->name, server->servername, NAMEDATALEN);
   connection->options = server_options(server->options);
 }

@@ -20,6 +20,7 @@ extern "C" {
 #include "utils/typcache.h"
 }
 
+#include "pg/catalog/lookup.hpp"
 #include "pg/catalog/owner_code.hpp"
 #include "pg/remote/postgres_fdw_filter.hpp"
 #include "pg/server/transaction_use.hpp"
@@ -204,11 +205,6 @@ bool finds_rows(const FilterRelation* relation, const char* query, int count, Oi
   return found;
 }
 
-const char* quoted_name(const FilterRelation* relation) {
-  return quote_qualified_identifier(get_namespace_name(get_rel_namespace(relation->relid)),
-                                    relation->name);
-}
-
 const char* equality_of(const FilterColumn* column) {
   const Oid operation = lookup_type_cache(getBaseType(column->type), TYPECACHE_EQ_OPR)->eq_opr;
   HeapTuple tuple = SearchSysCache1(OPEROID, ObjectIdGetDatum(operation));
@@ -232,8 +228,8 @@ bool refuses_to_be_listed(const FilterRelation* relation) {
   MemoryContextSwitchTo(context);
   PG_TRY();
   {
-    finds_rows(relation, psprintf("SELECT FROM %s LIMIT 1", quoted_name(relation)), 0, nullptr,
-               nullptr);
+    finds_rows(relation, psprintf("SELECT FROM %s LIMIT 1", qualified_name(relation->relid)), 0,
+               nullptr, nullptr);
     ReleaseCurrentSubTransaction();
   }
   PG_CATCH();
@@ -318,7 +314,7 @@ bool test_postgres_fdw_key(PostgresFdwFilter* fdw_filter, const Element& element
   const KeptRow* row = row_of(fdw_filter, element);
   StringInfoData query;
   initStringInfo(&query);
-  appendStringInfo(&query, "SELECT FROM %s", quoted_name(relation));
+  appendStringInfo(&query, "SELECT FROM %s", qualified_name(relation->relid));
   Oid types[FUNC_MAX_ARGS];
   bool has_key = relation->key_count <= FUNC_MAX_ARGS;
   for (int i = 0; i < relation->key_count && has_key; ++i) {

@@ -146,13 +146,6 @@ extern "C" {
 #define SF_RELATION_PERMISSIONS RangeTblEntry
 #endif
 
-// Ownership of a relation.
-#if PG_VERSION_NUM >= 160000
-#define SF_IS_OWNER_OF_RELATION(relid, user) object_ownercheck(RelationRelationId, relid, user)
-#else
-#define SF_IS_OWNER_OF_RELATION(relid, user) pg_class_ownercheck(relid, user)
-#endif
-
 // Names in text, which raise what is wrong with them.
 #if PG_VERSION_NUM >= 160000
 #define SF_PARSE_TYPE_STRING(text, type, typmod) \

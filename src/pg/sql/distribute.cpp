@@ -13,6 +13,7 @@ extern "C" {
 
 #include "pg/catalog/definition_commands.hpp"
 #include "pg/catalog/filter_relation.hpp"
+#include "pg/catalog/lookup.hpp"
 #include "pg/catalog/option_list.hpp"
 #include "pg/catalog/slice_origin.hpp"
 #include "pg/trigger/citus_tables.hpp"
@@ -157,11 +158,10 @@ SF_FUNCTION(streamfilter_definition) {
 // streamfilter_distribute(filter regclass): makes it on all workers of Citus; how many have it now?
 SF_FUNCTION(streamfilter_distribute) {
   const Oid relid = PG_GETARG_OID(0);
+  require_own_filter(relid);
   const char* name = name_of_filter(relid);
-  if (!SF_IS_OWNER_OF_RELATION(relid, GetUserId()))
-    aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_FOREIGN_TABLE, name);
   require_coordinator();
-  const char* full = quote_qualified_identifier(get_namespace_name(get_rel_namespace(relid)), name);
+  const char* full = qualified_name(relid);
   set_identity(relid, identity_of_filter(relid));
   ListCell* cell;
   List* rows = NIL;

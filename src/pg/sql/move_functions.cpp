@@ -12,6 +12,7 @@ extern "C" {
 #include "utils/tuplestore.h"
 }
 
+#include "pg/catalog/lookup.hpp"
 #include "pg/handle/filter_handle.hpp"
 #include "pg/remote/move_slice.hpp"
 #include "pg/remote/retire_server.hpp"
@@ -24,7 +25,7 @@ RemoteFilter* remote_filter(FunctionCallInfo fcinfo, bool to_move) {
   FilterHandle* filter = filter_handle(relid);
   use_filter(filter, Use::define);
   const char* name = filter->relation->name;
-  if (to_move && !SF_IS_OWNER_OF_RELATION(relid, GetUserId()))
+  if (to_move && !is_owner(relid, GetUserId()))
     aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_FOREIGN_TABLE, name);
   if (filter->remote == nullptr || filter->remote->fdw_filter != nullptr)
     ereport(ERROR, errcode(ERRCODE_WRONG_OBJECT_TYPE),
@@ -37,7 +38,7 @@ RemoteFilter* remote_filter(FunctionCallInfo fcinfo, bool to_move) {
 }
 
 const char* server_name(const RemoteFilter* remote, int server) {
-  return GetForeignServer(remote->relation->servers[server])->servername;
+  return server_of_oid(remote->relation->servers[server])->servername;
 }
 
 int find_server(const RemoteFilter* remote, const char* name) {
@@ -72,8 +73,7 @@ void name_other_servers(const RemoteFilter* remote, const Retirement& retirement
     appendStringInfo(&options, ", %s first_places %s",
                      relation->options.first_places.count > 0 ? "SET" : "ADD",
                      quote_literal_cstr(retirement.first_places));
-  const char* name = quote_qualified_identifier(
-      get_namespace_name(get_rel_namespace(relation->relid)), relation->name);
+  const char* name = qualified_name(relation->relid);
   const char* command = psprintf("ALTER FOREIGN TABLE %s OPTIONS (%s)", name, options.data);
   SPI_connect();
   if (SPI_execute(command, false, 0) < 0) elog(ERROR, "could not alter the filter");

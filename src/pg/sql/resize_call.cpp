@@ -19,6 +19,7 @@ extern "C" {
 #include "core/filter/filter.hpp"
 #include "core/filter/options.hpp"
 #include "core/filter/promise.hpp"
+#include "pg/catalog/lookup.hpp"
 #include "pg/handle/copy_state.hpp"
 #include "pg/handle/filter_handle.hpp"
 #include "pg/handle/resize_filter.hpp"
@@ -71,15 +72,6 @@ void check_call(FunctionCallInfo fcinfo) {
   PreventCommandIfReadOnly("streamfilter_resize()");
 }
 
-void check_filter(Oid relid) {
-  if (!is_filter(relid))
-    ereport(ERROR, errcode(ERRCODE_WRONG_OBJECT_TYPE),
-            get_rel_name(relid) != nullptr ? errmsg("\"%s\" is not a filter", get_rel_name(relid))
-                                           : errmsg("relation with OID %u does not exist", relid));
-  if (!SF_IS_OWNER_OF_RELATION(relid, GetUserId()))
-    aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_FOREIGN_TABLE, get_rel_name(relid));
-}
-
 // The definition as it is to be. It is held against what is asked for as ALTER would.
 FilterRelation* wanted_relation(Oid relid, const char* memory) {
   FilterRelation* relation = load_filter_relation(relid);
@@ -120,7 +112,7 @@ void save_if_unsaved(FilterHandle* filter) {
 
 // Returns false if there is nothing to do.
 bool begin(Resize* resize) {
-  check_filter(resize->relid);
+  require_own_filter(resize->relid);
   FilterHandle* filter = filter_handle(resize->relid);
   LockRelationOid(resize->relid, AccessShareLock);
   check_kind(load_filter_relation(resize->relid));
@@ -158,7 +150,7 @@ Parameters parameters_for(const Resize* resize) {
 Parameters reserve(Resize* resize) {
   Parameters parameters{};
   under_lock(resize->relid, [&] {
-    check_filter(resize->relid);
+    require_own_filter(resize->relid);
     const FilterRelation* now = load_filter_relation(resize->relid);
     check_kind(now);
     resize->relation = wanted_relation(resize->relid, resize->memory);
@@ -289,9 +281,7 @@ void lock_filter(const Resize* resize, Progress* progress) {
 
 void alter_filter(const Resize* resize, bool has_memory) {
   const char* command =
-      psprintf("ALTER FOREIGN TABLE %s OPTIONS (%s memory %s)",
-               quote_qualified_identifier(get_namespace_name(get_rel_namespace(resize->relid)),
-                                          get_rel_name(resize->relid)),
+      psprintf("ALTER FOREIGN TABLE %s OPTIONS (%s memory %s)", qualified_name(resize->relid),
                has_memory ? "SET" : "ADD", quote_literal_cstr(resize->memory));
   if (SPI_execute(command, false, 0) != SPI_OK_UTILITY)
     elog(ERROR, "could not run \"%s\"", command);
@@ -303,7 +293,7 @@ void swap(const Resize* resize) {
   const FilterRelation* wanted = resize->relation;
   stop_at(FaultPoint::resize_locked);
   check_unchanged(resize->former, resize->generation, wanted->name);
-  check_filter(resize->relid);
+  require_own_filter(resize->relid);
   const FilterRelation* now = load_filter_relation(resize->relid);
   if (wanted_relation(resize->relid, resize->memory)->signature != wanted->signature ||
       now->options.persistence != wanted->options.persistence)

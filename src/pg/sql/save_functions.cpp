@@ -15,6 +15,7 @@ extern "C" {
 #include "utils/snapmgr.h"
 }
 
+#include "pg/catalog/lookup.hpp"
 #include "pg/catalog/option_list.hpp"
 #include "pg/handle/filter_handle.hpp"
 #include "pg/handle/save_filter.hpp"
@@ -122,8 +123,7 @@ SF_FUNCTION(streamfilter_save) {
   use_filter(filter, Use::define);
   require_one_node(relid, "streamfilter_save()",
                    "run_command_on_all_nodes($$SELECT streamfilter_save('...')$$)", false);
-  if (!SF_IS_OWNER_OF_RELATION(relid, GetUserId()))
-    aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_FOREIGN_TABLE, filter->relation->name);
+  require_own_filter(relid);
   if (is_remote(filter->relation))
     call_parts(filter->relation, {"streamfilter_save", "save"});
   else
@@ -259,12 +259,7 @@ void lock_filters() {
 SF_FUNCTION(streamfilter_forget_saved) {
   check_may_forget();
   const Oid relid = PG_GETARG_OID(0);
-  const char* name = get_rel_name(relid);
-  if (name == nullptr || !is_filter(relid))
-    ereport(ERROR, errcode(ERRCODE_WRONG_OBJECT_TYPE),
-            errmsg("\"%s\" is not a filter", name != nullptr ? name : psprintf("%u", relid)));
-  if (!SF_IS_OWNER_OF_RELATION(relid, GetUserId()))
-    aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_FOREIGN_TABLE, name);
+  require_own_filter(relid);
   require_one_node(relid, "streamfilter_forget_saved()",
                    "run_command_on_all_nodes($$SELECT streamfilter_forget_saved('...')$$)", false);
   const uint64 bytes = forget_saved(relid);

@@ -9,6 +9,7 @@ extern "C" {
 #include "utils/typcache.h"
 }
 
+#include "pg/catalog/lookup.hpp"
 #include "pg/sql/settle_query.hpp"
 #include "pg/trigger/trigger_definition.hpp"
 
@@ -21,11 +22,6 @@ constexpr const char* kPlaces = "unnest($1, $2, $3) AS b(part, place, version)";
 constexpr const char* kThese =
     "d.ctid OPERATOR(pg_catalog.=) b.place AND CASE WHEN d.tableoid OPERATOR(pg_catalog.=) b.part "
     "THEN d.xmin OPERATOR(pg_catalog.=) b.version END";
-
-const char* name_of(Oid table) {
-  return quote_qualified_identifier(get_namespace_name(get_rel_namespace(table)),
-                                    get_rel_name(table));
-}
 
 const char* type_name(Oid type, int32 typmod) {
   return format_type_extended(type, typmod, FORMAT_TYPE_TYPEMOD_GIVEN | FORMAT_TYPE_FORCE_QUALIFY);
@@ -85,7 +81,7 @@ void append_same_key(StringInfo text, const SettleTask* task) {
 }
 
 void append_known(StringInfo text, const SettleTask* task) {
-  appendStringInfo(text, "EXISTS (SELECT FROM %s AS t WHERE ", name_of(task->target));
+  appendStringInfo(text, "EXISTS (SELECT FROM %s AS t WHERE ", qualified_name(task->target));
   append_same_key(text, task);
   appendStringInfoChar(text, ')');
 }
@@ -166,8 +162,8 @@ void append_first_rows(StringInfo text, const SettleTask* task) {
   append_no_key(text, "d", task);
   appendStringInfoString(text, " THEN d.ctid END ORDER BY ");
   append_order(text, "d", task);
-  appendStringInfo(text, ") AS number FROM %s AS d, %s WHERE %s AND NOT ", name_of(task->diverted),
-                   kPlaces, kThese);
+  appendStringInfo(text, ") AS number FROM %s AS d, %s WHERE %s AND NOT ",
+                   qualified_name(task->diverted), kPlaces, kThese);
   append_known(text, task);
 }
 
@@ -177,7 +173,7 @@ const char* query_for_places(const SettleTask* task, bool since) {
   StringInfoData text;
   initStringInfo(&text);
   appendStringInfo(&text, "SELECT d.tableoid, d.ctid, d.xmin FROM %s AS d",
-                   name_of(task->diverted));
+                   qualified_name(task->diverted));
   if (since) appendStringInfoString(&text, " WHERE d.diverted_at OPERATOR(pg_catalog.>=) $1");
   if (task->others_divert)
     appendStringInfo(&text, " %s d.filter::pg_catalog.regclass OPERATOR(pg_catalog.=) '%u'",
@@ -193,7 +189,8 @@ const char* query_for_rows(const SettleTask* task) {
     appendStringInfoString(&text, ", ");
     append_value(&text, "d", task->columns[i]);
   }
-  appendStringInfo(&text, " FROM %s AS d, %s WHERE %s", name_of(task->diverted), kPlaces, kThese);
+  appendStringInfo(&text, " FROM %s AS d, %s WHERE %s", qualified_name(task->diverted), kPlaces,
+                   kThese);
   if (!task->keep) return text.data;
   appendStringInfoString(&text, " AND NOT ");
   append_known(&text, task);
@@ -203,7 +200,7 @@ const char* query_for_rows(const SettleTask* task) {
 const char* statement_for_known(const SettleTask* task) {
   StringInfoData text;
   initStringInfo(&text);
-  const char* name = name_of(task->diverted);
+  const char* name = qualified_name(task->diverted);
   if (task->keep)
     appendStringInfo(&text, "SELECT pg_catalog.count(*) FROM %s AS d, %s", name, kPlaces);
   else
@@ -221,12 +218,12 @@ const char* statement_for_restoring(const SettleTask* task) {
   appendStringInfo(&text,
                    ") AS f WHERE number OPERATOR(pg_catalog.=) 1), gone AS (DELETE FROM %s AS d "
                    "USING b WHERE %s RETURNING %s), ",
-                   name_of(task->diverted), kThese, list_moved(task, true));
+                   qualified_name(task->diverted), kThese, list_moved(task, true));
   appendStringInfo(
       &text,
       "come AS (INSERT INTO %s (%s) OVERRIDING SYSTEM VALUE SELECT %s FROM gone RETURNING 1) "
       "SELECT (SELECT pg_catalog.count(*) FROM gone), (SELECT pg_catalog.count(*) FROM come)",
-      name_of(task->target), list_moved(task, false), list_moved(task, false));
+      qualified_name(task->target), list_moved(task, false), list_moved(task, false));
   return text.data;
 }
 
@@ -236,7 +233,7 @@ const char* query_for_duplicates(const SettleTask* task) {
   appendStringInfo(&text,
                    "SELECT pg_catalog.sum(g.number OPERATOR(pg_catalog.-) 1)::bigint FROM (SELECT "
                    "pg_catalog.count(*) AS number FROM %s AS t WHERE NOT (",
-                   name_of(task->target));
+                   qualified_name(task->target));
   append_no_key(&text, "t", task);
   appendStringInfoString(&text, ") GROUP BY ");
   append_keys(&text, "t", task);
@@ -247,7 +244,7 @@ const char* query_for_duplicates(const SettleTask* task) {
 const char* statement_for_duplicates(const SettleTask* task) {
   StringInfoData text;
   initStringInfo(&text);
-  const char* name = name_of(task->target);
+  const char* name = qualified_name(task->target);
   appendStringInfo(&text,
                    "DELETE FROM %s AS d USING (SELECT t.tableoid AS part, t.ctid AS place, t.xmin "
                    "AS version, pg_catalog.row_number() OVER (PARTITION BY ",

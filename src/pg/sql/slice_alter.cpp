@@ -11,6 +11,7 @@ extern "C" {
 #include "core/filter/definition.hpp"
 #include "core/filter/filter.hpp"
 #include "core/filter/given_options.hpp"
+#include "pg/catalog/lookup.hpp"
 #include "pg/catalog/option_list.hpp"
 #include "pg/catalog/producer_agreement.hpp"
 #include "pg/handle/filter_handle.hpp"
@@ -97,8 +98,7 @@ void check_kept(Oid relid, bool knew) {
 }
 
 void alter(Oid relid, const char* changes) {
-  const char* name =
-      quote_qualified_identifier(get_namespace_name(get_rel_namespace(relid)), get_rel_name(relid));
+  const char* name = qualified_name(relid);
   SPI_connect();
   if (SPI_execute(psprintf("ALTER FOREIGN TABLE %s OPTIONS (%s)", name, changes), false, 0) < 0)
     elog(ERROR, "could not alter the relation");

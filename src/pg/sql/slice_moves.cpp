@@ -16,6 +16,7 @@ extern "C" {
 #include "core/filter/filter.hpp"
 #include "core/filter/slice_packet.hpp"
 #include "core/filter/slicing_rules.hpp"
+#include "pg/catalog/lookup.hpp"
 #include "pg/catalog/option_list.hpp"
 #include "pg/handle/judge_key.hpp"
 #include "pg/server/problem_report.hpp"
@@ -27,11 +28,6 @@ namespace {
 
 void run(const char* command) {
   if (SPI_execute(command, false, 0) < 0) elog(ERROR, "could not run \"%s\"", command);
-}
-
-const char* full_name(Oid relid) {
-  return quote_qualified_identifier(get_namespace_name(get_rel_namespace(relid)),
-                                    get_rel_name(relid));
 }
 
 // How the relation that a move makes describes who fills it: nothing that IMPORT FOREIGN SCHEMA
@@ -65,7 +61,7 @@ void drop_remains(Oid schema, const char* name, uint32 slice) {
     bool isnull;
     const Oid relid = DatumGetObjectId(SPI_getbinval(found->vals[i], found->tupdesc, 1, &isnull));
     if (is_moved_slice(relid, name, slice))
-      run(psprintf("DROP FOREIGN TABLE %s", full_name(relid)));
+      run(psprintf("DROP FOREIGN TABLE %s", qualified_name(relid)));
   }
   SPI_finish();
 }
@@ -205,7 +201,7 @@ SF_FUNCTION(streamfilter_slice_close) {
   StringInfoData command;
   initStringInfo(&command);
   appendStringInfo(&command, "ALTER FOREIGN TABLE %s OPTIONS (%s moved %s",
-                   full_name(filter->relid), moved.count > 0 ? "SET" : "ADD",
+                   qualified_name(filter->relid), moved.count > 0 ? "SET" : "ADD",
                    quote_literal_cstr(add_moved_slice(moved, entry)));
   if (!PG_ARGISNULL(4))
     appendStringInfo(&command, ", SET producer %s", quote_literal_cstr(text_argument(fcinfo, 4)));

@@ -20,6 +20,7 @@ extern "C" {
 #include "core/filter/definition_text.hpp"
 #include "core/filter/given_options.hpp"
 #include "pg/catalog/filter_relation.hpp"
+#include "pg/catalog/lookup.hpp"
 #include "pg/catalog/producer_agreement.hpp"
 #include "pg/handle/filter_handle.hpp"
 #include "pg/handle/tree.hpp"
@@ -80,11 +81,7 @@ void check_relation(const FilterRelation* relation) {
 }  // namespace
 
 FilterHandle* lock_slices(Oid relid) {
-  if (get_rel_name(relid) == nullptr || !is_filter(relid))
-    ereport(ERROR, errcode(ERRCODE_WRONG_OBJECT_TYPE),
-            errmsg("relation with OID %u is not a filter", relid));
-  if (!SF_IS_OWNER_OF_RELATION(relid, GetUserId()))
-    aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_FOREIGN_TABLE, get_rel_name(relid));
+  require_own_filter(relid);
   LockRelationOid(relid, AccessExclusiveLock);
   FilterHandle* filter = filter_handle(relid);
   use_filter(filter, Use::define);

@@ -8,6 +8,7 @@ extern "C" {
 }
 
 #include "pg/catalog/filter_relation.hpp"
+#include "pg/catalog/lookup.hpp"
 #include "pg/ddl/citus_ddl.hpp"
 #include "pg/handle/filter_handle.hpp"
 #include "pg/handle/tree.hpp"
@@ -18,16 +19,6 @@ extern "C" {
 
 namespace streamfilter::pg {
 namespace {
-
-void check_owner(Oid relid) {
-  const char* name = get_rel_name(relid);
-  if (name == nullptr || !is_filter(relid))
-    ereport(ERROR, errcode(ERRCODE_WRONG_OBJECT_TYPE),
-            name ? errmsg("\"%s\" is not a filter", name)
-                 : errmsg("relation with OID %u does not exist", relid));
-  if (!SF_IS_OWNER_OF_RELATION(relid, GetUserId()))
-    aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_FOREIGN_TABLE, name);
-}
 
 // Of one filter, or of all of this database: InvalidOid.
 void reset(Oid relid) {
@@ -56,7 +47,7 @@ using namespace streamfilter::pg;
 // streamfilter_stats_reset(filter regclass): of one filter, for its owner.
 SF_FUNCTION(streamfilter_stats_reset) {
   const Oid relid = PG_GETARG_OID(0);
-  check_owner(relid);
+  require_own_filter(relid);
   Fault fault;
   if (const FilterRelation* relation = show_filter_relation(relid, fault);
       relation != nullptr && is_remote(relation))

@@ -12,6 +12,7 @@ extern "C" {
 }
 
 #include "core/base/nearest_name.hpp"
+#include "pg/catalog/lookup.hpp"
 #include "pg/handle/event_time.hpp"
 #include "pg/handle/filter_keys.hpp"
 #include "pg/handle/key_call.hpp"
@@ -88,9 +89,7 @@ const char* query_for(const FilterRelation* filter, Oid table, const Columns& co
                      quote_identifier(columns.names[i]));
     if (&filter->columns[i] == filter->time) time = columns.names[i];
   }
-  appendStringInfo(&query, " FROM %s AS t",
-                   quote_qualified_identifier(get_namespace_name(get_rel_namespace(table)),
-                                              get_rel_name(table)));
+  appendStringInfo(&query, " FROM %s AS t", qualified_name(table));
   if (condition != nullptr) appendStringInfo(&query, " WHERE (%s\n)", condition);
   if (time != nullptr)
     appendStringInfo(&query, " ORDER BY t.%s NULLS FIRST", quote_identifier(time));

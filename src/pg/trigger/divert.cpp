@@ -18,6 +18,7 @@ extern "C" {
 #include "utils/timestamp.h"
 }
 
+#include "pg/catalog/lookup.hpp"
 #include "pg/catalog/owner_code.hpp"
 #include "pg/trigger/divert.hpp"
 #include "pg/trigger/table_watch.hpp"
@@ -34,11 +35,6 @@ struct Diversion {
 const Diversion* running_diversion = nullptr;
 
 namespace {
-
-const char* qualified_name(Oid relation) {
-  return quote_qualified_identifier(get_namespace_name(get_rel_namespace(relation)),
-                                    get_rel_name(relation));
-}
 
 // ---- which table -------------------------------------------------------------------------------
 

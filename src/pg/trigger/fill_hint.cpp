@@ -11,6 +11,7 @@ extern "C" {
 #include "utils/snapmgr.h"
 }
 
+#include "pg/catalog/lookup.hpp"
 #include "pg/handle/slot_lifecycle.hpp"
 #include "pg/handle/tree.hpp"
 #include "pg/remote/remote_filter.hpp"
@@ -56,10 +57,7 @@ bool has_rows(Relation table) {
   return false;
 }
 
-const char* name_of(Oid relid) {
-  return quote_literal_cstr(quote_qualified_identifier(get_namespace_name(get_rel_namespace(relid)),
-                                                       get_rel_name(relid)));
-}
+const char* name_of(Oid relid) { return quote_literal_cstr(qualified_name(relid)); }
 
 // The argument `columns`, where the table's names are not those of the filter.
 const char* columns_of(Relation table, const TriggerPlan* plan) {

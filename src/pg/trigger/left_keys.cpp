@@ -12,6 +12,7 @@ extern "C" {
 }
 
 #include "core/kind/kind_registry.hpp"
+#include "pg/catalog/lookup.hpp"
 #include "pg/handle/tree.hpp"
 #include "pg/trigger/left_keys.hpp"
 #include "pg/trigger/trigger_definition.hpp"
@@ -63,10 +64,7 @@ const char* arguments_of(const Trigger* trigger) {
 // What to type; "": nothing helps.
 const char* remedy(const Trigger* trigger, const TriggerOrigin* origin, int16 event) {
   const Oid filter = origin->binding.filter;
-  if (event == TRIGGER_TYPE_TRUNCATE)
-    return psprintf(": TRUNCATE %s;",
-                    quote_qualified_identifier(get_namespace_name(get_rel_namespace(filter)),
-                                               get_rel_name(filter)));
+  if (event == TRIGGER_TYPE_TRUNCATE) return psprintf(": TRUNCATE %s;", qualified_name(filter));
   Fault fault;
   const FilterRelation* relation = show_filter_relation(filter, fault);
   if (relation == nullptr || find_ops(relation->definition.parameters.kind)->erase == nullptr)

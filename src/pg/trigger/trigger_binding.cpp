@@ -19,6 +19,7 @@ extern "C" {
 #include <algorithm>
 #include <initializer_list>
 
+#include "pg/catalog/lookup.hpp"
 #include "pg/catalog/own_function.hpp"
 #include "pg/server/citus.hpp"
 #include "pg/trigger/trigger_binding.hpp"
@@ -42,11 +43,6 @@ SysScanDesc scan_for_trigger(Relation catalog, Oid trigger) {
   ScanKeyData key;
   ScanKeyInit(&key, Anum_pg_trigger_oid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(trigger));
   return systable_beginscan(catalog, TriggerOidIndexId, true, nullptr, 1, &key);
-}
-
-const char* qualified_name(Oid relation) {
-  return quote_qualified_identifier(get_namespace_name(get_rel_namespace(relation)),
-                                    get_rel_name(relation));
 }
 
 // The leading arguments of a trigger that name what it is bound to.

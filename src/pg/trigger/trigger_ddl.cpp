@@ -10,6 +10,7 @@ extern "C" {
 #include "utils/acl.h"
 }
 
+#include "pg/catalog/lookup.hpp"
 #include "pg/catalog/option_list.hpp"
 #include "pg/handle/tree.hpp"
 #include "pg/server/restoring.hpp"

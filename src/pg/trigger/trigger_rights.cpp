@@ -7,19 +7,11 @@ extern "C" {
 }
 
 #include "pg/catalog/filter_relation.hpp"
+#include "pg/catalog/lookup.hpp"
 #include "pg/trigger/trigger_rights.hpp"
 
 namespace streamfilter::pg {
 namespace {
-
-// InvalidOid: there is no such relation any more.
-Oid owner_of(Oid relation) {
-  HeapTuple tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relation));
-  if (!HeapTupleIsValid(tuple)) return InvalidOid;
-  const Oid owner = reinterpret_cast<Form_pg_class>(GETSTRUCT(tuple))->relowner;
-  ReleaseSysCache(tuple);
-  return owner;
-}
 
 bool has_usage(Oid relation, Oid owner) {
   const Oid schema = get_rel_namespace(relation);
@@ -57,8 +49,7 @@ void report_missing_right(Oid relation, TableOwner owner, AclMode rights, int le
   const char* name = get_rel_name(relation);
   const char* role = name_of_role(owner.role);
   const char* needed = list_rights(rights);
-  const char* qualified =
-      quote_qualified_identifier(get_namespace_name(get_rel_namespace(relation)), name);
+  const char* qualified = qualified_name(relation);
   if (may_take_keys(relation))
     ereport(level, errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
             errmsg("permission denied for filter \"%s\"", name),
@@ -104,11 +95,6 @@ bool has_all_rights(const TriggerRow* row, TriggerKind kind) {
   return (!OidIsValid(binding.filter) ||
           has_rights(binding.filter, owner, needed_rights(row->type, kind))) &&
          (!OidIsValid(binding.target) || has_rights(binding.target, owner, ACL_INSERT));
-}
-
-bool is_owner(Oid relation, Oid role) {
-  const Oid owner = owner_of(relation);
-  return OidIsValid(owner) && has_privs_of_role(role, owner);
 }
 
 bool owns_both(Oid relation, Oid table) {

@@ -30,10 +30,6 @@ bool check_rights(Oid relation, TableOwner owner, AclMode rights, int level);
 // Has the owner of the trigger's table all the rights that the trigger needs?
 bool has_all_rights(const TriggerRow* row, TriggerKind kind);
 
-// Does the role own the relation, or have the rights of its owner? Of one that has gone nobody
-// does.
-bool is_owner(Oid relation, Oid role);
-
 // Does the owner of the relation own the table, too, by himself or as a member of the role that
 // does? What he does to the relation waits for his own tables, and may fail because of them.
 bool owns_both(Oid relation, Oid table);

@@ -1,0 +1,58 @@
+#include "pg/server/postgres.hpp"
+
+extern "C" {
+#include "catalog/pg_class.h"
+#include "utils/acl.h"
+}
+
+#include "pg/catalog/filter_relation.hpp"
+#include "pg/catalog/lookup.hpp"
+
+namespace streamfilter::pg {
+namespace {
+
+[[noreturn]] void raise_gone(Oid relation) {
+  ereport(ERROR, errcode(ERRCODE_UNDEFINED_TABLE),
+          errmsg("relation with OID %u does not exist", relation));
+  pg_unreachable();
+}
+
+}  // namespace
+
+const char* qualified_name(Oid relation) {
+  const char* name = get_rel_name(relation);
+  if (name == nullptr) raise_gone(relation);
+  return quote_qualified_identifier(get_namespace_name(get_rel_namespace(relation)), name);
+}
+
+Oid owner_of(Oid relation) {
+  HeapTuple tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relation));
+  if (!HeapTupleIsValid(tuple)) return InvalidOid;
+  const Oid owner = reinterpret_cast<Form_pg_class>(GETSTRUCT(tuple))->relowner;
+  ReleaseSysCache(tuple);
+  return owner;
+}
+
+bool is_owner(Oid relation, Oid role) {
+  const Oid owner = owner_of(relation);
+  return OidIsValid(owner) && has_privs_of_role(role, owner);
+}
+
+void require_own_filter(Oid relation) {
+  const char* name = get_rel_name(relation);
+  if (name == nullptr) raise_gone(relation);
+  if (!is_filter(relation))
+    ereport(ERROR, errcode(ERRCODE_WRONG_OBJECT_TYPE), errmsg("\"%s\" is not a filter", name));
+  if (!is_owner(relation, GetUserId()))
+    aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_FOREIGN_TABLE, name);
+}
+
+const ForeignServer* server_of_oid(Oid server) {
+  const ForeignServer* found = GetForeignServerExtended(server, FSV_MISSING_OK);
+  if (found == nullptr)
+    ereport(ERROR, errcode(ERRCODE_UNDEFINED_OBJECT),
+            errmsg("server with OID %u does not exist", server));
+  return found;
+}
+
+}  // namespace streamfilter::pg
