@@ -79,7 +79,23 @@ sub objects
 		FROM members ORDER BY 1, 2});
 }
 is(objects('updated'), objects('fresh'), 'an update leads to what a fresh install has');
-$node->safe_psql('postgres', q{CREATE EXTENSION streamfilter VERSION '1.1'; ALTER EXTENSION streamfilter UPDATE});
+
+# What users have made of views that are made anew is named, and nothing has changed.
+$node->safe_psql('postgres', q{
+	CREATE EXTENSION streamfilter VERSION '1.1';
+	CREATE VIEW mine AS SELECT filter, kind FROM streamfilter_stats;
+	CREATE SCHEMA others;
+	CREATE VIEW others.his AS SELECT count(*) FROM streamfilter_metrics;
+	CREATE FUNCTION others.of_row(streamfilter_stats) RETURNS bool LANGUAGE sql AS 'SELECT true'});
+my ($status, $out, $err) = $node->psql('postgres', 'ALTER EXTENSION streamfilter UPDATE');
+like($err, qr/ERROR: +cannot update extension streamfilter while other objects use its views\n
+	DETAIL:.*used\ by:\ function\ others\.of_row\(streamfilter_stats\),\ view\ mine,\ view\ others\.his\.\n
+	HINT:.*ALTER\ EXTENSION\ streamfilter\ UPDATE;/x, 'an update names the views of users that are in its way');
+is($node->safe_psql('postgres', q{SELECT extversion, count(mine) FROM pg_extension, mine WHERE extname = 'streamfilter' GROUP BY 1
+	UNION ALL SELECT extversion, 0 FROM pg_extension WHERE extname = 'streamfilter'}), '1.1|0', 'and leaves all as it was');
+$node->safe_psql('postgres', q{
+	DROP FUNCTION others.of_row; DROP VIEW mine, others.his; DROP SCHEMA others;
+	ALTER EXTENSION streamfilter UPDATE});
 is(objects('postgres'), objects('fresh'), 'one from 1.1 likewise');
 
 # --- Dumps ---------------------------------------------------------------------------------------------
