@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds Debian's packages in a bare Debian and looks at them, lintian too; follows README.md in another one, which has nothing
-# but them: installs, makes filters, watches, gives another size, upgrades from 1.0, removes; and runs debian/tests by
-# autopkgtest in a third one. What is printed is the log of that.
+# but them: installs, makes filters, watches, gives another size, upgrades from 1.0, removes; follows docs/tutorial.md there, too,
+# down to a table of the reader's own; and runs debian/tests by autopkgtest in a third one. What is printed is the log of that.
 #
 #   test/package.sh [--keep FOLDER] [--built] [RELEASE]      bookworm when none is named
 #
@@ -72,12 +72,26 @@ follow_readme() {
 	! ls "$WORK"/user/usr/lib/postgresql/*/lib/streamfilter.so
 }
 
-# Installed again, and the first thing that readers forget is forgotten. Of all errors so far, none was without a hint.
+# Installed again, and what the tutorial tells, from its first line to the filter for a stream of this machine.
+follow_tutorial() {
+	perl "$ROOT/test/readme.pl" "$ROOT/docs/tutorial.md" tutorial >"$WORK/user/home/reader/tutorial.sh"
+	in_chroot "$WORK/user" sh -euc '
+		cd /home/reader
+		apt-get -q install ./postgresql-*-streamfilter_*.deb
+		sudo -u postgres psql -X -c "ALTER SYSTEM SET shared_preload_libraries = streamfilter"
+		service postgresql restart
+		sudo -u postgres createdb tutorial
+		sh tutorial.sh
+		sudo -u postgres dropdb tutorial
+		sudo -u postgres psql -X -c "ALTER SYSTEM RESET shared_preload_libraries"
+		service postgresql restart'
+}
+
+# The first thing that readers forget is forgotten. Of all errors so far, none was without a hint.
 # shellcheck disable=SC2016 # the shell in there expands
 err_as_readers() {
 	in_chroot "$WORK/user" sh -euc '
 		cd /home/reader
-		apt-get -q install ./postgresql-*-streamfilter_*.deb
 		dpkg -L $(dpkg-query -W -f "\${Package}" "postgresql-*-streamfilter") | grep -E "\.(so|bc|control|sql)$" | xargs ls -l
 		! sudo -u postgres psql -X -e -v ON_ERROR_STOP=1 -c "CREATE EXTENSION streamfilter" \
 			-c "CREATE FOREIGN TABLE seen (id int) SERVER streamfilter" -c "INSERT INTO seen VALUES (1)"
@@ -111,6 +125,7 @@ if [ -z "$BUILT" ]; then
 fi
 stage "README followed in a bare $RELEASE" follow_readme
 sed '1,/^+ sudo apt install/d' "$WORK/job.log"
+stage "tutorial followed" follow_tutorial
 stage "errors have hints" err_as_readers
 cat "$WORK/job.log"
 stage "autopkgtest" run_autopkgtest

@@ -1,13 +1,16 @@
-# Prints what README.md tells who has a package as a script for a shell, in its order: test/package.sh plays it.
+# Prints what README.md tells who has a package, or what another page tells, as a script for a shell, in its order:
+# test/package.sh plays it.
 #
 # - ```sh behind <!-- tested by test/package.sh --> as it stands, without the line that opens psql.
 # - ```sql by psql, in one database; behind <!-- tested by FILE.sql -->, that file in a database of its own instead.
 #
-#   perl test/readme.pl README.md
+#   perl test/readme.pl PAGE [DATABASE]
 use strict;
 use warnings;
 
-my $psql = 'sudo -u postgres psql -X -e -v ON_ERROR_STOP=1';
+my ($page, $database) = @ARGV;
+open my $in, '<', $page or die "$page: $!\n";
+my $psql = 'sudo -u postgres psql -X -e -v ON_ERROR_STOP=1' . ($database ? " -d $database" : '');
 my ($language, $tested_by, $text);
 
 sub print_block
@@ -21,7 +24,7 @@ sub print_block
 }
 
 print "set -eux\n";
-while (my $line = <>)
+while (my $line = <$in>)
 {
 	if (defined $language)
 	{
