@@ -3,17 +3,24 @@
 # server without the extension, once with the library preloaded and the extension created in each database; then what the
 # two have printed is compared.
 #
-#   test/guest.sh [MAJOR [SOURCES]]       the release's own major version when none is named
+#   test/guest.sh [--asserted] [MAJOR [SOURCES]]       the release's own major version when none is named
 #
-# SOURCES is a folder of PostgreSQL's sources; without, they are Debian's source package (test/servers/sources.sh). PG_CONFIG
-# is a server of that version that has the extension installed; without, Debian's. Suites named in SUITES run, others do not.
-# What may differ stands, with the reason, in test/guest/allowed. Exits with 77, and says so, where there is no source or no
-# server. Some minutes for each version; not part of CI: weekly, and before a release.
+# The server is Debian's, or with --asserted one with assertions (test/servers/asserted.sh), in a copy that this tree is built
+# for and installed into. A version that this release has not is looked for in a newer one, in a system of its own that is made
+# with debootstrap and kept in ${XDG_CACHE_HOME:-~/.cache}/streamfilter. PG_CONFIG names another server, that has the extension.
+# SOURCES is a folder of PostgreSQL's sources; without, they are Debian's source package (test/servers/sources.sh). Suites named
+# in SUITES run, others do not. What may differ stands, with the reason, in test/guest/allowed. Exits with 77, and says so, where
+# there is no source or no server. Some minutes for each version; not part of CI: weekly, and before a release.
 
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 # shellcheck source-path=SCRIPTDIR source=servers/sources.sh
 source "$ROOT/test/servers/sources.sh"
+# shellcheck source-path=SCRIPTDIR source=servers/chroot.sh
+source "$ROOT/test/servers/chroot.sh"
+
+# shellcheck disable=SC2031 # changed for the server's user only
+CACHE=${XDG_CACHE_HOME:-$HOME/.cache}/streamfilter
 
 NOT_TO_BE_HAD=77
 HANG=1200
@@ -90,9 +97,9 @@ compare() { # SUITE
 }
 
 prepare_sources() {
-	if [ $# -gt 1 ]; then
+	if [ $# -gt 0 ]; then
 		mkdir "$WORK/source"
-		tar -C "$2" --exclude=./.git -cf - . | tar -C "$WORK/source" -xf -
+		tar -C "$1" --exclude=./.git -cf - . | tar -C "$WORK/source" -xf -
 	else
 		job "source of PostgreSQL $MAJOR" fetch
 		printf '\n'
@@ -100,19 +107,59 @@ prepare_sources() {
 	fi
 }
 
-main() {
+# --- The server -----------------------------------------------------------------------------------------------------------
+
+find_original() { # sources…: sets ORIGINAL, the pg_config of a server that is as it was
+	ORIGINAL=/usr/lib/postgresql/$MAJOR/bin/pg_config
+	if [ -n "$ASSERTED" ]; then
+		job "a server with assertions" "$ROOT/test/servers/asserted.sh" "$MAJOR" "$@"
+		printf '\n'
+		ORIGINAL=$(tail -n 1 "$WORK/job.log")
+		[ "$JOB_STATUS" -eq 0 ] || skip "no server of PostgreSQL $MAJOR with assertions: $ORIGINAL"
+	elif [ ! -x "$ORIGINAL" ] || [ ! -e "$("$ORIGINAL" --pgxs)" ]; then
+		install_missing "postgresql-$MAJOR" "postgresql-server-dev-$MAJOR"
+	fi
+}
+
+# All paths below $WORK/server are as they were: a server finds its files itself.
+copy_server() {
+	local path
+	for path in "$("$ORIGINAL" --bindir)" "$("$ORIGINAL" --pkglibdir)" "$("$ORIGINAL" --sharedir)"; do
+		mkdir -p "$WORK/server$(dirname "$path")"
+		cp -a "$path" "$WORK/server$path"
+	done
+	copy_tree_to "$WORK/tree"
+	make -s -C "$WORK/tree" PG_CONFIG="$ORIGINAL" LTO= with_llvm=no DESTDIR="$WORK/server" install
+}
+
+make_server() { # sources…
+	install_missing make g++ libboost-dev libboost-math-dev libxxhash-dev libpq-dev
+	find_original "$@"
+	stage "the extension in a copy of the server" copy_server
+	PG_CONFIG=$WORK/server$("$ORIGINAL" --bindir)/pg_config
+}
+
+# --- A newer release ------------------------------------------------------------------------------------------------------
+
+is_here() { # sources…
+	[ "$MAJOR" = "$(postgres_major)" ] || debian_config "$MAJOR" >/dev/null || { [ -n "$ASSERTED" ] && [ $# -gt 0 ]; }
+}
+
+run_elsewhere() { # arguments…
+	local folder
+	folder=$CACHE/$(newer_release "$MAJOR" || true)
+	is_root || skip "PostgreSQL $MAJOR is in a newer release: a system of that one is made by root only"
+	command -v debootstrap >/dev/null || skip "PostgreSQL $MAJOR is in a newer release: debootstrap is missing, which makes a system of that one"
+	job "a system that has PostgreSQL $MAJOR" in_newer_release "$MAJOR"
+	printf '\n'
+	[ "$JOB_STATUS" -eq 0 ] || skip "no system that has PostgreSQL $MAJOR: $(tail -n 1 "$WORK/job.log")"
+	enter_chroot "$folder"
+	copy_tree_to "$folder/srv/guest"
+	in_chroot "$folder" env ${SUITES:+"SUITES=$SUITES"} /srv/guest/test/guest.sh "$@"
+}
+
+run_suites() {
 	local suite how
-	MAJOR=${1:-$(postgres_major)}
-	PG_CONFIG=${PG_CONFIG:-/usr/lib/postgresql/$MAJOR/bin/pg_config}
-	[ -x "$PG_CONFIG" ] || skip "no server of PostgreSQL $MAJOR"
-	[ -f "$("$PG_CONFIG" --sharedir)/extension/streamfilter.control" ] || skip "the extension is not installed for PostgreSQL $MAJOR"
-	trap remove_work EXIT
-	trap 'exit 130' INT
-	trap 'exit 143' TERM
-	make_work
-	install_missing gcc make bison flex perl zlib1g-dev libicu-dev pkg-config dpkg-dev ca-certificates
-	prepare_sources "$@"
-	stage "programs that run the suites" compile
 	for suite in ${SUITES:-regress isolation postgres_fdw file_fdw}; do
 		case $suite in
 		*_fdw)
@@ -127,6 +174,28 @@ main() {
 	done
 	[ -z "${KEEP:-}" ] || cp -r "$WORK/without" "$WORK/with" "$KEEP"
 	[ "$DIFFERENT" -eq 0 ]
+}
+
+main() {
+	local given=("$@")
+	ASSERTED=''
+	if [ "${1:-}" = --asserted ]; then ASSERTED=yes && shift; fi
+	MAJOR=${1:-$(postgres_major)}
+	[ $# -eq 0 ] || shift
+	trap remove_work EXIT
+	trap 'exit 130' INT
+	trap 'exit 143' TERM
+	make_work
+	if [ -z "${PG_CONFIG:-}" ] && ! is_here "$@"; then
+		run_elsewhere "${given[@]}"
+		exit
+	fi
+	install_missing gcc make bison flex perl zlib1g-dev libicu-dev pkg-config dpkg-dev ca-certificates
+	prepare_sources "$@"
+	[ -n "${PG_CONFIG:-}" ] || make_server "$@"
+	[ -f "$("$PG_CONFIG" --sharedir)/extension/streamfilter.control" ] || skip "$PG_CONFIG has no extension streamfilter"
+	stage "programs that run the suites" compile
+	run_suites
 }
 
 main "$@"

@@ -35,45 +35,12 @@ finish() {
 
 # --- Where a server is to be had: each prints how it is reached, "here PG_CONFIG" or "chroot FOLDER" ------------------------
 
-debian_config() { # major [folder]: pg_config of Debian's server, if there is one to build against
-	local bin=/usr/lib/postgresql/$1/bin root=${2:-}
-	[ -x "$root$bin/pg_config" ] && [ -x "$root$bin/postgres" ] &&
-		[ -e "$root/usr/lib/postgresql/$1/lib/pgxs/src/makefiles/pgxs.mk" ] && say "$bin/pg_config"
-}
-
 is_packaged() { # major: in this release
 	apt-cache show "postgresql-server-dev-$1" >/dev/null 2>&1 && apt-cache show "postgresql-$1" >/dev/null 2>&1
 }
 
 install_server() { # major
 	as_root apt-get -y --no-install-recommends install "postgresql-$1" "postgresql-server-dev-$1"
-}
-
-newer_release() { # major: the release of Debian that has it
-	case $1 in
-	17) say trixie ;;
-	18 | 19) say sid ;;
-	*) return 1 ;;
-	esac
-}
-
-in_newer_release() { # major: a system with the packages, all of it or nothing
-	local release folder
-	release=$(newer_release "$1") && [ -n "$(debian_mirror)" ] && command -v debootstrap || return 1
-	folder=$CACHE/$release
-	make_chroot "$folder" "$release" && install_in_chroot "$folder" "$1" && PLACE="chroot $folder"
-}
-
-install_in_chroot() { # folder major
-	local target=()
-	! debian_config "$2" "$1" || return 0
-	enter_chroot "$1"
-	if [ "$2" -ge 19 ] && ! grep -qs experimental "$1/etc/apt/sources.list"; then
-		say "deb $(debian_mirror) experimental main" | as_root tee -a "$1/etc/apt/sources.list"
-	fi
-	[ "$2" -lt 19 ] || target=(-t experimental)
-	in_chroot "$1" apt-get -q update
-	in_chroot "$1" apt-get -q -y --no-install-recommends "${target[@]}" install "postgresql-$2" "postgresql-server-dev-$2"
 }
 
 # From a copy, for what root keeps is closed to the server's user. A server finds its files itself.

@@ -15,7 +15,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/sources.sh"
 
 # shellcheck disable=SC2031 # changed for the server's user only
 CACHE=${XDG_CACHE_HOME:-$HOME/.cache}/streamfilter
-RECIPE=1 # to be raised with every change of what is built here
+RECIPE=2 # to be raised with every change of what is built here
 NOT_TO_BE_HAD=77
 
 given() { # a folder, whatever it is under, or an archive
@@ -36,7 +36,7 @@ compile() {
 		--without-llvm CC="$COMPILER" CFLAGS='-O1 -g1' CXXFLAGS='-O1 -g1'
 	make -s -j2 -C src
 	make -s -C src install
-	for contrib in citext postgres_fdw; do # of these the tests make use
+	for contrib in citext file_fdw postgres_fdw; do # of these the tests make use
 		make -s -j2 -C "contrib/$contrib"
 		make -s -C "contrib/$contrib" install
 	done

@@ -1,4 +1,5 @@
-# Bare Debian systems below a folder, for test/matrix.sh, package.sh and container.sh: sourced by them after lib.sh, never run.
+# Bare Debian systems below a folder, for test/matrix.sh, guest.sh, package.sh and container.sh: sourced by them after lib.sh,
+# never run.
 # shellcheck shell=bash
 
 # What programs ask for of /dev.
@@ -83,4 +84,40 @@ copy_tree_to() { # folder: the tree as it stands, without what was built
 	as_root mkdir -p "$1"
 	tar -C "$ROOT" --exclude=./.git --exclude=./build --exclude='./tmp_check*' --exclude='./*.so' --exclude=./results \
 		--exclude='./sql/streamfilter--*.sql' -cf - . | as_root tar -C "$1" --no-same-owner -xf -
+}
+
+# --- Servers of a newer release, in systems that are kept below $CACHE -----------------------------------------------------
+
+debian_config() { # major [folder]: pg_config of Debian's server, if there is one to build against
+	local bin=/usr/lib/postgresql/$1/bin root=${2:-}
+	[ -x "$root$bin/pg_config" ] && [ -x "$root$bin/postgres" ] &&
+		[ -e "$root/usr/lib/postgresql/$1/lib/pgxs/src/makefiles/pgxs.mk" ] && say "$bin/pg_config"
+}
+
+newer_release() { # major: the release of Debian that has it
+	case $1 in
+	17) say trixie ;;
+	18 | 19) say sid ;;
+	*) return 1 ;;
+	esac
+}
+
+# shellcheck disable=SC2034 # for the caller
+in_newer_release() { # major: a system with the packages, all of it or nothing; sets PLACE
+	local release folder
+	release=$(newer_release "$1") && [ -n "$(debian_mirror)" ] && command -v debootstrap || return 1
+	folder=$CACHE/$release
+	make_chroot "$folder" "$release" && install_in_chroot "$folder" "$1" && PLACE="chroot $folder"
+}
+
+install_in_chroot() { # folder major
+	local target=()
+	! debian_config "$2" "$1" || return 0
+	enter_chroot "$1"
+	if [ "$2" -ge 19 ] && ! grep -qs experimental "$1/etc/apt/sources.list"; then
+		say "deb $(debian_mirror) experimental main" | as_root tee -a "$1/etc/apt/sources.list"
+	fi
+	[ "$2" -lt 19 ] || target=(-t experimental)
+	in_chroot "$1" apt-get -q update
+	in_chroot "$1" apt-get -q -y --no-install-recommends "${target[@]}" install "postgresql-$2" "postgresql-server-dev-$2"
 }
