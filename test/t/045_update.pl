@@ -88,9 +88,8 @@ $node->safe_psql('postgres', q{
 	CREATE VIEW others.his AS SELECT count(*) FROM streamfilter_metrics;
 	CREATE FUNCTION others.of_row(streamfilter_stats) RETURNS bool LANGUAGE sql AS 'SELECT true'});
 my ($status, $out, $err) = $node->psql('postgres', 'ALTER EXTENSION streamfilter UPDATE');
-like($err, qr/ERROR: +cannot update extension streamfilter while other objects use its views\n
-	DETAIL:.*used\ by:\ function\ others\.of_row\(streamfilter_stats\),\ view\ mine,\ view\ others\.his\.\n
-	HINT:.*ALTER\ EXTENSION\ streamfilter\ UPDATE;/x, 'an update names the views of users that are in its way');
+like($err, qr/ERROR: +cannot update extension streamfilter while other objects use its views\n/, 'an update that users are in the way of');
+like($err, qr/used by: function others\.of_row\(streamfilter_stats\), view mine, view others\.his\.\nHINT: .*UPDATE;/, 'names what');
 is($node->safe_psql('postgres', q{SELECT extversion, count(mine) FROM pg_extension, mine WHERE extname = 'streamfilter' GROUP BY 1
 	UNION ALL SELECT extversion, 0 FROM pg_extension WHERE extname = 'streamfilter'}), '1.1|0', 'and leaves all as it was');
 $node->safe_psql('postgres', q{
