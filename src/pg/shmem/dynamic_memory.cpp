@@ -32,7 +32,7 @@ uint64 page_size() {
   return size;
 }
 
-// The number behind `name` in a file of the system's, of which each line has one; else `missing`.
+// The number behind `name` in a file of the system that has one in each line; else `missing`.
 uint64 number_in(const char* path, const char* name, uint64 missing) {
   FILE* from = fopen(path, "r");
   if (from == nullptr) return missing;
