@@ -65,9 +65,20 @@ my ($single_keys, $single_wal) = (0, 0);
 my %most = map { $_ => 0 } qw(log image session restart);
 sub most { my ($what, $value) = @_; $most{$what} = $value if $value > $most{$what}; return $value; }
 
-# A session that lasts until a crash ends it, and uses all filters.
+# A session that may last as long as it likes: the limit is one of each query.
+sub lasting_session
+{
+	my $lasting = $node->background_psql('postgres', on_error_stop => 0);
+	$lasting->set_query_timer_restart;
+	return $lasting;
+}
+
+# One that lasts until a crash ends it, and uses all filters.
 my $session;
-sub begin_session { $session = $node->background_psql('postgres', on_error_stop => 0); return; }
+sub begin_session { $session = lasting_session(); return; }
+
+# Each filter may have a log of that size before an image is due, and rows that are gone lie there until a vacuum has come.
+my $log_pages = 2 * ($small_filters + 2) * $memory / 8192;
 
 # The number of a filter's image pages, and of the log of all filters.
 my $pages = q{SELECT (SELECT pg_relation_size('_streamfilter.streamfilter_log') / 8192), (SELECT pg_relation_size('_streamfilter.streamfilter_image') / 8192)};
@@ -98,7 +109,7 @@ sub look_at_bounds
 	++$images if $saved ne $last_saved;
 	$last_saved = $saved;
 	my ($log, $image) = split /\|/, sql($pages);
-	within(most('log', $log), 1000, 'pages of the log');
+	within(most('log', $log), $log_pages, 'pages of the log');
 	within(most('image', $image), 1000, 'pages of images');
 	within(
 		most('session', $session->query_safe(q{SELECT sum(total_bytes) FROM pg_backend_memory_contexts WHERE name LIKE 'streamfilter%'})),
@@ -127,7 +138,7 @@ sub known { my ($server) = @_; return $server->safe_psql('postgres',
 	"SELECT count(*) FROM generate_series(1, $next - 1) i WHERE streamfilter_test('seen', i)"); }
 
 begin_session();
-my $long = $node->background_psql('postgres', on_error_stop => 0);
+my $long = lasting_session();
 $long->query_safe('BEGIN; INSERT INTO seen VALUES (-1)');
 my ($start, $rounds, $crashes, $crash_at) = (time, 0, 0, 12);
 my $long_ends = $start + ($seconds < 1800 ? $seconds / 3 : 900);

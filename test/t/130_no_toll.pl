@@ -19,7 +19,10 @@ streamfilter.dynamic_memory = 0
 fsync = off});
 $node->start;
 $node->safe_psql('postgres', 'CREATE EXTENSION streamfilter; CREATE TABLE plain (id int);
-	CREATE FOREIGN TABLE used (id int) SERVER streamfilter OPTIONS (kind \'bloom\', k \'7\', memory \'8kB\')');
+	CREATE FOREIGN TABLE used (id int) SERVER streamfilter OPTIONS (kind \'bloom\', k \'7\', memory \'8kB\');
+	CREATE TABLE judged (id int);
+	CREATE SEQUENCE ids;
+	CREATE TRIGGER discard BEFORE INSERT ON judged FOR EACH ROW EXECUTE FUNCTION streamfilter_discard(\'used\')');
 my $postgres = $node->config_data('--bindir') . '/postgres';
 $node->stop;
 
@@ -105,4 +108,9 @@ for my $of (
 	cmp_ok(abs($many->{own} - $few->{own}), '<=', .05 * $few->{own}, "$what takes the same where there may be 8192 filters");
 }
 
+# A row that comes alone, through the trigger of a logged filter: it does not resolve its trigger anew.
+my ($plain, $judged) = map { per_round(["INSERT INTO $_ VALUES (nextval('ids'))"], @few) } qw(plain judged);
+note(sprintf 'a row: %d instructions without a filter, %d with one, %d of these of the library', $plain->{all}, $judged->{all}, $judged->{own});
+cmp_ok($judged->{own}, '<=', 10000, 'a row takes 10000 instructions of the library at the most');
+cmp_ok($judged->{all} - $plain->{all}, '<=', 30000, 'and 30000 with what the server does for it');
 done_testing();

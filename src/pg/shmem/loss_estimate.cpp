@@ -18,6 +18,7 @@ constexpr double kToldByAccepted = .5;  // up to this rate
 constexpr double kShareUnit = 65536;    // of LossEstimate::weight and fresh
 constexpr double kLatest = 4096;        // rows that tell the share of new ones
 constexpr uint64 kGrowth = 64;
+constexpr uint64 kFew = 16;
 constexpr int64 kInterval = USECS_PER_SEC;
 
 double odds_of(double fpr) { return std::fmin(fpr / (1 - fpr), kMost); }
@@ -58,7 +59,7 @@ void look_up(FilterSlot* slot, uint64 applied, TimestampTz now) {
 bool is_due(FilterSlot* slot, TimestampTz now) {
   const uint64 before = pg_atomic_read_u64(&slot->loss.accepted);
   const auto looked_at = static_cast<TimestampTz>(pg_atomic_read_u64(&slot->loss.looked_at));
-  return slot->stats.counts.read(RowCount::accepted) - before > before / kGrowth ||
+  return slot->stats.counts.read(RowCount::accepted) - before > before / kGrowth + kFew ||
          now - looked_at >= kInterval || time_in(slot->stats.last_reset) >= looked_at;
 }
 

@@ -117,6 +117,21 @@ HeapPlace place_of_heap(StateTable table, Oid filter) {
   }
 }
 
+// Where the log was found; InvalidOid once it, or anything, may be elsewhere.
+Oid known_log = InvalidOid;
+
+void on_heap_change(Datum, Oid relation) {
+  if (relation == known_log || !OidIsValid(relation)) known_log = InvalidOid;
+}
+
+Oid place_of_log(Oid filter) {
+  static bool watched = false;
+  if (!watched) CacheRegisterRelcacheCallback(on_heap_change, static_cast<Datum>(0));
+  watched = true;
+  if (!OidIsValid(known_log)) known_log = place_of_heap(StateTable::log, filter).relid;
+  return known_log;
+}
+
 [[noreturn]] void raise_missing(StateTable table, Oid schema, Oid filter) {
   ereport(ERROR, errcode(ERRCODE_UNDEFINED_TABLE),
           errmsg("materialized view \"%s\" of extension streamfilter is missing", name_of(table)),
@@ -168,9 +183,10 @@ Relation open_state_table(StateTable table, Oid filter, LOCKMODE lock) {
 }
 
 Relation try_to_open_log(Oid filter) {
-  const Oid relid = place_of_heap(StateTable::log, filter).relid;
+  const Oid relid = place_of_log(filter);
   if (!OidIsValid(relid) || !ConditionalLockRelationOid(relid, RowExclusiveLock)) return nullptr;
-  Relation log = try_table_open(relid, NoLock);
+  // With the lock came what others have changed.
+  Relation log = place_of_log(filter) == relid ? try_table_open(relid, NoLock) : nullptr;
   if (log == nullptr) UnlockRelationOid(relid, RowExclusiveLock);
   return log;
 }

@@ -74,13 +74,14 @@ void copy_slice(const Header* from, Header* to, uint32 slice) {
 }
 
 // Changes that are played together, slice by slice. Those of a key stay in their order, for a key
-// has one slice.
+// has one slice. There is room for so many, which takes time to clear.
+template <uint32 kRoom>
 void apply_group(const ChangeLog* log, uint32 start, uint32 count, Header* header, FilterSlot* slot,
                  SliceLock* lock) {
   const bool skips = only_last_counts(header->parameters);
-  Element elements[LockBatches::kMax];
-  ChangeType types[LockBatches::kMax];
-  bool is_skipped[LockBatches::kMax];
+  Element elements[kRoom];
+  ChangeType types[kRoom];
+  bool is_skipped[kRoom];
   ChangeReader reader(log, start);
   const LockBatches batches(count, header->parameters.slices, [&](uint32 i) {
     const Change* change = reader.next();
@@ -129,6 +130,16 @@ void apply_probes(const ChangeLog* log, uint32 start, uint32 count, Header* head
   }
 }
 
+// Most transactions bring few keys.
+void apply_slice_by_slice(const ChangeLog* log, uint32 start, uint32 count, Header* header,
+                          FilterSlot* slot, SliceLock* lock) {
+  constexpr uint32 kFew = 16;
+  if (count <= kFew)
+    apply_group<kFew>(log, start, count, header, slot, lock);
+  else
+    apply_group<LockBatches::kMax>(log, start, count, header, slot, lock);
+}
+
 // What no copy follows makes it useless.
 void apply_to_copy(const ChangeLog* log, FilterSlot* slot, FilterSlot* copy) {
   if (log->last_reset != kNoChange || log->last_merge != kNoChange) {
@@ -138,7 +149,7 @@ void apply_to_copy(const ChangeLog* log, FilterSlot* slot, FilterSlot* copy) {
   SliceLock lock(copy, copy);
   for (uint32 position = 0; position < log->count;) {
     const uint32 count = Min(LockBatches::kMax, log->count - position);
-    apply_group(log, position, count, block_of(copy), nullptr, &lock);
+    apply_slice_by_slice(log, position, count, block_of(copy), nullptr, &lock);
     position += count;
   }
 }
@@ -200,7 +211,7 @@ void apply_changes(const ChangeLog* log, Header* header, FilterSlot* slot) {
     if (header->parameters.k1 > 0)
       apply_probes(log, position, count, header, slot);
     else
-      apply_group(log, position, count, header, slot, &lock);
+      apply_slice_by_slice(log, position, count, header, slot, &lock);
     position += count;
   }
 }

@@ -5,6 +5,7 @@
 #include "pg/server/settings.hpp"
 #include "pg/shmem/filter_directory.hpp"
 #include "pg/trigger/divert.hpp"
+#include "pg/trigger/kept_judges.hpp"
 #include "pg/trigger/restored_rows.hpp"
 #include "pg/trigger/row_source.hpp"
 #include "pg/trigger/shard_triggers.hpp"
@@ -19,7 +20,7 @@ namespace {
 struct FiringState {
   RowSource source;
   bool copied;  // the rows exist already: they pass and are learned
-  RowJudge judge;
+  RowJudge* judge;
 };
 
 FiringState* state_of(FunctionCallInfo fcinfo, const TriggerData* call, TriggerKind kind) {
@@ -30,8 +31,8 @@ FiringState* state_of(FunctionCallInfo fcinfo, const TriggerData* call, TriggerK
       MemoryContextAllocZero(fcinfo->flinfo->fn_mcxt, sizeof(FiringState)));
   state->source = find_row_source(call);
   state->copied = are_copied(call, state->source);
-  init_row_judge(&state->judge, kind, state->source.statement, fcinfo->flinfo->fn_mcxt);
-  state->judge.routed = state->source.copied;
+  state->judge = borrow_judge(call->tg_trigger, kind, state->source.statement, state->source.copied,
+                              fcinfo->flinfo->fn_mcxt);
   fcinfo->flinfo->fn_extra = state;
   return state;
 }
@@ -111,7 +112,7 @@ HeapTuple fire(FunctionCallInfo fcinfo, TriggerKind kind) {
   const Arrival arrival = arrival_of(state->source);
   if (is_restored(call->tg_relation, state->source.statement)) return call->tg_trigtuple;
   if (arrival == Arrival::moved) return call->tg_trigtuple;
-  RowJudge* of_table = &state->judge;
+  RowJudge* of_table = state->judge;
   of_table->trigger = call->tg_trigger;
   of_table->table = call->tg_relation;
   prepare(of_table);

@@ -25,6 +25,9 @@ void on_table_change(Datum, Oid table) {
   while (auto* watch = static_cast<TableWatch*>(hash_seq_search(&scan))) ++watch->changes;
 }
 
+// The owner of a table needs the schema of its filter.
+void on_schema_change(Datum, int, uint32) { on_table_change(0, InvalidOid); }
+
 }  // namespace
 
 const TableWatch* watch_table(Oid table) {
@@ -35,6 +38,7 @@ const TableWatch* watch_table(Oid table) {
     watches =
         hash_create("streamfilter tables with triggers", 16, &control, HASH_ELEM | HASH_BLOBS);
     CacheRegisterRelcacheCallback(on_table_change, static_cast<Datum>(0));
+    CacheRegisterSyscacheCallback(NAMESPACEOID, on_schema_change, static_cast<Datum>(0));
   }
   bool found;
   auto* watch = static_cast<TableWatch*>(hash_search(watches, &table, HASH_ENTER, &found));

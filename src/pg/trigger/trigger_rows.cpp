@@ -9,6 +9,7 @@ extern "C" {
 #include "utils/fmgroids.h"
 }
 
+#include "pg/server/citus.hpp"
 #include "pg/trigger/divert.hpp"
 #include "pg/trigger/key_indexes.hpp"
 #include "pg/trigger/shard_triggers.hpp"
@@ -105,6 +106,13 @@ bool waits_for_nobody(const RowJudge* judge) {
   return !waits;
 }
 
+// What was resolved depends on nothing but table and filter, whose changes are noticed: not on
+// casts, the columns of indexes, a name that is looked up, or tables of other extensions.
+bool lasts(const RowJudge* judge, const TriggerOrigin& origin) {
+  return OidIsValid(origin.binding.filter) && judge->keys.plain && !judge->routed &&
+         !OidIsValid(judge->target) && judge->key_indexes == NIL && !is_citus_loaded();
+}
+
 [[noreturn]] void raise_judged_twice(const RowJudge* judge) {
   const FilterHandle* filter = judge->keys.filter;
   const char* trigger = judge->trigger->tgname;
@@ -145,6 +153,7 @@ void init_row_judge(RowJudge* judge, TriggerKind kind, uint64 statement, MemoryC
 
 void resolve(RowJudge* judge) {
   judge->keys.filter = nullptr;
+  judge->lasts = false;
   MemoryContextReset(judge->context);
   MemoryContext caller = MemoryContextSwitchTo(judge->context);
   // Counts first: what changes while we look makes the next row look again.
@@ -171,6 +180,7 @@ void resolve(RowJudge* judge) {
   judge->key_indexes =
       judge->plan->skips_conflicts ? find_key_indexes(judge->table, judge->plan) : NIL;
   judge->keys = make_key_builder(filter, judge->plan->inputs, judge->plan->count);
+  judge->lasts = lasts(judge, origin);
   MemoryContextSwitchTo(caller);
 }
 

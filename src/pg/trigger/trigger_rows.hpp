@@ -21,6 +21,7 @@ struct RowJudge {
   uint64 statement;  // that inserts the rows; 0: not known
   bool never_waits;  // resolved: nothing in the table makes a row wait for those of others
   bool routed;       // another extension brings them, and may fill several tables with them
+  bool lasts;        // resolved: also for later statements, until table or filter change
   const Trigger* trigger;
   Relation table;
   MemoryContext context;  // of what follows

@@ -1,0 +1,69 @@
+#!/usr/bin/env bash
+# What many filters cost: for each count a server of its own, in which every filter is made, gets 100 keys singly, and is used
+# again after a crash. Prints a table in Markdown: for each filter the time of CREATE, the time and the pages of a first use, and
+# the memory of a session that uses all; the time of streamfilter_stats; the pages of the log.
+#
+#   bench/filters.sh [COUNT...]     1 100 1000; 10000 take half an hour more
+#
+# The extension must be installed for PG_CONFIG.
+
+# shellcheck source-path=SCRIPTDIR source=../test/lib.sh
+source "$(dirname "${BASH_SOURCE[0]}")/../test/lib.sh"
+# shellcheck source-path=SCRIPTDIR source=../test/demo/server.sh
+source "$ROOT/test/demo/server.sh"
+# shellcheck source-path=SCRIPTDIR source=lib/own_server.sh
+source "$ROOT/bench/lib/own_server.sh"
+
+COUNTS=(1 100 1000)
+[ $# -eq 0 ] || COUNTS=("$@")
+
+milliseconds() { # statement
+	{ say '\timing on' && say "$1"; } | sql | awk '/^Time: / { sum += $2 } END { print sum }'
+}
+
+# Over all filters: a statement for each, in one transaction.
+for_each() { # count statement, in which %1$s is the number
+	say "DO \$do\$ BEGIN FOR i IN 1 .. $1 LOOP EXECUTE format(\$x\$$2\$x\$, i); END LOOP; END \$do\$;"
+}
+
+fill() { # count: a hundred transactions, each with a key of every filter
+	local i
+	for ((i = 1; i <= 100; i++)); do for_each "$1" "INSERT INTO f_%1\$s VALUES ($i)"; done | sql
+}
+
+pages_read() { # of a first use
+	sql -c "EXPLAIN (ANALYZE, BUFFERS, TIMING off, COSTS off) SELECT streamfilter_test('f_1', 1)" |
+		grep -oE '(hit|read)=[0-9]+' | awk -F= '{ sum += $2 } END { print sum }'
+}
+
+row() { # count
+	local count=$1 create use first stats memory log
+	create=$(milliseconds "$(for_each "$count" "CREATE FOREIGN TABLE f_%1\$s (id int) SERVER streamfilter OPTIONS (kind 'clq', fpr '0.01', memory '8kB')")")
+	quietly fill "$count"
+	log=$(sql -c "SELECT pg_relation_size('_streamfilter.streamfilter_log') / 8192")
+	quietly as_server "$(pg_bin)/pg_ctl" -D "$WORK/data" -w -m immediate stop
+	quietly start_server
+	first=$(pages_read)
+	use=$(milliseconds "$(for_each "$count" "SELECT streamfilter_test('f_%1\$s', 1)")")
+	stats=$(milliseconds "SELECT count(*) FROM streamfilter_stats;")
+	memory=$({
+		for_each "$count" "SELECT streamfilter_test('f_%1\$s', 1)"
+		say "SELECT sum(total_bytes) FROM pg_backend_memory_contexts WHERE name LIKE 'streamfilter%';"
+	} | sql)
+	awk -v n="$count" -v create="$create" -v use="$use" -v first="$first" -v stats="$stats" -v memory="$memory" -v log_pages="$log" 'BEGIN {
+		printf "| %d | %.2f ms | %.2f ms | %d | %.1f kB | %.0f ms | %d |\n", n, create / n, use / n, first, memory / n / 1024, stats, log_pages }'
+}
+
+main() {
+	local count
+	case ${1:-} in -*) sed -n '2,9s/^# \{0,1\}//p' "$0" && exit 0 ;; esac
+	printf '| filters | CREATE | first use | its pages | session | stats | log, pages |\n|---|---|---|---|---|---|---|\n'
+	for count in "${COUNTS[@]}"; do
+		own_server "streamfilter.max_filters = $((count + 10))" "streamfilter.shared_memory = '$((count / 50 + 32))MB'" \
+			"max_locks_per_transaction = $((count / 50 + 64))" "autovacuum = off"
+		row "$count"
+		remove_work
+	done
+}
+
+main "$@"
