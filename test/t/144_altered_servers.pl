@@ -127,6 +127,16 @@ sql(q{ALTER FOREIGN TABLE stored OWNER TO CURRENT_USER});
 sql(q{SELECT streamfilter_stats_reset('stored')});
 is(saved('stored', 'tested'), 0, 'streamfilter_stats_reset() reaches all relations');
 
+# ---- what a server says of its part is said here ----------------------------------------------------------------------
+
+sql(q{CREATE FOREIGN TABLE crowded (id int) SERVER streamfilter OPTIONS (servers 'a, b', kind 'bloom', keys '1000', fpr '0.01');
+      INSERT INTO crowded SELECT generate_series(1, 20000)});
+like(output(q{SELECT count(*) FROM generate_series(1, 20000) i WHERE streamfilter_seen('crowded', i)}),
+	qr/WARNING:  filter "crowded" holds more keys on server "a".*HINT:  .*ALTER FOREIGN TABLE crowded OPTIONS \(SET memory/s, 'a server that holds too much');
+cmp_ok($node{a}->safe_psql('postgres', q{SELECT passed_overfull FROM streamfilter_stats WHERE filter = 'crowded'::regclass}), '>', 0, '... which counts it');
+is(sql(q{SELECT late IS NULL AND passed_overfull IS NULL AND tested > 0 FROM streamfilter_stats WHERE filter = 'crowded'::regclass}), 't', '... and nobody else');
+sql('DROP FOREIGN TABLE crowded');
+
 # ---- slices that have moved are no filters of the server -----------------------------------------------------------
 
 my $full = start_node('narrow', "streamfilter.max_filters = 2\n");

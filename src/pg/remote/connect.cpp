@@ -114,6 +114,9 @@ void take_notice(void* connection, const PGresult* notice) {
   const char* severity = PQresultErrorField(notice, PG_DIAG_SEVERITY_NONLOCALIZED);
   if (severity != nullptr && (strcmp(severity, "FATAL") == 0 || strcmp(severity, "PANIC") == 0))
     static_cast<Connection*>(connection)->dismissed = true;
+  const char* code = PQresultErrorField(notice, PG_DIAG_SQLSTATE);
+  if (code != nullptr && strcmp(code, "53400") == 0)
+    static_cast<Connection*>(connection)->overfull = true;
 }
 
 // The connection under construction belongs to the entry, so that an error does not leak it.

@@ -46,6 +46,7 @@ struct Connection {
   PGresult* error;                   // the first among them; nullptr: none
   Failure failure;                   // of the last connection
   char reason[256];                  // in whatever words and bytes libpq has for it
+  bool overfull;                     // it has warned that a filter holds more than its rate allows
   bool warned;                       // this session was told that the server is unreachable
 
   // Of the transaction, remote_transaction.cpp.

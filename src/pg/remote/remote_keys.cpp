@@ -203,6 +203,19 @@ Share collect(Batch* batch, Call call, int server) {
   return share;
 }
 
+// A server warns once in a session of it.
+void warn_of_overfull(const RemoteFilter* remote, Connection* connection) {
+  connection->overfull = false;
+  const char* name = quote_identifier(remote->relation->name);
+  ereport(
+      WARNING, errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
+      errmsg("filter \"%s\" holds more keys on server \"%s\" than its false-positive rate allows",
+             remote->relation->name, connection->name),
+      errhint("Give it more memory, with ALTER FOREIGN TABLE %s OPTIONS (SET memory ...), or "
+              "empty it, with TRUNCATE %s.",
+              name, name));
+}
+
 void take_answers(Batch* batch, const Share* share, bool unreachable) {
   SliceWork* work = batch->remote->work;
   for (int i = 0; i < share->call.count; ++i) {
@@ -214,6 +227,8 @@ void take_answers(Batch* batch, const Share* share, bool unreachable) {
     batch->slice_lost = true;
     return;
   }
+  if (unlikely(share->call.connection->overfull))
+    warn_of_overfull(batch->remote, share->call.connection);
   SliceCounts& first = work[share->states[0]->slice].counts;
   ++first[SliceCount::messages];
   first[SliceCount::bytes_sent] += share->call.sent;

@@ -29,7 +29,8 @@ RemoteFilter* remote_filter(FunctionCallInfo fcinfo, bool to_move) {
     aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_FOREIGN_TABLE, name);
   if (filter->remote == nullptr || filter->remote->fdw_filter != nullptr)
     ereport(ERROR, errcode(ERRCODE_WRONG_OBJECT_TYPE),
-            errmsg("filter \"%s\" has no slices on other servers of filters", name));
+            errmsg("filter \"%s\" has no slices on other servers of filters", name),
+            errhint("Slices that can move are those of a filter with option servers."));
   use_filter(filter, to_move ? Use::test_granted : Use::test);
   if (!filter->remote->seed_known)
     ereport(ERROR, errcode(ERRCODE_CONNECTION_FAILURE),

@@ -35,6 +35,11 @@ class NamedRow {
     }
   }
 
+  void put_unknown(const char* name) {
+    for (int i = 0; i < columns_->natts; ++i)
+      if (strcmp(NameStr(TupleDescAttr(columns_, i)->attname), name) == 0) isnull_[i] = true;
+  }
+
   void put(const char* name, const char* value) {
     if (value != nullptr) put(name, CStringGetTextDatum(value));
   }

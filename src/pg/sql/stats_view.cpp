@@ -7,6 +7,7 @@ extern "C" {
 }
 
 #include <cmath>
+#include <initializer_list>
 
 #include "core/base/saturate.hpp"
 #include "core/filter/overfull.hpp"
@@ -108,6 +109,8 @@ void fill_row(NamedRow& row, const FilterRelation* relation) {
   row.put_count("memory", parameters.memory);
   row.put_count("dynamic_memory", numbers.dynamic);
   row.put_counts(kRowCounters, numbers.counts);
+  if (is_remote(relation))  // no answer tells
+    for (const char* name : {"late", "passed_overfull"}) row.put_unknown(name);
   row.put_count("in_flight", numbers.in_flight);
   row.put_rate("lost_estimate", numbers.lost);
   // Of state that nobody has read back yet nothing is known.
