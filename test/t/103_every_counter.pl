@@ -176,7 +176,7 @@ set_all('updated');
 query('ALTER EXTENSION streamfilter UPDATE', 'updated');
 is(counts($_, 'updated'), $set{$_}, "an update from 1.1: $_") for @filters;
 is(query(q{SELECT count(*) FROM streamfilter_metrics m JOIN streamfilter_counters() c ON c.metric = m.name
-	WHERE c.counts_of = 'filter' AND m.value > 1000}, 'updated') % 3, 0, '... and its metrics');
+	WHERE c.counts_of = 'filter' AND m.value > 1000 AND c.name NOT IN ('late', 'passed_overfull')}, 'updated') % 3, 0, '... and its metrics');
 $node->restart;
 is(counts($_, 'updated'), $set{$_}, "... and a restart: $_") for @filters;
 
