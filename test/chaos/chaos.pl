@@ -1,4 +1,5 @@
-# Producers on two servers share filters on three others, which are lost in every way that we know of. See test/chaos.sh.
+# Producers on two servers share filters on four others, which are lost in every way that we know of, while slices move, filters
+# are resized, one server is retired and taken in again, and others are updated from versions 1.0 and 1.1. See test/chaos.sh.
 use strict;
 use warnings;
 use ChaosModel;
@@ -20,7 +21,8 @@ note("chaos: seed $seed, $seconds s");
 
 my $settings = q{
 shared_preload_libraries = 'streamfilter'
-streamfilter.shared_memory = '48MB'
+streamfilter.shared_memory = '96MB'
+streamfilter.max_filters = 500
 shared_buffers = 16MB
 max_connections = 40
 autovacuum = off
@@ -30,6 +32,8 @@ log_min_messages = warning
 log_statement = none
 };
 
+my %former = (a => '1.0', b => '1.1', q => '1.1');    # until they are updated
+
 sub start_server
 {
 	my ($name) = @_;
@@ -37,11 +41,11 @@ sub start_server
 	$server->init(allows_streaming => 1);
 	$server->append_conf('postgresql.conf', $settings);
 	$server->start;
-	$server->safe_psql('postgres', 'CREATE EXTENSION streamfilter');
+	$server->safe_psql('postgres', 'CREATE EXTENSION streamfilter' . ($former{$name} ? " VERSION '$former{$name}'" : ''));
 	return $server;
 }
 
-my %server = map { $_ => start_server($_) } qw(p q a b c);
+my %server = map { $_ => start_server($_) } qw(p q a b c d);
 $server{c}->backup('base');
 my $standby = PostgreSQL::Test::Cluster->new('standby');
 $standby->init_from_backup($server{c}, 'base', has_streaming => 1);
@@ -53,17 +57,18 @@ my $proxy = HostileProxy->start($server{a}->host . '/.s.PGSQL.' . $server{a}->po
 my %where = (
 	a => sprintf("host '127.0.0.1', port '%d', sslmode 'disable'", $proxy->port),
 	b => sprintf("host '%s', port '%d'", $server{b}->host, $server{b}->port),
+	d => sprintf("host '%s', port '%d'", $server{d}->host, $server{d}->port),
 	c => sprintf("host '%s,%s', port '%d,%d', target_session_attrs 'read-write'",
 		$server{c}->host, $standby->host, $server{c}->port, $standby->port));
 
 # A million bits for each key: no false positive will be found among lost rows. The first three have slices that move.
 my $abc = "servers 'a, b, c', kind 'bloom', memory '6MB', k '6'";
 my %filter = (
-	horizontal => [ "$abc, slices '6', seed '1'", qw(a b c) ],
-	vertical   => [ "$abc, slicing 'vertical', slices '6', lost_slice 'votes:2', seed '2'", qw(a b c) ],
-	diced      => [ "$abc, slicing 'diced', slices '6,3', seed '3'", qw(a b c) ],
+	horizontal => [ "$abc, slices '6', seed '1'", qw(a b c d) ],
+	vertical   => [ "$abc, slicing 'vertical', slices '6', lost_slice 'votes:2', seed '2'", qw(a b c d) ],
+	diced      => [ "$abc, slicing 'diced', slices '6,3', seed '3'", qw(a b c d) ],
 	one        => [ "kind 'bloom', memory '6MB', k '6', seed '4'", qw(c) ],
-	tree       => [ "kind 'bloom', memory '6MB', k '6', parent 'root'", qw(a b) ]);
+	tree       => [ "kind 'bloom', memory '6MB', k '6', parent 'root'", qw(a b c d) ]);
 my @tables = sort keys %filter;
 my @movable = (qw(horizontal vertical diced root));
 
@@ -72,7 +77,7 @@ for my $origin (@server{qw(p q)})
 	$origin->safe_psql('postgres', join ";\n",
 		(map { "CREATE SERVER $_ FOREIGN DATA WRAPPER streamfilter
 		          OPTIONS ($where{$_}, dbname 'postgres', connect_timeout '${\ TIMEOUT}s', timeout '${\ TIMEOUT}s', idle_timeout '5s')",
-			"CREATE USER MAPPING FOR CURRENT_USER SERVER $_" } qw(a b c)),
+			"CREATE USER MAPPING FOR CURRENT_USER SERVER $_" } qw(a b c d)),
 		"CREATE FOREIGN TABLE root (k bigint) SERVER streamfilter
 		   OPTIONS (servers 'a, b', slices '4', kind 'bloom', memory '6MB', k '6', seed '5')",
 		map { sprintf q{CREATE FOREIGN TABLE %s (k bigint) SERVER %s OPTIONS (%s);
@@ -173,23 +178,23 @@ sub freeze_one
 }
 
 my %faults = (
-	terminate => sub { my $s = holder(any(qw(a b c))); $s->safe_psql('postgres', "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE $ours"); },
-	terminate_one => sub { my $s = holder(any(qw(a b c))); $s->safe_psql('postgres', "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE $ours ORDER BY random() LIMIT 1") for 1 .. 10; },
+	terminate => sub { my $s = holder(any(qw(a b c d))); $s->safe_psql('postgres', "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE $ours"); },
+	terminate_one => sub { my $s = holder(any(qw(a b c d))); $s->safe_psql('postgres', "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE $ours ORDER BY random() LIMIT 1") for 1 .. 10; },
 	terminate_producers => sub { $server{ any(qw(p q)) }->safe_psql('postgres', "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE $pooled AND random() < 0.5"); },
 	cancel => sub { my $s = $server{ any(qw(p q)) }; for (1 .. 10) { $s->safe_psql('postgres', "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE $pooled"); sleep 0.05; } },
-	kill_backend => sub { lose(any(qw(a b c)), sub { my @pids = backends_of($_[0], $ours); kill KILL => $pids[0] if @pids; sleep 0.2; }); },
-	kill_server => sub { lose(any(qw(a b c)), sub { my ($s) = @_; kill KILL => processes($s); sleep rand 2; start_again($s); }); },
+	kill_backend => sub { lose(any(qw(a b c d)), sub { my @pids = backends_of($_[0], $ours); kill KILL => $pids[0] if @pids; sleep 0.2; }); },
+	kill_server => sub { lose(any(qw(a b c d)), sub { my ($s) = @_; kill KILL => processes($s); sleep rand 2; start_again($s); }); },
 	kill_producer => sub { my $s = $server{q}; kill KILL => processes($s); sleep 0.5; start_again($s); wait_until_up($s); },
-	stop => sub { lose(any(qw(a b c)), sub { my @all = processes($_[0]); kill STOP => @all; sleep 0.5 + rand 4; kill CONT => @all; }); },
-	restart => sub { lose(any(qw(a b c)), sub { $_[0]->restart('fast'); }); },
+	stop => sub { lose(any(qw(a b c d)), sub { my @all = processes($_[0]); kill STOP => @all; sleep 0.5 + rand 4; kill CONT => @all; }); },
+	restart => sub { lose(any(qw(a b c d)), sub { $_[0]->restart('fast'); }); },
 	freeze_producer => sub { my @all = backends_of($server{ any(qw(p q)) }, $pooled); kill STOP => @all; sleep 0.5 + rand 2; kill CONT => @all; },
 	# One connection of many says nothing: for less than an answer may take, or for longer, which is a loss.
-	freeze_one => sub { freeze_one(holder(any(qw(a b c))), 1); },
-	hang_one => sub { lose(any(qw(a b c)), sub { freeze_one($_[0], TIMEOUT + 0.5); }); },
+	freeze_one => sub { freeze_one(holder(any(qw(a b c d))), 1); },
+	hang_one => sub { lose(any(qw(a b c d)), sub { freeze_one($_[0], TIMEOUT + 0.5); }); },
 	# Guests take every place, also those of sessions that are ended; then nobody finds room for two seconds.
 	fill_up => sub
 	{
-		my $s = holder(any(qw(a b c)));
+		my $s = holder(any(qw(a b c d)));
 		my @pids = map { in_background($s, 'SELECT pg_sleep(2)') } 1 .. 45;
 		sleep 0.5;
 		push @pids, in_background($s, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE $ours");
@@ -221,12 +226,86 @@ sub move_slices
 	while (time < $end)
 	{
 		my $filter = any(@movable);
-		my ($servers, $slices) = $filter eq 'root' ? ([qw(a b)], 4) : ([qw(a b c)], $filter eq 'diced' ? 18 : 6);
+		my $slices = $filter eq 'root' ? 4 : $filter eq 'diced' ? 18 : 6;
 		my $call = rand() < 0.1 ? "streamfilter_spread_slices('$filter')"
-		  : sprintf "streamfilter_move_slice('%s', %d, '%s')", $filter, rand $slices, any(@$servers);
+		  : sprintf "streamfilter_move_slice('%s', %d, '%s')", $filter, rand $slices, any(qw(a b c d));
 		my $said = `psql -XAtq -d '${\ $server{ any(qw(p q)) }->connstr('postgres')}' -c "SELECT $call" 2>&1`;
 		print $out $said =~ /^(?:t|[1-9]\d*)$/ ? "moved\n" : $said =~ /^[f0]$/ ? "there\n" : $said =~ /((?:ERROR|FATAL):.*)/ ? "$1\n" : "connection ended\n";
 		sleep 0.1 + rand 0.4;
+	}
+	close $out;
+	return;
+}
+
+# ---- administration ---------------------------------------------------------------------------------------
+
+# What psql says. It is said again, as an administrator would, until it is done or has failed too often.
+sub insist
+{
+	my ($origin, $sql, $out) = @_;
+	my $said;
+	for (1 .. 60)
+	{
+		$said = `psql -XAtq -v ON_ERROR_STOP=1 -d '${\ $origin->connstr('postgres')}' -c "$sql" 2>&1`;
+		return $said if $? == 0;
+		print $out $said =~ /((?:ERROR|FATAL):.*(?:\nDETAIL:.*)?)/ ? $1 =~ s/\n/ /r . "\n" : "connection ended\n";
+		last if $said =~ /ERROR:.*(?:is not on a server|is already)/;
+		sleep 0.5;
+	}
+	print $out "given up: $sql\n";
+	return;
+}
+
+sub servers_of
+{
+	my ($filter) = @_;
+	return $server{p}->safe_psql('postgres', "SELECT option_value FROM pg_foreign_table, pg_options_to_table(ftoptions) WHERE ftrelid = '$filter'::regclass AND option_name = 'servers'");
+}
+
+sub alter_everywhere
+{
+	my ($filter, $change, $out, $what) = @_;
+	my $done = grep { defined insist($_, "ALTER FOREIGN TABLE $filter OPTIONS ($change)", $out) } @server{qw(p q)};
+	print $out "$what\n" if $done == 2;
+	return;
+}
+
+# A server that holds slices of it, home or not, goes; the other producer types what the first was told.
+sub retire
+{
+	my ($filter, $name, $out) = @_;
+	my $said = insist($server{p}, "SELECT streamfilter_retire('$filter', '$name')", $out) // return;
+	my ($typed) = $said =~ /(ALTER FOREIGN TABLE .*OPTIONS \(.*\))/;
+	print $out defined $typed && defined insist($server{q}, $typed, $out) ? "retired\n" : "not told what to type: $said\n";
+	return;
+}
+
+sub administer
+{
+	my ($end, $log) = @_;
+	open my $out, '>', $log or die "$log: $!";
+	$out->autoflush(1);
+	my @plan = map { [ time + $_->[0] * ($end - time), @$_[ 1, 2 ] ] } [ 0.15, a => 'a' ], [ 0.3, b => 'b' ], [ 0.4, q => 'q' ];
+	my %resized;
+	while (time < $end)
+	{
+		if (@plan && time > $plan[0][0])
+		{
+			my $name = (shift @plan)->[1];
+			print $out "updated\n" if defined insist($server{$name}, 'ALTER EXTENSION streamfilter UPDATE', $out);
+		}
+		my $filter = any(@movable);
+		my $servers = servers_of($filter);
+		my %there = map { $_ => 1 } split /, */, $servers;
+		my @missing = grep { !$there{$_} } qw(a b c d);
+		if ($filter ne 'root' && !$resized{$filter} && rand() < 0.3)
+		{
+			$resized{$filter} = 1;
+			alter_everywhere($filter, q{SET memory '12MB'}, $out, 'resized');
+		}
+		elsif (@missing && split(/,/, $servers) < 9) { alter_everywhere($filter, "SET servers '$servers, " . any(@missing) . q{'}, $out, 'taken in'); }
+		elsif (!@missing) { retire($filter, any(sort keys %there), $out); }
+		sleep 1 + rand 2;
 	}
 	close $out;
 	return;
@@ -271,6 +350,17 @@ if ($mover == 0)
 }
 $pids{$mover} = 1;
 
+my $administration = "$PostgreSQL::Test::Utils::tmp_check/administration.log";
+my $administrator = fork // die $!;
+if ($administrator == 0)
+{
+	srand $seed * 100 + 1;
+	eval { administer($until - 5, $administration); 1 } or print STDERR "# administrator: $@";
+	require POSIX;
+	POSIX::_exit(0);
+}
+$pids{$administrator} = 1;
+
 # First, quickly one after the other, what is no loss of a server: no row may be extra for it. Then all of them, with
 # time between for the servers to be in use again.
 my @lossless = qw(terminate terminate_one terminate_producers cancel kill_producer freeze_producer freeze_one fill_up hang_up cut);
@@ -306,6 +396,14 @@ note(sprintf 'moves of slices: %d; %d were there, %d failed', $moves{moved} // 0
 	PostgreSQL::Test::Utils::slurp_file($moves) =~ tr/\n// - ($moves{moved} // 0) - ($moves{there} // 0));
 note("moves: $_ x $moves{$_}") for sort grep { !/^(?:moved|there)$/ } keys %moves;
 cmp_ok($moves{moved} // 0, '>', 0, 'slices have moved');
+my %administered;
+++$administered{ s/"[^"]*"|'[^']*'|[\d.]+/N/gr } for split /\n/, slurp_file($administration);
+note("administration: $_ x $administered{$_}") for sort keys %administered;
+for my $what ('updated', 'resized', 'retired', 'taken in')
+{
+	cmp_ok($administered{$what} // 0, '>', 0, "filters or servers were $what") if $seconds >= 120;
+}
+ok(!(grep { /^(?:given up|not told)/ } keys %administered), 'nothing was given up');
 for my $filter (@movable)
 {
 	my ($here, $there) = map { places($_, $filter) } @server{qw(p q)};
@@ -324,7 +422,7 @@ for my $table (@tables)
 	is(join("\n", @wrong[ 0 .. ($#wrong < 9 ? $#wrong : 9) ]), '', "$table: no row is lost, or there again") or diag(scalar @wrong);
 }
 cmp_ok($model->{slowest}, '<', 15, 'no transaction takes long');
-for my $name (qw(a b c))
+for my $name (qw(a b c d))
 {
 	is(holder($name)->safe_psql('postgres', 'SELECT coalesce(sum(in_flight), 0) FROM streamfilter_stats'), '0', "no key is in flight on $name");
 }

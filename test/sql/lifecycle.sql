@@ -94,7 +94,7 @@ TRUNCATE f2;
 SELECT streamfilter_test('f2', 1);
 
 -- ---- two-phase commit -----------------------------------------------------------------------------
--- A prepared transaction may use filters, not define them.
+-- A prepared transaction may use filters, and define them.
 BEGIN;
 SELECT streamfilter_seen('f2', 2);
 PREPARE TRANSACTION 'uses';
@@ -102,11 +102,25 @@ COMMIT PREPARED 'uses';
 BEGIN;
 DROP FOREIGN TABLE f2;
 PREPARE TRANSACTION 'drops';
+ROLLBACK PREPARED 'drops';
 SELECT streamfilter_test('f2', 2);
 BEGIN;
 CREATE FOREIGN TABLE g (id int) SERVER streamfilter OPTIONS (kind 'sbf', memory '64kB');
 SELECT streamfilter_seen('g', 1);
 PREPARE TRANSACTION 'creates';
+SELECT filter FROM streamfilter_stats;
+ROLLBACK PREPARED 'creates';
+SELECT filter FROM streamfilter_stats;
+BEGIN;
+CREATE FOREIGN TABLE g (id int) SERVER streamfilter OPTIONS (kind 'sbf', memory '64kB');
+SELECT streamfilter_seen('g', 1);
+PREPARE TRANSACTION 'creates';
+COMMIT PREPARED 'creates';
+SELECT streamfilter_test('g', 1), streamfilter_test('g', 2);
+BEGIN;
+DROP FOREIGN TABLE g;
+PREPARE TRANSACTION 'drops';
+COMMIT PREPARED 'drops';
 SELECT filter FROM streamfilter_stats;
 
 -- ---- state that outlives a lock -------------------------------------------------------------------

@@ -46,6 +46,18 @@ SELECT known('sized', 1, 2100);
 BEGIN;
 ALTER FOREIGN TABLE sized OPTIONS (SET memory '256kB');
 PREPARE TRANSACTION 'resized';
+ROLLBACK PREPARED 'resized';
+SELECT known('sized', 1, 2100), memory FROM streamfilter_stats WHERE filter = 'sized'::regclass;
+BEGIN;
+ALTER FOREIGN TABLE sized OPTIONS (SET memory '256kB');
+INSERT INTO sized VALUES (2010);
+PREPARE TRANSACTION 'resized';
+COMMIT PREPARED 'resized';
+SELECT known('sized', 1, 2100), memory FROM streamfilter_stats WHERE filter = 'sized'::regclass;
+BEGIN;
+ALTER FOREIGN TABLE sized OPTIONS (SET memory '512kB');
+PREPARE TRANSACTION 'resized';
+COMMIT PREPARED 'resized';
 
 -- There and back: the state in between is what counts, whichever savepoint it comes from.
 BEGIN;

@@ -355,29 +355,48 @@ SELECT tested, accepted, discarded, rolled_back, in_flight FROM streamfilter_sta
 WHERE filter = 'fading'::regclass;
 -- After what cannot be kept for later, PREPARE is refused; the transaction rolls back.
 BEGIN;
-INSERT INTO seen VALUES (5);
-TRUNCATE recent;
-PREPARE TRANSACTION 'refused';
-BEGIN;
 INSERT INTO recent VALUES (1);
 DELETE FROM recent WHERE id = 1;
 PREPARE TRANSACTION 'refused';
 BEGIN;
 SELECT streamfilter_merge('seen', value) FROM saved;
 PREPARE TRANSACTION 'refused';
+-- TRUNCATE, ALTER and DROP wait for the end.
+INSERT INTO recent VALUES (1), (2);
+BEGIN;
+INSERT INTO seen VALUES (5);
+INSERT INTO recent VALUES (3);
+TRUNCATE recent;
+INSERT INTO recent VALUES (4);
+PREPARE TRANSACTION 'emptied';
+SELECT known('seen');
+ROLLBACK PREPARED 'emptied';
+SELECT known('seen'), known('recent');
+BEGIN;
+INSERT INTO recent VALUES (3);
+TRUNCATE recent;
+INSERT INTO recent VALUES (4);
+PREPARE TRANSACTION 'emptied';
+COMMIT PREPARED 'emptied';
+SELECT known('recent');
 BEGIN;
 ALTER FOREIGN TABLE seen OPTIONS (SET k '5');
 INSERT INTO seen VALUES (5);
-PREPARE TRANSACTION 'refused';
+PREPARE TRANSACTION 'altered';
+ROLLBACK PREPARED 'altered';
+SELECT known('seen');
 BEGIN;
 INSERT INTO seen VALUES (5);
 DROP FOREIGN TABLE recent;
-PREPARE TRANSACTION 'refused';
--- So it is after TRUNCATE of a filter that has no state, which stays locked.
+PREPARE TRANSACTION 'dropped';
+ROLLBACK PREPARED 'dropped';
+SELECT known('seen'), known('recent');
+-- A filter that has no state stays locked.
 CREATE FOREIGN TABLE unused (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '8kB', k '7');
 BEGIN;
 TRUNCATE unused;
-PREPARE TRANSACTION 'refused';
+PREPARE TRANSACTION 'accepted';
+ROLLBACK PREPARED 'accepted';
 BEGIN;
 SAVEPOINT a;
 TRUNCATE unused;

@@ -94,9 +94,9 @@ sql(q{BEGIN; ALTER FOREIGN TABLE g OPTIONS (ADD conflict 'admit'); PREPARE TRANS
 is(sql(q{SELECT 'conflict=admit' = ANY (ftoptions) FROM pg_foreign_table WHERE ftrelid = 'g'::regclass}), 't',
 	'an ALTER that no state depends on is prepared');
 is(known('g', 401, 500), 100, 'and takes nothing away');
-refused(q{ALTER FOREIGN TABLE g OPTIONS (SET memory '128kB')},
-	qr/ERROR:  cannot PREPARE a transaction that has created, altered or dropped a filter/,
-	'one that gives another size is not prepared');
+sql(q{BEGIN; ALTER FOREIGN TABLE g OPTIONS (SET persistence 'logged'); PREPARE TRANSACTION 'p'; COMMIT PREPARED 'p'});
+crash();
+is(known('g', 401, 500), 100, 'one that saves it is prepared, too, and lasts');
 
 # ---- last_saved -----------------------------------------------------------------------------------------------------------
 

@@ -32,38 +32,55 @@ sub load { query('INSERT INTO events SELECT i, i FROM generate_series(1, 1000) i
 make();
 is(load(), 1000, 'rows');
 
-# ---- TRUNCATE, DROP: each node in a transaction of its own, for Citus prepares transactions
+# ---- TRUNCATE, DROP
 
-# Refused on this node alone; typed as the hint says, it acts on all.
-sub refused
-{
-	my ($statement, $node) = @_;
-	my $said = $citus->messages($statement, $node);
-	like($said, qr/ERROR:.*would act on filter "\w+" of this node only.*HINT:  Type: SELECT \* FROM run_command_on_all_nodes\('.*'\)\.$/s,
-		"$statement is refused");
-	my ($typed) = $said =~ /Type: (SELECT .*\))\.$/m;
-	is(query("SELECT bool_and(success) FROM ($typed) AS t"), 't', 'and done as the hint says');
-	return;
-}
-
-query('TRUNCATE events');
-refused('TRUNCATE seen');
+query('TRUNCATE events; BEGIN; TRUNCATE seen; ROLLBACK');
+is(load(), 0, 'TRUNCATE that is rolled back');
+query('TRUNCATE events; TRUNCATE seen');
 is(load(), 1000, 'TRUNCATE of table and filter, then the same rows again');
-refused('TRUNCATE seen', $citus->node(1));
+query('BEGIN; TRUNCATE events, seen; INSERT INTO events SELECT i, i FROM generate_series(1, 500) i; COMMIT');
+is(load(), 1000, 'in one transaction, with rows');
+$citus->node(1)->safe_psql('postgres', 'TRUNCATE seen');
 query('TRUNCATE events');
 is(load(), 1000, 'from a worker, too');
-query('DROP TABLE events');
-refused('DROP FOREIGN TABLE seen');
+query('TRUNCATE events; BEGIN; SAVEPOINT s; TRUNCATE seen; ROLLBACK TO s; COMMIT');
+is(load(), 0, 'a savepoint takes it back');
+is(nodes('SELECT count(*) FROM pg_prepared_xacts'), '0 0 0', 'nothing stays prepared');
+query('TRUNCATE seen');
+load();
+query('BEGIN; DROP TABLE events; DROP FOREIGN TABLE seen; ROLLBACK');
+is(nodes(q{SELECT to_regclass('seen') IS NULL}), 'f f f', 'DROP that is rolled back');
+is(load(), 1000, '... takes nothing away');
+query('DROP FOREIGN TABLE seen CASCADE; DROP TABLE events');
 is(nodes(q{SELECT to_regclass('seen') IS NULL}), 't t t', 'DROP reaches all nodes');
 make();
 is(load(), 1000, 'and a new filter of that name begins empty');
 query('SET citus.enable_ddl_propagation = off; TRUNCATE seen');
 is(load(), 1000, 'with citus.enable_ddl_propagation off, statements act on their node');
-$citus->everywhere(q{CREATE FOREIGN TABLE older (key int) SERVER streamfilter OPTIONS (kind 'bloom', keys '1000')});
-refused('TRUNCATE older');
-refused('DROP FOREIGN TABLE older');
+$citus->everywhere(q{CREATE FOREIGN TABLE older (key int) SERVER streamfilter OPTIONS (kind 'bloom', keys '1000'); INSERT INTO older VALUES (1)});
+query('TRUNCATE older');
+is(nodes(q{SELECT streamfilter_test('older', 1)}), 'f f f', 'also of filters that were made on each node');
+query('DROP FOREIGN TABLE older');
+is(nodes(q{SELECT to_regclass('older') IS NULL}), 't t t', 'so does DROP');
+$citus->node(1)->safe_psql('postgres', 'CREATE TABLE alone (key int); INSERT INTO alone VALUES (1)');
 query(q{CREATE FOREIGN TABLE alone (key int) SERVER streamfilter OPTIONS (kind 'bloom', keys '1000'); INSERT INTO alone VALUES (1);
 	TRUNCATE alone; ALTER FOREIGN TABLE alone OPTIONS (SET keys '2000'); DROP FOREIGN TABLE alone});
+is($citus->node(1)->safe_psql('postgres', 'SELECT count(*) FROM alone; DROP TABLE alone'), 1, 'what is no filter there is left alone');
+like($citus->messages('CREATE ROLE nobody; SET ROLE nobody; TRUNCATE seen'), qr/permission denied/, 'TRUNCATE needs rights');
+like($citus->messages('SET ROLE nobody; DROP FOREIGN TABLE seen CASCADE'), qr/must be owner/, 'so does DROP');
+query('TRUNCATE events');
+is(load(), 0, 'and nothing has happened');
+query('TRUNCATE seen');
+load();
+
+# Refused on this node alone; typed as the hint says, it acts on all.
+sub refused
+{
+	my ($statement) = @_;
+	like($citus->messages($statement), qr/ERROR:.*would act on filter "\w+" of this node only.*HINT:  Type: SELECT \* FROM run_command_on_all_nodes\('.*'\)\.$/s,
+		"$statement says what to type");
+	return;
+}
 
 # ---- ALTER, RENAME, SET SCHEMA, OWNER, GRANT
 
@@ -71,7 +88,9 @@ query(q{CREATE ROLE keeper; CREATE ROLE reader; ALTER FOREIGN TABLE seen OPTIONS
 is(load(), 2000, 'ALTER of the mode');
 query(q{ALTER FOREIGN TABLE seen OPTIONS (SET mode 'enforce')});
 is(load(), 2000, 'and back');
-refused(q{ALTER FOREIGN TABLE seen OPTIONS (SET keys '200000')});
+query(q{BEGIN; ALTER FOREIGN TABLE seen OPTIONS (SET keys '300000'); ROLLBACK});
+query(q{ALTER FOREIGN TABLE seen OPTIONS (SET keys '200000')});
+is(load(), 2000, 'ALTER of the keys keeps what the filter knows');
 is(nodes(q{SELECT streamfilter_definition('seen') ~ $$keys '200000'$$}), 't t t', 'ALTER of the keys');
 query(q{BEGIN; ALTER FOREIGN TABLE seen OPTIONS (SET mode 'off'); ROLLBACK});
 is(nodes(q{SELECT streamfilter_definition('seen') ~ $$mode 'enforce'$$}), 't t t', 'ALTER is undone on all nodes');
@@ -89,9 +108,9 @@ is(nodes(q{SELECT string_agg(c.oid::regclass || '/' || a.attname || '/' || c.rel
 is(query(q{SELECT count(*) FROM run_command_on_workers('SELECT 1')}), 2, 'nodes answer');
 query(q{ALTER FOREIGN TABLE filters."Known" OWNER TO CURRENT_USER; ALTER FOREIGN TABLE filters."Known" RENAME COLUMN k TO key;
 	ALTER FOREIGN TABLE filters."Known" SET SCHEMA public; ALTER FOREIGN TABLE "Known" RENAME TO seen});
-query(q{TRUNCATE events; SELECT run_command_on_all_nodes('TRUNCATE seen')});
+query('TRUNCATE events; TRUNCATE seen');
 is(load(), 1000, 'and the filter is found by its former name again');
-like($citus->messages('ALTER FOREIGN TABLE seen ADD COLUMN n int'), qr/of this node only.*HINT:.*run_command_on_all_nodes/s, 'ADD COLUMN says what to type');
+refused('ALTER FOREIGN TABLE seen ADD COLUMN n int');
 
 # Rights are those of the role that acts.
 query('ALTER ROLE reader LOGIN');

@@ -42,8 +42,8 @@
 namespace streamfilter::pg {
 namespace {
 
-// prepared_transactions.hpp has the keys, but the transaction may yet abort.
-bool keys_are_prepared = false;
+// prepared_transactions.hpp has the changes, but the transaction may yet abort.
+bool is_prepared = false;
 
 // Only transactions that have changed a filter here.
 void stop_if_changed(FaultPoint point) {
@@ -92,8 +92,8 @@ pg_noinline void abort() {
   end_changed_filters(false);
   end_remote_transactions(false);
   end_transaction_of_handles();
-  if (keys_are_prepared) remove_prepared(GetTopFullTransactionIdIfAny());
-  keys_are_prepared = false;
+  if (is_prepared) remove_prepared(GetTopFullTransactionIdIfAny());
+  is_prepared = false;
   retract_transaction_changes();
   end_saving();
   forget_transaction_changes();
@@ -104,21 +104,20 @@ pg_noinline void abort() {
 pg_noinline void before_prepare() {
   stop_if_changed(FaultPoint::pre_commit);
   refuse_to_prepare_remote_transactions();
+  free_obsolete_states(read_definition);
   refuse_to_prepare_changes();
-  refuse_to_prepare_definitions();
   refuse_to_prepare_saving();
   save_transaction_changes();
   stop_if_changed(FaultPoint::logged);
   hand_over_filters();
-  add_prepared();
-  keys_are_prepared = first_changes() != nullptr;
+  is_prepared = prepare_definitions();
 }
 
-// From now on the keys belong to the session that meets them, and whether what is saved counts is
-// not known.
+// From now on the changes belong to the session that meets them, and whether what is saved counts
+// is not known.
 pg_noinline void prepare() {
   const NoRaise marked;
-  keys_are_prepared = false;
+  is_prepared = false;
   end_changed_filters(false);
   end_remote_transactions(false);
   end_transaction_of_handles();

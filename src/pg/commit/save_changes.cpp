@@ -2,7 +2,10 @@
 
 extern "C" {
 #include "access/table.h"
+#include "storage/lmgr.h"
 #include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/relcache.h"
 #include "utils/snapmgr.h"
 }
 
@@ -84,6 +87,14 @@ bool replaces_saved(const TransactionChanges* changes) {
                         quote_identifier(name))
               : errhint("Commit another change of the filter before."));
   pg_unreachable();
+}
+
+bool is_locked_by_me(const TransactionChanges* changes) {
+  Relation relation = RelationIdGetRelation(changes->slot->relation);
+  if (!RelationIsValid(relation)) return true;  // it has been dropped
+  const bool locked = CheckRelationLockedByMe(relation, AccessExclusiveLock, true);
+  RelationClose(relation);
+  return locked;
 }
 
 void delete_saved(TransactionChanges* changes) {
@@ -229,13 +240,14 @@ void save_transaction_changes() {
   PopActiveSnapshot();
 }
 
-// An image in a prepared transaction would keep every other save, and DROP, waiting until its end.
+// An image in a prepared transaction keeps every other save, and DROP, waiting until its end. One
+// that has the filter for itself, to alter or empty it, writes one all the same.
 void refuse_to_prepare_saving() {
   note_persistence();
   for (const TransactionChanges* changes = first_changes(); changes != nullptr;
        changes = changes->next)
     if (changes->saving.saved_at != 0 || changes->saving.forgotten_level > 0 ||
-        (has_changes(changes) && replaces_saved(changes) &&
+        (has_changes(changes) && replaces_saved(changes) && !is_locked_by_me(changes) &&
          (changes->saving.logged || is_anything_saved(changes->slot->relation))))
       refuse_to_prepare(changes);
 }

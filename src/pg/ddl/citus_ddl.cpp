@@ -54,10 +54,7 @@ void add(List** commands, Oid relid, const char* text) {
   *commands = lappend(*commands, command);
 }
 
-// ---- TRUNCATE and DROP
-
-// Citus commits in two phases, and a transaction that has truncated, dropped or redefined a filter
-// cannot be prepared. So each node needs a transaction of its own.
+// A statement that is not written anew: each node needs it in a transaction of its own.
 void refuse(Oid relid, const char* what, const char* command) {
   if (!is_on_other_nodes(relid, qualified_name(relid))) return;
   ereport(
@@ -67,23 +64,32 @@ void refuse(Oid relid, const char* what, const char* command) {
       errhint("Type: SELECT * FROM run_command_on_all_nodes(%s).", quote_literal_cstr(command)));
 }
 
-void refuse_truncate(const TruncateStmt* statement) {
+// ---- TRUNCATE and DROP
+
+void add_truncate(List** commands, const TruncateStmt* statement) {
   ListCell* cell;
   foreach (cell, statement->relations)
     if (const Oid relid = find_own_filter(lfirst_node(RangeVar, cell)); OidIsValid(relid))
-      refuse(relid, "TRUNCATE", psprintf("TRUNCATE %s", qualified_name(relid)));
+      add(commands, relid, psprintf("TRUNCATE %s", qualified_name(relid)));
 }
 
-void refuse_drop(const DropStmt* statement) {
-  if (statement->removeType != OBJECT_FOREIGN_TABLE) return;
+// All at once: they may depend on each other.
+void add_drop(List** commands, const DropStmt* statement) {
+  Oid first = InvalidOid;
+  StringInfoData text;
+  initStringInfo(&text);
   ListCell* cell;
   foreach (cell, statement->objects)
     if (const Oid relid =
             find_own_filter(makeRangeVarFromNameList(static_cast<List*>(lfirst(cell))));
-        OidIsValid(relid))
-      refuse(relid, "DROP",
-             psprintf("DROP FOREIGN TABLE IF EXISTS %s%s", qualified_name(relid),
-                      statement->behavior == DROP_CASCADE ? " CASCADE" : ""));
+        OidIsValid(relid)) {
+      if (!OidIsValid(first)) first = relid;
+      appendStringInfo(&text, "%s%s", text.len > 0 ? ", " : "", qualified_name(relid));
+    }
+  if (!OidIsValid(first)) return;
+  add(commands, first,
+      psprintf("DROP FOREIGN TABLE IF EXISTS %s%s", text.data,
+               statement->behavior == DROP_CASCADE ? " CASCADE" : ""));
 }
 
 // ---- RENAME, SET SCHEMA
@@ -134,17 +140,8 @@ const char* text_of(const RoleSpec* role) {
 const char* change_of(const AlterTableCmd* command) {
   if (command->subtype == AT_ChangeOwner)
     return psprintf("OWNER TO %s", text_of(command->newowner));
-  if (command->subtype != AT_GenericOptions || !keeps_state(castNode(List, command->def)))
-    return nullptr;
+  if (command->subtype != AT_GenericOptions) return nullptr;
   return psprintf("OPTIONS (%s)", changes_of_options(castNode(List, command->def)));
-}
-
-void refuse_alter(Oid relid, const AlterTableCmd* command) {
-  const char* change =
-      command->subtype == AT_GenericOptions
-          ? psprintf("OPTIONS (%s)", changes_of_options(castNode(List, command->def)))
-          : "...";
-  refuse(relid, "ALTER", psprintf("ALTER FOREIGN TABLE %s %s", qualified_name(relid), change));
 }
 
 void add_alter(List** commands, const AlterTableStmt* statement) {
@@ -156,7 +153,7 @@ void add_alter(List** commands, const AlterTableStmt* statement) {
     if (const char* change = change_of(command))
       add(commands, relid, psprintf("ALTER FOREIGN TABLE %s %s", qualified_name(relid), change));
     else
-      refuse_alter(relid, command);
+      refuse(relid, "ALTER", psprintf("ALTER FOREIGN TABLE %s ...", qualified_name(relid)));
   }
 }
 
@@ -226,8 +223,8 @@ void add_grant(List** commands, const GrantStmt* statement) {
 List* commands_of(Node* statement) {
   List* commands = NIL;
   switch (nodeTag(statement)) {
-    case T_TruncateStmt: refuse_truncate(castNode(TruncateStmt, statement)); break;
-    case T_DropStmt: refuse_drop(castNode(DropStmt, statement)); break;
+    case T_TruncateStmt: add_truncate(&commands, castNode(TruncateStmt, statement)); break;
+    case T_DropStmt: add_drop(&commands, castNode(DropStmt, statement)); break;
     case T_RenameStmt: add_rename(&commands, castNode(RenameStmt, statement)); break;
     case T_AlterObjectSchemaStmt:
       add_schema(&commands, castNode(AlterObjectSchemaStmt, statement));

@@ -5,8 +5,8 @@
 
 namespace streamfilter::pg {
 
-// A step: after ALTER of filters that keeps their state, RENAME, SET SCHEMA, GRANT and REVOKE the
-// other nodes do the same. Raises 0A000, with what to type, before TRUNCATE, DROP and other ALTERs.
+// A step: after TRUNCATE and DROP of filters, ALTER of their options, RENAME, SET SCHEMA, GRANT and
+// REVOKE the other nodes do the same. Raises 0A000, with what to type, before other ALTERs.
 void send_to_nodes(UtilityCall* call);
 
 // After a function of ours was called for a filter: on the other nodes, too.

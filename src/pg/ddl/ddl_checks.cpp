@@ -346,9 +346,7 @@ void check_filter(Oid relid, Alteration alteration, Contradictions contradiction
   if (altered && !same && !resized) warn_of_losses(relation, kept, problem);
   if (is_remote(relation)) return check_slice_definitions(relation);
   if (!kept) check_memory(relation);
-  if (alteration != Alteration::state) return;
-  note_altered();
-  if (!resized) save_if_due(relation);
+  if (alteration == Alteration::state && !resized) save_if_due(relation);
 }
 
 // By the OIDs of what the command has made: a name could mean another relation by now, and an

@@ -286,10 +286,8 @@ void exec_foreign_truncate(List* relations, DropBehavior, bool) {
     warn_of_remembering_children(filter->relid, relids);
     require_shared_state();
     if (!is_remote(filter->relation) && peek_slot(filter->relation) == nullptr &&
-        !is_anything_saved(filter->relid)) {
-      note_truncated();  // there is nothing to forget
-      continue;
-    }
+        !is_anything_saved(filter->relid))
+      continue;  // there is nothing to forget
     use_filter(filter, Use::insert_granted);
     reset_filter(filter);
   }

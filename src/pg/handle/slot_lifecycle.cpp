@@ -29,12 +29,12 @@ namespace {
 
 // What has to be done when the current transaction ends. Allocated in TopTransactionContext, before
 // any lock is taken, so that the callbacks need nothing.
-enum class Action : uint8 { build, define, alter, truncate, drop, drop_trigger };
+enum class Action : uint8 { build, define, drop, drop_trigger };
 struct Work {
   Work* next;
   Action action;
   SubTransactionId subtransaction;
-  FilterSlot* slot;  // build, define; alter, truncate: nullptr, the state is kept
+  FilterSlot* slot;  // build, define
   Oid database;      // drop
   Oid relation;      // drop; InvalidOid: all of the database. drop_trigger: the trigger
 };
@@ -74,14 +74,6 @@ void free_slots_in(Oid database) {
     FilterSlot* slot = &shared_state->slots[i];
     if (slot->state != SlotState::free && slot->database == database) free_slot(slot);
   }
-}
-
-// In place of what was there. Needs directory_lock.
-void make_live(FilterSlot* slot) {
-  constexpr SlotState kFormer[] = {SlotState::live, SlotState::counted};
-  for (const SlotState former : kFormer)
-    if (FilterSlot* old = find_slot(slot->database, slot->relation, former)) free_slot(old);
-  slot->state = SlotState::live;
 }
 
 // Has the transaction built another state for the same relation later?
@@ -421,18 +413,75 @@ void roll_back_definitions() {
   if (work != nullptr) roll_back(InvalidSubTransactionId);
 }
 
-void refuse_to_prepare_definitions() {
+namespace {
+
+bool is_to_be_dropped(const FilterSlot* slot) {
+  return slot->state == SlotState::live ||
+         (slot->state == SlotState::pending && slot->owner == MyProcPid);
+}
+
+// Calls f(change, slot), the latest first. Counts are no definitions: where the transaction ends in
+// another session, they stay. Needs directory_lock.
+template <typename Function>
+void for_each_prepared(Function&& f) {
   for (const Work* item = work; item != nullptr; item = item->next) {
-    if (item->action == Action::truncate) refuse_to_prepare_removal();
-    // Counts are no definitions: where the transaction ends in another session, they stay.
-    if (item->action == Action::drop_trigger) continue;
-    ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-            errmsg("cannot PREPARE a transaction that has created, altered or dropped a filter"),
-            errhint("Do that in a transaction of its own, without PREPARE TRANSACTION."));
+    if (item->action == Action::define) {
+      const FilterSlot* slot = item->slot;
+      f(PreparedChange::define, item->slot);
+      if (FilterSlot* former = find_slot(slot->database, slot->relation, SlotState::live))
+        f(PreparedChange::drop, former);
+    }
+    if (item->action != Action::drop || !OidIsValid(item->relation)) continue;
+    FilterSlot* slot = first_slot_of(item->database, item->relation);
+    for (; slot != nullptr; slot = next_slot_of(slot))
+      if (is_to_be_dropped(slot)) f(PreparedChange::drop, slot);
   }
 }
 
-void leave_prepared_definitions() { work = nullptr; }
+// States that the transaction has built before its last one of the same filter.
+void free_superseded_states() {
+  LWLockAcquire(shared_state->directory_lock, LW_EXCLUSIVE);
+  for (Work** at = &work; *at != nullptr;) {
+    Work* item = *at;
+    if (item->action != Action::define || !is_superseded(item)) {
+      at = &item->next;
+      continue;
+    }
+    free_slot(item->slot);
+    *at = item->next;
+  }
+  LWLockRelease(shared_state->directory_lock);
+  give_back_slots();
+}
+
+}  // namespace
+
+bool prepare_definitions() {
+  if (work == nullptr) return add_prepared(nullptr, 0);
+  free_superseded_states();
+  uint32 count = 0;
+  LWLockAcquire(shared_state->directory_lock, LW_SHARED);
+  for_each_prepared([&count](PreparedChange, FilterSlot*) { ++count; });
+  LWLockRelease(shared_state->directory_lock);
+  auto* changes = static_cast<SlotChange*>(palloc(sizeof(SlotChange) * count + 1));
+  // The locks on the relations keep their slots as they are.
+  uint32 at = count;
+  LWLockAcquire(shared_state->directory_lock, LW_SHARED);
+  for_each_prepared([&](PreparedChange change, FilterSlot* slot) {
+    if (at > 0) changes[--at] = {change, slot};
+  });
+  LWLockRelease(shared_state->directory_lock);
+  return add_prepared(changes + at, count - at);
+}
+
+void leave_prepared_definitions() {
+  if (work == nullptr) return;
+  LWLockAcquire(shared_state->directory_lock, LW_EXCLUSIVE);
+  for (const Work* item = work; item != nullptr; item = item->next)
+    if (item->action == Action::define) item->slot->owner = 0;
+  LWLockRelease(shared_state->directory_lock);
+  work = nullptr;
+}
 
 void keep_definitions_of(SubTransactionId subtransaction, SubTransactionId parent) {
   for (Work* item = work; item != nullptr; item = item->next)
@@ -445,6 +494,7 @@ void roll_back_definitions_of(SubTransactionId subtransaction) {
 
 FilterSlot* peek_slot(const FilterRelation* relation) {
   if (shared_state == nullptr) return nullptr;
+  resolve_removals();
   LWLockAcquire(shared_state->directory_lock, LW_SHARED);
   FilterSlot* slot = find_slots(relation).usable;
   LWLockRelease(shared_state->directory_lock);
@@ -548,12 +598,6 @@ void define_copy(FilterSlot* copy) {
     if (item->slot == copy) item->action = Action::define;
   LWLockRelease(shared_state->directory_lock);
 }
-
-void note_altered() {
-  if (shared_state != nullptr) push(new_work(Action::alter));
-}
-
-void note_truncated() { push(new_work(Action::truncate)); }
 
 void drop_at_commit(Oid database, Oid relation) {
   Work* item = new_work(Action::drop);

@@ -37,11 +37,6 @@ void back_copy(const FilterSlot* copy, const FilterRelation* relation);
 // else may use the filter.
 void define_copy(FilterSlot* copy);
 
-// The transaction has altered a filter and kept its state; or has truncated one that has none,
-// which it keeps locked. It cannot be prepared then.
-void note_altered();
-void note_truncated();
-
 // At commit of the current transaction, frees the state of a relation or of a whole database.
 void drop_at_commit(Oid database, Oid relation);
 
@@ -54,11 +49,11 @@ void drop_trigger_at_commit(Oid database, Oid trigger);
 void free_obsolete_states(FilterRelation* (*read)(Oid));
 
 // The rest is called by the coordinator (pg/commit) when the transaction, or a subtransaction of
-// it, ends. Only the refusal raises (0A000): once a transaction is prepared, nobody here learns how
-// it ends.
+// it, ends. Only prepare_definitions raises: it hands what is to be done, and the keys, over to
+// prepared_transactions.hpp. False: there is nothing.
 void commit_definitions();
 void roll_back_definitions();
-void refuse_to_prepare_definitions();
+bool prepare_definitions();
 void leave_prepared_definitions();
 void keep_definitions_of(SubTransactionId subtransaction, SubTransactionId parent);
 void roll_back_definitions_of(SubTransactionId subtransaction);

@@ -207,6 +207,7 @@ void reset_counters(FilterSlot* slot, TimestampTz now) {
   pg_atomic_init_u64(&slot->loss.odds, LossEstimate::kUnknownOdds);
   pg_atomic_init_u32(&slot->arriving_keys, 0);
   pg_atomic_init_u32(&slot->arriving_erasures, 0);
+  pg_atomic_init_u32(&slot->prepared_removals, 0);
   pg_atomic_init_u32(&slot->exclusive_wanted, 0);
   reset_state_copy(&slot->copy);
   memset(static_cast<void*>(&slot->saved), 0, sizeof slot->saved);
@@ -302,6 +303,13 @@ void free_emptied(FilterSlot* slot) {
   free_place(&shared_state->dynamic, &slot->place);
   slot->state = SlotState::free;
   add_free(slot);
+}
+
+void make_live(FilterSlot* slot) {
+  constexpr SlotState kFormer[] = {SlotState::live, SlotState::counted};
+  for (const SlotState former : kFormer)
+    if (FilterSlot* old = find_slot(slot->database, slot->relation, former)) free_slot(old);
+  slot->state = SlotState::live;
 }
 
 void shrink_slot(FilterSlot* slot, uint64 size) {

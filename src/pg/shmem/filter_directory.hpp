@@ -108,6 +108,8 @@ struct FilterSlot {
   // have; that forget keys.
   pg_atomic_uint32 arriving_keys;
   pg_atomic_uint32 arriving_erasures;
+  // Prepared transactions that have emptied, replaced or dropped it (prepared_transactions.hpp).
+  pg_atomic_uint32 prepared_removals;
   pg_atomic_uint64
       exclusive_xact;  // full id of a transaction to wait for before adding any key, or 0
   pg_atomic_uint32 exclusive_wanted;  // others wait for it: it is asked to hand over
@@ -199,6 +201,9 @@ bool take_space(FilterSlot* slot, uint64 size);
 void enter_slot(FilterSlot* slot, Oid database, Oid relation, SlotState state);
 
 void free_slot(FilterSlot* slot);
+
+// The state of its filter from now on, in place of the one before.
+void make_live(FilterSlot* slot);
 
 inline bool is_dynamic(const FilterSlot* slot) {
   return is_within(shared_state->dynamic, slot->place.start);

@@ -102,9 +102,12 @@ bool read_checkpoint(uint64* system, uint64* checkpoint) {
   return control.state == DB_SHUTDOWNED;
 }
 
-// Of logged filters what they have counted only.
+// Of logged filters what they have counted only. None that a prepared transaction may have emptied:
+// after the restart nobody would know.
 bool is_kept(const FilterSlot* slot) {
-  return slot->state == SlotState::live || slot->state == SlotState::counted;
+  return slot->state == SlotState::counted ||
+         (slot->state == SlotState::live &&
+          pg_atomic_read_u32(const_cast<pg_atomic_uint32*>(&slot->prepared_removals)) == 0);
 }
 
 bool has_block(const FilterSlot* slot) {

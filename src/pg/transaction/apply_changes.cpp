@@ -1,5 +1,9 @@
 #include "pg/server/postgres.hpp"
 
+extern "C" {
+#include "utils/timestamp.h"
+}
+
 #include "core/filter/filter.hpp"
 #include "pg/server/lock_batches.hpp"
 #include "pg/shmem/slice_access.hpp"
@@ -171,6 +175,12 @@ void apply_committed(const ChangeLog* log, Header* header, FilterSlot* slot) {
   if (FilterSlot* copy = copy_of(slot)) apply_to_copy(log, slot, copy);
   apply_changes(log, header, slot);
   leave_apply(slot, phase);
+  if (log->last_reset != kNoChange) note_emptied(slot);
+}
+
+void note_emptied(FilterSlot* slot) {
+  pg_atomic_write_u64(&slot->ahead_of_clock, 0);
+  pg_atomic_write_u64(&slot->stats.last_reset, static_cast<uint64>(GetCurrentTimestamp()));
 }
 
 void apply_changes(const ChangeLog* log, Header* header, FilterSlot* slot) {

@@ -12,6 +12,8 @@ void apply_changes(const ChangeLog* log, Header* header, FilterSlot* slot);
 
 // The same for what has committed, and for the copy that the filter is becoming (state_copy.hpp).
 void apply_committed(const ChangeLog* log, Header* header, FilterSlot* slot);
+// The filter has just forgotten all keys.
+void note_emptied(FilterSlot* slot);
 
 // A change that was noted while a slice was copied.
 void apply_note(Header* header, const CopyNote& note);

@@ -16,6 +16,7 @@ extern "C" {
 #include "pg/server/fault_points.hpp"
 #include "pg/server/settings.hpp"
 #include "pg/shmem/slice_access.hpp"
+#include "pg/transaction/apply_changes.hpp"
 #include "pg/transaction/prepared_transactions.hpp"
 
 namespace streamfilter::pg {
@@ -36,7 +37,7 @@ struct PreparedKey {
   double importance;
   int64 time;
   uint32 next;  // of the same transaction; or of the unused places of the part
-  bool is_new;  // not a repeat
+  PreparedChange change;
 };
 
 // A transaction that has keys here. It stays in its place.
@@ -57,6 +58,7 @@ struct KeyPart {
 struct PreparedKeys {
   LWLock* lock;
   uint32 count;
+  uint32 removals;  // changes that are no keys
   uint32 capacity;  // of all parts
   uint32 unused_transactions;
   // Sized when the server starts: as many buckets as transactions.
@@ -86,8 +88,17 @@ bool is_being_loaded(const PreparedKey& key) {
   return is_alive(key) && slot_of(key)->state == SlotState::building;
 }
 
+bool is_key(const PreparedKey& key) { return key.change <= PreparedChange::repeat; }
+
 // Others do not find it in the table of keys in flight, and are told so.
-bool is_hidden(const PreparedKey& key) { return key.owner == 0 && is_alive(key); }
+bool is_hidden(const PreparedKey& key) { return is_key(key) && key.owner == 0 && is_alive(key); }
+
+// Nobody else uses the filter until the transaction has ended.
+void count_removal(const PreparedKey& key, int32 by) {
+  if (is_key(key)) return;
+  prepared->removals += static_cast<uint32>(by);
+  if (is_alive(key)) pg_atomic_fetch_add_u32(&slot_of(key)->prepared_removals, by);
+}
 
 // The functions below need the lock, exclusive to change anything.
 
@@ -153,12 +164,14 @@ void store_key(FullTransactionId transaction, const PreparedKey& key) {
   (of->first == kNone ? of->first : key_at(of->last).next) = at;
   of->last = at;
   if (is_hidden(key)) pg_atomic_fetch_add_u32(&slot_of(key)->arriving_keys, 1);
+  count_removal(key, 1);
 }
 
 void free_key(uint32 at) {
   PreparedKey& key = key_at(at);
   KeyPart& part = prepared->parts[at >> kPlaceBits];
   if (is_hidden(key)) pg_atomic_fetch_sub_u32(&slot_of(key)->arriving_keys, 1);
+  count_removal(key, -1);
   key.next = part.unused_keys;
   part.unused_keys = at;
   --part.count;
@@ -244,7 +257,21 @@ void give_back_unused() {
   while (char* start = remove_unused_part()) give_back_segment(start);
 }
 
-void apply(const PreparedKey& key) {
+// In place: memory comes and goes under a lock that is held here.
+void empty(FilterSlot* slot) {
+  const uint32 phase = enter_apply(slot);
+  if (FilterSlot* copy = copy_of(slot)) pg_atomic_write_u32(&copy->copy.spoiled, 1);
+  for (uint32 i = 0; i < block_of(slot)->parameters.slices; ++i) {
+    LWLock* lock = slice_lock(slot, i);
+    LWLockAcquire(lock, LW_EXCLUSIVE);
+    format_slice(block_of(slot), i);
+    LWLockRelease(lock);
+  }
+  leave_apply(slot, phase);
+  note_emptied(slot);
+}
+
+void add(const PreparedKey& key) {
   FilterSlot* slot = slot_of(key);
   Header* header = block_of(slot);
   Element element;
@@ -256,29 +283,58 @@ void apply(const PreparedKey& key) {
   count_if_late(slot, header, element);
   insert_new_in_slices(slot, header, element);
   leave_apply(slot, phase);
+}
+
+// Definitions come later.
+void apply(const PreparedKey& key) {
+  FilterSlot* slot = slot_of(key);
+  switch (key.change) {
+    case PreparedChange::reset: empty(slot); break;
+    case PreparedChange::saved: slot->saved.logged = true; break;
+    case PreparedChange::drop:
+    case PreparedChange::define: return;
+    default: add(key);
+  }
   // Its transaction has written a header, if there was none. Without this, all that are prepared
   // until another one commits would write an image, one after the end of the other.
   if (slot->saved.logged) pg_atomic_write_u32(&slot->saved.has_header, 1);
+}
+
+// Needs directory_lock, exclusive.
+void define(const PreparedKey& key, bool committed) {
+  if (!is_alive(key)) return;
+  FilterSlot* slot = slot_of(key);
+  if (key.change == PreparedChange::define && committed)
+    make_live(slot);
+  else if (key.change == (committed ? PreparedChange::drop : PreparedChange::define))
+    free_slot(slot);
+}
+
+// Asked without the lock: who has locked a filter after the end of such a transaction sees it.
+bool has_removals() {
+  return prepared != nullptr && *const_cast<volatile uint32*>(&prepared->removals) != 0;
 }
 
 // As transaction_changes.cpp does: first all keys into their filters, then they say so, and out of
 // the table of keys in flight.
 void resolve(FullTransactionId transaction, bool committed) {
   stop_at(FaultPoint::resolve);
-  LWLockAcquire(shared_state->directory_lock, LW_SHARED);
+  const bool defines = has_removals();
+  LWLockAcquire(shared_state->directory_lock, defines ? LW_EXCLUSIVE : LW_SHARED);
   LWLockAcquire(prepared->lock, LW_EXCLUSIVE);
   for_each_key(transaction, [committed](const PreparedKey& key) {
     if (!is_alive(key) || is_being_loaded(key)) return;
     if (committed)
       apply(key);
-    else if (key.is_new)
+    else if (key.change == PreparedChange::add)
       pg_atomic_fetch_add_u64(slot_of(key)->stats.counts[RowCount::rolled_back], 1);
   });
   InFlightKey withdrawn[kMaxRemoved];
   uint32 count = 0;
   for_each_key(transaction, [&](const PreparedKey& key) {
     if (is_being_loaded(key)) return;
-    if (committed && is_alive(key)) pg_atomic_fetch_add_u64(&slot_of(key)->applied, 1);
+    if (committed && is_alive(key) && key.change <= PreparedChange::reset)
+      pg_atomic_fetch_add_u64(&slot_of(key)->applied, 1);
     if (key.owner == 0) return;
     if (count == kMaxRemoved) {
       remove_in_flight(withdrawn, count);
@@ -287,13 +343,26 @@ void resolve(FullTransactionId transaction, bool committed) {
     withdrawn[count++] = {in_flight_tag(key.generation, key.hash), key.owner};
   });
   remove_in_flight(withdrawn, count);
+  if (defines)
+    for_each_key(transaction, [committed](const PreparedKey& key) { define(key, committed); });
   remove_keys(transaction, [](const PreparedKey& key) { return !is_being_loaded(key); });
   LWLockRelease(prepared->lock);
   LWLockRelease(shared_state->directory_lock);
+  if (defines) give_back_slots();
   give_back_unused();
 }
 
+// Has an image been written, which no key tells of?
+bool has_saved(const TransactionChanges* changes) {
+  return is_alive(changes) && changes->saving.logged && changes->saving.replaced &&
+         changes->saving.writes_header;
+}
+
 // Needs the lock, exclusive, and room.
+void store_change(FullTransactionId transaction, const SlotChange& it) {
+  store_key(transaction,
+            {make_owner(it.slot, transaction), 0, it.slot->generation, 0, 0, 0, kNone, it.change});
+}
 void store_keys(const TransactionChanges* changes, FullTransactionId transaction) {
   const ChangeLog* log = &changes->log;
   const Owner by = make_owner(changes->slot, transaction);
@@ -303,8 +372,12 @@ void store_keys(const TransactionChanges* changes, FullTransactionId transaction
     const Element element = reader.element();
     store_key(transaction,
               {by, change->registered ? changes->owners[change->owner] : 0, changes->generation,
-               element.hash, element.importance, element.time, kNone, change->is(ChangeType::add)});
+               element.hash, element.importance, element.time, kNone,
+               change->is(ChangeType::add)     ? PreparedChange::add
+               : change->is(ChangeType::reset) ? PreparedChange::reset
+                                               : PreparedChange::repeat});
   }
+  if (has_saved(changes)) store_change(transaction, {PreparedChange::saved, changes->slot});
 }
 
 // The transaction in place `at` or the next one that has keys here, and `at` is its place; invalid:
@@ -345,7 +418,7 @@ FullTransactionId find_adding_what_is_erased() {
       const FullTransactionId other = prepared->transactions[i].transaction;
       if (!FullTransactionIdIsValid(other)) continue;
       for_each_key(other, [&](const PreparedKey& key) {
-        if (slot_of(key) == changes->slot && key.generation == changes->generation &&
+        if (is_key(key) && slot_of(key) == changes->slot && key.generation == changes->generation &&
             is_erased(changes, key.hash))
           found = other;
       });
@@ -355,8 +428,16 @@ FullTransactionId find_adding_what_is_erased() {
   return found;
 }
 
-bool is_insertion(const Change* change) {
-  return change->is(ChangeType::add) || change->is(ChangeType::repeat);
+bool is_prepared(const Change* change) {
+  return !change->is(ChangeType::erase) && !change->is(ChangeType::merge);
+}
+
+[[noreturn]] void raise_removes_keys() {
+  ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+          errmsg("cannot PREPARE a transaction that has deleted keys from a filter or merged a "
+                 "value into it"),
+          errhint("Do that in a transaction of its own, without PREPARE TRANSACTION."));
+  pg_unreachable();
 }
 
 [[noreturn]] void raise_too_many() {
@@ -373,19 +454,11 @@ bool is_insertion(const Change* change) {
 
 }  // namespace
 
-void refuse_to_prepare_removal() {
-  ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-          errmsg("cannot PREPARE a transaction that has truncated a filter, deleted keys "
-                 "from it or merged a value into it"),
-          errhint("Do that in a transaction of its own, without PREPARE TRANSACTION."));
-  pg_unreachable();
-}
-
 void refuse_to_prepare_changes() {
   for (const TransactionChanges* changes = first_changes(); changes != nullptr;
        changes = changes->next)
     for (uint32 i = 0; i < changes->log.count; ++i)
-      if (!is_insertion(change_at(&changes->log, i))) refuse_to_prepare_removal();
+      if (!is_prepared(change_at(&changes->log, i))) raise_removes_keys();
 }
 
 namespace {
@@ -393,39 +466,41 @@ namespace {
 enum class StoreResult : uint8 { done, too_many_keys, too_many_transactions };
 
 // Takes the lock.
-StoreResult store_all_keys(FullTransactionId transaction, uint64 count) {
+StoreResult store_all(FullTransactionId transaction, uint64 count, const SlotChange* slots,
+                      uint32 slot_count) {
   StoreResult result = StoreResult::done;
   LWLockAcquire(prepared->lock, LW_EXCLUSIVE);
   if (!has_room_for(transaction))
     result = StoreResult::too_many_transactions;
   else if (!has_room_for(count))
     result = StoreResult::too_many_keys;
-  else
+  else {
     for (const TransactionChanges* changes = first_changes(); changes != nullptr;
          changes = changes->next)
       store_keys(changes, transaction);
+    for (uint32 i = 0; i < slot_count; ++i) store_change(transaction, slots[i]);
+  }
   LWLockRelease(prepared->lock);
   return result;
 }
 
 }  // namespace
 
-void add_prepared() {
-  if (first_changes() == nullptr) return;
+bool add_prepared(const SlotChange* slots, uint32 slot_count) {
   const FullTransactionId transaction = GetTopFullTransactionIdIfAny();
-  uint64 count = 0;
+  uint64 count = slot_count;
   bool overflowed = false;
   for (const TransactionChanges* changes = first_changes(); changes != nullptr;
        changes = changes->next) {
-    count += changes->log.count;
+    count += changes->log.count + has_saved(changes);
     overflowed |= changes->overflowed;
   }
-  if (count == 0) return;
+  if (count == 0) return false;
   if (overflowed || transaction_capacity() == 0) raise_too_many();
   resolve_prepared();
   for (;;) {
-    const StoreResult result = store_all_keys(transaction, count);
-    if (result == StoreResult::done) return;
+    const StoreResult result = store_all(transaction, count, slots, slot_count);
+    if (result == StoreResult::done) return true;
     if (result == StoreResult::too_many_transactions || !make_room_for(count)) raise_too_many();
   }
 }
@@ -460,14 +535,9 @@ bool put_back_in_flight(FilterSlot* slot, TransactionId transaction, const Eleme
   bool registered;
   while (!(registered = put_back(tag, owner)))
     if (!grow_in_flight(tag)) break;
-  const PreparedKey key = {owner,
-                           registered ? owner : 0,
-                           slot->generation,
-                           element.hash,
-                           element.importance,
-                           element.time,
-                           kNone,
-                           true};
+  const PreparedKey key = {owner,        registered ? owner : 0, slot->generation,
+                           element.hash, element.importance,     element.time,
+                           kNone,        PreparedChange::add};
   for (;;) {
     LWLockAcquire(prepared->lock, LW_EXCLUSIVE);
     const bool enters = has_room_for(full), fits = enters && has_room_for(1);
@@ -485,6 +555,10 @@ void resolve_prepared() {
     const XactStatus status = xact_status(transaction);
     if (status != XactStatus::running) resolve(transaction, status == XactStatus::committed);
   }
+}
+
+void resolve_removals() {
+  if (unlikely(has_removals())) resolve_prepared();
 }
 
 bool adds_what_is_erased() { return FullTransactionIdIsValid(find_adding_what_is_erased()); }
@@ -517,7 +591,7 @@ void start_prepared() {
       ShmemInitStruct("streamfilter prepared", prepared_bytes(), &found));
   if (found) return;
   prepared->lock = &GetNamedLWLockTranche(kTranche)->lock;
-  prepared->count = 0;
+  prepared->count = prepared->removals = 0;
   prepared->capacity = capacity();
   prepared->unused_transactions = kNone;
   for (KeyPart& part : prepared->parts) part = {nullptr, 0, 0, 0, kNone};

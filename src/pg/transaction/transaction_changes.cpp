@@ -2,7 +2,6 @@
 
 extern "C" {
 #include "storage/lmgr.h"
-#include "utils/timestamp.h"
 }
 
 #include "core/filter/filter.hpp"
@@ -110,11 +109,6 @@ void release_slot(TransactionChanges* changes) {
 
 void apply(TransactionChanges* changes) {
   apply_committed(&changes->log, changes->header, changes->slot);
-  if (changes->log.last_reset != kNoChange) {
-    pg_atomic_write_u64(&changes->slot->ahead_of_clock, 0);
-    pg_atomic_write_u64(&changes->slot->stats.last_reset,
-                        static_cast<uint64>(GetCurrentTimestamp()));
-  }
   if (changes->log.last_merge != kNoChange) expect_other_rate(changes->slot);
 }
 

@@ -125,9 +125,11 @@ void run_on_other_nodes(const char* relation, const char* command) {
         errmsg("the statement would act on this node only"),
         errdetail("This version of Citus cannot send it to all nodes in one transaction."),
         errhint("Type: SELECT * FROM run_command_on_all_nodes(%s).", quote_literal_cstr(command)));
-  const char* block =
-      psprintf("BEGIN IF pg_catalog.to_regclass(%s) IS NOT NULL THEN %s; END IF; END",
-               quote_literal_cstr(relation), command);
+  const char* block = psprintf(
+      "BEGIN IF EXISTS (SELECT FROM pg_catalog.pg_class WHERE oid OPERATOR(pg_catalog.=) "
+      "pg_catalog.to_regclass(%s) AND relkind OPERATOR(pg_catalog.=) 'f') THEN %s; END IF; "
+      "END",
+      quote_literal_cstr(relation), command);
   Oid user;
   int security;
   GetUserIdAndSecContext(&user, &security);

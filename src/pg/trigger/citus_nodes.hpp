@@ -18,7 +18,7 @@ bool is_on_all_nodes(Oid filter);
 bool is_on_other_nodes(Oid filter, const char* full_name);
 
 // Runs a command on all nodes but this one, as the current user, in the same distributed
-// transaction. Where a node has no relation of that name, it does nothing there.
+// transaction. Where a node has no foreign table of that name, it does nothing there.
 void run_on_other_nodes(const char* relation, const char* command);
 
 // Raises 0A000 if the filter is on several nodes, and what is called acts on one; `command` is what
