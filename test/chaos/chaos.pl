@@ -215,6 +215,8 @@ my %faults = (
 		$model->add_window('c', $from, time);
 	});
 
+my $moves = "$PostgreSQL::Test::Utils::tmp_check/moves.log";
+
 # ---- slices move ------------------------------------------------------------------------------------------
 
 # One after the other, wherever to, from either origin; now and then all servers get equally many. Many moves meet a fault,
@@ -225,6 +227,7 @@ sub move_slices
 	open my $out, '>', $log or die "$log: $!";
 	while (time < $end)
 	{
+		if (-e "$log.wait") { sleep 0.1; next; }
 		my $filter = any(@movable);
 		my $slices = $filter eq 'root' ? 4 : $filter eq 'diced' ? 18 : 6;
 		my $call = rand() < 0.1 ? "streamfilter_spread_slices('$filter')"
@@ -274,9 +277,14 @@ sub alter_everywhere
 sub retire
 {
 	my ($filter, $name, $out) = @_;
-	my $said = insist($server{p}, "SELECT streamfilter_retire('$filter', '$name')", $out) // return;
+	# Until the other producer knows of it, it must not move slices.
+	append_to_file("$moves.wait", '');
+	sleep 2 * TIMEOUT;
+	my $said = insist($server{p}, "SELECT streamfilter_retire('$filter', '$name')", $out);
+	return unlink "$moves.wait" if !defined $said;
 	my ($typed) = $said =~ /(ALTER FOREIGN TABLE .*OPTIONS \(.*\))/;
 	print $out defined $typed && defined insist($server{q}, $typed, $out) ? "retired\n" : "not told what to type: $said\n";
+	unlink "$moves.wait";
 	return;
 }
 
@@ -298,12 +306,12 @@ sub administer
 		my $servers = servers_of($filter);
 		my %there = map { $_ => 1 } split /, */, $servers;
 		my @missing = grep { !$there{$_} } qw(a b c d);
-		if ($filter ne 'root' && !$resized{$filter} && rand() < 0.3)
+		if ($filter ne 'root' && !$resized{$filter} && !@plan && rand() < 0.3)
 		{
 			$resized{$filter} = 1;
 			alter_everywhere($filter, q{SET memory '12MB'}, $out, 'resized');
 		}
-		elsif (@missing && split(/,/, $servers) < 9) { alter_everywhere($filter, "SET servers '$servers, " . any(@missing) . q{'}, $out, 'taken in'); }
+		elsif (@missing && split(/,/, $servers) < ($filter eq 'root' ? 4 : 6)) { alter_everywhere($filter, "SET servers '$servers, " . any(@missing) . q{'}, $out, 'taken in'); }
 		elsif (!@missing) { retire($filter, any(sort keys %there), $out); }
 		sleep 1 + rand 2;
 	}
@@ -339,7 +347,6 @@ for my $id (1 .. $workers)
 	$pids{$pid} = 1;
 }
 
-my $moves = "$PostgreSQL::Test::Utils::tmp_check/moves.log";
 my $mover = fork // die $!;
 if ($mover == 0)
 {
