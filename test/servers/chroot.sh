@@ -89,9 +89,9 @@ copy_tree_to() { # folder: the tree as it stands, without what was built
 # --- Servers of a newer release, in systems that are kept below $CACHE -----------------------------------------------------
 
 debian_config() { # major [folder]: pg_config of Debian's server, if there is one to build against
-	local bin=/usr/lib/postgresql/$1/bin root=${2:-}
-	[ -x "$root$bin/pg_config" ] && [ -x "$root$bin/postgres" ] &&
-		[ -e "$root/usr/lib/postgresql/$1/lib/pgxs/src/makefiles/pgxs.mk" ] && say "$bin/pg_config"
+	local bin=/usr/lib/postgresql/$1/bin system=${2:-}
+	[ -x "$system$bin/pg_config" ] && [ -x "$system$bin/postgres" ] &&
+		[ -e "$system/usr/lib/postgresql/$1/lib/pgxs/src/makefiles/pgxs.mk" ] && say "$bin/pg_config"
 }
 
 newer_release() { # major: the release of Debian that has it

@@ -103,7 +103,7 @@ uint64 rows_of(Oid relid) {
   return rows;
 }
 
-// Those that are not in memory, and of which something is saved here.
+// Filters that are saved here and not in memory.
 List* list_saved() {
   List* saved = NIL;
   ListCell* cell;

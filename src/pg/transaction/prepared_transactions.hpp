@@ -2,8 +2,8 @@
 // ROLLBACK PREPARED call nobody back, and another session may issue them, so the changes lie in
 // shared memory, in their order, until somebody sees how the transaction has ended.
 //
-// Who has emptied, dropped or redefined a filter keeps it locked until then, so whoever uses it
-// next does what is left to do. After a start the lock is there again, and nothing is left to do:
+// A transaction that empties, drops or redefines a filter keeps it locked until then, so its next
+// user does what is left to do. After a start the lock is there again, and nothing is left to do:
 // the state is built from what is saved, by then of a transaction that has ended. (Unlogged filters
 // start empty then.)
 #pragma once
