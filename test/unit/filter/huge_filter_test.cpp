@@ -65,6 +65,7 @@ BOOST_AUTO_TEST_CASE(a_stable_bloom_filter_of_five_thousand_million_cells_is_alg
   std::uint64_t random = Mapping::kStart, emptied = 0, high_starts = 0, high_cells = 0;
   for (std::uint64_t number = 0; number < 400; ++number) {
     const Element element = key(number % 300);
+    if (number == 0) random = mix64(random ^ element.hash);
     bool duplicate = true;
     for (unsigned i = 0; i < 3; ++i)
       duplicate = duplicate && ones.count(position(element.hash, i, m)) != 0;
