@@ -242,7 +242,9 @@ sub move_slices
 
 # ---- administration ---------------------------------------------------------------------------------------
 
-# What psql says. It is said again, as an administrator would, until it is done or has failed too often.
+# What psql says. It is said again, as an administrator would, until it is done, has failed too often, or the run ends.
+our $stops_at;
+
 sub insist
 {
 	my ($origin, $sql, $out) = @_;
@@ -253,6 +255,11 @@ sub insist
 		return $said if $? == 0;
 		print $out $said =~ /((?:ERROR|FATAL):.*(?:\nDETAIL:.*)?)/ ? $1 =~ s/\n/ /r . "\n" : "connection ended\n";
 		last if $said =~ /ERROR:.*(?:is not on a server|is already)/;
+		if (time > $stops_at)
+		{
+			print $out "unfinished\n";
+			return;
+		}
 		sleep 0.5;
 	}
 	print $out "given up: $sql\n";
@@ -283,6 +290,7 @@ sub retire
 	my $said = insist($server{p}, "SELECT streamfilter_retire('$filter', '$name')", $out);
 	return unlink "$moves.wait" if !defined $said;
 	my ($typed) = $said =~ /(ALTER FOREIGN TABLE .*OPTIONS \(.*\))/;
+	local $stops_at = $stops_at + 30;    # what was begun ends
 	print $out defined $typed && defined insist($server{q}, $typed, $out) ? "retired\n" : "not told what to type: $said\n";
 	unlink "$moves.wait";
 	return;
@@ -293,6 +301,7 @@ sub administer
 	my ($end, $log) = @_;
 	open my $out, '>', $log or die "$log: $!";
 	$out->autoflush(1);
+	$stops_at = $end;
 	my @plan = map { [ time + $_->[0] * ($end - time), @$_[ 1, 2 ] ] } [ 0.15, a => 'a' ], [ 0.3, b => 'b' ], [ 0.4, q => 'q' ];
 	my %resized;
 	while (time < $end)
@@ -312,7 +321,7 @@ sub administer
 			alter_everywhere($filter, q{SET memory '12MB'}, $out, 'resized');
 		}
 		elsif (@missing && split(/,/, $servers) < ($filter eq 'root' ? 4 : 6)) { alter_everywhere($filter, "SET servers '$servers, " . any(@missing) . q{'}, $out, 'taken in'); }
-		elsif (!@missing) { retire($filter, any(sort keys %there), $out); }
+		elsif (!@missing && !@plan) { retire($filter, any(sort keys %there), $out); }
 		sleep 1 + rand 2;
 	}
 	close $out;

@@ -1,5 +1,6 @@
 #include "plan.hpp"
 
+#include <algorithm>
 #include <csignal>
 
 namespace checker {
@@ -104,9 +105,17 @@ struct Drawer {
     put(Action::change, filter, 3);
   }
 
+  // One that is prepared keeps the filter locked, and so every check waiting.
+  bool locks_a_filter() const {
+    return std::any_of(plan.steps.begin(), plan.steps.end(), [](const Step& step) {
+      return step.action == Action::truncate || step.action == Action::change ||
+             (step.action == Action::blind && step.variant == 0);
+    });
+  }
+
   void end() {
     const int dice = random.below(100);
-    if (dice < 68) {
+    if (dice < 68 || (dice >= 84 && locks_a_filter())) {
       put(Action::commit);
     } else if (dice < 84) {
       put(Action::rollback);
