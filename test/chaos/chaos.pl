@@ -1,5 +1,6 @@
 # Producers on two servers share filters on four others, which are lost in every way that we know of, while slices move, filters
-# are resized, one server is retired and taken in again, and others are updated from versions 1.0 and 1.1. See test/chaos.sh.
+# are resized, one server is retired and taken in again, and others are updated from versions 1.0 and 1.1: these three in runs of
+# two minutes and more. See test/chaos.sh.
 use strict;
 use warnings;
 use ChaosModel;
@@ -32,7 +33,9 @@ log_min_messages = warning
 log_statement = none
 };
 
-my %former = (a => '1.0', b => '1.1', q => '1.1');    # until they are updated
+# Administration takes its time.
+my $administers = $seconds >= 120;
+my %former      = $administers ? (a => '1.0', b => '1.1', q => '1.1') : ();    # until they are updated
 
 sub start_server
 {
@@ -371,7 +374,8 @@ my $administrator = fork // die $!;
 if ($administrator == 0)
 {
 	srand $seed * 100 + 1;
-	eval { administer($until - 5, $administration); 1 } or print STDERR "# administrator: $@";
+	append_to_file($administration, '');
+	eval { administer($until - 5, $administration) if $administers; 1 } or print STDERR "# administrator: $@";
 	require POSIX;
 	POSIX::_exit(0);
 }
@@ -417,7 +421,7 @@ my %administered;
 note("administration: $_ x $administered{$_}") for sort keys %administered;
 for my $what ('updated', 'resized', 'retired', 'taken in')
 {
-	cmp_ok($administered{$what} // 0, '>', 0, "filters or servers were $what") if $seconds >= 120;
+	cmp_ok($administered{$what} // 0, '>', 0, "filters or servers were $what") if $administers;
 }
 ok(!(grep { /^(?:given up|not told)/ } keys %administered), 'nothing was given up');
 for my $filter (@movable)
