@@ -103,7 +103,7 @@ while (time < $until)
 {
 	for my $worker (@workers)
 	{
-		$worker->{handle}->pump_nb;
+		$worker->{handle}->pump_nb if $worker->{handle}->pumpable;
 		next if $worker->{handle}->pumpable;
 		$worker->{handle}->finish;
 		$messages .= $worker->{messages};

@@ -131,7 +131,7 @@ for my $filter (@filters)
 		is($status, 0, "$filter: resized") or diag $said;
 		$resized++;
 		last if $status != 0 || $resized > 40;
-		$pgbench->pump_nb;
+		$pgbench->pump_nb if $pgbench->pumpable;
 	}
 	$pgbench->finish;
 	unlike($err, qr/ERROR|aborted/, "$filter: nobody fails") or diag $err;
