@@ -239,6 +239,60 @@ CREATE TABLE repeats (id int, key int, note text);
 CREATE OR REPLACE TRIGGER zz BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION streamfilter_divert('seen', 'repeats');
 SELECT * FROM compare('INSERT INTO t SELECT * FROM src');
 SELECT * FROM compare('INSERT INTO t SELECT * FROM src', 'repeats');
+-- Columns of other types, with defaults, computed, indexed; what fails there
+ALTER TABLE repeats ALTER id TYPE bigint, ALTER note TYPE varchar(10), ADD more text DEFAULT 'more', ADD filter regclass,
+  DROP COLUMN key, ADD key numeric CHECK (key >= 0), ADD twice numeric GENERATED ALWAYS AS (key * 2) STORED;
+CREATE INDEX ON repeats (id);
+SELECT * FROM compare('INSERT INTO t SELECT * FROM src', 'repeats');
+CREATE UNIQUE INDEX once ON repeats (key);
+SELECT * FROM compare('INSERT INTO t SELECT * FROM src', 'repeats');
+DROP INDEX once;
+ALTER TABLE repeats ADD CONSTRAINT few CHECK (key < 35);
+SELECT * FROM compare('INSERT INTO t SELECT * FROM src', 'repeats');
+ALTER TABLE repeats DROP CONSTRAINT few, ALTER note TYPE varchar(7);
+SELECT * FROM compare('INSERT INTO t SELECT * FROM src', 'repeats');
+ALTER TABLE repeats ALTER note TYPE text, ADD counted bigint DEFAULT count_rows();
+SELECT * FROM compare('INSERT INTO t SELECT * FROM src', 'repeats');
+BEGIN;
+SELECT explain_analyze('INSERT INTO t SELECT * FROM src WHERE id < 50', ', VERBOSE');
+ROLLBACK;
+ALTER TABLE repeats DROP COLUMN counted;
+CREATE TRIGGER note AFTER INSERT ON repeats FOR EACH ROW EXECUTE FUNCTION note_row();
+SELECT * FROM compare('INSERT INTO t SELECT * FROM src', 'repeats');
+DROP TRIGGER note ON repeats;
+CREATE RULE nowhere AS ON INSERT TO repeats DO INSTEAD NOTHING;
+SELECT * FROM compare('INSERT INTO t SELECT * FROM src', 'repeats');
+DROP RULE nowhere ON repeats;
+-- As the owner, who may not insert all rows
+CREATE ROLE streamfilter_batch_owner;
+GRANT INSERT ON repeats, seen TO streamfilter_batch_owner;
+ALTER TABLE repeats ENABLE ROW LEVEL SECURITY;
+CREATE POLICY few ON repeats FOR INSERT WITH CHECK (key < 5);
+ALTER TABLE t OWNER TO streamfilter_batch_owner;
+SELECT * FROM compare('INSERT INTO t SELECT * FROM src', 'repeats');
+ALTER TABLE repeats DISABLE ROW LEVEL SECURITY, ADD who name DEFAULT current_user;
+SELECT * FROM compare('INSERT INTO t SELECT * FROM src', 'repeats');
+ALTER TABLE t OWNER TO CURRENT_USER;
+CREATE OR REPLACE TRIGGER zz BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen');
+DROP TABLE repeats;
+DROP OWNED BY streamfilter_batch_owner;
+DROP ROLE streamfilter_batch_owner;
+-- To partitions, from partitions
+CREATE TABLE repeats (note text, key int, id int) PARTITION BY RANGE (id);
+CREATE TABLE repeats_1 PARTITION OF repeats FOR VALUES FROM (1) TO (100);
+CREATE TABLE repeats_2 PARTITION OF repeats DEFAULT;
+CREATE OR REPLACE TRIGGER zz BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION streamfilter_divert('seen', 'repeats');
+SELECT * FROM compare('INSERT INTO t SELECT * FROM src', 'repeats');
+CREATE TABLE diverted (note text, id int, key int);
+CREATE TABLE parts (id int, key int, note text) PARTITION BY LIST (key);
+CREATE TABLE part_1 PARTITION OF parts FOR VALUES IN (1, 2, 3, NULL);
+CREATE TABLE part_2 (dropped int, note text, key int, id int);
+ALTER TABLE part_2 DROP COLUMN dropped;
+ALTER TABLE parts ATTACH PARTITION part_2 DEFAULT;
+CREATE TRIGGER zz BEFORE INSERT ON parts FOR EACH ROW EXECUTE FUNCTION streamfilter_divert('seen', 'diverted');
+SELECT * FROM compare('INSERT INTO parts SELECT * FROM src', 'parts');
+SELECT * FROM compare('INSERT INTO parts SELECT * FROM src', 'diverted');
+DROP TABLE parts, diverted;
 CREATE OR REPLACE TRIGGER zz BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen');
 
 -- One row, one verdict.

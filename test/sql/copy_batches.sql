@@ -246,3 +246,54 @@ SELECT count(*), count(DISTINCT cmin::text) AS commands, min(cmin::text) AS comm
 DROP TABLE stamped, stamped_log;
 DROP FUNCTION log_stamped;
 DROP FOREIGN TABLE seen_stamped;
+
+-- Repeats are diverted in batches, too, and errors there name the line.
+CREATE FOREIGN TABLE seen_diverted (k int) SERVER streamfilter OPTIONS (kind 'bloom', keys '10000', fpr '1e-6');
+CREATE TABLE source (k int, x text);
+CREATE TABLE repeats (x text CHECK (x <> 'bad'), k bigint, filter regclass);
+CREATE TRIGGER zz BEFORE INSERT ON source FOR EACH ROW EXECUTE FUNCTION streamfilter_divert('seen_diverted', 'repeats');
+COPY source FROM stdin;
+1	a
+1	b
+2	c
+1	bad
+3	d
+\.
+CREATE UNIQUE INDEX ON repeats (x);
+COPY source FROM stdin;
+1	a
+1	b
+2	c
+1	b
+3	d
+\.
+DROP INDEX repeats_x_idx;
+-- A page cannot hold the row, nor can it be made smaller.
+ALTER TABLE repeats ADD filler char(9000) DEFAULT repeat('x', 9000), ALTER filler SET STORAGE PLAIN;
+COPY source FROM stdin;
+1	a
+2	c
+1	b
+2	d
+\.
+ALTER TABLE repeats DROP filler, ADD diverted_at timestamptz;
+COPY source FROM PROGRAM $$yes 1 | head -3000 | awk '{ print NR % 1000 "\t" NR }'$$;
+SELECT count(*), min(x::int), max(x::int), count(diverted_at), min(filter::text) FROM repeats;
+BEGIN;
+COPY source FROM stdin;
+1001	a
+1001	b
+1001	c
+\.
+SAVEPOINT s;
+COPY source FROM stdin;
+1001	d
+1002	e
+1002	f
+\.
+ROLLBACK TO s;
+SELECT x, diverted_at = now() AS now FROM repeats WHERE k > 1000;
+SELECT count(*), count(DISTINCT cmin::text) AS commands FROM repeats WHERE k > 1000;
+COMMIT;
+DROP TABLE source, repeats;
+DROP FOREIGN TABLE seen_diverted;

@@ -79,7 +79,9 @@ DROP TABLE events, repeats;
 CREATE TABLE events (id int, n int);
 CREATE TABLE repeats (id int, n int CHECK (n > 0), filter text, seen_at timestamptz DEFAULT 'epoch');
 CREATE TRIGGER zz BEFORE INSERT ON events FOR EACH ROW EXECUTE FUNCTION streamfilter_divert('seen', 'repeats');
+\set SHOW_CONTEXT never
 INSERT INTO events VALUES (100, 1), (100, 0);
+\set SHOW_CONTEXT errors
 INSERT INTO events VALUES (100, 2), (100, 3);
 TABLE events;
 TABLE repeats;

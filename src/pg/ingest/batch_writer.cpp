@@ -265,34 +265,6 @@ void write_rows(BatchTable* table) {
   table->has_big = false;
 }
 
-void write_batch(BatchWriter* writer) {
-  if (writer->made > 0 && writer->count == 0) {
-    MemoryContextReset(writer->tuples);
-    writer->made = 0;
-  }
-  if (writer->count == 0) return;
-  ListCell* cell;
-  foreach (cell, writer->busy) {
-    auto* table = static_cast<BatchTable*>(lfirst(cell));
-    if (table->row_count > 0) write_rows(table);
-  }
-  ResetPerTupleExprContext(writer->estate);
-  for (int i = 0; i < writer->count; ++i) {
-    const WaitingRow& row = writer->waiting[i];
-    CHECK_FOR_INTERRUPTS();
-    look_at(writer->watch, row.number);
-    follow_row(writer, row.table->target, row.row);
-    ResetPerTupleExprContext(writer->estate);
-    give_back_slot(row.table, row.row);
-  }
-  look_at(writer->watch, 0);
-  MemoryContextReset(writer->tuples);
-  writer->count = 0;
-  writer->bytes = writer->made = 0;
-  ++writer->batches;
-  trim_busy(writer);
-}
-
 }  // namespace
 
 BatchWriter* begin_batch_writer(EState* estate, WriteMode mode, TransitionCaptureState* transition,
@@ -385,6 +357,34 @@ HeapTuple copy_row(BatchWriter* writer, TupleTableSlot* row) {
 }
 
 MemoryContext row_memory(BatchWriter* writer) { return writer->tuples; }
+
+void write_batch(BatchWriter* writer) {
+  if (writer->made > 0 && writer->count == 0) {
+    MemoryContextReset(writer->tuples);
+    writer->made = 0;
+  }
+  if (writer->count == 0) return;
+  ListCell* cell;
+  foreach (cell, writer->busy) {
+    auto* table = static_cast<BatchTable*>(lfirst(cell));
+    if (table->row_count > 0) write_rows(table);
+  }
+  ResetPerTupleExprContext(writer->estate);
+  for (int i = 0; i < writer->count; ++i) {
+    const WaitingRow& row = writer->waiting[i];
+    CHECK_FOR_INTERRUPTS();
+    look_at(writer->watch, row.number);
+    follow_row(writer, row.table->target, row.row);
+    ResetPerTupleExprContext(writer->estate);
+    give_back_slot(row.table, row.row);
+  }
+  look_at(writer->watch, 0);
+  MemoryContextReset(writer->tuples);
+  writer->count = 0;
+  writer->bytes = writer->made = 0;
+  ++writer->batches;
+  trim_busy(writer);
+}
 
 void write_if_many(BatchWriter* writer) {
   if (writer->count >= kManyRows || writer->bytes > kManyBytes || writer->made > kManyMade)

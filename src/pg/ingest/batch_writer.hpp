@@ -71,6 +71,9 @@ bool write_row(BatchTable* table, TupleTableSlot* row, uint64 number, bool at_on
 // is left that was made here and has not been given.
 void write_if_many(BatchWriter* writer);
 
+// Writes all that waits.
+void write_batch(BatchWriter* writer);
+
 // Inserts this row now, after those before it, with all its triggers. The table may be one that
 // takes no batches. False: a trigger has discarded it, or an index has it, as above.
 bool write_alone(BatchTable* table, TupleTableSlot* row, uint64 number);

@@ -13,6 +13,7 @@ extern "C" {
 
 #include "pg/handle/filter_keys.hpp"
 #include "pg/handle/key_reservation.hpp"
+#include "pg/ingest/diverted_rows.hpp"
 #include "pg/ingest/ingest.hpp"
 #include "pg/ingest/target_rule.hpp"
 #include "pg/server/settings.hpp"
@@ -37,6 +38,7 @@ struct IngestTable {
   bool prepared;         // that is known to work
   RowJudge judge;
   SF_TRIGGER_CLOCK* clock;  // of the trigger; nullptr: nobody measures
+  DivertedRows* diverted;   // nullptr: repeats are not diverted
 };
 
 }  // namespace
@@ -47,6 +49,7 @@ struct Ingest {
   MemoryContext memory;
   MemoryContext batch_memory;  // of keys until they are judged
   BatchWriter* writer;
+  Diverting diverting;
   RowWatch watch;
   bool asked;
   bool skips_conflicts;
@@ -101,8 +104,14 @@ IngestTable* make_table(Ingest* ingest, ResultRelInfo* target) {
   return table;
 }
 
+void open_diverted(Ingest* ingest, IngestTable* table) {
+  MemoryContext caller = MemoryContextSwitchTo(ingest->memory);
+  table->diverted = open_diverted(&ingest->diverting, &table->judge, &table->obstacle);
+  MemoryContextSwitchTo(caller);
+}
+
 // The first row has come: what is wrong with its trigger is said now.
-void prepare_table(const Ingest* ingest, IngestTable* table) {
+void prepare_table(Ingest* ingest, IngestTable* table) {
   table->prepared = true;
   if (!table->judged) return;
   prepare(&table->judge);
@@ -110,6 +119,8 @@ void prepare_table(const Ingest* ingest, IngestTable* table) {
     table->obstacle = "the key of each row is needed as soon as it is known";
   else if (ingest->asked && !stands_alone(table->judge.keys.filter))
     table->obstacle = "the query asks a filter, too, which may be of the same tree";
+  else if (table->judge.kind == TriggerKind::divert)
+    open_diverted(ingest, table);
 }
 
 // The executor has a place there for what COPY needs to know of a target.
@@ -217,12 +228,12 @@ bool enforces(const IngestTable* table) {
   return is_judged(table) && table->judge.keys.filter->mode == FilterMode::enforce;
 }
 
-// The rows that are not discarded. Which are is a toss-up, so nothing branches on it.
+// The rows that are not taken out. Which are is a toss-up, so nothing branches on it.
 int find_kept(Ingest* ingest, uint16* kept) {
   int count = 0;
   for (int i = 0; i < ingest->rows; ++i) {
     const IngestTable* table = ingest->tables[i];
-    const bool discards = table->judge.kind == TriggerKind::discard && enforces(table);
+    const bool discards = table->judge.kind != TriggerKind::mark && enforces(table);
     kept[count] = static_cast<uint16>(i);
     count += !(discards & ingest->repeats[i]);
   }
@@ -244,10 +255,24 @@ void write_kept(Ingest* ingest, int i) {
   ExecStoreHeapTuple(ingest->tuples[i], row, false);
   if (is_judged(table) && is_skipped(&table->judge, row)) {
     ++ingest->counts.discarded;
+    ingest->repeats[i] = true;
     return give_back_slot(table->writer, row);
   }
   if (table->judge.kind == TriggerKind::mark && enforces(table)) mark_row(ingest, i, row);
   give(ingest, table, row, ingest->numbers[i]);
+}
+
+void divert_repeats(Ingest* ingest) {
+  if (ingest->diverting.targets == NIL) return;
+  for (int i = 0; i < ingest->rows; ++i) {
+    const IngestTable* table = ingest->tables[i];
+    if (table->diverted == nullptr || !ingest->repeats[i] || !enforces(table)) continue;
+    TupleTableSlot* row = take_slot(table->writer);
+    ExecStoreHeapTuple(ingest->tuples[i], row, false);
+    divert_with_others(&ingest->diverting, table->diverted, row, ingest->numbers[i]);
+    give_back_slot(table->writer, row);
+  }
+  write_diverted(&ingest->diverting);
 }
 
 void settle_batch(Ingest* ingest) {
@@ -256,6 +281,7 @@ void settle_batch(Ingest* ingest) {
   uint16 kept[kRemoteBatch];
   const int count = find_kept(ingest, kept);
   for (int i = 0; i < count; ++i) write_kept(ingest, kept[i]);
+  divert_repeats(ingest);
   ingest->rows = 0;
   ingest->bytes = 0;
   ingest->counts.batches += ingest->at_once;
@@ -333,6 +359,7 @@ Ingest* begin_ingest(ModifyTableState* node, WriteMode mode, RowWatch watch, boo
   ingest->asked = asked;
   ingest->skips_conflicts = mode.skips_conflicts;
   ingest->writer = begin_batch_writer(ingest->estate, mode, node->mt_transition_capture, watch);
+  ingest->diverting = {ingest->estate, watch, NIL, nullptr};
   ingest->statement = running_statement;
   if (!is_partitioned(node->rootResultRelInfo))
     ingest->only = table_of(ingest, node->rootResultRelInfo);
@@ -368,6 +395,7 @@ IngestCounts finish_ingest(Ingest* ingest) {
   settle_batch(ingest);
   if (ingest->to_fill != nullptr) ExecDropSingleTupleTableSlot(ingest->to_fill);
   ingest->counts.batches += finish_batch_writer(ingest->writer);
+  finish_diverting(&ingest->diverting);
   ListCell* cell;
   foreach (cell, ingest->targets)
     static_cast<ResultRelInfo*>(lfirst(cell))->ri_CopyMultiInsertBuffer = nullptr;

@@ -6,6 +6,7 @@ extern "C" {
 #include "access/sysattr.h"
 #include "access/table.h"
 #include "access/tableam.h"
+#include "access/xact.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_index.h"
 #include "catalog/pg_inherits.h"
@@ -19,10 +20,12 @@ extern "C" {
 #include "utils/builtins.h"
 #include "utils/partcache.h"
 #include "utils/rel.h"
+#include "utils/rls.h"
 }
 
 #include "pg/ingest/target_rule.hpp"
 #include "pg/ingest/volatile_code.hpp"
+#include "pg/server/citus.hpp"
 #include "pg/trigger/shard_triggers.hpp"
 #include "pg/trigger/trigger_definition.hpp"
 
@@ -49,10 +52,8 @@ bool is_wrapped(Oid function) {
   return wrapped;
 }
 
-const char* obstacle_of(const Trigger* trigger, bool ours, TriggerKind kind) {
+const char* obstacle_of(const Trigger* trigger, bool ours) {
   if (!ours) return psprintf("trigger %s fires for each row", quote_identifier(trigger->tgname));
-  if (kind == TriggerKind::divert)
-    return psprintf("trigger %s diverts repeats one by one", quote_identifier(trigger->tgname));
   if (trigger->tgqual != nullptr)
     return psprintf("trigger %s has a WHEN condition", quote_identifier(trigger->tgname));
   if (is_wrapped(trigger->tgfoid))
@@ -193,6 +194,18 @@ bool fires_before(const TriggerDesc* triggers) {
   return false;
 }
 
+bool fires_on_insert(const TriggerDesc* triggers) {
+  return triggers != nullptr &&
+         (triggers->trig_insert_before_row || triggers->trig_insert_after_row ||
+          triggers->trig_insert_before_statement || triggers->trig_insert_after_statement);
+}
+
+bool has_insert_rule(const RuleLock* rules) {
+  for (int i = 0; rules != nullptr && i < rules->numLocks; ++i)
+    if (rules->rules[i]->event == CMD_INSERT) return true;
+  return false;
+}
+
 // Does it run code for its rows that its parents do not run? It has the CHECK constraints of its
 // parent, or more.
 bool runs_code_of_its_own(Relation partition, int checks_of_parent) {
@@ -221,7 +234,7 @@ TargetRule find_trigger_rule(const TriggerDesc* triggers) {
     TriggerKind kind;
     const bool ours = find_kind(trigger->tgfoid, &kind) && judges(kind);
     rule.watched |= ours;
-    const char* obstacle = obstacle_of(trigger, ours, kind);
+    const char* obstacle = obstacle_of(trigger, ours);
     if (obstacle == nullptr && rule.judge != nullptr)
       obstacle = psprintf("triggers %s and %s both judge its rows",
                           quote_identifier(rule.judge->tgname), quote_identifier(trigger->tgname));
@@ -244,6 +257,25 @@ TargetRule find_rule(const ResultRelInfo* target) {
       marks_partition_key(rule.judge, table))
     rule.obstacle = "the mark is part of the partition key";
   return rule;
+}
+
+const char* why_diverted_alone(Relation target, Oid owner) {
+  const char* reason = nullptr;
+  if (target->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
+    reason = "it is partitioned";
+  else if (fires_on_insert(target->trigdesc))
+    reason = "triggers fire there";
+  else if (has_insert_rule(target->rd_rules))
+    reason = "rules apply there";
+  else if (check_enable_rls(RelationGetRelid(target), owner, true) == RLS_ENABLED)
+    reason = "it has row-level security";
+  else if (XactReadOnly || is_citus_loaded())
+    reason = "only an INSERT of its own may go there";
+  else
+    reason = obstacle_of(target);
+  if (reason == nullptr) return nullptr;
+  return psprintf("repeats go to table %s one by one: %s",
+                  quote_identifier(RelationGetRelationName(target)), reason);
 }
 
 const char* why_row_by_row(const ModifyTableState* node, bool* judged) {

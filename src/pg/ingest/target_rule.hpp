@@ -23,6 +23,10 @@ TargetRule find_rule(const ResultRelInfo* target);
 // The same of a table, for the planner: its triggers only.
 TargetRule find_trigger_rule(const TriggerDesc* triggers);
 
+// Why repeats have to be diverted to the table one by one, as the `owner` of the one that they come
+// from; nullptr: they need not.
+const char* why_diverted_alone(Relation target, Oid owner);
+
 // Does a statement that gives rows to the node have them only one by one? The reason; nullptr: no.
 // `judged`: has the table a trigger of ours that judges them?
 const char* why_row_by_row(const ModifyTableState* node, bool* judged);

@@ -15,11 +15,12 @@ extern "C" {
 namespace streamfilter::pg {
 namespace {
 
-constexpr const char* kPoints[] = {"pre_commit",    "commit_wait",  "logged",       "committed",
-                                   "applied",       "resolve",      "load",         "restore",
-                                   "save",          "move_fenced",  "move_copied",  "move_closed",
-                                   "move_told",     "judge",        "grow",         "resize_slice",
-                                   "resize_copied", "resize_saved", "resize_locked"};
+constexpr const char* kPoints[] = {
+    "pre_commit",       "commit_wait",   "logged",         "committed",     "applied",
+    "resolve",          "load",          "restore",        "save",          "move_fenced",
+    "move_copied",      "move_closed",   "move_told",      "judge",         "grow",
+    "resize_slice",     "resize_copied", "resize_saved",   "resize_locked", "diverted",
+    "settle_confirmed", "settle_taken",  "settle_restored"};
 constexpr const char* kActions[] = {"pass", "stop", "fail", "kill"};
 enum class Action : uint32 { pass, stop, fail, kill };
 constexpr int kLongestStop = 60'000;  // ms

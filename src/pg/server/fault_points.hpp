@@ -35,6 +35,11 @@ enum class FaultPoint : uint8 {
   resize_copied,  // all slices are in the copy, and nothing is saved of it
   resize_saved,   // the copy is saved, and the filter is not locked
   resize_locked,  // nobody else uses the filter, and it has its former definition
+  diverted,       // repeats of a batch are written, and what is kept of it need not be
+  // streamfilter_settle():
+  settle_confirmed,  // rows whose key is in the table are deleted
+  settle_taken,      // keys of the others are taken
+  settle_restored,   // rows have come back, and duplicates of them are not deleted yet
 };
 
 #ifdef STREAMFILTER_FAULTS

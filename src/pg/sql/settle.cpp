@@ -17,6 +17,7 @@ extern "C" {
 #include "pg/handle/event_time.hpp"
 #include "pg/handle/filter_keys.hpp"
 #include "pg/handle/key_call.hpp"
+#include "pg/server/fault_points.hpp"
 #include "pg/server/progress.hpp"
 #include "pg/sql/settle_task.hpp"
 #include "pg/trigger/divert.hpp"
@@ -219,9 +220,12 @@ int64 take_keys(const SettleTask* task, const Places* places, Places* taken) {
 
 void settle_round(const SettleTask* task, const Places* places, Settled* settled) {
   settled->confirmed += confirm(task, places);
+  stop_at(FaultPoint::settle_confirmed);
   Places taken = {};
   settled->waiting += take_keys(task, places, &taken);
+  stop_at(FaultPoint::settle_taken);
   const int64 restored = restore(task, &taken);
+  stop_at(FaultPoint::settle_restored);
   settled->restored += restored;
   if (restored < taken.count) settled->confirmed += confirm(task, &taken);
 }

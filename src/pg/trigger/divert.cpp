@@ -105,27 +105,8 @@ bool check_target(Oid target, const TriggerOrigin* origin, int missing_right) {
 
 // ---- which columns -----------------------------------------------------------------------------
 
-// Where a column of the target has its value from: one of these, or a column of the table.
-constexpr int kNothing = 0, kDivertedAt = -1, kFilter = -2;
-
 Form_pg_attribute column(Relation table, int attnum) {
   return TupleDescAttr(RelationGetDescr(table), attnum - 1);
-}
-
-// Generated columns of the table are not known yet, those of the target are computed there.
-int source_of(Relation table, const Form_pg_attribute target) {
-  if (target->attisdropped || target->attgenerated != '\0') return kNothing;
-  const char* name = NameStr(target->attname);
-  const AttrNumber namesake = find_exactly(table, name);
-  if (namesake != InvalidAttrNumber)
-    return column(table, namesake)->attgenerated == '\0' ? namesake : kNothing;
-  if (strcmp(name, "diverted_at") == 0) return kDivertedAt;
-  return strcmp(name, "filter") == 0 ? kFilter : kNothing;
-}
-
-Oid type_of(Relation table, int source) {
-  if (source == kDivertedAt) return TIMESTAMPTZOID;
-  return source == kFilter ? REGCLASSOID : column(table, source)->atttypid;
 }
 
 void check_assignable(Relation table, Relation target, const Form_pg_attribute to, int source) {
@@ -286,6 +267,22 @@ void insert(const TriggerData* call, Oid target, const FilterHandle* filter) {
 pg_noinline void set_running(const Diversion* diversion) { running_diversion = diversion; }
 
 }  // namespace
+
+// Generated columns of the table are not known yet, those of the target are computed there.
+int source_of(Relation table, const Form_pg_attribute target) {
+  if (target->attisdropped || target->attgenerated != '\0') return kNothing;
+  const char* name = NameStr(target->attname);
+  const AttrNumber namesake = find_exactly(table, name);
+  if (namesake != InvalidAttrNumber)
+    return column(table, namesake)->attgenerated == '\0' ? namesake : kNothing;
+  if (strcmp(name, "diverted_at") == 0) return kDivertedAt;
+  return strcmp(name, "filter") == 0 ? kFilter : kNothing;
+}
+
+Oid type_of(Relation table, int source) {
+  if (source == kDivertedAt) return TIMESTAMPTZOID;
+  return source == kFilter ? REGCLASSOID : column(table, source)->atttypid;
+}
 
 Oid topmost_table(Oid relation) {
   return get_rel_relispartition(relation) ? llast_oid(get_partition_ancestors(relation)) : relation;

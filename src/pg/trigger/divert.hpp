@@ -31,6 +31,12 @@ Oid find_target(const Trigger* trigger, const TriggerOrigin* origin);
 // with `warn`, warns of columns that the target lacks.
 void check_columns(Relation table, Oid target, bool warn);
 
+// Where a column of the target has its value from: a column of the table, by its number, or one of
+// these.
+constexpr int kNothing = 0, kDivertedAt = -1, kFilter = -2;
+int source_of(Relation table, Form_pg_attribute target);
+Oid type_of(Relation table, int source);
+
 // Inserts the row of the call, as `owner`. Raises what the INSERT does, 09000 if nothing has come
 // of it.
 void divert_row(const TriggerData* call, Oid target, Oid owner, const FilterHandle* filter);
