@@ -353,7 +353,7 @@ for my $producer ('{"columns": [{}]}', '{"columns": [{"name": "id"}], "options":
 		CREATE FOREIGN TABLE odd.odd (hash bigint) SERVER streamfilter
 		  OPTIONS (kind 'bloom', memory '64kB', k '4', producer '$producer')});
 	($ret, $out, $err) = $node->psql('postgres', 'IMPORT FOREIGN SCHEMA odd FROM SERVER a INTO public');
-	like($err, qr/ERROR:  server "a" does not say all of filter "odd"/, "import of $producer");
+	like($err, qr/ERROR:  server "a" gives an incomplete definition of filter "odd"/, "import of $producer");
 	$holder{a}->safe_psql('postgres', 'DROP SCHEMA odd CASCADE');
 }
 

@@ -161,13 +161,13 @@ my @hostile = (
 	['unknown kind', ', "kind": "blume"', undef, qr/cannot be read here/],
 	['quotes', q{, "conflict": "wait'); DROP TABLE kept; --"}, undef, qr/cannot be read here\nDETAIL:  invalid value/],
 	['name of an option', q{, "x'); DROP TABLE kept; --": "1"}, undef, qr/invalid option "x'\); DROP/],
-	['origin of slices', ', "producer": "{}"', undef, qr/does not say all of filter "f"/],
+	['origin of slices', ', "producer": "{}"', undef, qr/gives an incomplete definition of filter "f"/],
 	['parent', ', "parent": "other"', undef, qr/cannot have a parent/],
 	['type', '', '[{"name": "id", "type": "int); DROP TABLE kept; --"}]', qr/syntax error|invalid type name/],
 	['set of', '', '[{"name": "id", "type": "SETOF int"}]', qr/invalid type name/],
 	['collation', '', '[{"name": "id", "type": "text", "collation": "x); DROP TABLE kept"}]', qr/does not exist|invalid name/],
 	['role', '', '[{"name": "id", "type": "int", "role": "x) DROP TABLE kept"}]', qr/invalid value for option "role"/],
-	['no name', '', '[{"type": "int"}]', qr/does not say all of filter "f"/],
+	['no name', '', '[{"type": "int"}]', qr/gives an incomplete definition of filter "f"/],
 	['no columns', '', '[]', qr/has no key column/],
 	['twice', '', '[{"name": "id", "type": "int"}, {"name": "id", "type": "int"}]', qr/specified more than once/]);
 sql('CREATE TABLE kept ()');

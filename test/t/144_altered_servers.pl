@@ -234,7 +234,7 @@ my $found = output(q{CREATE TABLE arrivals (id int);
       CREATE TRIGGER zz BEFORE INSERT ON arrivals FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('lost');
       SELECT pg_sleep(2.5);
       INSERT INTO arrivals SELECT generate_series(1, 100)});
-like($found, qr/WARNING:  filter "lost" begins empty on server "b"/, 'a new filter of the name does not go on with it');
+like($found, qr/WARNING:  filter "lost" starts empty on server "b"/, 'a new filter of the name does not go on with it');
 is(sql('SELECT count(*) FROM arrivals'), '100', '... so no row is lost');
 
 # Two producers: what the first has made is not dropped with the definition of the second.

@@ -139,7 +139,7 @@ bool check_homes(const FilterRelation* relation, Fault& fault) {
   if (homes == 0 || (relation->options.servers != nullptr && homes <= relation->server_count))
     return true;
   fault.set(ERRCODE_INVALID_TABLE_DEFINITION,
-            "option home_servers of filter \"%s\" says more than option servers names",
+            "option home_servers of filter \"%s\" exceeds the number of its servers",
             relation->name);
   return fault.add_hint("Servers are added behind those that the filter was made with.");
 }
@@ -157,7 +157,7 @@ bool read_servers(FilterRelation* relation, Fault& fault) {
     return false;
   if (options.is_remote && names != NIL) {
     fault.set(ERRCODE_INVALID_TABLE_DEFINITION,
-              "filter \"%s\" has both option servers and a server that is another Postgres",
+              "filter \"%s\" has both option servers and a server on another PostgreSQL",
               relation->name);
     return fault.add_hint("Create it on SERVER streamfilter, or leave out option servers.");
   }

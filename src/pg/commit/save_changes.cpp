@@ -81,7 +81,7 @@ bool replaces_saved(const TransactionChanges* changes) {
   const char* name = get_rel_name(changes->slot->relation);
   ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
           errmsg("cannot PREPARE a transaction that replaces what is saved of filter \"%s\"", name),
-          errdetail("What is saved of it is not what the filter holds."),
+          errdetail("Its saved state is not what the filter holds now."),
           changes->saving.logged
               ? errhint("Run streamfilter_save('%s') in a transaction of its own before.",
                         quote_identifier(name))

@@ -155,7 +155,7 @@ void check_count(const FilterRelation* relation, int limit, int others) {
   if (others < limit) return;
   ereport(ERROR, errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
           errmsg("filter \"%s\" would exceed the max_filters of its server", relation->name),
-          errdetail("Other filters of the server: %d; all together may be %d.", others, limit),
+          errdetail("The server has %d other filters, and its limit is %d.", others, limit),
           errhint("Drop a filter, or raise max_filters with ALTER SERVER."));
 }
 
@@ -164,14 +164,13 @@ void check_memory_limit(const FilterRelation* relation, uint64 limit, uint64 oth
   if (relation->options.servers != nullptr) return;
   const uint64 memory = relation->definition.parameters.memory;
   if (memory <= limit && others <= limit - memory) return;
-  ereport(
-      ERROR, errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
-      errmsg("filter \"%s\" would exceed the memory_limit of its server", relation->name),
-      errdetail("It needs %llu bytes; other filters of the server have %llu, and all "
-                "together may have %llu.",
-                static_cast<unsigned long long>(memory), static_cast<unsigned long long>(others),
-                static_cast<unsigned long long>(limit)),
-      errhint("Use less memory, drop a filter, or raise memory_limit with ALTER SERVER."));
+  ereport(ERROR, errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
+          errmsg("filter \"%s\" would exceed the memory_limit of its server", relation->name),
+          errdetail(
+              "It needs %llu bytes; other filters of the server have %llu, and the limit is %llu.",
+              static_cast<unsigned long long>(memory), static_cast<unsigned long long>(others),
+              static_cast<unsigned long long>(limit)),
+          errhint("Use less memory, drop a filter, or raise memory_limit with ALTER SERVER."));
 }
 
 // The quotas of its server, as definitions go; what is in memory is held against them at first use.
@@ -190,7 +189,7 @@ void check_memory(const FilterRelation* relation) {
     ereport(
         WARNING, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
         errmsg("filter \"%s\" cannot be used yet: streamfilter is not preloaded", relation->name),
-        errdetail("Named filters are in shared memory that every session has from its start."),
+        errdetail("Named filters are in shared memory, which the server lays out when it starts."),
         errhint("Set shared_preload_libraries = 'streamfilter' in postgresql.conf and restart "
                 "the server."));
     return;
@@ -455,7 +454,7 @@ void check_altered_server(const char* name) {
               errmsg("filter \"%s\" cannot be held by server \"%s\"", get_rel_name(relid), name),
               errdetail("It has none of the options host, port and dbname."));
     ereport(ERROR, errcode(ERRCODE_INVALID_TABLE_DEFINITION),
-            errmsg("filter \"%s\" has both option servers and a server that is another Postgres",
+            errmsg("filter \"%s\" has both option servers and a server on another PostgreSQL",
                    get_rel_name(relid)),
             errhint("Create it on SERVER streamfilter, or leave out option servers."));
   }

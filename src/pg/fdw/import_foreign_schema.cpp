@@ -128,7 +128,7 @@ void check_rows(const Rows* rows, const char* server) {
   for (const Row* row = rows->rows; row < rows->rows + rows->count; ++row)
     if (!is_whole(row))
       ereport(ERROR, errcode(ERRCODE_FDW_INVALID_ATTRIBUTE_VALUE),
-              errmsg("server \"%s\" does not say all of filter \"%s\"", server,
+              errmsg("server \"%s\" gives an incomplete definition of filter \"%s\"", server,
                      row->filter() != nullptr ? row->filter() : "?"),
               errhint("Its option producer is damaged there; drop it, or import from another "
                       "server."));
@@ -260,8 +260,8 @@ List* read_options(const ForeignServer* server, const Row* row, const Row* serve
             errdetail_internal("%s", fault.text()));
   if (relation_options.producer != nullptr)
     ereport(ERROR, errcode(ERRCODE_FDW_INVALID_ATTRIBUTE_VALUE),
-            errmsg("server \"%s\" does not say all of filter \"%s\"", server->servername,
-                   row->filter()),
+            errmsg("server \"%s\" gives an incomplete definition of filter \"%s\"",
+                   server->servername, row->filter()),
             errdetail("It says where the slices come from, not what they are slices of."));
   return options;
 }
@@ -305,8 +305,7 @@ List* import_foreign_schema(ImportForeignSchemaStmt* statement, Oid server_id) {
   if (!server_options(server->options).is_remote)
     ereport(ERROR, errcode(ERRCODE_WRONG_OBJECT_TYPE),
             errmsg("there is nothing to import from server \"%s\"", server->servername),
-            errdetail("It is not another Postgres: it has none of the options host, port, "
-                      "dbname."));
+            errdetail("It is this server: it has none of the options host, port, dbname."));
   const Rows rows = fetch_rows(server_id, statement->remote_schema);
   const Row* const end = rows.rows + rows.count;
   List* commands = NIL;

@@ -257,9 +257,8 @@ void warn(const Search* search) {
           : nullptr;
   ereport(
       WARNING, errcode(ERRCODE_WARNING),
-      name != nullptr
-          ? errmsg("rows that filter \"%s\" remembers may be thrown away by the query", name)
-          : errmsg("rows that a filter remembers may be thrown away by the query"),
+      name != nullptr ? errmsg("query may discard rows that filter \"%s\" remembers", name)
+                      : errmsg("query may discard rows that a filter remembers"),
       errdetail("%s after streamfilter_seen() has remembered them; from then on they are repeats.",
                 name_of(search->loss)),
       search->loss == Loss::aggregate

@@ -30,7 +30,7 @@ void wait_a_moment() {
 [[noreturn]] void raise_too_many(const char* name) {
   ereport(ERROR, errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
           errmsg("keys come to filter \"%s\" faster than it is copied", name),
-          errdetail("Of one slice more came than can be noted while that is copied."),
+          errdetail("One slice got more new keys than can be noted while it is copied."),
           errhint("Call streamfilter_resize() again when fewer rows come, or use ALTER FOREIGN "
                   "TABLE ... OPTIONS (SET memory ...), for which rows wait."));
   pg_unreachable();

@@ -19,10 +19,10 @@ void warn(FilterHandle* filter) {
   filter->warned_of_time = true;
   ereport(WARNING, errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
           errmsg("an event is too far ahead for filter \"%s\"", filter->relation->name),
-          errdetail("Its time is later than the server's by more than max_future. It is judged as "
-                    "one of the filter's present, and moves no window."),
-          errhint("Look at the times that come in and their time zones (column ahead of "
-                  "streamfilter_stats counts such events), or set option max_future."));
+          errdetail("Its time is later than the server's clock by more than max_future. It counts "
+                    "as an event of the filter's present, and does not move the window."),
+          errhint("Check the times of events and their time zones, or set option max_future. "
+                  "Column ahead of streamfilter_stats counts such events."));
 }
 
 // Of that, the filter is empty.
@@ -32,14 +32,13 @@ bool has_truncated(const FilterHandle* filter) {
 }
 
 void warn_of_clock(const FilterHandle* filter, int64 behind) {
-  ereport(
-      WARNING, errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
-      errmsg("the clock went back for filter \"%s\"", filter->relation->name),
-      errdetail("What it remembers is later than the server's clock, by up to %lld seconds. Its "
-                "time goes on from there.",
-                static_cast<long long>((behind + USECS_PER_SEC - 1) / USECS_PER_SEC)),
-      errhint("Look at the server's clock. To begin anew, use TRUNCATE %s.",
-              quote_identifier(filter->relation->name)));
+  ereport(WARNING, errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
+          errmsg("the clock went back for filter \"%s\"", filter->relation->name),
+          errdetail("It remembers times up to %lld seconds later than the server's clock, and goes "
+                    "on from there.",
+                    static_cast<long long>((behind + USECS_PER_SEC - 1) / USECS_PER_SEC)),
+          errhint("Look at the server's clock. To begin anew, use TRUNCATE %s.",
+                  quote_identifier(filter->relation->name)));
 }
 
 // From now on the filter's time is ahead of the clock by so much more.

@@ -53,7 +53,7 @@ KeyCall* key_call_site(FunctionCallInfo fcinfo, Use use, const char* function,
                        bool may_leave_out_roles) {
   if (PG_ARGISNULL(0))
     ereport(ERROR, errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-            errmsg("the filter of %s must not be NULL", function));
+            errmsg("the filter of %s must not be null", function));
   auto* site = static_cast<KeyCall*>(fcinfo->flinfo->fn_extra);
   if (site == nullptr) {
     if (get_fn_expr_variadic(fcinfo->flinfo))

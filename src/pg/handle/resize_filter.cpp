@@ -79,12 +79,12 @@ void warn_of_rate(const FilterRelation* relation, const Header* header) {
   if (expected <= fpr) return;
   ereport(WARNING, errmsg("filter \"%s\" will exceed its false-positive rate", relation->name),
           keys_expire(header->parameters)
-              ? errdetail("It keeps what it knows. Until that has left its window, its rate is up "
-                          "to %.2g; %g is promised.",
+              ? errdetail("It keeps its keys. Until they have left the window, its false-positive "
+                          "rate is up to %.2g instead of %g.",
                           expected, fpr)
-              : errdetail(
-                    "It keeps what it knows. With %llu keys its rate will be %.2g; %g is promised.",
-                    static_cast<unsigned long long>(header->parameters.keys), expected, fpr),
+              : errdetail("It keeps its keys. With %llu keys, its false-positive rate will be %.2g "
+                          "instead of %g.",
+                          static_cast<unsigned long long>(header->parameters.keys), expected, fpr),
           errhint("To have the promised rate, TRUNCATE the filter and fill it anew, for example "
                   "with streamfilter_warm()."));
 }

@@ -309,13 +309,13 @@ void raise_no_room(const FilterRelation* relation, uint64 size, const ServerOpti
     case Reservation::too_many:
       ereport(ERROR, errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
               errmsg("filter \"%s\" would exceed the max_filters of its server", relation->name),
-              errdetail("The server may have %d filters in memory.", server.max_filters),
+              errdetail("The limit of the server is %d filters in memory.", server.max_filters),
               errhint("Drop a filter, or raise max_filters with ALTER SERVER."));
       break;
     case Reservation::over_limit:
       ereport(ERROR, errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
               errmsg("filter \"%s\" would exceed the memory_limit of its server", relation->name),
-              errdetail("It needs %llu bytes; all filters of the server together may take %llu.",
+              errdetail("It needs %llu bytes; the limit for all filters of the server is %llu.",
                         static_cast<unsigned long long>(size),
                         static_cast<unsigned long long>(server.memory_limit)),
               errhint("Use less memory, drop a filter, or raise memory_limit with ALTER SERVER."));

@@ -243,7 +243,7 @@ void check_way_up(const FilterRelation* relation) {
     if (ancestor == relation->relid)
       ereport(ERROR, errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
               errmsg("filter \"%s\" cannot be its own ancestor", relation->name),
-              errdetail("The way from it over its parents comes back to it."));
+              errdetail("Following its parents leads back to it."));
     ancestor = find_parent(ancestor);
   }
   ereport(ERROR, errcode(ERRCODE_INVALID_OBJECT_DEFINITION),

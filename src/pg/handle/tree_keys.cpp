@@ -105,11 +105,12 @@ class Access {
 // A key that comes in further up is in no node below, so top-down tests would take it for new.
 void check_entry(const FilterHandle* filter) {
   if (likely(!filter->tree->searched)) return;
-  ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-          errmsg("filter \"%s\" takes keys from its children only", filter->relation->name),
-          errdetail("A filter below it has option top_down: what is found here is looked for in "
-                    "the children, too."),
-          errhint("Use one of the leaves of the tree, or drop option top_down."));
+  ereport(
+      ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+      errmsg("filter \"%s\" takes keys from its children only", filter->relation->name),
+      errdetail(
+          "A filter below it has option top_down, and looks for each match in the children, too."),
+      errhint("Use one of the leaves of the tree, or drop option top_down."));
 }
 
 FilterHandle* root_of(FilterHandle* filter) {

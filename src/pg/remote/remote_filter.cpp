@@ -97,7 +97,7 @@ bool drop_remains(RemoteFilter* remote, int server) {
   if (!read_owner(connection, remote->filter, &found)) return false;
   if (found.owned != Owned::by_us || !was_dropped_here(found.identity)) return true;
   ereport(WARNING,
-          errmsg("filter \"%s\" begins empty on server \"%s\"", remote->relation->name,
+          errmsg("filter \"%s\" starts empty on server \"%s\"", remote->relation->name,
                  connection->name),
           errdetail("What the server had belongs to a filter of that name that was dropped."));
   return change_slices(connection, psprintf("DROP FOREIGN TABLE %s", remote->filter));

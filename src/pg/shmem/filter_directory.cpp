@@ -191,8 +191,8 @@ void require_shared_state() {
   if (shared_state != nullptr) return;
   ereport(ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
           errmsg("streamfilter must be loaded via shared_preload_libraries to use named filters"),
-          errdetail("Named filters are in shared memory that every session has from its start: one "
-                    "that has used none, too, drops filters and ends prepared transactions."),
+          errdetail("Every session needs the library, because any session may drop a filter or end "
+                    "a prepared transaction."),
           errhint("Set shared_preload_libraries = 'streamfilter' in postgresql.conf and restart "
                   "the server."));
 }

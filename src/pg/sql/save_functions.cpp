@@ -208,9 +208,10 @@ void note_forgotten(Oid relid) {
               errhint("Commit before."));
     changes->saving.forgotten_level = GetCurrentTransactionNestLevel();
     if (slot->saved.logged)
-      ereport(NOTICE, errmsg("nothing is saved of filter \"%s\" now", get_rel_name(relid)),
-              errhint("A crash empties it. Its next change saves all of it, or "
-                      "streamfilter_save()."));
+      ereport(
+          NOTICE, errmsg("nothing is saved of filter \"%s\" now", get_rel_name(relid)),
+          errhint(
+              "Until its next change or streamfilter_save() saves all of it, a crash empties it."));
   }
 }
 
@@ -240,9 +241,10 @@ uint64 forget_on_servers(Oid relid) {
   const uint64 bytes =
       call_parts(relation, {"streamfilter_forget_saved", "forget what is saved of"});
   if (bytes > 0)
-    ereport(NOTICE, errmsg("nothing is saved of filter \"%s\" on its servers now", relation->name),
-            errhint("A crash empties it. Its next change saves all of it, or "
-                    "streamfilter_save()."));
+    ereport(
+        NOTICE, errmsg("nothing is saved of filter \"%s\" on its servers now", relation->name),
+        errhint(
+            "Until its next change or streamfilter_save() saves all of it, a crash empties it."));
   return bytes;
 }
 

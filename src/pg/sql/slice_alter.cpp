@@ -120,7 +120,7 @@ using namespace streamfilter::pg;
 SF_FUNCTION(streamfilter_hashes_alter) {
   if (PG_ARGISNULL(0))
     ereport(ERROR, errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-            errmsg("the filter of streamfilter_hashes_alter must not be NULL"));
+            errmsg("the filter of streamfilter_hashes_alter must not be null"));
   const Oid relid = PG_GETARG_OID(0);
   FilterHandle* filter = lock_slices(relid);
   const char* producer = text_argument(fcinfo, 4);

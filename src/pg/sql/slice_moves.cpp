@@ -122,7 +122,7 @@ void fill(FilterHandle* filter, const Header* state) {
   if (!is_slice_of(state->parameters, parameters))
     ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
             errmsg("a slice of this filter cannot lie by itself"),
-            errdetail("Its kind, %s, derives with these options for one slice other parameters "
+            errdetail("With these options, its kind, %s, derives other parameters for one slice "
                       "than for several.",
                       ops_of(state).name));
   auto* value = static_cast<Header*>(MemoryContextAllocExtended(
@@ -191,7 +191,7 @@ SF_FUNCTION(streamfilter_slice_take) {
 SF_FUNCTION(streamfilter_slice_close) {
   if (PG_ARGISNULL(0) || PG_ARGISNULL(1) || PG_ARGISNULL(2) || PG_ARGISNULL(3))
     ereport(ERROR, errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-            errmsg("only the producer of streamfilter_slice_close may be NULL"));
+            errmsg("only the producer of streamfilter_slice_close may be null"));
   const FilterHandle* filter = lock_slices(PG_GETARG_OID(0));
   const MovedSlices& moved = filter->relation->options.moved;
   const MovedSlice entry = {number_argument(fcinfo, 1, 0), number_argument(fcinfo, 2, 1) - 1,

@@ -150,7 +150,7 @@ SF_FUNCTION(streamfilter_hashes_define) {
   const char* wanted = text_argument(fcinfo, 2);
   if (schema == nullptr || name == nullptr)
     ereport(ERROR, errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-            errmsg("schema and name of a filter must not be NULL"));
+            errmsg("schema and name of a filter must not be null"));
   RangeVar* relation_name = makeRangeVar(pstrdup(schema), pstrdup(name), -1);
   Oid relid = RangeVarGetRelid(relation_name, NoLock, true);
   if (!OidIsValid(relid) && wanted != nullptr) {

@@ -24,7 +24,7 @@ const Datum* read_words(FunctionCallInfo fcinfo, int number, Oid type, const cha
   ArrayType* array = PG_GETARG_ARRAYTYPE_P(number);
   if (array_contains_nulls(array))
     ereport(ERROR, errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-            errmsg("argument \"%s\" must not contain NULL", name));
+            errmsg("argument \"%s\" must not contain null", name));
   Datum* values;
   int length;
   deconstruct_array(array, type, sizeof(int64), FLOAT8PASSBYVAL, TYPALIGN_DOUBLE, &values, nullptr,
@@ -40,7 +40,7 @@ const Datum* read_words(FunctionCallInfo fcinfo, int number, Oid type, const cha
 FilterHandle* local_filter(FunctionCallInfo fcinfo, Use use, const char* function) {
   if (PG_ARGISNULL(0) || PG_ARGISNULL(1))
     ereport(ERROR, errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-            errmsg("filter and hashes of %s must not be NULL", function));
+            errmsg("filter and hashes of %s must not be null", function));
   FilterHandle* filter = filter_handle(PG_GETARG_OID(0));
   use_filter(filter, Use::define);
   if (is_remote(filter->relation))

@@ -115,10 +115,10 @@ void check_assignable(Relation table, Relation target, const Form_pg_attribute t
   if (can_coerce_type(1, &type, &target_type, COERCION_ASSIGNMENT)) return;
   ereport(
       ERROR, errcode(ERRCODE_DATATYPE_MISMATCH),
-      errmsg("column \"%s\" of table \"%s\" is of type %s, but what is diverted to it is of type "
-             "%s",
-             NameStr(to->attname), RelationGetRelationName(target), format_type_be(target_type),
-             format_type_be(type)),
+      errmsg(
+          "column \"%s\" of table \"%s\" is of type %s, but the value diverted to it is of type %s",
+          NameStr(to->attname), RelationGetRelationName(target), format_type_be(target_type),
+          format_type_be(type)),
       errhint("Give it the type of the column of the same name, or another name."));
 }
 
@@ -338,7 +338,7 @@ void check_columns(Relation table, Oid target_id, bool warn) {
   const char* missing = list_missing(table, target);
   if (warn && missing[0] != '\0')
     ereport(WARNING,
-            errmsg("table \"%s\" does not keep all columns of what is diverted to it",
+            errmsg("table \"%s\" lacks columns of the rows diverted to it",
                    RelationGetRelationName(target)),
             errdetail("It has no columns for those of table \"%s\": %s.",
                       RelationGetRelationName(table), missing),

@@ -92,11 +92,13 @@ void check_not_diverted_here(Oid table, Oid filter) {
   foreach (cell, find_diverting_triggers(table)) {
     const auto* row = static_cast<const TriggerRow*>(lfirst(cell));
     if (row->binding.filter != filter) continue;
-    ereport(ERROR, errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
-            errmsg("what table \"%s\" diverts to table \"%s\" was judged by filter \"%s\" already",
-                   get_rel_name(row->table), get_rel_name(table), get_rel_name(filter)),
-            errdetail("The trigger would take every such row for a repeat."),
-            errhint("Use another filter."));
+    ereport(
+        ERROR, errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
+        errmsg(
+            "rows that table \"%s\" diverts to table \"%s\" were judged by filter \"%s\" already",
+            get_rel_name(row->table), get_rel_name(table), get_rel_name(filter)),
+        errdetail("The trigger would take every such row for a repeat."),
+        errhint("Use another filter."));
   }
 }
 
@@ -334,8 +336,7 @@ void warn_of_former_name(const TriggerRow* row, const char* why) {
   if (table == nullptr) return;
   ereport(WARNING, errcode(ERRCODE_LOCK_NOT_AVAILABLE),
           errmsg("a trigger of table \"%s\" keeps the former name in its arguments", table),
-          errdetail("%s The trigger works on; a dump would name what it means by its former name.",
-                    why),
+          errdetail("%s The trigger still works, but a dump would contain the former name.", why),
           errhint("SELECT streamfilter_adopt_triggers(); writes the names anew."));
 }
 
