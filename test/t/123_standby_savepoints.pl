@@ -15,7 +15,7 @@ $primary->init(allows_streaming => 1);
 $primary->append_conf('postgresql.conf', q{
 shared_preload_libraries = 'streamfilter'
 streamfilter.shared_memory = '16MB'
-max_prepared_transactions = 10
+max_prepared_transactions = 40
 autovacuum = off
 fsync = off});
 $primary->start;
@@ -76,9 +76,33 @@ is(known(1001, 3999), 400, 'what was prepared, once it commits');
 is(restored(), $restored, 'the filter was not read anew');
 $_->quit for @sessions;
 
+# --- More gaps among the running ids than there is room for ranges -------------------------------------------------------------
+
+# Each second savepoint is given up, so its id does not run. Beyond 64 ids, PostgreSQL names none of a transaction's savepoints.
+$primary->safe_psql('postgres', q{
+	CREATE PROCEDURE add_with_gaps(first int, last int) LANGUAGE plpgsql AS $$
+	BEGIN
+		FOR i IN first .. last LOOP
+			BEGIN INSERT INTO events VALUES (i); EXCEPTION WHEN division_by_zero THEN NULL; END;
+			BEGIN INSERT INTO events VALUES (-i); PERFORM 1 / 0; EXCEPTION WHEN division_by_zero THEN NULL; END;
+		END LOOP;
+	END $$});
+$primary->safe_psql('postgres', join ';', map { sprintf q{BEGIN; CALL add_with_gaps(%d, %d); PREPARE TRANSACTION 'gaps %d'},
+	10000 + $_ * 100, 10029 + $_ * 100, $_ } 1 .. 30);
+for my $i (106 .. 108)
+{
+	$primary->safe_psql('postgres', "INSERT INTO events VALUES ($i)");
+	is(known(1, 1000), $i, "a key beside 900 ids with gaps: $i");
+}
+is(known(10000, 13999), 0, 'nothing of what is prepared');
+$primary->safe_psql('postgres', q{ROLLBACK PREPARED 'gaps 1'});
+$primary->safe_psql('postgres', qq{COMMIT PREPARED 'gaps $_'}) for 2 .. 30;
+is(known(10000, 13999), 29 * 30, 'all of it, once it commits');
+is(restored(), $restored, 'the filter was not read anew');
+
 # --- Played once: a key that is deleted once is gone ------------------------------------------------------------------------
 
-$primary->safe_psql('postgres', 'DELETE FROM seen WHERE id IN (SELECT generate_series(1, 3999))');
-is(known(1, 3999), 0, 'nothing was played twice');
+$primary->safe_psql('postgres', 'DELETE FROM seen WHERE id IN (SELECT generate_series(1, 13999))');
+is(known(1, 13999), 0, 'nothing was played twice');
 is(restored(), $restored, 'and still the filter was not read anew');
 done_testing();

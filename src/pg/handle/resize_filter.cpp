@@ -69,7 +69,7 @@ void begin_saved(FilterSlot* slot, const FilterRelation* relation, const Paramet
   saved->logged = relation->options.persistence == Persistence::logged;
   saved->identity =
       identity_of(asked_signature(relation, parameters.keys, parameters.fpr), parameters.seed);
-  saved->seen_count = -1;
+  saved->ran.count = -1;
   // What is saved of an unlogged one's former state goes with its first change.
   pg_atomic_write_u32(&saved->has_header, saved->logged ? 0 : 1);
 }

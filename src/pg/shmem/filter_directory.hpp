@@ -35,9 +35,17 @@ enum class SlotState : uint8 {
 // How the state of a filter is saved. The plain fields belong to the session that builds the slot
 // or follows the log.
 struct SavedState {
-  static constexpr int kSeen = 512;
-  struct XidRange {
-    TransactionId first, last;
+  // What ran at some time: the latest ids one by one, those of long transactions as ranges without
+  // gaps.
+  struct RunningXids {
+    static constexpr uint32 kLatest = 32768, kRanges = 512;
+    struct Range {
+      TransactionId first, last;
+    };
+    TransactionId xmin, xmax;  // what is older than the one is done, from the other on not begun
+    int count;                 // of ranges; -1: they did not fit
+    Range ranges[kRanges];
+    uint64 latest[kLatest / 64];  // by the distance from xmax - 1
   };
 
   bool logged;                  // as the definition was when the slot was last used
@@ -56,13 +64,10 @@ struct SavedState {
   // nor a crash in between leaves an error that grows.
   pg_atomic_uint64 log_bytes;
   pg_atomic_uint64 next_worker;  // when a worker may be started again, in monotonic_us()
-  // On a standby: image and snapshot at the last look. What ran then, as ranges without gaps: the
-  // subtransactions of a transaction mostly follow each other.
+  // On a standby: image and snapshot at the last look.
   TimestampTz image;
   XLogRecPtr replayed;
-  TransactionId seen_xmin, seen_xmax;
-  int seen_count;  // -1: the snapshot did not fit
-  XidRange seen[kSeen];
+  RunningXids ran;
 };
 
 // What loss_estimate.hpp accumulates.

@@ -234,7 +234,7 @@ void restore_filter(FilterSlot* slot, const FilterRelation* relation,
   // a standby it may become one.
   pg_atomic_write_u32(&slot->saved.has_header, 1);
   slot->saved.follows = RecoveryInProgress();
-  slot->saved.seen_count = -1;
+  slot->saved.ran.count = -1;
 }
 
 bool find_saved_geometry(const FilterRelation* relation, Parameters* parameters) {

@@ -38,7 +38,7 @@ TimestampTz image_time(Relation table, Oid filter, Snapshot snapshot) {
 bool play_news(FilterSlot* slot, const FilterRelation* relation) {
   SavedState* saved = &slot->saved;
   // Before there was a header to be found, the seed was not known.
-  if (saved->seen_count < 0 || pg_atomic_read_u32(&saved->has_header) == 0) return false;
+  if (saved->ran.count < 0 || pg_atomic_read_u32(&saved->has_header) == 0) return false;
   const bool standby = RecoveryInProgress();
   const XLogRecPtr replayed = standby ? GetXLogReplayRecPtr(nullptr) : InvalidXLogRecPtr;
   if (standby && replayed == saved->replayed) return true;
@@ -61,7 +61,7 @@ bool play_news(FilterSlot* slot, const FilterRelation* relation) {
              try_to_read(read_log, &reading) == nullptr && !reading.unsure;
   if (complete) {
     Header* block = block_of(slot);
-    saved->seen_count = -1;  // an error in between: all must be read again
+    saved->ran.count = -1;  // an error in between: all must be read again
     replay_rows(reading, block, PG_INT64_MIN, saved->identity);
     pg_atomic_write_u64(&saved->next_number, reading.next_number);
     pg_atomic_fetch_add_u64(&saved->log_bytes, static_cast<int64>(reading.log.bytes));
@@ -78,23 +78,29 @@ bool comes_before(TransactionId one, TransactionId other) {
   return TransactionIdPrecedes(one, other);
 }
 
-// Of ascending ids, as ranges. -1: they do not fit.
-int make_ranges(const TransactionId* ids, int count, SavedState::XidRange* ranges) {
-  int made = 0;
-  for (int i = 0; i < count; ++i) {
+// Of ascending ids. Too many ranges of those that are older than the latest: count stays -1.
+void remember(const TransactionId* ids, uint32 count, SavedState::RunningXids* ran) {
+  uint32 made = 0;
+  memset(ran->latest, 0, sizeof ran->latest);
+  for (uint32 i = 0; i < count; ++i) {
+    const uint32 age = ran->xmax - 1 - ids[i];
+    if (age < SavedState::RunningXids::kLatest) {
+      ran->latest[age / 64] |= uint64{1} << age % 64;
+      continue;
+    }
     TransactionId next = InvalidTransactionId;
     if (made > 0) {
-      next = ranges[made - 1].last;
+      next = ran->ranges[made - 1].last;
       TransactionIdAdvance(next);
     }
     if (made > 0 && next == ids[i]) {
-      ranges[made - 1].last = ids[i];
+      ran->ranges[made - 1].last = ids[i];
       continue;
     }
-    if (made == SavedState::kSeen) return -1;
-    ranges[made++] = {ids[i], ids[i]};
+    if (made == SavedState::RunningXids::kRanges) return;
+    ran->ranges[made++] = {ids[i], ids[i]};
   }
-  return made;
+  ran->count = static_cast<int>(made);
 }
 
 void stop_following(int, Datum slot) {
@@ -109,26 +115,30 @@ void stop_following(int, Datum slot) {
 // log: a transaction does that when it commits, by its own id, and those are never left out.
 void remember_snapshot(FilterSlot* slot, Snapshot snapshot, XLogRecPtr replayed) {
   SavedState* saved = &slot->saved;
-  saved->seen_xmin = snapshot->xmin;
-  saved->seen_xmax = snapshot->xmax;
-  saved->seen_count = -1;
+  SavedState::RunningXids* ran = &saved->ran;
+  ran->xmin = snapshot->xmin;
+  ran->xmax = snapshot->xmax;
+  ran->count = -1;
   if (snapshot->takenDuringRecovery) {
     const Size bytes = sizeof(TransactionId) * static_cast<Size>(snapshot->subxcnt);
     auto* ids = static_cast<TransactionId*>(palloc(bytes + 1));
     memcpy(ids, snapshot->subxip, bytes);
     std::sort(ids, ids + snapshot->subxcnt, comes_before);
-    saved->seen_count = make_ranges(ids, static_cast<int>(snapshot->subxcnt), saved->seen);
+    remember(ids, static_cast<uint32>(snapshot->subxcnt), ran);
     pfree(ids);
   }
   saved->replayed = replayed;
 }
 
 bool is_news(const SavedState* saved, TransactionId xid) {
-  if (comes_before(xid, saved->seen_xmin)) return false;
-  if (!comes_before(xid, saved->seen_xmax)) return true;
-  const SavedState::XidRange* end = saved->seen + saved->seen_count;
-  const SavedState::XidRange* range = std::partition_point(
-      saved->seen, end, [xid](const auto& each) { return comes_before(each.last, xid); });
+  const SavedState::RunningXids& ran = saved->ran;
+  if (comes_before(xid, ran.xmin)) return false;
+  if (!comes_before(xid, ran.xmax)) return true;
+  const uint32 age = ran.xmax - 1 - xid;
+  if (age < SavedState::RunningXids::kLatest) return ran.latest[age / 64] >> age % 64 & 1;
+  const SavedState::RunningXids::Range* end = ran.ranges + ran.count;
+  const SavedState::RunningXids::Range* range = std::partition_point(
+      ran.ranges, end, [xid](const auto& each) { return comes_before(each.last, xid); });
   return range != end && !comes_before(xid, range->first);
 }
 
