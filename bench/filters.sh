@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # What many filters cost: for each count a server of its own, in which every filter is made, gets 100 keys singly, and is used
-# again after a crash. Prints a table in Markdown: for each filter the time of CREATE, the time and the pages of a first use, and
-# the memory of a session that uses all; the time of streamfilter_stats; the pages of the log.
+# again after a crash. Prints a table in Markdown: for each filter the time of CREATE, the time of a first use and the pages of the
+# log that it reads, and the memory of a session that uses all; the time of streamfilter_stats; the pages of the log.
 #
 #   bench/filters.sh [COUNT...]     1 100 1000; 10000 take half an hour more
 #
@@ -31,9 +31,9 @@ fill() { # count: a hundred transactions, each with a key of every filter
 	for ((i = 1; i <= 100; i++)); do for_each "$1" "INSERT INTO f_%1\$s VALUES ($i)"; done | sql
 }
 
-pages_read() { # of a first use
-	sql -c "EXPLAIN (ANALYZE, BUFFERS, TIMING off, COSTS off) SELECT streamfilter_test('f_1', 1)" |
-		grep -oE '(hit|read)=[0-9]+' | awk -F= '{ sum += $2 } END { print sum }'
+pages_read() { # of the log, by a first use
+	local fetched="SELECT pg_stat_get_blocks_fetched('_streamfilter.streamfilter_log'::regclass)"
+	sql -c "SELECT FROM streamfilter_test('f_1', 1)" -c "SELECT FROM pg_stat_force_next_flush()" -c "$fetched" | tail -n 1
 }
 
 row() { # count

@@ -4,6 +4,8 @@ extern "C" {
 #include "access/heapam.h"
 #include "access/twophase.h"
 #include "access/xlog.h"
+#include "miscadmin.h"
+#include "storage/proc.h"
 #include "storage/procarray.h"
 #include "utils/resowner.h"
 #include "utils/snapmgr.h"
@@ -55,10 +57,20 @@ bool is_wanted(StateReading* reading, HeapTupleHeader tuple) {
   return true;
 }
 
+// Of this database. The place of one that has ended keeps its id.
+bool is_any_prepared() {
+  for (int i = 0; i < max_prepared_xacts; ++i) {
+    const PGPROC& place = PreparedXactProcs[i];
+    if (place.databaseId == MyDatabaseId && TransactionIdIsInProgress(place.xid)) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
+// Mostly there is none, and nothing is read.
 void read_prepared(StateReading* reading) {
-  if (max_prepared_xacts == 0 || RecoveryInProgress()) return;
+  if (RecoveryInProgress() || !is_any_prepared()) return;
   Relation log = reading->tables.log;
   reading->progress->begin("reading prepared transactions", 0, "rows");
   StateScan scan(log, reading->relation->relid, SnapshotAny);
