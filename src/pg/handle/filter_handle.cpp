@@ -249,8 +249,9 @@ void record_dependencies(FilterHandle* filter, Use use) {
 void adopt_state(FilterHandle* filter, FilterSlot* slot) {
   auto* relation = const_cast<FilterRelation*>(filter->relation);
   const Parameters& parameters = filter->header->parameters;
+  if (slot->signature != relation->signature || slot->key_signature == 0)
+    slot->key_signature = key_signature(relation);
   slot->signature = relation->signature;
-  slot->key_signature = key_signature(relation);
   slot->server = relation->server;  // pg_upgrade gives servers other OIDs
   if (slot->saved.identity == 0)
     slot->saved.identity =
@@ -350,6 +351,9 @@ void init_handles() {
 }
 
 FilterHandle* filter_handle(Oid relid) {
+  // Handles stay where they are; a commit asks for the same one several times.
+  static FilterHandle* latest = nullptr;
+  if (latest != nullptr && latest->relid == relid) return latest;
   if (handles == nullptr) {
     if (CacheMemoryContext == nullptr) CreateCacheMemoryContext();
     HASHCTL control = {};
@@ -371,7 +375,7 @@ FilterHandle* filter_handle(Oid relid) {
     memset(static_cast<void*>(filter), 0, sizeof *filter);
     filter->relid = relid;
   }
-  return filter;
+  return latest = filter;
 }
 
 void make_ready(FilterHandle* filter, Use use) {

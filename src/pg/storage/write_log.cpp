@@ -1,7 +1,5 @@
 #include "pg/server/postgres.hpp"
 
-#include <new>
-
 #include "core/filter/filter.hpp"
 #include "pg/storage/key_collations.hpp"
 #include "pg/storage/persistence.hpp"
@@ -9,6 +7,9 @@
 
 namespace streamfilter::pg {
 namespace {
+
+// What a row is made of, of the one writer at a time.
+char buffer[kRowData];
 
 // Collects changes of the same sort and writes a row when they are as many as fit.
 class LogWriter {
@@ -18,14 +19,14 @@ class LogWriter {
                                                   LogChange::add,
                                                   0,
                                                   changes->slot->saved.identity,
-                                                  buffer_,
+                                                  buffer,
                                                   0} {}
 
   void add(LogChange change, const Element& element) {
     const Size size = change_size(change);
     if (change != row_.change || row_.size + size > kRowData) flush();
     row_.change = change;
-    write_change(buffer_ + row_.size, change, element);
+    write_change(buffer + row_.size, change, element);
     row_.size += size;
   }
 
@@ -54,7 +55,6 @@ class LogWriter {
   FilterSlot* slot_;
   uint64 bytes_ = 0;
   LogRow row_;
-  char buffer_[kRowData];
 };
 
 LogChange sort_of(const ChangeLog* log, const Change* change) {
@@ -80,24 +80,23 @@ void write_log_records(Relation table, TransactionChanges* changes) {
   // Not before the lock is held: a save waits for those that have entered, and may be waited for.
   changes->saving.epoch = enter_commit(changes->slot);
   changes->saving.committing = true;
-  auto* writer = new (palloc(sizeof(LogWriter))) LogWriter(table, changes);
+  LogWriter writer(table, changes);
   if (pg_atomic_read_u32(&changes->slot->saved.has_header) == 0)
     changes->saving.logged_bytes +=
         write_log_header(table, changes->slot, LogChange::header, changes->header);
   uint32 start = 0;
   if (log->last_reset != kNoChange) {
-    writer->write_reset();
+    writer.write_reset();
     start = log->last_reset + 1;
   }
   ChangeReader reader(log, start);
   for (uint32 i = start; i < log->count; ++i) {
     const Change* change = reader.next();
     if (change->is(ChangeType::add) || change->is(ChangeType::erase))
-      writer->add(sort_of(log, change), reader.element());
+      writer.add(sort_of(log, change), reader.element());
   }
-  writer->flush();
-  changes->saving.logged_bytes += writer->bytes();
-  pfree(writer);
+  writer.flush();
+  changes->saving.logged_bytes += writer.bytes();
 }
 
 }  // namespace streamfilter::pg
