@@ -56,7 +56,7 @@ bool has_header(const TransactionChanges* changes) {
 bool is_logged_now(const TransactionChanges* changes) {
   const Oid relation = changes->slot->relation;
   FilterHandle* filter = filter_handle(relation);
-  if (!filter->valid || !filter->loaded) {
+  if (!is_loaded(filter)) {
     if (!is_filter(relation)) return changes->saving.logged;  // this transaction has dropped it
     use_filter(filter, Use::test_granted);
   }
@@ -124,7 +124,7 @@ bool has_changes(const TransactionChanges* changes) {
 
 bool is_dropped(const TransactionChanges* changes) {
   const Oid relation = changes->slot->relation;
-  return !filter_handle(relation)->valid && !is_filter(relation);
+  return !is_loaded(filter_handle(relation)) && !is_filter(relation);
 }
 
 // The transaction has altered the filter since, and these went over to a state of another size.

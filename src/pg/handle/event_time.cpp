@@ -27,7 +27,7 @@ void warn(FilterHandle* filter) {
 
 // Of that, the filter is empty.
 bool has_truncated(const FilterHandle* filter) {
-  const TransactionChanges* changes = find_changes(filter->slot, filter->slot_generation);
+  const TransactionChanges* changes = changes_of(filter);
   return changes != nullptr && changes->log.last_reset != kNoChange;
 }
 

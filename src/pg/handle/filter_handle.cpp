@@ -34,8 +34,6 @@ extern "C" {
 
 namespace streamfilter::pg {
 
-uint64 handle_epoch = 1;
-
 namespace {
 
 HTAB* handles = nullptr;          // FilterHandle by relid
@@ -47,7 +45,7 @@ uint64 lock_epoch = 1;            // advances when locks may have been given bac
 constexpr uint64 kFlushEvery = 8192;
 
 void invalidate(FilterHandle* filter) {
-  filter->valid = false;
+  filter->validity.valid = false;
   is_any_stale = true;
 }
 
@@ -70,54 +68,57 @@ void on_server_change(Datum, SF_SYSCACHE_ID, uint32) {
 }
 
 void add_found(FilterHandle* filter, bool is_attached) {
-  for (uint64 rest = filter->found_positions; rest != 0; rest &= rest - 1) {
+  for (uint64 rest = filter->uncounted.found_positions; rest != 0; rest &= rest - 1) {
     const int position = pg_rightmost_one_pos64(rest);
     if (is_attached)
-      pg_atomic_fetch_add_u64(&filter->slot->stats.found_at[position], filter->found_at[position]);
-    filter->found_at[position] = 0;
+      pg_atomic_fetch_add_u64(&filter->slot->stats.found_at[position],
+                              filter->uncounted.found_at[position]);
+    filter->uncounted.found_at[position] = 0;
   }
-  filter->found_positions = 0;
+  filter->uncounted.found_positions = 0;
 }
 
 void tell_of(const FilterHandle* filter) {
-  const RowCounts& counts = filter->counts;
+  const RowCounts& counts = filter->uncounted.rows;
   const uint64 discarded = counts[RowCount::discarded], diverted = counts[RowCount::diverted],
                would_discard = counts[RowCount::would_discard];
   add_judged_rows({filter->relid, counts[RowCount::accepted] + discarded + diverted + would_discard,
-                   discarded - filter->marked, filter->marked, diverted, would_discard});
+                   discarded - filter->uncounted.marked, filter->uncounted.marked, diverted,
+                   would_discard});
 }
 
 // Then its rows do not meet what the filter holds.
 bool has_truncated(const FilterHandle* filter) {
-  const TransactionChanges* changes = find_changes(filter->slot, filter->slot_generation);
+  const TransactionChanges* changes = changes_of(filter);
   return changes != nullptr && changes->log.last_reset != kNoChange;
 }
 
 void add_counters(FilterHandle* filter) {
   if (unlikely(collects_judged_rows)) tell_of(filter);
   if (filter->remote != nullptr) {
-    add_filter_counts(filter->relid, filter->counts);
+    add_filter_counts(filter->relid, filter->uncounted.rows);
     flush_slice_work(filter->remote);
   }
   const bool is_attached =
       filter->slot != nullptr && filter->slot->generation == filter->slot_generation;
   add_found(filter, is_attached);
   if (is_attached) {
-    const RowCounts& counts = filter->counts;
-    add_losses(filter->slot, {counts[RowCount::accepted], filter->spared,
-                              static_cast<int64>(counts[RowCount::discarded] - filter->marked),
-                              has_truncated(filter)});
-    filter->slot->stats.counts.add(filter->counts);
+    const RowCounts& counts = filter->uncounted.rows;
+    add_losses(filter->slot,
+               {counts[RowCount::accepted], filter->uncounted.spared,
+                static_cast<int64>(counts[RowCount::discarded] - filter->uncounted.marked),
+                has_truncated(filter)});
+    filter->slot->stats.counts.add(filter->uncounted.rows);
   }
-  filter->counts = {};
-  filter->marked = filter->spared = 0;
+  filter->uncounted.rows = {};
+  filter->uncounted.marked = filter->uncounted.spared = 0;
 }
 
 void note_dirty(FilterHandle* filter) {
-  if (filter->dirty) return;
+  if (filter->uncounted.dirty) return;
   transaction_uses_filters = true;
-  filter->dirty = true;
-  filter->next_dirty = dirty;
+  filter->uncounted.dirty = true;
+  filter->uncounted.next_dirty = dirty;
   dirty = filter;
 }
 
@@ -128,9 +129,9 @@ void end_locks() {
 
 // Leaves what the next use loads anew.
 void free_parts(FilterHandle* filter) {
-  MemoryContextDelete(filter->context);
-  filter->context = nullptr;
-  filter->loaded = false;
+  MemoryContextDelete(filter->validity.context);
+  filter->validity.context = nullptr;
+  filter->validity.loaded = false;
   filter->relation = nullptr;
   filter->hashers = nullptr;
   filter->tree = nullptr;
@@ -146,7 +147,7 @@ void free_stale_parts() {
   HASH_SEQ_STATUS scan;
   hash_seq_init(&scan, handles);
   while (auto* filter = static_cast<FilterHandle*>(hash_seq_search(&scan)))
-    if (!filter->valid && filter->context != nullptr) free_parts(filter);
+    if (!filter->validity.valid && filter->validity.context != nullptr) free_parts(filter);
 }
 
 TypeHasher** make_hashers(const FilterRelation* relation) {
@@ -178,9 +179,9 @@ void load(FilterHandle* filter) {
   MemoryContext context =
       AllocSetContextCreate(CurrentMemoryContext, "streamfilter handle", ALLOCSET_SMALL_SIZES);
   MemoryContext caller = MemoryContextSwitchTo(context);
-  filter->loaded = false;
+  filter->validity.loaded = false;
   // An invalidation while the catalogs are read must not get lost.
-  filter->valid = true;
+  filter->validity.valid = true;
   FilterRelation* relation = load_filter_relation(filter->relid);
   for (int i = 0; i < relation->column_count && !relation->behind_postgres_fdw; ++i)
     check_role(&relation->columns[i], relation);
@@ -190,8 +191,9 @@ void load(FilterHandle* filter) {
   MemoryContextSwitchTo(caller);
 
   MemoryContextSetParent(context, CacheMemoryContext);
-  if (filter->context != nullptr) MemoryContextSetParent(filter->context, retired);
-  filter->context = context;
+  if (filter->validity.context != nullptr)
+    MemoryContextSetParent(filter->validity.context, retired);
+  filter->validity.context = context;
   filter->relation = relation;
   filter->hashers = hashers;
   filter->tree = tree;
@@ -208,10 +210,11 @@ void load(FilterHandle* filter) {
   filter->slot = nullptr;
   filter->header = nullptr;
   filter->remote = remote;
-  filter->checked_user = InvalidOid;
-  filter->checked_rights = 0;
-  filter->depends = false;
-  filter->loaded = true;
+  choose_operations(filter);
+  filter->validity.checked_user = InvalidOid;
+  filter->validity.checked_rights = 0;
+  filter->validity.depends = false;
+  filter->validity.loaded = true;
   ++filter->version;
 }
 
@@ -237,12 +240,13 @@ LOCKMODE lock_for(Use use) {
 // What CREATE, ALTER and IMPORT record where event triggers are at work.
 void record_dependencies(FilterHandle* filter, Use use) {
   const FilterRelation* relation = filter->relation;
-  if (filter->depends || lock_for(use) != RowExclusiveLock || !may_record_dependencies()) return;
-  filter->depends = true;
+  if (filter->validity.depends || lock_for(use) != RowExclusiveLock || !may_record_dependencies())
+    return;
+  filter->validity.depends = true;
   // Another look after what is recorded now, since this transaction may roll back.
-  if (is_remote(relation)) filter->depends &= depend_on_servers(relation);
+  if (is_remote(relation)) filter->validity.depends &= depend_on_servers(relation);
   if (OidIsValid(relation->parent))
-    filter->depends &= depend_on(relation->relid, RelationRelationId, relation->parent);
+    filter->validity.depends &= depend_on(relation->relid, RelationRelationId, relation->parent);
 }
 
 // The state may have been made by a version that derived other parameters; it goes on with them.
@@ -308,31 +312,31 @@ AclMode right_for(Use use) {
 
 void check_rights(FilterHandle* filter, AclMode right) {
   const Oid user = GetUserId();
-  if (filter->checked_user != user) {
-    filter->checked_user = user;
-    filter->checked_rights = 0;
+  if (filter->validity.checked_user != user) {
+    filter->validity.checked_user = user;
+    filter->validity.checked_rights = 0;
   }
-  if ((filter->checked_rights & right) == right) return;
+  if ((filter->validity.checked_rights & right) == right) return;
   const AclResult result = pg_class_aclcheck(filter->relid, user, right);
   if (result != ACLCHECK_OK) aclcheck_error(result, OBJECT_FOREIGN_TABLE, filter->relation->name);
-  filter->checked_rights |= right;
+  filter->validity.checked_rights |= right;
 }
 
 // Takes the lock and whatever may have changed since it was last held.
 void revalidate(FilterHandle* filter, Use use) {
   const LOCKMODE mode = lock_for(use);
-  if (filter->lock_epoch != lock_epoch || filter->lockmode < mode) {
+  if (filter->validity.lock_epoch != lock_epoch || filter->validity.lockmode < mode) {
     add_counters(filter);
     transaction_uses_filters = true;
     LockRelationOid(filter->relid, mode);
-    filter->lock_epoch = lock_epoch;
-    filter->lockmode = mode;
-    filter->checked_user = InvalidOid;
+    filter->validity.lock_epoch = lock_epoch;
+    filter->validity.lockmode = mode;
+    filter->validity.checked_user = InvalidOid;
     // While no lock was held the slot may have been dropped and built anew.
     filter->slot = nullptr;
   }
   // After a failure the locks were given back, so that this is asked again.
-  if (!filter->valid || !filter->loaded) {
+  if (!is_loaded(filter)) {
     add_counters(filter);
     load(filter);
   }
@@ -345,10 +349,6 @@ void resolve_mode(FilterHandle* filter, bool judges) {
 }
 
 }  // namespace
-
-void init_handles() {
-  on_mode_change = [] { ++handle_epoch; };
-}
 
 FilterHandle* filter_handle(Oid relid) {
   // Handles stay where they are; a commit asks for the same one several times.
@@ -379,18 +379,18 @@ FilterHandle* filter_handle(Oid relid) {
 }
 
 void make_ready(FilterHandle* filter, Use use) {
-  filter->used_epoch = 0;
+  filter->validity.used_epoch = 0;
   filter->never_waits = false;
-  if (unlikely(!filter->valid || filter->lock_epoch != lock_epoch ||
-               filter->lockmode < lock_for(use)))
+  if (unlikely(!filter->validity.valid || filter->validity.lock_epoch != lock_epoch ||
+               filter->validity.lockmode < lock_for(use)))
     revalidate(filter, use);
   if (const AclMode right = right_for(use)) check_rights(filter, right);
   resolve_mode(filter, use == Use::judge || use == Use::judge_granted);
   if (unlikely(filter->slot == nullptr) && use != Use::define && filter->mode != FilterMode::off)
     attach(filter, use);
-  filter->used_epoch = handle_epoch;
-  filter->used_by = GetUserId();
-  filter->used_for = use;
+  filter->validity.used_epoch = handle_epoch;
+  filter->validity.used_by = GetUserId();
+  filter->validity.used_for = use;
 }
 
 bool hash_by_detour(const FilterHandle* filter, const Datum* values, const bool* isnull,
@@ -415,7 +415,7 @@ bool hash_by_detour(const FilterHandle* filter, const Datum* values, const bool*
 
 void count_tested(FilterHandle* filter) {
   note_dirty(filter);
-  if (++filter->counts[RowCount::tested] >= kFlushEvery) add_counters(filter);
+  if (++filter->uncounted.rows[RowCount::tested] >= kFlushEvery) add_counters(filter);
 }
 
 // The repeat was counted as discarded just now. That may be in the slot's counter by now: the sum
@@ -423,19 +423,19 @@ void count_tested(FilterHandle* filter) {
 void count_outcome(FilterHandle* filter, bool repeat, Outcome outcome) {
   note_dirty(filter);
   if (!repeat) {
-    ++filter->spared;
+    ++filter->uncounted.spared;
     return;
   }
-  if (outcome != Outcome::marked) --filter->counts[RowCount::discarded];
+  if (outcome != Outcome::marked) --filter->uncounted.rows[RowCount::discarded];
   switch (outcome) {
-    case Outcome::marked: ++filter->marked; break;
-    case Outcome::diverted: ++filter->counts[RowCount::diverted]; break;
-    case Outcome::would_discard: ++filter->counts[RowCount::would_discard]; break;
+    case Outcome::marked: ++filter->uncounted.marked; break;
+    case Outcome::diverted: ++filter->uncounted.rows[RowCount::diverted]; break;
+    case Outcome::would_discard: ++filter->uncounted.rows[RowCount::would_discard]; break;
   }
 }
 
 void count_ahead(FilterHandle* filter) {
-  ++filter->counts[RowCount::ahead];
+  ++filter->uncounted.rows[RowCount::ahead];
   note_dirty(filter);
 }
 
@@ -449,23 +449,23 @@ void require_local(const FilterHandle* filter, const char* what) {
 
 void count_found(FilterHandle* filter, unsigned position) {
   note_dirty(filter);
-  ++filter->found_at[position];
-  filter->found_positions |= UINT64CONST(1) << position;
+  ++filter->uncounted.found_at[position];
+  filter->uncounted.found_positions |= UINT64CONST(1) << position;
 }
 
 void count_access(FilterHandle* filter) {
   note_dirty(filter);
-  ++filter->counts[RowCount::accesses];
+  ++filter->uncounted.rows[RowCount::accesses];
 }
 
-void count_hit(FilterHandle* filter) { ++filter->counts[RowCount::hits]; }
+void count_hit(FilterHandle* filter) { ++filter->uncounted.rows[RowCount::hits]; }
 
 void flush_counters() {
   flush_trigger_counts();
   while (dirty != nullptr) {
     FilterHandle* filter = dirty;
-    dirty = filter->next_dirty;
-    filter->dirty = false;
+    dirty = filter->uncounted.next_dirty;
+    filter->uncounted.dirty = false;
     add_counters(filter);
   }
 }

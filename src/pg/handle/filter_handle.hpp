@@ -8,10 +8,32 @@
 #include "pg/handle/filter_mode.hpp"
 #include "pg/handle/slot_lifecycle.hpp"
 #include "pg/key/key_hash.hpp"
+#include "pg/server/settings.hpp"
+#include "pg/transaction/transaction_changes.hpp"
 
 namespace streamfilter::pg {
 
 struct FilterHandle;
+
+// What becomes of keys, by where the state of a filter is. Each needs use_filter first; the places
+// that may be called from outside this room are in filter_keys.hpp, with what they raise.
+struct KeyOperations {
+  bool (*test_and_insert)(FilterHandle* filter, const Element& element);
+  // Counts the answers.
+  void (*test_and_insert_all)(FilterHandle* filter, const Element* elements, const bool* has_key,
+                              int count, bool* seen);
+  bool (*test)(FilterHandle* filter, const Element& element);
+};
+
+// What concerns a filter alone, whatever its tree.
+struct NodeOperations {
+  KeyOperations keys;
+  void (*prefetch)(const FilterHandle* filter, const Element& element);
+  void (*prefetch_all)(const FilterHandle* filter, const Element* elements, const bool* has_key,
+                       int count);
+  bool (*erase)(FilterHandle* filter, const Element& element);
+  void (*reset)(FilterHandle* filter);
+};
 
 // A filter's place in a tree of filters.
 struct TreeNode {
@@ -24,9 +46,11 @@ struct TreeNode {
   FilterHandle* taker;
 };
 
-// Made and used by filter_handle.cpp.
+// Used by filter_handle.cpp.
 // The place of a filter in its tree, palloc'ed; nullptr if it is in none.
 TreeNode* make_tree_node(const FilterRelation* relation);
+// What `keys` and `node` of a handle are, by its `remote` and `tree` (filter_keys.cpp).
+void choose_operations(FilterHandle* filter);
 
 // Whether a slice exceeded its limit when transactions had brought keys in `applied` - 1 times.
 struct OverfullVerdict {
@@ -47,6 +71,32 @@ enum class Use : uint8 {
   erase,           // forget a key, where the executor has checked the rights
 };
 
+// How far a handle can be used as it is. Private to filter_handle.cpp.
+struct HandleValidity {
+  MemoryContext context;
+  bool loaded;        // as a whole: loading can fail halfway
+  bool depends;       // what it depends on is recorded
+  bool valid;         // no invalidation since it was loaded
+  uint64 used_epoch;  // handle_epoch when it was last made ready, for whom and what: below
+  Oid used_by;
+  Use used_for;
+  uint64 lock_epoch;  // when the lock below was taken
+  LOCKMODE lockmode;  // strongest lock known to be held
+  Oid checked_user;   // whose rights were checked
+  AclMode checked_rights;
+};
+
+// What is not yet added to the counts in shared memory.
+struct HandleCounts {
+  RowCounts rows;
+  uint64 marked;               // of `discarded`: such that were kept
+  uint64 spared;               // of `accepted`: such that would not have been discarded, either
+  uint32 found_at[kMaxRanks];  // repeats, by position in the bucket
+  uint64 found_positions;      // the positions that have any, as bits
+  FilterHandle* next_dirty;
+  bool dirty;
+};
+
 // One per relation and backend, never freed; what it points to is replaced when the relation
 // changes. Callers keep the FilterHandle*, not what is behind it, from call to call, and call
 // use_filter first each time.
@@ -57,8 +107,11 @@ struct FilterHandle {
   TypeHasher** hashers;  // one per key column
   TreeNode* tree;        // nullptr: it is in no tree
   FilterSlot* slot;      // nullptr until the filter is used for more than its definition
+  uint64 slot_generation;
   Header* header;
   struct RemoteFilter* remote;  // instead of these two, where the state is on other servers
+  const KeyOperations* keys;    // of the whole tree, if it is in one
+  const NodeOperations* node;
   // The statement (pg/trigger/row_source.hpp) in which a query has last given it keys, and that
   // query; the statement in which a trigger has last given it a row, and that trigger.
   uint64 asked_in, asked_by, fired_in;
@@ -81,34 +134,18 @@ struct FilterHandle {
   bool warned_overfull;                  // this session was
   OverfullVerdict overfull_verdicts[4];  // by slice
 
-  // The rest is private to filter_handle.cpp.
-  MemoryContext context;
-  bool loaded;        // as a whole: loading can fail halfway
-  bool depends;       // what it depends on is recorded
-  bool valid;         // no invalidation since it was loaded
-  uint64 used_epoch;  // handle_epoch when it was last made ready, for whom and what: below
-  Oid used_by;
-  Use used_for;
-  uint64 lock_epoch;  // when the lock below was taken
-  LOCKMODE lockmode;  // strongest lock known to be held
-  Oid checked_user;   // whose rights were checked
-  AclMode checked_rights;
-  uint64 slot_generation;
-  RowCounts counts;            // not yet added to those in shared memory, as all below
-  uint64 marked;               // of `discarded`: such that were kept
-  uint64 spared;               // of `accepted`: such that would not have been discarded, either
-  uint32 found_at[kMaxRanks];  // repeats, by position in the bucket
-  uint64 found_positions;      // the positions that have any, as bits
-  FilterHandle* next_dirty;
-  bool dirty;
+  HandleValidity validity;
+  HandleCounts uncounted;
 };
+
+// Was it loaded as a whole, and is what was loaded still right?
+inline bool is_loaded(const FilterHandle* filter) {
+  return filter->validity.loaded && filter->validity.valid;
+}
 
 // Makes the filter that is about to be attached ready to be walked through: its parent likewise,
 // and its seed is the parent's. Raises what the checks of handle/tree.hpp do.
 void join_parent(FilterHandle* filter, FilterRelation* relation, Use use);
-
-// Makes settings that change reach the filters that are in use.
-void init_handles();
 
 // Finds or makes this backend's handle; takes no lock and checks nothing.
 FilterHandle* filter_handle(Oid relid);
@@ -118,10 +155,9 @@ FilterHandle* filter_handle(Oid relid);
 // repeated. Raises the errors of load_filter_relation and attach_slot, 42501 for missing rights,
 // 55000 if the library is not preloaded (not for Use::define).
 void make_ready(FilterHandle* filter, Use use);
-extern uint64 handle_epoch;  // changes with all that it looks at, but the current user
 inline void use_filter(FilterHandle* filter, Use use) {
-  if (unlikely(filter->used_epoch != handle_epoch || filter->used_for != use ||
-               filter->used_by != GetUserId()))
+  if (unlikely(filter->validity.used_epoch != handle_epoch || filter->validity.used_for != use ||
+               filter->validity.used_by != GetUserId()))
     make_ready(filter, use);
 }
 
@@ -130,6 +166,11 @@ inline void use_filter(FilterHandle* filter, Use use) {
 inline void check_mode(const FilterHandle* filter, Oid table_owner) {
   if (unlikely(filter->mode_overridden))
     check_override(filter->relation, filter->mode, table_owner);
+}
+
+// What this transaction has changed in the filter; nullptr: nothing.
+inline TransactionChanges* changes_of(const FilterHandle* filter) {
+  return find_changes(filter->slot, filter->slot_generation);
 }
 
 // An element of the filter that no column with a role tells more of.
@@ -161,7 +202,7 @@ inline bool hands_rows_up(const FilterHandle* filter) {
 // Count a key that was looked up; and what the answer was, if it was to be inserted.
 void count_tested(FilterHandle* filter);
 inline void count_answer(FilterHandle* filter, bool seen) {
-  ++filter->counts[seen ? RowCount::discarded : RowCount::accepted];
+  ++filter->uncounted.rows[seen ? RowCount::discarded : RowCount::accepted];
   count_tested(filter);
 }
 // Count an event whose time is too far ahead.

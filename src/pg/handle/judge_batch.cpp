@@ -175,7 +175,7 @@ void answer_one_by_one(const KeyBatch& batch) {
 void judge(KeyBatch& batch) {
   FilterSlot* slot = batch.filter->slot;
   hand_over_wanted_filters();
-  batch.changes = find_changes(slot, batch.filter->slot_generation);
+  batch.changes = changes_of(batch.filter);
   batch.applied = pg_atomic_read_u64(&slot->applied);
   const Arriving arriving(slot);
   if (batch.count < kFewest || arriving.keys || arriving.erasures) return answer_one_by_one(batch);

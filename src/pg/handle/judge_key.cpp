@@ -96,7 +96,7 @@ void add_value(FilterHandle* filter, const Header* value, int64 slice, Size byte
 
 bool test_and_insert_local_key(FilterHandle* filter, const Element& element) {
   FilterSlot* slot = filter->slot;
-  TransactionChanges* changes = find_changes(slot, filter->slot_generation);
+  TransactionChanges* changes = changes_of(filter);
   const OwnKey own = own_key(changes, element);
   if (own.view == OwnView::added) {
     if (ops_of(filter->header).learns_from_repeats) {
@@ -139,13 +139,13 @@ bool reserve_local_key_at_once(FilterHandle* filter, const Element& element) {
 }
 
 void insert_local_key(FilterHandle* filter, const Element& element) {
-  const TransactionChanges* changes = find_changes(filter->slot, filter->slot_generation);
+  const TransactionChanges* changes = changes_of(filter);
   if (own_key(changes, element).view != OwnView::added)
     append_change(begin_change(filter), ChangeType::add, element);
 }
 
 PartialReservation reserve_partial_key(FilterHandle* filter, const Element& element) {
-  const OwnView view = own_key(find_changes(filter->slot, filter->slot_generation), element).view;
+  const OwnView view = own_key(changes_of(filter), element).view;
   if (view == OwnView::added) return PartialReservation::set;
   if (!reserve_local_key(filter, element)) return PartialReservation::taken;
   return view == OwnView::untouched && is_in_filter(filter, element) ? PartialReservation::set
@@ -159,7 +159,7 @@ bool insert_partial_key(FilterHandle* filter, const Element& element) {
 }
 
 bool test_local_key(const FilterHandle* filter, const Element& element) {
-  const TransactionChanges* changes = find_changes(filter->slot, filter->slot_generation);
+  const TransactionChanges* changes = changes_of(filter);
   const OwnView view = own_key(changes, element).view;
   if (view != OwnView::untouched) return view == OwnView::added;
   const Arriving arriving(filter->slot);
@@ -171,13 +171,13 @@ bool test_local_key(const FilterHandle* filter, const Element& element) {
 
 void prefetch_local_key(const FilterHandle* filter, const Element& element) {
   Prefetches prefetches;
-  prefetch_shared(filter, find_changes(filter->slot, filter->slot_generation), element, prefetches);
+  prefetch_shared(filter, changes_of(filter), element, prefetches);
   prefetches.start();
 }
 
 void prefetch_local_keys(const FilterHandle* filter, const Element* elements, const bool* has_key,
                          int count) {
-  const TransactionChanges* changes = find_changes(filter->slot, filter->slot_generation);
+  const TransactionChanges* changes = changes_of(filter);
   Prefetches prefetches;
   for (int i = 0; i < count; ++i) {
     if (has_key != nullptr && !has_key[i]) continue;
@@ -233,7 +233,7 @@ Header* copy_local_filter(FilterHandle* filter) {
            parameters.slice_bytes);
     LWLockRelease(lock);
   }
-  if (const TransactionChanges* changes = find_changes(filter->slot, filter->slot_generation))
+  if (const TransactionChanges* changes = changes_of(filter))
     apply_changes(&changes->log, copy, nullptr);
   return copy;
 }
@@ -244,7 +244,7 @@ Header* copy_local_slice(FilterHandle* filter, uint32 slice) {
   auto* copy = static_cast<Header*>(
       MemoryContextAllocHuge(CurrentMemoryContext, sizeof(Header) + parameters.slice_bytes));
   memcpy(static_cast<void*>(copy), filter->header, sizeof(Header));
-  if (find_changes(filter->slot, filter->slot_generation) != nullptr) {
+  if (changes_of(filter) != nullptr) {
     Header* all = copy_local_filter(filter);
     memcpy(static_cast<void*>(slice_at(copy, 0).state), slice_at(all, slice).state,
            parameters.slice_bytes);

@@ -47,7 +47,7 @@ bool is_log_due(FilterSlot* slot) {
   return pg_atomic_compare_exchange_u64(&slot->overfull_logged, &last, static_cast<uint64>(now));
 }
 
-void report(const FilterHandle* filter, int level) {
+void warn_of(const FilterHandle* filter, int level) {
   const bool passes = filter->passes_overfull;
   const double rate = filter->limit.rate / kOverfullRate;
   ereport(
@@ -81,8 +81,8 @@ bool passes_overfull(FilterHandle* filter, const Element& element) {
     count_row(filter, element);
     return false;
   }
-  ++filter->spared;
-  ++filter->counts[RowCount::passed_overfull];
+  ++filter->uncounted.spared;
+  ++filter->uncounted.rows[RowCount::passed_overfull];
   return true;
 }
 
@@ -90,8 +90,8 @@ void tell_overfull(FilterHandle* filter) {
   filter->met_overfull = false;
   const bool warns = !filter->warned_overfull;
   filter->warned_overfull = true;
-  if (is_log_due(filter->slot)) report(filter, LOG);
-  if (warns) report(filter, WARNING);
+  if (is_log_due(filter->slot)) warn_of(filter, LOG);
+  if (warns) warn_of(filter, WARNING);
 }
 
 }  // namespace streamfilter::pg

@@ -5,7 +5,7 @@ extern "C" {
 }
 
 #include "core/filter/definition.hpp"
-#include "pg/handle/node_keys.hpp"
+#include "pg/handle/judge_key.hpp"
 #include "pg/handle/overfull.hpp"
 #include "pg/handle/tree_keys.hpp"
 #include "pg/remote/remote_keys.hpp"
@@ -47,12 +47,12 @@ class Access {
 
   // For a row that is judged, a node that holds too much has nothing to say.
   bool test(Node node) const {
-    return test_node_key(node, element_) &&
+    return node->node->keys.test(node, element_) &&
            !(use_ == Use::insert_granted && node->remote == nullptr && lets_pass(node, element_));
   }
-  void insert(Node node) const { insert_node_key(node, element_); }
+  void insert(Node node) const { insert_local_key(node, element_); }
 
-  bool test_and_insert(Node root) const { return test_and_insert_node_key(root, element_); }
+  bool test_and_insert(Node root) const { return root->node->keys.test_and_insert(root, element_); }
 
   // To be called before the first look at a node: keys that arrive from now on are noticed.
   void watch(Node start) {
@@ -70,7 +70,7 @@ class Access {
   // leaves its table. So a transaction that can no longer be waited for was seen on the way up, or
   // has been counted since.
   Reservation reserve(Node root) const {
-    if (!reserve_node_key(root, element_)) return Reservation::seen;
+    if (!reserve_local_key(root, element_)) return Reservation::seen;
     return applied(root) == applied_ ? Reservation::fresh : Reservation::changed;
   }
 
@@ -78,7 +78,8 @@ class Access {
   // slices of it cannot be reached is a guess.
   bool is_settled(Node root) const {
     if (root->remote != nullptr && !root->remote->answered_in_full) return false;
-    return root->relation->options.conflict != Conflict::discard || test_node_key(root, element_);
+    return root->relation->options.conflict != Conflict::discard ||
+           root->node->keys.test(root, element_);
   }
 
   void accessed(Node node) const { count_access(node); }
@@ -228,10 +229,10 @@ void merge_into_tree(FilterHandle* filter, const Header* value, int64 slice) {
     Problem problem;
     if (!mergeable(node->header->parameters, value->parameters, problem)) raise(problem);
   }
-  merge_into_node(filter, value, slice);
+  merge_into_local_filter(filter, value, slice);
   for (FilterHandle* node = filter; !access.is_root(node);) {
     node = access.parent(node);
-    merge_into_node(node, value, slice);
+    merge_into_local_filter(node, value, slice);
   }
 }
 

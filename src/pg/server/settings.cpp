@@ -27,7 +27,7 @@ bool verbose = false;
 SessionMode session_mode = {};
 SettingOrigin enabled_origin = {};
 bool set_travels = false;
-void (*on_mode_change)() = [] {};
+uint64 handle_epoch = 1;
 
 namespace {
 
@@ -65,12 +65,12 @@ void assign_mode(int value, void* extra) {
   const bool given = value != kOwnMode;
   session_mode = {given, given ? static_cast<FilterMode>(value) : FilterMode::enforce,
                   *static_cast<const SettingOrigin*>(extra)};
-  on_mode_change();
+  ++handle_epoch;
 }
 
 void assign_enabled(bool, void* extra) {
   enabled_origin = *static_cast<const SettingOrigin*>(extra);
-  on_mode_change();
+  ++handle_epoch;
 }
 
 }  // namespace

@@ -39,8 +39,9 @@ extern SettingOrigin enabled_origin;
 // True while a SET LOCAL runs that Citus sends to the nodes.
 extern bool set_travels;
 
-// Called when `enabled` or `session_mode` may have changed.
-extern void (*on_mode_change)();
+// Changes with `enabled` and `session_mode`, and with what else a filter that is in use depends on:
+// it is made ready again (pg/handle/filter_handle.hpp).
+extern uint64 handle_epoch;
 
 // Called by _PG_init. Never raises.
 void init_settings();

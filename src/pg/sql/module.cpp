@@ -2,7 +2,6 @@
 
 #include "pg/commit/coordinator.hpp"
 #include "pg/fdw/batch_scan.hpp"
-#include "pg/handle/filter_handle.hpp"
 #include "pg/ingest/copy_ingest.hpp"
 #include "pg/ingest/insert_node.hpp"
 #include "pg/server/fault_points.hpp"
@@ -54,7 +53,6 @@ constexpr SharedSection kSections[] = {
 void _PG_init(void) {
   using namespace streamfilter::pg;
   init_problem_report();
-  init_handles();
   init_settings();
   init_coordinator();
   take_hooks(process_shared_preload_libraries_in_progress ? kPreloadedSteps : kSessionSteps);

@@ -35,11 +35,6 @@ KeptJudge* lend(const Trigger* trigger, MemoryContext of_statement) {
   return place;
 }
 
-// Is its definition as it was loaded, by all that is known?
-bool is_loaded(const FilterHandle* filter) {
-  return filter != nullptr && filter->loaded && filter->valid;
-}
-
 }  // namespace
 
 RowJudge* borrow_judge(const Trigger* trigger, TriggerKind kind, uint64 statement, bool routed,
@@ -56,7 +51,8 @@ RowJudge* borrow_judge(const Trigger* trigger, TriggerKind kind, uint64 statemen
   judge->statement = statement;
   judge->routed = routed;
   judge->checked_changes = 0;  // that was another statement's conflict target
-  if (!judge->lasts || routed || !is_loaded(judge->keys.filter)) judge->keys.filter = nullptr;
+  FilterHandle*& filter = judge->keys.filter;
+  if (!judge->lasts || routed || (filter != nullptr && !is_loaded(filter))) filter = nullptr;
   return judge;
 }
 
