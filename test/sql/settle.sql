@@ -108,6 +108,25 @@ DROP TABLE events, repeats;
 DROP FOREIGN TABLE seen;
 DROP COLLATION nocase;
 
+-- Many NULLs that are one key, without an index and with one
+CREATE FOREIGN TABLE seen (a bigint, b text) SERVER streamfilter OPTIONS (kind 'bloom', keys '100000', fpr '1e-6', nulls 'not distinct');
+CREATE TABLE events (b text, n int, a bigint);
+CREATE TABLE repeats (a int, n int, b text);
+CREATE TRIGGER zz BEFORE INSERT ON events FOR EACH ROW EXECUTE FUNCTION streamfilter_divert('seen', 'repeats', a, b);
+INSERT INTO events SELECT nullif(i % 200, 0)::text, i, nullif(i / 200, 7) FROM generate_series(1, 20000) i;
+INSERT INTO events SELECT nullif(i % 200, 0)::text, i + 20000, nullif(i / 200, 7) FROM generate_series(1, 30000, 3) i;
+INSERT INTO repeats SELECT nullif(i, 900), i, NULL FROM generate_series(501, 1000) i UNION ALL SELECT nullif(i, 900), i, NULL FROM generate_series(901, 1000) i;
+SELECT * FROM streamfilter_settle('repeats', 'events', duplicates => 'report');
+SELECT count(*), count(DISTINCT (a, b)) FROM events;
+CREATE INDEX ON events (a, b);
+INSERT INTO events SELECT NULL, i, i FROM generate_series(501, 900) i;
+INSERT INTO repeats VALUES (5001, 1, NULL), (5001, 2, NULL), (NULL, 3, 'new');
+SELECT * FROM streamfilter_settle('repeats', 'events', most => 3);
+SELECT * FROM streamfilter_settle('repeats', 'events', duplicates => 'report');
+SELECT count(*), count(DISTINCT (a, b)) FROM events;
+DROP TABLE events, repeats;
+DROP FOREIGN TABLE seen;
+
 -- Partitioned tables, at both ends; without an index and with one; columns that the other has not.
 CREATE FOREIGN TABLE seen (id bigint, at timestamptz OPTIONS (role 'time')) SERVER streamfilter
   OPTIONS (kind 'timer', window '10 years', keys '1000', fpr '1e-6');
@@ -250,3 +269,31 @@ SELECT pg_stat_get_xact_numscans('events'::regclass) < 9 AS a_few;
 COMMIT;
 DROP TABLE events, repeats;
 DROP FOREIGN TABLE seen;
+
+-- Duplicates that others refer to, or that take others along; domains
+\set SHOW_CONTEXT never
+CREATE DOMAIN key AS int CHECK (VALUE > 0);
+CREATE TABLE events (a key, b int, n int PRIMARY KEY);
+CREATE TABLE repeats (n int, b key, a smallint);
+CREATE TABLE children (n int REFERENCES events ON DELETE CASCADE);
+CREATE TABLE strict_children (n int REFERENCES events);
+CREATE FOREIGN TABLE seen (b key, a key) SERVER streamfilter OPTIONS (kind 'bloom', keys '1000', fpr '1e-6');
+INSERT INTO events VALUES (1, 2, 1), (2, 1, 2), (1, 2, 3), (1, 2, 4), (2, 1, 5), (NULL, 1, 6), (NULL, 1, 7);
+INSERT INTO children SELECT n FROM events;
+INSERT INTO strict_children VALUES (4);
+CREATE TRIGGER zz BEFORE INSERT ON events FOR EACH ROW EXECUTE FUNCTION streamfilter_divert('seen', 'repeats', b, a);
+INSERT INTO repeats VALUES (8, 2, 1), (9, 3, 1), (10, 3, 1), (11, 1, 3), (12, NULL, 1), (13, NULL, 1);
+SELECT * FROM streamfilter_settle('repeats', 'events', duplicates => 'delete');
+\echo SQLSTATE :LAST_ERROR_SQLSTATE
+SELECT (SELECT count(*) FROM events) AS events, (SELECT count(*) FROM repeats) AS repeats, (SELECT count(*) FROM children) AS children;
+TRUNCATE strict_children;
+SELECT * FROM streamfilter_settle('repeats', 'events', duplicates => 'delete');
+SELECT * FROM events ORDER BY n;
+SELECT string_agg(n::text, ' ' ORDER BY n) FROM children;
+TABLE repeats;
+INSERT INTO repeats VALUES (14, 5, -5);
+SELECT * FROM streamfilter_settle('repeats', 'events');
+\echo SQLSTATE :LAST_ERROR_SQLSTATE
+DROP TABLE children, strict_children, events, repeats;
+DROP FOREIGN TABLE seen;
+DROP DOMAIN key;

@@ -11,6 +11,7 @@ extern "C" {
 #include "funcapi.h"
 #include "storage/itemptr.h"
 #include "utils/array.h"
+#include "utils/guc.h"
 #include "utils/portal.h"
 }
 
@@ -114,8 +115,28 @@ int64 result_number(int column) {
 // Those of the rows whose key is in the table.
 int64 confirm(const SettleTask* task, const Places* places) {
   if (places->count == 0) return 0;
-  execute(statement_for_known(task), places, task->keep ? SPI_OK_SELECT : SPI_OK_DELETE);
-  return task->keep ? result_number(1) : static_cast<int64>(SPI_processed);
+  int64 confirmed = 0;
+  for (int nulls = 0; nulls <= (task->equal_nulls ? 1 : 0); ++nulls) {
+    execute(statement_for_known(task, nulls != 0), places,
+            task->keep ? SPI_OK_SELECT : SPI_OK_DELETE);
+    confirmed += task->keep ? result_number(1) : static_cast<int64>(SPI_processed);
+  }
+  return confirmed;
+}
+
+// Those of all rows, which need not be listed.
+int64 confirm_all(const SettleTask* task, const Datum* since) {
+  Oid type = TIMESTAMPTZOID;
+  Datum value = since == nullptr ? 0 : *since;
+  int64 confirmed = 0;
+  for (int nulls = 0; nulls <= (task->equal_nulls ? 1 : 0); ++nulls) {
+    const char* text = statement_for_all_known(task, since != nullptr, nulls != 0);
+    const int result =
+        SPI_execute_with_args(text, since == nullptr ? 0 : 1, &type, &value, nullptr, false, 0);
+    if (result != SPI_OK_DELETE) elog(ERROR, "%s: %s", text, SPI_result_code_string(result));
+    confirmed += static_cast<int64>(SPI_processed);
+  }
+  return confirmed;
 }
 
 [[noreturn]] void raise_not_moved(const SettleTask* task) {
@@ -251,8 +272,13 @@ bool read_places(Portal portal, int64 most, Places* places) {
 
 void settle_rows(const SettleTask* task, const Datum* since, int64 most, Progress* progress,
                  Settled* settled) {
-  Portal portal = open_places(task, since);
   progress->begin("settling rows", 0, "rows");
+  if (most == PG_INT64_MAX && !task->keep) {
+    settled->confirmed += confirm_all(task, since);
+    progress->advance(static_cast<uint64>(settled->confirmed));
+    stop_at(FaultPoint::settle_confirmed);
+  }
+  Portal portal = open_places(task, since);
   MemoryContext memory = AllocSetContextCreate(CurrentMemoryContext, "streamfilter_settle round",
                                                ALLOCSET_DEFAULT_SIZES);
   for (bool more = true; more;) {
@@ -321,6 +347,17 @@ int64 read_most(FunctionCallInfo fcinfo, bool keep) {
   return most;
 }
 
+// Rows of two tables are brought together, as the check of a new foreign key does it. Returns what
+// ends it.
+int raise_work_mem() {
+  const int level = NewGUCNestLevel();
+  if (maintenance_work_mem > work_mem)
+    static_cast<void>(set_config_option("work_mem", psprintf("%d", maintenance_work_mem),
+                                        PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0,
+                                        false));
+  return level;
+}
+
 // An older snapshot does not see what others have restored.
 void check_isolation() {
   if (!IsolationUsesXactSnapshot()) return;
@@ -367,8 +404,10 @@ SF_FUNCTION(streamfilter_settle) {
   Progress progress(Command::settle, task.filter == nullptr ? InvalidOid : task.filter->relid,
                     "settling");
   Settled settled = {};
+  const int settings = raise_work_mem();
   settle_rows(&task, PG_ARGISNULL(3) ? nullptr : &since, most, &progress, &settled);
   settle_duplicates(&task, duplicates, &progress, &settled);
+  AtEOXact_GUC(false, settings);
   progress.end();
   SPI_finish();
   PG_RETURN_DATUM(row_of(fcinfo, settled, duplicates != Duplicates::ignore));

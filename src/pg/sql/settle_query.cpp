@@ -62,40 +62,63 @@ const char* equality_of(Oid type) {
   return text;
 }
 
-void append_same_key(StringInfo text, const SettleTask* task) {
+void append_some_null(StringInfo text, const char* row, const SettleTask* task) {
   const char* between = "";
   for (int i = 0; i < task->count; ++i) {
-    const SettleColumn& column = task->columns[i];
-    if (!column.is_key) continue;
-    appendStringInfo(text, "%s(", between);
-    append_key(text, "t", column);
-    appendStringInfo(text, " %s ", equality_of(column.compared_as));
-    append_key(text, "d", column);
-    if (task->equal_nulls) {
-      const char* name = quote_identifier(column.name);
-      appendStringInfo(text, " OR (t.%s IS NULL AND d.%s IS NULL)", name, name);
-    }
-    appendStringInfoChar(text, ')');
-    between = " AND ";
-  }
-}
-
-void append_known(StringInfo text, const SettleTask* task) {
-  appendStringInfo(text, "EXISTS (SELECT FROM %s AS t WHERE ", qualified_name(task->target));
-  append_same_key(text, task);
-  appendStringInfoChar(text, ')');
-}
-
-// Whether a row of this name has no key: then there is none that is equal to it.
-void append_no_key(StringInfo text, const char* row, const SettleTask* task) {
-  const char* between = "";
-  for (int i = 0; i < task->count && !task->equal_nulls; ++i) {
     if (!task->columns[i].is_key) continue;
     appendStringInfo(text, "%s%s.%s IS NULL", between, row,
                      quote_identifier(task->columns[i].name));
     between = " OR ";
   }
-  if (task->equal_nulls) appendStringInfoString(text, "false");
+}
+
+// Whether a row of this name has no key: then there is none that is equal to it.
+void append_no_key(StringInfo text, const char* row, const SettleTask* task) {
+  if (task->equal_nulls)
+    appendStringInfoString(text, "false");
+  else
+    append_some_null(text, row, task);
+}
+
+// How keys are held against each other: by what an index or a hash join finds them; or with two
+// NULLs as equal, for rows that have one.
+enum class Equality : uint8 { plain, of_nulls };
+
+void append_comparison(StringInfo text, const SettleColumn& column, Equality equality) {
+  const bool nulls = equality == Equality::of_nulls;
+  const char* open = nulls ? "ARRAY[" : "";
+  const char* close = nulls ? "]" : "";
+  appendStringInfoString(text, open);
+  append_key(text, "t", column);
+  appendStringInfo(text, "%s %s %s", close,
+                   nulls ? "OPERATOR(pg_catalog.=)" : equality_of(column.compared_as), open);
+  append_key(text, "d", column);
+  appendStringInfoString(text, close);
+}
+
+void append_known(StringInfo text, const SettleTask* task, Equality equality) {
+  appendStringInfo(text, "EXISTS (SELECT FROM %s AS t WHERE ", qualified_name(task->target));
+  const char* between = "";
+  for (int i = 0; i < task->count; ++i) {
+    if (!task->columns[i].is_key) continue;
+    appendStringInfoString(text, between);
+    append_comparison(text, task->columns[i], equality);
+    between = " AND ";
+  }
+  if (equality == Equality::of_nulls) {
+    appendStringInfoString(text, " AND (");
+    append_some_null(text, "d", task);
+    appendStringInfoChar(text, ')');
+  }
+  appendStringInfoChar(text, ')');
+}
+
+void append_unknown(StringInfo text, const SettleTask* task) {
+  appendStringInfoString(text, " AND NOT ");
+  append_known(text, task, Equality::plain);
+  if (!task->equal_nulls) return;
+  appendStringInfoString(text, " AND NOT ");
+  append_known(text, task, Equality::of_nulls);
 }
 
 void append_keys(StringInfo text, const char* row, const SettleTask* task) {
@@ -162,9 +185,17 @@ void append_first_rows(StringInfo text, const SettleTask* task) {
   append_no_key(text, "d", task);
   appendStringInfoString(text, " THEN d.ctid END ORDER BY ");
   append_order(text, "d", task);
-  appendStringInfo(text, ") AS number FROM %s AS d, %s WHERE %s AND NOT ",
-                   qualified_name(task->diverted), kPlaces, kThese);
-  append_known(text, task);
+  appendStringInfo(text, ") AS number FROM %s AS d, %s WHERE %s", qualified_name(task->diverted),
+                   kPlaces, kThese);
+  append_unknown(text, task);
+}
+
+// Of the rows of the table of diverted rows, those that this call is about.
+void append_wanted(StringInfo text, const SettleTask* task, bool since) {
+  if (since) appendStringInfoString(text, " AND d.diverted_at OPERATOR(pg_catalog.>=) $1");
+  if (task->others_divert)
+    appendStringInfo(text, " AND d.filter::pg_catalog.regclass OPERATOR(pg_catalog.=) '%u'",
+                     task->filter->relid);
 }
 
 }  // namespace
@@ -172,12 +203,9 @@ void append_first_rows(StringInfo text, const SettleTask* task) {
 const char* query_for_places(const SettleTask* task, bool since) {
   StringInfoData text;
   initStringInfo(&text);
-  appendStringInfo(&text, "SELECT d.tableoid, d.ctid, d.xmin FROM %s AS d",
+  appendStringInfo(&text, "SELECT d.tableoid, d.ctid, d.xmin FROM %s AS d WHERE true",
                    qualified_name(task->diverted));
-  if (since) appendStringInfoString(&text, " WHERE d.diverted_at OPERATOR(pg_catalog.>=) $1");
-  if (task->others_divert)
-    appendStringInfo(&text, " %s d.filter::pg_catalog.regclass OPERATOR(pg_catalog.=) '%u'",
-                     since ? "AND" : "WHERE", task->filter->relid);
+  append_wanted(&text, task, since);
   return text.data;
 }
 
@@ -191,13 +219,11 @@ const char* query_for_rows(const SettleTask* task) {
   }
   appendStringInfo(&text, " FROM %s AS d, %s WHERE %s", qualified_name(task->diverted), kPlaces,
                    kThese);
-  if (!task->keep) return text.data;
-  appendStringInfoString(&text, " AND NOT ");
-  append_known(&text, task);
+  if (task->keep) append_unknown(&text, task);
   return text.data;
 }
 
-const char* statement_for_known(const SettleTask* task) {
+const char* statement_for_known(const SettleTask* task, bool nulls) {
   StringInfoData text;
   initStringInfo(&text);
   const char* name = qualified_name(task->diverted);
@@ -206,7 +232,16 @@ const char* statement_for_known(const SettleTask* task) {
   else
     appendStringInfo(&text, "DELETE FROM %s AS d USING %s", name, kPlaces);
   appendStringInfo(&text, " WHERE %s AND ", kThese);
-  append_known(&text, task);
+  append_known(&text, task, nulls ? Equality::of_nulls : Equality::plain);
+  return text.data;
+}
+
+const char* statement_for_all_known(const SettleTask* task, bool since, bool nulls) {
+  StringInfoData text;
+  initStringInfo(&text);
+  appendStringInfo(&text, "DELETE FROM %s AS d WHERE ", qualified_name(task->diverted));
+  append_known(&text, task, nulls ? Equality::of_nulls : Equality::plain);
+  append_wanted(&text, task, since);
   return text.data;
 }
 

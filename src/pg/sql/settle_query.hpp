@@ -39,8 +39,12 @@ const char* query_for_places(const SettleTask* task, bool since);
 // `keep` those whose key is in the table are left out.
 const char* query_for_rows(const SettleTask* task);
 
-// Deletes those whose key is in the table; with `keep`, counts them.
-const char* statement_for_known(const SettleTask* task);
+// Deletes those of the arrays whose key is in the table; with `keep`, counts them. With `nulls`,
+// those that have a NULL in it, where two NULLs are one key; without, the others.
+const char* statement_for_known(const SettleTask* task, bool nulls);
+
+// The same of all rows, or those diverted since $1: that takes no arrays.
+const char* statement_for_all_known(const SettleTask* task, bool since, bool nulls);
 
 // Moves the first row of each key that is not in the table; says how many were taken, and how many
 // have come there.
