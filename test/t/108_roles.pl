@@ -1,6 +1,6 @@
 # A role with each of the rights that a filter knows does all that it can to be in its owner's way: names the filter in a
 # trigger, or diverts to the owner's table, locks its own table, alters and drops. The owner then does what owners do: without
-# waiting for others, and without errors that are not the owner's own.
+# waiting for others, and without errors that are not the owner's own. What waited, and for whom, is read in the server's log.
 # flavours: asserted quick
 use strict;
 use warnings;
@@ -10,7 +10,11 @@ use Test::More;
 
 my $node = PostgreSQL::Test::Cluster->new('main');
 $node->init;
-$node->append_conf('postgresql.conf', "shared_preload_libraries = 'streamfilter'");
+$node->append_conf('postgresql.conf', q{
+	shared_preload_libraries = 'streamfilter'
+	autovacuum = off
+	log_lock_waits = on
+	deadlock_timeout = 1ms});
 $node->start;
 $node->safe_psql('postgres', q{
 	CREATE EXTENSION streamfilter;
@@ -79,13 +83,27 @@ sub prepare
 	return $err =~ /ERROR: +(.*)/ ? $1 : '';
 }
 
-# The errors of the owner's deeds, each in a transaction of its own; one that waited has a timeout among them.
+# What waits in the log from there on: the statement, and the sessions that it waited for.
+sub waits_since
+{
+	my ($offset) = @_;
+	my $log = slurp_file($node->logfile, $offset);
+	my @waits;
+	while ($log =~ /still waiting for (.*) after.*\n.*holding the locks?: ([0-9, ]+)\.(?:.*\n)*?.*STATEMENT:  (.*)/g)
+	{
+		push @waits, "$3: waited for $1, held by $2";
+	}
+	return @waits;
+}
+
+# The errors of the owner's deeds, each in a transaction of its own, and whatever waited for a lock of any other session.
 sub owner_does
 {
 	my ($refuses) = @_;
+	my $offset = -s $node->logfile;
 	my ($status, $out, $err) = $node->psql('postgres',
-		join("\n", "SET lock_timeout = '10s'; SET ROLE owner;", map { "BEGIN; $_->[0]; ROLLBACK;" } @deeds), on_error_stop => 0);
-	my @wrong;
+		join("\n", "SET lock_timeout = '1s'; SET ROLE owner;", map { "BEGIN; $_->[0]; ROLLBACK;" } @deeds), on_error_stop => 0);
+	my @wrong = waits_since($offset);
 	while ($err =~ /^psql:<stdin>:(\d+): ERROR: +(.*)/mg)
 	{
 		my ($statement, $needs) = @{ $deeds[ $1 - 2 ] };
@@ -141,7 +159,19 @@ for my $who (sort keys %guests)
 	}
 }
 
+# A wait is seen: DROP SCHEMA ... CASCADE has to wait for a table whose trigger is bound.
 prepare('guest', $guests{INSERT}[1], $names{'in divert'});
+{
+	my $other = $node->background_psql('postgres', on_error_stop => 0);
+	my $holder = $other->query('SELECT pg_backend_pid()');
+	$other->query_safe('BEGIN; LOCK TABLE his.t');
+	my $waited = owner_does(1);
+	like($waited, qr/^DROP SCHEMA private CASCADE;: waited for \w+ on relation \d+ of database \d+, held by $holder$/m,
+		'a wait is seen in the log');
+	$other->query_safe('ROLLBACK');
+	$other->quit;
+}
+
 is( $node->safe_psql('postgres', q{SET ROLE owner; INSERT INTO private.seen VALUES (1), (1) RETURNING id}), '1',
 	'the owner inserts as before');
 

@@ -26,7 +26,8 @@ sub new
 	plan(skip_all => 'the library is not built with FAULTS=1');
 }
 
-# The next session that gets to a point stops there, fails, or is killed; `pass` lets it go.
+# The next session that gets to a point stops there, fails, or is killed; `pass` lets it go. After n times `skip` it is the one
+# after n others.
 sub set
 {
 	my ($self, $point, $action) = @_;
@@ -44,10 +45,10 @@ sub reached
 # Starts statements in a session of their own; `finish` waits for its end and returns what it has printed.
 sub start
 {
-	my ($self, $statements) = @_;
+	my ($self, $statements, $verbosity) = @_;
 	my %session = (out => '', err => '');
 	$session{run} = IPC::Run::start(
-		[ 'psql', '-XAtq', '-v', 'VERBOSITY=terse', '-d', $self->{node}->connstr('postgres'), '-c', $statements ],
+		[ 'psql', '-XAtq', '-v', 'VERBOSITY=' . ($verbosity // 'terse'), '-d', $self->{node}->connstr('postgres'), '-c', $statements ],
 		'<', \undef, '>', \$session{out}, '2>', \$session{err}, IPC::Run::timeout(60));
 	return \%session;
 }

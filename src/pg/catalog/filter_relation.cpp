@@ -23,6 +23,7 @@ extern "C" {
 #include "pg/catalog/own_function.hpp"
 #include "pg/catalog/server_options.hpp"
 #include "pg/key/key_hash.hpp"
+#include "pg/server/fault_points.hpp"
 #include "pg/server/problem_report.hpp"
 
 namespace streamfilter::pg {
@@ -65,6 +66,7 @@ List* options_in(HeapTuple tuple) {
 }
 
 bool read_definition(FilterRelation* relation, Fault& fault) {
+  stop_at(FaultPoint::lookup);
   HeapTuple tuple = SearchSysCache1(FOREIGNTABLEREL, ObjectIdGetDatum(relation->relid));
   if (!HeapTupleIsValid(tuple))
     return fault.set(ERRCODE_UNDEFINED_TABLE, "filter \"%s\" does not exist", relation->name);
@@ -146,6 +148,7 @@ bool check_homes(const FilterRelation* relation, Fault& fault) {
 
 // The servers that hold the state.
 bool read_servers(FilterRelation* relation, Fault& fault) {
+  stop_at(FaultPoint::lookup);
   const ForeignServer* own = GetForeignServerExtended(relation->server, FSV_MISSING_OK);
   List* names;
   ServerOptions options;
@@ -174,13 +177,15 @@ bool read_servers(FilterRelation* relation, Fault& fault) {
 }
 
 bool read_columns(FilterRelation* relation, int attributes, Fault& fault) {
+  stop_at(FaultPoint::lookup);
   relation->columns =
       static_cast<FilterColumn*>(palloc0(sizeof(FilterColumn) * Max(attributes, 1)));
   relation->keys = static_cast<FilterColumn**>(palloc0(sizeof(FilterColumn*) * Max(attributes, 1)));
   bool sound = true;
   for (int i = 1; i <= attributes && sound; ++i) {
     HeapTuple tuple = SearchSysCache2(ATTNUM, ObjectIdGetDatum(relation->relid), Int16GetDatum(i));
-    if (!HeapTupleIsValid(tuple)) continue;
+    if (!HeapTupleIsValid(tuple))  // columns that are dropped keep theirs
+      return fault.set(ERRCODE_UNDEFINED_TABLE, "filter \"%s\" does not exist", relation->name);
     auto* form = reinterpret_cast<Form_pg_attribute>(GETSTRUCT(tuple));
     relation->uncommitted |= is_uncommitted(tuple);
     // The options of postgres_fdw's columns are its own, and it computes generated ones.

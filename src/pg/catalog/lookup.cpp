@@ -7,6 +7,7 @@ extern "C" {
 
 #include "pg/catalog/filter_relation.hpp"
 #include "pg/catalog/lookup.hpp"
+#include "pg/server/fault_points.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -20,12 +21,14 @@ namespace {
 }  // namespace
 
 const char* qualified_name(Oid relation) {
+  stop_at(FaultPoint::lookup);
   const char* name = get_rel_name(relation);
   if (name == nullptr) raise_gone(relation);
   return quote_qualified_identifier(get_namespace_name(get_rel_namespace(relation)), name);
 }
 
 Oid owner_of(Oid relation) {
+  stop_at(FaultPoint::lookup);
   HeapTuple tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relation));
   if (!HeapTupleIsValid(tuple)) return InvalidOid;
   const Oid owner = reinterpret_cast<Form_pg_class>(GETSTRUCT(tuple))->relowner;
@@ -39,15 +42,19 @@ bool is_owner(Oid relation, Oid role) {
 }
 
 void require_own_filter(Oid relation) {
+  stop_at(FaultPoint::lookup);
   const char* name = get_rel_name(relation);
   if (name == nullptr) raise_gone(relation);
   if (!is_filter(relation))
     ereport(ERROR, errcode(ERRCODE_WRONG_OBJECT_TYPE), errmsg("\"%s\" is not a filter", name));
-  if (!is_owner(relation, GetUserId()))
+  const Oid owner = owner_of(relation);
+  if (!OidIsValid(owner)) raise_gone(relation);
+  if (!has_privs_of_role(GetUserId(), owner))
     aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_FOREIGN_TABLE, name);
 }
 
 const ForeignServer* server_of_oid(Oid server) {
+  stop_at(FaultPoint::lookup);
   const ForeignServer* found = GetForeignServerExtended(server, FSV_MISSING_OK);
   if (found == nullptr)
     ereport(ERROR, errcode(ERRCODE_UNDEFINED_OBJECT),

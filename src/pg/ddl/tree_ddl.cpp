@@ -56,10 +56,9 @@ void check_children(const FilterRelation* relation) {
     Fault fault;
     if (const FilterRelation* read = try_load_filter_relation(child, fault))
       check_fit(WARNING, read, relation);
-    else
+    else if (const char* name = get_rel_name(child); name != nullptr)  // not dropped just now
       ereport(WARNING, errcode(fault.code),
-              errmsg("child \"%s\" of filter \"%s\" cannot be read", get_rel_name(child),
-                     relation->name),
+              errmsg("child \"%s\" of filter \"%s\" cannot be read", name, relation->name),
               errdetail_internal("%s", fault.text()));
   }
 }

@@ -7,6 +7,7 @@ extern "C" {
 #include "port/atomics.h"
 #include "storage/ipc.h"
 #include "storage/shmem.h"
+#include "utils/inval.h"
 }
 
 #include "pg/server/fault_points.hpp"
@@ -15,22 +16,36 @@ extern "C" {
 namespace streamfilter::pg {
 namespace {
 
-constexpr const char* kPoints[] = {
-    "pre_commit",       "commit_wait",   "logged",         "committed",     "applied",
-    "resolve",          "load",          "restore",        "save",          "move_fenced",
-    "move_copied",      "move_closed",   "move_told",      "judge",         "grow",
-    "resize_slice",     "resize_copied", "resize_saved",   "resize_locked", "diverted",
-    "settle_confirmed", "settle_taken",  "settle_restored"};
-constexpr const char* kActions[] = {"pass", "stop", "fail", "kill"};
-enum class Action : uint32 { pass, stop, fail, kill };
+constexpr const char* kPoints[] = {"pre_commit",   "commit_wait",
+                                   "logged",       "committed",
+                                   "applied",      "resolve",
+                                   "load",         "restore",
+                                   "save",         "move_fenced",
+                                   "move_copied",  "move_closed",
+                                   "move_told",    "judge",
+                                   "grow",         "lookup",
+                                   "resize_slice", "resize_copied",
+                                   "resize_saved", "resize_locked",
+                                   "diverted",     "settle_confirmed",
+                                   "settle_taken", "settle_restored"};
+constexpr const char* kActions[] = {"pass", "stop", "fail", "kill", "skip"};
+enum class Action : uint32 { pass, stop, fail, kill, skip };
 constexpr int kLongestStop = 60'000;  // ms
 
 struct Point {
   pg_atomic_uint32 action;
+  pg_atomic_uint32 skipped;   // so many times more it is passed before the action
   pg_atomic_uint32 standing;  // pid of the session that has stopped; 0: none
 };
 Point* points = nullptr;
 bool directs = false;  // this session has called one of the functions below, and passes everywhere
+
+bool is_skipped(Point* point) {
+  uint32 times = pg_atomic_read_u32(&point->skipped);
+  while (times > 0)
+    if (pg_atomic_compare_exchange_u32(&point->skipped, &times, times - 1)) return true;
+  return false;
+}
 
 Action action_at(Point* point) { return static_cast<Action>(pg_atomic_read_u32(&point->action)); }
 
@@ -43,6 +58,8 @@ void stop(Point* point) {
     if (!NoRaise::is_marked()) CHECK_FOR_INTERRUPTS();
   }
   pg_atomic_write_u32(&point->standing, 0);
+  // What was dropped meanwhile has left the caches, as it has after any lock that is taken.
+  if (point == &points[static_cast<int>(FaultPoint::lookup)]) AcceptInvalidationMessages();
 }
 
 template <size_t kCount>
@@ -64,8 +81,11 @@ Point* point_named(const text* name) {
 void stop_at(FaultPoint point) {
   if (points == nullptr || directs) return;
   Point* at = &points[static_cast<int>(point)];
-  switch (action_at(at)) {
-    case Action::pass: break;
+  const Action action = action_at(at);
+  if (action == Action::pass || is_skipped(at)) return;
+  switch (action) {
+    case Action::pass:
+    case Action::skip: break;
     case Action::stop:
       stop(at);
       if (action_at(at) != Action::fail) break;
@@ -87,6 +107,7 @@ void start_fault_points() {
   if (found) return;
   for (size_t i = 0; i < lengthof(kPoints); ++i) {
     pg_atomic_init_u32(&points[i].action, static_cast<uint32>(Action::pass));
+    pg_atomic_init_u32(&points[i].skipped, 0);
     pg_atomic_init_u32(&points[i].standing, 0);
   }
 }
@@ -98,6 +119,11 @@ using namespace streamfilter::pg;
 SF_FUNCTION(streamfilter_fault) {
   Point* point = point_named(PG_GETARG_TEXT_PP(0));
   const int action = number_of(kActions, PG_GETARG_TEXT_PP(1));
+  if (static_cast<Action>(action) == Action::skip) {
+    pg_atomic_fetch_add_u32(&point->skipped, 1);
+    PG_RETURN_VOID();
+  }
+  if (static_cast<Action>(action) == Action::pass) pg_atomic_write_u32(&point->skipped, 0);
   pg_atomic_write_u32(&point->action, static_cast<uint32>(action));
   PG_RETURN_VOID();
 }

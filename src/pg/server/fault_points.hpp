@@ -6,7 +6,9 @@
 //
 //   streamfilter_fault(point text, action text)    what the next session that gets there does:
 //   pass,
-//                                                  stop (a minute at most, one session), fail, kill
+//                                                  stop (a minute at most, one session), fail,
+//                                                  kill; skip, before one of these: not the next
+//                                                  time but the one after it
 //   streamfilter_fault_reached(point text, seconds float8) → boolean
 //                                                  does a session stand there, by then?
 #pragma once
@@ -30,6 +32,7 @@ enum class FaultPoint : uint8 {
   move_told,    // and its first one
   judge,        // the keys of a batch were looked up, and none is answered or added yet
   grow,         // the table of keys in flight is full, and no memory is taken for it yet
+  lookup,       // an OID was found, and what it stands for is not read yet
   // streamfilter_resize():
   resize_slice,   // a slice was read, and is not in the copy
   resize_copied,  // all slices are in the copy, and nothing is saved of it

@@ -171,7 +171,8 @@ void check_taken_over(Oid oid) {
   table_close(catalog, AccessShareLock);
   const char* name = OidIsValid(function) ? get_func_name(function) : nullptr;
   if (name == nullptr || strcmp(name, "citus_truncate_trigger") != 0) return;
-  Relation table = table_open(table_oid, AccessShareLock);
+  Relation table = try_table_open(table_oid, AccessShareLock);
+  if (table == nullptr) return;
   const TriggerDesc* triggers = CopyTriggerDesc(table->trigdesc);
   for (int i = 0; triggers != nullptr && i < triggers->numtriggers; ++i) {
     TriggerKind kind;

@@ -99,7 +99,8 @@ void hint_after_delete(const QueryDesc* query) {
   if (likely(query->operation != CMD_DELETE) || query->estate->es_processed == 0) return;
   for (int i = -1; (i = SF_NEXT_RESULT_RELATION(query->plannedstmt, i)) > 0;) {
     const RangeTblEntry* entry = rt_fetch(i, query->plannedstmt->rtable);
-    Relation table = table_open(entry->relid, AccessShareLock);  // pruned ones have none
+    Relation table = try_table_open(entry->relid, AccessShareLock);
+    if (table == nullptr) continue;  // pruned, not locked, and dropped since
     hint(table, TRIGGER_TYPE_DELETE, NIL);
     table_close(table, NoLock);
   }

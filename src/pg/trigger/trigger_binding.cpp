@@ -22,6 +22,7 @@ extern "C" {
 #include "pg/catalog/lookup.hpp"
 #include "pg/catalog/own_function.hpp"
 #include "pg/server/citus.hpp"
+#include "pg/server/fault_points.hpp"
 #include "pg/trigger/trigger_binding.hpp"
 #include "pg/trigger/trigger_kind.hpp"
 
@@ -329,10 +330,13 @@ void check_droppable(Oid relation, const List* dropped) {
       continue;
     const ObjectAddress trigger = {TriggerRelationId, row.trigger, 0};
     const ObjectAddress target = {RelationRelationId, relation, 0};
-    const char* what = getObjectDescription(&target, false);
+    stop_at(FaultPoint::lookup);
+    const char* what = getObjectDescription(&target, true);
+    const char* needs_it = getObjectDescription(&trigger, true);
+    if (what == nullptr || needs_it == nullptr) continue;  // dropped just now
     ereport(ERROR, errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
             errmsg("cannot drop %s because other objects depend on it", what),
-            errdetail("%s depends on %s", getObjectDescription(&trigger, false), what),
+            errdetail("%s depends on %s", needs_it, what),
             errhint("Use DROP ... CASCADE to drop the dependent objects too."));
   }
 }
