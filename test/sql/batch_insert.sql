@@ -516,3 +516,13 @@ DROP FUNCTION rows_of;
 DROP TABLE chain, links, parted_links;
 DROP FOREIGN TABLE leaf, other_leaf, root;
 DROP FUNCTION explain_analyze;
+
+-- Whether a transaction has an ID yet is asked before each row: NULL for the first one only.
+CREATE FOREIGN TABLE seen_early (id int) SERVER streamfilter OPTIONS (kind 'bloom', keys '1000', fpr '1e-6');
+CREATE TABLE early (id int, had_xid boolean);
+CREATE TRIGGER zz BEFORE INSERT ON early FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen_early', 'id');
+INSERT INTO early SELECT i, pg_current_xact_id_if_assigned() IS NOT NULL FROM generate_series(1, 6) i;
+INSERT INTO early SELECT i, txid_current_if_assigned() IS NOT NULL FROM generate_series(7, 12) i;
+SELECT string_agg(left(had_xid::text, 1), '' ORDER BY id) AS had_xid FROM early;
+DROP TABLE early;
+DROP FOREIGN TABLE seen_early;

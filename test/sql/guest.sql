@@ -161,11 +161,26 @@ SET ROLE guest_stranger;
 INSERT INTO his.t VALUES (5), (5);
 RESET ROLE;
 
+-- A filter below it, of one who has no right any more.
+GRANT SELECT, INSERT ON private.seen TO guest_stranger;
+GRANT USAGE ON FOREIGN SERVER streamfilter TO guest_stranger;
+SET ROLE guest_stranger;
+CREATE FOREIGN TABLE his.below (id int)
+  SERVER streamfilter OPTIONS (kind 'bloom', keys '2000', fpr '1e-6', parent 'private.seen');
+SET ROLE guest_owner;
+DROP FOREIGN TABLE private.seen;
+REVOKE SELECT, INSERT ON private.seen FROM guest_stranger;
+BEGIN;
+DROP FOREIGN TABLE private.seen;
+ROLLBACK;
+RESET ROLE;
+DROP FOREIGN TABLE his.below;
+
 DROP TABLE his.t, his.repeats;
 DROP FOREIGN TABLE private.seen;
 DROP FUNCTION his.last;
 DROP SCHEMA private, his;
-REVOKE USAGE ON FOREIGN SERVER streamfilter FROM guest_owner;
+REVOKE USAGE ON FOREIGN SERVER streamfilter FROM guest_owner, guest_stranger;
 DROP ROLE guest_member, guest_owner, guest_stranger;
 RESET search_path;
 DROP SCHEMA guest CASCADE;

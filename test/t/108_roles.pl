@@ -41,7 +41,12 @@ my %may_bind = map { $_ => 1 } qw(INSERT revoked superuser owner);
 my %names = (
 	'in a trigger' => q{streamfilter_discard('private.seen')},
 	'in divert'    => q{streamfilter_divert('private.seen', 'private.kept')});
-my @then = ('', 'locks', 'adds a later trigger', 'drops', 'alters');
+my @then = ('', 'locks', 'reads', 'adds a later trigger', 'drops', 'alters');
+# What anybody may call; of the rest a right is asked.
+my $reads = q{
+	SELECT streamfilter_definition(oid::regclass) FROM pg_class WHERE relname = 'seen';
+	SELECT * FROM streamfilter_stats; SELECT * FROM streamfilter_filters; SELECT * FROM streamfilter_triggers;
+	SELECT * FROM streamfilter_slices; SELECT * FROM streamfilter_tree};
 my %denied = (
 	drops  => [ 'DROP FOREIGN TABLE private.seen', 'DROP TABLE private.kept', 'DROP SCHEMA private CASCADE' ],
 	alters => [ q{ALTER FOREIGN TABLE private.seen OPTIONS (SET keys '1')}, 'ALTER FOREIGN TABLE private.seen RENAME TO mine',
@@ -148,6 +153,7 @@ for my $who (sort keys %guests)
 				$other->query('ROLLBACK TO s');
 			}
 			$other->query_safe('LOCK TABLE his.t') if $then eq 'locks';
+			$other->query_safe($reads) if $then eq 'reads';
 			$other->query_safe('CREATE TRIGGER zzz BEFORE INSERT ON his.t FOR EACH ROW EXECUTE FUNCTION his.last(); COMMIT')
 			  if $then =~ /later/;
 			# DROP SCHEMA … CASCADE drops a trigger that is bound, too, and waits for its table as for a view in use.

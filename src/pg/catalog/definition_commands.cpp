@@ -158,7 +158,7 @@ List* definition_commands(Oid relid) {
                               psprintf("ALTER FOREIGN TABLE %s OWNER TO %s", name,
                                        quote_identifier(GetUserNameFromId(owner, false))));
   commands = list_concat(commands, grants(filter, name));
-  table_close(filter, NoLock);
+  table_close(filter, AccessShareLock);  // anybody may ask: nobody waits for the end of that
   return commands;
 }
 

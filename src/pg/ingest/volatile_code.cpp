@@ -9,6 +9,7 @@ extern "C" {
 #include "nodes/execnodes.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
+#include "utils/fmgroids.h"
 #include "utils/typcache.h"
 }
 
@@ -76,8 +77,13 @@ Oid aggregate_of(const Node* node) {
   return InvalidOid;
 }
 
+// They answer NULL until a row is written.
+bool tells_of_writing(Oid function) {
+  return function == F_PG_CURRENT_XACT_ID_IF_ASSIGNED || function == F_TXID_CURRENT_IF_ASSIGNED;
+}
+
 bool find_secret_question(Oid function, void* found) {
-  if (!asks_in_secret(function)) return false;
+  if (!tells_of_writing(function) && !asks_in_secret(function)) return false;
   *static_cast<Oid*>(found) = function;
   return true;
 }
@@ -109,7 +115,9 @@ bool runs_volatile_check(Oid type) {
 const char* find_hidden_code(const Node* node) {
   Oid asking;
   if (check_functions_in_node(const_cast<Node*>(node), find_secret_question, &asking))
-    return psprintf("function %s runs volatile code, though it is not declared volatile",
+    return psprintf(tells_of_writing(asking)
+                        ? "function %s answers differently once a row is written"
+                        : "function %s runs volatile code, though it is not declared volatile",
                     get_func_name(asking));
   if (is_volatile_aggregate(aggregate_of(node)))
     return psprintf("aggregate %s has a volatile part", get_func_name(aggregate_of(node)));

@@ -342,11 +342,12 @@ void check_droppable(Oid relation, const List* dropped) {
 }
 
 void unbind_trigger(const TriggerRow* row) {
+  // Another session drops it, and with it what would be deleted here.
+  if (!lock_trigger_if_free(row->trigger)) return;
   forget_dependency(row->trigger, row->binding.filter);
   forget_dependency(row->trigger, row->binding.target);
-  // Where another session has the trigger, its OIDs stay, and mean nothing.
-  if (ConditionalLockRelationOid(row->table, ShareUpdateExclusiveLock) &&
-      lock_trigger_if_free(row->trigger)) {
+  // Where another session has its table, its OIDs stay, and mean nothing.
+  if (ConditionalLockRelationOid(row->table, ShareUpdateExclusiveLock)) {
     Relation catalog = table_open(TriggerRelationId, RowExclusiveLock);
     clear_binding(catalog, row->trigger);
     table_close(catalog, RowExclusiveLock);

@@ -2,6 +2,7 @@
 
 extern "C" {
 #include "access/relation.h"
+#include "access/xact.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_inherits.h"
@@ -10,6 +11,7 @@ extern "C" {
 #include "utils/acl.h"
 }
 
+#include "pg/catalog/dependencies.hpp"
 #include "pg/catalog/lookup.hpp"
 #include "pg/catalog/option_list.hpp"
 #include "pg/handle/tree.hpp"
@@ -413,9 +415,14 @@ List* relations_of(const DropStmt* statement) {
   return relations;
 }
 
-// Triggers of tables whose owners have no right any more keep nobody from dropping it.
+// Triggers of tables whose owners have no right any more keep nobody from dropping it, nor do such
+// filters below it.
 void unbind_strangers(Oid relid) {
   ListCell* cell;
+  foreach (cell, filters_depending_on(RelationRelationId, relid))
+    if (!has_rights_on_parent(lfirst_oid(cell), relid))
+      depend_no_more_on(lfirst_oid(cell), RelationRelationId, relid);
+  CommandCounterIncrement();
   foreach (cell, find_triggers_using(relid)) {
     const auto* row = static_cast<const TriggerRow*>(lfirst(cell));
     TriggerKind kind;
