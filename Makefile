@@ -159,7 +159,7 @@ sql/$(EXTENSION)--$(EXTVERSION).sql: $(SQL_PARTS)
 
 # What has changed since is in parts of its own, which both scripts consist of.
 sql/$(EXTENSION)--1.1--1.2.sql: sql/update/1.1--1.2_before.sql sql/05_schema.sql sql/update/1.1--1.2_internals.sql \
-  sql/41_stats.sql sql/59_metrics.sql sql/63_settle.sql sql/64_alter_slices.sql sql/65_retire.sql sql/66_resize.sql sql/73_filters_view.sql sql/80_comments.sql sql/update/1.1--1.2_after.sql
+  sql/41_stats.sql sql/46_state_index.sql sql/59_metrics.sql sql/63_settle.sql sql/64_alter_slices.sql sql/65_retire.sql sql/66_resize.sql sql/73_filters_view.sql sql/80_comments.sql sql/update/1.1--1.2_after.sql
 	cat $^ > $@
 
 # They come behind those above.
@@ -399,6 +399,8 @@ installcheck:
 	@mkdir -p results && chmod a+rwx results
 	$(pg_regress_installcheck) $(REGRESS_OPTS) --load-extension=streamfilter $(WITHOUT_PRELOADING)
 
+# Before what each test adds.
+check-tap: export TEMP_CONFIG = $(CURDIR)/test/tap.conf
 check-tap: $(CHECKED)
 	$(prove_installcheck)
 

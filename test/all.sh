@@ -327,7 +327,7 @@ copy_tree() { # stale results of earlier runs are left behind, for what is repor
 	mkdir "$WORK/tree"
 	tar -C "$ROOT" --exclude=./.git --exclude='tmp_check*' --exclude=output_iso --exclude=./results --exclude=./log \
 		--exclude='regression.*' -cf - . | tar -C "$WORK/tree" -xf -
-	say "streamfilter.batch_insert = off" >"$WORK/batch_insert_off.conf"
+	(cat "$ROOT/test/tap.conf" && say "streamfilter.batch_insert = off") >"$WORK/batch_insert_off.conf"
 	cat "$ROOT/test/streamfilter.conf" "$WORK/batch_insert_off.conf" >"$WORK/one_by_one.conf"
 	give_work
 }

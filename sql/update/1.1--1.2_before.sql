@@ -31,3 +31,4 @@ END $$;
 DROP VIEW streamfilter_metrics;
 DROP VIEW streamfilter_stats;
 DROP FUNCTION streamfilter_stat(oid);
+DROP INDEX IF EXISTS streamfilter_image_filter;

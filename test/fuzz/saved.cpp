@@ -23,7 +23,8 @@ void place(const RowHead& head, const char* data, Block& block) {
   const ImageRow row{0, 0, head.number, 0, 0, 0, data, head.size};
   sum_of(row);
   is_known_header(row);
-  place_chunk(row, block.header());
+  char* place;
+  if (place_of_chunk(row, block.header(), &place) == nullptr) memcpy(place, row.data, row.size);
 }
 
 void apply(const RowHead& head, const char* data, Block& block) {

@@ -17,6 +17,7 @@ $node->append_conf('postgresql.conf', q{
 	streamfilter.dynamic_memory = '64MB'
 	streamfilter.restore_workers = 1
 	statement_timeout = '120s'
+	restart_after_crash = on
 	autovacuum = off});
 $node->start;
 for my $database (qw(postgres other))
@@ -49,7 +50,7 @@ sub wait_for
 my $all = q{SELECT count(*) = 3 FROM streamfilter_stats WHERE restored IS NOT NULL AND filter::text IN ('large', 'middle', 'busy')};
 my $order = q{SELECT string_agg(filter::text, ' ' ORDER BY restored) FROM streamfilter_stats
 	WHERE restored IS NOT NULL AND filter::text <> 'passing'};
-my $gone = q{SELECT count(*) = 0 FROM pg_stat_activity WHERE backend_type LIKE 'streamfilter restore%'};
+my $gone = q{SELECT count(*) = 0 FROM pg_stat_activity WHERE backend_type = 'streamfilter restore'};
 
 # --- Nobody asks, and they are there -----------------------------------------------------------------------------------
 
@@ -64,6 +65,16 @@ $node->stop('immediate');
 $node->start;
 ok(wait_for($all), 'after a crash, too');
 is(sql($order), 'large middle busy', 'by their size');
+is(sql(q{SELECT known('large', 1000), known('middle', 1000), known('busy', 99)}), '1000|1000|99', 'whole');
+
+# The launcher, too, comes back after a crash of another process.
+sub pid { return sql(q{SELECT pid FROM pg_stat_activity WHERE backend_type = 'streamfilter restore launcher'}); }
+wait_for($gone);
+my $former = pid();
+my $victim = sql(q{SELECT pid FROM pg_stat_activity WHERE backend_type = 'background writer'});
+kill 'KILL', $victim;
+ok(wait_for("SELECT pid <> $former FROM pg_stat_activity WHERE backend_type = 'streamfilter restore launcher'"), 'a launcher after a crash');
+ok(wait_for($all), 'the filters are restored');
 is(sql(q{SELECT known('large', 1000), known('middle', 1000), known('busy', 99)}), '1000|1000|99', 'whole');
 
 # --- As before, where it is asked for ----------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ extern "C" {
 #include "pg/handle/save_filter.hpp"
 #include "pg/server/commit_wait.hpp"
 #include "pg/storage/persistence.hpp"
+#include "pg/storage/restore_ranges.hpp"
 #include "pg/storage/write_log.hpp"
 #include "pg/transaction/prepared_transactions.hpp"
 #include "pg/transaction/transaction_changes.hpp"
@@ -226,9 +227,29 @@ bool has_something_to_save() {
 
 }  // namespace
 
+namespace {
+
+// Where a filter is being restored, its changes are of slices that are there: who made them has
+// waited. This sees to it whatever way they came.
+void await_changed_slices() {
+  for (TransactionChanges* changes = first_changes(); changes != nullptr; changes = changes->next) {
+    if (!is_alive(changes) || is_whole(changes->slot)) continue;
+    FilterHandle* filter = filter_handle(changes->slot->relation);
+    if (!filter->validity.valid || filter->relation == nullptr) continue;
+    ChangeReader reader(&changes->log, 0);
+    for (uint32 i = 0; i < changes->log.count; ++i) {
+      reader.next();
+      await_slice(changes->slot, filter->relation, reader.element().hash);
+    }
+  }
+}
+
+}  // namespace
+
 // The server's portals are gone at commit and their snapshots with them, but a heap is not written
 // without one.
 void save_transaction_changes() {
+  await_changed_slices();
   note_persistence();
   if (!has_something_to_save()) return;
   PushActiveSnapshot(GetTransactionSnapshot());

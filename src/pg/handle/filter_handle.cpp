@@ -29,6 +29,7 @@ extern "C" {
 #include "pg/shmem/loss_estimate.hpp"
 #include "pg/shmem/trigger_counts.hpp"
 #include "pg/storage/persistence.hpp"
+#include "pg/storage/restore_ranges.hpp"
 #include "pg/storage/state_heaps.hpp"
 #include "pg/transaction/transaction_changes.hpp"
 
@@ -388,6 +389,9 @@ void make_ready(FilterHandle* filter, Use use) {
   resolve_mode(filter, use == Use::judge || use == Use::judge_granted);
   if (unlikely(filter->slot == nullptr) && use != Use::define && filter->mode != FilterMode::off)
     attach(filter, use);
+  if (filter->slot != nullptr &&
+      ((use != Use::judge && use != Use::judge_granted) || filter->tree != nullptr))
+    await_all_slices(filter->slot, filter->relation);
   filter->validity.used_epoch = handle_epoch;
   filter->validity.used_by = GetUserId();
   filter->validity.used_for = use;

@@ -6,6 +6,7 @@
 #include "pg/handle/key_reservation.hpp"
 #include "pg/handle/overfull.hpp"
 #include "pg/server/problem_report.hpp"
+#include "pg/storage/restore_ranges.hpp"
 #include "pg/transaction/apply_changes.hpp"
 #include "pg/transaction/prepared_transactions.hpp"
 
@@ -96,6 +97,7 @@ void add_value(FilterHandle* filter, const Header* value, int64 slice, Size byte
 
 bool test_and_insert_local_key(FilterHandle* filter, const Element& element) {
   FilterSlot* slot = filter->slot;
+  await_slice(slot, filter->relation, element.hash);
   TransactionChanges* changes = changes_of(filter);
   const OwnKey own = own_key(changes, element);
   if (own.view == OwnView::added) {
@@ -121,6 +123,7 @@ bool test_and_insert_local_key(FilterHandle* filter, const Element& element) {
 namespace {
 
 bool reserve_unseen(FilterHandle* filter, const Element& element, bool at_once) {
+  await_slice(filter->slot, filter->relation, element.hash);
   TransactionChanges* changes = begin(filter);
   const OwnKey own = own_key(changes, element);
   if (own.view == OwnView::added) return true;
@@ -139,6 +142,7 @@ bool reserve_local_key_at_once(FilterHandle* filter, const Element& element) {
 }
 
 void insert_local_key(FilterHandle* filter, const Element& element) {
+  await_slice(filter->slot, filter->relation, element.hash);
   const TransactionChanges* changes = changes_of(filter);
   if (own_key(changes, element).view != OwnView::added)
     append_change(begin_change(filter), ChangeType::add, element);
@@ -159,6 +163,7 @@ bool insert_partial_key(FilterHandle* filter, const Element& element) {
 }
 
 bool test_local_key(const FilterHandle* filter, const Element& element) {
+  await_slice(filter->slot, filter->relation, element.hash);
   const TransactionChanges* changes = changes_of(filter);
   const OwnView view = own_key(changes, element).view;
   if (view != OwnView::untouched) return view == OwnView::added;
@@ -202,6 +207,7 @@ bool erase_local_key(FilterHandle* filter, const Element& element) {
 }
 
 void reset_local_filter(FilterHandle* filter) {
+  await_all_slices(filter->slot, filter->relation);
   // The lock on the relation keeps other transactions away, also prepared ones; what is left of
   // such that have ended must not come after this.
   resolve_prepared();

@@ -7,6 +7,7 @@
 #include "pg/handle/slot_lifecycle.hpp"
 #include "pg/handle/tree.hpp"
 #include "pg/server/progress.hpp"
+#include "pg/storage/restore_ranges.hpp"
 #include "pg/storage/state_heaps.hpp"
 #include "pg/transaction/apply_changes.hpp"
 #include "pg/transaction/prepared_transactions.hpp"
@@ -121,6 +122,7 @@ bool resize_filter(const FilterRelation* relation, Problem& problem) {
   FilterSlot* former = latest_slot(relation);
   // Those of a tree are of one shape, which is that of their definition to the byte.
   if (former == nullptr || is_in_tree(relation->relid)) return false;
+  await_all_slices(former, relation);
   const Header* state = state_to_keep(former);
   Parameters parameters{};
   // But one that this transaction has emptied must not come back as it was before.

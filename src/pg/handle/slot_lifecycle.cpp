@@ -22,6 +22,7 @@ extern "C" {
 #include "pg/shmem/server_health.hpp"
 #include "pg/shmem/trigger_counts.hpp"
 #include "pg/storage/persistence.hpp"
+#include "pg/storage/restore_workers.hpp"
 #include "pg/transaction/prepared_transactions.hpp"
 
 namespace streamfilter::pg {
@@ -361,13 +362,26 @@ void open_slot(FilterSlot* slot, const FilterRelation* relation, Work* item) {
   ConditionVariableBroadcast(&shared_state->built);
 }
 
+struct Build {
+  const FilterRelation* relation;
+  Work* item;
+};
+
+void open_early(void* arg) {
+  const auto* build = static_cast<const Build*>(arg);
+  open_slot(build->item->slot, build->relation, build->item);
+}
+
 // Fills the filter with what is saved, if anything is.
 void build(FilterSlot* slot, const FilterRelation* relation, const Parameters& parameters,
            Work* item) {
   back(slot, relation);
   slot->saved.logged = relation->options.persistence == Persistence::logged;
-  restore_filter(slot, relation, parameters);
-  open_slot(slot, relation, item);
+  Build building = {relation, item};
+  const Opening opening = {open_early, &building};
+  const bool early = opens_early && !relation->uncommitted;
+  restore_filter(slot, relation, parameters, early ? &opening : nullptr);
+  if (slot->state == SlotState::building) open_slot(slot, relation, item);
 }
 
 Parameters parameters_for(const FilterRelation* relation) {
@@ -510,6 +524,37 @@ bool peek_seed(const FilterRelation* relation, uint64* seed) {
   return slot != nullptr;
 }
 
+namespace {
+
+bool is_building(const FilterRelation* relation) {
+  LWLockAcquire(shared_state->directory_lock, LW_SHARED);
+  const bool building = find_slots(relation).building != nullptr;
+  LWLockRelease(shared_state->directory_lock);
+  return building;
+}
+
+// A large filter is restored by a worker, from which its rows get what they need first. nullptr:
+// none does.
+FilterSlot* attach_by_worker(const FilterRelation* relation) {
+  constexpr uint64 kLarge = 32 * 1024 * 1024;
+  constexpr long kLook = 100;  // ms
+  if (is_restore_worker || relation->uncommitted ||
+      relation->definition.parameters.memory < kLarge ||
+      relation->options.persistence != Persistence::logged || is_building(relation) ||
+      !is_anything_saved(relation->relid))
+    return nullptr;
+  BackgroundWorkerHandle* worker = start_restore_worker(MyDatabaseId, relation->relid);
+  if (worker == nullptr) return nullptr;
+  FilterSlot* slot = nullptr;
+  ConditionVariablePrepareToSleep(&shared_state->built);
+  while ((slot = peek_slot(relation)) == nullptr && is_running(worker))
+    ConditionVariableTimedSleep(&shared_state->built, kLook, wait_event(Wait::load));
+  ConditionVariableCancelSleep();
+  return slot;
+}
+
+}  // namespace
+
 FilterSlot* attach_slot(const FilterRelation* relation) {
   require_shared_state();
   if (FilterSlot* slot = peek_slot(relation)) return slot;
@@ -518,6 +563,7 @@ FilterSlot* attach_slot(const FilterRelation* relation) {
   if (!relation->options.asked.is_given(Common::memory) &&
       relation->options.persistence == Persistence::logged)
     find_saved_geometry(relation, &parameters);
+  if (FilterSlot* slot = attach_by_worker(relation)) return slot;
   const ServerOptions server = server_options(server_of_oid(relation->server)->options);
   const TimestampTz now = GetCurrentTimestamp();
   for (;;) {
@@ -533,12 +579,8 @@ FilterSlot* attach_slot(const FilterRelation* relation) {
 
     // Another session is building it: wait until it is done or has failed.
     ConditionVariablePrepareToSleep(&shared_state->built);
-    for (bool building = true; building;) {
-      LWLockAcquire(shared_state->directory_lock, LW_SHARED);
-      building = find_slots(relation).building != nullptr;
-      LWLockRelease(shared_state->directory_lock);
-      if (building) ConditionVariableSleep(&shared_state->built, wait_event(Wait::load));
-    }
+    while (is_building(relation))
+      ConditionVariableSleep(&shared_state->built, wait_event(Wait::load));
     ConditionVariableCancelSleep();
     if (FilterSlot* slot = peek_slot(relation)) return slot;
   }

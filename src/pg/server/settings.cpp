@@ -16,7 +16,7 @@ int dynamic_memory_kb = 1024 * 1024;
 int max_filters = 128;
 int max_in_flight = 100000;
 int commit_wait_timeout_ms = 60'000;
-int restore_workers = 0;
+int restore_workers = 1;
 int min_log_size_kb = 8 * 1024;
 bool enabled = true;
 bool batch_scan = true;
@@ -127,7 +127,7 @@ void init_settings() {
       100000000, at_start, 0, nullptr, nullptr, nullptr);
   DefineCustomIntVariable("streamfilter.restore_workers",
                           "Workers that restore filters after a start.",
-                          "0: a filter is restored when it is used.", &restore_workers, 0, 0,
+                          "0: a filter is restored when it is used.", &restore_workers, 1, 0,
                           kMostRestoreWorkers, at_start, 0, nullptr, nullptr, nullptr);
   MarkGUCPrefixReserved("streamfilter");
 }

@@ -150,6 +150,10 @@ void give_back_memory(char* block, uint64 size) {
 #endif
 }
 
+bool fill_memory(char* to, const char* from, uint64 size) {
+  return pwrite(file, from, size, position_of(to)) == static_cast<ssize_t>(size);
+}
+
 bool gives_zeroes() {
 #ifdef FALLOC_FL_PUNCH_HOLE
   return true;

@@ -33,6 +33,10 @@ int back_with_memory(char* block, uint64 size, uint64 taken, void (*between)());
 // there.
 void give_back_memory(char* block, uint64 size);
 
+// Copies bytes to memory that nobody has used yet: the system need not clear its pages before.
+// False: it did not.
+bool fill_memory(char* to, const char* from, uint64 size);
+
 // Is all of it that filters do not have of zeroes?
 bool gives_zeroes();
 

@@ -202,9 +202,11 @@ void reset_counters(FilterSlot* slot, TimestampTz now) {
   for (pg_atomic_uint64* value :
        {&slot->loss.applied, &slot->loss.accepted, &slot->loss.looked_at, &slot->loss.fill,
         &slot->loss.weight, &slot->loss.fresh, &slot->loss.passing, &slot->overfull_logged,
-        &slot->ahead_of_clock, &slot->unregistered, &slot->applied, &slot->exclusive_xact})
+        &slot->ahead_of_clock, &slot->unregistered, &slot->applied, &slot->exclusive_xact,
+        &slot->missing, &slot->wanted})
     pg_atomic_init_u64(value, 0);
   pg_atomic_init_u64(&slot->loss.odds, LossEstimate::kUnknownOdds);
+  pg_atomic_init_u32(&slot->restorer, 0);
   pg_atomic_init_u32(&slot->arriving_keys, 0);
   pg_atomic_init_u32(&slot->arriving_erasures, 0);
   pg_atomic_init_u32(&slot->prepared_removals, 0);

@@ -109,6 +109,10 @@ struct FilterSlot {
   pg_atomic_uint64 ahead_of_clock;   // the filter's time, in microseconds: that has gone back
   pg_atomic_uint64 unregistered;     // keys of unfinished transactions that are not in that table
   pg_atomic_uint64 applied;          // how often transactions have brought their changes in
+  // Of a live one that is being restored: ranges of slices that are not there yet, as bits, those
+  // that somebody waits for, and the pid of who restores it (missing_ranges.hpp).
+  pg_atomic_uint64 missing, wanted;
+  pg_atomic_uint32 restorer;
   // Transactions marked as arriving (arrivals.hpp) that add keys which the table in flight does not
   // have; that forget keys.
   pg_atomic_uint32 arriving_keys;

@@ -1,7 +1,8 @@
 // Restores filters after a start, so that their first rows need not: a launcher goes through the
 // databases, and a worker in each restores what is saved there, the busiest filters first, the
-// larger ones before the smaller. A session that needs one before restores it itself, or waits for
-// who does. Nothing depends on these workers.
+// larger ones before the smaller. A session that needs one before restores it itself, or starts a
+// worker for it if it is large. Rows come as soon as a worker has what they need. Nothing depends
+// on these workers.
 #include "pg/server/postgres.hpp"
 
 extern "C" {
@@ -15,7 +16,10 @@ extern "C" {
 #include "miscadmin.h"
 #include "pgstat.h"
 #include "postmaster/bgworker.h"
+#include "storage/latch.h"
+#include "utils/guc.h"
 #include "utils/snapmgr.h"
+#include "utils/wait_event.h"
 }
 
 #include <algorithm>
@@ -26,6 +30,7 @@ extern "C" {
 #include "pg/server/settings.hpp"
 #include "pg/sql/restore_worker.hpp"
 #include "pg/storage/persistence.hpp"
+#include "pg/storage/restore_workers.hpp"
 
 extern "C" {
 PGDLLEXPORT void streamfilter_restore_launcher(Datum);
@@ -35,23 +40,15 @@ PGDLLEXPORT void streamfilter_restore_worker(Datum);
 namespace streamfilter::pg {
 namespace {
 
-BackgroundWorker make_worker(const char* function, const char* name) {
-  BackgroundWorker worker{};
-  worker.bgw_flags = BGWORKER_SHMEM_ACCESS | BGWORKER_BACKEND_DATABASE_CONNECTION;
-  worker.bgw_start_time = BgWorkerStart_ConsistentState;
-  worker.bgw_restart_time = BGW_NEVER_RESTART;
-  strlcpy(worker.bgw_library_name, "streamfilter", sizeof worker.bgw_library_name);
-  strlcpy(worker.bgw_function_name, function, sizeof worker.bgw_function_name);
-  strlcpy(worker.bgw_name, name, sizeof worker.bgw_name);
-  strlcpy(worker.bgw_type, "streamfilter restore", sizeof worker.bgw_type);
-  return worker;
-}
+constexpr int kRestart = 60;  // seconds
 
 void begin_work(Oid database) {
   // The default handler would end the process at once, even within a critical section.
   pqsignal(SIGTERM, die);
   BackgroundWorkerUnblockSignals();
   BackgroundWorkerInitializeConnectionByOid(database, InvalidOid, 0);
+  // Who waits for it may be who a lock waits for: it gives up, and the session does without.
+  SetConfigOption("lock_timeout", "1s", PGC_SUSET, PGC_S_OVERRIDE);
 }
 
 // Nobody keeps filters in templates, and who copies one wants it for himself.
@@ -75,15 +72,6 @@ List* list_databases() {
   CommitTransactionCommand();
   MemoryContextSwitchTo(caller);
   return databases;
-}
-
-// nullptr: no worker is free.
-BackgroundWorkerHandle* start_in(Oid database) {
-  BackgroundWorker worker = make_worker("streamfilter_restore_worker", "streamfilter restore");
-  worker.bgw_main_arg = ObjectIdGetDatum(database);
-  worker.bgw_notify_pid = MyProcPid;
-  BackgroundWorkerHandle* handle = nullptr;
-  return RegisterDynamicBackgroundWorker(&worker, &handle) ? handle : nullptr;
 }
 
 struct SavedFilter {
@@ -144,7 +132,9 @@ void try_to_restore(Oid relid) {
   PG_TRY();
   {
     in_transaction([relid] {
-      if (is_filter(relid)) use_filter(filter_handle(relid), Use::test_granted);
+      if (!is_filter(relid)) return;
+      opens_early = !is_in_tree(relid);
+      use_filter(filter_handle(relid), Use::test_granted);
     });
   }
   PG_CATCH();
@@ -164,7 +154,9 @@ void try_to_restore(Oid relid) {
 void init_restore_worker() {
   if (restore_workers == 0 || IsBinaryUpgrade) return;
   BackgroundWorker worker =
-      make_worker("streamfilter_restore_launcher", "streamfilter restore launcher");
+      make_restore_worker("streamfilter_restore_launcher", "streamfilter restore launcher");
+  // Workers that end are forgotten, and not started again after a crash.
+  worker.bgw_restart_time = kRestart;
   RegisterBackgroundWorker(&worker);
 }
 
@@ -179,15 +171,24 @@ void streamfilter_restore_launcher(Datum) {
   foreach (cell, list_databases()) {
     BackgroundWorkerHandle*& place = running[next++ % restore_workers];
     if (place != nullptr) WaitForBackgroundWorkerShutdown(place);
-    place = start_in(lfirst_oid(cell));
+    place = start_restore_worker(lfirst_oid(cell), InvalidOid);
+    CHECK_FOR_INTERRUPTS();
+  }
+  for (;;) {
+    WaitLatch(MyLatch, WL_LATCH_SET | WL_EXIT_ON_PM_DEATH, 0, PG_WAIT_EXTENSION);
+    ResetLatch(MyLatch);
     CHECK_FOR_INTERRUPTS();
   }
 }
 
 void streamfilter_restore_worker(Datum database) {
   using namespace streamfilter::pg;
+  Oid one;
+  memcpy(&one, MyBgworkerEntry->bgw_extra, sizeof one);
   begin_work(DatumGetObjectId(database));
+  is_restore_worker = true;
   pgstat_report_activity(STATE_RUNNING, "streamfilter: restoring filters");
+  if (OidIsValid(one)) return try_to_restore(one);
   MemoryContext context =
       AllocSetContextCreate(TopMemoryContext, "streamfilter restore", ALLOCSET_DEFAULT_SIZES);
   MemoryContextSwitchTo(context);

@@ -11,10 +11,18 @@ extern "C" {
 
 namespace streamfilter::pg {
 
+// Lets others use a slot that is being built.
+struct Opening {
+  void (*open)(void* arg);
+  void* arg;
+};
+
 // Fills the block of a slot that is being built: with what is saved of this filter, or empty.
 // `parameters` are those of the definition, with a seed for a filter that has none yet. A damaged
 // image is a WARNING; the filter then holds what the log has. Shows progress, can be cancelled.
-void restore_filter(FilterSlot* slot, const FilterRelation* relation, const Parameters& parameters);
+// `opening` given: called before all of it is there, if it is restored by ranges.
+void restore_filter(FilterSlot* slot, const FilterRelation* relation, const Parameters& parameters,
+                    const Opening* opening = nullptr);
 
 // What the saved state of a filter says of its geometry, if there is any that can be used; it may
 // be that of another version, and of another size.

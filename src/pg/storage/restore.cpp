@@ -12,17 +12,11 @@ extern "C" {
 #include "pg/server/fault_points.hpp"
 #include "pg/storage/key_collations.hpp"
 #include "pg/storage/persistence.hpp"
+#include "pg/storage/restore_ranges.hpp"
 #include "pg/storage/state_reader.hpp"
 
 namespace streamfilter::pg {
 namespace {
-
-void warn_damaged(const FilterRelation* relation, const char* what, const char* detail) {
-  ereport(WARNING, errcode(ERRCODE_DATA_CORRUPTED),
-          errmsg("the saved %s of filter \"%s\" is damaged", what, relation->name),
-          errdetail("%s", detail),
-          errhint("The filter goes on without it, so repeats of older keys are not recognised."));
-}
 
 // An image has neither chunks of zeros nor the padding behind the last slice, and the room may have
 // been another filter's.
@@ -92,11 +86,6 @@ void choose(StateReading* reading, Choice* choice) {
     choice->use_image = false;
     image->damage = nullptr;  // it would not be used anyway
   }
-  if (!choice->use_image) return;
-  if (Problem problem; !check(reading->block, reading->block->parameters.memory, problem)) {
-    choice->use_image = false;
-    image->damage = pstrdup(problem.message);
-  }
 }
 
 void note_set_aside(FilterSlot* slot, const FilterRelation* relation, const char* reason) {
@@ -152,10 +141,39 @@ int64 identity_of_empty(const StateReading& reading, const Parameters& asked) {
   return row->identity;
 }
 
+void note_state(const StateReading& reading, const Choice& choice, const Parameters& asked) {
+  const SavedImage& image = reading.image;
+  SavedState* saved = &reading.slot->saved;
+  saved->identity = choice.found ? choice.identity : identity_of_empty(reading, asked);
+  note_set_aside(reading.slot, reading.relation, choice.set_aside);
+  saved->last_saved = choice.use_image ? image.saved : 0;
+  saved->image = image.saved;
+  pg_atomic_write_u32(&saved->has_header, choice.found);
+  pg_atomic_write_u64(&saved->log_bytes, reading.log.bytes);
+  pg_atomic_write_u64(&saved->next_number, reading.next_number);
+  saved->follows = RecoveryInProgress();
+}
+
+// Is the image all that a row needs, beside a log that is not too long? Then rows may come before
+// it is read. Reads its header.
+bool can_open_early(StateReading* reading, Choice* choice) {
+  constexpr StateScan::Chunks kHeader = {0, 0};
+  if (!choice->found || !can_read_by_ranges(*reading)) return false;
+  const Choice before = *choice;
+  reading->chunks = &kHeader;
+  const bool is_read = try_to_read(read_image, reading) == nullptr;
+  reading->chunks = nullptr;
+  if (is_read && reading->image.damage == nullptr) choose(reading, choice);
+  if (choice->use_image) return true;
+  *choice = before;
+  reading->image = SavedImage{};
+  return false;
+}
+
 // Reads everything that is saved into `block`: that of a slot that is being built, or a copy.
 // `zeroes`: it has nothing but those.
 void load(FilterSlot* slot, const FilterRelation* relation, const Parameters& parameters,
-          Header* block, bool zeroes) {
+          Header* block, bool zeroes, const Opening* opening = nullptr) {
   const bool standby = RecoveryInProgress();
   const XLogRecPtr replayed = standby ? GetXLogReplayRecPtr(nullptr) : InvalidXLogRecPtr;
   format_header(block, parameters);
@@ -172,6 +190,7 @@ void load(FilterSlot* slot, const FilterRelation* relation, const Parameters& pa
   reading.slot = slot;
   reading.relation = relation;
   reading.block = block;
+  reading.is_fresh = zeroes && block == block_of(slot) && is_dynamic(slot);
   reading.room = parameters.memory;
   reading.progress = &progress;
   RowSort sort(reading.tables.log);
@@ -185,33 +204,29 @@ void load(FilterSlot* slot, const FilterRelation* relation, const Parameters& pa
   // The log mostly says how the pieces of the image lie.
   if (newest_header(reading.log) != nullptr) find_header(reading, &choice);
   if (!zeroes) clear_body(block, reading.room);
-  if (const char* more = try_to_read(read_image, &reading)) reading.image.damage = more;
-  const LogRows& rows = reading.log;
-  const SavedImage& image = reading.image;
-  if (rows.damaged > 0 && damage == nullptr)
-    damage = psprintf(UINT64_FORMAT " rows cannot be read.", rows.damaged);
-
-  choose(&reading, &choice);
-  // A transaction that writes rows writes a header with them, or has seen one committed.
-  if (rows.all > 0 && damage == nullptr && choice.identity == 0) damage = "It has no header.";
-  const int64 identity = choice.found ? choice.identity : identity_of_empty(reading, parameters);
-  if (!choice.use_image) format_slices(block, !image.placed);
-  if (image.damage != nullptr) warn_damaged(relation, "image", image.damage);
-  if (damage != nullptr) warn_damaged(relation, "log", damage);
-  check_collations(relation, rows, &choice);
-  if (choice.found) replay_rows(reading, block, choice.first_row, choice.identity);
+  if (opening != nullptr && damage == nullptr && can_open_early(&reading, &choice)) {
+    check_collations(relation, reading.log, &choice);
+    note_state(reading, choice, parameters);
+    restore_by_ranges(&reading, choice.first_row, opening);
+  } else {
+    if (const char* more = try_to_read(read_image, &reading)) reading.image.damage = more;
+    reading.image.damage = damage_of_whole(reading.image);
+    const LogRows& rows = reading.log;
+    const SavedImage& image = reading.image;
+    if (rows.damaged > 0 && damage == nullptr)
+      damage = psprintf(UINT64_FORMAT " rows cannot be read.", rows.damaged);
+    choose(&reading, &choice);
+    // A transaction that writes rows writes a header with them, or has seen one committed.
+    if (rows.all > 0 && damage == nullptr && choice.identity == 0) damage = "It has no header.";
+    if (!choice.use_image) format_slices(block, !image.placed);
+    if (image.damage != nullptr) warn_damaged(relation, "image", image.damage);
+    if (damage != nullptr) warn_damaged(relation, "log", damage);
+    check_collations(relation, rows, &choice);
+    note_state(reading, choice, parameters);
+    if (choice.found) replay_rows(reading, block, choice.first_row, choice.identity);
+  }
   sort.end();
-
-  SavedState* saved = &slot->saved;
-  saved->identity = identity;
-  note_set_aside(slot, relation, choice.set_aside);
-  saved->last_saved = choice.use_image ? image.saved : 0;
-  saved->image = image.saved;
-  saved->restored = choice.found ? GetCurrentTimestamp() : 0;
-  pg_atomic_write_u32(&saved->has_header, choice.found);
-  pg_atomic_write_u64(&saved->log_bytes, rows.bytes);
-  pg_atomic_write_u64(&saved->next_number, reading.next_number);
-  saved->follows = standby;
+  slot->saved.restored = choice.found ? GetCurrentTimestamp() : 0;
   if (standby) remember_snapshot(slot, reading.snapshot, replayed);
   UnregisterSnapshot(reading.snapshot);
   close_state_tables(reading.tables);
@@ -221,12 +236,19 @@ void load(FilterSlot* slot, const FilterRelation* relation, const Parameters& pa
 
 }  // namespace
 
-void restore_filter(FilterSlot* slot, const FilterRelation* relation,
-                    const Parameters& parameters) {
+void warn_damaged(const FilterRelation* relation, const char* what, const char* detail) {
+  ereport(WARNING, errcode(ERRCODE_DATA_CORRUPTED),
+          errmsg("the saved %s of filter \"%s\" is damaged", what, relation->name),
+          errdetail("%s", detail),
+          errhint("The filter goes on without it, so repeats of older keys are not recognised."));
+}
+
+void restore_filter(FilterSlot* slot, const FilterRelation* relation, const Parameters& parameters,
+                    const Opening* opening) {
   stop_at(FaultPoint::load);
   Header* block = block_of(slot);
   if (relation->options.persistence == Persistence::logged)
-    return load(slot, relation, parameters, block, slot->zeroes);
+    return load(slot, relation, parameters, block, slot->zeroes, opening);
   format_header(block, parameters);
   format_slices(block, slot->zeroes);
   slot->saved.identity = new_identity(relation, parameters);

@@ -69,7 +69,7 @@ bool is_known_header(const ImageRow& row) {
   return header.magic == kMagic && header.version == kFormatVersion;
 }
 
-const char* place_chunk(const ImageRow& row, Header* block) {
+const char* place_of_chunk(const ImageRow& row, Header* block, char** place) {
   const Parameters& parameters = block->parameters;
   const std::uint64_t per_slice = chunks_of(parameters.slice_bytes);
   const std::uint64_t index = static_cast<std::uint64_t>(row.number) - 1;
@@ -79,7 +79,7 @@ const char* place_chunk(const ImageRow& row, Header* block) {
   if (row.size != std::min<std::uint64_t>(kRowData, parameters.slice_bytes - at))
     return "A chunk has another size.";
   const Slice slice = slice_at(block, static_cast<std::uint32_t>(index / per_slice));
-  std::memcpy(reinterpret_cast<char*>(slice.state) + at, row.data, row.size);
+  *place = reinterpret_cast<char*>(slice.state) + at;
   return nullptr;
 }
 

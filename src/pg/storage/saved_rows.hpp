@@ -75,8 +75,8 @@ std::int64_t sum_of(const ImageRow& row);
 // Is it a header of a format that this version reads?
 bool is_known_header(const ImageRow& row);
 
-// Copies a chunk to its place in a block of these parameters. What is wrong with it, as a sentence;
+// The place of a chunk in a block of these parameters. What is wrong with it, as a sentence;
 // nullptr: nothing.
-const char* place_chunk(const ImageRow& row, Header* block);
+const char* place_of_chunk(const ImageRow& row, Header* block, char** place);
 
 }  // namespace streamfilter::pg

@@ -151,7 +151,8 @@ Oid filter_of(Relation table, HeapTuple tuple) {
 }
 
 // The index on the heap's filters; InvalidOid: it has none, as in version 1.0, or none of use.
-Oid index_of(Relation table) {
+// `ordered`: does it have the numbers, too?
+Oid index_of(Relation table, bool* ordered) {
   Oid found = InvalidOid;
   ListCell* cell;
   List* indexes = RelationGetIndexList(table);
@@ -159,8 +160,10 @@ Oid index_of(Relation table) {
     HeapTuple tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(lfirst_oid(cell)));
     if (!HeapTupleIsValid(tuple)) continue;
     const auto* index = reinterpret_cast<Form_pg_index>(GETSTRUCT(tuple));
-    if (index->indisvalid && !index->indcheckxmin && index->indkey.values[0] == kFilterColumn)
+    if (index->indisvalid && !index->indcheckxmin && index->indkey.values[0] == kFilterColumn) {
       found = lfirst_oid(cell);
+      *ordered = index->indnkeyatts > 1 && index->indkey.values[1] == kNumberColumn;
+    }
     ReleaseSysCache(tuple);
   }
   list_free(indexes);
@@ -240,14 +243,27 @@ Snapshot register_latest_snapshot() {
   return RegisterSnapshot(GetSnapshotData(&latest));
 }
 
-StateScan::StateScan(Relation table, Oid filter, Snapshot snapshot)
+bool has_image_order(Relation images) {
+  bool ordered = false;
+  return OidIsValid(index_of(images, &ordered)) && ordered;
+}
+
+StateScan::StateScan(Relation table, Oid filter, Snapshot snapshot, const Chunks* chunks)
     : table_(table), filter_(filter), settings_(NewGUCNestLevel()) {
   set_config_option("zero_damaged_pages", "on", PGC_SUSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0,
                     false);
-  ScanKeyData key;
-  ScanKeyInit(&key, kFilterColumn, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(filter));
-  const Oid index = index_of(table);
-  scan_ = systable_beginscan(table, index, OidIsValid(index), snapshot, 1, &key);
+  ScanKeyData keys[3];
+  ScanKeyInit(&keys[0], kFilterColumn, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(filter));
+  if (chunks != nullptr) {
+    ScanKeyInit(&keys[1], kNumberColumn, BTGreaterEqualStrategyNumber, F_INT4GE,
+                Int32GetDatum(chunks->first));
+    ScanKeyInit(&keys[2], kNumberColumn, BTLessEqualStrategyNumber, F_INT4LE,
+                Int32GetDatum(chunks->last));
+  }
+  bool ordered = false;
+  const Oid index = index_of(table, &ordered);
+  const bool usable = OidIsValid(index) && (ordered || chunks == nullptr);
+  scan_ = systable_beginscan(table, index, usable, snapshot, chunks != nullptr ? 3 : 1, keys);
   if (scan_->iscan == nullptr) return;
   // A page that cannot be read now is no reason to forget where its rows are.
   scan_->iscan->xactStartedInRecovery = true;

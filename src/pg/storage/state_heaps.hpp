@@ -15,7 +15,7 @@ namespace streamfilter::pg {
 
 enum class StateTable : uint8 { log, image };
 
-constexpr AttrNumber kNumberColumn = 3;  // of the log
+constexpr AttrNumber kNumberColumn = 3;  // of both
 
 // Opens the heap of the extension that the filter belongs to; nullptr if the filter is being
 // dropped. Raises 42P01 if there is no such heap.
@@ -53,7 +53,11 @@ Snapshot register_latest_snapshot();
 // with a WARNING.
 class StateScan {
  public:
-  StateScan(Relation table, Oid filter, Snapshot snapshot);
+  // Of images, those of these numbers: see has_image_order.
+  struct Chunks {
+    int32 first, last;
+  };
+  StateScan(Relation table, Oid filter, Snapshot snapshot, const Chunks* chunks = nullptr);
   HeapTuple next();  // nullptr after the last one
   void end();
 
@@ -63,6 +67,9 @@ class StateScan {
   SysScanDesc scan_;
   int settings_;  // the nest level of settings
 };
+
+// Is a range of chunks to be had without the others? Not before version 1.2.
+bool has_image_order(Relation images);
 
 // Adds a row; needs a RowExclusiveLock. Returns the bytes of its tuple.
 Size write_row(Relation table, const LogRow& row);

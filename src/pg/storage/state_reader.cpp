@@ -15,6 +15,7 @@ extern "C" {
 
 #include "core/filter/filter.hpp"
 #include "pg/server/citus.hpp"
+#include "pg/shmem/dynamic_memory.hpp"
 #include "pg/shmem/slice_access.hpp"
 #include "pg/storage/persistence.hpp"
 #include "pg/storage/state_reader.hpp"
@@ -82,6 +83,7 @@ void read_prepared(StateReading* reading) {
         !TransactionIdIsInProgress(xid) || !read_row(log, tuple, &row) || !is_sound(row))
       continue;
     reading->next_number = Max(reading->next_number, static_cast<uint64>(row.number) + 1);
+    reading->has_prepared = true;
     if (is_header(row.change)) keep_row(&reading->prepared, row);
     if (row.change != LogChange::add && row.change != LogChange::roles) continue;
     const uint64 count = count_changes(row);
@@ -119,43 +121,60 @@ void read_log(StateReading* reading) {
   scan.end();
 }
 
+namespace {
+
+// An image's bytes are what was written, says the sum of each chunk.
+const char* place_chunk(const StateReading& reading, const ImageRow& row) {
+  char* place;
+  if (const char* damage = place_of_chunk(row, reading.block, &place)) return damage;
+  if (!reading.is_fresh || !fill_memory(place, row.data, row.size))
+    memcpy(place, row.data, row.size);
+  return nullptr;
+}
+
+const char* take_image_header(const StateReading& reading, const ImageRow& row, SavedImage* image) {
+  if (row.size != sizeof(Header)) return "Its header has another size.";
+  image->chunks = row.chunks;
+  image->refused = take_parameters(row.data, reading.relation, row.image, &image->parameters);
+  image->found = image->refused == nullptr;
+  return nullptr;
+}
+
+void take_image_row(const StateReading& reading, const ImageRow& row, SavedImage* image) {
+  if (++image->read > 1 && row.saved != image->saved)
+    image->damage = "Chunks of several images are mixed.";
+  image->saved = row.saved;
+  image->identity = row.image;
+  image->placed |= row.number > 0;
+  const char* damage =
+      row.number > 0 ? place_chunk(reading, row) : take_image_header(reading, row, image);
+  if (damage != nullptr) image->damage = damage;
+}
+
+}  // namespace
+
 void read_image(StateReading* reading) {
   Relation table = reading->tables.images;
-  const FilterRelation* relation = reading->relation;
-  Header* block = reading->block;
   SavedImage* image = &reading->image;
-  int32 rows = 0, chunks = -1;
   reading->progress->begin("reading image", 0, "rows");
-  StateScan scan(table, relation->relid, reading->snapshot);
+  StateScan scan(table, reading->relation->relid, reading->snapshot, reading->chunks);
   while (HeapTuple tuple = scan.next()) {
     reading->progress->add(1);
     ImageRow row;
-    if (!read_row(table, tuple, &row) || row.number < 0 || row.sum != sum_of(row)) {
+    if (!read_row(table, tuple, &row) || row.number < 0 || row.sum != sum_of(row))
       image->damage = "A chunk is not what was written.";
-      continue;
-    }
-    ++rows;
-    if (rows > 1 && row.saved != image->saved)
-      image->damage = "Chunks of several images are mixed.";
-    image->saved = row.saved;
-    image->identity = row.image;
-    const char* damage = nullptr;
-    if (row.number > 0) {
-      image->placed = true;
-      damage = place_chunk(row, block);
-    } else if (row.size != sizeof(Header)) {
-      damage = "Its header has another size.";
-    } else {
-      chunks = row.chunks;
-      image->refused = take_parameters(row.data, relation, row.image, &image->parameters);
-      image->found = image->refused == nullptr;
-    }
-    if (damage != nullptr) image->damage = damage;
+    else
+      take_image_row(*reading, row, image);
   }
   scan.end();
-  if (rows > 0 && chunks != rows && image->damage == nullptr) image->damage = "Chunks are missing.";
   // That the chunks of another definition do not fit this one is no damage.
   if (image->refused != nullptr) image->damage = nullptr;
+}
+
+const char* damage_of_whole(const SavedImage& image) {
+  return image.damage != nullptr || image.refused != nullptr || image.read == image.chunks
+             ? image.damage
+             : "Chunks are missing.";
 }
 
 const char* try_to_read(void (*read)(StateReading*), StateReading* reading) {
@@ -235,20 +254,19 @@ void replay_reset(FilterSlot* slot, Header* block) {
 void replay_row(FilterSlot* slot, Header* block, const LogRow& row) {
   if (row.change == LogChange::reset) return replay_reset(slot, block);
   const uint64 count = count_changes(row);
-  for (uint64 i = 0; i < count; ++i) {
-    const LoggedChange it = change_at(row, i);
-    if (it.change != LogChange::erase) {
-      insert_new_in_slices(slot, block, it.element);
-    } else if (ops_of(block).erase != nullptr) {
-      LWLock* lock = slice_lock(slot, slice_of(block->parameters, it.element.hash));
-      LWLockAcquire(lock, LW_EXCLUSIVE);
-      erase(block, it.element);
-      LWLockRelease(lock);
-    }
-  }
+  for (uint64 i = 0; i < count; ++i) replay_change(slot, block, change_at(row, i));
 }
 
 }  // namespace
+
+void replay_change(FilterSlot* slot, Header* block, const LoggedChange& change) {
+  if (change.change != LogChange::erase) return insert_new_in_slices(slot, block, change.element);
+  if (ops_of(block).erase == nullptr) return;
+  LWLock* lock = slice_lock(slot, slice_of(block->parameters, change.element.hash));
+  LWLockAcquire(lock, LW_EXCLUSIVE);
+  erase(block, change.element);
+  LWLockRelease(lock);
+}
 
 void replay_rows(const StateReading& reading, Header* block, int64 from, int64 identity) {
   reading.progress->begin("replaying log", reading.log.all, "rows");

@@ -23,6 +23,8 @@ struct SavedImage {
   const char* refused = nullptr;  // one that cannot be used, and why
   const char* damage = nullptr;
   bool placed = false;  // something of it is in the block
+  int32 chunks = 0;     // that there are, says its header
+  int32 read = 0;       // of them, by all calls of read_image
   int64 identity = 0;
   TimestampTz saved = 0;
   Parameters parameters{};
@@ -34,14 +36,17 @@ struct StateReading {
   FilterSlot* slot = nullptr;
   const FilterRelation* relation = nullptr;
   Header* block = nullptr;  // whose slices read_image fills
+  bool is_fresh = false;    // the block is that of the slot, of dynamic memory that nobody has used
   uint64 room = 0;          // bytes that there are for it
   Snapshot snapshot = nullptr;
   const SavedState* seen = nullptr;  // given: of the log only what has come since (is_news)
   Progress* progress = nullptr;
+  const StateScan::Chunks* chunks = nullptr;  // given: of the image only these
   RowSort* sort = nullptr;  // gets all rows of the log; nullptr: only LogRows are wanted
   // Results.
-  uint64 next_number = 1;  // that follows those of all rows
-  bool unsure = false;     // whether a row of the log was seen
+  uint64 next_number = 1;     // that follows those of all rows
+  bool has_prepared = false;  // transactions that are prepared have written to it
+  bool unsure = false;        // whether a row of the log was seen
   LogRows log;
   LogRows prepared;  // headers that prepared transactions have written
   SavedImage image;
@@ -55,6 +60,8 @@ void read_prepared(StateReading* reading);
 void read_log(StateReading* reading);
 // The slices of the block must be zeroed, its header tell the definition.
 void read_image(StateReading* reading);
+// What is wrong with an image after all of it was read; nullptr: nothing.
+const char* damage_of_whole(const SavedImage& image);
 
 // Calls one of these. An error that damaged bytes may lead to becomes the result; nullptr: none. It
 // takes a subtransaction, which a parallel query does not allow: there errors remain errors.
@@ -67,6 +74,9 @@ const char* take_parameters(const char* bytes, const FilterRelation* relation, i
 
 // The newest header of the log decides whose state is saved. nullptr: there is none.
 const LogRow* newest_header(const LogRows& log);
+
+// One change of a row that was read, and that is no reset.
+void replay_change(FilterSlot* slot, Header* block, const LoggedChange& change);
 
 // Plays the rows that were read, those of the number `from` and above, on a filter that others may
 // be reading.

@@ -1,0 +1,136 @@
+# A filter that is restored by a worker takes rows before all of it is there: each waits for its own part, and who needs the
+# whole for all of it. The worker is stopped between two parts, or ends there, by an error or by a signal.
+# flavours: quick faults
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use FaultPoints;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+# The database that restores nothing by itself has the filter; the other one, which is always there, sets the fault points.
+my $node = PostgreSQL::Test::Cluster->new('ranges');
+$node->init;
+$node->append_conf('postgresql.conf', q{
+	shared_preload_libraries = 'streamfilter'
+	streamfilter.shared_memory = '2MB'
+	streamfilter.dynamic_memory = '256MB'
+	streamfilter.restore_workers = 1
+	max_prepared_transactions = 5
+	restart_after_crash = on
+	statement_timeout = '120s'
+	autovacuum = off});
+$node->start;
+$node->safe_psql('postgres', 'CREATE DATABASE shop');
+
+sub sql { return $node->safe_psql('shop', $_[0]); }
+sub restored { return sql(q{SELECT restored IS NOT NULL FROM streamfilter_stats WHERE filter = 'seen'::regclass}) eq 't'; }
+
+sql(q{
+	CREATE EXTENSION streamfilter;
+	CREATE FOREIGN TABLE seen (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '33MB', fpr '1e-9', slices '200');
+	CREATE TABLE events (id int, round int);
+	CREATE TRIGGER discard BEFORE INSERT ON events FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen');
+	INSERT INTO events SELECT i, 0 FROM generate_series(1, 20000) i;
+	SELECT streamfilter_save('seen');
+	INSERT INTO events SELECT i, 0 FROM generate_series(20001, 22000) i});
+
+# Nobody restores it until the first row comes.
+sub restart
+{
+	my ($mode) = @_;
+	$node->safe_psql('postgres', 'ALTER DATABASE shop ALLOW_CONNECTIONS false');
+	$node->stop($mode);
+	$node->start;
+	$node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_stat_activity WHERE backend_type = 'streamfilter restore launcher'
+		AND wait_event = 'Extension'})
+		or die 'no launcher';
+	$node->safe_psql('postgres', 'ALTER DATABASE shop ALLOW_CONNECTIONS true');
+	return;
+}
+
+my $key = 100_000;
+
+# Old keys are known, new ones kept, whichever part they lie in; all are known later on.
+sub check_rows
+{
+	my ($what) = @_;
+	$key += 1000;
+	sql("INSERT INTO events SELECT i, 1 FROM generate_series(1, 22000, 7) i");
+	sql("INSERT INTO events SELECT i, 2 FROM generate_series($key, $key + 499) i");
+	sql("BEGIN; INSERT INTO events SELECT i, 3 FROM generate_series($key + 500, $key + 599) i; ROLLBACK");
+	is(sql('SELECT count(*) - count(DISTINCT id) FROM events'), 0, "$what: no row comes twice");
+	is(sql("SELECT count(*) FROM events WHERE id BETWEEN $key AND $key + 999"), 500, 'and none is lost');
+	is(sql('SELECT count(*) FROM events WHERE NOT streamfilter_test(\'seen\', id)'), 0, 'nothing is forgotten');
+	is(sql("SELECT count(*) FROM generate_series($key + 500, $key + 999) i WHERE streamfilter_test('seen', i)"), 0,
+		'nor remembered that was rolled back');
+	ok(restored(), 'it is restored');
+	return;
+}
+
+for my $mode ('fast', 'immediate')
+{
+	restart($mode);
+	check_rows("after stop $mode");
+}
+
+# A transaction that is prepared has keys of its own in the log: then all of it comes first.
+sql(q{BEGIN; INSERT INTO events SELECT i, 4 FROM generate_series(90001, 90100) i; PREPARE TRANSACTION 'p'});
+restart('fast');
+sql(q{INSERT INTO events VALUES (1, 4), (90200, 4)});
+sql(q{COMMIT PREPARED 'p'});
+check_rows('with a prepared transaction');
+is(sql('SELECT count(*) FROM events WHERE round = 4'), 101, 'whose rows are there');
+
+SKIP:
+{
+	skip 'no fault points', 1 unless $ENV{STREAMFILTER_FAULTS};
+	$node->safe_psql('postgres', 'CREATE EXTENSION streamfilter');
+	my $faults = FaultPoints->new($node);
+
+	# ---- it stands still after the first of two parts, and rows of that go on
+	sql(q{
+		CREATE FOREIGN TABLE halves (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '33MB', fpr '1e-9', slices '2');
+		CREATE TABLE pairs (id int);
+		CREATE TRIGGER discard BEFORE INSERT ON pairs FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('halves');
+		INSERT INTO pairs SELECT generate_series(1, 100);
+		SELECT streamfilter_save('halves')});
+	restart('immediate');
+	$faults->set('restore_range', 'stop');
+	my ($judged, $cancelled) = (0, 0);
+	for my $id (1 .. 40)
+	{
+		my ($code, undef, $said) = $node->psql('shop', "SET statement_timeout = '1s'; INSERT INTO pairs VALUES ($id), ($id)");
+		++$judged if $code == 0;
+		++$cancelled if $said =~ /statement timeout/;
+		last if $judged && $cancelled;
+	}
+	$faults->reached('restore_range');
+	ok($judged, 'rows of the part that is there are judged');
+	ok($cancelled, 'others wait, and can be cancelled');
+	is(sql(q{SELECT restored IS NULL FROM streamfilter_stats WHERE filter = 'halves'::regclass}), 't', 'not all is restored');
+	my (undef, undef, $late) = $node->psql('shop', q{SET statement_timeout = '1s'; SELECT streamfilter_test('halves', 101)});
+	like($late, qr/statement timeout/, 'who needs all of it waits');
+	$faults->set('restore_range', 'pass');
+	sql(q{INSERT INTO pairs SELECT generate_series(1, 110)});
+	is(sql('SELECT count(*) FROM pairs'), 110, 'then the other one is there');
+
+	# ---- the worker ends there
+	for my $how ('fail', 'terminate', 'kill')
+	{
+		restart('immediate');
+		$faults->set('restore_range', $how eq 'terminate' ? 'stop' : $how);
+		$node->psql('shop', q{SET statement_timeout = '2s'; INSERT INTO events VALUES (1, 6)});
+		if ($how eq 'terminate')
+		{
+			$faults->reached('restore_range');
+			sql(q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'streamfilter restore'});
+			$faults->set('restore_range', 'pass');
+		}
+		$node->poll_query_until('shop', 'SELECT 1', '1') if $how eq 'kill';
+		check_rows("$how: the next one goes on");
+	}
+}
+done_testing();
