@@ -142,8 +142,8 @@ bool give_fixed_options(const FilterRelation* relation) {
   add_fixed(relation, &options, "k", fixed.k > 0 ? psprintf(UINT64_FORMAT, fixed.k) : nullptr);
   if (options.len == 0) return false;
   const char* name = qualified_name(relation->relid);
-  ereport(NOTICE, errmsg("filter \"%s\" keeps what says where its keys lie", relation->name),
-          errdetail("Altered as well: OPTIONS (%s).", options.data));
+  ereport(NOTICE, errmsg("filter \"%s\" keeps the options that place its keys", relation->name),
+          errdetail("Also altered: OPTIONS (%s).", options.data));
   SPI_connect();
   if (SPI_execute(psprintf("ALTER FOREIGN TABLE %s OPTIONS (%s)", name, options.data), false, 0) <
       0)

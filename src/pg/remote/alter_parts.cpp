@@ -273,8 +273,8 @@ bool call_at(RemoteFilter* remote, int server, const char* name, const PartFunct
 
 void say_renamed(const RemoteFilter* remote) {
   ereport(NOTICE, errmsg("filter \"%s\" is renamed on its servers, too", remote->relation->name),
-          errhint("Give it the same name and schema for each other producer: otherwise that begins "
-                  "with an empty filter of the former name."));
+          errhint("Rename it on each other producer, too: otherwise that one starts with an empty "
+                  "filter of the former name."));
 }
 
 }  // namespace
