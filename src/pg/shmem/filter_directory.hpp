@@ -85,7 +85,8 @@ struct LossEstimate {
   pg_atomic_uint64 passing;  // a double: slices above this rate discard nothing; 0: all do
 };
 
-struct FilterSlot {
+// No two of them share a cache line, nor do what every row reads and what is counted.
+struct alignas(PG_CACHE_LINE_SIZE) FilterSlot {
   SlotState state;
   Oid database;  // this and `relation`: set by enter_slot
   Oid relation;
@@ -103,7 +104,7 @@ struct FilterSlot {
   FilterSlot* next_in_bucket;
   FilterSlot *before_free, *after_free;
   FilterSlot* next_emptied;
-  Statistics stats;
+  alignas(PG_CACHE_LINE_SIZE) Statistics stats;
   LossEstimate loss;
   pg_atomic_uint64 overfull_logged;  // the time when the log was last told of that
   pg_atomic_uint64 ahead_of_clock;   // the filter's time, in microseconds: that has gone back

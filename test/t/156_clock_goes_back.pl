@@ -1,0 +1,83 @@
+# A clock that is put back by hours keeps no image waiting: when the next one may be written is told by a clock that only goes on.
+use strict;
+use warnings;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+plan skip_all => 'sanitizers are preloaded' if $ENV{LD_PRELOAD};
+my $compiler = $ENV{CC} // 'cc';
+plan skip_all => 'there is no C compiler' if system("$compiler --version >/dev/null 2>&1") != 0;
+
+# The server's time of day is behind by the seconds that the file says.
+my $directory = PostgreSQL::Test::Utils::tempdir;
+my $behind = "$directory/behind";
+append_to_file("$directory/clock.c", q{
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+
+int gettimeofday(struct timeval *now, void *zone)
+{
+	struct timespec real;
+	char digits[32] = "";
+	int file = open(getenv("BEHIND"), O_RDONLY);
+	(void) zone;
+	if (file >= 0)
+	{
+		if (read(file, digits, sizeof digits - 1) < 0) digits[0] = 0;
+		close(file);
+	}
+	if (syscall(SYS_clock_gettime, CLOCK_REALTIME, &real) != 0) return -1;
+	now->tv_sec = real.tv_sec - atol(digits);
+	now->tv_usec = real.tv_nsec / 1000;
+	return 0;
+}
+});
+is(system("$compiler -shared -fPIC -o $directory/clock.so $directory/clock.c"), 0, 'the clock that goes back is compiled');
+
+my $node = PostgreSQL::Test::Cluster->new('main');
+$node->init;
+$node->append_conf('postgresql.conf', q{
+	shared_preload_libraries = 'streamfilter'
+	streamfilter.shared_memory = '16MB'
+	streamfilter.min_log_size = '64kB'
+	autovacuum = off
+	fsync = off});
+{
+	local @ENV{'LD_PRELOAD', 'BEHIND'} = ("$directory/clock.so", $behind);
+	$node->start;
+}
+$node->safe_psql('postgres', q{
+	CREATE EXTENSION streamfilter;
+	CREATE FOREIGN TABLE seen (id int) SERVER streamfilter OPTIONS (kind 'sqf', memory '64kB', fpr '0.01')});
+
+# The transaction that has written the image; none: 0.
+my $image = q{SELECT coalesce(max(xmin::text::bigint), 0) FROM _streamfilter.streamfilter_image WHERE filter = 'seen'::regclass};
+my $keys = 0;
+sub next_image
+{
+	my ($name) = @_;
+	my $before = $node->safe_psql('postgres', $image);
+	$node->safe_psql('postgres', "INSERT INTO seen SELECT generate_series($keys + 1, $keys + 20000)");
+	$keys += 20000;
+	# Some seconds after the last one, a commit starts the worker.
+	ok($node->poll_query_until('postgres', "WITH one AS (INSERT INTO seen VALUES ((random() * 1e9)::int)) SELECT ($image) > $before"),
+		$name);
+	return;
+}
+
+next_image('so much log is followed by an image');
+my $hours = q{SELECT round(extract(epoch FROM clock_timestamp()) / 3600)};
+my $hour = $node->safe_psql('postgres', $hours);
+append_to_file($behind, 6 * 3600);
+cmp_ok($node->safe_psql('postgres', $hours), '<', $hour - 4, 'the clock is put back');
+# One that was due before has begun: the next one is of the clock as it is now.
+next_image('an image after that');
+next_image('and another one');
+$node->stop;
+done_testing();
