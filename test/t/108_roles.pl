@@ -181,6 +181,21 @@ prepare('guest', $guests{INSERT}[1], $names{'in divert'});
 is( $node->safe_psql('postgres', q{SET ROLE owner; INSERT INTO private.seen VALUES (1), (1) RETURNING id}), '1',
 	'the owner inserts as before');
 
+# A trigger that is being dropped while the owner drops what it names: that waits, as for any such object, and goes on.
+prepare('guest', $guests{INSERT}[1], $names{'in a trigger'});
+$node->safe_psql('postgres', 'REVOKE INSERT ON private.seen FROM guest');
+{
+	my ($guest, $owner) = map { $node->background_psql('postgres', on_error_stop => 0) } 1, 2;
+	$guest->query_safe('SET ROLE guest; BEGIN; DROP TRIGGER zz ON his.t');
+	$owner->query_safe(q{SET ROLE owner; SET lock_timeout = '60s'});
+	$owner->query_until(qr//, "DROP FOREIGN TABLE private.seen;\n");
+	ok($node->poll_query_until('postgres', 'SELECT count(*) > 0 FROM pg_locks WHERE NOT granted'), 'the owner waits');
+	$guest->query_safe('COMMIT');
+	is($owner->query(q{SELECT to_regclass('private.seen') IS NULL}), 't', 'and has dropped the filter');
+	is($owner->{stderr}, '', 'without an error');
+	$_->quit for $guest, $owner;
+}
+
 # A database without the extension: nothing of it is in the way of statements of any kind.
 $node->safe_psql('postgres', 'CREATE DATABASE plain');
 is( $node->safe_psql('plain', q{

@@ -419,10 +419,11 @@ List* relations_of(const DropStmt* statement) {
 // filters below it.
 void unbind_strangers(Oid relid) {
   ListCell* cell;
-  foreach (cell, filters_depending_on(RelationRelationId, relid))
-    if (!has_rights_on_parent(lfirst_oid(cell), relid))
-      depend_no_more_on(lfirst_oid(cell), RelationRelationId, relid);
-  CommandCounterIncrement();
+  foreach (cell, filters_depending_on(RelationRelationId, relid)) {
+    if (has_rights_on_parent(lfirst_oid(cell), relid)) continue;
+    depend_no_more_on(lfirst_oid(cell), RelationRelationId, relid);
+    CommandCounterIncrement();
+  }
   foreach (cell, find_triggers_using(relid)) {
     const auto* row = static_cast<const TriggerRow*>(lfirst(cell));
     TriggerKind kind;
