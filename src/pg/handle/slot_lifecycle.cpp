@@ -335,6 +335,20 @@ void raise_no_room(const FilterRelation* relation, uint64 size, const ServerOpti
   }
 }
 
+[[noreturn]] void raise_no_room_for_two(const FilterRelation* relation, uint64 size) {
+  const uint64 most = memory_use().largest_free;
+  ereport(ERROR, errcode(ERRCODE_OUT_OF_MEMORY),
+          errmsg("not enough shared memory for filter \"%s\"", relation->name),
+          errdetail("It has two blocks while it is resized. For the new one %llu of %llu bytes are "
+                    "missing.",
+                    static_cast<unsigned long long>(size - Min(size, most)),
+                    static_cast<unsigned long long>(size)),
+          errhint("Raise streamfilter.dynamic_memory (now %dkB) and reload the configuration; or "
+                  "TRUNCATE the filter, then ALTER it, and fill it anew.",
+                  dynamic_memory_kb));
+  pg_unreachable();
+}
+
 // Gives a reserved slot its bytes.
 void back(const FilterSlot* slot, const FilterRelation* relation) {
   const int error = back_slot(slot, [] { CHECK_FOR_INTERRUPTS(); });
@@ -624,6 +638,7 @@ FilterSlot* add_copy(const FilterRelation* relation, uint64 size) {
   Work* item = new_work(Action::build);
   const Reservation reservation =
       reserve(relation, size, server, GetCurrentTimestamp(), item, /*needed=*/true);
+  if (reservation == Reservation::no_space) raise_no_room_for_two(relation, size);
   if (reservation != Reservation::done) raise_no_room(relation, size, server, reservation);
   LWLockAcquire(shared_state->directory_lock, LW_EXCLUSIVE);
   item->slot->state = SlotState::copying;

@@ -105,6 +105,9 @@ Progress::Progress(Command command, Oid filter, const char* title)
 }
 
 void Progress::begin(const char* phase, uint64 total, const char* unit) {
+  total_ = total;
+  done_ = 0;
+  phase_start_ = GetCurrentTimestamp();
   ProgressPlace* place = own_place();
   if (place == nullptr) return;
   SpinLockAcquire(&place->lock);
@@ -131,11 +134,19 @@ void Progress::end() {
 void Progress::add(uint64 count) {
   advance(count);
   rows_ += count;
+  done_ += count;
   const TimestampTz now = GetCurrentTimestamp();
   if (now < next_) return;
   next_ = now + kInterval;
   const double seconds = static_cast<double>(now - start_) / USECS_PER_SEC;
-  ereport(NOTICE, (errmsg("%s: " UINT64_FORMAT " rows read in %.0f s", title_, rows_, seconds)));
+  if (total_ <= done_) {
+    ereport(NOTICE, (errmsg("%s: " UINT64_FORMAT " rows read in %.0f s", title_, rows_, seconds)));
+    return;
+  }
+  const double each = static_cast<double>(now - phase_start_) / static_cast<double>(done_);
+  ereport(NOTICE,
+          (errmsg("%s: " UINT64_FORMAT " rows read in %.0f s, about %.0f s left", title_, rows_,
+                  seconds, static_cast<double>(total_ - done_) * each / USECS_PER_SEC)));
 }
 
 void request_progress() {

@@ -34,7 +34,7 @@ class Progress {
   void begin(const char* phase, uint64 total, const char* unit);
 
   // Call it between batches: gives way to interrupts. A notice of rows every few seconds, none for
-  // work that is done in two.
+  // work that is done in two; with a total it names the seconds that are left.
   void add(uint64 count);
 
   // The same for what are no rows that are read: shown in the view alone.
@@ -46,7 +46,9 @@ class Progress {
  private:
   const char* title_;
   uint64 rows_ = 0;
+  uint64 total_ = 0, done_ = 0;  // of this phase
   TimestampTz start_;
+  TimestampTz phase_start_ = 0;
   TimestampTz next_;
   struct Outer* outer_ = nullptr;
 };

@@ -57,13 +57,22 @@ bool start_worker() {
   return RegisterDynamicBackgroundWorker(&worker, nullptr);
 }
 
-// A slot that holds a block of zeroes for somebody else; nullptr: there is none. The limit of
-// dynamic memory counts what is used, and of two blocks for a moment only one is.
+Region* region_of(const FilterSlot* slot) {
+  return is_dynamic(slot) ? &shared_state->dynamic : &shared_state->arena;
+}
+
+// The limit of dynamic memory counts what is used: of two blocks there only one is.
+bool take_place_beside(const FilterSlot* slot, Place* place) {
+  return is_dynamic(slot) ? take_place(&shared_state->dynamic, place, slot->place.size)
+                          : take_dynamic(place, whole_pages(slot->size));
+}
+
+// A slot that holds a block of zeroes for somebody else; nullptr: there is none.
 FilterSlot* take_spare(const FilterSlot* slot) {
   LWLockAcquire(shared_state->directory_lock, LW_EXCLUSIVE);
   FilterSlot* spare = find_free_slot(true);
-  if (spare != nullptr && (spare->state != SlotState::free ||
-                           !take_place(&shared_state->dynamic, &spare->place, slot->place.size)))
+  if (spare != nullptr &&
+      (spare->state != SlotState::free || !take_place_beside(slot, &spare->place)))
     spare = nullptr;
   if (spare != nullptr) enter_slot(spare, InvalidOid, InvalidOid, SlotState::building);
   LWLockRelease(shared_state->directory_lock);
@@ -91,7 +100,8 @@ void wait_for_emptied() {
 }
 
 bool renew_block(FilterSlot* slot) {
-  if (!is_dynamic(slot) || slot->size < kMuch || !gives_pages_late() || !gives_zeroes())
+  if (slot->size < kMuch || !gives_pages_late() || !gives_zeroes() ||
+      (!is_dynamic(slot) && dynamic_left() < slot->size))
     return false;
   FilterSlot* spare = take_spare(slot);
   if (spare == nullptr) return false;
@@ -99,7 +109,7 @@ bool renew_block(FilterSlot* slot) {
   memcpy(static_cast<void*>(block), block_of(slot), sizeof(Header));
   for (uint32 i = 0; i < block->parameters.slices; ++i) format_zeroes(block, i);
   LWLockAcquire(shared_state->directory_lock, LW_EXCLUSIVE);
-  exchange_places(&shared_state->dynamic, &slot->place, &spare->place);
+  exchange_places(region_of(slot), &slot->place, region_of(spare), &spare->place);
   slot->block = block;
   free_slot(spare);
   LWLockRelease(shared_state->directory_lock);

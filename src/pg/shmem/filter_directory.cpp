@@ -152,13 +152,6 @@ uint64 dynamic_limit() {
   return Min(static_cast<uint64>(dynamic_memory_kb) * 1024, shared_state->dynamic.size);
 }
 
-bool take_dynamic(Place* place, uint64 size) {
-  Region* region = &shared_state->dynamic;
-  const uint64 limit = dynamic_limit();
-  return region->in_use <= limit && size <= limit - region->in_use &&
-         take_place(region, place, size);
-}
-
 char* reserve_segment(uint64 size) {
   char* start = nullptr;
   LWLockAcquire(shared_state->directory_lock, LW_EXCLUSIVE);
@@ -269,6 +262,13 @@ FilterSlot* find_free_slot(bool for_moved) {
 void note_moved(FilterSlot* slot) {
   slot->is_moved = true;
   ++shared_state->moved_count;
+}
+
+bool take_dynamic(Place* place, uint64 size) {
+  Region* region = &shared_state->dynamic;
+  const uint64 limit = dynamic_limit();
+  return region->in_use <= limit && size <= limit - region->in_use &&
+         take_place(region, place, size);
 }
 
 bool take_space(FilterSlot* slot, uint64 size) {

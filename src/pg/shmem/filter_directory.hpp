@@ -207,6 +207,9 @@ void note_moved(FilterSlot* slot);
 // pages. False: there is no room.
 bool take_space(FilterSlot* slot, uint64 size);
 
+// A place in dynamic memory, of whole pages, within its limit.
+bool take_dynamic(Place* place, uint64 size);
+
 // Makes a slot that is free or counted one of a relation.
 void enter_slot(FilterSlot* slot, Oid database, Oid relation, SlotState state);
 
@@ -239,8 +242,8 @@ void wait_for_emptied();
 // Its memory is the system's again. Needs directory_lock.
 void free_emptied(FilterSlot* slot);
 
-// Empties a large filter in dynamic memory, which nobody else uses, by another block in place of
-// its own. Takes directory_lock. False: that is not cheaper, or cannot be done.
+// Empties a large filter, which nobody else uses, by a block of dynamic memory in place of its own.
+// Takes directory_lock. False: that is not cheaper, or cannot be done.
 bool renew_block(FilterSlot* slot);
 
 // Dynamic memory for what overflows, up to half of streamfilter.dynamic_memory for all together:

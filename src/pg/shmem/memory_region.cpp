@@ -64,22 +64,25 @@ void shrink_place(Region* region, Place* place, uint64 size) {
     region->full_until = place;
 }
 
-void exchange_places(Region* region, Place* one, Place* other) {
+void exchange_places(Region* of_one, Place* one, Region* of_other, Place* other) {
   const auto now = [one, other](Place* was) {
     return was == one ? other : was == other ? one : was;
+  };
+  const auto link = [](Region* region, Place* place) {
+    (place->before != nullptr ? place->before->after : region->first) = place;
+    if (place->after != nullptr) place->after->before = place;
   };
   const Place former = *one;
   *one = *other;
   *other = former;
-  region->full_until = now(region->full_until);
+  of_one->full_until = now(of_one->full_until);
+  if (of_other != of_one) of_other->full_until = now(of_other->full_until);
   for (Place* place : {one, other}) {
     place->before = now(place->before);
     place->after = now(place->after);
   }
-  for (Place* place : {one, other}) {
-    (place->before != nullptr ? place->before->after : region->first) = place;
-    if (place->after != nullptr) place->after->before = place;
-  }
+  link(of_other, one);
+  link(of_one, other);
 }
 
 uint64 largest_gap(const Region* region) {

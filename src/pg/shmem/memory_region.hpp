@@ -25,7 +25,7 @@ struct Region {
 bool take_place(Region* region, Place* place, uint64 size);  // false: there is no room
 void free_place(Region* region, Place* place);
 void shrink_place(Region* region, Place* place, uint64 size);
-void exchange_places(Region* region, Place* one, Place* other);
+void exchange_places(Region* of_one, Place* one, Region* of_other, Place* other);
 uint64 largest_gap(const Region* region);
 
 inline bool is_within(const Region& region, const void* start) {

@@ -135,6 +135,7 @@ const char* place_chunk(const StateReading& reading, const ImageRow& row) {
 const char* take_image_header(const StateReading& reading, const ImageRow& row, SavedImage* image) {
   if (row.size != sizeof(Header)) return "Its header has another size.";
   image->chunks = row.chunks;
+  reading.progress->begin("reading image", static_cast<uint64>(Max(row.chunks, 0)), "rows");
   image->refused = take_parameters(row.data, reading.relation, row.image, &image->parameters);
   image->found = image->refused == nullptr;
   return nullptr;
@@ -156,7 +157,7 @@ void take_image_row(const StateReading& reading, const ImageRow& row, SavedImage
 void read_image(StateReading* reading) {
   Relation table = reading->tables.images;
   SavedImage* image = &reading->image;
-  reading->progress->begin("reading image", 0, "rows");
+  if (reading->chunks == nullptr) reading->progress->begin("reading image", 0, "rows");
   StateScan scan(table, reading->relation->relid, reading->snapshot, reading->chunks);
   while (HeapTuple tuple = scan.next()) {
     reading->progress->add(1);
