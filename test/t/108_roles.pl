@@ -181,15 +181,43 @@ prepare('guest', $guests{INSERT}[1], $names{'in divert'});
 is( $node->safe_psql('postgres', q{SET ROLE owner; INSERT INTO private.seen VALUES (1), (1) RETURNING id}), '1',
 	'the owner inserts as before');
 
-# A trigger that is being dropped while the owner drops what it names: that waits, as for any such object, and goes on.
-prepare('guest', $guests{INSERT}[1], $names{'in a trigger'});
-$node->safe_psql('postgres', 'REVOKE INSERT ON private.seen FROM guest');
+# What stands below the filter of a role that had the right: nothing of it is in the owner's way, whatever becomes of it just now.
+sub with_child
 {
-	my ($guest, $owner) = map { $node->background_psql('postgres', on_error_stop => 0) } 1, 2;
-	$guest->query_safe('SET ROLE guest; BEGIN; DROP TRIGGER zz ON his.t');
+	my ($deed) = @_;
+	prepare('guest', $guests{INSERT}[1], $names{'in a trigger'});
+	$node->safe_psql('postgres', qq{
+		GRANT SELECT ON private.seen TO guest;
+		GRANT USAGE ON FOREIGN SERVER streamfilter TO guest;
+		SET ROLE guest;
+		CREATE FOREIGN TABLE his.below (id int)
+		  SERVER streamfilter OPTIONS (kind 'bloom', keys '1000', fpr '1e-6', parent 'private.seen');
+		RESET ROLE;
+		REVOKE ALL ON private.seen, private.kept FROM guest;});
+	my $guest = $node->background_psql('postgres', on_error_stop => 0);
+	$guest->query_safe("SET client_min_messages = error; SET ROLE guest; BEGIN; $deed");
+	return $guest;
+}
+
+for my $deed (q{ALTER FOREIGN TABLE his.below OPTIONS (ADD mode 'shadow')}, 'ALTER FOREIGN TABLE his.below RENAME TO lower',
+	'TRUNCATE his.below')
+{
+	my $guest = with_child($deed);
+	local $deeds[-1] = [ 'SELECT 1', 0 ];    # as above
+	is(owner_does(0), '', "a child, and $deed: the owner does as ever");
+	$guest->query_safe('ROLLBACK');
+	$guest->quit;
+}
+
+# What is being dropped while the owner drops what it names: that waits, as for any such object, and goes on.
+for my $deed ('DROP TRIGGER zz ON his.t', 'DROP TABLE his.t', 'DROP FOREIGN TABLE his.below',
+	'ALTER FOREIGN TABLE his.below OPTIONS (DROP parent)')
+{
+	my $guest = with_child($deed);
+	my $owner = $node->background_psql('postgres', on_error_stop => 0);
 	$owner->query_safe(q{SET ROLE owner; SET lock_timeout = '60s'});
 	$owner->query_until(qr//, "DROP FOREIGN TABLE private.seen;\n");
-	ok($node->poll_query_until('postgres', 'SELECT count(*) > 0 FROM pg_locks WHERE NOT granted'), 'the owner waits');
+	ok($node->poll_query_until('postgres', 'SELECT count(*) > 0 FROM pg_locks WHERE NOT granted'), "$deed: the owner waits");
 	$guest->query_safe('COMMIT');
 	is($owner->query(q{SELECT to_regclass('private.seen') IS NULL}), 't', 'and has dropped the filter');
 	is($owner->{stderr}, '', 'without an error');

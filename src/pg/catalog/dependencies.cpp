@@ -2,8 +2,10 @@
 
 extern "C" {
 #include "access/genam.h"
+#include "access/htup_details.h"
 #include "access/parallel.h"
 #include "access/table.h"
+#include "access/xact.h"
 #include "access/xlog.h"
 #include "catalog/dependency.h"
 #include "catalog/indexing.h"
@@ -12,6 +14,7 @@ extern "C" {
 #include "catalog/pg_foreign_server.h"
 #include "nodes/pg_list.h"
 #include "storage/lmgr.h"
+#include "storage/procarray.h"
 #include "utils/fmgroids.h"
 }
 
@@ -24,7 +27,16 @@ namespace {
 // object.
 enum class Direction : uint8 { up, down };
 
-List* find_dependencies(Direction direction, Oid from_class, Oid from, Oid to_class) {
+// By another session, whose transaction has not ended.
+bool is_being_deleted(HeapTuple tuple) {
+  const uint16 marks = tuple->t_data->t_infomask;
+  if ((marks & HEAP_XMAX_INVALID) != 0 || HEAP_XMAX_IS_LOCKED_ONLY(marks)) return false;
+  const TransactionId by = HeapTupleHeaderGetRawXmax(tuple->t_data);
+  return !TransactionIdIsCurrentTransactionId(by) && TransactionIdIsInProgress(by);
+}
+
+List* find_dependencies(Direction direction, Oid from_class, Oid from, Oid to_class,
+                        bool being_deleted = true) {
   const bool up = direction == Direction::up;
   List* found = NIL;
   Relation catalog = table_open(DependRelationId, AccessShareLock);
@@ -39,7 +51,8 @@ List* find_dependencies(Direction direction, Oid from_class, Oid from, Oid to_cl
   while (HeapTupleIsValid(tuple = systable_getnext(scan))) {
     const auto* form = reinterpret_cast<Form_pg_depend>(GETSTRUCT(tuple));
     if ((up ? form->refclassid : form->classid) == to_class && form->objsubid == 0 &&
-        form->refobjsubid == 0 && form->deptype == DEPENDENCY_NORMAL)
+        form->refobjsubid == 0 && form->deptype == DEPENDENCY_NORMAL &&
+        (being_deleted || !is_being_deleted(tuple)))
       found = lappend_oid(found, up ? form->refobjid : form->objid);
   }
   systable_endscan(scan);
@@ -64,6 +77,10 @@ List* filters_depending_on(Oid class_id, Oid object) {
   foreach (cell, find_dependencies(Direction::down, class_id, object, RelationRelationId))
     if (is_filter(lfirst_oid(cell))) filters = list_append_unique_oid(filters, lfirst_oid(cell));
   return filters;
+}
+
+List* lasting_children(Oid filter) {
+  return find_dependencies(Direction::down, RelationRelationId, filter, RelationRelationId, false);
 }
 
 bool depend_on(Oid relid, Oid class_id, Oid object) {

@@ -12,6 +12,10 @@ namespace streamfilter::pg {
 List* objects_needed_by(Oid relid, Oid class_id);
 List* filters_depending_on(Oid class_id, Oid object);
 
+// The relations that depend on a filter, without those that another session is dropping, or is
+// taking from it.
+List* lasting_children(Oid filter);
+
 // Makes a filter depend on an object, or no more. True: it did already.
 bool depend_on(Oid relid, Oid class_id, Oid object);
 void depend_no_more_on(Oid relid, Oid class_id, Oid object);

@@ -419,8 +419,8 @@ List* relations_of(const DropStmt* statement) {
 // filters below it.
 void unbind_strangers(Oid relid) {
   ListCell* cell;
-  foreach (cell, filters_depending_on(RelationRelationId, relid)) {
-    if (has_rights_on_parent(lfirst_oid(cell), relid)) continue;
+  foreach (cell, lasting_children(relid)) {
+    if (!is_filter(lfirst_oid(cell)) || has_rights_on_parent(lfirst_oid(cell), relid)) continue;
     depend_no_more_on(lfirst_oid(cell), RelationRelationId, relid);
     CommandCounterIncrement();
   }
