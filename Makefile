@@ -159,7 +159,7 @@ sql/$(EXTENSION)--$(EXTVERSION).sql: $(SQL_PARTS)
 
 # What has changed since is in parts of its own, which both scripts consist of.
 sql/$(EXTENSION)--1.1--1.2.sql: sql/update/1.1--1.2_before.sql sql/05_schema.sql sql/update/1.1--1.2_internals.sql \
-  sql/41_stats.sql sql/46_state_index.sql sql/59_metrics.sql sql/63_settle.sql sql/64_alter_slices.sql sql/65_retire.sql sql/66_resize.sql sql/73_filters_view.sql sql/80_comments.sql sql/update/1.1--1.2_after.sql
+  sql/41_stats.sql sql/46_state_index.sql sql/59_metrics.sql sql/63_settle.sql sql/64_alter_slices.sql sql/65_retire.sql sql/66_resize.sql sql/67_slice_marks.sql sql/73_filters_view.sql sql/80_comments.sql sql/update/1.1--1.2_after.sql
 	cat $^ > $@
 
 # They come behind those above.

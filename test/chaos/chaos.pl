@@ -230,7 +230,6 @@ sub move_slices
 	open my $out, '>', $log or die "$log: $!";
 	while (time < $end)
 	{
-		if (-e "$log.wait") { sleep 0.1; next; }
 		my $filter = any(@movable);
 		my $slices = $filter eq 'root' ? 4 : $filter eq 'diced' ? 18 : 6;
 		my $call = rand() < 0.1 ? "streamfilter_spread_slices('$filter')"
@@ -255,9 +254,9 @@ sub insist
 	for (1 .. 60)
 	{
 		$said = `psql -XAtq -v ON_ERROR_STOP=1 -d '${\ $origin->connstr('postgres')}' -c "$sql" 2>&1`;
-		return $said if $? == 0;
+		# What was done before the session ended is done.
+		return $said if $? == 0 || $said =~ /ERROR:.*(?:is not on a server|provided more than once)/;
 		print $out $said =~ /((?:ERROR|FATAL):.*(?:\nDETAIL:.*)?)/ ? $1 =~ s/\n/ /r . "\n" : "connection ended\n";
-		last if $said =~ /ERROR:.*(?:is not on a server|is already)/;
 		if (time > $stops_at)
 		{
 			print $out "unfinished\n";
@@ -269,10 +268,10 @@ sub insist
 	return;
 }
 
-sub servers_of
+sub option_of
 {
-	my ($filter) = @_;
-	return $server{p}->safe_psql('postgres', "SELECT option_value FROM pg_foreign_table, pg_options_to_table(ftoptions) WHERE ftrelid = '$filter'::regclass AND option_name = 'servers'");
+	my ($origin, $filter, $option) = @_;
+	return $origin->safe_psql('postgres', "SELECT option_value FROM pg_foreign_table, pg_options_to_table(ftoptions) WHERE ftrelid = '$filter'::regclass AND option_name = '$option'");
 }
 
 sub alter_everywhere
@@ -283,19 +282,21 @@ sub alter_everywhere
 	return;
 }
 
-# A server that holds slices of it, home or not, goes; the other producer types what the first was told.
+# A server that holds slices of it, home or not, goes; the other producer types what the first was told, sooner or later, and
+# meanwhile tries to move slices by its former list.
 sub retire
 {
 	my ($filter, $name, $out) = @_;
-	# Until the other producer knows of it, it must not move slices.
-	append_to_file("$moves.wait", '');
-	sleep 2 * TIMEOUT;
-	my $said = insist($server{p}, "SELECT streamfilter_retire('$filter', '$name')", $out);
-	return unlink "$moves.wait" if !defined $said;
-	my ($typed) = $said =~ /(ALTER FOREIGN TABLE .*OPTIONS \(.*\))/;
+	my ($first, $second) = @server{ rand() < 0.5 ? qw(p q) : qw(q p) };
 	local $stops_at = $stops_at + 30;    # what was begun ends
-	print $out defined $typed && defined insist($server{q}, $typed, $out) ? "retired\n" : "not told what to type: $said\n";
-	unlink "$moves.wait";
+	my %had = map { $_ => option_of($second, $filter, $_) } qw(servers first_places retired);
+	my $said = insist($first, "SELECT streamfilter_retire('$filter', '$name')", $out) // return;
+	my ($typed) = $said =~ /Type for each of them: (ALTER FOREIGN TABLE .*OPTIONS \(.*?\))\. Then/;
+	# Its session ended before it could say so.
+	$typed //= "ALTER FOREIGN TABLE $filter OPTIONS (" . join(', ', map { ($had{ $_->[0] } eq '' ? 'ADD' : 'SET') . " $_->[0] '$_->[1]'" }
+		grep { $_->[1] ne '' } map { [ $_, option_of($first, $filter, $_) ] } sort keys %had) . ')';
+	sleep rand 6;
+	print $out "retired\n" if defined insist($second, $typed, $out);
 	return;
 }
 
@@ -315,15 +316,17 @@ sub administer
 			print $out "updated\n" if defined insist($server{$name}, 'ALTER EXTENSION streamfilter UPDATE', $out);
 		}
 		my $filter = any(@movable);
-		my $servers = servers_of($filter);
-		my %there = map { $_ => 1 } split /, */, $servers;
+		my $servers = option_of($server{p}, $filter, 'servers');
+		my @named = split /, */, $servers;
+		my %retired = map { $_ => 1 } split /, */, option_of($server{p}, $filter, 'retired');
+		my %there = map { $named[$_] => 1 } grep { !$retired{ $_ + 1 } } 0 .. $#named;
 		my @missing = grep { !$there{$_} } qw(a b c d);
 		if ($filter ne 'root' && !$resized{$filter} && !@plan && rand() < 0.3)
 		{
 			$resized{$filter} = 1;
 			alter_everywhere($filter, q{SET memory '12MB'}, $out, 'resized');
 		}
-		elsif (@missing && split(/,/, $servers) < ($filter eq 'root' ? 4 : 6)) { alter_everywhere($filter, "SET servers '$servers, " . any(@missing) . q{'}, $out, 'taken in'); }
+		elsif (@missing && @named < 20) { alter_everywhere($filter, "SET servers '$servers, " . any(@missing) . q{'}, $out, 'taken in'); }
 		elsif (!@missing && !@plan) { retire($filter, any(sort keys %there), $out); }
 		sleep 1 + rand 2;
 	}

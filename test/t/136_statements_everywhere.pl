@@ -293,7 +293,7 @@ for my $case (option_cases(sub { return scalar said($_[0]) }))
 }
 # The value of first_places is a place that is not there: the next statement says so.
 my %elsewhere = (
-	servers => q{'a, b, c'}, home_servers => q{'2'}, producer => q{'{}'}, moved => q{'1:1@1'}, first_places => q{'1:1@1'}, identity => q{'1/2/3'});
+	servers => q{'a, b, c'}, home_servers => q{'2'}, producer => q{'{}'}, moved => q{'1:1@1'}, first_places => q{'1:1@1'}, retired => q{'2'}, retirements => q{'1'}, identity => q{'1/2/3'});
 is(join(' ', sort keys %elsewhere), join(' ', options_elsewhere()), 'options of filters elsewhere have their lines');
 for my $place (qw(one moved))
 {

@@ -118,6 +118,21 @@ sql(q{BEGIN; DROP FOREIGN TABLE f; PREPARE TRANSACTION 'p'});
 $node->safe_psql('postgres', q{COMMIT PREPARED 'p'});
 cmp_ok(sql('SELECT free FROM streamfilter_memory()'), '>', $free, 'DROP gives the memory back at COMMIT PREPARED');
 
+# ---- two that need the heaps: of two nodes each may have what the other waits for, so nobody waits for ever -----------------
+
+make('logged');
+make('logged', 'g');
+sql(q{BEGIN; ALTER FOREIGN TABLE f OPTIONS (SET memory '256kB'); PREPARE TRANSACTION 'p'});
+for my $statements (q{ALTER FOREIGN TABLE g OPTIONS (SET memory '256kB')}, 'DROP FOREIGN TABLE g')
+{
+	my (undef, undef, $said) = $node->psql('postgres', "\\set VERBOSITY verbose
+		SET streamfilter.commit_wait_timeout = '200ms'; BEGIN; $statements; PREPARE TRANSACTION 'q'");
+	like($said, qr/ERROR:  55P03: .*HINT:  .*pg_prepared_xacts/s, "$statements beside a prepared ALTER ends, and says what to do");
+	is(known_to('g', 1, 100), 100, '... and nothing has happened');
+}
+sql(q{COMMIT PREPARED 'p'; DROP FOREIGN TABLE g});
+is(known(1, 100), 100, 'the first one is done');
+
 # ---- what may not be prepared leaves everything as it was --------------------------------------------------------------
 
 make('logged');

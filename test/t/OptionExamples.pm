@@ -13,7 +13,7 @@ use Test::More;
 our @EXPORT = qw(option_cases options_elsewhere);
 
 # Of filters on other servers.
-my %elsewhere = map { $_ => 1 } qw(servers home_servers producer moved first_places identity);
+my %elsewhere = map { $_ => 1 } qw(servers home_servers producer moved first_places retired retirements identity);
 sub options_elsewhere { my @names = sort keys %elsewhere; return @names; }
 
 # What goes with it; two good values; what else it takes to say more.

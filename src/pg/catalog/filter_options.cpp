@@ -15,6 +15,7 @@ extern "C" {
 #include "core/filter/time_span.hpp"
 #include "pg/catalog/filter_options.hpp"
 #include "pg/catalog/option_list.hpp"
+#include "pg/catalog/retirements.hpp"
 #include "pg/catalog/tree_options.hpp"
 
 namespace streamfilter::pg {
@@ -107,6 +108,17 @@ bool read_first_places(const char* value, const RelationOption&, RelationOptions
   return read_moved_slices(value, &options->first_places);
 }
 
+// Read where they are needed (retirements.hpp).
+bool check_retired(const char* value, const RelationOption&, RelationOptions*) {
+  RetiredServers ignored;
+  return read_retired_servers(value, &ignored);
+}
+
+bool check_retirements(const char* value, const RelationOption&, RelationOptions*) {
+  Retirements ignored;
+  return read_retirements(value, &ignored);
+}
+
 bool read_parent(const char* value, const RelationOption&, RelationOptions* options) {
   char *schema, *name;
   if (!split_name(value, &schema, &name)) return false;
@@ -136,6 +148,10 @@ constexpr RelationOption kRelationOptions[] = {
     {"moved", read_moved, "streamfilter_move_slice() sets it, from where the events arrive."},
     {"first_places", read_first_places,
      "streamfilter_retire() sets it, and says what other producers have to type."},
+    {"retired", check_retired,
+     "streamfilter_retire() sets it, and says what other producers have to type."},
+    {"retirements", check_retirements,
+     "streamfilter_retire() sets it, from where the events arrive.", nullptr, true},
     {"parent", read_parent,
      "Write the name of a filter as in SQL: my_filter, or my_schema.\"My Filter\"."},
     {"tree", read_word<&RelationOptions::tree>, nullptr, kTree},

@@ -21,6 +21,7 @@ extern "C" {
 #include "pg/catalog/filter_options.hpp"
 #include "pg/catalog/filter_relation.hpp"
 #include "pg/catalog/own_function.hpp"
+#include "pg/catalog/retirements.hpp"
 #include "pg/catalog/server_options.hpp"
 #include "pg/key/key_hash.hpp"
 #include "pg/server/fault_points.hpp"
@@ -83,10 +84,12 @@ bool read_definition(FilterRelation* relation, Fault& fault) {
 bool check_slices(const FilterRelation* relation, Fault& fault) {
   const Parameters& parameters = relation->definition.parameters;
   if (relation->server_count < 2) return true;
-  if (parameters.slices < static_cast<uint32>(relation->server_count)) {
+  const int servers =
+      relation->server_count - retired_servers_in(options_of_filter(relation->relid)).count;
+  if (servers > 0 && parameters.slices < static_cast<uint32>(servers)) {
     fault.set(ERRCODE_INVALID_TABLE_DEFINITION, "filter \"%s\" has fewer slices than servers",
               relation->name);
-    fault.add_detail("Slices: %u; servers: %d.", parameters.slices, relation->server_count);
+    fault.add_detail("Slices: %u; servers: %d.", parameters.slices, servers);
     return fault.add_hint("Raise option slices, or leave it out.");
   }
   if (parameters.key_shift == 0) return true;
@@ -146,6 +149,27 @@ bool check_homes(const FilterRelation* relation, Fault& fault) {
   return fault.add_hint("Servers are added behind those that the filter was made with.");
 }
 
+// Of a home that was retired, every slice has another first place: otherwise nobody would find
+// them.
+bool check_retired(const FilterRelation* relation, Fault& fault) {
+  const RelationOptions& options = relation->options;
+  const auto homes =
+      static_cast<uint32>(options.home_servers > 0 ? options.home_servers : relation->server_count);
+  const RetiredServers retired = retired_servers_in(options_of_filter(relation->relid));
+  for (int i = 0; i < retired.count && options.servers != nullptr; ++i) {
+    const uint32 server = retired.numbers[i] - 1;
+    for (uint32 slice = server; server < homes && slice < relation->definition.parameters.slices;
+         slice += homes)
+      if (find_moved_slice(options.first_places, slice) == nullptr) {
+        fault.set(ERRCODE_INVALID_TABLE_DEFINITION,
+                  "option retired of filter \"%s\" names a server that holds slices",
+                  relation->name);
+        return fault.add_hint("Type the ALTER that streamfilter_retire() has given as a whole.");
+      }
+  }
+  return true;
+}
+
 // The servers that hold the state.
 bool read_servers(FilterRelation* relation, Fault& fault) {
   stop_at(FaultPoint::lookup);
@@ -170,7 +194,9 @@ bool read_servers(FilterRelation* relation, Fault& fault) {
   foreach (cell, names)
     if (!add_named_server(relation, static_cast<const char*>(lfirst(cell)), own->fdwid, fault))
       return false;
-  if (!check_homes(relation, fault) || !check_slices(relation, fault)) return false;
+  if (!check_homes(relation, fault) || !check_slices(relation, fault) ||
+      !check_retired(relation, fault))
+    return false;
   if (!is_remote(relation) || relation->options.parent == nullptr) return true;
   fault.set(ERRCODE_FEATURE_NOT_SUPPORTED, "filter \"%s\" cannot have a parent", relation->name);
   return fault.add_detail("Its state is on other servers; of a tree, only the root can be there.");

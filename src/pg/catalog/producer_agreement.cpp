@@ -8,6 +8,7 @@ extern "C" {
 
 #include "pg/catalog/filter_options.hpp"
 #include "pg/catalog/producer_agreement.hpp"
+#include "pg/catalog/retirements.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -94,6 +95,16 @@ void check_producer_agrees(const FilterRelation* relation, const RequestedOption
   check_equal(relation, "columns", describe_key(found), describe_key(wanted));
   check_equal(relation, "place in option servers", describe_position(found),
               describe_position(wanted));
+}
+
+uint32 retirements_of_producer(const char* producer) {
+  if (!is_object(producer)) return 0;
+  JsonbContainer* options = find_container(parse_json(producer), "options");
+  const JsonbValue* value = options != nullptr ? find_member(options, "retired") : nullptr;
+  if (value == nullptr || value->type != jbvString) return 0;
+  RetiredServers retired;
+  const char* text = pnstrdup(value->val.string.val, static_cast<Size>(value->val.string.len));
+  return read_retired_servers(text, &retired) ? static_cast<uint32>(retired.count) : 0;
 }
 
 }  // namespace streamfilter::pg

@@ -15,4 +15,7 @@ struct RequestedOptions {
 // Raises 55000 with the first difference between it and the relation that holds the slices.
 void check_producer_agrees(const FilterRelation* relation, const RequestedOptions& requested);
 
+// How many servers were retired, as the producer describes its filter.
+uint32 retirements_of_producer(const char* producer);
+
 }  // namespace streamfilter::pg

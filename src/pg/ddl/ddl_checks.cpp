@@ -37,6 +37,7 @@ extern "C" {
 #include "pg/key/hash_method.hpp"
 #include "pg/key/key_hash.hpp"
 #include "pg/remote/remote_filter.hpp"
+#include "pg/server/commit_wait.hpp"
 #include "pg/server/problem_report.hpp"
 #include "pg/server/restoring.hpp"
 #include "pg/shmem/server_health.hpp"
@@ -100,7 +101,9 @@ bool has_slot(Oid database, Oid relation) {
 void free_dropped_filter(Oid relation) {
   if (is_filter(relation)) {
     drop_on_servers(relation);
-    delete_saved_state(relation);
+    // A prepared transaction may keep the heaps for ever, and on another node wait for this one.
+    CommitWait().for_lock("while waiting for the heaps that filters are saved in",
+                          [relation] { delete_saved_state(relation); });
     leave_tree(relation);
   }
   if (has_slot(MyDatabaseId, relation) || has_counts(MyDatabaseId, relation))

@@ -296,6 +296,7 @@ FixedOptions find_fixed_options(const FilterRelation* relation) {
     if (found[0] == '\0' || !read_found(found, &part)) return fixed;
     slices += part.slices;
   }
+  if (find_ops(part.kind) == nullptr) return fixed;  // all of them are retired
   const OptionSpec* k = find_k(part);
   const auto bits = k != nullptr && whole.slicing != Slicing::horizontal
                         ? part.integer(k->word) * (remote->home_count > 1 ? probes(whole) : 1)
@@ -309,7 +310,8 @@ FixedOptions find_fixed_options(const FilterRelation* relation) {
 void alter_parts(const FilterRelation* relation, Reach reach) {
   RemoteFilter* remote = make_remote_filter(relation);
   connect_homes(remote);
-  bool any = false;
+  bool any = remote->relation->options.first_places.count > 0;
+  if (any) learn_seed(remote);
   for (int i = 0; i < remote->home_count; ++i) {
     if (remote->retired[i]) continue;
     const char* found = read_definition(remote, i, remote->slices.name);

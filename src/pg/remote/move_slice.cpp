@@ -8,6 +8,7 @@ extern "C" {
 
 #include <algorithm>
 
+#include "pg/catalog/retirements.hpp"
 #include "pg/catalog/slice_origin.hpp"
 #include "pg/remote/move_slice.hpp"
 #include "pg/remote/part_definition.hpp"
@@ -38,6 +39,7 @@ constexpr uint32 kMaxSkipped = 1 << 20;  // epochs
 struct Move {
   RemoteFilter* remote;
   uint32 slice;
+  const char* retirements;  // that this producer knows of; nullptr: none
 
   [[noreturn]] void interrupted(const Connection* connection) const {
     raise_interrupted(remote, slice, connection);
@@ -128,28 +130,36 @@ void take_state(void* context, const PGresult* result) {
   if (state->bytes != nullptr) memcpy(state->bytes, PQgetvalue(result, 0, 0), size);
 }
 
+// What a server says to who needs a slice for itself. False: it did not get the lock.
+bool is_answered(Connection* connection, const char* expected, bool* moved) {
+  if (connection->error == nullptr) return true;
+  check_version(connection);
+  const char* code = PQresultErrorField(connection->error, PG_DIAG_SQLSTATE);
+  *moved = code != nullptr && (strcmp(code, kSliceMovedCode) == 0 || strcmp(code, "42P01") == 0);
+  if (!*moved && (expected == nullptr || code == nullptr || strcmp(code, expected) != 0))
+    raise_remote(connection);
+  return *moved;
+}
+
 // Keeps everybody out, once those who use the slice have ended their transactions, and fetches it.
 // False: it has moved.
 bool fence(const Move* move, const SlicePlace& from, State* state) {
   Connection* connection = move->remote->connections[from.server];
-  const char* query = psprintf("SELECT %s.streamfilter_slice_fence($1, $2)", connection->schema);
+  // A server of a version that knows of no retirements is asked as before.
+  const int count = move->retirements != nullptr ? 3 : 2;
+  const char* query = psprintf("SELECT %s.streamfilter_slice_fence($1, $2%s)", connection->schema,
+                               count == 3 ? ", $3" : "");
   const char* values[] = {relation_at(move->remote, move->slice, from),
-                          psprintf("%u", number_at(move->remote, move->slice, from))};
+                          psprintf("%u", number_at(move->remote, move->slice, from)),
+                          move->retirements};
   bool moved = false;
   begin_locked(move, connection, [&](const char* expected) {
-    const Oid types[] = {REGCLASSOID, INT4OID};
+    const Oid types[] = {REGCLASSOID, INT4OID, TEXTOID};
     const bool queued =
-        PQsendQueryParams(connection->pg, query, 2, types, values, nullptr, nullptr, 1) == 1;
+        PQsendQueryParams(connection->pg, query, count, types, values, nullptr, nullptr, 1) == 1;
     if (!queued || !exchange(connection, &kStateRow, take_state, state))
       move->interrupted(connection);
-    if (connection->error == nullptr) return true;
-    check_version(connection);
-    const char* code = PQresultErrorField(connection->error, PG_DIAG_SQLSTATE);
-    moved = code != nullptr && (strcmp(code, kSliceMovedCode) == 0 || strcmp(code, "42P01") == 0);
-    if (moved) return true;
-    if (expected == nullptr || code == nullptr || strcmp(code, expected) != 0)
-      raise_remote(connection);
-    return false;
+    return is_answered(connection, expected, &moved);
   });
   if (moved) end(move, connection, "ROLLBACK");
   if (!moved && state->bytes == nullptr)
@@ -178,6 +188,17 @@ bool take(const Move* move, Connection* connection, uint32 epoch, const State* s
   return finish(move, connection, queued, &kAnyRow, ignore_result, nullptr, expected);
 }
 
+// Who knows of fewer retirements moves the slice from there no more.
+void ask_to_mark(const Move* move, const SlicePlace& place) {
+  Connection* connection = move->remote->connections[place.server];
+  const char* query = psprintf("SELECT %s.streamfilter_slice_mark($1, $2, $3)", connection->schema);
+  const char* values[] = {relation_at(move->remote, move->slice, place),
+                          psprintf("%u", number_at(move->remote, move->slice, place)),
+                          move->retirements};
+  const bool queued = queue_call(connection, query, lengthof(values), values);
+  if (!queued || !exchange(connection, &kAnyRow)) move->interrupted(connection);
+}
+
 // Makes the relation of the next epoch on a server. A role that may create relations in that
 // schema could make one of that name first; then an unpredictable epoch is taken.
 SlicePlace make_place(const Move* move, const SlicePlace& from, int server, const State* state) {
@@ -191,6 +212,11 @@ SlicePlace make_place(const Move* move, const SlicePlace& from, int server, cons
     if (!pg_strong_random(&skipped, sizeof skipped))
       ereport(ERROR, errcode(ERRCODE_INTERNAL_ERROR), errmsg("could not generate a random epoch"));
     place.epoch = from.epoch + 2 + skipped % kMaxSkipped;
+  }
+  if (move->retirements != nullptr) {
+    bool moved;
+    ask_to_mark(move, place);
+    is_answered(connection, nullptr, &moved);
   }
   end(move, connection, "COMMIT");
   return place;
@@ -301,6 +327,11 @@ SlicePlace settle_place(const Move* move) {
   return remote->places[move->slice] = place;
 }
 
+const char* known_retirements(const RemoteFilter* remote) {
+  const int count = retired_servers_in(options_of_filter(remote->relation->relid)).count;
+  return count > 0 ? psprintf("%d", count) : nullptr;
+}
+
 // How many slices each server has, as far as this session knows.
 void count_slices(const RemoteFilter* remote, int* on) {
   std::fill_n(on, remote->count, 0);
@@ -315,7 +346,11 @@ void require_movable(const RemoteFilter* remote) {
 }
 
 bool move_slice(RemoteFilter* remote, uint32 slice, int server) {
-  const Move move = {remote, slice};
+  return move_slice(remote, slice, server, known_retirements(remote));
+}
+
+bool move_slice(RemoteFilter* remote, uint32 slice, int server, const char* retirements) {
+  const Move move = {remote, slice, retirements};
   require_homes(remote);
   require_no_transaction(remote);
   for (int i = 0; i < kMaxRaces; ++i) {
@@ -329,13 +364,26 @@ bool move_slice(RemoteFilter* remote, uint32 slice, int server) {
   pg_unreachable();
 }
 
+bool mark_slice(RemoteFilter* remote, uint32 slice, const char* retirements) {
+  const Move move = {remote, slice, retirements};
+  const SlicePlace& place = remote->places[slice];
+  Connection* connection = remote->connections[place.server];
+  bool has_moved = false;
+  begin_locked(&move, connection, [&](const char* expected) {
+    ask_to_mark(&move, place);
+    return is_answered(connection, expected, &has_moved);
+  });
+  end(&move, connection, has_moved ? "ROLLBACK" : "COMMIT");
+  return !has_moved;
+}
+
 int spread_slices(RemoteFilter* remote) {
   const uint32 slices = remote->parameters.slices;
   auto* on = static_cast<int*>(palloc(sizeof(int) * static_cast<Size>(remote->count)));
   require_homes(remote);
   require_no_transaction(remote);
   for (uint32 i = 0; i < slices; ++i) {
-    const Move move = {remote, i};
+    const Move move = {remote, i, known_retirements(remote)};
     settle_place(&move);
   }
   // Others may move slices, too; this session learns of them as it moves its own.

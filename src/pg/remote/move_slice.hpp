@@ -13,6 +13,13 @@ namespace streamfilter::pg {
 // themselves.
 bool move_slice(RemoteFilter* remote, uint32 slice, int server);
 
+// The same in the course of a retirement, which `retirements` tells as option retirements does.
+bool move_slice(RemoteFilter* remote, uint32 slice, int server, const char* retirements);
+
+// From then on who knows of fewer retirements does not move the slice from where it is. False: it
+// has just moved. Raises 55000 if others have retired a server meanwhile.
+bool mark_slice(RemoteFilter* remote, uint32 slice, const char* retirements);
+
 // Raises 55000 without option home_servers, 25001 within such a transaction.
 void require_movable(const RemoteFilter* remote);
 

@@ -3,6 +3,7 @@
 #include "core/filter/filter.hpp"
 #include "core/format/slicing.hpp"
 #include "pg/catalog/filter_options.hpp"
+#include "pg/catalog/retirements.hpp"
 #include "pg/catalog/slice_origin.hpp"
 #include "pg/remote/part_definition.hpp"
 #include "pg/remote/postgres_fdw_filter.hpp"
@@ -47,8 +48,9 @@ void take_seed(RemoteFilter* remote, uint64 seed) {
 // What a server says of the seed.
 enum class SeedAt : uint8 { found, absent, unreachable };
 
-SeedAt find_seed(RemoteFilter* remote, int server) {
+SeedAt find_seed(RemoteFilter* remote, int server, const char* name) {
   SliceDefinition wanted = remote->slices;
+  wanted.name = name;
   wanted.definition = nullptr;
   bool made;
   Connection* connection = remote->connections[server];
@@ -143,19 +145,12 @@ bool open_on(RemoteFilter* remote, int server, bool* made) {
 
 namespace {
 
-// A home is retired when its slices begin elsewhere; a server that was added, when its place in the
-// list is that of another one.
 bool* find_retired(const RemoteFilter* remote) {
   auto* retired = static_cast<bool*>(palloc0(sizeof(bool) * static_cast<Size>(remote->count)));
-  for (int i = 0; i < remote->count; ++i) {
-    if (i < remote->home_count) {
-      retired[i] = static_cast<uint32>(i) < remote->parameters.slices &&
-                   first_place(remote, static_cast<uint32>(i)).epoch > 0;
-      continue;
-    }
-    for (int j = 0; j < i; ++j)
-      retired[i] |= !retired[j] && remote->connections[j] == remote->connections[i];
-  }
+  const RetiredServers numbers = retired_servers_in(options_of_filter(remote->relation->relid));
+  for (int i = 0; i < numbers.count; ++i)
+    if (numbers.numbers[i] <= static_cast<uint32>(remote->count))
+      retired[numbers.numbers[i] - 1] = true;
   return retired;
 }
 
@@ -220,8 +215,17 @@ void learn_seed(RemoteFilter* remote) {
   connect_together(remote->connections, remote->count);
   bool all_asked = true;
   for (int i = 0; i < remote->home_count && !remote->seed_known; ++i)
-    if (!remote->retired[i]) all_asked &= find_seed(remote, i) != SeedAt::unreachable;
-  if (remote->seed_known || !all_asked) return;
+    if (!remote->retired[i])
+      all_asked &= find_seed(remote, i, remote->slices.name) != SeedAt::unreachable;
+  // Where homes were retired, the places know where searches begin; a new seed is none of theirs.
+  const MovedSlices& first = remote->relation->options.first_places;
+  for (int i = 0; i < first.count && !remote->seed_known; ++i) {
+    const MovedSlice& at = first.entries[i];
+    if (at.server < static_cast<uint32>(remote->count))
+      find_seed(remote, static_cast<int>(at.server),
+                name_of_moved_slice(remote->slices.name, at.slice, at.epoch));
+  }
+  if (remote->seed_known || !all_asked || first.count > 0) return;
   if (!pg_strong_random(&remote->parameters.seed, sizeof remote->parameters.seed))
     ereport(ERROR, errcode(ERRCODE_INTERNAL_ERROR), errmsg("could not generate a random seed"));
   open_slices(remote, 0);

@@ -6,6 +6,8 @@ extern "C" {
 #include "utils/builtins.h"
 }
 
+#include "pg/catalog/retirements.hpp"
+#include "pg/catalog/slice_origin.hpp"
 #include "pg/remote/move_slice.hpp"
 #include "pg/remote/protocol.hpp"
 #include "pg/remote/retire_server.hpp"
@@ -21,6 +23,16 @@ namespace {
                     remote->connections[server]->name),
           errhint("Bring the server back. If it is gone for good, so are the keys of the slice: "
                   "DROP the filter, create it anew, and fill it with streamfilter_warm()."));
+  pg_unreachable();
+}
+
+constexpr int kMaxMarks = 5;  // so often others may move a slice meanwhile
+
+[[noreturn]] void raise_is_moved(const RemoteFilter* remote, uint32 slice) {
+  ereport(
+      ERROR, errcode(ERRCODE_OBJECT_IN_USE),
+      errmsg("slice %u of filter \"%s\" is being moved by others", slice, remote->relation->name),
+      errhint("Repeat the call."));
   pg_unreachable();
 }
 
@@ -93,21 +105,54 @@ void find_all(RemoteFilter* remote, int server, bool is_lost) {
   if (is_lost) look_for_slices(remote, server);
 }
 
-int move_all(RemoteFilter* remote, int server) {
+// As the places of slices are told of it: of two producers that retire servers at once, the one
+// goes on whose mark the first slice has.
+const char* describe_retirement(const RemoteFilter* remote, int server) {
+  return psprintf("%d:%d:%s",
+                  retired_servers_in(options_of_filter(remote->relation->relid)).count + 1,
+                  server + 1, identity_of_filter(remote->relation->relid));
+}
+
+// From here on only this producer moves slices, until the others have the new list.
+void mark_all(RemoteFilter* remote, int server, bool is_lost, const char* retirements) {
+  auto* marked = static_cast<bool*>(palloc0(sizeof(bool) * static_cast<Size>(remote->count)));
+  for (uint32 i = 0; i < remote->parameters.slices; ++i) {
+    SlicePlace* place = &remote->places[i];
+    for (int j = 0;; ++j) {
+      const bool is_known = is_lost && begins_on(remote, i, server);
+      if (!is_known && find_place(remote, i, place) == Search::unreachable)
+        raise_needed(remote, place->server);
+      if (place->epoch == 0 && marked[place->server]) break;
+      if (mark_slice(remote, i, retirements)) break;
+      if (is_known || j == kMaxMarks) raise_is_moved(remote, i);
+    }
+    if (place->epoch == 0) marked[place->server] = true;
+  }
+}
+
+int move_all(RemoteFilter* remote, int server, const char* retirements) {
   int moved = 0;
   for (uint32 i = 0; i < remote->parameters.slices; ++i)
     if (remote->places[i].server == server)
-      moved += move_slice(remote, i, find_target(remote, server));
+      moved += move_slice(remote, i, find_target(remote, server), retirements);
   return moved;
 }
 
 const char* list_servers(const RemoteFilter* remote, int server, int instead) {
   StringInfoData text;
   initStringInfo(&text);
-  const bool is_last = server == remote->count - 1 && server >= remote->home_count;
-  for (int i = 0; i < remote->count - is_last; ++i)
+  for (int i = 0; i < remote->count; ++i)
     appendStringInfo(&text, "%s%s", i > 0 ? ", " : "",
                      quote_identifier(remote->connections[i == server ? instead : i]->name));
+  return text.data;
+}
+
+const char* list_retired(const RemoteFilter* remote, int server) {
+  const RetiredServers before = retired_servers_in(options_of_filter(remote->relation->relid));
+  StringInfoData text;
+  initStringInfo(&text);
+  for (int i = 0; i < before.count; ++i) appendStringInfo(&text, "%u, ", before.numbers[i]);
+  appendStringInfo(&text, "%d", server + 1);
   return text.data;
 }
 
@@ -135,8 +180,11 @@ Retirement retire_server(RemoteFilter* remote, int server) {
             errhint("Add one at the end: ALTER FOREIGN TABLE %s OPTIONS (SET servers '...').",
                     quote_identifier(remote->relation->name)));
   find_all(remote, server, is_lost);
-  const int moved = is_lost ? 0 : move_all(remote, server);
-  return {moved, list_servers(remote, server, instead), list_first_places(remote, server)};
+  const char* retirements = describe_retirement(remote, server);
+  mark_all(remote, server, is_lost, retirements);
+  const int moved = is_lost ? 0 : move_all(remote, server, retirements);
+  return {moved, list_servers(remote, server, instead), list_first_places(remote, server),
+          list_retired(remote, server)};
 }
 
 }  // namespace streamfilter::pg

@@ -1,7 +1,8 @@
 // Taking a server out of those that hold a filter. Its slices move to the others. Where a search
 // for its slices began, on the server itself, it begins at their last places from then on: option
 // first_places says so, and another server stands at its place in option servers, so that the
-// numbers of the rest stay.
+// numbers of the rest stay. Another producer still has the former list, and must not move slices by
+// it: where each slice is says how many servers were retired, and refuses who knows of fewer.
 #pragma once
 
 #include "pg/remote/filter_parts.hpp"
@@ -12,6 +13,7 @@ struct Retirement {
   int moved;                 // slices
   const char* servers;       // option servers, from then on
   const char* first_places;  // likewise; nullptr: none
+  const char* retired;       // likewise
 };
 
 // Moves what the server has, if it can be reached; what it had before is looked for on the others.

@@ -13,6 +13,7 @@ extern "C" {
 }
 
 #include "pg/catalog/lookup.hpp"
+#include "pg/catalog/retirements.hpp"
 #include "pg/handle/filter_handle.hpp"
 #include "pg/remote/move_slice.hpp"
 #include "pg/remote/retire_server.hpp"
@@ -74,6 +75,9 @@ void name_other_servers(const RemoteFilter* remote, const Retirement& retirement
     appendStringInfo(&options, ", %s first_places %s",
                      relation->options.first_places.count > 0 ? "SET" : "ADD",
                      quote_literal_cstr(retirement.first_places));
+  appendStringInfo(&options, ", %s retired '%s'",
+                   retired_servers_in(options_of_filter(relation->relid)).count > 0 ? "SET" : "ADD",
+                   retirement.retired);
   const char* name = qualified_name(relation->relid);
   const char* command = psprintf("ALTER FOREIGN TABLE %s OPTIONS (%s)", name, options.data);
   SPI_connect();

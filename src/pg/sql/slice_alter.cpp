@@ -14,6 +14,7 @@ extern "C" {
 #include "pg/catalog/lookup.hpp"
 #include "pg/catalog/option_list.hpp"
 #include "pg/catalog/producer_agreement.hpp"
+#include "pg/catalog/retirements.hpp"
 #include "pg/handle/filter_handle.hpp"
 #include "pg/handle/slot_lifecycle.hpp"
 #include "pg/handle/tree.hpp"
@@ -125,6 +126,8 @@ SF_FUNCTION(streamfilter_hashes_alter) {
   FilterHandle* filter = lock_slices(relid);
   const char* producer = text_argument(fcinfo, 4);
   check_producer_agrees(filter->relation, {nullptr, producer});
+  if (producer != nullptr)
+    check_list_is_current(filter->relation, Retirements{retirements_of_producer(producer)});
   const char* changes = find_changes(relid, text_argument(fcinfo, 1), text_argument(fcinfo, 2),
                                      text_argument(fcinfo, 3), producer);
   if (changes == nullptr) PG_RETURN_VOID();

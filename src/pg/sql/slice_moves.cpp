@@ -18,6 +18,7 @@ extern "C" {
 #include "core/filter/slicing_rules.hpp"
 #include "pg/catalog/lookup.hpp"
 #include "pg/catalog/option_list.hpp"
+#include "pg/catalog/retirements.hpp"
 #include "pg/handle/judge_key.hpp"
 #include "pg/server/problem_report.hpp"
 #include "pg/sql/slice_relation.hpp"
@@ -45,6 +46,15 @@ bool is_moved_slice(Oid relid, const char* name, uint32 slice) {
          strcmp(get_rel_name(relid), name_of_moved_slice(name, slice, number)) == 0;
 }
 
+// Where the slice was when a server was retired, a search for it may begin: option first_places of
+// a producer. Such a place stays, and says where the slice is.
+bool may_be_first_place(Oid relid) {
+  List* options = options_of_filter(relid);
+  const char* mark = find_option(options, "retirements");
+  return mark != nullptr && strchr(mark, ':') != nullptr &&
+         find_option(options, "moved") != nullptr;
+}
+
 // What earlier moves of the slice have left here, and nobody is told of any more. What others own
 // may look like that, too.
 void drop_remains(Oid schema, const char* name, uint32 slice) {
@@ -60,7 +70,7 @@ void drop_remains(Oid schema, const char* name, uint32 slice) {
   for (uint64 i = 0; i < found->numvals; ++i) {
     bool isnull;
     const Oid relid = DatumGetObjectId(SPI_getbinval(found->vals[i], found->tupdesc, 1, &isnull));
-    if (is_moved_slice(relid, name, slice))
+    if (is_moved_slice(relid, name, slice) && !may_be_first_place(relid))
       run(psprintf("DROP FOREIGN TABLE %s", qualified_name(relid)));
   }
   SPI_finish();
@@ -145,19 +155,30 @@ const char* text_argument(FunctionCallInfo fcinfo, int number) {
   return text_to_cstring(PG_GETARG_TEXT_PP(number));
 }
 
+Retirements retirements_argument(FunctionCallInfo fcinfo, int number) {
+  const char* text = text_argument(fcinfo, number);
+  Retirements told;
+  if (!read_retirements(text, &told))
+    ereport(ERROR, errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("invalid number: %s", text));
+  return told;
+}
+
 }  // namespace
 }  // namespace streamfilter::pg
 
 using namespace streamfilter;
 using namespace streamfilter::pg;
 
-// streamfilter_slice_fence(filter regclass, slice int) → bytea: waits for users of the
-// relation, keeps others out until the transaction ends, and returns the slice. Needs to be its
-// owner. Raises 55SF1 if the slice is elsewhere.
+// streamfilter_slice_fence(filter regclass, slice int, retirements text) → bytea: waits for users
+// of the relation, keeps others out until the transaction ends, and returns the slice. Needs to be
+// its owner. Raises 55SF1 if the slice is elsewhere. Producers that know of no retirement leave out
+// the last argument.
 SF_FUNCTION(streamfilter_slice_fence) {
   FilterHandle* filter = lock_slices(PG_GETARG_OID(0));
   const int32 slice = PG_GETARG_INT32(1);
   check_slice_is_here(filter->relation, static_cast<uint32>(slice));
+  check_list_is_current(filter->relation,
+                        PG_NARGS() > 2 ? retirements_argument(fcinfo, 2) : Retirements{});
   use_filter(filter, Use::test_granted);
   PG_RETURN_POINTER(make_slice_packet(filter, slice));
 }
@@ -208,6 +229,24 @@ SF_FUNCTION(streamfilter_slice_close) {
   appendStringInfoChar(&command, ')');
   SPI_connect();
   run(command.data);
+  SPI_finish();
+  ForceSyncCommit();
+  PG_RETURN_VOID();
+}
+
+// streamfilter_slice_mark(filter regclass, slice int, retirements text): who knows of fewer
+// retirements moves no slice of the relation from the end of this transaction on. Needs to be its
+// owner. Raises 55SF1 if the slice is elsewhere.
+SF_FUNCTION(streamfilter_slice_mark) {
+  const FilterHandle* filter = lock_slices(PG_GETARG_OID(0));
+  const char* before = retirements_in(options_of_filter(filter->relid)).text;
+  const Retirements told = retirements_argument(fcinfo, 2);
+  check_slice_is_here(filter->relation, number_argument(fcinfo, 1, 0));
+  check_list_is_current(filter->relation, told);
+  if (before != nullptr && strcmp(before, told.text) == 0) PG_RETURN_VOID();
+  SPI_connect();
+  run(psprintf("ALTER FOREIGN TABLE %s OPTIONS (%s retirements %s)", qualified_name(filter->relid),
+               before != nullptr ? "SET" : "ADD", quote_literal_cstr(told.text)));
   SPI_finish();
   ForceSyncCommit();
   PG_RETURN_VOID();

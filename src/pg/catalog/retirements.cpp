@@ -1,0 +1,63 @@
+#include "pg/server/postgres.hpp"
+
+#include "pg/catalog/option_list.hpp"
+#include "pg/catalog/retirements.hpp"
+
+namespace streamfilter::pg {
+namespace {
+
+// Takes a number from 1 off the front.
+bool take_number(const char** at, uint32* number) {
+  char* end;
+  if (**at < '0' || **at > '9') return false;
+  const uint64 value = strtoull(*at, &end, 10);
+  *at = end;
+  *number = static_cast<uint32>(value);
+  return value > 0 && value <= PG_INT32_MAX;
+}
+
+}  // namespace
+
+bool read_retired_servers(const char* text, RetiredServers* result) {
+  int count = 1;
+  for (const char* at = text; *at != '\0'; ++at) count += *at == ',';
+  auto* numbers = static_cast<uint32*>(palloc(sizeof(uint32) * static_cast<Size>(count)));
+  const char* at = text;
+  for (int i = 0; i < count; ++i) {
+    if (!take_number(&at, &numbers[i]) || *at != (i == count - 1 ? '\0' : ',')) return false;
+    if (*at != '\0') ++at;
+    while (*at == ' ') ++at;
+  }
+  *result = {numbers, count};
+  return true;
+}
+
+bool read_retirements(const char* text, Retirements* result) {
+  const char* at = text;
+  uint32 server;
+  result->text = text;
+  if (!take_number(&at, &result->count)) return false;
+  if (*at == '\0') return true;
+  if (*at++ != ':' || !take_number(&at, &server)) return false;
+  return at[0] == ':' && at[1] != '\0';
+}
+
+RetiredServers retired_servers_in(List* options) {
+  const char* text = find_option(options, "retired");
+  RetiredServers result;
+  return text != nullptr && read_retired_servers(text, &result) ? result : RetiredServers();
+}
+
+Retirements retirements_in(List* options) {
+  const char* text = find_option(options, "retirements");
+  Retirements result;
+  return text != nullptr && read_retirements(text, &result) ? result : Retirements();
+}
+
+bool is_current(const Retirements& known, const Retirements& told) {
+  if (told.count != known.count) return told.count > known.count;
+  return told.text == nullptr || strchr(told.text, ':') == nullptr ||
+         strcmp(told.text, known.text) == 0;
+}
+
+}  // namespace streamfilter::pg
