@@ -13,10 +13,10 @@ namespace {
 
 constexpr double kMaxRows = 1e15;
 
-// Rates below this one count as zero where filters are compared.
+// When filters are compared, lower rates count as zero.
 constexpr double kNone = 1e-9;
 
-// Parameters worth trying beside what a kind derives by itself.
+// Parameters to try beside those that a kind derives by itself.
 struct Variant {
   Kind kind;
   const char* option;
@@ -44,7 +44,7 @@ Rank rank_of(const Advice& a) noexcept {
   return a.keeps_fpr ? kKeeps : kDoesNotKeep;
 }
 
-// In the order of advise(); where there are no repeats, none is missed.
+// In the order of advise(); without repeats, none is missed.
 bool is_better(const Advice& a, const Advice& b, double fpr) noexcept {
   const Rank rank = rank_of(a), other = rank_of(b);
   if (rank != other) return rank < other;
@@ -60,7 +60,7 @@ bool is_better(const Advice& a, const Advice& b, double fpr) noexcept {
   return a.predicted.fpr < b.predicted.fpr;
 }
 
-// One kind at a time.
+// Tries one kind at a time.
 class Search {
  public:
   Search(const Definition& requested, const Stream& stream, const FilterOps& ops) noexcept
@@ -75,7 +75,7 @@ class Search {
     if (!try_all(keys) && !ops_.keeps_fpr_forever) try_hashes(keys);
   }
 
-  // What was found, at most two; in `problem` why nothing was.
+  // The results, at most two; if there are none, `problem` says why.
   unsigned report(Advice* advice, Problem& problem) const noexcept {
     const double fpr = requested_.wanted_fpr();
     unsigned count = 0;
@@ -108,18 +108,18 @@ class Search {
     const Parameters& p = definition.parameters;
     Advice found{p, {NAN, NAN}, ops_.fpr_bound(p), false};
     if (ops_.predict != nullptr) found.predicted = ops_.predict(p, stream_);
-    // The bound holds on this stream, and what is predicted has errors of integration.
+    // The bound holds on this stream, while the prediction has integration errors.
     found.predicted.fpr = std::min(found.predicted.fpr, found.fpr_bound);
     found.keeps_fpr = found.fpr_bound <= requested_.wanted_fpr();
-    if (!found.keeps_fpr) found.parameters.fpr = 0;  // a prototype promises what it keeps
+    if (!found.keeps_fpr) found.parameters.fpr = 0;  // a prototype promises only what it keeps
     const Promise promise = keys > 0 ? kUpToKeys : kForever;
     if (!has_[promise] || is_better(found, best_[promise], requested_.wanted_fpr()))
       best_[promise] = found;
     return has_[promise] = true;
   }
 
-  // Kinds that refuse parameters that do not keep fpr take what they are told. For a Bloom filter,
-  // k = ln(2) m/n; the others have their own default.
+  // Kinds that refuse parameters beyond fpr do what they are told. For a Bloom filter, k = ln(2)
+  // m/n; the others have their own default.
   void try_hashes(std::uint64_t keys) noexcept {
     const double bits = static_cast<double>(requested_.parameters.memory) * 8;
     const double best = std::clamp(std::round(std::log(2) * bits / stream_.distinct()), 1.0, 16.0);
@@ -128,7 +128,7 @@ class Search {
     attempt(keys, "k", k);
   }
 
-  // The longest window of rows that keeps fpr, if need be all keys, however they fall on slices.
+  // The longest window of rows that keeps fpr even if all of its keys fall into one slice.
   void try_windows() noexcept {
     std::uint64_t low = 0, high = static_cast<std::uint64_t>(
                                stream_.distinct() + 6 * std::sqrt(64 * stream_.distinct()) + 64);
@@ -197,7 +197,7 @@ unsigned advise(const Definition& requested, const Stream& stream, Advice* advic
     search.run();
     count += search.report(advice + count, problem);
   }
-  // By insertion: stable, so that equal ones stay in the order of the table of kinds.
+  // Insertion sort is stable, so equal ones stay in the order of the table of kinds.
   const double fpr = requested.wanted_fpr();
   for (unsigned i = 1; i < count; ++i) {
     const Advice moved = advice[i];

@@ -1,5 +1,5 @@
-// Which filter for a stream: every kind with the parameters that serve it best, by what the kinds
-// predict of themselves.
+// Chooses a filter for a stream: every kind with the parameters that serve the stream best, by the
+// kind's own predictions.
 #pragma once
 
 #include "core/kind/kind_registry.hpp"
@@ -10,13 +10,13 @@ struct Advice {
   Parameters parameters;
   Prediction predicted;
   double fpr_bound;
-  bool keeps_fpr;  // as a promise, on this stream at least
+  bool keeps_fpr;  // at least on this stream
 };
 
 constexpr unsigned kMaxAdvice = 64;
 
-// What is known of a stream, from outside; without a gap repeats are uniform draws from the keys
-// seen. Errors: out_of_range.
+// What the caller knows of a stream. Without a gap, repeats are uniform draws from the keys seen.
+// Errors: out_of_range.
 bool describe_stream(double rows, double distinct, const double* gap, Stream& stream,
                      Problem& problem) noexcept;
 
@@ -30,7 +30,7 @@ bool describe_stream(double rows, double distinct, const double* gap, Stream& st
 unsigned advise(const Definition& requested, const Stream& stream, Advice* advice,
                 Problem& problem) noexcept;
 
-// What there is to say about one of them, as a sentence without a full stop.
+// A remark on one of them, as a sentence without a full stop.
 void explain(const Advice& advice, char* buffer, std::size_t size) noexcept;
 
 }  // namespace streamfilter

@@ -11,7 +11,7 @@
 namespace streamfilter {
 namespace {
 
-// Options worth trying beside what a kind derives by itself.
+// Options to try beside those that a kind derives by itself.
 constexpr Recipe kVariants[] = {
     {Kind::sbf, false, "max", "3"},
     {Kind::sbf, false, "max", "7"},
@@ -24,8 +24,8 @@ bool can_be_tried(const FilterOps& ops) noexcept {
   return !ops.counts_only && ops.kind != Kind::timer && ops.uses_importance != always;
 }
 
-// The rate of `wrong` among `all`, and its error by how much it differs between parts of the keys;
-// at least that of as many draws.
+// The rate of `wrong` among `all`, with an error estimated from the differences between parts of
+// the keys; at least the error of that many independent draws.
 template <typename Part, typename Wrong, typename All>
 Measured measure(const Part* parts, unsigned count, Wrong wrong, All all) noexcept {
   double errors = 0, rows = 0, squares = 0;

@@ -1,10 +1,11 @@
-// Error rates forecast from rows of a stream: filters on a sample of its keys, with as much less
-// memory.
+// Forecasts error rates from rows of a stream: runs filters on a sample of its keys, in
+// proportionally less memory.
 //
-// A key is in the sample by its hash, with all of its rows. So of the other keys between a row and
-// the next of the same key the sample has the same share as of all keys, and a filter with that
-// share of the memory forgets as the whole one does, whatever the lags are (C. Waldspurger, N.
-// Park, A. Garthwaite, I. Ahmad, Efficient MRC Construction with SHARDS, FAST 2015).
+// The hash of a key decides whether it is in the sample, with all of its rows. So between a row and
+// the next of the same key, the sample has the same share of other keys as of all keys, and a
+// filter with that share of the memory forgets as the whole one does, whatever the lags are (C.
+// Waldspurger, N. Park, A. Garthwaite, I. Ahmad, Efficient MRC Construction with SHARDS, FAST
+// 2015).
 #pragma once
 
 #include <cstddef>
@@ -13,7 +14,8 @@
 
 namespace streamfilter {
 
-// Where a key lies between 0 and 2^64: those below 2^64 times a rate are the sample of that rate.
+// A key's position between 0 and 2^64: positions below 2^64 times a rate make the sample of that
+// rate.
 inline std::uint64_t sampling_position(std::uint64_t hash) noexcept {
   return mix64(hash ^ 0xa0761d6478bd642fu);
 }
@@ -29,11 +31,11 @@ struct SampledRows {
   double distinct() const noexcept { return static_cast<double>(count - repeats); }
 };
 
-// Tells which rows are repeats. `table` has `size` words, a power of two above `count`.
+// Finds the repeats. `table` has `size` words, a power of two above `count`.
 std::size_t find_repeats(const std::uint64_t* hashes, std::size_t count, std::uint64_t* table,
                          std::size_t size, bool* repeated) noexcept;
 
-// A kind with an option that may serve better than its default, for ever or for so many keys.
+// A kind with an option that may serve better than its default, for ever or for a number of keys.
 struct Recipe {
   Kind kind;
   bool is_for_keys;
@@ -42,15 +44,15 @@ struct Recipe {
 
 constexpr unsigned kMaxRecipes = 48;
 
-// Those that can be tried without more knowledge of the stream: no windows, no importance.
+// Kinds that can be tried without more knowledge of the stream: no windows, no importance.
 unsigned list_recipes(Recipe* recipes) noexcept;
 
-// Parameters by a recipe. `requested`: memory and fpr; what cannot keep fpr is made all the same.
-// False: the kind does not work so.
+// Derives parameters by a recipe. `requested` has memory and fpr; makes parameters even if they
+// cannot keep fpr. False: the kind does not work so.
 bool follow(const Recipe& recipe, const Definition& requested, std::uint64_t memory, double keys,
             Parameters& parameters) noexcept;
 
-// A rate and its standard error; NaN: there was nothing to count.
+// A rate and its standard error; NaN: nothing to count.
 struct Measured {
   double rate, error;
 };
@@ -59,8 +61,8 @@ struct Forecast {
   Measured fpr, fnr;
 };
 
-// Sends the rows through an empty filter. The error is of keys by chance in the sample: parts of
-// the keys differ by so much.
+// Sends the rows through an empty filter. Its error estimates the chance of the sample, from
+// differences between parts of the keys.
 class Trial {
  public:
   explicit Trial(Header* empty) noexcept : filter_(empty) {}
