@@ -19,7 +19,7 @@ constexpr std::array<std::uint8_t, 256> digit_values() noexcept {
 }
 constexpr std::array<std::uint8_t, 256> kValues = digit_values();
 
-// Four digits as 24 bits; bit 31 is set if one of them is none.
+// Four digits as 24 bits; bit 31 is set if one of them is invalid.
 std::uint32_t group(const char* text, unsigned digits) noexcept {
   std::uint32_t bits = 0, bad = 0;
   for (unsigned i = 0; i < 4; ++i) {

@@ -38,7 +38,7 @@ struct Text {
     return true;
   }
 
-  // Returns how many there were.
+  // Returns their number.
   std::int64_t skip_digits() noexcept {
     const char* start = at;
     while (at < end && is_digit(*at)) ++at;
@@ -50,7 +50,7 @@ struct Text {
 struct Digits {
   const char* start;
   const char* end;
-  std::int64_t whole;     // how many before the point
+  std::int64_t whole;     // number of digits before the point
   std::int64_t fraction;  // and behind it
 };
 
@@ -83,8 +83,8 @@ bool read_special(Text& text, bool is_signed, bool negative, SpecialDecimal& spe
   return !is_signed && text.take_word("nan");
 }
 
-// Hashes the digits in groups; `power` is that of ten which the first stands for, and neither it
-// nor the last is zero.
+// Hashes the digits in groups; `power` is the power of ten of the first digit. First and last digit
+// are not zero.
 std::uint64_t hash_groups(const char* at, const char* end, std::int64_t power,
                           std::uint64_t seed) noexcept {
   constexpr unsigned kGroups = 256;
@@ -127,7 +127,7 @@ bool hash_digits(const Digits& digits, std::int64_t exponent, bool negative, std
   }
   const char* end = digits.end;
   while (!counts(end[-1])) --end;
-  const std::int64_t place = first - digits.start;  // the point, if it comes before, counts as one
+  const std::int64_t place = first - digits.start;  // a point before that counts as one character
   const std::int64_t power = digits.whole - place - (place < digits.whole ? 1 : 0) + exponent;
   const std::int64_t weight = (power >= 0 ? power : power - (kDigitsOfGroup - 1)) / kDigitsOfGroup;
   if (weight > kMaxWeight) return false;

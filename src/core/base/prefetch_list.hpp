@@ -1,9 +1,9 @@
-// Addresses that will be needed soon, fetched in a row.
+// Addresses that will be needed soon, fetched together.
 //
-// An instruction that fetches memory ahead does not wait for the memory, but it does for the
-// translation of the address, and nothing behind it retires before that. In a large filter that
-// takes about as long as the memory. So the addresses of several keys are collected first: then
-// only fetches stand behind a fetch, and all are on their way at once.
+// A prefetch instruction does not wait for the memory, but for the translation of the address, and
+// no later instruction retires before that. In a large filter the translation takes about as long
+// as the memory. So we collect the addresses of several keys first: then only prefetches follow a
+// prefetch, and all run at once.
 #pragma once
 
 namespace streamfilter {
@@ -14,19 +14,19 @@ class Prefetches {
   Prefetches(const Prefetches&) = delete;
   Prefetches& operator=(const Prefetches&) = delete;
 
-  // Any address; nothing is read that cannot be.
+  // Takes any address: an invalid one is not read.
   void add(const void* address) noexcept {
     if (count_ == kMax) start();
     addresses_[count_++] = address;
   }
 
-  // Gets what was added on its way into the cache.
+  // Prefetches what was added.
   [[gnu::always_inline]] inline void start() noexcept {
     for (unsigned i = 0; i < count_; ++i) __builtin_prefetch(addresses_[i]);
     count_ = 0;
   }
 
-  // What was added and not started.
+  // Number of addresses added and not started.
   unsigned count() const noexcept { return count_; }
   const void* at(unsigned i) const noexcept { return addresses_[i]; }
 

@@ -1,5 +1,5 @@
-// The generator behind every random choice of a filter. Its state is one word inside the
-// filter's own bytes, so equal streams give equal filters.
+// The generator behind every random choice of a filter. Its state is one word in the filter's own
+// bytes, so equal streams give equal filters.
 #pragma once
 
 #include "core/base/hash.hpp"
@@ -12,8 +12,8 @@ inline std::uint64_t next_random(std::uint64_t& state) noexcept {
   return mix64(state);
 }
 
-// What forgets at random stirs in its first key: filters of one seed that forgot the same cells
-// would look, once merged, as if they had had keys in common.
+// Kinds that forget at random stir in their first key. Otherwise filters of one seed would forget
+// the same cells, and look, once merged, as if they had keys in common.
 inline void stir(std::uint64_t& state, std::uint64_t hash) noexcept { state = mix64(state ^ hash); }
 
 // Uniform over 0..n-1.

@@ -1,5 +1,5 @@
-// From doubles to whole numbers. What a plain cast leaves undefined has a meaning here: beyond the
-// ends of the type lies its end, and NaN is 0.
+// Converts doubles to whole numbers. Values beyond the type's range become its ends, and NaN
+// becomes 0; a plain cast leaves both undefined.
 #pragma once
 
 #include <limits>
@@ -9,7 +9,7 @@ namespace streamfilter {
 template <typename Integer>
 constexpr Integer saturate(double value) noexcept {
   using Limits = std::numeric_limits<Integer>;
-  // One past the largest is a power of two, which a double has exactly.
+  // One past the largest is a power of two, which a double holds exactly.
   constexpr Integer kHalf = Limits::max() / 2 + 1;
   constexpr double kEnd = 2.0 * static_cast<double>(kHalf);
   if (!(value > static_cast<double>(Limits::min()))) return value < 0 ? Limits::min() : Integer{0};

@@ -20,7 +20,7 @@ std::size_t cut_utf8(const char* text, std::size_t length, std::size_t most) noe
 
 CutText cut_text = cut_utf8;
 
-// What does not fit is left out, by characters.
+// Cuts what does not fit, between characters.
 template <std::size_t size>
 __attribute__((format(printf, 2, 0))) void print(char (&buffer)[size], const char* format,
                                                  va_list arguments) noexcept {

@@ -1,4 +1,4 @@
-// What went wrong, in a form that costs nothing to carry: no heap, no exceptions.
+// Errors that cost nothing to carry: no heap, no exceptions.
 #pragma once
 
 #include <cstdarg>
@@ -22,12 +22,12 @@ enum class Error : std::uint8_t {
   newer_version,  // bytes of a later format
 };
 
-// How many bytes of a text, `most` at most, are whole characters. UTF-8 unless the host, whose
-// texts they are, says otherwise before it calls anything else.
+// Number of bytes of a text, at most `most`, that are whole characters. UTF-8, unless the host sets
+// another function before all other calls.
 using CutText = std::size_t (*)(const char* text, std::size_t length, std::size_t most) noexcept;
 void set_cut_text(CutText cut) noexcept;
 
-// The beginning of a text from outside, short enough to be quoted in a message.
+// The beginning of a foreign text, short enough to quote in a message.
 class Excerpt {
  public:
   static constexpr std::size_t kMax = 80;  // bytes
@@ -41,8 +41,8 @@ class Excerpt {
   char text_[kMax + 1];
 };
 
-// One problem with its explanation. Messages follow the host's habit: primary message without
-// a full stop, detail and hint as sentences.
+// A problem and its explanation, in the host's message style: primary message without a full stop,
+// detail and hint as sentences.
 struct Problem {
   Error error = Error::none;
   char message[256] = "";
@@ -52,7 +52,7 @@ struct Problem {
   explicit operator bool() const noexcept { return error != Error::none; }
 
   // Sets the error and its message (printf format). Returns false, so that a check can end with it.
-  // Texts from outside are quoted by Excerpt.
+  // Quote foreign texts by Excerpt.
   bool set(Error what, const char* format, ...) noexcept __attribute__((format(printf, 3, 4)));
   bool add_detail(const char* format, ...) noexcept __attribute__((format(printf, 2, 3)));
   bool add_hint(const char* format, ...) noexcept __attribute__((format(printf, 2, 3)));

@@ -9,8 +9,8 @@ namespace streamfilter {
 
 constexpr std::uint64_t kMaxTicks = std::uint64_t{1} << 30;  // in a window
 
-// Ticks are counted from the earliest time there is, as unsigned numbers, and stay so far from
-// their end that nothing added to one wraps around.
+// Ticks are unsigned and counted from the earliest possible time. They stay so far below their
+// maximum that additions never wrap around.
 constexpr std::uint64_t kLastTick = ~std::uint64_t{0} - 2 * kMaxTicks;
 
 inline bool is_finite(std::int64_t time) noexcept {
@@ -24,7 +24,7 @@ inline std::uint64_t tick_at(std::int64_t time, std::uint64_t length) noexcept {
   return std::min(since / length, kLastTick);
 }
 
-// When a tick begins; not finite: the first one, which is none's.
+// Begin of a tick; not finite for the first one, which no event has.
 inline std::int64_t begin_of_tick(std::uint64_t tick, std::uint64_t length) noexcept {
   return static_cast<std::int64_t>(tick * length - (std::uint64_t{1} << 63));
 }

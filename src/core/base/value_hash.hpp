@@ -1,5 +1,5 @@
-// Hashes of single values, over bytes that are the same exactly for values that SQL calls equal. A
-// part of the promised surface: the same in the server, in libstreamfilter and in every release.
+// Hashes of single values. Values have the same hash exactly if SQL calls them equal. Part of the
+// promised interface: the same in the server, in libstreamfilter and in every release.
 #pragma once
 
 #include <cmath>
@@ -10,13 +10,13 @@
 
 namespace streamfilter {
 
-// A hash that also depends on what was hashed before.
+// A hash that also depends on earlier ones.
 inline std::uint64_t chain(std::uint64_t hash, std::uint64_t next, std::uint64_t seed) noexcept {
   const std::uint64_t words[] = {hash, next};
   return hash_bytes(words, sizeof words, seed);
 }
 
-// A NULL inside a key is one more value. Not made by XXH3, so that no value is sure to share it.
+// The hash of a NULL within a key. Not made by XXH3, so that no value is certain to share it.
 inline std::uint64_t null_hash(std::uint64_t seed) noexcept { return mix64(seed ^ kGoldenRatio); }
 
 // -0 equals 0, and every NaN equals every other.
@@ -28,7 +28,7 @@ inline std::uint64_t hash_real(double real, std::uint64_t seed) noexcept {
   return hash_word(bits, seed);
 }
 
-// As interval_eq: a day has 24 hours, a month 30 days.
+// Equal as in interval_eq: a day has 24 hours, a month 30 days.
 inline std::uint64_t hash_interval(std::int32_t months, std::int32_t days,
                                    std::int64_t microseconds, std::uint64_t seed) noexcept {
   const __int128 all = static_cast<std::int64_t>(months) * 30 + days;
@@ -36,15 +36,15 @@ inline std::uint64_t hash_interval(std::int32_t months, std::int32_t days,
   return hash_bytes(&span, sizeof span, seed);
 }
 
-// A decimal number is hashed by its digits to base 10000 (16 bits each, no zeros at either end),
-// the power of 10000 that the first of them stands for, and its sign.
+// Hashes a decimal number by its digits to base 10000 (16 bits each, no zeros at either end), the
+// power of 10000 of the first digit, and its sign.
 inline std::uint64_t decimal_hash(std::uint64_t hash_of_digits, int weight, bool negative,
                                   std::uint64_t seed) noexcept {
   const std::uint64_t scale = static_cast<std::uint64_t>(std::int64_t{weight}) * 2 + negative;
   return chain(hash_of_digits, scale, seed);
 }
 
-// Decimals without digits, by the number that the server has for them.
+// Decimals without digits, as the server numbers them.
 enum class SpecialDecimal : std::uint16_t {
   zero = 0,
   nan = 0xC000,
