@@ -1,5 +1,5 @@
-// What processors with registers of 64 bytes (AVX-512) can do with a line and vectors of C++ cannot
-// say: masks with a bit for every word.
+// Operations on a line with 64-byte registers (AVX-512) that C++ vectors cannot express: masks with
+// a bit per word.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +14,12 @@ constexpr unsigned kLineBytes = 64;
 constexpr unsigned kLineBits = 512;
 constexpr unsigned kLineWords = 8;
 
-// The compiler makes of these what the machine has.
+// The compiler maps these to the machine's registers.
 using LineVector = std::uint64_t __attribute__((vector_size(kLineBytes)));
 using SignedLineVector = std::int64_t __attribute__((vector_size(kLineBytes)));
 
 #if defined(__x86_64__)
-// Only such functions can have the ones below inlined, and they may be called only if
+// Only functions with this attribute can inline those below. Call them only if
 // has_wide_registers().
 #define FOR_WIDE_REGISTERS [[gnu::target("avx512f,bmi,bmi2,popcnt")]]
 
@@ -28,7 +28,7 @@ inline bool has_wide_registers() noexcept {
          __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt");
 }
 
-// Forms with a mask, for those without one warn.
+// Masked forms, because compilers warn about the others.
 constexpr __mmask8 kAllWords = 0xff;
 
 // The words in which a bit is set.
@@ -36,14 +36,14 @@ FOR_WIDE_REGISTERS inline unsigned nonzero_words(const LineVector& words) noexce
   return _mm512_test_epi64_mask((__m512i)words, (__m512i)words);
 }
 
-// All bits up to the only one that is set, or all if none is. `word`: nonzero_words(one).
+// All bits up to the only set one, or all if none is set. `word`: nonzero_words(one).
 FOR_WIDE_REGISTERS inline void bits_up_to(const LineVector& one, unsigned word,
                                           LineVector& bits) noexcept {
   bits = (LineVector)_mm512_maskz_xor_epi64(static_cast<__mmask8>(word ^ (word - 1)), (__m512i)one,
                                             (__m512i)(one - 1));
 }
 
-// Every word gives way to the one below it, the lowest to the highest of `below`.
+// Moves every word up by one; the highest word of `below` becomes the lowest.
 FOR_WIDE_REGISTERS inline void raise_wide(const LineVector& words, const LineVector& below,
                                           LineVector& raised) noexcept {
   raised = (LineVector)_mm512_maskz_alignr_epi64(kAllWords, (__m512i)words, (__m512i)below,

@@ -1,5 +1,5 @@
-// Queues of short fingerprints in 64-byte lines. A line is searched and moved as a whole, as a
-// vector of words, whatever the width of the fingerprints.
+// Queues of short fingerprints in 64-byte lines. Searches and moves a whole line as a vector of
+// words, whatever the width of the fingerprints.
 #pragma once
 
 #include <cstdint>
@@ -12,20 +12,20 @@ namespace streamfilter {
 
 constexpr unsigned kMaxFingerprintBits = 48;
 
-// Fields of one width in 512 bits: field i takes the bits i*width … i*width + width-1. A field that
-// begins in one word and ends in the next is seen as two parts, each in its own word.
+// Fields of one width in 512 bits: field i takes bits i*width … i*width + width-1. A field that
+// spans two words is treated as two parts, each in its own word.
 struct alignas(kLineBytes) FieldPattern {
-  std::uint64_t down[kLineWords] = {};   // bits of a field that precede the word
-  std::uint64_t up[kLineWords] = {};     // … and that lack from it to whole fields in 64 bits
-  std::uint64_t rest[kLineWords] = {};   // all bits but the highest of every field and every part
-  std::uint64_t whole[kLineWords] = {};  // the highest bit of a field in one word
+  std::uint64_t down[kLineWords] = {};   // bits of a field that lie before the word
+  std::uint64_t up[kLineWords] = {};     // bits that complete the last field in 64 bits
+  std::uint64_t rest[kLineWords] = {};   // all bits except the highest of every field and part
+  std::uint64_t whole[kLineWords] = {};  // highest bit of a field within one word
   std::uint64_t ended[kLineWords] =
-      {};                   // the highest bit of a second part; that of a first is bit 63
-  std::uint64_t first = 0;  // the lowest bit of every field, as far as they fit into 64 bits
-  unsigned inverse = 0;     // of the width: bits of whole fields times this are fields
+      {};                   // highest bit of a second part; that of a first part is bit 63
+  std::uint64_t first = 0;  // lowest bit of every field that begins within 64 bits
+  unsigned inverse = 0;     // of the width: number of bits times this gives fields
 };
 
-// An inverse is a little too large, which does not show up to 512 bits.
+// The inverse is rounded up, without effect for up to 512 bits.
 constexpr unsigned kInverseBits = 16;
 
 struct FieldPatterns {
@@ -69,13 +69,13 @@ struct FirstBits {
 
 inline constexpr FirstBits kFirstBits;
 
-// A queue of up to `length` different fingerprints of `width` bits, newest first; 0 is none. It
-// lies in a line; this is a copy of the whole line; `store` writes the line back.
-// `kWide`: for callers that are FOR_WIDE_REGISTERS. `kAlone`: there is nothing else in the line,
-// but with `kCounted` its last bits count (line_entries.hpp).
+// A queue of up to `length` different fingerprints of `width` bits, newest first; 0 means none.
+// Works on a copy of the whole line; `store` writes it back. `kWide`: the caller is
+// FOR_WIDE_REGISTERS. `kAlone`: nothing else is in the line, except, with `kCounted`, the count in
+// its last bits (line_entries.hpp).
 template <bool kWide, bool kAlone = false, bool kCounted = false>
 class BasicFingerprintQueue {
-#define ALWAYS_INLINE [[gnu::always_inline]] inline  // so that callers choose the instructions
+#define ALWAYS_INLINE [[gnu::always_inline]] inline  // so that the caller's instruction set applies
 
  public:
   // The queue at bit `start` of a line, a whole number of fields from its beginning.
@@ -104,8 +104,8 @@ class BasicFingerprintQueue {
     return is_any(equal);
   }
 
-  // The same, and `reach` gets a mask of the queue's bits up to its last one; of all of them if it
-  // is not there.
+  // The same; `reach` becomes a mask of the queue's bits up to the fingerprint, or of all if it is
+  // not there.
   ALWAYS_INLINE bool find(std::uint64_t fingerprint, LineVector& reach) const noexcept {
     LineVector equal;
     find_fields(fingerprint, equal);
@@ -115,20 +115,20 @@ class BasicFingerprintQueue {
       reach &= own_;
       return word != 0;
     }
-    // The words from the one on that has a bit set: all their bits; then those behind it.
+    // All bits of the words from the one with the set bit on; then of the words behind it.
     LineVector from = (LineVector)(equal != 0), behind;
     from |= __builtin_shufflevector(from, LineVector{}, 8, 8, 8, 8, 0, 1, 2, 3);
     from |= __builtin_shufflevector(from, LineVector{}, 8, 8, 0, 1, 2, 3, 4, 5);
     raise(from, LineVector{}, behind);
     from |= behind;
     raise(from, LineVector{}, behind);
-    // In words in front of it, where nothing is equal, this sets all bits.
+    // In words before it, where nothing is equal, this sets all bits.
     reach = (equal ^ (equal - 1)) & ~behind & own_;
     return from[kLineWords - 1] != 0;
   }
 
-  // Moves what lies within `reach` by one slot and puts the fingerprint in front. What was last
-  // there is gone.
+  // Moves the fields within `reach` by one slot, drops the last one, and puts the fingerprint in
+  // front.
   ALWAYS_INLINE void push(std::uint64_t fingerprint, const LineVector& reach) noexcept {
     if constexpr (!kAlone) return push_at(start_, fingerprint, reach);
     LineVector in_front, moved;
@@ -137,7 +137,7 @@ class BasicFingerprintQueue {
     words_ = (words_ & ~reach) | (reach & moved);
   }
 
-  // The same, but the fingerprint goes to `slot`, and what is in front of that stays.
+  // The same, but puts the fingerprint into `slot`, and leaves the fields in front of it.
   ALWAYS_INLINE void push_to(unsigned slot, std::uint64_t fingerprint,
                              const LineVector& reach) noexcept {
     LineVector front;
@@ -145,12 +145,12 @@ class BasicFingerprintQueue {
     push_at(start_ + slot * width_, fingerprint, reach & ~front);
   }
 
-  // The slot at which `reach` ends.
+  // The slot where `reach` ends.
   ALWAYS_INLINE unsigned last_slot(const LineVector& reach) const noexcept {
     return ((bits_in_front(reach) - start_) * pattern_.inverse >> kInverseBits) - 1;
   }
 
-  // If `really`: becomes the other one, which is of the same shape, and `reach` its reach.
+  // If `really`, becomes a copy of the other queue, which has the same shape; likewise `reach`.
   ALWAYS_INLINE void replace(bool really, const BasicFingerprintQueue& other, LineVector& reach,
                              const LineVector& other_reach) noexcept {
     const LineVector mask = LineVector{} - std::uint64_t{really};
@@ -158,7 +158,7 @@ class BasicFingerprintQueue {
     reach ^= (reach ^ other_reach) & mask;
   }
 
-  // Adds to the last bits of the line, from bit `from` on.
+  // Adds to the count in the line's last bits, from bit `from` on.
   ALWAYS_INLINE void count(bool one, unsigned from) noexcept {
     LineVector added{};
     added[kLineWords - 1] = std::uint64_t{one} << (from % 64);
@@ -175,7 +175,7 @@ class BasicFingerprintQueue {
         .set(start_ + i * width_, width_, fingerprint);
   }
 
-  // What is behind it moves up. False if there is no such slot.
+  // Removes a slot; those behind it move up. False if there is no such slot.
   bool erase(unsigned slot) noexcept {
     if (slot >= length_) return false;
     for (unsigned i = slot; i + 1 < length_; ++i) set(i, get(i + 1));
@@ -191,14 +191,14 @@ class BasicFingerprintQueue {
     return is_any(words_ & own_ & ~last);
   }
 
-  // How many fingerprints it holds.
+  // Number of fingerprints.
   unsigned size() const noexcept {
     unsigned i = length_;
     while (i > 0 && get(i - 1) == 0) --i;
     return i;
   }
 
-  // The slot of a fingerprint; length() if it is not there.
+  // Slot of a fingerprint; length() if it is not there.
   unsigned slot(std::uint64_t fingerprint) const noexcept {
     unsigned i = 0;
     while (i < length_ && get(i) != fingerprint) ++i;
@@ -214,7 +214,7 @@ class BasicFingerprintQueue {
     load(mask, kFirstBits.of[bits].words);
   }
 
-  // Up to the highest bit that is set; at least one is.
+  // All bits up to the highest set one; needs at least one.
   ALWAYS_INLINE static unsigned bits_in_front(const LineVector& bits) noexcept {
     std::uint64_t words[kLineWords];
     std::memcpy(words, &bits, sizeof words);
@@ -234,7 +234,7 @@ class BasicFingerprintQueue {
     return all != 0;
   }
 
-  // Every word gives way to the one below it, the lowest to the highest of `below`.
+  // Moves every word up by one; the highest word of `below` becomes the lowest.
   ALWAYS_INLINE static void raise(const LineVector& words, const LineVector& below,
                                   LineVector& raised) noexcept {
     if constexpr (kWide)
@@ -243,7 +243,7 @@ class BasicFingerprintQueue {
       raised = __builtin_shufflevector(words, below, 15, 0, 1, 2, 3, 4, 5, 6);
   }
 
-  // All bits by one field, and into the lowest one the highest bits of `below`.
+  // Moves all bits up by one field; the highest bits of `below` fill the lowest one.
   ALWAYS_INLINE void move(const LineVector& below, LineVector& moved) const noexcept {
     LineVector raised;
     raise(words_, below, raised);
@@ -257,7 +257,7 @@ class BasicFingerprintQueue {
       words = LineVector{} + word;
   }
 
-  // In every field of the line.
+  // Repeats the fingerprint in every field of the line.
   ALWAYS_INLINE void repeat(std::uint64_t fingerprint, LineVector& repeated) const noexcept {
     LineVector down, up;
     load(down, pattern_.down);
@@ -299,7 +299,7 @@ class BasicFingerprintQueue {
 
   const FieldPattern& pattern_;
   unsigned width_, length_, start_;
-  LineVector words_, own_;  // the line, and which bits of it are the queue's
+  LineVector words_, own_;  // the line, and a mask of the queue's bits
 #undef ALWAYS_INLINE
 };
 

@@ -1,6 +1,6 @@
-// Ages of the fingerprints in a 64-byte line. The last 32 bits of the line are its stamp, a tick
-// modulo 2^32; in front of it every slot has 4 bits, the ticks that had passed at the stamp. So a
-// line that nobody touches needs no work to grow older.
+// Ages of the fingerprints in a 64-byte line. The line's last 32 bits are its stamp, a tick modulo
+// 2^32; before it, each slot has 4 bits, the ticks that had passed at the stamp. So an untouched
+// line ages without any work.
 #pragma once
 
 #include <cstdint>
@@ -32,8 +32,8 @@ class LineAges {
         static_cast<unsigned char>((line_[at / 2] & ~((kAges - 1) << shift)) | age << shift);
   }
 
-  // What lies from `first` up to `last` moves by one slot, and `age` goes in front. With the
-  // caller's instructions, as it is the whole line that moves.
+  // Moves ages from `first` to `last` by one slot, and puts `age` in front. Inlined for the
+  // caller's instruction set, since the whole line moves.
   [[gnu::always_inline]] inline void push(unsigned first, unsigned last,
                                           unsigned age) const noexcept {
     LineVector words, front, reach;
@@ -47,7 +47,7 @@ class LineAges {
     set(first, age);
   }
 
-  // The ticks from the stamp to `clock`, which is not before it.
+  // Ticks from the stamp to `clock`, which is not earlier.
   std::uint64_t since_stamp(std::uint64_t clock) const noexcept {
     std::uint32_t stamp;
     std::memcpy(&stamp, line_ + kLineBytes - sizeof stamp, sizeof stamp);
@@ -59,12 +59,12 @@ class LineAges {
     std::memcpy(line_ + kLineBytes - sizeof stamp, &stamp, sizeof stamp);
   }
 
-  // The bit of the line where the ages begin.
+  // First bit of the ages.
   unsigned start() const noexcept { return first_ * kAgeBits; }
 
  private:
   Byte* line_;
-  unsigned first_;  // slot of the first one, in half bytes
+  unsigned first_;  // slot of the first age, in half bytes
 };
 
 }  // namespace streamfilter

@@ -18,7 +18,7 @@ class PackedCells {
 
   explicit PackedCells(Byte* body) noexcept : body_(body) {}
 
-  // How many cells fit into `bytes` (a multiple of 8). Cells of 3 bits straddle bytes and are
+  // Number of cells that fit into `bytes` (a multiple of 8). Cells of 3 bits straddle bytes and are
   // read two bytes at a time, so the last byte must not be the first of such a pair.
   static constexpr std::uint64_t capacity(std::uint64_t bytes) noexcept {
     return (bytes * 8 - (bits == 3 ? 8 : 0)) / bits;
@@ -35,9 +35,9 @@ class PackedCells {
     store(bit >> 3, (load(bit >> 3) & ~(kMaxImportance << shift)) | value << shift);
   }
 
-  // Takes 1 from every non-zero cell of `first` … `first+count-1`; returns how many became zero.
-  // Up to a word of cells at once: subtracting the low bit of a non-zero cell borrows from no
-  // other.
+  // Subtracts 1 from every non-zero cell of `first` … `first+count-1`; returns how many became
+  // zero. Works on up to a word of cells at once: subtracting the low bit of a non-zero cell
+  // borrows from no other.
   std::uint64_t decrement(std::uint64_t first, std::uint64_t count) const noexcept {
     std::uint64_t emptied = 0;
     for (std::uint64_t bit = first * bits, end = (first + count) * bits; bit < end;) {

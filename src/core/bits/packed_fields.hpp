@@ -42,7 +42,7 @@ class PackedFields {
   }
 
  private:
-  // The byte where the word that holds a field starts; near the end, the last whole word.
+  // Byte where the word of a field starts; near the end, the last whole word.
   std::uint64_t word_of(std::uint64_t bit) const noexcept {
     return bit >> 3 < last_word_ ? bit >> 3 : last_word_;
   }
