@@ -13,7 +13,7 @@
 namespace streamfilter {
 namespace {
 
-// A filter that is larger than what the processor caches gains by having a key in one line.
+// In a filter larger than the processor's cache, keeping a key in one line pays.
 constexpr std::uint64_t kBeyondCache = 4u << 20;
 
 bool choose(Definition& definition, Kind kind, const char* reason) noexcept {
@@ -27,7 +27,7 @@ bool is_possible(Definition attempt) noexcept {
   return derive_parameters(attempt, ignored);
 }
 
-// A Bloom filter that keeps fpr up to the number of keys: nothing else misses no repeat at all.
+// Chooses a Bloom filter if it keeps fpr up to the number of keys: no other kind misses no repeat.
 bool choose_bloom(Definition& definition) noexcept {
   Definition attempt = definition;
   attempt.parameters.kind = Kind::bloom;
@@ -77,14 +77,14 @@ bool choose_capped(Definition& definition) noexcept {
                 "it keeps fpr for ever, and forgets few of that many keys");
 }
 
-// Lines of 64 bytes, as good as.
+// Number of 64-byte lines, as a double.
 double keys_to_line(const Parameters& p) noexcept {
   return static_cast<double>(p.keys) * kLineBytes / static_cast<double>(p.memory);
 }
 
-// With a choice of two lines, a window is longer but a line has room for fewer fingerprints, as
-// each has a bit more: what counts if the stream ends is how many keys are held, and else the
-// window, unless more room is lost than that gains.
+// Does a choice of two lines remember more? It makes the window longer but leaves room for fewer
+// fingerprints, since each has a bit more. If the stream ends, the number of keys held counts;
+// otherwise the window, unless more room is lost than it gains.
 bool remembers_more(const Parameters& two, const Parameters& one) noexcept {
   const clq_model::Shape shape = clq::shape_of(two), other = clq::shape_of(one);
   if (two.keys > 0)
@@ -112,7 +112,7 @@ void choose_kind(Definition& definition) noexcept {
     return;
   }
   if (choose_bloom(definition) || (p.keys > 0 && choose_capped(definition))) return;
-  // A key of this kind lies in one line whatever the layout is called.
+  // A key of this kind lies in one line anyway.
   p.layout = Layout::scattered;
   choose(definition, Kind::clq,
          p.keys > 0 ? "it keeps fpr for ever, and forgets the fewest of that many keys"

@@ -116,7 +116,7 @@ bool set_slices(Definition& definition, const CommonOption&, const char* value,
   return true;
 }
 
-// One word of a list.
+// Reads one of a list of words.
 template <auto member>
 bool set_choice(Definition& definition, const CommonOption& option, const char* value,
                 Problem& problem) noexcept {
@@ -127,7 +127,7 @@ bool set_choice(Definition& definition, const CommonOption& option, const char* 
   return true;
 }
 
-// k1 or k2.
+// Reads k1 or k2.
 template <auto member>
 bool set_probes(Definition& definition, const CommonOption& option, const char* value,
                 Problem& problem) noexcept {
@@ -140,7 +140,7 @@ bool set_probes(Definition& definition, const CommonOption& option, const char* 
 
 // ---- printing
 
-// A definition names one of several ways to slice.
+// Only one of the ways to say a slicing may be used.
 bool has_k1_k2(const Parameters& p) noexcept {
   return p.slicing == Slicing::horizontal && p.k1 > 0;
 }

@@ -1,4 +1,4 @@
-// The options that every kind has: a table that reading, printing, hints and checks go by.
+// The options that every kind has: one table for reading, printing, hints and checks.
 #pragma once
 
 #include "core/base/status.hpp"
@@ -19,13 +19,14 @@ struct CommonOption {
   // unknown_name for a kind.
   bool (*set)(Definition&, const CommonOption&, const char* value, Problem&) noexcept;
 
-  // Is what the parameters hold a value that `set` stores? Safe on any bytes.
+  // Do the parameters hold a value that `set` could store? Safe on any bytes.
   bool (*in_range)(const Parameters&) noexcept;
 
-  // Must the definition of complete parameters name it, or does leaving it out say the same?
+  // Must the definition of complete parameters name the option? False if leaving it out means the
+  // same.
   bool (*is_needed)(const Parameters&) noexcept;
 
-  // The value as `set` reads it.
+  // Writes the value as `set` reads it.
   void (*write)(TextWriter&, const Parameters&) noexcept;
 };
 
@@ -38,14 +39,13 @@ extern const CommonOption kCommonOptions[kCommonOptionCount];
 
 const CommonOption& find_common(Common id) noexcept;
 
-// Does the definition say a value of its own?
+// Has the definition its own value for the option?
 bool has_value(const Definition& definition, Common id) noexcept;
 
-// How many slices a filter has unless told otherwise: enough that sessions rarely meet, none under
-// 64 kB.
+// Default number of slices: enough that sessions rarely meet, none below 64 kB.
 std::uint32_t default_slices(std::uint64_t memory) noexcept;
 
-// Prints the option `slices`: 'S', or 'S,S2' of a diced filter. `size` of at least 32 is enough.
+// Prints option `slices`: 'S', or 'S,S2' for a diced filter. `size` of at least 32 is enough.
 void print_slices(const Parameters& parameters, char* buffer, std::size_t size) noexcept;
 
 }  // namespace streamfilter

@@ -27,7 +27,7 @@ constexpr std::uint32_t kCompactMagic = 0x434c4653;  // "SFLC"
 constexpr std::uint8_t kCompactVersion = 1;
 constexpr std::size_t kHostWord = 4, kLeastCompact = 13;
 
-// Of the bytes behind the host's word.
+// Are these the bytes behind the host's word of a compact form?
 inline bool is_compact(const void* body, std::size_t length) noexcept {
   std::uint32_t magic;
   if (length < kLeastCompact - kHostWord) return false;
@@ -35,48 +35,48 @@ inline bool is_compact(const void* body, std::size_t length) noexcept {
   return magic == kCompactMagic;
 }
 
-// Do these parameters follow from what a compact form says of them?
+// Do these parameters follow from what a compact form stores?
 bool has_compact_form(const Parameters& p) noexcept;
 
-// How many words the filter is; false: it has no compact form.
+// Number of the filter's words; false if it has no compact form.
 bool count_words(const Header* header, std::uint32_t& count) noexcept;
-// They, in their order.
+// The words, in their order.
 void list_words(const Header* header, Word* words) noexcept;
 void sort_words(Word* words, std::uint32_t count) noexcept;
 
-// Sorted words and the elements inserted into each slice; nullptr: as many as keys. Returns how
-// many bytes; writes no more than `room` of them, so that 0 asks.
+// Writes sorted words, and the elements inserted into each slice; nullptr: as many as keys. Returns
+// the number of bytes; writes at most `room` of them, so 0 only counts.
 std::size_t write_compact(const Parameters& p, const Word* words, std::uint32_t count,
                           const std::uint64_t* insertions, unsigned char* bytes,
                           std::size_t room) noexcept;
 
-// So many bytes are enough for any words, and for writing them in the fastest way.
+// Bytes that suffice for any words, and for the fastest way of writing.
 std::size_t most_compact(const Parameters& p, std::uint32_t count) noexcept;
 
-// The insertions of each slice, as write_compact takes them.
+// Insertions of each slice, as write_compact takes them.
 inline void list_insertions(const Header* header, std::uint64_t* insertions) noexcept {
   for (std::uint32_t i = 0; i < header->parameters.slices; ++i)
     insertions[i] = slice_at(header, i).state->insertions;
 }
 
-// Reads any bytes: open(), then next() until it says no, then finish(); and again. Parameters are
-// derived once for filters that have the same one after the other.
+// Reads any bytes: open(), then next() until it returns 0, then finish(); can be reused. Derives
+// parameters once for consecutive filters with the same ones.
 class CompactReader {
  public:
-  // The bytes behind the host's word; they stay where they are. Errors: corrupt, newer_version.
+  // Takes the bytes behind the host's word, without a copy. Errors: corrupt, newer_version.
   bool open(const void* body, std::size_t length, Problem& problem) noexcept;
 
   const Parameters& parameters() const noexcept { return parameters_; }
   std::uint32_t count() const noexcept { return count_; }
 
-  // Of a slice, beside one for each of its keys.
+  // Insertions into a slice beyond one for each of its keys.
   std::uint64_t repeats(std::uint32_t slice) const noexcept;
 
-  // The next words, up to so many. Returns how many; 0: there are no more, or bytes are damaged.
+  // Reads up to `most` words. Returns their number; 0: no more, or damaged bytes.
   std::uint32_t next(Word* words, std::uint32_t most) noexcept;
   bool next(Word& word) noexcept { return next(&word, 1) > 0; }
 
-  // After the last word. Errors: corrupt.
+  // Call after the last word. Errors: corrupt.
   bool finish(Problem& problem) const noexcept;
 
  private:
@@ -92,19 +92,19 @@ class CompactReader {
   Parameters parameters_{};
   std::uint32_t count_ = 0, done_ = 0;
   unsigned flags_ = 0, rice_ = 0;
-  // Of the keys, from at_ on: bits that were read, and all.
+  // Bits of the keys, from at_ on: read ones, and all.
   std::uint64_t bit_ = 0, bits_ = 0;
   std::uint64_t place_ = 0, places_ = 0;
   Word word_ = 0;
   bool is_sound_ = true;
 };
 
-// Adds all that an open reader has to a filter that it is mergeable with; settle_slice follows.
-// Errors: corrupt, with a part of it added.
+// Adds an open reader's keys to a filter that it is mergeable with; settle_slice follows. Errors:
+// corrupt, with some keys added.
 bool merge_compact(CompactReader& reader, Header* into, Problem& problem) noexcept;
 
-// The filter of an open reader, in memory of parameters().memory bytes that format() has been used
-// on. Errors: corrupt.
+// Makes the filter of an open reader, in parameters().memory bytes that format() has been used on.
+// Errors: corrupt.
 bool read_compact(CompactReader& reader, Header* filter, Problem& problem) noexcept;
 
 }  // namespace streamfilter

@@ -9,7 +9,7 @@ namespace streamfilter {
 
 bool complete(Definition& definition, Problem& problem) noexcept {
   if (definition.parameters.kind == Kind::automatic) {
-    // Its promise is the reason for the choice, so no leniency may decide it.
+    // The promise is the reason for the choice, so leniency must not influence it.
     definition.may_break_fpr = false;
     choose_kind(definition);
   }

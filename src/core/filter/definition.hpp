@@ -1,4 +1,4 @@
-// What the user asks for, made into the parameters of a filter.
+// Turns a user's request into the parameters of a filter.
 #pragma once
 
 #include "core/filter/common_options.hpp"
@@ -13,8 +13,8 @@ namespace streamfilter {
 // Derives everything not given: the kind, if it is `auto`, and the rest (derive_parameters).
 bool complete(Definition& definition, Problem& problem) noexcept;
 
-// Equal for merging: same kind, shape, seed and parameters (`keys` and `fpr`, mere requests, and
-// `nulls` aside).
+// Can the filters be merged: same kind, shape, seed and parameters? Ignores `nulls`, and the
+// requests `keys` and `fpr`.
 bool mergeable(const Parameters& a, const Parameters& b, Problem& problem) noexcept;
 
 }  // namespace streamfilter

@@ -17,9 +17,9 @@ namespace {
 
 constexpr std::uint64_t kDefaultMemory = 1u << 20;
 constexpr std::uint64_t kMinSliceBytes = sizeof(SliceState) + 64;
-constexpr double kForgettable = 0.01;  // the false-negative rate of keys that count as remembered
+constexpr double kForgettable = 0.01;  // a key counts as remembered up to this false-negative rate
 
-// Lays out `memory` bytes and derives the kind's parameters for them.
+// Lays out `memory` bytes, and derives the kind's parameters for them.
 bool derive_in_memory(Definition& definition, Problem& problem) noexcept {
   Parameters& p = definition.parameters;
   if (!definition.is_given(Common::slices)) p.slices = default_slices(p.memory);
@@ -43,11 +43,11 @@ bool keeps_fpr(const Definition& definition) noexcept {
          definition.wanted_fpr();
 }
 
-// Does `keys` say, in a kind that keeps fpr anyway, how many keys to remember? Others that
-// forget would need out of all proportion.
+// In a kind that keeps fpr anyway, does `keys` say how many keys to remember? Other kinds that
+// forget would need far too much memory.
 bool remembers_keys(Kind kind) noexcept { return kind == Kind::clq; }
 
-// Would the kind keep fpr in so much memory, and remember the keys?
+// Would the kind keep fpr in this memory, and remember the keys?
 bool suffices(Definition attempt, std::uint64_t memory) noexcept {
   Problem ignored;
   Parameters& p = attempt.parameters;

@@ -8,12 +8,12 @@
 namespace streamfilter {
 namespace {
 
-// What a slice sees of an element.
+// The element as one of its slices sees it.
 Element at_probe(const Element& element, const KeyProbe& probe) noexcept {
   return {probe.hash, element.importance, element.time};
 }
 
-// So many keys at once, some cache lines each: as many as a core can wait for.
+// So many keys are prefetched at once, some cache lines each: as many as a core can wait for.
 constexpr std::size_t kFetchedAtOnce = 16;
 
 void prefetch_some(const Header* header, const Element* elements, const bool* has_key,
@@ -83,7 +83,7 @@ bool check_header(const Header& header, Problem& problem) noexcept {
   if (!in_range(header.parameters))
     return problem.set(Error::corrupt, "damaged streamfilter: parameters out of range");
 
-  // The stored parameters must be what completing them gives: nothing derived can be off.
+  // Completing the stored parameters must give the same ones, so that no derived number is wrong.
   Definition definition = definition_of(header.parameters);
   Problem ignored;
   if (!complete(definition, ignored) ||
@@ -288,7 +288,7 @@ bool is_empty(const Header* header) noexcept {
   return true;
 }
 
-// A new key is mistaken for another if all its probes are, which lie anywhere in one group.
+// A new key is mistaken for another if all its probes are; these lie anywhere in one group.
 void add_slice(Totals& totals, const Parameters& parameters, ConstSlice slice) noexcept {
   const Estimate one = find_ops(parameters.kind)->estimate(parameters, slice);
   const std::uint32_t group = slices_of_group(parameters);
@@ -318,8 +318,8 @@ double distinct_keys(const Header* header, bool& full) noexcept {
     const ConstSlice slice = slice_at(header, i);
     const double keys = ops_of(header).estimate(parameters, slice).distinct / probes(parameters);
     if (std::isinf(keys)) {
-      // Each of the keys that were reported as new has set at least one bit. After a merge they may
-      // have been counted twice, but not the bits.
+      // Each key reported as new has set at least one bit. After a merge keys may have been counted
+      // twice, but bits not.
       full = true;
       sum +=
           static_cast<double>(std::min<std::uint64_t>(slice.state->inserted_new, slice.bytes * 8));

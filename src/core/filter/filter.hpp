@@ -1,4 +1,4 @@
-// A filter as a whole: the operations that the host calls on a block of bytes.
+// Operations on a whole filter, which the host calls on a block of bytes.
 #pragma once
 
 #include "core/base/ticks.hpp"
@@ -8,48 +8,47 @@
 
 namespace streamfilter {
 
-// Writes the header of an empty filter of complete parameters. The slices follow with
-// format_slice, one by one, so that a host can pause between them.
+// Writes the header of an empty filter with complete parameters. format_slice then formats the
+// slices one by one, so that a host can pause in between.
 void format_header(Header* header, const Parameters& parameters) noexcept;
 void format_slice(Header* header, std::uint32_t index) noexcept;
 
-// The empty slice number `index` of a filter of these parameters, wherever it lies.
+// Makes an empty slice number `index` of a filter with these parameters, in any place.
 void format_slice(const Parameters& parameters, Slice slice, std::uint32_t index) noexcept;
 
-// The same of bytes that are zeroes, as are those behind the last slice: touches no more of them
-// than it must.
+// The same for a block of zeros, including those behind the last slice: touches only bytes that
+// must change.
 void format_zeroes(Header* header, std::uint32_t index) noexcept;
 
-// An empty filter in `parameters.memory` bytes (8-byte aligned).
+// Makes an empty filter in `parameters.memory` bytes (8-byte aligned).
 void format(Header* header, const Parameters& parameters) noexcept;
 
-// Is this a filter? Every door (text, binary, image, file of unlogged filters, C library) asks this
-// one function.
-// `length` is how many bytes there are; they need 8-byte alignment. Safe on any bytes.
-// Errors: corrupt, newer_version.
+// Is this a filter? Every door (text, binary, image, file of unlogged filters, C library) calls
+// this one function. `length` is the number of bytes, which need 8-byte alignment. Safe on any
+// bytes. Errors: corrupt, newer_version.
 bool check(const void* bytes, std::size_t length, Problem& problem) noexcept;
 
-// The header part of `check` alone: enough to know `memory` before the rest has arrived.
+// Checks only the header: enough to know `memory` before the rest has arrived.
 bool check_header(const Header& header, Problem& problem) noexcept;
 
 inline const FilterOps& ops_of(const Header* header) noexcept {
   return *find_ops(header->parameters.kind);
 }
 
-// The part of `check` about one slice, number `index`; the parameters have passed check_header.
+// Checks one slice, number `index`, of parameters that have passed check_header.
 bool check_slice(const Parameters& parameters, ConstSlice slice, std::uint32_t index,
                  Problem& problem) noexcept;
 
-// One probe at a time, for hosts that lock each slice by itself. To insert a key: test its probes;
-// if one says no, put it in all of them; count it in the slice of the first. Only where the key has
-// several probes, that is k1 > 0, or with inserts_unconditionally.
+// One probe at a time, for hosts that lock each slice by itself. To insert a key, test its probes;
+// if one says no, put the key in all of them, and count it in the slice of the first. Only for keys
+// with several probes (k1 > 0), or with inserts_unconditionally.
 bool test_probe(const Header* header, const Element& element, const KeyProbe& probe) noexcept;
 void insert_probe(Header* header, const Element& element, const KeyProbe& probe) noexcept;
 inline void count_insertion(Header* header, std::uint32_t slice, bool seen) noexcept {
   count_insertion(*slice_at(header, slice).state, seen);
 }
 
-// The functions below for keys of several probes.
+// The functions below, for keys of several probes.
 void prefetch_probes(const Header* header, const Element& element, Prefetches& prefetches) noexcept;
 bool test_probes(const Header* header, const Element& element) noexcept;
 bool insert_probes(Header* header, const Element& element) noexcept;
@@ -81,22 +80,22 @@ inline bool insert(Header* header, const Element& element) noexcept {
   return seen;
 }
 
-// Inserts many keys in their order: while some are inserted, the memory of the next ones is on its
-// way. Those without has_key are left out: seen[i] is false.
+// Inserts many keys in order, and prefetches memory for the next ones meanwhile. Keys without
+// has_key get seen[i] = false.
 void insert_many(Header* header, const Element* elements, const bool* has_key, std::size_t count,
                  bool* seen) noexcept;
 
-// `test`, and where the key was found, among the ranks_of_bucket(); kNoRank if there are
+// `test`, and the rank where the key was found among ranks_of_bucket(); kNoRank if the kind has
 // none.
 bool test(const Header* header, const Element& element, unsigned& rank) noexcept;
 unsigned ranks_of_bucket(const Parameters& parameters) noexcept;
-double buckets_of(const Parameters& parameters) noexcept;  // with ranks, of all slices
+double buckets_of(const Parameters& parameters) noexcept;  // buckets with ranks, in all slices
 
-// For hosts that add new keys later: was the key seen? If so, it is inserted as the repeat that it
-// is; if not, nothing changes. `rank` as of `test`.
+// For hosts that add new keys later: was the key seen? If so, inserts it as a repeat; otherwise
+// changes nothing. `rank` as in `test`.
 bool promote(Header* header, const Element& element, unsigned& rank) noexcept;
 
-// When the present of the slice of a key began; not finite: nothing tells it.
+// Start of the current tick in a key's slice; not finite if nothing tells it.
 inline std::int64_t clock_of(const Header* header, std::uint64_t hash) noexcept {
   const Parameters& parameters = header->parameters;
   const auto clock = find_ops(parameters.kind)->clock;
@@ -104,7 +103,7 @@ inline std::int64_t clock_of(const Header* header, std::uint64_t hash) noexcept 
                           : clock(parameters, slice_at(header, slice_of(parameters, hash)));
 }
 
-// Has the event come so late that `insert_new` will not remember its key?
+// Is the event so late that `insert_new` will not remember its key?
 inline bool is_too_late(const Header* header, const Element& element) noexcept {
   const Parameters& parameters = header->parameters;
   const FilterOps* ops = find_ops(parameters.kind);
@@ -115,39 +114,39 @@ inline bool is_too_late(const Header* header, const Element& element) noexcept {
 
 bool erase(Header* header, const Element& element) noexcept;
 
-// Remembers a key that was found new a while ago, for hosts that remember it later than they test
-// it. Where keys expire it is put in its probes even if it looks seen by now, for whatever makes it
-// look so may expire before it does (`inserts_unconditionally`); elsewhere this is `insert`.
+// Remembers a key that was found new some time ago, for hosts that test first and remember later.
+// Where keys expire, puts it in its probes even if it looks seen by now, because whatever makes it
+// look so may expire earlier (`inserts_unconditionally`); elsewhere this is `insert`.
 void insert_new(Header* header, const Element& element) noexcept;
 bool inserts_unconditionally(const Parameters& parameters) noexcept;
 
-// Adds what slice `index` of `from` remembers to the same slice of `into`; both mergeable.
+// Adds the keys of slice `index` of `from` to the same slice of `into`; the filters are mergeable.
 void merge_slice(Header* into, const Header* from, std::uint32_t index) noexcept;
 
-// The same from the one slice that is there of another filter.
+// The same from a single slice of another filter.
 void merge_slice(Header* into, ConstSlice from, std::uint32_t index) noexcept;
 
-// The same in two steps, for hosts that add many to one: settle_slice follows the last of them. A
-// filter that waits for that can be used and kept as any other.
+// The same in two steps, for hosts that add many filters to one: settle_slice follows the last one.
+// Until then the filter can be used and stored as any other.
 void merge_slice_unsettled(Header* into, ConstSlice from, std::uint32_t index) noexcept;
 void settle_slice(Header* header, std::uint32_t index) noexcept;
 
-// Several copies of this filter are about to be filled, each with a part of one stream, and to be
-// merged: prepares for that what would otherwise not fit together in the end.
+// Call before several copies of this filter are filled, each with a part of one stream, and merged:
+// prepares what would otherwise not fit together.
 void share_stream(Header* header) noexcept;
 
-// Are the two mergeable, and does what they promise hold for the filter of both? Nothing that a
-// stream does can make it untrue of copies that have shared one.
+// Are the two mergeable, and does their promise hold for the union? No stream can make this false
+// for copies that share it (share_stream).
 bool can_merge(const Header* into, const Header* from, Problem& problem) noexcept;
 
-// The part of that about one slice, of mergeable filters.
+// The same for one slice of mergeable filters.
 bool fits_slice(const Parameters& parameters, ConstSlice into, ConstSlice from,
                 Problem& problem) noexcept;
 
-// Checks that the two can be merged, then merges all slices.
+// Checks whether the two can be merged, then merges all slices.
 bool merge(Header* into, const Header* from, Problem& problem) noexcept;
 
-// Is anything remembered?
+// Does the filter remember nothing?
 bool is_empty(const Header* header) noexcept;
 
 // Sums over slices.
@@ -161,14 +160,14 @@ struct Totals {
 };
 Totals totals(const Header* header) noexcept;
 
-// Accumulates one slice into sums over `slices` of them; `totals` calls it for each, in order.
+// Adds one slice to sums over `slices` slices; `totals` calls it for each, in order.
 void add_slice(Totals& totals, const Parameters& parameters, ConstSlice slice) noexcept;
 
-// How many distinct keys the filter has seen; NaN if its kind cannot tell. A filter that is full
-// can only tell that there were more than so many: `full` is set then.
+// Number of distinct keys that the filter has seen; NaN if its kind cannot tell. For a full filter
+// sets `full`: the number is a lower bound.
 double distinct_keys(const Header* header, bool& full) noexcept;
 
-// Checksum of a whole block, the host's word aside.
+// Checksum of a whole block without the host's word.
 std::uint64_t checksum(const Header* header) noexcept;
 
 }  // namespace streamfilter

@@ -1,16 +1,16 @@
-// The options that a definition gives, for hosts that keep them one by one.
+// The options that a definition gives, for hosts that store them one by one.
 #pragma once
 
 #include "core/format/parameters.hpp"
 
 namespace streamfilter {
 
-// Goes over the options of a definition that was parsed, `kind` first; each as set_option reads it.
+// Iterates over the options of a parsed definition, `kind` first, each as set_option reads it.
 class GivenOptions {
  public:
   explicit GivenOptions(const Definition& definition) noexcept : definition_(definition) {}
 
-  // Goes to the next one; false: there are no more.
+  // Moves to the next option; false if there is none.
   bool next() noexcept;
 
   const char* name() const noexcept { return name_; }

@@ -47,7 +47,7 @@ bool set_reals(Definition& definition, const OptionSpec& option, const char* val
   return true;
 }
 
-// '1000000 rows': how many. False: it is no number of rows.
+// '1000000 rows': the number. False: it is no number of rows.
 bool parse_rows(const char* value, double& amount, std::uint64_t& rows) noexcept {
   const char* end = value + std::strlen(value);
   const auto [stop, error] = std::from_chars(value, end, amount);
@@ -55,13 +55,13 @@ bool parse_rows(const char* value, double& amount, std::uint64_t& rows) noexcept
   while (*unit == ' ') ++unit;
   if (error != std::errc{} || (std::strcmp(unit, "row") != 0 && std::strcmp(unit, "rows") != 0))
     return false;
-  // Beyond 2^53 a double does not have every whole number.
+  // Beyond 2^53 a double does not hold every whole number.
   if (std::from_chars(value, end, rows).ptr != stop)
     rows = saturate<std::uint64_t>(std::round(amount));
   return true;
 }
 
-// A time or rows.
+// A time, or rows.
 bool set_span(Definition& definition, const OptionSpec& option, const char* value,
               Problem& problem) noexcept {
   double amount;

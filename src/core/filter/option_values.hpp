@@ -1,4 +1,4 @@
-// The values of options: from text, to text, and in their range.
+// Values of options: reads, writes and checks them.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ bool parse_real(const char* text, double& value) noexcept;
 // A whole number; 1e6 and 1000000.0 are read, too. Plain digits are exact up to 2^64 - 1.
 bool parse_integer(const char* text, std::uint64_t& value) noexcept;
 
-// Problems with the value of an option, in the same words for all of them. They return false.
+// Sets a problem with an option's value, in the same words for all. Returns false.
 bool bad_value(Problem& problem, Error error, const char* option, const char* value) noexcept;
 bool bad_range(Problem& problem, const char* option, const char* value, double low,
                double high) noexcept;
@@ -35,10 +35,10 @@ bool read_choice(const char* option, const char* value, const char* const* choic
 bool set_kind_option(Definition& definition, const OptionSpec& option, const char* value,
                      Problem& problem) noexcept;
 
-// Is what the parameters hold for this option a value that set_kind_option stores?
+// Do the parameters hold a value that set_kind_option could store?
 bool option_in_range(const Parameters& parameters, const OptionSpec& option) noexcept;
 
-// How many words the value of an option takes.
+// Number of words of the option's value.
 unsigned words_of(const Parameters& parameters, const OptionSpec& option) noexcept;
 
 // Writes the value of an option of a kind as set_kind_option reads it.

@@ -14,7 +14,7 @@ namespace streamfilter {
 namespace {
 
 bool unknown_option(const FilterOps* ops, const char* name, Problem& problem) noexcept {
-  // The option of another kind deserves to be told apart from a misspelt one.
+  // Tells an option of another kind from a misspelt one.
   unsigned count;
   const FilterOps* const* all = all_ops(count);
   for (unsigned i = 0; i < count; ++i)
@@ -40,7 +40,7 @@ bool unknown_option(const FilterOps* ops, const char* name, Problem& problem) no
   return problem.add_hint("Valid options are: %s.", names);
 }
 
-// The kind whose option `name` auto takes, too; nullptr: it takes no such option.
+// The kind whose option `name` auto takes, too; nullptr if there is none.
 const FilterOps* kind_of_auto_option(const char* name) noexcept {
   const bool is_one = std::strcmp(name, "window") == 0 || std::strcmp(name, "lateness") == 0;
   return is_one ? find_ops(Kind::timer) : nullptr;

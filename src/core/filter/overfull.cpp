@@ -10,8 +10,9 @@
 namespace streamfilter {
 namespace {
 
-// Of all probes of a key, with so much in them together: the geometric mean of their rates is at
-// most the rate of their mean, for the logarithm of a rate is concave in the load.
+// Upper bound for the rate of all probes of a key with this load together: the logarithm of a rate
+// is concave in the load, so the geometric mean of their rates is at most the rate of their mean
+// load.
 double rate_at(const Parameters& p, std::uint64_t load) noexcept {
   const double k1 = probes(p);
   return std::pow(find_ops(p.kind)->rate_at(p, static_cast<double>(load) / k1), k1);

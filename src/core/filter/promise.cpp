@@ -16,7 +16,7 @@
 namespace streamfilter {
 namespace {
 
-constexpr double kRounding = 1e-9;  // other libraries of functions may round otherwise
+constexpr double kRounding = 1e-9;  // other math libraries may round differently
 
 const OptionSpec* find_given(const Definition& definition, const char* name) noexcept {
   const OptionSpec* option = find_option(*find_ops(definition.parameters.kind), name);
@@ -57,7 +57,7 @@ class OptionList {
   TextWriter out_{text_, sizeof text_};
 };
 
-// What each option of the kind would have to be beside the others.
+// For each option of the kind, the value that would fit the others.
 void add_fitting_options(const Definition& asked, OptionList& fitting) noexcept {
   const FilterOps& ops = *find_ops(asked.parameters.kind);
   for (unsigned i = 0; i < ops.option_count; ++i) {
@@ -86,7 +86,8 @@ void add_fitting_size(const Definition& completed, OptionList& fitting) noexcept
   }
 }
 
-// The bound with three digits, rounded up. What is derived for another fpr can have another bound.
+// The bound with three digits, rounded up. Parameters derived for another fpr can have another
+// bound.
 void add_fitting_fpr(const Definition& asked, double bound, OptionList& fitting) noexcept {
   for (unsigned rounds = 0; rounds < 8 && bound < 0.99; ++rounds) {
     const double unit = std::pow(10, std::floor(std::log10(bound)) - 2);
@@ -129,7 +130,7 @@ bool contradiction(const Definition& asked, const Definition& completed,
   return problem.add_hint("This would do: %s. Without fpr, nothing is promised.", fitting.text());
 }
 
-// Of kind sbf, gap is there to choose max: beside another max, or cells for one, it says nothing.
+// In kind sbf, gap chooses max, and so means nothing beside another max, or cells for one.
 bool check_gap(const Definition& asked, Problem& problem) noexcept {
   const OptionSpec* gap = find_given(asked, "gap");
   if (gap == nullptr) return true;
@@ -152,15 +153,15 @@ bool check_gap(const Definition& asked, Problem& problem) noexcept {
   return problem.add_hint("Leave out one of them, or use %s.", fitting.text());
 }
 
-// Numbers that nothing derives.
+// Options that no formula derives.
 bool is_wish(const OptionSpec& option) noexcept {
   for (const char* name : {"gap", "size", "equal_timers", "lines"})
     if (std::strcmp(option.name, name) == 0) return true;
   return false;
 }
 
-// What was asked for, as far as parameters tell: words and lists say what a filter is to do, most
-// numbers could have been derived.
+// The request, as far as parameters show it: words and lists say what a filter should do, while
+// most numbers could have been derived.
 Definition request_of(const Parameters& parameters) noexcept {
   Definition request = definition_of(parameters);
   const FilterOps& ops = *find_ops(parameters.kind);

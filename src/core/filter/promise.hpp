@@ -1,5 +1,5 @@
-// Is the false-positive rate that was asked for kept by what was asked for beside it? Requests are
-// held to it, not what is stored: another version may have had other formulas.
+// Do the given options keep the given false-positive rate? Checks requests, not stored parameters,
+// because another version may have had other formulas.
 #pragma once
 
 #include "core/base/status.hpp"
@@ -7,23 +7,23 @@
 
 namespace streamfilter {
 
-// Is fpr_bound within fpr, if there is one?
+// Is fpr_bound within fpr, if one is given?
 bool keeps_promise(const Parameters& parameters) noexcept;
 
-// The rate that a filter of these options is to keep; 0: none, for they name other numbers of its
-// kind and no fpr.
+// The rate that a filter with these options should keep; 0: none, because they name other numbers
+// of the kind and no fpr.
 double promised_fpr(const Definition& asked) noexcept;
 
-// Do options that were given contradict each other? `completed` is what `complete` has made of
-// `asked`. Error: conflict; the hint names values that fit.
+// Do given options contradict each other? `completed` is the result of `complete` for `asked`.
+// Error: conflict; the hint names values that fit.
 bool check_request(const Definition& asked, const Definition& completed, Problem& problem) noexcept;
 
 // Are the parameters the best that could be derived for a request, but do not keep fpr? Then the
-// problem is what the request gets, unless it may break fpr.
+// request fails with this problem, unless it may break fpr.
 bool check_promise(const Parameters& parameters, Problem& problem) noexcept;
 
-// What would be derived for such keys and fpr now. Parameters do not tell numbers that were given
-// from those that were derived. False: neither was asked for, or nothing keeps them.
+// Parameters that would be derived now for these keys and fpr. Parameters do not tell given numbers
+// from derived ones. False: neither was asked for, or nothing keeps them.
 bool derive_again(const Parameters& parameters, Parameters& derived) noexcept;
 
 }  // namespace streamfilter

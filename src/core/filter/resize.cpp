@@ -14,13 +14,13 @@
 namespace streamfilter {
 namespace {
 
-// Do keys have all their places of `to` among those of `from`?
+// Have keys all their places of `to` among those of `from`?
 bool has_same_places(const Parameters& from, const Parameters& to) noexcept {
   if (from.kind != to.kind || from.layout != to.layout || from.fpr != to.fpr ||
       from.slicing != to.slicing || from.dice != to.dice || from.k1 != to.k1 || from.k2 != to.k2 ||
       from.key_shift != to.key_shift)
     return false;
-  // Which slices the probes of a key lie in follows another rule than scaling.
+  // Which slices a key's probes lie in does not follow by scaling.
   if ((from.slices != to.slices || from.slices2 != to.slices2) &&
       (from.slicing != Slicing::horizontal || from.k1 > 0 || from.key_shift > 0))
     return false;
@@ -36,7 +36,7 @@ bool has_same_places(const Parameters& from, const Parameters& to) noexcept {
   return true;
 }
 
-// The definition with what `from` has where nothing else was asked for.
+// The definition, completed with values of `from` where nothing else was asked for.
 Definition as_before(const Definition& asked, const Parameters& from) noexcept {
   Definition pinned = asked;
   const FilterOps* ops = find_ops(from.kind);
@@ -64,15 +64,15 @@ bool derive_for(Definition definition, const Parameters& from, Parameters* resul
   return has_same_places(from, *result);
 }
 
-// Are the places of one size whole multiples of those of the other?
+// Are the places of one size whole multiples of the other's?
 bool are_multiples(const Parameters& a, const Parameters& b) noexcept {
   const auto places = find_ops(a.kind)->resize.places;
   return places(a) % places(b) == 0 || places(b) % places(a) == 0;
 }
 
-// Where the memory is about a whole multiple of the former one, or a whole part, so much less of it
-// is used that the places are, too: then no two of them have to share one. What lies ahead of the
-// bytes of a slice is of one size in all filters.
+// If the memory is about a whole multiple or part of the former one, uses a little less of it so
+// that the places are one, too: then no two places must share one. What precedes the bytes of a
+// slice has the same size in all filters.
 void fit_multiple(const Definition& definition, const Parameters& from,
                   Parameters* result) noexcept {
   constexpr double kAbout = 0.02;
@@ -106,8 +106,8 @@ bool can_be_resized(const FilterOps* ops, const Parameters& p) noexcept {
          (resize.possible == nullptr || resize.possible(p));
 }
 
-// As `asked`; else with what follows from the former parameters, the number of slices only where
-// keys cannot have their places otherwise.
+// Derives as asked, otherwise with what follows from the former parameters; takes their number of
+// slices only if keys could not have their places otherwise.
 bool derive_like(const Definition& asked, const Parameters& from, Parameters* result) noexcept {
   const FilterOps* ops = find_ops(from.kind);
   if (derive_for(asked, from, result)) {
@@ -137,7 +137,7 @@ bool cannot(const FilterOps* ops, const char* detail, Problem& problem) noexcept
   return problem.add_detail("%s", detail);
 }
 
-// The part of the old slice `index` that belongs to the new slice `of`.
+// Share of the old slice `index` that belongs to the new slice `of`.
 double share_of(std::uint32_t index, double old_slices, std::uint32_t of,
                 double new_slices) noexcept {
   const double start = std::max(index / old_slices, of / new_slices),
@@ -151,14 +151,13 @@ double share_of(const Parameters& from, std::uint32_t index, const Parameters& t
   return share_of(index, from.slices, of, to.slices);
 }
 
-// As much as rounding leaves is none.
+// A share as small as rounding errors is none.
 bool takes_from(const Parameters& from, std::uint32_t index, const Parameters& to,
                 std::uint32_t of) noexcept {
   return share_of(from, index, to, of) > 1e-9;
 }
 
-// Layers are merged by twos, and then what came of these by twos, so that none is preferred to
-// those before it.
+// Merges layers in pairs, then the results in pairs, so that none is preferred to earlier ones.
 class LayerStack {
  public:
   LayerStack(const Parameters& p, std::uint32_t index, void* scratch) noexcept
@@ -199,7 +198,7 @@ class LayerStack {
   std::uint64_t count_ = 0;
 };
 
-// How many layers a slice takes of an old one.
+// Number of layers that a slice takes from an old one.
 std::uint64_t layers_for(const Parameters& from, const Parameters& to) noexcept {
   const Resizing& resize = find_ops(to.kind)->resize;
   return resize.move != nullptr ? 1 : layers_of(resize.places(from), resize.places(to));
@@ -264,7 +263,7 @@ void resize_slice(Header* to, std::uint32_t index, const Header* from, void* scr
   for (std::uint32_t i = sources.first; i < sources.end; ++i) {
     const double share = share_of(old, i, p, index);
     const ConstSlice source = slice_at(from, i);
-    // What the old slice has drawn last must not be drawn once more.
+    // What the old slice has drawn last must not be drawn again.
     slice.state->random = mix64(slice.state->random + source.state->random);
     insertions += part(source.state->insertions, share);
     inserted_new += part(source.state->inserted_new, share);

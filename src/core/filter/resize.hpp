@@ -1,5 +1,5 @@
-// A filter in another size, which knows what the former one did. A key that would be found there is
-// found here; what was too much for the parameters' promise is forgotten as the kind forgets.
+// Converts a filter to another size. A key that was found is still found; keys beyond the new
+// parameters' promise are forgotten as the kind forgets.
 #pragma once
 
 #include "core/filter/definition.hpp"
@@ -7,10 +7,9 @@
 
 namespace streamfilter {
 
-// The parameters of a filter as `asked` that can take over the state of one of parameters `from`:
-// those that are derived anyway, or, where these have other places for a key, with its kind,
-// layout and number of hashes. False: there are none, `problem` says why. The seed is that of
-// `from`.
+// Parameters for `asked` that can take over the state of `from`: derived as usual, or, if a key
+// would then have other places, with the former kind, layout and number of hashes. False: there are
+// none, `problem` says why. The seed is that of `from`.
 bool resized_parameters(const Parameters& from, const Definition& asked, Parameters* result,
                         Problem& problem) noexcept;
 
@@ -18,8 +17,8 @@ struct SliceRange {
   std::uint32_t first, end;
 };
 
-// The slices of a filter of parameters `from` that slice `index` of one of parameters `to`, which
-// were made for these, takes its keys from.
+// The slices of a filter with parameters `from` whose keys go to slice `index` of one with
+// parameters `to`, which were made for these.
 SliceRange sources_of(const Parameters& from, const Parameters& to, std::uint32_t index) noexcept;
 
 // Can these slices of the state `from` be brought into these parameters, which are made for its
