@@ -11,12 +11,12 @@ namespace streamfilter {
 
 constexpr std::uint64_t kLineBytes = 64;
 
-// A region is what the cells of a key are drawn from. `bytes` are those of all regions together.
+// A key's cells are drawn from a region. These are the bytes of all regions together.
 inline std::uint64_t region_bytes(const Parameters& p, std::uint64_t bytes) noexcept {
   return p.layout == Layout::blocked ? kLineBytes : bytes;
 }
 
-// Where the region of a key starts.
+// Start of a key's region.
 inline std::uint64_t region_start(const Parameters& p, std::uint64_t bytes,
                                   std::uint64_t hash) noexcept {
   constexpr unsigned kRegionHash = 1000;  // a number that no cell of a key has
@@ -24,7 +24,7 @@ inline std::uint64_t region_start(const Parameters& p, std::uint64_t bytes,
   return position(hash, kRegionHash, bytes / kLineBytes) * kLineBytes;
 }
 
-// The k cells of a key among the m of its region: independent as printed, or in a line all
+// The k cells of a key among the m of its region: independent as in the papers, or, in a line, all
 // different.
 inline void find_cells(const Parameters& p, std::uint64_t hash, unsigned k, std::uint64_t m,
                        std::uint64_t* at) noexcept {
@@ -34,7 +34,7 @@ inline void find_cells(const Parameters& p, std::uint64_t hash, unsigned k, std:
     while (std::find(at, at + i, at[i]) != at + i) at[i] = at[i] + 1 < m ? at[i] + 1 : 0;
 }
 
-// Adds the k cells of a key, of `bits` bits each, to what is to be fetched.
+// Adds the k cells of a key, of `bits` bits each, to the prefetches.
 inline void prefetch_cells(const Parameters& p, const unsigned char* body, std::uint64_t bytes,
                            std::uint64_t hash, unsigned k, std::uint64_t m, std::uint64_t bits,
                            Prefetches& prefetches) noexcept {

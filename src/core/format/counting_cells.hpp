@@ -1,4 +1,4 @@
-// What filters with small counting cells have in common: widths, capacities and merging.
+// Shared by filters with small counting cells: widths, capacities and merging.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace streamfilter {
 
-// The bits of a cell that counts to `max` (at most 15).
+// Bits of a cell that counts to `max` (at most 15).
 inline unsigned cell_bits_for(std::uint64_t max) noexcept {
   return max <= 1 ? 1 : max <= 3 ? 2 : max <= 7 ? 3 : 4;
 }
@@ -21,8 +21,8 @@ inline std::uint64_t cells_in(std::uint64_t bytes, unsigned cell_bits) noexcept 
                          [=](auto width) { return PackedCells<width.value>::capacity(bytes); });
 }
 
-// Could these bytes be m cells of up to max? All other bits must be zero. Counts the cells that are
-// not zero.
+// Could these bytes be m cells of up to max? All other bits must be zero. Counts the non-zero
+// cells.
 inline bool check_cells(const unsigned char* body, std::uint64_t bytes, unsigned cell_bits,
                         std::uint64_t m, std::uint64_t max, std::uint64_t& non_zero) noexcept {
   for (std::uint64_t bit = m * cell_bits; bit < bytes * 8; ++bit)
@@ -51,8 +51,8 @@ inline bool check_regions(ConstSlice slice, std::uint64_t region_bytes, unsigned
   return true;
 }
 
-// A layer of n cells, or of n lines, in as many of another size (spread.hpp). Returns how many
-// cells are not zero.
+// Converts a layer of n cells, or lines, to another size (spread.hpp). Returns the number of
+// non-zero cells.
 inline std::uint64_t spread_cells(const unsigned char* from, std::uint64_t n, unsigned char* into,
                                   std::uint64_t m, unsigned cell_bits,
                                   std::uint64_t layer) noexcept {
@@ -90,11 +90,11 @@ inline std::uint64_t spread_regions(const Parameters& p, ConstSlice from, Slice 
   return non_zero;
 }
 
-// How many cells of two regions hold something.
+// Numbers of non-zero cells in two regions.
 struct CellCounts {
   std::uint64_t before = 0;  // of the region that takes
-  std::uint64_t raised = 0;  // … that the other one has raised
-  std::uint64_t after = 0;   // … when it has taken
+  std::uint64_t raised = 0;  // raised by the other one
+  std::uint64_t after = 0;   // after taking
 };
 
 // Every cell takes the larger value of the two.
@@ -115,10 +115,10 @@ inline CellCounts take_larger_cells(unsigned char* into, const unsigned char* fr
   });
 }
 
-// Merges two slices that consist of regions of `region_bytes` with m cells each, k of them set for
-// every key. `non_zero` counts the cells of `into` that are not zero and is kept up to date;
-// `from_non_zero` counts those of `from`. `thin_out(region)` takes from a region that now remembers
-// what both did as much as is too much, and returns how many of its cells it has emptied.
+// Merges two slices of regions of `region_bytes` with m cells each, k of them set for every key.
+// `non_zero` counts the non-zero cells of `into` and is kept up to date; `from_non_zero` counts
+// those of `from`. `thin_out(region)` removes what is too much from a merged region, and returns
+// the number of cells that it has emptied.
 template <typename ThinOut>
 void merge_cells(Slice into, ConstSlice from, std::uint64_t region_bytes, unsigned cell_bits,
                  std::uint64_t m, std::uint64_t k, std::uint64_t& non_zero,

@@ -1,6 +1,6 @@
-// Options importance_range and importance_levels: how an importance becomes a part, by equal parts
-// of a range or by thresholds. The importance of an element may be any number: beyond the ends of a
-// range it counts as the nearest end, infinite ones included, and NaN as the least.
+// Options importance_range and importance_levels: turn an importance into a level, by equal parts
+// of a range or by thresholds. The importance may be any number: beyond the ends of a range it
+// counts as the nearest end, infinities included, and NaN as the least.
 #pragma once
 
 #include "core/base/status.hpp"
@@ -35,7 +35,7 @@ inline bool check(const Definition& definition, const Words& words, Problem& pro
   return true;
 }
 
-// The part, 0 to `parts`, most important last. `parts`: of the range; with thresholds it becomes
+// The level, 0 to `parts`, the most important last. `parts`: of the range; thresholds set it to
 // their number. Comparisons are false for NaN.
 inline unsigned part(const Parameters& p, const Words& words, double importance,
                      unsigned& parts) noexcept {

@@ -1,5 +1,5 @@
 // The bytes of a filter. One contiguous, pointer-free block is the filter in shared memory, in a
-// value, in an aggregate and in a snapshot:
+// value, in an aggregate and in an image:
 //
 //   0                Header            512 bytes: format, parameters; written once
 //   512              slice 0           SliceState (64 bytes), then the kind's own bytes
@@ -29,7 +29,7 @@ constexpr std::uint32_t kMagic = 0x544c4653;  // "SFLT"
 constexpr std::uint16_t kFormatVersion = 1;
 
 struct Header {
-  std::uint32_t host;  // left to the host (PostgreSQL keeps a value's length here); never read
+  std::uint32_t host;  // for the host (PostgreSQL keeps a value's length here); never read
   std::uint32_t magic;
   std::uint16_t version;
   std::uint16_t reserved0;
@@ -38,18 +38,18 @@ struct Header {
   Parameters parameters;
 };
 
-// What every slice keeps beside the kind's own bytes.
+// State of every slice besides the kind's own bytes.
 struct SliceState {
-  std::uint64_t random;        // state of the generator
+  std::uint64_t random;        // of the generator
   std::uint64_t insertions;    // elements inserted
-  std::uint64_t inserted_new;  // of these, reported as new
+  std::uint64_t inserted_new;  // of these, elements reported as new
   std::uint64_t own[5];        // the kind's own counters
 };
 
-// Counting stops here: merging a filter with itself again and again must not wrap around.
+// Counting stops here: repeatedly merging a filter with itself must not wrap around.
 constexpr std::uint64_t kMaxInsertions = std::uint64_t{1} << 62;
 
-// An element has been inserted.
+// Counts an inserted element.
 inline void count_insertion(SliceState& state, bool seen) noexcept {
   const bool counts = state.insertions < kMaxInsertions;
   state.insertions += counts;
@@ -74,7 +74,7 @@ using ConstSlice = BasicSlice<const SliceState, const unsigned char>;
 
 inline ConstSlice as_const(Slice slice) noexcept { return {slice.state, slice.bytes}; }
 
-// The slice that a key belongs to.
+// The slice of a key.
 inline std::uint32_t slice_of(const Parameters& parameters, std::uint64_t hash) noexcept {
   if (parameters.key_shift > 0)
     return static_cast<std::uint32_t>((hash >> parameters.key_shift) % parameters.slices);

@@ -1,5 +1,5 @@
-// The parameters of a filter: what the user asks for (Definition) and what was made of it
-// (Parameters, stored in the filter's own bytes).
+// Parameters of a filter: what the user asks for (Definition), and what it is completed to
+// (Parameters, stored in the filter's bytes).
 #pragma once
 
 #include <cstdint>
@@ -29,28 +29,28 @@ enum class Kind : std::uint8_t {
   ell = 17,
 };
 
-// scattered: the cells of a key lie anywhere, as the papers print it.
-// blocked: all of them lie in one 64-byte line.
+// scattered: the cells of a key lie anywhere, as in the papers. blocked: all lie in one 64-byte
+// line.
 enum class Layout : std::uint8_t { scattered = 0, blocked = 1 };
 
-// What a NULL in a key means: `distinct` rows are never repeats and are not remembered.
+// Meaning of a NULL in a key: `distinct` rows are never repeats and are not remembered.
 enum class Nulls : std::uint8_t { distinct = 0, not_distinct = 1 };
 
-// Which slices the bits of a key lie in: slicing.hpp. `diced` is of two numbers of slices, S
-// and S2, in one of two orders.
+// Which slices the bits of a key lie in: slicing.hpp. `diced` has two numbers of slices, S and S2,
+// in one of two orders.
 enum class Slicing : std::uint8_t { horizontal = 0, vertical = 1, diced = 2 };
 enum class Dice : std::uint8_t { hv = 0, vh = 1 };
 
 constexpr unsigned kMaxWords = 47;
 
-// Complete parameters; a part of the stored format. A kind keeps its own in `word`, by the numbers
-// in its option table; words without an option hold derived numbers.
+// Complete parameters; part of the stored format. A kind keeps its own in `word`, by the numbers in
+// its option table; words without an option hold derived numbers.
 struct Parameters {
   Kind kind;
   Layout layout;
   Nulls nulls;
-  // 0: Element.hash is a hash of the key. Otherwise it is the key itself, one integer, and keys
-  // that agree in all bits from this one on share a slice. Set by the kind.
+  // 0: Element.hash is a hash of the key. Otherwise it is the key itself, an integer, and keys that
+  // agree in all bits from this one on share a slice. Set by the kind.
   std::uint8_t key_shift;
   std::uint32_t slices;       // independently locked parts, >= 1
   std::uint64_t memory;       // bytes of the whole filter
@@ -61,8 +61,8 @@ struct Parameters {
   std::uint64_t word[kMaxWords];
   Slicing slicing;
   Dice dice;
-  std::uint8_t k1, k2;    // probes of a key, and its bits in each; 0, 0: one probe, all of its bits
-  std::uint32_t slices2;  // diced: S2, where `slices` is S * S2; else 0
+  std::uint8_t k1, k2;    // probes of a key, and its bits in each; 0, 0: one probe with all bits
+  std::uint32_t slices2;  // diced: S2, where `slices` is S * S2; otherwise 0
 
   std::uint64_t integer(unsigned index) const noexcept { return word[index]; }
   double real(unsigned index) const noexcept {
@@ -85,13 +85,13 @@ enum class OptionType : std::uint8_t {
            // then in the next word 0 for time and 1 for rows
 };
 
-// Is a number that of each slice, or one of all slices together, divided among them? Or
-// does that of some slices follow from their other parameters?
+// Is a number that holds for each slice, or for all slices together, divided among them? Or does
+// that of some slices follow from their other parameters?
 enum class Share : std::uint8_t { none, rounded_up, rounded_down, follows };
 
-// One option of a kind. The tables of these drive parsing, range checks, printing and the hints.
+// An option of a kind. Tables of these drive parsing, range checks, printing and hints.
 struct OptionSpec {
-  unsigned word;  // where Parameters::word keeps it
+  unsigned word;  // index of its Parameters::word
   const char* name;
   OptionType type;
   double low = 0;                        // smallest allowed value (of each element, for lists)
@@ -101,7 +101,7 @@ struct OptionSpec {
   Share share = Share::none;             // only for `integer`, and for `span`s in rows
 };
 
-// Is an option of a kind in use? 0 stands for "not given" where it is no allowed value.
+// Is an option of a kind in use? 0 means "not given" if it is no allowed value.
 inline bool in_use(const Parameters& parameters, const OptionSpec& option) noexcept {
   return parameters.integer(option.word) != 0 ||
          (option.low <= 0 && option.type != OptionType::reals);
@@ -113,7 +113,7 @@ static_assert(kMaxWords <= 64);
 
 constexpr WordSet words(auto... index) noexcept { return (... | (WordSet{1} << index)); }
 
-// The options of every kind, in the order in which text has them.
+// The options of every kind, in the order of the text form.
 enum class Common : std::uint8_t {
   kind,
   memory,
@@ -138,8 +138,8 @@ struct Definition {
   Parameters parameters{};
   WordSet given = 0;             // the kind's own options
   std::uint32_t common = 0;      // options of every kind, a bit for each
-  bool may_break_fpr = false;    // take what cannot keep fpr, to be measured
-  bool breaks_fpr = false;       // it was taken
+  bool may_break_fpr = false;    // accept parameters that cannot keep fpr, to be measured
+  bool breaks_fpr = false;       // such parameters were accepted
   const char* reason = nullptr;  // why `complete` has chosen the kind; nullptr: it was given
 
   bool has(unsigned index) const noexcept { return given >> index & 1; }
@@ -150,9 +150,9 @@ struct Definition {
   // The false-positive rate to derive parameters for.
   double wanted_fpr() const noexcept { return parameters.fpr > 0 ? parameters.fpr : kDefaultFpr; }
 
-  // Nothing that could be derived keeps fpr: is the best of it taken? Then the parameters say what
-  // was asked for. False: it has to be refused, as always where more options of the kind are given
-  // than `wishes`, which say what the filter is to do.
+  // Call when no derived parameters keep fpr. True: accept the best ones; the parameters then say
+  // what was asked for. False: refuse, as always if more options of the kind are given than
+  // `wishes`, which say what the filter should do.
   bool break_fpr(WordSet wishes = 0) noexcept {
     if (!may_break_fpr || (given & ~wishes) != 0) return false;
     parameters.fpr = wanted_fpr();

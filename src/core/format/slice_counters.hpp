@@ -1,4 +1,4 @@
-// Counting keys from bits: what several kinds know of their slices.
+// Counts keys by bits, for several kinds.
 #pragma once
 
 #include <algorithm>
@@ -9,21 +9,21 @@
 
 namespace streamfilter {
 
-// How many of `keys` distinct keys the fullest of `slices` slices gets: keys spread unevenly, and
-// three standard deviations above the mean are taken. Exact for one slice.
+// Number of keys in the fullest of `slices` slices, out of `keys` distinct keys: three standard
+// deviations above the mean. Exact for one slice.
 inline double keys_of_fullest(double keys, double slices) noexcept {
   const double mean = keys / slices;
   return slices > 1 ? std::min(keys, mean + 3 * std::sqrt(mean)) : mean;
 }
 
-// Linear counting (Whang et al. 1990): how many keys of k bits each set `ones` of m bits. A full
-// array counts as one bit short of full.
+// Linear counting (Whang et al. 1990): number of keys with k bits each that set `ones` of m bits. A
+// full array counts as one bit short of full.
 inline double counted_keys(double ones, double m, double k) noexcept {
   return -m / k * std::log1p(-std::min(ones / m, 1 - 1 / m));
 }
 
-// `inserted_new` of two merged filters: the sum would count keys seen by both twice, so it is
-// scaled by what the cells say of the overlap: keys counted in the parts, summed, and in the union.
+// `inserted_new` of two merged filters. A plain sum would count keys of both twice, so this scales
+// it by the overlap that the cells show: keys counted in the parts, summed, and in the union.
 inline std::uint64_t merged_new(std::uint64_t a, std::uint64_t b, double parts,
                                 double both) noexcept {
   const double sum = static_cast<double>(a) + static_cast<double>(b);

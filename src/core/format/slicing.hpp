@@ -16,21 +16,21 @@ namespace streamfilter {
 
 struct KeyProbe {
   std::uint32_t slice;
-  std::uint64_t hash;  // what the slice's own positions are taken from
+  std::uint64_t hash;  // the slice takes its positions from this
 };
 
-// How many probes a key has (k1). Two of them can lie in the same slice.
+// Number of probes of a key (k1). Two of them can lie in the same slice.
 inline unsigned probes(const Parameters& parameters) noexcept {
   return parameters.k1 > 0 ? parameters.k1 : 1;
 }
 
-// The bits that a key sets in each of its probes (k2), of k in all. Known before `probes` is.
+// Bits of a key in each of its probes (k2), out of k. Known before `probes` is.
 inline std::uint64_t bits_per_probe(const Parameters& parameters, std::uint64_t k) noexcept {
   if (parameters.slicing != Slicing::horizontal) return 1;
   return parameters.k2 > 0 ? parameters.k2 : k;
 }
 
-// Over how many slices, which follow each other, the probes of one key are spread.
+// Number of consecutive slices over which the probes of one key spread.
 inline std::uint32_t slices_of_group(const Parameters& parameters) noexcept {
   if (parameters.slicing == Slicing::diced)
     return parameters.dice == Dice::hv ? parameters.slices2
@@ -38,7 +38,7 @@ inline std::uint32_t slices_of_group(const Parameters& parameters) noexcept {
   return parameters.slicing == Slicing::vertical || parameters.k1 > 0 ? parameters.slices : 1;
 }
 
-// How many such groups there are: each holds its share of the keys.
+// Number of such groups: each holds its share of the keys.
 inline std::uint32_t groups_of(const Parameters& parameters) noexcept {
   return parameters.slices / slices_of_group(parameters);
 }

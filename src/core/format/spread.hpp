@@ -1,18 +1,18 @@
-// A filter's state in another size. What a hash is scaled to (scale, position: base/hash.hpp) is a
-// place among n; among m places, the same word comes to place j exactly where it came to one of
-// floor(jn/m) … ceil((j+1)n/m) - 1 among n. So if every new place takes what was in all of these,
-// no key is missed.
+// Converts a filter's state to another size. The place of a hash among n is what the hash is scaled
+// to (scale, position: base/hash.hpp). The hashes at place j among m were at one of the places
+// floor(jn/m) … ceil((j+1)n/m) - 1 among n. So if every new place takes over all of these, no key
+// is missed.
 //
-// They are taken in layers, the first of these places in layer 0, the next in layer 1 and so on.
-// A layer is a state that is about as full as the old one; a kind brings layers together by
-// `merge`, which keeps its promise.
+// They are taken over in layers: the first of these places in layer 0, the next in layer 1 and so
+// on. A layer is about as full as the old state; a kind merges layers by `merge`, which keeps its
+// promise.
 #pragma once
 
 #include <cstdint>
 
 namespace streamfilter {
 
-// How many layers there are.
+// Number of layers.
 inline std::uint64_t layers_of(std::uint64_t n, std::uint64_t m) noexcept {
   if (m % n == 0) return 1;
   return n % m == 0 ? n / m : n / m + 2;
@@ -22,7 +22,7 @@ inline std::uint64_t layers_of(std::uint64_t n, std::uint64_t m) noexcept {
 template <typename Visit>
 void for_each_place(std::uint64_t n, std::uint64_t m, std::uint64_t layer, Visit visit) noexcept {
   const std::uint64_t whole = n / m, rest = n % m;
-  std::uint64_t first = 0, over = 0;  // jn/m, and what is left of the division
+  std::uint64_t first = 0, over = 0;  // jn/m, and the remainder of the division
   for (std::uint64_t j = 0; j < m; ++j) {
     const bool carry = over + rest >= m;
     const std::uint64_t next = first + whole + carry, next_over = over + rest - (carry ? m : 0);
@@ -33,8 +33,7 @@ void for_each_place(std::uint64_t n, std::uint64_t m, std::uint64_t layer, Visit
   }
 }
 
-// The same from the other side: calls visit(new place) for the places of a layer that take one old
-// place.
+// The inverse: calls visit(new place) for the places of a layer that take over one old place.
 template <typename Visit>
 void for_each_new_place(std::uint64_t n, std::uint64_t m, std::uint64_t layer, std::uint64_t old,
                         Visit visit) noexcept {
