@@ -1,6 +1,6 @@
-// The structure of Bera et al. 2012: k Bloom filters of s bits, one hash function each. A slice
-// holds the number of ones of every array (k words), then the arrays one after the other, each a
-// whole number of words.
+// The structure of Bera et al. 2012: k Bloom filters of s bits, with one hash function each. A
+// slice holds the number of ones of every array (k words), then the arrays, each a whole number of
+// words.
 #pragma once
 
 #include <cstring>
@@ -46,7 +46,7 @@ class BitArrays {
     set_ones(i, ones(i) - 1);
   }
 
-  // Clears a random bit of array i, whatever it was.
+  // Clears a random bit of array i, set or not.
   void clear_random(unsigned i, std::uint64_t& random) const noexcept {
     clear(i, random_below(random, s_));
   }
@@ -83,8 +83,8 @@ class KeyBits {
   std::uint64_t at_[kMaxArrays];
 };
 
-// What the kinds made of such arrays have in common. They keep k in word kArrays of their
-// parameters and s in word kArrayBits.
+// What all kinds of such arrays share. They keep k in word kArrays of their parameters and s in
+// word kArrayBits.
 namespace biased_bit_arrays {
 
 enum Word : unsigned { kArrays, kArrayBits };
@@ -99,7 +99,7 @@ inline BitArrays<const unsigned char> of(const Parameters& p, ConstSlice slice) 
   return {slice.body(), static_cast<unsigned>(p.integer(kArrays)), p.integer(kArrayBits)};
 }
 
-// How many distinct keys a slice is promised to meet at most; infinity: no such promise.
+// The number of distinct keys up to which a slice keeps its promise; infinity: for ever.
 double promised_keys(const Parameters& p) noexcept;
 
 // s for k arrays in a slice of this size; 0: no room.
@@ -110,15 +110,15 @@ bool derive_bits(Parameters& p, Problem& problem) noexcept;
 
 bool test(const Parameters& p, ConstSlice slice, const Element& element) noexcept;
 
-// A bit that either has set is set. The bits are then still among those that the keys of both would
-// set in a Bloom filter; where more of an array are set than `limit_load` allows in the long run,
-// random ones are reset.
+// Sets each bit that either slice has set. The bits are then still among those that the keys of
+// both would set in a Bloom filter; where an array has more ones than `limit_load` allows in the
+// long run, resets random ones.
 void merge(const Parameters& p, Slice into, ConstSlice from, double limit_load) noexcept;
 
-// The arrays of one size as those of another, bit by bit.
+// Converts the arrays to another size, bit by bit.
 void spread(const Parameters& old, ConstSlice from, const Parameters& p, Slice into,
             std::uint64_t layer) noexcept;
-// What the arrays come to with their share of Parameters::keys.
+// The rate of the arrays once they have their share of Parameters::keys.
 double fpr_to_come(const Parameters& p, ConstSlice slice) noexcept;
 
 constexpr Resizing kResizing = {
@@ -130,11 +130,12 @@ constexpr Resizing kResizing = {
 
 bool check(const Parameters& p, ConstSlice slice) noexcept;
 
-// The ones of all arrays. The rate is the product of their shares, at most the power of the mean.
+// The ones of all arrays. The rate is the product of their shares, which is at most the power of
+// their mean.
 std::uint64_t load(const Parameters& p, ConstSlice slice) noexcept;
 double rate_at(const Parameters& p, double load) noexcept;
 
-// A key is counted as distinct when it is reported as new.
+// Counts a key as distinct when it is reported as new.
 Estimate estimate(const Parameters& p, ConstSlice slice) noexcept;
 
 }  // namespace biased_bit_arrays

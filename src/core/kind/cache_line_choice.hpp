@@ -1,6 +1,5 @@
-// Kind clq where a key may be in either of two lines: what happens there. A new key enters the one
-// that has taken fewer so far, so that lines are even. `kWide`: for callers that are
-// FOR_WIDE_REGISTERS.
+// Kind clq with two lines per key. A new key enters the line that has taken fewer so far, so that
+// lines fill evenly. `kWide`: for callers that are FOR_WIDE_REGISTERS.
 #pragma once
 
 #include "core/base/hash.hpp"
@@ -13,7 +12,7 @@ namespace streamfilter::clq {
 
 constexpr unsigned kSecondHash = 2;
 
-// Where the two lines of a key are, and its fingerprint.
+// The two lines of a key, and its fingerprint.
 struct KeyLines {
   ALWAYS_INLINE KeyLines(const Parameters& p, std::uint64_t bytes, std::uint64_t hash) noexcept
       : width(static_cast<unsigned>(p.integer(kBits))),
@@ -27,12 +26,12 @@ struct KeyLines {
   std::uint64_t fingerprint;
 };
 
-// The line where a key is, or where it would enter.
+// The line where a key is, or would enter.
 template <bool kWide, typename Byte>
 struct ChosenLine {
   using Queue = BasicFingerprintQueue<kWide, true, true>;
 
-  // Both lines at once: which of them it is, nobody can foretell.
+  // Reads both lines at once, because nobody can predict which one it is.
   ALWAYS_INLINE ChosenLine(const KeyLines& key, Byte* body) noexcept
       : queue(key.width, key.length, body + key.first, 0) {
     const Queue other(key.width, key.length, body + key.second, 0);
@@ -47,7 +46,7 @@ struct ChosenLine {
   }
 
   Queue queue;
-  LineVector reach;  // as `queue.find` says
+  LineVector reach;  // as in `queue.find`
   Byte* line;
   bool has_key;
 };
@@ -84,8 +83,8 @@ ALWAYS_INLINE bool enter_either(const Parameters& p, Slice slice, const Element&
   return seen;
 }
 
-// What `enter_either` does to a key that is there, and where it was found; kNoRank, and nothing, if
-// it is not.
+// Does what `enter_either` does to a key that is there, and returns where it was; does nothing and
+// returns kNoRank if it is not.
 template <bool kWide>
 ALWAYS_INLINE unsigned promote_in_either(const Parameters& p, Slice slice,
                                          const Element& element) noexcept {

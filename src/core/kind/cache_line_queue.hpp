@@ -1,4 +1,4 @@
-// What the files of kind clq share: its parameters, where a key lies, and how old it is.
+// Shared by the files of kind clq: its parameters, the place of a key, and its age.
 #pragma once
 
 #include <algorithm>
@@ -17,15 +17,15 @@ enum Word : unsigned {
   kBits,
   kBucket,
   kPolicy,
-  kBuckets,                // derived: of one line; 0 where a key has two
+  kBuckets,                // derived: of one line; 0 if a key has two
   kWindow,                 // and its unit
   kTicks = 6,              // derived: of the window; 0 without one
   kTickLength,             // in microseconds
   kRange,                  // two numbers in the next words
   kLevels = kRange + 3,    // up to 14 numbers in the next words
-  kParts = kLevels + 15,   // derived: of importance, one less than there are levels; 0 without
+  kParts = kLevels + 15,   // derived: number of importance levels minus 1; 0 without importance
   kLateness,               // and its unit
-  kLines = kLateness + 2,  // a key is in one of them; 0: 1
+  kLines = kLateness + 2,  // lines that a key may be in; 0: 1
 };
 
 enum Policy : std::uint64_t { lru, fifo, second };
@@ -33,17 +33,17 @@ enum Policy : std::uint64_t { lru, fifo, second };
 constexpr unsigned kPartsOfRange = 7;
 constexpr importance::Words kImportanceWords = {kRange, kLevels};
 
-inline std::uint64_t& used(SliceState& state) noexcept { return state.own[0]; }  // slots taken
+inline std::uint64_t& used(SliceState& state) noexcept { return state.own[0]; }  // used slots
 inline std::uint64_t used(const SliceState& state) noexcept { return state.own[0]; }
 
-// With a window: the tick of the latest element.
+// With a window: tick of the latest element.
 inline std::uint64_t& clock(SliceState& state) noexcept { return state.own[1]; }
 inline std::uint64_t clock(const SliceState& state) noexcept { return state.own[1]; }
 
 inline bool has_window(const Parameters& p) noexcept { return p.integer(kTicks) != 0; }
 inline bool has_importance(const Parameters& p) noexcept { return p.integer(kParts) != 0; }
 
-// Has a line one bucket, and nothing else?
+// Has a line a single bucket, and nothing else?
 inline bool is_alone(const Parameters& p) noexcept { return p.integer(kBuckets) == 1; }
 
 // May a key be in either of two lines?
@@ -54,14 +54,14 @@ inline clq_model::Shape shape_of(const Parameters& p) noexcept {
           has_window(p), has_choice(p) ? 2u : 1u};
 }
 
-// Fingerprints are in the order of last sight unless another one is asked for. How many come in
-// front of one is not a matter of chance alone with a choice of lines.
+// Fingerprints are in the order of last sight unless an option says otherwise. With a choice of
+// lines, the number that come in front of one is not only a matter of chance.
 inline unsigned ranks(const Parameters& p) noexcept {
   return p.integer(kPolicy) == lru && !has_importance(p) ? static_cast<unsigned>(p.integer(kBucket))
                                                          : 0;
 }
 
-// Calls visit(line, start) for every bucket: a byte of the body and a bit of the line.
+// Calls visit(line, start) for every bucket, with a byte of the body and a bit of the line.
 template <typename Visit>
 void for_each_bucket(const Parameters& p, std::uint64_t bytes, Visit visit) noexcept {
   const clq_model::Shape shape = shape_of(p);
@@ -78,13 +78,13 @@ LineAges<Byte> ages_of(const Parameters& p, Byte* line) noexcept {
   return {line, static_cast<unsigned>(p.integer(kBuckets) * p.integer(kBucket))};
 }
 
-// Is what had this age at a line's stamp still in the window, so many ticks later?
+// Is a key that had this age at the line's stamp still in the window, so many ticks later?
 inline bool is_live(const Parameters& p, unsigned age, std::uint64_t later) noexcept {
   return later < p.integer(kTicks) && age + later < p.integer(kTicks);
 }
 
-// Has the ages of a line refer to the slice's clock, without what has left the window. `former` is
-// what the clock said before it was set: a stamp tells no more than 2^32 ticks from there.
+// Brings the ages of a line up to the slice's clock, and removes what has left the window. `former`
+// is the clock before it was set: a stamp names no more than 2^32 ticks from there.
 void bring_up(const Parameters& p, SliceState& state, std::uint64_t former,
               unsigned char* line) noexcept;
 
@@ -104,17 +104,17 @@ bool expired(const Parameters& p, const Element& added, const Element& present,
              std::uint64_t since) noexcept;
 bool erase(const Parameters& p, Slice slice, const Element& element) noexcept;
 
-// The slot of a bucket where an element enters.
+// Slot of a bucket where an element enters.
 unsigned entrance(const Parameters& p, double importance) noexcept;
 
 void merge(const Parameters& p, Slice into, ConstSlice from) noexcept;
 
-// Another size: the places of a slice are its buckets.
+// For changes of size: the places of a slice are its buckets.
 std::uint64_t places(const Parameters& p) noexcept;
 void spread(const Parameters& old, ConstSlice from, const Parameters& p, Slice into,
             std::uint64_t layer) noexcept;
 
-// What it says of copies of keys.
+// Are the slice's counters of copies valid?
 bool has_valid_copies(const Parameters& p, const SliceState& state) noexcept;
 bool may_join_places(const Parameters& p, ConstSlice slice) noexcept;
 

@@ -1,5 +1,5 @@
-// Kind clq: where a key lies, and what happens there. `kWide`: for callers that are
-// FOR_WIDE_REGISTERS. `kAlone`: for lines of one bucket.
+// Kind clq: where a key lies, and its operations. `kWide`: for callers that are FOR_WIDE_REGISTERS.
+// `kAlone`: for lines of one bucket.
 #pragma once
 
 #include "core/base/hash.hpp"
@@ -10,7 +10,7 @@ namespace streamfilter::clq {
 
 #define ALWAYS_INLINE [[gnu::always_inline]] inline
 
-// Where the bucket of a key is, and its fingerprint. The two come from different hash functions.
+// The bucket of a key, and its fingerprint. The two come from different hash functions.
 template <bool kAlone = false>
 struct KeyBucket {
   ALWAYS_INLINE KeyBucket(const Parameters& p, std::uint64_t bytes, std::uint64_t hash) noexcept
@@ -33,7 +33,7 @@ struct KeyBucket {
   std::uint64_t fingerprint;
 };
 
-// The tick of an element; the present for one without.
+// Tick of an element; the present for an element without a time.
 inline std::uint64_t tick_of(const Parameters& p, const SliceState& state,
                              const Element& element) noexcept {
   return is_finite(element.time) ? tick_at(element.time, p.integer(kTickLength)) : clock(state);
@@ -67,7 +67,7 @@ ALWAYS_INLINE bool find_any(const Parameters& p, ConstSlice slice,
       .has(bucket.fingerprint);
 }
 
-// Without a window and an importance, policy lru or fifo.
+// Without window and importance, policy lru or fifo.
 template <bool kWide, bool kAlone>
 ALWAYS_INLINE bool enter(const Parameters& p, Slice slice, const Element& element) noexcept {
   const KeyBucket<kAlone> bucket(p, slice.bytes, element.hash);
@@ -75,15 +75,15 @@ ALWAYS_INLINE bool enter(const Parameters& p, Slice slice, const Element& elemen
   BasicFingerprintQueue<kWide, kAlone> queue(bucket.width, bucket.length, line, bucket.start);
   LineVector reach;
   const bool seen = queue.find(bucket.fingerprint, reach);
-  if (p.integer(kPolicy) == fifo && seen) return true;  // in this order: it can be foretold
+  if (p.integer(kPolicy) == fifo && seen) return true;  // in this order the branch is predictable
   used(*slice.state) += unsigned{!seen} & unsigned{!queue.is_full()};
   queue.push(bucket.fingerprint, reach);
   queue.store(line);
   return seen;
 }
 
-// Without a window and an importance: what `insert` does to a key that is there, and where it was
-// found; kNoRank, and nothing, if it is not.
+// Without window and importance: does what `insert` does to a key that is there, and returns where
+// it was; does nothing and returns kNoRank if it is not.
 template <bool kWide, bool kAlone>
 ALWAYS_INLINE unsigned promote_line(const Parameters& p, Slice slice,
                                     const Element& element) noexcept {

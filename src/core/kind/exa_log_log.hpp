@@ -1,4 +1,4 @@
-// What others than the table of kinds need of kind ell.
+// Functions of kind ell for callers outside the table of kinds.
 #pragma once
 
 #include "core/format/layout.hpp"
@@ -6,7 +6,7 @@
 
 namespace streamfilter::exa_log_log {
 
-// What a key does to which register.
+// A key's change to a register.
 struct Update {
   Update(std::uint64_t hash, std::uint64_t registers) noexcept
       : at(position(hash, 0, registers) * sizeof(Register)),
@@ -29,7 +29,7 @@ inline bool would_change_nothing(Slice slice, Update update) noexcept {
   return exa_log_log_model::updated(before, update.value) == before;
 }
 
-// Did it change nothing?
+// Was the register unchanged?
 inline bool update_register(Slice slice, Update update) noexcept {
   const Register before = read(slice.body(), update.at),
                  after = exa_log_log_model::updated(before, update.value);
@@ -38,12 +38,12 @@ inline bool update_register(Slice slice, Update update) noexcept {
   return false;
 }
 
-// Adds a token, or what registers keep of it. Was it there? Counters stay as they are.
+// Adds a token, or what registers keep of it. Was it there? Does not change the counters.
 bool add_token(const Parameters& p, Slice slice, Token token) noexcept;
 
 bool is_of_tokens(ConstSlice slice) noexcept;
 
-// Are there tokens, none of them a copy, as many as keys were called new? How many there are then.
+// Does the slice hold tokens, without copies, as many as keys called new? `tokens` is their number.
 bool holds_tokens(const Parameters& p, ConstSlice slice, std::uint64_t& count) noexcept;
 
 // The tokens of such a slice.

@@ -38,7 +38,7 @@ struct Token {
   std::uint64_t register_index() const noexcept { return home / 2; }
   unsigned code() const noexcept { return payload >> kSub; }
   bool is_fine() const noexcept { return code() < 1u << kFine; }
-  // Leading zeros of the random bits of the update value.
+  // Leading zeros of the update value's random bits.
   unsigned zeros() const noexcept {
     return is_fine() ? kFine - static_cast<unsigned>(std::bit_width(code()))
                      : code() - (1u << kFine) + kFine;
@@ -46,7 +46,7 @@ struct Token {
   unsigned update_value() const noexcept {
     return (zeros() << kSub) + (payload & ((1u << kSub) - 1)) + 1;
   }
-  // It comes with probability 2^-exponent among the keys of its register.
+  // Its probability among the keys of its register is 2^-exponent.
   unsigned exponent() const noexcept {
     constexpr unsigned kHomeBits = 1;
     return kHomeBits + kSub + (is_fine() ? kFine : std::min(zeros() + 1, kMaxZeros));
@@ -72,7 +72,7 @@ constexpr unsigned kMaxDistance = 63;
 
 enum class Added { is_new, was_there, no_room };
 
-// Over the bytes of a slice's body.
+// A view of the bytes of a slice's body.
 class TokenView {
  public:
   TokenView(const unsigned char* body, std::uint64_t registers) noexcept
@@ -89,7 +89,7 @@ class TokenView {
     return {(slot >= distance ? slot : slot + slots_) - distance, bits & kPayloadMask};
   }
 
-  // Is this what keys could make, and so many?
+  // Could keys have made this table of so many tokens?
   bool is_possible(std::uint64_t tokens) const noexcept;
 
  protected:
@@ -111,7 +111,7 @@ class TokenView {
 
   // Where the token is, or would be.
   Position find(Token token) const noexcept;
-  // Can all from here to the next empty slot move on by one?
+  // Can all tokens from here to the next empty slot move on by one?
   bool can_move_on(std::uint64_t slot) const noexcept;
 
  private:
@@ -124,10 +124,10 @@ class TokenTable : public TokenView {
   TokenTable(unsigned char* body, std::uint64_t registers) noexcept
       : TokenView(body, registers), body_(body) {}
 
-  // `tokens` are there so far.
+  // `tokens` is the number so far.
   Added add(Token token, std::uint64_t tokens) const noexcept;
 
-  // Turns the table into registers, where it is.
+  // Turns the table into registers, in place.
   void become_registers() const noexcept;
 
  private:

@@ -1,5 +1,5 @@
-// Few keys of kind ell apart from any filter: a token and its slice as one number. From a set of
-// these a filter follows, to the last bit, but for its counters.
+// Few keys of kind ell outside of a filter: a token and its slice as one number. A set of these
+// determines a filter to the last bit, except for its counters.
 #pragma once
 
 #include <bit>
@@ -10,7 +10,7 @@
 
 namespace streamfilter::exa_log_log {
 
-// Never 0. In their order: by slice, home and payload.
+// Never 0. Ordered by slice, home and payload.
 using Word = std::uint32_t;
 
 constexpr unsigned kWordPayloadBits = 10;
@@ -19,7 +19,7 @@ constexpr std::uint64_t kMaxPlaces = std::uint64_t{1} << (32 - kWordPayloadBits)
 // Homes in all slices of a filter.
 std::uint64_t places_of(const Parameters& p) noexcept;
 
-// Is it of kind ell, with no more of them than words can say?
+// Is it of kind ell, with at most as many homes as words can name?
 bool has_words(const Parameters& p) noexcept;
 
 inline Word word_of(const Parameters& p, std::uint64_t hash) noexcept {
@@ -41,21 +41,21 @@ inline Token token_in(const Parameters& p, Word word) noexcept {
           word & ((1u << kWordPayloadBits) - 1)};
 }
 
-// Adds them to a filter as their keys would be, but for the counters.
+// Adds words to a filter, like the keys that they stand for, but does not change the counters.
 void add_words(Header* filter, const Word* words, std::uint32_t count) noexcept;
 inline void add_word(Header* filter, Word word) noexcept { add_words(filter, &word, 1); }
 
-// The probability that a new key changes any register, or token, of the filter.
+// Probability that a new key changes any register, or token, of the filter.
 double change_of(const Header* filter) noexcept;
 
-// The same as add_word, with that probability kept up to date. Was it there?
+// The same as add_word, and updates that probability. Was the word there?
 bool add_word(Header* filter, Word word, double& change) noexcept;
 
-// By how much a word that is new lowers the probability while there are words alone.
+// By how much a new word lowers the probability while there are only words.
 double share_of(const Parameters& p, Word word) noexcept;
 
-// A set in memory of the host: a table of a power of two of words, 0 where there is none. The host
-// keeps it at most 3/4 full.
+// A set in the host's memory: a table of words, a power of two of them, 0 for none. The host keeps
+// it at most 3/4 full.
 struct WordTable {
   Word* words;
   unsigned bits;
@@ -75,15 +75,15 @@ struct WordTable {
   }
 };
 
-// How many keys so many words are, of a filter of these parameters: what the filter says that
-// follows from them. `scratch`: as many as slices, all empty.
+// Number of keys behind `count` words, as the filter that follows from them would estimate it.
+// `scratch`: as many as slices, all empty.
 double distinct_words(const Parameters& p, const Word* words, std::size_t places,
                       std::uint32_t count, exa_log_log_model::Likelihood* scratch) noexcept;
 
-// Has a filter room for the tokens of sorted words, or would it make registers of them?
+// Has a filter room for the tokens of sorted words, or would it turn them into registers?
 bool have_room(const Parameters& p, const Word* words, std::uint32_t count) noexcept;
 
-// So few that each is a key: distinct_words() comes to `count`, rounded.
+// Are there so few words that each is a key? Then distinct_words() is `count`, rounded.
 bool are_few(const Parameters& p, std::uint32_t count) noexcept;
 
 }  // namespace streamfilter::exa_log_log

@@ -7,7 +7,7 @@
 
 namespace streamfilter {
 
-// The row of a kind; nullptr for Kind::automatic and unknown numbers. Every element passes here.
+// The row of a kind; nullptr for Kind::automatic and unknown numbers. Called for every element.
 struct OpsByNumber {
   const FilterOps* of[256];
 };

@@ -1,9 +1,9 @@
-// What windows of time do about events that come late.
+// Windows of time and late events.
 //
-// Time is the clock of what has come, so a key whose first event was late by d is forgotten when
-// the clock is a window past that event, though the repeat, as late, comes d after that. Remembered
-// for window + lateness, it is found if neither of the two is later than `lateness`; and so are
-// repeats that come in time up to `lateness` after the window.
+// The clock is the time of events so far. A key whose first event was late by d is forgotten when
+// the clock is a window past that event, although an equally late repeat comes d after that. If the
+// filter remembers keys for window + lateness, it finds the repeat if neither event is later than
+// `lateness`, and also repeats that come in time up to `lateness` after the window.
 #pragma once
 
 #include "core/base/status.hpp"
@@ -21,7 +21,7 @@ inline bool check_lateness(const Definition& definition, unsigned window, unsign
   return problem.add_hint("It is a time, too: how late an event may come and still be known.");
 }
 
-// For how long keys are remembered, in the window's unit.
+// How long keys are remembered, in the window's unit.
 inline std::uint64_t kept_for(const Parameters& p, unsigned window, unsigned lateness) noexcept {
   return p.integer(window) + p.integer(lateness);
 }

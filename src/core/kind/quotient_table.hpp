@@ -1,7 +1,7 @@
-// What the kinds sqf and dsqf share (Dutta et al. 2013 §3): a key's fingerprint is split by
-// quotienting into a row and a remainder of r bits. Its signature is kept: r' selected
-// bits, and the number of ones among the others. (The paper counts the ones of all r bits: the same
-// equality with more values.)
+// Shared by kinds sqf and dsqf (Dutta et al. 2013 §3): quotienting splits a key's fingerprint into
+// a row and a remainder of r bits. The table keeps a signature: r' selected bits, and the number of
+// ones among the others. (The paper counts the ones of all r bits: the same equality with more
+// values.)
 #pragma once
 
 #include "core/bits/packed_fields.hpp"
@@ -16,7 +16,7 @@ enum Word : unsigned {
   kRPrime,
   kBuckets,      // sqf: of a row; dsqf: of all rows together
   kP,            // bits of the fingerprint, ceil(log2(rows 2^r))
-  kOmega,        // the selected bits of the remainder
+  kOmega,        // selected bits of the remainder
   kFingerprint,  // kHash, kInteger
   kRows,         // dsqf: of all slices together
   kSliceRows,    // derived: rows of one slice
@@ -60,7 +60,7 @@ class Signatures {
   unsigned selected() const noexcept { return r_prime_; }
   unsigned unselected() const noexcept { return unselected_; }
 
-  // How many there are: codes 1..count().
+  // Their number: codes 1..count().
   std::uint64_t count() const noexcept { return std::uint64_t{unselected_ + 1} << r_prime_; }
 
   // Bits of a code.
@@ -72,8 +72,8 @@ class Signatures {
     return 1 + chosen * (unselected_ + 1) + static_cast<unsigned>(__builtin_popcountll(others));
   }
 
-  // How many remainders have this signature. The sum over stored ones tells the false-positive
-  // rate.
+  // Number of remainders with this signature. Its sum over stored signatures gives the
+  // false-positive rate.
   std::uint64_t weight(std::uint64_t code) const noexcept {
     return quotient_model::binomial(unselected_,
                                     static_cast<unsigned>((code - 1) % (unselected_ + 1)));
@@ -97,7 +97,7 @@ class Signatures {
   unsigned unselected_;
 };
 
-// Where a key belongs in its slice.
+// Place of a key in its slice.
 struct RowEntry {
   std::uint64_t row;
   std::uint64_t code;
@@ -115,44 +115,44 @@ inline RowEntry locate(const Parameters& p, const Element& element) noexcept {
           signatures.code(fingerprint & low_bits(r), p.integer(kOmega))};
 }
 
-// How many different integer keys have a row and remainder of their own.
+// Number of integer keys that have a row and remainder of their own.
 double universe(const Parameters& p) noexcept;
 
-// Do all these integer keys, 0..keys-1 or 0..2^p-1, have a row and signature of their own?
+// Has each integer key, 0..keys-1 or 0..2^p-1, a row and signature of its own?
 bool is_injective(const Parameters& p) noexcept;
 
-// A way to lay out a slice.
+// A layout of a slice.
 struct Shape {
   unsigned r, r_prime;
-  unsigned row_buckets;  // sqf: of a row; dsqf: the mean of all rows
+  unsigned row_buckets;  // sqf: of a row; dsqf: mean of all rows
   unsigned p;
   std::uint64_t rows;     // of a slice
   std::uint64_t buckets;  // of a slice; only dsqf
   double bound;           // of the false-positive rate
-  double loss;            // what to minimise as long as the bound is kept
+  double loss;            // to minimise while the bound is kept
 };
 
-// Number of fingerprint bits and rows for shape.r, where `fit` rows of a slice are possible, and
-// wanted if `all`. False: not enough for the fingerprint bits or integer keys wanted.
+// Sets the number of fingerprint bits and rows for shape.r, where `fit` rows of a slice are
+// possible, and wanted if `all`. False: too few for the fingerprint bits or integer keys.
 bool set_rows(const Definition& definition, std::uint64_t fit, Shape& shape,
               bool all = false) noexcept;
 
-// Completes a shape of given r, r_prime and row_buckets. False: it does not fit.
+// Completes a shape with given r, r_prime and row_buckets. False: it does not fit.
 using Appraise = bool (*)(const Definition&, Shape&) noexcept;
 
-// Checks what is given, finds the shape that keeps fpr with the least loss (if something is given
-// that no shape can keep it with: the shape with the lowest bound), and sets the parameters that
-// both kinds have.
+// Checks what is given, finds the shape that keeps fpr with the least loss (or, if no shape can
+// keep it with what is given, the shape with the lowest bound), and sets the parameters that both
+// kinds have.
 bool derive(Definition& definition, Appraise appraise, Shape& shape, Problem& problem) noexcept;
 
-// Distinct keys behind `used` signatures of a slice that evicted none; NaN: unknown.
+// Distinct keys behind `used` signatures of a slice that has evicted none; NaN: not known.
 double distinct(const Parameters& p, std::uint64_t used) noexcept;
 
-// The false-positive rate of a slice that holds `used` signatures of total weight `weight`.
+// The false-positive rate of a slice with `used` signatures of total weight `weight`.
 double fpr_now(const Parameters& p, std::uint64_t used, std::uint64_t weight) noexcept;
 
-// `inserted_new` of two slices merged into one: keys that both know count once, as far as the
-// signatures tell: `added` of the `used` signatures of `from` were new.
+// `inserted_new` of two merged slices: keys in both count once, as far as signatures tell: `added`
+// of the `used` signatures of `from` were new.
 std::uint64_t merged_new(std::uint64_t into, std::uint64_t from, std::uint64_t added,
                          std::uint64_t used) noexcept;
 

@@ -1,5 +1,5 @@
-// The timers of a slice of kind timer: arrays of them in filters, several with
-// `grow`. timing_bloom.cpp says how they work.
+// The timers of a slice of kind timer: arrays in one filter, or in several with `grow`.
+// timing_bloom.cpp explains them.
 #pragma once
 
 #include <algorithm>
@@ -23,15 +23,15 @@ struct Counters {
         rows(state.own[3]),
         sharing(state.own[4]) {}
 
-  Word& clock;    // the present tick
+  Word& clock;    // present tick
   Word& oldest;   // index of the oldest filter
-  Word& open;     // how many there are, from the oldest on
-  Word& rows;     // accepted, if the window counts rows
-  Word& sharing;  // 0, or of a stream that is shared: 1 + the first filter that it fills
+  Word& open;     // number of filters, from the oldest on
+  Word& rows;     // accepted rows, if the window counts rows
+  Word& sharing;  // 0; for a shared stream, 1 + the first filter that it fills
 };
 
-// Reads and writes the timers of one filter. A code c > 0 stands for an end at a tick that is
-// congruent to c - 1 modulo C.
+// Reads and writes the timers of one filter. A code c > 0 means an end at a tick congruent to c - 1
+// modulo C.
 template <typename Byte>
 class Timers {
  public:
@@ -49,7 +49,7 @@ class Timers {
   std::uint64_t size() const noexcept { return m_; }
   std::uint64_t code(std::uint64_t i) const noexcept { return words_.get(i); }
 
-  // The ticks until a timer ends, 1 to w; of one that has ended and was not swept, 0 or less.
+  // Ticks until a timer ends, 1 to w; 0 or less for one that has ended and was not swept.
   std::int64_t left(std::uint64_t code) const noexcept {
     std::uint64_t ahead = code - 1 + codes_ - present_;
     if (ahead >= codes_) ahead -= codes_;
@@ -62,7 +62,7 @@ class Timers {
     return it != 0 && left(it) > after;
   }
 
-  // Timer i ends in `ticks` ticks, or later if it does so now.
+  // Lets timer i end in `ticks` ticks, unless it ends later already.
   void prolong(std::uint64_t i, std::uint64_t ticks) const noexcept {
     const std::uint64_t it = code(i);
     if (it != 0 && left(it) >= static_cast<std::int64_t>(ticks)) return;
@@ -70,12 +70,12 @@ class Timers {
     words_.set(i, 1 + (present_ + ticks) % codes_);
   }
 
-  // Timer i ends in `ticks` ticks; 0: it does not run.
+  // Lets timer i end in `ticks` ticks; 0: stops it.
   void set(std::uint64_t i, std::uint64_t ticks) const noexcept {
     words_.set(i, ticks > 0 ? 1 + (present_ + ticks) % codes_ : 0);
   }
 
-  // Clears the next `count` timers where they end within `ticks` from now.
+  // Clears the next `count` timers that end within `ticks` from now.
   void sweep(std::uint64_t count, std::int64_t ticks) const noexcept {
     std::uint64_t at = state_->swept;
     for (; count > 0; --count) {
@@ -88,7 +88,7 @@ class Timers {
     state_->swept = at;
   }
 
-  // What must be swept while `ticks` pass: 1/s of all per tick.
+  // Number of timers to sweep while `ticks` pass: 1/s of all per tick.
   std::uint64_t due(std::uint64_t ticks) const noexcept {
     return ticks >= spare() ? m_ : std::min(m_, ticks * per_tick());
   }
@@ -125,19 +125,19 @@ class Filters : public Counters<State> {
   Filters(const Parameters& p, BasicSlice<State, Byte> slice) noexcept
       : Counters<State>(*slice.state), p_(p), body_(slice.body()), bytes_(filter_bytes(p)) {}
 
-  // Filter i in order of age, the oldest first.
+  // Filter i by age, the oldest first.
   Timers<Byte> filter(std::uint64_t i) const noexcept { return filter_at(i, clock); }
   Timers<Byte> filter_at(std::uint64_t i, std::uint64_t now) const noexcept {
     return {p_, at((oldest + i) % most()), now};
   }
   Timers<Byte> newest() const noexcept { return filter(open - 1); }
 
-  // The tick of an element; the present for one without.
+  // Tick of an element; the present for an element without a time.
   std::uint64_t tick_of(const Element& element) const noexcept {
     return counts_rows(p_) || !is_finite(element.time) ? clock : tick(p_, element.time);
   }
 
-  // Definition 4, in `after` ticks from now.
+  // Definition 4, `after` ticks from now.
   bool has(std::uint64_t hash, std::uint64_t after) const noexcept {
     if (after >= p_.integer(kTicks)) return false;
     for (std::uint64_t i = open; i > 0; --i)
@@ -172,14 +172,14 @@ class Filters : public Counters<State> {
     timers.state().last_end = std::max(timers.state().last_end, clock + ticks);
   }
 
-  // Has copies of this filter fill all filters that are free, and the newest if there is none.
+  // Makes copies of this filter fill all free filters, or the newest if there is none.
   void share() const noexcept {
     if (p_.integer(kGrow) == none || sharing != 0) return;
     sharing = 1 + std::min(open, most() - 1);
     open = most();
   }
 
-  // Does no timer run?
+  // Do all timers stand still?
   bool is_idle() const noexcept {
     for (std::uint64_t i = 0; i < open; ++i)
       if (filter(i).state().non_zero != 0) return false;
@@ -219,7 +219,7 @@ class Filters : public Counters<State> {
     return std::all_of(bytes, bytes + count, [](unsigned char byte) { return byte == 0; });
   }
 
-  // With equal timers (§4), as many as `equal_timers` must have been set together.
+  // With equal timers (§4), `equal_timers` of them must have been set together.
   bool has(const Timers<Byte>& timers, std::uint64_t hash, std::int64_t after) const noexcept {
     const unsigned k = own_k(p_);
     const unsigned wanted = static_cast<unsigned>(p_.integer(kEqual));
@@ -251,7 +251,7 @@ class Filters : public Counters<State> {
       open += state.keys >= limit;
       return;
     }
-    // Timers that have ended may still be counted: sweep them all, but once per tick at most.
+    // Ended timers may still be counted: sweep them all, but at most once per tick.
     if (state.non_zero >= limit && state.all_swept != clock) {
       timers.sweep(timers.size(), 0);
       state.all_swept = clock;

@@ -1,4 +1,4 @@
-// What the files of kind timer share: its parameters, and what follows from them.
+// Shared by the files of kind timer: its parameters, and what follows from them.
 #pragma once
 
 #include <algorithm>
@@ -18,9 +18,9 @@ enum Word : unsigned {
   kSize,
   kTicks,  // derived: w
   kTimerBits,
-  kFilters,     // how many of them a slice can have
-  kCells,       // m of one of them
-  kLimit,       // its running timers or its keys
+  kFilters,     // maximum number in a slice
+  kCells,       // m of one filter
+  kLimit,       // of its running timers or keys
   kTickLength,  // in microseconds, or accepted rows of one slice
   kLateness,    // and its unit
 };
@@ -31,18 +31,18 @@ constexpr unsigned kMaxHashes = 32;
 
 inline bool counts_rows(const Parameters& p) noexcept { return p.integer(kWindow + 1) != 0; }
 
-// The timers of a key in a slice: all k of them, or fewer if it lies in several probes.
+// Timers of a key in a slice: all k, or fewer if it lies in several probes.
 inline unsigned own_k(const Parameters& p) noexcept {
   return static_cast<unsigned>(bits_per_probe(p, p.integer(kK)));
 }
 
-// What a filter in a slice keeps before its timers.
+// State of a filter in a slice, in front of its timers.
 struct FilterState {
-  std::uint64_t keys;       // that were added
+  std::uint64_t keys;       // keys added
   std::uint64_t non_zero;   // timers that run or have not been swept yet
-  std::uint64_t last_end;   // the tick at which the last timer ends
-  std::uint64_t swept;      // the next timer to sweep
-  std::uint64_t all_swept;  // the tick at which all were swept at once
+  std::uint64_t last_end;   // tick at which the last timer ends
+  std::uint64_t swept;      // next timer to sweep
+  std::uint64_t all_swept;  // tick at which all were last swept at once
 };
 static_assert(sizeof(FilterState) == 40);
 
