@@ -52,8 +52,8 @@ double fnr_bound(const Setting& setting, double gap) noexcept;
 
 struct Rates {
   double load;  // share of bits set
-  double fpr;   // false positives / elements that are new
-  double fnr;   // false negatives / elements that are repeats
+  double fpr;   // false positives / new elements
+  double fnr;   // false negatives / repeats
 };
 
 // The course of a filter over a stream.
@@ -71,10 +71,10 @@ class Course {
  public:
   Course(const Setting& setting, const Stream& stream) noexcept;
 
-  // Of the element after `row` others, if it is new and if it is a repeat.
+  // The rates of the element after `row` others, if it is new and if it is a repeat.
   Rates at(double row) const noexcept;
 
-  // Of the first `row` elements; the load is the one after them.
+  // Rates of the first `row` elements; the load after them.
   Rates until(double row) const noexcept;
 
  private:
@@ -91,7 +91,7 @@ class Course {
   double between(const double (&values)[kSteps + 1], double row) const noexcept;
 
   Setting setting_;
-  Stream stream_;  // what one bit sees of it: time is counted in s elements
+  Stream stream_;  // as one bit sees it: time is counted in s elements
   double grid_ = 0;
   double constant_load_ = 0;  // rsbf_printed: from the third phase on
   double time_[kSteps + 1] = {};
@@ -101,10 +101,11 @@ class Course {
   double new_sum_[kSteps + 1] = {}, positive_sum_[kSteps + 1] = {}, negative_sum_[kSteps + 1] = {};
 };
 
-// Rates over the whole of a stream.
+// Rates over a whole stream.
 Rates over_stream(const Setting& setting, const Stream& stream) noexcept;
 
-// The same, NaN where there is no such rate: of rsbf_printed on Stream::at_gap, and of no repeats.
+// The same, with NaN where there is no such rate: for rsbf_printed on Stream::at_gap, and without
+// repeats.
 Prediction predict(const Setting& setting, const Stream& stream) noexcept;
 
 }  // namespace streamfilter::biased_model

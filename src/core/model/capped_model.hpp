@@ -7,7 +7,7 @@ namespace streamfilter::capped_model {
 
 constexpr unsigned kMaxHashes = 32;
 
-// How a line is used: each key sets k different bits; a line keeps at most `ones`, more than k.
+// Use of a line: each key sets k different bits; the line keeps at most `ones`, more than k.
 struct Setting {
   double k;
   double ones;
@@ -16,38 +16,38 @@ struct Setting {
 // The false-positive rate of a line with so many ones at random places.
 double line_fpr(double k, double ones) noexcept;
 
-// The false-positive rate without a cap where lines have got `keys` distinct keys in the mean:
-// exact for a number that follows a Poisson distribution, which is what keys spread by a hash have.
-// The rounding error is counted in.
+// The false-positive rate without a cap if lines have `keys` distinct keys in the mean: exact for a
+// Poisson distributed number, as for keys that a hash spreads. Includes the rounding error.
 double blocked_fpr(double k, double keys) noexcept;
 
 // The k, at most 16, with the least blocked_fpr().
 unsigned best_k(double keys) noexcept;
 
-// The most ones with which a line keeps `fpr`, at most 512; fewer than k if there are none.
+// The largest number of ones with which a line keeps `fpr`, at most 512; less than k if there is
+// none.
 unsigned most_ones(double fpr, unsigned k) noexcept;
 
-// How many keys bring a line to its cap; not before, anything is cleared.
+// Number of keys that bring a line to its cap; before that, nothing is cleared.
 double filling(const Setting& setting) noexcept;
 
-// In a line that is at its cap: the probability that a new key clears a given bit of an older one.
+// In a line at its cap: the probability that a new key clears a given bit of an older one.
 double clearing(const Setting& setting) noexcept;
 
-// In such lines: the false-negative rate of a key that was remembered `keys` new keys (of its line)
-// ago. The k bits are taken for independent; see the test for how little that matters.
+// In such lines: the false-negative rate of a key remembered `keys` new keys (of its line) ago.
+// Treats the k bits as independent; the test shows how little that matters.
 double fnr(const Setting& setting, double keys) noexcept;
 
-// The same where the number of keys follows a Poisson distribution of that mean; and the share of
-// the key's bits that are zeros then.
+// The same for a Poisson distributed number of keys with that mean, and the share of the key's bits
+// that are zero then.
 double mean_fnr(const Setting& setting, double keys) noexcept;
 double mean_zeros(const Setting& setting, double keys) noexcept;
 
-// The false-negative rate of a key that was remembered `keys` keys of its line ago, at the end of a
-// stream that had `all` keys to a line in the mean: nothing is cleared before a line is at its cap.
+// The false-negative rate of a key remembered `keys` keys of its line ago, at the end of a stream
+// with `all` keys per line in the mean: nothing is cleared before a line is at its cap.
 double fnr_after(const Setting& setting, double keys, double all) noexcept;
 
-// The error rates over a stream; a line gets the part `of_line` of it; every key is admitted.
-// Lines are taken by classes of how many keys they have.
+// The error rates over a stream, where a line gets the part `of_line` and every key is admitted.
+// Groups lines by their numbers of keys.
 Prediction predict(const Setting& setting, const Stream& of_line) noexcept;
 
 }  // namespace streamfilter::capped_model

@@ -9,9 +9,9 @@ namespace streamfilter::cells_model {
 
 struct Setting {
   double k, m;
-  unsigned max;   // the value that cells are set to
-  double taken;   // probability that an element decrements a certain cell of value 1
-  bool by_value;  // … of value j: 1/j of it; otherwise the same
+  unsigned max;   // value that cells are set to
+  double taken;   // probability that an element decrements a given cell of value 1
+  bool by_value;  // for value j: 1/j of it; otherwise the same
 };
 
 // A cell is not zero if fewer than `max` decrements came since an element last set it. Other keys

@@ -1,6 +1,6 @@
-// Filters that hold so many keys, each for itself (lru, timer, sqf, dsqf): their error rates on a
-// stream of uniform draws. A repeat is each of the keys seen with equal probability, so it is found
-// with the probability that is the share of them that is held, whichever these are.
+// Filters that hold single keys (lru, timer, sqf, dsqf): their error rates on a stream of uniform
+// draws. A repeat is each of the keys seen with equal probability, so the probability that it is
+// found is the share of keys held, whichever these are.
 #pragma once
 
 #include <algorithm>
@@ -11,8 +11,8 @@
 
 namespace streamfilter::exact_store_model {
 
-// How many of n keys are held in `slices` slices of `capacity` each. Keys spread unevenly: normally
-// distributed, as good as.
+// Number of n keys that `slices` slices of `capacity` each hold. Keys spread unevenly:
+// approximately normally distributed.
 inline double held(double n, double capacity, double slices) noexcept {
   const double mean = n / slices;
   if (slices <= 1) return std::min(mean, capacity);
@@ -24,7 +24,7 @@ inline double held(double n, double capacity, double slices) noexcept {
   return std::clamp(slices * (mean - deviation * (density - z * beyond)), 0.0, n);
 }
 
-// The mean of rate(n), the false-positive rate after n distinct keys, over all new keys. (Simpson)
+// The mean of rate(n), the false-positive rate after n distinct keys, over all new keys (Simpson).
 template <typename Rate>
 double mean_fpr(double distinct, Rate rate) noexcept {
   constexpr int kSteps = 512;
@@ -33,8 +33,8 @@ double mean_fpr(double distinct, Rate rate) noexcept {
   return sum / (3 * kSteps);
 }
 
-// The false-negative rate where held_of(n) of n keys are held, and rate(n) of the others are
-// mistaken for one of them.
+// The false-negative rate if held_of(n) of n keys are held, and rate(n) of the others are mistaken
+// for one of them.
 template <typename Held, typename Rate>
 double mean_fnr(const Stream& stream, Held held_of, Rate rate) noexcept {
   if (!(stream.repeats() > 0)) return std::numeric_limits<double>::quiet_NaN();
