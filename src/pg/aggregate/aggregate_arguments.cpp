@@ -34,7 +34,7 @@ const Node* argument_of(FunctionCallInfo fcinfo, int number) {
 
 }  // namespace
 
-// A parameter is as good as a constant: it does not change while the aggregate runs.
+// A parameter counts as constant: it does not change while the aggregate runs.
 bool is_constant_argument(FunctionCallInfo fcinfo, int number) {
   const Node* argument = argument_of(fcinfo, number);
   return argument != nullptr && (IsA(argument, Const) || IsA(argument, Param));

@@ -1,16 +1,16 @@
-// What the transition functions of aggregates ask about their call.
+// Facts about the call of an aggregate's transition function.
 #pragma once
 
 #include "core/filter/filter.hpp"
 
 namespace streamfilter::pg {
 
-// Where the state lives. Raises if the function was called outside an aggregate.
+// Context of the state. Raises if the function was called outside an aggregate.
 MemoryContext aggregate_context(FunctionCallInfo fcinfo);
 
 // Is argument `number` of the aggregate (from 0) the same in all rows? For aggregates whose last
-// argument is no record: where it is one, an engine runs the transition function inside an
-// aggregate of its own and hands over the arguments as that row.
+// argument is no record: an engine may run the transition function inside an aggregate of its own,
+// and pass the arguments as a record.
 bool is_constant_argument(FunctionCallInfo fcinfo, int number);
 
 // Is it the same, too, whenever the aggregate runs again?
@@ -19,8 +19,8 @@ bool is_literal_argument(FunctionCallInfo fcinfo, int number);
 // The prototype in argument `number` of the transition function. Raises if it is NULL.
 const Header* get_prototype(FunctionCallInfo fcinfo, int number);
 
-// What argument `number` is given as: the same for two rows, it is the same prototype, and need not
-// be read. (A large value is given as where it is stored.) 0: cannot be told.
+// A number for the given prototype: if it is the same for two rows, so is the prototype, and need
+// not be read. (A large value is given by its storage place.) 0: not known.
 uint64 given_prototype(FunctionCallInfo fcinfo, int number);
 
 [[noreturn]] void raise_changed_prototype();

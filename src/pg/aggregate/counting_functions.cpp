@@ -1,4 +1,4 @@
-// Counting the keys of values: streamfilter_distinct_count, streamfilter_distinct_error,
+// Counts of keys in values: streamfilter_distinct_count, streamfilter_distinct_error,
 // streamfilter_overlap.
 #include "pg/server/postgres.hpp"
 
@@ -47,7 +47,7 @@ int64 count_union(Datum first, Datum second) {
   return count_keys(both);
 }
 
-// The relative standard error of many keys; 0: not known.
+// The relative standard error for many keys; 0: not known.
 double relative_error_of(Datum value) {
   const Parameters& p = get_value_header(value)->parameters;
   if (p.kind != Kind::ell) return 0;
@@ -61,10 +61,10 @@ double relative_error_of(Datum value) {
 using namespace streamfilter;
 using namespace streamfilter::pg;
 
-// streamfilter_distinct_count(filter), # filter: how many distinct keys it has seen.
+// streamfilter_distinct_count(filter), # filter: number of distinct keys that it has seen.
 SF_FUNCTION(streamfilter_distinct_count) { PG_RETURN_INT64(count_value(PG_GETARG_DATUM(0))); }
 
-// streamfilter_distinct_error(filter): the relative standard error of that.
+// streamfilter_distinct_error(filter): the relative standard error of that number.
 SF_FUNCTION(streamfilter_distinct_error) {
   const double error = relative_error_of(PG_GETARG_DATUM(0));
   if (error == 0) PG_RETURN_NULL();

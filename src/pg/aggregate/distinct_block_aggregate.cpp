@@ -1,6 +1,6 @@
-// streamfilter_distinct_agg(key, position, prototype): which rows of a block of a stream are first
-// occurrences. Parallel workers hash and collect; the filter sees the keys in the order of their
-// positions when all are there, so that the answer does not depend on who met which row.
+// streamfilter_distinct_agg(key, position, prototype): the rows of a block of a stream that are
+// first occurrences. Parallel workers hash and collect. The filter sees the keys in the order of
+// their positions, once all are there, so the answer does not depend on which worker had which row.
 #include "pg/server/postgres.hpp"
 
 extern "C" {
@@ -20,7 +20,7 @@ extern "C" {
 namespace streamfilter::pg {
 namespace {
 
-// A row. One without a key is never a repeat.
+// A row. A row without a key is never a repeat.
 struct Event {
   uint64 hash;
   int64 position;
@@ -30,13 +30,13 @@ struct Event {
 struct Block {
   Header* prototype;
   uint64 checksum;  // of the prototype
-  uint64 given;     // what the last row gave for it
+  uint64 given;     // given_prototype() of the last row
   Event* events;
   uint64 count;
   uint64 room;
 };
 
-// A block as bytes; the prototype and the events follow.
+// A block as bytes; prototype and events follow.
 struct Travelling {
   uint32 host;  // length of the varlena
   uint32 unused;
@@ -112,7 +112,7 @@ Block* block_for_row(FunctionCallInfo fcinfo, const CallSite* site) {
   return block;
 }
 
-// Everything that has a key, as the core takes it; the caller's context has the memory.
+// All events with a key, as the core takes them, in the caller's context.
 Batch make_batch(const Block* block) {
   auto* arrivals = static_cast<Arrival*>(palloc(std::max<Size>(1, block->count) * sizeof(Arrival)));
   uint32 count = 0;
@@ -129,7 +129,7 @@ Batch make_batch(const Block* block) {
           static_cast<bool*>(palloc(Size{count} + 1))};
 }
 
-// Two keys of one group at one position: there is no telling which was the first.
+// With two keys of one group at one position, neither can be called the first.
 void check_positions(const Batch& batch, uint32 group) {
   for (uint32 i = batch.starts[group] + 1; i < batch.starts[group + 1]; ++i) {
     const int64 position = batch.arrivals[batch.order[i]].position;
@@ -150,7 +150,7 @@ void insert_all(Header* filter, const Batch& batch) {
   }
 }
 
-// The positions of what is no repeat, in order.
+// Positions of rows that are no repeats, in order.
 ArrayType* make_positions(const Block* block, const Batch& batch) {
   auto* positions = static_cast<Datum*>(palloc((block->count + 1) * sizeof(Datum)));
   int count = 0;
@@ -230,7 +230,7 @@ SF_FUNCTION(streamfilter_distinct_agg_deserialize) {
   PG_RETURN_POINTER(block);
 }
 
-// (positions, filter): the prototype of the next block is the filter after this one.
+// (positions, filter): the filter after this block is the prototype of the next block.
 SF_FUNCTION(streamfilter_distinct_agg_final) {
   const Block* block = get_block(fcinfo, 0);
   if (block == nullptr) PG_RETURN_NULL();

@@ -22,7 +22,7 @@ namespace streamfilter::pg {
 namespace {
 
 constexpr const char* kFunction = "streamfilter_distinct";
-constexpr int kBatch = 128;  // rows fetched at a time
+constexpr int kBatch = 128;  // rows per fetch
 
 // A row, taken apart.
 struct Row {
@@ -30,7 +30,7 @@ struct Row {
   bool* isnull;
 };
 
-// The columns of the query that make up the key.
+// Columns of the query that make up the key.
 struct Key {
   int count;
   int* columns;  // of the query, from 0
@@ -40,14 +40,14 @@ struct Key {
   WordKey word;
 };
 
-// How a row of the query becomes a row of the result.
+// Converts a row of the query to a row of the result.
 struct Conversion {
   TupleDesc source;
   TupleDesc target;
-  bool scalar;      // the result is no row but one value
-  int* attributes;  // by column of the query: the attribute of the result, from 0
+  bool scalar;      // the result is one value instead of a row
+  int* attributes;  // by column of the query: attribute of the result, from 0
   Coercion** coercions;
-  Row to;  // columns that were dropped from the row type stay NULL
+  Row to;  // columns dropped from the row type stay NULL
 };
 
 [[noreturn]] void raise_null_argument(const char* name) {
@@ -70,7 +70,7 @@ int live_attributes(TupleDesc descriptor) {
   return count;
 }
 
-// Implicit casts only, as for a function's arguments.
+// Only implicit casts, as for function arguments.
 Coercion* make_column_coercion(const Conversion& conversion, int column, int attribute) {
   const FormData_pg_attribute* source = TupleDescAttr(conversion.source, column);
   const FormData_pg_attribute* target = TupleDescAttr(conversion.target, attribute);
@@ -117,7 +117,7 @@ Conversion make_conversion(TupleDesc source, TupleDesc target, bool scalar) {
   return conversion;
 }
 
-// The column of the query whose place in the result has this name.
+// The column of the query at the place of the result's column with this name.
 int find_column(const Conversion& conversion, const char* name) {
   NearestName nearest(name);
   for (int i = 0; i < conversion.source->natts; ++i) {
@@ -142,7 +142,7 @@ int find_column(const Conversion& conversion, const char* name) {
   pg_unreachable();
 }
 
-// Resolves the argument "key"; nullptr: all columns.
+// Resolves argument "key"; nullptr: all columns.
 Key make_key(const Conversion& conversion, ArrayType* names, const KeyRule& rule) {
   const int columns = conversion.source->natts;
   Key key;
@@ -229,7 +229,7 @@ void keep_row(const Conversion& conversion, const Row& row, Tuplestorestate* res
   tuplestore_putvalues(result, conversion.target, conversion.to.values, conversion.to.isnull);
 }
 
-// Reads the query to its end; what is no repeat goes into the result.
+// Reads the query to its end, and puts rows that are no repeats into the result.
 void run(Portal portal, const Key& key, const Conversion& conversion, Header* filter,
          Tuplestorestate* result) {
   const MemoryContext batch_context = AllocSetContextCreate(
@@ -253,7 +253,7 @@ void run(Portal portal, const Key& key, const Conversion& conversion, Header* fi
   }
 }
 
-// Opens the result; tells whether rows are of a scalar type.
+// Opens the result; `scalar` tells whether its rows are of a scalar type.
 ReturnSetInfo* open_result(FunctionCallInfo fcinfo, bool* scalar) {
   Oid type;
   const TypeFuncClass type_class = get_call_result_type(fcinfo, &type, nullptr);
@@ -280,8 +280,8 @@ using namespace streamfilter;
 using namespace streamfilter::pg;
 
 // streamfilter_distinct(row_type anyelement, query text, prototype streamfilter [, key text[]]).
-// The query runs with the rights of the caller. A row with a NULL in its key is always kept, unless
-// the prototype has nulls = not distinct.
+// The query runs with the caller's rights. A row with a NULL in its key always stays, unless the
+// prototype has nulls = not distinct.
 SF_FUNCTION(streamfilter_distinct) {
   if (PG_ARGISNULL(1)) raise_null_argument("query");
   if (PG_ARGISNULL(2)) raise_null_argument("prototype");

@@ -1,5 +1,5 @@
 // Aggregates over keys of any type: streamfilter_agg, approx_count_distinct. Their state is in the
-// aggregate's memory context (growing_state.hpp); final functions leave it as it is.
+// aggregate's memory context (growing_state.hpp); final functions do not change it.
 #include "pg/server/postgres.hpp"
 
 #include "pg/aggregate/aggregate_arguments.hpp"
@@ -16,11 +16,11 @@ namespace {
 // What the transition function of one aggregate call keeps from row to row, in fn_extra.
 struct CallSite {
   TypeHasher* hasher;
-  WordKey word_key;  // unless a filter takes integers as they are
+  WordKey word_key;  // unless the filter takes integers unhashed
   bool constant_prototype;
   bool literal_prototype;  // also when the aggregate runs again
   bool grows;              // states begin as words
-  Parameters parameters;   // of the default or the constant prototype, if they do
+  Parameters parameters;   // of the default or constant prototype, if it has one
 };
 
 GrowingState* get_state(FunctionCallInfo fcinfo, int number) {
@@ -33,7 +33,7 @@ Datum return_state(FunctionCallInfo fcinfo, GrowingState* state) {
   PG_RETURN_POINTER(state);
 }
 
-// Parallel workers may each have one like this, whose states are merged.
+// Each parallel worker may have such a state; these are merged.
 GrowingState* start_state(const Header* prototype, MemoryContext context) {
   GrowingState* state = make_state(copy_value(prototype, context), context);
   share_stream(state->filter);
@@ -63,7 +63,7 @@ CallSite* call_site(FunctionCallInfo fcinfo) {
   return likely(extra != nullptr) ? static_cast<CallSite*>(extra) : make_call_site(fcinfo);
 }
 
-// A constant prototype is that of all states of one run.
+// With a constant prototype, all states of a run have it.
 bool prepare_growing(CallSite* site, const Header* prototype) {
   if (!site->constant_prototype || !can_grow(prototype->parameters) || !is_empty(prototype))
     return false;
@@ -132,7 +132,7 @@ void remember(FunctionCallInfo fcinfo, const CallSite* site, GrowingState* state
   insert(state->filter, element);
 }
 
-// The parameters that states of a combine function have, in fn_extra: one copy of equal ones.
+// Parameters for states of a combine function, in fn_extra: one copy of equal ones.
 const Parameters* keep_parameters(FunctionCallInfo fcinfo, const GrowingState* state) {
   if (state->filter != nullptr) return nullptr;
   FmgrInfo* function = fcinfo->flinfo;
@@ -150,8 +150,8 @@ const Parameters* keep_parameters(FunctionCallInfo fcinfo, const GrowingState* s
 using namespace streamfilter;
 using namespace streamfilter::pg;
 
-// Transition of streamfilter_agg(key, prototype). A record with a NULL in it is a key if the
-// prototype has nulls = not distinct.
+// Transition of streamfilter_agg(key, prototype). A record with a NULL is a key if the prototype
+// has nulls = not distinct.
 SF_FUNCTION(streamfilter_agg_transition) {
   CallSite* site = call_site(fcinfo);
   GrowingState* state = state_for_row(fcinfo, site, true);
@@ -159,8 +159,8 @@ SF_FUNCTION(streamfilter_agg_transition) {
   PG_RETURN_POINTER(state);
 }
 
-// Transition of approx_count_distinct(key [, prototype]). As count(DISTINCT …): a NULL is not
-// counted, a record with a NULL in it is.
+// Transition of approx_count_distinct(key [, prototype]). Like count(DISTINCT …), it skips NULL but
+// counts a record with a NULL.
 SF_FUNCTION(approx_count_distinct_transition) {
   CallSite* site = call_site(fcinfo);
   GrowingState* state = state_for_row(fcinfo, site, false);

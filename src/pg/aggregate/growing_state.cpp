@@ -42,15 +42,15 @@ Word* list_sorted(const GrowingState* state) {
   return words;
 }
 
-// Twice as large would be half of the filter, or hold more than half of what that has room for as
-// tokens: words stand for tokens only.
+// Would twice the size be half of the filter, or hold more than half of the tokens that the filter
+// has room for? Words stand for tokens only.
 bool is_large(const GrowingState* state) {
   const uint64 larger = uint64{2} << state->bits, places = exa_log_log::places_of(state->its());
   return 2 * larger * sizeof(Word) > state->its().memory ||
          larger / 4 * 3 > exa_log_log::most_tokens(places) / 2;
 }
 
-// Sets the counters of a filter that has only these words.
+// Sets the counters of a filter made of these words only.
 void count_insertions(const GrowingState* state, Header* filter) {
   for (uint32 i = 0; i < filter->parameters.slices; ++i) {
     SliceState& slice = *slice_at(filter, i).state;
@@ -86,7 +86,7 @@ void become_larger(GrowingState* state, MemoryContext context) {
   state->bits = bits;
 }
 
-// Finds room for one more. False: the state is a filter now.
+// Makes room for one more key. False: the state is a filter now.
 pg_noinline bool make_room(FunctionCallInfo fcinfo, GrowingState* state) {
   const MemoryContext context = aggregate_context(fcinfo);
   if (is_large(state))
@@ -101,7 +101,7 @@ bool is_listed(const GrowingState* state, Word word) {
   return std::find(words, words + state->count, word) != words + state->count;
 }
 
-// Adds the keys that wait.
+// Adds the waiting keys.
 void catch_up(GrowingState* state) {
   if (state->filter == nullptr || state->waiting == nullptr) return;
   for (uint32 i = 0; i < GrowingState::kWaiting; ++i) add_waiting(state, &state->waiting[i]);
@@ -116,7 +116,7 @@ StateExtra* make_extra(uint32 slices, MemoryContext context) {
       MemoryContextAllocZero(context, offsetof(StateExtra, insertions) + slices * sizeof(uint64)));
 }
 
-// A state that was a list has no room of its own.
+// A state that was a list has no memory of its own.
 void own_words(GrowingState* state, MemoryContext context) {
   if (state->bits == 0 && state->words == nullptr) return;
   if (state->bits == 0) {
@@ -242,7 +242,7 @@ GrowingState* copy_state(GrowingState* from, const Parameters* parameters, Memor
   return state;
 }
 
-// What was merged is counted again, so that neither the order of rows nor that of merges matters.
+// Merged states are counted anew, so that neither the order of rows nor that of merges matters.
 Datum finished_value(GrowingState* state) {
   catch_up(state);
   if (state->filter == nullptr) {
@@ -273,8 +273,8 @@ int64 count_keys(GrowingState* state) {
   return saturate<int64>(std::round(keys));
 }
 
-// Words travel in the compact form, and a filter as it is: the block has room for the length of a
-// varlena. What only counts keys has no insertions.
+// Words travel in the compact form, a filter unchanged: its block has room for a varlena length.
+// Kinds that only count keys have no insertions.
 bytea* serialize_state(GrowingState* state) {
   catch_up(state);
   if (state->filter != nullptr) return reinterpret_cast<bytea*>(state->filter);
@@ -282,7 +282,7 @@ bytea* serialize_state(GrowingState* state) {
   Word* words = list_sorted(state);
   const uint64* insertions = state->extra != nullptr ? state->extra->insertions : nullptr;
   const Size room = most_compact(p, state->count);
-  // Behind it, whether there are insertions.
+  // The last byte says whether there are insertions.
   char* bytes = static_cast<char*>(palloc(room + 1));
   const Size size = write_compact(p, words, state->count, insertions,
                                   reinterpret_cast<unsigned char*>(bytes), room);

@@ -1,9 +1,9 @@
-// What an aggregate keeps of the keys of a group: a filter, or as long as there are few and the
-// filter is of kind ell, their words (core/kind/exa_log_log_words.hpp), in memory that grows with
-// them. The finished filter is the same.
+// An aggregate's state for the keys of a group: a filter, or, for few keys of kind ell, their words
+// (core/kind/exa_log_log_words.hpp), in memory that grows with them. The finished filter is the
+// same.
 //
-// A filter of a megabyte lies in no near cache: a key that comes waits for some rows, until the
-// memory that it changes is there.
+// A filter of a megabyte exceeds near caches, so a new key waits for some rows until its memory has
+// arrived.
 #pragma once
 
 #include "core/filter/compact_form.hpp"
@@ -11,14 +11,14 @@
 
 namespace streamfilter::pg {
 
-// What few aggregates need. `insertions` has a number for each slice.
+// State that few aggregates need. `insertions` has a number for each slice.
 struct StateExtra {
-  // If the prototype is no constant: the checksum of the one that the state started from, and what
-  // the last row gave for it.
+  // If the prototype is not constant: the checksum of the one that the state started from, and
+  // given_prototype() of the last row.
   uint64 prototype, given;
-  // Of a window, which asks for the number after every row: the number so far, by the changes that
-  // keys have made, each counted by how likely it was (Ertl 2024, section 3.3), and how likely the
-  // next one is. Nothing is merged there.
+  // For a window, which asks for the count after every row: the count so far, from the changes that
+  // keys have made, each weighted by its probability (Ertl 2024, section 3.3), and the probability
+  // of the next change. Nothing is merged there.
   bool in_window;
   double counted, change;
   uint64 insertions[FLEXIBLE_ARRAY_MEMBER];
@@ -33,23 +33,23 @@ struct GrowingState {
   static constexpr uint32 kFirst = 6, kWaiting = 8;
 
   Header* filter;                // nullptr: there are words
-  const Parameters* parameters;  // of the filter that the words will be, or are added to
+  const Parameters* parameters;  // of the filter that words become, or are added to
   StateExtra* extra;             // nullptr: only the number of keys counts
   union {
-    Word* words;          // `bits` 0: in a row, at `first` unless nullptr
-    WaitingKey* waiting;  // with a filter that keys are added to: so many of them
+    Word* words;          // `bits` 0: a list, starting at `first` unless nullptr
+    WaitingKey* waiting;  // with a filter: keys to be added
   };
-  uint32 count;  // with a filter: the place of the key that has waited longest
+  uint32 count;  // with a filter: place of the key that has waited longest
   uint32 bits;   // of the table
   Word first[kFirst];
 
   const Parameters& its() const { return filter != nullptr ? filter->parameters : *parameters; }
 };
 
-// Do its states begin small? A filter that is a prototype must also be empty.
+// Can its states begin small? A filter as prototype must also be empty.
 bool can_grow(const Parameters& parameters);
 
-// `parameters` stay where they are as long as the state is used.
+// `parameters` must live as long as the state.
 GrowingState* make_growing(const Parameters* parameters, bool for_filter, MemoryContext context);
 GrowingState* make_state(Header* filter, MemoryContext context);
 
@@ -86,14 +86,14 @@ inline void insert(FunctionCallInfo fcinfo, GrowingState* state, uint64 hash) {
   add_word(fcinfo, state, word);
 }
 
-// The state of a window, and the same for it.
+// Makes the state of a window, and adds a key to it.
 GrowingState* make_counting(const Parameters* parameters, MemoryContext context);
 void insert_in_window(FunctionCallInfo fcinfo, GrowingState* state, uint64 hash);
 
-// Adds what another one remembers.
+// Adds the keys of another state.
 void merge_state(FunctionCallInfo fcinfo, GrowingState* into, GrowingState* from);
 
-// A palloc'd copy whose parameters are `parameters` if it has words.
+// A palloc'd copy, with these `parameters` if it has words.
 GrowingState* copy_state(GrowingState* from, const Parameters* parameters, MemoryContext context);
 
 // The value, palloc'd.
@@ -101,7 +101,7 @@ Datum finished_value(GrowingState* state);
 
 int64 count_keys(GrowingState* state);
 
-// As bytes, and back.
+// The state as bytes, and back.
 bytea* serialize_state(GrowingState* state);
 GrowingState* deserialize_state(Datum bytes);
 

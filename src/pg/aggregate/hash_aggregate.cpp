@@ -1,7 +1,7 @@
 // Aggregates over filters and over hashes of keys: streamfilter_union_agg, streamfilter_hash_agg,
-// approx_count_distinct_hash. Their state is a value of type streamfilter, which has text and
-// binary forms, and their arguments are of fixed types: so that an engine which runs the parts of
-// an aggregate on different machines can take the state from one to the other (docs/engines.md).
+// approx_count_distinct_hash. Their state is a value of type streamfilter, with text and binary
+// forms, and their arguments have fixed types, so that an engine that runs parts of an aggregate on
+// several machines can carry the state from one to another (docs/engines.md).
 #include "pg/server/postgres.hpp"
 
 #include "pg/aggregate/aggregate_arguments.hpp"
@@ -14,14 +14,14 @@
 namespace streamfilter::pg {
 namespace {
 
-// The state in argument 0, to be changed: inside an aggregate it is ours.
+// The state in argument 0, for changes: inside an aggregate it is ours.
 Header* get_state(FunctionCallInfo fcinfo) {
   const Header* state = get_value(PG_GETARG_DATUM(0));
   if (AggCheckCallContext(fcinfo, nullptr)) return const_cast<Header*>(state);
   return copy_value(state, CurrentMemoryContext);
 }
 
-// The definitions that rows have given last, parsed: in fn_extra. Groups may alternate.
+// The last definitions given by rows, parsed, in fn_extra. Groups may alternate.
 struct ParsedPrototypes {
   static constexpr uint64 kPlaces = 64;
   struct {
@@ -83,8 +83,8 @@ void remember_hash(FunctionCallInfo fcinfo, Header* state) {
 using namespace streamfilter;
 using namespace streamfilter::pg;
 
-// streamfilter_hash(key "any" [, prototype streamfilter]): what a filter of the prototype's kind
-// and seed takes for the key; NULL if such a filter would not remember it.
+// streamfilter_hash(key "any" [, prototype streamfilter]): the key's hash for a filter of the
+// prototype's kind and seed; NULL if such a filter would not remember the key.
 SF_FUNCTION(streamfilter_hash) {
   TypeHasher* hasher = key_hasher(fcinfo, 0);
   KeyRule rule{Nulls::distinct, 0, false};
@@ -94,7 +94,7 @@ SF_FUNCTION(streamfilter_hash) {
   PG_RETURN_INT64(static_cast<int64>(hash));
 }
 
-// Transition and combination: whatever either remembers; NULLs are left out.
+// Transition and combination: the union of both; skips NULLs.
 SF_FUNCTION(streamfilter_agg_merge) {
   if (PG_ARGISNULL(1)) {
     if (PG_ARGISNULL(0)) PG_RETURN_NULL();
@@ -107,7 +107,7 @@ SF_FUNCTION(streamfilter_agg_merge) {
   PG_RETURN_POINTER(into);
 }
 
-// The state goes on: a window function asks for its result after every row.
+// Does not change the state: a window function asks for its result after every row.
 SF_FUNCTION(streamfilter_agg_result) {
   Header* result = copy_value(get_value(PG_GETARG_DATUM(0)), CurrentMemoryContext);
   settle_value(result);
