@@ -24,8 +24,8 @@ namespace streamfilter::pg {
 struct Coercion {
   enum Way : uint8 { input_function, expression } way;
   bool to_domain;  // a domain may refuse NULL
-  bool as_owner;   // of the filter, who has chosen what runs
-  bool untrusted;  // code may run that is not trusted
+  bool as_owner;   // runs as the filter's owner, who has chosen the code
+  bool untrusted;  // code that is not trusted may run
   Oid filter;
   Oid owner;
   Oid io_param;
@@ -50,10 +50,10 @@ const char* name_of(const FilterRelation* filter) { return filter ? filter->name
   pg_unreachable();
 }
 
-// The value as it comes in, wrapped in whatever makes it a value of the column.
+// The incoming value, wrapped in the expressions that make it a value of the column.
 Node* build_cast(Oid source, int32 source_typmod, const FilterColumn* column,
                  const FilterRelation* filter, const char* what) {
-  // A row without a declared type casts to a named one only where its expression is at hand.
+  // An anonymous row can be cast to a named type only with its expression at hand.
   if (source == RECORDOID && source != getBaseType(column->type))
     raise_mismatch(source, column, filter, what);
   CaseTestExpr* value = makeNode(CaseTestExpr);
@@ -73,11 +73,10 @@ bool is_relabelling(Node* cast) {
 }
 
 // ---- whose code it is ---------------------------------------------------------------------------
-//
-// A cast belongs to one of its two types. To the column's, if that of the value is a trusted one:
-// then the owner of the filter has chosen it, and it runs as he. If it is the other way round,
-// the giver of the value has chosen it, and nothing changes. If neither is trusted, it
-// could be a trap for either, unless its function is of somebody whom the owner trusts anyway.
+// A cast belongs to one of its two types. If the value's type is trusted, it belongs to the
+// column's: the filter's owner has chosen it, and it runs as the owner. In the opposite case the
+// role that gives the value has chosen it, and nothing changes. If neither type is trusted, the
+// cast could be a trap for either role, unless the owner trusts the function's owner anyway.
 
 Oid owner_of_function(Oid function) {
   HeapTuple tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
@@ -98,7 +97,7 @@ Oid owner_of_type(Oid type) {
 struct CastCode {
   bool functions;    // is there a function that is not trusted?
   bool domains;      // is there a domain?
-  bool constraints;  // … that checks anything? Only looked at if `look_at_domains`
+  bool constraints;  // … with checks? Set only if `look_at_domains`
   bool look_at_domains;
   Oid stranger;  // a function that neither `owner` nor `type_owner` nor a superuser has made
   Oid owner, type_owner;
@@ -132,7 +131,7 @@ bool find_code(Node* node, void* context) {
   return SF_WALK_EXPRESSION(node, find_code, context);
 }
 
-// Does the filter's owner answer for the code of this cast? Raises 42804 if nobody can.
+// Is the filter's owner responsible for the code of this cast? Raises 42804 if nobody is.
 bool is_owners_code(Node* cast, Oid source, const FilterColumn* column,
                     const FilterRelation* filter, const char* what) {
   if (filter == nullptr || is_trusted_type(column->type)) return false;
@@ -151,7 +150,7 @@ bool is_owners_code(Node* cast, Oid source, const FilterColumn* column,
   return code.functions || code.domains;
 }
 
-// Domains have few secrets: but to look at them may run constant parts of their checks.
+// Domains have few secrets, but looking at them may run constant parts of their checks.
 bool runs_code(Node* cast) {
   CastCode code = {};
   code.look_at_domains = true;
@@ -165,7 +164,7 @@ bool may_run_code(Node* cast) {
   return code.functions || code.domains;
 }
 
-// Input functions of other types run nothing but themselves.
+// Input functions of other types run only their own code.
 bool input_runs_code(Oid type) {
   if (const Oid element = get_element_type(type); OidIsValid(element)) type = element;
   if (type < FirstNormalObjectId) return false;
@@ -182,12 +181,12 @@ void prepare_expression(Coercion* coercion, Node* cast) {
 
 Datum convert(Coercion* coercion, Datum value, bool* isnull) {
   if (coercion->way == Coercion::input_function)
-    // Called for NULL too: domain_in refuses it where the domain does.
+    // Called for NULL, too: domain_in refuses it if the domain does.
     return InputFunctionCall(&coercion->input, *isnull ? nullptr : DatumGetCString(value),
                              coercion->io_param, coercion->typmod);
   if (*isnull && !coercion->to_domain) return value;
-  // Evaluated in the caller's context, where the result has to live. What steps of the expression
-  // leave in the context's own memory goes at the next call, so that a result may point there.
+  // Evaluated in the caller's context, where the result must live. Memory that the expression
+  // leaves in its own context is freed at the next call, so a result may point there.
   ExprContext* econtext = coercion->econtext;
   ResetExprContext(econtext);
   econtext->caseValue_datum = value;

@@ -67,7 +67,7 @@ char* creation(Relation filter, const char* name) {
     append_column(&text, relid, column);
   }
   ForeignTable* table = GetForeignTable(relid);  // the caller has it locked
-  // Where it is typed, another default may be at work.
+  // The server where the commands are typed may have another default.
   if (Fault ignored; takes_fpr(table->options, kFormerFpr, ignored))
     table->options = lappend(
         table->options,
@@ -87,7 +87,7 @@ constexpr Right kRights[] = {{ACL_INSERT, "INSERT"},
                              {ACL_DELETE, "DELETE"},
                              {ACL_TRUNCATE, "TRUNCATE"}};
 
-// Of these rights of one role; nullptr: there are none. `column`: of this column only.
+// A GRANT of these rights to one role; nullptr: there are none. `column`: on this column only.
 const char* grant(AclMode rights, Oid grantee, const char* name, const char* column) {
   StringInfoData text;
   initStringInfo(&text);
@@ -116,7 +116,7 @@ void add_grants(List** commands, const Acl* acl, Oid owner, const char* name, co
   }
 }
 
-// Of a row of a catalog; nullptr: nobody has been granted anything.
+// The ACL in a catalog row; nullptr: nothing was granted.
 const Acl* acl_of(int cache, HeapTuple tuple, AttrNumber attribute) {
   bool isnull;
   const Datum datum =

@@ -1,4 +1,4 @@
-// The commands that make a filter elsewhere as it is here.
+// The commands that make an equal filter elsewhere.
 #pragma once
 
 extern "C" {
@@ -7,8 +7,8 @@ extern "C" {
 
 namespace streamfilter::pg {
 
-// CREATE FOREIGN TABLE IF NOT EXISTS first, then its owner and the rights of others; as char*, with
-// every name and type in full.
+// CREATE FOREIGN TABLE IF NOT EXISTS, then its owner and the rights of others; as char*, with all
+// names and types in full.
 List* definition_commands(Oid filter);
 
 }  // namespace streamfilter::pg

@@ -23,8 +23,7 @@ extern "C" {
 namespace streamfilter::pg {
 namespace {
 
-// Up: the objects of a class that the relation depends on. Down: the relations that depend on an
-// object.
+// Up: objects of a class that the relation depends on. Down: relations that depend on an object.
 enum class Direction : uint8 { up, down };
 
 // By another session, whose transaction has not ended.

@@ -1,13 +1,13 @@
-// What filters depend on, so that DROP names them, and CASCADE drops them: the servers that hold
-// them, and their parent in a tree. CREATE, ALTER and IMPORT record it; where no event trigger was
-// at work (pg_upgrade, or triggers switched off) the first change of the filter does.
+// Dependencies of filters on the servers that hold them and on their parent in a tree, so that DROP
+// names filters and CASCADE drops them. CREATE, ALTER and IMPORT record them; if no event trigger
+// ran (pg_upgrade, or disabled triggers), the filter's first change does.
 #pragma once
 
 #include "pg/catalog/filter_relation.hpp"
 
 namespace streamfilter::pg {
 
-// The OIDs of the objects of a class that a filter depends on, and of the filters that depend on an
+// OIDs of the objects of a class that a filter depends on, and of the filters that depend on an
 // object.
 List* objects_needed_by(Oid relid, Oid class_id);
 List* filters_depending_on(Oid class_id, Oid object);
@@ -20,7 +20,7 @@ List* lasting_children(Oid filter);
 bool depend_on(Oid relid, Oid class_id, Oid object);
 void depend_no_more_on(Oid relid, Oid class_id, Oid object);
 
-// The same for its own server and those in option servers, and no other.
+// The same for its own server and those in option servers, and no others.
 bool depend_on_servers(const FilterRelation* relation);
 
 // May the current transaction change the catalog?

@@ -15,7 +15,7 @@ extern "C" {
 namespace streamfilter::pg {
 namespace {
 
-constexpr int64 kEpochDifference =  // from 1970 to 2000, where the server's count starts
+constexpr int64 kEpochDifference =  // from 1970 to 2000, where PostgreSQL's times begin
     static_cast<int64>(POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE) * USECS_PER_DAY;
 
 bool is_number(Oid type) {
@@ -45,7 +45,7 @@ double to_double(Oid type, Datum value) {
   }
 }
 
-// Rounded; what does not fit becomes the nearest that does.
+// Rounds; a number out of range becomes the nearest end.
 int64 to_integer(Oid type, Datum value) {
   switch (type) {
     case INT2OID: return DatumGetInt16(value);
@@ -74,7 +74,7 @@ int64 to_microseconds(Oid type, Datum value) {
   }
 }
 
-// The base type, or InvalidOid if it cannot play the column's role.
+// The base type; InvalidOid if it does not suit the column's role.
 Oid role_type(const FilterColumn* column) {
   Oid type = column->type;
   const auto fits = [column](Oid candidate) {

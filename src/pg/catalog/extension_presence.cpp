@@ -17,7 +17,8 @@ enum class Presence : uint8 { unknown, absent, here };
 
 Presence presence = Presence::unknown;
 
-// Sessions get an invalidation for the wrapper that CREATE EXTENSION makes, none for the extension.
+// CREATE EXTENSION makes a wrapper, for which sessions get an invalidation; for the extension
+// itself they get none.
 void on_wrapper_change(Datum, int, uint32) {
   if (presence == Presence::absent) presence = Presence::unknown;
 }
@@ -41,7 +42,7 @@ pg_noinline bool look_for_extension() {
   static bool is_told = false;
   if (!is_told) CacheRegisterSyscacheCallback(FOREIGNDATAWRAPPEROID, on_wrapper_change, 0);
   is_told = true;
-  // Before the look: a change meanwhile makes the next call look again.
+  // Set before the look-up, so that a change meanwhile makes the next call look again.
   presence = Presence::absent;
   const bool found = has_own_wrapper();
   if (found) presence = Presence::here;

@@ -34,14 +34,14 @@ constexpr const char* kOverfull[] = {"pass", "discard", nullptr};
 constexpr const char* kProbe[] = {"parallel", "pipelined", nullptr};
 constexpr const char* kTree[] = {"sparse", "dense", nullptr};
 
-// An option that is not in the bytes of the filter.
+// An option that is not stored in the filter's bytes.
 struct RelationOption {
   const char* name;
   // False: a bad value.
   bool (*read)(const char* value, const RelationOption& option, RelationOptions* options);
-  const char* hint;                    // what is good; nullptr: one of
-  const char* const* words = nullptr;  // these, which end with nullptr
-  bool keeps_state = false;            // ALTER of it concerns nothing that the filter knows
+  const char* hint;                    // describes valid values; nullptr: one of
+  const char* const* words = nullptr;  // these words, which end with nullptr
+  bool keeps_state = false;            // ALTER of it does not affect the filter's keys
 };
 
 // ---- readers
@@ -72,7 +72,7 @@ bool read_number(const char* value, const RelationOption&, RelationOptions* opti
   return true;
 }
 
-// What a lost slice makes of a key.
+// Effect of a lost slice on keys.
 bool read_lost_slice(const char* value, const RelationOption&, RelationOptions* options) {
   LostSlice* result = &options->lost_slice;
   if (strcmp(value, "distinct") == 0 || strcmp(value, "duplicate") == 0) {
@@ -172,7 +172,7 @@ void refuse_value(DefElem* given, const RelationOption& option, Fault& fault) {
   fault.add_hint("Valid values are: %s.", list.data);
 }
 
-// No kind has it, but it may be one of these, misspelt.
+// No kind has it, but it may be a misspelt one of these.
 void name_relation_options(const char* name, Problem& problem) {
   if (is_option(name)) return;
   NearestName nearest(name);
@@ -197,7 +197,7 @@ bool read_option(DefElem* given, Definition* definition, RelationOptions* relati
   return fault.set(problem);
 }
 
-// Every server holds equally many slices, unless told otherwise.
+// Gives every server equally many slices by default.
 bool spread_slices(Definition* definition, const RelationOptions* relation_options, Fault& fault) {
   List* names;
   if (!read_server_names(relation_options, &names, fault)) return false;
@@ -274,7 +274,7 @@ bool read_server_names(const RelationOptions* relation_options, List** names, Fa
 bool read_table_options(List* options, Definition* definition, RelationOptions* relation_options,
                         Fault& fault) {
   ListCell* cell;
-  // The kind decides which other options there are.
+  // The kind decides which other options exist.
   for (const bool kind : {true, false})
     foreach (cell, options)
       if (auto* option = static_cast<DefElem*>(lfirst(cell)); is_named(option, "kind") == kind)
@@ -308,14 +308,14 @@ bool set_cannot_keep(Fault& fault, const Fault& why, const char* fpr) {
 }  // namespace
 
 bool takes_fpr(List* options, const char* fpr, Fault& fault) {
-  // What a producer defines here is complete; k says what the rate is to be.
+  // A producer's definition is complete; k determines the rate.
   for (const char* name : {"fpr", "producer", "k", "k1", "k2"})
     if (find_option(options, name) != nullptr) return false;
   Definition without, with;
   RelationOptions asked;
   Fault ignored;
   if (!read_table_options(options, &without, &asked, ignored)) {
-    // If it is the rate that is not kept, the message names it; else that of CREATE will do.
+    // If the rate is not kept, the message names it; otherwise CREATE's message will do.
     Fault other;
     return !read_with_fpr(options, fpr, &with, &asked, other) &&
            strcmp(other.message, ignored.message) != 0 && set_cannot_keep(fault, other, fpr);

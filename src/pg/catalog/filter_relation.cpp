@@ -30,7 +30,7 @@ extern "C" {
 namespace streamfilter::pg {
 namespace {
 
-// Was this version of a catalog row written by the current transaction?
+// Has the current transaction written this version of a catalog row?
 bool is_uncommitted(HeapTuple tuple) {
   return TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetXmin(tuple->t_data));
 }
@@ -80,7 +80,7 @@ bool read_definition(FilterRelation* relation, Fault& fault) {
   return read_table_options(options, &relation->definition, &relation->options, fault);
 }
 
-// Can the filter be cut into slices for so many servers?
+// Can the filter be cut into slices for this many servers?
 bool check_slices(const FilterRelation* relation, Fault& fault) {
   const Parameters& parameters = relation->definition.parameters;
   if (relation->server_count < 2) return true;
@@ -214,7 +214,7 @@ bool read_columns(FilterRelation* relation, int attributes, Fault& fault) {
       return fault.set(ERRCODE_UNDEFINED_TABLE, "filter \"%s\" does not exist", relation->name);
     auto* form = reinterpret_cast<Form_pg_attribute>(GETSTRUCT(tuple));
     relation->uncommitted |= is_uncommitted(tuple);
-    // The options of postgres_fdw's columns are its own, and it computes generated ones.
+    // postgres_fdw's columns have its own options, and it computes generated ones.
     if (!form->attisdropped && !(relation->behind_postgres_fdw && form->attgenerated != '\0')) {
       FilterColumn* column = &relation->columns[relation->column_count++];
       column->attnum = form->attnum;
@@ -251,7 +251,7 @@ bool assign_roles(FilterRelation* relation, Fault& fault) {
                        column->name, relation->name);
     place = column;
   }
-  // The server that has the filter hashes them.
+  // The server with the filter hashes them.
   for (int i = 0; i < relation->key_count && !relation->behind_postgres_fdw; ++i)
     if (const FilterColumn* key = relation->keys[i];
         !check_hashable(key->type, name_of_column(relation, key), fault))
@@ -261,7 +261,7 @@ bool assign_roles(FilterRelation* relation, Fault& fault) {
   return fault.add_hint("Every column without a role is part of the key; give at least one.");
 }
 
-// A hash of the types of the columns.
+// A hash of the columns' types.
 uint64 hash_columns_of(const FilterRelation* relation, uint64 signature) {
   for (int i = 0; i < relation->column_count; ++i) {
     const FilterColumn* column = &relation->columns[i];
@@ -272,7 +272,7 @@ uint64 hash_columns_of(const FilterRelation* relation, uint64 signature) {
   return signature;
 }
 
-// The same with parameters, NULL policy and a random seed aside.
+// A hash of the columns and of parameters without NULL policy and random seed.
 uint64 hash_with_columns(const FilterRelation* relation, Parameters parameters, uint64 more) {
   parameters.nulls = Nulls::distinct;
   if (!relation->definition.is_given(Common::seed)) parameters.seed = 0;
@@ -287,8 +287,7 @@ Oid wrapper_of(Oid server) {
   return wrapper;
 }
 
-// Has the wrapper this handler? That is not called: the library of another wrapper may not be
-// there.
+// Has the wrapper this handler? Does not call it, because another wrapper's library may be missing.
 bool has_handler(Oid wrapper, const char* handler_symbol) {
   HeapTuple tuple = SearchSysCache1(FOREIGNDATAWRAPPEROID, ObjectIdGetDatum(wrapper));
   if (!HeapTupleIsValid(tuple)) return false;

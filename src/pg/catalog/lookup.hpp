@@ -1,5 +1,5 @@
-// Look-ups by OID for those who hold no lock: what another session has dropped just now is an
-// answer, or an error of class 42. The server's own raise XX000 for it, or print a null pointer.
+// Look-ups by OID without a lock. If another session has dropped the object, they return that, or
+// raise an error of class 42. PostgreSQL's own raise XX000, or print a null pointer.
 #pragma once
 
 extern "C" {
@@ -8,20 +8,19 @@ extern "C" {
 
 namespace streamfilter::pg {
 
-// As SQL has it, with the schema; raises 42P01 if the relation has gone.
+// The quoted name with schema; raises 42P01 if the relation was dropped.
 const char* qualified_name(Oid relation);
 
-// InvalidOid: the relation has gone.
+// InvalidOid: the relation was dropped.
 Oid owner_of(Oid relation);
 
-// Does the role own the relation, or have the rights of its owner? Of one that has gone nobody
-// does.
+// Does the role own the relation, or have its owner's rights? False if it was dropped.
 bool is_owner(Oid relation, Oid role);
 
-// Raises unless the relation is there, is a filter, and is the current user's.
+// Raises unless the relation exists, is a filter, and belongs to the current user.
 void require_own_filter(Oid relation);
 
-// Raises 42704 if the server has gone.
+// Raises 42704 if the server was dropped.
 const ForeignServer* server_of_oid(Oid server);
 
 }  // namespace streamfilter::pg

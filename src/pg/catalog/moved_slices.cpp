@@ -7,7 +7,7 @@ extern "C" {
 namespace streamfilter::pg {
 namespace {
 
-// Takes a number off the front, and the character behind it.
+// Reads a number and the character behind it.
 bool take_number(const char** at, char end, uint32* number) {
   uint64 value = 0;
   const char* start = *at;

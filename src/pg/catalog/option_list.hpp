@@ -1,4 +1,4 @@
-// OPTIONS (...) as the server keeps them: a list of DefElems.
+// OPTIONS (...) as PostgreSQL keeps them: a list of DefElems.
 #pragma once
 
 #include "pg/server/problem_report.hpp"
@@ -14,12 +14,12 @@ inline bool is_named(const DefElem* option, const char* name) {
   return strcmp(option->defname, name) == 0;
 }
 
-// An option without a value has none but in a damaged catalog.
+// Only a damaged catalog has an option without a value.
 inline const char* value_of(DefElem* option) {
   return option->arg != nullptr ? defGetString(option) : "";
 }
 
-// The value of an option; nullptr: it is not given.
+// The value of an option; nullptr: not given.
 inline const char* find_option(List* options, const char* name) {
   ListCell* cell;
   foreach (cell, options)
@@ -28,7 +28,7 @@ inline const char* find_option(List* options, const char* name) {
   return nullptr;
 }
 
-// HV00D: the option is none of a thing of this sort; `valid` lists those that are.
+// HV00D: unknown option for this sort of object; `valid` lists the known ones.
 inline bool unknown_option(const DefElem* option, const char* of, const char* valid, Fault& fault) {
   fault.set(ERRCODE_FDW_INVALID_OPTION_NAME, "invalid option \"%s\" of a %s", option->defname, of);
   return valid != nullptr ? fault.add_hint("Valid options are: %s.", valid)

@@ -13,7 +13,7 @@ extern "C" {
 namespace streamfilter::pg {
 namespace {
 
-// Anything may have been written there by hand.
+// The option may have been written by hand.
 bool is_object(const char* text) { return text != nullptr && text[0] == '{'; }
 
 JsonbContainer* parse_json(const char* text) {
@@ -27,13 +27,13 @@ const JsonbValue* find_member(JsonbContainer* object, const char* name) {
   return getKeyJsonValueFromContainer(object, name, static_cast<int>(strlen(name)), nullptr);
 }
 
-// A member that is an array or object of its own; nullptr: there is none.
+// A member that is an array or object; nullptr: there is none.
 JsonbContainer* find_container(JsonbContainer* object, const char* name) {
   const JsonbValue* value = find_member(object, name);
   return value != nullptr && value->type == jbvBinary ? value->val.binary.data : nullptr;
 }
 
-// Appends a member that is a string, with what comes before it.
+// Appends a string member, and `before` in front of it.
 void append_string(StringInfo text, JsonbContainer* object, const char* name, const char* before) {
   const JsonbValue* value = find_member(object, name);
   if (value == nullptr || value->type != jbvString) return;
@@ -41,7 +41,7 @@ void append_string(StringInfo text, JsonbContainer* object, const char* name, co
   appendBinaryStringInfo(text, value->val.string.val, value->val.string.len);
 }
 
-// Types, collations and roles in order, as far as they decide about hashes; names may differ.
+// Types, collations and roles in order, as far as hashes depend on them; names may differ.
 const char* describe_key(JsonbContainer* producer) {
   JsonbContainer* columns = find_container(producer, "columns");
   if (columns == nullptr || !JsonContainerIsArray(columns)) return nullptr;
@@ -60,7 +60,7 @@ const char* describe_key(JsonbContainer* producer) {
   return text.data;
 }
 
-// Which of how many servers this one is; nullptr: the producer is of a version that does not say.
+// The position of this server among all; nullptr: the producer's version does not say.
 const char* describe_position(JsonbContainer* producer) {
   JsonbContainer* servers = find_container(producer, "servers");
   const JsonbValue* position = find_member(producer, "position");

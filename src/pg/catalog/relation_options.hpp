@@ -1,4 +1,4 @@
-// Options of a filter relation and its columns that are not in the bytes of the filter.
+// Options of a filter relation and its columns that are not in the filter's bytes.
 #pragma once
 
 #include "core/filter/tree_walk.hpp"
@@ -9,31 +9,31 @@
 
 namespace streamfilter::pg {
 
-// What a column tells of an element.
+// Meaning of a column.
 enum class Role : uint8 { key, importance, time };
 
-// What happens to a key that another, unfinished transaction has added.
+// What to do with a key that another, unfinished transaction has added.
 enum class Conflict : uint8 {
-  wait,     // for the end of that transaction
-  admit,    // it is new
-  discard,  // it is a repeat
+  wait,     // wait for the end of that transaction
+  admit,    // call it new
+  discard,  // call it a repeat
 };
 
 enum class Persistence : uint8 { logged, unlogged };
 
-// What becomes of repeats while a filter holds more than its false-positive rate allows.
+// What happens to repeats while a filter holds more than its false-positive rate allows.
 enum class Overfull : uint8 { pass, discard };
 
-// The probes of a key on several servers are asked all at once, or in turn until one says no.
+// Asks the probes of a key on several servers all at once, or in turn until one says no.
 enum class Probe : uint8 { parallel, pipelined };
 
-// What is made of keys that have bits on a server that cannot be reached.
+// What to do with keys that have bits on an unreachable server.
 struct LostSlice {
   LostRule rule = LostRule::distinct;
   uint32 least = 0;
 };
 
-// The relation options: those that a filter has as a relation, and its bytes have not.
+// Options of a filter as a relation, which are not in its bytes.
 struct RelationOptions {
   Conflict conflict = Conflict::wait;
   Persistence persistence = Persistence::logged;
@@ -42,20 +42,20 @@ struct RelationOptions {
   Probe probe = Probe::parallel;
   LostSlice lost_slice;
   const char* servers = nullptr;   // names, separated by commas
-  const char* producer = nullptr;  // JSON: the filter whose slices these are, on another server
+  const char* producer = nullptr;  // JSON: the filter on another server whose slices these are
   const char* identity = nullptr;  // of the filter that streamfilter_distribute() was called for
-  // The slices were cut for the first so many of `servers`; others were added later. 0: for all.
+  // Slices began on the first so many of `servers`; others were added later. 0: on all.
   int home_servers = 0;
   MovedSlices moved;  // of a relation with `producer`
-  // Slices whose first server was retired: where a search for them begins.
+  // For slices whose first server was retired: where a search for them begins.
   MovedSlices first_places;
   const char* parent = nullptr;  // in a tree of filters, as SQL names it; nullptr: none
   TreeKind tree = TreeKind::sparse;
-  // How far ahead of the server's clock an event may move that of the filter, in microseconds;
+  // How far ahead of the server's clock an event may move the filter's clock, in microseconds;
   // PG_INT64_MAX: any time; -1: not given.
   int64 max_future = -1;
-  unsigned top_down = 0;  // the level down to which a match is tested; 0: no such tests
-  Definition asked;       // the options of the bytes as they are given, nothing derived
+  unsigned top_down = 0;  // level down to which matches are tested; 0: no such tests
+  Definition asked;       // the options of the bytes as given, nothing derived
 };
 
 }  // namespace streamfilter::pg

@@ -1,13 +1,13 @@
-// Functions that are said not to be volatile and ask filters all the same: a filter knows each key
-// as soon as the one before it is judged, where a table shows a STABLE function what was there
-// before the statement.
+// Functions that ask filters although they are not declared volatile. A filter knows each key as
+// soon as the one before is judged, while a table shows a STABLE function the rows from before the
+// statement.
 #pragma once
 
 namespace streamfilter::pg {
 
-// Is the function such a one, as far as its source tells? Its text names functions of ours; or its
-// parsed body calls anything volatile. What other functions ask for it, and filters that
-// it reads as tables, stay hidden. False of functions in C and of the server.
+// Is the function one of these, as far as its source shows? Its text names our functions, or its
+// parsed body calls volatile ones. Calls through other functions, and filters read as tables,
+// remain unseen. False for functions in C and for PostgreSQL's.
 bool asks_in_secret(Oid function);
 
 }  // namespace streamfilter::pg

@@ -13,8 +13,8 @@ extern "C" {
 namespace streamfilter::pg {
 namespace {
 
-// Of libpq's options those that neither say who connects, nor let a server's owner use files and
-// services of the account that runs this one; and none that are set here (connect.cpp).
+// Options of libpq, except those that say who connects, those by which a server's owner could use
+// files and services of this server's account, and those that we set (connect.cpp).
 constexpr const char* kConnection[] = {"host",
                                        "hostaddr",
                                        "port",
@@ -43,10 +43,10 @@ constexpr const char* kConnection[] = {"host",
                                        "keepalives_count",
                                        "tcp_user_timeout",
                                        "application_name"};
-// Those that make a server another Postgres.
+// These make a server another PostgreSQL server.
 constexpr const char* kPlace[] = {"host", "hostaddr", "port", "dbname"};
-// Of a user mapping. The files of a certificate are read by the account that runs this server, so
-// superusers say which; likewise that somebody may come in without a password.
+// Options of a user mapping. This server's account reads certificate files, so only superusers name
+// them; likewise, only they let a user connect without a password.
 constexpr const char* kUser[] = {"user", "password", "sslcert", "sslkey", "sslpassword"};
 constexpr const char* kSuperusers[] = {"sslcert", "sslkey", "password_required"};
 constexpr int kMinTimeout = 10;           // ms
@@ -63,7 +63,7 @@ bool is_among(const char* name, const char* const (&names)[count]) {
 // Versions of libpq differ.
 bool is_known_to_libpq(const char* name) {
   static const PQconninfoOption* known = PQconndefaults();
-  if (known == nullptr) return true;  // there was no memory for the list; connecting will tell
+  if (known == nullptr) return true;  // out of memory for the list; connecting will tell
   for (const PQconninfoOption* option = known; option->keyword != nullptr; ++option)
     if (strcmp(option->keyword, name) == 0) return true;
   return false;
@@ -104,7 +104,7 @@ bool read_max_filters(DefElem* option, ServerOptions* result, Fault& fault) {
          bad_value(option, "Give a number of filters, 0 or more.", fault);
 }
 
-// One for each of several hosts, or one for all.
+// One port for each of several hosts, or one for all.
 bool check_port(DefElem* option, Fault& fault) {
   for (char *rest = pstrdup(value_of(option)), *next; rest != nullptr; rest = next) {
     next = strchr(rest, ',');

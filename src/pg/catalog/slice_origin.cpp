@@ -78,7 +78,7 @@ bool was_dropped_here(const char* identity) {
   return system == GetSystemIdentifier() && database == MyDatabaseId && !is_filter(relid);
 }
 
-// Quotes within a name or a value are escaped, so that what is looked for is nothing else.
+// Quotes within a name or value are escaped, so the search cannot match anything else.
 bool producer_gives(const char* producer, const char* option, const char* value) {
   const char* start = strstr(producer, kOptions);
   const char* end = start != nullptr ? strstr(start, kServers) : nullptr;

@@ -1,4 +1,4 @@
-// The options of a filter that make it a node of a tree: parent, tree, top_down.
+// Options that make a filter a node of a tree: parent, tree, top_down.
 #pragma once
 
 #include "core/format/parameters.hpp"
@@ -13,8 +13,8 @@ namespace streamfilter::pg {
 bool check_tree_options(List* options, const Definition& definition,
                         const RelationOptions& relation_options, Fault& fault);
 
-// Splits a name as SQL writes it, my_schema."My Filter", without a schema too (nullptr then);
-// false: it is no such name.
+// Splits a name as SQL writes it, such as my_schema."My Filter"; without a schema, that is nullptr.
+// False: it is no such name.
 bool split_name(const char* text, char** schema, char** name);
 
 }  // namespace streamfilter::pg
