@@ -42,10 +42,10 @@
 namespace streamfilter::pg {
 namespace {
 
-// prepared_transactions.hpp has the changes, but the transaction may yet abort.
+// prepared_transactions.hpp has the changes, but the transaction may still abort.
 bool is_prepared = false;
 
-// Only transactions that have changed a filter here.
+// Only for transactions that have changed a filter here.
 void stop_if_changed(FaultPoint point) {
   if (first_changes() != nullptr) stop_at(point);
 }
@@ -56,8 +56,7 @@ FilterRelation* read_definition(Oid relid) {
 }
 
 // ---- phases ------------------------------------------------------------------------------------
-//
-// Out of line: a transaction that uses no filter comes to none of them.
+// Out of line, because a transaction without filters calls none of them.
 
 pg_noinline void before_commit() {
   stop_if_changed(FaultPoint::pre_commit);
@@ -113,8 +112,8 @@ pg_noinline void before_prepare() {
   is_prepared = prepare_definitions();
 }
 
-// From now on the changes belong to the session that meets them, and whether what is saved counts
-// is not known.
+// From now on the session that meets the changes owns them, and nobody knows yet whether the saved
+// state counts.
 pg_noinline void prepare() {
   const NoRaise marked;
   is_prepared = false;
@@ -144,7 +143,7 @@ pg_noinline void abort_subtransaction(SubTransactionId subtransaction) {
   roll_back_definitions_of(subtransaction);
 }
 
-// A worker of a parallel query changes no keys, but may have built the state of a filter.
+// A parallel worker changes no keys, but may have built a filter's state.
 pg_noinline void commit_worker() {
   const NoRaise marked;
   commit_definitions();
@@ -184,13 +183,14 @@ void at_subtransaction_end(SubXactEvent event, SubTransactionId subtransaction,
   }
 }
 
-// postgres_fdw commits there before the commit here. Who registers last is called first.
+// postgres_fdw commits on its servers before the commit here. The last callback registered runs
+// first.
 void before_transaction_end(XactEvent event, void*) {
   if (event == XACT_EVENT_PRE_COMMIT || event == XACT_EVENT_PRE_PREPARE) end_insertions();
 }
 
-// The transaction has ended for good: neither an error nor a cancelled request may say that the
-// statement has failed.
+// The transaction has ended for good: neither an error nor a cancel request may make the statement
+// fail now.
 void end_prepared() {
   const NoRaise marked;
   HOLD_INTERRUPTS();
@@ -213,7 +213,7 @@ void before_statement() {
 
 void follow_transaction(UtilityCall* call) {
   before_statement();
-  // The statement's tree may be gone afterwards.
+  // Read first: the statement's tree may be freed afterwards.
   const bool ends = ends_prepared(statement_of(call));
   call->go_on();
   if (ends) end_prepared();

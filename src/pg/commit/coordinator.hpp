@@ -1,17 +1,16 @@
-// The one place that the server calls when a transaction ends, begins or ends a savepoint, is
-// prepared or finished: coordinator.cpp has every phase, in order.
+// The only callbacks for ends of transactions and savepoints, PREPARE and COMMIT PREPARED.
+// coordinator.cpp lists every phase in order.
 #pragma once
 
 #include "pg/server/hooks.hpp"
 
 namespace streamfilter::pg {
 
-// Registers for ends of transactions and savepoints. Called by _PG_init.
+// Registers the callbacks. Called by _PG_init.
 void init_coordinator();
 
-// Steps of hooks. Before each statement: messages that had to wait are sent, and filters that
-// others want are handed over. Innermost: COMMIT PREPARED and ROLLBACK PREPARED have then ended
-// when others look.
+// Steps of hooks. Before each statement: sends deferred messages, and hands over filters that
+// others want. Innermost: when COMMIT PREPARED or ROLLBACK PREPARED returns, others see its end.
 void follow_transaction(UtilityCall* call);
 void begin_query(StartCall* call);
 

@@ -22,7 +22,7 @@ extern "C" {
 namespace streamfilter::pg {
 namespace {
 
-// Nothing is saved of what the filter holds: its next change, or this one, writes an image.
+// The saved state is deleted: the filter's next change, or this one, writes an image.
 void note_forgotten(FilterSlot* slot) {
   SavedState* saved = &slot->saved;
   pg_atomic_write_u32(&saved->has_header, 0);
@@ -52,8 +52,8 @@ bool has_header(const TransactionChanges* changes) {
          pg_atomic_read_u32(&changes->slot->saved.has_header) != 0;
 }
 
-// As its definition is now: it may have been altered, and a savepoint may have taken that back,
-// since the transaction has begun to change it.
+// By the current definition: it may have been altered, or a savepoint undone, since the transaction
+// began to change the filter.
 bool is_logged_now(const TransactionChanges* changes) {
   const Oid relation = changes->slot->relation;
   FilterHandle* filter = filter_handle(relation);
@@ -69,8 +69,8 @@ void note_persistence() {
     if (is_alive(changes)) changes->saving.logged = is_logged_now(changes);
 }
 
-// Does this transaction have to delete what is saved, or write an image? The log does not have
-// merged values, nor what was added while the filter was unlogged.
+// Must this transaction delete the saved state, or write an image? The log lacks merged values, and
+// keys added while the filter was unlogged.
 bool replaces_saved(const TransactionChanges* changes) {
   if (!changes->saving.logged) return has_header(changes);
   return changes->saving.needs_image || changes->log.last_merge != kNoChange ||
@@ -128,7 +128,8 @@ bool is_dropped(const TransactionChanges* changes) {
   return !is_loaded(filter_handle(relation)) && !is_filter(relation);
 }
 
-// The transaction has altered the filter since, and these went over to a state of another size.
+// The transaction has altered the filter since, which took these changes over into a state of
+// another size.
 bool is_superseded(const TransactionChanges* changes) {
   for (const TransactionChanges* other = first_changes(); other != nullptr; other = other->next)
     if (is_alive(other) && other->slot->relation == changes->slot->relation &&
@@ -147,7 +148,7 @@ bool is_saved(const TransactionChanges* changes) {
          !is_dropped(changes);
 }
 
-// Calls f(changes) for every filter that saves something.
+// Calls f(changes) for every filter with something to save.
 template <typename Function>
 void for_each_saved(bool logged, Function f) {
   for (TransactionChanges* changes = first_changes(); changes != nullptr; changes = changes->next)
@@ -170,8 +171,8 @@ Relation lock_log(Oid relation, const CommitWait& wait) {
   return log;
 }
 
-// Before the order of the changes is settled: who waits for this transaction then may hold none of
-// these locks. Returns the log; nullptr: nothing is logged.
+// Call before the order of changes is settled: sessions that wait for this transaction then may
+// hold none of these locks. Returns the log; nullptr if nothing is logged.
 Relation lock_heaps(const CommitWait& wait) {
   Relation log = nullptr;
   for_each_saved(true, [&](TransactionChanges* changes) {
@@ -190,8 +191,8 @@ void unlock_heaps(Relation log) {
 }
 
 // A session that is marked, or holds a lock that others queue for, must not wait for a prepared
-// transaction, which may last for ever. One may be prepared just before the mark is set: another
-// look, and if so, everything is let go of first. Returns the log; nullptr: nothing is logged.
+// transaction, which may last for ever. One may be prepared just before the mark is set, so look
+// again, and in that case release everything first. Returns the log; nullptr if nothing is logged.
 Relation settle_order() {
   const CommitWait wait;
   for (;;) {
@@ -205,8 +206,8 @@ Relation settle_order() {
   }
 }
 
-// Snapshots of filters come first: once enter_commit was called, this transaction must not wait for
-// one, since the session that takes one may be waiting for it.
+// Images come first: after enter_commit, this transaction must not wait for an image, because the
+// session that writes it may wait for this transaction.
 void save_logged() {
   Relation log = settle_order();
   if (log == nullptr) return;
@@ -261,8 +262,8 @@ void save_transaction_changes() {
   PopActiveSnapshot();
 }
 
-// An image in a prepared transaction keeps every other save, and DROP, waiting until its end. One
-// that has the filter for itself, to alter or empty it, writes one all the same.
+// An image in a prepared transaction blocks every other save, and DROP, until its end. A
+// transaction that has the filter for itself, to alter or empty it, writes one all the same.
 void refuse_to_prepare_saving() {
   note_persistence();
   for (const TransactionChanges* changes = first_changes(); changes != nullptr;
