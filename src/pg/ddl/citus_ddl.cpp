@@ -1,5 +1,5 @@
-// The nodes get statements that are written anew, with full names: what those of a client mean
-// depends on its search_path. They run as the current user, so that rights are checked there, too.
+// Nodes get statements rewritten with full names, because a client's names depend on its
+// search_path. They run as the current user, so that rights are checked there, too.
 #include "pg/server/postgres.hpp"
 
 extern "C" {
@@ -29,12 +29,12 @@ namespace {
 
 // One command for one filter.
 struct NodeCommand {
-  const char* relation;  // as it is named before the statement
+  const char* relation;  // its name before the statement
   const char* text;
 };
 
-// Is its state on this server? Filters on other servers reach those by themselves; parts of them
-// belong to their producers.
+// Is its state on this server? Filters on other servers reach those by themselves, and parts of
+// them belong to their producers.
 bool is_held_here(Oid relid) {
   List* options = options_of_filter(relid);
   if (find_option(options, "servers") != nullptr || find_option(options, "producer") != nullptr)
@@ -54,7 +54,7 @@ void add(List** commands, Oid relid, const char* text) {
   *commands = lappend(*commands, command);
 }
 
-// A statement that is not written anew: each node needs it in a transaction of its own.
+// Refuses a statement that is not rewritten: each node needs it in a transaction of its own.
 void refuse(Oid relid, const char* what, const char* command) {
   if (!is_on_other_nodes(relid, qualified_name(relid))) return;
   ereport(
@@ -73,7 +73,7 @@ void add_truncate(List** commands, const TruncateStmt* statement) {
       add(commands, relid, psprintf("TRUNCATE %s", qualified_name(relid)));
 }
 
-// All at once: they may depend on each other.
+// One command for all: they may depend on each other.
 void add_drop(List** commands, const DropStmt* statement) {
   Oid first = InvalidOid;
   StringInfoData text;
@@ -219,7 +219,7 @@ void add_grant(List** commands, const GrantStmt* statement) {
   }
 }
 
-// Names are looked up before the statement runs: after it, they mean something else or nothing.
+// Looks names up before the statement runs: afterwards they mean something else or nothing.
 List* commands_of(Node* statement) {
   List* commands = NIL;
   switch (nodeTag(statement)) {
@@ -248,7 +248,7 @@ bool may_be_of_filters(Node* statement) {
   }
 }
 
-// Does Citus send this one to the nodes?
+// Does Citus send this SET to the nodes?
 bool is_sent_by_citus(const VariableSetStmt* statement) {
   const char* sent = GetConfigOption("citus.propagate_set_commands", true, false);
   return statement->is_local && statement->name != nullptr && sent != nullptr &&

@@ -1,4 +1,4 @@
-// Statements about a filter reach all nodes of Citus in one transaction, or fail.
+// Lets statements about a filter reach all nodes of Citus in one transaction, or fail.
 #pragma once
 
 #include "pg/server/hooks.hpp"
@@ -6,10 +6,10 @@
 namespace streamfilter::pg {
 
 // A step: after TRUNCATE and DROP of filters, ALTER of their options, RENAME, SET SCHEMA, GRANT and
-// REVOKE the other nodes do the same. Raises 0A000, with what to type, before other ALTERs.
+// REVOKE, the other nodes do the same. Before other ALTERs raises 0A000, with what to type.
 void send_to_nodes(UtilityCall* call);
 
-// After a function of ours was called for a filter: on the other nodes, too.
+// Call after one of our functions was called for a filter: calls it on the other nodes, too.
 void call_on_other_nodes(Oid filter, Oid function);
 
 }  // namespace streamfilter::pg

@@ -1,5 +1,5 @@
-// CREATE and ALTER are checked by an event trigger, which works without preloading, too. DROP is
-// noticed by a hook, because it must not be missed where there is state to free.
+// An event trigger checks CREATE and ALTER, also without preloading. A hook notices DROP, which
+// must not be missed if there is state to free.
 #include "pg/server/postgres.hpp"
 
 extern "C" {
@@ -50,7 +50,7 @@ extern "C" {
 namespace streamfilter::pg {
 namespace {
 
-// Does the statement touch what the filter is made of?
+// Does the statement change what the filter is made of?
 bool redefines(const AlterTableStmt* statement) {
   ListCell *command_cell, *option_cell;
   foreach (command_cell, statement->cmds) {
@@ -62,15 +62,14 @@ bool redefines(const AlterTableStmt* statement) {
   return false;
 }
 
-// The server's own callback raises XX000 for a relation that another session has just dropped.
+// PostgreSQL's own callback raises XX000 for a relation that another session has just dropped.
 void check_owner(const RangeVar* name, Oid relid, Oid, void*) {
   if (OidIsValid(owner_of(relid)) && !is_owner(relid, GetUserId()))
     aclcheck_error(ACLCHECK_NOT_OWNER, get_relkind_objtype(get_rel_relkind(relid)), name->relname);
 }
 
-// What a filter knows is read back before its definition is altered: afterwards nobody could tell
-// what is saved. Takes the lock that ALTER takes. Where there is no room for it, it stays where it
-// is, and is set aside.
+// Restores a filter before its definition is altered: afterwards nobody could tell what is saved.
+// Takes the lock of ALTER. Without room for it, the saved state is set aside.
 void load_before(const AlterTableStmt* statement) {
   if (shared_state == nullptr || RecoveryInProgress() || !redefines(statement)) return;
   const Oid seen = RangeVarGetRelid(statement->relation, NoLock, true);
@@ -162,7 +161,7 @@ void check_count(const FilterRelation* relation, int limit, int others) {
           errhint("Drop a filter, or raise max_filters with ALTER SERVER."));
 }
 
-// Several servers have limits of their own, of what lies there.
+// Filters over several servers are limited by those servers.
 void check_memory_limit(const FilterRelation* relation, uint64 limit, uint64 others) {
   if (relation->options.servers != nullptr) return;
   const uint64 memory = relation->definition.parameters.memory;
@@ -176,7 +175,7 @@ void check_memory_limit(const FilterRelation* relation, uint64 limit, uint64 oth
           errhint("Use less memory, drop a filter, or raise memory_limit with ALTER SERVER."));
 }
 
-// The quotas of its server, as definitions go; what is in memory is held against them at first use.
+// Checks the quotas of its server against definitions; the first use checks them against memory.
 void check_quotas(const FilterRelation* relation, bool altered) {
   const ServerOptions limits = server_options(server_of_oid(relation->server)->options);
   if (limits.max_filters == PG_INT32_MAX && limits.memory_limit == PG_UINT64_MAX) return;
@@ -241,7 +240,7 @@ void warn_of_losses(const FilterRelation* relation, bool kept, const Problem& pr
             errhint("Add it after the ALTER."));
 }
 
-// A filter that becomes a logged one is saved at commit.
+// Saves a filter that becomes logged, at commit.
 void save_if_due(const FilterRelation* relation) {
   const FilterSlot* slot = peek_slot(relation);
   if (slot == nullptr) return;
@@ -253,8 +252,8 @@ void save_if_due(const FilterRelation* relation) {
     changes->saving.needs_image = true;
 }
 
-// What becomes of options that contradict each other: they are refused, unless they have been
-// accepted before, perhaps by another version.
+// What to do about options that contradict each other. Definitions that were accepted before,
+// perhaps by another version, are not refused.
 enum class Contradictions : uint8 { accepted, warned_of, refused };
 
 Contradictions in_command(bool is_request) {
@@ -262,7 +261,7 @@ Contradictions in_command(bool is_request) {
 }
 
 void check_contradictions(const FilterRelation* relation, Contradictions rule) {
-  // What a producer defines here is a part of its filter, complete, and no request.
+  // A producer's definition is a complete part of its filter, no request.
   if (rule == Contradictions::accepted || relation->options.producer != nullptr) return;
   const Definition& asked = relation->options.asked;
   Definition completed = asked;
@@ -271,7 +270,7 @@ void check_contradictions(const FilterRelation* relation, Contradictions rule) {
   ereport(rule == Contradictions::refused ? ERROR : WARNING, problem_report(problem));
 }
 
-// No server knows the rate of a key whose places are on several.
+// No server knows the rate of a key with places on several servers.
 void check_overfull(const FilterRelation* relation, bool altered) {
   if (home_count(relation) < 2 || probes(relation->definition.parameters) < 2) return;
   const char* given = find_option(options_of_filter(relation->relid), "overfull");
@@ -289,7 +288,7 @@ void check_overfull(const FilterRelation* relation, bool altered) {
             errhint("Use overfull 'discard', or leave out slicing, k1 and k2."));
 }
 
-// What becomes of new rows once a filter holds too much.
+// Checks what happens to new rows once the filter holds too much.
 void check_limit(const FilterRelation* relation, bool altered) {
   const FilterOps* ops = find_ops(relation->definition.parameters.kind);
   if (ops->load == nullptr || relation->options.producer != nullptr) return;
@@ -303,10 +302,10 @@ void check_limit(const FilterRelation* relation, bool altered) {
                   "stream, such as clq."));
 }
 
-// What becomes of what the filter remembers.
+// What an ALTER does to the filter's keys.
 enum class Alteration : uint8 {
-  none,      // it is a new filter
-  relation,  // another owner, or an option such as mode: they mean nothing to it
+  none,      // a new filter
+  relation,  // another owner, or an option such as mode: nothing
   state,
 };
 
@@ -322,7 +321,7 @@ Alteration alteration_by(const AlterTableStmt* statement) {
   return Alteration::relation;
 }
 
-// Does what the transaction has last seen of the filter fit the definition as it is now?
+// Does the latest state that the transaction has seen fit the present definition?
 bool has_latest_state(const FilterRelation* relation) {
   const FilterSlot* slot = peek_slot(relation);
   return slot != nullptr && slot == latest_slot(relation);
@@ -352,7 +351,7 @@ void check_filter(Oid relid, Alteration alteration, Contradictions contradiction
 }
 
 // By the OIDs of what the command has made: a name could mean another relation by now, and an
-// import has several.
+// import makes several filters.
 void check_new_filters(bool imported) {
   constexpr char kQuery[] =
       "SELECT DISTINCT objid FROM pg_catalog.pg_event_trigger_ddl_commands() "
@@ -373,13 +372,13 @@ void check_new_filters(bool imported) {
   SPI_finish();
   ListCell* cell;
   foreach (cell, relations) {
-    // What is imported is agreed upon by others.
+    // An imported definition must agree with that of others.
     if (!imported) write_default_fpr(lfirst_oid(cell));
     check_filter(lfirst_oid(cell), Alteration::none, in_command(!imported));
   }
 }
 
-// Or a number that stands for it
+// Or drops a number that replaces it
 bool drops_fpr(const AlterTableStmt* statement) {
   ListCell *command_cell, *option_cell;
   foreach (command_cell, statement->cmds) {
@@ -395,7 +394,7 @@ bool drops_fpr(const AlterTableStmt* statement) {
   return false;
 }
 
-// The relation that is altered, and those that become partitions of it.
+// The altered relation, and those that become its partitions.
 void check_altered_relations(const AlterTableStmt* statement) {
   const Oid relid = RangeVarGetRelid(statement->relation, NoLock, true);
   if (drops_fpr(statement)) write_default_fpr(relid);
@@ -410,7 +409,7 @@ void check_altered_relations(const AlterTableStmt* statement) {
                    Alteration::state, Contradictions::accepted);
 }
 
-// After RENAME or SET SCHEMA; `before` is its name before.
+// After RENAME or SET SCHEMA; `before` is the former name.
 void check_renamed(const RangeVar* before, char* schema, char* relation) {
   RangeVar name = *before;
   if (schema != nullptr) name.schemaname = schema;
@@ -439,8 +438,8 @@ bool names_server(Oid relid, const char* server) {
   return false;
 }
 
-// A server that holds slices must stay another Postgres, and one whose filters are on several must
-// not become one. Nothing else that may be wrong with a filter keeps its server from being altered.
+// A server that holds slices must stay another PostgreSQL server, and one whose filters are on
+// several must not become one. Other errors in its filters must not prevent the ALTER.
 void check_altered_server(const char* name) {
   const ForeignServer* server = GetForeignServerByName(name, false);
   if (!is_wrapper_of_filters(server->fdwid)) return;
@@ -488,10 +487,10 @@ void watch_objects(AccessCall* call) {
   call->go_on();
   const auto access = call->get<ObjectAccessType>();
   const Oid class_id = call->at<1>(), object = call->at<2>();
-  // DROP DATABASE drops another one.
+  // DROP DATABASE drops another database.
   if (class_id != DatabaseRelationId && !is_extension_here()) return;
   if (access == OAT_POST_CREATE && class_id == TriggerRelationId) check_taken_over(object);
-  // The catalog still shows what it was.
+  // The catalog still shows the former definition.
   if (access == OAT_POST_ALTER && class_id == RelationRelationId && call->get<int>() == 0)
     note_name_before(object);
   if (access == OAT_DROP && call->get<int>() == 0 && shared_state != nullptr)
@@ -507,7 +506,7 @@ SF_FUNCTION(streamfilter_check_ddl) {
     ereport(ERROR, errcode(ERRCODE_E_R_I_E_EVENT_TRIGGER_PROTOCOL_VIOLATED),
             errmsg("streamfilter_check_ddl must be called as an event trigger"));
   auto* statement = reinterpret_cast<EventTriggerData*>(fcinfo->context)->parsetree;
-  guard_state_heaps(statement);  // where the library is not preloaded, no hook has
+  guard_state_heaps(statement);  // without preloading, no hook has
   if (IsA(statement, CreateForeignTableStmt) || IsA(statement, ImportForeignSchemaStmt))
     check_new_filters(IsA(statement, ImportForeignSchemaStmt));
   else if (IsA(statement, AlterTableStmt))

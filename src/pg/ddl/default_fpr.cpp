@@ -24,7 +24,7 @@ extern "C" {
 namespace streamfilter::pg {
 namespace {
 
-// Do the SQL objects know this default? pg_upgrade makes those of the old cluster.
+// Do the SQL objects know this default? pg_upgrade creates those of the old cluster.
 bool has_default() {
   ScanKeyData key;
   ScanKeyInit(&key, Anum_pg_extension_extname, BTEqualStrategyNumber, F_NAMEEQ,
@@ -84,8 +84,8 @@ void write_default_fpr(Oid relid) {
 
 }  // namespace streamfilter::pg
 
-// For the script of the update, which makes it and drops it again: writes the default of 1.1 into
-// the options of the filters whose state is here. What lies on other servers was made without it.
+// Declared and dropped by the update script: writes the default of 1.1 into the options of local
+// filters. Filters over other servers were made without it.
 SF_FUNCTION(streamfilter_write_former_fpr) {
   using namespace streamfilter::pg;
   ListCell* cell;

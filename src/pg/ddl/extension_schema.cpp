@@ -28,7 +28,7 @@ constexpr char kExtension[] = "streamfilter";
 bool moves_extension(const Node* statement) {
   if (!IsA(statement, AlterObjectSchemaStmt)) return false;
   const auto* move = reinterpret_cast<const AlterObjectSchemaStmt*>(statement);
-  // Others are refused by the server.
+  // PostgreSQL refuses others.
   return move->objectType == OBJECT_EXTENSION && strcmp(strVal(move->object), kExtension) == 0 &&
          superuser();
 }
@@ -40,7 +40,7 @@ Oid schema_of_member(const FormData_pg_depend* member) {
   return InvalidOid;
 }
 
-// The internals are where the handler is; before version 1.2 that is where all others are, too.
+// The internals are in the handler's schema; before version 1.2 all other members are there, too.
 struct Members {
   Oid internal_schema;
   Oid schema;       // of the others; InvalidOid: there are none

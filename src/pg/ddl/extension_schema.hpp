@@ -1,5 +1,5 @@
-// ALTER EXTENSION streamfilter SET SCHEMA. The server moves an extension only while all that it
-// consists of is in one schema; the internals, which are in another, go along and come back.
+// ALTER EXTENSION streamfilter SET SCHEMA. PostgreSQL moves an extension only if all its members
+// are in one schema; the internals, which are in another one, move along and come back.
 #pragma once
 
 #include "pg/server/hooks.hpp"

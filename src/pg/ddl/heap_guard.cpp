@@ -12,7 +12,7 @@ extern "C" {
 namespace streamfilter::pg {
 namespace {
 
-// What a statement would do to a relation; nullptr: nothing that matters here.
+// Effect of a statement on a relation; nullptr: none that matters here.
 struct Intent {
   const RangeVar* relation;
   const char* what;  // a message with the relation's name
@@ -21,7 +21,7 @@ struct Intent {
 constexpr char kMove[] = gettext_noop("cannot rename or move \"%s\"");
 constexpr char kAlter[] = gettext_noop("cannot alter \"%s\"");
 
-// Of what ALTER can do to a materialized view: its rows and columns stay as they are.
+// Is the ALTER of a materialized view harmless? Rows and columns must stay as they are.
 bool is_harmless(const AlterTableCmd* command) {
   switch (command->subtype) {
     case AT_ChangeOwner:
@@ -41,7 +41,7 @@ bool is_harmless(const AlterTableStmt* statement) {
   return true;
 }
 
-// ALTER EXTENSION … DROP MATERIALIZED VIEW: it could be dropped then.
+// After ALTER EXTENSION … DROP MATERIALIZED VIEW it could be dropped.
 Intent intent_of(const AlterExtensionContentsStmt* statement) {
   if (statement->action > 0 || statement->objtype != OBJECT_MATVIEW) return {};
   return {makeRangeVarFromNameList(castNode(List, statement->object)),
@@ -59,7 +59,7 @@ Intent intent_of(Node* node) {
       return {castNode(RefreshMatViewStmt, node)->relation, gettext_noop("cannot refresh \"%s\"")};
     case SF_CLUSTER_TAG:
       return {SF_CLUSTERED_RELATION(node), gettext_noop("cannot cluster \"%s\"")};
-    // The rows are written past the executor, which would fill it.
+    // Rows are written without the executor, which would fill the index.
     case T_IndexStmt:
       return {castNode(IndexStmt, node)->relation,
               gettext_noop("cannot create an index on \"%s\"")};
@@ -74,7 +74,7 @@ Intent intent_of(Node* node) {
   }
 }
 
-// The scripts of the extension make the heaps, and so does pg_upgrade.
+// The extension's scripts and pg_upgrade make the heaps.
 bool may_do_anything() { return creating_extension || IsBinaryUpgrade; }
 
 }  // namespace

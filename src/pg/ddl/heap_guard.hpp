@@ -1,5 +1,5 @@
-// The heaps that hold what is saved stay where they are found, as they are read, and keep their
-// rows: statements that would change that are refused.
+// Refuses statements that would move the heaps of saved state, change their form, or remove their
+// rows.
 #pragma once
 
 struct Node;

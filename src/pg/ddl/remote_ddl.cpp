@@ -26,7 +26,7 @@ extern "C" {
 namespace streamfilter::pg {
 namespace {
 
-// nullptr: its state is here, or nobody can read its definition.
+// nullptr: its state is here, or its definition is unreadable.
 const FilterRelation* find_remote(Oid relid) {
   if (!OidIsValid(relid) || !is_filter(relid)) return nullptr;
   Fault fault;
@@ -34,13 +34,13 @@ const FilterRelation* find_remote(Oid relid) {
   return relation != nullptr && is_remote(relation) ? relation : nullptr;
 }
 
-// Are filters left alone by this session?
+// Does this session leave filters alone?
 bool is_off() { return !enabled || (session_mode.given && session_mode.mode == FilterMode::off); }
 
 // ---- ALTER
 // -----------------------------------------------------------------------------------------
 
-// How far a change of options has to go.
+// How far a change of options must reach.
 enum class Scope : uint8 { here, agreement, servers };
 
 Scope scope_of_option(const char* name) {
@@ -76,7 +76,7 @@ bool may_connect_as(Oid role, Oid server) {
   return false;
 }
 
-// Has the owner what connecting takes? Who lacks it could not even drop the filter here.
+// Has the owner what connecting needs? Otherwise the owner could not even drop the filter here.
 bool may_connect(const FilterRelation* relation) {
   for (int i = 0; i < relation->server_count; ++i) {
     if (!may_connect_as(relation->owner, relation->servers[i])) return false;
@@ -88,7 +88,7 @@ bool may_connect(const FilterRelation* relation) {
   return true;
 }
 
-// The new owner connects from now on, with a user mapping of its own.
+// The new owner connects from now on, with its own user mapping.
 void check_new_owner(const FilterRelation* relation) {
   if (is_restoring()) return;
   const char* owner = GetUserNameFromId(relation->owner, false);
@@ -120,7 +120,7 @@ void check_new_owner(const FilterRelation* relation) {
   pg_unreachable();
 }
 
-// Adds one of the options that have to be given from now on.
+// Adds an option that must be given from now on.
 void add_fixed(const FilterRelation* relation, StringInfo options, const char* name,
                const char* value) {
   if (value == nullptr) return;
@@ -131,7 +131,7 @@ void add_fixed(const FilterRelation* relation, StringInfo options, const char* n
                    name, quote_literal_cstr(value));
 }
 
-// True: the filter was altered once more, and with it its servers.
+// True: the filter was altered once more, and its servers with it.
 bool give_fixed_options(const FilterRelation* relation) {
   const FixedOptions fixed = find_fixed_options(relation);
   StringInfoData options;

@@ -1,5 +1,5 @@
-// What statements about a filter mean for the servers that hold it: they reach all of them in one
-// transaction, or fail and say what to do.
+// Lets statements about a filter reach all servers that hold it in one transaction, or fail and say
+// what to do.
 #pragma once
 
 #include "pg/server/postgres.hpp"
@@ -8,19 +8,20 @@ struct AlterTableStmt;
 
 namespace streamfilter::pg {
 
-// After ALTER: the relations on its servers follow. Options that the servers fix are added.
+// Call after ALTER: alters the relations on its servers. Adds options that the servers fix.
 void alter_on_servers(Oid relid, const AlterTableStmt* statement);
 
-// Before RENAME, SET SCHEMA or ALTER SCHEMA takes effect, which the catalog does not tell later.
+// Call before RENAME, SET SCHEMA or ALTER SCHEMA: afterwards the catalog no longer has the former
+// name.
 void note_name_before(Oid relid);
 
-// After RENAME or SET SCHEMA.
+// Call after RENAME or SET SCHEMA.
 void rename_on_servers(Oid relid);
 
-// After ALTER SCHEMA ... RENAME: of all filters in it.
+// Call after ALTER SCHEMA ... RENAME: for all filters in the schema.
 void rename_schema_on_servers(const char* before, const char* now);
 
-// Before DROP. In mode `off` it acts here only, with a WARNING.
+// Call before DROP. In mode `off` it acts here only, with a WARNING.
 void drop_on_servers(Oid relid);
 
 }  // namespace streamfilter::pg

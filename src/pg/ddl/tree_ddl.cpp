@@ -1,5 +1,5 @@
-// A child depends on its parent as on anything it was made from: DROP names it, and CASCADE drops
-// it. What it depends on is found by name when it, or its parent, is created or altered.
+// A child depends on its parent: DROP names it, and CASCADE drops it. The dependency is found by
+// name when the child or its parent is created or altered.
 #include "pg/server/postgres.hpp"
 
 extern "C" {
@@ -33,8 +33,8 @@ void look_again_upwards(Oid relid) {
   }
 }
 
-// Makes a filter depend on its parent, and on no other filter. Nobody holds up the DROP of a filter
-// that he has no rights on.
+// Makes a filter depend on its parent, and on no other filter. An owner without rights on the
+// parent must not block its DROP.
 void depend_on_parent(Oid relid, Oid parent) {
   ListCell* cell;
   foreach (cell, objects_needed_by(relid, RelationRelationId)) {
@@ -46,13 +46,13 @@ void depend_on_parent(Oid relid, Oid parent) {
     depend_on(relid, RelationRelationId, parent);
 }
 
-// Children that were created before their parent, as a dump may do, or that its ALTER concerns.
+// Checks children that were created before their parent, as in a dump, or that its ALTER affects.
 void check_children(const FilterRelation* relation) {
   ListCell* cell;
   foreach (cell, find_children(relation->relid)) {
     const Oid child = lfirst_oid(cell);
     depend_on_parent(child, relation->relid);
-    // A child that cannot be read is no reason for its parent not to be altered.
+    // An unreadable child must not prevent ALTER of its parent.
     Fault fault;
     if (const FilterRelation* read = try_load_filter_relation(child, fault))
       check_fit(WARNING, read, relation);
