@@ -29,7 +29,7 @@ constexpr Size kBatch = 16384;
 
 struct Tried {
   Recipe recipe;
-  Advice advice;  // of the whole stream
+  Advice advice;  // for the whole stream
   Forecast forecast[kSizes];
 };
 
@@ -74,7 +74,7 @@ bool try_recipe(const Recipe& recipe, const Definition& requested, const Sampled
   return true;
 }
 
-// Kinds that promise fpr first, by what they miss; the others by how far they exceed it.
+// First kinds that promise fpr, by their misses; then others, by how far they exceed it.
 bool is_better(const Tried& a, const Tried& b, double fpr) {
   if (a.advice.keeps_fpr != b.advice.keeps_fpr) return a.advice.keeps_fpr;
   const Prediction &one = a.advice.predicted, &other = b.advice.predicted;
@@ -86,7 +86,7 @@ bool is_better(const Tried& a, const Tried& b, double fpr) {
   return one.fpr < other.fpr;
 }
 
-// Of every kind the best recipe of each promise; one that asks for `keys` only if it does better.
+// For every kind, keeps the best recipe of each promise; one with `keys` only if it does better.
 int keep_best(Tried* tried, int count, double fpr) {
   for (int i = 1; i < count; ++i)  // stable, so that equal ones stay in the order of kinds
     for (int at = i; at > 0 && is_better(tried[at], tried[at - 1], fpr); --at)

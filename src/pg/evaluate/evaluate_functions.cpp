@@ -1,5 +1,4 @@
-// streamfilter_evaluate and streamfilter_profile: the error rates of filters on the user's own
-// data.
+// streamfilter_evaluate and streamfilter_profile: error rates of filters on the user's own data.
 #include "pg/server/postgres.hpp"
 
 extern "C" {
@@ -43,7 +42,7 @@ Filters read_filters(FunctionCallInfo fcinfo, int argument, const char* function
   return filters;
 }
 
-// What one filter did to some of the rows.
+// Answers of one filter for a group of rows.
 struct Tally {
   int64 false_positives;
   int64 false_negatives;
@@ -51,7 +50,7 @@ struct Tally {
   double false_negative_importance;
 };
 
-// Some of the rows, and what every filter did to them.
+// A group of rows, and every filter's answers for it.
 struct RowGroup {
   double from, to;
   int64 rows;
@@ -78,7 +77,7 @@ void count(RowGroup* group, const Verdict& verdict, int filters) {
   }
 }
 
-// The rate, NULL where there is nothing that it could be a rate of.
+// The rate; NULL if there is nothing to divide by.
 void put_rate(Datum* value, bool* isnull, double part, double whole) {
   *isnull = !(whole > 0) || std::isinf(whole);
   *value = Float8GetDatum(*isnull ? 0 : part / whole);
@@ -109,7 +108,7 @@ By read_by(FunctionCallInfo fcinfo) {
   pg_unreachable();
 }
 
-// Powers of two: 0 for values below 1, else 1 + floor(log2(value)). The last one has no end.
+// Powers of two: 0 for values below 1, otherwise 1 + floor(log2(value)). The last one has no end.
 int octave(double value) {
   if (!(value >= 1)) return 0;
   return value < std::ldexp(1, kLastOctave - 1) ? 1 + std::ilogb(value) : kLastOctave;
@@ -233,7 +232,7 @@ SF_FUNCTION(streamfilter_profile) {
       put_rate(&values[7], &isnull[7], static_cast<double>(tally.false_positives), distinct);
       put_rate(&values[8], &isnull[8], static_cast<double>(tally.false_negatives),
                static_cast<double>(group->rows) - distinct);
-      // The fill when the group's last row had passed.
+      // The fill at the group's last row.
       values[9] = Float8GetDatum(fill_at(evaluation, i, last_position[g]));
       tuplestore_putvalues(set->setResult, set->setDesc, values, isnull);
     }

@@ -28,7 +28,7 @@ namespace {
 
 constexpr int kBatch = 1024;
 
-// Columns of what is sorted.
+// Columns of the sort.
 enum Column : int { kKey, kPosition, kImportance, kAnswers, kColumns };
 
 // Rows on their way into the filters.
@@ -38,7 +38,7 @@ struct Batch {
   double importance[kBatch];
   int64 time[kBatch];
   uint64 answers[kBatch];
-  Element elements[kBatch];  // for the candidate at work
+  Element elements[kBatch];  // for the current candidate
   bool has_key[kBatch];
 };
 
@@ -65,8 +65,8 @@ TupleDesc sort_descriptor(const FormData_pg_attribute* key) {
   return descriptor;
 }
 
-// Any order will do as long as equal keys meet: where equality does not depend on the collation,
-// the fastest is taken.
+// Any order works if equal keys meet: if equality does not depend on the collation, uses the
+// fastest.
 Oid sort_collation(Oid collation) {
   return OidIsValid(collation) && get_collation_isdeterministic(collation) ? C_COLLATION_OID
                                                                            : collation;
@@ -86,7 +86,7 @@ Tuplesortstate* begin_sort(TupleDesc descriptor, Oid* equal) {
                               nullptr, TUPLESORT_NONE);
 }
 
-// The columns of the query after the key act like the columns with a role of a named filter.
+// The query's columns after the key act like role columns of a named filter.
 FilterColumn role_column(TupleDesc source, int column, Role role) {
   FilterColumn result{};
   result.role = role;
@@ -109,7 +109,7 @@ void check_columns(TupleDesc source, const char* function) {
                             "importance, the third the time.")));
 }
 
-// Takes the rows that the cursor has fetched apart.
+// Takes the fetched rows apart.
 void read_batch(Batch* batch, TupleDesc source, const FilterColumn* importance,
                 const FilterColumn* time) {
   FilterRelation query{};
@@ -140,7 +140,7 @@ void read_batch(Batch* batch, TupleDesc source, const FilterColumn* importance,
   }
 }
 
-// Sends a batch through one filter; only the filter's own work is timed.
+// Sends a batch through one filter, and times only the filter's own work.
 void feed(Batch* batch, Candidate* candidate, int index, TypeHasher* hasher) {
   const KeyRule rule = key_rule(candidate->filter->parameters);
   for (int i = 0; i < batch->count; ++i) {
@@ -160,7 +160,7 @@ void feed(Batch* batch, Candidate* candidate, int index, TypeHasher* hasher) {
   candidate->nanoseconds += INSTR_TIME_GET_DOUBLE(stop) * 1e9;
 }
 
-// Samples lie at equal distances; when there are too many, every second one goes.
+// Samples at equal distances; drops every second one if there are too many.
 void sample_fill(Evaluation* evaluation, int64* next) {
   if (evaluation->rows < *next) return;
   FillSamples* samples = &evaluation->samples;
@@ -249,7 +249,7 @@ Evaluation* evaluate(const char* query, const Header* const* filters, int count,
     evaluation->progress->add(SPI_processed);
     SPI_freetuptable(SPI_tuptable);
   }
-  next_sample = 0;  // the end always counts
+  next_sample = 0;  // the end is always sampled
   sample_fill(evaluation, &next_sample);
   SPI_cursor_close(portal);
   ExecDropSingleTupleTableSlot(row);

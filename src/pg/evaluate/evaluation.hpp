@@ -1,5 +1,5 @@
-// Filters against the exact truth: every row of a query goes through every filter, and a sort tells
-// afterwards what each answer should have been.
+// Compares filters with the exact truth: every row of a query goes through every filter, then a
+// sort tells what each answer should have been.
 #pragma once
 
 #include "core/filter/filter.hpp"
@@ -14,21 +14,21 @@ namespace streamfilter::pg {
 // Answers are kept as one bit per filter.
 constexpr int kMaxEvaluated = 64;
 
-// One filter on trial.
+// A filter on trial.
 struct Candidate {
   Header* filter;
   double nanoseconds;  // spent in the filter so far
 };
 
-// One row of the query, judged.
+// A judged row of the query.
 struct Verdict {
   int64 position;  // from 1
   int64 previous;  // position of the same key before; 0: the key is new
   double importance;
-  uint64 answers;  // bit i: candidate i has seen the key
+  uint64 answers;  // bit i: candidate i has called the key a repeat
 };
 
-// How full the candidates were at some positions along the stream.
+// Fill of the candidates at some positions of the stream.
 struct FillSamples {
   static constexpr int kMax = 1024;
   int count;
@@ -47,18 +47,18 @@ struct Evaluation {
   void* reading;  // state of next_verdict
 };
 
-// Runs the query (first column: the key; optional second: importance; optional third: time) and
-// feeds all candidates, copies of the given filters. Rows whose key is NULL are left out. Memory
-// for the truth is bounded by work_mem; what is more goes to disk. SPI must be connected.
+// Runs the query (first column: the key; optional second: importance; optional third: time), and
+// feeds all candidates, copies of the given filters. Skips rows with a NULL key. Memory for the
+// truth is limited by work_mem; the rest goes to disk. SPI must be connected.
 Evaluation* evaluate(const char* query, const Header* const* filters, int count,
                      const char* function, Command command);
 
-// The verdicts in the order of keys, and of positions within a key. False: there are no more.
+// The next verdict, in the order of keys, and of positions within a key. False: there are no more.
 bool next_verdict(Evaluation* evaluation, Verdict* verdict);
 
 void end_evaluation(Evaluation* evaluation);
 
-// The fill of a candidate nearest to a position.
+// A candidate's fill nearest to a position.
 double fill_at(const Evaluation* evaluation, int candidate, int64 position);
 
 }  // namespace streamfilter::pg

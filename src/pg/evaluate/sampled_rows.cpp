@@ -22,7 +22,7 @@ class Sampler {
   explicit Sampler(double least)
       : least_(least), hashes_(static_cast<uint64*>(palloc(sizeof(uint64) * kWanted))) {}
 
-  // False: there is no more room.
+  // False: there is no room.
   bool add(uint64 hash) {
     if (!has(hash)) return true;
     if (count_ == room_ && !make_room()) return false;

@@ -1,4 +1,4 @@
-// streamfilter_slices_needed: how many slices bear the loss of some.
+// streamfilter_slices_needed: number of slices that can bear the loss of some.
 #include "pg/server/postgres.hpp"
 
 #include <cmath>
@@ -31,9 +31,9 @@ using namespace streamfilter;
 using namespace streamfilter::pg;
 
 // streamfilter_slices_needed(lost integer, places integer, max_fpr float8, fpr float8, max_fnr
-// float8) -> bigint: S_f of Definition 3 (Koloniari et al. 2011): the least number of slices
-// that keeps one of the two bounds while `lost` of them are lost, for lost_slice 'duplicate' or
-// 'distinct'. NULL: none does.
+// float8) -> bigint: S_f of Definition 3 (Koloniari et al. 2011): the least number of slices that
+// keeps one of the two bounds while `lost` of them are lost, for lost_slice 'duplicate' or
+// 'distinct'. NULL: no number does.
 SF_FUNCTION(streamfilter_slices_needed) {
   if (PG_ARGISNULL(0) || PG_ARGISNULL(1)) PG_RETURN_NULL();
   const int lost = PG_GETARG_INT32(0);
