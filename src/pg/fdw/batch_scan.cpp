@@ -1,5 +1,5 @@
-// Execution. Keys are tested and inserted when their row is asked for, not when it is read ahead:
-// a caller that stops early (LIMIT, a cursor) has no key inserted whose row it has not seen.
+// Execution. A key is tested and inserted when its row is asked for, not when it is read ahead: if
+// the caller stops early (LIMIT, a cursor), no key is inserted whose row it has not seen.
 #include "pg/server/postgres.hpp"
 
 extern "C" {
@@ -22,33 +22,32 @@ namespace streamfilter::pg {
 namespace {
 
 constexpr int kBatch = 32;
-// Where all are judged at once: so many rows, where other servers are asked, or bytes of them.
+// Limits if all rows are judged at once: rows, for other servers, or bytes.
 constexpr int kJudgedBatch = 256;
 constexpr int kRemoteBatch = 512;
 constexpr Size kMaxBytes = 65535;
-// Pages that the rows of a batch keep in memory. Rows of others are copied: scans of many
-// partitions would take all the memory that the server, or the session for its temporary tables,
-// has for pages.
+// Number of pages that the rows of a batch pin. Rows of further pages are copied: otherwise scans
+// of many partitions would pin all buffers of the server, or of the session's temporary tables.
 constexpr int kKeptPages = 4;
 
 struct BatchScanState {
-  CustomScanState custom;  // first
+  CustomScanState custom;  // must be first
   Oid filter;
-  int count;  // of the values of a key
+  int count;  // number of a key's values
   Oid* types;
   ExprState** values;
-  ScanState* filled;  // the scan below, if it can be made to put rows where they are to stay
+  ScanState* filled;  // the scan below, if it can put rows into slots that keep them
   NullableDatum* row;
   KeyCall call;
-  MemoryContext memory;  // of the values of a batch
+  MemoryContext memory;  // context of a batch's values
   AheadRule ahead;       // may keys be asked for before their rows are? Its answer
-  bool ahead_is_known;   // has been asked for
+  bool ahead_is_known;   // is known
   bool finished;         // the scan below has no more rows
   int rows, next;        // of the batch
-  int pages;             // that its rows have come from; the last of them:
+  int pages;             // number of pages of its rows; the last of them:
   Buffer page;
   bool judged;      // as a whole; otherwise each row when it is asked for
-  uint64 version;   // of the filter that the elements are made for, and
+  uint64 version;   // of the filter, for which the elements were made, and
   FilterMode mode;  // its mode
   int room;         // for rows:
   TupleTableSlot** slots;
@@ -59,21 +58,21 @@ struct BatchScanState {
 
 BatchScanState* state_of(CustomScanState* node) { return reinterpret_cast<BatchScanState*>(node); }
 
-// Rows are handed over as the scan below gives them; for this node the core expects virtual tuples.
+// Passes rows on as the scan below gives them; for this node the core expects virtual tuples.
 void take_rows_of(CustomScanState* node, PlanState* child, EState* estate) {
   SF_INIT_SCAN_TUPLE_SLOT(estate, &node->ss, ExecGetResultType(child),
                           ExecGetResultSlotOps(child, nullptr));
   ExecAssignScanProjectionInfoWithVarno(&node->ss, INDEX_VAR);
 }
 
-// A plain scan of a heap hands out the rows of the table in its own slot, as they are.
+// A plain heap scan returns the table's rows in its own slot, unchanged.
 ScanState* scan_to_fill(PlanState* child) {
   if (!IsA(child, SeqScanState) || child->ps_ProjInfo != nullptr) return nullptr;
   auto* scan = reinterpret_cast<ScanState*>(child);
   return TTS_IS_BUFFERTUPLE(scan->ss_ScanTupleSlot) ? scan : nullptr;
 }
 
-// The slot of a scan points to what describes the row, which the scan will overwrite.
+// A scan's slot points to a description of the row, which the scan will overwrite.
 void keep_description(TupleTableSlot* slot) {
   auto* row = reinterpret_cast<HeapTupleTableSlot*>(slot);
   row->tupdata = *row->tuple;
@@ -86,7 +85,7 @@ void enlarge(T** values, int room) {
   *values = static_cast<T*>(*values == nullptr ? palloc(size) : repalloc(*values, size));
 }
 
-// Slots for as many rows. The first ones hold on to pages where the scan does.
+// Makes slots for `room` rows. The first ones pin pages if the scan does.
 void make_room(BatchScanState* state, int room) {
   TupleTableSlot* row = state->custom.ss.ss_ScanTupleSlot;
   EState* estate = state->custom.ss.ps.state;
@@ -133,7 +132,7 @@ void evaluate_values(BatchScanState* state, ExprContext* context, TupleTableSlot
     state->row[i].value = ExecEvalExpr(state->values[i], context, &state->row[i].isnull);
 }
 
-// The keys of the rows of the batch, from one on.
+// Reads the keys of the batch's rows, from `first` on.
 void read_keys(CustomScanState* node, int first) {
   BatchScanState* state = state_of(node);
   state->version = state->call.keys.version;
@@ -190,7 +189,7 @@ Size size_of(TupleTableSlot* row) {
   return heap_compute_data_size(row->tts_tupleDescriptor, row->tts_values, row->tts_isnull);
 }
 
-// Is it all the same when a key is asked for?
+// Does it not matter when a key is asked for?
 bool asks_ahead(BatchScanState* state) {
   const KeyBuilder* keys = &state->call.keys;
   if (state->ahead.holds == nullptr || keys->filter->mode == FilterMode::off ||
@@ -202,7 +201,7 @@ bool asks_ahead(BatchScanState* state) {
   return state->ahead.holds != nullptr;
 }
 
-// Few messages are worth more room at once than few waits for memory.
+// Fewer messages justify more room at once than fewer waits for memory.
 int room_for_more(const BatchScanState* state) {
   return asks_servers(state->call.keys.filter) ? kRemoteBatch : Min(2 * state->room, kJudgedBatch);
 }
@@ -256,7 +255,7 @@ bool read_batch(CustomScanState* node) {
   return true;
 }
 
-// Was the key of a row of the batch seen? Rows are judged one by one.
+// Was the key of a row of the batch seen? Judges rows one by one.
 bool is_repeat(const BatchScanState* state, int i) {
   FilterHandle* filter = state->call.keys.filter;
   check_mode(filter, InvalidOid);
@@ -280,7 +279,7 @@ TupleTableSlot* next_row(ScanState* scan) {
     if (state->next == state->rows && !read_batch(node)) return nullptr;
     const int i = state->next++;
     if (!state->judged) {
-      // Somebody else's code has run since the batch was read.
+      // Foreign code has run since the batch was read.
       begin_key_call(&state->call, state->filter, Use::judge);
       const FilterHandle* filter = state->call.keys.filter;
       if (unlikely(filter->version != state->version || filter->mode != state->mode))
@@ -324,7 +323,7 @@ void explain(CustomScanState* node, List*, ExplainState* es) {
   const char* name = get_rel_name(state->filter);
   ExplainPropertyText("Discards Keys Seen By", name != nullptr ? name : "(dropped filter)", es);
   if (es->verbose) ExplainPropertyInteger("Rows Read Ahead", nullptr, Max(state->room, kBatch), es);
-  // As the server says it of nodes whose plan has conditions.
+  // As PostgreSQL shows it for nodes with conditions.
   const auto* counts = node->ss.ps.instrument;
   if (!es->analyze || counts == nullptr || counts->nloops <= 0) return;
   if (counts->nfiltered1 > 0 || es->format != EXPLAIN_FORMAT_TEXT)
@@ -357,7 +356,7 @@ Node* create_batch_scan_state(CustomScan*) {
   return reinterpret_cast<Node*>(state);
 }
 
-// These read all that the node below them gives, in its order.
+// These nodes read all rows of the node below, in its order.
 void ask_ahead(PlanState* node, const AheadRule& rule) {
   if (node == nullptr) return;
   switch (nodeTag(node)) {

@@ -1,7 +1,7 @@
-// A plan node for `… WHERE NOT streamfilter_seen('filter', key…)` over the scan of a table: it
-// reads rows ahead and gets the memory of their keys on its way, then tests and inserts
-// them one by one as they are asked for. Same result as without it, less waiting for memory. Where
-// all rows go into a table, other servers are asked for the keys of many at once.
+// A plan node for `… WHERE NOT streamfilter_seen('filter', key…)` above a table scan: reads rows
+// ahead and prefetches the memory of their keys, then tests and inserts them one by one as they are
+// asked for. Same result, less waiting for memory. If all rows go into a table, it asks other
+// servers for many keys at once.
 #pragma once
 
 extern "C" {
@@ -18,26 +18,26 @@ namespace streamfilter::pg {
 // Is it a call of streamfilter_seen()?
 bool is_seen_call(const FuncExpr* call);
 
-// The call if the condition is NOT streamfilter_seen(constant filter, values…), else nullptr.
+// The call if the condition is NOT streamfilter_seen(constant filter, values…), otherwise nullptr.
 FuncExpr* find_seen_call(Expr* condition);
 
 // The filter that the plan node asks, as the call's first argument; nullptr if it is another node.
 const Const* filter_of_batch_scan(const Plan* plan);
 
-// Keys may be asked for before their rows are, if all rows are read and nobody looks at the filter
-// in between.
+// Keys may be asked for before their rows if all rows are read and no code looks at the filter in
+// between.
 struct AheadRule {
-  bool (*holds)(const ModifyTableState* insert);  // asked when it matters
+  bool (*holds)(const ModifyTableState* insert);  // called when it matters
   const ModifyTableState* insert;
 };
 
-// The plan's rows are read to their end: its batch scans may follow the rule.
+// For a plan whose rows are read to their end: lets its batch scans follow the rule.
 void ask_ahead(PlanState* plan, const AheadRule& rule);
 
 // The state of the node in the executor.
 Node* create_batch_scan_state(CustomScan* plan);
 
-// The paths of a relation that has a condition on a filter.
+// Adds paths to a relation with a condition on a filter.
 void add_batch_scans(PathsCall* call);
 
 // Registers the node. Called by _PG_init when preloaded.

@@ -1,5 +1,5 @@
-// Planning. The node stands on a scan that the core has planned, whose condition on the filter it
-// takes over. Others of its conditions are evaluated by the scan itself, before.
+// Planning. The node stands on a scan that the core has planned, and takes over its condition on
+// the filter. The scan evaluates its other conditions before.
 #include "pg/server/postgres.hpp"
 
 extern "C" {
@@ -31,7 +31,7 @@ extern "C" Datum streamfilter_seen(PG_FUNCTION_ARGS);
 namespace streamfilter::pg {
 namespace {
 
-// Of what one call of streamfilter_seen() takes: so much more it is by itself.
+// Waiting time saved per call of streamfilter_seen().
 constexpr double kSavedPerRow = 1;  // cpu_operator_cost
 
 Plan* plan_batch_scan(PlannerInfo*, RelOptInfo*, CustomPath*, List*, List*, List*);
@@ -39,7 +39,7 @@ Plan* plan_batch_scan(PlannerInfo*, RelOptInfo*, CustomPath*, List*, List*, List
 const CustomPathMethods kPathMethods = {"streamfilter batch", plan_batch_scan, nullptr};
 const CustomScanMethods kScanMethods = {"streamfilter batch", create_batch_scan_state};
 
-// The one volatile condition on the relation, if it is one of ours.
+// The relation's only volatile condition, if it is one of ours.
 FuncExpr* find_call(const RelOptInfo* rel, RestrictInfo** condition) {
   FuncExpr* found = nullptr;
   ListCell* cell;
@@ -56,7 +56,7 @@ FuncExpr* find_call(const RelOptInfo* rel, RestrictInfo** condition) {
   return found;
 }
 
-// Rows that are checked again after a concurrent update come to a scan on another way.
+// EvalPlanQual feeds rows in by a different path.
 bool may_recheck(const PlannerInfo* root) {
   for (; root != nullptr; root = root->parent_root)
     if (root->rowMarks != NIL ||
@@ -65,7 +65,7 @@ bool may_recheck(const PlannerInfo* root) {
   return false;
 }
 
-// System columns and whole rows are not among the columns that a scan hands over.
+// System columns and whole rows are not among the columns that a scan passes on.
 bool has_only_columns(const RelOptInfo* rel, const FuncExpr* call) {
   Bitmapset* columns = nullptr;
   pull_varattnos(reinterpret_cast<Node*>(rel->reltarget->exprs), rel->relid, &columns);
@@ -81,19 +81,19 @@ bool is_plain_scan(const Path* path) {
           path->pathtype == T_ValuesScan);
 }
 
-// Whose rows may be read ahead: nobody can tell.
+// Can rows be read ahead without anybody noticing?
 bool is_plain_source(const RangeTblEntry* rte) {
   switch (rte->rtekind) {
     case RTE_RELATION:
       return rte->tablesample == nullptr &&
              (rte->relkind == RELKIND_RELATION || rte->relkind == RELKIND_MATVIEW);
-    case RTE_FUNCTION: return true;  // it has returned all its rows before the first is read
+    case RTE_FUNCTION: return true;  // it has returned all rows before the first is read
     case RTE_VALUES: return !contain_volatile_functions(reinterpret_cast<Node*>(rte->values_lists));
     default: return false;
   }
 }
 
-// add_path frees what a new path makes superfluous.
+// add_path frees paths that a new one makes superfluous.
 Path* copy_path(const Path* path) {
   const Size size = path->pathtype == T_IndexScan        ? sizeof(IndexPath)
                     : path->pathtype == T_BitmapHeapScan ? sizeof(BitmapHeapPath)
@@ -103,14 +103,14 @@ Path* copy_path(const Path* path) {
   return copy;
 }
 
-// Do the rows go into a table, all of them?
+// Do all rows go into a table?
 bool fills_table(const PlannerInfo* root) {
   while (root->parent_root != nullptr) root = root->parent_root;
   return root->parse->commandType == CMD_INSERT && root->parse->returningList == NIL;
 }
 
-// Reading ahead brings no memory nearer where that is on other servers, but fewer messages where
-// these are asked for many keys at once.
+// If the filter is on other servers, reading ahead fetches no memory, but saves messages if these
+// are asked for many keys at once.
 bool is_asked_row_by_row(const PlannerInfo* root, const FuncExpr* call) {
   const Oid relid = DatumGetObjectId(static_cast<Const*>(linitial(call->args))->constvalue);
   if (!may_take_keys(relid)) return false;
@@ -120,7 +120,7 @@ bool is_asked_row_by_row(const PlannerInfo* root, const FuncExpr* call) {
   return is_remote(filter->relation) && !(batch_insert && fills_table(root));
 }
 
-// On top of a scan, which no longer judges.
+// Stands above a scan without the condition.
 CustomPath* make_batch_path(PlannerInfo* root, RelOptInfo* rel, const Path* scan,
                             RestrictInfo* condition) {
   Path* child = copy_path(scan);
@@ -157,8 +157,8 @@ void add_batch_paths(PlannerInfo* root, RelOptInfo* rel, const RangeTblEntry* rt
   foreach (cell, added) add_path(rel, static_cast<Path*>(lfirst(cell)));
 }
 
-// All columns of the table, so that the scan hands over its tuples as they are; where that cannot
-// be, those that are needed. What the node has to give may be decided later, from the same columns.
+// All columns of the table, so that the scan can pass on its tuples unchanged; if that is
+// impossible, the needed ones. The node's output may be decided later, from the same columns.
 List* columns_for(PlannerInfo* root, RelOptInfo* rel, FuncExpr* call) {
   if (List* physical = build_physical_tlist(root, rel)) return physical;
   List* needed =
@@ -181,7 +181,7 @@ Plan* plan_batch_scan(PlannerInfo* root, RelOptInfo* rel, CustomPath* path, List
   if (call == nullptr || !list_member(child->qual, condition))
     elog(ERROR, "the condition on a filter is not where it was expected");
   child->qual = list_delete(child->qual, condition);
-  record_plan_function_dependency(root, call->funcid);  // as of a condition that stays
+  record_plan_function_dependency(root, call->funcid);  // as for a condition that stays
   child->targetlist = columns_for(root, rel, call);
 
   CustomScan* plan = makeNode(CustomScan);

@@ -1,5 +1,5 @@
-// A line per filter below the plan. The server lets nobody add to what it says of a trigger, and
-// other formats than text have no place after the query: there the plan is all.
+// Adds a line per filter below the plan. PostgreSQL offers no place with the trigger's own line,
+// and formats other than text have no place after the query.
 #include "pg/server/postgres.hpp"
 
 extern "C" {

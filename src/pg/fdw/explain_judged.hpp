@@ -1,4 +1,4 @@
-// EXPLAIN ANALYZE says what filters have made of the rows.
+// Lets EXPLAIN ANALYZE tell what filters have done with the rows.
 #pragma once
 
 #include "pg/server/hooks.hpp"

@@ -1,4 +1,4 @@
-// What EXPLAIN says of a filter that a plan scans, inserts into or deletes from.
+// EXPLAIN of a filter that a plan scans, inserts into or deletes from.
 #include "pg/server/postgres.hpp"
 
 extern "C" {
@@ -23,8 +23,8 @@ extern "C" {
 namespace streamfilter::pg {
 namespace {
 
-// The way down to a plan node. The server names the parameters of a node after what its ancestors
-// give them, but does not tell a callback who they are.
+// The path down to a plan node. PostgreSQL names a node's parameters after what its ancestors give
+// them, but does not tell a callback the ancestors.
 struct Search {
   const PlannedStmt* statement;
   const Plan* wanted;
@@ -92,7 +92,7 @@ bool is_column(Node* node, Index relation) {
   return IsA(node, Var) && reinterpret_cast<Var*>(node)->varno == static_cast<int>(relation);
 }
 
-// The conditions with the filter's column on the left, whichever side the planner has put it on.
+// Conditions with the filter's column on the left, wherever the planner has put it.
 List* columns_first(List* conditions, Index relation) {
   List* result = NIL;
   ListCell* cell;
@@ -115,7 +115,7 @@ List* columns_first(List* conditions, Index relation) {
 void explain_key(Plan* plan, List* conditions, ExplainState* es) {
   conditions = columns_first(conditions, reinterpret_cast<Scan*>(plan)->scanrelid);
   Search search = {es->pstmt, plan, NIL};
-  // A plan whose place is not found shows its parameters as $0.
+  // If its place is not found, a plan shows its parameters as $0.
   if (!search_plan(es->pstmt->planTree, &search)) search_plans(es->pstmt->subplans, &search);
   List* context = set_deparse_context_plan(es->deparse_cxt, plan, search.ancestors);
   char* text = deparse_expression(reinterpret_cast<Node*>(make_ands_explicit(conditions)), context,
@@ -123,7 +123,7 @@ void explain_key(Plan* plan, List* conditions, ExplainState* es) {
   ExplainPropertyText("Filter Key", text, es);
 }
 
-// Share of the filter that is in use, in per cent.
+// Used share of the filter, in per cent.
 double fill_of(const FilterRelation* relation) {
   const FilterSlot* slot = peek_slot(relation);
   if (slot == nullptr) return 0;
@@ -140,7 +140,7 @@ double fill_of(const FilterRelation* relation) {
   return 100 * totals.estimate.fill;
 }
 
-// Where the state is, and which of these servers cannot be reached now.
+// Where the state is, and which of these servers are now unreachable.
 void explain_servers(const FilterRelation* relation, ExplainState* es) {
   List* names = NIL;
   List* unreachable = NIL;

@@ -3,8 +3,8 @@
 #include "pg/fdw/fdw_handler.hpp"
 #include "pg/fdw/import_foreign_schema.hpp"
 
-// streamfilter_fdw_handler() → fdw_handler. ANALYZE, UPDATE and parallel scans have no
-// callback: the server then knows what to say or do.
+// streamfilter_fdw_handler() → fdw_handler. ANALYZE, UPDATE and parallel scans have no callback, so
+// PostgreSQL does what is right or raises an error.
 SF_FUNCTION(streamfilter_fdw_handler) {
   using namespace streamfilter::pg;
   (void)fcinfo;

@@ -1,5 +1,4 @@
-// The foreign-data wrapper: what INSERT, SELECT, DELETE, TRUNCATE and EXPLAIN do with a filter
-// relation.
+// The foreign-data wrapper: INSERT, SELECT, DELETE, TRUNCATE and EXPLAIN of filters.
 #pragma once
 
 extern "C" {
@@ -10,11 +9,11 @@ namespace streamfilter::pg {
 
 struct FilterColumn;
 
-// key_qual.cpp: one way to give a key column its value, `column = value`.
+// key_qual.cpp: a condition that gives a key column its value, `column = value`.
 struct KeyClause {
   RestrictInfo* clause;
   Node* value;    // computable without the filter's row
-  Relids relids;  // of the other relations that it needs
+  Relids relids;  // other relations that it needs
   bool exact;  // holds for the row that a look-up of `value` returns, so need not be tested again
 };
 
@@ -22,7 +21,7 @@ struct KeyClause {
 KeyClause* match_key_clause(PlannerInfo* root, const RelOptInfo* rel, const FilterColumn* column,
                             RestrictInfo* clause);
 
-// List of KeyClause from equivalence classes, for joins with other relations.
+// KeyClauses from equivalence classes, for joins with other relations.
 List* implied_key_clauses(PlannerInfo* root, RelOptInfo* rel, const FilterColumn* column);
 
 // fdw_plan.cpp

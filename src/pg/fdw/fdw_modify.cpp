@@ -1,8 +1,8 @@
-// INSERT, COPY, DELETE and TRUNCATE, and what UPDATE is told. The executor has checked the rights.
+// INSERT, COPY, DELETE and TRUNCATE, and the error of UPDATE. The executor has checked the rights.
 //
-// DELETE looks a key up as SELECT does, and forgets it. A filter knows keys by their fingerprints:
-// a key that collides with the deleted one, of the same fingerprint, goes with it; and a key that
-// only seems to be there is deleted, and counted, in place of that other one.
+// DELETE looks a key up like SELECT, and forgets it. A filter knows keys by their fingerprints:
+// another key with an equal fingerprint is forgotten with it; and a key that only seems to be there
+// is deleted, and counted, in place of that other key.
 #include "pg/server/postgres.hpp"
 
 extern "C" {
@@ -34,22 +34,22 @@ extern "C" {
 namespace streamfilter::pg {
 namespace {
 
-// The junk column in which the plan of a DELETE hands over the row that it has found.
+// The junk column in which the plan of a DELETE passes the row that it has found.
 constexpr char kRow[] = "wholerow";
 
-// Rows of an INSERT that are tested together: the memory of some is fetched while others are
-// tested, or so many are sent to another server at once.
+// Rows of an INSERT that are tested together: some are prefetched while others are tested, or as
+// many are sent to another server at once.
 constexpr int kBatch = 256;
 constexpr int kRemoteBatch = 512;
 constexpr int kMaxBatch = kRemoteBatch;
 
 struct ModifyState {
   MemoryContext row_memory;
-  MemoryContext key_memory;  // of the builder
-  AttrNumber row;            // where the plan of a DELETE has kRow
+  MemoryContext key_memory;  // context of the builder
+  AttrNumber row;            // column of kRow in the plan of a DELETE
   KeyBuilder keys;
-  bool never_waits;  // the statement, for rows of others
-  bool one_by_one;   // the query might notice
+  bool never_waits;  // the statement waits for no other rows
+  bool one_by_one;   // the query might notice batches
   TupleTableSlot* kept[kMaxBatch];
 };
 
@@ -77,7 +77,7 @@ bool can_erase(const FilterRelation* relation) {
   pg_unreachable();
 }
 
-// The executor has made the values what the columns of the filter are.
+// The executor has converted the values to the filter's columns.
 KeyBuilder read_rows_of(FilterHandle* filter) {
   const FilterRelation* relation = filter->relation;
   auto* inputs = static_cast<KeyInput*>(palloc(sizeof(KeyInput) * Max(relation->column_count, 1)));
@@ -99,8 +99,8 @@ FilterHandle* prepare(ModifyState* state, Use use) {
   return filter;
 }
 
-// Forgets the key of the row that the plan has found, and puts that row into `slot`, where it lives
-// as long as the current memory context; false if the key was not there, or not any more.
+// Forgets the key of the row that the plan has found, and puts that row into `slot`, in the current
+// memory context; false if the key was not there, or no longer.
 bool forget_row(ModifyState* state, TupleTableSlot* slot, TupleTableSlot* plan_slot) {
   FilterHandle* filter = prepare(state, Use::erase);
   bool missing;
@@ -116,7 +116,7 @@ bool forget_row(ModifyState* state, TupleTableSlot* slot, TupleTableSlot* plan_s
   return build_element(&state->keys, slot, &element) && erase_key(filter, element);
 }
 
-// Nor do its source, in which it may lock rows, and other targets.
+// Also checks the source, which may lock rows, and other targets.
 bool waits_for_nobody(const ModifyTableState* modify, const ResultRelInfo* target) {
   const EState* estate = modify->ps.state;
   const PlannedStmt* statement = estate != nullptr ? estate->es_plannedstmt : nullptr;
@@ -133,11 +133,11 @@ void begin_modify(ModifyTableState* modify, ResultRelInfo* target, Use use, Attr
   state->row = row;
   state->never_waits = waits_for_nobody(modify, target);
   state->keys.filter = filter_handle(RelationGetRelid(target->ri_RelationDesc));
-  prepare(state, use);  // says now what is wrong, if anything is
+  prepare(state, use);  // raises errors now
   target->ri_FdwState = state;
 }
 
-// Only functions that are not the server's know filters.
+// PostgreSQL's own functions know no filters.
 bool may_ask_filter(Oid function, void*) {
   return function >= FirstNormalObjectId &&
          (func_volatile(function) == PROVOLATILE_VOLATILE || asks_in_secret(function));
@@ -151,7 +151,7 @@ bool calls_what_may_ask(Node* node, void* context) {
          SF_WALK_EXPRESSION(node, calls_what_may_ask, context);
 }
 
-// Does the query ask a filter for a row, which may know the keys of those before it?
+// Does the query ask a filter for a row? The filter may have keys of rows before it.
 bool is_query_asking(const PlannerInfo* root) {
   if (calls_what_may_ask(reinterpret_cast<Node*>(root->parse), nullptr)) return true;
   ListCell* cell;
@@ -169,7 +169,7 @@ int is_foreign_rel_updatable(Relation relation) {
   return 1 << CMD_INSERT | (can_erase(filter->relation) ? 1 << CMD_DELETE : 0);
 }
 
-// The same column, by type and name, as the planner itself adds for row triggers.
+// The same column, by type and name, that the planner adds for row triggers.
 void add_foreign_update_targets(PlannerInfo* root, Index target, RangeTblEntry*, Relation) {
   Var* row = makeVar(static_cast<int>(target), InvalidAttrNumber, RECORDOID, -1, InvalidOid, 0);
   add_row_identity_var(root, row, target, kRow);
@@ -220,8 +220,8 @@ TupleTableSlot* exec_foreign_insert(EState*, ResultRelInfo* target, TupleTableSl
   return test_and_insert_key(filter, element) ? nullptr : slot;
 }
 
-// Rows go one by one where somebody looks at each: RETURNING, triggers, checks of views, or the
-// query itself.
+// Rows go one by one if something looks at each: RETURNING, triggers, checks of views, or the query
+// itself.
 int get_foreign_modify_batch_size(ResultRelInfo* target) {
   const TriggerDesc* triggers = target->ri_TrigDesc;
   const bool watched = target->ri_projectReturning != nullptr ||
@@ -287,7 +287,7 @@ void exec_foreign_truncate(List* relations, DropBehavior, bool) {
     require_shared_state();
     if (!is_remote(filter->relation) && peek_slot(filter->relation) == nullptr &&
         !is_anything_saved(filter->relid))
-      continue;  // there is nothing to forget
+      continue;  // nothing to forget
     use_filter(filter, Use::insert_granted);
     reset_filter(filter);
   }

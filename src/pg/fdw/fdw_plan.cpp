@@ -27,12 +27,12 @@ namespace {
 // RelOptInfo::fdw_private.
 struct FilterPlan {
   const FilterRelation* relation;
-  List** clauses;  // of KeyClause, per key column; those that need no other relation come first
+  List** clauses;  // KeyClauses, per key column; those that need no other relation come first
 };
 
-constexpr Cost kListingCost = 1e30;  // also more than what enable_nestloop = off adds to a look-up
-constexpr int kListingDisabled = 1000000;  // since 18, counts before cost
-constexpr double kAssumedKeys = 1000;      // it is not worth looking into the state
+constexpr Cost kListingCost = 1e30;        // more than enable_nestloop = off adds to a look-up
+constexpr int kListingDisabled = 1000000;  // counts before cost since 18
+constexpr double kAssumedKeys = 1000;      // not worth looking into the state
 constexpr int kMaxCombinations = 64;
 
 FilterPlan* plan_of(const RelOptInfo* rel) { return static_cast<FilterPlan*>(rel->fdw_private); }
@@ -41,7 +41,7 @@ bool is_bound(List* clauses) {
   return clauses != NIL && bms_is_empty(static_cast<KeyClause*>(linitial(clauses))->relids);
 }
 
-// Adds the set unless a part of it is enough; what it makes superfluous goes.
+// Adds the set unless it contains a member of `sets`; removes members that contain it.
 List* add_combination(List* sets, Relids relids) {
   ListCell* cell;
   foreach (cell, sets)
@@ -53,7 +53,7 @@ List* add_combination(List* sets, Relids relids) {
 }
 
 // The smallest sets of other relations that give every key column a value. One empty set: no other
-// relation is needed; none: there is no such set.
+// relation is needed; no set: it is impossible.
 List* combinations(const FilterPlan* plan) {
   List* sets = lappend(NIL, nullptr);
   for (int i = 0; i < plan->relation->key_count; ++i) {
@@ -78,9 +78,9 @@ void add_foreign_path(PlannerInfo* root, RelOptInfo* rel, Relids required, bool 
                     total, required)));
 }
 
-// EXISTS over the filter alone cannot be a join with its distinct keys, which would list it. The
-// planner has to know: as long as it believes in such a join it does not look for a join of the
-// relations that give the values if these are only joined by the filter.
+// EXISTS over the filter alone cannot become a join with its distinct keys, which would list it.
+// The planner must know: as long as it assumes such a join, it does not look for a join of the
+// relations that give the values, if only the filter joins these.
 void rule_out_distinct_keys(PlannerInfo* root, const RelOptInfo* rel) {
   ListCell* cell;
   foreach (cell, root->join_info_list) {
@@ -90,7 +90,7 @@ void rule_out_distinct_keys(PlannerInfo* root, const RelOptInfo* rel) {
   }
 }
 
-// One of these clauses, or else one found before, that needs no more than `available`.
+// One of these clauses, or one found before, that needs only relations in `available`.
 KeyClause* choose_clause(PlannerInfo* root, RelOptInfo* rel, int key, List* clauses,
                          Relids available) {
   ListCell* cell;
@@ -165,7 +165,7 @@ ForeignScan* get_foreign_plan(PlannerInfo* root, RelOptInfo* rel, Oid, ForeignPa
     const KeyClause* key =
         choose_clause(root, rel, i, clauses, PATH_REQ_OUTER(reinterpret_cast<Path*>(path)));
     if (key == nullptr) {
-      values = key_conditions = NIL;  // says that it would have to be listed
+      values = key_conditions = NIL;  // marks a plan that would have to list the filter
       local = clauses;
       break;
     }

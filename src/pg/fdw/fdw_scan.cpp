@@ -1,6 +1,5 @@
-// SELECT at run time: one look-up, and a row made of the values that were asked for. What a plan
-// carries is in fdw_exprs: a value for every key column, in order; none means that the filter would
-// have to be listed.
+// SELECT at run time: one look-up, and a row made of the values asked for. The plan's fdw_exprs
+// have a value for every key column, in order; none means that the filter would have to be listed.
 #include "pg/server/postgres.hpp"
 
 extern "C" {
@@ -20,10 +19,10 @@ namespace {
 
 struct KeyValue {
   ExprState* expression;
-  Oid source;  // its type and that of the column, domains aside
+  Oid source;  // its type and the column's, without domains
   Oid target;
   int32 typmod;
-  bool has_length;  // and `to_length` cuts, pads or rounds to it
+  bool has_length;  // `to_length` cuts, pads or rounds it
   FmgrInfo to_length;
   AttrNumber attnum;
 };
@@ -52,7 +51,8 @@ struct ScanState {
   pg_unreachable();
 }
 
-// Numbers of different width: false if it does not fit, for then it equals no value of the column.
+// Converts numbers of different width; false if it does not fit, and so equals no value of the
+// column.
 bool convert(Oid source, Oid target, Datum* value) {
   if (source == target) return true;
   if (source == FLOAT4OID && target == FLOAT8OID) {
@@ -70,7 +70,7 @@ bool convert(Oid source, Oid target, Datum* value) {
     case INT2OID: number = DatumGetInt16(*value); break;
     case INT4OID: number = DatumGetInt32(*value); break;
     case INT8OID: number = DatumGetInt64(*value); break;
-    default: return true;  // the plan has a value of the column's type
+    default: return true;  // the plan's value has the column's type
   }
   switch (target) {
     case INT2OID:
@@ -84,7 +84,7 @@ bool convert(Oid source, Oid target, Datum* value) {
   }
 }
 
-// Types whose typmod is applied without an error. (A numeric that is too large is one.)
+// Types whose typmod never raises an error. (A numeric that is too large raises one.)
 bool can_be_cut(Oid type) {
   switch (type) {
     case BPCHAROID:
@@ -98,8 +98,8 @@ bool can_be_cut(Oid type) {
   }
 }
 
-// A value that its column would have to change has not been seen; where it only looks different, as
-// char(n) does with other blanks, the row shows it as the column has it.
+// A value that its column would change was never seen. If only its form differs, such as the blanks
+// of char(n), the row shows the column's form.
 bool fits_column(const FilterHandle* filter, KeyValue* key, int number, Datum* value) {
   if (!key->has_length) return true;
   const Datum fitted =
@@ -119,7 +119,7 @@ void check_keys(const ScanState* scan) {
   if (!same) elog(ERROR, "key columns of filter \"%s\" have changed", relation->name);
 }
 
-// False: a value is NULL, which equals nothing, or not one that the column could have.
+// False: a value is NULL, which equals nothing, or not possible in the column.
 bool evaluate_key(ForeignScanState* node, ScanState* scan) {
   for (int i = 0; i < scan->count; ++i) {
     const KeyValue* key = &scan->keys[i];
@@ -147,7 +147,7 @@ void begin_foreign_scan(ForeignScanState* node, int flags) {
   use_filter(filter, Use::define);
   if (plan->fdw_exprs == NIL) raise_listing(filter->relation);
   if (flags & EXEC_FLAG_EXPLAIN_ONLY) return;
-  use_filter(filter, Use::test_granted);  // says now what is wrong, if anything is
+  use_filter(filter, Use::test_granted);  // raises errors now
 
   auto* scan = static_cast<ScanState*>(palloc0(sizeof(ScanState)));
   scan->filter = filter;
@@ -180,7 +180,7 @@ TupleTableSlot* iterate_foreign_scan(ForeignScanState* node) {
   scan->done = true;
   if (!evaluate_key(node, scan) || !look_up(scan)) return slot;
 
-  // The values lie in the memory of this row, as the slot expects. Columns with a role are unknown.
+  // The values live in this row's memory, as the slot expects. Role columns are not known.
   memset(slot->tts_isnull, true, sizeof(bool) * slot->tts_tupleDescriptor->natts);
   for (int i = 0; i < scan->count; ++i) {
     slot->tts_values[scan->keys[i].attnum - 1] = scan->values[i];

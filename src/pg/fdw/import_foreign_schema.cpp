@@ -1,6 +1,6 @@
-// A producer of events needs to know only one of the servers (Koloniari et al. 2011,
-// section 3.1): what describe_producer has written there says which columns, options and other
-// servers a filter has. Nothing of it gets into a command unquoted or unparsed.
+// A producer needs to know only one of the servers (Koloniari et al. 2011, section 3.1): the text
+// that describe_producer has written there names the columns, options and other servers of a
+// filter. No part of it enters a command unquoted or unparsed.
 #include "pg/server/postgres.hpp"
 
 extern "C" {
@@ -75,7 +75,7 @@ constexpr ColumnShape kRowColumns[kColumns] = {
     {TEXTOID, false, true, kMaxText},    {TEXTOID, false, true, kMaxText}};
 constexpr RowShape kRows = {kRowColumns, kColumns, 0, 1'000'000};
 
-// libpq's memory, which goes with a context.
+// libpq's memory, freed with a context.
 struct KeptResult {
   MemoryContextCallback callback;
   PGresult* result;
@@ -115,7 +115,7 @@ Rows read_rows(const PGresult* result, const char* server) {
   return rows;
 }
 
-// Option producer over there may say anything, and so may the server that answers.
+// The server, and option producer there, may contain anything.
 bool is_whole(const Row* row) {
   if (row->filter() == nullptr || row->values[1] == nullptr || row->name() == nullptr ||
       row->first() == nullptr)
@@ -151,7 +151,7 @@ Rows fetch_rows(Oid server, const char* schema) {
 
 // ---- servers ------------------------------------------------------------------------------------
 
-// Is the server of rows `first` to `end` where `known` is?
+// Is the server of rows `first` to `end` at the place of `known`?
 bool is_there(const ForeignServer* known, const Row* first, const Row* end) {
   for (const char* name : {"host", "port", "dbname"}) {
     const char* wanted = "";
@@ -182,8 +182,8 @@ bool may_use(Oid server) {
   return SF_SERVER_ACLCHECK(server, GetUserId(), ACL_USAGE) == ACLCHECK_OK;
 }
 
-// The name that a server has here: the same, or that of one at the same place, best of one that the
-// user may use. Whether its owner may use it is asked when the filter is created.
+// The local name of a server: the same, or that of one at the same place, preferably one that the
+// user may use. CREATE checks whether the owner may use it.
 const char* find_server(Oid wrapper, const Row* first, const Row* end) {
   const ForeignServer* same = GetForeignServerByName(first->name(), true);
   if (same != nullptr && (same->fdwid != wrapper || !is_there(same, first, end))) same = nullptr;
@@ -206,7 +206,7 @@ const char* find_server(Oid wrapper, const Row* first, const Row* end) {
   return found->servername;
 }
 
-// Their names here, separated by commas, as option servers has them.
+// Their local names, separated by commas, as in option servers.
 const char* servers_here(Oid wrapper, const Row* row, const Row* end) {
   StringInfoData names;
   initStringInfo(&names);
@@ -237,8 +237,7 @@ void append_column(StringInfo command, const Row* row) {
     appendStringInfo(command, " OPTIONS (role %s)", quote_literal_cstr(row->third()));
 }
 
-// The options of a filter over there, checked as those of CREATE are; its servers by their names
-// here.
+// Options of a filter there, checked like those of CREATE, with local names of its servers.
 List* read_options(const ForeignServer* server, const Row* row, const Row* servers,
                    const Row* end) {
   List* options = NIL;
@@ -276,7 +275,7 @@ void append_options(StringInfo command, List* options) {
   if (options != NIL) appendStringInfoChar(command, ')');
 }
 
-// The rows of one filter, at least one.
+// Makes the command from the rows of one filter, at least one.
 char* make_command(const ForeignServer* server, const Row* row, const Row* end) {
   const Row* servers = row;
   while (servers < end && servers->item() != 's') ++servers;

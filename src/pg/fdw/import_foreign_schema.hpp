@@ -1,5 +1,5 @@
-// IMPORT FOREIGN SCHEMA: the filters that have slices in a schema of another server, as their
-// producers know them.
+// IMPORT FOREIGN SCHEMA: filters with slices in a schema of another server, as their producers know
+// them.
 #pragma once
 
 extern "C" {
@@ -8,8 +8,8 @@ extern "C" {
 
 namespace streamfilter::pg {
 
-// The CREATE FOREIGN TABLE commands (char*). Raises 08001 if the server cannot be reached, 42704 if
-// a filter needs a server or a type that is not known here.
+// The CREATE FOREIGN TABLE commands (char*). Raises 08001 if the server is unreachable, 42704 if a
+// filter needs a server or a type that does not exist here.
 List* import_foreign_schema(ImportForeignSchemaStmt* statement, Oid server);
 
 }  // namespace streamfilter::pg

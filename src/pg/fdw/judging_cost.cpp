@@ -14,7 +14,7 @@ extern "C" {
 namespace streamfilter::pg {
 namespace {
 
-// Of what is declared. Little: nothing that is compiled makes it faster.
+// Real share of the declared cost. Little, because compiling does not make it faster.
 constexpr double kShareOfCost = 0.005;
 
 bool has_call(Node* node, void* context) {
@@ -26,7 +26,7 @@ bool has_call(Node* node, void* context) {
   return SF_WALK_EXPRESSION(node, has_call, context);
 }
 
-// What is declared for one row.
+// Declared cost for one row.
 Cost declared_cost(PlannerInfo* root, const RelOptInfo* rel) {
   QualCost declared{};
   ListCell* cell;
@@ -38,7 +38,7 @@ Cost declared_cost(PlannerInfo* root, const RelOptInfo* rel) {
   return declared.per_tuple;
 }
 
-// For how many rows the planner has charged the conditions.
+// Number of rows for which the planner has charged the conditions.
 double rows_charged(const RelOptInfo* rel, const Path* path) {
   Selectivity part = 1;
   Cost ignored;

@@ -1,6 +1,7 @@
-// What streamfilter_seen() costs. It is declared to cost a hundred times more than it does, so that
-// all other conditions are evaluated before: whatever they remove must not be remembered. Paths
-// whose conditions are in order would be far too dear, and their queries be compiled for nothing.
+// Costs of streamfilter_seen(). It is declared to cost a hundred times its real cost, so that all
+// other conditions are evaluated before: rows that they remove must not be remembered. This would
+// make paths with correctly ordered conditions far too expensive, and get their queries compiled
+// for nothing.
 #pragma once
 
 extern "C" {
@@ -9,14 +10,14 @@ extern "C" {
 
 namespace streamfilter::pg {
 
-// Of a path for a base relation, before it becomes a plan: what the calls among its conditions have
-// been declared to cost and do not. 0 if there are none.
+// For a path of a base relation, before it becomes a plan: declared minus real cost of the calls
+// among its conditions; 0 if there are none.
 Cost excess_cost(PlannerInfo* root, const RelOptInfo* rel, const Path* path);
 
-// Takes that back from all paths.
+// Subtracts that from all paths.
 void take_back_excess(PlannerInfo* root, RelOptInfo* rel);
 
-// How many rows pass all conditions but this one.
+// Number of rows that pass all other conditions.
 double rows_before(PlannerInfo* root, const RelOptInfo* rel, RestrictInfo* condition);
 
 }  // namespace streamfilter::pg

@@ -1,4 +1,4 @@
-// Which conditions of a query give a key column its value.
+// Finds conditions of a query that give a key column its value.
 #include "pg/server/postgres.hpp"
 
 extern "C" {
@@ -32,8 +32,8 @@ const TypeCacheEntry* equality_of(const FilterColumn* column) {
                            TYPECACHE_EQ_OPR | TYPECACHE_HASH_OPFAMILY | TYPECACHE_BTREE_OPFAMILY);
 }
 
-// Is it the equality that the hash goes by? The column may be relabelled (a varchar is compared as
-// text), but not to a type that compares otherwise: citext = text is none of citext's operators.
+// Is it the equality that the hash is based on? The column may be relabelled (a varchar is compared
+// as text), but not to a type with another equality: citext = text is none of citext's operators.
 bool is_key_equality(Oid oper, const FilterColumn* column) {
   const TypeCacheEntry* type = equality_of(column);
   return (OidIsValid(type->hash_opf) &&
@@ -52,17 +52,17 @@ bool same_equality(Oid collation, const FilterColumn* column) {
 bool is_integer(Oid type) { return type == INT2OID || type == INT4OID || type == INT8OID; }
 bool is_float(Oid type) { return type == FLOAT4OID || type == FLOAT8OID; }
 
-// The value as one of the column's type, its typmod aside: a value that does not fit is no key of
-// the filter, whereas a cast to the typmod could make it one. nullptr: there is no way.
+// The value with the column's type, without its typmod: a value that does not fit is no key of the
+// filter, but a cast to the typmod could make it one. nullptr: impossible.
 Node* fit_value(Node* value, const FilterColumn* column, bool* exact) {
   const Oid source = getBaseType(exprType(value));
   const Oid target = getBaseType(column->type);
   *exact = true;
   if (source == target || IsBinaryCoercible(source, target)) return value;
-  // The scan converts these, since a cast raises an error where a number does not fit.
+  // The scan converts these, because a cast raises an error if a number does not fit.
   if ((is_integer(source) && is_integer(target)) || (is_float(source) && is_float(target)))
     return value;
-  if (source == RECORDOID) return nullptr;  // a row without a type of its own casts to none
+  if (source == RECORDOID) return nullptr;  // an anonymous row type has no casts
   // A cast may change the value (text to name cuts it), so that the clause has to be tested after.
   *exact = false;
   return coerce_to_target_type(nullptr, value, exprType(value), target, -1, COERCION_ASSIGNMENT,

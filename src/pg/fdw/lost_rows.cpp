@@ -1,5 +1,5 @@
-// A walk down the finished plan carries along what happens above to the rows of a node. Where a
-// node lets only rows pass that a filter has not seen, that has to be nothing.
+// Walks down the finished plan and tracks what happens to a node's rows above it. Above a node that
+// passes only rows which a filter has not seen, nothing may remove rows.
 #include "pg/server/postgres.hpp"
 
 extern "C" {
@@ -28,18 +28,18 @@ enum class Loss : uint8 {
   explain,
 };
 
-// What happens to the rows of a node.
+// What happens to a node's rows above it.
 struct Above {
-  Loss rows;      // to those that have passed a condition on a filter
-  Loss verdicts;  // to those that carry the answer of a filter, which the query may look at itself
-  bool limited;   // no more are asked for than are needed
+  Loss rows;      // to rows that have passed a condition on a filter
+  Loss verdicts;  // to rows that carry a filter's answer, which the query may look at itself
+  bool limited;   // no more rows are asked for than needed
 };
 
 struct Search {
   const PlannedStmt* statement;
-  Above* uses;  // of each subplan: by what keeps most of its rows
+  Above* uses;  // for each subplan: the use that keeps most of its rows
   bool* used;
-  Loss loss;  // the first that was found
+  Loss loss;  // the first loss found
   const Node* filter;
 };
 
@@ -62,7 +62,7 @@ void note_use(Search* search, int plan_id, const Above& above) {
 }
 
 void note_subplan(Search* search, const SubPlan* subplan) {
-  if (subplan->subLinkType == CTE_SUBLINK) return;  // its scans say what becomes of it
+  if (subplan->subLinkType == CTE_SUBLINK) return;  // its scans decide
   const bool looks_only = subplan->subLinkType == EXISTS_SUBLINK ||
                           subplan->subLinkType == ANY_SUBLINK ||
                           subplan->subLinkType == ALL_SUBLINK;
@@ -98,7 +98,7 @@ void look_at_conditions(Search* search, const List* conditions, const Above& abo
     const Node* filter = filter_in(search, condition);
     if (filter == nullptr || IsA(condition, FuncExpr)) continue;
     note_loss(search, above.rows, filter);
-    // They are evaluated in this order.
+    // Conditions are evaluated in this order.
     if (i + 1 < list_length(conditions)) note_loss(search, Loss::condition, filter);
   }
 }
@@ -111,7 +111,7 @@ Above lose(Loss loss, const Above& above) {
   return {loss, looked_at ? above.verdicts : loss, false};
 }
 
-// The node wants all rows before it hands out the first.
+// The node reads all rows before it returns the first.
 Above all_at_once(const Above& above) { return above.limited ? lose(Loss::limit, above) : above; }
 
 Above above_of_limit(const Limit* limit, const Above& above) {
@@ -129,7 +129,7 @@ Above above_of_locks(const LockRows* locks, const Above& above) {
   return above;
 }
 
-// What becomes of the rows of the plan below (the first of them, if it is a join).
+// What happens to the rows of the plan below (of the first one, for a join).
 Above above_of_child(const Plan* plan, const Above& above) {
   switch (nodeTag(plan)) {
     case T_ModifyTable: return {};
@@ -159,7 +159,7 @@ Above above_of_child(const Plan* plan, const Above& above) {
              : above;
 }
 
-// Each row of that side comes out of the join at least once.
+// Does each row of that side leave the join at least once?
 bool keeps_outer(JoinType type) { return type == JOIN_LEFT || type == JOIN_FULL; }
 bool keeps_inner(JoinType type) { return type == JOIN_RIGHT || type == JOIN_FULL; }
 
@@ -179,7 +179,7 @@ void visit_list(Search* search, const List* plans, const Above& above) {
 }
 
 void look_at_node(Search* search, const Plan* plan, const Above& above) {
-  // One row or none is never too much.
+  // At most one row is never too many.
   const bool single = IsA(plan, Result) && plan->lefttree == nullptr;
   const bool harmless =
       single && (above.rows == Loss::limit || above.rows == Loss::subquery || above.limited);
@@ -223,7 +223,7 @@ void visit(Search* search, const Plan* plan, const Above& above) {
   visit(search, plan->righttree, below);
 }
 
-// A subplan is used by the query and by those behind it in the list.
+// The query, and later subplans in the list, use a subplan.
 void search_statement(Search* search, Loss loss) {
   const List* subplans = search->statement->subplans;
   visit(search, search->statement->planTree, {loss, Loss::none, false});
@@ -283,11 +283,11 @@ void look_at(const PlannedStmt* statement, Loss loss) {
 
 // ---- steps of hooks ----------------------------------------------------------------------------
 
-// EXPLAIN of a query: not executed, or executed for nobody.
+// EXPLAIN of a query: not executed, or executed without returning rows.
 enum class Explained : uint8 { no, plan, run };
 Explained explained = Explained::no;
 
-// A plan of EXPLAIN EXECUTE may be kept; that of EXPLAIN CREATE TABLE AS has a table for its rows.
+// A plan of EXPLAIN EXECUTE may be kept; EXPLAIN CREATE TABLE AS stores its rows.
 Explained how_explained(const Node* statement) {
   if (!IsA(statement, ExplainStmt)) return Explained::no;
   const auto* explain = reinterpret_cast<const ExplainStmt*>(statement);
@@ -315,7 +315,7 @@ pg_noinline void set_explained(Explained value) { explained = value; }
 
 PlannedStmt* look_for_lost_rows(PlannerCall* call) {
   PlannedStmt* statement = call->go_on();
-  // A plan lists the functions that are not of the server itself.
+  // A plan lists the functions that are not PostgreSQL's own.
   if (unlikely(statement->invalItems != NIL)) look_at(statement);
   return statement;
 }

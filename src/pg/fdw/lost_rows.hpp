@@ -1,15 +1,15 @@
-// Plans that throw rows away above `NOT streamfilter_seen(…)`: the filter has remembered them, so
-// nobody gets them again. There is a WARNING when such a query is planned.
+// Warns, at planning, of plans that remove rows above `NOT streamfilter_seen(…)`: the filter has
+// remembered them, so they are lost.
 #pragma once
 
 #include "pg/server/hooks.hpp"
 
 namespace streamfilter::pg {
 
-// Outside of other steps of the planner: it looks at the plan as the server makes it.
+// Runs outside of other planner steps, so that it sees PostgreSQL's own plan.
 PlannedStmt* look_for_lost_rows(PlannerCall* call);
 
-// EXPLAIN plans a query for nobody.
+// EXPLAIN plans a query without returning its rows.
 void note_explain(UtilityCall* call);
 
 }  // namespace streamfilter::pg
