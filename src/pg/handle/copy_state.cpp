@@ -19,7 +19,7 @@ extern "C" {
 namespace streamfilter::pg {
 namespace {
 
-constexpr int kTries = 3;  // of a slice that too many keys come to
+constexpr int kTries = 3;  // per slice, if too many keys come meanwhile
 
 void wait_a_moment() {
   WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, 1, wait_event(Wait::resize));
@@ -46,7 +46,7 @@ class Copier {
         name_(name),
         from_(block_of(former)->parameters),
         to_(block_of(copy)->parameters) {
-    // Only the slices that are just being copied get memory.
+    // Only slices being copied take memory.
     read_ = static_cast<Header*>(MemoryContextAllocHuge(CurrentMemoryContext, from_.memory));
     memcpy(static_cast<void*>(read_), block_of(former), sizeof(Header));
     scratch_ =
@@ -97,7 +97,7 @@ class Copier {
     return reinterpret_cast<char*>(read_) + sizeof(Header) + slice * from_.slice_bytes;
   }
 
-  // The system gives its memory before the lock is taken.
+  // Makes the system provide the memory before the lock is taken.
   void touch(uint32 end) {
     for (; touched_ < end; ++touched_) {
       CHECK_FOR_INTERRUPTS();
@@ -105,7 +105,7 @@ class Copier {
     }
   }
 
-  // What is done with goes back to the system, but for the pages that others share.
+  // Gives memory of finished slices back to the system, except for pages shared with others.
   void forget_below(uint32 first) {
     const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
     const auto start = reinterpret_cast<uintptr_t>(bytes_of(forgotten_)) + page - 1,
@@ -122,7 +122,7 @@ class Copier {
   Oid relid_;
   const char* name_;
   const Parameters from_, to_;
-  Header* read_;  // as the former state was
+  Header* read_;  // as in the former state
   void* scratch_;
   uint32 touched_ = 0, forgotten_ = 0;
 };

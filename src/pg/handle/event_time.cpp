@@ -25,7 +25,7 @@ void warn(FilterHandle* filter) {
                   "Column ahead of streamfilter_stats counts such events."));
 }
 
-// Of that, the filter is empty.
+// After that, the filter is empty.
 bool has_truncated(const FilterHandle* filter) {
   const TransactionChanges* changes = changes_of(filter);
   return changes != nullptr && changes->log.last_reset != kNoChange;
@@ -41,7 +41,7 @@ void warn_of_clock(const FilterHandle* filter, int64 behind) {
                   quote_identifier(filter->relation->name)));
 }
 
-// From now on the filter's time is ahead of the clock by so much more.
+// Advances the filter's time ahead of the clock by so much more.
 void set_ahead(FilterHandle* filter, int64 more) {
   const int64 before =
       static_cast<int64>(pg_atomic_fetch_add_u64(&filter->slot->ahead_of_clock, more));
@@ -50,8 +50,8 @@ void set_ahead(FilterHandle* filter, int64 more) {
 
 }  // namespace
 
-// Others may have come between the clock and the filter: where it seems to have gone back, it is
-// looked at once more, after the filter.
+// Other sessions may come between reading the clock and reading the filter. If the clock seems to
+// have gone back, read it again, after the filter.
 void follow_clock(FilterHandle* filter, Element* element) {
   if (filter->slot == nullptr) return;
   const int64 latest = clock_of(filter->header, element->hash);
@@ -68,7 +68,7 @@ void follow_clock(FilterHandle* filter, Element* element) {
 
 void check_time(FilterHandle* filter, Element* element) {
   if (!is_finite(element->time)) return;
-  // The clock is looked at only where the last look does not say enough.
+  // Reads the clock only if the last reading does not decide.
   if (pg_add_s64_overflow(current_time(), filter->max_future, &filter->latest_time))
     filter->latest_time = PG_INT64_MAX;
   if (element->time <= filter->latest_time) return;

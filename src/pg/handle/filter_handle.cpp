@@ -1,7 +1,7 @@
-// The handles of a backend. A handle stays for ever; what it points to is replaced when an
-// invalidation says that the relation may have changed, and the old parts live on until the end of
-// the transaction, since a caller further up the stack may still be looking at them. If it is not
-// used again by then, because it was dropped, nothing takes their place.
+// The handles of a backend. A handle lives as long as the backend. When an invalidation says that
+// the relation may have changed, its parts are replaced; the old parts live until the end of the
+// transaction, because a caller further up the stack may still use them. If the handle is not used
+// again by then, for example after DROP, the parts are only freed.
 #include "pg/server/postgres.hpp"
 
 extern "C" {
@@ -37,11 +37,12 @@ namespace streamfilter::pg {
 
 namespace {
 
-HTAB* handles = nullptr;          // FilterHandle by relid
-FilterHandle* dirty = nullptr;    // those with counts to add
-MemoryContext retired = nullptr;  // parent of replaced contexts; emptied at transaction end
-bool is_any_stale = false;        // some handle is invalid and has parts
-uint64 lock_epoch = 1;            // advances when locks may have been given back
+HTAB* handles = nullptr;        // FilterHandle by relid
+FilterHandle* dirty = nullptr;  // handles with counts to flush
+// parent of replaced contexts; emptied at the end of the transaction
+MemoryContext retired = nullptr;
+bool is_any_stale = false;  // some handle is invalid and still has parts
+uint64 lock_epoch = 1;      // advances when locks may have been released
 
 constexpr uint64 kFlushEvery = 8192;
 
@@ -63,7 +64,7 @@ void on_invalidation(Datum, Oid relid) {
   while (auto* filter = static_cast<FilterHandle*>(hash_seq_search(&scan))) invalidate(filter);
 }
 
-// Also of roles: the owner of a filter needs rights.
+// Also for roles: the owner of a filter needs rights.
 void on_server_change(Datum, SF_SYSCACHE_ID, uint32) {
   on_invalidation(static_cast<Datum>(0), InvalidOid);
 }
@@ -88,7 +89,7 @@ void tell_of(const FilterHandle* filter) {
                    would_discard});
 }
 
-// Then its rows do not meet what the filter holds.
+// Rows in a just truncated filter do not meet its old keys.
 bool has_truncated(const FilterHandle* filter) {
   const TransactionChanges* changes = changes_of(filter);
   return changes != nullptr && changes->log.last_reset != kNoChange;
@@ -128,7 +129,7 @@ void end_locks() {
   ++handle_epoch;
 }
 
-// Leaves what the next use loads anew.
+// Frees parts that the next use loads anew.
 void free_parts(FilterHandle* filter) {
   MemoryContextDelete(filter->validity.context);
   filter->validity.context = nullptr;
@@ -141,7 +142,7 @@ void free_parts(FilterHandle* filter) {
   filter->header = nullptr;
 }
 
-// Nobody looks at them any more: the transaction has ended.
+// At the end of the transaction no caller uses stale parts any more.
 void free_stale_parts() {
   if (!is_any_stale) return;
   is_any_stale = false;
@@ -162,7 +163,7 @@ TypeHasher** make_hashers(const FilterRelation* relation) {
   return hashers;
 }
 
-// A hash function is not trusted.
+// Hash functions of user types are not trusted.
 bool hashes_as_owner(const FilterRelation* relation, TypeHasher* const* hashers) {
   for (int i = 0; i < relation->key_count && hashers != nullptr; ++i)
     if (runs_untrusted_code(hashers[i])) return true;
@@ -219,8 +220,8 @@ void load(FilterHandle* filter) {
   ++filter->version;
 }
 
-// The definition may have been altered. What was added while the filter was unlogged is in no log:
-// without a header, the next change writes an image.
+// The definition may have been altered. Keys added while the filter was unlogged are not in the
+// log: without a header, the next change writes an image.
 void note_persistence(SavedState* saved, bool logged) {
   if (saved->logged == logged) return;
   if (logged) pg_atomic_write_u32(&saved->has_header, 0);
@@ -238,7 +239,7 @@ LOCKMODE lock_for(Use use) {
   }
 }
 
-// What CREATE, ALTER and IMPORT record where event triggers are at work.
+// Records the dependencies that CREATE, ALTER and IMPORT record where event triggers run.
 void record_dependencies(FilterHandle* filter, Use use) {
   const FilterRelation* relation = filter->relation;
   if (filter->validity.depends || lock_for(use) != RowExclusiveLock || !may_record_dependencies())
@@ -250,7 +251,7 @@ void record_dependencies(FilterHandle* filter, Use use) {
     filter->validity.depends &= depend_on(relation->relid, RelationRelationId, relation->parent);
 }
 
-// The state may have been made by a version that derived other parameters; it goes on with them.
+// A version that derived other parameters may have made the state; it keeps them.
 void adopt_state(FilterHandle* filter, FilterSlot* slot) {
   auto* relation = const_cast<FilterRelation*>(filter->relation);
   const Parameters& parameters = filter->header->parameters;
@@ -269,7 +270,7 @@ void adopt_state(FilterHandle* filter, FilterSlot* slot) {
   filter->by_clock = filter->has_time && relation->time == nullptr;
 }
 
-// On a standby it has what has been replayed, and may have to be built anew for that.
+// On a standby the state follows replay, and may have to be rebuilt.
 FilterSlot* attach_newest(const FilterRelation* relation) {
   for (;;) {
     FilterSlot* slot = attach_slot(relation);
@@ -323,7 +324,7 @@ void check_rights(FilterHandle* filter, AclMode right) {
   filter->validity.checked_rights |= right;
 }
 
-// Takes the lock and whatever may have changed since it was last held.
+// Takes the lock, and reloads whatever may have changed since it was last held.
 void revalidate(FilterHandle* filter, Use use) {
   const LOCKMODE mode = lock_for(use);
   if (filter->validity.lock_epoch != lock_epoch || filter->validity.lockmode < mode) {
@@ -422,8 +423,8 @@ void count_tested(FilterHandle* filter) {
   if (++filter->uncounted.rows[RowCount::tested] >= kFlushEvery) add_counters(filter);
 }
 
-// The repeat was counted as discarded just now. That may be in the slot's counter by now: the sum
-// is right all the same.
+// The repeat was just counted as discarded, possibly in the slot's counter already. The sum is
+// right all the same.
 void count_outcome(FilterHandle* filter, bool repeat, Outcome outcome) {
   note_dirty(filter);
   if (!repeat) {

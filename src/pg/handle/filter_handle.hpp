@@ -37,12 +37,12 @@ struct NodeOperations {
 
 // A filter's place in a tree of filters.
 struct TreeNode {
-  FilterHandle* parent;  // nullptr: it is the root
+  FilterHandle* parent;  // nullptr for the root
   FilterHandle** children;
   int child_count;
-  bool searched;   // a node below tests matches here top-down, so keys must come in below
-  uint64 checked;  // the version of the parent that it was found to fit
-  // The root, if that is behind postgres_fdw and takes the rows themselves; nullptr: it is not.
+  bool searched;   // a node below searches matches here top-down, so keys must come in below
+  uint64 checked;  // version of the parent that this node was checked against
+  // The root if it is behind postgres_fdw and takes rows instead of hashes; otherwise nullptr.
   FilterHandle* taker;
 };
 
@@ -52,23 +52,23 @@ TreeNode* make_tree_node(const FilterRelation* relation);
 // What `keys` and `node` of a handle are, by its `remote` and `tree` (filter_keys.cpp).
 void choose_operations(FilterHandle* filter);
 
-// Whether a slice exceeded its limit when transactions had brought keys in `applied` - 1 times.
+// Whether a slice exceeded its limit after transactions had applied keys `applied` - 1 times.
 struct OverfullVerdict {
-  uint64 applied;  // 0: nothing is known
+  uint64 applied;  // 0: no verdict yet
   uint32 slice;
   bool exceeds;
 };
 
-// What a call is going to do; decides lock and needed right.
+// Purpose of a call; decides the lock and the needed right.
 enum class Use : uint8 {
-  define,          // look at the definition only: no state is needed or made, and no right
+  define,          // read the definition only; needs no state and no right
   test,            // needs SELECT
-  test_granted,    // the same, where the executor or the caller has checked the rights
+  test_granted,    // likewise; executor or caller has checked the rights
   insert,          // needs INSERT
-  insert_granted,  // the same, where the executor has checked the rights
-  judge,           // rows, by trigger or streamfilter_seen(): insert as far as the mode says so
-  judge_granted,   // the same, where the trigger has checked the rights
-  erase,           // forget a key, where the executor has checked the rights
+  insert_granted,  // likewise; the executor has checked the rights
+  judge,  // judge rows, by trigger or streamfilter_seen(): INSERT, unless the mode forbids it
+  judge_granted,  // likewise; the trigger has checked the rights
+  erase,          // forget a key; the executor has checked the rights
 };
 
 // How far a handle can be used as it is. Private to filter_handle.cpp.
@@ -117,22 +117,23 @@ struct FilterHandle {
   uint64 asked_in, asked_by, fired_in;
   Oid fired_by;
   KeyRule rule;
-  WordKey word;          // no: hashed the long way
-  FilterMode mode;       // what is done with rows that it judges; enforce for any other use
-  bool mode_overridden;  // it is not the filter's own, but a setting that somebody made
-  bool has_time;         // of its elements
-  bool by_clock;         // no column tells it: it is the server's
-  bool warned_of_time;   // of one that was too far ahead
-  int64 max_future;      // how far a time may be ahead of the server's, in microseconds
-  int64 latest_time;     // what is later has to be held against the server's clock
+  WordKey word;          // no: hashed the general way
+  FilterMode mode;       // for rows that it judges; enforce for any other use
+  bool mode_overridden;  // the mode comes from a setting, not from the filter's option
+  bool has_time;         // elements have a time
+  bool by_clock;         // no column has the time: the server's clock gives it
+  bool warned_of_time;   // of an event too far ahead
+  int64 max_future;      // how far an event may be ahead of the server's clock, in microseconds
+  int64 latest_time;     // later times are compared with the server's clock
   bool has_detour;       // hash_by_detour() is needed
-  // The statement that gives it keys waits for nobody's rows: said before each key by who knows.
+  // The statement that gives keys waits for no other rows; set before each key by callers that
+  // know.
   bool never_waits;
-  OverfullLimit limit;                   // of what it holds
-  bool passes_overfull;                  // repeats pass beyond it
-  bool met_overfull;                     // since report_overfull was called
-  bool warned_overfull;                  // this session was
-  OverfullVerdict overfull_verdicts[4];  // by slice
+  OverfullLimit limit;                   // of the keys that it holds
+  bool passes_overfull;                  // repeats pass beyond the limit
+  bool met_overfull;                     // since the last report_overfull
+  bool warned_overfull;                  // once per session
+  OverfullVerdict overfull_verdicts[4];  // one per slice
 
   HandleValidity validity;
   HandleCounts uncounted;
@@ -150,10 +151,10 @@ void join_parent(FilterHandle* filter, FilterRelation* relation, Use use);
 // Finds or makes this backend's handle; takes no lock and checks nothing.
 FilterHandle* filter_handle(Oid relid);
 
-// Locks the relation until the end of the transaction, checks the rights of the current user,
-// (re)loads the definition and attaches the shared state as far as not done yet. Cheap when
-// repeated. Raises the errors of load_filter_relation and attach_slot, 42501 for missing rights,
-// 55000 if the library is not preloaded (not for Use::define).
+// Locks the relation until the end of the transaction, checks the current user's rights, (re)loads
+// the definition and attaches the shared state, each only if needed. Cheap when repeated. Raises
+// the errors of load_filter_relation and attach_slot, 42501 for missing rights, 55000 if the
+// library is not preloaded (not for Use::define).
 void make_ready(FilterHandle* filter, Use use);
 inline void use_filter(FilterHandle* filter, Use use) {
   if (unlikely(filter->validity.used_epoch != handle_epoch || filter->validity.used_for != use ||
@@ -161,8 +162,8 @@ inline void use_filter(FilterHandle* filter, Use use) {
     make_ready(filter, use);
 }
 
-// Raises 42501 if the mode of the rows that are judged is not for the one to choose who did. Of a
-// trigger, the owner of the table may, too; InvalidOid: there is none.
+// Raises 42501 if the user who set the mode may not choose it for these rows. In a trigger the
+// table's owner may, too; InvalidOid if there is no table.
 inline void check_mode(const FilterHandle* filter, Oid table_owner) {
   if (unlikely(filter->mode_overridden))
     check_override(filter->relation, filter->mode, table_owner);
@@ -180,8 +181,8 @@ inline Element new_element(const FilterHandle* filter) {
   return element;
 }
 
-// The hash of a key, its columns in the order of relation->keys and of the columns' types. False:
-// a NULL column means that the row has no key (it is never a repeat and not remembered).
+// Hashes a key, with columns in the order and of the types of relation->keys. False: a column is
+// NULL, so the row has no key (it is never a repeat and not remembered).
 bool hash_by_detour(const FilterHandle* filter, const Datum* values, const bool* isnull,
                     uint64* hash);
 inline bool hash_filter_key(const FilterHandle* filter, const Datum* values, const bool* isnull,
@@ -194,38 +195,38 @@ inline bool hash_filter_key(const FilterHandle* filter, const Datum* values, con
   return hash_key(filter->hashers, values, isnull, filter->relation->key_count, filter->rule, hash);
 }
 
-// Is the root of its tree behind postgres_fdw? That is asked for one row after the other.
+// Is the root of its tree behind postgres_fdw? Such a root takes rows one by one.
 inline bool hands_rows_up(const FilterHandle* filter) {
   return filter->tree != nullptr && filter->tree->taker != nullptr;
 }
 
-// Count a key that was looked up; and what the answer was, if it was to be inserted.
+// Count a look-up, and its answer if the key was to be inserted.
 void count_tested(FilterHandle* filter);
 inline void count_answer(FilterHandle* filter, bool seen) {
   ++filter->uncounted.rows[seen ? RowCount::discarded : RowCount::accepted];
   count_tested(filter);
 }
-// Count an event whose time is too far ahead.
+// Counts an event whose time is too far ahead.
 void count_ahead(FilterHandle* filter);
 
-// What becomes of repeats if they are not discarded.
+// Outcome of repeats that are not discarded.
 enum class Outcome : uint8 { marked, diverted, would_discard };
-// Call it after a row was judged that is not discarded, so that nothing can be lost.
+// Call it after judging a row that is not discarded, and so not lost.
 void count_outcome(FilterHandle* filter, bool repeat, Outcome outcome);
 
-// Raises 0A000 if the state of the filter is on another server; `what` cannot be done there.
+// Raises 0A000 if the state is on another server; `what` names the operation.
 void require_local(const FilterHandle* filter, const char* what);
-// Counts, for a key that is tested and inserted, where the filter found it.
+// Counts where the filter found a key that is tested and inserted.
 void count_found(FilterHandle* filter, unsigned position);
-// Count that a walk through a tree has come to this node, or ended here with a repeat.
+// Counts that a search in a tree has reached this node, or found a repeat here.
 void count_access(FilterHandle* filter);
 void count_hit(FilterHandle* filter);
 
-// Adds what this backend has counted to the counters in shared memory. Cannot raise.
+// Adds this backend's counts to shared memory. Cannot raise.
 void flush_counters();
 
-// Called by the coordinator (pg/commit) where the locks are about to be given back: when the
-// transaction ends, and when a subtransaction rolls back. Cannot raise.
+// Called by the coordinator (pg/commit) when locks are about to be released: at the end of the
+// transaction, and when a subtransaction rolls back. Cannot raise.
 void end_transaction_of_handles();
 void end_subtransaction_of_handles();
 

@@ -1,6 +1,6 @@
-// The places where a key meets a filter, wherever its state is. All of these need use_filter first;
-// what they raise, and what a transaction that adds keys can expect, is told in judge_key.hpp
-// and remote_keys.hpp.
+// The only entrances by which a key meets a filter, wherever the filter's state is. All need
+// use_filter first. judge_key.hpp and remote_keys.hpp say what they raise, and what a transaction
+// that adds keys can expect.
 #pragma once
 
 #include "pg/handle/filter_handle.hpp"
@@ -8,12 +8,12 @@
 
 namespace streamfilter::pg {
 
-// Gets the memory that keys need on its way into the cache, for callers that know their
-// next ones. Those without has_key are left out.
+// Prefetches the memory that keys need, for callers that know their next keys. Skips elements
+// without has_key.
 void prefetch_keys(const FilterHandle* filter, const Element* elements, const bool* has_key,
                    int count);
 
-// Was the key seen? It is inserted now, once the transaction commits.
+// Was the key seen? Inserts it at commit.
 bool test_and_insert_key(FilterHandle* filter, const Element& element);
 // The same after prefetch_keys.
 bool test_and_insert_fetched_key(FilterHandle* filter, const Element& element);
@@ -31,27 +31,27 @@ bool asks_servers(FilterHandle* filter);
 // that was judged has got it.
 void remember_key(FilterHandle* filter, const Element& element);
 
-// May a key be this transaction's own before it commits, whatever the filter says of it? Not where
-// its state is on other servers, or in a tree.
+// Can a key become this transaction's own before commit, whatever the filter says? Not if the state
+// is on other servers or in a tree.
 bool can_take_keys(const FilterHandle* filter);
 
-// Takes a key for a row that was judged wrongly: it is inserted once the transaction commits, and
-// until then nobody else adds it. False, at once: an unfinished transaction has added it. Needs
+// Takes the key of a wrongly judged row: the filter gets it at commit, and until then no other
+// transaction adds it. Returns false at once if an unfinished transaction has added it. Needs
 // can_take_keys().
 bool take_key(FilterHandle* filter, const Element& element);
 
-// remember_key() for a key that nobody else adds now: the row is there already, and its table is
-// not to be written by others. Of many keys, none takes a place among those in flight.
+// remember_key() for a row that exists already, in a table that nobody else writes now. Of many
+// keys, none takes a place among those in flight.
 void learn_key(FilterHandle* filter, const Element& element);
 
 // Was the key seen, by committed transactions or by this one?
 bool test_key(FilterHandle* filter, const Element& element);
 
-// Forgets a key at commit; false if it was not there. Only for kinds with FilterOps::erase. A
-// filter knows keys by their fingerprints: another key with the same one is forgotten with it.
+// Forgets a key at commit; false if it was not there. Only for kinds with FilterOps::erase. Also
+// forgets other keys with an equal fingerprint.
 bool erase_key(FilterHandle* filter, const Element& element);
 
-// Forgets everything at commit, of this filter alone; the caller holds AccessExclusiveLock.
+// Empties this one filter at commit; the caller holds AccessExclusiveLock.
 void reset_filter(FilterHandle* filter);
 
 // The next, and copy_filter, work on state in this server only, and raise 0A000 for other filters.
@@ -60,7 +60,7 @@ void reset_filter(FilterHandle* filter);
 // all that lies behind the value's header.
 void merge_into_filter(FilterHandle* filter, const Header* value, int64 slice = kAllSlices);
 
-// The state as this transaction sees it, a palloc'ed block of the filter's memory.
+// The state as this transaction sees it, as a palloc'ed block.
 Header* copy_filter(FilterHandle* filter);
 
 // The header and one slice, likewise.

@@ -14,8 +14,8 @@ namespace {
 
 constexpr char kSetting[] = "streamfilter.mode";
 
-// The filter's owner can alter its mode, and the table's owner can disable the trigger;
-// to others the right can be granted.
+// The filter's owner can alter its mode, and the table's owner can disable the trigger. Others need
+// a granted right.
 bool may_override(const FilterRelation* relation, Oid table_owner) {
   const Oid role = session_mode.origin.set_by;
   return has_privs_of_role(role, relation->owner) ||

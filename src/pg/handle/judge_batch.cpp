@@ -1,7 +1,6 @@
-// Many keys at once: the same answers, and the same state of the filter, as one after the other.
-// One look into the own changes for all, then one into the filter, slice by slice, each lock taken
-// once; then they are answered and noted in their order. Nothing waits for memory that could have
-// been fetched before.
+// Judges many keys at once, with the same answers and the same filter state as one by one. One pass
+// looks into the transaction's own changes; one looks into the filter, slice by slice, taking each
+// lock once; then the keys are answered and noted in their order. All memory is prefetched.
 #include "pg/server/postgres.hpp"
 
 #include "pg/handle/judge_key.hpp"
@@ -16,23 +15,23 @@ namespace {
 
 constexpr int kTogether = 256;
 static_assert(kTogether <= LockBatches::kMax);
-constexpr int kFewest = 8;      // keys that are worth it
-constexpr int kLookahead = 32;  // keys whose memory is on its way at once
+constexpr int kFewest = 8;      // smaller batches do not pay
+constexpr int kLookahead = 32;  // keys prefetched ahead
 
 struct KeyBatch {
   FilterHandle* filter;
   TransactionChanges* changes;  // nullptr: none yet
-  uint64 applied;               // the slot's count before the filter was looked at
+  uint64 applied;               // the slot's count before the filter was read
   int count;
   const Element* elements[kTogether];
-  bool* seen[kTogether];  // where the answers are wanted
+  bool* seen[kTogether];  // where to write the answers
   OwnKey own[kTogether];
   int untouched_count;
-  uint16 untouched[kTogether];  // those that the own changes know nothing of
+  uint16 untouched[kTogether];  // keys that the own changes do not have
   bool found[kTogether];        // by the filter
 };
 
-// Calls use(i) for every key, `fetch` for those that follow some time before.
+// Calls use(i) for every key, and fetch(i) some keys ahead.
 template <typename Fetch, typename Use>
 void with_lookahead(int count, Fetch&& fetch, Use&& use) {
   Prefetches prefetches;
@@ -47,8 +46,8 @@ void with_lookahead(int count, Fetch&& fetch, Use&& use) {
   }
 }
 
-// A guess that `answer` verifies: the index says who may be there, and it takes the change
-// itself, elsewhere in memory, to know.
+// A guess that `answer` verifies: reading the index is cheap, while the change itself lies
+// elsewhere in memory.
 void look_into_own_changes(KeyBatch& batch) {
   if (batch.changes == nullptr) return;
   const ChangeLog* log = &batch.changes->log;
@@ -63,8 +62,8 @@ void look_into_own_changes(KeyBatch& batch) {
       });
 }
 
-// Those that the own changes know nothing of, together. What decides is a toss-up, so this has no
-// branch.
+// Collects keys that the own changes do not have. Branchless, because the condition is
+// unpredictable.
 void find_untouched(KeyBatch& batch) {
   batch.untouched_count = 0;
   for (int i = 0; i < batch.count; ++i) {
@@ -74,7 +73,7 @@ void find_untouched(KeyBatch& batch) {
   }
 }
 
-// If one is found, the filter learns that it was seen again, as test_and_insert_local_key has it.
+// A found key is promoted, as in test_and_insert_local_key.
 void look_into_slices(KeyBatch& batch) {
   FilterHandle* filter = batch.filter;
   Header* header = filter->header;
@@ -122,7 +121,7 @@ void note_repeat(KeyBatch& batch, const Element& element, const IndexHint& hint)
   append_change(batch.changes, ChangeType::repeat, as_accepted(batch.changes, element, hint), hint);
 }
 
-// What the own changes say by now: keys of this batch have come to them.
+// Own changes as of now: earlier keys of this batch may have been added.
 OwnKey own_by_now(const KeyBatch& batch, int i) {
   if (batch.changes == nullptr) return OwnKey{};
   const Element& element = *batch.elements[i];
@@ -133,7 +132,7 @@ OwnKey own_by_now(const KeyBatch& batch, int i) {
 bool answer(KeyBatch& batch, int i) {
   FilterHandle* filter = batch.filter;
   const Element& element = *batch.elements[i];
-  // The filter has changed since it was looked at, perhaps while a key before this one had to wait.
+  // The filter has changed since it was read, perhaps while an earlier key waited.
   if (unlikely(pg_atomic_read_u64(&filter->slot->applied) != batch.applied))
     return test_and_insert_local_key(filter, element);
   const OwnKey own = own_by_now(batch, i);

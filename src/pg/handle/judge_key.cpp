@@ -1,5 +1,5 @@
-// How a key is tested and inserted. Its own transaction's changes come first; then the filter; then
-// a new key is reserved (key_reservation.hpp).
+// How a key is tested and inserted: look into the transaction's own changes, then into the filter,
+// then reserve a new key (key_reservation.hpp).
 #include "pg/server/postgres.hpp"
 
 #include "pg/handle/judge_key.hpp"
@@ -13,8 +13,8 @@
 namespace streamfilter::pg {
 namespace {
 
-// Was the key seen? If so, the filter learns that it was seen again. This takes no commit: the key
-// is inserted anyway.
+// Was the key seen? If so, the filter promotes it at once, without waiting for commit: the key is
+// inserted anyway.
 bool test_and_promote(FilterHandle* filter, const Element& element) {
   if (!ops_of(filter->header).learns_from_repeats) return is_in_filter(filter, element);
   LWLock* lock = slice_lock(filter->slot, slice_of(filter->header->parameters, element.hash));
@@ -31,8 +31,8 @@ OwnKey own_key(const TransactionChanges* changes, const Element& element) {
   return changes == nullptr ? OwnKey{} : find_own(changes, element);
 }
 
-// The transaction that has added the key and committed, but whose keys are not all in the filter
-// yet; 0: none.
+// A committed transaction that has added the key but has not yet brought all its keys into the
+// filter; 0 if none.
 Owner find_arriving(const FilterHandle* filter, const Element& element) {
   const InFlightTag tag = in_flight_tag(filter->slot_generation, element.hash);
   InFlightPartition* partition = partition_of(tag);
@@ -47,12 +47,12 @@ Owner find_arriving(const FilterHandle* filter, const Element& element) {
   return arrives ? owner : 0;
 }
 
-// In this order: on its way a key is in both places for a while.
+// In this order, because an arriving key is in both places for a while.
 bool is_known(const FilterHandle* filter, const Element& element) {
   return find_arriving(filter, element) != 0 || is_in_filter(filter, element);
 }
 
-// Where test_and_insert will look in shared memory.
+// Prefetches the shared memory that test_and_insert will read.
 void prefetch_shared(const FilterHandle* filter, const TransactionChanges* changes,
                      const Element& element, Prefetches& prefetches) {
   prefetch(filter->header, element, prefetches);
@@ -66,7 +66,7 @@ TransactionChanges* begin_change(FilterHandle* filter) {
   return changes;
 }
 
-// Raises unless what the filter holds now can take the value.
+// Raises unless the filter's current state can take the value.
 void require_fit(FilterHandle* filter, const Header* value, int64 slice) {
   const Parameters& parameters = filter->header->parameters;
   for (uint32 i = 0; i < parameters.slices; ++i) {
@@ -81,7 +81,7 @@ void require_fit(FilterHandle* filter, const Header* value, int64 slice) {
   }
 }
 
-// What lasts until the change is applied is a copy.
+// Copies the value, because the change lasts until it is applied.
 void add_value(FilterHandle* filter, const Header* value, int64 slice, Size bytes) {
   TransactionChanges* changes = begin_change(filter);
   auto* copy = static_cast<MergedValue*>(
@@ -198,7 +198,7 @@ void prefetch_local_keys(const FilterHandle* filter, const Element* elements, co
 }
 
 bool erase_local_key(FilterHandle* filter, const Element& element) {
-  // What is forgotten must not arrive afterwards.
+  // A forgotten key must not arrive afterwards.
   if (Arriving(filter->slot).keys || find_arriving(filter, element) != 0)
     wait_until_applied(filter);
   if (!test_local_key(filter, element)) return false;

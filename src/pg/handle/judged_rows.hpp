@@ -1,4 +1,4 @@
-// What the filters made of the rows of one statement, for readers that want to be told.
+// Counts of rows that filters have judged in one statement, for sessions that report them.
 #pragma once
 
 namespace streamfilter::pg {
@@ -9,20 +9,20 @@ struct JudgedRows {
   uint64 discarded, marked, diverted, would_discard;
 };
 
-// Is it wanted? While it is, flush_counters() hands over what was counted.
+// Collecting? If so, flush_counters() adds its counts here.
 extern bool collects_judged_rows;
 
-// Cannot raise, and so has room for the first filters only.
+// Cannot raise, so there is room for a fixed number of filters only.
 void add_judged_rows(const JudgedRows& more);
 
-// From now on it is wanted, or not; what was counted so far is not meant.
+// Starts or stops collecting; discards earlier counts.
 void collect_judged_rows(bool wanted);
 
-// The filters that have judged rows.
+// Number of filters that have judged rows.
 int judged_filters();
 const JudgedRows& judged_by(int i);
 
-// "3 rows discarded, 1 diverted, of 10 judged"; nullptr: no repeat. Palloc'ed.
+// "3 rows discarded, 1 diverted, of 10 judged", palloc'ed; nullptr if there was no repeat.
 const char* describe_judged_rows(const JudgedRows& rows);
 
 }  // namespace streamfilter::pg

@@ -1,6 +1,6 @@
-// From a row to the element that a filter takes: values are cast to the columns of the filter,
-// columns with a role say what they say of it, the others make up its key. One way for all who give
-// a filter rows: triggers, INSERT and DELETE on it, and functions such as streamfilter_seen.
+// Makes an element from a row: casts values to the columns of the filter, takes importance and time
+// from role columns, and hashes the others as the key. The one way for triggers, INSERT and DELETE
+// on filters, and functions such as streamfilter_seen.
 #pragma once
 
 extern "C" {
@@ -12,27 +12,27 @@ extern "C" {
 
 namespace streamfilter::pg {
 
-// Where a column of the filter has its value from.
+// Source of a filter column's value.
 struct KeyInput {
-  int source;  // the number of the value in its row, from 0
+  int source;  // number of the value in its row, from 0
   const FilterColumn* column;
-  Coercion* coercion;  // nullptr: the value is one of the column's already
+  Coercion* coercion;  // nullptr: the value has the column's type
 };
 
-// Good for one version of a filter, as long as its inputs are.
+// Valid for one version of a filter, as long as its inputs are.
 struct KeyBuilder {
-  FilterHandle* filter;  // nullptr: not made yet
+  FilterHandle* filter;  // nullptr until made
   uint64 version;
   const KeyInput* inputs;
   int count;
-  int width;   // of a row: so many values are looked at
-  bool plain;  // these values make up the key as they are
-  // One for each column of the key; reused by every row.
+  int width;   // number of values of a row to read
+  bool plain;  // the values make up the key unchanged
+  // One per key column; reused for every row.
   Datum* values;
   bool* isnull;
 };
 
-// In the current memory context. Needs use_filter.
+// Allocates in the current memory context. Needs use_filter.
 KeyBuilder make_key_builder(FilterHandle* filter, const KeyInput* inputs, int count);
 
 // Does the builder still fit its filter?
@@ -40,13 +40,13 @@ inline bool is_current(const KeyBuilder* builder) {
   return builder->filter != nullptr && builder->version == builder->filter->version;
 }
 
-// May code of others run while a row becomes a key, or is a row wanted elsewhere as soon as it has
-// one? Then each is judged before the next one is looked at.
+// Must each row be judged before the next one is read? Yes if foreign code may run while a row
+// becomes a key, or if a row is wanted elsewhere at once.
 bool needs_each_row(const KeyBuilder* builder);
 
 [[noreturn]] void raise_changed_by_cast(const FilterHandle* filter);
 
-// Values as a slot has them, and as a call gives them.
+// Access to the values of a slot, and of a call.
 struct SlotValues {
   const Datum* values;
   const bool* nulls;
@@ -63,7 +63,7 @@ struct GivenValues {
   }
 };
 
-// Of rows whose values are to be cast, or have roles.
+// For rows whose values need casts, or have roles.
 template <class Values>
 bool build_from_parts(const KeyBuilder* builder, const Values& row, Element* element) {
   const FilterHandle* filter = builder->filter;
@@ -84,9 +84,9 @@ bool build_from_parts(const KeyBuilder* builder, const Values& row, Element* ele
   return hash_filter_key(filter, builder->values, builder->isnull, &element->hash);
 }
 
-// The element that a row stands for. False: its key is NULL, and nothing is said of the hash. Needs
-// use_filter and a builder that is current; allocates in the current memory context. Raises what
-// the casts raise, 55006 if one of them has changed the filter.
+// Makes the row's element. False: its key is NULL, and the hash is undefined. Needs use_filter and
+// a current builder; allocates in the current memory context. Raises the errors of casts, and 55006
+// if a cast has changed the filter.
 template <class Values>
 inline bool build_from(const KeyBuilder* builder, const Values& row, Element* element) {
   const FilterHandle* filter = builder->filter;
@@ -106,7 +106,7 @@ inline bool build_element(const KeyBuilder* builder, const NullableDatum* row, E
   return build_from(builder, GivenValues{row}, element);
 }
 
-// The elements of a batch of rows; those without has_key have none.
+// Elements of a batch of rows; those without has_key have none.
 inline void build_elements(const KeyBuilder* builder, TupleTableSlot* const* rows, int count,
                            Element* elements, bool* has_key) {
   for (int i = 0; i < count; ++i) has_key[i] = build_element(builder, rows[i], &elements[i]);

@@ -42,7 +42,7 @@ void say_what_for(void* arg) {
              filter->relation->name);
 }
 
-// It waits for the end of this one, too.
+// Also for a transaction that waits for the end of this one.
 [[noreturn]] void raise_citus_overflowed(const FilterHandle* filter) {
   ereport(ERROR, errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
           errmsg("too many keys of one distributed transaction for filter \"%s\"",
@@ -56,14 +56,14 @@ void say_what_for(void* arg) {
   pg_unreachable();
 }
 
-// The lock that a transaction holds as long as it has the filter for itself and may hand it over.
+// The lock that a transaction holds while it has the filter for itself and can still hand it over.
 LOCKTAG tag_of(const FilterSlot* slot) {
   LOCKTAG tag;
   SET_LOCKTAG_OBJECT(tag, MyDatabaseId, ForeignTableRelationId, slot->relation, 1);
   return tag;
 }
 
-// Calls use() with locks that last longer than the current subtransaction.
+// Calls use() so that its locks outlast the current subtransaction.
 template <typename Use>
 bool with_locks_of_transaction(const Use& use) {
   ResourceOwner caller = CurrentResourceOwner;
@@ -115,7 +115,7 @@ void hand_over_wanted_filters() {
 
 namespace {
 
-// As a unique index waits: until the other (sub)transaction has ended.
+// Waits until the other (sub)transaction has ended, as a unique index does.
 void wait_for(const FilterHandle* filter, FullTransactionId other) {
   if (unlikely(is_same_distributed_transaction(other))) raise_citus_overflowed(filter);
   pg_atomic_fetch_add_u64(filter->slot->stats.counts[RowCount::waits], 1);
@@ -137,8 +137,8 @@ void lock_for_itself(const FilterHandle* filter) {
   lock(false);
 }
 
-// Another transaction has the filter for itself: it is asked to hand over, which it does soon; or
-// it lasts until its end.
+// Another transaction has the whole filter: asks it to replace that by entries per key, which it
+// does soon, or waits until its end.
 void wait_for_any_key(const FilterHandle* filter, uint64 other) {
   if (!is_same_distributed_transaction(FullTransactionIdFromU64(other))) {
     hand_over_filters();
@@ -158,8 +158,8 @@ void wait_for_any_key(const FilterHandle* filter, uint64 other) {
   wait_for(filter, FullTransactionIdFromU64(other));
 }
 
-// Waits until all transactions that have committed have brought their changes in. Until its end a
-// transaction is to be waited for by its own id only: those of its savepoints have no locks.
+// Waits until all committed transactions have brought in their changes. Wait for the top-level
+// transaction id only: ids of savepoints have no locks until then.
 void wait_for_arrivals(const FilterHandle* filter) {
   uint32 at = 0;
   for (;;) {
@@ -169,32 +169,32 @@ void wait_for_arrivals(const FilterHandle* filter) {
   }
 }
 
-// What a key that is not this transaction's own meets.
+// Result of trying to reserve a key that is not this transaction's own.
 enum class ReserveResult : uint8 {
   seen,     // the filter has it after all
-  none,     // it is new, and in the table of keys in flight if that was wanted
+  none,     // new, and in the table of keys in flight if that was asked for
   other,    // another transaction has added it
-  any_key,  // another transaction has added so many keys that it asks to be waited for
-  no_room,  // it is new, but the table is full
+  any_key,  // another transaction has the whole filter and must be waited for
+  no_room,  // new, but the table is full
 };
 
 struct ReserveRequest {
-  Owner owner;      // of this transaction
-  Owner finished;   // 0, or one that is known to have rolled back
+  Owner owner;      // this transaction
+  Owner finished;   // 0, or an owner known to have rolled back
   bool registers;   // enter the table
-  bool look_again;  // in the filter: it has changed
+  bool look_again;  // look into the filter again: it has changed
   // Results.
   Owner met;
   bool registered;
 };
 
-// Do others wait for this transaction before they add any key?
+// Must others wait for this transaction before they add any key?
 bool has_for_itself(FilterSlot* slot) {
   return pg_atomic_read_u64(&slot->exclusive_xact) ==
          U64FromFullTransactionId(GetTopFullTransactionIdIfAny());
 }
 
-// Has the key come into the filter since the first look? `applied` is from before that.
+// Has the key arrived in the filter since the first look? `applied` is from before that look.
 bool has_arrived(FilterHandle* filter, const Element& element, uint64 applied,
                  const ReserveRequest* request) {
   return request->look_again && pg_atomic_read_u64(&filter->slot->applied) != applied &&
@@ -236,9 +236,9 @@ ReserveResult try_to_reserve(FilterHandle* filter, const TransactionChanges* cha
   return result;
 }
 
-// The table does not take this transaction's next key, and is not to grow. With conflict 'wait' the
-// transaction takes the whole filter instead: others wait for it before they add any key. There is
-// one at a time.
+// The table has no room for this transaction's next key, and may not grow. With conflict 'wait' the
+// transaction takes the whole filter instead, so that others wait before they add any key. Only one
+// transaction at a time can do so.
 void overflow(FilterHandle* filter, TransactionChanges* changes) {
   FilterSlot* slot = filter->slot;
   if (waits(filter)) {
@@ -258,10 +258,11 @@ void overflow(FilterHandle* filter, TransactionChanges* changes) {
   if (changes->grows) pg_atomic_fetch_add_u64(slot->stats.counts[RowCount::overflowed], 1);
 }
 
-// A transaction of one statement has the filter for itself until others come, for an entry in the
-// table is much of what a row of a bulk load costs. A block may stay open while nothing runs, and a
-// statement that may wait for a row of others (a unique index, a foreign key) hands nothing over
-// meanwhile: its keys are entered from the start.
+// A transaction of one statement locks the whole filter until others come, because an entry in the
+// table is a large part of what a row of a bulk load costs. Keys are entered one by one from the
+// start in a transaction block, which may stay open while nothing runs, and in a statement that may
+// wait for a row of others (a unique index, a foreign key), because it could not replace the lock
+// meanwhile.
 void make_room(FilterHandle* filter, TransactionChanges* changes, const Element& element) {
   resolve_prepared();
   if (IsTransactionBlock() || !waits(filter) || !filter->never_waits) changes->grows = true;
@@ -307,7 +308,7 @@ bool reserve(FilterHandle* filter, TransactionChanges* changes, const Element& e
     }
     switch (xact_status(transaction_of(request.met))) {
       case XactStatus::committed:
-        // Its keys are on their way into the filter. Not all may arrive: it may have deleted some.
+        // Its keys are arriving in the filter. Not all need to: it may have deleted some.
         if (filter->relation->options.conflict == Conflict::discard || request.met == arrived)
           return false;
         arrived = request.met;
@@ -317,7 +318,7 @@ bool reserve(FilterHandle* filter, TransactionChanges* changes, const Element& e
       case XactStatus::running: break;
     }
     if (at_once) return false;
-    // It commits with this one, or rolls back with it.
+    // Both commit or roll back together.
     if (unlikely(is_same_distributed_transaction(transaction_of(request.met)))) return false;
     switch (filter->relation->options.conflict) {
       case Conflict::wait:

@@ -1,7 +1,7 @@
-// How a new key becomes this transaction's: under the lock of its partition of the table of keys in
-// flight. What unfinished transactions have added is found there; the filter is looked into once
-// more, since one of them may have committed in between; a new key enters the table under that same
-// lock, so of two transactions that add a key at once, one finds the other.
+// Reserves a new key for this transaction, under the lock of the key's partition of the table of
+// keys in flight. The table has the keys of unfinished transactions. The filter is read once more,
+// since one of them may have committed meanwhile. A new key enters the table under the same lock,
+// so of two transactions that add a key at once, one finds the other.
 #pragma once
 
 #include "core/filter/filter.hpp"
@@ -13,20 +13,19 @@ namespace streamfilter::pg {
 // Does the filter itself have the key?
 bool is_in_filter(const FilterHandle* filter, const Element& element);
 
-// Waits until all transactions that have committed have brought their changes in.
+// Waits until all committed transactions have brought in their changes.
 void wait_until_applied(const FilterHandle* filter);
 
-// Lets others add keys to the filters that this transaction has for itself: called before it waits
-// for one that may come to need any of them, or runs another query, which may. Raises what waiting
-// can.
+// Replaces this transaction's locks on whole filters by entries per key, so that others can add
+// keys. Called before it waits for another transaction, which may need any of these filters, or
+// runs another query, which may wait. Raises what waiting can.
 void hand_over_filters();
 
-// The same of those that others wait for: called every now and then, for there may be no new key
-// for long.
+// The same, only for filters that others wait for. Called now and then, since the next new key may
+// be a long time off.
 void hand_over_wanted_filters();
 
-// What transactions that may be visible have not brought in yet; asked before the filter is looked
-// at.
+// Changes that are visible to others but not yet in the filter; read before the filter is.
 struct Arriving {
   explicit Arriving(const FilterSlot* slot)
       : keys(pg_atomic_read_u32(const_cast<pg_atomic_uint32*>(&slot->arriving_keys)) != 0),
@@ -38,19 +37,19 @@ struct Arriving {
   bool keys, erasures;
 };
 
-// What the transaction has changed in the filter, begun if there is nothing.
+// This transaction's changes to the filter, begun if there are none.
 TransactionChanges* begin(const FilterHandle* filter);
 
-// Adds a key that is new as far as this transaction's own changes and a first look into the filter
-// tell; `applied` is the slot's count from before that look, and `look_again`: it was one. False:
-// it was seen after all. Of a key that an unfinished transaction has added, option conflict
-// decides; with `at_once` the answer is false, whatever that says. Raises 53200, 54000 as
-// reserve_change does, and what waiting for a lock can raise: 40P01, 55P03, 57014.
+// Adds a key that is new to this transaction's own changes and to a first look into the filter;
+// `applied` is the slot's count from before that look, `look_again` says that there was one. False:
+// the key was seen after all. For a key of an unfinished transaction, option conflict decides; with
+// `at_once` the answer is false. Raises 53200, 54000 as reserve_change does, and what waiting for a
+// lock raises: 40P01, 55P03, 57014.
 bool reserve(FilterHandle* filter, TransactionChanges* changes, const Element& element,
              const IndexHint& hint, uint64 applied, bool look_again, bool at_once = false);
 
-// The key that has waited last for another transaction, where the caller of `reserve` has it: for
-// errors of many keys that are given at once. It may be gone.
+// The key that last waited for another transaction, in the caller's memory, for errors about one of
+// many keys. It may be gone.
 extern const Element* waiting_key;
 
 }  // namespace streamfilter::pg

@@ -13,7 +13,7 @@ extern "C" {
 namespace streamfilter::pg {
 namespace {
 
-// An estimate takes longer than the rest of a row, and holds until keys are brought in.
+// An estimate costs more than the rest of a row, so it is kept until keys are applied.
 bool exceeds(FilterHandle* filter, const Element& element) {
   const Parameters& parameters = filter->header->parameters;
   if (parameters.k1 > 0) return exceeds_rate(filter->header, element.hash, filter->limit);
@@ -28,8 +28,8 @@ bool exceeds(FilterHandle* filter, const Element& element) {
   return known.exceeds;
 }
 
-// What is discarded moves the window of rows of a full filter on (timing_bloom.cpp): of what it
-// accepts alone it would hardly recover.
+// Discarded rows also move the window of rows of a full filter (timing_bloom.cpp): by accepted rows
+// alone it would hardly recover.
 void count_row(FilterHandle* filter, const Element& element) {
   const Parameters& parameters = filter->header->parameters;
   if (parameters.kind != Kind::timer || parameters.k1 > 0) return;

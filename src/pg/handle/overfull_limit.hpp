@@ -1,11 +1,11 @@
-// How full a filter may be (overfull.hpp).
+// The limit of a filter's keys (overfull.hpp).
 #pragma once
 
 namespace streamfilter::pg {
 
 struct FilterHandle;
 
-// Of a filter whose state was just attached.
+// Sets the limit of a filter whose state was just attached.
 void set_overfull_limit(FilterHandle* filter);
 
 }  // namespace streamfilter::pg

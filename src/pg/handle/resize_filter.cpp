@@ -20,10 +20,10 @@ struct Resizing {
   const FilterRelation* relation;
   const Parameters* parameters;
   FilterSlot* former;
-  const Header* state;  // of the former slot, with what this transaction has changed
+  const Header* state;  // of the former slot, with this transaction's changes
 };
 
-// Nobody else can be changing it: the relation is locked.
+// Nobody else can change it: the relation is locked.
 const Header* state_to_keep(const FilterSlot* slot) {
   const Header* block = block_of(slot);
   const TransactionChanges* changes = find_changes(slot, slot->generation);
@@ -97,7 +97,7 @@ bool resized_parameters(const FilterRelation* relation, const FilterSlot* former
     return problem.add_detail("Its keys are of other columns now.");
   }
   if (!resized_parameters(from, relation->options.asked, parameters, problem)) return false;
-  // What was asked for may have changed, and is compared with what is saved.
+  // The asked-for options may have changed; they are compared with what is saved.
   parameters->keys = relation->definition.parameters.keys;
   parameters->nulls = relation->definition.parameters.nulls;
   return true;
@@ -117,15 +117,15 @@ void tell_of_procedure(const FilterRelation* relation, const Parameters& paramet
 }  // namespace
 
 bool resize_filter(const FilterRelation* relation, Problem& problem) {
-  // A prepared transaction lets go of the relation before its keys are in the filter.
+  // A prepared transaction releases the relation before its keys are in the filter.
   if (shared_state != nullptr) resolve_prepared();
   FilterSlot* former = latest_slot(relation);
-  // Those of a tree are of one shape, which is that of their definition to the byte.
+  // All filters of a tree have one shape, exactly as their definitions derive it.
   if (former == nullptr || is_in_tree(relation->relid)) return false;
   await_all_slices(former, relation);
   const Header* state = state_to_keep(former);
   Parameters parameters{};
-  // But one that this transaction has emptied must not come back as it was before.
+  // The state that this transaction has emptied must not come back.
   if (is_empty(state) && peek_slot(relation) == nullptr) return false;
   if (!resized_parameters(relation, former, state->parameters, &parameters, problem) ||
       !can_take_over(state, {0, state->parameters.slices}, parameters, problem))

@@ -1,5 +1,5 @@
-// ALTER that gives a filter another size: the new state takes over what the former one knows.
-// sql/resize_call.cpp does it while rows come.
+// ALTER of a filter's size: the new state takes over the keys of the former one.
+// sql/resize_call.cpp does so while rows come.
 #pragma once
 
 #include "core/base/status.hpp"
@@ -8,20 +8,20 @@
 
 namespace streamfilter::pg {
 
-// For a filter whose definition this transaction has just altered, so that its latest state does
-// not fit any more. False: what it knows cannot be kept, `problem` says why; or there is nothing to
-// keep. The state is this transaction's until it commits; of a logged filter it is saved then.
-// Raises 53200, 53400 where there is no room for both.
+// Call for a filter whose definition this transaction has just altered so that its latest state
+// does not fit. False: the keys cannot be kept, for the reason in `problem`, or there are none. The
+// new state belongs to this transaction until commit, which saves it if the filter is logged.
+// Raises 53200, 53400 without room for both states.
 bool resize_filter(const FilterRelation* relation, Problem& problem);
 
-// The steps of it. Parameters for the definition that take over the state of `former`, which has
-// those of `from`; false as above.
+// Steps of resize_filter. Derives parameters for the definition that can take over the state of
+// `former`, which has those of `from`; false as above.
 bool resized_parameters(const FilterRelation* relation, const FilterSlot* former,
                         const Parameters& from, Parameters* parameters, Problem& problem);
-// What the slot of the new state goes on with, and how it is saved.
+// Copies counts and persistence to the slot of the new state.
 void take_over_counts(FilterSlot* slot, const FilterSlot* former);
 void begin_saved(FilterSlot* slot, const FilterRelation* relation, const Parameters& parameters);
-// A WARNING if the state is too full for what is promised.
+// Warns if the state is too full for the promised rate.
 void warn_of_rate(const FilterRelation* relation, const Header* header);
 
 }  // namespace streamfilter::pg

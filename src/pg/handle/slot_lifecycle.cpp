@@ -1,6 +1,6 @@
-// A slot is built at first use. If its definition is not committed yet, it stays `pending` until
-// the transaction ends: commit makes it live in place of an older one, abort frees it. DROP frees
-// slots at commit. The relation's own lock keeps everybody else away meanwhile.
+// A slot is built at first use. If its definition is not committed yet, the slot stays `pending`
+// until the transaction ends: commit makes it live in place of an older one, abort frees it. DROP
+// frees slots at commit. The relation's lock keeps other sessions away meanwhile.
 #include "pg/server/postgres.hpp"
 
 extern "C" {
@@ -28,16 +28,16 @@ extern "C" {
 namespace streamfilter::pg {
 namespace {
 
-// What has to be done when the current transaction ends. Allocated in TopTransactionContext, before
-// any lock is taken, so that the callbacks need nothing.
+// Work for the end of the current transaction. Allocated in TopTransactionContext before any lock
+// is taken, so that the callbacks need no memory.
 enum class Action : uint8 { build, define, drop, drop_trigger };
 struct Work {
   Work* next;
   Action action;
   SubTransactionId subtransaction;
-  FilterSlot* slot;  // build, define
-  Oid database;      // drop
-  Oid relation;      // drop; InvalidOid: all of the database. drop_trigger: the trigger
+  FilterSlot* slot;  // for build, define
+  Oid database;      // for drop
+  Oid relation;      // for drop, InvalidOid: all of the database; for drop_trigger, the trigger
 };
 Work* work = nullptr;
 
@@ -65,7 +65,7 @@ void remove(Work* item) {
 void free_slots_of(Oid database, Oid relation) {
   for (FilterSlot *slot = first_slot_of(database, relation), *next; slot != nullptr; slot = next) {
     next = next_slot_of(slot);
-    // Who makes a copy notices that there is nothing to copy any more.
+    // The session that makes a copy notices that its source is gone.
     if (slot->state != SlotState::copying) free_slot(slot);
   }
 }
@@ -77,7 +77,7 @@ void free_slots_in(Oid database) {
   }
 }
 
-// Has the transaction built another state for the same relation later?
+// Has the transaction built a later state for the same relation?
 bool is_superseded(const Work* item) {
   for (const Work* newer = work; newer != item; newer = newer->next)
     if (newer->action == Action::define && newer->slot->relation == item->slot->relation)
@@ -115,7 +115,7 @@ bool is_of(const Work* item, SubTransactionId subtransaction) {
   return subtransaction == InvalidSubTransactionId || item->subtransaction == subtransaction;
 }
 
-// Frees what the (sub)transaction has built; forgets what it wanted to drop.
+// Frees slots that the (sub)transaction has built, and forgets its drops.
 void roll_back(SubTransactionId subtransaction) {
   bool building = false;
   for (const Work* item = work; item != nullptr; item = item->next)
@@ -146,8 +146,8 @@ uint32 asked_bits(const FilterRelation* relation) {
   return asked_bits(relation, relation->options.asked.parameters.fpr);
 }
 
-// A file may bring a state whose parameters another version has derived. Version 1.0 said nothing
-// of what was asked for: then the parameters themselves tell.
+// A file may have a state with parameters that another version derived. Version 1.0 did not save
+// the asked-for options: then compare the parameters.
 bool fits(const FilterSlot* slot, const FilterRelation* relation) {
   if (slot->signature == relation->signature) return true;
   if (slot->asked != 0)
@@ -162,14 +162,14 @@ bool fits(const FilterSlot* slot, const FilterRelation* relation) {
          (!wanted.is_given(Common::seed) || wanted.parameters.seed == saved.seed);
 }
 
-// The slots of one relation, as the current transaction sees them. Needs directory_lock.
+// Slots of one relation as the current transaction sees them. Needs directory_lock.
 struct SlotsOfRelation {
   FilterSlot* usable = nullptr;    // built for this definition
-  FilterSlot* building = nullptr;  // by another session
+  FilterSlot* building = nullptr;  // another session is building it
   FilterSlot* outdated = nullptr;  // live, for another definition
 };
 
-// Of the states that this transaction has built, the last one counts, and any before the live one.
+// Of this transaction's states the last one counts, and any of them before the live one.
 bool is_newer(const FilterSlot* pending, const FilterSlot* other) {
   return other == nullptr || other->state == SlotState::live ||
          pending->generation > other->generation;
@@ -205,7 +205,7 @@ uint64 memory_in_use(Oid server, Oid except) {
   return sum;
 }
 
-// How many filters of a server have state. Needs directory_lock.
+// Number of the server's filters with state. Needs directory_lock.
 int filters_in_use(Oid server, Oid except) {
   int count = 0;
   for (int i = 0; i < shared_state->slot_count; ++i) {
@@ -213,7 +213,7 @@ int filters_in_use(Oid server, Oid except) {
     if (!is_in_use(slot) || slot->database != MyDatabaseId || slot->server != server ||
         slot->relation == except || slot->is_moved)
       continue;
-    // A filter that is just being altered has two.
+    // A filter that is being altered has two.
     if (slot->state == SlotState::live ||
         find_slot(MyDatabaseId, slot->relation, SlotState::live) == nullptr)
       ++count;
@@ -221,7 +221,8 @@ int filters_in_use(Oid server, Oid except) {
   return count;
 }
 
-// Frees what the current subtransaction has built for the relation, but one. Needs directory_lock.
+// Frees all but one of the slots that the current subtransaction has built for the relation. Needs
+// directory_lock.
 void free_states_of_subtransaction(Oid relation, const FilterSlot* except = nullptr) {
   const SubTransactionId current = GetCurrentSubTransactionId();
   for (Work** at = &work; *at != nullptr;) {
@@ -236,8 +237,8 @@ void free_states_of_subtransaction(Oid relation, const FilterSlot* except = null
   }
 }
 
-// Takes a slot and room for it, in the state `building`. States of older definitions give way,
-// unless one is still `needed`. Takes directory_lock.
+// Takes a slot and memory for it, in state `building`. Frees states of older definitions, unless
+// one is still `needed`. Takes directory_lock.
 Reservation reserve_once(const FilterRelation* relation, uint64 size, const ServerOptions& server,
                          TimestampTz now, Work* item, bool needed) {
   Reservation result = Reservation::done;
@@ -246,8 +247,8 @@ Reservation reserve_once(const FilterRelation* relation, uint64 size, const Serv
   if ((found.usable != nullptr && !needed) || found.building != nullptr) {
     result = Reservation::exists;
   } else {
-    // Nobody can use a state of an older definition any more, unless that definition comes back
-    // because this (sub)transaction rolls back.
+    // A state of an older definition is useless, unless that definition comes back because this
+    // (sub)transaction rolls back.
     if (!needed) free_states_of_subtransaction(relation->relid);
     if (found.outdated != nullptr && !needed && !relation->uncommitted) free_slot(found.outdated);
     const bool is_moved = holds_moved_slice(relation->options);
@@ -288,7 +289,7 @@ Reservation reserve_once(const FilterRelation* relation, uint64 size, const Serv
   return result;
 }
 
-// As reserve_once; what former states have held is free then.
+// As reserve_once, once memory of former states is free.
 Reservation reserve(const FilterRelation* relation, uint64 size, const ServerOptions& server,
                     TimestampTz now, Work* item, bool needed = false) {
   Reservation result = reserve_once(relation, size, server, now, item, needed);
@@ -362,7 +363,7 @@ void back(const FilterSlot* slot, const FilterRelation* relation) {
           errhint("Use less memory, drop a filter, or give the server more."));
 }
 
-// Opens a slot that is filled to its users.
+// Makes a filled slot available to its users.
 void open_slot(FilterSlot* slot, const FilterRelation* relation, Work* item) {
   LWLockAcquire(shared_state->directory_lock, LW_EXCLUSIVE);
   if (relation->uncommitted) {
@@ -448,8 +449,8 @@ bool is_to_be_dropped(const FilterSlot* slot) {
          (slot->state == SlotState::pending && slot->owner == MyProcPid);
 }
 
-// Calls f(change, slot), the latest first. Counts are no definitions: where the transaction ends in
-// another session, they stay. Needs directory_lock.
+// Calls f(change, slot), the latest first. Skips counts, which are no definitions: they stay if the
+// transaction ends in another session. Needs directory_lock.
 template <typename Function>
 void for_each_prepared(Function&& f) {
   for (const Work* item = work; item != nullptr; item = item->next) {
@@ -466,7 +467,7 @@ void for_each_prepared(Function&& f) {
   }
 }
 
-// States that the transaction has built before its last one of the same filter.
+// Frees states that the transaction has built before the last one of the same filter.
 void free_superseded_states() {
   LWLockAcquire(shared_state->directory_lock, LW_EXCLUSIVE);
   for (Work** at = &work; *at != nullptr;) {
@@ -492,7 +493,7 @@ bool prepare_definitions() {
   for_each_prepared([&count](PreparedChange, FilterSlot*) { ++count; });
   LWLockRelease(shared_state->directory_lock);
   auto* changes = static_cast<SlotChange*>(palloc(sizeof(SlotChange) * count + 1));
-  // The locks on the relations keep their slots as they are.
+  // The locks on the relations keep their slots unchanged.
   uint32 at = count;
   LWLockAcquire(shared_state->directory_lock, LW_SHARED);
   for_each_prepared([&](PreparedChange change, FilterSlot* slot) {
@@ -573,7 +574,7 @@ FilterSlot* attach_slot(const FilterRelation* relation) {
   require_shared_state();
   if (FilterSlot* slot = peek_slot(relation)) return slot;
   Parameters parameters = parameters_for(relation);
-  // Where the memory is derived, another version may have derived another one.
+  // If the memory is derived, another version may have derived another size.
   if (!relation->options.asked.is_given(Common::memory) &&
       relation->options.persistence == Persistence::logged)
     find_saved_geometry(relation, &parameters);
@@ -585,13 +586,13 @@ FilterSlot* attach_slot(const FilterRelation* relation) {
     const Reservation reservation = reserve(relation, parameters.memory, server, now, item);
     if (reservation == Reservation::done) {
       build(item->slot, relation, parameters, item);
-      resolve_prepared();  // those that have ended meanwhile
+      resolve_prepared();  // transactions that have ended meanwhile
       return item->slot;
     }
     if (reservation != Reservation::exists)
       raise_no_room(relation, parameters.memory, server, reservation);
 
-    // Another session is building it: wait until it is done or has failed.
+    // Another session is building it: wait until it has finished or failed.
     ConditionVariablePrepareToSleep(&shared_state->built);
     while (is_building(relation))
       ConditionVariableSleep(&shared_state->built, wait_event(Wait::load));
