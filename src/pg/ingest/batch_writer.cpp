@@ -18,24 +18,23 @@ extern "C" {
 
 namespace streamfilter::pg {
 
-// As COPY has them: rows and bytes that wait to be written, and partitions that keep what they need
-// for that.
+// Limits as in COPY: waiting rows and bytes, and partitions that keep buffers.
 constexpr int kManyRows = 1000;
 constexpr Size kManyBytes = 65535;
 constexpr int kMaxRows = kMaxWaitingRows;
-// With those that were made and not given.
+// Including rows that were made but not given.
 constexpr Size kManyMade = 4 * kManyBytes;
 constexpr int kMaxBusyTables = 32;
 
 struct BatchTable {
   BatchWriter* writer;
   ResultRelInfo* target;
-  TupleDesc type;           // a copy, for the server keeps account of who uses its own
+  TupleDesc type;           // a copy, because the server counts references to its own
   BulkInsertState bulk;     // nullptr: the table is not busy
-  TupleTableSlot** rows;    // that wait; room for kMaxRows
-  uint64* numbers;          // of these
-  bool has_big;             // some of these may_be_too_big
-  TupleTableSlot** unused;  // slots
+  TupleTableSlot** rows;    // waiting ones; room for kMaxRows
+  uint64* numbers;          // of the waiting rows
+  bool has_big;             // one of them may_be_too_big
+  TupleTableSlot** unused;  // free slots
   int row_count, unused_count, unused_room;
   bool checks_rows;  // or computes columns of them
 };
@@ -51,14 +50,14 @@ struct BatchWriter {
   WriteMode mode;
   TransitionCaptureState* transition;
   RowWatch watch;
-  MemoryContext memory;  // of all this, and of slots
-  MemoryContext tuples;  // that wait, or may be about to
+  MemoryContext memory;  // context of all this, and of slots
+  MemoryContext tuples;  // rows that wait, or may be about to
   List* tables;
-  List* busy;           // of these, those that became so first in front
+  List* busy;           // busy ones, the one that became busy first in front
   WaitingRow* waiting;  // of all tables, as they came
   int count;
-  Size bytes;  // of these
-  Size made;   // of all
+  Size bytes;  // of waiting rows
+  Size made;   // of all rows made
   uint64 batches;
 };
 
@@ -112,7 +111,7 @@ bool fires_before(const ResultRelInfo* target) {
   return target->ri_TrigDesc != nullptr && target->ri_TrigDesc->trig_insert_before_row;
 }
 
-// Routing has seen to the partition's constraint, unless the row has changed since.
+// Routing has checked the partition's constraint, unless the row has changed since.
 void complete_and_check(EState* estate, ResultRelInfo* target, TupleTableSlot* row, bool changed) {
   Relation table = target->ri_RelationDesc;
   const TupleConstr* constraints = RelationGetDescr(table)->constr;
@@ -126,7 +125,7 @@ void complete_and_check(EState* estate, ResultRelInfo* target, TupleTableSlot* r
     ExecPartitionCheck(target, row, estate, true);
 }
 
-// Ours, or one that the slot has made of its own: generated columns do that.
+// Our tuple, or one that the slot has made: generated columns do that.
 HeapTuple tuple_of(TupleTableSlot* row) {
   HeapTuple tuple = reinterpret_cast<HeapTupleTableSlot*>(row)->tuple;
   return likely(tuple != nullptr) ? tuple : ExecFetchSlotHeapTuple(row, true, nullptr);
@@ -154,7 +153,7 @@ TupleTableSlot* insert_foreign(EState* estate, ResultRelInfo* target, TupleTable
   return row;
 }
 
-// The row and its index entries, unless an index has it meanwhile.
+// Inserts the row and its index entries; false if an index has the row meanwhile.
 bool insert_tentatively(const BatchWriter* writer, ResultRelInfo* target, TupleTableSlot* row,
                         List** recheck) {
   const TransactionId own = GetCurrentTransactionId();
@@ -169,7 +168,7 @@ bool insert_tentatively(const BatchWriter* writer, ResultRelInfo* target, TupleT
   return !conflict;
 }
 
-// As the server does it for ON CONFLICT DO NOTHING.
+// Like PostgreSQL's ON CONFLICT DO NOTHING.
 bool insert_unless_conflict(const BatchWriter* writer, ResultRelInfo* target, TupleTableSlot* row) {
   EState* estate = writer->estate;
   List* recheck;
@@ -186,7 +185,7 @@ bool insert_unless_conflict(const BatchWriter* writer, ResultRelInfo* target, Tu
   return true;
 }
 
-// Its triggers have fired.
+// For a row whose triggers have fired.
 bool insert_into_table(const BatchWriter* writer, ResultRelInfo* target, TupleTableSlot* row) {
   if (writer->mode.skips_conflicts && target->ri_NumIndices > 0)
     return insert_unless_conflict(writer, target, row);
@@ -213,7 +212,7 @@ bool insert_alone(const BatchWriter* writer, ResultRelInfo* target, TupleTableSl
 
 // ---- a batch -----------------------------------------------------------------------------------
 
-// The insertion copies tuples that a slot does not own; those that wait in our memory are as good.
+// An insertion copies tuples that the slot does not own; our waiting ones last as long.
 void lend_tuple(TupleTableSlot* row, bool* lent) {
   *lent = !TTS_SHOULDFREE(row);
   row->tts_flags |= TTS_FLAG_SHOULDFREE;
@@ -223,7 +222,7 @@ void take_tuple_back(TupleTableSlot* row, bool lent) {
   if (lent) row->tts_flags &= static_cast<uint16>(~TTS_FLAG_SHOULDFREE);
 }
 
-// It fits on a page only if parts of it can be stored elsewhere.
+// Would it fit on a page only with parts stored elsewhere?
 bool may_be_too_big(TupleTableSlot* row) {
   return ExecFetchSlotHeapTuple(row, false, nullptr)->t_len > MaxHeapTupleSize;
 }
@@ -235,7 +234,7 @@ void write_some(const BatchTable* table, int first, int end) {
                        writer->estate->es_output_cid, writer->mode.options, table->bulk);
 }
 
-// Those that may not fit on a page go by themselves, for an error would concern them.
+// Rows that may not fit on a page go alone, so that an error concerns them.
 void write_in_order(const BatchTable* table) {
   const RowWatch& watch = table->writer->watch;
   int first = 0;
@@ -254,11 +253,11 @@ void write_rows(BatchTable* table) {
   const BatchWriter* writer = table->writer;
   bool lent[kMaxRows];
   for (int i = 0; i < table->row_count; ++i) lend_tuple(table->rows[i], &lent[i]);
-  // It leaks.
+  // Index insertion leaks memory.
   MemoryContext caller = MemoryContextSwitchTo(GetPerTupleMemoryContext(writer->estate));
   write_in_order(table);
   MemoryContextSwitchTo(caller);
-  // Each holds a page. A small cache could not hold one of every table.
+  // Each holds a page, and a small cache could not hold one of every table.
   if (list_length(writer->busy) > kMaxBusyTables) ReleaseBulkInsertStatePin(table->bulk);
   for (int i = 0; i < table->row_count; ++i) take_tuple_back(table->rows[i], lent[i]);
   table->row_count = 0;
@@ -307,7 +306,7 @@ TupleTableSlot* take_slot(BatchTable* table) {
   return slot;
 }
 
-// What is not the slot's own may stay until the next one comes.
+// Memory that the slot does not own may stay until its next row.
 void give_back_slot(BatchTable* table, TupleTableSlot* row) {
   if (TTS_SHOULDFREE(row)) ExecClearTuple(row);
   if (table->unused_count == table->unused_room) {

@@ -1,9 +1,9 @@
-// COPY inserts row by row where a table has a BEFORE ROW trigger. When it calls ours for its first
-// row, it has checked rights, opened its source, fired what fires before the statement: all that it
-// promises is under way. From then on this file is the source that it reads from. Asked for more
-// bytes, it reads the rows that are left from the true source, inserts them in batches, and answers
-// that there are no more. COPY then does what comes at the end. Had the trigger itself done so,
-// pg_trigger_depth() would tell.
+// COPY inserts row by row if a table has a BEFORE ROW trigger. When COPY calls our trigger for its
+// first row, it has checked rights, opened its source and fired statement triggers, so all of its
+// semantics are in force. From then on this file replaces COPY's source: when COPY asks for more
+// bytes, we read the remaining rows from the true source, insert them in batches, and answer that
+// there are no more. COPY then does its final work. If the trigger itself inserted the rows,
+// pg_trigger_depth() would show it.
 #include "pg/server/postgres.hpp"
 
 extern "C" {
@@ -36,7 +36,7 @@ namespace {
 
 // ---- where COPY reads --------------------------------------------------------------------------
 
-// The source, and how far it has come in its buffers.
+// The source, and the position in its buffers.
 struct Position {
   CopySource source;
   copy_data_source_cb callback;
@@ -66,7 +66,7 @@ void set_position(CopyFromState copy, const Position& position) {
 
 // ---- lines -------------------------------------------------------------------------------------
 
-// For errors that concern a row which was read before: as much of its line as an error shows.
+// For errors about a row that was read earlier: as much of its line as an error shows.
 struct Line {
   uint64 row;
   uint64 number;
@@ -75,7 +75,7 @@ struct Line {
 };
 constexpr uint64 kRead = 2 * kMaxUnjudgedRows;
 
-// A COPY whose rows from the second on are inserted here.
+// A COPY whose rows after the first are inserted here.
 struct CopyRows {
   CopyFromState copy;
   bool has_plain_lines;
@@ -83,12 +83,12 @@ struct CopyRows {
   EState* estate;
   ModifyTableState* node;
   Ingest* ingest;
-  uint64 rows;  // so many have come
-  Line* read;   // the last of them; kRead
-  Line* kept;   // those that wait to be written, in their order
+  uint64 rows;  // rows so far
+  Line* read;   // the last kRead lines
+  Line* kept;   // those of rows waiting to be written, in order
   int kept_count;
-  uint64 at;        // the row that an error would concern; 0: the one that is being read
-  bool looks_back;  // COPY has been told the line of another one. The one that is being read:
+  uint64 at;        // number of the row that an error would concern; 0: the row being read
+  bool looks_back;  // COPY has been told another row's line. The line being read:
   uint64 number;
   bool has_text;
   StringInfoData text;
@@ -140,7 +140,7 @@ void look_back(CopyRows* rows) {
   copy->line_buf.len = Max(line->length, 0);
 }
 
-// There is something to be said, and COPY says next which line it is about.
+// A message is about to be written, and COPY will add the line that it is about.
 void tell_line(void* arg) {
   auto* rows = static_cast<CopyRows*>(arg);
   if (rows->at == 0) return look_forward(rows);
@@ -156,7 +156,7 @@ void keep_line(void* context, int place, uint64 row) {
 
 // ---- what rows are inserted with ---------------------------------------------------------------
 
-// As CopyFrom() makes it.
+// As CopyFrom() does.
 void open_target(CopyRows* rows) {
   CopyFromState copy = rows->copy;
   EState* estate = CreateExecutorState();
@@ -211,7 +211,7 @@ bool read_row(CopyRows* rows, ExprContext* context, TupleTableSlot* row) {
   return found;
 }
 
-// The next row of the source that satisfies the condition; nullptr: there are no more.
+// The next row of the source that satisfies WHERE; nullptr: there is none.
 TupleTableSlot* next_row(CopyRows* rows, int64* excluded) {
   CopyFromState copy = rows->copy;
   ExprContext* context = GetPerTupleExprContext(rows->estate);
@@ -269,8 +269,8 @@ void copy_the_rest(CopyRows* rows) {
 
 // ---- taking over -------------------------------------------------------------------------------
 
-// A program that writes on after the mark of the end may fail for it, as when COPY itself stops to
-// read before all is read. COPY will not know that it has, so it is closed here.
+// A program that goes on writing after the end mark may fail, as when COPY itself stops reading
+// early. COPY will not know that, so the program is closed here.
 void close_program(CopyFromState copy) {
   if (!copy->is_program || copy->raw_reached_eof) return;
   ErrorContextCallback* context = error_context_stack;
@@ -289,7 +289,7 @@ void close_program(CopyFromState copy) {
   copy->copy_file = nullptr;
 }
 
-// COPY asks for more bytes.
+// Called when COPY asks for more bytes.
 int read_nothing(void*, int, int) {
   auto* rows = static_cast<CopyRows*>(*kept_for_copy());
   CopyFromState copy = rows->copy;
@@ -321,14 +321,14 @@ bool may_take_over(CopyRows* rows) {
   return false;
 }
 
-// Who inserts into other tables than the one that COPY names, as TimescaleDB into chunks, knows
-// where rows belong.
+// Extensions that insert into tables other than the one that COPY names, as TimescaleDB into
+// chunks, route rows themselves.
 bool is_of_copy(const CopyFromStateData* copy, const RelationData* table) {
   return copy->rel->rd_id == table->rd_id ||
          copy->rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE;
 }
 
-// The row at hand is the last that COPY reads by itself, and goes its way.
+// COPY still inserts the current row itself; we read every row after it.
 void take_over(const RelationData* table) {
   void** kept = kept_for_copy();
   if (!batch_insert || kept == nullptr || *kept != nullptr || error_context_stack == nullptr ||

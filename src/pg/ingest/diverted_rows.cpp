@@ -21,7 +21,7 @@ extern "C" {
 
 namespace streamfilter::pg {
 
-// A table, and who inserts there.
+// A table, and the role that inserts there.
 struct DivertTarget {
   Oid owner;
   Relation table;
@@ -67,7 +67,7 @@ Expr* given_value(const RowJudge* judge, int source) {
                                          from->atttypmod, from->attcollation, 0));
 }
 
-// Those that are generated are computed when the row is written.
+// Generated columns are computed when the row is written.
 Expr* value_of(const RowJudge* judge, Relation target, const FormData_pg_attribute* column) {
   if (column->attisdropped) return reinterpret_cast<Expr*>(makeNullConst(INT4OID, -1, InvalidOid));
   if (column->attgenerated != '\0')
@@ -76,13 +76,13 @@ Expr* value_of(const RowJudge* judge, Relation target, const FormData_pg_attribu
   const int source = source_of(judge->table, const_cast<Form_pg_attribute>(column));
   if (source == kNothing) return default_of(target, column);
   Node* value = reinterpret_cast<Node*>(given_value(judge, source));
-  // A parameter of the INSERT has a type and no modifier.
+  // A parameter of the INSERT has a type but no modifier.
   return reinterpret_cast<Expr*>(
       coerce_to_target_type(nullptr, value, type_of(judge->table, source), column->atttypid,
                             column->atttypmod, COERCION_ASSIGNMENT, COERCE_IMPLICIT_CAST, -1));
 }
 
-// NIL: one cannot be assigned, as the INSERT of a row will say.
+// NIL: a value cannot be assigned, which the INSERT of a row will report.
 List* list_values(const RowJudge* judge, Relation target) {
   List* values = NIL;
   for (int i = 1; i <= RelationGetNumberOfAttributes(target); ++i) {
@@ -94,7 +94,7 @@ List* list_values(const RowJudge* judge, Relation target) {
   return values;
 }
 
-// What they are computed by may be the owner's.
+// Functions in them may be the owner's.
 List* list_values(const RowJudge* judge, Relation target, const char** obstacle) {
   *obstacle = why_diverted_alone(target, judge->owner);
   if (*obstacle != nullptr) return NIL;

@@ -1,5 +1,4 @@
-// Repeats on their way into the table that they are diverted to, a batch at a time: as divert.hpp
-// does it with one row, where nothing can tell the difference.
+// Diverts repeats in batches, like divert.hpp one by one, where nothing can tell the difference.
 #pragma once
 
 #include "pg/ingest/batch_writer.hpp"
@@ -7,26 +6,27 @@
 
 namespace streamfilter::pg {
 
-// How rows of one table (partition) become those of another one.
+// Converts rows of one table (partition) to rows of another.
 struct DivertedRows;
 
-// All that a statement diverts; zero: nothing yet.
+// All diverted rows of a statement; zero: none yet.
 struct Diverting {
   EState* estate;
   RowWatch watch;
   List* targets;
-  struct DivertTarget* open;  // whose rows are being written, as the owner; nullptr: none
+  // the target whose rows are being written, as the owner; nullptr: none
+  struct DivertTarget* open;
 };
 
-// For a judge that is prepared, in the current memory context, which lives until all is finished.
-// nullptr: they have to go one by one, for this reason.
+// For a prepared judge. Allocates in the current memory context, which must last until the end.
+// nullptr: rows must be diverted one by one, for this reason.
 DivertedRows* open_diverted(Diverting* all, const RowJudge* judge, const char** obstacle);
 
-// A row of the table; it is copied.
+// Adds a row of the table; copies it.
 void divert_with_others(Diverting* all, const DivertedRows* rows, TupleTableSlot* row,
                         uint64 number);
 
-// Writes those of a batch. Until then errors may concern them, and the owner's code runs as the
+// Writes the rows of a batch. Until then errors may concern them. The owner's code runs as the
 // owner.
 void write_diverted(Diverting* all);
 

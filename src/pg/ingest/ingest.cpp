@@ -23,8 +23,8 @@ extern "C" {
 namespace streamfilter::pg {
 namespace {
 
-// Rows that wait for their verdicts: the memory of some keys is fetched while others are judged, or
-// another server is asked for all of them.
+// Rows that wait for their verdicts: meanwhile the memory of further keys is fetched, or another
+// server is asked for all of them at once.
 constexpr int kBatch = 256;
 constexpr int kRemoteBatch = kMaxUnjudgedRows;
 constexpr Size kMaxBytes = 65535;
@@ -33,11 +33,11 @@ constexpr Size kMaxBytes = 65535;
 struct IngestTable {
   ResultRelInfo* target;
   BatchTable* writer;
-  const char* obstacle;  // why its rows come alone; nullptr: in batches
-  bool judged;           // by its trigger:
-  bool prepared;         // that is known to work
+  const char* obstacle;  // why its rows go one by one; nullptr: in batches
+  bool judged;           // by its trigger
+  bool prepared;         // the trigger is known to work
   RowJudge judge;
-  SF_TRIGGER_CLOCK* clock;  // of the trigger; nullptr: nobody measures
+  SF_TRIGGER_CLOCK* clock;  // of the trigger; nullptr: not measured
   DivertedRows* diverted;   // nullptr: repeats are not diverted
 };
 
@@ -47,20 +47,20 @@ struct Ingest {
   EState* estate;
   ModifyTableState* node;
   MemoryContext memory;
-  MemoryContext batch_memory;  // of keys until they are judged
+  MemoryContext batch_memory;  // context of keys until they are judged
   BatchWriter* writer;
   Diverting diverting;
   RowWatch watch;
   bool asked;
   bool skips_conflicts;
-  bool at_once;  // rows of some table do not wait for others to be written
+  bool at_once;  // rows of some table are written without waiting for others
   uint64 statement;
   List* targets;
   IngestTable* only;  // the target, if it has no partitions
   TupleTableSlot* to_fill;
   IngestCounts counts;
   // The batch.
-  uint64 epoch;  // that its elements were made in
+  uint64 epoch;  // handle_epoch when its elements were made
   int rows, room;
   Size bytes;
   IngestTable* tables[kRemoteBatch];
@@ -81,7 +81,7 @@ SF_TRIGGER_CLOCK* clock_of(const ResultRelInfo* target, const Trigger* trigger) 
              : &target->ri_TrigInstrument[trigger - target->ri_TrigDesc->triggers];
 }
 
-// Knows no key but those that it was given itself.
+// Has the filter only keys that it was given itself?
 bool stands_alone(const FilterHandle* filter) {
   return filter->tree == nullptr && !is_remote(filter->relation);
 }
@@ -110,7 +110,7 @@ void open_diverted(Ingest* ingest, IngestTable* table) {
   MemoryContextSwitchTo(caller);
 }
 
-// The first row has come: what is wrong with its trigger is said now.
+// Reports errors in the trigger when the first row comes.
 void prepare_table(Ingest* ingest, IngestTable* table) {
   table->prepared = true;
   if (!table->judged) return;
@@ -123,7 +123,7 @@ void prepare_table(Ingest* ingest, IngestTable* table) {
     open_diverted(ingest, table);
 }
 
-// The executor has a place there for what COPY needs to know of a target.
+// The executor has a place in ResultRelInfo for COPY's data about a target.
 IngestTable* table_of(Ingest* ingest, ResultRelInfo* target) {
   if (likely(target->ri_CopyMultiInsertBuffer != nullptr))
     return reinterpret_cast<IngestTable*>(target->ri_CopyMultiInsertBuffer);
@@ -157,7 +157,7 @@ void read_key(Ingest* ingest, int i, TupleTableSlot* row) {
   MemoryContextSwitchTo(caller);
 }
 
-// Its filter is not what it was when the key was read.
+// Its filter has changed since the key was read.
 void read_key_again(Ingest* ingest, int i) {
   BatchTable* table = ingest->tables[i]->writer;
   TupleTableSlot* row = take_slot(table);
@@ -166,7 +166,7 @@ void read_key_again(Ingest* ingest, int i) {
   give_back_slot(table, row);
 }
 
-// The end of the rows from `first` on that one filter judges.
+// End of the run of rows, from `first` on, that one filter judges.
 int end_of_run(const Ingest* ingest, int first) {
   const FilterHandle* filter = ingest->tables[first]->judge.keys.filter;
   int end = first + 1;
@@ -176,7 +176,7 @@ int end_of_run(const Ingest* ingest, int first) {
   return end;
 }
 
-// What EXPLAIN ANALYZE says of the trigger: a call for each row, and the time of all for the first.
+// For EXPLAIN ANALYZE of the trigger: a call per row, and the whole time with the first.
 void stop_clocks(const Ingest* ingest, int first, int end) {
   SF_STOP_TRIGGER_CLOCK(ingest->tables[first]->clock);
   for (int i = first + 1; i < end; ++i) {
@@ -201,7 +201,7 @@ void judge_run(Ingest* ingest, int first, int end) {
 
 void judge_rows(Ingest* ingest) {
   for (int i = 0; i < ingest->rows;) {
-    // Then each key is used as soon as it is read: the filters may change again at any time.
+    // Then use each key as soon as it is read, because the filters may change again at any time.
     const bool changed = unlikely(ingest->epoch != handle_epoch);
     if (changed) read_key_again(ingest, i);
     if (!is_judged(ingest->tables[i])) {
@@ -228,7 +228,7 @@ bool enforces(const IngestTable* table) {
   return is_judged(table) && table->judge.keys.filter->mode == FilterMode::enforce;
 }
 
-// The rows that are not taken out. Which are is a toss-up, so nothing branches on it.
+// Collects rows that are kept. Branchless, because the condition is unpredictable.
 int find_kept(Ingest* ingest, uint16* kept) {
   int count = 0;
   for (int i = 0; i < ingest->rows; ++i) {
@@ -241,7 +241,7 @@ int find_kept(Ingest* ingest, uint16* kept) {
   return count;
 }
 
-// Where rows are held against an index, it has to know each before the next one comes.
+// If rows are compared with an index, each must be in it before the next one comes.
 void give(Ingest* ingest, const IngestTable* table, TupleTableSlot* row, uint64 number) {
   const bool at_once = ingest->skips_conflicts || table->judge.key_indexes != NIL;
   ingest->at_once |= at_once;
@@ -317,7 +317,7 @@ void keep_row(Ingest* ingest, IngestTable* table, TupleTableSlot* row, uint64 nu
   ++ingest->rows;
 }
 
-// Nobody judges it here, and none that is judged waits before it.
+// Nobody judges the row, and no judged row waits before it.
 void write_now(Ingest* ingest, const IngestTable* table, TupleTableSlot* row, uint64 number) {
   TupleTableSlot* kept = take_slot(table->writer);
   ExecStoreHeapTuple(copy_row(ingest->writer, row), kept, false);
@@ -325,7 +325,7 @@ void write_now(Ingest* ingest, const IngestTable* table, TupleTableSlot* row, ui
   write_if_many(ingest->writer);
 }
 
-// The row as one of its table.
+// Converts the row to the row type of its table.
 TupleTableSlot* convert(const Ingest* ingest, const IngestTable* table, TupleTableSlot* row) {
   if (table == ingest->only) return row;
   const TupleConversionMap* map = SF_ROOT_TO_CHILD_MAP(table->target, ingest->estate);

@@ -21,7 +21,7 @@ namespace streamfilter::pg {
 namespace {
 
 struct InsertState {
-  CustomScanState custom;  // first
+  CustomScanState custom;  // must be first
   int calls;               // of streamfilter_seen() in the query
   const char* obstacle;    // nullptr: rows go in batches
   IngestCounts counts;
@@ -33,8 +33,8 @@ ModifyTableState* insert_of(CustomScanState* node) {
   return castNode(ModifyTableState, linitial(node->custom_ps));
 }
 
-// Are the rows of the plan below those of the table? Others are the concern of the node that we
-// stand above, as is a table that has changed since the plan was made.
+// Have the plan's rows the table's row type? If not, or if the table has changed since planning,
+// the node below handles it.
 bool gives_rows_of(const Plan* plan, TupleDesc table) {
   if (list_length(plan->targetlist) != table->natts) return false;
   for (int i = 0; i < table->natts; ++i) {
@@ -52,7 +52,7 @@ bool skips_conflicts(const ModifyTableState* node) {
   return reinterpret_cast<const ModifyTable*>(node->ps.plan)->onConflictAction != ONCONFLICT_NONE;
 }
 
-// What may have changed since the plan was made, or is not to be seen there.
+// Looks for obstacles that arose after planning, or that planning cannot see.
 const char* find_obstacle(const ModifyTableState* node) {
   if (!batch_insert) return "streamfilter.batch_insert is off";
   if (node->ps.state->es_epq_active != nullptr) return "rows are checked again";
@@ -75,7 +75,7 @@ void begin(CustomScanState* node, EState* estate, int flags) {
   state->obstacle = list_length(plan->custom_private) > 1
                         ? strVal(lsecond_node(String, plan->custom_private))
                         : find_obstacle(insert_of(node));
-  // Of several calls the order in which keys are asked for is that of the rows.
+  // With several calls, keys must be asked in the order of rows.
   if (state->obstacle != nullptr || state->calls != 1 || (flags & EXEC_FLAG_EXPLAIN_ONLY) != 0)
     return;
   ask_ahead(outerPlanState(insert_of(node)), {is_blind_to_filters, insert_of(node)});

@@ -1,5 +1,5 @@
-// The plan node that inserts rows in batches. It stands above the node that inserts them one by
-// one, and either does its work or lets it do it.
+// The plan node that inserts rows in batches. It stands above ModifyTable, which inserts them one
+// by one, and either replaces it or lets it run.
 #pragma once
 
 extern "C" {
@@ -8,8 +8,8 @@ extern "C" {
 
 namespace streamfilter::pg {
 
-// The node above the other, for a query with so many calls of streamfilter_seen(). `obstacle` says
-// why the rows have to come one by one, nullptr: nothing that the planner can see.
+// Puts the node above `insert`, for a query with this number of calls of streamfilter_seen().
+// `obstacle` says why rows must go one by one; nullptr: the planner sees no reason.
 Plan* make_insert_node(ModifyTable* insert, int calls, const char* obstacle);
 
 // Registers the node; called by init_batch_insert.

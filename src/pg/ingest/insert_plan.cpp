@@ -26,13 +26,13 @@ namespace {
 
 // ---- the query ---------------------------------------------------------------------------------
 
-// What is in a query that matters here.
+// Relevant contents of a query.
 struct Contents {
   int calls;             // of streamfilter_seen()
   const char* obstacle;  // a function that could look at the table
 };
 
-// Volatile ones of the server that look at no table.
+// Volatile functions of PostgreSQL that look at no table.
 bool is_blind(Oid function) {
   static const char* const kNames[] = {"nextval",         "currval",         "lastval", "random",
                                        "random_normal",   "gen_random_uuid", "uuidv4",  "uuidv7",
@@ -69,7 +69,7 @@ bool look_at_node(Node* node, void* context) {
   if (node == nullptr || IsA(node, Const) || IsA(node, Var)) return false;
   if (IsA(node, RangeTblEntry)) {
     if (is_filter_entry(node)) contents->obstacle = "the query reads a filter";
-    return false;  // its parts come by themselves
+    return false;  // its parts are visited separately
   }
   if (IsA(node, Query)) return look_at_query(reinterpret_cast<Query*>(node), contents);
   if (IsA(node, FuncExpr) && is_seen_call(reinterpret_cast<FuncExpr*>(node))) {
@@ -81,19 +81,19 @@ bool look_at_node(Node* node, void* context) {
   return SF_WALK_EXPRESSION(node, look_at_node, context);
 }
 
-// Of an INSERT of more than one row of values.
+// Does the INSERT have more than one row of values?
 bool inserts_rows_of_query(const Query* query) {
   return query->commandType == CMD_INSERT && query->jointree->fromlist != NIL &&
          query->returningList == NIL;
 }
 
-// Is it for us to say how the rows are inserted?
+// Should we decide how the rows are inserted?
 bool concerns_us(Query* query, Contents* contents) {
   const RangeTblEntry* target = rt_fetch(query->resultRelation, query->rtable);
   if (target->relkind != RELKIND_RELATION && target->relkind != RELKIND_PARTITIONED_TABLE)
     return false;
   Relation table = table_open(target->relid, NoLock);
-  // A copy: the relation's own is gone when its cache entry is made anew.
+  // A copy: rebuilding the relation's cache entry frees the original.
   const TargetRule rule = find_trigger_rule(CopyTriggerDesc(table->trigdesc));
   table_close(table, NoLock);
   if (rule.obstacle != nullptr && !rule.watched) return false;
@@ -102,7 +102,7 @@ bool concerns_us(Query* query, Contents* contents) {
 }
 
 const char* find_obstacle(const Query* query, const Contents& contents) {
-  // A filter that the query asks would know a row that an index refuses.
+  // A filter that the query asks would remember a row that an index refuses.
   if (query->onConflict != nullptr &&
       (query->onConflict->action != ONCONFLICT_NOTHING || contents.calls > 0))
     return "it has an ON CONFLICT clause";
@@ -112,7 +112,7 @@ const char* find_obstacle(const Query* query, const Contents& contents) {
   return contents.obstacle;
 }
 
-// One row at the most is no batch.
+// A single row is no batch.
 bool gives_many(const ModifyTable* insert) {
   const Plan* rows = outerPlan(insert);
   return !IsA(rows, Result) || outerPlan(rows) != nullptr;
@@ -124,7 +124,7 @@ namespace {
 
 pg_noinline PlannedStmt* plan_insert_of_rows(PlannerCall* call) {
   auto* query = call->get<Query*>();
-  // The planner changes the query.
+  // Before planning, because the planner changes the query.
   Contents contents = {};
   const bool ours = concerns_us(query, &contents);
   const char* obstacle = ours ? find_obstacle(query, contents) : nullptr;

@@ -26,8 +26,7 @@ bool is_null(const CopyFromStateData* copy, const char* value, const char* end) 
          memcmp(value, copy->opts.null_print, length) == 0;
 }
 
-// The value \N, where that is how NULL is written. A period would make it the mark of the end, also
-// where NULL is written so.
+// Is the value \N, if that means NULL? A period behind it makes it the end mark.
 bool begins_null(const CopyFromStateData* copy, const char* line, const char* at, const char* end) {
   const char delimiter = copy->opts.delim[0];
   return (at == line || at[-1] == delimiter) && end - at >= 2 && at[1] != '.' &&
@@ -42,12 +41,12 @@ bool has_escapes(const CopyFromStateData* copy, char* line, const char* end) {
 
 bool is_plain(const CopyFromStateData* copy, char* line, const char* end) {
   if (contains(line, end, '\r')) return false;
-  // In CSV a backslash may begin the mark of the end.
+  // In CSV a backslash may begin the end mark.
   return SF_COPY_IS_CSV(copy) ? *line != '\\' && !contains(line, end, copy->opts.quote[0])
                               : !has_escapes(copy, line, end);
 }
 
-// Where its values begin. False: they are not as many as are wanted.
+// Finds the starts of values. False: their number is wrong.
 bool find_values(CopyFromState copy, char* line, const char* end) {
   const int last = list_length(copy->attnumlist) - 1;
   for (int i = 0; i < last; ++i) {
@@ -70,7 +69,7 @@ void begin_line(CopyFromState copy, const char* line, const char* end) {
   copy->input_buf_index = static_cast<int>(end - copy->input_buf) + 1;
 }
 
-// Delimiters in the buffer make room for the ends of strings.
+// Overwrites delimiters in the buffer by string terminators.
 void convert_values(CopyFromState copy, char* end, Datum* values, bool* nulls) {
   TupleDesc type = RelationGetDescr(copy->rel);
   const int count = list_length(copy->attnumlist);

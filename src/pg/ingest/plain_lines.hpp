@@ -1,6 +1,6 @@
-// Lines of COPY that hold values and delimiters and nothing else: no escape, no quote, no carriage
-// return. COPY looks at each of their characters twice; here memchr() finds the few that matter.
-// All other lines, and whatever is wrong with one, are left to COPY.
+// Lines of COPY with only values and delimiters: no escapes, quotes or carriage returns. COPY looks
+// at each of their characters twice; memchr() finds the few that matter. All other lines, and all
+// errors, are left to COPY.
 #pragma once
 
 extern "C" {
@@ -9,11 +9,11 @@ extern "C" {
 
 namespace streamfilter::pg {
 
-// Has the format such lines, with the options that were given?
+// Can the format, with these options, have such lines?
 bool has_plain_lines(const CopyFromStateData* copy);
 
-// As NextCopyFrom(), for formats that have such lines. False: the next line is not plain, or not
-// all of it is in the buffer, or there is none; nothing was read.
+// Like NextCopyFrom(), for formats with plain lines. False: the next line is not plain, or not
+// completely in the buffer, or there is none; then nothing was read.
 bool read_plain_line(CopyFromState copy, ExprContext* context, Datum* values, bool* nulls);
 
 }  // namespace streamfilter::pg

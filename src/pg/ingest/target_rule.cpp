@@ -1,5 +1,5 @@
-// Between one row and the next nothing may run that could look at the table: it would see that
-// rows come late.
+// Between two rows no code may run that could look at the table, because it would see that rows
+// come late.
 #include "pg/server/postgres.hpp"
 
 extern "C" {
@@ -42,7 +42,7 @@ bool fires(const Trigger* trigger) {
          trigger->tgenabled != (replica ? TRIGGER_FIRES_ON_ORIGIN : TRIGGER_FIRES_ON_REPLICA);
 }
 
-// ALTER FUNCTION can wrap it in another role or in settings.
+// ALTER FUNCTION can give it another role or settings.
 bool is_wrapped(Oid function) {
   HeapTuple tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
   if (!HeapTupleIsValid(tuple)) return true;
@@ -62,12 +62,12 @@ const char* obstacle_of(const Trigger* trigger, bool ours) {
   return nullptr;
 }
 
-// A row that is marked would have to be routed once more.
+// A marked row would have to be routed again.
 bool marks_partition_key(const Trigger* trigger, Relation table) {
   if (!table->rd_rel->relispartition) return false;
   const AttrNumber mark =
       trigger->tgnargs > 1 ? find_exactly(table, trigger->tgargs[1]) : InvalidAttrNumber;
-  if (mark == InvalidAttrNumber) return true;  // the trigger will say what is wrong with it
+  if (mark == InvalidAttrNumber) return true;  // the trigger will report its error
   Bitmapset* columns = nullptr;
   pull_varattnos(reinterpret_cast<Node*>(RelationGetPartitionQual(table)), 1, &columns);
   return bms_is_member(mark - FirstLowInvalidHeapAttributeNumber, columns);
@@ -82,8 +82,8 @@ bool has_volatile_check(Relation table) {
   return false;
 }
 
-// Columns that are computed, and what indexes are made of, may only call immutable functions. What
-// these say of themselves need not be so.
+// Computed columns and indexes may only call immutable functions, but functions may be declared
+// wrongly.
 bool has_volatile_computed_column(TupleDesc type) {
   const TupleConstr* constraints = type->constr;
   if (constraints == nullptr || !constraints->has_generated_stored) return false;
@@ -126,7 +126,7 @@ bool computes_by_volatile_code(Relation table) {
   return has_volatile_computed_column(RelationGetDescr(table)) || has_volatile_index(table);
 }
 
-// A partition, for a look at it; nullptr: it is gone, or somebody is about to change it.
+// Opens a partition for a look; nullptr: it is gone, or locked by a session that changes it.
 Relation open_partition(Oid relid) {
   if (!ConditionalLockRelationOid(relid, AccessShareLock)) return nullptr;
   Relation table = try_table_open(relid, NoLock);
@@ -144,7 +144,7 @@ bool routes_by_volatile_code(Oid partition) {
   return found;
 }
 
-// The partition of a row is looked for before the rows that wait are judged.
+// Rows are routed before waiting rows are judged.
 bool routes_by_volatile_code(Relation table) {
   if (table->rd_rel->relkind != RELKIND_PARTITIONED_TABLE) return false;
   bool found = runs_volatile_code(
@@ -155,7 +155,7 @@ bool routes_by_volatile_code(Relation table) {
   return found;
 }
 
-// The conditions of AFTER triggers are checked as soon as a row is inserted.
+// Conditions of AFTER triggers are checked as soon as a row is inserted.
 const char* obstacle_of(const TriggerDesc* triggers) {
   for (int i = 0; triggers != nullptr && i < triggers->numtriggers; ++i) {
     const Trigger* trigger = &triggers->triggers[i];
@@ -206,8 +206,7 @@ bool has_insert_rule(const RuleLock* rules) {
   return false;
 }
 
-// Does it run code for its rows that its parents do not run? It has the CHECK constraints of its
-// parent, or more.
+// Does its own code run for its rows? A partition has its parent's CHECK constraints, or more.
 bool runs_code_of_its_own(Relation partition, int checks_of_parent) {
   const FormData_pg_class* form = partition->rd_rel;
   const bool is_local =

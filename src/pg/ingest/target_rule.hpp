@@ -1,4 +1,4 @@
-// Which tables take rows in batches.
+// Decides which tables take rows in batches.
 #pragma once
 
 extern "C" {
@@ -9,30 +9,30 @@ extern "C" {
 
 namespace streamfilter::pg {
 
-// What its triggers and its kind mean for rows of an INSERT into this table.
+// Rule for an INSERT into this table, by its triggers and its kind.
 struct TargetRule {
-  const char* obstacle;  // why they have to come one by one, for EXPLAIN; nullptr: nothing
-  const Trigger* judge;  // our trigger that judges them; nullptr: there is none
+  const char* obstacle;  // why rows must go one by one, for EXPLAIN; nullptr: no reason
+  const Trigger* judge;  // our judging trigger; nullptr: there is none
   TriggerKind kind;
-  bool watched;  // by a trigger of ours, whether or not there is an obstacle
+  bool watched;  // has one of our triggers, whether or not there is an obstacle
 };
 
-// In the current memory context. Of a partitioned table: as far as that says itself.
+// Allocates in the current memory context. For a partitioned table, looks only at the table itself.
 TargetRule find_rule(const ResultRelInfo* target);
 
-// The same of a table, for the planner: its triggers only.
+// The same by the table's triggers only, for the planner.
 TargetRule find_trigger_rule(const TriggerDesc* triggers);
 
-// Why repeats have to be diverted to the table one by one, as the `owner` of the one that they come
-// from; nullptr: they need not.
+// Why repeats must be diverted to the table one by one, by `owner`, the role that owns their table;
+// nullptr: no reason.
 const char* why_diverted_alone(Relation target, Oid owner);
 
-// Does a statement that gives rows to the node have them only one by one? The reason; nullptr: no.
-// `judged`: has the table a trigger of ours that judges them?
+// Why a statement must give rows to the node one by one; nullptr: no reason. `judged`: the table
+// has one of our judging triggers.
 const char* why_row_by_row(const ModifyTableState* node, bool* judged);
 
-// Of a statement whose rows come in batches: can nothing that runs for one of them, in whichever
-// partition, ask a filter?
+// For a statement whose rows go in batches: can no code that runs for a row, in any partition, ask
+// a filter?
 bool is_blind_to_filters(const ModifyTableState* node);
 
 }  // namespace streamfilter::pg

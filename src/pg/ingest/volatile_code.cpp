@@ -19,7 +19,7 @@ extern "C" {
 namespace streamfilter::pg {
 namespace {
 
-// The reference to its checks lasts as long as the memory that it is made for.
+// The reference to its checks lasts as long as the memory context.
 bool is_volatile_domain(Oid domain, MemoryContext memory) {
   auto* checks = static_cast<DomainConstraintRef*>(
       MemoryContextAllocZero(memory, sizeof(DomainConstraintRef)));
@@ -56,11 +56,11 @@ bool is_volatile_function(Oid function) {
          (func_volatile(function) == PROVOLATILE_VOLATILE || asks_in_secret(function));
 }
 
-// An aggregate itself is always called immutable.
+// Aggregates themselves are always declared immutable.
 bool is_volatile_aggregate(Oid function) {
   if (function < FirstNormalObjectId) return false;
   HeapTuple tuple = SearchSysCache1(AGGFNOID, ObjectIdGetDatum(function));
-  if (!HeapTupleIsValid(tuple)) return false;  // a window function that is none
+  if (!HeapTupleIsValid(tuple)) return false;  // a window function without an aggregate
   const auto* aggregate = reinterpret_cast<const FormData_pg_aggregate*>(GETSTRUCT(tuple));
   const bool found = is_volatile_function(aggregate->aggtransfn) ||
                      is_volatile_function(aggregate->aggfinalfn) ||

@@ -1,6 +1,6 @@
-// Volatile functions where no expression names them: checks of domains, steps of aggregates, what a
-// function calls that should be declared volatile itself. The planner passes over them; here they
-// matter, for they could look at the table, or at filters.
+// Finds volatile functions that no expression names: checks of domains, steps of aggregates, and
+// functions called by one that should be declared volatile itself. The planner ignores them; here
+// they matter, because they could look at the table, or at filters.
 #pragma once
 
 extern "C" {
@@ -9,17 +9,16 @@ extern "C" {
 
 namespace streamfilter::pg {
 
-// Is a value of the type checked by a volatile function when it is made?
+// Does a volatile function check values of the type when they are made?
 bool runs_volatile_check(Oid type);
 
-// What the node runs besides the functions that are declared volatile, in words; nullptr: nothing
-// volatile.
+// What the node runs besides functions declared volatile, in words; nullptr: nothing volatile.
 const char* find_hidden_code(const Node* node);
 
-// Is there such code anywhere in it?
+// Contains the expression such code?
 bool hides_volatile_code(Node* expression);
 
-// As contain_volatile_functions(), and hidden code counts.
+// Like contain_volatile_functions(), and counts hidden code.
 bool runs_volatile_code(Node* expression);
 
 }  // namespace streamfilter::pg
