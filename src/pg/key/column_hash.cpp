@@ -13,9 +13,9 @@ extern "C" {
 namespace streamfilter::pg {
 namespace {
 
-// The stored form of a numeric (numeric.c): two bytes of flags, in the long form then two of
+// The stored form of a numeric (numeric.c): two bytes of flags, in the long form two more of
 // weight, then base-10000 digits.
-constexpr uint16 kNumericSpecial = 0xC000;  // both bits: NaN or infinity, told by the next two
+constexpr uint16 kNumericSpecial = 0xC000;  // both bits: NaN or infinity; the next two tell which
 constexpr uint16 kNumericSpecialMask = 0xF000;
 constexpr uint16 kNumericShort = 0x8000;
 constexpr uint16 kShortNegative = 0x2000;
@@ -29,7 +29,7 @@ uint16 digit_at(const char* digits, Size index) {
   return digit;
 }
 
-// Sign, weight and digits without zeros at either end; the scale does not count.
+// Sign, weight and digits without zeros at either end; ignores the scale.
 uint64 hash_numeric_bytes(const char* bytes, Size length, uint64 seed) {
   const uint16 flags = digit_at(bytes, 0);
   if ((flags & kNumericSpecial) == kNumericSpecial)
@@ -47,7 +47,7 @@ uint64 hash_numeric_bytes(const char* bytes, Size length, uint64 seed) {
   return decimal_hash(hash_bytes(digits, count * sizeof(uint16), seed), weight, negative, seed);
 }
 
-// What a token of a jsonb value adds. The numbers are part of the hash: never change them.
+// Hash of one token of a jsonb value. The numbers are part of the hash: never change them.
 uint64 hash_jsonb_scalar(const JsonbValue& value, uint64 seed) {
   switch (value.type) {
     case jbvString:
@@ -83,7 +83,7 @@ uint64 hash_jsonb(Datum value, uint64 seed) {
   JsonbValue token;
   JsonbIteratorToken kind;
   uint64 hash = 0;
-  bool scalar = false;  // `1` is stored as an array, too, but is not `[1]`
+  bool scalar = false;  // `1` is also stored as an array, but differs from `[1]`
   while ((kind = JsonbIteratorNext(&iterator, &token, false)) != WJB_DONE) {
     switch (kind) {
       case WJB_BEGIN_ARRAY:
@@ -102,7 +102,7 @@ uint64 hash_jsonb(Datum value, uint64 seed) {
   return hash;
 }
 
-// By its label: the OID behind an enum value differs from database to database.
+// By label, because the OID of an enum value differs between databases.
 uint64 hash_enum(Oid value, uint64 seed) {
   HeapTuple tuple = SearchSysCache1(ENUMOID, ObjectIdGetDatum(value));
   if (!HeapTupleIsValid(tuple))

@@ -1,6 +1,6 @@
-// Hashes of single values of PostgreSQL's own types: over bytes that are the same exactly for equal
-// values. (The hash functions of their operator classes are not used where they leave something
-// out, such as the sign of a numeric: two keys that always collide are no approximation.)
+// Hashes of single values of PostgreSQL's own types, equal exactly for equal values. (Hash
+// functions of their operator classes are not used where they ignore something, such as the sign of
+// a numeric: two keys that always collide are no approximation.)
 #pragma once
 
 #include "core/base/value_hash.hpp"
@@ -14,11 +14,11 @@ uint64 hash_timetz(Datum value, uint64 seed);
 uint64 hash_jsonb(Datum value, uint64 seed);
 uint64 hash_enum(Oid value, uint64 seed);
 
-// The bytes of text, where they are; of an untyped literal, too.
+// The bytes of a text, or of an untyped literal, in place.
 struct Bytes {
   const char* data;
   Size length;
-  void* copy;  // what was detoasted for it, to be freed; or nullptr
+  void* copy;  // detoasted copy, to be freed; or nullptr
 };
 enum class Form : uint8 { varlena, padded, name, c_string };
 Bytes open_bytes(Datum value, Form form);

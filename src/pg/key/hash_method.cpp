@@ -76,8 +76,8 @@ TupleDesc row_columns(Oid type) { return lookup_rowtype_tupdesc(type, -1); }
 
 namespace {
 
-// Types to be looked at, each once: types in types can be many thousand levels deep, and rows of
-// two columns of the same type would double the work with each.
+// Types to visit, each once: types can contain types many thousand levels deep, and rows with two
+// columns of the same type would double the work at each level.
 class TypeQueue {
  public:
   TypeQueue() {
@@ -94,7 +94,7 @@ class TypeQueue {
     if (!found) types_ = lappend_oid(types_, type);
   }
 
-  // InvalidOid: there are no more.
+  // InvalidOid if there is none left.
   Oid next() { return next_ < list_length(types_) ? list_nth_oid(types_, next_++) : InvalidOid; }
 
   void end() {

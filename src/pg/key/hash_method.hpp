@@ -15,7 +15,7 @@ enum class Method : uint8 {
   int16,      // integers are widened, so that smallint, integer and bigint agree
   int32,
   int64,
-  unsigned32,  // oid and its like
+  unsigned32,  // oid and the like
   real4,       // widened, too
   real8,
   numeric,
@@ -23,12 +23,12 @@ enum class Method : uint8 {
   timetz,
   jsonb,
   enumeration,
-  fixed,    // bytes of a fixed number
+  fixed,    // a fixed number of bytes
   varlena,  // all bytes count
   padded,   // trailing blanks do not
   name,
   c_string,  // an untyped literal
-  collated,  // text whose bytes do not decide what is equal
+  collated,  // text whose bytes do not decide equality
   array,
   range,
   multirange,
@@ -37,18 +37,18 @@ enum class Method : uint8 {
   procedure32,  // the operator class, 32 bits
 };
 
-// How a type that is not a domain is hashed.
+// The method for a type that is not a domain.
 Method method_of(Oid type);
 
-// Does its operator class hash to 32 bits only? (A filter over it has more false positives.)
+// Does its operator class hash to 32 bits only? (Such a filter has more false positives.)
 bool hashes_to_32_bits(Oid type);
 
-// The columns of a named composite type, to be released.
+// Columns of a named composite type; the caller releases them.
 TupleDesc row_columns(Oid type);
 
-// The first type inside `type` that cannot be hashed; InvalidOid if there is none. What is in an
-// anonymous record is only known when one arrives. Every type is looked at once, however deep and
-// often it is contained.
+// The first type inside `type` that cannot be hashed; InvalidOid if there is none. The types in an
+// anonymous record are known only when one arrives. Visits every type once, however deep and often
+// it is contained.
 Oid find_unhashable(Oid type);
 
 // Fault 42883: a key of `type` cannot be hashed, because of `culprit` inside it.

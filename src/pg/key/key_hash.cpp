@@ -1,6 +1,6 @@
-// Keys are hashed over bytes that are the same exactly for values that the type calls equal. Common
-// types have such bytes at hand (column_hash.cpp); arrays, ranges and records are hashed part by
-// part; everything else goes through the hash function of the type's default operator class.
+// Hashes keys, equal exactly for keys that their types call equal. column_hash.cpp hashes common
+// types by their bytes; arrays, ranges and records are hashed part by part; all other types by the
+// hash function of their default operator class.
 #include "pg/server/postgres.hpp"
 
 #include "pg/key/key_hash.hpp"
@@ -28,19 +28,19 @@ struct TypeHasher {
   const char* what;
   MemoryContext context;
 
-  // procedure, collated: the call, prepared; only the arguments change.
+  // procedure, collated: the prepared call; only the arguments change.
   FmgrInfo function;
   FunctionCallInfo call;
   Form form;  // collated
 
-  // array, range, multirange: how elements or bounds are hashed and how elements are stored.
+  // array, range, multirange: hasher and storage of elements or bounds.
   TypeHasher* element;
-  int16 length;  // of an element; of the type itself where it is fixed
+  int16 length;  // of an element; of the type itself if fixed
   bool element_by_value;
   char element_align;
   TypeCacheEntry* range;
 
-  MemoryContext layout_context;  // holds what follows, made anew when the row type changes
+  MemoryContext layout_context;  // context of all below, rebuilt when the row type changes
   Oid row_type;
   int32 row_typmod;
   int attributes;
@@ -53,7 +53,7 @@ struct TypeHasher {
 
 namespace {
 
-constexpr Size kMaxWhat = 256;  // messages name so much of where a type is
+constexpr Size kMaxWhat = 256;  // length of a place of a type in messages
 
 TypeHasher* make_part_hasher(Oid type, Oid collation, const char* what);
 
@@ -72,7 +72,7 @@ void prepare_call(TypeHasher* hasher, Oid function, int arguments) {
 void prepare_procedure(TypeHasher* hasher) {
   const TypeCacheEntry* entry =
       lookup_type_cache(hasher->type, TYPECACHE_HASH_EXTENDED_PROC | TYPECACHE_HASH_PROC);
-  // Of a row type that was altered meanwhile, or of an anonymous row.
+  // For a row type that was altered meanwhile, or an anonymous row.
   if (Fault fault; !check_hashable(hasher->type, hasher->what, fault)) raise(fault);
   if (hasher->method == Method::procedure)
     prepare_call(hasher, entry->hash_extended_proc, 2);
@@ -80,7 +80,7 @@ void prepare_procedure(TypeHasher* hasher) {
     prepare_call(hasher, entry->hash_proc, 1);
 }
 
-// Text under a nondeterministic collation is hashed as the type text does it.
+// Text under a nondeterministic collation is hashed by the operator class of text.
 void prepare_text(TypeHasher* hasher, Form form) {
   if (hasher->type == BYTEAOID) return;
   if (!OidIsValid(hasher->collation)) {
@@ -112,7 +112,7 @@ void prepare_columns(TypeHasher* hasher, TupleDesc columns) {
         AllocSetContextCreate(hasher->context, "streamfilter row hasher", ALLOCSET_SMALL_SIZES);
   else
     MemoryContextReset(hasher->layout_context);
-  hasher->attributes = -1;  // nothing valid, should this fail
+  hasher->attributes = -1;  // in case of an error below
   const MemoryContext caller = MemoryContextSwitchTo(hasher->layout_context);
   const Size count = Max(columns->natts, 1);
   hasher->columns = static_cast<TypeHasher**>(palloc0(count * sizeof(TypeHasher*)));
@@ -127,7 +127,7 @@ void prepare_columns(TypeHasher* hasher, TupleDesc columns) {
     const char* what = hasher->what;
     if (strlen(what) < kMaxWhat)
       what = psprintf("column \"%s\" of %s", NameStr(attribute->attname), what);
-    // What is in a named type was looked at together with it.
+    // Types in a named type were checked together with it.
     if (Fault fault;
         columns->tdtypeid == RECORDOID && !check_hashable(attribute->atttypid, what, fault))
       raise(fault);
@@ -152,7 +152,7 @@ bool fits(const TypeHasher* hasher, TupleDesc columns) {
   return true;
 }
 
-// Takes a row apart into hasher->values. Returns what was detoasted for it, or nullptr.
+// Takes a row apart into hasher->values. Returns a detoasted copy to free, or nullptr.
 void* open_row(TypeHasher* hasher, Datum value) {
   HeapTupleHeader header = DatumGetHeapTupleHeader(value);
   HeapTupleData tuple;
@@ -160,7 +160,7 @@ void* open_row(TypeHasher* hasher, Datum value) {
   ItemPointerSetInvalid(&tuple.t_self);
   tuple.t_tableOid = InvalidOid;
   tuple.t_data = header;
-  // Asked for every time, as record_out does: the next row of an anonymous record may differ.
+  // Looked up for every row, as in record_out: the next row of an anonymous record may differ.
   TupleDesc columns =
       lookup_rowtype_tupdesc(HeapTupleHeaderGetTypeId(header), HeapTupleHeaderGetTypMod(header));
   if (!fits(hasher, columns)) prepare_columns(hasher, columns);
@@ -281,7 +281,7 @@ uint64 integer_of(const TypeHasher* hasher, Datum value) {
   }
 }
 
-// Apart, as it needs much of the stack.
+// A function of its own, because it needs much stack.
 pg_noinline bool hash_columns_of_key(TypeHasher* const* hashers, const Datum* values,
                                      const bool* isnull, int count, const KeyRule& rule,
                                      uint64* hash) {
@@ -294,8 +294,8 @@ pg_noinline bool hash_columns_of_key(TypeHasher* const* hashers, const Datum* va
   return true;
 }
 
-// Its columns are prepared when the first row comes: a row whose columns are rows, and so on, has
-// more of them than values ever use.
+// Columns are prepared when the first row comes, because nested row types have more columns than
+// values ever use.
 TypeHasher* make_part_hasher(Oid type, Oid collation, const char* what) {
   check_stack_depth();
   TypeHasher* hasher = static_cast<TypeHasher*>(palloc0(sizeof(TypeHasher)));
@@ -343,7 +343,7 @@ TypeHasher* make_type_hasher(Oid type, Oid collation, const char* what) {
   return make_part_hasher(type, collation, what != nullptr ? what : "the key");
 }
 
-// Rows always: their types can be altered, and then call others.
+// Rows always, because their types can be altered to call other functions.
 bool runs_untrusted_code(const TypeHasher* hasher) {
   if (hasher->method == Method::record) return true;
   if (hasher->call != nullptr && !is_trusted_function(hasher->function.fn_oid)) return true;

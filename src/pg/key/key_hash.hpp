@@ -7,8 +7,8 @@
 
 namespace streamfilter::pg {
 
-// How the values of one type under one collation are hashed. Prepared once per statement; lives in
-// the memory context it was prepared in.
+// How values of a type under a collation are hashed. Prepared once per statement; lives in the
+// memory context of its preparation.
 struct TypeHasher;
 
 // Prepares the hasher of a type (a domain counts as its base type), in the current memory context.
@@ -16,25 +16,25 @@ struct TypeHasher;
 // `what` names the culprit in that message, e.g. `column "tags" of filter "seen"`.
 TypeHasher* make_type_hasher(Oid type, Oid collation, const char* what);
 
-// Is the type still there? What makes a value may have dropped it: the check of a domain. Fault
-// 42704.
+// Does the type still exist? Code that makes a value, such as a domain's check, may have dropped
+// it. Fault 42704.
 bool check_type(Oid type, const char* what, Fault& fault);
 
 // Can values of the type be hashed? Fault 42883, as make_type_hasher raises it.
 bool check_hashable(Oid type, const char* what, Fault& fault);
 
-// Does it call a function that is not trusted (trusted_code.hpp)?
+// Does the hasher call a function that is not trusted (trusted_code.hpp)?
 bool runs_untrusted_code(const TypeHasher* hasher);
 
 // The hash of one value, detoasting where needed. May allocate in the current memory context when
 // values are toasted or of types that are hashed by their operator class.
 uint64 hash_datum(TypeHasher* hasher, Datum value, uint64 seed);
 
-// What a filter makes of keys.
+// A filter's rule for keys.
 struct KeyRule {
   Nulls nulls;
   uint64 seed;
-  bool integer;  // the key is one integer and is taken as it is, not hashed
+  bool integer;  // the key is one integer, used unhashed
 };
 KeyRule key_rule(const Parameters& parameters);
 
