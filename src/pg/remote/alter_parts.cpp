@@ -32,7 +32,7 @@ void connect_homes(RemoteFilter* remote) {
   connect_together(remote->connections, remote->count);
 }
 
-// What a server has under a name; "": nothing, nullptr: it is lost.
+// The definition on a server; "": there is none, nullptr: the server is lost.
 const char* read_definition(RemoteFilter* remote, int server, const char* name) {
   Connection* connection = remote->connections[server];
   SliceDefinition wanted = remote->slices;
@@ -54,7 +54,7 @@ void take_seed_of(RemoteFilter* remote, const char* found) {
   remote->seed_known = true;
 }
 
-// Whose relation is it there? Raises if the server is lost.
+// Who owns the relation on the server? Raises if the server is lost.
 Ownership owner_at(RemoteFilter* remote, int server, const char* relation, const char* what) {
   Connection* connection = remote->connections[server];
   for (int i = 0; i < kMaxAttempts; ++i) {
@@ -65,8 +65,8 @@ Ownership owner_at(RemoteFilter* remote, int server, const char* relation, const
   raise_always_ends(connection);
 }
 
-// Visits where a slice is, and where it was meanwhile, as long as `visit` finds a relation there. A
-// slice that moves on before its relation is locked is followed.
+// Calls visit for the slice's place, then for each place that it has moved to before `visit` could
+// lock its relation, until it finds the relation.
 template <typename Visit>
 void follow_slice(RemoteFilter* remote, uint32 slice, const char* what, Visit&& visit) {
   SlicePlace place = remote->places[slice];
@@ -97,7 +97,7 @@ void alter_at(RemoteFilter* remote, int server, const char* relation, const Slic
     raise_lost(remote, server, "alter");
 }
 
-// Has the part become what it was to become? Otherwise the statement fails as a whole.
+// Raises unless the part has become what it should, so that the whole statement fails.
 void compare(RemoteFilter* remote, int server, const char* name, uint32 slices,
              const SliceDefinition& wanted) {
   SliceDefinition asked = wanted;
@@ -155,7 +155,7 @@ void say_stays(const RemoteFilter* remote, int server, const char* relation, con
       errhint("Where no producer uses it any more, type there: DROP FOREIGN TABLE %s.", relation));
 }
 
-// May it be altered there? Says so if not.
+// May the relation be altered there? Says so if not.
 bool is_ours_at(RemoteFilter* remote, int server, const char* relation, const char* what) {
   const Ownership found = owner_at(remote, server, relation, what);
   if (found.owned == Owned::by_others)
@@ -172,7 +172,7 @@ void warn_of_lost(const RemoteFilter* remote, int server) {
           errhint("When the server is back, type there: DROP FOREIGN TABLE %s.", remote->filter));
 }
 
-// Is the relation there that of this filter, and not of a producer elsewhere, which goes on using
+// Does the relation there belong to this filter only, and not to another producer that still uses
 // it? Says so if it stays.
 bool may_drop_at(RemoteFilter* remote, int server) {
   Connection* connection = remote->connections[server];
@@ -213,7 +213,7 @@ void drop_moved(RemoteFilter* remote, uint32 slice) {
 // ---- RENAME
 // ----------------------------------------------------------------------------------------
 
-// A filter as it was named before, and as it is named now.
+// Former and present name of a filter.
 struct Renaming {
   RemoteFilter* now;
   RemoteFilter before;
@@ -244,8 +244,7 @@ void rename_moved(const Renaming* renaming, uint32 slice) {
   });
 }
 
-// Calls visit for every slice that has left the place where it was at first, with a place that
-// leads to where it is.
+// Calls visit for every slice that has moved from its first place, with its last known place.
 template <typename Visit>
 void visit_moved(RemoteFilter* remote, const char* what, Visit&& visit) {
   for (uint32 i = 0; i < remote->parameters.slices; ++i) {
@@ -259,7 +258,7 @@ void visit_moved(RemoteFilter* remote, const char* what, Visit&& visit) {
 // ---- functions of the parts
 // ------------------------------------------------------------------------
 
-// Adds what the function returns there. False: there is no such relation.
+// Adds the function's result on that server. False: there is no such relation.
 bool call_at(RemoteFilter* remote, int server, const char* name, const PartFunction& function,
              uint64* sum) {
   const char* found = read_definition(remote, server, name);
@@ -343,7 +342,7 @@ void drop_parts(const FilterRelation* relation) {
   auto* ours = static_cast<bool*>(palloc0(sizeof(bool) * static_cast<Size>(remote->home_count)));
   for (int i = 0; i < remote->home_count; ++i) {
     ours[i] = !remote->retired[i] && may_drop_at(remote, i);
-    // It locks the relation: no slice leaves it from here on.
+    // This locks the relation, so no slice leaves it from here on.
     if (ours[i] && !truncate_slices(remote->connections[i], remote->filter))
       raise_lost(remote, i, "drop");
   }

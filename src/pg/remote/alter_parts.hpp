@@ -1,21 +1,22 @@
-// What ALTER, RENAME, SET SCHEMA, DROP and functions about a whole filter do to the relations on
-// its servers, those of slices that have moved included: all in one transaction with the statement
-// here, whose rollback undoes them. COMMIT fails if one of the servers is lost before it.
+// Carries ALTER, RENAME, SET SCHEMA, DROP and functions on a whole filter to the relations on its
+// servers, including moved slices, within one transaction with the local statement. A rollback
+// undoes all of it. COMMIT fails if one of the servers is lost before.
 #pragma once
 
 #include "pg/remote/remote_filter.hpp"
 
 namespace streamfilter::pg {
 
-// What an ALTER has to do there.
+// What an ALTER requires of the parts.
 enum class Reach : uint8 {
-  compare,  // the parts have to agree, as far as servers can be reached
-  alter,    // they are to become what the definition says: all have to be reached
+  compare,  // parts on reachable servers must agree
+  alter,    // all parts must be reached, and get the new definition
 };
 
-// What the definition here derives, but the state on the servers fixes: it has to be given.
+// Options that the local definition derives but the state on the servers fixes, so that they must
+// be given.
 struct FixedOptions {
-  const char* kind = nullptr;  // nullptr, 0: it is what it was
+  const char* kind = nullptr;  // nullptr, 0: unchanged
   uint32 slices = 0;
   uint64 k = 0;
 };
@@ -23,23 +24,23 @@ struct FixedOptions {
 // Raises 08006 if a server is lost.
 FixedOptions find_fixed_options(const FilterRelation* relation);
 
-// Raises 0A000 where a part cannot become that without losing what it knows, 55000 where parts do
-// not agree, 08006 if a server is lost.
+// Raises 0A000 if a part would lose its keys, 55000 if parts do not agree, 08006 if a server is
+// lost.
 void alter_parts(const FilterRelation* relation, Reach reach);
 
-// The filter had this schema and name before.
+// `schema` and `name` are the former ones.
 void rename_parts(const FilterRelation* relation, const char* schema, const char* name);
 
-// A function of the extension whose argument is a filter, and what it does, for messages.
+// A function of the extension with a filter as its argument, and its effect, for messages.
 struct PartFunction {
   const char *name, *what;
 };
 
-// Calls it for each of the parts; returns the sum of what they return. Raises 08006 if a server is
+// Calls the function for each part, and returns the sum of results. Raises 08006 if a server is
 // lost.
 uint64 call_parts(const FilterRelation* relation, const PartFunction& function);
 
-// The filter is about to be dropped. What belongs to others there stays, with a NOTICE.
+// Call before the filter is dropped. Parts that belong to other filters stay, with a NOTICE.
 void drop_parts(const FilterRelation* relation);
 
 }  // namespace streamfilter::pg

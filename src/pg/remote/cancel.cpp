@@ -13,7 +13,7 @@ namespace streamfilter::pg {
 namespace {
 
 constexpr int kCancelTimeout = 1000;  // ms, for all servers together
-constexpr int kMaxRequests = 64;      // at once; connections beyond that stay busy
+constexpr int kMaxRequests = 64;      // at once; further connections stay busy
 
 // ---- one request --------------------------------------------------------------------------------
 
@@ -26,8 +26,8 @@ struct Request {
   bool sent;
 #endif
   PostgresPollingStatusType polling;
-  bool pending;   // it has not come to its end, good or bad
-  bool answered;  // it is known to have been carried out
+  bool pending;   // has not ended yet, in success or failure
+  bool answered;  // the server has carried it out
 };
 
 #ifdef LIBPQ_HAS_ASYNC_CANCEL
@@ -51,8 +51,8 @@ void end_request(Request* request) { PQcancelFinish(request->pg); }
 
 #else
 
-// PQcancel() of this libpq takes as long as the other side likes, so another connection asks. These
-// options are not taken over from the first one.
+// PQcancel() of this libpq has no timeout, so a second connection sends the request. These options
+// of the first one do not apply to it.
 constexpr const char* kOwnOptions[] = {
     "host", "hostaddr", "port", "options", "target_session_attrs", "load_balance_hosts"};
 
@@ -65,7 +65,7 @@ bool is_taken_over(const PQconninfoOption* option) {
 
 void ignore_notice(void*, const PGresult*) {}
 
-// To the same address, without looking for it by name, and as the same user.
+// Connects to the same address, without a name look-up, as the same user.
 PGconn* connect_likewise(PGconn* pg) {
   constexpr int kMost = 96;
   const char* keywords[kMost + 1] = {"host", "hostaddr", "port"};
@@ -85,7 +85,7 @@ PGconn* connect_likewise(PGconn* pg) {
   return result;
 }
 
-// Behind a pooler the process may be another one by now, and this one work for somebody else.
+// Behind a pooler the server process may now work for another client.
 bool is_behind_pooler(const Connection* connection) {
   return PQbackendPID(connection->pg) != connection->backend;
 }
@@ -132,7 +132,7 @@ void end_request(Request* request) { PQfinish(request->pg); }
 Request requests[kMaxRequests];
 int count;
 
-// What has been answered in the meantime need not be cancelled.
+// A connection whose answers have come meanwhile needs no cancelling.
 void begin_if_busy(Connection* connection) {
   if (!connection->ready || !connection->busy || count == kMaxRequests) return;
   if (!read_owed(connection) || !connection->busy) return;
@@ -143,7 +143,7 @@ void begin_if_busy(Connection* connection) {
   begin_request(request);
 }
 
-// A request that is under way could meet the next command.
+// A request under way could cancel the next command.
 bool is_over(const Request* request) {
   return !request->pending && (request->connection->pg == nullptr || !request->connection->busy);
 }
@@ -159,7 +159,7 @@ pollfd awaited_of_connection(const Connection* connection) {
   return {PQsocket(connection->pg), POLLIN, 0};
 }
 
-// False: nobody has anything to say, or to be asked, any more.
+// False when nothing more is to be sent or expected.
 bool wait_for_requests(int ms) {
   pollfd awaited[2 * kMaxRequests];
   bool any = false;
@@ -189,7 +189,7 @@ void cancel_busy_connections() {
     if (left == 0 || is_leaving(Manner::quiet) || !wait_for_requests(Min(left, kGlance))) break;
   }
   for (int i = 0; i < count; ++i) {
-    // It could meet any later command, so the connection does not outlive this transaction.
+    // The request could hit any later command, so the connection must not outlive this transaction.
     if (may_arrive(&requests[i])) requests[i].connection->valid = false;
     if (requests[i].pg != nullptr) end_request(&requests[i]);
   }

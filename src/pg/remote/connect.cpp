@@ -25,14 +25,14 @@ namespace streamfilter::pg {
 namespace {
 
 constexpr int kProbeWait = 250;    // ms, for a server that was unreachable
-constexpr int kRepeatPause = 100;  // ms, before a server that has no room is tried again
-// Both sides find out that the other is cut off: s, s, and how many. Options of the server go
-// before.
+constexpr int kRepeatPause = 100;  // ms between attempts if a server has no room
+// TCP keepalives, by which both sides notice a broken connection: seconds, seconds, and number.
+// Options of the server override them.
 constexpr int kKeepalivesIdle = 30, kKeepalivesInterval = 10, kKeepalivesCount = 3;
 
 // ---- what libpq is told -------------------------------------------------------------------------
 
-// Keywords and values end with nullptr.
+// Keywords and values, ended by nullptr.
 struct Target {
   static constexpr int kMax = 64;
   const char* keywords[kMax + 1] = {};
@@ -59,9 +59,9 @@ void add_options(Target* target, List* options) {
   }
 }
 
-// Who waits there longer than this for a lock, or for several, is told so, and is not lost. A
-// client that has gone is noticed, so that closing the connection also cancels what it was doing;
-// one that is cut off, or frozen, does not hold its keys for ever.
+// A session that waits longer for locks there gets an error, and is not lost. The server notices a
+// client that has gone, so closing the connection also cancels its statement; a client that is cut
+// off or frozen does not keep its keys for ever.
 const char* session_options(const ServerOptions* options) {
   return psprintf(
       "-c search_path=pg_catalog -c lock_timeout=%d -c statement_timeout=%d "
@@ -71,7 +71,7 @@ const char* session_options(const ServerOptions* options) {
       kKeepalivesIdle, kKeepalivesInterval, kKeepalivesCount);
 }
 
-// Without a password, a role that is no superuser would be let in as the user that runs this
+// Without a password, a role without superuser rights would connect as the account that runs this
 // server, by `trust`, `peer` or a password file.
 [[noreturn]] void raise_password_required(const Connection* connection) {
   ereport(ERROR, errcode(ERRCODE_S_R_E_PROHIBITED_SQL_STATEMENT_ATTEMPTED),
@@ -108,8 +108,8 @@ Target make_target(Connection* connection) {
 
 // ---- an attempt ---------------------------------------------------------------------------------
 
-// What is only noted there would go to the log here. Of an idle connection an error is noted, too:
-// the last word of the other side, before the socket is closed.
+// Otherwise notices of the other server would go to our log. On an idle connection, also stores an
+// error: the server's last message before it closes the socket.
 void take_notice(void* connection, const PGresult* notice) {
   const char* severity = PQresultErrorField(notice, PG_DIAG_SEVERITY_NONLOCALIZED);
   if (severity != nullptr && (strcmp(severity, "FATAL") == 0 || strcmp(severity, "PANIC") == 0))
@@ -119,7 +119,7 @@ void take_notice(void* connection, const PGresult* notice) {
     static_cast<Connection*>(connection)->overfull = true;
 }
 
-// The connection under construction belongs to the entry, so that an error does not leak it.
+// The entry owns the connection under construction, so an error does not leak it.
 void start_connecting(Connection* connection) {
   const Target target = make_target(connection);
   if (!AcquireExternalFD())
@@ -138,7 +138,7 @@ void start_connecting(Connection* connection) {
   PQsetNoticeReceiver(connection->pg, take_notice, connection);
 }
 
-// How far an attempt has come; `failed` is not yet told from a refusal.
+// State of an attempt; `failed` includes refusals.
 enum class Progress : uint8 { stands, pending, failed };
 
 bool is_socket_ready(PGconn* pg, bool write) {
@@ -172,13 +172,13 @@ bool has_class(const char* sqlstate, const char* prefix) {
   return sqlstate != nullptr && strncmp(sqlstate, prefix, strlen(prefix)) == 0;
 }
 
-// Would trying again not help? Then it is no loss but a mistake: password, user, database.
+// Would another attempt fail, too? Then it is an error and no loss: password, user, database.
 bool is_refused(PGconn* pg, const char* sqlstate) {
   return PQconnectionNeedsPassword(pg) || has_class(sqlstate, "28") || has_class(sqlstate, "3D") ||
          has_class(sqlstate, "42");
 }
 
-// Does nobody speak, or only to say that the server starts or stops?
+// Did no server answer, or only one that starts or stops?
 bool is_silent(const char* sqlstate) { return sqlstate == nullptr || has_class(sqlstate, "57P03"); }
 
 void pause_interruptibly(int ms) {
@@ -188,9 +188,9 @@ void pause_interruptibly(int ms) {
   CHECK_FOR_INTERRUPTS();
 }
 
-// The attempt has failed. True: it may be made again, for the server is there, but has no room for
-// another connection or has ended this one. False: it is unreachable, as is one that hangs up again
-// and again until then.
+// The attempt has failed. True: try again, because the server is there but has no room for another
+// connection, or has ended this one. False: it is unreachable, or has hung up on every attempt so
+// far.
 bool may_repeat_attempt(Connection* connection, TimestampTz until) {
   const TimestampTz now = GetCurrentTimestamp();
   const char* message = PQerrorMessage(connection->pg);
@@ -223,7 +223,7 @@ constexpr ColumnShape kSetUpColumns[] = {{TEXTOID, false, false, kMaxQuotedName}
 constexpr RowShape kSetUpRow = {kSetUpColumns, lengthof(kSetUpColumns), 0, 1};
 
 struct SetUp {
-  char schema[kMaxQuotedName + 1];  // of the extension, quoted; empty: it is not there
+  char schema[kMaxQuotedName + 1];  // of the extension, quoted; empty: it is not installed
   int backend;
   char version[kMaxVersion + 1];
 };
@@ -236,7 +236,7 @@ void take_set_up(void* context, const PGresult* result) {
   strlcpy(set_up->version, PQgetvalue(result, 0, 2), sizeof set_up->version);
 }
 
-// Goes into pipeline mode, and prepares what will be called. False: the connection has failed.
+// Enters pipeline mode, and prepares the calls. False: the connection has failed.
 bool set_up(Connection* connection) {
   PQsetErrorVerbosity(connection->pg, PQERRORS_DEFAULT);
   if (PQsetnonblocking(connection->pg, 1) != 0 || !PQenterPipelineMode(connection->pg)) {
@@ -269,13 +269,13 @@ void check_password_used(Connection* connection) {
   raise_password_required(connection);
 }
 
-// Where no host was asked to be a primary, a standby may have answered for one that is gone.
+// If no host had to be a primary, a standby may have answered for a lost one.
 bool is_standby(const Connection* connection) {
   const char* standby = PQparameterStatus(connection->pg, "in_hot_standby");
   return standby != nullptr && strcmp(standby, "on") == 0;
 }
 
-// It stands. False: it has failed after all.
+// Finishes an established connection. False: it has failed after all.
 bool welcome(Connection* connection) {
   check_password_used(connection);
   if (is_standby(connection)) {
@@ -287,14 +287,14 @@ bool welcome(Connection* connection) {
   return set_up(connection);
 }
 
-// An attempt that is under way goes on, for a moment at least.
+// An attempt under way continues for a moment at least.
 void set_deadline(Connection* connection, TimestampTz now) {
   const int timeout = connection->connecting ? kProbeWait : connection->options.connect_timeout;
   const TimestampTz deadline = TimestampTzPlusMilliseconds(now, timeout);
   if (!connection->connecting || connection->deadline < deadline) connection->deadline = deadline;
 }
 
-// An attempt did not lead to a connection that is set up. True: another may be made.
+// An attempt has not led to a usable connection. True: another one may be made.
 bool may_go_on(Connection* connection, Progress progress, TimestampTz until) {
   const TimestampTz now = GetCurrentTimestamp();
   switch (progress) {
@@ -333,7 +333,7 @@ bool connect(Connection* connection) {
 
 // ---- several at once ----------------------------------------------------------------------------
 
-// Is there an attempt that has not come to its end? Its deadline is put off if it is new.
+// Is there an unfinished attempt? Extends its deadline if it is new.
 bool begins_or_goes_on(Connection* connection) {
   if (connection->pg == nullptr) {
     if (!may_connect(connection->key.server)) return false;
@@ -344,7 +344,7 @@ bool begins_or_goes_on(Connection* connection) {
   return connection->connecting && connection->valid;
 }
 
-// So long as connect() would wait.
+// As long as connect() would wait.
 TimestampTz end_of_wait(const Connection* connection, TimestampTz now) {
   if (unreachable_since(connection->key.server) == 0) return connection->deadline;
   return Min(connection->deadline, TimestampTzPlusMilliseconds(now, kProbeWait));
@@ -355,7 +355,7 @@ bool has_resolved(const Connection* connection) {
          PQstatus(connection->pg) == CONNECTION_BAD || PQsocket(connection->pg) < 0;
 }
 
-// Moves on the attempts whose sockets are ready.
+// Advances attempts whose sockets are ready.
 void advance(Connection** pending, uint32 count, int ms) {
   auto* sockets = static_cast<pollfd*>(palloc(sizeof(pollfd) * count));
   for (uint32 i = 0; i < count; ++i) {
@@ -373,7 +373,7 @@ void advance(Connection** pending, uint32 count, int ms) {
   CHECK_FOR_INTERRUPTS();
 }
 
-// Connections that stand are kept while they are of use to the transaction.
+// Keeps established connections that the transaction still needs.
 void let_go(Connection* connection) {
   if (!stands(connection)) return;
   const bool in_transaction = connection->level > 0;

@@ -18,7 +18,7 @@ extern "C" {
 namespace streamfilter::pg {
 namespace {
 
-// Messages, more or less, that an idle connection may have for us.
+// Rough bound on unread messages on an idle connection.
 constexpr int kMaxUnasked = 64;
 
 HTAB* connections = nullptr;  // Connection by ConnectionKey
@@ -26,7 +26,7 @@ uint64 next_number = 1;
 
 void on_invalidation(Datum, SF_SYSCACHE_ID cache, uint32 hash) {
   const NoRaise marked;
-  transaction_uses_filters = true;  // its end closes those that are no longer valid
+  transaction_uses_filters = true;  // so that the end of the transaction closes invalid ones
   HASH_SEQ_STATUS scan;
   hash_seq_init(&scan, connections);
   while (auto* connection = static_cast<Connection*>(hash_seq_search(&scan)))
@@ -78,7 +78,7 @@ bool has_ended(const Connection* connection) {
     if (connection->dismissed) return true;
     if (poll(&ready, 1, 0) == 0) return PQstatus(connection->pg) == CONNECTION_BAD;
     if (PQconsumeInput(connection->pg) == 0) return true;
-    PQisBusy(connection->pg);  // reads notices and changes of parameters
+    PQisBusy(connection->pg);  // reads notices and parameter changes
   }
   return true;
 }

@@ -1,4 +1,4 @@
-// The pool: connections to other servers over libpq, kept per server and user.
+// The pool of libpq connections to other servers, one per server and user.
 #pragma once
 
 extern "C" {
@@ -15,79 +15,79 @@ struct ConnectionKey {
   Oid user;
 };
 
-// Why a connection is of no more use.
+// Why a connection has failed.
 enum class Failure : uint8 {
   none,
-  ended,        // closed by the other side, or broken: another may be had at once
+  ended,        // closed by the server, or broken: reconnect at once
   unreachable,  // no connection, or no answer in time
 };
 
 // Never freed.
 struct Connection {
   ConnectionKey key;
-  PGconn* pg;       // nullptr: there is none
-  uint64 number;    // changes when what is known of the relations there may be wrong
-  bool valid;       // no option was changed since, and no request to cancel is on its way
-  bool connecting;  // it does not stand yet
-  PostgresPollingStatusType polling;  // what libpq waits for then
-  bool accepted;                      // and the other side has taken it
-  bool ready;                         // and what is called there is prepared
-  int backend;                        // its process there; behind a pooler, one that it had
-  bool busy;                          // answers have not been read
-  bool dismissed;                     // the other side has said that it ends it
-  bool needs_password;                // its user has to have one of his own
+  PGconn* pg;       // nullptr: none
+  uint64 number;    // changes when knowledge of the relations there may be outdated
+  bool valid;       // options are unchanged, and no cancel request is under way
+  bool connecting;  // not established yet
+  PostgresPollingStatusType polling;  // what libpq waits for meanwhile
+  bool accepted;                      // the server has accepted it
+  bool ready;                         // the calls are prepared
+  int backend;                        // process on the server; behind a pooler, one that it had
+  bool busy;                          // answers are owed
+  bool dismissed;                     // the server has announced that it ends it
+  bool needs_password;                // the user mapping must have a password
   ServerOptions options;
   char name[NAMEDATALEN];            // of the server
   char schema[2 * NAMEDATALEN + 3];  // of the extension there, quoted
-  char version[32];                  // and its version
-  uint32 server_hash, mapping_hash;  // of the syscache entries it was made from
-  TimestampTz deadline;              // of the connection, or of the answers to what was sent
-  TimestampTz sent_at;               // from when on they are waited for
-  PGresult* error;                   // the first among them; nullptr: none
+  char version[32];                  // of the extension there
+  uint32 server_hash, mapping_hash;  // of the syscache entries that it was made from
+  TimestampTz deadline;              // for connecting, or for the owed answers
+  TimestampTz sent_at;               // start of the wait for answers
+  PGresult* error;                   // the first among the answers; nullptr: none
   Failure failure;                   // of the last connection
-  char reason[256];                  // in whatever words and bytes libpq has for it
+  char reason[256];                  // in libpq's words and bytes
   bool overfull;                     // it has warned that a filter holds more than its rate allows
   bool warned;                       // this session was told that the server is unreachable
 
   // Of the transaction, remote_transaction.cpp.
   int level;     // transactions and savepoints open there
-  int kept;      // of these, what savepoints here still stand for
-  int undo;      // the outermost savepoint that is rolled back here, but not yet there; 0: none
-  bool ending;   // the end of a savepoint, or of the transaction, has been sent
-  bool hasty;    // it was told not to wait long for locks (queue_hasty_savepoint)
+  int kept;      // of these, levels that savepoints here still need
+  int undo;      // outermost savepoint rolled back here but not yet there; 0: none
+  bool ending;   // the end of a savepoint or of the transaction has been sent
+  bool hasty;    // it must not wait long for locks (queue_hasty_savepoint)
   bool changed;  // this transaction has changed filters there
-  bool removed;  // it has deleted keys there, or all of them, so it must not commit without
-  bool altered;  // what it has changed is the definition
-  bool lost;     // and the connection on which it did so is gone
+  bool removed;  // it has deleted keys there, so it must not commit without the server
+  bool altered;  // it has changed a definition
+  bool lost;     // the connection with these changes is gone
   bool claims;   // keys are reserved there
-  int rank;      // connections of a higher one commit before
+  int rank;      // connections of higher rank commit first
 };
 
-// Finds or makes the entry; connects to nothing.
+// Finds or makes the entry, without connecting.
 Connection* find_connection(Oid server, Oid user);
 
-// Reads name and options of the server anew.
+// Reads the server's name and options again.
 void read_server(Connection* connection);
 
-// Is there a connection, and not only an attempt at one?
+// Is there an established connection?
 inline bool stands(const Connection* connection) {
   return connection->pg != nullptr && !connection->connecting;
 }
 
-// Is a ready connection at its end, as after a restart there?
+// Has the server ended a ready connection, for example by a restart?
 bool has_ended(const Connection* connection);
 
-// As far as this session knows, its server cannot be reached.
+// Is the server unreachable, as far as this session knows?
 bool is_unreachable(const Connection* connection);
 
-// Closes; what the transaction has done there is rolled back by the server.
+// Closes the connection; the server then rolls back the transaction's changes.
 void disconnect(Connection* connection);
 
-// Closes for this reason. An unreachable server is left alone for a while by all sessions without a
-// connection.
+// Closes the connection for this reason. All sessions without a connection leave an unreachable
+// server alone for a while.
 void fail(Connection* connection, Failure failure, const char* reason);
 
-// Relations that were found there may be gone, or there is another connection.
+// Call when relations that were found there may be gone, or after reconnecting.
 void forget_relations(Connection* connection);
 
 // Calls visit for every connection that was ever made.

@@ -18,13 +18,13 @@ extern "C" {
 namespace streamfilter::pg {
 namespace {
 
-// Who waits for a lock on a relation keeps others waiting that come later. So the wait is short at
-// first, with pauses in between.
-constexpr int kFirstWait = 50;  // ms; then twice as long each time, up to that of the server
+// A session waiting for a lock on a relation blocks those behind it. So the wait is short at first,
+// with pauses in between.
+constexpr int kFirstWait = 50;  // ms; doubles each time, up to the server's limit
 constexpr int kAttempts = 12;
 constexpr int kPause = 100;   // ms
-constexpr int kMaxRaces = 5;  // so often another one has moved the slice meanwhile
-constexpr int kMaxNames = 8;  // of the relation to make, where others have one of that name
+constexpr int kMaxRaces = 5;  // retries when another session has moved the slice meanwhile
+constexpr int kMaxNames = 8;  // names tried for the relation, if others have taken one
 constexpr uint32 kMaxSkipped = 1 << 20;  // epochs
 
 [[noreturn]] void raise_interrupted(const RemoteFilter* remote, uint32 slice,
@@ -54,8 +54,8 @@ constexpr RowShape kAnyRow = {&kAnyColumn, 1, 0, 1};
 constexpr ColumnShape kStateColumn = {BYTEAOID, true, false, MaxAllocSize - 1};
 constexpr RowShape kStateRow = {&kStateColumn, 1, 1, 1};
 
-// Sends what is queued; raises what the server raises, except SQLSTATEs that the caller
-// handles: then false.
+// Sends the queue. Raises the server's errors, except SQLSTATEs that the caller handles: then
+// false.
 bool finish(const Move* move, Connection* connection, bool queued, const RowShape* rows,
             ResultVisitor visit = ignore_result, void* context = nullptr,
             const char* expected = nullptr) {
@@ -72,10 +72,10 @@ bool queue_call(Connection* connection, const char* query, int count, const char
   return PQsendQueryParams(connection->pg, query, count, nullptr, values, nullptr, nullptr, 0) == 1;
 }
 
-// From here on an error rolls it back.
+// From here on an error rolls the transaction back.
 void begin(const Move* move, Connection* connection, int idle_limit) {
   if (!ensure_connected(connection)) move->interrupted(connection);
-  // Who is frozen in the middle must not keep others out for long.
+  // A frozen session must not lock others out for long.
   const char* limit = psprintf("SET LOCAL idle_in_transaction_session_timeout = %d", idle_limit);
   finish(move, connection,
          queue_command(connection, "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE") &&
@@ -96,8 +96,8 @@ void pause() {
   CHECK_FOR_INTERRUPTS();
 }
 
-// Begins a transaction with what needs a relation for itself: `run` tells by false that it did not
-// get it. The last attempt raises.
+// Starts a transaction that needs a relation for itself; `run` returns false if it did not get the
+// lock. The last attempt raises.
 template <typename Run>
 void begin_locked(const Move* move, Connection* connection, Run&& run) {
   const int longest = Max(connection->options.timeout * 4 / 5, 1);
@@ -114,7 +114,7 @@ void begin_locked(const Move* move, Connection* connection, Run&& run) {
 // ---- the steps
 // -------------------------------------------------------------------------------------
 
-// The bytes that a server has sent; nullptr: there was no memory for them.
+// Bytes that a server has sent; nullptr: out of memory.
 struct State {
   char* bytes;
   int length;
@@ -222,7 +222,7 @@ SlicePlace make_place(const Move* move, const SlicePlace& from, int server, cons
   return place;
 }
 
-// The filter stays that of the producer which has made it.
+// The filter still belongs to the producer that has made it.
 const char* producer_at(const Move* move, int server) {
   const RemoteFilter* remote = move->remote;
   Ownership found;
@@ -232,7 +232,7 @@ const char* producer_at(const Move* move, int server) {
                            found.identity[0] != '\0' ? found.identity : nullptr);
 }
 
-// The relation at a place says from the end of the transaction on where the slice is.
+// From the end of the transaction on, the relation at `place` tells where the slice is.
 bool close(const Move* move, const SlicePlace& place, const SlicePlace& now,
            const char* expected = nullptr) {
   const RemoteFilter* remote = move->remote;
@@ -247,8 +247,8 @@ bool close(const Move* move, const SlicePlace& place, const SlicePlace& now,
                 ignore_result, nullptr, expected);
 }
 
-// A search for a slice begins at its first place; so the first place must know the last one, and
-// those in between can go.
+// Searches for a slice begin at its first place, which must know the last place; those in between
+// can go.
 void tell_home(const Move* move, const SlicePlace& now) {
   RemoteFilter* remote = move->remote;
   const SlicePlace home = first_place(remote, move->slice);
@@ -271,7 +271,7 @@ void drop(const Move* move, const SlicePlace& place) {
   finish(move, connection, queue_command(connection, command), nullptr);
 }
 
-// False: another one has moved the slice meanwhile.
+// False: another session has moved the slice meanwhile.
 bool move_from(const Move* move, const SlicePlace& from, int server) {
   RemoteFilter* remote = move->remote;
   State state = {};
@@ -303,7 +303,7 @@ void require_homes(const RemoteFilter* remote) {
               remote->home_count));
 }
 
-// An error is to end the transactions there as well, so there must be none to keep.
+// An error will end the transactions on the servers, so they must be the move's own.
 void require_no_transaction(const RemoteFilter* remote) {
   bool any = GetCurrentTransactionNestLevel() > 1;
   for (int i = 0; i < remote->count; ++i)
@@ -315,7 +315,7 @@ void require_no_transaction(const RemoteFilter* remote) {
             errdetail("A move consists of transactions of its own."));
 }
 
-// Where the slice is; what a move before this one has left undone is done.
+// The place of the slice, after finishing a move that was interrupted.
 SlicePlace settle_place(const Move* move) {
   RemoteFilter* remote = move->remote;
   SlicePlace place;

@@ -20,10 +20,10 @@ uint64 share(uint64 whole, uint64 part, uint64 of) {
   return static_cast<uint64>((static_cast<unsigned __int128>(whole) * part + of - 1) / of);
 }
 
-// Options that count for all slices: version 1.0 gave them to every part as they are.
+// How options that count for all slices are treated: version 1.0 gave them to every part unchanged.
 enum class Shares : bool { taken, as_before };
 
-// A part has its slices one way, and one probe of a key.
+// In a part a key has one probe, horizontally.
 void leave_out_slicing(Definition* definition) {
   Parameters& part = definition->parameters;
   part.slicing = Slicing::horizontal;
@@ -33,8 +33,7 @@ void leave_out_slicing(Definition* definition) {
   definition->leave_out(Common::slicing, Common::dice, Common::k1, Common::k2);
 }
 
-// The parameters of a relation that holds so many of the slices, each with k2 bits of a key. False:
-// there are none.
+// Parameters of a relation with `slices` slices, each with k2 bits of a key. False: there are none.
 bool find_parameters_of_part(const RemoteFilter* remote, uint32 slices, Shares shares,
                              Parameters* result, Problem& problem) {
   const Parameters& whole = remote->parameters;
@@ -54,7 +53,7 @@ bool find_parameters_of_part(const RemoteFilter* remote, uint32 slices, Shares s
     *result = definition.parameters;
     return true;
   }
-  // Some of what was derived for the whole filter may be too much for a part of it.
+  // Derived numbers of the whole filter may be too large for a part.
   const WordSet to_follow = definition_of(whole).given & ~definition_of(part).given;
   definition = remote->relation->definition;
   definition.given &= ~to_follow;
@@ -80,19 +79,18 @@ const char* print(const Parameters& parameters) {
   return text;
 }
 
-// Where a key of a part has its place, but for what the part's size decides.
+// Do keys of a part have equal places, apart from what its size determines?
 bool has_same_keys(const Parameters& a, const Parameters& b) {
   return a.kind == b.kind && a.seed == b.seed && a.slices == b.slices && a.nulls == b.nulls &&
          a.slicing == b.slicing && a.dice == b.dice && a.k1 == b.k1 && a.k2 == b.k2;
 }
 
-// A filter that was resized leaves a little of its memory unused, so that old places and new ones
-// fall together.
+// A resized filter leaves a little of its memory unused, so that old and new places coincide.
 bool is_about(uint64 memory, uint64 wanted) {
   return memory <= wanted + wanted / 32 && wanted <= memory + memory / 32;
 }
 
-// The options given here, as those of a part; what is derived is left to the server.
+// The options given here, as those of a part; the server derives the others.
 Definition request_of_part(const RemoteFilter* remote, uint32 slices) {
   const Parameters& whole = remote->parameters;
   Definition request = remote->relation->options.asked;

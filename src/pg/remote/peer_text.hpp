@@ -1,20 +1,19 @@
-// Text that another server, or libpq for it, has written: it may be anything.
+// Text from another server, or from libpq about it, which may contain anything.
 #pragma once
 
 namespace streamfilter::pg {
 
-// How much of one text is shown.
+// Length of text that is shown.
 constexpr int kMaxPeerText = 2048;
 
-// A copy that is valid in the encoding of the database: bytes that are not, and control characters,
-// become question marks, and what is too long is cut between characters. Allocates in the current
-// context.
+// A copy that is valid in the database's encoding: invalid bytes and control characters become
+// question marks, and long text is cut between characters. Allocates in the current context.
 char* clean_peer_text(const char* text);
 
-// The same up to the end of the first line.
+// The same, up to the end of the first line.
 char* first_peer_line(const char* text);
 
-// The SQLSTATE of five characters as ereport has it; `other` if it is none, or no error.
+// The SQLSTATE of five characters for ereport; `other` if it is none, or no error.
 int read_sqlstate(const char* code, int other);
 
 }  // namespace streamfilter::pg

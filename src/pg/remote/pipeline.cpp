@@ -22,7 +22,7 @@ constexpr char kUndefinedTable[] = "42P01";
 long lost_time = 0;  // ms, see exchange()
 // ---- results ----------------------------------------------------------------------------------
 
-// Does the server end the connection with this?
+// Does the server end the connection with this message?
 bool is_fatal(const PGresult* result) {
   const char* severity = PQresultErrorField(result, PG_DIAG_SEVERITY_NONLOCALIZED);
   return severity != nullptr && (strcmp(severity, "FATAL") == 0 || strcmp(severity, "PANIC") == 0);
@@ -35,13 +35,13 @@ Reply reply_of(const PGresult* result) {
     case PGRES_PIPELINE_ABORTED: return Reply::skipped;
     case PGRES_PIPELINE_SYNC: return Reply::sync;
     case PGRES_FATAL_ERROR:
-      // What libpq itself has to complain about has no SQLSTATE.
+      // Errors of libpq itself have no SQLSTATE.
       return PQresultErrorField(result, PG_DIAG_SQLSTATE) != nullptr ? Reply::error : Reply::other;
     default: return Reply::other;
   }
 }
 
-// A result as wire_answers.hpp looks at it.
+// Adapts a result for wire_answers.hpp.
 class ResultTable {
  public:
   explicit ResultTable(const PGresult* result) : result_(result) {}
@@ -72,14 +72,14 @@ void give_up(Connection* connection, Manner manner, const char* what) {
        leaving ? "the session was terminated before it had answered" : what);
 }
 
-// Sends on, and reads what is there. False: the connection has failed.
+// Sends more, and reads what has come. False: the connection has failed.
 bool advance(Connection* connection) {
   PGconn* pg = connection->pg;
   if (PQflush(pg) < 0 || !PQconsumeInput(pg)) {
     fail(connection, Failure::ended, PQerrorMessage(pg));
     return false;
   }
-  // Nobody listens, so these would pile up.
+  // Nobody reads notifications, so free them.
   while (PGnotify* notify = PQnotifies(pg)) PQfreemem(notify);
   return true;
 }
@@ -88,21 +88,22 @@ bool awaits_answer(const Connection* connection) {
   return connection->pg != nullptr && connection->busy && PQisBusy(connection->pg);
 }
 
-// Has more to send than the other side has taken?
+// Is output left to send?
 bool is_sending(const Connection* connection) { return PQflush(connection->pg) == 1; }
 
-// Goes on with a connection after a wait; `late`: that was the last one. False: it has failed.
+// Continues a connection after a wait; `late`: it was the last wait. False: the connection has
+// failed.
 bool go_on(Connection* connection, Manner manner, bool late) {
   const bool sending = is_sending(connection);
   if (!advance(connection)) return false;
-  // Its answer may have come while another server kept us waiting.
+  // The answer may have come while another server kept us waiting.
   if (!late || !PQisBusy(connection->pg)) return true;
   give_up(connection, manner,
           sending ? "it does not read what is sent" : "it does not answer in time");
   return false;
 }
 
-// Waits until more of an answer is there. False: the connection has failed.
+// Waits for more of an answer. False: the connection has failed.
 bool wait_for_answer(Connection* connection, Manner manner) {
   while (PQisBusy(connection->pg)) {
     const bool late =
@@ -112,9 +113,9 @@ bool wait_for_answer(Connection* connection, Manner manner) {
   return true;
 }
 
-constexpr int kMaxTogether = 64;  // connections; more are waited for by turns
+constexpr int kMaxTogether = 64;  // connections; others are waited for in turns
 
-// Waits for one of the sockets, without serving interrupts, a glance at most.
+// Waits a moment for one of the sockets, without serving interrupts.
 void wait_quietly(Connection* const* waiting, int count, int ms) {
   pollfd sockets[kMaxTogether];
   for (int i = 0; i < count; ++i) {
@@ -141,7 +142,7 @@ void wait_interruptibly(Connection* const* waiting, int count, int ms) {
   CHECK_FOR_INTERRUPTS();
 }
 
-// Of those that have not begun to answer, the first ones, and the earliest of their deadlines.
+// The first connections that have not begun to answer, and their earliest deadline.
 int collect_waiting(Connection* const* connections, int count, Connection** waiting,
                     TimestampTz* deadline) {
   int found = 0;
@@ -153,8 +154,8 @@ int collect_waiting(Connection* const* connections, int count, Connection** wait
   return found;
 }
 
-// Waits for the next answer; nullptr: the connection has failed. Between answers libpq has one
-// nullptr, but no more: then it expects none.
+// Waits for the next answer; nullptr: the connection has failed. PQgetResult returns one NULL
+// between results; a second NULL means that nothing is pending.
 PGresult* next_result(Connection* connection, Manner manner) {
   for (int i = 0; i < 2; ++i) {
     if (!wait_for_answer(connection, manner)) return nullptr;
@@ -332,7 +333,7 @@ bool drain(Connection* connection) {
 void raise_remote(Connection* connection) {
   const PGresult* result = connection->error;
   const char* code = PQresultErrorField(result, PG_DIAG_SQLSTATE);
-  // A relation that was dropped there is looked for, and made, again.
+  // If the relation was dropped there, look for it again, and make it.
   if (code != nullptr && strcmp(code, kUndefinedTable) == 0) forget_relations(connection);
   const char* message = clean_field(result, PG_DIAG_MESSAGE_PRIMARY);
   const char* detail = clean_field(result, PG_DIAG_MESSAGE_DETAIL);

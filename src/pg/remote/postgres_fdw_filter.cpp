@@ -1,5 +1,5 @@
-// Rows go the way of COPY and of partitions: BeginForeignInsert, then ExecForeignInsert for each.
-// An insertion is open until the subtransaction ends in which it began: the wrapper sets its
+// Inserts rows as COPY does into foreign partitions: BeginForeignInsert, then ExecForeignInsert for
+// each. An insertion stays open until its subtransaction ends, because postgres_fdw sets its
 // savepoints where an insertion begins.
 #include "pg/server/postgres.hpp"
 
@@ -29,7 +29,7 @@ namespace streamfilter::pg {
 
 void (*on_first_insertion)() = nullptr;
 
-// Lives in a context of its own within that of its subtransaction.
+// Has its own context within that of its subtransaction.
 struct Insertion {
   Insertion* next;
   MemoryContext context;
@@ -41,10 +41,10 @@ struct Insertion {
   TupleTableSlot* slot;
 };
 
-// In the order of relation->keys.
+// Values in the order of relation->keys.
 struct KeptRow {
   uint64 hash;
-  Datum* values;  // nullptr: there was no memory for them
+  Datum* values;  // nullptr: out of memory
   bool* isnull;
 };
 
@@ -56,18 +56,18 @@ struct KeptRows {
 struct PostgresFdwFilter {
   const FilterRelation* relation;
   bool is_checked;
-  MemoryContext memory;  // of what is kept
+  MemoryContext memory;  // context of all that is kept
   KeptRows recent, older;
   uint64 last_number;
 };
 
 namespace {
 
-Insertion* insertions = nullptr;  // that are open, the newest first
+Insertion* insertions = nullptr;  // open ones, the newest first
 
 // ---- insertions --------------------------------------------------------------------------------
 
-// The owner of the table connects, as with all filters, whichever role asks.
+// The table's owner connects, as for all filters, whichever role asks.
 void set_up_executor(Insertion* insertion, const FilterRelation* relation) {
   RangeTblEntry* entry = makeNode(RangeTblEntry);
   entry->rtekind = RTE_RELATION;
@@ -96,7 +96,7 @@ void begin_foreign_insertion(Insertion* insertion) {
   if (wrapper->BeginForeignInsert != nullptr) wrapper->BeginForeignInsert(state, insertion->target);
 }
 
-// What it holds belongs to its subtransaction, not to the query at hand.
+// Its memory belongs to its subtransaction, not to the current query.
 Insertion* begin_insertion(const PostgresFdwFilter* fdw_filter) {
   MemoryContext context =
       AllocSetContextCreate(CurTransactionContext, "streamfilter insertion", ALLOCSET_SMALL_SIZES);
@@ -122,7 +122,7 @@ Insertion* begin_insertion(const PostgresFdwFilter* fdw_filter) {
   return insertion;
 }
 
-// To be taken out of the list first: what raises here is not tried again.
+// Removed from the list first: if this raises, it is not tried again.
 void end(Insertion* insertion) {
   ResourceOwner owner = CurrentResourceOwner;
   CurrentResourceOwner = CurTransactionResourceOwner;
@@ -145,7 +145,7 @@ Insertion* find_insertion(const PostgresFdwFilter* fdw_filter) {
 
 // ---- rows --------------------------------------------------------------------------------------
 
-// A caller hashes at most this many keys before it asks for them.
+// Limit for keys that a caller hashes before it asks for them.
 constexpr long kKept = 1024;
 
 void turn_over(PostgresFdwFilter* fdw_filter) {
@@ -192,7 +192,7 @@ void fill_slot(const FilterRelation* relation, const KeptRow* row, TupleTableSlo
 
 // ---- queries -----------------------------------------------------------------------------------
 
-// Are there rows? As the owner of the table.
+// Runs a query as the table's owner. Does it return rows?
 bool finds_rows(const FilterRelation* relation, const char* query, int count, Oid* types,
                 Datum* values) {
   const Caller caller = become_owner(relation->relid, relation->owner);
@@ -219,7 +219,7 @@ const char* equality_of(const FilterColumn* column) {
   return name;
 }
 
-// A filter cannot be listed, and says so; of another table, a row would come.
+// A filter refuses to be listed; another table returns a row.
 bool refuses_to_be_listed(const FilterRelation* relation) {
   MemoryContext context = CurrentMemoryContext;
   ResourceOwner owner = CurrentResourceOwner;
@@ -248,7 +248,7 @@ bool refuses_to_be_listed(const FilterRelation* relation) {
   return refuses;
 }
 
-// Asked once, with the first key.
+// Checked once, with the first key.
 void check_is_filter(PostgresFdwFilter* fdw_filter) {
   if (fdw_filter->is_checked) return;
   if (!refuses_to_be_listed(fdw_filter->relation))
@@ -300,7 +300,7 @@ bool test_and_insert_postgres_fdw_key(PostgresFdwFilter* fdw_filter, const Eleme
   const Insertion* insertion = find_insertion(fdw_filter);
   fill_slot(fdw_filter->relation, row_of(fdw_filter, element), insertion->slot);
   const FdwRoutine* wrapper = insertion->target->ri_FdwRoutine;
-  // The wrapper keeps what it allocates for the first row.
+  // The wrapper keeps memory that it allocates for the first row.
   MemoryContext caller = MemoryContextSwitchTo(insertion->executor->es_query_cxt);
   const bool is_new = wrapper->ExecForeignInsert(insertion->executor, insertion->target,
                                                  insertion->slot, nullptr) != nullptr;

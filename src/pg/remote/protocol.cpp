@@ -22,7 +22,7 @@ constexpr char kValue[] = "value";
 
 bool changes(Call call) { return call != Call::test; }
 
-// An array of 8-byte values in the binary form that array_recv reads.
+// An array of 8-byte values in the binary form of array_recv.
 class WordArray {
  public:
   WordArray(Oid type, int count) {
@@ -39,7 +39,7 @@ class WordArray {
     pq_sendint64(&buffer_, word);
   }
 
-  // Behind the length that pq_begintypsend leaves room for.
+  // Behind the length word of pq_begintypsend.
   const char* data() const { return buffer_.data + VARHDRSZ; }
   int length() const { return buffer_.len - VARHDRSZ; }
 
@@ -53,7 +53,7 @@ uint64 bits_of(double value) {
   return bits;
 }
 
-// The four parameters of one part of a call: relation, hashes, times, importances.
+// Parameters of one part of a call: relation, hashes, times, importances.
 constexpr int kParameters = lengthof(kTypes);
 
 struct Parameter {
@@ -90,8 +90,8 @@ uint64 bytes_of(const Parameter& parameter) {
   return static_cast<uint64>(parameter.lengths[1] + parameter.lengths[2] + parameter.lengths[3]);
 }
 
-// Asks parts of a call, from one on, and puts their answers together two by two: in a chain their
-// expression would be as deep as there are parts.
+// Appends an expression for parts from `first` on, concatenating answers in a balanced tree: a
+// chain would be as deep as there are parts.
 void append_parts(StringInfo query, const RemoteCall* call, int first, int count) {
   if (count > 1) {
     appendStringInfoChar(query, '(');
@@ -107,7 +107,7 @@ void append_parts(StringInfo query, const RemoteCall* call, int first, int count
                    number + 4);
 }
 
-// Several relations of a server are asked by one query, in their order, with one array of answers.
+// Queues one query for several relations of a server, in order, with one array of answers.
 bool queue_parts(RemoteCall* call) {
   const int count = call->part_count;
   auto* parameters = static_cast<Parameter*>(palloc(sizeof(Parameter) * static_cast<Size>(count)));
@@ -180,7 +180,7 @@ constexpr ColumnShape kAnswerColumn = {BOOLARRAYOID, false, false, 0};
 constexpr ColumnShape kDefinitionColumns[] = {{TEXTOID, false, true, kMaxDefinitionText},
                                               {BOOLOID, false, false, 1}};
 constexpr RowShape kDefinitionRow = {kDefinitionColumns, lengthof(kDefinitionColumns), 1, 1};
-// The type has another number in every database.
+// The type has another OID in every database.
 constexpr ColumnShape kValueColumn = {kAnyType, true, false, MaxAllocSize - 1};
 constexpr RowShape kValueRow = {&kValueColumn, 1, 1, 1};
 
@@ -222,7 +222,7 @@ bool is_lock_conflict(const PGresult* error) {
   return has_code(error, "55P03") || has_code(error, "40P01");
 }
 
-// A slice that has moved on for the second time leaves a relation that is dropped in the end.
+// A slice that has moved on again leaves a relation that is dropped in the end.
 bool has_moved(const RemoteCall* call) {
   const PGresult* error = call->connection->error;
   if (has_code(error, kSliceMovedCode)) return true;
@@ -249,7 +249,7 @@ constexpr char kMovedQuery[] =
     "SELECT (SELECT option_value FROM pg_catalog.pg_options_to_table(ftoptions) "
     "WHERE option_name = 'moved') FROM pg_catalog.pg_foreign_table "
     "WHERE ftrelid = pg_catalog.to_regclass($1)";
-// 65536 slices: their numbers, those of servers, and epochs.
+// 65536 slices: their numbers, servers and epochs.
 constexpr Size kMaxMoved = 65536 * 24;
 constexpr ColumnShape kMovedColumn = {TEXTOID, false, true, kMaxMoved};
 constexpr RowShape kMovedRow = {&kMovedColumn, 1, 0, 1};
@@ -269,7 +269,7 @@ constexpr char kPlacesQuery[] =
     "WHERE m.option_name = 'moved')) s WHERE relname::text = name || '/' || slice || '@' || epoch";
 
 struct MovedReader {
-  char* text;  // nullptr, though found: there was no memory for it
+  char* text;  // nullptr, though found: out of memory
   bool found;
 };
 
@@ -303,13 +303,13 @@ void take_owner(void* context, const PGresult* result) {
   strlcpy(ownership->identity, PQgetvalue(result, 0, 1), sizeof ownership->identity);
 }
 
-// Of bigint or void.
+// Returns bigint or void.
 void add_returned(void* context, const PGresult* result) {
   if (PQresultStatus(result) == PGRES_TUPLES_OK && PQntuples(result) > 0)
     *static_cast<uint64*>(context) += strtoull(PQgetvalue(result, 0, 0), nullptr, 10);
 }
 
-// Bytes that end with a NUL; nullptr: there was no memory for them.
+// Bytes that end with a NUL; nullptr: out of memory.
 struct ValueReader {
   char* bytes;
   int length;
@@ -354,7 +354,7 @@ const char* define_slices(Connection* connection, const SliceDefinition* slices,
   const char* values[] = {slices->schema,   slices->name,        slices->definition,
                           slices->conflict, slices->persistence, slices->producer};
   DefinitionReader reader = {static_cast<char*>(palloc(kMaxDefinitionText)), false, false};
-  // Within a transaction the relation is part of it, and lasts only if that commits.
+  // Within a transaction the relation lasts only if that commits.
   if (connection->level > 0 && !queue_transaction(connection)) return nullptr;
   if (!queue_prepared(connection, kDefine, lengthof(values), values, 0) ||
       !exchange(connection, &kDefinitionRow, take_definition, &reader))

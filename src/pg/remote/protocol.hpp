@@ -1,5 +1,5 @@
-// Calls of the functions on raw hashes (slice_service.cpp) on other servers: one message there and
-// one back for any number of keys, to all servers at once. All connections given here are ready
+// Calls functions on raw hashes (slice_service.cpp) on other servers: one message there and one
+// back for any number of keys, to all servers at once. All connections given here must be ready
 // (connect.hpp).
 #pragma once
 
@@ -13,21 +13,21 @@ extern "C" {
 namespace streamfilter::pg {
 
 enum class Call : uint8 {
-  test,   // is it there?
-  seen,   // the same, and it is inserted
-  claim,  // the same, and no other transaction can add it until this one has ended
-  put,    // the same as `seen`, but as a probe of a key that is reserved elsewhere
-  erase,  // it is forgotten
+  test,   // is the key there?
+  seen,   // test, and insert
+  claim,  // the same, and keep other transactions from adding it until this one has ended
+  put,    // as `seen`, for a probe of a key that is reserved elsewhere
+  erase,  // forget the key
 };
 
-// Elements that follow each other in a call, of one relation there.
+// Consecutive elements of a call, for one relation there.
 struct CallPart {
   const char* relation;  // quoted, with its schema
   int count;
   bool moved;  // it holds one slice that has come from another server
 };
 
-// A call of several parts is one query, which can have so many parameters.
+// A call of several parts is one query, with this many parameters at most.
 constexpr int kMaxParts = PG_UINT16_MAX / 4;
 
 struct RemoteCall {
@@ -41,17 +41,16 @@ struct RemoteCall {
   Answer* answers;  // `count` places
   bool hasty;       // does not wait long for other transactions
   // Results.
-  bool conflict;          // it was hasty, and would have had to wait: it has done nothing
-  bool moved;             // a slice is not there any more: it has done nothing
-  Failure failure;        // none: it is answered
+  bool conflict;          // hasty, and would have had to wait: nothing was done
+  bool moved;             // a slice is no longer there: nothing was done
+  Failure failure;        // none: answered
   uint64 sent, received;  // bytes of hashes and answers
 };
 
-// Runs calls to connections that are all different. What a server raises is raised here, once
-// all have answered.
+// Runs calls on different connections. Raises a server's error once all have answered.
 void run_calls(RemoteCall* calls, int count);
 
-// The filter whose slices a server is to hold.
+// The filter whose slices a server will hold.
 struct SliceDefinition {
   const char* schema;
   const char* name;
@@ -61,50 +60,48 @@ struct SliceDefinition {
   const char* producer;  // JSON
 };
 
-// Makes the relation there unless there is one; returns the definition that it has, in the current
-// memory context, and whether it was made just now; "" if it is only looked for and not there.
-// nullptr: the connection has failed. Raises what the server raises.
+// Makes the relation there unless it exists. Returns its definition, in the current memory context,
+// and whether it was made now; "" if it was only looked for and does not exist. nullptr: the
+// connection has failed. Raises the server's errors.
 const char* define_slices(Connection* connection, const SliceDefinition* slices, bool* made);
 
-// Where slices have gone that were in a relation there, as its option `moved` says, in the current
-// memory context; "": they are all there, nullptr: there is no such relation. False: the connection
-// has failed.
+// Where slices of a relation there have gone, from its option `moved`, in the current memory
+// context; "": none has, nullptr: there is no such relation. False: the connection has failed.
 bool read_moved(Connection* connection, const char* relation, const char** moved);
 
-// The slices of a filter that have come to a server, as "slice:1@epoch, ...", but those that have
-// left it again; nullptr: none. False: the connection has failed.
+// A filter's slices that have come to a server and not left again, as "slice:1@epoch, ...";
+// nullptr: none. False: the connection has failed.
 bool list_moved_slices(Connection* connection, const SliceDefinition* slices, const char** list);
 
-// Truncates the relation there, as part of the transaction. False: the connection has failed.
+// Truncates the relation there, in the transaction. False: the connection has failed.
 bool truncate_slices(Connection* connection, const char* filter);
 
-// Whose relation is one that holds slices there?
+// Who owns a relation with slices there?
 enum class Owned : uint8 { absent, by_us, by_others };
 struct Ownership {
-  Owned owned;        // of the role that the connection is of
-  char identity[64];  // of the filter whose slices these are (slice_origin.hpp); "": unknown
+  Owned owned;        // by the connection's role
+  char identity[64];  // of the filter whose slices these are (slice_origin.hpp); "": not known
 };
 
 // False: the connection has failed.
 bool read_owner(Connection* connection, const char* relation, Ownership* ownership);
 
-// Runs a command that alters or drops such a relation, as part of the transaction, which cannot
-// commit without the server from then on. False: the connection has failed.
+// Runs a command that alters or drops such a relation, in the transaction, which then cannot commit
+// without the server. False: the connection has failed.
 bool change_slices(Connection* connection, const char* command);
 
-// The same: the relation gets this definition, unless that is nullptr, and these options. Raises
-// 0A000 as well if the server has a version that cannot do it.
+// Gives the relation this definition, unless it is nullptr, and these options, likewise. Also
+// raises 0A000 if the server's version cannot do it.
 bool alter_slices(Connection* connection, const char* relation, const SliceDefinition* to);
 
-// Calls a function of the extension with that relation, as part of the transaction, and adds what
-// it returns. False: the connection has failed.
+// Calls a function of the extension with that relation, in the transaction, and adds its result.
+// False: the connection has failed.
 bool call_slices(Connection* connection, const char* function, const char* relation, uint64* sum);
 
-// Does a call fail because the server has not the function? Raises 0A000 then, with its version.
+// Raises 0A000, with the version there, if a call failed because the server lacks the function.
 void check_version(const Connection* connection);
 
-// Fetches the state of a filter there, as streamfilter_send has it. False: the connection has
-// failed.
+// Fetches a filter's state, as streamfilter_send returns it. False: the connection has failed.
 bool fetch_value(Connection* connection, const char* filter, StringInfo bytes);
 
 // Queues the preparation of all calls; `schema` is that of the extension there, quoted. False: the

@@ -15,7 +15,7 @@
 namespace streamfilter::pg {
 namespace {
 
-RemoteFilter* changed_filters = nullptr;  // by this transaction
+RemoteFilter* changed_filters = nullptr;  // of this transaction
 
 bool has_lost_changes(const RemoteFilter* remote) {
   for (int i = 0; i < remote->count; ++i)
@@ -23,7 +23,7 @@ bool has_lost_changes(const RemoteFilter* remote) {
   return false;
 }
 
-// The definition may have been read anew within the transaction.
+// The definition may have been read again within the transaction.
 bool comes_again(const RemoteFilter* remote) {
   for (const RemoteFilter* other = remote->next_changed; other != nullptr;
        other = other->next_changed)
@@ -31,7 +31,7 @@ bool comes_again(const RemoteFilter* remote) {
   return false;
 }
 
-// The seed that a definition has.
+// The seed in a definition.
 uint64 seed_in(const char* text) {
   Definition definition;
   Problem problem;
@@ -45,7 +45,7 @@ void take_seed(RemoteFilter* remote, uint64 seed) {
   remote->seed_known = true;
 }
 
-// What a server says of the seed.
+// What a server says about the seed.
 enum class SeedAt : uint8 { found, absent, unreachable };
 
 SeedAt find_seed(RemoteFilter* remote, int server, const char* name) {
@@ -62,7 +62,8 @@ SeedAt find_seed(RemoteFilter* remote, int server, const char* name) {
   return SeedAt::found;
 }
 
-// What version 1.0 has made goes on: what it knows is worth more than the right length of a window.
+// Relations made by version 1.0 are kept: their keys are worth more than the right length of a
+// window.
 void warn_of_older_definition(const RemoteFilter* remote, int server) {
   ereport(WARNING, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
           errmsg("filter \"%s\" was made on server \"%s\" by version 1.0", remote->relation->name,
@@ -72,8 +73,8 @@ void warn_of_older_definition(const RemoteFilter* remote, int server) {
           errhint("Drop it on all of its servers when it may begin anew."));
 }
 
-// A relation that was made when the filter had fewer servers says where slices have gone. Without
-// it they would be asked in two places. False: the connection has failed.
+// A relation made when the filter had fewer servers knows where slices have gone. Without it they
+// would be asked in two places. False: the connection has failed.
 bool check_is_there(RemoteFilter* remote, int server) {
   const char* moved;
   if (!read_moved(remote->connections[server], remote->filter, &moved)) return false;
@@ -91,8 +92,8 @@ bool check_is_there(RemoteFilter* remote, int server) {
   pg_unreachable();
 }
 
-// What a filter that was dropped here has left there, because the server was lost: a new one of the
-// same name must not take it for its own. False: the connection has failed.
+// Drops what a filter that was dropped here has left there because the server was lost: a new
+// filter of the same name must not take it over. False: the connection has failed.
 bool drop_remains(RemoteFilter* remote, int server) {
   Connection* connection = remote->connections[server];
   Ownership found;
@@ -105,7 +106,7 @@ bool drop_remains(RemoteFilter* remote, int server) {
   return change_slices(connection, psprintf("DROP FOREIGN TABLE %s", remote->filter));
 }
 
-// Makes sure that the slices are there. False: the connection has failed.
+// Makes sure that the slices exist. False: the connection has failed.
 bool define_on(RemoteFilter* remote, int server, bool* made) {
   Connection* connection = remote->connections[server];
   SliceDefinition wanted = remote->slices;
@@ -115,7 +116,7 @@ bool define_on(RemoteFilter* remote, int server, bool* made) {
   if (may_move_slices(remote->relation) && !check_is_there(remote, server)) return false;
   const char* found = define_slices(connection, &wanted, made);
   if (found == nullptr) return false;
-  // Of two producers that come at once with a random seed, the other may have been faster.
+  // Of two producers with random seeds that come at once, the other may have been faster.
   if (!remote->seed_known) {
     take_seed(remote, seed_in(found));
     wanted.definition = definition_on(remote, server);
@@ -125,7 +126,7 @@ bool define_on(RemoteFilter* remote, int server, bool* made) {
       raise_other_definition(remote, server, found, wanted.definition);
     warn_of_older_definition(remote, server);
   }
-  // What was made within a transaction may go with it.
+  // A relation made within a transaction may go with it.
   remote->opened[server] = *made && connection->level > 0 ? 0 : connection->number;
   return true;
 }
@@ -207,8 +208,8 @@ void check_slice_definitions(const FilterRelation* relation) {
   for (int i = 0; i < remote->home_count; ++i) definition_on(remote, i);
 }
 
-// A server that is new, or was built anew, must not bring a seed of its own while others have one:
-// a new one is made only where all servers say that they have none.
+// A new or rebuilt server must not bring its own seed while others have one: draws a new seed only
+// if all servers say that they have none.
 void learn_seed(RemoteFilter* remote) {
   if (remote->seed_known) return;
   forget_lost_time();
@@ -231,8 +232,7 @@ void learn_seed(RemoteFilter* remote) {
   open_slices(remote, 0);
 }
 
-// Who makes one of the relations makes them all: once servers are added, one that is missing is one
-// that was lost.
+// Makes all relations if it makes one: once servers are added, a missing relation is a lost one.
 bool open_slices(RemoteFilter* remote, int server) {
   bool made = false;
   if (!open_on(remote, server, &made)) return false;
@@ -302,7 +302,7 @@ void flush_slice_work(RemoteFilter* remote) {
     work->epoch = place.epoch;
     add_slice_work(remote->relation->relid, i, *work);
     *work = {};
-    work->epoch = place.epoch;  // so that it is told once
+    work->epoch = place.epoch;  // counted once only
   }
 }
 

@@ -1,11 +1,11 @@
-// A key has one probe or several (slicing.hpp), each with a hash of its own, on some server. One
-// probe is tested and set by one message. With several, new keys are reserved in one of them, the
-// primary probe, before they are inserted in the others, so that of two transactions that add a key
-// at once one finds the other.
+// A key has one or several probes (slicing.hpp), each with its own hash, on some server. One probe
+// is tested and set by one message. With several, a new key is first reserved in one of them, the
+// primary probe, before it is inserted in the others; so of two transactions that add a key at
+// once, one finds the other.
 //
-// Primary is the probe within reach on the first server in the filter's list, and that server
-// commits after the others: who does not find the reservation any more finds the bits everywhere.
-// Servers on which nothing is reserved commit together, before those on which something is.
+// The primary probe is the reachable one on the first server in the filter's list, and that server
+// commits after the others: a session that no longer finds the reservation finds the bits
+// everywhere. Servers without reservations commit together, before those with one.
 #include "pg/server/postgres.hpp"
 
 extern "C" {
@@ -25,28 +25,28 @@ extern "C" {
 namespace streamfilter::pg {
 namespace {
 
-// So often a batch goes after slices that have moved again meanwhile.
+// Limit for follow-ups of a batch to slices that have moved again.
 constexpr int kMaxFollowed = 16;
 constexpr int kLeastInOrder = 1000, kMostInOrder = 16'000;  // ms
 
 enum class Bits : uint8 { unknown, unset, set, unreachable, taken };
 
-// One probe of one key.
+// A probe of a key.
 struct ProbeState {
   uint64 hash;  // as its server gets it
   uint32 slice;
   int server;
   Bits bits;
-  bool wanted;  // in the next round
+  bool wanted;  // ask in the next round
 };
 
 struct Batch {
   RemoteFilter* remote;
   const Element* elements;
   int count;           // of keys
-  int probes;          // of each
+  int probes;          // of each key
   unsigned bits;       // of each probe
-  ProbeState* states;  // probes after probes of the keys
+  ProbeState* states;  // all probes of all keys, probe by probe
   bool slice_lost;
 };
 
@@ -54,7 +54,7 @@ ProbeState* state_of(const Batch* batch, int key, int probe) {
   return &batch->states[key * batch->probes + probe];
 }
 
-// A hash that slice_of() finds in slice `index` of `slices`, made of another.
+// A hash, derived from `hash`, that slice_of() maps to slice `index` of `slices`.
 uint64 hash_in_slice(uint64 hash, uint32 index, uint32 slices) {
   const unsigned __int128 below =
       (static_cast<unsigned __int128>(index) << 64) + Min(mix64(hash), PG_UINT64_MAX - slices + 1);
@@ -74,7 +74,7 @@ bool find_moved_slices(RemoteFilter* remote) {
   return true;
 }
 
-// What travels is the hash that finds the slice among those of the server where it was at first.
+// The hash that travels finds the slice among those of its first server.
 void locate(const Batch* batch) {
   const RemoteFilter* remote = batch->remote;
   const bool is_cut = remote->home_count > 1;
@@ -95,8 +95,8 @@ void locate(const Batch* batch) {
     }
 }
 
-// Within a transaction that has changed something there, it is too late to follow a slice that
-// turns out to have moved. So a definition that is new to this session learns where they are.
+// After changes within a transaction on a server, it is too late to follow a slice that turns out
+// to have moved. So a session learns the places of a new definition before.
 void look_for_places(RemoteFilter* remote) {
   remote->looked = true;
   bool any_changed = false;
@@ -140,8 +140,8 @@ Bits bits_of(Answer answer) {
   return answer == Answer::yes ? Bits::set : answer == Answer::no ? Bits::unset : Bits::taken;
 }
 
-// What was never moved first, then slice by slice: so a relation has all of its elements together,
-// those of a key in their order.
+// Unmoved slices first, then slice by slice, so that the elements of a relation are together, and
+// those of a key in order.
 bool comes_before(const RemoteFilter* remote, const ProbeState* a, const ProbeState* b) {
   const auto number = [&](const ProbeState* probe) {
     return remote->places[probe->slice].epoch == 0 ? 0 : uint64{probe->slice} + 1;
@@ -154,7 +154,7 @@ bool is_in_one_relation(const RemoteFilter* remote, const ProbeState* a, const P
          (remote->places[a->slice].epoch == 0 && remote->places[b->slice].epoch == 0);
 }
 
-// The elements of a call, sorted by `states`, as parts of one relation each.
+// Adds the elements of a call, sorted by `states`, as parts of one relation each.
 void add_parts(const RemoteFilter* remote, Share* share) {
   RemoteCall* call = &share->call;
   auto* parts = static_cast<CallPart*>(palloc(sizeof(CallPart) * static_cast<Size>(call->count)));
@@ -203,7 +203,7 @@ Share collect(Batch* batch, Call call, int server) {
   return share;
 }
 
-// A server warns once in a session of it.
+// Once per session of the server.
 void warn_of_overfull(const RemoteFilter* remote, Connection* connection) {
   connection->overfull = false;
   const char* name = quote_identifier(remote->relation->name);
@@ -235,7 +235,7 @@ void take_answers(Batch* batch, const Share* share, bool unreachable) {
   first[SliceCount::bytes_received] += share->call.received;
 }
 
-// The shares of one round that are not answered yet.
+// Shares of one round that are not answered yet.
 struct Round {
   Share* shares;
   int count;
@@ -272,8 +272,7 @@ void order_commit(Connection* connection, Call call, int server) {
   }
 }
 
-// A place that a slice has come to is looked at once on each connection. False: the server is
-// unreachable.
+// Checks the place of a moved slice once per connection. False: the server is unreachable.
 bool check_moved_places(RemoteFilter* remote, const Share* share) {
   for (int i = 0; i < share->call.count; ++i) {
     const uint32 slice = share->states[i]->slice;
@@ -282,7 +281,7 @@ bool check_moved_places(RemoteFilter* remote, const Share* share) {
   return true;
 }
 
-// Keeps the shares whose servers are ready; the others are answered without them.
+// Keeps the shares with ready servers; answers the others without their servers.
 void open_round(Batch* batch, Round* round) {
   connect_round(round);
   int kept = 0;
@@ -307,7 +306,7 @@ void undo_calls(const RemoteCall* calls, int count) {
   undo_hasty_savepoints(connections, count);
 }
 
-// Slices that have moved are followed, and asked anew; those that cannot be followed now are lost.
+// Follows slices that have moved, and asks again; slices that cannot be followed now count as lost.
 void follow(Batch* batch, const Share* share) {
   RemoteFilter* remote = batch->remote;
   if (!find_moved_slices(remote)) return take_answers(batch, share, true);
@@ -317,7 +316,7 @@ void follow(Batch* batch, const Share* share) {
   }
 }
 
-// The transaction fails, and some connections with it: the next one looks where the slices are.
+// The transaction fails, and some connections with it: the next one finds out where the slices are.
 [[noreturn]] void raise_moved(RemoteFilter* remote) {
   ereport(
       ERROR, errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
@@ -326,7 +325,8 @@ void follow(Batch* batch, const Share* share) {
   pg_unreachable();
 }
 
-// It may name too few servers, and it could make a relation anew that is to say where slices are.
+// Otherwise it may name too few servers, and could remake a relation that should say where slices
+// are.
 void check_may_follow(const RemoteFilter* remote) {
   if (may_move_slices(remote->relation)) return;
   ereport(ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
@@ -337,11 +337,11 @@ void check_may_follow(const RemoteFilter* remote) {
                   remote->home_count));
 }
 
-// How a round has ended.
+// Result of a round.
 enum class RoundEnd : uint8 {
   done,
-  conflict,  // it was hasty, and has met another transaction: nothing is done
-  moved,     // some of it is to be asked anew, elsewhere
+  conflict,  // hasty, and would have had to wait: nothing was done
+  moved,     // some probes must be asked again, elsewhere
 };
 
 void note_to_find(Batch* batch, const Round* round, const RemoteCall* calls) {
@@ -354,8 +354,8 @@ void ask_again(const Share* share) {
   for (int i = 0; i < share->call.count; ++i) share->states[i]->wanted = true;
 }
 
-// A hasty round does all or nothing. Of a key with several probes it may be the choice of the
-// primary one that was wrong: what is reserved or set then cannot stay.
+// A hasty round does all or nothing. If a key has several probes, its primary one may have been the
+// wrong choice, and then reservations and bits must be undone.
 void follow_moved(Batch* batch, const Round* round, const RemoteCall* calls, bool hasty) {
   check_may_follow(batch->remote);
   if (hasty) undo_calls(calls, round->count);
@@ -401,7 +401,7 @@ RoundEnd call_round(Batch* batch, Round* round, bool hasty) {
   return any_moved ? RoundEnd::moved : RoundEnd::done;
 }
 
-// Until all is answered, with its server or without.
+// Runs rounds until all is answered, with the servers or without.
 RoundEnd finish_round(Batch* batch, Round* round, bool hasty) {
   for (int i = 0; i < kMaxAttempts && round->count > 0; ++i) {
     open_round(batch, round);
@@ -421,11 +421,11 @@ RoundEnd run_one_by_one(Batch* batch, const Round* round) {
   return end;
 }
 
-// A connection that fails is replaced at once where its server is within reach. All servers work at
-// the same time, so two transactions could wait for each other on two of them, which no server
-// sees. Therefore nobody waits long for others while servers reserve keys together; who meets
-// others gives up what it has got, and reserves keys in the order of the list. So it does for a
-// while, twice as long each time that all at once is tried in vain.
+// If a connection fails and its server is reachable, connects again at once. All servers work at
+// the same time, so two transactions could wait for each other on two of them, which no server can
+// detect. Therefore no session waits long while servers reserve keys together; if it would have to
+// wait, it gives up its reservations, and then reserves keys in the order of the list for some
+// time, which doubles with each failed attempt at all at once.
 RoundEnd reserve_together(Batch* batch, Round* round) {
   RemoteFilter* remote = batch->remote;
   if (remote->in_order_until != 0 && GetCurrentTimestamp() < remote->in_order_until)
@@ -438,8 +438,8 @@ RoundEnd reserve_together(Batch* batch, Round* round) {
   return end;
 }
 
-// Who has reserved keys on the first server meets few others on the rest of them, which therefore
-// are tried together once more.
+// After reserving on the first server, a session meets few others on the rest, so it tries these
+// together once more.
 RoundEnd reserve_in_order(Batch* batch, Round* round) {
   if (round->count == 0) return RoundEnd::done;
   Round first = {round->shares, 1};
@@ -488,7 +488,7 @@ bool was_seen(const Batch* batch, int key) {
 
 // ---- keys with several probes -------------------------------------------------------------------
 
-// Asks all probes, or one after the other as long as they can make the key a repeat.
+// Asks all probes, or one after the other while they can make the key a repeat.
 void ask_probes(Batch* batch) {
   const RelationOptions& options = batch->remote->relation->options;
   const bool in_turn = options.probe == Probe::pipelined;
@@ -502,7 +502,7 @@ void ask_probes(Batch* batch) {
   }
 }
 
-// The probe where a new key is reserved; -1: none is within reach.
+// The probe where a new key is reserved; -1: none is reachable.
 int find_primary(const Batch* batch, int key) {
   int primary = -1;
   for (int i = 0; i < batch->probes; ++i) {
@@ -532,7 +532,7 @@ void answer_all(const Batch* batch, bool* seen) {
   for (int key = 0; key < batch->count; ++key) seen[key] = was_seen(batch, key);
 }
 
-// One round for all keys; each has one probe.
+// One round for all keys with one probe each.
 void run_single(Batch* batch, Call call) {
   for (int key = 0; key < batch->count; ++key) state_of(batch, key, 0)->wanted = true;
   run_round(batch, call);
@@ -546,7 +546,7 @@ void run_single(Batch* batch, Call call) {
   pg_unreachable();
 }
 
-// A slice that moves on before it is locked is followed.
+// Follows a slice that moves on before it is locked.
 void truncate_at(RemoteFilter* remote, uint32 slice, SlicePlace place) {
   for (;;) {
     SlicePlace next;
@@ -561,7 +561,7 @@ void truncate_at(RemoteFilter* remote, uint32 slice, SlicePlace place) {
   }
 }
 
-// The places where slices were at first are locked by now, and say where they are.
+// The slices' first places are locked by now, and know where the slices are.
 void truncate_moved_slices(RemoteFilter* remote) {
   for (uint32 i = 0; i < remote->parameters.slices; ++i) {
     if (find_places(remote, &i, 1) == Search::unreachable)
@@ -570,7 +570,7 @@ void truncate_moved_slices(RemoteFilter* remote) {
   }
 }
 
-// What a batch needs goes with it.
+// A batch's memory.
 class Scratch {
  public:
   static MemoryContext enter() {
@@ -586,7 +586,7 @@ class Scratch {
 };
 MemoryContext Scratch::context_ = nullptr;
 
-// So many keys can be asked together: each of their probes may be in a relation of its own.
+// Number of keys that can be asked together: each of their probes may be in a relation of its own.
 int most_keys(const RemoteFilter* remote) {
   return Max(kMaxParts / static_cast<int>(probes(remote->parameters)), 1);
 }

@@ -21,7 +21,7 @@ bool queue_on_savepoint(Connection* connection, const char* command, int level) 
   return queue_command(connection, text);
 }
 
-// Rolls back there what is rolled back here already. False: the connection has failed.
+// Rolls back there what was rolled back here. False: the connection has failed.
 bool queue_undo(Connection* connection) {
   if (connection->undo == 0) return true;
   if (!queue_on_savepoint(connection, "ROLLBACK TO SAVEPOINT", connection->undo) ||
@@ -40,7 +40,7 @@ void note_rollback(void* context, const PGresult* result) {
 
 // ---- at the end of a transaction: nothing raises, or waits longer than the timeouts ------------
 
-// Those that have been sent something, as many as are waited for together.
+// Connections with sent commands, as many as are waited for together.
 constexpr int kMaxSent = 64;
 Connection* sent[kMaxSent];
 int sent_count;
@@ -49,7 +49,7 @@ void note_sent(Connection* connection) {
   if (connection->ending && sent_count < kMaxSent) sent[sent_count++] = connection;
 }
 
-// Sends to all, waits for all at once, and takes what they have answered.
+// Sends to all, waits for all at once, and reads their answers.
 void run_together(void (*send)(Connection* connection), void (*finish)(Connection* connection)) {
   visit_connections(send);
   sent_count = 0;
@@ -58,15 +58,15 @@ void run_together(void (*send)(Connection* connection), void (*finish)(Connectio
   visit_connections(finish);
 }
 
-int commit_rank;           // of the connections that are next
-int next_rank;             // the highest below that; -1: none
-TimestampTz commit_start;  // all servers together have their timeouts from then on
+int commit_rank;           // of the connections that commit next
+int next_rank;             // the highest rank below; -1: none
+TimestampTz commit_start;  // start of the timeouts of all servers together
 
 bool commits_now(const Connection* connection) {
   return connection->level > 0 && connection->rank == commit_rank && connection->pg != nullptr;
 }
 
-// Servers that hung before must not leave a later one without any time to answer.
+// Servers that hung before must leave a later one some time to answer.
 TimestampTz start_of_commit(const Connection* connection) {
   const int least = connection->options.timeout / kLeastShare;
   return Max(commit_start, TimestampTzPlusMilliseconds(GetCurrentTimestamp(),
@@ -89,7 +89,7 @@ void finish_commit(Connection* connection) {
   connection->level = connection->kept = 0;
 }
 
-// A connection that still owes an answer is of no more use.
+// A connection that still owes an answer cannot be used any more.
 void send_rollback(Connection* connection) {
   if (connection->pg == nullptr) return;
   if (connection->busy) return disconnect(connection);
@@ -120,7 +120,7 @@ void refuse_prepare(Connection* connection) {
             errhint("COMMIT it, or prepare transactions that use filters of this server only."));
 }
 
-// The savepoint there is only released when there is something to send.
+// Releases the savepoint there only when there is something to send.
 void keep_subtransaction(Connection* connection) {
   const int level = GetCurrentTransactionNestLevel();
   if (connection->kept >= level) connection->kept = level - 1;
@@ -133,7 +133,7 @@ void note_undo(Connection* connection) {
   connection->kept = level - 1;
 }
 
-// While an answer is owed the savepoint there has to wait, see settle().
+// While an answer is owed, the savepoint there must wait, see settle().
 void send_undo(Connection* connection) {
   if (connection->pg == nullptr || connection->undo == 0 || connection->busy) return;
   connection->ending = queue_undo(connection) && send_queued(connection);
@@ -165,7 +165,7 @@ bool queue_transaction(Connection* connection) {
   return !connection->hasty || queue_command(connection, "SET LOCAL lock_timeout TO DEFAULT");
 }
 
-// It is as one that was kept here: the next commands release it.
+// Like a savepoint that was kept here: the next commands release it.
 bool queue_hasty_savepoint(Connection* connection) {
   if (!queue_on_savepoint(connection, "SAVEPOINT", ++connection->level)) return false;
   connection->hasty = true;

@@ -1,39 +1,38 @@
-// Transactions on other servers. One is begun there when this transaction first changes a filter
-// there, with a savepoint for every one here; it commits after this one has. A key must not be
-// remembered before its row is safe: if the commit there fails, the key is merely forgotten.
+// Transactions on other servers. One begins there when this transaction first changes a filter
+// there, with a savepoint for each one here, and commits after this one. A key must not be
+// remembered before its row is safe: if the commit there fails, the key is only forgotten.
 #pragma once
 
 #include "pg/remote/connection.hpp"
 
 namespace streamfilter::pg {
 
-// Queues what brings a ready connection to the state of the current (sub)transaction. False: it has
-// failed.
+// Queues what brings a ready connection to the state of the current (sub)transaction. False: the
+// connection has failed.
 bool queue_transaction(Connection* connection);
 
-// Queues, after that, a savepoint within which no lock is waited for long. What follows must be of
-// one message; it is undone by the second, for several connections at once, or kept by whatever
-// comes next.
+// Then queues a savepoint in which no lock wait is long. What follows must be one message. The
+// second function undoes it, for several connections at once; any other later command keeps it.
 bool queue_hasty_savepoint(Connection* connection);
 void undo_hasty_savepoints(Connection** connections, int count);
 
-// A call has failed, and with it the transaction there: it is begun anew with what comes next.
-// False: it has changed something, so that this transaction fails as well.
+// Call after a call, and with it the transaction there, has failed: the next command begins a new
+// one. False: the failed one had changes, so this transaction fails, too.
 bool start_over(Connection* connection);
 
-// Reads what is owed after a statement was cancelled, and rolls back there what is rolled back
+// Reads owed answers after a statement was cancelled, and rolls back there what is rolled back
 // here. False: the connection has failed.
 bool settle(Connection* connection);
 
-// The rest is called by the coordinator (pg/commit); nothing but the refusal raises, or waits
-// longer than the timeouts of the servers.
+// The functions below are called by the coordinator (pg/commit). Only the refusal raises, and none
+// waits longer than the servers' timeouts.
 
-// Commits there what has been committed here, or rolls it back. A connection that fails is lost.
+// Commits or rolls back on the servers as here. A connection that fails is lost.
 void commit_remote_transactions();
 void roll_back_remote_transactions();
 
-// Has the connection lost what this transaction has changed there? Until end_remote_transactions,
-// which says so if the transaction has committed.
+// Has the connection lost this transaction's changes there? Valid until end_remote_transactions,
+// which warns of it after a commit.
 inline bool lost_changes(const Connection* connection) {
   return connection->lost && connection->changed;
 }
@@ -42,7 +41,7 @@ void end_remote_transactions(bool committed);
 // Raises 0A000 if the transaction has changed filters on other servers.
 void refuse_to_prepare_remote_transactions();
 
-// The current subtransaction ends.
+// Call at the end of the current subtransaction.
 void keep_remote_savepoint();
 void roll_back_remote_savepoint();
 

@@ -56,7 +56,7 @@ int count_on(const RemoteFilter* remote, int server) {
   return count;
 }
 
-// The server with the fewest slices; -1: there is no other one.
+// The server with the fewest slices; -1: there is no other.
 int find_target(const RemoteFilter* remote, int server) {
   int target = -1;
   for (int i = 0; i < remote->count; ++i) {
@@ -66,7 +66,7 @@ int find_target(const RemoteFilter* remote, int server) {
   return target;
 }
 
-// Moves that were interrupted leave copies that nobody asks, so a slice must be found once.
+// Interrupted moves leave copies that nobody asks, so a slice must be found only once.
 void take_found(RemoteFilter* remote, int at, int server, const char* text, bool* found) {
   MovedSlices list;
   if (text == nullptr || text[0] == '\0') return;
@@ -80,7 +80,7 @@ void take_found(RemoteFilter* remote, int at, int server, const char* text, bool
   }
 }
 
-// The server does not say any more where its slices are: those that have them do.
+// Finds the server's slices by asking those that have them, because it no longer answers.
 void look_for_slices(RemoteFilter* remote, int server) {
   auto* found = static_cast<bool*>(palloc0(remote->parameters.slices));
   for (int i = 0; i < remote->count; ++i) {

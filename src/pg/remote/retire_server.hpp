@@ -11,14 +11,14 @@ namespace streamfilter::pg {
 
 struct Retirement {
   int moved;                 // slices
-  const char* servers;       // option servers, from then on
+  const char* servers;       // the new value of option servers
   const char* first_places;  // likewise; nullptr: none
   const char* retired;       // likewise
 };
 
-// Moves what the server has, if it can be reached; what it had before is looked for on the others.
-// Raises 08006 if the server is lost and has, or may have, slices, or another one is lost; and what
-// move_slice raises.
+// Moves the slices of the server, if it can be reached; otherwise looks for slices that have left
+// it on the others. Raises 08006 if the server is lost and has, or may have, slices, or if another
+// one is lost; and the errors of move_slice.
 Retirement retire_server(RemoteFilter* remote, int server);
 
 }  // namespace streamfilter::pg

@@ -6,7 +6,7 @@
 namespace streamfilter::pg {
 namespace {
 
-// So often a search begins anew because a place was left behind meanwhile.
+// restarts of a search whose place was left meanwhile
 constexpr int kMaxSearches = 3;
 
 [[noreturn]] void raise_missing(const RemoteFilter* remote, uint32 slice, const SlicePlace& place) {
@@ -19,7 +19,7 @@ constexpr int kMaxSearches = 3;
   pg_unreachable();
 }
 
-// What the relation at a place says of slices that have left it.
+// Reads what the relation at a place says about slices that have left it.
 bool read_list(RemoteFilter* remote, uint32 slice, const SlicePlace& at, MovedSlices* moved,
                bool* missing) {
   Connection* connection = remote->connections[at.server];
@@ -76,7 +76,7 @@ Search find_place(RemoteFilter* remote, uint32 slice, SlicePlace* place) {
       if (next_place(remote, slice, *place, &next, &missing)) continue;
       if (!missing) return Search::unreachable;
     } while (!missing && !is_same(next, *place));
-    // A relation that is to be made when it is first used holds all of its slices.
+    // A relation that will be made at its first use holds all of its slices.
     if (!missing || place->epoch == 0) return Search::found;
   }
   raise_missing(remote, slice, *place);
@@ -102,10 +102,10 @@ bool check_place(RemoteFilter* remote, uint32 slice) {
   raise_always_ends(connection);
 }
 
-// Nearly always the first place knows, and of all its slices at once.
+// Nearly always the first place knows, for all of its slices at once.
 Search find_places(RemoteFilter* remote, const uint32* slices, int count) {
   bool learned = false;
-  int read = -1;  // whose list this is
+  int read = -1;  // the server whose list this is
   MovedSlices moved;
   for (int i = 0; i < count; ++i) {
     const SlicePlace first = first_place(remote, slices[i]);

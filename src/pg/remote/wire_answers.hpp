@@ -1,6 +1,6 @@
-// What other servers answer, read without trust: which kinds of results may come when, the
-// shape of their rows, and what stands in them. Knows neither PostgreSQL nor libpq, allocates
-// nothing, and takes any bytes.
+// Reads answers of other servers without trust: which kinds of results may come when, the shape of
+// their rows, and their contents. Knows neither PostgreSQL nor libpq, allocates nothing, and takes
+// any bytes.
 #pragma once
 
 #include <cstddef>
@@ -8,17 +8,17 @@
 
 namespace streamfilter::pg {
 
-// What a server says of a hash; `taken`: it is reserved by another transaction.
+// A server's answer for a hash; `taken`: another transaction has reserved it.
 enum class Answer : char { no = 'f', yes = 't', taken = 'N' };
 
 // ---- which results may come ---------------------------------------------------------------------
 
-// Kinds of results, as far as they matter here.
+// Kinds of results that matter here.
 enum class Reply : std::uint8_t {
   command,  // done, without rows
   rows,     // done, with all of its rows
-  error,    // of the server, which goes on after it
-  skipped,  // a command behind one that failed
+  error,    // of the server, which continues after it
+  skipped,  // a command behind a failed one
   sync,     // the end
   other,    // COPY, a single row, an empty query, an unreadable message, and what future versions
             // bring
@@ -37,7 +37,7 @@ class AnswerSequence {
  public:
   explicit AnswerSequence(bool awaits_rows) : awaits_rows_(awaits_rows) {}
 
-  // False: this must not come now.
+  // False: the reply must not come now.
   bool take(Reply reply);
   bool is_done() const { return state_ == State::done; }
 
@@ -62,7 +62,7 @@ struct RowShape {
   int min_rows, max_rows;
 };
 
-// Types of extensions have another number in every database.
+// Types of extensions have another OID in every database.
 constexpr std::uint32_t kAnyType = 0;
 
 // Compares a result with a shape. Table has rows(), columns(), type(column), is_binary(column),
@@ -89,21 +89,21 @@ bool has_shape(const Table& table, const RowShape& shape) {
 
 // ---- what stands in them ------------------------------------------------------------------------
 
-// The longest text of so many answers.
+// Length of the longest text for `count` answers.
 constexpr std::size_t max_answers_length(int count) {
   return 2 + 5 * static_cast<std::size_t>(count);
 }
 
-// The text form of boolean[], {t,f,NULL}, of exactly `count` elements; NULL only if they may be
-// taken.
+// Reads the text form of boolean[], {t,f,NULL}, with exactly `count` elements; NULL only if `taken`
+// is allowed.
 bool read_answers(const char* text, std::size_t length, bool may_be_taken, Answer* answers,
                   int count);
 
 // The text form of boolean.
 bool read_flag(const char* text, std::size_t length, bool* flag);
 
-// The SQLSTATE in a message of libpq about a connection that was refused, "FATAL:  28P01: ..." in
-// any language, if it was asked to be verbose. nullptr: no server has spoken.
+// The SQLSTATE in a libpq message about a refused connection, "FATAL:  28P01: ..." in any language,
+// if libpq is verbose. nullptr: no server has answered.
 const char* find_sqlstate(const char* message);
 
 }  // namespace streamfilter::pg
