@@ -16,8 +16,8 @@ namespace streamfilter::pg {
 
 namespace {
 
-// get_current_transaction_id(): database, process, and of the distributed transaction the node that
-// has begun it, its number there (0: there is none), and when.
+// Columns of get_current_transaction_id(): database, process, and of the distributed transaction
+// the node that has begun it, its number there (0: none), and the time.
 constexpr int kNode = 2, kNumber = 3, kTime = 4, kColumns = 5;
 
 Oid transaction_id_function() {

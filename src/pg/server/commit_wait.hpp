@@ -1,12 +1,12 @@
-// Waits inside COMMIT and PREPARE TRANSACTION, where the server has switched statement_timeout off:
-// each ends by lock_timeout or streamfilter.commit_wait_timeout, whichever is shorter, with 55P03
-// and before anything is written. Nobody who holds what others queue for begins one that only
-// another client can end.
+// Waits inside COMMIT and PREPARE TRANSACTION, where PostgreSQL has switched statement_timeout off.
+// Each ends after lock_timeout or streamfilter.commit_wait_timeout, whichever is shorter, with
+// 55P03 and before anything is written. A session that holds a lock others queue for never starts a
+// wait that only another client can end.
 #pragma once
 
 namespace streamfilter::pg {
 
-// What is left of the time to wait. Its start is that of the object.
+// The time left for a wait. It starts with the object.
 class CommitWait {
  public:
   CommitWait();
@@ -14,8 +14,8 @@ class CommitWait {
   // In ms, at least 1; 0: for ever.
   int left() const;
 
-  // Calls wait() with lock_timeout at what is left. An error gets the context, "while waiting for "
-  // and so on, and a HINT if it is 55P03.
+  // Calls wait() with lock_timeout set to the time left. An error gets the context "while waiting
+  // for …", and 55P03 a HINT.
   template <typename Wait>
   void for_lock(const char* context, const Wait& wait) const {
     ErrorContextCallback callback = {error_context_stack, say_what_for, const_cast<char*>(context)};

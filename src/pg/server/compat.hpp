@@ -41,15 +41,14 @@ extern "C" {
 #define SF_NEW_WAIT_EVENT(name) 0
 #endif
 
-// A set of events to wait for belongs to a resource owner since 17; before, its memory to a
-// context.
+// A WaitEventSet belongs to a resource owner since 17; before, its memory to a context.
 #if PG_VERSION_NUM >= 170000
 #define SF_CREATE_WAIT_EVENT_SET(count) CreateWaitEventSet(CurrentResourceOwner, count)
 #else
 #define SF_CREATE_WAIT_EVENT_SET(count) CreateWaitEventSet(CurrentMemoryContext, count)
 #endif
 
-// The range table of an executor, of one relation that `user` uses.
+// The range table of an executor with one relation that `user` uses.
 #if PG_VERSION_NUM >= 180000
 #define SF_INIT_RANGE_TABLE(executor, entry, user)                                       \
   do {                                                                                   \
@@ -81,9 +80,8 @@ extern "C" {
                         context)
 #endif
 
-// What the MERGE at hand is doing with its row: CMD_INSERT, CMD_UPDATE, … Before 17 the action is
-// not to be seen, but ExecMergeMatched shows its expressions the row of the target, whereas
-// ExecMergeNotMatched has none.
+// The current action of a MERGE: CMD_INSERT, CMD_UPDATE, … Before 17 the action is not visible, but
+// ExecMergeMatched gives its expressions the target's row, whereas ExecMergeNotMatched has none.
 #if PG_VERSION_NUM >= 170000
 #define SF_MERGE_COMMAND(state)                      \
   ((state)->mt_merge_action == nullptr ? CMD_UNKNOWN \
@@ -146,7 +144,7 @@ extern "C" {
 #define SF_RELATION_PERMISSIONS RangeTblEntry
 #endif
 
-// Names in text, which raise what is wrong with them.
+// Parses names in text; raises syntax errors.
 #if PG_VERSION_NUM >= 160000
 #define SF_PARSE_TYPE_STRING(text, type, typmod) \
   static_cast<void>(parseTypeString(text, type, typmod, nullptr))
@@ -179,7 +177,7 @@ extern "C" {
 #define SF_LOG_MIN_MESSAGES log_min_messages
 #endif
 
-// The oldest transaction that the commit log still knows.
+// The oldest transaction in the commit log.
 #if PG_VERSION_NUM >= 170000
 #define SF_OLDEST_CLOG_XID (TransamVariables->oldestClogXid)
 #else
@@ -195,14 +193,14 @@ extern "C" {
   RelationSetNewRelfilenode(relation, (relation)->rd_rel->relpersistence)
 #endif
 
-// What check hooks of settings hand on.
+// Data that check hooks of settings pass on.
 #if PG_VERSION_NUM >= 160000
 #define SF_GUC_MALLOC(size) guc_malloc(LOG, size)
 #else
 #define SF_GUC_MALLOC(size) malloc(size)
 #endif
 
-// How the server explains a query where no hook does.
+// Standard EXPLAIN of a query, without hooks.
 #if PG_VERSION_NUM >= 170000
 #define SF_EXPLAIN_ONE_QUERY(query, options, into, es, text, params, env) \
   standard_ExplainOneQuery(query, options, into, es, text, params, env)
@@ -241,7 +239,7 @@ extern "C" {
 #define SF_INIT_COPY_RANGE_TABLE(estate, copy) ExecInitRangeTable(estate, (copy)->range_table)
 #endif
 
-// COPY goes on behind rows that it cannot read, since 17.
+// COPY can skip unreadable rows since 17.
 #if PG_VERSION_NUM >= 170000
 #define SF_COPY_SKIPS_ERRORS(copy) ((copy)->opts.on_error != COPY_ON_ERROR_STOP)
 #else
@@ -257,7 +255,7 @@ extern "C" {
 #define SF_COPY_IS_CSV(copy) ((copy)->opts.csv_mode)
 #endif
 
-// Its defaults, by their number, and whether a mark in the data stands for them, since 16.
+// Its defaults, by column, and whether a mark in the data stands for them, since 16.
 #if PG_VERSION_NUM >= 160000
 #define SF_COPY_DEFAULT(copy, i) ((copy)->defexprs[(copy)->defmap[i]])
 #define SF_COPY_HAS_MARK(copy) ((copy)->opts.default_print != nullptr)
@@ -266,7 +264,7 @@ extern "C" {
 #define SF_COPY_HAS_MARK(copy) false
 #endif
 
-// The table has got its file in this transaction.
+// Was the table's file created in this transaction?
 #if PG_VERSION_NUM >= 160000
 #define SF_HAS_NEW_FILE(table)                           \
   ((table)->rd_createSubid != InvalidSubTransactionId || \
@@ -277,14 +275,14 @@ extern "C" {
    (table)->rd_firstRelfilenodeSubid != InvalidSubTransactionId)
 #endif
 
-// How rows of a partitioned table become rows of a partition that ExecFindPartition has found.
+// Conversion of a partitioned table's rows to rows of a partition that ExecFindPartition has found.
 #if PG_VERSION_NUM >= 160000
 #define SF_ROOT_TO_CHILD_MAP(target, estate) ExecGetRootToChildMap(target, estate)
 #else
 #define SF_ROOT_TO_CHILD_MAP(target, estate) ((target)->ri_RootToPartitionMap)
 #endif
 
-// Index entries of a row that was inserted; or of one that ON CONFLICT may take back.
+// Inserts index entries of a row, or of one that ON CONFLICT may take back.
 #if PG_VERSION_NUM >= 190000
 #define SF_INSERT_INDEX_TUPLES_UNLESS(target, row, estate, conflict, arbiters) \
   ExecInsertIndexTuples(target, estate, EIIT_NO_DUPE_ERROR, row, arbiters, conflict)
@@ -302,7 +300,7 @@ extern "C" {
   ExecInsertIndexTuples(target, row, estate, false, false, nullptr, NIL)
 #endif
 
-// Does no index among the arbiters (NIL: of all) have the row?
+// Is the row in none of the arbiter indexes (NIL: of all)?
 #if PG_VERSION_NUM >= 180000
 #define SF_HAS_NO_CONFLICT(target, row, estate, found, own, arbiters) \
   ExecCheckIndexConstraints(target, row, estate, found, own, arbiters)
@@ -311,14 +309,14 @@ extern "C" {
   (static_cast<void>(own), ExecCheckIndexConstraints(target, row, estate, found, arbiters))
 #endif
 
-// The number of this process among the backends, from 0; negative: it is none.
+// Number of this process among the backends, from 0; negative: it is none.
 #if PG_VERSION_NUM >= 170000
 #define SF_MY_BACKEND MyProcNumber
 #else
 #define SF_MY_BACKEND (MyBackendId - 1)
 #endif
 
-// The slot of a custom scan that hands over the rows of its child.
+// Slot of a custom scan that passes on the rows of its child.
 #if PG_VERSION_NUM >= 190000
 #define SF_INIT_SCAN_TUPLE_SLOT(estate, node, descriptor, ops) \
   ExecInitScanTupleSlot(estate, node, descriptor, ops, 0)
@@ -327,7 +325,7 @@ extern "C" {
   ExecInitScanTupleSlot(estate, node, descriptor, ops)
 #endif
 
-// The elements of an array, whose type is told at the beginning since 19.
+// Elements of an array; since 19 the type comes first.
 #if PG_VERSION_NUM >= 190000
 #define SF_ARRAY_ITER_SETUP(iterator, array, length, by_value, align) \
   array_iter_setup(iterator, array, length, by_value, align)
@@ -348,7 +346,7 @@ extern "C" {
   ShmemInitHash(name, size, size, control, flags)
 #endif
 
-// Which cache of catalog rows a callback is about.
+// The cache of catalog rows that a callback is about.
 #if PG_VERSION_NUM >= 190000
 #define SF_SYSCACHE_ID SysCacheIdentifier
 #else
@@ -366,7 +364,7 @@ extern "C" {
 #define SF_STOP_TRIGGER_CLOCK(clock) InstrStopNode(clock, 1)
 #endif
 
-// The range table indexes of what a statement writes to.
+// Range table indexes of the relations that a statement writes to.
 #if PG_VERSION_NUM >= 190000
 #define SF_NEXT_RESULT_RELATION(statement, previous) \
   bms_next_member((statement)->resultRelationRelids, previous)
@@ -376,7 +374,7 @@ extern "C" {
 extern "C" {
 #include "nodes/pg_list.h"
 }
-// The least member of the list that is larger than `previous`; negative: there is none.
+// The least member of the list above `previous`; negative: there is none.
 inline int next_result_relation(const List* relations, int previous) {
   int next = -2;
   for (int i = 0; i < list_length(relations); ++i) {
@@ -387,7 +385,7 @@ inline int next_result_relation(const List* relations, int previous) {
 }
 #endif
 
-// Does a value of the domain have to pass a check?
+// Has the domain checks for its values?
 #if PG_VERSION_NUM >= 190000
 #define SF_DOMAIN_HAS_CONSTRAINTS(type) DomainHasConstraints(type, nullptr)
 #else
@@ -413,7 +411,7 @@ inline int next_result_relation(const List* relations, int previous) {
 #define SF_TABLE_BEGINSCAN(table, snapshot) table_beginscan(table, snapshot, 0, nullptr)
 #endif
 
-// Index scans say where to count what they do.
+// Index scans get a place for their statistics.
 #if PG_VERSION_NUM >= 180000
 #define SF_INDEX_BEGINSCAN(table, index, snapshot, keys) \
   index_beginscan(table, index, snapshot, nullptr, keys, 0)
@@ -422,7 +420,7 @@ inline int next_result_relation(const List* relations, int previous) {
   index_beginscan(table, index, snapshot, keys, 0)
 #endif
 
-// What is done to a row type once all its columns are set.
+// Finishes a row type whose columns are all set.
 #if PG_VERSION_NUM >= 190000
 #define SF_TUPLE_DESC_FINALIZE(type) TupleDescFinalize(type)
 #else

@@ -10,7 +10,7 @@ extern "C" {
 namespace streamfilter::pg {
 namespace {
 
-// The place of an error is one in the text, not in the statement of the client.
+// The error position is one in this text, not in the client's statement.
 void say_where(void* arg) {
   const int position = geterrposition();
   if (position <= 0) return;
@@ -19,7 +19,7 @@ void say_where(void* arg) {
   internalerrquery(static_cast<const char*>(arg));
 }
 
-// Parsed as PL/pgSQL parses an expression: what follows SELECT.
+// Parses as PL/pgSQL parses an expression: the part after SELECT.
 const SelectStmt* parse(const char* text) {
   ErrorContextCallback context = {error_context_stack, say_where, const_cast<char*>(text)};
   error_context_stack = &context;

@@ -28,15 +28,15 @@ struct Kept {
 
 Kept kept[kMaxKept];
 int count = 0;
-int dropped = 0;  // for which there was no place
+int dropped = 0;  // messages without a place
 
 bool is_control(char c) {
   const auto byte = static_cast<unsigned char>(c);
   return (byte < ' ' && c != '\t') || byte == 0x7f;
 }
 
-// The first line, as far as whole characters fit; a byte that is no character, or one that controls
-// terminals, becomes a question mark. Peers and libpq promise no encoding. Cannot raise.
+// Copies the first line, as far as whole characters fit. Invalid bytes and terminal control
+// characters become question marks, because peers and libpq promise no encoding. Cannot raise.
 void copy_text(char* to, Size capacity, const char* from) {
   const int encoding = GetDatabaseEncoding();
   const char* end = from + strcspn(from, "\n");
@@ -60,7 +60,7 @@ bool is_ascii(const char* text) {
   return true;
 }
 
-// Can the client show it? A message that cannot be converted would be an error.
+// Can the text be converted for the client? Otherwise the message would be an error.
 bool is_convertible(const char* text) {
   const int client = pg_get_client_encoding(), here = GetDatabaseEncoding();
   if (client == here || client == PG_SQL_ASCII || here == PG_SQL_ASCII || is_ascii(text))
@@ -77,7 +77,7 @@ bool is_convertible(const char* text) {
   return converted == length;
 }
 
-// Letters that the client's encoding does not have become question marks, one each.
+// Replaces characters that the client's encoding lacks by question marks.
 void fit_to_client(char* text) {
   if (is_convertible(text)) return;
   const int encoding = GetDatabaseEncoding();
@@ -90,7 +90,7 @@ void fit_to_client(char* text) {
   *to = '\0';
 }
 
-// A transaction that has committed here, and why not there.
+// DETAIL: the transaction has committed here, but not there, and why.
 int detail_of(const Kept& message) {
   return errdetail("The transaction has committed here, at %s, but not there: %s",
                    timestamptz_to_str(message.time),
@@ -154,7 +154,7 @@ void defer_message(Message message, const char* server, const char* reason) {
 }
 
 void say_deferred_messages() {
-  // A transaction that has failed cannot look for a conversion.
+  // A failed transaction cannot look up a conversion.
   if (NoRaise::is_marked() || !IsTransactionState()) return;
   while (count > 0) {
     Kept message = kept[0];

@@ -32,7 +32,7 @@ struct Point {
   pg_atomic_uint32 standing;  // pid of the session that has stopped; 0: none
 };
 Point* points = nullptr;
-bool directs = false;  // this session has called one of the functions below, and passes everywhere
+bool directs = false;  // this session has called a function below, and passes all points
 
 bool is_skipped(Point* point) {
   uint32 times = pg_atomic_read_u32(&point->skipped);

@@ -27,19 +27,19 @@ enum class FaultPoint : uint8 {
   restore_range,  // rows may come, and not all of the filter is there
   save,           // what is saved now is known, and not written
   // A slice moves to another server:
-  move_fenced,  // nobody else uses it
-  move_copied,  // it is over there, and nobody is told so
-  move_closed,  // its last place says where it is
-  move_told,    // and its first one
+  move_fenced,  // nobody else uses the slice
+  move_copied,  // the copy is on the new server, and nobody knows
+  move_closed,  // its last place has the new place
+  move_told,    // its first place, too
   judge,        // the keys of a batch were looked up, and none is answered or added yet
   grow,         // the table of keys in flight is full, and no memory is taken for it yet
   lookup,       // an OID was found, and what it stands for is not read yet
   // streamfilter_resize():
   resize_slice,   // a slice was read, and is not in the copy
-  resize_copied,  // all slices are in the copy, and nothing is saved of it
+  resize_copied,  // all slices are in the copy, and nothing is saved
   resize_saved,   // the copy is saved, and the filter is not locked
-  resize_locked,  // nobody else uses the filter, and it has its former definition
-  diverted,       // repeats of a batch are written, and what is kept of it need not be
+  resize_locked,  // nobody else uses the filter, which has its former definition
+  diverted,       // repeats of a batch are written, and kept rows not necessarily
   // streamfilter_settle():
   settle_confirmed,  // rows whose key is in the table are deleted
   settle_taken,      // keys of the others are taken

@@ -18,19 +18,19 @@ bool (*is_wanted)() = nullptr;
 
 constexpr auto kAny = [](auto...) { return true; };
 
-// What waits for the next statement.
+// Work is waiting for the next statement.
 constexpr auto kStarted = [](const QueryDesc*, auto...) {
   return has_deferred_messages || transaction_uses_filters;
 };
 
-// Not one that only reads and calls no functions but the server's: a plan lists the others. What a
-// worker of a parallel query gets is without that list.
+// Not a query that only reads and calls only PostgreSQL's functions: a plan lists others. Plans of
+// parallel workers lack that list.
 constexpr auto kTracked = [](const QueryDesc* query, auto...) {
   return query->operation != CMD_SELECT || query->plannedstmt->invalItems != NIL ||
          query->plannedstmt->hasModifyingCTE || IsParallelWorker();
 };
 
-// A hook of the server, and what the server does where nobody has hooked it.
+// A hook, and PostgreSQL's own function if there is no other hook.
 template <auto* kHook, auto kServer, auto kConcern, bool kEverywhere = false>
 class TakenHook;
 

@@ -1,9 +1,9 @@
-// Each hook of the server is taken once, in hooks.cpp. What the extension does there is a list of
-// steps: pg/sql/hook_steps.cpp has all of them, in the order in which they run.
+// Takes each of PostgreSQL's hooks once, in hooks.cpp. The extension's work there is a list of
+// steps: pg/sql/hook_steps.cpp has all lists, in the order of execution.
 //
-// A step gets the call of the hook, and goes on with it: the rest of the steps, then what others
-// have hooked, then the server. It asks first whether the call concerns the extension, and
-// otherwise only goes on.
+// A step gets the hook's call, and continues it with go_on(): the remaining steps, then other
+// extensions' hooks, then PostgreSQL. It first asks whether the call concerns the extension; if
+// not, it only continues.
 #pragma once
 
 extern "C" {
@@ -37,7 +37,7 @@ class HookCall<Result (*)(Arguments...)> {
     return std::get<Argument>(arguments_);
   }
 
-  // Where several arguments have one type.
+  // For arguments of equal type.
   template <std::size_t kPlace>
   auto at() const {
     return std::get<kPlace>(arguments_);
@@ -67,8 +67,9 @@ using MemoryCall = HookCall<shmem_startup_hook_type>;
 
 // Lists that end with nullptr; nullptr instead of a list: the hook is not taken.
 struct HookSteps {
-  // Does the database have the extension? Otherwise no step runs, but those of object_access: DROP
-  // DATABASE drops others; and of shared memory, which is all databases'.
+  // Does the database have the extension? Otherwise only two kinds of steps run: those of
+  // object_access, because DROP DATABASE drops another database, and of shared memory, which all
+  // databases share.
   bool (*is_wanted)();
   const MemoryCall::Step* memory_request;
   const MemoryCall::Step* memory_startup;
@@ -76,13 +77,13 @@ struct HookSteps {
   const PlannerCall::Step* planner;
   const PathsCall::Step* paths;
   const ExplainCall::Step* explain;
-  const StartCall::Step* executor_start;  // where something waits for the next statement
-  const RunCall::Step* executor_run;      // not of what only reads, by the server's functions, nor
-  const FinishCall::Step* executor_finish;  // this
+  const StartCall::Step* executor_start;  // only if work is waiting for the next statement
+  const RunCall::Step* executor_run;  // not for queries that only read, by PostgreSQL's functions
+  const FinishCall::Step* executor_finish;  // likewise
   const AccessCall::Step* object_access;
 };
 
-// Called by _PG_init, once; the lists stay where they are.
+// Called once, by _PG_init; the lists must stay in place.
 void take_hooks(const HookSteps& steps);
 
 // The statement of a utility call.

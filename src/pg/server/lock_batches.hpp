@@ -1,16 +1,16 @@
-// Things that lie under locks by number: all under one lock in one go.
+// Handles items under numbered locks, all items of one lock in one go.
 #pragma once
 
 namespace streamfilter::pg {
 
-// The order of up to kMax things by their numbers; those of one number stay in their order. Few
-// things, or numbers above kMaxNumbers, are not worth it, and keep their order altogether.
+// Sorts up to kMax items by their numbers, stably. Few items, or numbers above kMaxNumbers, are not
+// worth sorting, and keep their order.
 class LockBatches {
  public:
   static constexpr uint32 kMax = 512;
   static constexpr uint32 kMaxNumbers = 128;
 
-  // `number(i)`, below `numbers`, is that of thing i.
+  // `number(i)`, below `numbers`, is the number of item i.
   template <typename NumberOf>
   LockBatches(uint32 count, uint32 numbers, NumberOf&& number) : count_(count) {
     uint32 next[kMaxNumbers + 1] = {};
@@ -29,7 +29,7 @@ class LockBatches {
   uint32 at(uint32 i) const { return order_[i]; }
   uint32 number(uint32 i) const { return number_[order_[i]]; }
 
-  // Has the one at position i another number than the one before it?
+  // Has the item at position i another number than the one before?
   bool begins(uint32 i) const { return i == 0 || number(i) != number(i - 1); }
 
  private:

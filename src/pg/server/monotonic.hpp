@@ -1,11 +1,11 @@
-// A clock that nobody can set, equal in all processes of a server: for how long something lasts.
+// A clock that nobody can set, equal in all processes of a server, to measure durations.
 #pragma once
 
 #include <ctime>
 
 namespace streamfilter::pg {
 
-// µs since some time, of the system's start mostly.
+// µs since a fixed time, usually the system's start.
 inline int64 monotonic_us() {
   timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);

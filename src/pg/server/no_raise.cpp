@@ -1,7 +1,6 @@
-// With FAULTS=1: how it is noticed that something within a NoRaise can raise, whether or not it
-// does this time. Every context of memory gets methods that refuse to allocate; every level of
-// messages is switched on, and ends in our error context; and the linker leads the calls below
-// through here
+// With FAULTS=1: detects that code within a NoRaise can raise, whether or not it does this time.
+// Every memory context gets methods that refuse to allocate; every message level is switched on,
+// and ends in our error context; and the linker redirects the calls below to this file
 // (-Wl,--wrap).
 #include "pg/server/postgres.hpp"
 
@@ -40,7 +39,7 @@ void refuse_message(void*) { refuse("a message"); }
 
 // ---- allocations -------------------------------------------------------------------------------
 
-// Methods differ between versions in what else they are told.
+// Methods have other parameters in other versions.
 template <typename Method>
 struct Refusal;
 template <typename... Arguments>

@@ -1,13 +1,13 @@
 // Code that cannot raise: what runs after the commit record, at abort and at exit. An error there
-// stops the whole server, and a message of any level can be one: it is converted to the client's
+// stops the whole server, and any message can be one, because it is converted to the client's
 // encoding. Such code allocates nothing, reads no catalogs, waits no longer than it says, and
-// leaves what it has to tell to deferred_messages.hpp.
+// leaves messages to deferred_messages.hpp.
 #pragma once
 
 namespace streamfilter::pg {
 
-// Marks such code, on the stack. A build with FAULTS=1, for tests, ends the server as soon as
-// something within raises, allocates, waits on a latch or looks into the catalogs.
+// Marks such code, on the stack. A build with FAULTS=1, for tests, stops the server as soon as code
+// within raises, allocates, waits on a latch or reads catalogs.
 class NoRaise {
  public:
 #ifdef STREAMFILTER_FAULTS

@@ -1,11 +1,11 @@
-// From the core's problems to the server's errors.
+// Turns the core's problems into PostgreSQL's errors.
 #pragma once
 
 #include "core/base/status.hpp"
 
 namespace streamfilter::pg {
 
-// The core's messages hold whole characters of the database's encoding.
+// Makes the core's messages hold whole characters of the database's encoding.
 void init_problem_report();
 
 // The SQLSTATE for a class of problem.
@@ -18,23 +18,23 @@ int problem_report(const Problem& problem);
 // Raises the problem as an ERROR.
 [[noreturn]] void raise(const Problem& problem);
 
-// The same for a fault of the catalog that is found while somebody looks at all filters: it is told
-// as a value, so that he can go on to the next. Its texts lie in the current memory context.
+// An error in the catalog that is found while looking at all filters: returned as a value, so that
+// the caller can go on to the next filter. Its texts lie in the current memory context.
 struct Fault {
-  int code = 0;  // SQLSTATE; 0: nothing is wrong
+  int code = 0;  // SQLSTATE; 0: no error
   const char* message = nullptr;
   const char* detail = nullptr;
   const char* hint = nullptr;
 
   explicit operator bool() const { return code != 0; }
 
-  // Sets what is wrong (printf format). They return false, so that a check can end with them.
+  // Set the error (printf format). They return false, so that a check can end with them.
   bool set(int sqlstate, const char* format, ...) pg_attribute_printf(3, 4);
   bool add_detail(const char* format, ...) pg_attribute_printf(2, 3);
   bool add_hint(const char* format, ...) pg_attribute_printf(2, 3);
   bool set(const Problem& problem);
 
-  // In one line: the message, and the detail if there is one.
+  // Message and detail in one line.
   const char* text() const;
 };
 

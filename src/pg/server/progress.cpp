@@ -17,10 +17,10 @@ extern "C" {
 
 namespace streamfilter::pg {
 
-// What a session is at. Written by its owner alone.
+// Current work of a session. Only its owner writes it.
 struct ProgressPlace {
   slock_t lock;
-  Command command;  // none: nothing
+  Command command;  // none: no work
   int pid;
   Oid database, role, filter;
   uint64 done, total;
@@ -36,7 +36,7 @@ constexpr int64 kInterval = 5 * USECS_PER_SEC;  // between notices
 
 ProgressPlace* places = nullptr;
 
-// nullptr: the library is not preloaded, or this process is none that has a place.
+// nullptr: the library is not preloaded, or this process has no place.
 ProgressPlace* own_place() {
   if (places == nullptr || SF_MY_BACKEND < 0 || SF_MY_BACKEND >= MaxBackends) return nullptr;
   return &places[SF_MY_BACKEND];
@@ -67,7 +67,7 @@ ProgressPlace read_place(ProgressPlace* place) {
 
 }  // namespace
 
-// What to show again when the work ends.
+// Work to show again when the inner work ends.
 struct Outer {
   MemoryContextCallback callback;
   bool ended;
@@ -167,8 +167,8 @@ void start_progress() {
 
 using namespace streamfilter::pg;
 
-// streamfilter_show_progress(): the rows of the view streamfilter_progress. As of pg_stat_activity,
-// others see no more than that somebody is at work.
+// streamfilter_show_progress(): the rows of view streamfilter_progress. As in pg_stat_activity,
+// other roles see only that a session is at work.
 SF_FUNCTION(streamfilter_show_progress) {
   InitMaterializedSRF(fcinfo, 0);
   auto* set = reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo);

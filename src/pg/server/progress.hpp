@@ -1,6 +1,5 @@
-// How far a long piece of work has come: for everybody in the view streamfilter_progress, and for
-// the one who waits as NOTICEs. Every session has a place in shared memory, for one piece of work
-// at a time.
+// Progress of long work: for everybody in view streamfilter_progress, and for its session as
+// NOTICEs. Every session has a place in shared memory, for one piece of work at a time.
 #pragma once
 
 extern "C" {
@@ -21,11 +20,11 @@ enum class Command : uint8 {
   settle
 };
 
-// Work within the current memory context: the view shows it until that is reset or deleted, on
-// errors, too. Where work is within work, the inner one is shown until it ends.
+// Work within the current memory context: the view shows it until the context is reset or deleted,
+// also on errors. While work runs within work, the view shows the inner one.
 class Progress {
  public:
-  // `title` begins the notices; it lives as long as the work. `filter` may be InvalidOid.
+  // `title` begins the notices; it must live as long as the work. `filter` may be InvalidOid.
   Progress(Command command, Oid filter, const char* title);
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
@@ -37,10 +36,10 @@ class Progress {
   // work that is done in two; with a total it names the seconds that are left.
   void add(uint64 count);
 
-  // The same for what are no rows that are read: shown in the view alone.
+  // The same for units that are no rows: shown in the view only.
   void advance(uint64 count);
 
-  // No longer at work, though the memory context goes on.
+  // Ends the work before its memory context does.
   void end();
 
  private:

@@ -41,13 +41,14 @@ constexpr config_enum_entry kModes[] = {
 };
 int mode_value = kOwnMode;
 
-// What only superusers can set; a role may write its own pg_db_role_setting.
+// Sources that only superusers can set. A role can write its own pg_db_role_setting, so that is
+// none.
 bool is_configuration(GucSource source) { return source <= PGC_S_ARGV || source == PGC_S_GLOBAL; }
 
 bool remember_origin(void** extra, GucSource source) {
   Oid user;
   int context;
-  GetUserIdAndSecContext(&user, &context);  // there may be none yet
+  GetUserIdAndSecContext(&user, &context);  // there may be no user yet
   auto* origin = static_cast<SettingOrigin*>(SF_GUC_MALLOC(sizeof(SettingOrigin)));
   if (origin == nullptr) return false;
   origin->set_by = is_configuration(source) ? InvalidOid : user;
@@ -57,7 +58,7 @@ bool remember_origin(void** extra, GucSource source) {
   return true;
 }
 
-// The server keeps the origin with the value, and brings both back after a rollback.
+// PostgreSQL stores the origin with the value, and restores both after a rollback.
 bool check_mode(int*, void** extra, GucSource source) { return remember_origin(extra, source); }
 bool check_enabled(bool*, void** extra, GucSource source) { return remember_origin(extra, source); }
 
@@ -107,8 +108,8 @@ void init_settings() {
       "statement_timeout has ended there. 0 waits for ever; lock_timeout counts, too.",
       &commit_wait_timeout_ms, 60'000, 0, INT_MAX, PGC_USERSET, GUC_UNIT_MS, nullptr, nullptr,
       nullptr);
-  // The others size shared memory, so a server can have no other values than those of its start. A
-  // library that is not preloaded knows them, too, for they may stand in the configuration.
+  // These settings size shared memory, so only values at the start count. A library that is not
+  // preloaded knows them, too, because the configuration may have them.
   const GucContext at_start =
       process_shared_preload_libraries_in_progress ? PGC_POSTMASTER : PGC_SIGHUP;
   DefineCustomIntVariable(

@@ -16,20 +16,20 @@ extern bool enabled;                // streamfilter.enabled
 extern bool batch_scan;             // streamfilter.batch_scan
 extern bool batch_insert;           // streamfilter.batch_insert
 extern bool report;                 // streamfilter.report
-extern bool verbose;                // streamfilter.verbose, its former name
+extern bool verbose;                // streamfilter.verbose, the former name
 
 constexpr int kMostRestoreWorkers = 16;
 
-// Where a value comes from, which other nodes of Citus may not have.
+// Origin of a value that other nodes of Citus may not have.
 struct SettingOrigin {
-  Oid set_by;       // the role that has set it; InvalidOid: the configuration of the server
-  bool is_default;  // of the configuration, the database or the role
-  bool travels;     // to the nodes: by a SET LOCAL that Citus sends, or they have it anyway
+  Oid set_by;       // the role that has set it; InvalidOid: the server's configuration
+  bool is_default;  // from the configuration, the database or the role
+  bool travels;     // nodes get it: by a SET LOCAL that Citus sends, or anyway
 };
 
 // streamfilter.mode
 struct SessionMode {
-  bool given;  // false: every filter's own counts
+  bool given;  // false: every filter's own mode counts
   FilterMode mode;
   SettingOrigin origin;
 };

@@ -7,11 +7,11 @@ extern "C" {
 
 namespace streamfilter::pg {
 
-// Prepares the query and opens a cursor for it; SPI must be connected. Raises 34000 unless it is
-// one SELECT that changes nothing, not in WITH either; `function` names the caller in that message.
+// Prepares the query and opens a cursor; SPI must be connected. Raises 34000 unless it is one
+// SELECT that changes nothing, not even in WITH; the message names `function`.
 Portal open_query(const char* query, const char* function);
 
-// How many rows the planner expects of it.
+// The planner's estimate of its rows.
 uint64 expected_rows(Portal portal);
 
 }  // namespace streamfilter::pg
