@@ -15,18 +15,19 @@ extern "C" {
 namespace streamfilter::pg {
 namespace {
 
-// A reader may see the filters of the session's next transaction: the one it reads has arrived.
+// A reader may see the filters of the session's next transaction: then the one it asked about has
+// arrived.
 struct Arrival {
-  pg_atomic_uint64 transaction;  // full id; 0: none
+  pg_atomic_uint64 transaction;  // full id; 0: not marked
   pg_atomic_uint64 filters, keys, erased;
-  pg_atomic_uint64 number;  // ascending in the order of the marks
+  pg_atomic_uint64 number;  // ascends in the order of marks
 };
 
 struct Arrivals {
-  LWLock* lock;  // held to mark
+  LWLock* lock;  // held while marking
   uint64 next_number;
   pg_atomic_uint32 erasing;  // marked transactions that erase keys
-  pg_atomic_uint32 waiting;  // of them, or of others, for `unmarked`
+  pg_atomic_uint32 waiting;  // sessions waiting for `unmarked`
   ConditionVariable unmarked;
   Arrival places[FLEXIBLE_ARRAY_MEMBER];
 };
@@ -36,7 +37,7 @@ Arrivals* arrivals = nullptr;
 bool is_marked = false;
 bool is_erasing = false;
 bool is_waiting = false;
-bool may_have_to_wait = false;  // this session's mark: there were some that erase, or it does
+bool may_have_to_wait = false;  // this session's mark: it erases, or others did when it was set
 
 Size bytes() {
   return add_size(offsetof(Arrivals, places),
@@ -52,7 +53,7 @@ bool do_not_commute(Arrival* a, Arrival* b) {
          ((read(a->erased) & read(b->keys)) | (read(a->keys) & read(b->erased))) != 0;
 }
 
-// Of the place from `at` on; nullptr: there is no more.
+// The next marked place from `at` on; nullptr if there is none.
 Arrival* next_marked(uint32* at, uint64* transaction) {
   const Arrival* own = own_arrival();
   while (*at < static_cast<uint32>(MaxBackends)) {
@@ -90,7 +91,8 @@ void unmark_arriving() {
   pg_atomic_write_u64(&own_arrival()->transaction, 0);
   if (is_erasing) pg_atomic_fetch_sub_u32(&arrivals->erasing, 1);
   is_marked = false;
-  if (is_waiting) pg_atomic_fetch_sub_u32(&arrivals->waiting, 1);  // an error has ended that
+  // left by a wait that an error has ended
+  if (is_waiting) pg_atomic_fetch_sub_u32(&arrivals->waiting, 1);
   is_waiting = false;
   pg_memory_barrier();
   if (pg_atomic_read_u32(&arrivals->waiting) > 0) ConditionVariableBroadcast(&arrivals->unmarked);

@@ -14,7 +14,7 @@ extern "C" {
 namespace streamfilter::pg {
 namespace {
 
-// For each session the distributed transaction that it works for.
+// Per session, the distributed transaction that it works for.
 pg_atomic_uint64* parts = nullptr;
 uint64 own = 0;
 

@@ -1,4 +1,4 @@
-// Sessions that work for one distributed transaction, each with a transaction of its own here.
+// Sessions that work for one distributed transaction, each with its own transaction on this node.
 #pragma once
 
 extern "C" {
@@ -7,13 +7,13 @@ extern "C" {
 
 namespace streamfilter::pg {
 
-// This session's transaction is a part of that distributed one (pg/server/citus.hpp); 0: of none.
-// leave_distributed_transaction is for its end and cannot raise.
+// Makes this session's transaction a part of the distributed one (pg/server/citus.hpp); 0: of none.
+// leave_distributed_transaction ends that and cannot raise.
 void join_distributed_transaction(uint64 distributed);
 void leave_distributed_transaction();
 
-// Is the transaction, or its top-level one, another part of the same distributed transaction?
-// False as well once it has ended or is prepared.
+// Is the transaction, or its top-level one, another part of this session's distributed transaction?
+// False once it has ended or is prepared.
 bool is_same_distributed_transaction(FullTransactionId transaction);
 
 // For shared memory.

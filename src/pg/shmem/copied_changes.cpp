@@ -9,7 +9,7 @@
 namespace streamfilter::pg {
 namespace {
 
-constexpr uint32 kNotesTogether = 256;  // under the lock
+constexpr uint32 kNotesTogether = 256;  // per hold of the lock
 
 uint32 number_of(const FilterSlot* slot) {
   return static_cast<uint32>(slot - shared_state->slots) + 1;
@@ -20,7 +20,7 @@ class LockedSlice {
   LockedSlice(const FilterSlot* slot, uint32 slice) : lock_(slice_lock(slot, slice)) {
     LWLockAcquire(lock_, LW_EXCLUSIVE);
   }
-  // Nothing raises while it is held.
+  // Nothing raises while the lock is held.
   ~LockedSlice() { LWLockRelease(lock_); }
   LockedSlice(const LockedSlice&) = delete;
   LockedSlice& operator=(const LockedSlice&) = delete;
@@ -137,7 +137,7 @@ bool begin_copy(FilterSlot* slot, FilterSlot* copy, uint64 note_bytes) {
 void wait_for_applying(FilterSlot* slot, void (*between)()) {
   StateCopy* copy = &slot->copy;
   const uint32 parity = pg_atomic_read_u32(&copy->phase) & 1;
-  // There are some of the phase before where the wait for them was cancelled.
+  // If the last wait was cancelled, sessions of the previous phase may still be there.
   wait_for_none(&copy->applying[1 - parity], between);
   pg_atomic_fetch_add_u32(&copy->phase, 1);
   wait_for_none(&copy->applying[parity], between);
@@ -169,7 +169,7 @@ Noted apply_notes(FilterSlot* copy, uint32 slice, void (*apply)(Header* header, 
   return Noted::done;
 }
 
-// The slot may be another filter's by now; nobody else has this one's number.
+// The slot may belong to another filter by now; this copy's number is unique.
 void end_copy(FilterSlot* copy) {
   FilterSlot* slot = copy->copy.of;
   if (slot == nullptr) return;

@@ -23,7 +23,7 @@ constexpr int kMaxNames = 100;
 
 // Of this process and of those that it forks.
 int file = -1;
-// Does it have no limit but the machine's? Then its pages need not be there before they are used.
+// Is it limited only by the machine's memory? Then pages may come when they are used.
 bool is_lazy = false;
 DynamicMemory mapped = {};
 
@@ -32,7 +32,7 @@ uint64 page_size() {
   return size;
 }
 
-// The number behind `name` in a file of the system that has one in each line; else `missing`.
+// The number behind `name` in a system file with one name per line; otherwise `missing`.
 uint64 number_in(const char* path, const char* name, uint64 missing) {
   FILE* from = fopen(path, "r");
   if (from == nullptr) return missing;
@@ -53,12 +53,11 @@ uint64 memory_of_machine() {
   return Min(machine, number_in("/sys/fs/cgroup/memory.max", "", machine));
 }
 
-// Where the system promises no more than it has, a page that it has not promised is an error that
-// nobody can catch.
+// Without overcommit, using a page that was not promised is an error that nobody can catch.
 bool promises_at_once() { return number_in("/proc/sys/vm/overcommit_memory", "", 0) == 2; }
 
-// A file without a name goes with the last process that has it open. Anybody may have made one of
-// the name that it has for a moment.
+// An unnamed file goes with the last process that has it open. Another process may already hold a
+// file of our temporary name.
 int open_nameless() {
 #ifdef MFD_CLOEXEC
   const int anonymous = memfd_create("streamfilter", MFD_CLOEXEC);
@@ -77,7 +76,7 @@ int open_nameless() {
   return -1;
 }
 
-// What of all that filters have taken has no page yet comes later.
+// Pages that filters have taken but not yet used will come later.
 uint64 left_beside(uint64 taken) {
   constexpr uint64 kUnknown = PG_UINT64_MAX >> 12;
   struct stat now;
@@ -96,7 +95,7 @@ off_t position_of(const char* block) { return static_cast<off_t>(block - mapped.
 void start_dynamic_memory() {
   if (mapped.base != nullptr) munmap(mapped.base, mapped.size);
   if (file >= 0) {
-    // A process that outlives a crash (the one that collects the log) keeps the file, but no bytes.
+    // A process that outlives a crash (the log collector) keeps the file, but no bytes.
     [[maybe_unused]] const int result = ftruncate(file, 0);
     close(file);
   }
@@ -134,7 +133,7 @@ int back_with_memory(char* block, uint64 size, uint64 taken, void (*between)()) 
     between();
     const uint64 piece = Min(kPiece, size - done);
     const int error = posix_fallocate(file, position_of(block + done), static_cast<off_t>(piece));
-    if (error == EINTR) continue;  // by a signal; `between` sees to it
+    if (error == EINTR) continue;  // by a signal, which `between` handles
     if (error != 0) return error;
     done += piece;
   }

@@ -1,6 +1,6 @@
-// Dynamic memory that filters have left: the system takes back a GB in .3 s and more, for which
-// nobody waits who has dropped or emptied a large filter. A worker does that. Until then the memory
-// is nobody's; who finds no room meanwhile helps.
+// Dynamic memory that filters have left. Giving a GB back takes .3 s and more, so a worker does it,
+// and DROP or TRUNCATE of a large filter does not wait. Until then the memory belongs to no filter;
+// a session that finds no room meanwhile helps.
 #include "pg/server/postgres.hpp"
 
 extern "C" {
@@ -15,9 +15,9 @@ extern "C" {
 namespace streamfilter::pg {
 namespace {
 
-constexpr uint64 kMuch = 64 * 1024 * 1024;  // bytes that are worth a worker, or another block
+constexpr uint64 kMuch = 64 * 1024 * 1024;  // bytes that justify a worker, or another block
 
-// nullptr: there is none.
+// nullptr if there is none.
 FilterSlot* take_emptied() {
   LWLockAcquire(shared_state->directory_lock, LW_EXCLUSIVE);
   FilterSlot* slot = shared_state->first_emptied;
@@ -36,7 +36,7 @@ void give_back_all() {
   }
 }
 
-// Also those that another process is giving back.
+// Includes those that another process is giving back.
 bool is_any_emptied() {
   LWLockAcquire(shared_state->directory_lock, LW_SHARED);
   const bool any = shared_state->emptied_bytes > 0;
@@ -44,7 +44,7 @@ bool is_any_emptied() {
   return any;
 }
 
-// False: no worker is free. Allocates nothing.
+// False if no worker is free. Allocates nothing.
 bool start_worker() {
   BackgroundWorker worker{};
   worker.bgw_flags = BGWORKER_SHMEM_ACCESS;
@@ -123,7 +123,7 @@ extern "C" {
 PGDLLEXPORT void streamfilter_memory_worker(Datum);
 }
 
-// Signals stay blocked: what it has begun must end, and takes seconds.
+// Signals stay blocked: work that has begun must end, which takes seconds.
 void streamfilter_memory_worker(Datum) {
   if (streamfilter::pg::shared_state != nullptr) streamfilter::pg::give_back_all();
 }

@@ -37,7 +37,7 @@ namespace {
 
 constexpr int kSliceLocks = 1024;
 constexpr int kSlotsForMoved = 1024;  // at most
-constexpr int kMaxSlots = 65536;      // the table in flight has so many numbers
+constexpr int kMaxSlots = 65536;      // slot numbers that the table in flight can store
 constexpr char kDirectoryTranche[] = "streamfilter_directory";
 constexpr char kSliceTranche[] = "streamfilter_slice";
 
@@ -62,7 +62,7 @@ Size directory_bytes() {
 
 Size arena_bytes() { return mul_size(static_cast<Size>(shared_memory_kb), 1024); }
 
-// Free slots lie before those that are counted.
+// Free slots come before counted ones.
 void add_free(FilterSlot* slot) {
   const bool first = slot->state == SlotState::free;
   FilterSlot* after = first ? shared_state->first_free : nullptr;
@@ -133,7 +133,7 @@ void request_shared_state(MemoryCall* call) {
 void start_shared_state(MemoryCall* call) {
   call->go_on();
   LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
-  shared_state = nullptr;  // of the time before a crash
+  shared_state = nullptr;  // left from before a crash
   bool found;
   shared_state = static_cast<SharedState*>(ShmemInitStruct(
       "streamfilter", directory_bytes() + arena_bytes() + PG_CACHE_LINE_SIZE, &found));
@@ -333,7 +333,7 @@ uint64 dynamic_in_use() {
   return bytes;
 }
 
-// A place that is taken.
+// The place is taken already.
 int back_place(char* start, uint64 size, void (*between)()) {
   return back_with_memory(start, size, dynamic_in_use() - size, between);
 }
@@ -362,7 +362,7 @@ char* take_segment(uint64 wanted, uint64 least, uint64* size) {
   return nullptr;
 }
 
-// Until the memory is given back nobody else may lie there.
+// Until the memory is given back, no filter may use the place.
 void give_back_segment(char* start) {
   Place* segment = find_segment(start);
   give_back_memory(start, segment->size);

@@ -1,4 +1,4 @@
-// Filters in shared memory: the directory of slots, and where their bytes lie.
+// Filters in shared memory: the directory of slots, and the places of their bytes.
 #pragma once
 
 extern "C" {
@@ -21,19 +21,19 @@ namespace streamfilter::pg {
 
 enum class SlotState : uint8 {
   free,
-  building,  // its bytes are being written by `owner`; others wait
-  pending,   // belongs to a definition that transaction of `owner` has not committed
+  building,  // `owner` is writing its bytes; others wait
+  pending,   // its definition belongs to the uncommitted transaction of `owner`
   live,
-  retired,  // of another geometry than the primary's: some may be reading it, nobody finds it
-  emptied,  // nobody's, but the system has still to get its dynamic memory back
-  copying,  // becomes the state of a live one in another size; nobody but `owner` finds it
-  // Has the statistics of a filter that nobody has used since the start, and no block. It can be
-  // taken, but after those that are free.
+  retired,  // has another geometry than the primary's: some sessions may read it, none finds it
+  emptied,  // unused, but the system does not yet have its dynamic memory back
+  copying,  // becomes the state of a live one in another size; only `owner` finds it
+  // Has only statistics, of a filter that nobody has used since the start, and no block. It can be
+  // taken when no slot is free.
   counted,
 };
 
-// How the state of a filter is saved. The plain fields belong to the session that builds the slot
-// or follows the log.
+// How the state of a filter is saved. Plain fields belong to the session that builds the slot or
+// follows the log.
 struct SavedState {
   // What ran at some time: the latest ids one by one, those of long transactions as ranges without
   // gaps.
@@ -48,20 +48,20 @@ struct SavedState {
     uint64 latest[kLatest / 64];  // by the distance from xmax - 1
   };
 
-  bool logged;                  // as the definition was when the slot was last used
-  int64 identity;               // of the rows of this state (identity_of); 0: not known yet
-  char set_aside[160];          // why what is saved is not used; empty: it is, or there is nothing
-  bool follows;                 // was filled on a standby: what is replayed must be played on it
+  bool logged;                  // by the definition at the slot's last use
+  int64 identity;               // of this state's rows (identity_of); 0: not known yet
+  char set_aside[160];          // why the saved state is not used; empty: it is, or there is none
+  bool follows;                 // filled on a standby: replayed changes must be applied to it
   TimestampTz last_saved;       // 0: never
-  TimestampTz restored;         // 0: it was not
-  pg_atomic_uint32 has_header;  // a committed row of the log, or an image, tells the seed
-  pg_atomic_uint32 epoch;       // changes when an image is taken
+  TimestampTz restored;         // 0: not restored
+  pg_atomic_uint32 has_header;  // a committed row of the log, or an image, has the seed
+  pg_atomic_uint32 epoch;       // changes when an image is written
   pg_atomic_uint32 committing[2];  // transactions about to commit, by parity of the epoch
-  pg_atomic_uint32 following;      // somebody follows the log
-  pg_atomic_uint64 next_number;    // of a row of the log
-  // Of the rows in the log, as tuples (StateScan, write_row): what committed transactions have
-  // written since the last image, which takes off what it has found here. So neither a rollback
-  // nor a crash in between leaves an error that grows.
+  pg_atomic_uint32 following;      // a session is following the log
+  pg_atomic_uint64 next_number;    // of the log's next row
+  // Size of the rows, as tuples (StateScan, write_row), that committed transactions have written to
+  // the log since the last image, which subtracts what it has found here. So errors from rollbacks
+  // and crashes do not add up.
   pg_atomic_uint64 log_bytes;
   pg_atomic_uint64 next_worker;  // when a worker may be started again, in monotonic_us()
   // On a standby: image and snapshot at the last look.
@@ -70,37 +70,37 @@ struct SavedState {
   RunningXids ran;
 };
 
-// What loss_estimate.hpp accumulates.
+// Sums of loss_estimate.hpp.
 struct LossEstimate {
   static constexpr uint64 kUnknownOdds = std::bit_cast<uint64>(-1.0);
 
-  pg_atomic_uint64 odds;       // a double: that a new row is discarded, not accepted
-  pg_atomic_uint64 fill;       // a double: of the filter then
+  pg_atomic_uint64 odds;       // a double: odds that a new row is discarded, not accepted
+  pg_atomic_uint64 fill;       // a double: the filter's fill at that time
   pg_atomic_uint64 applied;    // FilterSlot::applied, and
-  pg_atomic_uint64 accepted;   // RowCount::accepted, when that was looked up, and
-  pg_atomic_uint64 looked_at;  // the time
-  // Of the latest rows, how many there were, by the odds that a new one was accepted, and how many
-  // were; both in units of 2^-16.
+  pg_atomic_uint64 accepted;   // RowCount::accepted, at the last look, and
+  pg_atomic_uint64 looked_at;  // its time
+  // Of the latest rows: their number, weighted by the odds that a new one was accepted, and the
+  // accepted ones; both in units of 2^-16.
   pg_atomic_uint64 weight, fresh;
-  pg_atomic_uint64 passing;  // a double: slices above this rate discard nothing; 0: all do
+  pg_atomic_uint64 passing;  // a double: slices above this rate discard nothing; 0: all discard
 };
 
 // No two of them share a cache line, nor do what every row reads and what is counted.
 struct alignas(PG_CACHE_LINE_SIZE) FilterSlot {
   SlotState state;
-  Oid database;  // this and `relation`: set by enter_slot
+  Oid database;  // set, with `relation`, by enter_slot
   Oid relation;
   Oid server;
-  bool is_moved;     // it holds a slice that has come from another server (note_moved)
+  bool is_moved;     // holds a slice that has come from another server (note_moved)
   int owner;         // pid, for building, pending and copying
-  uint64 signature;  // FilterRelation::signature it was built for
-  uint32 asked;  // 32 bits of asked_signature, which outlive a change of derivations; 0: unknown
-  uint64 key_signature;  // of the columns its keys are hashed of; 0: not known yet
+  uint64 signature;  // FilterRelation::signature that it was built for
+  uint32 asked;  // 32 bits of asked_signature, which outlive a change of derivations; 0: not known
+  uint64 key_signature;  // of the columns that its keys are hashed from; 0: not known yet
   uint64 generation;     // differs for every use of a slot
   Header* block;         // its bytes, at the same address in every process
   uint64 size;
   Place place;  // of the block
-  bool zeroes;  // when the place was taken, it was of zeroes
+  bool zeroes;  // the place was zero when it was taken
   FilterSlot* next_in_bucket;
   FilterSlot *before_free, *after_free;
   FilterSlot* next_emptied;
@@ -118,63 +118,63 @@ struct alignas(PG_CACHE_LINE_SIZE) FilterSlot {
   // have; that forget keys.
   pg_atomic_uint32 arriving_keys;
   pg_atomic_uint32 arriving_erasures;
-  // Prepared transactions that have emptied, replaced or dropped it (prepared_transactions.hpp).
+  // Prepared transactions that have emptied, replaced or dropped the filter
+  // (prepared_transactions.hpp).
   pg_atomic_uint32 prepared_removals;
   pg_atomic_uint64
       exclusive_xact;  // full id of a transaction to wait for before adding any key, or 0
-  pg_atomic_uint32 exclusive_wanted;  // others wait for it: it is asked to hand over
+  pg_atomic_uint32 exclusive_wanted;  // others wait for it: it should hand the filter over
   SavedState saved;
   StateCopy copy;
 };
 
 constexpr int kMaxSegments = 32;
 
-// Lies at the start of the shared memory; slots, buckets, then the arena, follow.
+// Start of the shared memory; slots, buckets and the arena follow.
 struct SharedState {
   LWLock* directory_lock;
   LWLockPadded* slice_locks;
-  ConditionVariable built;  // some slot has left the state `building`
+  ConditionVariable built;  // some slot has left state `building`
   uint64 next_generation;
   Region arena;
-  Region dynamic;                      // nothing, where there is no dynamic memory
-  Place segments[kMaxSegments];        // of dynamic memory, that are no filter's (take_segment)
+  Region dynamic;                      // empty if there is no dynamic memory
+  Place segments[kMaxSegments];        // dynamic memory that belongs to no filter (take_segment)
   uint64 segments_in_use;              // bytes
-  FilterSlot* first_emptied;           // whose memory no process is giving back yet
-  uint64 emptied_bytes;                // of all that are emptied
+  FilterSlot* first_emptied;           // slots whose memory no process is giving back yet
+  uint64 emptied_bytes;                // of all emptied slots
   FilterSlot *first_free, *last_free;  // free, then counted
   int free_count;
-  int moved_count;  // of those in use
-  // Slots by database and relation, all but those that are free or emptied: chains, the older
-  // first.
+  int moved_count;  // used ones
+  // Slots by database and relation, except free and emptied ones: chains, the older slot first.
   FilterSlot** buckets;
   uint32 bucket_mask;
   int slot_count;  // of all_slots()
   FilterSlot slots[FLEXIBLE_ARRAY_MEMBER];
 };
 
-// streamfilter.max_filters, and those for moved slices.
+// streamfilter.max_filters plus slots for moved slices.
 int all_slots();
 
-// nullptr until the library is preloaded and shared memory is there.
+// nullptr until the library is preloaded and shared memory exists.
 extern SharedState* shared_state;
 
-// What else of the extension lies in shared memory, or starts with it. `request` is called by the
-// postmaster, `start` by every process that attaches, under AddinShmemInitLock, and `ready` after
-// all have started. nullptr: nothing.
+// Another part of the extension's shared memory, or something that starts with it. The postmaster
+// calls `request`; every attaching process calls `start` under AddinShmemInitLock; `ready` follows
+// when all have started. nullptr: nothing.
 struct SharedSection {
   void (*request)();
   void (*start)();
   void (*ready)();
 };
 
-// Called by _PG_init; the sections stay where they are.
+// Called by _PG_init; the sections must stay in place.
 void init_shared_state(const SharedSection* others, int count);
 
 // Steps of hooks.
 void request_shared_state(MemoryCall* call);
 void start_shared_state(MemoryCall* call);
 
-// Raises 55000 with a HINT if the library was not preloaded.
+// Raises 55000 with a HINT if the library is not preloaded.
 void require_shared_state();
 
 inline Header* block_of(const FilterSlot* slot) { return slot->block; }
@@ -183,10 +183,10 @@ inline Header* block_of(const FilterSlot* slot) { return slot->block; }
 // nobody may hold two at a time.
 LWLock* slice_lock(const FilterSlot* slot, uint32 slice);
 
-// Sets the counters of a slot, and what is known of its saved state, to those of a new one.
+// Sets a slot's counters, and its knowledge of saved state, to those of a new slot.
 void reset_counters(FilterSlot* slot, TimestampTz now);
 
-// Those down to free_slot need directory_lock. All slots of a relation, whatever their states:
+// Functions down to free_slot need directory_lock. All slots of a relation, in whatever state:
 FilterSlot* first_slot_of(Oid database, Oid relation);
 FilterSlot* next_slot_of(const FilterSlot* slot);
 FilterSlot* find_slot(Oid database, Oid relation, SlotState state);
@@ -195,16 +195,15 @@ inline bool is_in_use(const FilterSlot* slot) {
   return slot->state != SlotState::free && slot->state != SlotState::counted;
 }
 
-// A slot that is free, at need one that is `counted`; it stays so until enter_slot. nullptr: there
-// is none.
+// A free slot, otherwise a `counted` one; it stays so until enter_slot. nullptr if there is none.
 FilterSlot* find_free_slot(bool for_moved);
 
-// A slot in use holds a moved slice, which is no filter of this server: it does not count for
+// Marks a used slot as a moved slice: it is no filter of this server, and does not count for
 // streamfilter.max_filters.
 void note_moved(FilterSlot* slot);
 
-// Finds a place for its block: in the arena, else in dynamic memory, where back_slot sees to the
-// pages. False: there is no room.
+// Finds a place for the slot's block in the arena, otherwise in dynamic memory, where back_slot
+// provides the pages. False: there is no room.
 bool take_space(FilterSlot* slot, uint64 size);
 
 // A place in dynamic memory, of whole pages, within its limit.
@@ -215,51 +214,51 @@ void enter_slot(FilterSlot* slot, Oid database, Oid relation, SlotState state);
 
 void free_slot(FilterSlot* slot);
 
-// The state of its filter from now on, in place of the one before.
+// Makes the slot its filter's state, in place of the former one.
 void make_live(FilterSlot* slot);
 
 inline bool is_dynamic(const FilterSlot* slot) {
   return is_within(shared_state->dynamic, slot->place.start);
 }
 
-// Of a slot of this process: what is beyond so many bytes is free again. Takes directory_lock.
+// Frees memory beyond `size` bytes of this process's slot. Takes directory_lock.
 void shrink_slot(FilterSlot* slot, uint64 size);
 
-// Makes sure that a block which was just found can be used, if it is in dynamic memory. Returns 0
-// or an errno; `between` may raise.
+// Makes a block that was just placed usable, if it is in dynamic memory. Returns 0 or an errno;
+// `between` may raise.
 int back_slot(const FilterSlot* slot, void (*between)());
 
 // Bytes that the system has left for dynamic memory. Takes directory_lock.
 uint64 dynamic_left();
 
-// After free_slot: lets the system have the dynamic memory of slots that are emptied, through a
-// worker if that takes long. Takes directory_lock. Cannot fail.
+// Call after free_slot: gives the dynamic memory of emptied slots back, by a worker if that takes
+// long. Takes directory_lock. Cannot fail.
 void give_back_slots();
 
-// Helps, and waits until that is done. Takes directory_lock; may raise.
+// Helps, and waits until all is given back. Takes directory_lock; may raise.
 void wait_for_emptied();
 
-// Its memory is the system's again. Needs directory_lock.
+// Marks an emptied slot's memory as given back. Needs directory_lock.
 void free_emptied(FilterSlot* slot);
 
 // Empties a large filter, which nobody else uses, by a block of dynamic memory in place of its own.
 // Takes directory_lock. False: that is not cheaper, or cannot be done.
 bool renew_block(FilterSlot* slot);
 
-// Dynamic memory for what overflows, up to half of streamfilter.dynamic_memory for all together:
-// `wanted` bytes, else half of that and so on, but not below `least`; of zeros, and *size is what
-// it got. nullptr: there is no room. Takes directory_lock, and allocates: no other lock may be
-// held. Raises nothing.
+// Zeroed dynamic memory for overflows, up to half of streamfilter.dynamic_memory for all together:
+// `wanted` bytes, else half of that and so on, but not below `least`; *size is what it got.
+// nullptr: there is no room. Takes directory_lock, and allocates: the caller holds no lock. Raises
+// nothing.
 char* take_segment(uint64 wanted, uint64 least, uint64* size);
 
-// Lets the system have it. Takes directory_lock. Cannot fail.
+// Gives it back. Takes directory_lock. Cannot fail.
 void give_back_segment(char* start);
 
-// What filters may take, all databases together, in bytes.
+// Memory for filters of all databases together, in bytes.
 struct MemoryUse {
   uint64 total;         // streamfilter.shared_memory and _dynamic_memory
   uint64 free;          // of both
-  uint64 largest_free;  // in one piece
+  uint64 largest_free;  // largest piece
   uint64 dynamic;       // dynamic memory in use
   int slots_in_use;
 };
@@ -267,7 +266,7 @@ struct MemoryUse {
 // Takes directory_lock.
 MemoryUse memory_use();
 
-// For ereport: what to do where a filter does not fit.
+// HINT for ereport: what to do if a filter does not fit.
 int errhint_more_memory();
 
 }  // namespace streamfilter::pg

@@ -32,8 +32,8 @@ struct InFlightPartition {
   LWLock* lock;
   InFlightEntry* entries;
   uint32 used;     // keys, wherever they lie
-  uint32 further;  // keys in further tables,
-  uint32 holding;  // in which there are some, as bits,
+  uint32 further;  // keys in further tables
+  uint32 holding;  // further tables with keys, as bits
   uint32 used_of[kMaxFurther];
   char padding[PG_CACHE_LINE_SIZE - 2 * sizeof(void*) - (3 + kMaxFurther) * sizeof(uint32)];
 };
@@ -47,32 +47,32 @@ static_assert(kMaxRemoved <= LockBatches::kMax);
 
 InFlightPartition* partitions = nullptr;
 
-// One that is closed is nobody's: it is being made, or given back, or there is none.
+// A closed table is unused: it is being made or given back, or does not exist.
 constexpr uint32 kClosed = PG_UINT32_MAX;
 
 struct FurtherTable {
-  pg_atomic_uint32 partitions;  // that have keys here; kClosed
+  pg_atomic_uint32 partitions;  // partitions with keys here; or kClosed
   uint32 capacity;              // of a partition, a power of two
-  InFlightEntry* entries;       // nullptr: there is none. Changes only while closed
+  InFlightEntry* entries;       // nullptr: none. Changes only while closed
 };
 
 struct FurtherTables {
-  pg_atomic_uint32 count;    // of those that are there
-  pg_atomic_uint32 growing;  // somebody makes one
+  pg_atomic_uint32 count;    // number of further tables
+  pg_atomic_uint32 growing;  // a session is making one
   ConditionVariable grown;
   FurtherTable tables[kMaxFurther];
-  pg_atomic_uint64 keys[FLEXIBLE_ARRAY_MEMBER];  // in all of them, by the number of the slot
+  pg_atomic_uint64 keys[FLEXIBLE_ARRAY_MEMBER];  // in all partitions, by slot number
 };
 FurtherTables* further = nullptr;
 
 // Set by the postmaster, before any other process is there.
 uint32 partition_count;  // 2 to the power of:
 int partition_bits;
-uint32 partition_limit;     // entries that one may hold
-uint32 partition_room;      // with those of prepared transactions
+uint32 partition_limit;     // entries that a partition may hold
+uint32 partition_room;      // including those of prepared transactions
 uint32 partition_capacity;  // a power of two
 
-// How many keys one partition gets at most if all get so many on average: eight standard deviations
+// Upper bound for the keys of one partition if all get `mean` on average: eight standard deviations
 // more.
 uint32 most_of(uint32 mean) {
   return mean + static_cast<uint32>(8 * std::sqrt(static_cast<double>(mean)));
@@ -94,7 +94,7 @@ uint32 partition_number(InFlightTag tag) {
 
 uint32 home_of(uint64 tag) { return static_cast<uint32>(tag >> 32) & (partition_capacity - 1); }
 
-// What a partition has of a table.
+// A partition's part of a table.
 struct Part {
   InFlightEntry* entries;
   uint32 mask;
@@ -138,14 +138,14 @@ void put(InFlightPartition* partition, InFlightEntry* entry, InFlightTag tag, Ow
   ++partition->used;
 }
 
-// With f(number) of the further tables where the partition has keys, until it returns true.
+// Calls f(number) for the further tables where the partition has keys, until it returns true.
 template <typename Function>
 void for_each_holding(uint32 holding, Function&& f) {
   for (; holding != 0; holding &= holding - 1)
     if (f(pg_rightmost_one_pos32(holding))) return;
 }
 
-// The key's entry in a further table; nullptr: it is in none.
+// The key's entry in a further table; nullptr if it is in none.
 pg_noinline InFlightEntry* find_further(InFlightPartition* partition, uint64 tag, int* number) {
   InFlightEntry* found = nullptr;
   for_each_holding(partition->holding, [&](int i) {
@@ -160,7 +160,7 @@ pg_noinline InFlightEntry* find_further(InFlightPartition* partition, uint64 tag
 
 pg_atomic_uint64* further_keys_of(Owner owner) { return &further->keys[owner >> kOwnerBits]; }
 
-// Makes the partition one of those that have keys in the table.
+// Counts the partition as one with keys in the table. False: the table is closed.
 bool join(FurtherTable* table) {
   uint32 joined = pg_atomic_read_u32(&table->partitions);
   while (joined != kClosed)
@@ -174,7 +174,7 @@ bool has_room(const InFlightPartition* partition, int number) {
          partition->used_of[number] < limit_of(*table);
 }
 
-// One that has keys of the partition is not closed.
+// A table with keys of the partition is not closed.
 bool put_further(InFlightPartition* partition, InFlightTag tag, Owner owner) {
   if (pg_atomic_read_u32(&further->count) == 0) return false;
   for (int i = 0; i < kMaxFurther; ++i) {
@@ -218,7 +218,7 @@ Size bytes_of_capacity(uint32 capacity) {
   return sizeof(InFlightEntry) * partition_count * static_cast<Size>(capacity);
 }
 
-// Of entries of a partition.
+// Entries per partition of the next table.
 uint32 next_capacity() {
   uint32 largest = partition_capacity / 2;
   for (const FurtherTable& table : further->tables)
@@ -244,7 +244,7 @@ bool open_further() {
   return false;
 }
 
-// Has one been made for the partition since somebody has found no room?
+// Has the partition got another table since the caller found no room?
 bool has_grown(InFlightPartition* partition) {
   bool grown = false;
   LWLockAcquire(partition->lock, LW_SHARED);
@@ -269,7 +269,7 @@ XactStatus xact_status(FullTransactionId transaction) {
   if (TransactionIdIsInProgress(xid)) return XactStatus::running;
   // The commit log must not be truncated meanwhile.
   LWLockAcquire(XactTruncationLock, LW_SHARED);
-  // Where nobody can tell any more: rather keep a repeat than lose a row.
+  // If nobody can know any more: rather keep a repeat than lose a row.
   const bool known = !TransactionIdPrecedes(xid, SF_OLDEST_CLOG_XID);
   const bool committed = known && TransactionIdDidCommit(xid);
   LWLockRelease(XactTruncationLock);
@@ -283,7 +283,7 @@ LWLock* lock_of(InFlightPartition* partition) { return partition->lock; }
 void prefetch_in_flight(InFlightTag tag, Prefetches& prefetches) {
   const InFlightPartition* partition = partition_of(tag);
   prefetches.add(&partition->entries[home_of(tag.bits)]);
-  // Without the lock: at worst another address is fetched.
+  // Without the lock: at worst, this fetches another address.
   for_each_holding(partition->holding, [&](int i) {
     const Part part = further_part(partition, i);
     prefetches.add(part.entries + part.home_of(tag.bits));
@@ -293,7 +293,7 @@ void prefetch_in_flight(InFlightTag tag, Prefetches& prefetches) {
 
 bool is_empty_partition(const InFlightPartition* partition) {
   const bool empty = *const_cast<const volatile uint32*>(&partition->used) == 0;
-  pg_read_barrier();  // what the filter holds by now is read after this
+  pg_read_barrier();  // what the filter holds is read after this
   return empty;
 }
 
@@ -309,8 +309,8 @@ Owner owner_of(const InFlightEntry* entry) { return entry->tag == 0 ? 0 : entry-
 
 bool add_in_flight(InFlightPartition* partition, InFlightEntry* entry, InFlightTag tag, Owner owner,
                    uint32 own) {
-  // The partition stands for the whole table. Leaving as much as it takes, a large transaction
-  // cannot crowd out the small ones.
+  // Each partition represents the whole table. By leaving as much as it takes, a large transaction
+  // cannot crowd out small ones.
   const uint32 used = partition->used - partition->further;
   if (used >= partition_limit || own >> partition_bits > partition_limit - used)
     return put_further(partition, tag, owner);

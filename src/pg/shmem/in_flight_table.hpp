@@ -1,7 +1,6 @@
-// Keys in flight: what unfinished transactions have added, for others to see, in a table in shared
-// memory. It says of a key only who added it: 16 bytes an entry. Room for max_in_flight keys is
-// always there; more lie in dynamic memory, which is taken when it is needed and given back when no
-// key lies there any more.
+// Keys in flight: a table in shared memory of keys that unfinished transactions have added, for
+// others to see. An entry says only who added the key, and takes 16 bytes. max_in_flight keys
+// always have room; more take dynamic memory, which is given back when no key is in it.
 #pragma once
 
 #include "core/base/hash.hpp"
@@ -10,8 +9,8 @@
 
 namespace streamfilter::pg {
 
-// A key of a filter, 64 bits made of the hash of the key and the slot's generation. Two keys share
-// one by chance in one of 1.8e19 pairs.
+// A filter's key: 64 bits made of the key's hash and the slot's generation. Two keys share one by
+// chance in one of 1.8e19 pairs.
 struct InFlightTag {
   uint64 bits;  // never 0
 };
@@ -20,14 +19,14 @@ inline InFlightTag in_flight_tag(uint64 generation, uint64 hash) {
   return {bits == 0 ? 1 : bits};
 }
 
-// Who added a key, and to which filter: 48 bits of a full transaction id (of the subtransaction)
-// and the number of the slot.
+// Who added a key, and to which filter: 48 bits of the full id of the (sub)transaction, and the
+// slot's number.
 using Owner = uint64;
 Owner make_owner(const FilterSlot* slot, FullTransactionId transaction);
 FullTransactionId transaction_of(Owner owner);
 
-// What has become of a transaction (or a subtransaction). Looks up shared state and perhaps the
-// commit log, so no lock may be held.
+// State of a (sub)transaction. Reads shared state and perhaps the commit log, so the caller holds
+// no lock.
 enum class XactStatus : uint8 { running, committed, aborted };
 XactStatus xact_status(FullTransactionId transaction);
 
@@ -36,43 +35,43 @@ struct InFlightPartition;
 InFlightPartition* partition_of(InFlightTag tag);
 LWLock* lock_of(InFlightPartition* partition);
 
-// Adds the slot where a key would be to what is to be fetched.
+// Adds the slot where a key would be to the prefetches.
 void prefetch_in_flight(InFlightTag tag, Prefetches& prefetches);
 
-// May be asked without the lock: a transaction whose key is missed by that has begun to add it
-// later, or has already moved it into the filter.
+// May be read without the lock: if that misses a key, its transaction began to add it later, or has
+// already moved it into the filter.
 bool is_empty_partition(const InFlightPartition* partition);
 
-// What follows needs the lock of the partition, exclusive to change anything.
+// The functions below need the partition's lock, exclusive for changes.
 
 struct InFlightEntry {
   uint64 tag;  // 0: unused
   Owner owner;
 };
 
-// The entry of the key, or the unused one where it would be. Good until the lock is released.
+// The entry of the key, or the unused one where it would be. Valid until the lock is released.
 InFlightEntry* find_entry(InFlightPartition* partition, InFlightTag tag);
 
 // Who has added the key; 0: nobody.
 Owner owner_of(const InFlightEntry* entry);
 
-// Adds the key, which is not there, at the entry that was found for it. `own` is how many keys the
-// transaction has in the table: of the part that is always there it leaves as much for all others.
-// False: there is no room left, until grow_in_flight has made some.
+// Adds a key that is not there, at the entry found for it. `own` is the number of the transaction's
+// keys in the table: of the reserved part it leaves as much for all others. False: there is no room
+// until grow_in_flight makes some.
 bool add_in_flight(InFlightPartition* partition, InFlightEntry* entry, InFlightTag tag, Owner owner,
                    uint32 own);
 
-// The same for a key of a prepared transaction: max_in_flight of them have room besides all others.
+// The same for a key of a prepared transaction: max_in_flight of these have room besides all
+// others.
 bool add_prepared_in_flight(InFlightPartition* partition, InFlightEntry* entry, InFlightTag tag,
                             Owner owner);
 
-// Makes room for a key that was refused, with dynamic memory. False: there is none left; all that
-// are in the table stay there. No lock may be held. Allocates, waits for sessions that do the same,
-// and raises what waiting can raise.
+// Makes room for a refused key in dynamic memory. False: there is none left, and the table stays as
+// it is. The caller holds no lock. Allocates, waits for sessions that do the same, and raises what
+// waiting can.
 bool grow_in_flight(InFlightTag tag);
 
-// Removes those of the keys that still are their owners'. Takes the locks of their partitions, one
-// by one.
+// Removes keys that still belong to these owners. Takes the locks of their partitions, one by one.
 struct InFlightKey {
   InFlightTag tag;
   Owner owner;
@@ -80,14 +79,14 @@ struct InFlightKey {
 constexpr uint32 kMaxRemoved = 512;  // at once
 void remove_in_flight(const InFlightKey* keys, uint32 count);
 
-// Gives the dynamic memory back where no key lies any more. Cheap if there is none. Takes
-// directory_lock. Cannot fail.
+// Gives dynamic memory without keys back. Cheap if there is none. Takes directory_lock. Cannot
+// fail.
 void give_back_unused_in_flight();
 
-// Waits until everyone who held the lock of a partition when this was called has let go of it.
+// Waits until every current holder of a partition's lock has released it.
 void pass_all_partitions();
 
-// How many keys of a filter are in the table.
+// Number of a filter's keys in the table.
 uint64 count_in_flight(const FilterSlot* slot);
 
 // For shared memory.

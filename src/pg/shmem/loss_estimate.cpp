@@ -13,7 +13,7 @@ namespace streamfilter::pg {
 namespace {
 
 constexpr double kUnit = 4294967296;    // of RowCount::lost
-constexpr double kMost = 1e6;           // odds of a filter that takes everything for a repeat
+constexpr double kMost = 1e6;           // odds of a filter that calls everything a repeat
 constexpr double kToldByAccepted = .5;  // up to this rate
 constexpr double kShareUnit = 65536;    // of LossEstimate::weight and fresh
 constexpr double kLatest = 4096;        // rows that tell the share of new ones
@@ -23,7 +23,7 @@ constexpr int64 kInterval = USECS_PER_SEC;
 
 double odds_of(double fpr) { return std::fmin(fpr / (1 - fpr), kMost); }
 
-// Without the slices that let what they take for repeats pass.
+// Leaves out slices that let repeats pass.
 double discarding_rate(const FilterSlot* slot, const Parameters& parameters, double passing) {
   const FilterOps* ops = find_ops(parameters.kind);
   double sum = 0;
@@ -69,7 +69,7 @@ void add_misses(FilterSlot* slot, const RowsToAdd& rows) {
   pg_atomic_fetch_add_u64(&slot->stats.missed_at[fill_step(fill)], rows.accepted);
 }
 
-// What was counted before this use of the slot, of rows of all modes.
+// From counts before this use of the slot, of rows in all modes.
 double share_counted(const FilterSlot* slot) {
   const RowCounts counts = slot->stats.counts.read();
   const auto lost = static_cast<double>(counts[RowCount::lost]) / kUnit;
@@ -83,7 +83,7 @@ void add_to(pg_atomic_uint64* sum, double rows) {
   pg_atomic_fetch_add_u64(sum, std::llround(rows * kShareUnit));
 }
 
-// Of so many rows, by the odds that a new one was accepted, so many were.
+// Notes rows, weighted by the odds that a new one was accepted, and how many were.
 void note_share(LossEstimate* loss, double weight, double fresh) {
   add_to(&loss->weight, weight);
   add_to(&loss->fresh, fresh);

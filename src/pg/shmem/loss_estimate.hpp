@@ -21,28 +21,28 @@
 
 namespace streamfilter::pg {
 
-// Sums over the slices of a filter, locked one after the other.
+// Sums over the slices of a filter, which it locks one after the other.
 Totals read_totals(const FilterSlot* slot, const Parameters& parameters);
 
-// Slices with a rate above this discard nothing; 0: all do.
+// Sets the rate above which slices discard nothing; 0: all discard.
 void note_passing_rate(FilterSlot* slot, double rate);
 
-// Looks the rate up if that is due: before the first row of a transaction is judged, and later on.
+// Reads the rate if that is due: before the first row of a transaction is judged, and later on.
 // Cannot raise.
 void note_false_rate(FilterSlot* slot);
 
-// Rows that were judged; they are not in the slot's counters yet.
+// Judged rows that are not yet in the slot's counters.
 struct RowsToAdd {
   uint64 accepted;
-  uint64 spared;    // of these: by whom no repeat is discarded
-  int64 discarded;  // less those that were counted as such before, and were not
-  bool met_empty;   // the filter, as their transaction sees it
+  uint64 spared;    // of these, rows judged where no repeat is discarded
+  int64 discarded;  // minus rows that were counted as discarded before, and were not
+  bool met_empty;   // the transaction found the filter empty
 };
 
 // Cannot raise.
 void add_losses(FilterSlot* slot, const RowsToAdd& rows);
 
-// A value was merged in: what was looked up is of another filter.
+// Call after merging a value: the rate has changed.
 void expect_other_rate(FilterSlot* slot);
 
 // NaN if the filter cannot tell.

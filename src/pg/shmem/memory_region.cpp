@@ -22,7 +22,7 @@ Gap gap_behind(const Region* region, Place* before) {
   return {before, after, start, static_cast<uint64>(end - start)};
 }
 
-// What is full from the base on may have grown.
+// The full part at the base may have grown.
 void skip_full(Region* region) {
   for (;;) {
     const Gap gap = gap_behind(region, region->full_until);

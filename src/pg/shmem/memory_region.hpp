@@ -1,13 +1,13 @@
-// Where blocks lie in a region of memory: first fit among the gaps between them.
+// Places of blocks in a memory region: first fit among the gaps.
 #pragma once
 
 namespace streamfilter::pg {
 
-// A piece that is in use. Lies in shared memory, which has one address in every process.
+// A used piece. Lies in shared memory, which has one address in every process.
 struct Place {
   char* start;  // nullptr: unused
   uint64 size;  // of whole units
-  bool is_new;  // nobody has had any of it before
+  bool is_new;  // never used before
   Place *before, *after;
 };
 
@@ -17,11 +17,11 @@ struct Region {
   uint64 unit;        // a power of two
   uint64 in_use;      // bytes
   Place* first;       // in the order of addresses
-  char* new_from;     // from here on nobody has had anything
-  Place* full_until;  // nothing is free before its end, so that most searches begin there
+  char* new_from;     // memory from here on was never used
+  Place* full_until;  // nothing is free before its end, so most searches begin there
 };
 
-// The caller holds a lock of the region in all of these but the last.
+// All but the last need the region's lock.
 bool take_place(Region* region, Place* place, uint64 size);  // false: there is no room
 void free_place(Region* region, Place* place);
 void shrink_place(Region* region, Place* place, uint64 size);

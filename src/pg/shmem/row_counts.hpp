@@ -1,8 +1,7 @@
-// What is counted, in three tables: by a filter, by a trigger, by a slice on another server. A
-// session's own counts, those in shared memory, what is kept over a restart, reset, taken over by a
-// resized filter and shown is all made from them. A new counter is a line here, anywhere: what is
-// saved goes by name. It is shown where a column of its view has its name (sql/41_views.sql,
-// sql/56_slices_view.sql, sql/57_statistics.sql).
+// All counters, in three tables: of a filter, of a trigger, of a slice on another server. Session
+// counts, shared memory, saving, resetting, resizing and views are generated from these. To add a
+// counter, add a line anywhere: saved counts go by name. A view shows it in the column of its name
+// (sql/41_views.sql, sql/56_slices_view.sql, sql/57_statistics.sql).
 #pragma once
 
 extern "C" {
@@ -60,7 +59,7 @@ constexpr CounterInfo kRowCounters[] = {STREAMFILTER_ROW_COUNTS(STREAMFILTER_COU
 constexpr CounterInfo kTriggerCounters[] = {STREAMFILTER_TRIGGER_COUNTS(STREAMFILTER_COUNTER_INFO)};
 constexpr CounterInfo kSliceCounters[] = {STREAMFILTER_SLICE_COUNTS(STREAMFILTER_COUNTER_INFO)};
 
-// Of one process.
+// Counts of one process.
 template <typename Which, int n>
 struct CountsOf {
   static constexpr int kCount = n;
@@ -80,10 +79,11 @@ struct CountsOf {
   }
 };
 
-// In shared memory.
+// Counts in shared memory.
 template <typename Which, int n>
 struct SharedCountsOf {
-  mutable pg_atomic_uint64 values[n];  // the server's atomics are read by non-const pointers
+  // mutable because PostgreSQL reads atomics by non-const pointers
+  mutable pg_atomic_uint64 values[n];
 
   pg_atomic_uint64* operator[](Which which) { return &values[static_cast<int>(which)]; }
   uint64 read(Which which) const { return pg_atomic_read_u64(&values[static_cast<int>(which)]); }

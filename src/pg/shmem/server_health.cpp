@@ -18,20 +18,20 @@ constexpr char kTranche[] = "streamfilter_servers";
 constexpr int kMaxUnreachable = 256;
 constexpr long kMaxCounts = 4096;
 constexpr uint32 kWholeFilter = PG_UINT32_MAX;
-// A server that nobody has tried for so long is forgotten; it may have been dropped.
+// Forgets a server that nobody has tried for so long; it may have been dropped.
 constexpr int kForgotten = 600'000;  // ms
 
 struct Unreachable {
   Oid database;
-  Oid server;  // InvalidOid: nothing is here
+  Oid server;  // InvalidOid: unused
   TimestampTz since;
   int64 retry_at;  // in monotonic_us()
 };
 
 struct Servers {
   LWLock* lock;            // for all below, and for the counts
-  pg_atomic_uint32 count;  // of servers that cannot be reached; also read without the lock
-  uint64 turn;             // of additions to the counts
+  pg_atomic_uint32 count;  // of unreachable servers; also read without the lock
+  uint64 turn;             // ascends with additions to the counts
   Unreachable unreachable[kMaxUnreachable];
 };
 
@@ -55,7 +55,7 @@ const CountEntry* find_counts(Oid relation, uint32 slice) {
   return static_cast<CountEntry*>(hash_search(counts, &key, HASH_FIND, nullptr));
 }
 
-// Counts of a filter whose creation was rolled back would stay for good.
+// Otherwise counts of a filter whose creation was rolled back would stay for ever.
 void evict_oldest_counts() {
   HASH_SEQ_STATUS scan;
   hash_seq_init(&scan, counts);
@@ -97,7 +97,7 @@ void forget(Unreachable* entry) {
   pg_atomic_fetch_sub_u32(&servers->count, 1);
 }
 
-// An entry that is free, perhaps because it was tried longest ago.
+// A free entry, or the one that was tried longest ago.
 Unreachable* make_room(int64 now) {
   Unreachable* result = &servers->unreachable[0];
   for (Unreachable& entry : servers->unreachable) {

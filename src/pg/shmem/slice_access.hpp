@@ -1,4 +1,5 @@
-// A key in the slices of a filter in shared memory, each under its own lock, one at a time.
+// Looks up and inserts a key in the slices of a filter in shared memory, under one slice lock at a
+// time.
 #pragma once
 
 #include "core/filter/filter.hpp"
@@ -9,11 +10,11 @@ namespace streamfilter::pg {
 // Was the key seen? Stops at the first probe that says no.
 bool test_in_slices(const FilterSlot* slot, const Header* header, const Element& element);
 
-// insert_new of a key. While its probes are being set, others can find it absent: a session that
-// must not has to meet it in the table of keys in flight.
+// insert_new of a key. Until all its probes are set, others can find it absent: a session that must
+// not also looks into the table of keys in flight.
 void insert_new_in_slices(const FilterSlot* slot, Header* header, const Element& element);
 
-// Counts an event that is about to be brought in, and comes too late to be remembered.
+// Counts an event that is about to be applied but is too late to be remembered.
 inline void count_if_late(FilterSlot* slot, const Header* header, const Element& element) {
   if (unlikely(is_too_late(header, element)))
     pg_atomic_fetch_add_u64(slot->stats.counts[RowCount::late], 1);

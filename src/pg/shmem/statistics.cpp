@@ -12,7 +12,7 @@ uint64 hash_of(const char* name, uint64 position = 0) {
   return hash_bytes(name, strlen(name), position);
 }
 
-// Call visit(hash of its name, value).
+// Calls visit(hash of its name, value).
 template <typename Visit>
 void for_each_counter(Statistics* stats, Visit&& visit) {
   for (int i = 0; i < RowCounts::kCount; ++i)

@@ -1,5 +1,5 @@
-// All that a filter counts. It outlives the slot: over a clean restart, in a file; over a resize;
-// and, as it was then, in an image.
+// All statistics of a filter. They outlive the slot: in a file over a clean restart, over a resize,
+// and in an image as of then.
 #pragma once
 
 extern "C" {
@@ -13,9 +13,9 @@ namespace streamfilter::pg {
 
 struct Statistics {
   SharedRowCounts counts;
-  pg_atomic_uint64 found_at[kMaxRanks];  // repeats that it has found, by position in the bucket
-  pg_atomic_uint64 missed_at[kFillSteps + 1];  // rows that were new, by fill_step() at the time
-  // Times: of the state, of its last TRUNCATE, of the counters' last zero.
+  pg_atomic_uint64 found_at[kMaxRanks];        // repeats found, by position in the bucket
+  pg_atomic_uint64 missed_at[kFillSteps + 1];  // new rows, by fill_step() at the time
+  // Times of the state's creation, its last TRUNCATE, and the last reset of counters.
   mutable pg_atomic_uint64 created, last_reset, stats_reset;
 };
 
@@ -23,26 +23,26 @@ inline TimestampTz time_in(pg_atomic_uint64& time) {
   return static_cast<TimestampTz>(pg_atomic_read_u64(&time));
 }
 
-// Of a state that is made now. Nobody else is counting.
+// For a new state. Nobody else is counting.
 void start_statistics(Statistics* stats, TimestampTz now);
 
-// Sets to zero what was counted.
+// Sets the counters to zero.
 void reset_statistics(Statistics* stats, TimestampTz now);
 
-// Of a state of another size: positions and fill mean others there.
+// For a state of another size, where positions and fill mean others.
 void take_over_statistics(Statistics* to, const Statistics& from);
 
-// As they are saved: a value a name, those that are not zero, so that another version finds what it
+// The saved form: a value per name, without zeros, so that another version finds the names that it
 // knows.
 struct SavedStatistic {
-  uint64 name;  // its hash
+  uint64 name;  // hash of the name
   uint64 value;
 };
 constexpr int kMaxSavedStatistics = RowCounts::kCount + kMaxRanks + kFillSteps + 1 + 3;
 
-// Returns how many there are.
+// Returns their number.
 int save_statistics(const Statistics& stats, SavedStatistic* saved);
-// Into those that have just been started.
+// Into statistics that have just been started.
 void load_statistics(Statistics* stats, const SavedStatistic* saved, int count);
 
 }  // namespace streamfilter::pg

@@ -1,4 +1,4 @@
-// Counters are atomics, added to under the shared lock; entries come and go under the exclusive
+// Counters are atomics, incremented under the shared lock; entries come and go under the exclusive
 // one.
 #include "pg/server/postgres.hpp"
 
@@ -37,8 +37,8 @@ struct CountEntry {
 struct SharedCounts {
   LWLock* lock;
   TimestampTz since;       // triggers without an entry have done nothing since, unless
-  bool full;               // some have found no room, or have given way
-  TimestampTz look_after;  // before, nobody is idle
+  bool full;               // some have found no room, or were evicted
+  TimestampTz look_after;  // nobody is idle before that
 };
 
 SharedCounts* shared = nullptr;
@@ -63,7 +63,7 @@ bool has_entries(Oid database) {
   return found;
 }
 
-// Makes room, if one has not counted for so long.
+// Evicts an entry that has not counted for long enough.
 bool evict_idle(TimestampTz now) {
   if (now < shared->look_after) return false;
   HASH_SEQ_STATUS scan;
@@ -172,7 +172,7 @@ bool read_trigger_counts(Oid trigger, TriggerCounts* counts, TimestampTz* since)
 
 bool has_trigger_counts(Oid database, Oid trigger) {
   if (shared == nullptr) return false;
-  // What this session has counted comes to shared memory at the end of the transaction.
+  // This session's counts reach shared memory at the end of the transaction.
   if (tallies != nullptr && hash_search(tallies, &trigger, HASH_FIND, nullptr) != nullptr)
     return true;
   LWLockAcquire(shared->lock, LW_SHARED);

@@ -1,9 +1,8 @@
-// What each trigger of ours has done, on each table that it fires for: a clone of a trigger, in a
-// partition, counts for itself. A session counts by itself and adds that to shared memory when its
-// transaction ends. There is room for kMaxTriggers. Those that are dropped make room when that
-// commits. Where that is not enough, one that has not counted for an hour gives way (it may have
-// gone with a prepared transaction, or while the library was not loaded); until then the next ones
-// are not counted.
+// Counts of each of our triggers, for each table that it fires for: a clone in a partition counts
+// for itself. A session adds its counts to shared memory when its transaction ends. There is room
+// for kMaxTriggers. Dropped triggers make room at commit. If that is not enough, a trigger that has
+// not counted for an hour is evicted (it may have gone with a prepared transaction, or while the
+// library was not loaded); until then, further triggers are not counted.
 #pragma once
 
 extern "C" {
@@ -14,7 +13,7 @@ extern "C" {
 
 namespace streamfilter::pg {
 
-// What the session has counted and not added yet. Never freed.
+// Counts of this session that are not added yet. Never freed.
 struct TriggerTally {
   Oid trigger;
   Oid filter;
@@ -23,7 +22,7 @@ struct TriggerTally {
   bool dirty;
 };
 
-// Allocates the first time.
+// Allocates at the first call.
 TriggerTally* trigger_tally(Oid trigger, Oid filter);
 
 void note_dirty(TriggerTally* tally);
@@ -32,17 +31,17 @@ inline TriggerCounts* counts_to_add_to(TriggerTally* tally) {
   return &tally->counts;
 }
 
-// Adds what the session has counted. Cannot raise.
+// Adds this session's counts. Cannot raise.
 void flush_trigger_counts();
 
-// The counts of a trigger, and since when it counts. False: nobody knows, there was no room.
+// The counts of a trigger, and since when it counts. False: not known, because there was no room.
 bool read_trigger_counts(Oid trigger, TriggerCounts* counts, TimestampTz* since);
 
-// Is there anything to be forgotten of a trigger, or of a whole database (InvalidOid)?
+// Are there counts to forget for a trigger, or for a whole database (InvalidOid)?
 bool has_trigger_counts(Oid database, Oid trigger);
 void forget_trigger_counts(Oid database, Oid trigger);
 
-// Sets them to zero for the triggers of a filter, or of all in this database (InvalidOid).
+// Sets the counts to zero for a filter's triggers, or for all in this database (InvalidOid).
 void reset_trigger_counts(Oid filter);
 
 // For shared memory.

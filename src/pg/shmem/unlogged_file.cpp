@@ -1,9 +1,8 @@
-// Unlogged filters, and what all filters have counted, outlive a clean restart in a file, which the
-// postmaster writes when everything else has stopped and reads before anything else starts. The
-// file belongs to the checkpoint that the shutdown wrote: any other past of the data directory (a
-// crash, a backup, a promotion) finds another last checkpoint, and starts with empty filters. After
-// pg_upgrade, which carries over relations only, somebody brings the file of the old data directory
-// under another name.
+// The file in which unlogged filters, and the counters of all filters, survive a clean restart. The
+// postmaster writes it when everything else has stopped, and reads it before anything else starts.
+// The file belongs to the shutdown's checkpoint: after a crash, a restored backup or a promotion,
+// the last checkpoint is another one, and filters start empty. pg_upgrade copies relations only, so
+// an administrator copies the old data directory's file under another name.
 #include "pg/server/postgres.hpp"
 
 extern "C" {
@@ -49,12 +48,13 @@ struct FilterRecord {
   Oid relation;
   Oid server;
   uint32 asked;      // 0 in files of version 1.0
-  uint64 signature;  // 0: it is on other servers
-  uint64 size;       // of the block; 0: there is none here
+  uint64 signature;  // 0: the filter is on other servers
+  uint64 size;       // of the block; 0: none here
   TimestampTz created;
   TimestampTz last_reset;
   TimestampTz saved;
-  uint64 counts[8];  // kFormerCounts; in "SFLU3" the first: does it hold a moved slice?
+  // kFormerCounts; in "SFLU3" the first says whether the slot holds a moved slice
+  uint64 counts[8];
   uint64 block_sum;
   uint64 sum;  // of the fields above
 };
@@ -63,7 +63,7 @@ constexpr RowCount kFormerCounts[] = {
     RowCount::tested, RowCount::accepted,    RowCount::discarded, RowCount::accesses,
     RowCount::hits,   RowCount::rolled_back, RowCount::waits,     RowCount::overflowed};
 
-// Either follows it; the block follows that.
+// One of these follows the record; then comes the block.
 struct FoundRecord {
   uint64 found_at[kMaxRanks];
   uint64 missed_at[kFillSteps + 1];
@@ -80,7 +80,7 @@ uint64 sum_of(const Record& record) {
   return hash_bytes(&record, offsetof(Record, sum), kMagic1_0);
 }
 
-// The server's own function for this raises.
+// PostgreSQL's own function raises errors, so this reads the file itself.
 bool read_control_file(ControlFileData* control) {
   const int file = open(XLOG_CONTROL_FILE, O_RDONLY | PG_BINARY, 0);
   if (file < 0) return false;
@@ -93,7 +93,7 @@ bool read_control_file(ControlFileData* control) {
   return whole && EQ_CRC32C(sum, control->crc);
 }
 
-// The last checkpoint, if it is that of a shutdown.
+// The last checkpoint, if it is a shutdown's.
 bool read_checkpoint(uint64* system, uint64* checkpoint) {
   ControlFileData control;
   if (!read_control_file(&control)) return false;
@@ -102,7 +102,7 @@ bool read_checkpoint(uint64* system, uint64* checkpoint) {
   return control.state == DB_SHUTDOWNED;
 }
 
-// Of logged filters what they have counted only. None that a prepared transaction may have emptied:
+// For logged filters only the counters. Skips filters that a prepared transaction may have emptied:
 // after the restart nobody would know.
 bool is_kept(const FilterSlot* slot) {
   return slot->state == SlotState::counted ||
@@ -139,7 +139,7 @@ bool write_filter(FILE* file, const FilterSlot* slot, TimestampTz now) {
   return write_records(file, record, slot->stats) && fwrite(header, slot->size, 1, file) == 1;
 }
 
-// What goes to other servers has no slot here.
+// A filter on other servers has no slot here.
 void write_work(Oid database, Oid relation, const FilterWork& work, void* file) {
   FilterRecord record{};
   record.database = database;
@@ -162,7 +162,7 @@ bool write_filters(FILE* file, const FileHeader& header) {
   return !ferror(file) && fflush(file) == 0 && pg_fsync(fileno(file)) == 0;
 }
 
-// What has been renamed is lasting with its folder only.
+// A rename is durable only with its directory.
 bool sync_folder() {
   const int folder = open(".", O_RDONLY, 0);
   if (folder < 0) return false;
@@ -181,7 +181,7 @@ bool write_durably(const FileHeader& header) {
   return written && closed && rename(kTemporary, kFile) == 0 && sync_folder();
 }
 
-// Writes the file or leaves none.
+// Writes the whole file, or leaves none.
 void write_file(int code, Datum) {
   if (code != 0 || shared_state == nullptr) return;
   const NoRaise marked;
@@ -200,7 +200,7 @@ void write_file(int code, Datum) {
   unlink(kFile);
 }
 
-// The statistics that follow a record, into a slot that has been reset.
+// Reads the statistics behind a record into a slot that has been reset.
 bool read_statistics(FILE* file, uint64 magic, const FilterRecord& record, Statistics* stats) {
   if (magic == kFileMagic) {
     StatisticsRecord counted;
@@ -225,7 +225,7 @@ bool read_statistics(FILE* file, uint64 magic, const FilterRecord& record, Stati
   return true;
 }
 
-// A slot for what the record tells. nullptr: there is none, or no room for the block.
+// A slot for the record; nullptr: there is none, or no room for the block.
 FilterSlot* make_room(const FilterRecord& record, bool is_moved) {
   FilterSlot* slot = find_free_slot(is_moved);
   if (slot == nullptr || (record.size > 0 && !take_space(slot, record.size))) return nullptr;
@@ -233,7 +233,7 @@ FilterSlot* make_room(const FilterRecord& record, bool is_moved) {
              record.size > 0 ? SlotState::building : SlotState::counted);
   if (is_moved && record.size > 0) note_moved(slot);
   if (back_slot(slot, [] {}) == 0) return slot;
-  free_slot(slot);  // it may have a part of it
+  free_slot(slot);  // it may be partly filled
   give_back_slots();
   return nullptr;
 }
@@ -247,16 +247,16 @@ bool read_block(FILE* file, FilterSlot* slot, const FilterRecord& record) {
 
 void start_live(FilterSlot* slot, TimestampTz saved) {
   slot->generation = shared_state->next_generation++;
-  // The filter was used before: if it becomes a logged one, that starts with an image.
+  // The filter was used before: if it becomes logged, it starts with an image.
   pg_atomic_write_u64(&slot->applied, 1);
   slot->saved.last_saved = saved;
-  // As for any unlogged filter: something may still be saved in the heaps.
+  // As for any unlogged filter, something may still be saved in the heaps.
   pg_atomic_write_u32(&slot->saved.has_header, 1);
   slot->saved.restored = GetCurrentTimestamp();
   slot->state = SlotState::live;
 }
 
-// Reads one filter into a slot. False: the rest of the file is of no use.
+// Reads one filter into a slot. False: the rest of the file is unusable.
 bool read_filter(FILE* file, uint64 magic) {
   FilterRecord record;
   if (fread(&record, sizeof record, 1, file) != 1 || record.sum != sum_of(record)) return false;
@@ -269,7 +269,7 @@ bool read_filter(FILE* file, uint64 magic) {
     return true;
   }
   const auto skip = [&] { return fseeko(file, static_cast<off_t>(record.size), SEEK_CUR) == 0; };
-  // One that has been used since the upgrade.
+  // Used since the upgrade already.
   if (find_slot(record.database, record.relation, SlotState::live) != nullptr) return skip();
   FilterSlot* slot = make_room(record, magic == kFileMagic && record.counts[0] != 0);
   if (slot == nullptr) {
@@ -290,7 +290,7 @@ bool read_filter(FILE* file, uint64 magic) {
   return true;
 }
 
-// Does the server start to replay the log of another one? Then its tables will change.
+// Does the server start to replay another server's WAL? Then its tables will change.
 bool replays() {
   return access(RECOVERY_SIGNAL_FILE, F_OK) == 0 || access(STANDBY_SIGNAL_FILE, F_OK) == 0;
 }
@@ -302,7 +302,7 @@ bool is_of_this_past(const FileHeader& header) {
          header.checkpoint == checkpoint;
 }
 
-// Was it brought from another data directory? One of this server's own could be of any past.
+// Was it copied from another data directory? One of this server's own could be of any age.
 bool is_of_old_cluster(const FileHeader& header) {
   ControlFileData control;
   return !replays() && read_control_file(&control) && header.system != control.system_identifier;
@@ -330,8 +330,8 @@ void read_file(const char* name, bool (*belongs)(const FileHeader&)) {
 void read_files() {
   read_file(kFile, is_of_this_past);
   if (!IsBinaryUpgrade) read_file(kUpgraded, is_of_old_cluster);
-  give_back_slots();  // those whose bytes were damaged
-  // A crash must not find them.
+  give_back_slots();  // slots whose bytes were damaged
+  // After a crash the file must not be found.
   unlink(kFile);
   unlink(kTemporary);
   if (!IsBinaryUpgrade) unlink(kUpgraded);

@@ -3,8 +3,8 @@
 
 namespace streamfilter::pg {
 
-// Reads what the last shutdown has written, and sees to it that this one writes. Called by the
-// postmaster when shared memory is there.
+// Reads what the last shutdown has written, and registers the writing at this one. Called by the
+// postmaster when shared memory exists.
 void start_unlogged_file();
 
 }  // namespace streamfilter::pg
